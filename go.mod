@@ -1,0 +1,3 @@
+module assetledger
+
+go 1.26

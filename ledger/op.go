@@ -1,0 +1,219 @@
+package ledger
+
+// OpKind numbers the operations. The numbers are written to the log: never
+// change or reuse one.
+type OpKind uint8
+
+const (
+	CreateContainer    OpKind = 1
+	RemoveContainer    OpKind = 2
+	AddFungible        OpKind = 3
+	RemoveFungible     OpKind = 4
+	TransferFungible   OpKind = 5
+	MergeStacks        OpKind = 6
+	ConsolidateStacks  OpKind = 7
+	MintInstance       OpKind = 8
+	BurnInstance       OpKind = 9
+	Attach             OpKind = 10
+	Detach             OpKind = 11
+	PlaceInSlot        OpKind = 12
+	RemoveFromSlot     OpKind = 13
+	SwapSlots          OpKind = 14
+	PlaceInGrid        OpKind = 15
+	RemoveFromGrid     OpKind = 16
+	MoveInGrid         OpKind = 17
+	RegisterClass      OpKind = 18
+	RegisterClassShape OpKind = 19
+
+	numOpKinds = 20 // one past the last
+)
+
+// An Op is one operation as it was asked for. Its arguments stand in Args in
+// the order of the kind's table (see Args), so one table serves the request
+// parser, the record codec, the answers and the command line.
+type Op struct {
+	Kind OpKind
+	Has  uint16         // bit i: argument i was given
+	Null uint16         // bit i: argument i was given as null (Has is set, Args[i] is 0)
+	Ref  uint16         // bit i: argument i was given as {"minted": n}, Args[i] is n
+	Name string         // RegisterClass: the name
+	Args [MaxArgs]int64 // Kind as a ContainerKind, booleans as 0 or 1, rotation as 0 or 90
+}
+
+// MaxArgs is the largest number of arguments that an operation has.
+const MaxArgs = 8
+
+// Given says whether argument i was given, and not as null.
+func (o *Op) Given(i int) bool { return o.Has&^o.Null&(1<<i) != 0 }
+
+// Get returns argument i, or def if it was not given or is null.
+func (o *Op) Get(i int, def int64) int64 {
+	if o.Given(i) {
+		return o.Args[i]
+	}
+	return def
+}
+
+// ContainerKind numbers the kinds of containers. Written to the log.
+type ContainerKind uint8
+
+const (
+	Standard ContainerKind = 1
+	Slots    ContainerKind = 2
+	Grid     ContainerKind = 3
+)
+
+// String is the kind's name in the interface, "" for an unknown kind.
+func (k ContainerKind) String() string {
+	switch k {
+	case Standard:
+		return "Standard"
+	case Slots:
+		return "Slots"
+	case Grid:
+		return "Grid"
+	}
+	return ""
+}
+
+// ParseContainerKind is the inverse of String; ok is false for other names.
+func ParseContainerKind(name string) (k ContainerKind, ok bool) {
+	for k := Standard; k <= Grid; k++ {
+		if k.String() == name {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// ArgType says which values an argument may have.
+type ArgType uint8
+
+const (
+	ArgID        ArgType = iota // integer 1 .. 2^63-1
+	ArgKey                      // integer 0 .. 2^63-1
+	ArgQuantity                 // integer up to 2^63-1; zero and below are refused by the state, not the parser
+	ArgIndex                    // integer 0 .. 2^63-1: x, y, slot_index
+	ArgRotation                 // 0 or 90
+	ArgSlotCount                // integer 1 .. 65536
+	ArgSide                     // integer 1 .. 1024: a width or height in cells
+	ArgInstance                 // ArgID, or {"minted": n}
+	ArgKind                     // "Standard", "Slots", "Grid"
+	ArgOwner                    // null or ArgID
+	ArgShapeKey                 // null or ArgKey
+	ArgName                     // string of 1..128 characters, none a control character; in Op.Name
+	ArgBool                     // true, false
+	ArgDecimals                 // integer 0 .. 18
+)
+
+// Arg describes one argument of an operation.
+type Arg struct {
+	Name     string
+	Type     ArgType
+	Required bool
+}
+
+// Positions in Op.Args, by operation.
+const (
+	CreateContainerID, CreateKind, CreateOwner, CreateSlotCount, CreateGridWidth, CreateGridHeight = 0, 1, 2, 3, 4, 5
+
+	// AddFungible and RemoveFungible
+	FungibleContainer, FungibleClass, FungibleKey, FungibleQuantity = 0, 1, 2, 3
+	AddX, AddY, AddRotation                                         = 4, 5, 6
+
+	TransferFrom, TransferTo, TransferClass, TransferKey, TransferQuantity = 0, 1, 2, 3, 4
+	TransferX, TransferY, TransferRotation                                 = 5, 6, 7
+
+	MergeContainer, MergeClass, MergeFromKey, MergeToKey = 0, 1, 2, 3
+
+	ConsolidateContainer, ConsolidateClass, ConsolidateKey = 0, 1, 2
+
+	MintClass, MintKey, MintContainer, MintSlot, MintX, MintY, MintRotation = 0, 1, 2, 3, 4, 5, 6
+
+	// BurnInstance, Attach, Detach
+	InstanceArg, ParentArg = 0, 1
+
+	SlotContainer, SlotIndex, SlotInstance = 0, 1, 2
+
+	SwapContainer, SwapA, SwapB, SwapOther = 0, 1, 2, 3
+
+	GridContainer, GridInstance, GridX, GridY, GridRotation = 0, 1, 2, 3, 4
+
+	MoveContainer, MoveX, MoveY, MoveToX, MoveToY, MoveRotation = 0, 1, 2, 3, 4, 5
+
+	ClassID, ClassName, ClassFungible, ClassDecimals = 0, 1, 2, 3
+
+	ShapeClass, ShapeKey, ShapeWidth, ShapeHeight = 0, 1, 2, 3
+)
+
+type opSpec struct {
+	name    string
+	args    []Arg
+	request bool // the arguments stand inside "request"
+}
+
+const required = true
+
+var (
+	xyr = []Arg{{"x", ArgIndex, false}, {"y", ArgIndex, false}, {"rotation", ArgRotation, false}}
+
+	opSpecs = [numOpKinds]opSpec{
+		CreateContainer: {name: "CreateContainer", args: []Arg{{"container_id", ArgID, required}, {"kind", ArgKind, required}, {"owner", ArgOwner, false},
+			{"slot_count", ArgSlotCount, false}, {"grid_width", ArgSide, false}, {"grid_height", ArgSide, false}}},
+		RemoveContainer: {name: "RemoveContainer", args: []Arg{{"container_id", ArgID, required}}},
+		AddFungible: {name: "AddFungible", args: append([]Arg{{"container_id", ArgID, required}, {"class_id", ArgID, required}, {"key", ArgKey, required},
+			{"quantity", ArgQuantity, required}}, xyr...)},
+		RemoveFungible: {name: "RemoveFungible", args: []Arg{{"container_id", ArgID, required}, {"class_id", ArgID, required}, {"key", ArgKey, required},
+			{"quantity", ArgQuantity, required}}},
+		TransferFungible: {name: "TransferFungible", args: append([]Arg{{"from_container", ArgID, required}, {"to_container", ArgID, required},
+			{"class_id", ArgID, required}, {"key", ArgKey, required}, {"quantity", ArgQuantity, required}}, xyr...)},
+		MergeStacks: {name: "MergeStacks", args: []Arg{{"container_id", ArgID, required}, {"class_id", ArgID, required}, {"from_key", ArgKey, required},
+			{"to_key", ArgKey, required}}},
+		ConsolidateStacks: {name: "ConsolidateStacks", args: []Arg{{"container_id", ArgID, required}, {"class_id", ArgID, required}, {"key", ArgKey, false}}},
+		MintInstance: {name: "MintInstance", args: append([]Arg{{"class_id", ArgID, required}, {"key", ArgKey, false}, {"container_id", ArgID, false},
+			{"slot_index", ArgIndex, false}}, xyr...)},
+		BurnInstance:   {name: "BurnInstance", args: []Arg{{"instance_id", ArgInstance, required}}},
+		Attach:         {name: "Attach", args: []Arg{{"instance_id", ArgInstance, required}, {"parent_id", ArgInstance, required}}},
+		Detach:         {name: "Detach", args: []Arg{{"instance_id", ArgInstance, required}}},
+		PlaceInSlot:    {name: "PlaceInSlot", args: []Arg{{"container_id", ArgID, required}, {"slot_index", ArgIndex, required}, {"instance_id", ArgInstance, required}}},
+		RemoveFromSlot: {name: "RemoveFromSlot", args: []Arg{{"container_id", ArgID, required}, {"slot_index", ArgIndex, required}}},
+		SwapSlots: {name: "SwapSlots", args: []Arg{{"container_id", ArgID, required}, {"slot_a", ArgIndex, required}, {"slot_b", ArgIndex, required},
+			{"other_container_id", ArgID, false}}},
+		PlaceInGrid:    {name: "PlaceInGrid", args: append([]Arg{{"container_id", ArgID, required}, {"instance_id", ArgInstance, required}}, xyr...)},
+		RemoveFromGrid: {name: "RemoveFromGrid", args: []Arg{{"container_id", ArgID, required}, {"instance_id", ArgInstance, required}}},
+		MoveInGrid: {name: "MoveInGrid", args: []Arg{{"container_id", ArgID, required}, {"x", ArgIndex, required}, {"y", ArgIndex, required},
+			{"to_x", ArgIndex, required}, {"to_y", ArgIndex, required}, {"rotation", ArgRotation, false}}},
+		RegisterClass: {name: "RegisterClass", request: true, args: []Arg{{"class_id", ArgID, required}, {"name", ArgName, required},
+			{"fungible", ArgBool, false}, {"decimals", ArgDecimals, false}}},
+		RegisterClassShape: {name: "RegisterClassShape", request: true, args: []Arg{{"class_id", ArgID, required}, {"key", ArgShapeKey, false},
+			{"width", ArgSide, required}, {"height", ArgSide, required}}},
+	}
+)
+
+// OpKinds lists the operations in the order of the interface's table.
+func OpKinds() []OpKind {
+	kinds := make([]OpKind, 0, numOpKinds-1)
+	for k := CreateContainer; k < numOpKinds; k++ {
+		kinds = append(kinds, k)
+	}
+	return kinds
+}
+
+// Valid says whether k is one of the operations.
+func (k OpKind) Valid() bool { return k >= CreateContainer && k < numOpKinds }
+
+// String is the operation's name in the interface.
+func (k OpKind) String() string {
+	if !k.Valid() {
+		return "unknown operation"
+	}
+	return opSpecs[k].name
+}
+
+// Args describes the operation's arguments in the order of the interface's
+// table, which is the order in Op.Args. The caller must not change it.
+func (k OpKind) Args() []Arg { return opSpecs[k].args }
+
+// InRequest says whether the arguments stand inside a "request" object, as
+// those of the two registrations do.
+func (k OpKind) InRequest() bool { return opSpecs[k].request }

@@ -1,0 +1,66 @@
+package ledger
+
+// Endpoint says by which request a transaction came. Written to the log.
+type Endpoint uint8
+
+const (
+	EndpointCommit        Endpoint = 0 // /v1/commit, and each transaction of /v1/commit/batch
+	EndpointRegisterClass Endpoint = 1
+	EndpointRegisterShape Endpoint = 2
+)
+
+// Limits of a request, fixed by the interface.
+const (
+	MaxOperations  = 10_000   // operations in one transaction; at least one
+	MaxMetadata    = 16 << 10 // bytes of metadata, as compact JSON
+	MaxKeyLength   = 255      // bytes of an idempotency key; at least one
+	MaxNameLength  = 128      // characters of a class name; at least one
+	MaxBatch       = 10_000   // transactions in one batch request
+	MaxSlotCount   = 65_536
+	MaxSide        = 1024 // cells of a grid's or shape's width and height
+	MaxDecimals    = 18
+	DefaultSlots   = 64
+	DefaultSide    = 16
+	DefaultNesting = 32 // levels of JSON; the outermost value is level 1
+)
+
+// A Transaction is what a client submits: operations that happen together or
+// not at all. Its byte slices may alias the request body that it was parsed
+// from, or the log.
+type Transaction struct {
+	Endpoint  Endpoint
+	Ops       []Op
+	Key       []byte   // idempotency key; empty if none was sent
+	Hash      [16]byte // RequestHash, set only when Key is
+	Metadata  []byte   // compact JSON object as sent; empty if none was sent
+	Principal []byte   // name of the token that sent it; empty without authentication
+}
+
+// An Outcome is what the ledger decided when it accepted a transaction: all
+// that cannot be read off the operations themselves.
+type Outcome struct {
+	FirstMinted int64 // lowest instance id that the transaction minted; ids are consecutive
+	Minted      int   // how many it minted
+	Decisions   []Decision
+}
+
+// A Decision is a place that first fit found, or a quantity that a merge or
+// consolidation moved, for one operation.
+type Decision struct {
+	Op       int32 // index of the operation
+	Placed   bool  // true: X, Y, Turned are set; false: Quantity is
+	X, Y     uint16
+	Turned   bool // rotation 90
+	Quantity int64
+}
+
+// Reset empties the outcome for reuse.
+func (o *Outcome) Reset() {
+	o.FirstMinted, o.Minted, o.Decisions = 0, 0, o.Decisions[:0]
+}
+
+// A Record is an accepted transaction as the log keeps it.
+type Record struct {
+	Tx  Transaction
+	Out Outcome
+}
