@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -35,8 +36,12 @@ func run(args []string) int {
 	flags.BoolVar(&c.LogAll, "log-requests", false, "log every request, not only those that failed here")
 	format := flags.String("log-format", "text", "form of the log on standard error: text or json")
 	version := flags.Bool("version", false, "print the version and exit")
+	flags.SetOutput(io.Discard) // what is wrong is told once, below
 	if err := settings.Parse(flags, args, os.LookupEnv); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
+			fmt.Println("ledger-read serves reads of the ledger in a directory. Its flags, each also an environment variable LEDGER_NAME:")
+			flags.SetOutput(os.Stdout)
+			flags.PrintDefaults()
 			return server.ExitStopped
 		}
 		fmt.Fprintln(os.Stderr, "ledger-read:", err)
@@ -46,9 +51,8 @@ func run(args []string) int {
 		fmt.Println("ledger-read", server.Version)
 		return server.ExitStopped
 	}
-	usage := check(c, flags, *format)
-	if usage != "" {
-		fmt.Fprintln(os.Stderr, "ledger-read:", usage)
+	if wrong := check(c, flags, *format); wrong != "" {
+		fmt.Fprintln(os.Stderr, "ledger-read:", wrong)
 		return server.ExitUsage
 	}
 	c.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
