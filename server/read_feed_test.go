@@ -16,6 +16,7 @@ import (
 // listen serves a reader on a real connection, with the daemon's limits.
 func (r *testReader) listen(t Timeouts) *httptest.Server {
 	s := httptest.NewUnstartedServer(nil)
+	r.timeouts = t
 	s.Config = newServer(r.api, t, r.log)
 	s.Start()
 	r.t.Cleanup(s.Close)
