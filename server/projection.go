@@ -76,7 +76,7 @@ func (p *projection) hold(f *wal.Frame) (err error) {
 	defer p.mu.Unlock()
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("applying the batch of commits %d to %d failed: %w", f.First, f.Last(), panicError(r))
+			err = fmt.Errorf("applying commits %d to %d met a defect in the ledger, please report it: %v\n%s", f.First, f.Last(), r, debug.Stack())
 		}
 		if err != nil {
 			p.broken = unreadable(err)
@@ -87,15 +87,6 @@ func (p *projection) hold(f *wal.Frame) (err error) {
 	}
 	p.fresh.applied.Store(f.Last())
 	return nil
-}
-
-// panicError makes an error of what a panic said: a page of the log that the
-// disk could not give, or a defect, which is told with its stack.
-func panicError(r any) error {
-	if fault, ok := r.(interface{ Addr() uintptr }); ok {
-		return fmt.Errorf("a page of the log could not be read from the disk (fault at %#x)", fault.Addr())
-	}
-	return fmt.Errorf("a defect in the ledger, please report it: panic: %v\n%s", r, debug.Stack())
 }
 
 func (p *projection) replayBatch(f *wal.Frame) error {

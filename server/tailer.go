@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -59,7 +58,6 @@ func (t *tailer) durable() uint64 {
 
 // run follows the log until ctx is done (nil) or something is wrong with it.
 func (t *tailer) run(ctx context.Context) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the log is mapped: a bad disk is a fault
 	defer func() {
 		if err != nil {
 			t.proj.stop(err)
