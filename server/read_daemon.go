@@ -122,11 +122,11 @@ func (d *readDaemon) close() {
 // ReadExitCode is the exit code for what RunRead returned.
 func ReadExitCode(err error) int {
 	var damage *wal.CorruptError
-	var batch *BatchError
+	var divergence *ReplayError
 	switch {
 	case err == nil:
 		return ExitStopped
-	case errors.As(err, &damage), errors.As(err, &batch):
+	case errors.As(err, &damage), errors.As(err, &divergence):
 		return ExitDamaged
 	}
 	return ExitFailure
