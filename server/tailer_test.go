@@ -85,8 +85,8 @@ func TestOneUnitIsMissed(t *testing.T) {
 			t.Errorf("%v does not name %016x", err, d)
 		}
 	}
-	if ReadExitCode(err) != ExitDamaged {
-		t.Errorf("exit code %d", ReadExitCode(err))
+	if ExitCode(err) != ExitDamaged {
+		t.Errorf("exit code %d", ExitCode(err))
 	}
 }
 
@@ -127,8 +127,8 @@ func TestDamageEndsReading(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := brokenBy(t, c.damage)
-			if err == nil || !strings.Contains(err.Error(), c.says) || ReadExitCode(err) != c.exit {
-				t.Errorf("ended with %v, exit code %d", err, ReadExitCode(err))
+			if err == nil || !strings.Contains(err.Error(), c.says) || ExitCode(err) != c.exit {
+				t.Errorf("ended with %v, exit code %d", err, ExitCode(err))
 			}
 		})
 	}
@@ -140,7 +140,7 @@ func TestDefectWhileApplying(t *testing.T) {
 	p := newProjection()
 	p.replay.record = func(uint64, []byte) error { panic("ouch") }
 	err := p.apply(&wal.Frame{First: 1, Count: 1, Body: wal.AppendRecord(nil, []byte{1})})
-	if err == nil || !strings.Contains(err.Error(), "defect in the ledger, please report it: ouch\n") || !p.isBroken() || ReadExitCode(err) != ExitFailure {
+	if err == nil || !strings.Contains(err.Error(), "defect in the ledger, please report it: ouch\n") || !p.isBroken() || ExitCode(err) != ExitFailure {
 		t.Errorf("%v", err)
 	}
 }
