@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,6 +70,14 @@ func (m *memLog) Open() (logReader, error) {
 	m.open++
 	return &memReader{log: m, closed: make(chan struct{})}, nil
 }
+
+// Register takes any name.
+func (m *memLog) Register(string) (registration, error) { return &memRegistration{}, nil }
+
+type memRegistration struct{ applied atomic.Uint64 }
+
+func (r *memRegistration) Applied(seq uint64) { r.applied.Store(seq) }
+func (r *memRegistration) Close() error       { return nil }
 
 type memReader struct {
 	log    *memLog
@@ -198,7 +207,7 @@ type testReader struct {
 // startReader starts a read daemon on a log and waits until it is ready.
 func startReader(t testing.TB, source logSource, change ...func(*readDaemon)) *testReader {
 	t.Helper()
-	d := newReadDaemon(source, ReadConfig{Poll: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+	d := newReadDaemon(source, ReadConfig{Name: "read", Poll: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	for _, c := range change {
 		c(d)
 	}

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"assetledger/wal"
@@ -26,6 +28,15 @@ type logReader interface {
 type logSource interface {
 	// Open opens the log for reading; wal.ErrNoLog when there is none yet.
 	Open() (logReader, error)
+	// Register makes a read daemon known to those who watch the log. The name
+	// must be unlike those of the others that live.
+	Register(name string) (registration, error)
+}
+
+// A registration says how far a read daemon is, until it is closed.
+type registration interface {
+	Applied(seq uint64)
+	Close() error
 }
 
 // fileLog is the log in a directory: the driver "file".
@@ -34,6 +45,18 @@ type fileLog struct{ dir string }
 // Open maps the log.
 func (l fileLog) Open() (logReader, error) {
 	r, err := wal.OpenReader(l.dir, wal.Options{})
+	if err != nil {
+		return nil, err // not r: an interface that holds a nil pointer is not nil
+	}
+	return r, nil
+}
+
+// Register takes a name in the directory.
+func (l fileLog) Register(name string) (registration, error) {
+	r, err := wal.Register(l.dir, name, wal.Options{})
+	if errors.Is(err, wal.ErrNameTaken) {
+		return nil, fmt.Errorf("another read daemon is named %q; give this one a -name of its own: %w", name, err)
+	}
 	if err != nil {
 		return nil, err
 	}

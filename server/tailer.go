@@ -21,20 +21,21 @@ import (
 // it all reading.
 type tailer struct {
 	source logSource
+	name   string // under which the log knows us
 	proj   *projection
 	log    *slog.Logger
 	poll   time.Duration    // longest sleep: the end moved without a wake, or we are to stop
 	now    func() time.Time // for ages and progress only; never reaches the state
 
 	reader   atomic.Pointer[logReader] // nil while there is no log
+	known    registration              // run's
 	caughtUp chan struct{}             // closed once the end that was durable at the start is applied
 
 	// What lag_ms needs, in Unix nanoseconds: see oldestUnapplied.
 	pending atomic.Int64 // commit time of the batch being applied, 0 for none
 	behind  atomic.Int64 // no commit that is not applied yet is older than this
 
-	visible  func(took time.Duration, commits uint64) // is told when a batch became readable
-	position func(seq uint64) error                   // is told how far we are
+	visible func(took time.Duration, commits uint64) // is told when a batch became readable
 }
 
 // Waiting for a log that is not there yet begins with the shortest of these
@@ -60,11 +61,13 @@ func (t *tailer) run(ctx context.Context) (err error) {
 			t.proj.stop(err)
 		}
 	}()
-	r, err := t.open(ctx)
+	r, known, err := t.open(ctx)
 	if err != nil || r == nil {
 		return err
 	}
 	t.reader.Store(&r)
+	t.known = known
+	defer known.Close()
 	if err := t.catchUp(ctx, r); err != nil {
 		return err
 	}
@@ -73,13 +76,13 @@ func (t *tailer) run(ctx context.Context) (err error) {
 
 // open waits for the log to be there. With none, the ledger is truthfully
 // empty, and the daemon is ready.
-func (t *tailer) open(ctx context.Context) (logReader, error) {
+func (t *tailer) open(ctx context.Context) (logReader, registration, error) {
 	look := shortestLook
 	for {
 		t.behind.Store(t.now().UnixNano())
-		r, err := t.source.Open()
+		r, known, err := t.tryOpen()
 		if !errors.Is(err, wal.ErrNoLog) {
-			return r, err
+			return r, known, err
 		}
 		if look == shortestLook {
 			t.log.Info("there is no log yet: an empty ledger is served until there is one")
@@ -87,11 +90,25 @@ func (t *tailer) open(ctx context.Context) (logReader, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, nil
+			return nil, nil, nil
 		case <-time.After(look):
 		}
 		look = min(2*look, longestLook)
 	}
+}
+
+// tryOpen takes our name and opens the log.
+func (t *tailer) tryOpen() (logReader, registration, error) {
+	known, err := t.source.Register(t.name)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := t.source.Open()
+	if err != nil {
+		known.Close()
+		return nil, nil, err
+	}
+	return r, known, nil
 }
 
 // catchUp applies what is durable now.
@@ -151,7 +168,8 @@ func (t *tailer) step(r logReader) error {
 	}
 	t.behind.Store(f.Time)
 	t.pending.Store(0)
-	return t.position(f.Last())
+	t.known.Applied(f.Last())
+	return nil
 }
 
 // oldestUnapplied is the commit time of the oldest durable commit that is not
