@@ -28,6 +28,7 @@ type memLog struct {
 	absent  bool // Open answers ErrNoLog
 	frames  []wal.Frame
 	end     uint64
+	moved   int64
 	fail    error         // what Next answers instead of the next frame
 	held    bool          // Next keeps its caller until it is false again
 	changed chan struct{} // closed and replaced at each change
@@ -55,7 +56,7 @@ func (m *memLog) Append(f *wal.Frame) error {
 	g.Time = testTime + int64(len(m.frames))*int64(time.Second)
 	m.change(func() {
 		m.frames = append(m.frames, g)
-		m.end = g.Last()
+		m.end, m.moved = g.Last(), time.Now().UnixNano()
 	})
 	return nil
 }
@@ -118,11 +119,17 @@ func (r *memReader) Durable() uint64 {
 	return r.log.end
 }
 
+func (r *memReader) Moved() int64 {
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	return r.log.moved
+}
+
 func (r *memReader) Wait(after uint64, timeout time.Duration) {
 	r.log.mu.Lock()
 	end, changed := r.log.end, r.log.changed
 	r.log.mu.Unlock()
-	if end != after {
+	if end > after {
 		return
 	}
 	select {

@@ -9,7 +9,7 @@ import (
 )
 
 // A logReader is the log as the read daemon needs it, whatever keeps it:
-// batches in order, none beyond the durable end. Durable and Wait may be
+// batches in order, none beyond the durable end. Durable, Moved and Wait may be
 // called by any goroutine, the others by one at a time.
 type logReader interface {
 	// Next is the next batch, wal.ErrEnd when there is none yet. The frame is
@@ -19,6 +19,9 @@ type logReader interface {
 	Seek(seq uint64) error
 	// Durable is the last durable commit.
 	Durable() uint64
+	// Moved is when that became durable, in Unix nanoseconds, or a little
+	// later; 0 if unknown.
+	Moved() int64
 	// Wait returns when Durable() > after, or timeout has passed.
 	Wait(after uint64, timeout time.Duration)
 	Close() error

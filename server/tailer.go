@@ -35,7 +35,10 @@ type tailer struct {
 	pending atomic.Int64 // commit time of the batch being applied, 0 for none
 	behind  atomic.Int64 // no commit that is not applied yet is older than this
 
-	visible func(took time.Duration, commits uint64) // is told when a batch became readable
+	// visible is told how long after it became durable a batch was readable,
+	// in nanoseconds. A batch whose end was already overtaken by the next when
+	// we looked counts from that next one.
+	visible func(took int64, commits uint64)
 }
 
 // Waiting for a log that is not there yet begins with the shortest of these
@@ -117,7 +120,7 @@ func (t *tailer) catchUp(ctx context.Context, r logReader) error {
 	logged := start
 	for t.proj.fresh.applied.Load() < target && ctx.Err() == nil {
 		if err := t.step(r); err != nil {
-			return err
+			return t.explain(r, err)
 		}
 		if now := t.now(); now.Sub(logged) >= progressAfter {
 			logged = now
@@ -135,32 +138,37 @@ func (t *tailer) catchUp(ctx context.Context, r logReader) error {
 
 // follow applies batches as they become durable.
 func (t *tailer) follow(ctx context.Context, r logReader) error {
+	var end uint64  // as last seen
+	var moved int64 // when it became durable
 	for ctx.Err() == nil {
-		applied := t.proj.fresh.applied.Load()
-		calm := t.now()
-		end := r.Durable()
+		applied, calm := t.proj.fresh.applied.Load(), t.now().UnixNano()
+		if now := r.Durable(); now != end {
+			end, moved = now, r.Moved()
+		}
 		if end < applied {
 			return fmt.Errorf("the log now ends at commit %d, and %d was already served: %w", end, applied, wal.ErrReplaced)
 		}
-		if end == applied {
-			t.behind.Store(calm.UnixNano())
+		err := t.step(r)
+		if err == wal.ErrEnd && end == applied {
+			t.behind.Store(calm)
 			r.Wait(applied, t.poll)
 			continue
 		}
-		woken := t.now()
-		if err := t.step(r); err != nil {
-			return err
+		if err != nil {
+			return t.explain(r, err)
 		}
-		t.visible(t.now().Sub(woken), t.proj.fresh.applied.Load()-applied)
+		if moved != 0 {
+			t.visible(max(t.now().UnixNano()-moved, 0), t.proj.fresh.applied.Load()-applied)
+		}
 	}
 	return nil
 }
 
-// step applies the next batch; there must be one.
+// step applies the next batch; wal.ErrEnd when there is none.
 func (t *tailer) step(r logReader) error {
 	f, err := r.Next()
 	if err != nil {
-		return fmt.Errorf("reading the log after commit %d (its durable end is %d): %w", t.proj.fresh.applied.Load(), r.Durable(), err)
+		return err
 	}
 	t.pending.Store(f.Time)
 	if err := t.proj.apply(f); err != nil {
@@ -170,6 +178,10 @@ func (t *tailer) step(r logReader) error {
 	t.pending.Store(0)
 	t.known.Applied(f.Last())
 	return nil
+}
+
+func (t *tailer) explain(r logReader, err error) error {
+	return fmt.Errorf("after commit %d of the log, whose durable end is %d: %w", t.proj.fresh.applied.Load(), r.Durable(), err)
 }
 
 // oldestUnapplied is the commit time of the oldest durable commit that is not
