@@ -191,3 +191,51 @@ func TestRunReadFails(t *testing.T) {
 		t.Errorf("with a damaged log: %v", err)
 	}
 }
+
+// TestLogIsExchanged: what was served must stay true, so a daemon ends when
+// its log becomes another, or loses commits.
+func TestLogIsExchanged(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		exchange func(t *testing.T, dir string)
+	}{
+		{"by another", func(t *testing.T, dir string) {
+			for _, name := range []string{"END", "LOCK", "wal"} {
+				if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			newLedgerWriter(t, openWriter(t, dir)).commit("CreateContainer container_id=1 kind=Standard")
+		}},
+		{"the end goes back", func(t *testing.T, dir string) {
+			end, err := os.OpenFile(filepath.Join(dir, "END"), os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer end.Close()
+			if _, err := end.WriteAt([]byte{1}, 64); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			log := openWriter(t, dir)
+			w := newLedgerWriter(t, log)
+			w.commit("CreateContainer container_id=1 kind=Standard")
+			r, err := runRead(t, ReadConfig{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seq := w.commit("CreateContainer container_id=2 kind=Standard")
+			r.get(200, fmt.Sprintf("/v1/read/container/2?min_seq=%d&wait=30s", seq))
+			if err := log.Close(); err != nil {
+				t.Fatal(err)
+			}
+			c.exchange(t, dir)
+			if err := <-r.ended; !errors.Is(err, wal.ErrReplaced) || ExitCode(err) != ExitFailure {
+				t.Errorf("ended with %v", err)
+			}
+		})
+	}
+}
