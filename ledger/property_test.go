@@ -15,7 +15,7 @@ func randomOp(r *rand.Rand, instances int64) Op {
 	kinds := OpKinds()
 	weights := []OpKind{AddFungible, TransferFungible, MintInstance, PlaceInGrid, PlaceInSlot, Attach, MoveInGrid}
 	op := Op{Kind: kinds[r.IntN(len(kinds))]}
-	if r.IntN(2) == 0 || op.Kind == RemoveContainer && r.IntN(4) != 0 {
+	if r.IntN(2) == 0 || op.Kind == RemoveContainer && r.IntN(2) != 0 {
 		op.Kind = weights[r.IntN(len(weights))]
 	}
 	for i, arg := range op.Kind.Args() {
@@ -152,7 +152,7 @@ func TestRandomOperations(t *testing.T) {
 		randomRun(t, rand.New(rand.NewPCG(seed, 0)), counts)
 	}
 	for _, kind := range OpKinds() {
-		if counts[kind] < len(seeds) {
+		if counts[kind] < len(seeds) && *seedFlag == 0 {
 			t.Errorf("%d times %s was accepted; the ranges don't fit it", counts[kind], kind)
 		}
 	}
