@@ -77,12 +77,8 @@ func BenchmarkAttachUnderLongChain(b *testing.B) {
 			mustApply(b, s, op(Attach, id, id-1))
 		}
 	}
-	txs := [2]Transaction{{Ops: []Op{op(Attach, length/2+1, length/2)}}, {Ops: []Op{op(Detach, length/2+1)}}}
-	var out Outcome
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if err := s.Apply(&txs[i&1], &out); err != nil {
-			b.Fatal(err)
-		}
-	}
+	applyAll(b, s, []Transaction{
+		{Ops: []Op{op(Attach, length/2+1, length/2)}},
+		{Ops: []Op{op(Detach, length/2+1)}},
+	}, nothing)
 }
