@@ -122,11 +122,19 @@ func (r *Refusal) Error() string {
 // nothing. The transaction must be one that the request parser lets through.
 func (m *Model) Apply(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 	before := m.Copy()
+	out, refusal := m.applyHere(tx)
+	if refusal != nil {
+		*m = *before
+	}
+	return out, refusal
+}
+
+// applyHere is Apply without the copy: after a refusal the model is of no use.
+func (m *Model) applyHere(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 	r := &run{m: m, seq: m.seq + 1}
 	for i := range tx.Ops {
 		r.index = i
 		if refusal := r.try(&tx.Ops[i]); refusal != nil {
-			*m = *before
 			return ledger.Outcome{}, refusal
 		}
 	}
@@ -325,4 +333,19 @@ func (r *run) registerClassShape(op *ledger.Op) {
 	_, exists := cl.byKey[key]
 	r.check(!exists, ledger.ShapeAlreadyExists, detail{"class_id", id}, detail{"key", key})
 	cl.byKey[key] = shape
+}
+
+// StateCodes lists the codes with which the state of a ledger refuses
+// operations, and the memory of keys requests.
+func StateCodes() []ledger.Code {
+	return []ledger.Code{
+		ledger.InvalidRequest, // MintInstance into slots without a slot
+		ledger.ContainerNotFound, ledger.ClassNotFound, ledger.InstanceNotFound,
+		ledger.ContainerAlreadyExists, ledger.ClassAlreadyExists, ledger.ShapeAlreadyExists, ledger.IdempotencyConflict,
+		ledger.AlreadyAttached, ledger.AlreadyPlaced, ledger.SlotOccupied, ledger.CellOccupied,
+		ledger.WrongContainerKind, ledger.WrongClassKind, ledger.InvalidQuantity, ledger.InsufficientBalance,
+		ledger.InvalidOperation, ledger.UnregisteredClassShape, ledger.ContainerNotEmpty, ledger.SlotOutOfRange,
+		ledger.SlotEmpty, ledger.OutOfBounds, ledger.CellEmpty, ledger.GridFull, ledger.StackNotFound,
+		ledger.NotAttached, ledger.NotPlaced, ledger.HasChildren, ledger.WouldCreateCycle,
+	}
 }
