@@ -24,14 +24,14 @@ func (s *State) Placements(dst []Placement, id int64, region *Rect, after *Cell,
 		treeWalk(placementsByRow{s}, c.things, from, w.take)
 		return w.dst, w.more, nil
 	}
-	if within, ok := clip(c, region); ok {
+	if within, ok := clipRegion(c, region); ok {
 		w.region(within, from)
 	}
 	return w.dst, w.more, nil
 }
 
-// clip cuts a region to the grid; ok is false when nothing is left.
-func clip(c *container, r *Rect) (a area, ok bool) {
+// clipRegion cuts a region to the grid; ok is false when nothing is left.
+func clipRegion(c *container, r *Rect) (a area, ok bool) {
 	x0, x1 := clipSide(r.X, r.Width, int64(c.gridWidth))
 	y0, y1 := clipSide(r.Y, r.Height, int64(c.gridHeight))
 	return area{int(x0), int(y0), int(x1 - x0), int(y1 - y0)}, x0 < x1 && y0 < y1

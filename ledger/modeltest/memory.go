@@ -90,10 +90,11 @@ func plain(op ledger.Op) ledger.Op {
 	return op
 }
 
-// jsonValue decodes metadata; none sent differs from an empty object.
+// jsonValue decodes metadata. The ledger shows none as an empty object, so the
+// two are the same.
 func jsonValue(metadata []byte) any {
 	if len(metadata) == 0 {
-		return nil
+		return map[string]any{}
 	}
 	dec := json.NewDecoder(bytes.NewReader(metadata))
 	dec.UseNumber()
