@@ -264,7 +264,7 @@ func (r *run) instance(op *ledger.Op, i int) (int64, *instance) {
 		id = r.minted[id]
 	}
 	found := r.m.instances[id]
-	r.check(found != nil, ledger.InstanceNotFound, detail{"instance_id", id})
+	r.check(found != nil, ledger.InstanceNotFound, detail{op.Kind.Args()[i].Name, id})
 	return id, found
 }
 
