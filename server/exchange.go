@@ -1,0 +1,164 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"assetledger/ledger"
+)
+
+// An exchange is one request and its answer. Handlers read the request
+// through it and leave the answer in Out; the answer is written once, with its
+// length. Exchanges and their buffers are pooled: keep nothing of one.
+type exchange struct {
+	W       http.ResponseWriter
+	R       *http.Request
+	Body    []byte // what readBody read
+	Out     []byte // the answer being made
+	Status  int    // 200 unless set
+	ErrCode ledger.Code
+	written bool // the handler wrote the answer itself
+	// streamed: the answer went on for as long as the client wished, so its
+	// duration says nothing and is not measured.
+	streamed bool
+}
+
+// Buffers larger than these are given back to the collector, not the pool.
+const (
+	keepBody = 1 << 20
+	keepOut  = 256 << 10
+)
+
+var exchanges = sync.Pool{New: func() any { return new(exchange) }}
+
+func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
+	x := exchanges.Get().(*exchange)
+	*x = exchange{W: w, R: r, Body: x.Body[:0], Out: x.Out[:0], Status: http.StatusOK}
+	return x
+}
+
+func (x *exchange) release() {
+	x.W, x.R = nil, nil
+	if cap(x.Body) > keepBody {
+		x.Body = nil
+	}
+	if cap(x.Out) > keepOut {
+		x.Out = nil
+	}
+	exchanges.Put(x)
+}
+
+var (
+	typeJSON   = []string{"application/json"}
+	retryAfter = []string{"1"}
+)
+
+// finish writes the answer that the handler left in x.Out, or err.
+func (x *exchange) finish(err *ledger.Error) {
+	if err != nil {
+		x.fail(err)
+	}
+	if x.written {
+		return
+	}
+	h := x.W.Header()
+	if h["Content-Type"] == nil {
+		h["Content-Type"] = typeJSON
+	}
+	if x.Status != http.StatusNotModified {
+		h["Content-Length"] = []string{strconv.Itoa(len(x.Out))}
+	}
+	x.W.WriteHeader(x.Status)
+	if x.R.Method != http.MethodHead && x.Status != http.StatusNotModified {
+		x.W.Write(x.Out) // an error here means that the client has gone
+	}
+	x.written = true
+}
+
+// fail is the one place that turns an error into an answer.
+func (x *exchange) fail(err *ledger.Error) {
+	x.ErrCode = err.Code
+	x.Status = err.Code.Status()
+	if x.Status == http.StatusServiceUnavailable {
+		x.W.Header()["Retry-After"] = retryAfter
+	}
+	x.Out = err.AppendJSON(x.Out[:0])
+}
+
+// requireJSON checks the Content-Type of a POST: application/json, and if a
+// charset is named, utf-8. Any Content-Encoding is refused.
+func (x *exchange) requireJSON() *ledger.Error {
+	if enc := x.R.Header["Content-Encoding"]; len(enc) != 0 {
+		return ledger.Errorf(ledger.UnsupportedMediaType, "The body must not be compressed: send it without Content-Encoding.").
+			With(ledger.Text("content_encoding", strings.Join(enc, ", ")))
+	}
+	values := x.R.Header["Content-Type"]
+	if len(values) == 1 && values[0] == "application/json" {
+		return nil
+	}
+	sent := strings.Join(values, ", ")
+	refusal := ledger.Errorf(ledger.UnsupportedMediaType, "The Content-Type must be application/json.").
+		With(ledger.Text("content_type", sent))
+	if len(values) != 1 {
+		return refusal
+	}
+	media, params, err := mime.ParseMediaType(sent)
+	if err != nil || media != "application/json" {
+		return refusal
+	}
+	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
+		return refusal
+	}
+	return nil
+}
+
+// readBody reads the whole body into x.Body, at most limit bytes. Memory grows
+// with what arrives, not with what Content-Length promises.
+func (x *exchange) readBody(limit int64) *ledger.Error {
+	if x.R.ContentLength > limit {
+		x.W.Header()["Connection"] = []string{"close"} // don't read on what is not wanted
+		return tooLarge(limit)
+	}
+	src := http.MaxBytesReader(x.W, x.R.Body, limit)
+	if want := min(x.R.ContentLength+1, 64<<10); want > int64(cap(x.Body)) {
+		x.Body = make([]byte, 0, want)
+	}
+	for {
+		if len(x.Body) == cap(x.Body) {
+			x.Body = append(x.Body, 0)[:len(x.Body)]
+		}
+		n, err := src.Read(x.Body[len(x.Body):cap(x.Body)])
+		x.Body = x.Body[:len(x.Body)+n]
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return bodyError(err, limit)
+		}
+	}
+}
+
+func tooLarge(limit int64) *ledger.Error {
+	return ledger.Errorf(ledger.PayloadTooLarge, "The body is larger than %d bytes.", limit).
+		With(ledger.Num("limit_bytes", limit))
+}
+
+func bodyError(err error, limit int64) *ledger.Error {
+	var max *http.MaxBytesError
+	if errors.As(err, &max) {
+		return tooLarge(limit)
+	}
+	return ledger.Errorf(ledger.MalformedJSON, "The body did not arrive whole: %v.", err)
+}
+
+// extendWrite gives the answer d from now to be written, for answers that may
+// rightly take longer than the server's limit.
+func (x *exchange) extendWrite(d time.Duration) {
+	http.NewResponseController(x.W).SetWriteDeadline(time.Now().Add(d))
+}

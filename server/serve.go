@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"assetledger/wal"
+)
+
+// Exit codes of the daemons.
+const (
+	ExitStopped = 0 // stopped on request
+	ExitFailure = 1
+	ExitUsage   = 2
+	ExitDamaged = 3 // the log is damaged
+	ExitLocked  = 4 // another write daemon owns the directory
+)
+
+// ExitCode is the exit code for what RunWrite or RunRead returned.
+func ExitCode(err error) int {
+	var damage *wal.CorruptError
+	var divergence *ReplayError
+	switch {
+	case err == nil:
+		return ExitStopped
+	case errors.As(err, &damage), errors.As(err, &divergence):
+		return ExitDamaged
+	case errors.Is(err, wal.ErrLocked):
+		return ExitLocked
+	}
+	return ExitFailure
+}
+
+// Timeouts bound what one client can hold. Zero means no limit.
+type Timeouts struct {
+	Header   time.Duration // to send the header of a request
+	Read     time.Duration // to send a whole request
+	Write    time.Duration // to take the answer, from the end of the header
+	Idle     time.Duration // between requests
+	Shutdown time.Duration // for requests in progress when the daemon stops
+}
+
+// DefaultTimeouts are those of the interface; writing has room for the
+// longest wait for freshness.
+var DefaultTimeouts = Timeouts{Header: 5 * time.Second, Read: 30 * time.Second, Write: 90 * time.Second,
+	Idle: 2 * time.Minute, Shutdown: 8 * time.Second}
+
+// maxHeader bounds the bytes of a request's header.
+const maxHeader = 64 << 10
+
+// newServer is an http.Server with our limits.
+func newServer(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: t.Header, ReadTimeout: t.Read, WriteTimeout: t.Write, IdleTimeout: t.Idle,
+		MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// serve announces the URL on ready, serves until ctx is done or failed gives an
+// error, and then stops: no new connections, requests in progress are answered
+// for at most t.Shutdown. drain is called first; it tells what waits (SSE
+// streams, waits for freshness) to end.
+func serve(ctx context.Context, ln net.Listener, h http.Handler, t Timeouts, ready io.Writer, name string,
+	log *slog.Logger, failed <-chan error, drain func()) error {
+	srv := newServer(h, t, log)
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(ln) }()
+	fmt.Fprintf(ready, "%s ready on http://%s\n", name, ln.Addr())
+	var cause error
+	select {
+	case <-ctx.Done():
+		log.Info("stopping on request")
+	case cause = <-failed:
+		log.Error("stopping", "error", cause)
+	case err := <-served:
+		return err
+	}
+	drain()
+	grace, cancel := context.WithTimeout(context.Background(), t.Shutdown)
+	defer cancel()
+	if err := srv.Shutdown(grace); errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("some clients did not take their answers in time; their connections are cut")
+		srv.Close()
+	}
+	return cause
+}

@@ -1,0 +1,42 @@
+// Package settings gives every program of the ledger the same way to be
+// configured: a flag first, then the environment (LEDGER_ and the flag's name
+// in capitals, - as _), then the default.
+package settings
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+)
+
+// EnvName is the environment variable that stands in for a flag:
+// LEDGER_SEGMENT_SIZE for -segment-size.
+func EnvName(flagName string) string {
+	return "LEDGER_" + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
+}
+
+// Parse reads args into the flags, then fills those that were not given from
+// the environment. lookup is os.LookupEnv, or a test's own. The error names
+// the flag or variable and what it takes; flag.ErrHelp means that help was
+// asked for.
+func Parse(flags *flag.FlagSet, args []string, lookup func(string) (string, bool)) error {
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	given := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	var err error
+	flags.VisitAll(func(f *flag.Flag) {
+		if given[f.Name] || err != nil {
+			return
+		}
+		value, ok := lookup(EnvName(f.Name))
+		if !ok {
+			return
+		}
+		if e := f.Value.Set(value); e != nil {
+			err = fmt.Errorf("invalid value %q in %s for -%s: %v", value, EnvName(f.Name), f.Name, e)
+		}
+	})
+	return err
+}
