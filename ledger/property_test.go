@@ -23,7 +23,7 @@ func randomStateOp(r *rand.Rand, instances int64) Op {
 			continue
 		}
 		op.Has |= 1 << i
-		op.Args[i], op.Name = randomArg(r, arg), "name"
+		op.Args[i], op.Name = randomStateArg(r, arg), "name"
 		if arg.Type == ArgInstance {
 			op.Args[i] = 1 + r.Int64N(instances)
 		}
@@ -111,7 +111,7 @@ func likelyID(r *rand.Rand, kind OpKind, name string) int64 {
 	}
 }
 
-func randomArg(r *rand.Rand, arg Arg) int64 {
+func randomStateArg(r *rand.Rand, arg Arg) int64 {
 	switch arg.Type {
 	case ArgID:
 		return 1 + r.Int64N(8)
