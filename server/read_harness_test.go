@@ -3,12 +3,12 @@ package server
 import (
 	"context"
 	"flag"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,7 +28,9 @@ type memLog struct {
 	absent  bool // Open answers ErrNoLog
 	frames  []wal.Frame
 	end     uint64
+	moved   int64
 	fail    error         // what Next answers instead of the next frame
+	held    bool          // Next keeps its caller until it is false again
 	changed chan struct{} // closed and replaced at each change
 	open    int           // readers
 }
@@ -43,6 +45,10 @@ func (m *memLog) change(f func()) {
 	m.changed = make(chan struct{})
 }
 
+// hold lets the end move on without the reader; release lets it catch up.
+func (m *memLog) hold()    { m.change(func() { m.held = true }) }
+func (m *memLog) release() { m.change(func() { m.held = false }) }
+
 // Append adds a batch and moves the end.
 func (m *memLog) Append(f *wal.Frame) error {
 	g := *f
@@ -50,7 +56,7 @@ func (m *memLog) Append(f *wal.Frame) error {
 	g.Time = testTime + int64(len(m.frames))*int64(time.Second)
 	m.change(func() {
 		m.frames = append(m.frames, g)
-		m.end = g.Last()
+		m.end, m.moved = g.Last(), time.Now().UnixNano()
 	})
 	return nil
 }
@@ -66,6 +72,14 @@ func (m *memLog) Open() (logReader, error) {
 	return &memReader{log: m, closed: make(chan struct{})}, nil
 }
 
+// Register takes any name.
+func (m *memLog) Register(string) (registration, error) { return &memRegistration{}, nil }
+
+type memRegistration struct{ applied atomic.Uint64 }
+
+func (r *memRegistration) Applied(seq uint64) { r.applied.Store(seq) }
+func (r *memRegistration) Close() error       { return nil }
+
 type memReader struct {
 	log    *memLog
 	at     int
@@ -75,6 +89,12 @@ type memReader struct {
 func (r *memReader) Next() (*wal.Frame, error) {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
+	for r.log.held {
+		changed := r.log.changed
+		r.log.mu.Unlock()
+		<-changed
+		r.log.mu.Lock()
+	}
 	if r.log.fail != nil {
 		return nil, r.log.fail
 	}
@@ -99,11 +119,17 @@ func (r *memReader) Durable() uint64 {
 	return r.log.end
 }
 
+func (r *memReader) Moved() int64 {
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	return r.log.moved
+}
+
 func (r *memReader) Wait(after uint64, timeout time.Duration) {
 	r.log.mu.Lock()
 	end, changed := r.log.end, r.log.changed
 	r.log.mu.Unlock()
-	if end != after {
+	if end > after {
 		return
 	}
 	select {
@@ -188,7 +214,7 @@ type testReader struct {
 // startReader starts a read daemon on a log and waits until it is ready.
 func startReader(t testing.TB, source logSource, change ...func(*readDaemon)) *testReader {
 	t.Helper()
-	d := newReadDaemon(source, ReadConfig{Poll: time.Second, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	d := newReadDaemon(source, ReadConfig{Name: "read", Poll: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	for _, c := range change {
 		c(d)
 	}
