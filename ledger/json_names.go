@@ -1,0 +1,84 @@
+package ledger
+
+import (
+	"bytes"
+	"slices"
+)
+
+// A nameSpan is a field name without its quotes: data[start:end], or, if it had
+// escapes, text[start:end]. The scanner takes texts below 4 GiB only.
+type nameSpan struct {
+	start, end uint32
+	unescaped  bool
+}
+
+// maxJSONText is the longest text that the offsets in a nameSpan can address.
+const maxJSONText = 1<<32 - 1
+
+// linearNames is up to how many names comparing each with each is cheapest.
+const linearNames = 12
+
+func (s *jsonScanner) name(n nameSpan) []byte {
+	if n.unescaped {
+		return s.text[n.start:n.end]
+	}
+	return s.data[n.start:n.end]
+}
+
+// pushName reads a field name and its colon, and keeps the name until the
+// object's end.
+func (s *jsonScanner) pushName() bool {
+	raw, escaped, ok := s.str()
+	if !ok {
+		return s.unexpected("a field name in quotes")
+	}
+	end := s.pos - 1
+	n := nameSpan{uint32(end - len(raw)), uint32(end), false}
+	if escaped {
+		start := len(s.text)
+		s.text = appendUnescaped(s.text, raw)
+		n = nameSpan{uint32(start), uint32(len(s.text)), true}
+	}
+	s.names = append(s.names, n)
+	return s.colon()
+}
+
+// popNames forgets the names from base on, those of an object that ends, and
+// checks that they differ. An object of n fields costs O(n log n).
+func (s *jsonScanner) popNames(base int) bool {
+	names := s.names[base:]
+	s.names = s.names[:base]
+	if len(names) <= linearNames {
+		for i, a := range names {
+			for _, b := range names[:i] {
+				if a.end-a.start == b.end-b.start && bytes.Equal(s.name(a), s.name(b)) {
+					return s.repeated(s.name(a))
+				}
+			}
+		}
+		return true
+	}
+	slices.SortFunc(names, func(a, b nameSpan) int { return bytes.Compare(s.name(a), s.name(b)) })
+	for i := 1; i < len(names); i++ {
+		if bytes.Equal(s.name(names[i-1]), s.name(names[i])) {
+			return s.repeated(s.name(names[i]))
+		}
+	}
+	return true
+}
+
+// repeated notes that an object has two fields of one name.
+func (s *jsonScanner) repeated(name []byte) bool {
+	return s.malformed(s.pos, "the field %q is there twice in one object, before byte %d", clip(name), s.pos)
+}
+
+// clipLength is how many bytes of a client's text an error shows.
+const clipLength = 128
+
+// clip shortens a client's text for an error.
+func clip[T string | []byte](s T) string {
+	if len(s) <= clipLength {
+		return string(s)
+	}
+	return string(bytes.ToValidUTF8([]byte(s[:clipLength]), nil)) + "…"
+}
