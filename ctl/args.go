@@ -15,7 +15,7 @@ import (
 type globals struct {
 	writeURL, readURL string
 	output            choice
-	timeout           time.Duration
+	timeout           duration
 }
 
 func (g *globals) declare(set *flag.FlagSet) {
@@ -24,7 +24,8 @@ func (g *globals) declare(set *flag.FlagSet) {
 	set.Var(baseURL{&g.readURL}, "read-url", "base `URL` of the read daemon")
 	g.output = choice{value: "table", of: []string{"table", "json"}}
 	set.Var(&g.output, "o", "output `FORMAT`: table for people, or json: the API's answer as it came")
-	set.DurationVar(&g.timeout, "timeout", 30*time.Second, "longest `TIME` to wait for an answer, tries included")
+	g.timeout = duration{30 * time.Second}
+	set.Var(&g.timeout, "timeout", "longest `TIME` to wait for an answer, tries included")
 }
 
 // json says whether answers are shown as they came.
@@ -137,6 +138,18 @@ func (c *choice) Set(s string) error {
 }
 
 func (c *choice) String() string { return c.value }
+
+// duration is a flag that holds a length of time, 0 or more.
+type duration struct{ time.Duration }
+
+func (d *duration) Set(s string) error {
+	v, err := time.ParseDuration(s)
+	if err != nil || v < 0 {
+		return fmt.Errorf("it must be a length of time such as 2s or 500ms")
+	}
+	d.Duration = v
+	return nil
+}
 
 // baseURL is a flag that holds the address of a daemon, without a slash at its end.
 type baseURL struct{ value *string }

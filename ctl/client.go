@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -25,7 +24,6 @@ type client struct {
 func newClient() *client {
 	transport := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxIdleConnsPerHost:    4,
 		IdleConnTimeout:        90 * time.Second,
@@ -119,7 +117,7 @@ func (a *answer) decode(v any) error {
 
 // askQuietly asks once within the time allowed and shows nothing.
 func (c *call) askQuietly(r request) (*answer, error) {
-	ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
 	defer cancel()
 	return c.api.do(ctx, r)
 }

@@ -5,19 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"os"
+	"strings"
 	"syscall"
 )
 
 // An apiError is an answer other than 200.
 type apiError struct {
-	Status  int
-	Code    string // "" if the answer is no error of the ledger's
-	Message string
-	Details json.RawMessage
-	OpIndex *int
-	URL     string
+	Status int
+	URL    string
+	apiErrorBody
 }
 
 func newAPIError(a *answer) *apiError {
@@ -26,25 +26,27 @@ func newAPIError(a *answer) *apiError {
 		Error apiErrorBody `json:"error"`
 	}
 	if json.Unmarshal(a.body, &body) == nil {
-		e.Code, e.Message, e.Details, e.OpIndex = body.Error.Code, body.Error.Message, body.Error.Details, body.Error.OpIndex
+		e.apiErrorBody = body.Error
 	}
 	return e
 }
 
 // apiErrorBody is the inner object of an error.
 type apiErrorBody struct {
-	Code    string          `json:"code"`
+	Code    string          `json:"code"` // "" if the answer is no error of the ledger's
 	Message string          `json:"message"`
 	Details json.RawMessage `json:"details"`
 	OpIndex *int            `json:"operation_index"`
 }
 
-// String is the error in words: code, operation, message.
+// String is the error in words: code, operation, message without its period,
+// since more may follow.
 func (b *apiErrorBody) String() string {
+	message := strings.TrimSuffix(b.Message, ".")
 	if b.OpIndex != nil {
-		return fmt.Sprintf("%s: operation %d: %s", b.Code, *b.OpIndex, b.Message)
+		return fmt.Sprintf("%s: operation %d: %s", b.Code, *b.OpIndex, message)
 	}
-	return b.Code + ": " + b.Message
+	return b.Code + ": " + message
 }
 
 func (e *apiError) Error() string {
@@ -52,7 +54,7 @@ func (e *apiError) Error() string {
 		return fmt.Sprintf("%s answered %d %s, which is no answer of the ledger's: check -write-url and -read-url",
 			e.URL, e.Status, http.StatusText(e.Status))
 	}
-	s := (&apiErrorBody{Code: e.Code, Message: e.Message, OpIndex: e.OpIndex}).String()
+	s := e.apiErrorBody.String()
 	if e.Code == "NotFound" || e.Code == "MethodNotAllowed" {
 		s += " (asked at " + e.URL + ": check -write-url and -read-url)"
 	}
@@ -87,7 +89,15 @@ func (e *noAnswer) Error() string {
 	case errors.Is(e.err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("nothing listens at %s: is the daemon running, and is this its address?", e.url)
 	}
-	return fmt.Sprintf("no answer from %s: %v", e.url, e.err)
+	cause := e.err
+	var wrapped *url.Error
+	if errors.As(cause, &wrapped) {
+		cause = wrapped.Err // without the method and address again
+	}
+	if errors.Is(cause, io.EOF) || errors.Is(cause, io.ErrUnexpectedEOF) {
+		return fmt.Sprintf("no answer from %s: it closed the connection", e.url)
+	}
+	return fmt.Sprintf("no answer from %s: %v", e.url, cause)
 }
 
 // neverSent says that the request cannot have reached a daemon.

@@ -23,6 +23,7 @@ type fakeAnswer struct {
 	status string // a number; drop: the connection is cut; hang: no answer at all
 	header [][2]string
 	body   string
+	given  bool
 }
 
 func newFakeDaemons(t *testing.T) *fakeDaemons {
@@ -56,10 +57,14 @@ func (f *fakeDaemons) add(t *testing.T, spec string, lines []string) {
 	route := words[0] + " " + words[1]
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if list := f.answers[route]; len(list) == 1 && list[0].given {
+		f.answers[route] = nil
+	}
 	f.answers[route] = append(f.answers[route], a)
 }
 
-// take returns the next answer for the route; the last one stays.
+// take returns the next answer for the route; the last one stays until another
+// is added.
 func (f *fakeDaemons) take(route, asked string) (fakeAnswer, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,10 +73,13 @@ func (f *fakeDaemons) take(route, asked string) (fakeAnswer, bool) {
 	if len(list) == 0 {
 		return fakeAnswer{}, false
 	}
+	next := list[0]
 	if len(list) > 1 {
 		f.answers[route] = list[1:]
+	} else {
+		list[0].given = true
 	}
-	return list[0], true
+	return next, true
 }
 
 func (f *fakeDaemons) takeAsked() []string {
@@ -89,7 +97,7 @@ func (f *fakeDaemons) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		asked += " key=" + key
 	}
 	if len(body) > 0 {
-		asked += " " + strings.TrimRight(string(body), "\n")
+		asked += " " + strings.ReplaceAll(strings.TrimRight(string(body), "\n"), "\n", `\n`)
 	}
 	a, ok := f.take(r.Method+" "+r.URL.Path, asked)
 	if !ok {

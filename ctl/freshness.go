@@ -102,7 +102,7 @@ func (f *freshnessFlags) run(c *call) error {
 // log does it answer at once, and is asked again after a pause.
 func (f *freshnessFlags) await(c *call) (*answer, error) {
 	const grace = time.Second // for the answer to travel when the daemon has waited
-	deadline := time.Now().Add(c.timeout)
+	deadline := time.Now().Add(c.timeout.Duration)
 	for i := 1; ; i++ {
 		left := max(0, time.Until(deadline)).Truncate(time.Millisecond)
 		q := url.Values{}
@@ -111,7 +111,7 @@ func (f *freshnessFlags) await(c *call) (*answer, error) {
 			q.Set("wait", min(left, maxWait).String())
 		}
 		asked := *c
-		asked.timeout = left + grace
+		asked.timeout.Duration = left + grace
 		a, err := asked.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/freshness", query: q})
 		if err != nil {
 			return nil, err

@@ -81,7 +81,7 @@ func (w *which) health(c *call) error {
 		}
 	}
 	if worst != nil {
-		return exitf(exitCode(worst), "not healthy")
+		return exitf(exitCode(worst), "")
 	}
 	return nil
 }

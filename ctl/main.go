@@ -72,7 +72,7 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 // resolve finds the command whose words begin the given words, and what follows them.
 func resolve(table []command, words []string) (command, []string, error) {
 	if len(words) == 0 {
-		return command{}, nil, usagef("ledgerctl needs a command: ledgerctl help lists them")
+		return command{}, nil, usagef("no command was given: ledgerctl help lists them")
 	}
 	var found command
 	for _, cmd := range table {
@@ -138,8 +138,8 @@ func flagError(cmd command, set *flag.FlagSet, err error) error {
 	const undefined = "flag provided but not defined: -"
 	if name, ok := strings.CutPrefix(err.Error(), undefined); ok {
 		var names []string
-		set.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-		return usagef("%s has no flag -%s%s; ledgerctl %s -h lists them", cmd.Words, name, didYouMean(name, names), cmd.Words)
+		set.VisitAll(func(f *flag.Flag) { names = append(names, "-"+f.Name) })
+		return usagef("%s has no flag -%s%s; ledgerctl %s -h lists them", cmd.Words, name, didYouMean("-"+name, names), cmd.Words)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		return usagef("%s -h takes no value", cmd.Words)

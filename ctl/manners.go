@@ -29,7 +29,7 @@ const (
 // An exitError ends ledgerctl with a code of its own.
 type exitError struct {
 	code int
-	msg  string
+	msg  string // "" if all is said
 }
 
 func (e *exitError) Error() string { return e.msg }
@@ -64,7 +64,7 @@ func exitCode(err error) int {
 
 // tell says what went wrong, if anything did, and returns the exit code.
 func tell(stderr io.Writer, err error) int {
-	if err != nil {
+	if err != nil && err.Error() != "" {
 		say(stderr, "%v", err)
 	}
 	return exitCode(err)
@@ -107,10 +107,14 @@ func count[T int | int64 | uint64](n T, noun string) string {
 // didYouMean is ` (did you mean "x"?)` for the candidate nearest to word, or
 // nothing when none is near.
 func didYouMean(word string, candidates []string) string {
-	best, least := "", 1+min(3, (len(word)+1)/2)
+	letters := len(strings.TrimLeft(word, "-"))
+	if letters < 2 {
+		return ""
+	}
+	best, least := "", 1+min(3, (letters+1)/2)
 	for _, c := range candidates {
 		d := distance(word, c)
-		if len(word) > 1 && strings.HasPrefix(c, word) {
+		if strings.HasPrefix(c, word) {
 			d = 1
 		}
 		if d < least {

@@ -50,11 +50,11 @@ func argWords(b *strings.Builder, object []byte) error {
 // argValue shows one value: {"minted":0} as minted:0, a plain word without its quotes.
 func argValue(value json.RawMessage) string {
 	var ref struct{ Minted *json.Number }
-	if len(value) > 0 && value[0] == '{' && json.Unmarshal(value, &ref) == nil && ref.Minted != nil {
+	if value[0] == '{' && json.Unmarshal(value, &ref) == nil && ref.Minted != nil {
 		return "minted:" + ref.Minted.String()
 	}
 	var word string
-	if json.Unmarshal(value, &word) != nil {
+	if value[0] != '"' || json.Unmarshal(value, &word) != nil {
 		return string(value)
 	}
 	if word != "" && !strings.ContainsAny(word, " =\"'\\") {

@@ -16,28 +16,28 @@ const maxWait = 30 * time.Second
 // readFlags are the flags of every read.
 type readFlags struct {
 	minSeq number
-	wait   time.Duration
+	wait   duration
 }
 
 func (r *readFlags) declare(set *flag.FlagSet) {
 	r.minSeq = anyKey()
 	set.Var(&r.minSeq, "min-seq", "answer only when commit `SEQ` can be read: with the global_seq of a commit, read it back")
-	set.DurationVar(&r.wait, "wait", 0, "longest `TIME` to wait for -min-seq, up to 30s; the daemon's own default is 1s")
+	set.Var(&r.wait, "wait", "longest `TIME` to wait for -min-seq, up to 30s; the daemon's own default is 1s")
 }
 
 // query is what the flags ask of the daemon.
 func (r *readFlags) query(c *call) (url.Values, error) {
 	q := url.Values{}
-	if r.wait < 0 || r.wait > maxWait {
-		return nil, usagef("-wait is %v, and must be from 0s to %v", r.wait, maxWait)
+	if r.wait.Duration > maxWait {
+		return nil, usagef("-wait is %v, and must be at most %v", &r.wait, maxWait)
 	}
-	if r.wait > 0 && !r.minSeq.given {
+	if r.wait.Duration > 0 && !r.minSeq.given {
 		return nil, usagef("-wait waits for the commit that -min-seq names: give that too")
 	}
 	r.minSeq.query(q, "min_seq")
-	if r.wait > 0 {
+	if r.wait.Duration > 0 {
 		q.Set("wait", r.wait.String())
-		c.timeout += r.wait // the wait comes on top of the time for an answer
+		c.timeout.Duration += r.wait.Duration // the wait comes on top of the time for an answer
 	}
 	return q, nil
 }

@@ -20,7 +20,7 @@ const (
 // within the time allowed; the key makes sure that it happens once. Without a
 // key it asks once, since a request without an answer may have taken effect.
 func (c *call) submit(r request, keyed bool) (*answer, error) {
-	ctx, cancel := context.WithTimeout(c.ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
 	defer cancel()
 	tries := 1
 	if keyed {
@@ -41,7 +41,7 @@ func (c *call) try(ctx context.Context, r request, n int) (*answer, error) {
 	for i := 1; ; i++ {
 		a, err := c.api.do(ctx, r)
 		again, why := worthTrying(a, err)
-		if !again || i == n {
+		if !again || i == n || ctx.Err() != nil {
 			return a, err
 		}
 		wait := backoff(i, a)
@@ -61,7 +61,7 @@ func (c *call) try(ctx context.Context, r request, n int) (*answer, error) {
 func worthTrying(a *answer, err error) (bool, string) {
 	var silent *noAnswer
 	if errors.As(err, &silent) {
-		return !errors.Is(err, context.DeadlineExceeded), err.Error()
+		return true, err.Error()
 	}
 	if err == nil && a.status == http.StatusServiceUnavailable {
 		return true, a.check().Error()

@@ -22,8 +22,6 @@ import (
 //	file NAME … end                     writes a file where the commands run
 //	env NAME=VALUE                      sets a variable for the commands after it
 //	answer METHOD PATH STATUS … end     what the fake daemons say: headers, then the body; the last stays
-//	daemons                             starts real daemons in place of the fake ones
-//	log NAME [damage]                   makes a log in the directory NAME
 //	$ ledgerctl words… [< FILE]         runs it
 //	<- METHOD PATH [key=KEY] BODY       what the fake daemons were asked
 //	> line                              standard output
@@ -110,10 +108,6 @@ func (s *script) run(source string) string {
 			continue
 		case "env":
 			s.env = append(s.env, rest)
-		case "daemons":
-			s.writeURL, s.readURL = startDaemons(s.t, filepath.Join(s.dir, "data"))
-		case "log":
-			makeLog(s.t, s.dir, strings.Fields(rest))
 		case "$":
 			s.out.WriteString(line + "\n")
 			s.command(rest)
