@@ -28,7 +28,7 @@ type verifier struct {
 	totals map[uint32]classCounts // by class
 	digest uint64
 
-	stacks, placed, slotted, attached, live, holdings int
+	stacks, placed, slotted, attached, live, holdings, shapes int
 }
 
 // classCounts are what the containers say of a class.
@@ -228,6 +228,7 @@ func (v *verifier) classes() {
 		}
 		v.live += int(k.minted - k.burned)
 		for _, sref := range v.tree("shapes", shapesByKey{s}, k.shapes) {
+			v.shapes++
 			v.digest += s.shapeItem(s.shapes.at(sref))
 		}
 	}
@@ -290,5 +291,32 @@ func (v *verifier) indexes() {
 	}
 	if n := v.s.holdingIndex.len(); n != v.holdings {
 		v.failf("%d pairs of container and instance class, %d in the index", v.holdings, n)
+	}
+	v.slabs()
+}
+
+// slabs looks for records that are neither linked nor given back. Those that
+// the last transaction dropped are given back when the next one begins.
+func (v *verifier) slabs() {
+	s := v.s
+	var dropped [undoKinds]int
+	for _, e := range s.undo.entries {
+		dropped[e.kind]++
+	}
+	for _, c := range [...]struct {
+		name         string
+		linked, live int
+	}{
+		{"container", s.containerIndex.len() + dropped[undoContainerDropped], s.containers.live()},
+		{"class", s.classIndex.len(), s.classes.live()},
+		{"stack", v.stacks + dropped[undoStackDropped], s.stacks.live()},
+		{"instance", s.instanceIndex.len() + dropped[undoBurned], s.instances.live()},
+		{"placement", v.placed + dropped[undoUnplaced], s.placements.live()},
+		{"holding", v.holdings, s.holdings.live()},
+		{"shape", v.shapes, s.shapes.live()},
+	} {
+		if c.linked != c.live {
+			v.failf("%d %s records are linked or dropped, %d in use", c.linked, c.name, c.live)
+		}
 	}
 }

@@ -5,22 +5,20 @@ import (
 	"slices"
 )
 
-// A nameSpan is a field name without its quotes: data[start:end], or, if it had
-// escapes, text[start:end]. The scanner takes texts below 4 GiB only.
-type nameSpan struct {
-	start, end uint32
-	unescaped  bool
-}
+// A nameSpan is a field name without its quotes. Offsets below len(data) are in
+// data; a name that had escapes is in text, at its offsets less len(data).
+type nameSpan struct{ start, end uint32 }
 
-// maxJSONText is the longest text that the offsets in a nameSpan can address.
-const maxJSONText = 1<<32 - 1
+// maxJSONText is how long a text may be so that a nameSpan can address it, and
+// as much again for its names without escapes.
+const maxJSONText = 1<<31 - 1
 
 // linearNames is up to how many names comparing each with each is cheapest.
 const linearNames = 12
 
 func (s *jsonScanner) name(n nameSpan) []byte {
-	if n.unescaped {
-		return s.text[n.start:n.end]
+	if past := uint32(len(s.data)); n.start >= past {
+		return s.text[n.start-past : n.end-past]
 	}
 	return s.data[n.start:n.end]
 }
@@ -33,11 +31,11 @@ func (s *jsonScanner) pushName() bool {
 		return s.unexpected("a field name in quotes")
 	}
 	end := s.pos - 1
-	n := nameSpan{uint32(end - len(raw)), uint32(end), false}
+	n := nameSpan{uint32(end - len(raw)), uint32(end)}
 	if escaped {
-		start := len(s.text)
+		n.start = uint32(len(s.data) + len(s.text))
 		s.text = appendUnescaped(s.text, raw)
-		n = nameSpan{uint32(start), uint32(len(s.text)), true}
+		n.end = uint32(len(s.data) + len(s.text))
 	}
 	s.names = append(s.names, n)
 	return s.colon()

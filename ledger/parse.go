@@ -90,8 +90,8 @@ func (p *requestParser) begin(body []byte, lim ParseLimits) bool {
 	p.ops, p.arena = recycled(p.ops, keepOps), recycled(p.arena, keepBytes)
 	p.op = NoOperation
 	p.rewind(0)
-	if len(body) >= maxJSONText {
-		p.err = Errorf(PayloadTooLarge, "a body must be shorter than 4 GiB")
+	if len(body) > maxJSONText {
+		p.err = Errorf(PayloadTooLarge, "a body must be shorter than 2 GiB")
 		return false
 	}
 	return true

@@ -59,3 +59,12 @@ func (s *slab[T, P]) release(ref uint32) {
 	*P(r).freeLink() = s.free
 	s.free = ref
 }
+
+// live is how many records are in use, by walking the list of freed ones.
+func (s *slab[T, P]) live() int {
+	n := int(max(s.next, 1)) - 1
+	for ref := s.free; ref != 0; ref = *P(s.at(ref)).freeLink() {
+		n--
+	}
+	return n
+}

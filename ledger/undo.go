@@ -41,6 +41,7 @@ const (
 	undoDetached                         // ref: child; old: parent
 	undoPlaced                           // ref: placement
 	undoUnplaced                         // ref: placement
+	undoKinds
 )
 
 // undoKeep is how many entries' memory stays allocated between transactions.
