@@ -22,6 +22,9 @@ import (
 //	file NAME … end                     writes a file where the commands run
 //	env NAME=VALUE                      sets a variable for the commands after it
 //	answer METHOD PATH STATUS … end     what the fake daemons say: headers, then the body; the last stays
+//	daemons                             starts real daemons, on the directory data, in place of the fake ones
+//	stop                                stops them
+//	flip FILE OFFSET                    damages a file by one bit
 //	$ ledgerctl words… [< FILE]         runs it
 //	<- METHOD PATH [key=KEY] BODY       what the fake daemons were asked
 //	> line                              standard output
@@ -70,6 +73,7 @@ type script struct {
 	dir      string
 	env      []string
 	fake     *fakeDaemons
+	daemons  *realDaemons
 	writeURL string
 	readURL  string
 	out      strings.Builder
@@ -108,6 +112,13 @@ func (s *script) run(source string) string {
 			continue
 		case "env":
 			s.env = append(s.env, rest)
+		case "daemons":
+			s.daemons = startDaemons(s.t, filepath.Join(s.dir, "data"))
+			s.writeURL, s.readURL = s.daemons.writeURL, s.daemons.readURL
+		case "stop":
+			s.daemons.stop()
+		case "flip":
+			s.flip(rest)
 		case "$":
 			s.out.WriteString(line + "\n")
 			s.command(rest)
