@@ -73,7 +73,7 @@ func (v *verification) frame(f *wal.Frame) error {
 }
 
 // broken is damage that the checksums do not show.
-func (v *verification) broken(rule string, err error) error {
+func (v *verification) broken(f *wal.Frame, rule string, err error) error {
 	return &wal.CorruptError{Seq: v.state.Seq(), Rule: rule, Err: err}
 }
 
