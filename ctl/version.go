@@ -4,37 +4,28 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
-	"runtime/debug"
+
+	"assetledger/ledger"
+	"assetledger/server"
 )
 
 var versionCommand = command{
 	Words:    "version",
 	Purpose:  "show which ledgerctl this is",
 	Examples: [2]string{"version", "version -o json"},
-	Setup:    func(*flag.FlagSet) action { return runVersion },
+	Setup:    func(*flag.FlagSet) action { return showVersion },
 }
 
-func runVersion(c *call) error {
-	version, revision := "unknown", ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		version = info.Main.Version
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				revision = s.Value
-			}
-		}
-	}
+func showVersion(c *call) error {
+	platform := runtime.GOOS + "/" + runtime.GOARCH
 	if c.json() {
-		fmt.Fprintf(c.out, "{\"version\":%q,\"revision\":%q,\"go\":%q,\"platform\":%q}\n", version, revision, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+		fmt.Fprintf(c.out, `{"version":%s,"go":"%s","platform":"%s"}`+"\n", ledger.AppendString(nil, server.Version), runtime.Version(), platform)
 		return nil
 	}
 	t := newTable(c.out)
-	t.row("version", version)
-	if revision != "" {
-		t.row("revision", revision)
-	}
+	t.row("version", server.Version)
 	t.row("go", runtime.Version())
-	t.row("platform", runtime.GOOS+"/"+runtime.GOARCH)
+	t.row("platform", platform)
 	t.flush()
 	return nil
 }

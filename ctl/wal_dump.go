@@ -2,10 +2,9 @@ package ctl
 
 import (
 	"flag"
-	"strconv"
-	"time"
 
 	"assetledger/ledger"
+	"assetledger/server"
 	"assetledger/wal"
 )
 
@@ -65,25 +64,7 @@ func (d *dump) write(c *call, f *wal.Frame, seq uint64, record []byte) error {
 	if err := d.record.Decode(record); err != nil {
 		return &wal.CorruptError{Seq: seq - 1, Rule: "record", Err: err}
 	}
-	d.line = appendCommit(d.line[:0], f, seq, &d.record)
+	d.line = server.AppendCommit(d.line[:0], f, seq, &d.record)
 	_, err := c.out.Write(append(d.line, '\n'))
 	return err
-}
-
-// appendCommit appends a commit as the interface shows it.
-func appendCommit(b []byte, f *wal.Frame, seq uint64, rec *ledger.Record) []byte {
-	b = strconv.AppendUint(append(b, `{"global_seq":`...), seq, 10)
-	b = strconv.AppendUint(append(b, `,"batch_seq":`...), seq-f.First+1, 10)
-	b = append(b, `,"committed_at":"`...)
-	b = time.Unix(0, f.Time).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000000Z")
-	b = ledger.AppendOperations(append(b, `","operations":`...), rec.Tx.Ops)
-	b = append(b, `,"minted_instances":[`...)
-	for i := range rec.Out.Minted {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, rec.Out.FirstMinted+int64(i), 10)
-	}
-	b = ledger.AppendMetadata(append(b, `],"metadata":`...), rec.Tx.Metadata, rec.Tx.Key)
-	return append(b, '}')
 }
