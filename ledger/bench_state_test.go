@@ -46,21 +46,33 @@ func transfers(n, containers int) []Transaction {
 	return txs
 }
 
-func BenchmarkApplyTransfer(b *testing.B) {
-	const containers = 10_000
-	s, txs := stocked(b, containers, 1), transfers(1<<14, containers)
+// applyAll applies the transactions, a power of two of them, over and over.
+func applyAll(b *testing.B, s *State, txs []Transaction, then func()) {
 	var out Outcome
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if err := s.Apply(&txs[i&(1<<14-1)], &out); err != nil {
+		if err := s.Apply(&txs[i&(len(txs)-1)], &out); err != nil {
 			b.Fatal(err)
 		}
+		then()
 	}
 }
 
+func nothing() {}
+
+const hot = 10_000 // containers
+
+func BenchmarkApplyTransfer(b *testing.B) {
+	applyAll(b, stocked(b, hot, 1), transfers(1<<14, hot), nothing)
+}
+
+func BenchmarkApplyUndo(b *testing.B) {
+	s := stocked(b, hot, 1)
+	applyAll(b, s, transfers(1<<14, hot), s.Undo)
+}
+
 func BenchmarkReplayTransfer(b *testing.B) {
-	const containers = 10_000
-	s, txs := stocked(b, containers, 1), transfers(1<<14, containers)
+	s, txs := stocked(b, hot, 1), transfers(1<<14, hot)
 	records := make([]Record, len(txs))
 	for i := range records {
 		records[i].Tx = txs[i]
@@ -73,44 +85,22 @@ func BenchmarkReplayTransfer(b *testing.B) {
 	}
 }
 
-func BenchmarkApplyUndo(b *testing.B) {
-	const containers = 10_000
-	s, txs := stocked(b, containers, 1), transfers(1<<14, containers)
-	var out Outcome
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if err := s.Apply(&txs[i&(1<<14-1)], &out); err != nil {
-			b.Fatal(err)
-		}
-		s.Undo()
-	}
-}
-
 // BenchmarkStackComesAndGoes moves whole stacks, so that each transfer drops one and makes one.
 func BenchmarkStackComesAndGoes(b *testing.B) {
-	const containers = 10_000
-	s := stocked(b, containers, 1)
-	txs := [2]Transaction{
+	s := stocked(b, hot, 1)
+	mustApply(b, s, op(AddFungible, 1, 1, 5, 7))
+	applyAll(b, s, []Transaction{
 		{Ops: []Op{op(TransferFungible, 1, 2, 1, 5, 7)}},
 		{Ops: []Op{op(TransferFungible, 2, 1, 1, 5, 7)}},
-	}
-	mustApply(b, s, op(AddFungible, 1, 1, 5, 7))
-	var out Outcome
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if err := s.Apply(&txs[i&1], &out); err != nil {
-			b.Fatal(err)
-		}
-	}
+	}, nothing)
 }
 
 func BenchmarkBalanceRead(b *testing.B) {
-	const containers = 10_000
-	s := stocked(b, containers, 10)
+	s := stocked(b, hot, 10)
 	var dst []Balance
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		dst, _, _ = s.Balances(dst[:0], 1+int64(i%containers), BalanceFilter{}, nil, 1000)
+		dst, _, _ = s.Balances(dst[:0], 1+int64(i%hot), BalanceFilter{}, nil, 1000)
 	}
 }
 
@@ -171,13 +161,6 @@ func BenchmarkMillionContainers(b *testing.B) {
 	s := stocked(b, containers, stacks)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	txs := transfers(1<<20, containers)
-	var out Outcome
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if err := s.Apply(&txs[i&(1<<20-1)], &out); err != nil {
-			b.Fatal(err)
-		}
-	}
+	applyAll(b, s, transfers(1<<20, containers), nothing)
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(containers*stacks), "bytes/stack")
 }

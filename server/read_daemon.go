@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/metrics"
-	"assetledger/wal"
 )
 
 // ReadConfig is what a read daemon is told.
@@ -50,8 +48,7 @@ func newReadDaemon(source logSource, c ReadConfig) *readDaemon {
 		proj: newProjection(), commits: newCommitLog(source), log: c.Log,
 		timeouts: c.Timeouts, maxLag: uint64(max(c.MaxLag, 0)), keepAlive: feedKeepAlive,
 	}
-	d.tail = &tailer{source: source, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now, caughtUp: make(chan struct{}),
-		position: func(uint64) error { return nil }}
+	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now, caughtUp: make(chan struct{})}
 	d.api = newAPI(d.routes(), "asset_ledger_read_", &d.registry, c.Log)
 	d.api.LogAll = c.LogAll
 	d.tail.visible = d.measures()
@@ -117,17 +114,4 @@ func (d *readDaemon) close() {
 	if r := d.tail.reader.Swap(nil); r != nil {
 		(*r).Close()
 	}
-}
-
-// ReadExitCode is the exit code for what RunRead returned.
-func ReadExitCode(err error) int {
-	var damage *wal.CorruptError
-	var batch *BatchError
-	switch {
-	case err == nil:
-		return ExitStopped
-	case errors.As(err, &damage), errors.As(err, &batch):
-		return ExitDamaged
-	}
-	return ExitFailure
 }
