@@ -1,0 +1,143 @@
+package ledger
+
+import "strconv"
+
+// Answers are made by appending, so that making one allocates nothing when dst
+// has room. All JSON here is compact.
+
+// AppendJSON appends {"error":{…}}, the body of an answer that refuses.
+func (e *Error) AppendJSON(dst []byte) []byte {
+	dst = append(dst, `{"error":`...)
+	dst = AppendError(dst, e)
+	return append(dst, '}')
+}
+
+// AppendError appends the inner object, {"code","message","details"} and, if one
+// operation is at fault, "operation_index".
+func AppendError(dst []byte, e *Error) []byte {
+	dst = append(dst, `{"code":`...)
+	dst = AppendString(dst, string(e.Code))
+	dst = append(dst, `,"message":`...)
+	dst = AppendString(dst, e.Message)
+	dst = append(dst, `,"details":{`...)
+	for i, d := range e.Details {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendString(dst, d.Name)
+		dst = append(dst, ':')
+		if d.IsStr {
+			dst = AppendString(dst, d.Str)
+		} else {
+			dst = strconv.AppendInt(dst, d.Int, 10)
+		}
+	}
+	dst = append(dst, '}')
+	if e.OpIndex != NoOperation {
+		dst = appendIntField(dst, `,"operation_index":`, int64(e.OpIndex))
+	}
+	return append(dst, '}')
+}
+
+// appendIntField appends the given punctuation and name, and a number.
+func appendIntField(dst []byte, name string, v int64) []byte {
+	dst = append(dst, name...)
+	return strconv.AppendInt(dst, v, 10)
+}
+
+func appendUintField(dst []byte, name string, v uint64) []byte {
+	dst = append(dst, name...)
+	return strconv.AppendUint(dst, v, 10)
+}
+
+// AppendMetadata appends the metadata object of a result: md (a compact JSON
+// object, or empty) with idempotency_key as its last field if there is a key.
+func AppendMetadata(dst, md, key []byte) []byte {
+	if len(md) == 0 {
+		md = []byte("{}")
+	}
+	if len(key) == 0 {
+		return append(dst, md...)
+	}
+	dst = append(dst, md[:len(md)-1]...)
+	if len(md) > len("{}") {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"idempotency_key":`...)
+	dst = appendQuoted(dst, key)
+	return append(dst, '}')
+}
+
+// AppendResult appends the result of a commit, {"global_seq","batch_seq",
+// "minted_instances","metadata"}, and after these, for the registrations,
+// "class" or "shape": the object as registered.
+func AppendResult(dst []byte, tx *Transaction, seq uint64, batchSeq uint32, firstMinted int64, minted int) []byte {
+	dst = appendUintField(dst, `{"global_seq":`, seq)
+	dst = appendUintField(dst, `,"batch_seq":`, uint64(batchSeq))
+	dst = append(dst, `,"minted_instances":`...)
+	dst = AppendMinted(dst, firstMinted, minted)
+	dst = append(dst, `,"metadata":`...)
+	dst = AppendMetadata(dst, tx.Metadata, tx.Key)
+	switch tx.Endpoint {
+	case EndpointRegisterClass:
+		op := &tx.Ops[0]
+		dst = append(dst, `,"class":`...)
+		dst = AppendClass(dst, op.Args[ClassID], op.Name, op.Get(ClassFungible, 1) == 1, int(op.Get(ClassDecimals, 0)))
+	case EndpointRegisterShape:
+		op := &tx.Ops[0]
+		dst = appendIntField(dst, `,"shape":{"class_id":`, op.Args[ShapeClass])
+		dst = append(dst, ',')
+		dst = appendShapeFields(dst, ShapeInfo{!op.Given(ShapeKey), op.Args[ShapeKey], int(op.Args[ShapeWidth]), int(op.Args[ShapeHeight])})
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
+
+// AppendMinted appends the array of count consecutive instance ids.
+func AppendMinted(dst []byte, first int64, count int) []byte {
+	dst = append(dst, '[')
+	for i := range int64(count) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(dst, first+i, 10)
+	}
+	return append(dst, ']')
+}
+
+// AppendClass appends a class, {"class_id","name","fungible","decimals"}.
+func AppendClass(dst []byte, id int64, name string, fungible bool, decimals int) []byte {
+	return append(appendClassFields(dst, id, name, fungible, decimals), '}')
+}
+
+// AppendClassInfo appends a class as reads show it: as AppendClass does, and "registered_seq".
+func AppendClassInfo(dst []byte, c ClassInfo) []byte {
+	dst = appendClassFields(dst, c.ID, c.Name, c.Fungible, c.Decimals)
+	dst = appendUintField(dst, `,"registered_seq":`, c.RegisteredSeq)
+	return append(dst, '}')
+}
+
+func appendClassFields(dst []byte, id int64, name string, fungible bool, decimals int) []byte {
+	dst = appendIntField(dst, `{"class_id":`, id)
+	dst = append(dst, `,"name":`...)
+	dst = AppendString(dst, name)
+	dst = append(dst, `,"fungible":`...)
+	dst = strconv.AppendBool(dst, fungible)
+	return appendIntField(dst, `,"decimals":`, int64(decimals))
+}
+
+// AppendShape appends a shape as reads show it, {"key","width","height"}; key
+// is null for the one of all keys without their own.
+func AppendShape(dst []byte, s ShapeInfo) []byte {
+	return append(appendShapeFields(append(dst, '{'), s), '}')
+}
+
+func appendShapeFields(dst []byte, s ShapeInfo) []byte {
+	if s.AnyKey {
+		dst = append(dst, `"key":null`...)
+	} else {
+		dst = appendIntField(dst, `"key":`, s.Key)
+	}
+	dst = appendIntField(dst, `,"width":`, int64(s.Width))
+	return appendIntField(dst, `,"height":`, int64(s.Height))
+}

@@ -1,0 +1,206 @@
+package ledger
+
+// Parsing a request. The parser goes over the body once, straight into
+// operations. At the first fault it stops, and only then goes over the body
+// again, as plain JSON: a body that is not JSON is MalformedJSON whatever else
+// is wrong with it. So well-formed requests pay nothing for exact refusals.
+
+// ParseLimits are the limits on a body that an operator may set.
+type ParseLimits struct {
+	Nesting int // levels of JSON, the outermost value being level 1; 0 means DefaultNesting
+}
+
+// A requestParser holds what parsing needs from one request to the next, so
+// that parsing allocates nothing once it has seen a few requests.
+type requestParser struct {
+	jsonScanner
+	ops      []Op          // of the whole body; a transaction's are a range of it
+	arena    []byte        // keys and metadata that could not stay in the body
+	op       int           // index of the operation being read, or NoOperation
+	mints    int           // MintInstance operations before it in its transaction
+	lastKind OpKind        // of the operation before, a good guess for the next
+	canon    canonicalizer // for the request hash
+	hashed   []byte        // what the request hash is taken of
+}
+
+// ParseTransaction reads the body of /v1/commit or /v1/commit/preflight into
+// tx, which may be reused; what it held is lost. Its slices then alias body, or
+// memory that tx keeps: they hold until the body changes or tx is parsed into
+// again. Call SetHeaderKey next, if there may be a header; after that, Key and
+// Hash are final.
+//
+// Errors: MalformedJSON with the offset, InvalidRequest with the field, or
+// UnknownOperation with the op; OpIndex is set if one operation is at fault. tx
+// is then of no use.
+func ParseTransaction(body []byte, tx *Transaction, lim ParseLimits) *Error {
+	p := tx.reset(EndpointCommit)
+	if p.begin(body, lim) {
+		p.transaction(tx, 1)
+	}
+	return p.finish()
+}
+
+// ParseRegistration reads the body of /v1/register/class or
+// /v1/register/class-shape into a transaction of one operation, otherwise as
+// ParseTransaction does. Faults in the operation's fields have OpIndex 0.
+func ParseRegistration(body []byte, e Endpoint, tx *Transaction, lim ParseLimits) *Error {
+	p := tx.reset(e)
+	if p.begin(body, lim) {
+		p.registration(tx)
+	}
+	return p.finish()
+}
+
+// reset empties tx for reuse and returns its parser.
+func (tx *Transaction) reset(e Endpoint) *requestParser {
+	p := tx.parser()
+	*tx = Transaction{Endpoint: e, scratch: p}
+	return p
+}
+
+func (tx *Transaction) parser() *requestParser {
+	if tx.scratch == nil {
+		tx.scratch = new(requestParser)
+	}
+	return tx.scratch
+}
+
+// Scratch memory beyond these sizes is let go after an unusual request.
+const (
+	keepBytes = 1 << 20
+	keepNames = 1 << 16
+	keepOps   = 1 << 17
+)
+
+// recycled empties s for reuse, or lets it go if it is larger than keep.
+func recycled[T any](s []T, keep int) []T {
+	if cap(s) > keep {
+		return nil
+	}
+	return s[:0]
+}
+
+// begin prepares for a body.
+func (p *requestParser) begin(body []byte, lim ParseLimits) bool {
+	if lim.Nesting <= 0 {
+		lim.Nesting = DefaultNesting
+	}
+	p.data, p.maxLevel, p.err = body, lim.Nesting, nil
+	p.names, p.text = recycled(p.names, keepNames), recycled(p.text, keepBytes)
+	p.ops, p.arena = recycled(p.ops, keepOps), recycled(p.arena, keepBytes)
+	p.op = NoOperation
+	p.rewind(0)
+	if len(body) > maxJSONText {
+		p.err = Errorf(PayloadTooLarge, "a body must be shorter than 2 GiB")
+		return false
+	}
+	return true
+}
+
+// rewind goes back to a position outside of what skip was inside of.
+func (p *requestParser) rewind(pos int) {
+	p.pos, p.spaces, p.err = pos, 0, nil
+	p.names, p.text, p.open = p.names[:0], p.text[:0], p.open[:0]
+}
+
+// finish decides what to report: that the body is not JSON before all else,
+// then the first fault.
+func (p *requestParser) finish() *Error {
+	fault := p.err
+	if fault == nil {
+		p.end()
+		return p.err
+	}
+	if fault.Code == InvalidRequest || fault.Code == UnknownOperation {
+		p.rewind(0)
+		if !p.skip(1) || !p.end() {
+			return p.err
+		}
+	}
+	return fault
+}
+
+// invalid notes an InvalidRequest in the given field. An earlier fault stays.
+func (p *requestParser) invalid(field, format string, args ...any) bool {
+	if p.err == nil {
+		p.err = Errorf(InvalidRequest, format, args...).With(Text("field", field)).At(p.op)
+	}
+	return false
+}
+
+// enter passes the bracket that begins an object or array; what names it in errors.
+func (p *requestParser) enter(bracket byte, level int, field, what string) bool {
+	if p.peek() != bracket {
+		return p.invalid(field, "%s must be %s", field, what)
+	}
+	if !p.deeper(level) {
+		return false
+	}
+	p.pos++
+	return true
+}
+
+// A fieldName is a name that an object may have, and the same in quotes.
+type fieldName struct{ name, quoted string }
+
+func fieldNames(names ...string) (t []fieldName) {
+	for _, name := range names {
+		t = append(t, fieldName{name, `"` + name + `"`})
+	}
+	return t
+}
+
+// field reads a field name and its colon and returns its place in the table, or
+// -1 on a fault, as when the name is not there, or is seen already. guess is
+// the place that it probably has.
+func (p *requestParser) field(table []fieldName, guess int, seen *uint) int {
+	i := -1
+	p.peek()
+	if guess < len(table) && p.hasPrefix(table[guess].quoted) {
+		i = guess
+		p.pos += len(table[i].quoted)
+	} else if i = p.searchField(table); i < 0 {
+		return -1
+	}
+	if *seen&(1<<i) != 0 {
+		p.repeated([]byte(table[i].name))
+		return -1
+	}
+	*seen |= 1 << i
+	if p.pos < len(p.data) && p.data[p.pos] == ':' {
+		p.pos++
+	} else if !p.colon() {
+		return -1
+	}
+	return i
+}
+
+// searchField reads a field name and looks it up.
+func (p *requestParser) searchField(table []fieldName) int {
+	raw, escaped, ok := p.str()
+	if !ok {
+		p.unexpected("a field name in quotes")
+		return -1
+	}
+	if escaped {
+		p.text = appendUnescaped(p.text[:0], raw)
+		raw = p.text
+	}
+	for i := range table {
+		if table[i].name == string(raw) {
+			return i
+		}
+	}
+	p.invalid(clip(raw), "unknown field %q; the fields here are %s", clip(raw), listNames(table))
+	return -1
+}
+
+func listNames(table []fieldName) (list string) {
+	for i, f := range table {
+		if i > 0 {
+			list += ", "
+		}
+		list += f.name
+	}
+	return list
+}

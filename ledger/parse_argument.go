@@ -1,0 +1,181 @@
+package ledger
+
+import (
+	"math"
+	"unicode"
+	"unicode/utf8"
+)
+
+// integer reads an integer. ok is false for anything else, also for one above
+// 2^63-1; one below -2^63 is given as -2^63.
+func (s *jsonScanner) integer() (v int64, ok bool) {
+	negative := s.peek() == '-'
+	d, i := s.data, s.pos
+	if negative {
+		i++
+	}
+	start := i
+	var u uint64
+	for i < len(d) && d[i]-'0' <= 9 {
+		u = u*10 + uint64(d[i]-'0')
+		i++
+	}
+	n := i - start
+	if n == 0 || d[start] == '0' && (n > 1 || negative) {
+		return 0, false // also -0, which is no integer here
+	}
+	if i < len(d) && (d[i] == '.' || d[i]|0x20 == 'e') {
+		return 0, false
+	}
+	tooLong := n > 19 // 19 digits always fit in u
+	switch {
+	case !negative:
+		if tooLong || u > math.MaxInt64 {
+			return 0, false
+		}
+		v = int64(u)
+	case tooLong || u > math.MaxInt64:
+		v = math.MinInt64
+	default:
+		v = -int64(u)
+	}
+	s.pos = i
+	return v, true
+}
+
+// A valueRange says which integers a type of argument takes; those that are no
+// integers have an empty one.
+type valueRange struct {
+	min, max int64
+	what     string // what a value must be, for errors
+}
+
+const (
+	positive    = "an integer from 1 to 9223372036854775807"
+	nonNegative = "an integer from 0 to 9223372036854775807"
+)
+
+var valueRanges = [...]valueRange{
+	ArgID:        {1, math.MaxInt64, positive},
+	ArgKey:       {0, math.MaxInt64, nonNegative},
+	ArgQuantity:  {math.MinInt64, math.MaxInt64, "an integer of at most 9223372036854775807"},
+	ArgIndex:     {0, math.MaxInt64, nonNegative},
+	ArgRotation:  {0, 90, "0 or 90"},
+	ArgSlotCount: {1, MaxSlotCount, "an integer from 1 to 65536"},
+	ArgSide:      {1, MaxSide, "an integer from 1 to 1024"},
+	ArgInstance:  {1, math.MaxInt64, positive + `, or {"minted": n} for an instance minted earlier in the transaction, n counting from 0`},
+	ArgKind:      {1, 0, `"Standard", "Slots" or "Grid"`},
+	ArgOwner:     {1, math.MaxInt64, "null or " + positive},
+	ArgShapeKey:  {0, math.MaxInt64, "null or " + nonNegative},
+	ArgName:      {1, 0, "a string of 1 to 128 characters, none of them a control character"},
+	ArgBool:      {1, 0, "true or false"},
+	ArgDecimals:  {0, MaxDecimals, "an integer from 0 to 18"},
+}
+
+// argument reads the value of argument i; level is the one of a value that is
+// an object.
+func (p *requestParser) argument(op *Op, i, level int) bool {
+	t := opSpecs[op.Kind].args[i].Type
+	r := &valueRanges[t]
+	v, ok := p.integer()
+	if ok && v >= r.min && v <= r.max && (t != ArgRotation || v%90 == 0) {
+		op.Args[i] = v
+		op.Has |= 1 << i
+		return true
+	}
+	if !ok && p.otherArgument(op, i, t, level) {
+		op.Has |= 1 << i
+		return true
+	}
+	return p.invalid(op.Kind.Args()[i].Name, "%s must be %s", op.Kind.Args()[i].Name, r.what)
+}
+
+// otherArgument reads a value that is no integer.
+func (p *requestParser) otherArgument(op *Op, i int, t ArgType, level int) bool {
+	switch t {
+	case ArgOwner, ArgShapeKey:
+		op.Null |= 1 << i
+		return p.hasPrefix("null") && p.literal("null")
+	case ArgBool:
+		if p.hasPrefix("true") {
+			op.Args[i] = 1
+			return p.literal("true")
+		}
+		op.Args[i] = 0
+		return p.hasPrefix("false") && p.literal("false")
+	case ArgInstance:
+		op.Ref |= 1 << i
+		return p.peek() == '{' && p.minted(op, i, level)
+	case ArgKind:
+		raw, ok := p.shortText()
+		k, known := ParseContainerKind(string(raw))
+		op.Args[i] = int64(k)
+		return ok && known
+	case ArgName:
+		raw, ok := p.shortText()
+		if ok = ok && validName(raw); ok {
+			op.Name = string(raw)
+		}
+		return ok
+	}
+	return false
+}
+
+// shortText reads a string; what it returns holds until the next is read.
+func (p *requestParser) shortText() ([]byte, bool) {
+	raw, escaped, ok := p.str()
+	if escaped {
+		p.text = appendUnescaped(p.text[:0], raw)
+		raw = p.text
+	}
+	return raw, ok
+}
+
+// minted reads {"minted": n}.
+func (p *requestParser) minted(op *Op, i, level int) bool {
+	if !p.deeper(level) {
+		return false
+	}
+	p.pos++
+	var seen uint
+	for begin := true; p.more('}', begin); begin = false {
+		if p.field(mintedField, 0, &seen) < 0 {
+			return false
+		}
+		n, ok := p.integer()
+		if !ok || n < 0 {
+			return p.invalid("minted", "minted must be %s", nonNegative)
+		}
+		if n >= int64(p.mints) {
+			return p.invalid(op.Kind.Args()[i].Name, `%s {"minted":%d} is met by no MintInstance earlier in the transaction; there are %d, counted from 0`,
+				op.Kind.Args()[i].Name, n, p.mints)
+		}
+		op.Args[i] = n
+	}
+	if p.err == nil && seen == 0 {
+		return p.invalid("minted", `minted is missing: %s must be %s`, op.Kind.Args()[i].Name, valueRanges[ArgInstance].what)
+	}
+	return p.err == nil
+}
+
+// validName says whether a class may have the name.
+func validName[T string | []byte](name T) bool {
+	n := 0
+	for _, r := range string(name) {
+		if unicode.IsControl(r) {
+			return false
+		}
+		n++
+	}
+	return n >= 1 && n <= MaxNameLength && utf8.ValidString(string(name))
+}
+
+// validKey says whether an idempotency key is 1 to 255 bytes of printable ASCII.
+func validKey[T string | []byte](key T) bool {
+	for i := 0; i < len(key); i++ {
+		if key[i] < ' ' || key[i] > '~' {
+			return false
+		}
+	}
+	return len(key) >= 1 && len(key) <= MaxKeyLength
+}

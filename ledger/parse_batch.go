@@ -1,0 +1,108 @@
+package ledger
+
+// BatchRequest is a decoded POST /v1/commit/batch. Its transactions alias the
+// body, or memory that the BatchRequest keeps for the next one: all operations
+// stand one after another in one array.
+type BatchRequest struct {
+	StopOnError bool          // on_error is "stop"
+	Txs         []Transaction // in the order of the request
+	Errs        []*Error      // Errs[i] != nil: transaction i is of the wrong shape, and Txs[i] is empty
+	parser      requestParser
+}
+
+// Fields of a batch, in the order of batchFields.
+const (
+	fieldTransactions = iota
+	fieldOnError
+)
+
+var batchFields = fieldNames("transactions", "on_error")
+
+// ParseBatch reads the body of POST /v1/commit/batch into b, which may be
+// reused; what it held is lost. A transaction of the wrong shape fails alone, in
+// b.Errs. The error is for a body that is no batch: then b is of no use.
+func ParseBatch(body []byte, b *BatchRequest, lim ParseLimits) *Error {
+	b.StopOnError, b.Txs, b.Errs = false, b.Txs[:0], b.Errs[:0]
+	if b.parser.begin(body, lim) {
+		b.parser.batch(b)
+	}
+	return b.parser.finish()
+}
+
+func (p *requestParser) batch(b *BatchRequest) bool {
+	if !p.enter('{', 1, "body", "a batch: a JSON object") {
+		return false
+	}
+	var seen uint
+	guess := 0
+	for begin := true; p.more('}', begin); begin = false {
+		i := p.field(batchFields, guess, &seen)
+		ok := false
+		switch i {
+		case fieldTransactions:
+			ok = p.transactions(b, 2)
+		case fieldOnError:
+			ok = p.onError(b)
+		}
+		if !ok {
+			return false
+		}
+		guess = i + 1
+	}
+	if p.err == nil && seen&(1<<fieldTransactions) == 0 {
+		return p.invalid("transactions", "transactions is missing: a batch has 1 to %d transactions", MaxBatch)
+	}
+	return p.err == nil
+}
+
+func (p *requestParser) onError(b *BatchRequest) bool {
+	mode, ok := p.shortText()
+	b.StopOnError = string(mode) == "stop"
+	if !ok || !b.StopOnError && string(mode) != "continue" {
+		return p.invalid("on_error", `on_error must be "continue" or "stop"`)
+	}
+	return true
+}
+
+// transactions reads the array of transactions.
+func (p *requestParser) transactions(b *BatchRequest, level int) bool {
+	const what = "an array of 1 to 10000 transactions"
+	if !p.enter('[', level, "transactions", what) {
+		return false
+	}
+	for p.more(']', len(b.Txs) == 0) {
+		if len(b.Txs) == MaxBatch {
+			return p.invalid("transactions", "transactions must be %s", what)
+		}
+		b.Txs = append(b.Txs, Transaction{})
+		fault := p.batchMember(&b.Txs[len(b.Txs)-1], level+1)
+		if p.err != nil {
+			return false
+		}
+		b.Errs = append(b.Errs, fault)
+	}
+	if p.err == nil && len(b.Txs) == 0 {
+		return p.invalid("transactions", "transactions must be %s", what)
+	}
+	return p.err == nil
+}
+
+// batchMember reads one transaction of a batch. If it is of the wrong shape, it
+// is passed as plain JSON, and the fault returned; p.err then says whether it is
+// JSON at all.
+func (p *requestParser) batchMember(tx *Transaction, level int) *Error {
+	start, ops := p.pos, len(p.ops)
+	if p.transaction(tx, level) {
+		return nil
+	}
+	fault := p.err
+	if fault.Code == MalformedJSON {
+		return nil
+	}
+	*tx = Transaction{}
+	p.ops = p.ops[:ops]
+	p.op = NoOperation
+	p.rewind(start)
+	p.skip(level)
+	return fault
+}

@@ -1,0 +1,172 @@
+package ledger
+
+// Fields of an operation object, in the order of operationFields.
+const (
+	fieldOp = iota
+	fieldArgs
+)
+
+var (
+	operationFields = fieldNames("op", "args")
+	requestField    = fieldNames("request")
+	mintedField     = fieldNames("minted")
+
+	opNames     [numOpKinds]fieldName // by kind
+	argumentsOf [numOpKinds][]fieldName
+)
+
+func init() {
+	for k := CreateContainer; k < numOpKinds; k++ {
+		opNames[k] = fieldNames(k.String())[0]
+		argumentsOf[k] = argumentFields(k)
+	}
+}
+
+func argumentFields(k OpKind) (t []fieldName) {
+	for _, a := range k.Args() {
+		t = append(t, fieldNames(a.Name)...)
+	}
+	return t
+}
+
+// operation reads one operation object onto the end of p.ops.
+func (p *requestParser) operation(level int) bool {
+	if !p.enter('{', level, "operations", "an array of objects with the fields op and args") {
+		return false
+	}
+	p.ops = append(p.ops, Op{})
+	op := &p.ops[len(p.ops)-1]
+	var seen uint
+	guess := fieldOp
+	for begin := true; p.more('}', begin); begin = false {
+		i := p.field(operationFields, guess, &seen)
+		ok := false
+		switch i {
+		case fieldOp:
+			ok = p.opName(op)
+		case fieldArgs:
+			ok = (op.Kind != 0 || p.findOpName(op, level)) && p.arguments(op, level+1)
+		}
+		if !ok {
+			return false
+		}
+		guess = i + 1
+	}
+	if p.err != nil {
+		return false
+	}
+	if seen&(1<<fieldOp) == 0 {
+		return p.invalid("op", "op is missing: it names the operation")
+	}
+	if seen&(1<<fieldArgs) == 0 && requiredArgs[op.Kind] != 0 {
+		return p.invalid("args", "args is missing: %s needs %s", op.Kind, listArguments(op.Kind))
+	}
+	if op.Kind == MintInstance {
+		p.mints++
+	}
+	return true
+}
+
+// opName reads the operation's name.
+func (p *requestParser) opName(op *Op) bool {
+	p.peek()
+	if q := opNames[p.lastKind].quoted; q != "" && p.hasPrefix(q) {
+		p.pos += len(q)
+		op.Kind = p.lastKind
+		return true
+	}
+	raw, escaped, ok := p.str()
+	if !ok {
+		return p.invalid("op", "op must be a string that names an operation")
+	}
+	if escaped {
+		p.text = appendUnescaped(p.text[:0], raw)
+		raw = p.text
+	}
+	for k := CreateContainer; k < numOpKinds; k++ {
+		if opNames[k].name == string(raw) {
+			op.Kind, p.lastKind = k, k
+			return true
+		}
+	}
+	if p.err == nil {
+		p.err = Errorf(UnknownOperation, "there is no operation named %q", clip(raw)).With(Text("op", clip(raw))).At(p.op)
+	}
+	return false
+}
+
+// findOpName stands at the arguments of an operation whose name has not been
+// met. It looks for the name behind them and comes back. If it is missing or
+// wrong, that fault is left to be met in its place, and op.Kind stays 0.
+func (p *requestParser) findOpName(op *Op, level int) bool {
+	pos, spaces := p.pos, p.spaces
+	for found := false; !found; {
+		if !p.skip(level + 1) {
+			return false
+		}
+		if !p.more('}', false) {
+			break
+		}
+		raw, escaped, ok := p.str()
+		if !ok || !p.colon() {
+			return p.unexpected("a field name in quotes")
+		}
+		if escaped {
+			p.text = appendUnescaped(p.text[:0], raw)
+			raw = p.text
+		}
+		if found = string(raw) == "op"; found && !p.opName(op) && p.err != nil && p.err.Code != MalformedJSON {
+			p.err = nil
+		}
+	}
+	if p.err != nil {
+		return false
+	}
+	p.pos, p.spaces = pos, spaces
+	return true
+}
+
+// arguments reads the args object, for the two registrations the request object
+// inside it. Of an operation that is unknown it only asks that they are an object.
+func (p *requestParser) arguments(op *Op, level int) bool {
+	switch {
+	case op.Kind == 0:
+		if p.peek() != '{' {
+			return p.invalid("args", "args must be a JSON object")
+		}
+		return p.skip(level)
+	case !op.Kind.InRequest():
+		return p.argumentObject(op, "args", level)
+	}
+	if !p.enter('{', level, "args", "a JSON object") {
+		return false
+	}
+	var seen uint
+	for begin := true; p.more('}', begin); begin = false {
+		if p.field(requestField, 0, &seen) < 0 || !p.argumentObject(op, "request", level+1) {
+			return false
+		}
+	}
+	if p.err == nil && seen == 0 {
+		return p.invalid("request", "request is missing: %s needs %s in it", op.Kind, listArguments(op.Kind))
+	}
+	return p.err == nil
+}
+
+// argumentObject reads the object that holds the arguments.
+func (p *requestParser) argumentObject(op *Op, field string, level int) bool {
+	if !p.enter('{', level, field, "a JSON object") {
+		return false
+	}
+	table := argumentsOf[op.Kind]
+	var seen uint
+	guess := 0
+	for begin := true; p.more('}', begin); begin = false {
+		i := p.field(table, guess, &seen)
+		if i < 0 || !p.argument(op, i, level+1) {
+			return false
+		}
+		guess = i + 1
+	}
+	return p.err == nil && p.checkArguments(op)
+}

@@ -1,0 +1,95 @@
+package ledger
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// Rules on which arguments go together. They need no state, so a transaction
+// that breaks one is refused before any of it runs.
+
+// Sets of arguments by kind, as bits of Op.Has.
+var requiredArgs, xArg, yArg, slotArg, anyPlaceArg [numOpKinds]uint16
+
+func init() {
+	for k := CreateContainer; k < numOpKinds; k++ {
+		for i, a := range k.Args() {
+			bit := uint16(1) << i
+			if a.Required {
+				requiredArgs[k] |= bit
+				continue
+			}
+			switch a.Name {
+			case "x":
+				xArg[k] = bit
+			case "y":
+				yArg[k] = bit
+			case "slot_index":
+				slotArg[k] = bit
+			}
+			switch a.Name {
+			case "x", "y", "slot_index", "rotation":
+				anyPlaceArg[k] |= bit
+			}
+		}
+	}
+}
+
+// checkArguments judges the arguments of one operation together, when all are read.
+func (p *requestParser) checkArguments(op *Op) bool {
+	k := op.Kind
+	if missing := requiredArgs[k] &^ op.Has; missing != 0 {
+		name := k.Args()[bits.TrailingZeros16(missing)].Name
+		return p.invalid(name, "%s is missing: %s needs %s", name, k, listArguments(k))
+	}
+	if op.Has == requiredArgs[k] {
+		return true
+	}
+	x, y, slot := op.Has&xArg[k] != 0, op.Has&yArg[k] != 0, op.Has&slotArg[k] != 0
+	switch {
+	case slot && (x || y):
+		return p.invalid("slot_index", "slot_index and a place in a grid (x, y) exclude each other")
+	case x && !y:
+		return p.invalid("y", "y is missing: x and y go together")
+	case y && !x:
+		return p.invalid("x", "x is missing: x and y go together")
+	case k == MintInstance && op.Has&anyPlaceArg[k] != 0 && !op.Given(MintContainer):
+		return p.invalid("container_id", "container_id is missing: a place (slot_index, x, y, rotation) needs the container that it is in")
+	case k == CreateContainer:
+		return p.checkSizes(op)
+	}
+	return true
+}
+
+// checkSizes judges a new container's size arguments by its kind.
+func (p *requestParser) checkSizes(op *Op) bool {
+	kind := ContainerKind(op.Args[CreateKind])
+	for i := CreateSlotCount; i <= CreateGridHeight; i++ {
+		of := Grid
+		if i == CreateSlotCount {
+			of = Slots
+		}
+		if op.Given(i) && kind != of {
+			name := op.Kind.Args()[i].Name
+			return p.invalid(name, "%s is for containers of kind %s, not %s", name, of, kind)
+		}
+	}
+	return true
+}
+
+// listArguments lists what an operation takes, for errors.
+func listArguments(k OpKind) string {
+	var need, may []string
+	for _, a := range k.Args() {
+		if a.Required {
+			need = append(need, a.Name)
+		} else {
+			may = append(may, a.Name)
+		}
+	}
+	if len(may) == 0 {
+		return strings.Join(need, ", ")
+	}
+	return fmt.Sprintf("%s (and may have %s)", strings.Join(need, ", "), strings.Join(may, ", "))
+}

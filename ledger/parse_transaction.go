@@ -1,0 +1,180 @@
+package ledger
+
+import "bytes"
+
+// Fields of a transaction, in the order of transactionFields.
+const (
+	fieldOperations = iota
+	fieldKey
+	fieldMetadata
+)
+
+var transactionFields = fieldNames("operations", "idempotency_key", "metadata")
+
+// transaction reads a transaction object; level is its own. p.ops grows by its
+// operations, which become tx.Ops.
+func (p *requestParser) transaction(tx *Transaction, level int) bool {
+	p.op = NoOperation
+	field := "body"
+	if level > 1 {
+		field = "transactions" // one of a batch
+	}
+	if !p.enter('{', level, field, "a JSON object with the field operations") {
+		return false
+	}
+	first := len(p.ops)
+	var seen uint
+	guess := 0
+	for begin := true; p.more('}', begin); begin = false {
+		i := p.field(transactionFields, guess, &seen)
+		ok := false
+		switch i {
+		case fieldOperations:
+			ok = p.operations(level + 1)
+		case fieldKey:
+			ok = p.key(tx)
+		case fieldMetadata:
+			ok = p.metadata(tx, level+1)
+		}
+		if !ok {
+			return false
+		}
+		guess = i + 1
+	}
+	if p.err != nil {
+		return false
+	}
+	if seen&(1<<fieldOperations) == 0 {
+		return p.invalid("operations", "operations is missing: a transaction has 1 to %d operations", MaxOperations)
+	}
+	tx.Ops = p.ops[first:len(p.ops):len(p.ops)]
+	p.seal(tx)
+	return true
+}
+
+// operations reads the array of operations.
+func (p *requestParser) operations(level int) bool {
+	const what = "an array of 1 to 10000 operations"
+	if !p.enter('[', level, "operations", what) {
+		return false
+	}
+	p.mints = 0
+	n := 0
+	for ; p.more(']', n == 0); n++ {
+		if n == MaxOperations {
+			return p.invalid("operations", "operations must be %s", what)
+		}
+		p.op = n
+		if !p.operation(level + 1) {
+			return false
+		}
+		p.op = NoOperation
+	}
+	if p.err == nil && n == 0 {
+		return p.invalid("operations", "operations must be %s", what)
+	}
+	return p.err == nil
+}
+
+// registration reads the body of a registration: the arguments of the one
+// operation, with idempotency_key and metadata beside them.
+func (p *requestParser) registration(tx *Transaction) bool {
+	kind := RegisterClass
+	if tx.Endpoint == EndpointRegisterShape {
+		kind = RegisterClassShape
+	}
+	if !p.enter('{', 1, "body", "the request of "+kind.String()+": a JSON object") {
+		return false
+	}
+	p.ops = append(p.ops, Op{Kind: kind})
+	op := &p.ops[0]
+	own := len(kind.Args())
+	var seen uint
+	guess := 0
+	p.op = 0
+	for begin := true; p.more('}', begin); begin = false {
+		i := p.field(registrationFields[kind], guess, &seen)
+		ok := false
+		switch {
+		case i < 0:
+		case i < own:
+			ok = p.argument(op, i, 2)
+		default:
+			p.op = NoOperation
+			if i == own {
+				ok = p.key(tx)
+			} else {
+				ok = p.metadata(tx, 2)
+			}
+			p.op = 0
+		}
+		if !ok {
+			return false
+		}
+		guess = i + 1
+	}
+	if p.err != nil || !p.checkArguments(op) {
+		return false
+	}
+	tx.Ops = p.ops
+	p.seal(tx)
+	return true
+}
+
+var registrationFields = [numOpKinds][]fieldName{
+	RegisterClass:      append(argumentFields(RegisterClass), transactionFields[fieldKey:]...),
+	RegisterClassShape: append(argumentFields(RegisterClassShape), transactionFields[fieldKey:]...),
+}
+
+// key reads the idempotency key.
+func (p *requestParser) key(tx *Transaction) bool {
+	raw, escaped, ok := p.str()
+	if ok && escaped {
+		raw = p.keep(func(dst []byte) []byte { return appendUnescaped(dst, raw) })
+	}
+	if !ok || !validKey(raw) {
+		return p.invalid("idempotency_key", "idempotency_key must be a string of 1 to %d bytes of printable ASCII", MaxKeyLength)
+	}
+	tx.Key = raw
+	return true
+}
+
+// keep returns what appending adds to the arena. A growing arena moves, but
+// what was kept before stays where it is, and stays right.
+func (p *requestParser) keep(appending func([]byte) []byte) []byte {
+	start := len(p.arena)
+	p.arena = appending(p.arena)
+	return p.arena[start:len(p.arena):len(p.arena)]
+}
+
+// metadata reads the metadata; level is its own.
+func (p *requestParser) metadata(tx *Transaction, level int) bool {
+	if !p.enter('{', level, "metadata", "a JSON object") {
+		return false
+	}
+	start, spaces, names := p.pos-1, p.spaces, len(p.names)
+	for begin := true; p.more('}', begin); begin = false {
+		if !p.pushName() {
+			return false
+		}
+		if bytes.Equal(p.name(p.names[len(p.names)-1]), []byte("idempotency_key")) {
+			return p.invalid("metadata", "metadata must not have a field named idempotency_key")
+		}
+		if !p.skip(level + 1) {
+			return false
+		}
+	}
+	if p.err != nil || !p.popNames(names) {
+		return false
+	}
+	spaces = p.spaces - spaces
+	tx.Metadata = p.data[start:p.pos:p.pos]
+	if len(tx.Metadata)-spaces > MaxMetadata {
+		return p.invalid("metadata", "metadata must be at most %d bytes of JSON without white space, not %d",
+			MaxMetadata, len(tx.Metadata)-spaces)
+	}
+	if spaces > 0 {
+		tx.Metadata = p.keep(func(dst []byte) []byte { return appendCompact(dst, tx.Metadata) })
+	}
+	return true
+}

@@ -1,0 +1,122 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// ParseOpWords reads one operation as a command line gives it, like
+//
+//	TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=5
+//
+// Values are those of JSON without quotes (kind=Standard, owner=null,
+// fungible=false); name="two words" has quotes when it has spaces, and \" and
+// \\ inside them; instance_id=minted:0 means {"minted":0}, which is not compared
+// with the operations before. The arguments of the registrations stand directly
+// after the name. Errors name the word at fault and the arguments expected.
+func ParseOpWords(words string) (Op, error) {
+	if !utf8.ValidString(words) {
+		return Op{}, fmt.Errorf("the operation is not UTF-8: %q", words)
+	}
+	list, err := splitWords(words)
+	if err != nil {
+		return Op{}, err
+	}
+	if len(list) == 0 {
+		return Op{}, errors.New("no operation: write its name, then name=value for each argument")
+	}
+	op := Op{}
+	for _, k := range OpKinds() {
+		if k.String() == list[0] {
+			op.Kind = k
+		}
+	}
+	if op.Kind == 0 {
+		return Op{}, fmt.Errorf("there is no operation named %q; there are %s", list[0], listNames(opNames[CreateContainer:]))
+	}
+	var p requestParser
+	p.begin(nil, ParseLimits{})
+	p.mints = MaxOperations
+	for _, word := range list[1:] {
+		if err := p.word(&op, word); err != nil {
+			return Op{}, fmt.Errorf("%s: word %q: %w; its arguments are %s", op.Kind, word, err, listArguments(op.Kind))
+		}
+	}
+	if !p.checkArguments(&op) {
+		return Op{}, fmt.Errorf("%s: %s; its arguments are %s", op.Kind, p.err.Message, listArguments(op.Kind))
+	}
+	return op, nil
+}
+
+// word reads name=value into an argument of op.
+func (p *requestParser) word(op *Op, word string) error {
+	name, value, ok := strings.Cut(word, "=")
+	if !ok {
+		return errors.New("it should be name=value")
+	}
+	i := 0
+	for i < len(op.Kind.Args()) && op.Kind.Args()[i].Name != name {
+		i++
+	}
+	if i == len(op.Kind.Args()) {
+		return fmt.Errorf("there is no argument named %q", name)
+	}
+	if op.Has&(1<<i) != 0 {
+		return fmt.Errorf("%s is given twice", name)
+	}
+	t := op.Kind.Args()[i].Type
+	p.data = appendWordJSON(nil, value, t)
+	p.rewind(0)
+	if !p.argument(op, i, 1) || !p.end() {
+		return fmt.Errorf("%s must be %s", name, strings.ReplaceAll(valueRanges[t].what, `{"minted": n}`, "minted:n"))
+	}
+	return nil
+}
+
+// appendWordJSON appends the JSON that a bare value stands for.
+func appendWordJSON(dst []byte, value string, t ArgType) []byte {
+	switch t {
+	case ArgKind, ArgName:
+		return AppendString(dst, value)
+	case ArgInstance:
+		if n, ok := strings.CutPrefix(value, "minted:"); ok {
+			return append(append(append(dst, `{"minted":`...), n...), '}')
+		}
+	}
+	return append(dst, value...)
+}
+
+// splitWords splits at white space outside of double quotes, which are removed.
+func splitWords(s string) (list []string, err error) {
+	var word strings.Builder
+	inWord, inQuotes := false, false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '"':
+			inQuotes = !inQuotes
+			inWord = true
+		case inQuotes && c == '\\' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\\'):
+			i++
+			word.WriteByte(s[i])
+		case !inQuotes && strings.IndexByte(" \t\r\n", c) >= 0:
+			if inWord {
+				list = append(list, word.String())
+				word.Reset()
+				inWord = false
+			}
+		default:
+			word.WriteByte(c)
+			inWord = true
+		}
+	}
+	if inQuotes {
+		return nil, fmt.Errorf("the last double quote has no partner in %q", s)
+	}
+	if inWord {
+		list = append(list, word.String())
+	}
+	return list, nil
+}

@@ -1,0 +1,127 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// A record is an accepted transaction as bytes, the payload of the log. Version 1:
+//
+//	u8      version, 1
+//	u8      endpoint
+//	u8      flags: 1 key, 2 metadata, 4 principal, 8 minted
+//	key:       u8 length, bytes, 16 bytes of request hash
+//	metadata:  uvarint length, bytes (a compact JSON object)
+//	principal: u8 length, bytes
+//	minted:    uvarint first id, uvarint count
+//	uvarint number of operations, then each:
+//	  u8      kind; 0x80: the masks Null and Ref follow; 0x40: a decision follows
+//	  uvarint Has
+//	  masks:  uvarint Null, uvarint Ref
+//	  each argument given and not null, in order: uvarint, a name as uvarint length and bytes
+//	  decision: u8 1 placed, 2 placed and turned: uvarint x, uvarint y; 3 moved: uvarint quantity
+//
+// A uvarint is unsigned LEB128 (as in encoding/binary), in as few bytes as
+// possible. Every transaction has exactly one record and no other bytes decode
+// to it. A change of meaning gets a new version.
+const recordVersion = 1
+
+const (
+	recordHasKey       = 1
+	recordHasMetadata  = 2
+	recordHasPrincipal = 4
+	recordHasMinted    = 8
+
+	recordOpMasks    = 0x80
+	recordOpDecision = 0x40
+
+	decisionPlaced = 1
+	decisionTurned = 2
+	decisionMoved  = 3
+)
+
+// AppendRecord appends the record of an accepted transaction. The decisions
+// must be in the order of the operations, at most one for each.
+func AppendRecord(dst []byte, tx *Transaction, out *Outcome) []byte {
+	flags := len(dst) + 2
+	dst = append(dst, recordVersion, byte(tx.Endpoint), 0)
+	if len(tx.Key) > 0 {
+		dst[flags] |= recordHasKey
+		dst = append(dst, byte(len(tx.Key)))
+		dst = append(dst, tx.Key...)
+		dst = append(dst, tx.Hash[:]...)
+	}
+	if len(tx.Metadata) > 0 {
+		dst[flags] |= recordHasMetadata
+		dst = binary.AppendUvarint(dst, uint64(len(tx.Metadata)))
+		dst = append(dst, tx.Metadata...)
+	}
+	if len(tx.Principal) > 0 {
+		dst[flags] |= recordHasPrincipal
+		dst = append(dst, byte(len(tx.Principal)))
+		dst = append(dst, tx.Principal...)
+	}
+	if out.Minted > 0 {
+		dst[flags] |= recordHasMinted
+		dst = binary.AppendUvarint(dst, uint64(out.FirstMinted))
+		dst = binary.AppendUvarint(dst, uint64(out.Minted))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(tx.Ops)))
+	rest := out.Decisions
+	for i := range tx.Ops {
+		var d *Decision
+		if len(rest) > 0 && int(rest[0].Op) == i {
+			d, rest = &rest[0], rest[1:]
+		}
+		dst = appendRecordOp(dst, &tx.Ops[i], d)
+	}
+	if len(rest) > 0 {
+		panic(fmt.Sprintf("ledger: decision for operation %d is out of order in a transaction of %d", rest[0].Op, len(tx.Ops)))
+	}
+	return dst
+}
+
+// appendRecordOp appends one operation; d is nil if nothing was decided for it.
+func appendRecordOp(dst []byte, op *Op, d *Decision) []byte {
+	kind := byte(op.Kind)
+	if op.Null|op.Ref != 0 {
+		kind |= recordOpMasks
+	}
+	if d != nil {
+		kind |= recordOpDecision
+	}
+	dst = append(dst, kind)
+	dst = binary.AppendUvarint(dst, uint64(op.Has))
+	if op.Null|op.Ref != 0 {
+		dst = binary.AppendUvarint(dst, uint64(op.Null))
+		dst = binary.AppendUvarint(dst, uint64(op.Ref))
+	}
+	for given := op.Has &^ op.Null; given != 0; given &= given - 1 {
+		i := bits.TrailingZeros16(given)
+		if op.Kind == RegisterClass && i == ClassName {
+			dst = binary.AppendUvarint(dst, uint64(len(op.Name)))
+			dst = append(dst, op.Name...)
+			continue
+		}
+		dst = binary.AppendUvarint(dst, uint64(op.Args[i]))
+	}
+	if d != nil {
+		dst = appendDecision(dst, d)
+	}
+	return dst
+}
+
+func appendDecision(dst []byte, d *Decision) []byte {
+	if !d.Placed {
+		dst = append(dst, decisionMoved)
+		return binary.AppendUvarint(dst, uint64(d.Quantity))
+	}
+	form := byte(decisionPlaced)
+	if d.Turned {
+		form = decisionTurned
+	}
+	dst = append(dst, form)
+	dst = binary.AppendUvarint(dst, uint64(d.X))
+	return binary.AppendUvarint(dst, uint64(d.Y))
+}

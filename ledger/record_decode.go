@@ -1,0 +1,265 @@
+package ledger
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// Decode reads a record that AppendRecord made, and nothing else: every other
+// sequence of bytes is an error, which names the offset. r is reused; its slices
+// alias b. After an error r is of no use.
+func (r *Record) Decode(b []byte) error {
+	d := recordDecoder{data: b}
+	tx := &r.Tx
+	*tx = Transaction{Ops: tx.Ops[:0], scratch: tx.scratch}
+	r.Out.Reset()
+	flags := d.header(tx)
+	if flags != 0 {
+		d.head(r, flags)
+	}
+	n := d.uvarint(MaxOperations, "number of operations")
+	if d.err == nil && n == 0 {
+		d.fail("a record without operations")
+	}
+	for i := 0; i < int(n) && d.err == nil; i++ {
+		tx.Ops = append(tx.Ops, Op{})
+		d.operation(&tx.Ops[i], i, r)
+	}
+	if d.err == nil && d.pos < len(b) {
+		d.fail("%d bytes behind the last operation", len(b)-d.pos)
+	}
+	if d.err == nil {
+		d.checkWhole(r)
+	}
+	return d.err
+}
+
+// A recordDecoder walks over a record. After the first fault, err, it returns
+// zeroes.
+type recordDecoder struct {
+	data  []byte
+	pos   int
+	mints int // MintInstance operations so far
+	err   error
+}
+
+// fail notes what is wrong at the position.
+func (d *recordDecoder) fail(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("ledger: bad record at byte %d of %d: %s", d.pos, len(d.data), fmt.Sprintf(format, args...))
+	}
+}
+
+func (d *recordDecoder) byte() byte {
+	if d.pos >= len(d.data) {
+		d.fail("it ends too early")
+		return 0
+	}
+	d.pos++
+	return d.data[d.pos-1]
+}
+
+// uvarint reads a number of at most max, which is below 2^63.
+func (d *recordDecoder) uvarint(max uint64, what string) uint64 {
+	if d.pos < len(d.data) && d.data[d.pos] < 0x80 && uint64(d.data[d.pos]) <= max {
+		d.pos++
+		return uint64(d.data[d.pos-1])
+	}
+	return d.longUvarint(max, what)
+}
+
+func (d *recordDecoder) longUvarint(max uint64, what string) (v uint64) {
+	for i, shift := d.pos, 0; i < len(d.data) && shift < 63; i, shift = i+1, shift+7 {
+		c := d.data[i]
+		v |= uint64(c&0x7f) << shift
+		if c >= 0x80 {
+			continue
+		}
+		switch {
+		case c == 0 && shift > 0:
+			d.fail("%s is not in its shortest form", what)
+			return 0
+		case v > max:
+			d.fail("%s is %d, more than %d", what, v, max)
+			return 0
+		}
+		d.pos = i + 1
+		return v
+	}
+	d.fail("%s is cut short or beyond 2^63-1", what)
+	return 0
+}
+
+// bytes reads n bytes, in place.
+func (d *recordDecoder) bytes(n int, what string) []byte {
+	if n > len(d.data)-d.pos {
+		d.fail("%s of %d bytes is cut short", what, n)
+		return nil
+	}
+	d.pos += n
+	return d.data[d.pos-n : d.pos : d.pos]
+}
+
+// header reads version and endpoint, and returns the flags.
+func (d *recordDecoder) header(tx *Transaction) byte {
+	if v := d.byte(); v != recordVersion && d.err == nil {
+		d.pos--
+		d.fail("version %d; this program knows version %d", v, recordVersion)
+	}
+	tx.Endpoint = Endpoint(d.byte())
+	if tx.Endpoint > EndpointRegisterShape {
+		d.fail("unknown endpoint %d", tx.Endpoint)
+	}
+	flags := d.byte()
+	if flags >= recordHasMinted<<1 {
+		d.fail("unknown flags %#x", flags)
+		return 0
+	}
+	return flags
+}
+
+// head reads the optional parts that the flags announce.
+func (d *recordDecoder) head(r *Record, flags byte) {
+	if flags&recordHasKey != 0 {
+		r.Tx.Key = d.bytes(int(d.byte()), "key")
+		if d.err == nil && !validKey(r.Tx.Key) {
+			d.fail("the key is not printable ASCII")
+		}
+		copy(r.Tx.Hash[:], d.bytes(len(r.Tx.Hash), "request hash"))
+	}
+	if flags&recordHasMetadata != 0 {
+		md := d.bytes(int(d.uvarint(MaxMetadata, "length of metadata")), "metadata")
+		if d.err == nil && (len(md) < 2 || md[0] != '{' || md[len(md)-1] != '}') {
+			d.fail("the metadata is no JSON object")
+		}
+		r.Tx.Metadata = md
+	}
+	if flags&recordHasPrincipal != 0 {
+		r.Tx.Principal = d.bytes(int(d.byte()), "principal")
+		if d.err == nil && len(r.Tx.Principal) == 0 {
+			d.fail("the principal is empty")
+		}
+	}
+	if flags&recordHasMinted != 0 {
+		r.Out.FirstMinted = int64(d.uvarint(math.MaxInt64, "first minted id"))
+		r.Out.Minted = int(d.uvarint(MaxOperations, "number of minted ids"))
+		if d.err == nil && (r.Out.FirstMinted < 1 || r.Out.Minted < 1 || r.Out.FirstMinted > math.MaxInt64-int64(r.Out.Minted-1)) {
+			d.fail("minted ids out of range")
+		}
+	}
+}
+
+// operation reads operation i into op, which is empty, and its decision.
+func (d *recordDecoder) operation(op *Op, i int, r *Record) {
+	form := d.byte()
+	op.Kind = OpKind(form &^ (recordOpMasks | recordOpDecision))
+	if !op.Kind.Valid() {
+		d.fail("operation %d has the unknown kind %d", i, op.Kind)
+		return
+	}
+	all := uint64(1)<<len(opSpecs[op.Kind].args) - 1
+	op.Has = uint16(d.uvarint(all, "mask of arguments"))
+	if need := requiredArgs[op.Kind]; op.Has&need != need {
+		d.fail("operation %d, %s, has the arguments %#x and needs %#x", i, op.Kind, op.Has, need)
+		return
+	}
+	if form&recordOpMasks != 0 {
+		d.masks(op, i)
+	}
+	for given := op.Has &^ op.Null; given != 0; given &= given - 1 {
+		d.argument(op, i, bits.TrailingZeros16(given))
+	}
+	if op.Kind == MintInstance {
+		d.mints++
+	}
+	if form&recordOpDecision != 0 {
+		d.decision(i, r)
+	}
+}
+
+// masks reads Null and Ref of operation i.
+func (d *recordDecoder) masks(op *Op, i int) {
+	op.Null = uint16(d.uvarint(uint64(op.Has), "mask of nulls"))
+	op.Ref = uint16(d.uvarint(uint64(op.Has), "mask of references"))
+	var mayNull, mayRef uint16
+	for j, a := range op.Kind.Args() {
+		switch a.Type {
+		case ArgOwner, ArgShapeKey:
+			mayNull |= 1 << j
+		case ArgInstance:
+			mayRef |= 1 << j
+		}
+	}
+	if d.err == nil && (op.Null|op.Ref == 0 || op.Null&^(op.Has&mayNull) != 0 || op.Ref&^(op.Has&mayRef) != 0) {
+		d.fail("operation %d, %s, has the masks %#x and %#x of %#x", i, op.Kind, op.Null, op.Ref, op.Has)
+	}
+}
+
+// argument reads argument j of operation i.
+func (d *recordDecoder) argument(op *Op, i, j int) {
+	a := &opSpecs[op.Kind].args[j]
+	if a.Type == ArgName {
+		const longest = MaxNameLength * 4 // bytes of UTF-8
+		name := d.bytes(int(d.uvarint(longest, "length of a name")), "name")
+		if d.err == nil && !validName(name) {
+			d.fail("operation %d: %s is no valid name", i, a.Name)
+		}
+		op.Name = string(name)
+		return
+	}
+	at := d.pos
+	v := int64(d.uvarint(math.MaxInt64, a.Name))
+	op.Args[j] = v
+	limits := &recordRanges[a.Type]
+	if op.Ref&(1<<j) != 0 {
+		limits = &valueRange{min: 0, max: int64(d.mints) - 1}
+	}
+	if (v < limits.min || v > limits.max || a.Type == ArgRotation && v%90 != 0) && d.err == nil {
+		d.pos = at
+		d.fail("operation %d: %s is %d, out of its range", i, a.Name, v)
+	}
+}
+
+// recordRanges are the values that an accepted operation can have.
+var recordRanges = func() (t [len(valueRanges)]valueRange) {
+	t = valueRanges
+	t[ArgQuantity].min = 1
+	t[ArgBool] = valueRange{min: 0, max: 1}
+	t[ArgKind] = valueRange{min: int64(Standard), max: int64(Grid)}
+	return t
+}()
+
+// decision reads what was decided for operation i.
+func (d *recordDecoder) decision(i int, r *Record) {
+	dec := Decision{Op: int32(i)}
+	switch form := d.byte(); form {
+	case decisionPlaced, decisionTurned:
+		dec.Placed, dec.Turned = true, form == decisionTurned
+		dec.X = uint16(d.uvarint(MaxSide-1, "x"))
+		dec.Y = uint16(d.uvarint(MaxSide-1, "y"))
+	case decisionMoved:
+		dec.Quantity = int64(d.uvarint(math.MaxInt64, "quantity moved"))
+	default:
+		d.fail("operation %d has the unknown decision %d", i, form)
+	}
+	r.Out.Decisions = append(r.Out.Decisions, dec)
+}
+
+// checkWhole judges what only the whole record can show.
+func (d *recordDecoder) checkWhole(r *Record) {
+	if r.Out.Minted != d.mints {
+		d.fail("%d ids were minted by %d operations", r.Out.Minted, d.mints)
+	}
+	kind := r.Tx.Ops[0].Kind
+	switch r.Tx.Endpoint {
+	case EndpointRegisterClass:
+		if kind != RegisterClass || len(r.Tx.Ops) > 1 {
+			d.fail("a registration of a class with %d operations, first %s", len(r.Tx.Ops), kind)
+		}
+	case EndpointRegisterShape:
+		if kind != RegisterClassShape || len(r.Tx.Ops) > 1 {
+			d.fail("a registration of a shape with %d operations, first %s", len(r.Tx.Ops), kind)
+		}
+	}
+}
