@@ -30,24 +30,28 @@ type projection struct {
 // daemon had: a defect, or memory that forgot. Nothing that follows from such
 // a state may be shown.
 type DigestError struct {
-	Seq       uint64 // last commit of the batch
 	Log, Mine uint64 // digests: in the frame, and of the state here
 }
 
 // Error names both digests.
 func (e *DigestError) Error() string {
-	return fmt.Sprintf("after commit %d the state here has the digest %016x, and the log says %016x: this daemon and "+
-		"the write daemon disagree, and nothing more is served; check the log with `ledgerctl wal verify`", e.Seq, e.Mine, e.Log)
+	return fmt.Sprintf("after it the state here has the digest %016x, and the log says %016x: this daemon and the write daemon disagree", e.Mine, e.Log)
 }
 
-// A SequenceError says that a batch of the log does not follow the one before it.
-type SequenceError struct{ First, Want uint64 }
-
-// Error names both sequence numbers.
-func (e *SequenceError) Error() string {
-	return fmt.Sprintf("the log's next batch begins with commit %d where %d must follow: nothing more is served; "+
-		"check the log with `ledgerctl wal verify`", e.First, e.Want)
+// A BatchError says that a batch of the log, though every byte of it is as it
+// was written, does not lead where it led when it was written.
+type BatchError struct {
+	Seq uint64 // the commit at fault
+	Err error
 }
+
+// Error names the commit and what to do.
+func (e *BatchError) Error() string {
+	return fmt.Sprintf("commit %d of the log: %v; check the log with `ledgerctl wal verify`", e.Seq, e.Err)
+}
+
+// Unwrap is the cause.
+func (e *BatchError) Unwrap() error { return e.Err }
 
 func newProjection() *projection {
 	p := &projection{fresh: newFreshness(), state: ledger.NewState(ledger.Config{})}
@@ -96,24 +100,24 @@ func panicError(r any) error {
 
 func (p *projection) replayBatch(f *wal.Frame) error {
 	if want := p.state.Seq() + 1; f.First != want {
-		return &SequenceError{First: f.First, Want: want}
+		return &BatchError{f.First, fmt.Errorf("a batch begins with it where commit %d must follow", want)}
 	}
 	p.first = f.First
 	if err := f.Each(p.replayed); err != nil {
 		return err
 	}
 	if mine := p.state.Digest(); mine != f.Digest {
-		return &DigestError{Seq: f.Last(), Log: f.Digest, Mine: mine}
+		return &BatchError{f.Last(), &DigestError{Log: f.Digest, Mine: mine}}
 	}
 	return nil
 }
 
 func (p *projection) replay(seq uint64, record []byte) error {
 	if err := p.rec.Decode(record); err != nil {
-		return fmt.Errorf("commit %d in the log can't be read: %w", seq, err)
+		return &BatchError{seq, err}
 	}
 	if err := p.state.Replay(&p.rec, uint32(seq-p.first+1)); err != nil {
-		return fmt.Errorf("commit %d in the log can't be applied: %w", seq, err)
+		return &BatchError{seq, err}
 	}
 	p.ops.Add(uint64(len(p.rec.Tx.Ops)))
 	return nil

@@ -122,11 +122,11 @@ func (d *readDaemon) close() {
 // ReadExitCode is the exit code for what RunRead returned.
 func ReadExitCode(err error) int {
 	var damage *wal.CorruptError
-	var digest *DigestError
+	var batch *BatchError
 	switch {
 	case err == nil:
 		return ExitStopped
-	case errors.As(err, &damage), errors.As(err, &digest):
+	case errors.As(err, &damage), errors.As(err, &batch):
 		return ExitDamaged
 	}
 	return ExitFailure

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"flag"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -29,6 +28,7 @@ type memLog struct {
 	frames  []wal.Frame
 	end     uint64
 	fail    error         // what Next answers instead of the next frame
+	held    bool          // Next keeps its caller until it is false again
 	changed chan struct{} // closed and replaced at each change
 	open    int           // readers
 }
@@ -42,6 +42,10 @@ func (m *memLog) change(f func()) {
 	close(m.changed)
 	m.changed = make(chan struct{})
 }
+
+// hold lets the end move on without the reader; release lets it catch up.
+func (m *memLog) hold()    { m.change(func() { m.held = true }) }
+func (m *memLog) release() { m.change(func() { m.held = false }) }
 
 // Append adds a batch and moves the end.
 func (m *memLog) Append(f *wal.Frame) error {
@@ -75,6 +79,12 @@ type memReader struct {
 func (r *memReader) Next() (*wal.Frame, error) {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
+	for r.log.held {
+		changed := r.log.changed
+		r.log.mu.Unlock()
+		<-changed
+		r.log.mu.Lock()
+	}
 	if r.log.fail != nil {
 		return nil, r.log.fail
 	}
@@ -188,7 +198,7 @@ type testReader struct {
 // startReader starts a read daemon on a log and waits until it is ready.
 func startReader(t testing.TB, source logSource, change ...func(*readDaemon)) *testReader {
 	t.Helper()
-	d := newReadDaemon(source, ReadConfig{Poll: time.Second, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	d := newReadDaemon(source, ReadConfig{Poll: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	for _, c := range change {
 		c(d)
 	}
