@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +66,7 @@ type world struct {
 	side         string // where requests go that only the folder can say
 	write, read  *daemon
 	client       http.Client
-	seq          string // highest X-Asset-Seq of the write daemon
+	seq          int    // highest X-Asset-Seq of the write daemon
 	cursor, etag string // of the answer before
 }
 
@@ -118,7 +120,7 @@ func (w *world) replay(t *testing.T, name string, list []*exchange) {
 func (w *world) play(t *testing.T, x *exchange) {
 	t.Helper()
 	base, path := w.where(x.target)
-	if base == w.read.url && w.seq != "" && !strings.Contains(x.target, "min_seq") {
+	if base == w.read.url && w.seq > 0 && !strings.Contains(x.target, "min_seq") {
 		w.waitForReader(t)
 	}
 	req, err := http.NewRequest(x.method, base, strings.NewReader(bytesToSend(t, x)))
@@ -161,8 +163,8 @@ func (w *world) keep(x *exchange, base string, res *http.Response, body []byte) 
 			x.head = append(x.head, name+": "+v)
 		}
 	}
-	if seq := res.Header.Get("X-Asset-Seq"); base == w.write.url && len(seq) >= len(w.seq) && seq > w.seq || len(seq) > len(w.seq) {
-		w.seq = seq
+	if seq, err := strconv.Atoi(res.Header.Get("X-Asset-Seq")); err == nil && base == w.write.url {
+		w.seq = max(w.seq, seq)
 	}
 	var page struct {
 		Next string `json:"next_cursor"`
@@ -207,14 +209,14 @@ func (w *world) where(target string) (base, path string) {
 // its answers are the same in every run.
 func (w *world) waitForReader(t *testing.T) {
 	t.Helper()
-	res, err := w.client.Get(w.read.url + "/v1/read/freshness?wait=20s&min_seq=" + w.seq)
+	res, err := w.client.Get(fmt.Sprintf("%s/v1/read/freshness?wait=20s&min_seq=%d", w.read.url, w.seq))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		body, _ := io.ReadAll(res.Body)
-		t.Fatalf("the read daemon did not reach commit %s: %s", w.seq, body)
+		t.Fatalf("the read daemon did not reach commit %d: %s", w.seq, body)
 	}
 }
 
