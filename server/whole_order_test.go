@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 const oneContainer = `{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}]}`
@@ -63,7 +64,7 @@ func TestDaemonsInAnyOrder(t *testing.T) {
 // a commit: before that, min_seq is beyond the end and refused at once.
 func awaitSeq(t *testing.T, url string, seq int) {
 	t.Helper()
-	for range 2000 {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
 		a, err := get(http.DefaultClient, fmt.Sprintf("%s/v1/read/freshness?min_seq=%d&wait=20s", url, seq))
 		if err == nil && a.status == 200 {
 			return
