@@ -1,5 +1,7 @@
 package ledger
 
+import "unicode/utf8"
+
 // A jsonScanner reads one JSON text (RFC 8259) in place, strictly: also invalid
 // UTF-8, lone surrogates, repeated field names and deep nesting are faults. It
 // never calls itself, and its memory is a small multiple of the text.
@@ -38,7 +40,11 @@ func (s *jsonScanner) unexpected(wanted string) bool {
 	if s.pos >= len(s.data) {
 		return s.malformed(s.pos, "it ends at byte %d where %s should follow", s.pos, wanted)
 	}
-	return s.malformed(s.pos, "%q at byte %d where %s should stand", s.data[s.pos], s.pos, wanted)
+	form := "%q at byte %d where %s should stand"
+	if s.data[s.pos] >= utf8.RuneSelf {
+		form = "%#x at byte %d where %s should stand"
+	}
+	return s.malformed(s.pos, form, s.data[s.pos], s.pos, wanted)
 }
 
 // peek passes white space and returns the byte behind it, or 0 at the end.

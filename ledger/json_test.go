@@ -150,6 +150,22 @@ func TestNestingIsLimitedNotTheStack(t *testing.T) {
 	}
 }
 
+func TestUnescapingIsThatOfEncodingJSON(t *testing.T) {
+	for _, text := range []string{
+		`""`, `"plain é"`, `"\"\\\/\b\f\n\r\t"`, `"\u0041\u00e9\u20AC\ud83d\uDE00"`, `"a\u0000b"`, `"\\u0041"`, `"\ufffd\uffff"`,
+	} {
+		s := jsonScanner{data: []byte(text)}
+		raw, escaped, ok := s.str()
+		var want string
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatal(text, err)
+		}
+		if got := string(appendUnescaped(nil, raw)); !ok || got != want || escaped != strings.Contains(text, `\`) {
+			t.Errorf("%s: %q, want %q (escapes: %v)", text, got, want, escaped)
+		}
+	}
+}
+
 func FuzzScanner(f *testing.F) {
 	for _, text := range []string{oneTransfer, keyedTransfer, `{"a":1,"\u0061":2}`, `["\ud83d\ude00\n",-1.5e3,{}]`, `[[[[[[[[]]]]]]]]`} {
 		f.Add([]byte(text))

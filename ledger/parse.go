@@ -150,6 +150,20 @@ func fieldNames(names ...string) (t []fieldName) {
 	return t
 }
 
+// fields reads the rest of an object whose fields are those of the table, in any
+// order. value reads the value of field i. seen has bit i set if field i was there.
+func (p *requestParser) fields(table []fieldName, value func(i int) bool) (seen uint, ok bool) {
+	guess := 0
+	for begin := true; p.more('}', begin); begin = false {
+		i := p.field(table, guess, &seen)
+		if i < 0 || !value(i) {
+			return seen, false
+		}
+		guess = i + 1
+	}
+	return seen, p.err == nil
+}
+
 // field reads a field name and its colon and returns its place in the table, or
 // -1 on a fault, as when the name is not there, or is seen already. guess is
 // the place that it probably has.

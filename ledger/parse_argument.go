@@ -137,25 +137,23 @@ func (p *requestParser) minted(op *Op, i, level int) bool {
 		return false
 	}
 	p.pos++
-	var seen uint
-	for begin := true; p.more('}', begin); begin = false {
-		if p.field(mintedField, 0, &seen) < 0 {
-			return false
-		}
+	name := op.Kind.Args()[i].Name
+	seen, ok := p.fields(mintedField, func(int) bool {
 		n, ok := p.integer()
 		if !ok || n < 0 {
 			return p.invalid("minted", "minted must be %s", nonNegative)
 		}
 		if n >= int64(p.mints) {
-			return p.invalid(op.Kind.Args()[i].Name, `%s {"minted":%d} is met by no MintInstance earlier in the transaction; there are %d, counted from 0`,
-				op.Kind.Args()[i].Name, n, p.mints)
+			return p.invalid(name, `%s {"minted":%d} is met by no MintInstance earlier in the transaction; there are %d, counted from 0`,
+				name, n, p.mints)
 		}
 		op.Args[i] = n
+		return true
+	})
+	if ok && seen == 0 {
+		return p.invalid("minted", "minted is missing: %s must be %s", name, valueRanges[ArgInstance].what)
 	}
-	if p.err == nil && seen == 0 {
-		return p.invalid("minted", `minted is missing: %s must be %s`, op.Kind.Args()[i].Name, valueRanges[ArgInstance].what)
-	}
-	return p.err == nil
+	return ok
 }
 
 // validName says whether a class may have the name.

@@ -33,26 +33,16 @@ func (p *requestParser) batch(b *BatchRequest) bool {
 	if !p.enter('{', 1, "body", "a batch: a JSON object") {
 		return false
 	}
-	var seen uint
-	guess := 0
-	for begin := true; p.more('}', begin); begin = false {
-		i := p.field(batchFields, guess, &seen)
-		ok := false
-		switch i {
-		case fieldTransactions:
-			ok = p.transactions(b, 2)
-		case fieldOnError:
-			ok = p.onError(b)
+	seen, ok := p.fields(batchFields, func(i int) bool {
+		if i == fieldOnError {
+			return p.onError(b)
 		}
-		if !ok {
-			return false
-		}
-		guess = i + 1
-	}
-	if p.err == nil && seen&(1<<fieldTransactions) == 0 {
+		return p.transactions(b, 2)
+	})
+	if ok && seen&(1<<fieldTransactions) == 0 {
 		return p.invalid("transactions", "transactions is missing: a batch has 1 to %d transactions", MaxBatch)
 	}
-	return p.err == nil
+	return ok
 }
 
 func (p *requestParser) onError(b *BatchRequest) bool {

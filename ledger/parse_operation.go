@@ -36,23 +36,13 @@ func (p *requestParser) operation(level int) bool {
 	}
 	p.ops = append(p.ops, Op{})
 	op := &p.ops[len(p.ops)-1]
-	var seen uint
-	guess := fieldOp
-	for begin := true; p.more('}', begin); begin = false {
-		i := p.field(operationFields, guess, &seen)
-		ok := false
-		switch i {
-		case fieldOp:
-			ok = p.opName(op)
-		case fieldArgs:
-			ok = (op.Kind != 0 || p.findOpName(op, level)) && p.arguments(op, level+1)
+	seen, ok := p.fields(operationFields, func(i int) bool {
+		if i == fieldOp {
+			return p.opName(op)
 		}
-		if !ok {
-			return false
-		}
-		guess = i + 1
-	}
-	if p.err != nil {
+		return (op.Kind != 0 || p.findOpName(op, level)) && p.arguments(op, level+1)
+	})
+	if !ok {
 		return false
 	}
 	if seen&(1<<fieldOp) == 0 {
@@ -90,7 +80,8 @@ func (p *requestParser) opName(op *Op) bool {
 		}
 	}
 	if p.err == nil {
-		p.err = Errorf(UnknownOperation, "there is no operation named %q", clip(raw)).With(Text("op", clip(raw))).At(p.op)
+		p.err = Errorf(UnknownOperation, "there is no operation named %q; there are %s", clip(raw), listNames(opNames[CreateContainer:])).
+			With(Text("op", clip(raw))).At(p.op)
 	}
 	return false
 }
@@ -141,16 +132,11 @@ func (p *requestParser) arguments(op *Op, level int) bool {
 	if !p.enter('{', level, "args", "a JSON object") {
 		return false
 	}
-	var seen uint
-	for begin := true; p.more('}', begin); begin = false {
-		if p.field(requestField, 0, &seen) < 0 || !p.argumentObject(op, "request", level+1) {
-			return false
-		}
-	}
-	if p.err == nil && seen == 0 {
+	seen, ok := p.fields(requestField, func(int) bool { return p.argumentObject(op, "request", level+1) })
+	if ok && seen == 0 {
 		return p.invalid("request", "request is missing: %s needs %s in it", op.Kind, listArguments(op.Kind))
 	}
-	return p.err == nil
+	return ok
 }
 
 // argumentObject reads the object that holds the arguments.
@@ -158,15 +144,6 @@ func (p *requestParser) argumentObject(op *Op, field string, level int) bool {
 	if !p.enter('{', level, field, "a JSON object") {
 		return false
 	}
-	table := argumentsOf[op.Kind]
-	var seen uint
-	guess := 0
-	for begin := true; p.more('}', begin); begin = false {
-		i := p.field(table, guess, &seen)
-		if i < 0 || !p.argument(op, i, level+1) {
-			return false
-		}
-		guess = i + 1
-	}
-	return p.err == nil && p.checkArguments(op)
+	_, ok := p.fields(argumentsOf[op.Kind], func(i int) bool { return p.argument(op, i, level+1) })
+	return ok && p.checkArguments(op)
 }

@@ -390,6 +390,28 @@ func TestErrorsShowLittleOfLongNames(t *testing.T) {
 	}
 }
 
+// A hostile request may need much memory, but the next one must not keep it.
+func TestScratchMemoryIsLetGo(t *testing.T) {
+	body := []byte(`{"metadata":{"x":0`)
+	for i := range keepNames + 1 {
+		body = fmt.Appendf(body, `,"\u0061%d":0`, i)
+	}
+	body = append(body, `},"operations":[]}`...)
+	var tx Transaction
+	if err := ParseTransaction(body, &tx, ParseLimits{}); err == nil {
+		t.Fatal("the request is taken")
+	}
+	if cap(tx.scratch.names) <= keepNames {
+		t.Fatalf("room for %d names: the test shows nothing", cap(tx.scratch.names))
+	}
+	if err := ParseTransaction([]byte(keyedTransfer), &tx, ParseLimits{}); err != nil {
+		t.Fatal(err)
+	}
+	if p := tx.scratch; cap(p.names) > keepNames || cap(p.text) > keepBytes {
+		t.Errorf("room for %d names and %d bytes is kept", cap(p.names), cap(p.text))
+	}
+}
+
 func TestNestingLimit(t *testing.T) {
 	var tx Transaction
 	for limit, want := range map[int]string{3: "MalformedJSON", 4: "ok"} {

@@ -23,25 +23,17 @@ func (p *requestParser) transaction(tx *Transaction, level int) bool {
 		return false
 	}
 	first := len(p.ops)
-	var seen uint
-	guess := 0
-	for begin := true; p.more('}', begin); begin = false {
-		i := p.field(transactionFields, guess, &seen)
-		ok := false
+	seen, ok := p.fields(transactionFields, func(i int) bool {
 		switch i {
 		case fieldOperations:
-			ok = p.operations(level + 1)
+			return p.operations(level + 1)
 		case fieldKey:
-			ok = p.key(tx)
-		case fieldMetadata:
-			ok = p.metadata(tx, level+1)
+			return p.key(tx)
+		default:
+			return p.metadata(tx, level+1)
 		}
-		if !ok {
-			return false
-		}
-		guess = i + 1
-	}
-	if p.err != nil {
+	})
+	if !ok {
 		return false
 	}
 	if seen&(1<<fieldOperations) == 0 {
@@ -89,31 +81,17 @@ func (p *requestParser) registration(tx *Transaction) bool {
 	p.ops = append(p.ops, Op{Kind: kind})
 	op := &p.ops[0]
 	own := len(kind.Args())
-	var seen uint
-	guess := 0
 	p.op = 0
-	for begin := true; p.more('}', begin); begin = false {
-		i := p.field(registrationFields[kind], guess, &seen)
-		ok := false
-		switch {
-		case i < 0:
-		case i < own:
-			ok = p.argument(op, i, 2)
-		default:
-			p.op = NoOperation
-			if i == own {
-				ok = p.key(tx)
-			} else {
-				ok = p.metadata(tx, 2)
-			}
-			p.op = 0
+	_, ok := p.fields(registrationFields[kind], func(i int) bool {
+		if i < own {
+			return p.argument(op, i, 2)
 		}
-		if !ok {
-			return false
-		}
-		guess = i + 1
-	}
-	if p.err != nil || !p.checkArguments(op) {
+		p.op = NoOperation // the fault is not in the operation
+		ok := i == own && p.key(tx) || i > own && p.metadata(tx, 2)
+		p.op = 0
+		return ok
+	})
+	if !ok || !p.checkArguments(op) {
 		return false
 	}
 	tx.Ops = p.ops
