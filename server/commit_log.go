@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -39,7 +38,7 @@ func newCommitLog(source logSource) *commitLog {
 // each calls fn for the commits from..to, in order, until it returns false.
 // The frame is the batch that holds the commit; frame and record are valid
 // during the call alone. All of from..to must be durable.
-func (c *commitLog) each(ctx context.Context, from, to uint64, rec *ledger.Record, fn func(f *wal.Frame, seq uint64) bool) (err error) {
+func (c *commitLog) each(ctx context.Context, from, to uint64, rec *ledger.Record, fn func(f *wal.Frame, seq uint64) bool) error {
 	if from > to {
 		return nil
 	}
@@ -48,16 +47,6 @@ func (c *commitLog) each(ctx context.Context, from, to uint64, rec *ledger.Recor
 		return err
 	}
 	defer c.give(r)
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			r.next = 0
-			if _, fault := p.(interface{ Addr() uintptr }); !fault {
-				panic(p)
-			}
-			err = panicError(p)
-		}
-	}()
 	if r.next != from {
 		r.next = 0
 		if err := r.Seek(from); err != nil {

@@ -85,15 +85,11 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 	if err == nil {
 		r.Out, err = e.render(r, r.Out)
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		r.finishRead(e.varies)
 		return nil
-	case err.Code.Status() == http.StatusNotFound, err.Code.Status() == http.StatusUnprocessableEntity:
-		r.refuse(err)
-		return nil
 	}
-	return err
+	return r.refuse(err)
 }
 
 // judge reads path, query and headers.
@@ -138,10 +134,10 @@ func (r *reading) collect(from func(*reading, *ledger.State) *ledger.Error) *led
 	proj := r.daemon.proj
 	proj.mu.RLock()
 	defer proj.mu.RUnlock()
+	r.stamp(proj.fresh.applied.Load())
 	if proj.broken != nil {
 		return proj.broken
 	}
-	r.stamp(proj.state.Seq())
 	return from(r, proj.state)
 }
 
@@ -189,10 +185,14 @@ func (r *reading) finishRead(varies bool) {
 	}
 }
 
-// refuse answers 404 or 422 with the freshness of the state that it was judged
-// against: "not there" is not "not there yet".
-func (r *reading) refuse(err *ledger.Error) {
+// refuse answers an error. A 404 or 422 was judged against the state, and says
+// at which commit that stood: "not there" is not "not there yet".
+func (r *reading) refuse(err *ledger.Error) *ledger.Error {
+	r.setSeqHeader()
+	if s := err.Code.Status(); s != http.StatusNotFound && s != http.StatusUnprocessableEntity {
+		return err
+	}
 	r.fail(err)
 	r.Out = r.appendFreshness(r.Out[:len(r.Out)-1])
-	r.setSeqHeader()
+	return nil
 }

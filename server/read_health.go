@@ -26,6 +26,9 @@ var readFreshness = endpoint{
 
 // health says whether reads can be relied on, and how far they are behind.
 func (d *readDaemon) health(x *exchange) *ledger.Error {
+	if err := new(params).parse(x.R.URL.RawQuery, 0, noList); err != nil {
+		return err
+	}
 	checkpoint := d.proj.fresh.applied.Load()
 	end := max(d.tail.durable(), checkpoint)
 	status := "healthy"

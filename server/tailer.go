@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -45,9 +44,6 @@ const (
 	longestLook  = 500 * time.Millisecond
 )
 
-// progressEvery is how often catching up is logged.
-const progressEvery = 5 * time.Second
-
 // durable is the last durable commit, 0 while there is no log.
 func (t *tailer) durable() uint64 {
 	r := t.reader.Load()
@@ -59,7 +55,6 @@ func (t *tailer) durable() uint64 {
 
 // run follows the log until ctx is done (nil) or something is wrong with it.
 func (t *tailer) run(ctx context.Context) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // the log is mapped: a bad disk is a fault
 	defer func() {
 		if err != nil {
 			t.proj.stop(err)
@@ -107,7 +102,7 @@ func (t *tailer) catchUp(ctx context.Context, r logReader) error {
 		if err := t.step(r); err != nil {
 			return err
 		}
-		if now := t.now(); now.Sub(logged) >= progressEvery {
+		if now := t.now(); now.Sub(logged) >= progressAfter {
 			logged = now
 			t.log.Info("catching up", "checkpoint_seq", t.proj.fresh.applied.Load(), "commit_log_seq", r.Durable())
 		}
