@@ -253,10 +253,11 @@ func (w *Writer) takeEnd(was *endState) error {
 		return err
 	}
 	b := w.end.Bytes()
-	w.durable, w.wakes = word64(b, endDurableAt), word32(b, endWakeAt)
+	w.durable, w.moved, w.wakes = word64(b, endDurableAt), word64(b, endMovedAt), word32(b, endWakeAt)
 	copy(b[32:48], boot[:])
 	word64(b, endEpochAt).Add(1)
 	w.room = w.seg.free()
+	w.moved.Store(uint64(w.o.Now()))
 	w.durable.Store(w.LastSeq())
 	w.wakes.Add(1)
 	w.end.Wake(endWakeAt)
