@@ -100,7 +100,7 @@ func (r *reading) stream(at uint64) {
 func (r *reading) appendEvents(at, end uint64) uint64 {
 	err := r.daemon.commits.each(r.R.Context(), at+1, end, &r.record, func(f *wal.Frame, seq uint64) bool {
 		r.Out = appendUint(r.Out, "id: ", seq)
-		r.Out = appendCommit(append(r.Out, "\ndata: "...), f, seq, &r.record)
+		r.Out = AppendCommit(append(r.Out, "\ndata: "...), f, seq, &r.record)
 		r.Out = append(r.Out, "\n\n"...)
 		at = seq
 		return len(r.Out) < feedPiece
