@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"assetledger/ledger"
 )
@@ -14,16 +15,18 @@ type Knobs struct {
 	Containers, Classes, Keys int     // sizes of the pools of ids
 	MaxOps                    int     // operations in the longest transactions; most are shorter
 	MaxSide, MaxSlots         int64   // of new grids and slot containers
+	MaxShape                  int64   // side of most shapes; some are the largest that there may be
 	Wild                      float64 // part of the choices that are made blindly
 	Refused                   float64 // part of the operations that would be refused that are kept
 	Keyed                     float64 // part of the transactions that carry an idempotency key
 	Repeated                  float64 // part that repeats an earlier keyed request, half of them changed
+	Bulky                     float64 // part of the transactions with metadata near the limit of size
 }
 
 // DefaultKnobs reach every operation and every refusal within some thousand operations.
 func DefaultKnobs() Knobs {
-	return Knobs{Containers: 14, Classes: 9, Keys: 4, MaxOps: 12, MaxSide: 7, MaxSlots: 5,
-		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1}
+	return Knobs{Containers: 14, Classes: 9, Keys: 4, MaxOps: 12, MaxSide: 7, MaxSlots: 5, MaxShape: 4,
+		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1, Bulky: 0.01}
 }
 
 // A Gen makes random transactions that fit the present state of a model. All
@@ -62,6 +65,11 @@ func (g *Gen) Next() ledger.Transaction {
 	}
 	if g.chance(0.3) {
 		tx.Metadata = []byte(metadataSamples[g.rng.IntN(len(metadataSamples))])
+	}
+	if g.chance(g.knobs.Bulky) {
+		const around = len(`{"filler":""}`)
+		n := ledger.MaxMetadata - around - g.rng.IntN(3)
+		tx.Metadata = fmt.Appendf(nil, `{"filler":"%s"}`, strings.Repeat("f", n))
 	}
 	if g.chance(g.knobs.Keyed) {
 		g.keys++

@@ -271,7 +271,7 @@ func (g *Gen) makeRegistration(d *draft) *draft {
 		if g.chance(0.05) {
 			return ledger.MaxSide - g.rng.Int64N(2)
 		}
-		return 1 + g.rng.Int64N(4)
+		return 1 + g.rng.Int64N(g.knobs.MaxShape)
 	}
 	return d.add(ledger.ShapeWidth, side()).add(ledger.ShapeHeight, side())
 }
