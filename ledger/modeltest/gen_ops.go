@@ -114,7 +114,7 @@ func (g *Gen) makeFungible(d *draft) *draft {
 	d.add(ledger.FungibleContainer, id).add(ledger.FungibleClass, stack.ClassID)
 	switch d.Kind {
 	case ledger.AddFungible:
-		d.add(ledger.FungibleKey, stack.Key).add(ledger.FungibleQuantity, g.quantity(available))
+		d.add(ledger.FungibleKey, stack.Key).add(ledger.FungibleQuantity, g.addition(stack.ClassID))
 		return g.place(d, c, ledger.AddX, ledger.AddY, ledger.AddRotation)
 	case ledger.RemoveFungible:
 		d.add(ledger.FungibleKey, stack.Key).add(ledger.FungibleQuantity, g.quantity(available))
