@@ -54,7 +54,7 @@ func (b *batch) run(c *call) error {
 		return err
 	}
 	defer closeInput()
-	b.table = newTable(c.out, numeric("n"), numeric("global_seq"), numeric("batch_seq"), text("minted"), text("result"))
+	b.table = c.newTable(numeric("n"), numeric("global_seq"), numeric("batch_seq"), text("minted"), text("result"))
 	lines := bufio.NewReaderSize(in, 64<<10)
 	first, err := b.readLine(lines)
 	if err != nil && err != io.EOF {

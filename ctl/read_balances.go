@@ -34,7 +34,7 @@ func (b *balances) run(c *call) error {
 	filters := url.Values{}
 	b.classID.query(filters, "class_id")
 	b.key.query(filters, "key")
-	t := newTable(c.out, numeric("class_id"), numeric("key"), numeric("quantity"))
+	t := c.newTable(numeric("class_id"), numeric("key"), numeric("quantity"))
 	return b.list.show(c, "/v1/read/container/"+c.args[0]+"/balances", filters, t, func(a *answer) error {
 		return addBalances(c, a, t)
 	})

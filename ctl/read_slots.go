@@ -21,7 +21,7 @@ func showSlots(c *call, list *listFlags) error {
 	if _, err := c.id(0, "CONTAINER_ID"); err != nil {
 		return err
 	}
-	t := newTable(c.out, numeric("slot_index"), numeric("instance_id"), numeric("class_id"), numeric("key"))
+	t := c.newTable(numeric("slot_index"), numeric("instance_id"), numeric("class_id"), numeric("key"))
 	return list.show(c, "/v1/read/container/"+c.args[0]+"/slots", nil, t, func(a *answer) error {
 		var page struct {
 			Data struct {
