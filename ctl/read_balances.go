@@ -40,13 +40,16 @@ func (b *balances) run(c *call) error {
 	})
 }
 
+// balanceData is one stack.
+type balanceData struct {
+	ClassID  int64       `json:"class_id"`
+	Key      int64       `json:"key"`
+	Quantity json.Number `json:"quantity"`
+}
+
 func addBalances(c *call, a *answer, t *table) error {
 	var page struct {
-		Balances []struct {
-			ClassID  int64       `json:"class_id"`
-			Key      int64       `json:"key"`
-			Quantity json.Number `json:"quantity"`
-		} `json:"balances"`
+		Balances []balanceData
 	}
 	if err := a.decode(&page); err != nil {
 		return err

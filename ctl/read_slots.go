@@ -17,6 +17,14 @@ var readSlotsCommand = command{
 	},
 }
 
+// slotData is one occupied slot.
+type slotData struct {
+	SlotIndex  int64 `json:"slot_index"`
+	InstanceID int64 `json:"instance_id"`
+	ClassID    int64 `json:"class_id"`
+	Key        int64 `json:"key"`
+}
+
 func showSlots(c *call, list *listFlags) error {
 	if _, err := c.id(0, "CONTAINER_ID"); err != nil {
 		return err
@@ -25,12 +33,7 @@ func showSlots(c *call, list *listFlags) error {
 	return list.show(c, "/v1/read/container/"+c.args[0]+"/slots", nil, t, func(a *answer) error {
 		var page struct {
 			Data struct {
-				Slots []struct {
-					SlotIndex  int64 `json:"slot_index"`
-					InstanceID int64 `json:"instance_id"`
-					ClassID    int64 `json:"class_id"`
-					Key        int64 `json:"key"`
-				}
+				Slots []slotData
 			}
 		}
 		if err := a.decode(&page); err != nil {

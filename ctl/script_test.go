@@ -190,6 +190,7 @@ func (s *script) command(line string) {
 // What differs between runs: times, the log's random id, and the CRCs that depend on it.
 var (
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z`)
+	clock     = regexp.MustCompile(`\b\d\d:\d\d:\d\d\.\d{3}Z`)
 	logID     = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
 	crc       = regexp.MustCompile(`\b(CRC is|bytes give) [0-9a-f]{8}\b`)
 )
@@ -199,9 +200,10 @@ func (s *script) prefixed(prefix, output string) {
 	if output == "" {
 		return
 	}
-	output = strings.ReplaceAll(output, "\x1b", "^[")
+	output = strings.NewReplacer("\x1b", "^[", "\r", "^M").Replace(output)
 	output = strings.NewReplacer(s.writeURL, "http://WRITE", s.readURL, "http://READ", s.dir, "DIR").Replace(output)
 	output = timestamp.ReplaceAllString(output, "TIME")
+	output = clock.ReplaceAllString(output, "CLOCK")
 	output = logID.ReplaceAllString(output, "LOG-ID")
 	output = crc.ReplaceAllString(output, "$1 CRC")
 	missing := ""
