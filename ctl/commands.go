@@ -25,6 +25,7 @@ type action func(c *call) error
 var commands = []command{
 	commitCommand,
 	batchCommand,
+	exportCommand,
 	preflightCommand,
 	registerClassCommand,
 	registerShapeCommand,

@@ -140,12 +140,12 @@ func (f *feed) event(data []byte, each func(int64, []byte) error) error {
 	return nil
 }
 
-// lastSeq asks for the last commit that can be read now.
+// lastSeq asks for the last commit that is durable now.
 func (c *call) lastSeq() (int64, error) {
 	a, err := c.get(c.readURL, "/v1/read/freshness", nil)
 	if err != nil {
 		return 0, err
 	}
 	page, err := decodeFreshness(a)
-	return page.Freshness.CheckpointSeq, err
+	return page.Freshness.CommitLogSeq, err
 }
