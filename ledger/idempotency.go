@@ -1,79 +1,155 @@
 package ledger
 
-import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
-)
+import "bytes"
 
-// SetHeaderKey reconciles the values of the header X-Idempotency-Key, none if
-// it is absent, with the key of the body, and leaves tx.Key and tx.Hash final.
-// Errors: InvalidRequest (not 1 to 255 bytes of printable ASCII),
-// IdempotencyKeyMismatch (the header and the body, or two headers, differ).
-func (tx *Transaction) SetHeaderKey(values []string) *Error {
-	const header = "X-Idempotency-Key"
-	for _, v := range values {
-		if !validKey(v) {
-			return Errorf(InvalidRequest, "%s must be 1 to %d bytes of printable ASCII", header, MaxKeyLength).
-				With(Text("field", header))
-		}
-	}
-	for i, v := range values {
-		if i > 0 && v != values[0] {
-			return Errorf(IdempotencyKeyMismatch, "the header %s is there twice with different keys", header).
-				With(Text("header_key", values[0]), Text("other_header_key", v))
-		}
-	}
-	if len(values) == 0 {
-		return nil
-	}
-	key := values[0]
-	if len(tx.Key) > 0 {
-		if string(tx.Key) == key {
-			return nil
-		}
-		return Errorf(IdempotencyKeyMismatch, "the header %s and the body's idempotency_key differ", header).
-			With(Text("header_key", key), Text("body_key", string(tx.Key)))
-	}
-	p := tx.parser()
-	tx.Key = p.keep(func(dst []byte) []byte { return append(dst, key...) })
-	p.seal(tx)
-	return nil
+// keyMemory remembers the first results of idempotency keys: the newest limit
+// of them, first in first out. Entries stand in a ring that grows to the limit
+// with use; their keys and metadata stand in one stream of bytes, cut in chunks
+// that are freed when no entry lies in them any more.
+//
+//	ring    oldest … newest          entry n is record n mod limit + 1
+//	stream  [chunk][chunk][chunk]    key and metadata of an entry side by side
+type keyMemory struct {
+	limit          uint64
+	oldest, newest uint64 // entry numbers; newest is one past the last
+	entries        slab[keyEntry, *keyEntry]
+	index          index
+
+	chunks     []*[streamChunk]byte
+	firstChunk uint64 // number of chunks[0]
+	end        uint64 // position in the stream after the last entry
+	spare      *[streamChunk]byte
 }
 
-// Seal sets tx.Hash from the other fields, if there is a key. The parser and
-// SetHeaderKey do it themselves; it is for transactions made otherwise.
-// Metadata must be what a parser leaves: one compact JSON object, or empty.
-func (tx *Transaction) Seal() { tx.parser().seal(tx) }
+const streamChunk = 1 << 20
 
-// seal sets tx.Hash to the first 16 bytes of the SHA-256 of
-//
-//	u8 endpoint | uvarint number of operations | each operation as in a record,
-//	an argument given as null being absent | metadata in canonical form
-//
-// Absent metadata and {} are the same. The hash does not depend on the key. It
-// is kept in the log: the form must never change.
-func (p *requestParser) seal(tx *Transaction) {
-	if len(tx.Key) == 0 {
+// A keyEntry has no pointers, so that millions of them cost the collector nothing.
+type keyEntry struct {
+	hash        [16]byte
+	keyHash     uint64
+	seq         uint64
+	firstMinted int64
+	at          uint64 // of key and metadata in the stream
+	batchSeq    uint32
+	minted      uint32
+	metadataLen uint16
+	keyLen      uint8
+	endpoint    Endpoint
+}
+
+func (e *keyEntry) freeLink() *uint32 { return &e.minted }
+
+// A Remembered is the first result of an idempotency key.
+type Remembered struct {
+	Endpoint    Endpoint
+	Hash        [16]byte
+	Seq         uint64
+	BatchSeq    uint32
+	FirstMinted int64
+	Minted      int
+	Metadata    []byte // valid until the next change of the state
+}
+
+// Remember keeps tx's result under its key, forgetting the oldest when full.
+// A key that is remembered already then has the new result. No key: no effect.
+// The transaction can't be undone any more.
+func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uint32) {
+	m := &s.memory
+	if len(tx.Key) == 0 || m.limit == 0 {
 		return
 	}
-	b := append(recycled(p.hashed, keepBytes), byte(tx.Endpoint))
-	b = binary.AppendUvarint(b, uint64(len(tx.Ops)))
-	for i := range tx.Ops {
-		op := &tx.Ops[i]
-		if op.Null != 0 {
-			plain := *op
-			plain.Has, plain.Null = op.Has&^op.Null, 0
-			op = &plain
+	s.undo.open = false
+	if m.newest-m.oldest == m.limit {
+		m.forgetOldest()
+	}
+	hash := mixBytes(tx.Key)
+	if old := m.find(hash, tx.Key); old != 0 {
+		m.index.remove(hash, old)
+	}
+	ref := m.ref(m.newest)
+	if ref >= m.entries.next {
+		m.entries.alloc()
+	}
+	*m.entries.at(ref) = keyEntry{
+		hash: tx.Hash, keyHash: hash, seq: seq, batchSeq: batchSeq, endpoint: tx.Endpoint,
+		firstMinted: out.FirstMinted, minted: uint32(out.Minted),
+		at: m.write(tx.Key, tx.Metadata), keyLen: uint8(len(tx.Key)), metadataLen: uint16(len(tx.Metadata)),
+	}
+	m.index.add(hash, ref)
+	m.newest++
+}
+
+// Recall looks a key up.
+func (s *State) Recall(key []byte) (Remembered, bool) {
+	m := &s.memory
+	ref := m.find(mixBytes(key), key)
+	if ref == 0 {
+		return Remembered{}, false
+	}
+	e := m.entries.at(ref)
+	_, metadata := m.read(e)
+	return Remembered{
+		Endpoint: e.endpoint, Hash: e.hash, Seq: e.seq, BatchSeq: e.batchSeq,
+		FirstMinted: e.firstMinted, Minted: int(e.minted), Metadata: metadata,
+	}, true
+}
+
+// ref is the record of entry n.
+func (m *keyMemory) ref(n uint64) uint32 { return uint32(n%m.limit) + 1 }
+
+// find compares whole keys: equal hashes prove nothing.
+func (m *keyMemory) find(hash uint64, key []byte) uint32 {
+	for p := m.index.probe(hash); ; {
+		ref := p.next()
+		if ref == 0 {
+			return 0
 		}
-		b = appendRecordOp(b, op, nil)
+		if known, _ := m.read(m.entries.at(ref)); bytes.Equal(known, key) {
+			return ref
+		}
 	}
-	if len(tx.Metadata) > 0 && !bytes.Equal(tx.Metadata, []byte("{}")) {
-		p.canon.data, p.canon.pos, p.canon.err = tx.Metadata, 0, nil
-		p.canon.maxLevel = len(tx.Metadata)
-		b = p.canon.value(b)
+}
+
+// forgetOldest drops an entry, and the chunks before the next one's bytes.
+func (m *keyMemory) forgetOldest() {
+	ref := m.ref(m.oldest)
+	m.index.remove(m.entries.at(ref).keyHash, ref) // not there if a newer entry has its key
+	m.oldest++
+	live := m.end / streamChunk
+	if m.oldest != m.newest {
+		live = m.entries.at(m.ref(m.oldest)).at / streamChunk
 	}
-	sum := sha256.Sum256(b)
-	copy(tx.Hash[:], sum[:])
-	p.hashed = b
+	for len(m.chunks) > 0 && m.firstChunk < live {
+		m.spare = m.chunks[0]
+		n := copy(m.chunks, m.chunks[1:])
+		m.chunks[n] = nil
+		m.chunks = m.chunks[:n]
+		m.firstChunk++
+	}
+}
+
+// write appends key and metadata to the stream, in one chunk.
+func (m *keyMemory) write(key, metadata []byte) (at uint64) {
+	n := uint64(len(key) + len(metadata))
+	if room := streamChunk - m.end%streamChunk; n > room {
+		m.end += room
+	}
+	for m.firstChunk+uint64(len(m.chunks)) <= m.end/streamChunk {
+		chunk := m.spare
+		if m.spare = nil; chunk == nil {
+			chunk = new([streamChunk]byte)
+		}
+		m.chunks = append(m.chunks, chunk)
+	}
+	at = m.end
+	b := m.chunks[at/streamChunk-m.firstChunk][at%streamChunk:]
+	copy(b[copy(b, key):], metadata)
+	m.end += n
+	return at
+}
+
+func (m *keyMemory) read(e *keyEntry) (key, metadata []byte) {
+	b := m.chunks[e.at/streamChunk-m.firstChunk][e.at%streamChunk:]
+	end := int(e.keyLen) + int(e.metadataLen)
+	return b[:e.keyLen:e.keyLen], b[e.keyLen:end:end]
 }

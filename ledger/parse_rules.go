@@ -10,7 +10,7 @@ import (
 // that breaks one is refused before any of it runs.
 
 // Sets of arguments by kind, as bits of Op.Has.
-var requiredArgs, xArg, yArg, slotArg, placeArgs [numOpKinds]uint16
+var requiredArgs, xArg, yArg, slotArg, anyPlaceArg [numOpKinds]uint16
 
 func init() {
 	for k := CreateContainer; k < numOpKinds; k++ {
@@ -30,7 +30,7 @@ func init() {
 			}
 			switch a.Name {
 			case "x", "y", "slot_index", "rotation":
-				placeArgs[k] |= bit
+				anyPlaceArg[k] |= bit
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func (p *requestParser) checkArguments(op *Op) bool {
 		return p.invalid("y", "y is missing: x and y go together")
 	case y && !x:
 		return p.invalid("x", "x is missing: x and y go together")
-	case k == MintInstance && op.Has&placeArgs[k] != 0 && !op.Given(MintContainer):
+	case k == MintInstance && op.Has&anyPlaceArg[k] != 0 && !op.Given(MintContainer):
 		return p.invalid("container_id", "container_id is missing: a place (slot_index, x, y, rotation) needs the container that it is in")
 	case k == CreateContainer:
 		return p.checkSizes(op)

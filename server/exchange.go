@@ -23,7 +23,10 @@ type exchange struct {
 	Out     []byte // the answer being made
 	Status  int    // 200 unless set
 	ErrCode ledger.Code
-	written bool // the handler wrote the answer itself (metrics, SSE)
+	written bool // the handler wrote the answer itself
+	// streamed: the answer went on for as long as the client wished, so its
+	// duration says nothing and is not measured.
+	streamed bool
 }
 
 // Buffers larger than these are given back to the collector, not the pool.

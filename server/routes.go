@@ -125,7 +125,9 @@ func (a *api) measured(pattern string, handle handler) http.Handler {
 		x := newExchange(w, r)
 		x.finish(a.guarded(x, handle))
 		took := time.Since(start)
-		m.duration.Observe(int64(took))
+		if !x.streamed {
+			m.duration.Observe(int64(took))
+		}
 		m.byStatus[x.Status].Add(1)
 		if a.LogAll || x.Status >= 500 && x.ErrCode != ledger.Overloaded && x.ErrCode != ledger.ShuttingDown {
 			a.log.Info("request", "method", r.Method, "path", r.URL.Path, "status", x.Status, "code", string(x.ErrCode), "took", took)

@@ -1,0 +1,144 @@
+package ledger
+
+// The digest is the sum modulo 2^64 of one hash for each item that reads can
+// show, so it does not depend on order, and a change costs only the items it
+// touches. It finds bugs and damage; it is no defence against someone who may
+// choose the state. The idempotency memory is not in it.
+
+// Tags of the items. Never change or reuse one: digests stand in the log.
+const (
+	tagLedger uint64 = iota + 1
+	tagContainer
+	tagContainerUpdated
+	tagContainerStacks
+	tagContainerInstances
+	tagContainerCells
+	tagStack
+	tagStackPlacement
+	tagInstancePlacement
+	tagInstance
+	tagLocation
+	tagClass
+	tagClassAdded
+	tagClassRemoved
+	tagClassStacks
+	tagClassContainers
+	tagClassMinted
+	tagClassBurned
+	tagShape
+)
+
+// Digest covers everything that reads can show: equal for equal logs, on any
+// machine.
+func (s *State) Digest() uint64 {
+	return s.digest + mix4Words(tagLedger, s.seq, uint64(s.nextInstance), 0, 0)
+}
+
+// stackItem is the item of a quantity; identity is stackIdentity.
+func stackItem(identity uint64, quantity int64) uint64 {
+	return fold(identity, uint64(quantity)^mix1)
+}
+
+func stackIdentity(container, class, key int64) uint64 {
+	return mix4Words(tagStack, uint64(container), uint64(class), uint64(key), 0)
+}
+
+func (s *State) stackIdentity(r *stack) uint64 {
+	return stackIdentity(s.containers.at(r.container).id, s.classes.at(r.class).id, r.key)
+}
+
+func containerItem(c *container) uint64 {
+	form := uint64(c.kind)<<56 | uint64(c.slotCount)<<32 | uint64(c.gridWidth)<<16 | uint64(c.gridHeight)
+	return mix4Words(tagContainer, uint64(c.id), uint64(c.owner), c.created, form)
+}
+
+func updatedItem(c *container) uint64 {
+	return mix4Words(tagContainerUpdated, uint64(c.id), c.updated, 0, 0)
+}
+
+// countItems are the items of the counts of a container and a class, which
+// change together when a thing of the class enters or leaves the container.
+func (s *State) countItems(cref, kref uint32) uint64 {
+	c, k := s.containers.at(cref), s.classes.at(kref)
+	return s.containerCountItems(c) + classCountItems(k)
+}
+
+func (s *State) containerCountItems(c *container) uint64 {
+	id := uint64(c.id)
+	sum := mix4Words(tagContainerStacks, id, uint64(c.stacks), 0, 0) +
+		mix4Words(tagContainerInstances, id, uint64(c.instances), 0, 0)
+	if c.kind == Grid {
+		sum += mix4Words(tagContainerCells, id, uint64(s.grids.at(c.grid).occupied), 0, 0)
+	}
+	return sum
+}
+
+func classCountItems(k *class) uint64 {
+	id := uint64(k.id)
+	return mix4Words(tagClassStacks, id, uint64(k.stacks), 0, 0) +
+		mix4Words(tagClassContainers, id, uint64(k.containers), 0, 0)
+}
+
+func classItem(k *class) uint64 {
+	form := uint64(k.decimals) << 1
+	if k.fungible {
+		form |= 1
+	}
+	return mix4Words(tagClass, uint64(k.id), k.registered, mixBytes([]byte(k.name)), form)
+}
+
+func addedItem(k *class) uint64 {
+	return mix4Words(tagClassAdded, uint64(k.id), k.added.Hi, k.added.Lo, 0)
+}
+
+func removedItem(k *class) uint64 {
+	return mix4Words(tagClassRemoved, uint64(k.id), k.removed.Hi, k.removed.Lo, 0)
+}
+
+// mintItems are the items of minted and burned; live is their difference.
+func mintItems(k *class) uint64 {
+	id := uint64(k.id)
+	return mix4Words(tagClassMinted, id, uint64(k.minted), 0, 0) + mix4Words(tagClassBurned, id, uint64(k.burned), 0, 0)
+}
+
+func (s *State) shapeItem(r *shape) uint64 {
+	size := uint64(r.width)<<16 | uint64(r.height)
+	return mix4Words(tagShape, uint64(s.classes.at(r.class).id), uint64(r.key), size, 0)
+}
+
+func (s *State) instanceItem(r *instance) uint64 {
+	return mix4Words(tagInstance, uint64(r.id), uint64(s.classes.at(r.class).id), uint64(r.key), r.minted)
+}
+
+// locationItem is where an instance is; a rectangle has its own item besides.
+func (s *State) locationItem(r *instance) uint64 {
+	var host, spot uint64
+	switch r.where {
+	case InSlot:
+		host, spot = uint64(s.containers.at(r.host).id), uint64(r.spot)
+	case InGrid:
+		p := s.placements.at(r.spot)
+		host, spot = uint64(s.containers.at(r.host).id), p.anchorWord()
+	case Attached:
+		host = uint64(s.instances.at(r.host).id)
+	}
+	return mix4Words(tagLocation, uint64(r.id), uint64(r.where), host, spot)
+}
+
+// anchorWord packs anchor, size and rotation: y(16) x(16) height-1(10) width-1(10) turned(1).
+func (r *placement) anchorWord() uint64 {
+	w := uint64(r.y)<<48 | uint64(r.x)<<32 | uint64(r.height-1)<<11 | uint64(r.width-1)<<1
+	if r.turned {
+		w |= 1
+	}
+	return w
+}
+
+func (s *State) placementItem(r *placement) uint64 {
+	c := uint64(s.containers.at(r.container).id)
+	if r.isInstance {
+		return mix4Words(tagInstancePlacement, c, r.anchorWord(), uint64(s.instances.at(r.thing).id), 0)
+	}
+	st := s.stacks.at(r.thing)
+	return mix4Words(tagStackPlacement, c, r.anchorWord(), uint64(s.classes.at(st.class).id), uint64(st.key))
+}

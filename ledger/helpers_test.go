@@ -1,0 +1,182 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// asOp reads an operation as words: Name arg=value …, where a value is an
+// integer, true, false, null, a container kind, a name, or minted:n.
+func asOp(t testing.TB, words string) Op {
+	t.Helper()
+	fields := strings.Fields(words)
+	for _, kind := range OpKinds() {
+		if kind.String() != fields[0] {
+			continue
+		}
+		op := Op{Kind: kind}
+		for _, field := range fields[1:] {
+			setArg(t, &op, field)
+		}
+		return op
+	}
+	t.Fatalf("no operation %q", fields[0])
+	return Op{}
+}
+
+func setArg(t testing.TB, op *Op, field string) {
+	t.Helper()
+	name, value, _ := strings.Cut(field, "=")
+	for i, arg := range op.Kind.Args() {
+		if arg.Name != name {
+			continue
+		}
+		op.Has |= 1 << i
+		if n, ok := strings.CutPrefix(value, "minted:"); ok {
+			op.Ref |= 1 << i
+			value = n
+		}
+		if kind, ok := ParseContainerKind(value); ok {
+			op.Args[i] = int64(kind)
+		} else if arg.Type == ArgName {
+			op.Name = value
+		} else if value == "null" {
+			op.Null |= 1 << i
+		} else if value == "true" || value == "false" {
+			op.Args[i] = map[string]int64{"true": 1}[value]
+		} else if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			op.Args[i] = n
+		} else {
+			t.Fatalf("%s: bad value %q", op.Kind, field)
+		}
+		return
+	}
+	t.Fatalf("%s has no argument %q", op.Kind, name)
+}
+
+// asTx reads operations, one a line or separated by semicolons.
+func asTx(t testing.TB, text string) *Transaction {
+	t.Helper()
+	tx := &Transaction{}
+	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == ';' }) {
+		if line = strings.TrimSpace(line); line != "" {
+			tx.Ops = append(tx.Ops, asOp(t, line))
+		}
+	}
+	return tx
+}
+
+// accept applies operations that must be accepted, and checks the state.
+func accept(t testing.TB, s *State, text string) *Outcome {
+	t.Helper()
+	out := &Outcome{}
+	if err := s.Apply(asTx(t, text), out); err != nil {
+		t.Fatalf("%s: %v", strings.TrimSpace(text), err)
+	}
+	check(t, s)
+	return out
+}
+
+// refuse applies operations that must be refused without a trace.
+func refuse(t testing.TB, s *State, text string) *Error {
+	t.Helper()
+	before := dump(t, s)
+	out := &Outcome{Minted: 7, Decisions: []Decision{{}}}
+	err := s.Apply(asTx(t, text), out)
+	if err == nil {
+		t.Fatalf("%s: accepted", strings.TrimSpace(text))
+	}
+	if out.Minted != 0 || out.FirstMinted != 0 || len(out.Decisions) != 0 {
+		t.Errorf("%s: refused, with the outcome %+v", text, *out)
+	}
+	check(t, s)
+	same(t, "after a refusal", before, dump(t, s))
+	return err
+}
+
+func check(t testing.TB, s *State) {
+	t.Helper()
+	if err := s.Invariants(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func same(t testing.TB, when, before, after string) {
+	t.Helper()
+	if before != after {
+		t.Fatalf("%s the state differs:\n%s", when, cmp.Diff(before, after))
+	}
+}
+
+// dump shows all that reads can show, through the reads.
+func dump(t testing.TB, s *State) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "seq %d digest %016x next instance %d\n", s.Seq(), s.Digest(), s.nextInstance)
+	classes, _ := s.Classes(nil, 0, math.MaxInt)
+	for _, k := range classes {
+		stats, err1 := s.Stats(k.ID)
+		shapes, err2 := s.Shapes(nil, k.ID)
+		noErrors(t, err1, err2)
+		fmt.Fprintf(&b, "%+v\n  %+v\n  %+v\n", k, stats, shapes)
+	}
+	containers, _ := s.Containers(nil, ContainerFilter{}, 0, math.MaxInt)
+	for _, c := range containers {
+		one, err := s.Container(c.ID)
+		noErrors(t, err)
+		fmt.Fprintf(&b, "%+v\n", one)
+		dumpContents(t, &b, s, c)
+	}
+	for id := int64(1); id < s.nextInstance; id++ {
+		if info, err := s.Instance(id); err == nil {
+			fmt.Fprintf(&b, "%+v\n", info)
+		}
+	}
+	return b.String()
+}
+
+func dumpContents(t testing.TB, b *strings.Builder, s *State, c ContainerInfo) {
+	t.Helper()
+	if c.Kind == Slots {
+		slots, _, err := s.SlotEntries(nil, c.ID, -1, math.MaxInt)
+		noErrors(t, err)
+		fmt.Fprintf(b, "  %+v\n", slots)
+		return
+	}
+	balances, _, err := s.Balances(nil, c.ID, BalanceFilter{}, nil, math.MaxInt)
+	noErrors(t, err)
+	fmt.Fprintf(b, "  %+v\n", balances)
+	if c.Kind == Grid {
+		placements, _, err := s.Placements(nil, c.ID, nil, nil, math.MaxInt)
+		noErrors(t, err)
+		fmt.Fprintf(b, "  %+v\n", placements)
+	}
+}
+
+func noErrors(t testing.TB, errs ...*Error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(errors.New(err.Error()))
+		}
+	}
+}
+
+// detail is a detail of an error as text, "" if it is not there.
+func detail(e *Error, name string) string {
+	for _, d := range e.Details {
+		if d.Name == name {
+			if d.IsStr {
+				return d.Str
+			}
+			return strconv.FormatInt(d.Int, 10)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,79 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// SetHeaderKey reconciles the values of the header X-Idempotency-Key, none if
+// it is absent, with the key of the body, and leaves tx.Key and tx.Hash final.
+// Errors: InvalidRequest (not 1 to 255 bytes of printable ASCII),
+// IdempotencyKeyMismatch (the header and the body, or two headers, differ).
+func (tx *Transaction) SetHeaderKey(values []string) *Error {
+	const header = "X-Idempotency-Key"
+	for _, v := range values {
+		if !validKey(v) {
+			return Errorf(InvalidRequest, "%s must be 1 to %d bytes of printable ASCII", header, MaxKeyLength).
+				With(Text("field", header))
+		}
+	}
+	for i, v := range values {
+		if i > 0 && v != values[0] {
+			return Errorf(IdempotencyKeyMismatch, "the header %s is there twice with different keys", header).
+				With(Text("header_key", values[0]), Text("other_header_key", v))
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	key := values[0]
+	if len(tx.Key) > 0 {
+		if string(tx.Key) == key {
+			return nil
+		}
+		return Errorf(IdempotencyKeyMismatch, "the header %s and the body's idempotency_key differ", header).
+			With(Text("header_key", key), Text("body_key", string(tx.Key)))
+	}
+	p := tx.parser()
+	tx.Key = p.keep(func(dst []byte) []byte { return append(dst, key...) })
+	p.seal(tx)
+	return nil
+}
+
+// Seal sets tx.Hash from the other fields, if there is a key. The parser and
+// SetHeaderKey do it themselves; it is for transactions made otherwise.
+// Metadata must be what a parser leaves: one compact JSON object, or empty.
+func (tx *Transaction) Seal() { tx.parser().seal(tx) }
+
+// seal sets tx.Hash to the first 16 bytes of the SHA-256 of
+//
+//	u8 endpoint | uvarint number of operations | each operation as in a record,
+//	an argument given as null being absent | metadata in canonical form
+//
+// Absent metadata and {} are the same. The hash does not depend on the key. It
+// is kept in the log: the form must never change.
+func (p *requestParser) seal(tx *Transaction) {
+	if len(tx.Key) == 0 {
+		return
+	}
+	b := append(recycled(p.hashed, keepBytes), byte(tx.Endpoint))
+	b = binary.AppendUvarint(b, uint64(len(tx.Ops)))
+	for i := range tx.Ops {
+		op := &tx.Ops[i]
+		if op.Null != 0 {
+			plain := *op
+			plain.Has, plain.Null = op.Has&^op.Null, 0
+			op = &plain
+		}
+		b = appendRecordOp(b, op, nil)
+	}
+	if len(tx.Metadata) > 0 && !bytes.Equal(tx.Metadata, []byte("{}")) {
+		p.canon.data, p.canon.pos, p.canon.err = tx.Metadata, 0, nil
+		p.canon.maxLevel = len(tx.Metadata)
+		b = p.canon.value(b)
+	}
+	sum := sha256.Sum256(b)
+	copy(tx.Hash[:], sum[:])
+	p.hashed = b
+}

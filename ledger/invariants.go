@@ -1,0 +1,322 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Invariants checks everything that must hold between the records, slowly and
+// from scratch, and names what does not. For tests and verification.
+func (s *State) Invariants() error {
+	v := verifier{s: s, totals: map[uint32]classCounts{}}
+	v.containers()
+	v.classes()
+	v.instances()
+	v.indexes()
+	if got := v.digest + mix4Words(tagLedger, s.seq, uint64(s.nextInstance), 0, 0); got != s.Digest() {
+		v.failf("the digest kept is %016x, from scratch %016x", s.Digest(), got)
+	}
+	return errors.Join(v.errs...)
+}
+
+// A verifier adds up, container by container, what classes and indexes must say.
+type verifier struct {
+	s      *State
+	errs   []error
+	totals map[uint32]classCounts // by class
+	digest uint64
+
+	stacks, placed, slotted, attached, live, holdings, shapes int
+}
+
+// classCounts are what the containers say of a class.
+type classCounts struct {
+	quantity           Uint128
+	stacks, containers int64
+}
+
+func (v *verifier) failf(format string, args ...any) {
+	const enough = 20
+	if len(v.errs) < enough {
+		v.errs = append(v.errs, fmt.Errorf("ledger: "+format, args...))
+	}
+}
+
+// tree checks order and priorities, and gives the nodes in order.
+func (v *verifier) tree(name string, t nodes, root uint32) (refs []uint32) {
+	treeWalk(t, root, lowest, func(ref uint32) bool {
+		if n := len(refs); n > 0 && !t.rank(refs[n-1]).less(t.rank(ref)) {
+			v.failf("%s: %v stands before %v", name, t.rank(refs[n-1]), t.rank(ref))
+		}
+		l := t.links(ref)
+		for _, child := range [...]uint32{l.left, l.right} {
+			if child != 0 && t.rank(child).above(t.rank(ref)) {
+				v.failf("%s: %v hangs under %v of lower priority", name, t.rank(child), t.rank(ref))
+			}
+		}
+		refs = append(refs, ref)
+		return true
+	})
+	return refs
+}
+
+func (v *verifier) containers() {
+	s := v.s
+	all := v.tree("containers", containersByID{s}, s.byID)
+	kinds := v.tree("containers by kind", containersByKind{s}, s.byKind)
+	owners := v.tree("containers by owner", containersByOwner{s}, s.byOwner)
+	owned := 0
+	for _, ref := range all {
+		c := s.containers.at(ref)
+		if s.findContainer(c.id) != ref {
+			v.failf("container %d is not found by its id", c.id)
+		}
+		if c.owner != 0 {
+			owned++
+		}
+		if c.created > c.updated || c.updated > s.seq {
+			v.failf("container %d was created at %d and updated at %d, the ledger is at %d", c.id, c.created, c.updated, s.seq)
+		}
+		v.digest += containerItem(c) + updatedItem(c) + s.containerCountItems(c)
+		v.containerStacks(ref, c)
+		switch c.kind {
+		case Standard:
+			if c.instances != 0 || c.things != 0 {
+				v.failf("container %d of kind Standard holds instances", c.id)
+			}
+		case Slots:
+			v.slots(ref, c)
+		case Grid:
+			v.grid(ref, c)
+		}
+	}
+	if len(all) != s.containerIndex.len() || len(all) != len(kinds) || owned != len(owners) {
+		v.failf("%d containers by id, %d in the index, %d by kind; %d of %d by owner",
+			len(all), s.containerIndex.len(), len(kinds), len(owners), owned)
+	}
+}
+
+func (v *verifier) containerStacks(cref uint32, c *container) {
+	s := v.s
+	refs := v.tree("stacks", stacksByClass{s}, c.stackTree)
+	if len(refs) != int(c.stacks) || c.kind == Slots && len(refs) > 0 {
+		v.failf("container %d counts %d stacks and has %d", c.id, c.stacks, len(refs))
+	}
+	v.stacks += len(refs)
+	last := uint32(0)
+	for _, ref := range refs {
+		r := s.stacks.at(ref)
+		if r.container != cref || r.quantity <= 0 || r.key < 0 || s.findStack(cref, r.class, r.key) != ref {
+			v.failf("stack %+v of container %d is wrong", *r, c.id)
+		}
+		if (r.place != 0) != (c.kind == Grid) {
+			v.failf("stack %+v of container %d of kind %s has place %d", *r, c.id, c.kind, r.place)
+		}
+		if !s.classes.at(r.class).fungible {
+			v.failf("container %d has a stack of class %d", c.id, s.classes.at(r.class).id)
+		}
+		v.digest += stackItem(s.stackIdentity(r), r.quantity)
+		t := v.totals[r.class]
+		t.quantity = t.quantity.Add(uint64(r.quantity))
+		t.stacks++
+		if r.class != last {
+			t.containers++
+		}
+		v.totals[r.class], last = t, r.class
+	}
+}
+
+// holds checks the counts of instances directly in a container.
+func (v *verifier) holds(cref uint32, c *container, refs []uint32) {
+	s := v.s
+	counts := map[uint32]uint32{}
+	for _, ref := range refs {
+		counts[s.instances.at(ref).class]++
+	}
+	if len(refs) != int(c.instances) {
+		v.failf("container %d counts %d instances and has %d", c.id, c.instances, len(refs))
+	}
+	v.holdings += len(counts)
+	for kref, n := range counts {
+		if h := s.findHolding(cref, kref); h == 0 || s.holdings.at(h).count != n {
+			v.failf("container %d holds %d instances of class %d, not as counted", c.id, n, s.classes.at(kref).id)
+		}
+		t := v.totals[kref]
+		t.containers++
+		v.totals[kref] = t
+	}
+}
+
+func (v *verifier) slots(cref uint32, c *container) {
+	refs := v.tree("slots", slotsByIndex{v.s}, c.things)
+	v.slotted += len(refs)
+	for _, ref := range refs {
+		r := v.s.instances.at(ref)
+		if r.where != InSlot || r.host != cref || r.spot >= c.slotCount {
+			v.failf("instance %d in a slot of container %d says %+v", r.id, c.id, *r)
+		}
+	}
+	v.holds(cref, c, refs)
+}
+
+func (v *verifier) grid(cref uint32, c *container) {
+	s := v.s
+	g := s.grids.at(c.grid)
+	refs := v.tree("placements", placementsByRow{s}, c.things)
+	v.placed += len(refs)
+	stride, n := rowWords(int(c.gridWidth)), planeWords(c)
+	bits := make([]uint64, 2*n)
+	drawn := grid{bits: bits}
+	var inside []uint32
+	for _, ref := range refs {
+		p := s.placements.at(ref)
+		a := p.area()
+		if a.x+a.w > int(c.gridWidth) || a.y+a.h > int(c.gridHeight) || a.w < 1 || a.h < 1 || p.container != cref {
+			v.failf("placement %+v leaves container %d", *p, c.id)
+			continue
+		}
+		if !areaFree(bits[:n], stride, a) {
+			v.failf("placement %+v overlaps another in container %d", *p, c.id)
+		}
+		markPlacement(c, &drawn, a, true)
+		drawn.occupied += uint32(a.w * a.h)
+		if p.height > g.tallest || p.width > g.widest {
+			v.failf("placement %+v is larger than container %d knows", *p, c.id)
+		}
+		v.digest += s.placementItem(p)
+		if p.isInstance {
+			inside = append(inside, p.thing)
+			if r := s.instances.at(p.thing); r.where != InGrid || r.host != cref || r.spot != ref {
+				v.failf("instance %d in a grid says %+v", r.id, *r)
+			}
+		} else if r := s.stacks.at(p.thing); r.container != cref || r.place != ref {
+			v.failf("stack %+v does not have placement %d", *r, ref)
+		}
+	}
+	if g.bits != nil && !slices.Equal(g.bits, bits) {
+		v.failf("the bitmap of container %d is not what its placements cover", c.id)
+	}
+	if g.occupied != drawn.occupied || int(g.count) != len(refs) || len(refs) != len(inside)+int(c.stacks) {
+		v.failf("container %d counts %d placements on %d cells, and has %d on %d", c.id, g.count, g.occupied, len(refs), drawn.occupied)
+	}
+	v.holds(cref, c, inside)
+}
+
+func (v *verifier) classes() {
+	s := v.s
+	refs := v.tree("classes", classesByID{s}, s.classTree)
+	if len(refs) != s.classIndex.len() {
+		v.failf("%d classes by id, %d in the index", len(refs), s.classIndex.len())
+	}
+	for _, ref := range refs {
+		k := s.classes.at(ref)
+		if s.findClass(k.id) != ref {
+			v.failf("class %d is not found by its id", k.id)
+		}
+		v.digest += classItem(k) + addedItem(k) + removedItem(k) + mintItems(k) + classCountItems(k)
+		t := v.totals[ref]
+		if k.removed.Add(t.quantity.Lo) != k.added || t.quantity.Hi != 0 || t.quantity.Lo > math.MaxInt64 {
+			v.failf("class %d: %v added less %v removed is not the %v held", k.id, k.added, k.removed, t.quantity)
+		}
+		if t.stacks != k.stacks || t.containers != k.containers {
+			v.failf("class %d counts %d stacks in %d containers, and has %d in %d", k.id, k.stacks, k.containers, t.stacks, t.containers)
+		}
+		if k.minted < k.burned || k.fungible && k.minted != 0 {
+			v.failf("class %d has minted %d and burned %d", k.id, k.minted, k.burned)
+		}
+		v.live += int(k.minted - k.burned)
+		for _, sref := range v.tree("shapes", shapesByKey{s}, k.shapes) {
+			v.shapes++
+			v.digest += s.shapeItem(s.shapes.at(sref))
+		}
+	}
+}
+
+// instances walks all ids ever given, and climbs from each to the root of its tree.
+func (v *verifier) instances() {
+	s := v.s
+	found, settled := 0, 0
+	for id := int64(1); id < s.nextInstance; id++ {
+		ref := s.findInstance(id)
+		if ref == 0 {
+			continue
+		}
+		found++
+		r := s.instances.at(ref)
+		v.digest += s.instanceItem(r) + s.locationItem(r)
+		switch r.where {
+		case InSlot, InGrid:
+			settled++
+		case Attached:
+			v.attached++
+		}
+		for _, child := range v.tree("children", childrenByID{s}, r.children) {
+			if c := s.instances.at(child); c.where != Attached || c.host != ref {
+				v.failf("instance %d is listed under %d and says %+v", c.id, r.id, *c)
+			}
+			v.attached--
+		}
+		for steps, up := 0, r; up.where == Attached; steps++ {
+			if up = s.instances.at(up.host); steps > s.instanceIndex.len() {
+				v.failf("instance %d hangs in a cycle", r.id)
+				break
+			}
+		}
+	}
+	if found != s.instanceIndex.len() || found != v.live {
+		v.failf("%d instances are found, %d in the index, %d live by the classes", found, s.instanceIndex.len(), v.live)
+	}
+	if v.attached != 0 {
+		v.failf("children listed and instances attached differ by %d", v.attached)
+	}
+	if inGrids := v.placed - v.gridStacks(); settled != v.slotted+inGrids {
+		v.failf("%d instances say that they are placed; %d are in slots and %d in grids", settled, v.slotted, inGrids)
+	}
+}
+
+// gridStacks counts the placements that hold stacks.
+func (v *verifier) gridStacks() (n int) {
+	treeWalk(containersByKind{v.s}, v.s.byKind, rank{int64(Grid), 0}, func(ref uint32) bool {
+		n += int(v.s.containers.at(ref).stacks)
+		return true
+	})
+	return n
+}
+
+func (v *verifier) indexes() {
+	if n := v.s.stackIndex.len(); n != v.stacks {
+		v.failf("%d stacks in containers, %d in the index", v.stacks, n)
+	}
+	if n := v.s.holdingIndex.len(); n != v.holdings {
+		v.failf("%d pairs of container and instance class, %d in the index", v.holdings, n)
+	}
+	v.slabs()
+}
+
+// slabs looks for records that are neither linked nor given back. Those that
+// the last transaction dropped are given back when the next one begins.
+func (v *verifier) slabs() {
+	s := v.s
+	var dropped [undoKinds]int
+	for _, e := range s.undo.entries {
+		dropped[e.kind]++
+	}
+	for _, c := range [...]struct {
+		name         string
+		linked, live int
+	}{
+		{"container", s.containerIndex.len() + dropped[undoContainerDropped], s.containers.live()},
+		{"class", s.classIndex.len(), s.classes.live()},
+		{"stack", v.stacks + dropped[undoStackDropped], s.stacks.live()},
+		{"instance", s.instanceIndex.len() + dropped[undoBurned], s.instances.live()},
+		{"placement", v.placed + dropped[undoUnplaced], s.placements.live()},
+		{"holding", v.holdings, s.holdings.live()},
+		{"shape", v.shapes, s.shapes.live()},
+	} {
+		if c.linked != c.live {
+			v.failf("%d %s records are linked or dropped, %d in use", c.linked, c.name, c.live)
+		}
+	}
+}

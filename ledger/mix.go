@@ -1,0 +1,48 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// The mixing hash of the state: two 64-bit words are multiplied to 128 bits and
+// the halves folded together, as the wyhash family does. It places records in
+// the indexes, gives the trees their priorities, and makes the items of the
+// digest. Digests are written to the log: never change the constants.
+const (
+	mix0 = 0x9e3779b97f4a7c15 // fraction of the golden ratio
+	mix1 = 0xa0761d6478bd642f // random odd words with 32 bits set, or nearly
+	mix2 = 0xe7037ed1a0b428db
+	mix3 = 0x8ebc6af09c88c6e3
+	mix4 = 0x589965cc75374cc3
+	mix5 = 0x1d8e4e27c47d124f
+)
+
+// fold multiplies to 128 bits and xors the halves.
+func fold(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
+}
+
+// mix4Words hashes four words under a tag that tells kinds of items apart.
+func mix4Words(tag, a, b, c, d uint64) uint64 {
+	tag *= mix0
+	return fold(fold(a^mix1, b^mix2^tag)^mix5, fold(c^mix3, d^mix4^tag)^mix0)
+}
+
+// mix2Words hashes two words, for the indexes.
+func mix2Words(a, b uint64) uint64 {
+	return fold(fold(a^mix1, b^mix2)^mix3, mix4)
+}
+
+// mixBytes hashes a string of bytes together with its length.
+func mixBytes(b []byte) uint64 {
+	h := uint64(len(b)) ^ mix5
+	for len(b) > 8 {
+		h = fold(h^mix1, binary.LittleEndian.Uint64(b)^mix2)
+		b = b[8:]
+	}
+	var tail [8]byte
+	copy(tail[:], b)
+	return fold(h^mix3, binary.LittleEndian.Uint64(tail[:])^mix4)
+}

@@ -1,0 +1,180 @@
+package ledger
+
+// spot is a place in a grid that has been judged free.
+type spot struct {
+	area
+	turned bool
+	found  bool // by first fit
+}
+
+// stackSpot is where a stack goes: nowhere in particular in a Standard
+// container; the place that target has already in a Grid, or if it is 0 a new one.
+func (s *State) stackSpot(c *container, kref uint32, key int64, target uint32, want placeArgs) (spot, *Error) {
+	if c.kind != Grid {
+		return spot{}, nil
+	}
+	if target == 0 {
+		return s.findSpot(c, kref, key, want)
+	}
+	p := s.placements.at(s.stacks.at(target).place)
+	if want.at && (want.x != int64(p.x) || want.y != int64(p.y)) || want.rotated && want.turned != p.turned {
+		id := s.classes.at(kref).id
+		return spot{}, Errorf(AlreadyPlaced, "The stack of class %d with key %d stands at (%d,%d) of container %d with rotation %d already.",
+			id, key, p.x, p.y, c.id, rotationOf(p.turned)).
+			With(Num("container_id", c.id), Num("class_id", id), Num("key", key),
+				Num("x", int64(p.x)), Num("y", int64(p.y)), Num("rotation", rotationOf(p.turned)))
+	}
+	return spot{}, nil
+}
+
+func rotationOf(turned bool) int64 {
+	if turned {
+		return 90
+	}
+	return 0
+}
+
+// findSpot is a free place in a Grid for a thing of the class and key: the one
+// asked for, or else the first that fits.
+func (s *State) findSpot(c *container, kref uint32, key int64, want placeArgs) (spot, *Error) {
+	id := s.classes.at(kref).id
+	ref := s.findShape(kref, key)
+	if ref == 0 {
+		return spot{}, Errorf(UnregisteredClassShape, "Class %d has no shape for key %d, so it can't be put in a Grid.", id, key).
+			With(Num("class_id", id), Num("key", key))
+	}
+	r := s.shapes.at(ref)
+	w, h := int(r.width), int(r.height)
+	if want.at {
+		if want.turned {
+			w, h = h, w
+		}
+		a, err := s.wantFree(c, want.x, want.y, w, h, 0)
+		return spot{area: a, turned: want.turned}, err
+	}
+	if at, ok := s.firstSpot(c, w, h, want); ok {
+		return at, nil
+	}
+	return spot{}, Errorf(GridFull, "Container %d has no free place for %d x %d cells.", c.id, w, h).
+		With(Num("container_id", c.id), Num("class_id", id), Num("key", key),
+			Num("width", int64(w)), Num("height", int64(h)))
+}
+
+// firstSpot tries the whole grid unrotated, then turned; with a rotation given, only that way.
+func (s *State) firstSpot(c *container, w, h int, want placeArgs) (spot, bool) {
+	width, height := int(c.gridWidth), int(c.gridHeight)
+	if free := width*height - int(s.grids.at(c.grid).occupied); w*h > free {
+		return spot{}, false
+	}
+	plane := s.occupiedPlane(c)
+	for _, turned := range [...]bool{false, true} {
+		if want.rotated && turned != want.turned || !want.rotated && turned && w == h {
+			continue
+		}
+		tw, th := w, h
+		if turned {
+			tw, th = h, w
+		}
+		if x, y, ok := s.fit.firstFit(plane, width, height, tw, th); ok {
+			return spot{area: area{x, y, tw, th}, turned: turned, found: true}, true
+		}
+	}
+	return spot{}, false
+}
+
+// wantFree refuses a rectangle that leaves the grid or meets another placement than except.
+func (s *State) wantFree(c *container, x, y int64, w, h int, except uint32) (area, *Error) {
+	details := func(e *Error) *Error {
+		return e.With(Num("container_id", c.id), Num("x", x), Num("y", y), Num("width", int64(w)), Num("height", int64(h)))
+	}
+	width, height := int64(c.gridWidth), int64(c.gridHeight)
+	if x < 0 || y < 0 || x > width-int64(w) || y > height-int64(h) {
+		return area{}, details(Errorf(OutOfBounds, "%d x %d cells at (%d,%d) leave container %d, which is a grid of %d x %d.",
+			w, h, x, y, c.id, width, height)).With(Num("grid_width", width), Num("grid_height", height))
+	}
+	a := area{int(x), int(y), w, h}
+	if !s.isFree(c, a, except) {
+		return area{}, details(Errorf(CellOccupied, "Some of the %d x %d cells at (%d,%d) of container %d are occupied.", w, h, x, y, c.id))
+	}
+	return a, nil
+}
+
+func (s *State) placeInGrid(op *Op) *Error {
+	want, err := readPlace(op, GridX)
+	if err != nil {
+		return err
+	}
+	cref, c, err := s.wantContainer(op, GridContainer)
+	if err != nil {
+		return err
+	}
+	if err := wantKind(c, Grid); err != nil {
+		return err
+	}
+	ref, r, err := s.wantInstance(op, GridInstance)
+	if err != nil {
+		return err
+	}
+	if err := s.wantNowhere(r); err != nil {
+		return err
+	}
+	at, err := s.findSpot(c, r.class, r.key, want)
+	if err != nil {
+		return err
+	}
+	s.place(cref, ref, true, at)
+	return nil
+}
+
+func (s *State) removeFromGrid(op *Op) *Error {
+	cref, c, err := s.wantContainer(op, GridContainer)
+	if err != nil {
+		return err
+	}
+	if err := wantKind(c, Grid); err != nil {
+		return err
+	}
+	_, r, err := s.wantInstance(op, GridInstance)
+	if err != nil {
+		return err
+	}
+	if r.where != InGrid || r.host != cref {
+		return Errorf(NotPlaced, "Instance %d does not stand in container %d.", r.id, c.id).
+			With(Num("container_id", c.id), Num("instance_id", r.id))
+	}
+	s.unplace(r.spot)
+	return nil
+}
+
+func (s *State) moveInGrid(op *Op) *Error {
+	cref, c, err := s.wantContainer(op, MoveContainer)
+	if err != nil {
+		return err
+	}
+	if err := wantKind(c, Grid); err != nil {
+		return err
+	}
+	x, y := op.Args[MoveX], op.Args[MoveY]
+	if x < 0 || y < 0 || x >= int64(c.gridWidth) || y >= int64(c.gridHeight) {
+		return Errorf(OutOfBounds, "Container %d is a grid of %d x %d; there is no cell (%d,%d).", c.id, c.gridWidth, c.gridHeight, x, y).
+			With(Num("container_id", c.id), Num("x", x), Num("y", y),
+				Num("grid_width", int64(c.gridWidth)), Num("grid_height", int64(c.gridHeight)))
+	}
+	ref := s.covering(c, int(x), int(y))
+	if ref == 0 {
+		return Errorf(CellEmpty, "Nothing covers cell (%d,%d) of container %d.", x, y, c.id).
+			With(Num("container_id", c.id), Num("x", x), Num("y", y))
+	}
+	p := s.placements.at(ref)
+	to := spot{area: p.area(), turned: op.Get(MoveRotation, rotationOf(p.turned)) != 0}
+	if to.turned != p.turned {
+		to.w, to.h = to.h, to.w
+	}
+	if to.area, err = s.wantFree(c, op.Args[MoveToX], op.Args[MoveToY], to.w, to.h, ref); err != nil {
+		return err
+	}
+	thing, isInstance := p.thing, p.isInstance
+	s.unplace(ref)
+	s.place(cref, thing, isInstance, to)
+	return nil
+}

@@ -1,0 +1,82 @@
+package ledger
+
+// Lookups that turn the arguments of an operation into records, or refuse it.
+
+func (s *State) wantContainer(op *Op, i int) (uint32, *container, *Error) {
+	ref := s.findContainer(op.Args[i])
+	if ref == 0 {
+		return 0, nil, containerNotFound(op.Args[i])
+	}
+	return ref, s.containers.at(ref), nil
+}
+
+func (s *State) wantClass(op *Op, i int) (uint32, *class, *Error) {
+	ref := s.findClass(op.Args[i])
+	if ref == 0 {
+		return 0, nil, classNotFound(op.Args[i])
+	}
+	return ref, s.classes.at(ref), nil
+}
+
+// wantStack finds a stack of a container and class already found.
+func (s *State) wantStack(cref, kref uint32, key int64) (uint32, *Error) {
+	ref := s.findStack(cref, kref, key)
+	if ref == 0 {
+		return 0, stackNotFound(s.containers.at(cref), s.classes.at(kref), key)
+	}
+	return ref, nil
+}
+
+// wantInstance finds the instance that argument i names, by its id or as the
+// n-th that this transaction minted.
+func (s *State) wantInstance(op *Op, i int) (uint32, *instance, *Error) {
+	name, id := op.Kind.Args()[i].Name, op.Args[i]
+	if op.Ref&(1<<i) != 0 {
+		if minted := s.nextInstance - s.doing.firstMinted; id < 0 || id >= minted {
+			return 0, nil, invalidField(name, "The transaction has minted %d instances before this operation; there is no number %d among them.",
+				minted, id).With(Num("minted", id))
+		}
+		id += s.doing.firstMinted
+	}
+	ref := s.findInstance(id)
+	if ref == 0 {
+		return 0, nil, instanceNotFound(name, id)
+	}
+	return ref, s.instances.at(ref), nil
+}
+
+// placeArgs are x, y and rotation as an operation gives them.
+type placeArgs struct {
+	x, y    int64
+	at      bool // x and y were given
+	rotated bool // rotation was given
+	turned  bool // and is 90
+}
+
+func (p placeArgs) given() bool { return p.at || p.rotated }
+
+// readPlace reads x, y and rotation, which stand side by side from argument ix.
+func readPlace(op *Op, ix int) (p placeArgs, err *Error) {
+	given := op.Has &^ op.Null >> ix
+	if given&7 == 0 {
+		return p, nil
+	}
+	switch given & 3 {
+	case 1:
+		return p, invalidField("y", "x was given without y; give both or neither.")
+	case 2:
+		return p, invalidField("x", "y was given without x; give both or neither.")
+	}
+	p.at, p.rotated = given&3 == 3, given&4 != 0
+	p.x, p.y = op.Args[ix], op.Args[ix+1]
+	p.turned = p.rotated && op.Args[ix+2] != 0
+	return p, nil
+}
+
+// wantPlaceFits refuses x, y and rotation for a container without cells.
+func wantPlaceFits(c *container, p placeArgs) *Error {
+	if c.kind == Grid || !p.given() {
+		return nil
+	}
+	return wrongContainerKind(c, "has no cells, so x, y and rotation can't be given")
+}

@@ -1,0 +1,88 @@
+package ledger
+
+// Reads of classes and instances.
+
+// Class, 404 ClassNotFound.
+func (s *State) Class(id int64) (ClassInfo, *Error) {
+	ref := s.findClass(id)
+	if ref == 0 {
+		return ClassInfo{}, classNotFound(id)
+	}
+	return classInfo(s.classes.at(ref)), nil
+}
+
+func classInfo(k *class) ClassInfo {
+	return ClassInfo{ID: k.id, Name: k.name, Fungible: k.fungible, Decimals: int(k.decimals), RegisteredSeq: k.registered}
+}
+
+// Classes appends up to limit classes with id above after, by id; more says
+// that there are further ones.
+func (s *State) Classes(dst []ClassInfo, after int64, limit int) (out []ClassInfo, more bool) {
+	treeWalk(classesByID{s}, s.classTree, rank{major: after}, func(ref uint32) bool {
+		if limit <= 0 {
+			more = true
+			return false
+		}
+		limit--
+		dst = append(dst, classInfo(s.classes.at(ref)))
+		return true
+	})
+	return dst, more
+}
+
+// Shapes of a class, the null key first, then by key. Error: ClassNotFound.
+func (s *State) Shapes(dst []ShapeInfo, class int64) ([]ShapeInfo, *Error) {
+	kref := s.findClass(class)
+	if kref == 0 {
+		return dst, classNotFound(class)
+	}
+	treeWalk(shapesByKey{s}, s.classes.at(kref).shapes, lowest, func(ref uint32) bool {
+		r := s.shapes.at(ref)
+		info := ShapeInfo{Key: r.key, Width: int(r.width), Height: int(r.height)}
+		if r.key == anyKey {
+			info.AnyKey, info.Key = true, 0
+		}
+		dst = append(dst, info)
+		return true
+	})
+	return dst, nil
+}
+
+// Stats of a class. Error: ClassNotFound.
+func (s *State) Stats(class int64) (ClassStats, *Error) {
+	ref := s.findClass(class)
+	if ref == 0 {
+		return ClassStats{}, classNotFound(class)
+	}
+	k := s.classes.at(ref)
+	return ClassStats{
+		ClassID: k.id, TotalQuantity: k.total(), TotalAdded: k.added, TotalRemoved: k.removed,
+		Stacks: k.stacks, Containers: k.containers,
+		InstancesMinted: k.minted, InstancesBurned: k.burned, Alive: k.minted - k.burned,
+	}, nil
+}
+
+// Instance, 404 InstanceNotFound. Children by id.
+func (s *State) Instance(id int64) (InstanceInfo, *Error) {
+	ref := s.findInstance(id)
+	if ref == 0 {
+		return InstanceInfo{}, instanceNotFound("instance_id", id)
+	}
+	r := s.instances.at(ref)
+	info := InstanceInfo{ID: r.id, ClassID: s.classes.at(r.class).id, Key: r.key, MintedSeq: r.minted, Location: r.where}
+	switch r.where {
+	case InSlot:
+		info.ContainerID, info.SlotIndex = s.containers.at(r.host).id, int(r.spot)
+	case InGrid:
+		p := s.placements.at(r.spot)
+		info.ContainerID = s.containers.at(r.host).id
+		info.X, info.Y, info.Rotation = int(p.x), int(p.y), int(rotationOf(p.turned))
+	case Attached:
+		info.ParentID = s.instances.at(r.host).id
+	}
+	treeWalk(childrenByID{s}, r.children, lowest, func(child uint32) bool {
+		info.Children = append(info.Children, s.instances.at(child).id)
+		return true
+	})
+	return info, nil
+}

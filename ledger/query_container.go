@@ -1,0 +1,170 @@
+package ledger
+
+import "math"
+
+// Reads of containers and what they hold. Reads change nothing, so any number
+// may run side by side while no change does. A limit below 1 gives no rows, and
+// more then says whether there are any.
+
+// Container, 404 ContainerNotFound.
+func (s *State) Container(id int64) (ContainerInfo, *Error) {
+	ref := s.findContainer(id)
+	if ref == 0 {
+		return ContainerInfo{}, containerNotFound(id)
+	}
+	return s.containerInfo(ref), nil
+}
+
+func (s *State) containerInfo(ref uint32) ContainerInfo {
+	c := s.containers.at(ref)
+	info := ContainerInfo{
+		ID: c.id, Kind: c.kind, Owner: c.owner, CreatedSeq: c.created, UpdatedSeq: c.updated,
+		SlotCount: int(c.slotCount), GridWidth: int(c.gridWidth), GridHeight: int(c.gridHeight),
+		Stacks: int(c.stacks), Instances: int(c.instances),
+	}
+	if c.kind == Grid {
+		info.OccupiedCells = int(s.grids.at(c.grid).occupied)
+	}
+	return info
+}
+
+// ContainerFilter narrows Containers: zero fields match all.
+type ContainerFilter struct {
+	Owner int64
+	Kind  ContainerKind
+}
+
+// Containers appends up to limit containers with id above after, by id; more
+// says that there are further ones. A page costs time by its length, except
+// that owner and kind together walk all that the owner has.
+func (s *State) Containers(dst []ContainerInfo, f ContainerFilter, after int64, limit int) (out []ContainerInfo, more bool) {
+	var order nodes = containersByID{s}
+	root, from := s.byID, rank{major: after}
+	switch {
+	case f.Owner != 0:
+		order, root, from = containersByOwner{s}, s.byOwner, rank{f.Owner, after}
+	case f.Kind != 0:
+		order, root, from = containersByKind{s}, s.byKind, rank{int64(f.Kind), after}
+	}
+	treeWalk(order, root, from, func(ref uint32) bool {
+		c := s.containers.at(ref)
+		if f.Owner != 0 && c.owner != f.Owner || f.Owner == 0 && f.Kind != 0 && c.kind != f.Kind {
+			return false
+		}
+		if f.Kind != 0 && c.kind != f.Kind {
+			return true
+		}
+		if limit <= 0 {
+			more = true
+			return false
+		}
+		limit--
+		dst = append(dst, s.containerInfo(ref))
+		return true
+	})
+	return dst, more
+}
+
+// BalanceFilter narrows Balances: nil fields match all.
+type BalanceFilter struct{ ClassID, Key *int64 }
+
+// StackKey orders the stacks of a container.
+type StackKey struct{ ClassID, Key int64 }
+
+// Balances appends up to limit stacks after the given one (nil: from the first)
+// by class_id, then key; more says that there are further ones. Errors:
+// ContainerNotFound, WrongContainerKind for Slots.
+func (s *State) Balances(dst []Balance, id int64, f BalanceFilter, after *StackKey, limit int) (out []Balance, more bool, err *Error) {
+	cref := s.findContainer(id)
+	if cref == 0 {
+		return dst, false, containerNotFound(id)
+	}
+	c := s.containers.at(cref)
+	if err := wantStacks(c); err != nil {
+		return dst, false, err
+	}
+	from := lowest
+	if after != nil {
+		from = rank{after.ClassID, after.Key}
+	}
+	if f.ClassID != nil && from.major < *f.ClassID {
+		from = rank{*f.ClassID, -1}
+	}
+	if f.Key != nil {
+		dst, more = s.balancesOfKey(dst, c, f, from, limit)
+		return dst, more, nil
+	}
+	treeWalk(stacksByClass{s}, c.stackTree, from, func(ref uint32) bool {
+		b := s.balance(ref)
+		if f.ClassID != nil && b.ClassID != *f.ClassID {
+			return false
+		}
+		if limit <= 0 {
+			more = true
+			return false
+		}
+		limit--
+		dst = append(dst, b)
+		return true
+	})
+	return dst, more, nil
+}
+
+// balancesOfKey leaps from class to class, so that a class with many keys costs no more.
+func (s *State) balancesOfKey(dst []Balance, c *container, f BalanceFilter, from rank, limit int) (out []Balance, more bool) {
+	key := *f.Key
+	for {
+		if from.minor < key-1 && from.major != math.MinInt64 {
+			from.minor = key - 1
+		}
+		ref := treeNext(stacksByClass{s}, c.stackTree, from)
+		if ref == 0 {
+			return dst, false
+		}
+		b := s.balance(ref)
+		if f.ClassID != nil && b.ClassID != *f.ClassID {
+			return dst, false
+		}
+		switch {
+		case b.Key < key:
+			from = rank{b.ClassID, key - 1}
+			continue
+		case b.Key == key && limit <= 0:
+			return dst, true
+		case b.Key == key:
+			limit--
+			dst = append(dst, b)
+		}
+		from = rank{b.ClassID, math.MaxInt64}
+	}
+}
+
+func (s *State) balance(ref uint32) Balance {
+	r := s.stacks.at(ref)
+	return Balance{ClassID: s.classes.at(r.class).id, Key: r.key, Quantity: r.quantity}
+}
+
+// SlotEntries appends up to limit occupied slots with an index above after (-1:
+// all), by index; more says that there are further ones. Errors:
+// ContainerNotFound, WrongContainerKind.
+func (s *State) SlotEntries(dst []SlotEntry, id int64, after int, limit int) (out []SlotEntry, more bool, err *Error) {
+	cref := s.findContainer(id)
+	if cref == 0 {
+		return dst, false, containerNotFound(id)
+	}
+	c := s.containers.at(cref)
+	if err := wantKind(c, Slots); err != nil {
+		return dst, false, err
+	}
+	treeWalk(slotsByIndex{s}, c.things, rank{major: int64(after)}, func(ref uint32) bool {
+		if limit <= 0 {
+			more = true
+			return false
+		}
+		limit--
+		r := s.instances.at(ref)
+		dst = append(dst, SlotEntry{SlotIndex: int(r.spot), InstanceID: r.id, ClassID: s.classes.at(r.class).id, Key: r.key})
+		return true
+	})
+	return dst, more, nil
+}

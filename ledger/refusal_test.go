@@ -1,0 +1,271 @@
+package ledger
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// world is the state that the refusals are judged against:
+// container 1, 2 Standard; 3 Slots (4); 4 Grid 4x3; 5 Slots (2); 6 Grid 8x8, empty; 7 Standard, empty.
+// class 1 fungible, shape 2x1; 2 fungible, no shape; 3 instances, shape 1x2, key 9: 3x3; 4 instances, no shape.
+// Instance 1 in slot 1 of 3; 2 at (0,0) of 4; 3 attached to 4, which is nowhere; 5 nowhere, of class 4; 6 nowhere; 7 nowhere, key 9.
+const world = `
+	RegisterClass class_id=1 name=gold decimals=2
+	RegisterClass class_id=2 name=iron
+	RegisterClass class_id=3 name=sword fungible=false
+	RegisterClass class_id=4 name=ghost fungible=false
+	RegisterClassShape class_id=1 width=2 height=1
+	RegisterClassShape class_id=3 width=1 height=2
+	RegisterClassShape class_id=3 key=9 width=3 height=3
+	CreateContainer container_id=1 kind=Standard owner=100
+	CreateContainer container_id=2 kind=Standard owner=null
+	CreateContainer container_id=3 kind=Slots slot_count=4
+	CreateContainer container_id=4 kind=Grid grid_width=4 grid_height=3
+	CreateContainer container_id=5 kind=Slots slot_count=2
+	CreateContainer container_id=6 kind=Grid grid_width=8 grid_height=8
+	CreateContainer container_id=7 kind=Standard
+	AddFungible container_id=1 class_id=1 key=0 quantity=100
+	AddFungible container_id=1 class_id=1 key=5 quantity=50
+	AddFungible container_id=1 class_id=2 key=0 quantity=7
+	AddFungible container_id=4 class_id=1 key=0 quantity=10 x=2 y=1
+	MintInstance class_id=3 container_id=3 slot_index=1
+	MintInstance class_id=3 container_id=4 x=0 y=0
+	MintInstance class_id=3
+	MintInstance class_id=3
+	MintInstance class_id=4
+	MintInstance class_id=3
+	MintInstance class_id=3 key=9
+	Attach instance_id=3 parent_id=4`
+
+func newWorld(t testing.TB) *State {
+	t.Helper()
+	s := NewState(Config{IdempotencyKeys: 10})
+	accept(t, s, world)
+	return s
+}
+
+// TestRefusals goes through each operation's checks in their order: each row but
+// the last of an operation fails one check and, where it can, those after it too.
+func TestRefusals(t *testing.T) {
+	tests := []struct {
+		op      string
+		code    Code
+		details string // some of the details
+	}{
+		{"CreateContainer container_id=1 kind=Standard slot_count=3", InvalidRequest, "field=slot_count"},
+		{"CreateContainer container_id=1 kind=Slots grid_width=3", InvalidRequest, "field=grid_width"},
+		{"CreateContainer container_id=1 kind=Grid slot_count=3", InvalidRequest, "field=slot_count"},
+		{"CreateContainer container_id=1 kind=9", InvalidRequest, "field=kind"},
+		{"CreateContainer container_id=1 kind=Grid", ContainerAlreadyExists, "container_id=1"},
+
+		{"RemoveContainer container_id=99", ContainerNotFound, "container_id=99"},
+		{"RemoveContainer container_id=1", ContainerNotEmpty, "container_id=1 stacks=3 instances=0"},
+		{"RemoveContainer container_id=3", ContainerNotEmpty, "container_id=3 stacks=0 instances=1"},
+
+		{"AddFungible container_id=99 class_id=99 key=0 quantity=0 x=1", InvalidRequest, "field=y"},
+		{"AddFungible container_id=99 class_id=99 key=0 quantity=0 y=1", InvalidRequest, "field=x"},
+		{"AddFungible container_id=99 class_id=99 key=0 quantity=0", ContainerNotFound, "container_id=99"},
+		{"AddFungible container_id=3 class_id=99 key=0 quantity=0", ClassNotFound, "class_id=99"},
+		{"AddFungible container_id=3 class_id=3 key=0 quantity=0", WrongContainerKind, "container_id=3 kind=Slots"},
+		{"AddFungible container_id=1 class_id=3 key=0 quantity=0 x=0 y=0", WrongContainerKind, "container_id=1 kind=Standard"},
+		{"AddFungible container_id=1 class_id=3 key=0 quantity=0 rotation=0", WrongContainerKind, "container_id=1 kind=Standard"},
+		{"AddFungible container_id=4 class_id=3 key=0 quantity=0 x=0 y=0", WrongClassKind, "class_id=3"},
+		{"AddFungible container_id=4 class_id=1 key=0 quantity=0 x=0 y=0", AlreadyPlaced, "container_id=4 class_id=1 key=0 x=2 y=1 rotation=0"},
+		{"AddFungible container_id=4 class_id=1 key=0 quantity=0 rotation=90", AlreadyPlaced, "x=2 y=1"},
+		{"AddFungible container_id=4 class_id=2 key=0 quantity=0", UnregisteredClassShape, "class_id=2 key=0"},
+		{"AddFungible container_id=4 class_id=1 key=1 quantity=0 x=3 y=0", OutOfBounds, "x=3 y=0 width=2 height=1 grid_width=4 grid_height=3"},
+		{"AddFungible container_id=4 class_id=1 key=1 quantity=0 x=9223372036854775807 y=9223372036854775807", OutOfBounds, "container_id=4"},
+		{"AddFungible container_id=4 class_id=1 key=1 quantity=0 x=0 y=2 rotation=90", OutOfBounds, "width=1 height=2"},
+		{"AddFungible container_id=4 class_id=1 key=1 quantity=0 x=1 y=1", CellOccupied, "container_id=4 x=1 y=1 width=2 height=1"},
+		{"AddFungible container_id=4 class_id=1 key=1 quantity=0 x=0 y=0 rotation=90", CellOccupied, "x=0 y=0 width=1 height=2"},
+		{"AddFungible container_id=4 class_id=1 key=1 quantity=0", InvalidQuantity, "quantity=0"},
+		{"AddFungible container_id=4 class_id=1 key=0 quantity=-1 x=2 y=1 rotation=0", InvalidQuantity, "quantity=-1"},
+		{"AddFungible container_id=1 class_id=1 key=0 quantity=9223372036854775807", InvalidOperation, "class_id=1 total_quantity=160 quantity=9223372036854775807"},
+		{"AddFungible container_id=7 class_id=1 key=0 quantity=9223372036854775648", InvalidOperation, "class_id=1"},
+
+		{"RemoveFungible container_id=99 class_id=99 key=9 quantity=0", ContainerNotFound, "container_id=99"},
+		{"RemoveFungible container_id=3 class_id=99 key=9 quantity=0", ClassNotFound, "class_id=99"},
+		{"RemoveFungible container_id=3 class_id=3 key=9 quantity=0", WrongContainerKind, "container_id=3"},
+		{"RemoveFungible container_id=1 class_id=3 key=9 quantity=0", WrongClassKind, "class_id=3"},
+		{"RemoveFungible container_id=1 class_id=1 key=9 quantity=0", StackNotFound, "container_id=1 class_id=1 key=9"},
+		{"RemoveFungible container_id=1 class_id=1 key=0 quantity=0", InvalidQuantity, "quantity=0"},
+		{"RemoveFungible container_id=1 class_id=1 key=0 quantity=101", InsufficientBalance, "container_id=1 class_id=1 key=0 available=100 requested=101"},
+
+		{"TransferFungible from_container=99 to_container=99 class_id=99 key=9 quantity=0 x=1", InvalidRequest, "field=y"},
+		{"TransferFungible from_container=99 to_container=99 class_id=99 key=9 quantity=0", InvalidOperation, "from_container=99 to_container=99"},
+		{"TransferFungible from_container=98 to_container=99 class_id=99 key=9 quantity=0", ContainerNotFound, "container_id=98"},
+		{"TransferFungible from_container=3 to_container=99 class_id=99 key=9 quantity=0", ContainerNotFound, "container_id=99"},
+		{"TransferFungible from_container=3 to_container=5 class_id=99 key=9 quantity=0", ClassNotFound, "class_id=99"},
+		{"TransferFungible from_container=3 to_container=5 class_id=3 key=9 quantity=0", WrongContainerKind, "container_id=3"},
+		{"TransferFungible from_container=1 to_container=5 class_id=3 key=9 quantity=0", WrongContainerKind, "container_id=5"},
+		{"TransferFungible from_container=1 to_container=2 class_id=3 key=9 quantity=0 x=0 y=0", WrongContainerKind, "container_id=2"},
+		{"TransferFungible from_container=1 to_container=2 class_id=3 key=9 quantity=0", WrongClassKind, "class_id=3"},
+		{"TransferFungible from_container=2 to_container=4 class_id=1 key=0 quantity=0 x=0 y=0", StackNotFound, "container_id=2 class_id=1 key=0"},
+		{"TransferFungible from_container=1 to_container=4 class_id=1 key=0 quantity=0 x=0 y=0", AlreadyPlaced, "container_id=4 x=2 y=1"},
+		{"TransferFungible from_container=1 to_container=4 class_id=2 key=0 quantity=0", UnregisteredClassShape, "class_id=2"},
+		{"TransferFungible from_container=1 to_container=4 class_id=1 key=5 quantity=0 x=4 y=0", OutOfBounds, "x=4"},
+		{"TransferFungible from_container=1 to_container=4 class_id=1 key=5 quantity=0 x=2 y=1", CellOccupied, "x=2"},
+		{"TransferFungible from_container=1 to_container=4 class_id=1 key=5 quantity=0", InvalidQuantity, "quantity=0"},
+		{"TransferFungible from_container=1 to_container=4 class_id=1 key=5 quantity=51", InsufficientBalance, "container_id=1 available=50 requested=51"},
+
+		{"MergeStacks container_id=99 class_id=99 from_key=1 to_key=1", InvalidOperation, "from_key=1 to_key=1"},
+		{"MergeStacks container_id=99 class_id=99 from_key=1 to_key=2", ContainerNotFound, "container_id=99"},
+		{"MergeStacks container_id=3 class_id=99 from_key=1 to_key=2", ClassNotFound, "class_id=99"},
+		{"MergeStacks container_id=3 class_id=3 from_key=1 to_key=2", WrongContainerKind, "container_id=3"},
+		{"MergeStacks container_id=1 class_id=3 from_key=1 to_key=2", WrongClassKind, "class_id=3"},
+		{"MergeStacks container_id=1 class_id=1 from_key=1 to_key=2", StackNotFound, "key=1"},
+		{"MergeStacks container_id=1 class_id=1 from_key=0 to_key=2", StackNotFound, "key=2"},
+
+		{"ConsolidateStacks container_id=99 class_id=99", ContainerNotFound, "container_id=99"},
+		{"ConsolidateStacks container_id=3 class_id=99", ClassNotFound, "class_id=99"},
+		{"ConsolidateStacks container_id=3 class_id=3", WrongContainerKind, "container_id=3"},
+		{"ConsolidateStacks container_id=1 class_id=3", WrongClassKind, "class_id=3"},
+		{"ConsolidateStacks container_id=1 class_id=1 key=4", StackNotFound, "container_id=1 class_id=1 key=4"},
+		{"ConsolidateStacks container_id=7 class_id=1", StackNotFound, "container_id=7 class_id=1"},
+
+		{"MintInstance class_id=99 container_id=99 x=0", InvalidRequest, "field=y"},
+		{"MintInstance class_id=99 slot_index=1", InvalidRequest, "field=container_id"},
+		{"MintInstance class_id=99 rotation=0", InvalidRequest, "field=container_id"},
+		{"MintInstance class_id=99 container_id=99", ContainerNotFound, "container_id=99"},
+		{"MintInstance class_id=99 container_id=1", ClassNotFound, "class_id=99"},
+		{"MintInstance class_id=1 container_id=1", WrongContainerKind, "container_id=1 kind=Standard"},
+		{"MintInstance class_id=1 container_id=4 slot_index=0", WrongContainerKind, "container_id=4 kind=Grid"},
+		{"MintInstance class_id=1 container_id=3 x=0 y=0", WrongContainerKind, "container_id=3 kind=Slots"},
+		{"MintInstance class_id=1 container_id=3", InvalidRequest, "field=slot_index"},
+		{"MintInstance class_id=1 container_id=3 slot_index=99", WrongClassKind, "class_id=1"},
+		{"MintInstance class_id=1", WrongClassKind, "class_id=1"},
+		{"MintInstance class_id=3 container_id=3 slot_index=4", SlotOutOfRange, "container_id=3 slot_index=4 slot_count=4"},
+		{"MintInstance class_id=3 container_id=3 slot_index=9223372036854775807", SlotOutOfRange, "container_id=3"},
+		{"MintInstance class_id=3 container_id=3 slot_index=1", SlotOccupied, "container_id=3 slot_index=1 instance_id=1"},
+		{"MintInstance class_id=4 container_id=4", UnregisteredClassShape, "class_id=4 key=0"},
+		{"MintInstance class_id=3 container_id=4 x=1 y=2", OutOfBounds, "x=1 y=2 width=1 height=2"},
+		{"MintInstance class_id=3 container_id=4 x=2 y=0", CellOccupied, "x=2 y=0"},
+		{"MintInstance class_id=3 key=9 container_id=4", GridFull, "container_id=4 class_id=3 key=9 width=3 height=3"},
+		{"MintInstance class_id=3 container_id=4; MintInstance class_id=3 container_id=4 rotation=90; MintInstance class_id=3 container_id=4 rotation=0", GridFull, "container_id=4"},
+
+		{"BurnInstance instance_id=99", InstanceNotFound, "instance_id=99"},
+		{"BurnInstance instance_id=minted:0", InvalidRequest, "field=instance_id minted=0"},
+		{"BurnInstance instance_id=4", HasChildren, "instance_id=4"},
+
+		{"Attach instance_id=98 parent_id=99", InstanceNotFound, "instance_id=98"},
+		{"Attach instance_id=1 parent_id=99", InstanceNotFound, "parent_id=99"},
+		{"Attach instance_id=3 parent_id=3", AlreadyAttached, "instance_id=3 parent_id=4"},
+		{"Attach instance_id=1 parent_id=1", AlreadyPlaced, "instance_id=1 container_id=3 slot_index=1"},
+		{"Attach instance_id=2 parent_id=2", AlreadyPlaced, "instance_id=2 container_id=4 x=0 y=0"},
+		{"Attach instance_id=4 parent_id=4", WouldCreateCycle, "instance_id=4 parent_id=4"},
+		{"Attach instance_id=4 parent_id=3", WouldCreateCycle, "instance_id=4 parent_id=3"},
+		{"Attach instance_id=5 parent_id=3; Attach instance_id=4 parent_id=5", WouldCreateCycle, "instance_id=4 parent_id=5"},
+
+		{"Detach instance_id=99", InstanceNotFound, "instance_id=99"},
+		{"Detach instance_id=1", NotAttached, "instance_id=1"},
+		{"Detach instance_id=4", NotAttached, "instance_id=4"},
+
+		{"PlaceInSlot container_id=99 slot_index=9 instance_id=99", ContainerNotFound, "container_id=99"},
+		{"PlaceInSlot container_id=4 slot_index=9 instance_id=99", WrongContainerKind, "container_id=4 kind=Grid"},
+		{"PlaceInSlot container_id=3 slot_index=9 instance_id=99", InstanceNotFound, "instance_id=99"},
+		{"PlaceInSlot container_id=3 slot_index=9 instance_id=1", AlreadyPlaced, "instance_id=1"},
+		{"PlaceInSlot container_id=3 slot_index=9 instance_id=3", AlreadyAttached, "instance_id=3"},
+		{"PlaceInSlot container_id=3 slot_index=9 instance_id=6", SlotOutOfRange, "slot_index=9"},
+		{"PlaceInSlot container_id=3 slot_index=4294967297 instance_id=6", SlotOutOfRange, "slot_index=4294967297"},
+		{"PlaceInSlot container_id=3 slot_index=1 instance_id=6", SlotOccupied, "slot_index=1 instance_id=1"},
+
+		{"RemoveFromSlot container_id=99 slot_index=9", ContainerNotFound, "container_id=99"},
+		{"RemoveFromSlot container_id=1 slot_index=9", WrongContainerKind, "container_id=1"},
+		{"RemoveFromSlot container_id=3 slot_index=4", SlotOutOfRange, "slot_index=4"},
+		{"RemoveFromSlot container_id=3 slot_index=0", SlotEmpty, "container_id=3 slot_index=0"},
+
+		{"SwapSlots container_id=98 slot_a=9 slot_b=9 other_container_id=99", ContainerNotFound, "container_id=98"},
+		{"SwapSlots container_id=1 slot_a=9 slot_b=9 other_container_id=99", ContainerNotFound, "container_id=99"},
+		{"SwapSlots container_id=1 slot_a=9 slot_b=9 other_container_id=4", WrongContainerKind, "container_id=1"},
+		{"SwapSlots container_id=3 slot_a=9 slot_b=9 other_container_id=4", WrongContainerKind, "container_id=4"},
+		{"SwapSlots container_id=3 slot_a=9 slot_b=8", SlotOutOfRange, "slot_index=9"},
+		{"SwapSlots container_id=3 slot_a=3 slot_b=3 other_container_id=5", SlotOutOfRange, "container_id=5 slot_index=3 slot_count=2"},
+
+		{"PlaceInGrid container_id=99 instance_id=99 x=0", InvalidRequest, "field=y"},
+		{"PlaceInGrid container_id=99 instance_id=99", ContainerNotFound, "container_id=99"},
+		{"PlaceInGrid container_id=3 instance_id=99", WrongContainerKind, "container_id=3"},
+		{"PlaceInGrid container_id=4 instance_id=99", InstanceNotFound, "instance_id=99"},
+		{"PlaceInGrid container_id=4 instance_id=2", AlreadyPlaced, "instance_id=2"},
+		{"PlaceInGrid container_id=4 instance_id=3", AlreadyAttached, "instance_id=3"},
+		{"PlaceInGrid container_id=4 instance_id=5 x=99 y=99", UnregisteredClassShape, "class_id=4"},
+		{"PlaceInGrid container_id=4 instance_id=6 x=0 y=2", OutOfBounds, "y=2"},
+		{"PlaceInGrid container_id=4 instance_id=6 x=0 y=1", CellOccupied, "y=1"},
+		{"PlaceInGrid container_id=4 instance_id=7", GridFull, "width=3"},
+
+		{"RemoveFromGrid container_id=99 instance_id=99", ContainerNotFound, "container_id=99"},
+		{"RemoveFromGrid container_id=3 instance_id=99", WrongContainerKind, "container_id=3"},
+		{"RemoveFromGrid container_id=4 instance_id=99", InstanceNotFound, "instance_id=99"},
+		{"RemoveFromGrid container_id=4 instance_id=6", NotPlaced, "container_id=4 instance_id=6"},
+		{"RemoveFromGrid container_id=4 instance_id=1", NotPlaced, "container_id=4 instance_id=1"},
+		{"RemoveFromGrid container_id=6 instance_id=2", NotPlaced, "container_id=6 instance_id=2"},
+
+		{"MoveInGrid container_id=99 x=9 y=9 to_x=9 to_y=9", ContainerNotFound, "container_id=99"},
+		{"MoveInGrid container_id=1 x=9 y=9 to_x=9 to_y=9", WrongContainerKind, "container_id=1"},
+		{"MoveInGrid container_id=4 x=4 y=0 to_x=9 to_y=9", OutOfBounds, "x=4 y=0 grid_width=4 grid_height=3"},
+		{"MoveInGrid container_id=4 x=9223372036854775807 y=0 to_x=9 to_y=9", OutOfBounds, "container_id=4"},
+		{"MoveInGrid container_id=4 x=1 y=0 to_x=9 to_y=9", CellEmpty, "container_id=4 x=1 y=0"},
+		{"MoveInGrid container_id=4 x=0 y=1 to_x=0 to_y=2", OutOfBounds, "x=0 y=2 width=1 height=2"},
+		{"MoveInGrid container_id=4 x=0 y=1 to_x=3 to_y=0 rotation=90", OutOfBounds, "x=3 y=0 width=2 height=1"},
+		{"MoveInGrid container_id=4 x=0 y=1 to_x=2 to_y=0", CellOccupied, "x=2 y=0 width=1 height=2"},
+
+		{"RegisterClass class_id=1 name=again", ClassAlreadyExists, "class_id=1"},
+		{"RegisterClassShape class_id=99 width=1 height=1", ClassNotFound, "class_id=99"},
+		{"RegisterClassShape class_id=1 width=1 height=1", ShapeAlreadyExists, "class_id=1"},
+		{"RegisterClassShape class_id=1 key=null width=1 height=1", ShapeAlreadyExists, "class_id=1"},
+		{"RegisterClassShape class_id=3 key=9 width=1 height=1", ShapeAlreadyExists, "class_id=3 key=9"},
+	}
+	seen := map[OpKind]bool{}
+	for _, tt := range tests {
+		t.Run(tt.op, func(t *testing.T) {
+			s := newWorld(t)
+			err := refuse(t, s, tt.op)
+			last := strings.Count(tt.op, ";")
+			if err.Code != tt.code || err.OpIndex != last {
+				t.Errorf("got %v, want %s at operation %d", err, tt.code, last)
+			}
+			if !strings.HasSuffix(err.Message, ".") {
+				t.Errorf("message %q is no sentence", err.Message)
+			}
+			for _, want := range strings.Fields(tt.details) {
+				name, value, _ := strings.Cut(want, "=")
+				if got := detail(err, name); got != value {
+					t.Errorf("detail %s is %q, want %q, in %+v", name, got, value, err.Details)
+				}
+			}
+			for op := range strings.SplitSeq(tt.op, ";") {
+				seen[asOp(t, op).Kind] = true
+			}
+			// Behind accepted operations the refusal is the same, and takes them back.
+			behind := "CreateContainer container_id=50 kind=Grid; MintInstance class_id=3 container_id=50;" +
+				"RemoveFungible container_id=1 class_id=2 key=0 quantity=7; BurnInstance instance_id=6;" +
+				"CreateContainer container_id=51 kind=Standard; RemoveContainer container_id=7;"
+			if !strings.Contains(tt.op, "minted") && !strings.Contains(tt.op, "id=6") && !strings.Contains(tt.op, "id=7") &&
+				!strings.Contains(tt.op, "class_id=2") {
+				again := refuse(t, s, behind+tt.op)
+				if again.OpIndex != 6+last || (again.Code != tt.code) {
+					t.Errorf("behind others: got %v", again)
+				}
+			}
+		})
+	}
+	for _, kind := range OpKinds() {
+		if !seen[kind] {
+			t.Errorf("no refusal of %s is tested", kind)
+		}
+	}
+}
+
+func TestRefusalOfBadTransactions(t *testing.T) {
+	s := newWorld(t)
+	if err := s.Apply(&Transaction{}, &Outcome{}); err == nil || err.Code != InvalidRequest {
+		t.Errorf("without operations: %v", err)
+	}
+	if err := s.Apply(&Transaction{Ops: []Op{{Kind: 99}}}, &Outcome{}); err == nil || err.Code != UnknownOperation || err.OpIndex != 0 {
+		t.Errorf("unknown operation: %v", err)
+	}
+	err := refuse(t, s, "MintInstance class_id=3; BurnInstance instance_id=minted:0; BurnInstance instance_id=minted:0")
+	if err.Code != InstanceNotFound || err.OpIndex != 2 || detail(err, "instance_id") != strconv.Itoa(8) {
+		t.Errorf("burned twice: %v %+v", err, err.Details)
+	}
+}

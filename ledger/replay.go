@@ -1,0 +1,47 @@
+package ledger
+
+import "fmt"
+
+// A DivergenceError says that a record of the log does not do again what it did
+// when it was accepted: the log, the state or the program is not the one it was.
+type DivergenceError struct {
+	Seq  uint64 // global_seq of the record
+	What string // what differs
+}
+
+func (e *DivergenceError) Error() string {
+	return fmt.Sprintf("ledger: commit %d does not replay as it was accepted: %s", e.Seq, e.What)
+}
+
+// Replay applies a record of the log as commit Seq()+1, compares what the
+// ledger decides with what it decided then, and remembers the result under the
+// record's key. The error is a *DivergenceError; the state is unchanged then.
+func (s *State) Replay(rec *Record, batchSeq uint32) error {
+	if err := s.Apply(&rec.Tx, &s.replayed); err != nil {
+		return &DivergenceError{s.seq + 1, "it is refused: " + err.Error()}
+	}
+	if what := difference(&s.replayed, &rec.Out); what != "" {
+		seq := s.seq
+		s.Undo()
+		return &DivergenceError{seq, what}
+	}
+	s.Remember(&rec.Tx, &s.replayed, s.seq, batchSeq)
+	return nil
+}
+
+// difference names the first thing in which two outcomes differ, "" if none.
+func difference(now, then *Outcome) string {
+	if now.Minted != then.Minted || now.FirstMinted != then.FirstMinted {
+		return fmt.Sprintf("it mints %d instances from %d; the record says %d from %d",
+			now.Minted, now.FirstMinted, then.Minted, then.FirstMinted)
+	}
+	if len(now.Decisions) != len(then.Decisions) {
+		return fmt.Sprintf("it makes %d decisions; the record has %d", len(now.Decisions), len(then.Decisions))
+	}
+	for i := range now.Decisions {
+		if now.Decisions[i] != then.Decisions[i] {
+			return fmt.Sprintf("decision %d is %+v; the record says %+v", i, now.Decisions[i], then.Decisions[i])
+		}
+	}
+	return ""
+}

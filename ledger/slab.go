@@ -1,0 +1,70 @@
+package ledger
+
+// A slab keeps records of one type in chunks that never move, named by a
+// uint32 that stays the same while the record lives. Number 0 is no record.
+// Growing it allocates one more chunk and copies only the list of chunks.
+//
+//	chunks → [4096 records] [4096 records] …
+//	free   → record → record → … → 0        (through the records themselves)
+type slab[T any, P record[T]] struct {
+	chunks []*[chunkLen]T
+	free   uint32 // first of the list of freed records
+	next   uint32 // lowest number never used; 0 before the first
+}
+
+// record is a pointer to T that lends one of its words to the list of freed records.
+type record[T any] interface {
+	*T
+	freeLink() *uint32
+}
+
+const (
+	chunkBits = 12
+	chunkLen  = 1 << chunkBits
+)
+
+// at is the record named ref. The pointer stays good until the record is released.
+func (s *slab[T, P]) at(ref uint32) *T {
+	return &s.chunks[ref>>chunkBits][ref&(chunkLen-1)]
+}
+
+// alloc gives a zero record.
+func (s *slab[T, P]) alloc() (uint32, *T) {
+	if ref := s.free; ref != 0 {
+		r := s.at(ref)
+		s.free = *P(r).freeLink()
+		var zero T
+		*r = zero
+		return ref, r
+	}
+	if s.next == 0 {
+		s.next = 1
+	}
+	ref := s.next
+	if ref == ^uint32(0) {
+		panic("ledger: more than 2^32-2 records of one type")
+	}
+	if int(ref>>chunkBits) == len(s.chunks) {
+		s.chunks = append(s.chunks, new([chunkLen]T))
+	}
+	s.next++
+	return ref, s.at(ref)
+}
+
+// release gives a record back; nothing may name it any more.
+func (s *slab[T, P]) release(ref uint32) {
+	r := s.at(ref)
+	var zero T
+	*r = zero
+	*P(r).freeLink() = s.free
+	s.free = ref
+}
+
+// live is how many records are in use, by walking the list of freed ones.
+func (s *slab[T, P]) live() int {
+	n := int(max(s.next, 1)) - 1
+	for ref := s.free; ref != 0; ref = *P(s.at(ref)).freeLink() {
+		n--
+	}
+	return n
+}

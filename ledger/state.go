@@ -1,0 +1,129 @@
+package ledger
+
+// State is the whole ledger in memory: what the commits applied so far have
+// made. It does no locking: changes need it alone, reads may share it.
+type State struct {
+	seq          uint64
+	digest       uint64 // sum of the items, see digest.go
+	nextInstance int64  // id of the next instance minted
+
+	containers slab[container, *container]
+	classes    slab[class, *class]
+	shapes     slab[shape, *shape]
+	stacks     slab[stack, *stack]
+	instances  slab[instance, *instance]
+	placements slab[placement, *placement]
+	grids      slab[grid, *grid]
+	holdings   slab[holding, *holding]
+
+	containerIndex, classIndex, stackIndex, instanceIndex, holdingIndex index
+
+	byID, byOwner, byKind, classTree uint32 // roots
+
+	undo   undoList
+	doing  doing
+	fit    fitter
+	memory keyMemory
+
+	replayed Outcome
+}
+
+// doing is what the operations of the transaction being applied share.
+type doing struct {
+	out         *Outcome
+	op          int32
+	firstMinted int64
+}
+
+// Config of a state.
+type Config struct {
+	IdempotencyKeys int // how many keyed commits are remembered; 0: none
+}
+
+// NewState makes the empty ledger.
+func NewState(c Config) *State {
+	s := &State{nextInstance: 1}
+	s.memory.limit = uint64(max(c.IdempotencyKeys, 0))
+	return s
+}
+
+// Seq is the global_seq of the last commit applied, 0 at first.
+func (s *State) Seq() uint64 { return s.seq }
+
+// Apply checks and applies tx as commit Seq()+1, filling out. On an error,
+// which names the operation at fault, the state is unchanged and out is empty.
+func (s *State) Apply(tx *Transaction, out *Outcome) *Error {
+	out.Reset()
+	if len(tx.Ops) == 0 {
+		return Errorf(InvalidRequest, "A transaction needs at least one operation.").With(Text("field", "operations"))
+	}
+	s.begin()
+	s.doing = doing{out: out, firstMinted: s.nextInstance}
+	for i := range tx.Ops {
+		s.doing.op = int32(i)
+		if err := s.perform(&tx.Ops[i]); err != nil {
+			s.rollback()
+			out.Reset()
+			return err.At(i)
+		}
+	}
+	if n := s.nextInstance - s.doing.firstMinted; n > 0 {
+		out.FirstMinted, out.Minted = s.doing.firstMinted, int(n)
+	}
+	s.doing.out = nil
+	s.undo.open = true
+	return nil
+}
+
+// Undo takes the last accepted Apply back; only directly after it. The state is
+// then as before in all that it shows and in all that it will do.
+func (s *State) Undo() {
+	if !s.undo.open {
+		panic("ledger: Undo is only for directly after an accepted Apply")
+	}
+	s.rollback()
+}
+
+func (s *State) perform(op *Op) *Error {
+	switch op.Kind {
+	case TransferFungible:
+		return s.transferFungible(op)
+	case AddFungible:
+		return s.addFungible(op)
+	case RemoveFungible:
+		return s.removeFungible(op)
+	case MergeStacks:
+		return s.mergeStacks(op)
+	case ConsolidateStacks:
+		return s.consolidateStacks(op)
+	case CreateContainer:
+		return s.createContainer(op)
+	case RemoveContainer:
+		return s.removeContainer(op)
+	case MintInstance:
+		return s.mintInstance(op)
+	case BurnInstance:
+		return s.burnInstance(op)
+	case Attach:
+		return s.attachInstance(op)
+	case Detach:
+		return s.detachInstance(op)
+	case PlaceInSlot:
+		return s.placeInSlot(op)
+	case RemoveFromSlot:
+		return s.removeFromSlot(op)
+	case SwapSlots:
+		return s.swapSlots(op)
+	case PlaceInGrid:
+		return s.placeInGrid(op)
+	case RemoveFromGrid:
+		return s.removeFromGrid(op)
+	case MoveInGrid:
+		return s.moveInGrid(op)
+	case RegisterClass:
+		return s.registerClass(op)
+	case RegisterClassShape:
+		return s.registerClassShape(op)
+	}
+	return Errorf(UnknownOperation, "There is no operation number %d.", op.Kind).With(Num("op", int64(op.Kind)))
+}

@@ -1,0 +1,147 @@
+package ledger
+
+import "math"
+
+// Trees keep records in the order in which reads list them. They are treaps:
+// binary search trees by rank, and heaps by priority, where the priority is a
+// hash of the rank. So the shape depends on the ranks alone, not on the order
+// of insertion, and the expected depth is logarithmic. A tree is a root and
+// the links inside its records. (Seidel and Aragon, Randomized Search Trees, 1996)
+
+// links are the two children of a node, 0 where there is none.
+type links struct{ left, right uint32 }
+
+// A rank is a record's position in a tree; no two nodes of a tree share one.
+type rank struct{ major, minor int64 }
+
+// lowest is below every rank in use.
+var lowest = rank{math.MinInt64, math.MinInt64}
+
+func (r rank) less(o rank) bool {
+	return r.major < o.major || r.major == o.major && r.minor < o.minor
+}
+
+// above says whether the node of rank r is nearer to the root than that of o.
+func (r rank) above(o rank) bool {
+	p, q := mix2Words(uint64(r.minor), uint64(r.major)), mix2Words(uint64(o.minor), uint64(o.major))
+	return p > q || p == q && r.less(o)
+}
+
+// nodes gives a tree access to its records.
+type nodes interface {
+	links(ref uint32) *links
+	rank(ref uint32) rank
+}
+
+// side is the child in whose direction ranks above (right) or below lie.
+func (l *links) side(right bool) *uint32 {
+	if right {
+		return &l.right
+	}
+	return &l.left
+}
+
+// treeInsert puts ref, whose rank is not in the tree yet, into the tree.
+func treeInsert(t nodes, root *uint32, ref uint32) {
+	r := t.rank(ref)
+	at := root
+	for *at != 0 {
+		other := t.rank(*at)
+		if r.above(other) {
+			break
+		}
+		at = t.links(*at).side(other.less(r))
+	}
+	rest := *at
+	*at = ref
+	l := t.links(ref)
+	low, high := &l.left, &l.right
+	for rest != 0 {
+		if other := t.links(rest); t.rank(rest).less(r) {
+			*low, low = rest, &other.right
+			rest = *low
+		} else {
+			*high, high = rest, &other.left
+			rest = *high
+		}
+	}
+	*low, *high = 0, 0
+}
+
+// treeRemove takes ref, which is in the tree, out of it.
+func treeRemove(t nodes, root *uint32, ref uint32) {
+	r := t.rank(ref)
+	at := root
+	for *at != ref {
+		if *at == 0 {
+			panic("ledger: a record is missing from its tree")
+		}
+		at = t.links(*at).side(t.rank(*at).less(r))
+	}
+	l := t.links(ref)
+	low, high := l.left, l.right
+	for low != 0 && high != 0 {
+		if t.rank(low).above(t.rank(high)) {
+			*at, at = low, &t.links(low).right
+			low = *at
+		} else {
+			*at, at = high, &t.links(high).left
+			high = *at
+		}
+	}
+	*at = low | high
+	*l = links{}
+}
+
+// treeFind is the node of exactly that rank, or 0.
+func treeFind(t nodes, root uint32, r rank) uint32 {
+	for root != 0 {
+		other := t.rank(root)
+		if other == r {
+			return root
+		}
+		root = *t.links(root).side(other.less(r))
+	}
+	return 0
+}
+
+// treeFloor is the node of the highest rank not above r, or 0.
+func treeFloor(t nodes, root uint32, r rank) uint32 {
+	best := uint32(0)
+	for root != 0 {
+		below := !r.less(t.rank(root))
+		if below {
+			best = root
+		}
+		root = *t.links(root).side(below)
+	}
+	return best
+}
+
+// treeNext is the node of the lowest rank above r, or 0.
+func treeNext(t nodes, root uint32, r rank) uint32 {
+	best := uint32(0)
+	for root != 0 {
+		above := r.less(t.rank(root))
+		if above {
+			best = root
+		}
+		root = *t.links(root).side(!above)
+	}
+	return best
+}
+
+// treeWalk visits the nodes of ranks above after, in order, until visit says
+// false; the result is false then. visit must not change the tree.
+func treeWalk(t nodes, root uint32, after rank, visit func(ref uint32) bool) bool {
+	for root != 0 {
+		l := *t.links(root)
+		if after.less(t.rank(root)) {
+			if !treeWalk(t, l.left, after, visit) || !visit(root) {
+				return false
+			}
+		}
+		root = l.right
+	}
+	return true
+}

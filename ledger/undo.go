@@ -1,0 +1,164 @@
+package ledger
+
+// The undo list holds one entry for each change of the transaction being
+// applied, oldest first. Taking a transaction back performs the inverse of each
+// entry, newest first. A record that a transaction drops is only unlinked; its
+// slab gets it back when the next transaction begins, so that an undo finds it
+// untouched under its old number.
+type undoList struct {
+	entries []undoEntry
+	dropped bool // some entry is a drop
+	open    bool // the last transaction was accepted and may still be undone
+
+	digest       uint64 // before the transaction
+	nextInstance int64
+}
+
+type undoEntry struct {
+	kind undoKind
+	ref  uint32
+	old  uint64
+}
+
+type undoKind uint8
+
+const (
+	undoQuantity         undoKind = iota // ref: stack; old: quantity
+	undoStackMade                        // ref: stack
+	undoStackDropped                     // ref: stack
+	undoAdded                            // ref: class; old: amount added
+	undoRemoved                          // ref: class; old: amount removed
+	undoUpdated                          // ref: container; old: updated_seq
+	undoContainerMade                    // ref: container
+	undoContainerDropped                 // ref: container
+	undoClassMade                        // ref: class
+	undoShapeMade                        // ref: shape
+	undoMinted                           // ref: instance
+	undoBurned                           // ref: instance
+	undoSlotEntered                      // ref: instance
+	undoSlotLeft                         // ref: instance; old: container << 32 | slot_index
+	undoAttached                         // ref: child
+	undoDetached                         // ref: child; old: parent
+	undoPlaced                           // ref: placement
+	undoUnplaced                         // ref: placement
+	undoKinds
+)
+
+// undoKeep is how many entries' memory stays allocated between transactions.
+const undoKeep = 1 << 18
+
+func (u *undoList) push(kind undoKind, ref uint32, old uint64) {
+	u.entries = append(u.entries, undoEntry{kind, ref, old})
+}
+
+// drop notes that ref was unlinked and is to be released later.
+func (u *undoList) drop(kind undoKind, ref uint32) {
+	u.push(kind, ref, 0)
+	u.dropped = true
+}
+
+// begin starts the next transaction; the last one can't be undone any more.
+func (s *State) begin() {
+	u := &s.undo
+	if u.dropped {
+		s.releaseDropped()
+	}
+	s.clearUndo()
+	u.digest, u.nextInstance = s.digest, s.nextInstance
+	s.seq++
+}
+
+func (s *State) clearUndo() {
+	u := &s.undo
+	if cap(u.entries) > undoKeep {
+		u.entries = nil
+	}
+	u.entries, u.dropped, u.open = u.entries[:0], false, false
+}
+
+// releaseDropped gives the records that the last transaction dropped back to their slabs.
+func (s *State) releaseDropped() {
+	for _, e := range s.undo.entries {
+		switch e.kind {
+		case undoStackDropped:
+			s.stacks.release(e.ref)
+		case undoContainerDropped:
+			s.releaseContainer(e.ref)
+		case undoBurned:
+			s.instances.release(e.ref)
+		case undoUnplaced:
+			s.placements.release(e.ref)
+		}
+	}
+}
+
+// rollback takes back what the transaction begun last has changed.
+func (s *State) rollback() {
+	u := &s.undo
+	for i := len(u.entries) - 1; i >= 0; i-- {
+		s.revert(u.entries[i])
+	}
+	s.digest, s.nextInstance = u.digest, u.nextInstance
+	s.seq--
+	s.doing.out = nil
+	s.clearUndo()
+}
+
+// revert performs the inverse of one change. The digest is restored as a whole.
+func (s *State) revert(e undoEntry) {
+	switch e.kind {
+	case undoQuantity:
+		s.stacks.at(e.ref).quantity = int64(e.old)
+	case undoAdded:
+		k := s.classes.at(e.ref)
+		k.added = k.added.Sub(e.old)
+	case undoRemoved:
+		k := s.classes.at(e.ref)
+		k.removed = k.removed.Sub(e.old)
+	case undoUpdated:
+		s.containers.at(e.ref).updated = e.old
+	case undoStackMade:
+		s.unlinkStack(e.ref)
+		s.stacks.release(e.ref)
+	case undoStackDropped:
+		s.linkStack(e.ref)
+	case undoContainerMade:
+		s.unlinkContainer(e.ref)
+		s.releaseContainer(e.ref)
+	case undoContainerDropped:
+		s.linkContainer(e.ref)
+	case undoClassMade:
+		s.unlinkClass(e.ref)
+		s.classes.release(e.ref)
+	case undoShapeMade:
+		s.unlinkShape(e.ref)
+		s.shapes.release(e.ref)
+	default:
+		s.revertInstance(e)
+	}
+}
+
+func (s *State) revertInstance(e undoEntry) {
+	switch e.kind {
+	case undoMinted:
+		s.classes.at(s.instances.at(e.ref).class).minted--
+		s.unlinkInstance(e.ref)
+		s.instances.release(e.ref)
+	case undoBurned:
+		s.classes.at(s.instances.at(e.ref).class).burned--
+		s.linkInstance(e.ref)
+	case undoSlotEntered:
+		s.unlinkSlot(e.ref)
+	case undoSlotLeft:
+		s.linkSlot(e.ref, uint32(e.old>>32), uint32(e.old))
+	case undoAttached:
+		s.unlinkChild(e.ref)
+	case undoDetached:
+		s.linkChild(e.ref, uint32(e.old))
+	case undoPlaced:
+		s.unlinkPlacement(e.ref)
+		s.placements.release(e.ref)
+	case undoUnplaced:
+		s.linkPlacement(e.ref)
+	}
+}

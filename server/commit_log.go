@@ -1,0 +1,159 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/wal"
+)
+
+// commitLog reads commits back from the log itself, for the reads that show
+// them. It keeps a few readers of the log, each left where it stopped, so
+// that who reads on page by page, or follows the end, need not search again.
+type commitLog struct {
+	source logSource
+	slots  chan struct{} // one for each reader in use; bounds them
+
+	mu   sync.Mutex
+	idle []*placedReader
+}
+
+// maxLogReaders bounds the readers of the log beside the tailer's.
+const maxLogReaders = 8
+
+// A placedReader is a reader that knows where it stands.
+type placedReader struct {
+	logReader
+	next uint64 // first commit of the batch that Next will return; 0 when unknown
+}
+
+func newCommitLog(source logSource) *commitLog {
+	return &commitLog{source: source, slots: make(chan struct{}, maxLogReaders)}
+}
+
+// each calls fn for the commits from..to, in order, until it returns false.
+// The frame is the batch that holds the commit; frame and record are valid
+// during the call alone. All of from..to must be durable.
+func (c *commitLog) each(ctx context.Context, from, to uint64, rec *ledger.Record, fn func(f *wal.Frame, seq uint64) bool) error {
+	if from > to {
+		return nil
+	}
+	r, err := c.take(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer c.give(r)
+	if r.next != from {
+		r.next = 0
+		if err := r.Seek(from); err != nil {
+			return err
+		}
+	}
+	return r.read(from, to, rec, fn)
+}
+
+var errEnough = errors.New("no more commits are wanted")
+
+func (r *placedReader) read(from, to uint64, rec *ledger.Record, fn func(f *wal.Frame, seq uint64) bool) error {
+	for from <= to {
+		r.next = 0
+		f, err := r.Next()
+		if err != nil {
+			return fmt.Errorf("reading commit %d back: %w", from, err)
+		}
+		err = f.Each(func(seq uint64, record []byte) error {
+			if seq < from {
+				return nil
+			}
+			if seq > to {
+				return errEnough
+			}
+			if err := rec.Decode(record); err != nil {
+				return fmt.Errorf("commit %d in the log can't be read: %w", seq, err)
+			}
+			from = seq + 1
+			if !fn(f, seq) {
+				return errEnough
+			}
+			return nil
+		})
+		if err == errEnough {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r.next = from
+	}
+	return nil
+}
+
+// take gives the caller a reader, best one that stands at the commit already.
+func (c *commitLog) take(ctx context.Context, at uint64) (*placedReader, error) {
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	c.mu.Lock()
+	if last := len(c.idle) - 1; last >= 0 {
+		best := last
+		for i, r := range c.idle {
+			if r.next == at {
+				best = i
+			}
+		}
+		r := c.idle[best]
+		c.idle[best] = c.idle[last]
+		c.idle = c.idle[:last]
+		c.mu.Unlock()
+		return r, nil
+	}
+	c.mu.Unlock()
+	r, err := c.source.Open()
+	if err != nil {
+		<-c.slots
+		return nil, err
+	}
+	return &placedReader{logReader: r}, nil
+}
+
+func (c *commitLog) give(r *placedReader) {
+	c.mu.Lock()
+	c.idle = append(c.idle, r)
+	c.mu.Unlock()
+	<-c.slots
+}
+
+// close closes the readers; none may be in use.
+func (c *commitLog) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.idle {
+		r.Close()
+	}
+	c.idle = nil
+}
+
+// committedAt is how a commit's time is shown: UTC with all nine digits, so
+// that times compare as text.
+const committedAt = "2006-01-02T15:04:05.000000000Z"
+
+// appendCommit appends a commit as it was made.
+func appendCommit(dst []byte, f *wal.Frame, seq uint64, rec *ledger.Record) []byte {
+	dst = appendUint(dst, `{"global_seq":`, seq)
+	dst = appendUint(dst, `,"batch_seq":`, seq-f.First+1)
+	dst = append(dst, `,"committed_at":"`...)
+	dst = time.Unix(0, f.Time).UTC().AppendFormat(dst, committedAt)
+	dst = ledger.AppendOperations(append(dst, `","operations":`...), rec.Tx.Ops)
+	dst = append(dst, `,"minted_instances":[`...)
+	for i := range rec.Out.Minted {
+		dst = appendInt(dst, elementStart(i, "", ","), rec.Out.FirstMinted+int64(i))
+	}
+	dst = ledger.AppendMetadata(append(dst, `],"metadata":`...), rec.Tx.Metadata, rec.Tx.Key)
+	return append(dst, '}')
+}

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+
+	"assetledger/wal"
+)
+
+// benchLedger has 1,000 containers with 3 stacks each.
+func benchLedger(b *testing.B) (*testReader, *ledgerWriter) {
+	log := newMemLog()
+	w := newLedgerWriter(b, log)
+	w.commit("RegisterClass class_id=1 name=Gold")
+	for id := 1; id <= 1000; id++ {
+		ops := []string{fmt.Sprintf("CreateContainer container_id=%d kind=Standard", id)}
+		for key := range 3 {
+			ops = append(ops, fmt.Sprintf("AddFungible container_id=%d class_id=1 key=%d quantity=1000000000", id, key))
+		}
+		w.commit(ops...)
+	}
+	return startReader(b, log), w
+}
+
+// blackHole is an http.ResponseWriter of no cost, to see our own.
+type blackHole struct{ header http.Header }
+
+func (h *blackHole) Header() http.Header         { return h.header }
+func (h *blackHole) Write(b []byte) (int, error) { return len(b), nil }
+func (h *blackHole) WriteHeader(int)             { clear(h.header) }
+
+func BenchmarkBalancesHandler(b *testing.B) {
+	r, _ := benchLedger(b)
+	req := httptest.NewRequest("GET", "/v1/read/container/500/balances", nil)
+	w := &blackHole{http.Header{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.api.ServeHTTP(w, req)
+	}
+}
+
+func BenchmarkBalancesHandlerParallel(b *testing.B) {
+	r, _ := benchLedger(b)
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		req := httptest.NewRequest("GET", "/v1/read/container/500/balances", nil)
+		w := &blackHole{http.Header{}}
+		for pb.Next() {
+			r.api.ServeHTTP(w, req)
+		}
+	})
+}
+
+// BenchmarkConnection compares reads over a connection with the barest
+// handler of net/http that answers as many bytes.
+func BenchmarkConnection(b *testing.B) {
+	r, _ := benchLedger(b)
+	body := []byte(r.do("GET", "/v1/read/container/500/balances").Body.String())
+	bare := http.NewServeMux()
+	bare.HandleFunc("GET /v1/read/container/{id}/balances", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.Write(body)
+	})
+	for _, c := range []struct {
+		name    string
+		handler http.Handler
+	}{{"bare", bare}, {"balances", r.api}} {
+		b.Run(c.name, func(b *testing.B) {
+			s := httptest.NewServer(c.handler)
+			defer s.Close()
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				conn, err := net.Dial("tcp", s.Listener.Addr().String())
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				defer conn.Close()
+				in := bufio.NewReader(conn)
+				request := []byte("GET /v1/read/container/500/balances HTTP/1.1\r\nHost: x\r\n\r\n")
+				for pb.Next() {
+					conn.Write(request)
+					if err := skipAnswer(in); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+// skipAnswer reads one answer with next to no work.
+func skipAnswer(in *bufio.Reader) error {
+	length := 0
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if len(line) == 2 {
+			break
+		}
+		if n := len("Content-Length: "); len(line) > n && string(line[:n]) == "Content-Length: " {
+			length, _ = strconv.Atoi(string(line[n : len(line)-2]))
+		}
+	}
+	_, err := in.Discard(length)
+	return err
+}
+
+// BenchmarkApply replays transfers, 100 a batch, with and without reads beside it.
+func BenchmarkApply(b *testing.B) {
+	for _, readers := range []int{0, 1} {
+		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
+			const size = 100
+			r, w := benchLedger(b)
+			tx := make([]string, size)
+			for i := range tx {
+				tx[i] = transactionOf(b, fmt.Sprintf("TransferFungible from_container=%d to_container=%d class_id=1 key=%d quantity=1", i*9+1, i*7+300, i%3))
+			}
+			frames := make([]*wal.Frame, b.N/size+1)
+			for i := range frames {
+				frames[i] = w.frame(tx...)
+			}
+			stop, done := make(chan struct{}), make(chan int, readers)
+			for range readers {
+				go func() {
+					req := httptest.NewRequest("GET", "/v1/read/container/500/balances", nil)
+					sink := &blackHole{http.Header{}}
+					for n := 0; ; n++ {
+						select {
+						case <-stop:
+							done <- n
+							return
+						default:
+							r.api.ServeHTTP(sink, req)
+						}
+					}
+				}()
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for _, f := range frames {
+				if err := r.proj.apply(f); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.StopTimer()
+			close(stop)
+			for range readers {
+				b.ReportMetric(float64(<-done)/b.Elapsed().Seconds(), "reads/s")
+			}
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"strconv"
+
+	"assetledger/ledger"
+)
+
+var readClass = endpoint{
+	pattern: "/v1/read/class/{id}", id: "id",
+	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
+		r.class, err = s.Class(r.id)
+		return err
+	},
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		return appendClass(append(dst, `{"data":`...), &r.class), nil
+	},
+}
+
+var readClasses = endpoint{
+	pattern: "/v1/read/classes",
+	params:  paramsOfList, list: listClasses,
+	collect: func(r *reading, s *ledger.State) *ledger.Error {
+		r.classes, r.more = s.Classes(r.classes[:0], r.params.Cursor.A, r.params.Limit)
+		return nil
+	},
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		dst = append(dst, `{"data":{"classes":[`...)
+		var last cursor
+		for i := range r.classes {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendClass(dst, &r.classes[i])
+			last = cursor{A: r.classes[i].ID}
+		}
+		return append(r.endList(dst, last, listClasses), '}'), nil
+	},
+}
+
+var readShapes = endpoint{
+	pattern: "/v1/read/class/{id}/shapes", id: "id",
+	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
+		r.shapes, err = s.Shapes(r.shapes[:0], r.id)
+		return err
+	},
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		dst = appendInt(dst, `{"data":{"class_id":`, r.id)
+		dst = append(dst, `,"shapes":[`...)
+		for i := range r.shapes {
+			shape := &r.shapes[i]
+			dst = append(dst, elementStart(i, `{"key":`, `,{"key":`)...)
+			if shape.AnyKey {
+				dst = append(dst, "null"...)
+			} else {
+				dst = strconv.AppendInt(dst, shape.Key, 10)
+			}
+			dst = appendInt(dst, `,"width":`, int64(shape.Width))
+			dst = appendInt(dst, `,"height":`, int64(shape.Height))
+			dst = append(dst, '}')
+		}
+		return append(dst, "]}"...), nil
+	},
+}
+
+var readStats = endpoint{
+	pattern: "/v1/read/class/{id}/stats", id: "id",
+	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
+		r.stats, err = s.Stats(r.id)
+		return err
+	},
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		t := &r.stats
+		dst = appendInt(dst, `{"data":{"class_id":`, t.ClassID)
+		dst = appendInt(dst, `,"total_quantity":`, t.TotalQuantity)
+		dst = t.TotalAdded.Append(append(dst, `,"total_added":`...))
+		dst = t.TotalRemoved.Append(append(dst, `,"total_removed":`...))
+		dst = appendInt(dst, `,"stacks":`, t.Stacks)
+		dst = appendInt(dst, `,"containers":`, t.Containers)
+		dst = appendInt(dst, `,"instances_minted":`, t.InstancesMinted)
+		dst = appendInt(dst, `,"instances_burned":`, t.InstancesBurned)
+		dst = appendInt(dst, `,"instances_live":`, t.Alive)
+		return append(dst, '}'), nil
+	},
+}
+
+var readInstance = endpoint{
+	pattern: "/v1/read/instance/{id}", id: "id",
+	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
+		r.instance, err = s.Instance(r.id)
+		return err
+	},
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		n := &r.instance
+		dst = appendInt(dst, `{"data":{"instance_id":`, n.ID)
+		dst = appendInt(dst, `,"class_id":`, n.ClassID)
+		dst = appendInt(dst, `,"key":`, n.Key)
+		dst = appendUint(dst, `,"minted_seq":`, n.MintedSeq)
+		dst = appendLocation(append(dst, `,"location":`...), n)
+		dst = append(dst, `,"children":[`...)
+		for i, child := range n.Children {
+			dst = appendInt(dst, elementStart(i, "", ","), child)
+		}
+		return append(dst, "]}"...), nil
+	},
+}
+
+func appendClass(dst []byte, c *ledger.ClassInfo) []byte {
+	dst = appendInt(dst, `{"class_id":`, c.ID)
+	dst = ledger.AppendString(append(dst, `,"name":`...), c.Name)
+	dst = strconv.AppendBool(append(dst, `,"fungible":`...), c.Fungible)
+	dst = appendInt(dst, `,"decimals":`, int64(c.Decimals))
+	dst = appendUint(dst, `,"registered_seq":`, c.RegisteredSeq)
+	return append(dst, '}')
+}
+
+func appendLocation(dst []byte, n *ledger.InstanceInfo) []byte {
+	switch n.Location {
+	case ledger.InSlot:
+		dst = appendInt(dst, `{"container_id":`, n.ContainerID)
+		dst = appendInt(dst, `,"slot_index":`, int64(n.SlotIndex))
+	case ledger.InGrid:
+		dst = appendInt(dst, `{"container_id":`, n.ContainerID)
+		dst = appendInt(dst, `,"x":`, int64(n.X))
+		dst = appendInt(dst, `,"y":`, int64(n.Y))
+		dst = appendInt(dst, `,"rotation":`, int64(n.Rotation))
+	case ledger.Attached:
+		dst = appendInt(dst, `{"parent_id":`, n.ParentID)
+	default:
+		return append(dst, "null"...)
+	}
+	return append(dst, '}')
+}

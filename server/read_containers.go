@@ -1,0 +1,212 @@
+package server
+
+import (
+	"strconv"
+
+	"assetledger/ledger"
+)
+
+var readContainer = endpoint{
+	pattern: "/v1/read/container/{id}", id: "id",
+	collect: (*reading).getContainer,
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		c := &r.container
+		dst = append(dst, `{"data":`...)
+		dst = appendContainer(dst, c)
+		dst = appendUint(dst, `,"created_seq":`, c.CreatedSeq)
+		dst = appendUint(dst, `,"updated_seq":`, c.UpdatedSeq)
+		switch c.Kind {
+		case ledger.Slots:
+			dst = appendInt(dst, `,"slot_count":`, int64(c.SlotCount))
+		case ledger.Grid:
+			dst = appendInt(dst, `,"grid_width":`, int64(c.GridWidth))
+			dst = appendInt(dst, `,"grid_height":`, int64(c.GridHeight))
+		}
+		dst = appendInt(dst, `,"stacks":`, int64(c.Stacks))
+		dst = appendInt(dst, `,"instances":`, int64(c.Instances))
+		return append(dst, '}'), nil
+	},
+}
+
+var readBalances = endpoint{
+	pattern: "/v1/read/container/{id}/balances", id: "id",
+	params: paramsOfList | paramClassID | paramKey, list: listBalances,
+	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
+		var filter ledger.BalanceFilter
+		if r.params.has(paramClassID) {
+			filter.ClassID = &r.params.ClassID
+		}
+		if r.params.has(paramKey) {
+			filter.Key = &r.params.Key
+		}
+		var after *ledger.StackKey
+		if r.params.has(paramCursor) {
+			after = &ledger.StackKey{ClassID: r.params.Cursor.A, Key: r.params.Cursor.B}
+		}
+		r.balances, r.more, err = s.Balances(r.balances[:0], r.id, filter, after, r.params.Limit)
+		return err
+	},
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		dst = appendInt(dst, `{"container_id":`, r.id)
+		dst = append(dst, `,"balances":[`...)
+		var last cursor
+		for i := range r.balances {
+			b := &r.balances[i]
+			dst = appendInt(dst, elementStart(i, `{"class_id":`, `,{"class_id":`), b.ClassID)
+			dst = appendInt(dst, `,"key":`, b.Key)
+			dst = appendInt(dst, `,"quantity":`, b.Quantity)
+			dst = append(dst, '}')
+			last = cursor{b.ClassID, b.Key}
+		}
+		return r.endList(dst, last, listBalances), nil
+	},
+}
+
+var readSlots = endpoint{
+	pattern: "/v1/read/container/{id}/slots", id: "id",
+	params: paramsOfList, list: listSlots,
+	collect: func(r *reading, s *ledger.State) *ledger.Error {
+		if err := r.getContainer(s); err != nil {
+			return err
+		}
+		after := -1
+		if r.params.has(paramCursor) {
+			after = int(min(r.params.Cursor.A, ledger.MaxSlotCount))
+		}
+		var err *ledger.Error
+		r.slots, r.more, err = s.SlotEntries(r.slots[:0], r.id, after, r.params.Limit)
+		return err
+	},
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		dst = appendInt(dst, `{"data":{"container_id":`, r.id)
+		dst = appendInt(dst, `,"slot_count":`, int64(r.container.SlotCount))
+		dst = append(dst, `,"slots":[`...)
+		var last cursor
+		for i := range r.slots {
+			e := &r.slots[i]
+			dst = appendInt(dst, elementStart(i, `{"slot_index":`, `,{"slot_index":`), int64(e.SlotIndex))
+			dst = appendInt(dst, `,"instance_id":`, e.InstanceID)
+			dst = appendInt(dst, `,"class_id":`, e.ClassID)
+			dst = appendInt(dst, `,"key":`, e.Key)
+			dst = append(dst, '}')
+			last = cursor{A: int64(e.SlotIndex)}
+		}
+		return append(r.endList(dst, last, listSlots), '}'), nil
+	},
+}
+
+var readGrid = endpoint{
+	pattern: "/v1/read/container/{id}/grid", id: "id",
+	params: paramsOfList | paramsOfRegion, list: listGrid,
+	collect: func(r *reading, s *ledger.State) *ledger.Error {
+		if err := r.getContainer(s); err != nil {
+			return err
+		}
+		var region *ledger.Rect
+		if r.params.has(paramsOfRegion) {
+			region = &r.params.Region
+		}
+		var after *ledger.Cell
+		if r.params.has(paramCursor) {
+			after = &ledger.Cell{Y: int(min(r.params.Cursor.A, ledger.MaxSide)), X: int(min(r.params.Cursor.B, ledger.MaxSide))}
+		}
+		var err *ledger.Error
+		r.placements, r.more, err = s.Placements(r.placements[:0], r.id, region, after, r.params.Limit)
+		return err
+	},
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		dst = appendInt(dst, `{"data":{"container_id":`, r.id)
+		dst = appendInt(dst, `,"grid_width":`, int64(r.container.GridWidth))
+		dst = appendInt(dst, `,"grid_height":`, int64(r.container.GridHeight))
+		dst = appendInt(dst, `,"occupied_cells":`, int64(r.container.OccupiedCells))
+		dst = append(dst, `,"placements":[`...)
+		var last cursor
+		for i := range r.placements {
+			p := &r.placements[i]
+			dst = appendPlacement(dst, i, p)
+			last = cursor{int64(p.Y), int64(p.X)}
+		}
+		return append(r.endList(dst, last, listGrid), '}'), nil
+	},
+}
+
+var readContainers = endpoint{
+	pattern: "/v1/read/containers",
+	params:  paramsOfList | paramOwner | paramKind, list: listContainers,
+	collect: func(r *reading, s *ledger.State) *ledger.Error {
+		filter := ledger.ContainerFilter{Owner: r.params.Owner, Kind: r.params.Kind}
+		r.containers, r.more = s.Containers(r.containers[:0], filter, r.params.Cursor.A, r.params.Limit)
+		return nil
+	},
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		dst = append(dst, `{"data":{"containers":[`...)
+		var last cursor
+		for i := range r.containers {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(appendContainer(dst, &r.containers[i]), '}')
+			last = cursor{A: r.containers[i].ID}
+		}
+		return append(r.endList(dst, last, listContainers), '}'), nil
+	},
+}
+
+func (r *reading) getContainer(s *ledger.State) (err *ledger.Error) {
+	r.container, err = s.Container(r.id)
+	return err
+}
+
+// appendContainer appends what a list shows of a container, without the brace at its end.
+func appendContainer(dst []byte, c *ledger.ContainerInfo) []byte {
+	dst = appendInt(dst, `{"container_id":`, c.ID)
+	dst = append(dst, `,"kind":"`...)
+	dst = append(dst, c.Kind.String()...)
+	dst = append(dst, `","owner":`...)
+	if c.Owner == 0 {
+		return append(dst, "null"...)
+	}
+	return strconv.AppendInt(dst, c.Owner, 10)
+}
+
+func appendPlacement(dst []byte, i int, p *ledger.Placement) []byte {
+	dst = appendInt(dst, elementStart(i, `{"x":`, `,{"x":`), int64(p.X))
+	dst = appendInt(dst, `,"y":`, int64(p.Y))
+	dst = appendInt(dst, `,"width":`, int64(p.Width))
+	dst = appendInt(dst, `,"height":`, int64(p.Height))
+	dst = appendInt(dst, `,"rotation":`, int64(p.Rotation))
+	dst = appendInt(dst, `,"class_id":`, p.ClassID)
+	dst = appendInt(dst, `,"key":`, p.Key)
+	if p.InstanceID != 0 {
+		dst = appendInt(dst, `,"instance_id":`, p.InstanceID)
+	} else {
+		dst = appendInt(dst, `,"quantity":`, p.Quantity)
+	}
+	return append(dst, '}')
+}
+
+// endList closes a list and says where it goes on, if it does.
+func (r *reading) endList(dst []byte, last cursor, list listKind) []byte {
+	dst = append(dst, ']')
+	if r.more {
+		dst = append(dst, `,"next_cursor":"`...)
+		dst = append(last.append(dst, list), '"')
+	}
+	return dst
+}
+
+// elementStart is first for the first element of a list and later for others.
+func elementStart(i int, first, later string) string {
+	if i == 0 {
+		return first
+	}
+	return later
+}
+
+func appendInt(dst []byte, name string, v int64) []byte {
+	return strconv.AppendInt(append(dst, name...), v, 10)
+}
+
+func appendUint(dst []byte, name string, v uint64) []byte {
+	return strconv.AppendUint(append(dst, name...), v, 10)
+}

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/metrics"
+	"assetledger/wal"
+)
+
+// ReadConfig is what a read daemon is told.
+type ReadConfig struct {
+	Dir      string        // of the log; made if missing, for the write daemon may come later
+	Listen   string        // host:port; port 0 for any
+	Name     string        // of this read daemon, unlike those of the others on the same log
+	MaxLag   int64         // commits behind the log beyond which the health is degraded; 0: no bound
+	Poll     time.Duration // longest sleep between two looks at the end of the log
+	Timeouts Timeouts
+	LogAll   bool      // log every request
+	Ready    io.Writer // gets one line when the daemon serves
+	Log      *slog.Logger
+}
+
+// A readDaemon serves reads of one log.
+type readDaemon struct {
+	proj      *projection
+	tail      *tailer
+	commits   *commitLog
+	log       *slog.Logger
+	timeouts  Timeouts
+	maxLag    uint64 // 0: no bound
+	keepAlive time.Duration
+	feeds     atomic.Int64
+	damaged   atomic.Bool // the log can't be read back
+	registry  metrics.Registry
+	api       *api
+}
+
+// newReadDaemon puts a daemon together; it does nothing yet.
+func newReadDaemon(source logSource, c ReadConfig) *readDaemon {
+	d := &readDaemon{
+		proj: newProjection(), commits: newCommitLog(source), log: c.Log,
+		timeouts: c.Timeouts, maxLag: uint64(max(c.MaxLag, 0)), keepAlive: feedKeepAlive,
+	}
+	d.tail = &tailer{source: source, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now, caughtUp: make(chan struct{}),
+		position: func(uint64) error { return nil }}
+	d.api = newAPI(d.routes(), "asset_ledger_read_", &d.registry, c.Log)
+	d.api.LogAll = c.LogAll
+	d.tail.visible = d.measures()
+	return d
+}
+
+// routes is the read daemon's table.
+func (d *readDaemon) routes() []route {
+	routes := []route{{"GET", "/v1/health", d.health}, {"GET", "/v1/metrics", d.metrics}}
+	for _, e := range []*endpoint{&readContainer, &readBalances, &readSlots, &readGrid, &readClass, &readClasses,
+		&readShapes, &readStats, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits} {
+		routes = append(routes, route{"GET", e.pattern, d.serve(e)})
+	}
+	return routes
+}
+
+// RunRead runs a read daemon until ctx is done (then the error is nil) or it
+// can't go on:
+//
+//	claim the name → catch up with the log → listen, say so → serve → stop in reverse
+func RunRead(ctx context.Context, c ReadConfig) error {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return fmt.Errorf("making the directory of the log: %w", err)
+	}
+	d := newReadDaemon(fileLog{c.Dir}, c)
+	tailing, stop := context.WithCancel(ctx)
+	defer stop()
+	failed := make(chan error, 1)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		if err := d.tail.run(tailing); err != nil {
+			failed <- err
+		}
+	}()
+	defer func() {
+		stop()
+		<-stopped
+		d.close()
+	}()
+	select {
+	case <-d.tail.caughtUp:
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+	ln, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, ln, d.api, c.Timeouts, c.Ready, "ledger-read", c.Log, failed, d.drain)
+}
+
+// drain ends all waiting.
+func (d *readDaemon) drain() {
+	d.proj.fresh.end(ledger.Errorf(ledger.ShuttingDown, "This read daemon is stopping: ask another, or try again soon."))
+}
+
+// close unmaps the log; nobody may be reading any more.
+func (d *readDaemon) close() {
+	d.commits.close()
+	if r := d.tail.reader.Swap(nil); r != nil {
+		(*r).Close()
+	}
+}
+
+// ReadExitCode is the exit code for what RunRead returned.
+func ReadExitCode(err error) int {
+	var damage *wal.CorruptError
+	var batch *BatchError
+	switch {
+	case err == nil:
+		return ExitStopped
+	case errors.As(err, &damage), errors.As(err, &batch):
+		return ExitDamaged
+	}
+	return ExitFailure
+}

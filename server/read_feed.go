@@ -1,0 +1,147 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/wal"
+)
+
+// A feed is the list of commits as server-sent events (the HTML standard,
+// section 9.2), one for each commit, without an end:
+//
+//	id: 17
+//	data: {"global_seq":17,…}
+//
+// It reads the log in pieces and holds nothing, no reader and no lock, while a
+// piece is on its way; a client that does not take a piece in time is dropped,
+// and resumes with Last-Event-ID.
+
+const (
+	headerLastEvent = "Last-Event-ID"
+	feedPiece       = 64 << 10         // bytes sent at once, or one commit
+	feedPatience    = 10 * time.Second // for a client to take a piece
+	feedKeepAlive   = 15 * time.Second // of silence before a comment line
+	maxFeeds        = 1024
+)
+
+// feed serves the commits as a stream, if the client asks for one.
+func (r *reading) feed() (taken bool, err *ledger.Error) {
+	if !wantsEvents(r.R.Header["Accept"]) {
+		return false, nil
+	}
+	at, err := r.feedStart()
+	if err != nil {
+		return false, err
+	}
+	if r.daemon.feeds.Add(1) > maxFeeds {
+		r.daemon.feeds.Add(-1)
+		return false, ledger.Errorf(ledger.Overloaded, "Too many streams of commits are open: close one, or try later.")
+	}
+	defer r.daemon.feeds.Add(-1)
+	h := r.W.Header()
+	h["Content-Type"] = []string{"text/event-stream"}
+	h["Cache-Control"] = []string{"no-cache"}
+	r.setSeqHeader()
+	r.written, r.streamed = true, true
+	if r.R.Method == http.MethodHead {
+		r.W.WriteHeader(r.Status)
+		return true, nil
+	}
+	r.stream(at)
+	return true, nil
+}
+
+// feedStart judges a request for a feed; the feed begins after the commit returned.
+func (r *reading) feedStart() (at uint64, err *ledger.Error) {
+	if r.params.has(paramLimit) || r.params.has(paramCursor) {
+		return 0, badParam("limit", "A stream of commits has no pages: leave limit and cursor out, and begin with after or Last-Event-ID.")
+	}
+	at = r.params.After
+	if values := r.R.Header["Last-Event-Id"]; len(values) != 0 {
+		v, ok := parseInteger(values[0], false)
+		if !ok || len(values) > 1 {
+			return 0, badParam(headerLastEvent, "The header %s must be the id of an event, and is %q.", headerLastEvent, shorten(values[0]))
+		}
+		at = uint64(v)
+	}
+	return at, r.collect(nothing)
+}
+
+// stream sends commits until the client goes or the daemon stops.
+func (r *reading) stream(at uint64) {
+	ctx, fresh := r.R.Context(), r.daemon.proj.fresh
+	if !r.sendPiece() {
+		return
+	}
+	for ctx.Err() == nil {
+		// at+1 can't overflow: at is at most 2^63-1.
+		reached, over := fresh.wait(ctx, at+1, r.daemon.keepAlive)
+		if over != nil || ctx.Err() != nil {
+			return
+		}
+		r.Out = r.Out[:0]
+		if !reached {
+			r.Out = append(r.Out, ": keep-alive\n\n"...)
+		} else if at = r.appendEvents(at, fresh.applied.Load()); len(r.Out) == 0 {
+			return // the log could not be read, which was logged
+		}
+		if !r.sendPiece() {
+			return
+		}
+	}
+}
+
+// appendEvents appends the events of commits after at, up to a piece, and
+// returns the last one.
+func (r *reading) appendEvents(at, end uint64) uint64 {
+	err := r.daemon.commits.each(r.R.Context(), at+1, end, &r.record, func(f *wal.Frame, seq uint64) bool {
+		r.Out = appendUint(r.Out, "id: ", seq)
+		r.Out = appendCommit(append(r.Out, "\ndata: "...), f, seq, &r.record)
+		r.Out = append(r.Out, "\n\n"...)
+		at = seq
+		return len(r.Out) < feedPiece
+	})
+	r.daemon.readBack(err)
+	return at
+}
+
+// sendPiece sends r.Out, at first the header; false when the client did not take it.
+func (r *reading) sendPiece() bool {
+	c := http.NewResponseController(r.W)
+	c.SetReadDeadline(time.Time{}) // nothing more is to come from the client but its end
+	c.SetWriteDeadline(time.Now().Add(feedPatience))
+	if _, err := r.W.Write(r.Out); err != nil {
+		return false
+	}
+	return c.Flush() == nil
+}
+
+// wantsEvents says whether an Accept asks for server-sent events.
+func wantsEvents(accept []string) bool {
+	for _, value := range accept {
+		for kind := range strings.SplitSeq(value, ",") {
+			kind, _, _ = strings.Cut(kind, ";")
+			if strings.EqualFold(strings.TrimSpace(kind), "text/event-stream") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// endure lets the connection live for d beyond what is left of the server's
+// own limits, for a client that waits on purpose. Without it the limit on
+// reading a request would cancel the wait.
+func (r *reading) endure(d time.Duration) {
+	t := r.daemon.timeouts
+	c := http.NewResponseController(r.W)
+	if t.Read > 0 {
+		c.SetReadDeadline(time.Now().Add(t.Read + d))
+	}
+	if t.Write > 0 {
+		c.SetWriteDeadline(time.Now().Add(t.Write + d))
+	}
+}

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"net/http"
+
+	"assetledger/ledger"
+	"assetledger/server/metrics"
+)
+
+var readFreshness = endpoint{
+	pattern: "/v1/read/freshness",
+	collect: nothing,
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		lag := r.end - r.checkpoint
+		age := int64(0)
+		if lag > 0 {
+			t := r.daemon.tail
+			age = max(t.now().Sub(t.oldestUnapplied()).Milliseconds(), 0)
+		}
+		dst = appendUint(dst, `{"data":{"lag":`, lag)
+		dst = appendInt(dst, `,"lag_ms":`, age)
+		return append(dst, '}'), nil
+	},
+	varies: true,
+}
+
+// health says whether reads can be relied on, and how far they are behind.
+func (d *readDaemon) health(x *exchange) *ledger.Error {
+	if err := new(params).parse(x.R.URL.RawQuery, 0, noList); err != nil {
+		return err
+	}
+	checkpoint := d.proj.fresh.applied.Load()
+	end := max(d.tail.durable(), checkpoint)
+	status := "healthy"
+	if d.proj.isBroken() || d.damaged.Load() || d.maxLag > 0 && end-checkpoint > d.maxLag {
+		status = "degraded"
+		x.Status = http.StatusServiceUnavailable
+		x.W.Header()["Retry-After"] = retryAfter
+	}
+	x.Out = append(x.Out, `{"status":"`...)
+	x.Out = append(x.Out, status...)
+	x.Out = appendUint(x.Out, `","freshness":{"checkpoint_seq":`, checkpoint)
+	x.Out = appendUint(x.Out, `,"commit_log_seq":`, end)
+	x.Out = appendUint(x.Out, `,"lag":`, end-checkpoint)
+	x.Out = append(x.Out, "}}"...)
+	return nil
+}
+
+func (d *readDaemon) metrics(x *exchange) *ledger.Error {
+	x.W.Header()["Content-Type"] = []string{metrics.ContentType}
+	x.Out = d.registry.Append(x.Out)
+	return nil
+}

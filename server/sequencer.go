@@ -1,0 +1,313 @@
+package server
+
+import (
+	"log/slog"
+	"runtime/debug"
+
+	"assetledger/ledger"
+)
+
+// Sizes that close a batch, in bytes of its body.
+const (
+	// batchBytes is where a batch is full: a larger one costs latency and
+	// gains nothing. A single record may be larger, up to the log's MaxBody.
+	batchBytes = 1 << 20
+	// eagerBytes is what a batch must have for being handed over in the middle
+	// of a group, when the syncer is idle: enough to be worth a sync.
+	eagerBytes = 256 << 10
+	// recordPrefix is what the log adds to each record.
+	recordPrefix = 4
+)
+
+// The sequencer owns the ledger's state. Its one goroutine takes requests in
+// the order in which they came, judges each against the state, and puts the
+// records of those that are accepted into the filling batch. While the syncer
+// makes one batch durable the next one fills; it is handed over as soon as the
+// syncer is idle, so the sync is the clock, and there are no timers.
+//
+//	intake → judge → filling batch → syncer → durable → group done
+//
+// The state runs ahead of the log. So no answer, a refusal neither, is given
+// before the batch is durable that the request was judged against.
+type sequencer struct {
+	state  *ledger.State
+	log    writeLog
+	intake *intake
+	sync   *syncer
+	meters *writeMeters
+	logger *slog.Logger
+
+	filling  *batch
+	inFlight *batch // nil: the syncer is idle
+	spare    *batch // the other one, while the syncer is idle
+
+	out     ledger.Outcome // reused for every transaction
+	record  []byte         // reused for every record
+	maxBody int
+	stalled bool          // the log has no space for the batch in flight
+	failed  *ledger.Error // the log failed: everything is over
+
+	exit    func(code int)
+	stopped chan struct{} // closed when the goroutine has ended
+}
+
+// newSequencer starts on a state that is at the end of the log. exit ends the
+// process; it is called after a panic.
+func newSequencer(state *ledger.State, l writeLog, queue int, meters *writeMeters, logger *slog.Logger, exit func(int)) *sequencer {
+	s := &sequencer{
+		state: state, log: l, intake: newIntake(queue), meters: meters, logger: logger, maxBody: l.MaxBody(),
+		filling: new(batch), spare: new(batch), exit: exit, stopped: make(chan struct{}),
+	}
+	s.sync = newSyncer(l, state.Seq(), meters)
+	return s
+}
+
+// start runs the two goroutines.
+func (s *sequencer) start() {
+	go func() {
+		defer s.crash("syncer")
+		s.sync.run()
+	}()
+	go func() {
+		defer s.crash("sequencer")
+		s.run()
+	}()
+}
+
+// crash ends the process after a panic: the state may be half changed, and no
+// answer may be given from it.
+func (s *sequencer) crash(who string) {
+	if p := recover(); p != nil {
+		s.logger.Error("panic: a defect in the ledger, please report it; the daemon ends, and what is durable is safe",
+			"in", who, "panic", p, "stack", string(debug.Stack()))
+		s.exit(ExitFailure)
+	}
+}
+
+// stop refuses new requests, has those that wait judged, the last batch made
+// durable, and returns when that is done.
+func (s *sequencer) stop() {
+	s.intake.refuse(shuttingDown)
+	<-s.stopped
+}
+
+func (s *sequencer) run() {
+	defer close(s.stopped)
+	defer close(s.sync.in)
+	for {
+		g := s.intake.take()
+		switch {
+		case g != nil:
+			s.group(g)
+			s.poll()
+			s.handOver()
+		case s.finished():
+			return
+		default:
+			select {
+			case <-s.intake.wake:
+			case e := <-s.sync.events:
+				s.synced(e)
+				s.handOver()
+			}
+		}
+	}
+}
+
+// finished says whether nothing can come any more and nothing is left to do.
+// A log without space is not waited for: who waited for it was answered.
+func (s *sequencer) finished() bool {
+	if s.intake.refusing() == nil || s.intake.depth() != 0 {
+		return false
+	}
+	if s.stalled {
+		s.logger.Warn("the last batch is not written, since there is no space; those who sent it were told that its outcome is unknown",
+			"first_seq", s.inFlight.frame.First)
+		s.sync.giveUp()
+		return true
+	}
+	return s.failed != nil || s.inFlight == nil && s.filling.empty()
+}
+
+// group judges the requests of g and sees to it that they are woken.
+func (s *sequencer) group(g *group) {
+	for _, r := range g.requests {
+		s.intake.begun()
+		if s.failed == nil {
+			s.judge(r)
+		}
+	}
+	switch {
+	case s.failed != nil:
+		g.finish(s.failed)
+	case !s.filling.empty():
+		s.filling.attach(g)
+	case s.inFlight != nil:
+		s.inFlight.attach(g)
+	default:
+		g.finish(nil)
+	}
+}
+
+var notAttempted = ledger.Errorf(ledger.NotAttempted, "Not tried, since an earlier transaction of this request failed and on_error is stop.")
+
+func (s *sequencer) judge(r *request) {
+	if r.preflight {
+		r.atSeq = s.state.Seq()
+		r.verdicts[0].err = s.preflight(r, &r.Txs[0], &r.verdicts[0])
+		return
+	}
+	for i := range r.Txs {
+		v := &r.verdicts[i]
+		if i < len(r.Errs) && r.Errs[i] != nil {
+			v.err = r.Errs[i]
+		} else {
+			v.err = s.commit(r, &r.Txs[i], v)
+		}
+		if v.err != nil && r.StopOnError {
+			for j := i + 1; j < len(r.verdicts); j++ {
+				r.verdicts[j].err = notAttempted
+			}
+			return
+		}
+	}
+}
+
+// commit judges one transaction and puts it into the filling batch.
+func (s *sequencer) commit(r *request, tx *ledger.Transaction, v *verdict) *ledger.Error {
+	if known, err := s.recall(r, tx, v); known || err != nil {
+		return err
+	}
+	if err := s.writable(); err != nil {
+		return err
+	}
+	if err := s.state.Apply(tx, &s.out); err != nil {
+		return err
+	}
+	s.record = ledger.AppendRecord(s.record[:0], tx, &s.out)
+	if err := s.fit(recordPrefix + len(s.record)); err != nil {
+		s.state.Undo()
+		return err
+	}
+	v.seq, v.firstMinted, v.minted = s.state.Seq(), s.out.FirstMinted, s.out.Minted
+	v.batchSeq = s.filling.add(v.seq, s.record, tx.Ops, s.state.Digest())
+	s.state.Remember(tx, &s.out, v.seq, v.batchSeq)
+	return nil
+}
+
+// preflight judges a transaction as commit does, and takes it back.
+func (s *sequencer) preflight(r *request, tx *ledger.Transaction, v *verdict) *ledger.Error {
+	if known, err := s.recall(r, tx, v); known || err != nil {
+		return err
+	}
+	if err := s.state.Apply(tx, &s.out); err != nil {
+		return err
+	}
+	s.record = ledger.AppendRecord(s.record[:0], tx, &s.out)
+	s.state.Undo()
+	v.firstMinted, v.minted = s.out.FirstMinted, s.out.Minted
+	return s.fits(recordPrefix + len(s.record))
+}
+
+// recall answers a transaction whose key is remembered: with the first result
+// if it is the same transaction, and otherwise with a refusal.
+func (s *sequencer) recall(r *request, tx *ledger.Transaction, v *verdict) (known bool, err *ledger.Error) {
+	if len(tx.Key) == 0 {
+		return false, nil
+	}
+	first, known := s.state.Recall(tx.Key)
+	if !known {
+		return false, nil
+	}
+	if first.Endpoint != tx.Endpoint || first.Hash != tx.Hash {
+		return true, ledger.Errorf(ledger.IdempotencyConflict,
+			"The idempotency key was used by another request, which is commit %d: use a new key for a new request.", first.Seq).
+			With(ledger.Text("idempotency_key", string(tx.Key)), ledger.Num("global_seq", int64(first.Seq)))
+	}
+	at := len(r.kept)
+	r.kept = append(r.kept, first.Metadata...) // spelled as it first was
+	tx.Metadata = r.kept[at:len(r.kept):len(r.kept)]
+	v.seq, v.batchSeq, v.firstMinted, v.minted, v.replayed = first.Seq, first.BatchSeq, first.FirstMinted, first.Minted, true
+	return true, nil
+}
+
+// writable says why nothing new may be accepted now, nil if it may.
+func (s *sequencer) writable() *ledger.Error {
+	if s.stalled {
+		return noSpace
+	}
+	if s.filling.empty() && s.log.Room() != nil {
+		return noSpace
+	}
+	return nil
+}
+
+// fits refuses a record that no batch can hold.
+func (s *sequencer) fits(size int) *ledger.Error {
+	if size <= s.maxBody {
+		return nil
+	}
+	return ledger.Errorf(ledger.PayloadTooLarge, "The transaction takes %d bytes in the log, and %d is the most that one may take: split it.",
+		size-recordPrefix, s.maxBody-recordPrefix).
+		With(ledger.Num("record_bytes", int64(size-recordPrefix)), ledger.Num("limit_bytes", int64(s.maxBody-recordPrefix)))
+}
+
+// fit makes room in the filling batch for size bytes, by handing over what is
+// in it; if need be it waits for the syncer. That what is handed over does not
+// hold the last change of the state is right: its digest does not either.
+func (s *sequencer) fit(size int) *ledger.Error {
+	if err := s.fits(size); err != nil {
+		return err
+	}
+	have := len(s.filling.frame.Body)
+	if have >= eagerBytes {
+		s.poll()
+		s.handOver()
+	}
+	for !s.filling.empty() && have+size > min(batchBytes, s.maxBody) {
+		if s.stalled {
+			return noSpace
+		}
+		s.synced(<-s.sync.events)
+		s.handOver()
+		if s.failed != nil {
+			return s.failed
+		}
+	}
+	return nil
+}
+
+// poll notices, without waiting, that the syncer has something to tell.
+func (s *sequencer) poll() {
+	select {
+	case e := <-s.sync.events:
+		s.synced(e)
+	default:
+	}
+}
+
+// handOver gives the filling batch to the syncer, if that is idle.
+func (s *sequencer) handOver() {
+	if s.filling.empty() || s.inFlight != nil || s.failed != nil {
+		return
+	}
+	s.inFlight, s.filling, s.spare = s.filling, s.spare, nil
+	s.sync.in <- s.inFlight
+}
+
+// synced takes note of what the syncer tells about the batch in flight.
+func (s *sequencer) synced(e syncEvent) {
+	switch {
+	case e.failed != nil:
+		s.failed = e.failed
+		s.filling.settle(e.failed)
+		s.intake.refuse(e.failed)
+	case e.stalled:
+		s.stalled = true
+		s.filling.settle(noSpaceUnknown)
+	default:
+		s.stalled = false
+		s.spare, s.inFlight = s.inFlight, nil
+		s.spare.reset()
+	}
+}

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/wal"
+)
+
+// The syncer makes batches durable, one at a time, in its own goroutine, and
+// wakes those who wait for them.
+type syncer struct {
+	log    writeLog
+	meters *writeMeters
+	in     chan *batch    // one at a time
+	events chan syncEvent // what became of it; never blocks the syncer
+	end    atomic.Uint64  // last durable commit
+	// failed is why the log can't be written any more, as the log said it.
+	failed chan error
+	quit   chan struct{} // closed: don't wait for space any longer
+}
+
+// A syncEvent says that the batch in flight is durable, that the log has no
+// space for it and it is being tried again, or that the log has failed.
+type syncEvent struct {
+	stalled bool
+	failed  *ledger.Error
+}
+
+// spaceEvery is how often a batch that found no space is tried again.
+const spaceEvery = 100 * time.Millisecond
+
+var (
+	shuttingDown = ledger.Errorf(ledger.ShuttingDown, "The daemon is stopping; nothing was done: send the request again when it runs again.")
+	noSpace      = ledger.Errorf(ledger.LogUnavailable,
+		"The disk of the commit log is full; nothing was done: make room, and send the request again.")
+	noSpaceUnknown = ledger.Errorf(ledger.LogUnavailable,
+		"The disk of the commit log is full, and whether this request will be carried out is unknown: make room, and send it again with the same idempotency key.")
+)
+
+func logFailed(err error) *ledger.Error {
+	return ledger.Errorf(ledger.LogUnavailable,
+		"The commit log can't be written (%v). Whether this request was carried out is unknown: send it again with the same idempotency key when the daemon runs again.", err)
+}
+
+func newSyncer(l writeLog, end uint64, meters *writeMeters) *syncer {
+	s := &syncer{log: l, meters: meters, in: make(chan *batch, 1), failed: make(chan error, 1), quit: make(chan struct{})}
+	s.events = make(chan syncEvent, 2) // for one batch at most: stalled, and then how it ended
+	s.end.Store(end)
+	return s
+}
+
+// run makes batches durable until in is closed or the log fails.
+func (s *syncer) run() {
+	for b := range s.in {
+		err := s.append(b)
+		if errors.Is(err, wal.ErrNoSpace) {
+			err = s.retry(b)
+		}
+		if err != nil {
+			refusal := logFailed(err)
+			s.failed <- err
+			s.events <- syncEvent{failed: refusal}
+			b.settle(refusal)
+			return
+		}
+		b.settle(nil)
+		s.events <- syncEvent{}
+	}
+}
+
+// append makes the batch durable and counts it.
+func (s *syncer) append(b *batch) error {
+	start := time.Now()
+	if err := s.log.Append(&b.frame); err != nil {
+		return err
+	}
+	s.end.Store(b.frame.Last())
+	s.meters.batchDurable(b, time.Since(start))
+	return nil
+}
+
+// retry tries the batch again until there is space. Those who wait for it are
+// told now: a full disk may stay full for long.
+func (s *syncer) retry(b *batch) error {
+	s.events <- syncEvent{stalled: true}
+	b.settle(noSpaceUnknown)
+	again := time.NewTicker(spaceEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-s.quit:
+			return wal.ErrNoSpace
+		case <-again.C:
+		}
+		if err := s.append(b); !errors.Is(err, wal.ErrNoSpace) {
+			return err
+		}
+	}
+}
+
+// giveUp ends the waiting for space.
+func (s *syncer) giveUp() { close(s.quit) }

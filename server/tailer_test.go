@@ -1,0 +1,169 @@
+package server
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"assetledger/ledger"
+	"assetledger/wal"
+)
+
+func TestReaderStartsBeforeTheLog(t *testing.T) {
+	log := newMemLog()
+	log.absent = true
+	r := startReader(t, log)
+	for target, want := range map[string]string{
+		"/v1/health":           `{"status":"healthy","freshness":{"checkpoint_seq":0,"commit_log_seq":0,"lag":0}}`,
+		"/v1/read/classes":     `{"data":{"classes":[]},"freshness":{"checkpoint_seq":0,"commit_log_seq":0}}`,
+		"/v1/read/freshness":   `{"data":{"lag":0,"lag_ms":0},"freshness":{"checkpoint_seq":0,"commit_log_seq":0}}`,
+		"/v1/read/commits":     `{"data":{"commits":[]},"freshness":{"checkpoint_seq":0,"commit_log_seq":0}}`,
+		"/v1/read/containers?": `{"data":{"containers":[]},"freshness":{"checkpoint_seq":0,"commit_log_seq":0}}`,
+	} {
+		if got := r.get(200, target); got != want {
+			t.Errorf("%s: %s", target, got)
+		}
+	}
+	r.get(404, "/v1/read/commit/1")
+	r.get(425, "/v1/read/classes?min_seq=1&wait=30s")
+	w := newLedgerWriter(t, log)
+	w.commit("RegisterClass class_id=1 name=Gold")
+	log.change(func() { log.absent = false })
+	r.until(1)
+	r.get(200, "/v1/read/class/1")
+	r.get(200, "/v1/read/commit/1")
+}
+
+// brokenBy starts a reader on a sound commit, does damage, and returns what
+// the tailer ended with, once reads and health have been looked at.
+func brokenBy(t *testing.T, damage func(w *ledgerWriter, log *memLog)) (r *testReader, err error) {
+	t.Helper()
+	log := newMemLog()
+	w := newLedgerWriter(t, log)
+	w.commit("RegisterClass class_id=1 name=Gold", "CreateContainer container_id=1 kind=Standard", "AddFungible container_id=1 class_id=1 key=0 quantity=1000")
+	r = startReader(t, log)
+	damage(w, log)
+	<-r.ended
+	if got := r.get(503, "/v1/health"); !strings.HasPrefix(got, `{"status":"degraded","freshness":{"checkpoint_seq":1,`) {
+		t.Error(got)
+	}
+	for _, target := range []string{"/v1/read/container/1", "/v1/read/container/1/balances", "/v1/read/freshness", "/v1/read/commits", "/v1/read/commit/1", "/v1/read/class/7"} {
+		rec := r.do("GET", target)
+		if rec.Code != 503 || !strings.Contains(rec.Body.String(), `"code":"LogUnavailable"`) || rec.Header().Get("Retry-After") == "" {
+			t.Errorf("%s: %d %v %s", target, rec.Code, rec.Header(), rec.Body)
+		}
+	}
+	if r.do("GET", "/v1/read/commits", "Accept: text/event-stream").Code != 503 {
+		t.Error("a stream was opened")
+	}
+	return r, r.err
+}
+
+// TestOneUnitIsMissed: a record whose quantity is off by one, in a frame that
+// is sound in every other way, is caught by the digest.
+func TestOneUnitIsMissed(t *testing.T) {
+	_, err := brokenBy(t, func(w *ledgerWriter, log *memLog) {
+		f := w.frame(transactionOf(t, "RemoveFungible container_id=1 class_id=1 key=0 quantity=5"))
+		var rec ledger.Record
+		if err := f.Each(func(_ uint64, b []byte) error { return rec.Decode(b) }); err != nil {
+			t.Fatal(err)
+		}
+		rec.Tx.Ops[0].Args[ledger.FungibleQuantity]++
+		f.Body = wal.AppendRecord(nil, ledger.AppendRecord(nil, &rec.Tx, &rec.Out))
+		log.Append(f)
+	})
+	var digest *DigestError
+	if !errors.As(err, &digest) || digest.Log == digest.Mine {
+		t.Fatalf("ended with %v", err)
+	}
+	for _, d := range []uint64{digest.Log, digest.Mine} {
+		if !strings.Contains(err.Error(), fmt.Sprintf("%016x", d)) {
+			t.Errorf("%v does not name %016x", err, d)
+		}
+	}
+	if ReadExitCode(err) != ExitDamaged {
+		t.Errorf("exit code %d", ReadExitCode(err))
+	}
+}
+
+func TestDamageEndsReading(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		damage func(w *ledgerWriter, log *memLog)
+		exit   int
+		says   string
+	}{
+		{"a record that is refused", func(w *ledgerWriter, log *memLog) {
+			f := w.frame(transactionOf(t, "CreateContainer container_id=2 kind=Standard"))
+			tx, out := ledger.Transaction{Ops: []ledger.Op{{Kind: ledger.RemoveContainer, Has: 1, Args: [ledger.MaxArgs]int64{9}}}}, ledger.Outcome{}
+			f.Body = wal.AppendRecord(nil, ledger.AppendRecord(nil, &tx, &out))
+			log.Append(f)
+		}, ExitDamaged, "commit 2"},
+		{"a record of nonsense", func(w *ledgerWriter, log *memLog) {
+			f := w.frame(transactionOf(t, "CreateContainer container_id=2 kind=Standard"))
+			f.Body = binary.LittleEndian.AppendUint32(nil, 3)
+			f.Body = append(f.Body, 0xff, 0xff, 0xff)
+			log.Append(f)
+		}, ExitDamaged, "commit 2"},
+		{"a batch is missing", func(w *ledgerWriter, log *memLog) {
+			w.frame(transactionOf(t, "CreateContainer container_id=2 kind=Standard"))
+			w.commit("CreateContainer container_id=3 kind=Standard")
+		}, ExitDamaged, "commit 3 of the log: a batch begins with it where commit 2 must follow"},
+		{"the log says so", func(w *ledgerWriter, log *memLog) {
+			log.fail = &wal.CorruptError{File: "x.seg", Offset: 512, Seq: 1, Rule: "body CRC"}
+			w.commit("CreateContainer container_id=3 kind=Standard")
+		}, ExitDamaged, "commit 1"},
+		{"the end goes back", func(w *ledgerWriter, log *memLog) {
+			log.change(func() { log.end = 0 })
+		}, ExitFailure, "ends at commit 0, and 1 was already served"},
+		{"the log is replaced", func(w *ledgerWriter, log *memLog) {
+			log.fail = wal.ErrReplaced
+			w.commit("CreateContainer container_id=3 kind=Standard")
+		}, ExitFailure, "replaced"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := brokenBy(t, c.damage)
+			if err == nil || !strings.Contains(err.Error(), c.says) || ReadExitCode(err) != c.exit {
+				t.Errorf("ended with %v, exit code %d", err, ReadExitCode(err))
+			}
+		})
+	}
+}
+
+// A defect met while applying leaves a state that is half changed: it is never
+// read again.
+func TestDefectWhileApplying(t *testing.T) {
+	p := newProjection()
+	p.replayed = func(uint64, []byte) error { panic("ouch") }
+	err := p.apply(&wal.Frame{First: 1, Count: 1, Body: wal.AppendRecord(nil, []byte{1})})
+	if err == nil || !strings.Contains(err.Error(), "defect in the ledger, please report it: ouch\n") || !p.isBroken() || ReadExitCode(err) != ExitFailure {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestApplyDoesNotAllocate(t *testing.T) {
+	log := newMemLog()
+	w := newLedgerWriter(t, log)
+	w.commit("RegisterClass class_id=1 name=Gold", "CreateContainer container_id=1 kind=Standard", "CreateContainer container_id=2 kind=Standard",
+		"AddFungible container_id=1 class_id=1 key=0 quantity=1000", "AddFungible container_id=2 class_id=1 key=0 quantity=1000")
+	transfer := transactionOf(t, "TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=1")
+	for range 300 {
+		w.batch(transfer)
+	}
+	p := newProjection()
+	next := 0
+	apply := func() {
+		if err := p.apply(&log.frames[next]); err != nil {
+			t.Fatal(err)
+		}
+		next++
+	}
+	for range 100 {
+		apply()
+	}
+	if n := testing.AllocsPerRun(100, apply); n != 0 {
+		t.Errorf("%v allocations for a batch", n)
+	}
+}

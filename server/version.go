@@ -1,0 +1,4 @@
+package server
+
+// Version of the build: set with -ldflags "-X assetledger/server.Version=…".
+var Version = "dev"

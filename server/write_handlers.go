@@ -1,0 +1,225 @@
+package server
+
+import (
+	"strconv"
+	"time"
+
+	"assetledger/ledger"
+)
+
+// routes is the write daemon's table.
+func (d *writeDaemon) routes() []route {
+	return []route{
+		{"POST", "/v1/commit", d.writes(d.commit)},
+		{"POST", "/v1/commit/batch", d.writes(d.batch)},
+		{"POST", "/v1/commit/preflight", d.accepts(d.preflight)},
+		{"POST", "/v1/register/class", d.writes(d.registration(ledger.EndpointRegisterClass))},
+		{"POST", "/v1/register/class-shape", d.writes(d.registration(ledger.EndpointRegisterShape))},
+		{"GET", "/v1/health", d.health},
+		{"GET", "/v1/metrics", d.metrics},
+	}
+}
+
+// writes is accepts, and counts the refusals.
+func (d *writeDaemon) writes(handle handler) handler {
+	handle = d.accepts(handle)
+	return func(x *exchange) *ledger.Error {
+		err := handle(x)
+		if err != nil {
+			d.meters.rejected(err.Code)
+		}
+		return err
+	}
+}
+
+// accepts refuses when the daemon is about to end, and otherwise what is not
+// JSON by its header. What it lets pass is answered, also while stopping.
+func (d *writeDaemon) accepts(handle handler) handler {
+	return func(x *exchange) *ledger.Error {
+		d.inflight.Add(1)
+		defer d.inflight.Add(-1)
+		if err := d.ending(); err != nil {
+			x.W.Header()["Connection"] = []string{"close"}
+			return err
+		}
+		if err := x.requireJSON(); err != nil {
+			return err
+		}
+		return handle(x)
+	}
+}
+
+// read reads the body for r, within the limit and the budget of all bodies.
+func (d *writeDaemon) read(x *exchange, r *request, limit int64) *ledger.Error {
+	r.body = budgetReader{ReadCloser: x.R.Body, budget: &d.budget}
+	x.R.Body = &r.body
+	err := x.readBody(limit)
+	if r.body.over {
+		x.W.Header()["Connection"] = []string{"close"} // don't read on what is not wanted
+		return overloaded
+	}
+	return err
+}
+
+// settle has the sequencer judge r, and returns when its verdicts may be told.
+func (d *writeDaemon) settle(r *request) *ledger.Error {
+	r.judged()
+	start := time.Now()
+	g, err := d.seq.intake.submit(r)
+	if err != nil {
+		return err
+	}
+	<-g.done
+	if g.err != nil {
+		return g.err
+	}
+	d.count(r, time.Since(start))
+	return nil
+}
+
+// count counts what became of the transactions of r.
+func (d *writeDaemon) count(r *request, took time.Duration) {
+	var commits, hits uint64
+	for i := range r.verdicts {
+		switch v := &r.verdicts[i]; {
+		case r.preflight:
+		case v.err != nil && r.bulk: // others are counted with their answer
+			d.meters.rejected(v.err.Code)
+		case v.err != nil:
+		case v.replayed:
+			hits++
+		default:
+			commits++
+		}
+	}
+	if commits != 0 {
+		d.meters.commitDuration.ObserveN(int64(took), commits)
+	}
+	if hits != 0 {
+		d.meters.hits.Add(hits)
+	}
+}
+
+const (
+	headerKey = "X-Idempotency-Key"
+	headerHit = "X-Asset-Idempotency"
+)
+
+var valueHit = []string{"hit"}
+
+func setSeq(x *exchange, seq uint64) {
+	x.W.Header()[headerSeq] = []string{strconv.FormatUint(seq, 10)}
+}
+
+func (d *writeDaemon) commit(x *exchange) *ledger.Error {
+	return d.one(x, func(body []byte, tx *ledger.Transaction) *ledger.Error {
+		return ledger.ParseTransaction(body, tx, d.parsing)
+	})
+}
+
+func (d *writeDaemon) registration(e ledger.Endpoint) handler {
+	return func(x *exchange) *ledger.Error {
+		return d.one(x, func(body []byte, tx *ledger.Transaction) *ledger.Error {
+			return ledger.ParseRegistration(body, e, tx, d.parsing)
+		})
+	}
+}
+
+// one answers a request of one transaction with its result.
+func (d *writeDaemon) one(x *exchange, parse func([]byte, *ledger.Transaction) *ledger.Error) *ledger.Error {
+	r := singles.Get().(*request)
+	defer r.release()
+	tx, v, err := d.judgeOne(x, r, parse)
+	if err != nil {
+		return err
+	}
+	if v.replayed {
+		x.W.Header()[headerHit] = valueHit
+	}
+	setSeq(x, v.seq)
+	x.Out = ledger.AppendResult(x.Out, tx, v.seq, v.batchSeq, v.firstMinted, v.minted)
+	return nil
+}
+
+func (d *writeDaemon) preflight(x *exchange) *ledger.Error {
+	r := singles.Get().(*request)
+	defer r.release()
+	r.preflight = true
+	_, v, err := d.judgeOne(x, r, func(body []byte, tx *ledger.Transaction) *ledger.Error {
+		return ledger.ParseTransaction(body, tx, d.parsing)
+	})
+	if err != nil {
+		return err
+	}
+	x.Out = appendUint(x.Out, `{"valid":true,"at_seq":`, r.atSeq)
+	x.Out = append(x.Out, `,"minted_instances":`...)
+	x.Out = append(ledger.AppendMinted(x.Out, v.firstMinted, v.minted), '}')
+	return nil
+}
+
+// judgeOne reads, decodes and settles a request of one transaction.
+func (d *writeDaemon) judgeOne(x *exchange, r *request, parse func([]byte, *ledger.Transaction) *ledger.Error) (
+	*ledger.Transaction, *verdict, *ledger.Error) {
+	if err := d.read(x, r, d.maxBody); err != nil {
+		return nil, nil, err
+	}
+	tx := &r.Txs[0]
+	if err := parse(x.Body, tx); err != nil {
+		return nil, nil, err
+	}
+	if err := tx.SetHeaderKey(x.R.Header[headerKey]); err != nil {
+		return nil, nil, err
+	}
+	if err := d.settle(r); err != nil {
+		return nil, nil, err
+	}
+	return tx, &r.verdicts[0], r.verdicts[0].err
+}
+
+// batch answers a batch request with a result for each transaction.
+func (d *writeDaemon) batch(x *exchange) *ledger.Error {
+	r := bulks.Get().(*request)
+	defer r.release()
+	if err := d.read(x, r, d.maxBatchBody); err != nil {
+		return err
+	}
+	if x.R.Header[headerKey] != nil {
+		return ledger.Errorf(ledger.InvalidRequest,
+			"A batch request has no idempotency key of its own: give each transaction its idempotency_key, and leave %s out.", headerKey).
+			With(ledger.Text("field", headerKey))
+	}
+	if err := ledger.ParseBatch(x.Body, &r.BatchRequest, d.parsing); err != nil {
+		return err
+	}
+	if err := d.settle(r); err != nil {
+		return err
+	}
+	var last uint64
+	x.Out, last = appendResults(x.Out, r)
+	if last != 0 {
+		setSeq(x, last)
+	}
+	return nil
+}
+
+// appendResults appends the answer to a batch request, and returns the highest
+// sequence number in it.
+func appendResults(dst []byte, r *request) (out []byte, last uint64) {
+	dst = append(dst, `{"results":`...)
+	bracket := byte('[')
+	for i := range r.verdicts {
+		dst = append(dst, bracket)
+		bracket = ','
+		v := &r.verdicts[i]
+		if v.err != nil {
+			dst = v.err.AppendJSON(dst)
+			continue
+		}
+		last = max(last, v.seq)
+		dst = ledger.AppendResult(dst, &r.Txs[i], v.seq, v.batchSeq, v.firstMinted, v.minted)
+		if v.replayed {
+			dst = append(dst[:len(dst)-1], `,"replayed":true}`...)
+		}
+	}
+	return append(dst, "]}"...), last
+}

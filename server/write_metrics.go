@@ -1,0 +1,93 @@
+package server
+
+import (
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/metrics"
+)
+
+// writeMeters is what the write daemon counts beside its requests.
+type writeMeters struct {
+	commitDuration *metrics.Histogram
+	syncDuration   *metrics.Histogram
+	batchCommits   *metrics.Histogram
+	commits, hits  *metrics.Counter
+	ops            [opKinds]*metrics.Counter
+	rejections     map[ledger.Code]*metrics.Counter // read-only
+}
+
+const writePrefix = "asset_ledger_write_"
+
+// refusals are the codes with which a transaction can be refused.
+var refusals = []ledger.Code{
+	ledger.MalformedJSON, ledger.InvalidRequest, ledger.UnknownOperation, ledger.IdempotencyKeyMismatch,
+	ledger.ContainerNotFound, ledger.ClassNotFound, ledger.InstanceNotFound,
+	ledger.PayloadTooLarge, ledger.UnsupportedMediaType,
+	ledger.ContainerAlreadyExists, ledger.ClassAlreadyExists, ledger.ShapeAlreadyExists, ledger.IdempotencyConflict,
+	ledger.AlreadyAttached, ledger.AlreadyPlaced, ledger.SlotOccupied, ledger.CellOccupied,
+	ledger.NotAttempted,
+	ledger.WrongContainerKind, ledger.WrongClassKind, ledger.InvalidQuantity, ledger.InsufficientBalance, ledger.InvalidOperation,
+	ledger.UnregisteredClassShape, ledger.ContainerNotEmpty, ledger.SlotOutOfRange, ledger.SlotEmpty, ledger.OutOfBounds,
+	ledger.CellEmpty, ledger.GridFull, ledger.StackNotFound, ledger.NotAttached, ledger.NotPlaced, ledger.HasChildren,
+	ledger.WouldCreateCycle,
+	ledger.Internal, ledger.Overloaded, ledger.ShuttingDown, ledger.LogUnavailable,
+}
+
+func newWriteMeters(g *metrics.Registry) *writeMeters {
+	m := &writeMeters{
+		commitDuration: g.Histogram(writePrefix+"commit_duration_seconds",
+			"Time from a transaction's being decoded to its being durable, in seconds, for each commit.", 1e-9, metrics.Bounds),
+		syncDuration: g.Histogram(writePrefix+"log_sync_duration_seconds",
+			"Time that the log takes to make a batch durable, in seconds.", 1e-9, metrics.Bounds),
+		batchCommits: g.Histogram(writePrefix+"batch_commits", "Commits in a batch that one sync made durable.", 1, metrics.Sizes),
+		commits:      g.Counter(writePrefix+"commits_total", "Commits that are durable."),
+		hits:         g.Counter(writePrefix+"idempotency_hits_total", "Transactions that were answered with the result of an earlier one."),
+		rejections:   map[ledger.Code]*metrics.Counter{},
+	}
+	for _, k := range ledger.OpKinds() {
+		m.ops[k] = g.Counter(writePrefix+"operations_total", "Operations in durable commits, by kind.", "op", k.String())
+	}
+	for _, c := range refusals {
+		m.rejections[c] = g.SparseCounter(writePrefix+"rejections_total", "Transactions refused, by code.", "code", string(c))
+	}
+	return m
+}
+
+// batchDurable counts a batch that the log took the given time for.
+func (m *writeMeters) batchDurable(b *batch, took time.Duration) {
+	m.syncDuration.Observe(int64(took))
+	m.batchCommits.Observe(int64(b.frame.Count))
+	m.commits.Add(uint64(b.frame.Count))
+	for k, n := range b.ops {
+		if n != 0 {
+			m.ops[k].Add(n)
+		}
+	}
+}
+
+// rejected counts a refusal.
+func (m *writeMeters) rejected(code ledger.Code) {
+	if c := m.rejections[code]; c != nil {
+		c.Add(1)
+	}
+}
+
+// gauges adds what is asked for when it is shown.
+func (d *writeDaemon) gauges() {
+	g := &d.registry
+	g.GaugeFunc(writePrefix+"ingress_queue_depth", "Requests that wait to be sequenced.", func() float64 { return float64(d.seq.intake.depth()) })
+	g.GaugeFunc(writePrefix+"ingress_inflight", "Requests to write that are not answered yet.", func() float64 { return float64(d.inflight.Load()) })
+	g.GaugeFunc(writePrefix+"ingress_inflight_bytes", "Bytes of their bodies.", func() float64 { return float64(d.budget.used.Load()) })
+	g.GaugeFunc(writePrefix+"commit_log_end_seq", "Last durable commit.", func() float64 { return float64(d.end()) })
+	g.GaugeFunc(writePrefix+"commit_log_lag", "Durable commits that the slowest attached read daemon has not applied.",
+		func() float64 { return float64(d.logStatus().lag()) })
+	g.CounterFunc(writePrefix+"panics_total", "Requests that met a defect of the ledger.", func() float64 { return float64(d.api.Panics.Load()) })
+	metrics.Process(g, Version, metrics.Revision())
+}
+
+func (d *writeDaemon) metrics(x *exchange) *ledger.Error {
+	x.W.Header()["Content-Type"] = []string{metrics.ContentType}
+	x.Out = d.registry.Append(x.Out)
+	return nil
+}

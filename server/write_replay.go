@@ -1,0 +1,83 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/wal"
+)
+
+// A ReplayError says that the log, though every byte of it is as it was
+// written, does not lead to the state that it led to when it was written. To
+// serve on would be to serve wrong balances.
+type ReplayError struct {
+	Seq uint64 // last commit of the batch at fault, or the commit at fault
+	Err error
+}
+
+// Error names the commit and what to do.
+func (e *ReplayError) Error() string {
+	return fmt.Sprintf("replaying commit %d of the log: %v; nothing was changed: check the log with `ledgerctl wal verify`, "+
+		"and start the version of the daemon that wrote it", e.Seq, e.Err)
+}
+
+// Unwrap is the cause.
+func (e *ReplayError) Unwrap() error { return e.Err }
+
+// progressAfter is how long a replay is silent, and how often it then tells
+// how far it is.
+const progressAfter = 5 * time.Second
+
+// A replayer applies the batches of a log to a state, and compares digests
+// after each.
+type replayer struct {
+	state  *ledger.State
+	rec    ledger.Record // reused for every record
+	first  uint64        // global_seq of the batch's first commit
+	record func(seq uint64, record []byte) error
+	log    *slog.Logger
+	next   time.Time // of the next line about progress
+}
+
+// replay brings an empty state to the end of the log. The error is a
+// ReplayError, or the log's own.
+func replay(state *ledger.State, l writeLog, log *slog.Logger) error {
+	start := time.Now()
+	r := replayer{state: state, log: log, next: start.Add(progressAfter)}
+	r.record = r.replayRecord
+	if err := l.Replay(r.replayFrame); err != nil {
+		return err
+	}
+	log.Info("replayed the log", "end_seq", state.Seq(), "took", time.Since(start))
+	return nil
+}
+
+func (r *replayer) replayFrame(f *wal.Frame) error {
+	if want := r.state.Seq() + 1; f.First != want {
+		return &ReplayError{f.First, fmt.Errorf("the batch begins here, and commit %d must follow", want)}
+	}
+	r.first = f.First
+	if err := f.Each(r.record); err != nil {
+		return err
+	}
+	if mine := r.state.Digest(); mine != f.Digest {
+		return &ReplayError{f.Last(), fmt.Errorf("the state's digest is %016x, the log says %016x", mine, f.Digest)}
+	}
+	if now := time.Now(); now.After(r.next) {
+		r.next = now.Add(progressAfter)
+		r.log.Info("replaying the log", "at_seq", f.Last())
+	}
+	return nil
+}
+
+func (r *replayer) replayRecord(seq uint64, record []byte) error {
+	if err := r.rec.Decode(record); err != nil {
+		return &ReplayError{seq, err}
+	}
+	if err := r.state.Replay(&r.rec, uint32(seq-r.first+1)); err != nil {
+		return &ReplayError{seq, err}
+	}
+	return nil
+}
