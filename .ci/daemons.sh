@@ -1,0 +1,37 @@
+# Shell functions to start and stop the two daemons. Source it. Only processes
+# that were started through it are ever ended.
+
+pids=()
+
+# start NAME OUT ARGS…: starts bin/NAME, logging to OUT.log, and waits for its
+# ready line. Sets pid and url.
+start() {
+	local name=$1 out=$2
+	shift 2
+	: >"$out.out"
+	"bin/$name" "$@" >"$out.out" 2>>"$out.log" &
+	pid=$!
+	pids+=("$pid")
+	for _ in $(seq 200); do
+		url=$(grep -o 'http://[^ ]*' "$out.out" || true)
+		if [ -n "$url" ]; then return 0; fi
+		if ! kill -0 "$pid" 2>/dev/null; then break; fi
+		sleep 0.05
+	done
+	echo "$name did not become ready:" >&2
+	cat "$out.log" >&2
+	return 1
+}
+
+# stop PID: asks it to stop and waits for its exit code.
+stop() {
+	kill -TERM "$1"
+	wait "$1"
+}
+
+# stop_all ends what is still running; for an EXIT trap.
+stop_all() {
+	local p
+	for p in "${pids[@]}"; do kill -TERM "$p" 2>/dev/null || true; done
+	for p in "${pids[@]}"; do wait "$p" 2>/dev/null || true; done
+}

@@ -1,0 +1,52 @@
+# make help lists what can be made.
+
+GO       ?= go
+FUZZTIME ?= 5
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS  := -s -w -X assetledger/server.Version=$(VERSION)
+PROGRAMS := ledger-write ledger-read ledgerctl
+
+.PHONY: help build test fmt vet fuzz race unit demo run bench clean
+
+help:
+	@echo 'make build   three static binaries in bin/'
+	@echo 'make test    formatting, vet, short fuzzing, the race detector, and all tests'
+	@echo 'make demo    the warehouse scenario on fresh daemons, checked; ends by itself'
+	@echo 'make run     both daemons on their default ports with ./ledger-data, until Ctrl-C'
+	@echo 'make bench   benchmarks'
+	@echo 'make fuzz    every fuzz target for FUZZTIME seconds (default 5)'
+	@echo 'make clean   remove bin/ and demo-data/'
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
+
+# The plain tests come last, so that their closing lines are the last thing said.
+test: fmt vet fuzz race unit
+
+fmt:
+	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+
+fuzz:
+	@.ci/fuzz $(FUZZTIME)
+
+race:
+	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; CGO_ENABLED=1 $(GO) test -race ./...; \
+	else echo 'race detector left out: it needs a C compiler'; fi
+
+unit:
+	$(GO) test ./...
+
+demo: build
+	@.ci/demo
+
+run: build
+	@.ci/both
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+clean:
+	rm -rf bin demo-data
