@@ -132,11 +132,13 @@ func (s *State) linkChild(ref, parent uint32) {
 	r := s.instances.at(ref)
 	r.where, r.host = Attached, parent
 	treeInsert(childrenByID{s}, &s.instances.at(parent).children, ref)
+	s.joinPath(ref, parent)
 }
 
 func (s *State) unlinkChild(ref uint32) {
 	r := s.instances.at(ref)
 	treeRemove(childrenByID{s}, &s.instances.at(r.host).children, ref)
+	s.cutPath(ref)
 	r.where, r.host = Nowhere, 0
 }
 

@@ -108,20 +108,18 @@ func clearRun(row []uint64, width, w int) (x int, ok bool) {
 	return 0, false
 }
 
-// andShifted does row &= row >> n over the whole row, and says whether any bit is left.
+// andShifted does row &= row >> n over the whole row, n below its length in
+// bits, and says whether any bit is left.
 func andShifted(row []uint64, n int) bool {
-	words, rest := n>>6, n&63
+	rest := uint(n & 63)
+	far := row[n>>6:]
+	last := len(far) - 1
 	any := uint64(0)
-	for i := range row {
-		var v uint64
-		if j := i + words; j < len(row) {
-			v = row[j] >> rest
-			if j+1 < len(row) && rest != 0 {
-				v |= row[j+1] << (64 - rest)
-			}
-		}
-		row[i] &= v
+	for i, next := range far[1:] {
+		row[i] &= far[i]>>rest | next<<1<<(63-rest)
 		any |= row[i]
 	}
-	return any != 0
+	row[last] &= far[last] >> rest
+	clear(row[last+1:])
+	return any|row[last] != 0
 }

@@ -139,14 +139,14 @@ func (s *State) isFree(c *container, a area, except uint32) bool {
 }
 
 func (s *State) isFreeByList(c *container, g *grid, a area, except uint32) bool {
+	free := true
 	above := rank{int64(a.y - int(g.tallest) + 1), -1}
-	return treeWalk(placementsByRow{s}, c.things, above, func(ref uint32) bool {
+	treeWalk(placementsByRow{s}, c.things, above, func(ref uint32) bool {
 		p := s.placements.at(ref)
-		if int(p.y) >= a.y+a.h {
-			return true
-		}
-		return ref == except || !p.area().overlaps(a)
+		free = ref == except || !p.area().overlaps(a)
+		return free && int(p.y) < a.y+a.h
 	})
+	return free
 }
 
 // covering is the placement that covers a cell of the grid, or 0.

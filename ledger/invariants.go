@@ -234,17 +234,19 @@ func (v *verifier) classes() {
 	}
 }
 
-// instances walks all ids ever given, and climbs from each to the root of its tree.
+// instances walks all instances, and climbs from each to the top of its tree.
 func (v *verifier) instances() {
 	s := v.s
 	found, settled := 0, 0
-	for id := int64(1); id < s.nextInstance; id++ {
-		ref := s.findInstance(id)
-		if ref == 0 {
+	for ref := uint32(1); ref < s.instances.next; ref++ {
+		r := s.instances.at(ref)
+		if r.id == 0 || s.findInstance(r.id) != ref { // released, or burned by the last transaction
 			continue
 		}
 		found++
-		r := s.instances.at(ref)
+		if r.id >= s.nextInstance || r.minted > s.seq {
+			v.failf("instance %d was minted at %d; the ledger is at %d, and the next instance is %d", r.id, r.minted, s.seq, s.nextInstance)
+		}
 		v.digest += s.instanceItem(r) + s.locationItem(r)
 		switch r.where {
 		case InSlot, InGrid:
@@ -258,12 +260,7 @@ func (v *verifier) instances() {
 			}
 			v.attached--
 		}
-		for steps, up := 0, r; up.where == Attached; steps++ {
-			if up = s.instances.at(up.host); steps > s.instanceIndex.len() {
-				v.failf("instance %d hangs in a cycle", r.id)
-				break
-			}
-		}
+		v.climb(ref)
 	}
 	if found != s.instanceIndex.len() || found != v.live {
 		v.failf("%d instances are found, %d in the index, %d live by the classes", found, s.instanceIndex.len(), v.live)
@@ -273,6 +270,22 @@ func (v *verifier) instances() {
 	}
 	if inGrids := v.placed - v.gridStacks(); settled != v.slotted+inGrids {
 		v.failf("%d instances say that they are placed; %d are in slots and %d in grids", settled, v.slotted, inGrids)
+	}
+}
+
+// climb follows the parents to the top, which the paths must name too.
+func (v *verifier) climb(ref uint32) {
+	s := v.s
+	top := ref
+	for steps := 0; s.instances.at(top).where == Attached; steps++ {
+		if steps > s.instanceIndex.len() {
+			v.failf("instance %d hangs in a cycle", s.instances.at(ref).id)
+			return
+		}
+		top = s.instances.at(top).host
+	}
+	if found := s.topmostUnmoved(ref); found != top {
+		v.failf("instance %d hangs under %d; the paths say %d", s.instances.at(ref).id, s.instances.at(top).id, s.instances.at(found).id)
 	}
 }
 

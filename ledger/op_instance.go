@@ -95,29 +95,12 @@ func (s *State) attachInstance(op *Op) *Error {
 	if err := s.wantNowhere(r); err != nil {
 		return err
 	}
-	if s.isAncestor(ref, parent) {
+	if s.topmost(parent) == ref { // the child is nowhere, so it is the top of its tree
 		return Errorf(WouldCreateCycle, "Instance %d can't be attached to instance %d, which is itself or hangs under it.", r.id, p.id).
 			With(Num("instance_id", r.id), Num("parent_id", p.id))
 	}
 	s.attach(ref, parent)
 	return nil
-}
-
-// isAncestor says whether r is of or hangs under the instance up. An up without
-// children is above nothing, so that long chains are seldom climbed.
-func (s *State) isAncestor(up, of uint32) bool {
-	if up == of {
-		return true
-	}
-	if s.instances.at(up).children == 0 {
-		return false
-	}
-	for r := s.instances.at(of); r.where == Attached; r = s.instances.at(r.host) {
-		if r.host == up {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *State) detachInstance(op *Op) *Error {

@@ -7,23 +7,11 @@ func (s *State) addFungible(op *Op) *Error {
 	if err != nil {
 		return err
 	}
-	cref, c, err := s.wantContainer(op, FungibleContainer)
+	cref, kref, err := s.wantStacksOf(op, FungibleContainer, FungibleClass, want)
 	if err != nil {
 		return err
 	}
-	kref, k, err := s.wantClass(op, FungibleClass)
-	if err != nil {
-		return err
-	}
-	if err := wantStacks(c); err != nil {
-		return err
-	}
-	if err := wantPlaceFits(c, want); err != nil {
-		return err
-	}
-	if err := wantFungible(k); err != nil {
-		return err
-	}
+	c, k := s.containers.at(cref), s.classes.at(kref)
 	key, q := op.Args[FungibleKey], op.Args[FungibleQuantity]
 	target := s.findStack(cref, kref, key)
 	at, err := s.stackSpot(c, kref, key, target, want)
@@ -56,7 +44,7 @@ func (s *State) give(cref, kref uint32, key, q int64, target uint32, at spot) {
 }
 
 func (s *State) removeFungible(op *Op) *Error {
-	cref, kref, err := s.wantStacksOf(op, FungibleContainer, FungibleClass)
+	cref, kref, err := s.wantStacksOf(op, FungibleContainer, FungibleClass, placeArgs{})
 	if err != nil {
 		return err
 	}
@@ -74,8 +62,9 @@ func (s *State) removeFungible(op *Op) *Error {
 	return nil
 }
 
-// wantStacksOf finds a container that can hold stacks and a fungible class.
-func (s *State) wantStacksOf(op *Op, container, class int) (cref, kref uint32, err *Error) {
+// wantStacksOf finds a container that can hold stacks, at the place asked for,
+// and a fungible class.
+func (s *State) wantStacksOf(op *Op, container, class int, want placeArgs) (cref, kref uint32, err *Error) {
 	cref, c, err := s.wantContainer(op, container)
 	if err != nil {
 		return 0, 0, err
@@ -84,10 +73,7 @@ func (s *State) wantStacksOf(op *Op, container, class int) (cref, kref uint32, e
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := wantStacks(c); err != nil {
-		return 0, 0, err
-	}
-	return cref, kref, wantFungible(k)
+	return cref, kref, wantStackKinds(c, k, want)
 }
 
 // wantAvailable refuses a quantity below 1 or above what the stack has.
@@ -123,7 +109,10 @@ func (s *State) transferFungible(op *Op) *Error {
 	if err != nil {
 		return err
 	}
-	if err := wantTransferKinds(fc, tc, k, want); err != nil {
+	if err := wantStacks(fc); err != nil {
+		return err
+	}
+	if err := wantStackKinds(tc, k, want); err != nil {
 		return err
 	}
 	key, q := op.Args[TransferKey], op.Args[TransferQuantity]
@@ -146,14 +135,13 @@ func (s *State) transferFungible(op *Op) *Error {
 	return nil
 }
 
-func wantTransferKinds(from, to *container, k *class, want placeArgs) *Error {
-	if err := wantStacks(from); err != nil {
+// wantStackKinds checks that the container holds stacks, the place fits its
+// kind, and the class has stacks.
+func wantStackKinds(c *container, k *class, want placeArgs) *Error {
+	if err := wantStacks(c); err != nil {
 		return err
 	}
-	if err := wantStacks(to); err != nil {
-		return err
-	}
-	if err := wantPlaceFits(to, want); err != nil {
+	if err := wantPlaceFits(c, want); err != nil {
 		return err
 	}
 	return wantFungible(k)
@@ -165,7 +153,7 @@ func (s *State) mergeStacks(op *Op) *Error {
 		return Errorf(InvalidOperation, "from_key and to_key are both %d; a merge needs two stacks.", fromKey).
 			With(Num("from_key", fromKey), Num("to_key", toKey))
 	}
-	cref, kref, err := s.wantStacksOf(op, MergeContainer, MergeClass)
+	cref, kref, err := s.wantStacksOf(op, MergeContainer, MergeClass, placeArgs{})
 	if err != nil {
 		return err
 	}
@@ -191,7 +179,7 @@ func (s *State) decideMoved(q int64) {
 }
 
 func (s *State) consolidateStacks(op *Op) *Error {
-	cref, kref, err := s.wantStacksOf(op, ConsolidateContainer, ConsolidateClass)
+	cref, kref, err := s.wantStacksOf(op, ConsolidateContainer, ConsolidateClass, placeArgs{})
 	if err != nil {
 		return err
 	}

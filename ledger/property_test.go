@@ -9,13 +9,13 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the random operations; 0: a fixed set of seeds")
 
-// randomOp makes an operation over small ranges of numbers, so that operations
+// randomStateOp makes an operation over small ranges of numbers, so that operations
 // collide, sometimes with an argument left out that may be left out.
-func randomOp(r *rand.Rand, instances int64) Op {
+func randomStateOp(r *rand.Rand, instances int64) Op {
 	kinds := OpKinds()
 	weights := []OpKind{AddFungible, TransferFungible, MintInstance, PlaceInGrid, PlaceInSlot, Attach, MoveInGrid}
 	op := Op{Kind: kinds[r.IntN(len(kinds))]}
-	if r.IntN(2) == 0 || op.Kind == RemoveContainer && r.IntN(4) != 0 {
+	if r.IntN(2) == 0 || op.Kind == RemoveContainer && r.IntN(2) != 0 {
 		op.Kind = weights[r.IntN(len(weights))]
 	}
 	for i, arg := range op.Kind.Args() {
@@ -23,7 +23,7 @@ func randomOp(r *rand.Rand, instances int64) Op {
 			continue
 		}
 		op.Has |= 1 << i
-		op.Args[i], op.Name = randomArg(r, arg), "name"
+		op.Args[i], op.Name = randomStateArg(r, arg), "name"
 		if arg.Type == ArgInstance {
 			op.Args[i] = 1 + r.Int64N(instances)
 		}
@@ -111,7 +111,7 @@ func likelyID(r *rand.Rand, kind OpKind, name string) int64 {
 	}
 }
 
-func randomArg(r *rand.Rand, arg Arg) int64 {
+func randomStateArg(r *rand.Rand, arg Arg) int64 {
 	switch arg.Type {
 	case ArgID:
 		return 1 + r.Int64N(8)
@@ -142,7 +142,7 @@ func randomArg(r *rand.Rand, arg Arg) int64 {
 // ones in between, and the accepted ones alone to two others, one of them from
 // the records. All three must show the same, and hold together, throughout.
 func TestRandomOperations(t *testing.T) {
-	seeds := []uint64{1, 2, 3, 4, 5, 6, 7, 8}
+	seeds := []uint64{1, 2, 3, 4, 5, 6}
 	if *seedFlag != 0 {
 		seeds = []uint64{*seedFlag}
 	}
@@ -152,7 +152,7 @@ func TestRandomOperations(t *testing.T) {
 		randomRun(t, rand.New(rand.NewPCG(seed, 0)), counts)
 	}
 	for _, kind := range OpKinds() {
-		if counts[kind] < len(seeds) {
+		if counts[kind] < len(seeds) && *seedFlag == 0 {
 			t.Errorf("%d times %s was accepted; the ranges don't fit it", counts[kind], kind)
 		}
 	}
@@ -164,10 +164,10 @@ func randomRun(t *testing.T, r *rand.Rand, counts map[OpKind]int) {
 		accept(t, s, field)
 	}
 	codes := map[Code]int{}
-	for range 2500 {
+	for range 1500 {
 		tx := &Transaction{}
 		for range 1 + r.IntN(4) {
-			tx.Ops = append(tx.Ops, randomOp(r, s.nextInstance))
+			tx.Ops = append(tx.Ops, randomStateOp(r, s.nextInstance))
 		}
 		before := dump(t, s)
 		out := Outcome{}

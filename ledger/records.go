@@ -60,6 +60,7 @@ type instance struct {
 	spot     uint32 // InSlot: slot_index; InGrid: the placement
 	tree     links  // InSlot: among the slots; Attached: among the siblings
 	children uint32
+	path     pathNode // see ancestry.go
 	where    LocationKind
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -20,43 +21,13 @@ type projection struct {
 	state  *ledger.State
 	broken *ledger.Error // why nothing may be read any more; nil while all is well
 
-	rec      ledger.Record // the tailer's; reused for every record
-	first    uint64        // global_seq of the batch being applied; the tailer's
-	replayed func(seq uint64, record []byte) error
-	ops      atomic.Uint64 // operations applied so far
+	replay *replayer     // the tailer's
+	ops    atomic.Uint64 // operations applied so far
 }
-
-// A DigestError says that replaying the log gave another state than the write
-// daemon had: a defect, or memory that forgot. Nothing that follows from such
-// a state may be shown.
-type DigestError struct {
-	Log, Mine uint64 // digests: in the frame, and of the state here
-}
-
-// Error names both digests.
-func (e *DigestError) Error() string {
-	return fmt.Sprintf("after it the state here has the digest %016x, and the log says %016x: this daemon and the write daemon disagree", e.Mine, e.Log)
-}
-
-// A BatchError says that a batch of the log, though every byte of it is as it
-// was written, does not lead where it led when it was written.
-type BatchError struct {
-	Seq uint64 // the commit at fault
-	Err error
-}
-
-// Error names the commit and what to do.
-func (e *BatchError) Error() string {
-	return fmt.Sprintf("commit %d of the log: %v; check the log with `ledgerctl wal verify`", e.Seq, e.Err)
-}
-
-// Unwrap is the cause.
-func (e *BatchError) Unwrap() error { return e.Err }
 
 func newProjection() *projection {
-	p := &projection{fresh: newFreshness(), state: ledger.NewState(ledger.Config{})}
-	p.replayed = p.replay // made once: a method value allocates
-	return p
+	state := ledger.NewState(ledger.Config{})
+	return &projection{fresh: newFreshness(), state: state, replay: newReplayer(state)}
 }
 
 // apply applies one batch. After an error the projection is broken: a part of
@@ -82,35 +53,11 @@ func (p *projection) hold(f *wal.Frame) (err error) {
 			p.broken = unreadable(err)
 		}
 	}()
-	if err := p.replayBatch(f); err != nil {
+	if err := p.replay.replayFrame(f); err != nil {
 		return err
 	}
+	p.ops.Store(p.replay.ops)
 	p.fresh.applied.Store(f.Last())
-	return nil
-}
-
-func (p *projection) replayBatch(f *wal.Frame) error {
-	if want := p.state.Seq() + 1; f.First != want {
-		return &BatchError{f.First, fmt.Errorf("a batch begins with it where commit %d must follow", want)}
-	}
-	p.first = f.First
-	if err := f.Each(p.replayed); err != nil {
-		return err
-	}
-	if mine := p.state.Digest(); mine != f.Digest {
-		return &BatchError{f.Last(), &DigestError{Log: f.Digest, Mine: mine}}
-	}
-	return nil
-}
-
-func (p *projection) replay(seq uint64, record []byte) error {
-	if err := p.rec.Decode(record); err != nil {
-		return &BatchError{seq, err}
-	}
-	if err := p.state.Replay(&p.rec, uint32(seq-p.first+1)); err != nil {
-		return &BatchError{seq, err}
-	}
-	p.ops.Add(uint64(len(p.rec.Tx.Ops)))
 	return nil
 }
 
@@ -125,7 +72,8 @@ func (p *projection) stop(err error) {
 }
 
 func unreadable(err error) *ledger.Error {
-	return ledger.Errorf(ledger.LogUnavailable, "This read daemon has stopped serving: %v.", err)
+	what, _, _ := strings.Cut(err.Error(), "\n") // stacks are for our log
+	return ledger.Errorf(ledger.LogUnavailable, "This read daemon has stopped serving: %s.", what)
 }
 
 func (p *projection) isBroken() bool {

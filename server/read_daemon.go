@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/metrics"
-	"assetledger/wal"
 )
 
 // ReadConfig is what a read daemon is told.
@@ -121,17 +119,4 @@ func (d *readDaemon) close() {
 	if r := d.tail.reader.Swap(nil); r != nil {
 		(*r).Close()
 	}
-}
-
-// ReadExitCode is the exit code for what RunRead returned.
-func ReadExitCode(err error) int {
-	var damage *wal.CorruptError
-	var batch *BatchError
-	switch {
-	case err == nil:
-		return ExitStopped
-	case errors.As(err, &damage), errors.As(err, &batch):
-		return ExitDamaged
-	}
-	return ExitFailure
 }

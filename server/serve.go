@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"assetledger/wal"
 )
 
 // Exit codes of the daemons.
@@ -19,6 +21,21 @@ const (
 	ExitDamaged = 3 // the log is damaged
 	ExitLocked  = 4 // another write daemon owns the directory
 )
+
+// ExitCode is the exit code for what RunWrite or RunRead returned.
+func ExitCode(err error) int {
+	var damage *wal.CorruptError
+	var divergence *ReplayError
+	switch {
+	case err == nil:
+		return ExitStopped
+	case errors.As(err, &damage), errors.As(err, &divergence):
+		return ExitDamaged
+	case errors.Is(err, wal.ErrLocked):
+		return ExitLocked
+	}
+	return ExitFailure
+}
 
 // Timeouts bound what one client can hold. Zero means no limit.
 type Timeouts struct {

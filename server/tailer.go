@@ -44,9 +44,6 @@ const (
 	longestLook  = 500 * time.Millisecond
 )
 
-// progressEvery is how often catching up is logged.
-const progressEvery = 5 * time.Second
-
 // durable is the last durable commit, 0 while there is no log.
 func (t *tailer) durable() uint64 {
 	r := t.reader.Load()
@@ -105,7 +102,7 @@ func (t *tailer) catchUp(ctx context.Context, r logReader) error {
 		if err := t.step(r); err != nil {
 			return err
 		}
-		if now := t.now(); now.Sub(logged) >= progressEvery {
+		if now := t.now(); now.Sub(logged) >= progressAfter {
 			logged = now
 			t.log.Info("catching up", "checkpoint_seq", t.proj.fresh.applied.Load(), "commit_log_seq", r.Durable())
 		}

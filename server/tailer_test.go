@@ -64,27 +64,29 @@ func brokenBy(t *testing.T, damage func(w *ledgerWriter, log *memLog)) (r *testR
 // TestOneUnitIsMissed: a record whose quantity is off by one, in a frame that
 // is sound in every other way, is caught by the digest.
 func TestOneUnitIsMissed(t *testing.T) {
-	_, err := brokenBy(t, func(w *ledgerWriter, log *memLog) {
+	var theirs uint64
+	r, err := brokenBy(t, func(w *ledgerWriter, log *memLog) {
 		f := w.frame(transactionOf(t, "RemoveFungible container_id=1 class_id=1 key=0 quantity=5"))
 		var rec ledger.Record
 		if err := f.Each(func(_ uint64, b []byte) error { return rec.Decode(b) }); err != nil {
 			t.Fatal(err)
 		}
+		theirs = f.Digest
 		rec.Tx.Ops[0].Args[ledger.FungibleQuantity]++
 		f.Body = wal.AppendRecord(nil, ledger.AppendRecord(nil, &rec.Tx, &rec.Out))
 		log.Append(f)
 	})
-	var digest *DigestError
-	if !errors.As(err, &digest) || digest.Log == digest.Mine {
+	var wrong *ReplayError
+	if !errors.As(err, &wrong) || wrong.Seq != 2 {
 		t.Fatalf("ended with %v", err)
 	}
-	for _, d := range []uint64{digest.Log, digest.Mine} {
+	for _, d := range []uint64{theirs, r.proj.state.Digest()} {
 		if !strings.Contains(err.Error(), fmt.Sprintf("%016x", d)) {
 			t.Errorf("%v does not name %016x", err, d)
 		}
 	}
-	if ReadExitCode(err) != ExitDamaged {
-		t.Errorf("exit code %d", ReadExitCode(err))
+	if ExitCode(err) != ExitDamaged {
+		t.Errorf("exit code %d", ExitCode(err))
 	}
 }
 
@@ -110,7 +112,7 @@ func TestDamageEndsReading(t *testing.T) {
 		{"a batch is missing", func(w *ledgerWriter, log *memLog) {
 			w.frame(transactionOf(t, "CreateContainer container_id=2 kind=Standard"))
 			w.commit("CreateContainer container_id=3 kind=Standard")
-		}, ExitDamaged, "commit 3 of the log: a batch begins with it where commit 2 must follow"},
+		}, ExitDamaged, "replaying commit 3 of the log: the batch begins here, and commit 2 must follow"},
 		{"the log says so", func(w *ledgerWriter, log *memLog) {
 			log.fail = &wal.CorruptError{File: "x.seg", Offset: 512, Seq: 1, Rule: "body CRC"}
 			w.commit("CreateContainer container_id=3 kind=Standard")
@@ -125,8 +127,8 @@ func TestDamageEndsReading(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := brokenBy(t, c.damage)
-			if err == nil || !strings.Contains(err.Error(), c.says) || ReadExitCode(err) != c.exit {
-				t.Errorf("ended with %v, exit code %d", err, ReadExitCode(err))
+			if err == nil || !strings.Contains(err.Error(), c.says) || ExitCode(err) != c.exit {
+				t.Errorf("ended with %v, exit code %d", err, ExitCode(err))
 			}
 		})
 	}
@@ -136,9 +138,9 @@ func TestDamageEndsReading(t *testing.T) {
 // read again.
 func TestDefectWhileApplying(t *testing.T) {
 	p := newProjection()
-	p.replayed = func(uint64, []byte) error { panic("ouch") }
+	p.replay.record = func(uint64, []byte) error { panic("ouch") }
 	err := p.apply(&wal.Frame{First: 1, Count: 1, Body: wal.AppendRecord(nil, []byte{1})})
-	if err == nil || !strings.Contains(err.Error(), "defect in the ledger, please report it: ouch\n") || !p.isBroken() || ReadExitCode(err) != ExitFailure {
+	if err == nil || !strings.Contains(err.Error(), "defect in the ledger, please report it: ouch\n") || !p.isBroken() || ExitCode(err) != ExitFailure {
 		t.Errorf("%v", err)
 	}
 }

@@ -146,18 +146,3 @@ func (d *writeDaemon) serve(ctx context.Context, c WriteConfig) error {
 		return errors.Join(err, errors.New("the log did not become durable in time: the outcome of the last requests is unknown"))
 	}
 }
-
-// WriteExitCode is the exit code for what RunWrite returned.
-func WriteExitCode(err error) int {
-	var damage *wal.CorruptError
-	var divergence *ReplayError
-	switch {
-	case err == nil:
-		return ExitStopped
-	case errors.As(err, &damage), errors.As(err, &divergence):
-		return ExitDamaged
-	case errors.Is(err, wal.ErrLocked):
-		return ExitLocked
-	}
-	return ExitFailure
-}

@@ -34,26 +34,38 @@ const progressAfter = 5 * time.Second
 // after each.
 type replayer struct {
 	state  *ledger.State
+	ops    uint64        // operations applied so far
 	rec    ledger.Record // reused for every record
 	first  uint64        // global_seq of the batch's first commit
 	record func(seq uint64, record []byte) error
-	log    *slog.Logger
-	next   time.Time // of the next line about progress
+}
+
+func newReplayer(state *ledger.State) *replayer {
+	r := &replayer{state: state}
+	r.record = r.replayRecord // made once: a method value allocates
+	return r
 }
 
 // replay brings an empty state to the end of the log. The error is a
 // ReplayError, or the log's own.
 func replay(state *ledger.State, l writeLog, log *slog.Logger) error {
 	start := time.Now()
-	r := replayer{state: state, log: log, next: start.Add(progressAfter)}
-	r.record = r.replayRecord
-	if err := l.Replay(r.replayFrame); err != nil {
+	r, told := newReplayer(state), start
+	err := l.Replay(func(f *wal.Frame) error {
+		if now := time.Now(); now.Sub(told) >= progressAfter {
+			told = now
+			log.Info("replaying the log", "at_seq", state.Seq())
+		}
+		return r.replayFrame(f)
+	})
+	if err != nil {
 		return err
 	}
 	log.Info("replayed the log", "end_seq", state.Seq(), "took", time.Since(start))
 	return nil
 }
 
+// replayFrame applies one batch. After an error a part of it may have been applied.
 func (r *replayer) replayFrame(f *wal.Frame) error {
 	if want := r.state.Seq() + 1; f.First != want {
 		return &ReplayError{f.First, fmt.Errorf("the batch begins here, and commit %d must follow", want)}
@@ -65,10 +77,6 @@ func (r *replayer) replayFrame(f *wal.Frame) error {
 	if mine := r.state.Digest(); mine != f.Digest {
 		return &ReplayError{f.Last(), fmt.Errorf("the state's digest is %016x, the log says %016x", mine, f.Digest)}
 	}
-	if now := time.Now(); now.After(r.next) {
-		r.next = now.Add(progressAfter)
-		r.log.Info("replaying the log", "at_seq", f.Last())
-	}
 	return nil
 }
 
@@ -79,5 +87,6 @@ func (r *replayer) replayRecord(seq uint64, record []byte) error {
 	if err := r.state.Replay(&r.rec, uint32(seq-r.first+1)); err != nil {
 		return &ReplayError{seq, err}
 	}
+	r.ops += uint64(len(r.rec.Tx.Ops))
 	return nil
 }

@@ -66,7 +66,7 @@ func run(args []string) int {
 	if err != nil {
 		c.Log.Error("stopped", "error", err)
 	}
-	return server.ReadExitCode(err)
+	return server.ExitCode(err)
 }
 
 // check says what is wrong with the settings, "" for nothing.

@@ -1,0 +1,120 @@
+package ledger
+
+// Whether an attachment would close a cycle is asked of link-cut trees, in time
+// logarithmic in the size of the forest on average over the questions, so that
+// no chain of instances, however long, can stall the ledger. They live in the
+// instances beside the parent and the children, which reads use. (Sleator and
+// Tarjan, A Data Structure for Dynamic Trees, 1983; Self-Adjusting Binary
+// Search Trees, 1985)
+//
+// The forest is cut into paths that run upward. Each path is a splay tree
+// ordered by depth, the top of the path leftmost; the splay tree's root has as
+// its up the parent of the top of the path, which does not have it as a child.
+// The shapes depend on history and never show.
+type pathNode struct{ left, right, up uint32 }
+
+func (s *State) path(ref uint32) *pathNode { return &s.instances.at(ref).path }
+
+// heads says whether ref is the root of its splay tree.
+func (s *State) heads(ref uint32) bool {
+	up := s.path(ref).up
+	if up == 0 {
+		return true
+	}
+	p := s.path(up)
+	return p.left != ref && p.right != ref
+}
+
+// rotate lifts ref above its parent in the splay tree.
+func (s *State) rotate(ref uint32) {
+	n := s.path(ref)
+	upRef := n.up
+	up := s.path(upRef)
+	if !s.heads(upRef) {
+		if over := s.path(up.up); over.left == upRef {
+			over.left = ref
+		} else {
+			over.right = ref
+		}
+	}
+	var moved uint32
+	if up.left == ref {
+		moved, up.left, n.right = n.right, n.right, upRef
+	} else {
+		moved, up.right, n.left = n.left, n.left, upRef
+	}
+	if moved != 0 {
+		s.path(moved).up = upRef
+	}
+	n.up, up.up = up.up, ref
+}
+
+// splay makes ref the root of its splay tree.
+func (s *State) splay(ref uint32) {
+	for !s.heads(ref) {
+		up := s.path(ref).up
+		if !s.heads(up) {
+			over := s.path(s.path(up).up)
+			if (over.left == up) == (s.path(up).left == ref) {
+				s.rotate(up)
+			} else {
+				s.rotate(ref)
+			}
+		}
+		s.rotate(ref)
+	}
+}
+
+// expose makes one path of ref and all above it, with ref at its lower end and
+// as the root of its splay tree.
+func (s *State) expose(ref uint32) {
+	s.splay(ref)
+	s.path(ref).right = 0
+	for up := s.path(ref).up; up != 0; up = s.path(ref).up {
+		s.splay(up)
+		s.path(up).right = ref
+		s.splay(ref)
+	}
+}
+
+// topmost is the instance that ref hangs under in the end; ref if it is not attached.
+func (s *State) topmost(ref uint32) uint32 {
+	s.expose(ref)
+	for s.path(ref).left != 0 {
+		ref = s.path(ref).left
+	}
+	s.splay(ref) // pays for the way down
+	return ref
+}
+
+// joinPath hangs child, which is the top of its tree, under parent.
+func (s *State) joinPath(child, parent uint32) {
+	s.expose(child)
+	s.path(child).up = parent
+}
+
+// cutPath takes child, with all that hangs under it, off its parent.
+func (s *State) cutPath(child uint32) {
+	s.expose(child)
+	n := s.path(child)
+	s.path(n.left).up = 0
+	n.left = 0
+}
+
+// topmostUnmoved is topmost for checks: it changes nothing, and is slow.
+func (s *State) topmostUnmoved(ref uint32) uint32 {
+	for {
+		for !s.heads(ref) {
+			ref = s.path(ref).up
+		}
+		next := s.path(ref).up
+		if next == 0 {
+			break
+		}
+		ref = next
+	}
+	for s.path(ref).left != 0 {
+		ref = s.path(ref).left
+	}
+	return ref
+}

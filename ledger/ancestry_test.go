@@ -1,0 +1,84 @@
+package ledger
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestAttachmentsFormAForest attaches and detaches at random and compares each
+// refusal with a climb through the parents.
+func TestAttachmentsFormAForest(t *testing.T) {
+	const instances = 60
+	r := rand.New(rand.NewPCG(13, 14))
+	s := NewState(Config{})
+	mustApply(t, s, Op{Kind: RegisterClass, Has: 7, Name: "sword", Args: [MaxArgs]int64{1}})
+	for range instances {
+		mustApply(t, s, op(MintInstance, 1))
+	}
+	parents := [instances + 1]int64{}
+	cycles := 0
+	for i := range 6000 {
+		child, parent := 1+r.Int64N(instances), 1+r.Int64N(instances)
+		o := op(Attach, child, parent)
+		want := Code("")
+		for up := parent; up != 0; up = parents[up] {
+			if up == child {
+				want = WouldCreateCycle
+			}
+		}
+		if parents[child] != 0 {
+			want = AlreadyAttached
+		}
+		if r.IntN(10) < 3 {
+			o = op(Detach, child)
+			if want = ""; parents[child] == 0 {
+				want = NotAttached
+			}
+			parent = 0
+		}
+		var out Outcome
+		err := s.Apply(&Transaction{Ops: []Op{o}}, &out)
+		if got := codeOf(err); got != want {
+			t.Fatalf("%s %d %d: %q, want %q", o.Kind, child, parent, got, want)
+		}
+		if want == WouldCreateCycle {
+			cycles++
+		}
+		if err == nil && r.IntN(4) == 0 {
+			s.Undo()
+		} else if err == nil {
+			parents[child] = parent
+		}
+		if i%50 == 0 {
+			check(t, s)
+		}
+	}
+	if cycles == 0 {
+		t.Error("no cycle was tried")
+	}
+}
+
+func codeOf(err *Error) Code {
+	if err == nil {
+		return ""
+	}
+	return err.Code
+}
+
+// BenchmarkAttachUnderLongChain hangs one half of a chain of 200,000 instances
+// under the other half, and takes it off again.
+func BenchmarkAttachUnderLongChain(b *testing.B) {
+	const length = 200_000
+	s := NewState(Config{})
+	mustApply(b, s, Op{Kind: RegisterClass, Has: 7, Name: "sword", Args: [MaxArgs]int64{1}})
+	for id := int64(1); id <= length; id++ {
+		mustApply(b, s, op(MintInstance, 1))
+		if id > 1 && id != length/2+1 {
+			mustApply(b, s, op(Attach, id, id-1))
+		}
+	}
+	applyAll(b, s, []Transaction{
+		{Ops: []Op{op(Attach, length/2+1, length/2)}},
+		{Ops: []Op{op(Detach, length/2+1)}},
+	}, nothing)
+}

@@ -1,0 +1,182 @@
+package ledger
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// slowFit is first fit cell by cell.
+func slowFit(cells [][]bool, w, h int) (x, y int, ok bool) {
+	for y := 0; y+h <= len(cells); y++ {
+	next:
+		for x := 0; x+w <= len(cells[0]); x++ {
+			for dy := range h {
+				for dx := range w {
+					if cells[y+dy][x+dx] {
+						continue next
+					}
+				}
+			}
+			return x, y, true
+		}
+	}
+	return 0, 0, false
+}
+
+func TestFirstFitAgainstEveryCell(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	var f fitter
+	for round := range 3000 {
+		width, height := 1+r.IntN(200), 1+r.IntN(30)
+		if round%3 == 0 {
+			width = 63 + r.IntN(3)
+		}
+		stride := rowWords(width)
+		plane := make([]uint64, stride*height)
+		cells := make([][]bool, height)
+		density := r.IntN(30)
+		for y := range cells {
+			cells[y] = make([]bool, width)
+			for x := range cells[y] {
+				if r.IntN(100) < density {
+					cells[y][x] = true
+					markArea(plane, stride, area{x, y, 1, 1}, true)
+				}
+			}
+		}
+		w, h := 1+r.IntN(min(width+1, 1+r.IntN(140))), 1+r.IntN(min(height+1, 8))
+		x, y, ok := f.firstFit(plane, width, height, w, h)
+		wx, wy, wok := slowFit(cells, w, h)
+		if x != wx || y != wy || ok != wok {
+			t.Fatalf("%dx%d in %dx%d: (%d,%d) %v, want (%d,%d) %v", w, h, width, height, x, y, ok, wx, wy, wok)
+		}
+		a := area{r.IntN(width), r.IntN(height), 1, 1}
+		a.w, a.h = 1+r.IntN(width-a.x), 1+r.IntN(height-a.y)
+		free := true
+		for y := a.y; y < a.y+a.h; y++ {
+			for x := a.x; x < a.x+a.w; x++ {
+				free = free && !cells[y][x]
+			}
+		}
+		if areaFree(plane, stride, a) != free {
+			t.Fatalf("area %+v free: want %v", a, free)
+		}
+	}
+}
+
+// TestGridsWithAndWithoutBitmap puts things of many sizes into grids large and
+// small enough to do without a bitmap at first, and looks at every cell.
+func TestGridsWithAndWithoutBitmap(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	s := NewState(Config{})
+	text := `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Grid grid_width=100 grid_height=90`
+	for key := range 60 {
+		text += fmt.Sprintf("; RegisterClassShape class_id=1 key=%d width=%d height=%d", key, 1+r.IntN(9), 1+r.IntN(9))
+	}
+	accept(t, s, text)
+	modes := map[bool]int{}
+	for range 300 {
+		out := Outcome{}
+		add := op(AddFungible, 1, 1, r.Int64N(60), 1, r.Int64N(100), r.Int64N(90), 90*r.Int64N(2))
+		if r.IntN(3) == 0 {
+			add.Has = 15
+		}
+		if r.IntN(3) == 0 {
+			add = op(MoveInGrid, 1, r.Int64N(100), r.Int64N(90), r.Int64N(100), r.Int64N(90))
+		}
+		if r.IntN(5) == 0 {
+			add = op(RemoveFungible, 1, 1, r.Int64N(60), 1)
+		}
+		s.Apply(&Transaction{Ops: []Op{add}}, &out) // refused or not
+		check(t, s)
+		c := s.containers.at(s.findContainer(1))
+		modes[s.grids.at(c.grid).bits != nil]++
+		everyCell(t, s, c)
+	}
+	if modes[true] == 0 || modes[false] == 0 {
+		t.Errorf("grids with and without bitmap: %v", modes)
+	}
+}
+
+// everyCell compares what covers each cell with the list of placements, and
+// regions of all sorts too.
+func everyCell(t *testing.T, s *State, c *container) {
+	t.Helper()
+	all := placements(t, s, c.id)
+	for y := 0; y < int(c.gridHeight); y += 3 {
+		for x := 0; x < int(c.gridWidth); x += 2 {
+			want, got := Placement{}, Placement{}
+			for _, p := range all {
+				if (area{p.X, p.Y, p.Width, p.Height}).overlaps(area{x, y, 1, 1}) {
+					want = p
+				}
+			}
+			if ref := s.covering(c, x, y); ref != 0 {
+				got = s.placement(ref)
+			}
+			if got != want {
+				t.Fatalf("cell (%d,%d) is covered by %+v, want %+v", x, y, got, want)
+			}
+		}
+	}
+	for _, region := range []Rect{{0, 0, 1, 1}, {10, 20, 5, 5}, {50, 0, 1, 90}, {0, 45, 100, 1}, {95, 85, 100, 100}, {0, 0, 1 << 62, 1 << 62},
+		{3, 3, 1<<63 - 1, 1<<63 - 1}, {100, 0, 1, 1}, {0, 1<<63 - 1, 1, 1<<63 - 1}} {
+		var want []Placement
+		for _, p := range all {
+			if int64(p.X) < clampAdd(region.X, region.Width) && int64(p.X+p.Width) > region.X &&
+				int64(p.Y) < clampAdd(region.Y, region.Height) && int64(p.Y+p.Height) > region.Y {
+				want = append(want, p)
+			}
+		}
+		expect(t, fmt.Sprintf("region %+v", region), want, pagesOfPlacements(t, s, c.id, &region))
+	}
+}
+
+func clampAdd(a, b int64) int64 {
+	if a > 1<<63-1-b {
+		return 1<<63 - 1
+	}
+	return a + b
+}
+
+// pagesOfPlacements reads in pages of three.
+func pagesOfPlacements(t *testing.T, s *State, id int64, region *Rect) (all []Placement) {
+	t.Helper()
+	var after *Cell
+	for {
+		page, more, err := s.Placements(nil, id, region, after, 3)
+		noErrors(t, err)
+		all = append(all, page...)
+		if !more {
+			return all
+		}
+		if len(page) != 3 {
+			t.Fatalf("a page of %d with more behind", len(page))
+		}
+		after = &Cell{page[2].X, page[2].Y}
+	}
+}
+
+func TestEmptyGridsCostLittle(t *testing.T) {
+	s := NewState(Config{})
+	accept(t, s, `RegisterClass class_id=1 name=gold; RegisterClassShape class_id=1 width=1 height=1
+		CreateContainer container_id=1 kind=Grid grid_width=1024 grid_height=1024
+		AddFungible container_id=1 class_id=1 key=0 quantity=1`)
+	g := s.grids.at(1)
+	if g.bits != nil {
+		t.Error("a bitmap for one placement")
+	}
+	for key := range int64(1100) {
+		mustApply(t, s, op(AddFungible, 1, 1, key, 1))
+	}
+	if g.bits == nil {
+		t.Error("no bitmap for 1100 placements")
+	}
+	for key := range int64(1000) {
+		mustApply(t, s, op(RemoveFungible, 1, 1, 1+key, 1))
+	}
+	if check(t, s); g.bits != nil {
+		t.Error("a bitmap for 100 placements")
+	}
+}

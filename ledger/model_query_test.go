@@ -1,0 +1,170 @@
+package ledger_test
+
+import (
+	"fmt"
+	"math"
+
+	"assetledger/ledger"
+	"assetledger/ledger/modeltest"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// queries asks both everything, whole and in pages.
+func (r *trial) queries() {
+	r.t.Helper()
+	for _, q := range modeltest.AllQueries(r.model) {
+		r.same(fmt.Sprint(q), r.model.Ask(q), ask(r.state, q))
+		r.same(fmt.Sprint("of the twin ", q), r.model.Ask(q), ask(r.twin, q))
+	}
+	for _, id := range r.model.ContainerIDs() {
+		for range 3 {
+			r.balancePage(id)
+			r.slotPage(id)
+			r.gridPage(id)
+		}
+	}
+	for range 10 {
+		r.listPages()
+	}
+}
+
+func (r *trial) same(what string, model, state any) {
+	r.t.Helper()
+	if d := gocmp.Diff(model, state, cmpopts.EquateEmpty()); d != "" {
+		r.t.Fatalf("seed %d, commit %d: %s (-model +ledger):\n%s", r.seed, r.model.Seq(), what, d)
+	}
+}
+
+// ask asks the ledger what Model.Ask asks the model.
+func ask(s *ledger.State, q modeltest.Query) modeltest.Reply {
+	const all = math.MaxInt
+	switch q.What {
+	case modeltest.ReadContainer:
+		return reply(s.Container(q.ID))
+	case modeltest.ReadBalances:
+		list, _, err := s.Balances(nil, q.ID, ledger.BalanceFilter{}, nil, all)
+		return reply(list, err)
+	case modeltest.ReadSlots:
+		list, _, err := s.SlotEntries(nil, q.ID, -1, all)
+		return reply(list, err)
+	case modeltest.ReadGrid:
+		list, _, err := s.Placements(nil, q.ID, nil, nil, all)
+		return reply(list, err)
+	case modeltest.ReadClass:
+		return reply(s.Class(q.ID))
+	case modeltest.ReadClasses:
+		list, _ := s.Classes(nil, 0, all)
+		return reply(list, nil)
+	case modeltest.ReadShapes:
+		return reply(s.Shapes(nil, q.ID))
+	case modeltest.ReadStats:
+		return reply(s.Stats(q.ID))
+	case modeltest.ReadInstance:
+		return reply(s.Instance(q.ID))
+	case modeltest.ReadContainers:
+		list, _ := s.Containers(nil, ledger.ContainerFilter{}, 0, all)
+		return reply(list, nil)
+	}
+	panic("unknown read " + string(q.What))
+}
+
+func reply[T any](value T, err *ledger.Error) modeltest.Reply {
+	if err != nil {
+		return modeltest.Reply{Code: err.Code}
+	}
+	return modeltest.Reply{Value: value}
+}
+
+// listed is a page as both give it.
+type listed struct {
+	List any
+	More bool
+	Code ledger.Code
+}
+
+func code(err *ledger.Error) ledger.Code {
+	if err == nil {
+		return ""
+	}
+	return err.Code
+}
+
+func (r *trial) limit() int { return 1 + r.rng.IntN(6) }
+
+// number takes an id or key of those in use, or none.
+func (r *trial) number() *int64 {
+	n := []int64{0, 1, 2, 3, 4, math.MaxInt64}[r.rng.IntN(6)]
+	if r.rng.IntN(2) == 0 {
+		return nil
+	}
+	return &n
+}
+
+func (r *trial) balancePage(id int64) {
+	r.t.Helper()
+	f := ledger.BalanceFilter{ClassID: r.number(), Key: r.number()}
+	var after *ledger.StackKey
+	if class, key := r.number(), r.number(); class != nil && key != nil {
+		after = &ledger.StackKey{ClassID: *class, Key: *key}
+	}
+	limit := r.limit()
+	a, more, refused := r.model.Balances(id, f, after, limit)
+	want := listed{a, more, refused}
+	b, more, err := r.state.Balances(nil, id, f, after, limit)
+	r.same(fmt.Sprintf("balances of %d, filter %v, after %v, limit %d", id, f, after, limit), want, listed{b, more, code(err)})
+}
+
+func (r *trial) slotPage(id int64) {
+	r.t.Helper()
+	after, limit := r.rng.IntN(7)-1, r.limit()
+	a, more, refused := r.model.SlotEntries(id, after, limit)
+	want := listed{a, more, refused}
+	b, more, err := r.state.SlotEntries(nil, id, after, limit)
+	r.same(fmt.Sprintf("slots of %d after %d, limit %d", id, after, limit), want, listed{b, more, code(err)})
+}
+
+func (r *trial) gridPage(id int64) {
+	r.t.Helper()
+	side := func() int64 {
+		if r.rng.IntN(10) == 0 {
+			return math.MaxInt64 - r.rng.Int64N(2)
+		}
+		return r.rng.Int64N(9)
+	}
+	var region *ledger.Rect
+	if r.rng.IntN(3) > 0 {
+		region = &ledger.Rect{X: side(), Y: side(), Width: 1 + side()/2, Height: 1 + side()/2}
+	}
+	var after *ledger.Cell
+	if r.rng.IntN(2) == 0 {
+		after = &ledger.Cell{X: r.rng.IntN(9), Y: r.rng.IntN(9)}
+	}
+	limit := r.limit()
+	a, more, refused := r.model.Placements(id, region, after, limit)
+	want := listed{a, more, refused}
+	b, more, err := r.state.Placements(nil, id, region, after, limit)
+	r.same(fmt.Sprintf("grid %d, region %v, after %v, limit %d", id, region, after, limit), want, listed{b, more, code(err)})
+}
+
+func (r *trial) listPages() {
+	r.t.Helper()
+	after, limit := r.rng.Int64N(10), r.limit()
+	if r.rng.IntN(8) == 0 {
+		after = math.MaxInt64
+	}
+	a, more := r.model.Classes(after, limit)
+	want := listed{List: a, More: more}
+	b, more := r.state.Classes(nil, after, limit)
+	r.same(fmt.Sprintf("classes after %d, limit %d", after, limit), want, listed{List: b, More: more})
+
+	f := ledger.ContainerFilter{Kind: ledger.ContainerKind(r.rng.IntN(4))}
+	if owner := r.number(); owner != nil {
+		f.Owner = *owner
+	}
+	c, more := r.model.Containers(f, after, limit)
+	want = listed{List: c, More: more}
+	d, more := r.state.Containers(nil, f, after, limit)
+	r.same(fmt.Sprintf("containers %+v after %d, limit %d", f, after, limit), want, listed{List: d, More: more})
+}

@@ -1,0 +1,410 @@
+package ledger_test
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"assetledger/ledger"
+	"assetledger/ledger/modeltest"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// A trial runs the ledger and the model side by side over random requests,
+// with a second ledger that sees nothing but the records of the first.
+type trial struct {
+	t     *testing.T
+	seed  uint64
+	rng   *rand.Rand // spelling, preflights and queries; not what the requests are
+	model *modeltest.Model
+	gen   *modeltest.Gen
+	state *ledger.State
+	twin  *ledger.State
+	body  ledger.Transaction // what was parsed
+	out   ledger.Outcome
+	rec   ledger.Record
+	seen  *coverage
+
+	records [][]byte // of all commits, kept if keep is set
+	digests []uint64 // after each of them
+	keep    bool
+}
+
+// coverage counts what a run has met.
+type coverage struct {
+	requests, operations, replayed int
+	accepted, refused              map[ledger.OpKind]int
+	codes                          map[ledger.Code]int
+}
+
+func newCoverage() *coverage {
+	return &coverage{accepted: map[ledger.OpKind]int{}, refused: map[ledger.OpKind]int{}, codes: map[ledger.Code]int{}}
+}
+
+const rememberedKeys = 25 // so few that keys are forgotten and come again
+
+func newTrial(t *testing.T, seed uint64, knobs modeltest.Knobs, seen *coverage) *trial {
+	m := modeltest.New(rememberedKeys)
+	return &trial{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 2)), model: m, gen: modeltest.NewGen(seed, m, knobs), seen: seen,
+		state: ledger.NewState(ledger.Config{IdempotencyKeys: rememberedKeys}),
+		twin:  ledger.NewState(ledger.Config{IdempotencyKeys: rememberedKeys})}
+}
+
+// fatal stops at the first difference; all after it would follow from it.
+func (r *trial) fatal(tx *ledger.Transaction, format string, args ...any) {
+	r.t.Helper()
+	r.t.Logf("seed %d, after commit %d, request %s", r.seed, r.model.Seq(), modeltest.Body(tx, nil))
+	r.t.Fatalf(format, args...)
+}
+
+// step sends one request to both.
+func (r *trial) step() {
+	r.t.Helper()
+	sent := r.gen.Next()
+	r.parse(&sent)
+	r.seen.requests++
+	batchSeq := 1 + r.rng.Uint32N(9)
+	if r.rng.IntN(4) == 0 {
+		r.preflight(&sent)
+	}
+	if known, ok := r.state.Recall(r.body.Key); len(sent.Key) > 0 && ok {
+		r.recalled(&sent, known, r.model.Submit(&sent, batchSeq))
+		return
+	}
+	before := r.state.Digest()
+	want := r.model.Submit(&sent, batchSeq)
+	if want.Replayed || want.Refusal != nil && want.Refusal.Op == ledger.NoOperation {
+		r.fatal(&sent, "the ledger does not remember key %q, the model does", sent.Key)
+	}
+	err := r.state.Apply(&r.body, &r.out)
+	r.compare(&sent, want.Out, want.Refusal, err)
+	if err != nil {
+		if got := r.state.Digest(); got != before {
+			r.fatal(&sent, "refused, but the digest went from %016x to %016x", before, got)
+		}
+		r.seen.codes[err.Code]++
+		r.seen.refused[sent.Ops[err.OpIndex].Kind]++
+		r.seen.operations += err.OpIndex + 1
+		return
+	}
+	if r.rng.IntN(8) == 0 {
+		r.undoAndRepeat(&sent, before)
+	}
+	r.committed(&sent, batchSeq)
+}
+
+// parse spells the request in a random way and has the ledger read it.
+func (r *trial) parse(sent *ledger.Transaction) {
+	r.t.Helper()
+	body := modeltest.Body(sent, r.rng)
+	var err *ledger.Error
+	if sent.Endpoint == ledger.EndpointCommit {
+		err = ledger.ParseTransaction(body, &r.body, ledger.ParseLimits{})
+	} else {
+		err = ledger.ParseRegistration(body, sent.Endpoint, &r.body, ledger.ParseLimits{})
+	}
+	if err != nil {
+		r.fatal(sent, "the parser refuses %s: %v", body, err)
+	}
+	if d := gocmp.Diff(sent.Ops, r.body.Ops); d != "" || r.body.Endpoint != sent.Endpoint ||
+		!bytes.Equal(r.body.Key, sent.Key) || !bytes.Equal(r.body.Metadata, sent.Metadata) {
+		r.fatal(sent, "parsed otherwise than sent: key %q, metadata %s\n%s", r.body.Key, r.body.Metadata, d)
+	}
+}
+
+// preflight applies and takes back, which must leave no trace.
+func (r *trial) preflight(sent *ledger.Transaction) {
+	r.t.Helper()
+	before, seq := r.state.Digest(), r.state.Seq()
+	want, refusal := r.model.Preflight(sent)
+	err := r.state.Apply(&r.body, &r.out)
+	r.compare(sent, want, refusal, err)
+	if err == nil {
+		r.state.Undo()
+	}
+	if r.state.Digest() != before || r.state.Seq() != seq {
+		r.fatal(sent, "a preflight changed the ledger")
+	}
+}
+
+// undoAndRepeat takes the commit back and does it again.
+func (r *trial) undoAndRepeat(sent *ledger.Transaction, before uint64) {
+	r.t.Helper()
+	after := r.state.Digest()
+	first := r.out
+	first.Decisions = append([]ledger.Decision(nil), r.out.Decisions...)
+	r.state.Undo()
+	if got := r.state.Digest(); got != before {
+		r.fatal(sent, "after undo the digest is %016x, before it was %016x", got, before)
+	}
+	r.check(sent)
+	if err := r.state.Apply(&r.body, &r.out); err != nil {
+		r.fatal(sent, "accepted, undone, and then refused: %v", err)
+	}
+	if d := gocmp.Diff(first, r.out, cmpopts.EquateEmpty()); d != "" || r.state.Digest() != after {
+		r.fatal(sent, "done again after undo, digest %016x then %016x, outcome (-first +again):\n%s", after, r.state.Digest(), d)
+	}
+}
+
+// compare holds the answer of the ledger against the model's.
+func (r *trial) compare(sent *ledger.Transaction, want ledger.Outcome, refusal *modeltest.Refusal, err *ledger.Error) {
+	r.t.Helper()
+	switch {
+	case refusal == nil && err != nil:
+		r.fatal(sent, "the ledger refuses (%v), the model accepts", err)
+	case refusal != nil && err == nil:
+		r.fatal(sent, "the ledger accepts, the model refuses (%v)", refusal)
+	case refusal != nil:
+		if err.Code != refusal.Code || err.OpIndex != refusal.Op {
+			r.fatal(sent, "the ledger says %v, the model %v", err, refusal)
+		}
+		r.details(sent, refusal, err)
+		return
+	}
+	if d := gocmp.Diff(want, r.out, cmpopts.EquateEmpty()); d != "" {
+		r.fatal(sent, "outcome (-model +ledger):\n%s", d)
+	}
+}
+
+// details looks in the error for all that the model says must be there.
+func (r *trial) details(sent *ledger.Transaction, refusal *modeltest.Refusal, err *ledger.Error) {
+	r.t.Helper()
+	got := map[string]int64{}
+	for _, d := range err.Details {
+		if _, twice := got[d.Name]; twice {
+			r.fatal(sent, "%s names %s twice", err.Code, d.Name)
+		}
+		got[d.Name] = d.Int
+	}
+	for name, want := range refusal.Details {
+		if v, ok := got[name]; !ok || v != want {
+			r.fatal(sent, "%s: details %v, want %s = %d among them", err.Code, err.Details, name, want)
+		}
+	}
+	if len(err.Details) == 0 || err.Message == "" {
+		r.fatal(sent, "%s says nothing: message %q, details %v", err.Code, err.Message, err.Details)
+	}
+}
+
+// recalled compares what the ledger remembers of a key, and whether it takes
+// the request for the same.
+func (r *trial) recalled(sent *ledger.Transaction, known ledger.Remembered, want modeltest.Answer) {
+	r.t.Helper()
+	same := known.Endpoint == r.body.Endpoint && known.Hash == r.body.Hash
+	if want.Refusal != nil {
+		if want.Refusal.Code != ledger.IdempotencyConflict || same {
+			r.fatal(sent, "the ledger remembers key %q (same request: %v), the model says %v", sent.Key, same, want.Refusal)
+		}
+		r.seen.codes[ledger.IdempotencyConflict]++
+		return
+	}
+	old, _ := r.model.Recall(sent.Key)
+	got := modeltest.Remembered{Tx: old.Tx, Seq: known.Seq, BatchSeq: known.BatchSeq, FirstMinted: known.FirstMinted, Minted: known.Minted}
+	if d := gocmp.Diff(old, got, cmpopts.IgnoreUnexported(ledger.Transaction{})); !want.Replayed || !same || d != "" || !bytes.Equal(old.Tx.Metadata, known.Metadata) {
+		r.fatal(sent, "key %q: model replays %v; ledger finds the same request %v, metadata %s (-model +ledger):\n%s", sent.Key, want.Replayed, same, known.Metadata, d)
+	}
+	r.seen.replayed++
+}
+
+// committed sends the record of an accepted request through its codec to the twin.
+func (r *trial) committed(sent *ledger.Transaction, batchSeq uint32) {
+	r.t.Helper()
+	for _, op := range sent.Ops {
+		r.seen.accepted[op.Kind]++
+	}
+	r.seen.operations += len(sent.Ops)
+
+	b := ledger.AppendRecord(nil, &r.body, &r.out)
+	if err := r.rec.Decode(b); err != nil {
+		r.fatal(sent, "own record does not decode: %v", err)
+	}
+	opts := []gocmp.Option{cmpopts.IgnoreUnexported(ledger.Transaction{}), cmpopts.EquateEmpty()}
+	if d := gocmp.Diff(ledger.Record{Tx: r.body, Out: r.out}, r.rec, opts...); d != "" {
+		r.fatal(sent, "record (-written +read):\n%s", d)
+	}
+	if err := r.twin.Replay(&r.rec, batchSeq); err != nil {
+		r.fatal(sent, "replay: %v", err)
+	}
+	r.state.Remember(&r.body, &r.out, r.state.Seq(), batchSeq)
+	if r.state.Seq() != r.model.Seq() || r.twin.Seq() != r.model.Seq() {
+		r.fatal(sent, "commit %d of the model is %d in the ledger and %d in its twin", r.model.Seq(), r.state.Seq(), r.twin.Seq())
+	}
+	if r.state.Digest() != r.twin.Digest() {
+		r.fatal(sent, "digest %016x, after replay %016x", r.state.Digest(), r.twin.Digest())
+	}
+	if r.keep {
+		r.records = append(r.records, b)
+		r.digests = append(r.digests, r.state.Digest())
+	}
+	r.check(sent)
+}
+
+func (r *trial) check(sent *ledger.Transaction) {
+	r.t.Helper()
+	if err := r.state.Invariants(); err != nil {
+		r.fatal(sent, "invariants: %v", err)
+	}
+}
+
+// TestAgainstModel compares the ledger with a slow model of it over random
+// requests, one by one.
+func TestAgainstModel(t *testing.T) {
+	operations, seeds := 100_000, []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	if testing.Short() {
+		operations = 10_000
+	}
+	if seed := ledger.Seed(); seed != 0 {
+		seeds = []uint64{seed}
+	}
+	seen := newCoverage()
+	for i, seed := range seeds {
+		t.Logf("seed %d", seed)
+		r := newTrial(t, seed, knobsFor(i), seen)
+		for n := 0; seen.operations < operations*(i+1)/len(seeds); n++ {
+			r.step()
+			if n%50 == 0 {
+				r.queries()
+			}
+			if n%2000 == 1999 {
+				records := r.keep
+				r = newTrial(t, seed+uint64(n)<<32, knobsFor(i), seen)
+				r.keep = records
+			}
+		}
+		r.queries()
+	}
+	t.Logf("%d requests, %d operations, %d answered from memory; codes %v", seen.requests, seen.operations, seen.replayed, seen.codes)
+	for _, k := range ledger.OpKinds() {
+		if seen.accepted[k] == 0 || seen.refused[k] == 0 {
+			t.Errorf("%v: accepted %d times, refused %d times; want both", k, seen.accepted[k], seen.refused[k])
+		}
+	}
+	for _, c := range modeltest.StateCodes() {
+		if seen.codes[c] == 0 {
+			t.Errorf("%s was never reached", c)
+		}
+	}
+	if seen.replayed == 0 {
+		t.Error("no request was answered from memory")
+	}
+}
+
+// knobsFor varies the worlds: crowded, roomy, tidy, wild, and with long transactions.
+func knobsFor(i int) modeltest.Knobs {
+	k := modeltest.DefaultKnobs()
+	switch i % 5 {
+	case 1:
+		k.MaxSide, k.MaxSlots, k.Containers, k.Keys = 40, 70, 40, 8
+	case 2:
+		k.Wild, k.Refused = 0.02, 0.05
+	case 3:
+		k.Wild, k.Refused, k.Repeated = 0.4, 0.5, 0.3
+	case 4:
+		k.MaxOps, k.Refused, k.MaxSide = 100, 0.05, 70
+	}
+	return k
+}
+
+// TestOneUnitOff replays histories with one quantity changed by one: the
+// digests differ from there on, unless the replay itself is refused.
+func TestOneUnitOff(t *testing.T) {
+	r := newTrial(t, cmp.Or(ledger.Seed(), 11), modeltest.DefaultKnobs(), newCoverage())
+	r.keep = true
+	for len(r.records) < 400 {
+		r.step()
+	}
+	changed := 0
+	for at := range r.records {
+		var rec ledger.Record
+		if err := rec.Decode(r.records[at]); err != nil {
+			t.Fatal(err)
+		}
+		if !oneMore(&rec.Tx) {
+			continue
+		}
+		changed++
+		s := ledger.NewState(ledger.Config{IdempotencyKeys: rememberedKeys})
+		for i := range r.records {
+			next := &rec
+			if i != at {
+				next = new(ledger.Record)
+				if err := next.Decode(r.records[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := s.Replay(next, 1)
+			if i < at && (err != nil || s.Digest() != r.digests[i]) {
+				t.Fatalf("commit %d, as it was: %v, digest %016x, want %016x", i+1, err, s.Digest(), r.digests[i])
+			}
+			if divergence := new(ledger.DivergenceError); errors.As(err, &divergence) {
+				if divergence.Seq != uint64(i)+1 {
+					t.Errorf("commit %d, changed at %d: divergence at %d", i+1, at+1, divergence.Seq)
+				}
+				break
+			}
+			if i >= at && s.Digest() == r.digests[i] {
+				t.Fatalf("commit %d was changed by one unit, and the digest after commit %d is the same", at+1, i+1)
+			}
+		}
+	}
+	if changed < 50 {
+		t.Errorf("only %d commits had a quantity to change", changed)
+	}
+}
+
+// oneMore adds one unit to the first operation with a quantity, if there is one.
+func oneMore(tx *ledger.Transaction) bool {
+	for i := range tx.Ops {
+		for j, arg := range tx.Ops[i].Kind.Args() {
+			if arg.Type == ledger.ArgQuantity {
+				tx.Ops[i].Args[j]++
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestDivergenceIsNoticed changes one unit, and replays what comes after it as
+// it was: the merge that moves the unit does not do what the record says.
+func TestDivergenceIsNoticed(t *testing.T) {
+	words := []string{
+		"RegisterClass class_id=1 name=gold",
+		"CreateContainer container_id=1 kind=Standard",
+		"AddFungible container_id=1 class_id=1 key=1 quantity=10",
+		"AddFungible container_id=1 class_id=1 key=2 quantity=5",
+		"MergeStacks container_id=1 class_id=1 from_key=1 to_key=2",
+	}
+	first := ledger.NewState(ledger.Config{})
+	second := ledger.NewState(ledger.Config{})
+	for i, w := range words {
+		op, err := ledger.ParseOpWords(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := ledger.Record{Tx: ledger.Transaction{Ops: []ledger.Op{op}}}
+		if err := first.Apply(&rec.Tx, &rec.Out); err != nil {
+			t.Fatal(err)
+		}
+		if i == 2 {
+			oneMore(&rec.Tx)
+		}
+		before := second.Digest()
+		replayed := second.Replay(&rec, 1)
+		var divergence *ledger.DivergenceError
+		switch {
+		case i == 4 && !errors.As(replayed, &divergence):
+			t.Errorf("the merge of another quantity replays: %v", replayed)
+		case i == 4 && second.Digest() != before:
+			t.Error("the merge that diverged changed the state")
+		case i < 4 && replayed != nil:
+			t.Fatal(replayed)
+		case (first.Digest() == second.Digest()) != (i < 2):
+			t.Errorf("after commit %d the digests are %016x and %016x", i+1, first.Digest(), second.Digest())
+		}
+	}
+}

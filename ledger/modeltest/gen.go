@@ -1,0 +1,255 @@
+package modeltest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"assetledger/ledger"
+)
+
+// Knobs set what a generator makes. Ids come from small pools, so that
+// everything meets everything; each pool has one id at the top of its range.
+type Knobs struct {
+	Containers, Classes, Keys int     // sizes of the pools of ids
+	MaxOps                    int     // operations in the longest transactions; most are shorter
+	MaxSide, MaxSlots         int64   // of new grids and slot containers
+	Wild                      float64 // part of the choices that are made blindly
+	Refused                   float64 // part of the operations that would be refused that are kept
+	Keyed                     float64 // part of the transactions that carry an idempotency key
+	Repeated                  float64 // part that repeats an earlier keyed request, half of them changed
+}
+
+// DefaultKnobs reach every operation and every refusal within some thousand operations.
+func DefaultKnobs() Knobs {
+	return Knobs{Containers: 14, Classes: 9, Keys: 4, MaxOps: 12, MaxSide: 7, MaxSlots: 5,
+		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1}
+}
+
+// A Gen makes random transactions that fit the present state of a model. All
+// of them are of the right shape: what is wrong with them, the ledger must see.
+type Gen struct {
+	rng   *rand.Rand
+	knobs Knobs
+	model *Model
+	keys  int                  // idempotency keys given out
+	sent  []ledger.Transaction // the last keyed requests
+
+	scratch *run // the transaction being made, applied to a copy of the model
+}
+
+// NewGen makes a generator; equal seeds, knobs and models give equal transactions.
+func NewGen(seed uint64, m *Model, k Knobs) *Gen {
+	return &Gen{rng: rand.New(rand.NewPCG(seed, 0x6c6564676572)), knobs: k, model: m}
+}
+
+// keptRequests is how many keyed requests may be repeated.
+const keptRequests = 64
+
+// Next makes a transaction that shares no memory with any other.
+func (g *Gen) Next() ledger.Transaction {
+	if len(g.sent) > 0 && g.chance(g.knobs.Repeated) {
+		return g.repeat()
+	}
+	tx := ledger.Transaction{Ops: g.ops()}
+	if len(tx.Ops) == 1 && g.chance(0.7) {
+		switch tx.Ops[0].Kind {
+		case ledger.RegisterClass:
+			tx.Endpoint = ledger.EndpointRegisterClass
+		case ledger.RegisterClassShape:
+			tx.Endpoint = ledger.EndpointRegisterShape
+		}
+	}
+	if g.chance(0.3) {
+		tx.Metadata = []byte(metadataSamples[g.rng.IntN(len(metadataSamples))])
+	}
+	if g.chance(g.knobs.Keyed) {
+		g.keys++
+		tx.Key = fmt.Appendf(nil, "key-%d", g.keys)
+		g.sent = append(g.sent, tx)
+		if len(g.sent) > keptRequests {
+			g.sent = g.sent[1:]
+		}
+	}
+	return tx
+}
+
+// Of metadataSamples, the second and third are the same JSON value, and so are
+// the fourth and fifth.
+var metadataSamples = []string{
+	`{}`, `{"a":1,"b":[null,true]}`, `{"b":[null,true],"a":1}`, `{"name":"\u00e9"}`, `{"name":"é"}`,
+	`{"a":1.0}`, `{"a":1e0}`, `{"deep":{"deep":{"n":-0.5e-7}}}`, `{"big":18446744073709551616}`,
+}
+
+// repeat sends an earlier keyed request once more, sometimes changed.
+func (g *Gen) repeat() ledger.Transaction {
+	old := g.sent[g.rng.IntN(len(g.sent))]
+	tx := old
+	tx.Ops = append([]ledger.Op(nil), old.Ops...)
+	tx.Key = append([]byte(nil), old.Key...)
+	tx.Metadata = append([]byte(nil), old.Metadata...)
+	switch g.rng.IntN(8) {
+	case 0:
+		i := g.rng.IntN(len(tx.Ops))
+		tx.Ops = append(tx.Ops[:i], g.ops()[0]) // nothing after it: it might refer to what is no longer minted
+		tx.Endpoint = ledger.EndpointCommit
+	case 1:
+		tx.Metadata = []byte(metadataSamples[g.rng.IntN(len(metadataSamples))])
+	case 2:
+		tx.Endpoint = ledger.EndpointCommit
+	case 3:
+		for i := range tx.Ops {
+			tx.Ops[i] = respell(tx.Ops[i])
+		}
+	}
+	return tx
+}
+
+// respell turns an absent owner or shape key into null, and null into absent.
+func respell(op ledger.Op) ledger.Op {
+	for i, arg := range op.Kind.Args() {
+		if arg.Type != ledger.ArgOwner && arg.Type != ledger.ArgShapeKey || op.Given(i) {
+			continue
+		}
+		op.Has ^= 1 << i
+		op.Null ^= 1 << i
+	}
+	return op
+}
+
+// ops makes the operations of one transaction. Each is tried on a copy of the
+// model, so that later ones fit what earlier ones did.
+func (g *Gen) ops() []ledger.Op {
+	n := 1
+	switch p := g.rng.Float64(); {
+	case p < 0.1:
+		n = 1 + g.rng.IntN(g.knobs.MaxOps)
+	case p < 0.5:
+		n = 1 + g.rng.IntN(min(4, g.knobs.MaxOps))
+	}
+	copied := g.model.Copy()
+	g.scratch = &run{m: copied, seq: copied.seq + 1}
+	var ops []ledger.Op
+	for len(ops) < n {
+		op := g.op()
+		g.scratch.index = len(ops)
+		refusal := g.scratch.try(&op)
+		if refusal != nil && !g.chance(g.knobs.Refused) {
+			continue
+		}
+		ops = append(ops, op)
+		if refusal != nil {
+			break // what would follow is never reached
+		}
+	}
+	return ops
+}
+
+func (g *Gen) chance(p float64) bool { return g.rng.Float64() < p }
+
+// wild says whether the next choice is made blindly.
+func (g *Gen) wild() bool { return g.chance(g.knobs.Wild) }
+
+// id takes one of a pool of n ids: 1, 2, 3 …, and the highest.
+func (g *Gen) id(n int) int64 {
+	if i := g.rng.IntN(n); i > 0 {
+		return int64(i)
+	}
+	return math.MaxInt64
+}
+
+// key takes a key from its pool: 0, 1, 2 …, and the highest.
+func (g *Gen) key() int64 {
+	if i := g.rng.IntN(g.knobs.Keys + 1); i < g.knobs.Keys {
+		return int64(i)
+	}
+	return math.MaxInt64
+}
+
+func pick[T any](g *Gen, list []T) (v T, ok bool) {
+	if len(list) == 0 {
+		return v, false
+	}
+	return list[g.rng.IntN(len(list))], true
+}
+
+// container takes a container of one of the kinds if there is one.
+func (g *Gen) container(kinds ...ledger.ContainerKind) (int64, *container) {
+	var fit []int64
+	for _, id := range g.scratch.m.ContainerIDs() {
+		for _, k := range kinds {
+			if g.scratch.m.containers[id].kind == k {
+				fit = append(fit, id)
+			}
+		}
+	}
+	id, ok := pick(g, fit)
+	if !ok || g.wild() {
+		id = g.id(g.knobs.Containers)
+	}
+	return id, g.scratch.m.containers[id]
+}
+
+// classID takes a class of the wanted sort if there is one.
+func (g *Gen) classID(fungible bool) int64 {
+	var fit []int64
+	for _, id := range g.scratch.m.ClassIDs() {
+		if g.scratch.m.classes[id].fungible == fungible {
+			fit = append(fit, id)
+		}
+	}
+	if id, ok := pick(g, fit); ok && !g.wild() {
+		return id
+	}
+	return g.id(g.knobs.Classes)
+}
+
+// stack takes a stack of c, or makes one up.
+func (g *Gen) stack(c *container) ledger.StackKey {
+	if c != nil && !g.wild() {
+		if s, ok := pick(g, c.sortedStacks()); ok {
+			return s
+		}
+	}
+	return ledger.StackKey{ClassID: g.classID(true), Key: g.key()}
+}
+
+// quantity takes an amount of which at most available can be taken.
+func (g *Gen) quantity(available int64) int64 {
+	switch g.rng.IntN(24) {
+	case 0:
+		return 0
+	case 1:
+		return -g.rng.Int64N(math.MaxInt64)
+	case 2:
+		return math.MaxInt64 - g.rng.Int64N(3)
+	case 3:
+		return math.MaxInt64/2 + g.rng.Int64N(3)
+	case 4:
+		return math.MinInt64
+	case 5, 6, 7:
+		return available
+	case 8:
+		if available < math.MaxInt64 {
+			return available + 1
+		}
+	case 9, 10, 11, 12:
+		if available > 0 {
+			return 1 + g.rng.Int64N(available)
+		}
+	}
+	return 1 + g.rng.Int64N(1000)
+}
+
+// coordinate takes an index from about 0 .. n-1.
+func (g *Gen) coordinate(n int64) int64 {
+	switch g.rng.IntN(40) {
+	case 0:
+		return math.MaxInt64 - g.rng.Int64N(2)
+	case 1:
+		return n
+	case 2:
+		return 1<<32 + g.rng.Int64N(2)
+	}
+	return g.rng.Int64N(max(n, 1))
+}

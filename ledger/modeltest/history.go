@@ -1,0 +1,244 @@
+package modeltest
+
+import (
+	"errors"
+	"fmt"
+
+	"assetledger/ledger"
+)
+
+// A Commit is one commit as it was read back from the ledger.
+type Commit struct {
+	Seq      uint64
+	BatchSeq uint32
+	Record   ledger.Record
+}
+
+// An Outcome says how a request ended for the client.
+type Outcome uint8
+
+const (
+	Unknown      Outcome = iota // no answer: it may have been committed, or not
+	Acknowledged                // it was committed, with the seq and ids of the answer
+	Refused                     // it was not committed
+)
+
+// A Request is one request and what its client saw. To be found in the history,
+// each needs an idempotency key; retries of one request share it.
+type Request struct {
+	Tx          ledger.Transaction
+	Outcome     Outcome
+	Seq         uint64 // Acknowledged
+	BatchSeq    uint32 // Acknowledged
+	FirstMinted int64  // Acknowledged
+	Minted      int    // Acknowledged
+	// A refusal was judged against a state no older than After and no newer
+	// than Before: after some commit from the one to the other, the ledger must
+	// refuse with Code. Both 0: not checked, as for refusals that are not about
+	// the state, like a conflict of keys.
+	After, Before uint64
+	Code          ledger.Code // Refused
+}
+
+// A Read is one read and what its client saw.
+type Read struct {
+	Client string // reads of one client, in order, never go back in time
+	Query  Query
+	Seq    uint64 // the answer's checkpoint_seq
+	Reply  Reply
+}
+
+// A History is all that is known about a ledger after it was used.
+type History struct {
+	Commits  []Commit  // of the whole life of the ledger, in order
+	Requests []Request // by all clients, in any order
+	Reads    []Read    // of each client in order
+	// Others says that commits exist which no request here explains.
+	Others bool
+}
+
+// Check replays the history against a model and returns all that is wrong in
+// it, joined, or nil: commits that no ledger could have made, acknowledged
+// requests that are lost, doubled or answered otherwise, unknown ones that
+// happened more than once, and reads that do not show the state they name.
+func (h *History) Check() error {
+	var errs []error
+	errs = append(errs, h.checkRequests()...)
+	errs = append(errs, h.checkReadOrder()...)
+
+	readsAt := map[uint64][]Read{}
+	for _, r := range h.Reads {
+		readsAt[r.Seq] = append(readsAt[r.Seq], r)
+	}
+	refusals := newRefusalCheck(h.Requests)
+	m := New(0)
+	visit := func() {
+		for _, r := range readsAt[m.Seq()] {
+			if right := m.Ask(r.Query); show(right) != show(r.Reply) {
+				errs = append(errs, fmt.Errorf("%s read %v at commit %d:\n%s, right is\n%s", r.Client, r.Query, r.Seq, show(r.Reply), show(right)))
+			}
+		}
+		delete(readsAt, m.Seq())
+		refusals.visit(m)
+	}
+	visit()
+	for i := range h.Commits {
+		if err := h.replay(m, i); err != nil {
+			return errors.Join(append(errs, err)...) // nothing after it can be judged
+		}
+		visit()
+	}
+	for _, r := range h.Reads {
+		if _, left := readsAt[r.Seq]; left {
+			errs = append(errs, fmt.Errorf("%s read %v at commit %d, but the last commit is %d", r.Client, r.Query, r.Seq, m.Seq()))
+		}
+	}
+	errs = append(errs, refusals.unexplained()...)
+	return errors.Join(errs...)
+}
+
+// replay applies commit i to the model and compares its outcome.
+func (h *History) replay(m *Model, i int) error {
+	c := &h.Commits[i]
+	if c.Seq != uint64(i)+1 {
+		return fmt.Errorf("commit %d stands in place %d of the log", c.Seq, i+1)
+	}
+	out, refusal := m.applyHere(&c.Record.Tx)
+	if refusal != nil {
+		return fmt.Errorf("commit %d should have been refused: %v", c.Seq, refusal)
+	}
+	if show(out) != show(c.Record.Out) {
+		return fmt.Errorf("commit %d decided\n%s, right is\n%s", c.Seq, show(c.Record.Out), show(out))
+	}
+	return nil
+}
+
+// show spells a value with its field names; nil and empty slices look the same.
+func show(v any) string { return fmt.Sprintf("%+v", v) }
+
+// checkRequests finds each request's commits by its key.
+func (h *History) checkRequests() []error {
+	var errs []error
+	byKey := map[string][]*Commit{}
+	for i := range h.Commits {
+		c := &h.Commits[i]
+		if key := string(c.Record.Tx.Key); key != "" {
+			byKey[key] = append(byKey[key], c)
+		}
+	}
+	for key, found := range byKey {
+		if len(found) > 1 {
+			errs = append(errs, fmt.Errorf("key %q was committed %d times, as %d and again as %d", key, len(found), found[0].Seq, found[1].Seq))
+		}
+	}
+	known := map[string]bool{}
+	acknowledged := map[string]bool{}
+	for i := range h.Requests {
+		r := &h.Requests[i]
+		known[string(r.Tx.Key)] = true
+		if r.Outcome == Acknowledged {
+			acknowledged[string(r.Tx.Key)] = true
+			errs = append(errs, r.checkCommitted(byKey[string(r.Tx.Key)])...)
+		}
+	}
+	for i := range h.Requests {
+		r := &h.Requests[i]
+		key := string(r.Tx.Key)
+		switch {
+		case len(key) == 0:
+			errs = append(errs, fmt.Errorf("request %d has no key: it cannot be found in the history", i))
+		case r.Outcome == Unknown && len(byKey[key]) > 0 && !Same(&r.Tx, &byKey[key][0].Record.Tx):
+			errs = append(errs, fmt.Errorf("request %q was committed as something else, in commit %d", key, byKey[key][0].Seq))
+		case r.Outcome == Refused && len(byKey[key]) > 0 && !acknowledged[key] && !h.retried(i):
+			errs = append(errs, fmt.Errorf("request %q was refused (%s), but is commit %d", key, r.Code, byKey[key][0].Seq))
+		}
+	}
+	if !h.Others {
+		for key, found := range byKey {
+			if !known[key] {
+				errs = append(errs, fmt.Errorf("commit %d has key %q, which nobody sent", found[0].Seq, key))
+			}
+		}
+	}
+	return errs
+}
+
+// retried says whether the key of request i was sent in another request, which
+// may be the one that was committed.
+func (h *History) retried(i int) bool {
+	for j := range h.Requests {
+		if j != i && string(h.Requests[j].Tx.Key) == string(h.Requests[i].Tx.Key) && h.Requests[j].Outcome != Refused {
+			return true
+		}
+	}
+	return false
+}
+
+// checkCommitted compares an acknowledged request with the commits of its key.
+func (r *Request) checkCommitted(found []*Commit) []error {
+	if len(found) == 0 {
+		return []error{fmt.Errorf("request %q was acknowledged as commit %d and is lost", r.Tx.Key, r.Seq)}
+	}
+	c := found[0]
+	var errs []error
+	if c.Seq != r.Seq || c.BatchSeq != r.BatchSeq {
+		errs = append(errs, fmt.Errorf("request %q was acknowledged as commit %d (%d of its batch), but is commit %d (%d)", r.Tx.Key, r.Seq, r.BatchSeq, c.Seq, c.BatchSeq))
+	}
+	if c.Record.Out.Minted != r.Minted || c.Record.Out.FirstMinted != r.FirstMinted {
+		errs = append(errs, fmt.Errorf("request %q was told of %d instances from %d, but commit %d minted %d from %d",
+			r.Tx.Key, r.Minted, r.FirstMinted, c.Seq, c.Record.Out.Minted, c.Record.Out.FirstMinted))
+	}
+	if !Same(&r.Tx, &c.Record.Tx) {
+		errs = append(errs, fmt.Errorf("request %q is another one in commit %d", r.Tx.Key, c.Seq))
+	}
+	return errs
+}
+
+// checkReadOrder sees to it that no client read an older state after a newer one.
+func (h *History) checkReadOrder() []error {
+	var errs []error
+	last := map[string]uint64{}
+	for _, r := range h.Reads {
+		if r.Seq < last[r.Client] {
+			errs = append(errs, fmt.Errorf("%s read at commit %d after it had read at commit %d", r.Client, r.Seq, last[r.Client]))
+		}
+		last[r.Client] = r.Seq
+	}
+	return errs
+}
+
+// refusalCheck looks, while a model passes through the history, for a state
+// that explains each refusal.
+type refusalCheck struct{ open []Request }
+
+func newRefusalCheck(requests []Request) *refusalCheck {
+	c := &refusalCheck{}
+	for _, r := range requests {
+		if r.Outcome == Refused && (r.After != 0 || r.Before != 0) {
+			c.open = append(c.open, r)
+		}
+	}
+	return c
+}
+
+// visit drops the refusals that the present state explains.
+func (c *refusalCheck) visit(m *Model) {
+	left := c.open[:0]
+	for _, r := range c.open {
+		if m.Seq() >= r.After && m.Seq() <= r.Before {
+			if _, refusal := m.Preflight(&r.Tx); refusal != nil && refusal.Code == r.Code {
+				continue
+			}
+		}
+		left = append(left, r)
+	}
+	c.open = left
+}
+
+func (c *refusalCheck) unexplained() []error {
+	var errs []error
+	for _, r := range c.open {
+		errs = append(errs, fmt.Errorf("request %q was refused (%s), but no state from commit %d to %d refuses it so", r.Tx.Key, r.Code, r.After, r.Before))
+	}
+	return errs
+}

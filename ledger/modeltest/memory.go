@@ -1,0 +1,106 @@
+package modeltest
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+
+	"assetledger/ledger"
+)
+
+// Remembered is a keyed commit and its first result.
+type Remembered struct {
+	Tx          ledger.Transaction // as first sent
+	Seq         uint64
+	BatchSeq    uint32
+	FirstMinted int64
+	Minted      int
+}
+
+// An Answer is what a request gets.
+type Answer struct {
+	Seq      uint64 // global_seq of the commit; 0 if it was refused
+	BatchSeq uint32
+	Out      ledger.Outcome // of a replayed answer without decisions
+	Replayed bool
+	Refusal  *Refusal
+}
+
+// Submit does what a commit request does: it answers from memory if it
+// remembers the key, and otherwise applies tx and remembers it.
+func (m *Model) Submit(tx *ledger.Transaction, batchSeq uint32) Answer {
+	if len(tx.Key) > 0 {
+		if old, ok := m.Recall(tx.Key); ok {
+			if !Same(&old.Tx, tx) {
+				return Answer{Refusal: &Refusal{Code: ledger.IdempotencyConflict, Op: ledger.NoOperation}}
+			}
+			return Answer{Seq: old.Seq, BatchSeq: old.BatchSeq, Replayed: true,
+				Out: ledger.Outcome{FirstMinted: old.FirstMinted, Minted: old.Minted}}
+		}
+	}
+	out, refusal := m.Apply(tx)
+	if refusal != nil {
+		return Answer{Refusal: refusal}
+	}
+	m.Remember(tx, out, m.seq, batchSeq)
+	return Answer{Seq: m.seq, BatchSeq: batchSeq, Out: out}
+}
+
+// Remember keeps a keyed commit and forgets the oldest beyond the memory's
+// size. The transaction must not change afterwards.
+func (m *Model) Remember(tx *ledger.Transaction, out ledger.Outcome, seq uint64, batchSeq uint32) {
+	if len(tx.Key) == 0 {
+		return
+	}
+	m.memory = append(m.memory, Remembered{Tx: *tx, Seq: seq, BatchSeq: batchSeq, FirstMinted: out.FirstMinted, Minted: out.Minted})
+	if len(m.memory) > m.memorySize {
+		m.memory = m.memory[len(m.memory)-m.memorySize:]
+	}
+}
+
+// Recall looks a key up.
+func (m *Model) Recall(key []byte) (Remembered, bool) {
+	for _, r := range m.memory {
+		if bytes.Equal(r.Tx.Key, key) {
+			return r, true
+		}
+	}
+	return Remembered{}, false
+}
+
+// Same says whether two transactions are the same request: the same endpoint,
+// the same operations with the same arguments, where null and absent are the
+// same, and metadata that is equal as JSON values, numbers as spelled.
+func Same(a, b *ledger.Transaction) bool {
+	if a.Endpoint != b.Endpoint || len(a.Ops) != len(b.Ops) {
+		return false
+	}
+	for i := range a.Ops {
+		if plain(a.Ops[i]) != plain(b.Ops[i]) {
+			return false
+		}
+	}
+	return reflect.DeepEqual(jsonValue(a.Metadata), jsonValue(b.Metadata))
+}
+
+// plain is an operation without its nulls.
+func plain(op ledger.Op) ledger.Op {
+	op.Has &^= op.Null
+	op.Null = 0
+	return op
+}
+
+// jsonValue decodes metadata. The ledger shows none as an empty object, so the
+// two are the same.
+func jsonValue(metadata []byte) any {
+	if len(metadata) == 0 {
+		return map[string]any{}
+	}
+	dec := json.NewDecoder(bytes.NewReader(metadata))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		panic("modeltest: metadata is not JSON: " + err.Error())
+	}
+	return v
+}

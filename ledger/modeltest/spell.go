@@ -1,0 +1,122 @@
+package modeltest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	"assetledger/ledger"
+)
+
+// Body spells a transaction as the body of its endpoint: of /v1/commit, or of
+// a registration. With rng, the fields come in a random order with random
+// white space between them.
+func Body(tx *ledger.Transaction, rng *rand.Rand) []byte {
+	var o object
+	if tx.Endpoint == ledger.EndpointCommit {
+		var ops []string
+		for i := range tx.Ops {
+			ops = append(ops, spellOp(&tx.Ops[i], rng))
+		}
+		o.add("operations", list(ops, rng))
+	} else {
+		o = arguments(&tx.Ops[0])
+	}
+	if len(tx.Key) > 0 {
+		o.add("idempotency_key", quote(string(tx.Key)))
+	}
+	if len(tx.Metadata) > 0 {
+		o.add("metadata", string(tx.Metadata))
+	}
+	return []byte(o.spell(rng))
+}
+
+// Path is the path that the transaction is sent to.
+func Path(tx *ledger.Transaction) string {
+	switch tx.Endpoint {
+	case ledger.EndpointRegisterClass:
+		return "/v1/register/class"
+	case ledger.EndpointRegisterShape:
+		return "/v1/register/class-shape"
+	}
+	return "/v1/commit"
+}
+
+func spellOp(op *ledger.Op, rng *rand.Rand) string {
+	args := arguments(op).spell(rng)
+	if op.Kind.InRequest() {
+		var request object
+		request.add("request", args)
+		args = request.spell(rng)
+	}
+	var o object
+	o.add("op", quote(op.Kind.String()))
+	o.add("args", args)
+	return o.spell(rng)
+}
+
+// arguments makes the object of the arguments that were given.
+func arguments(op *ledger.Op) object {
+	var o object
+	for i, arg := range op.Kind.Args() {
+		if op.Has&(1<<i) != 0 {
+			o.add(arg.Name, argument(op, i, arg.Type))
+		}
+	}
+	return o
+}
+
+func argument(op *ledger.Op, i int, t ledger.ArgType) string {
+	switch {
+	case op.Null&(1<<i) != 0:
+		return "null"
+	case op.Ref&(1<<i) != 0:
+		return fmt.Sprintf(`{"minted":%d}`, op.Args[i])
+	case t == ledger.ArgName:
+		return quote(op.Name)
+	case t == ledger.ArgKind:
+		return quote(ledger.ContainerKind(op.Args[i]).String())
+	case t == ledger.ArgBool:
+		return strconv.FormatBool(op.Args[i] == 1)
+	}
+	return strconv.FormatInt(op.Args[i], 10)
+}
+
+// object is a JSON object being put together: each field as it is spelled.
+type object []string
+
+func (o *object) add(name, value string) { *o = append(*o, quote(name)+":"+value) }
+
+func (o object) spell(rng *rand.Rand) string {
+	fields := append([]string(nil), o...)
+	if rng != nil {
+		rng.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
+	}
+	return "{" + join(fields, rng) + "}"
+}
+
+func list(items []string, rng *rand.Rand) string { return "[" + join(items, rng) + "]" }
+
+func join(items []string, rng *rand.Rand) string {
+	var b bytes.Buffer
+	for i, item := range items {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if rng != nil {
+			b.WriteString([]string{"", " ", "\n", "\t\r\n  "}[rng.IntN(4)])
+		}
+		b.WriteString(item)
+	}
+	return b.String()
+}
+
+func quote(s string) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string always has a JSON form
+	}
+	return string(b)
+}

@@ -1,0 +1,192 @@
+package modeltest
+
+import (
+	"math"
+	"math/big"
+
+	"assetledger/ledger"
+)
+
+// total recounts a class over all containers.
+func (m *Model) total(classID int64) *big.Int {
+	sum := new(big.Int)
+	for _, c := range m.containers {
+		for stack, quantity := range c.stacks {
+			if stack.ClassID == classID {
+				sum.Add(sum, big.NewInt(quantity))
+			}
+		}
+	}
+	return sum
+}
+
+// put adds to a stack, making it at the given place if it is not there.
+func (r *run) put(c *container, stack ledger.StackKey, quantity int64, at *thing) {
+	if at != nil {
+		c.things = append(c.things, *at)
+	}
+	c.stacks[stack] += quantity
+}
+
+// take removes from a stack, and the stack itself if nothing is left.
+func (r *run) take(c *container, stack ledger.StackKey, quantity int64) {
+	c.stacks[stack] -= quantity
+	if c.stacks[stack] != 0 {
+		return
+	}
+	delete(c.stacks, stack)
+	for i, t := range c.things {
+		if t.instance == 0 && t.stack == stack {
+			c.things = append(c.things[:i:i], c.things[i+1:]...)
+			return
+		}
+	}
+}
+
+// holdsStacks checks that stacks can be in c, and that no place is given where there are none.
+func (r *run) holdsStacks(c *container, p place) {
+	r.check(c.kind != ledger.Slots, ledger.WrongContainerKind)
+	r.check(c.kind == ledger.Grid || !p.given(), ledger.WrongContainerKind)
+}
+
+// stackPlace finds the place for a stack that is to grow or to be made: nil if
+// it needs none.
+func (r *run) stackPlace(c *container, cl *class, stack ledger.StackKey, p place) *thing {
+	if c.kind != ledger.Grid {
+		return nil
+	}
+	for _, t := range c.things {
+		if t.instance == 0 && t.stack == stack {
+			r.check(p.fits(t), ledger.AlreadyPlaced)
+			return nil
+		}
+	}
+	t := r.findPlace(c, cl, stack.Key, p)
+	t.stack = stack
+	return &t
+}
+
+func (r *run) addFungible(op *ledger.Op) {
+	id, stack := op.Args[ledger.FungibleContainer], ledger.StackKey{ClassID: op.Args[ledger.FungibleClass], Key: op.Args[ledger.FungibleKey]}
+	quantity := op.Args[ledger.FungibleQuantity]
+	p := placeOf(op, ledger.AddX, ledger.AddY, ledger.AddRotation)
+
+	c := r.container(id)
+	cl := r.class(stack.ClassID)
+	r.holdsStacks(c, p)
+	r.check(cl.fungible, ledger.WrongClassKind, detail{"class_id", stack.ClassID})
+	at := r.stackPlace(c, cl, stack, p)
+	r.check(quantity > 0, ledger.InvalidQuantity)
+	after := r.m.total(stack.ClassID)
+	after.Add(after, big.NewInt(quantity))
+	r.check(after.Cmp(big.NewInt(math.MaxInt64)) <= 0, ledger.InvalidOperation)
+
+	r.put(c, stack, quantity, at)
+	cl.added.Add(cl.added, big.NewInt(quantity))
+	r.touch(c)
+}
+
+// enough checks a quantity that is to be taken from a stack.
+func (r *run) enough(c *container, id int64, stack ledger.StackKey, quantity int64) {
+	r.check(quantity > 0, ledger.InvalidQuantity)
+	r.check(quantity <= c.stacks[stack], ledger.InsufficientBalance,
+		detail{"container_id", id}, detail{"class_id", stack.ClassID}, detail{"key", stack.Key},
+		detail{"available", c.stacks[stack]}, detail{"requested", quantity})
+}
+
+// hasStack checks that a stack is there.
+func (r *run) hasStack(c *container, stack ledger.StackKey) {
+	_, ok := c.stacks[stack]
+	r.check(ok, ledger.StackNotFound, detail{"class_id", stack.ClassID}, detail{"key", stack.Key})
+}
+
+func (r *run) removeFungible(op *ledger.Op) {
+	id, stack := op.Args[ledger.FungibleContainer], ledger.StackKey{ClassID: op.Args[ledger.FungibleClass], Key: op.Args[ledger.FungibleKey]}
+	quantity := op.Args[ledger.FungibleQuantity]
+
+	c := r.container(id)
+	cl := r.class(stack.ClassID)
+	r.holdsStacks(c, place{})
+	r.check(cl.fungible, ledger.WrongClassKind, detail{"class_id", stack.ClassID})
+	r.hasStack(c, stack)
+	r.enough(c, id, stack, quantity)
+
+	r.take(c, stack, quantity)
+	cl.removed.Add(cl.removed, big.NewInt(quantity))
+	r.touch(c)
+}
+
+func (r *run) transferFungible(op *ledger.Op) {
+	from, to := op.Args[ledger.TransferFrom], op.Args[ledger.TransferTo]
+	stack := ledger.StackKey{ClassID: op.Args[ledger.TransferClass], Key: op.Args[ledger.TransferKey]}
+	quantity := op.Args[ledger.TransferQuantity]
+	p := placeOf(op, ledger.TransferX, ledger.TransferY, ledger.TransferRotation)
+
+	r.check(from != to, ledger.InvalidOperation)
+	source := r.container(from)
+	target := r.container(to)
+	cl := r.class(stack.ClassID)
+	r.holdsStacks(source, place{})
+	r.holdsStacks(target, p)
+	r.check(cl.fungible, ledger.WrongClassKind, detail{"class_id", stack.ClassID})
+	r.hasStack(source, stack)
+	at := r.stackPlace(target, cl, stack, p)
+	r.enough(source, from, stack, quantity)
+
+	r.take(source, stack, quantity)
+	r.put(target, stack, quantity, at)
+	r.touch(source, target)
+}
+
+func (r *run) mergeStacks(op *ledger.Op) {
+	classID := op.Args[ledger.MergeClass]
+	from := ledger.StackKey{ClassID: classID, Key: op.Args[ledger.MergeFromKey]}
+	to := ledger.StackKey{ClassID: classID, Key: op.Args[ledger.MergeToKey]}
+
+	r.check(from != to, ledger.InvalidOperation)
+	c := r.container(op.Args[ledger.MergeContainer])
+	cl := r.class(classID)
+	r.holdsStacks(c, place{})
+	r.check(cl.fungible, ledger.WrongClassKind, detail{"class_id", classID})
+	r.hasStack(c, from)
+	r.hasStack(c, to)
+
+	quantity := c.stacks[from]
+	r.take(c, from, quantity)
+	r.put(c, to, quantity, nil)
+	r.moved(quantity)
+	r.touch(c)
+}
+
+func (r *run) consolidateStacks(op *ledger.Op) {
+	classID := op.Args[ledger.ConsolidateClass]
+
+	c := r.container(op.Args[ledger.ConsolidateContainer])
+	cl := r.class(classID)
+	r.holdsStacks(c, place{})
+	r.check(cl.fungible, ledger.WrongClassKind, detail{"class_id", classID})
+	var all []ledger.StackKey
+	for _, stack := range c.sortedStacks() {
+		if stack.ClassID == classID {
+			all = append(all, stack)
+		}
+	}
+	r.check(len(all) > 0, ledger.StackNotFound, detail{"class_id", classID})
+	target := all[0]
+	if op.Given(ledger.ConsolidateKey) {
+		target.Key = op.Args[ledger.ConsolidateKey]
+	}
+	r.hasStack(c, target)
+
+	sum := int64(0)
+	for _, stack := range all {
+		if stack != target {
+			quantity := c.stacks[stack]
+			r.take(c, stack, quantity)
+			r.put(c, target, quantity, nil)
+			sum += quantity
+		}
+	}
+	r.moved(sum)
+	r.touch(c)
+}

@@ -1,0 +1,160 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"assetledger/wal"
+)
+
+// A runningReader is RunRead in a goroutine.
+type runningReader struct {
+	t     *testing.T
+	url   string
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// runRead runs a read daemon on a directory until the test ends, and returns
+// when it is ready. The error is that of a daemon that never was.
+func runRead(t *testing.T, c ReadConfig) (*runningReader, error) {
+	t.Helper()
+	out, ready := io.Pipe()
+	c.Ready, c.Listen = ready, "127.0.0.1:0"
+	c.Log = slog.New(slog.DiscardHandler)
+	if c.Poll == 0 {
+		c.Poll = 20 * time.Millisecond
+	}
+	if c.Name == "" {
+		c.Name = "read"
+	}
+	c.Timeouts = DefaultTimeouts
+	ctx, stop := context.WithCancel(context.Background())
+	r := &runningReader{t: t, stop: stop, ended: make(chan error, 1)}
+	go func() {
+		r.ended <- RunRead(ctx, c)
+		ready.Close()
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		stop()
+		return nil, <-r.ended
+	}
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "ledger-read ready on ")
+	if !ok {
+		t.Errorf("the ready line is %q", line)
+	}
+	r.url = url
+	t.Cleanup(stop)
+	return r, nil
+}
+
+func (r *runningReader) get(status int, target string) string {
+	r.t.Helper()
+	resp, err := http.Get(r.url + target)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != status {
+		r.t.Errorf("%s: %d %s %v, want %d", target, resp.StatusCode, body, err, status)
+	}
+	return string(body)
+}
+
+func openWriter(t testing.TB, dir string) *wal.Writer {
+	t.Helper()
+	at := testTime - int64(time.Second)
+	w, err := wal.Open(dir, wal.Options{SegmentSize: 1 << 20, Now: func() int64 { at += int64(time.Second); return at }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+// TestRunRead takes a daemon through its life: alone, with a writer, after the
+// writer, and stopped.
+func TestRunRead(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "not", "yet")
+	r, err := runRead(t, ReadConfig{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.get(200, "/v1/read/containers"); got != `{"data":{"containers":[]},"freshness":{"checkpoint_seq":0,"commit_log_seq":0}}` {
+		t.Error(got)
+	}
+	log := openWriter(t, dir)
+	w := newLedgerWriter(t, log)
+	exampleLedger(w)
+	// The first look may come before the log is there; after that, waiting is enough.
+	for strings.Contains(r.get(200, "/v1/health"), `"commit_log_seq":0`) {
+	}
+	seq := w.commit("CreateContainer container_id=50 kind=Standard")
+	r.get(200, fmt.Sprintf("/v1/read/container/50?min_seq=%d&wait=30s", seq))
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.get(200, "/v1/read/container/50")
+	if got := r.get(200, "/v1/health"); got != fmt.Sprintf(`{"status":"healthy","freshness":{"checkpoint_seq":%d,"commit_log_seq":%d,"lag":0}}`, seq, seq) {
+		t.Error("without a writer:", got)
+	}
+	r.stop()
+	if err := <-r.ended; err != nil || ExitCode(err) != ExitStopped {
+		t.Errorf("stopped with %v", err)
+	}
+}
+
+func TestNameInUse(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := runRead(t, ReadConfig{Dir: dir, Name: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runRead(t, ReadConfig{Dir: dir, Name: "two"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := runRead(t, ReadConfig{Dir: dir, Name: "one"})
+	if err == nil || !strings.Contains(err.Error(), `"one"`) || ExitCode(err) != ExitFailure {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestRunReadFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runRead(t, ReadConfig{Dir: file}); err == nil || ExitCode(err) != ExitFailure {
+		t.Errorf("in a file: %v", err)
+	}
+	dir := t.TempDir()
+	newLedgerWriter(t, openWriter(t, dir)).commit("CreateContainer container_id=1 kind=Standard")
+	segments, err := filepath.Glob(filepath.Join(dir, "wal", "*.seg"))
+	if err != nil || len(segments) != 1 {
+		t.Fatal(segments, err)
+	}
+	f, err := os.OpenFile(segments[0], os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte{0xff}, 4096+64+2); err != nil { // in the body of the first frame
+		t.Fatal(err)
+	}
+	_, err = runRead(t, ReadConfig{Dir: dir})
+	var damage *wal.CorruptError
+	if !errors.As(err, &damage) || ExitCode(err) != ExitDamaged {
+		t.Errorf("with a damaged log: %v", err)
+	}
+}

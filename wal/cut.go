@@ -1,0 +1,71 @@
+package wal
+
+import "fmt"
+
+// Cut: the segment is sealed and the spare takes its place.
+//
+//	1  seal frame into the old segment, sync
+//	2  header into the spare, sync
+//	3  rename next.tmp to its name, sync the directory
+//	4  sync END
+//
+// A crash after 1 leaves a sealed last segment: Open goes on with 2. After the
+// rename, whether durable or not, there is either that same state or an empty
+// last segment. The spare is at hand before the seal is written: so a full
+// disk is met when nothing has been done yet.
+func (w *Writer) cut() error {
+	if err := w.awaitSpare(); err != nil {
+		return err
+	}
+	if !w.seg.sealed {
+		last := w.lastFrame()
+		var h frameHeader
+		w.buf, h = appendSeal(w.buf[:0], last.Last()+1, w.seg.prev, last.Time, last.Digest, w.seg.salt)
+		if err := w.writeSynced(w.buf); err != nil {
+			return w.fail(err)
+		}
+		w.seg.prev, w.seg.sealed = h.CRC, true
+	}
+	old := w.seg.file
+	if err := w.enterSpare(); err != nil {
+		return w.fail(err)
+	}
+	if err := old.Close(); err != nil {
+		return w.fail(err)
+	}
+	return w.SyncEnd()
+}
+
+// enterSpare gives the spare its header and its name, and appends there.
+func (w *Writer) enterSpare() error {
+	file := w.sp.file // ready: it stays until it is taken, here
+	head := segmentHeader{
+		ID: w.id, Size: w.o.SegmentSize, First: w.LastSeq() + 1,
+		Prev: w.seg.prev, Ordinal: w.seg.head.Ordinal + 1, Created: w.o.Now(),
+	}
+	if err := nameSegment(w.fs, w.dir, file, &head); err != nil {
+		return err
+	}
+	w.seg = activeSegment{file: file, head: head, salt: head.salt(), off: segmentHeaderSize, prev: head.Prev}
+	w.mu.Lock()
+	w.sp.file = nil
+	w.room = w.seg.free()
+	w.mu.Unlock()
+	w.wantSpare()
+	return nil
+}
+
+// nameSegment writes and syncs the header of next.tmp, then names the file.
+func nameSegment(fs FS, dir string, file File, head *segmentHeader) error {
+	if err := head.Validate(); err != nil {
+		return fmt.Errorf("new segment: %w", err)
+	}
+	if err := writeFile(file, head.Marshal()); err != nil {
+		return err
+	}
+	d := segmentsPath(dir)
+	if err := fs.Rename(join(d, spareName), join(d, head.name())); err != nil {
+		return err
+	}
+	return fs.SyncDir(d)
+}

@@ -1,0 +1,193 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+)
+
+func join(names ...string) string { return filepath.Join(names...) }
+
+func segmentsPath(dir string) string { return join(dir, segmentDir) }
+
+// makeDirs makes DIR and what is below it, durably. DIR's own parent must be
+// there.
+func makeDirs(fsys FS, dir string) error {
+	if err := fsys.Mkdir(dir); err != nil {
+		return err
+	}
+	for _, d := range []string{segmentDir, ckptDir, readersDir} {
+		if err := fsys.Mkdir(join(dir, d)); err != nil {
+			return err
+		}
+	}
+	if err := fsys.SyncDir(dir); err != nil {
+		return err
+	}
+	err := fsys.SyncDir(filepath.Dir(filepath.Clean(dir)))
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // then it was not this program that made DIR
+	}
+	return err
+}
+
+// listSeqs gives the numbers in the names of a directory's files with the
+// extension, rising. A directory that is missing holds none.
+func listSeqs(fsys FS, dir, ext string) ([]uint64, error) {
+	names, err := fsys.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var seqs []uint64
+	for _, name := range names { // sorted, and so are their numbers
+		if seq, ok := parseSeqName(name, ext); ok {
+			seqs = append(seqs, seq)
+		}
+	}
+	return seqs, err
+}
+
+// An endState is END as it was found.
+type endState struct {
+	endHeader
+	durable uint64
+	there   bool  // valid
+	bad     error // neither valid nor absent
+}
+
+// readEnd reads END without mapping it. Only errors of the disk are errors.
+func readEnd(fsys FS, dir string) (e endState, err error) {
+	f, err := fsys.Open(join(dir, endName), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return e, nil
+	}
+	if err != nil {
+		return e, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return e, err
+	}
+	b := make([]byte, min(size, pageSize))
+	if err := readFull(f, b, 0); err != nil {
+		return e, err
+	}
+	e.durable, err = e.Unmarshal(b)
+	switch {
+	case err == nil:
+		e.there = true
+	case !errors.Is(err, errEndAbsent):
+		e.bad = err
+	}
+	return e, nil
+}
+
+// A dirState is what a directory holds before anything is changed.
+type dirState struct {
+	end      endState
+	segments []segmentFile // by ordinal
+	ckpt     uint64        // of the newest checkpoint, 0 if none
+}
+
+// A segmentFile is a segment and its header.
+type segmentFile struct {
+	path string
+	head segmentHeader
+}
+
+// acked is the highest global_seq that is known to have been durable.
+func (d *dirState) acked() uint64 { return max(d.end.durable, d.ckpt) }
+
+func (d *dirState) facts() (f facts) {
+	set := func(x facts, is bool) {
+		if is {
+			f |= x
+		}
+	}
+	set(hasSegments, len(d.segments) > 0)
+	set(hasEnd, d.end.there)
+	set(badEnd, d.end.bad != nil)
+	set(foreignEnd, d.end.there && len(d.segments) > 0 && d.segments[0].head.ID != d.end.ID)
+	set(hasCkpt, d.ckpt > 0)
+	return f
+}
+
+// readDir reads END, the names of checkpoints, and the headers of all
+// segments, which must be those of one log without a gap.
+func readDir(fsys FS, dir string) (d dirState, err error) {
+	if d.end, err = readEnd(fsys, dir); err != nil {
+		return d, err
+	}
+	ckpts, err := listSeqs(fsys, join(dir, ckptDir), ckptExt)
+	if err != nil {
+		return d, err
+	}
+	if n := len(ckpts); n > 0 {
+		d.ckpt = ckpts[n-1]
+	}
+	d.segments, err = readSegments(fsys, dir)
+	return d, err
+}
+
+// readSegments reads and checks the headers of all segments.
+func readSegments(fsys FS, dir string) ([]segmentFile, error) {
+	firsts, err := listSeqs(fsys, segmentsPath(dir), segmentExt)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]segmentFile, 0, len(firsts))
+	for i, first := range firsts {
+		s := segmentFile{path: join(segmentsPath(dir), segmentName(first))}
+		if s.head, err = checkSegment(fsys, s.path, first); err != nil {
+			return nil, err
+		}
+		bad := func(rule string, err error) error {
+			return &CorruptError{File: s.path, Seq: first - 1, Rule: rule, Err: err}
+		}
+		if i > 0 && s.head.ID != list[0].head.ID {
+			return nil, bad(ruleForeign, fmt.Errorf("log id %s, the first segment has %s", s.head.ID, list[0].head.ID))
+		}
+		if s.head.Ordinal != uint32(i) {
+			return nil, bad(ruleGap, fmt.Errorf("this is segment number %d, need %d", s.head.Ordinal, i))
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// checkSegment reads the header of a segment file and compares it with the
+// file's name and size.
+func checkSegment(fsys FS, path string, first uint64) (h segmentHeader, err error) {
+	f, err := fsys.Open(path, false)
+	if err != nil {
+		return h, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return h, err
+	}
+	corrupt := func(rule string, err error) error {
+		return &CorruptError{File: path, Seq: first - min(first, 1), Rule: rule, Err: err}
+	}
+	if size < segmentHeaderSize {
+		return h, corrupt(ruleSize, fmt.Errorf("file has %d bytes, need %d and more", size, minSegment))
+	}
+	b := make([]byte, segmentHeaderSize)
+	if err := readFull(f, b, 0); err != nil {
+		return h, fmt.Errorf("%s: %w", path, err)
+	}
+	switch err := h.Unmarshal(b); {
+	case errors.Is(err, ErrVersion):
+		return h, fmt.Errorf("%s: %w", path, err)
+	case err != nil:
+		return h, corrupt(ruleHeader, err)
+	case h.First != first:
+		return h, corrupt(ruleHeader, fmt.Errorf("the header says that it begins at global_seq %d, the name %d", h.First, first))
+	case h.Size != size:
+		return h, corrupt(ruleSize, fmt.Errorf("file has %d bytes, the header says %d", size, h.Size))
+	}
+	return h, nil
+}

@@ -1,0 +1,83 @@
+// Package wal keeps batches of opaque records on disk and brings them back.
+//
+// One process writes (Writer), any number of processes read (Reader). A batch
+// is a Frame: it is made durable by one sync, it is on disk whole or not at
+// all, and no reader sees it before it is durable.
+//
+// # Directory
+//
+//	DIR/LOCK                   flock held by the writer; its text is for people
+//	DIR/END                    the durable end, one page mapped by all
+//	DIR/wal/<20 digits>.seg    a segment, named by its first global_seq
+//	DIR/wal/next.tmp           the next segment, being filled with zeroes
+//	DIR/wal/torn-<seq>-<n>.bad bytes of a torn tail, kept when it was zeroed
+//	DIR/ckpt/<seq>.ckpt        checkpoints; wal looks at their names only
+//	DIR/readers/<name>         what each read daemon has applied
+//
+// Everything is little-endian. Files are 0600, directories 0700.
+//
+// # Segment header
+//
+// Written and synced before the file gets its name, never rewritten.
+//
+//	   0  8  magic "ASTLSEG\n"
+//	   8  2  version, 1 (checked after magic and CRC)
+//	  10  2  zero
+//	  12  4  alignment of frames, 512
+//	  16 16  log id, random, the same in all segments and in END
+//	  32  8  size of the file in bytes
+//	  40  8  global_seq of its first record
+//	  48  4  prev: header CRC of the seal of the segment before; 0 in the first
+//	  52  4  ordinal of the segment: 0, 1, 2 …
+//	  56  8  creation time, ns, for people
+//	  64     zeroes, checked
+//	4092  4  CRC32C of bytes 0..4091
+//
+// # Frame
+//
+// Starts at a multiple of 512. The CRCs start from the segment's salt, CRC32C
+// of log id and first global_seq, so that bytes of another file never
+// validate. prev makes them a chain through the whole log.
+//
+//	 0  4  CRC32C of bytes 4..63
+//	 4  1  kind: 1 data, 2 seal; 0 is no frame
+//	 5  1  flags, 0; unknown ones are refused
+//	 6  2  length of this header, 64
+//	 8  8  global_seq of the first record (of a seal: the next one)
+//	16  4  number of records (of a seal: 0)
+//	20  4  length of the body
+//	24  4  CRC32C of the body
+//	28  4  prev: header CRC of the frame before
+//	32  8  commit time, ns, never less than in the frame before
+//	40  8  state digest after the batch
+//	48 16  zeroes, checked
+//	64     body: for each record 4 bytes of length, and the record
+//	       zeroes up to the next multiple of 512, checked
+//
+// A seal ends a segment; it repeats time and digest of the frame before it.
+//
+// # END
+//
+//	  0  8  magic "ASTLEND\n"
+//	  8  4  version, 1
+//	 12  4  zero
+//	 16 16  log id
+//	 32 16  id of the boot in which the writer last opened the log
+//	 48  8  writer epoch: how often the log was opened for writing
+//	 64  8  the durable end: global_seq of the last durable record
+//	128  4  wake counter, moved with each change of the durable end
+//
+// END is never renamed, truncated or resized. On disk it may be too low, for
+// it is synced only once a second, on cut and on close; never too high.
+//
+// # Life of a batch
+//
+// Append writes the frame, syncs, then stores its last global_seq into END by
+// one atomic store, and wakes readers. The next frame is never written before
+// the one before is synced: so at most one frame can be torn, and any frame
+// proves those before it. A segment that is nearly full is sealed, and the
+// zero-filled spare takes its place (see cut.go). Nothing is ever truncated:
+// mapped files must not shrink.
+//
+// What Open does after a crash is a table, see rules.go.
+package wal

@@ -1,0 +1,55 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
+
+var (
+	// ErrLocked: give up, or stop the other daemon.
+	ErrLocked = errors.New("wal: another write daemon owns the directory")
+	// ErrFailed is final; it wraps the cause. Whether the batch that met it is durable is unknown until the log is opened again.
+	ErrFailed = errors.New("wal: a write or sync failed; the log must be reopened")
+	// ErrNoSpace is given before anything is written, and passes when there is room again.
+	ErrNoSpace = errors.New("wal: no space for the next segment")
+	// ErrEnd is no failure: wait, and ask again.
+	ErrEnd = errors.New("wal: no further durable frame")
+	// ErrNoLog is given to readers that are first: wait for a writer.
+	ErrNoLog = errors.New("wal: there is no log in the directory yet")
+	// ErrReplaced means that what was read may be no part of the log any more: begin anew.
+	ErrReplaced = errors.New("wal: the log was replaced by another")
+	// ErrVersion: use a newer program.
+	ErrVersion = errors.New("wal: made by a newer version of this program")
+	// ErrClosed is given by a Writer or Reader after Close.
+	ErrClosed = errors.New("wal: closed")
+	// ErrBeyond is given by Seek for a global_seq that is not durable yet.
+	ErrBeyond = errors.New("wal: beyond the durable end")
+	// ErrNameTaken: two read daemons need two names.
+	ErrNameTaken = errors.New("wal: a live reader already has this name")
+)
+
+// A CorruptError says where the log is damaged and which rule found it.
+type CorruptError struct {
+	File   string // path
+	Offset int64  // bytes from the start of the file
+	Seq    uint64 // last good global_seq before the damage
+	Rule   string // name of the rule that was broken
+	Err    error  // what exactly is wrong; may be nil
+}
+
+func (e *CorruptError) Error() string {
+	cause := ""
+	if e.Err != nil {
+		cause = ": " + e.Err.Error()
+	}
+	return fmt.Sprintf("wal: %s at offset %d, after global_seq %d: damaged (%s)%s; keep a copy of the directory, "+
+		"restore it from a backup, or see what `ledgerctl wal repair` would lose", e.File, e.Offset, e.Seq, e.Rule, cause)
+}
+
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// isNoSpace tells a full disk, or a used-up quota, from other errors.
+func isNoSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}

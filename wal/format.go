@@ -1,0 +1,125 @@
+package wal
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"strings"
+)
+
+// On-disk constants: never change them without a new version.
+const (
+	formatVersion = 1
+
+	segmentMagic = "ASTLSEG\n"
+	endMagic     = "ASTLEND\n"
+
+	segmentHeaderSize = 4096
+	frameHeaderSize   = 64
+	frameAlign        = 512
+	sealSize          = frameAlign
+	recordPrefix      = 4 // length before each record
+
+	pageSize   = 4096 // of END and of readers' files
+	bodyCap    = 16 << 20
+	minSegment = 64 << 10
+	maxSegment = 4 << 30
+
+	// DefaultSegmentSize in bytes.
+	DefaultSegmentSize = 64 << 20
+)
+
+// Names below the log's directory.
+const (
+	lockName    = "LOCK"
+	endName     = "END"
+	segmentDir  = "wal"
+	ckptDir     = "ckpt"
+	readersDir  = "readers"
+	spareName   = "next.tmp"
+	segmentExt  = ".seg"
+	ckptExt     = ".ckpt"
+	seqDigits   = 20
+	dirMode     = 0o700
+	fileMode    = 0o600
+	copyBufSize = 1 << 20
+)
+
+var (
+	le         = binary.LittleEndian
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+	// zeroes is what spares and torn tails are filled with. Read only.
+	zeroes [copyBufSize]byte
+)
+
+// A LogID tells one log from another. It is random, and fixed for life.
+type LogID [16]byte
+
+func (id LogID) String() string { return fmt.Sprintf("%x", id[:]) }
+
+// segmentSalt starts the CRCs of a segment's frames.
+func segmentSalt(id LogID, first uint64) uint32 {
+	var b [24]byte
+	copy(b[:16], id[:])
+	le.PutUint64(b[16:], first)
+	return crc32.Checksum(b[:], castagnoli)
+}
+
+// alignUp rounds n up to the alignment of frames.
+func alignUp(n int64) int64 { return (n + frameAlign - 1) &^ (frameAlign - 1) }
+
+// frameSize is what a body of n bytes takes on disk.
+func frameSize(n int) int64 { return alignUp(frameHeaderSize + int64(n)) }
+
+// maxFrame is the largest data frame that is written to a segment of the
+// given size: half of its room, so that an empty segment always holds the two
+// batches that can be executed but not yet written (see Writer.Room).
+func maxFrame(segmentSize int64) int64 {
+	half := (segmentSize - segmentHeaderSize - sealSize) / 2 &^ (frameAlign - 1)
+	return min(half, frameSize(bodyCap))
+}
+
+// maxBody is the largest body of such a frame.
+func maxBody(segmentSize int64) int {
+	return int(min(maxFrame(segmentSize)-frameHeaderSize, bodyCap))
+}
+
+// checkSegmentSize tells whether segments of that size can be made.
+func checkSegmentSize(n int64) error {
+	if n < minSegment || n > maxSegment || n%segmentHeaderSize != 0 {
+		return fmt.Errorf("wal: segment size %d: need a multiple of %d from %d to %d",
+			n, segmentHeaderSize, minSegment, int64(maxSegment))
+	}
+	return nil
+}
+
+// segmentName is the file name of the segment whose first record is seq.
+func segmentName(seq uint64) string { return fmt.Sprintf("%0*d%s", seqDigits, seq, segmentExt) }
+
+// parseSeqName undoes segmentName, for any extension.
+func parseSeqName(name, ext string) (seq uint64, ok bool) {
+	digits, found := strings.CutSuffix(name, ext)
+	if !found || len(digits) != seqDigits {
+		return 0, false
+	}
+	seq, err := strconv.ParseUint(digits, 10, 64)
+	return seq, err == nil
+}
+
+// allZero tells whether b holds nothing but zeroes.
+func allZero(b []byte) bool {
+	for len(b) >= 8 {
+		if le.Uint64(b) != 0 {
+			return false
+		}
+		b = b[8:]
+	}
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}

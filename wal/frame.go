@@ -1,0 +1,189 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+)
+
+// A Frame is one batch of commits: what one sync makes durable.
+type Frame struct {
+	First  uint64 // global_seq of the first record
+	Count  uint32
+	Time   int64  // unix nanoseconds, never decreasing
+	Digest uint64 // state digest after the batch
+	Body   []byte // for each record a 4-byte length and the record; of a frame that was read, valid until the next read
+}
+
+// Last is the global_seq of the last record.
+func (f *Frame) Last() uint64 { return f.First + uint64(f.Count) - 1 }
+
+// AppendRecord appends the 4-byte length and the record to a body.
+func AppendRecord(body, record []byte) []byte {
+	body = le.AppendUint32(body, uint32(len(record)))
+	return append(body, record...)
+}
+
+// Each calls fn for every record of the frame in order, until fn gives an
+// error. The record aliases the body.
+func (f *Frame) Each(fn func(seq uint64, record []byte) error) error {
+	b := f.Body
+	for i := range uint64(f.Count) {
+		record, rest, ok := cutRecord(b)
+		if !ok {
+			return errRecords
+		}
+		if err := fn(f.First+i, record); err != nil {
+			return err
+		}
+		b = rest
+	}
+	if len(b) != 0 {
+		return errRecords
+	}
+	return nil
+}
+
+var errRecords = errors.New("wal: the records of a frame do not add up to its body")
+
+func cutRecord(b []byte) (record, rest []byte, ok bool) {
+	if len(b) < recordPrefix {
+		return nil, nil, false
+	}
+	n := uint64(le.Uint32(b))
+	if n > uint64(len(b)-recordPrefix) {
+		return nil, nil, false
+	}
+	return b[recordPrefix : recordPrefix+n], b[recordPrefix+n:], true
+}
+
+// checkRecords tells whether body is count records and nothing more.
+func checkRecords(body []byte, count uint32) error {
+	for ; count > 0; count-- {
+		_, rest, ok := cutRecord(body)
+		if !ok {
+			return errRecords
+		}
+		body = rest
+	}
+	if len(body) != 0 {
+		return errRecords
+	}
+	return nil
+}
+
+const (
+	kindData = 1
+	kindSeal = 2
+)
+
+// A frameHeader is the 64 bytes before a body (layout in doc.go).
+type frameHeader struct {
+	CRC     uint32 // of the header itself; what the next frame's Prev must be
+	Kind    uint8
+	First   uint64
+	Count   uint32
+	BodyLen uint32
+	BodyCRC uint32
+	Prev    uint32
+	Time    int64
+	Digest  uint64
+}
+
+// last is the global_seq of the last record; of a seal, of the frame before.
+func (h *frameHeader) last() uint64 { return h.First + uint64(h.Count) - 1 }
+
+// size is what header, body and padding take.
+func (h *frameHeader) size() int64 { return frameSize(int(h.BodyLen)) }
+
+// Marshal writes the header into b[:64], with its CRC, which it also keeps.
+func (h *frameHeader) Marshal(b []byte, salt uint32) {
+	b = b[:frameHeaderSize]
+	b[4], b[5] = h.Kind, 0
+	le.PutUint16(b[6:], frameHeaderSize)
+	le.PutUint64(b[8:], h.First)
+	le.PutUint32(b[16:], h.Count)
+	le.PutUint32(b[20:], h.BodyLen)
+	le.PutUint32(b[24:], h.BodyCRC)
+	le.PutUint32(b[28:], h.Prev)
+	le.PutUint64(b[32:], uint64(h.Time))
+	le.PutUint64(b[40:], h.Digest)
+	clear(b[48:])
+	h.CRC = crc32.Update(salt, castagnoli, b[4:])
+	le.PutUint32(b, h.CRC)
+}
+
+// Unmarshal reads b[:64]; false if the CRC does not fit.
+func (h *frameHeader) Unmarshal(b []byte, salt uint32) bool {
+	b = b[:frameHeaderSize]
+	h.CRC = le.Uint32(b)
+	if b[4] == 0 || h.CRC != crc32.Update(salt, castagnoli, b[4:]) {
+		return false
+	}
+	h.Kind = b[4]
+	h.First = le.Uint64(b[8:])
+	h.Count = le.Uint32(b[16:])
+	h.BodyLen = le.Uint32(b[20:])
+	h.BodyCRC = le.Uint32(b[24:])
+	h.Prev = le.Uint32(b[28:])
+	h.Time = int64(le.Uint64(b[32:]))
+	h.Digest = le.Uint64(b[40:])
+	return true
+}
+
+// Validate checks a header whose CRC fits; b is its 64 bytes.
+func (h *frameHeader) Validate(b []byte) error {
+	if b[5] != 0 {
+		return fmt.Errorf("%w: unknown frame flags %#02x", ErrVersion, b[5])
+	}
+	if n := le.Uint16(b[6:]); n != frameHeaderSize {
+		return fmt.Errorf("frame header length is %d, need %d", n, frameHeaderSize)
+	}
+	if !allZero(b[48:frameHeaderSize]) {
+		return errors.New("reserved bytes of the frame header are not zero")
+	}
+	switch h.Kind {
+	case kindData:
+		if h.Count == 0 || uint64(h.Count)*recordPrefix > uint64(h.BodyLen) {
+			return fmt.Errorf("%d records in a body of %d bytes", h.Count, h.BodyLen)
+		}
+	case kindSeal:
+		if h.Count != 0 || h.BodyLen != 0 {
+			return fmt.Errorf("a seal with %d records and %d bytes", h.Count, h.BodyLen)
+		}
+	default:
+		return fmt.Errorf("%w: unknown frame kind %d", ErrVersion, h.Kind)
+	}
+	if h.BodyLen > bodyCap {
+		return fmt.Errorf("body of %d bytes, at most %d", h.BodyLen, bodyCap)
+	}
+	if h.First == 0 || h.First > math.MaxUint64-uint64(h.Count) {
+		return fmt.Errorf("frame of %d records begins at global_seq %d", h.Count, h.First)
+	}
+	return nil
+}
+
+// appendFrame appends a whole data frame, padding included, to dst and gives
+// its header.
+func appendFrame(dst []byte, f *Frame, prev, salt uint32) ([]byte, frameHeader) {
+	h := frameHeader{
+		Kind: kindData, First: f.First, Count: f.Count, BodyLen: uint32(len(f.Body)),
+		BodyCRC: crc32.Update(salt, castagnoli, f.Body), Prev: prev, Time: f.Time, Digest: f.Digest,
+	}
+	return appendRaw(dst, &h, f.Body, salt), h
+}
+
+// appendSeal appends a seal frame to dst. last is the frame before it.
+func appendSeal(dst []byte, next uint64, prev uint32, time int64, digest uint64, salt uint32) ([]byte, frameHeader) {
+	h := frameHeader{Kind: kindSeal, First: next, BodyCRC: crc32.Update(salt, castagnoli, nil), Prev: prev, Time: time, Digest: digest}
+	return appendRaw(dst, &h, nil, salt), h
+}
+
+func appendRaw(dst []byte, h *frameHeader, body []byte, salt uint32) []byte {
+	at := len(dst)
+	dst = append(dst, zeroes[:frameHeaderSize]...)
+	h.Marshal(dst[at:], salt)
+	dst = append(dst, body...)
+	return append(dst, zeroes[:h.size()-frameHeaderSize-int64(len(body))]...)
+}

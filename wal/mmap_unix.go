@@ -1,0 +1,73 @@
+//go:build unix
+
+package wal
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime/debug"
+	"syscall"
+)
+
+// A mapping reads a file through a read-only map. ReadAt copies: what is
+// checked afterwards is what is used, and a fault of the disk can happen in
+// that one place only. Segments never shrink, so a fault is a read error, or
+// somebody cut the file.
+type mapping struct {
+	name string
+	b    []byte
+}
+
+func (osFS) Map(name string, size int64) (View, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() < size || size <= 0 {
+		return nil, &fs.PathError{Op: "map", Path: name, Err: fmt.Errorf("file has %d bytes, need %d", st.Size(), size)}
+	}
+	b, err := syscall.Mmap(int(f.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, &fs.PathError{Op: "mmap", Path: name, Err: err}
+	}
+	return &mapping{name: name, b: b}, nil
+}
+
+func (m *mapping) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < 0 || off > int64(len(m.b)) {
+		return 0, io.EOF
+	}
+	old := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		if e := recover(); e != nil {
+			fault, ok := e.(interface{ Addr() uintptr })
+			if !ok {
+				panic(e)
+			}
+			n, err = 0, &fs.PathError{Op: "read map", Path: m.name, Err: fmt.Errorf("fault at %#x: %w", fault.Addr(), syscall.EIO)}
+		}
+	}()
+	n = copy(p, m.b[off:])
+	if n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Close unmaps; the caller sees to it that nobody reads.
+func (m *mapping) Close() error {
+	b := m.b
+	m.b = nil
+	if b == nil {
+		return nil
+	}
+	return syscall.Munmap(b)
+}

@@ -1,0 +1,184 @@
+//go:build unix
+
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// OS is the operating system's filesystem.
+var OS FS = osFS{}
+
+type osFS struct{}
+
+func (osFS) Create(name string) (File, error) {
+	return wrapFile(os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode))
+}
+
+func (osFS) Open(name string, write bool) (File, error) {
+	flag := os.O_RDONLY
+	if write {
+		flag = os.O_RDWR
+	}
+	return wrapFile(os.OpenFile(name, flag, 0))
+}
+
+func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
+func (osFS) Remove(name string) error             { return os.Remove(name) }
+
+func (osFS) List(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
+func (osFS) Mkdir(dir string) error {
+	err := os.Mkdir(dir, dirMode)
+	if errors.Is(err, fs.ErrExist) {
+		if st, serr := os.Stat(dir); serr == nil && st.IsDir() {
+			return nil
+		}
+	}
+	return err
+}
+
+func (osFS) SyncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+func (osFS) Lock(name string) (File, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f, syscall.LOCK_EX); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (osFS) Locked(name string) (bool, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() // which also unlocks
+	err = flock(f, syscall.LOCK_SH)
+	if errors.Is(err, ErrLocked) {
+		return true, nil
+	}
+	return false, err
+}
+
+func flock(f *os.File, how int) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+		switch err {
+		case nil:
+			return nil
+		case syscall.EINTR:
+			continue
+		case syscall.EWOULDBLOCK:
+			return fmt.Errorf("%w (%s)", ErrLocked, f.Name())
+		}
+		return &fs.PathError{Op: "flock", Path: f.Name(), Err: err}
+	}
+}
+
+type osFile struct{ f *os.File }
+
+func wrapFile(f *os.File, err error) (File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (o osFile) ReadAt(p []byte, off int64) (int, error)  { return o.f.ReadAt(p, off) }
+func (o osFile) WriteAt(p []byte, off int64) (int, error) { return o.f.WriteAt(p, off) }
+func (o osFile) Close() error                             { return o.f.Close() }
+func (o osFile) Grow(size int64) error                    { return o.f.Truncate(size) }
+func (o osFile) Sync() error                              { return datasync(o.f) }
+
+func (o osFile) Size() (int64, error) {
+	st, err := o.f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), nil
+}
+
+func (osFS) Share(name string, write bool) (Page, error) {
+	if err := checkHost(); err != nil {
+		return nil, err
+	}
+	flag, prot := os.O_RDONLY, syscall.PROT_READ
+	if write {
+		flag, prot = os.O_RDWR, syscall.PROT_READ|syscall.PROT_WRITE
+	}
+	f, err := os.OpenFile(name, flag, 0)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && st.Size() < pageSize {
+		err = &fs.PathError{Op: "map", Path: name, Err: errEndAbsent}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	b, err := syscall.Mmap(int(f.Fd()), 0, pageSize, prot, syscall.MAP_SHARED)
+	if err != nil {
+		f.Close()
+		return nil, &fs.PathError{Op: "mmap", Path: name, Err: err}
+	}
+	return &osPage{f: f, st: st, b: b}, nil
+}
+
+// An osPage is a shared mapping; the operating system keeps one page for all.
+type osPage struct {
+	f    *os.File
+	st   os.FileInfo
+	b    []byte
+	once sync.Once
+}
+
+func (p *osPage) Bytes() []byte { return p.b }
+
+// Sync writes the mapped page out: syncing the file covers its mapped pages.
+func (p *osPage) Sync() error { return datasync(p.f) }
+
+func (p *osPage) Wait(at int, old uint32, timeout time.Duration) {
+	waitWord(word32(p.b, at), old, timeout)
+}
+
+func (p *osPage) Wake(at int) { wakeWord(word32(p.b, at)) }
+
+func (p *osPage) Stale() bool {
+	st, err := os.Stat(p.f.Name())
+	return err != nil || !os.SameFile(st, p.st)
+}
+
+func (p *osPage) Close() (err error) {
+	p.once.Do(func() { err = errors.Join(syscall.Munmap(p.b), p.f.Close()) })
+	return err
+}

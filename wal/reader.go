@@ -1,0 +1,264 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+)
+
+// Reader follows a log, also one that another process writes. One goroutine at
+// a time, except Durable, Wait and LogID, which any may call.
+//
+// It gives a frame only when END covers its last record, and only after all of
+// it was checked: header, body, padding, and the chain from the frame before.
+// Frames are copied out of the map before they are checked, so that what is
+// used is what was checked. A second Reader of the same directory shares the
+// operating system's pages, and costs little beyond its index.
+type Reader struct {
+	dir string
+	o   Options
+	fs  FS
+	id  LogID
+
+	endMu sync.RWMutex // Close unmaps END under it
+	end   Page         // nil after Close
+	wait  watcher
+
+	epoch uint64 // highest seen by Next
+	high  uint64 // highest durable end seen by Next
+	idle  bool   // Next gave ErrEnd last time
+
+	seg   segmentFile
+	src   View    // the segment; nil if none is open
+	w     *walker // on src
+	at    cursor  // where the next frame is; that of w while src is open
+	frame Frame   // what Next gave
+	index sparseIndex
+}
+
+// OpenReader maps the log of DIR, and stands before its first frame. ErrNoLog
+// if there is none yet: ask again later.
+func OpenReader(dir string, o Options) (*Reader, error) {
+	o = o.withDefaults()
+	state, err := readEnd(o.FS, dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case errors.Is(state.bad, ErrVersion):
+		return nil, fmt.Errorf("%s: %w", join(dir, endName), state.bad)
+	case state.bad != nil:
+		return nil, &CorruptError{File: join(dir, endName), Rule: "END damaged", Err: state.bad}
+	case !state.there:
+		return nil, ErrNoLog
+	}
+	page, err := o.FS.Share(join(dir, endName), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoLog
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{dir: dir, o: o, fs: o.FS, id: state.ID, end: page, epoch: state.Epoch, at: cursor{next: 1}}
+	r.wait.init()
+	return r, nil
+}
+
+// LogID names the log.
+func (r *Reader) LogID() LogID { return r.id }
+
+// Durable is the last durable global_seq (END), 0 after Close. Any goroutine.
+func (r *Reader) Durable() uint64 {
+	r.endMu.RLock()
+	defer r.endMu.RUnlock()
+	if r.end == nil {
+		return 0
+	}
+	return word64(r.end.Bytes(), endDurableAt).Load()
+}
+
+// Next returns the next durable frame, ErrEnd when there is none yet. The
+// frame is valid until the next call of any method but Durable and Wait.
+// *CorruptError and ErrReplaced are final for the Reader.
+func (r *Reader) Next() (*Frame, error) {
+	durable, err := r.checkEnd()
+	if err != nil {
+		return nil, err
+	}
+	for r.at.next <= durable {
+		if err := r.readAt(true); err != nil {
+			return nil, err
+		}
+		if r.w.h.Kind == kindSeal {
+			r.w.step()
+			r.at = r.w.at
+			if err := r.enterNext(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if r.w.h.last() > durable {
+			return nil, r.corrupt("END within a frame", fmt.Errorf("END is %d, the frame ends at %d", durable, r.w.h.last()))
+		}
+		r.index.note(r.seg.head.First, r.at)
+		r.frame = r.w.frame()
+		r.w.step()
+		r.at = r.w.at
+		r.idle = false
+		return &r.frame, nil
+	}
+	if err := r.checkName(); err != nil {
+		return nil, err
+	}
+	r.idle = true
+	return nil, ErrEnd
+}
+
+// checkEnd reads END, which can only go up while the log is the same.
+func (r *Reader) checkEnd() (durable uint64, err error) {
+	if r.end == nil {
+		return 0, ErrClosed
+	}
+	b := r.end.Bytes()
+	epoch, durable := word64(b, endEpochAt).Load(), word64(b, endDurableAt).Load()
+	if epoch < r.epoch || durable < r.high {
+		return 0, fmt.Errorf("%w: END went from %d back to %d, its epoch from %d to %d", ErrReplaced, r.high, durable, r.epoch, epoch)
+	}
+	r.epoch, r.high = epoch, durable
+	return durable, nil
+}
+
+// checkName looks for another END under END's name. It is asked for when there
+// was nothing new twice: a reader that waits comes here a few times a second.
+func (r *Reader) checkName() error {
+	if !r.idle {
+		return nil
+	}
+	if LogID(r.end.Bytes()[16:32]) != r.id || r.end.Stale() {
+		return fmt.Errorf("%w: END in %s is another file now", ErrReplaced, r.dir)
+	}
+	return nil
+}
+
+// readAt reads the frame at the cursor, which END covers. What does not
+// validate is read once more from the file, past the map, before it counts as
+// damage.
+func (r *Reader) readAt(bodies bool) error {
+	if r.src == nil {
+		if err := r.enter(1, nil); err != nil {
+			return err
+		}
+	}
+	err := r.readOnce(bodies)
+	if err == nil {
+		return nil
+	}
+	f, ferr := r.fs.Open(r.seg.path, false)
+	if ferr != nil {
+		return ferr
+	}
+	defer f.Close()
+	r.w.src = f
+	defer func() { r.w.src = r.src }()
+	err = r.readOnce(bodies)
+	var why *flaw
+	switch {
+	case err == nil:
+		return nil
+	case err == errVoid:
+		return r.corrupt("acknowledged frames missing", fmt.Errorf("nothing stands here, but END is %d", r.high))
+	case errors.Is(err, ErrVersion):
+		return fmt.Errorf("%s at offset %d: %w", r.seg.path, r.at.off, err)
+	case errors.As(err, &why):
+		return r.corrupt(why.rule, why.err)
+	}
+	return fmt.Errorf("%s at offset %d: %w", r.seg.path, r.at.off, err)
+}
+
+func (r *Reader) readOnce(bodies bool) error {
+	if err := r.w.peek(); err != nil {
+		return err
+	}
+	if !bodies && r.w.h.Kind == kindData {
+		return nil
+	}
+	return r.w.load()
+}
+
+func (r *Reader) corrupt(rule string, err error) error {
+	return &CorruptError{File: r.seg.path, Offset: r.at.off, Seq: r.at.next - 1, Rule: rule, Err: err}
+}
+
+// enterNext goes on in the segment after the seal that the cursor is behind.
+func (r *Reader) enterNext() error {
+	before := r.seg
+	return r.enter(r.at.next, func(h *segmentHeader, path string) error {
+		return checkLink(path, h, before.head.ID, before.head.Ordinal, &r.at)
+	})
+}
+
+// enter opens the segment that begins at first and stands before its first
+// frame. check, if not nil, may refuse its header.
+func (r *Reader) enter(first uint64, check func(h *segmentHeader, path string) error) error {
+	s := segmentFile{path: join(segmentsPath(r.dir), segmentName(first))}
+	var err error
+	if s.head, err = checkSegment(r.fs, s.path, first); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return r.missing(s.path, first)
+		}
+		return err
+	}
+	if s.head.ID != r.id {
+		return &CorruptError{File: s.path, Seq: first - 1, Rule: ruleForeign, Err: fmt.Errorf("log id %s, END has %s", s.head.ID, r.id)}
+	}
+	if check != nil {
+		if err := check(&s.head, s.path); err != nil {
+			return err
+		}
+	}
+	src, err := openView(r.fs, s.path, s.head.Size)
+	if err != nil {
+		return err
+	}
+	r.leave()
+	var buf []byte
+	if r.w != nil {
+		buf = r.w.buf
+	}
+	time, digest := r.at.time, r.at.digest
+	r.seg, r.src, r.w = s, src, newWalker(src, s.head, buf)
+	if check != nil { // times go on from the segment before
+		r.w.at.time, r.w.at.digest = time, digest
+	}
+	r.at = r.w.at
+	return nil
+}
+
+// missing is why a segment that END covers is not there: perhaps all is gone.
+func (r *Reader) missing(path string, first uint64) error {
+	if r.end.Stale() {
+		return fmt.Errorf("%w: %s and END are gone", ErrReplaced, path)
+	}
+	return &CorruptError{File: path, Seq: first - 1, Rule: ruleGap, Err: fmt.Errorf("the file is missing, but END is %d", r.high)}
+}
+
+func (r *Reader) leave() {
+	if r.src != nil {
+		r.src.Close()
+		r.src = nil
+	}
+}
+
+// Close unmaps, and ends all calls of Wait.
+func (r *Reader) Close() error {
+	if r.end == nil {
+		return nil
+	}
+	r.wait.stop(r.end)
+	r.leave()
+	r.endMu.Lock()
+	defer r.endMu.Unlock()
+	err := r.end.Close()
+	r.end = nil
+	return err
+}

@@ -1,0 +1,140 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"sync/atomic"
+	"time"
+)
+
+// A file in DIR/readers is one page that its reader maps and others read:
+//
+//	 0  8  magic "ASTLRDR\n"
+//	 8  8  global_seq that the reader has applied
+//	16     zeroes
+//
+// Its flock tells whether the reader lives. It is not synced: after a crash the
+// reader begins from its own checkpoint anyway.
+const (
+	readerMagic  = "ASTLRDR\n"
+	readerSeqAt  = 8
+	lockTries    = 50 // a probe by ListReaders holds the lock for a moment
+	lockInterval = 2 * time.Millisecond
+	maxReaders   = 1000 // that ListReaders looks at
+)
+
+var readerName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// CheckReaderName refuses what can't be the name of a reader.
+func CheckReaderName(name string) error {
+	if !readerName.MatchString(name) || name == "." || name == ".." {
+		return fmt.Errorf("wal: reader name %q: need 1 to 64 of letters, digits, '.', '_' and '-'", name)
+	}
+	return nil
+}
+
+// A Registration tells the writer's side what a reader has applied.
+type Registration struct {
+	lock File
+	page Page
+	seq  *atomic.Uint64
+}
+
+// Register makes a name known in DIR/readers. ErrNameTaken if a live reader
+// has it, ErrNoLog if there is no log yet.
+func Register(dir, name string, o Options) (*Registration, error) {
+	if err := CheckReaderName(name); err != nil {
+		return nil, err
+	}
+	fsys := o.withDefaults().FS
+	path := join(dir, readersDir, name)
+	lock, err := lockReader(fsys, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNoLog
+	case errors.Is(err, ErrLocked):
+		return nil, fmt.Errorf("%w: %s", ErrNameTaken, path)
+	case err != nil:
+		return nil, err
+	}
+	page := make([]byte, pageSize)
+	copy(page, readerMagic)
+	if _, err := lock.WriteAt(page, 0); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	p, err := fsys.Share(path, true)
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return &Registration{lock: lock, page: p, seq: word64(p.Bytes(), readerSeqAt)}, nil
+}
+
+func lockReader(fsys FS, path string) (lock File, err error) {
+	for range lockTries {
+		if lock, err = fsys.Lock(path); !errors.Is(err, ErrLocked) {
+			return lock, err
+		}
+		time.Sleep(lockInterval)
+	}
+	return nil, err
+}
+
+// Applied publishes what has been applied: one store in memory. Not to be
+// called after Close.
+func (r *Registration) Applied(seq uint64) { r.seq.Store(seq) }
+
+// Close lets go of the name. The file stays, with the last number.
+func (r *Registration) Close() error { return errors.Join(r.page.Close(), r.lock.Close()) }
+
+// A ReaderState is what is known of a registered reader.
+type ReaderState struct {
+	Name     string
+	Seq      uint64 // last applied global_seq
+	Attached bool   // it lives
+}
+
+// ListReaders lists the registered readers of DIR, dead ones too, by name.
+func ListReaders(dir string, o Options) ([]ReaderState, error) {
+	fsys := o.withDefaults().FS
+	names, err := fsys.List(join(dir, readersDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var list []ReaderState
+	for _, name := range names {
+		if CheckReaderName(name) != nil || len(list) == maxReaders {
+			continue
+		}
+		s, err := readerState(fsys, join(dir, readersDir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed just now
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.Name = name
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func readerState(fsys FS, path string) (s ReaderState, err error) {
+	if s.Attached, err = fsys.Locked(path); err != nil {
+		return s, err
+	}
+	f, err := fsys.Open(path, false)
+	if err != nil {
+		return s, err
+	}
+	defer f.Close()
+	var b [readerSeqAt + 8]byte
+	n, _ := f.ReadAt(b[:], 0)
+	if n == len(b) && string(b[:8]) == readerMagic { // else it is just being made
+		s.Seq = le.Uint64(b[readerSeqAt:])
+	}
+	return s, nil
+}

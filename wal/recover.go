@@ -1,0 +1,286 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Open locks DIR, recovers its log (or makes one) and readies it for
+// appending. ErrLocked if another process does; *CorruptError if the log is
+// damaged (nothing has been changed then); ErrVersion if it is too new.
+func Open(dir string, o Options) (*Writer, error) {
+	o = o.withDefaults()
+	if err := checkSegmentSize(o.SegmentSize); err != nil {
+		return nil, err
+	}
+	if err := checkHost(); err != nil {
+		return nil, err
+	}
+	if err := makeDirs(o.FS, dir); err != nil {
+		return nil, fmt.Errorf("wal: make %s: %w", dir, err)
+	}
+	lock, err := o.FS.Lock(join(dir, lockName))
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{dir: dir, o: o, fs: o.FS, lock: lock}
+	w.sp.announce()
+	if err := w.open(); err != nil {
+		if w.seg.file != nil {
+			w.seg.file.Close()
+		}
+		if w.end != nil {
+			w.end.Close()
+		}
+		lock.Close()
+		return nil, err
+	}
+	if !o.Manual {
+		w.shell = startShell(w)
+		w.wantSpare()
+	}
+	return w, nil
+}
+
+func (w *Writer) open() error {
+	if err := w.signLock(); err != nil {
+		return err
+	}
+	d, err := readDir(w.fs, w.dir)
+	if err != nil {
+		return err
+	}
+	switch r := decide(dirRules, d.facts()); r.then {
+	case refuse:
+		if errors.Is(d.end.bad, ErrVersion) {
+			return fmt.Errorf("%s: %w", w.path(endName), d.end.bad)
+		}
+		return &CorruptError{File: w.path(endName), Seq: d.end.durable, Rule: r.name, Err: refusal(r, d.end.bad)}
+	case create:
+		if err := w.createLog(); err != nil {
+			return err
+		}
+	default:
+		if err := w.recoverLog(&d); err != nil {
+			return err
+		}
+	}
+	// A spare of before; also the rest of one. Its name may be all that is left of a cut.
+	if err := w.fs.Remove(w.path(segmentDir, spareName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return w.takeEnd(&d.end)
+}
+
+func refusal(r *rule, cause error) error {
+	if cause == nil {
+		return errors.New(r.why)
+	}
+	return fmt.Errorf("%s: %w", r.why, cause)
+}
+
+// signLock tells people who holds the lock. Nothing depends on it, and it is
+// not synced.
+func (w *Writer) signLock() error {
+	text := fmt.Sprintf("%-79s\n", fmt.Sprintf("pid %d since %s", os.Getpid(), time.Unix(0, w.o.Now()).UTC().Format(time.RFC3339)))
+	_, err := w.lock.WriteAt([]byte(text), 0)
+	return err
+}
+
+// createLog makes the first segment. A crash before its name is durable leaves
+// no log, and the next start comes here again; after it there is an empty log
+// without END, which is recovered.
+func (w *Writer) createLog() error {
+	if _, err := readRandom(w.o, w.id[:]); err != nil {
+		return err
+	}
+	d := segmentsPath(w.dir)
+	file, err := fillFile(w.fs, join(d, spareName), w.o.SegmentSize, w.fs.CopyOnWrite(d), nil)
+	if err != nil {
+		if isNoSpace(err) {
+			err = fmt.Errorf("%w: %w", ErrNoSpace, err)
+		}
+		return err
+	}
+	head := segmentHeader{ID: w.id, Size: w.o.SegmentSize, First: 1, Created: w.o.Now()}
+	w.seg = activeSegment{file: file, head: head, salt: head.salt(), off: segmentHeaderSize}
+	w.last = Frame{First: 1}
+	return nameSegment(w.fs, w.dir, file, &head)
+}
+
+// recoverLog looks at the end of the log and readies it for appending.
+func (w *Writer) recoverLog(d *dirState) error {
+	w.id = d.segments[0].head.ID
+	boot, err := w.fs.Boot()
+	if err != nil {
+		return err
+	}
+	sameBoot := !d.end.there || boot == BootID{} || boot == d.end.Boot
+	t, err := readTail(w.fs, d)
+	if err != nil {
+		return err
+	}
+	if t.rule.then == refuse {
+		return t.corrupt()
+	}
+	file, err := w.fs.Open(t.seg.path, true)
+	if err != nil {
+		return err
+	}
+	w.seg = activeSegment{file: file, head: t.seg.head, salt: t.seg.head.salt(), off: t.at.off, prev: t.at.prev, sealed: t.sealed}
+	w.last = Frame{First: t.at.next, Time: t.at.time, Digest: t.at.digest}
+	if t.rule.then == zeroTail {
+		if err := w.zeroTail(t); err != nil {
+			return err
+		}
+	}
+	if sameBoot {
+		if err := rewrite(file, t.doubt, t.at.off); err != nil {
+			return err
+		}
+	}
+	// After a reboot the page cache was read from the disk: what validates is
+	// durable. The sync is for the names and sizes.
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	return w.fs.SyncDir(segmentsPath(w.dir))
+}
+
+// rewrite writes the bytes of [from,to) again, in place. After a failed sync,
+// pages that are not on disk count as clean, and another sync would do
+// nothing; writing makes them dirty. What END covers is not touched: frames
+// begin at sector edges.
+func rewrite(f File, from, to int64) error {
+	buf := make([]byte, min(copyBufSize, max(0, to-from)))
+	for from < to {
+		b := buf[:min(int64(len(buf)), to-from)]
+		if err := readFull(f, b, from); err != nil {
+			return err
+		}
+		if _, err := f.WriteAt(b, from); err != nil {
+			return err
+		}
+		from += int64(len(b))
+	}
+	return f.Sync()
+}
+
+// zeroTail keeps a copy of a torn frame, then zeroes it, so that nothing of it
+// can ever be taken for a part of a later frame.
+func (w *Writer) zeroTail(t *tail) error {
+	name, err := saveBad(w.fs, w.dir, "torn", t, w.seg.file)
+	if err != nil {
+		return err
+	}
+	if err := zeroRange(w.seg.file, t.at.off, t.strayEnd); err != nil {
+		return err
+	}
+	w.o.OnNotice(fmt.Sprintf("a frame after global_seq %d was torn by a crash, and had not been acknowledged: "+
+		"its %d bytes are kept in %s", t.last(), t.strayEnd-t.at.off, name))
+	return nil
+}
+
+// zeroRange overwrites [from,to) with zeroes and syncs.
+func zeroRange(f File, from, to int64) error {
+	for from < to {
+		n := min(to-from, int64(len(zeroes)))
+		if _, err := f.WriteAt(zeroes[:n], from); err != nil {
+			return err
+		}
+		from += n
+	}
+	return f.Sync()
+}
+
+// maxBadCopies bounds the copies that are kept of one place.
+const maxBadCopies = 1000
+
+// saveBad copies the stray bytes of t to a new file <kind>-<seq>-<n>.bad,
+// durably.
+func saveBad(fsys FS, dir, kind string, t *tail, from File) (string, error) {
+	d := segmentsPath(dir)
+	for n := range maxBadCopies {
+		name := join(d, fmt.Sprintf("%s-%0*d-%d.bad", kind, seqDigits, t.last(), n))
+		f, err := fsys.Create(name)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		err = copyRange(f, from, t.at.off, t.strayEnd)
+		if err = errors.Join(err, f.Close()); err != nil {
+			return "", fmt.Errorf("keep a copy of damaged bytes: %w", err)
+		}
+		return name, fsys.SyncDir(d)
+	}
+	return "", fmt.Errorf("%s holds %d copies of damaged bytes after global_seq %d; move them away", d, maxBadCopies, t.last())
+}
+
+// copyRange copies [from,to) of src to the start of dst, and syncs.
+func copyRange(dst, src File, from, to int64) error {
+	buf := make([]byte, copyBufSize)
+	for at := from; at < to; {
+		b := buf[:min(int64(len(buf)), to-at)]
+		if err := readFull(src, b, at); err != nil {
+			return err
+		}
+		if _, err := dst.WriteAt(b, at-from); err != nil {
+			return err
+		}
+		at += int64(len(b))
+	}
+	return dst.Sync()
+}
+
+// takeEnd makes END if need be, maps it, and publishes the durable end.
+func (w *Writer) takeEnd(was *endState) error {
+	boot, err := w.fs.Boot()
+	if err != nil {
+		return err
+	}
+	name := w.path(endName)
+	if !was.there {
+		if err := makeEnd(w.fs, w.dir, &endHeader{ID: w.id, Boot: boot}); err != nil {
+			return err
+		}
+	}
+	if w.end, err = w.fs.Share(name, true); err != nil {
+		return err
+	}
+	b := w.end.Bytes()
+	w.durable, w.wakes = word64(b, endDurableAt), word32(b, endWakeAt)
+	copy(b[32:48], boot[:])
+	word64(b, endEpochAt).Add(1)
+	w.room = w.seg.free()
+	w.durable.Store(w.LastSeq())
+	w.wakes.Add(1)
+	w.end.Wake(endWakeAt)
+	if err := w.end.Sync(); err != nil {
+		return err
+	}
+	w.synced.Store(w.LastSeq())
+	return nil
+}
+
+// makeEnd writes an END that is absent, or that holds nothing: it is the last
+// step of making a log.
+func makeEnd(fsys FS, dir string, h *endHeader) error {
+	name := join(dir, endName)
+	f, err := fsys.Create(name)
+	if errors.Is(err, fs.ErrExist) {
+		f, err = fsys.Open(name, true)
+	}
+	if err != nil {
+		return err
+	}
+	err = writeFile(f, h.Marshal(0))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return fsys.SyncDir(dir)
+}

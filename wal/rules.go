@@ -1,0 +1,99 @@
+package wal
+
+// What Open decides is data: two tables of rules over a few facts. For every
+// combination of facts exactly one rule of a table holds; a test goes through
+// all of them.
+
+// facts is a set of things that are so.
+type facts uint8
+
+// A rule holds when, of the facts in its mask, exactly those in want are so.
+type rule struct {
+	name       string
+	mask, want facts
+	then       verdict
+	why        string
+}
+
+func (r *rule) holds(f facts) bool { return f&r.mask == r.want }
+
+type verdict uint8
+
+const (
+	refuse   verdict = iota // stop; nothing is changed on disk
+	create                  // make a new log
+	recovery                // go on to look at the segments
+	goOn                    // append here
+	zeroTail                // keep a copy of the stray bytes, zero them, append here
+)
+
+// Facts of a directory.
+const (
+	hasSegments facts = 1 << iota
+	hasEnd            // END is there and valid
+	badEnd            // END is there, not empty, and not valid
+	foreignEnd        // END and the segments are of two logs
+	hasCkpt           // there are checkpoints
+	dirFacts    = hasSegments | hasEnd | badEnd | foreignEnd | hasCkpt
+)
+
+// The names of rules that the tables and other checks share.
+const (
+	ruleGap      = "segment missing"
+	ruleHeader   = "segment header"
+	ruleSize     = "segment size"
+	ruleUnsealed = "segment not sealed"
+	ruleLink     = "segment chain"
+	ruleForeign  = "segment of another log"
+)
+
+// dirRules: the first segment gets its durable name before END is made, so an
+// END without segments is never what a crash left.
+var dirRules = []rule{
+	{"END damaged", badEnd, badEnd, refuse,
+		"END is neither empty nor valid"},
+	{"END of another log", badEnd | foreignEnd, foreignEnd, refuse,
+		"END and the segments have different log ids"},
+	{"existing log", badEnd | foreignEnd | hasSegments, hasSegments, recovery, ""},
+	{"log missing, END there", badEnd | foreignEnd | hasSegments | hasEnd, hasEnd, refuse,
+		"there are no segments, but END says that there was a log"},
+	{"log missing, checkpoints there", badEnd | foreignEnd | hasSegments | hasEnd | hasCkpt, hasCkpt, refuse,
+		"there are no segments, but checkpoints of a log"},
+	{"new log", dirFacts, 0, create, ""},
+}
+
+// Facts of the first place X in the last segment without a valid next frame;
+// L is the last good global_seq.
+const (
+	misfit    facts = 1 << iota // a frame with a good header CRC at X, which does not fit
+	acked                       // END or a checkpoint is beyond L
+	laterSeq                    // a good frame header beyond X, of a global_seq beyond L
+	stray                       // bytes at or after X that are not zero
+	farStray                    // such bytes further from X than one largest frame
+	tailFacts = misfit | acked | laterSeq | stray | farStray
+)
+
+// tailRules: at most one frame can be under way in a crash, and it had not
+// been acknowledged. All else is damage, and is not repaired here.
+var tailRules = []rule{
+	{"acknowledged frames missing", acked, acked, refuse,
+		"END or a checkpoint is beyond the last good frame: acknowledged commits are damaged or missing"},
+	{"frame does not fit", acked | misfit, misfit, refuse,
+		"a whole frame header stands here that does not follow the frame before"},
+	{"damage before the end", acked | misfit | laterSeq, laterSeq, refuse,
+		"a later frame proves that the frame here was durable"},
+	{"unexplained bytes", acked | misfit | laterSeq | farStray, farStray, refuse,
+		"bytes beyond what one write could have left"},
+	{"torn tail", acked | misfit | laterSeq | farStray | stray, stray, zeroTail, ""},
+	{"clean end", tailFacts, 0, goOn, ""},
+}
+
+// decide finds the rule that holds.
+func decide(table []rule, f facts) *rule {
+	for i := range table {
+		if table[i].holds(f) {
+			return &table[i]
+		}
+	}
+	panic("wal: the rules are not total") // a test shows that they are
+}

@@ -1,0 +1,145 @@
+package wal
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Seek sets the reader so that Next returns the frame that holds seq, or,
+// when seq is Durable()+1, the next frame to come. ErrBeyond for what lies
+// further. It costs a look at the names of segments and, from the nearest
+// remembered place, a walk over frame headers.
+func (r *Reader) Seek(seq uint64) error {
+	durable, err := r.checkEnd()
+	if err != nil {
+		return err
+	}
+	seq = max(seq, 1)
+	if seq-1 > durable {
+		return fmt.Errorf("%w: global_seq %d, the log ends at %d", ErrBeyond, seq, durable)
+	}
+	r.idle = false
+	if durable == 0 {
+		return nil // before the first frame: no other place is possible
+	}
+	if err := r.seekSegment(seq); err != nil {
+		return err
+	}
+	if c, ok := r.index.find(r.seg.head.First, seq); ok && c.next > r.at.next {
+		r.w.at, r.at = c, c
+	}
+	return r.walkTo(seq, durable)
+}
+
+// seekSegment enters the segment that holds seq, at its start, unless the
+// reader stands in it, at or before seq.
+func (r *Reader) seekSegment(seq uint64) error {
+	firsts, err := listSeqs(r.fs, segmentsPath(r.dir), segmentExt)
+	if err != nil {
+		return err
+	}
+	i, found := slices.BinarySearch(firsts, seq)
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return r.missing(join(segmentsPath(r.dir), segmentName(1)), 1)
+	}
+	if r.src != nil && r.seg.head.First == firsts[i] && r.at.next <= seq {
+		return nil
+	}
+	return r.enter(firsts[i], nil)
+}
+
+// walkTo steps over frames that end before seq.
+func (r *Reader) walkTo(seq, durable uint64) error {
+	for r.at.next <= durable {
+		if err := r.readAt(false); err != nil {
+			return err
+		}
+		if r.w.h.Kind == kindData && r.w.h.last() >= seq {
+			return nil
+		}
+		r.index.note(r.seg.head.First, r.at)
+		r.w.step()
+		r.at = r.w.at
+		if r.w.h.Kind == kindSeal {
+			if err := r.enterNext(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	indexStride = 64 << 10 // bytes of log for each remembered place
+	indexMax    = 1 << 16  // places: 3 MiB, for 4 GiB of log
+)
+
+// A sparseIndex remembers places in segments that were walked over. When it is
+// full it forgets the segment that was used least recently.
+type sparseIndex struct {
+	places map[uint64][]cursor // by first global_seq of the segment, rising
+	recent []uint64            // segments, the most recently used last
+	total  int
+}
+
+// note remembers a place, unless there is one near it.
+func (x *sparseIndex) note(segment uint64, c cursor) {
+	if n := len(x.recent); n == 0 || x.recent[n-1] != segment {
+		x.use(segment)
+	}
+	list := x.places[segment]
+	if n := len(list); n > 0 && c.off < list[n-1].off+indexStride {
+		return
+	}
+	if x.total == indexMax {
+		x.forget()
+	}
+	x.places[segment] = append(list, c)
+	x.total++
+}
+
+// find gives the last remembered place at or before seq.
+func (x *sparseIndex) find(segment, seq uint64) (cursor, bool) {
+	list, ok := x.places[segment]
+	if !ok {
+		return cursor{}, false
+	}
+	x.use(segment)
+	i, found := slices.BinarySearchFunc(list, seq, func(c cursor, seq uint64) int {
+		switch {
+		case c.next < seq:
+			return -1
+		case c.next > seq:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return cursor{}, false
+	}
+	return list[i], true
+}
+
+func (x *sparseIndex) use(segment uint64) {
+	if x.places == nil {
+		x.places = make(map[uint64][]cursor)
+	}
+	if i := slices.Index(x.recent, segment); i >= 0 {
+		x.recent = slices.Delete(x.recent, i, i+1)
+	}
+	x.recent = append(x.recent, segment)
+}
+
+// forget drops the segment that was used least recently; the one in use last.
+func (x *sparseIndex) forget() {
+	old := x.recent[0]
+	x.recent = slices.Delete(x.recent, 0, 1)
+	x.total -= len(x.places[old])
+	delete(x.places, old)
+}

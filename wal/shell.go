@@ -1,0 +1,131 @@
+package wal
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A shell is the goroutines around a Writer's synchronous core:
+//
+//   - spares makes the spare, slowly unless somebody waits, and tries again
+//     once a second while the disk is full;
+//   - ends syncs END once a second, so that after a power cut the log's last
+//     batches can be told from damage;
+//   - wakes wakes sleeping readers, apart from Append, because waking another
+//     process costs some 20 µs, and whether anyone sleeps can't be known
+//     without a call: readers map END read-only, so they can't count
+//     themselves there.
+type shell struct {
+	w     *Writer
+	quit  chan struct{}
+	done  sync.WaitGroup
+	spare chan struct{} // a spare is wanted
+	hurry atomic.Bool   // somebody waits for it
+	wake  chan struct{}
+}
+
+// sparePause spreads the writing of a spare: 1 MiB, then this.
+const sparePause = 4 * time.Millisecond
+
+func startShell(w *Writer) *shell {
+	s := &shell{w: w, quit: make(chan struct{}), spare: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	s.done.Go(s.spares)
+	s.done.Go(s.ends)
+	s.done.Go(s.wakes)
+	return s
+}
+
+// stop ends the goroutines and waits for them: at most for one step of each.
+func (s *shell) stop() {
+	close(s.quit)
+	s.done.Wait()
+}
+
+// notify leaves a token in a channel of one, if none is there.
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (s *shell) askSpare()    { notify(s.spare) }
+func (s *shell) wakeReaders() { notify(s.wake) }
+
+func (s *shell) hurrySpare() {
+	s.hurry.Store(true)
+	notify(s.spare)
+}
+
+// sleep is false if the shell is to stop.
+func (s *shell) sleep(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-s.quit:
+		return false
+	}
+}
+
+func (s *shell) spares() {
+	for {
+		select {
+		case <-s.quit:
+			return
+		case <-s.spare:
+		}
+		for {
+			err := s.w.makeSpare(s.pace)
+			if err == nil {
+				break
+			}
+			if s.w.Err() != nil || !s.sleep(s.w.o.spareRetry) {
+				return
+			}
+		}
+		s.hurry.Store(false)
+	}
+}
+
+// pace is called between two steps of filling a spare.
+func (s *shell) pace() bool {
+	if s.hurry.Load() {
+		select {
+		case <-s.quit:
+			return false
+		default:
+			return true
+		}
+	}
+	return s.sleep(sparePause)
+}
+
+func (s *shell) ends() {
+	tick := time.NewTicker(s.w.o.endSync)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.quit:
+			return
+		case <-tick.C:
+			if s.w.SyncEnd() != nil {
+				return
+			}
+		}
+	}
+}
+
+func (s *shell) wakes() {
+	for {
+		select {
+		case <-s.quit:
+			s.w.end.Wake(endWakeAt) // for what was stored last
+			return
+		case <-s.wake:
+			s.w.end.Wake(endWakeAt)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+// The spare is the next segment: a file of the final size, filled with zeroes
+// that are on disk, so that a sync of a frame has no blocks to allocate and no
+// size to change, and a full disk is met here instead of in the commit path.
+
+// spareState is what is known of the spare; Writer.mu guards it.
+type spareState struct {
+	file    File // ready, if not nil
+	making  bool
+	err     error         // why the last attempt failed for want of space
+	changed chan struct{} // closed and replaced when one of these changes
+}
+
+// announce wakes those who wait for a change.
+func (s *spareState) announce() {
+	if s.changed != nil {
+		close(s.changed)
+	}
+	s.changed = make(chan struct{})
+}
+
+// errStopped is given up on: the writer closes.
+var errStopped = errors.New("wal: stopped")
+
+// fillFile makes a new file of the given size with zeroes on disk. pause is
+// called after each MiB but the last and may slow it down; false gives up.
+func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ File, err error) {
+	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f, err := fsys.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			fsys.Remove(name) // gives its space back; a rest is removed by the next attempt
+		}
+	}()
+	if cow { // zeroes would be written elsewhere again
+		if err := f.Grow(size); err != nil {
+			return nil, err
+		}
+		return f, f.Sync()
+	}
+	for off := int64(0); off < size; {
+		n := min(size-off, int64(len(zeroes)))
+		if _, err := f.WriteAt(zeroes[:n], off); err != nil {
+			return nil, err
+		}
+		// Step by step, lest one large sync hold up those of the commits.
+		if err := f.Sync(); err != nil {
+			return nil, err
+		}
+		if off += n; off < size && pause != nil && !pause() {
+			return nil, errStopped
+		}
+	}
+	return f, nil
+}
+
+// makeSpare makes a spare unless there is one. A full disk is remembered, and
+// given; other errors fail the writer.
+func (w *Writer) makeSpare(pause func() bool) error {
+	w.mu.Lock()
+	if w.err != nil || w.sp.file != nil || w.sp.making {
+		defer w.mu.Unlock()
+		return w.err
+	}
+	w.sp.making = true
+	w.mu.Unlock()
+
+	d := segmentsPath(w.dir)
+	f, err := fillFile(w.fs, join(d, spareName), w.o.SegmentSize, w.fs.CopyOnWrite(d), pause)
+
+	w.mu.Lock()
+	w.sp.making = false
+	switch {
+	case err == nil:
+		w.sp.file, w.sp.err = f, nil
+	case isNoSpace(err):
+		err = fmt.Errorf("%w: free some on the filesystem of %s: %w", ErrNoSpace, w.dir, err)
+		w.sp.err = err
+	}
+	w.sp.announce()
+	w.mu.Unlock()
+	if err != nil && !isNoSpace(err) && err != errStopped {
+		return w.fail(err)
+	}
+	return err
+}
+
+// wantSpare asks the shell for a spare once a quarter of the segment is used.
+func (w *Writer) wantSpare() {
+	if w.shell == nil {
+		return
+	}
+	w.mu.Lock()
+	want := w.sp.file == nil && (w.room < w.seg.head.Size/4*3 || !w.roomy())
+	w.mu.Unlock()
+	if want {
+		w.shell.askSpare()
+	}
+}
+
+// roomy tells whether the segment alone holds two batches. Under mu.
+func (w *Writer) roomy() bool {
+	n := maxFrame(w.o.SegmentSize)
+	return w.room >= 2*n && n <= maxFrame(w.seg.head.Size)
+}
+
+// Room tells whether two more batches of MaxBody bytes, which may not be
+// written yet, are sure to find a place: nil, ErrNoSpace, or the failure that
+// ended the writer. Any goroutine may ask.
+//
+// This is how a sequencer keeps its promise. It asks before it executes the
+// first request of a batch, when at most one other batch is on its way: then
+// both are sure to fit, and Append never gives ErrNoSpace for a batch that has
+// been executed. When it gets ErrNoSpace it refuses requests, and asks again
+// for the next one. Room waits, at most 10 s, while a spare that is needed is
+// being made: then the disk is slow, not full.
+func (w *Writer) Room() error {
+	w.mu.Lock()
+	enough := w.err == nil && (w.sp.file != nil || w.roomy())
+	w.mu.Unlock()
+	if enough {
+		return nil
+	}
+	return w.awaitSpare()
+}
+
+// awaitSpare returns nil when there is a spare. Without a shell it makes one.
+func (w *Writer) awaitSpare() error {
+	if w.shell == nil {
+		return w.makeSpare(nil)
+	}
+	var timeout <-chan time.Time
+	for {
+		w.mu.Lock()
+		err, ready, full, changed := w.err, w.sp.file != nil, w.sp.err, w.sp.changed
+		w.mu.Unlock()
+		switch {
+		case err != nil:
+			return err
+		case ready:
+			return nil
+		case full != nil: // the shell tries again by itself
+			return full
+		}
+		w.shell.hurrySpare()
+		if timeout == nil {
+			t := time.NewTimer(w.o.spareWait)
+			defer t.Stop()
+			timeout = t.C
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			return fmt.Errorf("%w: not ready after %v", ErrNoSpace, w.o.spareWait)
+		}
+	}
+}
+
+// dropSpare removes the spare, if any; the shell has stopped.
+func (w *Writer) dropSpare() {
+	w.mu.Lock()
+	f := w.sp.file
+	w.sp.file = nil
+	w.mu.Unlock()
+	if f != nil {
+		f.Close()
+		w.fs.Remove(join(segmentsPath(w.dir), spareName)) // else the next Open does
+	}
+}

@@ -1,0 +1,172 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A tail is the end of a log as it was found: the first place X in the last
+// segment without a valid next frame, and which rule holds there.
+type tail struct {
+	seg      segmentFile
+	at       cursor // X
+	doubt    int64  // where frames begin that END does not cover; X if none
+	sealed   bool   // the last segment has its seal: X is behind it
+	strayEnd int64  // behind the last byte that is not zero; X if none
+	facts    facts
+	rule     *rule
+	why      error // what is wrong at X; nil if nothing is there
+}
+
+// last is the last good global_seq.
+func (t *tail) last() uint64 { return t.at.next - 1 }
+
+func (t *tail) corrupt() error {
+	if errors.Is(t.why, ErrVersion) {
+		return fmt.Errorf("%s at offset %d: %w", t.seg.path, t.at.off, t.why)
+	}
+	return &CorruptError{File: t.seg.path, Offset: t.at.off, Seq: t.last(), Rule: t.rule.name, Err: refusal(t.rule, t.why)}
+}
+
+// readTail finds the end of the log. It changes nothing. The segment before
+// the last is walked too, for its seal, which the last must continue; those
+// before are checked when they are read.
+func readTail(fsys FS, d *dirState) (*tail, error) {
+	n := len(d.segments)
+	var before cursor // behind the seal before the last segment
+	if n > 1 {
+		var err error
+		if before, err = walkSealed(fsys, &d.segments[n-2], &d.segments[n-1]); err != nil {
+			return nil, err
+		}
+	}
+	t := &tail{seg: d.segments[n-1]}
+	src, err := openView(fsys, t.seg.path, t.seg.head.Size)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	w := newWalker(src, t.seg.head, nil)
+	w.at.time, w.at.digest = before.time, before.digest
+	if err := t.walk(w, d.end.durable); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.seg.path, err)
+	}
+	if err := t.survey(w, d.acked()); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.seg.path, err)
+	}
+	t.rule = decide(tailRules, t.facts)
+	return t, nil
+}
+
+// walkSealed walks over the frame headers of a segment that is not the last,
+// and checks that it leads to the next. Bodies are checked by those who read
+// them.
+func walkSealed(fsys FS, s, next *segmentFile) (cursor, error) {
+	src, err := openView(fsys, s.path, s.head.Size)
+	if err != nil {
+		return cursor{}, err
+	}
+	defer src.Close()
+	w := newWalker(src, s.head, nil)
+	if err := w.scan(false, nil); err != nil {
+		return w.at, sealError(s, &w.at, err)
+	}
+	if err := checkLink(next.path, &next.head, s.head.ID, s.head.Ordinal, &w.at); err != nil {
+		return w.at, err
+	}
+	return w.at, nil
+}
+
+// sealError is why a walk over a segment that must be sealed ended.
+func sealError(s *segmentFile, at *cursor, err error) error {
+	var f *flaw
+	switch {
+	case err == errVoid:
+		err = &CorruptError{File: s.path, Offset: at.off, Seq: at.next - 1, Rule: ruleUnsealed,
+			Err: errors.New("nothing stands here, but there is a later segment")}
+	case errors.Is(err, ErrVersion):
+		err = fmt.Errorf("%s at offset %d: %w", s.path, at.off, err)
+	case errors.As(err, &f):
+		err = &CorruptError{File: s.path, Offset: at.off, Seq: at.next - 1, Rule: f.rule, Err: f.err}
+	}
+	return err
+}
+
+// checkLink checks that a segment continues the one whose seal at is behind.
+func checkLink(path string, h *segmentHeader, id LogID, ordinal uint32, at *cursor) error {
+	bad := func(rule, format string, args ...any) error {
+		return &CorruptError{File: path, Seq: at.next - 1, Rule: rule, Err: fmt.Errorf(format, args...)}
+	}
+	switch {
+	case h.ID != id:
+		return bad(ruleForeign, "log id %s, the segment before has %s", h.ID, id)
+	case h.Ordinal != ordinal+1:
+		return bad(ruleGap, "this is segment number %d, need %d", h.Ordinal, ordinal+1)
+	case h.First != at.next:
+		return bad(ruleLink, "it begins at global_seq %d, need %d", h.First, at.next)
+	case h.Prev != at.prev:
+		return bad(ruleLink, "it follows a seal with header CRC %08x, the one before has %08x", h.Prev, at.prev)
+	}
+	return nil
+}
+
+// walk goes to X.
+func (t *tail) walk(w *walker, durable uint64) error {
+	err := w.scan(true, func() error {
+		// A seal's last is that of the frame before it: it is always in doubt,
+		// for END does not tell whether it was synced.
+		if t.doubt == 0 && (w.h.Kind == kindSeal || w.h.last() > durable) {
+			t.doubt = w.at.off
+		}
+		return nil
+	})
+	t.at = w.at
+	if t.doubt == 0 {
+		t.doubt = t.at.off
+	}
+	var f *flaw
+	switch {
+	case err == nil:
+		t.sealed = true
+	case err == errVoid:
+	case errors.As(err, &f):
+		t.why = f
+		if f.misfit {
+			t.facts |= misfit
+		}
+	default:
+		return err
+	}
+	return nil
+}
+
+// survey gathers the facts about the bytes from X to the end of the segment.
+func (t *tail) survey(w *walker, acknowledged uint64) error {
+	if acknowledged > t.last() {
+		t.facts |= acked
+	}
+	t.strayEnd = t.at.off
+	buf := make([]byte, copyBufSize)
+	for off := t.at.off; off < t.seg.head.Size; {
+		b := buf[:min(int64(len(buf)), t.seg.head.Size-off)]
+		if err := readFull(w.src, b, off); err != nil {
+			return err
+		}
+		for len(b) > 0 {
+			if !allZero(b[:frameAlign]) {
+				t.facts |= stray
+				t.strayEnd = off + frameAlign
+				var h frameHeader
+				if off > t.at.off && h.Unmarshal(b, w.salt) && h.last() > t.last() {
+					t.facts |= laterSeq
+				}
+			}
+			b, off = b[frameAlign:], off+frameAlign
+		}
+	}
+	// Nothing is ever written behind a seal.
+	if t.strayEnd > t.at.off+maxFrame(t.seg.head.Size) || t.sealed && t.strayEnd > t.at.off {
+		t.facts |= farStray
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package wal
+
+import (
+	"sync"
+	"time"
+)
+
+// waitSlice bounds one sleep on END, so that a lost wake costs no more.
+const waitSlice = 100 * time.Millisecond
+
+// A watcher sleeps on END for all callers of Wait: one goroutine, and so one
+// operating system thread, however many wait. It runs from the first Wait to
+// Close, and is parked while nobody waits.
+type watcher struct {
+	mu      sync.Mutex
+	moved   chan struct{} // closed and replaced when END moved
+	waiting int
+	started bool
+	stopped bool
+
+	begin chan struct{} // somebody waits
+	quit  chan struct{}
+	done  sync.WaitGroup
+}
+
+func (w *watcher) init() {
+	w.moved, w.begin, w.quit = make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
+}
+
+// Wait returns when Durable() > after, or timeout has passed, or Close was
+// called. Any goroutine.
+func (r *Reader) Wait(after uint64, timeout time.Duration) {
+	if timeout <= 0 || r.Durable() > after || !r.wait.join(r) {
+		return
+	}
+	defer r.wait.leave()
+	t := time.NewTimer(timeout)
+	defer t.Stop()
+	for {
+		// The channel first: if END moves after the look, the channel closes.
+		moved := r.wait.channel()
+		if r.Durable() > after {
+			return
+		}
+		select {
+		case <-moved:
+		case <-t.C:
+			return
+		case <-r.wait.quit:
+			return
+		}
+	}
+}
+
+// join counts a waiter; false after Close.
+func (w *watcher) join(r *Reader) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped {
+		return false
+	}
+	if !w.started {
+		w.started = true
+		page := r.end // Close unmaps it only after the goroutine has ended
+		w.done.Go(func() { w.run(page) })
+	}
+	if w.waiting++; w.waiting == 1 {
+		notify(w.begin)
+	}
+	return true
+}
+
+func (w *watcher) leave() {
+	w.mu.Lock()
+	w.waiting--
+	w.mu.Unlock()
+}
+
+func (w *watcher) channel() chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.moved
+}
+
+// run watches END. The wake counter is read before the durable end: whatever
+// moves after that also moves the counter, and the sleep returns at once.
+func (w *watcher) run(page Page) {
+	b := page.Bytes()
+	durable, wakes := word64(b, endDurableAt), word32(b, endWakeAt)
+	seen := durable.Load()
+	for {
+		w.mu.Lock()
+		stopped, idle := w.stopped, w.waiting == 0
+		w.mu.Unlock()
+		if stopped {
+			return
+		}
+		if idle {
+			select {
+			case <-w.begin:
+			case <-w.quit:
+			}
+			continue
+		}
+		counter := wakes.Load()
+		if now := durable.Load(); now != seen {
+			seen = now
+			w.mu.Lock()
+			close(w.moved)
+			w.moved = make(chan struct{})
+			w.mu.Unlock()
+			continue
+		}
+		page.Wait(endWakeAt, counter, waitSlice)
+	}
+}
+
+// stop ends the goroutine and all waiting, within waitSlice.
+func (w *watcher) stop(page Page) {
+	w.mu.Lock()
+	w.stopped = true
+	w.mu.Unlock()
+	close(w.quit)
+	page.Wake(endWakeAt)
+	w.done.Wait()
+}

@@ -1,0 +1,188 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// A cursor is a place between two frames, and what the next frame must fit.
+type cursor struct {
+	off    int64
+	next   uint64 // global_seq of the next record
+	prev   uint32 // header CRC of the frame before
+	time   int64  // of the frame before
+	digest uint64 // after the frame before
+}
+
+// A flaw is why the bytes at a cursor are not its next frame.
+type flaw struct {
+	rule   string
+	misfit bool // the header is whole, so no torn write made this
+	err    error
+}
+
+func (f *flaw) Error() string { return f.rule + ": " + f.err.Error() }
+func (f *flaw) Unwrap() error { return f.err }
+
+// errVoid is no flaw: there is nothing at the cursor.
+var errVoid = errors.New("nothing here")
+
+// A walker steps over the frames of one segment. Everything that reads frames
+// (recovery, readers, verification) does it through a walker, so that all
+// agree on what is valid. Its memory is bounded by the largest frame.
+type walker struct {
+	src  io.ReaderAt
+	head segmentHeader
+	salt uint32
+	at   cursor
+	h    frameHeader // of the frame at the cursor, after peek
+	buf  []byte      // its bytes: the first 512 after peek, all after load
+}
+
+// newWalker begins at the first frame. buf is reused if it is not nil.
+func newWalker(src io.ReaderAt, head segmentHeader, buf []byte) *walker {
+	if cap(buf) < frameAlign {
+		buf = make([]byte, frameAlign)
+	}
+	return &walker{
+		src: src, head: head, salt: head.salt(), buf: buf[:frameAlign],
+		at: cursor{off: segmentHeaderSize, next: head.First, prev: head.Prev},
+	}
+}
+
+// peek reads and checks the header of the frame at the cursor. It gives
+// errVoid, a *flaw, or an error of the disk.
+func (w *walker) peek() error {
+	if w.at.off > w.head.Size-frameAlign {
+		return &flaw{rule: "no seal", err: errors.New("the segment ends without a seal")}
+	}
+	w.buf = w.buf[:frameAlign]
+	if err := readFull(w.src, w.buf, w.at.off); err != nil {
+		return err
+	}
+	b := w.buf[:frameHeaderSize]
+	if !w.h.Unmarshal(b, w.salt) {
+		if allZero(b) {
+			return errVoid
+		}
+		return &flaw{rule: "frame header", err: errors.New("the CRC of the frame header does not fit")}
+	}
+	if err := w.h.Validate(b); err != nil {
+		return &flaw{rule: "frame fields", misfit: true, err: err}
+	}
+	return w.link()
+}
+
+// link checks that the frame follows the one before and fits the segment.
+func (w *walker) link() error {
+	var err error
+	room := w.head.Size - w.at.off
+	if w.h.Kind == kindData {
+		room -= sealSize
+	}
+	switch {
+	case w.h.First != w.at.next:
+		err = fmt.Errorf("frame begins at global_seq %d, need %d", w.h.First, w.at.next)
+	case w.h.Prev != w.at.prev:
+		err = fmt.Errorf("frame follows one with header CRC %08x, the one before has %08x", w.h.Prev, w.at.prev)
+	case w.h.Time < w.at.time:
+		err = fmt.Errorf("commit time %d is before that of the frame before, %d", w.h.Time, w.at.time)
+	case w.h.size() > room:
+		err = fmt.Errorf("frame of %d bytes, the segment has room for %d", w.h.size(), room)
+	default:
+		return nil
+	}
+	return &flaw{rule: "frame chain", misfit: true, err: err}
+}
+
+// load reads and checks the body of the frame that peek found.
+func (w *walker) load() error {
+	size := int(w.h.size())
+	if cap(w.buf) < size {
+		grown := make([]byte, size, max(size, min(2*cap(w.buf), int(frameSize(bodyCap)))))
+		copy(grown, w.buf)
+		w.buf = grown
+	}
+	have := len(w.buf)
+	w.buf = w.buf[:size]
+	if size > have {
+		if err := readFull(w.src, w.buf[have:], w.at.off+int64(have)); err != nil {
+			return err
+		}
+	}
+	body := w.body()
+	if got := crc32.Update(w.salt, castagnoli, body); got != w.h.BodyCRC {
+		return &flaw{rule: "frame body", err: fmt.Errorf("body CRC is %08x, its bytes give %08x", w.h.BodyCRC, got)}
+	}
+	if !allZero(w.buf[frameHeaderSize+len(body):]) {
+		return &flaw{rule: "frame padding", err: errors.New("the padding is not zero")}
+	}
+	if err := checkRecords(body, w.h.Count); err != nil {
+		return &flaw{rule: "frame records", misfit: true, err: err}
+	}
+	return nil
+}
+
+func (w *walker) body() []byte { return w.buf[frameHeaderSize : frameHeaderSize+int(w.h.BodyLen)] }
+
+// step moves the cursor over the frame that peek found.
+func (w *walker) step() {
+	w.at = cursor{
+		off: w.at.off + w.h.size(), next: w.h.First + uint64(w.h.Count),
+		prev: w.h.CRC, time: w.h.Time, digest: w.h.Digest,
+	}
+}
+
+// frame is the loaded frame; it aliases the walker's memory.
+func (w *walker) frame() Frame {
+	return Frame{First: w.h.First, Count: w.h.Count, Time: w.h.Time, Digest: w.h.Digest, Body: w.body()}
+}
+
+// scan walks over all valid frames and returns why it stopped: nil at a seal,
+// whose header is then in w.h and which it has passed; else errVoid, a *flaw
+// or an error of the disk. With bodies, these are checked too. each may be nil.
+func (w *walker) scan(bodies bool, each func() error) error {
+	for {
+		if err := w.peek(); err != nil {
+			return err
+		}
+		if bodies || w.h.Kind == kindSeal { // a seal's is the padding
+			if err := w.load(); err != nil {
+				return err
+			}
+		}
+		if each != nil {
+			if err := each(); err != nil {
+				return err
+			}
+		}
+		w.step()
+		if w.h.Kind == kindSeal {
+			return nil
+		}
+	}
+}
+
+// readFull reads len(p) bytes at off; a file that ends early is an error.
+func readFull(r io.ReaderAt, p []byte, off int64) error {
+	n, err := r.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// readSegmentHeader reads the header of a segment file.
+func readSegmentHeader(r io.ReaderAt) (h segmentHeader, err error) {
+	b := make([]byte, segmentHeaderSize)
+	if err := readFull(r, b, 0); err != nil {
+		return h, err
+	}
+	err = h.Unmarshal(b)
+	return h, err
+}

@@ -1,0 +1,227 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Writer appends to a log.
+//
+// Append and Close belong to one goroutine at a time; the other methods may be
+// called from any. The core is synchronous; unless Options.Manual is set, a
+// thin shell (shell.go) makes spares, syncs END and wakes readers.
+type Writer struct {
+	dir  string
+	o    Options
+	fs   FS
+	id   LogID
+	lock File // DIR/LOCK, flocked while open
+	end  Page // END, mapped
+
+	durable *atomic.Uint64 // in END; stored by Append only
+	wakes   *atomic.Uint32 // in END; moved after durable
+	synced  atomic.Uint64  // durable end that the last sync of END covered
+
+	// Of the appending goroutine.
+	seg activeSegment
+	buf []byte // frame image, reused
+
+	mu   sync.Mutex
+	last Frame // newest durable frame, without body
+	room int64 // bytes for data frames that the segment still has
+	sp   spareState
+	err  error // sticky
+
+	shell *shell // nil if manual
+}
+
+// An activeSegment is the segment that is appended to.
+type activeSegment struct {
+	file   File
+	head   segmentHeader
+	salt   uint32
+	off    int64  // where the next frame goes
+	prev   uint32 // header CRC of the frame before
+	sealed bool   // only a cut can go on
+}
+
+// free is the room for data frames.
+func (s *activeSegment) free() int64 {
+	if s.sealed {
+		return 0
+	}
+	return s.head.Size - sealSize - s.off
+}
+
+// fits tells whether a frame of n bytes may be written here.
+func (s *activeSegment) fits(n int64) bool { return n <= s.free() && n <= maxFrame(s.head.Size) }
+
+// MaxBody is the largest body that Append takes: 16 MiB, or what fits twice
+// into an empty segment if that is less.
+func (w *Writer) MaxBody() int { return maxBody(w.o.SegmentSize) }
+
+// LogID names the log.
+func (w *Writer) LogID() LogID { return w.id }
+
+// LastSeq is the durable end, 0 in an empty log.
+func (w *Writer) LastSeq() uint64 { return w.lastFrame().Last() }
+
+// LastTime is the commit time of the last durable frame, 0 if none.
+func (w *Writer) LastTime() int64 { return w.lastFrame().Time }
+
+// LastDigest is the state digest of the last durable frame, 0 if none.
+func (w *Writer) LastDigest() uint64 { return w.lastFrame().Digest }
+
+func (w *Writer) lastFrame() *Frame {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.last
+	return &f
+}
+
+// Err is the failure that ended the writer, nil while it works.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// fail makes the first failure stick, and gives what stuck. Nothing is tried
+// again: after a failed sync the page cache shows what the disk may not hold.
+func (w *Writer) fail(cause error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = fmt.Errorf("%w: %w", ErrFailed, cause)
+		w.sp.announce()
+	}
+	return w.err
+}
+
+// Append makes the frame durable and moves END: when it returns nil the frame
+// survives a crash, and readers see it. It sets f.Time. f.First must be
+// LastSeq()+1.
+//
+// ErrNoSpace, and errors about f itself, are given before anything is written.
+// Any other error is final: ErrFailed ever after.
+func (w *Writer) Append(f *Frame) error {
+	if err := w.Err(); err != nil {
+		return err
+	}
+	if err := w.check(f); err != nil {
+		return err
+	}
+	if !w.seg.fits(frameSize(len(f.Body))) {
+		if err := w.cut(); err != nil {
+			return err
+		}
+	}
+	f.Time = max(w.o.Now(), w.LastTime())
+	var h frameHeader
+	w.buf, h = appendFrame(w.buf[:0], f, w.seg.prev, w.seg.salt)
+	if err := w.writeSynced(w.buf); err != nil {
+		return w.fail(err)
+	}
+	w.seg.prev = h.CRC
+	w.publish(f)
+	w.wantSpare()
+	return nil
+}
+
+// check refuses frames that a reader would refuse.
+func (w *Writer) check(f *Frame) error {
+	if next := w.LastSeq() + 1; f.First != next {
+		return fmt.Errorf("wal: frame begins at global_seq %d, the log goes on at %d", f.First, next)
+	}
+	if len(f.Body) > w.MaxBody() {
+		return fmt.Errorf("wal: body of %d bytes, at most %d", len(f.Body), w.MaxBody())
+	}
+	if f.Count == 0 {
+		return errors.New("wal: frame without records")
+	}
+	return checkRecords(f.Body, f.Count)
+}
+
+// writeSynced writes the bytes at the end of the segment and syncs them.
+func (w *Writer) writeSynced(b []byte) error {
+	if _, err := w.seg.file.WriteAt(b, w.seg.off); err != nil {
+		return err
+	}
+	if w.o.OnSync == nil {
+		if err := w.seg.file.Sync(); err != nil {
+			return err
+		}
+	} else {
+		start := time.Now()
+		if err := w.seg.file.Sync(); err != nil {
+			return err
+		}
+		w.o.OnSync(time.Since(start))
+	}
+	w.seg.off += int64(len(b))
+	return nil
+}
+
+// publish shows a frame that is durable.
+func (w *Writer) publish(f *Frame) {
+	w.mu.Lock()
+	w.last = Frame{First: f.First, Count: f.Count, Time: f.Time, Digest: f.Digest}
+	w.room = w.seg.free()
+	w.mu.Unlock()
+	w.storeEnd(f.Last())
+}
+
+// storeEnd moves the durable end: the wake counter after it, so that whoever
+// finds the counter unmoved and sleeps will be woken.
+func (w *Writer) storeEnd(seq uint64) {
+	w.durable.Store(seq)
+	w.wakes.Add(1)
+	if w.shell != nil {
+		w.shell.wakeReaders()
+	} else {
+		w.end.Wake(endWakeAt)
+	}
+}
+
+// SyncEnd makes the durable end itself durable, if it moved since last time.
+// The shell calls it once a second.
+func (w *Writer) SyncEnd() error {
+	seq := w.durable.Load()
+	if w.synced.Load() == seq {
+		return w.Err()
+	}
+	if err := w.end.Sync(); err != nil {
+		return w.fail(err)
+	}
+	w.synced.Store(seq)
+	return w.Err()
+}
+
+// Close seals nothing. It syncs END, removes the spare and unlocks. It gives
+// the failure that ended the writer, if one did.
+func (w *Writer) Close() error {
+	if w.lock == nil {
+		return nil
+	}
+	if w.shell != nil {
+		w.shell.stop()
+	}
+	err := w.SyncEnd()
+	w.dropSpare()
+	w.mu.Lock()
+	if w.err == nil {
+		w.err = ErrClosed
+	}
+	w.mu.Unlock()
+	err = errors.Join(err, w.seg.file.Close(), w.end.Close(), w.lock.Close())
+	w.lock = nil
+	return err
+}
+
+func (w *Writer) path(names ...string) string {
+	return filepath.Join(append([]string{w.dir}, names...)...)
+}
