@@ -80,7 +80,7 @@ function put(nodes, navigation, title) {
   else morphChildren(main, fresh);
   main.classList.remove('loading');
   document.title = `${title} · Asset ledger`;
-  main.dataset.shown = current?.hash ?? '';
+  main.dataset.shown = current?.hash ?? location.hash;
   if (navigation && started) {
     window.scrollTo(0, 0);
     main.querySelector('h1')?.focus({ preventScroll: true });

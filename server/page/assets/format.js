@@ -42,7 +42,7 @@ export const colour = (classID) => `c${BigInt(classID) % 10n}`;
 export const classTag = (id, cls) => h('a', { href: `#/class/${id}`, class: `class ${colour(id)}` },
   h('span', { class: 'swatch', 'aria-hidden': 'true' }), cls?.name ?? `class ${id}`);
 
-export const kindTag = (kind) => h('span', { class: `kind ${kind.toLowerCase()}` }, kind);
+export const kindTag = (kind) => h('span', { class: 'kind' }, kind);
 
 /** A commit's time in the reader's own zone, with the exact one beside it for machines. */
 export function time(text) {

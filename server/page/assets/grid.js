@@ -6,6 +6,7 @@ import { h, morphChildren } from './dom.js';
 import { quantity, digits, classTag, instanceLink, colour, decimal } from './format.js';
 
 const cell = 32;         // units of the drawing
+const zoom = 1.7;        // pixels a unit, where there is room
 const mostLines = 128;   // cells a side up to which lines are drawn
 
 /** The drawing, with its details and a legend. */
@@ -16,8 +17,9 @@ export function gridPanel(data, held) {
   const cells = held.placements.reduce((n, p) => n + p.width * p.height, 0);
   const title = `Grid of ${w} by ${gh} cells, ${held.placements.length} placements`;
   const drawing = h('svg', {
-    class: 'grid', id: 'grid', viewBox: `-20 -20 ${w * cell + 24} ${gh * cell + 24}`, role: 'listbox', 'aria-label': title, 'aria-describedby': 'details',
-    'data-size': Math.max(w, gh) <= 12 ? 'small' : 'large', onkeydown: walk,
+    class: 'grid', id: 'grid', viewBox: `-20 -20 ${w * cell + 24} ${gh * cell + 24}`,
+    width: (w * cell + 24) * zoom, height: (gh * cell + 24) * zoom, role: 'listbox', 'aria-label': title, 'aria-describedby': 'details',
+    onkeydown: walk,
   }, backdrop(w, gh), held.placements.map((p, i) => placement(p, i, held, tell)));
   return h('section', { 'aria-labelledby': 'grid-title' },
     h('h2', { id: 'grid-title' }, 'Grid ', h('span', { class: 'aside' }, `${cells} of ${w * gh} cells covered`)),
@@ -52,15 +54,23 @@ function placement(p, i, held, tell) {
     onpointerleave: () => { if (!document.activeElement?.closest?.('#grid')) tell(null); },
     onclick: () => tell(p),
   }, h('rect', { x: 1.5, y: 1.5, width: width - 3, height: height - 3, rx: 4 }),
-  words(nameOf(p, held), 6, 14, width - 10, 10), p.height > 1 || p.width > 1 || true ? words(amount(p, cls), 6, 26, width - 10, 10, 'amount') : null);
+  cutText(nameOf(p, held), width - 10), wholeText(amount(p, cls), width - 10));
 }
 
-// A line of text, cut to the width that it has; a character is about 0.62 of its size wide.
-function words(text, x, y, width, size, kind) {
-  const most = Math.floor(width / (size * 0.62));
-  if (most < 1) return null;
+// A character is about 0.62 of its size wide, in most fonts.
+const wide = 0.62, large = 7.5, small = 4;
+
+// A name is cut to the width that it has.
+function cutText(text, width) {
+  const most = Math.floor(width / (large * wide));
   const all = [...text];
-  return h('text', { x, y, class: kind, 'font-size': size }, all.length <= most ? text : `${all.slice(0, Math.max(1, most - 1)).join('')}…`);
+  return h('text', { x: 5, y: 12.5, 'font-size': large }, all.length <= most ? text : `${all.slice(0, Math.max(1, most - 1)).join('')}…`);
+}
+
+// An amount is never cut, for that would be another amount: it becomes smaller, or stays away.
+function wholeText(text, width) {
+  const size = Math.min(large, width / (text.length * wide * 1.1));
+  return size < small ? null : h('text', { x: 5, y: 23.5, class: 'amount', 'font-size': size }, text);
 }
 
 const describe = (p, held) => {
