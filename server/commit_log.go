@@ -143,8 +143,9 @@ func (c *commitLog) close() {
 // that times compare as text.
 const committedAt = "2006-01-02T15:04:05.000000000Z"
 
-// appendCommit appends a commit as it was made.
-func appendCommit(dst []byte, f *wal.Frame, seq uint64, rec *ledger.Record) []byte {
+// AppendCommit appends a commit as it was made: the JSON object that
+// /v1/read/commit/{global_seq} gives as data. f is the frame that holds it.
+func AppendCommit(dst []byte, f *wal.Frame, seq uint64, rec *ledger.Record) []byte {
 	dst = appendUint(dst, `{"global_seq":`, seq)
 	dst = appendUint(dst, `,"batch_seq":`, seq-f.First+1)
 	dst = append(dst, `,"committed_at":"`...)

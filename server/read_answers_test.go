@@ -195,14 +195,18 @@ var logDrivers = []struct {
 		m := newMemLog()
 		return m, m
 	}},
+	{"file", func(t testing.TB) (logSource, interface{ Append(*wal.Frame) error }) {
+		dir := t.TempDir()
+		return fileLog{dir}, openWriter(t, dir)
+	}},
 }
 
 // TestETagFollowsData: the tag changes when, and only when, the data does.
 func TestETagFollowsData(t *testing.T) {
-	log := newMemLog()
+	source, log := logDrivers[1].open(t)
 	w := newLedgerWriter(t, log)
 	exampleLedger(w)
-	r := startReader(t, log)
+	r := startReader(t, source)
 	targets := []string{"/v1/read/container/1", "/v1/read/container/1/balances", "/v1/read/container/3/slots", "/v1/read/container/4/grid",
 		"/v1/read/class/1", "/v1/read/classes", "/v1/read/class/2/shapes", "/v1/read/class/1/stats", "/v1/read/instance/1", "/v1/read/containers",
 		"/v1/read/commit/1", "/v1/read/commits", "/v1/read/commits?limit=1", "/v1/read/freshness"}

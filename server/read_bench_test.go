@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -156,6 +157,38 @@ func BenchmarkApply(b *testing.B) {
 			close(stop)
 			for range readers {
 				b.ReportMetric(float64(<-done)/b.Elapsed().Seconds(), "reads/s")
+			}
+		})
+	}
+}
+
+// BenchmarkCommit reads commits back from a log of 100,000 batches on disk.
+func BenchmarkCommit(b *testing.B) {
+	const commits = 100_000
+	dir := b.TempDir()
+	log := openWriter(b, dir)
+	w := newLedgerWriter(b, log)
+	w.commit("RegisterClass class_id=1 name=Gold", "CreateContainer container_id=1 kind=Standard", "CreateContainer container_id=2 kind=Standard",
+		"AddFungible container_id=1 class_id=1 key=0 quantity=1000000000")
+	tx := transactionOf(b, "TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=1")
+	for range commits / 100 {
+		w.batch(slices.Repeat([]string{tx}, 100)...)
+	}
+	r := startReader(b, fileLog{dir})
+	sink := &blackHole{http.Header{}}
+	for _, c := range []struct {
+		name   string
+		target func(i int) string
+	}{
+		{"one", func(i int) string { return fmt.Sprintf("/v1/read/commit/%d", i*7919%commits+1) }},
+		{"page", func(i int) string { return fmt.Sprintf("/v1/read/commits?after=%d", i*7919%commits) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				i++
+				r.api.ServeHTTP(sink, httptest.NewRequest("GET", c.target(i), nil))
 			}
 		})
 	}

@@ -21,7 +21,7 @@ var readCommit = endpoint{
 		seq := uint64(r.id)
 		dst = append(dst, `{"data":`...)
 		err := r.daemon.commits.each(r.R.Context(), seq, seq, &r.record, func(f *wal.Frame, seq uint64) bool {
-			dst = appendCommit(dst, f, seq, &r.record)
+			dst = AppendCommit(dst, f, seq, &r.record)
 			return true
 		})
 		return dst, r.daemon.readBack(err)
@@ -49,7 +49,7 @@ var readCommits = endpoint{
 			if shown > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendCommit(dst, f, seq, &r.record)
+			dst = AppendCommit(dst, f, seq, &r.record)
 			last = seq
 			shown++
 			return true

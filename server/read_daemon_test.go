@@ -10,9 +10,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"assetledger/wal"
 )
@@ -73,15 +76,28 @@ func (r *runningReader) get(status int, target string) string {
 	return string(body)
 }
 
-func openWriter(t testing.TB, dir string) *wal.Writer {
+// A clockedWriter commits to a directory, a second after each other, beginning
+// at testTime.
+type clockedWriter struct {
+	*wal.Writer
+	at int64
+}
+
+func openWriter(t testing.TB, dir string) *clockedWriter {
 	t.Helper()
-	at := testTime - int64(time.Second)
-	w, err := wal.Open(dir, wal.Options{SegmentSize: 1 << 20, Now: func() int64 { at += int64(time.Second); return at }})
-	if err != nil {
+	c := &clockedWriter{at: testTime}
+	var err error
+	if c.Writer, err = wal.Open(dir, wal.Options{SegmentSize: 1 << 20, Now: func() int64 { return c.at }}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { w.Close() })
-	return w
+	t.Cleanup(func() { c.Writer.Close() })
+	return c
+}
+
+func (c *clockedWriter) Append(f *wal.Frame) error {
+	err := c.Writer.Append(f)
+	c.at += int64(time.Second)
+	return err
 }
 
 // TestRunRead takes a daemon through its life: alone, with a writer, after the
@@ -103,6 +119,10 @@ func TestRunRead(t *testing.T) {
 	}
 	seq := w.commit("CreateContainer container_id=50 kind=Standard")
 	r.get(200, fmt.Sprintf("/v1/read/container/50?min_seq=%d&wait=30s", seq))
+	// The number is published after the commit is shown, so it may be a moment late.
+	for !cmp.Equal(readersOf(t, dir), []wal.ReaderState{{Name: "read", Seq: seq, Attached: true}}) {
+		runtime.Gosched()
+	}
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -114,10 +134,23 @@ func TestRunRead(t *testing.T) {
 	if err := <-r.ended; err != nil || ExitCode(err) != ExitStopped {
 		t.Errorf("stopped with %v", err)
 	}
+	if diff := cmp.Diff([]wal.ReaderState{{Name: "read", Seq: seq}}, readersOf(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func readersOf(t *testing.T, dir string) []wal.ReaderState {
+	t.Helper()
+	list, err := wal.ListReaders(dir, wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }
 
 func TestNameInUse(t *testing.T) {
 	dir := t.TempDir()
+	openWriter(t, dir)
 	if _, err := runRead(t, ReadConfig{Dir: dir, Name: "one"}); err != nil {
 		t.Fatal(err)
 	}
@@ -156,5 +189,53 @@ func TestRunReadFails(t *testing.T) {
 	var damage *wal.CorruptError
 	if !errors.As(err, &damage) || ExitCode(err) != ExitDamaged {
 		t.Errorf("with a damaged log: %v", err)
+	}
+}
+
+// TestLogIsExchanged: what was served must stay true, so a daemon ends when
+// its log becomes another, or loses commits.
+func TestLogIsExchanged(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		exchange func(t *testing.T, dir string)
+	}{
+		{"by another", func(t *testing.T, dir string) {
+			for _, name := range []string{"END", "LOCK", "wal"} {
+				if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			newLedgerWriter(t, openWriter(t, dir)).commit("CreateContainer container_id=1 kind=Standard")
+		}},
+		{"the end goes back", func(t *testing.T, dir string) {
+			end, err := os.OpenFile(filepath.Join(dir, "END"), os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer end.Close()
+			if _, err := end.WriteAt([]byte{1}, 64); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			log := openWriter(t, dir)
+			w := newLedgerWriter(t, log)
+			w.commit("CreateContainer container_id=1 kind=Standard")
+			r, err := runRead(t, ReadConfig{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seq := w.commit("CreateContainer container_id=2 kind=Standard")
+			r.get(200, fmt.Sprintf("/v1/read/container/2?min_seq=%d&wait=30s", seq))
+			if err := log.Close(); err != nil {
+				t.Fatal(err)
+			}
+			c.exchange(t, dir)
+			if err := <-r.ended; !errors.Is(err, wal.ErrReplaced) || ExitCode(err) != ExitFailure {
+				t.Errorf("ended with %v", err)
+			}
+		})
 	}
 }

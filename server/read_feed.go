@@ -76,6 +76,7 @@ func (r *reading) stream(at uint64) {
 	if !r.sendPiece() {
 		return
 	}
+	defer r.allowPiece() // for the end of the answer
 	for ctx.Err() == nil {
 		// at+1 can't overflow: at is at most 2^63-1.
 		reached, over := fresh.wait(ctx, at+1, r.daemon.keepAlive)
@@ -99,7 +100,7 @@ func (r *reading) stream(at uint64) {
 func (r *reading) appendEvents(at, end uint64) uint64 {
 	err := r.daemon.commits.each(r.R.Context(), at+1, end, &r.record, func(f *wal.Frame, seq uint64) bool {
 		r.Out = appendUint(r.Out, "id: ", seq)
-		r.Out = appendCommit(append(r.Out, "\ndata: "...), f, seq, &r.record)
+		r.Out = AppendCommit(append(r.Out, "\ndata: "...), f, seq, &r.record)
 		r.Out = append(r.Out, "\n\n"...)
 		at = seq
 		return len(r.Out) < feedPiece
@@ -110,13 +111,19 @@ func (r *reading) appendEvents(at, end uint64) uint64 {
 
 // sendPiece sends r.Out, at first the header; false when the client did not take it.
 func (r *reading) sendPiece() bool {
-	c := http.NewResponseController(r.W)
-	c.SetReadDeadline(time.Time{}) // nothing more is to come from the client but its end
-	c.SetWriteDeadline(time.Now().Add(feedPatience))
+	c := r.allowPiece()
 	if _, err := r.W.Write(r.Out); err != nil {
 		return false
 	}
 	return c.Flush() == nil
+}
+
+// allowPiece gives the client its time to take what is sent next.
+func (r *reading) allowPiece() *http.ResponseController {
+	c := http.NewResponseController(r.W)
+	c.SetReadDeadline(time.Time{}) // nothing more is to come from the client but its end
+	c.SetWriteDeadline(time.Now().Add(feedPatience))
+	return c
 }
 
 // wantsEvents says whether an Accept asks for server-sent events.

@@ -127,6 +127,7 @@ func TestLag(t *testing.T) {
 
 	source, _ := log.Open()
 	d.tail.reader.Store(&source)
+	d.tail.known = &memRegistration{}
 	d.tail.behind.Store(testTime - 1e9) // nothing was there then
 	look(`{"data":{"lag":3,"lag_ms":6000},"freshness":{"checkpoint_seq":0,"commit_log_seq":3}}`,
 		`{"status":"degraded","freshness":{"checkpoint_seq":0,"commit_log_seq":3,"lag":3}}`, 503)

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ type memLog struct {
 	absent  bool // Open answers ErrNoLog
 	frames  []wal.Frame
 	end     uint64
+	moved   int64
 	fail    error         // what Next answers instead of the next frame
 	held    bool          // Next keeps its caller until it is false again
 	changed chan struct{} // closed and replaced at each change
@@ -54,7 +56,7 @@ func (m *memLog) Append(f *wal.Frame) error {
 	g.Time = testTime + int64(len(m.frames))*int64(time.Second)
 	m.change(func() {
 		m.frames = append(m.frames, g)
-		m.end = g.Last()
+		m.end, m.moved = g.Last(), time.Now().UnixNano()
 	})
 	return nil
 }
@@ -69,6 +71,14 @@ func (m *memLog) Open() (logReader, error) {
 	m.open++
 	return &memReader{log: m, closed: make(chan struct{})}, nil
 }
+
+// Register takes any name.
+func (m *memLog) Register(string) (registration, error) { return &memRegistration{}, nil }
+
+type memRegistration struct{ applied atomic.Uint64 }
+
+func (r *memRegistration) Applied(seq uint64) { r.applied.Store(seq) }
+func (r *memRegistration) Close() error       { return nil }
 
 type memReader struct {
 	log    *memLog
@@ -109,11 +119,17 @@ func (r *memReader) Durable() uint64 {
 	return r.log.end
 }
 
+func (r *memReader) Moved() int64 {
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	return r.log.moved
+}
+
 func (r *memReader) Wait(after uint64, timeout time.Duration) {
 	r.log.mu.Lock()
 	end, changed := r.log.end, r.log.changed
 	r.log.mu.Unlock()
-	if end != after {
+	if end > after {
 		return
 	}
 	select {
@@ -198,7 +214,7 @@ type testReader struct {
 // startReader starts a read daemon on a log and waits until it is ready.
 func startReader(t testing.TB, source logSource, change ...func(*readDaemon)) *testReader {
 	t.Helper()
-	d := newReadDaemon(source, ReadConfig{Poll: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+	d := newReadDaemon(source, ReadConfig{Name: "read", Poll: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	for _, c := range change {
 		c(d)
 	}

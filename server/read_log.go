@@ -1,13 +1,15 @@
 package server
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"assetledger/wal"
 )
 
 // A logReader is the log as the read daemon needs it, whatever keeps it:
-// batches in order, none beyond the durable end. Durable and Wait may be
+// batches in order, none beyond the durable end. Durable, Moved and Wait may be
 // called by any goroutine, the others by one at a time.
 type logReader interface {
 	// Next is the next batch, wal.ErrEnd when there is none yet. The frame is
@@ -17,6 +19,9 @@ type logReader interface {
 	Seek(seq uint64) error
 	// Durable is the last durable commit.
 	Durable() uint64
+	// Moved is when that became durable, in Unix nanoseconds, or a little
+	// later; 0 if unknown.
+	Moved() int64
 	// Wait returns when Durable() > after, or timeout has passed.
 	Wait(after uint64, timeout time.Duration)
 	Close() error
@@ -26,6 +31,15 @@ type logReader interface {
 type logSource interface {
 	// Open opens the log for reading; wal.ErrNoLog when there is none yet.
 	Open() (logReader, error)
+	// Register makes a read daemon known to those who watch the log. The name
+	// must be unlike those of the others that live.
+	Register(name string) (registration, error)
+}
+
+// A registration says how far a read daemon is, until it is closed.
+type registration interface {
+	Applied(seq uint64)
+	Close() error
 }
 
 // fileLog is the log in a directory: the driver "file".
@@ -34,6 +48,18 @@ type fileLog struct{ dir string }
 // Open maps the log.
 func (l fileLog) Open() (logReader, error) {
 	r, err := wal.OpenReader(l.dir, wal.Options{})
+	if err != nil {
+		return nil, err // not r: an interface that holds a nil pointer is not nil
+	}
+	return r, nil
+}
+
+// Register takes a name in the directory.
+func (l fileLog) Register(name string) (registration, error) {
+	r, err := wal.Register(l.dir, name, wal.Options{})
+	if errors.Is(err, wal.ErrNameTaken) {
+		return nil, fmt.Errorf("another read daemon is named %q; give this one a -name of its own: %w", name, err)
+	}
 	if err != nil {
 		return nil, err
 	}

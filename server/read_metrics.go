@@ -1,14 +1,10 @@
 package server
 
-import (
-	"time"
-
-	"assetledger/server/metrics"
-)
+import "assetledger/server/metrics"
 
 // measures fills the registry with what the read daemon tells beside its
 // requests, and returns what the tailer calls when commits became readable.
-func (d *readDaemon) measures() (visible func(took time.Duration, commits uint64)) {
+func (d *readDaemon) measures() (visible func(took int64, commits uint64)) {
 	const prefix = "asset_ledger_read_"
 	g, fresh := &d.registry, d.proj.fresh
 	applied := func() float64 { return float64(fresh.applied.Load()) }
@@ -26,5 +22,5 @@ func (d *readDaemon) measures() (visible func(took time.Duration, commits uint64
 	visibility := g.Histogram(prefix+"visibility_seconds",
 		"Time from a commit's being durable to its being readable, in seconds, for each commit.", 1e-9, metrics.Bounds)
 	metrics.Process(g, Version, metrics.Revision())
-	return func(took time.Duration, commits uint64) { visibility.ObserveN(int64(took), commits) }
+	return visibility.ObserveN
 }

@@ -21,20 +21,24 @@ import (
 // it all reading.
 type tailer struct {
 	source logSource
+	name   string // under which the log knows us
 	proj   *projection
 	log    *slog.Logger
 	poll   time.Duration    // longest sleep: the end moved without a wake, or we are to stop
 	now    func() time.Time // for ages and progress only; never reaches the state
 
 	reader   atomic.Pointer[logReader] // nil while there is no log
+	known    registration              // run's
 	caughtUp chan struct{}             // closed once the end that was durable at the start is applied
 
 	// What lag_ms needs, in Unix nanoseconds: see oldestUnapplied.
 	pending atomic.Int64 // commit time of the batch being applied, 0 for none
 	behind  atomic.Int64 // no commit that is not applied yet is older than this
 
-	visible  func(took time.Duration, commits uint64) // is told when a batch became readable
-	position func(seq uint64) error                   // is told how far we are
+	// visible is told how long after it became durable a batch was readable,
+	// in nanoseconds. A batch whose end was already overtaken by the next when
+	// we looked counts from that next one.
+	visible func(took int64, commits uint64)
 }
 
 // Waiting for a log that is not there yet begins with the shortest of these
@@ -60,11 +64,13 @@ func (t *tailer) run(ctx context.Context) (err error) {
 			t.proj.stop(err)
 		}
 	}()
-	r, err := t.open(ctx)
+	r, known, err := t.open(ctx)
 	if err != nil || r == nil {
 		return err
 	}
 	t.reader.Store(&r)
+	t.known = known
+	defer known.Close()
 	if err := t.catchUp(ctx, r); err != nil {
 		return err
 	}
@@ -73,13 +79,13 @@ func (t *tailer) run(ctx context.Context) (err error) {
 
 // open waits for the log to be there. With none, the ledger is truthfully
 // empty, and the daemon is ready.
-func (t *tailer) open(ctx context.Context) (logReader, error) {
+func (t *tailer) open(ctx context.Context) (logReader, registration, error) {
 	look := shortestLook
 	for {
 		t.behind.Store(t.now().UnixNano())
-		r, err := t.source.Open()
+		r, known, err := t.tryOpen()
 		if !errors.Is(err, wal.ErrNoLog) {
-			return r, err
+			return r, known, err
 		}
 		if look == shortestLook {
 			t.log.Info("there is no log yet: an empty ledger is served until there is one")
@@ -87,11 +93,25 @@ func (t *tailer) open(ctx context.Context) (logReader, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, nil
+			return nil, nil, nil
 		case <-time.After(look):
 		}
 		look = min(2*look, longestLook)
 	}
+}
+
+// tryOpen takes our name and opens the log.
+func (t *tailer) tryOpen() (logReader, registration, error) {
+	known, err := t.source.Register(t.name)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := t.source.Open()
+	if err != nil {
+		known.Close()
+		return nil, nil, err
+	}
+	return r, known, nil
 }
 
 // catchUp applies what is durable now.
@@ -100,7 +120,7 @@ func (t *tailer) catchUp(ctx context.Context, r logReader) error {
 	logged := start
 	for t.proj.fresh.applied.Load() < target && ctx.Err() == nil {
 		if err := t.step(r); err != nil {
-			return err
+			return t.explain(r, err)
 		}
 		if now := t.now(); now.Sub(logged) >= progressAfter {
 			logged = now
@@ -118,32 +138,37 @@ func (t *tailer) catchUp(ctx context.Context, r logReader) error {
 
 // follow applies batches as they become durable.
 func (t *tailer) follow(ctx context.Context, r logReader) error {
+	var end uint64  // as last seen
+	var moved int64 // when it became durable
 	for ctx.Err() == nil {
-		applied := t.proj.fresh.applied.Load()
-		calm := t.now()
-		end := r.Durable()
+		applied, calm := t.proj.fresh.applied.Load(), t.now().UnixNano()
+		if now := r.Durable(); now != end {
+			end, moved = now, r.Moved()
+		}
 		if end < applied {
 			return fmt.Errorf("the log now ends at commit %d, and %d was already served: %w", end, applied, wal.ErrReplaced)
 		}
-		if end == applied {
-			t.behind.Store(calm.UnixNano())
+		err := t.step(r)
+		if err == wal.ErrEnd && end == applied {
+			t.behind.Store(calm)
 			r.Wait(applied, t.poll)
 			continue
 		}
-		woken := t.now()
-		if err := t.step(r); err != nil {
-			return err
+		if err != nil {
+			return t.explain(r, err)
 		}
-		t.visible(t.now().Sub(woken), t.proj.fresh.applied.Load()-applied)
+		if moved != 0 {
+			t.visible(max(t.now().UnixNano()-moved, 0), t.proj.fresh.applied.Load()-applied)
+		}
 	}
 	return nil
 }
 
-// step applies the next batch; there must be one.
+// step applies the next batch; wal.ErrEnd when there is none.
 func (t *tailer) step(r logReader) error {
 	f, err := r.Next()
 	if err != nil {
-		return fmt.Errorf("reading the log after commit %d (its durable end is %d): %w", t.proj.fresh.applied.Load(), r.Durable(), err)
+		return err
 	}
 	t.pending.Store(f.Time)
 	if err := t.proj.apply(f); err != nil {
@@ -151,7 +176,12 @@ func (t *tailer) step(r logReader) error {
 	}
 	t.behind.Store(f.Time)
 	t.pending.Store(0)
-	return t.position(f.Last())
+	t.known.Applied(f.Last())
+	return nil
+}
+
+func (t *tailer) explain(r logReader, err error) error {
+	return fmt.Errorf("after commit %d of the log, whose durable end is %d: %w", t.proj.fresh.applied.Load(), r.Durable(), err)
 }
 
 // oldestUnapplied is the commit time of the oldest durable commit that is not

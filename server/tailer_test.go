@@ -114,15 +114,13 @@ func TestDamageEndsReading(t *testing.T) {
 			w.commit("CreateContainer container_id=3 kind=Standard")
 		}, ExitDamaged, "replaying commit 3 of the log: the batch begins here, and commit 2 must follow"},
 		{"the log says so", func(w *ledgerWriter, log *memLog) {
-			log.fail = &wal.CorruptError{File: "x.seg", Offset: 512, Seq: 1, Rule: "body CRC"}
-			w.commit("CreateContainer container_id=3 kind=Standard")
+			log.change(func() { log.fail = &wal.CorruptError{File: "x.seg", Offset: 512, Seq: 1, Rule: "body CRC"} })
 		}, ExitDamaged, "commit 1"},
 		{"the end goes back", func(w *ledgerWriter, log *memLog) {
 			log.change(func() { log.end = 0 })
 		}, ExitFailure, "ends at commit 0, and 1 was already served"},
 		{"the log is replaced", func(w *ledgerWriter, log *memLog) {
-			log.fail = wal.ErrReplaced
-			w.commit("CreateContainer container_id=3 kind=Standard")
+			log.change(func() { log.fail = wal.ErrReplaced })
 		}, ExitFailure, "replaced"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,6 +12,10 @@ import (
 	"assetledger/server"
 )
 
+// testSegment is the size in bytes of log segments in tests: small, so that a
+// fresh log is quickly made.
+const testSegment = 4 << 20
+
 // A daemon is one that runs in this process, on a port of its own.
 type daemon struct {
 	url  string
@@ -63,9 +67,9 @@ func startDaemon(t *testing.T, name string, run func(ctx context.Context, ready 
 func startWriter(t *testing.T, dir string) *daemon {
 	t.Helper()
 	return startDaemon(t, "the write daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
-		return server.RunWrite(ctx, server.WriteConfig{
-			Dir: dir, Listen: "127.0.0.1:0", Timeouts: server.DefaultTimeouts, Ready: ready, Log: log,
-		})
+		c := server.DefaultWriteConfig()
+		c.Dir, c.Listen, c.SegmentSize, c.Ready, c.Log = dir, "127.0.0.1:0", testSegment, ready, log
+		return server.RunWrite(ctx, c)
 	})
 }
 

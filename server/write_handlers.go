@@ -51,9 +51,11 @@ func (d *writeDaemon) accepts(handle handler) handler {
 
 // read reads the body for r, within the limit and the budget of all bodies.
 func (d *writeDaemon) read(x *exchange, r *request, limit int64) *ledger.Error {
-	r.body = budgetReader{ReadCloser: x.R.Body, budget: &d.budget}
+	whole := x.R.Body
+	r.body = budgetReader{ReadCloser: whole, budget: &d.budget}
 	x.R.Body = &r.body
 	err := x.readBody(limit)
+	x.R.Body = whole // net/http knows its own: it lingers before it closes on a client that still sends
 	if r.body.over {
 		x.W.Header()["Connection"] = []string{"close"} // don't read on what is not wanted
 		return overloaded

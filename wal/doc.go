@@ -65,6 +65,8 @@
 //	 32 16  id of the boot in which the writer last opened the log
 //	 48  8  writer epoch: how often the log was opened for writing
 //	 64  8  the durable end: global_seq of the last durable record
+//	 72  8  when it was last moved, ns; 0 if unknown; a measurement
+//	        for readers, which nothing relies on
 //	128  4  wake counter, moved with each change of the durable end
 //
 // END is never renamed, truncated or resized. On disk it may be too low, for

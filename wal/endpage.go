@@ -14,7 +14,8 @@ type BootID [16]byte
 // Offsets of the words in END that change.
 const (
 	endEpochAt   = 48
-	endDurableAt = 64 // alone on its cache line
+	endDurableAt = 64 // on one cache line with the next
+	endMovedAt   = 72
 	endWakeAt    = 128
 )
 
@@ -52,7 +53,7 @@ func (h *endHeader) Unmarshal(b []byte) (durable uint64, err error) {
 	if v := le.Uint32(b[8:]); v != formatVersion {
 		return 0, fmt.Errorf("%w: END version %d, this program knows %d", ErrVersion, v, formatVersion)
 	}
-	if le.Uint32(b[12:]) != 0 || !allZero(b[56:64]) || !allZero(b[72:128]) || !allZero(b[132:pageSize]) {
+	if le.Uint32(b[12:]) != 0 || !allZero(b[56:64]) || !allZero(b[80:128]) || !allZero(b[132:pageSize]) {
 		return 0, errors.New("reserved bytes of END are not zero")
 	}
 	copy(h.ID[:], b[16:32])

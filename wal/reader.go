@@ -77,6 +77,18 @@ func (r *Reader) Durable() uint64 {
 	return word64(r.end.Bytes(), endDurableAt).Load()
 }
 
+// Moved is when the durable end was last moved, in Unix nanoseconds by the
+// writer's clock; 0 if unknown, and after Close. Read after Durable, it is not
+// before the time of that end. Any goroutine.
+func (r *Reader) Moved() int64 {
+	r.endMu.RLock()
+	defer r.endMu.RUnlock()
+	if r.end == nil {
+		return 0
+	}
+	return int64(word64(r.end.Bytes(), endMovedAt).Load())
+}
+
 // Next returns the next durable frame, ErrEnd when there is none yet. The
 // frame is valid until the next call of any method but Durable and Wait.
 // *CorruptError and ErrReplaced are final for the Reader.

@@ -22,7 +22,7 @@ func Open(dir string, o Options) (*Writer, error) {
 	if err := makeDirs(o.FS, dir); err != nil {
 		return nil, fmt.Errorf("wal: make %s: %w", dir, err)
 	}
-	lock, err := o.FS.Lock(join(dir, lockName))
+	lock, err := lockPatiently(o.FS, join(dir, lockName))
 	if err != nil {
 		return nil, err
 	}
@@ -253,10 +253,11 @@ func (w *Writer) takeEnd(was *endState) error {
 		return err
 	}
 	b := w.end.Bytes()
-	w.durable, w.wakes = word64(b, endDurableAt), word32(b, endWakeAt)
+	w.durable, w.moved, w.wakes = word64(b, endDurableAt), word64(b, endMovedAt), word32(b, endWakeAt)
 	copy(b[32:48], boot[:])
 	word64(b, endEpochAt).Add(1)
 	w.room = w.seg.free()
+	w.moved.Store(uint64(w.o.Now()))
 	w.durable.Store(w.LastSeq())
 	w.wakes.Add(1)
 	w.end.Wake(endWakeAt)

@@ -23,6 +23,7 @@ type Writer struct {
 	end  Page // END, mapped
 
 	durable *atomic.Uint64 // in END; stored by Append only
+	moved   *atomic.Uint64 // in END; ns, stored before durable
 	wakes   *atomic.Uint32 // in END; moved after durable
 	synced  atomic.Uint64  // durable end that the last sync of END covered
 
@@ -176,8 +177,10 @@ func (w *Writer) publish(f *Frame) {
 }
 
 // storeEnd moves the durable end: the wake counter after it, so that whoever
-// finds the counter unmoved and sleeps will be woken.
+// finds the counter unmoved and sleeps will be woken; its time before it, so
+// that whoever finds a new end does not find an older time.
 func (w *Writer) storeEnd(seq uint64) {
+	w.moved.Store(uint64(w.o.Now()))
 	w.durable.Store(seq)
 	w.wakes.Add(1)
 	if w.shell != nil {

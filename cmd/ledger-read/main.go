@@ -16,6 +16,7 @@ import (
 
 	"assetledger/server"
 	"assetledger/server/settings"
+	"assetledger/wal"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -76,6 +77,8 @@ func check(c server.ReadConfig, flags *flag.FlagSet, format string) string {
 		return fmt.Sprintf("unexpected argument %q: all settings are flags", flags.Arg(0))
 	case c.Dir == "":
 		return "-dir is required: the directory of the commit log"
+	case wal.CheckReaderName(c.Name) != nil:
+		return "-name: " + wal.CheckReaderName(c.Name).Error()
 	case format != "text" && format != "json":
 		return fmt.Sprintf("-log-format is text or json, not %q", format)
 	case c.MaxLag < 0:

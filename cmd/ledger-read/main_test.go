@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"assetledger/server"
+)
+
+func TestUsage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		exit int
+	}{
+		{[]string{"-version"}, server.ExitStopped},
+		{[]string{"-help"}, server.ExitStopped},
+		{nil, server.ExitUsage},
+		{[]string{"-dir", "x", "more"}, server.ExitUsage},
+		{[]string{"-dir", "x", "-nonsense"}, server.ExitUsage},
+		{[]string{"-dir", "x", "-name", "a/b"}, server.ExitUsage},
+		{[]string{"-dir", "x", "-poll", "0"}, server.ExitUsage},
+		{[]string{"-dir", "x", "-max-lag", "-1"}, server.ExitUsage},
+		{[]string{"-dir", "x", "-log-format", "xml"}, server.ExitUsage},
+		{[]string{"-dir", file}, server.ExitFailure},
+	} {
+		if got := run(c.args); got != c.exit {
+			t.Errorf("%v: exit code %d, want %d", c.args, got, c.exit)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package ctl
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// globals are the flags of every command.
+type globals struct {
+	writeURL, readURL string
+	output            choice
+	timeout           duration
+}
+
+func (g *globals) declare(set *flag.FlagSet) {
+	g.writeURL, g.readURL = "http://127.0.0.1:8080", "http://127.0.0.1:8081"
+	set.Var(baseURL{&g.writeURL}, "write-url", "base `URL` of the write daemon")
+	set.Var(baseURL{&g.readURL}, "read-url", "base `URL` of the read daemon")
+	g.output = choice{value: "table", of: []string{"table", "json"}}
+	set.Var(&g.output, "o", "output `FORMAT`: table for people, or json: the API's answer as it came")
+	g.timeout = duration{30 * time.Second}
+	set.Var(&g.timeout, "timeout", "longest `TIME` to wait for an answer, tries included")
+}
+
+// json says whether answers are shown as they came.
+func (g *globals) json() bool { return g.output.value == "json" }
+
+// split parts args into flags with their values, and words. takesValue names
+// the flags whose value is the next argument. After -- all are words. help
+// says that -h was among the flags.
+func split(args []string, takesValue map[string]bool) (flags, words []string, help bool) {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if a == "--" {
+			return flags, append(words, args[i+1:]...), help
+		}
+		if len(a) < 2 || a[0] != '-' {
+			words = append(words, a)
+			continue
+		}
+		name := strings.TrimPrefix(a[1:], "-")
+		if name == "h" || name == "help" {
+			help = true
+			continue
+		}
+		flags = append(flags, a)
+		if takesValue[name] && i+1 < len(args) {
+			i++
+			flags = append(flags, args[i])
+		}
+	}
+	return flags, words, help
+}
+
+// valueFlags names the flags of all commands that take a value. A name means
+// the same kind of flag everywhere, so that flags may stand before the command.
+func valueFlags(table []command) map[string]bool {
+	names := map[string]bool{}
+	for i := range table {
+		set := table[i].flagSet()
+		set.VisitAll(func(f *flag.Flag) {
+			if !isSwitch(f) {
+				names[f.Name] = true
+			}
+		})
+	}
+	return names
+}
+
+// flagSet is the command's flags, with the global ones, for looking at.
+func (cmd *command) flagSet() *flag.FlagSet {
+	set := flag.NewFlagSet(cmd.Words, flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	new(globals).declare(set)
+	cmd.Setup(set)
+	return set
+}
+
+// isSwitch says whether the flag stands alone, as -all does.
+func isSwitch(f *flag.Flag) bool {
+	b, ok := f.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+// number is an integer flag within bounds that knows whether it was given.
+type number struct {
+	least, most int64
+	value       int64
+	given       bool
+}
+
+func anyID() number  { return number{least: 1, most: math.MaxInt64} }
+func anyKey() number { return number{least: 0, most: math.MaxInt64} }
+
+func (n *number) Set(s string) error {
+	v, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || v < n.least || v > n.most {
+		return fmt.Errorf("it must be an integer from %d to %d", n.least, n.most)
+	}
+	n.value, n.given = v, true
+	return nil
+}
+
+func (n *number) String() string {
+	if !n.given {
+		return ""
+	}
+	return strconv.FormatInt(n.value, 10)
+}
+
+// query adds the number to q under name if it was given.
+func (n *number) query(q url.Values, name string) {
+	if n.given {
+		q.Set(name, n.String())
+	}
+}
+
+// choice is a flag with few possible values.
+type choice struct {
+	value string
+	of    []string
+}
+
+func (c *choice) Set(s string) error {
+	for _, v := range c.of {
+		if s == v {
+			c.value = v
+			return nil
+		}
+	}
+	return fmt.Errorf("it must be one of: %s", strings.Join(c.of, ", "))
+}
+
+func (c *choice) String() string { return c.value }
+
+// duration is a flag that holds a length of time, 0 or more.
+type duration struct{ time.Duration }
+
+func (d *duration) Set(s string) error {
+	v, err := time.ParseDuration(s)
+	if err != nil || v < 0 {
+		return fmt.Errorf("it must be a length of time such as 2s or 500ms")
+	}
+	d.Duration = v
+	return nil
+}
+
+// baseURL is a flag that holds the address of a daemon, without a slash at its end.
+type baseURL struct{ value *string }
+
+func (b baseURL) Set(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("it must be an address such as http://127.0.0.1:8080")
+	}
+	*b.value = strings.TrimRight(s, "/")
+	return nil
+}
+
+func (b baseURL) String() string {
+	if b.value == nil {
+		return ""
+	}
+	return *b.value
+}
+
+// id reads argument i as an identifier, 1 .. 2^63-1; name is the argument's in the usage.
+func (c *call) id(i int, name string) (int64, error) {
+	n := anyID()
+	if err := n.Set(c.args[i]); err != nil {
+		return 0, usagef("%s is %q, and %v", name, c.args[i], err)
+	}
+	return n.value, nil
+}

@@ -1,0 +1,153 @@
+package ctl
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// maxAnswer bounds an answer, in bytes. The largest is that of a full batch
+// whose every transaction has the largest metadata.
+const maxAnswer = 256 << 20
+
+// A client asks the daemons. It follows no redirects and keeps its connections.
+type client struct {
+	http  *http.Client
+	pause func(ctx context.Context, d time.Duration) error // between tries
+}
+
+func newClient() *client {
+	transport := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxIdleConnsPerHost:    4,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+	return &client{
+		http: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		pause: pause,
+	}
+}
+
+// pause waits for d, or until ctx is done.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// An answer is what a daemon said, whatever its status.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	url    string // without the query
+}
+
+// A request is one question to a daemon.
+type request struct {
+	method, base, path string
+	query              url.Values
+	body               []byte // of a POST; JSON
+	key                string // idempotency key, "" for none
+}
+
+// do asks once. An error is a noAnswer: whether the request took effect is unknown.
+func (c *client) do(ctx context.Context, r request) (*answer, error) {
+	address := r.base + r.path
+	full := address
+	if len(r.query) > 0 {
+		full += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, full, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", "ledgerctl")
+	if r.method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.key != "" {
+		req.Header.Set("X-Idempotency-Key", r.key)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, &noAnswer{url: r.base, err: err}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err != nil {
+		return nil, &noAnswer{url: r.base, err: err}
+	}
+	if len(body) > maxAnswer {
+		return nil, fmt.Errorf("the answer of %s is larger than %d bytes", address, maxAnswer)
+	}
+	return &answer{status: resp.StatusCode, header: resp.Header, body: body, url: address}, nil
+}
+
+// check is nil for a 200, and otherwise the error that the answer is.
+func (a *answer) check() error {
+	if a.status == http.StatusOK {
+		return nil
+	}
+	return newAPIError(a)
+}
+
+// decode reads the answer's JSON into v. Fields that v does not have are left.
+func (a *answer) decode(v any) error {
+	if err := json.Unmarshal(a.body, v); err != nil {
+		return fmt.Errorf("the answer of %s is not what the ledger says: %v", a.url, err)
+	}
+	return nil
+}
+
+// askQuietly asks once within the time allowed and shows nothing.
+func (c *call) askQuietly(r request) (*answer, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
+	defer cancel()
+	return c.api.do(ctx, r)
+}
+
+// ask asks once within the time allowed and refuses all answers but 200.
+func (c *call) ask(r request) (*answer, error) {
+	a, err := c.askQuietly(r)
+	if err != nil {
+		return nil, err
+	}
+	return a, c.refusal(a)
+}
+
+// get asks for one page.
+func (c *call) get(base, path string, query url.Values) (*answer, error) {
+	return c.ask(request{method: http.MethodGet, base: base, path: path, query: query})
+}
+
+// refusal is the error that an answer is, if it is one. As JSON it is shown
+// like any answer, for programs; the words go to standard error later.
+func (c *call) refusal(a *answer) error {
+	err := a.check()
+	if err != nil && c.json() && json.Valid(a.body) {
+		c.showRaw(a)
+	}
+	return err
+}
+
+// showRaw writes the answer as it came, on one line of its own.
+func (c *call) showRaw(a *answer) {
+	c.out.Write(bytes.TrimRight(a.body, "\n"))
+	c.out.WriteByte('\n')
+}

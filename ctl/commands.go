@@ -1,0 +1,72 @@
+package ctl
+
+import (
+	"flag"
+	"strings"
+)
+
+// A command is one row of the table from which arguments are resolved and
+// help is made.
+type command struct {
+	Words    string    // as typed: "read balances"
+	Args     string    // names of what follows, [optional]… last: "CLASS_ID NAME"
+	Purpose  string    // half a sentence: "show …"
+	Notes    string    // what the flags do not say; may be empty
+	Examples [2]string // without "ledgerctl "
+	// Setup declares the command's flags and returns what runs it.
+	Setup func(set *flag.FlagSet) action
+}
+
+// An action runs a command whose flags are set.
+type action func(c *call) error
+
+// commands is the whole of ledgerctl, in the order of its help. Commands of a
+// group (two words, the same first) stand together.
+var commands = []command{
+	commitCommand,
+	batchCommand,
+	preflightCommand,
+	registerClassCommand,
+	registerShapeCommand,
+	readContainerCommand,
+	readBalancesCommand,
+	readSlotsCommand,
+	readGridCommand,
+	readClassCommand,
+	readClassesCommand,
+	readShapesCommand,
+	readStatsCommand,
+	readFreshnessCommand,
+	readInstanceCommand,
+	readContainersCommand,
+	readCommitCommand,
+	readCommitsCommand,
+	freshnessCommand,
+	healthCommand,
+	metricsCommand,
+	walVerifyCommand,
+	walDumpCommand,
+	walStatCommand,
+	versionCommand,
+	helpCommand,
+}
+
+// checkArgs compares the words after the command with what it takes.
+func (cmd *command) checkArgs(given []string) error {
+	var least, most int
+	for _, name := range strings.Fields(cmd.Args) {
+		if strings.HasPrefix(name, "[") {
+			most = len(given)
+			break
+		}
+		least++
+	}
+	most = max(most, least)
+	if len(given) < least {
+		return usagef("%s needs %s; see ledgerctl %s -h", cmd.Words, cmd.Args, cmd.Words)
+	}
+	if len(given) > most {
+		return usagef("%s does not take %q; see ledgerctl %s -h", cmd.Words, given[most], cmd.Words)
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package ctl
+
+import (
+	"encoding/json"
+	"flag"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+var commitCommand = command{
+	Words:   "commit",
+	Purpose: "submit a transaction: all of its operations, or none",
+	Notes: "It ends when the commit is on stable storage. With a key, a lost connection or a daemon that is not\n" +
+		"ready is tried again until -timeout; without one nothing is tried twice.",
+	Examples: [2]string{
+		"commit -key order-17 -op 'TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=5'",
+		"commit -f transaction.json -o json",
+	},
+	Setup: func(set *flag.FlagSet) action {
+		var tx txFlags
+		tx.declare(set)
+		return tx.commit
+	},
+}
+
+func (t *txFlags) commit(c *call) error {
+	body, err := t.body(c)
+	if err != nil {
+		return err
+	}
+	return c.commitAt("/v1/commit", body, t.key, t.keyed(body))
+}
+
+// commitAt submits a transaction or a registration and shows the result.
+func (c *call) commitAt(path string, body []byte, key string, keyed bool) error {
+	a, err := c.submit(request{method: http.MethodPost, base: c.writeURL, path: path, body: body, key: key}, keyed)
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		c.showRaw(a)
+		return nil
+	}
+	var result commitResult
+	if err := a.decode(&result); err != nil {
+		return err
+	}
+	result.Replayed = a.header.Get("X-Asset-Idempotency") == "hit"
+	result.show(c)
+	return nil
+}
+
+// commitResult is what the ledger says of a transaction that it took.
+type commitResult struct {
+	GlobalSeq int64           `json:"global_seq"`
+	BatchSeq  int64           `json:"batch_seq"`
+	Minted    []int64         `json:"minted_instances"`
+	Metadata  json.RawMessage `json:"metadata"`
+	Replayed  bool            `json:"replayed"`
+}
+
+func (r *commitResult) show(c *call) {
+	t := newTable(c.out)
+	t.row("global_seq", strconv.FormatInt(r.GlobalSeq, 10))
+	t.row("batch_seq", strconv.FormatInt(r.BatchSeq, 10))
+	if len(r.Minted) > 0 {
+		t.row("minted_instances", joinInts(r.Minted))
+	}
+	if m := string(r.Metadata); m != "" && m != "{}" {
+		t.row("metadata", m)
+	}
+	if r.Replayed {
+		t.row("replayed", "yes: this key was committed before")
+	}
+	t.flush()
+}
+
+// joinInts shows integers with a space between, "-" for none.
+func joinInts(values []int64) string {
+	if len(values) == 0 {
+		return "-"
+	}
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = strconv.FormatInt(v, 10)
+	}
+	return strings.Join(words, " ")
+}

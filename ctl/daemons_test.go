@@ -1,0 +1,93 @@
+package ctl
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"assetledger/server"
+)
+
+// realDaemons are a write and a read daemon in this process.
+type realDaemons struct {
+	writeURL, readURL string
+	stop              func() // returns when both have ended
+}
+
+func startDaemons(t *testing.T, dir string) *realDaemons {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	quiet := slog.New(slog.DiscardHandler)
+	ended := make(chan error, 2)
+	write := server.DefaultWriteConfig()
+	write.Dir, write.Listen, write.SegmentSize, write.Log = dir, "127.0.0.1:0", 1<<20, quiet
+	read := server.ReadConfig{Dir: dir, Listen: "127.0.0.1:0", Name: "read", Poll: time.Millisecond, Timeouts: server.DefaultTimeouts, Log: quiet}
+	writeReady, w := io.Pipe()
+	readReady, r := io.Pipe()
+	write.Ready, read.Ready = w, r
+	go func() {
+		err := server.RunWrite(ctx, write)
+		w.CloseWithError(fmt.Errorf("the write daemon ended: %v", err))
+		ended <- err
+	}()
+	go func() {
+		err := server.RunRead(ctx, read)
+		r.CloseWithError(fmt.Errorf("the read daemon ended: %v", err))
+		ended <- err
+	}()
+	d := &realDaemons{writeURL: urlOf(t, writeReady), readURL: urlOf(t, readReady)}
+	running := true
+	d.stop = func() {
+		if !running {
+			return
+		}
+		running = false
+		cancel()
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Errorf("a daemon ended with %v", err)
+			}
+		}
+	}
+	t.Cleanup(d.stop)
+	return d
+}
+
+// urlOf reads the line that a daemon writes when it is ready.
+func urlOf(t *testing.T, ready io.Reader) string {
+	t.Helper()
+	line, err := bufio.NewReader(ready).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line[strings.Index(line, "http://") : len(line)-1]
+}
+
+// flip changes one bit of a file: "FILE OFFSET".
+func (s *script) flip(spec string) {
+	var name string
+	var offset int64
+	if _, err := fmt.Sscan(spec, &name, &offset); err != nil {
+		s.t.Fatalf("flip %s: %v", spec, err)
+	}
+	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_RDWR, 0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer f.Close()
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], offset); err != nil {
+		s.t.Fatal(err)
+	}
+	b[0] ^= 0x10
+	if _, err := f.WriteAt(b[:], offset); err != nil {
+		s.t.Fatal(err)
+	}
+}

@@ -1,0 +1,125 @@
+package ctl
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+var healthCommand = command{
+	Words:    "health",
+	Purpose:  "show whether the daemons are healthy",
+	Notes:    "The exit code is 4 unless all that were asked are healthy.",
+	Examples: [2]string{"health", "health -read -read-url http://127.0.0.1:8082"},
+	Setup: func(set *flag.FlagSet) action {
+		w := &which{}
+		w.declare(set)
+		return w.health
+	},
+}
+
+// which daemons a command asks: without a flag, both.
+type which struct{ write, read bool }
+
+func (w *which) declare(set *flag.FlagSet) {
+	set.BoolVar(&w.write, "write", false, "only the write daemon")
+	set.BoolVar(&w.read, "read", false, "only the read daemon")
+}
+
+// A daemon is one of those asked.
+type daemon struct{ name, url string }
+
+func (w *which) daemons(c *call) []daemon {
+	both := w.write == w.read
+	var list []daemon
+	if both || w.write {
+		list = append(list, daemon{"write", c.writeURL})
+	}
+	if both || w.read {
+		list = append(list, daemon{"read", c.readURL})
+	}
+	return list
+}
+
+// healthData is the health of either daemon.
+type healthData struct {
+	Status    string
+	CommitLog *struct {
+		EndSeq        int64 `json:"end_seq"`
+		CheckpointSeq int64 `json:"checkpoint_seq"`
+		Lag           int64
+		Driver        struct{ Name, Path string }
+		Readers       []struct {
+			Name          string
+			CheckpointSeq int64 `json:"checkpoint_seq"`
+			Lag           int64
+		}
+	} `json:"commit_log"`
+	Freshness *struct {
+		seqs
+		Lag int64
+	}
+}
+
+func (w *which) health(c *call) error {
+	overview := newTable(c.out, text("daemon"), text("status"), numeric("checkpoint_seq"), numeric("commit_log_seq"), numeric("lag"), text("log"))
+	readers := newTable(c.out, text("reader"), numeric("checkpoint_seq"), numeric("lag"))
+	var worst error
+	for _, d := range w.daemons(c) {
+		if err := d.health(c, overview, readers); err != nil {
+			c.say("%s daemon: %v", d.name, err)
+			worst = errors.Join(worst, err)
+		}
+	}
+	if !c.json() && len(overview.rows) > 0 {
+		overview.flush()
+		if len(readers.rows) > 0 {
+			fmt.Fprintln(c.out)
+			readers.flush()
+		}
+	}
+	if worst != nil {
+		return exitf(exitCode(worst), "")
+	}
+	return nil
+}
+
+// health asks one daemon and adds what it says to the tables.
+func (d daemon) health(c *call, overview, readers *table) error {
+	a, err := c.askQuietly(request{method: http.MethodGet, base: d.url, path: "/v1/health"})
+	if err != nil {
+		return err
+	}
+	var h healthData
+	if a.status != http.StatusOK && a.status != http.StatusServiceUnavailable {
+		return a.check()
+	}
+	if err := a.decode(&h); err != nil {
+		return err
+	}
+	if h.Status == "" {
+		return newAPIError(a)
+	}
+	if c.json() {
+		c.showRaw(a)
+	}
+	switch {
+	case h.CommitLog != nil:
+		l := h.CommitLog
+		overview.row(d.name, h.Status, strconv.FormatInt(l.CheckpointSeq, 10), strconv.FormatInt(l.EndSeq, 10),
+			strconv.FormatInt(l.Lag, 10), l.Driver.Name+" "+l.Driver.Path)
+		for _, r := range l.Readers {
+			readers.row(r.Name, strconv.FormatInt(r.CheckpointSeq, 10), strconv.FormatInt(r.Lag, 10))
+		}
+	case h.Freshness != nil:
+		f := h.Freshness
+		overview.row(d.name, h.Status, strconv.FormatInt(f.CheckpointSeq, 10), strconv.FormatInt(f.CommitLogSeq, 10),
+			strconv.FormatInt(f.Lag, 10), "-")
+	}
+	if a.status != http.StatusOK {
+		return exitf(exitSilent, "it is %s", h.Status)
+	}
+	return nil
+}

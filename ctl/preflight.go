@@ -1,0 +1,52 @@
+package ctl
+
+import (
+	"flag"
+	"net/http"
+	"strconv"
+)
+
+var preflightCommand = command{
+	Words:   "preflight",
+	Purpose: "ask whether a transaction would be taken, and change nothing",
+	Notes:   "It is judged against the ledger as it is now; a commit that follows may meet another.",
+	Examples: [2]string{
+		"preflight -op 'RemoveFungible container_id=1 class_id=1 key=0 quantity=5'",
+		"preflight -f transaction.json && ledgerctl commit -f transaction.json",
+	},
+	Setup: func(set *flag.FlagSet) action {
+		var tx txFlags
+		tx.declare(set)
+		return tx.preflight
+	},
+}
+
+func (t *txFlags) preflight(c *call) error {
+	body, err := t.body(c)
+	if err != nil {
+		return err
+	}
+	a, err := c.ask(request{method: http.MethodPost, base: c.writeURL, path: "/v1/commit/preflight", body: body, key: t.key})
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		c.showRaw(a)
+		return nil
+	}
+	var verdict struct {
+		AtSeq  int64   `json:"at_seq"`
+		Minted []int64 `json:"minted_instances"`
+	}
+	if err := a.decode(&verdict); err != nil {
+		return err
+	}
+	out := newTable(c.out)
+	out.row("valid", "yes")
+	out.row("at_seq", strconv.FormatInt(verdict.AtSeq, 10))
+	if len(verdict.Minted) > 0 {
+		out.row("minted_instances", joinInts(verdict.Minted))
+	}
+	out.flush()
+	return nil
+}

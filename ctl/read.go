@@ -1,0 +1,153 @@
+package ctl
+
+import (
+	"encoding/json"
+	"flag"
+	"net/url"
+	"time"
+)
+
+// maxListLimit is the longest page that a read daemon gives.
+const maxListLimit = 10_000
+
+// maxWait is the longest wait for a commit that one request may ask for.
+const maxWait = 30 * time.Second
+
+// readFlags are the flags of every read.
+type readFlags struct {
+	minSeq number
+	wait   duration
+}
+
+func (r *readFlags) declare(set *flag.FlagSet) {
+	r.minSeq = anyKey()
+	set.Var(&r.minSeq, "min-seq", "answer only when commit `SEQ` can be read: with the global_seq of a commit, read it back")
+	set.Var(&r.wait, "wait", "longest `TIME` to wait for -min-seq, up to 30s; the daemon's own default is 1s")
+}
+
+// query is what the flags ask of the daemon.
+func (r *readFlags) query(c *call) (url.Values, error) {
+	q := url.Values{}
+	if r.wait.Duration > maxWait {
+		return nil, usagef("-wait is %v, and must be at most %v", &r.wait, maxWait)
+	}
+	if r.wait.Duration > 0 && !r.minSeq.given {
+		return nil, usagef("-wait waits for the commit that -min-seq names: give that too")
+	}
+	r.minSeq.query(q, "min_seq")
+	if r.wait.Duration > 0 {
+		q.Set("wait", r.wait.String())
+		c.timeout.Duration += r.wait.Duration // the wait comes on top of the time for an answer
+	}
+	return q, nil
+}
+
+// show reads path and shows its answer: as it came, or by render.
+func (r *readFlags) show(c *call, path string, render func(a *answer) error) error {
+	q, err := r.query(c)
+	if err != nil {
+		return err
+	}
+	a, err := c.get(c.readURL, path, q)
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		c.showRaw(a)
+		return nil
+	}
+	return render(a)
+}
+
+// listFlags are the flags of reads that give a list page by page.
+type listFlags struct {
+	readFlags
+	limit  number
+	cursor string
+	all    bool
+}
+
+func (l *listFlags) declare(set *flag.FlagSet) {
+	l.readFlags.declare(set)
+	l.limit = number{least: 1, most: maxListLimit}
+	set.Var(&l.limit, "limit", "at most `N` entries a page, up to 10000; the daemon's own default is 1000")
+	set.StringVar(&l.cursor, "cursor", "", "go on from the page that gave this `CURSOR`")
+	set.BoolVar(&l.all, "all", false, "follow the pages to the end; each is consistent in itself")
+}
+
+// show reads a list: one page, or all of them. filters are further parameters.
+// addRows adds a page's entries to the table; as JSON each page is a line.
+func (l *listFlags) show(c *call, path string, filters url.Values, t *table, addRows func(a *answer) error) error {
+	q, err := l.query(c)
+	if err != nil {
+		return err
+	}
+	for name, values := range filters {
+		q[name] = values
+	}
+	l.limit.query(q, "limit")
+	if l.cursor != "" {
+		q.Set("cursor", l.cursor)
+	}
+	for {
+		a, err := c.get(c.readURL, path, q)
+		if err != nil {
+			return err
+		}
+		if err := c.showPage(a, t, addRows); err != nil {
+			return err
+		}
+		next := a.nextCursor()
+		if next == "" {
+			return nil
+		}
+		if !l.all {
+			if !c.json() {
+				c.say("there is more: go on with -cursor %s, or use -all", next)
+			}
+			return nil
+		}
+		q.Set("cursor", next)
+	}
+}
+
+func (c *call) showPage(a *answer, t *table, addRows func(a *answer) error) error {
+	if c.json() {
+		c.showRaw(a)
+	} else {
+		if err := addRows(a); err != nil {
+			return err
+		}
+		t.flush()
+	}
+	return c.out.Flush()
+}
+
+// nextCursor is where a list goes on, "" at its end.
+func (a *answer) nextCursor() string {
+	var page struct {
+		Next string `json:"next_cursor"`
+		Data struct {
+			Next string `json:"next_cursor"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(a.body, &page) != nil {
+		return ""
+	}
+	if page.Next != "" {
+		return page.Next
+	}
+	return page.Data.Next
+}
+
+// itemAction is the action of a read of one thing, named by its only argument.
+func itemAction(set *flag.FlagSet, arg, before, after string, render func(c *call, a *answer) error) action {
+	r := &readFlags{}
+	r.declare(set)
+	return func(c *call) error {
+		if _, err := c.id(0, arg); err != nil {
+			return err
+		}
+		return r.show(c, before+c.args[0]+after, func(a *answer) error { return render(c, a) })
+	}
+}

@@ -1,0 +1,57 @@
+package ctl
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"strconv"
+)
+
+var readCommitCommand = command{
+	Words:    "read commit",
+	Args:     "GLOBAL_SEQ",
+	Purpose:  "show a commit as it was made",
+	Notes:    "Quantities are in minor units, as in the transaction.",
+	Examples: [2]string{"read commit 12", "read commit 12 -o json"},
+	Setup: func(set *flag.FlagSet) action {
+		return itemAction(set, "GLOBAL_SEQ", "/v1/read/commit/", "", showCommit)
+	},
+}
+
+type commitData struct {
+	commitResult
+	CommittedAt string `json:"committed_at"`
+	Operations  []operation
+}
+
+// An operation as a commit shows it.
+type operation struct {
+	Op   string
+	Args json.RawMessage
+}
+
+func showCommit(c *call, a *answer) error {
+	var page struct{ Data commitData }
+	if err := a.decode(&page); err != nil {
+		return err
+	}
+	d := page.Data
+	t := newTable(c.out)
+	t.row("global_seq", strconv.FormatInt(d.GlobalSeq, 10))
+	t.row("batch_seq", strconv.FormatInt(d.BatchSeq, 10))
+	t.row("committed_at", d.CommittedAt)
+	t.row("minted_instances", joinInts(d.Minted))
+	t.row("metadata", string(d.Metadata))
+	t.flush()
+	fmt.Fprintln(c.out)
+	ops := newTable(c.out, numeric("n"), text("operation"))
+	for i, op := range d.Operations {
+		words, err := op.words()
+		if err != nil {
+			return err
+		}
+		ops.row(strconv.Itoa(i), words)
+	}
+	ops.flush()
+	return nil
+}

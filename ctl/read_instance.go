@@ -1,0 +1,63 @@
+package ctl
+
+import (
+	"flag"
+	"fmt"
+	"strconv"
+)
+
+var readInstanceCommand = command{
+	Words:    "read instance",
+	Args:     "INSTANCE_ID",
+	Purpose:  "show an instance and where it is",
+	Examples: [2]string{"read instance 17", "read instance 17 -min-seq 12 -o json"},
+	Setup: func(set *flag.FlagSet) action {
+		return itemAction(set, "INSTANCE_ID", "/v1/read/instance/", "", showInstance)
+	},
+}
+
+type location struct {
+	ContainerID int64  `json:"container_id"`
+	SlotIndex   *int64 `json:"slot_index"`
+	X, Y        int64
+	Rotation    int64
+	ParentID    *int64 `json:"parent_id"`
+}
+
+func (l *location) String() string {
+	switch {
+	case l == nil:
+		return "nowhere"
+	case l.ParentID != nil:
+		return fmt.Sprintf("attached to instance %d", *l.ParentID)
+	case l.SlotIndex != nil:
+		return fmt.Sprintf("container %d slot %d", l.ContainerID, *l.SlotIndex)
+	}
+	return fmt.Sprintf("container %d cell %d,%d rotation %d", l.ContainerID, l.X, l.Y, l.Rotation)
+}
+
+func showInstance(c *call, a *answer) error {
+	var page struct {
+		Data struct {
+			InstanceID int64 `json:"instance_id"`
+			ClassID    int64 `json:"class_id"`
+			Key        int64
+			MintedSeq  int64 `json:"minted_seq"`
+			Location   *location
+			Children   []int64
+		}
+	}
+	if err := a.decode(&page); err != nil {
+		return err
+	}
+	d := page.Data
+	t := newTable(c.out)
+	t.row("instance_id", strconv.FormatInt(d.InstanceID, 10))
+	t.row("class_id", strconv.FormatInt(d.ClassID, 10))
+	t.row("key", strconv.FormatInt(d.Key, 10))
+	t.row("minted_seq", strconv.FormatInt(d.MintedSeq, 10))
+	t.row("location", d.Location.String())
+	t.row("children", joinInts(d.Children))
+	t.flush()
+	return nil
+}

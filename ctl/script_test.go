@@ -1,0 +1,229 @@
+package ctl
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The scripts in testdata run ledgerctl, this test binary under another name,
+// and hold what it should print:
+//
+//	# a remark
+//	file NAME … end                     writes a file where the commands run
+//	env NAME=VALUE                      sets a variable for the commands after it
+//	answer METHOD PATH STATUS … end     what the fake daemons say: headers, then the body; the last stays
+//	daemons                             starts real daemons, on the directory data, in place of the fake ones
+//	stop                                stops them
+//	flip FILE OFFSET                    damages a file by one bit
+//	$ ledgerctl words… [< FILE]         runs it
+//	<- METHOD PATH [key=KEY] BODY       what the fake daemons were asked
+//	> line                              standard output
+//	! line                              standard error
+//	= N                                 the exit code, when it is not 0
+var update = flag.Bool("update", false, "rewrite the expectations of the scripts in testdata")
+
+const asProgram = "LEDGERCTL_TEST_RUN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv))
+	}
+	os.Exit(m.Run())
+}
+
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts in testdata: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := newScript(t).run(string(source))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(strings.Split(string(source), "\n"), strings.Split(got, "\n")); diff != "" {
+				t.Errorf("%s (-want +got; -update rewrites it):\n%s", file, diff)
+			}
+		})
+	}
+}
+
+// A script is one file of testdata being run.
+type script struct {
+	t        *testing.T
+	dir      string
+	env      []string
+	fake     *fakeDaemons
+	daemons  *realDaemons
+	writeURL string
+	readURL  string
+	out      strings.Builder
+}
+
+func newScript(t *testing.T) *script {
+	s := &script{t: t, dir: t.TempDir(), fake: newFakeDaemons(t)}
+	s.writeURL, s.readURL = s.fake.write.URL, s.fake.read.URL
+	return s
+}
+
+// run runs the source and returns it with what really came out.
+func (s *script) run(source string) string {
+	lines := strings.Split(strings.TrimSuffix(source, "\n"), "\n")
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		verb, rest, _ := strings.Cut(line, " ")
+		switch verb {
+		case "<-", ">", "!", "=":
+			continue // an expectation: made anew
+		case "file", "answer":
+			end := i + 1
+			for end < len(lines) && lines[end] != "end" {
+				end++
+			}
+			if end == len(lines) {
+				s.t.Fatalf("line %d: no end", i+1)
+			}
+			s.out.WriteString(strings.Join(lines[i:end+1], "\n") + "\n")
+			if verb == "file" {
+				s.file(rest, lines[i+1:end])
+			} else {
+				s.fake.add(s.t, rest, lines[i+1:end])
+			}
+			i = end
+			continue
+		case "env":
+			s.env = append(s.env, rest)
+		case "daemons":
+			s.daemons = startDaemons(s.t, filepath.Join(s.dir, "data"))
+			s.writeURL, s.readURL = s.daemons.writeURL, s.daemons.readURL
+		case "stop":
+			s.daemons.stop()
+		case "flip":
+			s.flip(rest)
+		case "$":
+			s.out.WriteString(line + "\n")
+			s.command(rest)
+			continue
+		case "", "#":
+		default:
+			s.t.Fatalf("line %d: what is %q?", i+1, line)
+		}
+		s.out.WriteString(line + "\n")
+	}
+	return s.out.String()
+}
+
+func (s *script) file(name string, lines []string) {
+	path := filepath.Join(s.dir, name)
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// command runs one line and writes what came of it.
+func (s *script) command(line string) {
+	words, stdin := s.words(line)
+	if len(words) == 0 || words[0] != "ledgerctl" {
+		s.t.Fatalf("not a command of ledgerctl: %q", line)
+	}
+	cmd := exec.Command(os.Args[0], words[1:]...)
+	cmd.Dir = s.dir
+	cmd.Env = append([]string{asProgram + "=1", "GORACE=atexit_sleep_ms=0", "LEDGER_WRITE_URL=" + s.writeURL, "LEDGER_READ_URL=" + s.readURL}, s.env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if stdin != "" {
+		f, err := os.Open(filepath.Join(s.dir, stdin))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		defer f.Close()
+		cmd.Stdin = f
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatalf("%s: %v", line, err)
+	}
+	for _, asked := range s.fake.takeAsked() {
+		fmt.Fprintf(&s.out, "<- %s\n", asked)
+	}
+	s.prefixed("> ", stdout.String())
+	s.prefixed("! ", stderr.String())
+	if code := cmd.ProcessState.ExitCode(); code != 0 {
+		fmt.Fprintf(&s.out, "= %d\n", code)
+	}
+}
+
+// What differs between runs: times, the log's random id, and the CRCs that depend on it.
+var (
+	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z`)
+	logID     = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
+	crc       = regexp.MustCompile(`\b(CRC is|bytes give) [0-9a-f]{8}\b`)
+)
+
+// prefixed writes output line by line, without what differs between runs.
+func (s *script) prefixed(prefix, output string) {
+	if output == "" {
+		return
+	}
+	output = strings.NewReplacer(s.writeURL, "http://WRITE", s.readURL, "http://READ", s.dir, "DIR").Replace(output)
+	output = timestamp.ReplaceAllString(output, "TIME")
+	output = logID.ReplaceAllString(output, "LOG-ID")
+	output = crc.ReplaceAllString(output, "$1 CRC")
+	missing := ""
+	if !strings.HasSuffix(output, "\n") {
+		missing = " (and no newline)"
+	}
+	for _, line := range strings.Split(strings.TrimSuffix(output, "\n"), "\n") {
+		s.out.WriteString(strings.TrimRight(prefix+line, " ") + "\n")
+	}
+	if missing != "" {
+		s.out.WriteString(prefix + missing + "\n")
+	}
+}
+
+// words splits a line at spaces that are not inside quotes; "< FILE" at its end is standard input.
+func (s *script) words(line string) (words []string, stdin string) {
+	var word strings.Builder
+	begun, quote := false, rune(0)
+	for _, r := range line + " " {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, begun = r, true
+		case quote == 0 && r == ' ':
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	if n := len(words); n > 2 && words[n-2] == "<" {
+		return words[:n-2], words[n-1]
+	}
+	return words, ""
+}

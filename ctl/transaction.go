@@ -1,0 +1,137 @@
+package ctl
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"assetledger/ledger"
+)
+
+// maxInput bounds a transaction or batch in one piece, in bytes: what the
+// write daemon takes by default.
+const maxInput = 64 << 20
+
+// opFlags collects -op.
+type opFlags []string
+
+func (o *opFlags) Set(s string) error { *o = append(*o, s); return nil }
+func (o *opFlags) String() string     { return strings.Join(*o, "; ") }
+
+// txFlags are the ways to give a transaction.
+type txFlags struct {
+	file     string
+	ops      opFlags
+	key      string
+	metadata string
+}
+
+func (t *txFlags) declare(set *flag.FlagSet) {
+	set.StringVar(&t.file, "f", "", "transaction as JSON in `FILE`, - for standard input")
+	set.Var(&t.ops, "op", "one operation as `WORDS`: 'Name argument=value …'; repeatable")
+	set.StringVar(&t.metadata, "metadata", "", "`JSON` object to keep with the commit; with -op")
+	declareKey(set, &t.key)
+}
+
+func declareKey(set *flag.FlagSet, key *string) {
+	set.StringVar(key, "key", "", "idempotency `KEY`: run again with the same key, it is committed once")
+}
+
+// body is the transaction's JSON: the file's bytes as they are, or made from -op.
+func (t *txFlags) body(c *call) ([]byte, error) {
+	if err := checkKey(t.key); err != nil {
+		return nil, err
+	}
+	switch {
+	case t.file != "" && len(t.ops) > 0:
+		return nil, usagef("-f and -op are two ways to give the operations: use one")
+	case t.file != "" && t.metadata != "":
+		return nil, usagef("-metadata goes with -op: with -f, put it into the transaction")
+	case t.file != "":
+		return c.readInput(t.file)
+	case len(t.ops) > 0:
+		return t.bodyOfWords()
+	}
+	return nil, usagef("there is no transaction: give it with -f FILE, or its operations with -op")
+}
+
+func (t *txFlags) bodyOfWords() ([]byte, error) {
+	ops := make([]ledger.Op, len(t.ops))
+	for i, words := range t.ops {
+		op, err := ledger.ParseOpWords(words)
+		if err != nil {
+			return nil, usagef("-op %q: %v", words, err)
+		}
+		ops[i] = op
+	}
+	body := ledger.AppendOperations([]byte(`{"operations":`), ops)
+	if t.metadata != "" {
+		if !json.Valid([]byte(t.metadata)) {
+			return nil, usagef("-metadata is not JSON: %s", t.metadata)
+		}
+		body = append(append(body, `,"metadata":`...), t.metadata...)
+	}
+	return append(body, '}'), nil
+}
+
+// keyed says whether the transaction has an idempotency key of its own.
+func (t *txFlags) keyed(body []byte) bool {
+	var fields map[string]json.RawMessage
+	return t.key != "" || json.Unmarshal(body, &fields) == nil && fields["idempotency_key"] != nil
+}
+
+// checkKey refuses what no header can carry.
+func checkKey(key string) error {
+	if len(key) > ledger.MaxKeyLength {
+		return usagef("-key has %d bytes, and at most %d are allowed", len(key), ledger.MaxKeyLength)
+	}
+	for _, b := range []byte(key) {
+		if b < ' ' || b > '~' {
+			return usagef("-key must be printable ASCII, and is %q", key)
+		}
+	}
+	if key != strings.TrimSpace(key) {
+		return usagef("-key must not begin or end with a space")
+	}
+	return nil
+}
+
+// readInput reads a file, or standard input for "-", up to maxInput bytes.
+func (c *call) readInput(name string) ([]byte, error) {
+	in, closeInput, err := c.openInput(name)
+	if err != nil {
+		return nil, err
+	}
+	defer closeInput()
+	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", name, err)
+	}
+	if len(data) > maxInput {
+		return nil, usagef("%s is larger than %d bytes", name, maxInput)
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, usagef("%s is empty", name)
+	}
+	return data, nil
+}
+
+// openInput opens a file, or standard input for "-".
+func (c *call) openInput(name string) (io.Reader, func() error, error) {
+	if name == "-" {
+		return c.in, func() error { return nil }, nil
+	}
+	f, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, fmt.Errorf("there is no file %s", name)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, f.Close, nil
+}

@@ -1,0 +1,156 @@
+package ctl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"assetledger/wal"
+)
+
+func TestWithDecimals(t *testing.T) {
+	for _, c := range []struct {
+		minor    string
+		decimals int
+		want     string
+	}{
+		{"0", 0, "0"}, {"12345", 0, "12345"}, {"12345", 2, "123.45"}, {"5", 2, "0.05"}, {"45", 2, "0.45"}, {"0", 2, "0.00"},
+		{"9223372036854775807", 18, "9.223372036854775807"}, {"1", 18, "0.000000000000000001"},
+		{"340282366920938463463374607431768211455", 18, "340282366920938463463.374607431768211455"},
+		{"-5", 2, "-0.05"}, {"-12345", 2, "-123.45"},
+	} {
+		if got := withDecimals(c.minor, c.decimals); got != c.want {
+			t.Errorf("withDecimals(%s, %d) = %s, want %s", c.minor, c.decimals, got, c.want)
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	status := func(s int) error { return &apiError{Status: s} }
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0}, {errors.New("disk"), 1}, {usagef("wrong"), 2},
+		{status(400), 3}, {status(401), 3}, {status(403), 3}, {status(404), 3}, {status(409), 3}, {status(413), 3}, {status(422), 3}, {status(424), 3},
+		{status(425), 5}, {status(500), 4}, {status(502), 4}, {status(503), 4}, {status(302), 1},
+		{&noAnswer{err: context.DeadlineExceeded}, 4}, {&wal.CorruptError{}, 6},
+		{fmt.Errorf("verify: %w", &wal.CorruptError{}), 6}, {exitf(exitStale, "late"), 5},
+	} {
+		if got := exitCode(c.err); got != c.want {
+			t.Errorf("exitCode(%#v) = %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+func TestSplit(t *testing.T) {
+	takes := map[string]bool{"o": true, "key": true}
+	for _, c := range []struct{ args, flags, words string }{
+		{"read balances 5 -o json", "-o json", "read balances 5"},
+		{"-o json read -all balances 5", "-o json -all", "read balances 5"},
+		{"-o=json read --key=k 5", "-o=json --key=k", "read 5"},
+		{"commit -key -- -o json x", "-key -- -o json", "commit x"},
+		{"read -- -o json", "", "read -o json"},
+		{"commit -f - -", "-f", "commit - -"},
+		{"commit -key", "-key", "commit"},
+	} {
+		flags, words, help := split(strings.Fields(c.args), takes)
+		if strings.Join(flags, " ") != c.flags || strings.Join(words, " ") != c.words || help {
+			t.Errorf("split(%s) = %q %q %v", c.args, flags, words, help)
+		}
+	}
+	if flags, words, help := split([]string{"a", "-h", "-key", "-h"}, takes); !help || len(flags) != 2 || len(words) != 1 {
+		t.Errorf("-h: %q %q %v", flags, words, help)
+	}
+}
+
+// A flag's value is found without knowing the command, so a name must be of
+// one kind everywhere; and help and completion need every field of the table.
+func TestCommandTable(t *testing.T) {
+	switches, groups := map[string]bool{}, map[string]bool{}
+	last := ""
+	for i := range commands {
+		cmd := &commands[i]
+		first, _, _ := strings.Cut(cmd.Words, " ")
+		if first != last && groups[first] {
+			t.Errorf("%s: the commands of a group must stand together", cmd.Words)
+		}
+		last, groups[first] = first, true
+		cmd.flagSet().VisitAll(func(f *flag.Flag) {
+			if was, seen := switches[f.Name]; seen && was != isSwitch(f) {
+				t.Errorf("%s: -%s takes a value in one command and none in another", cmd.Words, f.Name)
+			}
+			switches[f.Name] = isSwitch(f)
+			if value, _ := flag.UnquoteUsage(f); !isSwitch(f) && value != strings.ToUpper(value) {
+				t.Errorf("%s: the usage of -%s does not name its value in backquotes", cmd.Words, f.Name)
+			}
+		})
+		if cmd.Purpose == "" || cmd.Setup == nil {
+			t.Errorf("%s: without purpose or action", cmd.Words)
+		}
+		for _, example := range cmd.Examples {
+			if !strings.HasPrefix(example, cmd.Words) {
+				t.Errorf("%s: the example %q is not one", cmd.Words, example)
+			}
+			if found, _, err := resolve(commands, exampleWords(example)); err != nil || found.Words != cmd.Words {
+				t.Errorf("%s: the example %q is of %q: %v", cmd.Words, example, found.Words, err)
+			}
+		}
+	}
+}
+
+func exampleWords(example string) []string {
+	_, words, _ := split(strings.Fields(example), valueFlags(commands))
+	return words
+}
+
+func TestDidYouMean(t *testing.T) {
+	names := []string{"commit", "batch", "read", "health"}
+	for word, want := range map[string]string{
+		"comit": "commit", "raed": "read", "healt": "health", "heal": "health", "batches": "batch", "xyzzy": "", "q": "",
+	} {
+		got := didYouMean(word, names)
+		if want == "" && got != "" || want != "" && !strings.Contains(got, want) {
+			t.Errorf("didYouMean(%s) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	table := newTable(&out, numeric("n"), text("name"))
+	table.row("1", "a\x1b[31mb\n")
+	table.flush()
+	table.row("1000", "é")
+	table.flush()
+	table.row("7", "")
+	table.flush()
+	want := "N  NAME\n1  a\\u001b[31mb\\u000a\n1000  é\n   7\n"
+	if out.String() != want {
+		t.Errorf("got:\n%q\nwant:\n%q", out.String(), want)
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	last := time.Duration(0)
+	for i := 1; i <= maxTries; i++ {
+		d := backoff(i, nil)
+		if d < last || d > maxPause || d < firstPause {
+			t.Errorf("pause %d is %v after %v", i, d, last)
+		}
+		last = d
+	}
+	late := &answer{header: map[string][]string{"Retry-After": {"1"}}}
+	if d := backoff(1, late); d != time.Second {
+		t.Errorf("with Retry-After: 1 the first pause is %v", d)
+	}
+	late.header.Set("Retry-After", "100000000000")
+	if d := backoff(1, late); d != maxPause {
+		t.Errorf("with a huge Retry-After the pause is %v", d)
+	}
+}

@@ -1,0 +1,87 @@
+package ctl
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Help is made from the table of commands alone.
+
+// writeOverview lists the commands whose first word is group, or all for "".
+func writeOverview(w io.Writer, table []command, group string) {
+	title := "ledgerctl commits to an asset ledger, reads it and looks after its log."
+	if group != "" {
+		title = "The commands of ledgerctl " + group + ":"
+	}
+	fmt.Fprintf(w, "%s\n\n", title)
+	if group == "" {
+		fmt.Fprint(w, "usage: ledgerctl COMMAND [arguments] [flags]\n\ncommands:\n")
+	}
+	t := newTable(w)
+	for _, cmd := range table {
+		first, _, _ := strings.Cut(cmd.Words, " ")
+		if group == "" || first == group {
+			t.row("  "+strings.TrimSpace(cmd.Words+" "+cmd.Args), cmd.Purpose)
+		}
+	}
+	t.flush()
+	if group == "" {
+		set := flag.NewFlagSet("", flag.ContinueOnError)
+		new(globals).declare(set)
+		writeFlags(w, "flags of every command, before or after its words", set, func(string) bool { return true })
+	}
+	fmt.Fprint(w, "\nledgerctl COMMAND -h says more of a command. Every flag can be given in the environment too:\n"+
+		"LEDGER_ and its name in capitals, LEDGER_WRITE_URL for -write-url.\n")
+	if group == "" {
+		fmt.Fprint(w, "\n"+exitHelp)
+	}
+}
+
+const exitHelp = `exit codes:
+  0  done
+  1  failure
+  2  wrong usage
+  3  the ledger refused it
+  4  no answer: connection, timeout, or a failure of the daemon
+  5  stale: freshness, or a read, missed its bound
+  6  the log is damaged
+`
+
+// writeHelp is the help of one command.
+func (cmd *command) writeHelp(w io.Writer) {
+	fmt.Fprintf(w, "ledgerctl %s: %s\n\nusage: ledgerctl %s [flags]\n", cmd.Words, cmd.Purpose, strings.TrimSpace(cmd.Words+" "+cmd.Args))
+	if cmd.Notes != "" {
+		fmt.Fprintf(w, "\n%s\n", cmd.Notes)
+	}
+	global := flag.NewFlagSet("", flag.ContinueOnError)
+	new(globals).declare(global)
+	isGlobal := func(name string) bool { return global.Lookup(name) != nil }
+	set := cmd.flagSet()
+	writeFlags(w, "flags", set, func(name string) bool { return !isGlobal(name) })
+	writeFlags(w, "global flags", set, isGlobal)
+	fmt.Fprintf(w, "\nexamples:\n  ledgerctl %s\n  ledgerctl %s\n", cmd.Examples[0], cmd.Examples[1])
+}
+
+// writeFlags lists those flags of the set that show takes.
+func writeFlags(w io.Writer, title string, set *flag.FlagSet, show func(name string) bool) {
+	t := newTable(w)
+	set.VisitAll(func(f *flag.Flag) {
+		if !show(f.Name) {
+			return
+		}
+		value, usage := flag.UnquoteUsage(f)
+		if isSwitch(f) {
+			value = ""
+		}
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0s" {
+			usage += " (default " + f.DefValue + ")"
+		}
+		t.row("  -"+strings.TrimSpace(f.Name+" "+value), usage)
+	})
+	if len(t.rows) > 0 {
+		fmt.Fprintf(w, "\n%s:\n", title)
+		t.flush()
+	}
+}

@@ -1,0 +1,31 @@
+package ctl
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+
+	"assetledger/ledger"
+	"assetledger/server"
+)
+
+var versionCommand = command{
+	Words:    "version",
+	Purpose:  "show which ledgerctl this is",
+	Examples: [2]string{"version", "version -o json"},
+	Setup:    func(*flag.FlagSet) action { return showVersion },
+}
+
+func showVersion(c *call) error {
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	if c.json() {
+		fmt.Fprintf(c.out, `{"version":%s,"go":"%s","platform":"%s"}`+"\n", ledger.AppendString(nil, server.Version), runtime.Version(), platform)
+		return nil
+	}
+	t := newTable(c.out)
+	t.row("version", server.Version)
+	t.row("go", runtime.Version())
+	t.row("platform", platform)
+	t.flush()
+	return nil
+}

@@ -1,0 +1,79 @@
+package ctl
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"assetledger/wal"
+)
+
+// The wal commands read a log's directory themselves, with or without a write
+// daemon on it; they see what is durable and change nothing.
+
+// logFlags say which log.
+type logFlags struct{ dir string }
+
+func (l *logFlags) declare(set *flag.FlagSet) {
+	set.StringVar(&l.dir, "dir", "", "`DIR` of the log, as given to ledger-write")
+}
+
+// check refuses to guess which log is meant.
+func (l *logFlags) check() error {
+	if l.dir == "" {
+		return usagef("which log? give its directory with -dir")
+	}
+	return nil
+}
+
+// explain says what to do about an error of opening the log.
+func (l *logFlags) explain(err error) error {
+	if errors.Is(err, wal.ErrNoLog) {
+		return fmt.Errorf("there is no log in %s: give the directory of ledger-write with -dir", l.dir)
+	}
+	return err
+}
+
+// progress tells a person who waits how far a long run has come, on one line
+// of a terminal. On anything else it is silent.
+type progress struct {
+	w    io.Writer // nil: silent
+	next time.Time
+}
+
+// progressEvery is the time between two lines.
+const progressEvery = 500 * time.Millisecond
+
+func newProgress(w io.Writer) *progress {
+	if !isTerminal(w) {
+		return &progress{}
+	}
+	return &progress{w: w, next: time.Now().Add(progressEvery)}
+}
+
+func (p *progress) at(commit uint64) {
+	if p.w == nil || time.Now().Before(p.next) {
+		return
+	}
+	p.next = time.Now().Add(progressEvery)
+	fmt.Fprintf(p.w, "\rledgerctl: commit %d is good", commit)
+}
+
+// clear takes the line away.
+func (p *progress) clear() {
+	if p.w != nil {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,59 @@
+package ctl
+
+import (
+	"flag"
+	"fmt"
+	"strconv"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/wal"
+)
+
+var walStatCommand = command{
+	Words:    "wal stat",
+	Purpose:  "list the segments of a log",
+	Notes:    "It reads the headers of frames only: ledgerctl wal verify checks the rest.",
+	Examples: [2]string{"wal stat -dir data", "wal stat -dir data -o json"},
+	Setup: func(set *flag.FlagSet) action {
+		l := &logFlags{}
+		l.declare(set)
+		return l.stat
+	},
+}
+
+// stat shows what was counted, also when it ends at damage.
+func (l *logFlags) stat(c *call) error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	segments, _, err := wal.Stat(l.dir, nil)
+	err = l.explain(err)
+	if err != nil && exitCode(err) != exitDamaged {
+		return err
+	}
+	t := newTable(c.out, text("segment"), numeric("first_seq"), numeric("last_seq"), numeric("commits"), numeric("frames"),
+		numeric("used_bytes"), numeric("bytes"), text("sealed"), text("last_commit_at"))
+	for i := range segments {
+		s := &segments[i]
+		if c.json() {
+			fmt.Fprintf(c.out, `{"segment":%s,"first_seq":%d,"last_seq":%d,"commits":%d,"frames":%d,"used_bytes":%d,"bytes":%d,"sealed":%t,"last_commit_at":%s}`+"\n",
+				ledger.AppendString(nil, s.File), s.First, s.Last, s.Commits, s.Frames, s.Used, s.Size, s.Sealed, stamp(s, `"`, "null"))
+			continue
+		}
+		t.row(s.File, strconv.FormatUint(s.First, 10), strconv.FormatUint(s.Last, 10), strconv.FormatUint(s.Commits, 10),
+			strconv.FormatUint(s.Frames, 10), strconv.FormatInt(s.Used, 10), strconv.FormatInt(s.Size, 10), strconv.FormatBool(s.Sealed), stamp(s, "", "-"))
+	}
+	if !c.json() {
+		t.flush()
+	}
+	return err
+}
+
+// stamp is the time of a segment's last commit in quotes, or none.
+func stamp(s *wal.SegmentStat, quote, none string) string {
+	if s.Frames == 0 {
+		return none
+	}
+	return quote + time.Unix(0, s.LastTime).UTC().Format("2006-01-02T15:04:05.000000000Z") + quote
+}
