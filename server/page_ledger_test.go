@@ -145,3 +145,14 @@ func (l *pageLedger) className(id any) string {
 	l.t.Helper()
 	return str(l.data("/v1/read/class/" + str(id))["name"])
 }
+
+// readAll is the body of an answer.
+func readAll(t *testing.T, answer *http.Response) string {
+	t.Helper()
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

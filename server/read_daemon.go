@@ -56,11 +56,14 @@ func newReadDaemon(source logSource, c ReadConfig) *readDaemon {
 	return d
 }
 
+// readEndpoints are all reads, in the order of the interface's table.
+var readEndpoints = []*endpoint{&readContainer, &readBalances, &readSlots, &readGrid, &readClass, &readClasses,
+	&readShapes, &readStats, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits}
+
 // routes is the read daemon's table, with or without the page.
 func (d *readDaemon) routes(page bool) []route {
-	routes := []route{{"GET", "/v1/health", d.health}, {"GET", "/v1/metrics", d.metrics}}
-	for _, e := range []*endpoint{&readContainer, &readBalances, &readSlots, &readGrid, &readClass, &readClasses,
-		&readShapes, &readStats, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits} {
+	routes := []route{{"GET", "/v1/health", d.health}, {"GET", "/v1/metrics", d.metrics}, {"GET", "/v1/openapi.json", describeRead}}
+	for _, e := range readEndpoints {
 		routes = append(routes, route{"GET", e.pattern, d.serve(e)})
 	}
 	if page {
