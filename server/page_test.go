@@ -427,8 +427,8 @@ func (p *pageTest) pictures(t *testing.T) {
 				p.eval(`window.scrollTo(0, 0)`, nil)
 			}
 			p.contrast(t, scheme+" "+v.name)
-			if *screenshots != "" {
-				savePicture(t, filepath.Join(*screenshots, v.name+"-"+scheme+".png"), p.screenshot())
+			if scheme == "light" || v.name == "grid" || v.name == "slots" {
+				p.picture(v.name + "-" + scheme)
 			}
 		}
 	}
@@ -442,8 +442,8 @@ func (p *pageTest) pictures(t *testing.T) {
 			if over > 0 {
 				t.Errorf("%s is %d pixels wider than a window of %d", v.name, over, width)
 			}
-			if *screenshots != "" && width == 360 && v.name == "grid" {
-				savePicture(t, filepath.Join(*screenshots, "narrow.png"), p.screenshot())
+			if width == 360 && v.name == "grid" {
+				p.picture("narrow")
 			}
 		}
 	}
@@ -519,6 +519,17 @@ func (p *pageTest) live(t *testing.T) {
 	p.ledger.commit(`{"op":"RemoveFungible","args":{"container_id":1001,"class_id":1,"key":0,"quantity":1}}`)
 	p.until(fmt.Sprintf(`document.querySelector('tbody a').textContent === '%d'`, p.ledger.lastCommitted))
 	p.basics()
+	p.goTo("#/")
+	for _, n := range []int{7, 3} {
+		one := `{"operations":[{"op":"AddFungible","args":{"container_id":1001,"class_id":1,"key":0,"quantity":1}}]}`
+		p.ledger.post("/v1/commit/batch", `{"transactions":[`+strings.Repeat(one+",", n-1)+one+`]}`)
+		p.until(fmt.Sprintf(`document.querySelector('#value-applied').textContent === '%d'`, p.ledger.lastCommitted))
+	}
+	p.until(`document.querySelectorAll('.bars .some').length > 1`)
+	p.scheme("dark")
+	p.contrast(t, "dark overview")
+	p.picture("overview-dark")
+	p.scheme("light")
 }
 
 // gone stops the daemon, and starts another in its place.
@@ -529,9 +540,7 @@ func (p *pageTest) gone(t *testing.T) {
 	same(t, "the view stays", p.text(`document.querySelector('h1').textContent`), "Container 1001 Standard")
 	p.basics()
 	p.contrast(t, "daemon gone")
-	if *screenshots != "" {
-		savePicture(t, filepath.Join(*screenshots, "gone.png"), p.screenshot())
-	}
+	p.picture("gone")
 	p.goTo("#/classes") // can't be loaded now
 	same(t, "a new view", p.text(`document.querySelector('.problem .title').textContent`), "No answer.")
 	p.ledger.startReader()
@@ -667,11 +676,19 @@ func TestPageFiles(t *testing.T) {
 			t.Errorf("%s: %d %s", path, answer.StatusCode, body)
 		}
 	}
-	plain := startReader(t, l.dir)
+	plain := startReader(t, t.TempDir())
 	if answer, err := http.Get(plain.url + "/"); err != nil || answer.StatusCode != http.StatusNotFound {
 		t.Errorf("a daemon without the page answers %v, %v", answer, err)
 	} else {
 		answer.Body.Close()
+	}
+}
+
+// picture saves what the window shows, if asked to.
+func (p *pageTest) picture(name string) {
+	p.t.Helper()
+	if *screenshots != "" {
+		savePicture(p.t, filepath.Join(*screenshots, name+".png"), p.screenshot())
 	}
 }
 

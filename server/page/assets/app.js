@@ -156,7 +156,9 @@ document.getElementById('find').onsubmit = (e) => {
   e.preventDefault();
   const form = new FormData(e.currentTarget);
   const id = form.get('id').trim().replace(/^#/, '');
-  if (id) go(`#/${form.get('what')}/${encodeURIComponent(id)}`);
+  if (!id) return;
+  e.currentTarget.elements.id.value = '';
+  go(`#/${form.get('what')}/${encodeURIComponent(id)}`);
 };
 document.getElementById('skip').onclick = (e) => {
   e.preventDefault();
