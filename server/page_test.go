@@ -42,7 +42,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"overview", p.overview}, {"containers", p.containers}, {"balances", p.balances}, {"slots", p.slots}, {"grid", p.grid},
 		{"classes", p.classes}, {"shapes", p.shapes}, {"instance", p.instances}, {"commits", p.commits}, {"refusals", p.refusals},
-		{"keyboard", p.keyboard}, {"pictures", p.pictures}, {"exact numbers", p.exactNumbers}, {"paging", p.paging}, {"live", p.live}, {"daemon gone", p.gone},
+		{"keyboard", p.keyboard}, {"pictures", p.pictures}, {"exact numbers", p.exactNumbers}, {"paging", p.paging}, {"live", p.live}, {"flood", p.flood}, {"daemon gone", p.gone},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			b.t, l.t = t, t
@@ -512,7 +512,7 @@ func (p *pageTest) live(t *testing.T) {
 	before := p.text(`document.activeElement.textContent`)
 	p.ledger.commit(`{"op":"AddFungible","args":{"container_id":1001,"class_id":1,"key":0,"quantity":1234567}}`)
 	p.until(fmt.Sprintf(`document.querySelector('#seq').textContent === '%d'`, p.ledger.lastCommitted))
-	p.until(`document.querySelector('td.num .number .group')`)
+	p.upToDate("1001")
 	p.compareBalances(t, "1001")
 	same(t, "focus", p.text(`document.activeElement.textContent`), before)
 	p.goTo("#/commits")
@@ -530,6 +530,33 @@ func (p *pageTest) live(t *testing.T) {
 	p.contrast(t, "dark overview")
 	p.picture("overview-dark")
 	p.scheme("light")
+}
+
+// upToDate waits until the view of a container shows its last change.
+func (p *pageTest) upToDate(id string) {
+	p.t.Helper()
+	changed := str(p.ledger.data("/v1/read/container/" + id)["updated_seq"])
+	p.until(fmt.Sprintf(`document.querySelector('#main > .facts').textContent.includes('Last changedcommit %sHolds')`, changed))
+}
+
+// flood commits faster than anyone reads: the page must come to the end of it,
+// and must not ask more often because of it.
+func (p *pageTest) flood(t *testing.T) {
+	p.goTo("#/container/1001")
+	p.eval(`performance.clearResourceTimings(); window.floodBegan = performance.now()`, nil)
+	one := `{"operations":[{"op":"AddFungible","args":{"container_id":1001,"class_id":1,"key":0,"quantity":1}}]}`
+	for range 8 {
+		p.ledger.post("/v1/commit/batch", `{"transactions":[`+strings.Repeat(one+",", 2499)+one+`]}`)
+	}
+	p.until(fmt.Sprintf(`document.querySelector('#seq').textContent === '%d'`, p.ledger.lastCommitted))
+	p.upToDate("1001")
+	p.compareBalances(t, "1001")
+	var asked, most float64
+	p.eval(`performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/read/freshness')).length`, &asked)
+	p.eval(`(performance.now() - window.floodBegan) / 1000 + 2`, &most)
+	if asked > most {
+		t.Errorf("asked for freshness %v times where once a second is %.1f", asked, most)
+	}
 }
 
 // gone stops the daemon, and starts another in its place.
