@@ -42,7 +42,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"overview", p.overview}, {"containers", p.containers}, {"balances", p.balances}, {"slots", p.slots}, {"grid", p.grid},
 		{"classes", p.classes}, {"shapes", p.shapes}, {"instance", p.instances}, {"commits", p.commits}, {"refusals", p.refusals},
-		{"keyboard", p.keyboard}, {"pictures", p.pictures}, {"exact numbers", p.exactNumbers}, {"paging", p.paging}, {"live", p.live}, {"flood", p.flood}, {"daemon gone", p.gone},
+		{"keyboard", p.keyboard}, {"pictures", p.pictures}, {"exact numbers", p.exactNumbers}, {"paging", p.paging}, {"live", p.live}, {"flood", p.flood}, {"daemon gone", p.gone}, {"policy", p.policy},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			b.t, l.t = t, t
@@ -575,6 +575,29 @@ func (p *pageTest) gone(t *testing.T) {
 	p.until(`document.querySelector('#banner').hidden && document.querySelector('table')`)
 	same(t, "said", p.text(`document.querySelector('#said').textContent`), "The read daemon answers again.")
 	same(t, "classes again", p.rows("#main")[0][1], "Euro")
+}
+
+// policy does what the page may not, so that it is sure that this would have been noticed.
+func (p *pageTest) policy(t *testing.T) {
+	for _, forbidden := range []string{
+		`document.body.setAttribute('style', 'color: red')`,
+		`document.body.append(Object.assign(document.createElement('img'), { src: 'http://127.0.0.1:1/x.png' }))`,
+		`fetch('http://127.0.0.1:1/').catch(() => {})`,
+		`console.error('a fault')`,
+	} {
+		var faults []string
+		p.eval(`void `+forbidden, nil)
+		for range 200 {
+			p.eval(`new Promise((done) => setTimeout(() => done(true), 10))`, nil)
+			if faults = p.seen(); faults != nil {
+				break
+			}
+		}
+		if faults == nil {
+			t.Errorf("nothing was noticed of %s", forbidden)
+		}
+	}
+	p.eval(`document.body.removeAttribute('style')`, nil)
 }
 
 // basics are what every view must have for those who can't see it.

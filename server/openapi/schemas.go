@@ -108,8 +108,8 @@ func operationSchemas() object {
 	return append(o("Operation", o("oneOf", kinds)), all...)
 }
 
-// arguments is the object of an operation's arguments.
-func arguments(kind ledger.OpKind) object {
+// arguments is the object of an operation's arguments, and of more that may be absent.
+func arguments(kind ledger.OpKind, more ...any) object {
 	var properties []any
 	var absent []string
 	for _, arg := range kind.Args() {
@@ -118,7 +118,10 @@ func arguments(kind ledger.OpKind) object {
 			absent = append(absent, arg.Name)
 		}
 	}
-	return optional(absent, properties...)
+	for i := 0; i < len(more); i += 2 {
+		absent = append(absent, more[i].(string))
+	}
+	return optional(absent, append(properties, more...)...)
 }
 
 func argument(t ledger.ArgType) object {

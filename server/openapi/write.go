@@ -56,17 +56,6 @@ func result(absent []string, more ...any) object {
 
 func writeSchemas() object {
 	keyed := []any{"idempotency_key", ref("IdempotencyKey"), "metadata", ref("Metadata")}
-	registration := func(kind ledger.OpKind) object {
-		var properties []any
-		absent := []string{"idempotency_key", "metadata"}
-		for _, arg := range kind.Args() {
-			properties = append(properties, arg.Name, argument(arg.Type))
-			if !arg.Required {
-				absent = append(absent, arg.Name)
-			}
-		}
-		return optional(absent, append(properties, keyed...)...)
-	}
 	operations := o("type", "array", "items", ref("Operation"), "minItems", 1, "maxItems", 10_000)
 	failure := only("error", ref("Error"))
 	return o(
@@ -81,8 +70,8 @@ func writeSchemas() object {
 			result([]string{"replayed"}, "replayed", o("const", true, "description", "There when an idempotency key gave the first result again.")),
 			failure}), "One for each transaction, in order.")),
 		"PreflightResult", only("valid", o("const", true), "at_seq", ref("Checkpoint"), "minted_instances", array(ref("Id"), "The ids that it would have got.")),
-		"ClassRegistration", registration(ledger.RegisterClass),
-		"ShapeRegistration", registration(ledger.RegisterClassShape),
+		"ClassRegistration", arguments(ledger.RegisterClass, keyed...),
+		"ShapeRegistration", arguments(ledger.RegisterClassShape, keyed...),
 		"ClassResult", result(nil, "class", only("class_id", ref("Id"), "name", argument(ledger.ArgName), "fungible", o("type", "boolean"), "decimals", argument(ledger.ArgDecimals))),
 		"ShapeResult", result(nil, "shape", only("class_id", ref("Id"), "key", ref("ShapeKey"), "width", ref("Side"), "height", ref("Side"))),
 		"WriteHealth", only("status", ref("HealthStatus"), "commit_log", only(
