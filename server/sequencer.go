@@ -265,13 +265,15 @@ func (s *sequencer) fit(size int) *ledger.Error {
 		s.handOver()
 	}
 	for !s.filling.empty() && have+size > min(batchBytes, s.maxBody) {
-		if s.stalled {
-			return noSpace
-		}
-		s.synced(<-s.sync.events)
-		s.handOver()
-		if s.failed != nil {
+		switch {
+		case s.failed != nil:
 			return s.failed
+		case s.stalled:
+			return noSpace
+		case s.inFlight == nil:
+			s.handOver()
+		default:
+			s.synced(<-s.sync.events)
 		}
 	}
 	return nil
