@@ -3,6 +3,7 @@ package ctl
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"assetledger/ledger"
@@ -52,7 +53,7 @@ func TestVerifyComparesWithReplay(t *testing.T) {
 			v := &verification{log: logFlags{dir: dir}}
 			err = v.run(&call{words: &stderr})
 			var damaged *wal.CorruptError
-			if !errors.As(err, &damaged) || damaged.Seq != c.good || damaged.File == "" {
+			if !errors.As(err, &damaged) || damaged.Seq != c.good || damaged.Offset != 4096 || !strings.HasSuffix(damaged.File, ".seg") {
 				t.Errorf("%#v", err)
 			}
 		})

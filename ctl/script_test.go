@@ -147,7 +147,7 @@ func (s *script) command(line string) {
 	}
 	cmd := exec.Command(os.Args[0], words[1:]...)
 	cmd.Dir = s.dir
-	cmd.Env = append([]string{asProgram + "=1", "LEDGER_WRITE_URL=" + s.writeURL, "LEDGER_READ_URL=" + s.readURL}, s.env...)
+	cmd.Env = append([]string{asProgram + "=1", "GORACE=atexit_sleep_ms=0", "LEDGER_WRITE_URL=" + s.writeURL, "LEDGER_READ_URL=" + s.readURL}, s.env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if stdin != "" {
@@ -173,7 +173,12 @@ func (s *script) command(line string) {
 	}
 }
 
-var timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z`)
+// What differs between runs: times, the log's random id, and the CRCs that depend on it.
+var (
+	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z`)
+	logID     = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
+	crc       = regexp.MustCompile(`\b(CRC is|bytes give) [0-9a-f]{8}\b`)
+)
 
 // prefixed writes output line by line, without what differs between runs.
 func (s *script) prefixed(prefix, output string) {
@@ -182,6 +187,8 @@ func (s *script) prefixed(prefix, output string) {
 	}
 	output = strings.NewReplacer(s.writeURL, "http://WRITE", s.readURL, "http://READ", s.dir, "DIR").Replace(output)
 	output = timestamp.ReplaceAllString(output, "TIME")
+	output = logID.ReplaceAllString(output, "LOG-ID")
+	output = crc.ReplaceAllString(output, "$1 CRC")
 	missing := ""
 	if !strings.HasSuffix(output, "\n") {
 		missing = " (and no newline)"

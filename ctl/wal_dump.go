@@ -30,9 +30,12 @@ type dump struct {
 }
 
 func (d *dump) run(c *call) error {
-	r, err := d.log.open()
-	if err != nil {
+	if err := d.log.check(); err != nil {
 		return err
+	}
+	r, err := wal.OpenReader(d.log.dir, wal.Options{})
+	if err != nil {
+		return d.log.explain(err)
 	}
 	defer r.Close()
 	from, to := uint64(1), r.Durable()
@@ -45,24 +48,31 @@ func (d *dump) run(c *call) error {
 	if from > to {
 		return nil
 	}
-	if from > 1 {
-		if err := r.Seek(from); err != nil {
+	if err := r.Seek(from); err != nil {
+		return err
+	}
+	for done := uint64(0); done < to; {
+		f, err := r.Next()
+		if err != nil {
 			return err
 		}
-	}
-	return eachFrame(r, to, func(f *wal.Frame) error {
-		return f.Each(func(seq uint64, record []byte) error {
+		err = f.Each(func(seq uint64, record []byte) error {
 			if seq < from || seq > to {
 				return nil
 			}
 			return d.write(c, f, seq, record)
 		})
-	})
+		if err != nil {
+			return err
+		}
+		done = f.Last()
+	}
+	return nil
 }
 
 func (d *dump) write(c *call, f *wal.Frame, seq uint64, record []byte) error {
 	if err := d.record.Decode(record); err != nil {
-		return &wal.CorruptError{Seq: seq - 1, Rule: "record", Err: err}
+		return exitf(exitDamaged, "the record of commit %d cannot be read: %v; ledgerctl wal verify says where it is", seq, err)
 	}
 	d.line = server.AppendCommit(d.line[:0], f, seq, &d.record)
 	_, err := c.out.Write(append(d.line, '\n'))

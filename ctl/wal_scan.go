@@ -21,32 +21,20 @@ func (l *logFlags) declare(set *flag.FlagSet) {
 	set.StringVar(&l.dir, "dir", "", "`DIR` of the log, as given to ledger-write")
 }
 
-// open opens the log for reading.
-func (l *logFlags) open() (*wal.Reader, error) {
+// check refuses to guess which log is meant.
+func (l *logFlags) check() error {
 	if l.dir == "" {
-		return nil, usagef("which log? give its directory with -dir")
-	}
-	r, err := wal.OpenReader(l.dir, wal.Options{})
-	if errors.Is(err, wal.ErrNoLog) {
-		return nil, fmt.Errorf("there is no log in %s: give the directory of ledger-write with -dir", l.dir)
-	}
-	return r, err
-}
-
-// eachFrame calls fn for the frames from where r stands to the one that holds
-// commit end, which is durable.
-func eachFrame(r *wal.Reader, end uint64, fn func(f *wal.Frame) error) error {
-	for done := uint64(0); done < end; {
-		f, err := r.Next()
-		if err != nil {
-			return err
-		}
-		if err := fn(f); err != nil {
-			return err
-		}
-		done = f.Last()
+		return usagef("which log? give its directory with -dir")
 	}
 	return nil
+}
+
+// explain says what to do about an error of opening the log.
+func (l *logFlags) explain(err error) error {
+	if errors.Is(err, wal.ErrNoLog) {
+		return fmt.Errorf("there is no log in %s: give the directory of ledger-write with -dir", l.dir)
+	}
+	return err
 }
 
 // progress tells a person who waits how far a long run has come, on one line
@@ -66,12 +54,12 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, next: time.Now().Add(progressEvery)}
 }
 
-func (p *progress) at(done, end uint64) {
+func (p *progress) at(commit uint64) {
 	if p.w == nil || time.Now().Before(p.next) {
 		return
 	}
 	p.next = time.Now().Add(progressEvery)
-	fmt.Fprintf(p.w, "\rledgerctl: commit %d of %d", done, end)
+	fmt.Fprintf(p.w, "\rledgerctl: commit %d is good", commit)
 }
 
 // clear takes the line away.

@@ -3,17 +3,17 @@ package ctl
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
+	"time"
 
 	"assetledger/ledger"
+	"assetledger/wal"
 )
 
 var walStatCommand = command{
 	Words:    "wal stat",
 	Purpose:  "list the segments of a log",
-	Notes:    "It reads no commits: ledgerctl wal verify checks them.",
+	Notes:    "It reads the headers of frames only: ledgerctl wal verify checks the rest.",
 	Examples: [2]string{"wal stat -dir data", "wal stat -dir data -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		l := &logFlags{}
@@ -22,61 +22,38 @@ var walStatCommand = command{
 	},
 }
 
-// A segment is one file of a log.
-type segment struct {
-	path        string
-	first, last uint64 // global_seqs; last is below first while it has no commit
-	size        int64  // bytes, all of them allocated at its birth
-}
-
+// stat shows what was counted, also when it ends at damage.
 func (l *logFlags) stat(c *call) error {
-	r, err := l.open()
-	if err != nil {
+	if err := l.check(); err != nil {
 		return err
 	}
-	end := r.Durable()
-	r.Close()
-	segments, err := listSegments(l.dir, end)
-	if err != nil {
+	segments, _, err := wal.Stat(l.dir, nil)
+	err = l.explain(err)
+	if err != nil && exitCode(err) != exitDamaged {
 		return err
 	}
-	t := newTable(c.out, text("segment"), numeric("first_seq"), numeric("last_seq"), numeric("commits"), numeric("bytes"))
-	for _, s := range segments {
+	t := newTable(c.out, text("segment"), numeric("first_seq"), numeric("last_seq"), numeric("commits"), numeric("frames"),
+		numeric("used_bytes"), numeric("bytes"), text("sealed"), text("last_commit_at"))
+	for i := range segments {
+		s := &segments[i]
 		if c.json() {
-			fmt.Fprintf(c.out, `{"segment":%s,"first_seq":%d,"last_seq":%d,"commits":%d,"bytes":%d}`+"\n",
-				ledger.AppendString(nil, s.path), s.first, s.last, s.last+1-s.first, s.size)
+			fmt.Fprintf(c.out, `{"segment":%s,"first_seq":%d,"last_seq":%d,"commits":%d,"frames":%d,"used_bytes":%d,"bytes":%d,"sealed":%t,"last_commit_at":%s}`+"\n",
+				ledger.AppendString(nil, s.File), s.First, s.Last, s.Commits, s.Frames, s.Used, s.Size, s.Sealed, stamp(s, `"`, "null"))
 			continue
 		}
-		t.row(s.path, strconv.FormatUint(s.first, 10), strconv.FormatUint(s.last, 10),
-			strconv.FormatUint(s.last+1-s.first, 10), strconv.FormatInt(s.size, 10))
+		t.row(s.File, strconv.FormatUint(s.First, 10), strconv.FormatUint(s.Last, 10), strconv.FormatUint(s.Commits, 10),
+			strconv.FormatUint(s.Frames, 10), strconv.FormatInt(s.Used, 10), strconv.FormatInt(s.Size, 10), strconv.FormatBool(s.Sealed), stamp(s, "", "-"))
 	}
 	if !c.json() {
 		t.flush()
 	}
-	return nil
+	return err
 }
 
-// listSegments lists a log's segments in order; end is its last durable commit.
-func listSegments(dir string, end uint64) ([]segment, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "wal", "*.seg")) // sorted, and names have one length
-	if err != nil {
-		return nil, err
+// stamp is the time of a segment's last commit in quotes, or none.
+func stamp(s *wal.SegmentStat, quote, none string) string {
+	if s.Frames == 0 {
+		return none
 	}
-	var list []segment
-	for _, path := range paths {
-		name := filepath.Base(path)
-		first, err := strconv.ParseUint(name[:len(name)-len(".seg")], 10, 64)
-		if err != nil {
-			continue // not a name of ours
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, err
-		}
-		if n := len(list); n > 0 {
-			list[n-1].last = first - 1
-		}
-		list = append(list, segment{path: path, first: first, last: max(end, first-1), size: info.Size()})
-	}
-	return list, nil
+	return quote + time.Unix(0, s.LastTime).UTC().Format("2006-01-02T15:04:05.000000000Z") + quote
 }

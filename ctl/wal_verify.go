@@ -29,68 +29,73 @@ type verification struct {
 	log    logFlags
 	state  *ledger.State
 	record ledger.Record
-	frames uint64
 }
 
 func (v *verification) run(c *call) error {
-	r, err := v.log.open()
-	if err != nil {
-		return v.report(c, err)
+	if err := v.log.check(); err != nil {
+		return err
 	}
-	defer r.Close()
 	v.state = ledger.NewState(ledger.Config{})
 	bar := newProgress(c.words)
-	end := r.Durable()
-	err = eachFrame(r, end, func(f *wal.Frame) error {
-		bar.at(f.Last(), end)
+	report, err := wal.Verify(v.log.dir, wal.VerifyOptions{OnFrame: func(f *wal.FrameInfo) error {
+		bar.at(f.Frame.Last())
 		return v.frame(f)
-	})
+	}})
 	bar.clear()
-	return v.report(c, err)
+	return v.show(c, &report, v.log.explain(err))
 }
 
-// frame replays one frame and compares the digests.
-func (v *verification) frame(f *wal.Frame) error {
+// frame replays one frame and compares the digests. What it finds is damage
+// that the checksums do not show.
+func (v *verification) frame(f *wal.FrameInfo) error {
+	if f.Seal {
+		return nil
+	}
+	broken := func(rule string, err error) error {
+		return &wal.CorruptError{File: f.File, Offset: f.Offset, Seq: v.state.Seq(), Rule: rule, Err: err}
+	}
 	batchSeq := uint32(0)
-	err := f.Each(func(seq uint64, record []byte) error {
+	err := f.Frame.Each(func(seq uint64, record []byte) error {
 		batchSeq++
 		if err := v.record.Decode(record); err != nil {
-			return v.broken(f, "record", err)
+			return broken("record", err)
 		}
 		if err := v.state.Replay(&v.record, batchSeq); err != nil {
-			return v.broken(f, "replay", err)
+			return broken("replay", err)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if got := v.state.Digest(); got != f.Digest {
-		return v.broken(f, "state digest", fmt.Errorf("the frame has %016x, and replay gives %016x", f.Digest, got))
+	if got := v.state.Digest(); got != f.Frame.Digest {
+		return broken("state digest", fmt.Errorf("the frame has %016x, and replay gives %016x", f.Frame.Digest, got))
 	}
-	v.frames++
 	return nil
 }
 
-// broken is damage that the checksums do not show.
-func (v *verification) broken(f *wal.Frame, rule string, err error) error {
-	return &wal.CorruptError{Seq: v.state.Seq(), Rule: rule, Err: err}
-}
-
-// report shows the outcome.
-func (v *verification) report(c *call, err error) error {
+// show shows what was found.
+func (v *verification) show(c *call, r *wal.VerifyReport, err error) error {
 	var damaged *wal.CorruptError
 	switch {
 	case errors.As(err, &damaged) && c.json():
 		fmt.Fprintf(c.out, `{"valid":false,"file":%s,"offset":%d,"last_good_seq":%d,"rule":%s}`+"\n",
 			ledger.AppendString(nil, damaged.File), damaged.Offset, damaged.Seq, ledger.AppendString(nil, damaged.Rule))
-	case err == nil && c.json():
-		fmt.Fprintf(c.out, `{"valid":true,"commits":%d,"frames":%d,"digest":"%016x"}`+"\n", v.state.Seq(), v.frames, v.state.Digest())
-	case err == nil:
+	case err != nil:
+	case c.json():
+		fmt.Fprintf(c.out, `{"valid":true,"log_id":"%v","commits":%d,"frames":%d,"segments":%d,"bytes":%d,"torn_bytes":%d,"digest":"%016x"}`+"\n",
+			r.ID, r.Commits, r.Frames, r.Segments, r.Bytes, r.Torn, v.state.Digest())
+	default:
 		t := newTable(c.out)
 		t.row("valid", "yes")
-		t.row("commits", strconv.FormatUint(v.state.Seq(), 10))
-		t.row("frames", strconv.FormatUint(v.frames, 10))
+		t.row("log_id", r.ID.String())
+		t.row("commits", strconv.FormatUint(r.Commits, 10))
+		t.row("frames", strconv.FormatUint(r.Frames, 10))
+		t.row("segments", strconv.Itoa(r.Segments))
+		t.row("bytes", strconv.FormatInt(r.Bytes, 10))
+		if r.Torn > 0 {
+			t.row("torn_bytes", strconv.FormatInt(r.Torn, 10)+" (of a batch that was never acknowledged)")
+		}
 		t.row("digest", fmt.Sprintf("%016x", v.state.Digest()))
 		t.flush()
 	}

@@ -122,7 +122,7 @@ func (x *exchange) requireJSON() *ledger.Error {
 // with what arrives, not with what Content-Length promises.
 func (x *exchange) readBody(limit int64) *ledger.Error {
 	if x.R.ContentLength > limit {
-		x.W.Header()["Connection"] = []string{"close"} // don't read on what is not wanted
+		x.unwanted()
 		return tooLarge(limit)
 	}
 	src := http.MaxBytesReader(x.W, x.R.Body, limit)
@@ -142,6 +142,19 @@ func (x *exchange) readBody(limit int64) *ledger.Error {
 			return bodyError(err, limit)
 		}
 	}
+}
+
+// unwanted ends the connection after the answer, without reading the rest of
+// the body. A connection that is closed on unread bytes is reset, and the
+// client may lose the answer; so net/http is told, in the one way that it has,
+// that the body was too long: then it lets the answer arrive first.
+func (x *exchange) unwanted() {
+	x.W.Header()["Connection"] = []string{"close"}
+	if x.R.Header["Expect"] != nil {
+		return // the client has not begun to send, and reading would ask it to
+	}
+	var one [1]byte
+	http.MaxBytesReader(x.W, x.R.Body, 0).Read(one[:])
 }
 
 func tooLarge(limit int64) *ledger.Error {

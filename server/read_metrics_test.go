@@ -1,6 +1,7 @@
 package server
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -13,6 +14,9 @@ func TestReadMetrics(t *testing.T) {
 	exampleLedger(w)
 	r := startReader(t, log)
 	r.until(w.commit("CreateContainer container_id=50 kind=Standard"))
+	for !strings.Contains(string(r.registry.Text()), "asset_ledger_read_visibility_seconds_count 1\n") {
+		runtime.Gosched() // it is measured after the commit is shown
+	}
 	r.get(200, "/v1/read/container/50/balances")
 	r.get(404, "/v1/read/container/51/balances")
 	r.get(404, "/v1/else")
@@ -38,7 +42,6 @@ func TestReadMetrics(t *testing.T) {
 		`asset_ledger_read_commit_log_seq 12`,
 		`asset_ledger_read_lag 0`,
 		`asset_ledger_read_apply_operations_total 26`,
-		`asset_ledger_read_visibility_seconds_count 1`,
 		`asset_ledger_read_panics_total 0`,
 	} {
 		if !lines[want] {
@@ -51,8 +54,5 @@ func TestReadMetrics(t *testing.T) {
 		"asset_ledger_read_panics_total counter", "asset_ledger_read_visibility_seconds histogram", "asset_ledger_build_info gauge"}
 	if diff := cmp.Diff(want, families); diff != "" {
 		t.Error(diff)
-	}
-	if t.Failed() {
-		t.Log(rec.Body)
 	}
 }

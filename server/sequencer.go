@@ -1,10 +1,12 @@
 package server
 
 import (
+	"errors"
 	"log/slog"
 	"runtime/debug"
 
 	"assetledger/ledger"
+	"assetledger/wal"
 )
 
 // Sizes that close a batch, in bytes of its body.
@@ -89,6 +91,7 @@ func (s *sequencer) crash(who string) {
 func (s *sequencer) stop() {
 	s.intake.refuse(shuttingDown)
 	<-s.stopped
+	<-s.sync.ended
 }
 
 func (s *sequencer) run() {
@@ -236,10 +239,19 @@ func (s *sequencer) writable() *ledger.Error {
 	if s.stalled {
 		return noSpace
 	}
-	if s.filling.empty() && s.log.Room() != nil {
-		return noSpace
+	if !s.filling.empty() {
+		return nil // was asked when it was begun
 	}
-	return nil
+	switch err := s.log.Room(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, wal.ErrNoSpace):
+		return noSpace
+	default:
+		s.sync.fail(err)
+		s.synced(syncEvent{failed: logFailed(err)})
+		return s.failed
+	}
 }
 
 // fits refuses a record that no batch can hold.
@@ -275,6 +287,9 @@ func (s *sequencer) fit(size int) *ledger.Error {
 		default:
 			s.synced(<-s.sync.events)
 		}
+	}
+	if have > 0 {
+		return s.writable()
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ type syncer struct {
 	// failed is why the log can't be written any more, as the log said it.
 	failed chan error
 	quit   chan struct{} // closed: don't wait for space any longer
+	ended  chan struct{} // closed when the goroutine has ended
 }
 
 // A syncEvent says that the batch in flight is durable, that the log has no
@@ -46,7 +47,8 @@ func logFailed(err error) *ledger.Error {
 }
 
 func newSyncer(l writeLog, end uint64, meters *writeMeters) *syncer {
-	s := &syncer{log: l, meters: meters, in: make(chan *batch, 1), failed: make(chan error, 1), quit: make(chan struct{})}
+	s := &syncer{log: l, meters: meters, in: make(chan *batch, 1), failed: make(chan error, 1),
+		quit: make(chan struct{}), ended: make(chan struct{})}
 	s.events = make(chan syncEvent, 2) // for one batch at most: stalled, and then how it ended
 	s.end.Store(end)
 	return s
@@ -54,6 +56,7 @@ func newSyncer(l writeLog, end uint64, meters *writeMeters) *syncer {
 
 // run makes batches durable until in is closed or the log fails.
 func (s *syncer) run() {
+	defer close(s.ended)
 	for b := range s.in {
 		err := s.append(b)
 		if errors.Is(err, wal.ErrNoSpace) {
@@ -61,7 +64,7 @@ func (s *syncer) run() {
 		}
 		if err != nil {
 			refusal := logFailed(err)
-			s.failed <- err
+			s.fail(err)
 			s.events <- syncEvent{failed: refusal}
 			b.settle(refusal)
 			return
@@ -98,6 +101,14 @@ func (s *syncer) retry(b *batch) error {
 		if err := s.append(b); !errors.Is(err, wal.ErrNoSpace) {
 			return err
 		}
+	}
+}
+
+// fail tells the daemon why it must end; the first reason is enough.
+func (s *syncer) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,38 +15,10 @@ import (
 	"assetledger/wal"
 )
 
-// WriteConfig is what a write daemon is told. Zero numbers mean zero: begin
-// with DefaultWriteConfig.
-type WriteConfig struct {
-	Dir             string // of the log; made if missing
-	Listen          string // host:port; port 0 for any
-	IdempotencyKeys int    // keyed commits that are remembered
-	SegmentSize     int64  // bytes of a segment of the log; 0: the log's default
-	MaxBody         int64  // bytes of the body of one transaction or registration
-	MaxBatchBody    int64  // bytes of the body of a batch request
-	MaxInflight     int64  // bytes of the bodies of all requests that are not answered yet
-	MaxNesting      int    // levels of JSON in a body
-	Queue           int    // requests that wait to be sequenced
-	MaxLag          uint64 // commits that the slowest read daemon may be behind before the health is degraded; 0: no bound
-	Timeouts        Timeouts
-	LogAll          bool      // log every request
-	Ready           io.Writer // gets one line when the daemon serves
-	Log             *slog.Logger
-}
-
-// DefaultWriteConfig has the limits of the interface.
-func DefaultWriteConfig() WriteConfig {
-	return WriteConfig{
-		Listen: "127.0.0.1:8080", IdempotencyKeys: 1_000_000, MaxBody: 1 << 20, MaxBatchBody: 64 << 20, MaxInflight: 256 << 20,
-		MaxNesting: ledger.DefaultNesting, Queue: 4096, Timeouts: DefaultTimeouts,
-	}
-}
-
 // A writeDaemon accepts commits and registrations for one log.
 type writeDaemon struct {
 	log                   writeLog
 	seq                   *sequencer
-	readers               func() []readerInfo
 	parsing               ledger.ParseLimits
 	maxBody, maxBatchBody int64
 	maxLag                uint64
@@ -67,7 +37,6 @@ func newWriteDaemon(c WriteConfig, l writeLog, state *ledger.State, exit func(in
 		log: l, parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag,
 	}
 	d.budget.max = c.MaxInflight
-	d.readers = func() []readerInfo { return attachedReaders(c.Dir) }
 	d.api = newAPI(d.routes(), writePrefix, &d.registry, c.Log)
 	d.api.LogAll = c.LogAll
 	d.meters = newWriteMeters(&d.registry)
@@ -99,28 +68,37 @@ func RunWrite(ctx context.Context, c WriteConfig) (err error) {
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return fmt.Errorf("finding the directory of the log: %w", err)
 	}
-	l, err := openFileLog(c.Dir, wal.Options{SegmentSize: c.SegmentSize})
+	if err := os.MkdirAll(filepath.Dir(c.Dir), 0o700); err != nil {
+		return fmt.Errorf("making the directory of the log: %w", err)
+	}
+	l, err := openFileLog(c.Dir, wal.Options{SegmentSize: c.SegmentSize, OnNotice: func(text string) { c.Log.Warn(text) }})
 	if err != nil {
 		return err
 	}
-	d, err := startWrite(c, l)
+	d, err := startWrite(ctx, c, l)
+	if errors.Is(err, context.Canceled) {
+		return l.Close()
+	}
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	if err = d.serve(ctx, c); err != nil {
-		return err
+	err = d.serve(ctx, c)
+	if errors.Is(err, errStuck) {
+		return err // the log is still being written: it can't be closed
 	}
-	return l.Close()
+	return errors.Join(err, l.Close())
 }
 
 // startWrite brings a state to the end of the log, and starts a daemon on it.
-func startWrite(c WriteConfig, l writeLog) (*writeDaemon, error) {
+func startWrite(ctx context.Context, c WriteConfig, l writeLog) (*writeDaemon, error) {
 	state := ledger.NewState(ledger.Config{IdempotencyKeys: c.IdempotencyKeys})
-	if err := replay(state, l, c.Log); err != nil {
+	if err := replay(ctx, state, l, c.Log); err != nil {
 		return nil, err
 	}
 	return newWriteDaemon(c, l, state, os.Exit), nil
 }
+
+var errStuck = errors.New("the log did not become durable in time: the outcome of the last requests is unknown")
 
 // stopTime bounds the last sync when everything else has stopped.
 const stopTime = 2 * time.Second
@@ -143,6 +121,6 @@ func (d *writeDaemon) serve(ctx context.Context, c WriteConfig) error {
 	case <-stopped:
 		return err
 	case <-time.After(stopTime):
-		return errors.Join(err, errors.New("the log did not become durable in time: the outcome of the last requests is unknown"))
+		return errors.Join(err, errStuck)
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +30,7 @@ type ramLog struct {
 
 	mu     sync.Mutex
 	frames []wal.Frame
+	read   []readerInfo
 	fail   error // what Append answers
 	full   error // what Room answers
 }
@@ -86,6 +89,7 @@ func (l *ramLog) written() []wal.Frame {
 	return l.frames
 }
 
+func (l *ramLog) Readers() []readerInfo       { return slices.Clone(l.read) }
 func (l *ramLog) MaxBody() int                { return l.maxBody }
 func (l *ramLog) Driver() (name, path string) { return "ram", "/nowhere" }
 func (l *ramLog) Close() error                { return nil }
@@ -108,7 +112,7 @@ func startWriter(t testing.TB, l writeLog, change ...func(*WriteConfig)) *testWr
 		f(&c)
 	}
 	state := ledger.NewState(ledger.Config{IdempotencyKeys: c.IdempotencyKeys})
-	if err := replay(state, l, c.Log); err != nil {
+	if err := replay(context.Background(), state, l, c.Log); err != nil {
 		t.Fatal(err)
 	}
 	d := newWriteDaemon(c, l, state, func(code int) { panic(fmt.Sprintf("exit %d", code)) })

@@ -32,7 +32,7 @@ func (d *writeDaemon) end() uint64 { return d.seq.sync.end.Load() }
 // logStatus asks the readers first: the end may move on meanwhile, and no
 // reader is beyond it.
 func (d *writeDaemon) logStatus() logStatus {
-	readers := d.readers()
+	readers := d.log.Readers()
 	s := logStatus{end: d.end(), readers: readers}
 	for i := range readers {
 		readers[i].seq = min(readers[i].seq, s.end)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 
 	"assetledger/wal"
 )
@@ -19,9 +20,12 @@ type writeLog interface {
 	// written and the same batch may be tried again; any other is final, and
 	// whether the batch is durable is unknown.
 	Append(*wal.Frame) error
-	// Room is nil when the next batch surely finds space, and otherwise says
-	// why not. Any goroutine may ask, also during Append.
+	// Room is nil when one more batch than the one being appended, if any,
+	// surely finds space. Otherwise it says why not: wal.ErrNoSpace, which may
+	// pass, or what has ended the log. Any goroutine may ask.
 	Room() error
+	// Readers lists the read daemons of the log that live, by name.
+	Readers() []readerInfo
 	// Driver is the driver's name and where it keeps the log, for people.
 	Driver() (name, path string)
 	// Close releases the log. Not during Append.
@@ -30,9 +34,9 @@ type writeLog interface {
 
 // fileWriteLog is the log in a directory: the driver "file".
 type fileWriteLog struct {
-	*wal.Writer
-	dir string
-	opt wal.Options
+	*wal.Writer // MaxBody, Append, Room, Close
+	dir         string
+	opt         wal.Options
 }
 
 // openFileLog locks dir, which must be absolute, and recovers its log or makes one.
@@ -44,33 +48,54 @@ func openFileLog(dir string, opt wal.Options) (*fileWriteLog, error) {
 	return &fileWriteLog{Writer: w, dir: dir, opt: opt}, nil
 }
 
-// Room asks the writer.
-func (l *fileWriteLog) Room() error { return nil }
-
 // Driver names the driver "file" and the directory.
 func (l *fileWriteLog) Driver() (name, path string) { return "file", l.dir }
+
+// readerInfo is a read daemon that lives, and the last commit that it has applied.
+type readerInfo struct {
+	name string
+	seq  uint64
+}
+
+// Readers lists those registered in the directory. What can't be read is left
+// out: a read daemon may come or go at any moment.
+func (l *fileWriteLog) Readers() (list []readerInfo) {
+	all, err := wal.ListReaders(l.dir, l.opt)
+	if err != nil {
+		return nil
+	}
+	for _, r := range all {
+		if r.Attached {
+			list = append(list, readerInfo{r.Name, r.Seq})
+		}
+	}
+	return list
+}
 
 // Replay reads the log back from disk, through the same reader that read
 // daemons use.
 func (l *fileWriteLog) Replay(apply func(*wal.Frame) error) error {
 	r, err := wal.OpenReader(l.dir, l.opt)
-	if errors.Is(err, wal.ErrNoLog) && l.LastSeq() == 0 {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
 	defer r.Close()
+	last := uint64(0)
 	for {
 		f, err := r.Next()
 		if errors.Is(err, wal.ErrEnd) {
-			return nil
+			break
 		}
 		if err != nil {
 			return err
 		}
+		last = f.Last()
 		if err := apply(f); err != nil {
 			return err
 		}
 	}
+	if last != l.LastSeq() {
+		return &ReplayError{last, fmt.Errorf("the log read back ends here, and commit %d was recovered", l.LastSeq())}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -47,14 +48,17 @@ func newReplayer(state *ledger.State) *replayer {
 }
 
 // replay brings an empty state to the end of the log. The error is a
-// ReplayError, or the log's own.
-func replay(state *ledger.State, l writeLog, log *slog.Logger) error {
+// ReplayError, the log's own, or ctx's.
+func replay(ctx context.Context, state *ledger.State, l writeLog, log *slog.Logger) error {
 	start := time.Now()
 	r, told := newReplayer(state), start
 	err := l.Replay(func(f *wal.Frame) error {
 		if now := time.Now(); now.Sub(told) >= progressAfter {
 			told = now
 			log.Info("replaying the log", "at_seq", state.Seq())
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		return r.replayFrame(f)
 	})

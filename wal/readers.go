@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"regexp"
 	"sync/atomic"
-	"time"
 )
 
 // A file in DIR/readers is one page that its reader maps and others read:
@@ -18,11 +17,9 @@ import (
 // Its flock tells whether the reader lives. It is not synced: after a crash the
 // reader begins from its own checkpoint anyway.
 const (
-	readerMagic  = "ASTLRDR\n"
-	readerSeqAt  = 8
-	lockTries    = 50 // a probe by ListReaders holds the lock for a moment
-	lockInterval = 2 * time.Millisecond
-	maxReaders   = 1000 // that ListReaders looks at
+	readerMagic = "ASTLRDR\n"
+	readerSeqAt = 8
+	maxReaders  = 1000 // that ListReaders looks at
 )
 
 var readerName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -50,7 +47,7 @@ func Register(dir, name string, o Options) (*Registration, error) {
 	}
 	fsys := o.withDefaults().FS
 	path := join(dir, readersDir, name)
-	lock, err := lockReader(fsys, path)
+	lock, err := lockPatiently(fsys, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, ErrNoLog
@@ -71,16 +68,6 @@ func Register(dir, name string, o Options) (*Registration, error) {
 		return nil, err
 	}
 	return &Registration{lock: lock, page: p, seq: word64(p.Bytes(), readerSeqAt)}, nil
-}
-
-func lockReader(fsys FS, path string) (lock File, err error) {
-	for range lockTries {
-		if lock, err = fsys.Lock(path); !errors.Is(err, ErrLocked) {
-			return lock, err
-		}
-		time.Sleep(lockInterval)
-	}
-	return nil, err
 }
 
 // Applied publishes what has been applied: one store in memory. Not to be

@@ -22,7 +22,7 @@ func Open(dir string, o Options) (*Writer, error) {
 	if err := makeDirs(o.FS, dir); err != nil {
 		return nil, fmt.Errorf("wal: make %s: %w", dir, err)
 	}
-	lock, err := o.FS.Lock(join(dir, lockName))
+	lock, err := lockPatiently(o.FS, join(dir, lockName))
 	if err != nil {
 		return nil, err
 	}

@@ -99,13 +99,12 @@ func (w *walker) link() error {
 
 // load reads and checks the body of the frame that peek found.
 func (w *walker) load() error {
-	size := int(w.h.size())
+	size, have := int(w.h.size()), len(w.buf)
 	if cap(w.buf) < size {
 		grown := make([]byte, size, max(size, min(2*cap(w.buf), int(frameSize(bodyCap)))))
 		copy(grown, w.buf)
 		w.buf = grown
 	}
-	have := len(w.buf)
 	w.buf = w.buf[:size]
 	if size > have {
 		if err := readFull(w.src, w.buf[have:], w.at.off+int64(have)); err != nil {

@@ -1,0 +1,63 @@
+package ctl
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"assetledger/ledger"
+)
+
+// Lines beyond what one request may have go into further ones.
+func TestBatchSplitsLines(t *testing.T) {
+	const lines = 2*ledger.MaxBatch + 1
+	for _, c := range []struct {
+		name   string
+		args   []string
+		fail   int // request (from 1) whose first transaction is refused; 0: none
+		drop   int // request that gets no answer; 0: none
+		code   int
+		sizes  []int // transactions of each request
+		stderr string
+	}{
+		{"all", nil, 0, 0, exitDone, []int{ledger.MaxBatch, ledger.MaxBatch, 1}, ""},
+		{"one refused", nil, 1, 0, exitRefused, []int{ledger.MaxBatch, ledger.MaxBatch, 1}, "1 of 20001 transactions failed"},
+		{"stop", []string{"-on-error", "stop"}, 2, 0, exitRefused, []int{ledger.MaxBatch, ledger.MaxBatch}, "1 of 20000 transactions failed"},
+		{"no answer", nil, 0, 2, exitSilent, []int{ledger.MaxBatch, ledger.MaxBatch}, "10000 committed and 0 failed before"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var sizes []int
+			daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				var body struct{ Transactions []json.RawMessage }
+				if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+					t.Error(err)
+				}
+				sizes = append(sizes, len(body.Transactions))
+				if len(sizes) == c.drop {
+					panic(http.ErrAbortHandler)
+				}
+				results := make([]string, len(body.Transactions))
+				for i := range results {
+					results[i] = `{"global_seq":1,"batch_seq":1,"minted_instances":[],"metadata":{}}`
+				}
+				if len(sizes) == c.fail {
+					results[0] = `{"error":{"code":"GridFull","message":"It is full.","details":{}}}`
+				}
+				fmt.Fprintf(w, `{"results":[%s]}`, strings.Join(results, ","))
+			}))
+			defer daemon.Close()
+			input := strings.NewReader(strings.Repeat(`{"operations":[]}`+"\n", lines))
+			var stdout, stderr bytes.Buffer
+			args := append([]string{"batch", "-f", "-", "-write-url", daemon.URL}, c.args...)
+			code := Main(args, input, &stdout, &stderr, func(string) (string, bool) { return "", false })
+			if code != c.code || !slices.Equal(sizes, c.sizes) || !strings.Contains(stderr.String(), c.stderr) {
+				t.Errorf("exit code %d, requests %v, words %q", code, sizes, &stderr)
+			}
+		})
+	}
+}

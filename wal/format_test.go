@@ -1,0 +1,232 @@
+package wal
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// golden compares b with testdata/name, a hex dump that leaves zeroes at the
+// end out.
+func golden(t *testing.T, name string, b []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".hex")
+	used := min(len(b), (len(bytes.TrimRight(b, "\x00"))+15)&^15)
+	got := hex.Dump(b[:used])
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (run with -update)", err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: the bytes on disk changed; got\n%s", name, got)
+	}
+}
+
+var testID = LogID([]byte("0123456789abcdef"))
+
+func TestGoldenBytes(t *testing.T) {
+	seg := segmentHeader{ID: testID, Size: 64 << 20, First: 1001, Prev: 0xdeadbeef, Ordinal: 3, Created: 1700000000000000000}
+	golden(t, "segment_header", seg.Marshal())
+
+	f := testFrame(1001, 3, 5)
+	f.Time = 1700000001000000000
+	frame, _ := appendFrame(nil, f, 0xdeadbeef, seg.salt())
+	golden(t, "frame", frame)
+
+	seal, _ := appendSeal(nil, 1004, 0xcafef00d, f.Time, f.Digest, seg.salt())
+	golden(t, "seal", seal)
+
+	end := endHeader{ID: testID, Boot: BootID([]byte("fedcba9876543210")), Epoch: 7}
+	golden(t, "end", end.Marshal(1003))
+}
+
+// TestGoldenLog fixes a whole log of two segments, by its CRC.
+func TestGoldenLog(t *testing.T) {
+	dir := t.TempDir()
+	w := mustOpen(t, dir, small())
+	fill(t, w, 20, 2000)
+	w.Close()
+	var text strings.Builder
+	for i := range 2 {
+		b, err := os.ReadFile(segPath(t, dir, i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&text, "%s %d bytes, CRC %08x\n", filepath.Base(segPath(t, dir, i)), len(b), crc32.ChecksumIEEE(b))
+	}
+	golden(t, "log", []byte(text.String()))
+}
+
+func TestSegmentHeaderRoundTrip(t *testing.T) {
+	want := segmentHeader{ID: testID, Size: 1 << 20, First: 77, Prev: 5, Ordinal: 2, Created: 9}
+	var got segmentHeader
+	if err := got.Unmarshal(want.Marshal()); err != nil || got != want {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	for off := 0; off < segmentHeaderSize; off++ {
+		b := want.Marshal()
+		b[off] ^= 1
+		if got.Unmarshal(b) == nil {
+			t.Fatalf("a flip at %d is not noticed", off)
+		}
+	}
+	if got.Unmarshal(want.Marshal()[:100]) == nil {
+		t.Error("a short header is taken")
+	}
+}
+
+// reseal fixes the CRC of a changed segment header.
+func reseal(b []byte) []byte {
+	le.PutUint32(b[segmentHeaderSize-4:], crc32.Checksum(b[:segmentHeaderSize-4], castagnoli))
+	return b
+}
+
+func TestSegmentHeaderFields(t *testing.T) {
+	good := segmentHeader{ID: testID, Size: 1 << 20, First: 77, Prev: 5, Ordinal: 2}
+	cases := []struct {
+		name    string
+		change  func(b []byte)
+		version bool
+	}{
+		{"newer version", func(b []byte) { b[8] = 2 }, true},
+		{"reserved", func(b []byte) { b[10] = 1 }, false},
+		{"alignment", func(b []byte) { b[13] = 1 }, false},
+		{"far reserved", func(b []byte) { b[4000] = 1 }, false},
+		{"odd size", func(b []byte) { b[32] = 1 }, false},
+		{"small size", func(b []byte) { le.PutUint64(b[32:], 4096) }, false},
+		{"first 0", func(b []byte) { le.PutUint64(b[40:], 0) }, false},
+		{"first segment late", func(b []byte) { le.PutUint32(b[52:], 0) }, false},
+		{"later segment at 1", func(b []byte) { le.PutUint64(b[40:], 1) }, false},
+	}
+	for _, c := range cases {
+		b := good.Marshal()
+		c.change(b)
+		var h segmentHeader
+		err := h.Unmarshal(reseal(b))
+		if err == nil || errors.Is(err, ErrVersion) != c.version {
+			t.Errorf("%s: got %v", c.name, err)
+		}
+	}
+}
+
+func TestFrameHeaderFields(t *testing.T) {
+	salt := segmentSalt(testID, 1)
+	good := frameHeader{Kind: kindData, First: 9, Count: 2, BodyLen: 20, Time: 5}
+	cases := []struct {
+		name    string
+		change  func(b []byte)
+		version bool
+	}{
+		{"unknown kind", func(b []byte) { b[4] = 3 }, true},
+		{"unknown flag", func(b []byte) { b[5] = 0x80 }, true},
+		{"header length", func(b []byte) { b[6] = 65 }, false},
+		{"no records", func(b []byte) { le.PutUint32(b[16:], 0) }, false},
+		{"more records than bytes", func(b []byte) { le.PutUint32(b[16:], 6) }, false},
+		{"body too long", func(b []byte) { le.PutUint32(b[20:], bodyCap+1) }, false},
+		{"reserved", func(b []byte) { b[63] = 1 }, false},
+		{"first 0", func(b []byte) { le.PutUint64(b[8:], 0) }, false},
+		{"overflow", func(b []byte) { le.PutUint64(b[8:], 1<<64-1) }, false},
+		{"seal with records", func(b []byte) { b[4] = kindSeal }, false},
+	}
+	for _, c := range cases {
+		b := make([]byte, frameHeaderSize)
+		good.Marshal(b, salt)
+		c.change(b)
+		le.PutUint32(b, crc32.Update(salt, castagnoli, b[4:]))
+		var h frameHeader
+		if !h.Unmarshal(b, salt) {
+			t.Fatalf("%s: the CRC does not fit", c.name)
+		}
+		if err := h.Validate(b); err == nil || errors.Is(err, ErrVersion) != c.version {
+			t.Errorf("%s: got %v", c.name, err)
+		}
+		if h.Unmarshal(b, salt+1) {
+			t.Errorf("%s: validates with another salt", c.name)
+		}
+	}
+}
+
+func TestEachRecord(t *testing.T) {
+	f := Frame{First: 5, Count: 3}
+	for _, s := range []string{"a", "", "ccc"} {
+		f.Body = AppendRecord(f.Body, []byte(s))
+	}
+	var got []string
+	err := f.Each(func(seq uint64, rec []byte) error {
+		if seq != 5+uint64(len(got)) {
+			t.Errorf("seq %d", seq)
+		}
+		got = append(got, string(rec))
+		return nil
+	})
+	if err != nil || strings.Join(got, ",") != "a,,ccc" || f.Last() != 7 {
+		t.Fatalf("got %q, %v, last %d", got, err, f.Last())
+	}
+	nothing := func(uint64, []byte) error { return nil }
+	for n := range f.Body { // every truncation
+		if (&Frame{First: 5, Count: 3, Body: f.Body[:n]}).Each(nothing) == nil {
+			t.Errorf("a body cut at %d is taken", n)
+		}
+	}
+	if (&Frame{First: 5, Count: 2, Body: f.Body}).Each(nothing) == nil {
+		t.Error("a record too many is taken")
+	}
+}
+
+func TestMaxBody(t *testing.T) {
+	for _, c := range []struct {
+		size int64
+		want int
+	}{{64 << 10, 30144}, {64 << 20, 16 << 20}, {1 << 20, 521664}} {
+		if got := maxBody(c.size); got != c.want {
+			t.Errorf("maxBody(%d) = %d, want %d", c.size, got, c.want)
+		}
+		if room := c.size - segmentHeaderSize - sealSize; 2*maxFrame(c.size) > room {
+			t.Errorf("segment of %d does not hold two largest frames", c.size)
+		}
+	}
+	for _, bad := range []int64{1, 4096, 65537, 64<<10 + 512, maxSegment + 4096} {
+		if _, err := Open(t.TempDir(), Options{SegmentSize: bad}); err == nil {
+			t.Errorf("segment size %d is taken", bad)
+		}
+	}
+}
+
+func TestEndRoundTrip(t *testing.T) {
+	want := endHeader{ID: testID, Boot: BootID{1}, Epoch: 9}
+	var got endHeader
+	if d, err := got.Unmarshal(want.Marshal(12)); err != nil || d != 12 || got != want {
+		t.Fatalf("got %+v %d %v", got, d, err)
+	}
+	for name, change := range map[string]func([]byte){
+		"magic": func(b []byte) { b[0]++ }, "reserved": func(b []byte) { b[12]++ },
+		"after epoch": func(b []byte) { b[60]++ }, "line": func(b []byte) { b[72]++ }, "far": func(b []byte) { b[4095]++ },
+	} {
+		b := want.Marshal(12)
+		change(b)
+		if _, err := got.Unmarshal(b); err == nil || errors.Is(err, errEndAbsent) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	b := want.Marshal(12)
+	b[8] = 2
+	if _, err := got.Unmarshal(b); !errors.Is(err, ErrVersion) {
+		t.Errorf("newer: got %v", err)
+	}
+	for _, n := range []int{0, 100, 4096} {
+		if _, err := got.Unmarshal(make([]byte, n)); !errors.Is(err, errEndAbsent) {
+			t.Errorf("%d zeroes: got %v", n, err)
+		}
+	}
+}

@@ -1,0 +1,349 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// damaged makes a log of three segments, of which the last holds 6 frames of
+// two records (the last two are beyond a stale END if stale), crashes, and
+// damages it.
+func damaged(t *testing.T, harm func(d *damage)) string {
+	t.Helper()
+	dir := t.TempDir()
+	w := mustOpen(t, dir, small())
+	for w.seg.head.Ordinal < 2 {
+		fill(t, w, 1, 2000)
+	}
+	fill(t, w, 5, 2000)
+	d := &damage{t: t, dir: dir, off: w.seg.off, prev: w.seg.prev, head: w.seg.head, last: w.LastSeq()}
+	crash(w)
+	harm(d)
+	return dir
+}
+
+// damage is a good log, and where it ends.
+type damage struct {
+	t    *testing.T
+	dir  string
+	off  int64 // end of the last frame
+	prev uint32
+	head segmentHeader // of the last segment
+	last uint64
+}
+
+const bigFrame = 4608 // of fill(…, 2000)
+
+func (d *damage) seg(i int) string { return segPath(d.t, d.dir, i) }
+
+// staleEnd sets END back by n records.
+func (d *damage) staleEnd(n uint64) {
+	patch(d.t, join(d.dir, endName), endDurableAt, func(b []byte) { le.PutUint64(b, d.last-n) }, 8)
+}
+
+func (d *damage) put(off int64, b []byte) {
+	patch(d.t, d.seg(2), off, func(dst []byte) { copy(dst, b) }, len(b))
+}
+
+func (d *damage) zero(off int64, n int) { d.put(off, make([]byte, n)) }
+
+// next makes the frame that would come next.
+func (d *damage) next(change func(f *Frame, prev *uint32)) []byte {
+	f := testFrame(d.last+1, 2, 2000)
+	f.Time = 1 << 40
+	prev := d.prev
+	if change != nil {
+		change(f, &prev)
+	}
+	b, _ := appendFrame(nil, f, prev, d.head.salt())
+	return b
+}
+
+// refusals is every way in which Open refuses a log, and one damage for each.
+var refusals = []struct {
+	name   string
+	rule   string
+	damage func(d *damage)
+}{
+	{"flip in the last frame, END covers it", "acknowledged frames missing", func(d *damage) { patch(d.t, d.seg(2), d.off-bigFrame+100, flip, 1) }},
+	{"last frame zeroed, END covers it", "acknowledged frames missing", func(d *damage) { d.zero(d.off-bigFrame, bigFrame) }},
+	{"flip in an earlier frame, END stale", "damage before the end", func(d *damage) {
+		d.staleEnd(8)
+		patch(d.t, d.seg(2), d.off-2*bigFrame+100, flip, 1)
+	}},
+	{"header flip in an earlier frame, END stale", "damage before the end", func(d *damage) {
+		d.staleEnd(8)
+		patch(d.t, d.seg(2), d.off-3*bigFrame+9, flip, 1)
+	}},
+	{"stray bytes far off", "unexplained bytes", func(d *damage) { d.put(minSegment-4096, []byte{1}) }},
+	{"whole frame of another sequence", "frame does not fit", func(d *damage) {
+		d.put(d.off, d.next(func(f *Frame, _ *uint32) { f.First += 5 }))
+	}},
+	{"whole frame of another chain", "frame does not fit", func(d *damage) {
+		d.put(d.off, d.next(func(_ *Frame, prev *uint32) { *prev++ }))
+	}},
+	{"time goes back", "frame does not fit", func(d *damage) {
+		d.put(d.off, d.next(func(f *Frame, _ *uint32) { f.Time = 1 }))
+	}},
+	{"records do not add up", "frame does not fit", func(d *damage) {
+		d.put(d.off, d.next(func(f *Frame, _ *uint32) { f.Count++ }))
+	}},
+	{"checkpoint beyond the log", "acknowledged frames missing", func(d *damage) {
+		writeTestFile(d.t, join(d.dir, ckptDir, strings.Replace(segmentName(d.last+1), segmentExt, ckptExt, 1)), nil)
+	}},
+	{"END beyond the log", "acknowledged frames missing", func(d *damage) {
+		patch(d.t, join(d.dir, endName), endDurableAt, func(b []byte) { le.PutUint64(b, d.last+1) }, 8)
+	}},
+	{"END damaged", "END damaged", func(d *damage) { patch(d.t, join(d.dir, endName), 3, flip, 1) }},
+	{"END of another log", "END of another log", func(d *damage) { patch(d.t, join(d.dir, endName), 16, flip, 1) }},
+	{"middle segment missing", ruleGap, func(d *damage) { os.Remove(d.seg(1)) }},
+	{"first segment missing", ruleGap, func(d *damage) { os.Remove(d.seg(0)) }},
+	{"last segment missing", "acknowledged frames missing", func(d *damage) { os.Remove(d.seg(2)) }},
+	{"all segments missing", "log missing, END there", func(d *damage) {
+		os.RemoveAll(segmentsPath(d.dir))
+	}},
+	{"segments and END missing", "log missing, checkpoints there", func(d *damage) {
+		os.RemoveAll(segmentsPath(d.dir))
+		os.Remove(join(d.dir, endName))
+		writeTestFile(d.t, join(d.dir, ckptDir, "00000000000000000003.ckpt"), nil)
+	}},
+	{"segment cut short", ruleSize, func(d *damage) { os.Truncate(d.seg(2), 32<<10) }},
+	{"segment almost empty", ruleSize, func(d *damage) { os.Truncate(d.seg(2), 10) }},
+	{"segment header flip", ruleHeader, func(d *damage) { patch(d.t, d.seg(1), 200, flip, 1) }},
+	{"segment renamed", ruleHeader, func(d *damage) { os.Rename(d.seg(2), join(segmentsPath(d.dir), segmentName(d.last+9))) }},
+	{"segment of another log", ruleForeign, func(d *damage) {
+		patch(d.t, d.seg(2), 0, func(b []byte) { b[16]++; reseal(b) }, segmentHeaderSize)
+	}},
+	{"seal gone", ruleUnsealed, func(d *damage) { d.zeroSeal(1) }},
+	{"seal damaged", "frame header", func(d *damage) { patch(d.t, d.seg(1), d.sealAt(1)+8, flip, 1) }},
+	{"segment chain broken", ruleLink, func(d *damage) {
+		patch(d.t, d.seg(2), 0, func(b []byte) { b[48]++; reseal(b) }, segmentHeaderSize)
+	}},
+	{"stray bytes behind a seal", "unexplained bytes", func(d *damage) {
+		at := d.sealAt(1) + sealSize
+		patch(d.t, d.seg(1), at, func(b []byte) { b[0] = 1 }, 1)
+		os.Remove(d.seg(2))
+		d.staleEnd(d.last - 1)
+	}},
+}
+
+// sealAt is where the seal of the i-th segment stands.
+func (d *damage) sealAt(i int) int64 {
+	var at int64
+	_, err := Verify(d.dir, VerifyOptions{HeadersOnly: true, OnFrame: func(f *FrameInfo) error {
+		if f.Seal && f.File == d.seg(i) {
+			at = f.Offset
+		}
+		return nil
+	}})
+	if err != nil || at == 0 {
+		d.t.Fatal(at, err)
+	}
+	return at
+}
+
+func (d *damage) zeroSeal(i int) {
+	patch(d.t, d.seg(i), d.sealAt(i), func(b []byte) { clear(b) }, sealSize)
+}
+
+func writeTestFile(t testing.TB, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, c := range refusals {
+		t.Run(c.name, func(t *testing.T) {
+			dir := damaged(t, c.damage)
+			before := snapshot(t, dir)
+			_, err := Open(dir, small())
+			got := wantRule(t, err, c.rule)
+			if got.File == "" || !strings.Contains(err.Error(), "ledgerctl wal repair") || !strings.Contains(err.Error(), dir) {
+				t.Errorf("the error does not say where and what to do: %v", err)
+			}
+			if after := snapshot(t, dir); after != before {
+				t.Errorf("a refused log was changed:\n%s\n%s", before, after)
+			}
+			if _, err := Verify(dir, VerifyOptions{}); err == nil {
+				t.Error("Verify finds nothing")
+			}
+		})
+	}
+}
+
+// snapshot is a text of all that matters in a directory.
+func snapshot(t *testing.T, dir string) string {
+	var s strings.Builder
+	for _, pattern := range []string{"END", "wal/*", "ckpt/*"} {
+		paths, _ := filepath.Glob(join(dir, pattern))
+		for _, p := range paths {
+			b, err := os.ReadFile(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.WriteString(filepath.Base(p) + " " + strings.Repeat("x", len(b)%97) + string(bytes.TrimRight(b, "\x00")) + "\n")
+		}
+	}
+	return s.String()
+}
+
+// TestTornTail lets every subset of the sectors of an unacknowledged frame
+// reach the disk.
+func TestTornTail(t *testing.T) {
+	var off int64
+	var frame []byte
+	var last uint64
+	base := damaged(t, func(d *damage) {
+		off, last = d.off, d.last
+
+		f := testFrame(d.last+1, 2, 1000)
+		f.Time = 1 << 40
+		frame, _ = appendFrame(nil, f, d.prev, d.head.salt())
+	})
+	sectors := len(frame) / frameAlign
+	for set := range 1 << sectors {
+		dir := copyDir(t, base)
+		landed := make([]byte, len(frame))
+		for i := range sectors {
+			if set>>i&1 == 1 {
+				copy(landed[i*frameAlign:(i+1)*frameAlign], frame[i*frameAlign:])
+			}
+		}
+		patch(t, segPath(t, dir, 2), off, func(b []byte) { copy(b, landed) }, len(landed))
+		var notice string
+		o := small()
+		o.OnNotice = func(s string) { notice = s }
+		w, err := Open(dir, o)
+		if err != nil {
+			t.Fatalf("sectors %b: %v", set, err)
+		}
+		copies, _ := filepath.Glob(join(dir, "wal", "torn-*.bad"))
+		whole, none := set == 1<<sectors-1, set == 0
+		switch {
+		case whole && w.LastSeq() != last+2, !whole && w.LastSeq() != last:
+			t.Errorf("sectors %b: last is %d", set, w.LastSeq())
+		case (whole || none) != (len(copies) == 0) || (whole || none) != (notice == ""):
+			t.Errorf("sectors %b: copies %v, notice %q", set, copies, notice)
+		}
+		if len(copies) == 1 {
+			if b, _ := os.ReadFile(copies[0]); !bytes.HasPrefix(landed, b) || !allZero(landed[len(b):]) {
+				t.Errorf("sectors %b: the copy is not what was there", set)
+			}
+		}
+		fill(t, w, 3, 700)
+		want := w.LastSeq()
+		w.Close()
+		if got := readAll(t, mustReader(t, dir, small())); got != want {
+			t.Errorf("sectors %b: read up to %d, want %d", set, got, want)
+		}
+		if _, err := Verify(dir, VerifyOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestEveryFlip flips each byte of a small log, one at a time: what END covers
+// is never lost in silence.
+func TestEveryFlip(t *testing.T) {
+	dir := t.TempDir()
+	w := mustOpen(t, dir, small())
+	fill(t, w, 3, 20)
+	end := w.seg.off
+	crash(w)
+	path := segPath(t, dir, 0)
+	for off := int64(0); off < end; off++ {
+		if off >= 100 && off < segmentHeaderSize && off%97 != 0 {
+			continue // one CRC over zeroes
+		}
+		patch(t, path, off, flip, 1)
+		w, err := Open(dir, small())
+		if err == nil {
+			w.Close()
+			t.Fatalf("a flip at %d is not noticed", off)
+		}
+		var c *CorruptError
+		if !errors.As(err, &c) {
+			t.Fatalf("a flip at %d gives %v", off, err)
+		}
+		patch(t, path, off, flip, 1)
+	}
+	if w := mustOpen(t, dir, small()); w.LastSeq() != 6 {
+		t.Fatalf("last is %d", w.LastSeq())
+	}
+}
+
+func TestNewerVersions(t *testing.T) {
+	for name, damage := range map[string]func(d *damage){
+		"segment": func(d *damage) {
+			patch(d.t, d.seg(2), 0, func(b []byte) { b[8] = 9; reseal(b) }, segmentHeaderSize)
+		},
+		"END": func(d *damage) { patch(d.t, join(d.dir, endName), 8, func(b []byte) { b[0] = 9 }, 1) },
+		"frame": func(d *damage) {
+			h := frameHeader{Kind: 7, First: d.last + 1, Prev: d.prev}
+			b := make([]byte, frameHeaderSize)
+			h.Marshal(b, d.head.salt())
+			d.put(d.off, b)
+		},
+	} {
+		dir := damaged(t, damage)
+		if _, err := Open(dir, small()); !errors.Is(err, ErrVersion) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// TestDoubtfulFramesAreRewritten looks at what Open writes after a crash.
+func TestDoubtfulFramesAreRewritten(t *testing.T) {
+	other := BootID{42}
+	for _, c := range []struct {
+		name    string
+		boot    *BootID
+		damage  func(d *damage)
+		rewrite bool
+	}{
+		{"same boot, END covers all", nil, func(*damage) {}, false},
+		{"same boot, END stale", nil, func(d *damage) { d.staleEnd(4) }, true},
+		{"other boot, END stale", &other, func(d *damage) { d.staleEnd(4) }, false},
+		{"unknown boot, END stale", &BootID{}, func(d *damage) { d.staleEnd(4) }, true},
+		{"END missing", &other, func(d *damage) { os.Remove(join(d.dir, endName)) }, true},
+		{"END empty", &other, func(d *damage) { os.Truncate(join(d.dir, endName), 0) }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var seg string
+			var last uint64
+			dir := damaged(t, func(d *damage) { c.damage(d); seg, last = filepath.Base(d.seg(2)), d.last })
+			before, _ := os.ReadFile(segPath(t, dir, 2))
+			o := small()
+			f := &faultFS{FS: OS, boot: c.boot}
+			o.FS = f
+			w := mustOpen(t, dir, o)
+			if w.LastSeq() != last {
+				t.Fatalf("last is %d, want %d", w.LastSeq(), last)
+			}
+			wrote, synced := -1, -1
+			for i, op := range f.log {
+				switch op {
+				case "write " + seg:
+					wrote = i
+				case "sync " + seg:
+					synced = i
+				}
+			}
+			if (wrote >= 0) != c.rewrite || synced < wrote {
+				t.Errorf("rewritten at %d, synced at %d: %v", wrote, synced, f.log)
+			}
+			if after, _ := os.ReadFile(segPath(t, dir, 2)); !bytes.Equal(before, after) {
+				t.Error("the rewritten bytes differ")
+			}
+			if got := readAll(t, mustReader(t, dir, small())); got != last {
+				t.Errorf("END is at %d", got)
+			}
+		})
+	}
+}

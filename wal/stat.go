@@ -1,0 +1,42 @@
+package wal
+
+// SegmentStat is what Stat counts in one segment.
+type SegmentStat struct {
+	SegmentInfo
+	Used      int64  // bytes of header and frames
+	Frames    uint64 // data frames
+	Commits   uint64
+	Last      uint64 // last global_seq, First-1 if there is none
+	FirstTime int64  // unix ns of the first and last data frames, 0 if none
+	LastTime  int64
+	Sealed    bool
+}
+
+// Stat counts a log by its frame headers, without reading bodies.
+func Stat(dir string, fsys FS) ([]SegmentStat, VerifyReport, error) {
+	var list []SegmentStat
+	report, err := Verify(dir, VerifyOptions{
+		FS: fsys, HeadersOnly: true,
+		OnSegment: func(s *SegmentInfo) error {
+			list = append(list, SegmentStat{SegmentInfo: *s, Used: segmentHeaderSize, Last: s.First - 1})
+			return nil
+		},
+		OnFrame: func(f *FrameInfo) error {
+			s := &list[len(list)-1]
+			s.Used += f.Size
+			if f.Seal {
+				s.Sealed = true
+				return nil
+			}
+			if s.Frames == 0 {
+				s.FirstTime = f.Frame.Time
+			}
+			s.LastTime = f.Frame.Time
+			s.Frames++
+			s.Commits += uint64(f.Frame.Count)
+			s.Last = f.Frame.Last()
+			return nil
+		},
+	})
+	return list, report, err
+}

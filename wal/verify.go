@@ -1,0 +1,225 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// Verification walks a log from its first byte to its end and recomputes every
+// CRC and link. It changes nothing, and works beside a running writer (up to
+// END as it was at the start), on a stopped log, and on one without END.
+
+// A FrameInfo says where a frame stands and what its header holds.
+type FrameInfo struct {
+	File    string // path
+	Offset  int64  // bytes from the start of the file
+	Size    int64  // bytes with header and padding
+	Seal    bool   // ends a segment; Frame.First is the next global_seq, Count 0
+	CRC     uint32 // of the header: what the next frame's Prev is
+	Prev    uint32
+	BodyCRC uint32
+	Frame   Frame // valid until the callback returns
+}
+
+// A SegmentInfo is what a segment's header holds, and its file.
+type SegmentInfo struct {
+	File    string
+	ID      LogID
+	Ordinal uint32
+	Size    int64 // bytes of the file
+	First   uint64
+	Prev    uint32
+	Created int64 // unix ns
+}
+
+func (s *segmentFile) info() SegmentInfo {
+	h := &s.head
+	return SegmentInfo{File: s.path, ID: h.ID, Ordinal: h.Ordinal, Size: h.Size, First: h.First, Prev: h.Prev, Created: h.Created}
+}
+
+// VerifyOptions of one walk; all fields may be zero.
+type VerifyOptions struct {
+	FS FS // default the operating system's
+	// HeadersOnly leaves bodies unread and unchecked; OnFrame gets none.
+	HeadersOnly bool
+	// OnSegment is called before the frames of each segment; an error ends the walk.
+	OnSegment func(*SegmentInfo) error
+	// OnFrame is called for each good frame, seals too; an error ends the walk.
+	OnFrame func(*FrameInfo) error
+	// OnProgress is called after each segment with bytes walked and all bytes.
+	OnProgress func(done, total int64)
+}
+
+// A VerifyReport is what a walk found.
+type VerifyReport struct {
+	ID       LogID
+	Segments int
+	Frames   uint64 // data frames
+	Commits  uint64
+	Bytes    int64  // used by headers and frames
+	LastSeq  uint64 // of the last good frame
+	Digest   uint64 // state digest there
+	Chain    uint32 // header CRC of the last frame
+	HasEnd   bool
+	End      uint64 // the durable end, if HasEnd
+	Live     bool   // a writer holds the lock: the walk ended at END
+	Torn     int64  // bytes of a torn tail, which the next Open keeps a copy of and zeroes
+}
+
+// Verify walks the log of DIR. ErrNoLog if there is none; *CorruptError for
+// damage, with the report up to there.
+func Verify(dir string, o VerifyOptions) (VerifyReport, error) {
+	v := verifier{o: o, fs: Options{FS: o.FS}.withDefaults().FS, dir: dir}
+	err := v.run()
+	return v.report, err
+}
+
+type verifier struct {
+	o      VerifyOptions
+	fs     FS
+	dir    string
+	report VerifyReport
+	buf    []byte // passed on from walker to walker
+}
+
+// errAtEnd ends a walk beside a live writer.
+var errAtEnd = errors.New("wal: at the durable end")
+
+func (v *verifier) run() error {
+	// Before END is read: a writer that starts in between only adds to the log.
+	live, err := v.fs.Locked(join(v.dir, lockName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	d, err := readDir(v.fs, v.dir)
+	if err != nil {
+		return err
+	}
+	r := &v.report
+	r.Live, r.HasEnd, r.End = live && d.end.there, d.end.there, d.end.durable
+	switch rule := decide(dirRules, d.facts()); rule.then {
+	case create:
+		return ErrNoLog
+	case refuse:
+		return &CorruptError{File: join(v.dir, endName), Seq: d.end.durable, Rule: rule.name, Err: refusal(rule, d.end.bad)}
+	}
+	r.ID = d.segments[0].head.ID
+	var total, done int64
+	for i := range d.segments {
+		total += d.segments[i].head.Size
+	}
+	var at cursor
+	for i := range d.segments {
+		s := &d.segments[i]
+		if i > 0 {
+			if err := checkLink(s.path, &s.head, r.ID, uint32(i-1), &at); err != nil {
+				return err
+			}
+		}
+		if at, err = v.segment(&d, i, at); err != nil {
+			if err == errAtEnd {
+				return nil
+			}
+			return err
+		}
+		r.Bytes += at.off
+		if done += s.head.Size; v.o.OnProgress != nil {
+			v.o.OnProgress(done, total)
+		}
+	}
+	return nil
+}
+
+// segment walks one segment; before is behind the seal of the one before it.
+func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
+	s, last := &d.segments[i], i == len(d.segments)-1
+	src, err := openView(v.fs, s.path, s.head.Size)
+	if err != nil {
+		return before, err
+	}
+	defer src.Close()
+	v.report.Segments++
+	if v.o.OnSegment != nil {
+		info := s.info()
+		if err := v.o.OnSegment(&info); err != nil {
+			return before, err
+		}
+	}
+	w := newWalker(src, s.head, v.buf)
+	w.at.time, w.at.digest = before.time, before.digest
+	defer func() { v.buf = w.buf }()
+	if v.report.Live && w.at.next > v.report.End {
+		return w.at, errAtEnd
+	}
+	var stop error // of a callback, or errAtEnd
+	err = w.scan(!v.o.HeadersOnly, func() error {
+		stop = v.frame(s, w)
+		return stop
+	})
+	switch {
+	case stop != nil:
+		if stop == errAtEnd {
+			v.report.Bytes += w.at.off + w.h.size()
+		}
+		return w.at, stop
+	case !last:
+		if err != nil {
+			err = sealError(s, &w.at, err)
+		}
+		return w.at, err
+	}
+	return w.at, v.tail(d, s, w, err == nil)
+}
+
+// frame counts and shows the frame that the walker stands at.
+func (v *verifier) frame(s *segmentFile, w *walker) error {
+	h, r := &w.h, &v.report
+	if h.Kind == kindData {
+		r.Frames++
+		r.Commits += uint64(h.Count)
+	}
+	r.LastSeq, r.Digest, r.Chain = h.last(), h.Digest, h.CRC
+	if v.o.OnFrame != nil {
+		info := FrameInfo{
+			File: s.path, Offset: w.at.off, Size: h.size(), Seal: h.Kind == kindSeal,
+			CRC: h.CRC, Prev: h.Prev, BodyCRC: h.BodyCRC,
+			Frame: Frame{First: h.First, Count: h.Count, Time: h.Time, Digest: h.Digest},
+		}
+		if !v.o.HeadersOnly {
+			info.Frame.Body = w.body()
+		}
+		if err := v.o.OnFrame(&info); err != nil {
+			return err
+		}
+	}
+	if r.Live && h.Kind == kindData && h.last() >= r.End {
+		return errAtEnd
+	}
+	return nil
+}
+
+// tail judges the end of the log as Open would. The walk goes on from the
+// walker's place, so it costs little.
+func (v *verifier) tail(d *dirState, s *segmentFile, w *walker, sealed bool) error {
+	if live, err := v.fs.Locked(join(v.dir, lockName)); err == nil && live {
+		v.report.Live = true // since a moment ago: a frame may be half written
+		return nil
+	}
+	t := &tail{seg: *s, at: w.at, sealed: sealed}
+	if !sealed {
+		if err := t.walk(w, d.end.durable); err != nil {
+			return fmt.Errorf("%s: %w", s.path, err)
+		}
+	}
+	if err := t.survey(w, d.acked()); err != nil {
+		return fmt.Errorf("%s: %w", s.path, err)
+	}
+	switch t.rule = decide(tailRules, t.facts); t.rule.then {
+	case refuse:
+		return t.corrupt()
+	case zeroTail:
+		v.report.Torn = t.strayEnd - t.at.off
+	}
+	return nil
+}
