@@ -118,7 +118,7 @@ func (w *Writer) recoverLog(d *dirState) error {
 	if err != nil {
 		return err
 	}
-	sameBoot := !d.end.there || boot == BootID{} || boot == d.end.Boot
+	sameBoot := !d.end.there || boot == BootID{} || d.end.Boot == BootID{} || boot == d.end.Boot
 	t, err := readTail(w.fs, d)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (w *Writer) takeEnd(was *endState) error {
 	}
 	name := w.path(endName)
 	if !was.there {
-		if err := makeEnd(w.fs, w.dir, &endHeader{ID: w.id, Boot: boot}); err != nil {
+		if err := makeEnd(w.fs, w.dir, &endHeader{ID: w.id, Boot: boot}, 0); err != nil {
 			return err
 		}
 	}
@@ -268,9 +268,9 @@ func (w *Writer) takeEnd(was *endState) error {
 	return nil
 }
 
-// makeEnd writes an END that is absent, or that holds nothing: it is the last
-// step of making a log.
-func makeEnd(fsys FS, dir string, h *endHeader) error {
+// makeEnd writes a whole END, in place if there is a file: as the last step of
+// making a log, or of a repair.
+func makeEnd(fsys FS, dir string, h *endHeader, durable uint64) error {
 	name := join(dir, endName)
 	f, err := fsys.Create(name)
 	if errors.Is(err, fs.ErrExist) {
@@ -279,7 +279,7 @@ func makeEnd(fsys FS, dir string, h *endHeader) error {
 	if err != nil {
 		return err
 	}
-	err = writeFile(f, h.Marshal(0))
+	err = writeFile(f, h.Marshal(durable))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
