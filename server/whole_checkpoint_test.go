@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"bytes"
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -284,4 +286,38 @@ func TestRepairAcceptsLoss(t *testing.T) {
 	}
 	fillLog(t, w.url, 3, 3)
 	w.stop(t)
+}
+
+// TestFormatDocumentCheckpoint reads the header of a checkpoint by the table in docs/format.md.
+func TestFormatDocumentCheckpoint(t *testing.T) {
+	doc, err := os.ReadFile("../docs/format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := layoutOf(t, string(doc), "Checkpoint")
+	dir := t.TempDir()
+	w := writeSmall(t, dir)
+	r := readEvery(t, dir, 5)
+	fillLog(t, w.url, 1, 7)
+	awaitSeq(t, r.url, 7)
+	r.stop(t)
+	w.stop(t)
+	list := files(t, dir, "ckpt", ".ckpt")
+	b, err := os.ReadFile(list[len(list)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	segment, err := os.ReadFile(files(t, dir, "wal", ".seg")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(l.bytes(t, b, "magic")) != "ASTLCKP\n" || !bytes.Equal(l.bytes(t, b, "log id"), segment[16:32]) {
+		t.Errorf("magic %q, log id %x", l.bytes(t, b, "magic"), l.bytes(t, b, "log id"))
+	}
+	for field, want := range map[string]uint64{"version": 1, "global seq": 7, "containers": 7, "stacks": 0, "keys": 7,
+		"window": 1_000_000, "next instance": 1, "header crc": uint64(crc32.Checksum(b[:124], crc32.MakeTable(crc32.Castagnoli)))} {
+		if got := l.num(t, b, field); got != want {
+			t.Errorf("%s is %d, want %d", field, got, want)
+		}
+	}
 }
