@@ -321,3 +321,29 @@ func TestFormatDocumentCheckpoint(t *testing.T) {
 		}
 	}
 }
+
+// TestReadersShareTheDuty runs two read daemons that both would make
+// checkpoints: one at a time does, and the other takes over.
+func TestReadersShareTheDuty(t *testing.T) {
+	dir := t.TempDir()
+	w := writeSmall(t, dir)
+	a, b := readEvery(t, dir, 10, "-name", "a"), readEvery(t, dir, 10, "-name", "b")
+	fillLog(t, w.url, 1, 30)
+	awaitSeq(t, a.url, 30)
+	awaitSeq(t, b.url, 30)
+	a.kill()
+	fillLog(t, w.url, 31, 15)
+	awaitSeq(t, b.url, 45)
+	b.stop(t)
+	w.stop(t)
+	list := files(t, dir, "ckpt", ".ckpt")
+	if len(list) == 0 || len(list) > 2 || filepath.Base(list[len(list)-1]) != fmt.Sprintf("%020d.ckpt", 45) {
+		t.Errorf("checkpoints: %v", list)
+	}
+	for _, p := range []*process{a, b} {
+		if words := p.words.String(); strings.Contains(words, "no checkpoint was made") {
+			t.Errorf("%s", words)
+		}
+	}
+	ctl(t, 0, "wal", "verify", "-dir", dir)
+}
