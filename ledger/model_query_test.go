@@ -6,9 +6,6 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/ledger/modeltest"
-
-	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // queries asks both everything, whole and in pages.
@@ -32,7 +29,7 @@ func (r *trial) queries() {
 
 func (r *trial) same(what string, model, state any) {
 	r.t.Helper()
-	if d := gocmp.Diff(model, state, cmpopts.EquateEmpty()); d != "" {
+	if d := difference(model, state); d != "" {
 		r.t.Fatalf("seed %d, commit %d: %s (-model +ledger):\n%s", r.seed, r.model.Seq(), what, d)
 	}
 }

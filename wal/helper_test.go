@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -183,6 +184,7 @@ type faultFS struct {
 	fail func(n int, op, name string) error // nil: nothing fails
 	boot *BootID                            // if not nil, what Boot gives
 	log  []string
+	open map[string]*faultFile // by name, the newest
 }
 
 func (f *faultFS) op(op, name string) error {
@@ -214,7 +216,15 @@ func (f *faultFS) wrap(op, name string, open func() (File, error)) (File, error)
 	if err != nil {
 		return nil, err
 	}
-	return &faultFile{File: file, fs: f, name: name}, nil
+	ff := &faultFile{File: file, fs: f}
+	ff.name.Store(&name)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open == nil {
+		f.open = map[string]*faultFile{}
+	}
+	f.open[name] = ff
+	return ff, nil
 }
 
 func (f *faultFS) Create(name string) (File, error) {
@@ -233,6 +243,11 @@ func (f *faultFS) Rename(a, b string) error {
 	if err := f.op("rename", b); err != nil {
 		return err
 	}
+	f.mu.Lock()
+	if ff := f.open[a]; ff != nil {
+		ff.name.Store(&b)
+	}
+	f.mu.Unlock()
 	return f.FS.Rename(a, b)
 }
 
@@ -278,11 +293,11 @@ func (f *faultFS) Share(name string, write bool) (Page, error) {
 type faultFile struct {
 	File
 	fs   *faultFS
-	name string
+	name atomic.Pointer[string]
 }
 
 func (f *faultFile) WriteAt(p []byte, off int64) (int, error) {
-	if err := f.fs.op("write", f.name); err != nil {
+	if err := f.fs.op("write", *f.name.Load()); err != nil {
 		n, _ := f.File.WriteAt(p[:len(p)/2], off) // half of it lands
 		return n, err
 	}
@@ -290,7 +305,7 @@ func (f *faultFile) WriteAt(p []byte, off int64) (int, error) {
 }
 
 func (f *faultFile) Sync() error {
-	if err := f.fs.op("sync", f.name); err != nil {
+	if err := f.fs.op("sync", *f.name.Load()); err != nil {
 		return err
 	}
 	return f.File.Sync()

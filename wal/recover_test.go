@@ -36,7 +36,7 @@ type damage struct {
 	last uint64
 }
 
-const bigFrame = 4608 // of fill(…, 2000)
+const bigFrame = 4096 // of fill(…, 2000)
 
 func (d *damage) seg(i int) string { return segPath(d.t, d.dir, i) }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"assetledger/ledger"
 )
@@ -14,16 +15,18 @@ type Knobs struct {
 	Containers, Classes, Keys int     // sizes of the pools of ids
 	MaxOps                    int     // operations in the longest transactions; most are shorter
 	MaxSide, MaxSlots         int64   // of new grids and slot containers
+	MaxShape                  int64   // side of most shapes; some are the largest that there may be
 	Wild                      float64 // part of the choices that are made blindly
 	Refused                   float64 // part of the operations that would be refused that are kept
 	Keyed                     float64 // part of the transactions that carry an idempotency key
 	Repeated                  float64 // part that repeats an earlier keyed request, half of them changed
+	Bulky                     float64 // part of the transactions with metadata near the limit of size
 }
 
 // DefaultKnobs reach every operation and every refusal within some thousand operations.
 func DefaultKnobs() Knobs {
-	return Knobs{Containers: 14, Classes: 9, Keys: 4, MaxOps: 12, MaxSide: 7, MaxSlots: 5,
-		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1}
+	return Knobs{Containers: 14, Classes: 9, Keys: 4, MaxOps: 12, MaxSide: 7, MaxSlots: 5, MaxShape: 4,
+		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1, Bulky: 0.01}
 }
 
 // A Gen makes random transactions that fit the present state of a model. All
@@ -52,16 +55,14 @@ func (g *Gen) Next() ledger.Transaction {
 		return g.repeat()
 	}
 	tx := ledger.Transaction{Ops: g.ops()}
-	if len(tx.Ops) == 1 && g.chance(0.7) {
-		switch tx.Ops[0].Kind {
-		case ledger.RegisterClass:
-			tx.Endpoint = ledger.EndpointRegisterClass
-		case ledger.RegisterClassShape:
-			tx.Endpoint = ledger.EndpointRegisterShape
-		}
-	}
+	tx.Endpoint = g.endpoint(tx.Ops)
 	if g.chance(0.3) {
 		tx.Metadata = []byte(metadataSamples[g.rng.IntN(len(metadataSamples))])
+	}
+	if g.chance(g.knobs.Bulky) {
+		const around = len(`{"filler":""}`)
+		n := ledger.MaxMetadata - around - g.rng.IntN(3)
+		tx.Metadata = fmt.Appendf(nil, `{"filler":"%s"}`, strings.Repeat("f", n))
 	}
 	if g.chance(g.knobs.Keyed) {
 		g.keys++
@@ -74,11 +75,17 @@ func (g *Gen) Next() ledger.Transaction {
 	return tx
 }
 
-// Of metadataSamples, the second and third are the same JSON value, and so are
-// the fourth and fifth.
 var metadataSamples = []string{
-	`{}`, `{"a":1,"b":[null,true]}`, `{"b":[null,true],"a":1}`, `{"name":"\u00e9"}`, `{"name":"é"}`,
-	`{"a":1.0}`, `{"a":1e0}`, `{"deep":{"deep":{"n":-0.5e-7}}}`, `{"big":18446744073709551616}`,
+	`{}`, `{"a":1,"b":[null,true]}`, `{"name":"\u00e9"}`, `{"a":1.0}`, `{"a":1e0}`,
+	`{"deep":{"deep":{"n":-0.5e-7}}}`, `{"big":18446744073709551616}`,
+}
+
+// sameMetadata spells some samples in another way.
+var sameMetadata = map[string]string{
+	``:                        `{}`,
+	`{}`:                      ``,
+	`{"a":1,"b":[null,true]}`: `{"b":[null,true],"a":1}`,
+	`{"name":"\u00e9"}`:       `{"name":"é"}`,
 }
 
 // repeat sends an earlier keyed request once more, sometimes changed.
@@ -95,14 +102,31 @@ func (g *Gen) repeat() ledger.Transaction {
 		tx.Endpoint = ledger.EndpointCommit
 	case 1:
 		tx.Metadata = []byte(metadataSamples[g.rng.IntN(len(metadataSamples))])
-	case 2:
-		tx.Endpoint = ledger.EndpointCommit
-	case 3:
+	case 2, 3:
+		tx.Endpoint = g.endpoint(tx.Ops)
+	case 4, 5:
 		for i := range tx.Ops {
 			tx.Ops[i] = respell(tx.Ops[i])
 		}
+		if other, ok := sameMetadata[string(tx.Metadata)]; ok {
+			tx.Metadata = []byte(other)
+		}
 	}
 	return tx
+}
+
+// endpoint takes one of the endpoints that the operations can be sent to.
+func (g *Gen) endpoint(ops []ledger.Op) ledger.Endpoint {
+	if len(ops) > 1 || g.chance(0.3) {
+		return ledger.EndpointCommit
+	}
+	switch ops[0].Kind {
+	case ledger.RegisterClass:
+		return ledger.EndpointRegisterClass
+	case ledger.RegisterClassShape:
+		return ledger.EndpointRegisterShape
+	}
+	return ledger.EndpointCommit
 }
 
 // respell turns an absent owner or shape key into null, and null into absent.
@@ -239,6 +263,19 @@ func (g *Gen) quantity(available int64) int64 {
 		}
 	}
 	return 1 + g.rng.Int64N(1000)
+}
+
+// addition takes an amount to add to a class: now and then all that there is
+// room for, or one unit more.
+func (g *Gen) addition(classID int64) int64 {
+	if g.chance(0.04) {
+		room := math.MaxInt64 - g.scratch.m.total(classID).Int64()
+		if room < math.MaxInt64 {
+			return room + g.rng.Int64N(2)
+		}
+		return room
+	}
+	return g.quantity(0)
 }
 
 // coordinate takes an index from about 0 .. n-1.

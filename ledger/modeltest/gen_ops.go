@@ -114,7 +114,7 @@ func (g *Gen) makeFungible(d *draft) *draft {
 	d.add(ledger.FungibleContainer, id).add(ledger.FungibleClass, stack.ClassID)
 	switch d.Kind {
 	case ledger.AddFungible:
-		d.add(ledger.FungibleKey, stack.Key).add(ledger.FungibleQuantity, g.quantity(available))
+		d.add(ledger.FungibleKey, stack.Key).add(ledger.FungibleQuantity, g.addition(stack.ClassID))
 		return g.place(d, c, ledger.AddX, ledger.AddY, ledger.AddRotation)
 	case ledger.RemoveFungible:
 		d.add(ledger.FungibleKey, stack.Key).add(ledger.FungibleQuantity, g.quantity(available))
@@ -271,7 +271,7 @@ func (g *Gen) makeRegistration(d *draft) *draft {
 		if g.chance(0.05) {
 			return ledger.MaxSide - g.rng.Int64N(2)
 		}
-		return 1 + g.rng.Int64N(4)
+		return 1 + g.rng.Int64N(g.knobs.MaxShape)
 	}
 	return d.add(ledger.ShapeWidth, side()).add(ledger.ShapeHeight, side())
 }

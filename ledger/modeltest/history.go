@@ -14,11 +14,11 @@ type Commit struct {
 	Record   ledger.Record
 }
 
-// An Outcome says how a request ended for the client.
-type Outcome uint8
+// An Ending says how a request ended for the client.
+type Ending uint8
 
 const (
-	Unknown      Outcome = iota // no answer: it may have been committed, or not
+	Unknown      Ending = iota // no answer: it may have been committed, or not
 	Acknowledged                // it was committed, with the seq and ids of the answer
 	Refused                     // it was not committed
 )
@@ -27,7 +27,7 @@ const (
 // each needs an idempotency key; retries of one request share it.
 type Request struct {
 	Tx          ledger.Transaction
-	Outcome     Outcome
+	Ending     Ending
 	Seq         uint64 // Acknowledged
 	BatchSeq    uint32 // Acknowledged
 	FirstMinted int64  // Acknowledged
@@ -136,7 +136,7 @@ func (h *History) checkRequests() []error {
 	for i := range h.Requests {
 		r := &h.Requests[i]
 		known[string(r.Tx.Key)] = true
-		if r.Outcome == Acknowledged {
+		if r.Ending == Acknowledged {
 			acknowledged[string(r.Tx.Key)] = true
 			errs = append(errs, r.checkCommitted(byKey[string(r.Tx.Key)])...)
 		}
@@ -147,9 +147,9 @@ func (h *History) checkRequests() []error {
 		switch {
 		case len(key) == 0:
 			errs = append(errs, fmt.Errorf("request %d has no key: it cannot be found in the history", i))
-		case r.Outcome == Unknown && len(byKey[key]) > 0 && !Same(&r.Tx, &byKey[key][0].Record.Tx):
+		case r.Ending == Unknown && len(byKey[key]) > 0 && !Same(&r.Tx, &byKey[key][0].Record.Tx):
 			errs = append(errs, fmt.Errorf("request %q was committed as something else, in commit %d", key, byKey[key][0].Seq))
-		case r.Outcome == Refused && len(byKey[key]) > 0 && !acknowledged[key] && !h.retried(i):
+		case r.Ending == Refused && len(byKey[key]) > 0 && !acknowledged[key] && !h.retried(i):
 			errs = append(errs, fmt.Errorf("request %q was refused (%s), but is commit %d", key, r.Code, byKey[key][0].Seq))
 		}
 	}
@@ -167,7 +167,7 @@ func (h *History) checkRequests() []error {
 // may be the one that was committed.
 func (h *History) retried(i int) bool {
 	for j := range h.Requests {
-		if j != i && string(h.Requests[j].Tx.Key) == string(h.Requests[i].Tx.Key) && h.Requests[j].Outcome != Refused {
+		if j != i && string(h.Requests[j].Tx.Key) == string(h.Requests[i].Tx.Key) && h.Requests[j].Ending != Refused {
 			return true
 		}
 	}
@@ -214,7 +214,7 @@ type refusalCheck struct{ open []Request }
 func newRefusalCheck(requests []Request) *refusalCheck {
 	c := &refusalCheck{}
 	for _, r := range requests {
-		if r.Outcome == Refused && (r.After != 0 || r.Before != 0) {
+		if r.Ending == Refused && (r.After != 0 || r.Before != 0) {
 			c.open = append(c.open, r)
 		}
 	}

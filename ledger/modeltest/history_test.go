@@ -24,12 +24,12 @@ func lived(t *testing.T) *History {
 	for i := range 300 {
 		tx := g.Next()
 		a := m.Submit(&tx, 1)
-		r := Request{Tx: tx, Outcome: Acknowledged, Seq: a.Seq, BatchSeq: a.BatchSeq, FirstMinted: a.Out.FirstMinted, Minted: a.Out.Minted}
+		r := Request{Tx: tx, Ending: Acknowledged, Seq: a.Seq, BatchSeq: a.BatchSeq, FirstMinted: a.Out.FirstMinted, Minted: a.Out.Minted}
 		switch {
 		case a.Refusal != nil:
-			r = Request{Tx: tx, Outcome: Refused, Code: a.Refusal.Code, After: m.Seq(), Before: m.Seq() + 1}
+			r = Request{Tx: tx, Ending: Refused, Code: a.Refusal.Code, After: m.Seq(), Before: m.Seq() + 1}
 		case i%5 == 0:
-			r = Request{Tx: tx, Outcome: Unknown}
+			r = Request{Tx: tx, Ending: Unknown}
 		}
 		if a.Refusal == nil {
 			h.Commits = append(h.Commits, Commit{Seq: a.Seq, BatchSeq: 1, Record: ledger.Record{Tx: tx, Out: a.Out}})
@@ -43,15 +43,15 @@ func lived(t *testing.T) *History {
 	return h
 }
 
-// find gives the index of the first request with the outcome from i on.
-func find(t *testing.T, h *History, o Outcome, from int) int {
+// find gives the index of the first request with the ending from i on.
+func find(t *testing.T, h *History, o Ending, from int) int {
 	t.Helper()
 	for i := from; i < len(h.Requests); i++ {
-		if h.Requests[i].Outcome == o {
+		if h.Requests[i].Ending == o {
 			return i
 		}
 	}
-	t.Fatalf("no request with outcome %d", o)
+	t.Fatalf("no request with ending %d", o)
 	return 0
 }
 
@@ -102,7 +102,7 @@ func TestHistory(t *testing.T) {
 		{"other batch_seq", func(t *testing.T, h *History) { h.Requests[find(t, h, Acknowledged, 0)].BatchSeq++ }, "was acknowledged as commit"},
 		{"refused but done", func(t *testing.T, h *History) {
 			r := &h.Requests[find(t, h, Acknowledged, 0)]
-			*r = Request{Tx: r.Tx, Outcome: Refused, Code: ledger.Overloaded}
+			*r = Request{Tx: r.Tx, Ending: Refused, Code: ledger.Overloaded}
 		}, "was refused (Overloaded), but is commit"},
 		{"refused without a reason", func(t *testing.T, h *History) {
 			r := &h.Requests[find(t, h, Refused, 0)]
