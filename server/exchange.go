@@ -31,8 +31,8 @@ type exchange struct {
 
 // Buffers larger than these are given back to the collector, not the pool.
 const (
-	keepBody = 1 << 20
-	keepOut  = 256 << 10
+	keepBody = 4 << 20
+	keepOut  = 2 << 20
 )
 
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
