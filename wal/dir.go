@@ -55,6 +55,7 @@ type endState struct {
 	durable uint64
 	there   bool  // valid
 	bad     error // neither valid nor absent
+	doubt   error // valid, unless nobody is storing into it
 }
 
 // readEnd reads END without mapping it. Only errors of the disk are errors.
@@ -78,11 +79,21 @@ func readEnd(fsys FS, dir string) (e endState, err error) {
 	e.durable, err = e.Unmarshal(b)
 	switch {
 	case err == nil:
-		e.there = true
+		e.there, e.doubt = true, checkEndPage(b)
 	case !errors.Is(err, errEndAbsent):
 		e.bad = err
+		if len(b) == pageSize && checkEndPage(b) != nil {
+			e.bad = fmt.Errorf("%v", err) // of no version, if it is damaged
+		}
 	}
 	return e, nil
+}
+
+// settle judges an END that nobody is storing into.
+func (e *endState) settle() {
+	if e.there && e.doubt != nil {
+		*e = endState{bad: e.doubt}
+	}
 }
 
 // A dirState is what a directory holds before anything is changed.

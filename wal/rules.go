@@ -31,7 +31,7 @@ const (
 const (
 	hasSegments facts = 1 << iota
 	hasEnd            // END is there and valid
-	badEnd            // END is there, not empty, and not valid
+	badEnd            // END is there, not empty, and not valid: a crash can garble it
 	foreignEnd        // END and the segments are of two logs
 	hasCkpt           // there are checkpoints
 	dirFacts    = hasSegments | hasEnd | badEnd | foreignEnd | hasCkpt
@@ -48,13 +48,18 @@ const (
 )
 
 // dirRules: the first segment gets its durable name before END is made, so an
-// END without segments is never what a crash left.
+// END without segments is never what a crash left. END itself may be garbled
+// by a power cut, since it is written at any time: then the frames decide
+// alone, as when it is missing. That does not lose anything by itself, for a
+// power cut does not touch what is durable; the frames' own chain shows damage
+// before the last frame, and only damage of the last one would go unseen.
 var dirRules = []rule{
-	{"END damaged", badEnd, badEnd, refuse,
-		"END is neither empty nor valid"},
 	{"END of another log", badEnd | foreignEnd, foreignEnd, refuse,
 		"END and the segments have different log ids"},
 	{"existing log", badEnd | foreignEnd | hasSegments, hasSegments, recovery, ""},
+	{"existing log, END damaged", badEnd | hasSegments, badEnd | hasSegments, recovery, ""},
+	{"END damaged", badEnd | hasSegments, badEnd, refuse,
+		"there are no segments, and END is neither empty nor valid"},
 	{"log missing, END there", badEnd | foreignEnd | hasSegments | hasEnd, hasEnd, refuse,
 		"there are no segments, but END says that there was a log"},
 	{"log missing, checkpoints there", badEnd | foreignEnd | hasSegments | hasEnd | hasCkpt, hasCkpt, refuse,
