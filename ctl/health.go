@@ -64,7 +64,8 @@ type healthData struct {
 }
 
 func (w *which) health(c *call) error {
-	overview := newTable(c.out, text("daemon"), text("status"), numeric("checkpoint_seq"), numeric("commit_log_seq"), numeric("lag"), text("log"))
+	overview := newTable(c.out, text("daemon"), text("status"),
+		numeric("checkpoint_seq"), numeric("commit_log_seq"), numeric("lag"), text("log"))
 	readers := newTable(c.out, text("reader"), numeric("checkpoint_seq"), numeric("lag"))
 	var worst error
 	for _, d := range w.daemons(c) {

@@ -42,7 +42,19 @@ func (v *verification) run(c *call) error {
 		return v.frame(f)
 	}})
 	bar.clear()
+	if err == nil {
+		err = v.complete(&report)
+	}
 	return v.show(c, &report, v.log.explain(err))
+}
+
+// complete makes sure that what was replayed is all that is durable: a check
+// that skipped something must not call it valid.
+func (v *verification) complete(r *wal.VerifyReport) error {
+	if seq := v.state.Seq(); seq != r.LastSeq || r.HasEnd && seq < r.End {
+		return exitf(exitDamaged, "replay came to commit %d only, and the log to %d: keep a copy of the directory", seq, max(r.LastSeq, r.End))
+	}
+	return nil
 }
 
 // frame replays one frame and compares the digests. What it finds is damage

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Reader follows a log, also one that another process writes. One goroutine at
+// A Reader follows a log, also one that another process writes. One goroutine at
 // a time, except Durable, Wait and LogID, which any may call.
 //
 // It gives a frame only when END covers its last record, and only after all of
@@ -35,6 +35,9 @@ type Reader struct {
 	at    cursor  // where the next frame is; that of w while src is open
 	frame Frame   // what Next gave
 	index sparseIndex
+
+	firsts []uint64 // names of segments, as Seek last listed them
+	listed uint64   // the durable end then: up to it the list is whole
 }
 
 // OpenReader maps the log of DIR, and stands before its first frame. ErrNoLog

@@ -81,7 +81,7 @@ func (w *Writer) open() error {
 		if d.end.there {
 			before = d.end.Boot
 		}
-		if err := w.recoverLog(&d, boot == BootID{} || boot == before); err != nil {
+		if err := w.recoverLog(&d, boot == BootID{} || before == BootID{} && d.end.there || boot == before); err != nil {
 			return err
 		}
 	}
@@ -272,7 +272,7 @@ func copyRange(dst, src File, from, to int64) error {
 func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 	name := w.path(endName)
 	if !was.there {
-		if err := makeEnd(w.fs, w.dir, &endHeader{ID: w.id, Boot: boot}); err != nil {
+		if err := makeEnd(w.fs, w.dir, &endHeader{ID: w.id, Boot: boot}, 0); err != nil {
 			return err
 		}
 	}
@@ -301,9 +301,9 @@ func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 	return nil
 }
 
-// makeEnd writes an END that is absent, holds nothing, or is damaged: it is
-// the last step of making a log.
-func makeEnd(fsys FS, dir string, h *endHeader) error {
+// makeEnd writes a whole END, in place if there is a file: as the last step of
+// making a log, of recovering one whose END is damaged, or of a repair.
+func makeEnd(fsys FS, dir string, h *endHeader, durable uint64) error {
 	name := join(dir, endName)
 	f, err := fsys.Create(name)
 	if errors.Is(err, fs.ErrExist) {
@@ -312,6 +312,9 @@ func makeEnd(fsys FS, dir string, h *endHeader) error {
 	if err != nil {
 		return err
 	}
-	err = writeFile(f, h.Marshal(0))
-	return errors.Join(err, f.Close())
+	err = writeFile(f, h.Marshal(durable))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return fsys.SyncDir(dir)
 }

@@ -22,7 +22,7 @@ func (r *Reader) Seek(seq uint64) error {
 	if durable == 0 {
 		return nil // before the first frame: no other place is possible
 	}
-	if err := r.seekSegment(seq); err != nil {
+	if err := r.seekSegment(seq, durable); err != nil {
 		return err
 	}
 	if c, ok := r.index.find(r.seg.head.First, seq); ok && c.next > r.at.next {
@@ -33,22 +33,29 @@ func (r *Reader) Seek(seq uint64) error {
 
 // seekSegment enters the segment that holds seq, at its start, unless the
 // reader stands in it, at or before seq.
-func (r *Reader) seekSegment(seq uint64) error {
-	firsts, err := listSeqs(r.fs, segmentsPath(r.dir), segmentExt)
-	if err != nil {
-		return err
+func (r *Reader) seekSegment(seq, durable uint64) error {
+	if seq > r.listed {
+		firsts, err := listSeqs(r.fs, segmentsPath(r.dir), segmentExt)
+		if err != nil {
+			return err
+		}
+		r.firsts, r.listed = firsts, durable
 	}
-	i, found := slices.BinarySearch(firsts, seq)
+	i, found := slices.BinarySearch(r.firsts, seq)
 	if !found {
 		i--
 	}
 	if i < 0 {
 		return r.missing(join(segmentsPath(r.dir), segmentName(1)), 1)
 	}
-	if r.src != nil && r.seg.head.First == firsts[i] && r.at.next <= seq {
-		return nil
+	if r.src == nil || r.seg.head.First != r.firsts[i] {
+		return r.enter(r.firsts[i], nil)
 	}
-	return r.enter(firsts[i], nil)
+	if r.at.next > seq {
+		r.w.at = segmentStart(&r.seg.head)
+		r.at = r.w.at
+	}
+	return nil
 }
 
 // walkTo steps over frames that end before seq.

@@ -2,7 +2,6 @@ package wal
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 )
 
@@ -212,13 +211,13 @@ func (v *verifier) tail(d *dirState, s *segmentFile, w *walker, sealed bool) err
 	t := &tail{seg: *s, at: w.at, sealed: sealed}
 	if !sealed {
 		if err := t.walk(w, d.end.durable); err != nil {
-			return fmt.Errorf("%s: %w", s.path, err)
+			return err
 		}
 	}
-	if err := t.survey(w, d.acked()); err != nil {
-		return fmt.Errorf("%s: %w", s.path, err)
+	if err := t.judge(w, d.acked()); err != nil {
+		return err
 	}
-	switch t.rule = decide(tailRules, t.facts); t.rule.then {
+	switch t.rule.then {
 	case refuse:
 		return t.corrupt()
 	case zeroTail:

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Writer appends to a log.
+// A Writer appends to a log.
 //
 // Append and Close belong to one goroutine at a time; the other methods may be
 // called from any. The core is synchronous; unless Options.Manual is set, a
@@ -70,7 +70,10 @@ func (w *Writer) MaxBody() int { return maxBody(w.o.SegmentSize) }
 func (w *Writer) LogID() LogID { return w.id }
 
 // LastSeq is the durable end, 0 in an empty log.
-func (w *Writer) LastSeq() uint64 { return w.lastFrame().Last() }
+func (w *Writer) LastSeq() uint64 {
+	f := w.lastFrame()
+	return f.Last()
+}
 
 // LastTime is the commit time of the last durable frame, 0 if none.
 func (w *Writer) LastTime() int64 { return w.lastFrame().Time }
@@ -78,11 +81,10 @@ func (w *Writer) LastTime() int64 { return w.lastFrame().Time }
 // LastDigest is the state digest of the last durable frame, 0 if none.
 func (w *Writer) LastDigest() uint64 { return w.lastFrame().Digest }
 
-func (w *Writer) lastFrame() *Frame {
+func (w *Writer) lastFrame() Frame {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f := w.last
-	return &f
+	return w.last
 }
 
 // Err is the failure that ended the writer, nil while it works.

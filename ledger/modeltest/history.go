@@ -19,15 +19,15 @@ type Ending uint8
 
 const (
 	Unknown      Ending = iota // no answer: it may have been committed, or not
-	Acknowledged                // it was committed, with the seq and ids of the answer
-	Refused                     // it was not committed
+	Acknowledged               // it was committed, with the seq and ids of the answer
+	Refused                    // it was not committed
 )
 
 // A Request is one request and what its client saw. To be found in the history,
 // each needs an idempotency key; retries of one request share it.
 type Request struct {
 	Tx          ledger.Transaction
-	Ending     Ending
+	Ending      Ending
 	Seq         uint64 // Acknowledged
 	BatchSeq    uint32 // Acknowledged
 	FirstMinted int64  // Acknowledged
