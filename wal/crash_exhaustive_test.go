@@ -59,6 +59,7 @@ func TestEveryBitFlip(t *testing.T) {
 			t.Fatal(err)
 		}
 		var n tally
+		within := 0 // flips of bytes that matter
 		for at := 0; at < len(b); at++ {
 			if name == firstSegment && at > int(used.Bytes)+1024 && at%509 != 0 {
 				continue // zeroes behind the last frame: one rule for all
@@ -66,6 +67,9 @@ func TestEveryBitFlip(t *testing.T) {
 			for bit := range 8 {
 				if !*exhaustive && (bit != at%8 || b[at] == 0 && at%16 > 8) {
 					continue
+				}
+				if name == firstSegment && at < int(used.Bytes) {
+					within++
 				}
 				e := d.Clone(memfs.Random(1), 1)
 				b[at] ^= 1 << bit
@@ -77,8 +81,8 @@ func TestEveryBitFlip(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d bytes, flips survived %d, refused %d", name, len(b), n.whole, n.refused)
-		if name == firstSegment && n.refused < int(used.Bytes) {
-			t.Errorf("only %d flips were refused, of %d bytes that matter", n.refused, used.Bytes)
+		if n.refused < within || name == firstSegment && within < 2000 {
+			t.Errorf("%d flips were refused, of %d in bytes that matter", n.refused, within)
 		}
 		if name != firstSegment && n.refused > 0 {
 			t.Errorf("%s: %d flips are refused, though the frames prove all", name, n.refused)
