@@ -68,6 +68,7 @@ type simWorld struct {
 	now      int64
 	sabotage sabotage
 	calm     bool // nothing goes wrong any more
+	doom     int  // if not 0, the writer dies at its so many-th write or sync from now
 	inside   bool // a reader runs between two operations of the writer
 	virgin   bool // no writer has opened the log since the machine was started
 
@@ -104,7 +105,8 @@ func simulate(seed uint64, s sabotage) (stats simStats, err error) {
 	}()
 	w.disk.SyncLies = s.syncLies
 	knobs := modeltest.DefaultKnobs()
-	knobs.Keyed, knobs.Repeated, knobs.Bulky, knobs.Refused = 1, 0, 0.05, 0.1
+	knobs.Keyed, knobs.Repeated, knobs.Bulky, knobs.Refused = 1, 0, 0.05, 0.02
+	knobs.Wild = 0.03
 	w.gen = modeltest.NewGen(seed, w.model, knobs)
 	for i := range 2 + w.rng.IntN(5) {
 		w.clients = append(w.clients, &simClient{simWorld: w, id: i})
@@ -140,9 +142,9 @@ func (w *simWorld) step() {
 		if w.rng.IntN(2) == 0 {
 			w.disk.Limit(w.disk.Used() + w.rng.Int64N(200<<10))
 		}
-	case k < 191:
+	case k < 190:
 		w.killWriter()
-	case k < 193:
+	case k < 191:
 		w.crash()
 	case k < 194:
 		w.writer.stop()
@@ -162,33 +164,42 @@ func (w *simWorld) clock() int64 {
 	return w.now
 }
 
-// plan draws what will go wrong with a process.
+// plan draws what will go wrong with a process: being killed in the middle of
+// an operation, and operations that fail, once, from then on, or now and then.
 func (w *simWorld) plan(writer bool) memfs.Plan {
-	at, kind := w.rng.IntN(400), w.rng.IntN(20)
-	if at > 200 {
-		at /= 10 // often while it opens the log
-	}
+	deadly := []int{0, 0, 300, 40}[w.rng.IntN(4)] // one in so many writes and syncs is the last
+	at, kind := w.rng.IntN(200), w.rng.IntN(20)
 	return func(n int, op memfs.Op, name string) (f memfs.Fault) {
 		if w.calm {
 			return f
 		}
-		if writer && !w.inside && w.rng.IntN(16) == 0 {
+		changes := op == memfs.OpWrite || op == memfs.OpSync || op == memfs.OpRename || op == memfs.OpSyncDir
+		if writer && !w.inside && w.rng.IntN(16) < 6 && changes {
 			w.inside = true
 			w.readers[w.rng.IntN(len(w.readers))].step()
 			w.inside = false
 		}
 		switch {
-		case kind < 4 && n == at:
+		case deadly > 0 && changes && w.rng.IntN(deadly) == 0, writer && changes && w.doomed():
 			f.Kill = true
-		case kind < 7 && n == at, kind == 7 && n >= at:
+		case kind < 2 && n == at, kind == 2 && n >= at:
 			f.Err = syscall.EIO
-		case kind == 8 && n == at && op != memfs.OpRead:
+		case kind == 3 && n == at && op != memfs.OpRead:
 			f.Err = syscall.ENOSPC
-		case kind == 9 && n >= at && op == memfs.OpSync && w.rng.IntN(4) == 0:
+		case kind == 4 && n >= at && op == memfs.OpSync && w.rng.IntN(4) == 0:
 			f.Err = syscall.EIO
 		}
 		return f
 	}
+}
+
+// doomed counts the writer's operations down to the one that kills it.
+func (w *simWorld) doomed() bool {
+	if w.doom == 0 {
+		return false
+	}
+	w.doom--
+	return w.doom == 0
 }
 
 // injected tells whether an error is one that the simulation made.

@@ -113,7 +113,7 @@ func (w *simWorld) modelFrame(f *wal.Frame) error {
 // the whole machine.
 func (w *simWorld) mayCrash() {
 	w.writer.leave()
-	if w.rng.IntN(2) == 0 {
+	if w.rng.IntN(4) > 0 {
 		w.crash()
 	}
 }
@@ -149,6 +149,9 @@ func (s *simWriter) judge() {
 
 // sync makes the batch in flight durable.
 func (s *simWriter) sync() {
+	if s != nil && s.seq.inFlight != nil && !s.calm && s.rng.IntN(15) == 0 {
+		s.doom = 1 + s.rng.IntN(3)
+	}
 	s.run(func() {
 		s.append()
 		s.events()
@@ -217,7 +220,7 @@ func (s *simWriter) leave() {
 	if s == nil {
 		return
 	}
-	s.simWorld.writer = nil
+	s.simWorld.writer, s.doom = nil, 0
 	for _, c := range s.clients {
 		c.collect()
 		c.abandon()
