@@ -9,7 +9,7 @@ PROGRAMS := ledger-write ledger-read ledgerctl
 .PHONY: help build test fmt vet fuzz race unit demo run bench clean
 
 help:
-	@echo 'make build   three static binaries in bin/'
+	@echo 'make build   three static binaries in bin/, and man pages: man -M bin/man ledgerctl'
 	@echo 'make test    formatting, vet, short fuzzing, the race detector, and all tests'
 	@echo 'make demo    the warehouse scenario on fresh daemons, checked; ends by itself'
 	@echo 'make run     a whole ledger on the default ports with ./ledger-data, until Ctrl-C'
@@ -19,6 +19,7 @@ help:
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
+	@rm -rf bin/man && bin/ledgerctl __man bin/man/man1
 
 # The plain tests come last, so that their closing lines are the last thing said.
 test: fmt vet fuzz race unit
