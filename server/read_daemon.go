@@ -23,6 +23,7 @@ type ReadConfig struct {
 	Poll     time.Duration // longest sleep between two looks at the end of the log
 	Timeouts Timeouts
 	LogAll   bool      // log every request
+	Page     bool      // serve the page for people at /
 	Ready    io.Writer // gets one line when the daemon serves
 	Log      *slog.Logger
 }
@@ -49,18 +50,24 @@ func newReadDaemon(source logSource, c ReadConfig) *readDaemon {
 		timeouts: c.Timeouts, maxLag: uint64(max(c.MaxLag, 0)), keepAlive: feedKeepAlive,
 	}
 	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now, caughtUp: make(chan struct{})}
-	d.api = newAPI(d.routes(), "asset_ledger_read_", &d.registry, c.Log)
+	d.api = newAPI(d.routes(c.Page), "asset_ledger_read_", &d.registry, c.Log)
 	d.api.LogAll = c.LogAll
 	d.tail.visible = d.measures()
 	return d
 }
 
-// routes is the read daemon's table.
-func (d *readDaemon) routes() []route {
-	routes := []route{{"GET", "/v1/health", d.health}, {"GET", "/v1/metrics", d.metrics}}
-	for _, e := range []*endpoint{&readContainer, &readBalances, &readSlots, &readGrid, &readClass, &readClasses,
-		&readShapes, &readStats, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits} {
+// readEndpoints are all reads, in the order of the interface's table.
+var readEndpoints = []*endpoint{&readContainer, &readBalances, &readSlots, &readGrid, &readClass, &readClasses,
+	&readShapes, &readStats, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits}
+
+// routes is the read daemon's table, with or without the page.
+func (d *readDaemon) routes(page bool) []route {
+	routes := []route{{"GET", "/v1/health", d.health}, {"GET", "/v1/metrics", d.metrics}, {"GET", "/v1/openapi.json", describeRead}}
+	for _, e := range readEndpoints {
 		routes = append(routes, route{"GET", e.pattern, d.serve(e)})
+	}
+	if page {
+		routes = append(routes, pageRoutes()...)
 	}
 	return routes
 }

@@ -72,7 +72,7 @@ func BenchmarkScan(b *testing.B) {
 
 // fillUnsynced makes a log of about 48 MiB, in one segment.
 func fillUnsynced(b *testing.B, dir string, n int) {
-	w := mustOpen(b, dir, Options{FS: noSync{OS}, Manual: true})
+	w := mustOpen(b, dir, Options{FS: noSync{}, Manual: true})
 	f := testFrame(1, 1, n)
 	for w.seg.fits(frameSize(len(f.Body))) && w.seg.off < 48<<20 {
 		f.First = w.LastSeq() + 1
@@ -82,18 +82,6 @@ func fillUnsynced(b *testing.B, dir string, n int) {
 	}
 	w.Close()
 }
-
-// noSync makes files whose Sync does nothing.
-type noSync struct{ FS }
-
-func (n noSync) Create(name string) (File, error) {
-	f, err := n.FS.Create(name)
-	return noSyncFile{f}, err
-}
-
-type noSyncFile struct{ File }
-
-func (noSyncFile) Sync() error { return nil }
 
 // BenchmarkSeek goes to a random place in a segment that was walked over.
 func BenchmarkSeek(b *testing.B) {

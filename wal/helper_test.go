@@ -37,9 +37,10 @@ func clock() func() int64 {
 	return func() int64 { mu.Lock(); defer mu.Unlock(); t += 1000; return t }
 }
 
-// small are options with small segments and no goroutines.
+// small are options with small segments, no goroutines, and no waiting for the
+// disk: what these tests see is the page cache anyway.
 func small() Options {
-	return Options{SegmentSize: minSegment, Now: clock(), Manual: true, Rand: bytes.NewReader([]byte("0123456789abcdef"))}
+	return Options{FS: noSync{}, SegmentSize: minSegment, Now: clock(), Manual: true, Rand: bytes.NewReader([]byte("0123456789abcdef"))}
 }
 
 func mustOpen(t testing.TB, dir string, o Options) *Writer {
@@ -174,6 +175,28 @@ func wantRule(t testing.TB, err error, rule string) *CorruptError {
 	}
 	return c
 }
+
+// noSync is the operating system's filesystem, but Sync does nothing.
+type noSync struct{ osFS }
+
+func (n noSync) Create(name string) (File, error) { return unsynced(n.osFS.Create(name)) }
+
+func (n noSync) Open(name string, write bool) (File, error) {
+	return unsynced(n.osFS.Open(name, write))
+}
+
+func (noSync) SyncDir(string) error { return nil }
+
+func unsynced(f File, err error) (File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return noSyncFile{f}, nil
+}
+
+type noSyncFile struct{ File }
+
+func (noSyncFile) Sync() error { return nil }
 
 // A faultFS passes operations on to the operating system, counts them, and
 // fails the one that fail tells to. It is no Mapper: readers use ReadAt.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -308,6 +309,24 @@ func TestWait(t *testing.T) {
 	r.Wait(0, time.Hour) // returns at once
 	if _, err := r.Next(); err != ErrClosed {
 		t.Errorf("Next after Close: %v", err)
+	}
+}
+
+// TestFirstWait has END move after the first waiter looked, and before the
+// goroutine that watches for it gets to run.
+func TestFirstWait(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	w := mustOpen(t, t.TempDir(), small())
+	for range 20 {
+		r := mustReader(t, w.dir, Options{})
+		if !r.wait.join(r) {
+			t.Fatal("closed")
+		}
+		moved := r.wait.channel()
+		fill(t, w, 1, 10)
+		within(t, moved, "wake")
+		r.wait.leave()
+		r.Close()
 	}
 }
 

@@ -48,10 +48,14 @@ func (r *Reader) seekSegment(seq, durable uint64) error {
 	if i < 0 {
 		return r.missing(join(segmentsPath(r.dir), segmentName(1)), 1)
 	}
-	if r.src != nil && r.seg.head.First == r.firsts[i] && r.at.next <= seq {
-		return nil
+	if r.src == nil || r.seg.head.First != r.firsts[i] {
+		return r.enter(r.firsts[i], nil)
 	}
-	return r.enter(r.firsts[i], nil)
+	if r.at.next > seq {
+		r.w.at = segmentStart(&r.seg.head)
+		r.at = r.w.at
+	}
+	return nil
 }
 
 // walkTo steps over frames that end before seq.

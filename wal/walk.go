@@ -16,6 +16,11 @@ type cursor struct {
 	digest uint64 // after the frame before
 }
 
+// segmentStart is before the first frame of a segment.
+func segmentStart(h *segmentHeader) cursor {
+	return cursor{off: segmentHeaderSize, next: h.First, prev: h.Prev}
+}
+
 // A flaw is why the bytes at a cursor are not its next frame.
 type flaw struct {
 	rule   string
@@ -48,7 +53,7 @@ func newWalker(src io.ReaderAt, head segmentHeader, buf []byte) *walker {
 	}
 	return &walker{
 		src: src, head: head, salt: head.salt(), buf: buf[:frameAlign],
-		at: cursor{off: segmentHeaderSize, next: head.First, prev: head.Prev},
+		at: segmentStart(&head),
 	}
 }
 

@@ -274,7 +274,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	for n := 0; ; n++ {
 		dir := filepath.Join(t.TempDir(), "log")
 		var fired bool
-		f := &faultFS{FS: OS, fail: func(i int, op, name string) error {
+		f := &faultFS{FS: noSync{}, fail: func(i int, op, name string) error {
 			if i >= n && op != "remove" {
 				fired = true
 				return errBroken
@@ -341,7 +341,7 @@ func TestErrorAtEveryOperation(t *testing.T) {
 	for n := 0; ; n++ {
 		dir := filepath.Join(t.TempDir(), "log")
 		var fired string
-		f := &faultFS{FS: OS, fail: func(i int, op, name string) error {
+		f := &faultFS{FS: noSync{}, fail: func(i int, op, name string) error {
 			if i == n {
 				fired = op + " " + filepath.Base(name)
 				return errBroken

@@ -34,6 +34,7 @@ func run(args []string) int {
 	flags.DurationVar(&c.Timeouts.Write, "write-timeout", c.Timeouts.Write, "limit on taking an answer")
 	flags.DurationVar(&c.Timeouts.Idle, "idle-timeout", c.Timeouts.Idle, "limit on a connection's silence between requests")
 	flags.DurationVar(&c.Timeouts.Shutdown, "shutdown-timeout", c.Timeouts.Shutdown, "limit on answering what is in progress when stopping")
+	flags.BoolVar(&c.Page, "page", true, "serve the page for people at /")
 	flags.BoolVar(&c.LogAll, "log-requests", false, "log every request, not only those that failed here")
 	format := flags.String("log-format", "text", "form of the log on standard error: text or json")
 	version := flags.Bool("version", false, "print the version and exit")
