@@ -10,15 +10,21 @@ import (
 	"time"
 )
 
+var replayLine = regexp.MustCompile(`msg="(?:replayed the log|caught up with the log)".* took=(\S+)`)
+
 // replayTime is how long a daemon says that it took to reach the log's end, in
 // seconds.
-func replayTime(p *process) (float64, error) {
-	found := regexp.MustCompile(`msg="(?:replayed the log|caught up with the log)".* took=(\S+)`).FindStringSubmatch(p.said())
-	if found == nil {
-		return 0, errors.New(p.name + " did not say how long its replay took")
-	}
-	d, err := time.ParseDuration(found[1])
-	return d.Seconds(), err
+func replayTime(p *process) (seconds float64, err error) {
+	err = until(p, func() error { // it may say so a moment after it is ready
+		found := replayLine.FindStringSubmatch(p.said())
+		if found == nil {
+			return errors.New(p.name + " did not say how long its replay took")
+		}
+		d, err := time.ParseDuration(found[1])
+		seconds = d.Seconds()
+		return err
+	})
+	return seconds, err
 }
 
 const (
@@ -196,17 +202,10 @@ var growthRow = row{
 			if err := side.p.follow(); err != nil {
 				return nil, err
 			}
-			many := batches(side.p.write.url, side.containers)
 			probes = append(probes,
 				b.pressed("commit, "+side.name, side.p.write, posts(side.p.write.url, "/v1/commit", singles(side.containers)), connections),
 				b.pressed("read, "+side.name, side.p.read, gets(side.p.read.url, balances(side.containers)), connections),
-				probe{name: "batch, " + side.name, unit: "transfers/s", measure: func() (float64, error) {
-					o, err := many.drive(b.ctx, 1, b.slice)
-					if err != nil {
-						return 0, err
-					}
-					return o.rate() * batchSize, o.check()
-				}})
+				b.batched("batch, "+side.name, side.p.write, side.containers))
 		}
 		return probes, nil
 	},
