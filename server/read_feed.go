@@ -126,8 +126,17 @@ func (r *reading) sendPiece() bool {
 func (r *reading) allowPiece() *http.ResponseController {
 	c := http.NewResponseController(r.W)
 	c.SetReadDeadline(time.Time{}) // nothing more is to come from the client but its end
-	c.SetWriteDeadline(time.Now().Add(feedPatience))
+	c.SetWriteDeadline(time.Now().Add(r.daemon.patience()))
 	return c
+}
+
+// patience is how long a stream waits for its client to take a piece: not
+// longer than any client may take for an answer.
+func (d *readDaemon) patience() time.Duration {
+	if limit := d.timeouts.Write; limit > 0 && limit < feedPatience {
+		return limit
+	}
+	return feedPatience
 }
 
 // wantsEvents says whether an Accept asks for server-sent events.
