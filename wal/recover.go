@@ -276,10 +276,6 @@ func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 			return err
 		}
 	}
-	// Also when END was there: who made it may have failed here.
-	if err := w.fs.SyncDir(w.dir); err != nil {
-		return err
-	}
 	if w.end, err = w.fs.Share(name, true); err != nil {
 		return err
 	}
