@@ -116,7 +116,7 @@ var refusals = []struct {
 		patch(d.t, join(d.dir, endName), 0, func(b []byte) { copy(b, other.Marshal(3)) }, pageSize)
 	}},
 	{"middle segment missing", ruleGap, func(d *damage) { os.Remove(d.seg(1)) }},
-	{"first segment missing", ruleGap, func(d *damage) { os.Remove(d.seg(0)) }},
+	{"first segment missing", "front of the log missing", func(d *damage) { os.Remove(d.seg(0)) }},
 	{"last segment missing", "acknowledged frames missing", func(d *damage) { os.Remove(d.seg(2)) }},
 	{"all segments missing", "log missing, END there", func(d *damage) {
 		os.RemoveAll(segmentsPath(d.dir))
