@@ -119,6 +119,40 @@ func TestNameOfEndIsSynced(t *testing.T) {
 	}
 }
 
+// A power cut garbles END, the next open is killed before it has made a new
+// one, and the machine loses power in the one after that. The second open, in
+// the same boot, took what had been acknowledged before the first power cut for
+// doubtful, and rewrote it (found by simulation 8485).
+func TestKilledBeforeNewEnd(t *testing.T) {
+	for n := 0; ; n++ {
+		dead := true
+		for m := 0; dead; m++ {
+			d, r := newLog(t, uint64(100*n+m))
+			d.Crash()
+			b, _ := d.ReadFile(crashDir + "/END")
+			b[0] ^= 1
+			d.WriteFile(crashDir+"/END", b)
+			for _, at := range []int{n, m} {
+				p := d.Process()
+				p.Plan(memfs.KillAt(at))
+				dead = !memfs.Survives(func() {
+					if _, err := wal.Open(crashDir, options(p, nil)); err != nil {
+						t.Fatal(err)
+					}
+				})
+				p.Kill()
+				if !dead && m == 0 && at == n && n > 0 {
+					return
+				}
+			}
+			d.Crash()
+			if err := r.recovers(d); err != nil {
+				t.Fatalf("killed at operation %d, and the machine at operation %d after that: %v", n, m, err)
+			}
+		}
+	}
+}
+
 // Recovery after a power cut must not write to frames that may have been
 // acknowledged: a second power cut would harm them.
 func TestSecondPowerCutHarmsNothing(t *testing.T) {
