@@ -1,8 +1,10 @@
 package wal_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +18,7 @@ type errorScene struct {
 	name    string
 	prepare func(t *testing.T, d *memfs.Disk, r *run)           // on a healthy disk; may be nil
 	open    bool                                                // the scene begins with an open writer
+	check   func(d *memfs.Disk) error                           // afterwards; may be nil
 	noCut   bool                                                // it is no promise that a power cut in it does no harm
 	rereads bool                                                // what can\'t be read is read once more before it counts
 	act     func(p *memfs.Process, w *wal.Writer, r *run) error // on the failing disk
@@ -37,6 +40,7 @@ var errorScenes = []errorScene{
 		_, err := wal.Verify(crashDir, wal.VerifyOptions{FS: p})
 		return err
 	}},
+	{name: "checkpoint and prune", prepare: worked(1, 3), act: writeCheckpoints, check: wholeCheckpoints},
 	{name: "repair", prepare: damagedTail, act: func(p *memfs.Process, _ *wal.Writer, r *run) error {
 		report, err := wal.Repair(crashDir, options(p, nil), true)
 		r.acked = 0 // it is for losing
@@ -53,6 +57,36 @@ func readAllBack(p *memfs.Process, _ *wal.Writer, r *run) error {
 		return fmt.Errorf("%w: read up to %d of %d", errLost, last, r.acked)
 	}
 	return err
+}
+
+// checkpointBytes are a checkpoint, as far as package wal is concerned.
+func checkpointBytes(seq uint64) []byte { return bytes.Repeat([]byte{byte(seq)}, 3000) }
+
+func writeCheckpoints(p *memfs.Process, _ *wal.Writer, _ *run) error {
+	for _, seq := range []uint64{2, 3, 5} {
+		err := wal.WriteCheckpoint(crashDir, seq, options(p, nil), func(w io.Writer) error {
+			_, err := w.Write(checkpointBytes(seq))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wholeCheckpoints: what has a checkpoint's name is whole.
+func wholeCheckpoints(d *memfs.Disk) error {
+	seqs, err := wal.ListCheckpoints(crashDir, options(d.Process(), nil))
+	if err != nil {
+		return err
+	}
+	for _, seq := range seqs {
+		if b, err := d.ReadFile(wal.CheckpointPath(crashDir, seq)); err != nil || !bytes.Equal(b, checkpointBytes(seq)) {
+			return fmt.Errorf("%w: checkpoint %d: %d bytes, %v", errLost, seq, len(b), err)
+		}
+	}
+	return nil
 }
 
 func worked(rounds, frames int) func(t *testing.T, d *memfs.Disk, r *run) {
@@ -214,6 +248,11 @@ func (s *errorScene) failAt(t *testing.T, n int, cause error, lasting, cut bool)
 	}
 	if err := r.recovers(d); err != nil {
 		t.Fatalf("%s: afterwards: %v", where, err)
+	}
+	if s.check != nil {
+		if err := s.check(d); err != nil {
+			t.Fatalf("%s: afterwards: %v", where, err)
+		}
 	}
 	return true
 }
