@@ -1,9 +1,11 @@
 package server_test
 
 import (
+	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -15,6 +17,7 @@ type disk struct {
 	t       *testing.T
 	image   string // file below the loop device
 	at      string // where it is mounted
+	how     string // mount options
 	mounted bool
 }
 
@@ -23,9 +26,20 @@ type disk struct {
 const commitInterval = "commit=300"
 
 // newDisk makes a filesystem in a file of size bytes in folder, and mounts it.
-func newDisk(t *testing.T, folder string, size int64, options ...string) *disk {
+func newDisk(t *testing.T, folder string, size int64) *disk {
 	t.Helper()
-	d := &disk{t: t, image: filepath.Join(folder, "image"), at: t.TempDir()}
+	return makeDisk(t, folder, size, "loop,"+commitInterval)
+}
+
+// newDiskWithoutJournal is newDisk; what is written there is written by files alone.
+func newDiskWithoutJournal(t *testing.T, folder string, size int64) *disk {
+	t.Helper()
+	return makeDisk(t, folder, size, "loop", "-O", "^has_journal")
+}
+
+func makeDisk(t *testing.T, folder string, size int64, how string, options ...string) *disk {
+	t.Helper()
+	d := &disk{t: t, image: filepath.Join(folder, "image"), at: t.TempDir(), how: how}
 	f, err := os.Create(d.image)
 	if err == nil {
 		err = f.Truncate(size)
@@ -54,7 +68,7 @@ func run(t *testing.T, name string, args ...string) {
 
 func (d *disk) mount() {
 	d.t.Helper()
-	run(d.t, "mount", "-o", "loop,"+commitInterval, d.image, d.at)
+	run(d.t, "mount", "-o", d.how, d.image, d.at)
 	d.mounted = true
 }
 
@@ -111,4 +125,42 @@ func fill(t *testing.T, name string) {
 		}
 	}
 	f.Sync() // its error is the full disk
+}
+
+// loop is the disk's loop device.
+func (d *disk) loop() string {
+	d.t.Helper()
+	out, err := exec.Command("losetup", "-n", "-O", "NAME", "-j", d.image).Output()
+	if err != nil || len(out) == 0 {
+		d.t.Fatalf("losetup -j %s: %v %s", d.image, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// From the kernel's loop.h: requests, and a place in struct loop_info64.
+const (
+	loopSetStatus   = 0x4c04
+	loopGetStatus   = 0x4c05
+	loopInfoSize    = 232
+	loopSizeLimitAt = 32
+)
+
+// limit lets the device end after size bytes, so that reading and writing
+// behind them fails with EIO; 0 gives it back whole, with the bytes it had.
+func (d *disk) limit(size uint64) {
+	d.t.Helper()
+	f, err := os.OpenFile(d.loop(), os.O_RDWR, 0)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer f.Close()
+	var info [loopInfoSize]byte
+	call := func(request uintptr) {
+		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, uintptr(unsafe.Pointer(&info))); e != 0 {
+			d.t.Fatalf("ioctl %#x of %s: %v", request, f.Name(), e)
+		}
+	}
+	call(loopGetStatus)
+	binary.LittleEndian.PutUint64(info[loopSizeLimitAt:], size)
+	call(loopSetStatus)
 }
