@@ -1,11 +1,9 @@
 package server_test
 
 import (
-	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -125,42 +123,4 @@ func fill(t *testing.T, name string) {
 		}
 	}
 	f.Sync() // its error is the full disk
-}
-
-// loop is the disk's loop device.
-func (d *disk) loop() string {
-	d.t.Helper()
-	out, err := exec.Command("losetup", "-n", "-O", "NAME", "-j", d.image).Output()
-	if err != nil || len(out) == 0 {
-		d.t.Fatalf("losetup -j %s: %v %s", d.image, err, out)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// From the kernel's loop.h: requests, and a place in struct loop_info64.
-const (
-	loopSetStatus   = 0x4c04
-	loopGetStatus   = 0x4c05
-	loopInfoSize    = 232
-	loopSizeLimitAt = 32
-)
-
-// limit lets the device end after size bytes, so that reading and writing
-// behind them fails with EIO; 0 gives it back whole, with the bytes it had.
-func (d *disk) limit(size uint64) {
-	d.t.Helper()
-	f, err := os.OpenFile(d.loop(), os.O_RDWR, 0)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer f.Close()
-	var info [loopInfoSize]byte
-	call := func(request uintptr) {
-		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, uintptr(unsafe.Pointer(&info))); e != 0 {
-			d.t.Fatalf("ioctl %#x of %s: %v", request, f.Name(), e)
-		}
-	}
-	call(loopGetStatus)
-	binary.LittleEndian.PutUint64(info[loopSizeLimitAt:], size)
-	call(loopSetStatus)
 }

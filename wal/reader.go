@@ -184,7 +184,7 @@ func (r *Reader) readAt(bodies bool) error {
 	case errors.As(err, &why):
 		return r.corrupt(why.rule, why.err)
 	}
-	return fmt.Errorf("%s at offset %d: %w", r.seg.path, r.at.off, err)
+	return r.corrupt(ruleUnreadable, err)
 }
 
 func (r *Reader) readOnce(bodies bool) error {

@@ -45,6 +45,8 @@ const (
 	ruleUnsealed = "segment not sealed"
 	ruleLink     = "segment chain"
 	ruleForeign  = "segment of another log"
+	// ruleUnreadable: the disk gives an error, or the file was cut.
+	ruleUnreadable = "unreadable"
 )
 
 // dirRules: the first segment gets its durable name before END is made, so an
