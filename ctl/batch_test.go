@@ -50,11 +50,11 @@ func TestBatchSplitsLines(t *testing.T) {
 				}
 				fmt.Fprintf(w, `{"results":[%s]}`, strings.Join(results, ","))
 			}))
-			defer daemon.Close()
 			input := strings.NewReader(strings.Repeat(`{"operations":[]}`+"\n", lines))
 			var stdout, stderr bytes.Buffer
 			args := append([]string{"batch", "-f", "-", "-write-url", daemon.URL}, c.args...)
 			code := Main(args, input, &stdout, &stderr, func(string) (string, bool) { return "", false })
+			daemon.Close() // waits for the handler, so that sizes is at rest
 			if code != c.code || !slices.Equal(sizes, c.sizes) || !strings.Contains(stderr.String(), c.stderr) {
 				t.Errorf("exit code %d, requests %v, words %q", code, sizes, &stderr)
 			}

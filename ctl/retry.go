@@ -90,5 +90,6 @@ func unknownOutcome(err error, keyed bool) error {
 	if keyed {
 		return exitf(exitSilent, "%v; whether it was committed is not known: run it again with the same key", err)
 	}
-	return exitf(exitSilent, "%v; whether it was committed is not known: look with ledgerctl read commits, and give -key to be able to run it again", err)
+	return exitf(exitSilent, "%v; whether it was committed is not known: "+
+		"look with ledgerctl read commits, and give -key to be able to run it again", err)
 }

@@ -32,17 +32,20 @@ func (l *logFlags) stat(c *call) error {
 	if err != nil && exitCode(err) != exitDamaged {
 		return err
 	}
-	t := newTable(c.out, text("segment"), numeric("first_seq"), numeric("last_seq"), numeric("commits"), numeric("frames"),
+	t := c.newTable(text("segment"), numeric("first_seq"), numeric("last_seq"), numeric("commits"), numeric("frames"),
 		numeric("used_bytes"), numeric("bytes"), text("sealed"), text("last_commit_at"))
 	for i := range segments {
 		s := &segments[i]
 		if c.json() {
-			fmt.Fprintf(c.out, `{"segment":%s,"first_seq":%d,"last_seq":%d,"commits":%d,"frames":%d,"used_bytes":%d,"bytes":%d,"sealed":%t,"last_commit_at":%s}`+"\n",
-				ledger.AppendString(nil, s.File), s.First, s.Last, s.Commits, s.Frames, s.Used, s.Size, s.Sealed, stamp(s, `"`, "null"))
+			fmt.Fprintf(c.out, `{"segment":%s,"first_seq":%d,"last_seq":%d,"commits":%d,"frames":%d,`,
+				ledger.AppendString(nil, s.File), s.First, s.Last, s.Commits, s.Frames)
+			fmt.Fprintf(c.out, `"used_bytes":%d,"bytes":%d,"sealed":%t,"last_commit_at":%s}`+"\n",
+				s.Used, s.Size, s.Sealed, stamp(s, `"`, "null"))
 			continue
 		}
 		t.row(s.File, strconv.FormatUint(s.First, 10), strconv.FormatUint(s.Last, 10), strconv.FormatUint(s.Commits, 10),
-			strconv.FormatUint(s.Frames, 10), strconv.FormatInt(s.Used, 10), strconv.FormatInt(s.Size, 10), strconv.FormatBool(s.Sealed), stamp(s, "", "-"))
+			strconv.FormatUint(s.Frames, 10), strconv.FormatInt(s.Used, 10), strconv.FormatInt(s.Size, 10),
+			strconv.FormatBool(s.Sealed), stamp(s, "", "-"))
 	}
 	if !c.json() {
 		t.flush()

@@ -23,7 +23,8 @@ type exchange struct {
 	Out     []byte // the answer being made
 	Status  int    // 200 unless set
 	ErrCode ledger.Code
-	written bool // the handler wrote the answer itself
+	id      string // of the request: see requestID
+	written bool   // the handler wrote the answer itself
 	// streamed: the answer went on for as long as the client wished, so its
 	// duration says nothing and is not measured.
 	streamed bool
@@ -31,8 +32,8 @@ type exchange struct {
 
 // Buffers larger than these are given back to the collector, not the pool.
 const (
-	keepBody = 1 << 20
-	keepOut  = 256 << 10
+	keepBody = 4 << 20
+	keepOut  = 2 << 20
 )
 
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}

@@ -67,12 +67,16 @@ func (r *reading) feedStart() (at uint64, err *ledger.Error) {
 		}
 		at = uint64(v)
 	}
-	return at, r.collect(nothing)
+	if err := r.collect(nothing); err != nil || at >= r.checkpoint {
+		return at, err
+	}
+	// Look for the first commit now: later there is no way to say that it was archived.
+	return at, r.daemon.readBack(r.daemon.commits.each(r.R.Context(), at+1, at+1, &r.record, func(*wal.Frame, uint64) bool { return false }))
 }
 
 // stream sends commits until the client goes or the daemon stops.
 func (r *reading) stream(at uint64) {
-	ctx, fresh := r.R.Context(), r.daemon.proj.fresh
+	ctx, fresh := r.clientContext(), r.daemon.proj.fresh
 	if !r.sendPiece() {
 		return
 	}
@@ -98,7 +102,7 @@ func (r *reading) stream(at uint64) {
 // appendEvents appends the events of commits after at, up to a piece, and
 // returns the last one.
 func (r *reading) appendEvents(at, end uint64) uint64 {
-	err := r.daemon.commits.each(r.R.Context(), at+1, end, &r.record, func(f *wal.Frame, seq uint64) bool {
+	err := r.daemon.commits.each(r.clientContext(), at+1, end, &r.record, func(f *wal.Frame, seq uint64) bool {
 		r.Out = appendUint(r.Out, "id: ", seq)
 		r.Out = AppendCommit(append(r.Out, "\ndata: "...), f, seq, &r.record)
 		r.Out = append(r.Out, "\n\n"...)
@@ -122,8 +126,17 @@ func (r *reading) sendPiece() bool {
 func (r *reading) allowPiece() *http.ResponseController {
 	c := http.NewResponseController(r.W)
 	c.SetReadDeadline(time.Time{}) // nothing more is to come from the client but its end
-	c.SetWriteDeadline(time.Now().Add(feedPatience))
+	c.SetWriteDeadline(time.Now().Add(r.daemon.patience()))
 	return c
+}
+
+// patience is how long a stream waits for its client to take a piece: not
+// longer than any client may take for an answer.
+func (d *readDaemon) patience() time.Duration {
+	if limit := d.timeouts.Write; limit > 0 && limit < feedPatience {
+		return limit
+	}
+	return feedPatience
 }
 
 // wantsEvents says whether an Accept asks for server-sent events.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -36,9 +37,10 @@ func clock() func() int64 {
 	return func() int64 { mu.Lock(); defer mu.Unlock(); t += 1000; return t }
 }
 
-// small are options with small segments and no goroutines.
+// small are options with small segments, no goroutines, and no waiting for the
+// disk: what these tests see is the page cache anyway.
 func small() Options {
-	return Options{SegmentSize: minSegment, Now: clock(), Manual: true, Rand: bytes.NewReader([]byte("0123456789abcdef"))}
+	return Options{FS: noSync{}, SegmentSize: minSegment, Now: clock(), Manual: true, Rand: bytes.NewReader([]byte("0123456789abcdef"))}
 }
 
 func mustOpen(t testing.TB, dir string, o Options) *Writer {
@@ -174,6 +176,28 @@ func wantRule(t testing.TB, err error, rule string) *CorruptError {
 	return c
 }
 
+// noSync is the operating system's filesystem, but Sync does nothing.
+type noSync struct{ osFS }
+
+func (n noSync) Create(name string) (File, error) { return unsynced(n.osFS.Create(name)) }
+
+func (n noSync) Open(name string, write bool) (File, error) {
+	return unsynced(n.osFS.Open(name, write))
+}
+
+func (noSync) SyncDir(string) error { return nil }
+
+func unsynced(f File, err error) (File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return noSyncFile{f}, nil
+}
+
+type noSyncFile struct{ File }
+
+func (noSyncFile) Sync() error { return nil }
+
 // A faultFS passes operations on to the operating system, counts them, and
 // fails the one that fail tells to. It is no Mapper: readers use ReadAt.
 type faultFS struct {
@@ -183,6 +207,7 @@ type faultFS struct {
 	fail func(n int, op, name string) error // nil: nothing fails
 	boot *BootID                            // if not nil, what Boot gives
 	log  []string
+	open map[string]*faultFile // by name, the newest
 }
 
 func (f *faultFS) op(op, name string) error {
@@ -214,7 +239,15 @@ func (f *faultFS) wrap(op, name string, open func() (File, error)) (File, error)
 	if err != nil {
 		return nil, err
 	}
-	return &faultFile{File: file, fs: f, name: name}, nil
+	ff := &faultFile{File: file, fs: f}
+	ff.name.Store(&name)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open == nil {
+		f.open = map[string]*faultFile{}
+	}
+	f.open[name] = ff
+	return ff, nil
 }
 
 func (f *faultFS) Create(name string) (File, error) {
@@ -233,6 +266,11 @@ func (f *faultFS) Rename(a, b string) error {
 	if err := f.op("rename", b); err != nil {
 		return err
 	}
+	f.mu.Lock()
+	if ff := f.open[a]; ff != nil {
+		ff.name.Store(&b)
+	}
+	f.mu.Unlock()
 	return f.FS.Rename(a, b)
 }
 
@@ -278,11 +316,11 @@ func (f *faultFS) Share(name string, write bool) (Page, error) {
 type faultFile struct {
 	File
 	fs   *faultFS
-	name string
+	name atomic.Pointer[string]
 }
 
 func (f *faultFile) WriteAt(p []byte, off int64) (int, error) {
-	if err := f.fs.op("write", f.name); err != nil {
+	if err := f.fs.op("write", *f.name.Load()); err != nil {
 		n, _ := f.File.WriteAt(p[:len(p)/2], off) // half of it lands
 		return n, err
 	}
@@ -290,7 +328,7 @@ func (f *faultFile) WriteAt(p []byte, off int64) (int, error) {
 }
 
 func (f *faultFile) Sync() error {
-	if err := f.fs.op("sync", f.name); err != nil {
+	if err := f.fs.op("sync", *f.name.Load()); err != nil {
 		return err
 	}
 	return f.File.Sync()

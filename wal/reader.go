@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Reader follows a log, also one that another process writes. One goroutine at
+// A Reader follows a log, also one that another process writes. One goroutine at
 // a time, except Durable, Wait and LogID, which any may call.
 //
 // It gives a frame only when END covers its last record, and only after all of
@@ -35,6 +35,9 @@ type Reader struct {
 	at    cursor  // where the next frame is; that of w while src is open
 	frame Frame   // what Next gave
 	index sparseIndex
+
+	firsts []uint64 // names of segments, as Seek last listed them
+	listed uint64   // the durable end then: up to it the list is whole
 }
 
 // OpenReader maps the log of DIR, and stands before its first frame. ErrNoLog
@@ -157,7 +160,7 @@ func (r *Reader) checkName() error {
 // damage.
 func (r *Reader) readAt(bodies bool) error {
 	if r.src == nil {
-		if err := r.enter(1, nil); err != nil {
+		if err := r.enter(1, nil); err != nil { // an ArchivedError, if the log begins later
 			return err
 		}
 	}
@@ -246,8 +249,16 @@ func (r *Reader) enter(first uint64, check func(h *segmentHeader, path string) e
 	return nil
 }
 
-// missing is why a segment that END covers is not there: perhaps all is gone.
+// missing is why a segment that END covers is not there: it was moved to an
+// archive, or perhaps all is gone.
 func (r *Reader) missing(path string, first uint64) error {
+	firsts, err := listSeqs(r.fs, segmentsPath(r.dir), segmentExt)
+	if err != nil {
+		return err
+	}
+	if len(firsts) > 0 && first < firsts[0] {
+		return &ArchivedError{Seq: first, First: firsts[0]}
+	}
 	if r.end.Stale() {
 		return fmt.Errorf("%w: %s and END are gone", ErrReplaced, path)
 	}

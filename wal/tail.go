@@ -12,6 +12,7 @@ type tail struct {
 	at       cursor // X
 	doubt    int64  // where frames begin that END does not cover; X if none
 	sealed   bool   // the last segment has its seal: X is behind it
+	traced   uint64 // highest global_seq that a good frame header at or after X names; 0 if none
 	strayEnd int64  // behind the last byte that is not zero; X if none
 	facts    facts
 	rule     *rule
@@ -41,21 +42,31 @@ func readTail(fsys FS, d *dirState) (*tail, error) {
 		}
 	}
 	t := &tail{seg: d.segments[n-1]}
+	return t, t.read(fsys, before, d.end.durable, d.acked())
+}
+
+// read fills t for its segment; before is behind the seal of the one before.
+func (t *tail) read(fsys FS, before cursor, durable, acknowledged uint64) error {
 	src, err := openView(fsys, t.seg.path, t.seg.head.Size)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer src.Close()
 	w := newWalker(src, t.seg.head, nil)
 	w.at.time, w.at.digest = before.time, before.digest
-	if err := t.walk(w, d.end.durable); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.seg.path, err)
+	if err := t.walk(w, durable); err != nil {
+		return err
 	}
-	if err := t.survey(w, d.acked()); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.seg.path, err)
+	return t.judge(w, acknowledged)
+}
+
+// judge gathers the facts at X and finds the rule.
+func (t *tail) judge(w *walker, acknowledged uint64) error {
+	if err := t.survey(w, acknowledged); err != nil {
+		return fmt.Errorf("%s: %w", t.seg.path, err)
 	}
 	t.rule = decide(tailRules, t.facts)
-	return t, nil
+	return nil
 }
 
 // walkSealed walks over the frame headers of a segment that is not the last,
@@ -135,7 +146,7 @@ func (t *tail) walk(w *walker, durable uint64) error {
 			t.facts |= misfit
 		}
 	default:
-		return err
+		return fmt.Errorf("%s: %w", t.seg.path, err)
 	}
 	return nil
 }
@@ -146,7 +157,7 @@ func (t *tail) survey(w *walker, acknowledged uint64) error {
 		t.facts |= acked
 	}
 	t.strayEnd = t.at.off
-	buf := make([]byte, copyBufSize)
+	buf := make([]byte, max(0, min(copyBufSize, t.seg.head.Size-t.at.off)))
 	for off := t.at.off; off < t.seg.head.Size; {
 		b := buf[:min(int64(len(buf)), t.seg.head.Size-off)]
 		if err := readFull(w.src, b, off); err != nil {
@@ -156,17 +167,27 @@ func (t *tail) survey(w *walker, acknowledged uint64) error {
 			if !allZero(b[:frameAlign]) {
 				t.facts |= stray
 				t.strayEnd = off + frameAlign
-				var h frameHeader
-				if off > t.at.off && h.Unmarshal(b, w.salt) && h.last() > t.last() {
-					t.facts |= laterSeq
-				}
+				t.trace(b, off, w.salt)
 			}
 			b, off = b[frameAlign:], off+frameAlign
 		}
 	}
-	// Nothing is ever written behind a seal.
-	if t.strayEnd > t.at.off+maxFrame(t.seg.head.Size) || t.sealed && t.strayEnd > t.at.off {
+	// Behind a seal too there can be the rest of a torn frame, which the seal was
+	// written over: if its zeroing was synced, and that failed.
+	if t.strayEnd > t.at.off+maxFrame(t.seg.head.Size) {
 		t.facts |= farStray
 	}
 	return nil
+}
+
+// trace looks for a frame header at the start of b.
+func (t *tail) trace(b []byte, off int64, salt uint32) {
+	var h frameHeader
+	if !h.Unmarshal(b, salt) {
+		return
+	}
+	t.traced = max(t.traced, h.last())
+	if off > t.at.off && h.last() > t.last() {
+		t.facts |= laterSeq
+	}
 }

@@ -2,7 +2,6 @@ package wal
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 )
 
@@ -96,6 +95,9 @@ func (v *verifier) run() error {
 	if err != nil {
 		return err
 	}
+	if !live {
+		d.end.settle()
+	}
 	r := &v.report
 	r.Live, r.HasEnd, r.End = live && d.end.there, d.end.there, d.end.durable
 	switch rule := decide(dirRules, d.facts()); rule.then {
@@ -113,7 +115,7 @@ func (v *verifier) run() error {
 	for i := range d.segments {
 		s := &d.segments[i]
 		if i > 0 {
-			if err := checkLink(s.path, &s.head, r.ID, uint32(i-1), &at); err != nil {
+			if err := checkLink(s.path, &s.head, r.ID, s.head.Ordinal-1, &at); err != nil {
 				return err
 			}
 		}
@@ -209,13 +211,13 @@ func (v *verifier) tail(d *dirState, s *segmentFile, w *walker, sealed bool) err
 	t := &tail{seg: *s, at: w.at, sealed: sealed}
 	if !sealed {
 		if err := t.walk(w, d.end.durable); err != nil {
-			return fmt.Errorf("%s: %w", s.path, err)
+			return err
 		}
 	}
-	if err := t.survey(w, d.acked()); err != nil {
-		return fmt.Errorf("%s: %w", s.path, err)
+	if err := t.judge(w, d.acked()); err != nil {
+		return err
 	}
-	switch t.rule = decide(tailRules, t.facts); t.rule.then {
+	switch t.rule.then {
 	case refuse:
 		return t.corrupt()
 	case zeroTail:

@@ -62,7 +62,10 @@ func (w *watcher) join(r *Reader) bool {
 	if !w.started {
 		w.started = true
 		page := r.end // Close unmaps it only after the goroutine has ended
-		w.done.Go(func() { w.run(page) })
+		// Before the first waiter looks, not when the goroutine gets to run:
+		// what moves in between must count as moved.
+		seen := word64(page.Bytes(), endDurableAt).Load()
+		w.done.Go(func() { w.run(page, seen) })
 	}
 	if w.waiting++; w.waiting == 1 {
 		notify(w.begin)
@@ -84,10 +87,9 @@ func (w *watcher) channel() chan struct{} {
 
 // run watches END. The wake counter is read before the durable end: whatever
 // moves after that also moves the counter, and the sleep returns at once.
-func (w *watcher) run(page Page) {
+func (w *watcher) run(page Page, seen uint64) {
 	b := page.Bytes()
 	durable, wakes := word64(b, endDurableAt), word32(b, endWakeAt)
-	seen := durable.Load()
 	for {
 		w.mu.Lock()
 		stopped, idle := w.stopped, w.waiting == 0

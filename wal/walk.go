@@ -16,6 +16,11 @@ type cursor struct {
 	digest uint64 // after the frame before
 }
 
+// segmentStart is before the first frame of a segment.
+func segmentStart(h *segmentHeader) cursor {
+	return cursor{off: segmentHeaderSize, next: h.First, prev: h.Prev}
+}
+
 // A flaw is why the bytes at a cursor are not its next frame.
 type flaw struct {
 	rule   string
@@ -48,7 +53,7 @@ func newWalker(src io.ReaderAt, head segmentHeader, buf []byte) *walker {
 	}
 	return &walker{
 		src: src, head: head, salt: head.salt(), buf: buf[:frameAlign],
-		at: cursor{off: segmentHeaderSize, next: head.First, prev: head.Prev},
+		at: segmentStart(&head),
 	}
 }
 
@@ -136,7 +141,7 @@ func (w *walker) step() {
 
 // frame is the loaded frame; it aliases the walker's memory.
 func (w *walker) frame() Frame {
-	return Frame{First: w.h.First, Count: w.h.Count, Time: w.h.Time, Digest: w.h.Digest, Body: w.body()}
+	return Frame{First: w.h.First, Count: w.h.Count, Time: w.h.Time, Digest: w.h.Digest, Chain: w.h.CRC, Body: w.body()}
 }
 
 // scan walks over all valid frames and returns why it stopped: nil at a seal,

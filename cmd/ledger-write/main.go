@@ -3,15 +3,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"assetledger/server"
 	"assetledger/server/settings"
@@ -50,10 +47,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		c.Log = slog.New(slog.NewJSONHandler(stderr, nil))
 	}
 	server.TuneMemory()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	err := server.RunWrite(ctx, c)
+	err := server.RunWrite(server.SignalContext(), c)
 	if err != nil {
 		c.Log.Error("stopped", "error", err)
 	}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"assetledger/server"
+)
+
+// The test binary is the daemon when this is set.
+const asDaemon = "TEST_RUN_AS_LEDGER_WRITE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asDaemon) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func TestUsage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args  []string
+		exit  int
+		words string
+	}{
+		{[]string{"-version"}, server.ExitStopped, "ledger-write " + server.Version},
+		{[]string{"-help"}, server.ExitStopped, "-idempotency-keys"},
+		{nil, server.ExitUsage, "-dir is required"},
+		{[]string{"-dir", "x", "more"}, server.ExitUsage, "more"},
+		{[]string{"-dir", "x", "-nonsense"}, server.ExitUsage, "nonsense"},
+		{[]string{"-dir", "x", "-queue", "0"}, server.ExitUsage, "-queue"},
+		{[]string{"-dir", "x", "-segment-size", "100000"}, server.ExitUsage, "multiple"},
+		{[]string{"-dir", "x", "-max-body", "1e3"}, server.ExitUsage, "max-body"},
+		{[]string{"-dir", "x", "-max-lag", "-1"}, server.ExitUsage, "max-lag"},
+		{[]string{"-dir", "x", "-log-format", "xml"}, server.ExitUsage, "xml"},
+		{[]string{"-dir", file}, server.ExitFailure, "file"},
+		{[]string{"-dir", t.TempDir(), "-listen", "nowhere"}, server.ExitFailure, "listening"},
+	} {
+		var out bytes.Buffer
+		if got := run(c.args, &out, &out); got != c.exit || !strings.Contains(out.String(), c.words) {
+			t.Errorf("%v: exit code %d, want %d, and %q in:\n%s", c.args, got, c.exit, c.words, &out)
+		}
+	}
+}
+
+// A daemon is a process of its own.
+type daemon struct {
+	*exec.Cmd
+	addr   string
+	stderr bytes.Buffer
+}
+
+func start(t *testing.T, args ...string) *daemon {
+	t.Helper()
+	d := &daemon{Cmd: exec.Command(os.Args[0], args...)}
+	d.Env = append(os.Environ(), asDaemon+"=1", "LEDGER_LISTEN=127.0.0.1:0", "LEDGER_SEGMENT_SIZE=262144")
+	d.Stderr = &d.stderr
+	out, err := d.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if _, e := fmt.Sscanf(line, "ledger-write ready on http://%s\n", &d.addr); e != nil {
+		t.Fatalf("first line %q (%v): %v\n%s", line, err, e, &d.stderr)
+	}
+	return d
+}
+
+// status is the status of a commit that makes a container, or 0.
+func (d *daemon) status(id int) int {
+	body := fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}]}`, id)
+	resp, err := http.Post("http://"+d.addr+"/v1/commit", "application/json", strings.NewReader(body))
+	if err != nil {
+		return 0
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
+func TestProcess(t *testing.T) {
+	dir := t.TempDir()
+	d := start(t, "-dir", dir, "-log-format", "json")
+	if got := d.status(1); got != 200 {
+		t.Fatalf("status %d\n%s", got, &d.stderr)
+	}
+	var out bytes.Buffer
+	if got := run([]string{"-dir", dir}, &out, &out); got != server.ExitLocked {
+		t.Errorf("a second daemon: exit code %d\n%s", got, &out)
+	}
+	d.Process.Signal(syscall.SIGTERM)
+	if err := d.Wait(); err != nil || !strings.Contains(d.stderr.String(), `"msg":"stopping on request"`) {
+		t.Errorf("after SIGTERM: %v\n%s", err, &d.stderr)
+	}
+	d = start(t, "-dir", dir)
+	if got := d.status(1); got != 409 {
+		t.Errorf("after a restart: status %d, want 409", got)
+	}
+	d.Process.Signal(syscall.SIGINT)
+	if err := d.Wait(); err != nil {
+		t.Errorf("after SIGINT: %v\n%s", err, &d.stderr)
+	}
+}
+
+// The first signal lets a request end that never does; the second one does not wait.
+func TestSecondSignal(t *testing.T) {
+	d := start(t, "-dir", t.TempDir())
+	conn, err := net.Dial("tcp", d.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /v1/commit HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\nExpect: 100-continue\r\n\r\n")
+	line, err := bufio.NewReader(conn).ReadString('\n') // the handler has begun to read
+	if err != nil || !strings.Contains(line, "100") {
+		t.Fatal(line, err)
+	}
+	d.Process.Signal(syscall.SIGTERM)
+	for { // until it accepts no more
+		probe, err := net.Dial("tcp", d.addr)
+		if err != nil {
+			break
+		}
+		probe.Close()
+	}
+	d.Process.Signal(syscall.SIGTERM)
+	if err := d.Wait(); d.ProcessState.ExitCode() != server.ExitFailure {
+		t.Errorf("after the second signal: %v\n%s", err, &d.stderr)
+	}
+}

@@ -1,0 +1,172 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestVerifyAndStat(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Verify(dir, VerifyOptions{}); err != ErrNoLog {
+		t.Fatal(err)
+	}
+	w := mustOpen(t, dir, small())
+	if v, err := Verify(dir, VerifyOptions{}); err != nil || v.Frames != 0 || !v.Live || v.ID != w.LogID() {
+		t.Fatalf("empty log: %+v, %v", v, err)
+	}
+	fill(t, w, 40, 2000)
+	live, err := Verify(dir, VerifyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if live.Commits != 80 || live.LastSeq != 80 || live.Digest != w.LastDigest() || live.Chain != w.seg.prev || !live.Live || live.End != 80 {
+		t.Fatalf("beside a writer: %+v", live)
+	}
+	w.Close()
+	var seen, progress []string
+	next := uint64(1)
+	v, err := Verify(dir, VerifyOptions{
+		OnSegment: func(s *SegmentInfo) error { seen = append(seen, fmt.Sprint(s.Ordinal, s.First)); return nil },
+		OnFrame: func(f *FrameInfo) error {
+			if f.Frame.First != next || f.Seal != (f.Frame.Count == 0) || f.Seal != (len(f.Frame.Body) == 0) {
+				t.Errorf("frame %+v, want %d", f, next)
+			}
+			next += uint64(f.Frame.Count)
+			return nil
+		},
+		OnProgress: func(done, total int64) {
+			progress = append(progress, fmt.Sprint(done/minSegment, "/", total/minSegment))
+		},
+	})
+	live.Live = false
+	if err != nil || v != live {
+		t.Errorf("stopped: %+v, %v\nlive %+v", v, err, live)
+	}
+	if got := strings.Join(seen, ",") + " " + strings.Join(progress, ","); got != "0 1,1 29,2 57 1/3,2/3,3/3" {
+		t.Errorf("got %s", got)
+	}
+	list, total, err := Stat(dir, nil)
+	if err != nil || len(list) != 3 || total.Commits != 80 {
+		t.Fatal(list, total, err)
+	}
+	if s := list[0]; !s.Sealed || s.Last != 28 || s.Frames != 14 || s.Commits != 28 || s.FirstTime == 0 || s.LastTime <= s.FirstTime || s.Used != 4096+14*4096+512 {
+		t.Errorf("first segment: %+v", s)
+	}
+	if s := list[2]; s.Sealed || s.First != 57 || s.Last != 80 {
+		t.Errorf("last segment: %+v", s)
+	}
+	os.Remove(join(dir, endName))
+	if v, err := Verify(dir, VerifyOptions{}); err != nil || v.HasEnd || v.LastSeq != 80 {
+		t.Errorf("without END: %+v, %v", v, err)
+	}
+	stop := errors.New("stop")
+	if _, err := Verify(dir, VerifyOptions{OnFrame: func(*FrameInfo) error { return stop }}); err != stop {
+		t.Errorf("callback: %v", err)
+	}
+}
+
+func TestVerifyTornTail(t *testing.T) {
+	dir := damaged(t, func(d *damage) { d.put(d.off, []byte{1, 2, 3}) })
+	before := snapshot(t, dir)
+	if v, err := Verify(dir, VerifyOptions{}); err != nil || v.Torn != frameAlign {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if snapshot(t, dir) != before {
+		t.Error("Verify changed the log")
+	}
+}
+
+// TestVerifyBesideWriter walks again and again while a writer appends.
+func TestVerifyBesideWriter(t *testing.T) {
+	dir := t.TempDir()
+	w := mustOpen(t, dir, Options{SegmentSize: minSegment})
+	done := make(chan error, 1)
+	go func() {
+		for range 200 {
+			if err := w.Append(testFrame(w.LastSeq()+1, 2, 1500)); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for last := uint64(0); ; {
+		v, err := Verify(dir, VerifyOptions{})
+		if err != nil || v.LastSeq < last || v.LastSeq != v.End {
+			t.Fatalf("%+v after %d: %v", v, last, err)
+		}
+		last = v.LastSeq
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+		}
+	}
+}
+
+// TestRepair repairs all that Open refuses.
+func TestRepair(t *testing.T) {
+	hopeless := map[string]bool{"first segment missing": true, "all segments missing": true, "segments and END missing": true, "END damaged, no segments": true}
+	gone := map[string]bool{"stray bytes behind a seal": true} // nothing tells of the last segment any more
+	for _, c := range refusals {
+		t.Run(c.name, func(t *testing.T) {
+			var last uint64
+			dir := damaged(t, func(d *damage) { c.damage(d); last = d.last })
+			before := snapshot(t, dir)
+			dry, err := Repair(dir, small(), false)
+			if after := snapshot(t, dir); after != before {
+				t.Fatal("changed without being accepted")
+			}
+			if hopeless[c.name] {
+				if err == nil {
+					t.Fatal("nothing is left to repair, and it does not say so")
+				}
+				return
+			}
+			var damage *CorruptError
+			if err != nil || !dry.Needed || dry.Kept+dry.Lost < last && !gone[c.name] || !errors.As(dry.Reason, &damage) {
+				t.Fatalf("%+v, %v", dry, err)
+			}
+			did, err := Repair(dir, small(), true)
+			if err != nil || did.Kept != dry.Kept || (did.Copy != "") != (did.Bytes > 0) {
+				t.Fatalf("%+v, %v", did, err)
+			}
+			w := mustOpen(t, dir, small())
+			if w.LastSeq() != did.Kept {
+				t.Fatalf("last is %d, want %d", w.LastSeq(), did.Kept)
+			}
+			fill(t, w, 5, 2000)
+			want := w.LastSeq()
+			w.Close()
+			if got := readAll(t, mustReader(t, dir, small())); got != want {
+				t.Errorf("read up to %d, want %d", got, want)
+			}
+			for _, m := range did.Moved {
+				if _, err := os.Stat(m + ".bad"); err != nil {
+					t.Error(err)
+				}
+			}
+			if again, err := Repair(dir, small(), true); err != nil || again.Needed {
+				t.Errorf("a good log: %+v, %v", again, err)
+			}
+		})
+	}
+}
+
+func TestRepairNeedsTheLock(t *testing.T) {
+	dir := t.TempDir()
+	mustOpen(t, dir, small())
+	if _, err := Repair(dir, small(), true); !errors.Is(err, ErrLocked) {
+		t.Fatal(err)
+	}
+	if _, err := Repair(filepath.Join(dir, "none"), small(), true); err == nil {
+		t.Fatal("repairs what is not there")
+	}
+}
