@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -28,9 +30,17 @@ func outlivesFullDisk(t *testing.T, at string) {
 	r.start()
 	life := r.write.cmd.Process.Pid
 	filler := filepath.Join(at, "filler")
+	if err := os.Mkdir(filler, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for range proof(t, 2, 6) {
 		r.load()
-		fill(t, filler)
+		for n := 0; n < 100; n++ { // ext4 finds some room again when it has written
+			fill(t, filepath.Join(filler, fmt.Sprint(n)))
+			if a, err := get(http.DefaultClient, r.write.url+"/v1/health"); err != nil || a.status != 200 {
+				break
+			}
+		}
 		health := awaitHealth(t, r.write.url, http.StatusServiceUnavailable)
 		if !strings.Contains(health, `"degraded"`) {
 			t.Errorf("on a full disk the health is %s", health)
@@ -40,7 +50,7 @@ func outlivesFullDisk(t *testing.T, at string) {
 			t.Errorf("on a full disk a commit is answered %v %d %s", err, a.status, a.body)
 		}
 		r.mustRead()
-		if err := os.Remove(filler); err != nil {
+		if err := errors.Join(os.RemoveAll(filler), os.Mkdir(filler, 0o700)); err != nil {
 			t.Fatal(err)
 		}
 		awaitHealth(t, r.write.url, http.StatusOK)
@@ -77,7 +87,7 @@ func awaitHealth(t *testing.T, url string, status int) string {
 		}
 		last = a
 	}
-	t.Fatalf("the health stays %d %s", last.status, last.body)
+	t.Errorf("the health stays %d %s", last.status, last.body)
 	return ""
 }
 

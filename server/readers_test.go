@@ -57,6 +57,18 @@ func TestRestoredUnderReader(t *testing.T) {
 		{"END replaced", func(t *testing.T, backup, dir string) {
 			swap(t, filepath.Join(backup, "END"), filepath.Join(dir, "END"))
 		}},
+		{"END emptied, as by a copy that has just begun", func(t *testing.T, _, dir string) {
+			if err := os.Truncate(filepath.Join(dir, "END"), 0); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"readers emptied too", func(t *testing.T, _, dir string) {
+			for _, name := range []string{"readers/read", "END"} {
+				if err := os.Truncate(filepath.Join(dir, name), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}},
 		{"directory gone", func(t *testing.T, backup, dir string) {
 			if err := os.Rename(dir, dir+".old"); err != nil {
 				t.Fatal(err)
