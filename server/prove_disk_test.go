@@ -109,10 +109,10 @@ func newTmpfs(t *testing.T, size string) string {
 	return at
 }
 
-// fill writes a file until the disk has no room left.
+// fill makes a file longer until the disk has no room left.
 func fill(t *testing.T, name string) {
 	t.Helper()
-	f, err := os.Create(name)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -26,31 +25,15 @@ func TestProveFullDisk(t *testing.T) {
 }
 
 func outlivesFullDisk(t *testing.T, at string) {
-	r := newRig(t, filepath.Join(at, "log"), "1048576", 3)
+	r := newRig(t, filepath.Join(at, "log"), "262144", 3)
 	r.start()
 	life := r.write.cmd.Process.Pid
 	filler := filepath.Join(at, "filler")
-	if err := os.Mkdir(filler, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	for range proof(t, 2, 6) {
 		r.load()
-		for n := 0; n < 100; n++ { // ext4 finds some room again when it has written
-			fill(t, filepath.Join(filler, fmt.Sprint(n)))
-			if a, err := get(http.DefaultClient, r.write.url+"/v1/health"); err != nil || a.status != 200 {
-				break
-			}
-		}
-		health := awaitHealth(t, r.write.url, http.StatusServiceUnavailable)
-		if !strings.Contains(health, `"degraded"`) {
-			t.Errorf("on a full disk the health is %s", health)
-		}
-		a, err := post(http.DefaultClient, r.write.url+"/v1/commit", `{"operations":[{"op":"CreateContainer","args":{"container_id":77777,"kind":"Standard"}}]}`)
-		if err != nil || a.status != 503 || !strings.Contains(a.body, `"LogUnavailable"`) || !strings.Contains(a.body, "disk of the commit log is full") {
-			t.Errorf("on a full disk a commit is answered %v %d %s", err, a.status, a.body)
-		}
+		r.fillUntilRefused(filler)
 		r.mustRead()
-		if err := errors.Join(os.RemoveAll(filler), os.Mkdir(filler, 0o700)); err != nil {
+		if err := os.Remove(filler); err != nil {
 			t.Fatal(err)
 		}
 		awaitHealth(t, r.write.url, http.StatusOK)
@@ -73,8 +56,36 @@ func outlivesFullDisk(t *testing.T, at string) {
 	t.Logf("%d commits acknowledged, %d requests of unknown outcome; none lost", done, open)
 }
 
-// awaitHealth waits until a daemon's health has a status, and returns it.
-func awaitHealth(t *testing.T, url string, status int) string {
+// fillUntilRefused fills the disk until health and commits say so. It fills
+// again and again, for ext4 finds some room when it has written.
+func (r *rig) fillUntilRefused(filler string) {
+	r.t.Helper()
+	const body = `{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}],"idempotency_key":"full-%d"}`
+	var health, a answer
+	var err error
+	for n, deadline := 0, time.Now().Add(2*time.Minute); time.Now().Before(deadline); n++ {
+		fill(r.t, filler)
+		if health, err = get(http.DefaultClient, r.write.url+"/v1/health"); err != nil {
+			r.t.Fatal(err)
+		}
+		if health.status != 503 {
+			continue
+		}
+		if !strings.Contains(health.body, `"degraded"`) {
+			r.t.Fatalf("on a full disk the health is %s", health.body)
+		}
+		if a, err = post(http.DefaultClient, r.write.url+"/v1/commit", fmt.Sprintf(body, 77_000_000+n, n)); err != nil {
+			r.t.Fatal(err)
+		}
+		if a.status == 503 && strings.Contains(a.body, `"LogUnavailable"`) && strings.Contains(a.body, "disk of the commit log is full") {
+			return
+		}
+	}
+	r.t.Fatalf("a full disk is not told: the health is %d %s, a commit is answered %d %s", health.status, health.body, a.status, a.body)
+}
+
+// awaitHealth waits until a daemon's health has a status.
+func awaitHealth(t *testing.T, url string, status int) {
 	t.Helper()
 	var last answer
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
@@ -83,12 +94,11 @@ func awaitHealth(t *testing.T, url string, status int) string {
 			t.Fatal(err)
 		}
 		if a.status == status {
-			return a.body
+			return
 		}
 		last = a
 	}
-	t.Errorf("the health stays %d %s", last.status, last.body)
-	return ""
+	t.Fatalf("the health stays %d %s", last.status, last.body)
 }
 
 // mustRead sees to it that the read daemon serves.
