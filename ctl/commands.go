@@ -44,9 +44,12 @@ var commands = []command{
 	freshnessCommand,
 	healthCommand,
 	metricsCommand,
+	backupCommand,
 	walVerifyCommand,
 	walDumpCommand,
 	walStatCommand,
+	walArchiveCommand,
+	walRepairCommand,
 	versionCommand,
 	helpCommand,
 }

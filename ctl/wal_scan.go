@@ -62,6 +62,15 @@ func (p *progress) at(commit uint64) {
 	fmt.Fprintf(p.w, "\rledgerctl: commit %d is good", commit)
 }
 
+// bytes tells how much was copied, and how fast.
+func (p *progress) bytes(done, total int64, took time.Duration) {
+	if p.w == nil || time.Now().Before(p.next) {
+		return
+	}
+	p.next = time.Now().Add(progressEvery)
+	fmt.Fprintf(p.w, "\r\x1b[Kledgerctl: copied %d of %d MiB, %.0f MiB/s", done>>20, total>>20, float64(done>>20)/max(took.Seconds(), 1e-3))
+}
+
 // clear takes the line away.
 func (p *progress) clear() {
 	if p.w != nil {

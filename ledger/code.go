@@ -1,5 +1,12 @@
 package ledger
 
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
 // A Code names one reason why the ledger refuses something. The spelling is
 // part of the HTTP interface and never changes.
 type Code string
@@ -86,4 +93,11 @@ func (c Code) Status() int {
 		return s
 	}
 	return 500
+}
+
+// Codes lists all codes by status, and within one by name.
+func Codes() []Code {
+	return slices.SortedFunc(maps.Keys(statusOf), func(a, b Code) int {
+		return cmp.Or(a.Status()-b.Status(), strings.Compare(string(a), string(b)))
+	})
 }

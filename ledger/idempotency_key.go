@@ -14,13 +14,13 @@ func (tx *Transaction) SetHeaderKey(values []string) *Error {
 	const header = "X-Idempotency-Key"
 	for _, v := range values {
 		if !validKey(v) {
-			return Errorf(InvalidRequest, "%s must be 1 to %d bytes of printable ASCII", header, MaxKeyLength).
+			return Errorf(InvalidRequest, "%s must be 1 to %d bytes of printable ASCII.", header, MaxKeyLength).
 				With(Text("field", header))
 		}
 	}
 	for i, v := range values {
 		if i > 0 && v != values[0] {
-			return Errorf(IdempotencyKeyMismatch, "the header %s is there twice with different keys", header).
+			return Errorf(IdempotencyKeyMismatch, "The header %s is there twice with different keys.", header).
 				With(Text("header_key", values[0]), Text("other_header_key", v))
 		}
 	}
@@ -32,7 +32,7 @@ func (tx *Transaction) SetHeaderKey(values []string) *Error {
 		if string(tx.Key) == key {
 			return nil
 		}
-		return Errorf(IdempotencyKeyMismatch, "the header %s and the body's idempotency_key differ", header).
+		return Errorf(IdempotencyKeyMismatch, "The header %s and the body's idempotency_key differ.", header).
 			With(Text("header_key", key), Text("body_key", string(tx.Key)))
 	}
 	p := tx.parser()

@@ -30,7 +30,7 @@ type openValue struct {
 // fault stays.
 func (s *jsonScanner) malformed(at int, format string, args ...any) bool {
 	if s.err == nil {
-		s.err = Errorf(MalformedJSON, "the body is not well-formed JSON: "+format, args...).With(Num("offset", int64(at)))
+		s.err = Errorf(MalformedJSON, "The body is not well-formed JSON: "+format+".", args...).With(Num("offset", int64(at)))
 	}
 	return false
 }

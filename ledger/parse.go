@@ -91,7 +91,7 @@ func (p *requestParser) begin(body []byte, lim ParseLimits) bool {
 	p.op = NoOperation
 	p.rewind(0)
 	if len(body) > maxJSONText {
-		p.err = Errorf(PayloadTooLarge, "a body must be shorter than 2 GiB")
+		p.err = Errorf(PayloadTooLarge, "A body must be shorter than 2 GiB.")
 		return false
 	}
 	return true
@@ -120,10 +120,11 @@ func (p *requestParser) finish() *Error {
 	return fault
 }
 
-// invalid notes an InvalidRequest in the given field. An earlier fault stays.
+// invalid notes an InvalidRequest in the given field; the message is a sentence
+// without its full stop. An earlier fault stays.
 func (p *requestParser) invalid(field, format string, args ...any) bool {
 	if p.err == nil {
-		p.err = Errorf(InvalidRequest, format, args...).With(Text("field", field)).At(p.op)
+		p.err = Errorf(InvalidRequest, format+".", args...).With(Text("field", field)).At(p.op)
 	}
 	return false
 }
@@ -205,7 +206,7 @@ func (p *requestParser) searchField(table []fieldName) int {
 			return i
 		}
 	}
-	p.invalid(clip(raw), "unknown field %q; the fields here are %s", clip(raw), listNames(table))
+	p.invalid(clip(raw), "Unknown field %q; the fields here are %s", clip(raw), listNames(table))
 	return -1
 }
 

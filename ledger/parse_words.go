@@ -45,7 +45,7 @@ func ParseOpWords(words string) (Op, error) {
 		}
 	}
 	if !p.checkArguments(&op) {
-		return Op{}, fmt.Errorf("%s: %s; its arguments are %s", op.Kind, p.err.Message, listArguments(op.Kind))
+		return Op{}, fmt.Errorf("%s: %s; its arguments are %s", op.Kind, strings.TrimSuffix(p.err.Message, "."), listArguments(op.Kind))
 	}
 	return op, nil
 }

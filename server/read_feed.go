@@ -67,7 +67,11 @@ func (r *reading) feedStart() (at uint64, err *ledger.Error) {
 		}
 		at = uint64(v)
 	}
-	return at, r.collect(nothing)
+	if err := r.collect(nothing); err != nil || at >= r.checkpoint {
+		return at, err
+	}
+	// Look for the first commit now: later there is no way to say that it was archived.
+	return at, r.daemon.readBack(r.daemon.commits.each(r.R.Context(), at+1, at+1, &r.record, func(*wal.Frame, uint64) bool { return false }))
 }
 
 // stream sends commits until the client goes or the daemon stops.

@@ -17,6 +17,7 @@ func (d *writeDaemon) routes() []route {
 		{"POST", "/v1/register/class-shape", d.writes(d.registration(ledger.EndpointRegisterShape))},
 		{"GET", "/v1/health", d.health},
 		{"GET", "/v1/metrics", d.metrics},
+		{"GET", "/v1/openapi.json", describeWrite},
 	}
 }
 

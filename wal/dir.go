@@ -112,11 +112,12 @@ func (d *dirState) facts() (f facts) {
 	set(badEnd, d.end.bad != nil)
 	set(foreignEnd, d.end.there && len(d.segments) > 0 && d.segments[0].head.ID != d.end.ID)
 	set(hasCkpt, d.ckpt > 0)
+	set(headless, len(d.segments) > 0 && d.segments[0].head.Ordinal > 0 && d.ckpt < d.segments[0].head.First)
 	return f
 }
 
 // readDir reads END, the names of checkpoints, and the headers of all
-// segments, which must be those of one log without a gap.
+// segments, which must be those of one log without a gap; they may begin late.
 func readDir(fsys FS, dir string) (d dirState, err error) {
 	if d.end, err = readEnd(fsys, dir); err != nil {
 		return d, err
@@ -150,10 +151,10 @@ func readSegments(fsys FS, dir string) ([]segmentFile, error) {
 		if i > 0 && s.head.ID != list[0].head.ID {
 			return nil, bad(ruleForeign, fmt.Errorf("log id %s, the first segment has %s", s.head.ID, list[0].head.ID))
 		}
-		if s.head.Ordinal != uint32(i) {
-			return nil, bad(ruleGap, fmt.Errorf("this is segment number %d, need %d", s.head.Ordinal, i))
-		}
 		list = append(list, s)
+		if need := list[0].head.Ordinal + uint32(i); s.head.Ordinal != need {
+			return nil, bad(ruleGap, fmt.Errorf("this is segment number %d, need %d", s.head.Ordinal, need))
+		}
 	}
 	return list, nil
 }

@@ -11,7 +11,8 @@
 //	DIR/wal/<20 digits>.seg    a segment, named by its first global_seq
 //	DIR/wal/next.tmp           the next segment, being filled with zeroes
 //	DIR/wal/torn-<seq>-<n>.bad bytes of a torn tail, kept when it was zeroed
-//	DIR/ckpt/<seq>.ckpt        checkpoints; wal looks at their names only
+//	DIR/wal/lost-<time>/       what a repair has cut
+//	DIR/ckpt/<seq>.ckpt        checkpoints; wal knows nothing of what is in them
 //	DIR/readers/<name>         what each read daemon has applied
 //
 // Everything is little-endian. Files are 0600, directories 0700.

@@ -101,7 +101,7 @@ var refusals = []struct {
 	{"END damaged", "END damaged", func(d *damage) { patch(d.t, join(d.dir, endName), 3, flip, 1) }},
 	{"END of another log", "END of another log", func(d *damage) { patch(d.t, join(d.dir, endName), 16, flip, 1) }},
 	{"middle segment missing", ruleGap, func(d *damage) { os.Remove(d.seg(1)) }},
-	{"first segment missing", ruleGap, func(d *damage) { os.Remove(d.seg(0)) }},
+	{"first segment missing", "front of the log missing", func(d *damage) { os.Remove(d.seg(0)) }},
 	{"last segment missing", "acknowledged frames missing", func(d *damage) { os.Remove(d.seg(2)) }},
 	{"all segments missing", "log missing, END there", func(d *damage) {
 		os.RemoveAll(segmentsPath(d.dir))

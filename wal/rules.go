@@ -34,7 +34,8 @@ const (
 	badEnd            // END is there, not empty, and not valid
 	foreignEnd        // END and the segments are of two logs
 	hasCkpt           // there are checkpoints
-	dirFacts    = hasSegments | hasEnd | badEnd | foreignEnd | hasCkpt
+	headless          // segments are missing at the front, and no checkpoint is of what is there
+	dirFacts    = hasSegments | hasEnd | badEnd | foreignEnd | hasCkpt | headless
 )
 
 // The names of rules that the tables and other checks share.
@@ -54,12 +55,14 @@ var dirRules = []rule{
 		"END is neither empty nor valid"},
 	{"END of another log", badEnd | foreignEnd, foreignEnd, refuse,
 		"END and the segments have different log ids"},
-	{"existing log", badEnd | foreignEnd | hasSegments, hasSegments, recovery, ""},
+	{"front of the log missing", badEnd | foreignEnd | hasSegments | headless, hasSegments | headless, refuse,
+		"the first segments are not there, and no checkpoint stands for them: move them back from the archive, or a checkpoint from a backup"},
+	{"existing log", badEnd | foreignEnd | hasSegments | headless, hasSegments, recovery, ""},
 	{"log missing, END there", badEnd | foreignEnd | hasSegments | hasEnd, hasEnd, refuse,
 		"there are no segments, but END says that there was a log"},
 	{"log missing, checkpoints there", badEnd | foreignEnd | hasSegments | hasEnd | hasCkpt, hasCkpt, refuse,
 		"there are no segments, but checkpoints of a log"},
-	{"new log", dirFacts, 0, create, ""},
+	{"new log", dirFacts &^ headless, 0, create, ""},
 }
 
 // Facts of the first place X in the last segment without a valid next frame;

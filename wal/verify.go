@@ -112,7 +112,7 @@ func (v *verifier) run() error {
 	for i := range d.segments {
 		s := &d.segments[i]
 		if i > 0 {
-			if err := checkLink(s.path, &s.head, r.ID, uint32(i-1), &at); err != nil {
+			if err := checkLink(s.path, &s.head, r.ID, s.head.Ordinal-1, &at); err != nil {
 				return err
 			}
 		}

@@ -129,7 +129,7 @@ func (w *Writer) Append(f *Frame) error {
 	if err := w.writeSynced(w.buf); err != nil {
 		return w.fail(err)
 	}
-	w.seg.prev = h.CRC
+	w.seg.prev, f.Chain = h.CRC, h.CRC
 	w.publish(f)
 	w.wantSpare()
 	return nil

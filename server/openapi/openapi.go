@@ -1,0 +1,206 @@
+// Package openapi describes the HTTP interface in the form of OpenAPI 3.1
+// (https://spec.openapis.org/oas/v3.1.0), one document for each daemon.
+//
+// What the programs know is taken from them, so that it can't be told
+// otherwise here: the routes and their query parameters from the daemon's
+// table, the operations and their arguments from that of ledger, and the error
+// codes and their statuses too. The rest is said in this package by hand:
+//
+//	routes (server) ─┐
+//	operations ──────┤
+//	error codes ─────┼→ Document → /v1/openapi.json
+//	words, schemas ──┘
+package openapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"assetledger/ledger"
+)
+
+// A Route is one method of one path of a daemon, as its table has it.
+type Route struct {
+	Method, Path string
+	Query        []string // the query parameters that it takes
+}
+
+// A Daemon is what a document describes.
+type Daemon struct {
+	title, about string
+	url          string
+	operations   map[string]operation // by method and path
+}
+
+// The two daemons.
+var (
+	Read  = Daemon{"Asset ledger: read daemon", aboutRead, "http://127.0.0.1:8081", readOperations}
+	Write = Daemon{"Asset ledger: write daemon", aboutWrite, "http://127.0.0.1:8080", writeOperations}
+)
+
+// An operation is what is said by hand of a route.
+type operation struct {
+	id, tag, summary, about string
+	headers                 []string // request headers, by the name of their parameter component
+	body                    string   // schema of the request, "" for none
+	answer                  string   // schema of the answer
+	answerType              string   // its media type, "" for JSON
+	answerHeaders           []string // by the name of their header component
+	events                  bool     // may also be a stream of events
+	also                    object   // responses beside 200 and the errors
+	errors                  []int    // statuses of errors
+}
+
+// Document renders the description of a daemon that has these routes. It is an
+// error if a route is not described, or a description has no route.
+func Document(d Daemon, routes []Route) ([]byte, error) {
+	paths := object{}
+	described := map[string]bool{}
+	for _, r := range routes {
+		name := r.Method + " " + r.Path
+		op, ok := d.operations[name]
+		if !ok {
+			return nil, fmt.Errorf("openapi: nothing describes %s", name)
+		}
+		described[name] = true
+		item := o(strings.ToLower(r.Method), op.describe(r))
+		if i := slices.IndexFunc(paths, func(m member) bool { return m.name == r.Path }); i >= 0 {
+			paths[i].value = append(paths[i].value.(object), item...)
+		} else {
+			paths = append(paths, member{r.Path, item})
+		}
+	}
+	for name := range d.operations {
+		if !described[name] {
+			return nil, fmt.Errorf("openapi: %s is described, but is no route", name)
+		}
+	}
+	return render(o(
+		"openapi", "3.1.0",
+		"info", o("title", d.title, "version", "1", "description", d.about),
+		"servers", list{o("url", d.url, "description", "The address that the daemon listens on unless told otherwise")},
+		"tags", tags(routes, d),
+		"paths", paths,
+		"components", o(
+			"schemas", schemas(),
+			"parameters", parameters(),
+			"headers", headers(),
+			"responses", errorResponses(),
+		),
+	))
+}
+
+func tags(routes []Route, d Daemon) (named list) {
+	var seen []string
+	for _, r := range routes {
+		if tag := d.operations[r.Method+" "+r.Path].tag; !slices.Contains(seen, tag) {
+			seen = append(seen, tag)
+			named = append(named, o("name", tag))
+		}
+	}
+	return named
+}
+
+func (op operation) describe(r Route) object {
+	var params list
+	for part := range strings.SplitSeq(r.Path, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			params = append(params, o("name", strings.TrimSuffix(name, "}"), "in", "path", "required", true, "schema", ref("Id")))
+		}
+	}
+	for _, name := range append(slices.Clone(r.Query), op.headers...) {
+		params = append(params, o("$ref", "#/components/parameters/"+name))
+	}
+	described := o("operationId", op.id, "tags", list{op.tag}, "summary", op.summary)
+	if op.about != "" {
+		described = append(described, member{"description", op.about})
+	}
+	if params != nil {
+		described = append(described, member{"parameters", params})
+	}
+	if op.body != "" {
+		described = append(described, member{"requestBody", o("required", true, "content", o("application/json", o("schema", ref(op.body))))})
+	}
+	return append(described, member{"responses", op.responses()})
+}
+
+func (op operation) responses() object {
+	kind := op.answerType
+	if kind == "" {
+		kind = "application/json"
+	}
+	content := o(kind, o("schema", ref(op.answer)))
+	if op.events {
+		content = append(content, member{"text/event-stream", o("schema", ref("Events"))})
+	}
+	ok := o("description", "What was asked for")
+	if op.answerHeaders != nil {
+		ok = append(ok, member{"headers", headerRefs(op.answerHeaders...)})
+	}
+	all := o("200", append(ok, member{"content", content}))
+	all = append(all, op.also...)
+	for _, status := range op.errors {
+		all = append(all, member{strconv.Itoa(status), o("$ref", "#/components/responses/"+errorName(status))})
+	}
+	return all
+}
+
+func headerRefs(names ...string) (refs object) {
+	for _, name := range names {
+		refs = append(refs, member{name, o("$ref", "#/components/headers/"+name)})
+	}
+	return refs
+}
+
+// errorName is the name of the response component of a status, such as NotFound.
+func errorName(status int) string {
+	return strings.ReplaceAll(http.StatusText(status), " ", "")
+}
+
+// errorResponses has one response for each status of the ledger's codes.
+func errorResponses() (all object) {
+	var codes list
+	status := 0
+	flush := func() {
+		if codes == nil {
+			return
+		}
+		schema := o("allOf", list{ref("Refusal"), o("properties", o("error", o("properties", o("code", o("enum", codes)))))})
+		response := o("description", http.StatusText(status)+": "+meaning[status])
+		if status == http.StatusServiceUnavailable {
+			response = append(response, member{"headers", headerRefs("Retry-After")})
+		}
+		all = append(all, member{errorName(status), append(response, member{"content", o("application/json", o("schema", schema))})})
+		codes = nil
+	}
+	for _, code := range ledger.Codes() {
+		if code.Status() != status {
+			flush()
+			status = code.Status()
+		}
+		codes = append(codes, string(code))
+	}
+	flush()
+	return all
+}
+
+// meaning says in a sentence what each status of an error means here.
+var meaning = map[int]string{
+	400: "the request is not one that the interface knows. Nothing was changed.",
+	401: "the caller is not known.",
+	403: "the caller may not do this.",
+	404: "what the path or an operation names is not there. Judged by a read daemon it comes with the freshness of that judgement.",
+	405: "the path does not take this method; Allow lists those that it takes.",
+	409: "it is there already, or its place is taken, or the idempotency key belongs to another request.",
+	410: "the commit was moved out of the log.",
+	413: "the body is larger than the daemon takes.",
+	415: "the body is not application/json in UTF-8.",
+	422: "the ledger can't do it in its present state. Nothing was changed.",
+	424: "not tried, because an earlier transaction of the batch failed. Only inside the results of a batch.",
+	425: "min_seq was not reached in time, or is beyond the end of the log.",
+	500: "a defect of the ledger.",
+	503: "not now. Whether a write took effect may be unknown: repeat it with the same idempotency key.",
+}

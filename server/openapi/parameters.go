@@ -1,0 +1,43 @@
+package openapi
+
+func query(name string, schema object, about string) member {
+	return member{name, o("name", name, "in", "query", "description", about, "schema", schema)}
+}
+
+func header(name string, schema object, about string) member {
+	return member{name, o("name", name, "in", "header", "description", about, "schema", schema)}
+}
+
+// parameters are all query parameters and request headers, by name.
+func parameters() object {
+	duration := o("type", "string", "examples", list{"500ms", "10s"})
+	return object{
+		query("min_seq", ref("Checkpoint"), "Wait until this commit is applied; 425 if that takes longer than wait, and at once if it is beyond the end of the log."),
+		query("wait", duration, "How long min_seq may wait: a number with its unit, 1s unless given, at most 30s."),
+		query("limit", o("type", "integer", "format", "int64", "minimum", 1, "default", 1000), "Most elements of a page. More than 10,000 is taken as 10,000."),
+		query("cursor", o("type", "string"), "The next_cursor of the page before."),
+		query("class_id", ref("Id"), "Only stacks of this class."),
+		query("key", ref("Key"), "Only stacks of this key."),
+		query("owner", ref("Id"), "Only containers of this owner."),
+		query("kind", ref("ContainerKind"), "Only containers of this kind."),
+		query("x", ref("Count"), "First column of a rectangle."),
+		query("y", ref("Count"), "First row of a rectangle."),
+		query("width", ref("Id"), "Width of a rectangle in cells."),
+		query("height", ref("Id"), "Height of a rectangle in cells."),
+		query("after", ref("Checkpoint"), "Begin after this commit; 0 unless given."),
+		header("X-Asset-Min-Seq", ref("Checkpoint"), "The same as min_seq."),
+		header("If-None-Match", o("type", "string"), "An ETag: 304 if the answer is still that one."),
+		header("Last-Event-ID", ref("Checkpoint"), "Resume a stream of events after this one; goes before the parameter after."),
+		header("X-Idempotency-Key", ref("IdempotencyKey"), "The same as idempotency_key in the body; if both are given they must be equal."),
+	}
+}
+
+// headers are all headers of answers, by name.
+func headers() object {
+	return o(
+		"X-Asset-Seq", o("description", "Of a read: its checkpoint_seq. Of a commit: its global_seq; of a batch the highest in the answer, absent without a commit.", "schema", ref("Checkpoint")),
+		"X-Asset-Idempotency", o("description", "hit: this is the first result of the same key and request.", "schema", o("type", "string", "const", "hit")),
+		"ETag", o("description", "Changes whenever the answer's data does.", "schema", o("type", "string")),
+		"Retry-After", o("description", "Seconds to wait before another try.", "schema", o("type", "integer", "minimum", 0)),
+	)
+}

@@ -1,0 +1,101 @@
+package openapi
+
+const aboutRead = `Answers reads of a ledger of containers, asset classes and balances. Every answer is consistent at one commit,
+freshness.checkpoint_seq, and shows nothing that a crash could still lose. min_seq with the global_seq of one's own commit reads one's own writes.
+
+Integers go up to 2^63-1, and sums beyond: read them with a parser that keeps them whole. Every error has a JSON body, also those of unknown
+paths (404) and methods (405). Lists come in pages: while there is more, next_cursor is given beside the list.`
+
+var (
+	seqAndTag  = []string{"X-Asset-Seq", "ETag"}
+	minSeq     = []string{"X-Asset-Min-Seq", "If-None-Match"}
+	readErrors = []int{400, 425, 500, 503}
+	oneErrors  = []int{400, 404, 425, 500, 503}
+	kindErrors = []int{400, 404, 422, 425, 500, 503}
+)
+
+// read is a read with what all of them have in common.
+func read(id, tag, summary, about, answer string, errors []int) operation {
+	return operation{id: id, tag: tag, summary: summary, about: about, headers: minSeq, answer: answer, answerHeaders: seqAndTag, also: notModified, errors: errors}
+}
+
+var readOperations = map[string]operation{
+	"GET /v1/read/container/{id}":          read("readContainer", "Containers", "A container", "", "ContainerAnswer", oneErrors),
+	"GET /v1/read/container/{id}/balances": read("readBalances", "Containers", "Its stacks", "By class_id, then key. Also of a Grid; a Slots container has no stacks (422).", "BalancesAnswer", kindErrors),
+	"GET /v1/read/container/{id}/slots":    read("readSlots", "Containers", "Its slots", "The filled ones, by slot_index.", "SlotsAnswer", kindErrors),
+	"GET /v1/read/container/{id}/grid":     read("readGrid", "Containers", "Its grid", "By y, then x. x, y, width and height, all four, give what touches that rectangle.", "GridAnswer", kindErrors),
+	"GET /v1/read/containers":              read("readContainers", "Containers", "All containers", "By container_id.", "ContainersAnswer", readErrors),
+	"GET /v1/read/class/{id}":              read("readClass", "Classes", "A class", "", "ClassAnswer", oneErrors),
+	"GET /v1/read/classes":                 read("readClasses", "Classes", "All classes", "By class_id.", "ClassesAnswer", readErrors),
+	"GET /v1/read/class/{id}/shapes":       read("readShapes", "Classes", "Its shapes", "The null key first, then by key.", "ShapesAnswer", oneErrors),
+	"GET /v1/read/class/{id}/stats":        read("readStats", "Classes", "Its totals", "total_quantity is total_added less total_removed.", "StatsAnswer", oneErrors),
+	"GET /v1/read/instance/{id}":           read("readInstance", "Instances", "An instance", "", "InstanceAnswer", oneErrors),
+	"GET /v1/read/freshness":               read("readFreshness", "Freshness", "How far reads are behind the log", "", "FreshnessAnswer", readErrors),
+	"GET /v1/read/commit/{global_seq}":     read("readCommit", "Commits", "A commit, as it was made", "", "CommitAnswer", []int{400, 404, 410, 425, 500, 503}),
+	"GET /v1/read/commits": {id: "readCommits", tag: "Commits", summary: "Commits in order, as a list or for ever",
+		about:   "With Accept: text/event-stream it is a stream of server-sent events that goes on for ever; it takes no limit and no cursor.",
+		headers: append([]string{"Last-Event-ID"}, minSeq...), answer: "CommitsAnswer", answerHeaders: seqAndTag, events: true, also: notModified,
+		errors: []int{400, 410, 425, 500, 503}},
+	"GET /v1/health": {id: "readHealth", tag: "Operation", summary: "Whether reads can be relied on", answer: "ReadHealth",
+		also: degraded("ReadHealth"), errors: []int{400, 500}},
+	"GET /v1/metrics": {id: "readMetrics", tag: "Operation", summary: "Metrics", answer: "Metrics", answerType: metricsType, errors: []int{500}},
+	"GET /v1/openapi.json": {id: "readOpenAPI", tag: "Operation", summary: "This document", answer: "OpenAPI",
+		answerHeaders: []string{"ETag"}, also: notModified, errors: []int{500}},
+}
+
+// about is an answer of data and freshness.
+func about(data any) object { return only("data", data, "freshness", ref("Freshness")) }
+
+func readSchemas() object {
+	container := []any{"container_id", ref("Id"), "kind", ref("ContainerKind"), "owner", ref("Owner")}
+	class := only("class_id", ref("Id"), "name", o("type", "string"), "fungible", o("type", "boolean"),
+		"decimals", integer(0, 18, ""), "registered_seq", ref("Seq"))
+	next := []string{"next_cursor"}
+	what := []any{"class_id", ref("Id"), "key", ref("Key")}
+	placement := func(more ...any) object {
+		return only(append(append([]any{"x", ref("Cell"), "y", ref("Cell"), "width", ref("Side"), "height", ref("Side"), "rotation", ref("Rotation")}, what...), more...)...)
+	}
+	return append(o(
+		"ContainerAnswer", about(optional([]string{"slot_count", "grid_width", "grid_height"}, append(container,
+			"created_seq", ref("Seq"), "updated_seq", ref("Seq"),
+			"slot_count", integer(1, 65536, "Of a Slots container."), "grid_width", ref("Side"), "grid_height", ref("Side"),
+			"stacks", ref("Count"), "instances", ref("Count"))...)),
+		"BalancesAnswer", optional(next, "container_id", ref("Id"), "balances", array(only(append(what, "quantity", ref("Quantity"))...), ""),
+			"next_cursor", ref("NextCursor"), "freshness", ref("Freshness")),
+		"SlotsAnswer", about(optional(next, "container_id", ref("Id"), "slot_count", integer(1, 65536, ""),
+			"slots", array(only(append([]any{"slot_index", integer(0, 65535, ""), "instance_id", ref("Id")}, what...)...), ""), "next_cursor", ref("NextCursor"))),
+		"Placement", o("oneOf", list{placement("quantity", ref("Quantity")), placement("instance_id", ref("Id"))},
+			"description", "A stack or an instance, at its anchor; width and height as placed."),
+		"GridAnswer", about(optional(next, "container_id", ref("Id"), "grid_width", ref("Side"), "grid_height", ref("Side"),
+			"occupied_cells", described(ref("Count"), "Of the whole grid."), "placements", array(ref("Placement"), ""), "next_cursor", ref("NextCursor"))),
+		"ContainersAnswer", about(optional(next, "containers", array(only(container...), ""), "next_cursor", ref("NextCursor"))),
+		"Class", class,
+		"ClassAnswer", about(ref("Class")),
+		"ClassesAnswer", about(optional(next, "classes", array(ref("Class"), ""), "next_cursor", ref("NextCursor"))),
+		"ShapesAnswer", about(only("class_id", ref("Id"), "shapes", array(only("key", ref("ShapeKey"), "width", ref("Side"), "height", ref("Side")), ""))),
+		"StatsAnswer", about(only("class_id", ref("Id"), "total_quantity", ref("Count"), "total_added", ref("Total"), "total_removed", ref("Total"),
+			"stacks", ref("Count"), "containers", described(ref("Count"), "Those that hold a stack or, directly, an instance of the class."),
+			"instances_minted", ref("Count"), "instances_burned", ref("Count"), "instances_live", ref("Count"))),
+	), laterReadSchemas(next)...)
+}
+
+func laterReadSchemas(next []string) object {
+	return o(
+		"Location", o("oneOf", list{
+			o("type", "null"),
+			only("container_id", ref("Id"), "slot_index", integer(0, 65535, "")),
+			only("container_id", ref("Id"), "x", ref("Cell"), "y", ref("Cell"), "rotation", ref("Rotation")),
+			only("parent_id", ref("Id"))}, "description", "null: nowhere."),
+		"InstanceAnswer", about(only("instance_id", ref("Id"), "class_id", ref("Id"), "key", ref("Key"), "minted_seq", ref("Seq"),
+			"location", ref("Location"), "children", array(ref("Id"), "Instances attached to it."))),
+		"FreshnessAnswer", about(only("lag", described(ref("Count"), "Durable commits that are not applied yet."),
+			"lag_ms", described(ref("Count"), "Age of the oldest of them in milliseconds, 0 when there is none."))),
+		"Commit", only("global_seq", ref("Seq"), "batch_seq", integer(1, most, ""),
+			"committed_at", o("type", "string", "format", "date-time", "pattern", `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$`),
+			"operations", array(ref("Operation"), "As they were sent, with arguments in the order of the interface's table."),
+			"minted_instances", array(ref("Id"), ""), "metadata", ref("Metadata")),
+		"CommitAnswer", about(ref("Commit")),
+		"CommitsAnswer", about(optional(next, "commits", array(ref("Commit"), ""), "next_cursor", ref("NextCursor"))),
+		"ReadHealth", only("status", ref("HealthStatus"), "freshness", only("checkpoint_seq", ref("Checkpoint"), "commit_log_seq", ref("Checkpoint"), "lag", ref("Count"))),
+	)
+}

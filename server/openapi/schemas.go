@@ -1,0 +1,177 @@
+package openapi
+
+import (
+	"math"
+
+	"assetledger/ledger"
+)
+
+func ref(name string) object { return o("$ref", "#/components/schemas/"+name) }
+
+// integer is a 64-bit integer from lowest to highest.
+func integer(lowest, highest int64, about string) object {
+	i := o("type", "integer", "format", "int64", "minimum", lowest, "maximum", highest)
+	if about != "" {
+		i = append(i, member{"description", about})
+	}
+	return i
+}
+
+// only is an object with these properties, all of them there, and no others.
+func only(properties ...any) object { return optional(nil, properties...) }
+
+// optional is an object with these properties and no others, in which some may be absent.
+func optional(absent []string, properties ...any) object {
+	var required list
+	may := map[string]bool{}
+	for _, name := range absent {
+		may[name] = true
+	}
+	all := o(properties...)
+	for _, m := range all {
+		if !may[m.name] {
+			required = append(required, m.name)
+		}
+	}
+	schema := o("type", "object", "properties", all)
+	if required != nil {
+		schema = append(schema, member{"required", required})
+	}
+	return append(schema, member{"additionalProperties", false})
+}
+
+func array(of any, about string) object {
+	a := o("type", "array", "items", of)
+	if about != "" {
+		a = append(a, member{"description", about})
+	}
+	return a
+}
+
+func described(schema object, about string) object {
+	return append(append(object{}, schema...), member{"description", about})
+}
+
+const most = math.MaxInt64
+
+// schemas are all that the two documents name.
+func schemas() object {
+	all := append(valueSchemas(), operationSchemas()...)
+	all = append(all, writeSchemas()...)
+	all = append(all, readSchemas()...)
+	return append(all, refusalSchemas()...)
+}
+
+func valueSchemas() object {
+	counter := integer(0, most, "")
+	return o(
+		"Id", integer(1, most, "An identifier. Clients choose those of containers and classes, the ledger those of instances."),
+		"Key", integer(0, most, "Tells stacks of a class in a container apart."),
+		"Quantity", integer(1, most, "An amount in minor units; the class's decimals say how to show it."),
+		"Seq", integer(1, most, "A commit's place in the ledger's history."),
+		"Checkpoint", integer(0, most, "The last commit of something, 0 before the first."),
+		"Count", counter,
+		"Total", o("type", "integer", "minimum", 0, "description", "A sum over the ledger's life. It may exceed 64 bits."),
+		"Cell", integer(0, ledger.MaxSide-1, "A column or row of a grid, from 0."),
+		"Side", integer(1, ledger.MaxSide, "A width or height in cells."),
+		"Rotation", o("type", "integer", "enum", list{0, 90}, "description", "90: width and height of the shape are exchanged."),
+		"ContainerKind", o("type", "string", "enum", list{"Standard", "Slots", "Grid"}),
+		"Owner", o("oneOf", list{ref("Id"), o("type", "null")}, "description", "Who a container belongs to; null for nobody."),
+		"ShapeKey", o("oneOf", list{ref("Key"), o("type", "null")}, "description", "null: all keys without a shape of their own."),
+		"IdempotencyKey", o("type", "string", "minLength", 1, "maxLength", 255, "pattern", "^[ -~]+$",
+			"description", "The same key with the same request gives the first result again."),
+		"Metadata", o("type", "object", "description", "Any JSON object up to 16 KiB, stored with the commit and given back as it was sent."),
+		"Freshness", described(only("checkpoint_seq", ref("Checkpoint"), "commit_log_seq", ref("Checkpoint")),
+			"checkpoint_seq is the last commit that the answer reflects, commit_log_seq the last one that was durable when it was made."),
+		"NextCursor", o("type", "string", "description", "There while the list goes on: give it as cursor. It stays valid when the ledger changes."),
+		"Metrics", o("type", "string", "description", "Text exposition format 0.0.4."),
+		"OpenAPI", o("type", "object", "description", "This document."),
+		"Events", o("type", "string", "description", "Server-sent events without an end, one for each commit: its id is the commit's global_seq, "+
+			"its data a Commit on one line. A comment every 15 s keeps a silent stream alive. Last-Event-ID resumes it."),
+	)
+}
+
+// operationSchemas are made from the ledger's own table of operations.
+func operationSchemas() object {
+	var all object
+	var kinds list
+	for _, kind := range ledger.OpKinds() {
+		name := kind.String()
+		args := arguments(kind)
+		if kind.InRequest() {
+			args = only("request", args)
+		}
+		schema := only("op", o("const", name), "args", args)
+		kinds = append(kinds, ref(name))
+		all = append(all, member{name, schema})
+	}
+	return append(o("Operation", o("oneOf", kinds)), all...)
+}
+
+// arguments is the object of an operation's arguments, and of more that may be absent.
+func arguments(kind ledger.OpKind, more ...any) object {
+	var properties []any
+	var absent []string
+	for _, arg := range kind.Args() {
+		properties = append(properties, arg.Name, argument(arg.Type))
+		if !arg.Required {
+			absent = append(absent, arg.Name)
+		}
+	}
+	for i := 0; i < len(more); i += 2 {
+		absent = append(absent, more[i].(string))
+	}
+	return optional(absent, append(properties, more...)...)
+}
+
+func argument(t ledger.ArgType) object {
+	switch t {
+	case ledger.ArgID:
+		return ref("Id")
+	case ledger.ArgKey:
+		return ref("Key")
+	case ledger.ArgQuantity:
+		return ref("Quantity")
+	case ledger.ArgIndex:
+		return integer(0, most, "A slot, or a column or row of a grid, from 0.")
+	case ledger.ArgRotation:
+		return ref("Rotation")
+	case ledger.ArgSlotCount:
+		return integer(1, ledger.MaxSlotCount, "How many slots the container has; 64 unless given.")
+	case ledger.ArgSide:
+		return ref("Side")
+	case ledger.ArgInstance:
+		return o("oneOf", list{ref("Id"), only("minted", integer(0, most, ""))},
+			"description", "An instance's id, or which of the instances minted earlier in the same transaction, from 0.")
+	case ledger.ArgKind:
+		return ref("ContainerKind")
+	case ledger.ArgOwner:
+		return ref("Owner")
+	case ledger.ArgShapeKey:
+		return ref("ShapeKey")
+	case ledger.ArgName:
+		return o("type", "string", "minLength", 1, "maxLength", 128, "pattern", `^[^\u0000-\u001f\u007f-\u009f]+$`)
+	case ledger.ArgBool:
+		return o("type", "boolean", "default", true)
+	case ledger.ArgDecimals:
+		return integer(0, 18, "How many digits of a quantity people are shown after the point; 0 unless given.")
+	}
+	return o()
+}
+
+func refusalSchemas() object {
+	var codes list
+	for _, code := range ledger.Codes() {
+		codes = append(codes, string(code))
+	}
+	return o(
+		"ErrorCode", o("type", "string", "enum", codes),
+		"Error", optional([]string{"operation_index"},
+			"code", ref("ErrorCode"),
+			"message", o("type", "string", "description", "A sentence for people. Its wording may change."),
+			"details", o("type", "object", "additionalProperties", o("type", list{"integer", "string"}),
+				"description", "The identifiers and numbers that matter."),
+			"operation_index", integer(0, 9999, "Which operation of the transaction failed, from 0.")),
+		"Refusal", optional([]string{"freshness"}, "error", ref("Error"), "freshness", ref("Freshness")),
+	)
+}

@@ -1,0 +1,170 @@
+// The page: a header that knows the present, and one view at a time, chosen by
+// the part of the address after #.
+//
+//	address changes → load the view → put it in place, move focus to its heading
+//	new commits     → load it again, at most once a second → morph what differs
+
+import { h, flat, morphChildren } from './dom.js';
+import { Gone, Refusal } from './api.js';
+import { live, follow, onLive, retryNow } from './live.js';
+import { overview } from './view_overview.js';
+import { containers } from './view_containers.js';
+import { container } from './view_container.js';
+import { classes, oneClass } from './view_classes.js';
+import { instance } from './view_instance.js';
+import { commits, commit } from './view_commits.js';
+import { digits } from './format.js';
+
+const views = [overview, containers, container, classes, oneClass, instance, commits, commit];
+const main = document.getElementById('main');
+let current = null; // what is shown: {view, params, query, store, hash}
+let loading = null; // the AbortController of a load in progress
+
+/** Reads an address such as #/containers?owner=7. */
+function route(hash) {
+  const [path, search] = hash.replace(/^#\/?/, '').split('?');
+  for (const view of views) {
+    const found = view.pattern.exec(path);
+    if (found) return { hash, view, params: found.slice(1).map(decode), query: Object.fromEntries(new URLSearchParams(search ?? '')), store: {} };
+  }
+  return null;
+}
+
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Goes to the address; a navigation moves focus and scrolls up, unlike a refresh. */
+function navigate() {
+  current = route(location.hash);
+  const section = current?.view.section ?? '';
+  for (const a of document.querySelectorAll('nav.sections a')) {
+    if (a.dataset.section === section) a.setAttribute('aria-current', 'page');
+    else a.removeAttribute('aria-current');
+  }
+  if (!current) {
+    put([problem('There is no such page.', 'The address names nothing that this page can show.')], true, 'Not found');
+    return;
+  }
+  main.classList.add('loading');
+  load(true);
+}
+
+async function load(navigation) {
+  loading?.abort();
+  loading = new AbortController();
+  const here = current, { signal } = loading;
+  here.loadedAt = Date.now();
+  if (navigation) here.pending = true;
+  try {
+    const nodes = await here.view.load({ ...here, signal, go, refresh: () => load(false) });
+    if (signal.aborted || here !== current) return;
+    put(nodes, here.pending, here.view.title(here.params));
+  } catch (e) {
+    if (signal.aborted || here !== current) return;
+    if (e instanceof Gone && !here.pending) return; // what was shown stays; the banner tells
+    if (!(e instanceof Gone || e instanceof Refusal)) console.error(e);
+    put([h('h1', { tabindex: -1 }, here.view.title(here.params)), refusal(e)], here.pending, here.view.title(here.params));
+    if (e instanceof Gone) return; // keep pending, so that it is shown as new when the daemon is back
+  }
+  here.pending = false;
+}
+
+function put(nodes, navigation, title) {
+  const fresh = h('main', null, nodes);
+  if (navigation) main.replaceChildren(...flat(nodes));
+  else morphChildren(main, fresh);
+  main.classList.remove('loading');
+  document.title = `${title} · Asset ledger`;
+  main.dataset.shown = current?.hash ?? location.hash;
+  if (navigation && started) {
+    window.scrollTo(0, 0);
+    main.querySelector('h1')?.focus({ preventScroll: true });
+  }
+  started = true;
+}
+let started = false;
+
+const problem = (title, words, ...more) => h('div', { class: 'empty problem', role: 'alert' }, h('p', { class: 'title' }, title), h('p', null, words), more);
+
+function refusal(e) {
+  if (e instanceof Gone) return problem('No answer.', `${e.message} This view will come by itself as soon as it does.`);
+  if (!(e instanceof Refusal)) return problem('This view failed.', 'A defect of the page; the console has the details.');
+  const soon = e.status === 404 ? h('p', { class: 'aside' }, 'If it is made, it will show up here by itself.') : null;
+  return problem(e.message, h('code', null, e.code), soon);
+}
+
+const go = (hash) => { if (location.hash === hash) navigate(); else location.hash = hash; };
+
+// New commits: at most one refresh a second, or as seldom as the view wishes.
+let due = null;
+function refreshSoon() {
+  if (!current || due) return;
+  const wait = (current.loadedAt ?? 0) + (current.view.every ?? 1000) - Date.now();
+  due = setTimeout(() => {
+    due = null;
+    if (current && live.state === 'live') load(false);
+  }, Math.max(0, wait));
+}
+
+// The header: the pill says how fresh the page is, the banner that the daemon is away.
+const pill = document.getElementById('pill');
+const banner = document.getElementById('banner');
+let told = null;
+
+function showLive() {
+  const late = live.state === 'live' && String(live.lag) !== '0';
+  pill.dataset.state = late ? 'late' : live.state;
+  const words = {
+    connecting: ['connecting'],
+    gone: ['no answer'],
+    live: ['commit ', h('b', { id: 'seq' }, digits(live.applied ?? 0)), late ? [', ', digits(live.lag), ' behind'] : null],
+  }[live.state];
+  morphChildren(pill, h('span', null, h('span', { class: 'dot', 'aria-hidden': 'true' }), h('span', null, words)));
+  if (live.state === told && live.state !== 'gone') return;
+  if (live.state !== told) {
+    document.body.classList.toggle('gone', live.state === 'gone');
+    banner.hidden = live.state !== 'gone';
+    if (live.state === 'gone') document.getElementById('why').textContent = `${live.why} What you see may be out of date.`;
+    document.getElementById('said').textContent = live.state === 'live' && told === 'gone' ? 'The read daemon answers again.' : '';
+    told = live.state;
+  }
+  showRetry();
+}
+
+function showRetry() {
+  const left = Math.ceil((live.retryAt - Date.now()) / 1000);
+  document.getElementById('retry').textContent = left > 0 ? `Trying again in ${left} s.` : 'Trying again…';
+}
+
+onLive((news) => {
+  showLive();
+  if (live.state === 'live' && news) refreshSoon();
+});
+setInterval(() => {
+  if (document.hidden) return;
+  if (live.state === 'gone') showRetry();
+  else if (current) current.view.tick?.(main);
+}, 1000);
+
+document.getElementById('again').onclick = () => retryNow();
+document.getElementById('find').onsubmit = (e) => {
+  e.preventDefault();
+  const form = new FormData(e.currentTarget);
+  const id = form.get('id').trim().replace(/^#/, '');
+  if (!id) return;
+  e.currentTarget.elements.id.value = '';
+  go(`#/${form.get('what')}/${encodeURIComponent(id)}`);
+};
+document.getElementById('skip').onclick = (e) => {
+  e.preventDefault();
+  main.focus();
+};
+window.addEventListener('hashchange', navigate);
+navigate();
+showLive();
+follow();

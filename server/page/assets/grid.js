@@ -1,0 +1,117 @@
+// A grid drawn to scale. The drawing is one stop of the Tab key; the arrow
+// keys go from placement to placement, and what is pointed at or focused is
+// told in words beside it.
+
+import { h, morphChildren } from './dom.js';
+import { quantity, digits, classTag, instanceLink, colour, decimal } from './format.js';
+
+const cell = 32;         // units of the drawing
+const zoom = 1.7;        // pixels a unit, where there is room
+const mostLines = 128;   // cells a side up to which lines are drawn
+
+/** The drawing, with its details and a legend. */
+export function gridPanel(data, held) {
+  const { grid_width: w, grid_height: gh } = data;
+  const details = h('div', { class: 'details', id: 'details' }, hint());
+  const tell = (p) => morphChildren(document.getElementById('details'), h('div', null, p ? describe(p, held) : hint()));
+  const cells = held.placements.reduce((n, p) => n + p.width * p.height, 0);
+  const title = `Grid of ${w} by ${gh} cells, ${held.placements.length} placements`;
+  const drawing = h('svg', {
+    class: 'grid', id: 'grid', viewBox: `-20 -20 ${w * cell + 24} ${gh * cell + 24}`,
+    width: (w * cell + 24) * zoom, height: (gh * cell + 24) * zoom, role: 'listbox', 'aria-label': title, 'aria-describedby': 'details',
+    onkeydown: walk,
+  }, backdrop(w, gh), held.placements.map((p, i) => placement(p, i, held, tell)));
+  return h('section', { 'aria-labelledby': 'grid-title' },
+    h('h2', { id: 'grid-title' }, 'Grid ', h('span', { class: 'aside' }, `${cells} of ${w * gh} cells covered`)),
+    h('div', { class: 'gridrow' }, h('div', { class: 'panel drawing' }, drawing), h('div', { class: 'side' }, details, legend(held))));
+}
+
+const hint = () => h('p', { class: 'hint' }, 'Point at a placement, or focus the grid and use the arrow keys.');
+
+function backdrop(w, gh) {
+  const parts = [h('rect', { class: 'ground', width: w * cell, height: gh * cell })];
+  if (Math.max(w, gh) <= mostLines) {
+    for (let x = 1; x < w; x++) parts.push(h('line', { class: 'rule', x1: x * cell, x2: x * cell, y1: 0, y2: gh * cell }));
+    for (let y = 1; y < gh; y++) parts.push(h('line', { class: 'rule', y1: y * cell, y2: y * cell, x1: 0, x2: w * cell }));
+  }
+  const each = Math.max(1, Math.ceil(Math.max(w, gh) / 32));
+  for (let x = 0; x < w; x += each) parts.push(h('text', { class: 'axis', x: (x + 0.5) * cell, y: -7, 'text-anchor': 'middle' }, String(x)));
+  for (let y = 0; y < gh; y += each) parts.push(h('text', { class: 'axis', x: -6, y: (y + 0.5) * cell + 4, 'text-anchor': 'end' }, String(y)));
+  return h('g', { 'aria-hidden': 'true' }, parts);
+}
+
+const amount = (p, cls) => (p.instance_id !== undefined ? `#${p.instance_id}` : decimal(p.quantity, cls?.decimals));
+const nameOf = (p, held) => held.classes.get(String(p.class_id))?.name ?? `class ${p.class_id}`;
+
+function placement(p, i, held, tell) {
+  const cls = held.classes.get(String(p.class_id));
+  const width = p.width * cell, height = p.height * cell;
+  return h('g', {
+    class: `placement ${colour(p.class_id)}`, role: 'option', tabindex: i === 0 ? 0 : -1, 'aria-selected': 'false',
+    'aria-label': `${nameOf(p, held)}, ${p.instance_id !== undefined ? 'instance' : 'quantity'} ${amount(p, cls)}, at ${p.x}, ${p.y}, ${p.width} by ${p.height} cells`,
+    transform: `translate(${p.x * cell} ${p.y * cell})`, 'data-x': p.x, 'data-y': p.y, 'data-w': p.width, 'data-h': p.height,
+    onfocus: () => tell(p), onpointerenter: () => tell(p),
+    onpointerleave: () => { if (!document.activeElement?.closest?.('#grid')) tell(null); },
+    onclick: () => tell(p),
+  }, h('rect', { x: 1.5, y: 1.5, width: width - 3, height: height - 3, rx: 4 }),
+  cutText(nameOf(p, held), width - 10), wholeText(amount(p, cls), width - 10));
+}
+
+// A character is about 0.62 of its size wide, in most fonts.
+const wide = 0.62, large = 7.5, small = 4;
+
+// A name is cut to the width that it has.
+function cutText(text, width) {
+  const most = Math.floor(width / (large * wide));
+  const all = [...text];
+  return h('text', { x: 5, y: 12.5, 'font-size': large }, all.length <= most ? text : `${all.slice(0, Math.max(1, most - 1)).join('')}…`);
+}
+
+// An amount is never cut, for that would be another amount: it becomes smaller, or stays away.
+function wholeText(text, width) {
+  const size = Math.min(large, width / (text.length * wide * 1.1));
+  return size < small ? null : h('text', { x: 5, y: 23.5, class: 'amount', 'font-size': size }, text);
+}
+
+const describe = (p, held) => {
+  const cls = held.classes.get(String(p.class_id));
+  const row = (name, ...value) => h('div', null, h('dt', null, name), h('dd', null, value));
+  return h('dl', { class: 'facts tight' },
+    row('Class', classTag(p.class_id, cls)), row('Key', digits(p.key)),
+    p.instance_id !== undefined ? row('Instance', instanceLink(p.instance_id)) : row('Quantity', quantity(p.quantity, cls)),
+    row('Anchor', `${p.x}, ${p.y}`), row('Size', `${p.width} × ${p.height}`), row('Rotation', `${p.rotation}°`));
+};
+
+function legend(held) {
+  const counts = new Map();
+  for (const p of held.placements) counts.set(String(p.class_id), (counts.get(String(p.class_id)) ?? 0) + 1);
+  return counts.size === 0 ? null : h('div', { class: 'legend' }, h('h3', null, 'Classes here'), h('ul', null, [...counts].map(([id, n]) =>
+    h('li', null, classTag(id, held.classes.get(id)), h('span', { class: 'aside' }, `× ${n}`)))));
+}
+
+// Arrow keys: to the nearest placement in that direction. Home and End: the first and the last.
+function walk(e) {
+  const all = [...e.currentTarget.querySelectorAll('.placement')];
+  const here = e.target.closest('.placement');
+  if (!here) return;
+  const middle = (g) => [Number(g.dataset.x) + Number(g.dataset.w) / 2, Number(g.dataset.y) + Number(g.dataset.h) / 2];
+  const [hx, hy] = middle(here);
+  const ways = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
+  let next = null;
+  if (e.key === 'Home') next = all[0];
+  else if (e.key === 'End') next = all.at(-1);
+  else if (ways[e.key]) {
+    const [dx, dy] = ways[e.key];
+    let best = Infinity;
+    for (const g of all) {
+      const [x, y] = middle(g);
+      const along = (x - hx) * dx + (y - hy) * dy;
+      const across = Math.abs((x - hx) * dy) + Math.abs((y - hy) * dx);
+      if (along > 0 && along + 2 * across < best) [best, next] = [along + 2 * across, g];
+    }
+  } else return;
+  e.preventDefault();
+  if (!next) return;
+  for (const g of all) g.setAttribute('tabindex', g === next ? 0 : -1);
+  next.focus();
+}

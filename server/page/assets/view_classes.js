@@ -1,0 +1,81 @@
+// Classes: the list with totals, and one with its shapes drawn.
+
+import { h } from './dom.js';
+import { get, rememberClass } from './api.js';
+import { digits, quantity, count, classTag, commitLink, facts, table, empty, colour } from './format.js';
+import { pager } from './view_containers.js';
+
+const pageSize = 25;
+
+export const classes = {
+  pattern: /^classes$/,
+  section: 'classes',
+  title: () => 'Classes',
+  every: 3000, // ms at least between refreshes: each class is a read of its own
+  async load({ query, signal }) {
+    const { data } = await get('/v1/read/classes', { cursor: query.cursor, limit: pageSize }, signal);
+    data.classes.forEach(rememberClass);
+    const stats = await Promise.all(data.classes.map((c) => get(`/v1/read/class/${c.class_id}/stats`, null, signal).then((a) => a.data)));
+    return [
+      h('h1', { tabindex: -1 }, 'Classes'),
+      data.classes.length === 0
+        ? empty('No class is registered yet.', 'An operation ', h('code', null, 'RegisterClass'), ' registers the first.')
+        : table('Classes by id', [['Id', 'idcol'], ['Class'], ['Of'], ['Total', 'num'], ['In containers', 'num']],
+          data.classes.map((c, i) => [
+            h('a', { href: `#/class/${c.class_id}`, class: 'id' }, String(c.class_id)), classTag(c.class_id, c), c.fungible ? 'stacks' : 'instances',
+            c.fungible ? quantity(stats[i].total_quantity, c) : digits(stats[i].instances_live), digits(stats[i].containers)])),
+      pager(query, data.next_cursor, '#/classes'),
+    ];
+  },
+};
+
+export const oneClass = {
+  pattern: /^class\/([^/]+)$/,
+  section: 'classes',
+  title: ([id]) => `Class ${id}`,
+  async load({ params, signal }) {
+    const path = `/v1/read/class/${encodeURIComponent(params[0])}`;
+    const [{ data: c }, { data: stats }, { data: { shapes } }] = await Promise.all(
+      [path, `${path}/stats`, `${path}/shapes`].map((p) => get(p, null, signal)));
+    rememberClass(c);
+    return [
+      h('p', { class: 'crumbs' }, h('a', { href: '#/classes' }, 'Classes')),
+      h('h1', { tabindex: -1 }, h('span', { class: `swatch big ${colour(c.class_id)}`, 'aria-hidden': 'true' }), c.name),
+      facts(
+        ['Id', digits(c.class_id)],
+        ['Kind', c.fungible ? 'fungible, in stacks' : 'not fungible, as instances'],
+        c.fungible && ['Decimals', String(c.decimals)],
+        ['Registered', 'commit ', commitLink(c.registered_seq)]),
+      h('div', { class: 'cards' }, c.fungible ? fungibleCards(c, stats) : instanceCards(stats)),
+      h('section', { 'aria-labelledby': 'shapes' },
+        h('h2', { id: 'shapes' }, 'Shapes'),
+        shapes.length === 0 ? empty('No shape is registered.', 'Nothing of this class can be put in a grid yet.') : shapeList(shapes, c)),
+    ];
+  },
+};
+
+const card = (name, value, words) => h('div', { class: 'card' }, h('div', { class: 'name' }, name), h('div', { class: 'value' }, value), h('div', { class: 'words' }, words));
+
+const fungibleCards = (c, s) => [
+  card('Total', quantity(s.total_quantity, c), ['in ', count(s.stacks, 'stack'), ' of ', count(s.containers, 'container')]),
+  card('Added', quantity(s.total_added, c), 'ever'),
+  card('Removed', quantity(s.total_removed, c), 'ever'),
+];
+
+const instanceCards = (s) => [
+  card('Alive', digits(s.instances_live), [count(s.containers, 'container'), String(s.containers) === '1' ? ' holds some' : ' hold some']),
+  card('Minted', digits(s.instances_minted), 'ever'),
+  card('Burned', digits(s.instances_burned), 'ever'),
+];
+
+// All shapes of a class are drawn to one scale.
+function shapeList(shapes, c) {
+  const unit = Math.max(0.25, Math.min(22, 176 / Math.max(...shapes.flatMap((s) => [s.width, s.height]))));
+  return h('ul', { class: 'shapes' }, shapes.map((s) => h('li', { class: 'panel' },
+    h('svg', { class: `shape ${colour(c.class_id)}`, width: s.width * unit + 2, height: s.height * unit + 2, viewBox: `-1 -1 ${s.width * unit + 2} ${s.height * unit + 2}`, 'aria-hidden': 'true' },
+      h('rect', { width: s.width * unit, height: s.height * unit, rx: 3 }),
+      unit < 4 ? null : [
+        Array.from({ length: s.width - 1 }, (_, i) => h('line', { x1: (i + 1) * unit, x2: (i + 1) * unit, y1: 0, y2: s.height * unit })),
+        Array.from({ length: s.height - 1 }, (_, i) => h('line', { y1: (i + 1) * unit, y2: (i + 1) * unit, x1: 0, x2: s.width * unit }))]),
+    h('p', null, h('b', null, `${s.width} × ${s.height}`), h('span', { class: 'aside' }, s.key === null ? 'every other key' : ['key ', digits(s.key)])))));
+}

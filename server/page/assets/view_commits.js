@@ -1,0 +1,90 @@
+// The feed of commits, newest first, and one commit with all that it did.
+
+import { h } from './dom.js';
+import { get, getList, classesOf } from './api.js';
+import { digits, commitLink, instanceLink, time, operationLine, argument, argsOf, classesNamed, facts, table, empty } from './format.js';
+import { namesOf, spell } from './json.js';
+
+const pageSize = 50;
+const mostOperations = 2; // of a commit, in a row of the feed
+const mostShown = 500;    // of a commit, on its own page
+
+/** Up to `most` commits that end at `to`, or the last ones; newest first. */
+export async function lastCommits(most, signal, to) {
+  if (to === undefined) {
+    const { freshness } = await get('/v1/read/freshness', null, signal);
+    to = Number(freshness.checkpoint_seq);
+  }
+  const after = Math.max(0, to - most);
+  if (to === 0) return { list: [], classes: new Map(), after, to };
+  const { all } = await getList('/v1/read/commits', { after, limit: to - after }, (a) => a.data.commits, to - after, signal);
+  const list = all.reverse();
+  return { list, after, to, classes: await classesOf(list.flatMap((c) => classesNamed(c.operations.slice(0, mostOperations)))) };
+}
+
+export const commitTable = (caption, { list, classes }) => table(caption, [['Commit', 'num idcol'], ['Time', 'when'], ['What it did']],
+  list.map((c) => [commitLink(c.global_seq), time(c.committed_at), [
+    c.operations.slice(0, mostOperations).map((op) => h('div', { class: 'line' }, operationLine(op, classes))),
+    c.operations.length > mostOperations ? h('div', { class: 'line aside' }, `and ${c.operations.length - mostOperations} more`) : null]]));
+
+export const commits = {
+  pattern: /^commits$/,
+  section: 'commits',
+  title: () => 'Commits',
+  async load({ query, signal }) {
+    const to = /^[1-9]\d{0,15}$/.test(query.to ?? '') ? Number(query.to) : undefined;
+    const page = await lastCommits(pageSize, signal, to);
+    return [
+      h('h1', { tabindex: -1 }, 'Commits ', h('span', { class: 'aside' }, to === undefined ? 'newest first, as they come' : `up to ${to}`)),
+      page.list.length === 0 ? empty('There are no commits here.', 'As soon as one is made it will show up here.')
+        : commitTable('Commits, newest first', page),
+      h('nav', { class: 'pager', 'aria-label': 'Pages' },
+        to === undefined ? null : h('a', { href: '#/commits' }, 'Newest'),
+        page.after > 0 ? h('a', { href: `#/commits?to=${page.after}`, class: 'next' }, 'Earlier') : null),
+    ];
+  },
+};
+
+export const commit = {
+  pattern: /^commit\/([^/]+)$/,
+  section: 'commits',
+  title: ([seq]) => `Commit ${seq}`,
+  async load({ params, signal, store }) {
+    store.data ??= await get(`/v1/read/commit/${encodeURIComponent(params[0])}`, null, signal); // it never changes
+    const { data, freshness } = store.data;
+    const classes = await classesOf(classesNamed(data.operations.slice(0, mostShown)));
+    const seq = BigInt(data.global_seq), last = BigInt(freshness.checkpoint_seq);
+    return [
+      h('p', { class: 'crumbs' }, h('a', { href: '#/commits' }, 'Commits')),
+      h('h1', { tabindex: -1 }, 'Commit ', digits(data.global_seq)),
+      facts(
+        ['Committed', time(data.committed_at)],
+        ['Exactly', h('span', { class: 'exact' }, data.committed_at)],
+        ['In its batch', 'number ', digits(data.batch_seq)],
+        ['Idempotency key', data.metadata.idempotency_key === undefined ? h('span', { class: 'none' }, 'none') : h('code', null, data.metadata.idempotency_key)],
+        ['Minted', data.minted_instances.length ? minted(data.minted_instances) : h('span', { class: 'none' }, 'nothing')]),
+      h('section', { 'aria-labelledby': 'operations' },
+        h('h2', { id: 'operations' }, 'Operations ', h('span', { class: 'aside' }, String(data.operations.length))),
+        h('ol', { class: 'operations', start: 0 }, data.operations.slice(0, mostShown).map((op) => operation(op, classes))),
+        data.operations.length > mostShown ? h('p', { class: 'aside' }, `and ${data.operations.length - mostShown} more`) : null),
+      metadata(data.metadata),
+      h('nav', { class: 'pager', 'aria-label': 'Neighbours' },
+        seq > 1n ? h('a', { href: `#/commit/${seq - 1n}` }, `Commit ${seq - 1n}`) : null,
+        seq < last ? h('a', { href: `#/commit/${seq + 1n}`, class: 'next' }, `Commit ${seq + 1n}`) : null),
+    ];
+  },
+};
+
+const minted = (ids) => [ids.slice(0, 50).map((id, i) => [i ? ', ' : null, instanceLink(id)]), ids.length > 50 ? ` and ${ids.length - 50} more` : null];
+
+function operation(op, classes) {
+  const args = argsOf(op);
+  return h('li', { class: 'panel' }, h('h3', null, op.op), h('dl', { class: 'facts tight' },
+    namesOf(args).map((name) => h('div', null, h('dt', null, name), h('dd', null, argument(name, args[name], op, classes))))));
+}
+
+function metadata(sent) {
+  return namesOf(sent).length === 0 ? null : h('section', { 'aria-labelledby': 'metadata' },
+    h('h2', { id: 'metadata' }, 'Metadata'),
+    h('pre', { class: 'panel', tabindex: 0, 'aria-label': 'Metadata as JSON' }, spell(sent)));
+}

@@ -1,0 +1,105 @@
+// One container: what it is, and all that it holds.
+
+import { h } from './dom.js';
+import { get, getList, classesOf } from './api.js';
+import { digits, quantity, count, commitLink, classTag, kindTag, ownerLink, instanceLink, facts, table, empty, colour } from './format.js';
+import { gridPanel } from './grid.js';
+
+const step = 1000; // stacks or placements shown at first, and more at each wish
+const slotPage = 512;
+
+export const container = {
+  pattern: /^container\/([^/]+)$/,
+  section: 'containers',
+  title: ([id]) => `Container ${id}`,
+  async load(ctx) {
+    const path = `/v1/read/container/${encodeURIComponent(ctx.params[0])}`;
+    const { data } = await get(path, null, ctx.signal);
+    // What it holds changes only when updated_seq does.
+    const shown = ctx.store.shown ?? step;
+    const stamp = `${data.created_seq}/${data.updated_seq}/${shown}`;
+    if (ctx.store.stamp !== stamp) ctx.store.contents = await contents[data.kind](path, shown, ctx.signal);
+    ctx.store.stamp = stamp;
+    return [
+      h('p', { class: 'crumbs' }, h('a', { href: '#/containers' }, 'Containers')),
+      h('h1', { tabindex: -1 }, 'Container ', h('span', { class: 'number' }, String(data.container_id)), ' ', kindTag(data.kind)),
+      facts(
+        ['Owner', ownerLink(data.owner)],
+        ['Created', 'commit ', commitLink(data.created_seq)],
+        ['Last changed', 'commit ', commitLink(data.updated_seq)],
+        ['Holds', data.kind === 'Slots' ? null : count(data.stacks, 'stack'), data.kind === 'Grid' ? ', ' : null,
+          data.kind === 'Standard' ? null : count(data.instances, 'instance')],
+        data.kind === 'Slots' && ['Slots', digits(data.slot_count)],
+        data.kind === 'Grid' && ['Cells', `${data.grid_width} × ${data.grid_height}`]),
+      draw[data.kind](data, ctx.store.contents, ctx),
+    ];
+  },
+};
+
+const contents = {
+  Standard: balances,
+  async Grid(path, shown, signal) {
+    const [stacks, grid] = await Promise.all([balances(path, shown, signal),
+      getList(`${path}/grid`, { limit: step }, (a) => a.data.placements, shown, signal)]);
+    for (const [id, c] of await classesOf(grid.all.map((p) => p.class_id))) stacks.classes.set(id, c);
+    return { ...stacks, placements: grid.all, morePlacements: grid.more };
+  },
+  async Slots(path, shown, signal) {
+    const { all } = await getList(`${path}/slots`, { limit: 10_000 }, (a) => a.data.slots, Infinity, signal);
+    return { slots: new Map(all.map((s) => [s.slot_index, s])), classes: await classesOf(all.map((s) => s.class_id)) };
+  },
+};
+
+async function balances(path, shown, signal) {
+  const { all, more } = await getList(`${path}/balances`, { limit: step }, (a) => a.balances, shown, signal);
+  return { balances: all, more, classes: await classesOf(all.map((b) => b.class_id)) };
+}
+
+const draw = {
+  Standard: (data, held, ctx) => balanceSection(data, held, ctx),
+  Grid: (data, held, ctx) => [gridPanel(data, held), moreButton(held.morePlacements, 'placements', ctx), balanceSection(data, held, ctx)],
+  Slots: slotSection,
+};
+
+const moreButton = (more, what, ctx) => (more ? h('p', { class: 'more' }, h('button', {
+  onclick() {
+    ctx.store.shown = (ctx.store.shown ?? step) + step;
+    ctx.refresh();
+  },
+}, `Show ${step} more ${what}`)) : null);
+
+function balanceSection(data, held, ctx) {
+  const minor = held.balances.some((b) => held.classes.get(String(b.class_id))?.decimals);
+  return h('section', { 'aria-labelledby': 'balances' },
+    h('h2', { id: 'balances' }, 'Balances'),
+    held.balances.length === 0
+      ? empty(data.kind === 'Grid' ? 'No stacks are in this container.' : 'This container is empty.')
+      : table(`Balances of container ${data.container_id}`, [['Class'], ['Key', 'num'], ['Quantity', 'num'], ...(minor ? [['Minor units', 'num dim']] : [])],
+        held.balances.map((b) => {
+          const cls = held.classes.get(String(b.class_id));
+          return [classTag(b.class_id, cls), digits(b.key), quantity(b.quantity, cls), ...(minor ? [digits(b.quantity)] : [])];
+        })),
+    moreButton(held.more, 'stacks', ctx));
+}
+
+function slotSection(data, held, ctx) {
+  const total = data.slot_count;
+  const from = Math.min(Math.max(0, Number(ctx.query.from) || 0), Math.floor((total - 1) / slotPage) * slotPage);
+  const to = Math.min(total, from + slotPage);
+  const boxes = [];
+  for (let i = from; i < to; i++) {
+    const slot = held.slots.get(i);
+    const cls = slot && held.classes.get(String(slot.class_id));
+    boxes.push(h('li', { class: slot ? `slot full ${colour(slot.class_id)}` : 'slot', 'data-slot': i },
+      h('span', { class: 'index' }, String(i)),
+      slot ? [instanceLink(slot.instance_id),
+        h('a', { class: 'what', href: `#/class/${slot.class_id}` }, cls?.name ?? `class ${slot.class_id}`),
+        h('span', { class: 'key' }, 'key ', String(slot.key))] : h('span', { class: 'what' }, 'empty')));
+  }
+  const page = (at, text) => h('a', { href: `#/container/${data.container_id}?from=${at}` }, text);
+  return h('section', { 'aria-labelledby': 'slots' },
+    h('h2', { id: 'slots' }, 'Slots ', h('span', { class: 'aside' }, `${held.slots.size} of ${total} filled`)),
+    h('ol', { class: 'slots', 'aria-label': `Slots ${from} to ${to - 1}` }, boxes),
+    total > slotPage ? h('nav', { class: 'pager', 'aria-label': 'Pages of slots' },
+      from > 0 ? page(from - slotPage, 'Earlier slots') : null, h('span', null, `${from} to ${to - 1}`), to < total ? page(to, 'Later slots') : null) : null);
+}
