@@ -12,7 +12,7 @@ help:
 	@echo 'make build   three static binaries in bin/'
 	@echo 'make test    formatting, vet, short fuzzing, the race detector, and all tests'
 	@echo 'make demo    the warehouse scenario on fresh daemons, checked; ends by itself'
-	@echo 'make run     both daemons on their default ports with ./ledger-data, until Ctrl-C'
+	@echo 'make run     a whole ledger on the default ports with ./ledger-data, until Ctrl-C'
 	@echo 'make bench   benchmarks'
 	@echo 'make fuzz    every fuzz target for FUZZTIME seconds (default 5)'
 	@echo 'make clean   remove bin/ and demo-data/'
@@ -44,7 +44,7 @@ demo: build
 	@.ci/demo
 
 run: build
-	@.ci/both
+	@bin/ledgerctl dev
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...

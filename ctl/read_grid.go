@@ -41,7 +41,7 @@ func (g *grid) run(c *call) error {
 	if len(region) != 0 && len(region) != 4 {
 		return usagef("a rectangle needs all of -x, -y, -width and -height")
 	}
-	t := newTable(c.out, numeric("x"), numeric("y"), numeric("width"), numeric("height"), numeric("rotation"),
+	t := c.newTable(numeric("x"), numeric("y"), numeric("width"), numeric("height"), numeric("rotation"),
 		numeric("class_id"), numeric("key"), numeric("quantity"), numeric("instance_id"))
 	return g.list.show(c, "/v1/read/container/"+c.args[0]+"/grid", region, t, func(a *answer) error {
 		return addPlacements(c, a, t)

@@ -17,20 +17,23 @@ var readSlotsCommand = command{
 	},
 }
 
+// slotData is one occupied slot.
+type slotData struct {
+	SlotIndex  int64 `json:"slot_index"`
+	InstanceID int64 `json:"instance_id"`
+	ClassID    int64 `json:"class_id"`
+	Key        int64 `json:"key"`
+}
+
 func showSlots(c *call, list *listFlags) error {
 	if _, err := c.id(0, "CONTAINER_ID"); err != nil {
 		return err
 	}
-	t := newTable(c.out, numeric("slot_index"), numeric("instance_id"), numeric("class_id"), numeric("key"))
+	t := c.newTable(numeric("slot_index"), numeric("instance_id"), numeric("class_id"), numeric("key"))
 	return list.show(c, "/v1/read/container/"+c.args[0]+"/slots", nil, t, func(a *answer) error {
 		var page struct {
 			Data struct {
-				Slots []struct {
-					SlotIndex  int64 `json:"slot_index"`
-					InstanceID int64 `json:"instance_id"`
-					ClassID    int64 `json:"class_id"`
-					Key        int64 `json:"key"`
-				}
+				Slots []slotData
 			}
 		}
 		if err := a.decode(&page); err != nil {

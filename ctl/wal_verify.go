@@ -165,7 +165,7 @@ func (v *verification) show(c *call, r *wal.VerifyReport, err error) error {
 		fmt.Fprintf(c.out, `{"valid":true,"log_id":"%v","commits":%d,"frames":%d,"segments":%d,"bytes":%d,"torn_bytes":%d,"digest":"%016x"}`+"\n",
 			r.ID, r.Commits, r.Frames, r.Segments, r.Bytes, r.Torn, v.state.Digest())
 	default:
-		t := newTable(c.out)
+		t := c.newTable()
 		t.row("valid", "yes")
 		t.row("log_id", r.ID.String())
 		t.row("commits", strconv.FormatUint(r.Commits, 10))

@@ -2,8 +2,10 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"hash/crc32"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"assetledger/server"
 )
 
 // readEvery starts a read daemon that makes checkpoints often.
@@ -346,4 +350,48 @@ func TestReadersShareTheDuty(t *testing.T) {
 		}
 	}
 	ctl(t, 0, "wal", "verify", "-dir", dir)
+}
+
+// TestCheckpointsBesideReads reads and commits while checkpoints are made, in
+// one process, so that the race detector sees all of it.
+func TestCheckpointsBesideReads(t *testing.T) {
+	dir := t.TempDir()
+	w := startWriter(t, dir)
+	r := startDaemon(t, "the read daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
+		return server.RunRead(ctx, server.ReadConfig{
+			Dir: dir, Listen: "127.0.0.1:0", Name: "read", Every: 2, Keys: 1_000_000,
+			Poll: 100 * time.Millisecond, Timeouts: server.DefaultTimeouts, Ready: ready, Log: log,
+		})
+	})
+	var reads sync.WaitGroup
+	quit := make(chan struct{})
+	for range 2 {
+		reads.Go(func() {
+			for {
+				select {
+				case <-quit:
+					return
+				default:
+				}
+				if a, err := get(http.DefaultClient, r.url+"/v1/read/containers?owner=7"); err != nil || a.status != 200 {
+					t.Errorf("reading: %v %d %s", err, a.status, a.body)
+					return
+				}
+			}
+		})
+	}
+	fillLog(t, w.url, 1, 80)
+	awaitSeq(t, r.url, 80)
+	close(quit)
+	reads.Wait()
+	r.stop()
+	w.stop()
+	if list := files(t, dir, "ckpt", ".ckpt"); len(list) != 2 || filepath.Base(list[1]) != fmt.Sprintf("%020d.ckpt", 80) {
+		t.Errorf("checkpoints: %v", list)
+	}
+	w = startWriter(t, dir) // from the checkpoint
+	if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(80)); err != nil || !a.hit {
+		t.Errorf("key k80 again: %v %+v", err, a)
+	}
+	w.stop()
 }

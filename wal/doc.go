@@ -11,7 +11,6 @@
 //	DIR/wal/<20 digits>.seg    a segment, named by its first global_seq
 //	DIR/wal/next.tmp           the next segment, being filled with zeroes
 //	DIR/wal/torn-<seq>-<n>.bad bytes of a torn tail, kept when it was zeroed
-//	DIR/wal/lost-<time>/       what a repair has cut
 //	DIR/ckpt/<seq>.ckpt        checkpoints; wal knows nothing of what is in them
 //	DIR/readers/<name>         what each read daemon has applied
 //
