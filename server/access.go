@@ -113,7 +113,9 @@ func openEntrance(a Access, listen string, log *slog.Logger) (*entrance, error) 
 	return e, nil
 }
 
-// A door is a listener that knows its address as a client would write it.
+// A door is a listener that knows its address as a client would write it. Its
+// connections are of the type connection, but for TLS: net/http must see those
+// as what they are.
 type door struct {
 	net.Listener
 	url string
@@ -126,7 +128,7 @@ func (e *entrance) listen(addr string) (*door, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &door{ln, "unix:" + path}, nil
+		return &door{listener{ln}, "unix:" + path}, nil
 	}
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -138,7 +140,7 @@ func (e *entrance) listen(addr string) (*door, error) {
 		return nil, usagef("-listen %s is %s, which other machines reach: see -auth-file and -insecure", addr, at)
 	}
 	if e.certs == nil {
-		return &door{ln, "http://" + at.String()}, nil
+		return &door{listener{ln}, "http://" + at.String()}, nil
 	}
 	return &door{tls.NewListener(ln, e.certs.listening()), "https://" + at.String()}, nil
 }

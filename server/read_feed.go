@@ -76,7 +76,7 @@ func (r *reading) feedStart() (at uint64, err *ledger.Error) {
 
 // stream sends commits until the client goes or the daemon stops.
 func (r *reading) stream(at uint64) {
-	ctx, fresh := r.R.Context(), r.daemon.proj.fresh
+	ctx, fresh := r.clientContext(), r.daemon.proj.fresh
 	if !r.sendPiece() {
 		return
 	}
@@ -102,7 +102,7 @@ func (r *reading) stream(at uint64) {
 // appendEvents appends the events of commits after at, up to a piece, and
 // returns the last one.
 func (r *reading) appendEvents(at, end uint64) uint64 {
-	err := r.daemon.commits.each(r.R.Context(), at+1, end, &r.record, func(f *wal.Frame, seq uint64) bool {
+	err := r.daemon.commits.each(r.clientContext(), at+1, end, &r.record, func(f *wal.Frame, seq uint64) bool {
 		r.Out = appendUint(r.Out, "id: ", seq)
 		r.Out = AppendCommit(append(r.Out, "\ndata: "...), f, seq, &r.record)
 		r.Out = append(r.Out, "\n\n"...)
@@ -126,8 +126,17 @@ func (r *reading) sendPiece() bool {
 func (r *reading) allowPiece() *http.ResponseController {
 	c := http.NewResponseController(r.W)
 	c.SetReadDeadline(time.Time{}) // nothing more is to come from the client but its end
-	c.SetWriteDeadline(time.Now().Add(feedPatience))
+	c.SetWriteDeadline(time.Now().Add(r.daemon.patience()))
 	return c
+}
+
+// patience is how long a stream waits for its client to take a piece: not
+// longer than any client may take for an answer.
+func (d *readDaemon) patience() time.Duration {
+	if limit := d.timeouts.Write; limit > 0 && limit < feedPatience {
+		return limit
+	}
+	return feedPatience
 }
 
 // wantsEvents says whether an Accept asks for server-sent events.

@@ -62,7 +62,7 @@ func newServer(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Protocols: &protocols,
 		Handler:   h, ReadHeaderTimeout: t.Header, ReadTimeout: t.Read, WriteTimeout: t.Write, IdleTimeout: t.Idle,
-		MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true,
+		MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true, ConnContext: withConnection,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }

@@ -37,15 +37,16 @@ func run(args []string, stdout, stderr io.Writer) int {
 // program makes a flag for every setting.
 func program() (*settings.Program, *server.ReadConfig) {
 	p := settings.New("ledger-read", "serves reads of the ledger in a directory.", server.Version)
-	c, flags := &server.ReadConfig{Timeouts: server.DefaultTimeouts}, p.Flags
+	set := server.DefaultReadConfig()
+	c, flags := &set, p.Flags
 	flags.StringVar(&c.Dir, "dir", "", "`DIRECTORY` of the commit log, as the write daemon's (required), for example /var/lib/ledger")
-	flags.StringVar(&c.Listen, "listen", "127.0.0.1:8081", "`ADDRESS` to listen on: host:port, where port 0 is any, or unix:/path")
-	flags.StringVar(&c.Name, "name", "read", "`NAME` of this read daemon, unlike those of the others on the same log")
+	flags.StringVar(&c.Listen, "listen", c.Listen, "`ADDRESS` to listen on: host:port, where port 0 is any, or unix:/path")
+	flags.StringVar(&c.Name, "name", c.Name, "`NAME` of this read daemon, unlike those of the others on the same log")
 	flags.Int64Var(&c.MaxLag, "max-lag", 0, "`COMMITS` behind the log beyond which the health is degraded; 0 for no bound")
-	flags.Uint64Var(&c.Every, "checkpoint-every", 1_000_000, "`COMMITS` between two checkpoints of the state on disk; one more is made when stopping; 0 for none")
-	flags.IntVar(&c.Keys, "idempotency-keys", 1_000_000, "`NUMBER` of idempotency keys that checkpoints hold; the write daemon starts from those that hold as many as its own flag says")
-	flags.DurationVar(&c.Poll, "poll", 100*time.Millisecond, "longest `TIME` between two looks at the end of the log")
-	flags.BoolVar(&c.Page, "page", true, "serve the page for people at /; -page=false does not")
+	flags.Uint64Var(&c.Every, "checkpoint-every", c.Every, "`COMMITS` between two checkpoints of the state on disk; one more is made when stopping; 0 for none")
+	flags.IntVar(&c.Keys, "idempotency-keys", c.Keys, "`NUMBER` of idempotency keys that checkpoints hold; the write daemon starts from those that hold as many as its own flag says")
+	flags.DurationVar(&c.Poll, "poll", c.Poll, "longest `TIME` between two looks at the end of the log")
+	flags.BoolVar(&c.Page, "page", c.Page, "serve the page for people at /; -page=false does not")
 	flags.BoolVar(&c.LogAll, "log-requests", false, "log every request, not only those that failed here")
 	c.Timeouts.Flags(flags)
 	c.Access.Flags(flags)
