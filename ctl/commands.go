@@ -44,6 +44,7 @@ var commands = []command{
 	freshnessCommand,
 	healthCommand,
 	metricsCommand,
+	benchCommand,
 	walVerifyCommand,
 	walDumpCommand,
 	walStatCommand,

@@ -59,7 +59,14 @@ func (p *progress) at(commit uint64) {
 		return
 	}
 	p.next = time.Now().Add(progressEvery)
-	fmt.Fprintf(p.w, "\rledgerctl: commit %d is good", commit)
+	p.tell("commit %d is good", commit)
+}
+
+// tell replaces the line.
+func (p *progress) tell(format string, args ...any) {
+	if p.w != nil {
+		fmt.Fprintf(p.w, "\rledgerctl: "+format, args...)
+	}
 }
 
 // clear takes the line away.
