@@ -9,10 +9,10 @@ PROGRAMS := ledger-write ledger-read ledgerctl
 .PHONY: help build test fmt vet fuzz race unit demo run bench microbench clean
 
 help:
-	@echo 'make build   three static binaries in bin/'
+	@echo 'make build   three static binaries in bin/, and man pages: man -M bin/man ledgerctl'
 	@echo 'make test    formatting, vet, short fuzzing, the race detector, and all tests'
 	@echo 'make demo    the warehouse scenario on fresh daemons, checked; ends by itself'
-	@echo 'make run     both daemons on their default ports with ./ledger-data, until Ctrl-C'
+	@echo 'make run     a whole ledger on the default ports with ./ledger-data, until Ctrl-C'
 	@echo 'make bench   the ledger beside bare net/http, PostgreSQL, etcd and Redis; table in bench-out/ (BENCH=-quick: a short look)'
 	@echo 'make microbench  Go benchmarks of every hot piece'
 	@echo 'make fuzz    every fuzz target for FUZZTIME seconds (default 5)'
@@ -20,6 +20,7 @@ help:
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
+	@rm -rf bin/man && bin/ledgerctl __man bin/man/man1
 
 # The plain tests come last, so that their closing lines are the last thing said.
 test: fmt vet fuzz race unit
@@ -45,7 +46,7 @@ demo: build
 	@.ci/demo
 
 run: build
-	@.ci/both
+	@bin/ledgerctl dev
 
 bench:
 	$(GO) run ./server/bench $(BENCH)

@@ -22,14 +22,17 @@ func (g *globals) declare(set *flag.FlagSet) {
 	g.writeURL, g.readURL = "http://127.0.0.1:8080", "http://127.0.0.1:8081"
 	set.Var(baseURL{&g.writeURL}, "write-url", "base `URL` of the write daemon")
 	set.Var(baseURL{&g.readURL}, "read-url", "base `URL` of the read daemon")
-	g.output = choice{value: "table", of: []string{"table", "json"}}
-	set.Var(&g.output, "o", "output `FORMAT`: table for people, or json: the API's answer as it came")
+	g.output = choice{value: "table", of: []string{"table", "json", "ndjson"}}
+	set.Var(&g.output, "o", "output `FORMAT`: table for people, json: the API's answers as they came, or ndjson: an entry of a list a line")
 	g.timeout = duration{30 * time.Second}
 	set.Var(&g.timeout, "timeout", "longest `TIME` to wait for an answer, tries included")
 }
 
-// json says whether answers are shown as they came.
-func (g *globals) json() bool { return g.output.value == "json" }
+// json says whether the output is JSON, for programs.
+func (g *globals) json() bool { return g.output.value == "json" || g.ndjson() }
+
+// ndjson says whether each entry of a list stands on a line of its own.
+func (g *globals) ndjson() bool { return g.output.value == "ndjson" }
 
 // split parts args into flags with their values, and words. takesValue names
 // the flags whose value is the next argument. After -- all are words. help

@@ -1,7 +1,6 @@
 package ctl
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"assetledger/ledger"
 )
@@ -17,61 +17,112 @@ import (
 var batchCommand = command{
 	Words:   "batch",
 	Purpose: "submit many transactions, each on its own: the fast way",
-	Notes: "The file is the body of /v1/commit/batch, or one transaction a line; lines are sent in order, as many to a\n" +
-		"request as it may have. Give each transaction an idempotency_key to be able to run the batch again.\n" +
-		"The exit code is 3 if any transaction was refused.",
-	Examples: [2]string{"batch -f transactions.ndjson -on-error stop", "batch -f - -o json < batch.json"},
+	Notes: "The file is NDJSON, one transaction a line and as long as it may be, or the body of /v1/commit/batch. Lines\n" +
+		"are sent in order, in requests of bounded size, and each gives a line of results. The exit code is 3 if any\n" +
+		"transaction was refused.\n\n" +
+		"With -resume the same command can be run again, after whatever ended it: a line without an idempotency_key\n" +
+		"gets one made of the file's name (or -name) and the line's number, so a line that was committed is not\n" +
+		"committed again, and one that was refused may be mended first. Use a new name for new work. The ledger\n" +
+		"remembers the last 1,000,000 keys; for files of more than half of that the lines done are kept in FILE.resume.",
+	Examples: [2]string{"batch -f transactions.ndjson -on-error stop", "batch -f transactions.ndjson -resume -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
 		b := &batch{onError: choice{of: []string{"continue", "stop"}}}
-		set.StringVar(&b.file, "f", "", "batch, or transactions one a line, in `FILE`, - for standard input")
+		set.StringVar(&b.file, "f", "", "transactions one a line, or a batch, in `FILE`, - for standard input")
 		set.Var(&b.onError, "on-error", "`WHAT` to do after a refusal: continue (as the ledger does unless told), or stop")
+		set.BoolVar(&b.resume, "resume", false, "give each line a key of its own, so that the command is safe to repeat")
+		set.StringVar(&b.name, "name", "", "`NAME` of this work in the keys of -resume; needed for standard input")
 		return b.run
 	},
 }
 
-// Limits of one batch request made from lines: the ledger takes 64 MiB.
-const (
-	maxBatchBytes = 60 << 20
-	maxLine       = 16 << 20
-)
-
 type batch struct {
-	file    string
-	onError choice
+	file, name string
+	onError    choice
+	resume     bool
 
+	column    string // what counts the results: lines of a file, or transactions of a batch
 	table     *table
-	sent      int // transactions answered
+	bar       *bar
+	mark      *resumeMark // nil without -resume
+	last      int         // line or transaction whose result was shown last
+	answered  int         // results shown, but for those not tried
+	untried   int
 	refused   int
-	committed int
+	committed int // replayed ones too
+	replayed  int
 }
 
 func (b *batch) run(c *call) error {
 	if b.file == "" {
 		return usagef("there is no batch: give it with -f FILE, or -f - for standard input")
 	}
+	if err := b.prepareResume(c); err != nil {
+		return err
+	}
 	in, closeInput, err := c.openInput(b.file)
 	if err != nil {
 		return err
 	}
 	defer closeInput()
-	b.table = newTable(c.out, numeric("n"), numeric("global_seq"), numeric("batch_seq"), text("minted"), text("result"))
-	lines := bufio.NewReaderSize(in, 64<<10)
-	first, err := b.readLine(lines)
+	b.bar = newBar(c.words, in)
+	defer b.bar.clear()
+	lines := newLineReader(in, maxLine)
+	first, err := firstLine(lines)
 	if err != nil && err != io.EOF {
-		return err
+		return b.unreadable(lines, err)
 	}
+	b.column = "n"
 	if isTransaction(first) {
-		err = b.sendLines(c, lines, first)
-	} else {
-		err = b.sendWhole(c, lines, first)
+		b.column = "line"
 	}
+	b.table = c.newTable(numeric(b.column), numeric("global_seq"), numeric("batch_seq"), text("minted"), text("result"))
+	switch {
+	case b.column == "line":
+		err = b.sendLines(c, lines, first)
+	case b.resume:
+		return usagef("-resume goes line by line: give %s as one transaction a line", b.file)
+	default:
+		err = b.sendWhole(c, lines.in, first)
+	}
+	b.bar.clear()
 	if err != nil {
 		return err
 	}
+	return b.summary(c)
+}
+
+// summary is the error of refusals. A person is told of success too.
+func (b *batch) summary(c *call) error {
+	var note strings.Builder
+	if b.untried > 0 {
+		fmt.Fprintf(&note, ", and %d after it not tried", b.untried)
+	}
+	if b.stopped() && b.column == "line" {
+		fmt.Fprintf(&note, "; nothing after line %d was sent", b.last)
+	}
+	if b.replayed > 0 {
+		fmt.Fprintf(&note, "; %d had been committed before", b.replayed)
+	}
 	if b.refused > 0 {
-		return exitf(exitRefused, "%d of %s failed", b.refused, count(b.sent, "transaction"))
+		return exitf(exitRefused, "%d of %s failed%s", b.refused, count(b.answered, "transaction"), &note)
+	}
+	if isTerminal(c.words) {
+		c.say("%s committed in %v%s", count(b.committed, "transaction"), b.bar.elapsed(), &note)
 	}
 	return nil
+}
+
+// firstLine is the first line that is not blank; io.EOF when there is none.
+func firstLine(lines *lineReader) ([]byte, error) {
+	for {
+		line, err := lines.next()
+		if err != nil {
+			return nil, err
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			return line, nil
+		}
+	}
 }
 
 // isTransaction says whether the first line of the input is a whole
@@ -81,77 +132,21 @@ func isTransaction(line []byte) bool {
 	return json.Unmarshal(line, &fields) == nil && fields != nil && fields["transactions"] == nil
 }
 
-// readLine returns the next line that is not blank, without its end; io.EOF
-// when there is none.
-func (b *batch) readLine(in *bufio.Reader) ([]byte, error) {
-	for {
-		var line []byte
-		for {
-			part, err := in.ReadSlice('\n')
-			line = append(line, part...)
-			if len(line) > maxLine {
-				return nil, usagef("a line of %s is longer than %d bytes", b.file, maxLine)
-			}
-			if errors.Is(err, bufio.ErrBufferFull) {
-				continue
-			}
-			if err != nil && err != io.EOF {
-				return nil, fmt.Errorf("cannot read %s: %w", b.file, err)
-			}
-			if line = bytes.TrimSpace(line); len(line) > 0 {
-				return line, nil
-			}
-			if err == io.EOF {
-				return nil, io.EOF
-			}
-			break
-		}
+// unreadable is the error of input that can't be read.
+func (b *batch) unreadable(lines *lineReader, err error) error {
+	if errors.Is(err, errLongLine) {
+		return usagef("line %d of %s is longer than %d bytes; %s before it", lines.number, b.file, maxLine, b.done())
 	}
-}
-
-// sendLines sends first and the lines after it, each a transaction.
-func (b *batch) sendLines(c *call, in *bufio.Reader, first []byte) error {
-	const opening = `{"transactions":[`
-	body, n, read := []byte(opening), 0, 0
-	send := func() error {
-		body = append(body, ']')
-		if b.onError.value != "" {
-			body = fmt.Appendf(body, `,"on_error":%q`, b.onError.value)
-		}
-		err := b.send(c, append(body, '}'))
-		body, n = append(body[:0], opening...), 0
-		return err
-	}
-	var err error
-	for line := first; err == nil; line, err = b.readLine(in) {
-		read++
-		if !json.Valid(line) {
-			return usagef("transaction %d of %s is not JSON; %s before it", read, b.file, b.done())
-		}
-		if n == ledger.MaxBatch || n > 0 && len(body)+len(line) > maxBatchBytes {
-			if err := send(); err != nil || b.stopped() {
-				return err
-			}
-		}
-		if n > 0 {
-			body = append(body, ',')
-		}
-		body = append(body, line...)
-		n++
-	}
-	if err != io.EOF {
-		return err
-	}
-	return send()
+	return fmt.Errorf("cannot read %s: %w; %s before that", b.file, err, b.done())
 }
 
 // sendWhole sends the input as it is: the body of a batch request.
-func (b *batch) sendWhole(c *call, in *bufio.Reader, first []byte) error {
+func (b *batch) sendWhole(c *call, in io.Reader, first []byte) error {
 	rest, err := io.ReadAll(io.LimitReader(in, maxInput+1))
 	if err != nil {
 		return fmt.Errorf("cannot read %s: %w", b.file, err)
 	}
-	body := append(append(first, '\n'), rest...)
+	body := append(append(bytes.Clone(first), '\n'), rest...)
 	if len(body) > maxInput {
 		return usagef("%s is larger than %d bytes: give it as one transaction a line", b.file, maxInput)
 	}
@@ -163,7 +158,12 @@ func (b *batch) sendWhole(c *call, in *bufio.Reader, first []byte) error {
 			return err
 		}
 	}
-	return b.send(c, body)
+	a, err := c.ask(request{method: http.MethodPost, base: c.writeURL, path: "/v1/commit/batch", body: body})
+	if err != nil {
+		return b.unanswered(err, "of the batch", false)
+	}
+	_, err = b.show(c, a, nil)
+	return err
 }
 
 // withOnError adds on_error to a batch that does not have it.
@@ -191,31 +191,20 @@ func (b *batch) done() string {
 	return fmt.Sprintf("%d committed and %d failed", b.committed, b.refused)
 }
 
-// send sends one request and shows its results.
-func (b *batch) send(c *call, body []byte) error {
-	a, err := c.ask(request{method: http.MethodPost, base: c.writeURL, path: "/v1/commit/batch", body: body})
+// unanswered says what a missing answer means for the transactions sent.
+func (b *batch) unanswered(err error, what string, keyed bool) error {
 	var silent *noAnswer
-	if errors.As(err, &silent) && !silent.neverSent() {
-		return exitf(exitSilent, "%v; %s before, and of the rest it is not known: run again those that have an idempotency_key", err, b.done())
-	}
-	if err != nil {
+	if !errors.As(err, &silent) || silent.neverSent() {
+		if b.committed+b.refused > 0 {
+			return exitf(exitCode(err), "%v; %s before that", err, b.done())
+		}
 		return err
 	}
-	var answer struct {
-		Results []batchResult `json:"results"`
+	next := "run again those that have an idempotency_key"
+	if keyed {
+		next = "run the same command again, which commits none twice"
 	}
-	if err := a.decode(&answer); err != nil {
-		return err
-	}
-	for i := range answer.Results {
-		b.add(&answer.Results[i])
-	}
-	if c.json() {
-		c.showRaw(a)
-	} else {
-		b.table.flush()
-	}
-	return c.out.Flush()
+	return exitf(exitSilent, "%v; %s before, and %s it is not known: %s", err, b.done(), what, next)
 }
 
 // batchResult is a commit result or an error.
@@ -224,18 +213,74 @@ type batchResult struct {
 	Error *apiErrorBody `json:"error"`
 }
 
-func (b *batch) add(r *batchResult) {
-	b.sent++
-	n := strconv.Itoa(b.sent)
-	if r.Error != nil {
-		b.refused++
-		b.table.row(n, "-", "-", "-", r.Error.String())
+// show shows the results of one request; lines are the numbers of their lines,
+// nil for a batch whose transactions are numbered from 1. It returns the last
+// one that is committed, nil for none.
+func (b *batch) show(c *call, a *answer, lines []int) (last *batchResult, err error) {
+	var answer struct{ Results []json.RawMessage }
+	if err := a.decode(&answer); err != nil {
+		return nil, err
+	}
+	if lines != nil && len(answer.Results) != len(lines) {
+		return nil, fmt.Errorf("%s answered %s to %s", a.url, count(len(answer.Results), "result"), count(len(lines), "transaction"))
+	}
+	b.bar.clear()
+	for i, raw := range answer.Results {
+		n := i + 1
+		if lines != nil {
+			n = lines[i]
+		}
+		r := &batchResult{}
+		if err := json.Unmarshal(raw, r); err != nil || r.Error == nil && r.GlobalSeq == 0 {
+			return nil, fmt.Errorf("result %d of %s is none: %s", i, a.url, raw)
+		}
+		b.last = n
+		b.add(c, n, r, raw)
+		if r.Error == nil {
+			last = r
+		}
+	}
+	if c.json() && !c.ndjson() {
+		c.showRaw(a)
+	}
+	if !c.json() {
+		b.table.flush()
+	}
+	return last, c.out.Flush()
+}
+
+// add counts one result, and shows it.
+func (b *batch) add(c *call, n int, r *batchResult, raw []byte) {
+	if r.Error != nil && r.Error.Code == string(ledger.NotAttempted) {
+		b.untried++
+	} else {
+		b.answered++
+	}
+	if c.ndjson() {
+		fmt.Fprintf(c.out, `{"%s":%d,%s`+"\n", b.column, n, raw[1:])
+	}
+	number := strconv.Itoa(n)
+	switch {
+	case r.Error != nil:
+		if r.Error.Code != string(ledger.NotAttempted) {
+			b.refused++
+		}
+		b.row(c, number, "-", "-", "-", r.Error.String())
 		return
+	case r.Replayed:
+		b.replayed++
 	}
 	b.committed++
 	result := "committed"
 	if r.Replayed {
 		result = "replayed"
 	}
-	b.table.row(n, strconv.FormatInt(r.GlobalSeq, 10), strconv.FormatInt(r.BatchSeq, 10), joinInts(r.Minted), result)
+	b.row(c, number, strconv.FormatInt(r.GlobalSeq, 10), strconv.FormatInt(r.BatchSeq, 10), joinInts(r.Minted), result)
+}
+
+// row is a row of the table, if there is one.
+func (b *batch) row(c *call, cells ...string) {
+	if !c.json() {
+		b.table.row(cells...)
+	}
 }

@@ -59,7 +59,7 @@ func (b *bench) watch(c *call, start time.Time, done *atomic.Uint64, stopped <-c
 			return
 		case now := <-tick.C:
 			n := done.Load()
-			line.tell("%d of %d s, %.0f requests/s  ", int(now.Sub(start).Seconds()), int(b.duration.Seconds()),
+			line.say("%d of %d s, %.0f requests/s", int(now.Sub(start).Seconds()), int(b.duration.Seconds()),
 				float64(n-before)/now.Sub(at).Seconds())
 			before, at = n, now
 		}

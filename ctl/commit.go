@@ -61,7 +61,7 @@ type commitResult struct {
 }
 
 func (r *commitResult) show(c *call) {
-	t := newTable(c.out)
+	t := c.newTable()
 	t.row("global_seq", strconv.FormatInt(r.GlobalSeq, 10))
 	t.row("batch_seq", strconv.FormatInt(r.BatchSeq, 10))
 	if len(r.Minted) > 0 {

@@ -69,7 +69,7 @@ func decodeFreshness(a *answer) (*freshnessPage, error) {
 }
 
 func (p *freshnessPage) show(c *call) {
-	t := newTable(c.out)
+	t := c.newTable()
 	t.row("checkpoint_seq", strconv.FormatInt(p.Freshness.CheckpointSeq, 10))
 	t.row("commit_log_seq", strconv.FormatInt(p.Freshness.CommitLogSeq, 10))
 	t.row("lag", strconv.FormatInt(p.Data.Lag, 10))

@@ -64,9 +64,9 @@ type healthData struct {
 }
 
 func (w *which) health(c *call) error {
-	overview := newTable(c.out, text("daemon"), text("status"),
+	overview := c.newTable(text("daemon"), text("status"),
 		numeric("checkpoint_seq"), numeric("commit_log_seq"), numeric("lag"), text("log"))
-	readers := newTable(c.out, text("reader"), numeric("checkpoint_seq"), numeric("lag"))
+	readers := c.newTable(text("reader"), numeric("checkpoint_seq"), numeric("lag"))
 	var worst error
 	for _, d := range w.daemons(c) {
 		if err := d.health(c, overview, readers); err != nil {

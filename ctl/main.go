@@ -23,7 +23,7 @@ import (
 // Main runs ledgerctl with args (without the program's name) and returns its
 // exit code. env is os.LookupEnv, or a test's own.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) (string, bool)) int {
-	c := &call{ctx: context.Background(), in: stdin, out: bufio.NewWriterSize(stdout, 64<<10), words: stderr, table: commands}
+	c := &call{ctx: context.Background(), in: stdin, out: bufio.NewWriterSize(stdout, 64<<10), words: stderr, table: commands, screen: newScreen(stdout, env)}
 	err := c.run(args, env)
 	if flushed := c.out.Flush(); err == nil {
 		err = flushed
@@ -33,15 +33,16 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(str
 
 // A call is one run of one command.
 type call struct {
-	ctx   context.Context
-	args  []string      // the words after those of the command
-	in    io.Reader     // standard input
-	out   *bufio.Writer // standard output: data
-	words io.Writer     // standard error: words
-	table []command
+	ctx    context.Context
+	args   []string      // the words after those of the command
+	in     io.Reader     // standard input
+	out    *bufio.Writer // standard output: data
+	words  io.Writer     // standard error: words
+	screen screen
+	table  []command
 	globals
-	api      *client
-	decimals map[int64]int // of classes already asked for
+	api     *client
+	classes map[int64]classData // already asked for
 }
 
 func (c *call) run(args []string, env func(string) (string, bool)) error {
@@ -126,7 +127,7 @@ func firstWords(table []command) []string {
 	var firsts []string
 	for _, cmd := range table {
 		first, _, _ := strings.Cut(cmd.Words, " ")
-		if n := len(firsts); n == 0 || firsts[n-1] != first {
+		if n := len(firsts); !cmd.Hidden && (n == 0 || firsts[n-1] != first) {
 			firsts = append(firsts, first)
 		}
 	}

@@ -41,7 +41,7 @@ func (t *txFlags) preflight(c *call) error {
 	if err := a.decode(&verdict); err != nil {
 		return err
 	}
-	out := newTable(c.out)
+	out := c.newTable()
 	out.row("valid", "yes")
 	out.row("at_seq", strconv.FormatInt(verdict.AtSeq, 10))
 	if len(verdict.Minted) > 0 {

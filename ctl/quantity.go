@@ -24,24 +24,32 @@ func withDecimals(minor string, decimals int) string {
 	return sign + minor[:point] + "." + minor[point:]
 }
 
-// quantity shows a quantity of the class for people. The class is asked for
-// once in a run.
+// quantity shows a quantity of the class for people.
 func (c *call) quantity(class int64, minor json.Number) (string, error) {
-	decimals, ok := c.decimals[class]
-	if !ok {
-		answer, err := c.get(c.readURL, "/v1/read/class/"+strconv.FormatInt(class, 10), nil)
-		if err != nil {
-			return "", err
-		}
-		var page struct{ Data classData }
-		if err := answer.decode(&page); err != nil {
-			return "", err
-		}
-		if c.decimals == nil {
-			c.decimals = map[int64]int{}
-		}
-		decimals = page.Data.Decimals
-		c.decimals[class] = decimals
+	d, err := c.class(class)
+	if err != nil {
+		return "", err
 	}
-	return withDecimals(minor.String(), decimals), nil
+	return withDecimals(minor.String(), d.Decimals), nil
+}
+
+// class is what is registered of a class, which never changes: it is asked for
+// once in a run.
+func (c *call) class(id int64) (classData, error) {
+	if d, ok := c.classes[id]; ok {
+		return d, nil
+	}
+	answer, err := c.get(c.readURL, "/v1/read/class/"+strconv.FormatInt(id, 10), nil)
+	if err != nil {
+		return classData{}, err
+	}
+	var page struct{ Data classData }
+	if err := answer.decode(&page); err != nil {
+		return classData{}, err
+	}
+	if c.classes == nil {
+		c.classes = map[int64]classData{}
+	}
+	c.classes[id] = page.Data
+	return page.Data, nil
 }

@@ -3,6 +3,7 @@ package ctl
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"net/url"
 	"time"
 )
@@ -111,16 +112,66 @@ func (l *listFlags) show(c *call, path string, filters url.Values, t *table, add
 	}
 }
 
+// paged says whether a page was asked for, and not simply what there is.
+func (l *listFlags) paged() bool { return l.limit.given || l.cursor != "" || l.all }
+
+// collect reads all pages of a list without showing them.
+func (l *listFlags) collect(c *call, path string, filters url.Values, add func(a *answer) error) error {
+	whole := *l
+	whole.all, whole.limit.value, whole.limit.given = true, maxListLimit, true
+	return whole.show(c, path, filters, c.newTable(), add)
+}
+
 func (c *call) showPage(a *answer, t *table, addRows func(a *answer) error) error {
-	if c.json() {
+	switch {
+	case c.ndjson():
+		if err := c.showEntries(a); err != nil {
+			return err
+		}
+	case c.json():
 		c.showRaw(a)
-	} else {
+	default:
 		if err := addRows(a); err != nil {
 			return err
 		}
 		t.flush()
 	}
 	return c.out.Flush()
+}
+
+// showEntries writes each entry of a list on a line of its own, without what
+// stands around the list.
+func (c *call) showEntries(a *answer) error {
+	entries, err := a.entries()
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		c.out.Write(entry)
+		c.out.WriteByte('\n')
+	}
+	return nil
+}
+
+// entries is the list of a page: its only array, in data or beside it.
+func (a *answer) entries() ([]json.RawMessage, error) {
+	var page map[string]json.RawMessage
+	if err := a.decode(&page); err != nil {
+		return nil, err
+	}
+	if data, ok := page["data"]; ok {
+		page = nil
+		if err := (&answer{body: data, url: a.url}).decode(&page); err != nil {
+			return nil, err
+		}
+	}
+	for _, field := range page {
+		var list []json.RawMessage
+		if field[0] == '[' && json.Unmarshal(field, &list) == nil {
+			return list, nil
+		}
+	}
+	return nil, fmt.Errorf("the answer of %s has no list", a.url)
 }
 
 // nextCursor is where a list goes on, "" at its end.

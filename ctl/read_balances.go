@@ -34,19 +34,22 @@ func (b *balances) run(c *call) error {
 	filters := url.Values{}
 	b.classID.query(filters, "class_id")
 	b.key.query(filters, "key")
-	t := newTable(c.out, numeric("class_id"), numeric("key"), numeric("quantity"))
+	t := c.newTable(numeric("class_id"), numeric("key"), numeric("quantity"))
 	return b.list.show(c, "/v1/read/container/"+c.args[0]+"/balances", filters, t, func(a *answer) error {
 		return addBalances(c, a, t)
 	})
 }
 
+// balanceData is one stack.
+type balanceData struct {
+	ClassID  int64       `json:"class_id"`
+	Key      int64       `json:"key"`
+	Quantity json.Number `json:"quantity"`
+}
+
 func addBalances(c *call, a *answer, t *table) error {
 	var page struct {
-		Balances []struct {
-			ClassID  int64       `json:"class_id"`
-			Key      int64       `json:"key"`
-			Quantity json.Number `json:"quantity"`
-		} `json:"balances"`
+		Balances []balanceData
 	}
 	if err := a.decode(&page); err != nil {
 		return err

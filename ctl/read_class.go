@@ -29,7 +29,7 @@ func showClass(c *call, a *answer) error {
 		return err
 	}
 	d := page.Data
-	t := newTable(c.out)
+	t := c.newTable()
 	t.row("class_id", strconv.FormatInt(d.ClassID, 10))
 	t.row("name", d.Name)
 	t.row("fungible", strconv.FormatBool(d.Fungible))

@@ -17,7 +17,7 @@ var readClassesCommand = command{
 }
 
 func showClasses(c *call, list *listFlags) error {
-	t := newTable(c.out, numeric("class_id"), text("name"), text("fungible"), numeric("decimals"), numeric("registered_seq"))
+	t := c.newTable(numeric("class_id"), text("name"), text("fungible"), numeric("decimals"), numeric("registered_seq"))
 	return list.show(c, "/v1/read/classes", nil, t, func(a *answer) error {
 		var page struct {
 			Data struct{ Classes []classData }

@@ -36,7 +36,7 @@ func showCommit(c *call, a *answer) error {
 		return err
 	}
 	d := page.Data
-	t := newTable(c.out)
+	t := c.newTable()
 	t.row("global_seq", strconv.FormatInt(d.GlobalSeq, 10))
 	t.row("batch_seq", strconv.FormatInt(d.BatchSeq, 10))
 	t.row("committed_at", d.CommittedAt)
@@ -44,7 +44,7 @@ func showCommit(c *call, a *answer) error {
 	t.row("metadata", string(d.Metadata))
 	t.flush()
 	fmt.Fprintln(c.out)
-	ops := newTable(c.out, numeric("n"), text("operation"))
+	ops := c.newTable(numeric("n"), text("operation"))
 	for i, op := range d.Operations {
 		words, err := op.words()
 		if err != nil {

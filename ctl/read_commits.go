@@ -27,7 +27,7 @@ type commitsFlags struct {
 func (f *commitsFlags) run(c *call) error {
 	filters := url.Values{}
 	f.after.query(filters, "after")
-	t := newTable(c.out, numeric("global_seq"), numeric("batch_seq"), text("committed_at"), text("operations"))
+	t := c.newTable(numeric("global_seq"), numeric("batch_seq"), text("committed_at"), text("operations"))
 	return f.list.show(c, "/v1/read/commits", filters, t, func(a *answer) error {
 		var page struct {
 			Data struct{ Commits []commitData }

@@ -34,7 +34,7 @@ func showContainer(c *call, a *answer) error {
 		return err
 	}
 	d := page.Data
-	t := newTable(c.out)
+	t := c.newTable()
 	t.row("container_id", strconv.FormatInt(d.ContainerID, 10))
 	t.row("kind", d.Kind)
 	t.row("owner", orDash(d.Owner))

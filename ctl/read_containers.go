@@ -31,7 +31,7 @@ func (f *containersFlags) run(c *call) error {
 	if f.kind.value != "" {
 		filters.Set("kind", f.kind.value)
 	}
-	t := newTable(c.out, numeric("container_id"), text("kind"), numeric("owner"))
+	t := c.newTable(numeric("container_id"), text("kind"), numeric("owner"))
 	return f.list.show(c, "/v1/read/containers", filters, t, func(a *answer) error {
 		var page struct {
 			Data struct{ Containers []containerData }

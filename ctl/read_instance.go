@@ -51,7 +51,7 @@ func showInstance(c *call, a *answer) error {
 		return err
 	}
 	d := page.Data
-	t := newTable(c.out)
+	t := c.newTable()
 	t.row("instance_id", strconv.FormatInt(d.InstanceID, 10))
 	t.row("class_id", strconv.FormatInt(d.ClassID, 10))
 	t.row("key", strconv.FormatInt(d.Key, 10))

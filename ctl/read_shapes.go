@@ -28,7 +28,7 @@ func showShapes(c *call, a *answer) error {
 	if err := a.decode(&page); err != nil {
 		return err
 	}
-	t := newTable(c.out, numeric("key"), numeric("width"), numeric("height"))
+	t := c.newTable(numeric("key"), numeric("width"), numeric("height"))
 	for _, s := range page.Data.Shapes {
 		key := "any"
 		if s.Key != nil {

@@ -35,7 +35,7 @@ func showStats(c *call, a *answer) error {
 		return err
 	}
 	d := page.Data
-	t := newTable(c.out)
+	t := c.newTable()
 	t.row("class_id", strconv.FormatInt(d.ClassID, 10))
 	for _, total := range []struct {
 		name  string

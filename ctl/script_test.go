@@ -21,6 +21,7 @@ import (
 //	# a remark
 //	file NAME … end                     writes a file where the commands run
 //	env NAME=VALUE                      sets a variable for the commands after it
+//	terminal COLUMNSxROWS               standard output of the commands after it is a terminal; 0x0: no longer
 //	answer METHOD PATH STATUS … end     what the fake daemons say: headers, then the body; the last stays
 //	daemons                             starts real daemons, on the directory data, in place of the fake ones
 //	stop                                stops them
@@ -74,6 +75,8 @@ type script struct {
 	env      []string
 	fake     *fakeDaemons
 	daemons  *realDaemons
+	columns  int // of the terminal; 0: there is none
+	rows     int
 	writeURL string
 	readURL  string
 	out      strings.Builder
@@ -112,6 +115,10 @@ func (s *script) run(source string) string {
 			continue
 		case "env":
 			s.env = append(s.env, rest)
+		case "terminal":
+			if _, err := fmt.Sscanf(rest, "%dx%d", &s.columns, &s.rows); err != nil {
+				s.t.Fatalf("line %d: %v", i+1, err)
+			}
 		case "daemons":
 			s.daemons = startDaemons(s.t, filepath.Join(s.dir, "data"))
 			s.writeURL, s.readURL = s.daemons.writeURL, s.daemons.readURL
@@ -158,7 +165,14 @@ func (s *script) command(line string) {
 		defer f.Close()
 		cmd.Stdin = f
 	}
-	err := cmd.Run()
+	var shown string
+	var err error
+	if s.columns > 0 {
+		shown, err = openPty(s.t, s.columns, s.rows).run(cmd)
+	} else {
+		err = cmd.Run()
+		shown = stdout.String()
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		s.t.Fatalf("%s: %v", line, err)
@@ -166,7 +180,7 @@ func (s *script) command(line string) {
 	for _, asked := range s.fake.takeAsked() {
 		fmt.Fprintf(&s.out, "<- %s\n", asked)
 	}
-	s.prefixed("> ", stdout.String())
+	s.prefixed("> ", shown)
 	s.prefixed("! ", stderr.String())
 	if code := cmd.ProcessState.ExitCode(); code != 0 {
 		fmt.Fprintf(&s.out, "= %d\n", code)
@@ -176,6 +190,7 @@ func (s *script) command(line string) {
 // What differs between runs: times, the log's random id, and the CRCs that depend on it.
 var (
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z`)
+	clock     = regexp.MustCompile(`\b\d\d:\d\d:\d\d\.\d{3}Z`)
 	logID     = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
 	crc       = regexp.MustCompile(`\b(CRC is|bytes give) [0-9a-f]{8}\b`)
 )
@@ -185,8 +200,10 @@ func (s *script) prefixed(prefix, output string) {
 	if output == "" {
 		return
 	}
+	output = strings.NewReplacer("\x1b", "^[", "\r", "^M").Replace(output)
 	output = strings.NewReplacer(s.writeURL, "http://WRITE", s.readURL, "http://READ", s.dir, "DIR").Replace(output)
 	output = timestamp.ReplaceAllString(output, "TIME")
+	output = clock.ReplaceAllString(output, "CLOCK")
 	output = logID.ReplaceAllString(output, "LOG-ID")
 	output = crc.ReplaceAllString(output, "$1 CRC")
 	missing := ""

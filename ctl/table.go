@@ -19,9 +19,11 @@ func numeric(name string) column { return column{name, true} }
 // A table lines its rows up in columns, two spaces apart. Rows are kept until
 // flush; a table that is flushed more than once, as a long list is page by
 // page, writes its header once and never makes a column narrower. Without
-// columns it has no header: names at the left, values at the right.
+// columns it has no header: names at the left, values at the right. On a
+// terminal long texts are cut so that a row is a line; elsewhere nothing is.
 type table struct {
 	w       io.Writer
+	screen  screen
 	columns []column
 	rows    [][]string
 	widths  []int
@@ -29,6 +31,13 @@ type table struct {
 }
 
 func newTable(w io.Writer, columns ...column) *table { return &table{w: w, columns: columns} }
+
+// newTable is a table on standard output.
+func (c *call) newTable(columns ...column) *table {
+	t := newTable(c.out, columns...)
+	t.screen = c.screen
+	return t
+}
 
 func (t *table) row(cells ...string) {
 	for i, cell := range cells {
@@ -39,12 +48,13 @@ func (t *table) row(cells ...string) {
 
 // flush writes the rows that were added since the last flush.
 func (t *table) flush() {
-	if !t.begun && len(t.columns) > 0 {
-		header := make([]string, len(t.columns))
+	header := !t.begun && len(t.columns) > 0
+	if header {
+		names := make([]string, len(t.columns))
 		for i, c := range t.columns {
-			header[i] = strings.ToUpper(c.name)
+			names[i] = strings.ToUpper(c.name)
 		}
-		t.rows = append([][]string{header}, t.rows...)
+		t.rows = append([][]string{names}, t.rows...)
 	}
 	t.begun = true
 	for _, row := range t.rows {
@@ -55,15 +65,48 @@ func (t *table) flush() {
 			t.widths[i] = max(t.widths[i], utf8.RuneCountInString(cell))
 		}
 	}
-	for _, row := range t.rows {
-		t.writeRow(row)
+	t.fit()
+	for i, row := range t.rows {
+		t.writeRow(row, header && i == 0)
 	}
 	t.rows = t.rows[:0]
 }
 
-func (t *table) writeRow(row []string) {
+// leastText is the width below which a text is not cut further.
+const leastText = 8
+
+// fit makes texts narrower, the widest first, until a row fits the screen.
+func (t *table) fit() {
+	if t.screen.width == 0 {
+		return
+	}
+	total := 2 * (len(t.widths) - 1)
+	for _, w := range t.widths {
+		total += w
+	}
+	for total > t.screen.width {
+		widest := -1
+		for i, w := range t.widths {
+			cuttable := i < len(t.columns) && !t.columns[i].right || len(t.columns) == 0 && i > 0
+			if cuttable && w > leastText && (widest < 0 || w > t.widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		cut := min(total-t.screen.width, t.widths[widest]-leastText)
+		t.widths[widest] -= cut
+		total -= cut
+	}
+}
+
+func (t *table) writeRow(row []string, header bool) {
 	var line strings.Builder
 	for i, cell := range row {
+		if utf8.RuneCountInString(cell) > t.widths[i] {
+			cell = shorten(cell, t.widths[i], t.screen.ellipsis())
+		}
 		pad := strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(cell))
 		if i > 0 {
 			line.WriteString("  ")
@@ -74,5 +117,17 @@ func (t *table) writeRow(row []string) {
 			line.WriteString(cell + pad)
 		}
 	}
-	fmt.Fprintln(t.w, strings.TrimRight(line.String(), " "))
+	text := strings.TrimRight(line.String(), " ")
+	if header {
+		text = t.screen.paint(bold, text)
+	}
+	fmt.Fprintln(t.w, text)
+}
+
+// shorten cuts a text to width characters, the last of which is the ellipsis.
+func shorten(text string, width int, ellipsis string) string {
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:max(width-1, 0)]) + ellipsis
 }

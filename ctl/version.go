@@ -22,7 +22,7 @@ func showVersion(c *call) error {
 		fmt.Fprintf(c.out, `{"version":%s,"go":"%s","platform":"%s"}`+"\n", ledger.AppendString(nil, server.Version), runtime.Version(), platform)
 		return nil
 	}
-	t := newTable(c.out)
+	t := c.newTable()
 	t.row("version", server.Version)
 	t.row("go", runtime.Version())
 	t.row("platform", platform)

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"assetledger/wal"
@@ -54,19 +53,24 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, next: time.Now().Add(progressEvery)}
 }
 
-func (p *progress) at(commit uint64) {
+func (p *progress) at(commit uint64) { p.say("commit %d is good", commit) }
+
+// say shows a line in place of the last one, if that is long enough ago.
+func (p *progress) say(format string, args ...any) {
 	if p.w == nil || time.Now().Before(p.next) {
 		return
 	}
 	p.next = time.Now().Add(progressEvery)
-	p.tell("commit %d is good", commit)
+	fmt.Fprintf(p.w, "\rledgerctl: "+format+"\x1b[K", args...)
 }
 
-// tell replaces the line.
-func (p *progress) tell(format string, args ...any) {
-	if p.w != nil {
-		fmt.Fprintf(p.w, "\rledgerctl: "+format, args...)
+// bytes tells how much was copied, and how fast.
+func (p *progress) bytes(done, total int64, took time.Duration) {
+	if p.w == nil || time.Now().Before(p.next) {
+		return
 	}
+	p.next = time.Now().Add(progressEvery)
+	fmt.Fprintf(p.w, "\r\x1b[Kledgerctl: copied %d of %d MiB, %.0f MiB/s", done>>20, total>>20, float64(done>>20)/max(took.Seconds(), 1e-3))
 }
 
 // clear takes the line away.
@@ -74,13 +78,4 @@ func (p *progress) clear() {
 	if p.w != nil {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -32,7 +32,7 @@ func (l *logFlags) stat(c *call) error {
 	if err != nil && exitCode(err) != exitDamaged {
 		return err
 	}
-	t := newTable(c.out, text("segment"), numeric("first_seq"), numeric("last_seq"), numeric("commits"), numeric("frames"),
+	t := c.newTable(text("segment"), numeric("first_seq"), numeric("last_seq"), numeric("commits"), numeric("frames"),
 		numeric("used_bytes"), numeric("bytes"), text("sealed"), text("last_commit_at"))
 	for i := range segments {
 		s := &segments[i]

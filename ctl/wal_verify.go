@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"strconv"
 
 	"assetledger/ledger"
@@ -14,7 +15,8 @@ var walVerifyCommand = command{
 	Words:   "wal verify",
 	Purpose: "check every byte of a log, and that it gives the state it says",
 	Notes: "It recomputes every checksum and the chain of frames, replays every commit and compares the digest of the\n" +
-		"state with that in each frame. It stops at the first damage, with exit code 6. A log in use is checked up to\n" +
+		"state with that in each frame, and checks all checkpoints. Where segments were archived it begins with the\n" +
+		"oldest checkpoint. It stops at the first damage, with exit code 6. A log in use is checked up to\n" +
 		"what was durable at the start.",
 	Examples: [2]string{"wal verify -dir data", "wal verify -dir data -o json"},
 	Setup: func(set *flag.FlagSet) action {
@@ -24,33 +26,88 @@ var walVerifyCommand = command{
 	},
 }
 
-// A verification replays a log from its first commit.
+// A verification replays a log from its first commit or, when its first
+// segments were archived, from its oldest checkpoint. The state that comes of
+// it must be the one of every checkpoint on the way.
 type verification struct {
 	log    logFlags
 	state  *ledger.State
 	record ledger.Record
+	places []wal.Place // of checkpoints that were not reached yet
+	first  uint64      // commit that the log begins with
 }
 
 func (v *verification) run(c *call) error {
 	if err := v.log.check(); err != nil {
 		return err
 	}
-	v.state = ledger.NewState(ledger.Config{})
 	bar := newProgress(c.words)
-	report, err := wal.Verify(v.log.dir, wal.VerifyOptions{OnFrame: func(f *wal.FrameInfo) error {
-		bar.at(f.Frame.Last())
-		return v.frame(f)
-	}})
+	report, err := v.verify(bar)
 	bar.clear()
+	return v.show(c, &report, v.log.explain(err))
+}
+
+// verify walks over the log and replays it.
+func (v *verification) verify(bar *progress) (wal.VerifyReport, error) {
+	report, err := wal.Verify(v.log.dir, wal.VerifyOptions{
+		OnSegment: v.begin,
+		OnFrame: func(f *wal.FrameInfo) error {
+			bar.at(f.Frame.Last())
+			return v.frame(f)
+		},
+	})
 	if err == nil {
 		err = v.complete(&report)
 	}
-	return v.show(c, &report, v.log.explain(err))
+	return report, err
+}
+
+// begin chooses the state to begin with, at the first segment.
+func (v *verification) begin(s *wal.SegmentInfo) error {
+	if v.state != nil {
+		return nil
+	}
+	end, err := durableEnd(v.log.dir)
+	if err != nil {
+		return err
+	}
+	v.state, v.first = ledger.NewState(ledger.Config{}), s.First
+	places, oldest, err := readCheckpoints(v.log.dir, end)
+	if err != nil {
+		return err
+	}
+	if v.places = places; s.Ordinal > 0 {
+		if oldest == nil || oldest.Seq() < s.First {
+			return &wal.CorruptError{File: s.File, Rule: "front of the log missing", Err: errors.New("no checkpoint stands for it")}
+		}
+		v.state = oldest
+	}
+	return nil
+}
+
+// durableEnd is how far checkpoints are looked at: in a log without END, as far
+// as there are any.
+func durableEnd(dir string) (uint64, error) {
+	r, err := wal.OpenReader(dir, wal.Options{})
+	if errors.Is(err, wal.ErrNoLog) {
+		return math.MaxUint64, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	return r.Durable(), nil
 }
 
 // complete makes sure that what was replayed is all that is durable: a check
 // that skipped something must not call it valid.
 func (v *verification) complete(r *wal.VerifyReport) error {
+	if len(v.places) > 0 && (!r.Live || v.places[0].Seq <= r.LastSeq) { // beside a writer, more were made meanwhile
+		return exitf(exitDamaged, "no frame of the log ends at commit %d, where there is a checkpoint", v.places[0].Seq)
+	}
+	if v.state == nil {
+		v.state = ledger.NewState(ledger.Config{})
+	}
 	if seq := v.state.Seq(); seq != r.LastSeq || r.HasEnd && seq < r.End {
 		return exitf(exitDamaged, "replay came to commit %d only, and the log to %d: keep a copy of the directory", seq, max(r.LastSeq, r.End))
 	}
@@ -65,6 +122,16 @@ func (v *verification) frame(f *wal.FrameInfo) error {
 	}
 	broken := func(rule string, err error) error {
 		return &wal.CorruptError{File: f.File, Offset: f.Offset, Seq: v.state.Seq(), Rule: rule, Err: err}
+	}
+	if len(v.places) > 0 && f.Frame.Last() == v.places[0].Seq {
+		f.Frame.Chain = f.CRC
+		if got := f.Frame.Place(); got != v.places[0] {
+			return broken("checkpoint", fmt.Errorf("the checkpoint is of %+v, the frame of %+v", v.places[0], got))
+		}
+		v.places = v.places[1:]
+	}
+	if f.Frame.Last() <= v.state.Seq() {
+		return nil // the state begins later
 	}
 	batchSeq := uint32(0)
 	err := f.Frame.Each(func(seq uint64, record []byte) error {
@@ -98,7 +165,7 @@ func (v *verification) show(c *call, r *wal.VerifyReport, err error) error {
 		fmt.Fprintf(c.out, `{"valid":true,"log_id":"%v","commits":%d,"frames":%d,"segments":%d,"bytes":%d,"torn_bytes":%d,"digest":"%016x"}`+"\n",
 			r.ID, r.Commits, r.Frames, r.Segments, r.Bytes, r.Torn, v.state.Digest())
 	default:
-		t := newTable(c.out)
+		t := c.newTable()
 		t.row("valid", "yes")
 		t.row("log_id", r.ID.String())
 		t.row("commits", strconv.FormatUint(r.Commits, 10))

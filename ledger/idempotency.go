@@ -59,23 +59,31 @@ func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uin
 		return
 	}
 	s.undo.open = false
+	m.remember(keyEntry{
+		hash: tx.Hash, seq: seq, batchSeq: batchSeq, endpoint: tx.Endpoint,
+		firstMinted: out.FirstMinted, minted: uint32(out.Minted),
+	}, tx.Key, tx.Metadata)
+}
+
+// remember adds an entry, and fills in what says where its bytes are.
+func (m *keyMemory) remember(e keyEntry, key, metadata []byte) {
+	if m.limit == 0 {
+		return
+	}
 	if m.newest-m.oldest == m.limit {
 		m.forgetOldest()
 	}
-	hash := mixBytes(tx.Key)
-	if old := m.find(hash, tx.Key); old != 0 {
-		m.index.remove(hash, old)
+	e.keyHash = mixBytes(key)
+	if old := m.find(e.keyHash, key); old != 0 {
+		m.index.remove(e.keyHash, old)
 	}
 	ref := m.ref(m.newest)
 	if ref >= m.entries.next {
 		m.entries.alloc()
 	}
-	*m.entries.at(ref) = keyEntry{
-		hash: tx.Hash, keyHash: hash, seq: seq, batchSeq: batchSeq, endpoint: tx.Endpoint,
-		firstMinted: out.FirstMinted, minted: uint32(out.Minted),
-		at: m.write(tx.Key, tx.Metadata), keyLen: uint8(len(tx.Key)), metadataLen: uint16(len(tx.Metadata)),
-	}
-	m.index.add(hash, ref)
+	e.at, e.keyLen, e.metadataLen = m.write(key, metadata), uint8(len(key)), uint16(len(metadata))
+	*m.entries.at(ref) = e
+	m.index.add(e.keyHash, ref)
 	m.newest++
 }
 

@@ -82,6 +82,28 @@ func (sh *indexShard) grow() {
 	}
 }
 
+// fill enters the records 1 .. next-1 into an empty index, which it first makes
+// as large as they would have made it one by one.
+func (x *index) fill(next uint32, hash func(ref uint32) uint64) {
+	var counts [indexShards]int
+	for ref := uint32(1); ref < next; ref++ {
+		counts[hash(ref)>>indexShardShift]++
+	}
+	for i, n := range counts {
+		size := 0
+		for n*5 > size*4 {
+			size = max(indexFirstSlots, 2*size)
+		}
+		if size > 0 {
+			x.shards[i] = indexShard{slots: make([]uint64, size), n: n}
+		}
+	}
+	for ref := uint32(1); ref < next; ref++ {
+		h := hash(ref)
+		x.shards[h>>indexShardShift].put(h<<32 | uint64(ref))
+	}
+}
+
 // remove takes a record out and says whether it was there. The entries behind
 // it move up, so that no marks of removed entries are needed.
 func (x *index) remove(hash uint64, ref uint32) bool {

@@ -21,9 +21,13 @@ func (r rank) less(o rank) bool {
 	return r.major < o.major || r.major == o.major && r.minor < o.minor
 }
 
+// priority decides how near to the root a node stands; of equals the lower rank
+// is nearer.
+func (r rank) priority() uint64 { return mix2Words(uint64(r.minor), uint64(r.major)) }
+
 // above says whether the node of rank r is nearer to the root than that of o.
 func (r rank) above(o rank) bool {
-	p, q := mix2Words(uint64(r.minor), uint64(r.major)), mix2Words(uint64(o.minor), uint64(o.major))
+	p, q := r.priority(), o.priority()
 	return p > q || p == q && r.less(o)
 }
 

@@ -24,7 +24,8 @@ type exchange struct {
 	Out     []byte // the answer being made
 	Status  int    // 200 unless set
 	ErrCode ledger.Code
-	written bool // the handler wrote the answer itself
+	id      string // of the request: see requestID
+	written bool   // the handler wrote the answer itself
 	// streamed: the answer went on for as long as the client wished, so its
 	// duration says nothing and is not measured.
 	streamed bool

@@ -30,6 +30,14 @@ func newProjection() *projection {
 	return &projection{fresh: newFreshness(), state: state, replay: newReplayer(state)}
 }
 
+// adopt goes on from another state, when nothing has been applied yet.
+func (p *projection) adopt(state *ledger.State) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state, p.replay = state, newReplayer(state)
+	p.fresh.applied.Store(state.Seq())
+}
+
 // apply applies one batch. After an error the projection is broken: a part of
 // the batch may have been applied, and no read is answered from it any more.
 func (p *projection) apply(f *wal.Frame) error {

@@ -67,6 +67,11 @@ func (d *readDaemon) readBack(err error) *ledger.Error {
 	if errors.Is(err, context.Canceled) {
 		return ledger.Errorf(ledger.Overloaded, "The client has gone.") // so nobody reads this
 	}
+	var archived *wal.ArchivedError
+	if errors.As(err, &archived) {
+		return ledger.Errorf(ledger.CommitArchived, "Commit %d was moved to an archive; the log here begins at commit %d.", archived.Seq, archived.First).
+			With(ledger.Num("global_seq", int64(archived.Seq)), ledger.Num("first_seq", int64(archived.First)))
+	}
 	var damage *wal.CorruptError
 	if errors.As(err, &damage) {
 		d.damaged.Store(true)

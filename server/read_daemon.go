@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,6 +21,8 @@ type ReadConfig struct {
 	Listen   string        // host:port; port 0 for any
 	Name     string        // of this read daemon, unlike those of the others on the same log
 	MaxLag   int64         // commits behind the log beyond which the health is degraded; 0: no bound
+	Every    uint64        // commits between two checkpoints; 0: none are made
+	Keys     int           // idempotency keys that checkpoints hold, for the write daemon; as many as its own -idempotency-keys
 	Poll     time.Duration // longest sleep between two looks at the end of the log
 	Timeouts Timeouts
 	LogAll   bool      // log every request
@@ -49,7 +52,8 @@ func newReadDaemon(source logSource, c ReadConfig) *readDaemon {
 		proj: newProjection(), commits: newCommitLog(source), log: c.Log,
 		timeouts: c.Timeouts, maxLag: uint64(max(c.MaxLag, 0)), keepAlive: feedKeepAlive,
 	}
-	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now, caughtUp: make(chan struct{})}
+	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now, caughtUp: make(chan struct{}),
+		keys: c.Keys, every: c.Every, meter: &saverMeter{}}
 	d.api = newAPI(d.routes(c.Page), "asset_ledger_read_", &d.registry, c.Log)
 	d.api.LogAll = c.LogAll
 	d.tail.visible = d.measures()
@@ -75,14 +79,16 @@ func (d *readDaemon) routes(page bool) []route {
 // RunRead runs a read daemon until ctx is done (then the error is nil) or it
 // can't go on:
 //
-//	claim the name → catch up with the log → listen, say so → serve → stop in reverse
+//	claim the name → load a checkpoint → catch up with the log → listen, say so → serve → stop in reverse
+//
+// When it stops it makes a last checkpoint.
 func RunRead(ctx context.Context, c ReadConfig) error {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return fmt.Errorf("making the directory of the log: %w", err)
 	}
 	d := newReadDaemon(fileLog{c.Dir}, c)
-	tailing, stop := context.WithCancel(ctx)
-	defer stop()
+	tailing, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	failed := make(chan error, 1)
 	stopped := make(chan struct{})
 	go func() {
@@ -92,7 +98,7 @@ func RunRead(ctx context.Context, c ReadConfig) error {
 		}
 	}()
 	defer func() {
-		stop()
+		stop(nil)
 		<-stopped
 		d.close()
 	}()
@@ -105,10 +111,14 @@ func RunRead(ctx context.Context, c ReadConfig) error {
 	}
 	ln, err := net.Listen("tcp", c.Listen)
 	if err != nil {
+		stop(errNeverServed)
 		return err
 	}
 	return serve(ctx, ln, d.api, c.Timeouts, c.Ready, "ledger-read", c.Log, failed, d.drain)
 }
+
+// errNeverServed ends a tailer whose work nobody ever saw.
+var errNeverServed = errors.New("the daemon could not serve")
 
 // drain ends all waiting.
 func (d *readDaemon) drain() {

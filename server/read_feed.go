@@ -67,7 +67,11 @@ func (r *reading) feedStart() (at uint64, err *ledger.Error) {
 		}
 		at = uint64(v)
 	}
-	return at, r.collect(nothing)
+	if err := r.collect(nothing); err != nil || at >= r.checkpoint {
+		return at, err
+	}
+	// Look for the first commit now: later there is no way to say that it was archived.
+	return at, r.daemon.readBack(r.daemon.commits.each(r.R.Context(), at+1, at+1, &r.record, func(*wal.Frame, uint64) bool { return false }))
 }
 
 // stream sends commits until the client goes or the daemon stops.
@@ -122,8 +126,17 @@ func (r *reading) sendPiece() bool {
 func (r *reading) allowPiece() *http.ResponseController {
 	c := http.NewResponseController(r.W)
 	c.SetReadDeadline(time.Time{}) // nothing more is to come from the client but its end
-	c.SetWriteDeadline(time.Now().Add(feedPatience))
+	c.SetWriteDeadline(time.Now().Add(r.daemon.patience()))
 	return c
+}
+
+// patience is how long a stream waits for its client to take a piece: not
+// longer than any client may take for an answer.
+func (d *readDaemon) patience() time.Duration {
+	if limit := d.timeouts.Write; limit > 0 && limit < feedPatience {
+		return limit
+	}
+	return feedPatience
 }
 
 // wantsEvents says whether an Accept asks for server-sent events.

@@ -54,6 +54,9 @@ func (l fileLog) Open() (logReader, error) {
 	return r, nil
 }
 
+// Checkpoints are in the same directory.
+func (l fileLog) Checkpoints() checkpointStore { return fileCheckpoints{dir: l.dir} }
+
 // Register takes a name in the directory.
 func (l fileLog) Register(name string) (registration, error) {
 	r, err := wal.Register(l.dir, name, wal.Options{})

@@ -1,6 +1,10 @@
 package server
 
-import "assetledger/server/metrics"
+import (
+	"sync/atomic"
+
+	"assetledger/server/metrics"
+)
 
 // measures fills the registry with what the read daemon tells beside its
 // requests, and returns what the tailer calls when commits became readable.
@@ -19,6 +23,14 @@ func (d *readDaemon) measures() (visible func(took int64, commits uint64)) {
 	g.GaugeFunc(prefix+"waiting", "Requests and streams that wait for a commit to be applied.", func() float64 { return float64(fresh.waiting()) })
 	g.GaugeFunc(prefix+"streams", "Streams of commits that are open.", func() float64 { return float64(d.feeds.Load()) })
 	g.CounterFunc(prefix+"panics_total", "Requests that met a defect of the ledger.", func() float64 { return float64(d.api.Panics.Load()) })
+	m := d.tail.meter
+	count := func(n *atomic.Uint64) func() float64 { return func() float64 { return float64(n.Load()) } }
+	seconds := func(n *atomic.Int64) func() float64 { return func() float64 { return float64(n.Load()) / 1e9 } }
+	g.CounterFunc(prefix+"checkpoints_made_total", "Checkpoints that were made.", count(&m.made))
+	g.CounterFunc(prefix+"checkpoints_failed_total", "Checkpoints that could not be made.", count(&m.failed))
+	g.GaugeFunc(prefix+"saved_checkpoint_seq", "Commit of the newest checkpoint on disk that this daemon knows of.", count(&m.last))
+	g.GaugeFunc(prefix+"saved_checkpoint_duration_seconds", "Time from beginning the last checkpoint to its being durable, in seconds.", seconds(&m.took))
+	g.GaugeFunc(prefix+"saved_checkpoint_hold_seconds", "Time of that for which nothing was applied, in seconds.", seconds(&m.held))
 	visibility := g.Histogram(prefix+"visibility_seconds",
 		"Time from a commit's being durable to its being readable, in seconds, for each commit.", 1e-9, metrics.Bounds)
 	metrics.Process(g, Version, metrics.Revision())

@@ -32,7 +32,7 @@ type api struct {
 	log      *slog.Logger
 	prefix   string // of metric names
 	registry *metrics.Registry
-	// LogAll logs every request, not only those that failed on our side.
+	// LogAll logs every request, not only those that failed.
 	LogAll  bool
 	unclean http.Handler
 	meters  map[string]*routeMeter // by pattern; filled before serving
@@ -117,23 +117,48 @@ func (a *api) meter(pattern string) *routeMeter {
 }
 
 // measured wraps a handler: pooled exchange, one place for errors and panics,
-// metrics, and the log line of a request that failed on our side.
+// metrics, and the log line.
 func (a *api) measured(pattern string, handle handler) http.Handler {
 	m := a.meter(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		x := newExchange(w, r)
+		x.id = requestID(r)
+		w.Header()[headerRequestID] = []string{x.id}
+		if len(r.TransferEncoding) != 0 {
+			// Where a proxy and we might disagree about the end of this body, nothing may follow it (RFC 9112, 6.1).
+			w.Header()["Connection"] = []string{"close"}
+		}
 		x.finish(a.guarded(x, handle))
 		took := time.Since(start)
 		if !x.streamed {
 			m.duration.Observe(int64(took))
 		}
 		m.byStatus[x.Status].Add(1)
-		if a.LogAll || x.Status >= 500 && x.ErrCode != ledger.Overloaded && x.ErrCode != ledger.ShuttingDown {
-			a.log.Info("request", "method", r.Method, "path", r.URL.Path, "status", x.Status, "code", string(x.ErrCode), "took", took)
-		}
+		a.tell(x, took)
 		x.release()
 	})
+}
+
+// tell writes the log line of a request: of one that failed, or of each if
+// that is asked for. What callers can bring about as often as they like is
+// told at a level that is off unless asked for: they must not fill the disk.
+func (a *api) tell(x *exchange, took time.Duration) {
+	level := slog.LevelDebug
+	switch {
+	case x.Status == http.StatusInternalServerError:
+		level = slog.LevelError
+	case x.Status > 500 && x.ErrCode != ledger.Overloaded && x.ErrCode != ledger.ShuttingDown:
+		level = slog.LevelWarn
+	case a.LogAll:
+		level = slog.LevelInfo
+	case x.Status < 400:
+		return
+	}
+	if ctx := x.R.Context(); a.log.Enabled(ctx, level) {
+		a.log.Log(ctx, level, "request", "request_id", x.id, "method", x.R.Method, "path", shorten(x.R.URL.Path),
+			"status", x.Status, "code", string(x.ErrCode), "took", took)
+	}
 }
 
 // guarded runs a handler; a panic in it is answered 500, logged and counted.
@@ -147,7 +172,7 @@ func (a *api) guarded(x *exchange, handle handler) (err *ledger.Error) {
 			panic(p)
 		}
 		a.Panics.Add(1)
-		a.log.Error("panic in a handler: a defect in the ledger, please report it", "panic", p, "path", x.R.URL.Path, "stack", string(debug.Stack()))
+		a.log.Error("panic in a handler: a defect in the ledger, please report it", "panic", p, "request_id", x.id, "path", x.R.URL.Path, "stack", string(debug.Stack()))
 		err = ledger.Errorf(ledger.Internal, "The ledger failed to answer this request because of a defect of its own.")
 	}()
 	return handle(x)

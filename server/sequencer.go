@@ -294,7 +294,7 @@ func (s *sequencer) fit(size int) *ledger.Error {
 		case s.inFlight == nil:
 			s.handOver()
 		default:
-			s.synced(<-s.sync.events)
+			s.synced(s.sync.await())
 		}
 	}
 	if have > 0 {
@@ -332,6 +332,9 @@ func (s *sequencer) synced(e syncEvent) {
 		s.stalled = true
 		s.filling.settle(noSpaceUnknown)
 	default:
+		if s.stalled {
+			s.filling.reopen()
+		}
 		s.stalled = false
 		s.spare, s.inFlight = s.inFlight, nil
 		s.spare.reset()

@@ -24,6 +24,10 @@ type tailer struct {
 	name   string // under which the log knows us
 	proj   *projection
 	log    *slog.Logger
+	keys   int    // idempotency keys that checkpoints are to hold
+	saver  *saver // nil until the log is open, and when it keeps no checkpoints
+	every  uint64 // commits between two checkpoints
+	meter  *saverMeter
 	poll   time.Duration    // longest sleep: the end moved without a wake, or we are to stop
 	now    func() time.Time // for ages and progress only; never reaches the state
 
@@ -71,10 +75,40 @@ func (t *tailer) run(ctx context.Context) (err error) {
 	t.reader.Store(&r)
 	t.known = known
 	defer known.Close()
+	if err := t.restore(r); err != nil {
+		return err
+	}
+	defer func() {
+		if t.saver != nil {
+			t.saver.stop(t.proj.state, err == nil && context.Cause(ctx) != errNeverServed)
+		}
+	}()
 	if err := t.catchUp(ctx, r); err != nil {
 		return err
 	}
 	return t.follow(ctx, r)
+}
+
+// restore begins from a checkpoint, if the log keeps any.
+func (t *tailer) restore(r logReader) error {
+	source, ok := t.source.(checkpointed)
+	if !ok {
+		return nil
+	}
+	l, ok := r.(placedLog)
+	if !ok {
+		return nil
+	}
+	store := source.Checkpoints()
+	state, place, err := restore(store, l, t.keys, t.log)
+	if err != nil {
+		return fmt.Errorf("starting from a checkpoint: %w", err)
+	}
+	t.proj.adopt(state)
+	t.known.Applied(place.Seq)
+	t.saver = &saver{store: store, every: t.every, logID: l.LogID(), log: t.log, meter: t.meter}
+	t.saver.start(place)
+	return nil
 }
 
 // open waits for the log to be there. With none, the ledger is truthfully
@@ -177,6 +211,9 @@ func (t *tailer) step(r logReader) error {
 	t.behind.Store(f.Time)
 	t.pending.Store(0)
 	t.known.Applied(f.Last())
+	if t.saver != nil {
+		t.saver.applied(t.proj.state, f)
+	}
 	return nil
 }
 

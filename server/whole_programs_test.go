@@ -19,11 +19,15 @@ import (
 // TestMain removes what the tests of whole programs have built.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if programs.dir != "" {
+	if programs.dir != "" && os.Getenv(builtPrograms) == "" {
 		os.RemoveAll(programs.dir)
 	}
 	os.Exit(code)
 }
+
+// builtPrograms is the environment variable that names a folder with the
+// programs, for a test that runs itself once more.
+const builtPrograms = "LEDGER_TEST_PROGRAMS"
 
 var programs struct {
 	once sync.Once
@@ -36,6 +40,9 @@ var programs struct {
 func buildPrograms(t *testing.T) string {
 	t.Helper()
 	programs.once.Do(func() {
+		if programs.dir = os.Getenv(builtPrograms); programs.dir != "" {
+			return
+		}
 		if programs.dir, programs.err = os.MkdirTemp("", "ledger-programs-"); programs.err != nil {
 			return
 		}
@@ -107,6 +114,19 @@ func (p *process) kill() {
 	p.cmd.Process.Kill()
 	<-p.ended
 	p.ended = nil
+}
+
+// exit waits until it ends by itself and returns its exit code.
+func (p *process) exit(t *testing.T) int {
+	t.Helper()
+	select {
+	case <-p.ended:
+		p.ended = nil
+	case <-time.After(30 * time.Second):
+		p.kill()
+		t.Fatalf("%s did not end by itself\n%s", p.name, p.words)
+	}
+	return p.cmd.ProcessState.ExitCode()
 }
 
 // stop asks it to stop, and checks that it does so with exit code 0.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -92,10 +93,22 @@ func RunWrite(ctx context.Context, c WriteConfig) (err error) {
 // startWrite brings a state to the end of the log, and starts a daemon on it.
 func startWrite(ctx context.Context, c WriteConfig, l writeLog) (*writeDaemon, error) {
 	state := ledger.NewState(ledger.Config{IdempotencyKeys: c.IdempotencyKeys})
+	if l, ok := l.(restorer); ok {
+		var err error
+		if state, err = l.Restore(c.IdempotencyKeys, c.Log); err != nil {
+			return nil, err
+		}
+	}
 	if err := replay(ctx, state, l, c.Log); err != nil {
 		return nil, err
 	}
 	return newWriteDaemon(c, l, state, os.Exit), nil
+}
+
+// A restorer is a log that keeps checkpoints: Replay goes on after the state
+// that it gives.
+type restorer interface {
+	Restore(keys int, log *slog.Logger) (*ledger.State, error)
 }
 
 var errStuck = errors.New("the log did not become durable in time: the outcome of the last requests is unknown")

@@ -3,7 +3,9 @@ package server
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
+	"assetledger/ledger"
 	"assetledger/wal"
 )
 
@@ -37,6 +39,7 @@ type fileWriteLog struct {
 	*wal.Writer // MaxBody, Append, Room, Close
 	dir         string
 	opt         wal.Options
+	start       wal.Place // of the checkpoint that Restore gave
 }
 
 // openFileLog locks dir, which must be absolute, and recovers its log or makes one.
@@ -72,6 +75,19 @@ func (l *fileWriteLog) Readers() (list []readerInfo) {
 	return list
 }
 
+// Restore gives the state of the newest good checkpoint, from which Replay then
+// goes on, or the empty state.
+func (l *fileWriteLog) Restore(keys int, log *slog.Logger) (*ledger.State, error) {
+	r, err := wal.OpenReader(l.dir, l.opt)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	state, place, err := restore(fileCheckpoints{l.dir, l.opt}, r, keys, log)
+	l.start = place
+	return state, err
+}
+
 // Replay reads the log back from disk, through the same reader that read
 // daemons use.
 func (l *fileWriteLog) Replay(apply func(*wal.Frame) error) error {
@@ -80,7 +96,10 @@ func (l *fileWriteLog) Replay(apply func(*wal.Frame) error) error {
 		return err
 	}
 	defer r.Close()
-	last := uint64(0)
+	if err := r.SeekAfter(l.start); err != nil {
+		return err
+	}
+	last := l.start.Seq
 	for {
 		f, err := r.Next()
 		if errors.Is(err, wal.ErrEnd) {

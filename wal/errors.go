@@ -29,6 +29,28 @@ var (
 	ErrNameTaken = errors.New("wal: a live reader already has this name")
 )
 
+// An ArchivedError is given for commits in segments that were moved away: the
+// log here begins later. It is no damage.
+type ArchivedError struct {
+	Seq   uint64 // that was asked for
+	First uint64 // first global_seq that the log still has
+}
+
+func (e *ArchivedError) Error() string {
+	return fmt.Sprintf("wal: commit %d is in a segment that was moved to an archive; the log begins at commit %d", e.Seq, e.First)
+}
+
+// A MismatchError says that a checkpoint is not of this log: the frame that
+// ends where it stands is another.
+type MismatchError struct {
+	Seq  uint64 // of the checkpoint
+	What string // what differs
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("the checkpoint does not fit the log: after commit %d %s", e.Seq, e.What)
+}
+
 // A CorruptError says where the log is damaged and which rule found it.
 type CorruptError struct {
 	File   string // path

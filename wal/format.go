@@ -96,9 +96,11 @@ func checkSegmentSize(n int64) error {
 }
 
 // segmentName is the file name of the segment whose first record is seq.
-func segmentName(seq uint64) string { return fmt.Sprintf("%0*d%s", seqDigits, seq, segmentExt) }
+func segmentName(seq uint64) string { return seqName(seq, segmentExt) }
 
-// parseSeqName undoes segmentName, for any extension.
+func seqName(seq uint64, ext string) string { return fmt.Sprintf("%0*d%s", seqDigits, seq, ext) }
+
+// parseSeqName undoes seqName.
 func parseSeqName(name, ext string) (seq uint64, ok bool) {
 	digits, found := strings.CutSuffix(name, ext)
 	if !found || len(digits) != seqDigits {

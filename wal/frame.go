@@ -13,6 +13,7 @@ type Frame struct {
 	Count  uint32
 	Time   int64  // unix nanoseconds, never decreasing
 	Digest uint64 // state digest after the batch
+	Chain  uint32 // header CRC: what the next frame's prev is; set by Append and by readers
 	Body   []byte // for each record a 4-byte length and the record; of a frame that was read, valid until the next read
 }
 

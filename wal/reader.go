@@ -160,7 +160,7 @@ func (r *Reader) checkName() error {
 // damage.
 func (r *Reader) readAt(bodies bool) error {
 	if r.src == nil {
-		if err := r.enter(1, nil); err != nil {
+		if err := r.enter(1, nil); err != nil { // an ArchivedError, if the log begins later
 			return err
 		}
 	}
@@ -249,8 +249,16 @@ func (r *Reader) enter(first uint64, check func(h *segmentHeader, path string) e
 	return nil
 }
 
-// missing is why a segment that END covers is not there: perhaps all is gone.
+// missing is why a segment that END covers is not there: it was moved to an
+// archive, or perhaps all is gone.
 func (r *Reader) missing(path string, first uint64) error {
+	firsts, err := listSeqs(r.fs, segmentsPath(r.dir), segmentExt)
+	if err != nil {
+		return err
+	}
+	if len(firsts) > 0 && first < firsts[0] {
+		return &ArchivedError{Seq: first, First: firsts[0]}
+	}
 	if r.end.Stale() {
 		return fmt.Errorf("%w: %s and END are gone", ErrReplaced, path)
 	}

@@ -220,7 +220,6 @@ func TestReaderRefusesDamage(t *testing.T) {
 		"seal":            {"acknowledged frames missing", func(d *damage) { d.zeroSeal(0) }},
 		"segment missing": {ruleGap, func(d *damage) { os.Remove(d.seg(1)) }},
 		"segment header":  {ruleHeader, func(d *damage) { patch(d.t, d.seg(2), 50, flip, 1) }},
-		"first missing":   {ruleGap, func(d *damage) { os.Remove(d.seg(0)) }},
 		"other log": {ruleForeign, func(d *damage) {
 			patch(d.t, d.seg(1), 0, func(b []byte) { b[16]++; reseal(b) }, segmentHeaderSize)
 		}},

@@ -3,6 +3,7 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // A RepairReport says what a repair keeps, and what it loses or would lose.
@@ -63,7 +64,12 @@ func (p *repair) survey() error {
 	if p.end, err = readEnd(p.fs, p.dir); err != nil {
 		return err
 	}
+	p.end.settle()
 	firsts, err := listSeqs(p.fs, segmentsPath(p.dir), segmentExt)
+	if err != nil {
+		return err
+	}
+	ckpts, err := listSeqs(p.fs, join(p.dir, ckptDir), ckptExt)
 	if err != nil {
 		return err
 	}
@@ -71,17 +77,13 @@ func (p *repair) survey() error {
 	if err != nil {
 		return err
 	}
-	if n == 0 {
+	if n == 0 || firsts[0] > 1 && !covered(ckpts, firsts[0], p.last.last()) {
 		return fmt.Errorf("wal: no segment of %s can be kept; restore a backup: %w", p.dir, p.Reason)
 	}
 	p.Kept, p.File, p.Offset = p.last.last(), p.last.seg.path, p.last.at.off
 	p.Bytes = p.last.strayEnd - p.Offset
 	for _, first := range firsts[n:] {
 		p.Moved = append(p.Moved, join(segmentsPath(p.dir), segmentName(first)))
-	}
-	ckpts, err := listSeqs(p.fs, join(p.dir, ckptDir), ckptExt)
-	if err != nil {
-		return err
 	}
 	known := max(p.end.durable, p.last.traced)
 	for _, seq := range ckpts {
@@ -97,6 +99,12 @@ func (p *repair) survey() error {
 	return nil
 }
 
+// covered says whether a checkpoint stands in the segments from first to last:
+// without one, a log that begins late is of no use.
+func covered(ckpts []uint64, first, last uint64) bool {
+	return slices.ContainsFunc(ckpts, func(seq uint64) bool { return seq >= first && seq <= last })
+}
+
 // walk sets last to the end of the good part, and gives the number of segments
 // in it.
 func (p *repair) walk(firsts []uint64) (n int, err error) {
@@ -106,11 +114,7 @@ func (p *repair) walk(firsts []uint64) (n int, err error) {
 		if s.head, err = checkSegment(p.fs, s.path, first); err != nil {
 			return i, onlyDamage(err)
 		}
-		if i == 0 {
-			if s.head.Ordinal != 0 {
-				return 0, nil
-			}
-		} else if checkLink(s.path, &s.head, p.last.seg.head.ID, uint32(i-1), &at) != nil {
+		if i > 0 && checkLink(s.path, &s.head, p.last.seg.head.ID, p.last.seg.head.Ordinal, &at) != nil {
 			return i, nil
 		}
 		t := tail{seg: s}

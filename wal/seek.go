@@ -46,7 +46,7 @@ func (r *Reader) seekSegment(seq, durable uint64) error {
 		i--
 	}
 	if i < 0 {
-		return r.missing(join(segmentsPath(r.dir), segmentName(1)), 1)
+		return r.missing(join(segmentsPath(r.dir), segmentName(seq)), seq)
 	}
 	if r.src == nil || r.seg.head.First != r.firsts[i] {
 		return r.enter(r.firsts[i], nil)
@@ -76,6 +76,47 @@ func (r *Reader) walkTo(seq, durable uint64) error {
 			}
 		}
 	}
+	return nil
+}
+
+// A Place is where a state stands in a log: behind the frame that ends with Seq.
+type Place struct {
+	Seq    uint64
+	Chain  uint32 // the frame's header CRC
+	Time   int64  // of the frame
+	Digest uint64 // state digest after the frame
+}
+
+// Place of a state that has applied the frame, which was read or appended.
+func (f *Frame) Place() Place {
+	return Place{Seq: f.Last(), Chain: f.Chain, Time: f.Time, Digest: f.Digest}
+}
+
+// SeekAfter sets the reader so that Next returns the frame after p. The frame
+// at p is read and checked: *MismatchError if it is not the one that p says,
+// ErrBeyond if the log does not reach p, *ArchivedError if it begins later.
+func (r *Reader) SeekAfter(p Place) error {
+	if p.Seq == 0 {
+		return r.Seek(1)
+	}
+	if durable, err := r.checkEnd(); err != nil {
+		return err
+	} else if p.Seq > durable {
+		return fmt.Errorf("%w: global_seq %d, the log ends at %d", ErrBeyond, p.Seq, durable)
+	}
+	if err := r.Seek(p.Seq); err != nil {
+		return err
+	}
+	if err := r.readAt(true); err != nil {
+		return err
+	}
+	f := r.w.frame()
+	if got := f.Place(); got != p {
+		return &MismatchError{p.Seq, fmt.Sprintf("the log has %+v, the checkpoint %+v", got, p)}
+	}
+	r.index.note(r.seg.head.First, r.at)
+	r.w.step()
+	r.at = r.w.at
 	return nil
 }
 

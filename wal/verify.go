@@ -95,6 +95,9 @@ func (v *verifier) run() error {
 	if err != nil {
 		return err
 	}
+	if !live {
+		d.end.settle()
+	}
 	r := &v.report
 	r.Live, r.HasEnd, r.End = live && d.end.there, d.end.there, d.end.durable
 	switch rule := decide(dirRules, d.facts()); rule.then {
@@ -112,7 +115,7 @@ func (v *verifier) run() error {
 	for i := range d.segments {
 		s := &d.segments[i]
 		if i > 0 {
-			if err := checkLink(s.path, &s.head, r.ID, uint32(i-1), &at); err != nil {
+			if err := checkLink(s.path, &s.head, r.ID, s.head.Ordinal-1, &at); err != nil {
 				return err
 			}
 		}

@@ -141,7 +141,7 @@ func (w *walker) step() {
 
 // frame is the loaded frame; it aliases the walker's memory.
 func (w *walker) frame() Frame {
-	return Frame{First: w.h.First, Count: w.h.Count, Time: w.h.Time, Digest: w.h.Digest, Body: w.body()}
+	return Frame{First: w.h.First, Count: w.h.Count, Time: w.h.Time, Digest: w.h.Digest, Chain: w.h.CRC, Body: w.body()}
 }
 
 // scan walks over all valid frames and returns why it stopped: nil at a seal,

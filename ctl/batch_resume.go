@@ -1,0 +1,164 @@
+package ctl
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Resuming. A line's key is "batch:" NAME ":" LINE, so the same line of the
+// same file is the same request in every run. The line's text is not in the
+// key: a line that was changed after it was committed is refused
+// (IdempotencyConflict), not committed a second time.
+//
+// The ledger remembers a limited number of keys. A file with more lines than
+// that would be unsafe to send again from its first line; so when a run is far
+// beyond what it needs the keys for, it notes in NAME.resume how far it has
+// come, and the next run skips what lies more than resumeWindow before that.
+
+const (
+	resumeWindow = 500_000 // lines whose keys are taken to be remembered: half of the ledger's default
+	resumeStep   = 100_000 // lines between two notes
+)
+
+// A resumeMark is how far the runs over a file have come. A nil one does nothing.
+type resumeMark struct {
+	path         string
+	window, step int
+	done         int // lines up to this one are not sent again
+	saved        int // line of the note on disk
+	note         resumeNote
+}
+
+// resumeNote is the content of the file.
+type resumeNote struct {
+	Name     string       `json:"name"`
+	Answered int          `json:"answered"` // every line up to this one
+	Proof    *resumeProof `json:"proof"`
+}
+
+// prepareResume reads what an earlier run has noted.
+func (b *batch) prepareResume(c *call) error {
+	switch {
+	case !b.resume && b.name != "":
+		return usagef("-name goes with -resume")
+	case !b.resume:
+		return nil
+	case b.file == "-" && b.name == "":
+		return usagef("-resume of standard input needs a name for this work: give it with -name")
+	}
+	name, path := filepath.Base(b.file), b.file+".resume"
+	if b.file == "-" {
+		path = keyName(b.name) + ".resume"
+	}
+	if b.name != "" {
+		name = b.name
+	}
+	b.mark = &resumeMark{path: path, window: resumeWindow, step: resumeStep, note: resumeNote{Name: keyName(name)}}
+	return b.mark.load(c)
+}
+
+// keyName is name as it stands in keys: itself, or a hash of one that is too
+// long or has characters that a key can't have.
+func keyName(name string) string {
+	plain := len(name) <= 100 && strings.IndexFunc(name, func(r rune) bool {
+		return r <= ' ' || r > '~' || r == '"' || r == '\\' || r == '/'
+	}) < 0
+	if plain {
+		return name
+	}
+	return fmt.Sprintf("sha256-%x", sha256.Sum256([]byte(name)))[:32]
+}
+
+// withKey adds the line's key to a transaction that has none.
+func (m *resumeMark) withKey(transaction []byte, line int) []byte {
+	end := len(transaction) - 1
+	return fmt.Appendf(transaction[:end:end], `,"idempotency_key":"batch:%s:%d"}`, m.note.Name, line)
+}
+
+// isDone says whether an earlier run has done the line.
+func (m *resumeMark) isDone(line int) bool { return m != nil && line <= m.done }
+
+// answered notes that every line up to this one is answered.
+func (m *resumeMark) answered(line int, last *batchResult) {
+	if m == nil {
+		return
+	}
+	m.note.Answered = line
+	if proof := proofOf(last); proof != nil {
+		m.note.Proof = proof
+	}
+}
+
+// save writes the note, when it is of use and enough is new in it.
+func (m *resumeMark) save(c *call, atEnd bool) error {
+	if m == nil || m.note.Proof == nil || m.note.Answered <= m.window || m.note.Answered == m.saved || !atEnd && m.note.Answered < m.saved+m.step {
+		return nil
+	}
+	text, err := json.Marshal(m.note)
+	if err == nil {
+		err = writeDurably(m.path, append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot note how far the batch has come: %w; make room, and run it again", err)
+	}
+	m.saved = m.note.Answered
+	return nil
+}
+
+// writeDurably replaces a file so that it is whole, whatever happens.
+func writeDurably(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// load reads the note of an earlier run, and asks the ledger for its proof.
+func (m *resumeMark) load(c *call) error {
+	text, err := os.ReadFile(m.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot see how far the batch had come: %w", err)
+	}
+	var note resumeNote
+	if err := json.Unmarshal(text, &note); err != nil || note.Proof == nil || note.Answered < 1 {
+		return fmt.Errorf("%s is no note of an earlier run: remove it, if nothing of this batch was committed", m.path)
+	}
+	if note.Name != m.note.Name {
+		return fmt.Errorf("%s is of a batch named %s, and this is %s: give -name %s, or remove it", m.path, note.Name, m.note.Name, note.Name)
+	}
+	a, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/commit/" + strconv.FormatInt(note.Proof.GlobalSeq, 10)})
+	if err != nil {
+		return err
+	}
+	var page struct{ Data batchResult }
+	if a.status == http.StatusOK {
+		err = a.decode(&page)
+	} else if a.status != http.StatusNotFound {
+		err = a.check()
+	}
+	if err != nil {
+		return err
+	}
+	if proof := proofOf(&page.Data); proof == nil || *proof != *note.Proof {
+		return fmt.Errorf("%s is of another ledger, whose commit %d had the key %s: remove it to begin anew in this one",
+			m.path, note.Proof.GlobalSeq, note.Proof.Key)
+	}
+	m.note, m.saved, m.done = note, note.Answered, max(note.Answered-m.window, 0)
+	return nil
+}

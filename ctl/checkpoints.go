@@ -1,0 +1,54 @@
+package ctl
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"assetledger/ledger"
+	"assetledger/server"
+	"assetledger/wal"
+)
+
+// readCheckpoint reads and checks a checkpoint wholly. Damage is a
+// *wal.CorruptError; a checkpoint that was removed meanwhile is fs.ErrNotExist.
+func readCheckpoint(dir string, seq uint64) (*ledger.State, wal.Place, error) {
+	f, err := wal.OpenCheckpoint(dir, seq, wal.Options{})
+	if err != nil {
+		return nil, wal.Place{}, err
+	}
+	defer f.Close()
+	state, info, err := ledger.ReadCheckpoint(f, ledger.Config{})
+	if err == nil && info.Seq != seq {
+		err = fmt.Errorf("it holds the state after commit %d", info.Seq)
+	}
+	if err != nil {
+		return nil, wal.Place{}, &wal.CorruptError{File: wal.CheckpointPath(dir, seq), Seq: seq, Rule: "checkpoint", Err: err}
+	}
+	return state, server.PlaceOf(&info), nil
+}
+
+// readCheckpoints reads all checkpoints of a log up to commit end. It gives the
+// place of each, and the state of the oldest.
+func readCheckpoints(dir string, end uint64) (places []wal.Place, oldest *ledger.State, err error) {
+	seqs, err := wal.ListCheckpoints(dir, wal.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, seq := range seqs {
+		if seq > end {
+			break
+		}
+		state, place, err := readCheckpoint(dir, seq)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if places = append(places, place); oldest == nil {
+			oldest = state
+		}
+	}
+	return places, oldest, nil
+}

@@ -1,0 +1,175 @@
+package ctl
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+
+	"assetledger/ledger"
+	"assetledger/server"
+	"assetledger/wal"
+)
+
+var devCommand = command{
+	Words:   "dev",
+	Purpose: "run a whole ledger here: both daemons, and the commits as they happen",
+	Notes: "It prints the two addresses, and that of the page, then each commit on a line, and ends at Ctrl-C. Both\n" +
+		"daemons run in this one process; ledger-write and ledger-read are the same two as programs of their own.",
+	Examples: [2]string{"dev", "dev -dir other-data -write-listen 127.0.0.1:9080 -read-listen 127.0.0.1:9081"},
+	Setup: func(set *flag.FlagSet) action {
+		d := &dev{}
+		set.StringVar(&d.dir, "dir", "ledger-data", "`DIR` of the log; made if missing")
+		set.StringVar(&d.writeListen, "write-listen", "127.0.0.1:8080", "`ADDRESS` of the write daemon; port 0 for any")
+		set.StringVar(&d.readListen, "read-listen", "127.0.0.1:8081", "`ADDRESS` of the read daemon; port 0 for any")
+		return d.run
+	},
+}
+
+// dev runs both daemons in this process:
+//
+//	addresses free? → write daemon → read daemon → commits, until a signal
+//	or a daemon's end → both are stopped, and waited for
+type dev struct{ dir, writeListen, readListen string }
+
+func (d *dev) run(c *call) error {
+	for _, l := range []struct{ address, flag string }{{d.writeListen, "-write-listen"}, {d.readListen, "-read-listen"}} {
+		if err := free(l.address, l.flag); err != nil {
+			return err
+		}
+	}
+	server.TuneMemory()
+	ctx, cancel := context.WithCancel(server.SignalContext())
+	defer cancel()
+	daemons := &inside{ctx: ctx, cancel: cancel, ended: make(chan error, 2)}
+	err := d.serve(c, daemons)
+	cancel()
+	if ended := daemons.wait(); ended != nil {
+		return ended // the cause of the other
+	}
+	return err
+}
+
+// serve starts the daemons, says where they are and follows the commits.
+func (d *dev) serve(c *call, daemons *inside) error {
+	log := slog.New(slog.NewTextHandler(c.words, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	write := server.DefaultWriteConfig()
+	write.Dir, write.Listen, write.Log = d.dir, d.writeListen, log
+	c.writeURL = daemons.start(func(ctx context.Context, ready io.Writer) error {
+		write.Ready = ready
+		return d.explain(server.RunWrite(ctx, write))
+	})
+	if c.writeURL == "" {
+		return nil // wait has the reason
+	}
+	read := server.DefaultReadConfig()
+	read.Dir, read.Listen, read.Name, read.Log = d.dir, d.readListen, "dev", log
+	c.readURL = daemons.start(func(ctx context.Context, ready io.Writer) error {
+		read.Ready = ready
+		return d.explain(server.RunRead(ctx, read))
+	})
+	if c.readURL == "" {
+		return nil
+	}
+	if err := d.greet(c); err != nil {
+		return err
+	}
+	after, err := c.lastSeq()
+	if err != nil {
+		return err
+	}
+	w := &watch{}
+	return c.follow(daemons.ctx, after, func(seq int64, commit []byte) error { return w.commit(c, seq, commit) })
+}
+
+// greet says where everything is.
+func (d *dev) greet(c *call) error {
+	page := ""
+	a, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/"})
+	if err == nil && a.status == http.StatusOK {
+		page = c.readURL + "/"
+	}
+	if c.json() {
+		fmt.Fprintf(c.out, `{"write_url":%q,"read_url":%q,"page_url":%q,"dir":%s}`+"\n", c.writeURL, c.readURL, page, ledger.AppendString(nil, d.dir))
+		return c.out.Flush()
+	}
+	t := c.newTable()
+	t.row("write", c.writeURL)
+	t.row("read", c.readURL)
+	if page != "" {
+		t.row("page", page)
+	}
+	t.row("log", d.dir)
+	t.flush()
+	if err := c.out.Flush(); err != nil {
+		return err
+	}
+	c.say("commits follow, one a line; Ctrl-C stops both daemons")
+	return nil
+}
+
+// explain says what to do when a daemon could not start.
+func (d *dev) explain(err error) error {
+	switch {
+	case errors.Is(err, wal.ErrLocked):
+		return fmt.Errorf("another write daemon has %s: stop it, or use another directory with -dir", d.dir)
+	case errors.Is(err, wal.ErrNameTaken):
+		return fmt.Errorf("another ledgerctl dev has %s: stop it, or use another directory with -dir", d.dir)
+	}
+	return err
+}
+
+// free says that nothing listens at an address yet, before anything is made.
+func free(address, flagName string) error {
+	l, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s is taken: is a ledger running already? Else give another address with %s", address, flagName)
+	}
+	if err != nil {
+		return usagef("cannot listen at %s: %v; give another address with %s", address, err, flagName)
+	}
+	return l.Close()
+}
+
+// inside are daemons that run in this process. When one ends, all are told to.
+type inside struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	ended   chan error
+	running int
+}
+
+// start runs a daemon and returns its URL when it is ready; "" if it ended
+// before that.
+func (i *inside) start(run func(ctx context.Context, ready io.Writer) error) (url string) {
+	r, w := io.Pipe()
+	i.running++
+	go func() {
+		err := run(i.ctx, w)
+		i.cancel()
+		w.Close()
+		i.ended <- err
+	}()
+	line, _ := bufio.NewReader(r).ReadString('\n')
+	go io.Copy(io.Discard, r)
+	_, url, _ = strings.Cut(strings.TrimSpace(line), " ready on ")
+	return url
+}
+
+// wait waits until all have ended, and returns the first error.
+func (i *inside) wait() error {
+	var first error
+	for ; i.running > 0; i.running-- {
+		if err := <-i.ended; first == nil {
+			first = err
+		}
+	}
+	return first
+}

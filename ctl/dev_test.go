@@ -1,0 +1,120 @@
+package ctl
+
+import (
+	"bufio"
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A ledgerctl that runs until it is told to stop.
+type running struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	out    *bufio.Scanner
+	stderr bytes.Buffer
+}
+
+func startRunning(t *testing.T, dir string, args ...string) *running {
+	t.Helper()
+	r := &running{t: t, cmd: exec.Command(os.Args[0], args...)}
+	r.cmd.Dir, r.cmd.Stderr = dir, &r.stderr
+	r.cmd.Env = []string{asProgram + "=1", "GORACE=atexit_sleep_ms=0"}
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.out = bufio.NewScanner(out)
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(time.Minute, func() { r.cmd.Process.Kill() })
+	t.Cleanup(func() {
+		late.Stop()
+		r.cmd.Process.Kill()
+	})
+	return r
+}
+
+// line is the next line of standard output.
+func (r *running) line() string {
+	r.t.Helper()
+	if !r.out.Scan() {
+		r.cmd.Wait()
+		r.t.Fatalf("it ended: %s", &r.stderr)
+	}
+	return r.out.Text()
+}
+
+// interrupt stops it as Ctrl-C does, and returns its exit code.
+func (r *running) interrupt() int {
+	r.cmd.Process.Signal(syscall.SIGINT)
+	for r.out.Scan() {
+	}
+	r.cmd.Wait()
+	return r.cmd.ProcessState.ExitCode()
+}
+
+func TestDev(t *testing.T) {
+	dir := t.TempDir()
+	dev := startRunning(t, dir, "dev", "-write-listen", "127.0.0.1:0", "-read-listen", "127.0.0.1:0")
+	urls := map[string]string{}
+	for urls["log"] == "" {
+		fields := strings.Fields(dev.line())
+		urls[fields[0]] = fields[1]
+	}
+	if urls["log"] != "ledger-data" {
+		t.Errorf("the log is in %s", urls["log"])
+	}
+	env := func(name string) (string, bool) {
+		v, ok := map[string]string{"LEDGER_WRITE_URL": urls["write"], "LEDGER_READ_URL": urls["read"]}[name]
+		return v, ok
+	}
+	run := func(args ...string) (int, string) {
+		var out bytes.Buffer
+		return Main(args, nil, &out, &out, env), out.String()
+	}
+	if code, out := run("register", "class", "1", "gold", "-key", "k"); code != exitDone {
+		t.Fatalf("exit code %d: %s", code, out)
+	}
+	if line := dev.line(); !strings.HasPrefix(line, "     1  ") || !strings.HasSuffix(line, "  RegisterClass class_id=1 name=gold  key k") {
+		t.Errorf("the commit is shown as %q", line)
+	}
+	watch := startRunning(t, dir, "watch", "-after", "0", "-read-url", urls["read"])
+	if line := watch.line(); !strings.Contains(line, "RegisterClass") {
+		t.Errorf("watch shows %q", line)
+	}
+	if code := watch.interrupt(); code != exitDone {
+		t.Errorf("watch: exit code %d after an interrupt: %s", code, &watch.stderr)
+	}
+	// A second one on the same directory, and on the same address.
+	code, out := run("dev", "-dir", filepath.Join(dir, "ledger-data"), "-write-listen", "127.0.0.1:0", "-read-listen", "127.0.0.1:0")
+	if code != exitFailure || !strings.Contains(out, "another write daemon has ") {
+		t.Errorf("on a directory in use: exit code %d: %s", code, out)
+	}
+	taken := strings.TrimPrefix(urls["write"], "http://")
+	code, out = run("dev", "-dir", filepath.Join(dir, "other"), "-read-listen", taken, "-write-listen", "127.0.0.1:0")
+	if code != exitFailure || !strings.Contains(out, taken+" is taken") || !strings.Contains(out, "-read-listen") {
+		t.Errorf("on an address in use: exit code %d: %s", code, out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "other")); err == nil {
+		t.Error("a directory was made before the address was found taken")
+	}
+	if code := dev.interrupt(); code != exitDone {
+		t.Errorf("exit code %d after an interrupt: %s", code, &dev.stderr)
+	}
+	conn, err := net.Dial("tcp", taken)
+	if err == nil {
+		conn.Close()
+		t.Error("the write daemon still listens")
+	}
+	if code, out := run("wal", "verify", "-dir", filepath.Join(dir, "ledger-data")); code != exitDone {
+		t.Errorf("wal verify: exit code %d: %s", code, out)
+	}
+}

@@ -1,0 +1,118 @@
+package ctl
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"assetledger/ledger"
+)
+
+// tool runs ledgerctl against daemons in this process.
+type tool struct {
+	t       *testing.T
+	daemons *realDaemons
+}
+
+func (x tool) run(stdin string, args ...string) (code int, stdout, stderr string) {
+	x.t.Helper()
+	var out, words bytes.Buffer
+	env := func(name string) (string, bool) {
+		v, ok := map[string]string{"LEDGER_WRITE_URL": x.daemons.writeURL, "LEDGER_READ_URL": x.daemons.readURL}[name]
+		return v, ok
+	}
+	code = Main(args, strings.NewReader(stdin), &out, &words, env)
+	return code, out.String(), words.String()
+}
+
+// must is run, with an exit code that is expected.
+func (x tool) must(want int, stdin string, args ...string) string {
+	x.t.Helper()
+	code, out, words := x.run(stdin, args...)
+	if code != want {
+		x.t.Fatalf("ledgerctl %s: exit code %d: %s%s", strings.Join(args, " "), code, out, words)
+	}
+	return out
+}
+
+// digestOf is what wal verify says of the state.
+func (x tool) digestOf(dir string) string {
+	x.t.Helper()
+	out := x.must(exitDone, "", "wal", "verify", "-dir", dir, "-o", "json")
+	_, digest, ok := strings.Cut(out, `"digest":`)
+	if !ok {
+		x.t.Fatalf("wal verify says %s", out)
+	}
+	return digest
+}
+
+// What is exported and imported into an empty ledger gives an equal ledger.
+func TestExportAndImport(t *testing.T) {
+	scenario, err := os.ReadFile("../testdata/warehouse/transactions.ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := t.TempDir(), t.TempDir()
+	from := tool{t, startDaemons(t, first)}
+	from.must(exitRefused, string(scenario), "batch", "-f", "-") // some of it must be refused
+	from.must(exitDone, "", "register", "class", "990001", `sword "épée"`, "-fungible=false", "-key", `"odd" \ key`)
+	from.must(exitDone, "", "register", "shape", "990001", "1x3")
+	from.must(exitDone, "", "commit", "-key", "k", "-metadata", `{"a b":1e5,"z":{"idempotency_key":"inner"},"é":[1,"\u0001"]}`,
+		"-op", "MintInstance class_id=990001", "-op", "BurnInstance instance_id=minted:0")
+	exported := from.must(exitDone, "", "export")
+	if lines := strings.Count(exported, "\n"); lines < 100 {
+		t.Fatalf("%d commits were exported", lines)
+	}
+
+	to := tool{t, startDaemons(t, second)}
+	to.must(exitDone, exported, "batch", "-f", "-", "-on-error", "stop")
+	if a, b := from.digestOf(first), to.digestOf(second); a != b {
+		t.Errorf("the digests are %s and %s", a, b)
+	}
+	last := strings.Count(exported, "\n")
+	to.must(exitDone, "", "freshness", "-wait", ledger.Uint128{Lo: uint64(last)}.String())
+	if again := to.must(exitDone, "", "export"); again != exported {
+		t.Error("what was imported is exported otherwise")
+	}
+	part := to.must(exitDone, "", "export", "-after", "3", "-to", "5")
+	if want := strings.Join(strings.SplitAfter(exported, "\n")[3:5], ""); part != want {
+		t.Errorf("commits 4 and 5 are %s, want %s", part, want)
+	}
+	if out := to.must(exitDone, "", "export", "-after", "1000000"); out != "" {
+		t.Errorf("beyond the end there is %s", out)
+	}
+}
+
+// A batch with -resume commits each line once, however often it is run.
+func TestResumeIsSafeToRepeat(t *testing.T) {
+	dir := t.TempDir()
+	x := tool{t, startDaemons(t, filepath.Join(dir, "data"))}
+	x.must(exitDone, "", "register", "class", "1", "gold")
+	x.must(exitDone, "", "commit", "-op", "CreateContainer container_id=1 kind=Standard")
+	add := `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":5}}]}` + "\n"
+	wrong := strings.Replace(add, `"container_id":1`, `"container_id":2`, 1)
+	file := filepath.Join(dir, "work.ndjson")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	batch := []string{"batch", "-f", file, "-resume", "-on-error"}
+	write(add + wrong + add)
+	x.must(exitRefused, "", append(batch, "stop")...) // 1 is committed, and 3 not tried
+	x.must(exitRefused, "", append(batch, "continue")...)
+	x.must(exitRefused, "", append(batch, "continue")...)
+	write(add + add + add + add) // 2 is mended, and 4 is new
+	x.must(exitDone, "", append(batch, "continue")...)
+	x.must(exitDone, "", append(batch, "continue")...)
+	if out := x.must(exitDone, "", "read", "stats", "1", "-min-seq", "6"); !strings.Contains(out, "total_added       20\n") {
+		t.Errorf("four lines of 5 gave\n%s", out)
+	}
+	// A line that was changed after it was committed is not committed again.
+	write(add + strings.Replace(add, `"quantity":5`, `"quantity":6`, 1))
+	if out := x.must(exitRefused, "", append(batch, "continue")...); !strings.Contains(out, "IdempotencyConflict") {
+		t.Errorf("a changed line gave\n%s", out)
+	}
+}

@@ -1,0 +1,108 @@
+package ctl
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// A screen is what standard output can show. A file or pipe has no width and
+// no colours, so that programs get every byte.
+type screen struct {
+	terminal bool
+	width    int // columns; 0: no bound
+	height   int // rows; 0: not known
+	utf8     bool
+	colour   bool // a terminal, and NO_COLOR (no-color.org) does not forbid it
+}
+
+// What a drawing takes for the size of a screen that has none.
+const (
+	usualWidth  = 80
+	usualHeight = 40
+)
+
+// newScreen looks at w and the environment.
+func newScreen(w io.Writer, env func(string) (string, bool)) screen {
+	s := screen{utf8: utf8Locale(env)}
+	if s.width, s.height, s.terminal = terminalSize(w); !s.terminal {
+		return s
+	}
+	if s.width == 0 { // a terminal that does not know its size
+		s.width, _ = strconv.Atoi(value(env, "COLUMNS"))
+		s.width = max(s.width, 0)
+	}
+	s.colour = value(env, "NO_COLOR") == "" && value(env, "TERM") != "dumb"
+	return s
+}
+
+// drawWidth is how wide a drawing may be.
+func (s *screen) drawWidth() int {
+	if s.width > 0 {
+		return s.width
+	}
+	return usualWidth
+}
+
+// drawHeight is how high a drawing of something large should be.
+func (s *screen) drawHeight() int {
+	if s.height > 12 {
+		return s.height - 8 // room for a legend
+	}
+	return usualHeight
+}
+
+// utf8Locale says whether characters beyond ASCII will be shown: the first of
+// the locale variables that is set decides.
+func utf8Locale(env func(string) (string, bool)) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToUpper(value(env, name)); v != "" {
+			return strings.Contains(v, "UTF-8") || strings.Contains(v, "UTF8")
+		}
+	}
+	return false
+}
+
+func value(env func(string) (string, bool), name string) string {
+	v, _ := env(name)
+	return v
+}
+
+// terminalSize asks w for its columns and rows; both are 0 when the terminal
+// does not know them.
+func terminalSize(w io.Writer) (columns, rows int, terminal bool) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0, 0, false
+	}
+	return windowSize(f.Fd())
+}
+
+func isTerminal(w io.Writer) bool {
+	_, _, ok := terminalSize(w)
+	return ok
+}
+
+// bold is the number of no colour, but of bold type.
+const bold = 1
+
+// Colours of the terminal, by their ANSI numbers; those of the eight that can
+// be read on light and dark grounds.
+var classColours = []int{32, 33, 34, 35, 36, 31}
+
+// paint wraps s in a colour, if there are colours.
+func (s *screen) paint(colour int, text string) string {
+	if !s.colour || text == "" {
+		return text
+	}
+	return "\x1b[" + strconv.Itoa(colour) + "m" + text + "\x1b[0m"
+}
+
+// ellipsis stands for what a narrow screen has no room for.
+func (s *screen) ellipsis() string {
+	if s.utf8 {
+		return "…"
+	}
+	return "~"
+}

@@ -1,0 +1,14 @@
+package ctl
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// windowSize is the size of the terminal behind a file descriptor, from the
+// kernel (ioctl_tty(2), TIOCGWINSZ).
+func windowSize(fd uintptr) (columns, rows int, terminal bool) {
+	var size struct{ Rows, Columns, XPixels, YPixels uint16 }
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))
+	return int(size.Columns), int(size.Rows), errno == 0
+}

@@ -1,0 +1,64 @@
+package ctl
+
+import (
+	"flag"
+	"fmt"
+
+	"assetledger/ledger"
+	"assetledger/wal"
+)
+
+var walArchiveCommand = command{
+	Words:   "wal archive",
+	Purpose: "move old segments of a log to another directory",
+	Notes: "It moves the segments that lie wholly before the older of the two newest checkpoints, which it checks first,\n" +
+		"and works beside running daemons. Reads of the commits in them answer 410 CommitArchived from then on.\n" +
+		"To have them again, move the files back.",
+	Examples: [2]string{"wal archive -dir data -to archive", "wal archive -dir data -to /mnt/archive -o json"},
+	Setup: func(set *flag.FlagSet) action {
+		a := &archiving{}
+		a.log.declare(set)
+		set.StringVar(&a.to, "to", "", "`DIR` that the segments go to; made if missing")
+		return a.run
+	},
+}
+
+type archiving struct {
+	log logFlags
+	to  string
+}
+
+func (a *archiving) run(c *call) error {
+	if err := a.log.check(); err != nil {
+		return err
+	}
+	if a.to == "" {
+		return usagef("where to? give a directory with -to")
+	}
+	seqs, err := wal.ListCheckpoints(a.log.dir, wal.Options{})
+	if err != nil {
+		return err
+	}
+	if len(seqs) < 2 {
+		return fmt.Errorf("nothing can be archived: the log has %d checkpoints, and segments go only when two stand for them; "+
+			"ledger-read makes them (-checkpoint-every)", len(seqs))
+	}
+	seqs = seqs[len(seqs)-2:]
+	for _, seq := range seqs {
+		if _, _, err := readCheckpoint(a.log.dir, seq); err != nil {
+			return err
+		}
+	}
+	moved, err := wal.Archive(a.log.dir, a.to, seqs[0], nil)
+	for _, name := range moved {
+		if c.json() {
+			fmt.Fprintf(c.out, `{"moved":%s}`+"\n", ledger.AppendString(nil, name))
+		} else {
+			fmt.Fprintln(c.out, name)
+		}
+	}
+	if err == nil {
+		fmt.Fprintf(c.words, "ledgerctl: moved %d segments that end before commit %d to %s\n", len(moved), seqs[0], a.to)
+	}
+	return err
+}

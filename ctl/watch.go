@@ -1,0 +1,144 @@
+package ctl
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"assetledger/server"
+)
+
+var watchCommand = command{
+	Words:   "watch",
+	Purpose: "follow the commits as they happen, one line each, until Ctrl-C",
+	Notes: "Without -after it begins with the next commit. A lost connection is made again for up to -timeout, and\n" +
+		"nothing is missed or shown twice. With -container each commit that touches it is followed by what it then\n" +
+		"holds; with -freshness there is a line of the read daemon's lag instead. As JSON each commit is an object.",
+	Examples: [2]string{"watch -container 1", "watch -after 0 -count 100 -o ndjson"},
+	Setup: func(set *flag.FlagSet) action {
+		w := &watch{after: anyKey(), container: anyID(), count: anyID(), every: duration{time.Second}}
+		set.Var(&w.after, "after", "begin after commit `SEQ`, 0 for the first")
+		set.Var(&w.container, "container", "only commits that touch this `CONTAINER`, each with what it then holds")
+		set.BoolVar(&w.freshness, "freshness", false, "show how far the read daemon is behind the log, as a line that moves")
+		set.Var(&w.every, "every", "`TIME` between two looks of -freshness")
+		set.Var(&w.count, "count", "end after `N` commits, or looks")
+		return w.run
+	},
+}
+
+type watch struct {
+	after, container, count number
+	freshness               bool
+	every                   duration
+
+	seen int64 // commits shown, or looks taken
+}
+
+func (w *watch) run(c *call) error {
+	switch {
+	case w.freshness && (w.container.given || w.after.given):
+		return usagef("-freshness shows no commits: leave out -container and -after")
+	case w.every.Duration < time.Millisecond:
+		return usagef("-every is %v, and must be at least 1ms", &w.every)
+	}
+	if !w.count.given {
+		w.count.value = math.MaxInt64
+	}
+	ctx := server.SignalContext()
+	if w.freshness {
+		return w.lag(ctx, c)
+	}
+	return w.commits(ctx, c)
+}
+
+// commits shows commits until it has shown enough of them.
+func (w *watch) commits(ctx context.Context, c *call) error {
+	if w.container.given {
+		if _, err := c.get(c.readURL, "/v1/read/container/"+w.container.String(), nil); err != nil {
+			return err
+		}
+	}
+	after := w.after.value
+	if !w.after.given {
+		var err error
+		if after, err = c.lastSeq(); err != nil {
+			return err
+		}
+	}
+	err := c.follow(ctx, after, func(seq int64, commit []byte) error {
+		if err := w.commit(c, seq, commit); err != nil {
+			return err
+		}
+		if w.seen >= w.count.value {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// commit shows one commit, if it is one of those asked for.
+func (w *watch) commit(c *call, seq int64, raw []byte) error {
+	var d commitData
+	if err := (&answer{body: raw, url: c.readURL}).decode(&d); err != nil {
+		return err
+	}
+	if w.container.given {
+		touched, err := c.touches(&d, w.container.value)
+		if err != nil || !touched {
+			return err
+		}
+	}
+	w.seen++
+	if c.json() {
+		c.out.Write(raw)
+		c.out.WriteByte('\n')
+	} else {
+		line, err := c.commitLine(&d)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(c.out, line)
+	}
+	if w.container.given {
+		return c.showHoldings(w.container.value, seq)
+	}
+	return nil
+}
+
+// commitLine is a commit on one line: number, time, what it did, what it
+// minted, its key.
+func (c *call) commitLine(d *commitData) (string, error) {
+	ops, err := summary(d.Operations)
+	if err != nil {
+		return "", err
+	}
+	at, err := time.Parse(time.RFC3339Nano, d.CommittedAt)
+	if err != nil {
+		return "", fmt.Errorf("commit %d has the time %q", d.GlobalSeq, d.CommittedAt)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%6d  %s  %s", d.GlobalSeq, at.UTC().Format("15:04:05.000Z"), ops)
+	if len(d.Minted) > 0 {
+		fmt.Fprintf(&b, "  minted %s", shorten(joinInts(d.Minted), 30, c.screen.ellipsis()))
+	}
+	var metadata struct {
+		Key string `json:"idempotency_key"`
+	}
+	if json.Unmarshal(d.Metadata, &metadata) == nil && metadata.Key != "" {
+		fmt.Fprintf(&b, "  key %s", metadata.Key)
+	}
+	line := clean(b.String())
+	if c.screen.width > 0 {
+		line = shorten(line, c.screen.width, c.screen.ellipsis())
+	}
+	return line, nil
+}

@@ -1,0 +1,131 @@
+package ctl
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"assetledger/ledger"
+)
+
+// mostHoldings is how many stacks or slots stand on one line.
+const mostHoldings = 20
+
+// touches says whether a commit changed or named a container. An operation
+// names the containers that it changes, all but BurnInstance: then the
+// container's own updated_seq tells, unless its kind has no instances. If it
+// has gone on since, the answer is yes: a change too many does less harm than
+// one too few.
+func (c *call) touches(d *commitData, container int64) (bool, error) {
+	burned := false
+	for _, op := range d.Operations {
+		var args struct {
+			Container int64 `json:"container_id"`
+			From      int64 `json:"from_container"`
+			To        int64 `json:"to_container"`
+			Other     int64 `json:"other_container_id"`
+		}
+		if len(op.Args) > 0 {
+			if err := json.Unmarshal(op.Args, &args); err != nil {
+				return false, fmt.Errorf("the arguments of %s in commit %d are none: %v", op.Op, d.GlobalSeq, err)
+			}
+		}
+		if args.Container == container || args.From == container || args.To == container || args.Other == container {
+			return true, nil
+		}
+		burned = burned || op.Op == "BurnInstance"
+	}
+	if !burned {
+		return false, nil
+	}
+	a, err := c.getAt(container, "", d.GlobalSeq)
+	if err != nil || a.status == http.StatusNotFound {
+		return false, err
+	}
+	var page struct{ Data containerData }
+	err = a.decode(&page)
+	return page.Data.Kind != ledger.Standard.String() && page.Data.UpdatedSeq >= d.GlobalSeq, err
+}
+
+// getAt reads a container, or what is in it, when commit seq can be read.
+// Refusals that a container can meet (404, 422) are answers too.
+func (c *call) getAt(container int64, what string, seq int64) (*answer, error) {
+	q := url.Values{"min_seq": {strconv.FormatInt(seq, 10)}}
+	if what != "" {
+		q.Set("limit", strconv.Itoa(mostHoldings))
+	}
+	a, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/container/" + strconv.FormatInt(container, 10) + what, query: q})
+	if err == nil && a.status != http.StatusNotFound && a.status != http.StatusUnprocessableEntity {
+		err = a.check()
+	}
+	return a, err
+}
+
+// showHoldings shows what a container holds after commit seq: its balances, or
+// the instances in its slots.
+func (c *call) showHoldings(container, seq int64) error {
+	a, err := c.getAt(container, "/balances", seq)
+	if err == nil && a.status == http.StatusUnprocessableEntity {
+		a, err = c.getAt(container, "/slots", seq)
+	}
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		c.showRaw(a)
+		return nil
+	}
+	if a.status == http.StatusNotFound {
+		fmt.Fprintf(c.out, "        container %d is gone\n", container)
+		return nil
+	}
+	held, err := c.holdings(a)
+	if err != nil {
+		return err
+	}
+	if a.nextCursor() != "" {
+		held = append(held, "and more")
+	}
+	if len(held) == 0 {
+		held = []string{"nothing"}
+	}
+	fmt.Fprintf(c.out, "        holds %s\n", clean(strings.Join(held, ", ")))
+	return nil
+}
+
+// holdings are the stacks, or slots, of a page in words.
+func (c *call) holdings(a *answer) ([]string, error) {
+	var page struct {
+		Balances []balanceData
+		Data     struct{ Slots []slotData }
+	}
+	if err := a.decode(&page); err != nil {
+		return nil, err
+	}
+	var held []string
+	for _, b := range page.Balances {
+		class, err := c.class(b.ClassID)
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, fmt.Sprintf("%s %s (class %d key %d)", withDecimals(b.Quantity.String(), class.Decimals), class.Name, b.ClassID, b.Key))
+	}
+	for _, s := range page.Data.Slots {
+		class, err := c.class(s.ClassID)
+		if err != nil {
+			return nil, err
+		}
+		held = append(held, fmt.Sprintf("%s %d in slot %d", class.Name, s.InstanceID, s.SlotIndex))
+	}
+	return held, nil
+}
+
+// mayBeLater says whether err is a read that was too early, or not answered.
+func mayBeLater(err error) bool {
+	var silent *noAnswer
+	return errors.As(err, &silent) || exitCode(err) == exitSilent
+}

@@ -1,0 +1,155 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// A checkpoint is a state as bytes, so that a daemon need not replay the whole
+// log. Equal logs give equal bytes: the items stand in the order of their ids
+// and keys, and nothing in them depends on how the state came about. Version 1,
+// little-endian:
+//
+//	header   128 bytes
+//	block    16 bytes and 1 byte to 1 MiB of items; as many as are needed
+//	trailer  24 bytes; the end of the file
+//
+//	header                                      block
+//	  0  8  magic "ASTLCKP\n"                    0  4  CRC32C of all that follows in the block,
+//	  8  2  version, 1                                 begun with the CRC of the header
+//	 10  2  zero                                 4  4  length of the items in bytes
+//	 12  4  prev: header CRC of the last frame   8  8  number of the block, from 0
+//	 16 16  id of the log                       16     items; each lies in one block
+//	 32  8  global_seq of the last commit
+//	 40  8  time of the last frame, ns          trailer
+//	 48  8  state digest                         0  4  CRC32C of bytes 4..23, begun likewise
+//	 56  8  id of the next instance              4  4  zero
+//	 64  8  number of classes                    8  8  number of blocks
+//	 72  8  number of shapes                    16  4  CRC32C of the CRCs of all blocks
+//	 80  8  number of containers                20  4  zero
+//	 88  8  number of stacks
+//	 96  8  number of instances
+//	104  8  number of idempotency keys
+//	112  8  how many keys may be remembered
+//	120  4  zero
+//	124  4  CRC32C of bytes 0..123
+//
+// An item is a byte that says what it is, and unsigned LEB128 numbers in their
+// shortest form; a string is its length and its bytes. Items stand in this order:
+//
+//	1 class       id, registered_seq, decimals*2+fungible, name, added (high and low 64 bits),
+//	              removed (the same), minted, burned; by id
+//	2 shape       of the class before it: key+1 (0: all keys), width, height; by key
+//	3 container   id, owner (0: none), created_seq, updated_seq, kind;
+//	              Slots: slot_count; Grid: width, height; by id
+//	4 stack       of the container before it: class_id, key, quantity; by class_id and key
+//	              in a Grid: place
+//	5 stack       of the same container and class as the stack before it: key, quantity
+//	              in a Grid: place
+//	6 instance    id, class_id, key, minted_seq, where; in a slot: container_id, slot_index;
+//	              in a Grid: container_id, place; attached: parent; by id
+//	7 key         global_seq, batch_seq, endpoint, 16 bytes of request hash, first minted id,
+//	              how many, key, metadata; oldest first
+//	  place       x, y, width, height*2+turned
+//
+// Counts in the header are compared at the end and never believed before it.
+const checkpointVersion = 1
+
+const (
+	checkpointMagic   = "ASTLCKP\n"
+	checkpointHeader  = 128
+	checkpointBlock   = 16      // before the items
+	checkpointTrailer = 24      // bytes
+	maxBlock          = 1 << 20 // bytes of items
+	maxItem           = 20 << 10
+)
+
+const (
+	itemClass = iota + 1
+	itemShape
+	itemContainer
+	itemStack
+	itemNextStack
+	itemInstance
+	itemKey
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// ErrCheckpointVersion: use a newer program.
+var ErrCheckpointVersion = errors.New("the checkpoint was made by a newer version of this program")
+
+// ErrCheckpointWindow: the checkpoint is whole, but it has forgotten
+// idempotency keys that the configuration wants remembered.
+var ErrCheckpointWindow = errors.New("the checkpoint remembers fewer idempotency keys than -idempotency-keys asks for")
+
+// A CheckpointPlace says where in which log a checkpoint stands. The ledger
+// does not know logs: it keeps these for its caller.
+type CheckpointPlace struct {
+	LogID [16]byte
+	Chain uint32 // chain value of the last batch
+	Time  int64  // of the last batch, Unix nanoseconds
+}
+
+// CheckpointInfo is the header of a checkpoint.
+type CheckpointInfo struct {
+	CheckpointPlace
+	Seq          uint64 // global_seq of the last commit
+	Digest       uint64 // State.Digest
+	NextInstance int64
+
+	Classes, Shapes, Containers, Stacks, Instances uint64
+	Keys, Window                                   uint64 // idempotency keys held, and at most held
+}
+
+// usable says whether a state that is to remember window keys can start from
+// the checkpoint: either that many are in it, or none was ever forgotten.
+func (h *CheckpointInfo) usable(window uint64) bool { return h.Window >= window || h.Keys < h.Window }
+
+// marshal gives the 128 bytes.
+func (h *CheckpointInfo) marshal() []byte {
+	le := binary.LittleEndian
+	b := make([]byte, checkpointHeader)
+	copy(b, checkpointMagic)
+	le.PutUint16(b[8:], checkpointVersion)
+	le.PutUint32(b[12:], h.Chain)
+	copy(b[16:], h.LogID[:])
+	for i, v := range [...]uint64{h.Seq, uint64(h.Time), h.Digest, uint64(h.NextInstance),
+		h.Classes, h.Shapes, h.Containers, h.Stacks, h.Instances, h.Keys, h.Window} {
+		le.PutUint64(b[32+8*i:], v)
+	}
+	le.PutUint32(b[124:], crc32.Checksum(b[:124], castagnoli))
+	return b
+}
+
+// unmarshal reads and checks the 128 bytes.
+func (h *CheckpointInfo) unmarshal(b []byte) error {
+	le := binary.LittleEndian
+	if string(b[:8]) != checkpointMagic {
+		return fmt.Errorf("it begins with %q, and a checkpoint with %q", b[:8], checkpointMagic)
+	}
+	if got, want := crc32.Checksum(b[:124], castagnoli), le.Uint32(b[124:]); got != want {
+		return fmt.Errorf("the CRC of the header is %08x, its bytes give %08x", want, got)
+	}
+	if v := le.Uint16(b[8:]); v != checkpointVersion {
+		return fmt.Errorf("%w: it has version %d, this program knows %d", ErrCheckpointVersion, v, checkpointVersion)
+	}
+	if le.Uint16(b[10:]) != 0 || le.Uint32(b[120:]) != 0 {
+		return errors.New("reserved bytes of the header are not zero")
+	}
+	h.Chain = le.Uint32(b[12:])
+	copy(h.LogID[:], b[16:32])
+	word := func(i int) uint64 { return le.Uint64(b[32+8*i:]) }
+	h.Seq, h.Time, h.Digest, h.NextInstance = word(0), int64(word(1)), word(2), int64(word(3))
+	h.Classes, h.Shapes, h.Containers, h.Stacks, h.Instances = word(4), word(5), word(6), word(7), word(8)
+	h.Keys, h.Window = word(9), word(10)
+	if h.NextInstance < 1 || h.Keys > h.Window {
+		return fmt.Errorf("the next instance is %d, and %d keys are held of at most %d", h.NextInstance, h.Keys, h.Window)
+	}
+	return nil
+}
+
+// blockSum is the CRC of a block's or trailer's bytes from 4 on.
+func blockSum(salt uint32, b []byte) uint32 { return crc32.Update(salt, castagnoli, b) }

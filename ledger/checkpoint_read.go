@@ -1,0 +1,214 @@
+package ledger
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+)
+
+// A checkpointReader gives the items of a checkpoint block by block: no byte
+// reaches the state before the CRC of its block was checked. Its memory is the
+// largest block. After the first fault, err, it returns zeroes.
+type checkpointReader struct {
+	r      io.Reader
+	head   CheckpointInfo
+	salt   uint32
+	sums   uint32
+	blocks uint64
+	offset int64  // of the block in the file
+	buf    []byte // the items of the block
+	pos    int    // in buf
+	over   bool   // the trailer was read
+	err    error
+}
+
+// fault notes what is wrong and where; the first stays.
+func (d *checkpointReader) fault(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("block %d, at offset %d of the checkpoint: %w", d.blocks, d.offset, fmt.Errorf(format, args...))
+	}
+}
+
+// full reads b wholly.
+func (d *checkpointReader) full(b []byte) bool {
+	if d.err != nil {
+		return false
+	}
+	if _, err := io.ReadFull(d.r, b); err == io.EOF || err == io.ErrUnexpectedEOF {
+		d.fault("the checkpoint is cut short")
+	} else if err != nil {
+		d.fault("%w", err)
+	}
+	return d.err == nil
+}
+
+// begin reads the header.
+func (d *checkpointReader) begin() error {
+	b := make([]byte, checkpointHeader)
+	if !d.full(b) {
+		return d.err
+	}
+	if err := d.head.unmarshal(b); err != nil {
+		d.err = err
+	}
+	d.salt, d.offset = binary.LittleEndian.Uint32(b[checkpointHeader-4:]), checkpointHeader
+	return d.err
+}
+
+// next begins the next item and gives its kind, 0 at the end of the items.
+func (d *checkpointReader) next() byte {
+	if d.err == nil && !d.over && d.pos == len(d.buf) {
+		d.nextBlock()
+	}
+	if d.err != nil || d.over {
+		return 0
+	}
+	d.pos++
+	return d.buf[d.pos-1]
+}
+
+// nextBlock reads and checks a block, or the trailer and the end of the file.
+func (d *checkpointReader) nextBlock() {
+	le := binary.LittleEndian
+	var b [checkpointBlock]byte
+	if d.buf != nil {
+		d.offset += int64(checkpointBlock + len(d.buf))
+		d.blocks++
+	}
+	if !d.full(b[:]) {
+		return
+	}
+	n, number := le.Uint32(b[4:]), le.Uint64(b[8:])
+	if n > maxBlock || number != d.blocks {
+		d.fault("a block of %d bytes that is number %d", n, number)
+		return
+	}
+	if n == 0 {
+		d.trailer(b[:])
+		return
+	}
+	if cap(d.buf) < int(n) {
+		d.buf = make([]byte, maxBlock)
+	}
+	d.buf, d.pos = d.buf[:n], 0
+	if !d.full(d.buf) {
+		return
+	}
+	if got, want := crc32.Update(blockSum(d.salt, b[4:]), castagnoli, d.buf), le.Uint32(b[:]); got != want {
+		d.fault("the CRC of the block is %08x, its bytes give %08x", want, got)
+		return
+	}
+	d.sums = crc32.Update(d.sums, castagnoli, b[:4])
+}
+
+// trailer reads what follows its first 16 bytes.
+func (d *checkpointReader) trailer(begin []byte) {
+	le := binary.LittleEndian
+	b := append(begin[:checkpointBlock:checkpointBlock], make([]byte, checkpointTrailer-checkpointBlock)...)
+	if !d.full(b[checkpointBlock:]) {
+		return
+	}
+	if got, want := blockSum(d.salt, b[4:]), le.Uint32(b); got != want {
+		d.fault("the CRC of the trailer is %08x, its bytes give %08x", want, got)
+	} else if sums := le.Uint32(b[16:]); sums != d.sums || le.Uint32(b[20:]) != 0 {
+		d.fault("the CRC of the blocks' CRCs is %08x, they give %08x", sums, d.sums)
+	}
+	if n, err := io.ReadFull(d.r, make([]byte, 1)); n > 0 || err != io.EOF {
+		d.fault("something follows the trailer: %v", err)
+	}
+	d.over = true
+}
+
+// number reads a number of at most limit.
+func (d *checkpointReader) number(limit uint64) uint64 {
+	if d.pos < len(d.buf) && d.buf[d.pos] < 0x80 && uint64(d.buf[d.pos]) <= limit {
+		d.pos++
+		return uint64(d.buf[d.pos-1])
+	}
+	v, n := binary.Uvarint(d.buf[d.pos:])
+	if n <= 0 || v > limit || n > 1 && d.buf[d.pos+n-1] == 0 {
+		d.fault("byte %d of the items begins no number of at most %d in its shortest form", d.pos, limit)
+		return 0
+	}
+	d.pos += n
+	return v
+}
+
+// between reads a number from low to high.
+func (d *checkpointReader) between(low, high uint64) uint64 {
+	v := d.number(high)
+	if v < low && d.err == nil {
+		d.fault("byte %d of the items ends a %d, which must be at least %d", d.pos, v, low)
+	}
+	return v
+}
+
+// id reads an id of a container, class or instance: from 1.
+func (d *checkpointReader) id() int64 { return int64(d.between(1, math.MaxInt64)) }
+
+// amount reads a number from 0.
+func (d *checkpointReader) amount() int64 { return int64(d.number(math.MaxInt64)) }
+
+// bytes reads n bytes, in place.
+func (d *checkpointReader) bytes(n int) []byte {
+	if n > len(d.buf)-d.pos {
+		d.fault("%d bytes at byte %d of the items are cut short", n, d.pos)
+	}
+	if d.err != nil {
+		return nil
+	}
+	d.pos += n
+	return d.buf[d.pos-n : d.pos]
+}
+
+// text reads a string of at most limit bytes, in place.
+func (d *checkpointReader) text(limit uint64) []byte { return d.bytes(int(d.number(limit))) }
+
+// ReadCheckpoint makes the state that a checkpoint holds. It is given only when
+// every block, and the digest of the state that they made, were found right.
+// The errors wrap ErrCheckpointVersion, ErrCheckpointWindow, the reader's own,
+// or say what is damaged. Memory grows with what was read, whatever it says.
+func ReadCheckpoint(r io.Reader, c Config) (*State, CheckpointInfo, error) {
+	d := checkpointReader{r: r}
+	if err := d.begin(); err != nil {
+		return nil, d.head, err
+	}
+	if want := uint64(max(c.IdempotencyKeys, 0)); !d.head.usable(want) {
+		return nil, d.head, fmt.Errorf("%w: it holds the last %d, and %d are wanted", ErrCheckpointWindow, d.head.Window, want)
+	}
+	l := newCheckpointLoader(&d, c)
+	for kind := d.next(); kind != 0; kind = d.next() {
+		l.item(kind)
+	}
+	if d.err == nil {
+		l.finish()
+	}
+	if d.err != nil {
+		return nil, d.head, d.err
+	}
+	return l.s, d.head, nil
+}
+
+// ReadCheckpointInfo reads and checks the header alone.
+func ReadCheckpointInfo(r io.Reader) (CheckpointInfo, error) {
+	d := checkpointReader{r: r}
+	err := d.begin()
+	return d.head, err
+}
+
+var errDigest = errors.New("the state that it holds does not have the digest that it says")
+
+// sumsTo compares what was read with what the header says.
+func (d *checkpointReader) sumsTo(s *State) {
+	place := d.head.CheckpointPlace
+	got := s.checkpointInfo(place)
+	got.Keys, got.Window = d.head.Keys, d.head.Window // compared when they were read: the new state may keep fewer
+	if got.Digest != d.head.Digest {
+		d.err = fmt.Errorf("%w: %016x, and its header says %016x", errDigest, got.Digest, d.head.Digest)
+	} else if got != d.head {
+		d.err = fmt.Errorf("it holds %+v, and its header says %+v", got, d.head)
+	}
+}

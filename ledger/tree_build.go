@@ -1,0 +1,54 @@
+package ledger
+
+// A treeBuilder makes a tree of nodes that come in the order of their ranks,
+// in time linear in their number. It keeps the right spine of the tree so far:
+// each new node goes below the last one of higher priority, and takes what was
+// there as its left child. (Cartesian trees; Vuillemin 1980)
+type treeBuilder struct {
+	t      nodes
+	spine  []spineNode
+	newest uint32
+}
+
+type spineNode struct {
+	ref      uint32
+	priority uint64
+}
+
+// push adds a node; its rank is above those of all before.
+func (b *treeBuilder) push(ref uint32) {
+	p := b.t.rank(ref).priority()
+	left, n := uint32(0), len(b.spine)
+	for ; n > 0 && p > b.spine[n-1].priority; n-- {
+		left = b.spine[n-1].ref
+	}
+	*b.t.links(ref) = links{left: left}
+	if n > 0 {
+		b.t.links(b.spine[n-1].ref).right = ref
+	}
+	b.spine = append(b.spine[:n], spineNode{ref, p})
+	b.newest = ref
+}
+
+// last is the node that was pushed last, 0 in a new tree.
+func (b *treeBuilder) last() uint32 { return b.newest }
+
+// root gives the tree, and begins another.
+func (b *treeBuilder) root() (root uint32) {
+	if len(b.spine) > 0 {
+		root = b.spine[0].ref
+	}
+	b.spine, b.newest = b.spine[:0], 0
+	return root
+}
+
+// buildTree makes a tree of lists that follow each other in rank.
+func buildTree(t nodes, lists ...[]uint32) uint32 {
+	b := treeBuilder{t: t}
+	for _, list := range lists {
+		for _, ref := range list {
+			b.push(ref)
+		}
+	}
+	return b.root()
+}

@@ -1,0 +1,330 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+)
+
+// A backup is a log's directory again: header by header and frame by frame up
+// to the durable end, zeroes behind it, the checkpoints, and an END. A daemon
+// starts on it as on the original.
+//
+// It is never half done and looks whole. A new copy has an END that is none
+// until everything else is durable, and is refused by all who open it. A copy
+// that is continued stays a whole one, of the time before or a later one, for
+// its segments are replaced one by one, oldest first, each by a longer one.
+
+// BackupOptions of one run; all fields may be zero.
+type BackupOptions struct {
+	FS FS // default the operating system's
+	// OnProgress is called now and then with bytes copied and all bytes.
+	OnProgress func(done, total int64)
+	// Check is called when the copy is complete; when it gives an error the
+	// copy is marked as unusable, and Backup gives that error.
+	Check func() error
+}
+
+// A BackupReport says what was copied.
+type BackupReport struct {
+	ID          LogID
+	End         uint64 // last commit in the copy
+	Segments    int    // of the copy
+	Copied      int    // of them, by this run
+	Checkpoints int    // copied by this run
+	Bytes       int64  // copied by this run
+	Continued   bool   // there was an earlier backup
+}
+
+const (
+	endTemp       = "END.tmp"
+	unfinished    = "this backup is not finished: run it again\n" // the END of a new copy
+	backupRetries = 3                                             // when files vanish because a checkpoint or an archive was made
+)
+
+var errVanished = errors.New("wal: checkpoints and segments moved away while they were copied; try again")
+
+// Backup copies the log of dir, which may be in use, to out, which is made, or
+// holds an earlier backup of the same log.
+func Backup(dir, out string, o BackupOptions) (BackupReport, error) {
+	if o.FS == nil {
+		o.FS = OS
+	}
+	var err error
+	for range backupRetries {
+		b := backup{o: o, fs: o.FS, dir: dir, out: out}
+		if err = b.run(); !errors.Is(err, errVanished) && !errors.Is(err, fs.ErrNotExist) {
+			return b.BackupReport, err
+		}
+	}
+	return BackupReport{}, err
+}
+
+type backup struct {
+	BackupReport
+	o        BackupOptions
+	fs       FS
+	dir, out string
+	end      endState // of the original
+	segments []segmentFile
+	there    []segmentFile // in the copy, before
+	total    int64
+}
+
+func (b *backup) run() error {
+	var err error
+	if b.end, err = readEnd(b.fs, b.dir); err != nil {
+		return err
+	}
+	if !b.end.there {
+		return errors.Join(ErrNoLog, b.end.bad)
+	}
+	b.ID, b.End = b.end.ID, b.end.durable
+	if err := makeDirs(b.fs, b.out); err != nil {
+		return fmt.Errorf("wal: make %s: %w", b.out, err)
+	}
+	lock, err := lockPatiently(b.fs, join(b.out, lockName))
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := b.prepare(); err != nil {
+		return err
+	}
+	for i := range b.segments {
+		if err := b.segment(&b.segments[i], i == len(b.segments)-1); err != nil {
+			return err
+		}
+	}
+	b.Segments = max(len(b.there), int(b.segments[len(b.segments)-1].head.Ordinal-b.firstOrdinal())+1)
+	steps := []func() error{b.writeEnd, b.checkpoints}
+	if !b.Continued { // a checkpoint beyond END would spoil a copy that is in use
+		steps[0], steps[1] = steps[1], steps[0]
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	if b.o.Check != nil {
+		if err := b.o.Check(); err != nil {
+			return errors.Join(err, b.putEnd([]byte(unfinished)))
+		}
+	}
+	return nil
+}
+
+func (b *backup) firstOrdinal() uint32 {
+	if len(b.there) > 0 {
+		return min(b.there[0].head.Ordinal, b.segments[0].head.Ordinal)
+	}
+	return b.segments[0].head.Ordinal
+}
+
+// prepare looks at both directories, and marks a new copy as unfinished.
+func (b *backup) prepare() error {
+	was, err := readEnd(b.fs, b.out)
+	if err != nil {
+		return err
+	}
+	if b.there, err = readSegments(b.fs, b.out); err != nil {
+		return fmt.Errorf("the earlier backup can't be continued; back up to a new directory: %w", err)
+	}
+	if b.segments, err = readSegments(b.fs, b.dir); err != nil {
+		return err
+	}
+	for len(b.segments) > 1 && b.segments[len(b.segments)-1].head.First > b.End {
+		b.segments = b.segments[:len(b.segments)-1]
+	}
+	if len(b.segments) == 0 {
+		return ErrNoLog
+	}
+	switch n := len(b.there); {
+	case was.there && was.ID != b.ID || n > 0 && b.there[0].head.ID != b.ID:
+		return fmt.Errorf("wal: %s is a backup of another log than %s; give another directory", b.out, b.dir)
+	case was.there && was.durable > b.End:
+		return fmt.Errorf("wal: the backup in %s has commits to %d, and the log ends at %d: they are no longer the same log; give another directory",
+			b.out, was.durable, b.End)
+	case n > 0 && b.segments[0].head.Ordinal > b.there[n-1].head.Ordinal+1:
+		return fmt.Errorf("wal: the log in %s begins after the backup in %s ends, for segments were archived; give another directory", b.dir, b.out)
+	}
+	if b.Continued = was.there; !b.Continued {
+		if err := b.putEnd([]byte(unfinished)); err != nil {
+			return err
+		}
+	}
+	for i := range b.segments {
+		if !b.has(&b.segments[i]) {
+			b.total += b.segments[i].head.Size
+		}
+	}
+	return nil
+}
+
+// has tells whether the copy has a segment whole: then there is a later one.
+func (b *backup) has(s *segmentFile) bool {
+	for i := range b.there {
+		if b.there[i].head == s.head {
+			return i < len(b.there)-1
+		}
+	}
+	return false
+}
+
+// segment copies one segment; of the last, what END covers.
+func (b *backup) segment(s *segmentFile, last bool) error {
+	if b.has(s) {
+		return nil
+	}
+	src, err := b.fs.Open(s.path, false)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	used := s.head.Size
+	if last {
+		if used, err = b.used(src, s); err != nil {
+			return err
+		}
+	}
+	d := segmentsPath(b.out)
+	tmp := join(d, spareName)
+	if err := b.fs.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	dst, err := b.fs.Create(tmp)
+	if err != nil {
+		return err
+	}
+	defer dst.Close()
+	if err := b.fill(dst, src, used, s.head.Size); err != nil {
+		return err
+	}
+	if err := checkCopy(dst, s, used, last); err != nil {
+		return err
+	}
+	if err := b.fs.Rename(tmp, join(d, s.head.name())); err != nil {
+		return err
+	}
+	b.Copied++
+	return b.fs.SyncDir(d)
+}
+
+// used is where the frame ends that END covers last.
+func (b *backup) used(src File, s *segmentFile) (int64, error) {
+	w := newWalker(src, s.head, nil)
+	for w.at.next <= b.End {
+		err := w.peek()
+		if err == nil {
+			err = w.load()
+		}
+		if err != nil {
+			return 0, sealError(s, &w.at, err)
+		}
+		w.step()
+	}
+	return w.at.off, nil
+}
+
+// fill writes the first used bytes of src, and zeroes up to size.
+func (b *backup) fill(dst, src File, used, size int64) error {
+	buf := make([]byte, copyBufSize)
+	for off := int64(0); off < size; {
+		p := buf[:min(int64(len(buf)), size-off)]
+		if n := min(max(used-off, 0), int64(len(p))); n > 0 {
+			if err := readFull(src, p[:n], off); err != nil {
+				return err
+			}
+			clear(p[n:])
+		} else {
+			clear(p)
+		}
+		if _, err := dst.WriteAt(p, off); err != nil {
+			return err
+		}
+		off += int64(len(p))
+		b.Bytes += int64(len(p))
+		if b.o.OnProgress != nil {
+			b.o.OnProgress(b.Bytes, b.total)
+		}
+	}
+	return dst.Sync()
+}
+
+// checkCopy walks over a copied segment.
+func checkCopy(dst File, s *segmentFile, used int64, last bool) error {
+	head, err := readSegmentHeader(dst)
+	if err != nil {
+		return err
+	}
+	if head != s.head {
+		return fmt.Errorf("wal: the header of %s was not copied as it is", s.path)
+	}
+	w := newWalker(dst, head, nil)
+	err = w.scan(true, nil)
+	if last && err == errVoid && w.at.off == used {
+		err = nil
+	}
+	return sealError(s, &w.at, err)
+}
+
+// checkpoints copies the newest ones that END covers.
+func (b *backup) checkpoints() error {
+	from, err := listSeqs(b.fs, join(b.dir, ckptDir), ckptExt)
+	if err != nil {
+		return err
+	}
+	have, err := listSeqs(b.fs, join(b.out, ckptDir), ckptExt)
+	if err != nil {
+		return err
+	}
+	for _, seq := range from {
+		if seq > b.End || covered(have, seq, seq) {
+			continue
+		}
+		if err := b.checkpoint(seq); err != nil {
+			return err
+		}
+		have = append(have, seq)
+		b.Checkpoints++
+	}
+	if b.firstOrdinal() > 0 && !covered(have, b.segments[0].head.First, b.End) {
+		return errVanished
+	}
+	return pruneCheckpoints(b.fs, b.out)
+}
+
+func (b *backup) checkpoint(seq uint64) error {
+	src, err := b.fs.Open(CheckpointPath(b.dir, seq), false)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	return copyNamed(b.fs, src, join(b.out, ckptDir), seqName(seq, ckptExt))
+}
+
+func (b *backup) writeEnd() error {
+	h := endHeader{ID: b.ID, Epoch: b.end.Epoch}
+	return b.putEnd(h.Marshal(b.End))
+}
+
+// putEnd replaces the copy's END: nobody has it mapped, for we hold the lock.
+func (b *backup) putEnd(page []byte) error {
+	if err := b.fs.Remove(join(b.out, endTemp)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := b.fs.Create(join(b.out, endTemp))
+	if err != nil {
+		return err
+	}
+	padded := make([]byte, pageSize)
+	copy(padded, page)
+	if err := errors.Join(writeFile(f, padded), f.Close()); err != nil {
+		return err
+	}
+	if err := b.fs.Rename(join(b.out, endTemp), join(b.out, endName)); err != nil {
+		return err
+	}
+	return b.fs.SyncDir(filepath.Clean(b.out))
+}

@@ -1,0 +1,324 @@
+package wal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// longLog makes a log of several segments; the writer stays open.
+func longLog(t *testing.T) (string, *Writer) {
+	t.Helper()
+	dir := t.TempDir()
+	w := mustOpen(t, dir, small())
+	fill(t, w, 60, 2000)
+	return dir, w
+}
+
+func checkpointAt(t *testing.T, dir string, seq uint64) {
+	t.Helper()
+	err := WriteCheckpoint(dir, seq, Options{}, func(w io.Writer) error { _, err := fmt.Fprintf(w, "state %d", seq); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCheckpointFiles(t *testing.T) {
+	dir, _ := longLog(t)
+	claim, err := ClaimCheckpoints(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ClaimCheckpoints(dir, Options{}); !errors.Is(err, ErrLocked) {
+		t.Errorf("claimed twice: %v", err)
+	}
+	for _, seq := range []uint64{10, 20, 30} {
+		checkpointAt(t, dir, seq)
+	}
+	failed := errors.New("no")
+	for _, late := range []bool{false, true} {
+		err := WriteCheckpoint(dir, 40, Options{}, func(w io.Writer) error {
+			if late {
+				w.Write([]byte("half"))
+			}
+			return failed
+		})
+		if !errors.Is(err, failed) {
+			t.Errorf("got %v", err)
+		}
+	}
+	seqs, err := ListCheckpoints(dir, Options{})
+	if err != nil || !slices.Equal(seqs, []uint64{20, 30}) {
+		t.Errorf("checkpoints %v, %v; want 20 and 30", seqs, err)
+	}
+	names, _ := OS.List(join(dir, ckptDir))
+	if slices.Contains(names, spareName) {
+		t.Error("a temporary file stays")
+	}
+	f, err := OpenCheckpoint(dir, 30, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if b, err := io.ReadAll(f); err != nil || string(b) != "state 30" {
+		t.Errorf("read %q, %v", b, err)
+	}
+	claim.Close()
+	again, err := ClaimCheckpoints(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+}
+
+func TestSeekAfter(t *testing.T) {
+	dir, w := longLog(t)
+	r := mustReader(t, dir, small())
+	var places []Place
+	for {
+		f, err := r.Next()
+		if err == ErrEnd {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		places = append(places, f.Place())
+	}
+	for i, p := range places { // also the last frame of each segment
+		s := mustReader(t, dir, small())
+		if err := s.SeekAfter(p); err != nil {
+			t.Fatalf("after %d: %v", p.Seq, err)
+		}
+		f, err := s.Next()
+		if i == len(places)-1 {
+			if err != ErrEnd {
+				t.Errorf("at the end: %v", err)
+			}
+		} else if err != nil || f.First != p.Seq+1 {
+			t.Errorf("after %d: %v %v", p.Seq, f, err)
+		}
+		for name, change := range map[string]func(p *Place){
+			"chain": func(p *Place) { p.Chain++ }, "time": func(p *Place) { p.Time++ },
+			"digest": func(p *Place) { p.Digest++ }, "seq": func(p *Place) { p.Seq-- },
+		} {
+			q := p
+			change(&q)
+			var mismatch *MismatchError
+			if err := s.SeekAfter(q); !errors.As(err, &mismatch) {
+				t.Errorf("another %s at %d: %v", name, p.Seq, err)
+			}
+		}
+	}
+	if err := r.SeekAfter(Place{Seq: w.LastSeq() + 1}); !errors.Is(err, ErrBeyond) {
+		t.Errorf("beyond the end: %v", err)
+	}
+}
+
+// otherDisk is a filesystem whose renames out of wal/ go to another disk.
+type otherDisk struct{ FS }
+
+func (o otherDisk) Rename(a, b string) error {
+	if filepath.Dir(a) != filepath.Dir(b) {
+		return &os.LinkError{Op: "rename", Old: a, New: b, Err: syscall.EXDEV}
+	}
+	return o.FS.Rename(a, b)
+}
+
+func TestArchive(t *testing.T) {
+	for name, fsys := range map[string]FS{"same disk": OS, "other disk": otherDisk{OS}} {
+		t.Run(name, func(t *testing.T) {
+			dir, w := longLog(t)
+			firsts, _ := listSeqs(OS, segmentsPath(dir), segmentExt)
+			old := mustReader(t, dir, small())
+			if _, err := old.Next(); err != nil {
+				t.Fatal(err)
+			}
+			to := filepath.Join(t.TempDir(), "to")
+			// below the last commit of the second segment: that one stays.
+			below := firsts[2] - 1
+			checkpointAt(t, dir, below)
+			checkpointAt(t, dir, w.LastSeq())
+			moved, err := Archive(dir, to, below, fsys)
+			if err != nil || len(moved) != 1 {
+				t.Fatalf("moved %v, %v", moved, err)
+			}
+			if err := checkSealed(OS, &segmentFile{path: join(to, moved[0]), head: mustHead(t, join(to, moved[0]))},
+				&segmentFile{path: join(segmentsPath(dir), segmentName(firsts[1])), head: mustHead(t, join(segmentsPath(dir), segmentName(firsts[1])))}); err != nil {
+				t.Error(err)
+			}
+			fill(t, w, 10, 2000) // the writer goes on
+			if got := readAll(t, old); got != w.LastSeq() {
+				t.Errorf("a reader with a map came to %d", got)
+			}
+			fresh := mustReader(t, dir, small())
+			var gone *ArchivedError
+			if _, err := fresh.Next(); !errors.As(err, &gone) || gone.First != firsts[1] {
+				t.Errorf("from the start: %v", err)
+			}
+			if err := fresh.Seek(1); !errors.As(err, &gone) || gone.Seq != 1 {
+				t.Errorf("commit 1: %v", err)
+			}
+			if err := fresh.Seek(firsts[1]); err != nil {
+				t.Errorf("the first commit that is there: %v", err)
+			}
+			if _, err := Verify(dir, VerifyOptions{}); err != nil {
+				t.Error(err)
+			}
+			w.Close()
+			again := mustOpen(t, dir, small())
+			fill(t, again, 1, 10)
+			again.Close()
+			for _, seq := range []uint64{below, w.LastSeq()} {
+				os.Remove(CheckpointPath(dir, seq))
+			}
+			os.Remove(CheckpointPath(dir, 120))
+			_, err = Open(dir, small())
+			wantRule(t, err, "front of the log missing")
+		})
+	}
+}
+
+func mustHead(t *testing.T, path string) segmentHeader {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h segmentHeader
+	if err := h.Unmarshal(b[:segmentHeaderSize]); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestArchiveRefusesDamage(t *testing.T) {
+	dir, w := longLog(t)
+	patch(t, segPath(t, dir, 0), segmentHeaderSize+100, flip, 1)
+	if moved, err := Archive(dir, filepath.Join(t.TempDir(), "to"), w.LastSeq(), nil); err == nil || len(moved) > 0 {
+		t.Errorf("moved %v, %v", moved, err)
+	}
+	if _, err := os.Stat(segPath(t, dir, 0)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBackupContinues(t *testing.T) {
+	dir, w := longLog(t)
+	out := filepath.Join(t.TempDir(), "out")
+	checkpointAt(t, dir, 50)
+	first, err := Backup(dir, out, BackupOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.End != w.LastSeq() || first.Continued || first.Copied != first.Segments || first.Checkpoints != 1 {
+		t.Errorf("%+v", first)
+	}
+	fill(t, w, 40, 2000)
+	second, err := Backup(dir, out, BackupOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !second.Continued || second.Copied != second.Segments-first.Segments+1 || second.End != w.LastSeq() || second.Checkpoints != 0 {
+		t.Errorf("%+v", second)
+	}
+	if got := readAll(t, mustReader(t, out, small())); got != w.LastSeq() {
+		t.Errorf("the copy ends at %d, the log at %d", got, w.LastSeq())
+	}
+	copied := mustOpen(t, out, small())
+	fill(t, copied, 3, 100)
+	if _, err := Backup(dir, out, BackupOptions{}); !errors.Is(err, ErrLocked) {
+		t.Errorf("onto a log in use: %v", err)
+	}
+	copied.Close()
+	if _, err := Backup(dir, out, BackupOptions{}); err == nil || !strings.Contains(err.Error(), "no longer the same log") {
+		t.Errorf("onto a copy that went on by itself: %v", err)
+	}
+	o := small()
+	o.Rand = bytes.NewReader([]byte("another log id.."))
+	other := mustOpen(t, filepath.Join(t.TempDir(), "other"), o)
+	fill(t, other, 1, 10)
+	if _, err := Backup(other.dir, out, BackupOptions{}); err == nil || !strings.Contains(err.Error(), "another log") {
+		t.Errorf("of another log: %v", err)
+	}
+}
+
+// TestBackupIsNeverHalf stops a backup at each step of the filesystem: what is
+// there is refused, or a whole log.
+func TestBackupIsNeverHalf(t *testing.T) {
+	dir, w := longLog(t)
+	checkpointAt(t, dir, 50)
+	for _, continued := range []bool{false, true} {
+		whole := filepath.Join(t.TempDir(), "whole")
+		if continued {
+			if _, err := Backup(dir, whole, BackupOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			fill(t, w, 40, 2000)
+		}
+		for n := 0; ; n++ {
+			out := filepath.Join(t.TempDir(), "out")
+			if continued {
+				out = copyDir(t, whole)
+			}
+			stop := errors.New("stopped")
+			fsys := &faultFS{FS: noSync{}}
+			fsys.setFail(func(i int, op, name string) error {
+				if i >= n && strings.HasPrefix(name, out) {
+					return stop
+				}
+				return nil
+			})
+			_, err := Backup(dir, out, BackupOptions{FS: fsys})
+			if err == nil {
+				if n < 20 {
+					t.Errorf("only %d steps", n)
+				}
+				break
+			}
+			if !errors.Is(err, stop) {
+				t.Fatalf("step %d: %v", n, err)
+			}
+			report, err := Verify(out, VerifyOptions{})
+			if continued && err != nil || !continued && err == nil && report.End != w.LastSeq() {
+				t.Fatalf("step %d, continued %v: the rest is %+v, %v", n, continued, report, err)
+			}
+			if _, err := Backup(dir, out, BackupOptions{FS: noSync{}}); err != nil {
+				t.Fatalf("step %d: not completed: %v", n, err)
+			}
+		}
+	}
+}
+
+func TestBackupCheckFails(t *testing.T) {
+	dir, _ := longLog(t)
+	out := filepath.Join(t.TempDir(), "out")
+	bad := errors.New("bad digest")
+	if _, err := Backup(dir, out, BackupOptions{Check: func() error { return bad }}); !errors.Is(err, bad) {
+		t.Errorf("got %v", err)
+	}
+	_, err := Open(out, small())
+	wantRule(t, err, "unfinished backup")
+}
+
+func TestSalvage(t *testing.T) {
+	dir, w := longLog(t)
+	last := w.LastSeq()
+	w.Close()
+	patch(t, segPath(t, dir, 0), segmentHeaderSize+100, flip, 1) // the first frame: commits 1 and 2
+	patch(t, segPath(t, dir, 1), 50, flip, 1)                    // a header
+	var got []uint64
+	if err := Salvage(dir, 4, Options{}, func(f *Frame) error { got = append(got, f.First, f.Last()); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) == 0 || got[0] != 5 || got[len(got)-1] != last || uint64(len(got)) != last-4 {
+		t.Errorf("found %v, want 5 to %d", got, last)
+	}
+}
