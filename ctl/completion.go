@@ -73,6 +73,7 @@ _ledgerctl() {
 	local -a going ended
 	local line word meaning
 	local -a typed=("${(@Q)words[2,CURRENT]}")
+	typed[-1]=${typed[-1]#[\'\"]} # of quotes that are still open
 	while IFS= read -r line; do
 		word=${line%%$'\t'*} meaning=${line#*$'\t'}
 		if [[ $word == :files ]]; then

@@ -60,13 +60,16 @@ func (g *gridPicture) at(x, y int) int32 {
 	return g.owner[y*g.width+x]
 }
 
-const mostInside = 9 // characters inside a cell
+const (
+	mostInside = 9 // characters inside a cell
+	leastRoom  = 8 // columns for the cells, however narrow the screen says it is
+)
 
 // draw draws the grid and returns what has to be said of the form.
 func (g *gridPicture) draw(out *bufio.Writer) (note string) {
 	g.lay()
 	margin := len(strconv.Itoa(g.y+g.height-1)) + 1
-	room := g.screen.drawWidth() - margin
+	room := max(g.screen.drawWidth()-margin, leastRoom)
 	inside := min((room-1)/g.width-1, mostInside)
 	switch {
 	case inside >= 1 && g.height <= 2*usualHeight:
