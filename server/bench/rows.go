@@ -11,7 +11,7 @@ import (
 
 // rows are all lines of the table, in its order.
 func rows() []row {
-	return []row{singlesRow, latencyRow, batchRow, readsRow, visibilityRow, replayRow, memoryRow, growthRow, pagingRow, cutRow, overloadRow}
+	return []row{singlesRow, latencyRow, batchRow, readsRow, visibilityRow, replayRow, memoryRow, growthRow, pagingRow, cutRow, checkpointRow, overloadRow}
 }
 
 const (
@@ -251,6 +251,9 @@ func batches(url string, n int) load {
 	return posts(url, "/v1/commit/batch", bodies)
 }
 
+// noCheckpoints has a read daemon make none, so that all of the log is replayed.
+var noCheckpoints = []string{"-checkpoint-every", "0"}
+
 const (
 	replayWrite = "replay, write daemon"
 	replayRead  = "replay, read daemon"
@@ -290,7 +293,7 @@ var replayRow = row{
 		}
 		return []probe{
 			{name: replayWrite, unit: "commits/s", measure: rate(func() error { return p.startWriter() }, func() *process { return p.write })},
-			{name: replayRead, unit: "commits/s", measure: rate(p.follow, func() *process { return p.read })},
+			{name: replayRead, unit: "commits/s", measure: rate(func() error { return p.follow(noCheckpoints...) }, func() *process { return p.read })},
 		}, nil
 	},
 	goals: []goal{
