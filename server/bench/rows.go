@@ -281,6 +281,7 @@ var replayRow = row{
 			}
 		}
 		p.write.stop()
+		var each float64
 		rate := func(start func() error, of func() *process) func() (float64, error) {
 			return func() (float64, error) {
 				if err := start(); err != nil {
@@ -288,12 +289,16 @@ var replayRow = row{
 				}
 				defer of().stop()
 				took, err := replayTime(of())
+				each = of().processor() / float64(sent) * 1e9
 				return float64(sent) / took, err
 			}
 		}
+		perCommit := func(name string) []derived {
+			return []derived{{name + ": processor time a commit, the start included", "ns", func() float64 { return each }}}
+		}
 		return []probe{
-			{name: replayWrite, unit: "commits/s", measure: rate(func() error { return p.startWriter() }, func() *process { return p.write })},
-			{name: replayRead, unit: "commits/s", measure: rate(func() error { return p.follow(noCheckpoints...) }, func() *process { return p.read })},
+			{name: replayWrite, unit: "commits/s", measure: rate(func() error { return p.startWriter() }, func() *process { return p.write }), more: perCommit(replayWrite)},
+			{name: replayRead, unit: "commits/s", measure: rate(func() error { return p.follow(noCheckpoints...) }, func() *process { return p.read }), more: perCommit(replayRead)},
 		}, nil
 	},
 	goals: []goal{
