@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"assetledger/ledger"
+	"assetledger/server/auth"
 )
 
 // An exchange is one request and its answer. Handlers read the request
@@ -20,9 +21,10 @@ import (
 type exchange struct {
 	W       http.ResponseWriter
 	R       *http.Request
-	Body    []byte // what readBody read
-	Out     []byte // the answer being made
-	Status  int    // 200 unless set
+	Who     *auth.Principal // that it comes from; nil: anyone, who may do everything
+	Body    []byte          // what readBody read
+	Out     []byte          // the answer being made
+	Status  int             // 200 unless set
 	ErrCode ledger.Code
 	id      string // of the request: see requestID
 	written bool   // the handler wrote the answer itself
@@ -52,7 +54,7 @@ func (x *exchange) release() {
 	if x.ctx != nil {
 		x.leave()
 	}
-	x.W, x.R, x.ctx, x.leave = nil, nil, nil, nil
+	x.W, x.R, x.Who, x.ctx, x.leave = nil, nil, nil, nil, nil
 	if cap(x.Body) > keepBody {
 		x.Body = nil
 	}
@@ -95,6 +97,9 @@ func (x *exchange) fail(err *ledger.Error) {
 	x.Status = err.Code.Status()
 	if x.Status == http.StatusServiceUnavailable {
 		x.W.Header()["Retry-After"] = retryAfter
+	}
+	if x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden {
+		x.W.Header()["Www-Authenticate"] = challenge(err)
 	}
 	x.Out = err.AppendJSON(x.Out[:0])
 }
