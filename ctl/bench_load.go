@@ -21,9 +21,7 @@ type benchResult struct {
 
 // load sends requests for the time asked for, or until ctx is done.
 func (b *bench) load(ctx context.Context, c *call) (*benchResult, error) {
-	if t, ok := c.api.http.Transport.(*http.Transport); ok {
-		t.MaxIdleConnsPerHost = int(b.clients.value)
-	}
+	c.api.keep(int(b.clients.value))
 	ctx, cancel := context.WithTimeout(ctx, b.duration.Duration)
 	defer cancel()
 	var done atomic.Uint64
