@@ -6,19 +6,21 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 LDFLAGS  := -s -w -X assetledger/server.Version=$(VERSION)
 PROGRAMS := ledger-write ledger-read ledgerctl
 
-.PHONY: help build test fmt vet fuzz race unit demo run bench clean
+.PHONY: help build test fmt vet fuzz race unit demo run bench microbench clean
 
 help:
-	@echo 'make build   three static binaries in bin/'
+	@echo 'make build   three static binaries in bin/, and man pages: man -M bin/man ledgerctl'
 	@echo 'make test    formatting, vet, short fuzzing, the race detector, and all tests'
 	@echo 'make demo    the warehouse scenario on fresh daemons, checked; ends by itself'
 	@echo 'make run     a whole ledger on the default ports with ./ledger-data, until Ctrl-C'
-	@echo 'make bench   benchmarks'
+	@echo 'make bench   the ledger beside bare net/http, PostgreSQL, etcd and Redis; table in bench-out/ (BENCH=-quick: a short look)'
+	@echo 'make microbench  Go benchmarks of every hot piece'
 	@echo 'make fuzz    every fuzz target for FUZZTIME seconds (default 5)'
-	@echo 'make clean   remove bin/ and demo-data/'
+	@echo 'make clean   remove bin/, demo-data/ and bench-out/'
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
+	@rm -rf bin/man && bin/ledgerctl __man bin/man/man1
 
 # The plain tests come last, so that their closing lines are the last thing said.
 test: fmt vet fuzz race unit
@@ -47,7 +49,10 @@ run: build
 	@bin/ledgerctl dev
 
 bench:
+	$(GO) run ./server/bench $(BENCH)
+
+microbench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 clean:
-	rm -rf bin demo-data
+	rm -rf bin demo-data bench-out

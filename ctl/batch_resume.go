@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -142,23 +143,35 @@ func (m *resumeMark) load(c *call) error {
 	if note.Name != m.note.Name {
 		return fmt.Errorf("%s is of a batch named %s, and this is %s: give -name %s, or remove it", m.path, note.Name, m.note.Name, note.Name)
 	}
-	a, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/commit/" + strconv.FormatInt(note.Proof.GlobalSeq, 10)})
-	if err != nil {
+	if known, err := c.knows(note.Proof); err != nil {
 		return err
-	}
-	var page struct{ Data batchResult }
-	if a.status == http.StatusOK {
-		err = a.decode(&page)
-	} else if a.status != http.StatusNotFound {
-		err = a.check()
-	}
-	if err != nil {
-		return err
-	}
-	if proof := proofOf(&page.Data); proof == nil || *proof != *note.Proof {
+	} else if !known {
 		return fmt.Errorf("%s is of another ledger, whose commit %d had the key %s: remove it to begin anew in this one",
 			m.path, note.Proof.GlobalSeq, note.Proof.Key)
 	}
 	m.note, m.saved, m.done = note, note.Answered, max(note.Answered-m.window, 0)
 	return nil
+}
+
+// knows says whether the ledger is the one that the proof is of.
+func (c *call) knows(proof *resumeProof) (bool, error) {
+	seq := strconv.FormatInt(proof.GlobalSeq, 10)
+	a, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/commit/" + seq, query: url.Values{"min_seq": {seq}}})
+	if err != nil {
+		return false, err
+	}
+	var refused *apiError
+	if errors.As(a.check(), &refused) {
+		var at seqs
+		if refused.Status == http.StatusTooEarly && json.Unmarshal(refused.Details, &at) == nil && at.CommitLogSeq < proof.GlobalSeq {
+			return false, nil // the ledger is not that long
+		}
+		return false, refused
+	}
+	var page struct{ Data batchResult }
+	if err := a.decode(&page); err != nil {
+		return false, err
+	}
+	found := proofOf(&page.Data)
+	return found != nil && *found == *proof, nil
 }

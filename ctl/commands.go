@@ -10,6 +10,8 @@ import (
 type command struct {
 	Words    string    // as typed: "read balances"
 	Args     string    // names of what follows, [optional]… last: "CLASS_ID NAME"
+	Choices  []string  // of the only argument, if it has few; for completion
+	Hidden   bool      // for programs: help does not list it
 	Purpose  string    // half a sentence: "show …"
 	Notes    string    // what the flags do not say; may be empty
 	Examples [2]string // without "ledgerctl "
@@ -55,6 +57,9 @@ var commands = []command{
 	walRepairCommand,
 	versionCommand,
 	helpCommand,
+	completionCommand,
+	completeCommand,
+	manCommand,
 }
 
 // checkArgs compares the words after the command with what it takes.

@@ -37,12 +37,13 @@ func startDaemons(t *testing.T, dir string) *realDaemons {
 		w.CloseWithError(fmt.Errorf("the write daemon ended: %v", err))
 		ended <- err
 	}()
+	d := &realDaemons{writeURL: urlOf(t, writeReady)}
 	go func() {
 		err := server.RunRead(ctx, read)
 		r.CloseWithError(fmt.Errorf("the read daemon ended: %v", err))
 		ended <- err
 	}()
-	d := &realDaemons{writeURL: urlOf(t, writeReady), readURL: urlOf(t, readReady)}
+	d.readURL = urlOf(t, readReady) // on a log that is there: it sees every commit at once
 	running := true
 	d.stop = func() {
 		if !running {

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strings"
 	"syscall"
-	"time"
 
 	"assetledger/ledger"
 	"assetledger/server"
@@ -70,7 +69,8 @@ func (d *dev) serve(c *call, daemons *inside) error {
 	if c.writeURL == "" {
 		return nil // wait has the reason
 	}
-	read := server.ReadConfig{Dir: d.dir, Listen: d.readListen, Name: "dev", Poll: 100 * time.Millisecond, Timeouts: server.DefaultTimeouts, Log: log}
+	read := server.DefaultReadConfig()
+	read.Dir, read.Listen, read.Name, read.Log = d.dir, d.readListen, "dev", log
 	c.readURL = daemons.start(func(ctx context.Context, ready io.Writer) error {
 		read.Ready = ready
 		return d.explain(server.RunRead(ctx, read))

@@ -72,6 +72,9 @@ func TestDev(t *testing.T) {
 	if urls["log"] != "ledger-data" {
 		t.Errorf("the log is in %s", urls["log"])
 	}
+	if urls["page"] != urls["read"]+"/" {
+		t.Errorf("the page is at %s, and reads at %s", urls["page"], urls["read"])
+	}
 	env := func(name string) (string, bool) {
 		v, ok := map[string]string{"LEDGER_WRITE_URL": urls["write"], "LEDGER_READ_URL": urls["read"]}[name]
 		return v, ok

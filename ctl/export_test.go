@@ -2,10 +2,14 @@ package ctl
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
 
 	"assetledger/ledger"
 )
@@ -115,4 +119,31 @@ func TestResumeIsSafeToRepeat(t *testing.T) {
 	if out := x.must(exitRefused, "", append(batch, "continue")...); !strings.Contains(out, "IdempotencyConflict") {
 		t.Errorf("a changed line gave\n%s", out)
 	}
+}
+
+// Parting the metadata of a commit loses nothing of it.
+func FuzzPartMetadata(f *testing.F) {
+	f.Add(`{}`)
+	f.Add(`{"idempotency_key":"k"}`)
+	f.Add(`{"a b":1e5,"z":{"idempotency_key":"inner"},"é\"":[1,"\u0001"],"idempotency_key":"k"}`)
+	f.Fuzz(func(t *testing.T, object string) {
+		var whole map[string]json.RawMessage
+		if !utf8.ValidString(object) || json.Unmarshal([]byte(object), &whole) != nil || whole == nil {
+			return
+		}
+		key, rest, err := partMetadata([]byte(object))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := map[string]json.RawMessage{}
+		if rest != nil && json.Unmarshal(rest, &parts) != nil {
+			t.Fatalf("%s is not JSON", rest)
+		}
+		if key != nil {
+			parts["idempotency_key"] = key
+		}
+		if diff := cmp.Diff(whole, parts); diff != "" {
+			t.Errorf("-whole +parts:\n%s", diff)
+		}
+	})
 }

@@ -127,7 +127,7 @@ func firstWords(table []command) []string {
 	var firsts []string
 	for _, cmd := range table {
 		first, _, _ := strings.Cut(cmd.Words, " ")
-		if n := len(firsts); n == 0 || firsts[n-1] != first {
+		if n := len(firsts); !cmd.Hidden && (n == 0 || firsts[n-1] != first) {
 			firsts = append(firsts, first)
 		}
 	}

@@ -112,6 +112,16 @@ func (l *listFlags) show(c *call, path string, filters url.Values, t *table, add
 	}
 }
 
+// paged says whether a page was asked for, and not simply what there is.
+func (l *listFlags) paged() bool { return l.limit.given || l.cursor != "" || l.all }
+
+// collect reads all pages of a list without showing them.
+func (l *listFlags) collect(c *call, path string, filters url.Values, add func(a *answer) error) error {
+	whole := *l
+	whole.all, whole.limit.value, whole.limit.given = true, maxListLimit, true
+	return whole.show(c, path, filters, c.newTable(), add)
+}
+
 func (c *call) showPage(a *answer, t *table, addRows func(a *answer) error) error {
 	switch {
 	case c.ndjson():

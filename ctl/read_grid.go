@@ -1,21 +1,23 @@
 package ctl
 
 import (
-	"encoding/json"
 	"flag"
+	"fmt"
 	"net/url"
 	"strconv"
 )
 
 var readGridCommand = command{
-	Words:    "read grid",
-	Args:     "CONTAINER_ID",
-	Purpose:  "list what stands in a grid",
-	Notes:    "With -x, -y, -width and -height: only what touches that rectangle. Width and height are as placed.",
-	Examples: [2]string{"read grid 4", "read grid 4 -x 0 -y 0 -width 8 -height 2"},
+	Words:   "read grid",
+	Args:    "CONTAINER_ID",
+	Purpose: "draw a grid, or list what stands in it",
+	Notes: "With -x, -y, -width and -height: only what touches that rectangle. Width and height are as placed. A grid\n" +
+		"too large for the terminal is drawn smaller: a character then stands for several cells.",
+	Examples: [2]string{"read grid 4 -list", "read grid 4 -x 0 -y 0 -width 8 -height 2"},
 	Setup: func(set *flag.FlagSet) action {
 		g := &grid{x: anyKey(), y: anyKey(), width: side(), height: side()}
 		g.list.declare(set)
+		set.BoolVar(&g.asList, "list", false, "a table of what is there, instead of a drawing; so do -limit, -cursor and -all")
 		set.Var(&g.x, "x", "first `COLUMN` of the rectangle, from 0")
 		set.Var(&g.y, "y", "first `ROW` of the rectangle, from 0")
 		set.Var(&g.width, "width", "the rectangle's width in `CELLS`")
@@ -26,6 +28,7 @@ var readGridCommand = command{
 
 type grid struct {
 	list                listFlags
+	asList              bool
 	x, y, width, height number
 }
 
@@ -41,30 +44,32 @@ func (g *grid) run(c *call) error {
 	if len(region) != 0 && len(region) != 4 {
 		return usagef("a rectangle needs all of -x, -y, -width and -height")
 	}
+	path := "/v1/read/container/" + c.args[0] + "/grid"
+	if !g.asList && !c.json() && !g.list.paged() {
+		return g.draw(c, path, region)
+	}
 	t := c.newTable(numeric("x"), numeric("y"), numeric("width"), numeric("height"), numeric("rotation"),
 		numeric("class_id"), numeric("key"), numeric("quantity"), numeric("instance_id"))
-	return g.list.show(c, "/v1/read/container/"+c.args[0]+"/grid", region, t, func(a *answer) error {
-		return addPlacements(c, a, t)
-	})
+	return g.list.show(c, path, region, t, func(a *answer) error { return addPlacements(c, a, t) })
+}
+
+// gridPage is one page of the answer.
+type gridPage struct {
+	Data struct {
+		Width      int `json:"grid_width"`
+		Height     int `json:"grid_height"`
+		Occupied   int `json:"occupied_cells"`
+		Placements []placement
+	}
 }
 
 func addPlacements(c *call, a *answer, t *table) error {
-	var page struct {
-		Data struct {
-			Placements []struct {
-				X, Y, Width, Height, Rotation int
-
-				ClassID    int64       `json:"class_id"`
-				Key        int64       `json:"key"`
-				Quantity   json.Number `json:"quantity"`
-				InstanceID *int64      `json:"instance_id"`
-			}
-		}
-	}
+	var page gridPage
 	if err := a.decode(&page); err != nil {
 		return err
 	}
-	for _, p := range page.Data.Placements {
+	for i := range page.Data.Placements {
+		p := &page.Data.Placements[i]
 		quantity := "-"
 		if p.Quantity != "" {
 			var err error
@@ -74,6 +79,42 @@ func addPlacements(c *call, a *answer, t *table) error {
 		}
 		t.row(strconv.Itoa(p.X), strconv.Itoa(p.Y), strconv.Itoa(p.Width), strconv.Itoa(p.Height), strconv.Itoa(p.Rotation),
 			strconv.FormatInt(p.ClassID, 10), strconv.FormatInt(p.Key, 10), quantity, orDash(p.InstanceID))
+	}
+	return nil
+}
+
+// draw reads all pages and draws them.
+func (g *grid) draw(c *call, path string, region url.Values) error {
+	var all gridPage
+	err := g.list.collect(c, path, region, func(a *answer) error {
+		things := all.Data.Placements
+		all.Data.Placements = nil
+		err := a.decode(&all)
+		all.Data.Placements = append(things, all.Data.Placements...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d := &all.Data
+	p := &gridPicture{screen: &c.screen, width: d.Width, height: d.Height, things: d.Placements}
+	if g.width.given {
+		p.x, p.y = min(int(g.x.value), d.Width-1), min(int(g.y.value), d.Height-1)
+		p.width, p.height = min(int(g.width.value), d.Width-p.x), min(int(g.height.value), d.Height-p.y)
+	}
+	legend, err := p.label(c)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.out, "container %s: %dx%d cells, %d occupied\n\n", c.args[0], d.Width, d.Height, d.Occupied)
+	note := p.draw(c.out)
+	if len(p.things) > 0 {
+		fmt.Fprintln(c.out)
+		legend.flush()
+	}
+	if note != "" {
+		c.out.Flush()
+		c.say("%s; -x, -y, -width and -height draw a part of it larger, -list lists all", note)
 	}
 	return nil
 }

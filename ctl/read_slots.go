@@ -2,19 +2,28 @@ package ctl
 
 import (
 	"flag"
+	"fmt"
 	"strconv"
+	"unicode/utf8"
 )
 
 var readSlotsCommand = command{
 	Words:    "read slots",
 	Args:     "CONTAINER_ID",
-	Purpose:  "list a container's occupied slots",
-	Examples: [2]string{"read slots 3", "read slots 3 -all -limit 10000 -o json"},
+	Purpose:  "draw a container's slots, or list those occupied",
+	Notes:    "Of more than 256 slots only the occupied ones are shown, as a list.",
+	Examples: [2]string{"read slots 3", "read slots 3 -list -limit 10000 -o json"},
 	Setup: func(set *flag.FlagSet) action {
-		list := &listFlags{}
-		list.declare(set)
-		return func(c *call) error { return showSlots(c, list) }
+		s := &slots{}
+		s.list.declare(set)
+		set.BoolVar(&s.asList, "list", false, "a table of what is there, instead of a drawing; so do -limit, -cursor and -all")
+		return s.run
 	},
+}
+
+type slots struct {
+	list   listFlags
+	asList bool
 }
 
 // slotData is one occupied slot.
@@ -25,24 +34,126 @@ type slotData struct {
 	Key        int64 `json:"key"`
 }
 
-func showSlots(c *call, list *listFlags) error {
+// slotsPage is one page of the answer.
+type slotsPage struct {
+	Data struct {
+		SlotCount int `json:"slot_count"`
+		Slots     []slotData
+	}
+}
+
+// mostDrawn is the number of slots beyond which they are listed.
+const mostDrawn = 256
+
+func (s *slots) run(c *call) error {
 	if _, err := c.id(0, "CONTAINER_ID"); err != nil {
 		return err
 	}
+	path := "/v1/read/container/" + c.args[0] + "/slots"
 	t := c.newTable(numeric("slot_index"), numeric("instance_id"), numeric("class_id"), numeric("key"))
-	return list.show(c, "/v1/read/container/"+c.args[0]+"/slots", nil, t, func(a *answer) error {
-		var page struct {
-			Data struct {
-				Slots []slotData
+	if s.asList || c.json() || s.list.paged() {
+		return s.list.show(c, path, nil, t, func(a *answer) error {
+			var page slotsPage
+			if err := a.decode(&page); err != nil {
+				return err
 			}
-		}
-		if err := a.decode(&page); err != nil {
+			addSlots(t, page.Data.Slots)
+			return nil
+		})
+	}
+	var all slotsPage
+	err := s.list.collect(c, path, nil, func(a *answer) error {
+		before := all.Data.Slots
+		all.Data.Slots = nil
+		err := a.decode(&all)
+		all.Data.Slots = append(before, all.Data.Slots...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d := &all.Data
+	fmt.Fprintf(c.out, "container %s: %s, %d occupied\n\n", c.args[0], count(d.SlotCount, "slot"), len(d.Slots))
+	if d.SlotCount <= mostDrawn {
+		return drawSlots(c, d.SlotCount, d.Slots)
+	}
+	if len(d.Slots) > 0 {
+		addSlots(t, d.Slots)
+		t.flush()
+	}
+	c.out.Flush()
+	c.say("more than %d slots are too many to draw: only the occupied ones are listed", mostDrawn)
+	return nil
+}
+
+func addSlots(t *table, list []slotData) {
+	for _, s := range list {
+		t.row(strconv.FormatInt(s.SlotIndex, 10), strconv.FormatInt(s.InstanceID, 10),
+			strconv.FormatInt(s.ClassID, 10), strconv.FormatInt(s.Key, 10))
+	}
+}
+
+// A slot is drawn as a box with two lines in it, its number above:
+//
+//	0      1
+//	┌──────┬──────┐
+//	│sword │      │
+//	│#17   │      │
+//	└──────┴──────┘
+const (
+	slotHeight   = 4 // lines from the number to the lower border, which the next row has above its own
+	widestInside = 12
+)
+
+func drawSlots(c *call, slotCount int, list []slotData) error {
+	names, ids := make([]string, slotCount), make([]string, slotCount)
+	colours := make([]int, slotCount)
+	inside := len(strconv.Itoa(slotCount))
+	for _, s := range list {
+		class, err := c.class(s.ClassID)
+		if err != nil {
 			return err
 		}
-		for _, s := range page.Data.Slots {
-			t.row(strconv.FormatInt(s.SlotIndex, 10), strconv.FormatInt(s.InstanceID, 10),
-				strconv.FormatInt(s.ClassID, 10), strconv.FormatInt(s.Key, 10))
+		i := s.SlotIndex
+		names[i], ids[i] = clean(class.Name), "#"+strconv.FormatInt(s.InstanceID, 10)
+		if s.Key != 0 {
+			names[i] += "/" + strconv.FormatInt(s.Key, 10)
 		}
-		return nil
-	})
+		colours[i] = classColours[s.ClassID%int64(len(classColours))]
+		inside = max(inside, min(utf8.RuneCountInString(names[i]), widestInside), len(ids[i]))
+	}
+	perRow := min(max((c.screen.drawWidth()-1)/(inside+1), 1), slotCount)
+	for first := 0; first < slotCount; first += perRow {
+		n := min(perRow, slotCount-first)
+		v := newCanvas(&c.screen, n*(inside+1)+1, slotHeight+1)
+		for i := range n {
+			drawSlot(v, i*(inside+1), inside, i == 0, i == n-1)
+			v.text(i*(inside+1)+1, 0, strconv.Itoa(first+i), 0)
+			v.text(i*(inside+1)+1, 2, shorten(names[first+i], inside, c.screen.ellipsis()), colours[first+i])
+			v.text(i*(inside+1)+1, 3, ids[first+i], 0)
+		}
+		v.write(c.out, func(int) string { return "" })
+	}
+	return nil
+}
+
+// drawSlot draws the box of a slot.
+func drawSlot(v *canvas, left, inside int, isFirst, isLast bool) {
+	s := v.screen
+	for k := 0; k <= inside+1; k++ {
+		across := armLeft | armRight
+		if k == 0 && isFirst {
+			across = armRight
+		} else if k == inside+1 && isLast {
+			across = armLeft
+		}
+		up, down := across, across
+		if k == 0 || k == inside+1 {
+			up, down = across|armDown, across|armUp
+			v.put(left+k, 2, s.corner(armUp|armDown), 0)
+			v.put(left+k, 3, s.corner(armUp|armDown), 0)
+		}
+		v.put(left+k, 1, s.corner(up), 0)
+		v.put(left+k, slotHeight, s.corner(down), 0)
+	}
 }

@@ -22,7 +22,7 @@ func writeOverview(w io.Writer, table []command, group string) {
 	t := newTable(w)
 	for _, cmd := range table {
 		first, _, _ := strings.Cut(cmd.Words, " ")
-		if group == "" || first == group {
+		if !cmd.Hidden && (group == "" || first == group) {
 			t.row("  "+strings.TrimSpace(cmd.Words+" "+cmd.Args), cmd.Purpose)
 		}
 	}
@@ -71,17 +71,23 @@ func writeFlags(w io.Writer, title string, set *flag.FlagSet, show func(name str
 		if !show(f.Name) {
 			return
 		}
-		value, usage := flag.UnquoteUsage(f)
-		if isSwitch(f) {
-			value = ""
-		}
-		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0s" {
-			usage += " (default " + f.DefValue + ")"
-		}
+		value, usage := flagUsage(f)
 		t.row("  -"+strings.TrimSpace(f.Name+" "+value), usage)
 	})
 	if len(t.rows) > 0 {
 		fmt.Fprintf(w, "\n%s:\n", title)
 		t.flush()
 	}
+}
+
+// flagUsage is the name of a flag's value, "" for a switch, and what it does.
+func flagUsage(f *flag.Flag) (value, usage string) {
+	value, usage = flag.UnquoteUsage(f)
+	if isSwitch(f) {
+		value = ""
+	}
+	if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0s" {
+		usage += " (default " + f.DefValue + ")"
+	}
+	return value, usage
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -163,4 +164,29 @@ func BenchmarkMillionContainers(b *testing.B) {
 	runtime.ReadMemStats(&after)
 	applyAll(b, s, transfers(1<<20, containers), nothing)
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(containers*stacks), "bytes/stack")
+}
+
+// BenchmarkPrefetch applies transfers among many containers, with what 32 of
+// them need loaded before, and without.
+func BenchmarkPrefetch(b *testing.B) {
+	const ahead = 32
+	for _, containers := range []int{hot, 1_000_000} {
+		s, txs := stocked(b, containers, 1), transfers(1<<20, containers)
+		for _, prefetch := range []bool{false, true} {
+			b.Run(fmt.Sprintf("containers=%d/prefetch=%v", containers, prefetch), func(b *testing.B) {
+				var out Outcome
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					if prefetch && i%ahead == 0 {
+						for j := range ahead {
+							s.Prefetch(&txs[(i+j)&(len(txs)-1)])
+						}
+					}
+					if err := s.Apply(&txs[i&(len(txs)-1)], &out); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
 }

@@ -25,7 +25,8 @@ type State struct {
 	fit    fitter
 	memory keyMemory
 
-	replayed Outcome
+	replayed   Outcome
+	prefetched uint64 // see Prefetch
 }
 
 // doing is what the operations of the transaction being applied share.

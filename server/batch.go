@@ -66,6 +66,14 @@ func (b *batch) settle(err *ledger.Error) {
 	b.groups = b.groups[:0]
 }
 
+// reopen lets those who come now wait for the batch again, after those who
+// waited before were told that its outcome is unknown.
+func (b *batch) reopen() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.settled, b.err = false, nil
+}
+
 // finish wakes the requests of the group.
 func (g *group) finish(err *ledger.Error) {
 	g.err = err

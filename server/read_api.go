@@ -115,7 +115,7 @@ func (r *reading) wait() *ledger.Error {
 		return r.notFresh("Commit %d is beyond the end of the log, which is %d.", want, end)
 	}
 	r.endure(r.params.Wait)
-	reached, err := fresh.wait(r.R.Context(), want, r.params.Wait)
+	reached, err := fresh.wait(r.clientContext(), want, r.params.Wait)
 	if err != nil || reached {
 		return err
 	}

@@ -20,7 +20,7 @@ var readCommit = endpoint{
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
 		seq := uint64(r.id)
 		dst = append(dst, `{"data":`...)
-		err := r.daemon.commits.each(r.R.Context(), seq, seq, &r.record, func(f *wal.Frame, seq uint64) bool {
+		err := r.daemon.commits.each(r.clientContext(), seq, seq, &r.record, func(f *wal.Frame, seq uint64) bool {
 			dst = AppendCommit(dst, f, seq, &r.record)
 			return true
 		})
@@ -41,7 +41,7 @@ var readCommits = endpoint{
 		r.more = false
 		last := max(r.params.After, uint64(r.params.Cursor.A))
 		dst = append(dst, `{"data":{"commits":[`...)
-		err := r.daemon.commits.each(r.R.Context(), last+1, r.checkpoint, &r.record, func(f *wal.Frame, seq uint64) bool {
+		err := r.daemon.commits.each(r.clientContext(), last+1, r.checkpoint, &r.record, func(f *wal.Frame, seq uint64) bool {
 			if shown == r.params.Limit || len(dst)-start > maxPageBytes {
 				r.more = true
 				return false

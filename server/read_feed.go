@@ -76,7 +76,7 @@ func (r *reading) feedStart() (at uint64, err *ledger.Error) {
 
 // stream sends commits until the client goes or the daemon stops.
 func (r *reading) stream(at uint64) {
-	ctx, fresh := r.R.Context(), r.daemon.proj.fresh
+	ctx, fresh := r.clientContext(), r.daemon.proj.fresh
 	if !r.sendPiece() {
 		return
 	}
@@ -102,7 +102,7 @@ func (r *reading) stream(at uint64) {
 // appendEvents appends the events of commits after at, up to a piece, and
 // returns the last one.
 func (r *reading) appendEvents(at, end uint64) uint64 {
-	err := r.daemon.commits.each(r.R.Context(), at+1, end, &r.record, func(f *wal.Frame, seq uint64) bool {
+	err := r.daemon.commits.each(r.clientContext(), at+1, end, &r.record, func(f *wal.Frame, seq uint64) bool {
 		r.Out = appendUint(r.Out, "id: ", seq)
 		r.Out = AppendCommit(append(r.Out, "\ndata: "...), f, seq, &r.record)
 		r.Out = append(r.Out, "\n\n"...)

@@ -21,6 +21,10 @@ const (
 	recordPrefix = 4
 )
 
+// prefetchAhead is how many transactions, of a batch request or of the log,
+// have what they need prefetched before the first of them is applied.
+const prefetchAhead = 32
+
 // The sequencer owns the ledger's state. Its one goroutine takes requests in
 // the order in which they came, judges each against the state, and puts the
 // records of those that are accepted into the filling batch. While the syncer
@@ -161,6 +165,11 @@ func (s *sequencer) judge(r *request) {
 		return
 	}
 	for i := range r.Txs {
+		if r.bulk && i%prefetchAhead == 0 {
+			for j := range r.Txs[i:min(i+prefetchAhead, len(r.Txs))] {
+				s.state.Prefetch(&r.Txs[i+j])
+			}
+		}
 		v := &r.verdicts[i]
 		if i < len(r.Errs) && r.Errs[i] != nil {
 			v.err = r.Errs[i]
@@ -285,7 +294,7 @@ func (s *sequencer) fit(size int) *ledger.Error {
 		case s.inFlight == nil:
 			s.handOver()
 		default:
-			s.synced(<-s.sync.events)
+			s.synced(s.sync.await())
 		}
 	}
 	if have > 0 {
@@ -323,6 +332,9 @@ func (s *sequencer) synced(e syncEvent) {
 		s.stalled = true
 		s.filling.settle(noSpaceUnknown)
 	default:
+		if s.stalled {
+			s.filling.reopen()
+		}
 		s.stalled = false
 		s.spare, s.inFlight = s.inFlight, nil
 		s.spare.reset()

@@ -242,6 +242,7 @@ func TestNoSpaceForABatch(t *testing.T) {
 	b.log.set(fmt.Errorf("spare: %w", wal.ErrNoSpace), nil)
 	batch := <-b.sync.in
 	ended := make(chan error)
+	b.sync.stall(batch)
 	go func() { ended <- b.sync.retry(batch) }()
 	b.synced(<-b.sync.events)
 	<-g1.done

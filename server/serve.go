@@ -58,7 +58,7 @@ const maxHeader = 64 << 10
 func newServer(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: t.Header, ReadTimeout: t.Read, WriteTimeout: t.Write, IdleTimeout: t.Idle,
-		MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true,
+		MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true, ConnContext: withConnection,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
@@ -71,7 +71,7 @@ func serve(ctx context.Context, ln net.Listener, h http.Handler, t Timeouts, rea
 	log *slog.Logger, failed <-chan error, drain func()) error {
 	srv := newServer(h, t, log)
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ln) }()
+	go func() { served <- srv.Serve(listener{ln}) }()
 	fmt.Fprintf(ready, "%s ready on http://%s\n", name, ln.Addr())
 	var cause error
 	select {

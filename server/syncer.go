@@ -14,9 +14,10 @@ import (
 type syncer struct {
 	log    writeLog
 	meters *writeMeters
-	in     chan *batch    // one at a time
-	events chan syncEvent // what became of it; never blocks the syncer
-	end    atomic.Uint64  // last durable commit
+	in     chan *batch      // one at a time
+	events chan syncEvent   // what became of it; never blocks the syncer
+	await  func() syncEvent // receives an event; a simulation does the syncer's work here
+	end    atomic.Uint64    // last durable commit
 	// failed is why the log can't be written any more, as the log said it.
 	failed chan error
 	quit   chan struct{} // closed: don't wait for space any longer
@@ -50,6 +51,7 @@ func newSyncer(l writeLog, end uint64, meters *writeMeters) *syncer {
 	s := &syncer{log: l, meters: meters, in: make(chan *batch, 1), failed: make(chan error, 1),
 		quit: make(chan struct{}), ended: make(chan struct{})}
 	s.events = make(chan syncEvent, 2) // for one batch at most: stalled, and then how it ended
+	s.await = func() syncEvent { return <-s.events }
 	s.end.Store(end)
 	return s
 }
@@ -60,18 +62,34 @@ func (s *syncer) run() {
 	for b := range s.in {
 		err := s.append(b)
 		if errors.Is(err, wal.ErrNoSpace) {
+			s.stall(b)
 			err = s.retry(b)
 		}
-		if err != nil {
-			refusal := logFailed(err)
-			s.fail(err)
-			s.events <- syncEvent{failed: refusal}
-			b.settle(refusal)
+		if s.conclude(b, err); err != nil {
 			return
 		}
-		b.settle(nil)
-		s.events <- syncEvent{}
 	}
+}
+
+// conclude tells what became of the batch; after an error nothing is appended
+// any more.
+func (s *syncer) conclude(b *batch, err error) {
+	if err != nil {
+		refusal := logFailed(err)
+		s.fail(err)
+		s.events <- syncEvent{failed: refusal}
+		b.settle(refusal)
+		return
+	}
+	b.settle(nil)
+	s.events <- syncEvent{}
+}
+
+// stall tells those who wait for the batch that there is no space for it: a
+// full disk may stay full for long.
+func (s *syncer) stall(b *batch) {
+	s.events <- syncEvent{stalled: true}
+	b.settle(noSpaceUnknown)
 }
 
 // append makes the batch durable and counts it.
@@ -85,11 +103,8 @@ func (s *syncer) append(b *batch) error {
 	return nil
 }
 
-// retry tries the batch again until there is space. Those who wait for it are
-// told now: a full disk may stay full for long.
+// retry tries the batch again until there is space.
 func (s *syncer) retry(b *batch) error {
-	s.events <- syncEvent{stalled: true}
-	b.settle(noSpaceUnknown)
 	again := time.NewTicker(spaceEvery)
 	defer again.Stop()
 	for {

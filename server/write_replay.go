@@ -35,10 +35,14 @@ const progressAfter = 5 * time.Second
 // after each.
 type replayer struct {
 	state  *ledger.State
-	ops    uint64        // operations applied so far
-	rec    ledger.Record // reused for every record
-	first  uint64        // global_seq of the batch's first commit
+	ops    uint64 // operations applied so far
+	first  uint64 // global_seq of the batch's first commit
 	record func(seq uint64, record []byte) error
+
+	// Records that are decoded, with what they need prefetched, and not applied
+	// yet, the first of them as commit state.Seq()+1; reused.
+	ahead   [prefetchAhead]ledger.Record
+	decoded int
 }
 
 func newReplayer(state *ledger.State) *replayer {
@@ -74,8 +78,11 @@ func (r *replayer) replayFrame(f *wal.Frame) error {
 	if want := r.state.Seq() + 1; f.First != want {
 		return &ReplayError{f.First, fmt.Errorf("the batch begins here, and commit %d must follow", want)}
 	}
-	r.first = f.First
+	r.first, r.decoded = f.First, 0
 	if err := f.Each(r.record); err != nil {
+		return err
+	}
+	if err := r.applyAhead(); err != nil {
 		return err
 	}
 	if mine := r.state.Digest(); mine != f.Digest {
@@ -85,12 +92,26 @@ func (r *replayer) replayFrame(f *wal.Frame) error {
 }
 
 func (r *replayer) replayRecord(seq uint64, record []byte) error {
-	if err := r.rec.Decode(record); err != nil {
+	rec := &r.ahead[r.decoded]
+	if err := rec.Decode(record); err != nil {
 		return &ReplayError{seq, err}
 	}
-	if err := r.state.Replay(&r.rec, uint32(seq-r.first+1)); err != nil {
-		return &ReplayError{seq, err}
+	r.state.Prefetch(&rec.Tx)
+	if r.decoded++; r.decoded < prefetchAhead {
+		return nil
 	}
-	r.ops += uint64(len(r.rec.Tx.Ops))
+	return r.applyAhead()
+}
+
+// applyAhead applies what is decoded.
+func (r *replayer) applyAhead() error {
+	for i := range r.decoded {
+		rec, seq := &r.ahead[i], r.state.Seq()+1
+		if err := r.state.Replay(rec, uint32(seq-r.first+1)); err != nil {
+			return &ReplayError{seq, err}
+		}
+		r.ops += uint64(len(rec.Tx.Ops))
+	}
+	r.decoded = 0
 	return nil
 }

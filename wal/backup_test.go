@@ -305,7 +305,7 @@ func TestBackupCheckFails(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_, err := Open(out, small())
-	wantRule(t, err, "END damaged")
+	wantRule(t, err, "unfinished backup")
 }
 
 func TestSalvage(t *testing.T) {

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,6 +56,9 @@ type endState struct {
 	durable uint64
 	there   bool  // valid
 	bad     error // neither valid nor absent
+	doubt   error // valid, unless nobody is storing into it
+
+	halfCopy bool // bad, because Backup marked it so
 }
 
 // readEnd reads END without mapping it. Only errors of the disk are errors.
@@ -78,11 +82,22 @@ func readEnd(fsys FS, dir string) (e endState, err error) {
 	e.durable, err = e.Unmarshal(b)
 	switch {
 	case err == nil:
-		e.there = true
+		e.there, e.doubt = true, checkEndPage(b)
 	case !errors.Is(err, errEndAbsent):
 		e.bad = err
+		e.halfCopy = bytes.HasPrefix(b, []byte(unfinished))
+		if len(b) == pageSize && checkEndPage(b) != nil {
+			e.bad = fmt.Errorf("%v", err) // of no version, if it is damaged
+		}
 	}
 	return e, nil
+}
+
+// settle judges an END that nobody is storing into.
+func (e *endState) settle() {
+	if e.there && e.doubt != nil {
+		*e = endState{bad: e.doubt}
+	}
 }
 
 // A dirState is what a directory holds before anything is changed.
@@ -110,6 +125,7 @@ func (d *dirState) facts() (f facts) {
 	set(hasSegments, len(d.segments) > 0)
 	set(hasEnd, d.end.there)
 	set(badEnd, d.end.bad != nil)
+	set(halfCopy, d.end.halfCopy)
 	set(foreignEnd, d.end.there && len(d.segments) > 0 && d.segments[0].head.ID != d.end.ID)
 	set(hasCkpt, d.ckpt > 0)
 	set(headless, len(d.segments) > 0 && d.segments[0].head.Ordinal > 0 && d.ckpt < d.segments[0].head.First)

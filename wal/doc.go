@@ -64,13 +64,16 @@
 //	 16 16  log id
 //	 32 16  id of the boot in which the writer last opened the log
 //	 48  8  writer epoch: how often the log was opened for writing
+//	 56  4  CRC32C of bytes 0..55
 //	 64  8  the durable end: global_seq of the last durable record
 //	 72  8  when it was last moved, ns; 0 if unknown; a measurement
 //	        for readers, which nothing relies on
+//	 80 16  complement of the durable end, in one of two words in turn
 //	128  4  wake counter, moved with each change of the durable end
 //
 // END is never renamed, truncated or resized. On disk it may be too low, for
-// it is synced only once a second, on cut and on close; never too high.
+// it is synced only once a second, on cut and on close; never too high. A power
+// cut may garble it: then it counts as missing, and the frames decide.
 //
 // # Life of a batch
 //

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"sync/atomic"
 	"unsafe"
 )
@@ -16,7 +17,10 @@ const (
 	endEpochAt   = 48
 	endDurableAt = 64 // on one cache line with the next
 	endMovedAt   = 72
+	endCheckAt   = 80 // two words, on the same line
 	endWakeAt    = 128
+
+	endCRCAt = 56 // CRC32C of the bytes before it
 )
 
 // endHeader is what END holds beside the durable end.
@@ -38,11 +42,31 @@ func (h *endHeader) Marshal(durable uint64) []byte {
 	copy(b[16:32], h.ID[:])
 	copy(b[32:48], h.Boot[:])
 	le.PutUint64(b[endEpochAt:], h.Epoch)
+	le.PutUint32(b[endCRCAt:], crc32.Checksum(b[:endCRCAt], castagnoli))
 	le.PutUint64(b[endDurableAt:], durable)
+	le.PutUint64(b[endCheckAt:], ^durable)
+	le.PutUint64(b[endCheckAt+8:], ^durable)
 	return b
 }
 
-// Unmarshal reads and validates an END, and gives its durable end.
+// checkEndPage validates an END that nobody is storing into: one that a crash
+// left. A garbled one is found here, by the CRC of the words that are stored
+// once, and by the complement of the durable end, which is stored before it
+// into one of two words in turn: so one of them fits at every moment.
+func checkEndPage(b []byte) error {
+	want, got := le.Uint32(b[endCRCAt:]), crc32.Checksum(b[:endCRCAt], castagnoli)
+	if want != got {
+		return fmt.Errorf("END CRC is %08x, its bytes give %08x", want, got)
+	}
+	durable := le.Uint64(b[endDurableAt:])
+	if x, y := ^le.Uint64(b[endCheckAt:]), ^le.Uint64(b[endCheckAt+8:]); durable != x && durable != y {
+		return fmt.Errorf("the durable end %d in END fits neither of its check words, %d and %d", durable, x, y)
+	}
+	return nil
+}
+
+// Unmarshal reads and validates an END, as far as one can while a writer stores
+// into it, and gives its durable end.
 func (h *endHeader) Unmarshal(b []byte) (durable uint64, err error) {
 	if len(b) < pageSize || allZero(b) {
 		return 0, errEndAbsent
@@ -53,7 +77,7 @@ func (h *endHeader) Unmarshal(b []byte) (durable uint64, err error) {
 	if v := le.Uint32(b[8:]); v != formatVersion {
 		return 0, fmt.Errorf("%w: END version %d, this program knows %d", ErrVersion, v, formatVersion)
 	}
-	if le.Uint32(b[12:]) != 0 || !allZero(b[56:64]) || !allZero(b[80:128]) || !allZero(b[132:pageSize]) {
+	if le.Uint32(b[12:]) != 0 || !allZero(b[60:64]) || !allZero(b[96:128]) || !allZero(b[132:pageSize]) {
 		return 0, errors.New("reserved bytes of END are not zero")
 	}
 	copy(h.ID[:], b[16:32])

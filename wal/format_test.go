@@ -211,7 +211,7 @@ func TestEndRoundTrip(t *testing.T) {
 	}
 	for name, change := range map[string]func([]byte){
 		"magic": func(b []byte) { b[0]++ }, "reserved": func(b []byte) { b[12]++ },
-		"after epoch": func(b []byte) { b[60]++ }, "line": func(b []byte) { b[80]++ }, "far": func(b []byte) { b[4095]++ },
+		"after epoch": func(b []byte) { b[60]++ }, "line": func(b []byte) { b[100]++ }, "far": func(b []byte) { b[4095]++ },
 	} {
 		b := want.Marshal(12)
 		change(b)

@@ -1,10 +1,14 @@
 package wal
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -46,25 +50,38 @@ func Open(dir string, o Options) (*Writer, error) {
 }
 
 func (w *Writer) open() error {
-	if err := w.signLock(); err != nil {
+	boot, err := w.fs.Boot()
+	if err != nil {
+		return err
+	}
+	before, err := w.signLock(boot)
+	if err != nil {
 		return err
 	}
 	d, err := readDir(w.fs, w.dir)
 	if err != nil {
 		return err
 	}
+	d.end.settle()
+	if errors.Is(d.end.bad, ErrVersion) {
+		return fmt.Errorf("%s: %w", w.path(endName), d.end.bad)
+	}
 	switch r := decide(dirRules, d.facts()); r.then {
 	case refuse:
-		if errors.Is(d.end.bad, ErrVersion) {
-			return fmt.Errorf("%s: %w", w.path(endName), d.end.bad)
-		}
 		return &CorruptError{File: w.path(endName), Seq: d.end.durable, Rule: r.name, Err: refusal(r, d.end.bad)}
 	case create:
 		if err := w.createLog(); err != nil {
 			return err
 		}
 	default:
-		if err := w.recoverLog(&d); err != nil {
+		if d.end.bad != nil {
+			w.o.OnNotice(fmt.Sprintf("%s was damaged (%v) and is made anew: the frames of the log decide where it ends", w.path(endName), d.end.bad))
+		}
+		// END is the better witness: it is stamped when recovery has succeeded.
+		if d.end.there {
+			before = d.end.Boot
+		}
+		if err := w.recoverLog(&d, boot == BootID{} || before == BootID{} && d.end.there || boot == before); err != nil {
 			return err
 		}
 	}
@@ -72,7 +89,7 @@ func (w *Writer) open() error {
 	if err := w.fs.Remove(w.path(segmentDir, spareName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return w.takeEnd(&d.end)
+	return w.takeEnd(&d.end, boot)
 }
 
 func refusal(r *rule, cause error) error {
@@ -82,13 +99,29 @@ func refusal(r *rule, cause error) error {
 	return fmt.Errorf("%s: %w", r.why, cause)
 }
 
-// signLock tells people who holds the lock. Nothing depends on it, and it is
-// not synced.
-func (w *Writer) signLock() error {
-	text := fmt.Sprintf("%-79s\n", fmt.Sprintf("pid %d since %s", os.Getpid(), time.Unix(0, w.o.Now()).UTC().Format(time.RFC3339)))
-	_, err := w.lock.WriteAt([]byte(text), 0)
-	return err
+// signLock tells people who holds the lock, and the next Open in which boot it
+// was taken; it gives the boot that stood there before, zero if none did. It is
+// not synced: the present boot stands there only if it was written since the
+// machine was started.
+func (w *Writer) signLock(boot BootID) (before BootID, err error) {
+	const at = len("boot ")
+	b := make([]byte, lockSize)
+	n, err := w.lock.ReadAt(b, 0)
+	if err != nil && err != io.EOF {
+		return before, err
+	}
+	if n == lockSize {
+		if id, err := hex.DecodeString(string(b[at : at+2*len(before)])); err == nil {
+			copy(before[:], id)
+		}
+	}
+	text := fmt.Sprintf("boot %x pid %d since %s", boot[:], os.Getpid(), time.Unix(0, w.o.Now()).UTC().Format(time.RFC3339))
+	_, err = w.lock.WriteAt(fmt.Appendf(nil, "%-*s\n", lockSize-1, text), 0)
+	return before, err
 }
+
+// lockSize is the length of the text in LOCK.
+const lockSize = 128
 
 // createLog makes the first segment. A crash before its name is durable leaves
 // no log, and the next start comes here again; after it there is an empty log
@@ -112,13 +145,9 @@ func (w *Writer) createLog() error {
 }
 
 // recoverLog looks at the end of the log and readies it for appending.
-func (w *Writer) recoverLog(d *dirState) error {
+// sameBoot: the log may have been written since the machine was started.
+func (w *Writer) recoverLog(d *dirState, sameBoot bool) error {
 	w.id = d.segments[0].head.ID
-	boot, err := w.fs.Boot()
-	if err != nil {
-		return err
-	}
-	sameBoot := !d.end.there || boot == BootID{} || d.end.Boot == BootID{} || boot == d.end.Boot
 	t, err := readTail(w.fs, d)
 	if err != nil {
 		return err
@@ -153,7 +182,9 @@ func (w *Writer) recoverLog(d *dirState) error {
 // rewrite writes the bytes of [from,to) again, in place. After a failed sync,
 // pages that are not on disk count as clean, and another sync would do
 // nothing; writing makes them dirty. What END covers is not touched: frames
-// begin at sector edges.
+// begin at sector edges. In another boot nothing is, since a power cut
+// may harm what is being written, and END on disk may be old: what is beyond it
+// may have been acknowledged.
 func rewrite(f File, from, to int64) error {
 	buf := make([]byte, min(copyBufSize, max(0, to-from)))
 	for from < to {
@@ -238,29 +269,31 @@ func copyRange(dst, src File, from, to int64) error {
 }
 
 // takeEnd makes END if need be, maps it, and publishes the durable end.
-func (w *Writer) takeEnd(was *endState) error {
-	boot, err := w.fs.Boot()
-	if err != nil {
-		return err
-	}
+func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 	name := w.path(endName)
 	if !was.there {
 		if err := makeEnd(w.fs, w.dir, &endHeader{ID: w.id, Boot: boot}, 0); err != nil {
 			return err
 		}
 	}
+	// Also when END was there: who made it may have failed here.
+	if err := w.fs.SyncDir(w.dir); err != nil {
+		return err
+	}
 	if w.end, err = w.fs.Share(name, true); err != nil {
 		return err
 	}
 	b := w.end.Bytes()
 	w.durable, w.moved, w.wakes = word64(b, endDurableAt), word64(b, endMovedAt), word32(b, endWakeAt)
-	copy(b[32:48], boot[:])
-	word64(b, endEpochAt).Add(1)
+	w.checks = [2]*atomic.Uint64{word64(b, endCheckAt), word64(b, endCheckAt+8)}
 	w.room = w.seg.free()
-	w.moved.Store(uint64(w.o.Now()))
-	w.durable.Store(w.LastSeq())
-	w.wakes.Add(1)
-	w.end.Wake(endWakeAt)
+	// The boot after the end: whoever finds this boot may rewrite what is
+	// beyond the end, and that must not be what an earlier boot acknowledged.
+	w.storeEnd(w.LastSeq())
+	word64(b, 32).Store(le.Uint64(boot[:8]))
+	word64(b, 40).Store(le.Uint64(boot[8:]))
+	word64(b, endEpochAt).Add(1)
+	word32(b, endCRCAt).Store(crc32.Checksum(b[:endCRCAt], castagnoli))
 	if err := w.end.Sync(); err != nil {
 		return err
 	}
@@ -269,7 +302,7 @@ func (w *Writer) takeEnd(was *endState) error {
 }
 
 // makeEnd writes a whole END, in place if there is a file: as the last step of
-// making a log, or of a repair.
+// making a log, of recovering one whose END is damaged, or of a repair.
 func makeEnd(fsys FS, dir string, h *endHeader, durable uint64) error {
 	name := join(dir, endName)
 	f, err := fsys.Create(name)

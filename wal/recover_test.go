@@ -3,6 +3,7 @@ package wal
 import (
 	"bytes"
 	"errors"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,7 +43,15 @@ func (d *damage) seg(i int) string { return segPath(d.t, d.dir, i) }
 
 // staleEnd sets END back by n records.
 func (d *damage) staleEnd(n uint64) {
-	patch(d.t, join(d.dir, endName), endDurableAt, func(b []byte) { le.PutUint64(b, d.last-n) }, 8)
+	d.end(d.last - n)
+}
+
+// end sets END.
+func (d *damage) end(seq uint64) {
+	patch(d.t, join(d.dir, endName), endDurableAt, func(b []byte) {
+		le.PutUint64(b, seq)
+		le.PutUint64(b[endCheckAt-endDurableAt:], ^seq)
+	}, endCheckAt+8-endDurableAt)
 }
 
 func (d *damage) put(off int64, b []byte) {
@@ -96,10 +105,16 @@ var refusals = []struct {
 		writeTestFile(d.t, join(d.dir, ckptDir, strings.Replace(segmentName(d.last+1), segmentExt, ckptExt, 1)), nil)
 	}},
 	{"END beyond the log", "acknowledged frames missing", func(d *damage) {
-		patch(d.t, join(d.dir, endName), endDurableAt, func(b []byte) { le.PutUint64(b, d.last+1) }, 8)
+		d.end(d.last + 1)
 	}},
-	{"END damaged", "END damaged", func(d *damage) { patch(d.t, join(d.dir, endName), 3, flip, 1) }},
-	{"END of another log", "END of another log", func(d *damage) { patch(d.t, join(d.dir, endName), 16, flip, 1) }},
+	{"END damaged, no segments", "END damaged", func(d *damage) {
+		patch(d.t, join(d.dir, endName), 3, flip, 1)
+		os.RemoveAll(segmentsPath(d.dir))
+	}},
+	{"END of another log", "END of another log", func(d *damage) {
+		other := endHeader{ID: LogID{1}}
+		patch(d.t, join(d.dir, endName), 0, func(b []byte) { copy(b, other.Marshal(3)) }, pageSize)
+	}},
 	{"middle segment missing", ruleGap, func(d *damage) { os.Remove(d.seg(1)) }},
 	{"first segment missing", "front of the log missing", func(d *damage) { os.Remove(d.seg(0)) }},
 	{"last segment missing", "acknowledged frames missing", func(d *damage) { os.Remove(d.seg(2)) }},
@@ -122,12 +137,6 @@ var refusals = []struct {
 	{"seal damaged", "frame header", func(d *damage) { patch(d.t, d.seg(1), d.sealAt(1)+8, flip, 1) }},
 	{"segment chain broken", ruleLink, func(d *damage) {
 		patch(d.t, d.seg(2), 0, func(b []byte) { b[48]++; reseal(b) }, segmentHeaderSize)
-	}},
-	{"stray bytes behind a seal", "unexplained bytes", func(d *damage) {
-		at := d.sealAt(1) + sealSize
-		patch(d.t, d.seg(1), at, func(b []byte) { b[0] = 1 }, 1)
-		os.Remove(d.seg(2))
-		d.staleEnd(d.last - 1)
 	}},
 }
 
@@ -283,7 +292,12 @@ func TestNewerVersions(t *testing.T) {
 		"segment": func(d *damage) {
 			patch(d.t, d.seg(2), 0, func(b []byte) { b[8] = 9; reseal(b) }, segmentHeaderSize)
 		},
-		"END": func(d *damage) { patch(d.t, join(d.dir, endName), 8, func(b []byte) { b[0] = 9 }, 1) },
+		"END": func(d *damage) {
+			patch(d.t, join(d.dir, endName), 0, func(b []byte) {
+				b[8] = 9
+				le.PutUint32(b[endCRCAt:], crc32.Checksum(b[:endCRCAt], castagnoli))
+			}, pageSize)
+		},
 		"frame": func(d *damage) {
 			h := frameHeader{Kind: 7, First: d.last + 1, Prev: d.prev}
 			b := make([]byte, frameHeaderSize)
@@ -311,8 +325,12 @@ func TestDoubtfulFramesAreRewritten(t *testing.T) {
 		{"same boot, END stale", nil, func(d *damage) { d.staleEnd(4) }, true},
 		{"other boot, END stale", &other, func(d *damage) { d.staleEnd(4) }, false},
 		{"unknown boot, END stale", &BootID{}, func(d *damage) { d.staleEnd(4) }, true},
-		{"END missing", &other, func(d *damage) { os.Remove(join(d.dir, endName)) }, true},
-		{"END empty", &other, func(d *damage) { os.Truncate(join(d.dir, endName), 0) }, true},
+		{"same boot, END missing", nil, func(d *damage) { os.Remove(join(d.dir, endName)) }, true},
+		{"same boot, END damaged", nil, func(d *damage) { patch(d.t, join(d.dir, endName), endDurableAt, flip, 1) }, true},
+		{"other boot, END missing", &other, func(d *damage) { os.Remove(join(d.dir, endName)) }, false},
+		{"other boot, END empty", &other, func(d *damage) { os.Truncate(join(d.dir, endName), 0) }, false},
+		{"other boot, END damaged", &other, func(d *damage) { patch(d.t, join(d.dir, endName), endDurableAt, flip, 1) }, false},
+		{"unknown boot, END missing", &BootID{}, func(d *damage) { os.Remove(join(d.dir, endName)) }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var seg string

@@ -64,6 +64,7 @@ func (p *repair) survey() error {
 	if p.end, err = readEnd(p.fs, p.dir); err != nil {
 		return err
 	}
+	p.end.settle()
 	firsts, err := listSeqs(p.fs, segmentsPath(p.dir), segmentExt)
 	if err != nil {
 		return err

@@ -31,11 +31,12 @@ const (
 const (
 	hasSegments facts = 1 << iota
 	hasEnd            // END is there and valid
-	badEnd            // END is there, not empty, and not valid
+	badEnd            // END is there, not empty, and not valid: a crash can garble it
 	foreignEnd        // END and the segments are of two logs
 	hasCkpt           // there are checkpoints
 	headless          // segments are missing at the front, and no checkpoint is of what is there
-	dirFacts    = hasSegments | hasEnd | badEnd | foreignEnd | hasCkpt | headless
+	halfCopy          // END says that this is a backup which was not finished
+	dirFacts    = hasSegments | hasEnd | badEnd | foreignEnd | hasCkpt | headless | halfCopy
 )
 
 // The names of rules that the tables and other checks share.
@@ -48,19 +49,29 @@ const (
 	ruleForeign  = "segment of another log"
 )
 
+const whyHeadless = "the first segments are not there, and no checkpoint stands for them: " +
+	"move them back from the archive, or a checkpoint from a backup"
+
 // dirRules: the first segment gets its durable name before END is made, so an
-// END without segments is never what a crash left.
+// END without segments is never what a crash left. END itself may be garbled
+// by a power cut, since it is written at any time: then the frames decide
+// alone, as when it is missing. That does not lose anything by itself, for a
+// power cut does not touch what is durable; the frames' own chain shows damage
+// before the last frame, and only damage of the last one would go unseen.
 var dirRules = []rule{
-	{"END damaged", badEnd, badEnd, refuse,
-		"END is neither empty nor valid"},
-	{"END of another log", badEnd | foreignEnd, foreignEnd, refuse,
+	{"unfinished backup", halfCopy, halfCopy, refuse,
+		"this copy was not finished, or its check failed: run ledgerctl backup again"},
+	{"END of another log", badEnd | foreignEnd | halfCopy, foreignEnd, refuse,
 		"END and the segments have different log ids"},
-	{"front of the log missing", badEnd | foreignEnd | hasSegments | headless, hasSegments | headless, refuse,
-		"the first segments are not there, and no checkpoint stands for them: move them back from the archive, or a checkpoint from a backup"},
-	{"existing log", badEnd | foreignEnd | hasSegments | headless, hasSegments, recovery, ""},
-	{"log missing, END there", badEnd | foreignEnd | hasSegments | hasEnd, hasEnd, refuse,
+	{"front of the log missing", badEnd | foreignEnd | hasSegments | headless | halfCopy, hasSegments | headless, refuse, whyHeadless},
+	{"front of the log missing, END damaged", badEnd | hasSegments | headless | halfCopy, badEnd | hasSegments | headless, refuse, whyHeadless},
+	{"existing log", badEnd | foreignEnd | hasSegments | headless | halfCopy, hasSegments, recovery, ""},
+	{"existing log, END damaged", badEnd | hasSegments | headless | halfCopy, badEnd | hasSegments, recovery, ""},
+	{"END damaged", badEnd | hasSegments | halfCopy, badEnd, refuse,
+		"there are no segments, and END is neither empty nor valid"},
+	{"log missing, END there", badEnd | foreignEnd | hasSegments | hasEnd | halfCopy, hasEnd, refuse,
 		"there are no segments, but END says that there was a log"},
-	{"log missing, checkpoints there", badEnd | foreignEnd | hasSegments | hasEnd | hasCkpt, hasCkpt, refuse,
+	{"log missing, checkpoints there", badEnd | foreignEnd | hasSegments | hasEnd | hasCkpt | halfCopy, hasCkpt, refuse,
 		"there are no segments, but checkpoints of a log"},
 	{"new log", dirFacts &^ headless, 0, create, ""},
 }

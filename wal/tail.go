@@ -157,7 +157,7 @@ func (t *tail) survey(w *walker, acknowledged uint64) error {
 		t.facts |= acked
 	}
 	t.strayEnd = t.at.off
-	buf := make([]byte, copyBufSize)
+	buf := make([]byte, max(0, min(copyBufSize, t.seg.head.Size-t.at.off)))
 	for off := t.at.off; off < t.seg.head.Size; {
 		b := buf[:min(int64(len(buf)), t.seg.head.Size-off)]
 		if err := readFull(w.src, b, off); err != nil {
@@ -172,8 +172,9 @@ func (t *tail) survey(w *walker, acknowledged uint64) error {
 			b, off = b[frameAlign:], off+frameAlign
 		}
 	}
-	// Nothing is ever written behind a seal.
-	if t.strayEnd > t.at.off+maxFrame(t.seg.head.Size) || t.sealed && t.strayEnd > t.at.off {
+	// Behind a seal too there can be the rest of a torn frame, which the seal was
+	// written over: if its zeroing was synced, and that failed.
+	if t.strayEnd > t.at.off+maxFrame(t.seg.head.Size) {
 		t.facts |= farStray
 	}
 	return nil

@@ -95,6 +95,9 @@ func (v *verifier) run() error {
 	if err != nil {
 		return err
 	}
+	if !live {
+		d.end.settle()
+	}
 	r := &v.report
 	r.Live, r.HasEnd, r.End = live && d.end.there, d.end.there, d.end.durable
 	switch rule := decide(dirRules, d.facts()); rule.then {

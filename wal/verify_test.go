@@ -113,7 +113,7 @@ func TestVerifyBesideWriter(t *testing.T) {
 
 // TestRepair repairs all that Open refuses.
 func TestRepair(t *testing.T) {
-	hopeless := map[string]bool{"first segment missing": true, "all segments missing": true, "segments and END missing": true}
+	hopeless := map[string]bool{"first segment missing": true, "all segments missing": true, "segments and END missing": true, "END damaged, no segments": true}
 	gone := map[string]bool{"stray bytes behind a seal": true} // nothing tells of the last segment any more
 	for _, c := range refusals {
 		t.Run(c.name, func(t *testing.T) {

@@ -22,10 +22,11 @@ type Writer struct {
 	lock File // DIR/LOCK, flocked while open
 	end  Page // END, mapped
 
-	durable *atomic.Uint64 // in END; stored by Append only
-	moved   *atomic.Uint64 // in END; ns, stored before durable
-	wakes   *atomic.Uint32 // in END; moved after durable
-	synced  atomic.Uint64  // durable end that the last sync of END covered
+	durable *atomic.Uint64    // in END; stored by Append only
+	moved   *atomic.Uint64    // in END; ns, stored before durable
+	checks  [2]*atomic.Uint64 // in END; complement of the durable end, stored before it into one of them
+	wakes   *atomic.Uint32    // in END; moved after durable
+	synced  atomic.Uint64     // durable end that the last sync of END covered
 
 	// Of the appending goroutine.
 	seg activeSegment
@@ -180,9 +181,15 @@ func (w *Writer) publish(f *Frame) {
 
 // storeEnd moves the durable end: the wake counter after it, so that whoever
 // finds the counter unmoved and sleeps will be woken; its time before it, so
-// that whoever finds a new end does not find an older time.
+// that whoever finds a new end does not find an older time. At every moment
+// one of the check words fits the durable end.
 func (w *Writer) storeEnd(seq uint64) {
 	w.moved.Store(uint64(w.o.Now()))
+	check := w.checks[0]
+	if check.Load() == ^w.durable.Load() {
+		check = w.checks[1]
+	}
+	check.Store(^seq)
 	w.durable.Store(seq)
 	w.wakes.Add(1)
 	if w.shell != nil {

@@ -23,20 +23,21 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	flags := flag.NewFlagSet("ledger-read", flag.ContinueOnError)
-	c := server.ReadConfig{Timeouts: server.DefaultTimeouts, Ready: os.Stdout}
+	c := server.DefaultReadConfig()
+	c.Ready = os.Stdout
 	flags.StringVar(&c.Dir, "dir", "", "directory of the commit log, as the write daemon's (required)")
-	flags.StringVar(&c.Listen, "listen", "127.0.0.1:8081", "address to listen on; port 0 for any")
-	flags.StringVar(&c.Name, "name", "read", "name of this read daemon, unlike those of the others on the same log")
+	flags.StringVar(&c.Listen, "listen", c.Listen, "address to listen on; port 0 for any")
+	flags.StringVar(&c.Name, "name", c.Name, "name of this read daemon, unlike those of the others on the same log")
 	flags.Int64Var(&c.MaxLag, "max-lag", 0, "commits behind the log beyond which the health is degraded; 0 for no bound")
-	flags.Uint64Var(&c.Every, "checkpoint-every", 1_000_000, "commits between two checkpoints of the state on disk; one more is made when stopping; 0 for none")
-	flags.IntVar(&c.Keys, "idempotency-keys", 1_000_000, "how many idempotency keys checkpoints hold; the write daemon starts from those that hold as many as its own flag says")
-	flags.DurationVar(&c.Poll, "poll", 100*time.Millisecond, "longest sleep between two looks at the end of the log")
+	flags.Uint64Var(&c.Every, "checkpoint-every", c.Every, "commits between two checkpoints of the state on disk; one more is made when stopping; 0 for none")
+	flags.IntVar(&c.Keys, "idempotency-keys", c.Keys, "how many idempotency keys checkpoints hold; the write daemon starts from those that hold as many as its own flag says")
+	flags.DurationVar(&c.Poll, "poll", c.Poll, "longest sleep between two looks at the end of the log")
 	flags.DurationVar(&c.Timeouts.Header, "header-timeout", c.Timeouts.Header, "limit on sending a request's header")
 	flags.DurationVar(&c.Timeouts.Read, "read-timeout", c.Timeouts.Read, "limit on sending a whole request")
 	flags.DurationVar(&c.Timeouts.Write, "write-timeout", c.Timeouts.Write, "limit on taking an answer")
 	flags.DurationVar(&c.Timeouts.Idle, "idle-timeout", c.Timeouts.Idle, "limit on a connection's silence between requests")
 	flags.DurationVar(&c.Timeouts.Shutdown, "shutdown-timeout", c.Timeouts.Shutdown, "limit on answering what is in progress when stopping")
-	flags.BoolVar(&c.Page, "page", true, "serve the page for people at /")
+	flags.BoolVar(&c.Page, "page", c.Page, "serve the page for people at /")
 	flags.BoolVar(&c.LogAll, "log-requests", false, "log every request, not only those that failed here")
 	format := flags.String("log-format", "text", "form of the log on standard error: text or json")
 	version := flags.Bool("version", false, "print the version and exit")

@@ -1,0 +1,208 @@
+package ctl
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"assetledger/ledger"
+)
+
+// Completion. The shells' scripts (completion.go) ask ledgerctl itself what
+// may follow: they give the words typed so far, of which the last is the one
+// to be completed and may be empty. It answers a candidate a line, with a tab
+// and what it means after it; or a line ":files", for the shell's own files.
+
+var completeCommand = command{
+	Words:    "__complete",
+	Args:     "[WORD]…",
+	Purpose:  "say what may follow, for the shells",
+	Hidden:   true,
+	Examples: [2]string{"__complete -- read ba", "__complete -- commit -op 'TransferFungible from_'"},
+	Setup: func(*flag.FlagSet) action {
+		return func(c *call) error {
+			for _, s := range complete(c.table, c.args) {
+				fmt.Fprintf(c.out, "%s\t%s\n", s.word, s.meaning)
+			}
+			return nil
+		}
+	},
+}
+
+// A suggestion is one candidate. A word that ends in = or a space goes on.
+type suggestion struct{ word, meaning string }
+
+var theFiles = []suggestion{{":files", ""}}
+
+// complete lists what the last of the words may become.
+func complete(table []command, words []string) []suggestion {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	before, last := words[:len(words)-1], words[len(words)-1]
+	takesValue := valueFlags(table)
+	flags, typed, _ := split(before, takesValue)
+	cmd, _, err := resolve(table, typed)
+	if n := len(before); n > 0 && len(flags) > 0 && flags[len(flags)-1] == before[n-1] {
+		name := strings.TrimLeft(before[n-1], "-")
+		if takesValue[name] && len(before[n-1]) > 1 {
+			return matching(flagValues(cmd, name, last), last)
+		}
+	}
+	switch {
+	case strings.HasPrefix(last, "-"):
+		return matching(flagNames(cmd, err == nil), last)
+	case len(typed) > 0 && typed[0] == "help":
+		return matching(nextWords(table, typed[1:]), last)
+	}
+	next := nextWords(table, typed)
+	if err == nil && cmd.Choices != nil && len(typed) == len(strings.Fields(cmd.Words)) {
+		for _, choice := range cmd.Choices {
+			next = append(next, suggestion{choice, ""})
+		}
+	}
+	return matching(next, last)
+}
+
+func matching(list []suggestion, prefix string) []suggestion {
+	return slices.DeleteFunc(list, func(s suggestion) bool {
+		return !strings.HasPrefix(s.word, prefix) && s != theFiles[0]
+	})
+}
+
+// nextWords are the words of commands that may follow those typed.
+func nextWords(table []command, typed []string) []suggestion {
+	var list []suggestion
+	for _, cmd := range table {
+		own := strings.Fields(cmd.Words)
+		if cmd.Hidden || len(own) <= len(typed) || !hasPrefix(own, typed) {
+			continue
+		}
+		s := suggestion{own[len(typed)], cmd.Purpose}
+		if len(own) > len(typed)+1 {
+			s.meaning = own[0] + " …"
+		}
+		if n := len(list); n == 0 || list[n-1].word != s.word {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// flagNames are the flags of a command, or those of all.
+func flagNames(cmd command, known bool) []suggestion {
+	set := flag.NewFlagSet("", flag.ContinueOnError)
+	if known {
+		set = cmd.flagSet()
+	} else {
+		new(globals).declare(set)
+	}
+	list := []suggestion{{"-h", "say what it does"}}
+	set.VisitAll(func(f *flag.Flag) {
+		_, usage := flag.UnquoteUsage(f)
+		list = append(list, suggestion{"-" + f.Name, usage})
+	})
+	return list
+}
+
+// flagValues are the values that a flag may have.
+func flagValues(cmd command, name, typed string) []suggestion {
+	if name == "op" {
+		return opSuggestions(typed)
+	}
+	set := flag.NewFlagSet("", flag.ContinueOnError)
+	new(globals).declare(set)
+	if cmd.Setup != nil {
+		set = cmd.flagSet()
+	}
+	f := set.Lookup(name)
+	if f == nil {
+		return nil
+	}
+	var list []suggestion
+	if c, ok := f.Value.(*choice); ok {
+		for _, v := range c.of {
+			list = append(list, suggestion{v, ""})
+		}
+		return list
+	}
+	switch value, _ := flag.UnquoteUsage(f); value {
+	case "FILE", "DIR":
+		return theFiles
+	}
+	return nil
+}
+
+// opSuggestions are the ways to go on with an operation in words: its name,
+// the arguments that it does not have yet, the values of an argument that has
+// few.
+func opSuggestions(typed string) []suggestion {
+	head, last := "", typed
+	if i := strings.LastIndexByte(typed, ' '); i >= 0 {
+		head, last = typed[:i+1], typed[i+1:]
+	}
+	given := strings.Fields(head)
+	if len(given) == 0 {
+		return opNames()
+	}
+	for _, kind := range ledger.OpKinds() {
+		if kind.String() == given[0] {
+			return argSuggestions(kind, head, last, given[1:])
+		}
+	}
+	return nil
+}
+
+func opNames() []suggestion {
+	var list []suggestion
+	for _, kind := range ledger.OpKinds() {
+		var needed []string
+		for _, arg := range kind.Args() {
+			if arg.Required {
+				needed = append(needed, arg.Name)
+			}
+		}
+		list = append(list, suggestion{kind.String() + " ", strings.Join(needed, " ")})
+	}
+	return list
+}
+
+func argSuggestions(kind ledger.OpKind, head, last string, given []string) []suggestion {
+	var list []suggestion
+	name, _, inValue := strings.Cut(last, "=")
+	for _, arg := range kind.Args() {
+		has := slices.ContainsFunc(given, func(word string) bool { return strings.HasPrefix(word, arg.Name+"=") })
+		switch {
+		case inValue && arg.Name == name:
+			for _, v := range argValues(arg.Type) {
+				list = append(list, suggestion{head + name + "=" + v + " ", ""})
+			}
+		case !inValue && !has:
+			meaning := "may be left out"
+			if arg.Required {
+				meaning = "needed"
+			}
+			list = append(list, suggestion{head + arg.Name + "=", meaning})
+		}
+	}
+	return list
+}
+
+// argValues are the values of arguments that have few, and the forms of those
+// that have more than numbers.
+func argValues(t ledger.ArgType) []string {
+	switch t {
+	case ledger.ArgKind:
+		return []string{ledger.Standard.String(), ledger.Slots.String(), ledger.Grid.String()}
+	case ledger.ArgRotation:
+		return []string{"0", "90"}
+	case ledger.ArgBool:
+		return []string{"true", "false"}
+	case ledger.ArgInstance:
+		return []string{"minted:0"}
+	case ledger.ArgOwner, ledger.ArgShapeKey:
+		return []string{"null"}
+	}
+	return nil
+}

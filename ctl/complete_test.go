@@ -1,0 +1,151 @@
+package ctl
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"assetledger/ledger"
+)
+
+func suggested(words ...string) []string {
+	var list []string
+	for _, s := range complete(commands, words) {
+		list = append(list, s.word)
+	}
+	return list
+}
+
+func TestComplete(t *testing.T) {
+	for _, c := range []struct {
+		words []string
+		want  []string
+	}{
+		{[]string{"comm"}, []string{"commit"}},
+		{[]string{"read", "ba"}, []string{"balances"}},
+		{[]string{"-o", "json", "read", "sl"}, []string{"slots"}},
+		{[]string{"help", "read", "bal"}, []string{"balances"}},
+		{[]string{"read", "balances", ""}, nil},
+		{[]string{"__c"}, nil},
+		{[]string{"completion", "z"}, []string{"zsh"}},
+		{[]string{"read", "grid", "4", "-l"}, []string{"-limit", "-list"}},
+		{[]string{"read", "containers", "-kind", ""}, []string{"Standard", "Slots", "Grid"}},
+		{[]string{"-o", "n"}, []string{"ndjson"}},
+		{[]string{"batch", "-f", "da"}, []string{":files"}},
+		{[]string{"wal", "verify", "-dir", ""}, []string{":files"}},
+		{[]string{"commit", "-key", ""}, nil},
+		{[]string{"commit", "-op", "Trans"}, []string{"TransferFungible "}},
+		{[]string{"commit", "-op", "TransferFungible from_container=1 to"}, []string{"TransferFungible from_container=1 to_container="}},
+		{[]string{"commit", "-op", "Detach "}, []string{"Detach instance_id="}},
+		{[]string{"commit", "-op", "Detach instance_id=1 "}, nil},
+		{[]string{"preflight", "-op", "Attach parent_id="}, []string{"Attach parent_id=minted:0 "}},
+		{[]string{"commit", "-op", "CreateContainer kind=S"}, []string{"CreateContainer kind=Standard ", "CreateContainer kind=Slots "}},
+		{[]string{"commit", "-op", "Nonsense from"}, nil},
+	} {
+		if got := suggested(c.words...); !slices.Equal(got, c.want) {
+			t.Errorf("after %q: %q, want %q", c.words, got, c.want)
+		}
+	}
+	if first := suggested(""); !slices.Contains(first, "read") || !slices.Contains(first, "dev") || len(first) < 12 {
+		t.Errorf("of nothing: %q", first)
+	}
+	if all := suggested("commit", "-op", ""); len(all) != len(ledger.OpKinds()) {
+		t.Errorf("operations: %q", all)
+	}
+}
+
+// The script, in a real bash, with the words as bash gives them.
+func TestBashCompletion(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash absent: its completion needs it")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "data.ndjson"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := completionScripts["bash"] + `
+words=(ledgerctl "$@")
+ledgerctl() { "$LEDGERCTL" "$@"; }
+COMP_WORDS=("${words[@]}") COMP_CWORD=$((${#words[@]} - 1))
+_ledgerctl
+for word in "${COMPREPLY[@]}"; do printf '[%s]' "$word"; done
+complete -p ledgerctl >/dev/null
+`
+	for _, c := range []struct {
+		words []string
+		kind  int // COMP_TYPE: 9 for the first tab, 63 for the list at the second
+		want  string
+	}{
+		{[]string{"read", "ba"}, 9, "[balances]"},
+		{[]string{"read", "grid", "4", "-li"}, 9, "[-limit][-list]"},
+		{[]string{"batch", "-f", "da"}, 9, "[data.ndjson]"},
+		{[]string{"commit", "-op", "'Trans"}, 9, "[TransferFungible ][TransferFungible :]"}, // two, so that the quote stays open
+		{[]string{"commit", "-op", "Trans"}, 9, "['TransferFungible ]['TransferFungible :]"},
+		{[]string{"commit", "-op", "'TransferFungible from_container=1 to"}, 9,
+			"[TransferFungible from_container=1 to_container=][TransferFungible from_container=1 to_container=:]"},
+		{[]string{"commit", "-op", `"CreateContainer container_id=1 kind=S`}, 63, "[kind=Standard][kind=Slots]"},
+		{[]string{"commit", "-op", "'RemoveContainer container_id=1'", "-op", "'Det"}, 9, "[Detach ][Detach :]"},
+		{[]string{"nonsense", ""}, 9, ""},
+	} {
+		cmd := exec.Command(bash, append([]string{"-c", script, "bash"}, c.words...)...)
+		cmd.Dir = dir
+		cmd.Env = []string{asProgram + "=1", "LEDGERCTL=" + os.Args[0], fmt.Sprintf("COMP_TYPE=%d", c.kind), "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}
+		out, err := cmd.CombinedOutput()
+		if err != nil || string(out) != c.want {
+			t.Errorf("%q: %s (%v), want %s", c.words, out, err, c.want)
+		}
+	}
+}
+
+// The other two are at least taken by their shells.
+func TestCompletionSyntax(t *testing.T) {
+	for shell, script := range completionScripts {
+		t.Run(shell, func(t *testing.T) {
+			path, err := exec.LookPath(shell)
+			if err != nil {
+				t.Skipf("%s absent: the syntax of its completion needs it", shell)
+			}
+			cmd := exec.Command(path, "-n")
+			cmd.Stdin = strings.NewReader(script)
+			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+}
+
+// Every command has its page, and groff has nothing to say of any.
+func TestManPages(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeManPages(commands, dir); err != nil {
+		t.Fatal(err)
+	}
+	shown := 1
+	for i := range commands {
+		if !commands[i].Hidden {
+			shown++
+		}
+	}
+	pages, err := filepath.Glob(filepath.Join(dir, "ledgerctl*.1"))
+	if err != nil || len(pages) != shown {
+		t.Fatalf("%d pages of %d: %v", len(pages), shown, err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "ledgerctl-read-grid.1"))
+	if err != nil || !strings.Contains(string(text), `\fB\-min\-seq\fR \fISEQ\fR`) || !strings.Contains(string(text), "\nledgerctl "+manText(readGridCommand.Examples[0])+"\n") {
+		t.Errorf("%v: the page of read grid lacks a flag or an example:\n%s", err, text)
+	}
+	groff, err := exec.LookPath("groff")
+	if err != nil {
+		t.Skip("groff absent: checking the pages needs it")
+	}
+	for _, page := range pages {
+		if out, err := exec.Command(groff, "-man", "-ww", "-z", page).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v\n%s", filepath.Base(page), err, out)
+		}
+	}
+}

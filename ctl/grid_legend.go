@@ -1,0 +1,98 @@
+package ctl
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// gridMarks are what stands for things in a drawing; manyMark for those beyond.
+const (
+	gridMarks = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	manyMark  = '*'
+)
+
+// label gives each thing its mark, and returns the legend: a row for each
+// thing, or for each class when there are too many things.
+func (g *gridPicture) label(c *call) (*table, error) {
+	n := len(g.things)
+	g.marks, g.names, g.amounts, g.colours = make([]rune, n), make([]string, n), make([]string, n), make([]int, n)
+	counts := map[int64]*classCount{}
+	var classes []int64
+	for i := range g.things {
+		p := &g.things[i]
+		k := counts[p.ClassID]
+		if k == nil {
+			k = &classCount{}
+			counts[p.ClassID] = k
+			classes = append(classes, p.ClassID)
+		}
+		k.things++
+		k.cells += p.Width * p.Height
+	}
+	slices.Sort(classes)
+	for i, class := range classes {
+		counts[class].mark, counts[class].colour = manyMark, classColours[i%len(classColours)]
+		if i < len(gridMarks) {
+			counts[class].mark = rune(gridMarks[i])
+		}
+	}
+	for i := range g.things {
+		k := counts[g.things[i].ClassID]
+		g.marks[i], g.colours[i] = k.mark, k.colour
+	}
+	if n > len(gridMarks) {
+		return g.classLegend(c, classes, counts)
+	}
+	return g.thingLegend(c)
+}
+
+// classCount is what a drawing holds of a class.
+type classCount struct {
+	things, cells int
+	mark          rune
+	colour        int
+}
+
+func (g *gridPicture) thingLegend(c *call) (*table, error) {
+	t := c.newTable(text(""), numeric("x"), numeric("y"), text("size"), numeric("class_id"), text("name"), numeric("key"), numeric("quantity"), numeric("instance_id"))
+	for i := range g.things {
+		p := &g.things[i]
+		class, err := c.class(p.ClassID)
+		if err != nil {
+			return nil, err
+		}
+		quantity := "-"
+		if p.InstanceID != nil {
+			g.amounts[i] = "#" + strconv.FormatInt(*p.InstanceID, 10)
+		} else {
+			quantity = withDecimals(p.Quantity.String(), class.Decimals)
+			g.amounts[i] = quantity
+		}
+		g.marks[i], g.names[i] = rune(gridMarks[i]), clean(class.Name)
+		size := fmt.Sprintf("%dx%d", p.Width, p.Height)
+		if p.Rotation != 0 {
+			size += " turned"
+		}
+		t.row(string(g.marks[i]), strconv.Itoa(p.X), strconv.Itoa(p.Y), size, strconv.FormatInt(p.ClassID, 10), class.Name,
+			strconv.FormatInt(p.Key, 10), quantity, orDash(p.InstanceID))
+	}
+	return t, nil
+}
+
+func (g *gridPicture) classLegend(c *call, classes []int64, counts map[int64]*classCount) (*table, error) {
+	t := c.newTable(text(""), numeric("class_id"), text("name"), numeric("placed"), numeric("cells"))
+	for i, id := range classes {
+		if i == len(gridMarks) {
+			t.row(string(manyMark), "-", fmt.Sprintf("%d further classes", len(classes)-i), "-", "-")
+			break
+		}
+		class, err := c.class(id)
+		if err != nil {
+			return nil, err
+		}
+		k := counts[id]
+		t.row(string(k.mark), strconv.FormatInt(id, 10), class.Name, strconv.Itoa(k.things), strconv.Itoa(k.cells))
+	}
+	return t, nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+)
+
+// The bare server is net/http with the least that a handler can do: read the
+// body, and answer fixed JSON of the ledger's length. It is what "bare" means
+// in the table. It runs as a process of its own, with the daemons' settings of
+// the collector left at Go's default.
+
+const (
+	bareCommit   = `{"global_seq":1234567,"batch_seq":12,"minted_instances":[],"metadata":{}}`
+	bareBalances = `{"container_id":1234,"balances":[{"class_id":1,"key":0,"quantity":1000000000000}],"freshness":{"checkpoint_seq":1234567,"commit_log_seq":1234567}}`
+)
+
+var bareBuffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
+
+func serveBare() {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/commit", func(w http.ResponseWriter, r *http.Request) {
+		buf := bareBuffers.Get().(*[]byte)
+		defer bareBuffers.Put(buf)
+		for {
+			if _, err := r.Body.Read(*buf); err == io.EOF {
+				break
+			} else if err != nil {
+				return
+			}
+		}
+		bareAnswer(w, bareCommit)
+	})
+	mux.HandleFunc("GET /v1/read/container/{id}/balances", func(w http.ResponseWriter, r *http.Request) {
+		bareAnswer(w, bareBalances)
+	})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Printf("bare ready on http://%s\n", ln.Addr())
+	http.Serve(ln, mux)
+}
+
+func bareAnswer(w http.ResponseWriter, body string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	io.WriteString(w, body)
+}
+
+// bare starts the bare server.
+func (b *bench) bare() (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return b.start(true, self, "bare")
+}

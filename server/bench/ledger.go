@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// A pair is the two daemons on one log.
+type pair struct {
+	b     *bench
+	dir   string
+	write *process
+	read  *process // nil until follow
+}
+
+// newPair starts a write daemon on a log of its own.
+func (b *bench) newPair(args ...string) (*pair, error) {
+	dir, err := os.MkdirTemp(b.dir, "log-")
+	if err != nil {
+		return nil, err
+	}
+	p := &pair{b: b, dir: filepath.Join(dir, "ledger")}
+	return p, p.startWriter(args...)
+}
+
+func (p *pair) startWriter(args ...string) (err error) {
+	p.write, err = p.b.start(true, filepath.Join(p.b.bin, "ledger-write"),
+		append([]string{"-dir", p.dir, "-listen", "127.0.0.1:0"}, args...)...)
+	return err
+}
+
+// follow starts the read daemon; it is ready when it has caught up.
+func (p *pair) follow() (err error) {
+	p.read, err = p.b.start(true, filepath.Join(p.b.bin, "ledger-read"), "-dir", p.dir, "-listen", "127.0.0.1:0")
+	return err
+}
+
+// remove ends the daemons and frees the disk.
+func (p *pair) remove() {
+	for _, d := range []*process{p.read, p.write} {
+		if d != nil {
+			d.stop()
+		}
+	}
+	os.RemoveAll(filepath.Dir(p.dir))
+}
+
+// post sends one request to a write daemon and wants 200.
+func (p *pair) post(path string, body []byte) error {
+	resp, err := http.Post(p.write.url+path, "application/json", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err == nil && (resp.StatusCode != http.StatusOK || bytes.Contains(answer, []byte(`"error"`))) {
+		err = fmt.Errorf("%s: %d %.300s", path, resp.StatusCode, answer)
+	}
+	return err
+}
+
+// world registers class 1 and makes containers 1..n of class 1 with the given
+// stacks each: keys 0.. of a trillion. It sends them in batches.
+func (p *pair) world(containers, stacks int) error {
+	if err := p.post("/v1/register/class", []byte(`{"class_id":1,"name":"Gold"}`)); err != nil {
+		return err
+	}
+	const perBatch = 20_000 // operations
+	size := max(1, perBatch/(stacks+1))
+	var body []byte
+	for first := 1; first <= containers; first += size {
+		body = append(body[:0], `{"transactions":[`...)
+		for id := first; id < min(first+size, containers+1); id++ {
+			if id > first {
+				body = append(body, ',')
+			}
+			body = append(body, `{"operations":[{"op":"CreateContainer","args":{"container_id":`...)
+			body = append(strconv.AppendInt(body, int64(id), 10), `,"kind":"Standard"}}`...)
+			for key := range stacks {
+				body = append(body, `,{"op":"AddFungible","args":{"container_id":`...)
+				body = append(strconv.AppendInt(body, int64(id), 10), `,"class_id":1,"key":`...)
+				body = append(strconv.AppendInt(body, int64(key), 10), `,"quantity":1000000000000}}`...)
+			}
+			body = append(body, "]}"...)
+		}
+		if err := p.post("/v1/commit/batch", append(body, "]}"...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendTransfer appends a transaction that moves 1 between two of the
+// containers 1..n.
+func appendTransfer(dst []byte, r *rand.Rand, n int) []byte {
+	from := 1 + r.IntN(n)
+	to := 1 + (from+r.IntN(n-1))%n
+	dst = append(dst, `{"operations":[{"op":"TransferFungible","args":{"from_container":`...)
+	dst = append(strconv.AppendInt(dst, int64(from), 10), `,"to_container":`...)
+	dst = append(strconv.AppendInt(dst, int64(to), 10), `,"class_id":1,"key":0,"quantity":1}}]}`...)
+	return dst
+}
+
+// transfers is a batch request of size such transactions.
+func transfers(r *rand.Rand, size, n int) []byte {
+	body := []byte(`{"transactions":[`)
+	for i := range size {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = appendTransfer(body, r, n)
+	}
+	return append(body, "]}"...)
+}
+
+// variety is how many different requests a load cycles through.
+const variety = 4096
+
+// singles are requests of one transfer each.
+func singles(n int) []string {
+	r := rand.New(rand.NewPCG(1, uint64(n)))
+	bodies := make([]string, variety)
+	for i := range bodies {
+		bodies[i] = string(appendTransfer(nil, r, n))
+	}
+	return bodies
+}
+
+// balances are the paths of the balances of containers among 1..n.
+func balances(n int) []string {
+	r := rand.New(rand.NewPCG(2, uint64(n)))
+	paths := make([]string, variety)
+	for i := range paths {
+		paths[i] = "/v1/read/container/" + strconv.Itoa(1+r.IntN(n)) + "/balances"
+	}
+	return paths
+}
+
+// metric reads one sample of a daemon's metrics, 0 if it is not there.
+func metric(url, name string) (float64, error) {
+	all, err := samples(url)
+	return all[name], err
+}
+
+// samples reads all metrics of a daemon: name with labels, and value.
+func samples(url string) (map[string]float64, error) {
+	resp, err := http.Get(url + "/v1/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]float64{}
+	for line := range strings.Lines(string(text)) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), " ")
+		if n, err := strconv.ParseFloat(value, 64); ok && err == nil {
+			all[name] = n
+		}
+	}
+	return all, nil
+}
+
+// quantile is where the share q of a histogram's observations between two
+// readings lies, in the metric's unit, interpolated in its bucket; bounds are
+// the bucket's upper ends.
+func quantile(before, after map[string]float64, name string, q float64) float64 {
+	total := after[name+"_count"] - before[name+"_count"]
+	lower, below := 0.0, 0.0
+	for _, bound := range bucketBounds {
+		key := name + `_bucket{le="` + strconv.FormatFloat(bound, 'g', -1, 64) + `"}`
+		n := after[key] - before[key]
+		if n >= q*total {
+			return lower + (bound-lower)*(q*total-below)/max(n-below, 1)
+		}
+		lower, below = bound, n
+	}
+	return lower
+}

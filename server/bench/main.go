@@ -1,0 +1,152 @@
+// Command bench measures the ledger beside what it is compared with, on this
+// machine, and writes a table of ratios:
+//
+//	build the programs → install and start the peers → rows, each in alternating rounds → table, picture
+//
+// Every row compares within one run: its probes take turns, forwards in one
+// round and backwards in the next, and a ratio is the median of the rounds'
+// ratios. Everything listens on the loopback, keeps its files in one temporary
+// folder, and is ended by process id. It stands outside the three programs;
+// `make bench` runs it.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A bench is one run: its settings and what it has started.
+type bench struct {
+	ctx     context.Context
+	rounds  int
+	slice   time.Duration // how long one probe loads what it measures
+	stacks  int           // of the large ledger
+	commits int           // of the log that is replayed
+	install bool
+	dir     string // temporary; gone at the end
+	bin     string // the built programs
+	wrk     string // path of the load generator, "" when absent
+	skipped []string
+	started []*process
+	log     *os.File
+	picture *picture
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "bare" {
+		serveBare()
+		return
+	}
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("bench", flag.ExitOnError)
+	b := &bench{picture: &picture{}}
+	quick := flags.Bool("quick", false, "few short rounds and small ledgers: to see that it works, not to measure")
+	only := flags.String("only", "", "run only the rows whose name matches this regular expression")
+	out := flags.String("out", "bench-out", "folder for the table and the picture")
+	list := flags.Bool("list", false, "list the rows and end")
+	flags.IntVar(&b.rounds, "rounds", 5, "alternating rounds of each row")
+	flags.DurationVar(&b.slice, "slice", 3*time.Second, "how long each probe runs in a round")
+	flags.IntVar(&b.stacks, "stacks", 10_000_000, "stacks of the large ledger")
+	flags.IntVar(&b.commits, "commits", 4_000_000, "commits in the log that is replayed")
+	flags.BoolVar(&b.install, "install", true, "install absent peers with apt-get when root")
+	temp := flags.String("dir", os.TempDir(), "where to make the temporary folder: on the disk that is to be measured")
+	flags.Parse(args)
+	if *quick {
+		b.rounds, b.slice, b.stacks, b.commits = 1, 300*time.Millisecond, 100_000, 100_000
+	}
+	if *list {
+		for _, r := range rows() {
+			fmt.Printf("%-12s %s\n", r.name, r.what)
+		}
+		return nil
+	}
+	match, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
+	var stop context.CancelFunc
+	b.ctx, stop = signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if b.dir, err = os.MkdirTemp(*temp, "ledger-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	defer b.stopAll()
+	if err := os.MkdirAll(*out, 0o755); err != nil {
+		return err
+	}
+	return b.all(match, *out)
+}
+
+// all prepares, runs the rows that match, and writes what came out.
+func (b *bench) all(match *regexp.Regexp, out string) error {
+	var err error
+	if b.log, err = os.Create(filepath.Join(out, "processes.log")); err != nil {
+		return err
+	}
+	defer b.log.Close()
+	if err := os.Chmod(b.dir, 0o711); err != nil { // a peer may run as another user
+		return err
+	}
+	if err := b.build(); err != nil {
+		return err
+	}
+	r := &report{machine: describe(b.dir), began: time.Now(), rounds: b.rounds, slice: b.slice}
+	b.findWrk()
+	for _, row := range rows() {
+		if !match.MatchString(row.name) {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "bench: %s: %s\n", row.name, row.what)
+		result, err := b.row(row)
+		b.stopAll()
+		if b.ctx.Err() != nil {
+			return b.ctx.Err()
+		}
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "bench: %s failed: %v\n", row.name, err)
+			result.failed = err.Error()
+		}
+		r.results = append(r.results, result)
+	}
+	r.skipped = b.skipped
+	text := r.text()
+	fmt.Print(text)
+	if err := os.WriteFile(filepath.Join(out, "table.txt"), []byte(text), 0o644); err != nil {
+		return err
+	}
+	if err := b.picture.write(filepath.Join(out, "commit-time.svg")); err != nil {
+		return err
+	}
+	for _, res := range r.results {
+		if res.failed != "" {
+			return fmt.Errorf("%s failed: %s", res.row.name, res.failed)
+		}
+	}
+	return nil
+}
+
+// skip notes once that something is absent, with what is not compared for it.
+func (b *bench) skip(what, why string) {
+	text := what + ": " + strings.TrimSpace(why)
+	for _, s := range b.skipped {
+		if s == text {
+			return
+		}
+	}
+	b.skipped = append(b.skipped, text)
+}

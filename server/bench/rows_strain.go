@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+)
+
+const (
+	p99Calm  = "commit p99, segments of 64 MiB"
+	p99Cuts  = "commit p99, segments of 1 MiB"
+	readCalm = "read p99, segments of 64 MiB"
+	readCuts = "read p99, segments of 1 MiB"
+)
+
+// A cut is measured by making many: with segments of 1 MiB one is cut several
+// times a second.
+var cutRow = row{
+	name: "cut", what: "commit and read p99 while segments are cut, against none being cut",
+	setup: func(b *bench) ([]probe, error) {
+		var probes []probe
+		for _, side := range []struct{ commit, read, size string }{
+			{p99Calm, readCalm, "67108864"}, {p99Cuts, readCuts, "1048576"},
+		} {
+			p, err := b.newPair("-segment-size", side.size)
+			if err != nil {
+				return nil, err
+			}
+			if err := p.world(accounts, 1); err != nil {
+				return nil, err
+			}
+			if err := p.follow(); err != nil {
+				return nil, err
+			}
+			commits, reads := posts(p.write.url, "/v1/commit", singles(accounts)), gets(p.read.url, balances(accounts))
+			var read *outcome
+			probes = append(probes, probe{name: side.commit, unit: "ms", measure: func() (float64, error) {
+				got := make(chan error, 1)
+				go func() {
+					var err error
+					read, err = reads.drive(b.ctx, 2, b.slice)
+					got <- err
+				}()
+				o, err := commits.drive(b.ctx, 8, b.slice)
+				if readErr := <-got; readErr != nil {
+					return 0, readErr
+				}
+				if err != nil {
+					return 0, err
+				}
+				return o.p99.Seconds() * 1e3, o.check()
+			}, more: []derived{{side.read, "ms", func() float64 { return read.p99.Seconds() * 1e3 }}}})
+		}
+		return probes, nil
+	},
+	goals: []goal{
+		{what: "commit p99, cutting / not", of: ratio(p99Cuts, p99Calm), atMost: true, bound: 2},
+		{what: "read p99, cutting / not", of: ratio(readCuts, readCalm), atMost: true, bound: 2},
+	},
+}
+
+const (
+	crowd     = 2000 // connections
+	peak      = "commit, 64 connections: the peak"
+	crowded   = "commit, 2,000 connections"
+	shed      = "commit, 2,000 connections, a queue of 500"
+	busyShare = "share of 503"
+	busyP99   = "p99 of a 503"
+	crowdP99  = "p99 of a commit, 2,000 connections"
+	crowdMost = "peak resident memory, 2,000 connections"
+)
+
+var overloadRow = row{
+	name: "overload", what: "2,000 connections that send without pause",
+	setup: func(b *bench) ([]probe, error) {
+		p, err := b.newPair()
+		if err != nil {
+			return nil, err
+		}
+		short, err := b.newPair("-queue", "500")
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range []*pair{p, short} {
+			if err := p.world(accounts, 1); err != nil {
+				return nil, err
+			}
+		}
+		bodies := singles(accounts)
+		l, lShort := posts(p.write.url, "/v1/commit", bodies), posts(short.write.url, "/v1/commit", bodies)
+		var many, refused *outcome
+		crowdOn := func(l load, keep **outcome) func() (float64, error) {
+			return func() (float64, error) {
+				o, err := l.drive(b.ctx, crowd, b.slice)
+				if err != nil {
+					return 0, err
+				}
+				if o.other > 0 {
+					return 0, fmt.Errorf("%d answers were neither 200 nor 503, the first: %s", o.other, o.firstFail)
+				}
+				*keep = o
+				return o.rate(), nil
+			}
+		}
+		return []probe{
+			{name: peak, unit: "req/s", measure: func() (float64, error) {
+				o, err := l.drive(b.ctx, connections, b.slice)
+				if err != nil {
+					return 0, err
+				}
+				return o.rate(), o.check()
+			}},
+			{name: crowded, unit: "req/s", measure: crowdOn(l, &many), more: []derived{
+				{crowdP99, "ms", func() float64 { return many.p99.Seconds() * 1e3 }},
+				{crowdMost, "MiB", func() float64 { return p.write.peakMemory() / (1 << 20) }},
+			}},
+			{name: shed, unit: "req/s", measure: crowdOn(lShort, &refused), more: []derived{
+				{busyShare, "", func() float64 { return float64(refused.busy) / float64(refused.ok+refused.busy) }},
+				{busyP99, "ms", func() float64 { return refused.p99Busy.Seconds() * 1e3 }},
+			}},
+		}, nil
+	},
+	goals: []goal{
+		{what: "goodput, 2,000 connections / peak", of: ratio(crowded, peak), bound: 0.8},
+		{what: "goodput with a queue of 500 / peak", of: ratio(shed, peak), bound: 0.8},
+		{what: "p99 of a 503", of: only(busyP99), atMost: true, bound: 200, unit: " ms"},
+		{what: "peak memory", of: only(crowdMost), atMost: true, bound: 256, unit: " MiB"},
+	},
+}

@@ -1,0 +1,249 @@
+package wal_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"assetledger/wal"
+	"assetledger/wal/memfs"
+)
+
+var exhaustive = flag.Bool("exhaustive", false, "go through every bit and a hundred times as many crashes")
+
+const firstSegment = crashDir + "/wal/00000000000000000001.seg"
+
+// A tally counts outcomes.
+type tally struct{ whole, refused int }
+
+// judge opens a damaged log, as a reader and as a writer.
+func (n *tally) judge(d *memfs.Disk, r run) error {
+	p := d.Process()
+	last, rerr := readBack(p)
+	if rerr != nil && rerr != wal.ErrNoLog {
+		if err := wellRefused(rerr); err != nil {
+			return fmt.Errorf("reader: %w", err)
+		}
+	}
+	if rerr == nil && last > r.begun {
+		return fmt.Errorf("reader: shows commit %d, which never was", last)
+	}
+	switch err := r.recovers(d); {
+	case err == nil:
+		n.whole++
+		return nil
+	case errors.Is(err, errLost):
+		// What END covers is there, or it is refused by those who read it: the
+		// bodies of sealed segments are not read when a log is opened.
+		return err
+	default:
+		n.refused++
+		return wellRefused(err)
+	}
+}
+
+// TestEveryBitFlip flips each bit of a log of three batches, one at a time.
+func TestEveryBitFlip(t *testing.T) {
+	d, r := newLog(t, 1)
+	p := d.Process()
+	used, err := wal.Verify(crashDir, wal.VerifyOptions{FS: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{firstSegment, crashDir + "/END", crashDir + "/LOCK"} {
+		b, err := d.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n tally
+		within := 0 // flips of bytes that matter
+		for at := 0; at < len(b); at++ {
+			if name == firstSegment && at > int(used.Bytes)+1024 && at%509 != 0 {
+				continue // zeroes behind the last frame: one rule for all
+			}
+			for bit := range 8 {
+				if !*exhaustive && (bit != at%8 || b[at] == 0 && at%16 > 8) {
+					continue
+				}
+				if name == firstSegment && at < int(used.Bytes) {
+					within++
+				}
+				e := d.Clone(memfs.Random(1), 1)
+				b[at] ^= 1 << bit
+				e.WriteFile(name, b)
+				b[at] ^= 1 << bit
+				if err := n.judge(e, r); err != nil {
+					t.Fatalf("%s, byte %d, bit %d: %v", name, at, bit, err)
+				}
+			}
+		}
+		t.Logf("%s: %d bytes, flips survived %d, refused %d", name, len(b), n.whole, n.refused)
+		if n.refused < within || name == firstSegment && within < 2000 {
+			t.Errorf("%d flips were refused, of %d in bytes that matter", n.refused, within)
+		}
+		if name != firstSegment && n.refused > 0 {
+			t.Errorf("%s: %d flips are refused, though the frames prove all", name, n.refused)
+		}
+	}
+}
+
+// TestEveryTruncation cuts each file at each length.
+func TestEveryTruncation(t *testing.T) {
+	d, r := newLog(t, 1)
+	for _, name := range []string{firstSegment, crashDir + "/END", crashDir + "/LOCK"} {
+		b, _ := d.ReadFile(name)
+		var n tally
+		step := 7
+		if *exhaustive {
+			step = 1
+		}
+		if name == firstSegment {
+			step *= 61
+		}
+		for size := 0; size < len(b); size += step {
+			e := d.Clone(memfs.Random(1), 1)
+			e.WriteFile(name, b[:size])
+			if err := n.judge(e, r); err != nil {
+				t.Fatalf("%s cut to %d bytes: %v", name, size, err)
+			}
+		}
+		t.Logf("%s: truncations survived %d, refused %d", name, n.whole, n.refused)
+		if (name == firstSegment) != (n.whole == 0) || (name != firstSegment) != (n.refused == 0) {
+			t.Errorf("%s: survived %d, refused %d", name, n.whole, n.refused)
+		}
+	}
+	for _, name := range []string{firstSegment, crashDir + "/END", crashDir + "/LOCK"} {
+		e := d.Clone(memfs.Random(1), 1)
+		e.RemoveFile(name)
+		var n tally
+		if err := n.judge(e, r); err != nil || (name == firstSegment) != (n.refused == 1) {
+			t.Errorf("%s removed: %+v, %v", name, n, err)
+		}
+	}
+}
+
+const (
+	combinations = 300 // of fates at one moment that are gone through one by one
+	samples      = 40  // that are tried where there are more
+)
+
+// TestEverySubsetOfSectors crashes the machine at each operation of a writer
+// that makes a log, appends, cuts, stops and opens again; and for each goes
+// through every fate of each sector and name that is in flight, or a sample
+// where there are too many.
+func TestEverySubsetOfSectors(t *testing.T) {
+	combinations, samples := combinations, samples
+	if *exhaustive {
+		combinations, samples = 100*combinations, 100*samples
+	}
+	var ops []memfs.Op
+	var r run
+	p := memfs.New(0).Process()
+	p.Plan(func(_ int, op memfs.Op, _ string) memfs.Fault { ops = append(ops, op); return memfs.Fault{} })
+	if err := r.work(p, 2, 7); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(ops, memfs.OpRename) || len(ops) < 100 {
+		t.Fatal("the scenario does not cut")
+	}
+	var all, points, sampled int
+	for n, op := range ops {
+		switch op {
+		case memfs.OpRead, memfs.OpSize, memfs.OpList, memfs.OpOpen, memfs.OpBoot, memfs.OpClose, memfs.OpLocked:
+			continue // nothing is in flight that was not before
+		}
+		points++
+		d, r := killedAt(t, n)
+		c, tried := new(memfs.Choices), 0
+		for ; tried < combinations && c.Next(); tried++ {
+			crashOnce(t, d.Clone(c, uint64(tried)), r, n, tried)
+		}
+		if all += tried; tried < combinations {
+			continue
+		}
+		sampled++
+		for seed := range uint64(samples) {
+			crashOnce(t, d.Clone(memfs.Random(seed), seed), r, n, int(seed))
+		}
+		all += samples
+	}
+	t.Logf("%d crashes at %d operations: at %d in all possible ways, at %d in a sample", all, points, points-sampled, sampled)
+}
+
+// killedAt is a disk whose writer was killed at its n-th operation.
+func killedAt(t *testing.T, n int) (*memfs.Disk, run) {
+	d := memfs.New(uint64(n))
+	p := d.Process()
+	p.Plan(memfs.KillAt(n))
+	var r run
+	if memfs.Survives(func() { r.work(p, 2, 7) }) {
+		t.Fatalf("operation %d is never reached", n)
+	}
+	return d, r
+}
+
+func crashOnce(t *testing.T, d *memfs.Disk, r run, n, which int) {
+	t.Helper()
+	d.Crash()
+	d.Decide(memfs.Random(uint64(which))) // the choices of the clone are used up
+	if err := r.recovers(d); err != nil {
+		t.Fatalf("crash at operation %d, fate %d: %v", n, which, err)
+	}
+}
+
+// TestCrashWhileRecovering ends the process or the machine, then the machine
+// again at some operation of the recovery, and again.
+func TestCrashWhileRecovering(t *testing.T) {
+	rounds := uint64(400)
+	if *exhaustive {
+		rounds *= 100
+	}
+	for seed := range rounds {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		d := memfs.New(seed)
+		var r run
+		for range 4 {
+			p := d.Process()
+			p.Plan(memfs.KillAt(rng.IntN(120)))
+			now := run{acked: r.acked, begun: r.begun}
+			memfs.Survives(func() {
+				if err := now.work(p, 1, 1+rng.IntN(6)); err != nil {
+					t.Fatalf("seed %d: %v", seed, err)
+				}
+			})
+			r.acked, r.begun = max(r.acked, now.acked), max(r.begun, now.begun)
+			p.Kill()
+			if rng.IntN(3) > 0 {
+				d.Crash()
+			}
+		}
+		if err := r.recovers(d); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+// TestSyncThatLies is the test of these tests: on a disk whose syncs do
+// nothing, crashes must be found to lose commits.
+func TestSyncThatLies(t *testing.T) {
+	lost := 0
+	for seed := range uint64(40) {
+		d := memfs.New(seed)
+		d.SyncLies = true
+		var r run
+		if err := r.work(d.Process(), 1, 4); err != nil {
+			t.Fatal(err)
+		}
+		d.Crash()
+		d.SyncLies = false
+		if err := r.recovers(d); err != nil && (errors.Is(err, errLost) || wellRefused(err) == nil) {
+			lost++
+		}
+	}
+	if lost < 30 {
+		t.Errorf("only %d of 40 crashes of a lying disk were noticed", lost)
+	}
+}

@@ -1,0 +1,81 @@
+package memfs
+
+import "math/rand/v2"
+
+// A Chooser decides what becomes of each thing that was in flight: one of
+// 0 … n-1. The last one of a sector's is that it is garbled.
+type Chooser interface{ Choose(n int) int }
+
+// dice are all choices of a disk: the fates of things in flight, which may be
+// gone through one by one, and the noise in what is garbled.
+type dice struct {
+	fates Chooser
+	noise *rand.Rand
+}
+
+func (d *dice) fill(b []byte) {
+	for i := range b {
+		b[i] = byte(d.noise.Uint32())
+	}
+}
+
+type randomChooser struct{ *rand.Rand }
+
+func (r randomChooser) Choose(n int) int { return r.IntN(n) }
+
+// Random chooses at random, by a seed.
+func Random(seed uint64) Chooser { return randomChooser{rand.New(rand.NewPCG(seed, 0x6d656d6673))} }
+
+// Choices goes through all combinations of choices, like an odometer:
+//
+//	for c := new(Choices); c.Next(); {
+//		something that asks c
+//	}
+type Choices struct {
+	made    []choice
+	at      int
+	started bool
+}
+
+type choice struct{ n, chosen int }
+
+// Choose gives the choice of this round.
+func (c *Choices) Choose(n int) int {
+	if c.at == len(c.made) {
+		c.made = append(c.made, choice{n: n})
+	}
+	k := c.made[c.at]
+	if k.n != n {
+		panic("memfs: what is asked is not determined by the choices before it")
+	}
+	c.at++
+	return k.chosen
+}
+
+// Next begins the next round, and is false when there is none.
+func (c *Choices) Next() bool {
+	if !c.started {
+		c.started = true
+		return true
+	}
+	c.made = c.made[:c.at]
+	for i := len(c.made) - 1; i >= 0; i-- {
+		if c.made[i].chosen++; c.made[i].chosen < c.made[i].n {
+			c.made, c.at = c.made[:i+1], 0
+			return true
+		}
+	}
+	return false
+}
+
+// Count is the number of combinations, if that is not more than limit, of a
+// run whose choices do not depend on each other. Call it after one run.
+func (c *Choices) Count(limit int) (total int, within bool) {
+	total = 1
+	for _, k := range c.made[:c.at] {
+		if total *= k.n; total > limit {
+			return limit, false
+		}
+	}
+	return total, true
+}

@@ -1,0 +1,419 @@
+package memfs
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"assetledger/wal"
+)
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// put writes a file and syncs it and its name.
+func put(t *testing.T, p *Process, name, text string) wal.File {
+	t.Helper()
+	f, err := p.Create(name)
+	check(t, err)
+	_, err = f.WriteAt([]byte(text), 0)
+	check(t, err)
+	check(t, f.Sync())
+	check(t, p.SyncDir("/"))
+	return f
+}
+
+func text(t *testing.T, d *Disk, name string) string {
+	t.Helper()
+	b, err := d.ReadFile(name)
+	check(t, err)
+	return string(b)
+}
+
+func block(c byte, n int) []byte { return bytes.Repeat([]byte{c}, n*sectorSize) }
+
+// outcomes runs a scenario for each possible fate, and gives what was found
+// after the crash, without repetition. Noise is shown as "?".
+func outcomes(t *testing.T, run func(d *Disk, p *Process), show func(d *Disk) string) []string {
+	t.Helper()
+	seen := map[string]bool{}
+	for c := new(Choices); c.Next(); {
+		d := New(1)
+		d.Decide(c)
+		run(d, d.Process())
+		d.Crash()
+		seen[show(d)] = true
+	}
+	var list []string
+	for s := range seen {
+		list = append(list, s)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// sectors shows each sector by its letter, "." for zeroes and "?" for garbled.
+func sectors(name string) func(d *Disk) string {
+	return func(d *Disk) string {
+		b, err := d.ReadFile(name)
+		if err != nil {
+			return "absent"
+		}
+		var s strings.Builder
+		for ; len(b) >= sectorSize; b = b[sectorSize:] {
+			switch first := b[:sectorSize]; {
+			case bytes.Count(first, first[:1]) != sectorSize:
+				s.WriteByte('?')
+			case first[0] == 0:
+				s.WriteByte('.')
+			default:
+				s.WriteByte(first[0])
+			}
+		}
+		return s.String()
+	}
+}
+
+func want(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("a crash can leave\n%q, want\n%q", got, want)
+	}
+}
+
+func TestSectorsLandEachAlone(t *testing.T) {
+	want(t, outcomes(t, func(d *Disk, p *Process) {
+		f := put(t, p, "/f", string(block('a', 3)))
+		f.WriteAt(block('b', 2), 0)
+	}, sectors("/f")), "aaa", "aba", "baa", "bba", "?aa", "?ba", "a?a", "b?a", "??a")
+}
+
+// Each version since the sync can be on disk, and none of before.
+func TestVersionsSinceTheSync(t *testing.T) {
+	want(t, outcomes(t, func(d *Disk, p *Process) {
+		f := put(t, p, "/f", string(block('x', 1)))
+		f.WriteAt(block('a', 1), 0)
+		f.Sync()
+		f.WriteAt(block('b', 1), 0)
+		f.WriteAt(block('c', 1), 0)
+	}, sectors("/f")), "a", "b", "c", "?")
+}
+
+func TestSizesLandByThemselves(t *testing.T) {
+	want(t, outcomes(t, func(d *Disk, p *Process) {
+		f := put(t, p, "/f", "")
+		f.WriteAt(block('a', 1), 0)
+		f.WriteAt(block('b', 1), sectorSize)
+	}, sectors("/f")), "", "a", ".", "?", "ab", "a.", "a?", ".b", "..", ".?", "?b", "?.", "??")
+}
+
+func TestSyncedSurvives(t *testing.T) {
+	for seed := range uint64(50) {
+		d := New(seed)
+		p := d.Process()
+		f := put(t, p, "/f", "old text")
+		f.WriteAt([]byte("new"), 0)
+		check(t, f.Sync())
+		boot, _ := p.Boot()
+		d.Crash()
+		if got := text(t, d, "/f"); got != "new text" {
+			t.Fatalf("seed %d: %q", seed, got)
+		}
+		if _, err := f.WriteAt([]byte("x"), 0); !errors.Is(err, ErrKilled) && !errors.Is(err, syscall.EBADF) {
+			t.Fatalf("a dead process writes: %v", err)
+		}
+		if now, _ := d.Process().Boot(); now == boot {
+			t.Fatal("the boot id did not change")
+		}
+	}
+}
+
+func names(d *Disk) string {
+	list, _ := d.Process().List("/")
+	return strings.Join(list, " ")
+}
+
+func TestNamesLandEachAlone(t *testing.T) {
+	make := func(after func(p *Process)) func(d *Disk, p *Process) {
+		return func(d *Disk, p *Process) {
+			put(t, p, "/a", "a")
+			after(p)
+		}
+	}
+	want(t, outcomes(t, make(func(p *Process) { p.Create("/b"); p.Remove("/a") }), names), "", "a", "a b", "b")
+	want(t, outcomes(t, make(func(p *Process) { p.Rename("/a", "/b") }), names), "a", "b", "a b")
+	want(t, outcomes(t, make(func(p *Process) { p.Rename("/a", "/b"); p.SyncDir("/") }), names), "b")
+	want(t, outcomes(t, make(func(p *Process) { p.Mkdir("/d"); p.Create("/d/x"); p.SyncDir("/d") }), names), "a", "a d")
+	want(t, outcomes(t, make(func(p *Process) { // a rename over a name
+		f, _ := p.Create("/b")
+		f.WriteAt(block('b', 1), 0)
+		f.Sync()
+		p.SyncDir("/")
+		p.Rename("/b", "/a")
+		p.SyncDir("/")
+	}), func(d *Disk) string { return names(d) + " " + sectors("/a")(d) }), "a b")
+}
+
+// A sync does not make a name durable.
+func TestSyncIsNotForNames(t *testing.T) {
+	want(t, outcomes(t, func(d *Disk, p *Process) {
+		f, _ := p.Create("/f")
+		f.WriteAt(block('a', 1), 0)
+		f.Sync()
+	}, sectors("/f")), "absent", "a")
+}
+
+// After a failed sync the process sees its bytes, the next sync succeeds, and
+// they are lost all the same, unless they are written again.
+func TestFailedSync(t *testing.T) {
+	run := func(again bool) []string {
+		return outcomes(t, func(d *Disk, p *Process) {
+			f := put(t, p, "/f", string(block('a', 1)))
+			f.WriteAt(block('b', 1), 0)
+			p.Plan(FailFrom(0, syscall.EIO, false))
+			if err := f.Sync(); !errors.Is(err, syscall.EIO) {
+				t.Fatal(err)
+			}
+			b := make([]byte, sectorSize)
+			if f.ReadAt(b, 0); b[0] != 'b' {
+				t.Fatal("the cache lost it")
+			}
+			if again {
+				f.WriteAt(b, 0)
+			}
+			check(t, f.Sync())
+		}, sectors("/f"))
+	}
+	want(t, run(false), "a", "b", "?")
+	want(t, run(true), "b")
+}
+
+func TestShortWrites(t *testing.T) {
+	lengths := map[int]bool{}
+	for seed := range uint64(60) {
+		d := New(seed)
+		p := d.Process()
+		f := put(t, p, "/f", "")
+		p.Plan(FailFrom(0, syscall.EIO, false))
+		n, err := f.WriteAt([]byte("abc"), 0)
+		if !errors.Is(err, syscall.EIO) || text(t, d, "/f") != "abc"[:n] {
+			t.Fatalf("%d %v %q", n, err, text(t, d, "/f"))
+		}
+		lengths[n] = true
+	}
+	if len(lengths) != 4 {
+		t.Errorf("lengths %v", lengths)
+	}
+}
+
+func TestPlans(t *testing.T) {
+	for _, lasting := range []bool{false, true} {
+		d := New(1)
+		p := d.Process()
+		p.Plan(FailFrom(1, syscall.EIO, lasting))
+		check(t, p.Mkdir("/a"))
+		if err := p.Mkdir("/b"); !errors.Is(err, syscall.EIO) {
+			t.Fatal(err)
+		}
+		if err := p.Mkdir("/c"); (err != nil) != lasting {
+			t.Errorf("lasting %v: %v", lasting, err)
+		}
+		if p.Operations() != 3 || d.Stats().Faults == 0 {
+			t.Error(p.Operations(), d.Stats())
+		}
+	}
+}
+
+// A killed process leaves its locks and its handles, not its bytes.
+func TestKill(t *testing.T) {
+	d := New(1)
+	p := d.Process()
+	lock, err := p.Lock("/lock")
+	check(t, err)
+	lock.WriteAt([]byte("mine"), 0)
+	if _, err := d.Process().Lock("/lock"); !errors.Is(err, wal.ErrLocked) {
+		t.Fatal(err)
+	}
+	boot, _ := p.Boot()
+	p.Plan(KillAt(0))
+	reached := false
+	if Survives(func() { p.Mkdir("/x"); reached = true }) || reached {
+		t.Fatal("it lives")
+	}
+	if !Survives(func() {}) {
+		t.Fatal("nobody was killed")
+	}
+	q := d.Process()
+	if locked, err := q.Locked("/lock"); locked || err != nil {
+		t.Fatal(locked, err)
+	}
+	if got := text(t, d, "/lock"); got != "mine" {
+		t.Errorf("%q", got)
+	}
+	if now, _ := q.Boot(); now != boot {
+		t.Error("the machine did not stop")
+	}
+	if _, err := lock.WriteAt([]byte("x"), 0); err == nil {
+		t.Error("a dead process writes")
+	}
+	if err := p.Mkdir("/y"); !errors.Is(err, ErrKilled) {
+		t.Error(err)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	d := New(1)
+	d.Limit(3 * pageSize)
+	p := d.Process()
+	a := put(t, p, "/a", strings.Repeat("a", pageSize+1))
+	b, _ := p.Create("/b")
+	n, err := b.WriteAt(make([]byte, 2*pageSize), 0)
+	if n != pageSize || !errors.Is(err, syscall.ENOSPC) || d.Used() != 3*pageSize {
+		t.Fatal(n, err, d.Used())
+	}
+	if _, err := a.WriteAt([]byte("bc"), 0); err != nil {
+		t.Errorf("bytes that have their space: %v", err)
+	}
+	check(t, p.Remove("/a"))
+	if d.Used() != 3*pageSize {
+		t.Error("an open file gave its space back")
+	}
+	check(t, a.Close())
+	if d.Used() != pageSize {
+		t.Errorf("%d are used", d.Used())
+	}
+	check(t, p.SyncDir("/"))
+	d.Crash()
+	if d.Used() > pageSize {
+		t.Errorf("%d are used after the crash", d.Used())
+	}
+}
+
+func word(p wal.Page, at int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&p.Bytes()[at])) }
+
+// Stores into a shared page are seen by all, and may reach the disk at any
+// time, or in part.
+func TestSharedPage(t *testing.T) {
+	found := map[uint64]bool{}
+	noise := false
+	for seed := range uint64(300) {
+		d := New(seed)
+		p := d.Process()
+		put(t, p, "/end", string(make([]byte, pageSize)))
+		page, err := p.Share("/end", true)
+		check(t, err)
+		other, err := d.Process().Share("/end", false)
+		check(t, err)
+		word(page, 64).Store(1)
+		check(t, page.Sync())
+		for v := uint64(2); v <= 4; v++ {
+			word(page, 64).Store(v)
+			if word(other, 64).Load() != v {
+				t.Fatal("not shared")
+			}
+			p.Locked("/end") // some operation
+		}
+		d.Crash()
+		b, _ := d.ReadFile("/end")
+		v := uint64(b[64])
+		clean := bytes.Count(b, []byte{0}) == pageSize-1
+		noise = noise || !clean
+		if clean {
+			found[v] = true
+		}
+	}
+	for v := uint64(1); v <= 4; v++ {
+		if !found[v] {
+			t.Errorf("a crash never leaves %d", v)
+		}
+	}
+	if found[0] || !noise {
+		t.Errorf("what was synced is lost (%v), or nothing is ever garbled (%v)", found[0], noise)
+	}
+}
+
+func TestStale(t *testing.T) {
+	d := New(1)
+	p := d.Process()
+	put(t, p, "/end", string(make([]byte, pageSize)))
+	page, _ := p.Share("/end", true)
+	if page.Stale() {
+		t.Error("stale")
+	}
+	p.Rename("/end", "/other")
+	if !page.Stale() {
+		t.Error("not stale")
+	}
+}
+
+func TestSameSeedSameCrash(t *testing.T) {
+	run := func() string {
+		d := New(7)
+		p := d.Process()
+		f := put(t, p, "/f", string(block('a', 9)))
+		f.WriteAt(block('b', 7), 300)
+		p.Create("/g")
+		p.Rename("/g", "/h")
+		d.Crash()
+		return names(d) + text(t, d, "/f")
+	}
+	if run() != run() {
+		t.Error("two crashes differ")
+	}
+}
+
+func TestCloneIsApart(t *testing.T) {
+	d := New(1)
+	p := d.Process()
+	f := put(t, p, "/f", string(block('a', 1)))
+	f.WriteAt(block('b', 1), 0)
+	seen := map[string]bool{}
+	for c := new(Choices); c.Next(); {
+		e := d.Clone(c, 1)
+		e.Crash()
+		seen[sectors("/f")(e)] = true
+	}
+	if len(seen) != 3 || sectors("/f")(d) != "b" {
+		t.Errorf("%v", seen)
+	}
+}
+
+func TestSyncLies(t *testing.T) {
+	d := New(1)
+	d.SyncLies = true
+	want(t, outcomes(t, func(d *Disk, p *Process) {
+		f := put(t, p, "/f", string(block('a', 1)))
+		d.SyncLies = true
+		f.WriteAt(block('b', 1), 0)
+		check(t, f.Sync())
+	}, sectors("/f")), "a", "b", "?")
+}
+
+func TestErrors(t *testing.T) {
+	p := New(1).Process()
+	put(t, p, "/f", "")
+	_, open := p.Open("/g", false)
+	_, create := p.Create("/f")
+	_, below := p.Create("/d/f")
+	_, share := p.Share("/f", true)
+	_, locked := p.Locked("/g")
+	for i, c := range []struct{ got, want error }{
+		{open, fs.ErrNotExist}, {create, fs.ErrExist}, {below, fs.ErrNotExist}, {share, syscall.EINVAL},
+		{locked, fs.ErrNotExist}, {p.Remove("/g"), fs.ErrNotExist}, {p.Rename("/g", "/h"), fs.ErrNotExist}, {p.Mkdir("/f"), fs.ErrExist},
+	} {
+		if !errors.Is(c.got, c.want) {
+			t.Errorf("case %d: %v", i, c.got)
+		}
+	}
+}
