@@ -67,7 +67,7 @@ func (s *simWriter) open() (err error) {
 		return err
 	}
 	state := ledger.NewState(ledger.Config{IdempotencyKeys: 10_000})
-	if err := replay(context.Background(), state, s.log, silent); err != nil {
+	if err := replay(context.Background(), state, s.log, silent, new(atomic.Uint64)); err != nil {
 		return err
 	}
 	s.seq = newSequencer(state, s.log, 8, newWriteMeters(new(metrics.Registry)), silent, func(int) {})
