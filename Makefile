@@ -6,7 +6,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 LDFLAGS  := -s -w -X assetledger/server.Version=$(VERSION)
 PROGRAMS := ledger-write ledger-read ledgerctl
 
-.PHONY: help build test fmt vet fuzz race unit demo run bench microbench clean
+.PHONY: help build test fmt vet fuzz race unit demo run bench microbench prove clean
 
 help:
 	@echo 'make build   three static binaries in bin/, and man pages: man -M bin/man ledgerctl'
@@ -16,6 +16,7 @@ help:
 	@echo 'make bench   the ledger beside bare net/http, PostgreSQL, etcd and Redis; table in bench-out/ (BENCH=-quick: a short look)'
 	@echo 'make microbench  Go benchmarks of every hot piece'
 	@echo 'make fuzz    every fuzz target for FUZZTIME seconds (default 5)'
+	@echo 'make prove   killed daemons, power cuts, failing syncs and full disks, the long forms; as root, else most are skipped'
 	@echo 'make clean   remove bin/, demo-data/ and bench-out/'
 
 build:
@@ -53,6 +54,10 @@ bench:
 
 microbench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# The short forms are part of .ci/run.
+prove:
+	LEDGER_PROVE=long $(GO) test -count=1 -timeout 40m -run '^TestProve' -v ./server
 
 clean:
 	rm -rf bin demo-data bench-out

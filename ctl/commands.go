@@ -48,6 +48,7 @@ var commands = []command{
 	watchCommand,
 	healthCommand,
 	metricsCommand,
+	benchCommand,
 	tokenNewCommand,
 	tokenListCommand,
 	tokenRevokeCommand,

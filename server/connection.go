@@ -11,30 +11,26 @@ import (
 
 // A connection spares a client's connection what net/http asks of it for every
 // request and what is needed for few: six new read deadlines, two write
-// deadlines, and a read in the background, in a goroutine and by a system call
-// of its own, only to notice early that the client has gone. Together they
-// were a quarter of the processor time of a commit.
+// deadlines, and a read in the background, by a goroutine and a system call of
+// its own, only to notice early that the client has gone.
 //
 // A deadline is remembered; the operating system's timer is left where it is
 // unless it would be late. When it fires early, the wait goes on to the
 // deadline that is wanted by then:
 //
-//	wanted ──┐ never later than wanted
+//	wanted ──┐ never earlier than armed
 //	armed ───┘ moved when it fires, or when wanted is before it
 //
-// The read in the background waits here, without a system call, until net/http
-// takes it back. It is begun in earnest only for requests that ask to be told
-// when their client goes (exchange.clientContext).
+// The read in the background ends at once, with nothing. Requests that want to
+// know when their client goes ask for it: exchange.clientContext.
 type connection struct {
 	net.Conn
 	write deadline
 
-	mu      sync.Mutex
-	read    deadline
-	waiting sync.Cond // the background read waits for a change
-	reading bool      // in the operating system
-	watched bool      // somebody wants to know when the client goes
-	closed  bool
+	mu   sync.Mutex // guards what follows
+	read deadline
+	one  [1]byte // what the watch read: the next request begins with it
+	held bool    // there is something in one
 }
 
 // A deadline is when to give up, and when the operating system's timer fires;
@@ -65,24 +61,16 @@ func (d *deadline) early(err error, set func(time.Time) error) bool {
 // back, and before any that it would set in earnest.
 var longPast = time.Unix(1<<20, 0)
 
-func (d *deadline) takenBack() bool { return !d.wanted.IsZero() && d.wanted.Before(longPast) }
-
-func newConnection(c net.Conn) *connection {
-	n := &connection{Conn: c}
-	n.waiting.L = &n.mu
-	return n
-}
-
-// SetReadDeadline remembers the deadline.
+// SetReadDeadline remembers the deadline. One in the past takes back the read
+// in the background, which is not in the operating system: Read sees it.
 func (c *connection) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if before := c.read; c.read.late(t) {
-		if c.read.takenBack() && !c.reading {
-			c.read.armed = before.armed // Read looks at wanted before it begins
-			c.waiting.Signal()
-			return nil
-		}
+	if longGone := !t.IsZero() && t.Before(longPast); longGone {
+		c.read.wanted = t
+		return nil
+	}
+	if c.read.late(t) {
 		return c.Conn.SetReadDeadline(t)
 	}
 	return nil
@@ -105,19 +93,27 @@ func (c *connection) SetDeadline(t time.Time) error {
 func (c *connection) Read(p []byte) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Only a read in the background is of one byte and has no deadline.
-	for len(p) == 1 && c.read.wanted.IsZero() && !c.watched && !c.closed {
-		c.waiting.Wait()
+	// Only a read in the background is of one byte and has no deadline. It is
+	// content with nothing, and then net/http need not take it back.
+	if len(p) == 1 && c.read.wanted.IsZero() {
+		return 0, nil
 	}
+	if c.held {
+		c.held = false
+		return copy(p, c.one[:]), nil
+	}
+	if !c.read.wanted.IsZero() && c.read.wanted.Before(longPast) {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return c.wait(p)
+}
+
+// wait reads from the operating system, with mu held before and after.
+func (c *connection) wait(p []byte) (n int, err error) {
 	for {
-		if c.read.takenBack() {
-			return 0, os.ErrDeadlineExceeded
-		}
-		c.reading = true
 		c.mu.Unlock()
 		n, err = c.Conn.Read(p)
 		c.mu.Lock()
-		c.reading = false
 		if err == nil || n > 0 || !c.read.early(err, c.Conn.SetReadDeadline) {
 			return n, err
 		}
@@ -142,21 +138,31 @@ func (c *connection) CloseWrite() error {
 	return nil
 }
 
-// Close closes, and ends the waiting of a background read.
-func (c *connection) Close() error {
-	c.mu.Lock()
-	c.closed = true
-	c.waiting.Signal()
-	c.mu.Unlock()
-	return c.Conn.Close()
-}
-
-// watch begins the background read in earnest, now and from now on.
-func (c *connection) watch() {
-	c.mu.Lock()
-	c.watched = true
-	c.waiting.Signal()
-	c.mu.Unlock()
+// watch calls gone when the client has closed its side, until stop is called,
+// which must be before the next request is read.
+func (c *connection) watch(gone func()) (stop func()) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.mu.Lock()
+		n, err := c.wait(c.one[:])
+		c.held = n == 1 // the client sends its next request already: it is there
+		c.mu.Unlock()
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			gone()
+		}
+	}()
+	return func() {
+		c.mu.Lock()
+		c.read.wanted = time.Unix(1, 0)
+		c.Conn.SetReadDeadline(c.read.wanted)
+		c.mu.Unlock()
+		<-ended
+		c.mu.Lock()
+		c.read = deadline{}
+		c.Conn.SetReadDeadline(time.Time{})
+		c.mu.Unlock()
+	}
 }
 
 // A listener accepts connections.
@@ -168,7 +174,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConnection(c), nil
+	return &connection{Conn: c}, nil
 }
 
 type connectionKey struct{}
@@ -178,12 +184,20 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// clientContext is done when the client has gone. Without having asked for it,
-// the request's own context is not.
+// clientContext is done when the client has gone, or the request is answered.
+// Without having asked for it, the request's own context is not.
 func (x *exchange) clientContext() context.Context {
-	ctx := x.R.Context()
+	if x.ctx != nil {
+		return x.ctx
+	}
+	ctx, cancel := context.WithCancel(x.R.Context())
+	x.ctx, x.leave = ctx, cancel
 	if c, ok := ctx.Value(connectionKey{}).(*connection); ok {
-		c.watch()
+		stop := c.watch(cancel)
+		x.leave = func() {
+			stop()
+			cancel()
+		}
 	}
 	return ctx
 }

@@ -17,33 +17,17 @@ type fakeConn struct {
 	net.Conn
 	deadlines []time.Time
 	timeouts  int
-	blocked   chan struct{} // Read: closed when it began; then it waits for a deadline in the past
-	past      chan struct{}
 }
 
 func (f *fakeConn) SetReadDeadline(t time.Time) error {
 	f.deadlines = append(f.deadlines, t)
-	if !t.IsZero() && t.Before(longPast) && f.past != nil {
-		close(f.past)
-		f.past = nil
-	}
 	return nil
 }
 
 func (f *fakeConn) SetWriteDeadline(t time.Time) error { return f.SetReadDeadline(t) }
 
-func (f *fakeConn) Read(p []byte) (int, error) {
-	if f.blocked != nil {
-		past := f.past
-		close(f.blocked)
-		f.blocked = nil
-		<-past
-		return 0, os.ErrDeadlineExceeded
-	}
-	return f.Write(p)
-}
+func (f *fakeConn) Read(p []byte) (int, error) { return f.Write(p) }
 
-// Write takes one byte before each timeout.
 func (f *fakeConn) Write(p []byte) (int, error) {
 	if f.timeouts > 0 {
 		f.timeouts--
@@ -52,14 +36,12 @@ func (f *fakeConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (f *fakeConn) Close() error { return nil }
-
 // TestDeadlinesAreLeftWhereTheyAre follows the deadlines of requests on one
 // connection: what reaches the operating system is only what would be late.
 func TestDeadlinesAreLeftWhereTheyAre(t *testing.T) {
 	now := time.Now()
 	f := &fakeConn{}
-	c := newConnection(f)
+	c := &connection{Conn: f}
 	for i := range 3 {
 		later := now.Add(time.Duration(i) * time.Second)
 		c.SetReadDeadline(later.Add(5 * time.Second)) // header
@@ -88,7 +70,7 @@ func TestDeadlinesAreLeftWhereTheyAre(t *testing.T) {
 
 func TestWriteGoesOnAfterAnEarlyTimer(t *testing.T) {
 	f := &fakeConn{}
-	c := newConnection(f)
+	c := &connection{Conn: f}
 	c.SetWriteDeadline(time.Now().Add(time.Second))
 	c.SetWriteDeadline(time.Time{})
 	f.timeouts = 1
@@ -102,41 +84,43 @@ func TestWriteGoesOnAfterAnEarlyTimer(t *testing.T) {
 	}
 }
 
-// TestBackgroundRead: it waits without touching the connection, and ends when
-// it is taken back, or the connection is closed; once the client is watched it
-// reads, and can be taken back from there too.
+// TestBackgroundRead: it ends at once without an error, which would cancel the
+// request, or as one that was taken back.
 func TestBackgroundRead(t *testing.T) {
-	begin := func(c *connection) chan error {
-		ended := make(chan error, 1)
-		c.SetReadDeadline(time.Time{})
-		go func() {
-			_, err := c.Read(make([]byte, 1))
-			ended <- err
-		}()
-		return ended
+	c := &connection{Conn: &fakeConn{}}
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err != nil {
+		t.Errorf("%d %v", n, err)
 	}
-	c := newConnection(&fakeConn{})
-	ended := begin(c)
 	c.SetReadDeadline(time.Unix(1, 0))
-	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("taken back: %v", err)
 	}
-	f := &fakeConn{blocked: make(chan struct{}), past: make(chan struct{})}
-	blocked := f.blocked
-	c = newConnection(f)
-	ended = begin(c)
-	c.watch()
-	<-blocked
-	c.SetReadDeadline(time.Unix(1, 0))
-	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("watched, and taken back: %v", err)
+	c.SetReadDeadline(time.Now().Add(time.Second))
+	if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil {
+		t.Errorf("one byte of a header: %d %v", n, err)
 	}
-	c = newConnection(&fakeConn{})
-	ended = begin(c)
-	c.Close()
-	if err := <-ended; err != nil { // it read from the fake
-		t.Errorf("closed: %v", err)
+}
+
+// TestWatchKeepsWhatItReads of a client that does not wait for its answer.
+func TestWatchKeepsWhatItReads(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := &connection{Conn: ours}
+	stop := c.watch(func() { t.Error("the client is said to have gone") })
+	theirs.Write([]byte("G"))
+	stop()
+	go theirs.Write([]byte("ET"))
+	c.SetReadDeadline(time.Now().Add(time.Minute))
+	if got, err := io.ReadAll(io.LimitReader(c, 3)); string(got) != "GET" || err != nil {
+		t.Errorf("%q %v", got, err)
 	}
+	stop = c.watch(func() { t.Error("the client is said to have gone") })
+	stop() // before anything is sent
+	gone := make(chan struct{})
+	stop = c.watch(func() { close(gone) })
+	theirs.Close()
+	<-gone
+	stop()
 }
 
 // TestClientContextEndsWithItsClient, and not before it is asked for.
@@ -152,6 +136,7 @@ func TestClientContextEndsWithItsClient(t *testing.T) {
 			io.Copy(io.Discard, r.Body)
 			return
 		}
+		defer x.release()
 		ctx := x.clientContext()
 		close(began)
 		<-ctx.Done()

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -30,6 +31,9 @@ type exchange struct {
 	// streamed: the answer went on for as long as the client wished, so its
 	// duration says nothing and is not measured.
 	streamed bool
+
+	ctx   context.Context // clientContext's; nil until that is asked for
+	leave func()          // ends ctx
 }
 
 // Buffers larger than these are given back to the collector, not the pool.
@@ -47,7 +51,10 @@ func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 }
 
 func (x *exchange) release() {
-	x.W, x.R, x.Who = nil, nil, nil
+	if x.ctx != nil {
+		x.leave()
+	}
+	x.W, x.R, x.Who, x.ctx, x.leave = nil, nil, nil, nil, nil
 	if cap(x.Body) > keepBody {
 		x.Body = nil
 	}

@@ -19,6 +19,7 @@ type client struct {
 	jobs    []*job
 	pending *job    // sent, and not settled
 	minted  []int64 // instances to burn
+	refused *answer // the last 503
 	err     error   // a fault of the daemon
 }
 
@@ -56,6 +57,9 @@ func (c *client) send(url string, j *job) {
 	settled := false
 	if err == nil {
 		settled, c.err = j.settle(a)
+	}
+	if err == nil && !settled {
+		c.refused = &a
 	}
 	if !settled && j.keyed {
 		c.pending = j

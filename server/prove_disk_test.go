@@ -15,6 +15,7 @@ type disk struct {
 	t       *testing.T
 	image   string // file below the loop device
 	at      string // where it is mounted
+	how     string // mount options
 	mounted bool
 }
 
@@ -23,9 +24,20 @@ type disk struct {
 const commitInterval = "commit=300"
 
 // newDisk makes a filesystem in a file of size bytes in folder, and mounts it.
-func newDisk(t *testing.T, folder string, size int64, options ...string) *disk {
+func newDisk(t *testing.T, folder string, size int64) *disk {
 	t.Helper()
-	d := &disk{t: t, image: filepath.Join(folder, "image"), at: t.TempDir()}
+	return makeDisk(t, folder, size, "loop,"+commitInterval)
+}
+
+// newDiskWithoutJournal is newDisk; what is written there is written by files alone.
+func newDiskWithoutJournal(t *testing.T, folder string, size int64) *disk {
+	t.Helper()
+	return makeDisk(t, folder, size, "loop", "-O", "^has_journal")
+}
+
+func makeDisk(t *testing.T, folder string, size int64, how string, options ...string) *disk {
+	t.Helper()
+	d := &disk{t: t, image: filepath.Join(folder, "image"), at: t.TempDir(), how: how}
 	f, err := os.Create(d.image)
 	if err == nil {
 		err = f.Truncate(size)
@@ -54,7 +66,7 @@ func run(t *testing.T, name string, args ...string) {
 
 func (d *disk) mount() {
 	d.t.Helper()
-	run(d.t, "mount", "-o", "loop,"+commitInterval, d.image, d.at)
+	run(d.t, "mount", "-o", d.how, d.image, d.at)
 	d.mounted = true
 }
 

@@ -117,7 +117,7 @@ func (r *reading) wait() *ledger.Error {
 	if fresh.applied.Load() >= want {
 		return nil
 	}
-	if end := r.daemon.tail.durable(); want > end {
+	if end := r.daemon.tail.durableNow(r.R.Context()); want > end {
 		return r.notFresh("Commit %d is beyond the end of the log, which is %d.", want, end)
 	}
 	r.endure(r.params.Wait)

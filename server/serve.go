@@ -67,6 +67,11 @@ func newServer(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 	}
 }
 
+// lastWords is how long a daemon that failed goes on answering before it closes
+// its connections: a request that is on its way gets to know why, and whether
+// its outcome is known, rather than a broken connection.
+const lastWords = 200 * time.Millisecond
+
 // serve announces the URL on ready, serves until ctx is done or failed gives an
 // error, and then stops: no new connections, requests in progress are answered
 // for at most t.Shutdown. drain is called first; it tells what waits (SSE
@@ -76,13 +81,14 @@ func serve(ctx context.Context, ln *door, h http.Handler, t Timeouts, ready io.W
 	srv := newServer(h, t, log)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
-	fmt.Fprintf(ready, "%s ready on %s\n", name, ln.url)
+	fmt.Fprintf(ready, "%s %s ready on %s\n", name, Build(), ln.url)
 	var cause error
 	select {
 	case <-ctx.Done():
 		log.Info("stopping on request")
 	case cause = <-failed:
 		log.Error("stopping", "error", cause)
+		time.Sleep(lastWords)
 	case err := <-served:
 		return err
 	}

@@ -18,6 +18,7 @@ type simReader struct {
 	p        *memfs.Process
 	log      *wal.Reader // nil: it does not run
 	proj     *projection
+	saver    *saver
 	early    bool // it was started before the writer had repaired what a crash left
 }
 
@@ -54,8 +55,7 @@ func (r *simReader) run() (err error) {
 		r.life++
 		r.p, r.early, r.proj = r.disk.Process(), r.virgin, newProjection()
 		r.p.Plan(r.plan(false))
-		r.log, err = wal.OpenReader(simDir, wal.Options{FS: r.p, Manual: true})
-		return err
+		return r.open()
 	}
 	f, err := r.log.Next()
 	if err != nil {
@@ -65,10 +65,49 @@ func (r *simReader) run() (err error) {
 		return err
 	}
 	r.saw(r.name(), f.Last(), r.proj.state.Digest())
+	r.saver.place = f.Place()
 	for range r.rng.IntN(4) {
 		r.read()
 	}
+	if r.rng.IntN(12) == 0 {
+		r.checkpoint()
+	}
 	return nil
+}
+
+// open begins from the newest checkpoint, as the tailer does.
+func (r *simReader) open() error {
+	o := wal.Options{FS: r.p, Manual: true}
+	l, err := wal.OpenReader(simDir, o)
+	if err != nil {
+		return err
+	}
+	store := fileCheckpoints{simDir, o}
+	state, place, err := restore(store, l, simKeys, silent)
+	if err != nil {
+		return err
+	}
+	r.log = l
+	r.proj.adopt(state)
+	if place.Seq > 0 {
+		r.saw(r.name()+" (checkpoint)", place.Seq, state.Digest())
+	}
+	r.saver = &saver{store: store, every: 1, logID: l.LogID(), log: silent, meter: new(saverMeter)}
+	r.saver.start(place)
+	return nil
+}
+
+// checkpoint makes one, as the saver does in the background.
+func (r *simReader) checkpoint() {
+	if !r.saver.haveDuty() {
+		return
+	}
+	image, err := r.saver.take(r.proj.state)
+	if err != nil {
+		r.failf("%s: putting a checkpoint into memory: %v", r.name(), err)
+	}
+	r.saver.write(image)
+	r.stats.checkpoints += int(r.saver.meter.made.Swap(0))
 }
 
 var simQueries = []modeltest.What{

@@ -9,28 +9,31 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("seeds", 300, "how many simulations to run")
+	simSeeds = flag.Int("seeds", 300/raceFactor, "how many simulations to run")
 	simSeed  = flag.Uint64("seed", 0, "the first seed of the simulations; 0: by the clock")
 )
 
 // pastSeeds failed once, and are run for ever. Each is named after its defect;
-// docs/durability.md tells about it.
+// docs/durability.md tells about it, and which test makes it without chance:
+// what a seed draws changes with the simulation.
 var pastSeeds = []struct {
 	name string
 	seed uint64
-}{}
+}{
+	{"a start that was killed before it had made a new END", 8485},
+}
 
 func TestSimulation(t *testing.T) {
 	var total simStats
-	run := func(seed uint64) {
+	run := func(seed uint64, about string) {
 		stats, err := simulate(seed, sabotage{})
 		if err != nil {
-			t.Fatalf("repeat with -run TestSimulation -seeds 1 -seed %d: %v", seed, err)
+			t.Fatalf("%srepeat with -run TestSimulation -seeds 1 -seed %d: %v", about, seed, err)
 		}
 		total.add(&stats)
 	}
 	for _, past := range pastSeeds {
-		run(past.seed)
+		run(past.seed, past.name+": ")
 	}
 	first := *simSeed
 	if first == 0 {
@@ -38,7 +41,7 @@ func TestSimulation(t *testing.T) {
 	}
 	start := time.Now()
 	for i := range uint64(*simSeeds) {
-		run(first + i)
+		run(first+i, "")
 	}
 	took := time.Since(start)
 	t.Logf("seeds %d to %d in %v, %.0f a second", first, first+uint64(*simSeeds)-1, took.Round(time.Second), float64(*simSeeds)/took.Seconds())

@@ -16,7 +16,7 @@ import (
 
 // The simulation: a whole ledger in one goroutine, from one seed. Its world is
 // a disk and a machine, a writer (recovery, replay, the sequencer's core, the
-// log's), readers (the log's reader, the projection), and clients that send
+// log's), readers (the log's reader, the projection, checkpoints), and clients that send
 // requests and send them again with the same key until they know the outcome.
 // One step after the other is drawn from the seed, and so is what goes wrong:
 // a process is killed at its n-th operation on the disk, the machine loses
@@ -38,7 +38,7 @@ type sabotage struct {
 // simStats counts what runs met.
 type simStats struct {
 	runs, steps, commits, acked, unknown, refused, reads int
-	kills, crashes, faults, torn, ends                   int
+	kills, crashes, faults, torn, ends, checkpoints      int
 }
 
 func (s *simStats) add(o *simStats) {
@@ -54,12 +54,13 @@ func (s *simStats) add(o *simStats) {
 	s.faults += o.faults
 	s.torn += o.torn
 	s.ends += o.ends
+	s.checkpoints += o.checkpoints
 }
 
 func (s *simStats) String() string {
 	return fmt.Sprintf("%d runs of %d steps: %d commits; %d requests acknowledged, %d unknown, %d refused; %d reads; "+
-		"%d processes killed, %d machine crashes, %d failed operations, %d torn frames, %d damaged ENDs",
-		s.runs, s.steps, s.commits, s.acked, s.unknown, s.refused, s.reads, s.kills, s.crashes, s.faults, s.torn, s.ends)
+		"%d processes killed, %d machine crashes, %d failed operations, %d torn frames, %d damaged ENDs, %d checkpoints",
+		s.runs, s.steps, s.commits, s.acked, s.unknown, s.refused, s.reads, s.kills, s.crashes, s.faults, s.torn, s.ends, s.checkpoints)
 }
 
 type simWorld struct {
@@ -264,6 +265,8 @@ func (w *simWorld) settle() {
 func (w *simWorld) judge() error {
 	if w.rng.IntN(2) == 0 {
 		w.crash()
+		w.startWriter() // END may be garbled, and only a writer may mend it
+		w.writer.stop()
 	}
 	p := w.disk.Process()
 	if _, err := wal.Verify(simDir, wal.VerifyOptions{FS: p}); err != nil {

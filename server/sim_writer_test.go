@@ -66,7 +66,10 @@ func (s *simWriter) open() (err error) {
 	if err != nil {
 		return err
 	}
-	state := ledger.NewState(ledger.Config{IdempotencyKeys: 10_000})
+	state, err := s.log.Restore(simKeys, silent)
+	if err != nil {
+		return err
+	}
 	if err := replay(context.Background(), state, s.log, silent, new(atomic.Uint64)); err != nil {
 		return err
 	}
@@ -77,6 +80,9 @@ func (s *simWriter) open() (err error) {
 	}
 	return nil
 }
+
+// simKeys is more than there are requests: none is forgotten.
+const simKeys = 10_000
 
 type zeroes struct{}
 

@@ -32,6 +32,8 @@ type tailer struct {
 	now    func() time.Time // for ages and progress only; never reaches the state
 
 	reader   atomic.Pointer[logReader] // nil while there is no log
+	looks    chan chan struct{}        // asks open to look at once; it closes what it got when it has
+	ended    chan struct{}             // closed when run has returned
 	known    registration              // run's
 	caughtUp chan struct{}             // closed once the end that was durable at the start is applied
 
@@ -61,8 +63,24 @@ func (t *tailer) durable() uint64 {
 	return (*r).Durable()
 }
 
+// durableNow is durable, but does not answer 0 from a look that was some time
+// ago: the log may have been made since, and a commit to it been answered.
+func (t *tailer) durableNow(ctx context.Context) uint64 {
+	if t.reader.Load() == nil {
+		looked := make(chan struct{})
+		select {
+		case t.looks <- looked:
+			<-looked
+		case <-t.ended:
+		case <-ctx.Done():
+		}
+	}
+	return t.durable()
+}
+
 // run follows the log until ctx is done (nil) or something is wrong with it.
 func (t *tailer) run(ctx context.Context) (err error) {
+	defer close(t.ended)
 	defer func() {
 		if err != nil {
 			t.proj.stop(err)
@@ -72,7 +90,6 @@ func (t *tailer) run(ctx context.Context) (err error) {
 	if err != nil || r == nil {
 		return err
 	}
-	t.reader.Store(&r)
 	t.known = known
 	defer known.Close()
 	if err := t.restore(r); err != nil {
@@ -115,9 +132,17 @@ func (t *tailer) restore(r logReader) error {
 // empty, and the daemon is ready.
 func (t *tailer) open(ctx context.Context) (logReader, registration, error) {
 	look := shortestLook
+	var asked chan struct{}
 	for {
 		t.behind.Store(t.now().UnixNano())
 		r, known, err := t.tryOpen()
+		if err == nil {
+			t.reader.Store(&r)
+		}
+		if asked != nil {
+			close(asked)
+			asked = nil
+		}
 		if !errors.Is(err, wal.ErrNoLog) {
 			return r, known, err
 		}
@@ -125,12 +150,14 @@ func (t *tailer) open(ctx context.Context) (logReader, registration, error) {
 			t.log.Info("there is no log yet: an empty ledger is served until there is one")
 			close(t.caughtUp)
 		}
+		pause := time.After(look)
+		look = min(2*look, longestLook)
 		select {
 		case <-ctx.Done():
 			return nil, nil, nil
-		case <-time.After(look):
+		case asked = <-t.looks:
+		case <-pause:
 		}
-		look = min(2*look, longestLook)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"runtime/debug"
 	"syscall"
 )
 
@@ -44,18 +43,9 @@ func (m *mapping) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < 0 || off > int64(len(m.b)) {
 		return 0, io.EOF
 	}
-	old := debug.SetPanicOnFault(true)
-	defer func() {
-		debug.SetPanicOnFault(old)
-		if e := recover(); e != nil {
-			fault, ok := e.(interface{ Addr() uintptr })
-			if !ok {
-				panic(e)
-			}
-			n, err = 0, &fs.PathError{Op: "read map", Path: m.name, Err: fmt.Errorf("fault at %#x: %w", fault.Addr(), syscall.EIO)}
-		}
-	}()
-	n = copy(p, m.b[off:])
+	if !touch(func() { n = copy(p, m.b[off:]) }) {
+		return 0, &fs.PathError{Op: "read map", Path: m.name, Err: syscall.EIO}
+	}
 	if n < len(p) {
 		err = io.EOF
 	}

@@ -70,14 +70,16 @@ func OpenReader(dir string, o Options) (*Reader, error) {
 // LogID names the log.
 func (r *Reader) LogID() LogID { return r.id }
 
-// Durable is the last durable global_seq (END), 0 after Close. Any goroutine.
+// Durable is the last durable global_seq (END); 0 after Close, and when END has
+// no bytes any more, which Next tells. Any goroutine.
 func (r *Reader) Durable() uint64 {
 	r.endMu.RLock()
 	defer r.endMu.RUnlock()
 	if r.end == nil {
 		return 0
 	}
-	return word64(r.end.Bytes(), endDurableAt).Load()
+	durable, _ := load(r.end.Bytes(), endDurableAt)
+	return durable
 }
 
 // Moved is when the durable end was last moved, in Unix nanoseconds by the
@@ -89,7 +91,8 @@ func (r *Reader) Moved() int64 {
 	if r.end == nil {
 		return 0
 	}
-	return int64(word64(r.end.Bytes(), endMovedAt).Load())
+	moved, _ := load(r.end.Bytes(), endMovedAt)
+	return int64(moved)
 }
 
 // Next returns the next durable frame, ErrEnd when there is none yet. The
@@ -135,7 +138,11 @@ func (r *Reader) checkEnd() (durable uint64, err error) {
 		return 0, ErrClosed
 	}
 	b := r.end.Bytes()
-	epoch, durable := word64(b, endEpochAt).Load(), word64(b, endDurableAt).Load()
+	epoch, there := load(b, endEpochAt)
+	durable, still := load(b, endDurableAt)
+	if !there || !still {
+		return 0, fmt.Errorf("%w: END in %s has no bytes any more", ErrReplaced, r.dir)
+	}
 	if epoch < r.epoch || durable < r.high {
 		return 0, fmt.Errorf("%w: END went from %d back to %d, its epoch from %d to %d", ErrReplaced, r.high, durable, r.epoch, epoch)
 	}
@@ -149,7 +156,8 @@ func (r *Reader) checkName() error {
 	if !r.idle {
 		return nil
 	}
-	if LogID(r.end.Bytes()[16:32]) != r.id || r.end.Stale() {
+	var id LogID
+	if !touch(func() { copy(id[:], r.end.Bytes()[16:32]) }) || id != r.id || r.end.Stale() {
 		return fmt.Errorf("%w: END in %s is another file now", ErrReplaced, r.dir)
 	}
 	return nil
@@ -187,7 +195,7 @@ func (r *Reader) readAt(bodies bool) error {
 	case errors.As(err, &why):
 		return r.corrupt(why.rule, why.err)
 	}
-	return fmt.Errorf("%s at offset %d: %w", r.seg.path, r.at.off, err)
+	return r.corrupt(ruleUnreadable, err)
 }
 
 func (r *Reader) readOnce(bodies bool) error {

@@ -86,7 +86,9 @@ func makeReadersDir(fsys FS, dir string) bool {
 
 // Applied publishes what has been applied: one store in memory. Not to be
 // called after Close.
-func (r *Registration) Applied(seq uint64) { r.seq.Store(seq) }
+func (r *Registration) Applied(seq uint64) {
+	touch(func() { r.seq.Store(seq) }) // where the file was cut nobody reads it
+}
 
 // Close lets go of the name. The file stays, with the last number.
 func (r *Registration) Close() error { return errors.Join(r.page.Close(), r.lock.Close()) }

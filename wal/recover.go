@@ -54,7 +54,7 @@ func (w *Writer) open() error {
 	if err != nil {
 		return err
 	}
-	before, err := w.signLock(boot)
+	before, err := w.lockBoot()
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,10 @@ func (w *Writer) open() error {
 	if err := w.fs.Remove(w.path(segmentDir, spareName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return w.takeEnd(&d.end, boot)
+	if err := w.takeEnd(&d.end, boot); err != nil {
+		return err
+	}
+	return w.signLock(boot)
 }
 
 func refusal(r *rule, cause error) error {
@@ -99,25 +102,31 @@ func refusal(r *rule, cause error) error {
 	return fmt.Errorf("%s: %w", r.why, cause)
 }
 
-// signLock tells people who holds the lock, and the next Open in which boot it
-// was taken; it gives the boot that stood there before, zero if none did. It is
-// not synced: the present boot stands there only if it was written since the
-// machine was started.
-func (w *Writer) signLock(boot BootID) (before BootID, err error) {
+// lockBoot is the boot in which the log was last opened with success, as LOCK
+// tells it; zero if it does not. LOCK is never synced: the present boot stands
+// there only if it was written since the machine was started.
+func (w *Writer) lockBoot() (id BootID, err error) {
 	const at = len("boot ")
 	b := make([]byte, lockSize)
 	n, err := w.lock.ReadAt(b, 0)
 	if err != nil && err != io.EOF {
-		return before, err
+		return id, err
 	}
 	if n == lockSize {
-		if id, err := hex.DecodeString(string(b[at : at+2*len(before)])); err == nil {
-			copy(before[:], id)
+		if text, err := hex.DecodeString(string(b[at : at+2*len(id)])); err == nil {
+			copy(id[:], text)
 		}
 	}
+	return id, nil
+}
+
+// signLock tells people who holds the lock, and the next Open in which boot it
+// was taken. It comes last: until END is valid again nothing may be rewritten,
+// for it may be of an earlier boot, and acknowledged.
+func (w *Writer) signLock(boot BootID) error {
 	text := fmt.Sprintf("boot %x pid %d since %s", boot[:], os.Getpid(), time.Unix(0, w.o.Now()).UTC().Format(time.RFC3339))
-	_, err = w.lock.WriteAt(fmt.Appendf(nil, "%-*s\n", lockSize-1, text), 0)
-	return before, err
+	_, err := w.lock.WriteAt(fmt.Appendf(nil, "%-*s\n", lockSize-1, text), 0)
+	return err
 }
 
 // lockSize is the length of the text in LOCK.
@@ -272,13 +281,9 @@ func copyRange(dst, src File, from, to int64) error {
 func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 	name := w.path(endName)
 	if !was.there {
-		if err := makeEnd(w.fs, w.dir, &endHeader{ID: w.id, Boot: boot}, 0); err != nil {
+		if err := makeEnd(w.fs, w.dir, &endHeader{ID: w.id, Boot: boot}, w.LastSeq()); err != nil {
 			return err
 		}
-	}
-	// Also when END was there: who made it may have failed here.
-	if err := w.fs.SyncDir(w.dir); err != nil {
-		return err
 	}
 	if w.end, err = w.fs.Share(name, true); err != nil {
 		return err

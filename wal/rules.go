@@ -47,6 +47,8 @@ const (
 	ruleUnsealed = "segment not sealed"
 	ruleLink     = "segment chain"
 	ruleForeign  = "segment of another log"
+	// ruleUnreadable: the disk gives an error, or the file was cut.
+	ruleUnreadable = "unreadable"
 )
 
 const whyHeadless = "the first segments are not there, and no checkpoint stands for them: " +

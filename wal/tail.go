@@ -10,7 +10,7 @@ import (
 type tail struct {
 	seg      segmentFile
 	at       cursor // X
-	doubt    int64  // where frames begin that END does not cover; X if none
+	doubt    int64  // where the last frame begins if END does not cover it; else X
 	sealed   bool   // the last segment has its seal: X is behind it
 	traced   uint64 // highest global_seq that a good frame header at or after X names; 0 if none
 	strayEnd int64  // behind the last byte that is not zero; X if none
@@ -123,16 +123,15 @@ func checkLink(path string, h *segmentHeader, id LogID, ordinal uint32, at *curs
 
 // walk goes to X.
 func (t *tail) walk(w *walker, durable uint64) error {
+	covered := true
 	err := w.scan(true, func() error {
-		// A seal's last is that of the frame before it: it is always in doubt,
-		// for END does not tell whether it was synced.
-		if t.doubt == 0 && (w.h.Kind == kindSeal || w.h.last() > durable) {
-			t.doubt = w.at.off
-		}
+		// The frames before this one are proved by it. A seal's last is that of
+		// the frame before it, so END does not tell whether it was synced.
+		t.doubt, covered = w.at.off, w.h.Kind != kindSeal && w.h.last() <= durable
 		return nil
 	})
 	t.at = w.at
-	if t.doubt == 0 {
+	if covered {
 		t.doubt = t.at.off
 	}
 	var f *flaw

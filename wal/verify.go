@@ -2,6 +2,7 @@ package wal
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 )
 
@@ -170,6 +171,10 @@ func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
 			err = sealError(s, &w.at, err)
 		}
 		return w.at, err
+	}
+	var f *flaw
+	if err != nil && err != errVoid && !errors.As(err, &f) {
+		return w.at, fmt.Errorf("%s: %w", s.path, err) // the disk's, and not what stands there
 	}
 	return w.at, v.tail(d, s, w, err == nil)
 }

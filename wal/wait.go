@@ -64,7 +64,7 @@ func (w *watcher) join(r *Reader) bool {
 		page := r.end // Close unmaps it only after the goroutine has ended
 		// Before the first waiter looks, not when the goroutine gets to run:
 		// what moves in between must count as moved.
-		seen := word64(page.Bytes(), endDurableAt).Load()
+		seen, _ := load(page.Bytes(), endDurableAt)
 		w.done.Go(func() { w.run(page, seen) })
 	}
 	if w.waiting++; w.waiting == 1 {
@@ -89,7 +89,6 @@ func (w *watcher) channel() chan struct{} {
 // moves after that also moves the counter, and the sleep returns at once.
 func (w *watcher) run(page Page, seen uint64) {
 	b := page.Bytes()
-	durable, wakes := word64(b, endDurableAt), word32(b, endWakeAt)
 	for {
 		w.mu.Lock()
 		stopped, idle := w.stopped, w.waiting == 0
@@ -104,8 +103,13 @@ func (w *watcher) run(page Page, seen uint64) {
 			}
 			continue
 		}
-		counter := wakes.Load()
-		if now := durable.Load(); now != seen {
+		var counter uint32
+		there := touch(func() { counter = word32(b, endWakeAt).Load() })
+		now, still := load(b, endDurableAt)
+		if !there || !still {
+			return // END was cut: those who wait come back by their timeouts, and Next tells
+		}
+		if now != seen {
 			seen = now
 			w.mu.Lock()
 			close(w.moved)

@@ -1,0 +1,258 @@
+package wal_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+
+	"assetledger/wal"
+	"assetledger/wal/memfs"
+)
+
+// An errorScene is something that a log does, with all that comes before it.
+type errorScene struct {
+	name    string
+	prepare func(t *testing.T, d *memfs.Disk, r *run)           // on a healthy disk; may be nil
+	open    bool                                                // the scene begins with an open writer
+	check   func(d *memfs.Disk) error                           // afterwards; may be nil
+	noCut   bool                                                // it is no promise that a power cut in it does no harm
+	rereads bool                                                // what can\'t be read is read once more before it counts
+	act     func(p *memfs.Process, w *wal.Writer, r *run) error // on the failing disk
+}
+
+var errorScenes = []errorScene{
+	{name: "create", act: openAndAppend},
+	{name: "append", prepare: worked(1, 2), open: true, act: appendOne},
+	{name: "cut", prepare: worked(1, 6), open: true, act: appendOne},
+	{name: "close", prepare: worked(1, 2), open: true, act: func(_ *memfs.Process, w *wal.Writer, _ *run) error { return w.Close() }},
+	{name: "open", prepare: worked(2, 2), act: openAndAppend},
+	{name: "recover after a kill", prepare: killedAtWrite(false), act: openAndAppend},
+	{name: "recover after a power cut", prepare: killedAtWrite(true), act: openAndAppend},
+	{name: "recover in a cut", prepare: killedInCut, act: openAndAppend},
+	{name: "recover without END", prepare: withoutEnd(true), act: openAndAppend},
+	{name: "recover without END in the same boot", prepare: withoutEnd(false), act: openAndAppend, noCut: true},
+	{name: "read", prepare: worked(1, 7), rereads: true, act: readAllBack},
+	{name: "verify", prepare: worked(1, 7), act: func(p *memfs.Process, _ *wal.Writer, _ *run) error {
+		_, err := wal.Verify(crashDir, wal.VerifyOptions{FS: p})
+		return err
+	}},
+	{name: "checkpoint and prune", prepare: worked(1, 3), act: writeCheckpoints, check: wholeCheckpoints},
+	{name: "repair", prepare: damagedTail, act: func(p *memfs.Process, _ *wal.Writer, r *run) error {
+		report, err := wal.Repair(crashDir, options(p, nil), true)
+		r.acked = 0 // it is for losing
+		if err == nil {
+			r.acked = report.Kept
+		}
+		return err
+	}},
+}
+
+func readAllBack(p *memfs.Process, _ *wal.Writer, r *run) error {
+	last, err := readBack(p)
+	if err == nil && last != r.acked {
+		return fmt.Errorf("%w: read up to %d of %d", errLost, last, r.acked)
+	}
+	return err
+}
+
+// checkpointBytes are a checkpoint, as far as package wal is concerned.
+func checkpointBytes(seq uint64) []byte { return bytes.Repeat([]byte{byte(seq)}, 3000) }
+
+func writeCheckpoints(p *memfs.Process, _ *wal.Writer, _ *run) error {
+	for _, seq := range []uint64{2, 3, 5} {
+		err := wal.WriteCheckpoint(crashDir, seq, options(p, nil), func(w io.Writer) error {
+			_, err := w.Write(checkpointBytes(seq))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wholeCheckpoints: what has a checkpoint's name is whole.
+func wholeCheckpoints(d *memfs.Disk) error {
+	seqs, err := wal.ListCheckpoints(crashDir, options(d.Process(), nil))
+	if err != nil {
+		return err
+	}
+	for _, seq := range seqs {
+		if b, err := d.ReadFile(wal.CheckpointPath(crashDir, seq)); err != nil || !bytes.Equal(b, checkpointBytes(seq)) {
+			return fmt.Errorf("%w: checkpoint %d: %d bytes, %v", errLost, seq, len(b), err)
+		}
+	}
+	return nil
+}
+
+func worked(rounds, frames int) func(t *testing.T, d *memfs.Disk, r *run) {
+	return func(t *testing.T, d *memfs.Disk, r *run) {
+		if err := r.work(d.Process(), rounds, frames); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// killedAtWrite leaves a torn frame.
+func killedAtWrite(powerCut bool) func(t *testing.T, d *memfs.Disk, r *run) {
+	return func(t *testing.T, d *memfs.Disk, r *run) {
+		killedIn(t, d, r, 2, memfs.OpSync)
+		if powerCut {
+			d.Crash()
+		}
+	}
+}
+
+// killedInCut leaves a sealed segment that nothing follows.
+func killedInCut(t *testing.T, d *memfs.Disk, r *run) { killedIn(t, d, r, 6, memfs.OpRename) }
+
+func killedIn(t *testing.T, d *memfs.Disk, r *run, frames int, in memfs.Op) {
+	worked(1, frames)(t, d, r)
+	p := d.Process()
+	w, err := wal.Open(crashDir, options(p, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Plan(func(_ int, op memfs.Op, name string) memfs.Fault {
+		spare := strings.HasSuffix(name, "next.tmp") && op == memfs.OpSync
+		return memfs.Fault{Kill: op == in && !spare}
+	})
+	if memfs.Survives(func() { r.append(w) }) {
+		t.Fatal("nothing was killed")
+	}
+}
+
+// withoutEnd: somebody removed it, or a power cut did.
+func withoutEnd(powerCut bool) func(t *testing.T, d *memfs.Disk, r *run) {
+	return func(t *testing.T, d *memfs.Disk, r *run) {
+		worked(1, 3)(t, d, r)
+		d.RemoveFile(crashDir + "/END")
+		if powerCut {
+			d.Crash()
+		}
+	}
+}
+
+func damagedTail(t *testing.T, d *memfs.Disk, r *run) {
+	worked(1, 3)(t, d, r)
+	b, _ := d.ReadFile(firstSegment)
+	b[4096+1024+100] ^= 1
+	d.WriteFile(firstSegment, b)
+}
+
+func openAndAppend(p *memfs.Process, _ *wal.Writer, r *run) error { return r.work(p, 1, 1) }
+
+func appendOne(_ *memfs.Process, w *wal.Writer, r *run) error {
+	err := r.append(w)
+	if errors.Is(err, wal.ErrFailed) {
+		for range 2 { // it sticks, though the disk may be well again
+			if again := r.append(w); !errors.Is(again, wal.ErrFailed) {
+				return fmt.Errorf("%w: after %v: %v", errNotSticky, err, again)
+			}
+		}
+	}
+	return err
+}
+
+var errNotSticky = errors.New("a failed writer goes on")
+
+// harmless are operations whose failure changes nothing that matters: closing
+// what was only read, and removing what the next start removes.
+func harmless(op memfs.Op, name string) bool {
+	return op == memfs.OpClose || op == memfs.OpRemove && strings.HasSuffix(name, "next.tmp") || op == memfs.OpLocked
+}
+
+// TestErrorAtEveryStep fails operation n, once or from there on, n = 0, 1, 2 …
+// until none is left, in everything that a log does. Each error must be told;
+// the next open, with or without a power cut in between, must find all that was
+// acknowledged, and go on.
+func TestErrorAtEveryStep(t *testing.T) {
+	faults := 0
+	for _, scene := range errorScenes {
+		for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
+			for mode := range 4 {
+				lasting, cut := mode&1 != 0, mode&2 != 0 && !scene.noCut
+				n := 0
+				for ; ; n++ {
+					if !scene.failAt(t, n, cause, lasting, cut) {
+						break
+					}
+				}
+				if n < 3 {
+					t.Errorf("%s: only %d operations", scene.name, n)
+				}
+				faults += n
+			}
+		}
+	}
+	t.Logf("%d errors in %d scenes", faults, len(errorScenes))
+}
+
+// failAt is false when there is no operation n.
+func (s *errorScene) failAt(t *testing.T, n int, cause error, lasting, cut bool) bool {
+	d := memfs.New(uint64(n))
+	var r run
+	if s.prepare != nil {
+		s.prepare(t, d, &r)
+	}
+	p := d.Process()
+	var w *wal.Writer
+	if s.open {
+		var err error
+		if w, err = wal.Open(crashDir, options(p, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fired, excused := "", true
+	fail := memfs.FailFrom(n, cause, lasting)
+	p.Plan(func(i int, op memfs.Op, name string) memfs.Fault {
+		f := fail(i, op, name)
+		if f.Err != nil {
+			fired += fmt.Sprintf(" %s %s;", op, name)
+			excused = excused && (harmless(op, name) || s.rereads && op == memfs.OpRead && !lasting)
+		}
+		return f
+	})
+	err := s.act(p, w, &r)
+	where := fmt.Sprintf("%s: %v, lasting %v, power cut %v, at operation %d:%s", s.name, cause, lasting, cut, n, fired)
+	switch {
+	case fired == "":
+		if err != nil {
+			t.Fatalf("%s: %v", where, err)
+		}
+		return false
+	case err == nil && !excused:
+		t.Fatalf("%s: nobody says so", where)
+	case errors.Is(err, errNotSticky) || err != nil && !errors.Is(err, cause):
+		t.Fatalf("%s: %v", where, err)
+	}
+	p.Kill()
+	if cut {
+		d.Crash()
+	}
+	if s.name == "repair" && err != nil { // can be done again
+		q := d.Process()
+		report, err := wal.Repair(crashDir, options(q, nil), true)
+		if err != nil {
+			t.Fatalf("%s: repair again: %v", where, err)
+		}
+		r.acked = report.Kept
+		if !report.Needed {
+			r.acked = 0
+		}
+		q.Kill()
+	}
+	if err := r.recovers(d); err != nil {
+		t.Fatalf("%s: afterwards: %v", where, err)
+	}
+	if s.check != nil {
+		if err := s.check(d); err != nil {
+			t.Fatalf("%s: afterwards: %v", where, err)
+		}
+	}
+	return true
+}
