@@ -21,8 +21,14 @@ type benchResult struct {
 
 // load sends requests for the time asked for, or until ctx is done.
 func (b *bench) load(ctx context.Context, c *call) (*benchResult, error) {
-	if t, ok := c.api.http.Transport.(*http.Transport); ok {
-		t.MaxIdleConnsPerHost = int(b.clients.value)
+	for _, base := range []string{c.writeURL, c.readURL} {
+		via, err := c.api.to(base) // before the clients share it
+		if err != nil {
+			return nil, err
+		}
+		if t, ok := via.Transport.(*http.Transport); ok {
+			t.MaxIdleConnsPerHost = int(b.clients.value)
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.duration.Duration)
 	defer cancel()
