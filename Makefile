@@ -37,11 +37,11 @@ fuzz:
 
 # The race detector makes the model ten times slower; -short gives it a tenth of the work.
 race:
-	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; CGO_ENABLED=1 $(GO) test -race -short ./...; \
+	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; CGO_ENABLED=1 $(GO) test -race -short -timeout 30m ./...; \
 	else echo 'race detector left out: it needs a C compiler'; fi
 
 unit:
-	$(GO) test ./...
+	$(GO) test -timeout 20m ./...
 
 demo: build
 	@.ci/demo
