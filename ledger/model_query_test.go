@@ -25,6 +25,31 @@ func (r *trial) queries() {
 	for range 10 {
 		r.listPages()
 	}
+	for _, owners := range [][]int64{{}, {1}, {2, math.MaxInt64}, {1, 2}} {
+		r.queriesOfOwners(owners)
+	}
+}
+
+// queriesOfOwners compares what those see who are limited to owners.
+func (r *trial) queriesOfOwners(owners []int64) {
+	r.t.Helper()
+	for _, id := range append(r.model.ContainerIDs(), 77) {
+		if got := r.state.MayReadContainer(id, owners) == nil; got != r.model.MayReadContainer(id, owners) {
+			r.t.Fatalf("seed %d, commit %d: owners %v reach container %d: %v", r.seed, r.model.Seq(), owners, id, got)
+		}
+	}
+	for _, id := range append(r.model.InstanceIDs(), math.MaxInt64) {
+		if got := r.state.MayReadInstance(id, owners) == nil; got != r.model.MayReadInstance(id, owners) {
+			r.t.Fatalf("seed %d, commit %d: owners %v reach instance %d: %v", r.seed, r.model.Seq(), owners, id, got)
+		}
+	}
+	for kind := range ledger.Grid + 1 {
+		after, limit := r.rng.Int64N(10), r.rng.IntN(6)
+		want, wantMore := r.model.ContainersOf(owners, kind, after, limit)
+		got, more := r.state.ContainersOf(nil, owners, kind, after, limit)
+		r.same(fmt.Sprintf("containers of %v, kind %v, after %d, at most %d", owners, kind, after, limit), want, got)
+		r.same("and whether there are more", wantMore, more)
+	}
 }
 
 func (r *trial) same(what string, model, state any) {

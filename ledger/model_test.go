@@ -126,6 +126,7 @@ func (r *trial) parse(sent *ledger.Transaction) {
 	if err != nil {
 		r.fatal(sent, "the parser refuses %s: %v", body, err)
 	}
+	r.body.SetSender(sent.Principal, sent.Permit())
 	if d := difference(sent.Ops, r.body.Ops); d != "" || r.body.Endpoint != sent.Endpoint ||
 		!bytes.Equal(r.body.Key, sent.Key) || !bytes.Equal(r.body.Metadata, sent.Metadata) {
 		r.fatal(sent, "parsed otherwise than sent: key %q, metadata %s\n%s", r.body.Key, r.body.Metadata, d)

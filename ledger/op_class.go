@@ -3,6 +3,9 @@ package ledger
 import "strings"
 
 func (s *State) registerClass(op *Op) *Error {
+	if err := s.wantRegister(op); err != nil {
+		return err
+	}
 	id := op.Args[ClassID]
 	if s.findClass(id) != 0 {
 		return Errorf(ClassAlreadyExists, "Class %d exists already.", id).With(Num("class_id", id))
@@ -17,6 +20,9 @@ func (s *State) registerClass(op *Op) *Error {
 }
 
 func (s *State) registerClassShape(op *Op) *Error {
+	if err := s.wantRegister(op); err != nil {
+		return err
+	}
 	kref, k, err := s.wantClass(op, ShapeClass)
 	if err != nil {
 		return err

@@ -22,7 +22,12 @@ func (s *State) createContainer(op *Op) *Error {
 			return invalidField(name, "A container of kind %s has no %s.", kind, name)
 		}
 	}
-	if s.findContainer(id) != 0 {
+	ref := s.findContainer(id)
+	if p := s.doing.permit; !p.allows(made.owner) || ref != 0 && !p.allows(s.containers.at(ref).owner) {
+		return Errorf(Forbidden, "This token may not create container %d: it is limited to owners, and the container would be of another, or its id is taken.", id).
+			With(Num("container_id", id))
+	}
+	if ref != 0 {
 		return Errorf(ContainerAlreadyExists, "Container %d exists already.", id).With(Num("container_id", id))
 	}
 	s.makeContainer(made)

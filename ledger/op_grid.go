@@ -134,7 +134,7 @@ func (s *State) removeFromGrid(op *Op) *Error {
 	if err := wantKind(c, Grid); err != nil {
 		return err
 	}
-	_, r, err := s.wantInstance(op, GridInstance)
+	ref, r, err := s.wantInstance(op, GridInstance)
 	if err != nil {
 		return err
 	}
@@ -143,6 +143,7 @@ func (s *State) removeFromGrid(op *Op) *Error {
 			With(Num("container_id", c.id), Num("instance_id", r.id))
 	}
 	s.unplace(r.spot)
+	s.loosen(ref)
 	return nil
 }
 

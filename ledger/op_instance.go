@@ -29,7 +29,7 @@ func (s *State) mintInstance(op *Op) *Error {
 	key := op.Get(MintKey, 0)
 	switch {
 	case c == nil:
-		s.mint(kref, key)
+		s.loosen(s.mint(kref, key))
 	case c.kind == Slots:
 		slot := op.Args[MintSlot]
 		if err := s.wantEmptySlot(cref, c, slot); err != nil {
@@ -112,5 +112,6 @@ func (s *State) detachInstance(op *Op) *Error {
 		return Errorf(NotAttached, "Instance %d is not attached to another.", r.id).With(Num("instance_id", r.id))
 	}
 	s.detach(ref)
+	s.loosen(ref)
 	return nil
 }

@@ -4,6 +4,9 @@ package ledger
 
 func (s *State) wantContainer(op *Op, i int) (uint32, *container, *Error) {
 	ref := s.findContainer(op.Args[i])
+	if s.doing.limited && (ref == 0 || !s.doing.permit.allows(s.containers.at(ref).owner)) {
+		return 0, nil, containerForbidden(op.Args[i])
+	}
 	if ref == 0 {
 		return 0, nil, containerNotFound(op.Args[i])
 	}
@@ -39,6 +42,9 @@ func (s *State) wantInstance(op *Op, i int) (uint32, *instance, *Error) {
 		id += s.doing.firstMinted
 	}
 	ref := s.findInstance(id)
+	if s.doing.limited && (ref == 0 || !s.mayUse(ref)) {
+		return 0, nil, instanceForbidden(name, id)
+	}
 	if ref == 0 {
 		return 0, nil, instanceNotFound(name, id)
 	}

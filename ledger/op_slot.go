@@ -53,6 +53,7 @@ func (s *State) removeFromSlot(op *Op) *Error {
 			With(Num("container_id", c.id), Num("slot_index", slot))
 	}
 	s.leaveSlot(ref)
+	s.loosen(ref)
 	return nil
 }
 

@@ -22,6 +22,7 @@ type State struct {
 
 	undo   undoList
 	doing  doing
+	loose  []loosened // see permit.go
 	fit    fitter
 	memory keyMemory
 
@@ -34,6 +35,8 @@ type doing struct {
 	out         *Outcome
 	op          int32
 	firstMinted int64
+	permit      *Permit // nil: everything is allowed
+	limited     bool    // the permit is, by owners
 }
 
 // Config of a state.
@@ -59,13 +62,21 @@ func (s *State) Apply(tx *Transaction, out *Outcome) *Error {
 		return Errorf(InvalidRequest, "A transaction needs at least one operation.").With(Text("field", "operations"))
 	}
 	s.begin()
-	s.doing = doing{out: out, firstMinted: s.nextInstance}
+	s.doing = doing{out: out, firstMinted: s.nextInstance, permit: tx.permit, limited: tx.permit.Limited()}
+	s.loose = s.loose[:0]
 	for i := range tx.Ops {
 		s.doing.op = int32(i)
 		if err := s.perform(&tx.Ops[i]); err != nil {
 			s.rollback()
 			out.Reset()
 			return err.At(i)
+		}
+	}
+	if len(s.loose) > 0 {
+		if err := s.wantNoneLoose(); err != nil {
+			s.rollback()
+			out.Reset()
+			return err
 		}
 	}
 	if n := s.nextInstance - s.doing.firstMinted; n > 0 {

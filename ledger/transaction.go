@@ -31,10 +31,11 @@ type Transaction struct {
 	Endpoint  Endpoint
 	Ops       []Op
 	Key       []byte   // idempotency key; empty if none was sent
-	Hash      [16]byte // of endpoint, operations and metadata; set only when Key is
+	Hash      [16]byte // of endpoint, operations, metadata and sender; set only when Key is
 	Metadata  []byte   // compact JSON object as sent; empty if none was sent
 	Principal []byte   // name of the token that sent it; empty without authentication
 
+	permit  *Permit        // what the sender may do; nil: all. Not in the record
 	scratch *requestParser // memory that parsing reuses; nil until it is needed
 }
 

@@ -20,13 +20,14 @@ type Knobs struct {
 	Refused                   float64 // part of the operations that would be refused that are kept
 	Keyed                     float64 // part of the transactions that carry an idempotency key
 	Repeated                  float64 // part that repeats an earlier keyed request, half of them changed
+	Permits                   float64 // part of the transactions whose sender has a name and perhaps may not do all
 	Bulky                     float64 // part of the transactions with metadata near the limit of size
 }
 
 // DefaultKnobs reach every operation and every refusal within some thousand operations.
 func DefaultKnobs() Knobs {
 	return Knobs{Containers: 14, Classes: 9, Keys: 4, MaxOps: 12, MaxSide: 7, MaxSlots: 5, MaxShape: 4,
-		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1, Bulky: 0.01}
+		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1, Permits: 0.25, Bulky: 0.01}
 }
 
 // A Gen makes random transactions that fit the present state of a model. All
@@ -54,7 +55,8 @@ func (g *Gen) Next() ledger.Transaction {
 	if len(g.sent) > 0 && g.chance(g.knobs.Repeated) {
 		return g.repeat()
 	}
-	tx := ledger.Transaction{Ops: g.ops()}
+	name, permit := g.sender()
+	tx := ledger.Transaction{Ops: g.ops(permit)}
 	tx.Endpoint = g.endpoint(tx.Ops)
 	if g.chance(0.3) {
 		tx.Metadata = []byte(metadataSamples[g.rng.IntN(len(metadataSamples))])
@@ -67,6 +69,9 @@ func (g *Gen) Next() ledger.Transaction {
 	if g.chance(g.knobs.Keyed) {
 		g.keys++
 		tx.Key = fmt.Appendf(nil, "key-%d", g.keys)
+	}
+	tx.SetSender(name, permit)
+	if len(tx.Key) > 0 {
 		g.sent = append(g.sent, tx)
 		if len(g.sent) > keptRequests {
 			g.sent = g.sent[1:]
@@ -95,10 +100,10 @@ func (g *Gen) repeat() ledger.Transaction {
 	tx.Ops = append([]ledger.Op(nil), old.Ops...)
 	tx.Key = append([]byte(nil), old.Key...)
 	tx.Metadata = append([]byte(nil), old.Metadata...)
-	switch g.rng.IntN(8) {
+	switch g.rng.IntN(9) {
 	case 0:
 		i := g.rng.IntN(len(tx.Ops))
-		tx.Ops = append(tx.Ops[:i], g.ops()[0]) // nothing after it: it might refer to what is no longer minted
+		tx.Ops = append(tx.Ops[:i], g.ops(tx.Permit())[0]) // nothing after it: it might refer to what is no longer minted
 		tx.Endpoint = ledger.EndpointCommit
 	case 1:
 		tx.Metadata = []byte(metadataSamples[g.rng.IntN(len(metadataSamples))])
@@ -111,6 +116,8 @@ func (g *Gen) repeat() ledger.Transaction {
 		if other, ok := sameMetadata[string(tx.Metadata)]; ok {
 			tx.Metadata = []byte(other)
 		}
+	case 6:
+		tx.SetSender(g.sender())
 	}
 	return tx
 }
@@ -143,7 +150,7 @@ func respell(op ledger.Op) ledger.Op {
 
 // ops makes the operations of one transaction. Each is tried on a copy of the
 // model, so that later ones fit what earlier ones did.
-func (g *Gen) ops() []ledger.Op {
+func (g *Gen) ops(permit *ledger.Permit) []ledger.Op {
 	n := 1
 	switch p := g.rng.Float64(); {
 	case p < 0.1:
@@ -152,7 +159,7 @@ func (g *Gen) ops() []ledger.Op {
 		n = 1 + g.rng.IntN(min(4, g.knobs.MaxOps))
 	}
 	copied := g.model.Copy()
-	g.scratch = &run{m: copied, seq: copied.seq + 1}
+	g.scratch = &run{m: copied, seq: copied.seq + 1, permit: permit}
 	var ops []ledger.Op
 	for len(ops) < n {
 		op := g.op()

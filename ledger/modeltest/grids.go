@@ -128,6 +128,7 @@ func (r *run) removeFromGrid(op *ledger.Op) {
 	r.check(at.Location == ledger.InGrid && at.ContainerID == op.Args[ledger.GridContainer], ledger.NotPlaced, detail{"instance_id", id})
 
 	c.drop(id)
+	r.free(id)
 	r.touch(c)
 }
 

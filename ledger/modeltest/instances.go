@@ -102,6 +102,8 @@ func (r *run) mintInstance(op *ledger.Op) {
 	cl.minted++
 	if c != nil {
 		r.touch(c)
+	} else {
+		r.free(id)
 	}
 }
 
@@ -135,6 +137,7 @@ func (r *run) detach(op *ledger.Op) {
 	r.check(in.parent != 0, ledger.NotAttached, detail{"instance_id", id})
 
 	in.parent = 0
+	r.free(id)
 }
 
 // slotInRange checks a slot's index.
@@ -169,6 +172,7 @@ func (r *run) removeFromSlot(op *ledger.Op) {
 	r.slotInRange(c, slot)
 	r.check(c.slots[slot] != 0, ledger.SlotEmpty, detail{"slot_index", slot})
 
+	r.free(c.slots[slot])
 	delete(c.slots, slot)
 	r.touch(c)
 }

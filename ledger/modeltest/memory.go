@@ -70,9 +70,10 @@ func (m *Model) Recall(key []byte) (Remembered, bool) {
 
 // Same says whether two transactions are the same request: the same endpoint,
 // the same operations with the same arguments, where null and absent are the
-// same, and metadata that is equal as JSON values, numbers as spelled.
+// same, and metadata that is equal as JSON values, numbers as spelled; from the
+// same sender.
 func Same(a, b *ledger.Transaction) bool {
-	if a.Endpoint != b.Endpoint || len(a.Ops) != len(b.Ops) {
+	if a.Endpoint != b.Endpoint || !bytes.Equal(a.Principal, b.Principal) || len(a.Ops) != len(b.Ops) {
 		return false
 	}
 	for i := range a.Ops {

@@ -131,12 +131,15 @@ func (m *Model) Apply(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 
 // applyHere is Apply without the copy: after a refusal the model is of no use.
 func (m *Model) applyHere(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
-	r := &run{m: m, seq: m.seq + 1}
+	r := &run{m: m, seq: m.seq + 1, permit: tx.Permit()}
 	for i := range tx.Ops {
 		r.index = i
 		if refusal := r.try(&tx.Ops[i]); refusal != nil {
 			return ledger.Outcome{}, refusal
 		}
+	}
+	if refusal := r.finish(); refusal != nil {
+		return ledger.Outcome{}, refusal
 	}
 	m.seq++
 	out := ledger.Outcome{Minted: len(r.minted), Decisions: r.decisions}
@@ -158,6 +161,8 @@ type run struct {
 	index     int    // of the current operation
 	minted    []int64
 	decisions []ledger.Decision
+	permit    *ledger.Permit
+	freed     map[int64]int // instances left nowhere, and by which operation
 }
 
 // try runs one operation. The operations are lists of checks in the order in
@@ -245,6 +250,7 @@ func (r *run) operation(op *ledger.Op) {
 // container finds a container that the operation names.
 func (r *run) container(id int64) *container {
 	c := r.m.containers[id]
+	r.check(!r.permit.Limited() || c != nil && r.ours(c.owner), ledger.Forbidden, detail{"container_id", id})
 	r.check(c != nil, ledger.ContainerNotFound, detail{"container_id", id})
 	return c
 }
@@ -264,6 +270,7 @@ func (r *run) instance(op *ledger.Op, i int) (int64, *instance) {
 		id = r.minted[id]
 	}
 	found := r.m.instances[id]
+	r.check(!r.permit.Limited() || found != nil && r.reaches(id), ledger.Forbidden, detail{op.Kind.Args()[i].Name, id})
 	r.check(found != nil, ledger.InstanceNotFound, detail{op.Kind.Args()[i].Name, id})
 	return id, found
 }
@@ -282,6 +289,8 @@ func (r *run) moved(quantity int64) {
 
 func (r *run) createContainer(op *ledger.Op) {
 	id := op.Args[ledger.CreateContainerID]
+	there := r.m.containers[id]
+	r.check(r.ours(op.Get(ledger.CreateOwner, 0)) && (there == nil || r.ours(there.owner)), ledger.Forbidden, detail{"container_id", id})
 	r.check(r.m.containers[id] == nil, ledger.ContainerAlreadyExists, detail{"container_id", id})
 	c := &container{kind: ledger.ContainerKind(op.Args[ledger.CreateKind]), owner: op.Get(ledger.CreateOwner, 0), created: r.seq}
 	switch c.kind {
@@ -308,6 +317,7 @@ func (r *run) removeContainer(op *ledger.Op) {
 
 func (r *run) registerClass(op *ledger.Op) {
 	id := op.Args[ledger.ClassID]
+	r.mayRegister(id)
 	r.check(r.m.classes[id] == nil, ledger.ClassAlreadyExists, detail{"class_id", id})
 	r.m.classes[id] = &class{
 		name:       op.Name,
@@ -322,6 +332,7 @@ func (r *run) registerClass(op *ledger.Op) {
 
 func (r *run) registerClassShape(op *ledger.Op) {
 	id := op.Args[ledger.ShapeClass]
+	r.mayRegister(id)
 	cl := r.class(id)
 	shape := size{op.Args[ledger.ShapeWidth], op.Args[ledger.ShapeHeight]}
 	if !op.Given(ledger.ShapeKey) {
@@ -339,6 +350,7 @@ func (r *run) registerClassShape(op *ledger.Op) {
 // operations, and the memory of keys requests.
 func StateCodes() []ledger.Code {
 	return []ledger.Code{
+		ledger.Forbidden,
 		ledger.InvalidRequest, // MintInstance into slots without a slot
 		ledger.ContainerNotFound, ledger.ClassNotFound, ledger.InstanceNotFound,
 		ledger.ContainerAlreadyExists, ledger.ClassAlreadyExists, ledger.ShapeAlreadyExists, ledger.IdempotencyConflict,

@@ -1,0 +1,112 @@
+package modeltest
+
+import (
+	"slices"
+
+	"assetledger/ledger"
+)
+
+// The rule of owners, said once more: a sender limited to owners touches what
+// is in their containers, directly or through attachments, and what the
+// transaction itself has brought forth or taken out of there; it leaves
+// nothing behind that is in no container.
+
+// ours says whether the owner, 0 for none, is one of the sender's.
+func (r *run) ours(owner int64) bool {
+	return !r.permit.Limited() || slices.Contains(r.permit.Owners, owner)
+}
+
+// reaches says whether the sender may touch a living instance.
+func (r *run) reaches(id int64) bool {
+	if !r.permit.Limited() {
+		return true
+	}
+	for r.m.instances[id].parent != 0 {
+		id = r.m.instances[id].parent
+	}
+	at := r.m.locate(id)
+	if at.Location == ledger.Nowhere {
+		_, own := r.freed[id]
+		return own
+	}
+	return r.ours(r.m.containers[at.ContainerID].owner)
+}
+
+// free notes that the current operation left an instance nowhere.
+func (r *run) free(id int64) {
+	if r.freed == nil {
+		r.freed = map[int64]int{}
+	}
+	r.freed[id] = r.index
+}
+
+// finish judges the transaction as a whole, after its operations.
+func (r *run) finish() *Refusal {
+	if !r.permit.Limited() {
+		return nil
+	}
+	var last *Refusal
+	for id, op := range r.freed {
+		if r.m.instances[id] == nil || r.m.locate(id).Location != ledger.Nowhere {
+			continue
+		}
+		if last == nil || op > last.Op {
+			last = &Refusal{Code: ledger.Forbidden, Op: op, Details: map[string]int64{"instance_id": id}}
+		}
+	}
+	return last
+}
+
+// mayRegister refuses registrations to those who may not.
+func (r *run) mayRegister(classID int64) {
+	r.check(r.permit == nil || r.permit.Register, ledger.Forbidden, detail{"class_id", classID})
+}
+
+// MayReadContainer says whether owners reach a container.
+func (m *Model) MayReadContainer(id int64, owners []int64) bool {
+	c := m.containers[id]
+	return c != nil && slices.Contains(owners, c.owner)
+}
+
+// MayReadInstance says whether owners reach an instance.
+func (m *Model) MayReadInstance(id int64, owners []int64) bool {
+	if m.instances[id] == nil {
+		return false
+	}
+	r := &run{m: m, permit: &ledger.Permit{Owners: owners}}
+	return r.reaches(id)
+}
+
+// ContainersOf lists the containers of several owners by id.
+func (m *Model) ContainersOf(owners []int64, kind ledger.ContainerKind, after int64, limit int) ([]ledger.ContainerInfo, bool) {
+	var list []ledger.ContainerInfo
+	for _, id := range m.ContainerIDs() {
+		info, _ := m.Container(id)
+		if id > after && slices.Contains(owners, info.Owner) && (kind == 0 || kind == info.Kind) {
+			list = append(list, info)
+		}
+	}
+	return page(list, limit)
+}
+
+// senders are those who send transactions; the first may do all.
+var senders = []struct {
+	name   string
+	permit *ledger.Permit
+}{
+	{"", nil},
+	{"anyone", &ledger.Permit{Register: true}},
+	{"clerk", &ledger.Permit{}},
+	{"one", &ledger.Permit{Owners: []int64{1}}},
+	{"both", &ledger.Permit{Register: true, Owners: []int64{1, 2}}},
+	{"none", &ledger.Permit{Owners: []int64{}}},
+}
+
+// sender takes one of the senders; most transactions come from those who may do all.
+func (g *Gen) sender() (name []byte, permit *ledger.Permit) {
+	if !g.chance(g.knobs.Permits) {
+		return nil, nil
+	}
+	s := senders[g.rng.IntN(len(senders))]
+	return []byte(s.name), s.permit
+}

@@ -1,0 +1,119 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"slices"
+)
+
+// A Permit is what the sender of a transaction may do. It is judged inside
+// Apply, against the state that each operation meets, so no change can come
+// between the judgement and the deed. It is not part of the record: who replays
+// a log asks only what was done, not who was allowed to.
+//
+// With owners, the sender reaches containers of these owners and what stands in
+// them, with all that hangs under it. What is not there and what is another's
+// are refused alike, so that nobody learns which. An instance that is nowhere
+// has no owner: it is within reach only while the transaction lasts that minted
+// it or took it out of a container within reach, and by the end of that
+// transaction it must be placed, attached or burned.
+type Permit struct {
+	Register bool    // it may register classes and shapes
+	Owners   []int64 // ascending; nil: any container and instance
+}
+
+// Limited says whether only containers of certain owners are within reach.
+func (p *Permit) Limited() bool { return p != nil && p.Owners != nil }
+
+// allows says whether containers of the owner, 0 for none, are within reach.
+func (p *Permit) allows(owner int64) bool {
+	if !p.Limited() {
+		return true
+	}
+	_, ok := slices.BinarySearch(p.Owners, owner)
+	return ok
+}
+
+// SetSender says who sends the transaction, and what they may do: nil is all.
+// The name, of 1 to 255 bytes, goes into the record; the key, which must be
+// final, is then the sender's own: the same request by another is another.
+func (tx *Transaction) SetSender(name []byte, p *Permit) {
+	tx.Principal, tx.permit = name, p
+	if len(tx.Key) == 0 || len(name) == 0 {
+		return
+	}
+	var b [len(tx.Hash) + 255]byte
+	n := copy(b[:], tx.Hash[:])
+	n += copy(b[n:], name)
+	sum := sha256.Sum256(b[:n])
+	copy(tx.Hash[:], sum[:])
+}
+
+// Permit is what the sender may do; nil: all.
+func (tx *Transaction) Permit() *Permit { return tx.permit }
+
+// loosened is an instance that the transaction being applied took out of a
+// place within reach, or minted nowhere.
+type loosened struct {
+	ref uint32
+	op  int32
+}
+
+// loosen notes that the operation left an instance nowhere.
+func (s *State) loosen(ref uint32) {
+	if s.doing.limited {
+		s.loose = append(s.loose, loosened{ref, s.doing.op})
+	}
+}
+
+// isLoose says whether this transaction left the instance nowhere. What it did
+// last is most likely what it goes on with.
+func (s *State) isLoose(ref uint32) bool {
+	for i := len(s.loose) - 1; i >= 0; i-- {
+		if s.loose[i].ref == ref {
+			return true
+		}
+	}
+	return false
+}
+
+// mayUse says whether the sender of the transaction being applied reaches an instance.
+func (s *State) mayUse(ref uint32) bool {
+	top := s.topmost(ref)
+	r := s.instances.at(top)
+	if r.where == Nowhere {
+		return s.isLoose(top)
+	}
+	return s.doing.permit.allows(s.containers.at(r.host).owner)
+}
+
+// wantNoneLoose refuses to leave an instance where nobody with owners reaches
+// it. The operation at fault is the last one that did so.
+func (s *State) wantNoneLoose() *Error {
+	for i := len(s.loose) - 1; i >= 0; i-- {
+		l := s.loose[i]
+		r := s.instances.at(l.ref)
+		if r.where == Nowhere && s.findInstance(r.id) == l.ref {
+			return Errorf(Forbidden, "This token is limited to containers of certain owners, and instance %d would be left outside of them: place or attach it in the same transaction.", r.id).
+				With(Num("instance_id", r.id)).At(int(l.op))
+		}
+	}
+	return nil
+}
+
+func containerForbidden(id int64) *Error {
+	return Errorf(Forbidden, "There is no container %d that this token may use.", id).With(Num("container_id", id))
+}
+
+func instanceForbidden(name string, id int64) *Error {
+	return Errorf(Forbidden, "There is no instance %d that this token may use.", id).With(Num(name, id))
+}
+
+// wantRegister refuses registrations to those who may not register.
+func (s *State) wantRegister(op *Op) *Error {
+	if p := s.doing.permit; p == nil || p.Register {
+		return nil
+	}
+	id := op.Args[ClassID]
+	return Errorf(Forbidden, "This token may not register classes or shapes: it needs the scope register.").
+		With(Num("class_id", id), Text("scope", "register"))
+}

@@ -1,0 +1,184 @@
+package ledger
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// limitedWorld has containers 1 (Slots) and 2 (Grid) of owner 7, 11 and 12 of
+// owner 8, 21 and 22 of nobody, and instances 1 and 2 in a slot of each, 3
+// under 1, 4 under 2, and 5 nowhere.
+func limitedWorld(t testing.TB) *State {
+	s := NewState(Config{IdempotencyKeys: 10})
+	accept(t, s, `
+		RegisterClass class_id=1 name=gold; RegisterClass class_id=2 name=sword fungible=false
+		RegisterClassShape class_id=1 width=1 height=1; RegisterClassShape class_id=2 width=1 height=1
+		CreateContainer container_id=1 kind=Slots owner=7; CreateContainer container_id=2 kind=Grid owner=7
+		CreateContainer container_id=11 kind=Slots owner=8; CreateContainer container_id=12 kind=Grid owner=8
+		CreateContainer container_id=21 kind=Slots; CreateContainer container_id=22 kind=Grid owner=null
+		MintInstance class_id=2 container_id=1 slot_index=0; MintInstance class_id=2 container_id=11 slot_index=0
+		MintInstance class_id=2; Attach instance_id=3 parent_id=1
+		MintInstance class_id=2; Attach instance_id=4 parent_id=2
+		MintInstance class_id=2
+		AddFungible container_id=2 class_id=1 key=0 quantity=10; AddFungible container_id=12 class_id=1 key=0 quantity=10`)
+	return s
+}
+
+// TestPermit has a sender who is limited to owner 7 try everything.
+func TestPermit(t *testing.T) {
+	for _, c := range []struct {
+		ops  string
+		code Code // "" if it is accepted
+		op   int
+	}{
+		{"CreateContainer container_id=3 kind=Standard owner=7", "", 0},
+		{"CreateContainer container_id=3 kind=Standard owner=8", Forbidden, 0},
+		{"CreateContainer container_id=3 kind=Standard owner=null", Forbidden, 0},
+		{"CreateContainer container_id=3 kind=Standard", Forbidden, 0},
+		{"CreateContainer container_id=1 kind=Standard owner=7", ContainerAlreadyExists, 0},
+		{"CreateContainer container_id=11 kind=Standard owner=7", Forbidden, 0},
+		{"CreateContainer container_id=3 kind=Standard owner=7 slot_count=3", InvalidRequest, 0},
+		{"RemoveContainer container_id=2", ContainerNotEmpty, 0},
+		{"RemoveContainer container_id=12", Forbidden, 0},
+		{"RemoveContainer container_id=21", Forbidden, 0},
+		{"RemoveContainer container_id=99", Forbidden, 0},
+		{"AddFungible container_id=2 class_id=1 key=0 quantity=1", "", 0},
+		{"AddFungible container_id=2 class_id=9 key=0 quantity=1", ClassNotFound, 0},
+		{"AddFungible container_id=12 class_id=9 key=0 quantity=1", Forbidden, 0},
+		{"RemoveFungible container_id=2 class_id=1 key=0 quantity=99", InsufficientBalance, 0},
+		{"RemoveFungible container_id=12 class_id=1 key=0 quantity=1", Forbidden, 0},
+		{"TransferFungible from_container=2 to_container=12 class_id=1 key=0 quantity=1", Forbidden, 0},
+		{"TransferFungible from_container=12 to_container=2 class_id=1 key=0 quantity=1", Forbidden, 0},
+		{"TransferFungible from_container=12 to_container=12 class_id=1 key=0 quantity=1", InvalidOperation, 0},
+		{"CreateContainer container_id=3 kind=Standard owner=7; TransferFungible from_container=2 to_container=3 class_id=1 key=0 quantity=1", "", 0},
+		{"MergeStacks container_id=12 class_id=1 from_key=0 to_key=1", Forbidden, 0},
+		{"ConsolidateStacks container_id=12 class_id=1", Forbidden, 0},
+		{"ConsolidateStacks container_id=2 class_id=1", "", 0},
+		{"MintInstance class_id=2", Forbidden, 0},
+		{"MintInstance class_id=2 container_id=1 slot_index=1", "", 0},
+		{"MintInstance class_id=2 container_id=11 slot_index=1", Forbidden, 0},
+		{"MintInstance class_id=2; PlaceInGrid container_id=2 instance_id=minted:0", "", 0},
+		{"MintInstance class_id=2; Attach instance_id=minted:0 parent_id=3", "", 0},
+		{"MintInstance class_id=2; Attach instance_id=minted:0 parent_id=4", Forbidden, 1},
+		{"MintInstance class_id=2; Attach instance_id=1 parent_id=minted:0", AlreadyPlaced, 1},
+		{"MintInstance class_id=2; BurnInstance instance_id=minted:0", "", 0},
+		{"MintInstance class_id=2; MintInstance class_id=2; BurnInstance instance_id=minted:1", Forbidden, 0},
+		{"BurnInstance instance_id=3", "", 0},
+		{"BurnInstance instance_id=4", Forbidden, 0},
+		{"BurnInstance instance_id=5", Forbidden, 0},
+		{"BurnInstance instance_id=99", Forbidden, 0},
+		{"Detach instance_id=3", Forbidden, 0},
+		{"Detach instance_id=4", Forbidden, 0},
+		{"Detach instance_id=3; PlaceInSlot container_id=1 slot_index=3 instance_id=3", "", 0},
+		{"Detach instance_id=3; Attach instance_id=3 parent_id=1; Detach instance_id=3", Forbidden, 2},
+		{"PlaceInSlot container_id=1 slot_index=3 instance_id=5", Forbidden, 0},
+		{"PlaceInSlot container_id=1 slot_index=3 instance_id=99", Forbidden, 0},
+		{"PlaceInSlot container_id=11 slot_index=3 instance_id=3", Forbidden, 0},
+		{"RemoveFromSlot container_id=1 slot_index=0", Forbidden, 0},
+		{"RemoveFromSlot container_id=1 slot_index=0; PlaceInGrid container_id=2 instance_id=1", "", 0},
+		{"RemoveFromSlot container_id=1 slot_index=0; PlaceInGrid container_id=2 instance_id=1; RemoveFromGrid container_id=2 instance_id=1", Forbidden, 2},
+		{"RemoveFromSlot container_id=1 slot_index=0; PlaceInGrid container_id=12 instance_id=1", Forbidden, 1},
+		{"RemoveFromSlot container_id=11 slot_index=0", Forbidden, 0},
+		{"SwapSlots container_id=1 slot_a=0 slot_b=1", "", 0},
+		{"SwapSlots container_id=1 slot_a=0 slot_b=0 other_container_id=11", Forbidden, 0},
+		{"MoveInGrid container_id=2 x=0 y=0 to_x=3 to_y=3", "", 0},
+		{"MoveInGrid container_id=12 x=0 y=0 to_x=3 to_y=3", Forbidden, 0},
+		{"RegisterClass class_id=1 name=gold", Forbidden, 0},
+		{"AddFungible container_id=2 class_id=1 key=0 quantity=1; RegisterClassShape class_id=9 width=1 height=1", Forbidden, 1},
+	} {
+		t.Run(c.ops, func(t *testing.T) {
+			s := limitedWorld(t)
+			before, out := s.Digest(), &Outcome{}
+			tx := asTx(t, c.ops)
+			tx.SetSender([]byte("seven"), &Permit{Owners: []int64{3, 7}})
+			err := s.Apply(tx, out)
+			check(t, s)
+			if c.code == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				record := AppendRecord(nil, tx, out)
+				twin, rec := limitedWorld(t), Record{}
+				if err := rec.Decode(record); err != nil || string(rec.Tx.Principal) != "seven" || rec.Tx.Permit() != nil {
+					t.Fatal(err, rec.Tx)
+				}
+				if err := twin.Replay(&rec, 1); err != nil || twin.Digest() != s.Digest() {
+					t.Error("replayed:", err)
+				}
+				return
+			}
+			if err == nil || err.Code != c.code || err.OpIndex != c.op || s.Digest() != before {
+				t.Errorf("%v, want %s at operation %d", err, c.code, c.op)
+			}
+		})
+	}
+}
+
+// TestForbiddenTellsNothing: what is another's and what is not there are
+// refused in the same words, but for the number.
+func TestForbiddenTellsNothing(t *testing.T) {
+	for _, c := range []string{
+		"RemoveContainer container_id=%d|12|99", "AddFungible container_id=%d class_id=1 key=0 quantity=1|12|99",
+		"BurnInstance instance_id=%d|4|99", "BurnInstance instance_id=%d|5|99", "Detach instance_id=%d|4|99",
+	} {
+		words := strings.Split(c, "|")
+		var said []string
+		for _, id := range words[1:] {
+			s := limitedWorld(t)
+			tx := asTx(t, strings.ReplaceAll(words[0], "%d", id))
+			tx.SetSender([]byte("seven"), &Permit{Owners: []int64{7}})
+			err := s.Apply(tx, &Outcome{})
+			if err == nil || err.Code != Forbidden {
+				t.Fatal(words[0], id, err)
+			}
+			said = append(said, strings.ReplaceAll(string(err.AppendJSON(nil)), id, "#"))
+		}
+		if said[0] != said[1] {
+			t.Errorf("%s: %s\nand %s", words[0], said[0], said[1])
+		}
+	}
+}
+
+// TestKeyOfAnotherSender: a key shows its result to its own sender alone.
+func TestKeyOfAnotherSender(t *testing.T) {
+	hash := func(name string) [16]byte {
+		tx := asTx(t, "RemoveContainer container_id=1")
+		tx.Key = []byte("k")
+		tx.Seal()
+		tx.SetSender([]byte(name), nil)
+		return tx.Hash
+	}
+	seen := map[[16]byte]string{}
+	for _, name := range []string{"", "a", "b", "ab", strings.Repeat("n", 255)} {
+		if other, there := seen[hash(name)]; there {
+			t.Errorf("%q and %q are the same sender", name, other)
+		}
+		seen[hash(name)] = name
+		if hash(name) != hash(name) {
+			t.Errorf("%q is not itself", name)
+		}
+	}
+	if got := fmt.Sprintf("%x", hash("a")); got != "47844f27f04398ddcd5d7078ed452c69" {
+		t.Errorf("the hash of a request of a sender is %s, and logs hold another", got)
+	}
+}
+
+func BenchmarkApplyLimited(b *testing.B) {
+	s := NewState(Config{})
+	accept(b, s, `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Standard owner=7
+		CreateContainer container_id=2 kind=Standard owner=7; AddFungible container_id=1 class_id=1 key=0 quantity=1000000000000`)
+	permits := map[string]*Permit{"all": nil, "limited": {Owners: []int64{3, 7, 9, 12}}}
+	for _, name := range []string{"all", "limited"} {
+		b.Run(name, func(b *testing.B) {
+			tx, out := asTx(b, "TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=1"), Outcome{}
+			tx.SetSender([]byte("seven"), permits[name])
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := s.Apply(tx, &out); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
