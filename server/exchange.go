@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"assetledger/ledger"
+	"assetledger/server/auth"
 )
 
 // An exchange is one request and its answer. Handlers read the request
@@ -19,9 +20,10 @@ import (
 type exchange struct {
 	W       http.ResponseWriter
 	R       *http.Request
-	Body    []byte // what readBody read
-	Out     []byte // the answer being made
-	Status  int    // 200 unless set
+	Who     *auth.Principal // that it comes from; nil: anyone, who may do everything
+	Body    []byte          // what readBody read
+	Out     []byte          // the answer being made
+	Status  int             // 200 unless set
 	ErrCode ledger.Code
 	id      string // of the request: see requestID
 	written bool   // the handler wrote the answer itself
@@ -45,7 +47,7 @@ func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 }
 
 func (x *exchange) release() {
-	x.W, x.R = nil, nil
+	x.W, x.R, x.Who = nil, nil, nil
 	if cap(x.Body) > keepBody {
 		x.Body = nil
 	}
@@ -88,6 +90,9 @@ func (x *exchange) fail(err *ledger.Error) {
 	x.Status = err.Code.Status()
 	if x.Status == http.StatusServiceUnavailable {
 		x.W.Header()["Retry-After"] = retryAfter
+	}
+	if x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden {
+		x.W.Header()["Www-Authenticate"] = challenge(err)
 	}
 	x.Out = err.AppendJSON(x.Out[:0])
 }

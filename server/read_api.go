@@ -17,6 +17,7 @@ type endpoint struct {
 	id      string   // the integer in the path, "" for none
 	params  param    // taken beside min_seq and wait
 	list    listKind // whose cursors it takes
+	reach   reach    // of clients who are limited to owners
 
 	// collect copies from the state what the answer needs, and refuses.
 	collect func(*reading, *ledger.State) *ledger.Error
@@ -35,6 +36,7 @@ type reading struct {
 	daemon     *readDaemon
 	params     params
 	id         int64
+	reach      reach
 	checkpoint uint64 // the commit that the answer reflects
 	end        uint64 // the last durable commit when it was made; at least checkpoint
 
@@ -68,9 +70,13 @@ func (d *readDaemon) serve(e *endpoint) handler {
 }
 
 func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
+	if err := r.mayAsk(e); err != nil {
+		return err
+	}
 	if err := r.judge(e, allowed); err != nil {
 		return err
 	}
+	r.reach = e.reach
 	if r.params.MinSeq > 0 {
 		if err := r.wait(); err != nil {
 			return err
@@ -138,6 +144,9 @@ func (r *reading) collect(from func(*reading, *ledger.State) *ledger.Error) *led
 	if proj.broken != nil {
 		return proj.broken
 	}
+	if err := r.maySee(proj.state); err != nil {
+		return err
+	}
 	return from(r, proj.state)
 }
 
@@ -185,11 +194,11 @@ func (r *reading) finishRead(varies bool) {
 	}
 }
 
-// refuse answers an error. A 404 or 422 was judged against the state, and says
+// refuse answers an error. A 403, 404 or 422 was judged against the state, and says
 // at which commit that stood: "not there" is not "not there yet".
 func (r *reading) refuse(err *ledger.Error) *ledger.Error {
 	r.setSeqHeader()
-	if s := err.Code.Status(); s != http.StatusNotFound && s != http.StatusUnprocessableEntity {
+	if s := err.Code.Status(); s != http.StatusForbidden && s != http.StatusNotFound && s != http.StatusUnprocessableEntity {
 		return err
 	}
 	r.fail(err)

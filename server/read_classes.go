@@ -7,7 +7,7 @@ import (
 )
 
 var readClass = endpoint{
-	pattern: "/v1/read/class/{id}", id: "id",
+	pattern: "/v1/read/class/{id}", reach: reachesAll, id: "id",
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
 		r.class, err = s.Class(r.id)
 		return err
@@ -18,8 +18,8 @@ var readClass = endpoint{
 }
 
 var readClasses = endpoint{
-	pattern: "/v1/read/classes",
-	params:  paramsOfList, list: listClasses,
+	pattern: "/v1/read/classes", reach: reachesAll,
+	params: paramsOfList, list: listClasses,
 	collect: func(r *reading, s *ledger.State) *ledger.Error {
 		r.classes, r.more = s.Classes(r.classes[:0], r.params.Cursor.A, r.params.Limit)
 		return nil
@@ -39,7 +39,7 @@ var readClasses = endpoint{
 }
 
 var readShapes = endpoint{
-	pattern: "/v1/read/class/{id}/shapes", id: "id",
+	pattern: "/v1/read/class/{id}/shapes", reach: reachesAll, id: "id",
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
 		r.shapes, err = s.Shapes(r.shapes[:0], r.id)
 		return err
@@ -85,7 +85,7 @@ var readStats = endpoint{
 }
 
 var readInstance = endpoint{
-	pattern: "/v1/read/instance/{id}", id: "id",
+	pattern: "/v1/read/instance/{id}", reach: reachesInstance, id: "id",
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
 		r.instance, err = s.Instance(r.id)
 		return err

@@ -7,7 +7,7 @@ import (
 )
 
 var readContainer = endpoint{
-	pattern: "/v1/read/container/{id}", id: "id",
+	pattern: "/v1/read/container/{id}", reach: reachesContainer, id: "id",
 	collect: (*reading).getContainer,
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
 		c := &r.container
@@ -29,7 +29,7 @@ var readContainer = endpoint{
 }
 
 var readBalances = endpoint{
-	pattern: "/v1/read/container/{id}/balances", id: "id",
+	pattern: "/v1/read/container/{id}/balances", reach: reachesContainer, id: "id",
 	params: paramsOfList | paramClassID | paramKey, list: listBalances,
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
 		var filter ledger.BalanceFilter
@@ -63,7 +63,7 @@ var readBalances = endpoint{
 }
 
 var readSlots = endpoint{
-	pattern: "/v1/read/container/{id}/slots", id: "id",
+	pattern: "/v1/read/container/{id}/slots", reach: reachesContainer, id: "id",
 	params: paramsOfList, list: listSlots,
 	collect: func(r *reading, s *ledger.State) *ledger.Error {
 		if err := r.getContainer(s); err != nil {
@@ -96,7 +96,7 @@ var readSlots = endpoint{
 }
 
 var readGrid = endpoint{
-	pattern: "/v1/read/container/{id}/grid", id: "id",
+	pattern: "/v1/read/container/{id}/grid", reach: reachesContainer, id: "id",
 	params: paramsOfList | paramsOfRegion, list: listGrid,
 	collect: func(r *reading, s *ledger.State) *ledger.Error {
 		if err := r.getContainer(s); err != nil {
@@ -131,13 +131,9 @@ var readGrid = endpoint{
 }
 
 var readContainers = endpoint{
-	pattern: "/v1/read/containers",
-	params:  paramsOfList | paramOwner | paramKind, list: listContainers,
-	collect: func(r *reading, s *ledger.State) *ledger.Error {
-		filter := ledger.ContainerFilter{Owner: r.params.Owner, Kind: r.params.Kind}
-		r.containers, r.more = s.Containers(r.containers[:0], filter, r.params.Cursor.A, r.params.Limit)
-		return nil
-	},
+	pattern: "/v1/read/containers", reach: reachesList,
+	params: paramsOfList | paramOwner | paramKind, list: listContainers,
+	collect: (*reading).listContainers,
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
 		dst = append(dst, `{"data":{"containers":[`...)
 		var last cursor

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"sync/atomic"
 	"time"
@@ -25,6 +24,7 @@ type ReadConfig struct {
 	Keys     int           // idempotency keys that checkpoints hold, for the write daemon; as many as its own -idempotency-keys
 	Poll     time.Duration // longest sleep between two looks at the end of the log
 	Timeouts Timeouts
+	Access   Access
 	LogAll   bool      // log every request
 	Page     bool      // serve the page for people at /
 	Ready    io.Writer // gets one line when the daemon serves
@@ -84,6 +84,10 @@ func (d *readDaemon) routes(page bool) []route {
 //
 // When it stops it makes a last checkpoint.
 func RunRead(ctx context.Context, c ReadConfig) error {
+	entrance, err := openEntrance(c.Access, c.Listen, c.Log)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return fmt.Errorf("making the directory of the log: %w", err)
 	}
@@ -110,11 +114,13 @@ func RunRead(ctx context.Context, c ReadConfig) error {
 	case <-ctx.Done():
 		return nil
 	}
-	ln, err := net.Listen("tcp", c.Listen)
+	d.api.gate = entrance.gate
+	ln, err := entrance.listen(c.Listen)
 	if err != nil {
 		stop(errNeverServed)
-		return err
+		return fmt.Errorf("listening for requests: %w", err)
 	}
+	entrance.watch(ctx)
 	return serve(ctx, ln, d.api, c.Timeouts, c.Ready, "ledger-read", c.Log, failed, d.drain)
 }
 

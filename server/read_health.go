@@ -8,7 +8,7 @@ import (
 )
 
 var readFreshness = endpoint{
-	pattern: "/v1/read/freshness",
+	pattern: "/v1/read/freshness", reach: reachesAll,
 	collect: nothing,
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
 		lag := r.end - r.checkpoint

@@ -34,6 +34,7 @@ type api struct {
 	registry *metrics.Registry
 	// LogAll logs every request, not only those that failed.
 	LogAll  bool
+	gate    *gate // nil: everyone may do everything
 	unclean http.Handler
 	meters  map[string]*routeMeter // by pattern; filled before serving
 }
@@ -53,7 +54,7 @@ func newAPI(routes []route, prefix string, registry *metrics.Registry, log *slog
 		}
 	}
 	for _, r := range routes {
-		a.mux.Handle(r.Method+" "+r.Pattern, a.measured(r.Pattern, r.Handle))
+		a.mux.Handle(r.Method+" "+r.Pattern, a.measured(r.Pattern, a.gated(r.Pattern, r.Handle)))
 	}
 	for _, p := range patterns {
 		allow := slices.Compact(slices.Sorted(slices.Values(methods[p])))

@@ -232,6 +232,11 @@ func (s *sequencer) recall(r *request, tx *ledger.Transaction, v *verdict) (know
 		return false, nil
 	}
 	if first.Endpoint != tx.Endpoint || first.Hash != tx.Hash {
+		if tx.Permit().Limited() { // it may have been another's request, of which they learn nothing
+			return true, ledger.Errorf(ledger.IdempotencyConflict,
+				"The idempotency key was used by another request: use a new key for a new request.").
+				With(ledger.Text("idempotency_key", string(tx.Key)))
+		}
 		return true, ledger.Errorf(ledger.IdempotencyConflict,
 			"The idempotency key was used by another request, which is commit %d: use a new key for a new request.", first.Seq).
 			With(ledger.Text("idempotency_key", string(tx.Key)), ledger.Num("global_seq", int64(first.Seq)))

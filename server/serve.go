@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -29,6 +28,8 @@ func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return ExitStopped
+	case isUsage(err):
+		return ExitUsage
 	case errors.As(err, &damage), errors.As(err, &divergence):
 		return ExitDamaged
 	case errors.Is(err, wal.ErrLocked):
@@ -56,8 +57,11 @@ const maxHeader = 64 << 10
 
 // newServer is an http.Server with our limits.
 func newServer(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: t.Header, ReadTimeout: t.Read, WriteTimeout: t.Write, IdleTimeout: t.Idle,
+		Protocols: &protocols,
+		Handler:   h, ReadHeaderTimeout: t.Header, ReadTimeout: t.Read, WriteTimeout: t.Write, IdleTimeout: t.Idle,
 		MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
@@ -72,12 +76,12 @@ const lastWords = 200 * time.Millisecond
 // error, and then stops: no new connections, requests in progress are answered
 // for at most t.Shutdown. drain is called first; it tells what waits (SSE
 // streams, waits for freshness) to end.
-func serve(ctx context.Context, ln net.Listener, h http.Handler, t Timeouts, ready io.Writer, name string,
+func serve(ctx context.Context, ln *door, h http.Handler, t Timeouts, ready io.Writer, name string,
 	log *slog.Logger, failed <-chan error, drain func()) error {
 	srv := newServer(h, t, log)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
-	fmt.Fprintf(ready, "%s ready on http://%s\n", name, ln.Addr())
+	fmt.Fprintf(ready, "%s ready on %s\n", name, ln.url)
 	var cause error
 	select {
 	case <-ctx.Done():

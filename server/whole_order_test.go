@@ -90,7 +90,7 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("%s %v: exit code %d, want 2\n%s%s", name, args, code, out, words)
 			}
 		}
-		if code, _, words := runProgram(t, name, "-dir", dir, "-listen", "256.0.0.1:0"); code != 1 || words == "" {
+		if code, _, words := runProgram(t, name, "-dir", dir, "-listen", "localhost:99999"); code != 1 || words == "" {
 			t.Errorf("%s on an address that is none: exit code %d, want 1\n%s", name, code, words)
 		}
 	}

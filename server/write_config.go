@@ -23,6 +23,7 @@ type WriteConfig struct {
 	Queue           int    // requests that wait to be sequenced
 	MaxLag          uint64 // commits that the slowest read daemon may be behind before the health is degraded; 0: no bound
 	Timeouts        Timeouts
+	Access          Access
 	LogAll          bool      // log every request
 	Ready           io.Writer // gets one line when the daemon serves
 	Log             *slog.Logger

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -66,6 +65,10 @@ func (d *writeDaemon) ending() *ledger.Error {
 // When it stops, new requests are refused, those accepted are answered, and
 // the log is closed.
 func RunWrite(ctx context.Context, c WriteConfig) (err error) {
+	entrance, err := openEntrance(c.Access, c.Listen, c.Log)
+	if err != nil {
+		return err
+	}
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return fmt.Errorf("finding the directory of the log: %w", err)
 	}
@@ -83,7 +86,7 @@ func RunWrite(ctx context.Context, c WriteConfig) (err error) {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	err = d.serve(ctx, c)
+	err = d.serve(ctx, c, entrance)
 	if errors.Is(err, errStuck) {
 		return err // the log is still being written: it can't be closed
 	}
@@ -118,12 +121,14 @@ const stopTime = 2 * time.Second
 
 // serve listens and serves until ctx is done or the log fails, and stops the
 // sequencer.
-func (d *writeDaemon) serve(ctx context.Context, c WriteConfig) error {
-	ln, err := net.Listen("tcp", c.Listen)
+func (d *writeDaemon) serve(ctx context.Context, c WriteConfig, e *entrance) error {
+	d.api.gate = e.gate
+	ln, err := e.listen(c.Listen)
 	if err != nil {
 		d.seq.stop()
 		return fmt.Errorf("listening for requests: %w", err)
 	}
+	e.watch(ctx)
 	err = serve(ctx, ln, d.api, c.Timeouts, c.Ready, "ledger-write", c.Log, d.seq.sync.failed, func() { d.stopping.Store(true) })
 	stopped := make(chan struct{})
 	go func() {

@@ -248,8 +248,12 @@ func TestSyncFailureEndsTheDaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	entrance, err := openEntrance(c.Access, c.Listen, c.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ended := make(chan error)
-	go func() { ended <- d.serve(context.Background(), c) }()
+	go func() { ended <- d.serve(context.Background(), c, entrance) }()
 	w := &testWriter{t: t}
 	if _, err := fmt.Fscanf(ready, "ledger-write ready on %s\n", &w.url); err != nil {
 		t.Fatal(err)

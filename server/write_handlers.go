@@ -173,6 +173,7 @@ func (d *writeDaemon) judgeOne(x *exchange, r *request, parse func([]byte, *ledg
 	if err := tx.SetHeaderKey(x.R.Header[headerKey]); err != nil {
 		return nil, nil, err
 	}
+	x.sign(tx)
 	if err := d.settle(r); err != nil {
 		return nil, nil, err
 	}
@@ -193,6 +194,9 @@ func (d *writeDaemon) batch(x *exchange) *ledger.Error {
 	}
 	if err := ledger.ParseBatch(x.Body, &r.BatchRequest, d.parsing); err != nil {
 		return err
+	}
+	for i := range r.Txs {
+		x.sign(&r.Txs[i])
 	}
 	if err := d.settle(r); err != nil {
 		return err

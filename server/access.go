@@ -1,0 +1,179 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+
+	"assetledger/server/auth"
+)
+
+// Access says who may reach a daemon, and how. The zero value serves everyone
+// on this machine in plain text.
+type Access struct {
+	AuthFile   string      // of the clients and what they may do; "": everyone may do everything
+	TLSCert    string      // file of the certificate and what leads to its root, as PEM; "": plain text
+	TLSKey     string      // file of its private key, as PEM
+	ClientCA   string      // file of the roots of client certificates, as PEM; "": none are asked for
+	SocketMode fs.FileMode // of a unix socket; 0: 0600
+	Insecure   bool        // without an auth file, serve other machines too
+	// Reload asks to read the files again; nil: the certificates alone are
+	// noticed to change.
+	Reload <-chan os.Signal
+}
+
+// A UsageError is a setting that can't be right. Its words begin with the flag.
+type UsageError struct{ words string }
+
+func (e *UsageError) Error() string { return e.words }
+
+func usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+
+// socketPath is the path of a listen address that names a unix socket.
+func socketPath(listen string) (path string, ok bool) { return strings.CutPrefix(listen, "unix:") }
+
+// Check says what is wrong with an address to listen on together with the rest.
+func (a *Access) Check(listen string) error {
+	switch {
+	case (a.TLSCert == "") != (a.TLSKey == ""):
+		return usagef("-tls-cert and -tls-key go together: the certificate, and its private key")
+	case a.ClientCA != "" && a.TLSCert == "":
+		return usagef("-client-ca needs -tls-cert and -tls-key: client certificates are a part of TLS")
+	case a.ClientCA != "" && a.AuthFile == "":
+		return usagef("-client-ca needs -auth-file, which says what the holder of each certificate may do")
+	case a.SocketMode&^0o777 != 0:
+		return usagef("-socket-mode is the permissions of a file, from 0000 to 0777, and not %#o", a.SocketMode)
+	}
+	if path, ok := socketPath(listen); ok {
+		switch {
+		case path == "" || strings.HasPrefix(path, "@"):
+			return usagef("-listen unix: needs the path of a file, and not %q", path)
+		case a.TLSCert != "":
+			return usagef("-tls-cert is for addresses of the network; a unix socket is protected by -socket-mode")
+		}
+		return nil
+	}
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return usagef("-listen is host:port or unix:/path: %v", err)
+	}
+	if a.AuthFile == "" && !a.Insecure && !isLoopback(host) {
+		return usagef("-listen %s would let everyone who reaches this address do everything: say with -auth-file who may "+
+			"(ledgerctl token new makes one), or listen on 127.0.0.1 or a unix socket, or accept it with -insecure", listen)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// An entrance is how a daemon is reached: the clients it knows, its
+// certificates, and, once it listens, its listener.
+type entrance struct {
+	access Access
+	gate   *gate         // nil: everyone may do everything
+	certs  *certificates // nil: plain text
+	log    *slog.Logger
+}
+
+// openEntrance reads the files, before anything else is done. Errors are
+// UsageErrors.
+func openEntrance(a Access, listen string, log *slog.Logger) (*entrance, error) {
+	if err := a.Check(listen); err != nil {
+		return nil, err
+	}
+	e := &entrance{access: a, log: log}
+	if a.AuthFile != "" {
+		table, err := auth.Load(a.AuthFile)
+		if err != nil {
+			return nil, usagef("-auth-file: %v", err)
+		}
+		e.gate = newGate(a.AuthFile, table, log)
+	}
+	if a.TLSCert != "" {
+		certs, err := newCertificates(a, log)
+		if err != nil {
+			return nil, usagef("-tls-cert, -tls-key or -client-ca: %v", err)
+		}
+		e.certs = certs
+	}
+	if _, unix := socketPath(listen); e.gate != nil && e.certs == nil && !unix {
+		if host, _, _ := net.SplitHostPort(listen); !isLoopback(host) {
+			log.Warn("tokens and everything else cross the network in plain text: use -tls-cert and -tls-key, or a proxy that does", "listen", listen)
+		}
+	}
+	return e, nil
+}
+
+// A door is a listener that knows its address as a client would write it.
+type door struct {
+	net.Listener
+	url string
+}
+
+// listen opens the door.
+func (e *entrance) listen(addr string) (*door, error) {
+	if path, ok := socketPath(addr); ok {
+		ln, err := listenUnix(path, e.access.SocketMode)
+		if err != nil {
+			return nil, err
+		}
+		return &door{ln, "unix:" + path}, nil
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	at := ln.Addr().(*net.TCPAddr)
+	if e.gate == nil && !e.access.Insecure && !at.IP.IsLoopback() {
+		ln.Close() // the name localhost leads elsewhere on this machine
+		return nil, usagef("-listen %s is %s, which other machines reach: see -auth-file and -insecure", addr, at)
+	}
+	if e.certs == nil {
+		return &door{ln, "http://" + at.String()}, nil
+	}
+	return &door{tls.NewListener(ln, e.certs.listening()), "https://" + at.String()}, nil
+}
+
+// watch reads the files again whenever that is asked for, until ctx is done.
+func (e *entrance) watch(ctx context.Context) {
+	if e.access.Reload == nil {
+		return
+	}
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-e.access.Reload:
+				e.reload()
+			}
+		}
+	}()
+}
+
+func (e *entrance) reload() {
+	if e.gate != nil {
+		e.gate.reload()
+	}
+	if e.certs != nil {
+		e.certs.refresh(true)
+	}
+	if e.gate == nil && e.certs == nil {
+		e.log.Info("asked to read the files again, and there are none: no -auth-file, no -tls-cert")
+	}
+}
+
+// isUsage says whether err is about a setting.
+func isUsage(err error) bool {
+	var usage *UsageError
+	return errors.As(err, &usage)
+}

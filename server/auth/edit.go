@@ -1,0 +1,174 @@
+package auth
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// TokenPrefix begins every token that NewToken makes, so that tools which look
+// for secrets in the wrong place can find them.
+const TokenPrefix = "alt_"
+
+// NewToken makes a token of 256 random bits: 47 characters that need no
+// escaping anywhere.
+func NewToken() string {
+	var b [32]byte
+	rand.Read(b[:])
+	return TokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// Edit changes the file: change gets its lines and returns the new ones. What
+// results is checked as a whole, and the file is replaced in one step, so that a
+// daemon that reads it meanwhile sees the old one or the new one. Two edits at
+// a time wait for each other. A file that is missing is made, for its owner alone.
+func Edit(path string, change func(lines []string) ([]string, error)) error {
+	f, err := lockFile(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // and with it the lock
+	var old bytes.Buffer
+	if _, err := old.ReadFrom(f); err != nil {
+		return err
+	}
+	var lines []string
+	if text := strings.TrimRight(old.String(), "\n"); text != "" {
+		lines = strings.Split(text, "\n")
+	}
+	if lines, err = change(lines); err != nil {
+		return err
+	}
+	text := strings.Join(lines, "\n") + "\n"
+	if _, err := Parse(text); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return replace(path, f, text)
+}
+
+// lockFile opens the file and locks it, for as long as it is the one that
+// stands under the name.
+func lockFile(path string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("locking %s: %w", path, err)
+		}
+		mine, err := f.Stat()
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		if now, err := os.Stat(path); err == nil && os.SameFile(mine, now) {
+			return f, nil
+		}
+		f.Close() // another edit has replaced it meanwhile
+	}
+}
+
+// replace puts a new file in the place of old, with its mode and owner.
+func replace(path string, old *os.File, text string) (err error) {
+	info, err := old.Stat()
+	if err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		next.Close()
+		if err != nil {
+			os.Remove(next.Name())
+		}
+	}()
+	if err := sameOwner(next, info); err != nil {
+		return err
+	}
+	if _, err := next.WriteString(text); err != nil {
+		return err
+	}
+	if err := next.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(next.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// sameOwner gives the file the mode and owner of another: a daemon that could
+// read the old one must be able to read the new one.
+func sameOwner(f *os.File, like fs.FileInfo) error {
+	if err := f.Chmod(like.Mode().Perm()); err != nil {
+		return err
+	}
+	stat, ok := like.Sys().(*syscall.Stat_t)
+	if !ok || int(stat.Uid) == os.Geteuid() && int(stat.Gid) == os.Getegid() {
+		return nil
+	}
+	return f.Chown(int(stat.Uid), int(stat.Gid))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Add adds an entry to the file. A name that is there already is refused
+// unless again is set: then the client has one credential more.
+func Add(path string, e Entry, again bool) error {
+	if err := e.check(); err != nil {
+		return err
+	}
+	return Edit(path, func(lines []string) ([]string, error) {
+		for _, line := range lines {
+			if name, _, _ := strings.Cut(strings.TrimSpace(line), " "); name == e.Name && !again {
+				return nil, fmt.Errorf("%s has a credential already", e.Name)
+			}
+		}
+		return append(lines, e.String()), nil
+	})
+}
+
+// ErrNobody says that no line was for the name.
+var ErrNobody = errors.New("no such credential")
+
+// Revoke takes the lines of a name out of the file, or, with digits, the one
+// whose hash begins with them. It returns what it took out.
+func Revoke(path, name, digits string) (out []Entry, err error) {
+	err = Edit(path, func(lines []string) ([]string, error) {
+		var kept []string
+		for _, line := range lines {
+			e, err := ParseEntry(strings.TrimSpace(line))
+			if err == nil && e.Name == name && strings.HasPrefix(fmt.Sprintf("%x", e.Hash), digits) {
+				out = append(out, e)
+				continue
+			}
+			kept = append(kept, line)
+		}
+		if len(out) == 0 {
+			return nil, ErrNobody
+		}
+		return kept, nil
+	})
+	return out, err
+}
+
+// HashToken is the hash under which the file has a token.
+func HashToken(token string) [sha256.Size]byte { return sha256.Sum256([]byte(token)) }

@@ -1,0 +1,56 @@
+package auth
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Scope is a set of things that a client may do.
+type Scope uint8
+
+// Scopes. Admin is everything, also what later versions add.
+const (
+	Commit   Scope = 1 << iota // commit, commit/batch, commit/preflight
+	Register                   // register classes and shapes, also inside a transaction
+	Read                       // everything under /v1/read/
+	Metrics                    // /v1/metrics
+	Admin
+
+	Open Scope = 0 // for everyone, also without a token
+)
+
+var scopeNames = []struct {
+	scope Scope
+	name  string
+}{{Commit, "commit"}, {Register, "register"}, {Read, "read"}, {Metrics, "metrics"}, {Admin, "admin"}}
+
+// Has says whether all of want is in the set.
+func (s Scope) Has(want Scope) bool { return s&Admin != 0 || s&want == want }
+
+// String is the names with commas, in their usual order.
+func (s Scope) String() string {
+	var names []string
+	for _, n := range scopeNames {
+		if s&n.scope != 0 {
+			names = append(names, n.name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// ParseScopes reads names with commas; at least one.
+func ParseScopes(text string) (set Scope, err error) {
+	for name := range strings.SplitSeq(text, ",") {
+		found := Open
+		for _, n := range scopeNames {
+			if n.name == name {
+				found = n.scope
+			}
+		}
+		if found == Open {
+			return 0, fmt.Errorf("there is no scope %q; the scopes are commit, register, read, metrics and admin, with commas between them", name)
+		}
+		set |= found
+	}
+	return set, nil
+}

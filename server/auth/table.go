@@ -1,0 +1,129 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"assetledger/ledger"
+)
+
+// maxFile bounds the file, in bytes.
+const maxFile = 1 << 20
+
+// A Principal is a client that a request comes from.
+type Principal struct {
+	Entry
+	Sender []byte         // the name, for a transaction
+	Permit *ledger.Permit // what its transactions may do; nil: all
+}
+
+// A Table is the clients of one version of the file. It never changes.
+type Table struct {
+	clients []Principal
+	Mode    fs.FileMode // of the file
+}
+
+// Load reads a file. An error names the line at fault.
+func Load(path string) (*Table, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil, fmt.Errorf("%s is no regular file of at most %d bytes", path, maxFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := Parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	t.Mode = info.Mode()
+	return t, nil
+}
+
+// Parse reads the text of a file.
+func Parse(text string) (*Table, error) {
+	t := &Table{}
+	seen := map[[sha256.Size]byte]int{}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		e, err := ParseEntry(line)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if at := seen[e.Hash]; at != 0 {
+			return nil, fmt.Errorf("line %d: the same hash stands in line %d: a credential has one line", n, at)
+		}
+		seen[e.Hash] = n
+		if len(t.clients) == MaxEntries {
+			return nil, fmt.Errorf("line %d: more than %d credentials", n, MaxEntries)
+		}
+		t.clients = append(t.clients, newPrincipal(e))
+	}
+	return t, nil
+}
+
+func newPrincipal(e Entry) Principal {
+	p := Principal{Entry: e, Sender: []byte(e.Name)}
+	if !e.Scopes.Has(Register) || e.Owners != nil {
+		p.Permit = &ledger.Permit{Register: e.Scopes.Has(Register), Owners: e.Owners}
+	}
+	return p
+}
+
+// Limited says whether the client reaches containers of certain owners only.
+func (p *Principal) Limited() bool { return p != nil && p.Owners != nil }
+
+// Entries lists the credentials in the order of the file.
+func (t *Table) Entries() []Entry {
+	list := make([]Entry, len(t.clients))
+	for i := range t.clients {
+		list[i] = t.clients[i].Entry
+	}
+	return list
+}
+
+// Token is the client with the token, nil if there is none. It compares with
+// every line in constant time, so that how long it takes tells nothing.
+func (t *Table) Token(token string) *Principal {
+	return t.find(sha256.Sum256([]byte(token)), false)
+}
+
+// Certificate is the client with the certificate, given as DER bytes; nil if
+// there is none. Whether it is valid was judged before.
+func (t *Table) Certificate(der []byte) *Principal {
+	return t.find(sha256.Sum256(der), true)
+}
+
+func (t *Table) find(hash [sha256.Size]byte, cert bool) *Principal {
+	found := -1
+	for i := range t.clients {
+		c := &t.clients[i]
+		same := subtle.ConstantTimeCompare(c.Hash[:], hash[:])
+		found = subtle.ConstantTimeSelect(same, i, found)
+	}
+	if found < 0 || t.clients[found].Cert != cert {
+		return nil
+	}
+	return &t.clients[found]
+}
+
+// Again is the client of the same credential as p in this table; nil if it
+// isn't there any more.
+func (t *Table) Again(p *Principal) *Principal { return t.find(p.Hash, p.Cert) }

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/auth"
+)
+
+// A gate lets those in whom the auth file names. Requests that are under way
+// when the file is read again go on as whom they came; streams end if their
+// client has gone from it.
+type gate struct {
+	path  string
+	table atomic.Pointer[auth.Table]
+	log   *slog.Logger
+}
+
+func newGate(path string, table *auth.Table, log *slog.Logger) *gate {
+	g := &gate{path: path, log: log}
+	g.take(table)
+	return g
+}
+
+func (g *gate) take(t *auth.Table) {
+	if t.Mode&0o077 != 0 {
+		g.log.Warn("others than its owner can read or write the auth file: chmod 600", "auth_file", g.path, "mode", t.Mode.String())
+	}
+	g.table.Store(t)
+}
+
+// reload reads the file again; the old table stays if it can't be read.
+func (g *gate) reload() {
+	table, err := auth.Load(g.path)
+	if err != nil {
+		g.log.Error("the auth file can't be used; what it said before still holds", "error", err)
+		return
+	}
+	g.take(table)
+	g.log.Info("auth file read again", "auth_file", g.path, "credentials", len(table.Entries()))
+}
+
+// scopeOf is what a client needs for the routes of a pattern. What is not
+// known here is for admin: a new route is closed until it is thought about.
+func scopeOf(pattern string) auth.Scope {
+	switch {
+	case strings.HasPrefix(pattern, "/v1/commit"):
+		return auth.Commit
+	case strings.HasPrefix(pattern, "/v1/register/"):
+		return auth.Register
+	case strings.HasPrefix(pattern, "/v1/read/"):
+		return auth.Read
+	case pattern == "/v1/metrics":
+		return auth.Metrics
+	case pattern == "/v1/health", pattern == "/v1/livez", pattern == "/v1/readyz", pattern == "/v1/openapi.json":
+		return auth.Open // for those who only want to know whether it lives, and what it can do
+	case !strings.HasPrefix(pattern, "/v1/"):
+		return auth.Open // the page itself has nothing of the ledger, and no path is no secret
+	}
+	return auth.Admin
+}
+
+// gated wraps a handler so that only those reach it who may.
+func (a *api) gated(pattern string, handle handler) handler {
+	want := scopeOf(pattern)
+	if want == auth.Open {
+		return handle
+	}
+	return func(x *exchange) *ledger.Error {
+		if a.gate != nil {
+			who, err := a.gate.admit(x.R, want)
+			if err != nil {
+				if n := x.R.ContentLength; n < 0 || n > unreadBody {
+					x.unwanted()
+				}
+				return err
+			}
+			x.Who = who
+		}
+		return handle(x)
+	}
+}
+
+// unreadBody is how much of a body that nobody read net/http reads away by
+// itself, to keep the connection.
+const unreadBody = 256 << 10
+
+// maxToken bounds a token, in bytes.
+const maxToken = 512
+
+var (
+	noToken = ledger.Errorf(ledger.Unauthorized, "This ledger wants to know who asks: send the header Authorization: Bearer and a token.").
+		With(ledger.Text("reason", "missing"))
+	badToken = ledger.Errorf(ledger.Unauthorized, "The token is not, or no longer, known here.").
+			With(ledger.Text("reason", "unknown"))
+	badHeader = ledger.Errorf(ledger.Unauthorized, "The header Authorization must be there once, and be Bearer and a token.").
+			With(ledger.Text("reason", "malformed"))
+	badCertificate = ledger.Errorf(ledger.Unauthorized, "The client certificate is valid, but not known here, or it has expired.").
+			With(ledger.Text("reason", "unknown"))
+)
+
+// admit finds the client of a request and checks that it may do what it wants.
+// A token counts before a certificate.
+func (g *gate) admit(r *http.Request, want auth.Scope) (*auth.Principal, *ledger.Error) {
+	who, err := g.identify(r)
+	if err != nil {
+		return nil, err
+	}
+	if !who.Scopes.Has(want) {
+		return nil, ledger.Errorf(ledger.Forbidden, "%s may not do this: it needs the scope %s.", who.Name, want).
+			With(ledger.Text("scope", want.String()))
+	}
+	return who, nil
+}
+
+func (g *gate) identify(r *http.Request) (*auth.Principal, *ledger.Error) {
+	table := g.table.Load()
+	values := r.Header["Authorization"]
+	switch {
+	case len(values) == 1:
+		const scheme = "Bearer "
+		v := values[0]
+		if len(v) <= len(scheme) || len(v) > len(scheme)+maxToken || !strings.EqualFold(v[:len(scheme)], scheme) {
+			return nil, badHeader
+		}
+		if who := table.Token(v[len(scheme):]); who != nil {
+			return who, nil
+		}
+		return nil, badToken
+	case len(values) > 1:
+		return nil, badHeader
+	case r.TLS == nil || len(r.TLS.VerifiedChains) == 0:
+		return nil, noToken
+	}
+	cert := r.TLS.PeerCertificates[0]
+	who := table.Certificate(cert.Raw)
+	if who == nil || time.Now().After(cert.NotAfter) { // the connection may be older than that
+		return nil, badCertificate
+	}
+	return who, nil
+}
+
+// still says whether a client that was let in would be let in now.
+func (g *gate) still(who *auth.Principal, want auth.Scope) bool {
+	now := g.table.Load().Again(who)
+	return now != nil && now.Scopes.Has(want) && !now.Limited()
+}
+
+// challenge says in a header why someone was not let in, as RFC 6750 has it.
+func challenge(err *ledger.Error) []string {
+	const realm = `Bearer realm="ledger"`
+	if err.Code == ledger.Forbidden {
+		for _, d := range err.Details {
+			if d.Name == "scope" {
+				return []string{realm + `, error="insufficient_scope", scope="` + d.Str + `"`}
+			}
+		}
+		return []string{realm + `, error="insufficient_scope"`}
+	}
+	switch err {
+	case noToken:
+		return []string{realm}
+	case badHeader:
+		return []string{realm + `, error="invalid_request"`}
+	}
+	return []string{realm + `, error="invalid_token"`}
+}
+
+// sign says in a transaction who sent it.
+func (x *exchange) sign(tx *ledger.Transaction) {
+	if who := x.Who; who != nil {
+		tx.SetSender(who.Sender, who.Permit)
+	}
+}
