@@ -5,10 +5,8 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -19,77 +17,56 @@ import (
 	"assetledger/wal"
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-func run(args []string) int {
-	flags := flag.NewFlagSet("ledger-read", flag.ContinueOnError)
-	c := server.DefaultReadConfig()
-	c.Ready = os.Stdout
-	flags.StringVar(&c.Dir, "dir", "", "directory of the commit log, as the write daemon's (required)")
-	flags.StringVar(&c.Listen, "listen", c.Listen, "address to listen on; port 0 for any")
-	flags.StringVar(&c.Name, "name", c.Name, "name of this read daemon, unlike those of the others on the same log")
-	flags.Int64Var(&c.MaxLag, "max-lag", 0, "commits behind the log beyond which the health is degraded; 0 for no bound")
-	flags.Uint64Var(&c.Every, "checkpoint-every", c.Every, "commits between two checkpoints of the state on disk; one more is made when stopping; 0 for none")
-	flags.IntVar(&c.Keys, "idempotency-keys", c.Keys, "how many idempotency keys checkpoints hold; the write daemon starts from those that hold as many as its own flag says")
-	flags.DurationVar(&c.Poll, "poll", c.Poll, "longest sleep between two looks at the end of the log")
-	flags.DurationVar(&c.Timeouts.Header, "header-timeout", c.Timeouts.Header, "limit on sending a request's header")
-	flags.DurationVar(&c.Timeouts.Read, "read-timeout", c.Timeouts.Read, "limit on sending a whole request")
-	flags.DurationVar(&c.Timeouts.Write, "write-timeout", c.Timeouts.Write, "limit on taking an answer")
-	flags.DurationVar(&c.Timeouts.Idle, "idle-timeout", c.Timeouts.Idle, "limit on a connection's silence between requests")
-	flags.DurationVar(&c.Timeouts.Shutdown, "shutdown-timeout", c.Timeouts.Shutdown, "limit on answering what is in progress when stopping")
-	flags.BoolVar(&c.Page, "page", c.Page, "serve the page for people at /")
-	flags.BoolVar(&c.LogAll, "log-requests", false, "log every request, not only those that failed here")
-	format := flags.String("log-format", "text", "form of the log on standard error: text or json")
-	version := flags.Bool("version", false, "print the version and exit")
-	flags.SetOutput(io.Discard) // what is wrong is told once, below
-	if err := settings.Parse(flags, args, os.LookupEnv); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Println("ledger-read serves reads of the ledger in a directory. Its flags, each also an environment variable LEDGER_NAME:")
-			flags.SetOutput(os.Stdout)
-			flags.PrintDefaults()
-			return server.ExitStopped
-		}
-		fmt.Fprintln(os.Stderr, "ledger-read:", err)
-		return server.ExitUsage
+func run(args []string, stdout, stderr io.Writer) int {
+	p, c := program()
+	if exit, done := p.Begin(args, os.LookupEnv, stdout, stderr); done {
+		return exit
 	}
-	if *version {
-		fmt.Println("ledger-read", server.Version)
-		return server.ExitStopped
-	}
-	if wrong := check(c, flags, *format); wrong != "" {
-		fmt.Fprintln(os.Stderr, "ledger-read:", wrong)
-		return server.ExitUsage
-	}
-	c.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if *format == "json" {
-		c.Log = slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	}
+	c.Ready, c.Log, c.Access.Reload = stdout, p.Log(stderr), server.Hangups()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	err := server.RunRead(ctx, c)
+	err := server.RunRead(ctx, *c)
 	if err != nil {
 		c.Log.Error("stopped", "error", err)
 	}
 	return server.ExitCode(err)
 }
 
-// check says what is wrong with the settings, "" for nothing.
-func check(c server.ReadConfig, flags *flag.FlagSet, format string) string {
+// program makes a flag for every setting.
+func program() (*settings.Program, *server.ReadConfig) {
+	p := settings.New("ledger-read", "serves reads of the ledger in a directory.", server.Version)
+	set := server.DefaultReadConfig()
+	c, flags := &set, p.Flags
+	flags.StringVar(&c.Dir, "dir", "", "`DIRECTORY` of the commit log, as the write daemon's (required), for example /var/lib/ledger")
+	flags.StringVar(&c.Listen, "listen", c.Listen, "`ADDRESS` to listen on: host:port, where port 0 is any, or unix:/path")
+	flags.StringVar(&c.Name, "name", c.Name, "`NAME` of this read daemon, unlike those of the others on the same log")
+	flags.Int64Var(&c.MaxLag, "max-lag", 0, "`COMMITS` behind the log beyond which the health is degraded; 0 for no bound")
+	flags.Uint64Var(&c.Every, "checkpoint-every", c.Every, "`COMMITS` between two checkpoints of the state on disk; one more is made when stopping; 0 for none")
+	flags.IntVar(&c.Keys, "idempotency-keys", c.Keys, "`NUMBER` of idempotency keys that checkpoints hold; the write daemon starts from those that hold as many as its own flag says")
+	flags.DurationVar(&c.Poll, "poll", c.Poll, "longest `TIME` between two looks at the end of the log")
+	flags.BoolVar(&c.Page, "page", c.Page, "serve the page for people at /; -page=false does not")
+	flags.BoolVar(&c.LogAll, "log-requests", false, "log every request, not only those that failed here")
+	c.Timeouts.Flags(flags)
+	c.Access.Flags(flags)
+	p.Check = func() error { return check(c) }
+	return p, c
+}
+
+// check says what is wrong with the settings, if anything is.
+func check(c *server.ReadConfig) error {
 	switch {
-	case flags.NArg() > 0:
-		return fmt.Sprintf("unexpected argument %q: all settings are flags", flags.Arg(0))
 	case c.Dir == "":
-		return "-dir is required: the directory of the commit log"
+		return errors.New("-dir is required: the directory of the commit log")
 	case c.Keys < 0:
-		return "-idempotency-keys must be 0 or more"
+		return errors.New("-idempotency-keys must be 0 or more")
 	case wal.CheckReaderName(c.Name) != nil:
-		return "-name: " + wal.CheckReaderName(c.Name).Error()
-	case format != "text" && format != "json":
-		return fmt.Sprintf("-log-format is text or json, not %q", format)
+		return fmt.Errorf("-name: %w", wal.CheckReaderName(c.Name))
 	case c.MaxLag < 0:
-		return "-max-lag must be 0 or more"
+		return errors.New("-max-lag must be 0 or more")
 	case c.Poll <= 0 || c.Poll > time.Minute:
-		return "-poll must be more than 0 and at most 1m"
+		return errors.New("-poll must be more than 0 and at most 1m")
 	}
-	return ""
+	return c.Access.Check(c.Listen)
 }

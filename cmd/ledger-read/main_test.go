@@ -1,11 +1,14 @@
 package main
 
 import (
+	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"assetledger/server"
+	"assetledger/server/settings/settingstest"
 )
 
 func TestUsage(t *testing.T) {
@@ -26,10 +29,21 @@ func TestUsage(t *testing.T) {
 		{[]string{"-dir", "x", "-poll", "0"}, server.ExitUsage},
 		{[]string{"-dir", "x", "-max-lag", "-1"}, server.ExitUsage},
 		{[]string{"-dir", "x", "-log-format", "xml"}, server.ExitUsage},
+		{[]string{"-dir", "x", "-listen", "192.0.2.1:0"}, server.ExitUsage},
+		{[]string{"-dir", "x", "-client-ca", "x"}, server.ExitUsage},
+		{[]string{"-print-config"}, server.ExitStopped},
 		{[]string{"-dir", file}, server.ExitFailure},
 	} {
-		if got := run(c.args); got != c.exit {
+		if got := run(c.args, io.Discard, io.Discard); got != c.exit {
 			t.Errorf("%v: exit code %d, want %d", c.args, got, c.exit)
 		}
 	}
+}
+
+var update = flag.Bool("update", false, "write what docs say of the flags anew")
+
+// TestDocs holds the documentation to the flags.
+func TestDocs(t *testing.T) {
+	p, _ := program()
+	settingstest.Docs(t, p, "../../docs", *update)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"assetledger/server"
+	"assetledger/server/settings/settingstest"
 )
 
 // The test binary is the daemon when this is set.
@@ -46,8 +48,15 @@ func TestUsage(t *testing.T) {
 		{[]string{"-dir", "x", "-max-body", "1e3"}, server.ExitUsage, "max-body"},
 		{[]string{"-dir", "x", "-max-lag", "-1"}, server.ExitUsage, "max-lag"},
 		{[]string{"-dir", "x", "-log-format", "xml"}, server.ExitUsage, "xml"},
+		{[]string{"-dir", "x", "-listen", "0.0.0.0:0"}, server.ExitUsage, "-auth-file"},
+		{[]string{"-dir", "x", "-listen", ":0"}, server.ExitUsage, "-insecure"},
+		{[]string{"-dir", "x", "-queue", "many"}, server.ExitUsage, `can't be "many": parse error; for example -queue 4096`},
+		{[]string{"-dir", "x", "-tls-cert", "x"}, server.ExitUsage, "-tls-key"},
+		{[]string{"-dir", "x", "-auth-file", "nowhere"}, server.ExitUsage, "-auth-file"},
+		{[]string{"-dir", "x", "-socket-mode", "0999"}, server.ExitUsage, "for example -socket-mode 0600"},
+		{[]string{"-queue", "7", "-print-config"}, server.ExitStopped, `queue             flag     "7"`},
 		{[]string{"-dir", file}, server.ExitFailure, "file"},
-		{[]string{"-dir", t.TempDir(), "-listen", "nowhere"}, server.ExitFailure, "listening"},
+		{[]string{"-dir", t.TempDir(), "-listen", "nowhere"}, server.ExitUsage, "-listen 127.0.0.1:8080"},
 	} {
 		var out bytes.Buffer
 		if got := run(c.args, &out, &out); got != c.exit || !strings.Contains(out.String(), c.words) {
@@ -143,4 +152,12 @@ func TestSecondSignal(t *testing.T) {
 	if err := d.Wait(); d.ProcessState.ExitCode() != server.ExitFailure {
 		t.Errorf("after the second signal: %v\n%s", err, &d.stderr)
 	}
+}
+
+var update = flag.Bool("update", false, "write what docs say of the flags anew")
+
+// TestDocs holds the documentation to the flags.
+func TestDocs(t *testing.T) {
+	p, _ := program()
+	settingstest.Docs(t, p, "../../docs", *update)
 }

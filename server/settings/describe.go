@@ -1,0 +1,129 @@
+package settings
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// A Setting is one flag as it is described.
+type Setting struct {
+	Name, Env string
+	Value     string // what it takes, in capitals; "" for one that stands alone
+	Usage     string // without the example
+	Default   string
+	Example   string // a value
+}
+
+const exampleMark = ", for example "
+
+func describe(f *flag.Flag) Setting {
+	value, usage := flag.UnquoteUsage(f)
+	s := Setting{Name: f.Name, Env: EnvName(f.Name), Value: strings.ToUpper(value), Default: f.DefValue}
+	if isSwitch(f.Value) {
+		s.Value = ""
+	}
+	s.Usage, s.Example, _ = strings.Cut(usage, exampleMark)
+	if s.Example == "" {
+		s.Example = s.Default
+	}
+	return s
+}
+
+// command is the setting as one would type it.
+func (s Setting) command() string {
+	if s.Value == "" {
+		return "-" + s.Name
+	}
+	return "-" + s.Name + " " + s.Example
+}
+
+// Settings describes all flags, by name.
+func (p *Program) Settings() (list []Setting) {
+	p.Flags.VisitAll(func(f *flag.Flag) { list = append(list, describe(f)) })
+	return list
+}
+
+func (p *Program) help(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s\n\nusage: %s [flags]\n\n", p.Name, p.Purpose, p.Name)
+	fmt.Fprintln(w, "Every flag can be given in the environment too: LEDGER_ and its name in capitals, - as _.\nThe flag counts before the environment, and that before the default.")
+	for _, s := range p.Settings() {
+		fmt.Fprintf(w, "\n  -%s\n        %s\n", strings.TrimSpace(s.Name+" "+s.Value), s.text())
+	}
+}
+
+// text is the usage with example and default.
+func (s Setting) text() string {
+	text := s.Usage
+	if s.Example != s.Default && s.Value != "" {
+		text += exampleMark + s.Example
+	}
+	if s.Default != "" && s.Value != "" {
+		text += " (default " + s.Default + ")"
+	}
+	return text
+}
+
+// printConfig prints the settings with their sources. None of them is a
+// secret: secrets are in files, which settings only name.
+func (p *Program) printConfig(w io.Writer, lookup func(string) (string, bool)) {
+	given := map[string]bool{}
+	p.Flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	p.Flags.VisitAll(func(f *flag.Flag) {
+		if f.Name == "print-config" || f.Name == "version" {
+			return
+		}
+		source := "default"
+		if given[f.Name] {
+			source = "flag"
+		} else if _, ok := lookup(EnvName(f.Name)); ok {
+			source = "environment"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%q\n", f.Name, source, f.Value)
+	})
+	t.Flush()
+}
+
+// Markdown is the flags as a table.
+func (p *Program) Markdown() string {
+	var b strings.Builder
+	b.WriteString("| flag | environment | default | |\n|---|---|---|---|\n")
+	for _, s := range p.Settings() {
+		usage := s.Usage
+		if s.Example != s.Default && s.Value != "" {
+			usage += ", for example `" + s.Example + "`"
+		}
+		def := "`" + s.Default + "`"
+		if s.Default == "" {
+			def = ""
+		}
+		fmt.Fprintf(&b, "| `-%s` | `%s` | %s | %s |\n", strings.TrimSpace(s.Name+" "+s.Value), s.Env, def, strings.ReplaceAll(usage, "|", `\|`))
+	}
+	return b.String()
+}
+
+// Man is the manual page in the language of man(7).
+func (p *Program) Man() string {
+	esc := strings.NewReplacer(`\`, `\e`, `-`, `\-`, `'`, `\(aq`, "`", `\(ga`)
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH %s 8\n.SH NAME\n%s \\- %s\n", strings.ToUpper(esc.Replace(p.Name)), esc.Replace(p.Name), esc.Replace(strings.TrimSuffix(p.Purpose, ".")))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n[flags]\n.SH FLAGS\n", esc.Replace(p.Name))
+	b.WriteString("Every flag can be given in the environment too.\nThe flag counts before the environment, and that before the default.\n")
+	for _, s := range p.Settings() {
+		fmt.Fprintf(&b, ".TP\n.BI \\-%s \" %s\"\n%s.\nEnvironment: %s.\n", esc.Replace(s.Name), esc.Replace(s.Value), esc.Replace(s.text()), s.Env)
+	}
+	b.WriteString(`.SH SIGNALS
+.TP
+.B SIGTERM, SIGINT
+stop: answer what was accepted, and exit with 0.
+.TP
+.B SIGHUP
+read the auth file and the certificates again.
+.SH EXIT STATUS
+0 stopped on request, 1 failure, 2 wrong usage, 3 the log is damaged, 4 another write daemon owns the log.
+`)
+	return b.String()
+}

@@ -1,0 +1,134 @@
+package settings
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+)
+
+// A Program is a daemon as the command line sees it. Its flags are the one
+// place from which help, the manual page and docs/configuration.md are made. A
+// flag's usage may end in ", for example VALUE"; without that its default is
+// the example that a wrong value is answered with.
+type Program struct {
+	Name    string
+	Purpose string // a sentence
+	Flags   *flag.FlagSet
+	Check   func() error // of the settings together; an error begins with the flag at fault
+
+	version string
+	format  string
+	ask     struct{ version, config bool }
+}
+
+// New makes a program with the flags that every daemon has.
+func New(name, purpose, version string) *Program {
+	p := &Program{Name: name, Purpose: purpose, version: version, Flags: flag.NewFlagSet(name, flag.ContinueOnError)}
+	p.Flags.SetOutput(io.Discard) // what is wrong is told once, by Begin
+	p.Flags.Usage = func() {}
+	p.Flags.StringVar(&p.format, "log-format", "text", "`FORM` of the log on standard error: text or json")
+	p.Flags.BoolVar(&p.ask.version, "version", false, "print the version and exit")
+	p.Flags.BoolVar(&p.ask.config, "print-config", false, "print every setting with its value and where that comes from, and exit")
+	return p
+}
+
+// Exit codes of Begin.
+const (
+	exitDone  = 0
+	exitUsage = 2
+)
+
+// Begin reads the settings. If done, that was all: the program ends with the
+// exit code.
+func (p *Program) Begin(args []string, lookup func(string) (string, bool), stdout, stderr io.Writer) (exit int, done bool) {
+	err := p.read(args, lookup)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		p.help(stdout)
+		return exitDone, true
+	case err == nil && p.ask.version:
+		fmt.Fprintln(stdout, p.Name, p.version)
+		return exitDone, true
+	case err == nil && p.ask.config: // also of settings that don't go together
+		p.printConfig(stdout, lookup)
+	case err == nil && p.Check != nil:
+		err = p.Check()
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %s\n", p.Name, p.explain(err))
+		return exitUsage, true
+	}
+	return exitDone, p.ask.config
+}
+
+// read reads flags and environment.
+func (p *Program) read(args []string, lookup func(string) (string, bool)) error {
+	if err := p.parse(args, lookup); err != nil {
+		return err
+	}
+	if p.Flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: all settings are flags", p.Flags.Arg(0))
+	}
+	if p.format != "text" && p.format != "json" {
+		return fmt.Errorf("-log-format is text or json, not %q", p.format)
+	}
+	return nil
+}
+
+// parse is Parse, with errors that begin with the flag at fault.
+func (p *Program) parse(args []string, lookup func(string) (string, bool)) error {
+	var wrong error
+	p.Flags.VisitAll(func(f *flag.Flag) { f.Value = &watched{Value: f.Value, name: f.Name, wrong: &wrong} })
+	defer p.Flags.VisitAll(func(f *flag.Flag) { f.Value = f.Value.(*watched).Value })
+	err := Parse(p.Flags, args, lookup)
+	if err != nil && wrong != nil {
+		return wrong
+	}
+	return err
+}
+
+// A watched value notes which flag can't be set, and why not.
+type watched struct {
+	flag.Value
+	name  string
+	wrong *error
+}
+
+func (w *watched) Set(s string) error {
+	err := w.Value.Set(s)
+	if err != nil && *w.wrong == nil {
+		*w.wrong = fmt.Errorf("-%s (or %s) can't be %q: %v", w.name, EnvName(w.name), s, err)
+	}
+	return err
+}
+
+// IsBoolFlag says whether the flag may stand without a value.
+func (w *watched) IsBoolFlag() bool { return isSwitch(w.Value) }
+
+func isSwitch(v flag.Value) bool {
+	b, ok := v.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+// explain adds an example to what is said of a flag.
+func (p *Program) explain(err error) string {
+	text := err.Error()
+	name, ok := strings.CutPrefix(text, "-")
+	if end := strings.IndexAny(name, " :,"); ok && end > 0 {
+		if f := p.Flags.Lookup(name[:end]); f != nil {
+			return text + "; for example " + describe(f).command()
+		}
+	}
+	return text
+}
+
+// Log makes the program's log.
+func (p *Program) Log(stderr io.Writer) *slog.Logger {
+	if p.format == "json" {
+		return slog.New(slog.NewJSONHandler(stderr, nil))
+	}
+	return slog.New(slog.NewTextHandler(stderr, nil))
+}

@@ -1,0 +1,61 @@
+// Package settingstest holds what is written about the flags of a program to
+// the flags. Programs never import it.
+package settingstest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assetledger/server/settings"
+)
+
+// Docs compares the program's part of configuration.md in the folder docs, and
+// its manual page in docs/man, with its flags, or writes them. Every flag must
+// have a usage, and an example that it would take.
+func Docs(t *testing.T, p *settings.Program, docs string, update bool) {
+	t.Helper()
+	for _, s := range p.Settings() {
+		if s.Usage == "" || s.Value != "" && s.Example == "" {
+			t.Errorf("-%s has no usage, or neither a default nor an example", s.Name)
+		} else if err := p.Flags.Lookup(s.Name).Value.Set(s.Example); s.Value != "" && err != nil {
+			t.Errorf("the example of -%s, %q, is none: %v", s.Name, s.Example, err)
+		}
+	}
+	path := filepath.Join(docs, "configuration.md")
+	compare(t, path, update, func(text string) string { return withPart(t, path, text, p) })
+	compare(t, filepath.Join(docs, "man", p.Name+".8"), update, func(string) string { return p.Man() })
+}
+
+// withPart puts the table of the program's flags between its marks.
+func withPart(t *testing.T, path, text string, p *settings.Program) string {
+	t.Helper()
+	begin, end := "<!-- flags of "+p.Name+" -->\n", "<!-- end -->\n"
+	before, rest, ok := strings.Cut(text, begin)
+	_, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no place for the flags of %s", path, p.Name)
+	}
+	return before + begin + p.Markdown() + end + after
+}
+
+func compare(t *testing.T, path string, update bool, should func(text string) string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil && !(update && os.IsNotExist(err)) {
+		t.Fatal(err)
+	}
+	want := should(string(text))
+	if update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(text), "\n")); diff != "" {
+		t.Errorf("%s does not say what the flags are (go test -run %s -update writes it); -flags +file:\n%s", path, t.Name(), diff)
+	}
+}
