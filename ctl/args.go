@@ -16,16 +16,21 @@ type globals struct {
 	writeURL, readURL string
 	output            choice
 	timeout           duration
+	connecting
 }
 
 func (g *globals) declare(set *flag.FlagSet) {
 	g.writeURL, g.readURL = "http://127.0.0.1:8080", "http://127.0.0.1:8081"
-	set.Var(baseURL{&g.writeURL}, "write-url", "base `URL` of the write daemon")
-	set.Var(baseURL{&g.readURL}, "read-url", "base `URL` of the read daemon")
+	set.Var(baseURL{&g.writeURL}, "write-url", "base `URL` of the write daemon: http://, https:// or unix:/path")
+	set.Var(baseURL{&g.readURL}, "read-url", "base `URL` of the read daemon: http://, https:// or unix:/path")
 	g.output = choice{value: "table", of: []string{"table", "json", "ndjson"}}
 	set.Var(&g.output, "o", "output `FORMAT`: table for people, json: the API's answers as they came, or ndjson: an entry of a list a line")
 	g.timeout = duration{30 * time.Second}
 	set.Var(&g.timeout, "timeout", "longest `TIME` to wait for an answer, tries included")
+	set.StringVar(&g.ca, "ca", "", "`FILE` of the roots, in PEM, that the daemons' certificates lead to, instead of this machine's")
+	set.StringVar(&g.cert, "cert", "", "`FILE` of a client certificate to show, in PEM")
+	set.StringVar(&g.connecting.key, "cert-key", "", "`FILE` of the private key that goes with -cert")
+	set.StringVar(&g.tokenFile, "token-file", "", "`FILE` with the token to send; without it the token is taken from LEDGER_TOKEN")
 }
 
 // json says whether the output is JSON, for programs.
@@ -158,9 +163,13 @@ func (d *duration) Set(s string) error {
 type baseURL struct{ value *string }
 
 func (b baseURL) Set(s string) error {
+	if path, ok := strings.CutPrefix(s, "unix:"); ok && strings.HasPrefix(path, "/") {
+		*b.value = s
+		return nil
+	}
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("it must be an address such as http://127.0.0.1:8080")
+		return fmt.Errorf("it must be an address such as http://127.0.0.1:8080 or unix:/run/ledger/write")
 	}
 	*b.value = strings.TrimRight(s, "/")
 	return nil

@@ -15,7 +15,7 @@ import (
 func TestResumeMark(t *testing.T) {
 	x := tool{t, startDaemons(t, t.TempDir())}
 	x.must(exitDone, "", "commit", "-key", "batch:w:7", "-op", "CreateContainer container_id=1 kind=Standard")
-	run := &call{ctx: t.Context(), api: newClient()}
+	run := &call{ctx: t.Context(), api: newClient(&connecting{})}
 	run.readURL, run.timeout.Duration = x.daemons.readURL, time.Minute
 	path := filepath.Join(t.TempDir(), "w.resume")
 	mark := func() *resumeMark {

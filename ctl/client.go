@@ -17,25 +17,25 @@ const maxAnswer = 256 << 20
 
 // A client asks the daemons. It follows no redirects and keeps its connections.
 type client struct {
-	http  *http.Client
-	pause func(ctx context.Context, d time.Duration) error // between tries
+	how    *connecting
+	byBase map[string]*http.Client
+	pause  func(ctx context.Context, d time.Duration) error // between tries
 }
 
-func newClient() *client {
-	transport := &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		TLSHandshakeTimeout:    10 * time.Second,
-		MaxIdleConnsPerHost:    4,
-		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
+func newClient(how *connecting) *client {
+	return &client{how: how, byBase: map[string]*http.Client{}, pause: pause}
+}
+
+// to is the client for a base address.
+func (c *client) to(base string) (*http.Client, error) {
+	if known := c.byBase[base]; known != nil {
+		return known, nil
 	}
-	return &client{
-		http: &http.Client{
-			Transport:     transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-		pause: pause,
+	made, err := c.how.client(base)
+	if err == nil {
+		c.byBase[base] = made
 	}
+	return made, err
 }
 
 // pause waits for d, or until ctx is done.
@@ -48,6 +48,24 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// send sends a request to the daemon at base, as whom ledgerctl is. That there
+// is no answer is a noAnswer.
+func (c *client) send(base string, req *http.Request) (*http.Response, error) {
+	via, err := c.to(base)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", "ledgerctl")
+	if c.how.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.how.token)
+	}
+	resp, err := via.Do(req)
+	if err != nil {
+		return nil, &noAnswer{url: base, err: err}
+	}
+	return resp, nil
 }
 
 // An answer is what a daemon said, whatever its status.
@@ -69,7 +87,7 @@ type request struct {
 // do asks once. An error is a noAnswer: whether the request took effect is unknown.
 func (c *client) do(ctx context.Context, r request) (*answer, error) {
 	address := r.base + r.path
-	full := address
+	full := overHTTP(r.base) + r.path
 	if len(r.query) > 0 {
 		full += "?" + r.query.Encode()
 	}
@@ -77,16 +95,15 @@ func (c *client) do(ctx context.Context, r request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("User-Agent", "ledgerctl")
 	if r.method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if r.key != "" {
 		req.Header.Set("X-Idempotency-Key", r.key)
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.send(r.base, req)
 	if err != nil {
-		return nil, &noAnswer{url: r.base, err: err}
+		return nil, err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))

@@ -55,6 +55,9 @@ func (e *apiError) Error() string {
 			e.URL, e.Status, http.StatusText(e.Status))
 	}
 	s := e.apiErrorBody.String()
+	if e.Code == "Unauthorized" {
+		s += " (a token is taken from -token-file or LEDGER_TOKEN)"
+	}
 	if e.Code == "NotFound" || e.Code == "MethodNotAllowed" {
 		s += " (asked at " + e.URL + ": check -write-url and -read-url)"
 	}
@@ -86,8 +89,11 @@ func (e *noAnswer) Error() string {
 	switch {
 	case errors.Is(e.err, context.DeadlineExceeded), errors.Is(e.err, os.ErrDeadlineExceeded):
 		return fmt.Sprintf("no answer from %s in time: -timeout gives it longer", e.url)
-	case errors.Is(e.err, syscall.ECONNREFUSED):
+	case errors.Is(e.err, syscall.ECONNREFUSED), errors.Is(e.err, syscall.ENOENT):
 		return fmt.Sprintf("nothing listens at %s: is the daemon running, and is this its address?", e.url)
+	}
+	if why := distrust(e.err); why != "" {
+		return fmt.Sprintf("no answer from %s: %s", e.url, why)
 	}
 	cause := e.err
 	var wrapped *url.Error
@@ -101,4 +107,6 @@ func (e *noAnswer) Error() string {
 }
 
 // neverSent says that the request cannot have reached a daemon.
-func (e *noAnswer) neverSent() bool { return errors.Is(e.err, syscall.ECONNREFUSED) }
+func (e *noAnswer) neverSent() bool {
+	return errors.Is(e.err, syscall.ECONNREFUSED) || errors.Is(e.err, syscall.ENOENT) || distrust(e.err) != ""
+}

@@ -64,21 +64,20 @@ var errEnough = errors.New("enough was seen")
 func (f *feed) stream(ctx context.Context, each func(int64, []byte) error, after int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	address := f.c.readURL + "/v1/read/commits?after=" + strconv.FormatInt(after, 10)
+	address := overHTTP(f.c.readURL) + "/v1/read/commits?after=" + strconv.FormatInt(after, 10)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	req.Header.Set("User-Agent", "ledgerctl")
 	if f.last > after {
 		req.Header.Set("Last-Event-ID", strconv.FormatInt(f.last, 10))
 	}
 	silence := time.AfterFunc(feedSilence, cancel)
 	defer silence.Stop()
-	resp, err := f.c.api.http.Do(req)
+	resp, err := f.c.api.send(f.c.readURL, req)
 	if err != nil {
-		return &noAnswer{url: f.c.readURL, err: err}
+		return err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {

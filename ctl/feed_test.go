@@ -38,7 +38,7 @@ func TestFeedGoesOnWhereItWas(t *testing.T) {
 	}))
 	defer daemon.Close()
 	var words bytes.Buffer
-	c := &call{words: &words, out: bufio.NewWriter(io.Discard), api: newClient()}
+	c := &call{words: &words, out: bufio.NewWriter(io.Discard), api: newClient(&connecting{})}
 	c.readURL, c.timeout.Duration = daemon.URL, time.Hour
 	c.api.pause = func(context.Context, time.Duration) error { return nil }
 	var seen []int64
@@ -76,7 +76,7 @@ func TestFeedEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.answer(w) }))
 			defer daemon.Close()
-			run := &call{words: io.Discard, out: bufio.NewWriter(io.Discard), api: newClient()}
+			run := &call{words: io.Discard, out: bufio.NewWriter(io.Discard), api: newClient(&connecting{})}
 			run.readURL, run.timeout.Duration = daemon.URL, c.timeout
 			run.api.pause = func(context.Context, time.Duration) error { return nil }
 			err := run.follow(context.Background(), 5, func(int64, []byte) error { return nil })

@@ -66,7 +66,10 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 		return err
 	}
 	c.args = rest
-	c.api = newClient()
+	if err := c.connecting.load(env); err != nil {
+		return err
+	}
+	c.api = newClient(&c.connecting)
 	return run(c)
 }
 

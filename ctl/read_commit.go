@@ -21,6 +21,7 @@ var readCommitCommand = command{
 type commitData struct {
 	commitResult
 	CommittedAt string `json:"committed_at"`
+	Principal   string
 	Operations  []operation
 }
 
@@ -42,6 +43,9 @@ func showCommit(c *call, a *answer) error {
 	t.row("committed_at", d.CommittedAt)
 	t.row("minted_instances", joinInts(d.Minted))
 	t.row("metadata", string(d.Metadata))
+	if d.Principal != "" {
+		t.row("principal", d.Principal)
+	}
 	t.flush()
 	fmt.Fprintln(c.out)
 	ops := c.newTable(numeric("n"), text("operation"))

@@ -61,6 +61,9 @@ func (c *call) try(ctx context.Context, r request, n int) (*answer, error) {
 func worthTrying(a *answer, err error) (bool, string) {
 	var silent *noAnswer
 	if errors.As(err, &silent) {
+		if distrust(silent.err) != "" {
+			return false, "" // and will not later
+		}
 		return true, err.Error()
 	}
 	if err == nil && a.status == http.StatusServiceUnavailable {

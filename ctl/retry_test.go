@@ -47,7 +47,7 @@ func TestTriesAreBounded(t *testing.T) {
 				return nil
 			}
 			var words bytes.Buffer
-			run := &call{words: &words, api: &client{http: &http.Client{Transport: wire}, pause: pause}}
+			run := &call{words: &words, api: &client{how: &connecting{}, byBase: map[string]*http.Client{"http://ledger": {Transport: wire}}, pause: pause}}
 			ctx := fixedDeadline{context.Background(), time.Now().Add(c.deadline)}
 			_, err := run.try(ctx, request{method: "GET", base: "http://ledger", path: "/"}, c.tries)
 			if exitCode(err) != exitSilent || wire.asked != c.want {

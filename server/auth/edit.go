@@ -138,13 +138,16 @@ func Add(path string, e Entry, again bool) error {
 	}
 	return Edit(path, func(lines []string) ([]string, error) {
 		for _, line := range lines {
-			if name, _, _ := strings.Cut(strings.TrimSpace(line), " "); name == e.Name && !again {
-				return nil, fmt.Errorf("%s has a credential already", e.Name)
+			if words := strings.Fields(line); len(words) > 0 && words[0] == e.Name && !again {
+				return nil, ErrTaken
 			}
 		}
 		return append(lines, e.String()), nil
 	})
 }
+
+// ErrTaken says that a name has a credential already.
+var ErrTaken = errors.New("the name has a credential already")
 
 // ErrNobody says that no line was for the name.
 var ErrNobody = errors.New("no such credential")

@@ -1,0 +1,199 @@
+package ctl
+
+import (
+	"crypto/sha256"
+	"encoding/pem"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"assetledger/server/auth"
+)
+
+// The commands about tokens edit the auth file of the daemons, on their machine.
+
+const reloadHint = "the daemons take notice at their next SIGHUP"
+
+// authFlags are the flags of every command about tokens.
+type authFlags struct {
+	file   string
+	scopes string
+	owners string
+	cert   string
+	hash   string
+	again  bool
+}
+
+func (a *authFlags) declare(set *flag.FlagSet) {
+	set.StringVar(&a.file, "auth-file", "", "`FILE` of the clients and what they may do, as the daemons' flag names it")
+}
+
+// need says that the file must be named, and, unless it is to be made, exist.
+func (a *authFlags) need(exists bool) error {
+	if a.file == "" {
+		return usagef("-auth-file must say which file: the one that the daemons were given")
+	}
+	if _, err := os.Stat(a.file); exists && err != nil {
+		return err
+	}
+	return nil
+}
+
+var tokenNewCommand = command{
+	Words:   "token new",
+	Args:    "NAME",
+	Purpose: "make a token, print it once, and let it in",
+	Notes: "The file keeps the token's SHA-256 only: what is printed now can't be printed again. NAME is stored with\n" +
+		"every commit. With -owners the client is limited to the containers of these owners. With -cert-file no\n" +
+		"token is made: the holder of that certificate is let in.",
+	Examples: [2]string{"token new shop -scopes commit,read -owners 7 -auth-file /etc/ledger/auth > shop.token", "token new grafana -scopes metrics -auth-file /etc/ledger/auth"},
+	Setup: func(set *flag.FlagSet) action {
+		a := &authFlags{}
+		a.declare(set)
+		set.StringVar(&a.scopes, "scopes", "commit,register,read", "`SCOPES` with commas: commit, register, read, metrics, admin")
+		set.StringVar(&a.owners, "owners", "", "limit the client to containers of these `OWNERS`, with commas")
+		set.StringVar(&a.cert, "cert-file", "", "let in the holder of the certificate in this `FILE`, in PEM, instead of a token")
+		set.BoolVar(&a.again, "again", false, "NAME may have other tokens: to replace one, make a new one, hand it out, revoke the old one by -hash")
+		return a.create
+	},
+}
+
+func (a *authFlags) create(c *call) error {
+	if err := a.need(false); err != nil {
+		return err
+	}
+	e := auth.Entry{Name: c.args[0]}
+	if err := auth.CheckName(e.Name); err != nil {
+		return usagef("%v", err)
+	}
+	var err error
+	if e.Scopes, err = auth.ParseScopes(a.scopes); err != nil {
+		return usagef("-scopes: %v", err)
+	}
+	if a.owners != "" {
+		if e.Owners, err = auth.ParseOwners(a.owners); err != nil {
+			return usagef("-owners: %v", err)
+		}
+	}
+	token := ""
+	if a.cert != "" {
+		e.Cert = true
+		e.Hash, err = certificateHash(a.cert)
+	} else {
+		token = auth.NewToken()
+		e.Hash = auth.HashToken(token)
+	}
+	if err != nil {
+		return err
+	}
+	err = auth.Add(a.file, e, a.again)
+	if errors.Is(err, auth.ErrTaken) {
+		return usagef("%s has a credential already: choose another name, or use -again to give it one more", e.Name)
+	}
+	if err != nil {
+		return err
+	}
+	if token != "" {
+		fmt.Fprintln(c.out, token)
+	}
+	c.say("%s may %s from now on; %s", e.Name, e.Scopes, reloadHint)
+	return nil
+}
+
+// certificateHash is the hash of the first certificate in a file.
+func certificateHash(path string) (hash [sha256.Size]byte, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return hash, err
+	}
+	for {
+		var block *pem.Block
+		if block, text = pem.Decode(text); block == nil {
+			return hash, usagef("-cert-file %s has no certificate in PEM", path)
+		}
+		if block.Type == "CERTIFICATE" {
+			return sha256.Sum256(block.Bytes), nil
+		}
+	}
+}
+
+var tokenListCommand = command{
+	Words:    "token list",
+	Purpose:  "list who is let in, and what they may do",
+	Notes:    "A token is named by the first digits of its SHA-256: the file has no more of it.",
+	Examples: [2]string{"token list -auth-file /etc/ledger/auth", "token list -auth-file /etc/ledger/auth -o json"},
+	Setup: func(set *flag.FlagSet) action {
+		a := &authFlags{}
+		a.declare(set)
+		return a.list
+	},
+}
+
+// shownHash is how many digits of a hash are shown.
+const shownHash = 12
+
+func (a *authFlags) list(c *call) error {
+	if err := a.need(true); err != nil {
+		return err
+	}
+	table, err := auth.Load(a.file)
+	if err != nil {
+		return err
+	}
+	t := newTable(c.out, text("name"), text("kind"), text("hash"), text("scopes"), text("owners"))
+	for _, e := range table.Entries() {
+		kind, owners := "token", "any"
+		if e.Cert {
+			kind = "cert"
+		}
+		if e.Owners != nil {
+			owners = auth.OwnersText(e.Owners)
+		}
+		hash := fmt.Sprintf("%x", e.Hash)[:shownHash]
+		if c.json() {
+			list := "null"
+			if e.Owners != nil {
+				list = "[" + owners + "]"
+			}
+			fmt.Fprintf(c.out, `{"name":%q,"kind":%q,"hash":%q,"scopes":["%s"],"owners":%s}`+"\n",
+				e.Name, kind, hash, strings.ReplaceAll(e.Scopes.String(), ",", `","`), list)
+			continue
+		}
+		t.row(e.Name, kind, hash, e.Scopes.String(), owners)
+	}
+	if !c.json() {
+		t.flush()
+	}
+	return nil
+}
+
+var tokenRevokeCommand = command{
+	Words:    "token revoke",
+	Args:     "NAME",
+	Purpose:  "let someone in no longer",
+	Notes:    "All tokens and certificates of NAME are taken out of the file, or, with -hash, the one of them.",
+	Examples: [2]string{"token revoke shop -auth-file /etc/ledger/auth", "token revoke shop -hash 1f0c9a -auth-file /etc/ledger/auth"},
+	Setup: func(set *flag.FlagSet) action {
+		a := &authFlags{}
+		a.declare(set)
+		set.StringVar(&a.hash, "hash", "", "only the one whose hash begins with these `DIGITS`, as token list shows them")
+		return a.revoke
+	},
+}
+
+func (a *authFlags) revoke(c *call) error {
+	if err := a.need(true); err != nil {
+		return err
+	}
+	out, err := auth.Revoke(a.file, c.args[0], strings.ToLower(a.hash))
+	if errors.Is(err, auth.ErrNobody) {
+		return fmt.Errorf("%s has no such token or certificate: token list shows which there are", c.args[0])
+	}
+	if err != nil {
+		return err
+	}
+	c.say("%s of %s revoked; %s", count(len(out), "credential"), c.args[0], reloadHint)
+	return nil
+}
