@@ -64,20 +64,27 @@ func startDaemon(t *testing.T, name string, run func(ctx context.Context, ready 
 	return d
 }
 
-func startWriter(t *testing.T, dir string) *daemon {
+func startWriter(t *testing.T, dir string, change ...func(*server.WriteConfig)) *daemon {
 	t.Helper()
 	return startDaemon(t, "the write daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
 		c := server.DefaultWriteConfig()
 		c.Dir, c.Listen, c.SegmentSize, c.Ready, c.Log = dir, "127.0.0.1:0", testSegment, ready, log
+		for _, f := range change {
+			f(&c)
+		}
 		return server.RunWrite(ctx, c)
 	})
 }
 
-func startReader(t *testing.T, dir string) *daemon {
+func startReader(t *testing.T, dir string, change ...func(*server.ReadConfig)) *daemon {
 	t.Helper()
 	return startDaemon(t, "the read daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
-		return server.RunRead(ctx, server.ReadConfig{
+		c := server.ReadConfig{
 			Dir: dir, Listen: "127.0.0.1:0", Name: "read", Poll: 100 * time.Millisecond, Timeouts: server.DefaultTimeouts, Ready: ready, Log: log,
-		})
+		}
+		for _, f := range change {
+			f(&c)
+		}
+		return server.RunRead(ctx, c)
 	})
 }

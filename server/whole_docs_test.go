@@ -24,7 +24,7 @@ func TestReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, "write")
+	w := newWorld(t, "write", "")
 	played := 0
 	got := codeBlocks("http").ReplaceAllStringFunc(string(text), func(block string) string {
 		body := strings.TrimSuffix(strings.TrimPrefix(block, "```http\n"), "```")

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"assetledger/server"
 )
 
 var update = flag.Bool("update", false, "record the answers of testdata and docs again")
@@ -25,7 +27,7 @@ const pairsDir = "../testdata/pairs"
 
 // checkedHeaders are recorded when an answer has them, and must be absent when
 // the recorded answer has not.
-var checkedHeaders = []string{"Allow", "Content-Type", "ETag", "Retry-After", "X-Asset-Idempotency", "X-Asset-Seq"}
+var checkedHeaders = []string{"Allow", "Content-Type", "ETag", "Retry-After", "WWW-Authenticate", "X-Asset-Idempotency", "X-Asset-Seq"}
 
 // masks are the parts of an answer that differ from run to run.
 var masks = []struct {
@@ -47,7 +49,7 @@ func TestPairs(t *testing.T) {
 		for _, topic := range topics {
 			t.Run(side+"/"+topic.Name(), func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, side)
+				w := newWorld(t, side, filepath.Join(pairsDir, side, topic.Name(), clientsFile))
 				files, err := filepath.Glob(filepath.Join(pairsDir, side, topic.Name(), "*.txt"))
 				if err != nil || len(files) == 0 {
 					t.Fatalf("no files of exchanges: %v", err)
@@ -68,16 +70,38 @@ type world struct {
 	client       http.Client
 	seq          int    // highest X-Asset-Seq of the write daemon
 	cursor, etag string // of the answer before
+	authFile     string // "": the daemons ask nobody for a token
 }
 
-func newWorld(t *testing.T, side string) *world {
+// clientsFile is an auth file beside exchanges: the daemons then ask for
+// tokens. ownToken is the one that the test itself uses.
+const (
+	clientsFile = "clients"
+	ownToken    = "token-of-the-admin"
+)
+
+func newWorld(t *testing.T, side, clients string) *world {
 	w := &world{dir: t.TempDir(), side: side}
+	if text, err := os.ReadFile(clients); err == nil {
+		w.authFile = filepath.Join(t.TempDir(), clientsFile)
+		if err := os.WriteFile(w.authFile, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.client.Timeout = 30 * time.Second
 	w.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	w.client.Transport = &http.Transport{DisableKeepAlives: true}
-	w.write = startWriter(t, w.dir)
-	w.read = startReader(t, w.dir)
+	w.startWriter(t)
+	w.startReader(t)
 	return w
+}
+
+func (w *world) startWriter(t *testing.T) {
+	w.write = startWriter(t, w.dir, func(c *server.WriteConfig) { c.Access.AuthFile = w.authFile })
+}
+
+func (w *world) startReader(t *testing.T) {
+	w.read = startReader(t, w.dir, func(c *server.ReadConfig) { c.Access.AuthFile = w.authFile })
 }
 
 func (w *world) replayFile(t *testing.T, file string) {
@@ -105,10 +129,10 @@ func (w *world) replay(t *testing.T, name string, list []*exchange) {
 		switch {
 		case x.restart == "write":
 			w.write.stop()
-			w.write = startWriter(t, w.dir)
+			w.startWriter(t)
 		case x.restart == "read":
 			w.read.stop()
-			w.read = startReader(t, w.dir)
+			w.startReader(t)
 		case x.method != "":
 			w.play(t, x)
 			checkWords(t, name, x)
@@ -224,7 +248,12 @@ func (w *world) where(target string) (base, path string) {
 // its answers are the same in every run.
 func (w *world) waitForReader(t *testing.T) {
 	t.Helper()
-	res, err := w.client.Get(fmt.Sprintf("%s/v1/read/freshness?wait=20s&min_seq=%d", w.read.url, w.seq))
+	req, err := http.NewRequest("GET", fmt.Sprintf("%s/v1/read/freshness?wait=20s&min_seq=%d", w.read.url, w.seq), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+ownToken)
+	res, err := w.client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
