@@ -1,0 +1,226 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func line(name, token, rest string) string {
+	return fmt.Sprintf("%s sha256:%x %s", name, HashToken(token), rest)
+}
+
+func TestParse(t *testing.T) {
+	good := "# who\n\n" + line("a.b-c_9", "t1", "commit,read") + "\n  " + line("a.b-c_9", "t2", "admin") + "\r\n" +
+		line("seven", "t3", "register,commit   owners=9,7,9") + "\n" + strings.Replace(line("cert", "der", "metrics"), "sha256:", "cert:", 1)
+	table, err := Parse(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range table.Entries() {
+		got = append(got, e.String())
+		again, err := ParseEntry(e.String())
+		if err != nil || !cmp.Equal(again, e) {
+			t.Errorf("%s: %+v, %v", e.String(), again, err)
+		}
+	}
+	want := []string{line("a.b-c_9", "t1", "commit,read"), line("a.b-c_9", "t2", "admin"), line("seven", "t3", "commit,register owners=7,9"),
+		strings.Replace(line("cert", "der", "metrics"), "sha256:", "cert:", 1)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, c := range []struct{ token, name string }{{"t1", "a.b-c_9"}, {"t2", "a.b-c_9"}, {"t3", "seven"}, {"t4", ""}, {"", ""}, {"der", ""}} {
+		got := ""
+		if p := table.Token(c.token); p != nil {
+			got = p.Name
+		}
+		if got != c.name {
+			t.Errorf("token %q is %q's, want %q", c.token, got, c.name)
+		}
+	}
+	if p := table.Certificate([]byte("der")); p == nil || p.Name != "cert" || table.Certificate([]byte("t1")) != nil {
+		t.Error("certificate:", p)
+	}
+	if p := table.Token("t3"); !p.Limited() || p.Permit == nil || !p.Permit.Register || table.Token("t2").Permit != nil || table.Token("t1").Permit.Register {
+		t.Error("permits")
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	ok := line("a", "t", "read")
+	for _, c := range []struct{ text, words string }{
+		{"a", "line 1"},
+		{ok + "\n" + ok, "stands in line 1"},
+		{ok + "\n" + line("b", "t", "commit"), "line 2"},
+		{line("a b", "t", "read"), "second word"},
+		{line("ä", "t", "read"), "a name is"},
+		{line(strings.Repeat("n", 65), "t", "read"), "a name is"},
+		{strings.Replace(ok, "sha256:", "md5:", 1), "sha256:"},
+		{strings.ToUpper(ok), "second word"},
+		{"a sha256:00 read", "64"},
+		{line("a", "t", "write"), `no scope "write"`},
+		{line("a", "t", "read,"), `no scope ""`},
+		{line("a", "t", "read owner=7"), "owner=7"},
+		{line("a", "t", "read owners="), "an owner"},
+		{line("a", "t", "read owners=0"), "an owner"},
+		{line("a", "t", "read owners=07"), "an owner"},
+		{line("a", "t", "read owners=9223372036854775808"), "an owner"},
+		{line("a", "t", "read owners=7 owners=8"), "unexpected"},
+		{line("a", "t", "admin owners=7"), "admin"},
+		{line("a", "t", "read owners="+strings.TrimSuffix(strings.Repeat("1,", 3), ",")+manyOwners()), "more than the 64"},
+	} {
+		if _, err := Parse(c.text); err == nil || !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%q: %v, want %q", c.text, err, c.words)
+		}
+	}
+	var b strings.Builder
+	for i := range MaxEntries + 1 {
+		b.WriteString(line("n", fmt.Sprint(i), "read") + "\n")
+	}
+	if _, err := Parse(b.String()); err == nil {
+		t.Errorf("%d credentials are taken", MaxEntries+1)
+	}
+}
+
+func manyOwners() string {
+	text := ""
+	for i := range 65 {
+		text += fmt.Sprintf(",%d", i+2)
+	}
+	return text
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(line("a", "t", "read owners=7"))
+	f.Add("# x\n\n" + line("b", "u", "admin"))
+	f.Fuzz(func(t *testing.T, text string) {
+		table, err := Parse(text)
+		if err != nil {
+			return
+		}
+		again := ""
+		for _, e := range table.Entries() {
+			again += e.String() + "\n"
+		}
+		second, err := Parse(again)
+		if err != nil || !cmp.Equal(second.Entries(), table.Entries()) {
+			t.Errorf("%q becomes %q: %v", text, again, err)
+		}
+	})
+}
+
+func TestEdit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "auth")
+	entry := func(name, token string) Entry { return Entry{Name: name, Hash: HashToken(token), Scopes: Read} }
+	if err := Add(path, entry("a", "1"), false); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode() != 0o600 {
+		t.Fatalf("%v %v", info, err)
+	}
+	if err := Add(path, entry("a", "2"), false); !errors.Is(err, ErrTaken) {
+		t.Error("a name twice:", err)
+	}
+	if err := Add(path, entry("a", "1"), true); err == nil {
+		t.Error("a credential twice")
+	}
+	if err := Add(path, Entry{Name: "x", Hash: HashToken("9"), Scopes: Admin, Owners: []int64{1}}, false); err == nil {
+		t.Error("an admin with owners")
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := Edit(path, func(lines []string) ([]string, error) { return append([]string{"# kept"}, lines...), nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range []string{"2", "3"} {
+		if err := Add(path, entry("a", token), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Add(path, entry("b", "4"), false); err != nil {
+		t.Fatal(err)
+	}
+	hash := fmt.Sprintf("%x", HashToken("2"))
+	if out, err := Revoke(path, "a", hash[:8]); err != nil || len(out) != 1 || out[0].Hash != HashToken("2") {
+		t.Errorf("%v %v", out, err)
+	}
+	if _, err := Revoke(path, "b", hash[:8]); !errors.Is(err, ErrNobody) {
+		t.Error("a hash of another:", err)
+	}
+	if out, err := Revoke(path, "a", ""); err != nil || len(out) != 2 {
+		t.Errorf("%v %v", out, err)
+	}
+	text, err := os.ReadFile(path)
+	b := entry("b", "4")
+	if want := "# kept\n" + b.String() + "\n"; err != nil || string(text) != want {
+		t.Errorf("%v %q, want %q", err, text, want)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
+		t.Errorf("the mode is now %v (%v)", info.Mode(), err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Many edits at a time lose nothing, and a reader never sees half of one.
+func TestEditsAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "auth")
+	if err := Add(path, Entry{Name: "first", Hash: HashToken("first"), Scopes: Read}, false); err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	const n = 20
+	for i := range n {
+		wait.Go(func() {
+			if err := Add(path, Entry{Name: fmt.Sprint("n", i), Hash: HashToken(fmt.Sprint(i)), Scopes: Commit}, false); err != nil {
+				t.Error(err)
+			}
+			if table, err := Load(path); err != nil || table.Token("first") == nil {
+				t.Error("read meanwhile:", err)
+			}
+		})
+	}
+	wait.Wait()
+	if table, err := Load(path); err != nil || len(table.Entries()) != n+1 {
+		t.Errorf("%v %v", table, err)
+	}
+}
+
+func TestNewToken(t *testing.T) {
+	a, b := NewToken(), NewToken()
+	if a == b || len(a) != 47 || !strings.HasPrefix(a, TokenPrefix) {
+		t.Error(a, b)
+	}
+}
+
+func BenchmarkToken(b *testing.B) {
+	for _, n := range []int{10, MaxEntries} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			text := ""
+			for i := range n {
+				text += line("n", fmt.Sprint(i), "read") + "\n"
+			}
+			table, err := Parse(text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			token := NewToken()
+			b.ReportAllocs()
+			for b.Loop() {
+				if table.Token(token) != nil {
+					b.Fatal("found")
+				}
+			}
+		})
+	}
+}
