@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -19,21 +20,31 @@ func codeBlocks(kind string) *regexp.Regexp {
 
 // TestReference replays the exchanges of docs/api.md.
 func TestReference(t *testing.T) {
-	const path = "../docs/api.md"
+	replayDoc(t, "../docs/api.md", newWorld(t, "write"), 40)
+}
+
+// TestSecurityGuide replays those of docs/security.md, for which daemons ask
+// for tokens.
+func TestSecurityGuide(t *testing.T) {
+	replayDoc(t, "../docs/security.md", newWorld(t, "write", filepath.Join(pairsDir, "write", "auth", clientsFile)), 9)
+}
+
+// replayDoc replays the exchanges in a text, of which there are at least some.
+func replayDoc(t *testing.T, path string, w *world, atLeast int) {
+	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, "write", "")
 	played := 0
 	got := codeBlocks("http").ReplaceAllStringFunc(string(text), func(block string) string {
 		body := strings.TrimSuffix(strings.TrimPrefix(block, "```http\n"), "```")
-		list := parsePairs(t, "docs/api.md", body)
-		w.replay(t, "docs/api.md", list)
+		list := parsePairs(t, filepath.Base(path), body)
+		w.replay(t, filepath.Base(path), list)
 		played += len(list)
 		return "```http\n" + formatPairs(list) + "```"
 	})
-	if played < 40 {
+	if played < atLeast {
 		t.Errorf("only %d exchanges were found", played)
 	}
 	if *update {
@@ -41,7 +52,7 @@ func TestReference(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if diff := cmp.Diff(strings.Split(string(text), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("docs/api.md does not say what the daemons do (-says +does):\n%s", diff)
+		t.Errorf("%s does not say what the daemons do (-says +does):\n%s", path, diff)
 	}
 }
 
