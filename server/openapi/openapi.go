@@ -89,6 +89,7 @@ func Document(d Daemon, routes []Route) ([]byte, error) {
 			"parameters", parameters(),
 			"headers", headers(),
 			"responses", errorResponses(),
+			"securitySchemes", securitySchemes(),
 		),
 	))
 }
@@ -124,7 +125,23 @@ func (op operation) describe(r Route) object {
 	if op.body != "" {
 		described = append(described, member{"requestBody", o("required", true, "content", o("application/json", o("schema", ref(op.body))))})
 	}
+	if op.closed() {
+		op.errors = slices.Sorted(slices.Values(append(slices.Clone(op.errors), http.StatusUnauthorized, http.StatusForbidden)))
+		described = append(described, member{"security", list{object{}, o("token", list{}), o("certificate", list{})}})
+	}
 	return append(described, member{"responses", op.responses()})
+}
+
+// closed says whether a daemon that knows its clients asks who wants this.
+func (op operation) closed() bool { return op.tag != "Operation" || op.answer == "Metrics" }
+
+// securitySchemes are the ways to say who asks. A daemon without an auth file
+// asks nobody.
+func securitySchemes() object {
+	return o(
+		"token", o("type", "http", "scheme", "bearer", "description", "Where the daemon has an auth file; ledgerctl token new makes a token."),
+		"certificate", o("type", "mutualTLS", "description", "Where it has an auth file and roots of client certificates."),
+	)
 }
 
 func (op operation) responses() object {
@@ -170,8 +187,11 @@ func errorResponses() (all object) {
 		}
 		schema := o("allOf", list{ref("Refusal"), o("properties", o("error", o("properties", o("code", o("enum", codes)))))})
 		response := o("description", http.StatusText(status)+": "+meaning[status])
-		if status == http.StatusServiceUnavailable {
+		switch status {
+		case http.StatusServiceUnavailable:
 			response = append(response, member{"headers", headerRefs("Retry-After")})
+		case http.StatusUnauthorized, http.StatusForbidden:
+			response = append(response, member{"headers", headerRefs("WWW-Authenticate")})
 		}
 		all = append(all, member{errorName(status), append(response, member{"content", o("application/json", o("schema", schema))})})
 		codes = nil

@@ -39,5 +39,6 @@ func headers() object {
 		"X-Asset-Idempotency", o("description", "hit: this is the first result of the same key and request.", "schema", o("type", "string", "const", "hit")),
 		"ETag", o("description", "Changes whenever the answer's data does.", "schema", o("type", "string")),
 		"Retry-After", o("description", "Seconds to wait before another try.", "schema", o("type", "integer", "minimum", 0)),
+		"WWW-Authenticate", o("description", "Bearer, and what was wrong, as in RFC 6750.", "schema", o("type", "string")),
 	)
 }

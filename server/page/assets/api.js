@@ -2,6 +2,14 @@
 
 import { parseExact } from './json.js';
 
+// Where the daemon asks who asks, the token stays in this tab, and goes with it.
+const kept = 'ledger-token';
+export const signIn = (token) => sessionStorage.setItem(kept, token);
+export const signed = (headers) => {
+  const token = sessionStorage.getItem(kept);
+  return token ? { ...headers, Authorization: `Bearer ${token}` } : headers;
+};
+
 /** A refusal, as the daemon worded it. */
 export class Refusal extends Error {
   constructor(status, error) {
@@ -18,7 +26,7 @@ export class Gone extends Error {}
 export async function get(path, query, signal) {
   let answer, text;
   try {
-    answer = await fetch(withQuery(path, query), { signal, cache: 'no-cache', credentials: 'omit' });
+    answer = await fetch(withQuery(path, query), { signal, cache: 'no-cache', credentials: 'omit', headers: signed({}) });
     text = await answer.text();
   } catch (e) {
     if (e.name === 'AbortError') throw e;

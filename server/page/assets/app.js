@@ -5,7 +5,7 @@
 //	new commits     → load it again, at most once a second → morph what differs
 
 import { h, flat, morphChildren } from './dom.js';
-import { Gone, Refusal } from './api.js';
+import { Gone, Refusal, signIn } from './api.js';
 import { live, follow, onLive, retryNow } from './live.js';
 import { overview } from './view_overview.js';
 import { containers } from './view_containers.js';
@@ -94,8 +94,21 @@ const problem = (title, words, ...more) => h('div', { class: 'empty problem', ro
 function refusal(e) {
   if (e instanceof Gone) return problem('No answer.', `${e.message} This view will come by itself as soon as it does.`);
   if (!(e instanceof Refusal)) return problem('This view failed.', 'A defect of the page; the console has the details.');
+  if (e.status === 401) return problem(e.message, h('code', null, e.code), signInForm());
   const soon = e.status === 404 ? h('p', { class: 'aside' }, 'If it is made, it will show up here by itself.') : null;
   return problem(e.message, h('code', null, e.code), soon);
+}
+
+/** Asks for a token; what it opens is then asked for again. */
+function signInForm() {
+  const onsubmit = (e) => {
+    e.preventDefault();
+    signIn(e.currentTarget.elements.token.value.trim());
+    navigate();
+    retryNow();
+  };
+  return h('form', { id: 'sign-in', onsubmit }, h('label', { for: 'token' }, 'Token '),
+    h('input', { id: 'token', name: 'token', type: 'password', autocomplete: 'off', required: true }), ' ', h('button', null, 'Sign in'));
 }
 
 const go = (hash) => { if (location.hash === hash) navigate(); else location.hash = hash; };

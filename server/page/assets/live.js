@@ -6,11 +6,12 @@
 //                      ↓ broken or silent                           ↓ a flood of events
 //               wait 1, 2, 4 … 15 s, from the start        leave the stream for a second, from the start
 
-import { get, Gone } from './api.js';
+import { get, signed, Gone } from './api.js';
 
 const pace = 1000;              // ms between two looks at freshness
 const flood = 256 << 10;        // bytes of events within one pace beyond which the stream is left
 const silence = 45_000;         // ms; the daemon sends a comment every 15 s
+const withoutStream = 5_000;    // ms between two looks for those who may not have the stream
 const longestWait = 15_000;     // ms between two attempts
 export const span = 60;         // seconds of history
 
@@ -86,8 +87,9 @@ function note(commits, lag) {
 /** Reads the stream; returns when it should be opened anew, throws when it broke. */
 async function stream(signal) {
   const answer = await fetch(`/v1/read/commits?after=${live.applied}`, {
-    signal, cache: 'no-store', credentials: 'omit', headers: { Accept: 'text/event-stream' },
+    signal, cache: 'no-store', credentials: 'omit', headers: signed({ Accept: 'text/event-stream' }),
   });
+  if (answer.status === 403) return pause(withoutStream); // this token may not see all commits
   if (!answer.ok) throw new Gone('The read daemon has no stream of commits to give.');
   const reader = answer.body.getReader();
   let looked = Date.now(), bytes = 0, due = null, failed = null;
