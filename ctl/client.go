@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 )
 
@@ -16,22 +17,36 @@ import (
 const maxAnswer = 256 << 20
 
 // A client asks the daemons. It follows no redirects and keeps its connections.
+// Any goroutine may ask.
 type client struct {
-	how    *connecting
+	how   *connecting
+	pause func(ctx context.Context, d time.Duration) error // between tries
+
+	mu     sync.Mutex
 	byBase map[string]*http.Client
-	pause  func(ctx context.Context, d time.Duration) error // between tries
+	idle   int // connections to a daemon that are kept while nobody asks
 }
 
 func newClient(how *connecting) *client {
-	return &client{how: how, byBase: map[string]*http.Client{}, pause: pause}
+	return &client{how: how, byBase: map[string]*http.Client{}, pause: pause, idle: 4}
+}
+
+// keep makes the client keep up to n connections to a daemon.
+func (c *client) keep(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle = n
+	clear(c.byBase)
 }
 
 // to is the client for a base address.
 func (c *client) to(base string) (*http.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if known := c.byBase[base]; known != nil {
 		return known, nil
 	}
-	made, err := c.how.client(base)
+	made, err := c.how.client(base, c.idle)
 	if err == nil {
 		c.byBase[base] = made
 	}

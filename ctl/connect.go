@@ -63,12 +63,12 @@ func checkToken(token, where string) error {
 	return nil
 }
 
-// client makes the client for one base address.
-func (o *connecting) client(base string) (*http.Client, error) {
+// client makes the client for one base address, which keeps some idle connections.
+func (o *connecting) client(base string, idle int) (*http.Client, error) {
 	transport := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		TLSHandshakeTimeout:    10 * time.Second,
-		MaxIdleConnsPerHost:    4,
+		MaxIdleConnsPerHost:    idle,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
