@@ -311,6 +311,7 @@ func TestAgainstModel(t *testing.T) {
 // wild, and with long transactions and large grids.
 func knobsFor(seed uint64) modeltest.Knobs {
 	k := modeltest.DefaultKnobs()
+	k.Permits = 0.25
 	switch uint32(seed) % 5 {
 	case 1:
 		k.MaxSide, k.MaxShape, k.MaxSlots, k.Containers, k.Keys = 40, 12, 70, 40, 8

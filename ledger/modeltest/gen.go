@@ -24,10 +24,11 @@ type Knobs struct {
 	Bulky                     float64 // part of the transactions with metadata near the limit of size
 }
 
-// DefaultKnobs reach every operation and every refusal within some thousand operations.
+// DefaultKnobs reach every operation and every refusal within some thousand
+// operations; but Forbidden, for which Permits must be above 0.
 func DefaultKnobs() Knobs {
 	return Knobs{Containers: 14, Classes: 9, Keys: 4, MaxOps: 12, MaxSide: 7, MaxSlots: 5, MaxShape: 4,
-		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1, Permits: 0.25, Bulky: 0.01}
+		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1, Bulky: 0.01}
 }
 
 // A Gen makes random transactions that fit the present state of a model. All
@@ -100,7 +101,11 @@ func (g *Gen) repeat() ledger.Transaction {
 	tx.Ops = append([]ledger.Op(nil), old.Ops...)
 	tx.Key = append([]byte(nil), old.Key...)
 	tx.Metadata = append([]byte(nil), old.Metadata...)
-	switch g.rng.IntN(9) {
+	ways := 8
+	if g.knobs.Permits > 0 {
+		ways++
+	}
+	switch g.rng.IntN(ways) {
 	case 0:
 		i := g.rng.IntN(len(tx.Ops))
 		tx.Ops = append(tx.Ops[:i], g.ops(tx.Permit())[0]) // nothing after it: it might refer to what is no longer minted
@@ -116,7 +121,7 @@ func (g *Gen) repeat() ledger.Transaction {
 		if other, ok := sameMetadata[string(tx.Metadata)]; ok {
 			tx.Metadata = []byte(other)
 		}
-	case 6:
+	case 8:
 		tx.SetSender(g.sender())
 	}
 	return tx

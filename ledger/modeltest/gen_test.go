@@ -20,7 +20,9 @@ func TestGenReachesEverything(t *testing.T) {
 	replayed := 0
 	for seed := range uint64(4) {
 		m := New(20)
-		g := NewGen(seed, m, DefaultKnobs())
+		knobs := DefaultKnobs()
+		knobs.Permits = 0.25
+		g := NewGen(seed, m, knobs)
 		for range 2500 {
 			tx := g.Next()
 			a := m.Submit(&tx, 1)

@@ -104,7 +104,7 @@ var senders = []struct {
 
 // sender takes one of the senders; most transactions come from those who may do all.
 func (g *Gen) sender() (name []byte, permit *ledger.Permit) {
-	if !g.chance(g.knobs.Permits) {
+	if g.knobs.Permits == 0 || !g.chance(g.knobs.Permits) {
 		return nil, nil
 	}
 	s := senders[g.rng.IntN(len(senders))]
