@@ -81,10 +81,10 @@ func (r *reading) stream(at uint64) {
 		return
 	}
 	defer r.allowPiece() // for the end of the answer
-	for ctx.Err() == nil && r.stillLetIn() {
+	for ctx.Err() == nil {
 		// at+1 can't overflow: at is at most 2^63-1.
 		reached, over := fresh.wait(ctx, at+1, r.daemon.keepAlive)
-		if over != nil || ctx.Err() != nil {
+		if over != nil || ctx.Err() != nil || !r.stillLetIn() {
 			return
 		}
 		r.Out = r.Out[:0]
