@@ -80,13 +80,15 @@ const (
 	ownToken    = "token-of-the-admin"
 )
 
-func newWorld(t *testing.T, side, clients string) *world {
+func newWorld(t *testing.T, side string, clients ...string) *world {
 	w := &world{dir: t.TempDir(), side: side}
-	if text, err := os.ReadFile(clients); err == nil {
-		w.authFile = filepath.Join(t.TempDir(), clientsFile)
-		if err := os.WriteFile(w.authFile, text, 0o600); err != nil {
-			t.Fatal(err)
+	for _, file := range clients {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // this folder has none
 		}
+		w.authFile = filepath.Join(t.TempDir(), clientsFile)
+		replaceFile(t, w.authFile, text)
 	}
 	w.client.Timeout = 30 * time.Second
 	w.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

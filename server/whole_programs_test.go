@@ -71,8 +71,14 @@ type process struct {
 // startProcess runs a daemon on a port of its own and waits until it serves.
 func startProcess(t *testing.T, name string, args ...string) *process {
 	t.Helper()
+	return startProcessAt(t, "127.0.0.1:0", name, args...)
+}
+
+// startProcessAt is startProcess with an address to listen on.
+func startProcessAt(t *testing.T, listen, name string, args ...string) *process {
+	t.Helper()
 	p := &process{name: name, words: new(bytes.Buffer), ended: make(chan error, 1)}
-	p.cmd = exec.Command(filepath.Join(buildPrograms(t), name), append(args, "-listen", "127.0.0.1:0")...)
+	p.cmd = exec.Command(filepath.Join(buildPrograms(t), name), append(args, "-listen", listen)...)
 	p.cmd.Stderr = p.words
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -94,7 +100,7 @@ func startProcess(t *testing.T, name string, args ...string) *process {
 		t.Fatalf("%s said nothing on standard output: %v\n%s", name, err, p.words)
 	}
 	_, url, ok := strings.Cut(strings.TrimSpace(line), " ready on ")
-	if !ok || !strings.HasPrefix(url, "http://127.0.0.1:") {
+	if !ok || !strings.HasPrefix(url, "http://127.0.0.1:") && !strings.HasPrefix(url, "https://127.0.0.1:") && url != listen {
 		t.Fatalf("%s: the ready line is %q", name, line)
 	}
 	p.url = url
