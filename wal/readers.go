@@ -48,6 +48,9 @@ func Register(dir, name string, o Options) (*Registration, error) {
 	fsys := o.withDefaults().FS
 	path := join(dir, readersDir, name)
 	lock, err := lockPatiently(fsys, path)
+	if errors.Is(err, fs.ErrNotExist) && makeReadersDir(fsys, dir) {
+		lock, err = lockPatiently(fsys, path)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, ErrNoLog
@@ -68,6 +71,17 @@ func Register(dir, name string, o Options) (*Registration, error) {
 		return nil, err
 	}
 	return &Registration{lock: lock, page: p, seq: word64(p.Bytes(), readerSeqAt)}, nil
+}
+
+// makeReadersDir makes the folder of readers where a log is without it: many
+// ways to copy a log leave empty folders out. False if there is no log.
+func makeReadersDir(fsys FS, dir string) bool {
+	end, err := fsys.Open(join(dir, endName), false)
+	if err != nil {
+		return false
+	}
+	end.Close()
+	return fsys.Mkdir(join(dir, readersDir)) == nil
 }
 
 // Applied publishes what has been applied: one store in memory. Not to be

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"assetledger/wal"
+)
+
+// segment is the size of segments: the smallest, so that logs have several.
+const segment = 64 << 10
+
+// play makes a log of transactions: most of them one by one, the rest in a
+// batch. Some are refused, as in the scenario. With them come checkpoints, one
+// on the way and one of the end.
+func play(dir string, txs []string) error {
+	err := withDaemons(dir, func(write, read string) error {
+		last := max(len(txs)-20, 0)
+		for _, tx := range txs[:last] {
+			if err := post(write+"/v1/commit", tx); err != nil {
+				return err
+			}
+		}
+		if last == len(txs) {
+			return nil
+		}
+		return post(write+"/v1/commit/batch", `{"transactions":[`+strings.Join(txs[last:], ",")+`]}`)
+	})
+	return err
+}
+
+// archived is a log whose first segments were taken away.
+func archived(dir string, txs []string) error {
+	if err := play(dir, txs); err != nil {
+		return err
+	}
+	seqs, err := wal.ListCheckpoints(dir, wal.Options{})
+	if err != nil || len(seqs) < 2 {
+		return fmt.Errorf("checkpoints %v, and two are needed: %w", seqs, err)
+	}
+	moved, err := wal.Archive(dir, dir+"-archive", seqs[len(seqs)-2], nil)
+	if err == nil && len(moved) == 0 {
+		err = errors.New("no segment was archived")
+	}
+	return err
+}
+
+// torn is a log whose last write was cut short by a loss of power: half of
+// another frame stands beyond the end.
+func torn(dir string, txs []string) error {
+	if err := play(dir, txs); err != nil {
+		return err
+	}
+	name := filepath.Join(dir, "wal", fmt.Sprintf("%020d.seg", 1))
+	end, err := os.ReadFile(filepath.Join(dir, "END"))
+	if err != nil {
+		return err
+	}
+	before, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	last := `{"operations":[{"op":"CreateContainer","args":{"container_id":77,"kind":"Standard"}}],"metadata":{"a":"` + strings.Repeat("x", 4000) + `"}}`
+	if err := withDaemons(dir, func(write, read string) error { return post(write+"/v1/commit", last) }); err != nil {
+		return err
+	}
+	after, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	// Without the checkpoint that knows of the commit.
+	if err := os.RemoveAll(filepath.Join(dir, "ckpt")); err != nil {
+		return err
+	}
+	first := 0
+	for first < len(before) && before[first] == after[first] {
+		first++
+	}
+	const half = 2048
+	copy(before[first:first+half], after[first:first+half])
+	if bytes.Equal(before, after) {
+		return errors.New("the whole frame is there")
+	}
+	if err := os.WriteFile(name, before, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "END"), end, 0o600)
+}
+
+// post sends a transaction or a batch; a refusal is no error.
+func post(url, body string) error {
+	res, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode >= 500 {
+		return fmt.Errorf("POST %s: %s", url, res.Status)
+	}
+	return nil
+}
