@@ -162,6 +162,13 @@ func (f *freshness) leave(w *waiter) {
 	}
 }
 
+// ended says whether nobody may wait any more.
+func (f *freshness) ended() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.over != nil
+}
+
 // waiting is how many wait.
 func (f *freshness) waiting() int {
 	f.mu.Lock()

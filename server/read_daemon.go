@@ -67,7 +67,8 @@ var readEndpoints = []*endpoint{&readContainer, &readBalances, &readSlots, &read
 
 // routes is the read daemon's table, with or without the page.
 func (d *readDaemon) routes(page bool) []route {
-	routes := []route{{"GET", "/v1/health", d.health}, {"GET", "/v1/metrics", d.metrics}, {"GET", "/v1/openapi.json", describeRead}}
+	routes := []route{{"GET", "/v1/health", d.health}, {"GET", "/v1/livez", livez}, {"GET", "/v1/readyz", d.readyz},
+		{"GET", "/v1/metrics", d.metrics}, {"GET", "/v1/openapi.json", describeRead}}
 	for _, e := range readEndpoints {
 		routes = append(routes, route{"GET", e.pattern, d.serve(e)})
 	}

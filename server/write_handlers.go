@@ -16,6 +16,8 @@ func (d *writeDaemon) routes() []route {
 		{"POST", "/v1/register/class", d.writes(d.registration(ledger.EndpointRegisterClass))},
 		{"POST", "/v1/register/class-shape", d.writes(d.registration(ledger.EndpointRegisterShape))},
 		{"GET", "/v1/health", d.health},
+		{"GET", "/v1/livez", livez},
+		{"GET", "/v1/readyz", d.readyz},
 		{"GET", "/v1/metrics", d.metrics},
 		{"GET", "/v1/openapi.json", describeWrite},
 	}

@@ -14,6 +14,7 @@ type writeMeters struct {
 	batchCommits   *metrics.Histogram
 	commits, hits  *metrics.Counter
 	ops            [opKinds]*metrics.Counter
+	growth         *logRate
 	rejections     map[ledger.Code]*metrics.Counter // read-only
 }
 
@@ -43,6 +44,7 @@ func newWriteMeters(g *metrics.Registry) *writeMeters {
 		batchCommits: g.Histogram(writePrefix+"batch_commits", "Commits in a batch that one sync made durable.", 1, metrics.Sizes),
 		commits:      g.Counter(writePrefix+"commits_total", "Commits that are durable."),
 		hits:         g.Counter(writePrefix+"idempotency_hits_total", "Transactions that were answered with the result of an earlier one."),
+		growth:       newLogRate(time.Now),
 		rejections:   map[ledger.Code]*metrics.Counter{},
 	}
 	for _, k := range ledger.OpKinds() {
@@ -59,6 +61,7 @@ func (m *writeMeters) batchDurable(b *batch, took time.Duration) {
 	m.syncDuration.Observe(int64(took))
 	m.batchCommits.Observe(int64(b.frame.Count))
 	m.commits.Add(uint64(b.frame.Count))
+	m.grew(&b.frame)
 	for k, n := range b.ops {
 		if n != 0 {
 			m.ops[k].Add(n)
@@ -82,6 +85,8 @@ func (d *writeDaemon) gauges() {
 	g.GaugeFunc(writePrefix+"commit_log_end_seq", "Last durable commit.", func() float64 { return float64(d.end()) })
 	g.GaugeFunc(writePrefix+"commit_log_lag", "Durable commits that the slowest attached read daemon has not applied.",
 		func() float64 { return float64(d.logStatus().lag()) })
+	g.GaugeFunc(writePrefix+"readers", "Read daemons that are attached to the log.", func() float64 { return float64(len(d.log.Readers())) })
+	d.spaceGauges()
 	g.CounterFunc(writePrefix+"panics_total", "Requests that met a defect of the ledger.", func() float64 { return float64(d.api.Panics.Load()) })
 	metrics.Process(g, Version, metrics.Revision())
 }

@@ -38,6 +38,8 @@ var readOperations = map[string]operation{
 		errors: []int{400, 410, 425, 500, 503}},
 	"GET /v1/health": {id: "readHealth", tag: "Operation", summary: "Whether reads can be relied on", answer: "ReadHealth",
 		also: degraded("ReadHealth"), errors: []int{400, 500}},
+	"GET /v1/livez":   probe("readAlive", "Whether the daemon answers at all", "Alive"),
+	"GET /v1/readyz":  probe("readReady", "Whether reads are answered now, and not from too far back", "Ready"),
 	"GET /v1/metrics": {id: "readMetrics", tag: "Operation", summary: "Metrics", answer: "Metrics", answerType: metricsType, errors: []int{500}},
 	"GET /v1/openapi.json": {id: "readOpenAPI", tag: "Operation", summary: "This document", answer: "OpenAPI",
 		answerHeaders: []string{"ETag"}, also: notModified, errors: []int{500}},

@@ -84,6 +84,9 @@ func valueSchemas() object {
 		"Freshness", described(only("checkpoint_seq", ref("Checkpoint"), "commit_log_seq", ref("Checkpoint")),
 			"checkpoint_seq is the last commit that the answer reflects, commit_log_seq the last one that was durable when it was made."),
 		"NextCursor", o("type", "string", "description", "There while the list goes on: give it as cursor. It stays valid when the ledger changes."),
+		"Alive", only("status", o("type", "string", "const", "alive")),
+		"Ready", only("status", o("type", "string", "const", "ready")),
+		"NotReady", only("status", o("type", "string", "const", "not_ready"), "reason", o("type", "string", "description", "Words for people.")),
 		"Metrics", o("type", "string", "description", "Text exposition format 0.0.4."),
 		"OpenAPI", o("type", "object", "description", "This document."),
 		"Events", o("type", "string", "description", "Server-sent events without an end, one for each commit: its id is the commit's global_seq, "+

@@ -29,6 +29,8 @@ var writeOperations = map[string]operation{
 		about: "A commit of one operation RegisterClassShape. A class needs a shape before anything of it is put in a Grid.",
 		body:  "ShapeRegistration", answer: "ShapeResult", headers: []string{"X-Idempotency-Key"}, answerHeaders: commitHeaders, errors: writeErrors},
 	"GET /v1/health": {id: "writeHealth", tag: "Operation", summary: "Whether writes can be relied on", answer: "WriteHealth", also: degraded("WriteHealth"), errors: []int{500}},
+	"GET /v1/livez":  probe("writeAlive", "Whether the daemon answers at all", "Alive"),
+	"GET /v1/readyz": probe("writeReady", "Whether commits would be taken now", "Ready"),
 	"GET /v1/metrics": {id: "writeMetrics", tag: "Operation", summary: "Metrics",
 		answer: "Metrics", answerType: metricsType, errors: []int{500}},
 	"GET /v1/openapi.json": {id: "writeOpenAPI", tag: "Operation", summary: "This document", answer: "OpenAPI", answerHeaders: []string{"ETag"}, also: notModified, errors: []int{500}},
@@ -37,6 +39,16 @@ var writeOperations = map[string]operation{
 const metricsType = "text/plain; version=0.0.4; charset=utf-8"
 
 var notModified = o("304", o("description", "What If-None-Match names still holds"))
+
+// probe is an operation for those who start, stop and choose daemons.
+func probe(id, summary, schema string) operation {
+	p := operation{id: id, tag: "Operation", summary: summary, answer: schema, errors: []int{500}}
+	if schema == "Ready" {
+		p.also = o("503", o("description", "Not ready: send requests elsewhere, or later", "headers", headerRefs("Retry-After"),
+			"content", o("application/json", o("schema", ref("NotReady")))))
+	}
+	return p
+}
 
 // degraded is the 503 of a health answer.
 func degraded(schema string) object {
