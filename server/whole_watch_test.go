@@ -3,7 +3,6 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -166,17 +165,6 @@ func TestPrometheus(t *testing.T) {
 	p.mustBecome(`asset_ledger_write_readers`, "0")
 	p.mustBecome(`count(ALERTS{alertname="LedgerReadDown",alertstate="pending"})`, "1")
 	p.mustBecome(`count(ALERTS{alertname="LedgerReaderGone",alertstate="pending"})`, "1")
-}
-
-// freeAddress is one on which nothing listens, or did a moment ago.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 type prometheus struct {
