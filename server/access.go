@@ -26,6 +26,9 @@ type Access struct {
 	// Reload asks to read the files again; nil: the certificates alone are
 	// noticed to change.
 	Reload <-chan os.Signal
+	// Inherited is a listener that was opened for the daemon, in place of the
+	// address to listen on: see Inherited.
+	Inherited net.Listener
 }
 
 // A UsageError is a setting that can't be right. Its words begin with the flag.
@@ -121,16 +124,23 @@ type door struct {
 
 // listen opens the door.
 func (e *entrance) listen(addr string) (*door, error) {
-	if path, ok := socketPath(addr); ok {
+	ln := e.access.Inherited
+	if ln != nil {
+		if at, ok := ln.Addr().(*net.UnixAddr); ok {
+			return &door{listener{ln}, "unix:" + at.Name}, nil
+		}
+	} else if path, ok := socketPath(addr); ok {
 		ln, err := listenUnix(path, e.access.SocketMode)
 		if err != nil {
 			return nil, err
 		}
 		return &door{ln, "unix:" + path}, nil
 	}
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, err
+	if ln == nil {
+		var err error
+		if ln, err = net.Listen("tcp", addr); err != nil {
+			return nil, err
+		}
 	}
 	at := ln.Addr().(*net.TCPAddr)
 	if e.gate == nil && !e.access.Insecure && !at.IP.IsLoopback() {

@@ -28,6 +28,7 @@ type ReadConfig struct {
 	LogAll   bool      // log every request
 	Page     bool      // serve the page for people at /
 	Ready    io.Writer // gets one line when the daemon serves
+	Notify   *Notifier // the service manager; nil for none
 	Log      *slog.Logger
 }
 
@@ -108,6 +109,9 @@ func RunRead(ctx context.Context, c ReadConfig) error {
 		<-stopped
 		d.close()
 	}()
+	defer c.Notify.stopping("stopped")
+	caughtUp := c.Notify.starting("catching up with the log", func() (done, of uint64) { return d.proj.fresh.applied.Load(), d.tail.durable() })
+	defer caughtUp()
 	select {
 	case <-d.tail.caughtUp:
 	case err := <-failed:
@@ -115,6 +119,7 @@ func RunRead(ctx context.Context, c ReadConfig) error {
 	case <-ctx.Done():
 		return nil
 	}
+	caughtUp()
 	d.api.gate = entrance.gate
 	ln, err := entrance.listen(c.Listen)
 	if err != nil {
@@ -122,7 +127,11 @@ func RunRead(ctx context.Context, c ReadConfig) error {
 		return fmt.Errorf("listening for requests: %w", err)
 	}
 	entrance.watch(ctx)
-	return serve(ctx, ln, d.api, c.Timeouts, c.Ready, "ledger-read", c.Log, failed, d.drain)
+	ready := c.Notify.announcing(c.Ready, func() { d.proj.isBroken() })
+	return serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-read", c.Log, failed, func() {
+		c.Notify.stopping("ending streams and waits")
+		d.drain()
+	})
 }
 
 // errNeverServed ends a tailer whose work nobody ever saw.

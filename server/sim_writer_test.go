@@ -70,7 +70,7 @@ func (s *simWriter) open() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := replay(context.Background(), state, s.log, silent); err != nil {
+	if err := replay(context.Background(), state, s.log, silent, new(atomic.Uint64)); err != nil {
 		return err
 	}
 	s.seq = newSequencer(state, s.log, 8, newWriteMeters(new(metrics.Registry)), silent, func(int) {})

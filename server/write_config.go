@@ -26,6 +26,7 @@ type WriteConfig struct {
 	Access          Access
 	LogAll          bool      // log every request
 	Ready           io.Writer // gets one line when the daemon serves
+	Notify          *Notifier // the service manager; nil for none
 	Log             *slog.Logger
 }
 

@@ -79,6 +79,7 @@ func RunWrite(ctx context.Context, c WriteConfig) (err error) {
 	if err != nil {
 		return err
 	}
+	defer c.Notify.stopping("stopped")
 	d, err := startWrite(ctx, c, l)
 	if errors.Is(err, context.Canceled) {
 		return l.Close()
@@ -95,6 +96,9 @@ func RunWrite(ctx context.Context, c WriteConfig) (err error) {
 
 // startWrite brings a state to the end of the log, and starts a daemon on it.
 func startWrite(ctx context.Context, c WriteConfig, l writeLog) (*writeDaemon, error) {
+	var at atomic.Uint64
+	started := c.Notify.starting("replaying the log", func() (done, of uint64) { return at.Load(), lastSeq(l) })
+	defer started()
 	state := ledger.NewState(ledger.Config{IdempotencyKeys: c.IdempotencyKeys})
 	if l, ok := l.(restorer); ok {
 		var err error
@@ -102,10 +106,18 @@ func startWrite(ctx context.Context, c WriteConfig, l writeLog) (*writeDaemon, e
 			return nil, err
 		}
 	}
-	if err := replay(ctx, state, l, c.Log); err != nil {
+	if err := replay(ctx, state, l, c.Log, &at); err != nil {
 		return nil, err
 	}
 	return newWriteDaemon(c, l, state, os.Exit), nil
+}
+
+// lastSeq is the last commit of a log that knows it before it is read, else 0.
+func lastSeq(l writeLog) uint64 {
+	if l, ok := l.(interface{ LastSeq() uint64 }); ok {
+		return l.LastSeq()
+	}
+	return 0
 }
 
 // A restorer is a log that keeps checkpoints: Replay goes on after the state
@@ -129,7 +141,11 @@ func (d *writeDaemon) serve(ctx context.Context, c WriteConfig, e *entrance) err
 		return fmt.Errorf("listening for requests: %w", err)
 	}
 	e.watch(ctx)
-	err = serve(ctx, ln, d.api, c.Timeouts, c.Ready, "ledger-write", c.Log, d.seq.sync.failed, func() { d.stopping.Store(true) })
+	ready := c.Notify.announcing(c.Ready, func() { d.seq.intake.depth() })
+	err = serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, d.seq.sync.failed, func() {
+		c.Notify.stopping("answering what was accepted")
+		d.stopping.Store(true)
+	})
 	stopped := make(chan struct{})
 	go func() {
 		d.seq.stop()

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,7 +113,7 @@ func startWriter(t testing.TB, l writeLog, change ...func(*WriteConfig)) *testWr
 		f(&c)
 	}
 	state := ledger.NewState(ledger.Config{IdempotencyKeys: c.IdempotencyKeys})
-	if err := replay(context.Background(), state, l, c.Log); err != nil {
+	if err := replay(context.Background(), state, l, c.Log, new(atomic.Uint64)); err != nil {
 		t.Fatal(err)
 	}
 	d := newWriteDaemon(c, l, state, func(code int) { panic(fmt.Sprintf("exit %d", code)) })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"assetledger/ledger"
@@ -51,9 +52,9 @@ func newReplayer(state *ledger.State) *replayer {
 	return r
 }
 
-// replay brings an empty state to the end of the log. The error is a
-// ReplayError, the log's own, or ctx's.
-func replay(ctx context.Context, state *ledger.State, l writeLog, log *slog.Logger) error {
+// replay brings a state to the end of the log; at is moved along. The error is
+// a ReplayError, the log's own, or ctx's.
+func replay(ctx context.Context, state *ledger.State, l writeLog, log *slog.Logger, at *atomic.Uint64) error {
 	start := time.Now()
 	r, told := newReplayer(state), start
 	err := l.Replay(func(f *wal.Frame) error {
@@ -64,6 +65,7 @@ func replay(ctx context.Context, state *ledger.State, l writeLog, log *slog.Logg
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		at.Store(f.Last())
 		return r.replayFrame(f)
 	})
 	if err != nil {

@@ -25,9 +25,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exit
 	}
 	c.Ready, c.Log, c.Access.Reload = stdout, p.Log(stderr), server.Hangups()
+	var err error
+	if c.Access.Inherited, c.Notify, err = server.Systemd(os.LookupEnv); err != nil {
+		c.Log.Error("stopped", "error", err)
+		return server.ExitCode(err)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	err := server.RunRead(ctx, *c)
+	err = server.RunRead(ctx, *c)
 	if err != nil {
 		c.Log.Error("stopped", "error", err)
 	}

@@ -19,8 +19,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exit
 	}
 	c.Ready, c.Log, c.Access.Reload = stdout, p.Log(stderr), server.Hangups()
+	var err error
+	if c.Access.Inherited, c.Notify, err = server.Systemd(os.LookupEnv); err != nil {
+		c.Log.Error("stopped", "error", err)
+		return server.ExitCode(err)
+	}
 	server.TuneMemory()
-	err := server.RunWrite(server.SignalContext(), *c)
+	err = server.RunWrite(server.SignalContext(), *c)
 	if err != nil {
 		c.Log.Error("stopped", "error", err)
 	}
