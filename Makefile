@@ -6,7 +6,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 LDFLAGS  := -s -w -X assetledger/server.Version=$(VERSION)
 PROGRAMS := ledger-write ledger-read ledgerctl
 
-.PHONY: help build test fmt vet fuzz race unit demo run bench microbench prove clean
+.PHONY: help build test fmt vet fuzz race unit demo run bench microbench prove deb image vuln clean
 
 help:
 	@echo 'make build   three static binaries in bin/, and man pages: man -M bin/man ledgerctl'
@@ -17,6 +17,9 @@ help:
 	@echo 'make microbench  Go benchmarks of every hot piece'
 	@echo 'make fuzz    every fuzz target for FUZZTIME seconds (default 5)'
 	@echo 'make prove   killed daemons, power cuts, failing syncs and full disks, the long forms; as root, else most are skipped'
+	@echo 'make deb     a Debian package in bin/; needs dpkg-deb, and no network'
+	@echo 'make image   a container image of the three programs; needs docker, and no network'
+	@echo 'make vuln    known vulnerabilities in what the programs use; needs the network'
 	@echo 'make clean   remove bin/, demo-data/ and bench-out/'
 
 build:
@@ -59,6 +62,16 @@ microbench:
 # The short forms are part of .ci/run.
 prove:
 	LEDGER_PROVE=long $(GO) test -count=1 -timeout 40m -run '^TestProve' -v ./server
+
+# The same commit gives the same bytes, in any folder.
+deb: build
+	@.ci/deb '$(VERSION)' bin/asset-ledger_amd64.deb
+
+image: build
+	docker build -f docs/ops/Dockerfile -t asset-ledger:$(VERSION) .
+
+vuln:
+	@.ci/vuln
 
 clean:
 	rm -rf bin demo-data bench-out

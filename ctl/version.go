@@ -19,11 +19,13 @@ var versionCommand = command{
 func showVersion(c *call) error {
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	if c.json() {
-		fmt.Fprintf(c.out, `{"version":%s,"go":"%s","platform":"%s"}`+"\n", ledger.AppendString(nil, server.Version), runtime.Version(), platform)
+		fmt.Fprintf(c.out, `{"version":%s,"commit":%s,"go":"%s","platform":"%s"}`+"\n",
+			ledger.AppendString(nil, server.Version), ledger.AppendString(nil, server.Commit()), runtime.Version(), platform)
 		return nil
 	}
 	t := c.newTable()
 	t.row("version", server.Version)
+	t.row("commit", server.Commit())
 	t.row("go", runtime.Version())
 	t.row("platform", platform)
 	t.flush()

@@ -127,7 +127,7 @@ func (e *entrance) listen(addr string) (*door, error) {
 	ln := e.access.Inherited
 	if ln != nil {
 		if at, ok := ln.Addr().(*net.UnixAddr); ok {
-			return &door{listener{ln}, "unix:" + at.Name}, nil
+			return &door{ln, "unix:" + at.Name}, nil
 		}
 	} else if path, ok := socketPath(addr); ok {
 		ln, err := listenUnix(path, e.access.SocketMode)

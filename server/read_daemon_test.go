@@ -53,7 +53,7 @@ func runRead(t *testing.T, c ReadConfig) (*runningReader, error) {
 		stop()
 		return nil, <-r.ended
 	}
-	url, ok := strings.CutPrefix(strings.TrimSpace(line), "ledger-read ready on ")
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "ledger-read "+Build()+" ready on ")
 	if !ok {
 		t.Errorf("the ready line is %q", line)
 	}

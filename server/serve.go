@@ -81,7 +81,7 @@ func serve(ctx context.Context, ln *door, h http.Handler, t Timeouts, ready io.W
 	srv := newServer(h, t, log)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
-	fmt.Fprintf(ready, "%s ready on %s\n", name, ln.url)
+	fmt.Fprintf(ready, "%s %s ready on %s\n", name, Build(), ln.url)
 	var cause error
 	select {
 	case <-ctx.Done():

@@ -40,7 +40,7 @@ func runWriter(t testing.TB, dir string, change ...func(*WriteConfig)) *runningW
 		w.ended <- err
 	}()
 	t.Cleanup(cancel)
-	if _, err := fmt.Fscanf(ready, "ledger-write ready on %s\n", &w.url); err != nil {
+	if _, err := fmt.Fscanf(ready, "ledger-write "+Build()+" ready on %s\n", &w.url); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -255,7 +255,7 @@ func TestSyncFailureEndsTheDaemon(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- d.serve(context.Background(), c, entrance) }()
 	w := &testWriter{t: t}
-	if _, err := fmt.Fscanf(ready, "ledger-write ready on %s\n", &w.url); err != nil {
+	if _, err := fmt.Fscanf(ready, "ledger-write "+Build()+" ready on %s\n", &w.url); err != nil {
 		t.Fatal(err)
 	}
 	w.post(200, "/v1/commit", world)

@@ -41,7 +41,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // program makes a flag for every setting.
 func program() (*settings.Program, *server.ReadConfig) {
-	p := settings.New("ledger-read", "serves reads of the ledger in a directory.", server.Version)
+	p := settings.New("ledger-read", "serves reads of the ledger in a directory.", server.Build())
 	set := server.DefaultReadConfig()
 	c, flags := &set, p.Flags
 	flags.StringVar(&c.Dir, "dir", "", "`DIRECTORY` of the commit log, as the write daemon's (required), for example /var/lib/ledger")

@@ -34,7 +34,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // program makes a flag for every setting.
 func program() (*settings.Program, *server.WriteConfig) {
-	p := settings.New("ledger-write", "accepts commits into the ledger in a directory.", server.Version)
+	p := settings.New("ledger-write", "accepts commits into the ledger in a directory.", server.Build())
 	set := server.DefaultWriteConfig()
 	c, flags := &set, p.Flags
 	flags.StringVar(&c.Dir, "dir", "", "`DIRECTORY` of the commit log; made if missing (required), for example /var/lib/ledger")

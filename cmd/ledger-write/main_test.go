@@ -38,7 +38,7 @@ func TestUsage(t *testing.T) {
 		exit  int
 		words string
 	}{
-		{[]string{"-version"}, server.ExitStopped, "ledger-write " + server.Version},
+		{[]string{"-version"}, server.ExitStopped, "ledger-write " + server.Build()},
 		{[]string{"-help"}, server.ExitStopped, "-idempotency-keys"},
 		{nil, server.ExitUsage, "-dir is required"},
 		{[]string{"-dir", "x", "more"}, server.ExitUsage, "more"},
@@ -86,7 +86,7 @@ func start(t *testing.T, args ...string) *daemon {
 	}
 	t.Cleanup(func() { d.Process.Kill() })
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if _, e := fmt.Sscanf(line, "ledger-write ready on http://%s\n", &d.addr); e != nil {
+	if _, e := fmt.Sscanf(line, "ledger-write "+server.Build()+" ready on http://%s\n", &d.addr); e != nil {
 		t.Fatalf("first line %q (%v): %v\n%s", line, err, e, &d.stderr)
 	}
 	return d
