@@ -39,6 +39,6 @@ func (d *readDaemon) measures() (visible func(took int64, commits uint64)) {
 	g.GaugeFunc(prefix+"saved_checkpoint_hold_seconds", "Time of that for which nothing was applied, in seconds.", seconds(&m.held))
 	visibility := g.Histogram(prefix+"visibility_seconds",
 		"Time from a commit's being durable to its being readable, in seconds, for each commit.", 1e-9, metrics.Bounds)
-	metrics.Process(g, Version, metrics.Revision())
+	metrics.Process(g, Version, Commit())
 	return visibility.ObserveN
 }

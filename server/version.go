@@ -9,9 +9,17 @@ import (
 // Version of the build: set with -ldflags "-X assetledger/server.Version=…".
 var Version = "dev"
 
-// Commit is the commit of the source that this was built from, "unknown" in a
-// build outside git.
-func Commit() string { return metrics.Revision() }
+// commit is set like Version, for go build is often told to leave it out.
+var commit string
+
+// Commit is the commit of the source that this was built from, in hexadecimal
+// digits, "unknown" in a build outside git.
+func Commit() string {
+	if commit != "" {
+		return commit
+	}
+	return metrics.Revision()
+}
 
 // Build names the build for people: its version, and its commit unless the
 // version tells that already. There are no spaces in it.

@@ -44,7 +44,7 @@ func TestWalks(t *testing.T) {
 
 // TestWalksAreWhole finds console blocks in documents that nobody walks.
 func TestWalksAreWhole(t *testing.T) {
-	walked := map[string]bool{}
+	walked := map[string]bool{"docs/ops.md": true} // by TestOpsGuide
 	for _, doc := range walks {
 		walked[doc.path] = true
 	}

@@ -88,7 +88,7 @@ func (d *writeDaemon) gauges() {
 	g.GaugeFunc(writePrefix+"readers", "Read daemons that are attached to the log.", func() float64 { return float64(len(d.log.Readers())) })
 	d.spaceGauges()
 	g.CounterFunc(writePrefix+"panics_total", "Requests that met a defect of the ledger.", func() float64 { return float64(d.api.Panics.Load()) })
-	metrics.Process(g, Version, metrics.Revision())
+	metrics.Process(g, Version, Commit())
 }
 
 func (d *writeDaemon) metrics(x *exchange) *ledger.Error {
