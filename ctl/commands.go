@@ -51,6 +51,7 @@ var commands = []command{
 	tokenNewCommand,
 	tokenListCommand,
 	tokenRevokeCommand,
+	benchCommand,
 	backupCommand,
 	devCommand,
 	walVerifyCommand,

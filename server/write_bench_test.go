@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -122,4 +123,23 @@ func BenchmarkCommitClients(b *testing.B) {
 			}
 		}
 	})
+}
+
+// One step is one commit of one transfer through the handler: no network, no
+// disk, but both goroutines.
+func BenchmarkCommitHandler(b *testing.B) {
+	w := startWriter(b, &nullLog{ramLog{maxBody: 16 << 20}})
+	w.post(200, "/v1/commit", strings.Replace(world, `"quantity":1000`, `"quantity":1000000000`, 1))
+	body := strings.NewReader("")
+	req := httptest.NewRequest("POST", "/v1/commit", io.NopCloser(body))
+	req.Header.Set("Content-Type", "application/json")
+	text := transferTx(1, "")
+	req.ContentLength = int64(len(text))
+	sink := &blackHole{http.Header{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		body.Reset(text)
+		req.Body = io.NopCloser(body)
+		w.api.ServeHTTP(sink, req)
+	}
 }

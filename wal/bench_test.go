@@ -2,6 +2,7 @@ package wal
 
 import (
 	"fmt"
+	"hash/crc32"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -145,5 +146,47 @@ func BenchmarkStoreEnd(b *testing.B) {
 				w.storeEnd(n)
 			}
 		})
+	}
+}
+
+// BenchmarkCRC is the checksum of a frame's body.
+func BenchmarkCRC(b *testing.B) {
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			body := make([]byte, n)
+			b.SetBytes(int64(n))
+			b.ReportAllocs()
+			for b.Loop() {
+				crc32.Update(1, castagnoli, body)
+			}
+		})
+	}
+}
+
+// TestFramesAllocateNothing: neither making one in a buffer that is reused,
+// nor reading one.
+func TestFramesAllocateNothing(t *testing.T) {
+	dir := t.TempDir()
+	w := mustOpen(t, dir, Options{Manual: true})
+	f, buf := testFrame(1, 10, 1000), []byte(nil)
+	if n := testing.AllocsPerRun(100, func() { buf, _ = appendFrame(buf[:0], f, 1, 2) }); n != 0 {
+		t.Errorf("making a frame: %v allocations", n)
+	}
+	const frames = 200
+	for range frames {
+		f.First = w.LastSeq() + 1
+		if err := w.Append(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := mustReader(t, dir, Options{})
+	next := func() {
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next()
+	if n := testing.AllocsPerRun(frames/2, next); n != 0 {
+		t.Errorf("reading a frame: %v allocations", n)
 	}
 }

@@ -37,8 +37,8 @@ func (p *pair) startWriter(args ...string) (err error) {
 }
 
 // follow starts the read daemon; it is ready when it has caught up.
-func (p *pair) follow() (err error) {
-	p.read, err = p.b.start(true, filepath.Join(p.b.bin, "ledger-read"), "-dir", p.dir, "-listen", "127.0.0.1:0")
+func (p *pair) follow(args ...string) (err error) {
+	p.read, err = p.b.start(true, filepath.Join(p.b.bin, "ledger-read"), append([]string{"-dir", p.dir, "-listen", "127.0.0.1:0"}, args...)...)
 	return err
 }
 

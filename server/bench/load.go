@@ -272,6 +272,8 @@ func pinToThread(f func()) {
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
+		// A thread that ends takes the processes with it that it has started.
+		defer runtime.UnlockOSThread()
 		f()
 	}()
 	<-done

@@ -11,7 +11,7 @@ import (
 
 // rows are all lines of the table, in its order.
 func rows() []row {
-	return []row{singlesRow, latencyRow, batchRow, readsRow, visibilityRow, replayRow, memoryRow, growthRow, pagingRow, cutRow, overloadRow}
+	return []row{singlesRow, latencyRow, batchRow, readsRow, visibilityRow, replayRow, memoryRow, growthRow, pagingRow, cutRow, checkpointRow, overloadRow}
 }
 
 const (
@@ -251,6 +251,9 @@ func batches(url string, n int) load {
 	return posts(url, "/v1/commit/batch", bodies)
 }
 
+// noCheckpoints has a read daemon make none, so that all of the log is replayed.
+var noCheckpoints = []string{"-checkpoint-every", "0"}
+
 const (
 	replayWrite = "replay, write daemon"
 	replayRead  = "replay, read daemon"
@@ -278,6 +281,7 @@ var replayRow = row{
 			}
 		}
 		p.write.stop()
+		var each float64
 		rate := func(start func() error, of func() *process) func() (float64, error) {
 			return func() (float64, error) {
 				if err := start(); err != nil {
@@ -285,12 +289,16 @@ var replayRow = row{
 				}
 				defer of().stop()
 				took, err := replayTime(of())
+				each = of().processor() / float64(sent) * 1e9
 				return float64(sent) / took, err
 			}
 		}
+		perCommit := func(name string) []derived {
+			return []derived{{name + ": processor time a commit, the start included", "ns", func() float64 { return each }}}
+		}
 		return []probe{
-			{name: replayWrite, unit: "commits/s", measure: rate(func() error { return p.startWriter() }, func() *process { return p.write })},
-			{name: replayRead, unit: "commits/s", measure: rate(p.follow, func() *process { return p.read })},
+			{name: replayWrite, unit: "commits/s", measure: rate(func() error { return p.startWriter() }, func() *process { return p.write }), more: perCommit(replayWrite)},
+			{name: replayRead, unit: "commits/s", measure: rate(func() error { return p.follow(noCheckpoints...) }, func() *process { return p.read }), more: perCommit(replayRead)},
 		}, nil
 	},
 	goals: []goal{

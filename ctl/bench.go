@@ -1,0 +1,246 @@
+package ctl
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+var benchCommand = command{
+	Words:   "bench",
+	Purpose: "load the running ledger, and show throughput and latency",
+	Notes: "It first makes a class and containers of its own, from -first-id on, each with a trillion units; they stay,\n" +
+		"and are used again by the next run. Then it moves single units between them. Interrupted, it shows what\n" +
+		"it has. All of it happens in the ledger for good: think before you run it on one that matters.",
+	Examples: [2]string{"bench -clients 64 -duration 10s", "bench -mix single=8,batch=1,read=16 -batch 100 -o json"},
+	Setup: func(set *flag.FlagSet) action {
+		b := &bench{
+			clients:    number{least: 1, most: 4096, value: 16, given: true},
+			containers: number{least: 2, most: 1_000_000, value: 1000, given: true},
+			batch:      number{least: 1, most: 10_000, value: 100, given: true},
+			firstID:    number{least: 1, most: 1<<63 - 1 - 1_000_000, value: 1 << 62, given: true},
+			duration:   duration{10 * time.Second},
+			mix:        benchMix{weights: [benchKinds]int{single: 1}},
+		}
+		set.Var(&b.clients, "clients", "`N` connections that send one request after the other")
+		set.Var(&b.duration, "duration", "`TIME` to go on for, at most an hour")
+		set.Var(&b.mix, "mix", "weights of the `KINDS` of requests: single, batch and read")
+		set.Var(&b.batch, "batch", "transactions in a batch request: `N`")
+		set.Var(&b.containers, "containers", "`N` containers to move between")
+		set.Var(&b.firstID, "first-id", "lowest `ID` of the class and of the containers that it makes")
+		return b.run
+	},
+}
+
+// Kinds of requests.
+const (
+	single = iota
+	batched
+	reading
+	benchKinds
+)
+
+var benchNames = [benchKinds]string{"single", "batch", "read"}
+
+// longestBench bounds a run.
+const longestBench = time.Hour
+
+type bench struct {
+	clients, containers, batch, firstID number
+	duration                            duration
+	mix                                 benchMix
+}
+
+func (b *bench) run(c *call) error {
+	if b.duration.Duration <= 0 || b.duration.Duration > longestBench {
+		return usagef("-duration must be more than 0 and at most %v", longestBench)
+	}
+	c.say("class %d and containers %d to %d are made, if they are not there, and stay",
+		b.firstID.value, b.firstID.value, b.firstID.value+b.containers.value-1)
+	if err := b.prepare(c); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(c.ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	result, err := b.load(ctx, c)
+	if err != nil {
+		return err
+	}
+	b.show(c, result)
+	if result.failed > 0 {
+		return exitf(exitCode(result.first), "%s failed; the first: %v", count(result.failed, "request"), result.first)
+	}
+	return nil
+}
+
+// prepare makes the class and the containers. What a run before this one has
+// made is found by its keys, or, when they are forgotten, by being there.
+func (b *bench) prepare(c *call) error {
+	id := b.firstID.value
+	class := fmt.Appendf(nil, `{"class_id":%d,"name":"ledgerctl bench","idempotency_key":"ledgerctl-bench-class-%d"}`, id, id)
+	_, err := c.askQuietlyFor("/v1/register/class", class)
+	if err := unlessThere(err, "ClassAlreadyExists"); err != nil {
+		return err
+	}
+	const perRequest = 2000
+	var last string // commit of what was made
+	for first := int64(0); first < b.containers.value; first += perRequest {
+		body := []byte(`{"transactions":[`)
+		for n := first; n < min(first+perRequest, b.containers.value); n++ {
+			if n > first {
+				body = append(body, ',')
+			}
+			body = fmt.Appendf(body, `{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}},`+
+				`{"op":"AddFungible","args":{"container_id":%d,"class_id":%d,"key":0,"quantity":1000000000000}}],`+
+				`"idempotency_key":"ledgerctl-bench-container-%d"}`, id+n, id+n, id, id+n)
+		}
+		a, err := c.askQuietlyFor("/v1/commit/batch", append(body, "]}"...))
+		if err != nil {
+			return err
+		}
+		last = a.header.Get("X-Asset-Seq")
+		var answer struct {
+			Results []batchResult `json:"results"`
+		}
+		if err := a.decode(&answer); err != nil {
+			return err
+		}
+		for i := range answer.Results {
+			if e := answer.Results[i].Error; e != nil && e.Code != "ContainerAlreadyExists" {
+				return exitf(exitRefused, "container %d can't be made: %s", id+first+int64(i), e)
+			}
+		}
+	}
+	if b.mix.weights[reading] == 0 || last == "" {
+		return nil
+	}
+	_, err = c.get(c.readURL, "/v1/read/freshness", url.Values{"min_seq": {last}, "wait": {c.timeout.String()}})
+	return err
+}
+
+// askQuietlyFor posts to the write daemon and refuses all answers but 200.
+func (c *call) askQuietlyFor(path string, body []byte) (*answer, error) {
+	a, err := c.askQuietly(request{method: http.MethodPost, base: c.writeURL, path: path, body: body})
+	if err != nil {
+		return nil, err
+	}
+	return a, a.check()
+}
+
+// unlessThere is err, unless it says that what was to be made is there.
+func unlessThere(err error, code string) error {
+	var refused *apiError
+	if errors.As(err, &refused) && refused.Code == code {
+		return nil
+	}
+	return err
+}
+
+// show writes a line for each kind of request that was sent.
+func (b *bench) show(c *call, r *benchResult) {
+	if c.json() {
+		fmt.Fprintf(c.out, `{"seconds":%.3f,"requests":[`, r.took.Seconds())
+	}
+	t := newTable(c.out, text("request"), numeric("answered"), numeric("requests/s"), numeric("transactions/s"),
+		numeric("p50"), numeric("p99"), numeric("p99.9"), numeric("slowest"))
+	first := true
+	for kind := range r.kinds {
+		k := &r.kinds[kind]
+		if k.count == 0 {
+			continue
+		}
+		rate := float64(k.count) / r.took.Seconds()
+		each := map[int]float64{single: 1, batched: float64(b.batch.value)}[kind]
+		if c.json() {
+			if !first {
+				c.out.WriteByte(',')
+			}
+			first = false
+			fmt.Fprintf(c.out, `{"request":%q,"answered":%d,"requests_per_s":%.1f,"transactions_per_s":%.1f,"p50_us":%d,"p99_us":%d,"p999_us":%d,"slowest_us":%d}`,
+				benchNames[kind], k.count, rate, rate*each, k.at(0.5).Microseconds(), k.at(0.99).Microseconds(), k.at(0.999).Microseconds(), k.most.Microseconds())
+			continue
+		}
+		transactions := "-"
+		if each > 0 {
+			transactions = strconv.FormatFloat(rate*each, 'f', 0, 64)
+		}
+		t.row(benchNames[kind], strconv.FormatUint(k.count, 10), strconv.FormatFloat(rate, 'f', 0, 64), transactions,
+			showTime(k.at(0.5)), showTime(k.at(0.99)), showTime(k.at(0.999)), showTime(k.most))
+	}
+	if c.json() {
+		fmt.Fprintf(c.out, "],\"failed\":%d}\n", r.failed)
+		return
+	}
+	t.flush()
+}
+
+// showTime is a duration in milliseconds.
+func showTime(d time.Duration) string {
+	return strconv.FormatFloat(d.Seconds()*1e3, 'f', 3, 64) + "ms"
+}
+
+// benchMix is a flag: how often each kind of request is sent, as weights.
+type benchMix struct{ weights [benchKinds]int }
+
+func (m *benchMix) Set(s string) error {
+	const need = "it must be weights such as single=8,batch=1,read=16"
+	var weights [benchKinds]int
+	total := 0
+	for part := range strings.SplitSeq(s, ",") {
+		name, value, _ := strings.Cut(part, "=")
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 || n > 1000 {
+			return errors.New(need + ", each from 0 to 1000")
+		}
+		kind := -1
+		for i, known := range benchNames {
+			if name == known {
+				kind = i
+			}
+		}
+		if kind < 0 {
+			return errors.New(need)
+		}
+		weights[kind] = n
+		total += n
+	}
+	if total == 0 {
+		return errors.New(need + ", not all 0")
+	}
+	m.weights = weights
+	return nil
+}
+
+func (m *benchMix) String() string {
+	var parts []string
+	for kind, w := range m.weights {
+		if w > 0 {
+			parts = append(parts, benchNames[kind]+"="+strconv.Itoa(w))
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// pick is the kind that number n, 0 or more, of a run of requests has.
+func (m *benchMix) pick(n int) int {
+	total := 0
+	for _, w := range m.weights {
+		total += w
+	}
+	n %= total
+	for kind, w := range m.weights {
+		if n < w {
+			return kind
+		}
+		n -= w
+	}
+	panic("unreachable: n is below the sum of the weights")
+}

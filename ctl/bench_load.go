@@ -1,0 +1,197 @@
+package ctl
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A benchResult is what the clients of a run met with, together.
+type benchResult struct {
+	took   time.Duration
+	kinds  [benchKinds]latencies // of requests that were answered with 200
+	failed uint64
+	first  error // the first failure of one of the clients
+}
+
+// load sends requests for the time asked for, or until ctx is done.
+func (b *bench) load(ctx context.Context, c *call) (*benchResult, error) {
+	for _, base := range []string{c.writeURL, c.readURL} {
+		via, err := c.api.to(base) // before the clients share it
+		if err != nil {
+			return nil, err
+		}
+		if t, ok := via.Transport.(*http.Transport); ok {
+			t.MaxIdleConnsPerHost = int(b.clients.value)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.duration.Duration)
+	defer cancel()
+	var done atomic.Uint64
+	results := make([]benchResult, b.clients.value)
+	start := time.Now()
+	var clients sync.WaitGroup
+	for i := range results {
+		clients.Go(func() { b.client(ctx, c, i, &results[i], &done) })
+	}
+	stopped := make(chan struct{})
+	go func() {
+		clients.Wait()
+		close(stopped)
+	}()
+	b.watch(c, start, &done, stopped)
+	all := &benchResult{took: time.Since(start)}
+	for i := range results {
+		all.add(&results[i])
+	}
+	return all, nil
+}
+
+// watch keeps a line of progress until the clients have stopped.
+func (b *bench) watch(c *call, start time.Time, done *atomic.Uint64, stopped <-chan struct{}) {
+	line := newProgress(c.words)
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	before, at := uint64(0), start
+	for {
+		select {
+		case <-stopped:
+			line.clear()
+			return
+		case now := <-tick.C:
+			n := done.Load()
+			line.say("%d of %d s, %.0f requests/s", int(now.Sub(start).Seconds()), int(b.duration.Seconds()),
+				float64(n-before)/now.Sub(at).Seconds())
+			before, at = n, now
+		}
+	}
+}
+
+// client sends one request after the other. A request that is under way when
+// the time is over is waited for, and counts.
+func (b *bench) client(ctx context.Context, c *call, index int, r *benchResult, done *atomic.Uint64) {
+	random := rand.New(rand.NewPCG(uint64(index), uint64(time.Now().UnixNano())))
+	var body []byte
+	for n := index; ctx.Err() == nil; n++ {
+		kind := b.mix.pick(n)
+		q := request{method: http.MethodPost, base: c.writeURL, path: "/v1/commit"}
+		switch kind {
+		case single:
+			body = b.appendTransfer(body[:0], random)
+		case batched:
+			q.path, body = "/v1/commit/batch", append(body[:0], `{"transactions":[`...)
+			for i := range b.batch.value {
+				if i > 0 {
+					body = append(body, ',')
+				}
+				body = b.appendTransfer(body, random)
+			}
+			body = append(body, "]}"...)
+		case reading:
+			q.method, q.base, body = http.MethodGet, c.readURL, body[:0]
+			q.path = fmt.Sprintf("/v1/read/container/%d/balances", b.firstID.value+random.Int64N(b.containers.value))
+		}
+		q.body = body
+		start := time.Now()
+		a, err := c.askQuietly(q)
+		if err == nil {
+			err = a.check()
+		}
+		done.Add(1)
+		if err == nil {
+			r.kinds[kind].add(time.Since(start))
+			continue
+		}
+		r.failed++
+		if r.first == nil {
+			r.first = err
+		}
+		if pause(ctx, failurePause) != nil {
+			return
+		}
+	}
+}
+
+// failurePause is how long a client waits after a request that failed.
+const failurePause = 100 * time.Millisecond
+
+// appendTransfer appends a transaction that moves 1 between two containers.
+func (b *bench) appendTransfer(dst []byte, random *rand.Rand) []byte {
+	n := b.containers.value
+	from := random.Int64N(n)
+	to := (from + 1 + random.Int64N(n-1)) % n
+	return fmt.Appendf(dst, `{"operations":[{"op":"TransferFungible","args":{"from_container":%d,"to_container":%d,"class_id":%d,"key":0,"quantity":1}}]}`,
+		b.firstID.value+from, b.firstID.value+to, b.firstID.value)
+}
+
+func (r *benchResult) add(o *benchResult) {
+	for i := range r.kinds {
+		r.kinds[i].merge(&o.kinds[i])
+	}
+	r.failed += o.failed
+	if r.first == nil {
+		r.first = o.first
+	}
+}
+
+// latencies counts durations in buckets of which 32 share a power of two
+// nanoseconds: a quantile is at most 1/32 too high, and memory is bounded.
+type latencies struct {
+	buckets [64 * latencySteps]uint32
+	count   uint64
+	most    time.Duration
+}
+
+const (
+	latencyBits  = 5
+	latencySteps = 1 << latencyBits
+)
+
+// bucket is where d is counted.
+func bucket(d time.Duration) int {
+	n := uint64(max(d, 1))
+	power := bits.Len64(n) - 1
+	if power < latencyBits {
+		return int(n)
+	}
+	return (power-latencyBits+1)<<latencyBits + int(n>>(power-latencyBits))&(latencySteps-1)
+}
+
+// upper is the highest duration that is counted in bucket i.
+func upper(i int) time.Duration {
+	if i < latencySteps {
+		return time.Duration(i)
+	}
+	shift := i>>latencyBits - 1
+	return time.Duration((uint64(i&(latencySteps-1))+latencySteps+1)<<shift - 1)
+}
+
+func (l *latencies) add(d time.Duration) {
+	l.buckets[bucket(d)]++
+	l.count++
+	l.most = max(l.most, d)
+}
+
+func (l *latencies) merge(o *latencies) {
+	for i, n := range o.buckets {
+		l.buckets[i] += n
+	}
+	l.count += o.count
+	l.most = max(l.most, o.most)
+}
+
+// at is the duration that the share q of all do not exceed; 0 of none.
+func (l *latencies) at(q float64) time.Duration {
+	want, seen := uint64(q*float64(l.count)), uint64(0)
+	for i, n := range l.buckets {
+		if seen += uint64(n); seen > want {
+			return min(upper(i), l.most)
+		}
+	}
+	return l.most
+}

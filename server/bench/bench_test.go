@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bufio"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestMedianLeavesOutWhatIsAbsent(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		numbers []float64
+		want    float64
+	}{{[]float64{3, 1, 2}, 2}, {[]float64{4, nan, 2}, 3}, {[]float64{7}, 7}} {
+		if got := median(c.numbers); got != c.want {
+			t.Errorf("%v: %v, want %v", c.numbers, got, c.want)
+		}
+	}
+	if got := median([]float64{nan}); !math.IsNaN(got) {
+		t.Errorf("of nothing: %v", got)
+	}
+}
+
+// TestGoalIsTheMedianOfTheRoundsRatios, not the ratio of the medians.
+func TestGoalIsTheMedianOfTheRoundsRatios(t *testing.T) {
+	r := result{rounds: []values{{"a": 1, "b": 10}, {"a": 9, "b": 10}, {"a": 40, "b": 50}}}
+	least, most := goal{of: ratio("a", "b"), bound: 0.8}, goal{of: ratio("a", "b"), bound: 0.7, atMost: true}
+	if got := r.reached(least); got != 0.8 || r.verdict(least) != "met" || r.verdict(most) != "NOT MET" {
+		t.Errorf("%v %s %s", got, r.verdict(least), r.verdict(most))
+	}
+	absent := goal{of: ratio("a", "peer"), bound: 1}
+	if r.verdict(absent) != "" || absent.show(r.reached(absent)) != "not measured" {
+		t.Errorf("an absent peer: %q", r.verdict(absent))
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	before := map[string]float64{`x_bucket{le="1e-05"}`: 5, `x_bucket{le="2.5e-05"}`: 5, "x_count": 5}
+	after := map[string]float64{`x_bucket{le="1e-05"}`: 5, `x_bucket{le="2.5e-05"}`: 105, "x_count": 105}
+	if got := quantile(before, after, "x", 0.5) * 1e6; math.Abs(got-17.5) > 0.01 {
+		t.Errorf("p50 is %v µs, want the middle of its bucket", got)
+	}
+}
+
+func TestSkipAnswer(t *testing.T) {
+	in := bufio.NewReader(strings.NewReader("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+	for _, want := range []int{503, 200} {
+		if got, err := skipAnswer(in); got != want || err != nil {
+			t.Errorf("%d %v, want %d", got, err, want)
+		}
+	}
+}
+
+// TestPicture: the parts add up to what the client saw.
+func TestPicture(t *testing.T) {
+	p := &picture{rounds: [][4]float64{{100, 70, 60, 40}, {110, 70, 60, 40}, {90, 70, 60, 40}}}
+	total := 0.0
+	for _, part := range p.parts() {
+		total += part.micro
+	}
+	if total != 100 {
+		t.Errorf("the parts add up to %v", total)
+	}
+	path := filepath.Join(t.TempDir(), "x.svg")
+	if err := p.write(path); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(text), "100 µs") || !strings.Contains(string(text), "</svg>") {
+		t.Errorf("%v %s", err, text)
+	}
+}
