@@ -50,23 +50,30 @@ func (q *intake) submit(r *request) (*group, *ledger.Error) {
 		return nil, overloaded
 	}
 	q.waiting++
-	g := q.tail(!r.bulk)
+	g, fresh := q.tail(!r.bulk)
 	g.requests = append(g.requests, r)
-	select {
-	case q.wake <- struct{}{}:
-	default:
+	if fresh { // the others of a group need not wake the sequencer again
+		q.nudge()
 	}
 	return g, nil
 }
 
-// tail is the group that the next request joins.
-func (q *intake) tail(shared bool) *group {
-	if n := len(q.groups); shared && n > 0 && q.groups[n-1].open {
-		return q.groups[n-1]
+// nudge sees to it that the sequencer looks at the queue.
+func (q *intake) nudge() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
 	}
-	g := &group{open: shared, done: make(chan struct{})}
+}
+
+// tail is the group that the next request joins, and whether it is a new one.
+func (q *intake) tail(shared bool) (g *group, fresh bool) {
+	if n := len(q.groups); shared && n > 0 && q.groups[n-1].open {
+		return q.groups[n-1], false
+	}
+	g = &group{open: shared, done: make(chan struct{})}
 	q.groups = append(q.groups, g)
-	return g
+	return g, true
 }
 
 // take removes the oldest group, nil if there is none. Its requests still
@@ -84,10 +91,10 @@ func (q *intake) take() *group {
 	return g
 }
 
-// begun says that one request no longer waits.
-func (q *intake) begun() {
+// begun says that n requests no longer wait.
+func (q *intake) begun(n int) {
 	q.mu.Lock()
-	q.waiting--
+	q.waiting -= n
 	q.mu.Unlock()
 }
 
@@ -105,10 +112,7 @@ func (q *intake) refuse(why *ledger.Error) {
 	if q.refusal == nil {
 		q.refusal = why
 	}
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
+	q.nudge()
 }
 
 // refusing is why submit refuses everything, nil if it does not.

@@ -138,8 +138,8 @@ func (s *sequencer) finished() bool {
 
 // group judges the requests of g and sees to it that they are woken.
 func (s *sequencer) group(g *group) {
+	s.intake.begun(len(g.requests))
 	for _, r := range g.requests {
-		s.intake.begun()
 		if s.failed == nil {
 			s.judge(r)
 		}
