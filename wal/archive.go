@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -62,49 +63,53 @@ func checkSealed(fsys FS, s, next *segmentFile) error {
 	return checkLink(next.path, &next.head, s.head.ID, s.head.Ordinal, &w.at)
 }
 
-// moveSegment moves one segment. A file of its name that is there already is
-// what an interrupted run has copied, or of another log.
+// moveSegment moves one segment: it stands in both directories, durably and
+// checked, before it goes from the first. A file of its name that is there
+// already is what an interrupted run has left, or of another log.
 func moveSegment(fsys FS, s, next *segmentFile, to string) error {
 	target := segmentFile{path: join(to, s.head.name()), head: s.head}
 	head, err := checkSegment(fsys, target.path, s.head.First)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = fsys.Rename(s.path, target.path)
-		if errors.Is(err, syscall.EXDEV) {
-			err = copyAway(fsys, s, next, to)
-		}
+		err = putSegment(fsys, s, to)
 	case err == nil && head != s.head:
 		err = fmt.Errorf("wal: %s is a segment of another log, or of another time; give another directory", target.path)
-	case err == nil:
-		if err = checkSealed(fsys, &target, next); err == nil {
-			err = fsys.Remove(s.path)
-		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := fsys.SyncDir(to); err != nil { // the new name first
+	if err := checkSealed(fsys, &target, next); err != nil {
+		return err
+	}
+	if err := fsys.SyncDir(to); err != nil {
+		return err
+	}
+	if err := fsys.Remove(s.path); err != nil {
 		return err
 	}
 	return fsys.SyncDir(filepath.Dir(s.path))
 }
 
-// copyAway moves a segment to another filesystem.
-func copyAway(fsys FS, s, next *segmentFile, to string) error {
+// putSegment gives a segment a name in the other directory as well, or copies
+// it where that can't be: to another filesystem, or on one without hard links.
+// No rename: a power cut may leave neither of its names.
+func putSegment(fsys FS, s *segmentFile, to string) error {
+	err := fsys.Link(s.path, join(to, s.head.name()))
+	var no syscall.Errno
+	if !errors.As(err, &no) || !slices.Contains(cantLink, no) {
+		return err
+	}
 	src, err := fsys.Open(s.path, false)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	if err := copyNamed(fsys, src, to, s.head.name()); err != nil {
-		return err
-	}
-	target := segmentFile{path: join(to, s.head.name()), head: s.head}
-	if err := checkSealed(fsys, &target, next); err != nil {
-		return err
-	}
-	return fsys.Remove(s.path)
+	return copyNamed(fsys, src, to, s.head.name())
 }
+
+// cantLink is what link(2) gives where it can't, or may not; EPERM also stands
+// for filesystems without hard links.
+var cantLink = []syscall.Errno{syscall.EXDEV, syscall.EPERM, syscall.EACCES, syscall.EMLINK, syscall.ENOSYS, syscall.EOPNOTSUPP}
 
 // copyNamed copies a file into a directory, durably, and gives it its name last.
 func copyNamed(fsys FS, src File, dir, name string) error {

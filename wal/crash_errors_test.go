@@ -18,9 +18,11 @@ type errorScene struct {
 	name    string
 	prepare func(t *testing.T, d *memfs.Disk, r *run)           // on a healthy disk; may be nil
 	open    bool                                                // the scene begins with an open writer
+	again   func(d *memfs.Disk, r *run, failed error) error     // ends the work on a healthy disk; may be nil
 	check   func(d *memfs.Disk) error                           // afterwards; may be nil
 	noCut   bool                                                // it is no promise that a power cut in it does no harm
-	rereads bool                                                // what can\'t be read is read once more before it counts
+	long    bool                                                // of many operations: each fails in all ways only with -exhaustive
+	rereads bool                                                // what can't be read is read once more before it counts
 	act     func(p *memfs.Process, w *wal.Writer, r *run) error // on the failing disk
 }
 
@@ -48,7 +50,28 @@ var errorScenes = []errorScene{
 			r.acked = report.Kept
 		}
 		return err
-	}},
+	}, again: repairAgain},
+	archiveScene("archive", func(p *memfs.Process) wal.FS { return p }),
+	archiveScene("archive to another disk", func(p *memfs.Process) wal.FS { return unlinkable{p} }),
+	backupScene("backup", false),
+	backupScene("continued backup", true),
+}
+
+func repairAgain(d *memfs.Disk, r *run, failed error) error {
+	if failed == nil {
+		return nil
+	}
+	p := d.Process()
+	defer p.Kill()
+	report, err := wal.Repair(crashDir, options(p, nil), true)
+	if err != nil {
+		return fmt.Errorf("repair again: %w", err)
+	}
+	r.acked = report.Kept
+	if !report.Needed {
+		r.acked = 0
+	}
+	return nil
 }
 
 func readAllBack(p *memfs.Process, _ *wal.Writer, r *run) error {
@@ -173,19 +196,24 @@ func harmless(op memfs.Op, name string) bool {
 func TestErrorAtEveryStep(t *testing.T) {
 	faults := 0
 	for _, scene := range errorScenes {
-		for _, cause := range []error{syscall.EIO, syscall.ENOSPC} {
+		for number, cause := range []error{syscall.EIO, syscall.ENOSPC} {
 			for mode := range 4 {
 				lasting, cut := mode&1 != 0, mode&2 != 0 && !scene.noCut
-				n := 0
-				for ; ; n++ {
-					if !scene.failAt(t, n, cause, lasting, cut) {
-						break
-					}
+				first, step := 0, 1
+				switch {
+				case scene.long && testing.Short():
+					first, step = 7*number+mode, 16
+				case scene.long && !*exhaustive:
+					first, step = (2*number+mode)%4, 4
+				}
+				n := first
+				for scene.failAt(t, n, cause, lasting, cut) {
+					n += step
+					faults++
 				}
 				if n < 3 {
 					t.Errorf("%s: only %d operations", scene.name, n)
 				}
-				faults += n
 			}
 		}
 	}
@@ -234,17 +262,10 @@ func (s *errorScene) failAt(t *testing.T, n int, cause error, lasting, cut bool)
 	if cut {
 		d.Crash()
 	}
-	if s.name == "repair" && err != nil { // can be done again
-		q := d.Process()
-		report, err := wal.Repair(crashDir, options(q, nil), true)
-		if err != nil {
-			t.Fatalf("%s: repair again: %v", where, err)
+	if s.again != nil {
+		if err := s.again(d, &r, err); err != nil {
+			t.Fatalf("%s: afterwards: %v", where, err)
 		}
-		r.acked = report.Kept
-		if !report.Needed {
-			r.acked = 0
-		}
-		q.Kill()
 	}
 	if err := r.recovers(d); err != nil {
 		t.Fatalf("%s: afterwards: %v", where, err)

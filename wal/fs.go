@@ -17,6 +17,9 @@ type FS interface {
 	Open(name string, write bool) (File, error)
 	// Rename replaces newname if it exists. It is durable after SyncDir.
 	Rename(oldname, newname string) error
+	// Link gives a file a second name, which must be free. Between some
+	// directories, and on some filesystems, it can't.
+	Link(oldname, newname string) error
 	Remove(name string) error
 	// List gives the names in a directory, sorted.
 	List(dir string) ([]string, error)

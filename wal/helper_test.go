@@ -274,6 +274,13 @@ func (f *faultFS) Rename(a, b string) error {
 	return f.FS.Rename(a, b)
 }
 
+func (f *faultFS) Link(a, b string) error {
+	if err := f.op("link", b); err != nil {
+		return err
+	}
+	return f.FS.Link(a, b)
+}
+
 func (f *faultFS) Remove(name string) error {
 	if err := f.op("remove", name); err != nil {
 		return err

@@ -31,6 +31,7 @@ func (osFS) Open(name string, write bool) (File, error) {
 }
 
 func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
+func (osFS) Link(oldname, newname string) error   { return os.Link(oldname, newname) }
 func (osFS) Remove(name string) error             { return os.Remove(name) }
 
 func (osFS) List(dir string) ([]string, error) {

@@ -154,6 +154,8 @@ func TestNamesLandEachAlone(t *testing.T) {
 	want(t, outcomes(t, make(func(p *Process) { p.Create("/b"); p.Remove("/a") }), names), "", "a", "a b", "b")
 	want(t, outcomes(t, make(func(p *Process) { p.Rename("/a", "/b") }), names), "a", "b", "a b")
 	want(t, outcomes(t, make(func(p *Process) { p.Rename("/a", "/b"); p.SyncDir("/") }), names), "b")
+	want(t, outcomes(t, make(func(p *Process) { p.Link("/a", "/b") }), names), "a", "a b")
+	want(t, outcomes(t, make(func(p *Process) { p.Link("/a", "/b"); p.SyncDir("/"); p.Remove("/a") }), names), "a b", "b")
 	want(t, outcomes(t, make(func(p *Process) { p.Mkdir("/d"); p.Create("/d/x"); p.SyncDir("/d") }), names), "a", "a d")
 	want(t, outcomes(t, make(func(p *Process) { // a rename over a name
 		f, _ := p.Create("/b")
@@ -411,6 +413,7 @@ func TestErrors(t *testing.T) {
 	for i, c := range []struct{ got, want error }{
 		{open, fs.ErrNotExist}, {create, fs.ErrExist}, {below, fs.ErrNotExist}, {share, syscall.EINVAL},
 		{locked, fs.ErrNotExist}, {p.Remove("/g"), fs.ErrNotExist}, {p.Rename("/g", "/h"), fs.ErrNotExist}, {p.Mkdir("/f"), fs.ErrExist},
+		{p.Link("/g", "/h"), fs.ErrNotExist}, {p.Link("/f", "/f"), fs.ErrExist}, {p.Link("/", "/h"), syscall.EPERM},
 	} {
 		if !errors.Is(c.got, c.want) {
 			t.Errorf("case %d: %v", i, c.got)

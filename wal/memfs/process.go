@@ -17,6 +17,7 @@ const (
 	OpCreate  Op = "create"
 	OpOpen    Op = "open"
 	OpRename  Op = "rename"
+	OpLink    Op = "link"
 	OpRemove  Op = "remove"
 	OpList    Op = "list"
 	OpMkdir   Op = "mkdir"
@@ -242,6 +243,26 @@ func (p *Process) move(n *inode, from *directory, oldbase string, to *directory,
 	to.link(newbase, n)
 	from.unlink(oldbase)
 	return nil
+}
+
+func (p *Process) Link(oldname, newname string) error {
+	return p.run(OpLink, oldname, func() error {
+		n, err := p.disk.lookup(oldname)
+		if err != nil {
+			return err
+		}
+		to, base, err := p.disk.find(newname)
+		switch {
+		case err != nil:
+			return err
+		case n.entries != nil:
+			return syscall.EPERM
+		case to.names[base] != nil:
+			return syscall.EEXIST
+		}
+		to.link(base, n)
+		return nil
+	})
 }
 
 func (p *Process) Remove(name string) error {
