@@ -1,11 +1,13 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -30,6 +32,47 @@ func TestSecondWriterHarmsNothing(t *testing.T) {
 	segments, _ := filepath.Glob(filepath.Join(r.dir, "wal", "*.seg"))
 	if len(segments) < 3 {
 		t.Errorf("only %d segments", len(segments))
+	}
+}
+
+// TestGrownUnderSleepingReader restores an older backup in place while a read
+// daemon sleeps, and commits other things, as many and more, before it wakes:
+// the log's id and epoch are the same, and END has not gone back. It must
+// notice.
+func TestGrownUnderSleepingReader(t *testing.T) {
+	const add = `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":%d}}]}`
+	for name, commits := range map[string]int{"as many": 20, "more": 30} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, backup := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "backup")
+			w := startWriteProcess(t, dir)
+			mustCommit(t, w.url, setUp())
+			w.stop(t)
+			run(t, "cp", "-a", dir, backup)
+			w = startWriteProcess(t, dir)
+			for range 20 {
+				mustCommit(t, w.url, fmt.Sprintf(add, 1))
+			}
+			reader := startProcess(t, "ledger-read", "-dir", dir)
+			mustShow(t, reader.url, 1, 21)
+			reader.cmd.Process.Signal(syscall.SIGSTOP)
+			w.stop(t)
+			run(t, "cp", "-a", backup+"/.", dir)
+			w = startWriteProcess(t, dir)
+			for range commits {
+				mustCommit(t, w.url, fmt.Sprintf(add, 1000))
+			}
+			began := time.Now()
+			reader.cmd.Process.Signal(syscall.SIGCONT)
+			code := reader.exit(t)
+			words := reader.words.String()
+			if code != 1 || !strings.Contains(words, "replaced") || strings.Contains(words, "goroutine ") {
+				t.Errorf("exit code %d, want 1, a word about it, and no trace\n%.3000s", code, words)
+			}
+			t.Logf("gone %v after it woke", time.Since(began).Round(time.Millisecond))
+			again := startProcess(t, "ledger-read", "-dir", dir)
+			mustShow(t, again.url, 1, int64(1+commits))
+		})
 	}
 }
 

@@ -33,6 +33,7 @@ type Reader struct {
 	src   View    // the segment; nil if none is open
 	w     *walker // on src
 	at    cursor  // where the next frame is; that of w while src is open
+	last  int64   // where the frame before begins, whose header CRC is at.prev; 0 if it is not known, or in another segment
 	frame Frame   // what Next gave
 	index sparseIndex
 
@@ -108,8 +109,7 @@ func (r *Reader) Next() (*Frame, error) {
 			return nil, err
 		}
 		if r.w.h.Kind == kindSeal {
-			r.w.step()
-			r.at = r.w.at
+			r.step()
 			if err := r.enterNext(); err != nil {
 				return nil, err
 			}
@@ -120,16 +120,22 @@ func (r *Reader) Next() (*Frame, error) {
 		}
 		r.index.note(r.seg.head.First, r.at)
 		r.frame = r.w.frame()
-		r.w.step()
-		r.at = r.w.at
+		r.step()
 		r.idle = false
 		return &r.frame, nil
 	}
-	if err := r.checkName(); err != nil {
+	if err := r.checkStill(); err != nil {
 		return nil, err
 	}
 	r.idle = true
 	return nil, ErrEnd
+}
+
+// step goes behind the frame, or seal, at the cursor.
+func (r *Reader) step() {
+	r.last = r.at.off
+	r.w.step()
+	r.at = r.w.at
 }
 
 // checkEnd reads END, which can only go up while the log is the same.
@@ -148,19 +154,6 @@ func (r *Reader) checkEnd() (durable uint64, err error) {
 	}
 	r.epoch, r.high = epoch, durable
 	return durable, nil
-}
-
-// checkName looks for another END under END's name. It is asked for when there
-// was nothing new twice: a reader that waits comes here a few times a second.
-func (r *Reader) checkName() error {
-	if !r.idle {
-		return nil
-	}
-	var id LogID
-	if !touch(func() { copy(id[:], r.end.Bytes()[16:32]) }) || id != r.id || r.end.Stale() {
-		return fmt.Errorf("%w: END in %s is another file now", ErrReplaced, r.dir)
-	}
-	return nil
 }
 
 // readAt reads the frame at the cursor, which END covers. What does not
@@ -183,11 +176,14 @@ func (r *Reader) readAt(bodies bool) error {
 	defer f.Close()
 	r.w.src = f
 	defer func() { r.w.src = r.src }()
-	err = r.readOnce(bodies)
+	if err = r.readOnce(bodies); err == nil {
+		return nil
+	}
+	if gone := r.checkLast(); gone != nil {
+		return gone
+	}
 	var why *flaw
 	switch {
-	case err == nil:
-		return nil
 	case err == errVoid:
 		return r.corrupt("acknowledged frames missing", fmt.Errorf("nothing stands here, but END is %d", r.high))
 	case errors.Is(err, ErrVersion):
@@ -253,7 +249,7 @@ func (r *Reader) enter(first uint64, check func(h *segmentHeader, path string) e
 	if check != nil { // times go on from the segment before
 		r.w.at.time, r.w.at.digest = time, digest
 	}
-	r.at = r.w.at
+	r.at, r.last = r.w.at, 0
 	return nil
 }
 

@@ -26,7 +26,7 @@ func (r *Reader) Seek(seq uint64) error {
 		return err
 	}
 	if c, ok := r.index.find(r.seg.head.First, seq); ok && c.next > r.at.next {
-		r.w.at, r.at = c, c
+		r.w.at, r.at, r.last = c, c, 0
 	}
 	return r.walkTo(seq, durable)
 }
@@ -53,7 +53,7 @@ func (r *Reader) seekSegment(seq, durable uint64) error {
 	}
 	if r.at.next > seq {
 		r.w.at = segmentStart(&r.seg.head)
-		r.at = r.w.at
+		r.at, r.last = r.w.at, 0
 	}
 	return nil
 }
@@ -68,8 +68,7 @@ func (r *Reader) walkTo(seq, durable uint64) error {
 			return nil
 		}
 		r.index.note(r.seg.head.First, r.at)
-		r.w.step()
-		r.at = r.w.at
+		r.step()
 		if r.w.h.Kind == kindSeal {
 			if err := r.enterNext(); err != nil {
 				return err
@@ -115,8 +114,7 @@ func (r *Reader) SeekAfter(p Place) error {
 		return &MismatchError{p.Seq, fmt.Sprintf("the log has %+v, the checkpoint %+v", got, p)}
 	}
 	r.index.note(r.seg.head.First, r.at)
-	r.w.step()
-	r.at = r.w.at
+	r.step()
 	return nil
 }
 
