@@ -4,8 +4,8 @@ import "runtime/debug"
 
 // touch runs f, which reads or writes mapped memory, and is false if that
 // faults: the disk failed, or somebody cut the file. Without it a fault ends
-// the process. The maps of END and of DIR/readers are touched through it in read
-// daemons, below which a directory may be restored at any moment.
+// the process with a trace. All maps are touched through it: those of segments,
+// of END and of DIR/readers, under which a directory may be restored at any moment.
 func touch(f func()) (ok bool) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {

@@ -294,11 +294,17 @@ func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 	w.room = w.seg.free()
 	// The boot after the end: whoever finds this boot may rewrite what is
 	// beyond the end, and that must not be what an earlier boot acknowledged.
-	w.storeEnd(w.LastSeq())
-	word64(b, 32).Store(le.Uint64(boot[:8]))
-	word64(b, 40).Store(le.Uint64(boot[8:]))
-	word64(b, endEpochAt).Add(1)
-	word32(b, endCRCAt).Store(crc32.Checksum(b[:endCRCAt], castagnoli))
+	if err := w.storeEnd(w.LastSeq()); err != nil {
+		return err
+	}
+	if !touch(func() {
+		word64(b, 32).Store(le.Uint64(boot[:8]))
+		word64(b, 40).Store(le.Uint64(boot[8:]))
+		word64(b, endEpochAt).Add(1)
+		word32(b, endCRCAt).Store(crc32.Checksum(b[:endCRCAt], castagnoli))
+	}) {
+		return w.endGone()
+	}
 	if err := w.end.Sync(); err != nil {
 		return err
 	}

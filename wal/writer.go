@@ -3,9 +3,11 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -131,7 +133,9 @@ func (w *Writer) Append(f *Frame) error {
 		return w.fail(err)
 	}
 	w.seg.prev, f.Chain = h.CRC, h.CRC
-	w.publish(f)
+	if err := w.publish(f); err != nil {
+		return w.fail(err)
+	}
 	w.wantSpare()
 	return nil
 }
@@ -171,19 +175,32 @@ func (w *Writer) writeSynced(b []byte) error {
 }
 
 // publish shows a frame that is durable.
-func (w *Writer) publish(f *Frame) {
+func (w *Writer) publish(f *Frame) error {
 	w.mu.Lock()
 	w.last = Frame{First: f.First, Count: f.Count, Time: f.Time, Digest: f.Digest}
 	w.room = w.seg.free()
 	w.mu.Unlock()
-	w.storeEnd(f.Last())
+	return w.storeEnd(f.Last())
 }
 
-// storeEnd moves the durable end: the wake counter after it, so that whoever
+// storeEnd moves the durable end and wakes readers.
+func (w *Writer) storeEnd(seq uint64) error {
+	if !touch(func() { w.moveEnd(seq) }) {
+		return w.endGone()
+	}
+	if w.shell != nil {
+		w.shell.wakeReaders()
+	} else {
+		w.end.Wake(endWakeAt)
+	}
+	return nil
+}
+
+// moveEnd stores the wake counter after the durable end, so that whoever
 // finds the counter unmoved and sleeps will be woken; its time before it, so
 // that whoever finds a new end does not find an older time. At every moment
 // one of the check words fits the durable end.
-func (w *Writer) storeEnd(seq uint64) {
+func (w *Writer) moveEnd(seq uint64) {
 	w.moved.Store(uint64(w.o.Now()))
 	check := w.checks[0]
 	if check.Load() == ^w.durable.Load() {
@@ -192,17 +209,20 @@ func (w *Writer) storeEnd(seq uint64) {
 	check.Store(^seq)
 	w.durable.Store(seq)
 	w.wakes.Add(1)
-	if w.shell != nil {
-		w.shell.wakeReaders()
-	} else {
-		w.end.Wake(endWakeAt)
-	}
+}
+
+// endGone is why the mapped END can't be touched.
+func (w *Writer) endGone() error {
+	return &fs.PathError{Op: "touch map", Path: w.path(endName), Err: fmt.Errorf("somebody cut the file, or its disk failed: %w", syscall.EIO)}
 }
 
 // SyncEnd makes the durable end itself durable, if it moved since last time.
 // The shell calls it once a second.
 func (w *Writer) SyncEnd() error {
-	seq := w.durable.Load()
+	seq, there := load(w.end.Bytes(), endDurableAt)
+	if !there {
+		return w.fail(w.endGone())
+	}
 	if w.synced.Load() == seq {
 		return w.Err()
 	}

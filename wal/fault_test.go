@@ -1,0 +1,56 @@
+package wal
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEndCutUnderWriter empties END while it is mapped by the writer, so that
+// the kernel sends SIGBUS: the writer must fail and say why, and the next one
+// must find everything.
+func TestEndCutUnderWriter(t *testing.T) {
+	for name, use := range map[string]func(w *Writer) error{
+		"append": func(w *Writer) error { return w.Append(testFrame(w.LastSeq()+1, 2, 100)) },
+		"sync":   (*Writer).SyncEnd,
+		"close":  func(w *Writer) error { return w.Close() },
+		"idle": func(w *Writer) error { // its shell looks by itself
+			for w.Err() == nil {
+				w.mu.Lock()
+				changed, failed := w.sp.changed, w.err != nil
+				w.mu.Unlock()
+				if !failed {
+					within(t, changed, "a failure of the writer")
+				}
+			}
+			return w.Err()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := small()
+			if name == "idle" {
+				o.Manual, o.endSync = false, time.Millisecond
+			}
+			dir := t.TempDir()
+			w := mustOpen(t, dir, o)
+			fill(t, w, 3, 100)
+			if err := os.Truncate(join(dir, endName), 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := use(w); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), endName) {
+				t.Errorf("got %v", err)
+			}
+			if err := w.Append(testFrame(w.LastSeq()+1, 2, 100)); err == nil {
+				t.Error("it goes on")
+			}
+			end := w.LastSeq()
+			w.Close()
+			again := mustOpen(t, dir, small())
+			if again.LastSeq() != end || readAll(t, mustReader(t, dir, small())) != end {
+				t.Errorf("the log ends at %d, need %d", again.LastSeq(), end)
+			}
+		})
+	}
+}
