@@ -2,6 +2,7 @@ package wal_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"strings"
 	"syscall"
 	"testing"
@@ -187,5 +188,37 @@ func TestSecondPowerCutHarmsNothing(t *testing.T) {
 		if err := r.recovers(d); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A segment whose header gives an error of the disk is damaged for readers, as
+// one with an error in a frame is: with its file, and the place in the log.
+func TestUnreadableHeaderIsDamage(t *testing.T) {
+	d := memfs.New(1)
+	var r run
+	if err := r.work(d.Process(), 1, 7); err != nil { // two segments
+		t.Fatal(err)
+	}
+	p := d.Process()
+	reader, err := wal.OpenReader(crashDir, options(p, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := uint64(0)
+	p.Plan(func(_ int, op memfs.Op, name string) memfs.Fault {
+		if op == memfs.OpRead && last > 0 && strings.HasSuffix(name, ".seg") && !strings.HasSuffix(name, firstSegment) {
+			return memfs.Fault{Err: syscall.EIO}
+		}
+		return memfs.Fault{}
+	})
+	for err == nil {
+		var f *wal.Frame
+		if f, err = reader.Next(); err == nil {
+			last = f.Last()
+		}
+	}
+	var c *wal.CorruptError
+	if !errors.As(err, &c) || !errors.Is(err, syscall.EIO) || c.Rule != "unreadable" || c.Seq != last || c.Offset != 0 {
+		t.Errorf("after commit %d: %v", last, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"syscall"
 )
 
 // A Reader follows a log, also one that another process writes. One goroutine at
@@ -222,8 +223,11 @@ func (r *Reader) enter(first uint64, check func(h *segmentHeader, path string) e
 	s := segmentFile{path: join(segmentsPath(r.dir), segmentName(first))}
 	var err error
 	if s.head, err = checkSegment(r.fs, s.path, first); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			return r.missing(s.path, first)
+		case errors.Is(err, syscall.EIO):
+			return &CorruptError{File: s.path, Seq: first - 1, Rule: ruleUnreadable, Err: err}
 		}
 		return err
 	}
