@@ -118,7 +118,7 @@ func copyNamed(fsys FS, src File, dir, name string) error {
 		return err
 	}
 	return writeNamed(fsys, dir, name, func(w io.Writer) error {
-		_, err := io.CopyBuffer(w, io.NewSectionReader(src, 0, size), make([]byte, copyBufSize))
+		_, err := io.CopyBuffer(w, io.NewSectionReader(src, 0, size), make([]byte, max(1, min(copyBufSize, size))))
 		return err
 	})
 }

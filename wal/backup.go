@@ -229,7 +229,7 @@ func (b *backup) used(src File, s *segmentFile) (int64, error) {
 
 // fill writes the first used bytes of src, and zeroes up to size.
 func (b *backup) fill(dst, src File, used, size int64) error {
-	buf := make([]byte, copyBufSize)
+	buf := make([]byte, min(copyBufSize, size))
 	for off := int64(0); off < size; {
 		p := buf[:min(int64(len(buf)), size-off)]
 		if n := min(max(used-off, 0), int64(len(p))); n > 0 {
