@@ -176,7 +176,7 @@ func (l *logToBreak) brokenAtStart(t *testing.T) {
 	d := l.mount(t)
 	d.fail(func(name string, _, to int64) bool { return name == l.name && to > 40<<10 })
 	code, _, words := runProgram(t, "ledgerctl", "wal", "verify", "-dir", l.dir)
-	if code == 0 || !strings.Contains(words, l.name) || !strings.Contains(words, "input/output error") {
+	if code != 6 || !fileAndOffset.MatchString(words) || !strings.Contains(words, "input/output error") {
 		t.Errorf("wal verify: exit code %d\n%s", code, words)
 	}
 	kept := filepath.Join(l.dir, "ckpt")

@@ -56,8 +56,8 @@ func (p *repair) survey() error {
 		return nil
 	}
 	var damage *CorruptError
-	if !errors.As(p.Reason, &damage) {
-		return p.Reason // no log, a newer version, or a disk that can't be read
+	if !errors.As(p.Reason, &damage) || damage.Rule == ruleUnreadable {
+		return p.Reason // no log, a newer version, or a disk that can't be read: another may have what this one does not give
 	}
 	p.Needed = true
 	var err error

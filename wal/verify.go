@@ -2,7 +2,6 @@ package wal
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 )
 
@@ -160,21 +159,20 @@ func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
 		stop = v.frame(s, w)
 		return stop
 	})
+	var f *flaw
 	switch {
 	case stop != nil:
 		if stop == errAtEnd {
 			v.report.Bytes += w.at.off + w.h.size()
 		}
 		return w.at, stop
+	case err != nil && err != errVoid && !errors.As(err, &f): // the disk's, and not what stands there
+		return w.at, &CorruptError{File: s.path, Offset: w.at.off, Seq: w.at.next - 1, Rule: ruleUnreadable, Err: err}
 	case !last:
 		if err != nil {
 			err = sealError(s, &w.at, err)
 		}
 		return w.at, err
-	}
-	var f *flaw
-	if err != nil && err != errVoid && !errors.As(err, &f) {
-		return w.at, fmt.Errorf("%s: %w", s.path, err) // the disk's, and not what stands there
 	}
 	return w.at, v.tail(d, s, w, err == nil)
 }
