@@ -61,6 +61,7 @@ var notRun = map[string]string{
 	"make test":     "runs this test",
 	"go test ./...": "runs this test",
 	"go vet":        "is part of make test, beside this test",
+	"make bench":    "takes half an hour and other servers; TestBench loads a ledger for a moment",
 	"make prove":    "takes 40 minutes; .ci/run runs the short form of the same tests",
 	"make deb":      "TestReproducible runs it, which .ci/run asks for",
 	"make image":    "needs docker; TestReproducible makes and starts what the image holds",
@@ -79,7 +80,7 @@ var notRun = map[string]string{
 
 // printed are lines of such blocks that are no commands: what programs say,
 // and what files hold.
-var printed = regexp.MustCompile(`^(ledger-read ready on |ledger-write: -queue |(shop|grafana|billing|root) +(sha256|cert):)`)
+var printed = regexp.MustCompile(`^((write|read|page) +http:|log +ledger-data|ledger-read ready on |ledger-write: -queue |(shop|grafana|billing|root) +(sha256|cert):)`)
 
 var (
 	commandWords = `make|go|curl|man|source|fuser|kill|chmod|openssl|apt|docker|systemctl|systemd-analyze|(?:bin/)?ledger(?:ctl|-read|-write)`
