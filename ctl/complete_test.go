@@ -102,7 +102,7 @@ complete -p ledgerctl >/dev/null
 	}
 }
 
-// The other two are at least taken by their shells.
+// All are taken by their shells; TestCompletionAtATerminal uses the other two.
 func TestCompletionSyntax(t *testing.T) {
 	for shell, script := range completionScripts {
 		t.Run(shell, func(t *testing.T) {

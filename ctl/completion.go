@@ -91,7 +91,14 @@ compdef _ledgerctl ledgerctl
 function __ledgerctl_complete
 	set -l words (commandline -opc) (commandline -ct | string trim -l -c "'\"")
 	set -e words[1]
-	for line in (ledgerctl __complete -- $words 2>/dev/null)
+	set -l lines (ledgerctl __complete -- $words 2>/dev/null)
+	# Of a single candidate the quotes would be closed: one that goes on is given as its continuations.
+	if test (count $lines) = 1; and string match -qr '^[^\t]* \t' -- $lines
+		set words[-1] (string split -m1 \t -- $lines)[1]
+		set -l more (ledgerctl __complete -- $words 2>/dev/null)
+		test (count $more) -gt 0; and set lines $more
+	end
+	for line in $lines
 		if string match -q ':files*' -- $line
 			__fish_complete_path (commandline -ct)
 		else
@@ -99,6 +106,6 @@ function __ledgerctl_complete
 		end
 	end
 end
-complete -c ledgerctl -f -a '(__ledgerctl_complete)'
+complete -c ledgerctl -f -k -a '(__ledgerctl_complete)'
 `,
 }

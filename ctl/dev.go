@@ -46,13 +46,17 @@ func (d *dev) run(c *call) error {
 		}
 	}
 	server.TuneMemory()
-	ctx, cancel := context.WithCancel(server.SignalContext())
+	asked := server.SignalContext()
+	ctx, cancel := context.WithCancel(asked)
 	defer cancel()
 	daemons := &inside{ctx: ctx, cancel: cancel, ended: make(chan error, 2)}
 	err := d.serve(c, daemons)
 	cancel()
 	if ended := daemons.wait(); ended != nil {
 		return ended // the cause of the other
+	}
+	if asked.Err() != nil {
+		return nil // what was under way just then had no answer any more
 	}
 	return err
 }

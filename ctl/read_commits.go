@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"time"
 )
 
 var readCommitsCommand = command{
@@ -40,10 +41,19 @@ func (f *commitsFlags) run(c *call) error {
 			if err != nil {
 				return err
 			}
-			t.row(strconv.FormatInt(d.GlobalSeq, 10), strconv.FormatInt(d.BatchSeq, 10), d.CommittedAt, ops)
+			t.row(strconv.FormatInt(d.GlobalSeq, 10), strconv.FormatInt(d.BatchSeq, 10), shortTime(d.CommittedAt), ops)
 		}
 		return nil
 	})
+}
+
+// shortTime is a time of a table: to the millisecond. What is cut off is in
+// read commit, and in JSON.
+func shortTime(exact string) string {
+	if t, err := time.Parse(time.RFC3339Nano, exact); err == nil {
+		return t.UTC().Format("2006-01-02T15:04:05.000Z")
+	}
+	return exact
 }
 
 // summary is the only operation, or the first and how many more there are.

@@ -35,8 +35,8 @@ func (a *authFlags) need(exists bool) error {
 	if a.file == "" {
 		return usagef("-auth-file must say which file: the one that the daemons were given")
 	}
-	if _, err := os.Stat(a.file); exists && err != nil {
-		return err
+	if _, err := os.Stat(a.file); exists && errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("there is no file %s: ledgerctl token new makes it", a.file)
 	}
 	return nil
 }

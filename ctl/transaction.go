@@ -60,12 +60,29 @@ func (t *txFlags) body(c *call) ([]byte, error) {
 	return nil, usagef("there is no transaction: give it with -f FILE, or its operations with -op")
 }
 
+// nearerOp is err, or, where a word was meant to be the name of an operation,
+// the name that it is nearest to.
+func nearerOp(words string, err error) error {
+	name, _, _ := strings.Cut(strings.TrimSpace(words), " ")
+	var names []string
+	for _, kind := range ledger.OpKinds() {
+		if kind.String() == name {
+			return err
+		}
+		names = append(names, kind.String())
+	}
+	if near := didYouMean(name, names); near != "" {
+		return fmt.Errorf("there is no operation named %q%s", name, near)
+	}
+	return err
+}
+
 func (t *txFlags) bodyOfWords() ([]byte, error) {
 	ops := make([]ledger.Op, len(t.ops))
 	for i, words := range t.ops {
 		op, err := ledger.ParseOpWords(words)
 		if err != nil {
-			return nil, usagef("-op %q: %v", words, err)
+			return nil, usagef("-op %q: %v", words, nearerOp(words, err))
 		}
 		ops[i] = op
 	}

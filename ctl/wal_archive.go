@@ -40,8 +40,8 @@ func (a *archiving) run(c *call) error {
 		return err
 	}
 	if len(seqs) < 2 {
-		return fmt.Errorf("nothing can be archived: the log has %d checkpoints, and segments go only when two stand for them; "+
-			"ledger-read makes them (-checkpoint-every)", len(seqs))
+		return fmt.Errorf("nothing can be archived: the log has %s, and segments go only when two stand for them; "+
+			"ledger-read makes them (-checkpoint-every)", count(len(seqs), "checkpoint"))
 	}
 	seqs = seqs[len(seqs)-2:]
 	for _, seq := range seqs {

@@ -55,9 +55,20 @@ func (s *State) findSpot(c *container, kref uint32, key int64, want placeArgs) (
 	if at, ok := s.firstSpot(c, w, h, want); ok {
 		return at, nil
 	}
-	return spot{}, Errorf(GridFull, "Container %d has no free place for %d x %d cells.", c.id, w, h).
-		With(Num("container_id", c.id), Num("class_id", id), Num("key", key),
-			Num("width", int64(w)), Num("height", int64(h)))
+	return spot{}, gridFull(c.id, id, key, w, h, want)
+}
+
+// gridFull refuses what firstSpot found no place for. Width and height are as
+// it would have stood: of the shape, or turned if that was asked for.
+func gridFull(container, class, key int64, w, h int, want placeArgs) *Error {
+	if want.turned {
+		w, h = h, w
+	}
+	e := Errorf(GridFull, "Container %d has no free place for %d x %d cells.", container, w, h)
+	if !want.rotated && w != h {
+		e = Errorf(GridFull, "Container %d has no free place for %d x %d cells, turned or not.", container, w, h)
+	}
+	return e.With(Num("container_id", container), Num("class_id", class), Num("key", key), Num("width", int64(w)), Num("height", int64(h)))
 }
 
 // firstSpot tries the whole grid unrotated, then turned; with a rotation given, only that way.

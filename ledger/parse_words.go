@@ -41,11 +41,11 @@ func ParseOpWords(words string) (Op, error) {
 	p.mints = MaxOperations
 	for _, word := range list[1:] {
 		if err := p.word(&op, word); err != nil {
-			return Op{}, fmt.Errorf("%s: word %q: %w; its arguments are %s", op.Kind, word, err, listArguments(op.Kind))
+			return Op{}, fmt.Errorf("%s: word %q: %w", op.Kind, word, err)
 		}
 	}
 	if !p.checkArguments(&op) {
-		return Op{}, fmt.Errorf("%s: %s; its arguments are %s", op.Kind, strings.TrimSuffix(p.err.Message, "."), listArguments(op.Kind))
+		return Op{}, errors.New(strings.TrimSuffix(p.err.Message, "."))
 	}
 	return op, nil
 }
@@ -54,14 +54,14 @@ func ParseOpWords(words string) (Op, error) {
 func (p *requestParser) word(op *Op, word string) error {
 	name, value, ok := strings.Cut(word, "=")
 	if !ok {
-		return errors.New("it should be name=value")
+		return fmt.Errorf("it should be name=value; the arguments are %s", listArguments(op.Kind))
 	}
 	i := 0
 	for i < len(op.Kind.Args()) && op.Kind.Args()[i].Name != name {
 		i++
 	}
 	if i == len(op.Kind.Args()) {
-		return fmt.Errorf("there is no argument named %q", name)
+		return fmt.Errorf("there is no argument named %q; the arguments are %s", name, listArguments(op.Kind))
 	}
 	if op.Has&(1<<i) != 0 {
 		return fmt.Errorf("%s is given twice", name)
@@ -70,6 +70,9 @@ func (p *requestParser) word(op *Op, word string) error {
 	p.data = appendWordJSON(nil, value, t)
 	p.rewind(0)
 	if !p.argument(op, i, 1) || !p.end() {
+		if name == "quantity" && strings.Contains(value, ".") {
+			return errors.New("quantity counts whole minor units: in a class of 2 decimals 1.50 is 150")
+		}
 		return fmt.Errorf("%s must be %s", name, strings.ReplaceAll(valueRanges[t].what, `{"minted": n}`, "minted:n"))
 	}
 	return nil

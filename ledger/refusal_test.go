@@ -142,6 +142,7 @@ func TestRefusals(t *testing.T) {
 		{"MintInstance class_id=3 container_id=4 x=1 y=2", OutOfBounds, "x=1 y=2 width=1 height=2"},
 		{"MintInstance class_id=3 container_id=4 x=2 y=0", CellOccupied, "x=2 y=0"},
 		{"MintInstance class_id=3 key=9 container_id=4", GridFull, "container_id=4 class_id=3 key=9 width=3 height=3"},
+		{"CreateContainer container_id=77 kind=Grid grid_width=1 grid_height=3; MintInstance class_id=3 container_id=77 rotation=90", GridFull, "container_id=77 width=2 height=1"},
 		{"MintInstance class_id=3 container_id=4; MintInstance class_id=3 container_id=4 rotation=90; MintInstance class_id=3 container_id=4 rotation=0", GridFull, "container_id=4"},
 
 		{"BurnInstance instance_id=99", InstanceNotFound, "instance_id=99"},

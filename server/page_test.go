@@ -42,7 +42,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"overview", p.overview}, {"containers", p.containers}, {"balances", p.balances}, {"slots", p.slots}, {"grid", p.grid},
 		{"classes", p.classes}, {"shapes", p.shapes}, {"instance", p.instances}, {"commits", p.commits}, {"refusals", p.refusals},
-		{"keyboard", p.keyboard}, {"pictures", p.pictures}, {"exact numbers", p.exactNumbers}, {"paging", p.paging}, {"live", p.live}, {"flood", p.flood}, {"daemon gone", p.gone},
+		{"keyboard", p.keyboard}, {"pictures", p.pictures}, {"exact numbers", p.exactNumbers}, {"long names", p.longNames}, {"paging", p.paging}, {"live", p.live}, {"flood", p.flood}, {"daemon gone", p.gone},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			b.t, l.t = t, t
@@ -438,17 +438,48 @@ func (p *pageTest) pictures(t *testing.T) {
 		p.size(width, 800)
 		for _, v := range views {
 			p.goTo(v.hash)
-			var over int
-			p.eval(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &over)
-			if over > 0 {
-				t.Errorf("%s is %d pixels wider than a window of %d", v.name, over, width)
-			}
+			p.fits(t, width)
 			if width == 360 && v.name == "grid" {
 				p.picture("narrow")
 			}
 		}
 	}
 	p.size(1200, 800)
+}
+
+// fits checks that nothing in the view is wider than the window.
+func (p *pageTest) fits(t *testing.T, width int) {
+	t.Helper()
+	var over int
+	p.eval(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &over)
+	if over > 0 {
+		t.Errorf("%s is %d pixels wider than a window of %d", p.text("location.hash"), over, width)
+	}
+}
+
+// longNames shows a name that can't be broken at a space.
+func (p *pageTest) longNames(t *testing.T) {
+	p.ledger.commit(`{"op":"RegisterClass","args":{"request":{"class_id":77,"name":"` + strings.Repeat("Unbroken", 14) + `"}}},
+		{"op":"RegisterClassShape","args":{"request":{"class_id":77,"width":2,"height":1}}},
+		{"op":"CreateContainer","args":{"container_id":79,"kind":"Grid","grid_width":100,"grid_height":3}},
+		{"op":"AddFungible","args":{"container_id":79,"class_id":77,"key":9223372036854775807,"quantity":9223372036854775807}}`)
+	commit := fmt.Sprint("#/commit/", p.ledger.lastCommitted)
+	p.ledger.data("/v1/read/freshness")
+	for _, width := range []int{360, 1200} {
+		p.size(width, 800)
+		for _, hash := range []string{"#/", "#/container/79", "#/classes", "#/class/77", "#/commits", commit} {
+			p.goTo(hash)
+			p.until(`document.body.innerText.includes('Unbroken')`)
+			p.fits(t, width)
+		}
+	}
+	// In a grid of many columns the numbers of its axes are still to be read.
+	p.goTo("#/container/79")
+	var height float64
+	p.eval(`document.querySelector('.axis').getBoundingClientRect().height`, &height)
+	if height < 8 {
+		t.Errorf("the axes of a large grid are %.1f pixels high", height)
+	}
 }
 
 // exactNumbers shows what a double can't hold.

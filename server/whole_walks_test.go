@@ -64,9 +64,10 @@ func TestWalksAreWhole(t *testing.T) {
 
 // A docWalk runs the commands of a document beside two daemons of its own.
 type docWalk struct {
-	home   string
-	env    []string
-	toReal *strings.Replacer
+	home        string
+	env         []string
+	toReal      *strings.Replacer
+	write, read *process
 }
 
 func newDocWalk(t *testing.T) *docWalk {
@@ -87,7 +88,7 @@ func newDocWalk(t *testing.T) *docWalk {
 		}
 	})
 	return &docWalk{
-		home: home,
+		home: home, write: w, read: r,
 		env: append(os.Environ(), "LEDGER_WRITE_URL="+w.url, "LEDGER_READ_URL="+r.url,
 			"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "LC_ALL=C.UTF-8"),
 		toReal: strings.NewReplacer("http://127.0.0.1:8080", w.url, "http://127.0.0.1:8081", r.url,

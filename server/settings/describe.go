@@ -110,7 +110,7 @@ func (p *Program) Man() string {
 	esc := strings.NewReplacer(`\`, `\e`, `-`, `\-`, `'`, `\(aq`, "`", `\(ga`)
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 8\n.SH NAME\n%s \\- %s\n", strings.ToUpper(esc.Replace(p.Name)), esc.Replace(p.Name), esc.Replace(strings.TrimSuffix(p.Purpose, ".")))
-	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n[flags]\n.SH FLAGS\n", esc.Replace(p.Name))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n\\-dir\n.I DIRECTORY\n[flags]\n.SH FLAGS\n", esc.Replace(p.Name))
 	b.WriteString("Every flag can be given in the environment too.\nThe flag counts before the environment, and that before the default.\n")
 	for _, s := range p.Settings() {
 		fmt.Fprintf(&b, ".TP\n.BI \\-%s \" %s\"\n%s.\nEnvironment: %s.\n", esc.Replace(s.Name), esc.Replace(s.Value), esc.Replace(s.text()), s.Env)

@@ -5,6 +5,8 @@ import { parseExact } from './json.js';
 // Where the daemon asks who asks, the token stays in this tab, and goes with it.
 const kept = 'ledger-token';
 export const signIn = (token) => sessionStorage.setItem(kept, token);
+export const signOut = () => sessionStorage.removeItem(kept);
+export const signedIn = () => sessionStorage.getItem(kept) !== null;
 export const signed = (headers) => {
   const token = sessionStorage.getItem(kept);
   return token ? { ...headers, Authorization: `Bearer ${token}` } : headers;
@@ -41,6 +43,12 @@ export async function get(path, query, signal) {
   if (answer.ok) return body;
   throw new Refusal(answer.status, body?.error ?? { code: answer.status, message: 'The read daemon refused without a reason.' });
 }
+
+/** What a promise gives, or null if this token may not see it. */
+export const unlessForbidden = (asked) => asked.catch((e) => {
+  if (e instanceof Refusal && e.status === 403) return null;
+  throw e;
+});
 
 export function withQuery(path, query) {
   const given = Object.entries(query ?? {}).filter(([, v]) => v !== undefined && v !== null && v !== '');

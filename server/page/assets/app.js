@@ -5,7 +5,7 @@
 //	new commits     → load it again, at most once a second → morph what differs
 
 import { h, flat, morphChildren } from './dom.js';
-import { Gone, Refusal, signIn } from './api.js';
+import { Gone, Refusal, signIn, signOut, signedIn } from './api.js';
 import { live, follow, onLive, retryNow } from './live.js';
 import { overview } from './view_overview.js';
 import { containers } from './view_containers.js';
@@ -94,22 +94,39 @@ const problem = (title, words, ...more) => h('div', { class: 'empty problem', ro
 function refusal(e) {
   if (e instanceof Gone) return problem('No answer.', `${e.message} This view will come by itself as soon as it does.`);
   if (!(e instanceof Refusal)) return problem('This view failed.', 'A defect of the page; the console has the details.');
-  if (e.status === 401) return problem(e.message, h('code', null, e.code), signInForm());
+  if (e.status === 401) return signInForm(e);
+  if (e.status === 403) return problem(e.message, h('code', null, e.code), h('p', null, h('a', { href: '#/containers' }, 'The containers that it may see')));
   const soon = e.status === 404 ? h('p', { class: 'aside' }, 'If it is made, it will show up here by itself.') : null;
   return problem(e.message, h('code', null, e.code), soon);
 }
 
 /** Asks for a token; what it opens is then asked for again. */
-function signInForm() {
-  const onsubmit = (e) => {
-    e.preventDefault();
-    signIn(e.currentTarget.elements.token.value.trim());
-    navigate();
-    retryNow();
+function signInForm(e) {
+  const wrong = signedIn() && h('p', { class: 'wrong', role: 'alert', id: 'wrong' }, e.message);
+  const onsubmit = (event) => {
+    event.preventDefault();
+    signIn(event.currentTarget.elements.token.value.trim());
+    again();
   };
-  return h('form', { id: 'sign-in', onsubmit }, h('label', { for: 'token' }, 'Token '),
-    h('input', { id: 'token', name: 'token', type: 'password', autocomplete: 'off', required: true }), ' ', h('button', null, 'Sign in'));
+  return h('form', { id: 'sign-in', class: 'panel', onsubmit }, h('h2', null, 'Sign in'),
+    h('p', null, 'This ledger shows itself to those who have a token. It stays in this tab and is forgotten with it.'), wrong,
+    h('label', { for: 'token' }, 'Token', h('input', { id: 'token', name: 'token', type: 'password', autocomplete: 'off', spellcheck: 'false', required: true,
+      'aria-invalid': wrong && 'true', 'aria-describedby': wrong && 'wrong' })),
+    h('button', { class: 'chief' }, 'Sign in'),
+    h('p', { class: 'hint' }, 'Who runs the ledger makes one with ', h('code', null, 'ledgerctl token new')));
 }
+
+/** Asks for everything anew, as somebody else. */
+function again() {
+  navigate();
+  retryNow();
+}
+
+const out = document.getElementById('sign-out');
+out.onclick = () => {
+  signOut();
+  again();
+};
 
 const go = (hash) => { if (location.hash === hash) navigate(); else location.hash = hash; };
 
@@ -135,10 +152,13 @@ function showLive() {
   const words = {
     connecting: ['connecting'],
     gone: ['no answer'],
+    locked: ['signed out'],
     live: ['commit ', h('b', { id: 'seq' }, digits(live.applied ?? 0)), late ? [', ', digits(live.lag), ' behind'] : null],
   }[live.state];
   morphChildren(pill, h('span', null, h('span', { class: 'dot', 'aria-hidden': 'true' }), h('span', null, words)));
+  out.hidden = !signedIn() || live.state === 'locked';
   if (live.state === told && live.state !== 'gone') return;
+  if (live.state === 'locked' && told === 'live') navigate(); // the token has become void: what is shown gives way
   if (live.state !== told) {
     document.body.classList.toggle('gone', live.state === 'gone');
     banner.hidden = live.state !== 'gone';

@@ -8,6 +8,10 @@ import { quantity, digits, classTag, instanceLink, colour, decimal } from './for
 const cell = 32;         // units of the drawing
 const zoom = 1.7;        // pixels a unit, where there is room
 const mostLines = 128;   // cells a side up to which lines are drawn
+const fewest = 26;       // cells a side from which the drawing shrinks to fit, and its axes have to grow
+
+// How much larger than in a small grid the axes are drawn.
+const axisScale = (w, gh) => Math.max(1, Math.max(w, gh) / fewest);
 
 /** The drawing, with its details and a legend. */
 export function gridPanel(data, held) {
@@ -16,13 +20,14 @@ export function gridPanel(data, held) {
   const tell = (p) => morphChildren(document.getElementById('details'), h('div', null, p ? describe(p, held) : hint()));
   const cells = held.placements.reduce((n, p) => n + p.width * p.height, 0);
   const title = `Grid of ${w} by ${gh} cells, ${held.placements.length} placements`;
+  const edge = 20 * axisScale(w, gh), wide = w * cell + edge + 4, high = gh * cell + edge + 4;
   const drawing = h('svg', {
-    class: 'grid', id: 'grid', viewBox: `-20 -20 ${w * cell + 24} ${gh * cell + 24}`,
-    width: (w * cell + 24) * zoom, height: (gh * cell + 24) * zoom, role: 'listbox', 'aria-label': title, 'aria-describedby': 'details',
+    class: 'grid', id: 'grid', viewBox: `${-edge} ${-edge} ${wide} ${high}`,
+    width: wide * zoom, height: high * zoom, role: 'listbox', 'aria-label': title, 'aria-describedby': 'details',
     onkeydown: walk,
   }, backdrop(w, gh), held.placements.map((p, i) => placement(p, i, held, tell)));
   return h('section', { 'aria-labelledby': 'grid-title' },
-    h('h2', { id: 'grid-title' }, 'Grid ', h('span', { class: 'aside' }, `${cells} of ${w * gh} cells covered`)),
+    h('h2', { id: 'grid-title' }, 'Grid ', h('span', { class: 'aside' }, digits(cells), ' of ', digits(w * gh), ' cells covered')),
     h('div', { class: 'gridrow' }, h('div', { class: 'panel drawing' }, drawing), h('div', { class: 'side' }, details, legend(held))));
 }
 
@@ -34,9 +39,9 @@ function backdrop(w, gh) {
     for (let x = 1; x < w; x++) parts.push(h('line', { class: 'rule', x1: x * cell, x2: x * cell, y1: 0, y2: gh * cell }));
     for (let y = 1; y < gh; y++) parts.push(h('line', { class: 'rule', y1: y * cell, y2: y * cell, x1: 0, x2: w * cell }));
   }
-  const each = Math.max(1, Math.ceil(Math.max(w, gh) / 32));
-  for (let x = 0; x < w; x += each) parts.push(h('text', { class: 'axis', x: (x + 0.5) * cell, y: -7, 'text-anchor': 'middle' }, String(x)));
-  for (let y = 0; y < gh; y += each) parts.push(h('text', { class: 'axis', x: -6, y: (y + 0.5) * cell + 4, 'text-anchor': 'end' }, String(y)));
+  const each = Math.max(1, Math.ceil(Math.max(w, gh) / 32)), s = axisScale(w, gh);
+  for (let x = 0; x < w; x += each) parts.push(h('text', { class: 'axis', 'font-size': 8 * s, x: (x + 0.5) * cell, y: -7 * s, 'text-anchor': 'middle' }, String(x)));
+  for (let y = 0; y < gh; y += each) parts.push(h('text', { class: 'axis', 'font-size': 8 * s, x: -6 * s, y: (y + 0.5) * cell + 3 * s, 'text-anchor': 'end' }, String(y)));
   return h('g', { 'aria-hidden': 'true' }, parts);
 }
 

@@ -13,10 +13,11 @@ const flood = 256 << 10;        // bytes of events within one pace beyond which 
 const silence = 45_000;         // ms; the daemon sends a comment every 15 s
 const withoutStream = 5_000;    // ms between two looks for those who may not have the stream
 const longestWait = 15_000;     // ms between two attempts
+const forEver = 2 ** 31 - 1;    // ms, until something else ends it
 export const span = 60;         // seconds of history
 
 export const live = {
-  state: 'connecting', // then 'live' or 'gone'
+  state: 'connecting', // then 'live', 'gone', or 'locked': a token is asked for
   applied: undefined, end: undefined, lag: undefined, lagMs: undefined,
   retryAt: 0,
   history: [], // {second, commits, lag}, oldest first
@@ -45,7 +46,13 @@ export async function follow() {
       await pause(pace);
     } catch (e) {
       if (document.hidden) {
-        await pause(2 ** 31 - 1);
+        await pause(forEver);
+        continue;
+      }
+      if (e.status === 401) {
+        live.state = 'locked';
+        tell(false);
+        await pause(forEver);
         continue;
       }
       live.state = 'gone';

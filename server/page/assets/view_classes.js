@@ -1,7 +1,7 @@
 // Classes: the list with totals, and one with its shapes drawn.
 
 import { h } from './dom.js';
-import { get, rememberClass } from './api.js';
+import { get, unlessForbidden, rememberClass } from './api.js';
 import { digits, quantity, count, classTag, commitLink, facts, table, empty, colour } from './format.js';
 import { pager } from './view_containers.js';
 
@@ -15,7 +15,7 @@ export const classes = {
   async load({ query, signal }) {
     const { data } = await get('/v1/read/classes', { cursor: query.cursor, limit: pageSize }, signal);
     data.classes.forEach(rememberClass);
-    const stats = await Promise.all(data.classes.map((c) => get(`/v1/read/class/${c.class_id}/stats`, null, signal).then((a) => a.data)));
+    const stats = await Promise.all(data.classes.map((c) => statsOf(c.class_id, signal)));
     return [
       h('h1', { tabindex: -1 }, 'Classes'),
       data.classes.length === 0
@@ -23,11 +23,16 @@ export const classes = {
         : table('Classes by id', [['Id', 'idcol'], ['Class'], ['Of'], ['Total', 'num'], ['In containers', 'num']],
           data.classes.map((c, i) => [
             h('a', { href: `#/class/${c.class_id}`, class: 'id' }, String(c.class_id)), classTag(c.class_id, c), c.fungible ? 'stacks' : 'instances',
-            c.fungible ? quantity(stats[i].total_quantity, c) : digits(stats[i].instances_live), digits(stats[i].containers)])),
+            ...totals(c, stats[i])])),
       pager(query, data.next_cursor, '#/classes'),
     ];
   },
 };
+
+const totals = (c, stats) => (stats ? [c.fungible ? quantity(stats.total_quantity, c) : digits(stats.instances_live), digits(stats.containers)] : ['–', '–']);
+
+/** The totals of a class; null for a token that may see only what belongs to some. */
+const statsOf = async (id, signal) => (await unlessForbidden(get(`/v1/read/class/${encodeURIComponent(id)}/stats`, null, signal)))?.data;
 
 export const oneClass = {
   pattern: /^class\/([^/]+)$/,
@@ -35,8 +40,8 @@ export const oneClass = {
   title: ([id]) => `Class ${id}`,
   async load({ params, signal }) {
     const path = `/v1/read/class/${encodeURIComponent(params[0])}`;
-    const [{ data: c }, { data: stats }, { data: { shapes } }] = await Promise.all(
-      [path, `${path}/stats`, `${path}/shapes`].map((p) => get(p, null, signal)));
+    const [{ data: c }, stats, { data: { shapes } }] = await Promise.all(
+      [get(path, null, signal), statsOf(params[0], signal), get(`${path}/shapes`, null, signal)]);
     rememberClass(c);
     return [
       h('p', { class: 'crumbs' }, h('a', { href: '#/classes' }, 'Classes')),
@@ -46,7 +51,7 @@ export const oneClass = {
         ['Kind', c.fungible ? 'fungible, in stacks' : 'not fungible, as instances'],
         c.fungible && ['Decimals', String(c.decimals)],
         ['Registered', 'commit ', commitLink(c.registered_seq)]),
-      h('div', { class: 'cards' }, c.fungible ? fungibleCards(c, stats) : instanceCards(stats)),
+      stats && h('div', { class: 'cards' }, c.fungible ? fungibleCards(c, stats) : instanceCards(stats)),
       h('section', { 'aria-labelledby': 'shapes' },
         h('h2', { id: 'shapes' }, 'Shapes'),
         shapes.length === 0 ? empty('No shape is registered.', 'Nothing of this class can be put in a grid yet.') : shapeList(shapes, c)),

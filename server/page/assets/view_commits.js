@@ -60,6 +60,7 @@ export const commit = {
       facts(
         ['Committed', time(data.committed_at)],
         ['Exactly', h('span', { class: 'exact' }, data.committed_at)],
+        data.principal !== undefined && ['By', h('code', null, data.principal)],
         ['In its batch', 'number ', digits(data.batch_seq)],
         ['Idempotency key', data.metadata.idempotency_key === undefined ? h('span', { class: 'none' }, 'none') : h('code', null, data.metadata.idempotency_key)],
         ['Minted', data.minted_instances.length ? minted(data.minted_instances) : h('span', { class: 'none' }, 'nothing')]),

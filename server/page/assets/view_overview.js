@@ -1,7 +1,7 @@
 // The first view: how fresh the reads are, and what came in last.
 
 import { h, morphChildren } from './dom.js';
-import { get } from './api.js';
+import { get, unlessForbidden } from './api.js';
 import { live } from './live.js';
 import { bars } from './chart.js';
 import { digits, empty } from './format.js';
@@ -12,7 +12,7 @@ export const overview = {
   section: 'overview',
   title: () => 'Overview',
   async load(ctx) {
-    const [{ freshness, data }, commits] = await Promise.all([get('/v1/read/freshness', null, ctx.signal), lastCommits(8, ctx.signal)]);
+    const [{ freshness, data }, commits] = await Promise.all([get('/v1/read/freshness', null, ctx.signal), unlessForbidden(lastCommits(8, ctx.signal))]);
     return [
       h('h1', { tabindex: -1 }, 'Overview'),
       h('div', { class: 'cards' },
@@ -23,7 +23,8 @@ export const overview = {
       h('div', { class: 'pair', id: 'charts' }, charts()),
       h('section', { 'aria-labelledby': 'latest' },
         h('h2', { id: 'latest' }, 'Latest commits'),
-        commits.list.length ? [commitTable('The latest commits, newest first', commits), h('p', { class: 'more' }, h('a', { href: '#/commits' }, 'All commits'))]
+        !commits ? empty('Not for this token.', 'Commits show what belongs to every owner, and this token is limited to some. ', h('a', { href: '#/containers' }, 'Their containers'))
+          : commits.list.length ? [commitTable('The latest commits, newest first', commits), h('p', { class: 'more' }, h('a', { href: '#/commits' }, 'All commits'))]
           : empty('The ledger is empty.', 'Its first commit will show up here by itself. ', h('code', null, 'ledgerctl commit -help'), ' says how to make one.')),
     ];
   },
@@ -36,7 +37,8 @@ export const overview = {
 
 const charts = () => [['commits', 'Commits a second'], ['lag', 'Lag in commits']].map(([field, label]) => {
   const last = live.history.at(-1);
-  return h('figure', { class: 'panel' }, h('figcaption', null, label, h('span', { class: 'aside' }, 'last minute')),
+  const most = Math.max(0, ...live.history.map((entry) => entry[field]));
+  return h('figure', { class: 'panel' }, h('figcaption', null, label, h('span', { class: 'aside' }, 'last minute, at most ', digits(most))),
     last ? bars(field, label) : null);
 });
 

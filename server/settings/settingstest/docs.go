@@ -3,7 +3,9 @@
 package settingstest
 
 import (
+	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,7 +29,25 @@ func Docs(t *testing.T, p *settings.Program, docs string, update bool) {
 	}
 	path := filepath.Join(docs, "configuration.md")
 	compare(t, path, update, func(text string) string { return withPart(t, path, text, p) })
-	compare(t, filepath.Join(docs, "man", p.Name+".8"), update, func(string) string { return p.Man() })
+	page := filepath.Join(docs, "man", p.Name+".8")
+	compare(t, page, update, func(string) string { return p.Man() })
+	rendered(t, page)
+}
+
+// rendered has groff read a manual page, and say nothing against it.
+func rendered(t *testing.T, page string) {
+	t.Helper()
+	groff, err := exec.LookPath("groff")
+	if err != nil {
+		t.Skip("NOT TESTED: whether the manual page can be shown; needs Debian's package groff")
+	}
+	var warnings bytes.Buffer
+	cmd := exec.Command(groff, "-man", "-ww", "-Tutf8", "-P", "-cbou", page) // -cbou: plain text
+	cmd.Stderr = &warnings
+	shown, err := cmd.Output()
+	if err != nil || warnings.Len() > 0 || !bytes.Contains(shown, []byte("\nEXIT STATUS")) {
+		t.Errorf("%s: %v\n%s%s", page, err, &warnings, shown)
+	}
 }
 
 // withPart puts the table of the program's flags between its marks.

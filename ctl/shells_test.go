@@ -1,0 +1,143 @@
+package ctl
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Each is started at a terminal, with nothing of the user's own. Ctrl-T shows
+// the line as it stands between << and >>, and empties it.
+var interactiveShells = map[string]struct {
+	args  []string
+	setup string
+}{
+	"zsh": {[]string{"-f", "-i"}, `autoload -Uz compinit; compinit -u -D; source <(ledgerctl completion zsh); ` +
+		`show() { print -rn -- "<<$BUFFER>>"; BUFFER= }; zle -N show; bindkey '^T' show; echo REA''DY` + "\n"},
+	"fish": {[]string{"--no-config", "-i"}, `ledgerctl completion fish | source; ` +
+		`function show; printf '<<%s>>' (commandline); commandline ''; end; bind \ct show; echo REA''DY` + "\n"},
+}
+
+// What a line becomes by Tab. bash has tests of its own, in which a Tab is not needed.
+var completedLines = []struct{ typed, zsh, fish string }{
+	{"ledgerctl comp", "ledgerctl completion ", ""},
+	{"ledgerctl completion z", "ledgerctl completion zsh ", ""},
+	{"ledgerctl read ba", "ledgerctl read balances ", ""},
+	{"ledgerctl read grid 4 -min", "ledgerctl read grid 4 -min-seq ", ""},
+	{"ledgerctl -o n", "ledgerctl -o ndjson ", ""},
+	{"ledgerctl read containers -kind Gr", "ledgerctl read containers -kind Grid ", ""},
+	{"ledgerctl batch -f da", "ledgerctl batch -f data.ndjson ", ""},
+	{"ledgerctl wal verify -dir le", "ledgerctl wal verify -dir ledger-data/", ""},
+	// The names of operations and arguments, in quotes that stay open.
+	{"ledgerctl commit -op 'Trans", "ledgerctl commit -op 'TransferFungible ", ""},
+	{"ledgerctl commit -op 'TransferFungible from_container=1 to", "ledgerctl commit -op 'TransferFungible from_container=1 to_container=", ""},
+	{`ledgerctl preflight -op "CreateContainer container_id=1 ki`, `ledgerctl preflight -op "CreateContainer container_id=1 kind=`, ""},
+	{"ledgerctl commit -op 'CreateContainer container_id=1 kind=Gr", "ledgerctl commit -op 'CreateContainer container_id=1 kind=Grid ", ""},
+	// fish closes quotes behind a word that is the only one, so it is given the next one too.
+	{"ledgerctl commit -op 'RemoveContainer container_id=1' -op 'Det", "ledgerctl commit -op 'RemoveContainer container_id=1' -op 'Detach ",
+		"ledgerctl commit -op 'RemoveContainer container_id=1' -op 'Detach instance_id="},
+}
+
+// TestCompletionAtATerminal types into real shells.
+func TestCompletionAtATerminal(t *testing.T) {
+	for name, shell := range interactiveShells {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path, err := exec.LookPath(name)
+			if err != nil {
+				t.Skipf("NOT TESTED: completion in %s; needs Debian's package %s", name, name)
+			}
+			s := startShell(t, path, shell.args)
+			s.enter(shell.setup)
+			s.await(`READY`)
+			for _, line := range completedLines {
+				want := line.zsh
+				if name == "fish" && line.fish != "" {
+					want = line.fish
+				}
+				s.enter(line.typed + "\t\x14")
+				if got := s.await(`<<([^\n]*?)>>`); got != want {
+					t.Errorf("%q became %q, want %q", line.typed, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A terminalShell is a shell at a terminal, in a folder with a file
+// data.ndjson and a folder ledger-data.
+type terminalShell struct {
+	t      *testing.T
+	master *os.File
+	shown  []byte
+}
+
+func startShell(t *testing.T, path string, args []string) *terminalShell {
+	t.Helper()
+	dir, bin := t.TempDir(), t.TempDir()
+	self, err := filepath.Abs(os.Args[0])
+	if err == nil {
+		err = os.Symlink(self, filepath.Join(bin, "ledgerctl"))
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "data.ndjson"), nil, 0o600)
+	}
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, "ledger-data"), 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := openPty(t, 200, 50)
+	cmd := exec.Command(path, args...)
+	cmd.Dir = dir
+	cmd.Env = []string{asProgram + "=1", "GORACE=atexit_sleep_ms=0", "PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir, "TERM=xterm", "LC_ALL=C.UTF-8"}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.slave, p.slave, p.slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.slave.Close()
+	late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	t.Cleanup(func() {
+		late.Stop()
+		cmd.Process.Kill()
+		cmd.Wait()
+		p.master.Close()
+	})
+	return &terminalShell{t: t, master: p.master}
+}
+
+func (s *terminalShell) enter(keys string) {
+	s.t.Helper()
+	if _, err := s.master.WriteString(keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// await reads the terminal until a pattern is shown, and returns what its
+// group is. It answers a shell that asks what terminal this is.
+func (s *terminalShell) await(pattern string) string {
+	s.t.Helper()
+	p, buffer := regexp.MustCompile(pattern), make([]byte, 4096)
+	for {
+		if m := p.FindSubmatchIndex(s.shown); m != nil {
+			found := string(s.shown[m[len(m)-2]:m[len(m)-1]])
+			s.shown = s.shown[m[1]:]
+			return found
+		}
+		n, err := s.master.Read(buffer)
+		if err != nil {
+			s.t.Fatalf("the shell ended, or stood still, before it showed %s: %v\n%q", pattern, err, s.shown)
+		}
+		if bytes.Contains(buffer[:n], []byte("\x1b[0c")) || bytes.Contains(buffer[:n], []byte("\x1b[c")) {
+			s.enter("\x1b[?62;c")
+		}
+		s.shown = append(s.shown, buffer[:n]...)
+	}
+}
