@@ -144,7 +144,10 @@ func (e *entrance) listen(addr string) (*door, error) {
 	}
 	at := ln.Addr().(*net.TCPAddr)
 	if e.gate == nil && !e.access.Insecure && !at.IP.IsLoopback() {
-		ln.Close() // the name localhost leads elsewhere on this machine
+		ln.Close() // the name localhost leads elsewhere on this machine, or a socket unit says so
+		if e.access.Inherited != nil {
+			addr = "(the inherited socket)"
+		}
 		return nil, usagef("-listen %s is %s, which other machines reach: see -auth-file and -insecure", addr, at)
 	}
 	if e.certs == nil {
