@@ -122,6 +122,13 @@ type door struct {
 	url string
 }
 
+// guards has an API let in whom the entrance does.
+func (e *entrance) guards(a *api, d *door) {
+	at, tcp := d.Addr().(*net.TCPAddr)
+	a.gate = e.gate
+	a.local = e.gate == nil && !e.access.Insecure && tcp && at.IP.IsLoopback()
+}
+
 // listen opens the door.
 func (e *entrance) listen(addr string) (*door, error) {
 	ln := e.access.Inherited
