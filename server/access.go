@@ -62,7 +62,10 @@ func (a *Access) Check(listen string) error {
 		}
 		return nil
 	}
-	host, _, err := net.SplitHostPort(listen)
+	host, port, err := net.SplitHostPort(listen)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
 	if err != nil {
 		return usagef("-listen is host:port or unix:/path: %v", err)
 	}

@@ -39,11 +39,11 @@ const (
 )
 
 // tenants are the clients of the fuzz targets.
-func tenants(f *testing.F) *gate {
+func tenants(t testing.TB) *gate {
 	hash := func(token string) string { return fmt.Sprintf("sha256:%x", auth.HashToken(token)) }
 	table, err := auth.Parse("seven " + hash("s") + " commit,read owners=7\nadmin " + hash("a-long-secret") + " admin\n")
 	if err != nil {
-		f.Fatal(err)
+		t.Fatal(err)
 	}
 	table.Mode = 0o600
 	return newGate("auth", table, silent)

@@ -3,6 +3,8 @@ package settingstest
 import (
 	"bytes"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,12 +13,21 @@ import (
 
 // Wrong runs the program with a value that can't be right for each flag, on
 // the command line and in the environment: that is exit code 2, with the flag's
-// name and an example. values has one for each flag that takes one; base is
-// what the program needs besides.
-func Wrong(t *testing.T, p *settings.Program, run func(args []string, stdout, stderr io.Writer) int, base []string, values map[string]string) {
+// name and an example. own has one for each flag that takes one and that not
+// every daemon has. Nothing may be made by it.
+func Wrong(t *testing.T, p *settings.Program, run func(args []string, stdout, stderr io.Writer) int, own map[string]string) {
 	t.Helper()
+	dir := filepath.Join(t.TempDir(), "log")
+	base, nowhere := []string{"-dir", dir, "-listen", "127.0.0.1:0"}, filepath.Join(dir, "nowhere")
+	common := map[string]string{
+		"auth-file": nowhere, "client-ca": nowhere, "tls-cert": nowhere, "tls-key": nowhere, "dir": "", "listen": "127.0.0.1:99999",
+		"socket-mode": "0999", "log-format": "xml", "header-timeout": "5", "read-timeout": "-1s", "write-timeout": "long", "idle-timeout": "-2m", "shutdown-timeout": "-1ns",
+	}
 	for _, s := range p.Settings() {
-		value, ok := values[s.Name]
+		value, ok := own[s.Name]
+		if !ok {
+			value, ok = common[s.Name]
+		}
 		if s.Value == "" {
 			value, ok = "perhaps", true
 		}
@@ -44,5 +55,8 @@ func Wrong(t *testing.T, p *settings.Program, run func(args []string, stdout, st
 			}
 			check(without)
 		})
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("a wrong setting made the folder of the log: %v", err)
 	}
 }
