@@ -22,6 +22,7 @@ type authFlags struct {
 	scopes string
 	owners string
 	cert   string
+	to     string
 	hash   string
 	again  bool
 }
@@ -46,15 +47,16 @@ var tokenNewCommand = command{
 	Args:    "NAME",
 	Purpose: "make a token, print it once, and let it in",
 	Notes: "The file keeps the token's SHA-256 only: what is printed now can't be printed again. NAME is stored with\n" +
-		"every commit. With -owners the client is limited to the containers of these owners. With -cert-file no\n" +
-		"token is made: the holder of that certificate is let in.",
-	Examples: [2]string{"token new shop -scopes commit,read -owners 7 -auth-file /etc/ledger/auth > shop.token", "token new grafana -scopes metrics -auth-file /etc/ledger/auth"},
+		"every commit. With -owners the client is limited to the containers of these owners. With -to the token goes\n" +
+		"into a new file that only you can read. With -cert-file no token is made: the holder of that certificate is let in.",
+	Examples: [2]string{"token new shop -scopes commit,read -owners 7 -auth-file /etc/ledger/auth -to shop.token", "token new grafana -scopes metrics -auth-file /etc/ledger/auth"},
 	Setup: func(set *flag.FlagSet) action {
 		a := &authFlags{}
 		a.declare(set)
 		set.StringVar(&a.scopes, "scopes", "commit,register,read", "`SCOPES` with commas: commit, register, read, metrics, admin")
 		set.StringVar(&a.owners, "owners", "", "limit the client to containers of these `OWNERS`, with commas")
 		set.StringVar(&a.cert, "cert-file", "", "let in the holder of the certificate in this `FILE`, in PEM, instead of a token")
+		set.StringVar(&a.to, "to", "", "write the token to this new `FILE`, mode 0600, instead of printing it")
 		set.BoolVar(&a.again, "again", false, "NAME may have other tokens: to replace one, make a new one, hand it out, revoke the old one by -hash")
 		return a.create
 	},
@@ -77,26 +79,52 @@ func (a *authFlags) create(c *call) error {
 			return usagef("-owners: %v", err)
 		}
 	}
-	token := ""
 	if a.cert != "" {
+		if a.to != "" {
+			return usagef("-to is for a token, and -cert-file makes none")
+		}
 		e.Cert = true
-		e.Hash, err = certificateHash(a.cert)
-	} else {
-		token = auth.NewToken()
-		e.Hash = auth.HashToken(token)
+		if e.Hash, err = certificateHash(a.cert); err != nil {
+			return err
+		}
+		return a.add(c, e)
 	}
+	return a.issue(c, e)
+}
+
+// issue makes the token of an entry, and hands it out when the file has it.
+func (a *authFlags) issue(c *call, e auth.Entry) error {
+	token := auth.NewToken()
+	e.Hash = auth.HashToken(token)
+	if a.to == "" {
+		if err := a.add(c, e); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(c.out, token)
+		return err
+	}
+	f, err := os.OpenFile(a.to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	err = auth.Add(a.file, e, a.again)
+	_, err = fmt.Fprintln(f, token)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = a.add(c, e)
+	}
+	if err != nil {
+		os.Remove(a.to) // a token that lets nobody in
+	}
+	return err
+}
+
+// add lets an entry in.
+func (a *authFlags) add(c *call, e auth.Entry) error {
+	err := auth.Add(a.file, e, a.again)
 	if errors.Is(err, auth.ErrTaken) {
 		return usagef("%s has a credential already: choose another name, or use -again to give it one more", e.Name)
 	}
 	if err != nil {
 		return err
-	}
-	if token != "" {
-		fmt.Fprintln(c.out, token)
 	}
 	c.say("%s may %s from now on; %s", e.Name, e.Scopes, reloadHint)
 	return nil

@@ -62,7 +62,10 @@ func (a *Access) Check(listen string) error {
 		}
 		return nil
 	}
-	host, _, err := net.SplitHostPort(listen)
+	host, port, err := net.SplitHostPort(listen)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
 	if err != nil {
 		return usagef("-listen is host:port or unix:/path: %v", err)
 	}
@@ -122,6 +125,13 @@ type door struct {
 	url string
 }
 
+// guards has an API let in whom the entrance does.
+func (e *entrance) guards(a *api, d *door) {
+	at, tcp := d.Addr().(*net.TCPAddr)
+	a.gate = e.gate
+	a.local = e.gate == nil && !e.access.Insecure && tcp && at.IP.IsLoopback()
+}
+
 // listen opens the door.
 func (e *entrance) listen(addr string) (*door, error) {
 	ln := e.access.Inherited
@@ -144,7 +154,10 @@ func (e *entrance) listen(addr string) (*door, error) {
 	}
 	at := ln.Addr().(*net.TCPAddr)
 	if e.gate == nil && !e.access.Insecure && !at.IP.IsLoopback() {
-		ln.Close() // the name localhost leads elsewhere on this machine
+		ln.Close() // the name localhost leads elsewhere on this machine, or a socket unit says so
+		if e.access.Inherited != nil {
+			addr = "(the inherited socket)"
+		}
 		return nil, usagef("-listen %s is %s, which other machines reach: see -auth-file and -insecure", addr, at)
 	}
 	if e.certs == nil {

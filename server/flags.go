@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // Flags makes the flags of the timeouts, whose defaults are the present values.
@@ -17,6 +18,19 @@ func (t *Timeouts) Flags(set *flag.FlagSet) {
 	set.DurationVar(&t.Write, "write-timeout", t.Write, "limit on the `TIME` to take an answer")
 	set.DurationVar(&t.Idle, "idle-timeout", t.Idle, "limit on the `TIME` of a connection's silence between requests")
 	set.DurationVar(&t.Shutdown, "shutdown-timeout", t.Shutdown, "limit on the `TIME` to answer what is in progress when stopping")
+}
+
+// Check says which limit is none: net/http would take a negative one for no limit.
+func (t *Timeouts) Check() error {
+	for _, limit := range []struct {
+		name  string
+		value time.Duration
+	}{{"header-timeout", t.Header}, {"read-timeout", t.Read}, {"write-timeout", t.Write}, {"idle-timeout", t.Idle}, {"shutdown-timeout", t.Shutdown}} {
+		if limit.value < 0 {
+			return usagef("-%s can't be negative, and is %v", limit.name, limit.value)
+		}
+	}
+	return nil
 }
 
 // Flags makes the flags of who may reach a daemon.

@@ -71,6 +71,9 @@ func (a *api) gated(pattern string, handle handler) handler {
 		return handle
 	}
 	return func(x *exchange) *ledger.Error {
+		if a.local && isForeignPage(x.R) {
+			return foreignPage
+		}
 		if a.gate != nil {
 			who, err := a.gate.admit(x.R, want)
 			if err != nil {
@@ -83,6 +86,16 @@ func (a *api) gated(pattern string, handle handler) handler {
 		}
 		return handle(x)
 	}
+}
+
+// isStranger says whether a client of an open route is one whom nobody knows,
+// or who knows containers of some owners alone: such need not know this machine.
+func (a *api) isStranger(x *exchange) bool {
+	if a.gate == nil {
+		return a.local && isForeignPage(x.R)
+	}
+	who, err := a.gate.identify(x.R)
+	return err != nil || who.Limited()
 }
 
 // unreadBody is how much of a body that nobody read net/http reads away by

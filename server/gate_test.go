@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/http/httptest"
 	"testing"
 
 	"assetledger/ledger"
@@ -56,5 +57,34 @@ func TestPooledRequestsForget(t *testing.T) {
 	x.release()
 	if x = newExchange(nil, nil); x.Who != nil {
 		t.Error("an exchange remembers who it was of")
+	}
+}
+
+// TestForeignPages: only what a browser sends for a name that could be anyone's.
+func TestForeignPages(t *testing.T) {
+	for _, c := range []struct {
+		host, header string
+		foreign      bool
+	}{
+		{"evil.example:8080", "Accept-Language", true},
+		{"evil.example", "Origin", true},
+		{"EVIL.EXAMPLE.:8080", "Sec-Fetch-Site", true},
+		{"127.0.0.1.evil.example", "Accept-Language", true},
+		{"localhost.evil.example", "Accept-Language", true},
+		{"evil.example:8080", "Accept", false}, // no browser
+		{"127.0.0.1:8080", "Accept-Language", false},
+		{"127.0.0.1", "Origin", false},
+		{"[::1]:8080", "Origin", false},
+		{"localhost:8080", "Origin", false},
+		{"ledger.localhost:8080", "Origin", false},
+		{"ledger:8080", "Origin", false},
+		{"", "Origin", false},
+	} {
+		r := httptest.NewRequest("GET", "/v1/read/classes", nil)
+		r.Host = c.host
+		r.Header.Set(c.header, "x")
+		if got := isForeignPage(r); got != c.foreign {
+			t.Errorf("%+v: %v", c, got)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"strconv"
@@ -58,14 +59,21 @@ func NewNotifier(lookup func(string) (string, bool)) (*Notifier, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reaching the service manager: %w", err)
 	}
-	n := &Notifier{conn: conn, done: make(chan struct{})}
-	if pid, ok := lookup("WATCHDOG_PID"); !ok || pid == strconv.Itoa(os.Getpid()) {
-		text, _ := lookup("WATCHDOG_USEC")
-		if us, err := strconv.ParseInt(text, 10, 64); err == nil && us > 0 {
-			n.watchdog = time.Duration(us) * time.Microsecond
-		}
+	return &Notifier{conn: conn, watchdog: watchdogTime(lookup), done: make(chan struct{})}, nil
+}
+
+// watchdogTime is how long the manager waits for a sign of life of this
+// process; 0 if it does not, or for longer than a time can say.
+func watchdogTime(lookup func(string) (string, bool)) time.Duration {
+	if pid, ok := lookup("WATCHDOG_PID"); ok && pid != strconv.Itoa(os.Getpid()) {
+		return 0
 	}
-	return n, nil
+	text, _ := lookup("WATCHDOG_USEC")
+	us, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || us <= 0 || us > math.MaxInt64/int64(time.Microsecond) {
+		return 0
+	}
+	return time.Duration(us) * time.Microsecond
 }
 
 // tell sends assignments. A manager that does not listen is no reason to fail.

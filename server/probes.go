@@ -36,6 +36,9 @@ func (d *writeDaemon) readyz(x *exchange) *ledger.Error {
 	} else if err := d.log.Room(); err != nil {
 		reason = err.Error()
 	}
+	if reason != "" && d.api.isStranger(x) { // it may name files
+		reason = "Commits are not taken now: see the log lines of this daemon."
+	}
 	x.answerReady(reason)
 	return nil
 }

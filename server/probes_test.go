@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -27,4 +28,9 @@ func TestWriteProbes(t *testing.T) {
 	ready(200, `{"status":"ready"}`)
 	w.stopping.Store(true)
 	ready(503, `{"status":"not_ready","reason":"The daemon is stopping`)
+	w.stopping.Store(false)
+	l.set(nil, fmt.Errorf("%w on the filesystem of /secret", wal.ErrNoSpace))
+	ready(503, `{"status":"not_ready","reason":"wal: no space for the next segment on the filesystem of /secret"`)
+	w.api.gate = tenants(t)
+	ready(503, `{"status":"not_ready","reason":"Commits are not taken now`)
 }

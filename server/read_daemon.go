@@ -120,12 +120,12 @@ func RunRead(ctx context.Context, c ReadConfig) error {
 		return nil
 	}
 	caughtUp()
-	d.api.gate = entrance.gate
 	ln, err := entrance.listen(c.Listen)
 	if err != nil {
 		stop(errNeverServed)
 		return fmt.Errorf("listening for requests: %w", err)
 	}
+	entrance.guards(d.api, ln)
 	entrance.watch(ctx)
 	ready := c.Notify.announcing(c.Ready, func() { d.proj.isBroken() })
 	return serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-read", c.Log, failed, func() {

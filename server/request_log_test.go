@@ -48,7 +48,7 @@ func TestRequestLogLevels(t *testing.T) {
 		if got := strings.Count(line, "\n"); got != min(len(c.level), 1) {
 			t.Errorf("%+v: %d lines: %s", c, got, line)
 		}
-		if c.level != "" && !strings.Contains(line, "level="+c.level+" msg=request request_id=abc method=GET path=/x") {
+		if c.level != "" && !strings.Contains(line, "level="+c.level+" msg=request request_id=abc principal=\"\" method=GET path=/x") {
 			t.Errorf("%+v: %s", c, line)
 		}
 		if w.Header().Get("X-Request-Id") != "abc" {

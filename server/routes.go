@@ -35,6 +35,7 @@ type api struct {
 	// LogAll logs every request, not only those that failed.
 	LogAll  bool
 	gate    *gate // nil: everyone may do everything
+	local   bool  // everyone is who is on this machine: see isForeignPage
 	unclean http.Handler
 	meters  map[string]*routeMeter // by pattern; filled before serving
 }
@@ -89,8 +90,9 @@ func cleanPath(p string) bool {
 func methodNotAllowed(allow string) handler {
 	return func(x *exchange) *ledger.Error {
 		x.W.Header()["Allow"] = []string{allow}
-		return ledger.Errorf(ledger.MethodNotAllowed, "The method %s is not allowed here; use %s.", x.R.Method, allow).
-			With(ledger.Text("method", x.R.Method), ledger.Text("allow", allow))
+		method := shorten(x.R.Method)
+		return ledger.Errorf(ledger.MethodNotAllowed, "The method %s is not allowed here; use %s.", method, allow).
+			With(ledger.Text("method", method), ledger.Text("allow", allow))
 	}
 }
 
@@ -156,10 +158,16 @@ func (a *api) tell(x *exchange, took time.Duration) {
 	case x.Status < 400:
 		return
 	}
-	if ctx := x.R.Context(); a.log.Enabled(ctx, level) {
-		a.log.Log(ctx, level, "request", "request_id", x.id, "method", x.R.Method, "path", shorten(x.R.URL.Path),
-			"status", x.Status, "code", string(x.ErrCode), "took", took)
+	ctx := x.R.Context()
+	if !a.log.Enabled(ctx, level) {
+		return
 	}
+	who := ""
+	if x.Who != nil {
+		who = x.Who.Name
+	}
+	a.log.Log(ctx, level, "request", "request_id", x.id, "principal", who, "method", shorten(x.R.Method), "path", shorten(x.R.URL.Path),
+		"status", x.Status, "code", string(x.ErrCode), "took", took)
 }
 
 // guarded runs a handler; a panic in it is answered 500, logged and counted.

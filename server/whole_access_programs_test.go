@@ -26,19 +26,30 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 		return out, words
 	}
 	token := func(name string, args ...string) string {
-		out, _ := ctl(0, append([]string{"token", "new", name}, args...)...)
 		path := filepath.Join(home, name+".token")
-		if err := os.WriteFile(path, []byte(out), 0o600); err != nil || len(out) != 48 {
-			t.Fatalf("%v: the token is %q", err, out)
+		out, _ := ctl(0, append([]string{"token", "new", name, "-to", path}, args...)...)
+		info, err := os.Stat(path)
+		if err != nil || info.Mode() != 0o600 || info.Size() != 48 || out != "" {
+			t.Fatalf("%v %v: printed was %q", info, err, out)
 		}
 		return path
 	}
+	mask := syscall.Umask(0) // nothing may depend on it
+	defer syscall.Umask(mask)
 	admin := token("admin", "-scopes", "admin")
 	ctl(0, "token", "new", "holder", "-cert-file", holder.cert, "-scopes", "commit,read", "-owners", "7")
 	ctl(2, "token", "new", "admin")
 	ctl(2, "token", "new", "x", "-scopes", "all")
 	ctl(1, "token", "revoke", "nobody")
 	ctl(2, "token", "new", "nameless", "-auth-file", "")
+	if out, _ := ctl(0, "token", "new", "printed", "-scopes", "metrics"); len(out) != 48 {
+		t.Errorf("the token is %q", out)
+	}
+	ctl(1, "token", "new", "second", "-to", admin) // never over a file that is there
+	ctl(2, "token", "new", "admin", "-to", filepath.Join(home, "taken"))
+	if _, err := os.Stat(filepath.Join(home, "taken")); !os.IsNotExist(err) {
+		t.Errorf("a token that lets nobody in was left behind: %v", err)
+	}
 	if out, _ := ctl(0, "token", "list", "-o", "json"); !strings.Contains(out, `{"name":"holder","kind":"cert"`) || !strings.Contains(out, `"owners":[7]`) {
 		t.Errorf("token list: %s", out)
 	}

@@ -293,8 +293,8 @@ func TestHostileClients(t *testing.T) {
 
 // neverReading asks for much and reads nothing, until the daemon has enough.
 func (v *victim) neverReading() {
-	for _, path := range []string{"/v1/read/commits", "/v1/metrics"} {
-		c := v.dial(v.r)
+	for path, p := range map[string]*process{"/v1/read/commits": v.r, "/v1/openapi.json": v.r, "/v1/metrics": v.w} {
+		c := v.dial(p)
 		c.SetReadBuffer(4096)
 		request := "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n"
 		var err error
@@ -472,8 +472,13 @@ func (v *victim) floodOfKeys() {
 	}
 }
 
-// TestTenThousandIdleConnections holds them on the write daemon.
+// TestTenThousandIdleConnections holds them on either daemon.
 func TestTenThousandIdleConnections(t *testing.T) {
+	t.Run("ledger-write", func(t *testing.T) { tenThousand(t, func(v *victim) *process { return v.w }) })
+	t.Run("ledger-read", func(t *testing.T) { tenThousand(t, func(v *victim) *process { return v.r }) })
+}
+
+func tenThousand(t *testing.T, choose func(*victim) *process) {
 	const most = 10_000
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Max < most+1000 {
@@ -484,21 +489,22 @@ func TestTenThousandIdleConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := newVictim(t, "-header-timeout", "5m", "-idle-timeout", "5m")
-	before := statusBytes(t, v.w, "VmRSS")
+	p := choose(v)
+	before := statusBytes(t, p, "VmRSS")
 	conns := make([]net.Conn, most)
 	for i := range conns {
-		conns[i] = v.dial(v.w)
+		conns[i] = v.dial(p)
 		if i%2 == 0 { // half of them have asked for something
 			conns[i].(*rawConn).send("GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
 		}
 	}
-	v.await("all are open", func() bool { return v.metric(v.w, "process_open_fds") >= most })
+	v.await("all are open", func() bool { return v.metric(p, "process_open_fds") >= most })
 	seen := v.acked.Load()
 	v.await("the client that behaves went on", func() bool { return v.acked.Load() > seen+20 })
-	t.Logf("%d connections take %d MiB", most, (statusBytes(t, v.w, "VmRSS")-before)>>20)
+	t.Logf("%d connections take %d MiB", most, (statusBytes(t, p, "VmRSS")-before)>>20)
 	for _, c := range conns {
 		c.Close()
 	}
-	v.await("all are gone", func() bool { return v.metric(v.w, "process_open_fds") < 100 })
+	v.await("all are gone", func() bool { return v.metric(p, "process_open_fds") < 100 })
 	v.finish()
 }

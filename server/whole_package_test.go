@@ -53,6 +53,7 @@ func TestReproducible(t *testing.T) {
 		}
 	}
 	checkPackage(t, filepath.Join(a, "bin", "asset-ledger_amd64.deb"))
+	checkInstalling(t, filepath.Join(a, "bin", "asset-ledger_amd64.deb"))
 	checkImage(t, a)
 }
 
@@ -66,7 +67,7 @@ func checkPackage(t *testing.T, deb string) {
 	for _, want := range []string{
 		`(?m)^-rwxr-xr-x root/root .* \./usr/bin/ledger-write$`, `(?m)^-rwxr-xr-x root/root .* \./usr/bin/ledger-read$`, `(?m)^-rwxr-xr-x root/root .* \./usr/bin/ledgerctl$`,
 		`(?m)^-rw-r--r-- root/root .* \./lib/systemd/system/ledger-write\.service$`, `(?m) \./lib/systemd/system/ledger-read\.socket$`,
-		`(?m) \./usr/share/man/man8/ledger-write\.8\.gz$`, `(?m) \./etc/ledger/read\.conf$`, `(?m) \./usr/share/doc/asset-ledger/ops\.md$`,
+		`(?m) \./usr/share/man/man8/ledger-write\.8\.gz$`, `(?m) \./usr/share/man/man1/ledgerctl\.1\.gz$`, `(?m) \./etc/ledger/read\.conf$`, `(?m) \./usr/share/doc/asset-ledger/ops\.md$`,
 	} {
 		if !regexp.MustCompile(want).Match(out) {
 			t.Errorf("no %s in\n%s", want, out)

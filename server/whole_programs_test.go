@@ -43,20 +43,25 @@ func buildPrograms(t *testing.T) string {
 		if programs.dir = os.Getenv(builtPrograms); programs.dir != "" {
 			return
 		}
-		if programs.dir, programs.err = os.MkdirTemp("", "ledger-programs-"); programs.err != nil {
-			return
-		}
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X assetledger/server.Version=v0-test", "-o", programs.dir+"/",
-			"./cmd/ledger-write", "./cmd/ledger-read", "./cmd/ledgerctl")
-		cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			programs.err = fmt.Errorf("%w\n%s", err, out)
+		if programs.dir, programs.err = os.MkdirTemp("", "ledger-programs-"); programs.err == nil {
+			programs.err = buildVersion("v0-test", programs.dir)
 		}
 	})
 	if programs.err != nil {
 		t.Fatalf("building the programs: %v", programs.err)
 	}
 	return programs.dir
+}
+
+// buildVersion builds the programs of a version into a folder.
+func buildVersion(version, folder string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X assetledger/server.Version="+version, "-o", folder+"/",
+		"./cmd/ledger-write", "./cmd/ledger-read", "./cmd/ledgerctl")
+	cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
 }
 
 // A process is a daemon of its own.
@@ -77,8 +82,14 @@ func startProcess(t *testing.T, name string, args ...string) *process {
 // startProcessAt is startProcess with an address to listen on.
 func startProcessAt(t *testing.T, listen, name string, args ...string) *process {
 	t.Helper()
+	return startProcessFrom(t, buildPrograms(t), listen, name, args...)
+}
+
+// startProcessFrom is startProcessAt with the folder of the programs.
+func startProcessFrom(t *testing.T, folder, listen, name string, args ...string) *process {
+	t.Helper()
 	p := &process{name: name, words: new(bytes.Buffer), ended: make(chan error, 1)}
-	p.cmd = exec.Command(filepath.Join(buildPrograms(t), name), append(args, "-listen", listen)...)
+	p.cmd = exec.Command(filepath.Join(folder, name), append(args, "-listen", listen)...)
 	p.cmd.Stderr = p.words
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -96,6 +96,28 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
+// TestSmugglingReads: behind a read whose end is in doubt nothing is answered,
+// so that no proxy takes that for the answer to another client's request.
+func TestSmugglingReads(t *testing.T) {
+	w := newWorld(t, "write")
+	const secret = "GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+	for _, d := range []*daemon{w.read, w.write} {
+		for about, head := range map[string]string{
+			"both lengths":           fmt.Sprintf("Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 5+len(secret)),
+			"a body in chunks":       "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			"two lengths":            "Content-Length: 0\r\nContent-Length: 5\r\n\r\n",
+			"chunks by another name": "Transfer-Encoding: xchunked\r\n\r\n",
+			"a body of its length":   fmt.Sprintf("Content-Length: %d\r\n\r\n", len(secret)),
+			"an upgrade":             "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\nTransfer-Encoding: chunked\r\n\r\n",
+		} {
+			said := talk(t, d.url, "GET /v1/health HTTP/1.1\r\nHost: x\r\n"+head+secret)
+			if n := strings.Count(said, "HTTP/1.1 "); n != 1 || strings.Contains(said, "openapi") {
+				t.Errorf("%s: %d answers: %.300q", about, n, said)
+			}
+		}
+	}
+}
+
 // firstAnswer is the status and the body of the first answer of several.
 func firstAnswer(said string) (status int, body string) {
 	fmt.Sscanf(said, "HTTP/1.1 %d", &status)

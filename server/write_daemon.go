@@ -134,12 +134,12 @@ const stopTime = 2 * time.Second
 // serve listens and serves until ctx is done or the log fails, and stops the
 // sequencer.
 func (d *writeDaemon) serve(ctx context.Context, c WriteConfig, e *entrance) error {
-	d.api.gate = e.gate
 	ln, err := e.listen(c.Listen)
 	if err != nil {
 		d.seq.stop()
 		return fmt.Errorf("listening for requests: %w", err)
 	}
+	e.guards(d.api, ln)
 	e.watch(ctx)
 	ready := c.Notify.announcing(c.Ready, func() { d.seq.intake.depth() })
 	err = serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, d.seq.sync.failed, func() {

@@ -54,6 +54,9 @@ func (d *writeDaemon) health(x *exchange) *ledger.Error {
 	x.Out = appendUint(x.Out, `,"checkpoint_seq":`, s.checkpoint())
 	x.Out = appendUint(x.Out, `,"lag":`, s.lag())
 	name, path := d.log.Driver()
+	if d.api.isStranger(x) {
+		path = ""
+	}
 	x.Out = ledger.AppendString(append(x.Out, `,"driver":{"name":`...), name)
 	x.Out = ledger.AppendString(append(x.Out, `,"path":`...), path)
 	x.Out = append(x.Out, `},"readers":[`...)

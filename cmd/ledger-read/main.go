@@ -27,14 +27,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	c.Ready, c.Log, c.Access.Reload = stdout, p.Log(stderr), server.Hangups()
 	var err error
 	if c.Access.Inherited, c.Notify, err = server.Systemd(os.LookupEnv); err != nil {
-		c.Log.Error("stopped", "error", err)
+		c.Log.Error("stopped", "error", p.Explain(err))
 		return server.ExitCode(err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	err = server.RunRead(ctx, *c)
 	if err != nil {
-		c.Log.Error("stopped", "error", err)
+		c.Log.Error("stopped", "error", p.Explain(err))
 	}
 	return server.ExitCode(err)
 }
@@ -72,6 +72,9 @@ func check(c *server.ReadConfig) error {
 		return errors.New("-max-lag must be 0 or more")
 	case c.Poll <= 0 || c.Poll > time.Minute:
 		return errors.New("-poll must be more than 0 and at most 1m")
+	}
+	if err := c.Timeouts.Check(); err != nil {
+		return err
 	}
 	return c.Access.Check(c.Listen)
 }

@@ -47,3 +47,11 @@ func TestDocs(t *testing.T) {
 	p, _ := program()
 	settingstest.Docs(t, p, "../../docs", *update)
 }
+
+// TestWrongValues: each flag says what is wrong with it, and what would not be.
+func TestWrongValues(t *testing.T) {
+	p, _ := program()
+	settingstest.Wrong(t, p, run, map[string]string{
+		"idempotency-keys": "-1", "checkpoint-every": "-1", "max-lag": "-1", "name": "a/b", "poll": "0s",
+	})
+}

@@ -21,13 +21,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 	c.Ready, c.Log, c.Access.Reload = stdout, p.Log(stderr), server.Hangups()
 	var err error
 	if c.Access.Inherited, c.Notify, err = server.Systemd(os.LookupEnv); err != nil {
-		c.Log.Error("stopped", "error", err)
+		c.Log.Error("stopped", "error", p.Explain(err))
 		return server.ExitCode(err)
 	}
 	server.TuneMemory()
 	err = server.RunWrite(server.SignalContext(), *c)
 	if err != nil {
-		c.Log.Error("stopped", "error", err)
+		c.Log.Error("stopped", "error", p.Explain(err))
 	}
 	return server.ExitCode(err)
 }
@@ -55,6 +55,9 @@ func program() (*settings.Program, *server.WriteConfig) {
 			return errors.New("-dir is required: the directory of the commit log")
 		}
 		if err := c.Validate(); err != nil {
+			return err
+		}
+		if err := c.Timeouts.Check(); err != nil {
 			return err
 		}
 		return c.Access.Check(c.Listen)

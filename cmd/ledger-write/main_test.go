@@ -161,3 +161,11 @@ func TestDocs(t *testing.T) {
 	p, _ := program()
 	settingstest.Docs(t, p, "../../docs", *update)
 }
+
+// TestWrongValues: each flag says what is wrong with it, and what would not be.
+func TestWrongValues(t *testing.T) {
+	p, _ := program()
+	settingstest.Wrong(t, p, run, map[string]string{
+		"idempotency-keys": "-1", "segment-size": "100000", "max-body": "0", "max-batch-body": "1e6", "max-inflight": "none", "max-lag": "-1", "max-nesting": "0", "queue": "many",
+	})
+}

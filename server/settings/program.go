@@ -58,7 +58,7 @@ func (p *Program) Begin(args []string, lookup func(string) (string, bool), stdou
 		err = p.Check()
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %s\n", p.Name, p.explain(err))
+		fmt.Fprintf(stderr, "%s: %s\n", p.Name, p.Explain(err))
 		return exitUsage, true
 	}
 	return exitDone, p.ask.config
@@ -113,8 +113,9 @@ func isSwitch(v flag.Value) bool {
 	return ok && b.IsBoolFlag()
 }
 
-// explain adds an example to what is said of a flag.
-func (p *Program) explain(err error) string {
+// Explain is the words of err; to those that begin with a flag, as what is
+// wrong with one does, it adds an example.
+func (p *Program) Explain(err error) string {
 	text := err.Error()
 	name, ok := strings.CutPrefix(text, "-")
 	if end := strings.IndexAny(name, " :,"); ok && end > 0 {

@@ -15,8 +15,8 @@ import (
 	"assetledger/server/settings"
 )
 
-// Docs compares the program's part of configuration.md in the folder docs, and
-// its manual page in docs/man, with its flags, or writes them. Every flag must
+// Docs compares the program's part of configuration.md in the folder docs and of
+// README.md beside it, and its manual page in docs/man, with its flags, or writes them. Every flag must
 // have a usage, and an example that it would take.
 func Docs(t *testing.T, p *settings.Program, docs string, update bool) {
 	t.Helper()
@@ -28,7 +28,9 @@ func Docs(t *testing.T, p *settings.Program, docs string, update bool) {
 		}
 	}
 	path := filepath.Join(docs, "configuration.md")
-	compare(t, path, update, func(text string) string { return withPart(t, path, text, p) })
+	compare(t, path, update, func(text string) string { return withPart(t, path, text, p.Name, p.Markdown()) })
+	readme := filepath.Join(docs, "..", "README.md")
+	compare(t, readme, update, func(text string) string { return withPart(t, readme, text, p.Name, p.Brief()) })
 	page := filepath.Join(docs, "man", p.Name+".8")
 	compare(t, page, update, func(string) string { return p.Man() })
 	rendered(t, page)
@@ -50,16 +52,16 @@ func rendered(t *testing.T, page string) {
 	}
 }
 
-// withPart puts the table of the program's flags between its marks.
-func withPart(t *testing.T, path, text string, p *settings.Program) string {
+// withPart puts what is said of the program's flags between its marks.
+func withPart(t *testing.T, path, text, name, part string) string {
 	t.Helper()
-	begin, end := "<!-- flags of "+p.Name+" -->\n", "<!-- end -->\n"
+	begin, end := "<!-- flags of "+name+" -->\n", "<!-- end -->\n"
 	before, rest, ok := strings.Cut(text, begin)
 	_, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the flags of %s", path, p.Name)
+		t.Fatalf("%s has no place for the flags of %s", path, name)
 	}
-	return before + begin + p.Markdown() + end + after
+	return before + begin + part + end + after
 }
 
 func compare(t *testing.T, path string, update bool, should func(text string) string) {
