@@ -27,7 +27,7 @@ var batchCommand = command{
 	Examples: [2]string{"batch -f transactions.ndjson -on-error stop", "batch -f transactions.ndjson -resume -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
 		b := &batch{onError: choice{of: []string{"continue", "stop"}}}
-		set.StringVar(&b.file, "f", "", "transactions one a line, or a batch, in `FILE`, - for standard input")
+		set.StringVar(&b.file, "f", "", "transactions one a line, or a batch, in `FILE`; - for standard input, also alone")
 		set.Var(&b.onError, "on-error", "`WHAT` to do after a refusal: continue (as the ledger does unless told), or stop")
 		set.BoolVar(&b.resume, "resume", false, "give each line a key of its own, so that the command is safe to repeat")
 		set.StringVar(&b.name, "name", "", "`NAME` of this work in the keys of -resume; needed for standard input")
@@ -54,7 +54,7 @@ type batch struct {
 
 func (b *batch) run(c *call) error {
 	if b.file == "" {
-		return usagef("there is no batch: give it with -f FILE, or -f - for standard input")
+		return usagef("there is no batch: give it with -f FILE, or - for standard input")
 	}
 	if err := b.prepareResume(c); err != nil {
 		return err

@@ -62,6 +62,9 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 	if err := settings.Parse(set, flags, env); err != nil {
 		return flagError(cmd, set, err)
 	}
+	if rest, err = inputWord(set, cmd.Args, rest); err != nil {
+		return err
+	}
 	if err := cmd.checkArgs(rest); err != nil {
 		return err
 	}
@@ -71,6 +74,18 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 	}
 	c.api = newClient(&c.connecting)
 	return run(c)
+}
+
+// inputWord takes a lone - after a command that reads from -f for -f -.
+func inputWord(set *flag.FlagSet, args string, words []string) ([]string, error) {
+	f := set.Lookup("f")
+	if f == nil || args != "" || len(words) != 1 || words[0] != "-" {
+		return words, nil
+	}
+	if file := f.Value.String(); file != "" && file != "-" {
+		return nil, usagef("-f %s and - are two inputs: use one", file)
+	}
+	return nil, f.Value.Set("-")
 }
 
 // resolve finds the command whose words begin the given words, and what follows them.

@@ -32,7 +32,7 @@ type txFlags struct {
 }
 
 func (t *txFlags) declare(set *flag.FlagSet) {
-	set.StringVar(&t.file, "f", "", "transaction as JSON in `FILE`, - for standard input")
+	set.StringVar(&t.file, "f", "", "transaction as JSON in `FILE`; - for standard input, also alone")
 	set.Var(&t.ops, "op", "one operation as `WORDS`: 'Name argument=value …'; repeatable")
 	set.StringVar(&t.metadata, "metadata", "", "`JSON` object to keep with the commit; with -op")
 	declareKey(set, &t.key)

@@ -30,6 +30,7 @@ type exchange struct {
 	// streamed: the answer went on for as long as the client wished, so its
 	// duration says nothing and is not measured.
 	streamed bool
+	unwanted bool // the body, or what is left of it, is for discardRest
 }
 
 // Buffers larger than these are given back to the collector, not the pool.
@@ -56,6 +57,10 @@ func (x *exchange) release() {
 	}
 	exchanges.Put(x)
 }
+
+// unreadBody is how much of a body that nobody read net/http reads away by
+// itself, to keep the connection.
+const unreadBody = 256 << 10
 
 var (
 	typeJSON   = []string{"application/json"}
@@ -88,6 +93,9 @@ func (x *exchange) finish(err *ledger.Error) {
 func (x *exchange) fail(err *ledger.Error) {
 	x.ErrCode = err.Code
 	x.Status = err.Code.Status()
+	if n := x.R.ContentLength; x.Status < http.StatusInternalServerError && len(x.Body) == 0 && (n < 0 || n > unreadBody) {
+		x.refuseRest()
+	}
 	if x.Status == http.StatusServiceUnavailable {
 		x.W.Header()["Retry-After"] = retryAfter
 	}
@@ -128,7 +136,7 @@ func (x *exchange) requireJSON() *ledger.Error {
 // with what arrives, not with what Content-Length promises.
 func (x *exchange) readBody(limit int64) *ledger.Error {
 	if x.R.ContentLength > limit {
-		x.unwanted()
+		x.refuseRest()
 		return tooLarge(limit)
 	}
 	src := http.MaxBytesReader(x.W, x.R.Body, limit)
@@ -145,22 +153,35 @@ func (x *exchange) readBody(limit int64) *ledger.Error {
 			return nil
 		}
 		if err != nil {
-			return bodyError(err, limit)
+			return x.bodyError(err, limit)
 		}
 	}
 }
 
-// unwanted ends the connection after the answer, without reading the rest of
-// the body. A connection that is closed on unread bytes is reset, and the
-// client may lose the answer; so net/http is told, in the one way that it has,
-// that the body was too long: then it lets the answer arrive first.
-func (x *exchange) unwanted() {
+// mostDiscarded bounds, in bytes, what discardRest reads of a body: twice the
+// default limit of the largest one.
+const mostDiscarded = 128 << 20
+
+// refuseRest ends the connection after the answer, which is sent at once,
+// without waiting for the rest of the body.
+func (x *exchange) refuseRest() {
 	x.W.Header()["Connection"] = []string{"close"}
 	if x.R.Header["Expect"] != nil {
 		return // the client has not begun to send, and reading would ask it to
 	}
-	var one [1]byte
-	http.MaxBytesReader(x.W, x.R.Body, 0).Read(one[:])
+	// An error means HTTP/2, which needs no leave to answer while a body arrives.
+	http.NewResponseController(x.W).EnableFullDuplex()
+	x.unwanted = true
+}
+
+// discardRest sends the answer and then throws away the rest of the body: many
+// clients look for an answer only when they have sent everything, and a
+// connection closed on unread bytes is reset, which may lose it. The limit on
+// the time of a request holds here too. Of a client that sends still more,
+// net/http learns that its body was too long, and lingers before it closes.
+func (x *exchange) discardRest() {
+	http.NewResponseController(x.W).Flush()
+	io.Copy(io.Discard, http.MaxBytesReader(x.W, x.R.Body, mostDiscarded)) // an error ends the connection, as does the end
 }
 
 func tooLarge(limit int64) *ledger.Error {
@@ -168,9 +189,10 @@ func tooLarge(limit int64) *ledger.Error {
 		With(ledger.Num("limit_bytes", limit))
 }
 
-func bodyError(err error, limit int64) *ledger.Error {
+func (x *exchange) bodyError(err error, limit int64) *ledger.Error {
 	var max *http.MaxBytesError
 	if errors.As(err, &max) {
+		x.refuseRest()
 		return tooLarge(limit)
 	}
 	return ledger.Errorf(ledger.MalformedJSON, "The body did not arrive whole: %v.", err)

@@ -77,9 +77,6 @@ func (a *api) gated(pattern string, handle handler) handler {
 		if a.gate != nil {
 			who, err := a.gate.admit(x.R, want)
 			if err != nil {
-				if n := x.R.ContentLength; n < 0 || n > unreadBody {
-					x.unwanted()
-				}
 				return err
 			}
 			x.Who = who
@@ -97,10 +94,6 @@ func (a *api) isStranger(x *exchange) bool {
 	who, err := a.gate.identify(x.R)
 	return err != nil || who.Limited()
 }
-
-// unreadBody is how much of a body that nobody read net/http reads away by
-// itself, to keep the connection.
-const unreadBody = 256 << 10
 
 // maxToken bounds a token, in bytes.
 const maxToken = 512

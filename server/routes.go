@@ -139,6 +139,9 @@ func (a *api) measured(pattern string, handle handler) http.Handler {
 		}
 		m.byStatus[x.Status].Add(1)
 		a.tell(x, took)
+		if x.unwanted {
+			x.discardRest()
+		}
 		x.release()
 	})
 }
