@@ -46,6 +46,7 @@ func (d *dev) run(c *call) error {
 		}
 	}
 	server.TuneMemory()
+	server.TuneProcessors()
 	ctx, cancel := context.WithCancel(server.SignalContext())
 	defer cancel()
 	daemons := &inside{ctx: ctx, cancel: cancel, ended: make(chan error, 2)}
