@@ -140,6 +140,7 @@ func (d *writeDaemon) serve(ctx context.Context, c WriteConfig, e *entrance) err
 		d.seq.stop()
 		return fmt.Errorf("listening for requests: %w", err)
 	}
+	deafen(ln, c.Timeouts)
 	e.watch(ctx)
 	ready := c.Notify.announcing(c.Ready, func() { d.seq.intake.depth() })
 	err = serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, d.seq.sync.failed, func() {
