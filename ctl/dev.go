@@ -46,6 +46,7 @@ func (d *dev) run(c *call) error {
 		}
 	}
 	server.TuneMemory()
+	server.TuneProcessors()
 	asked := server.SignalContext()
 	ctx, cancel := context.WithCancel(asked)
 	defer cancel()

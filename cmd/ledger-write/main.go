@@ -25,6 +25,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return server.ExitCode(err)
 	}
 	server.TuneMemory()
+	server.TuneProcessors()
 	err = server.RunWrite(server.SignalContext(), *c)
 	if err != nil {
 		c.Log.Error("stopped", "error", p.Explain(err))

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 )
@@ -13,7 +14,8 @@ import (
 // The bare server is net/http with the least that a handler can do: read the
 // body, and answer fixed JSON of the ledger's length. It is what "bare" means
 // in the table. It runs as a process of its own, with the daemons' settings of
-// the collector left at Go's default.
+// the collector left at Go's default. At /v1/durable it does the least that a
+// durable handler can do: it writes and syncs a block before it answers.
 
 const (
 	bareCommit   = `{"global_seq":1234567,"batch_seq":12,"minted_instances":[],"metadata":{}}`
@@ -22,17 +24,27 @@ const (
 
 var bareBuffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
 
-func serveBare() {
+// serveBare keeps what it makes durable in the named file of zeroes.
+func serveBare(name string) {
+	file, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/commit", func(w http.ResponseWriter, r *http.Request) {
-		buf := bareBuffers.Get().(*[]byte)
-		defer bareBuffers.Put(buf)
-		for {
-			if _, err := r.Body.Read(*buf); err == io.EOF {
-				break
-			} else if err != nil {
-				return
-			}
+		if bareRead(r) {
+			bareAnswer(w, bareCommit)
+		}
+	})
+	blocks := &blockWriter{file: file}
+	mux.HandleFunc("POST /v1/durable", func(w http.ResponseWriter, r *http.Request) {
+		if !bareRead(r) {
+			return
+		}
+		if err := blocks.next(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
 		}
 		bareAnswer(w, bareCommit)
 	})
@@ -48,6 +60,19 @@ func serveBare() {
 	http.Serve(ln, mux)
 }
 
+// bareRead reads the body, and is false if that failed.
+func bareRead(r *http.Request) bool {
+	buf := bareBuffers.Get().(*[]byte)
+	defer bareBuffers.Put(buf)
+	for {
+		if _, err := r.Body.Read(*buf); err == io.EOF {
+			return true
+		} else if err != nil {
+			return false
+		}
+	}
+}
+
 func bareAnswer(w http.ResponseWriter, body string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -60,5 +85,10 @@ func (b *bench) bare() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.start(true, self, "bare")
+	file, err := zeroFile(filepath.Join(b.dir, fmt.Sprintf("bare-%d", len(b.started))), syncFile)
+	if err != nil {
+		return nil, err
+	}
+	file.Close()
+	return b.start(true, self, "bare", file.Name())
 }

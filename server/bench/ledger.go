@@ -67,7 +67,7 @@ func (p *pair) post(path string, body []byte) error {
 }
 
 // world registers class 1 and makes containers 1..n of class 1 with the given
-// stacks each: keys 0.. of a trillion. It sends them in batches.
+// stacks each: keys 0.. of a billion. It sends them in batches.
 func (p *pair) world(containers, stacks int) error {
 	if err := p.post("/v1/register/class", []byte(`{"class_id":1,"name":"Gold"}`)); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (p *pair) world(containers, stacks int) error {
 			for key := range stacks {
 				body = append(body, `,{"op":"AddFungible","args":{"container_id":`...)
 				body = append(strconv.AppendInt(body, int64(id), 10), `,"class_id":1,"key":`...)
-				body = append(strconv.AppendInt(body, int64(key), 10), `,"quantity":1000000000000}}`...)
+				body = append(strconv.AppendInt(body, int64(key), 10), `,"quantity":1000000000}}`...)
 			}
 			body = append(body, "]}"...)
 		}

@@ -41,8 +41,8 @@ type bench struct {
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "bare" {
-		serveBare()
+	if len(os.Args) == 3 && os.Args[1] == "bare" {
+		serveBare(os.Args[2])
 		return
 	}
 	if err := run(os.Args[1:]); err != nil {

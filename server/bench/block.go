@@ -1,0 +1,34 @@
+package main
+
+import (
+	"os"
+	"sync"
+	"syscall"
+)
+
+const blockSize = 4096
+
+// A blockWriter writes one block after the other into a file of syncFile
+// bytes, over and over, and syncs each.
+type blockWriter struct {
+	mu   sync.Mutex
+	file *os.File
+	off  int64
+}
+
+var block = func() (b [blockSize]byte) {
+	for i := range b {
+		b[i] = byte(i) | 1
+	}
+	return b
+}()
+
+func (w *blockWriter) next() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, err := w.file.WriteAt(block[:], w.off); err != nil {
+		return err
+	}
+	w.off = (w.off + blockSize) % syncFile
+	return syscall.Fdatasync(int(w.file.Fd()))
+}
