@@ -51,8 +51,8 @@ func TestMix(t *testing.T) {
 func TestBench(t *testing.T) {
 	d := startDaemons(t, filepath.Join(t.TempDir(), "data"))
 	for range 2 {
-		cmd := exec.Command(os.Args[0], "bench", "-write-url", d.writeURL, "-read-url", d.readURL, "-clients", "4", "-duration", "200ms",
-			"-mix", "single=4,batch=1,read=2", "-batch", "7", "-containers", "50", "-first-id", "900", "-o", "json")
+		cmd := exec.Command(os.Args[0], "bench", "-write-url", d.writeURL, "-read-url", d.readURL, "-clients", "4", "-duration", "1s",
+			"-mix", "single=1,batch=1,read=1", "-batch", "7", "-containers", "50", "-first-id", "900", "-o", "json")
 		cmd.Env = append(cmd.Environ(), asProgram+"=1")
 		var words strings.Builder
 		cmd.Stderr = &words
