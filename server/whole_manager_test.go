@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -116,5 +117,54 @@ func TestServiceManager(t *testing.T) {
 	})
 	if err != nil || files < 4 {
 		t.Errorf("%d files: %v", files, err)
+	}
+}
+
+// TestSocketActivation has systemd's own tool open the socket, on the network
+// and in the filesystem. One that other machines reach is not served without
+// an auth file, whoever opened it.
+func TestSocketActivation(t *testing.T) {
+	activate := tool(t, "systemd-socket-activate", "systemd")
+	programs, dir := buildPrograms(t), t.TempDir()
+	socket := filepath.Join(dir, "write")
+	start := func(listen string) (*exec.Cmd, *strings.Builder) {
+		cmd := exec.Command(activate, "-l", listen, filepath.Join(programs, "ledger-write"), "-dir", filepath.Join(dir, "log"))
+		var words strings.Builder
+		cmd.Stderr = &words
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill() })
+		return cmd, &words
+	}
+	// ready asks until somebody listens, and then as long as the daemon needs.
+	ready := func(network, address string) (answer, error) {
+		client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
+			Dial: func(string, string) (net.Conn, error) { return net.Dial(network, address) }}}
+		for end := time.Now().Add(30 * time.Second); ; {
+			a, err := get(client, "http://ledger/v1/readyz")
+			if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.ENOENT) || time.Now().After(end) {
+				return a, err
+			}
+		}
+	}
+	for _, at := range [][2]string{{"tcp", freeAddress(t)}, {"unix", socket}} {
+		cmd, words := start(at[1])
+		if a, err := ready(at[0], at[1]); err != nil || a.body != `{"status":"ready"}` {
+			t.Errorf("%v: %v %+v", at, err, a)
+		}
+		cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v: %v\n%s", at, err, words)
+		}
+	}
+	_, port, _ := net.SplitHostPort(freeAddress(t))
+	cmd, words := start("0.0.0.0:" + port)
+	if a, err := ready("tcp", "127.0.0.1:"+port); err == nil {
+		t.Errorf("other machines are served: %+v", a)
+	}
+	cmd.Wait()
+	if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(words.String(), "-auth-file") {
+		t.Errorf("%v\n%s", cmd.ProcessState, words)
 	}
 }
