@@ -69,7 +69,7 @@ deb: build
 	@.ci/deb '$(VERSION)' bin/asset-ledger_amd64.deb
 
 image: build
-	docker build -f docs/ops/Dockerfile -t asset-ledger:$(VERSION) .
+	docker build -t asset-ledger:$(VERSION) .
 
 vuln:
 	@.ci/vuln

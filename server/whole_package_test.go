@@ -99,7 +99,7 @@ func checkImage(t *testing.T, source string) {
 		t.Fatal(err)
 	}
 	const user = 65532
-	dockerfile := text(t, filepath.Join(source, "docs", "ops", "Dockerfile"))
+	dockerfile := text(t, filepath.Join(source, "Dockerfile"))
 	for _, line := range []string{"FROM scratch", "COPY bin/ledger-write bin/ledger-read bin/ledgerctl /", "COPY --chown=65532:65532 --chmod=0700 docs/ops/empty /data",
 		"ENV LEDGER_DIR=/data/log", "USER 65532:65532", `CMD ["/ledger-write"]`} {
 		if !strings.Contains(dockerfile, "\n"+line+"\n") {

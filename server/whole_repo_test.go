@@ -131,7 +131,7 @@ func ours(t *testing.T) []string {
 // TestTopLevel allows no further folders or files.
 func TestTopLevel(t *testing.T) {
 	allowed := map[string]bool{"cmd": true, "ledger": true, "wal": true, "server": true, "ctl": true, "testdata": true, "docs": true,
-		"go.mod": true, "go.sum": true, "Makefile": true, "README.md": true, "CHANGELOG.md": true, "SECURITY.md": true}
+		"go.mod": true, "go.sum": true, "Makefile": true, "README.md": true, "CHANGELOG.md": true, "SECURITY.md": true, "Dockerfile": true}
 	for _, file := range ours(t) {
 		first, _, _ := strings.Cut(file, "/")
 		if !allowed[first] && !strings.HasPrefix(first, ".") {

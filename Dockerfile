@@ -1,6 +1,6 @@
 # Build the programs first, for they are all that the image holds:
 #
-#   make build && docker build -f docs/ops/Dockerfile -t asset-ledger .
+#   make build && docker build -t asset-ledger .
 #   docker run -u 65532 -v ledger:/data -p 127.0.0.1:8080:8080 asset-ledger /ledger-write -listen 0.0.0.0:8080 -auth-file /data/auth
 #
 # See docs/ops.md, "Containers".
