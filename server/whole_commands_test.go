@@ -44,7 +44,7 @@ var told = []struct {
 	// Names of commands in a sentence: they, and the flags with them, exist.
 	{(*sandbox).exists, []string{
 		"ledgerctl backup", "ledgerctl wal verify", "ledgerctl wal verify -dir", "ledgerctl wal archive", "ledgerctl wal repair -dir",
-		"ledgerctl wal repair -accept-loss", "bin/ledgerctl commit -key …", "bin/ledgerctl preflight", "curl --retry",
+		"ledgerctl wal repair -accept-loss", "ledgerctl bench", "bin/ledgerctl commit -key …", "bin/ledgerctl preflight", "curl --retry",
 	}},
 	// Tests can't well be run by a test; but they, and their flags, exist.
 	{(*sandbox).testExists, []string{
@@ -61,10 +61,12 @@ var notRun = map[string]string{
 	"make test":     "runs this test",
 	"go test ./...": "runs this test",
 	"go vet":        "is part of make test, beside this test",
-	"make bench":    "takes half an hour and other servers; TestBench loads a ledger for a moment",
-	"make prove":    "takes 40 minutes; .ci/run runs the short form of the same tests",
-	"make deb":      "TestReproducible runs it, which .ci/run asks for",
-	"make image":    "needs docker; TestReproducible makes and starts what the image holds",
+	"make bench":    "takes ten minutes and other servers; .ci/run runs the quick form",
+	"make bench BENCH='-only singles -rounds 3'": "as make bench",
+	"make microbench": "takes minutes, and measures only",
+	"make prove":      "takes 40 minutes; .ci/run runs the short form of the same tests",
+	"make deb":        "TestReproducible runs it, which .ci/run asks for",
+	"make image":      "needs docker; TestReproducible makes and starts what the image holds",
 	"systemctl enable --now ledger-write ledger-read": "needs root and a running systemd; TestUnits and TestServiceManager check what it starts",
 	"systemctl enable --now ledger-write.socket":      "needs root and a running systemd; TestServiceManager hands a socket over",
 	"systemctl edit ledger-write":                     "needs root, a running systemd and an editor",
