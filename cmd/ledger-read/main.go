@@ -30,6 +30,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		c.Log.Error("stopped", "error", p.Explain(err))
 		return server.ExitCode(err)
 	}
+	server.TuneMemory()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	err = server.RunRead(ctx, *c)

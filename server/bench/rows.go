@@ -48,7 +48,7 @@ const processorOf = ": processor time a request"
 
 const (
 	bareDefault = "bare POST"
-	bareTuned   = "bare POST, GOGC=400"
+	bareTuned   = "bare POST, GOGC=200"
 	commitAlone = "commit"
 	commitRead  = "commit, with a read daemon following"
 	etcdPut     = "etcd put"
@@ -61,7 +61,7 @@ var singlesRow = row{
 		if err != nil {
 			return nil, err
 		}
-		os.Setenv("GOGC", "400")
+		os.Setenv("GOGC", "200")
 		tuned, err := b.bare()
 		os.Unsetenv("GOGC")
 		if err != nil {
