@@ -4,7 +4,7 @@ package ledger
 // filled record to its index and trees, and are shared with undo; the others
 // also keep the digest and note how to undo them.
 
-func containerHash(id int64) uint64 { return mix2Words(uint64(id), 0) }
+func containerHash(id int64) uint64 { return place2Words(uint64(id), 0) }
 
 // findContainer is the container of that id, or 0.
 func (s *State) findContainer(id int64) uint32 {
@@ -77,7 +77,7 @@ func (s *State) touch(ref uint32) {
 	s.digest += updatedItem(c) - before
 }
 
-func classHash(id int64) uint64 { return mix2Words(uint64(id), 1) }
+func classHash(id int64) uint64 { return place2Words(uint64(id), 1) }
 
 // findClass is the class of that id, or 0.
 func (s *State) findClass(id int64) uint32 {

@@ -2,7 +2,7 @@ package ledger
 
 // Changes to instances and where they are.
 
-func instanceHash(id int64) uint64 { return mix2Words(uint64(id), 2) }
+func instanceHash(id int64) uint64 { return place2Words(uint64(id), 2) }
 
 // findInstance is the instance of that id, or 0.
 func (s *State) findInstance(id int64) uint32 {
@@ -47,7 +47,7 @@ func (s *State) burn(ref uint32) {
 	s.undo.drop(undoBurned, ref)
 }
 
-func holdingHash(cref, kref uint32) uint64 { return mix2Words(uint64(cref)<<32|uint64(kref), 3) }
+func holdingHash(cref, kref uint32) uint64 { return place2Words(uint64(cref)<<32|uint64(kref), 3) }
 
 func (s *State) findHolding(cref, kref uint32) uint32 {
 	for p := s.holdingIndex.probe(holdingHash(cref, kref)); ; {

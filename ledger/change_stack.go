@@ -3,7 +3,7 @@ package ledger
 // Changes to stacks.
 
 func stackHash(cref, kref uint32, key int64) uint64 {
-	return mix2Words(uint64(cref)<<32|uint64(kref), uint64(key))
+	return place2Words(uint64(cref)<<32|uint64(kref), uint64(key))
 }
 
 // findStack is the stack of that identity, or 0.

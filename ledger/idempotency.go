@@ -73,7 +73,7 @@ func (m *keyMemory) remember(e keyEntry, key, metadata []byte) {
 	if m.newest-m.oldest == m.limit {
 		m.forgetOldest()
 	}
-	e.keyHash = mixBytes(key)
+	e.keyHash = placeBytes(key)
 	if old := m.find(e.keyHash, key); old != 0 {
 		m.index.remove(e.keyHash, old)
 	}
@@ -90,7 +90,7 @@ func (m *keyMemory) remember(e keyEntry, key, metadata []byte) {
 // Recall looks a key up.
 func (s *State) Recall(key []byte) (Remembered, bool) {
 	m := &s.memory
-	ref := m.find(mixBytes(key), key)
+	ref := m.find(placeBytes(key), key)
 	if ref == 0 {
 		return Remembered{}, false
 	}

@@ -80,7 +80,7 @@ func TestRemembersNothing(t *testing.T) {
 func TestSameHashOtherKey(t *testing.T) {
 	s := NewState(Config{IdempotencyKeys: 5})
 	s.Remember(keyed("a", 0), &Outcome{}, 1, 1)
-	s.memory.index.add(mixBytes([]byte("b")), 1)
+	s.memory.index.add(placeBytes([]byte("b")), 1)
 	if _, ok := s.Recall([]byte("b")); ok {
 		t.Error("equal hashes pass for equal keys")
 	}

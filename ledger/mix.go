@@ -1,14 +1,17 @@
 package ledger
 
 import (
+	"crypto/rand"
 	"encoding/binary"
+	"hash/maphash"
 	"math/bits"
 )
 
 // The mixing hash of the state: two 64-bit words are multiplied to 128 bits and
-// the halves folded together, as the wyhash family does. It places records in
-// the indexes, gives the trees their priorities, and makes the items of the
-// digest. Digests are written to the log: never change the constants.
+// the halves folded together, as the wyhash family does. It makes the items of
+// the digest and, begun with secret words, places records in the indexes and
+// gives the trees their priorities. Digests are written to the log: never
+// change the constants.
 const (
 	mix0 = 0x9e3779b97f4a7c15 // fraction of the golden ratio
 	mix1 = 0xa0761d6478bd642f // random odd words with 32 bits set, or nearly
@@ -30,10 +33,30 @@ func mix4Words(tag, a, b, c, d uint64) uint64 {
 	return fold(fold(a^mix1, b^mix2^tag)^mix5, fold(c^mix3, d^mix4^tag)^mix0)
 }
 
-// mix2Words hashes two words, for the indexes.
-func mix2Words(a, b uint64) uint64 {
-	return fold(fold(a^mix1, b^mix2)^mix3, mix4)
+// secret is drawn anew by each process. Clients choose most of what is hashed
+// for indexes and trees: with a public hash they could choose ids that all land
+// in one place. Nothing that is written or shown depends on it.
+var secret = newSecret()
+
+type secretWords struct {
+	a, b, c uint64
+	bytes   maphash.Seed
 }
+
+func newSecret() secretWords {
+	var b [24]byte
+	rand.Read(b[:])
+	le := binary.LittleEndian
+	return secretWords{le.Uint64(b[:]), le.Uint64(b[8:]), le.Uint64(b[16:]), maphash.MakeSeed()}
+}
+
+// place2Words hashes two words under the secret, for indexes and trees.
+func place2Words(a, b uint64) uint64 {
+	return fold(fold(a^secret.a, b^secret.b)^secret.c, mix4)
+}
+
+// placeBytes hashes a string of bytes under the secret, for indexes.
+func placeBytes(b []byte) uint64 { return maphash.Bytes(secret.bytes, b) }
 
 // mixBytes hashes a string of bytes together with its length.
 func mixBytes(b []byte) uint64 {

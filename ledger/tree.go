@@ -4,9 +4,10 @@ import "math"
 
 // Trees keep records in the order in which reads list them. They are treaps:
 // binary search trees by rank, and heaps by priority, where the priority is a
-// hash of the rank. So the shape depends on the ranks alone, not on the order
-// of insertion, and the expected depth is logarithmic. A tree is a root and
-// the links inside its records. (Seidel and Aragon, Randomized Search Trees, 1996)
+// hash of the rank under the process's secret. So the shape depends on the ranks
+// and the secret alone, not on the order of insertion, and the expected depth is
+// logarithmic whatever ranks clients choose. A tree is a root and the links
+// inside its records. (Seidel and Aragon, Randomized Search Trees, 1996)
 
 // links are the two children of a node, 0 where there is none.
 type links struct{ left, right uint32 }
@@ -23,7 +24,7 @@ func (r rank) less(o rank) bool {
 
 // priority decides how near to the root a node stands; of equals the lower rank
 // is nearer.
-func (r rank) priority() uint64 { return mix2Words(uint64(r.minor), uint64(r.major)) }
+func (r rank) priority() uint64 { return place2Words(uint64(r.minor), uint64(r.major)) }
 
 // above says whether the node of rank r is nearer to the root than that of o.
 func (r rank) above(o rank) bool {

@@ -1,0 +1,69 @@
+package ledger
+
+import (
+	"bytes"
+	"testing"
+)
+
+// public is the hash without a secret, with which ids could be chosen.
+func public(a, b uint64) uint64 { return fold(fold(a^mix1, b^mix2)^mix3, mix4) }
+
+// TestChosenIDsMakeNoDeepTree creates containers whose ids descend into a list,
+// not a tree, under the public hash.
+func TestChosenIDsMakeNoDeepTree(t *testing.T) {
+	const n = 500
+	s := NewState(Config{})
+	id := int64(0)
+	for i := range uint64(n) {
+		band := ^uint64(0) / n * (n - 1 - i)
+		for id++; public(0, uint64(id))-band >= ^uint64(0)/n; id++ {
+		}
+		mustApply(t, s, op(CreateContainer, id, int64(Standard)))
+	}
+	var depth func(ref uint32) int
+	depth = func(ref uint32) int {
+		if ref == 0 {
+			return 0
+		}
+		l := s.containers.at(ref).byID
+		return 1 + max(depth(l.left), depth(l.right))
+	}
+	if d := depth(s.byID); d > 60 {
+		t.Errorf("%d chosen ids stand %d deep", n, d)
+	}
+}
+
+// TestChosenIDsSpread looks ids up that share a shard and a position under the public hash.
+func TestChosenIDsSpread(t *testing.T) {
+	shards := map[uint64]bool{}
+	for id, found := int64(1), 0; found < 64; id++ {
+		if h := public(uint64(id), 0); h>>indexShardShift == 7 && h&1023 == 7 {
+			shards[containerHash(id)>>indexShardShift] = true
+			found++
+		}
+	}
+	if len(shards) < 16 {
+		t.Errorf("64 chosen ids lie in %d shards", len(shards))
+	}
+	keys := map[uint64]bool{}
+	var block [8]byte
+	for i := range 8 {
+		block[i] = byte(uint64(mix2) >> (8 * i)) // with this block mixBytes forgets what came before
+	}
+	for i := range byte(64) {
+		keys[placeBytes(append([]byte{'k', 'e', 'y', ' ', ' ', ' ', ' ', i}, append(block[:], "!"...)...))] = true
+	}
+	if len(keys) < 64 {
+		t.Errorf("64 keys have %d hashes", len(keys))
+	}
+}
+
+// TestSecretNeverShows makes the same ledger under two secrets.
+func TestSecretNeverShows(t *testing.T) {
+	defer func(s secretWords) { secret = s }(secret)
+	first := checkpointOf(t, newWorld(t))
+	secret = newSecret()
+	if !bytes.Equal(first, checkpointOf(t, newWorld(t))) {
+		t.Error("the bytes of a checkpoint depend on the secret")
+	}
+}
