@@ -24,7 +24,7 @@ func makeLog(t *testing.T, dir string, segmentSize int64, batches [][]ledger.Op)
 		f := wal.Frame{First: state.Seq() + 1, Count: uint32(len(batch))}
 		for i := range batch {
 			tx, out := ledger.Transaction{Ops: batch[i : i+1]}, ledger.Outcome{}
-			if err := state.Apply(&tx, &out); err != nil {
+			if err := state.Apply(&tx, 0, &out); err != nil {
 				t.Fatal(err)
 			}
 			f.Body = wal.AppendRecord(f.Body, ledger.AppendRecord(nil, &tx, &out))

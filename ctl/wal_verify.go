@@ -139,7 +139,7 @@ func (v *verification) frame(f *wal.FrameInfo) error {
 		if err := v.record.Decode(record); err != nil {
 			return broken("record", err)
 		}
-		if err := v.state.Replay(&v.record, batchSeq); err != nil {
+		if err := v.state.Replay(&v.record, f.Frame.Time, batchSeq); err != nil {
 			return broken("replay", err)
 		}
 		return nil

@@ -27,9 +27,9 @@ func TestHotPathsAllocateNothing(t *testing.T) {
 	}{
 		{"parse", func() { must(ParseTransaction(plain, &tx, ParseLimits{})) }},
 		{"parse with key and metadata", func() { must(ParseTransaction(withKey, &keyed, ParseLimits{})) }},
-		{"apply", func() { must(s.Apply(&tx, &out)) }},
+		{"apply", func() { must(s.Apply(&tx, 0, &out)) }},
 		{"apply and undo", func() {
-			must(s.Apply(&tx, &out))
+			must(s.Apply(&tx, 0, &out))
 			s.Undo()
 		}},
 		{"encode", func() { record = AppendRecord(record[:0], &keyed, &out) }},

@@ -37,7 +37,7 @@ func TestAttachmentsFormAForest(t *testing.T) {
 			parent = 0
 		}
 		var out Outcome
-		err := s.Apply(&Transaction{Ops: []Op{o}}, &out)
+		err := s.Apply(&Transaction{Ops: []Op{o}}, 0, &out)
 		if got := codeOf(err); got != want {
 			t.Fatalf("%s %d %d: %q, want %q", o.Kind, child, parent, got, want)
 		}

@@ -16,7 +16,7 @@ func op(kind OpKind, args ...int64) Op {
 func mustApply(b testing.TB, s *State, ops ...Op) {
 	b.Helper()
 	var out Outcome
-	if err := s.Apply(&Transaction{Ops: ops}, &out); err != nil {
+	if err := s.Apply(&Transaction{Ops: ops}, 0, &out); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -52,7 +52,7 @@ func applyAll(b *testing.B, s *State, txs []Transaction, then func()) {
 	var out Outcome
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if err := s.Apply(&txs[i&(len(txs)-1)], &out); err != nil {
+		if err := s.Apply(&txs[i&(len(txs)-1)], 0, &out); err != nil {
 			b.Fatal(err)
 		}
 		then()
@@ -80,7 +80,7 @@ func BenchmarkReplayTransfer(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if err := s.Replay(&records[i&(1<<14-1)], 1); err != nil {
+		if err := s.Replay(&records[i&(1<<14-1)], 0, 1); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -142,7 +142,7 @@ func benchmarkFit(b *testing.B, w, h, full int64) {
 	}
 	var out Outcome
 	for b.Loop() {
-		if err := s.Apply(tx, &out); err != nil {
+		if err := s.Apply(tx, 0, &out); err != nil {
 			b.Fatal(err)
 		}
 		s.Undo()
@@ -182,7 +182,7 @@ func BenchmarkPrefetch(b *testing.B) {
 							s.Prefetch(&txs[(i+j)&(len(txs)-1)])
 						}
 					}
-					if err := s.Apply(&txs[i&(len(txs)-1)], &out); err != nil {
+					if err := s.Apply(&txs[i&(len(txs)-1)], 0, &out); err != nil {
 						b.Fatal(err)
 					}
 				}

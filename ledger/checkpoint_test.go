@@ -45,7 +45,7 @@ func randomLog(t testing.TB, seed uint64, n int) []*Record {
 	var log []*Record
 	try := func(tx *Transaction) {
 		rec := &Record{Tx: *tx}
-		if s.Apply(&rec.Tx, &rec.Out) != nil {
+		if s.Apply(&rec.Tx, 0, &rec.Out) != nil {
 			return
 		}
 		if r.IntN(3) > 0 {
@@ -71,7 +71,7 @@ func randomLog(t testing.TB, seed uint64, n int) []*Record {
 func replayAll(t testing.TB, s *State, log []*Record) {
 	t.Helper()
 	for _, rec := range log {
-		if err := s.Replay(rec, 1); err != nil {
+		if err := s.Replay(rec, 0, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestCheckpointsAreEqual(t *testing.T) {
 		for i := range log {
 			replayAll(t, plain, log[i:i+1])
 			tx := &Transaction{Ops: []Op{randomStateOp(r, undone.nextInstance)}}
-			if undone.Apply(tx, &Outcome{}) == nil {
+			if undone.Apply(tx, 0, &Outcome{}) == nil {
 				undone.Undo()
 			}
 			replayAll(t, undone, log[i:i+1])

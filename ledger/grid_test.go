@@ -88,7 +88,7 @@ func TestGridsWithAndWithoutBitmap(t *testing.T) {
 		if r.IntN(5) == 0 {
 			add = op(RemoveFungible, 1, 1, r.Int64N(60), 1)
 		}
-		s.Apply(&Transaction{Ops: []Op{add}}, &out) // refused or not
+		s.Apply(&Transaction{Ops: []Op{add}}, 0, &out) // refused or not
 		check(t, s)
 		c := s.containers.at(s.findContainer(1))
 		modes[s.grids.at(c.grid).bits != nil]++

@@ -76,7 +76,7 @@ func asTx(t testing.TB, text string) *Transaction {
 func accept(t testing.TB, s *State, text string) *Outcome {
 	t.Helper()
 	out := &Outcome{}
-	if err := s.Apply(asTx(t, text), out); err != nil {
+	if err := s.Apply(asTx(t, text), 0, out); err != nil {
 		t.Fatalf("%s: %v", strings.TrimSpace(text), err)
 	}
 	check(t, s)
@@ -88,7 +88,7 @@ func refuse(t testing.TB, s *State, text string) *Error {
 	t.Helper()
 	before := dump(t, s)
 	out := &Outcome{Minted: 7, Decisions: []Decision{{}}}
-	err := s.Apply(asTx(t, text), out)
+	err := s.Apply(asTx(t, text), 0, out)
 	if err == nil {
 		t.Fatalf("%s: accepted", strings.TrimSpace(text))
 	}

@@ -91,7 +91,7 @@ func TestReplayRemembers(t *testing.T) {
 	tx := asTx(t, "MintInstance class_id=3 container_id=6")
 	tx.Key = []byte("k")
 	rec := &Record{Tx: *tx, Out: Outcome{FirstMinted: 8, Minted: 1, Decisions: []Decision{{Placed: true}}}}
-	if err := s.Replay(rec, 4); err != nil {
+	if err := s.Replay(rec, 0, 4); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "seq", uint64(2), s.Seq())
@@ -121,7 +121,7 @@ func TestReplayFindsDivergence(t *testing.T) {
 			before := dump(t, s)
 			tx := asTx(t, tt.ops)
 			tx.Key = []byte("k")
-			err := s.Replay(&Record{Tx: *tx, Out: tt.out}, 1)
+			err := s.Replay(&Record{Tx: *tx, Out: tt.out}, 0, 1)
 			var divergence *DivergenceError
 			if !errors.As(err, &divergence) || divergence.Seq != 2 || !strings.Contains(err.Error(), tt.what) {
 				t.Fatalf("got %v, want %q at 2", err, tt.what)

@@ -37,7 +37,7 @@ func TestOneUnitOff(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			err := s.Replay(next, 1)
+			err := s.Replay(next, 0, 1)
 			if i < at && (err != nil || s.Digest() != r.digests[i]) {
 				t.Fatalf("commit %d, as it was: %v, digest %016x, want %016x", i+1, err, s.Digest(), r.digests[i])
 			}
@@ -88,14 +88,14 @@ func TestDivergenceIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		rec := ledger.Record{Tx: ledger.Transaction{Ops: []ledger.Op{op}}}
-		if err := first.Apply(&rec.Tx, &rec.Out); err != nil {
+		if err := first.Apply(&rec.Tx, 0, &rec.Out); err != nil {
 			t.Fatal(err)
 		}
 		if i == 2 {
 			oneMore(&rec.Tx)
 		}
 		before := second.Digest()
-		replayed := second.Replay(&rec, 1)
+		replayed := second.Replay(&rec, 0, 1)
 		var divergence *ledger.DivergenceError
 		switch {
 		case i == 4 && !errors.As(replayed, &divergence):
@@ -134,7 +134,7 @@ func TestDigestSeesEveryArgument(t *testing.T) {
 				rec.Tx.Ops[i] = right
 			}
 		}
-		if err := s.Replay(&rec, 1); err != nil {
+		if err := s.Replay(&rec, 0, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestDigestSeesEveryArgument(t *testing.T) {
 func (r *trial) digestSees(s *ledger.State, tx ledger.Transaction, i int, right ledger.Op, digest uint64) bool {
 	r.t.Helper()
 	var out ledger.Outcome
-	if s.Apply(&tx, &out) != nil {
+	if s.Apply(&tx, 0, &out) != nil {
 		return false
 	}
 	defer s.Undo()
@@ -166,7 +166,7 @@ func (r *trial) digestSees(s *ledger.State, tx ledger.Transaction, i int, right 
 	s.Undo()
 	changed := tx.Ops[i]
 	tx.Ops[i] = right
-	if err := s.Apply(&tx, &out); err != nil {
+	if err := s.Apply(&tx, 0, &out); err != nil {
 		r.t.Fatal(err)
 	}
 	if d := difference(allReads(s, r.model), got); d != "" {

@@ -96,7 +96,7 @@ func (r *trial) step() {
 	if want.Replayed || want.Refusal != nil && want.Refusal.Op == ledger.NoOperation {
 		r.fatal(&sent, "the ledger does not remember key %q, the model does", sent.Key)
 	}
-	err := r.state.Apply(&r.body, &r.out)
+	err := r.state.Apply(&r.body, 0, &r.out)
 	r.compare(&sent, want.Out, want.Refusal, err)
 	if err != nil {
 		if got := r.state.Digest(); got != before {
@@ -138,7 +138,7 @@ func (r *trial) preflight(sent *ledger.Transaction) {
 	r.t.Helper()
 	before, seq := r.state.Digest(), r.state.Seq()
 	want, refusal := r.model.Preflight(sent)
-	err := r.state.Apply(&r.body, &r.out)
+	err := r.state.Apply(&r.body, 0, &r.out)
 	r.compare(sent, want, refusal, err)
 	if err == nil {
 		r.state.Undo()
@@ -159,7 +159,7 @@ func (r *trial) undoAndRepeat(sent *ledger.Transaction, before uint64) {
 		r.fatal(sent, "after undo the digest is %016x, before it was %016x", got, before)
 	}
 	r.check(sent)
-	if err := r.state.Apply(&r.body, &r.out); err != nil {
+	if err := r.state.Apply(&r.body, 0, &r.out); err != nil {
 		r.fatal(sent, "accepted, undone, and then refused: %v", err)
 	}
 	if d := difference(first, r.out); d != "" || r.state.Digest() != after {
@@ -242,7 +242,7 @@ func (r *trial) committed(sent *ledger.Transaction, batchSeq uint32) {
 	if d := difference(ledger.Record{Tx: shown(r.body), Out: r.out}, ledger.Record{Tx: shown(r.rec.Tx), Out: r.rec.Out}); d != "" {
 		r.fatal(sent, "record (-written +read):\n%s", d)
 	}
-	if err := r.twin.Replay(&r.rec, batchSeq); err != nil {
+	if err := r.twin.Replay(&r.rec, 0, batchSeq); err != nil {
 		r.fatal(sent, "replay: %v", err)
 	}
 	r.state.Remember(&r.body, &r.out, r.state.Seq(), batchSeq)

@@ -92,7 +92,7 @@ func TestPermit(t *testing.T) {
 			before, out := s.Digest(), &Outcome{}
 			tx := asTx(t, c.ops)
 			tx.SetSender([]byte("seven"), &Permit{Owners: []int64{3, 7}})
-			err := s.Apply(tx, out)
+			err := s.Apply(tx, 0, out)
 			check(t, s)
 			if c.code == "" {
 				if err != nil {
@@ -103,7 +103,7 @@ func TestPermit(t *testing.T) {
 				if err := rec.Decode(record); err != nil || string(rec.Tx.Principal) != "seven" || rec.Tx.Permit() != nil {
 					t.Fatal(err, rec.Tx)
 				}
-				if err := twin.Replay(&rec, 1); err != nil || twin.Digest() != s.Digest() {
+				if err := twin.Replay(&rec, 0, 1); err != nil || twin.Digest() != s.Digest() {
 					t.Error("replayed:", err)
 				}
 				return
@@ -128,7 +128,7 @@ func TestForbiddenTellsNothing(t *testing.T) {
 			s := limitedWorld(t)
 			tx := asTx(t, strings.ReplaceAll(words[0], "%d", id))
 			tx.SetSender([]byte("seven"), &Permit{Owners: []int64{7}})
-			err := s.Apply(tx, &Outcome{})
+			err := s.Apply(tx, 0, &Outcome{})
 			if err == nil || err.Code != Forbidden {
 				t.Fatal(words[0], id, err)
 			}
@@ -175,7 +175,7 @@ func BenchmarkApplyLimited(b *testing.B) {
 			tx.SetSender([]byte("seven"), permits[name])
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := s.Apply(tx, &out); err != nil {
+				if err := s.Apply(tx, 0, &out); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -171,7 +171,7 @@ func randomRun(t *testing.T, r *rand.Rand, counts map[OpKind]int) {
 		}
 		before := dump(t, s)
 		out := Outcome{}
-		if err := s.Apply(tx, &out); err != nil {
+		if err := s.Apply(tx, 0, &out); err != nil {
 			codes[err.Code]++
 			check(t, s)
 			same(t, "after "+err.Error(), before, dump(t, s))
@@ -179,7 +179,7 @@ func randomRun(t *testing.T, r *rand.Rand, counts map[OpKind]int) {
 			if len(tx.Ops) == 0 {
 				continue
 			}
-			if err := s.Apply(tx, &out); err != nil {
+			if err := s.Apply(tx, 0, &out); err != nil {
 				t.Fatalf("accepted before, and now: %v", err)
 			}
 		}
@@ -194,11 +194,11 @@ func randomRun(t *testing.T, r *rand.Rand, counts map[OpKind]int) {
 			counts[op.Kind]++
 		}
 		plainOut := Outcome{}
-		noErrors(t, plain.Apply(tx, &plainOut))
+		noErrors(t, plain.Apply(tx, 0, &plainOut))
 		if plainOut.FirstMinted != out.FirstMinted || !slices.Equal(plainOut.Decisions, out.Decisions) {
 			t.Fatalf("outcomes %+v and %+v", plainOut, out)
 		}
-		if err := replay.Replay(&Record{Tx: *tx, Out: out}, 1); err != nil {
+		if err := replay.Replay(&Record{Tx: *tx, Out: out}, 0, 1); err != nil {
 			t.Fatal(err)
 		}
 		if s.Digest() != plain.Digest() || s.Digest() != replay.Digest() {

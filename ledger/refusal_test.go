@@ -259,10 +259,10 @@ func TestRefusals(t *testing.T) {
 
 func TestRefusalOfBadTransactions(t *testing.T) {
 	s := newWorld(t)
-	if err := s.Apply(&Transaction{}, &Outcome{}); err == nil || err.Code != InvalidRequest {
+	if err := s.Apply(&Transaction{}, 0, &Outcome{}); err == nil || err.Code != InvalidRequest {
 		t.Errorf("without operations: %v", err)
 	}
-	if err := s.Apply(&Transaction{Ops: []Op{{Kind: 99}}}, &Outcome{}); err == nil || err.Code != UnknownOperation || err.OpIndex != 0 {
+	if err := s.Apply(&Transaction{Ops: []Op{{Kind: 99}}}, 0, &Outcome{}); err == nil || err.Code != UnknownOperation || err.OpIndex != 0 {
 		t.Errorf("unknown operation: %v", err)
 	}
 	err := refuse(t, s, "MintInstance class_id=3; BurnInstance instance_id=minted:0; BurnInstance instance_id=minted:0")

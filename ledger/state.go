@@ -33,6 +33,7 @@ type State struct {
 // doing is what the operations of the transaction being applied share.
 type doing struct {
 	out         *Outcome
+	at          int64 // time of the batch, Unix nanoseconds
 	op          int32
 	firstMinted int64
 	permit      *Permit // nil: everything is allowed
@@ -54,15 +55,17 @@ func NewState(c Config) *State {
 // Seq is the global_seq of the last commit applied, 0 at first.
 func (s *State) Seq() uint64 { return s.seq }
 
-// Apply checks and applies tx as commit Seq()+1, filling out. On an error,
-// which names the operation at fault, the state is unchanged and out is empty.
-func (s *State) Apply(tx *Transaction, out *Outcome) *Error {
+// Apply checks and applies tx as commit Seq()+1, filling out. at is the time of
+// the batch that will hold it, in Unix nanoseconds; it must not be below that of
+// the commit before. On an error, which names the operation at fault, the state
+// is unchanged and out is empty.
+func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 	out.Reset()
 	if len(tx.Ops) == 0 {
 		return Errorf(InvalidRequest, "A transaction needs at least one operation.").With(Text("field", "operations"))
 	}
 	s.begin()
-	s.doing = doing{out: out, firstMinted: s.nextInstance, permit: tx.permit, limited: tx.permit.Limited()}
+	s.doing = doing{out: out, at: at, firstMinted: s.nextInstance, permit: tx.permit, limited: tx.permit.Limited()}
 	s.loose = s.loose[:0]
 	for i := range tx.Ops {
 		s.doing.op = int32(i)

@@ -25,11 +25,12 @@ type batch struct {
 const opKinds = int(ledger.RegisterClassShape) + 1
 
 // add appends the record of the commit seq, and returns its place in the
-// batch, from 1. digest is the state's, after the commit.
-func (b *batch) add(seq uint64, record []byte, ops []ledger.Op, digest uint64) uint32 {
+// batch, from 1. at is the time at which the commit was judged; digest is the
+// state's, after the commit.
+func (b *batch) add(seq uint64, at int64, record []byte, ops []ledger.Op, digest uint64) uint32 {
 	f := &b.frame
 	if f.Count == 0 {
-		f.First = seq
+		f.First, f.Time = seq, at
 	}
 	f.Count++
 	f.Body = wal.AppendRecord(f.Body, record)

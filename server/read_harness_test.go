@@ -193,7 +193,7 @@ func (w *ledgerWriter) frame(bodies ...string) *wal.Frame {
 		if err := ledger.ParseTransaction([]byte(body), &tx, ledger.ParseLimits{Nesting: ledger.DefaultNesting}); err != nil {
 			w.t.Fatal(body, err)
 		}
-		if err := w.state.Apply(&tx, &out); err != nil {
+		if err := w.state.Apply(&tx, 0, &out); err != nil {
 			w.t.Fatal(body, err)
 		}
 		w.state.Remember(&tx, &out, w.state.Seq(), uint32(i+1))

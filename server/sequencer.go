@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"assetledger/ledger"
 	"assetledger/wal"
@@ -47,6 +48,9 @@ type sequencer struct {
 	inFlight *batch // nil: the syncer is idle
 	spare    *batch // the other one, while the syncer is idle
 
+	now func() int64 // the clock, in Unix nanoseconds
+	at  int64        // time of the batch begun last; see stamp
+
 	out     ledger.Outcome // reused for every transaction
 	record  []byte         // reused for every record
 	maxBody int
@@ -62,6 +66,7 @@ type sequencer struct {
 func newSequencer(state *ledger.State, l writeLog, queue int, meters *writeMeters, logger *slog.Logger, exit func(int)) *sequencer {
 	s := &sequencer{
 		state: state, log: l, intake: newIntake(queue), meters: meters, logger: logger, maxBody: l.MaxBody(),
+		now: func() int64 { return time.Now().UnixNano() }, at: l.LastTime(),
 		filling: new(batch), spare: new(batch), exit: exit, stopped: make(chan struct{}),
 	}
 	s.sync = newSyncer(l, state.Seq(), meters)
@@ -193,7 +198,7 @@ func (s *sequencer) commit(r *request, tx *ledger.Transaction, v *verdict) *ledg
 	if err := s.writable(); err != nil {
 		return err
 	}
-	if err := s.state.Apply(tx, &s.out); err != nil {
+	if err := s.state.Apply(tx, s.stamp(), &s.out); err != nil {
 		return err
 	}
 	s.record = ledger.AppendRecord(s.record[:0], tx, &s.out)
@@ -202,9 +207,19 @@ func (s *sequencer) commit(r *request, tx *ledger.Transaction, v *verdict) *ledg
 		return err
 	}
 	v.seq, v.firstMinted, v.minted = s.state.Seq(), s.out.FirstMinted, s.out.Minted
-	v.batchSeq = s.filling.add(v.seq, s.record, tx.Ops, s.state.Digest())
+	v.batchSeq = s.filling.add(v.seq, s.at, s.record, tx.Ops, s.state.Digest())
 	s.state.Remember(tx, &s.out, v.seq, v.batchSeq)
 	return nil
+}
+
+// stamp returns the time of the filling batch, at which its transactions are
+// judged. It never decreases. A batch gets its time when its first transaction
+// is judged, and keeps it when fit puts that transaction into a later one.
+func (s *sequencer) stamp() int64 {
+	if s.filling.empty() {
+		s.at = max(s.now(), s.at)
+	}
+	return s.at
 }
 
 // preflight judges a transaction as commit does, and takes it back.
@@ -212,7 +227,7 @@ func (s *sequencer) preflight(r *request, tx *ledger.Transaction, v *verdict) *l
 	if known, err := s.recall(r, tx, v); known || err != nil {
 		return err
 	}
-	if err := s.state.Apply(tx, &s.out); err != nil {
+	if err := s.state.Apply(tx, s.stamp(), &s.out); err != nil {
 		return err
 	}
 	s.record = ledger.AppendRecord(s.record[:0], tx, &s.out)

@@ -270,3 +270,22 @@ func TestNoSpaceForABatch(t *testing.T) {
 		t.Errorf("afterwards: %v %+v", g4.err, r4.verdicts[0])
 	}
 }
+
+// The time of a batch never decreases, also across a restart, and is that at
+// which its transactions were judged.
+func TestBatchesHaveTheTimeOfTheirFirstJudging(t *testing.T) {
+	l := newRAMLog()
+	l.frames = []wal.Frame{{Time: 5000}}
+	b := newBench(t, l)
+	now := int64(4000)
+	b.now = func() int64 { return now }
+	for i, step := range []struct{ now, want int64 }{{4000, 5000}, {6000, 6000}, {5500, 6000}, {6001, 6001}} {
+		now = step.now
+		b.submit(fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}]}`, i+1))
+		b.step()
+		if got := b.inFlight.frame.Time; got != step.want {
+			t.Errorf("batch %d has the time %d, want %d", i, got, step.want)
+		}
+		b.syncOne()
+	}
+}

@@ -74,6 +74,7 @@ func (s *simWriter) open() (err error) {
 		return err
 	}
 	s.seq = newSequencer(state, s.log, 8, newWriteMeters(new(metrics.Registry)), silent, func(int) {})
+	s.seq.now = s.clock
 	s.seq.sync.await = func() syncEvent {
 		s.append()
 		return <-s.seq.sync.events

@@ -90,7 +90,16 @@ func (l *ramLog) written() []wal.Frame {
 	return l.frames
 }
 
-func (l *ramLog) Readers() []readerInfo       { return slices.Clone(l.read) }
+func (l *ramLog) Readers() []readerInfo { return slices.Clone(l.read) }
+func (l *ramLog) LastTime() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.frames) == 0 {
+		return 0
+	}
+	return l.frames[len(l.frames)-1].Time
+}
+
 func (l *ramLog) MaxBody() int                { return l.maxBody }
 func (l *ramLog) Driver() (name, path string) { return "ram", "/nowhere" }
 func (l *ramLog) Close() error                { return nil }

@@ -15,9 +15,12 @@ type writeLog interface {
 	// Replay calls apply with every durable batch in order, before the first
 	// Append. The frame is valid during the call.
 	Replay(apply func(*wal.Frame) error) error
+	// LastTime is the time of the last durable frame in Unix nanoseconds, 0 if none.
+	LastTime() int64
 	// MaxBody is the largest body of a batch, in bytes.
 	MaxBody() int
-	// Append returns when the batch is durable and readers may see it. One
+	// Append returns when the batch is durable and readers may see it. The
+	// frame keeps its Time, which must not be below LastTime. One
 	// call at a time. An error that wraps wal.ErrNoSpace says that nothing was
 	// written and the same batch may be tried again; any other is final, and
 	// whether the batch is durable is unknown.
@@ -36,7 +39,7 @@ type writeLog interface {
 
 // fileWriteLog is the log in a directory: the driver "file".
 type fileWriteLog struct {
-	*wal.Writer // MaxBody, Append, Room, Close
+	*wal.Writer // LastTime, MaxBody, Append, Room, Close
 	dir         string
 	opt         wal.Options
 	start       wal.Place // of the checkpoint that Restore gave

@@ -38,6 +38,7 @@ type replayer struct {
 	state  *ledger.State
 	ops    uint64 // operations applied so far
 	first  uint64 // global_seq of the batch's first commit
+	at     int64  // time of the batch
 	record func(seq uint64, record []byte) error
 
 	// Records that are decoded, with what they need prefetched, and not applied
@@ -80,7 +81,7 @@ func (r *replayer) replayFrame(f *wal.Frame) error {
 	if want := r.state.Seq() + 1; f.First != want {
 		return &ReplayError{f.First, fmt.Errorf("the batch begins here, and commit %d must follow", want)}
 	}
-	r.first, r.decoded = f.First, 0
+	r.first, r.at, r.decoded = f.First, f.Time, 0
 	if err := f.Each(r.record); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (r *replayer) replayRecord(seq uint64, record []byte) error {
 func (r *replayer) applyAhead() error {
 	for i := range r.decoded {
 		rec, seq := &r.ahead[i], r.state.Seq()+1
-		if err := r.state.Replay(rec, uint32(seq-r.first+1)); err != nil {
+		if err := r.state.Replay(rec, r.at, uint32(seq-r.first+1)); err != nil {
 			return &ReplayError{seq, err}
 		}
 		r.ops += uint64(len(rec.Tx.Ops))

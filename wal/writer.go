@@ -109,8 +109,8 @@ func (w *Writer) fail(cause error) error {
 }
 
 // Append makes the frame durable and moves END: when it returns nil the frame
-// survives a crash, and readers see it. It sets f.Time. f.First must be
-// LastSeq()+1.
+// survives a crash, and readers see it. f.First must be LastSeq()+1. f.Time is
+// kept, and must not be below LastTime(); 0 lets Append take the clock's.
 //
 // ErrNoSpace, and errors about f itself, are given before anything is written.
 // Any other error is final: ErrFailed ever after.
@@ -126,7 +126,9 @@ func (w *Writer) Append(f *Frame) error {
 			return err
 		}
 	}
-	f.Time = max(w.o.Now(), w.LastTime())
+	if f.Time == 0 {
+		f.Time = max(w.o.Now(), w.LastTime())
+	}
 	var h frameHeader
 	w.buf, h = appendFrame(w.buf[:0], f, w.seg.prev, w.seg.salt)
 	if err := w.writeSynced(w.buf); err != nil {
@@ -144,6 +146,9 @@ func (w *Writer) Append(f *Frame) error {
 func (w *Writer) check(f *Frame) error {
 	if next := w.LastSeq() + 1; f.First != next {
 		return fmt.Errorf("wal: frame begins at global_seq %d, the log goes on at %d", f.First, next)
+	}
+	if last := w.LastTime(); f.Time != 0 && f.Time < last {
+		return fmt.Errorf("wal: frame of time %d, the last one has %d", f.Time, last)
 	}
 	if len(f.Body) > w.MaxBody() {
 		return fmt.Errorf("wal: body of %d bytes, at most %d", len(f.Body), w.MaxBody())

@@ -61,6 +61,27 @@ func TestPermissions(t *testing.T) {
 	})
 }
 
+func TestAppendKeepsTheTimeOfAFrame(t *testing.T) {
+	o := small()
+	o.Now = func() int64 { return 9000 }
+	w := mustOpen(t, t.TempDir(), o)
+	for i, at := range []int64{5000, 5000, 7000} {
+		f := testFrame(w.LastSeq()+1, 1, 1)
+		f.Time = at
+		if err := w.Append(f); err != nil || f.Time != at || w.LastTime() != at {
+			t.Fatalf("frame %d: time %d, %v; want %d", i, f.Time, err, at)
+		}
+	}
+	f := testFrame(w.LastSeq()+1, 1, 1)
+	f.Time = 6999
+	if err := w.Append(f); err == nil || errors.Is(err, ErrFailed) {
+		t.Fatalf("a frame older than the last one: %v", err)
+	}
+	if err := w.Append(testFrame(w.LastSeq()+1, 1, 1)); err != nil || w.LastTime() != 9000 {
+		t.Fatalf("a frame without a time: %d, %v", w.LastTime(), err)
+	}
+}
+
 func TestCommitTimeNeverGoesBack(t *testing.T) {
 	now := int64(5000)
 	o := small()
