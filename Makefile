@@ -62,7 +62,7 @@ microbench:
 
 # The short forms are part of .ci/run.
 prove:
-	LEDGER_PROVE=long $(GO) test -count=1 -timeout 40m -run '^TestProve' -v ./server
+	LEDGER_PROVE=long $(GO) test -count=1 -timeout 40m -run '^TestProve' -v ./server/systemtest
 
 # The same commit gives the same bytes, in any folder.
 deb: build

@@ -1,0 +1,505 @@
+package systemtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"assetledger/ledger"
+)
+
+// A validator judges values by the schemas of one document. It knows just the
+// keywords that the documents use, and refuses others, so that none is there
+// for show.
+type validator struct{ document object }
+
+// resolve follows a $ref.
+func (v *validator) resolve(t object) (object, error) {
+	for t["$ref"] != nil {
+		at := any(v.document)
+		for part := range strings.SplitSeq(strings.TrimPrefix(t["$ref"].(string), "#/"), "/") {
+			inner, ok := at.(object)
+			if !ok || inner[part] == nil {
+				return nil, fmt.Errorf("nothing is at %s", t["$ref"])
+			}
+			at = inner[part]
+		}
+		t = at.(object)
+	}
+	return t, nil
+}
+
+// judge says why value is not what the schema describes, nil if it is.
+func (v *validator) judge(schema object, value any) error {
+	schema, err := v.resolve(schema)
+	if err != nil {
+		return err
+	}
+	for word, rule := range schema {
+		if err := v.keyword(schema, word, rule, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *validator) keyword(schema object, word string, rule, value any) error {
+	switch word {
+	case "description", "format", "default", "examples": // words alone
+		return nil
+	case "type":
+		return typed(rule, value)
+	case "enum":
+		if !slices.ContainsFunc(rule.([]any), func(one any) bool { return equal(one, value) }) {
+			return fmt.Errorf("%v is none of %v", value, rule)
+		}
+		return nil
+	case "const":
+		if !equal(rule, value) {
+			return fmt.Errorf("%v is not %v", value, rule)
+		}
+		return nil
+	case "oneOf", "allOf":
+		return v.combined(word, rule.([]any), value)
+	case "minimum", "maximum":
+		return ranged(word, rule, value)
+	case "minLength", "maxLength", "pattern":
+		return textual(word, rule, value)
+	case "minItems", "maxItems", "items":
+		return v.listed(word, rule, value)
+	case "properties", "required", "additionalProperties":
+		return v.member(schema, word, rule, value)
+	}
+	return fmt.Errorf("the keyword %s is not one that this test understands", word)
+}
+
+func typed(rule, value any) error {
+	names, many := rule.([]any)
+	if !many {
+		names = []any{rule}
+	}
+	for _, name := range names {
+		if name == typeOf(value) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%v is %s, not %v", value, typeOf(value), rule)
+}
+
+func typeOf(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case json.Number:
+		if strings.ContainsAny(value.String(), ".eE") {
+			return "number"
+		}
+		return "integer"
+	}
+	return "object"
+}
+
+func equal(a, b any) bool { return typeOf(a) == typeOf(b) && fmt.Sprint(a) == fmt.Sprint(b) }
+
+func (v *validator) combined(word string, schemas []any, value any) error {
+	var whyNot []error
+	fitting := 0
+	for _, s := range schemas {
+		if err := v.judge(s.(object), value); err != nil {
+			whyNot = append(whyNot, err)
+		} else {
+			fitting++
+		}
+	}
+	if word == "allOf" && fitting == len(schemas) || word == "oneOf" && fitting == 1 {
+		return nil
+	}
+	return fmt.Errorf("%s: %d fit: %w", word, fitting, errors.Join(whyNot...))
+}
+
+func ranged(word string, rule, value any) error {
+	n, ok := value.(json.Number)
+	if !ok {
+		return nil
+	}
+	is, _ := new(big.Float).SetPrec(200).SetString(n.String())
+	bound, _ := new(big.Float).SetPrec(200).SetString(rule.(json.Number).String())
+	if c := is.Cmp(bound); word == "minimum" && c < 0 || word == "maximum" && c > 0 {
+		return fmt.Errorf("%s is beyond the %s %s", n, word, rule)
+	}
+	return nil
+}
+
+func textual(word string, rule, value any) error {
+	s, ok := value.(string)
+	if !ok {
+		return nil
+	}
+	fits := true
+	switch length := utf8.RuneCountInString(s); word {
+	case "minLength":
+		fits = length >= asInt(rule)
+	case "maxLength":
+		fits = length <= asInt(rule)
+	default:
+		pattern := regexp.MustCompile(`\\u([0-9a-f]{4})`).ReplaceAllString(rule.(string), `\x{$1}`) // from ECMA-262's spelling
+		fits = regexp.MustCompile(pattern).MatchString(s)
+	}
+	if !fits {
+		return fmt.Errorf("%q does not keep to the %s %v", s, word, rule)
+	}
+	return nil
+}
+
+func (v *validator) listed(word string, rule, value any) error {
+	elements, ok := value.([]any)
+	if !ok {
+		return nil
+	}
+	if word != "items" {
+		if n := asInt(rule); word == "minItems" && len(elements) < n || word == "maxItems" && len(elements) > n {
+			return fmt.Errorf("%d elements, and %s is %d", len(elements), word, n)
+		}
+		return nil
+	}
+	for i, e := range elements {
+		if err := v.judge(rule.(object), e); err != nil {
+			return fmt.Errorf("[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (v *validator) member(schema object, word string, rule, value any) error {
+	o, ok := value.(object)
+	if !ok {
+		return nil
+	}
+	properties, _ := schema["properties"].(object)
+	switch word {
+	case "required":
+		for _, name := range rule.([]any) {
+			if _, there := o[name.(string)]; !there {
+				return fmt.Errorf("%s is missing", name)
+			}
+		}
+	case "properties":
+		for name, inner := range properties {
+			if there, ok := o[name]; ok {
+				if err := v.judge(inner.(object), there); err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+			}
+		}
+	default:
+		for name, there := range o {
+			if properties[name] != nil {
+				continue
+			}
+			if rule == false {
+				return fmt.Errorf("%s is not described", name)
+			}
+			if err := v.judge(rule.(object), there); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func parseJSON(t *testing.T, text string) any {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%v in %.200s", err, text)
+	}
+	return v
+}
+
+// describedBy gets the documents that the two daemons serve.
+func describedBy(t *testing.T) map[string]*validator {
+	t.Helper()
+	l := startPageLedger(t)
+	documents := map[string]*validator{}
+	for side, url := range map[string]string{"read": l.reader.url, "write": l.writer.url} {
+		answer, err := http.Get(url + "/v1/openapi.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := readAll(t, answer)
+		if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "application/json" {
+			t.Fatalf("%s: %d %v", side, answer.StatusCode, answer.Header)
+		}
+		documents[side] = &validator{parseJSON(t, text).(object)}
+		req, _ := http.NewRequest(http.MethodGet, url+"/v1/openapi.json", nil)
+		req.Header.Set("If-None-Match", answer.Header.Get("ETag"))
+		again, err := http.DefaultClient.Do(req)
+		if err != nil || again.StatusCode != http.StatusNotModified {
+			t.Errorf("%s: asked again by its ETag: %v %v", side, again, err)
+		}
+		readAll(t, again)
+	}
+	return documents
+}
+
+// operationOf is what the document says of a request, nil if it says nothing.
+func (v *validator) operationOf(method, path string) (name string, op object) {
+	for pattern, item := range v.document["paths"].(object) {
+		expression := "^" + regexp.MustCompile(`\{\w+\}`).ReplaceAllString(pattern, "[^/]+") + "$"
+		if op, ok := item.(object)[strings.ToLower(method)].(object); ok && regexp.MustCompile(expression).MatchString(path) {
+			return pattern, op
+		}
+	}
+	return "", nil
+}
+
+// content is the schema for the JSON of an answer or a request.
+func (v *validator) content(of any) (object, error) {
+	resolved, err := v.resolve(of.(object))
+	if err != nil || resolved["content"] == nil {
+		return nil, err
+	}
+	media, _ := resolved["content"].(object)["application/json"].(object)
+	if media == nil {
+		return nil, nil
+	}
+	return media["schema"].(object), nil
+}
+
+// TestOpenAPI compares what the daemons say of themselves with what they do:
+// the form of the documents, the codes and the operations of the ledger, and
+// every recorded request with its answer.
+func TestOpenAPI(t *testing.T) {
+	documents := describedBy(t)
+	for side, v := range documents {
+		t.Run(side+" refers to what is there", func(t *testing.T) { checkReferences(t, v) })
+		t.Run(side+" lists the codes", func(t *testing.T) { checkCodes(t, v) })
+		t.Run(side+" lists the operations", func(t *testing.T) { checkOperations(t, v) })
+	}
+	t.Run("recorded pairs", func(t *testing.T) { checkPairs(t, documents) })
+}
+
+// checkReferences wants each $ref to lead somewhere, each component of its own to be meant, and ids to differ.
+func checkReferences(t *testing.T, v *validator) {
+	meant := map[string]bool{}
+	var walk func(any)
+	walk = func(at any) {
+		switch at := at.(type) {
+		case []any:
+			for _, e := range at {
+				walk(e)
+			}
+		case object:
+			if to, ok := at["$ref"].(string); ok {
+				meant[to] = true
+				if _, err := v.resolve(at); err != nil {
+					t.Error(err)
+				}
+			}
+			for _, e := range at {
+				walk(e)
+			}
+		}
+	}
+	walk(v.document)
+	ids := map[any]bool{}
+	for path, item := range v.document["paths"].(object) {
+		for method, op := range item.(object) {
+			id := op.(object)["operationId"]
+			if ids[id] || id == "" || op.(object)["summary"] == "" || op.(object)["responses"].(object)["200"] == nil {
+				t.Errorf("%s %s: operationId %v", method, path, id)
+			}
+			ids[id] = true
+		}
+	}
+	if v.document["openapi"] != "3.1.0" || len(meant) < 20 {
+		t.Errorf("version %v, %d references", v.document["openapi"], len(meant))
+	}
+}
+
+func checkCodes(t *testing.T, v *validator) {
+	components := v.document["components"].(object)
+	listed := map[string]bool{}
+	for _, code := range components["schemas"].(object)["ErrorCode"].(object)["enum"].([]any) {
+		listed[code.(string)] = true
+	}
+	for _, code := range allCodes(t) {
+		if !listed[string(code)] {
+			t.Errorf("the code %s is not listed", code)
+		}
+		name := strings.ReplaceAll(http.StatusText(code.Status()), " ", "")
+		schema, err := v.content(components["responses"].(object)[name])
+		answer := object{"error": object{"code": string(code), "message": "", "details": object{}}}
+		if err != nil || v.judge(schema, answer) != nil {
+			t.Errorf("%s can't be answered with %s: %v %v", name, code, err, v.judge(schema, answer))
+		}
+		answer["error"].(object)["code"] = "Another"
+		if v.judge(schema, answer) == nil {
+			t.Errorf("%s may be answered with any code", name)
+		}
+		delete(listed, string(code))
+	}
+	for code := range listed {
+		t.Errorf("the code %s is listed, and not declared", code)
+	}
+}
+
+func checkOperations(t *testing.T, v *validator) {
+	schemas := v.document["components"].(object)["schemas"].(object)
+	if n := len(schemas["Operation"].(object)["oneOf"].([]any)); n != len(ledger.OpKinds()) {
+		t.Errorf("%d operations", n)
+	}
+	for _, kind := range ledger.OpKinds() {
+		args := schemas[kind.String()].(object)["properties"].(object)["args"].(object)
+		if kind.InRequest() {
+			args = args["properties"].(object)["request"].(object)
+		}
+		properties := args["properties"].(object)
+		required, _ := args["required"].([]any)
+		for _, arg := range kind.Args() {
+			if described, _ := properties[arg.Name].(object); len(described) == 0 || slices.Contains(required, any(arg.Name)) != arg.Required {
+				t.Errorf("%s: the argument %s is not described as it is", kind, arg.Name)
+			}
+		}
+		if len(properties) != len(kind.Args()) {
+			t.Errorf("%s: %d arguments are described, and there are %d", kind, len(properties), len(kind.Args()))
+		}
+	}
+}
+
+// checkPairs judges each recorded request that was accepted, and each answer.
+func checkPairs(t *testing.T, documents map[string]*validator) {
+	answers, requests := 0, 0
+	seen := map[string]bool{}
+	err := filepath.WalkDir("../../testdata/pairs", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(file) != ".txt" {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		folder, _, _ := strings.Cut(strings.TrimPrefix(filepath.ToSlash(file), "../../testdata/pairs/"), "/")
+		for _, x := range parsePairs(t, file, string(text)) {
+			if x.status == 0 {
+				continue
+			}
+			side, path := sideOf(folder, x.target)
+			v := documents[side]
+			pattern, op := v.operationOf(x.method, path)
+			if op == nil {
+				if x.status != http.StatusNotFound && x.status != http.StatusMethodNotAllowed && x.method != http.MethodHead && x.status < 500 {
+					t.Errorf("%s:%d: %s %s is not described, and answered %d", file, x.line, x.method, path, x.status)
+				}
+				continue
+			}
+			where := fmt.Sprintf("%s:%d: %s %s: %d", file, x.line, x.method, path, x.status)
+			seen[side+" "+x.method+" "+pattern] = true
+			if checkAnswer(t, v, op, x, where) {
+				answers++
+			}
+			if x.status == http.StatusOK && x.method == http.MethodPost {
+				schema, err := v.content(op["requestBody"])
+				if err == nil {
+					err = v.judge(schema, parseJSON(t, bytesToSend(t, x)))
+				}
+				if err != nil {
+					t.Errorf("%s: its request: %v", where, err)
+				}
+				requests++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answers < 300 || requests < 100 {
+		t.Errorf("only %d answers and %d requests were judged", answers, requests)
+	}
+	for side, v := range documents {
+		for path, item := range v.document["paths"].(object) {
+			for method := range item.(object) {
+				if name := side + " " + strings.ToUpper(method) + " " + path; !seen[name] && path != "/v1/openapi.json" {
+					t.Errorf("no pair shows %s", name)
+				}
+			}
+		}
+	}
+}
+
+// checkAnswer judges an answer, and that the schema would notice a field too
+// many or too few.
+func checkAnswer(t *testing.T, v *validator, op object, x *exchange, where string) bool {
+	t.Helper()
+	response := op["responses"].(object)[fmt.Sprint(x.status)]
+	if response == nil {
+		t.Errorf("%s is not described", where)
+		return false
+	}
+	schema, err := v.content(response)
+	if err != nil {
+		t.Errorf("%s: %v", where, err)
+	}
+	if schema == nil || x.body == "" || !strings.HasPrefix(x.body, "{") {
+		return false
+	}
+	recorded := strings.ReplaceAll(x.body, `"{time}"`, `"2026-01-02T03:04:05.000000006Z"`) // what differs from run to run is masked
+	value := parseJSON(t, recorded).(object)
+	if err := v.judge(schema, value); err != nil {
+		t.Errorf("%s: %v\n%s", where, err, x.body)
+		return false
+	}
+	if resolved, _ := v.resolve(schema); resolved["properties"] == nil && resolved["allOf"] == nil {
+		return true // the document itself
+	}
+	value["one_more"] = "x"
+	if v.judge(schema, value) == nil {
+		t.Errorf("%s: the schema would let any field pass", where)
+	}
+	delete(value, "one_more")
+	for name, was := range value {
+		delete(value, name)
+		if optional := name == "freshness" && value["error"] != nil || name == "next_cursor"; !optional && v.judge(schema, value) == nil {
+			t.Errorf("%s: the schema would not miss %s", where, name)
+		}
+		value[name] = was
+	}
+	return true
+}
+
+// sideOf says which daemon a recorded request went to, and its path.
+func sideOf(folder, target string) (side, path string) {
+	path, _, _ = strings.Cut(target, "?")
+	side = folder
+	for _, s := range []string{"read", "write"} {
+		if rest, ok := strings.CutPrefix(path, "{"+s+"_base_url}"); ok {
+			return s, rest
+		}
+	}
+	switch {
+	case strings.HasPrefix(path, "/v1/read/"):
+		side = "read"
+	case strings.HasPrefix(path, "/v1/commit"), strings.HasPrefix(path, "/v1/register/"):
+		side = "write"
+	}
+	return side, path
+}

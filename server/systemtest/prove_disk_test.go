@@ -1,0 +1,126 @@
+package systemtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// A disk is an ext4 filesystem on a loop device. It lives in the namespaces of
+// onMachineOfItsOwn: mount makes a loop device that goes when it is unmounted.
+type disk struct {
+	t       *testing.T
+	image   string // file below the loop device
+	at      string // where it is mounted
+	how     string // mount options
+	mounted bool
+}
+
+// commitInterval makes ext4 write its journal as seldom as it can, so that a
+// power cut finds as much as possible that only a sync would have made durable.
+const commitInterval = "commit=300"
+
+// newDisk makes a filesystem in a file of size bytes in folder, and mounts it.
+func newDisk(t *testing.T, folder string, size int64) *disk {
+	t.Helper()
+	return makeDisk(t, folder, size, "loop,"+commitInterval)
+}
+
+// newDiskWithoutJournal is newDisk; what is written there is written by files alone.
+func newDiskWithoutJournal(t *testing.T, folder string, size int64) *disk {
+	t.Helper()
+	return makeDisk(t, folder, size, "loop", "-O", "^has_journal")
+}
+
+func makeDisk(t *testing.T, folder string, size int64, how string, options ...string) *disk {
+	t.Helper()
+	d := &disk{t: t, image: filepath.Join(folder, "image"), at: t.TempDir(), how: how}
+	f, err := os.Create(d.image)
+	if err == nil {
+		err = f.Truncate(size)
+		f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, "mkfs.ext4", append(append([]string{"-q", "-F", "-m", "0"}, options...), d.image)...)
+	d.mount()
+	t.Cleanup(func() {
+		if d.mounted {
+			syscall.Unmount(d.at, syscall.MNT_DETACH)
+		}
+	})
+	return d
+}
+
+// run runs a program of the system that must succeed.
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+}
+
+func (d *disk) mount() {
+	d.t.Helper()
+	run(d.t, "mount", "-o", d.how, d.image, d.at)
+	d.mounted = true
+}
+
+// unmount forgets what the page cache holds; nobody may use the disk.
+func (d *disk) unmount() {
+	d.t.Helper()
+	run(d.t, "umount", d.at)
+	d.mounted = false
+}
+
+// From the kernel's ext4.h: EXT4_IOC_SHUTDOWN, and EXT4_GOING_FLAGS_NOLOGFLUSH.
+const (
+	ioctlShutdown = 0x8004587d
+	noLogFlush    = 2
+)
+
+// cut cuts the power: from now on nothing reaches the device, not even the
+// journal, and every write and sync fails.
+func (d *disk) cut() {
+	d.t.Helper()
+	f, err := os.Open(d.at)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer f.Close()
+	flags := uint32(noLogFlush)
+	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), ioctlShutdown, uintptr(unsafe.Pointer(&flags))); e != 0 {
+		d.t.Skipf("needs a kernel whose ext4 has the shutdown ioctl: %v", e)
+	}
+}
+
+// newTmpfs mounts a filesystem in memory of size bytes.
+func newTmpfs(t *testing.T, size string) string {
+	t.Helper()
+	at := t.TempDir()
+	if err := syscall.Mount("none", at, "tmpfs", 0, "size="+size); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Unmount(at, syscall.MNT_DETACH) })
+	return at
+}
+
+// fill makes a file longer until the disk has no room left.
+func fill(t *testing.T, name string) {
+	t.Helper()
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size >= 4096; { // ever smaller pieces
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+	f.Sync() // its error is the full disk
+}

@@ -1,0 +1,87 @@
+package systemtest
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// fileAndOffset is how damage is named.
+var fileAndOffset = regexp.MustCompile(`wal/\d{20}\.seg at offset \d+`)
+
+// TestCutSegment cuts the mapped segment under a read daemon that must read
+// the missing part next, so that the kernel sends SIGBUS: it must stop with
+// exit code 3, and name file and offset.
+func TestCutSegment(t *testing.T) {
+	r := newRig(t, filepath.Join(t.TempDir(), "log"), longSegment, 5)
+	r.unreadable(func(segment string) {
+		if err := os.Truncate(segment, 8192); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// unreadable puts the read daemon to sleep, commits, breaks the segment, and
+// wakes it.
+func (r *rig) unreadable(breaks func(segment string)) {
+	r.t.Helper()
+	r.start()
+	reader := r.read
+	mustShow(r.t, reader.url, 1, 1)
+	r.readAt.clear()
+	reader.cmd.Process.Signal(syscall.SIGSTOP)
+	r.load()
+	for logEnd(r.t, r.write.url) < 2000 {
+	}
+	r.endLoad()
+	r.write.stop(r.t)
+	r.writeAt.clear()
+	r.write = nil
+	breaks(filepath.Join(r.dir, "wal", "00000000000000000001.seg"))
+	reader.cmd.Process.Signal(syscall.SIGCONT)
+	code := reader.exit(r.t)
+	r.read = nil
+	words := reader.words.String()
+	if code != 3 || !fileAndOffset.MatchString(words) || strings.Contains(words, "goroutine ") {
+		r.t.Errorf("exit code %d, want 3, with file and offset, and no trace:\n%.4000s", code, words)
+	}
+	lines := strings.Split(strings.TrimSpace(words), "\n")
+	r.t.Log(lines[len(lines)-1])
+}
+
+// TestCutEnd empties the mapped END under a write daemon, so that the kernel
+// sends SIGBUS: who commits is told that the outcome is unknown, or health says
+// so first; the daemon stops with exit code 1 and a word about it, and the next
+// one has all commits.
+func TestCutEnd(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	w := startWriteProcess(t, dir)
+	mustCommit(t, w.url, setUp())
+	end := filepath.Join(dir, "END")
+	if err := os.Truncate(end, 0); err != nil {
+		t.Fatal(err)
+	}
+	const add = `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}],"idempotency_key":"k"}`
+	a, err := post(http.DefaultClient, w.url+"/v1/commit", add)
+	if err != nil || a.status != 503 || !strings.Contains(a.body, `"LogUnavailable"`) {
+		t.Errorf("a commit is answered %v %d %s", err, a.status, a.body)
+	}
+	code := w.exit(t)
+	words := w.words.String()
+	if code != 1 || !strings.Contains(words, end) || strings.Contains(words, "goroutine ") {
+		t.Errorf("exit code %d, want 1, with the name of END, and no trace:\n%.4000s", code, words)
+	}
+	w = startWriteProcess(t, dir)
+	mustCommit(t, w.url, add) // once, whether it was done or not
+	var balances struct{ Balances []struct{ Quantity int } }
+	r := startProcess(t, "ledger-read", "-dir", dir)
+	mustGet(t, fmt.Sprintf("%s/v1/read/container/1/balances?min_seq=%d&wait=20s", r.url, logEnd(t, w.url)), &balances)
+	if n := logEnd(t, w.url); n != 2 || len(balances.Balances) != 1 || balances.Balances[0].Quantity != 1 {
+		t.Errorf("the log ends at %d with %+v", n, balances)
+	}
+}

@@ -1,0 +1,110 @@
+package systemtest
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestProveFullDisk fills the disk under load: requests are refused before the
+// log's segment ends, health says so, and service resumes, without a restart,
+// when there is room again.
+func TestProveFullDisk(t *testing.T) {
+	if !onMachineOfItsOwn(t) {
+		return
+	}
+	t.Run("ext4", func(t *testing.T) {
+		d := newDisk(t, t.TempDir(), 48<<20)
+		outlivesFullDisk(t, d.at)
+	})
+	t.Run("tmpfs", func(t *testing.T) { outlivesFullDisk(t, newTmpfs(t, "32m")) })
+}
+
+func outlivesFullDisk(t *testing.T, at string) {
+	r := newRig(t, filepath.Join(at, "log"), "262144", 3)
+	r.start()
+	life := r.write.cmd.Process.Pid
+	filler := filepath.Join(at, "filler")
+	for range proof(t, 2, 6) {
+		r.load()
+		r.fillUntilRefused(filler)
+		r.mustRead()
+		if err := os.Remove(filler); err != nil {
+			t.Fatal(err)
+		}
+		awaitHealth(t, r.write.url, http.StatusOK)
+		end := logEnd(t, r.write.url)
+		for deadline := time.Now().Add(20 * time.Second); logEnd(t, r.write.url) == end; {
+			if time.Now().After(deadline) {
+				t.Fatal("nothing is committed, though there is room again")
+			}
+		}
+		r.endLoad()
+		r.verify()
+		if err := r.check(); err != nil {
+			t.Error(err)
+		}
+	}
+	if r.write.cmd.Process.Pid != life || r.write.ended == nil {
+		t.Error("the write daemon was started again")
+	}
+	done, open := r.acknowledged()
+	t.Logf("%d commits acknowledged, %d requests of unknown outcome; none lost", done, open)
+}
+
+// fillUntilRefused fills the disk until health and commits say so. It fills
+// again and again, for ext4 finds some room when it has written.
+func (r *rig) fillUntilRefused(filler string) {
+	r.t.Helper()
+	const body = `{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}],"idempotency_key":"full-%d"}`
+	var health, a answer
+	var err error
+	for n, deadline := 0, time.Now().Add(2*time.Minute); time.Now().Before(deadline); n++ {
+		fill(r.t, filler)
+		if health, err = get(http.DefaultClient, r.write.url+"/v1/health"); err != nil {
+			r.t.Fatal(err)
+		}
+		if health.status != 503 {
+			continue
+		}
+		if !strings.Contains(health.body, `"degraded"`) {
+			r.t.Fatalf("on a full disk the health is %s", health.body)
+		}
+		if a, err = post(http.DefaultClient, r.write.url+"/v1/commit", fmt.Sprintf(body, 77_000_000+n, n)); err != nil {
+			r.t.Fatal(err)
+		}
+		if a.status == 503 && strings.Contains(a.body, `"LogUnavailable"`) && strings.Contains(a.body, "disk of the commit log is full") {
+			return
+		}
+	}
+	r.t.Fatalf("a full disk is not told: the health is %d %s, a commit is answered %d %s", health.status, health.body, a.status, a.body)
+}
+
+// awaitHealth waits until a daemon's health has a status.
+func awaitHealth(t *testing.T, url string, status int) {
+	t.Helper()
+	var last answer
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		a, err := get(http.DefaultClient, url+"/v1/health")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.status == status {
+			return
+		}
+		last = a
+	}
+	t.Fatalf("the health stays %d %s", last.status, last.body)
+}
+
+// mustRead sees to it that the read daemon serves.
+func (r *rig) mustRead() {
+	r.t.Helper()
+	if a, err := get(http.DefaultClient, r.read.url+"/v1/read/classes"); err != nil || a.status != 200 {
+		r.t.Errorf("the read daemon answers %v %d %s", err, a.status, a.body)
+	}
+}

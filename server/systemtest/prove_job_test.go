@@ -1,0 +1,118 @@
+package systemtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"assetledger/ledger"
+	"assetledger/ledger/modeltest"
+)
+
+// A job is one request of a client: a commit, a registration, or a batch.
+type job struct {
+	path  string
+	body  string
+	parts []*part // one for each transaction
+	keyed bool    // it may be sent again
+}
+
+// A part is one transaction of a job, and how it ended.
+type part struct {
+	modeltest.Request
+	answer string // as first given, without what says that it was replayed
+}
+
+// newJob makes a job of transactions, which are bodies of path; more than one
+// makes a batch.
+func newJob(path string, keyed bool, bodies ...string) (*job, error) {
+	j := &job{path: path, keyed: keyed, body: bodies[0]}
+	for _, body := range bodies {
+		p := new(part)
+		var err *ledger.Error
+		switch path {
+		case "/v1/register/class":
+			err = ledger.ParseRegistration([]byte(body), ledger.EndpointRegisterClass, &p.Tx, ledger.ParseLimits{})
+		case "/v1/register/class-shape":
+			err = ledger.ParseRegistration([]byte(body), ledger.EndpointRegisterShape, &p.Tx, ledger.ParseLimits{})
+		default:
+			err = ledger.ParseTransaction([]byte(body), &p.Tx, ledger.ParseLimits{})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %v", body, err)
+		}
+		j.parts = append(j.parts, p)
+	}
+	if path == "/v1/commit/batch" {
+		j.body = `{"transactions":[` + strings.Join(bodies, ",") + `]}`
+	}
+	return j, nil
+}
+
+// settle takes the daemon's answer. It is false if the answer leaves the
+// outcome open; the error is a fault of the daemon.
+func (j *job) settle(a answer) (settled bool, err error) {
+	if a.status == 503 {
+		return false, nil
+	}
+	if j.path != "/v1/commit/batch" {
+		return true, j.parts[0].settle(a.body)
+	}
+	var batch struct{ Results []json.RawMessage }
+	if err := json.Unmarshal([]byte(a.body), &batch); err != nil || a.status != 200 || len(batch.Results) != len(j.parts) {
+		return true, fmt.Errorf("a batch of %d was answered %d %s", len(j.parts), a.status, a.body)
+	}
+	settled = true
+	for i, p := range j.parts {
+		text := strings.Replace(string(batch.Results[i]), `,"replayed":true}`, "}", 1)
+		if strings.Contains(text, `"error":{"code":"LogUnavailable"`) {
+			settled = false
+			continue
+		}
+		if err := p.settle(text); err != nil {
+			return true, err
+		}
+	}
+	return settled, nil
+}
+
+// settle takes the answer to one transaction, and compares it with the one
+// that it had before, if any.
+func (p *part) settle(text string) error {
+	var res struct {
+		Seq      uint64  `json:"global_seq"`
+		BatchSeq uint32  `json:"batch_seq"`
+		Minted   []int64 `json:"minted_instances"`
+		Error    struct{ Code string }
+	}
+	if err := json.Unmarshal([]byte(text), &res); err != nil {
+		return fmt.Errorf("request %q: %w in %s", p.Tx.Key, err, text)
+	}
+	switch {
+	case p.Ending == modeltest.Acknowledged && text != p.answer:
+		return fmt.Errorf("request %q was answered\n%s\nand, asked again,\n%s", p.Tx.Key, p.answer, text)
+	case res.Error.Code != "":
+		if p.Ending != modeltest.Acknowledged {
+			p.Ending, p.Code = modeltest.Refused, ledger.Code(res.Error.Code)
+		}
+		return nil
+	case res.Seq == 0:
+		return fmt.Errorf("request %q was answered %s", p.Tx.Key, text)
+	}
+	p.Ending, p.answer = modeltest.Acknowledged, text
+	p.Seq, p.BatchSeq, p.Minted = res.Seq, res.BatchSeq, len(res.Minted)
+	if p.Minted > 0 {
+		p.FirstMinted = res.Minted[0]
+	}
+	return nil
+}
+
+// acknowledged says whether all of the job was committed.
+func (j *job) acknowledged() bool {
+	for _, p := range j.parts {
+		if p.Ending != modeltest.Acknowledged {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,66 @@
+package systemtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// roundsOfOneLog bounds the length of a log, which is read back after each round.
+const roundsOfOneLog = 8
+
+// TestProveKilledDaemons kills the daemons, either or both, at random moments
+// under load, and compares the log with all that clients and readers saw.
+func TestProveKilledDaemons(t *testing.T) {
+	total := proof(t, 15*time.Second, 2*time.Minute)
+	seed := rand.Uint64()
+	rng := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	var loaded time.Duration
+	var sum struct{ logs, rounds, writes, reads, done, open, polls int }
+	for loaded < total && !t.Failed() {
+		sum.logs++
+		r := newRig(t, filepath.Join(t.TempDir(), fmt.Sprint(sum.logs)), "262144", seed+uint64(sum.logs))
+		r.start()
+		for round := 0; round < roundsOfOneLog && loaded < total && !t.Failed(); round++ {
+			sum.rounds++
+			began := time.Now()
+			r.load()
+			for n := rng.IntN(3); n > 0; n-- { // the load goes on meanwhile
+				time.Sleep(time.Duration(100+rng.IntN(800)) * time.Millisecond)
+				r.kill(false, true)
+				sum.reads++
+				r.start()
+			}
+			time.Sleep(time.Duration(100+rng.IntN(1500)) * time.Millisecond)
+			both := rng.IntN(2) == 0
+			r.kill(true, both)
+			sum.writes++
+			if rng.IntN(2) == 0 { // and under load to the end
+				r.start()
+				time.Sleep(time.Duration(rng.IntN(500)) * time.Millisecond)
+				r.kill(true, both)
+				sum.writes++
+			}
+			r.endLoad()
+			loaded += time.Since(began)
+			r.verify()
+			if err := r.check(); err != nil {
+				t.Errorf("after round %d: %v", sum.rounds, err)
+			}
+			r.start()
+		}
+		done, open := r.acknowledged()
+		sum.done, sum.open, sum.polls = sum.done+done, sum.open+open, sum.polls+r.poller.count
+		r.write.stop(t)
+		r.read.stop(t)
+		r.write, r.read = nil, nil
+		r.verify()
+		r.close()
+	}
+	t.Logf("%v under load, %d logs, %d rounds; the write daemon was killed %d times, and the read daemon alone %d times; "+
+		"%d commits acknowledged, %d requests of unknown outcome, %d reads checked; none lost, none doubled, none taken back",
+		loaded.Round(time.Second), sum.logs, sum.rounds, sum.writes, sum.reads, sum.done, sum.open, sum.polls)
+}

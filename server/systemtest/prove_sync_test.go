@@ -1,0 +1,141 @@
+package systemtest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// longSegment is so long that no test here gets as far as asking for another.
+const longSegment = "67108864"
+
+// TestProveFailingSync makes the first sync of the log fail under load, in two
+// ways: all who wait and all who come later must be told that the outcome is
+// unknown, the daemon must exit with 1, and the next one must sort it out.
+func TestProveFailingSync(t *testing.T) {
+	if !onMachineOfItsOwn(t, "strace", "fallocate") {
+		return
+	}
+	t.Run("injected error", func(t *testing.T) {
+		d := newDisk(t, t.TempDir(), 256<<20)
+		r := newRig(t, filepath.Join(d.at, "log"), longSegment, 1)
+		r.start()
+		r.failing(func() { inject(t, r.write, "fdatasync", "error=EIO") })
+		r.outlives(d)
+	})
+	t.Run("full device", func(t *testing.T) {
+		for n := range proof(t, 2, 10) {
+			r := newRigOnFullDevice(t, uint64(n))
+			r.close()
+		}
+	})
+}
+
+// newRigOnFullDevice lets the syncs of a log fail because its device, an image
+// in a tmpfs, has no room. A loop device counts a write that was cut short there
+// as done (seen on Linux 6.18): it lies about acknowledged frames. So here
+// either all that was acknowledged is there, or the log is refused.
+func newRigOnFullDevice(t *testing.T, seed uint64) *rig {
+	t.Helper()
+	memory := newTmpfs(t, "128m")
+	d := newDiskWithoutJournal(t, memory, 256<<20)
+	r := newRig(t, filepath.Join(d.at, "log"), longSegment, seed)
+	// The log's segment is of zeroes; fallocate makes holes of them, so that
+	// the device must find room for every new frame.
+	r.start()
+	r.kill(true, true)
+	d.unmount()
+	run(t, "fallocate", "--dig-holes", d.image)
+	d.mount()
+	r.start()
+	filler := filepath.Join(memory, "filler")
+	r.failing(func() { fill(t, filler) })
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if !r.refused() {
+		r.start()
+		r.kill(true, true)
+		d.unmount()
+		d.mount()
+	}
+	if r.refused() {
+		return r
+	}
+	r.outlives(d)
+	return r
+}
+
+// refused says whether the log is found damaged: by verify, and then by the
+// write daemon too.
+func (r *rig) refused() bool {
+	r.t.Helper()
+	code, _, words := runProgram(r.t, "ledgerctl", "wal", "verify", "-dir", r.dir)
+	if code == 0 {
+		return false
+	}
+	if code, _, _ := runProgram(r.t, "ledger-write", "-dir", r.dir, "-listen", "127.0.0.1:0"); code != 3 {
+		r.t.Errorf("on a log that verify refuses the write daemon ended with %d, want 3", code)
+	}
+	if code != 6 || !fileAndOffset.MatchString(words) {
+		r.t.Errorf("verify ended with %d, want 6, and file and offset: %s", code, words)
+	}
+	r.t.Logf("the device lied, and the log is refused: %s", words)
+	return true
+}
+
+// failing lets the disk fail under load, and checks what clients are told.
+func (r *rig) failing(fail func()) {
+	r.t.Helper()
+	r.load()
+	time.Sleep(300 * time.Millisecond)
+	fail()
+	if code := r.write.exit(r.t); code != 1 {
+		r.t.Errorf("exit code %d, want 1\n%s", code, r.write.words)
+	}
+	r.writeAt.clear()
+	r.write = nil
+	r.endLoad()
+	told := 0
+	for _, c := range r.clients {
+		if c.refused == nil {
+			continue // it was between two requests when the daemon ended
+		}
+		told++
+		if !strings.Contains(c.refused.body, `"LogUnavailable"`) || !strings.Contains(c.refused.body, "is unknown: send it again with the same idempotency key") {
+			r.t.Errorf("client %d was told %d %s", c.id, c.refused.status, c.refused.body)
+		}
+	}
+	if told < rigClients/2 {
+		r.t.Errorf("only %d of %d clients were told that the outcome is unknown", told, rigClients)
+	}
+	r.t.Logf("%d of %d clients were told that the outcome is unknown, the others found no daemon", told, rigClients)
+}
+
+// outlives starts a daemon on the log whose sync failed, without rebooting: the
+// page cache shows bytes that are not on disk. What it then takes for durable
+// must be there when the page cache is gone.
+func (r *rig) outlives(d *disk) {
+	r.t.Helper()
+	r.verify()
+	r.start()
+	end := logEnd(r.t, r.write.url)
+	r.kill(true, true)
+	d.unmount()
+	d.mount()
+	r.verify()
+	r.start()
+	if now := logEnd(r.t, r.write.url); now < end {
+		r.t.Errorf("the log ended at commit %d, and, read from the disk, at %d", end, now)
+	}
+	r.load() // which sends again what is pending
+	time.Sleep(300 * time.Millisecond)
+	r.endLoad()
+	if err := r.check(); err != nil {
+		r.t.Error(err)
+	}
+	done, open := r.acknowledged()
+	r.t.Logf("%d commits acknowledged, %d requests of unknown outcome; none lost", done, open)
+}

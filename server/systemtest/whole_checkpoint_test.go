@@ -1,0 +1,397 @@
+package systemtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"assetledger/server"
+)
+
+// readEvery starts a read daemon that makes checkpoints often.
+func readEvery(t *testing.T, dir string, every int, more ...string) *process {
+	t.Helper()
+	return startProcess(t, "ledger-read", append([]string{"-dir", dir, "-checkpoint-every", fmt.Sprint(every)}, more...)...)
+}
+
+// writeSmall starts a write daemon whose segments hold a few wide commits.
+func writeSmall(t *testing.T, dir string) *process {
+	t.Helper()
+	return startProcess(t, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(128<<10))
+}
+
+func files(t *testing.T, dir, sub, ext string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(dir, sub, "*"+ext))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// ctl runs ledgerctl, which must end with the code.
+func ctl(t *testing.T, code int, args ...string) (out, words string) {
+	t.Helper()
+	got, out, words := runProgram(t, "ledgerctl", args...)
+	if got != code {
+		t.Fatalf("ledgerctl %v: exit code %d, want %d\n%s%s", args, got, code, out, words)
+	}
+	return out, words
+}
+
+// fillLog makes n commits with keys and metadata, so that segments fill, and
+// returns the answers by number.
+func fillLog(t *testing.T, url string, from, n int) map[int]string {
+	t.Helper()
+	told := map[int]string{}
+	for i := from; i < from+n; i++ {
+		told[i] = mustCommit(t, url, wide(i))
+	}
+	return told
+}
+
+func wide(i int) string {
+	return fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard","owner":7}}],"idempotency_key":"k%d","metadata":{"note":"%s"}}`,
+		i, i, strings.Repeat("n", 15000))
+}
+
+// TestCheckpointsStandForTheLog makes checkpoints, starts both daemons from
+// them, archives what they stand for, and damages them.
+func TestCheckpointsStandForTheLog(t *testing.T) {
+	dir := t.TempDir()
+	w := writeSmall(t, dir)
+	r := readEvery(t, dir, 15)
+	told := fillLog(t, w.url, 1, 60)
+	awaitSeq(t, r.url, 60)
+	r.stop(t) // makes one more
+	ckpts := files(t, dir, "ckpt", ".ckpt")
+	if len(ckpts) != 2 || filepath.Base(ckpts[1]) != fmt.Sprintf("%020d.ckpt", 60) {
+		t.Fatalf("checkpoints: %v", ckpts)
+	}
+	verified, _ := ctl(t, 0, "wal", "verify", "-dir", dir)
+	before := len(files(t, dir, "wal", ".seg"))
+
+	// Start from the checkpoint: the same answers for the same keys.
+	w.stop(t)
+	w = writeSmall(t, dir)
+	for i, want := range told {
+		if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(i)); err != nil || !a.hit || a.body != want {
+			t.Fatalf("key k%d again: %v %+v, want %s", i, err, a, want)
+		}
+	}
+	r = readEvery(t, dir, 15)
+	mustShow(t, r.url, 60, 60)
+
+	// Archive beside both.
+	to := filepath.Join(t.TempDir(), "old")
+	out, _ := ctl(t, 0, "wal", "archive", "-dir", dir, "-to", to)
+	moved := len(strings.Fields(out))
+	if moved == 0 || len(files(t, dir, "wal", ".seg")) != before-moved || len(files(t, to, "", ".seg")) != moved {
+		t.Fatalf("archived %d of %d segments:\n%s", moved, before, out)
+	}
+	ctl(t, 0, "wal", "archive", "-dir", dir, "-to", to) // once more does nothing
+	for _, path := range []string{"/v1/read/commit/1", "/v1/read/commits", "/v1/read/commits?after=3"} {
+		a, err := get(http.DefaultClient, r.url+path)
+		if err != nil || a.status != 410 || !strings.Contains(a.body, `"CommitArchived"`) || !strings.Contains(a.body, `"first_seq":`) {
+			t.Errorf("GET %s: %v %d %s", path, err, a.status, a.body)
+		}
+	}
+	stream, _ := http.NewRequest("GET", r.url+"/v1/read/commits", nil)
+	stream.Header.Set("Accept", "text/event-stream")
+	if a, err := read(http.DefaultClient.Do(stream)); err != nil || a.status != 410 {
+		t.Errorf("a stream from the beginning: %v %d %s", err, a.status, a.body)
+	}
+	if a, err := get(http.DefaultClient, r.url+"/v1/read/commit/60"); err != nil || a.status != 200 {
+		t.Errorf("commit 60: %v %d %s", err, a.status, a.body)
+	}
+	again, _ := ctl(t, 0, "wal", "verify", "-dir", dir)
+	digest := func(s string) string { return s[strings.LastIndex(s, "digest"):] }
+	if digest(again) != digest(verified) {
+		t.Errorf("verified before:\n%s\nand after the archive:\n%s", verified, again)
+	}
+
+	// Both start without the front, and a backup of it too.
+	fillLog(t, w.url, 61, 5)
+	r.stop(t)
+	w.stop(t)
+	w = writeSmall(t, dir)
+	r = readEvery(t, dir, 15)
+	mustShow(t, r.url, 65, 65)
+	copied := filepath.Join(t.TempDir(), "copy")
+	ctl(t, 0, "backup", dir, copied)
+	r.stop(t)
+	w.stop(t)
+	w = writeSmall(t, copied)
+	if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(65)); err != nil || !a.hit {
+		t.Errorf("key k65 on the copy: %v %+v", err, a)
+	}
+	w.stop(t)
+
+	// The newest is bad: the older one serves. Both are: refused.
+	ckpts = files(t, dir, "ckpt", ".ckpt")
+	spoil(t, ckpts[1])
+	w = writeSmall(t, dir)
+	if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(65)); err != nil || !a.hit {
+		t.Errorf("key k65 from the older checkpoint: %v %+v", err, a)
+	}
+	w.stop(t)
+	if words := w.words.String(); !strings.Contains(words, "skipping a checkpoint") || !strings.Contains(words, ckpts[1]) {
+		t.Errorf("no warning names %s:\n%s", ckpts[1], words)
+	}
+	ctl(t, 6, "wal", "verify", "-dir", dir)
+	spoil(t, ckpts[0])
+	for _, name := range []string{"ledger-write", "ledger-read"} {
+		if code, _, words := runProgram(t, name, "-dir", dir, "-listen", "127.0.0.1:0"); code != 3 || !strings.Contains(words, "front of the log missing") {
+			t.Errorf("%s without a checkpoint: exit code %d\n%s", name, code, words)
+		}
+	}
+	for _, path := range ckpts {
+		os.Remove(path)
+	}
+	if code, _, words := runProgram(t, "ledger-write", "-dir", dir, "-listen", "127.0.0.1:0"); code != 3 {
+		t.Errorf("without any: exit code %d\n%s", code, words)
+	}
+	// With the archive moved back the log is whole.
+	for _, path := range files(t, to, "", ".seg") {
+		if err := os.Rename(path, filepath.Join(dir, "wal", filepath.Base(path))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w = writeSmall(t, dir)
+	if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(1)); err != nil || !a.hit {
+		t.Errorf("key k1 from the whole log: %v %+v", err, a)
+	}
+	w.stop(t)
+}
+
+func spoil(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 4
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBackupUnderLoad copies a log in use twice into the same directory, and
+// starts daemons on the copy. What was acknowledged before a backup began is in it.
+func TestBackupUnderLoad(t *testing.T) {
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "copy")
+	w := writeSmall(t, dir)
+	r := readEvery(t, dir, 20)
+	var load sync.WaitGroup
+	var mu sync.Mutex
+	last, quit := 0, make(chan struct{})
+	load.Go(func() {
+		for i := 1; ; i++ {
+			select {
+			case <-quit:
+				return
+			default:
+			}
+			if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(i)); err != nil || a.status != 200 {
+				t.Errorf("commit %d: %v %d %s", i, err, a.status, a.body)
+				return
+			}
+			mu.Lock()
+			last = i
+			mu.Unlock()
+		}
+	})
+	acknowledged := func(atLeast int) int {
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			mu.Lock()
+			n := last
+			mu.Unlock()
+			if n >= atLeast {
+				return n
+			}
+		}
+		t.Fatalf("%d commits were not acknowledged in a minute", atLeast)
+		return 0
+	}
+	for _, least := range []int{60, 120} {
+		n := acknowledged(least)
+		report, _ := ctl(t, 0, "backup", dir, out, "-o", "json")
+		if continued := strings.Contains(report, `"continued":true`); continued != (least == 120) {
+			t.Errorf("backup: %s", report)
+		}
+		ctl(t, 0, "wal", "verify", "-dir", out)
+		again := acknowledged(n + 1)
+		copyWriter := writeSmall(t, out)
+		for _, i := range []int{1, n / 2, n} {
+			if a, err := post(http.DefaultClient, copyWriter.url+"/v1/commit", wide(i)); err != nil || !a.hit {
+				t.Errorf("commit %d of %d on the copy: %v %+v", i, again, err, a)
+			}
+		}
+		copyWriter.stop(t)
+	}
+	close(quit)
+	load.Wait()
+	other := t.TempDir()
+	x := writeSmall(t, other)
+	if _, words := ctl(t, 1, "backup", other, out); !strings.Contains(words, "another log") {
+		t.Errorf("backup of another log: %s", words)
+	}
+	x.stop(t)
+	r.stop(t)
+	w.stop(t)
+}
+
+// TestRepairAcceptsLoss damages a log in the middle.
+func TestRepairAcceptsLoss(t *testing.T) {
+	dir := t.TempDir()
+	w := writeSmall(t, dir)
+	fillLog(t, w.url, 1, 30)
+	if code, _, _ := runProgram(t, "ledgerctl", "wal", "repair", "-dir", dir, "-accept-loss"); code == 0 {
+		t.Error("a log in use was repaired")
+	}
+	w.stop(t)
+	if _, words := ctl(t, 0, "wal", "repair", "-dir", dir); !strings.Contains(words, "needs no repair") {
+		t.Errorf("a good log: %s", words)
+	}
+	f, err := os.OpenFile(files(t, dir, "wal", ".seg")[0], os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const frame = 15872 // of one commit of wide
+	if _, err := f.WriteAt([]byte("damage"), 4096+2*frame+300); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	_, words := ctl(t, 6, "wal", "verify", "-dir", dir)
+	plan, words := ctl(t, 6, "wal", "repair", "-dir", dir, "-o", "json")
+	if !strings.Contains(plan, `{"global_seq":3,"idempotency_key":null,"readable":false}`) ||
+		!strings.Contains(plan, `{"global_seq":4,"idempotency_key":"k4","readable":true}`) ||
+		!strings.Contains(plan, `{"global_seq":30,"idempotency_key":"k30","readable":true}`) || strings.Count(plan, "\n") != 28 {
+		t.Errorf("the plan:\n%s%s", plan, words)
+	}
+	ctl(t, 6, "wal", "verify", "-dir", dir) // nothing was changed
+	did, _ := ctl(t, 0, "wal", "repair", "-dir", dir, "-accept-loss", "-o", "json")
+	if did != plan {
+		t.Errorf("planned:\n%s\nand done:\n%s", plan, did)
+	}
+	ctl(t, 0, "wal", "verify", "-dir", dir)
+	w = writeSmall(t, dir)
+	if end := logEnd(t, w.url); end != 2 {
+		t.Errorf("the log ends at %d", end)
+	}
+	fillLog(t, w.url, 3, 3)
+	w.stop(t)
+}
+
+// TestFormatDocumentCheckpoint reads the header of a checkpoint by the table in docs/format.md.
+func TestFormatDocumentCheckpoint(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := layoutOf(t, string(doc), "Checkpoint")
+	dir := t.TempDir()
+	w := writeSmall(t, dir)
+	r := readEvery(t, dir, 5)
+	fillLog(t, w.url, 1, 7)
+	awaitSeq(t, r.url, 7)
+	r.stop(t)
+	w.stop(t)
+	list := files(t, dir, "ckpt", ".ckpt")
+	b, err := os.ReadFile(list[len(list)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	segment, err := os.ReadFile(files(t, dir, "wal", ".seg")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(l.bytes(t, b, "magic")) != "ASTLCKP\n" || !bytes.Equal(l.bytes(t, b, "log id"), segment[16:32]) {
+		t.Errorf("magic %q, log id %x", l.bytes(t, b, "magic"), l.bytes(t, b, "log id"))
+	}
+	for field, want := range map[string]uint64{"version": 1, "global seq": 7, "containers": 7, "stacks": 0, "keys": 7,
+		"window": 1_000_000, "next instance": 1, "header crc": uint64(crc32.Checksum(b[:124], crc32.MakeTable(crc32.Castagnoli)))} {
+		if got := l.num(t, b, field); got != want {
+			t.Errorf("%s is %d, want %d", field, got, want)
+		}
+	}
+}
+
+// TestReadersShareTheDuty runs two read daemons that both would make
+// checkpoints: one at a time does, and the other takes over.
+func TestReadersShareTheDuty(t *testing.T) {
+	dir := t.TempDir()
+	w := writeSmall(t, dir)
+	a, b := readEvery(t, dir, 10, "-name", "a"), readEvery(t, dir, 10, "-name", "b")
+	fillLog(t, w.url, 1, 30)
+	awaitSeq(t, a.url, 30)
+	awaitSeq(t, b.url, 30)
+	a.kill()
+	fillLog(t, w.url, 31, 15)
+	awaitSeq(t, b.url, 45)
+	b.stop(t)
+	w.stop(t)
+	list := files(t, dir, "ckpt", ".ckpt")
+	if len(list) == 0 || len(list) > 2 || filepath.Base(list[len(list)-1]) != fmt.Sprintf("%020d.ckpt", 45) {
+		t.Errorf("checkpoints: %v", list)
+	}
+	for _, p := range []*process{a, b} {
+		if words := p.words.String(); strings.Contains(words, "no checkpoint was made") {
+			t.Errorf("%s", words)
+		}
+	}
+	ctl(t, 0, "wal", "verify", "-dir", dir)
+}
+
+// TestCheckpointsBesideReads reads and commits while checkpoints are made, in
+// one process, so that the race detector sees all of it.
+func TestCheckpointsBesideReads(t *testing.T) {
+	dir := t.TempDir()
+	w := startWriter(t, dir)
+	r := startDaemon(t, "the read daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
+		return server.RunRead(ctx, server.ReadConfig{
+			Dir: dir, Listen: "127.0.0.1:0", Name: "read", Every: 2, Keys: 1_000_000,
+			Poll: 100 * time.Millisecond, Timeouts: server.DefaultTimeouts, Ready: ready, Log: log,
+		})
+	})
+	var reads sync.WaitGroup
+	quit := make(chan struct{})
+	for range 2 {
+		reads.Go(func() {
+			for {
+				select {
+				case <-quit:
+					return
+				default:
+				}
+				if a, err := get(http.DefaultClient, r.url+"/v1/read/containers?owner=7"); err != nil || a.status != 200 {
+					t.Errorf("reading: %v %d %s", err, a.status, a.body)
+					return
+				}
+			}
+		})
+	}
+	fillLog(t, w.url, 1, 80)
+	awaitSeq(t, r.url, 80)
+	close(quit)
+	reads.Wait()
+	r.stop()
+	w.stop()
+	if list := files(t, dir, "ckpt", ".ckpt"); len(list) != 2 || filepath.Base(list[1]) != fmt.Sprintf("%020d.ckpt", 80) {
+		t.Errorf("checkpoints: %v", list)
+	}
+	w = startWriter(t, dir) // from the checkpoint
+	if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(80)); err != nil || !a.hit {
+		t.Errorf("key k80 again: %v %+v", err, a)
+	}
+	w.stop()
+}

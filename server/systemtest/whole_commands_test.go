@@ -1,0 +1,378 @@
+package systemtest
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Commands stand in documents in three ways: in console blocks, which walks
+// and TestOpsGuide run from top to bottom; in indented blocks and blocks
+// without a language; and in code spans within a sentence. The commands of
+// the latter two are all in told, each with the way in which it is run.
+//
+// What can't be run in a test is in notRun, and nowhere else.
+var told = []struct {
+	way      func(*sandbox, string)
+	commands []string
+}{
+	{(*sandbox).byStranger, []string{"make help", "make demo", "make build", "make run", "man -M bin/man ledgerctl"}},
+	{(*sandbox).ends, []string{
+		"ledgerctl -h", "ledgerctl help", "ledgerctl backup DIR OUT", "ledgerctl health", "ledgerctl read commits", "ledgerctl export",
+		"curl -s http://127.0.0.1:8080/v1/openapi.json", "curl -s http://127.0.0.1:8081/v1/openapi.json",
+		"ledgerctl token new shop -scopes commit,read -owners 7,9 -auth-file /etc/ledger/auth -to shop.token",
+		"ledgerctl token list -auth-file /etc/ledger/auth", "ledgerctl token revoke shop -auth-file /etc/ledger/auth",
+		"kill -HUP $(pidof ledger-write) $(pidof ledger-read)",
+		"ledgerctl token new billing -cert-file billing.crt -scopes read -auth-file /etc/ledger/auth", "openssl x509 -in billing.crt -outform der | sha256sum",
+		"source <(ledgerctl completion bash)", "fuser DIR/LOCK",
+	}},
+	{(*sandbox).serves, []string{
+		"ledgerctl dev", "bin/ledger-read -dir ledger-data", "ledger-write -dir DIR", "ledger-read -dir DIR -name NAME",
+		"ledgerctl watch -freshness",
+	}},
+	{(*sandbox).follows, []string{"ledgerctl watch -container 1001", "bin/ledgerctl watch -container 100"}},
+	{(*sandbox).everyCommand, []string{"ledgerctl COMMAND -h"}},
+	// Names of commands in a sentence: they, and the flags with them, exist.
+	{(*sandbox).exists, []string{
+		"ledgerctl backup", "ledgerctl wal verify", "ledgerctl wal verify -dir", "ledgerctl wal archive", "ledgerctl wal repair -dir",
+		"ledgerctl wal repair -accept-loss", "ledgerctl bench", "bin/ledgerctl commit -key …", "bin/ledgerctl preflight", "curl --retry",
+	}},
+	// Tests can't well be run by a test; but they, and their flags, exist.
+	{(*sandbox).testExists, []string{
+		"go test ./cmd/... -run Docs -update", "go test ./server/systemtest -run TestPage", "go test ./server/systemtest -run TestPage -screenshots ../../docs/page",
+		"go test ./server/systemtest -run TestOpenAPI", "go test ./wal -run TestRulesTotal", "go test ./wal/memfs",
+		`go test ./wal -run 'Every(Bit\|Trunc\|Subset)\|WhileRecovering' -exhaustive -timeout 30m`, "go test ./wal -run ErrorAtEveryStep",
+		"go test ./server -run 'TestSimulation$' -seeds 20000", "go test ./server -run 'TestSimulation$' -seeds 1 -seed N",
+		"go test ./server/systemtest",
+	}},
+}
+
+// notRun are the commands that no test runs as they stand, with the reason.
+var notRun = map[string]string{
+	"make test":     "runs this test",
+	"go test ./...": "runs this test",
+	"go vet":        "is part of make test, beside this test",
+	"make bench":    "takes ten minutes and other servers; .ci/run runs the quick form",
+	"make bench BENCH='-only singles -rounds 3'": "as make bench",
+	"make microbench": "takes minutes, and measures only",
+	"make prove":      "takes 40 minutes; .ci/run runs the short form of the same tests",
+	"make deb":        "TestReproducible runs it, which .ci/run asks for",
+	"make image":      "needs docker; TestReproducible makes and starts what the image holds",
+	"systemctl enable --now ledger-write ledger-read": "needs root and a running systemd; TestUnits and TestServiceManager check what it starts",
+	"systemctl enable --now ledger-write.socket":      "needs root and a running systemd; TestServiceManager hands a socket over",
+	"systemctl edit ledger-write":                     "needs root, a running systemd and an editor",
+	"systemctl status":                                "needs a running systemd; TestServiceManager checks what it is told",
+	"systemctl reload":                                "needs root and a running systemd; it sends SIGHUP, as kill -HUP does, which is run",
+	"systemd-analyze security":                        "TestUnits runs it",
+	"apt install ./bin/asset-ledger_amd64.deb":        "needs root, and changes the machine; TestReproducible unpacks the package and runs what is in it",
+	"docker stop -t 15":                               "needs docker",
+	"chmod 600":                                       "is the mode of a file, not a whole command; TestAuthFileIsReadAgain sets it",
+	"make vuln":                                       "asks a database on the network; .ci/run runs it",
+	"ledgerctl wal archive -dir DIR -to DIR2":         "needs a log of several segments and checkpoints; TestCheckpointsStandForTheLog runs it on one",
+	"ledgerctl token new shop -scopes commit,read -auth-file /etc/ledger/auth -to shop.token": "docs/security.md has it with owners, and that is run",
+	"chown ledger: /etc/ledger/auth /etc/ledger/tls.key":                                      "needs root and the user of the package",
+}
+
+// printed are lines of such blocks that are no commands: what programs say,
+// and what files hold.
+var printed = regexp.MustCompile(`^((write|read|page) +http:|log +ledger-data|ledger-read ready on |ledger-write: -queue |(shop|grafana|billing|root) +(sha256|cert):)`)
+
+var (
+	commandWords = `make|go|curl|man|source|fuser|kill|chmod|chown|openssl|apt|docker|systemctl|systemd-analyze|(?:bin/)?ledger(?:ctl|-read|-write)`
+	commandLine  = regexp.MustCompile(`^(?:` + commandWords + `) \S`)
+	commandSpan  = regexp.MustCompile("`((?:" + commandWords + ") [^`]+)`")
+	anyFence     = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+)
+
+// commandsTold finds the commands of a document outside of console blocks.
+func commandsTold(t *testing.T, file, doc string) (commands []string) {
+	t.Helper()
+	take := func(line string) {
+		line, _, _ = strings.Cut(line, "  #")
+		if line = strings.TrimSpace(line); line == "" || printed.MatchString(line) {
+			return
+		}
+		if commandLine.MatchString(line) {
+			commands = append(commands, line)
+		} else {
+			t.Errorf("%s: is %q a command? Then commandWords, else printed should know it", file, line)
+		}
+	}
+	doc = anyFence.ReplaceAllStringFunc(doc, func(block string) string {
+		m := anyFence.FindStringSubmatch(block)
+		if m[1] != "console" && m[1] != "http" && m[1] != "json" {
+			for line := range strings.Lines(m[2]) {
+				take(line)
+			}
+		}
+		return ""
+	})
+	for line := range strings.Lines(doc) {
+		if rest, ok := strings.CutPrefix(line, "    "); ok {
+			if file != "docs/format.md" { // its blocks are bytes
+				take(rest)
+			}
+			continue
+		}
+		for _, m := range commandSpan.FindAllStringSubmatch(line, -1) {
+			commands = append(commands, m[1])
+		}
+	}
+	return commands
+}
+
+// TestEveryCommandIsRun runs every command that a document names outside of
+// console blocks, and fails at one that is neither run nor in notRun.
+func TestEveryCommandIsRun(t *testing.T) {
+	ways, used := map[string]func(*sandbox, string){}, map[string]bool{}
+	for _, group := range told {
+		for _, command := range group.commands {
+			ways[command] = group.way
+		}
+	}
+	var found []string
+	for _, file := range ours(t) {
+		if !strings.HasSuffix(file, ".md") || strings.HasPrefix(file, "testdata/") {
+			continue
+		}
+		for _, command := range commandsTold(t, file, text(t, filepath.Join("../..", file))) {
+			if ways[command] == nil && notRun[command] == "" {
+				t.Errorf("%s has the command %q, which is neither in told nor in notRun", file, command)
+			}
+			if !used[command] && ways[command] != nil {
+				found = append(found, command)
+			}
+			used[command] = true
+		}
+	}
+	for command := range notRun {
+		if !used[command] {
+			t.Errorf("notRun has %q, which no document names", command)
+		}
+	}
+	for command := range ways {
+		if !used[command] {
+			t.Errorf("told has %q, which no document names", command)
+		}
+	}
+	s := newSandbox(t)
+	for _, command := range found {
+		t.Run(command, func(t *testing.T) {
+			s.t = t
+			ways[command](s, command)
+		})
+	}
+}
+
+// A sandbox is a ledger of a container 100 and one 1001 in which commands are run.
+type sandbox struct {
+	*docWalk
+	t, outer *testing.T // of the command; of all of them
+	checkout string     // a stranger's copy of the repository; "": not made yet
+}
+
+func newSandbox(t *testing.T) *sandbox {
+	t.Helper()
+	w := newDocWalk(t)
+	for _, dir := range []string{"ledger", "DIR2"} {
+		if err := os.Mkdir(filepath.Join(w.home, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newAuthority(t).issue(t, "billing", time.Now().Add(time.Hour)).copyTo(t, filepath.Join(w.home, "billing.crt"))
+	mustCommit(t, w.write.url, `{"operations":[{"op":"CreateContainer","args":{"container_id":100,"kind":"Standard"}},{"op":"CreateContainer","args":{"container_id":1001,"kind":"Standard"}},{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"Euro","fungible":true}}}]}`)
+	w.toReal = strings.NewReplacer("http://127.0.0.1:8080", w.write.url, "http://127.0.0.1:8081", w.read.url,
+		"/etc/ledger/", "ledger/", "DIR2", "DIR2", "DIR OUT", "ledger-data OUT-of-backup", "DIR", "ledger-data",
+		"$(pidof ledger-write)", strconv.Itoa(w.write.cmd.Process.Pid), "$(pidof ledger-read)", strconv.Itoa(w.read.cmd.Process.Pid))
+	return &sandbox{docWalk: w, t: t, outer: t}
+}
+
+// copyTo copies the certificate.
+func (p pair) copyTo(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text(t, p.cert)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shell is the command, ready to be started.
+func (s *sandbox) shell(command string) *exec.Cmd {
+	s.t.Helper()
+	name, _, _ := strings.Cut(command, " ")
+	if name == "openssl" || name == "fuser" || name == "curl" {
+		tool(s.t, name, map[string]string{"openssl": "openssl", "fuser": "psmisc", "curl": "curl"}[name])
+	}
+	cmd := exec.Command("bash", "-c", s.toReal.Replace(command))
+	cmd.Dir, cmd.Env = s.home, s.env
+	return cmd
+}
+
+// ends runs a command that ends by itself and has something to say, to a file or here.
+func (s *sandbox) ends(command string) {
+	out, err := s.shell(command).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%v\n%s", err, out)
+	}
+	switch quiet := strings.ContainsAny(command, ">(") || strings.HasPrefix(command, "kill"); {
+	case strings.HasPrefix(command, "openssl"):
+		line := s.command(s.t, "grep billing ledger/auth")
+		if digits := strings.Fields(string(out))[0]; !strings.Contains(line, digits) {
+			s.t.Errorf("openssl says %s, and ledgerctl %s", digits, line)
+		}
+	case !quiet && len(out) == 0:
+		s.t.Error("it says nothing")
+	}
+}
+
+// serves runs a command until Ctrl-C, which comes when it has said something.
+func (s *sandbox) serves(command string) {
+	cmd := s.shell("exec " + command)
+	if strings.Contains(command, "ledger-data") || strings.HasPrefix(command, "ledger-read") {
+		cmd = s.shell("exec " + command + " -name another") // the sandbox has one already
+	}
+	cmd.Env = append(cmd.Env, "LEDGER_LISTEN=127.0.0.1:0", "LEDGER_WRITE_LISTEN=127.0.0.1:0", "LEDGER_READ_LISTEN=127.0.0.1:0")
+	if strings.HasPrefix(command, "ledger-write") || strings.HasSuffix(command, " dev") { // on a log of its own
+		cmd.Dir = s.t.TempDir()
+	}
+	line, rest, err := untilInterrupt(s.t, cmd, func(line string) bool { return line != "" })
+	if err != nil {
+		s.t.Errorf("after Ctrl-C: %v\n%s%s", err, line, rest)
+	}
+}
+
+// follows runs a command that shows what happens to a container, beside commits to it, until it has shown one.
+func (s *sandbox) follows(command string) {
+	const add = `{"op":"AddFungible","args":{"container_id":%s,"class_id":1,"key":0,"quantity":1}}`
+	container := command[strings.LastIndex(command, " ")+1:]
+	seen, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		for again := time.NewTicker(50 * time.Millisecond); ; {
+			if _, err := post(http.DefaultClient, s.write.url+"/v1/commit", `{"operations":[`+fmt.Sprintf(add, container)+`]}`); err != nil {
+				s.t.Error(err)
+			}
+			select {
+			case <-again.C:
+			case <-seen:
+				return
+			}
+		}
+	}()
+	line, rest, err := untilInterrupt(s.t, s.shell("exec "+command), func(line string) bool { return strings.Contains(line, "holds ") })
+	close(seen)
+	<-over
+	if err != nil {
+		s.t.Errorf("after Ctrl-C: %v\n%s%s", err, line, rest)
+	}
+}
+
+// untilInterrupt starts a command, interrupts all of its processes, as Ctrl-C
+// does, once a line of its standard output is what was awaited, and waits for
+// its end.
+func untilInterrupt(t *testing.T, cmd *exec.Cmd, awaited func(line string) bool) (said, words string, err error) {
+	t.Helper()
+	var standardError strings.Builder
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stderr = &standardError
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(2*time.Minute, func() { syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+	defer late.Stop()
+	lines := bufio.NewScanner(out)
+	seen := false
+	for lines.Scan() {
+		said += lines.Text() + "\n"
+		if !seen && awaited(lines.Text()) {
+			seen = true
+			syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
+		}
+	}
+	err = cmd.Wait()
+	if !seen {
+		t.Fatalf("it ended before it said what was awaited: %v\n%s%s", err, said, &standardError)
+	}
+	return said, standardError.String(), err
+}
+
+// everyCommand asks every command of ledgerctl for its help, which has two examples.
+func (s *sandbox) everyCommand(string) {
+	overview := s.command(s.t, "bin/ledgerctl help")
+	n := 0
+	for _, words := range regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)*)`).FindAllStringSubmatch(overview, -1) {
+		cmd := s.shell("bin/ledgerctl " + words[1] + " -h")
+		out, err := cmd.CombinedOutput()
+		if _, examples, ok := strings.Cut(string(out), "examples:\n"); err != nil || !ok || strings.Count(examples, "  ledgerctl ") < 2 {
+			s.t.Errorf("%s -h: %v\n%s", words[1], err, out)
+		}
+		n++
+	}
+	if n < 20 {
+		s.t.Errorf("only %d commands were found in\n%s", n, overview)
+	}
+}
+
+// exists looks for a command, and the flags with it, in its help.
+func (s *sandbox) exists(command string) {
+	words, help := strings.Fields(command), ""
+	if words[0] == "curl" {
+		help = s.command(s.t, "curl --help all")
+	} else {
+		var names []string
+		for _, word := range words[1:] {
+			if !strings.HasPrefix(word, "-") && word != "…" {
+				names = append(names, word)
+			}
+		}
+		help = s.command(s.t, "bin/ledgerctl "+strings.Join(names, " ")+" -h")
+	}
+	for _, word := range words[1:] {
+		if strings.HasPrefix(word, "-") && !regexp.MustCompile(`(^|\s)`+word+`\s`).MatchString(help) {
+			s.t.Errorf("there is no %s in\n%s", word, help)
+		}
+	}
+}
+
+// testExists looks for the tests and flags of a go test command in its packages.
+func (s *sandbox) testExists(command string) {
+	words := strings.Fields(strings.NewReplacer("'", "", `\|`, "|").Replace(command))
+	var source strings.Builder
+	pattern := "../../" + strings.TrimSuffix(words[2], "/...") + "/*_test.go"
+	if strings.HasSuffix(words[2], "/...") {
+		pattern = "../../" + strings.TrimSuffix(words[2], "/...") + "/*/*_test.go"
+	}
+	files, _ := filepath.Glob(pattern)
+	for _, file := range files {
+		source.WriteString(text(s.t, file))
+	}
+	names := regexp.MustCompile(`(?m)^func (Test\w+)`).FindAllStringSubmatch(source.String(), -1)
+	wanted := regexp.MustCompile("")
+	for i, word := range words {
+		name, isFlag := strings.CutPrefix(word, "-")
+		switch {
+		case name == "run" && isFlag:
+			wanted = regexp.MustCompile(words[i+1])
+		case isFlag && name != "timeout" && !regexp.MustCompile(`flag\.\w+\("`+name+`"`).MatchString(source.String()):
+			s.t.Errorf("%s has no flag %s", words[2], word)
+		}
+	}
+	for _, name := range names {
+		if wanted.MatchString(name[1]) {
+			return
+		}
+	}
+	s.t.Errorf("%s has no test of that name", words[2])
+}

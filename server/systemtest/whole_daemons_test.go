@@ -1,0 +1,90 @@
+package systemtest
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"assetledger/server"
+)
+
+// testSegment is the size in bytes of log segments in tests: small, so that a
+// fresh log is quickly made.
+const testSegment = 4 << 20
+
+// A daemon is one that runs in this process, on a port of its own.
+type daemon struct {
+	url  string
+	stop func() // waits until it has stopped; a second call does nothing
+}
+
+// readyLine gets the line that a daemon prints when it serves.
+type readyLine chan string
+
+func (r readyLine) Write(p []byte) (int, error) {
+	_, url, _ := strings.Cut(strings.TrimSpace(string(p)), " ready on ")
+	r <- url
+	return len(p), nil
+}
+
+// startDaemon runs one and waits until it serves.
+func startDaemon(t *testing.T, name string, run func(ctx context.Context, ready readyLine, log *slog.Logger) error) *daemon {
+	t.Helper()
+	var words bytes.Buffer // read only after the daemon has ended
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(readyLine, 1), make(chan error, 1)
+	go func() { ended <- run(ctx, ready, slog.New(slog.NewTextHandler(&words, nil))) }()
+	d := &daemon{}
+	select {
+	case d.url = <-ready:
+	case err := <-ended:
+		cancel()
+		t.Fatalf("%s did not start: %v\n%s", name, err, words.String())
+	case <-time.After(30 * time.Second):
+		cancel()
+		t.Fatalf("%s was not ready within 30 s", name)
+	}
+	stopped := false
+	d.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		http.DefaultClient.CloseIdleConnections()
+		if err := <-ended; err != nil {
+			t.Errorf("%s stopped with an error: %v\n%s", name, err, words.String())
+		}
+	}
+	t.Cleanup(d.stop)
+	return d
+}
+
+func startWriter(t *testing.T, dir string, change ...func(*server.WriteConfig)) *daemon {
+	t.Helper()
+	return startDaemon(t, "the write daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
+		c := server.DefaultWriteConfig()
+		c.Dir, c.Listen, c.SegmentSize, c.Ready, c.Log = dir, "127.0.0.1:0", testSegment, ready, log
+		for _, f := range change {
+			f(&c)
+		}
+		return server.RunWrite(ctx, c)
+	})
+}
+
+func startReader(t *testing.T, dir string, change ...func(*server.ReadConfig)) *daemon {
+	t.Helper()
+	return startDaemon(t, "the read daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
+		c := server.ReadConfig{
+			Dir: dir, Listen: "127.0.0.1:0", Name: "read", Poll: 100 * time.Millisecond, Timeouts: server.DefaultTimeouts, Ready: ready, Log: log,
+		}
+		for _, f := range change {
+			f(&c)
+		}
+		return server.RunRead(ctx, c)
+	})
+}

@@ -1,0 +1,513 @@
+package systemtest
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// These tests are clients that mean harm, or act as if they did, on real
+// daemons. While each is at work, a client that behaves goes on, and notices
+// nothing; at the end all that it was promised is there, and the daemons have
+// never used more memory than this:
+const (
+	mostWriteMemory = 512 << 20 // bytes resident, at the highest
+	mostReadMemory  = 256 << 20
+)
+
+// A victim is a pair of daemons with short patience.
+type victim struct {
+	*testing.T
+	w, r  *process
+	stop  chan struct{}
+	ended chan struct{}
+	acked *atomic.Int64 // units that the good client was promised
+}
+
+const (
+	goodContainers = `{"operations":[{"op":"CreateContainer","args":{"container_id":1,"kind":"Standard"}},` +
+		`{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"Gold"}}}]}`
+	goodCommit = `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}]}`
+)
+
+func newVictim(t *testing.T, more ...string) *victim {
+	t.Helper()
+	limits := append([]string{"-header-timeout", "700ms", "-read-timeout", "1500ms", "-write-timeout", "3s", "-idle-timeout", "3s"}, more...)
+	dir := t.TempDir()
+	v := &victim{T: t, acked: new(atomic.Int64), stop: make(chan struct{}), ended: make(chan struct{})}
+	v.w = startProcess(t, "ledger-write", append(limits, "-dir", dir, "-segment-size", fmt.Sprint(16<<20),
+		"-idempotency-keys", "1000", "-max-inflight", fmt.Sprint(128<<20))...)
+	v.r = startProcess(t, "ledger-read", append(limits, "-dir", dir)...)
+	mustCommit(t, v.w.url, goodContainers)
+	go v.behave()
+	return v
+}
+
+// behave commits and reads back until it is told to stop.
+func (v *victim) behave() {
+	defer close(v.ended)
+	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	for n := 1; ; n++ {
+		select {
+		case <-v.stop:
+			return
+		default:
+		}
+		a, err := post(client, v.w.url+"/v1/commit", goodCommit)
+		if err != nil || a.status != 200 {
+			v.Errorf("the client that behaves was refused: %v %d %s", err, a.status, a.body)
+			return
+		}
+		v.acked.Add(1)
+		if a, err = get(client, v.r.url+"/v1/read/container/1/balances?wait=20s&min_seq="+seqOf(a.body)); err != nil ||
+			!strings.Contains(a.body, fmt.Sprintf(`"quantity":%d}`, n)) {
+			v.Errorf("the client that behaves read: %v %d %s", err, a.status, a.body)
+			return
+		}
+	}
+}
+
+// finish checks that the good client's commits are there, in the daemons that
+// were attacked and in one that starts from the log, and the bounds of memory.
+func (v *victim) finish() {
+	close(v.stop)
+	<-v.ended
+	want := fmt.Sprintf(`"quantity":%d}`, v.acked.Load())
+	a, err := get(http.DefaultClient, v.r.url+"/v1/read/container/1/balances")
+	if err != nil || !strings.Contains(a.body, want) || v.acked.Load() == 0 {
+		v.Errorf("balance: %v %s, want %s", err, a.body, want)
+	}
+	for _, m := range []struct {
+		p    *process
+		most int64
+	}{{v.w, mostWriteMemory}, {v.r, mostReadMemory}} {
+		highest := statusBytes(v.T, m.p, "VmHWM")
+		v.Logf("%s: at most %d MiB resident (mapped segments of the log included); %d good commits meanwhile", m.p.name, highest>>20, v.acked.Load())
+		if highest > m.most {
+			v.Errorf("%s had %d bytes resident, more than %d", m.p.name, highest, m.most)
+		}
+	}
+	v.w.stop(v.T)
+	v.r.stop(v.T)
+}
+
+// statusBytes reads a line of /proc/PID/status that is in kB.
+func statusBytes(t *testing.T, p *process, field string) int64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(field + `:\s+(\d+) kB`).FindSubmatch(text)
+	if m == nil {
+		t.Fatalf("no %s in %s", field, text)
+	}
+	kib, _ := strconv.ParseInt(string(m[1]), 10, 64)
+	return kib << 10
+}
+
+// A rawConn is a connection that can send anything.
+type rawConn struct {
+	*net.TCPConn
+	t  *testing.T
+	in *bufio.Reader
+}
+
+func (v *victim) dial(p *process) *rawConn {
+	v.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	if err != nil {
+		v.Fatal(err)
+	}
+	v.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(time.Minute)) // for a daemon that never ends it
+	return &rawConn{c.(*net.TCPConn), v.T, bufio.NewReader(c)}
+}
+
+// send sends what the daemon may not want to read.
+func (c *rawConn) send(text string) { io.WriteString(c, text) }
+
+// answer reads one answer.
+func (c *rawConn) answer() (status int, body string) {
+	c.t.Helper()
+	res, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		c.t.Fatalf("no answer: %v", err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		c.t.Fatalf("half an answer: %v", err)
+	}
+	return res.StatusCode, string(b)
+}
+
+// isDropped waits until the daemon ends the connection, and returns what it
+// said before.
+func (c *rawConn) isDropped() string {
+	c.t.Helper()
+	said, err := io.ReadAll(c.in)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		c.t.Error("the daemon did not end the connection")
+	}
+	return string(said)
+}
+
+// drip sends bytes slowly until the other end has gone.
+func (c *rawConn) drip(b byte) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for range tick.C {
+		if _, err := c.Write([]byte{b}); err != nil {
+			return
+		}
+	}
+}
+
+// seqOf is the global_seq of a result.
+func seqOf(body string) string {
+	_, seq, _ := strings.Cut(body, `{"global_seq":`)
+	seq, _, _ = strings.Cut(seq, ",")
+	return seq
+}
+
+func postHead(path string, lines ...string) string {
+	return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + strings.Join(append(lines, ""), "\r\n") + "\r\n"
+}
+
+const getHealth = "GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n"
+
+func TestHostileClients(t *testing.T) {
+	v := newVictim(t)
+	t.Cleanup(v.finish) // after all attacks, which run at once
+	// What daemons are asked for must be more than sockets hold.
+	bulk := `{"transactions":[` + strings.Repeat(`{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":1,"quantity":1}}],"metadata":{"a":"`+
+		strings.Repeat("x", 16000)+`"}},`, 599) + `{"operations":[]}]}`
+	if a, err := post(http.DefaultClient, v.w.url+"/v1/commit/batch", bulk); err != nil || a.status != 200 {
+		t.Fatal(err, a.status)
+	}
+	both := func(name string, attack func(v *victim, p *process)) {
+		for _, p := range []*process{v.w, v.r} {
+			t.Run(name+"/"+p.name, func(t *testing.T) {
+				t.Parallel()
+				sub := *v
+				sub.T = t
+				attack(&sub, p)
+			})
+		}
+	}
+	one := func(name string, attack func(v *victim)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sub := *v
+			sub.T = t
+			attack(&sub)
+		})
+	}
+	both("silent", func(v *victim, p *process) {
+		if said := v.dial(p).isDropped(); said != "" {
+			v.Errorf("%q", said)
+		}
+	})
+	both("slow header", func(v *victim, p *process) {
+		c := v.dial(p)
+		c.send("GET /v1/health HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+		go c.drip('a')
+		if said := c.isDropped(); said != "" {
+			v.Errorf("%q", said)
+		}
+	})
+	one("slow body", func(v *victim) {
+		c := v.dial(v.w)
+		c.send(postHead("/v1/commit", "Content-Length: 100000"))
+		go c.drip(' ')
+		if said := c.isDropped(); said != "" && !strings.HasPrefix(said, "HTTP/1.1 400 ") {
+			v.Errorf("%q", said)
+		}
+	})
+	one("slow chunks", func(v *victim) {
+		c := v.dial(v.w)
+		c.send(postHead("/v1/commit", "Transfer-Encoding: chunked") + "fff\r\n")
+		go c.drip(' ')
+		if said := c.isDropped(); said != "" && !strings.HasPrefix(said, "HTTP/1.1 400 ") {
+			v.Errorf("%q", said)
+		}
+	})
+	both("silent between requests", func(v *victim, p *process) {
+		c := v.dial(p)
+		c.send(getHealth)
+		if status, _ := c.answer(); status != 200 {
+			v.Error(status)
+		}
+		if said := c.isDropped(); said != "" {
+			v.Errorf("%q", said)
+		}
+	})
+	one("never reading", (*victim).neverReading)
+	one("event streams that are not read", (*victim).deafStreams)
+	both("half closed", (*victim).halfClosed)
+	one("half a body, then closed", func(v *victim) {
+		c := v.dial(v.w)
+		c.send(postHead("/v1/commit", "Content-Length: 500") + goodCommit)
+		c.CloseWrite()
+		if status, body := c.answer(); status != 400 || errorCode(body) != "MalformedJSON" {
+			v.Errorf("%d %s", status, body)
+		}
+		c.isDropped()
+	})
+	one("pipelining", (*victim).pipelines)
+	both("headers without end", func(v *victim, p *process) {
+		for _, line := range []string{"X-A: " + strings.Repeat("a", 1000) + "\r\n", "X: y\r\n", strings.Repeat("a", 1000)} {
+			c := v.dial(p)
+			go func() {
+				c.send("GET /v1/health HTTP/1.1\r\nHost: x\r\n")
+				for {
+					if _, err := io.WriteString(c, line); err != nil {
+						return
+					}
+				}
+			}()
+			if said := c.isDropped(); said != "" && !strings.HasPrefix(said, "HTTP/1.1 431 ") {
+				v.Errorf("%.100q", said)
+			}
+		}
+	})
+	one("compressed", (*victim).compressed)
+	one("deep and wide JSON", (*victim).deepAndWide)
+	one("idempotency keys", (*victim).floodOfKeys)
+}
+
+// neverReading asks for much and reads nothing, until the daemon has enough.
+func (v *victim) neverReading() {
+	for path, p := range map[string]*process{"/v1/read/commits": v.r, "/v1/openapi.json": v.r, "/v1/metrics": v.w} {
+		c := v.dial(p)
+		c.SetReadBuffer(4096)
+		request := "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n"
+		var err error
+		for err == nil {
+			_, err = io.WriteString(c, request)
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			v.Errorf("%s: the daemon did not end the connection", path)
+		}
+	}
+}
+
+// deafStreams follows the commits and reads nothing.
+func (v *victim) deafStreams() {
+	const streams = 50
+	for range streams {
+		c := v.dial(v.r)
+		c.SetReadBuffer(4096)
+		c.send("GET /v1/read/commits HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
+	}
+	v.await("all streams are dropped", func() bool {
+		return v.metric(v.r, `asset_ledger_read_requests_total{route="/v1/read/commits",status="200"}`) >= streams &&
+			v.metric(v.r, "asset_ledger_read_streams") == 0
+	})
+}
+
+// await asks again and again, at most for a minute.
+func (v *victim) await(what string, cond func() bool) {
+	v.Helper()
+	for end := time.Now().Add(time.Minute); !cond(); {
+		if time.Now().After(end) {
+			v.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// metric is the value of a series, 0 if it is not there.
+func (v *victim) metric(p *process, series string) float64 {
+	v.Helper()
+	a, err := get(http.DefaultClient, p.url+"/v1/metrics")
+	if err != nil {
+		v.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(a.body, "\n"+series+" ")
+	value, _, _ := strings.Cut(rest, "\n")
+	n, _ := strconv.ParseFloat(value, 64)
+	return n
+}
+
+// halfClosed asks and closes its sending side: a whole request is answered.
+func (v *victim) halfClosed(p *process) {
+	c := v.dial(p)
+	c.send(getHealth)
+	c.CloseWrite()
+	if status, body := c.answer(); status != 200 {
+		v.Errorf("%d %s", status, body)
+	}
+	c.isDropped()
+	c = v.dial(p)
+	c.send(getHealth[:20])
+	c.CloseWrite()
+	if said := c.isDropped(); said != "" && !strings.HasPrefix(said, "HTTP/1.1 400 ") {
+		v.Errorf("%q", said)
+	}
+}
+
+// pipelines sends many requests before it reads: the answers come in order.
+func (v *victim) pipelines() {
+	c := v.dial(v.w)
+	commit := `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":2,"quantity":1}}]}`
+	const times = 50
+	go c.send(strings.Repeat(postHead("/v1/commit", fmt.Sprintf("Content-Length: %d", len(commit)))+commit+
+		"GET /v1/nothing HTTP/1.1\r\nHost: x\r\n\r\n", times))
+	last := 0
+	for range times {
+		status, body := c.answer()
+		seq, err := strconv.Atoi(seqOf(body))
+		if status != 200 || err != nil || seq <= last {
+			v.Fatalf("%d %s after commit %d", status, body, last)
+		}
+		last = seq
+		if status, body := c.answer(); status != 404 || errorCode(body) != "NotFound" {
+			v.Fatalf("%d %s", status, body)
+		}
+	}
+}
+
+// compressed sends a bomb: 100 MiB of zeroes in 100 KiB.
+func (v *victim) compressed() {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	zeroes := make([]byte, 1<<20)
+	for range 100 {
+		z.Write(zeroes)
+	}
+	z.Close()
+	for _, encoding := range []string{"gzip", "deflate", "br", "gzip, gzip", "identity"} {
+		c := v.dial(v.w)
+		c.send(postHead("/v1/commit", "Content-Encoding: "+encoding, fmt.Sprintf("Content-Length: %d", bomb.Len())) + bomb.String())
+		if status, body := c.answer(); status != 415 || errorCode(body) != "UnsupportedMediaType" {
+			v.Errorf("%s: %d %s", encoding, status, body)
+		}
+	}
+}
+
+// deepAndWide sends bodies that are much work for a careless parser.
+func (v *victim) deepAndWide() {
+	const million = 1_000_000
+	fields := func(of string) string {
+		var b strings.Builder
+		for i := range million {
+			fmt.Fprintf(&b, `"%s%d":0,`, of, i)
+		}
+		return b.String()
+	}
+	wide := "{" + fields("f") + `"last":0}`
+	for _, c := range []struct {
+		about, path, body string
+		status            int
+		code              string
+	}{
+		{"a million brackets", "/v1/commit/batch", strings.Repeat("[", million), 400, "MalformedJSON"},
+		{"a million braces", "/v1/commit/batch", strings.Repeat(`{"transactions":`, million), 400, "MalformedJSON"},
+		{"a million brackets, closed, in metadata", "/v1/commit/batch", `{"transactions":[{"operations":[],"metadata":{"a":` +
+			strings.Repeat("[", million) + strings.Repeat("]", million) + `}}]}`, 400, "MalformedJSON"},
+		{"a million fields", "/v1/commit/batch", wide, 400, "InvalidRequest"},
+		{"a million fields in a transaction", "/v1/commit/batch", `{"transactions":[` + wide + `]}`, 200, "InvalidRequest"},
+		{"a million fields in arguments", "/v1/commit/batch", `{"transactions":[{"operations":[{"op":"CreateContainer","args":` + wide + `}]}]}`, 200, "InvalidRequest"},
+		{"a million fields in metadata", "/v1/commit/batch", `{"transactions":[{"operations":[],"metadata":` + wide + `}]}`, 200, "InvalidRequest"},
+		{"a million times the same field", "/v1/commit/batch", `{` + strings.Repeat(`"transactions":[],`, million) + `"a":0}`, 400, "MalformedJSON"},
+		{"a million transactions", "/v1/commit/batch", `{"transactions":[` + strings.Repeat("{},", million) + `{}]}`, 400, "InvalidRequest"},
+		{"too long a body", "/v1/commit", wide, 413, "PayloadTooLarge"},
+		{"half a million brackets", "/v1/commit", strings.Repeat("[", million/2), 400, "MalformedJSON"},
+		{"a number of a million digits", "/v1/commit", `{"operations":[{"op":"RemoveContainer","args":{"container_id":` + strings.Repeat("9", million) + `}}]}`, 400, "InvalidRequest"},
+	} {
+		a, err := post(http.DefaultClient, v.w.url+c.path, c.body)
+		for tries := 0; err != nil && tries < 10; tries++ { // on a busy machine so much takes longer to send than it may
+			a, err = post(http.DefaultClient, v.w.url+c.path, c.body)
+		}
+		if code := errorCode(strings.TrimSuffix(strings.TrimPrefix(a.body, `{"results":[`), `]}`)); err != nil || a.status != c.status || code != c.code || len(a.body) > 2000 {
+			v.Errorf("%s: %v %d %.300s, want %d %s", c.about, err, a.status, a.body, c.status, c.code)
+		}
+	}
+}
+
+// floodOfKeys commits with many more keys, as long as they may be, than the
+// daemon remembers.
+func (v *victim) floodOfKeys() {
+	const batches, each = 20, 2000
+	key := func(n int) string { return fmt.Sprintf("%0255d", n) }
+	var first, last string
+	for b := range batches {
+		var txs []string
+		for i := range each {
+			txs = append(txs, fmt.Sprintf(`{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":3,"quantity":1}}],"idempotency_key":"%s"}`,
+				key(b*each+i)))
+		}
+		a, err := post(http.DefaultClient, v.w.url+"/v1/commit/batch", `{"transactions":[`+strings.Join(txs, ",")+`]}`)
+		if err != nil || a.status != 200 || strings.Contains(a.body, `"error"`) {
+			v.Fatal(err, a.status)
+		}
+		if b == 0 {
+			first = txs[0]
+		}
+		last = txs[each-1]
+	}
+	a, err := post(http.DefaultClient, v.w.url+"/v1/commit", last)
+	if err != nil || !a.hit {
+		v.Errorf("the last key is forgotten: %v %s", err, a.body)
+	}
+	a, err = post(http.DefaultClient, v.w.url+"/v1/commit", first)
+	if err != nil || a.status != 200 || a.hit {
+		v.Errorf("the first key is still remembered: %v %s", err, a.body)
+	}
+	if a, err := get(http.DefaultClient, v.r.url+"/v1/read/container/1/balances?class_id=1&key=3&wait=20s&min_seq="+seqOf(a.body)); err != nil ||
+		!strings.Contains(a.body, fmt.Sprintf(`"quantity":%d}`, batches*each+1)) {
+		v.Errorf("%v %s", err, a.body)
+	}
+}
+
+// TestTenThousandIdleConnections holds them on either daemon.
+func TestTenThousandIdleConnections(t *testing.T) {
+	t.Run("ledger-write", func(t *testing.T) { tenThousand(t, func(v *victim) *process { return v.w }) })
+	t.Run("ledger-read", func(t *testing.T) { tenThousand(t, func(v *victim) *process { return v.r }) })
+}
+
+func tenThousand(t *testing.T, choose func(*victim) *process) {
+	const most = 10_000
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Max < most+1000 {
+		t.Skipf("needs a limit of %d open files, and has %d (%v): raise it with ulimit -Hn", most+1000, limit.Max, err)
+	}
+	limit.Cur = limit.Max
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	v := newVictim(t, "-header-timeout", "5m", "-idle-timeout", "5m")
+	p := choose(v)
+	before := statusBytes(t, p, "VmRSS")
+	conns := make([]net.Conn, most)
+	for i := range conns {
+		conns[i] = v.dial(p)
+		if i%2 == 0 { // half of them have asked for something
+			conns[i].(*rawConn).send("GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
+		}
+	}
+	v.await("all are open", func() bool { return v.metric(p, "process_open_fds") >= most })
+	seen := v.acked.Load()
+	v.await("the client that behaves went on", func() bool { return v.acked.Load() > seen+20 })
+	t.Logf("%d connections take %d MiB", most, (statusBytes(t, p, "VmRSS")-before)>>20)
+	for _, c := range conns {
+		c.Close()
+	}
+	v.await("all are gone", func() bool { return v.metric(p, "process_open_fds") < 100 })
+	v.finish()
+}

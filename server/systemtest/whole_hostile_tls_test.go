@@ -1,0 +1,131 @@
+package systemtest
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestHostileHandshakes: who connects to TLS and then says nothing, half of a
+// hello, or nonsense, is dropped within the time that a header has.
+func TestHostileHandshakes(t *testing.T) {
+	ca := newAuthority(t)
+	serving := ca.issue(t, "server", time.Time{})
+	w := startProcess(t, "ledger-write", "-dir", t.TempDir(), "-segment-size", fmt.Sprint(testSegment), "-tls-cert", serving.cert, "-tls-key", serving.key,
+		"-header-timeout", "700ms", "-read-timeout", "1500ms", "-write-timeout", "3s", "-idle-timeout", "3s")
+	addr := strings.TrimPrefix(w.url, "https://")
+	good := &http.Client{Transport: &http.Transport{TLSClientConfig: ca.client()}}
+	defer good.CloseIdleConnections()
+	var attacks sync.WaitGroup
+	for about, said := range map[string]string{
+		"nothing":            "",
+		"half of a hello":    "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+		"a record of 64 KiB": "\x16\x03\x01\xff\xff" + strings.Repeat("a", 70_000),
+		"plain text":         "GET / HTTP/1.1\r\nHost: x\r\n",
+		"an alert":           "\x15\x03\x03\x00\x02\x01\x00",
+	} {
+		for range 20 {
+			attacks.Go(func() {
+				c, err := net.Dial("tcp", addr)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer c.Close()
+				c.SetDeadline(time.Now().Add(time.Minute)) // for a daemon that never ends it
+				io.WriteString(c, said)
+				if _, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("%s: the daemon did not end the connection", about)
+				}
+			})
+		}
+	}
+	attacks.Go(func() { // a handshake that is whole, and then nothing
+		c, err := tls.Dial("tcp", addr, ca.client())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		c.SetDeadline(time.Now().Add(time.Minute))
+		if _, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("after the handshake: the daemon did not end the connection")
+		}
+	})
+	over := make(chan struct{})
+	go func() { attacks.Wait(); close(over) }()
+	for n, done := 1, false; !done || n < 20; n++ { // who behaves notices nothing
+		if a, err := post(good, w.url+"/v1/commit", fmt.Sprintf(oneContainer, n)); err != nil || a.status != 200 {
+			t.Fatalf("%v %d %s", err, a.status, a.body)
+		}
+		select {
+		case <-over:
+			done = true
+		default:
+		}
+	}
+	if highest := statusBytes(t, w, "VmHWM"); highest > mostWriteMemory {
+		t.Errorf("%d bytes resident", highest)
+	}
+	w.stop(t)
+}
+
+// TestStrangersHoldNothing: who is not let in can't use up the memory for
+// bodies, neither with large ones nor with many slow ones.
+func TestStrangersHoldNothing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "auth")
+	clientsOf(t, file, "good g commit")
+	w := startProcess(t, "ledger-write", "-dir", t.TempDir(), "-segment-size", fmt.Sprint(testSegment), "-auth-file", file, "-max-inflight", fmt.Sprint(1<<20))
+	v := &victim{T: t}
+	const strangers, megabytes = 50, 8
+	var attacks sync.WaitGroup
+	for i := range strangers {
+		attacks.Go(func() {
+			c := v.dial(w)
+			length := fmt.Sprintf("Content-Length: %d", megabytes<<20)
+			if i%2 == 0 {
+				length = "Transfer-Encoding: chunked"
+			}
+			c.send(postHead("/v1/commit/batch", "Authorization: Bearer guess", length))
+			if i%2 == 0 {
+				c.send(fmt.Sprintf("%x\r\n", megabytes<<20))
+			}
+			go io.CopyN(c, endless{}, megabytes<<20)
+			res, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil || res.StatusCode != 401 || res.Header.Get("WWW-Authenticate") == "" || !res.Close {
+				t.Errorf("%v %v", res, err)
+			}
+		})
+	}
+	for n := 1; n < 50; n++ {
+		if status, body := ask(t, http.DefaultClient, "POST", w.url+"/v1/commit", "g", fmt.Sprintf(oneContainer, n)); status != 200 {
+			t.Errorf("who may was refused: %d %s", status, body)
+		}
+	}
+	attacks.Wait()
+	const most = 128 << 20 // what strangers send, 400 MiB, is not kept
+	if highest := statusBytes(t, w, "VmHWM"); highest > most {
+		t.Errorf("%d bytes resident, more than %d", highest, most)
+	}
+	w.stop(t)
+}
+
+// endless is white space without end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}

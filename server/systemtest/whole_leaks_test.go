@@ -1,0 +1,95 @@
+package systemtest
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"assetledger/server"
+)
+
+// askAs sends one request with headers of its own, and for a host of its own.
+func askAs(t *testing.T, method, url, host, body string, headers ...string) (int, string, http.Header) {
+	t.Helper()
+	req, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = host
+	req.Header.Set("Content-Type", "application/json")
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Add(name, value)
+	}
+	res, err := http.DefaultClient.Do(req)
+	a, err := read(res, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.status, a.body, res.Header
+}
+
+// TestPagesOfOthers: a page whose name was made to lead to this machine can't
+// use a ledger that lets in everyone on it.
+func TestPagesOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(t.TempDir(), "auth")
+	clientsOf(t, file, "admin a admin")
+	open := startWriter(t, dir)
+	reads := startReader(t, dir)
+	closed := startWriter(t, t.TempDir(), func(c *server.WriteConfig) { c.Access.AuthFile = file })
+	all := startWriter(t, t.TempDir(), func(c *server.WriteConfig) { c.Access.Insecure = true })
+	browser := []string{"Accept-Language: en", "Origin: http://evil.example:8080"}
+	for i, c := range []struct {
+		d       *daemon
+		host    string
+		headers []string
+		status  int
+	}{
+		{open, "evil.example:8080", browser, 403},
+		{open, "evil.example:8080", nil, 200}, // a program
+		{open, strings.TrimPrefix(open.url, "http://"), browser, 200},
+		{closed, "evil.example:8080", browser, 401},
+		{closed, "evil.example:8080", append(browser, "Authorization: Bearer a"), 200},
+		{all, "evil.example:8080", browser, 200},
+	} {
+		status, body, header := askAs(t, "POST", c.d.url+"/v1/commit", c.host, fmt.Sprintf(oneContainer, i+1), c.headers...)
+		if status != c.status || header.Get("Access-Control-Allow-Origin") != "" || (status == 403) != strings.Contains(body, "-auth-file") {
+			t.Errorf("%d: %d %s %v", i, status, body, header)
+		}
+	}
+	if status, body, _ := askAs(t, "GET", reads.url+"/v1/read/containers", "evil.example", "", browser...); status != 403 {
+		t.Errorf("reading: %d %s", status, body)
+	}
+	// What a page may send anywhere without asking is no JSON; and nobody is told that it may ask.
+	if status, body, header := askAs(t, "OPTIONS", open.url+"/v1/commit", "127.0.0.1", "", browser...); status != 405 || header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("%d %s %v", status, body, header)
+	}
+	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""} {
+		req, _ := http.NewRequest("POST", open.url+"/v1/commit", strings.NewReader(fmt.Sprintf(oneContainer, 99)))
+		req.Header.Set("Content-Type", kind)
+		if a, err := read(http.DefaultClient.Do(req)); err != nil || a.status != 415 {
+			t.Errorf("%q: %v %d %s", kind, err, a.status, a.body)
+		}
+	}
+}
+
+// TestHealthTellsStrangersLittle: with an auth file, whether it works, and not
+// where on the machine it is.
+func TestHealthTellsStrangersLittle(t *testing.T) {
+	file, dir := filepath.Join(t.TempDir(), "auth"), t.TempDir()
+	clientsOf(t, file, "admin a admin", "seven s read owners=7", "metrics m metrics")
+	w := startWriter(t, dir, func(c *server.WriteConfig) { c.Access.AuthFile = file })
+	for token, knows := range map[string]bool{"": false, "wrong": false, "s": false, "a": true, "m": true} {
+		status, body := ask(t, http.DefaultClient, "GET", w.url+"/v1/health", token, "")
+		want := `"path":""`
+		if knows {
+			want = fmt.Sprintf(`"path":%q`, dir)
+		}
+		if status != 200 || !strings.Contains(body, `{"status":"healthy","commit_log":{"end_seq":0,`) || !strings.Contains(body, want) {
+			t.Errorf("as %q: %d %s, want %s", token, status, body, want)
+		}
+	}
+}

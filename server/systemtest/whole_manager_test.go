@@ -1,0 +1,170 @@
+package systemtest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestServiceManager starts the programs as systemd would: with a socket that
+// is open before they are, somebody to notify, and a mask that hides nothing.
+func TestServiceManager(t *testing.T) {
+	programs := buildPrograms(t) // before any clock runs
+	dir := filepath.Join(t.TempDir(), "log")
+	for _, name := range []string{"ledger-write", "ledger-read"} {
+		notify := filepath.Join(t.TempDir(), "notify")
+		manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: notify, Net: "unixgram"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer manager.Close()
+		manager.SetReadDeadline(time.Now().Add(time.Minute))
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := ln.(*net.TCPListener).File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		url := "http://" + ln.Addr().String()
+		early := make(chan error, 1)
+		go func() { // before there is a daemon
+			a, err := get(http.DefaultClient, url+"/v1/readyz")
+			if err == nil && a.body != `{"status":"ready"}` {
+				err = fmt.Errorf("%d %s", a.status, a.body)
+			}
+			early <- err
+		}()
+		// The shell takes the number of the process that it becomes.
+		cmd := exec.Command("sh", "-c", `umask 000; LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" "$@"`, filepath.Join(programs, name), "-dir", dir)
+		cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+notify, "WATCHDOG_USEC=20000")
+		cmd.ExtraFiles = []*os.File{file}
+		var words strings.Builder
+		cmd.Stderr = &words
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		p := &process{name: name, cmd: cmd, url: url}
+		hear := func(want string) (before []string) {
+			t.Helper()
+			for b := make([]byte, 4096); ; {
+				n, err := manager.Read(b)
+				if err != nil {
+					t.Fatalf("%s did not say %s: %v\n%s", name, want, err, words.String())
+				}
+				if strings.Contains(string(b[:n]), want) {
+					return before
+				}
+				before = append(before, string(b[:n]))
+			}
+		}
+		if before := hear("READY=1"); len(before) == 0 || !strings.Contains(before[0], "EXTEND_TIMEOUT_USEC=") {
+			t.Errorf("%s said %q before it was ready", name, before)
+		}
+		if err := <-early; err != nil {
+			t.Errorf("who connected before %s was there: %v", name, err)
+		}
+		hear("WATCHDOG=1")
+		hear("WATCHDOG=1")
+		if name == "ledger-write" {
+			mustCommit(t, url, goodContainers)
+		}
+		http.DefaultClient.CloseIdleConnections()
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		hear("STOPPING=1")
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, words.String())
+		}
+		// The socket is the manager's still, and waits for the next daemon.
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Error(err)
+		} else {
+			c.Close()
+		}
+		ln.Close()
+		file.Close()
+	}
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		want := fs.FileMode(0o600)
+		if entry.IsDir() {
+			want = 0o700
+		} else {
+			files++
+		}
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has the mode %v, want %v", path, info.Mode().Perm(), want)
+		}
+		return nil
+	})
+	if err != nil || files < 4 {
+		t.Errorf("%d files: %v", files, err)
+	}
+}
+
+// TestSocketActivation has systemd's own tool open the socket, on the network
+// and in the filesystem. One that other machines reach is not served without
+// an auth file, whoever opened it.
+func TestSocketActivation(t *testing.T) {
+	activate := tool(t, "systemd-socket-activate", "systemd")
+	programs, dir := buildPrograms(t), t.TempDir()
+	socket := filepath.Join(dir, "write")
+	start := func(listen string) (*exec.Cmd, *strings.Builder) {
+		cmd := exec.Command(activate, "-l", listen, filepath.Join(programs, "ledger-write"), "-dir", filepath.Join(dir, "log"))
+		var words strings.Builder
+		cmd.Stderr = &words
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill() })
+		return cmd, &words
+	}
+	// ready asks until somebody listens, and then as long as the daemon needs.
+	ready := func(network, address string) (answer, error) {
+		client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
+			Dial: func(string, string) (net.Conn, error) { return net.Dial(network, address) }}}
+		for end := time.Now().Add(30 * time.Second); ; {
+			a, err := get(client, "http://ledger/v1/readyz")
+			if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.ENOENT) || time.Now().After(end) {
+				return a, err
+			}
+		}
+	}
+	for _, at := range [][2]string{{"tcp", freeAddress(t)}, {"unix", socket}} {
+		cmd, words := start(at[1])
+		if a, err := ready(at[0], at[1]); err != nil || a.body != `{"status":"ready"}` {
+			t.Errorf("%v: %v %+v", at, err, a)
+		}
+		cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v: %v\n%s", at, err, words)
+		}
+	}
+	_, port, _ := net.SplitHostPort(freeAddress(t))
+	cmd, words := start("0.0.0.0:" + port)
+	if a, err := ready("tcp", "127.0.0.1:"+port); err == nil {
+		t.Errorf("other machines are served: %+v", a)
+	}
+	cmd.Wait()
+	if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(words.String(), "-auth-file") {
+		t.Errorf("%v\n%s", cmd.ProcessState, words)
+	}
+}

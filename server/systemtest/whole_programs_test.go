@@ -1,0 +1,180 @@
+package systemtest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain removes what the tests of whole programs have built.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if programs.dir != "" && os.Getenv(builtPrograms) == "" {
+		os.RemoveAll(programs.dir)
+	}
+	os.Exit(code)
+}
+
+// builtPrograms is the environment variable that names a folder with the
+// programs, for a test that runs itself once more.
+const builtPrograms = "LEDGER_TEST_PROGRAMS"
+
+var programs struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// buildPrograms builds the programs once for all tests, as `make build` does,
+// and returns their folder.
+func buildPrograms(t *testing.T) string {
+	t.Helper()
+	programs.once.Do(func() {
+		if programs.dir = os.Getenv(builtPrograms); programs.dir != "" {
+			return
+		}
+		if programs.dir, programs.err = os.MkdirTemp("", "ledger-programs-"); programs.err == nil {
+			programs.err = buildVersion("v0-test", programs.dir)
+		}
+	})
+	if programs.err != nil {
+		t.Fatalf("building the programs: %v", programs.err)
+	}
+	return programs.dir
+}
+
+// buildVersion builds the programs of a version into a folder.
+func buildVersion(version, folder string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X assetledger/server.Version="+version, "-o", folder+"/",
+		"./cmd/ledger-write", "./cmd/ledger-read", "./cmd/ledgerctl")
+	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+// A process is a daemon of its own.
+type process struct {
+	name  string
+	cmd   *exec.Cmd
+	url   string
+	words *bytes.Buffer // its standard error; read it only after it has ended
+	ended chan error
+}
+
+// startProcess runs a daemon on a port of its own and waits until it serves.
+func startProcess(t *testing.T, name string, args ...string) *process {
+	t.Helper()
+	return startProcessAt(t, "127.0.0.1:0", name, args...)
+}
+
+// startProcessAt is startProcess with an address to listen on.
+func startProcessAt(t *testing.T, listen, name string, args ...string) *process {
+	t.Helper()
+	return startProcessFrom(t, buildPrograms(t), listen, name, args...)
+}
+
+// startProcessFrom is startProcessAt with the folder of the programs.
+func startProcessFrom(t *testing.T, folder, listen, name string, args ...string) *process {
+	t.Helper()
+	p := &process{name: name, words: new(bytes.Buffer), ended: make(chan error, 1)}
+	p.cmd = exec.Command(filepath.Join(folder, name), append(args, "-listen", listen)...)
+	p.cmd.Stderr = p.words
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.kill() })
+	late := time.AfterFunc(time.Minute, func() { p.cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	late.Stop()
+	go func() {
+		io.Copy(io.Discard, out)
+		p.ended <- p.cmd.Wait()
+	}()
+	if err != nil {
+		<-p.ended
+		t.Fatalf("%s said nothing on standard output: %v\n%s", name, err, p.words)
+	}
+	_, url, ok := strings.Cut(strings.TrimSpace(line), " ready on ")
+	if !ok || !strings.HasPrefix(url, "http://127.0.0.1:") && !strings.HasPrefix(url, "https://127.0.0.1:") && url != listen {
+		t.Fatalf("%s: the ready line is %q", name, line)
+	}
+	p.url = url
+	return p
+}
+
+func startWriteProcess(t *testing.T, dir string) *process {
+	t.Helper()
+	return startProcess(t, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(testSegment))
+}
+
+// kill ends the process as a power cut would, as far as it can tell.
+func (p *process) kill() {
+	if p.ended == nil {
+		return
+	}
+	p.cmd.Process.Kill()
+	<-p.ended
+	p.ended = nil
+}
+
+// exit waits until it ends by itself and returns its exit code.
+func (p *process) exit(t *testing.T) int {
+	t.Helper()
+	select {
+	case <-p.ended:
+		p.ended = nil
+	case <-time.After(30 * time.Second):
+		p.kill()
+		t.Fatalf("%s did not end by itself\n%s", p.name, p.words)
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// stop asks it to stop, and checks that it does so with exit code 0.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case err := <-p.ended:
+		if err != nil {
+			t.Errorf("%s was asked to stop: %v\n%s", p.name, err, p.words)
+		}
+	case <-time.After(30 * time.Second):
+		p.cmd.Process.Kill()
+		<-p.ended
+		t.Errorf("%s did not stop\n%s", p.name, p.words)
+	}
+	p.ended = nil
+}
+
+// runProgram runs a program to its end and returns its exit code and output.
+func runProgram(t *testing.T, name string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(buildPrograms(t), name), args...)
+	var out, words bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &words
+	late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer late.Stop()
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), words.String()
+}

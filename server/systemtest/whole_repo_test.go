@@ -1,0 +1,170 @@
+package systemtest
+
+import (
+	"bytes"
+	"debug/elf"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// These tests are about the repository itself.
+
+// TestProgramsImportTheStandardLibraryOnly asks the go command.
+func TestProgramsImportTheStandardLibraryOnly(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./cmd/...")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := strings.Fields(string(out))
+	for _, p := range packages {
+		if !strings.HasPrefix(p, "assetledger/") {
+			t.Errorf("a program imports %s, which is not of the standard library", p)
+		}
+	}
+	if len(packages) < 6 {
+		t.Errorf("go list found only %v", packages)
+	}
+}
+
+// TestDependenciesPointOneWay: ledger and wal know nothing of each other, nor
+// of what is built on them.
+func TestDependenciesPointOneWay(t *testing.T) {
+	for pkg, banned := range map[string][]string{
+		"./ledger": {"assetledger/wal", "assetledger/server", "assetledger/ctl", "net", "os", "time", "math/rand"},
+		"./wal":    {"assetledger/ledger", "assetledger/server", "assetledger/ctl"},
+	} {
+		cmd := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, pkg)
+		cmd.Dir = "../.."
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range strings.Fields(string(out)) {
+			for _, b := range banned {
+				if p == b || strings.HasPrefix(p, b+"/") {
+					t.Errorf("%s imports %s", pkg, p)
+				}
+			}
+		}
+	}
+}
+
+// TestProgramsAreSmallAndStatic looks into the executables.
+func TestProgramsAreSmallAndStatic(t *testing.T) {
+	const most = 12 << 20
+	for _, name := range []string{"ledger-write", "ledger-read", "ledgerctl"} {
+		path := filepath.Join(buildPrograms(t), name)
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() > most {
+			t.Errorf("%s has %d bytes, more than %d", name, info.Size(), most)
+		}
+		f, err := elf.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if libraries, err := f.ImportedLibraries(); len(libraries) > 0 {
+			t.Errorf("%s wants libraries: %v %v", name, libraries, err)
+		}
+		for _, p := range f.Progs {
+			if p.Type == elf.PT_INTERP {
+				t.Errorf("%s wants a dynamic linker", name)
+			}
+		}
+		f.Close()
+	}
+}
+
+// TestGoModRequiresGoCmpAlone reads go.mod.
+func TestGoModRequiresGoCmpAlone(t *testing.T) {
+	text, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^(?:require )?\s*(\S+\.\S+/\S+) v\S+`).FindAllStringSubmatch(string(text), -1)
+	if len(found) != 1 || found[0][1] != "github.com/google/go-cmp" {
+		t.Errorf("go.mod requires %v, and should require go-cmp alone", found)
+	}
+	if bytes.Contains(text, []byte("replace ")) {
+		t.Error("go.mod replaces a module")
+	}
+}
+
+// ours are the files that belong to the repository: what git knows, or, in a
+// copy without git, what is not made by building.
+func ours(t *testing.T) []string {
+	t.Helper()
+	cmd := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard")
+	cmd.Dir = "../.."
+	if out, err := cmd.Output(); err == nil && len(out) > 0 {
+		return strings.Split(strings.TrimSpace(string(out)), "\n")
+	}
+	var files []string
+	made := map[string]bool{".git": true, "bin": true, "demo-data": true, "ledger-data": true, "bench-out": true}
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && made[entry.Name()] {
+			return filepath.SkipDir
+		}
+		if !entry.IsDir() {
+			files = append(files, strings.TrimPrefix(path, "../../"))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestTopLevel allows no further folders or files.
+func TestTopLevel(t *testing.T) {
+	allowed := map[string]bool{"cmd": true, "ledger": true, "wal": true, "server": true, "ctl": true, "testdata": true, "docs": true,
+		"go.mod": true, "go.sum": true, "Makefile": true, "README.md": true, "CHANGELOG.md": true, "SECURITY.md": true, "Dockerfile": true}
+	for _, file := range ours(t) {
+		first, _, _ := strings.Cut(file, "/")
+		if !allowed[first] && !strings.HasPrefix(first, ".") {
+			t.Errorf("%s does not belong at the top", first)
+		}
+	}
+}
+
+// TestFilesAreReadable bounds the length of files, and keeps out what only one
+// machine has.
+func TestFilesAreReadable(t *testing.T) {
+	const most = 500 // lines
+	machine := regexp.MustCompile(`(^|[\s"'=(])/(work|home|root|Users|tmp)/`)
+	marks := regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
+	for _, file := range ours(t) {
+		text, err := os.ReadFile(filepath.Join("../..", file))
+		if os.IsNotExist(err) {
+			continue // removed, and git not told yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := bytes.Count(text, []byte("\n")); strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") && lines > most {
+			t.Errorf("%s has %d lines, more than %d", file, lines, most)
+		}
+		if bytes.IndexByte(text, 0) >= 0 {
+			continue // not text
+		}
+		if found := machine.Find(text); found != nil {
+			t.Errorf("%s names a place of one machine: %s", file, found)
+		}
+		if found := marks.Find(text); found != nil {
+			t.Errorf("%s has a %s", file, found)
+		}
+	}
+}

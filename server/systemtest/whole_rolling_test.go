@@ -1,0 +1,93 @@
+package systemtest
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// TestUpgradeWhileInUse does what docs/ops.md says of an upgrade, and of going
+// back, while a client commits with keys and tries again what failed: nothing
+// is lost, and nothing is done twice.
+func TestUpgradeWhileInUse(t *testing.T) {
+	before, after := buildPrograms(t), t.TempDir()
+	if err := buildVersion("v1-next", after); err != nil {
+		t.Fatal(err)
+	}
+	dir, writeAt, readAt := t.TempDir(), freeAddress(t), freeAddress(t)
+	writer := func(folder string) *process {
+		return startProcessFrom(t, folder, writeAt, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(testSegment))
+	}
+	reader := func(folder string) *process {
+		return startProcessFrom(t, folder, readAt, "ledger-read", "-dir", dir, "-checkpoint-every", "50")
+	}
+	w, r := writer(before), reader(before)
+	mustCommit(t, w.url, goodContainers)
+
+	var acked atomic.Int64
+	stop, ended := make(chan struct{}), make(chan struct{})
+	url := w.url
+	go func() {
+		defer close(ended)
+		for n := 1; ; n++ {
+			body := strings.TrimSuffix(goodCommit, "}") + fmt.Sprintf(`,"idempotency_key":"client-%d"}`, n)
+			for {
+				a, err := post(http.DefaultClient, url+"/v1/commit", body)
+				if err == nil && a.status == 200 {
+					break
+				}
+				if err == nil && a.status != 503 {
+					t.Errorf("%d %s", a.status, a.body)
+					return
+				}
+			}
+			acked.Add(1)
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	}()
+	more := func() {
+		t.Helper()
+		for seen := acked.Load(); acked.Load() < seen+20; {
+			select {
+			case <-ended:
+				t.Fatal("the client gave up")
+			default:
+			}
+		}
+	}
+	is := func(version string, urls ...string) {
+		t.Helper()
+		for _, url := range urls {
+			if a, err := get(http.DefaultClient, url+"/v1/metrics"); err != nil || !strings.Contains(a.body, `asset_ledger_build_info{version="`+version) {
+				t.Errorf("%s is not of the version %s: %v", url, version, err)
+			}
+		}
+	}
+	more()
+	is("v0-test", w.url, r.url)
+	ctl(t, 0, "backup", dir, t.TempDir()+"/backup")
+	r.stop(t)
+	r = reader(after)
+	more()
+	w.stop(t)
+	w = writer(after)
+	more()
+	is("v1-next", w.url, r.url)
+	r.stop(t)
+	w.stop(t)
+	w, r = writer(before), reader(before)
+	more()
+	is("v0-test", w.url, r.url)
+	close(stop)
+	<-ended
+	awaitSeq(t, r.url, int(acked.Load())+1)
+	if got := balance(t, r.url); int64(got) != acked.Load() {
+		t.Errorf("%d units, and %d were promised", got, acked.Load())
+	}
+}

@@ -1,0 +1,109 @@
+package systemtest
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// copyOfRepository is a folder with the files of the repository as they are
+// now, and nothing that was built: what a stranger has in the first minute.
+func copyOfRepository(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, file := range ours(t) {
+		from, to := filepath.Join("../..", file), filepath.Join(dir, file)
+		info, err := os.Stat(from)
+		if os.IsNotExist(err) {
+			continue // removed, and git not told yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, []byte(text(t, from)), info.Mode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// byStranger runs a command in a fresh copy of the repository.
+func (s *sandbox) byStranger(command string) {
+	tool(s.t, "make", "make")
+	if s.checkout == "" {
+		s.checkout = copyOfRepository(s.outer)
+		s.strangely("make build")
+	}
+	if command == "make run" {
+		s.makeRun()
+		return
+	}
+	out := s.strangely(command)
+	for start, want := range map[string]string{
+		"make help": "make run ", "make demo": "demo: all was as expected", "man": "ledgerctl",
+	} {
+		if strings.HasPrefix(command, start) && !strings.Contains(out, want) {
+			s.t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+}
+
+// strangely runs a command in the copy to its end.
+func (s *sandbox) strangely(command string) string {
+	s.t.Helper()
+	name, _, _ := strings.Cut(command, " ")
+	if !strings.HasPrefix(name, "bin/") {
+		tool(s.t, name, map[string]string{"make": "make", "man": "man-db"}[name])
+	}
+	cmd := exec.Command("bash", "-c", command)
+	cmd.Dir, cmd.Env = s.checkout, append(os.Environ(), "MANPAGER=cat", "MAKEFLAGS=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("%s: %v\n%s", command, err, out)
+	}
+	return string(out)
+}
+
+// makeRun starts a ledger as README.md says, though on other ports, opens the
+// page that it names, commits, sees the commit, and presses Ctrl-C.
+func (s *sandbox) makeRun() {
+	cmd := exec.Command("make", "run")
+	cmd.Dir, cmd.Env = s.checkout, append(os.Environ(), "LEDGER_WRITE_LISTEN=127.0.0.1:0", "LEDGER_READ_LISTEN=127.0.0.1:0", "MAKEFLAGS=")
+	at := map[string]string{}
+	said, words, err := untilInterrupt(s.t, cmd, func(line string) bool {
+		if fields := strings.Fields(line); len(fields) == 2 {
+			at[fields[0]] = fields[1]
+		}
+		if strings.HasPrefix(line, "log ") {
+			s.seePage(at["page"])
+			mustCommit(s.t, at["write"], goodContainers)
+		}
+		return strings.Contains(line, "CreateContainer container_id=")
+	})
+	if exit, _ := err.(*exec.ExitError); exit == nil || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT || strings.Contains(words, "rror") { // make ends so
+		s.t.Errorf("after Ctrl-C: %v\n%s%s", err, said, words)
+	}
+	if out := s.strangely("bin/ledgerctl wal verify -dir ledger-data"); !strings.Contains(out, "commits   1\n") {
+		s.t.Errorf("what is in ledger-data is not whole:\n%s", out)
+	}
+}
+
+func (s *sandbox) seePage(url string) {
+	s.t.Helper()
+	answer, err := http.Get(url)
+	if err != nil {
+		s.t.Fatalf("the page at %q: %v", url, err)
+	}
+	defer answer.Body.Close()
+	if page, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(page), "<title>") {
+		s.t.Errorf("the page at %q: %s %v\n%s", url, answer.Status, err, page)
+	}
+}

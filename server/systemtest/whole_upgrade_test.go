@@ -1,0 +1,242 @@
+package systemtest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"assetledger/ledger"
+	"assetledger/wal"
+)
+
+const formats = "../../testdata/formats"
+
+// TestOldLogs opens every log that an earlier version wrote, and the one that
+// was the newest when this was written, with the daemons of now.
+func TestOldLogs(t *testing.T) {
+	logs, err := filepath.Glob(filepath.Join(formats, "v*", "*"))
+	if err != nil || len(logs) < 4 {
+		t.Fatalf("only %d logs were found: %v", len(logs), err)
+	}
+	for _, home := range logs {
+		t.Run(strings.TrimPrefix(home, formats+"/"), func(t *testing.T) {
+			old := readOldLog(t, home)
+			t.Run("checkpoints", old.checkCheckpoints)
+			t.Run("read daemon", func(t *testing.T) { old.checkAnswers(t, startReader(t, old.copyTo(t))) })
+			t.Run("both daemons", old.checkBoth)
+			t.Run("verify", old.checkVerify)
+			if old.begins == 1 {
+				t.Run("without its checkpoints", func(t *testing.T) {
+					dir := old.copyTo(t)
+					if err := os.RemoveAll(filepath.Join(dir, "ckpt")); err != nil {
+						t.Fatal(err)
+					}
+					startWriter(t, dir)
+					old.checkAnswers(t, startReader(t, dir))
+				})
+			}
+		})
+	}
+}
+
+// An oldLog is a log of an earlier version, and what it holds.
+type oldLog struct {
+	dir       string
+	digests   map[uint64]string // of the state after a commit
+	questions [][2]string       // a path, and the answer of the version that wrote it
+	begins    uint64            // first commit that was not archived
+	ends      uint64
+}
+
+func readOldLog(t *testing.T, home string) *oldLog {
+	t.Helper()
+	old := &oldLog{dir: filepath.Join(home, "log"), digests: map[uint64]string{}, begins: 1}
+	text, err := os.ReadFile(filepath.Join(home, "expected.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewScanner(strings.NewReader(string(text)))
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		var seq uint64
+		var digest string
+		if n, _ := fmt.Sscanf(in.Text(), "digest %d %s", &seq, &digest); n == 2 {
+			old.digests[seq], old.ends = digest, seq
+			continue
+		}
+		path, ok := strings.CutPrefix(in.Text(), "GET ")
+		if !ok || !in.Scan() {
+			t.Fatalf("expected.txt: %q", in.Text())
+		}
+		old.questions = append(old.questions, [2]string{path, in.Text()})
+		if strings.Contains(in.Text(), `"code":"CommitArchived"`) {
+			fmt.Sscanf(path, "/v1/read/commit/%d", &old.begins)
+			old.begins++
+		}
+	}
+	if len(old.questions) < 3 {
+		t.Fatalf("only %d questions", len(old.questions))
+	}
+	return old
+}
+
+// copyTo makes a directory that daemons may write to.
+func (old *oldLog) copyTo(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "log")
+	if err := os.CopyFS(dir, os.DirFS(old.dir)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// checkCheckpoints reads each, and compares the state's digest.
+func (old *oldLog) checkCheckpoints(t *testing.T) {
+	dir := old.copyTo(t)
+	seqs, err := wal.ListCheckpoints(dir, wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seq := range seqs {
+		f, err := wal.OpenCheckpoint(dir, seq, wal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, info, err := ledger.ReadCheckpoint(f, ledger.Config{IdempotencyKeys: 1_000_000})
+		f.Close()
+		if err != nil {
+			t.Errorf("the checkpoint at %d: %v", seq, err)
+			continue
+		}
+		digest := fmt.Sprintf("%016x", state.Digest())
+		if want, ok := old.digests[seq]; state.Seq() != seq || info.Seq != seq || ok && digest != want || !ok && seq >= old.begins {
+			t.Errorf("the checkpoint at %d gives the digest %s at %d, want %s", seq, digest, state.Seq(), want)
+		}
+	}
+	if len(seqs) == 0 && old.begins > 1 {
+		t.Error("a log without a beginning needs checkpoints")
+	}
+}
+
+// checkAnswers asks everything again.
+func (old *oldLog) checkAnswers(t *testing.T, d *daemon) {
+	t.Helper()
+	for _, q := range old.questions {
+		a, err := get(http.DefaultClient, d.url+q[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var was, is any
+		if err := json.Unmarshal([]byte(q[1]), &was); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(a.body), &is); err != nil || !includes(is, was) {
+			t.Errorf("GET %s\nwas %s\nis  %s (%v)", q[0], q[1], a.body, err)
+		}
+	}
+}
+
+// includes says whether everything of was is in is: later versions may say
+// more, and must not say otherwise.
+func includes(is, was any) bool {
+	switch was := was.(type) {
+	case map[string]any:
+		is, ok := is.(map[string]any)
+		for name, value := range was {
+			if name == "message" { // words for people may change
+				continue
+			}
+			if got, there := is[name]; !ok || !there || !includes(got, value) {
+				return false
+			}
+		}
+		return ok
+	case []any:
+		is, ok := is.([]any)
+		if !ok || len(is) != len(was) {
+			return false
+		}
+		for i := range was {
+			if !includes(is[i], was[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(is, was)
+}
+
+// checkBoth goes on with the log: what was remembered is, and new commits
+// follow the old ones.
+func (old *oldLog) checkBoth(t *testing.T) {
+	dir := old.copyTo(t)
+	w := startWriter(t, dir)
+	r := startReader(t, dir)
+	old.checkAnswers(t, r)
+	if old.ends > 0 {
+		first := lines(t, filepath.Join(warehouse, "transactions.ndjson"))[0]
+		if a, err := post(http.DefaultClient, w.url+"/v1/commit", first); err != nil || !a.hit || seqOf(a.body) != "1" {
+			t.Errorf("the key of the first commit: %v %d %s", err, a.status, a.body)
+		}
+	}
+	tx := `{"operations":[{"op":"CreateContainer","args":{"container_id":987654321,"kind":"Standard"}}]}`
+	if a, err := post(http.DefaultClient, w.url+"/v1/commit", tx); err != nil || seqOf(a.body) != fmt.Sprint(old.ends+1) {
+		t.Errorf("a new commit after %d: %v %d %s", old.ends, err, a.status, a.body)
+	}
+	a, err := get(http.DefaultClient, fmt.Sprintf("%s/v1/read/container/987654321?wait=20s&min_seq=%d", r.url, old.ends+1))
+	if err != nil || a.status != 200 {
+		t.Errorf("%v %d %s", err, a.status, a.body)
+	}
+	w.stop()
+	r.stop()
+	startWriter(t, dir) // over what both versions wrote
+}
+
+// checkVerify compares the digests in the log, and has ledgerctl replay it.
+func (old *oldLog) checkVerify(t *testing.T) {
+	dir := old.copyTo(t)
+	frames := 0
+	_, err := wal.Verify(dir, wal.VerifyOptions{OnFrame: func(f *wal.FrameInfo) error {
+		if f.Frame.Count > 0 {
+			frames++
+			if got := fmt.Sprintf("%016x", f.Frame.Digest); got != old.digests[f.Frame.Last()] {
+				t.Errorf("the frame up to %d has the digest %s, want %s", f.Frame.Last(), got, old.digests[f.Frame.Last()])
+			}
+		}
+		return nil
+	}})
+	if err != nil || frames != len(old.digests) {
+		t.Errorf("%d frames, want %d: %v", frames, len(old.digests), err)
+	}
+	if code, _, words := runProgram(t, "ledgerctl", "wal", "verify", "-dir", dir); code != 0 {
+		t.Errorf("ledgerctl wal verify: exit code %d\n%s", code, words)
+	}
+}
+
+// TestOldLogsCanBeMade runs the generator of the newest format, and asks of
+// what it wrote the same questions; times and batches may differ.
+func TestOldLogsCanBeMade(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "v")
+	cmd := exec.Command("go", "run", "./testdata/formats/gen", folder)
+	cmd.Dir = "../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, name := range []string{"empty", "warehouse", "archived", "torn"} {
+		was, is := readOldLog(t, filepath.Join(formats, "v1", name)), readOldLog(t, filepath.Join(folder, name))
+		if len(was.questions) != len(is.questions) || was.ends != is.ends {
+			t.Errorf("%s: %d questions and %d commits, and %d and %d when it was made", name, len(is.questions), is.ends, len(was.questions), was.ends)
+		}
+		if is.digests[is.ends] != was.digests[was.ends] {
+			t.Errorf("%s: equal transactions gave the digest %s, and now %s", name, was.digests[was.ends], is.digests[is.ends])
+		}
+		is.checkVerify(t)
+	}
+}

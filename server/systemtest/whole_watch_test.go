@@ -1,0 +1,195 @@
+package systemtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// tool finds a program, or skips the test.
+func tool(t *testing.T, name, from string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s absent: needs Debian's package %s", name, from)
+	}
+	return path
+}
+
+// TestAlertRules checks the rules, and that each fires on its trouble and not
+// without it.
+func TestAlertRules(t *testing.T) {
+	promtool := tool(t, "promtool", "prometheus")
+	for _, args := range [][]string{
+		{"check", "rules", "../../docs/ops/alerts.yml"},
+		{"check", "config", "../../docs/ops/prometheus.yml"},
+		{"test", "rules", "../../testdata/ops/alerts_test.yml"},
+	} {
+		if out, err := exec.Command(promtool, args...).CombinedOutput(); err != nil {
+			t.Errorf("promtool %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// TestAlertsAreExplained: every alert is tested, and docs/ops.md says what to do.
+func TestAlertsAreExplained(t *testing.T) {
+	rules, tests, guide := text(t, "../../docs/ops/alerts.yml"), text(t, "../../testdata/ops/alerts_test.yml"), text(t, "../../docs/ops.md")
+	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(rules, -1)
+	for _, a := range alerts {
+		if strings.Count(tests, `alertname="`+a[1]+`"`) < 2 {
+			t.Errorf("%s is not tested with and without its trouble", a[1])
+		}
+		if !strings.Contains(guide, "| "+a[1]+" |") {
+			t.Errorf("docs/ops.md does not say what to do on %s", a[1])
+		}
+	}
+	if len(alerts) < 10 {
+		t.Errorf("found only %d alerts", len(alerts))
+	}
+}
+
+func text(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestMetricsExist: what rules and dashboard ask for is what the daemons tell.
+func TestMetricsExist(t *testing.T) {
+	w := newWorld(t, "write")
+	told := "up\n"
+	for _, d := range []*daemon{w.write, w.read} {
+		a, err := get(http.DefaultClient, d.url+"/v1/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		told += a.body
+	}
+	if !json.Valid([]byte(text(t, "../../docs/ops/grafana.json"))) {
+		t.Error("docs/ops/grafana.json is not JSON")
+	}
+	for _, file := range []string{"../../docs/ops/alerts.yml", "../../docs/ops/grafana.json"} {
+		names := regexp.MustCompile(`\b(asset_ledger|process|go)_\w+`).FindAllString(text(t, file), -1)
+		for _, name := range names {
+			family := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")
+			if !strings.Contains(told, "\n# TYPE "+family+" ") && !strings.Contains(told, "\n# TYPE "+name+" ") {
+				t.Errorf("%s asks for %s, which no daemon tells", file, name)
+			}
+		}
+		if len(names) < 15 {
+			t.Errorf("%s asks for only %d metrics", file, len(names))
+		}
+	}
+}
+
+// TestPrometheus has a real one scrape both daemons, with our rules.
+func TestPrometheus(t *testing.T) {
+	program := tool(t, "prometheus", "prometheus")
+	dir := t.TempDir()
+	w := startWriteProcess(t, dir)
+	r := startProcess(t, "ledger-read", "-dir", dir)
+	mustCommit(t, w.url, goodContainers)
+	mustCommit(t, w.url, goodCommit)
+
+	home := t.TempDir()
+	config := strings.NewReplacer("127.0.0.1:8080", strings.TrimPrefix(w.url, "http://"), "127.0.0.1:8081", strings.TrimPrefix(r.url, "http://")).
+		Replace(text(t, "../../docs/ops/prometheus.yml"))
+	config = "global: {scrape_interval: 100ms, evaluation_interval: 100ms}\n" + config
+	for name, content := range map[string]string{"prometheus.yml": config, "alerts.yml": text(t, "../../docs/ops/alerts.yml")} {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := prometheus{t, "http://" + freeAddress(t)}
+	cmd := exec.Command(program, "--config.file="+filepath.Join(home, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(home, "data"),
+		"--web.listen-address="+strings.TrimPrefix(p.url, "http://"), "--log.level=warn")
+	words, err := os.Create(filepath.Join(home, "words"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = words, words
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		cmd.Wait()
+		for line := range strings.Lines(text(t, words.Name())) {
+			if !strings.Contains(line, "Received SIGTERM") {
+				t.Errorf("prometheus complains: %s", line)
+			}
+		}
+	})
+	for query, want := range map[string]string{
+		`up{job="ledger-write"}`:                                  "1",
+		`up{job="ledger-read"}`:                                   "1",
+		`asset_ledger_write_commits_total`:                        "2",
+		`asset_ledger_write_commit_log_end_seq`:                   "2",
+		`asset_ledger_read_checkpoint_seq`:                        "2",
+		`asset_ledger_read_lag`:                                   "0",
+		`asset_ledger_write_readers`:                              "1",
+		`asset_ledger_read_log_damaged`:                           "0",
+		`sum(asset_ledger_write_batch_commits_count)`:             "2",
+		`sum(asset_ledger_write_batch_commits_bucket{le="+Inf"})`: "2",
+		`count(asset_ledger_build_info{version="v0-test"})`:       "2",
+		`count(asset_ledger_write_log_disk_free_bytes > 1e6)`:     "1",
+		`count(asset_ledger_write_log_next_segment_seconds > 0)`:  "1",
+	} {
+		p.mustBecome(query, want)
+	}
+	var targets struct {
+		Data struct {
+			ActiveTargets []struct{ LastError, Health string }
+		}
+	}
+	p.ask("/api/v1/targets?state=active", &targets)
+	for _, target := range targets.Data.ActiveTargets {
+		if target.LastError != "" || target.Health != "up" {
+			t.Errorf("%+v", target)
+		}
+	}
+	// A reader that goes is seen at once, and its alert waits for its time.
+	r.stop(t)
+	p.mustBecome(`asset_ledger_write_readers`, "0")
+	p.mustBecome(`count(ALERTS{alertname="LedgerReadDown",alertstate="pending"})`, "1")
+	p.mustBecome(`count(ALERTS{alertname="LedgerReaderGone",alertstate="pending"})`, "1")
+}
+
+type prometheus struct {
+	t   *testing.T
+	url string
+}
+
+func (p prometheus) ask(path string, into any) bool {
+	a, err := get(http.DefaultClient, p.url+path)
+	return err == nil && a.status == 200 && json.Unmarshal([]byte(a.body), into) == nil
+}
+
+// mustBecome asks until a query has one result of the value.
+func (p prometheus) mustBecome(query, want string) {
+	p.t.Helper()
+	var got struct {
+		Data struct {
+			Result []struct{ Value [2]any }
+		}
+	}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		got.Data.Result = nil
+		if p.ask("/api/v1/query?query="+url.QueryEscape(query), &got) && len(got.Data.Result) == 1 && fmt.Sprint(got.Data.Result[0].Value[1]) == want {
+			return
+		}
+	}
+	p.t.Errorf("%s: %v, want %s", query, got.Data.Result, want)
+}
