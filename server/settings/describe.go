@@ -105,21 +105,6 @@ func (p *Program) Markdown() string {
 	return b.String()
 }
 
-// Brief is the flags as a list for a document that names them all: each with
-// its default, and the first words of its usage.
-func (p *Program) Brief() string {
-	var b strings.Builder
-	for _, s := range p.Settings() {
-		usage, _, _ := strings.Cut(s.Usage, ";")
-		fmt.Fprintf(&b, "- `-%s`", strings.TrimSpace(s.Name+" "+s.Value))
-		if s.Default != "" && s.Value != "" {
-			fmt.Fprintf(&b, " (%s)", s.Default)
-		}
-		fmt.Fprintf(&b, ": %s\n", usage)
-	}
-	return b.String()
-}
-
 // Man is the manual page in the language of man(7).
 func (p *Program) Man() string {
 	esc := strings.NewReplacer(`\`, `\e`, `-`, `\-`, `'`, `\(aq`, "`", `\(ga`)

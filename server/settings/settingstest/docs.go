@@ -15,9 +15,8 @@ import (
 	"assetledger/server/settings"
 )
 
-// Docs compares the program's part of configuration.md in the folder docs and of
-// README.md beside it, and its manual page in docs/man, with its flags, or writes them. Every flag must
-// have a usage, and an example that it would take.
+// Docs compares the program's part of configuration.md in the folder docs, and its manual page in
+// docs/man, with its flags, or writes them. Every flag must have a usage, and an example that it accepts.
 func Docs(t *testing.T, p *settings.Program, docs string, update bool) {
 	t.Helper()
 	for _, s := range p.Settings() {
@@ -29,8 +28,6 @@ func Docs(t *testing.T, p *settings.Program, docs string, update bool) {
 	}
 	path := filepath.Join(docs, "configuration.md")
 	compare(t, path, update, func(text string) string { return withPart(t, path, text, p.Name, p.Markdown()) })
-	readme := filepath.Join(docs, "..", "README.md")
-	compare(t, readme, update, func(text string) string { return withPart(t, readme, text, p.Name, p.Brief()) })
 	page := filepath.Join(docs, "man", p.Name+".8")
 	compare(t, page, update, func(string) string { return p.Man() })
 	rendered(t, page)
