@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"assetledger/ledger"
 	"assetledger/server/auth"
@@ -32,6 +31,10 @@ type exchange struct {
 	streamed bool
 	unwanted bool // the body, or what is left of it, is for discardRest
 }
+
+// headerSeq is the header of a response that names the commit which the
+// response is about or reflects.
+const headerSeq = "X-Asset-Seq"
 
 // Buffers larger than these are given back to the collector, not the pool.
 const (
@@ -196,10 +199,4 @@ func (x *exchange) bodyError(err error, limit int64) *ledger.Error {
 		return tooLarge(limit)
 	}
 	return ledger.Errorf(ledger.MalformedJSON, "The body did not arrive whole: %v.", err)
-}
-
-// extendWrite gives the answer d from now to be written, for answers that may
-// rightly take longer than the server's limit.
-func (x *exchange) extendWrite(d time.Duration) {
-	http.NewResponseController(x.W).SetWriteDeadline(time.Now().Add(d))
 }

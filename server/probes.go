@@ -27,37 +27,3 @@ func (x *exchange) answerReady(reason string) {
 	x.Out = ledger.AppendString(append(x.Out, `{"status":"not_ready","reason":`...), reason)
 	x.Out = append(x.Out, '}')
 }
-
-// readyz: commits would be taken. A read daemon that lags does not matter here.
-func (d *writeDaemon) readyz(x *exchange) *ledger.Error {
-	reason := ""
-	if err := d.ending(); err != nil {
-		reason = err.Message
-	} else if err := d.log.Room(); err != nil {
-		reason = err.Error()
-	}
-	if reason != "" && d.api.isStranger(x) { // it may name files
-		reason = "Commits are not taken now: see the log lines of this daemon."
-	}
-	x.answerReady(reason)
-	return nil
-}
-
-// readyz: reads are answered, and not from further back than -max-lag.
-func (d *readDaemon) readyz(x *exchange) *ledger.Error {
-	if err := new(params).parse(x.R.URL.RawQuery, 0, noList); err != nil {
-		return err
-	}
-	reason := ""
-	checkpoint := d.proj.fresh.applied.Load()
-	switch lag := max(d.tail.durable(), checkpoint) - checkpoint; {
-	case d.proj.isBroken() || d.damaged.Load():
-		reason = "The log can't be read: see the log lines of this daemon."
-	case d.proj.fresh.ended():
-		reason = "This read daemon is stopping."
-	case d.maxLag > 0 && lag > d.maxLag:
-		reason = "Reads are further behind the log than -max-lag allows."
-	}
-	x.answerReady(reason)
-	return nil
-}

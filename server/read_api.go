@@ -167,8 +167,6 @@ func (r *reading) appendFreshness(dst []byte) []byte {
 // nothing is the collect of what is not read from the state.
 func nothing(*reading, *ledger.State) *ledger.Error { return nil }
 
-const headerSeq = "X-Asset-Seq"
-
 func (r *reading) setSeqHeader() {
 	r.W.Header()[headerSeq] = []string{strconv.FormatUint(r.checkpoint, 10)}
 }

@@ -190,19 +190,3 @@ func (r *reading) endList(dst []byte, last cursor, list listKind) []byte {
 	}
 	return dst
 }
-
-// elementStart is first for the first element of a list and later for others.
-func elementStart(i int, first, later string) string {
-	if i == 0 {
-		return first
-	}
-	return later
-}
-
-func appendInt(dst []byte, name string, v int64) []byte {
-	return strconv.AppendInt(append(dst, name...), v, 10)
-}
-
-func appendUint(dst []byte, name string, v uint64) []byte {
-	return strconv.AppendUint(append(dst, name...), v, 10)
-}

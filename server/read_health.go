@@ -51,3 +51,22 @@ func (d *readDaemon) metrics(x *exchange) *ledger.Error {
 	x.Out = d.registry.Append(x.Out)
 	return nil
 }
+
+// readyz: reads are answered, and not from further back than -max-lag.
+func (d *readDaemon) readyz(x *exchange) *ledger.Error {
+	if err := new(params).parse(x.R.URL.RawQuery, 0, noList); err != nil {
+		return err
+	}
+	reason := ""
+	checkpoint := d.proj.fresh.applied.Load()
+	switch lag := max(d.tail.durable(), checkpoint) - checkpoint; {
+	case d.proj.isBroken() || d.damaged.Load():
+		reason = "The log can't be read: see the log lines of this daemon."
+	case d.proj.fresh.ended():
+		reason = "This read daemon is stopping."
+	case d.maxLag > 0 && lag > d.maxLag:
+		reason = "Reads are further behind the log than -max-lag allows."
+	}
+	x.answerReady(reason)
+	return nil
+}

@@ -242,12 +242,3 @@ func pathInteger(name, value string) (int64, *ledger.Error) {
 	}
 	return v, nil
 }
-
-// shorten keeps what a client sent from filling its own answer.
-func shorten(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}

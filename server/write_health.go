@@ -72,3 +72,18 @@ func (d *writeDaemon) health(x *exchange) *ledger.Error {
 	x.Out = append(x.Out, `]}}`...)
 	return nil
 }
+
+// readyz: commits would be taken. A read daemon that lags does not matter here.
+func (d *writeDaemon) readyz(x *exchange) *ledger.Error {
+	reason := ""
+	if err := d.ending(); err != nil {
+		reason = err.Message
+	} else if err := d.log.Room(); err != nil {
+		reason = err.Error()
+	}
+	if reason != "" && d.api.isStranger(x) { // it may name files
+		reason = "Commits are not taken now: see the log lines of this daemon."
+	}
+	x.answerReady(reason)
+	return nil
+}
