@@ -3,7 +3,6 @@ package ctl
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strconv"
 	"time"
 
@@ -29,9 +28,6 @@ type backing struct {
 }
 
 func (b *backing) run() error {
-	if same(b.dir, b.out) {
-		return usagef("%s and %s are the same directory", b.dir, b.out)
-	}
 	bar, start := newProgress(b.c.words), time.Now()
 	report, err := wal.Backup(b.dir, b.out, wal.BackupOptions{
 		OnProgress: func(done, total int64) { bar.bytes(done, total, time.Since(start)) },
@@ -63,11 +59,4 @@ func (b *backing) run() error {
 	t.flush()
 	fmt.Fprintf(b.c.words, "ledgerctl: copied and checked in %v\n", took.Round(time.Millisecond))
 	return nil
-}
-
-// same tells whether two paths are one directory.
-func same(a, b string) bool {
-	x, err1 := os.Stat(a)
-	y, err2 := os.Stat(b)
-	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }

@@ -58,6 +58,8 @@ func exitCode(err error) int {
 		return exitSilent
 	case errors.As(err, &damaged):
 		return exitDamaged
+	case errors.Is(err, wal.ErrSameDir):
+		return exitUsage
 	}
 	return exitFailure
 }

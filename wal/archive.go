@@ -22,6 +22,9 @@ func Archive(dir, to string, below uint64, fsys FS) (moved []string, err error) 
 	if fsys == nil {
 		fsys = OS
 	}
+	if err := apart(fsys, dir, to); err != nil {
+		return nil, err
+	}
 	if err := fsys.Mkdir(to); err != nil {
 		return nil, err
 	}
@@ -33,8 +36,16 @@ func Archive(dir, to string, below uint64, fsys FS) (moved []string, err error) 
 		return nil, fmt.Errorf("another archive run works on %s: %w", to, err)
 	}
 	defer lock.Close()
+	// The lock also shows an alias that has another identity, such as a second
+	// mount of a network filesystem.
+	if held, err := fsys.Locked(join(segmentsPath(dir), lockName)); err == nil && held {
+		return nil, fmt.Errorf("%w: a lock in %s is also in %s", ErrSameDir, to, segmentsPath(dir))
+	}
 	list, err := readSegments(fsys, dir)
 	if err != nil {
+		return nil, err
+	}
+	if err := sameLog(fsys, list, to); err != nil {
 		return nil, err
 	}
 	for i := 0; i+1 < len(list) && list[i+1].head.First <= below; i++ {
@@ -47,6 +58,23 @@ func Archive(dir, to string, below uint64, fsys FS) (moved []string, err error) 
 		moved = append(moved, list[i].head.name())
 	}
 	return moved, nil
+}
+
+// sameLog refuses a directory that holds segments of another log.
+func sameLog(fsys FS, list []segmentFile, to string) error {
+	there, err := listSeqs(fsys, to, segmentExt)
+	if err != nil || len(there) == 0 || len(list) == 0 {
+		return err
+	}
+	path := join(to, segmentName(there[0]))
+	if head, err := checkSegment(fsys, path, there[0]); err != nil || head.ID != list[0].head.ID {
+		return otherLog(path)
+	}
+	return nil
+}
+
+func otherLog(path string) error {
+	return fmt.Errorf("wal: %s is a segment of another log, or of another time; give another directory", path)
 }
 
 // checkSealed checks all of a segment, and that it leads to the next.
@@ -73,7 +101,7 @@ func moveSegment(fsys FS, s, next *segmentFile, to string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		err = putSegment(fsys, s, to)
 	case err == nil && head != s.head:
-		err = fmt.Errorf("wal: %s is a segment of another log, or of another time; give another directory", target.path)
+		err = otherLog(target.path)
 	}
 	if err != nil {
 		return err
@@ -82,6 +110,10 @@ func moveSegment(fsys FS, s, next *segmentFile, to string) error {
 		return err
 	}
 	if err := fsys.SyncDir(to); err != nil {
+		return err
+	}
+	// Two names of one file are two only if their directories are two.
+	if err := apart(fsys, filepath.Dir(filepath.Dir(s.path)), to); err != nil {
 		return err
 	}
 	if err := fsys.Remove(s.path); err != nil {

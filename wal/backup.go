@@ -51,6 +51,9 @@ func Backup(dir, out string, o BackupOptions) (BackupReport, error) {
 	if o.FS == nil {
 		o.FS = OS
 	}
+	if err := apart(o.FS, dir, logDirs(out)...); err != nil {
+		return BackupReport{}, err
+	}
 	var err error
 	for range backupRetries {
 		b := backup{o: o, fs: o.FS, dir: dir, out: out}

@@ -21,6 +21,9 @@ type FS interface {
 	// directories, and on some filesystems, it can't.
 	Link(oldname, newname string) error
 	Remove(name string) error
+	// Same reports whether two names lead to the same file or directory. A
+	// name that does not exist is the same as no other.
+	Same(a, b string) (bool, error)
 	// List gives the names in a directory, sorted.
 	List(dir string) ([]string, error)
 	// Mkdir makes a directory; no error if it is there already.

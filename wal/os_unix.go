@@ -34,6 +34,20 @@ func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, ne
 func (osFS) Link(oldname, newname string) error   { return os.Link(oldname, newname) }
 func (osFS) Remove(name string) error             { return os.Remove(name) }
 
+func (osFS) Same(a, b string) (bool, error) {
+	x, err := os.Stat(a)
+	if err == nil {
+		var y os.FileInfo
+		if y, err = os.Stat(b); err == nil {
+			return os.SameFile(x, y), nil
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return false, err
+}
+
 func (osFS) List(dir string) ([]string, error) {
 	f, err := os.Open(dir)
 	if err != nil {

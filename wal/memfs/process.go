@@ -19,6 +19,7 @@ const (
 	OpRename  Op = "rename"
 	OpLink    Op = "link"
 	OpRemove  Op = "remove"
+	OpSame    Op = "same"
 	OpList    Op = "list"
 	OpMkdir   Op = "mkdir"
 	OpSyncDir Op = "syncdir"
@@ -281,6 +282,16 @@ func (p *Process) Remove(name string) error {
 		p.disk.forget(dir.unlink(base))
 		return nil
 	})
+}
+
+func (p *Process) Same(a, b string) (same bool, err error) {
+	err = p.run(OpSame, a, func() error {
+		x, _ := p.disk.lookup(a)
+		y, _ := p.disk.lookup(b)
+		same = x != nil && x == y
+		return nil
+	})
+	return same, err
 }
 
 func (p *Process) List(dir string) (names []string, err error) {
