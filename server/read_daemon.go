@@ -54,7 +54,7 @@ func newReadDaemon(source logSource, c ReadConfig) *readDaemon {
 		timeouts: c.Timeouts, maxLag: uint64(max(c.MaxLag, 0)), keepAlive: feedKeepAlive,
 	}
 	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now,
-		caughtUp: make(chan struct{}), looks: make(chan chan struct{}), ended: make(chan struct{}),
+		caughtUp: make(chan struct{}), looks: make(chan chan struct{}), opened: make(chan struct{}), ended: make(chan struct{}),
 		keys: c.Keys, every: c.Every, meter: &saverMeter{}}
 	d.api = newAPI(d.routes(c.Page), "asset_ledger_read_", &d.registry, c.Log)
 	d.api.LogAll = c.LogAll

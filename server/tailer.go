@@ -33,6 +33,7 @@ type tailer struct {
 
 	reader   atomic.Pointer[logReader] // nil while there is no log
 	looks    chan chan struct{}        // asks open to look at once; it closes what it got when it has
+	opened   chan struct{}             // closed when the log is open: nobody receives from looks any more
 	ended    chan struct{}             // closed when run has returned
 	known    registration              // run's
 	caughtUp chan struct{}             // closed once the end that was durable at the start is applied
@@ -71,6 +72,7 @@ func (t *tailer) durableNow(ctx context.Context) uint64 {
 		select {
 		case t.looks <- looked:
 			<-looked
+		case <-t.opened:
 		case <-t.ended:
 		case <-ctx.Done():
 		}
@@ -138,6 +140,7 @@ func (t *tailer) open(ctx context.Context) (logReader, registration, error) {
 		r, known, err := t.tryOpen()
 		if err == nil {
 			t.reader.Store(&r)
+			close(t.opened)
 		}
 		if asked != nil {
 			close(asked)

@@ -1,11 +1,15 @@
 package server
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"assetledger/ledger"
 	"assetledger/wal"
@@ -167,4 +171,44 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, apply); n != 0 {
 		t.Errorf("%v allocations for a batch", n)
 	}
+}
+
+// A slowSource is a log whose opening takes until release is closed.
+type slowSource struct {
+	*memLog
+	release chan struct{}
+}
+
+func (s slowSource) Open() (logReader, error) {
+	r, err := s.memLog.Open()
+	if err == nil {
+		<-s.release
+	}
+	return r, err
+}
+
+// TestReadWhileTheLogIsOpened: a read with min_seq that arrives while the log
+// is being opened is answered once the log is open.
+func TestReadWhileTheLogIsOpened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := slowSource{newMemLog(), make(chan struct{})}
+		log.absent = true
+		r := startReader(t, log)
+		newLedgerWriter(t, log).commit("RegisterClass class_id=1 name=Gold")
+		log.change(func() { log.absent = false })
+		time.Sleep(longestLook) // in the bubble's time: the tailer is in Open now
+		start, answered := time.Now(), make(chan int)
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			rec := httptest.NewRecorder()
+			r.api.ServeHTTP(rec, httptest.NewRequestWithContext(ctx, "GET", "/v1/read/class/1?min_seq=1", nil))
+			answered <- rec.Code
+		}()
+		synctest.Wait() // the read waits for the log
+		close(log.release)
+		if code := <-answered; code != 200 || time.Since(start) != 0 {
+			t.Errorf("%d after %v", code, time.Since(start))
+		}
+	})
 }
