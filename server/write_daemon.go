@@ -140,7 +140,6 @@ func (d *writeDaemon) serve(ctx context.Context, c WriteConfig, e *entrance) err
 		return fmt.Errorf("listening for requests: %w", err)
 	}
 	e.guards(d.api, ln)
-	deafen(ln, c.Timeouts)
 	e.watch(ctx)
 	ready := c.Notify.announcing(c.Ready, func() { d.seq.intake.depth() })
 	err = serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, d.seq.sync.failed, func() {
