@@ -3,6 +3,7 @@ package server
 import (
 	"math"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -172,8 +173,15 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 	return nil
 }
 
+// longDuration matches what time.ParseDuration accepts that is not negative. It
+// recognizes durations of more than 2^63-1 nanoseconds, which are an error there.
+var longDuration = regexp.MustCompile(`^\+?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$`)
+
 func (p *params) setWait(value string) *ledger.Error {
 	wait, err := time.ParseDuration(value)
+	if err != nil && longDuration.MatchString(value) {
+		wait, err = maxWait, nil
+	}
 	if err != nil || wait < 0 {
 		return badParam("wait", "The query parameter wait must be a duration of 0 or more such as 500ms, and is %q.", shorten(value))
 	}
