@@ -26,17 +26,6 @@ type Notifier struct {
 	done     chan struct{}
 }
 
-// Systemd is what the service manager gave this process: an open socket and
-// somebody to notify, each nil if there is none.
-func Systemd(lookup func(string) (string, bool)) (net.Listener, *Notifier, error) {
-	ln, err := Inherited(lookup)
-	if err != nil {
-		return nil, nil, err
-	}
-	n, err := NewNotifier(lookup)
-	return ln, n, err
-}
-
 // Progress is told each startTick, and gives the start startMore from then on.
 const (
 	startTick = time.Second

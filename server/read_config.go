@@ -1,11 +1,83 @@
 package server
 
-import "time"
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
 
-// DefaultReadConfig is what a read daemon is told unless a flag says otherwise.
+	"assetledger/wal"
+)
+
+// ReadConfig is the configuration of a read daemon. Zero numbers mean zero: begin with
+// DefaultReadConfig.
+type ReadConfig struct {
+	Dir             string        // of the log
+	Listen          string        // host:port; port 0 for any
+	Name            string        // of this read daemon, unlike those of the others on the same log
+	MaxLag          uint64        // commits behind the log beyond which the health is degraded; 0: no bound
+	CheckpointEvery uint64        // commits between two checkpoints; 0: none are made
+	IdempotencyKeys int           // keyed commits that checkpoints hold, for the write daemon; as many as its own setting
+	Poll            time.Duration // longest sleep between two looks at the end of the log
+	Timeouts        Timeouts
+	Access          Access
+	LogAll          bool      // log every request
+	Page            bool      // serve the page for people at /
+	Ready           io.Writer // gets one line when the daemon serves
+	Notify          *Notifier // the service manager; nil for none
+	Log             *slog.Logger
+}
+
+// DefaultReadConfig has the limits of the interface.
 func DefaultReadConfig() ReadConfig {
 	return ReadConfig{
-		Listen: "127.0.0.1:8081", Name: "read", Every: 1_000_000, Keys: 1_000_000, Poll: 100 * time.Millisecond,
+		Listen: "127.0.0.1:8081", Name: "read", CheckpointEvery: 1_000_000, IdempotencyKeys: 1_000_000, Poll: 100 * time.Millisecond,
 		Timeouts: DefaultTimeouts, Page: true,
 	}
+}
+
+// Flags makes a flag for every setting, whose default is the present value.
+func (c *ReadConfig) Flags(set *flag.FlagSet) {
+	set.StringVar(&c.Dir, "dir", c.Dir, "`DIRECTORY` of the commit log, as the write daemon's (required), for example /var/lib/ledger")
+	set.StringVar(&c.Listen, "listen", c.Listen, "`ADDRESS` to listen on: host:port, where port 0 is any, or unix:/path")
+	set.StringVar(&c.Name, "name", c.Name, "`NAME` of this read daemon, unlike those of the others on the same log")
+	set.Uint64Var(&c.MaxLag, "max-lag", c.MaxLag, "`COMMITS` behind the log beyond which the health is degraded; 0 for no bound")
+	set.Uint64Var(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery, "`COMMITS` between two checkpoints of the state on disk; one more is made when stopping; 0 for none")
+	set.IntVar(&c.IdempotencyKeys, "idempotency-keys", c.IdempotencyKeys, "`NUMBER` of idempotency keys that checkpoints hold; the write daemon starts from those that hold as many as its own flag says")
+	set.DurationVar(&c.Poll, "poll", c.Poll, "longest `TIME` between two looks at the end of the log")
+	set.BoolVar(&c.Page, "page", c.Page, "serve the page for people at /; -page=false does not")
+	set.BoolVar(&c.LogAll, "log-requests", c.LogAll, "log every request, not only those that failed here")
+	c.Timeouts.Flags(set)
+	c.Access.Flags(set)
+}
+
+// Validate returns an error for the first setting that is out of range.
+func (c *ReadConfig) Validate() error {
+	if c.Dir == "" {
+		return errNoDir
+	}
+	if err := wal.CheckReaderName(c.Name); err != nil {
+		return fmt.Errorf("-name: %w", err)
+	}
+	if c.Poll <= 0 || c.Poll > time.Minute {
+		return errors.New("-poll must be more than 0 and at most 1m")
+	}
+	if err := checkSpans(span{"idempotency-keys", int64(c.IdempotencyKeys), 0, maxKeys}); err != nil {
+		return err
+	}
+	if err := c.Timeouts.Check(); err != nil {
+		return err
+	}
+	return c.Access.Check(c.Listen)
+}
+
+func (c *ReadConfig) run(ctx context.Context, p process) error {
+	if err := c.Access.surround(); err != nil {
+		return err
+	}
+	c.Ready, c.Notify, c.Log = p.ready, p.notify, p.log
+	return RunRead(ctx, *c)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"sync/atomic"
@@ -13,24 +12,6 @@ import (
 	"assetledger/ledger"
 	"assetledger/server/metrics"
 )
-
-// ReadConfig is what a read daemon is told.
-type ReadConfig struct {
-	Dir      string        // of the log; made if missing, for the write daemon may come later
-	Listen   string        // host:port; port 0 for any
-	Name     string        // of this read daemon, unlike those of the others on the same log
-	MaxLag   int64         // commits behind the log beyond which the health is degraded; 0: no bound
-	Every    uint64        // commits between two checkpoints; 0: none are made
-	Keys     int           // idempotency keys that checkpoints hold, for the write daemon; as many as its own -idempotency-keys
-	Poll     time.Duration // longest sleep between two looks at the end of the log
-	Timeouts Timeouts
-	Access   Access
-	LogAll   bool      // log every request
-	Page     bool      // serve the page for people at /
-	Ready    io.Writer // gets one line when the daemon serves
-	Notify   *Notifier // the service manager; nil for none
-	Log      *slog.Logger
-}
 
 // A readDaemon serves reads of one log.
 type readDaemon struct {
@@ -51,11 +32,11 @@ type readDaemon struct {
 func newReadDaemon(source logSource, c ReadConfig) *readDaemon {
 	d := &readDaemon{
 		proj: newProjection(), commits: newCommitLog(source), log: c.Log,
-		timeouts: c.Timeouts, maxLag: uint64(max(c.MaxLag, 0)), keepAlive: feedKeepAlive,
+		timeouts: c.Timeouts, maxLag: c.MaxLag, keepAlive: feedKeepAlive,
 	}
 	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now,
 		caughtUp: make(chan struct{}), looks: make(chan chan struct{}), opened: make(chan struct{}), ended: make(chan struct{}),
-		keys: c.Keys, every: c.Every, meter: &saverMeter{}}
+		keys: c.IdempotencyKeys, every: c.CheckpointEvery, meter: &saverMeter{}}
 	d.api = newAPI(d.routes(c.Page), "asset_ledger_read_", &d.registry, c.Log)
 	d.api.LogAll = c.LogAll
 	d.tail.visible = d.measures()

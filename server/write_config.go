@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -38,26 +40,53 @@ func DefaultWriteConfig() WriteConfig {
 	}
 }
 
-// Validate says which limit is none.
+// Flags makes a flag for every setting, whose default is the present value.
+func (c *WriteConfig) Flags(set *flag.FlagSet) {
+	set.StringVar(&c.Dir, "dir", c.Dir, "`DIRECTORY` of the commit log; made if missing (required), for example /var/lib/ledger")
+	set.StringVar(&c.Listen, "listen", c.Listen, "`ADDRESS` to listen on: host:port, where port 0 is any, or unix:/path")
+	set.IntVar(&c.IdempotencyKeys, "idempotency-keys", c.IdempotencyKeys, "`NUMBER` of the last commits with an idempotency key that are remembered")
+	set.Int64Var(&c.SegmentSize, "segment-size", c.SegmentSize, "`BYTES` of a segment of the log, from its birth on")
+	set.Int64Var(&c.MaxBody, "max-body", c.MaxBody, "limit in `BYTES` on the body of a commit, preflight or registration")
+	set.Int64Var(&c.MaxBatchBody, "max-batch-body", c.MaxBatchBody, "limit in `BYTES` on the body of a batch request")
+	set.Int64Var(&c.MaxInflight, "max-inflight", c.MaxInflight, "limit in `BYTES` on the bodies of all requests that are not answered yet")
+	set.IntVar(&c.MaxNesting, "max-nesting", c.MaxNesting, "limit on `LEVELS` of JSON in a body")
+	set.IntVar(&c.Queue, "queue", c.Queue, "limit on the `NUMBER` of requests that wait to be sequenced")
+	set.Uint64Var(&c.MaxLag, "max-lag", c.MaxLag, "`COMMITS` that the slowest read daemon may be behind before the health is degraded; 0 for no bound")
+	set.BoolVar(&c.LogAll, "log-requests", c.LogAll, "log every request, not only those that failed here")
+	c.Timeouts.Flags(set)
+	c.Access.Flags(set)
+}
+
+// Validate returns an error for the first setting that is out of range.
 func (c *WriteConfig) Validate() error {
-	for _, n := range []struct {
-		name            string
-		value, min, max int64
-	}{
-		{"idempotency-keys", int64(c.IdempotencyKeys), 0, 1 << 30},
-		{"segment-size", c.SegmentSize, 64 << 10, 4 << 30},
-		{"max-body", c.MaxBody, 1, 1 << 30},
-		{"max-batch-body", c.MaxBatchBody, 1, 1 << 30},
-		{"max-inflight", c.MaxInflight, 1, 1 << 50},
-		{"max-nesting", int64(c.MaxNesting), 1, 10_000},
-		{"queue", int64(c.Queue), 1, 1 << 20},
-	} {
-		if n.value < n.min || n.value > n.max {
-			return fmt.Errorf("-%s must be from %d to %d, not %d", n.name, n.min, n.max, n.value)
-		}
+	if c.Dir == "" {
+		return errNoDir
+	}
+	if err := checkSpans(
+		span{"idempotency-keys", int64(c.IdempotencyKeys), 0, maxKeys},
+		span{"segment-size", c.SegmentSize, 64 << 10, 4 << 30},
+		span{"max-body", c.MaxBody, 1, 1 << 30},
+		span{"max-batch-body", c.MaxBatchBody, 1, 1 << 30},
+		span{"max-inflight", c.MaxInflight, 1, 1 << 50},
+		span{"max-nesting", int64(c.MaxNesting), 1, 10_000},
+		span{"queue", int64(c.Queue), 1, 1 << 20},
+	); err != nil {
+		return err
 	}
 	if c.SegmentSize%4096 != 0 {
 		return fmt.Errorf("-segment-size must be a multiple of 4096, not %d", c.SegmentSize)
 	}
-	return nil
+	if err := c.Timeouts.Check(); err != nil {
+		return err
+	}
+	return c.Access.Check(c.Listen)
+}
+
+func (c *WriteConfig) run(ctx context.Context, p process) error {
+	if err := c.Access.surround(); err != nil {
+		return err
+	}
+	c.Ready, c.Notify, c.Log = p.ready, p.notify, p.log
+	TuneProcessors()
+	return RunWrite(ctx, *c)
 }

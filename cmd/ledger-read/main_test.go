@@ -44,13 +44,15 @@ var update = flag.Bool("update", false, "write what docs say of the flags anew")
 
 // TestDocs holds the documentation to the flags.
 func TestDocs(t *testing.T) {
-	p, _ := program()
+	c := server.DefaultReadConfig()
+	p := program(&c)
 	settingstest.Docs(t, p, "../../docs", *update)
 }
 
 // TestWrongValues: each flag says what is wrong with it, and what would not be.
 func TestWrongValues(t *testing.T) {
-	p, _ := program()
+	c := server.DefaultReadConfig()
+	p := program(&c)
 	settingstest.Wrong(t, p, run, map[string]string{
 		"idempotency-keys": "-1", "checkpoint-every": "-1", "max-lag": "-1", "name": "a/b", "poll": "0s",
 	})

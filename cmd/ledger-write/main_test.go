@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -127,44 +126,19 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// The first signal lets a request end that never does; the second one does not wait.
-func TestSecondSignal(t *testing.T) {
-	d := start(t, "-dir", t.TempDir())
-	conn, err := net.Dial("tcp", d.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	fmt.Fprintf(conn, "POST /v1/commit HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\nExpect: 100-continue\r\n\r\n")
-	line, err := bufio.NewReader(conn).ReadString('\n') // the handler has begun to read
-	if err != nil || !strings.Contains(line, "100") {
-		t.Fatal(line, err)
-	}
-	d.Process.Signal(syscall.SIGTERM)
-	for { // until it accepts no more
-		probe, err := net.Dial("tcp", d.addr)
-		if err != nil {
-			break
-		}
-		probe.Close()
-	}
-	d.Process.Signal(syscall.SIGTERM)
-	if err := d.Wait(); d.ProcessState.ExitCode() != server.ExitFailure {
-		t.Errorf("after the second signal: %v\n%s", err, &d.stderr)
-	}
-}
-
 var update = flag.Bool("update", false, "write what docs say of the flags anew")
 
 // TestDocs holds the documentation to the flags.
 func TestDocs(t *testing.T) {
-	p, _ := program()
+	c := server.DefaultWriteConfig()
+	p := program(&c)
 	settingstest.Docs(t, p, "../../docs", *update)
 }
 
 // TestWrongValues: each flag says what is wrong with it, and what would not be.
 func TestWrongValues(t *testing.T) {
-	p, _ := program()
+	c := server.DefaultWriteConfig()
+	p := program(&c)
 	settingstest.Wrong(t, p, run, map[string]string{
 		"idempotency-keys": "-1", "segment-size": "100000", "max-body": "0", "max-batch-body": "1e6", "max-inflight": "none", "max-lag": "-1", "max-nesting": "0", "queue": "many",
 	})

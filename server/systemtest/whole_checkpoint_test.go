@@ -359,7 +359,7 @@ func TestCheckpointsBesideReads(t *testing.T) {
 	w := startWriter(t, dir)
 	r := startDaemon(t, "the read daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
 		return server.RunRead(ctx, server.ReadConfig{
-			Dir: dir, Listen: "127.0.0.1:0", Name: "read", Every: 2, Keys: 1_000_000,
+			Dir: dir, Listen: "127.0.0.1:0", Name: "read", CheckpointEvery: 2, IdempotencyKeys: 1_000_000,
 			Poll: 100 * time.Millisecond, Timeouts: server.DefaultTimeouts, Ready: ready, Log: log,
 		})
 	})

@@ -49,7 +49,7 @@ func withDaemons(dir string, do func(write, read string) error) error {
 	if err != nil {
 		return err
 	}
-	r := server.ReadConfig{Dir: dir, Listen: "127.0.0.1:0", Name: "gen", Every: 130, Keys: w.IdempotencyKeys, Poll: time.Second,
+	r := server.ReadConfig{Dir: dir, Listen: "127.0.0.1:0", Name: "gen", CheckpointEvery: 130, IdempotencyKeys: w.IdempotencyKeys, Poll: time.Second,
 		Timeouts: server.DefaultTimeouts, Log: log}
 	readURL, readEnd, err := start(func(ready io.Writer) error { r.Ready = ready; return server.RunRead(ctx, r) })
 	if err != nil {

@@ -1,0 +1,34 @@
+package systemtest
+
+import (
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestSecondSignal: the first signal waits for a client that has sent nothing
+// yet, and the second one ends either daemon at once.
+func TestSecondSignal(t *testing.T) {
+	dir := t.TempDir()
+	for _, p := range []*process{startWriteProcess(t, dir), startProcess(t, "ledger-read", "-dir", dir)} {
+		addr := strings.TrimPrefix(p.url, "http://")
+		silent, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Close()
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		for { // until it accepts no more
+			probe, err := net.Dial("tcp", addr)
+			if err != nil {
+				break
+			}
+			probe.Close()
+		}
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		if code := p.exit(t); code != 1 {
+			t.Errorf("%s: exit code %d after the second signal, want 1", p.name, code)
+		}
+	}
+}
