@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -161,7 +162,12 @@ func TestInherited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ln, err := listenerOf(f.Fd()); ln != nil || err == nil {
+	defer f.Close()
+	fd, err := syscall.Dup(int(f.Fd())) // listenerOf closes it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ln, err := listenerOf(uintptr(fd)); ln != nil || err == nil {
 		t.Errorf("a socket of packets: %v %v", ln, err)
 	}
 }
