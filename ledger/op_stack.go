@@ -21,14 +21,24 @@ func (s *State) addFungible(op *Op) *Error {
 	if err := wantQuantity(q); err != nil {
 		return err
 	}
-	if total := k.total(); q > math.MaxInt64-total {
-		return Errorf(InvalidOperation, "Class %d has a total of %d; adding %d would exceed %d.", k.id, total, q, int64(math.MaxInt64)).
-			With(Num("class_id", k.id), Num("total_quantity", total), Num("quantity", q))
+	if q > math.MaxInt64-k.total() {
+		return s.totalExceeded(k, q)
 	}
 	s.addTotal(kref, q)
 	s.give(cref, kref, key, q, target, at)
 	s.touch(cref)
 	return nil
+}
+
+// totalExceeded refuses to add q to a class that has no room for it. A sender
+// limited to owners does not get the total: it is the sum of what all owners have.
+func (s *State) totalExceeded(k *class, q int64) *Error {
+	if s.doing.limited {
+		return Errorf(InvalidOperation, "Adding %d of class %d would raise the total of the class above %d.", q, k.id, int64(math.MaxInt64)).
+			With(Num("class_id", k.id), Num("quantity", q))
+	}
+	return Errorf(InvalidOperation, "Class %d has a total of %d; adding %d would exceed %d.", k.id, k.total(), q, int64(math.MaxInt64)).
+		With(Num("class_id", k.id), Num("total_quantity", k.total()), Num("quantity", q))
 }
 
 // give adds to the stack target, or makes it (target 0), at a place in a Grid.

@@ -115,6 +115,31 @@ func TestPermit(t *testing.T) {
 	}
 }
 
+// TestTotalsStayHidden asks for more than a class has room for, once as a
+// sender limited to owners, in two ledgers that differ in what others own.
+func TestTotalsStayHidden(t *testing.T) {
+	var said []string
+	for _, other := range []int{0, 1_000_000} {
+		s := limitedWorld(t)
+		accept(t, s, fmt.Sprintf("AddFungible container_id=12 class_id=1 key=7 quantity=%d", 1+other))
+		for _, p := range []*Permit{{Owners: []int64{7}}, nil} {
+			tx := asTx(t, "AddFungible container_id=2 class_id=1 key=0 quantity=9223372036854775807")
+			tx.SetSender([]byte("seven"), p)
+			err := s.Apply(tx, &Outcome{})
+			if err == nil || err.Code != InvalidOperation {
+				t.Fatal(err)
+			}
+			said = append(said, string(err.AppendJSON(nil)))
+		}
+	}
+	if said[0] != said[2] {
+		t.Errorf("limited: %s\nand %s", said[0], said[2])
+	}
+	if said[1] == said[3] || !strings.Contains(said[1], `"total_quantity":21`) {
+		t.Errorf("not limited: %s\nand %s", said[1], said[3])
+	}
+}
+
 // TestForbiddenTellsNothing: what is another's and what is not there are
 // refused in the same words, but for the number.
 func TestForbiddenTellsNothing(t *testing.T) {
