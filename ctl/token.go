@@ -53,7 +53,7 @@ var tokenNewCommand = command{
 	Setup: func(set *flag.FlagSet) action {
 		a := &authFlags{}
 		a.declare(set)
-		set.StringVar(&a.scopes, "scopes", "commit,register,read", "`SCOPES` with commas: commit, register, read, metrics, admin")
+		set.StringVar(&a.scopes, "scopes", "commit,register,read", "`SCOPES` with commas: commit, transfer, register, read, metrics, admin")
 		set.StringVar(&a.owners, "owners", "", "limit the client to containers of these `OWNERS`, with commas")
 		set.StringVar(&a.cert, "cert-file", "", "let in the holder of the certificate in this `FILE`, in PEM, instead of a token")
 		set.StringVar(&a.to, "to", "", "write the token to this new `FILE`, mode 0600, instead of printing it")

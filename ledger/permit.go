@@ -18,7 +18,33 @@ import (
 // transaction it must be placed, attached or burned.
 type Permit struct {
 	Register bool    // it may register classes and shapes
+	Transfer bool    // it may only move and hold what there is, see moves
 	Owners   []int64 // ascending; nil: any container and instance
+}
+
+// moves reports whether an operation neither makes nor destroys anything: no
+// quantity, instance, container, name or class. An operation that is not listed
+// needs the scope commit, so a new one is closed until someone decides.
+func moves(kind OpKind) bool {
+	switch kind {
+	case TransferFungible, MergeStacks, ConsolidateStacks,
+		Attach, Detach, PlaceInSlot, RemoveFromSlot, SwapSlots,
+		PlaceInGrid, RemoveFromGrid, MoveInGrid:
+		return true
+	case RegisterClass, RegisterClassShape: // judged by the scope register
+		return true
+	}
+	return false
+}
+
+// wantMoves refuses an operation that makes or destroys something to those who
+// may only move.
+func (s *State) wantMoves(op *Op) *Error {
+	if p := s.doing.permit; p == nil || !p.Transfer || moves(op.Kind) {
+		return nil
+	}
+	return Errorf(Forbidden, "This token may only move what there is: %s needs the scope commit.", op.Kind).
+		With(Text("op", op.Kind.String()), Text("scope", "commit"))
 }
 
 // Limited says whether only containers of certain owners are within reach.

@@ -115,6 +115,50 @@ func TestPermit(t *testing.T) {
 	}
 }
 
+// TestTransferOnly has senders try every operation with the scope transfer alone.
+func TestTransferOnly(t *testing.T) {
+	allowed := map[OpKind]bool{}
+	for _, c := range []string{
+		"TransferFungible from_container=2 to_container=3 class_id=1 key=0 quantity=1", "MergeStacks container_id=2 class_id=1 from_key=0 to_key=1",
+		"ConsolidateStacks container_id=2 class_id=1", "Attach instance_id=5 parent_id=1", "Detach instance_id=3",
+		"PlaceInSlot container_id=1 slot_index=3 instance_id=5", "RemoveFromSlot container_id=1 slot_index=0", "SwapSlots container_id=1 slot_a=0 slot_b=1",
+		"PlaceInGrid container_id=2 instance_id=5", "RemoveFromGrid container_id=2 instance_id=6", "MoveInGrid container_id=2 x=0 y=0 to_x=3 to_y=3",
+	} {
+		s := limitedWorld(t)
+		accept(t, s, `AddFungible container_id=2 class_id=1 key=1 quantity=1; MintInstance class_id=2 container_id=2
+			CreateContainer container_id=3 kind=Standard owner=7`)
+		tx := asTx(t, c)
+		allowed[tx.Ops[0].Kind] = true
+		tx.SetSender([]byte("mover"), &Permit{Transfer: true})
+		if err := s.Apply(tx, 0, &Outcome{}); err != nil {
+			t.Errorf("%s: %v", c, err)
+		}
+	}
+	for _, kind := range OpKinds() {
+		if allowed[kind] || kind == RegisterClass || kind == RegisterClassShape {
+			continue
+		}
+		for _, p := range []*Permit{{Transfer: true}, {Transfer: true, Register: true, Owners: []int64{7}}} {
+			s := limitedWorld(t)
+			before := s.Digest()
+			tx := asTx(t, "MoveInGrid container_id=2 x=0 y=0 to_x=3 to_y=3")
+			tx.Ops = append(tx.Ops, Op{Kind: kind})
+			tx.SetSender([]byte("mover"), p)
+			err := s.Apply(tx, 0, &Outcome{})
+			if err == nil || err.Code != Forbidden || err.OpIndex != 1 || !strings.Contains(err.Message, kind.String()) || s.Digest() != before {
+				t.Errorf("%s: %v, want Forbidden at operation 1", kind, err)
+			}
+		}
+	}
+	for register, code := range map[bool]Code{false: Forbidden, true: ""} {
+		tx := asTx(t, "RegisterClass class_id=9 name=tin")
+		tx.SetSender([]byte("mover"), &Permit{Transfer: true, Register: register})
+		if err := limitedWorld(t).Apply(tx, 0, &Outcome{}); (err == nil) != (code == "") {
+			t.Errorf("registering with register=%v: %v", register, err)
+		}
+	}
+}
+
 // TestTotalsStayHidden asks for more than a class has room for, once as a
 // sender limited to owners, in two ledgers that differ in what others own.
 func TestTotalsStayHidden(t *testing.T) {
@@ -125,7 +169,7 @@ func TestTotalsStayHidden(t *testing.T) {
 		for _, p := range []*Permit{{Owners: []int64{7}}, nil} {
 			tx := asTx(t, "AddFungible container_id=2 class_id=1 key=0 quantity=9223372036854775807")
 			tx.SetSender([]byte("seven"), p)
-			err := s.Apply(tx, &Outcome{})
+			err := s.Apply(tx, 0, &Outcome{})
 			if err == nil || err.Code != InvalidOperation {
 				t.Fatal(err)
 			}

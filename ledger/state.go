@@ -69,7 +69,11 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 	s.loose = s.loose[:0]
 	for i := range tx.Ops {
 		s.doing.op = int32(i)
-		if err := s.perform(&tx.Ops[i]); err != nil {
+		err := s.wantMoves(&tx.Ops[i])
+		if err == nil {
+			err = s.perform(&tx.Ops[i])
+		}
+		if err != nil {
 			s.rollback()
 			out.Reset()
 			return err.At(i)

@@ -177,6 +177,7 @@ func (r *run) try(op *ledger.Op) (refusal *Refusal) {
 			panic(p)
 		}
 	}()
+	r.mayDo(op.Kind)
 	r.operation(op)
 	return nil
 }

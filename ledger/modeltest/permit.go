@@ -57,6 +57,17 @@ func (r *run) finish() *Refusal {
 	return last
 }
 
+// mayDo refuses what makes or destroys something to those who may only move.
+func (r *run) mayDo(kind ledger.OpKind) {
+	if r.permit == nil || !r.permit.Transfer {
+		return
+	}
+	switch kind {
+	case ledger.CreateContainer, ledger.RemoveContainer, ledger.AddFungible, ledger.RemoveFungible, ledger.MintInstance, ledger.BurnInstance:
+		r.check(false, ledger.Forbidden)
+	}
+}
+
 // mayRegister refuses registrations to those who may not.
 func (r *run) mayRegister(classID int64) {
 	r.check(r.permit == nil || r.permit.Register, ledger.Forbidden, detail{"class_id", classID})
@@ -99,6 +110,8 @@ var senders = []struct {
 	{"clerk", &ledger.Permit{}},
 	{"one", &ledger.Permit{Owners: []int64{1}}},
 	{"both", &ledger.Permit{Register: true, Owners: []int64{1, 2}}},
+	{"mover", &ledger.Permit{Transfer: true}},
+	{"ours", &ledger.Permit{Transfer: true, Register: true, Owners: []int64{1, 2}}},
 	{"none", &ledger.Permit{Owners: []int64{}}},
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"assetledger/ledger"
 )
 
 func line(name, token, rest string) string {
@@ -50,6 +52,26 @@ func TestParse(t *testing.T) {
 	}
 	if p := table.Token("t3"); !p.Limited() || p.Permit == nil || !p.Permit.Register || table.Token("t2").Permit != nil || table.Token("t1").Permit.Register {
 		t.Error("permits")
+	}
+}
+
+// TestTransferScope: transfer limits a client that has no commit, and only such.
+func TestTransferScope(t *testing.T) {
+	for scopes, want := range map[string]*ledger.Permit{
+		"transfer":                 {Transfer: true},
+		"transfer,register":        {Transfer: true, Register: true},
+		"commit,transfer":          {},
+		"commit,transfer,register": nil,
+		"transfer,admin":           nil,
+	} {
+		table, err := Parse(line("a", "t", scopes) + "\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := table.Token("t")
+		if diff := cmp.Diff(want, p.Permit); diff != "" {
+			t.Errorf("%s: %s", scopes, diff)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ const (
 	Read                       // everything under /v1/read/
 	Metrics                    // /v1/metrics
 	Admin
+	Transfer // commit, limited to operations that neither make nor destroy
 
 	Open Scope = 0 // for everyone, also without a token
 )
@@ -22,7 +23,7 @@ const (
 var scopeNames = []struct {
 	scope Scope
 	name  string
-}{{Commit, "commit"}, {Register, "register"}, {Read, "read"}, {Metrics, "metrics"}, {Admin, "admin"}}
+}{{Commit, "commit"}, {Transfer, "transfer"}, {Register, "register"}, {Read, "read"}, {Metrics, "metrics"}, {Admin, "admin"}}
 
 // Has says whether all of want is in the set.
 func (s Scope) Has(want Scope) bool { return s&Admin != 0 || s&want == want }
@@ -48,7 +49,7 @@ func ParseScopes(text string) (set Scope, err error) {
 			}
 		}
 		if found == Open {
-			return 0, fmt.Errorf("there is no scope %q; the scopes are commit, register, read, metrics and admin, with commas between them", name)
+			return 0, fmt.Errorf("there is no scope %q; the scopes are commit, transfer, register, read, metrics and admin, with commas between them", name)
 		}
 		set |= found
 	}

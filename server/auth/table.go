@@ -82,8 +82,9 @@ func Parse(text string) (*Table, error) {
 
 func newPrincipal(e Entry) Principal {
 	p := Principal{Entry: e, Sender: []byte(e.Name)}
-	if !e.Scopes.Has(Register) || e.Owners != nil {
-		p.Permit = &ledger.Permit{Register: e.Scopes.Has(Register), Owners: e.Owners}
+	transfer := e.Scopes.Has(Transfer) && !e.Scopes.Has(Commit)
+	if !e.Scopes.Has(Register) || transfer || e.Owners != nil {
+		p.Permit = &ledger.Permit{Register: e.Scopes.Has(Register), Transfer: transfer, Owners: e.Owners}
 	}
 	return p
 }

@@ -26,7 +26,7 @@ func TestReference(t *testing.T) {
 // TestSecurityGuide replays those of docs/security.md, for which daemons ask
 // for tokens.
 func TestSecurityGuide(t *testing.T) {
-	replayDoc(t, "../../docs/security.md", newWorld(t, "write", filepath.Join(pairsDir, "write", "auth", clientsFile)), 9)
+	replayDoc(t, "../../docs/security.md", newWorld(t, "write", filepath.Join(pairsDir, "write", "auth", clientsFile)), 10)
 }
 
 // replayDoc replays the exchanges in a text, of which there are at least some.
