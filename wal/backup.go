@@ -87,7 +87,7 @@ func (b *backup) run() error {
 	if err := makeDirs(b.fs, b.out); err != nil {
 		return fmt.Errorf("wal: make %s: %w", b.out, err)
 	}
-	lock, err := lockPatiently(b.fs, join(b.out, lockName))
+	lock, err := lockLog(b.fs, b.out)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"time"
 )
 
 func join(names ...string) string { return filepath.Join(names...) }
@@ -208,21 +207,4 @@ func checkSegment(fsys FS, path string, first uint64) (h segmentHeader, err erro
 		return h, corrupt(ruleSize, fmt.Errorf("file has %d bytes, the header says %d", size, h.Size))
 	}
 	return h, nil
-}
-
-const (
-	lockTries    = 50
-	lockInterval = 2 * time.Millisecond
-)
-
-// lockPatiently locks a file; those who only ask FS.Locked hold the lock for a
-// moment, so it tries for 100 ms.
-func lockPatiently(fsys FS, path string) (lock File, err error) {
-	for range lockTries {
-		if lock, err = fsys.Lock(path); !errors.Is(err, ErrLocked) {
-			return lock, err
-		}
-		time.Sleep(lockInterval)
-	}
-	return nil, err
 }

@@ -26,7 +26,7 @@ func Open(dir string, o Options) (*Writer, error) {
 	if err := makeDirs(o.FS, dir); err != nil {
 		return nil, fmt.Errorf("wal: make %s: %w", dir, err)
 	}
-	lock, err := lockPatiently(o.FS, join(dir, lockName))
+	lock, err := lockLog(o.FS, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func refusal(r *rule, cause error) error {
 func (w *Writer) lockBoot() (id BootID, err error) {
 	const at = len("boot ")
 	b := make([]byte, lockSize)
-	n, err := w.lock.ReadAt(b, 0)
+	n, err := w.lock.lock.ReadAt(b, 0)
 	if err != nil && err != io.EOF {
 		return id, err
 	}
@@ -125,7 +125,7 @@ func (w *Writer) lockBoot() (id BootID, err error) {
 // for it may be of an earlier boot, and acknowledged.
 func (w *Writer) signLock(boot BootID) error {
 	text := fmt.Sprintf("boot %x pid %d since %s", boot[:], os.Getpid(), time.Unix(0, w.o.Now()).UTC().Format(time.RFC3339))
-	_, err := w.lock.WriteAt(fmt.Appendf(nil, "%-*s\n", lockSize-1, text), 0)
+	_, err := w.lock.lock.WriteAt(fmt.Appendf(nil, "%-*s\n", lockSize-1, text), 0)
 	return err
 }
 
@@ -285,10 +285,18 @@ func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 			return err
 		}
 	}
+	if err := w.lock.lockEnd(w.fs, w.dir); err != nil {
+		return err
+	}
 	if w.end, err = w.fs.Share(name, true); err != nil {
 		return err
 	}
 	b := w.end.Bytes()
+	epoch, there := load(b, endEpochAt)
+	if !there {
+		return w.endGone()
+	}
+	w.epoch = epoch
 	w.durable, w.moved, w.wakes = word64(b, endDurableAt), word64(b, endMovedAt), word32(b, endWakeAt)
 	w.checks = [2]*atomic.Uint64{word64(b, endCheckAt), word64(b, endCheckAt+8)}
 	w.room = w.seg.free()
@@ -300,7 +308,7 @@ func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 	if !touch(func() {
 		word64(b, 32).Store(le.Uint64(boot[:8]))
 		word64(b, 40).Store(le.Uint64(boot[8:]))
-		word64(b, endEpochAt).Add(1)
+		w.epoch = word64(b, endEpochAt).Add(1)
 		word32(b, endCRCAt).Store(crc32.Checksum(b[:endCRCAt], castagnoli))
 	}) {
 		return w.endGone()

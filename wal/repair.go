@@ -29,7 +29,7 @@ type RepairReport struct {
 // again: END is set back last.
 func Repair(dir string, o Options, accept bool) (RepairReport, error) {
 	o = o.withDefaults()
-	lock, err := lockPatiently(o.FS, join(dir, lockName))
+	lock, err := lockLog(o.FS, dir)
 	if err != nil {
 		return RepairReport{}, err
 	}

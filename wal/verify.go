@@ -1,9 +1,6 @@
 package wal
 
-import (
-	"errors"
-	"io/fs"
-)
+import "errors"
 
 // Verification walks a log from its first byte to its end and recomputes every
 // CRC and link. It changes nothing, and works beside a running writer (up to
@@ -87,8 +84,8 @@ var errAtEnd = errors.New("wal: at the durable end")
 
 func (v *verifier) run() error {
 	// Before END is read: a writer that starts in between only adds to the log.
-	live, err := v.fs.Locked(join(v.dir, lockName))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	live, err := logLocked(v.fs, v.dir)
+	if err != nil {
 		return err
 	}
 	d, err := readDir(v.fs, v.dir)
@@ -207,7 +204,7 @@ func (v *verifier) frame(s *segmentFile, w *walker) error {
 // tail judges the end of the log as Open would. The walk goes on from the
 // walker's place, so it costs little.
 func (v *verifier) tail(d *dirState, s *segmentFile, w *walker, sealed bool) error {
-	if live, err := v.fs.Locked(join(v.dir, lockName)); err == nil && live {
+	if live, err := logLocked(v.fs, v.dir); err == nil && live {
 		v.report.Live = true // since a moment ago: a frame may be half written
 		return nil
 	}

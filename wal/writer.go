@@ -21,9 +21,10 @@ type Writer struct {
 	o    Options
 	fs   FS
 	id   LogID
-	lock File // DIR/LOCK, flocked while open
-	end  Page // END, mapped
+	lock *logLock // held while open
+	end  Page     // END, mapped
 
+	epoch   uint64            // that END must have while this writer is the only one
 	durable *atomic.Uint64    // in END; stored by Append only
 	moved   *atomic.Uint64    // in END; ns, stored before durable
 	checks  [2]*atomic.Uint64 // in END; complement of the durable end, stored before it into one of them
@@ -121,6 +122,9 @@ func (w *Writer) Append(f *Frame) error {
 	if err := w.check(f); err != nil {
 		return err
 	}
+	if err := w.checkEpoch(); err != nil {
+		return w.fail(err)
+	}
 	if !w.seg.fits(frameSize(len(f.Body))) {
 		if err := w.cut(); err != nil {
 			return err
@@ -188,8 +192,24 @@ func (w *Writer) publish(f *Frame) error {
 	return w.storeEnd(f.Last())
 }
 
-// storeEnd moves the durable end and wakes readers.
+// checkEpoch returns an error if another writer has opened the log since.
+func (w *Writer) checkEpoch() error {
+	epoch, there := load(w.end.Bytes(), endEpochAt)
+	switch {
+	case !there:
+		return w.endGone()
+	case epoch != w.epoch:
+		return errOtherWriter
+	}
+	return nil
+}
+
+// storeEnd moves the durable end and wakes readers. A frame that another writer
+// may have overwritten meanwhile is not acknowledged.
 func (w *Writer) storeEnd(seq uint64) error {
+	if err := w.checkEpoch(); err != nil {
+		return err
+	}
 	if !touch(func() { w.moveEnd(seq) }) {
 		return w.endGone()
 	}
@@ -222,8 +242,16 @@ func (w *Writer) endGone() error {
 }
 
 // SyncEnd makes the durable end itself durable, if it moved since last time.
-// The shell calls it once a second.
+// The shell calls it once a second. It fails the writer if END was removed or
+// replaced, for then another writer may have opened the log.
 func (w *Writer) SyncEnd() error {
+	if w.end.Stale() {
+		return w.fail(fmt.Errorf("%s is another file now: %w", w.path(endName), errOtherWriter))
+	}
+	return w.syncEnd()
+}
+
+func (w *Writer) syncEnd() error {
 	seq, there := load(w.end.Bytes(), endDurableAt)
 	if !there {
 		return w.fail(w.endGone())
@@ -247,7 +275,7 @@ func (w *Writer) Close() error {
 	if w.shell != nil {
 		w.shell.stop()
 	}
-	err := w.SyncEnd()
+	err := w.syncEnd()
 	w.dropSpare()
 	w.mu.Lock()
 	if w.err == nil {

@@ -132,6 +132,74 @@ func TestTwoWriters(t *testing.T) {
 	mustOpen(t, dir, small())
 }
 
+// TestLockRemoved removes what tells a second writer of the first, as people
+// do when they take LOCK for something that a crash has left. Never may both
+// acknowledge.
+func TestLockRemoved(t *testing.T) {
+	dir := t.TempDir()
+	w := mustOpen(t, dir, small())
+	fill(t, w, 3, 100)
+	if err := os.Remove(join(dir, lockName)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, small()); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), endName) {
+		t.Errorf("second writer without LOCK: %v", err)
+	}
+	if _, err := Repair(dir, small(), true); !errors.Is(err, ErrLocked) {
+		t.Errorf("repair without LOCK: %v", err)
+	}
+	if r, err := Verify(dir, VerifyOptions{}); err != nil || !r.Live {
+		t.Errorf("verify without LOCK: %+v, %v", r, err)
+	}
+	fill(t, w, 1, 100)
+	for _, name := range []string{lockName, endName} {
+		if err := os.Remove(join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := mustOpen(t, dir, small())
+	fill(t, second, 1, 100)
+	if err := w.SyncEnd(); !errors.Is(err, ErrFailed) || !errors.Is(err, errOtherWriter) {
+		t.Errorf("the first writer, without LOCK and END: %v", err)
+	}
+	if err := w.Append(testFrame(w.LastSeq()+1, 1, 1)); err == nil {
+		t.Error("the first writer goes on")
+	}
+}
+
+// TestEpochChanges lets another writer open the log between two appends, and
+// between the sync of a frame and its acknowledgement.
+func TestEpochChanges(t *testing.T) {
+	for _, when := range []string{"before the write", "after the sync"} {
+		dir := t.TempDir()
+		o := small()
+		bump := func(b []byte) { b[0]++ }
+		armed := false
+		o.OnSync = func(time.Duration) {
+			if armed {
+				patch(t, join(dir, endName), endEpochAt, bump, 1)
+			}
+		}
+		w := mustOpen(t, dir, o)
+		fill(t, w, 1, 100)
+		before := snapshot(t, dir)
+		if armed = when == "after the sync"; !armed {
+			patch(t, join(dir, endName), endEpochAt, bump, 1)
+			before = snapshot(t, dir)
+		}
+		end := w.LastSeq()
+		if err := w.Append(testFrame(end+1, 1, 1)); !errors.Is(err, ErrFailed) || !errors.Is(err, errOtherWriter) {
+			t.Errorf("%s: %v", when, err)
+		}
+		if durable, _ := load(w.end.Bytes(), endDurableAt); durable != end {
+			t.Errorf("%s: END was moved to %d", when, durable)
+		}
+		if !armed && snapshot(t, dir) != before {
+			t.Errorf("%s: something was written", when)
+		}
+	}
+}
+
 var errBroken = syscall.EIO
 
 // TestSyncFailureIsFinal fails one sync of a frame; the next would work.
