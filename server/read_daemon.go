@@ -60,13 +60,13 @@ func (d *readDaemon) routes(page bool) []route {
 	return routes
 }
 
-// RunRead runs a read daemon until ctx is done (then the error is nil) or it
+// runRead runs a read daemon until ctx is done (then the error is nil) or it
 // can't go on:
 //
 //	claim the name → load a checkpoint → catch up with the log → listen, say so → serve → stop in reverse
 //
 // When it stops it makes a last checkpoint.
-func RunRead(ctx context.Context, c ReadConfig) error {
+func runRead(ctx context.Context, c ReadConfig) error {
 	entrance, err := openEntrance(c.Access, c.Listen, c.Log)
 	if err != nil {
 		return err

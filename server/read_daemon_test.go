@@ -20,7 +20,7 @@ import (
 	"assetledger/wal"
 )
 
-// A runningReader is RunRead in a goroutine.
+// A runningReader is runRead in a goroutine.
 type runningReader struct {
 	t     *testing.T
 	url   string
@@ -28,9 +28,9 @@ type runningReader struct {
 	ended chan error
 }
 
-// runRead runs a read daemon on a directory until the test ends, and returns
+// startRead runs a read daemon on a directory until the test ends, and returns
 // when it is ready. The error is that of a daemon that never was.
-func runRead(t *testing.T, c ReadConfig) (*runningReader, error) {
+func startRead(t *testing.T, c ReadConfig) (*runningReader, error) {
 	t.Helper()
 	out, ready := io.Pipe()
 	c.Ready, c.Listen = ready, "127.0.0.1:0"
@@ -45,7 +45,7 @@ func runRead(t *testing.T, c ReadConfig) (*runningReader, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &runningReader{t: t, stop: stop, ended: make(chan error, 1)}
 	go func() {
-		r.ended <- RunRead(ctx, c)
+		r.ended <- runRead(ctx, c)
 		ready.Close()
 	}()
 	line, err := bufio.NewReader(out).ReadString('\n')
@@ -104,7 +104,7 @@ func (c *clockedWriter) Append(f *wal.Frame) error {
 // writer, and stopped.
 func TestRunRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "yet")
-	r, err := runRead(t, ReadConfig{Dir: dir})
+	r, err := startRead(t, ReadConfig{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestRunRead(t *testing.T) {
 		t.Error("without a writer:", got)
 	}
 	r.stop()
-	if err := <-r.ended; err != nil || ExitCode(err) != ExitStopped {
+	if err := <-r.ended; err != nil {
 		t.Errorf("stopped with %v", err)
 	}
 	if diff := cmp.Diff([]wal.ReaderState{{Name: "read", Seq: seq}}, readersOf(t, dir)); diff != "" {
@@ -151,14 +151,14 @@ func readersOf(t *testing.T, dir string) []wal.ReaderState {
 func TestNameInUse(t *testing.T) {
 	dir := t.TempDir()
 	openWriter(t, dir)
-	if _, err := runRead(t, ReadConfig{Dir: dir, Name: "one"}); err != nil {
+	if _, err := startRead(t, ReadConfig{Dir: dir, Name: "one"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := runRead(t, ReadConfig{Dir: dir, Name: "two"}); err != nil {
+	if _, err := startRead(t, ReadConfig{Dir: dir, Name: "two"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := runRead(t, ReadConfig{Dir: dir, Name: "one"})
-	if err == nil || !strings.Contains(err.Error(), `"one"`) || ExitCode(err) != ExitFailure {
+	_, err := startRead(t, ReadConfig{Dir: dir, Name: "one"})
+	if err == nil || !strings.Contains(err.Error(), `"one"`) || !errors.Is(err, wal.ErrNameTaken) {
 		t.Errorf("ended with %v", err)
 	}
 }
@@ -168,7 +168,7 @@ func TestRunReadFails(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := runRead(t, ReadConfig{Dir: file}); err == nil || ExitCode(err) != ExitFailure {
+	if _, err := startRead(t, ReadConfig{Dir: file}); err == nil || isDamage(err) {
 		t.Errorf("in a file: %v", err)
 	}
 	dir := t.TempDir()
@@ -185,9 +185,9 @@ func TestRunReadFails(t *testing.T) {
 	if _, err := f.WriteAt([]byte{0xff}, 4096+64+2); err != nil { // in the body of the first frame
 		t.Fatal(err)
 	}
-	_, err = runRead(t, ReadConfig{Dir: dir})
+	_, err = startRead(t, ReadConfig{Dir: dir})
 	var damage *wal.CorruptError
-	if !errors.As(err, &damage) || ExitCode(err) != ExitDamaged {
+	if !errors.As(err, &damage) {
 		t.Errorf("with a damaged log: %v", err)
 	}
 }
@@ -223,7 +223,7 @@ func TestLogIsExchanged(t *testing.T) {
 			log := openWriter(t, dir)
 			w := newLedgerWriter(t, log)
 			w.commit("CreateContainer container_id=1 kind=Standard")
-			r, err := runRead(t, ReadConfig{Dir: dir})
+			r, err := startRead(t, ReadConfig{Dir: dir})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +233,7 @@ func TestLogIsExchanged(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.exchange(t, dir)
-			if err := <-r.ended; !errors.Is(err, wal.ErrReplaced) || ExitCode(err) != ExitFailure {
+			if err := <-r.ended; !errors.Is(err, wal.ErrReplaced) || isDamage(err) {
 				t.Errorf("ended with %v", err)
 			}
 		})

@@ -57,13 +57,13 @@ type sequencer struct {
 	stalled bool          // the log has no space for the batch in flight
 	failed  *ledger.Error // the log failed: everything is over
 
-	exit    func(code int)
+	exit    func()        // ends the process as a failure
 	stopped chan struct{} // closed when the goroutine has ended
 }
 
 // newSequencer starts on a state that is at the end of the log. exit ends the
 // process; it is called after a panic.
-func newSequencer(state *ledger.State, l writeLog, queue int, meters *writeMeters, logger *slog.Logger, exit func(int)) *sequencer {
+func newSequencer(state *ledger.State, l writeLog, queue int, meters *writeMeters, logger *slog.Logger, exit func()) *sequencer {
 	s := &sequencer{
 		state: state, log: l, intake: newIntake(queue), meters: meters, logger: logger, maxBody: l.MaxBody(),
 		now: func() int64 { return time.Now().UnixNano() }, at: l.LastTime(),
@@ -91,7 +91,7 @@ func (s *sequencer) crash(who string) {
 	if p := recover(); p != nil {
 		s.logger.Error("panic: a defect in the ledger, please report it; the daemon ends, and what is durable is safe",
 			"in", who, "panic", p, "stack", string(debug.Stack()))
-		s.exit(ExitFailure)
+		s.exit()
 	}
 }
 

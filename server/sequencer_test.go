@@ -20,7 +20,7 @@ type bench struct {
 
 func newBench(t testing.TB, l *ramLog) *bench {
 	state := ledger.NewState(ledger.Config{IdempotencyKeys: 100})
-	s := newSequencer(state, l, 8, newWriteMeters(new(metrics.Registry)), silent, func(code int) { panic(code) })
+	s := newSequencer(state, l, 8, newWriteMeters(new(metrics.Registry)), silent, func() { panic("exit") })
 	return &bench{s, t, l}
 }
 

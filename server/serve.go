@@ -8,35 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
-
-	"assetledger/wal"
 )
-
-// Exit codes of the daemons.
-const (
-	ExitStopped = 0 // stopped on request
-	ExitFailure = 1
-	ExitUsage   = 2
-	ExitDamaged = 3 // the log is damaged
-	ExitLocked  = 4 // another write daemon owns the directory
-)
-
-// ExitCode is the exit code for what RunWrite or RunRead returned.
-func ExitCode(err error) int {
-	var damage *wal.CorruptError
-	var divergence *ReplayError
-	switch {
-	case err == nil:
-		return ExitStopped
-	case isUsage(err):
-		return ExitUsage
-	case errors.As(err, &damage), errors.As(err, &divergence):
-		return ExitDamaged
-	case errors.Is(err, wal.ErrLocked):
-		return ExitLocked
-	}
-	return ExitFailure
-}
 
 // Timeouts bound what one client can hold. Zero means no limit.
 type Timeouts struct {

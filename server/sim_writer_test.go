@@ -73,7 +73,7 @@ func (s *simWriter) open() (err error) {
 	if err := replay(context.Background(), state, s.log, silent, new(atomic.Uint64)); err != nil {
 		return err
 	}
-	s.seq = newSequencer(state, s.log, 8, newWriteMeters(new(metrics.Registry)), silent, func(int) {})
+	s.seq = newSequencer(state, s.log, 8, newWriteMeters(new(metrics.Registry)), silent, func() {})
 	s.seq.now = s.clock
 	s.seq.sync.await = func() syncEvent {
 		s.append()

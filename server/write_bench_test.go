@@ -36,7 +36,7 @@ func benchTransfers(n int) string {
 func BenchmarkSequencer(b *testing.B) {
 	l := &nullLog{ramLog{maxBody: 16 << 20}}
 	state := ledger.NewState(ledger.Config{IdempotencyKeys: 100})
-	s := newSequencer(state, l, 8, newWriteMeters(new(metrics.Registry)), silent, func(code int) { panic(code) })
+	s := newSequencer(state, l, 8, newWriteMeters(new(metrics.Registry)), silent, func() { panic("exit") })
 	s.start()
 	defer s.stop()
 	run := func(r *request) {

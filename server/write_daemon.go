@@ -32,7 +32,7 @@ type writeDaemon struct {
 
 // newWriteDaemon puts a daemon together, on a state that is at the end of the
 // log, and starts its sequencer. exit ends the process.
-func newWriteDaemon(c WriteConfig, l writeLog, state *ledger.State, exit func(int)) *writeDaemon {
+func newWriteDaemon(c WriteConfig, l writeLog, state *ledger.State, exit func()) *writeDaemon {
 	d := &writeDaemon{
 		log: l, parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag,
 	}
@@ -57,14 +57,14 @@ func (d *writeDaemon) ending() *ledger.Error {
 	return nil
 }
 
-// RunWrite runs a write daemon until ctx is done (then the error is nil) or it
+// runWrite runs a write daemon until ctx is done (then the error is nil) or it
 // can't go on:
 //
 //	lock and recover the log → replay it → listen, say so → serve → stop in reverse
 //
 // When it stops, new requests are refused, those accepted are answered, and
-// the log is closed.
-func RunWrite(ctx context.Context, c WriteConfig) (err error) {
+// the log is closed. exit ends the process as a failure, which a panic asks for.
+func runWrite(ctx context.Context, c WriteConfig, exit func()) (err error) {
 	entrance, err := openEntrance(c.Access, c.Listen, c.Log)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func RunWrite(ctx context.Context, c WriteConfig) (err error) {
 		return err
 	}
 	defer c.Notify.stopping("stopped")
-	d, err := startWrite(ctx, c, l)
+	d, err := startWrite(ctx, c, l, exit)
 	if errors.Is(err, context.Canceled) {
 		return l.Close()
 	}
@@ -95,7 +95,7 @@ func RunWrite(ctx context.Context, c WriteConfig) (err error) {
 }
 
 // startWrite brings a state to the end of the log, and starts a daemon on it.
-func startWrite(ctx context.Context, c WriteConfig, l writeLog) (*writeDaemon, error) {
+func startWrite(ctx context.Context, c WriteConfig, l writeLog, exit func()) (*writeDaemon, error) {
 	var at atomic.Uint64
 	started := c.Notify.starting("replaying the log", func() (done, of uint64) { return at.Load(), lastSeq(l) })
 	defer started()
@@ -109,7 +109,7 @@ func startWrite(ctx context.Context, c WriteConfig, l writeLog) (*writeDaemon, e
 	if err := replay(ctx, state, l, c.Log, &at); err != nil {
 		return nil, err
 	}
-	return newWriteDaemon(c, l, state, os.Exit), nil
+	return newWriteDaemon(c, l, state, exit), nil
 }
 
 // lastSeq is the last commit of a log that knows it before it is read, else 0.

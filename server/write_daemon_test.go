@@ -35,7 +35,7 @@ func runWriter(t testing.TB, dir string, change ...func(*WriteConfig)) *runningW
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &runningWriter{testWriter: &testWriter{t: t}, stop: cancel, ended: make(chan error, 1)}
 	go func() {
-		err := RunWrite(ctx, c)
+		err := runWrite(ctx, c, nil)
 		announce.CloseWithError(fmt.Errorf("ended: %w", err))
 		w.ended <- err
 	}()
@@ -138,16 +138,15 @@ func TestGracefulStop(t *testing.T) {
 	}
 }
 
-// Each way not to start has its exit code.
-func TestExitCodes(t *testing.T) {
-	run := func(change func(*WriteConfig)) (int, error) {
+// Each way not to start has its error.
+func TestWriterDoesNotStart(t *testing.T) {
+	run := func(change func(*WriteConfig)) error {
 		c := DefaultWriteConfig()
 		c.Dir, c.Listen, c.Log, c.Ready = t.TempDir(), "127.0.0.1:0", silent, io.Discard
 		change(&c)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		err := RunWrite(ctx, c)
-		return ExitCode(err), err
+		return runWrite(ctx, c, nil)
 	}
 	running := runWriter(t, t.TempDir())
 	defer running.end()
@@ -157,17 +156,18 @@ func TestExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		about  string
 		change func(*WriteConfig)
-		want   int
+		locked bool
+		broken bool // it is damage
 		words  string
 	}{
-		{"another owns it", func(c *WriteConfig) { c.Dir = owned }, ExitLocked, "owns"},
-		{"the address is taken", func(c *WriteConfig) { c.Listen = strings.TrimPrefix(running.url, "http://") }, ExitFailure, "listening"},
+		{"another owns it", func(c *WriteConfig) { c.Dir = owned }, true, false, "owns"},
+		{"the address is taken", func(c *WriteConfig) { c.Listen = strings.TrimPrefix(running.url, "http://") }, false, false, "listening"},
 		{"the directory is a file", func(c *WriteConfig) {
 			c.Dir = filepath.Join(c.Dir, "file")
 			if err := os.WriteFile(c.Dir, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, ExitFailure, "file"},
+		}, false, false, "file"},
 		{"a damaged log", func(c *WriteConfig) {
 			w := runWriter(t, c.Dir)
 			w.post(200, "/v1/commit", world)
@@ -182,22 +182,24 @@ func TestExitCodes(t *testing.T) {
 				t.Fatal("can't damage the log")
 			}
 			c.SegmentSize = 256 << 10
-		}, ExitDamaged, ".seg"},
+		}, false, true, ".seg"},
 		{"a digest that is another", func(c *WriteConfig) {
 			w, err := wal.Open(c.Dir, wal.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := newLedgerWriter(t, w).frame(world)
+			l := newRAMLog()
+			startWriter(t, l).post(200, "/v1/commit", world)
+			f := l.written()[0]
 			f.Digest ^= 1
-			if err := errors.Join(w.Append(f), w.Close()); err != nil {
+			if err := errors.Join(w.Append(&f), w.Close()); err != nil {
 				t.Fatal(err)
 			}
-		}, ExitDamaged, "digest"},
+		}, false, true, "digest"},
 	} {
-		code, err := run(c.change)
-		if code != c.want || err == nil || !strings.Contains(err.Error(), c.words) {
-			t.Errorf("%s: exit code %d, want %d: %v", c.about, code, c.want, err)
+		err := run(c.change)
+		if err == nil || !strings.Contains(err.Error(), c.words) || errors.Is(err, wal.ErrLocked) != c.locked || isDamage(err) != c.broken {
+			t.Errorf("%s: %v, damage %v", c.about, err, isDamage(err))
 		}
 	}
 }
@@ -244,7 +246,7 @@ func TestSyncFailureEndsTheDaemon(t *testing.T) {
 	ready, announce := io.Pipe()
 	c := DefaultWriteConfig()
 	c.Dir, c.Listen, c.Ready, c.Log = dir, "127.0.0.1:0", announce, slog.New(slog.NewTextHandler(io.Discard, nil))
-	d, err := startWrite(context.Background(), c, l)
+	d, err := startWrite(context.Background(), c, l, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +265,7 @@ func TestSyncFailureEndsTheDaemon(t *testing.T) {
 	if a := w.post(503, "/v1/commit", transferTx(1, "")); a.code() != "LogUnavailable" || !strings.Contains(a.body, "unknown") {
 		t.Error(a)
 	}
-	if err := <-ended; !errors.Is(err, errDisk) || ExitCode(err) != ExitFailure {
+	if err := <-ended; !errors.Is(err, errDisk) || isDamage(err) {
 		t.Errorf("ended with %v", err)
 	}
 	l.Close()

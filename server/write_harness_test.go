@@ -125,7 +125,7 @@ func startWriter(t testing.TB, l writeLog, change ...func(*WriteConfig)) *testWr
 	if err := replay(context.Background(), state, l, c.Log, new(atomic.Uint64)); err != nil {
 		t.Fatal(err)
 	}
-	d := newWriteDaemon(c, l, state, func(code int) { panic(fmt.Sprintf("exit %d", code)) })
+	d := newWriteDaemon(c, l, state, func() { panic("exit") })
 	w := &testWriter{writeDaemon: d, t: t, srv: httptest.NewServer(d.api)}
 	w.url = w.srv.URL
 	t.Cleanup(w.stop)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -27,6 +28,14 @@ func (e *ReplayError) Error() string {
 
 // Unwrap is the cause.
 func (e *ReplayError) Unwrap() error { return e.Err }
+
+// isDamage reports whether err says that the log is damaged, or leads to
+// another state than the one it was written with.
+func isDamage(err error) bool {
+	var damage *wal.CorruptError
+	var divergence *ReplayError
+	return errors.As(err, &damage) || errors.As(err, &divergence)
+}
 
 // progressAfter is how long a replay is silent, and how often it then tells
 // how far it is.

@@ -1,0 +1,31 @@
+package server
+
+import (
+	"errors"
+
+	"assetledger/wal"
+)
+
+// Exit codes of the daemons.
+const (
+	ExitStopped = 0 // stopped on request
+	ExitFailure = 1
+	ExitUsage   = 2
+	ExitDamaged = 3 // the log is damaged
+	ExitLocked  = 4 // another write daemon owns the directory
+)
+
+// ExitCode is the exit code for what RunWrite or RunRead returned.
+func ExitCode(err error) int {
+	switch {
+	case err == nil:
+		return ExitStopped
+	case isUsage(err):
+		return ExitUsage
+	case isDamage(err):
+		return ExitDamaged
+	case errors.Is(err, wal.ErrLocked):
+		return ExitLocked
+	}
+	return ExitFailure
+}

@@ -1,0 +1,33 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"assetledger/wal"
+)
+
+func TestExitCode(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, ExitStopped},
+		{errors.New("the address is taken"), ExitFailure},
+		{wal.ErrReplaced, ExitFailure},
+		{wal.ErrNameTaken, ExitFailure},
+		{usagef("-listen is wrong"), ExitUsage},
+		{&wal.CorruptError{File: "x.seg"}, ExitDamaged},
+		{&ReplayError{Seq: 3, Err: errors.New("the digest differs")}, ExitDamaged},
+		{wal.ErrLocked, ExitLocked},
+	} {
+		wrapped := c.err
+		if c.err != nil {
+			wrapped = errors.Join(fmt.Errorf("starting: %w", c.err), nil)
+		}
+		if got := ExitCode(wrapped); got != c.want {
+			t.Errorf("%v gives the exit code %d, want %d", c.err, got, c.want)
+		}
+	}
+}
