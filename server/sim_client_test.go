@@ -19,8 +19,7 @@ type simClient struct {
 
 // A simAttempt is a request on its way.
 type simAttempt struct {
-	r     *request
-	g     *group
+	*submission
 	after uint64 // durable end when it was sent
 }
 
@@ -61,30 +60,29 @@ func (c *simClient) send() {
 	if c.writer == nil {
 		return
 	}
-	r := &request{BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, 1)}}
+	var tx ledger.Transaction
 	var err *ledger.Error
 	if c.tx.Endpoint == ledger.EndpointCommit {
-		err = ledger.ParseTransaction(c.body, &r.Txs[0], ledger.ParseLimits{})
+		err = ledger.ParseTransaction(c.body, &tx, ledger.ParseLimits{})
 	} else {
-		err = ledger.ParseRegistration(c.body, c.tx.Endpoint, &r.Txs[0], ledger.ParseLimits{})
+		err = ledger.ParseRegistration(c.body, c.tx.Endpoint, &tx, ledger.ParseLimits{})
 	}
 	if err != nil {
 		c.failf("the parser refuses %s: %v", c.body, err)
 	}
-	r.judged()
-	g, err := c.writer.seq.intake.submit(r)
+	sub, err := c.writer.core.Submit(&tx)
 	if err != nil {
 		return // nothing was done
 	}
-	c.sent = append(c.sent, &simAttempt{r: r, g: g, after: c.writer.seq.sync.end.Load()})
+	c.sent = append(c.sent, &simAttempt{sub, c.writer.core.Durable()})
 }
 
 // collect takes the answers that are there.
 func (c *simClient) collect() {
 	left := c.sent[:0]
 	for _, a := range c.sent {
-		if isDone(a.g) {
-			c.answered(a)
+		if result, done := a.Result(); done {
+			c.answered(a, result)
 		} else {
 			left = append(left, a)
 		}
@@ -113,30 +111,29 @@ func (c *simClient) record(r modeltest.Request) {
 	}
 }
 
-func (c *simClient) answered(a *simAttempt) {
-	v := &a.r.verdicts[0]
+func (c *simClient) answered(a *simAttempt, v submitted) {
 	switch {
-	case a.g.err != nil:
+	case v.Unknown:
 		c.record(modeltest.Request{Ending: modeltest.Unknown})
-	case v.err == nil:
-		c.record(modeltest.Request{Ending: modeltest.Acknowledged, Seq: v.seq, BatchSeq: v.batchSeq, FirstMinted: v.firstMinted, Minted: v.minted})
+	case v.Refusal == nil:
+		c.record(modeltest.Request{Ending: modeltest.Acknowledged, Seq: v.Seq, BatchSeq: v.BatchSeq, FirstMinted: v.FirstMinted, Minted: v.Minted})
 		if !c.known {
 			c.old = append(c.old, c.tx)
 		}
 		c.known = true
-	case v.err.Code == ledger.LogUnavailable || v.err.Code == ledger.Overloaded || v.err.Code == ledger.ShuttingDown:
+	case v.Refusal.Code == ledger.LogUnavailable || v.Refusal.Code == ledger.Overloaded || v.Refusal.Code == ledger.ShuttingDown:
 		// nothing was done: again, later
-	case v.err.Code == ledger.IdempotencyConflict:
+	case v.Refusal.Code == ledger.IdempotencyConflict:
 		c.failf("the key %s was used by another request", c.tx.Key)
-	case v.err.Code == ledger.PayloadTooLarge:
-		c.record(modeltest.Request{Ending: modeltest.Refused, Code: v.err.Code})
+	case v.Refusal.Code == ledger.PayloadTooLarge:
+		c.record(modeltest.Request{Ending: modeltest.Refused, Code: v.Refusal.Code})
 		c.known = true
 	default:
 		before := a.after
 		for seq := range c.digests {
 			before = max(before, seq)
 		}
-		c.record(modeltest.Request{Ending: modeltest.Refused, Code: v.err.Code, After: a.after, Before: before})
+		c.record(modeltest.Request{Ending: modeltest.Refused, Code: v.Refusal.Code, After: a.after, Before: before})
 		c.known = true
 	}
 }

@@ -17,8 +17,7 @@ type simReader struct {
 	id, life int
 	p        *memfs.Process
 	log      *wal.Reader // nil: it does not run
-	proj     *projection
-	saver    *saver
+	core     *readCore
 	early    bool // it was started before the writer had repaired what a crash left
 }
 
@@ -53,7 +52,7 @@ func (r *simReader) step() {
 func (r *simReader) run() (err error) {
 	if r.log == nil {
 		r.life++
-		r.p, r.early, r.proj = r.disk.Process(), r.virgin, newProjection()
+		r.p, r.early = r.disk.Process(), r.virgin
 		r.p.Plan(r.plan(false))
 		return r.open()
 	}
@@ -61,11 +60,10 @@ func (r *simReader) run() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := r.proj.apply(f); err != nil {
+	if err := r.core.Apply(f); err != nil {
 		return err
 	}
-	r.saw(r.name(), f.Last(), r.proj.state.Digest())
-	r.saver.place = f.Place()
+	r.saw(r.name(), f.Last(), r.core.State().Digest())
 	for range r.rng.IntN(4) {
 		r.read()
 	}
@@ -82,32 +80,26 @@ func (r *simReader) open() error {
 	if err != nil {
 		return err
 	}
-	store := fileCheckpoints{simDir, o}
-	state, place, err := restore(store, l, simKeys, silent)
+	core, err := newReadCore(fileCheckpoints{simDir, o}, l, simKeys)
 	if err != nil {
 		return err
 	}
-	r.log = l
-	r.proj.adopt(state)
-	if place.Seq > 0 {
-		r.saw(r.name()+" (checkpoint)", place.Seq, state.Digest())
+	r.log, r.core = l, core
+	if state := core.State(); state.Seq() > 0 {
+		r.saw(r.name()+" (checkpoint)", state.Seq(), state.Digest())
 	}
-	r.saver = &saver{store: store, every: 1, logID: l.LogID(), log: silent, meter: new(saverMeter)}
-	r.saver.start(place)
 	return nil
 }
 
 // checkpoint makes one, as the saver does in the background.
 func (r *simReader) checkpoint() {
-	if !r.saver.haveDuty() {
-		return
-	}
-	image, err := r.saver.take(r.proj.state)
+	made, err := r.core.Checkpoint()
 	if err != nil {
 		r.failf("%s: putting a checkpoint into memory: %v", r.name(), err)
 	}
-	r.saver.write(image)
-	r.stats.checkpoints += int(r.saver.meter.made.Swap(0))
+	if made {
+		r.stats.checkpoints++
+	}
 }
 
 var simQueries = []modeltest.What{
@@ -122,7 +114,7 @@ func (r *simReader) read() {
 	}
 	r.stats.reads++
 	r.history.Reads = append(r.history.Reads, modeltest.Read{
-		Client: r.name(), Query: q, Seq: r.proj.state.Seq(), Reply: askState(r.proj.state, q)})
+		Client: r.name(), Query: q, Seq: r.core.State().Seq(), Reply: askState(r.core.State(), q)})
 }
 
 // askState asks the ledger what Model.Ask asks the model.

@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 	"encoding/binary"
-	"errors"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +11,6 @@ import (
 	"unsafe"
 
 	"assetledger/ledger"
-	"assetledger/server/metrics"
 	"assetledger/wal"
 	"assetledger/wal/memfs"
 )
@@ -22,8 +21,7 @@ type simWriter struct {
 	*simWorld
 	p    *memfs.Process
 	log  *fileWriteLog
-	seq  *sequencer
-	told bool // that there is no space for the batch in flight
+	core *writeCore
 }
 
 // startWriter opens the log and replays it.
@@ -66,21 +64,24 @@ func (s *simWriter) open() (err error) {
 	if err != nil {
 		return err
 	}
-	state, err := s.log.Restore(simKeys, silent)
+	state, err := s.log.Restore(simKeys, simLog)
 	if err != nil {
 		return err
 	}
-	if err := replay(context.Background(), state, s.log, silent, new(atomic.Uint64)); err != nil {
+	if err := replay(context.Background(), state, s.log, simLog, new(atomic.Uint64)); err != nil {
 		return err
 	}
-	s.seq = newSequencer(state, s.log, 8, newWriteMeters(new(metrics.Registry)), silent, func() {})
-	s.seq.now = s.clock
-	s.seq.sync.await = func() syncEvent {
-		s.append()
-		return <-s.seq.sync.events
+	durable := func(f *wal.Frame) { s.modelFrame(f) }
+	if s.sabotage.replyEarly {
+		s.core = newWriteCore(&lateLog{writeLog: s.log, written: durable}, state, 8, s.clock, func(*wal.Frame) {})
+	} else {
+		s.core = newWriteCore(s.log, state, 8, s.clock, durable)
 	}
 	return nil
 }
+
+// simLog hears what the daemons say.
+var simLog = slog.New(slog.DiscardHandler)
 
 // simKeys is more than there are requests: none is forgotten.
 const simKeys = 10_000
@@ -134,10 +135,7 @@ func (s *simWriter) run(do func()) {
 		s.mayCrash()
 		return
 	}
-	if s.seq.failed != nil { // the daemon ends
-		for g := s.seq.intake.take(); g != nil; g = s.seq.intake.take() {
-			s.seq.group(g)
-		}
+	if s.core.Failed() { // the daemon ends
 		memfs.Survives(func() { s.log.Close() })
 		s.p.Kill()
 		s.leave()
@@ -146,64 +144,21 @@ func (s *simWriter) run(do func()) {
 
 // judge has the sequencer judge the oldest group.
 func (s *simWriter) judge() {
-	s.run(func() {
-		if g := s.seq.intake.take(); g != nil {
-			s.seq.group(g)
-		}
-		s.events()
-	})
+	s.run(func() { s.core.Judge() })
 }
 
 // sync makes the batch in flight durable.
 func (s *simWriter) sync() {
-	if s != nil && s.seq.inFlight != nil && !s.calm && s.rng.IntN(15) == 0 {
+	if s != nil && s.core.InFlight() && !s.calm && s.rng.IntN(15) == 0 {
 		s.doom = 1 + s.rng.IntN(3)
 	}
-	s.run(func() {
-		s.append()
-		s.events()
-	})
-}
-
-func (s *simWriter) events() {
-	s.seq.poll()
-	s.seq.poll()
-	s.seq.handOver()
-}
-
-// append does what the syncer does in its goroutine.
-func (s *simWriter) append() {
-	q := s.seq
-	if q.inFlight == nil || len(q.sync.events) > 0 {
-		return
-	}
-	b := q.inFlight
-	select {
-	case <-q.sync.in:
-	default: // it is tried again
-	}
-	if s.sabotage.replyEarly {
-		b.settle(nil)
-	}
-	err := q.sync.append(b)
-	if errors.Is(err, wal.ErrNoSpace) {
-		if !s.told || q.sync.events == nil {
-			q.sync.stall(b)
-		}
-		s.told = true
-		return
-	}
-	s.told = false
-	q.sync.conclude(b, err)
-	if err == nil {
-		s.modelFrame(&b.frame)
-	}
+	s.run(func() { s.core.Sync() })
 }
 
 func (s *simWriter) syncEnd() {
 	s.run(func() {
 		if err := s.log.SyncEnd(); err != nil {
-			s.seq.synced(syncEvent{failed: logFailed(err)})
+			s.core.Fail(err)
 		}
 	})
 }
@@ -211,7 +166,7 @@ func (s *simWriter) syncEnd() {
 // stop ends the writer as a daemon that is told to.
 func (s *simWriter) stop() {
 	for s != nil && s.simWorld.writer == s {
-		if s.seq.intake.refuse(shuttingDown); s.seq.finished() || s.told {
+		if s.core.Stop() {
 			s.run(func() { s.log.Close() })
 			s.p.Kill()
 			s.leave()
@@ -232,6 +187,27 @@ func (s *simWriter) leave() {
 		c.collect()
 		c.abandon()
 	}
+}
+
+// A lateLog says that a batch is durable, and writes it only with the next one.
+type lateLog struct {
+	writeLog
+	late    *wal.Frame
+	written func(*wal.Frame)
+}
+
+func (l *lateLog) Append(f *wal.Frame) (err error) {
+	if l.late != nil {
+		if err = l.writeLog.Append(l.late); err == nil {
+			l.written(l.late)
+		}
+	}
+	if err == nil {
+		g := *f
+		g.Body = slices.Clone(f.Body)
+		l.late = &g
+	}
+	return err
 }
 
 // earlyEnd stores END when a frame is written, before it is synced.
