@@ -201,7 +201,7 @@ func argValues(t ledger.ArgType) []string {
 		return []string{"true", "false"}
 	case ledger.ArgInstance:
 		return []string{"minted:0"}
-	case ledger.ArgOwner, ledger.ArgShapeKey:
+	case ledger.ArgOwner, ledger.ArgShapeKey, ledger.ArgContainerNameOrNull, ledger.ArgClassCodeOrNull:
 		return []string{"null"}
 	}
 	return nil

@@ -41,8 +41,10 @@ const (
 	AlreadyPlaced          Code = "AlreadyPlaced"
 	SlotOccupied           Code = "SlotOccupied"
 	CellOccupied           Code = "CellOccupied"
-	// 410
-	CommitArchived Code = "CommitArchived"
+	NameTaken              Code = "NameTaken"
+	// 410, 412
+	CommitArchived    Code = "CommitArchived"
+	RequirementFailed Code = "RequirementFailed"
 	// 422
 	WrongContainerKind     Code = "WrongContainerKind"
 	WrongClassKind         Code = "WrongClassKind"
@@ -77,8 +79,8 @@ var statusOf = map[Code]int{
 	ContainerNotFound: 404, ClassNotFound: 404, InstanceNotFound: 404, CommitNotFound: 404, NotFound: 404,
 	MethodNotAllowed: 405, PayloadTooLarge: 413, UnsupportedMediaType: 415,
 	ContainerAlreadyExists: 409, ClassAlreadyExists: 409, ShapeAlreadyExists: 409, IdempotencyConflict: 409,
-	AlreadyAttached: 409, AlreadyPlaced: 409, SlotOccupied: 409, CellOccupied: 409,
-	CommitArchived:     410,
+	AlreadyAttached: 409, AlreadyPlaced: 409, SlotOccupied: 409, CellOccupied: 409, NameTaken: 409,
+	CommitArchived: 410, RequirementFailed: 412,
 	WrongContainerKind: 422, WrongClassKind: 422, InvalidQuantity: 422, InsufficientBalance: 422, InvalidOperation: 422,
 	UnregisteredClassShape: 422, ContainerNotEmpty: 422, SlotOutOfRange: 422, SlotEmpty: 422, OutOfBounds: 422,
 	CellEmpty: 422, GridFull: 422, StackNotFound: 422, NotAttached: 422, NotPlaced: 422, HasChildren: 422,

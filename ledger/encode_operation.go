@@ -4,7 +4,8 @@ import "strconv"
 
 // AppendOperations appends the JSON array of operations as they were sent: the
 // fields in the order of the interface's table, arguments that were not given
-// absent, null and {"minted":n} as they were.
+// absent, null, {"minted":n} and names as they were. The operations of a record
+// hold the integers that names meant, and the ids that the ledger assigned.
 func AppendOperations(dst []byte, ops []Op) []byte {
 	dst = append(dst, '[')
 	for i := range ops {
@@ -26,7 +27,7 @@ func appendOperation(dst []byte, op *Op) []byte {
 	dst = append(dst, '{')
 	comma := false
 	for i, name := range argumentsOf[op.Kind] {
-		if op.Has&(1<<i) == 0 {
+		if (op.Has|op.Ref)&(1<<i) == 0 {
 			continue
 		}
 		if comma {
@@ -48,12 +49,13 @@ func appendArgument(dst []byte, op *Op, i int) []byte {
 	if op.Null&(1<<i) != 0 {
 		return append(dst, "null"...)
 	}
+	if op.texts()&(1<<i) != 0 {
+		return AppendString(dst, op.Text(i))
+	}
 	v := op.Args[i]
 	switch op.Kind.Args()[i].Type {
 	case ArgKind:
 		return AppendString(dst, ContainerKind(v).String())
-	case ArgName:
-		return AppendString(dst, op.Name)
 	case ArgBool:
 		return strconv.AppendBool(dst, v != 0)
 	case ArgInstance:

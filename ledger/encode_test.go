@@ -138,14 +138,49 @@ func randomName(rng *rand.Rand) string {
 	return b.String()
 }
 
+// randomText is a string that an argument of the type may have.
+func randomText(rng *rand.Rand, t ArgType) string {
+	if t == ArgName {
+		return randomName(rng)
+	}
+	return []string{"a", "7-", "users/42/wallet", "Z:x@y.z+1", strings.Repeat("b", MaxClassCode)}[rng.IntN(5)]
+}
+
+// setTexts gives an operation its strings, by argument.
+func setTexts(op *Op, texts map[int]string) {
+	var list []string
+	for i := range op.Kind.Args() {
+		if op.texts()&(1<<i) != 0 {
+			list = append(list, texts[i])
+		}
+	}
+	op.Name = strings.Join(list, "\n")
+}
+
+// nameSome puts names in place of some integers.
+func nameSome(rng *rand.Rand, op *Op) {
+	texts := map[int]string{}
+	for i := range op.Kind.Args() {
+		texts[i] = op.Text(i)
+	}
+	for i, a := range op.Kind.Args() {
+		if bit := uint16(1) << i; nameArgs[op.Kind]&op.Has&bit != 0 && rng.IntN(4) == 0 {
+			op.Ref |= bit
+			op.Args[i], texts[i] = 0, randomText(rng, a.Type)
+		}
+	}
+	setTexts(op, texts)
+}
+
 // randomOp makes a well-formed operation that the ledger might have accepted,
 // behind the given number of mints.
 func randomOp(rng *rand.Rand, mints int) Op {
 	for {
-		k := OpKinds()[rng.IntN(numOpKinds-1)]
+		k := OpKinds()[rng.IntN(NumOpKinds-1)]
 		op := Op{Kind: k}
+		texts := map[int]string{}
 		for i, a := range k.Args() {
-			if !a.Required && rng.IntN(2) == 0 {
+			if !a.Required && rng.IntN(2) == 0 || a.Type == ArgNewID && rng.IntN(3) == 0 {
 				continue
 			}
 			op.Has |= 1 << i
@@ -156,13 +191,11 @@ func randomOp(rng *rand.Rand, mints int) Op {
 				op.Args[i] = r.max
 			case a.Type == ArgRotation:
 				op.Args[i] = 90 * rng.Int64N(2)
-			case a.Type == ArgName:
-				op.Name = randomName(rng)
 			}
-			if a.Type == ArgName {
-				op.Name, op.Args[i] = randomName(rng), 0
+			if textArgs[k]&(1<<i) != 0 {
+				texts[i], op.Args[i] = randomText(rng, a.Type), 0
 			}
-			if (a.Type == ArgOwner || a.Type == ArgShapeKey) && rng.IntN(3) == 0 {
+			if nullable[k]&(1<<i) != 0 && rng.IntN(3) == 0 {
 				op.Null |= 1 << i
 				op.Args[i] = 0
 			}
@@ -171,6 +204,7 @@ func randomOp(rng *rand.Rand, mints int) Op {
 				op.Args[i] = rng.Int64N(int64(mints))
 			}
 		}
+		setTexts(&op, texts)
 		var p requestParser
 		if p.op = 0; p.checkArguments(&op) {
 			return op
@@ -194,8 +228,12 @@ func TestAppendOperationsIsReadBack(t *testing.T) {
 	seen := map[OpKind]bool{}
 	for range 3000 {
 		ops := randomOps(rng)
+		for i := range ops {
+			nameSome(rng, &ops[i])
+		}
 		text := AppendOperations(nil, ops)
-		tx, err := parseOne(`{"operations":` + string(text) + `}`)
+		var tx Transaction
+		err := ParseTransaction([]byte(`{"operations":`+string(text)+`}`), &tx, ParseLimits{Conditions: true})
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -206,7 +244,7 @@ func TestAppendOperationsIsReadBack(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != numOpKinds-1 {
+	if len(seen) != NumOpKinds-1 {
 		t.Errorf("only %d kinds were made", len(seen))
 	}
 }

@@ -21,16 +21,18 @@ func asOp(t testing.TB, words string) Op {
 			continue
 		}
 		op := Op{Kind: kind}
+		texts := map[int]string{}
 		for _, field := range fields[1:] {
-			setArg(t, &op, field)
+			setArg(t, &op, field, texts)
 		}
+		setTexts(&op, texts)
 		return op
 	}
 	t.Fatalf("no operation %q", fields[0])
 	return Op{}
 }
 
-func setArg(t testing.TB, op *Op, field string) {
+func setArg(t testing.TB, op *Op, field string, texts map[int]string) {
 	t.Helper()
 	name, value, _ := strings.Cut(field, "=")
 	for i, arg := range op.Kind.Args() {
@@ -44,14 +46,17 @@ func setArg(t testing.TB, op *Op, field string) {
 		}
 		if kind, ok := ParseContainerKind(value); ok {
 			op.Args[i] = int64(kind)
-		} else if arg.Type == ArgName {
-			op.Name = value
 		} else if value == "null" {
 			op.Null |= 1 << i
+		} else if textArgs[op.Kind]&(1<<i) != 0 {
+			texts[i] = value
 		} else if value == "true" || value == "false" {
 			op.Args[i] = map[string]int64{"true": 1}[value]
 		} else if n, err := strconv.ParseInt(value, 10, 64); err == nil {
 			op.Args[i] = n
+		} else if nameArgs[op.Kind]&(1<<i) != 0 {
+			op.Ref |= 1 << i
+			texts[i] = value
 		} else {
 			t.Fatalf("%s: bad value %q", op.Kind, field)
 		}

@@ -49,7 +49,9 @@ func (tx *Transaction) Seal() { tx.parser().seal(tx) }
 // seal sets tx.Hash to the first 16 bytes of the SHA-256 of
 //
 //	u8 endpoint | uvarint number of operations | each operation as in a record,
-//	an argument given as null being absent | metadata in canonical form
+//	an argument given as null being absent where that means the same, and a
+//	name in place of an integer as a string, its bit set in Ref | metadata in
+//	canonical form
 //
 // Absent metadata and {} are the same. The hash does not depend on the key. It
 // is kept in the log: the form must never change.
@@ -61,12 +63,12 @@ func (p *requestParser) seal(tx *Transaction) {
 	b = binary.AppendUvarint(b, uint64(len(tx.Ops)))
 	for i := range tx.Ops {
 		op := &tx.Ops[i]
-		if op.Null != 0 {
+		if absent := op.Null & absentNull[op.Kind]; absent != 0 {
 			plain := *op
-			plain.Has, plain.Null = op.Has&^op.Null, 0
+			plain.Has, plain.Null = op.Has&^absent, op.Null&^absent
 			op = &plain
 		}
-		b = appendRecordOp(b, op, nil)
+		b = appendRecordOp(b, op, nil, true)
 	}
 	if len(tx.Metadata) > 0 && !bytes.Equal(tx.Metadata, []byte("{}")) {
 		p.canon.data, p.canon.pos, p.canon.err = tx.Metadata, 0, nil

@@ -138,7 +138,7 @@ func TestDigestSeesEveryArgument(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, k := range ledger.OpKinds() {
+	for _, k := range modeltest.Kinds() {
 		switch k {
 		case ledger.RemoveContainer, ledger.RemoveFromGrid, ledger.BurnInstance, ledger.Detach: // another one is seldom removable too
 		default:

@@ -292,7 +292,7 @@ func TestAgainstModel(t *testing.T) {
 		r.queries()
 	}
 	t.Logf("%d requests, %d operations, %d answered from memory; codes %v", seen.requests, seen.operations, seen.replayed, seen.codes)
-	for _, k := range ledger.OpKinds() {
+	for _, k := range modeltest.Kinds() {
 		if seen.accepted[k] == 0 || seen.refused[k] == 0 {
 			t.Errorf("%v: accepted %d times, refused %d times; want both", k, seen.accepted[k], seen.refused[k])
 		}

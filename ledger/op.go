@@ -24,8 +24,13 @@ const (
 	MoveInGrid         OpKind = 17
 	RegisterClass      OpKind = 18
 	RegisterClassShape OpKind = 19
+	RenameContainer    OpKind = 20
+	RenameClass        OpKind = 21
+	RequireBalance     OpKind = 22
+	RequireUnchanged   OpKind = 23
+	RequireInstance    OpKind = 24
 
-	numOpKinds = 20 // one past the last
+	NumOpKinds = 25 // one past the last
 )
 
 // An Op is one operation as it was asked for. Its arguments stand in Args in
@@ -35,13 +40,21 @@ type Op struct {
 	Kind OpKind
 	Has  uint16         // bit i: argument i was given
 	Null uint16         // bit i: argument i was given as null (Has is set, Args[i] is 0)
-	Ref  uint16         // bit i: argument i was given as {"minted": n}, Args[i] is n
-	Name string         // RegisterClass: the name
+	Ref  uint16         // bit i: argument i is a reference, see below
+	Name string         // its texts, see Text
 	Args [MaxArgs]int64 // Kind as a ContainerKind, booleans as 0 or 1, rotation as 0 or 90
 }
 
 // MaxArgs is the largest number of arguments that an operation has.
 const MaxArgs = 8
+
+// A reference stands in place of an integer:
+//
+//   - {"minted": n} for an instance minted earlier; Args[i] is n.
+//   - A name or code for a container or class. Apply sets Args[i] to the
+//     integer that it means. The record holds only the integer.
+//   - Nothing at all for a new container or class with a name or code. Has is
+//     not set, and Apply sets Ref and Args[i] to the id that the ledger assigns.
 
 // Given says whether argument i was given, and not as null.
 func (o *Op) Given(i int) bool { return o.Has&^o.Null&(1<<i) != 0 }
@@ -104,6 +117,14 @@ const (
 	ArgName                     // string of 1..128 characters, none a control character; in Op.Name
 	ArgBool                     // true, false
 	ArgDecimals                 // integer 0 .. 18
+
+	ArgContainer           // ArgID, or the name of a container that exists when the operation runs
+	ArgClass               // ArgID, or the code of a class that exists when the operation runs
+	ArgNewID               // ArgID; may be left out if the operation has a name or code
+	ArgContainerName       // string, see ValidContainerName
+	ArgClassCode           // string, see ValidClassCode
+	ArgContainerNameOrNull // null takes the name away
+	ArgClassCodeOrNull     // null takes the code away
 )
 
 // Arg describes one argument of an operation.
@@ -115,7 +136,7 @@ type Arg struct {
 
 // Positions in Op.Args, by operation.
 const (
-	CreateContainerID, CreateKind, CreateOwner, CreateSlotCount, CreateGridWidth, CreateGridHeight = 0, 1, 2, 3, 4, 5
+	CreateContainerID, CreateKind, CreateOwner, CreateSlotCount, CreateGridWidth, CreateGridHeight, CreateName = 0, 1, 2, 3, 4, 5, 6
 
 	// AddFungible and RemoveFungible
 	FungibleContainer, FungibleClass, FungibleKey, FungibleQuantity = 0, 1, 2, 3
@@ -141,15 +162,23 @@ const (
 
 	MoveContainer, MoveX, MoveY, MoveToX, MoveToY, MoveRotation = 0, 1, 2, 3, 4, 5
 
-	ClassID, ClassName, ClassFungible, ClassDecimals = 0, 1, 2, 3
+	ClassID, ClassName, ClassFungible, ClassDecimals, ClassCode = 0, 1, 2, 3, 4
 
 	ShapeClass, ShapeKey, ShapeWidth, ShapeHeight = 0, 1, 2, 3
+
+	RenameContainerID, RenameContainerName          = 0, 1
+	RenameClassID, RenameClassName, RenameClassCode = 0, 1, 2
+	BalanceContainer, BalanceClass, BalanceKey      = 0, 1, 2
+	BalanceAtLeast, BalanceAtMost                   = 3, 4
+	UnchangedContainer, UnchangedSince              = 0, 1
+	StandsInstance, StandsContainer, StandsSlot     = 0, 1, 2
 )
 
 type opSpec struct {
 	name    string
 	args    []Arg
 	request bool // the arguments stand inside "request"
+	some    bool // at least one optional argument is needed
 }
 
 const required = true
@@ -157,50 +186,61 @@ const required = true
 var (
 	xyr = []Arg{{"x", ArgIndex, false}, {"y", ArgIndex, false}, {"rotation", ArgRotation, false}}
 
-	opSpecs = [numOpKinds]opSpec{
-		CreateContainer: {name: "CreateContainer", args: []Arg{{"container_id", ArgID, required}, {"kind", ArgKind, required}, {"owner", ArgOwner, false},
-			{"slot_count", ArgSlotCount, false}, {"grid_width", ArgSide, false}, {"grid_height", ArgSide, false}}},
-		RemoveContainer: {name: "RemoveContainer", args: []Arg{{"container_id", ArgID, required}}},
-		AddFungible: {name: "AddFungible", args: append([]Arg{{"container_id", ArgID, required}, {"class_id", ArgID, required}, {"key", ArgKey, required},
+	opSpecs = [NumOpKinds]opSpec{
+		CreateContainer: {name: "CreateContainer", args: []Arg{{"container_id", ArgNewID, required}, {"kind", ArgKind, required}, {"owner", ArgOwner, false},
+			{"slot_count", ArgSlotCount, false}, {"grid_width", ArgSide, false}, {"grid_height", ArgSide, false}, {"name", ArgContainerName, false}}},
+		RemoveContainer: {name: "RemoveContainer", args: []Arg{{"container_id", ArgContainer, required}}},
+		AddFungible: {name: "AddFungible", args: append([]Arg{{"container_id", ArgContainer, required}, {"class_id", ArgClass, required}, {"key", ArgKey, required},
 			{"quantity", ArgQuantity, required}}, xyr...)},
-		RemoveFungible: {name: "RemoveFungible", args: []Arg{{"container_id", ArgID, required}, {"class_id", ArgID, required}, {"key", ArgKey, required},
+		RemoveFungible: {name: "RemoveFungible", args: []Arg{{"container_id", ArgContainer, required}, {"class_id", ArgClass, required}, {"key", ArgKey, required},
 			{"quantity", ArgQuantity, required}}},
-		TransferFungible: {name: "TransferFungible", args: append([]Arg{{"from_container", ArgID, required}, {"to_container", ArgID, required},
-			{"class_id", ArgID, required}, {"key", ArgKey, required}, {"quantity", ArgQuantity, required}}, xyr...)},
-		MergeStacks: {name: "MergeStacks", args: []Arg{{"container_id", ArgID, required}, {"class_id", ArgID, required}, {"from_key", ArgKey, required},
+		TransferFungible: {name: "TransferFungible", args: append([]Arg{{"from_container", ArgContainer, required}, {"to_container", ArgContainer, required},
+			{"class_id", ArgClass, required}, {"key", ArgKey, required}, {"quantity", ArgQuantity, required}}, xyr...)},
+		MergeStacks: {name: "MergeStacks", args: []Arg{{"container_id", ArgContainer, required}, {"class_id", ArgClass, required}, {"from_key", ArgKey, required},
 			{"to_key", ArgKey, required}}},
-		ConsolidateStacks: {name: "ConsolidateStacks", args: []Arg{{"container_id", ArgID, required}, {"class_id", ArgID, required}, {"key", ArgKey, false}}},
-		MintInstance: {name: "MintInstance", args: append([]Arg{{"class_id", ArgID, required}, {"key", ArgKey, false}, {"container_id", ArgID, false},
+		ConsolidateStacks: {name: "ConsolidateStacks", args: []Arg{{"container_id", ArgContainer, required}, {"class_id", ArgClass, required}, {"key", ArgKey, false}}},
+		MintInstance: {name: "MintInstance", args: append([]Arg{{"class_id", ArgClass, required}, {"key", ArgKey, false}, {"container_id", ArgContainer, false},
 			{"slot_index", ArgIndex, false}}, xyr...)},
 		BurnInstance:   {name: "BurnInstance", args: []Arg{{"instance_id", ArgInstance, required}}},
 		Attach:         {name: "Attach", args: []Arg{{"instance_id", ArgInstance, required}, {"parent_id", ArgInstance, required}}},
 		Detach:         {name: "Detach", args: []Arg{{"instance_id", ArgInstance, required}}},
-		PlaceInSlot:    {name: "PlaceInSlot", args: []Arg{{"container_id", ArgID, required}, {"slot_index", ArgIndex, required}, {"instance_id", ArgInstance, required}}},
-		RemoveFromSlot: {name: "RemoveFromSlot", args: []Arg{{"container_id", ArgID, required}, {"slot_index", ArgIndex, required}}},
-		SwapSlots: {name: "SwapSlots", args: []Arg{{"container_id", ArgID, required}, {"slot_a", ArgIndex, required}, {"slot_b", ArgIndex, required},
-			{"other_container_id", ArgID, false}}},
-		PlaceInGrid:    {name: "PlaceInGrid", args: append([]Arg{{"container_id", ArgID, required}, {"instance_id", ArgInstance, required}}, xyr...)},
-		RemoveFromGrid: {name: "RemoveFromGrid", args: []Arg{{"container_id", ArgID, required}, {"instance_id", ArgInstance, required}}},
-		MoveInGrid: {name: "MoveInGrid", args: []Arg{{"container_id", ArgID, required}, {"x", ArgIndex, required}, {"y", ArgIndex, required},
+		PlaceInSlot:    {name: "PlaceInSlot", args: []Arg{{"container_id", ArgContainer, required}, {"slot_index", ArgIndex, required}, {"instance_id", ArgInstance, required}}},
+		RemoveFromSlot: {name: "RemoveFromSlot", args: []Arg{{"container_id", ArgContainer, required}, {"slot_index", ArgIndex, required}}},
+		SwapSlots: {name: "SwapSlots", args: []Arg{{"container_id", ArgContainer, required}, {"slot_a", ArgIndex, required}, {"slot_b", ArgIndex, required},
+			{"other_container_id", ArgContainer, false}}},
+		PlaceInGrid:    {name: "PlaceInGrid", args: append([]Arg{{"container_id", ArgContainer, required}, {"instance_id", ArgInstance, required}}, xyr...)},
+		RemoveFromGrid: {name: "RemoveFromGrid", args: []Arg{{"container_id", ArgContainer, required}, {"instance_id", ArgInstance, required}}},
+		MoveInGrid: {name: "MoveInGrid", args: []Arg{{"container_id", ArgContainer, required}, {"x", ArgIndex, required}, {"y", ArgIndex, required},
 			{"to_x", ArgIndex, required}, {"to_y", ArgIndex, required}, {"rotation", ArgRotation, false}}},
-		RegisterClass: {name: "RegisterClass", request: true, args: []Arg{{"class_id", ArgID, required}, {"name", ArgName, required},
-			{"fungible", ArgBool, false}, {"decimals", ArgDecimals, false}}},
-		RegisterClassShape: {name: "RegisterClassShape", request: true, args: []Arg{{"class_id", ArgID, required}, {"key", ArgShapeKey, false},
+		RegisterClass: {name: "RegisterClass", request: true, args: []Arg{{"class_id", ArgNewID, required}, {"name", ArgName, required},
+			{"fungible", ArgBool, false}, {"decimals", ArgDecimals, false}, {"code", ArgClassCode, false}}},
+		RegisterClassShape: {name: "RegisterClassShape", request: true, args: []Arg{{"class_id", ArgClass, required}, {"key", ArgShapeKey, false},
 			{"width", ArgSide, required}, {"height", ArgSide, required}}},
+		RenameContainer: {name: "RenameContainer", args: []Arg{{"container_id", ArgContainer, required}, {"name", ArgContainerNameOrNull, required}}},
+		RenameClass:     {name: "RenameClass", some: true, args: []Arg{{"class_id", ArgClass, required}, {"name", ArgName, false}, {"code", ArgClassCodeOrNull, false}}},
+		RequireBalance: {name: "RequireBalance", some: true, args: []Arg{{"container_id", ArgContainer, required}, {"class_id", ArgClass, required}, {"key", ArgKey, required},
+			{"at_least", ArgKey, false}, {"at_most", ArgKey, false}}},
+		RequireUnchanged: {name: "RequireUnchanged", args: []Arg{{"container_id", ArgContainer, required}, {"since_seq", ArgKey, required}}},
+		RequireInstance: {name: "RequireInstance", args: []Arg{{"instance_id", ArgInstance, required}, {"container_id", ArgContainer, required},
+			{"slot_index", ArgIndex, false}}},
 	}
 )
 
 // OpKinds lists the operations in the order of the interface's table.
 func OpKinds() []OpKind {
-	kinds := make([]OpKind, 0, numOpKinds-1)
-	for k := CreateContainer; k < numOpKinds; k++ {
+	kinds := make([]OpKind, 0, NumOpKinds-1)
+	for k := CreateContainer; k < NumOpKinds; k++ {
 		kinds = append(kinds, k)
 	}
 	return kinds
 }
 
+// IsCondition says whether the operation changes nothing and only requires
+// that something holds.
+func (k OpKind) IsCondition() bool { return k >= RequireBalance && k <= RequireInstance }
+
 // Valid says whether k is one of the operations.
-func (k OpKind) Valid() bool { return k >= CreateContainer && k < numOpKinds }
+func (k OpKind) Valid() bool { return k >= CreateContainer && k < NumOpKinds }
 
 // String is the operation's name in the interface.
 func (k OpKind) String() string {

@@ -6,6 +6,9 @@ func (s *State) registerClass(op *Op) *Error {
 	if err := s.wantRegister(op); err != nil {
 		return err
 	}
+	if op.Has&(1<<ClassCode) != 0 {
+		return invalidField("code", "Classes can't have codes yet.")
+	}
 	id := op.Args[ClassID]
 	if s.findClass(id) != 0 {
 		return Errorf(ClassAlreadyExists, "Class %d exists already.", id).With(Num("class_id", id))

@@ -1,6 +1,9 @@
 package ledger
 
 func (s *State) createContainer(op *Op) *Error {
+	if op.Has&(1<<CreateName) != 0 {
+		return invalidField("name", "Containers can't have names yet.")
+	}
 	id, kind := op.Args[CreateContainerID], ContainerKind(op.Args[CreateKind])
 	made := container{id: id, kind: kind, owner: op.Get(CreateOwner, 0)}
 	foreign := []int{CreateSlotCount, CreateGridWidth, CreateGridHeight}

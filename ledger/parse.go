@@ -7,20 +7,24 @@ package ledger
 
 // ParseLimits are the limits on a body that an operator may set.
 type ParseLimits struct {
-	Nesting int // levels of JSON, the outermost value being level 1; 0 means DefaultNesting
+	Nesting    int  // levels of JSON, the outermost value being level 1; 0 means DefaultNesting
+	Conditions bool // accept a transaction of conditions alone, as preflight does
 }
 
 // A requestParser holds what parsing needs from one request to the next, so
 // that parsing allocates nothing once it has seen a few requests.
 type requestParser struct {
 	jsonScanner
-	ops      []Op          // of the whole body; a transaction's are a range of it
-	arena    []byte        // keys and metadata that could not stay in the body
-	op       int           // index of the operation being read, or NoOperation
-	mints    int           // MintInstance operations before it in its transaction
-	lastKind OpKind        // of the operation before, a good guess for the next
-	canon    canonicalizer // for the request hash
-	hashed   []byte        // what the request hash is taken of
+	ops        []Op              // of the whole body; a transaction's are a range of it
+	arena      []byte            // keys and metadata that could not stay in the body
+	texts      []byte            // the strings in the operation being read
+	spans      [MaxArgs]nameSpan // where in texts they are, by argument
+	op         int               // index of the operation being read, or NoOperation
+	conditions bool              // a transaction of conditions alone is accepted
+	mints      int               // MintInstance operations before it in its transaction
+	lastKind   OpKind            // of the operation before, a good guess for the next
+	canon      canonicalizer     // for the request hash
+	hashed     []byte            // what the request hash is taken of
 }
 
 // ParseTransaction reads the body of /v1/commit or /v1/commit/preflight into
@@ -85,9 +89,10 @@ func (p *requestParser) begin(body []byte, lim ParseLimits) bool {
 	if lim.Nesting <= 0 {
 		lim.Nesting = DefaultNesting
 	}
-	p.data, p.maxLevel, p.err = body, lim.Nesting, nil
+	p.data, p.maxLevel, p.conditions, p.err = body, lim.Nesting, lim.Conditions, nil
 	p.names, p.text = recycled(p.names, keepNames), recycled(p.text, keepBytes)
 	p.ops, p.arena = recycled(p.ops, keepOps), recycled(p.arena, keepBytes)
+	p.texts = p.texts[:0]
 	p.op = NoOperation
 	p.rewind(0)
 	if len(body) > maxJSONText {

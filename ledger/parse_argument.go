@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"math"
+	"math/bits"
 	"unicode"
 	"unicode/utf8"
 )
@@ -53,6 +54,10 @@ type valueRange struct {
 const (
 	positive    = "an integer from 1 to 9223372036854775807"
 	nonNegative = "an integer from 0 to 9223372036854775807"
+
+	nameForm = "of the characters A-Z a-z 0-9 . _ : / @ + -, beginning with a letter or digit, and not only digits"
+	nameText = "a name: 1 to 128 " + nameForm
+	codeText = "a code: 1 to 32 " + nameForm
 )
 
 var valueRanges = [...]valueRange{
@@ -70,6 +75,14 @@ var valueRanges = [...]valueRange{
 	ArgName:      {1, 0, "a string of 1 to 128 characters, none of them a control character"},
 	ArgBool:      {1, 0, "true or false"},
 	ArgDecimals:  {0, MaxDecimals, "an integer from 0 to 18"},
+
+	ArgContainer:           {1, math.MaxInt64, positive + ", or " + nameText},
+	ArgClass:               {1, math.MaxInt64, positive + ", or " + codeText},
+	ArgNewID:               {1, math.MaxInt64, positive},
+	ArgContainerName:       {1, 0, nameText},
+	ArgClassCode:           {1, 0, codeText},
+	ArgContainerNameOrNull: {1, 0, "null or " + nameText},
+	ArgClassCodeOrNull:     {1, 0, "null or " + codeText},
 }
 
 // argument reads the value of argument i; level is the one of a value that is
@@ -92,10 +105,11 @@ func (p *requestParser) argument(op *Op, i, level int) bool {
 
 // otherArgument reads a value that is no integer.
 func (p *requestParser) otherArgument(op *Op, i int, t ArgType, level int) bool {
-	switch t {
-	case ArgOwner, ArgShapeKey:
+	if nullable[op.Kind]&(1<<i) != 0 && p.hasPrefix("null") {
 		op.Null |= 1 << i
-		return p.hasPrefix("null") && p.literal("null")
+		return p.literal("null")
+	}
+	switch t {
 	case ArgBool:
 		if p.hasPrefix("true") {
 			op.Args[i] = 1
@@ -111,14 +125,38 @@ func (p *requestParser) otherArgument(op *Op, i int, t ArgType, level int) bool 
 		k, known := ParseContainerKind(string(raw))
 		op.Args[i] = int64(k)
 		return ok && known
-	case ArgName:
-		raw, ok := p.shortText()
-		if ok = ok && validName(raw); ok {
-			op.Name = string(raw)
-		}
-		return ok
+	case ArgContainer, ArgClass:
+		op.Ref |= 1 << i
 	}
-	return false
+	raw, ok := p.shortText()
+	if ok = ok && validText(t, raw); ok {
+		p.noteText(i, raw)
+	}
+	return ok
+}
+
+// noteText keeps the string that is argument i of the operation being read.
+func (p *requestParser) noteText(i int, text []byte) {
+	start := uint32(len(p.texts))
+	p.texts = append(p.texts, text...)
+	p.spans[i] = nameSpan{start, uint32(len(p.texts))}
+}
+
+// takeTexts moves the strings noted to op, in the order of the arguments.
+func (p *requestParser) takeTexts(op *Op) {
+	if len(p.texts) == 0 {
+		return
+	}
+	end := len(p.texts)
+	for texts := op.texts(); texts != 0; texts &= texts - 1 {
+		if len(p.texts) > end {
+			p.texts = append(p.texts, '\n')
+		}
+		span := p.spans[bits.TrailingZeros16(texts)]
+		p.texts = append(p.texts, p.texts[span.start:span.end]...)
+	}
+	op.Name = string(p.texts[end:])
+	p.texts = p.texts[:0]
 }
 
 // shortText reads a string; what it returns holds until the next is read.

@@ -11,12 +11,12 @@ var (
 	requestField    = fieldNames("request")
 	mintedField     = fieldNames("minted")
 
-	opNames     [numOpKinds]fieldName // by kind
-	argumentsOf [numOpKinds][]fieldName
+	opNames     [NumOpKinds]fieldName // by kind
+	argumentsOf [NumOpKinds][]fieldName
 )
 
 func init() {
-	for k := CreateContainer; k < numOpKinds; k++ {
+	for k := CreateContainer; k < NumOpKinds; k++ {
 		opNames[k] = fieldNames(k.String())[0]
 		argumentsOf[k] = argumentFields(k)
 	}
@@ -73,7 +73,7 @@ func (p *requestParser) opName(op *Op) bool {
 		p.text = appendUnescaped(p.text[:0], raw)
 		raw = p.text
 	}
-	for k := CreateContainer; k < numOpKinds; k++ {
+	for k := CreateContainer; k < NumOpKinds; k++ {
 		if opNames[k].name == string(raw) {
 			op.Kind, p.lastKind = k, k
 			return true
@@ -144,6 +144,7 @@ func (p *requestParser) argumentObject(op *Op, field string, level int) bool {
 	if !p.enter('{', level, field, "a JSON object") {
 		return false
 	}
+	p.texts = p.texts[:0]
 	_, ok := p.fields(argumentsOf[op.Kind], func(i int) bool { return p.argument(op, i, level+1) })
 	return ok && p.checkArguments(op)
 }

@@ -10,10 +10,10 @@ import (
 // that breaks one is refused before any of it runs.
 
 // Sets of arguments by kind, as bits of Op.Has.
-var requiredArgs, xArg, yArg, slotArg, anyPlaceArg [numOpKinds]uint16
+var requiredArgs, xArg, yArg, slotArg, anyPlaceArg [NumOpKinds]uint16
 
 func init() {
-	for k := CreateContainer; k < numOpKinds; k++ {
+	for k := CreateContainer; k < NumOpKinds; k++ {
 		for i, a := range k.Args() {
 			bit := uint16(1) << i
 			if a.Required {
@@ -38,13 +38,18 @@ func init() {
 
 // checkArguments judges the arguments of one operation together, when all are read.
 func (p *requestParser) checkArguments(op *Op) bool {
+	p.takeTexts(op)
 	k := op.Kind
-	if missing := requiredArgs[k] &^ op.Has; missing != 0 {
+	if missing := op.neededArgs() &^ op.Has; missing != 0 {
 		name := k.Args()[bits.TrailingZeros16(missing)].Name
 		return p.invalid(name, "%s is missing: %s needs %s", name, k, listArguments(k))
 	}
 	if op.Has == requiredArgs[k] {
-		return true
+		if !opSpecs[k].some {
+			return true
+		}
+		name := k.Args()[bits.OnesCount16(op.Has)].Name
+		return p.invalid(name, "%s is missing: %s needs %s, and at least one of those that it may have", name, k, listArguments(k))
 	}
 	x, y, slot := op.Has&xArg[k] != 0, op.Has&yArg[k] != 0, op.Has&slotArg[k] != 0
 	switch {

@@ -40,7 +40,19 @@ func (p *requestParser) transaction(tx *Transaction, level int) bool {
 		return p.invalid("operations", "operations is missing: a transaction has 1 to %d operations", MaxOperations)
 	}
 	tx.Ops = p.ops[first:len(p.ops):len(p.ops)]
+	if !p.conditions && onlyConditions(tx.Ops) {
+		return p.invalid("operations", "operations has only conditions, which change nothing: a commit needs an operation that does, and preflight does not")
+	}
 	p.seal(tx)
+	return true
+}
+
+func onlyConditions(ops []Op) bool {
+	for i := range ops {
+		if !ops[i].Kind.IsCondition() {
+			return false
+		}
+	}
 	return true
 }
 
@@ -82,6 +94,7 @@ func (p *requestParser) registration(tx *Transaction) bool {
 	op := &p.ops[0]
 	own := len(kind.Args())
 	p.op = 0
+	p.texts = p.texts[:0]
 	_, ok := p.fields(registrationFields[kind], func(i int) bool {
 		if i < own {
 			return p.argument(op, i, 2)
@@ -99,7 +112,7 @@ func (p *requestParser) registration(tx *Transaction) bool {
 	return true
 }
 
-var registrationFields = [numOpKinds][]fieldName{
+var registrationFields = [NumOpKinds][]fieldName{
 	RegisterClass:      append(argumentFields(RegisterClass), transactionFields[fieldKey:]...),
 	RegisterClassShape: append(argumentFields(RegisterClassShape), transactionFields[fieldKey:]...),
 }

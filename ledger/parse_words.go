@@ -14,7 +14,8 @@ import (
 // Values are those of JSON without quotes (kind=Standard, owner=null,
 // fungible=false); name="two words" has quotes when it has spaces, and \" and
 // \\ inside them; instance_id=minted:0 means {"minted":0}, which is not compared
-// with the operations before. The arguments of the registrations stand directly
+// with the operations before; a container or class that is not a number is a
+// name or code. The arguments of the registrations stand directly
 // after the name. Errors name the word at fault and the arguments expected.
 func ParseOpWords(words string) (Op, error) {
 	if !utf8.ValidString(words) {
@@ -81,14 +82,28 @@ func (p *requestParser) word(op *Op, word string) error {
 // appendWordJSON appends the JSON that a bare value stands for.
 func appendWordJSON(dst []byte, value string, t ArgType) []byte {
 	switch t {
-	case ArgKind, ArgName:
+	case ArgKind, ArgName, ArgContainerName, ArgClassCode:
 		return AppendString(dst, value)
+	case ArgContainerNameOrNull, ArgClassCodeOrNull:
+		if value != "null" {
+			return AppendString(dst, value)
+		}
+	case ArgContainer, ArgClass:
+		if !isNumber(value) {
+			return AppendString(dst, value)
+		}
 	case ArgInstance:
 		if n, ok := strings.CutPrefix(value, "minted:"); ok {
 			return append(append(append(dst, `{"minted":`...), n...), '}')
 		}
 	}
 	return append(dst, value...)
+}
+
+// isNumber says whether the value is a JSON number, so it can be no name.
+func isNumber(value string) bool {
+	s := jsonScanner{data: []byte(value)}
+	return value != "" && (value[0] == '-' || value[0]-'0' <= 9) && s.skip(1) && s.end()
 }
 
 // splitWords splits at white space outside of double quotes, which are removed.

@@ -6,9 +6,9 @@ import (
 	"math/bits"
 )
 
-// A record is an accepted transaction as bytes, the payload of the log. Version 1:
+// A record is an accepted transaction as bytes, the payload of the log:
 //
-//	u8      version, 1
+//	u8      version, 1 or 2
 //	u8      endpoint
 //	u8      flags: 1 key, 2 metadata, 4 principal, 8 minted
 //	key:       u8 length, bytes, 16 bytes of request hash
@@ -19,13 +19,23 @@ import (
 //	  u8      kind; 0x80: the masks Null and Ref follow; 0x40: a decision follows
 //	  uvarint Has
 //	  masks:  uvarint Null, uvarint Ref
-//	  each argument given and not null, in order: uvarint, a name as uvarint length and bytes
+//	  each argument given and not null, in order: uvarint, a string as uvarint length and bytes
 //	  decision: u8 1 placed, 2 placed and turned: uvarint x, uvarint y; 3 moved: uvarint quantity
+//	    4 assigned: uvarint id
+//	    5 renamed: uvarint length, bytes: what each string argument, null or not, replaced,
+//	      empty where there was nothing; a newline between two
+//
+// Version 2 has the kinds from 20 on, the arguments name of CreateContainer and
+// code of RegisterClass, and the decisions from 4 on. A record that needs none
+// of them has version 1. Names that stood for integers are not in the record.
 //
 // A uvarint is unsigned LEB128 (as in encoding/binary), in as few bytes as
 // possible. Every transaction has exactly one record and no other bytes decode
 // to it. A change of meaning gets a new version.
-const recordVersion = 1
+const (
+	recordVersion1 = 1
+	recordVersion2 = 2
+)
 
 const (
 	recordHasKey       = 1
@@ -36,16 +46,18 @@ const (
 	recordOpMasks    = 0x80
 	recordOpDecision = 0x40
 
-	decisionPlaced = 1
-	decisionTurned = 2
-	decisionMoved  = 3
+	decisionPlaced   = 1
+	decisionTurned   = 2
+	decisionMoved    = 3
+	decisionAssigned = 4
+	decisionRenamed  = 5
 )
 
 // AppendRecord appends the record of an accepted transaction. The decisions
 // must be in the order of the operations, at most one for each.
 func AppendRecord(dst []byte, tx *Transaction, out *Outcome) []byte {
 	flags := len(dst) + 2
-	dst = append(dst, recordVersion, byte(tx.Endpoint), 0)
+	dst = append(dst, recordVersion1, byte(tx.Endpoint), 0)
 	if len(tx.Key) > 0 {
 		dst[flags] |= recordHasKey
 		dst = append(dst, byte(len(tx.Key)))
@@ -74,7 +86,10 @@ func AppendRecord(dst []byte, tx *Transaction, out *Outcome) []byte {
 		if len(rest) > 0 && int(rest[0].Op) == i {
 			d, rest = &rest[0], rest[1:]
 		}
-		dst = appendRecordOp(dst, &tx.Ops[i], d)
+		if isPart2(&tx.Ops[i], d) {
+			dst[flags-2] = recordVersion2
+		}
+		dst = appendRecordOp(dst, &tx.Ops[i], d, false)
 	}
 	if len(rest) > 0 {
 		panic(fmt.Sprintf("ledger: decision for operation %d is out of order in a transaction of %d", rest[0].Op, len(tx.Ops)))
@@ -83,9 +98,15 @@ func AppendRecord(dst []byte, tx *Transaction, out *Outcome) []byte {
 }
 
 // appendRecordOp appends one operation; d is nil if nothing was decided for it.
-func appendRecordOp(dst []byte, op *Op, d *Decision) []byte {
+// With names, as for the request hash, a name is written as it was given, and
+// not as the integer that it meant.
+func appendRecordOp(dst []byte, op *Op, d *Decision, names bool) []byte {
 	kind := byte(op.Kind)
-	if op.Null|op.Ref != 0 {
+	ref := op.Ref & mintedArgs[op.Kind]
+	if names {
+		ref |= op.Ref & nameArgs[op.Kind]
+	}
+	if op.Null|ref != 0 {
 		kind |= recordOpMasks
 	}
 	if d != nil {
@@ -93,15 +114,14 @@ func appendRecordOp(dst []byte, op *Op, d *Decision) []byte {
 	}
 	dst = append(dst, kind)
 	dst = binary.AppendUvarint(dst, uint64(op.Has))
-	if op.Null|op.Ref != 0 {
+	if op.Null|ref != 0 {
 		dst = binary.AppendUvarint(dst, uint64(op.Null))
-		dst = binary.AppendUvarint(dst, uint64(op.Ref))
+		dst = binary.AppendUvarint(dst, uint64(ref))
 	}
 	for given := op.Has &^ op.Null; given != 0; given &= given - 1 {
 		i := bits.TrailingZeros16(given)
-		if op.Kind == RegisterClass && i == ClassName {
-			dst = binary.AppendUvarint(dst, uint64(len(op.Name)))
-			dst = append(dst, op.Name...)
+		if bit := uint16(1) << i; (textArgs[op.Kind]|ref&nameArgs[op.Kind])&bit != 0 {
+			dst = appendRecordText(dst, op.Text(i))
 			continue
 		}
 		dst = binary.AppendUvarint(dst, uint64(op.Args[i]))
@@ -112,8 +132,23 @@ func appendRecordOp(dst []byte, op *Op, d *Decision) []byte {
 	return dst
 }
 
+func appendRecordText(dst []byte, text string) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(text)))
+	return append(dst, text...)
+}
+
+// isPart2 says whether the operation or its decision needs version 2.
+func isPart2(op *Op, d *Decision) bool {
+	return op.Kind > RegisterClassShape || op.Has&namingArg[op.Kind] != 0 || d != nil && (d.ID != 0 || d.Renamed)
+}
+
 func appendDecision(dst []byte, d *Decision) []byte {
-	if !d.Placed {
+	switch {
+	case d.ID != 0:
+		return binary.AppendUvarint(append(dst, decisionAssigned), uint64(d.ID))
+	case d.Renamed:
+		return appendRecordText(append(dst, decisionRenamed), d.Was)
+	case !d.Placed:
 		dst = append(dst, decisionMoved)
 		return binary.AppendUvarint(dst, uint64(d.Quantity))
 	}

@@ -38,10 +38,12 @@ func (r *Record) Decode(b []byte) error {
 // A recordDecoder walks over a record. After the first fault, err, it returns
 // zeroes.
 type recordDecoder struct {
-	data  []byte
-	pos   int
-	mints int // MintInstance operations so far
-	err   error
+	data    []byte
+	pos     int
+	version byte
+	part2   bool // something read needs version 2
+	mints   int  // MintInstance operations so far
+	err     error
 }
 
 // fail notes what is wrong at the position.
@@ -103,9 +105,10 @@ func (d *recordDecoder) bytes(n int, what string) []byte {
 
 // header reads version and endpoint, and returns the flags.
 func (d *recordDecoder) header(tx *Transaction) byte {
-	if v := d.byte(); v != recordVersion && d.err == nil {
+	d.version = d.byte()
+	if (d.version < recordVersion1 || d.version > recordVersion2) && d.err == nil {
 		d.pos--
-		d.fail("version %d; this program knows version %d", v, recordVersion)
+		d.fail("version %d; this program knows versions %d to %d", d.version, recordVersion1, recordVersion2)
 	}
 	tx.Endpoint = Endpoint(d.byte())
 	if tx.Endpoint > EndpointRegisterShape {
@@ -160,7 +163,7 @@ func (d *recordDecoder) operation(op *Op, i int, r *Record) {
 	}
 	all := uint64(1)<<len(opSpecs[op.Kind].args) - 1
 	op.Has = uint16(d.uvarint(all, "mask of arguments"))
-	if need := requiredArgs[op.Kind]; op.Has&need != need {
+	if need := op.neededArgs(); op.Has&need != need {
 		d.fail("operation %d, %s, has the arguments %#x and needs %#x", i, op.Kind, op.Has, need)
 		return
 	}
@@ -173,24 +176,21 @@ func (d *recordDecoder) operation(op *Op, i int, r *Record) {
 	if op.Kind == MintInstance {
 		d.mints++
 	}
+	var dec *Decision
 	if form&recordOpDecision != 0 {
-		d.decision(i, r)
+		dec = d.decision(op, i, r)
 	}
+	if missing := requiredArgs[op.Kind] &^ op.Has; missing != 0 && d.err == nil && (dec == nil || dec.ID == 0) {
+		d.fail("operation %d, %s, has neither an id nor the one that was assigned", i, op.Kind)
+	}
+	d.part2 = d.part2 || isPart2(op, dec)
 }
 
 // masks reads Null and Ref of operation i.
 func (d *recordDecoder) masks(op *Op, i int) {
 	op.Null = uint16(d.uvarint(uint64(op.Has), "mask of nulls"))
 	op.Ref = uint16(d.uvarint(uint64(op.Has), "mask of references"))
-	var mayNull, mayRef uint16
-	for j, a := range op.Kind.Args() {
-		switch a.Type {
-		case ArgOwner, ArgShapeKey:
-			mayNull |= 1 << j
-		case ArgInstance:
-			mayRef |= 1 << j
-		}
-	}
+	mayNull, mayRef := nullable[op.Kind], mintedArgs[op.Kind]
 	if d.err == nil && (op.Null|op.Ref == 0 || op.Null&^(op.Has&mayNull) != 0 || op.Ref&^(op.Has&mayRef) != 0) {
 		d.fail("operation %d, %s, has the masks %#x and %#x of %#x", i, op.Kind, op.Null, op.Ref, op.Has)
 	}
@@ -199,13 +199,15 @@ func (d *recordDecoder) masks(op *Op, i int) {
 // argument reads argument j of operation i.
 func (d *recordDecoder) argument(op *Op, i, j int) {
 	a := &opSpecs[op.Kind].args[j]
-	if a.Type == ArgName {
-		const longest = MaxNameLength * 4 // bytes of UTF-8
-		name := d.bytes(int(d.uvarint(longest, "length of a name")), "name")
-		if d.err == nil && !validName(name) {
+	if textArgs[op.Kind]&(1<<j) != 0 {
+		text := d.text("string")
+		if d.err == nil && !validText(a.Type, text) {
 			d.fail("operation %d: %s is no valid name", i, a.Name)
 		}
-		op.Name = string(name)
+		if op.Name != "" {
+			op.Name += "\n"
+		}
+		op.Name += string(text)
 		return
 	}
 	at := d.pos
@@ -221,6 +223,12 @@ func (d *recordDecoder) argument(op *Op, i, j int) {
 	}
 }
 
+// text reads a string of at most the longest that an operation may have.
+func (d *recordDecoder) text(what string) []byte {
+	const longest = 4*MaxNameLength + 1 + MaxClassCode // a class name in UTF-8, and a code
+	return d.bytes(int(d.uvarint(longest, "length of a "+what)), what)
+}
+
 // recordRanges are the values that an accepted operation can have.
 var recordRanges = func() (t [len(valueRanges)]valueRange) {
 	t = valueRanges
@@ -231,8 +239,9 @@ var recordRanges = func() (t [len(valueRanges)]valueRange) {
 }()
 
 // decision reads what was decided for operation i.
-func (d *recordDecoder) decision(i int, r *Record) {
-	dec := Decision{Op: int32(i)}
+func (d *recordDecoder) decision(op *Op, i int, r *Record) *Decision {
+	r.Out.Decisions = append(r.Out.Decisions, Decision{Op: int32(i)})
+	dec := &r.Out.Decisions[len(r.Out.Decisions)-1]
 	switch form := d.byte(); form {
 	case decisionPlaced, decisionTurned:
 		dec.Placed, dec.Turned = true, form == decisionTurned
@@ -240,14 +249,38 @@ func (d *recordDecoder) decision(i int, r *Record) {
 		dec.Y = uint16(d.uvarint(MaxSide-1, "y"))
 	case decisionMoved:
 		dec.Quantity = int64(d.uvarint(math.MaxInt64, "quantity moved"))
+	case decisionAssigned:
+		dec.ID = int64(d.uvarint(math.MaxInt64, "id assigned"))
+		d.assigned(op, i, dec.ID)
+	case decisionRenamed:
+		dec.Renamed, dec.Was = true, string(d.text("string replaced"))
+		if d.err == nil && !op.validWas(dec.Was) {
+			d.fail("operation %d, %s, can't have replaced %q", i, op.Kind, dec.Was)
+		}
 	default:
 		d.fail("operation %d has the unknown decision %d", i, form)
 	}
-	r.Out.Decisions = append(r.Out.Decisions, dec)
+	return dec
+}
+
+// assigned sets the id that the ledger assigned to what operation i makes.
+func (d *recordDecoder) assigned(op *Op, i int, id int64) {
+	newID := newIDArg[op.Kind]
+	if d.err != nil {
+		return
+	}
+	if id < FirstAssigned || newID == 0 || op.Has&newID != 0 {
+		d.fail("operation %d, %s, can't have been assigned the id %d", i, op.Kind, id)
+		return
+	}
+	op.setAssigned(id)
 }
 
 // checkWhole judges what only the whole record can show.
 func (d *recordDecoder) checkWhole(r *Record) {
+	if d.part2 != (d.version == recordVersion2) {
+		d.fail("version %d, which does not fit its operations", d.version)
+	}
 	if r.Out.Minted != d.mints {
 		d.fail("%d ids were minted by %d operations", r.Out.Minted, d.mints)
 	}

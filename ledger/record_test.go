@@ -89,7 +89,9 @@ func TestRecordRoundTrip(t *testing.T) {
 				r.Out.Minted++
 				r.Out.FirstMinted = 1 + rng.Int64N(1000)
 			}
-			if rng.IntN(3) == 0 {
+			if d, ok := part2Decision(rng, &r.Tx.Ops[i], int32(i)); ok {
+				r.Out.Decisions = append(r.Out.Decisions, d)
+			} else if rng.IntN(3) == 0 {
 				d := Decision{Op: int32(i), Quantity: rng.Int64()}
 				if rng.IntN(2) == 0 {
 					d = Decision{Op: int32(i), Placed: true, X: uint16(rng.IntN(MaxSide)), Y: uint16(rng.IntN(MaxSide)), Turned: rng.IntN(2) == 0}
@@ -109,6 +111,30 @@ func TestRecordRoundTrip(t *testing.T) {
 			t.Fatalf("%x:\n%+v, want\n%+v", b, got, want)
 		}
 	}
+}
+
+// part2Decision is a decision that only version 2 has, if the operation needs one.
+func part2Decision(rng *rand.Rand, op *Op, i int32) (Decision, bool) {
+	d := Decision{Op: i}
+	switch {
+	case newIDArg[op.Kind]&^op.Has != 0:
+		d.ID = FirstAssigned + rng.Int64N(1000)
+		op.setAssigned(d.ID)
+	case op.Kind == RenameContainer:
+		d.Renamed, d.Was = true, []string{"", "users/1"}[rng.IntN(2)]
+	case op.Kind == RenameClass:
+		was := []string{}
+		if op.Has&(1<<RenameClassName) != 0 {
+			was = append(was, randomName(rng))
+		}
+		if op.Has&(1<<RenameClassCode) != 0 {
+			was = append(was, []string{"", "EUR"}[rng.IntN(2)])
+		}
+		d.Renamed, d.Was = true, strings.Join(was, "\n")
+	default:
+		return d, false
+	}
+	return d, true
 }
 
 // Every shorter record is refused, and every longer one.
@@ -140,7 +166,9 @@ func TestRecordRefusals(t *testing.T) {
 	}{
 		{"good", op(remove...), ""},
 		{"version 0", []byte{0, 0, 0, 1, 2, 1, 5}, "at byte 0 of 7: version 0"},
-		{"version 2", []byte{2, 0, 0, 1, 2, 1, 5}, "version 2"},
+		{"version 2 without need", []byte{2, 0, 0, 1, 2, 1, 5}, "version 2, which does not fit"},
+		{"version 1 too low", op(byte(RenameContainer), 3, 5, 1, 'a'), "version 1, which does not fit"},
+		{"version 3", []byte{3, 0, 0, 1, 2, 1, 5}, "version 3; this program knows versions 1 to 2"},
 		{"endpoint", []byte{1, 3, 0, 1, 2, 1, 5}, "unknown endpoint 3"},
 		{"flags", head(16, 1, 2, 1, 5), "unknown flags 0x10"},
 		{"empty key", head(1, 0), "not printable"},
@@ -157,7 +185,7 @@ func TestRecordRefusals(t *testing.T) {
 		{"no operations", head(0, 0), "without operations"},
 		{"too many operations", head(0, 0x91, 0x4e), "more than 10000"},
 		{"kind 0", op(0, 1, 5), "unknown kind 0"},
-		{"kind 20", op(20, 1, 5), "unknown kind 20"},
+		{"kind 63", op(63, 1, 5), "unknown kind 63"},
 		{"mask too wide", op(2, 3, 5, 5), "more than 1"},
 		{"mask without what is required", op(byte(BurnInstance), 0), "needs 0x1"},
 		{"long form", op(2, 1, 0x85, 0), "not in its shortest form"},
@@ -175,7 +203,7 @@ func TestRecordRefusals(t *testing.T) {
 		{"null owner", op(byte(CreateContainer)|0x80, 7, 4, 0, 1, 1), ""},
 		{"reference for an id", op(2|0x80, 1, 0, 1, 0), "masks"},
 		{"reference to nothing", op(byte(BurnInstance)|0x80, 1, 0, 1, 0), "instance_id is 0"},
-		{"decision", op(2|0x40, 1, 5, 4), "unknown decision 4"},
+		{"decision", op(2|0x40, 1, 5, 63), "unknown decision 63"},
 		{"decision beyond a grid", op(2|0x40, 1, 5, 1, 0x80, 8, 0), "x is 1024"},
 		{"another operation for a class", []byte{1, 1, 0, 1, 2, 1, 5}, "registration of a class"},
 		{"another operation for a shape", []byte{1, 2, 0, 1, 2, 1, 5}, "registration of a shape"},

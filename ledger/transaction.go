@@ -47,14 +47,17 @@ type Outcome struct {
 	Decisions   []Decision
 }
 
-// A Decision is a place that first fit found, or a quantity that a merge or
-// consolidation moved, for one operation.
+// A Decision is, for one operation, a place that first fit found, a quantity
+// that a merge or consolidation moved, an id assigned, or what a rename replaced.
 type Decision struct {
 	Op       int32 // index of the operation
-	Placed   bool  // true: X, Y, Turned are set; false: Quantity is
+	Placed   bool  // X, Y, Turned are set
 	X, Y     uint16
-	Turned   bool // rotation 90
-	Quantity int64
+	Turned   bool   // rotation 90
+	Quantity int64  // moved
+	ID       int64  // assigned to a container or class; 0: none
+	Renamed  bool   // Was is set
+	Was      string // what the texts given replaced, "" where there was none; a newline between two
 }
 
 // Reset empties the outcome for reuse.

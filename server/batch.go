@@ -13,16 +13,13 @@ import (
 //	filling (sequencer) → in flight (syncer) → settled → filling …
 type batch struct {
 	frame wal.Frame
-	ops   [opKinds]uint64 // operations in it, by kind
+	ops   [ledger.NumOpKinds]uint64 // operations in it, by kind
 
 	mu      sync.Mutex
 	groups  []*group // wait until the batch is settled
 	settled bool
 	err     *ledger.Error // why it could not be made durable
 }
-
-// opKinds is one past the largest ledger.OpKind.
-const opKinds = int(ledger.RegisterClassShape) + 1
 
 // add appends the record of the commit seq, and returns its place in the
 // batch, from 1. at is the time at which the commit was judged; digest is the

@@ -151,7 +151,9 @@ func (d *writeDaemon) preflight(x *exchange) *ledger.Error {
 	defer r.release()
 	r.preflight = true
 	_, v, err := d.judgeOne(x, r, func(body []byte, tx *ledger.Transaction) *ledger.Error {
-		return ledger.ParseTransaction(body, tx, d.parsing)
+		lim := d.parsing
+		lim.Conditions = true
+		return ledger.ParseTransaction(body, tx, lim)
 	})
 	if err != nil {
 		return err

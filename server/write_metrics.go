@@ -13,7 +13,7 @@ type writeMeters struct {
 	syncDuration   *metrics.Histogram
 	batchCommits   *metrics.Histogram
 	commits, hits  *metrics.Counter
-	ops            [opKinds]*metrics.Counter
+	ops            [ledger.NumOpKinds]*metrics.Counter
 	growth         *logRate
 	rejections     map[ledger.Code]*metrics.Counter // read-only
 }

@@ -35,6 +35,14 @@ var weights = []struct {
 	{ledger.RegisterClass, 3}, {ledger.RegisterClassShape, 4},
 }
 
+// Kinds lists the operations that the model knows.
+func Kinds() (kinds []ledger.OpKind) {
+	for _, w := range weights {
+		kinds = append(kinds, w.kind)
+	}
+	return kinds
+}
+
 // op makes one operation that often, but not always, fits the scratch state.
 func (g *Gen) op() ledger.Op {
 	sum := 0

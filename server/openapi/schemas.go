@@ -117,7 +117,7 @@ func arguments(kind ledger.OpKind, more ...any) object {
 	var absent []string
 	for _, arg := range kind.Args() {
 		properties = append(properties, arg.Name, argument(arg.Type))
-		if !arg.Required {
+		if !arg.Required || arg.Type == ledger.ArgNewID {
 			absent = append(absent, arg.Name)
 		}
 	}
@@ -129,8 +129,16 @@ func arguments(kind ledger.OpKind, more ...any) object {
 
 func argument(t ledger.ArgType) object {
 	switch t {
-	case ledger.ArgID:
+	case ledger.ArgID, ledger.ArgNewID:
 		return ref("Id")
+	case ledger.ArgContainer, ledger.ArgClass:
+		return o("oneOf", list{ref("Id"), reference(t == ledger.ArgClass)})
+	case ledger.ArgContainerName, ledger.ArgContainerNameOrNull, ledger.ArgClassCode, ledger.ArgClassCodeOrNull:
+		name := reference(t == ledger.ArgClassCode || t == ledger.ArgClassCodeOrNull)
+		if t == ledger.ArgContainerNameOrNull || t == ledger.ArgClassCodeOrNull {
+			return o("oneOf", list{name, o("type", "null")})
+		}
+		return name
 	case ledger.ArgKey:
 		return ref("Key")
 	case ledger.ArgQuantity:
@@ -160,6 +168,15 @@ func argument(t ledger.ArgType) object {
 		return integer(0, 18, "How many digits of a quantity people are shown after the point; 0 unless given.")
 	}
 	return o()
+}
+
+// reference is the name of a container, or the code of a class.
+func reference(class bool) object {
+	most := ledger.MaxContainerName
+	if class {
+		most = ledger.MaxClassCode
+	}
+	return o("type", "string", "minLength", 1, "maxLength", most, "pattern", `^(?![0-9]+$)[A-Za-z0-9][A-Za-z0-9._:/@+-]*$`)
 }
 
 func refusalSchemas() object {

@@ -1,0 +1,152 @@
+package ledger
+
+import (
+	"math/bits"
+	"strings"
+)
+
+// Arguments that are strings: names of containers and classes, as new ones or
+// in place of an integer.
+
+// Sets of arguments by kind, as bits of Op.Has.
+var (
+	textArgs   [NumOpKinds]uint16 // always a string
+	nameArgs   [NumOpKinds]uint16 // an integer, or a name that stands for it
+	newIDArg   [NumOpKinds]uint16 // the id that the ledger assigns if namingArg is given
+	namingArg  [NumOpKinds]uint16 // the name or code of what the operation makes
+	absentNull [NumOpKinds]uint16 // null means the same as leaving it out
+	nullable   [NumOpKinds]uint16
+	mintedArgs [NumOpKinds]uint16 // may be {"minted": n}
+)
+
+func init() {
+	for k := CreateContainer; k < NumOpKinds; k++ {
+		for i, a := range k.Args() {
+			bit := uint16(1) << i
+			switch a.Type {
+			case ArgName:
+				textArgs[k] |= bit
+			case ArgContainerName, ArgClassCode:
+				textArgs[k] |= bit
+				namingArg[k] |= bit
+			case ArgContainerNameOrNull, ArgClassCodeOrNull:
+				textArgs[k] |= bit
+				nullable[k] |= bit
+			case ArgContainer, ArgClass:
+				nameArgs[k] |= bit
+			case ArgNewID:
+				newIDArg[k] |= bit
+			case ArgOwner, ArgShapeKey:
+				nullable[k] |= bit
+				absentNull[k] |= bit
+			case ArgInstance:
+				mintedArgs[k] |= bit
+			}
+		}
+	}
+}
+
+// texts is the set of arguments whose values are strings.
+func (o *Op) texts() uint16 {
+	return o.Has &^ o.Null & (textArgs[o.Kind] | nameArgs[o.Kind]&o.Ref)
+}
+
+// Text returns the string given as argument i, "" if there is none. The strings
+// of an operation stand in Name in the order of the arguments, with a newline,
+// which none of them can contain, between two.
+func (o *Op) Text(i int) string {
+	texts, rest := o.texts(), o.Name
+	if texts&(1<<i) == 0 {
+		return ""
+	}
+	for range bits.OnesCount16(texts & (1<<i - 1)) {
+		_, rest, _ = strings.Cut(rest, "\n")
+	}
+	text, _, _ := strings.Cut(rest, "\n")
+	return text
+}
+
+// named says whether argument i names a container or class by a string.
+func (o *Op) named(i int) bool { return o.Ref&nameArgs[o.Kind]&(1<<i) != 0 }
+
+// neededArgs is the set of arguments that the operation can't do without.
+func (o *Op) neededArgs() uint16 {
+	need := requiredArgs[o.Kind]
+	if o.Has&namingArg[o.Kind] != 0 {
+		need &^= newIDArg[o.Kind]
+	}
+	return need
+}
+
+// FirstAssigned is the first id that the ledger assigns, exact in every JSON
+// library. Assigned ids count on from it.
+const FirstAssigned = 1 << 52
+
+// setAssigned notes the id that the ledger assigned to what the operation makes.
+func (o *Op) setAssigned(id int64) {
+	newID := newIDArg[o.Kind]
+	o.Ref |= newID
+	o.Args[bits.TrailingZeros16(newID)] = id
+}
+
+// validWas says whether the texts given by a rename can have replaced was.
+func (o *Op) validWas(was string) bool {
+	texts := o.Has & textArgs[o.Kind]
+	if o.Kind != RenameContainer && o.Kind != RenameClass || strings.Count(was, "\n") != bits.OnesCount16(texts)-1 {
+		return false
+	}
+	for text := range strings.SplitSeq(was, "\n") {
+		t := o.Kind.Args()[bits.TrailingZeros16(texts)].Type
+		if texts &= texts - 1; !validText(t, text) && (t == ArgName || text != "") {
+			return false
+		}
+	}
+	return true
+}
+
+// Lengths of names and codes; each has at least one character.
+const (
+	MaxContainerName = 128
+	MaxClassCode     = 32
+)
+
+// ValidContainerName says whether a container may have the name: 1 to 128 of
+// the characters A-Z a-z 0-9 . _ : / @ + -, the first a letter or digit, and not
+// all of them digits.
+func ValidContainerName[T string | []byte](name T) bool {
+	return validReference(name, MaxContainerName)
+}
+
+// ValidClassCode says whether a class may have the code: as a container name,
+// but at most 32 characters.
+func ValidClassCode[T string | []byte](code T) bool { return validReference(code, MaxClassCode) }
+
+func validReference[T string | []byte](name T, most int) bool {
+	if len(name) == 0 || len(name) > most || !alphanumeric(name[0]) {
+		return false
+	}
+	digits := true
+	for i := range len(name) {
+		c := name[i]
+		if !alphanumeric(c) && strings.IndexByte("._:/@+-", c) < 0 {
+			return false
+		}
+		digits = digits && c-'0' <= 9
+	}
+	return !digits
+}
+
+func alphanumeric(c byte) bool { return c-'0' <= 9 || c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+// validText says whether a string may stand as an argument of the type.
+func validText[T string | []byte](t ArgType, text T) bool {
+	switch t {
+	case ArgName:
+		return validName(text)
+	case ArgContainer, ArgContainerName, ArgContainerNameOrNull:
+		return ValidContainerName(text)
+	case ArgClass, ArgClassCode, ArgClassCodeOrNull:
+		return ValidClassCode(text)
+	}
+	return false
+}
