@@ -3,6 +3,7 @@ package ctl
 import (
 	"flag"
 	"fmt"
+	"net/url"
 	"strconv"
 )
 
@@ -51,6 +52,22 @@ func showInstance(c *call, a *answer) error {
 		return err
 	}
 	d := page.Data
+	q := url.Values{"limit": {strconv.Itoa(maxListLimit)}}
+	for next := a.nextCursor(); next != ""; next = a.nextCursor() {
+		q.Set("cursor", next)
+		var err error
+		if a, err = c.get(c.readURL, "/v1/read/instance/"+c.args[0], q); err != nil {
+			return err
+		}
+		page.Data.Children = nil
+		if err := a.decode(&page); err != nil {
+			return err
+		}
+		if len(page.Data.Children) == 0 {
+			return fmt.Errorf("the answer of %s says that there are more children, and has none", a.url)
+		}
+		d.Children = append(d.Children, page.Data.Children...)
+	}
 	t := c.newTable()
 	t.row("instance_id", strconv.FormatInt(d.InstanceID, 10))
 	t.row("class_id", strconv.FormatInt(d.ClassID, 10))

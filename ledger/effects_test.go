@@ -180,6 +180,7 @@ func TestInstancesAndTheirPlaces(t *testing.T) {
 	noErrors(t, err)
 	expect(t, "attached", InstanceInfo{ID: 8, ClassID: 4, Key: 77, MintedSeq: 2, Location: Attached, ParentID: 9}, info)
 	info, _ = s.Instance(9)
+	info.Children, _ = s.Children(nil, 9, 0, 10)
 	expect(t, "parent", InstanceInfo{ID: 9, ClassID: 3, MintedSeq: 2, Location: InSlot, ContainerID: 5, SlotIndex: 1, Children: []int64{8}}, info)
 
 	accept(t, s, "Detach instance_id=8; BurnInstance instance_id=9; BurnInstance instance_id=2; BurnInstance instance_id=3; BurnInstance instance_id=8")

@@ -140,6 +140,7 @@ func dump(t testing.TB, s *State) string {
 	}
 	for id := int64(1); id < s.nextInstance; id++ {
 		if info, err := s.Instance(id); err == nil {
+			info.Children, _ = s.Children(nil, id, 0, math.MaxInt)
 			fmt.Fprintf(&b, "%+v\n", info)
 		}
 	}

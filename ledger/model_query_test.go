@@ -84,7 +84,9 @@ func ask(s *ledger.State, q modeltest.Query) modeltest.Reply {
 	case modeltest.ReadStats:
 		return reply(s.Stats(q.ID))
 	case modeltest.ReadInstance:
-		return reply(s.Instance(q.ID))
+		info, err := s.Instance(q.ID)
+		info.Children, _ = s.Children(nil, q.ID, 0, all)
+		return reply(info, err)
 	case modeltest.ReadContainers:
 		list, _ := s.Containers(nil, ledger.ContainerFilter{}, 0, all)
 		return reply(list, nil)

@@ -62,7 +62,7 @@ func (s *State) Stats(class int64) (ClassStats, *Error) {
 	}, nil
 }
 
-// Instance, 404 InstanceNotFound. Children by id.
+// Instance, 404 InstanceNotFound. The children are Children's.
 func (s *State) Instance(id int64) (InstanceInfo, *Error) {
 	ref := s.findInstance(id)
 	if ref == 0 {
@@ -80,9 +80,23 @@ func (s *State) Instance(id int64) (InstanceInfo, *Error) {
 	case Attached:
 		info.ParentID = s.instances.at(r.host).id
 	}
-	treeWalk(childrenByID{s}, r.children, lowest, func(child uint32) bool {
-		info.Children = append(info.Children, s.instances.at(child).id)
+	return info, nil
+}
+
+// Children appends up to limit children of an instance with id above after, by
+// id; more says that there are others. None if the instance is not there.
+func (s *State) Children(dst []int64, id, after int64, limit int) (out []int64, more bool) {
+	ref := s.findInstance(id)
+	if ref == 0 {
+		return dst, false
+	}
+	more = !treeWalk(childrenByID{s}, s.instances.at(ref).children, rank{major: after}, func(child uint32) bool {
+		if limit <= 0 {
+			return false
+		}
+		limit--
+		dst = append(dst, s.instances.at(child).id)
 		return true
 	})
-	return info, nil
+	return dst, more
 }

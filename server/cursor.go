@@ -25,6 +25,7 @@ const (
 	listClasses    listKind = 4 // class_id
 	listContainers listKind = 5 // container_id
 	listCommits    listKind = 6 // global_seq
+	listChildren   listKind = 7 // instance_id
 )
 
 const (

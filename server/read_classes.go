@@ -86,8 +86,11 @@ var readStats = endpoint{
 
 var readInstance = endpoint{
 	pattern: "/v1/read/instance/{id}", reach: reachesInstance, id: "id",
+	params: paramsOfList, list: listChildren,
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
+		kept := r.instance.Children[:0]
 		r.instance, err = s.Instance(r.id)
+		r.instance.Children, r.more = s.Children(kept, r.id, r.params.Cursor.A, r.params.Limit)
 		return err
 	},
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
@@ -101,7 +104,11 @@ var readInstance = endpoint{
 		for i, child := range n.Children {
 			dst = appendInt(dst, elementStart(i, "", ","), child)
 		}
-		return append(dst, "]}"...), nil
+		var last cursor
+		if r.more {
+			last.A = n.Children[len(n.Children)-1]
+		}
+		return append(r.endList(dst, last, listChildren), '}'), nil
 	},
 }
 

@@ -142,7 +142,9 @@ func askState(s *ledger.State, q modeltest.Query) modeltest.Reply {
 	case modeltest.ReadStats:
 		return stateReply(s.Stats(q.ID))
 	case modeltest.ReadInstance:
-		return stateReply(s.Instance(q.ID))
+		info, err := s.Instance(q.ID)
+		info.Children, _ = s.Children(nil, q.ID, 0, all)
+		return stateReply(info, err)
 	}
 	list, _ := s.Containers(nil, ledger.ContainerFilter{}, 0, all)
 	return stateReply(list, nil)

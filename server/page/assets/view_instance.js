@@ -76,12 +76,12 @@ function tree(ancestors, self, below, classes) {
     i.children.length ? h('ul', null, i.children.map((id) => {
       const child = below.get(String(id));
       return child ? branch(child) : h('li', null, h('div', { class: 'node' }, instanceLink(id)));
-    })) : null);
+    }), i.next_cursor ? h('li', { class: 'others' }, h('div', { class: 'node' }, 'and more')) : null) : null);
   let node = branch(self);
   for (const a of [...ancestors].reverse()) {
     const others = a.children.length - 1;
     node = h('li', null, h('div', { class: 'node' }, line(a)),
-      h('ul', null, node, others ? h('li', { class: 'others' }, h('div', { class: 'node' }, h('a', { href: `#/instance/${a.instance_id}` }, `and ${others} more`))) : null));
+      h('ul', null, node, others ? h('li', { class: 'others' }, h('div', { class: 'node' }, h('a', { href: `#/instance/${a.instance_id}` }, a.next_cursor ? 'and more' : `and ${others} more`))) : null));
   }
   const top = ancestors[0] ?? self;
   return h('div', { class: 'panel' },
