@@ -24,6 +24,7 @@ var batchFields = fieldNames("transactions", "on_error")
 func ParseBatch(body []byte, b *BatchRequest, lim ParseLimits) *Error {
 	b.StopOnError, b.Txs, b.Errs = false, b.Txs[:0], b.Errs[:0]
 	if b.parser.begin(body, lim) {
+		b.parser.makeRoom(body)
 		b.parser.batch(b)
 	}
 	return b.parser.finish()

@@ -30,6 +30,9 @@ type exchange struct {
 	// duration says nothing and is not measured.
 	streamed bool
 	unwanted bool // the body, or what is left of it, is for discardRest
+
+	claim   claim // what it holds of the daemon's budget
+	charged int64 // the part of the claim that is for Body
 }
 
 // headerSeq is the header of a response that names the commit which the
@@ -52,13 +55,29 @@ func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 
 func (x *exchange) release() {
 	x.W, x.R, x.Who = nil, nil, nil
-	if cap(x.Body) > keepBody {
+	x.claim.release()
+	if x.letGo(cap(x.Body), keepBody) {
 		x.Body = nil
 	}
-	if cap(x.Out) > keepOut {
+	if x.letGo(cap(x.Out), keepOut) {
 		x.Out = nil
 	}
 	exchanges.Put(x)
+}
+
+// letGo reports whether a buffer of size bytes is for the collector.
+func (x *exchange) letGo(size, keep int) bool {
+	return size > keep || size > tinyClaim && x.claim.budget.crowded()
+}
+
+// charge adds n bytes to what the exchange holds, and waits for a moment if the
+// budget has no room for them.
+func (x *exchange) charge(n int64) *ledger.Error {
+	if x.claim.grow(n) {
+		return nil
+	}
+	x.W.Header()["Connection"] = []string{"close"} // don't read what is not wanted
+	return overloaded
 }
 
 // unreadBody is how much of a body that nobody read net/http reads away by
@@ -87,10 +106,39 @@ func (x *exchange) finish(err *ledger.Error) {
 	}
 	x.W.WriteHeader(x.Status)
 	if x.R.Method != http.MethodHead && x.Status != http.StatusNotModified {
-		x.W.Write(x.Out) // an error here means that the client has gone
+		x.write()
 	}
 	x.written = true
 }
+
+// writePiece is how much of a large answer is written at a time, in bytes.
+const writePiece = 256 << 10
+
+// write writes x.Out. From here on the exchange holds the answer alone, until
+// the client has taken it. An error means that the client has gone.
+func (x *exchange) write() {
+	out := x.Out
+	if x.claim.held > tinyClaim || len(out) > tinyClaim {
+		if x.letGo(cap(x.Body), 0) {
+			x.Body = nil
+		}
+		x.claim.force(int64(cap(out)) - x.claim.held)
+		x.claim.awaits(func() { http.NewResponseController(x.W).SetWriteDeadline(longAgo) })
+		defer x.claim.ready()
+	}
+	for len(out) > writePiece {
+		n, err := x.W.Write(out[:writePiece])
+		if err != nil {
+			return
+		}
+		x.claim.progress(n)
+		out = out[n:]
+	}
+	x.W.Write(out)
+}
+
+// longAgo is a deadline that ends what waits for a client at once.
+var longAgo = time.Unix(1, 0)
 
 // fail is the one place that turns an error into an answer.
 func (x *exchange) fail(err *ledger.Error) {
@@ -136,7 +184,7 @@ func (x *exchange) requireJSON() *ledger.Error {
 }
 
 // readBody reads the whole body into x.Body, at most limit bytes. Memory grows
-// with what arrives, not with what Content-Length promises.
+// with what arrives, not with what Content-Length promises, and is charged.
 func (x *exchange) readBody(limit int64) *ledger.Error {
 	if x.R.ContentLength > limit {
 		x.refuseRest()
@@ -146,19 +194,52 @@ func (x *exchange) readBody(limit int64) *ledger.Error {
 	if want := min(x.R.ContentLength+1, 64<<10); want > int64(cap(x.Body)) {
 		x.Body = make([]byte, 0, want)
 	}
-	for {
-		if len(x.Body) == cap(x.Body) {
-			x.Body = append(x.Body, 0)[:len(x.Body)]
+	defer x.claim.ready()
+	for reads := 0; ; reads++ {
+		if reads == 1 { // most bodies arrive in one piece
+			x.claim.awaits(func() { http.NewResponseController(x.W).SetReadDeadline(longAgo) })
+		}
+		if err := x.growBody(limit); err != nil {
+			return err
 		}
 		n, err := src.Read(x.Body[len(x.Body):cap(x.Body)])
 		x.Body = x.Body[:len(x.Body)+n]
+		if over := int64(len(x.Body)) - x.charged; over > 0 {
+			if err := x.charge(over); err != nil {
+				return err
+			}
+			x.charged += over
+		}
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return x.bodyError(err, limit)
 		}
+		if reads > 0 {
+			x.claim.progress(n)
+		}
 	}
+}
+
+// growBody makes room for more of the body. While it is copied, both buffers
+// are charged.
+func (x *exchange) growBody(limit int64) *ledger.Error {
+	if len(x.Body) < cap(x.Body) {
+		return nil
+	}
+	size := min(2*int64(cap(x.Body)), limit+1)
+	if promised := x.R.ContentLength + 1; promised > int64(len(x.Body)) {
+		size = min(size, promised)
+	}
+	size = max(size, int64(len(x.Body))+512)
+	if err := x.charge(size); err != nil {
+		return err
+	}
+	x.Body = append(make([]byte, 0, size), x.Body...)
+	x.claim.force(-x.charged)
+	x.charged = size
+	return nil
 }
 
 // mostDiscarded bounds, in bytes, what discardRest reads of a body: twice the
@@ -197,6 +278,10 @@ func (x *exchange) bodyError(err error, limit int64) *ledger.Error {
 	if errors.As(err, &max) {
 		x.refuseRest()
 		return tooLarge(limit)
+	}
+	if x.claim.wasEnded() {
+		x.W.Header()["Connection"] = []string{"close"}
+		return tooSlow
 	}
 	return ledger.Errorf(ledger.MalformedJSON, "The body did not arrive whole: %v.", err)
 }

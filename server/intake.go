@@ -36,8 +36,6 @@ func newIntake(limit int) *intake {
 	return &intake{limit: limit, wake: make(chan struct{}, 1)}
 }
 
-var overloaded = ledger.Errorf(ledger.Overloaded, "Too many requests are waiting; nothing was done: send it again a little later.")
-
 // submit queues a request and returns its group. The caller must not touch
 // the request until the group is done. An error means that nothing was queued.
 func (q *intake) submit(r *request) (*group, *ledger.Error) {

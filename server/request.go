@@ -1,9 +1,7 @@
 package server
 
 import (
-	"io"
 	"sync"
-	"sync/atomic"
 
 	"assetledger/ledger"
 )
@@ -21,7 +19,6 @@ type request struct {
 	verdicts []verdict // one for each transaction
 	atSeq    uint64    // preflight: the last commit that it was judged against
 	kept     []byte    // metadata of replayed results
-	body     budgetReader
 }
 
 // A verdict is what became of one transaction: a refusal, or a result.
@@ -38,6 +35,10 @@ type verdict struct {
 // room for, in bytes.
 const keepMetadata = 256 << 10
 
+// keepOps is how many operations a pooled request of one transaction keeps room
+// for when the daemon is crowded.
+const keepOps = 512
+
 // Requests of one transaction, and batch requests, are pooled apart: what they
 // keep for parsing is of very different size.
 var (
@@ -53,59 +54,20 @@ func (r *request) judged() {
 	r.verdicts = r.verdicts[:len(r.Txs)]
 }
 
-// release gives back what the request holds. Not while it waits in a group.
-func (r *request) release() {
-	r.body.release()
+// release gives back what the request holds; large memory goes to the
+// collector if the daemon is crowded. Not while it waits in a group.
+func (r *request) release(crowded bool) {
 	clear(r.verdicts) // and with them the refusals
 	clear(r.Errs)
 	r.preflight, r.atSeq = false, 0
 	if r.kept = r.kept[:0]; cap(r.kept) > keepMetadata {
 		r.kept = nil
 	}
-	if r.bulk {
+	switch {
+	case crowded && (r.bulk || len(r.Txs[0].Ops) > keepOps):
+	case r.bulk:
 		bulks.Put(r)
-	} else {
+	default:
 		singles.Put(r)
 	}
-}
-
-// A budget bounds the bytes of request bodies that are in memory at a time.
-type budget struct {
-	used atomic.Int64
-	max  int64
-}
-
-// A budgetReader reads a body against a budget.
-type budgetReader struct {
-	io.ReadCloser
-	budget *budget
-	held   int64
-	over   bool // the budget ended the reading
-}
-
-// Read reads, and fails when the budget is used up, though never when no other
-// request holds anything of it: a body within its own limit can always pass.
-func (b *budgetReader) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	used := b.budget.used.Add(int64(n))
-	b.held += int64(n)
-	if used > b.budget.max && used > b.held {
-		b.over = true
-		return n, errOverBudget
-	}
-	return n, err
-}
-
-type budgetError struct{}
-
-func (budgetError) Error() string { return "the daemon's memory for requests is used up" }
-
-var errOverBudget error = budgetError{}
-
-// release gives back what was read.
-func (b *budgetReader) release() {
-	if b.budget != nil {
-		b.budget.used.Add(-b.held)
-	}
-	*b = budgetReader{}
 }

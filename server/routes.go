@@ -37,6 +37,7 @@ type api struct {
 	gate    *gate // nil: everyone may do everything
 	local   bool  // everyone is who is on this machine: see isForeignPage
 	unclean http.Handler
+	budget  *budget                // of what requests and answers hold; nil: no bound
 	meters  map[string]*routeMeter // by pattern; filled before serving
 }
 
@@ -126,6 +127,7 @@ func (a *api) measured(pattern string, handle handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		x := newExchange(w, r)
+		x.claim.budget = a.budget
 		x.id = requestID(r)
 		w.Header()[headerRequestID] = []string{x.id}
 		if len(r.TransferEncoding) != 0 {

@@ -20,7 +20,7 @@ type WriteConfig struct {
 	SegmentSize     int64  // bytes of a segment of the log
 	MaxBody         int64  // bytes of the body of one transaction or registration
 	MaxBatchBody    int64  // bytes of the body of a batch request
-	MaxInflight     int64  // bytes of the bodies of all requests that are not answered yet
+	MaxInflight     int64  // bytes that all requests hold, from body to response
 	MaxNesting      int    // levels of JSON in a body
 	Queue           int    // requests that wait to be sequenced
 	MaxLag          uint64 // commits that the slowest read daemon may be behind before the health is degraded; 0: no bound
@@ -48,7 +48,7 @@ func (c *WriteConfig) Flags(set *flag.FlagSet) {
 	set.Int64Var(&c.SegmentSize, "segment-size", c.SegmentSize, "`BYTES` of a segment of the log, from its birth on")
 	set.Int64Var(&c.MaxBody, "max-body", c.MaxBody, "limit in `BYTES` on the body of a commit, preflight or registration")
 	set.Int64Var(&c.MaxBatchBody, "max-batch-body", c.MaxBatchBody, "limit in `BYTES` on the body of a batch request")
-	set.Int64Var(&c.MaxInflight, "max-inflight", c.MaxInflight, "limit in `BYTES` on the bodies of all requests that are not answered yet")
+	set.Int64Var(&c.MaxInflight, "max-inflight", c.MaxInflight, "limit in `BYTES` on what all requests hold: bodies, what parsing makes of them, and responses until they are written")
 	set.IntVar(&c.MaxNesting, "max-nesting", c.MaxNesting, "limit on `LEVELS` of JSON in a body")
 	set.IntVar(&c.Queue, "queue", c.Queue, "limit on the `NUMBER` of requests that wait to be sequenced")
 	set.Uint64Var(&c.MaxLag, "max-lag", c.MaxLag, "`COMMITS` that the slowest read daemon may be behind before the health is degraded; 0 for no bound")

@@ -22,7 +22,7 @@ type writeDaemon struct {
 	parsing               ledger.ParseLimits
 	maxBody, maxBatchBody int64
 	maxLag                uint64
-	budget                budget
+	budget                *budget
 	inflight              atomic.Int64
 	stopping              atomic.Bool
 	meters                *writeMeters
@@ -36,8 +36,9 @@ func newWriteDaemon(c WriteConfig, l writeLog, state *ledger.State, exit func())
 	d := &writeDaemon{
 		log: l, parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag,
 	}
-	d.budget.max = c.MaxInflight
+	d.budget = newBudget(c.MaxInflight)
 	d.api = newAPI(d.routes(), writePrefix, &d.registry, c.Log)
+	d.api.budget = d.budget
 	d.api.LogAll = c.LogAll
 	d.meters = newWriteMeters(&d.registry)
 	d.seq = newSequencer(state, l, c.Queue, d.meters, c.Log, exit)

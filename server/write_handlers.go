@@ -52,18 +52,27 @@ func (d *writeDaemon) accepts(handle handler) handler {
 	}
 }
 
-// read reads the body for r, within the limit and the budget of all bodies.
-func (d *writeDaemon) read(x *exchange, r *request, limit int64) *ledger.Error {
-	whole := x.R.Body
-	r.body = budgetReader{ReadCloser: whole, budget: &d.budget}
-	x.R.Body = &r.body
-	err := x.readBody(limit)
-	x.R.Body = whole // net/http knows its own: it lingers before it closes on a client that still sends
-	if r.body.over {
-		x.W.Header()["Connection"] = []string{"close"} // don't read on what is not wanted
-		return overloaded
+// read reads the body, within the limit and the budget, and charges what will
+// be made of it.
+func (d *writeDaemon) read(x *exchange, limit int64) *ledger.Error {
+	if err := x.readBody(limit); err != nil {
+		return err
 	}
-	return err
+	if len(x.Body) <= tinyClaim {
+		return nil
+	}
+	return x.charge(max(ledger.ParsedSize(x.Body), answerSize(x.Body)))
+}
+
+// refusalSize is what a refusal takes in the answer to a batch request, in
+// bytes, but for what it repeats of the request.
+const refusalSize = 512
+
+// answerSize is about the largest answer that a body can have: results repeat
+// its metadata, and each of its transactions, at least 16 bytes, may be refused.
+func answerSize(body []byte) int64 {
+	n := int64(len(body))
+	return n + refusalSize*min(n/16, ledger.MaxBatch)
 }
 
 // settle has the sequencer judge r, and returns when its verdicts may be told.
@@ -133,7 +142,7 @@ func (d *writeDaemon) registration(e ledger.Endpoint) handler {
 // one answers a request of one transaction with its result.
 func (d *writeDaemon) one(x *exchange, parse func([]byte, *ledger.Transaction) *ledger.Error) *ledger.Error {
 	r := singles.Get().(*request)
-	defer r.release()
+	defer func() { r.release(d.budget.crowded()) }()
 	tx, v, err := d.judgeOne(x, r, parse)
 	if err != nil {
 		return err
@@ -148,7 +157,7 @@ func (d *writeDaemon) one(x *exchange, parse func([]byte, *ledger.Transaction) *
 
 func (d *writeDaemon) preflight(x *exchange) *ledger.Error {
 	r := singles.Get().(*request)
-	defer r.release()
+	defer func() { r.release(d.budget.crowded()) }()
 	r.preflight = true
 	_, v, err := d.judgeOne(x, r, func(body []byte, tx *ledger.Transaction) *ledger.Error {
 		lim := d.parsing
@@ -167,7 +176,7 @@ func (d *writeDaemon) preflight(x *exchange) *ledger.Error {
 // judgeOne reads, decodes and settles a request of one transaction.
 func (d *writeDaemon) judgeOne(x *exchange, r *request, parse func([]byte, *ledger.Transaction) *ledger.Error) (
 	*ledger.Transaction, *verdict, *ledger.Error) {
-	if err := d.read(x, r, d.maxBody); err != nil {
+	if err := d.read(x, d.maxBody); err != nil {
 		return nil, nil, err
 	}
 	tx := &r.Txs[0]
@@ -187,8 +196,8 @@ func (d *writeDaemon) judgeOne(x *exchange, r *request, parse func([]byte, *ledg
 // batch answers a batch request with a result for each transaction.
 func (d *writeDaemon) batch(x *exchange) *ledger.Error {
 	r := bulks.Get().(*request)
-	defer r.release()
-	if err := d.read(x, r, d.maxBatchBody); err != nil {
+	defer func() { r.release(d.budget.crowded()) }()
+	if err := d.read(x, d.maxBatchBody); err != nil {
 		return err
 	}
 	if x.R.Header[headerKey] != nil {

@@ -115,7 +115,7 @@ func TestBudget(t *testing.T) {
 	if a := <-held; a.status != 200 {
 		t.Error(a)
 	}
-	until(t, "all is given back", func() bool { return w.budget.used.Load() == 0 })
+	until(t, "all is given back", func() bool { return w.budget.used() == 0 })
 	if a := w.do("POST", "/v1/commit", transferTx(2000, "")+strings.Repeat(" ", 700)); a.status != 422 {
 		t.Error(a)
 	}

@@ -81,7 +81,7 @@ func (d *writeDaemon) gauges() {
 	g := &d.registry
 	g.GaugeFunc(writePrefix+"ingress_queue_depth", "Requests that wait to be sequenced.", func() float64 { return float64(d.seq.intake.depth()) })
 	g.GaugeFunc(writePrefix+"ingress_inflight", "Requests to write that are not answered yet.", func() float64 { return float64(d.inflight.Load()) })
-	g.GaugeFunc(writePrefix+"ingress_inflight_bytes", "Bytes of their bodies.", func() float64 { return float64(d.budget.used.Load()) })
+	g.GaugeFunc(writePrefix+"ingress_inflight_bytes", "Bytes that they hold: bodies, what parsing made of them, answers.", func() float64 { return float64(d.budget.used()) })
 	g.GaugeFunc(writePrefix+"commit_log_end_seq", "Last durable commit.", func() float64 { return float64(d.end()) })
 	g.GaugeFunc(writePrefix+"commit_log_lag", "Durable commits that the slowest attached read daemon has not applied.",
 		func() float64 { return float64(d.logStatus().lag()) })

@@ -1,0 +1,311 @@
+package server
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"assetledger/ledger"
+)
+
+var (
+	overloaded = ledger.Errorf(ledger.Overloaded, "Too many requests are waiting; nothing was done: send it again a little later.")
+	tooSlow    = ledger.Errorf(ledger.Overloaded,
+		"The body arrived too slowly while other requests waited for memory; nothing was done: send it again a little later, faster or in smaller parts.")
+)
+
+// A budget bounds the bytes that all requests of a daemon hold at a time. What
+// one request holds is its claim, from the first byte of its body to the last
+// byte of its answer.
+//
+// Claims of up to smallClaim bytes have a part of the budget to themselves, so
+// large ones can't shut them out, and tiny ones a part of that. When a claim doesn't fit, it waits for a
+// moment, and meanwhile the budget ends the claim whose client is slowest: the
+// one that would take longest to move what it holds at its present rate.
+type budget struct {
+	max      int64 // of all claims
+	reserved int64 // part of max that large claims never get
+
+	small   atomic.Int64 // held by small claims
+	large   atomic.Int64 // held by large claims; changes under mu
+	waiters atomic.Int32 // claims that wait for room
+
+	mu     sync.Mutex
+	larges int                 // number of large claims
+	slow   map[*claim]struct{} // claims that wait for their clients
+	ending int64               // held by claims that were ended and have not given back yet
+	room   chan struct{}       // closed when something was given back
+}
+
+const (
+	// smallClaim is the largest claim that counts as small, in bytes: a body of
+	// 1 MiB and what parsing makes of it.
+	smallClaim = 4 << 20
+	// tinyClaim is the largest claim that may use all that is kept for small
+	// ones. Larger ones leave a quarter of it.
+	tinyClaim = 64 << 10
+	// claimPatience is how long a claim waits for room.
+	claimPatience = 2 * time.Second
+	// paceWindow is the time over which a client's rate is measured. A younger
+	// claim is never ended.
+	paceWindow = time.Second
+	// slowClient is how long a client may need, at its present rate, to move as
+	// much as its claim holds. The budget ends slower ones when others wait.
+	slowClient = 10 * time.Second
+)
+
+// newBudget makes a budget of max bytes, an eighth of it for small claims.
+func newBudget(max int64) *budget {
+	return &budget{max: max, reserved: max / 8, slow: map[*claim]struct{}{}, room: make(chan struct{})}
+}
+
+// used returns the bytes that all claims hold.
+func (b *budget) used() int64 { return b.small.Load() + b.large.Load() }
+
+// crowded reports whether more than a quarter of the budget is used. Buffers
+// that nobody holds are not kept for later then.
+func (b *budget) crowded() bool { return b != nil && b.used() > b.max/4 }
+
+// A claim is what one request holds of a budget. Its methods, except those that
+// the budget calls, are for one goroutine. The zero claim has no budget, and
+// can hold anything.
+type claim struct {
+	budget *budget
+	held   int64
+
+	waited bool // awaits was called, so what follows may have been changed
+
+	// These are guarded by budget.mu.
+	drop  func() // ends the client's connection; nil unless the claim waits for its client
+	ended int64  // what it held when the budget called drop; 0: it did not
+	since time.Time
+	moved int64 // bytes moved since then
+	rate  int64 // bytes a second in the window before, -1 if there was none
+}
+
+// grow adds n bytes to the claim. It waits for room, at most claimPatience, and
+// returns false if there is none, or if the budget has ended the claim.
+func (c *claim) grow(n int64) bool {
+	b := c.budget
+	if b == nil || n <= 0 {
+		return true
+	}
+	if c.held+n <= smallClaim {
+		if b.small.Add(n) <= c.part(n) {
+			c.held += n
+			return true
+		}
+		b.small.Add(-n)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return c.ended == 0 && (c.tryGrow(n) || c.wait(n))
+}
+
+// part returns how much small claims may hold when one of them grows by n.
+func (c *claim) part(n int64) int64 {
+	if c.held+n <= tinyClaim {
+		return c.budget.reserved
+	}
+	return c.budget.reserved / 4 * 3
+}
+
+// wait is grow when there is no room at once. It holds mu on entry and return.
+// Meanwhile the claim doesn't wait for its client, so it can't be ended.
+func (c *claim) wait(n int64) bool {
+	b := c.budget
+	if c.drop != nil {
+		delete(b.slow, c)
+		defer func() {
+			c.since, c.moved = time.Now(), 0
+			b.slow[c] = struct{}{}
+		}()
+	}
+	b.waiters.Add(1)
+	defer b.waiters.Add(-1)
+	patience := time.NewTimer(claimPatience)
+	defer patience.Stop()
+	look := time.NewTicker(paceWindow / 10) // a client gets slow without an event
+	defer look.Stop()
+	b.endSlow(n)
+	for {
+		room, looking, late := b.room, false, false
+		b.mu.Unlock()
+		select {
+		case <-room:
+		case <-look.C:
+			looking = true
+		case <-patience.C:
+			late = true
+		}
+		b.mu.Lock()
+		if got := c.tryGrow(n); got || late {
+			return got
+		}
+		if looking {
+			b.endSlow(n)
+		}
+	}
+}
+
+// tryGrow adds n bytes if there is room. A large claim that is the only one
+// always has room: whatever fits its own limits can be served. Call with mu.
+func (c *claim) tryGrow(n int64) bool {
+	b := c.budget
+	small, large := b.small.Load(), b.large.Load()
+	if c.held+n <= smallClaim {
+		if small+n > c.part(n) && small+large+n > b.max && small != c.held {
+			return false
+		}
+	} else {
+		alone := b.larges == 0 || b.larges == 1 && c.held > smallClaim
+		was := c.held
+		if was > smallClaim {
+			was = 0 // counted as large already
+		}
+		if !alone && large+was+n > b.max-max(b.reserved, small-was) {
+			return false
+		}
+	}
+	c.add(n)
+	return true
+}
+
+// force adds n bytes, or takes them off if n is negative, room or not.
+func (c *claim) force(n int64) {
+	b := c.budget
+	if b == nil || n == 0 {
+		return
+	}
+	if n < 0 && c.held <= smallClaim {
+		c.held += n
+		b.small.Add(n)
+		if b.waiters.Load() == 0 {
+			return
+		}
+		n = 0
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c.add(n)
+	if n <= 0 {
+		close(b.room)
+		b.room = make(chan struct{})
+	}
+}
+
+// add changes what the claim holds, and the part of the budget that it counts
+// towards. Call with mu.
+func (c *claim) add(n int64) {
+	b, was, now := c.budget, c.held, c.held+n
+	c.held = now
+	switch {
+	case was <= smallClaim && now <= smallClaim:
+		b.small.Add(n)
+	case was <= smallClaim:
+		b.small.Add(-was)
+		b.large.Add(now)
+		b.larges++
+	case now <= smallClaim:
+		b.large.Add(-was)
+		b.small.Add(now)
+		b.larges--
+	default:
+		b.large.Add(n)
+	}
+}
+
+// release gives everything back. The claim can be used again.
+func (c *claim) release() {
+	b := c.budget
+	if b == nil {
+		return
+	}
+	c.ready()
+	c.force(-c.held)
+	if c.waited {
+		b.mu.Lock()
+		b.ending -= c.ended
+		b.mu.Unlock()
+	}
+	*c = claim{budget: b}
+}
+
+// awaits says that the claim waits for its client from now on, to send or to
+// read. If others wait for room and the client is slow, the budget calls drop,
+// once, which must end the waiting.
+func (c *claim) awaits(drop func()) {
+	b := c.budget
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c.drop, c.since, c.moved, c.rate = drop, time.Now(), 0, -1
+	c.waited = true
+	b.slow[c] = struct{}{}
+}
+
+// progress notes that the client sent or read n bytes.
+func (c *claim) progress(n int) {
+	b := c.budget
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c.moved += int64(n)
+	c.pace(time.Now())
+}
+
+// ready ends what awaits began. After it drop is not called any more.
+func (c *claim) ready() {
+	if c.budget == nil || c.drop == nil {
+		return
+	}
+	c.budget.mu.Lock()
+	defer c.budget.mu.Unlock()
+	delete(c.budget.slow, c)
+	c.drop = nil
+}
+
+// wasEnded reports whether the budget has ended the claim.
+func (c *claim) wasEnded() bool {
+	if c.budget == nil {
+		return false
+	}
+	c.budget.mu.Lock()
+	defer c.budget.mu.Unlock()
+	return c.ended != 0
+}
+
+// endSlow ends the claims whose clients are slowest until n bytes are on their
+// way back, as long as there are clients who are too slow. Call with mu.
+func (b *budget) endSlow(n int64) {
+	now := time.Now()
+	for b.ending < n {
+		var slowest *claim
+		longest := int64(slowClient / time.Second)
+		for c := range b.slow {
+			if seconds, known := c.pace(now); known && seconds > longest {
+				slowest, longest = c, seconds
+			}
+		}
+		if slowest == nil {
+			return
+		}
+		slowest.ended = slowest.held
+		b.ending += slowest.held
+		delete(b.slow, slowest)
+		slowest.drop()
+	}
+}
+
+// pace returns how many seconds the client would take to move what the claim
+// holds. It is not known within the first window. Call with mu.
+func (c *claim) pace(now time.Time) (seconds int64, known bool) {
+	if d := now.Sub(c.since); d >= paceWindow {
+		c.rate, c.moved, c.since = int64(float64(c.moved)/d.Seconds()), 0, now
+	}
+	return c.held / max(c.rate, 1), c.rate >= 0
+}

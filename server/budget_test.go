@@ -1,0 +1,200 @@
+package server
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const mib = 1 << 20
+
+func (b *budget) claim(t *testing.T, n int64) *claim {
+	t.Helper()
+	c := &claim{budget: b}
+	if !c.grow(n) {
+		t.Fatalf("no room for %d bytes beside %d", n, b.used())
+	}
+	return c
+}
+
+// Large claims can't take what is kept for small ones, nor small ones what is
+// kept for tiny ones. The only large claim gets whatever it needs.
+func TestBudgetParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(64 * mib)
+		first := b.claim(t, 100*mib) // alone
+		if (&claim{budget: b}).grow(5 * mib) {
+			t.Error("a second large claim got more than there is")
+		}
+		b.claim(t, 4*mib)
+		b.claim(t, 2*mib)
+		if (&claim{budget: b}).grow(mib) {
+			t.Error("a small claim got what is kept for tiny ones")
+		}
+		for range 32 {
+			b.claim(t, tinyClaim)
+		}
+		if (&claim{budget: b}).grow(1) {
+			t.Error("a claim got more than there is")
+		}
+		first.release()
+		b.claim(t, 40*mib)
+		b.claim(t, 3*mib) // of what large ones leave
+		if (&claim{budget: b}).grow(20 * mib) {
+			t.Error("a large claim got what small ones hold")
+		}
+	})
+}
+
+// A claim that finds no room ends the one whose client is slowest for what it
+// holds, and no other; it waits until that has given back.
+func TestBudgetEndsTheSlowest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(64 * mib)
+		ended := map[string]bool{}
+		hold := func(name string, n int64) *claim {
+			c := b.claim(t, n)
+			c.awaits(func() {
+				ended[name] = true
+				time.AfterFunc(300*time.Millisecond, c.release)
+			})
+			return c
+		}
+		hold("stalled", 20*mib)
+		hold("more stalled", 21*mib)
+		quick := hold("quick", 14*mib)
+		busy := b.claim(t, 200)
+		time.Sleep(paceWindow)
+		quick.progress(20 * mib)
+		start := time.Now()
+		b.claim(t, 10*mib)
+		if len(ended) != 1 || !ended["more stalled"] {
+			t.Errorf("ended: %v", ended)
+		}
+		if took := time.Since(start); took > claimPatience/2 {
+			t.Errorf("waited %v", took)
+		}
+		busy.release()
+	})
+}
+
+// A young claim is not ended, and neither is one that is not its client's turn.
+// A claim that finds no room waits only so long.
+func TestBudgetPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(64 * mib)
+		c := b.claim(t, 50*mib)
+		c.awaits(func() { t.Error("ended") })
+		time.Sleep(time.Hour)
+		c.ready()
+		start := time.Now()
+		if (&claim{budget: b}).grow(10 * mib) {
+			t.Error("there was room")
+		}
+		if took := time.Since(start); took != claimPatience {
+			t.Errorf("waited %v", took)
+		}
+		young := false
+		c.awaits(func() { young = time.Since(start) < claimPatience+paceWindow; go c.release() })
+		b.claim(t, 10*mib)
+		if young {
+			t.Error("ended within its first window")
+		}
+	})
+}
+
+// Whatever claims do, the budget's sums are those of the claims.
+func TestBudgetSums(t *testing.T) {
+	b := newBudget(64 * mib)
+	rng := rand.New(rand.NewPCG(1, 2))
+	claims := make([]claim, 10)
+	for i := range claims {
+		claims[i].budget = b
+	}
+	for range 20_000 {
+		c := &claims[rng.IntN(len(claims))]
+		switch n := int64(1) << rng.IntN(25); rng.IntN(4) {
+		case 0:
+			c.release()
+		case 1:
+			c.force(-min(n, c.held))
+		case 2:
+			c.force(n)
+		default:
+			b.mu.Lock()
+			c.tryGrow(n)
+			b.mu.Unlock()
+		}
+		var small, large int64
+		larges := 0
+		for i := range claims {
+			if claims[i].held > smallClaim {
+				large += claims[i].held
+				larges++
+			} else {
+				small += claims[i].held
+			}
+		}
+		if small != b.small.Load() || large != b.large.Load() || larges != b.larges {
+			t.Fatalf("small %d of %d, large %d of %d, %d of %d large claims", b.small.Load(), small, b.large.Load(), large, b.larges, larges)
+		}
+	}
+}
+
+// An answer counts until the client has taken it. One that nobody takes is
+// given up when others need the memory.
+func TestUnreadAnswersAreCounted(t *testing.T) {
+	w := startWriter(t, newRAMLog(), func(c *WriteConfig) { c.MaxInflight = 16 * mib })
+	w.post(200, "/v1/commit", world)
+	txs := make([]string, 999)
+	for i := range txs {
+		txs[i] = transferTx(1, fmt.Sprintf(`,"metadata":{"%d":"%s"}`, i, strings.Repeat("x", 12_000)))
+	}
+	body := batchOf("", txs...)
+	conn, err := net.Dial("tcp", w.srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.(*net.TCPConn).SetReadBuffer(4096)
+	fmt.Fprintf(conn, "POST /v1/commit/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	answer := int64(999 * 12_000)
+	until(t, "the answer is being written, and the body given back", func() bool {
+		w.budget.mu.Lock()
+		defer w.budget.mu.Unlock()
+		return len(w.budget.slow) == 1 && w.inflight.Load() == 0 && w.budget.used() > answer && w.budget.used() < answer*3/2
+	})
+	until(t, "another gets through, which needs more than is left", func() bool {
+		a, err := w.try("POST", "/v1/commit/batch", body)
+		return err == nil && a.status == 200
+	})
+	until(t, "all is given back", func() bool { return w.budget.used() == 0 })
+}
+
+// Slow large bodies don't shut out small ones, and are dropped when another
+// large one needs their memory.
+func TestSlowLargeBodies(t *testing.T) {
+	w := startWriter(t, newRAMLog(), func(c *WriteConfig) { c.MaxInflight = 32 * mib })
+	w.post(200, "/v1/commit", world)
+	const promised = 20 * mib
+	for range 2 {
+		conn, err := net.Dial("tcp", w.srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		go fmt.Fprintf(conn, "POST /v1/commit/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			promised, strings.Repeat(" ", promised-1))
+	}
+	until(t, "the budget is full", func() bool { return w.budget.large.Load() > 20*mib })
+	w.post(200, "/v1/commit", transferTx(1, ""))
+	large := strings.Repeat(" ", 8*mib) + batchOf("", transferTx(1, ""))
+	until(t, "a large body gets through", func() bool {
+		a, err := w.try("POST", "/v1/commit/batch", large)
+		return err == nil && a.status == 200
+	})
+}
