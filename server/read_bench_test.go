@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"assetledger/server/servertest"
 	"assetledger/wal"
 )
 
@@ -28,17 +29,10 @@ func benchLedger(b *testing.B) (*testReader, *ledgerWriter) {
 	return startReader(b, log), w
 }
 
-// blackHole is an http.ResponseWriter of no cost, to see our own.
-type blackHole struct{ header http.Header }
-
-func (h *blackHole) Header() http.Header         { return h.header }
-func (h *blackHole) Write(b []byte) (int, error) { return len(b), nil }
-func (h *blackHole) WriteHeader(int)             { clear(h.header) }
-
 func BenchmarkBalancesHandler(b *testing.B) {
 	r, _ := benchLedger(b)
 	req := httptest.NewRequest("GET", "/v1/read/container/500/balances", nil)
-	w := &blackHole{http.Header{}}
+	w := servertest.NewSink()
 	b.ReportAllocs()
 	for b.Loop() {
 		r.api.ServeHTTP(w, req)
@@ -50,7 +44,7 @@ func BenchmarkBalancesHandlerParallel(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		req := httptest.NewRequest("GET", "/v1/read/container/500/balances", nil)
-		w := &blackHole{http.Header{}}
+		w := servertest.NewSink()
 		for pb.Next() {
 			r.api.ServeHTTP(w, req)
 		}
@@ -134,7 +128,7 @@ func BenchmarkApply(b *testing.B) {
 			for range readers {
 				go func() {
 					req := httptest.NewRequest("GET", "/v1/read/container/500/balances", nil)
-					sink := &blackHole{http.Header{}}
+					sink := servertest.NewSink()
 					for n := 0; ; n++ {
 						select {
 						case <-stop:
@@ -175,7 +169,7 @@ func BenchmarkCommit(b *testing.B) {
 		w.batch(slices.Repeat([]string{tx}, 100)...)
 	}
 	r := startReader(b, fileLog{dir})
-	sink := &blackHole{http.Header{}}
+	sink := servertest.NewSink()
 	for _, c := range []struct {
 		name   string
 		target func(i int) string

@@ -11,6 +11,7 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/metrics"
+	"assetledger/server/servertest"
 	"assetledger/wal"
 )
 
@@ -135,7 +136,7 @@ func BenchmarkCommitHandler(b *testing.B) {
 	req.Header.Set("Content-Type", "application/json")
 	text := transferTx(1, "")
 	req.ContentLength = int64(len(text))
-	sink := &blackHole{http.Header{}}
+	sink := servertest.NewSink()
 	b.ReportAllocs()
 	for b.Loop() {
 		body.Reset(text)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"assetledger/server/servertest"
 	"assetledger/wal"
 )
 
@@ -31,6 +32,6 @@ func TestWriteProbes(t *testing.T) {
 	w.stopping.Store(false)
 	l.set(nil, fmt.Errorf("%w on the filesystem of /secret", wal.ErrNoSpace))
 	ready(503, `{"status":"not_ready","reason":"wal: no space for the next segment on the filesystem of /secret"`)
-	w.api.gate = tenants(t)
+	w.api.gate = newGate("auth", servertest.Tenants(t), silent)
 	ready(503, `{"status":"not_ready","reason":"Commits are not taken now`)
 }
