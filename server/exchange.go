@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"assetledger/ledger"
 	"assetledger/server/auth"
