@@ -20,6 +20,7 @@ type fitter struct {
 	suffixes []uint64 // h rows
 	prefix   []uint64 // one row
 	window   []uint64 // one row
+	rows     int      // rows searched, ever
 }
 
 // sized gives b with n words, of any content.
@@ -46,8 +47,9 @@ func (s *State) occupiedPlane(c *container) []uint64 {
 	return s.fit.plane
 }
 
-// firstFit is the first free place for w x h cells in a plane of rows of width cells.
-func (f *fitter) firstFit(plane []uint64, width, height, w, h int) (x, y int, ok bool) {
+// firstFit is the first free place for w x h cells, from row y on, in a plane of
+// rows of width cells.
+func (f *fitter) firstFit(plane []uint64, width, height, w, h, from int) (x, y int, ok bool) {
 	if w > width || h > height {
 		return 0, 0, false
 	}
@@ -55,8 +57,9 @@ func (f *fitter) firstFit(plane []uint64, width, height, w, h int) (x, y int, ok
 	f.suffixes = sized(f.suffixes, h*stride)
 	f.prefix = sized(f.prefix, stride)
 	f.window = sized(f.window, stride)
-	for y := 0; y+h <= height; y++ {
-		inBlock := y % h
+	for y := from; y+h <= height; y++ {
+		f.rows++
+		inBlock := (y - from) % h
 		if inBlock == 0 {
 			f.startBlock(plane[y*stride:(y+h)*stride], stride)
 			copy(f.window, f.suffixes[:stride])

@@ -10,6 +10,42 @@ type grid struct {
 	bits            []uint64
 	count, occupied uint32 // placements, and cells that they cover
 	tallest, widest uint16 // no placement is larger; may be too large after some have gone
+	floors          [4]fitFloor
+}
+
+// A fitFloor remembers that w x h cells, as placed, are free nowhere above row
+// y, so that first fit begins there: a full grid is not searched over and over.
+// It may be too low. The oldest of a grid gives way to another shape.
+type fitFloor struct{ w, h, y uint16 }
+
+// floor is the row at which first fit of w x h cells begins.
+func (g *grid) floor(w, h int) int {
+	for _, f := range g.floors {
+		if int(f.w) == w && int(f.h) == h {
+			return int(f.y)
+		}
+	}
+	return 0
+}
+
+// raiseFloor notes that w x h cells are free nowhere above row y.
+func (g *grid) raiseFloor(w, h, y int) {
+	at := len(g.floors) - 1
+	for i, f := range g.floors {
+		if int(f.w) == w && int(f.h) == h {
+			at = i
+		}
+	}
+	copy(g.floors[1:at+1], g.floors[:at])
+	g.floors[0] = fitFloor{uint16(w), uint16(h), uint16(y)}
+}
+
+// lowerFloors notes that cells from row y on have become free.
+func (g *grid) lowerFloors(y int) {
+	for i := range g.floors {
+		f := &g.floors[i]
+		f.y = min(f.y, uint16(max(0, y-int(f.h)+1)))
+	}
 }
 
 // area is a rectangle of cells within a grid.
@@ -54,6 +90,7 @@ func (s *State) vacate(c *container, p *placement) {
 	g := s.grids.at(c.grid)
 	g.count--
 	g.occupied -= uint32(p.width) * uint32(p.height)
+	g.lowerFloors(int(p.y))
 	if g.count == 0 {
 		g.tallest, g.widest = 0, 0
 	}

@@ -46,7 +46,7 @@ func TestFirstFitAgainstEveryCell(t *testing.T) {
 			}
 		}
 		w, h := 1+r.IntN(min(width+1, 1+r.IntN(140))), 1+r.IntN(min(height+1, 8))
-		x, y, ok := f.firstFit(plane, width, height, w, h)
+		x, y, ok := f.firstFit(plane, width, height, w, h, 0)
 		wx, wy, wok := slowFit(cells, w, h)
 		if x != wx || y != wy || ok != wok {
 			t.Fatalf("%dx%d in %dx%d: (%d,%d) %v, want (%d,%d) %v", w, h, width, height, x, y, ok, wx, wy, wok)
@@ -62,6 +62,64 @@ func TestFirstFitAgainstEveryCell(t *testing.T) {
 		if areaFree(plane, stride, a) != free {
 			t.Fatalf("area %+v free: want %v", a, free)
 		}
+	}
+}
+
+// TestFirstFitWithFloors fills and empties a grid by things of many shapes, and
+// compares each place found with that of a search from the first row.
+func TestFirstFitWithFloors(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	s := NewState(Config{})
+	text := `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Grid grid_width=40 grid_height=30`
+	for key := range 9 {
+		text += fmt.Sprintf("; RegisterClassShape class_id=1 key=%d width=%d height=%d", key, 1+key%5, 1+key/2)
+	}
+	accept(t, s, text)
+	for n := range int64(500) {
+		key := r.Int64N(9)
+		accept(t, s, fmt.Sprintf("RegisterClassShape class_id=1 key=%d width=%d height=%d", 100+n, 1+key%5, 1+key/2))
+	}
+	var f fitter
+	found, full := 0, 0
+	for range 4000 {
+		c := s.containers.at(s.findContainer(1))
+		key := 100 + r.Int64N(500)
+		if ref := s.findStack(s.findContainer(1), s.findClass(1), key); ref != 0 {
+			mustApply(t, s, op(RemoveFungible, 1, 1, key, s.stacks.at(ref).quantity))
+			continue
+		}
+		shape := s.shapes.at(s.findShape(s.findClass(1), key))
+		w, h := int(shape.width), int(shape.height)
+		wx, wy, wok := f.firstFit(s.occupiedPlane(c), 40, 30, w, h, 0)
+		got, ok := s.firstSpot(c, w, h, placeArgs{rotated: true})
+		if ok != wok || ok && (got.x != wx || got.y != wy) {
+			t.Fatalf("%d x %d: %+v %v, want (%d,%d) %v", w, h, got, ok, wx, wy, wok)
+		}
+		tx := &Transaction{Ops: []Op{op(AddFungible, 1, 1, key, 1)}}
+		if err := s.Apply(tx, 0, &Outcome{}); err != nil {
+			full++
+		} else if found++; r.IntN(4) == 0 {
+			s.Undo()
+		}
+		check(t, s)
+	}
+	if found < 500 || full < 50 {
+		t.Errorf("%d found, %d did not fit", found, full)
+	}
+}
+
+// TestFullGridIsNotSearchedAgain adds to the last row of a full grid and takes
+// away from it, over and over.
+func TestFullGridIsNotSearchedAgain(t *testing.T) {
+	s := NewState(Config{})
+	accept(t, s, `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Grid grid_width=1024 grid_height=1024
+		RegisterClassShape class_id=1 width=1 height=1; RegisterClassShape class_id=1 key=0 width=1024 height=1023
+		AddFungible container_id=1 class_id=1 key=0 quantity=1`)
+	for range 1000 {
+		mustApply(t, s, op(AddFungible, 1, 1, 7, 1), op(AddFungible, 1, 1, 8, 1), op(RemoveFungible, 1, 1, 8, 1), op(RemoveFungible, 1, 1, 7, 1))
+	}
+	if s.fit.rows > 1024+1024+4000 {
+		t.Errorf("%d rows were searched", s.fit.rows)
 	}
 }
 

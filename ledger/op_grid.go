@@ -74,10 +74,11 @@ func gridFull(container, class, key int64, w, h int, want placeArgs) *Error {
 // firstSpot tries the whole grid unrotated, then turned; with a rotation given, only that way.
 func (s *State) firstSpot(c *container, w, h int, want placeArgs) (spot, bool) {
 	width, height := int(c.gridWidth), int(c.gridHeight)
-	if free := width*height - int(s.grids.at(c.grid).occupied); w*h > free {
+	g := s.grids.at(c.grid)
+	if free := width*height - int(g.occupied); w*h > free {
 		return spot{}, false
 	}
-	plane := s.occupiedPlane(c)
+	var plane []uint64
 	for _, turned := range [...]bool{false, true} {
 		if want.rotated && turned != want.turned || !want.rotated && turned && w == h {
 			continue
@@ -86,9 +87,19 @@ func (s *State) firstSpot(c *container, w, h int, want placeArgs) (spot, bool) {
 		if turned {
 			tw, th = h, w
 		}
-		if x, y, ok := s.fit.firstFit(plane, width, height, tw, th); ok {
+		from := g.floor(tw, th)
+		if tw > width || from+th > height {
+			continue
+		}
+		if plane == nil {
+			plane = s.occupiedPlane(c)
+		}
+		x, y, ok := s.fit.firstFit(plane, width, height, tw, th, from)
+		if ok {
+			g.raiseFloor(tw, th, y)
 			return spot{area: area{x, y, tw, th}, turned: turned, found: true}, true
 		}
+		g.raiseFloor(tw, th, height-th+1)
 	}
 	return spot{}, false
 }

@@ -197,6 +197,9 @@ func (s *State) consolidateStacks(op *Op) *Error {
 	if err != nil {
 		return err
 	}
+	if err := s.wantFewStacks(cref, kref); err != nil {
+		return err
+	}
 	c, id := s.containers.at(cref), s.classes.at(kref).id
 	moved, after := int64(0), rank{id, -1}
 	for {
@@ -209,6 +212,7 @@ func (s *State) consolidateStacks(op *Op) *Error {
 		if ref != into {
 			moved += r.quantity
 			s.dropStack(ref)
+			s.doing.consolidated++
 		}
 	}
 	if moved != 0 {
@@ -217,6 +221,34 @@ func (s *State) consolidateStacks(op *Op) *Error {
 	s.touch(cref)
 	s.decideMoved(moved)
 	return nil
+}
+
+// MaxConsolidated is how many stacks one transaction may move by
+// ConsolidateStacks: it is the only operation whose cost grows with what is
+// stored, and nothing else is judged meanwhile.
+const MaxConsolidated = 100_000
+
+// wantFewStacks refuses to consolidate more stacks than a transaction may move.
+// What the log holds was accepted, perhaps before there was a limit.
+func (s *State) wantFewStacks(cref, kref uint32) *Error {
+	c, k := s.containers.at(cref), s.classes.at(kref)
+	most := 1 + MaxConsolidated - s.doing.consolidated // with the one that they go into
+	if s.replaying || min(int64(c.stacks), k.stacks) <= int64(most) {
+		return nil
+	}
+	count := 0
+	treeWalk(stacksByClass{s}, c.stackTree, rank{k.id, -1}, func(ref uint32) bool {
+		if s.stacks.at(ref).class != kref {
+			return false
+		}
+		count++
+		return count <= most
+	})
+	if count <= most {
+		return nil
+	}
+	return Errorf(InvalidOperation, "Container %d holds more stacks of class %d than one transaction may consolidate, which is %d: merge some of them in earlier transactions.",
+		c.id, k.id, MaxConsolidated).With(Num("container_id", c.id), Num("class_id", k.id), Num("max_stacks", MaxConsolidated))
 }
 
 // consolidationTarget is the stack of the key given, or else of the lowest key there.

@@ -17,7 +17,10 @@ func (e *DivergenceError) Error() string {
 // ledger decides with what it decided then, and remembers the result under the
 // record's key. at is the time of the frame that holds it. The error is a *DivergenceError; the state is unchanged then.
 func (s *State) Replay(rec *Record, at int64, batchSeq uint32) error {
-	if err := s.Apply(&rec.Tx, at, &s.replayed); err != nil {
+	s.replaying = true
+	err := s.Apply(&rec.Tx, at, &s.replayed)
+	s.replaying = false
+	if err != nil {
 		return &DivergenceError{s.seq + 1, "it is refused: " + err.Error()}
 	}
 	if what := difference(&s.replayed, &rec.Out); what != "" {

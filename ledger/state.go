@@ -27,6 +27,7 @@ type State struct {
 	memory keyMemory
 
 	replayed   Outcome
+	replaying  bool   // what is applied comes from the log
 	prefetched uint64 // see Prefetch
 }
 
@@ -38,6 +39,8 @@ type doing struct {
 	firstMinted int64
 	permit      *Permit // nil: everything is allowed
 	limited     bool    // the permit is, by owners
+
+	consolidated int // stacks that ConsolidateStacks has moved
 }
 
 // Config of a state.

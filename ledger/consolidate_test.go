@@ -1,0 +1,65 @@
+package ledger
+
+import (
+	"testing"
+)
+
+// stacksIn has container 1 with n stacks of class 1 and as many of class 2.
+func stacksIn(t testing.TB, n int64) *State {
+	s := NewState(Config{})
+	accept(t, s, "RegisterClass class_id=1 name=gold; RegisterClass class_id=2 name=tin; CreateContainer container_id=1 kind=Standard; CreateContainer container_id=2 kind=Standard")
+	for key := int64(0); key < n; {
+		var ops []Op
+		for ; key < n && len(ops) < 10_000; key++ {
+			ops = append(ops, op(AddFungible, 1, 1, key, 1), op(AddFungible, 1, 2, key, 1))
+		}
+		mustApply(t, s, ops...)
+	}
+	return s
+}
+
+// TestConsolidationIsBounded moves as many stacks as one transaction may, and
+// then one more, at once and by two operations.
+func TestConsolidationIsBounded(t *testing.T) {
+	consolidate := func(class int64) Op { return op(ConsolidateStacks, 1, class) }
+	s := stacksIn(t, MaxConsolidated+1)
+	before := s.Digest()
+	mustApply(t, s, consolidate(1))
+	s.Undo()
+	if s.Digest() != before {
+		t.Error("undone, the digest is another")
+	}
+	for _, c := range []struct {
+		name string
+		ops  []Op
+		at   int
+	}{
+		{"one more", []Op{op(AddFungible, 1, 1, 1<<40, 1), consolidate(1)}, 1},
+		{"again", []Op{consolidate(1), op(AddFungible, 1, 1, 1<<40, 1), consolidate(1)}, 2},
+		{"two classes", []Op{consolidate(1), consolidate(2)}, 1},
+	} {
+		tx := &Transaction{Ops: c.ops}
+		err := s.Apply(tx, 0, &Outcome{})
+		if err == nil || err.Code != InvalidOperation || err.OpIndex != c.at {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if got := err.Details[2]; got != Num("max_stacks", 100_000) || s.Digest() != before {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+	// A log from before there was a limit replays.
+	mustApply(t, s, op(AddFungible, 1, 1, 1<<40, 1))
+	rec := &Record{Tx: Transaction{Ops: []Op{consolidate(1)}}, Out: Outcome{Decisions: []Decision{{Quantity: MaxConsolidated + 1}}}}
+	if err := s.Replay(rec, 0, 1); err != nil {
+		t.Error(err)
+	}
+	tx := &Transaction{Ops: []Op{op(AddFungible, 1, 2, 1<<40, 1), consolidate(2)}}
+	if err := s.Apply(tx, 0, &Outcome{}); err == nil || err.Code != InvalidOperation {
+		t.Error("after a replay there is no limit:", err)
+	}
+}
+
+func BenchmarkConsolidate(b *testing.B) {
+	s := stacksIn(b, MaxConsolidated)
+	applyAll(b, s, []Transaction{{Ops: []Op{op(ConsolidateStacks, 1, 1)}}}, s.Undo)
+}
