@@ -23,6 +23,8 @@ type Access struct {
 	ClientCA   string      // file of the roots of client certificates, as PEM; "": none are asked for
 	SocketMode fs.FileMode // of a unix socket; 0: 0600
 	Insecure   bool        // without an auth file, serve other machines too
+	// MaxConnections is how many connections are open at a time; 0: DefaultMaxConnections.
+	MaxConnections int
 	// Reload asks to read the files again; nil: the certificates alone are
 	// noticed to change.
 	Reload <-chan os.Signal
@@ -52,6 +54,8 @@ func (a *Access) Check(listen string) error {
 		return usagef("-client-ca needs -auth-file, which says what the holder of each certificate may do")
 	case a.SocketMode&^0o777 != 0:
 		return usagef("-socket-mode is the permissions of a file, from 0000 to 0777, and not %#o", a.SocketMode)
+	case a.MaxConnections < 0:
+		return usagef("-max-connections must be 1 or more, not %d", a.MaxConnections)
 	}
 	if path, ok := socketPath(listen); ok {
 		switch {
@@ -122,29 +126,47 @@ func openEntrance(a Access, listen string, log *slog.Logger) (*entrance, error) 
 // A door is a listener that knows its address as a client would write it.
 type door struct {
 	net.Listener
-	url string
+	url   string
+	bound *connections
 }
 
-// guards has an API let in whom the entrance does.
+// guards has an API let in whom the entrance does, and tell of its connections.
 func (e *entrance) guards(a *api, d *door) {
+	a.registry.GaugeFunc(a.prefix+"connections", "Connections that are open.", func() float64 { return float64(d.bound.count()) })
+	a.registry.CounterFunc(a.prefix+"connections_dropped_total", "Idle connections that were closed to make room for new ones.",
+		func() float64 { return float64(d.bound.dropped.Load()) })
 	at, tcp := d.Addr().(*net.TCPAddr)
 	a.gate = e.gate
 	a.local = e.gate == nil && !e.access.Insecure && tcp && at.IP.IsLoopback()
 }
 
-// listen opens the door.
+// listen opens the door, and bounds the connections that come through it.
 func (e *entrance) listen(addr string) (*door, error) {
+	d, err := e.open(addr)
+	if err != nil {
+		return nil, err
+	}
+	d.bound = newConnections(d.Listener, e.access.MaxConnections, e.log)
+	d.Listener = d.bound
+	if strings.HasPrefix(d.url, "https:") {
+		d.Listener = tls.NewListener(d.bound, e.certs.listening())
+	}
+	return d, nil
+}
+
+// open opens the door without a bound, and without TLS.
+func (e *entrance) open(addr string) (*door, error) {
 	ln := e.access.Inherited
 	if ln != nil {
 		if at, ok := ln.Addr().(*net.UnixAddr); ok {
-			return &door{ln, "unix:" + at.Name}, nil
+			return &door{Listener: ln, url: "unix:" + at.Name}, nil
 		}
 	} else if path, ok := socketPath(addr); ok {
 		ln, err := listenUnix(path, e.access.SocketMode)
 		if err != nil {
 			return nil, err
 		}
-		return &door{ln, "unix:" + path}, nil
+		return &door{Listener: ln, url: "unix:" + path}, nil
 	}
 	if ln == nil {
 		var err error
@@ -161,9 +183,9 @@ func (e *entrance) listen(addr string) (*door, error) {
 		return nil, usagef("-listen %s is %s, which other machines reach: see -auth-file and -insecure", addr, at)
 	}
 	if e.certs == nil {
-		return &door{ln, "http://" + at.String()}, nil
+		return &door{Listener: ln, url: "http://" + at.String()}, nil
 	}
-	return &door{tls.NewListener(ln, e.certs.listening()), "https://" + at.String()}, nil
+	return &door{Listener: ln, url: "https://" + at.String()}, nil
 }
 
 // watch reads the files again whenever that is asked for, until ctx is done.

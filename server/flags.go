@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/signal"
 	"strconv"
@@ -42,6 +43,8 @@ func (a *Access) Flags(set *flag.FlagSet) {
 	set.StringVar(&a.ClientCA, "client-ca", a.ClientCA, "`FILE` of the roots of client certificates, in PEM; the auth file says what the holder of each may do, for example /etc/ledger/clients.crt")
 	a.SocketMode = 0o600
 	set.Var((*modeFlag)(&a.SocketMode), "socket-mode", "permissions, in `OCTAL`, of the unix socket that -listen names")
+	a.MaxConnections = DefaultMaxConnections
+	set.Var((*countFlag)(&a.MaxConnections), "max-connections", "maximum `NUMBER` of open connections; lowered to what the limit on open files allows")
 	set.BoolVar(&a.Insecure, "insecure", a.Insecure, "without -auth-file, let other machines do everything too")
 }
 
@@ -58,6 +61,22 @@ func (m *modeFlag) Set(s string) error {
 		return fmt.Errorf("it must be an octal number from 0000 to 0777")
 	}
 	*m = modeFlag(v)
+	return nil
+}
+
+// countFlag is a number of 1 or more, as a flag.
+type countFlag int
+
+// String is the number in decimal.
+func (n *countFlag) String() string { return strconv.Itoa(int(*n)) }
+
+// Set reads a number.
+func (n *countFlag) Set(s string) error {
+	v, err := strconv.ParseInt(s, 10, 32)
+	if err != nil || v < 1 {
+		return fmt.Errorf("it must be an integer from 1 to %d", math.MaxInt32)
+	}
+	*n = countFlag(v)
 	return nil
 }
 

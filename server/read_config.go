@@ -22,6 +22,7 @@ type ReadConfig struct {
 	CheckpointEvery uint64        // commits between two checkpoints; 0: none are made
 	IdempotencyKeys int           // keyed commits that checkpoints hold, for the write daemon; as many as its own setting
 	Poll            time.Duration // longest sleep between two looks at the end of the log
+	MaxStreams      int           // streams of commits that are open at a time; 0: DefaultMaxStreams
 	Timeouts        Timeouts
 	Access          Access
 	LogAll          bool      // log every request
@@ -35,7 +36,7 @@ type ReadConfig struct {
 func DefaultReadConfig() ReadConfig {
 	return ReadConfig{
 		Listen: "127.0.0.1:8081", Name: "read", CheckpointEvery: 1_000_000, IdempotencyKeys: 1_000_000, Poll: 100 * time.Millisecond,
-		Timeouts: DefaultTimeouts, Page: true,
+		MaxStreams: DefaultMaxStreams, Timeouts: DefaultTimeouts, Page: true,
 	}
 }
 
@@ -48,6 +49,7 @@ func (c *ReadConfig) Flags(set *flag.FlagSet) {
 	set.Uint64Var(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery, "`COMMITS` between two checkpoints of the state on disk; one more is made when stopping; 0 for none")
 	set.IntVar(&c.IdempotencyKeys, "idempotency-keys", c.IdempotencyKeys, "`NUMBER` of idempotency keys that checkpoints hold; the write daemon starts from those that hold as many as its own flag says")
 	set.DurationVar(&c.Poll, "poll", c.Poll, "longest `TIME` between two looks at the end of the log")
+	set.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "maximum `NUMBER` of open streams of commits; a new one then ends the oldest of the client that has the most")
 	set.BoolVar(&c.Page, "page", c.Page, "serve the page for people at /; -page=false does not")
 	set.BoolVar(&c.LogAll, "log-requests", c.LogAll, "log every request, not only those that failed here")
 	c.Timeouts.Flags(set)
@@ -65,7 +67,10 @@ func (c *ReadConfig) Validate() error {
 	if c.Poll <= 0 || c.Poll > time.Minute {
 		return errors.New("-poll must be more than 0 and at most 1m")
 	}
-	if err := checkSpans(span{"idempotency-keys", int64(c.IdempotencyKeys), 0, maxKeys}); err != nil {
+	if err := checkSpans(
+		span{"idempotency-keys", int64(c.IdempotencyKeys), 0, maxKeys},
+		span{"max-streams", int64(c.MaxStreams), 1, 1 << 20},
+	); err != nil {
 		return err
 	}
 	if err := c.Timeouts.Check(); err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ type readDaemon struct {
 	timeouts  Timeouts
 	maxLag    uint64 // 0: no bound
 	keepAlive time.Duration
-	feeds     atomic.Int64
+	streams   streams
 	damaged   atomic.Bool // the log can't be read back
 	registry  metrics.Registry
 	api       *api
@@ -32,7 +33,7 @@ type readDaemon struct {
 func newReadDaemon(source logSource, c ReadConfig) *readDaemon {
 	d := &readDaemon{
 		proj: newProjection(), commits: newCommitLog(source), log: c.Log,
-		timeouts: c.Timeouts, maxLag: c.MaxLag, keepAlive: feedKeepAlive,
+		timeouts: c.Timeouts, maxLag: c.MaxLag, keepAlive: feedKeepAlive, streams: streams{max: cmp.Or(c.MaxStreams, DefaultMaxStreams)},
 	}
 	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now,
 		caughtUp: make(chan struct{}), looks: make(chan chan struct{}), opened: make(chan struct{}), ended: make(chan struct{}),

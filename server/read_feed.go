@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
@@ -24,7 +25,6 @@ const (
 	feedPiece       = 64 << 10         // bytes sent at once, or one commit
 	feedPatience    = 10 * time.Second // for a client to take a piece
 	feedKeepAlive   = 15 * time.Second // of silence before a comment line
-	maxFeeds        = 1024
 )
 
 // feed serves the commits as a stream, if the client asks for one.
@@ -36,11 +36,6 @@ func (r *reading) feed() (taken bool, err *ledger.Error) {
 	if err != nil {
 		return false, err
 	}
-	if r.daemon.feeds.Add(1) > maxFeeds {
-		r.daemon.feeds.Add(-1)
-		return false, ledger.Errorf(ledger.Overloaded, "Too many streams of commits are open: close one, or try later.")
-	}
-	defer r.daemon.feeds.Add(-1)
 	h := r.W.Header()
 	h["Content-Type"] = []string{"text/event-stream"}
 	h["Cache-Control"] = []string{"no-cache"}
@@ -50,7 +45,14 @@ func (r *reading) feed() (taken bool, err *ledger.Error) {
 		r.W.WriteHeader(r.Status)
 		return true, nil
 	}
-	r.stream(at)
+	ctx, end := context.WithCancel(r.R.Context())
+	defer end()
+	place := r.daemon.streams.enter(r.client(), end)
+	defer r.daemon.streams.leave(place)
+	if c := connectionOf(r.R); c != nil {
+		c.giveUpAfter(2 * r.daemon.keepAlive)
+	}
+	r.stream(ctx, at)
 	return true, nil
 }
 
@@ -74,9 +76,10 @@ func (r *reading) feedStart() (at uint64, err *ledger.Error) {
 	return at, r.daemon.readBack(r.daemon.commits.each(r.R.Context(), at+1, at+1, &r.record, func(*wal.Frame, uint64) bool { return false }))
 }
 
-// stream sends commits until the client goes or the daemon stops.
-func (r *reading) stream(at uint64) {
-	ctx, fresh := r.R.Context(), r.daemon.proj.fresh
+// stream sends commits until ctx is done, as it is when the client goes, or the
+// daemon stops.
+func (r *reading) stream(ctx context.Context, at uint64) {
+	fresh := r.daemon.proj.fresh
 	if !r.sendPiece() {
 		return
 	}

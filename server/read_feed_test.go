@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // listen serves a reader on a real connection, with the daemon's limits.
@@ -112,7 +114,7 @@ func TestFeed(t *testing.T) {
 	}
 	one.leave()
 	after.leave()
-	for r.feeds.Load() != 2 {
+	for r.streams.opened() != 2 {
 		runtime.Gosched() // those that left are given up
 	}
 	r.drain()
@@ -186,15 +188,6 @@ func TestFeedIsRefused(t *testing.T) {
 		}
 		r.get(c.status, "/v1/read/commits"+c.query, headers...)
 	}
-	r.feeds.Store(maxFeeds)
-	r.get(503, "/v1/read/commits", "Accept: text/event-stream")
-	if r.feeds.Load() != maxFeeds {
-		t.Error("a refused stream is counted")
-	}
-	if rec := r.do("HEAD", "/v1/read/commits", "Accept: text/event-stream"); rec.Code != 503 {
-		t.Error("HEAD of one stream too many:", rec.Code)
-	}
-	r.feeds.Store(0)
 	if rec := r.do("HEAD", "/v1/read/commits", "Accept: text/event-stream"); rec.Code != 200 || rec.Header().Get("Content-Type") != "text/event-stream" {
 		t.Error("HEAD:", rec.Code, rec.Header())
 	}
@@ -208,5 +201,62 @@ func TestWantsEvents(t *testing.T) {
 		if wantsEvents([]string{"x/y", accept}) != want {
 			t.Errorf("%q: %v", accept, !want)
 		}
+	}
+}
+
+// TestStreamsMakeRoom: a new stream ends the oldest one of the client that has
+// the most, and of its own when all have as many.
+func TestStreamsMakeRoom(t *testing.T) {
+	var ended []string
+	s := streams{max: 4}
+	enter := func(client, name string) *stream {
+		return s.enter(client, func() { ended = append(ended, name) })
+	}
+	enter("a", "a1")
+	enter("b", "b1")
+	a2 := enter("a", "a2")
+	enter("a", "a3")
+	enter("c", "c1") // ends a1
+	enter("b", "b2") // ends a2: a and b have two each, or b has
+	if want := []string{"a1", "a2"}; !cmp.Equal(ended, want) && !cmp.Equal(ended, []string{"a1", "b1"}) {
+		t.Errorf("ended %v", ended)
+	}
+	s.leave(a2)
+	if got := s.opened(); got > 4 || got < 3 {
+		t.Errorf("%d are open", got)
+	}
+	s, ended = streams{max: 1}, nil
+	first := enter("a", "first")
+	enter("a", "second")
+	s.leave(first) // a second time
+	if !cmp.Equal(ended, []string{"first"}) || s.opened() != 1 {
+		t.Errorf("ended %v, %d are open", ended, s.opened())
+	}
+}
+
+// TestFeedMakesRoom: streams of clients that read nothing keep nobody out. The
+// one that is ended can go on where it was.
+func TestFeedMakesRoom(t *testing.T) {
+	log := newMemLog()
+	w := newLedgerWriter(t, log)
+	end := w.commit("CreateContainer container_id=50 kind=Standard")
+	r := startReader(t, log, func(d *readDaemon) { d.streams.max = 3 })
+	r.until(end)
+	s := r.listen(DefaultTimeouts)
+	var silent []*eventStream
+	for range 3 {
+		silent = append(silent, follow(t, s, ""))
+	}
+	reads := follow(t, s, "")
+	reads.wants(1, 1)
+	silent[0].wants(1, 1)
+	if lines, ok := silent[0].block(); ok || silent[0].lines.Err() != nil {
+		t.Errorf("the oldest stream goes on: %q %v", lines, silent[0].lines.Err())
+	}
+	next := w.commit("CreateContainer container_id=51 kind=Standard")
+	reads.wants(next, next)
+	follow(t, s, "", fmt.Sprintf("Last-Event-ID: %d", end)).wants(next, next)
+	if n := r.streams.opened(); n != 3 {
+		t.Errorf("%d streams are open", n)
 	}
 }

@@ -21,7 +21,8 @@ func (d *readDaemon) measures() (visible func(took int64, commits uint64)) {
 	})
 	g.CounterFunc(prefix+"apply_operations_total", "Operations applied to the projection.", func() float64 { return float64(d.proj.ops.Load()) })
 	g.GaugeFunc(prefix+"waiting", "Requests and streams that wait for a commit to be applied.", func() float64 { return float64(fresh.waiting()) })
-	g.GaugeFunc(prefix+"streams", "Streams of commits that are open.", func() float64 { return float64(d.feeds.Load()) })
+	g.GaugeFunc(prefix+"streams", "Streams of commits that are open.", func() float64 { return float64(d.streams.opened()) })
+	g.CounterFunc(prefix+"streams_ended_total", "Streams of commits that were ended to make room for new ones.", func() float64 { return float64(d.streams.ended.Load()) })
 	g.GaugeFunc(prefix+"log_damaged", "1 when the log can't be read or its commits lead to another state than it says, else 0.", func() float64 {
 		if d.proj.isBroken() || d.damaged.Load() {
 			return 1

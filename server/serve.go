@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 )
@@ -35,7 +36,11 @@ func newServer(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 		Protocols: &protocols,
 		Handler:   h, ReadHeaderTimeout: t.Header, ReadTimeout: t.Read, WriteTimeout: t.Write, IdleTimeout: t.Idle,
 		MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ConnState: notice,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, trackedOf(c))
+		},
 	}
 }
 

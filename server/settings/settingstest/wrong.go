@@ -21,7 +21,7 @@ func Wrong(t *testing.T, p *settings.Program, run func(args []string, stdout, st
 	base, nowhere := []string{"-dir", dir, "-listen", "127.0.0.1:0"}, filepath.Join(dir, "nowhere")
 	common := map[string]string{
 		"auth-file": nowhere, "client-ca": nowhere, "tls-cert": nowhere, "tls-key": nowhere, "dir": "", "listen": "127.0.0.1:99999",
-		"socket-mode": "0999", "log-format": "xml", "header-timeout": "5", "read-timeout": "-1s", "write-timeout": "long", "idle-timeout": "-2m", "shutdown-timeout": "-1ns",
+		"socket-mode": "0999", "max-connections": "0", "log-format": "xml", "header-timeout": "5", "read-timeout": "-1s", "write-timeout": "long", "idle-timeout": "-2m", "shutdown-timeout": "-1ns",
 	}
 	for _, s := range p.Settings() {
 		value, ok := own[s.Name]
