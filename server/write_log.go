@@ -13,7 +13,8 @@ import (
 // replicated log can stand where the directory stands now.
 type writeLog interface {
 	// Replay calls apply with every durable batch in order, before the first
-	// Append. The frame is valid during the call.
+	// Append. The frame is valid during the call. Nothing kept in the log is
+	// changed until it has succeeded: a log that can't be replayed stays as it is.
 	Replay(apply func(*wal.Frame) error) error
 	// LastTime is the time of the last durable frame in Unix nanoseconds, 0 if none.
 	LastTime() int64
@@ -45,9 +46,10 @@ type fileWriteLog struct {
 	start       wal.Place // of the checkpoint that Restore gave
 }
 
-// openFileLog locks dir, which must be absolute, and recovers its log or makes one.
+// openFileLog locks dir, which must be absolute. Replay readies its log for
+// appending, or makes one.
 func openFileLog(dir string, opt wal.Options) (*fileWriteLog, error) {
-	w, err := wal.Open(dir, opt)
+	w, err := wal.Prepare(dir, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +83,7 @@ func (l *fileWriteLog) Readers() (list []readerInfo) {
 // Restore gives the state of the newest good checkpoint, from which Replay then
 // goes on, or the empty state.
 func (l *fileWriteLog) Restore(keys int, log *slog.Logger) (*ledger.State, error) {
-	r, err := wal.OpenReader(l.dir, l.opt)
+	r, err := l.OpenReader()
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +94,9 @@ func (l *fileWriteLog) Restore(keys int, log *slog.Logger) (*ledger.State, error
 }
 
 // Replay reads the log back from disk, through the same reader that read
-// daemons use.
+// daemons use, and then readies it for appending.
 func (l *fileWriteLog) Replay(apply func(*wal.Frame) error) error {
-	r, err := wal.OpenReader(l.dir, l.opt)
+	r, err := l.OpenReader()
 	if err != nil {
 		return err
 	}
@@ -119,5 +121,5 @@ func (l *fileWriteLog) Replay(apply func(*wal.Frame) error) error {
 	if last != l.LastSeq() {
 		return &ReplayError{last, fmt.Errorf("the log read back ends here, and commit %d was recovered", l.LastSeq())}
 	}
-	return nil
+	return l.Start()
 }

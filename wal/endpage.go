@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"sync/atomic"
+	"time"
 	"unsafe"
 )
 
@@ -85,6 +86,17 @@ func (h *endHeader) Unmarshal(b []byte) (durable uint64, err error) {
 	h.Epoch = le.Uint64(b[endEpochAt:])
 	return le.Uint64(b[endDurableAt:]), nil
 }
+
+// A fixedPage is an END that stays as it is, for reading a log whose own END
+// may not cover all of it.
+type fixedPage []byte
+
+func (p fixedPage) Bytes() []byte                           { return p }
+func (fixedPage) Sync() error                               { return nil }
+func (fixedPage) Wait(_ int, _ uint32, limit time.Duration) { time.Sleep(limit) }
+func (fixedPage) Wake(int)                                  {}
+func (fixedPage) Stale() bool                               { return false }
+func (fixedPage) Close() error                              { return nil }
 
 // word64 and word32 are the words of a shared page, for atomic use. The page
 // begins at a multiple of 8 bytes.

@@ -64,9 +64,13 @@ func OpenReader(dir string, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{dir: dir, o: o, fs: o.FS, id: state.ID, end: page, epoch: state.Epoch, at: cursor{next: 1}}
+	return newReader(dir, o, state.endHeader, page), nil
+}
+
+func newReader(dir string, o Options, h endHeader, end Page) *Reader {
+	r := &Reader{dir: dir, o: o, fs: o.FS, id: h.ID, end: end, epoch: h.Epoch, at: cursor{next: 1}}
 	r.wait.init()
-	return r, nil
+	return r
 }
 
 // LogID names the log.

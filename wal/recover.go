@@ -1,136 +1,12 @@
 package wal
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
-	"os"
 	"sync/atomic"
-	"time"
 )
-
-// Open locks DIR, recovers its log (or makes one) and readies it for
-// appending. ErrLocked if another process does; *CorruptError if the log is
-// damaged (nothing has been changed then); ErrVersion if it is too new.
-func Open(dir string, o Options) (*Writer, error) {
-	o = o.withDefaults()
-	if err := checkSegmentSize(o.SegmentSize); err != nil {
-		return nil, err
-	}
-	if err := checkHost(); err != nil {
-		return nil, err
-	}
-	if err := makeDirs(o.FS, dir); err != nil {
-		return nil, fmt.Errorf("wal: make %s: %w", dir, err)
-	}
-	lock, err := lockLog(o.FS, dir)
-	if err != nil {
-		return nil, err
-	}
-	w := &Writer{dir: dir, o: o, fs: o.FS, lock: lock}
-	w.sp.announce()
-	if err := w.open(); err != nil {
-		if w.seg.file != nil {
-			w.seg.file.Close()
-		}
-		if w.end != nil {
-			w.end.Close()
-		}
-		lock.Close()
-		return nil, err
-	}
-	if !o.Manual {
-		w.shell = startShell(w)
-		w.wantSpare()
-	}
-	return w, nil
-}
-
-func (w *Writer) open() error {
-	boot, err := w.fs.Boot()
-	if err != nil {
-		return err
-	}
-	before, err := w.lockBoot()
-	if err != nil {
-		return err
-	}
-	d, err := readDir(w.fs, w.dir)
-	if err != nil {
-		return err
-	}
-	d.end.settle()
-	if errors.Is(d.end.bad, ErrVersion) {
-		return fmt.Errorf("%s: %w", w.path(endName), d.end.bad)
-	}
-	switch r := decide(dirRules, d.facts()); r.then {
-	case refuse:
-		return &CorruptError{File: w.path(endName), Seq: d.end.durable, Rule: r.name, Err: refusal(r, d.end.bad)}
-	case create:
-		if err := w.createLog(); err != nil {
-			return err
-		}
-	default:
-		if d.end.bad != nil {
-			w.o.OnNotice(fmt.Sprintf("%s was damaged (%v) and is made anew: the frames of the log decide where it ends", w.path(endName), d.end.bad))
-		}
-		// END is the better witness: it is stamped when recovery has succeeded.
-		if d.end.there {
-			before = d.end.Boot
-		}
-		if err := w.recoverLog(&d, boot == BootID{} || before == BootID{} && d.end.there || boot == before); err != nil {
-			return err
-		}
-	}
-	// A spare of before; also the rest of one. Its name may be all that is left of a cut.
-	if err := w.fs.Remove(w.path(segmentDir, spareName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := w.takeEnd(&d.end, boot); err != nil {
-		return err
-	}
-	return w.signLock(boot)
-}
-
-func refusal(r *rule, cause error) error {
-	if cause == nil {
-		return errors.New(r.why)
-	}
-	return fmt.Errorf("%s: %w", r.why, cause)
-}
-
-// lockBoot is the boot in which the log was last opened with success, as LOCK
-// tells it; zero if it does not. LOCK is never synced: the present boot stands
-// there only if it was written since the machine was started.
-func (w *Writer) lockBoot() (id BootID, err error) {
-	const at = len("boot ")
-	b := make([]byte, lockSize)
-	n, err := w.lock.lock.ReadAt(b, 0)
-	if err != nil && err != io.EOF {
-		return id, err
-	}
-	if n == lockSize {
-		if text, err := hex.DecodeString(string(b[at : at+2*len(id)])); err == nil {
-			copy(id[:], text)
-		}
-	}
-	return id, nil
-}
-
-// signLock tells people who holds the lock, and the next Open in which boot it
-// was taken. It comes last: until END is valid again nothing may be rewritten,
-// for it may be of an earlier boot, and acknowledged.
-func (w *Writer) signLock(boot BootID) error {
-	text := fmt.Sprintf("boot %x pid %d since %s", boot[:], os.Getpid(), time.Unix(0, w.o.Now()).UTC().Format(time.RFC3339))
-	_, err := w.lock.lock.WriteAt(fmt.Appendf(nil, "%-*s\n", lockSize-1, text), 0)
-	return err
-}
-
-// lockSize is the length of the text in LOCK.
-const lockSize = 128
 
 // createLog makes the first segment. A crash before its name is durable leaves
 // no log, and the next start comes here again; after it there is an empty log
@@ -149,27 +25,16 @@ func (w *Writer) createLog() error {
 	}
 	head := segmentHeader{ID: w.id, Size: w.o.SegmentSize, First: 1, Created: w.o.Now()}
 	w.seg = activeSegment{file: file, head: head, salt: head.salt(), off: segmentHeaderSize}
-	w.last = Frame{First: 1}
 	return nameSegment(w.fs, w.dir, file, &head)
 }
 
-// recoverLog looks at the end of the log and readies it for appending.
-// sameBoot: the log may have been written since the machine was started.
-func (w *Writer) recoverLog(d *dirState, sameBoot bool) error {
-	w.id = d.segments[0].head.ID
-	t, err := readTail(w.fs, d)
-	if err != nil {
-		return err
-	}
-	if t.rule.then == refuse {
-		return t.corrupt()
-	}
+// recoverLog readies the log for appending at the end that was found.
+func (w *Writer) recoverLog(t *tail, sameBoot bool) error {
 	file, err := w.fs.Open(t.seg.path, true)
 	if err != nil {
 		return err
 	}
 	w.seg = activeSegment{file: file, head: t.seg.head, salt: t.seg.head.salt(), off: t.at.off, prev: t.at.prev, sealed: t.sealed}
-	w.last = Frame{First: t.at.next, Time: t.at.time, Digest: t.at.digest}
 	if t.rule.then == zeroTail {
 		if err := w.zeroTail(t); err != nil {
 			return err

@@ -41,7 +41,8 @@ type Writer struct {
 	sp   spareState
 	err  error // sticky
 
-	shell *shell // nil if manual
+	shell *shell   // nil if manual
+	found *finding // between Prepare and Start
 }
 
 // An activeSegment is the segment that is appended to.
@@ -271,6 +272,11 @@ func (w *Writer) syncEnd() error {
 func (w *Writer) Close() error {
 	if w.lock == nil {
 		return nil
+	}
+	if w.found != nil {
+		err := w.lock.Close()
+		w.lock = nil
+		return err
 	}
 	if w.shell != nil {
 		w.shell.stop()

@@ -1,12 +1,18 @@
 package systemtest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assetledger/wal"
 )
 
 const oneContainer = `{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}]}`
@@ -123,4 +129,56 @@ func damage(t *testing.T, dir string) {
 	if _, err := f.WriteAt(b[:], place); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestRefusedLogIsNotChanged damages a commit that only replay meets, and
+// leaves the rest of a torn frame at the end of the log, which a start would
+// set aside: the write daemon exits with 3 and changes no file.
+func TestRefusedLogIsNotChanged(t *testing.T) {
+	dir := t.TempDir()
+	w := startProcess(t, "ledger-write", "-dir", dir, "-segment-size", "65536")
+	for i := range 150 {
+		mustCommit(t, w.url, fmt.Sprintf(oneContainer, i+1))
+	}
+	w.stop(t)
+	segments, _, err := wal.Stat(dir, nil)
+	if err != nil || len(segments) < 2 {
+		t.Fatalf("%d segments, %v", len(segments), err)
+	}
+	damage(t, dir)
+	last := &segments[len(segments)-1]
+	f, err := os.OpenFile(last.File, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte("torn"), last.Used+100); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	before := allFiles(t, dir)
+	if code, _, words := runProgram(t, "ledger-write", "-dir", dir, "-listen", "127.0.0.1:0"); code != 3 {
+		t.Errorf("exit code %d, want 3\n%s", code, words)
+	}
+	if diff := cmp.Diff(before, allFiles(t, dir)); diff != "" {
+		t.Errorf("a refused log was changed:\n%.2000s", diff)
+	}
+}
+
+// allFiles reads all files below a directory.
+func allFiles(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		sum := sha256.Sum256(b)
+		files[path] = hex.EncodeToString(sum[:])
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
 }

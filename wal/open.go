@@ -1,0 +1,207 @@
+package wal
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Open locks DIR, recovers its log (or makes one) and readies it for
+// appending: Prepare and Start in one. ErrLocked if another process does;
+// *CorruptError if the log is damaged (nothing has been changed then);
+// ErrVersion if it is too new.
+func Open(dir string, o Options) (*Writer, error) {
+	w, err := Prepare(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Start(); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Prepare locks DIR and finds out where its log ends, and whether it can be
+// gone on with. Apart from DIR and LOCK, which are made if they are missing, it
+// changes nothing on disk, so a caller can read the log by OpenReader and
+// refuse it before anything is changed. Start must follow, or Close.
+func Prepare(dir string, o Options) (*Writer, error) {
+	o = o.withDefaults()
+	if err := checkSegmentSize(o.SegmentSize); err != nil {
+		return nil, err
+	}
+	if err := checkHost(); err != nil {
+		return nil, err
+	}
+	if err := o.FS.Mkdir(dir); err != nil {
+		return nil, fmt.Errorf("wal: make %s: %w", dir, err)
+	}
+	lock, err := lockLog(o.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{dir: dir, o: o, fs: o.FS, lock: lock, err: errNotStarted}
+	w.sp.announce()
+	if w.found, err = w.survey(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// errNotStarted is given by a Writer between Prepare and Start.
+var errNotStarted = errors.New("wal: the writer has not been started")
+
+// A finding is what Prepare has found, and Start acts upon.
+type finding struct {
+	dir      dirState
+	tail     *tail // nil: there is no log yet
+	boot     BootID
+	sameBoot bool // the log may have been written since the machine was started
+}
+
+// survey looks at the directory and at the end of the log.
+func (w *Writer) survey() (*finding, error) {
+	boot, err := w.fs.Boot()
+	if err != nil {
+		return nil, err
+	}
+	before, err := w.lockBoot()
+	if err != nil {
+		return nil, err
+	}
+	d, err := readDir(w.fs, w.dir)
+	if err != nil {
+		return nil, err
+	}
+	d.end.settle()
+	if errors.Is(d.end.bad, ErrVersion) {
+		return nil, fmt.Errorf("%s: %w", w.path(endName), d.end.bad)
+	}
+	found := &finding{dir: d, boot: boot}
+	switch r := decide(dirRules, d.facts()); r.then {
+	case refuse:
+		return nil, &CorruptError{File: w.path(endName), Seq: d.end.durable, Rule: r.name, Err: refusal(r, d.end.bad)}
+	case create:
+		w.last = Frame{First: 1}
+		return found, nil
+	}
+	// END is the better witness: it is stamped when recovery has succeeded.
+	if d.end.there {
+		before = d.end.Boot
+	}
+	found.sameBoot = boot == BootID{} || before == BootID{} && d.end.there || boot == before
+	if found.tail, err = readTail(w.fs, &found.dir); err != nil {
+		return nil, err
+	}
+	t := found.tail
+	if t.rule.then == refuse {
+		return nil, t.corrupt()
+	}
+	w.id = d.segments[0].head.ID
+	w.last = Frame{First: t.at.next, Time: t.at.time, Digest: t.at.digest}
+	return found, nil
+}
+
+// OpenReader opens the log up to where Start will go on, also before Start,
+// when END may not cover it yet.
+func (w *Writer) OpenReader() (*Reader, error) {
+	if w.found == nil {
+		return OpenReader(w.dir, w.o)
+	}
+	h := endHeader{ID: w.id}
+	return newReader(w.dir, w.o, h, fixedPage(h.Marshal(w.LastSeq()))), nil
+}
+
+// Start makes the log if there is none, recovers its end, and readies the
+// writer for appending. After an error the writer is closed.
+func (w *Writer) Start() error {
+	if err := w.start(); err != nil {
+		if w.seg.file != nil {
+			w.seg.file.Close()
+		}
+		if w.end != nil {
+			w.end.Close()
+		}
+		w.lock.Close()
+		w.lock = nil
+		return err
+	}
+	w.found = nil
+	w.mu.Lock()
+	w.err = nil
+	w.mu.Unlock()
+	if !w.o.Manual {
+		w.shell = startShell(w)
+		w.wantSpare()
+	}
+	return nil
+}
+
+func (w *Writer) start() error {
+	if err := makeDirs(w.fs, w.dir); err != nil {
+		return fmt.Errorf("wal: make %s: %w", w.dir, err)
+	}
+	end := &w.found.dir.end
+	if w.found.tail == nil {
+		if err := w.createLog(); err != nil {
+			return err
+		}
+	} else {
+		if end.bad != nil {
+			w.o.OnNotice(fmt.Sprintf("%s was damaged (%v) and is made anew: the frames of the log decide where it ends", w.path(endName), end.bad))
+		}
+		if err := w.recoverLog(w.found.tail, w.found.sameBoot); err != nil {
+			return err
+		}
+	}
+	// A spare of before; also the rest of one. Its name may be all that is left of a cut.
+	if err := w.fs.Remove(w.path(segmentDir, spareName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := w.takeEnd(end, w.found.boot); err != nil {
+		return err
+	}
+	return w.signLock(w.found.boot)
+}
+
+func refusal(r *rule, cause error) error {
+	if cause == nil {
+		return errors.New(r.why)
+	}
+	return fmt.Errorf("%s: %w", r.why, cause)
+}
+
+// lockBoot is the boot in which the log was last opened with success, as LOCK
+// tells it; zero if it does not. LOCK is never synced: the present boot stands
+// there only if it was written since the machine was started.
+func (w *Writer) lockBoot() (id BootID, err error) {
+	const at = len("boot ")
+	b := make([]byte, lockSize)
+	n, err := w.lock.lock.ReadAt(b, 0)
+	if err != nil && err != io.EOF {
+		return id, err
+	}
+	if n == lockSize {
+		if text, err := hex.DecodeString(string(b[at : at+2*len(id)])); err == nil {
+			copy(id[:], text)
+		}
+	}
+	return id, nil
+}
+
+// signLock tells people who holds the lock, and the next Open in which boot it
+// was taken. It comes last: until END is valid again nothing may be rewritten,
+// for it may be of an earlier boot, and acknowledged.
+func (w *Writer) signLock(boot BootID) error {
+	text := fmt.Sprintf("boot %x pid %d since %s", boot[:], os.Getpid(), time.Unix(0, w.o.Now()).UTC().Format(time.RFC3339))
+	_, err := w.lock.lock.WriteAt(fmt.Appendf(nil, "%-*s\n", lockSize-1, text), 0)
+	return err
+}
+
+// lockSize is the length of the text in LOCK.
+const lockSize = 128
