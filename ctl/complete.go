@@ -197,7 +197,7 @@ func argValues(t ledger.ArgType) []string {
 		return []string{ledger.Standard.String(), ledger.Slots.String(), ledger.Grid.String()}
 	case ledger.ArgRotation:
 		return []string{"0", "90"}
-	case ledger.ArgBool:
+	case ledger.ArgBool, ledger.ArgFlag:
 		return []string{"true", "false"}
 	case ledger.ArgInstance:
 		return []string{"minted:0"}

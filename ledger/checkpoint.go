@@ -18,7 +18,7 @@ import (
 //
 //	header                                      block
 //	  0  8  magic "ASTLCKP\n"                    0  4  CRC32C of all that follows in the block,
-//	  8  2  version, 1                                 begun with the CRC of the header
+//	  8  2  version, 1 or 2                              begun with the CRC of the header
 //	 10  2  zero                                 4  4  length of the items in bytes
 //	 12  4  prev: header CRC of the last frame   8  8  number of the block, from 0
 //	 16 16  id of the log                       16     items; each lies in one block
@@ -52,10 +52,15 @@ import (
 //	              in a Grid: container_id, place; attached: parent; by id
 //	7 key         global_seq, batch_seq, endpoint, 16 bytes of request hash, first minted id,
 //	              how many, key, metadata; oldest first
+//	8 hold        id, container_id, class_id, key, quantity, held_seq, expires_at (0: never); by id
 //	  place       x, y, width, height*2+turned
 //
+// Version 2 has items from 8 on. A state without any is written as version 1.
 // Counts in the header are compared at the end and never believed before it.
-const checkpointVersion = 1
+const (
+	checkpointVersion1 = 1
+	checkpointVersion2 = 2
+)
 
 const (
 	checkpointMagic   = "ASTLCKP\n"
@@ -74,6 +79,7 @@ const (
 	itemNextStack
 	itemInstance
 	itemKey
+	itemHold
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -96,6 +102,7 @@ type CheckpointPlace struct {
 // CheckpointInfo is the header of a checkpoint.
 type CheckpointInfo struct {
 	CheckpointPlace
+	version      uint16
 	Seq          uint64 // global_seq of the last commit
 	Digest       uint64 // State.Digest
 	NextInstance int64
@@ -113,7 +120,7 @@ func (h *CheckpointInfo) marshal() []byte {
 	le := binary.LittleEndian
 	b := make([]byte, checkpointHeader)
 	copy(b, checkpointMagic)
-	le.PutUint16(b[8:], checkpointVersion)
+	le.PutUint16(b[8:], h.version)
 	le.PutUint32(b[12:], h.Chain)
 	copy(b[16:], h.LogID[:])
 	for i, v := range [...]uint64{h.Seq, uint64(h.Time), h.Digest, uint64(h.NextInstance),
@@ -133,8 +140,9 @@ func (h *CheckpointInfo) unmarshal(b []byte) error {
 	if got, want := crc32.Checksum(b[:124], castagnoli), le.Uint32(b[124:]); got != want {
 		return fmt.Errorf("the CRC of the header is %08x, its bytes give %08x", want, got)
 	}
-	if v := le.Uint16(b[8:]); v != checkpointVersion {
-		return fmt.Errorf("%w: it has version %d, this program knows %d", ErrCheckpointVersion, v, checkpointVersion)
+	if h.version = le.Uint16(b[8:]); h.version < checkpointVersion1 || h.version > checkpointVersion2 {
+		return fmt.Errorf("%w: it has version %d, this program knows %d and %d",
+			ErrCheckpointVersion, h.version, checkpointVersion1, checkpointVersion2)
 	}
 	if le.Uint16(b[10:]) != 0 || le.Uint32(b[120:]) != 0 {
 		return errors.New("reserved bytes of the header are not zero")

@@ -11,7 +11,7 @@ import (
 type checkpointLoader struct {
 	d     *checkpointReader
 	s     *State
-	phase byte // kind of the section: class, container, instance, key
+	phase byte // kind of the section: class, container, instance, key, hold
 
 	classes, shapes, byID, stacks treeBuilder
 	kinds                         [Grid + 1][]uint32 // containers by kind, each by id
@@ -23,6 +23,7 @@ type checkpointLoader struct {
 	container uint32
 	instance  int64
 	keySeq    uint64
+	hold      int64
 	keys      uint64
 
 	held     []Uint128 // quantity in stacks, by class
@@ -65,6 +66,9 @@ func (l *checkpointLoader) item(kind byte) {
 	case itemKey:
 		l.enter(itemKey)
 		l.readKey()
+	case itemHold:
+		l.enter(itemHold)
+		l.readHold()
 	default:
 		l.d.fault("an item of unknown kind %d", kind)
 	}
@@ -92,7 +96,7 @@ func (l *checkpointLoader) enter(section byte) {
 
 // finish ends the last section and checks the whole.
 func (l *checkpointLoader) finish() {
-	l.enter(itemKey)
+	l.enter(itemHold)
 	if l.d.err == nil && l.keys != l.d.head.Keys {
 		l.d.fault("%d idempotency keys, and the header says %d", l.keys, l.d.head.Keys)
 	}

@@ -141,5 +141,8 @@ func (s *State) digestFromRecords() (sum uint64) {
 		r := s.instances.at(ref)
 		sum += s.instanceItem(r) + s.locationItem(r)
 	}
+	for ref := uint32(1); ref < s.holds.next; ref++ {
+		sum += s.holdItem(s.holds.at(ref))
+	}
 	return sum
 }

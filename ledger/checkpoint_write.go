@@ -20,6 +20,7 @@ func (s *State) WriteCheckpoint(w io.Writer, place CheckpointPlace) error {
 	e.containers()
 	e.instances()
 	e.keys()
+	e.holds()
 	e.flush()
 	e.trailer()
 	return e.err
@@ -27,12 +28,20 @@ func (s *State) WriteCheckpoint(w io.Writer, place CheckpointPlace) error {
 
 func (s *State) checkpointInfo(place CheckpointPlace) CheckpointInfo {
 	h := CheckpointInfo{
-		CheckpointPlace: place, Seq: s.seq, Digest: s.Digest(), NextInstance: s.nextInstance,
+		CheckpointPlace: place, version: s.checkpointVersion(), Seq: s.seq, Digest: s.Digest(), NextInstance: s.nextInstance,
 		Classes: uint64(s.classIndex.len()), Shapes: uint64(s.shapes.live()), Containers: uint64(s.containerIndex.len()),
 		Stacks: uint64(s.stackIndex.len()), Instances: uint64(s.instanceIndex.len()),
 		Keys: s.memory.newest - s.memory.oldest, Window: s.memory.limit,
 	}
 	return h
+}
+
+// checkpointVersion is the lowest version that can hold the state.
+func (s *State) checkpointVersion() uint16 {
+	if s.holdTree != 0 {
+		return checkpointVersion2
+	}
+	return checkpointVersion1
 }
 
 // A checkpointEncoder gathers items in a block and writes it when it is full.

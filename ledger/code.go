@@ -27,6 +27,7 @@ const (
 	ClassNotFound     Code = "ClassNotFound"
 	InstanceNotFound  Code = "InstanceNotFound"
 	CommitNotFound    Code = "CommitNotFound"
+	HoldNotFound      Code = "HoldNotFound"
 	NotFound          Code = "NotFound"
 	// 405, 413, 415
 	MethodNotAllowed     Code = "MethodNotAllowed"
@@ -42,6 +43,7 @@ const (
 	SlotOccupied           Code = "SlotOccupied"
 	CellOccupied           Code = "CellOccupied"
 	NameTaken              Code = "NameTaken"
+	HoldAlreadyExists      Code = "HoldAlreadyExists"
 	// 410, 412
 	CommitArchived    Code = "CommitArchived"
 	RequirementFailed Code = "RequirementFailed"
@@ -63,6 +65,7 @@ const (
 	NotPlaced              Code = "NotPlaced"
 	HasChildren            Code = "HasChildren"
 	WouldCreateCycle       Code = "WouldCreateCycle"
+	StackHeld              Code = "StackHeld"
 	// 424, 425
 	NotAttempted Code = "NotAttempted"
 	NotFresh     Code = "NotFresh"
@@ -76,16 +79,17 @@ const (
 var statusOf = map[Code]int{
 	MalformedJSON: 400, InvalidRequest: 400, UnknownOperation: 400, InvalidParameter: 400, IdempotencyKeyMismatch: 400,
 	Unauthorized: 401, Forbidden: 403,
-	ContainerNotFound: 404, ClassNotFound: 404, InstanceNotFound: 404, CommitNotFound: 404, NotFound: 404,
+	ContainerNotFound: 404, ClassNotFound: 404, InstanceNotFound: 404, CommitNotFound: 404, NotFound: 404, HoldNotFound: 404,
 	MethodNotAllowed: 405, PayloadTooLarge: 413, UnsupportedMediaType: 415,
 	ContainerAlreadyExists: 409, ClassAlreadyExists: 409, ShapeAlreadyExists: 409, IdempotencyConflict: 409,
 	AlreadyAttached: 409, AlreadyPlaced: 409, SlotOccupied: 409, CellOccupied: 409, NameTaken: 409,
-	CommitArchived: 410, RequirementFailed: 412,
+	HoldAlreadyExists: 409,
+	CommitArchived:    410, RequirementFailed: 412,
 	WrongContainerKind: 422, WrongClassKind: 422, InvalidQuantity: 422, InsufficientBalance: 422, InvalidOperation: 422,
 	UnregisteredClassShape: 422, ContainerNotEmpty: 422, SlotOutOfRange: 422, SlotEmpty: 422, OutOfBounds: 422,
 	CellEmpty: 422, GridFull: 422, StackNotFound: 422, NotAttached: 422, NotPlaced: 422, HasChildren: 422,
-	WouldCreateCycle: 422,
-	NotAttempted:     424, NotFresh: 425,
+	WouldCreateCycle: 422, StackHeld: 422,
+	NotAttempted: 424, NotFresh: 425,
 	Internal: 500, Overloaded: 503, ShuttingDown: 503, LogUnavailable: 503,
 }
 

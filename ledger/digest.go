@@ -26,6 +26,8 @@ const (
 	tagClassMinted
 	tagClassBurned
 	tagShape
+	tagHold
+	tagHoldTerms
 )
 
 // Digest covers everything that reads can show: equal for equal logs, on any
@@ -141,4 +143,11 @@ func (s *State) placementItem(r *placement) uint64 {
 	}
 	st := s.stacks.at(r.thing)
 	return mix4Words(tagStackPlacement, c, r.anchorWord(), uint64(s.classes.at(st.class).id), uint64(st.key))
+}
+
+// holdItem is the items of a hold: what it sets aside, and since and until when.
+func (s *State) holdItem(h *hold) uint64 {
+	id := uint64(h.id)
+	return mix4Words(tagHold, id, s.stackIdentity(s.stacks.at(h.stack)), uint64(h.quantity), 0) +
+		mix4Words(tagHoldTerms, id, h.seq, uint64(h.expires), 0)
 }

@@ -60,8 +60,8 @@ func TestStacksMoveAndTotalsStay(t *testing.T) {
 	s := newWorld(t)
 	accept(t, s, "TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=40")
 	accept(t, s, "TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=60")
-	expect(t, "source", []Balance{{1, 5, 50}, {2, 0, 7}}, balances(t, s, 1))
-	expect(t, "target", []Balance{{1, 0, 100}}, balances(t, s, 2))
+	expect(t, "source", []Balance{{1, 5, 50, 0}, {2, 0, 7, 0}}, balances(t, s, 1))
+	expect(t, "target", []Balance{{1, 0, 100, 0}}, balances(t, s, 2))
 	accept(t, s, "RemoveFungible container_id=2 class_id=1 key=0 quantity=1; AddFungible container_id=7 class_id=1 key=3 quantity=6")
 	stats, err := s.Stats(1)
 	noErrors(t, err)
@@ -77,7 +77,7 @@ func TestMergeAndConsolidateDecide(t *testing.T) {
 		AddFungible container_id=1 class_id=1 key=9 quantity=2
 		ConsolidateStacks container_id=1 class_id=1`)
 	expect(t, "decisions", []Decision{{Op: 1, Quantity: 100}, {Op: 4, Quantity: 152}}, out.Decisions)
-	expect(t, "balances", []Balance{{1, 3, 153}, {2, 0, 7}}, balances(t, s, 1))
+	expect(t, "balances", []Balance{{1, 3, 153, 0}, {2, 0, 7, 0}}, balances(t, s, 1))
 	out = accept(t, s, "ConsolidateStacks container_id=1 class_id=1 key=3")
 	expect(t, "nothing to move", []Decision{{Op: 0}}, out.Decisions)
 	out = accept(t, s, `AddFungible container_id=4 class_id=1 key=7 quantity=1

@@ -56,7 +56,7 @@ func appendArgument(dst []byte, op *Op, i int) []byte {
 	switch op.Kind.Args()[i].Type {
 	case ArgKind:
 		return AppendString(dst, ContainerKind(v).String())
-	case ArgBool:
+	case ArgBool, ArgFlag:
 		return strconv.AppendBool(dst, v != 0)
 	case ArgInstance:
 		if op.Ref&(1<<i) != 0 {

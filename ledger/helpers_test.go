@@ -158,6 +158,9 @@ func dumpContents(t testing.TB, b *strings.Builder, s *State, c ContainerInfo) {
 	balances, _, err := s.Balances(nil, c.ID, BalanceFilter{}, nil, math.MaxInt)
 	noErrors(t, err)
 	fmt.Fprintf(b, "  %+v\n", balances)
+	holds, _, err := s.Holds(nil, c.ID, 0, math.MaxInt)
+	noErrors(t, err)
+	fmt.Fprintf(b, "  %+v\n", holds)
 	if c.Kind == Grid {
 		placements, _, err := s.Placements(nil, c.ID, nil, nil, math.MaxInt)
 		noErrors(t, err)

@@ -14,6 +14,7 @@ func (s *State) Invariants() error {
 	v.containers()
 	v.classes()
 	v.instances()
+	v.heldStacks()
 	v.indexes()
 	if got := v.digest + mix4Words(tagLedger, s.seq, uint64(s.nextInstance), 0, 0); got != s.Digest() {
 		v.failf("the digest kept is %016x, from scratch %016x", s.Digest(), got)
@@ -327,6 +328,7 @@ func (v *verifier) slabs() {
 		{"placement", v.placed + dropped[undoUnplaced], s.placements.live()},
 		{"holding", v.holdings, s.holdings.live()},
 		{"shape", v.shapes, s.shapes.live()},
+		{"hold", s.holdIndex.len() + dropped[undoHoldDropped], s.holds.live()},
 	} {
 		if c.linked != c.live {
 			v.failf("%d %s records are linked or dropped, %d in use", c.linked, c.name, c.live)

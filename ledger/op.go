@@ -30,7 +30,12 @@ const (
 	RequireUnchanged   OpKind = 23
 	RequireInstance    OpKind = 24
 
-	NumOpKinds = 25 // one past the last
+	HoldFungible OpKind = 25
+	SettleHold   OpKind = 26
+	ReleaseHold  OpKind = 27
+	SplitStack   OpKind = 28
+
+	NumOpKinds = 29 // one past the last
 )
 
 // An Op is one operation as it was asked for. Its arguments stand in Args in
@@ -115,7 +120,8 @@ const (
 	ArgOwner                    // null or ArgID
 	ArgShapeKey                 // null or ArgKey
 	ArgName                     // string of 1..128 characters, none a control character; in Op.Name
-	ArgBool                     // true, false
+	ArgBool                     // true, false; true unless given
+	ArgFlag                     // true, false; false unless given
 	ArgDecimals                 // integer 0 .. 18
 
 	ArgContainer           // ArgID, or the name of a container that exists when the operation runs
@@ -125,6 +131,8 @@ const (
 	ArgClassCode           // string, see ValidClassCode
 	ArgContainerNameOrNull // null takes the name away
 	ArgClassCodeOrNull     // null takes the code away
+	ArgPeriod              // integer 1 .. 315360000: seconds
+	ArgTime                // integer 1 .. 253402300799: seconds since 1970
 )
 
 // Arg describes one argument of an operation.
@@ -172,6 +180,12 @@ const (
 	BalanceAtLeast, BalanceAtMost                   = 3, 4
 	UnchangedContainer, UnchangedSince              = 0, 1
 	StandsInstance, StandsContainer, StandsSlot     = 0, 1, 2
+	// HoldFungible; HoldID is that of SettleHold and ReleaseHold too
+	HoldID, HoldContainer, HoldClass, HoldKey, HoldQuantity, HoldExpiresIn, HoldExpiresAt = 0, 1, 2, 3, 4, 5, 6
+
+	SettleTo, SettleQuantity, SettleKeep, SettleX = 1, 2, 3, 4
+
+	SplitContainer, SplitClass, SplitFromKey, SplitToKey, SplitQuantity, SplitX = 0, 1, 2, 3, 4, 5
 )
 
 type opSpec struct {
@@ -223,6 +237,13 @@ var (
 		RequireUnchanged: {name: "RequireUnchanged", args: []Arg{{"container_id", ArgContainer, required}, {"since_seq", ArgKey, required}}},
 		RequireInstance: {name: "RequireInstance", args: []Arg{{"instance_id", ArgInstance, required}, {"container_id", ArgContainer, required},
 			{"slot_index", ArgIndex, false}}},
+		HoldFungible: {name: "HoldFungible", args: []Arg{{"hold_id", ArgID, required}, {"container_id", ArgContainer, required}, {"class_id", ArgClass, required},
+			{"key", ArgKey, required}, {"quantity", ArgQuantity, required}, {"expires_in", ArgPeriod, false}, {"expires_at", ArgTime, false}}},
+		SettleHold: {name: "SettleHold", args: append([]Arg{{"hold_id", ArgID, required}, {"to_container", ArgContainer, required},
+			{"quantity", ArgQuantity, false}, {"keep", ArgFlag, false}}, xyr...)},
+		ReleaseHold: {name: "ReleaseHold", args: []Arg{{"hold_id", ArgID, required}}},
+		SplitStack: {name: "SplitStack", args: append([]Arg{{"container_id", ArgContainer, required}, {"class_id", ArgClass, required}, {"from_key", ArgKey, required},
+			{"to_key", ArgKey, required}, {"quantity", ArgQuantity, required}}, xyr...)},
 	}
 )
 

@@ -86,14 +86,14 @@ func (s *State) wantStacksOf(op *Op, container, class int, want placeArgs) (cref
 	return cref, kref, wantStackKinds(c, k, want)
 }
 
-// wantAvailable refuses a quantity below 1 or above what the stack has.
+// wantAvailable refuses a quantity below 1 or above what the stack has available.
 func (s *State) wantAvailable(source uint32, q int64) *Error {
 	if err := wantQuantity(q); err != nil {
 		return err
 	}
 	r := s.stacks.at(source)
-	if r.quantity < q {
-		return insufficientBalance(s.containers.at(r.container), s.classes.at(r.class), r.key, r.quantity, q)
+	if r.quantity < q || r.held != 0 && s.available(r) < q {
+		return s.insufficientBalance(r, q)
 	}
 	return nil
 }
@@ -175,6 +175,9 @@ func (s *State) mergeStacks(op *Op) *Error {
 	if err != nil {
 		return err
 	}
+	if err := s.wantNotHeld(from); err != nil {
+		return err
+	}
 	moved := s.stacks.at(from).quantity
 	s.dropStack(from)
 	s.setQuantity(to, s.stacks.at(to).quantity+moved)
@@ -198,6 +201,9 @@ func (s *State) consolidateStacks(op *Op) *Error {
 		return err
 	}
 	if err := s.wantFewStacks(cref, kref); err != nil {
+		return err
+	}
+	if err := s.wantNoneHeld(cref, kref, into); err != nil {
 		return err
 	}
 	c, id := s.containers.at(cref), s.classes.at(kref).id

@@ -74,6 +74,7 @@ var valueRanges = [...]valueRange{
 	ArgShapeKey:  {0, math.MaxInt64, "null or " + nonNegative},
 	ArgName:      {1, 0, "a string of 1 to 128 characters, none of them a control character"},
 	ArgBool:      {1, 0, "true or false"},
+	ArgFlag:      {1, 0, "true or false"},
 	ArgDecimals:  {0, MaxDecimals, "an integer from 0 to 18"},
 
 	ArgContainer:           {1, math.MaxInt64, positive + ", or " + nameText},
@@ -83,6 +84,8 @@ var valueRanges = [...]valueRange{
 	ArgClassCode:           {1, 0, codeText},
 	ArgContainerNameOrNull: {1, 0, "null or " + nameText},
 	ArgClassCodeOrNull:     {1, 0, "null or " + codeText},
+	ArgPeriod:              {1, MaxPeriod, "an integer of seconds from 1 to 315360000"},
+	ArgTime:                {1, MaxTime, "an integer of seconds since 1970, from 1 to 253402300799"},
 }
 
 // argument reads the value of argument i; level is the one of a value that is
@@ -110,7 +113,7 @@ func (p *requestParser) otherArgument(op *Op, i int, t ArgType, level int) bool 
 		return p.literal("null")
 	}
 	switch t {
-	case ArgBool:
+	case ArgBool, ArgFlag:
 		if p.hasPrefix("true") {
 			op.Args[i] = 1
 			return p.literal("true")

@@ -61,6 +61,8 @@ func (p *requestParser) checkArguments(op *Op) bool {
 		return p.invalid("x", "x is missing: x and y go together")
 	case k == MintInstance && op.Has&anyPlaceArg[k] != 0 && !op.Given(MintContainer):
 		return p.invalid("container_id", "container_id is missing: a place (slot_index, x, y, rotation) needs the container that it is in")
+	case k == HoldFungible && op.Given(HoldExpiresIn) && op.Given(HoldExpiresAt):
+		return p.invalid("expires_in", "expires_in and expires_at exclude each other")
 	case k == CreateContainer:
 		return p.checkSizes(op)
 	}

@@ -27,7 +27,8 @@ type Permit struct {
 // needs the scope commit, so a new one is closed until someone decides.
 func moves(kind OpKind) bool {
 	switch kind {
-	case TransferFungible, MergeStacks, ConsolidateStacks,
+	case TransferFungible, MergeStacks, ConsolidateStacks, SplitStack,
+		HoldFungible, SettleHold, ReleaseHold,
 		Attach, Detach, PlaceInSlot, RemoveFromSlot, SwapSlots,
 		PlaceInGrid, RemoveFromGrid, MoveInGrid:
 		return true
@@ -132,6 +133,10 @@ func containerForbidden(id int64) *Error {
 
 func instanceForbidden(name string, id int64) *Error {
 	return Errorf(Forbidden, "There is no instance %d that this token may use.", id).With(Num(name, id))
+}
+
+func holdForbidden(id int64) *Error {
+	return Errorf(Forbidden, "There is no hold %d that this token may use.", id).With(Num("hold_id", id))
 }
 
 // wantRegister refuses registrations to those who may not register.

@@ -120,13 +120,16 @@ func TestTransferOnly(t *testing.T) {
 	allowed := map[OpKind]bool{}
 	for _, c := range []string{
 		"TransferFungible from_container=2 to_container=3 class_id=1 key=0 quantity=1", "MergeStacks container_id=2 class_id=1 from_key=0 to_key=1",
+		"SplitStack container_id=2 class_id=1 from_key=0 to_key=7 quantity=1", "HoldFungible hold_id=1 container_id=2 class_id=1 key=0 quantity=1",
+		"SettleHold hold_id=9 to_container=2", "ReleaseHold hold_id=9",
 		"ConsolidateStacks container_id=2 class_id=1", "Attach instance_id=5 parent_id=1", "Detach instance_id=3",
 		"PlaceInSlot container_id=1 slot_index=3 instance_id=5", "RemoveFromSlot container_id=1 slot_index=0", "SwapSlots container_id=1 slot_a=0 slot_b=1",
 		"PlaceInGrid container_id=2 instance_id=5", "RemoveFromGrid container_id=2 instance_id=6", "MoveInGrid container_id=2 x=0 y=0 to_x=3 to_y=3",
 	} {
 		s := limitedWorld(t)
 		accept(t, s, `AddFungible container_id=2 class_id=1 key=1 quantity=1; MintInstance class_id=2 container_id=2
-			CreateContainer container_id=3 kind=Standard owner=7`)
+			CreateContainer container_id=3 kind=Standard owner=7; AddFungible container_id=3 class_id=1 key=1 quantity=1
+			HoldFungible hold_id=9 container_id=3 class_id=1 key=1 quantity=1`)
 		tx := asTx(t, c)
 		allowed[tx.Ops[0].Kind] = true
 		tx.SetSender([]byte("mover"), &Permit{Transfer: true})

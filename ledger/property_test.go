@@ -12,8 +12,21 @@ var seedFlag = flag.Uint64("seed", 0, "seed of the random operations; 0: a fixed
 // randomStateOp makes an operation over small ranges of numbers, so that operations
 // collide, sometimes with an argument left out that may be left out.
 func randomStateOp(r *rand.Rand, instances int64) Op {
-	kinds := OpKinds()[:RegisterClassShape]
-	weights := []OpKind{AddFungible, TransferFungible, MintInstance, PlaceInGrid, PlaceInSlot, Attach, MoveInGrid}
+	return randomOpOf(r, randomKinds, append(part1Weights, HoldFungible, SettleHold, MergeStacks), instances)
+}
+
+// randomKinds are the operations that the random transactions have.
+var randomKinds = append(OpKinds()[:RegisterClassShape], HoldFungible, SettleHold, ReleaseHold, SplitStack)
+
+// part1Weights are operations of version 1 that are made more often.
+var part1Weights = []OpKind{AddFungible, TransferFungible, MintInstance, PlaceInGrid, PlaceInSlot, Attach, MoveInGrid}
+
+// part1Op makes an operation of version 1: golden bytes depend on which.
+func part1Op(r *rand.Rand, instances int64) Op {
+	return randomOpOf(r, OpKinds()[:RegisterClassShape], part1Weights, instances)
+}
+
+func randomOpOf(r *rand.Rand, kinds, weights []OpKind, instances int64) Op {
 	op := Op{Kind: kinds[r.IntN(len(kinds))]}
 	if r.IntN(2) == 0 || op.Kind == RemoveContainer && r.IntN(2) != 0 {
 		op.Kind = weights[r.IntN(len(weights))]
@@ -29,7 +42,7 @@ func randomStateOp(r *rand.Rand, instances int64) Op {
 		if arg.Type == ArgInstance {
 			op.Args[i] = 1 + r.Int64N(instances)
 		}
-		if (arg.Type == ArgNewID || nameArgs[op.Kind]&(1<<i) != 0) && r.IntN(10) != 0 {
+		if (arg.Type == ArgID || arg.Type == ArgNewID || nameArgs[op.Kind]&(1<<i) != 0) && r.IntN(10) != 0 {
 			op.Args[i] = likelyID(r, op.Kind, arg.Name)
 		}
 		if arg.Type == ArgInstance && r.IntN(4) == 0 {
@@ -61,6 +74,14 @@ func mendShape(op *Op) {
 		pair(TransferX, TransferY)
 	case PlaceInGrid:
 		pair(GridX, GridY)
+	case SettleHold:
+		pair(SettleX, SettleX+1)
+	case SplitStack:
+		pair(SplitX, SplitX+1)
+	case HoldFungible:
+		if op.Given(HoldExpiresAt) {
+			op.Has &^= 1 << HoldExpiresIn
+		}
 	case MintInstance:
 		pair(MintX, MintY)
 		if op.Has>>MintContainer&1 == 0 {
@@ -98,6 +119,8 @@ func likelyID(r *rand.Rand, kind OpKind, name string) int64 {
 		return pick(1, 2, 3, 4, 5, 6, 7, 8)
 	case kind == RegisterClass || kind == RegisterClassShape:
 		return pick(1, 2, 3, 4, 5, 6)
+	case name == "hold_id":
+		return pick(1, 2, 3, 4, 5, 6)
 	case name == "class_id" && kind == MintInstance:
 		return pick(3, 4)
 	case name == "class_id":
@@ -115,7 +138,7 @@ func likelyID(r *rand.Rand, kind OpKind, name string) int64 {
 
 func randomStateArg(r *rand.Rand, arg Arg) int64 {
 	switch arg.Type {
-	case ArgNewID, ArgContainer, ArgClass:
+	case ArgID, ArgNewID, ArgContainer, ArgClass:
 		return 1 + r.Int64N(8)
 	case ArgKey, ArgShapeKey:
 		return r.Int64N(3)
@@ -133,8 +156,10 @@ func randomStateArg(r *rand.Rand, arg Arg) int64 {
 		return 1 + r.Int64N(3)
 	case ArgOwner:
 		return r.Int64N(3)
-	case ArgBool:
+	case ArgBool, ArgFlag:
 		return r.Int64N(2)
+	case ArgPeriod, ArgTime:
+		return 1 + r.Int64N(5)
 	default:
 		return r.Int64N(4)
 	}
@@ -153,7 +178,7 @@ func TestRandomOperations(t *testing.T) {
 		t.Logf("seed %d (repeat with -seed)", seed)
 		randomRun(t, rand.New(rand.NewPCG(seed, 0)), counts)
 	}
-	for _, kind := range OpKinds()[:RegisterClassShape] {
+	for _, kind := range randomKinds {
 		if counts[kind] < len(seeds) && *seedFlag == 0 {
 			t.Errorf("%d times %s was accepted; the ranges don't fit it", counts[kind], kind)
 		}
@@ -166,7 +191,7 @@ func randomRun(t *testing.T, r *rand.Rand, counts map[OpKind]int) {
 		accept(t, s, field)
 	}
 	codes := map[Code]int{}
-	for range 1500 {
+	for range 2500 {
 		tx := &Transaction{}
 		for range 1 + r.IntN(4) {
 			tx.Ops = append(tx.Ops, randomStateOp(r, s.nextInstance))

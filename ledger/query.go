@@ -15,6 +15,15 @@ type ContainerInfo struct {
 // Balance is one stack.
 type Balance struct {
 	ClassID, Key, Quantity int64
+	Held                   int64 // of the quantity, by holds
+}
+
+// HoldInfo is a quantity that is set aside.
+type HoldInfo struct {
+	ID, ContainerID        int64
+	ClassID, Key, Quantity int64
+	HeldSeq                uint64
+	ExpiresAt              int64 // Unix seconds; 0: never
 }
 
 // SlotEntry is one occupied slot.
@@ -55,6 +64,7 @@ type ShapeInfo struct {
 type ClassStats struct {
 	ClassID                                 int64
 	TotalQuantity                           int64
+	TotalHeld                               int64 // of the total quantity, by holds
 	TotalAdded, TotalRemoved                Uint128
 	Stacks, Containers                      int64
 	InstancesMinted, InstancesBurned, Alive int64

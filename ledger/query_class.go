@@ -56,7 +56,7 @@ func (s *State) Stats(class int64) (ClassStats, *Error) {
 	}
 	k := s.classes.at(ref)
 	return ClassStats{
-		ClassID: k.id, TotalQuantity: k.total(), TotalAdded: k.added, TotalRemoved: k.removed,
+		ClassID: k.id, TotalQuantity: k.total(), TotalHeld: k.held, TotalAdded: k.added, TotalRemoved: k.removed,
 		Stacks: k.stacks, Containers: k.containers,
 		InstancesMinted: k.minted, InstancesBurned: k.burned, Alive: k.minted - k.burned,
 	}, nil

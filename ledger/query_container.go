@@ -141,7 +141,7 @@ func (s *State) balancesOfKey(dst []Balance, c *container, f BalanceFilter, from
 
 func (s *State) balance(ref uint32) Balance {
 	r := s.stacks.at(ref)
-	return Balance{ClassID: s.classes.at(r.class).id, Key: r.key, Quantity: r.quantity}
+	return Balance{ClassID: s.classes.at(r.class).id, Key: r.key, Quantity: r.quantity, Held: s.heldOf(r)}
 }
 
 // SlotEntries appends up to limit occupied slots with an index above after (-1:

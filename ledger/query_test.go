@@ -20,11 +20,11 @@ func TestBalancesFilterAndPage(t *testing.T) {
 				continue
 			}
 			text += fmt.Sprintf("; AddFungible container_id=1 class_id=%d key=%d quantity=%d", class*10, key, class+key)
-			all = append(all, Balance{class * 10, key, class + key})
+			all = append(all, Balance{class * 10, key, class + key, 0})
 		}
 	}
 	accept(t, s, text)
-	all = append(all, Balance{math.MaxInt64, math.MaxInt64, 1})
+	all = append(all, Balance{math.MaxInt64, math.MaxInt64, 1, 0})
 	filters := []BalanceFilter{{}, {ClassID: ptr(30)}, {Key: ptr(0)}, {Key: ptr(3)}, {ClassID: ptr(20), Key: ptr(2)}, {ClassID: ptr(20), Key: ptr(1)},
 		{Key: ptr(math.MaxInt64)}, {ClassID: ptr(math.MaxInt64)}, {ClassID: ptr(5)}, {Key: ptr(77)}, {ClassID: ptr(math.MaxInt64), Key: ptr(math.MaxInt64)}}
 	for _, f := range filters {

@@ -28,6 +28,7 @@ import (
 // Version 2 has the kinds from 20 on, the arguments name of CreateContainer and
 // code of RegisterClass, and the decisions from 4 on. A record that needs none
 // of them has version 1. Names that stood for integers are not in the record.
+// HoldFungible has expires_at in it, never expires_in.
 //
 // A uvarint is unsigned LEB128 (as in encoding/binary), in as few bytes as
 // possible. Every transaction has exactly one record and no other bytes decode

@@ -167,6 +167,10 @@ func (d *recordDecoder) operation(op *Op, i int, r *Record) {
 		d.fail("operation %d, %s, has the arguments %#x and needs %#x", i, op.Kind, op.Has, need)
 		return
 	}
+	if op.Kind == HoldFungible && op.Has&(1<<HoldExpiresIn) != 0 {
+		d.fail("operation %d, %s, has expires_in, which was never decided", i, op.Kind)
+		return
+	}
 	if form&recordOpMasks != 0 {
 		d.masks(op, i)
 	}
@@ -234,6 +238,7 @@ var recordRanges = func() (t [len(valueRanges)]valueRange) {
 	t = valueRanges
 	t[ArgQuantity].min = 1
 	t[ArgBool] = valueRange{min: 0, max: 1}
+	t[ArgFlag] = t[ArgBool]
 	t[ArgKind] = valueRange{min: int64(Standard), max: int64(Grid)}
 	return t
 }()

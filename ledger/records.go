@@ -1,5 +1,7 @@
 package ledger
 
+import "math"
+
 // The records of the state. Each lives in a slab and names others by their
 // numbers there; 0 names none. Numbers depend on history and never show.
 //
@@ -27,6 +29,7 @@ type stack struct {
 	container, class uint32
 	tree             links
 	place            uint32 // its placement, in a Grid
+	held             uint32 // its heldSum, if anything of it is held
 }
 
 type class struct {
@@ -38,6 +41,7 @@ type class struct {
 	minted, burned     int64
 	tree               links
 	shapes             uint32
+	held               int64 // by holds
 	fungible           bool
 	decimals           uint8
 }
@@ -76,6 +80,25 @@ type placement struct {
 // A holding counts the instances of a class directly in a container.
 type holding struct{ container, class, count uint32 }
 
+// A hold is a quantity of a stack that is set aside.
+type hold struct {
+	id, quantity int64
+	expires      int64 // Unix seconds, or never
+	seq          uint64
+	stack        uint32
+	byContainer  links // among all holds, by container and id
+	due          links // among those that expire
+}
+
+// never is the expiry of a hold without end.
+const never = math.MaxInt64
+
+// A heldSum adds up the holds of a stack.
+type heldSum struct {
+	quantity int64
+	holds    uint32
+}
+
 func (r *container) freeLink() *uint32 { return &r.byID.left }
 func (r *stack) freeLink() *uint32     { return &r.tree.left }
 func (r *class) freeLink() *uint32     { return &r.tree.left }
@@ -84,6 +107,8 @@ func (r *instance) freeLink() *uint32  { return &r.tree.left }
 func (r *placement) freeLink() *uint32 { return &r.tree.left }
 func (r *holding) freeLink() *uint32   { return &r.count }
 func (r *grid) freeLink() *uint32      { return &r.count }
+func (r *hold) freeLink() *uint32      { return &r.stack }
+func (r *heldSum) freeLink() *uint32   { return &r.holds }
 
 // total is the quantity of the class in the whole ledger: 0 .. 2^63-1.
 func (r *class) total() int64 { return int64(r.added.Lo - r.removed.Lo) }
@@ -103,6 +128,8 @@ type (
 	slotsByIndex      struct{ s *State }
 	childrenByID      struct{ s *State }
 	placementsByRow   struct{ s *State }
+	holdsByContainer  struct{ s *State }
+	holdsByExpiry     struct{ s *State }
 )
 
 func (t containersByID) links(ref uint32) *links    { return &t.s.containers.at(ref).byID }
@@ -114,6 +141,8 @@ func (t stacksByClass) links(ref uint32) *links     { return &t.s.stacks.at(ref)
 func (t slotsByIndex) links(ref uint32) *links      { return &t.s.instances.at(ref).tree }
 func (t childrenByID) links(ref uint32) *links      { return &t.s.instances.at(ref).tree }
 func (t placementsByRow) links(ref uint32) *links   { return &t.s.placements.at(ref).tree }
+func (t holdsByContainer) links(ref uint32) *links  { return &t.s.holds.at(ref).byContainer }
+func (t holdsByExpiry) links(ref uint32) *links     { return &t.s.holds.at(ref).due }
 
 func (t containersByID) rank(ref uint32) rank { return rank{major: t.s.containers.at(ref).id} }
 func (t containersByOwner) rank(ref uint32) rank {
@@ -135,4 +164,12 @@ func (t childrenByID) rank(ref uint32) rank { return rank{major: t.s.instances.a
 func (t placementsByRow) rank(ref uint32) rank {
 	p := t.s.placements.at(ref)
 	return rank{int64(p.y), int64(p.x)}
+}
+func (t holdsByContainer) rank(ref uint32) rank {
+	h := t.s.holds.at(ref)
+	return rank{t.s.containers.at(t.s.stacks.at(h.stack).container).id, h.id}
+}
+func (t holdsByExpiry) rank(ref uint32) rank {
+	h := t.s.holds.at(ref)
+	return rank{h.expires, h.id}
 }

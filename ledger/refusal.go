@@ -54,11 +54,24 @@ func stackNotFound(c *container, k *class, key int64) *Error {
 		With(Num("container_id", c.id), Num("class_id", k.id), Num("key", key))
 }
 
-func insufficientBalance(c *container, k *class, key, available, requested int64) *Error {
-	return Errorf(InsufficientBalance, "Container %d holds %d of class %d with key %d, which is less than the %d requested.",
-		c.id, available, k.id, key, requested).
-		With(Num("container_id", c.id), Num("class_id", k.id), Num("key", key),
-			Num("available", available), Num("requested", requested))
+func (s *State) insufficientBalance(r *stack, requested int64) *Error {
+	c, k, held := s.containers.at(r.container), s.classes.at(r.class), s.heldOf(r)
+	available := r.quantity - held
+	e := Errorf(InsufficientBalance, "Container %d holds %d of class %d with key %d, which is less than the %d requested.",
+		c.id, available, k.id, r.key, requested)
+	if held > 0 {
+		e = Errorf(InsufficientBalance, "Container %d has %d available of class %d with key %d, which is less than the %d requested; %d more is held.",
+			c.id, available, k.id, r.key, requested, held)
+	}
+	e.With(Num("container_id", c.id), Num("class_id", k.id), Num("key", r.key), Num("available", available))
+	if held > 0 {
+		e.With(Num("held", held))
+	}
+	return e.With(Num("requested", requested))
+}
+
+func holdNotFound(id int64) *Error {
+	return Errorf(HoldNotFound, "There is no hold %d.", id).With(Num("hold_id", id))
 }
 
 func wantQuantity(q int64) *Error {

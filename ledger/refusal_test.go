@@ -215,6 +215,48 @@ func TestRefusals(t *testing.T) {
 		{"RegisterClassShape class_id=1 width=1 height=1", ShapeAlreadyExists, "class_id=1"},
 		{"RegisterClassShape class_id=1 key=null width=1 height=1", ShapeAlreadyExists, "class_id=1"},
 		{"RegisterClassShape class_id=3 key=9 width=1 height=1", ShapeAlreadyExists, "class_id=3 key=9"},
+
+		{"HoldFungible hold_id=1 container_id=99 class_id=99 key=9 quantity=0", ContainerNotFound, "container_id=99"},
+		{"HoldFungible hold_id=1 container_id=3 class_id=99 key=9 quantity=0", ClassNotFound, "class_id=99"},
+		{"HoldFungible hold_id=1 container_id=3 class_id=3 key=9 quantity=0", WrongContainerKind, "container_id=3 kind=Slots"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=3 key=9 quantity=0", WrongClassKind, "class_id=3"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; HoldFungible hold_id=1 container_id=1 class_id=1 key=9 quantity=0", HoldAlreadyExists, "hold_id=1"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=9 quantity=0", StackNotFound, "container_id=1 class_id=1 key=9"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=0", InvalidQuantity, "quantity=0"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=51", InsufficientBalance, "available=50 requested=51 held="},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; HoldFungible hold_id=2 container_id=1 class_id=1 key=5 quantity=21", InsufficientBalance, "container_id=1 class_id=1 key=5 available=20 held=30 requested=21"},
+
+		{"SettleHold hold_id=1 to_container=99 quantity=0 x=1", HoldNotFound, "hold_id=1"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; SettleHold hold_id=1 to_container=99 quantity=0 x=1", InvalidRequest, "field=y"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; SettleHold hold_id=1 to_container=1 quantity=0 x=1 y=1", InvalidOperation, "hold_id=1 to_container=1"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; SettleHold hold_id=1 to_container=99 quantity=0 x=1 y=1", ContainerNotFound, "container_id=99"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; SettleHold hold_id=1 to_container=3 quantity=0", WrongContainerKind, "container_id=3"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; SettleHold hold_id=1 to_container=2 quantity=0 rotation=0", WrongContainerKind, "container_id=2"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; SettleHold hold_id=1 to_container=4 quantity=0 x=3 y=0", OutOfBounds, "x=3 y=0 width=2"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; SettleHold hold_id=1 to_container=4 quantity=0", InvalidQuantity, "quantity=0"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; SettleHold hold_id=1 to_container=2 quantity=31", InsufficientBalance, "hold_id=1 held=30 requested=31"},
+
+		{"ReleaseHold hold_id=1", HoldNotFound, "hold_id=1"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; ReleaseHold hold_id=1; ReleaseHold hold_id=1", HoldNotFound, "hold_id=1"},
+
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; RemoveFungible container_id=1 class_id=1 key=5 quantity=21", InsufficientBalance, "available=20 held=30 requested=21"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; TransferFungible from_container=1 to_container=2 class_id=1 key=5 quantity=21", InsufficientBalance, "available=20 held=30 requested=21"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; SplitStack container_id=1 class_id=1 from_key=5 to_key=0 quantity=21", InsufficientBalance, "available=20 held=30 requested=21"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; MergeStacks container_id=1 class_id=1 from_key=5 to_key=99", StackNotFound, "key=99"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; MergeStacks container_id=1 class_id=1 from_key=5 to_key=0", StackHeld, "container_id=1 class_id=1 key=5 held=30"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; ConsolidateStacks container_id=1 class_id=1 key=0", StackHeld, "container_id=1 class_id=1 key=5 held=30"},
+
+		{"SplitStack container_id=99 class_id=99 from_key=1 to_key=1 quantity=0 x=1", InvalidRequest, "field=y"},
+		{"SplitStack container_id=99 class_id=99 from_key=1 to_key=1 quantity=0", InvalidOperation, "from_key=1 to_key=1"},
+		{"SplitStack container_id=99 class_id=99 from_key=1 to_key=2 quantity=0", ContainerNotFound, "container_id=99"},
+		{"SplitStack container_id=3 class_id=99 from_key=1 to_key=2 quantity=0", ClassNotFound, "class_id=99"},
+		{"SplitStack container_id=3 class_id=3 from_key=1 to_key=2 quantity=0", WrongContainerKind, "container_id=3"},
+		{"SplitStack container_id=1 class_id=3 from_key=1 to_key=2 quantity=0 x=0 y=0", WrongContainerKind, "container_id=1"},
+		{"SplitStack container_id=1 class_id=3 from_key=1 to_key=2 quantity=0", WrongClassKind, "class_id=3"},
+		{"SplitStack container_id=1 class_id=1 from_key=1 to_key=2 quantity=0", StackNotFound, "key=1"},
+		{"SplitStack container_id=4 class_id=1 from_key=0 to_key=2 quantity=0 x=2 y=1", CellOccupied, "x=2 y=1"},
+		{"SplitStack container_id=4 class_id=1 from_key=0 to_key=2 quantity=0", InvalidQuantity, "quantity=0"},
+		{"SplitStack container_id=4 class_id=1 from_key=0 to_key=2 quantity=11", InsufficientBalance, "available=10 requested=11"},
 	}
 	seen := map[OpKind]bool{}
 	for _, tt := range tests {
@@ -250,7 +292,7 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	for _, kind := range OpKinds()[:RegisterClassShape] {
+	for _, kind := range randomKinds {
 		if !seen[kind] {
 			t.Errorf("no refusal of %s is tested", kind)
 		}

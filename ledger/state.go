@@ -15,10 +15,13 @@ type State struct {
 	placements slab[placement, *placement]
 	grids      slab[grid, *grid]
 	holdings   slab[holding, *holding]
+	holds      slab[hold, *hold]
+	heldSums   slab[heldSum, *heldSum]
 
-	containerIndex, classIndex, stackIndex, instanceIndex, holdingIndex index
+	containerIndex, classIndex, stackIndex, instanceIndex, holdingIndex, holdIndex index
 
 	byID, byOwner, byKind, classTree uint32 // roots
+	holdTree, dueTree                uint32
 
 	undo   undoList
 	doing  doing
@@ -146,6 +149,14 @@ func (s *State) perform(op *Op) *Error {
 		return s.registerClass(op)
 	case RegisterClassShape:
 		return s.registerClassShape(op)
+	case HoldFungible:
+		return s.holdFungible(op)
+	case SettleHold:
+		return s.settleHold(op)
+	case ReleaseHold:
+		return s.releaseHold(op)
+	case SplitStack:
+		return s.splitStack(op)
 	}
 	return Errorf(UnknownOperation, "There is no operation number %d.", op.Kind).With(Num("op", int64(op.Kind)))
 }

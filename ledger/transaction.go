@@ -19,6 +19,8 @@ const (
 	MaxSlotCount   = 65_536
 	MaxSide        = 1024 // cells of a grid's or shape's width and height
 	MaxDecimals    = 18
+	MaxPeriod      = 315_360_000     // seconds: 3650 days
+	MaxTime        = 253_402_300_799 // Unix seconds: the end of the year 9999
 	DefaultSlots   = 64
 	DefaultSide    = 16
 	DefaultNesting = 32 // levels of JSON; the outermost value is level 1

@@ -41,6 +41,9 @@ const (
 	undoDetached                         // ref: child; old: parent
 	undoPlaced                           // ref: placement
 	undoUnplaced                         // ref: placement
+	undoHoldMade                         // ref: hold
+	undoHoldDropped                      // ref: hold
+	undoHoldReduced                      // ref: hold; old: amount
 	undoKinds
 )
 
@@ -88,6 +91,8 @@ func (s *State) releaseDropped() {
 			s.instances.release(e.ref)
 		case undoUnplaced:
 			s.placements.release(e.ref)
+		case undoHoldDropped:
+			s.holds.release(e.ref)
 		}
 	}
 }
@@ -138,6 +143,7 @@ func (s *State) revert(e undoEntry) {
 	}
 }
 
+// revertInstance reverts what concerns instances, rectangles and holds.
 func (s *State) revertInstance(e undoEntry) {
 	switch e.kind {
 	case undoMinted:
@@ -160,5 +166,12 @@ func (s *State) revertInstance(e undoEntry) {
 		s.placements.release(e.ref)
 	case undoUnplaced:
 		s.linkPlacement(e.ref)
+	case undoHoldMade:
+		s.unlinkHold(e.ref)
+		s.holds.release(e.ref)
+	case undoHoldDropped:
+		s.linkHold(e.ref)
+	case undoHoldReduced:
+		s.addHeld(e.ref, int64(e.old))
 	}
 }

@@ -164,6 +164,12 @@ func argument(t ledger.ArgType) object {
 		return o("type", "string", "minLength", 1, "maxLength", 128, "pattern", `^[^\u0000-\u001f\u007f-\u009f]+$`)
 	case ledger.ArgBool:
 		return o("type", "boolean", "default", true)
+	case ledger.ArgFlag:
+		return o("type", "boolean", "default", false)
+	case ledger.ArgPeriod:
+		return integer(1, ledger.MaxPeriod, "Seconds from the moment of judging.")
+	case ledger.ArgTime:
+		return integer(1, ledger.MaxTime, "Seconds since 1970.")
 	case ledger.ArgDecimals:
 		return integer(0, 18, "How many digits of a quantity people are shown after the point; 0 unless given.")
 	}

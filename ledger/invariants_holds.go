@@ -1,0 +1,49 @@
+package ledger
+
+// heldStacks checks the holds, and their sums by stack and class.
+func (v *verifier) heldStacks() {
+	s := v.s
+	all := v.tree("holds", holdsByContainer{s}, s.holdTree)
+	due := v.tree("holds by expiry", holdsByExpiry{s}, s.dueTree)
+	sums, classes := map[uint32]heldSum{}, map[uint32]int64{}
+	ending := 0
+	for _, ref := range all {
+		h := s.holds.at(ref)
+		if s.findHold(h.id) != ref || h.quantity <= 0 || h.seq == 0 || h.seq > s.seq {
+			v.failf("hold %+v is wrong, or not found by its id", *h)
+		}
+		if h.expires != never {
+			ending++
+		}
+		r := s.stacks.at(h.stack)
+		if s.findStack(r.container, r.class, r.key) != h.stack {
+			v.failf("hold %d is of a stack that is gone", h.id)
+		}
+		sum := sums[h.stack]
+		sum.quantity += h.quantity
+		sum.holds++
+		sums[h.stack] = sum
+		classes[r.class] += h.quantity
+		v.digest += s.holdItem(h)
+	}
+	if len(all) != s.holdIndex.len() || len(due) != ending || len(sums) != s.heldSums.live() {
+		v.failf("%d holds in %d stacks; %d in the index, %d of %d expire, %d sums",
+			len(all), len(sums), s.holdIndex.len(), len(due), ending, s.heldSums.live())
+	}
+	for ref := uint32(1); ref < s.stacks.next; ref++ {
+		r := s.stacks.at(ref)
+		want, held := sums[ref]
+		if held != (r.held != 0) || held && *s.heldSums.at(r.held) != want {
+			v.failf("stack %+v does not know its holds, %+v", *r, want)
+		}
+		if want.quantity > r.quantity {
+			v.failf("of %d in a stack %d is held", r.quantity, want.quantity)
+		}
+	}
+	treeWalk(classesByID{s}, s.classTree, lowest, func(ref uint32) bool {
+		if k := s.classes.at(ref); k.held != classes[ref] {
+			v.failf("class %d says that %d is held; it is %d", k.id, k.held, classes[ref])
+		}
+		return true
+	})
+}

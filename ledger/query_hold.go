@@ -1,0 +1,114 @@
+package ledger
+
+import "time"
+
+// Reads of holds, and of what expires next.
+
+// Holds appends up to limit holds of the container with id above after, by id;
+// more says that there are further ones. Errors: ContainerNotFound,
+// WrongContainerKind for Slots.
+func (s *State) Holds(dst []HoldInfo, container, after int64, limit int) (out []HoldInfo, more bool, err *Error) {
+	cref := s.findContainer(container)
+	if cref == 0 {
+		return dst, false, containerNotFound(container)
+	}
+	if err := wantStacks(s.containers.at(cref)); err != nil {
+		return dst, false, err
+	}
+	treeWalk(holdsByContainer{s}, s.holdTree, rank{container, after}, func(ref uint32) bool {
+		if s.holderOf(ref).id != container {
+			return false
+		}
+		if limit <= 0 {
+			more = true
+			return false
+		}
+		limit--
+		dst = append(dst, s.holdInfo(ref))
+		return true
+	})
+	return dst, more, nil
+}
+
+// Hold, 404 HoldNotFound.
+func (s *State) Hold(id int64) (HoldInfo, *Error) {
+	ref := s.findHold(id)
+	if ref == 0 {
+		return HoldInfo{}, holdNotFound(id)
+	}
+	return s.holdInfo(ref), nil
+}
+
+// MayReadHold is nil if the hold is there and of a container of one of the
+// owners, which ascend. Error: Forbidden.
+func (s *State) MayReadHold(id int64, owners []int64) *Error {
+	p := Permit{Owners: owners}
+	if ref := s.findHold(id); ref == 0 || !p.allows(s.holderOf(ref).owner) {
+		return holdForbidden(id)
+	}
+	return nil
+}
+
+func (s *State) holdInfo(ref uint32) HoldInfo {
+	h := s.holds.at(ref)
+	r := s.stacks.at(h.stack)
+	info := HoldInfo{
+		ID: h.id, ContainerID: s.containers.at(r.container).id, ClassID: s.classes.at(r.class).id,
+		Key: r.key, Quantity: h.quantity, HeldSeq: h.seq,
+	}
+	if h.expires != never {
+		info.ExpiresAt = h.expires
+	}
+	return info
+}
+
+// AppendHold appends a hold as reads show it, {"hold_id","container_id",
+// "class_id","key","quantity","held_seq","expires_at"}; container_id is left
+// out in the list of a container's holds, and expires_at if it never expires.
+func AppendHold(dst []byte, h HoldInfo, withContainer bool) []byte {
+	dst = appendIntField(dst, `{"hold_id":`, h.ID)
+	if withContainer {
+		dst = appendIntField(dst, `,"container_id":`, h.ContainerID)
+	}
+	dst = appendIntField(dst, `,"class_id":`, h.ClassID)
+	dst = appendIntField(dst, `,"key":`, h.Key)
+	dst = appendIntField(dst, `,"quantity":`, h.Quantity)
+	dst = appendUintField(dst, `,"held_seq":`, h.HeldSeq)
+	if h.ExpiresAt != 0 {
+		dst = append(dst, `,"expires_at":"`...)
+		dst = append(time.Unix(h.ExpiresAt, 0).UTC().AppendFormat(dst, time.RFC3339), '"')
+	}
+	return append(dst, '}')
+}
+
+// PrincipalLedger is the principal of the commits that the ledger makes itself.
+const PrincipalLedger = "ledger"
+
+// NextExpiry is the Unix second at which the next hold expires; ok is false if
+// none ever does.
+func (s *State) NextExpiry() (at int64, ok bool) {
+	ref := treeNext(holdsByExpiry{s}, s.dueTree, lowest)
+	if ref == 0 {
+		return 0, false
+	}
+	return s.holds.at(ref).expires, true
+}
+
+// Expire makes tx the transaction that releases the holds whose time has
+// passed at the time now, in Unix nanoseconds: at most MaxOperations of them,
+// by expiry, then id. It is false, and tx of no use, if there are none.
+func (s *State) Expire(now int64, tx *Transaction) bool {
+	tx.reset(EndpointCommit)
+	ops := tx.scratch.ops[:0]
+	treeWalk(holdsByExpiry{s}, s.dueTree, lowest, func(ref uint32) bool {
+		h := s.holds.at(ref)
+		if h.expires > now/second || len(ops) == MaxOperations {
+			return false
+		}
+		ops = append(ops, Op{Kind: ReleaseHold, Has: 1 << HoldID, Args: [MaxArgs]int64{HoldID: h.id}})
+		return true
+	})
+	tx.scratch.ops, tx.Ops = ops, ops
+	tx.SetSender([]byte(PrincipalLedger), nil)
+	return len(ops) > 0
+}
