@@ -1,10 +1,7 @@
 package server
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"net"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,58 +140,4 @@ func TestBudgetSums(t *testing.T) {
 			t.Fatalf("small %d of %d, large %d of %d, %d of %d large claims", b.small.Load(), small, b.large.Load(), large, b.larges, larges)
 		}
 	}
-}
-
-// An answer counts until the client has taken it. One that nobody takes is
-// given up when others need the memory.
-func TestUnreadAnswersAreCounted(t *testing.T) {
-	w := startWriter(t, newRAMLog(), func(c *WriteConfig) { c.MaxInflight = 16 * mib })
-	w.post(200, "/v1/commit", world)
-	txs := make([]string, 999)
-	for i := range txs {
-		txs[i] = transferTx(1, fmt.Sprintf(`,"metadata":{"%d":"%s"}`, i, strings.Repeat("x", 12_000)))
-	}
-	body := batchOf("", txs...)
-	conn, err := net.Dial("tcp", w.srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	conn.(*net.TCPConn).SetReadBuffer(4096)
-	fmt.Fprintf(conn, "POST /v1/commit/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	answer := int64(999 * 12_000)
-	until(t, "the answer is being written, and the body given back", func() bool {
-		w.budget.mu.Lock()
-		defer w.budget.mu.Unlock()
-		return len(w.budget.slow) == 1 && w.inflight.Load() == 0 && w.budget.used() > answer && w.budget.used() < answer*3/2
-	})
-	until(t, "another gets through, which needs more than is left", func() bool {
-		a, err := w.try("POST", "/v1/commit/batch", body)
-		return err == nil && a.status == 200
-	})
-	until(t, "all is given back", func() bool { return w.budget.used() == 0 })
-}
-
-// Slow large bodies don't shut out small ones, and are dropped when another
-// large one needs their memory.
-func TestSlowLargeBodies(t *testing.T) {
-	w := startWriter(t, newRAMLog(), func(c *WriteConfig) { c.MaxInflight = 32 * mib })
-	w.post(200, "/v1/commit", world)
-	const promised = 20 * mib
-	for range 2 {
-		conn, err := net.Dial("tcp", w.srv.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		go fmt.Fprintf(conn, "POST /v1/commit/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-			promised, strings.Repeat(" ", promised-1))
-	}
-	until(t, "the budget is full", func() bool { return w.budget.large.Load() > 20*mib })
-	w.post(200, "/v1/commit", transferTx(1, ""))
-	large := strings.Repeat(" ", 8*mib) + batchOf("", transferTx(1, ""))
-	until(t, "a large body gets through", func() bool {
-		a, err := w.try("POST", "/v1/commit/batch", large)
-		return err == nil && a.status == 200
-	})
 }

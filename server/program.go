@@ -2,11 +2,8 @@ package server
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"io"
-	"log/slog"
 	"os"
 
 	"assetledger/server/settings"
@@ -21,13 +18,6 @@ type Config interface {
 	Validate() error
 	// run runs the daemon until ctx is done.
 	run(ctx context.Context, p process) error
-}
-
-// A process is what surrounds a daemon that is a program of its own.
-type process struct {
-	ready  io.Writer
-	notify *Notifier
-	log    *slog.Logger
 }
 
 // NewProgram returns the command line of a daemon.
@@ -48,38 +38,10 @@ func Main(p *settings.Program, c Config, args []string, stdout, stderr io.Writer
 	notify, err := NewNotifier(os.LookupEnv)
 	if err == nil {
 		TuneMemory()
-		err = c.run(SignalContext(), process{stdout, notify, log})
+		err = c.run(SignalContext(), process{stdout, notify, log, exitFailure})
 	}
 	if err != nil {
 		log.Error("stopped", "error", p.Explain(err))
 	}
 	return ExitCode(err)
-}
-
-// surround fills in what only a process has.
-func (a *Access) surround() (err error) {
-	a.Reload = Hangups()
-	a.Inherited, err = Inherited(os.LookupEnv)
-	return err
-}
-
-var errNoDir = errors.New("-dir is required: the directory of the commit log")
-
-// maxKeys is the largest number of idempotency keys that can be remembered.
-const maxKeys = 1 << 30
-
-// A span is a number that must be within bounds.
-type span struct {
-	flag            string
-	value, min, max int64
-}
-
-// checkSpans returns an error for the first number that is out of bounds.
-func checkSpans(spans ...span) error {
-	for _, n := range spans {
-		if n.value < n.min || n.value > n.max {
-			return fmt.Errorf("-%s must be from %d to %d, not %d", n.flag, n.min, n.max, n.value)
-		}
-	}
-	return nil
 }

@@ -84,5 +84,5 @@ func (c *ReadConfig) run(ctx context.Context, p process) error {
 		return err
 	}
 	c.Ready, c.Notify, c.Log = p.ready, p.notify, p.log
-	return RunRead(ctx, *c)
+	return runRead(ctx, *c)
 }

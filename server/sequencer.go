@@ -22,10 +22,6 @@ const (
 	recordPrefix = 4
 )
 
-// prefetchAhead is how many transactions, of a batch request or of the log,
-// have what they need prefetched before the first of them is applied.
-const prefetchAhead = 32
-
 // The sequencer owns the ledger's state. Its one goroutine takes requests in
 // the order in which they came, judges each against the state, and puts the
 // records of those that are accepted into the filling batch. While the syncer

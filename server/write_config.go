@@ -88,5 +88,5 @@ func (c *WriteConfig) run(ctx context.Context, p process) error {
 	}
 	c.Ready, c.Notify, c.Log = p.ready, p.notify, p.log
 	TuneProcessors()
-	return RunWrite(ctx, *c)
+	return runWrite(ctx, *c, p.exit)
 }

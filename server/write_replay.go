@@ -41,6 +41,10 @@ func isDamage(err error) bool {
 // how far it is.
 const progressAfter = 5 * time.Second
 
+// prefetchAhead is how many transactions, of a batch request or of the log,
+// have what they need prefetched before the first of them is applied.
+const prefetchAhead = 32
+
 // A replayer applies the batches of a log to a state, and compares digests
 // after each.
 type replayer struct {
