@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"assetledger/server/settings"
 )
 
 // globals are the flags of every command.
@@ -95,6 +97,43 @@ func isSwitch(f *flag.Flag) bool {
 	b, ok := f.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
 }
+
+// refuseEmpty returns an error for a flag, or a variable in its place, that
+// was given without a value. That is usually a shell variable that was not
+// set: to take it for "not given" would drop a limit, a key or a filter that
+// was asked for.
+func refuseEmpty(set *flag.FlagSet, env func(string) (string, bool)) (err error) {
+	given := map[string]bool{}
+	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	set.VisitAll(func(f *flag.Flag) {
+		value, inEnv := env(settings.EnvName(f.Name))
+		switch {
+		case err != nil || f.Value.String() != "":
+		case given[f.Name]:
+			err = usagef("-%s is empty: give it a value, or leave it out", f.Name)
+		case inEnv && value == "":
+			err = usagef("%s is set and empty: give it a value, or unset it", settings.EnvName(f.Name))
+		}
+	})
+	return err
+}
+
+// once is a text flag that sets a limit. A second one is an error, since only
+// one of the two could count.
+type once struct {
+	value string
+	given bool
+}
+
+func (o *once) Set(s string) error {
+	if o.given {
+		return fmt.Errorf("it is given twice: list the values with commas")
+	}
+	o.value, o.given = s, true
+	return nil
+}
+
+func (o *once) String() string { return o.value }
 
 // number is an integer flag within bounds that knows whether it was given.
 type number struct {

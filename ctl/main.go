@@ -62,6 +62,9 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 	if err := settings.Parse(set, flags, env); err != nil {
 		return flagError(cmd, set, err)
 	}
+	if err := refuseEmpty(set, env); err != nil {
+		return err
+	}
 	if rest, err = inputWord(set, cmd.Args, rest); err != nil {
 		return err
 	}

@@ -19,11 +19,11 @@ const reloadHint = "the daemons take notice at their next SIGHUP"
 // authFlags are the flags of every command about tokens.
 type authFlags struct {
 	file   string
-	scopes string
-	owners string
+	scopes once
+	owners once
 	cert   string
 	to     string
-	hash   string
+	hash   once
 	again  bool
 }
 
@@ -53,8 +53,9 @@ var tokenNewCommand = command{
 	Setup: func(set *flag.FlagSet) action {
 		a := &authFlags{}
 		a.declare(set)
-		set.StringVar(&a.scopes, "scopes", "commit,register,read", "`SCOPES` with commas: commit, transfer, register, read, metrics, admin")
-		set.StringVar(&a.owners, "owners", "", "limit the client to containers of these `OWNERS`, with commas")
+		a.scopes.value = "commit,register,read"
+		set.Var(&a.scopes, "scopes", "`SCOPES` with commas: commit, transfer, register, read, metrics, admin")
+		set.Var(&a.owners, "owners", "limit the client to containers of these `OWNERS`, with commas")
 		set.StringVar(&a.cert, "cert-file", "", "let in the holder of the certificate in this `FILE`, in PEM, instead of a token")
 		set.StringVar(&a.to, "to", "", "write the token to this new `FILE`, mode 0600, instead of printing it")
 		set.BoolVar(&a.again, "again", false, "NAME may have other tokens: to replace one, make a new one, hand it out, revoke the old one by -hash")
@@ -71,11 +72,11 @@ func (a *authFlags) create(c *call) error {
 		return usagef("%v", err)
 	}
 	var err error
-	if e.Scopes, err = auth.ParseScopes(a.scopes); err != nil {
+	if e.Scopes, err = auth.ParseScopes(a.scopes.value); err != nil {
 		return usagef("-scopes: %v", err)
 	}
-	if a.owners != "" {
-		if e.Owners, err = auth.ParseOwners(a.owners); err != nil {
+	if a.owners.given {
+		if e.Owners, err = auth.ParseOwners(a.owners.value); err != nil {
 			return usagef("-owners: %v", err)
 		}
 	}
@@ -206,7 +207,7 @@ var tokenRevokeCommand = command{
 	Setup: func(set *flag.FlagSet) action {
 		a := &authFlags{}
 		a.declare(set)
-		set.StringVar(&a.hash, "hash", "", "only the one whose hash begins with these `DIGITS`, as token list shows them")
+		set.Var(&a.hash, "hash", "only the one whose hash begins with these `DIGITS`, as token list shows them")
 		return a.revoke
 	},
 }
@@ -215,7 +216,7 @@ func (a *authFlags) revoke(c *call) error {
 	if err := a.need(true); err != nil {
 		return err
 	}
-	out, err := auth.Revoke(a.file, c.args[0], strings.ToLower(a.hash))
+	out, err := auth.Revoke(a.file, c.args[0], strings.ToLower(a.hash.value))
 	if errors.Is(err, auth.ErrNobody) {
 		return fmt.Errorf("%s has no such token or certificate: token list shows which there are", c.args[0])
 	}
