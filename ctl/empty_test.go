@@ -81,3 +81,19 @@ func TestTokenLimitsFailClosed(t *testing.T) {
 		}
 	}
 }
+
+// A token that can't be printed is not valid, and nothing was written for it.
+func TestTokenOnFullOutput(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	file := filepath.Join(t.TempDir(), "auth")
+	var errs bytes.Buffer
+	code := Main([]string{"token", "new", "shop", "-auth-file", file}, strings.NewReader(""), full, &errs, noEnv)
+	text, _ := os.ReadFile(file)
+	if code != exitFailure || len(text) != 0 || !strings.Contains(errs.String(), "no token was added") {
+		t.Errorf("exit code %d, %q, the file: %q", code, &errs, text)
+	}
+}

@@ -14,7 +14,7 @@ import (
 
 // The commands about tokens edit the auth file of the daemons, on their machine.
 
-const reloadHint = "the daemons take notice at their next SIGHUP"
+const reloadHint = "send the daemons SIGHUP to apply the change"
 
 // authFlags are the flags of every command about tokens.
 type authFlags struct {
@@ -45,10 +45,10 @@ func (a *authFlags) need(exists bool) error {
 var tokenNewCommand = command{
 	Words:   "token new",
 	Args:    "NAME",
-	Purpose: "make a token, print it once, and let it in",
+	Purpose: "create a token and print it once",
 	Notes: "The file keeps the token's SHA-256 only: what is printed now can't be printed again. NAME is stored with\n" +
 		"every commit. With -owners the client is limited to the containers of these owners. With -to the token goes\n" +
-		"into a new file that only you can read. With -cert-file no token is made: the holder of that certificate is let in.",
+		"into a new file that only you can read. With -cert-file no token is made: the holder of that certificate is accepted.",
 	Examples: [2]string{"token new shop -scopes commit,read -owners 7 -auth-file /etc/ledger/auth -to shop.token", "token new grafana -scopes metrics -auth-file /etc/ledger/auth"},
 	Setup: func(set *flag.FlagSet) action {
 		a := &authFlags{}
@@ -56,7 +56,7 @@ var tokenNewCommand = command{
 		a.scopes.value = "commit,register,read"
 		set.Var(&a.scopes, "scopes", "`SCOPES` with commas: commit, transfer, register, read, metrics, admin")
 		set.Var(&a.owners, "owners", "limit the client to containers of these `OWNERS`, with commas")
-		set.StringVar(&a.cert, "cert-file", "", "let in the holder of the certificate in this `FILE`, in PEM, instead of a token")
+		set.StringVar(&a.cert, "cert-file", "", "accept the holder of the certificate in this `FILE`, in PEM, instead of a token")
 		set.StringVar(&a.to, "to", "", "write the token to this new `FILE`, mode 0600, instead of printing it")
 		set.BoolVar(&a.again, "again", false, "NAME may have other tokens: to replace one, make a new one, hand it out, revoke the old one by -hash")
 		return a.create
@@ -88,46 +88,48 @@ func (a *authFlags) create(c *call) error {
 		if e.Hash, err = certificateHash(a.cert); err != nil {
 			return err
 		}
-		return a.add(c, e)
+		return a.add(c, e, nil)
 	}
 	return a.issue(c, e)
 }
 
-// issue makes the token of an entry, and hands it out when the file has it.
+// issue makes the token of an entry, and hands it out before it is valid: a
+// token that nobody got must not stay in the file.
 func (a *authFlags) issue(c *call, e auth.Entry) error {
 	token := auth.NewToken()
 	e.Hash = auth.HashToken(token)
 	if a.to == "" {
-		if err := a.add(c, e); err != nil {
+		return a.add(c, e, func() error {
+			fmt.Fprintln(c.out, token)
+			return c.out.Flush()
+		})
+	}
+	made := false
+	err := a.add(c, e, func() error {
+		f, err := os.OpenFile(a.to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
 			return err
 		}
-		_, err := fmt.Fprintln(c.out, token)
-		return err
-	}
-	f, err := os.OpenFile(a.to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(f, token)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = a.add(c, e)
-	}
-	if err != nil {
-		os.Remove(a.to) // a token that lets nobody in
+		made = true
+		_, err = fmt.Fprintln(f, token)
+		return errors.Join(err, f.Sync(), f.Close())
+	})
+	if err != nil && made {
+		os.Remove(a.to) // a token that is not valid
 	}
 	return err
 }
 
-// add lets an entry in.
-func (a *authFlags) add(c *call, e auth.Entry) error {
-	err := auth.Add(a.file, e, a.again)
+// add makes an entry valid, when handOut, if there is one, has succeeded.
+func (a *authFlags) add(c *call, e auth.Entry, handOut func() error) error {
+	err := auth.Add(a.file, e, a.again, handOut)
 	if errors.Is(err, auth.ErrTaken) {
 		return usagef("%s has a credential already: choose another name, or use -again to give it one more", e.Name)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; no token was added", err)
 	}
-	c.say("%s may %s from now on; %s", e.Name, e.Scopes, reloadHint)
+	c.say("%s can now use: %s; %s", e.Name, e.Scopes, reloadHint)
 	return nil
 }
 
@@ -150,7 +152,7 @@ func certificateHash(path string) (hash [sha256.Size]byte, err error) {
 
 var tokenListCommand = command{
 	Words:    "token list",
-	Purpose:  "list who is let in, and what they may do",
+	Purpose:  "list the clients and their permissions",
 	Notes:    "A token is named by the first digits of its SHA-256: the file has no more of it.",
 	Examples: [2]string{"token list -auth-file /etc/ledger/auth", "token list -auth-file /etc/ledger/auth -o json"},
 	Setup: func(set *flag.FlagSet) action {
@@ -201,7 +203,7 @@ func (a *authFlags) list(c *call) error {
 var tokenRevokeCommand = command{
 	Words:    "token revoke",
 	Args:     "NAME",
-	Purpose:  "let someone in no longer",
+	Purpose:  "revoke a client's credentials",
 	Notes:    "All tokens and certificates of NAME are taken out of the file, or, with -hash, the one of them.",
 	Examples: [2]string{"token revoke shop -auth-file /etc/ledger/auth", "token revoke shop -hash 1f0c9a -auth-file /etc/ledger/auth"},
 	Setup: func(set *flag.FlagSet) action {

@@ -141,20 +141,20 @@ func FuzzParse(f *testing.F) {
 func TestEdit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "auth")
 	entry := func(name, token string) Entry { return Entry{Name: name, Hash: HashToken(token), Scopes: Read} }
-	if err := Add(path, entry("a", "1"), false); err != nil {
+	if err := Add(path, entry("a", "1"), false, nil); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode() != 0o600 {
 		t.Fatalf("%v %v", info, err)
 	}
-	if err := Add(path, entry("a", "2"), false); !errors.Is(err, ErrTaken) {
+	if err := Add(path, entry("a", "2"), false, nil); !errors.Is(err, ErrTaken) {
 		t.Error("a name twice:", err)
 	}
-	if err := Add(path, entry("a", "1"), true); err == nil {
+	if err := Add(path, entry("a", "1"), true, nil); err == nil {
 		t.Error("a credential twice")
 	}
-	if err := Add(path, Entry{Name: "x", Hash: HashToken("9"), Scopes: Admin, Owners: []int64{1}}, false); err == nil {
+	if err := Add(path, Entry{Name: "x", Hash: HashToken("9"), Scopes: Admin, Owners: []int64{1}}, false, nil); err == nil {
 		t.Error("an admin with owners")
 	}
 	if err := os.Chmod(path, 0o640); err != nil {
@@ -164,11 +164,11 @@ func TestEdit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, token := range []string{"2", "3"} {
-		if err := Add(path, entry("a", token), true); err != nil {
+		if err := Add(path, entry("a", token), true, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := Add(path, entry("b", "4"), false); err != nil {
+	if err := Add(path, entry("b", "4"), false, nil); err != nil {
 		t.Fatal(err)
 	}
 	hash := fmt.Sprintf("%x", HashToken("2"))
@@ -197,14 +197,14 @@ func TestEdit(t *testing.T) {
 // Many edits at a time lose nothing, and a reader never sees half of one.
 func TestEditsAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "auth")
-	if err := Add(path, Entry{Name: "first", Hash: HashToken("first"), Scopes: Read}, false); err != nil {
+	if err := Add(path, Entry{Name: "first", Hash: HashToken("first"), Scopes: Read}, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	var wait sync.WaitGroup
 	const n = 20
 	for i := range n {
 		wait.Go(func() {
-			if err := Add(path, Entry{Name: fmt.Sprint("n", i), Hash: HashToken(fmt.Sprint(i)), Scopes: Commit}, false); err != nil {
+			if err := Add(path, Entry{Name: fmt.Sprint("n", i), Hash: HashToken(fmt.Sprint(i)), Scopes: Commit}, false, nil); err != nil {
 				t.Error(err)
 			}
 			if table, err := Load(path); err != nil || table.Token("first") == nil {
@@ -244,5 +244,42 @@ func BenchmarkToken(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Through a symbolic link the file that it leads to is changed. With a second
+// hard link, or when the token can't be handed out, nothing is.
+func TestEditWhatPathLeadsTo(t *testing.T) {
+	dir := t.TempDir()
+	path, link, hard := filepath.Join(dir, "real"), filepath.Join(dir, "link"), filepath.Join(dir, "hard")
+	entry := func(name string) Entry { return Entry{Name: name, Hash: HashToken(name), Scopes: Read} }
+	if err := os.Symlink("real", link); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} { // the first makes the file
+		if err := Add(link, entry(name), false, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Revoke(link, "a", ""); err != nil {
+		t.Fatal(err)
+	}
+	table, err := Load(path)
+	if info, e := os.Lstat(link); err != nil || e != nil || info.Mode()&os.ModeSymlink == 0 || len(table.Entries()) != 1 || table.Entries()[0].Name != "b" {
+		t.Fatalf("%v %v %v", table, err, info)
+	}
+	before, _ := os.ReadFile(path)
+	lost := errors.New("no space left")
+	if err := Add(path, entry("c"), false, func() error { return lost }); !errors.Is(err, lost) {
+		t.Error(err)
+	}
+	if err := os.Link(path, hard); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Revoke(link, "b", ""); err == nil || !strings.Contains(err.Error(), "2 names") {
+		t.Error(err)
+	}
+	if after, _ := os.ReadFile(path); string(after) != string(before) {
+		t.Errorf("the file is now %q", after)
 	}
 }

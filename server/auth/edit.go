@@ -26,7 +26,7 @@ func NewToken() string {
 	return TokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Edit changes the file: change gets its lines and returns the new ones. What
+// Edit changes the file that path leads to, through symbolic links too: change gets its lines and returns the new ones. What
 // results is checked as a whole, and the file is replaced in one step, so that a
 // daemon that reads it meanwhile sees the old one or the new one. Two edits at
 // a time wait for each other. A file that is missing is made, for its owner alone.
@@ -36,6 +36,9 @@ func Edit(path string, change func(lines []string) ([]string, error)) error {
 		return err
 	}
 	defer f.Close() // and with it the lock
+	if path, err = realPath(path, f); err != nil {
+		return err
+	}
 	var old bytes.Buffer
 	if _, err := old.ReadFrom(f); err != nil {
 		return err
@@ -52,6 +55,27 @@ func Edit(path string, change func(lines []string) ([]string, error)) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return replace(path, f, text)
+}
+
+// realPath is the path of f without symbolic links. Replacing the link instead
+// would leave a daemon that was given the file's own name with the old
+// content. The same goes for a second hard link, which can't be followed.
+func realPath(path string, f *os.File) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if now, err := os.Stat(real); err != nil || !os.SameFile(info, now) {
+		return "", fmt.Errorf("%s was replaced meanwhile: try again", path)
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
+		return "", fmt.Errorf("%s has %d names (hard links), and the others would keep the old content: use a symbolic link instead; nothing was changed", path, stat.Nlink)
+	}
+	return real, nil
 }
 
 // lockFile opens the file and locks it, for as long as it is the one that
@@ -131,8 +155,10 @@ func syncDir(dir string) error {
 }
 
 // Add adds an entry to the file. A name that is there already is refused
-// unless again is set: then the client has one credential more.
-func Add(path string, e Entry, again bool) error {
+// unless again is set: then the client has one credential more. handOut, if
+// not nil, gives the credential to the client, before it is valid: when that
+// fails, the file stays as it was.
+func Add(path string, e Entry, again bool, handOut func() error) error {
 	if err := e.check(); err != nil {
 		return err
 	}
@@ -140,6 +166,11 @@ func Add(path string, e Entry, again bool) error {
 		for _, line := range lines {
 			if words := strings.Fields(line); len(words) > 0 && words[0] == e.Name && !again {
 				return nil, ErrTaken
+			}
+		}
+		if handOut != nil {
+			if err := handOut(); err != nil {
+				return nil, err
 			}
 		}
 		return append(lines, e.String()), nil

@@ -207,7 +207,7 @@ func TestTLS(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "auth")
 	clientsOf(t, file, "admin a admin", "fake x read")
 	for _, p := range []pair{clerk, expired, stranger} {
-		err := auth.Add(file, auth.Entry{Name: "clerk", Cert: true, Hash: hashOf(t, p.cert), Scopes: auth.Commit}, true)
+		err := auth.Add(file, auth.Entry{Name: "clerk", Cert: true, Hash: hashOf(t, p.cert), Scopes: auth.Commit}, true, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
