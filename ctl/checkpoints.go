@@ -12,15 +12,18 @@ import (
 
 // readCheckpoint reads and checks a checkpoint wholly. Damage is a
 // *wal.CorruptError; a checkpoint that was removed meanwhile is fs.ErrNotExist.
-func readCheckpoint(dir string, seq uint64) (*ledger.State, wal.Place, error) {
+func readCheckpoint(dir string, seq uint64, keys int) (*ledger.State, wal.Place, error) {
 	f, err := wal.OpenCheckpoint(dir, seq, wal.Options{})
 	if err != nil {
 		return nil, wal.Place{}, err
 	}
 	defer f.Close()
-	state, info, err := ledger.ReadCheckpoint(f, ledger.Config{})
+	state, info, err := ledger.ReadCheckpoint(f, ledger.Config{IdempotencyKeys: keys})
 	if err == nil && info.Seq != seq {
 		err = fmt.Errorf("it holds the state after commit %d", info.Seq)
+	}
+	if errors.Is(err, ledger.ErrCheckpointWindow) {
+		return nil, wal.Place{}, fmt.Errorf("%s: %w", wal.CheckpointPath(dir, seq), err)
 	}
 	if err != nil {
 		return nil, wal.Place{}, &wal.CorruptError{File: wal.CheckpointPath(dir, seq), Seq: seq, Rule: "checkpoint", Err: err}
@@ -39,7 +42,7 @@ func readCheckpoints(dir string, end uint64) (places []wal.Place, oldest *ledger
 		if seq > end {
 			break
 		}
-		state, place, err := readCheckpoint(dir, seq)
+		state, place, err := readCheckpoint(dir, seq, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

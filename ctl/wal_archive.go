@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 
@@ -12,25 +13,30 @@ var walArchiveCommand = command{
 	Words:   "wal archive",
 	Purpose: "move old segments of a log to another directory",
 	Notes: "It moves the segments that lie wholly before the older of the two newest checkpoints, which it checks first,\n" +
-		"and works beside running daemons. Reads of the commits in them answer 410 CommitArchived from then on.\n" +
+		"for the daemons' -idempotency-keys too, and works beside running daemons. Reads of the commits in them answer 410 CommitArchived from then on.\n" +
 		"To have them again, move the files back.",
 	Examples: [2]string{"wal archive -dir data -to archive", "wal archive -dir data -to /mnt/archive -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		a := &archiving{}
 		a.log.declare(set)
 		set.StringVar(&a.to, "to", "", "`DIR` that the segments go to; made if missing")
+		set.IntVar(&a.keys, "idempotency-keys", 1_000_000, "`NUMBER` that the daemons are started with: the checkpoints must hold as many keys")
 		return a.run
 	},
 }
 
 type archiving struct {
-	log logFlags
-	to  string
+	log  logFlags
+	to   string
+	keys int
 }
 
 func (a *archiving) run(c *call) error {
 	if err := a.log.check(); err != nil {
 		return err
+	}
+	if a.keys < 0 {
+		return usagef("-idempotency-keys is %d, and must be at least 0", a.keys)
 	}
 	if a.to == "" {
 		return usagef("where to? give a directory with -to")
@@ -45,7 +51,12 @@ func (a *archiving) run(c *call) error {
 	}
 	seqs = seqs[len(seqs)-2:]
 	for _, seq := range seqs {
-		if _, _, err := readCheckpoint(a.log.dir, seq); err != nil {
+		_, _, err := readCheckpoint(a.log.dir, seq, a.keys)
+		if errors.Is(err, ledger.ErrCheckpointWindow) {
+			return usagef("nothing was archived: ledger-write -idempotency-keys %d could not start without the segments: %v; "+
+				"start ledger-read with as many as ledger-write, and wait for two checkpoints; or say -idempotency-keys here, if the daemons have another number", a.keys, err)
+		}
+		if err != nil {
 			return err
 		}
 	}

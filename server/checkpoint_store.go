@@ -54,13 +54,15 @@ func (c fileCheckpoints) Write(seq uint64, write func(io.Writer) error) error {
 
 // restore makes the state of the newest checkpoint that validates wholly and is
 // of this log, or the empty state, and sets the log to what follows it. Those
-// that can't be used are skipped with a warning. The error is the log's; a
-// *wal.CorruptError too when the log begins after all that can be used.
+// that can't be used are skipped with a warning. The error is the log's. When
+// the log begins after all that can be used, it is a *wal.CorruptError; or it
+// wraps ledger.ErrCheckpointWindow, if a checkpoint is good but for its window.
 func restore(store checkpointStore, l placedLog, keys int, log *slog.Logger) (*ledger.State, wal.Place, error) {
 	seqs, err := store.List()
 	if err != nil {
 		return nil, wal.Place{}, err
 	}
+	var narrow error // why the newest good checkpoint has too few keys
 	for i := len(seqs) - 1; i >= 0; i-- {
 		state, place, err := load(store, seqs[i], l, keys)
 		if err == nil {
@@ -71,11 +73,19 @@ func restore(store checkpointStore, l placedLog, keys int, log *slog.Logger) (*l
 		if errors.As(err, &damage) || errors.Is(err, wal.ErrReplaced) { // of the log: an older checkpoint would lead there too
 			return nil, place, err
 		}
+		if narrow == nil && errors.Is(err, ledger.ErrCheckpointWindow) {
+			narrow = err
+		}
 		log.Warn("skipping a checkpoint", "file", store.Name(seqs[i]), "reason", err)
 	}
 	err = l.Seek(1)
 	var archived *wal.ArchivedError
-	if errors.As(err, &archived) {
+	switch {
+	case !errors.As(err, &archived):
+	case narrow != nil:
+		err = fmt.Errorf("-idempotency-keys is %d: %w; the log before commit %d is archived, so the keys can't be read again: "+
+			"start with the smaller number, or move the archived segments back", keys, narrow, archived.First)
+	default:
 		err = &wal.CorruptError{File: store.Name(archived.First), Rule: "front of the log missing",
 			Err: fmt.Errorf("the log begins at commit %d, and none of the %d checkpoints can be used", archived.First, len(seqs))}
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 
+	"assetledger/ledger"
 	"assetledger/wal"
 )
 
@@ -20,7 +21,7 @@ func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return ExitStopped
-	case isUsage(err):
+	case isUsage(err), errors.Is(err, ledger.ErrCheckpointWindow):
 		return ExitUsage
 	case isDamage(err):
 		return ExitDamaged

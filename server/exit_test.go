@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"assetledger/ledger"
 	"assetledger/wal"
 )
 
@@ -20,6 +21,7 @@ func TestExitCode(t *testing.T) {
 		{usagef("-listen is wrong"), ExitUsage},
 		{&wal.CorruptError{File: "x.seg"}, ExitDamaged},
 		{&ReplayError{Seq: 3, Err: errors.New("the digest differs")}, ExitDamaged},
+		{fmt.Errorf("-idempotency-keys: %w", ledger.ErrCheckpointWindow), ExitUsage},
 		{wal.ErrLocked, ExitLocked},
 	} {
 		wrapped := c.err

@@ -173,6 +173,43 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	w.stop(t)
 }
 
+// TestOtherWindowIsNoDamage archives a log whose daemons remember 20 keys, and
+// then starts both daemons with 40.
+func TestOtherWindowIsNoDamage(t *testing.T) {
+	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "old")
+	start := func() *process {
+		return startProcess(t, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(128<<10), "-idempotency-keys", "20")
+	}
+	w := start()
+	r := readEvery(t, dir, 15, "-idempotency-keys", "20")
+	told := fillLog(t, w.url, 1, 60)
+	awaitSeq(t, r.url, 60)
+	r.stop(t)
+	before := len(files(t, dir, "wal", ".seg"))
+	if _, words := ctl(t, 2, "wal", "archive", "-dir", dir, "-to", to); !strings.Contains(words, "-idempotency-keys") {
+		t.Errorf("archived for 1,000,000 keys: %s", words)
+	}
+	if left := len(files(t, dir, "wal", ".seg")); left != before {
+		t.Errorf("%d of %d segments are left", left, before)
+	}
+	ctl(t, 0, "wal", "archive", "-dir", dir, "-to", to, "-idempotency-keys", "20")
+	if left := len(files(t, dir, "wal", ".seg")); left == before {
+		t.Error("nothing was archived")
+	}
+	w.stop(t)
+	for _, name := range []string{"ledger-write", "ledger-read"} {
+		code, _, words := runProgram(t, name, "-dir", dir, "-listen", "127.0.0.1:0", "-idempotency-keys", "40")
+		if code != 2 || !strings.Contains(words, "-idempotency-keys is 40") || strings.Contains(words, "damaged") {
+			t.Errorf("%s with 40 keys: exit code %d\n%s", name, code, words)
+		}
+	}
+	w = start()
+	if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(60)); err != nil || !a.hit || a.body != told[60] {
+		t.Errorf("key k60: %v %+v", err, a)
+	}
+	w.stop(t)
+}
+
 func spoil(t *testing.T, path string) {
 	t.Helper()
 	b, err := os.ReadFile(path)
