@@ -102,6 +102,17 @@ func (c *claim) grow(n int64) bool {
 	return c.ended == 0 && (c.tryGrow(n) || c.wait(n))
 }
 
+// growNow is grow without waiting.
+func (c *claim) growNow(n int64) bool {
+	b := c.budget
+	if b == nil || n <= 0 {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return c.ended == 0 && c.tryGrow(n)
+}
+
 // part returns how much small claims may hold when one of them grows by n.
 func (c *claim) part(n int64) int64 {
 	if c.held+n <= tinyClaim {

@@ -18,6 +18,7 @@ type endpoint struct {
 	params  param    // taken beside min_seq and wait
 	list    listKind // whose cursors it takes
 	reach   reach    // of clients who are limited to owners
+	element int64    // most bytes that one element of the list takes, as collected and as rendered
 
 	// collect copies from the state what the answer needs, and refuses.
 	collect func(*reading, *ledger.State) *ledger.Error
@@ -63,6 +64,9 @@ func (d *readDaemon) serve(e *endpoint) handler {
 		r := readings.Get().(*reading)
 		r.exchange, r.daemon = x, d
 		err := r.answer(e, allowed)
+		if len(r.Out) <= tinyClaim {
+			r.claim.force(-r.claim.held) // it fits in the buffers on the way
+		}
 		r.exchange = nil
 		readings.Put(r)
 		return err
@@ -87,6 +91,9 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 			return err
 		}
 	}
+	if err := r.charge(e.element * int64(r.params.Limit)); err != nil {
+		return err
+	}
 	err := r.collect(e.collect)
 	if err == nil {
 		r.Out, err = e.render(r, r.Out)
@@ -96,6 +103,17 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 		return nil
 	}
 	return r.refuse(err)
+}
+
+// holds charges the bytes that the answer has grown to. If the budget has no
+// room for more, it returns false, and the answer should end.
+func (r *reading) holds(size int) bool {
+	n := int64(size) - r.claim.held
+	if r.claim.growNow(n) {
+		return true
+	}
+	r.claim.force(n)
+	return false
 }
 
 // judge reads path, query and headers.

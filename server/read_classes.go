@@ -19,7 +19,7 @@ var readClass = endpoint{
 
 var readClasses = endpoint{
 	pattern: "/v1/read/classes", reach: reachesAll,
-	params: paramsOfList, list: listClasses,
+	params: paramsOfList, list: listClasses, element: 1024,
 	collect: func(r *reading, s *ledger.State) *ledger.Error {
 		r.classes, r.more = s.Classes(r.classes[:0], r.params.Cursor.A, r.params.Limit)
 		return nil
@@ -45,6 +45,9 @@ var readShapes = endpoint{
 		return err
 	},
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		if err := r.charge(int64(len(r.shapes)) * 128); err != nil {
+			return dst, err
+		}
 		dst = appendInt(dst, `{"data":{"class_id":`, r.id)
 		dst = append(dst, `,"shapes":[`...)
 		for i := range r.shapes {
@@ -86,7 +89,7 @@ var readStats = endpoint{
 
 var readInstance = endpoint{
 	pattern: "/v1/read/instance/{id}", reach: reachesInstance, id: "id",
-	params: paramsOfList, list: listChildren,
+	params: paramsOfList, list: listChildren, element: 32,
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
 		kept := r.instance.Children[:0]
 		r.instance, err = s.Instance(r.id)

@@ -18,18 +18,25 @@ var readCommit = endpoint{
 		return nil
 	},
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		if err := r.charge(commitRoom); err != nil {
+			return dst, err
+		}
 		seq := uint64(r.id)
 		dst = append(dst, `{"data":`...)
 		err := r.daemon.commits.each(r.R.Context(), seq, seq, &r.record, func(f *wal.Frame, seq uint64) bool {
 			dst = AppendCommit(dst, f, seq, &r.record)
-			return true
+			return r.holds(cap(dst))
 		})
 		return dst, r.daemon.readBack(err)
 	},
 }
 
-// maxPageBytes ends a page of commits early: one commit may be a megabyte.
+// maxPageBytes ends a page of commits early: one commit may be a megabyte. So
+// does a budget that has no room for more.
 const maxPageBytes = 8 << 20
+
+// commitRoom is the room that a commit is given before its size is known.
+const commitRoom = 32 << 10
 
 var readCommits = endpoint{
 	pattern: "/v1/read/commits",
@@ -37,12 +44,15 @@ var readCommits = endpoint{
 	collect: nothing,
 	stream:  (*reading).feed,
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
-		start, shown := len(dst), 0
+		if err := r.charge(commitRoom); err != nil {
+			return dst, err
+		}
+		start, shown, room := len(dst), 0, true
 		r.more = false
 		last := max(r.params.After, uint64(r.params.Cursor.A))
 		dst = append(dst, `{"data":{"commits":[`...)
 		err := r.daemon.commits.each(r.R.Context(), last+1, r.checkpoint, &r.record, func(f *wal.Frame, seq uint64) bool {
-			if shown == r.params.Limit || len(dst)-start > maxPageBytes {
+			if shown == r.params.Limit || len(dst)-start > maxPageBytes || !room {
 				r.more = true
 				return false
 			}
@@ -50,6 +60,7 @@ var readCommits = endpoint{
 				dst = append(dst, ',')
 			}
 			dst = AppendCommit(dst, f, seq, &r.record)
+			room = r.holds(cap(dst))
 			last = seq
 			shown++
 			return true

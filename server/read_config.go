@@ -23,6 +23,7 @@ type ReadConfig struct {
 	IdempotencyKeys int           // keyed commits that checkpoints hold, for the write daemon; as many as its own setting
 	Poll            time.Duration // longest sleep between two looks at the end of the log
 	MaxStreams      int           // streams of commits that are open at a time; 0: DefaultMaxStreams
+	MaxInflight     int64         // bytes that all responses hold until they are written; 0: defaultReadInflight
 	Timeouts        Timeouts
 	Access          Access
 	LogAll          bool      // log every request
@@ -32,11 +33,13 @@ type ReadConfig struct {
 	Log             *slog.Logger
 }
 
+const defaultReadInflight = 32 << 20
+
 // DefaultReadConfig has the limits of the interface.
 func DefaultReadConfig() ReadConfig {
 	return ReadConfig{
 		Listen: "127.0.0.1:8081", Name: "read", CheckpointEvery: 1_000_000, IdempotencyKeys: 1_000_000, Poll: 100 * time.Millisecond,
-		MaxStreams: DefaultMaxStreams, Timeouts: DefaultTimeouts, Page: true,
+		MaxStreams: DefaultMaxStreams, MaxInflight: defaultReadInflight, Timeouts: DefaultTimeouts, Page: true,
 	}
 }
 
@@ -49,6 +52,7 @@ func (c *ReadConfig) Flags(set *flag.FlagSet) {
 	set.Uint64Var(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery, "`COMMITS` between two checkpoints of the state on disk; one more is made when stopping; 0 for none")
 	set.IntVar(&c.IdempotencyKeys, "idempotency-keys", c.IdempotencyKeys, "`NUMBER` of idempotency keys that checkpoints hold; the write daemon starts from those that hold as many as its own flag says")
 	set.DurationVar(&c.Poll, "poll", c.Poll, "longest `TIME` between two looks at the end of the log")
+	set.Int64Var(&c.MaxInflight, "max-inflight", c.MaxInflight, "limit in `BYTES` on what all responses hold until they are written")
 	set.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "maximum `NUMBER` of open streams of commits; a new one then ends the oldest of the client that has the most")
 	set.BoolVar(&c.Page, "page", c.Page, "serve the page for people at /; -page=false does not")
 	set.BoolVar(&c.LogAll, "log-requests", c.LogAll, "log every request, not only those that failed here")
@@ -69,6 +73,7 @@ func (c *ReadConfig) Validate() error {
 	}
 	if err := checkSpans(
 		span{"idempotency-keys", int64(c.IdempotencyKeys), 0, maxKeys},
+		span{"max-inflight", c.MaxInflight, 1, 1 << 50},
 		span{"max-streams", int64(c.MaxStreams), 1, 1 << 20},
 	); err != nil {
 		return err

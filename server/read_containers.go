@@ -30,7 +30,7 @@ var readContainer = endpoint{
 
 var readBalances = endpoint{
 	pattern: "/v1/read/container/{id}/balances", reach: reachesContainer, id: "id",
-	params: paramsOfList | paramClassID | paramKey, list: listBalances,
+	params: paramsOfList | paramClassID | paramKey, list: listBalances, element: 192,
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
 		var filter ledger.BalanceFilter
 		if r.params.has(paramClassID) {
@@ -64,7 +64,7 @@ var readBalances = endpoint{
 
 var readSlots = endpoint{
 	pattern: "/v1/read/container/{id}/slots", reach: reachesContainer, id: "id",
-	params: paramsOfList, list: listSlots,
+	params: paramsOfList, list: listSlots, element: 192,
 	collect: func(r *reading, s *ledger.State) *ledger.Error {
 		if err := r.getContainer(s); err != nil {
 			return err
@@ -97,7 +97,7 @@ var readSlots = endpoint{
 
 var readGrid = endpoint{
 	pattern: "/v1/read/container/{id}/grid", reach: reachesContainer, id: "id",
-	params: paramsOfList | paramsOfRegion, list: listGrid,
+	params: paramsOfList | paramsOfRegion, list: listGrid, element: 320,
 	collect: func(r *reading, s *ledger.State) *ledger.Error {
 		if err := r.getContainer(s); err != nil {
 			return err
@@ -132,7 +132,7 @@ var readGrid = endpoint{
 
 var readContainers = endpoint{
 	pattern: "/v1/read/containers", reach: reachesList,
-	params: paramsOfList | paramOwner | paramKind, list: listContainers,
+	params: paramsOfList | paramOwner | paramKind, list: listContainers, element: 192,
 	collect: (*reading).listContainers,
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
 		dst = append(dst, `{"data":{"containers":[`...)

@@ -40,6 +40,7 @@ func newReadDaemon(source logSource, c ReadConfig) *readDaemon {
 		keys: c.IdempotencyKeys, every: c.CheckpointEvery, meter: &saverMeter{}}
 	d.api = newAPI(d.routes(c.Page), "asset_ledger_read_", &d.registry, c.Log)
 	d.api.LogAll = c.LogAll
+	d.api.budget = newBudget(cmp.Or(c.MaxInflight, defaultReadInflight))
 	d.tail.visible = d.measures()
 	return d
 }

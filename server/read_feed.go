@@ -23,6 +23,7 @@ import (
 const (
 	headerLastEvent = "Last-Event-ID"
 	feedPiece       = 64 << 10         // bytes sent at once, or one commit
+	keptPiece       = 4 << 10          // bytes of buffer that a stream keeps while it waits
 	feedPatience    = 10 * time.Second // for a client to take a piece
 	feedKeepAlive   = 15 * time.Second // of silence before a comment line
 )
@@ -49,6 +50,7 @@ func (r *reading) feed() (taken bool, err *ledger.Error) {
 	defer end()
 	place := r.daemon.streams.enter(r.client(), end)
 	defer r.daemon.streams.leave(place)
+	*r = reading{exchange: r.exchange, daemon: r.daemon, params: r.params, reach: r.reach} // large slices are for reads that are short
 	if c := connectionOf(r.R); c != nil {
 		c.giveUpAfter(2 * r.daemon.keepAlive)
 	}
@@ -85,14 +87,16 @@ func (r *reading) stream(ctx context.Context, at uint64) {
 	}
 	defer r.allowPiece() // for the end of the answer
 	for ctx.Err() == nil {
+		r.forget()
 		// at+1 can't overflow: at is at most 2^63-1.
 		reached, over := fresh.wait(ctx, at+1, r.daemon.keepAlive)
 		if over != nil || ctx.Err() != nil || !r.stillLetIn() {
 			return
 		}
-		r.Out = r.Out[:0]
 		if !reached {
 			r.Out = append(r.Out, ": keep-alive\n\n"...)
+		} else if !r.claim.grow(feedPiece) {
+			return
 		} else if at = r.appendEvents(at, fresh.applied.Load()); len(r.Out) == 0 {
 			return // the log could not be read, which was logged
 		}
@@ -113,12 +117,27 @@ func (r *reading) appendEvents(at, end uint64) uint64 {
 		return len(r.Out) < feedPiece
 	})
 	r.daemon.readBack(err)
+	r.holds(cap(r.Out))
 	return at
+}
+
+// forget lets go of what the stream needs only while it sends, since there may be
+// many that wait.
+func (r *reading) forget() {
+	r.claim.force(-r.claim.held)
+	r.Out, r.record = r.Out[:0], ledger.Record{}
+	if cap(r.Out) > keptPiece {
+		r.Out = nil
+	}
 }
 
 // sendPiece sends r.Out, at first the header; false when the client did not take it.
 func (r *reading) sendPiece() bool {
 	c := r.allowPiece()
+	if r.claim.held > 0 {
+		r.claim.awaits(func() { c.SetWriteDeadline(longAgo) })
+		defer r.claim.ready()
+	}
 	if _, err := r.W.Write(r.Out); err != nil {
 		return false
 	}

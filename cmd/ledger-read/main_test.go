@@ -54,6 +54,6 @@ func TestWrongValues(t *testing.T) {
 	c := server.DefaultReadConfig()
 	p := program(&c)
 	settingstest.Wrong(t, p, run, map[string]string{
-		"idempotency-keys": "-1", "checkpoint-every": "-1", "max-lag": "-1", "max-streams": "0", "name": "a/b", "poll": "0s",
+		"idempotency-keys": "-1", "checkpoint-every": "-1", "max-lag": "-1", "max-streams": "0", "max-inflight": "0", "name": "a/b", "poll": "0s",
 	})
 }

@@ -1,0 +1,52 @@
+package systemtest
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// mostReadHeap bounds the memory of the read daemon without the pages of the
+// log that it has mapped.
+const mostReadHeap = 256 << 20
+
+// TestUnreadPages: hundreds of clients ask for the largest pages and read nothing.
+// What the daemon holds for them has a bound, and others are served.
+func TestUnreadPages(t *testing.T) {
+	v := newVictim(t)
+	const each = 6000
+	bulk := `{"transactions":[` + strings.Repeat(`{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":1,"quantity":1}}],"metadata":{"a":"`+
+		strings.Repeat("x", each)+`"}},`, 4999) + `{"operations":[]}]}`
+	a, err := post(http.DefaultClient, v.w.url+"/v1/commit/batch", bulk)
+	if err != nil || a.status != 200 {
+		t.Fatal(err, a.status)
+	}
+	if a, err = get(http.DefaultClient, v.r.url+"/v1/read/freshness?wait=20s&min_seq=5000"); err != nil || a.status != 200 {
+		t.Fatal(err, a.body)
+	}
+	const clients = 300
+	most := int64(0)
+	for i := range clients {
+		c := v.dial(v.r)
+		c.SetReadBuffer(4096)
+		for range 3 { // the first may fit in the buffers on the way
+			c.send(fmt.Sprintf("GET /v1/read/commits?limit=10000&after=%d HTTP/1.1\r\nHost: x\r\n\r\n", i%100))
+		}
+		most = max(most, statusBytes(t, v.r, "RssAnon"))
+	}
+	seen := v.acked.Load()
+	v.await("the client that behaves goes on", func() bool {
+		most = max(most, statusBytes(t, v.r, "RssAnon"))
+		return v.acked.Load() > seen+100
+	})
+	t.Logf("%d clients that do not read: at most %d MiB", clients, most>>20)
+	if most > mostReadHeap {
+		t.Errorf("the read daemon had %d bytes resident, more than %d", most, mostReadHeap)
+	}
+	if a, err = get(http.DefaultClient, v.r.url+"/v1/read/commits?limit=10000&after=1"); err != nil || a.status != 200 || !strings.Contains(a.body, `"global_seq":2,`) {
+		t.Errorf("a page is refused: %v %d", err, a.status)
+	}
+	close(v.stop)
+	<-v.ended
+}
