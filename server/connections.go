@@ -255,3 +255,15 @@ func connectionOf(r *http.Request) *tracked {
 	t, _ := r.Context().Value(connKey{}).(*tracked)
 	return t
 }
+
+// client names the client of a request: by its credential, or else by its address.
+func (x *exchange) client() string {
+	if x.Who != nil {
+		return "credential " + x.Who.Name
+	}
+	if c := connectionOf(x.R); c != nil {
+		return c.client.String()
+	}
+	host, _, _ := net.SplitHostPort(x.R.RemoteAddr)
+	return host
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"syscall"
@@ -46,7 +47,7 @@ func (c *fakeConn) CloseWrite() error    { return nil }
 // boundOf makes connections of max, and a function that lets clients in.
 func boundOf(t *testing.T, max int) (s *connections, door *fakeDoor, in func(from string) (*tracked, *fakeConn)) {
 	door = &fakeDoor{make(chan net.Conn, 1), make(chan error, 1)}
-	s = newConnections(door, max, silent)
+	s = newConnections(door, max, slog.New(slog.DiscardHandler))
 	return s, door, func(from string) (*tracked, *fakeConn) {
 		t.Helper()
 		raw := &fakeConn{from: from}

@@ -18,7 +18,7 @@ func TestExitCode(t *testing.T) {
 		{errors.New("the address is taken"), ExitFailure},
 		{wal.ErrReplaced, ExitFailure},
 		{wal.ErrNameTaken, ExitFailure},
-		{usagef("-listen is wrong"), ExitUsage},
+		{&UsageError{}, ExitUsage},
 		{&wal.CorruptError{File: "x.seg"}, ExitDamaged},
 		{&ReplayError{Seq: 3, Err: errors.New("the digest differs")}, ExitDamaged},
 		{fmt.Errorf("-idempotency-keys: %w", ledger.ErrCheckpointWindow), ExitUsage},

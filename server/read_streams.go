@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net"
 	"sync"
 	"sync/atomic"
 )
@@ -84,16 +83,4 @@ func (s *streams) opened() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.count
-}
-
-// client names the client of a request: by its credential, or else by its address.
-func (x *exchange) client() string {
-	if x.Who != nil {
-		return "credential " + x.Who.Name
-	}
-	if c := connectionOf(x.R); c != nil {
-		return c.client.String()
-	}
-	host, _, _ := net.SplitHostPort(x.R.RemoteAddr)
-	return host
 }
