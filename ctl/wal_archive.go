@@ -13,8 +13,9 @@ var walArchiveCommand = command{
 	Words:   "wal archive",
 	Purpose: "move old segments of a log to another directory",
 	Notes: "It moves the segments that lie wholly before the older of the two newest checkpoints, which it checks first,\n" +
-		"for the daemons' -idempotency-keys too, and works beside running daemons. Reads of the commits in them answer 410 CommitArchived from then on.\n" +
-		"To have them again, move the files back.",
+		"for the daemons' -idempotency-keys too, and works beside running daemons: what an attached read daemon still\n" +
+		"needs stays. Reads of the commits in them answer 410 CommitArchived from then on. To have them again, move\n" +
+		"the files back.",
 	Examples: [2]string{"wal archive -dir data -to archive", "wal archive -dir data -to /mnt/archive -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		a := &archiving{}
@@ -60,8 +61,8 @@ func (a *archiving) run(c *call) error {
 			return err
 		}
 	}
-	moved, err := wal.Archive(a.log.dir, a.to, seqs[0], nil)
-	for _, name := range moved {
+	report, err := wal.Archive(a.log.dir, a.to, seqs[0], nil)
+	for _, name := range report.Moved {
 		if c.json() {
 			fmt.Fprintf(c.out, `{"moved":%s}`+"\n", ledger.AppendString(nil, name))
 		} else {
@@ -69,7 +70,10 @@ func (a *archiving) run(c *call) error {
 		}
 	}
 	if err == nil {
-		fmt.Fprintf(c.words, "ledgerctl: moved %d segments that end before commit %d to %s\n", len(moved), seqs[0], a.to)
+		fmt.Fprintf(c.words, "ledgerctl: moved %d segments that end before commit %d to %s\n", len(report.Moved), report.Below, a.to)
+	}
+	if err == nil && report.Held != "" {
+		fmt.Fprintf(c.words, "ledgerctl: the segments from commit %d on stay for the read daemon %s, which has applied no more yet\n", report.Below, report.Held)
 	}
 	return err
 }

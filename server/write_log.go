@@ -73,9 +73,7 @@ func (l *fileWriteLog) Readers() (list []readerInfo) {
 		return nil
 	}
 	for _, r := range all {
-		if r.Attached {
-			list = append(list, readerInfo{r.Name, r.Seq})
-		}
+		list = append(list, readerInfo{r.Name, r.Seq})
 	}
 	return list
 }

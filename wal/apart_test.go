@@ -97,8 +97,8 @@ func TestArchiveAmongAnotherLog(t *testing.T) {
 	o.Rand = zeroRandom{}
 	other := t.TempDir()
 	fill(t, mustOpen(t, other, o), 1, 10)
-	if moved, err := Archive(dir, segmentsPath(other), w.LastSeq(), nil); err == nil || len(moved) > 0 {
-		t.Errorf("moved %v, %v", moved, err)
+	if report, err := Archive(dir, segmentsPath(other), w.LastSeq(), nil); err == nil || len(report.Moved) > 0 {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
 

@@ -10,54 +10,77 @@ import (
 	"syscall"
 )
 
+// An ArchiveReport says what an archive run moved.
+type ArchiveReport struct {
+	Moved []string // names of segments
+	Below uint64   // they end before this commit
+	Held  string   // the attached reader that needs more than was asked for; "" if none does
+}
+
 // Archive moves the segments of dir that end before the commit below to
-// another directory, oldest first, and gives their names. below is the older of
-// two good checkpoints: who starts from it needs the segment that holds it, and
-// those after. It works beside running daemons: they keep what they have mapped.
+// another directory, oldest first. below is the older of two good checkpoints:
+// who starts from it needs the segment that holds it, and those after. It works
+// beside running daemons: what an attached reader has not applied yet stays,
+// and so does the segment with the commit that it applied last.
 //
 // Each segment is checked first: headers, bodies, and the link to the next. On
 // another filesystem it is copied, synced, checked again, and then removed. A
 // move that was interrupted is completed by the next run.
-func Archive(dir, to string, below uint64, fsys FS) (moved []string, err error) {
+func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err error) {
 	if fsys == nil {
 		fsys = OS
 	}
 	if err := apart(fsys, dir, to); err != nil {
-		return nil, err
+		return report, err
 	}
 	if err := fsys.Mkdir(to); err != nil {
-		return nil, err
+		return report, err
 	}
 	if err := fsys.SyncDir(filepath.Dir(filepath.Clean(to))); err != nil && !errors.Is(err, fs.ErrPermission) {
-		return nil, err
+		return report, err
 	}
 	lock, err := lockPatiently(fsys, join(to, lockName))
 	if err != nil {
-		return nil, fmt.Errorf("another archive run works on %s: %w", to, err)
+		return report, fmt.Errorf("another archive run works on %s: %w", to, err)
 	}
 	defer lock.Close()
 	// The lock also shows an alias that has another identity, such as a second
 	// mount of a network filesystem.
 	if held, err := fsys.Locked(join(segmentsPath(dir), lockName)); err == nil && held {
-		return nil, fmt.Errorf("%w: a lock in %s is also in %s", ErrSameDir, to, segmentsPath(dir))
+		return report, fmt.Errorf("%w: a lock in %s is also in %s", ErrSameDir, to, segmentsPath(dir))
 	}
 	list, err := readSegments(fsys, dir)
 	if err != nil {
-		return nil, err
+		return report, err
 	}
 	if err := sameLog(fsys, list, to); err != nil {
-		return nil, err
+		return report, err
 	}
-	for i := 0; i+1 < len(list) && list[i+1].head.First <= below; i++ {
+	if report.Below, report.Held, err = neededFrom(fsys, dir, below); err != nil {
+		return report, err
+	}
+	for i := 0; i+1 < len(list) && list[i+1].head.First <= report.Below; i++ {
 		if err := checkSealed(fsys, &list[i], &list[i+1]); err != nil {
-			return moved, err
+			return report, err
 		}
 		if err := moveSegment(fsys, &list[i], &list[i+1], to); err != nil {
-			return moved, err
+			return report, err
 		}
-		moved = append(moved, list[i].head.name())
+		report.Moved = append(report.Moved, list[i].head.name())
 	}
-	return moved, nil
+	return report, nil
+}
+
+// neededFrom lowers below to what the slowest attached reader stands at.
+func neededFrom(fsys FS, dir string, below uint64) (uint64, string, error) {
+	readers, err := ListReaders(dir, Options{FS: fsys})
+	held := ""
+	for _, r := range readers {
+		if r.Seq < below {
+			below, held = r.Seq, r.Name
+		}
+	}
+	return below, held, err
 }
 
 // sameLog refuses a directory that holds segments of another log.

@@ -143,7 +143,8 @@ func TestArchive(t *testing.T) {
 			below := firsts[2] - 1
 			checkpointAt(t, dir, below)
 			checkpointAt(t, dir, w.LastSeq())
-			moved, err := Archive(dir, to, below, fsys)
+			report, err := Archive(dir, to, below, fsys)
+			moved := report.Moved
 			if err != nil || len(moved) != 1 {
 				t.Fatalf("moved %v, %v", moved, err)
 			}
@@ -196,11 +197,50 @@ func mustHead(t *testing.T, path string) segmentHeader {
 	return h
 }
 
+// TestArchiveKeepsWhatReadersNeed archives while a reader is far behind.
+func TestArchiveKeepsWhatReadersNeed(t *testing.T) {
+	dir, w := longLog(t)
+	firsts, _ := listSeqs(OS, segmentsPath(dir), segmentExt)
+	to := filepath.Join(t.TempDir(), "to")
+	g, err := Register(dir, "slow", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := Archive(dir, to, w.LastSeq(), nil)
+	if err != nil || len(report.Moved) > 0 || report.Held != "slow" || report.Below != 0 {
+		t.Errorf("beside a reader that has applied nothing: %+v, %v", report, err)
+	}
+	r := mustReader(t, dir, small())
+	for applied := uint64(0); applied < firsts[2]-1; { // to the end of the second segment
+		f, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		applied = f.Last()
+		g.Applied(applied)
+	}
+	report, err = Archive(dir, to, w.LastSeq(), nil)
+	if err != nil || len(report.Moved) != 1 || report.Held != "slow" || report.Below != firsts[2]-1 {
+		t.Errorf("beside a slow reader: %+v, %v", report, err)
+	}
+	if err := r.checkLast(); err != nil {
+		t.Errorf("the reader at the end of a segment: %v", err)
+	}
+	if got := readAll(t, r); got != w.LastSeq() {
+		t.Errorf("the reader came to %d", got)
+	}
+	g.Close()
+	report, err = Archive(dir, to, w.LastSeq(), nil)
+	if err != nil || len(report.Moved) != len(firsts)-2 || report.Held != "" {
+		t.Errorf("when the reader is gone: %+v, %v", report, err)
+	}
+}
+
 func TestArchiveRefusesDamage(t *testing.T) {
 	dir, w := longLog(t)
 	patch(t, segPath(t, dir, 0), segmentHeaderSize+100, flip, 1)
-	if moved, err := Archive(dir, filepath.Join(t.TempDir(), "to"), w.LastSeq(), nil); err == nil || len(moved) > 0 {
-		t.Errorf("moved %v, %v", moved, err)
+	if report, err := Archive(dir, filepath.Join(t.TempDir(), "to"), w.LastSeq(), nil); err == nil || len(report.Moved) > 0 {
+		t.Errorf("%+v, %v", report, err)
 	}
 	if _, err := os.Stat(segPath(t, dir, 0)); err != nil {
 		t.Error(err)

@@ -12,7 +12,7 @@
 //	DIR/wal/next.tmp           the next segment, being filled with zeroes
 //	DIR/wal/torn-<seq>-<n>.bad bytes of a torn tail, kept when it was zeroed
 //	DIR/ckpt/<seq>.ckpt        checkpoints; wal knows nothing of what is in them
-//	DIR/readers/<name>         what each read daemon has applied
+//	DIR/readers/<name>         what each read daemon has applied; removed when it has ended
 //
 // Everything is little-endian. Files are 0600, directories 0700.
 //

@@ -32,7 +32,8 @@ type FS interface {
 	SyncDir(dir string) error
 
 	// Lock opens a file, making it if need be, and locks it against other
-	// processes and other calls until it is closed: ErrLocked if it is.
+	// processes and other calls until it is closed: ErrLocked if it is. When
+	// Lock returns, the name leads to the file that is locked.
 	Lock(name string) (File, error)
 	// Locked tells whether Lock would give ErrLocked.
 	Locked(name string) (bool, error)

@@ -79,15 +79,21 @@ func (osFS) SyncDir(dir string) error {
 }
 
 func (osFS) Lock(name string) (File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
-	if err != nil {
-		return nil, err
+	for range lockTries {
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
+		if err != nil {
+			return nil, err
+		}
+		if err := flock(f, syscall.LOCK_EX); err != nil {
+			f.Close()
+			return nil, err
+		}
+		if st, err := f.Stat(); err == nil && !renamed(f, st) {
+			return osFile{f}, nil
+		}
+		f.Close() // its holder removed it before it gave the lock back
 	}
-	if err := flock(f, syscall.LOCK_EX); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return osFile{f}, nil
+	return nil, fmt.Errorf("%w (%s)", ErrLocked, name)
 }
 
 func (osFS) Locked(name string) (bool, error) {
@@ -188,9 +194,12 @@ func (p *osPage) Wait(at int, old uint32, timeout time.Duration) {
 
 func (p *osPage) Wake(at int) { wakeWord(word32(p.b, at)) }
 
-func (p *osPage) Stale() bool {
-	st, err := os.Stat(p.f.Name())
-	return err != nil || !os.SameFile(st, p.st)
+func (p *osPage) Stale() bool { return renamed(p.f, p.st) }
+
+// renamed reports whether a file's name no longer leads to it.
+func renamed(f *os.File, was os.FileInfo) bool {
+	st, err := os.Stat(f.Name())
+	return err != nil || !os.SameFile(st, was)
 }
 
 func (p *osPage) Close() (err error) {

@@ -14,12 +14,13 @@ import (
 //	 8  8  global_seq that the reader has applied
 //	16     zeroes
 //
-// Its flock tells whether the reader lives. It is not synced: after a crash the
+// Its flock tells whether the reader lives, and a file without one is removed.
+// It is not synced: after a crash the
 // reader begins from its own checkpoint anyway.
 const (
 	readerMagic = "ASTLRDR\n"
 	readerSeqAt = 8
-	maxReaders  = 1000 // that ListReaders looks at
+	maxReaders  = 1000 // attached ones that ListReaders gives
 )
 
 var readerName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -34,6 +35,8 @@ func CheckReaderName(name string) error {
 
 // A Registration tells the writer's side what a reader has applied.
 type Registration struct {
+	fs   FS
+	path string
 	lock File
 	page Page
 	seq  *atomic.Uint64
@@ -70,7 +73,7 @@ func Register(dir, name string, o Options) (*Registration, error) {
 		lock.Close()
 		return nil, err
 	}
-	return &Registration{lock: lock, page: p, seq: word64(p.Bytes(), readerSeqAt)}, nil
+	return &Registration{fs: fsys, path: path, lock: lock, page: p, seq: word64(p.Bytes(), readerSeqAt)}, nil
 }
 
 // makeReadersDir makes the folder of readers where a log is without it: many
@@ -90,17 +93,20 @@ func (r *Registration) Applied(seq uint64) {
 	touch(func() { r.seq.Store(seq) }) // where the file was cut nobody reads it
 }
 
-// Close lets go of the name. The file stays, with the last number.
-func (r *Registration) Close() error { return errors.Join(r.page.Close(), r.lock.Close()) }
-
-// A ReaderState is what is known of a registered reader.
-type ReaderState struct {
-	Name     string
-	Seq      uint64 // last applied global_seq
-	Attached bool   // it lives
+// Close gives the name back and removes its file.
+func (r *Registration) Close() error {
+	return errors.Join(r.page.Close(), r.fs.Remove(r.path), r.lock.Close())
 }
 
-// ListReaders lists the registered readers of DIR, dead ones too, by name.
+// A ReaderState is what is known of an attached reader.
+type ReaderState struct {
+	Name string
+	Seq  uint64 // last applied global_seq
+}
+
+// ListReaders lists the attached readers of DIR by name, at most 1000. It
+// removes the files of those that have ended without Close: a reader that is
+// killed leaves its file, and names of pods never come back.
 func ListReaders(dir string, o Options) ([]ReaderState, error) {
 	fsys := o.withDefaults().FS
 	names, err := fsys.List(join(dir, readersDir))
@@ -109,35 +115,50 @@ func ListReaders(dir string, o Options) ([]ReaderState, error) {
 	}
 	var list []ReaderState
 	for _, name := range names {
-		if CheckReaderName(name) != nil || len(list) == maxReaders {
+		if CheckReaderName(name) != nil {
 			continue
 		}
-		s, err := readerState(fsys, join(dir, readersDir, name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed just now
-		}
-		if err != nil {
+		path := join(dir, readersDir, name)
+		attached, err := fsys.Locked(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed just now
+		case err != nil:
 			return nil, err
+		case !attached:
+			removeReader(fsys, path)
+		case len(list) < maxReaders:
+			seq, err := readerSeq(fsys, path)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, ReaderState{name, seq})
 		}
-		s.Name = name
-		list = append(list, s)
 	}
 	return list, nil
 }
 
-func readerState(fsys FS, path string) (s ReaderState, err error) {
-	if s.Attached, err = fsys.Locked(path); err != nil {
-		return s, err
+// removeReader removes the file of a reader that has ended, under its lock: a
+// reader that takes the name in this moment finds the file gone, and makes
+// another. What can't be removed stays for the next time.
+func removeReader(fsys FS, path string) {
+	if lock, err := fsys.Lock(path); err == nil {
+		fsys.Remove(path)
+		lock.Close()
 	}
+}
+
+func readerSeq(fsys FS, path string) (uint64, error) {
 	f, err := fsys.Open(path, false)
 	if err != nil {
-		return s, err
+		return 0, err
 	}
 	defer f.Close()
 	var b [readerSeqAt + 8]byte
-	n, _ := f.ReadAt(b[:], 0)
-	if n == len(b) && string(b[:8]) == readerMagic { // else it is just being made
-		s.Seq = le.Uint64(b[readerSeqAt:])
+	if n, _ := f.ReadAt(b[:], 0); n == len(b) && string(b[:8]) == readerMagic { // else it is just being made
+		return le.Uint64(b[readerSeqAt:]), nil
 	}
-	return s, nil
+	return 0, nil
 }

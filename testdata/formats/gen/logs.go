@@ -43,8 +43,8 @@ func archived(dir string, txs []string) error {
 	if err != nil || len(seqs) < 2 {
 		return fmt.Errorf("checkpoints %v, and two are needed: %w", seqs, err)
 	}
-	moved, err := wal.Archive(dir, dir+"-archive", seqs[len(seqs)-2], nil)
-	if err == nil && len(moved) == 0 {
+	report, err := wal.Archive(dir, dir+"-archive", seqs[len(seqs)-2], nil)
+	if err == nil && len(report.Moved) == 0 {
 		err = errors.New("no segment was archived")
 	}
 	return err
