@@ -8,14 +8,22 @@ import (
 
 // An intake is the bounded queue between the handlers and the sequencer.
 //
-// Requests wait in groups. Requests that arrive while the sequencer is busy
-// join one group, are judged in the order in which they came, and are woken
-// together by one closed channel. A batch request is a group by itself: small
-// ones need not wait until all of its transactions are judged.
+// Requests wait in groups. Small requests that arrive while the sequencer is
+// busy join one group, are judged in the order in which they came, and are
+// woken together by one closed channel. A large request is a group by itself.
+// The group of small requests and the others get turns alternately, and the
+// others get theirs one after another:
+//
+//	small …→ open ──┐
+//	                ├─ take → a turn of the sequencer → done
+//	large → ring ───┘            │ not done
+//	         └───────────────────┘
 type intake struct {
 	mu      sync.Mutex
-	groups  []*group // oldest first; the last one may be open
-	waiting int      // requests in groups
+	open    *group   // small requests that wait; nil: none
+	ring    []*group // the others, and groups that had a turn and are not done
+	last    bool     // the last turn was for open
+	waiting int      // requests that have not had a turn
 	limit   int      // of waiting
 	refusal *ledger.Error
 	wake    chan struct{} // holds a token while there may be something to take
@@ -24,7 +32,8 @@ type intake struct {
 // A group is a run of requests that are answered together.
 type group struct {
 	requests []*request
-	open     bool // more may join
+	judged   int  // requests that the sequencer is done with
+	begun    bool // it had a turn
 	// done is closed when every request of the group is judged, and what it
 	// was judged against is durable. Before that err is set if this failed: it
 	// then stands in place of every answer that the requests have.
@@ -48,11 +57,17 @@ func (q *intake) submit(r *request) (*group, *ledger.Error) {
 		return nil, overloaded
 	}
 	q.waiting++
-	g, fresh := q.tail(!r.bulk)
-	g.requests = append(g.requests, r)
-	if fresh { // the others of a group need not wake the sequencer again
-		q.nudge()
+	if q.open != nil && r.small() {
+		q.open.requests = append(q.open.requests, r) // the sequencer was woken for the first one
+		return q.open, nil
 	}
+	g := &group{requests: []*request{r}, done: make(chan struct{})}
+	if r.small() {
+		q.open = g
+	} else {
+		q.ring = append(q.ring, g)
+	}
+	q.nudge()
 	return g, nil
 }
 
@@ -64,39 +79,44 @@ func (q *intake) nudge() {
 	}
 }
 
-// tail is the group that the next request joins, and whether it is a new one.
-func (q *intake) tail(shared bool) (g *group, fresh bool) {
-	if n := len(q.groups); shared && n > 0 && q.groups[n-1].open {
-		return q.groups[n-1], false
-	}
-	g = &group{open: shared, done: make(chan struct{})}
-	q.groups = append(q.groups, g)
-	return g, true
-}
-
-// take removes the oldest group, nil if there is none. Its requests still
-// count as waiting until the sequencer says that it has begun with them.
+// take removes the group whose turn it is, nil if there is none. Nothing joins
+// it any more.
 func (q *intake) take() *group {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.groups) == 0 {
+	var g *group
+	switch {
+	case q.open != nil && (!q.last || len(q.ring) == 0):
+		g, q.open, q.last = q.open, nil, true
+	case len(q.ring) > 0:
+		g, q.last = q.ring[0], false
+		q.ring[0] = nil
+		q.ring = q.ring[1:]
+	default:
 		return nil
 	}
-	g := q.groups[0]
-	g.open = false
-	q.groups[0] = nil
-	q.groups = q.groups[1:]
+	if !g.begun {
+		g.begun = true
+		q.waiting -= len(g.requests)
+	}
 	return g
 }
 
-// begun says that n requests no longer wait.
-func (q *intake) begun(n int) {
+// putBack queues a group for its next turn.
+func (q *intake) putBack(g *group) {
 	q.mu.Lock()
-	q.waiting -= n
-	q.mu.Unlock()
+	defer q.mu.Unlock()
+	q.ring = append(q.ring, g)
 }
 
-// depth is the number of requests that wait.
+// empty reports whether no group waits for a turn.
+func (q *intake) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.open == nil && len(q.ring) == 0
+}
+
+// depth is the number of requests that wait for their first turn.
 func (q *intake) depth() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -15,6 +15,11 @@ type request struct {
 
 	bulk      bool // a batch request
 	preflight bool // judge the one transaction and change nothing
+	// alive reports whether anyone still waits for the answer; nil: someone
+	// does. The sequencer asks between two turns.
+	alive func() bool
+
+	next int // transactions that are judged
 
 	verdicts []verdict // one for each transaction
 	atSeq    uint64    // preflight: the last commit that it was judged against
@@ -46,8 +51,12 @@ var (
 	bulks   = sync.Pool{New: func() any { return &request{bulk: true} }}
 )
 
+// small reports whether the request may share a group with others.
+func (r *request) small() bool { return !r.bulk && len(r.Txs[0].Ops) <= turnCheck }
+
 // judged makes room for the verdicts.
 func (r *request) judged() {
+	r.next = 0
 	if cap(r.verdicts) < len(r.Txs) {
 		r.verdicts = make([]verdict, len(r.Txs))
 	}
@@ -59,7 +68,7 @@ func (r *request) judged() {
 func (r *request) release(crowded bool) {
 	clear(r.verdicts) // and with them the refusals
 	clear(r.Errs)
-	r.preflight, r.atSeq = false, 0
+	r.preflight, r.alive, r.atSeq = false, nil, 0
 	if r.kept = r.kept[:0]; cap(r.kept) > keepMetadata {
 		r.kept = nil
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"assetledger/ledger"
@@ -22,6 +23,14 @@ const (
 	recordPrefix = 4
 )
 
+const (
+	// turnTime is how long one group may keep the sequencer while others wait.
+	// A turn is at least one transaction.
+	turnTime = time.Millisecond
+	// turnCheck is the number of operations between two looks at the clock.
+	turnCheck = 32
+)
+
 // The sequencer owns the ledger's state. Its one goroutine takes requests in
 // the order in which they came, judges each against the state, and puts the
 // records of those that are accepted into the filling batch. While the syncer
@@ -29,6 +38,9 @@ const (
 // syncer is idle, so the sync is the clock, and there are no timers.
 //
 //	intake → judge → filling batch → syncer → durable → group done
+//
+// Groups take turns, so a large request doesn't keep small ones waiting. Its
+// transactions are judged in order, and those of other requests in between.
 //
 // The state runs ahead of the log. So no answer, a refusal neither, is given
 // before the batch is durable that the request was judged against.
@@ -47,6 +59,11 @@ type sequencer struct {
 	now func() int64 // the clock, in Unix nanoseconds
 	at  int64        // time of the batch begun last; see stamp
 
+	began int64       // when the turn began
+	work  int         // operations since the last look at the clock
+	check int         // turnCheck; a simulation looks more often
+	hurry atomic.Bool // what is not judged yet is refused
+
 	out     ledger.Outcome // reused for every transaction
 	record  []byte         // reused for every record
 	maxBody int
@@ -63,7 +80,7 @@ func newSequencer(state *ledger.State, l writeLog, queue int, meters *writeMeter
 	s := &sequencer{
 		state: state, log: l, intake: newIntake(queue), meters: meters, logger: logger, maxBody: l.MaxBody(),
 		now: func() int64 { return time.Now().UnixNano() }, at: l.LastTime(),
-		filling: new(batch), spare: new(batch), exit: exit, stopped: make(chan struct{}),
+		filling: new(batch), spare: new(batch), check: turnCheck, exit: exit, stopped: make(chan struct{}),
 	}
 	s.sync = newSyncer(l, state.Seq(), meters)
 	return s
@@ -91,10 +108,11 @@ func (s *sequencer) crash(who string) {
 	}
 }
 
-// stop refuses new requests, has those that wait judged, the last batch made
+// stop refuses new requests and what is not judged yet, has the last batch made
 // durable, and returns when that is done.
 func (s *sequencer) stop() {
 	s.intake.refuse(shuttingDown)
+	s.hurry.Store(true)
 	<-s.stopped
 	<-s.sync.ended
 }
@@ -106,7 +124,7 @@ func (s *sequencer) run() {
 		g := s.intake.take()
 		switch {
 		case g != nil:
-			s.group(g)
+			s.turn(g)
 			s.poll()
 			s.handOver()
 		case s.finished():
@@ -125,7 +143,7 @@ func (s *sequencer) run() {
 // finished says whether nothing can come any more and nothing is left to do.
 // A log without space is not waited for: who waited for it was answered.
 func (s *sequencer) finished() bool {
-	if s.intake.refusing() == nil || s.intake.depth() != 0 {
+	if s.intake.refusing() == nil || !s.intake.empty() {
 		return false
 	}
 	if s.stalled {
@@ -137,13 +155,19 @@ func (s *sequencer) finished() bool {
 	return s.failed != nil || s.inFlight == nil && s.filling.empty()
 }
 
-// group judges the requests of g and sees to it that they are woken.
-func (s *sequencer) group(g *group) {
-	s.intake.begun(len(g.requests))
-	for _, r := range g.requests {
-		if s.failed == nil {
-			s.judge(r)
+// turn judges requests of g, until all are judged or others want their turn,
+// and sees to it that they are woken.
+//
+// A group waits for the batch that is filling when its last request is judged.
+// Batches become durable in order, so those of its earlier turns are too then.
+func (s *sequencer) turn(g *group) {
+	s.began, s.work = s.now(), 0
+	for fresh := true; g.judged < len(g.requests) && s.failed == nil; fresh = false {
+		if !fresh && s.work >= s.check && s.yields() || !s.judge(g.requests[g.judged]) {
+			s.intake.putBack(g)
+			return
 		}
+		g.judged++
 	}
 	switch {
 	case s.failed != nil:
@@ -157,33 +181,89 @@ func (s *sequencer) group(g *group) {
 	}
 }
 
-var notAttempted = ledger.Errorf(ledger.NotAttempted, "Not tried, since an earlier transaction of this request failed and on_error is stop.")
-
-func (s *sequencer) judge(r *request) {
-	if r.preflight {
-		r.atSeq = s.state.Seq()
-		r.verdicts[0].err = s.preflight(r, &r.Txs[0], &r.verdicts[0])
-		return
+// yields reports whether the turn is over and others wait for theirs. The clock
+// may jump: then the turn is over.
+func (s *sequencer) yields() bool {
+	s.work = 0
+	now := s.now()
+	if d := now - s.began; d >= 0 && d < int64(turnTime) {
+		return false
 	}
-	for i := range r.Txs {
+	s.began = now
+	return !s.intake.empty()
+}
+
+// worked counts the operations of a transaction that was judged.
+func (s *sequencer) worked(tx *ledger.Transaction) {
+	s.work += max(len(tx.Ops), 1)
+	for i := range tx.Ops {
+		if tx.Ops[i].Kind == ledger.ConsolidateStacks { // its work doesn't show in its size
+			s.work += s.check
+			return
+		}
+	}
+}
+
+var (
+	notAttempted = ledger.Errorf(ledger.NotAttempted, "Not tried, since an earlier transaction of this request failed and on_error is stop.")
+	abandoned    = ledger.Errorf(ledger.Overloaded, "Not tried, since the time for the response had run out.")
+)
+
+// judge judges the transactions of r from r.next on. It returns false when the
+// turn is over before the last one.
+func (s *sequencer) judge(r *request) bool {
+	refusal := s.unwanted(r)
+	if r.preflight {
+		v := &r.verdicts[0]
+		r.atSeq = s.state.Seq()
+		if v.err = refusal; refusal == nil {
+			v.err = s.preflight(r, &r.Txs[0], v)
+			s.worked(&r.Txs[0])
+		}
+		return true
+	}
+	for start := r.next; r.next < len(r.Txs); r.next++ {
+		i := r.next
+		if i > start && s.work >= s.check {
+			if s.yields() {
+				return false
+			}
+			refusal = s.unwanted(r)
+		}
 		if r.bulk && i%prefetchAhead == 0 {
 			for j := range r.Txs[i:min(i+prefetchAhead, len(r.Txs))] {
 				s.state.Prefetch(&r.Txs[i+j])
 			}
 		}
 		v := &r.verdicts[i]
-		if i < len(r.Errs) && r.Errs[i] != nil {
+		switch {
+		case i < len(r.Errs) && r.Errs[i] != nil:
 			v.err = r.Errs[i]
-		} else {
+		case refusal != nil:
+			v.err = refusal
+		default:
 			v.err = s.commit(r, &r.Txs[i], v)
+			s.worked(&r.Txs[i])
 		}
 		if v.err != nil && r.StopOnError {
 			for j := i + 1; j < len(r.verdicts); j++ {
 				r.verdicts[j].err = notAttempted
 			}
-			return
+			break
 		}
 	}
+	return true
+}
+
+// unwanted says why nothing more of r is to be judged, nil if it is.
+func (s *sequencer) unwanted(r *request) *ledger.Error {
+	switch {
+	case s.hurry.Load():
+		return shuttingDown
+	case r.alive != nil && !r.alive():
+		return abandoned
+	}
+	return nil
 }
 
 // commit judges one transaction and puts it into the filling batch.

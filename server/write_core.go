@@ -27,7 +27,7 @@ func newWriteCore(l writeLog, state *ledger.State, queue int, now func() int64, 
 		seq:     newSequencer(state, l, queue, newWriteMeters(new(metrics.Registry)), log, func() { panic("a step of a core has no goroutine to crash") }),
 		durable: durable,
 	}
-	c.seq.now = now
+	c.seq.now, c.seq.check = now, 1 // turns end between any two transactions
 	c.seq.sync.await = func() syncEvent {
 		c.append()
 		return <-c.seq.sync.events
@@ -77,10 +77,10 @@ func (s *submission) Result() (result submitted, done bool) {
 	return submitted{v.seq, v.batchSeq, v.firstMinted, v.minted, v.err, false}, true
 }
 
-// Judge judges the oldest requests that wait.
+// Judge gives the group whose turn it is a turn.
 func (c *writeCore) Judge() {
 	if g := c.seq.intake.take(); g != nil {
-		c.seq.group(g)
+		c.seq.turn(g)
 	}
 	c.events()
 }
@@ -139,7 +139,7 @@ func (c *writeCore) append() {
 	}
 }
 
-// events does what the sequencer does between two groups.
+// events does what the sequencer does between two turns.
 func (c *writeCore) events() {
 	c.seq.poll()
 	c.seq.poll()
@@ -148,6 +148,6 @@ func (c *writeCore) events() {
 		return
 	}
 	for g := c.seq.intake.take(); g != nil; g = c.seq.intake.take() {
-		c.seq.group(g)
+		c.seq.turn(g)
 	}
 }

@@ -22,6 +22,7 @@ type writeDaemon struct {
 	parsing               ledger.ParseLimits
 	maxBody, maxBatchBody int64
 	maxLag                uint64
+	answerTime            time.Duration // from the header to the end of the response; 0: no limit
 	budget                *budget
 	inflight              atomic.Int64
 	stopping              atomic.Bool
@@ -34,7 +35,7 @@ type writeDaemon struct {
 // log, and starts its sequencer. exit ends the process.
 func newWriteDaemon(c WriteConfig, l writeLog, state *ledger.State, exit func()) *writeDaemon {
 	d := &writeDaemon{
-		log: l, parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag,
+		log: l, parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag, answerTime: c.Timeouts.Write,
 	}
 	d.budget = newBudget(c.MaxInflight)
 	d.api = newAPI(d.routes(), writePrefix, &d.registry, c.Log)
@@ -146,6 +147,8 @@ func (d *writeDaemon) serve(ctx context.Context, c WriteConfig, e *entrance) err
 	err = serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, d.seq.sync.failed, func() {
 		c.Notify.stopping("answering what was accepted")
 		d.stopping.Store(true)
+		// Half of the time is for judging, the other half for taking answers.
+		time.AfterFunc(c.Timeouts.Shutdown/2, func() { d.seq.hurry.Store(true) })
 	})
 	stopped := make(chan struct{})
 	go func() {

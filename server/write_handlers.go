@@ -211,6 +211,7 @@ func (d *writeDaemon) batch(x *exchange) *ledger.Error {
 	for i := range r.Txs {
 		x.sign(&r.Txs[i])
 	}
+	r.alive = d.alive(x)
 	if err := d.settle(r); err != nil {
 		return err
 	}
@@ -220,6 +221,19 @@ func (d *writeDaemon) batch(x *exchange) *ledger.Error {
 		setSeq(x, last)
 	}
 	return nil
+}
+
+// goneTime is how long a batch is still judged after its client has closed the
+// connection. It may only have closed its sending side.
+const goneTime = 10 * time.Second
+
+// alive returns a function that reports whether x can still be answered.
+func (d *writeDaemon) alive(x *exchange) func() bool {
+	ctx, start := x.R.Context(), time.Now()
+	return func() bool {
+		took := time.Since(start)
+		return took < goneTime || ctx.Err() == nil && (d.answerTime == 0 || took < d.answerTime)
+	}
 }
 
 // appendResults appends the answer to a batch request, and returns the highest

@@ -196,7 +196,7 @@ func TestPanicEndsTheProcess(t *testing.T) {
 	l := newRAMLog()
 	s := newSequencer(ledger.NewState(ledger.Config{}), l, 8, newWriteMeters(new(metrics.Registry)), silent, func() { close(ended) })
 	s.start()
-	if _, err := s.intake.submit(&request{preflight: true}); err != nil { // one without a transaction is a defect
+	if _, err := s.intake.submit(&request{BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, 1)}}); err != nil { // one without room for verdicts is a defect
 		t.Fatal(err)
 	}
 	<-ended
