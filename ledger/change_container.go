@@ -19,6 +19,7 @@ func (s *State) findContainer(id int64) uint32 {
 func (s *State) linkContainer(ref uint32) {
 	c := s.containers.at(ref)
 	s.containerIndex.add(containerHash(c.id), ref)
+	s.free[containerNames].used(c.id)
 	treeInsert(containersByID{s}, &s.byID, ref)
 	treeInsert(containersByKind{s}, &s.byKind, ref)
 	if c.owner != 0 {
@@ -29,6 +30,7 @@ func (s *State) linkContainer(ref uint32) {
 func (s *State) unlinkContainer(ref uint32) {
 	c := s.containers.at(ref)
 	s.containerIndex.remove(containerHash(c.id), ref)
+	s.free[containerNames].freed(c.id)
 	treeRemove(containersByID{s}, &s.byID, ref)
 	treeRemove(containersByKind{s}, &s.byKind, ref)
 	if c.owner != 0 {
@@ -44,8 +46,8 @@ func (s *State) releaseContainer(ref uint32) {
 	s.containers.release(ref)
 }
 
-// makeContainer makes an empty container; its id is not in use.
-func (s *State) makeContainer(made container) {
+// makeContainer makes an empty container with a name, or "". Id and name are free.
+func (s *State) makeContainer(made container, name string) {
 	ref, c := s.containers.alloc()
 	made.created, made.updated = s.seq, s.seq
 	*c = made
@@ -55,11 +57,17 @@ func (s *State) makeContainer(made container) {
 	s.linkContainer(ref)
 	s.digest += containerItem(c) + updatedItem(c) + s.containerCountItems(c)
 	s.undo.push(undoContainerMade, ref, 0)
+	if name != "" {
+		s.giveName(containerNames, ref, name)
+	}
 }
 
 // dropContainer removes an empty container.
 func (s *State) dropContainer(ref uint32) {
 	c := s.containers.at(ref)
+	if c.named {
+		s.takeName(containerNames, ref)
+	}
 	s.digest -= containerItem(c) + updatedItem(c) + s.containerCountItems(c)
 	s.unlinkContainer(ref)
 	s.undo.drop(undoContainerDropped, ref)
@@ -90,23 +98,30 @@ func (s *State) findClass(id int64) uint32 {
 }
 
 func (s *State) linkClass(ref uint32) {
-	s.classIndex.add(classHash(s.classes.at(ref).id), ref)
+	id := s.classes.at(ref).id
+	s.classIndex.add(classHash(id), ref)
+	s.free[classCodes].used(id)
 	treeInsert(classesByID{s}, &s.classTree, ref)
 }
 
 func (s *State) unlinkClass(ref uint32) {
-	s.classIndex.remove(classHash(s.classes.at(ref).id), ref)
+	id := s.classes.at(ref).id
+	s.classIndex.remove(classHash(id), ref)
+	s.free[classCodes].freed(id)
 	treeRemove(classesByID{s}, &s.classTree, ref)
 }
 
-// makeClass registers a class; its id is not in use.
-func (s *State) makeClass(made class) {
+// makeClass registers a class with a code, or "". Id and code are free.
+func (s *State) makeClass(made class, code string) {
 	ref, k := s.classes.alloc()
 	*k = made
 	k.registered = s.seq
 	s.linkClass(ref)
 	s.digest += classItem(k) + addedItem(k) + removedItem(k) + mintItems(k) + classCountItems(k)
 	s.undo.push(undoClassMade, ref, 0)
+	if code != "" {
+		s.giveName(classCodes, ref, code)
+	}
 }
 
 // addTotal counts a quantity that came into the ledger.

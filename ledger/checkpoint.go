@@ -9,8 +9,8 @@ import (
 
 // A checkpoint is a state as bytes, so that a daemon need not replay the whole
 // log. Equal logs give equal bytes: the items stand in the order of their ids
-// and keys, and nothing in them depends on how the state came about. Version 1,
-// little-endian:
+// and keys, and nothing in them depends on how the state came about. Version 1
+// or 2, little-endian:
 //
 //	header   128 bytes
 //	block    16 bytes and 1 byte to 1 MiB of items; as many as are needed
@@ -53,9 +53,15 @@ import (
 //	7 key         global_seq, batch_seq, endpoint, 16 bytes of request hash, first minted id,
 //	              how many, key, metadata; oldest first
 //	8 hold        id, container_id, class_id, key, quantity, held_seq, expires_at (0: never); by id
+//	9 name        of the container before it, or code of the class before it
+//	10 assigned   next id of a container less 2^52, and of a class; the first item,
+//	              if a name or code was ever given
 //	  place       x, y, width, height*2+turned
 //
-// Version 2 has items from 8 on. A state without any is written as version 1.
+// Version 2 has items from 8 on. A state without any is written as version 1. For
+// a registration after the first name or code, the first minted id of its key is
+// the class; before, it is 0.
+//
 // Counts in the header are compared at the end and never believed before it.
 const (
 	checkpointVersion1 = 1
@@ -80,6 +86,8 @@ const (
 	itemInstance
 	itemKey
 	itemHold
+	itemName
+	itemAssigned
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -69,6 +69,10 @@ func (l *checkpointLoader) item(kind byte) {
 	case itemHold:
 		l.enter(itemHold)
 		l.readHold()
+	case itemName:
+		l.readName()
+	case itemAssigned:
+		l.readAssigned()
 	default:
 		l.d.fault("an item of unknown kind %d", kind)
 	}
@@ -162,6 +166,7 @@ func (l *checkpointLoader) endClasses() {
 	l.endShapes()
 	s.classTree = l.classes.root()
 	s.classIndex.fill(s.classes.next, func(ref uint32) uint64 { return classHash(s.classes.at(ref).id) })
+	l.endNames(classCodes)
 	n := max(s.classes.next, 1)
 	l.held, l.live = make([]Uint128, n), make([]int64, n)
 }
@@ -282,4 +287,5 @@ func (l *checkpointLoader) endContainers() {
 	})
 	s.byKind = buildTree(containersByKind{s}, l.kinds[Standard], l.kinds[Slots], l.kinds[Grid])
 	s.byOwner = buildTree(containersByOwner{s}, s.ownedContainers())
+	l.endNames(containerNames)
 }

@@ -130,6 +130,11 @@ func (s *State) digestFromRecords() (sum uint64) {
 	for ref := uint32(1); ref < s.shapes.next; ref++ {
 		sum += s.shapeItem(s.shapes.at(ref))
 	}
+	for table := range s.names {
+		for ref := uint32(1); ref < s.names[table].labels.next; ref++ {
+			sum += s.nameItem(table, ref)
+		}
+	}
 	for ref := uint32(1); ref < s.stacks.next; ref++ {
 		r := s.stacks.at(ref)
 		sum += stackItem(s.stackIdentity(r), r.quantity)

@@ -334,7 +334,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 		copy(b, head)
 		copy(b, checkpointMagic)
 		le := binary.LittleEndian
-		le.PutUint16(b[8:], checkpointVersion1)
+		le.PutUint16(b[8:], min(max(le.Uint16(head[8:]), checkpointVersion1), checkpointVersion2))
 		le.PutUint16(b[10:], 0)
 		le.PutUint32(b[120:], 0)
 		le.PutUint32(b[checkpointHeader+4:], uint32(len(items)))

@@ -16,6 +16,7 @@ func (s *State) WriteCheckpoint(w io.Writer, place CheckpointPlace) error {
 	b := head.marshal()
 	e.salt = binary.LittleEndian.Uint32(b[checkpointHeader-4:])
 	_, e.err = w.Write(b)
+	e.assigned()
 	e.classes()
 	e.containers()
 	e.instances()
@@ -38,7 +39,7 @@ func (s *State) checkpointInfo(place CheckpointPlace) CheckpointInfo {
 
 // checkpointVersion is the lowest version that can hold the state.
 func (s *State) checkpointVersion() uint16 {
-	if s.holdTree != 0 {
+	if s.part2 || s.holdTree != 0 {
 		return checkpointVersion2
 	}
 	return checkpointVersion1
@@ -105,6 +106,24 @@ func (e *checkpointEncoder) trailer() {
 	_, e.err = e.w.Write(b[:])
 }
 
+func (e *checkpointEncoder) assigned() {
+	if !e.s.part2 {
+		return
+	}
+	e.item(itemAssigned)
+	for _, next := range e.s.assigned {
+		e.number(uint64(next - FirstAssigned))
+	}
+}
+
+// name writes the name of the container or class just written, if it has one.
+func (e *checkpointEncoder) name(table int, owner uint32) {
+	if name := e.s.nameOf(table, owner); name != "" {
+		e.item(itemName)
+		e.text([]byte(name))
+	}
+}
+
 func (e *checkpointEncoder) classes() {
 	s := e.s
 	treeWalk(classesByID{s}, s.classTree, lowest, func(ref uint32) bool {
@@ -117,6 +136,7 @@ func (e *checkpointEncoder) classes() {
 		e.numbers(uint64(k.id), k.registered, form)
 		e.text([]byte(k.name))
 		e.numbers(k.added.Hi, k.added.Lo, k.removed.Hi, k.removed.Lo, uint64(k.minted), uint64(k.burned))
+		e.name(classCodes, ref)
 		return e.err == nil && treeWalk(shapesByKey{s}, k.shapes, lowest, func(ref uint32) bool {
 			r := s.shapes.at(ref)
 			e.item(itemShape)
@@ -138,6 +158,7 @@ func (e *checkpointEncoder) containers() {
 		case Grid:
 			e.numbers(uint64(c.gridWidth), uint64(c.gridHeight))
 		}
+		e.name(containerNames, ref)
 		class := uint32(0)
 		treeWalk(stacksByClass{s}, c.stackTree, lowest, func(ref uint32) bool {
 			r := s.stacks.at(ref)

@@ -3,7 +3,8 @@ package ledger
 // The digest is the sum modulo 2^64 of one hash for each item that reads can
 // show, so it does not depend on order, and a change costs only the items it
 // touches. It finds bugs and damage; it is no defence against someone who may
-// choose the state. The idempotency memory is not in it.
+// choose the state. The idempotency memory is not in it, nor are the ids that
+// the ledger will assign: each one assigned is in its record, and is compared.
 
 // Tags of the items. Never change or reuse one: digests stand in the log.
 const (
@@ -28,6 +29,8 @@ const (
 	tagShape
 	tagHold
 	tagHoldTerms
+	tagContainerName
+	tagClassCode
 )
 
 // Digest covers everything that reads can show: equal for equal logs, on any

@@ -70,7 +70,8 @@ func AppendMetadata(dst, md, key []byte) []byte {
 
 // AppendResult appends the result of a commit, {"global_seq","batch_seq",
 // "minted_instances","metadata"}, and after these, for the registrations,
-// "class" or "shape": the object as registered.
+// "class" or "shape": the object as registered. A result from memory has the id
+// of the class in firstMinted if the request did not have it.
 func AppendResult(dst []byte, tx *Transaction, seq uint64, batchSeq uint32, firstMinted int64, minted int) []byte {
 	dst = appendUintField(dst, `{"global_seq":`, seq)
 	dst = appendUintField(dst, `,"batch_seq":`, uint64(batchSeq))
@@ -82,15 +83,25 @@ func AppendResult(dst []byte, tx *Transaction, seq uint64, batchSeq uint32, firs
 	case EndpointRegisterClass:
 		op := &tx.Ops[0]
 		dst = append(dst, `,"class":`...)
-		dst = AppendClass(dst, op.Args[ClassID], op.Name, op.Get(ClassFungible, 1) == 1, int(op.Get(ClassDecimals, 0)))
+		dst = AppendClass(dst, ClassInfo{ID: registeredID(op, firstMinted), Code: op.Text(ClassCode), Name: op.Text(ClassName),
+			Fungible: op.Get(ClassFungible, 1) == 1, Decimals: int(op.Get(ClassDecimals, 0))})
 	case EndpointRegisterShape:
 		op := &tx.Ops[0]
-		dst = appendIntField(dst, `,"shape":{"class_id":`, op.Args[ShapeClass])
+		dst = appendIntField(dst, `,"shape":{"class_id":`, registeredID(op, firstMinted))
 		dst = append(dst, ',')
 		dst = appendShapeFields(dst, ShapeInfo{!op.Given(ShapeKey), op.Args[ShapeKey], int(op.Args[ShapeWidth]), int(op.Args[ShapeHeight])})
 		dst = append(dst, '}')
 	}
 	return append(dst, '}')
+}
+
+// registeredID returns the class that a registration is of. One read anew and
+// answered from memory may not have it.
+func registeredID(op *Op, remembered int64) int64 {
+	if id := op.Args[0]; id != 0 {
+		return id
+	}
+	return remembered
 }
 
 // AppendMinted appends the array of count consecutive instance ids.
@@ -105,25 +116,29 @@ func AppendMinted(dst []byte, first int64, count int) []byte {
 	return append(dst, ']')
 }
 
-// AppendClass appends a class, {"class_id","name","fungible","decimals"}.
-func AppendClass(dst []byte, id int64, name string, fungible bool, decimals int) []byte {
-	return append(appendClassFields(dst, id, name, fungible, decimals), '}')
+// AppendClass appends a class, {"class_id","name","fungible","decimals"}, with
+// "code" after class_id if there is one.
+func AppendClass(dst []byte, c ClassInfo) []byte {
+	return append(appendClassFields(dst, c), '}')
 }
 
 // AppendClassInfo appends a class as reads show it: as AppendClass does, and "registered_seq".
 func AppendClassInfo(dst []byte, c ClassInfo) []byte {
-	dst = appendClassFields(dst, c.ID, c.Name, c.Fungible, c.Decimals)
+	dst = appendClassFields(dst, c)
 	dst = appendUintField(dst, `,"registered_seq":`, c.RegisteredSeq)
 	return append(dst, '}')
 }
 
-func appendClassFields(dst []byte, id int64, name string, fungible bool, decimals int) []byte {
-	dst = appendIntField(dst, `{"class_id":`, id)
+func appendClassFields(dst []byte, c ClassInfo) []byte {
+	dst = appendIntField(dst, `{"class_id":`, c.ID)
+	if c.Code != "" {
+		dst = AppendString(append(dst, `,"code":`...), c.Code)
+	}
 	dst = append(dst, `,"name":`...)
-	dst = AppendString(dst, name)
+	dst = AppendString(dst, c.Name)
 	dst = append(dst, `,"fungible":`...)
-	dst = strconv.AppendBool(dst, fungible)
-	return appendIntField(dst, `,"decimals":`, int64(decimals))
+	dst = strconv.AppendBool(dst, c.Fungible)
+	return appendIntField(dst, `,"decimals":`, int64(c.Decimals))
 }
 
 // AppendShape appends a shape as reads show it, {"key","width","height"}; key

@@ -99,9 +99,10 @@ func TestAppendResult(t *testing.T) {
 func TestAppendClassAndShapeAreThoseOfEncodingJSON(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
-		c := ClassInfo{rng.Int64(), randomName(rng), rng.IntN(2) == 0, rng.IntN(MaxDecimals + 1), rng.Uint64()}
+		c := ClassInfo{rng.Int64(), []string{"", "EUR"}[rng.IntN(2)], randomName(rng), rng.IntN(2) == 0, rng.IntN(MaxDecimals + 1), rng.Uint64()}
 		want := marshal(t, struct {
 			ID            int64  `json:"class_id"`
+			Code          string `json:"code,omitempty"`
 			Name          string `json:"name"`
 			Fungible      bool   `json:"fungible"`
 			Decimals      int    `json:"decimals"`
@@ -110,7 +111,7 @@ func TestAppendClassAndShapeAreThoseOfEncodingJSON(t *testing.T) {
 		if got := string(AppendClassInfo(nil, c)); got != want {
 			t.Fatalf("%s, want %s", got, want)
 		}
-		if got := string(AppendClass(nil, c.ID, c.Name, c.Fungible, c.Decimals)); got != want[:strings.LastIndex(want, `,"reg`)]+"}" {
+		if got := string(AppendClass(nil, c)); got != want[:strings.LastIndex(want, `,"reg`)]+"}" {
 			t.Fatalf("%s within %s", got, want)
 		}
 		s := ShapeInfo{rng.IntN(2) == 0, rng.Int64(), rng.IntN(1024), rng.IntN(1024)}

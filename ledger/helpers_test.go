@@ -123,7 +123,7 @@ func same(t testing.TB, when, before, after string) {
 func dump(t testing.TB, s *State) string {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "seq %d digest %016x next instance %d\n", s.Seq(), s.Digest(), s.nextInstance)
+	fmt.Fprintf(&b, "seq %d digest %016x next instance %d, ids %v\n", s.Seq(), s.Digest(), s.nextInstance, s.assigned)
 	classes, _ := s.Classes(nil, 0, math.MaxInt)
 	for _, k := range classes {
 		stats, err1 := s.Stats(k.ID)
@@ -137,6 +137,10 @@ func dump(t testing.TB, s *State) string {
 		noErrors(t, err)
 		fmt.Fprintf(&b, "%+v\n", one)
 		dumpContents(t, &b, s, c)
+	}
+	named, _, _ := s.NamedContainers(nil, "", ContainerFilter{}, nil, "", math.MaxInt)
+	for _, c := range named {
+		fmt.Fprintf(&b, "%s: %d\n", c.Name, c.ID)
 	}
 	for id := int64(1); id < s.nextInstance; id++ {
 		if info, err := s.Instance(id); err == nil {

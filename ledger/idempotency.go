@@ -61,8 +61,18 @@ func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uin
 	s.undo.open = false
 	m.remember(keyEntry{
 		hash: tx.Hash, seq: seq, batchSeq: batchSeq, endpoint: tx.Endpoint,
-		firstMinted: out.FirstMinted, minted: uint32(out.Minted),
+		firstMinted: s.firstMade(tx, out), minted: uint32(out.Minted),
 	}, tx.Key, tx.Metadata)
+}
+
+// firstMade returns the first instance minted. A registration mints none: once
+// classes can have codes, it returns the class, which the same request may then
+// not name by its id. Before that, it returns 0, as earlier versions did.
+func (s *State) firstMade(tx *Transaction, out *Outcome) int64 {
+	if tx.Endpoint != EndpointCommit && s.part2 {
+		return tx.Ops[0].Args[0]
+	}
+	return out.FirstMinted
 }
 
 // remember adds an entry, and fills in what says where its bytes are.

@@ -15,6 +15,8 @@ func (s *State) Invariants() error {
 	v.classes()
 	v.instances()
 	v.heldStacks()
+	v.names(containerNames, v.named)
+	v.names(classCodes, v.coded)
 	v.indexes()
 	if got := v.digest + mix4Words(tagLedger, s.seq, uint64(s.nextInstance), 0, 0); got != s.Digest() {
 		v.failf("the digest kept is %016x, from scratch %016x", s.Digest(), got)
@@ -30,6 +32,7 @@ type verifier struct {
 	digest uint64
 
 	stacks, placed, slotted, attached, live, holdings, shapes int
+	named, coded                                              int // containers and classes that say that they have a name
 }
 
 // classCounts are what the containers say of a class.
@@ -76,6 +79,9 @@ func (v *verifier) containers() {
 		}
 		if c.owner != 0 {
 			owned++
+		}
+		if c.named {
+			v.named++
 		}
 		if c.created > c.updated || c.updated > s.seq {
 			v.failf("container %d was created at %d and updated at %d, the ledger is at %d", c.id, c.created, c.updated, s.seq)
@@ -216,6 +222,9 @@ func (v *verifier) classes() {
 		if s.findClass(k.id) != ref {
 			v.failf("class %d is not found by its id", k.id)
 		}
+		if k.coded {
+			v.coded++
+		}
 		v.digest += classItem(k) + addedItem(k) + removedItem(k) + mintItems(k) + classCountItems(k)
 		t := v.totals[ref]
 		if k.removed.Add(t.quantity.Lo) != k.added || t.quantity.Hi != 0 || t.quantity.Lo > math.MaxInt64 {
@@ -314,8 +323,12 @@ func (v *verifier) indexes() {
 func (v *verifier) slabs() {
 	s := v.s
 	var dropped [undoKinds]int
+	var unnamed [nameTables]int
 	for _, e := range s.undo.entries {
 		dropped[e.kind]++
+		if e.kind == undoUnnamed {
+			unnamed[e.old]++
+		}
 	}
 	for _, c := range [...]struct {
 		name         string
@@ -329,6 +342,8 @@ func (v *verifier) slabs() {
 		{"holding", v.holdings, s.holdings.live()},
 		{"shape", v.shapes, s.shapes.live()},
 		{"hold", s.holdIndex.len() + dropped[undoHoldDropped], s.holds.live()},
+		{"container name", v.named + unnamed[containerNames], s.names[containerNames].labels.live()},
+		{"class code", v.coded + unnamed[classCodes], s.names[classCodes].labels.live()},
 	} {
 		if c.linked != c.live {
 			v.failf("%d %s records are linked or dropped, %d in use", c.linked, c.name, c.live)

@@ -6,19 +6,28 @@ func (s *State) registerClass(op *Op) *Error {
 	if err := s.wantRegister(op); err != nil {
 		return err
 	}
-	if op.Has&(1<<ClassCode) != 0 {
-		return invalidField("code", "Classes can't have codes yet.")
-	}
 	id := op.Args[ClassID]
-	if s.findClass(id) != 0 {
+	code := op.Text(ClassCode)
+	assign := op.Has&(1<<ClassID) == 0
+	if !assign && s.findClass(id) != 0 {
 		return Errorf(ClassAlreadyExists, "Class %d exists already.", id).With(Num("class_id", id))
+	}
+	if err := s.wantFreeCode(code, 0); err != nil {
+		return err
+	}
+	if assign {
+		if code == "" {
+			return invalidField("class_id", "class_id is missing: without a code the ledger assigns none.")
+		}
+		id = s.assignID(classCodes)
+		s.decideID(classCodes, op, id)
 	}
 	s.makeClass(class{
 		id:       id,
-		name:     strings.Clone(op.Name),
+		name:     strings.Clone(op.Text(ClassName)),
 		fungible: op.Get(ClassFungible, 1) != 0,
 		decimals: uint8(op.Get(ClassDecimals, 0)),
-	})
+	}, code)
 	return nil
 }
 

@@ -1,9 +1,6 @@
 package ledger
 
 func (s *State) createContainer(op *Op) *Error {
-	if op.Has&(1<<CreateName) != 0 {
-		return invalidField("name", "Containers can't have names yet.")
-	}
 	id, kind := op.Args[CreateContainerID], ContainerKind(op.Args[CreateKind])
 	made := container{id: id, kind: kind, owner: op.Get(CreateOwner, 0)}
 	foreign := []int{CreateSlotCount, CreateGridWidth, CreateGridHeight}
@@ -25,16 +22,40 @@ func (s *State) createContainer(op *Op) *Error {
 			return invalidField(name, "A container of kind %s has no %s.", kind, name)
 		}
 	}
-	ref := s.findContainer(id)
-	if p := s.doing.permit; !p.allows(made.owner) || ref != 0 && !p.allows(s.containers.at(ref).owner) {
+	if err := s.wantNewContainer(op, made.owner); err != nil {
+		return err
+	}
+	if op.Has&(1<<CreateContainerID) == 0 {
+		made.id = s.assignID(containerNames)
+		s.decideID(containerNames, op, made.id)
+	}
+	s.makeContainer(made, op.Text(CreateName))
+	return nil
+}
+
+// wantNewContainer refuses a container that the sender may not create, or whose
+// id or name is taken.
+func (s *State) wantNewContainer(op *Op, owner int64) *Error {
+	id, name := op.Args[CreateContainerID], op.Text(CreateName)
+	ref := uint32(0)
+	switch {
+	case op.Has&(1<<CreateContainerID) != 0:
+		ref = s.findContainer(id)
+	case name == "":
+		return invalidField("container_id", "container_id is missing: without a name the ledger assigns none.")
+	}
+	if p := s.doing.permit; !p.allows(owner) || ref != 0 && !p.allows(s.containers.at(ref).owner) {
+		if op.Has&(1<<CreateContainerID) == 0 {
+			return Errorf(Forbidden, "This token may not create container %q: it is limited to owners, and the container would be of another.", name).
+				With(Text("name", name))
+		}
 		return Errorf(Forbidden, "This token may not create container %d: it is limited to owners, and the container would be of another, or its id is taken.", id).
 			With(Num("container_id", id))
 	}
 	if ref != 0 {
 		return Errorf(ContainerAlreadyExists, "Container %d exists already.", id).With(Num("container_id", id))
 	}
-	s.makeContainer(made)
-	return nil
+	return s.wantFreeName(name, 0)
 }
 
 func (s *State) removeContainer(op *Op) *Error {

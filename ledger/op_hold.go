@@ -66,6 +66,7 @@ func (s *State) settleHold(op *Op) *Error {
 	source := h.stack
 	r := s.stacks.at(source)
 	from, kref, key := r.container, r.class, r.key
+	s.resolve(op, SettleTo)
 	if id := s.containers.at(from).id; id == op.Args[SettleTo] {
 		return Errorf(InvalidOperation, "Hold %d is of container %d itself; a settlement needs another.", h.id, id).
 			With(Num("hold_id", h.id), Num("to_container", id))

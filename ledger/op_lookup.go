@@ -2,23 +2,80 @@ package ledger
 
 // Lookups that turn the arguments of an operation into records, or refuse it.
 
+// lookContainer returns the container that argument i names, or 0.
+func (s *State) lookContainer(op *Op, i int) uint32 {
+	if op.named(i) {
+		return s.findNamed(containerNames, op.Text(i))
+	}
+	return s.findContainer(op.Args[i])
+}
+
+// lookClass returns the class that argument i names, or 0.
+func (s *State) lookClass(op *Op, i int) uint32 {
+	if op.named(i) {
+		return s.findNamed(classCodes, op.Text(i))
+	}
+	return s.findClass(op.Args[i])
+}
+
+// resolve sets Args[i] of each argument that names a container by a string to
+// its id, or to 0 if it is not there or out of reach.
+func (s *State) resolve(op *Op, args ...int) {
+	for _, i := range args {
+		if !op.named(i) {
+			continue
+		}
+		op.Args[i] = 0
+		if ref := s.lookContainer(op, i); ref != 0 && s.doing.permit.allows(s.containers.at(ref).owner) {
+			op.Args[i] = s.containers.at(ref).id
+		}
+	}
+}
+
+// wantContainer finds the container that argument i names, and sets the
+// argument to its id.
 func (s *State) wantContainer(op *Op, i int) (uint32, *container, *Error) {
-	ref := s.findContainer(op.Args[i])
+	ref := s.lookContainer(op, i)
 	if s.doing.limited && (ref == 0 || !s.doing.permit.allows(s.containers.at(ref).owner)) {
+		if op.named(i) {
+			return 0, nil, containerNameForbidden(op.Text(i))
+		}
 		return 0, nil, containerForbidden(op.Args[i])
 	}
 	if ref == 0 {
+		if op.named(i) {
+			return 0, nil, containerNameNotFound(op.Text(i))
+		}
 		return 0, nil, containerNotFound(op.Args[i])
 	}
-	return ref, s.containers.at(ref), nil
+	c := s.containers.at(ref)
+	op.Args[i] = c.id
+	return ref, c, nil
 }
 
+// wantClass finds the class that argument i names, and sets the argument to its id.
 func (s *State) wantClass(op *Op, i int) (uint32, *class, *Error) {
-	ref := s.findClass(op.Args[i])
+	ref := s.lookClass(op, i)
 	if ref == 0 {
+		if op.named(i) {
+			return 0, nil, classCodeNotFound(op.Text(i))
+		}
 		return 0, nil, classNotFound(op.Args[i])
 	}
-	return ref, s.classes.at(ref), nil
+	k := s.classes.at(ref)
+	op.Args[i] = k.id
+	return ref, k, nil
+}
+
+// classDetail is the detail that shows the class of argument i as it was asked for.
+func (o *Op) classDetail(i int) Detail {
+	switch {
+	case o.named(i):
+		return Text("code", o.Text(i))
+	case o.Has&(1<<i) == 0: // a class whose id the ledger assigns
+		return Text("code", o.Text(ClassCode))
+	}
+	return Num("class_id", o.Args[i])
 }
 
 // wantStack finds a stack of a container and class already found.

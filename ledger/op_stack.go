@@ -103,7 +103,10 @@ func (s *State) transferFungible(op *Op) *Error {
 	if err != nil {
 		return err
 	}
-	if id := op.Args[TransferFrom]; id == op.Args[TransferTo] {
+	if op.Ref != 0 {
+		s.resolve(op, TransferFrom, TransferTo)
+	}
+	if id := op.Args[TransferFrom]; id == op.Args[TransferTo] && id != 0 {
 		return Errorf(InvalidOperation, "from_container and to_container are both %d; a transfer needs two containers.", id).
 			With(Num("from_container", id), Num("to_container", id))
 	}

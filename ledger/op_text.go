@@ -67,7 +67,7 @@ func (o *Op) Text(i int) string {
 }
 
 // named says whether argument i names a container or class by a string.
-func (o *Op) named(i int) bool { return o.Ref&nameArgs[o.Kind]&(1<<i) != 0 }
+func (o *Op) named(i int) bool { return o.Ref&(1<<i) != 0 && nameArgs[o.Kind]&(1<<i) != 0 }
 
 // neededArgs is the set of arguments that the operation can't do without.
 func (o *Op) neededArgs() uint16 {

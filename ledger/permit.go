@@ -32,7 +32,9 @@ func moves(kind OpKind) bool {
 		Attach, Detach, PlaceInSlot, RemoveFromSlot, SwapSlots,
 		PlaceInGrid, RemoveFromGrid, MoveInGrid:
 		return true
-	case RegisterClass, RegisterClassShape: // judged by the scope register
+	case RegisterClass, RegisterClassShape, RenameClass: // judged by the scope register
+		return true
+	case RequireBalance, RequireUnchanged, RequireInstance:
 		return true
 	}
 	return false
@@ -127,6 +129,12 @@ func (s *State) wantNoneLoose() *Error {
 	return nil
 }
 
+// containerNameForbidden refuses a name that does not lead to a container
+// within reach.
+func containerNameForbidden(name string) *Error {
+	return Errorf(Forbidden, "There is no container named %q that this token may use.", name).With(Text("name", name))
+}
+
 func containerForbidden(id int64) *Error {
 	return Errorf(Forbidden, "There is no container %d that this token may use.", id).With(Num("container_id", id))
 }
@@ -139,12 +147,11 @@ func holdForbidden(id int64) *Error {
 	return Errorf(Forbidden, "There is no hold %d that this token may use.", id).With(Num("hold_id", id))
 }
 
-// wantRegister refuses registrations to those who may not register.
+// wantRegister refuses to register and rename to those who may not register.
 func (s *State) wantRegister(op *Op) *Error {
 	if p := s.doing.permit; p == nil || p.Register {
 		return nil
 	}
-	id := op.Args[ClassID]
 	return Errorf(Forbidden, "This token may not register classes or shapes: it needs the scope register.").
-		With(Num("class_id", id), Text("scope", "register"))
+		With(op.classDetail(ClassID), Text("scope", "register"))
 }

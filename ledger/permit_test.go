@@ -125,6 +125,7 @@ func TestTransferOnly(t *testing.T) {
 		"ConsolidateStacks container_id=2 class_id=1", "Attach instance_id=5 parent_id=1", "Detach instance_id=3",
 		"PlaceInSlot container_id=1 slot_index=3 instance_id=5", "RemoveFromSlot container_id=1 slot_index=0", "SwapSlots container_id=1 slot_a=0 slot_b=1",
 		"PlaceInGrid container_id=2 instance_id=5", "RemoveFromGrid container_id=2 instance_id=6", "MoveInGrid container_id=2 x=0 y=0 to_x=3 to_y=3",
+		"RequireBalance container_id=2 class_id=1 key=0 at_least=1", "RequireUnchanged container_id=2 since_seq=2", "RequireInstance instance_id=1 container_id=1",
 	} {
 		s := limitedWorld(t)
 		accept(t, s, `AddFungible container_id=2 class_id=1 key=1 quantity=1; MintInstance class_id=2 container_id=2
@@ -138,7 +139,7 @@ func TestTransferOnly(t *testing.T) {
 		}
 	}
 	for _, kind := range OpKinds() {
-		if allowed[kind] || kind == RegisterClass || kind == RegisterClassShape {
+		if allowed[kind] || kind == RegisterClass || kind == RegisterClassShape || kind == RenameClass {
 			continue
 		}
 		for _, p := range []*Permit{{Transfer: true}, {Transfer: true, Register: true, Owners: []int64{7}}} {

@@ -15,19 +15,18 @@ func (s *State) Prefetch(tx *Transaction) {
 	for i := range tx.Ops {
 		switch op := &tx.Ops[i]; op.Kind {
 		case TransferFungible:
-			class := s.findClass(op.Args[TransferClass])
-			s.prefetchStack(op.Args[TransferFrom], class, op.Args[TransferKey])
-			s.prefetchStack(op.Args[TransferTo], class, op.Args[TransferKey])
+			class := s.lookClass(op, TransferClass)
+			s.prefetchStack(s.lookContainer(op, TransferFrom), class, op.Args[TransferKey])
+			s.prefetchStack(s.lookContainer(op, TransferTo), class, op.Args[TransferKey])
 		case AddFungible, RemoveFungible:
-			s.prefetchStack(op.Args[FungibleContainer], s.findClass(op.Args[FungibleClass]), op.Args[FungibleKey])
+			s.prefetchStack(s.lookContainer(op, FungibleContainer), s.lookClass(op, FungibleClass), op.Args[FungibleKey])
 		}
 	}
 }
 
 // prefetchStack loads a container and one of its stacks. The sum keeps the
 // loads from being left out as useless.
-func (s *State) prefetchStack(container int64, class uint32, key int64) {
-	c := s.findContainer(container)
+func (s *State) prefetchStack(c, class uint32, key int64) {
 	if c == 0 {
 		return
 	}

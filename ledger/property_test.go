@@ -4,6 +4,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -12,11 +13,47 @@ var seedFlag = flag.Uint64("seed", 0, "seed of the random operations; 0: a fixed
 // randomStateOp makes an operation over small ranges of numbers, so that operations
 // collide, sometimes with an argument left out that may be left out.
 func randomStateOp(r *rand.Rand, instances int64) Op {
-	return randomOpOf(r, randomKinds, append(part1Weights, HoldFungible, SettleHold, MergeStacks), instances)
+	op := randomOpOf(r, OpKinds(), append(part1Weights, HoldFungible, SettleHold, MergeStacks, SplitStack, RequireInstance), instances)
+	randomNames(r, &op)
+	return op
 }
 
-// randomKinds are the operations that the random transactions have.
-var randomKinds = append(OpKinds()[:RegisterClassShape], HoldFungible, SettleHold, ReleaseHold, SplitStack)
+// randomNames gives an operation names: to what it makes or renames, and here
+// and there in place of an integer.
+func randomNames(r *rand.Rand, op *Op) {
+	pool := []string{"a", "a1", "users/1", "users/2/wallet", "users/with/a/rather/long/name/of/more/than/31", "Z" + strings.Repeat("z", MaxContainerName-1)}
+	texts := map[int]string{}
+	if opSpecs[op.Kind].some && op.Has == requiredArgs[op.Kind] {
+		op.Has |= 1 << (len(op.Kind.Args()) - 1)
+	}
+	for i, arg := range op.Kind.Args() {
+		bit := uint16(1) << i
+		switch {
+		case arg.Type == ArgOwner && op.Has&bit != 0 && op.Args[i] == 0:
+			op.Null |= bit
+		case arg.Type == ArgName && op.Has&bit != 0:
+			texts[i] = "name"
+		case nullable[op.Kind]&textArgs[op.Kind]&op.Has&bit != 0 && r.IntN(5) == 0:
+			op.Null |= bit
+		case namingArg[op.Kind]&bit != 0 && r.IntN(2) == 0:
+			op.Has |= bit
+			if r.IntN(2) == 0 {
+				op.Has &^= newIDArg[op.Kind]
+				op.Args[0] = 0
+			}
+		case nameArgs[op.Kind]&op.Has&bit != 0 && r.IntN(9) == 0:
+			op.Ref |= bit
+			op.Args[i] = 0
+		}
+		if op.texts()&bit != 0 && texts[i] == "" {
+			texts[i] = pool[r.IntN(len(pool))]
+			if arg.Type == ArgClass || arg.Type == ArgClassCode || arg.Type == ArgClassCodeOrNull {
+				texts[i] = texts[i][:1]
+			}
+		}
+	}
+	setTexts(op, texts)
+}
 
 // part1Weights are operations of version 1 that are made more often.
 var part1Weights = []OpKind{AddFungible, TransferFungible, MintInstance, PlaceInGrid, PlaceInSlot, Attach, MoveInGrid}
@@ -178,7 +215,7 @@ func TestRandomOperations(t *testing.T) {
 		t.Logf("seed %d (repeat with -seed)", seed)
 		randomRun(t, rand.New(rand.NewPCG(seed, 0)), counts)
 	}
-	for _, kind := range randomKinds {
+	for _, kind := range OpKinds() {
 		if counts[kind] < len(seeds) && *seedFlag == 0 {
 			t.Errorf("%d times %s was accepted; the ranges don't fit it", counts[kind], kind)
 		}
@@ -225,7 +262,11 @@ func randomRun(t *testing.T, r *rand.Rand, counts map[OpKind]int) {
 		if plainOut.FirstMinted != out.FirstMinted || !slices.Equal(plainOut.Decisions, out.Decisions) {
 			t.Fatalf("outcomes %+v and %+v", plainOut, out)
 		}
-		if err := replay.Replay(&Record{Tx: *tx, Out: out}, 0, 1); err != nil {
+		rec := Record{}
+		if err := rec.Decode(AppendRecord(nil, tx, &out)); err != nil {
+			t.Fatal(err)
+		}
+		if err := replay.Replay(&rec, 0, 1); err != nil {
 			t.Fatal(err)
 		}
 		if s.Digest() != plain.Digest() || s.Digest() != replay.Digest() {

@@ -3,6 +3,7 @@ package ledger
 // ContainerInfo is what a read of one container shows.
 type ContainerInfo struct {
 	ID                     int64
+	Name                   string // "": none
 	Kind                   ContainerKind
 	Owner                  int64 // 0: none
 	CreatedSeq, UpdatedSeq uint64
@@ -47,6 +48,7 @@ type Rect struct{ X, Y, Width, Height int64 }
 // ClassInfo is a registered class.
 type ClassInfo struct {
 	ID            int64
+	Code          string // "": none
 	Name          string
 	Fungible      bool
 	Decimals      int

@@ -8,11 +8,12 @@ func (s *State) Class(id int64) (ClassInfo, *Error) {
 	if ref == 0 {
 		return ClassInfo{}, classNotFound(id)
 	}
-	return classInfo(s.classes.at(ref)), nil
+	return s.classInfo(ref), nil
 }
 
-func classInfo(k *class) ClassInfo {
-	return ClassInfo{ID: k.id, Name: k.name, Fungible: k.fungible, Decimals: int(k.decimals), RegisteredSeq: k.registered}
+func (s *State) classInfo(ref uint32) ClassInfo {
+	k := s.classes.at(ref)
+	return ClassInfo{ID: k.id, Code: s.nameOf(classCodes, ref), Name: k.name, Fungible: k.fungible, Decimals: int(k.decimals), RegisteredSeq: k.registered}
 }
 
 // Classes appends up to limit classes with id above after, by id; more says
@@ -24,7 +25,7 @@ func (s *State) Classes(dst []ClassInfo, after int64, limit int) (out []ClassInf
 			return false
 		}
 		limit--
-		dst = append(dst, classInfo(s.classes.at(ref)))
+		dst = append(dst, s.classInfo(ref))
 		return true
 	})
 	return dst, more

@@ -18,7 +18,7 @@ func (s *State) Container(id int64) (ContainerInfo, *Error) {
 func (s *State) containerInfo(ref uint32) ContainerInfo {
 	c := s.containers.at(ref)
 	info := ContainerInfo{
-		ID: c.id, Kind: c.kind, Owner: c.owner, CreatedSeq: c.created, UpdatedSeq: c.updated,
+		ID: c.id, Name: s.nameOf(containerNames, ref), Kind: c.kind, Owner: c.owner, CreatedSeq: c.created, UpdatedSeq: c.updated,
 		SlotCount: int(c.slotCount), GridWidth: int(c.gridWidth), GridHeight: int(c.gridHeight),
 		Stacks: int(c.stacks), Instances: int(c.instances),
 	}

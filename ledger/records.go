@@ -21,6 +21,7 @@ type container struct {
 	slotCount             uint32
 	gridWidth, gridHeight uint16
 	kind                  ContainerKind
+	named                 bool // it has a label, see nameTable
 }
 
 // A stack is found by (container, class, key).
@@ -43,6 +44,7 @@ type class struct {
 	shapes             uint32
 	held               int64 // by holds
 	fungible           bool
+	coded              bool // it has a label, see nameTable
 	decimals           uint8
 }
 

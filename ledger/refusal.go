@@ -10,6 +10,14 @@ func classNotFound(id int64) *Error {
 	return Errorf(ClassNotFound, "There is no class %d.", id).With(Num("class_id", id))
 }
 
+func containerNameNotFound(name string) *Error {
+	return Errorf(ContainerNotFound, "There is no container named %q.", name).With(Text("name", name))
+}
+
+func classCodeNotFound(code string) *Error {
+	return Errorf(ClassNotFound, "There is no class with the code %q.", code).With(Text("code", code))
+}
+
 func instanceNotFound(name string, id int64) *Error {
 	return Errorf(InstanceNotFound, "There is no instance %d.", id).With(Num(name, id))
 }

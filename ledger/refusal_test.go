@@ -257,6 +257,53 @@ func TestRefusals(t *testing.T) {
 		{"SplitStack container_id=4 class_id=1 from_key=0 to_key=2 quantity=0 x=2 y=1", CellOccupied, "x=2 y=1"},
 		{"SplitStack container_id=4 class_id=1 from_key=0 to_key=2 quantity=0", InvalidQuantity, "quantity=0"},
 		{"SplitStack container_id=4 class_id=1 from_key=0 to_key=2 quantity=11", InsufficientBalance, "available=10 requested=11"},
+
+		{"CreateContainer container_id=1 kind=Slots name=x grid_width=3", InvalidRequest, "field=grid_width"},
+		{"RenameContainer container_id=2 name=x; CreateContainer container_id=1 kind=Standard name=x", ContainerAlreadyExists, "container_id=1"},
+		{"RenameContainer container_id=2 name=x; CreateContainer container_id=9 kind=Standard name=x", NameTaken, "name=x container_id=2"},
+		{"RenameContainer container_id=2 name=x; CreateContainer kind=Standard name=x", NameTaken, "name=x container_id=2"},
+		{"CreateContainer kind=Standard", InvalidRequest, "field=container_id"},
+		{"RenameContainer container_id=99 name=x", ContainerNotFound, "container_id=99"},
+		{"RenameContainer container_id=nobody name=x", ContainerNotFound, "name=nobody container_id="},
+		{"RenameContainer container_id=2 name=x; RenameContainer container_id=1 name=x", NameTaken, "name=x container_id=2"},
+		{"RenameClass class_id=2 code=x; RegisterClass class_id=1 name=n code=x", ClassAlreadyExists, "class_id=1"},
+		{"RenameClass class_id=2 code=x; RegisterClass class_id=9 name=n code=x", NameTaken, "code=x class_id=2"},
+		{"RegisterClass name=n", InvalidRequest, "field=class_id"},
+		{"RenameClass class_id=99 name=x", ClassNotFound, "class_id=99"},
+		{"RenameClass class_id=EUR name=x", ClassNotFound, "code=EUR class_id="},
+		{"RenameClass class_id=2 code=x; RenameClass class_id=1 name=n code=x", NameTaken, "code=x class_id=2"},
+		{"TransferFungible from_container=a to_container=b class_id=c key=0 quantity=0", ContainerNotFound, "name=a"},
+		{"TransferFungible from_container=a to_container=a class_id=c key=0 quantity=0", ContainerNotFound, "name=a"},
+		{"TransferFungible from_container=1 to_container=b class_id=c key=0 quantity=0", ContainerNotFound, "name=b"},
+		{"TransferFungible from_container=1 to_container=2 class_id=c key=0 quantity=0", ClassNotFound, "code=c"},
+		{"RenameContainer container_id=1 name=a; TransferFungible from_container=a to_container=1 class_id=c key=0 quantity=0", InvalidOperation, "from_container=1 to_container=1"},
+		{"RenameContainer container_id=1 name=a; TransferFungible from_container=a to_container=a class_id=c key=0 quantity=0", InvalidOperation, "from_container=1 to_container=1"},
+		{"RenameContainer container_id=1 name=a; RenameContainer container_id=1 name=null; RemoveContainer container_id=a", ContainerNotFound, "name=a"},
+		{"RenameContainer container_id=1 name=a; RemoveFungible container_id=a class_id=1 key=0 quantity=101", InsufficientBalance, "container_id=1 available=100"},
+		{"RenameContainer container_id=1 name=a; HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; SettleHold hold_id=1 to_container=a", InvalidOperation, "to_container=1"},
+
+		{"RequireBalance container_id=99 class_id=99 key=9 at_least=1", ContainerNotFound, "container_id=99"},
+		{"RequireBalance container_id=3 class_id=99 key=9 at_least=1", ClassNotFound, "class_id=99"},
+		{"RequireBalance container_id=3 class_id=3 key=9 at_least=1", WrongContainerKind, "container_id=3"},
+		{"RequireBalance container_id=1 class_id=3 key=9 at_least=1", WrongClassKind, "class_id=3"},
+		{"RequireBalance container_id=1 class_id=1 key=9 at_least=1", RequirementFailed, "container_id=1 class_id=1 key=9 at_least=1 available=0 quantity=0 at_most="},
+		{"RequireBalance container_id=1 class_id=1 key=0 at_least=101 at_most=200", RequirementFailed, "at_least=101 at_most=200 available=100 quantity=100"},
+		{"RequireBalance container_id=1 class_id=1 key=0 at_most=99", RequirementFailed, "at_most=99 available=100 at_least="},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; RequireBalance container_id=1 class_id=1 key=5 at_least=21 at_most=50", RequirementFailed, "available=20 quantity=50"},
+		{"HoldFungible hold_id=1 container_id=1 class_id=1 key=5 quantity=30; RequireBalance container_id=1 class_id=1 key=5 at_least=20 at_most=49", RequirementFailed, "available=20 quantity=50"},
+		{"RequireUnchanged container_id=99 since_seq=0", ContainerNotFound, "container_id=99"},
+		{"RequireUnchanged container_id=1 since_seq=0", RequirementFailed, "container_id=1 since_seq=0 updated_seq=1"},
+		{"RequireInstance instance_id=99 container_id=99 slot_index=9", ContainerNotFound, "container_id=99"},
+		{"RequireInstance instance_id=99 container_id=1 slot_index=9", WrongContainerKind, "container_id=1 kind=Standard"},
+		{"RequireInstance instance_id=99 container_id=4 slot_index=9", WrongContainerKind, "container_id=4 kind=Grid"},
+		{"RequireInstance instance_id=99 container_id=3 slot_index=9", InstanceNotFound, "instance_id=99"},
+		{"RequireInstance instance_id=2 container_id=3 slot_index=9", SlotOutOfRange, "slot_index=9"},
+		{"RequireInstance instance_id=1 container_id=3 slot_index=0", RequirementFailed, "instance_id=1 container_id=3 slot_index=0 found_container_id=3 found_slot_index=1"},
+		{"RequireInstance instance_id=1 container_id=5", RequirementFailed, "instance_id=1 container_id=5 slot_index= found_container_id=3 found_slot_index=1"},
+		{"RequireInstance instance_id=2 container_id=3", RequirementFailed, "found_container_id=4"},
+		{"RequireInstance instance_id=3 container_id=3", RequirementFailed, "found_parent_id=4"},
+		{"RequireInstance instance_id=6 container_id=3", RequirementFailed, "found=nowhere"},
+		{"MintInstance class_id=3; RequireInstance instance_id=minted:0 container_id=3", RequirementFailed, "found=nowhere"},
 	}
 	seen := map[OpKind]bool{}
 	for _, tt := range tests {
@@ -292,7 +339,7 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	for _, kind := range randomKinds {
+	for _, kind := range OpKinds() {
 		if !seen[kind] {
 			t.Errorf("no refusal of %s is tested", kind)
 		}

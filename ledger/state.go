@@ -23,6 +23,13 @@ type State struct {
 	byID, byOwner, byKind, classTree uint32 // roots
 	holdTree, dueTree                uint32
 
+	part2 bool // a name or code was given once
+
+	names               [nameTables]nameTable
+	byName, byOwnerName ordered           // labels of containers; the second only of those with an owner
+	assigned            [nameTables]int64 // the ledger assigns ids from here on
+	free                [nameTables]freeIDs
+
 	undo   undoList
 	doing  doing
 	loose  []loosened // see permit.go
@@ -55,6 +62,9 @@ type Config struct {
 func NewState(c Config) *State {
 	s := &State{nextInstance: 1}
 	s.memory.limit = uint64(max(c.IdempotencyKeys, 0))
+	for table := range s.assigned {
+		s.assigned[table] = FirstAssigned
+	}
 	return s
 }
 
@@ -149,6 +159,16 @@ func (s *State) perform(op *Op) *Error {
 		return s.registerClass(op)
 	case RegisterClassShape:
 		return s.registerClassShape(op)
+	case RenameContainer:
+		return s.renameContainer(op)
+	case RenameClass:
+		return s.renameClass(op)
+	case RequireBalance:
+		return s.requireBalance(op)
+	case RequireUnchanged:
+		return s.requireUnchanged(op)
+	case RequireInstance:
+		return s.requireInstance(op)
 	case HoldFungible:
 		return s.holdFungible(op)
 	case SettleHold:

@@ -12,6 +12,9 @@ type undoList struct {
 
 	digest       uint64 // before the transaction
 	nextInstance int64
+	assigned     [nameTables]int64
+	part2        bool
+	names        []string // of classes, before they changed
 }
 
 type undoEntry struct {
@@ -44,6 +47,9 @@ const (
 	undoHoldMade                         // ref: hold
 	undoHoldDropped                      // ref: hold
 	undoHoldReduced                      // ref: hold; old: amount
+	undoNamed                            // ref: label; old: table
+	undoUnnamed                          // ref: label; old: table
+	undoClassName                        // ref: class; old: place in undoList.names
 	undoKinds
 )
 
@@ -67,7 +73,7 @@ func (s *State) begin() {
 		s.releaseDropped()
 	}
 	s.clearUndo()
-	u.digest, u.nextInstance = s.digest, s.nextInstance
+	u.digest, u.nextInstance, u.assigned, u.part2 = s.digest, s.nextInstance, s.assigned, s.part2
 	s.seq++
 }
 
@@ -76,7 +82,7 @@ func (s *State) clearUndo() {
 	if cap(u.entries) > undoKeep {
 		u.entries = nil
 	}
-	u.entries, u.dropped, u.open = u.entries[:0], false, false
+	u.entries, u.dropped, u.open, u.names = u.entries[:0], false, false, nil
 }
 
 // releaseDropped gives the records that the last transaction dropped back to their slabs.
@@ -93,6 +99,8 @@ func (s *State) releaseDropped() {
 			s.placements.release(e.ref)
 		case undoHoldDropped:
 			s.holds.release(e.ref)
+		case undoUnnamed:
+			s.names[e.old].release(e.ref)
 		}
 	}
 }
@@ -103,7 +111,7 @@ func (s *State) rollback() {
 	for i := len(u.entries) - 1; i >= 0; i-- {
 		s.revert(u.entries[i])
 	}
-	s.digest, s.nextInstance = u.digest, u.nextInstance
+	s.digest, s.nextInstance, s.assigned, s.part2 = u.digest, u.nextInstance, u.assigned, u.part2
 	s.seq--
 	s.doing.out = nil
 	s.clearUndo()
@@ -138,6 +146,13 @@ func (s *State) revert(e undoEntry) {
 	case undoShapeMade:
 		s.unlinkShape(e.ref)
 		s.shapes.release(e.ref)
+	case undoNamed:
+		s.unlinkName(int(e.old), e.ref)
+		s.names[e.old].release(e.ref)
+	case undoUnnamed:
+		s.linkName(int(e.old), e.ref)
+	case undoClassName:
+		s.classes.at(e.ref).name = s.undo.names[e.old]
 	default:
 		s.revertInstance(e)
 	}

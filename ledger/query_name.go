@@ -1,0 +1,121 @@
+package ledger
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// Reads by name.
+
+// ContainerNamed returns the id of the container with the name. owners limit the
+// reader to containers of these owners, which ascend; nil is no limit. Errors:
+// ContainerNotFound; Forbidden to a limited reader, if it is another's too.
+func (s *State) ContainerNamed(name string, owners []int64) (int64, *Error) {
+	ref := s.findNamed(containerNames, name)
+	if owners != nil {
+		p := Permit{Owners: owners}
+		if ref == 0 || !p.allows(s.containers.at(ref).owner) {
+			return 0, containerNameForbidden(name)
+		}
+	}
+	if ref == 0 {
+		return 0, containerNameNotFound(name)
+	}
+	return s.containers.at(ref).id, nil
+}
+
+// ClassCoded returns the id of the class with the code. Error: ClassNotFound.
+func (s *State) ClassCoded(code string) (int64, *Error) {
+	ref := s.findNamed(classCodes, code)
+	if ref == 0 {
+		return 0, classCodeNotFound(code)
+	}
+	return s.classes.at(ref).id, nil
+}
+
+// maxVisited bounds the names that one page of NamedContainers looks at, as most
+// of them may be of another kind than the one asked for.
+const maxVisited = 100_000
+
+// NamedContainers appends up to limit containers whose names begin with prefix
+// and come after the name after, by name; more says that there may be others, from
+// the name last on. owners, which ascend, limit the answer to containers of
+// these owners; nil is no limit, and then f.Owner may choose one. A page may be
+// shorter than limit although there is more.
+func (s *State) NamedContainers(dst []ContainerInfo, prefix string, f ContainerFilter, owners []int64, after string, limit int) (out []ContainerInfo, last string, more bool) {
+	if owners == nil && f.Owner != 0 {
+		owners = []int64{f.Owner}
+	}
+	if owners == nil {
+		return s.namedPage(dst, prefix, f, 0, after, limit)
+	}
+	start := len(dst)
+	for _, owner := range owners {
+		if f.Owner != 0 && owner != f.Owner {
+			continue
+		}
+		var stop string
+		var rest bool
+		if dst, stop, rest = s.namedPage(dst, prefix, f, owner, after, limit); rest && (!more || stop < last) {
+			last, more = stop, true
+		}
+	}
+	return mergePages(dst, start, last, more, limit)
+}
+
+// mergePages sorts the pages of several owners, and cuts them where the shortest
+// ends, or at limit.
+func mergePages(dst []ContainerInfo, start int, last string, more bool, limit int) ([]ContainerInfo, string, bool) {
+	found := dst[start:]
+	slices.SortFunc(found, func(a, b ContainerInfo) int { return cmp.Compare(a.Name, b.Name) })
+	if more {
+		n, _ := slices.BinarySearchFunc(found, last, func(c ContainerInfo, last string) int {
+			return cmp.Or(cmp.Compare(c.Name, last), -1) // behind the one named last
+		})
+		found = found[:n]
+	}
+	if limit = max(limit, 0); len(found) > limit {
+		found, more = found[:limit], true
+		if last = ""; limit > 0 {
+			last = found[limit-1].Name
+		}
+	}
+	return dst[:start+len(found)], last, more
+}
+
+// namedPage is NamedContainers for one owner, or for all with owner 0.
+func (s *State) namedPage(dst []ContainerInfo, prefix string, f ContainerFilter, owner int64, after string, limit int) (out []ContainerInfo, last string, more bool) {
+	t := &s.names[containerNames]
+	last = after
+	from := []byte(max(prefix, after))
+	order, at := &s.byName, t.at(from)
+	if owner != 0 {
+		order, at = &s.byOwnerName, s.ownedAt(owner, from)
+	}
+	visited := 0
+	var buf nameBuffer
+	order.walk(at, func(ref uint32) bool {
+		text := t.text(ref, &buf)
+		c := s.containers.at(t.labels.at(ref).owner)
+		if owner != 0 && c.owner != owner || !bytes.HasPrefix(text, []byte(prefix)) {
+			return false
+		}
+		if string(text) == after {
+			return true
+		}
+		if match := f.Kind == 0 || c.kind == f.Kind; match {
+			if limit <= 0 {
+				more = true
+				return false
+			}
+			limit--
+			dst = append(dst, s.containerInfo(t.labels.at(ref).owner))
+		}
+		last = string(text)
+		visited++
+		more = visited == maxVisited
+		return !more
+	})
+	return dst, last, more
+}
