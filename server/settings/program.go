@@ -90,15 +90,27 @@ func (p *Program) parse(args []string, lookup func(string) (string, bool)) error
 	return err
 }
 
-// A watched value notes which flag can't be set, and why not.
+// A watched value notes which flag can't be set, and why not. It refuses an empty
+// value, which is usually a shell variable that was not set, and a second one: to
+// take either for "not given" would drop what was asked for.
 type watched struct {
 	flag.Value
 	name  string
 	wrong *error
+	given bool
 }
 
 func (w *watched) Set(s string) error {
-	err := w.Value.Set(s)
+	var err error
+	switch {
+	case strings.TrimSpace(s) == "":
+		err = errors.New("it is empty; give it a value, or leave it out")
+	case w.given:
+		err = errors.New("it is given twice")
+	default:
+		err = w.Value.Set(s)
+	}
+	w.given = true
 	if err != nil && *w.wrong == nil {
 		*w.wrong = fmt.Errorf("-%s (or %s) can't be %q: %v", w.name, EnvName(w.name), s, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -45,7 +46,12 @@ const (
 
 func newVictim(t *testing.T, more ...string) *victim {
 	t.Helper()
-	limits := append([]string{"-header-timeout", "700ms", "-read-timeout", "1500ms", "-write-timeout", "3s", "-idle-timeout", "3s"}, more...)
+	limits := more
+	for _, limit := range [][2]string{{"-header-timeout", "700ms"}, {"-read-timeout", "1500ms"}, {"-write-timeout", "3s"}, {"-idle-timeout", "3s"}} {
+		if !slices.Contains(more, limit[0]) {
+			limits = append(limits, limit[0], limit[1])
+		}
+	}
 	dir := t.TempDir()
 	v := &victim{T: t, acked: new(atomic.Int64), stop: make(chan struct{}), ended: make(chan struct{})}
 	v.w = startProcess(t, "ledger-write", append(limits, "-dir", dir, "-segment-size", fmt.Sprint(16<<20),
