@@ -14,7 +14,7 @@ import (
 
 // The commands about tokens edit the auth file of the daemons, on their machine.
 
-const reloadHint = "send the daemons SIGHUP to apply the change"
+const reloadHint = "the daemons notice the change within a second"
 
 // authFlags are the flags of every command about tokens.
 type authFlags struct {

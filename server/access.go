@@ -10,8 +10,7 @@ import (
 	"net"
 	"os"
 	"strings"
-
-	"assetledger/server/auth"
+	"time"
 )
 
 // Access says who may reach a daemon, and how. The zero value serves everyone
@@ -25,8 +24,7 @@ type Access struct {
 	Insecure   bool        // without an auth file, serve other machines too
 	// MaxConnections is how many connections are open at a time; 0: DefaultMaxConnections.
 	MaxConnections int
-	// Reload asks to read the files again; nil: the certificates alone are
-	// noticed to change.
+	// Reload asks to read the files again at once. Changes are noticed without it.
 	Reload <-chan os.Signal
 	// Inherited is a listener that was opened for the daemon, in place of the
 	// address to listen on: see Inherited.
@@ -102,11 +100,11 @@ func openEntrance(a Access, listen string, log *slog.Logger) (*entrance, error) 
 	}
 	e := &entrance{access: a, log: log}
 	if a.AuthFile != "" {
-		table, err := auth.Load(a.AuthFile)
+		gate, err := openGate(a.AuthFile, log)
 		if err != nil {
 			return nil, usagef("-auth-file: %v", err)
 		}
-		e.gate = newGate(a.AuthFile, table, log)
+		e.gate = gate
 	}
 	if a.TLSCert != "" {
 		certs, err := newCertificates(a, log)
@@ -188,18 +186,25 @@ func (e *entrance) open(addr string) (*door, error) {
 	return &door{Listener: ln, url: "https://" + at.String()}, nil
 }
 
-// watch reads the files again whenever that is asked for, until ctx is done.
+// watch reads the auth file again when it has changed, and all files when that is
+// asked for, until ctx is done.
 func (e *entrance) watch(ctx context.Context) {
-	if e.access.Reload == nil {
+	if e.access.Reload == nil && e.gate == nil {
 		return
 	}
 	go func() {
+		tick := time.NewTicker(filesEvery)
+		defer tick.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-e.access.Reload:
 				e.reload()
+			case <-tick.C:
+				if e.gate != nil {
+					e.gate.refresh(false)
+				}
 			}
 		}
 	}()
@@ -207,7 +212,7 @@ func (e *entrance) watch(ctx context.Context) {
 
 func (e *entrance) reload() {
 	if e.gate != nil {
-		e.gate.reload()
+		e.gate.refresh(true)
 	}
 	if e.certs != nil {
 		e.certs.refresh(true)

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // certificates are those of a daemon that speaks TLS. They are read again when
-// the files change: at a handshake, but at most once in certsEvery, the files
+// the files change: at a handshake, but at most once in filesEvery, the files
 // are looked at. New ones that can't be used are logged, and the old ones stay.
 type certificates struct {
 	files  []string // certificate, key, and perhaps the roots of clients
@@ -24,25 +25,12 @@ type certificates struct {
 	stamps []fileStamp
 }
 
-const certsEvery = time.Second
-
-// A fileStamp changes when a file does.
-type fileStamp struct {
-	size, modified int64
-	file           os.FileInfo // for its identity
-}
-
-func (s fileStamp) same(as fileStamp) bool {
-	return s.size == as.size && s.modified == as.modified && (s.file == nil) == (as.file == nil) &&
-		(s.file == nil || os.SameFile(s.file, as.file))
-}
-
 func newCertificates(a Access, log *slog.Logger) (*certificates, error) {
 	c := &certificates{files: []string{a.TLSCert, a.TLSKey}, log: log}
 	if a.ClientCA != "" {
 		c.files = append(c.files, a.ClientCA)
 	}
-	c.stamps = c.look()
+	c.stamps = stampsOf(c.files)
 	config, err := c.load()
 	c.config.Store(config)
 	return c, err
@@ -91,16 +79,12 @@ func (c *certificates) refresh(now bool) {
 		return
 	}
 	defer c.mu.Unlock()
-	if !now && time.Since(c.looked) < certsEvery {
+	if !now && time.Since(c.looked) < filesEvery {
 		return
 	}
 	c.looked = time.Now()
-	stamps := c.look()
-	changed := now
-	for i := range stamps {
-		changed = changed || !stamps[i].same(c.stamps[i])
-	}
-	if !changed {
+	stamps := stampsOf(c.files)
+	if !now && slices.EqualFunc(stamps, c.stamps, fileStamp.same) {
 		return
 	}
 	c.stamps = stamps
@@ -111,15 +95,4 @@ func (c *certificates) refresh(now bool) {
 	}
 	c.config.Store(config)
 	c.log.Info("certificates read again", "tls_cert", c.files[0])
-}
-
-// look takes the stamps of the files; one that is missing has none.
-func (c *certificates) look() []fileStamp {
-	stamps := make([]fileStamp, len(c.files))
-	for i, name := range c.files {
-		if info, err := os.Stat(name); err == nil {
-			stamps[i] = fileStamp{info.Size(), info.ModTime().UnixNano(), info}
-		}
-	}
-	return stamps
 }

@@ -36,7 +36,7 @@ func (t *Timeouts) Check() error {
 
 // Flags makes the flags of who may reach a daemon.
 func (a *Access) Flags(set *flag.FlagSet) {
-	set.StringVar(&a.AuthFile, "auth-file", a.AuthFile, "`FILE` of the clients and what they may do, see docs/security.md; read again on SIGHUP; without it everyone "+
+	set.StringVar(&a.AuthFile, "auth-file", a.AuthFile, "`FILE` of the clients and what they may do, see docs/security.md; noticed when it changes; without it everyone "+
 		"may do everything, from this machine, for example /etc/ledger/auth")
 	set.StringVar(&a.TLSCert, "tls-cert", a.TLSCert, "`FILE` of the certificate, in PEM, with which to serve TLS 1.3; noticed when it changes, for example /etc/ledger/tls.crt")
 	set.StringVar(&a.TLSKey, "tls-key", a.TLSKey, "`FILE` of the private key that goes with it, for example /etc/ledger/tls.key")

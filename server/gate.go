@@ -18,6 +18,19 @@ type gate struct {
 	path  string
 	table atomic.Pointer[auth.Table]
 	log   *slog.Logger
+	stamp []fileStamp // of the file when it was last read; for refresh alone
+}
+
+// openGate reads the auth file.
+func openGate(path string, log *slog.Logger) (*gate, error) {
+	stamp := stampsOf([]string{path})
+	table, err := auth.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	g := newGate(path, table, log)
+	g.stamp = stamp
+	return g, nil
 }
 
 func newGate(path string, table *auth.Table, log *slog.Logger) *gate {
@@ -33,8 +46,14 @@ func (g *gate) take(t *auth.Table) {
 	g.table.Store(t)
 }
 
-// reload reads the file again; the old table stays if it can't be read.
-func (g *gate) reload() {
+// refresh reads the file again if it has changed, or at once if that is asked
+// for. The old table stays if the file can't be used. It is for one goroutine.
+func (g *gate) refresh(now bool) {
+	stamp := stampsOf([]string{g.path})
+	if !now && stamp[0].same(g.stamp[0]) {
+		return
+	}
+	g.stamp = stamp
 	table, err := auth.Load(g.path)
 	if err != nil {
 		g.log.Error("the auth file can't be used; what it said before still holds", "error", err)

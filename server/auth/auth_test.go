@@ -89,6 +89,18 @@ func TestParseRefuses(t *testing.T) {
 		{"a sha256:00 read", "64"},
 		{line("a", "t", "write"), `no scope "write"`},
 		{line("a", "t", "read,"), `no scope ""`},
+		{line("a", "t", "read,,commit"), `no scope ""`},
+		{line("a", "t", ",read"), `no scope ""`},
+		{line("a", "t", "Read"), `no scope "Read"`},
+		{line("a", "t", "read owners"), "owners"},
+		{line("a", "t", "read owners=,"), "an owner"},
+		{line("a", "t", "read owners=7,"), "an owner"},
+		{line("a", "t", "read owners= 7"), "an owner"},
+		{line("a", "t", "read owners=+7"), "an owner"},
+		{line("a", "t", "read owners=-7"), "an owner"},
+		{line("a", "t", "read owners=7x"), "an owner"},
+		{line("a", "t", "read owner=7 owners=8"), "owner=7"},
+		{line("a", "t", ""), "a line has"},
 		{line("a", "t", "read owner=7"), "owner=7"},
 		{line("a", "t", "read owners="), "an owner"},
 		{line("a", "t", "read owners=0"), "an owner"},
@@ -108,6 +120,26 @@ func TestParseRefuses(t *testing.T) {
 	}
 	if _, err := Parse(b.String()); err == nil {
 		t.Errorf("%d credentials are taken", MaxEntries+1)
+	}
+}
+
+// TestCutShort: of a file that was cut anywhere but behind a line, nothing is
+// taken, and nothing is changed.
+func TestCutShort(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "auth")
+	text := "# who\n" + line("a", "t1", "admin") + "\n" + line("seven", "t2", "commit,read owners=7,9") + "\n"
+	for n := range len(text) + 1 {
+		if err := os.WriteFile(path, []byte(text[:n]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		good := n > 0 && text[n-1] == '\n'
+		if _, err := Load(path); (err == nil) != good {
+			t.Errorf("cut after %d bytes, %q: %v", n, text[max(n-20, 0):n], err)
+		}
+		err := Edit(path, func(lines []string) ([]string, error) { return lines, nil })
+		if (err == nil) != (good || n == 0) {
+			t.Errorf("cut after %d bytes, and changed: %v", n, err)
+		}
 	}
 }
 

@@ -13,6 +13,9 @@
 //	SCOPES  commit, transfer, register, read, metrics, admin (which is all of them), with commas.
 //	owners  limits the client to containers of these owners; not with admin.
 //
+// Every line ends with a line break, the last one too: else the file counts as
+// cut short.
+//
 // The file holds no secret that would let anyone in, but it says who is let
 // in: nobody but its owner should be able to write, or need to read it.
 package auth

@@ -43,6 +43,11 @@ func Edit(path string, change func(lines []string) ([]string, error)) error {
 	if _, err := old.ReadFrom(f); err != nil {
 		return err
 	}
+	if old.Len() > 0 {
+		if err := whole(old.String()); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
 	var lines []string
 	if text := strings.TrimRight(old.String(), "\n"); text != "" {
 		lines = strings.Split(text, "\n")

@@ -3,6 +3,7 @@ package auth
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -46,12 +47,28 @@ func Load(path string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := Parse(string(text))
+	err = whole(string(text))
+	var t *Table
+	if err == nil {
+		t, err = Parse(string(text))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	t.Mode = info.Mode()
 	return t, nil
+}
+
+// whole returns an error for the text of a file that was cut short: the rest of a
+// line may be what limits a client, and an empty file would lock everyone out.
+func whole(text string) error {
+	if text == "" {
+		return errors.New("the file is empty; one without clients has a comment, or an empty line")
+	}
+	if !strings.HasSuffix(text, "\n") {
+		return fmt.Errorf("line %d: a line break is missing at the end: was the file cut short?", strings.Count(text, "\n")+1)
+	}
+	return nil
 }
 
 // Parse reads the text of a file.

@@ -135,6 +135,38 @@ func TestAuthFileIsReadAgain(t *testing.T) {
 	}
 }
 
+// TestAuthFileIsNoticed: without a signal new tokens get valid and revoked ones
+// invalid, and a file that was cut short changes nothing.
+func TestAuthFileIsNoticed(t *testing.T) {
+	file, lines := filepath.Join(t.TempDir(), "auth"), make(logLines, 1000)
+	clientsOf(t, file, "old one read")
+	r := startReader(t, t.TempDir(), func(c *server.ReadConfig) {
+		c.Access.AuthFile, c.Log = file, slog.New(slog.NewTextHandler(lines, nil))
+	})
+	url := r.url + "/v1/read/freshness"
+	new := auth.Entry{Name: "new", Hash: auth.HashToken("two"), Scopes: auth.Read}
+	if err := auth.Add(file, new, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	lines.await(t, "auth file read again")
+	if status, body := ask(t, http.DefaultClient, "GET", url, "two", ""); status != 200 {
+		t.Errorf("a new token: %d %s", status, body)
+	}
+	if _, err := auth.Revoke(file, "old", ""); err != nil {
+		t.Fatal(err)
+	}
+	lines.await(t, "auth file read again")
+	for _, cut := range []string{"", new.String(), new.String() + "\nold sha"} {
+		replaceFile(t, file, []byte(cut))
+		lines.await(t, "can't be used")
+		for token, want := range map[string]int{"one": 401, "two": 200} {
+			if status, body := ask(t, http.DefaultClient, "GET", url, token, ""); status != want {
+				t.Errorf("token %s with the file %q: %d %s, want %d", token, cut, status, body, want)
+			}
+		}
+	}
+}
+
 // TestOwnersAreJudgedWhenItHappens: while a container goes from owner to owner,
 // a limited token never touches it when it is another's.
 func TestOwnersAreJudgedWhenItHappens(t *testing.T) {
