@@ -78,6 +78,9 @@ func (d *readDaemon) readBack(err error) *ledger.Error {
 	if errors.Is(err, context.Canceled) {
 		return ledger.Errorf(ledger.Overloaded, "The client has gone.") // so nobody reads this
 	}
+	if isFilesShort(err) {
+		return ledger.Errorf(ledger.Overloaded, "This read daemon has too many files open to read the log back: try again.")
+	}
 	var archived *wal.ArchivedError
 	if errors.As(err, &archived) {
 		return ledger.Errorf(ledger.CommitArchived, "Commit %d was moved to an archive; the log here begins at commit %d.", archived.Seq, archived.First).

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -72,9 +71,6 @@ func runRead(ctx context.Context, c ReadConfig) error {
 	entrance, err := openEntrance(c.Access, c.Listen, c.Log)
 	if err != nil {
 		return err
-	}
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-		return fmt.Errorf("making the directory of the log: %w", err)
 	}
 	d := newReadDaemon(fileLog{c.Dir}, c)
 	tailing, stop := context.WithCancelCause(ctx)

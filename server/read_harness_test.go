@@ -29,6 +29,7 @@ type memLog struct {
 	frames  []wal.Frame
 	end     uint64
 	moved   int64
+	noOpen  error         // what Open answers, if set
 	fail    error         // what Next answers instead of the next frame
 	held    bool          // Next keeps its caller until it is false again
 	changed chan struct{} // closed and replaced at each change
@@ -67,6 +68,9 @@ func (m *memLog) Open() (logReader, error) {
 	defer m.mu.Unlock()
 	if m.absent {
 		return nil, wal.ErrNoLog
+	}
+	if m.noOpen != nil {
+		return nil, m.noOpen
 	}
 	m.open++
 	return &memReader{log: m, closed: make(chan struct{})}, nil

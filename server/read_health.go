@@ -32,7 +32,7 @@ func (d *readDaemon) health(x *exchange) *ledger.Error {
 	checkpoint := d.proj.fresh.applied.Load()
 	end := max(d.tail.durable(), checkpoint)
 	status := "healthy"
-	if d.proj.isBroken() || d.damaged.Load() || d.maxLag > 0 && end-checkpoint > d.maxLag {
+	if d.proj.isBroken() || d.damaged.Load() || d.tail.missing.Load() || d.maxLag > 0 && end-checkpoint > d.maxLag {
 		status = "degraded"
 		x.Status = http.StatusServiceUnavailable
 		x.W.Header()["Retry-After"] = retryAfter
@@ -62,6 +62,8 @@ func (d *readDaemon) readyz(x *exchange) *ledger.Error {
 	switch lag := max(d.tail.durable(), checkpoint) - checkpoint; {
 	case d.proj.isBroken() || d.damaged.Load():
 		reason = "The log can't be read: see the log lines of this daemon."
+	case d.tail.missing.Load():
+		reason = "The directory of the log does not exist yet: see the log lines of this daemon."
 	case d.proj.fresh.ended():
 		reason = "This read daemon is stopping."
 	case d.maxLag > 0 && lag > d.maxLag:

@@ -3,6 +3,8 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	"assetledger/wal"
@@ -63,8 +65,15 @@ func (l fileLog) Register(name string) (registration, error) {
 	if errors.Is(err, wal.ErrNameTaken) {
 		return nil, fmt.Errorf("another read daemon is named %q; give this one a -name of its own: %w", name, err)
 	}
+	if _, there := os.Stat(l.dir); errors.Is(err, wal.ErrNoLog) && errors.Is(there, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", l.dir, errNoDirYet)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
 }
+
+// errNoDirYet is a wal.ErrNoLog for a directory that does not exist. The write
+// daemon may make it, or its name may be wrong.
+var errNoDirYet = fmt.Errorf("there is no such directory: %w", wal.ErrNoLog)

@@ -34,6 +34,7 @@ type tailer struct {
 	reader   atomic.Pointer[logReader] // nil while there is no log
 	looks    chan chan struct{}        // asks open to look at once; it closes what it got when it has
 	opened   chan struct{}             // closed when the log is open: nobody receives from looks any more
+	missing  atomic.Bool               // the place of the log is not there either, so it may be the wrong one
 	ended    chan struct{}             // closed when run has returned
 	known    registration              // run's
 	caughtUp chan struct{}             // closed once the end that was durable at the start is applied
@@ -135,23 +136,35 @@ func (t *tailer) restore(r logReader) error {
 func (t *tailer) open(ctx context.Context) (logReader, registration, error) {
 	look := shortestLook
 	var asked chan struct{}
+	told := false
 	for {
 		t.behind.Store(t.now().UnixNano())
 		r, known, err := t.tryOpen()
 		if err == nil {
 			t.reader.Store(&r)
+			t.missing.Store(false)
 			close(t.opened)
 		}
 		if asked != nil {
 			close(asked)
 			asked = nil
 		}
-		if !errors.Is(err, wal.ErrNoLog) {
+		short := isFilesShort(err)
+		if !short && !errors.Is(err, wal.ErrNoLog) {
 			return r, known, err
 		}
-		if look == shortestLook {
-			t.log.Info("there is no log yet: an empty ledger is served until there is one")
-			close(t.caughtUp)
+		if short {
+			t.log.Warn("the log can't be opened now; trying again", "error", err)
+		} else if missing := errors.Is(err, errNoDirYet); !told || missing != t.missing.Load() {
+			if t.missing.Store(missing); missing {
+				t.log.Warn("waiting for a directory that does not exist: is -dir right?", "error", err)
+			} else {
+				t.log.Info("there is no log yet: an empty ledger is served until there is one")
+			}
+			if !told {
+				close(t.caughtUp)
+			}
+			told = true
 		}
 		pause := time.After(look)
 		look = min(2*look, longestLook)
@@ -221,8 +234,8 @@ func (t *tailer) follow(ctx context.Context, r logReader) error {
 		if err != nil {
 			return t.explain(r, err)
 		}
-		if moved != 0 {
-			t.visible(max(t.now().UnixNano()-moved, 0), t.proj.fresh.applied.Load()-applied)
+		if now := t.proj.fresh.applied.Load(); moved != 0 && now != applied {
+			t.visible(max(t.now().UnixNano()-moved, 0), now-applied)
 		}
 	}
 	return nil
@@ -231,6 +244,11 @@ func (t *tailer) follow(ctx context.Context, r logReader) error {
 // step applies the next batch; wal.ErrEnd when there is none.
 func (t *tailer) step(r logReader) error {
 	f, err := r.Next()
+	if isFilesShort(err) {
+		t.log.Warn("the next segment can't be opened now; trying again", "error", err)
+		time.Sleep(t.poll)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -211,4 +213,31 @@ func TestReadWhileTheLogIsOpened(t *testing.T) {
 			t.Errorf("%d after %v", code, time.Since(start))
 		}
 	})
+}
+
+// TestFewFiles: a shortage of file descriptors ends nothing: not while the log
+// is opened, while its next batch is read, or while commits are read back.
+func TestFewFiles(t *testing.T) {
+	for _, cause := range []error{syscall.EMFILE, syscall.ENFILE} {
+		synctest.Test(t, func(t *testing.T) {
+			log := newMemLog()
+			w := newLedgerWriter(t, log)
+			w.commit("RegisterClass class_id=1 name=Gold")
+			short := func(err error) { log.change(func() { log.noOpen, log.fail = err, err }) }
+			short(&fs.PathError{Op: "open", Path: "x.seg", Err: cause})
+			time.AfterFunc(time.Minute, func() { short(nil) })
+			r := startReader(t, log)
+			r.until(1)
+			short(&fs.PathError{Op: "open", Path: "y.seg", Err: cause})
+			w.commit("RegisterClass class_id=2 name=Silver")
+			r.get(425, "/v1/read/class/2?min_seq=2&wait=20s")
+			if got := r.get(503, "/v1/read/commit/1"); !strings.Contains(got, `"Overloaded"`) {
+				t.Error(got)
+			}
+			r.get(200, "/v1/health")
+			short(nil)
+			r.get(200, "/v1/read/class/2?min_seq=2&wait=20s")
+			r.get(200, "/v1/read/commit/2")
+		})
+	}
 }

@@ -114,8 +114,10 @@ func (r *Reader) Next() (*Frame, error) {
 			return nil, err
 		}
 		if r.w.h.Kind == kindSeal {
+			seal, last := r.at, r.last
 			r.step()
 			if err := r.enterNext(); err != nil {
+				r.at, r.last, r.w.at = seal, last, seal // an error that passes is followed by another call
 				return nil, err
 			}
 			continue

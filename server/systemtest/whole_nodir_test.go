@@ -1,0 +1,40 @@
+package systemtest
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWrongDirectory: a read daemon does not make a directory that is missing. It
+// says that it waits for it, and serves the ledger once the write daemon made it.
+func TestWrongDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "log")
+	r := startProcess(t, "ledger-read", "-dir", dir)
+	for path, want := range map[string]string{"/v1/health": `"status":"degraded"`, "/v1/readyz": "does not exist"} {
+		if a, err := get(http.DefaultClient, r.url+path); err != nil || a.status != 503 || !strings.Contains(a.body, want) {
+			t.Errorf("%s: %v %d %s", path, err, a.status, a.body)
+		}
+	}
+	if a, err := get(http.DefaultClient, r.url+"/v1/read/classes"); err != nil || a.status != 200 {
+		t.Errorf("a read: %v %d %s", err, a.status, a.body)
+	}
+	if _, err := os.Stat(filepath.Dir(dir)); !os.IsNotExist(err) {
+		t.Errorf("the read daemon made a directory: %v", err)
+	}
+	w := startWriteProcess(t, dir)
+	mustCommit(t, w.url, goodContainers)
+	if a, err := get(http.DefaultClient, r.url+"/v1/read/class/1?min_seq=1&wait=30s"); err != nil || a.status != 200 {
+		t.Errorf("once it is there: %v %d %s", err, a.status, a.body)
+	}
+	if a, err := get(http.DefaultClient, r.url+"/v1/health"); err != nil || a.status != 200 {
+		t.Errorf("health, once it is there: %v %d %s", err, a.status, a.body)
+	}
+	w.stop(t)
+	r.stop(t)
+	if words := r.words.String(); !strings.Contains(words, "is -dir right?") || !strings.Contains(words, dir) {
+		t.Errorf("standard error: %s", words)
+	}
+}
