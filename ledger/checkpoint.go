@@ -56,6 +56,8 @@ import (
 //	9 name        of the container before it, or code of the class before it
 //	10 assigned   next id of a container less 2^52, and of a class; the first item,
 //	              if a name or code was ever given
+//	11 long key   as key, but instead of metadata longer than 256 bytes its length and the first
+//	              16 bytes of its SHA-256: it is in the log. Among the keys, in their order
 //	  place       x, y, width, height*2+turned
 //
 // Version 2 has items from 8 on. A state without any is written as version 1. For
@@ -88,6 +90,7 @@ const (
 	itemHold
 	itemName
 	itemAssigned
+	itemLongKey
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -47,6 +47,10 @@ func newCheckpointLoader(d *checkpointReader, c Config) *checkpointLoader {
 
 // item reads one item of the kind.
 func (l *checkpointLoader) item(kind byte) {
+	if kind > itemKey && l.d.head.version < checkpointVersion2 {
+		l.d.fault("an item of kind %d in a checkpoint of version %d", kind, l.d.head.version)
+		return
+	}
 	switch kind {
 	case itemClass:
 		l.enter(itemClass)
@@ -65,7 +69,10 @@ func (l *checkpointLoader) item(kind byte) {
 		l.readInstance()
 	case itemKey:
 		l.enter(itemKey)
-		l.readKey()
+		l.readKey(false)
+	case itemLongKey:
+		l.enter(itemKey)
+		l.readKey(true)
 	case itemHold:
 		l.enter(itemHold)
 		l.readHold()

@@ -72,7 +72,7 @@ func (l *checkpointLoader) endInstances() {
 	l.attached = nil
 }
 
-func (l *checkpointLoader) readKey() {
+func (l *checkpointLoader) readKey(long bool) {
 	d, s := l.d, l.s
 	e := keyEntry{
 		seq: d.between(1, s.seq), batchSeq: uint32(d.between(1, math.MaxUint32)),
@@ -80,7 +80,15 @@ func (l *checkpointLoader) readKey() {
 	}
 	copy(e.hash[:], d.bytes(len(e.hash)))
 	e.firstMinted, e.minted = d.amount(), uint32(d.number(MaxOperations))
-	key, metadata := d.text(MaxKeyLength), d.text(MaxMetadata)
+	key := d.text(MaxKeyLength)
+	var kept []byte // of metadata
+	if long {
+		d.longKeys = true
+		e.metadataLen = uint16(d.between(MaxInlineMetadata+1, MaxMetadata))
+		kept = d.bytes(len(Spelling{}))
+	} else {
+		kept = d.text(MaxMetadata) // version 1 has it long too
+	}
 	if d.err == nil && (!validKey(key) || e.seq <= l.keySeq) {
 		d.fault("idempotency key %q of commit %d is no key or out of order", key, e.seq)
 	}
@@ -89,7 +97,11 @@ func (l *checkpointLoader) readKey() {
 	}
 	l.keySeq = e.seq
 	l.keys++
-	s.memory.remember(e, key, metadata)
+	if long {
+		s.memory.remember(e, key, kept)
+	} else {
+		s.memory.rememberAll(e, key, kept)
+	}
 }
 
 // checkClasses compares what is there with what the classes say.

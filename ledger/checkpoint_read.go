@@ -13,16 +13,17 @@ import (
 // reaches the state before the CRC of its block was checked. Its memory is the
 // largest block. After the first fault, err, it returns zeroes.
 type checkpointReader struct {
-	r      io.Reader
-	head   CheckpointInfo
-	salt   uint32
-	sums   uint32
-	blocks uint64
-	offset int64  // of the block in the file
-	buf    []byte // the items of the block
-	pos    int    // in buf
-	over   bool   // the trailer was read
-	err    error
+	r        io.Reader
+	head     CheckpointInfo
+	salt     uint32
+	sums     uint32
+	blocks   uint64
+	offset   int64  // of the block in the file
+	buf      []byte // the items of the block
+	pos      int    // in buf
+	over     bool   // the trailer was read
+	longKeys bool   // long keys were read
+	err      error
 }
 
 // fault notes what is wrong and where; the first stays.
@@ -206,6 +207,7 @@ func (d *checkpointReader) sumsTo(s *State) {
 	place := d.head.CheckpointPlace
 	got := s.checkpointInfo(place)
 	got.Keys, got.Window = d.head.Keys, d.head.Window // compared when they were read: the new state may keep fewer
+	got.version = s.checkpointVersion(d.longKeys)     // of what was read: the keys may be written otherwise now
 	if got.Digest != d.head.Digest {
 		d.err = fmt.Errorf("%w: %016x, and its header says %016x", errDigest, got.Digest, d.head.Digest)
 	} else if got != d.head {

@@ -156,17 +156,17 @@ func TestCheckpointGolden(t *testing.T) {
 
 func TestCheckpointManyBlocks(t *testing.T) {
 	s := stocked(t, 20, 20_000)
-	s.memory.limit = 300
-	for i := range 400 {
-		s.Remember(keyed(fmt.Sprint("key", i), MaxMetadata), &Outcome{}, uint64(i%int(s.seq))+1, 1)
+	s.memory.limit = 60_000
+	for i := range 80_000 {
+		s.Remember(keyed(fmt.Sprint("key", i), i%(2*MaxInlineMetadata)), &Outcome{}, uint64(i%int(s.seq))+1, 1)
 	}
 	// Of keys that were remembered one by one, sequences rise.
 	for n := s.memory.oldest; n != s.memory.newest; n++ {
 		s.memory.entries.at(s.memory.ref(n)).seq = n - s.memory.oldest + 1
 	}
-	s.seq = 1000
+	s.seq = 100_000
 	b := checkpointOf(t, s)
-	loaded := loadCheckpoint(t, b, 300)
+	loaded := loadCheckpoint(t, b, 60_000)
 	check(t, loaded)
 	if !bytes.Equal(checkpointOf(t, loaded), b) {
 		t.Error("the loaded state gives other bytes")

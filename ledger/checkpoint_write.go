@@ -29,7 +29,7 @@ func (s *State) WriteCheckpoint(w io.Writer, place CheckpointPlace) error {
 
 func (s *State) checkpointInfo(place CheckpointPlace) CheckpointInfo {
 	h := CheckpointInfo{
-		CheckpointPlace: place, version: s.checkpointVersion(), Seq: s.seq, Digest: s.Digest(), NextInstance: s.nextInstance,
+		CheckpointPlace: place, version: s.checkpointVersion(s.memory.long != 0), Seq: s.seq, Digest: s.Digest(), NextInstance: s.nextInstance,
 		Classes: uint64(s.classIndex.len()), Shapes: uint64(s.shapes.live()), Containers: uint64(s.containerIndex.len()),
 		Stacks: uint64(s.stackIndex.len()), Instances: uint64(s.instanceIndex.len()),
 		Keys: s.memory.newest - s.memory.oldest, Window: s.memory.limit,
@@ -37,9 +37,9 @@ func (s *State) checkpointInfo(place CheckpointPlace) CheckpointInfo {
 	return h
 }
 
-// checkpointVersion is the lowest version that can hold the state.
-func (s *State) checkpointVersion() uint16 {
-	if s.part2 || s.holdTree != 0 {
+// checkpointVersion is the lowest version that can hold the state, with long keys or without.
+func (s *State) checkpointVersion(longKeys bool) uint16 {
+	if s.part2 || s.holdTree != 0 || longKeys {
 		return checkpointVersion2
 	}
 	return checkpointVersion1
@@ -232,12 +232,17 @@ func (e *checkpointEncoder) keys() {
 	m := &e.s.memory
 	for n := m.oldest; n != m.newest && e.err == nil; n++ {
 		k := m.entries.at(m.ref(n))
-		key, metadata := m.read(k)
-		e.item(itemKey)
+		key, kept := m.read(k)
+		if k.long() {
+			e.item(itemLongKey)
+		} else {
+			e.item(itemKey)
+		}
 		e.numbers(k.seq, uint64(k.batchSeq), uint64(k.endpoint))
 		e.buf = append(e.buf, k.hash[:]...)
 		e.numbers(uint64(k.firstMinted), uint64(k.minted))
 		e.text(key)
-		e.text(metadata)
+		e.number(uint64(k.metadataLen))
+		e.buf = append(e.buf, kept...)
 	}
 }

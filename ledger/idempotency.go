@@ -1,14 +1,18 @@
 package ledger
 
-import "bytes"
+import (
+	"bytes"
+	"crypto/sha256"
+)
 
 // keyMemory remembers the first results of idempotency keys: the newest limit
 // of them, first in first out. Entries stand in a ring that grows to the limit
 // with use; their keys and metadata stand in one stream of bytes, cut in chunks
-// that are freed when no entry lies in them any more.
+// that are freed when no entry lies in them any more. Of metadata longer than
+// MaxInlineMetadata only a hash is kept, and the rest is in the log.
 //
 //	ring    oldest … newest          entry n is record n mod limit + 1
-//	stream  [chunk][chunk][chunk]    key and metadata of an entry side by side
+//	stream  [chunk][chunk][chunk]    key, and metadata or its hash, side by side
 type keyMemory struct {
 	limit          uint64
 	oldest, newest uint64 // entry numbers; newest is one past the last
@@ -19,9 +23,23 @@ type keyMemory struct {
 	firstChunk uint64 // number of chunks[0]
 	end        uint64 // position in the stream after the last entry
 	spare      *[streamChunk]byte
+	long       uint64 // entries with long metadata
 }
 
 const streamChunk = 1 << 20
+
+// MaxInlineMetadata is how many bytes of metadata are remembered with a key.
+const MaxInlineMetadata = 256
+
+// A Spelling tells equal metadata that is spelled alike from such that is not:
+// the first 16 bytes of the SHA-256 of its bytes.
+type Spelling [16]byte
+
+// SpellingOf gives the spelling of metadata.
+func SpellingOf(metadata []byte) Spelling {
+	sum := sha256.Sum256(metadata)
+	return Spelling(sum[:len(Spelling{})])
+}
 
 // A keyEntry has no pointers, so that millions of them cost the collector nothing.
 type keyEntry struct {
@@ -29,7 +47,7 @@ type keyEntry struct {
 	keyHash     uint64
 	seq         uint64
 	firstMinted int64
-	at          uint64 // of key and metadata in the stream
+	at          uint64 // of key and metadata, or its spelling, in the stream
 	batchSeq    uint32
 	minted      uint32
 	metadataLen uint16
@@ -47,7 +65,9 @@ type Remembered struct {
 	BatchSeq    uint32
 	FirstMinted int64
 	Minted      int
-	Metadata    []byte // valid until the next change of the state
+	Metadata    []byte // valid until the next change of the state; nil if it is long
+	Long        bool   // the metadata is to be read from the log, unless one of this spelling is at hand
+	Spelling    Spelling
 }
 
 // Remember keeps tx's result under its key, forgetting the oldest when full.
@@ -59,10 +79,11 @@ func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uin
 		return
 	}
 	s.undo.open = false
-	m.remember(keyEntry{
+	e := keyEntry{
 		hash: tx.Hash, seq: seq, batchSeq: batchSeq, endpoint: tx.Endpoint,
 		firstMinted: s.firstMade(tx, out), minted: uint32(out.Minted),
-	}, tx.Key, tx.Metadata)
+	}
+	m.rememberAll(e, tx.Key, tx.Metadata)
 }
 
 // firstMade returns the first instance minted. A registration mints none: once
@@ -75,8 +96,22 @@ func (s *State) firstMade(tx *Transaction, out *Outcome) int64 {
 	return out.FirstMinted
 }
 
-// remember adds an entry, and fills in what says where its bytes are.
-func (m *keyMemory) remember(e keyEntry, key, metadata []byte) {
+// rememberAll is remember with all of the metadata, which may be long.
+func (m *keyMemory) rememberAll(e keyEntry, key, metadata []byte) {
+	e.metadataLen = uint16(len(metadata))
+	if !e.long() {
+		m.remember(e, key, metadata)
+		return
+	}
+	spelling := SpellingOf(metadata)
+	m.remember(e, key, spelling[:])
+}
+
+// long reports whether the stream has the spelling instead of the metadata.
+func (e *keyEntry) long() bool { return e.metadataLen > MaxInlineMetadata }
+
+// remember adds an entry whose metadata, or its spelling, is kept.
+func (m *keyMemory) remember(e keyEntry, key, kept []byte) {
 	if m.limit == 0 {
 		return
 	}
@@ -91,7 +126,10 @@ func (m *keyMemory) remember(e keyEntry, key, metadata []byte) {
 	if ref >= m.entries.next {
 		m.entries.alloc()
 	}
-	e.at, e.keyLen, e.metadataLen = m.write(key, metadata), uint8(len(key)), uint16(len(metadata))
+	e.at, e.keyLen = m.write(key, kept), uint8(len(key))
+	if e.long() {
+		m.long++
+	}
 	*m.entries.at(ref) = e
 	m.index.add(e.keyHash, ref)
 	m.newest++
@@ -105,11 +143,17 @@ func (s *State) Recall(key []byte) (Remembered, bool) {
 		return Remembered{}, false
 	}
 	e := m.entries.at(ref)
-	_, metadata := m.read(e)
-	return Remembered{
+	_, kept := m.read(e)
+	r := Remembered{
 		Endpoint: e.endpoint, Hash: e.hash, Seq: e.seq, BatchSeq: e.batchSeq,
-		FirstMinted: e.firstMinted, Minted: int(e.minted), Metadata: metadata,
-	}, true
+		FirstMinted: e.firstMinted, Minted: int(e.minted), Long: e.long(),
+	}
+	if r.Long {
+		r.Spelling = Spelling(kept)
+	} else {
+		r.Metadata = kept
+	}
+	return r, true
 }
 
 // ref is the record of entry n.
@@ -131,7 +175,11 @@ func (m *keyMemory) find(hash uint64, key []byte) uint32 {
 // forgetOldest drops an entry, and the chunks before the next one's bytes.
 func (m *keyMemory) forgetOldest() {
 	ref := m.ref(m.oldest)
-	m.index.remove(m.entries.at(ref).keyHash, ref) // not there if a newer entry has its key
+	e := m.entries.at(ref)
+	m.index.remove(e.keyHash, ref) // not there if a newer entry has its key
+	if e.long() {
+		m.long--
+	}
 	m.oldest++
 	live := m.end / streamChunk
 	if m.oldest != m.newest {
@@ -146,9 +194,9 @@ func (m *keyMemory) forgetOldest() {
 	}
 }
 
-// write appends key and metadata to the stream, in one chunk.
-func (m *keyMemory) write(key, metadata []byte) (at uint64) {
-	n := uint64(len(key) + len(metadata))
+// write appends a key and what is kept of its metadata to the stream, in one chunk.
+func (m *keyMemory) write(key, kept []byte) (at uint64) {
+	n := uint64(len(key) + len(kept))
 	if room := streamChunk - m.end%streamChunk; n > room {
 		m.end += room
 	}
@@ -161,13 +209,17 @@ func (m *keyMemory) write(key, metadata []byte) (at uint64) {
 	}
 	at = m.end
 	b := m.chunks[at/streamChunk-m.firstChunk][at%streamChunk:]
-	copy(b[copy(b, key):], metadata)
+	copy(b[copy(b, key):], kept)
 	m.end += n
 	return at
 }
 
-func (m *keyMemory) read(e *keyEntry) (key, metadata []byte) {
+// read gives a key, and its metadata or the spelling of it.
+func (m *keyMemory) read(e *keyEntry) (key, kept []byte) {
 	b := m.chunks[e.at/streamChunk-m.firstChunk][e.at%streamChunk:]
 	end := int(e.keyLen) + int(e.metadataLen)
+	if e.long() {
+		end = int(e.keyLen) + len(Spelling{})
+	}
 	return b[:e.keyLen:e.keyLen], b[e.keyLen:end:end]
 }

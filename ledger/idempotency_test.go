@@ -2,11 +2,13 @@ package ledger
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 func keyed(key string, metadata int) *Transaction {
@@ -29,21 +31,93 @@ func TestRemembersTheNewestKeys(t *testing.T) {
 				t.Fatalf("after %d: key %d remembered: %v", i, j, ok)
 			}
 			tx := keyed(name(j), j%MaxMetadata*17%MaxMetadata)
-			want := Remembered{EndpointRegisterShape, tx.Hash, uint64(j + 1), uint32(j), int64(j), j % 3, tx.Metadata}
+			want := Remembered{Endpoint: EndpointRegisterShape, Hash: tx.Hash, Seq: uint64(j + 1), BatchSeq: uint32(j),
+				FirstMinted: int64(j), Minted: j % 3, Metadata: tx.Metadata}
+			if len(tx.Metadata) > MaxInlineMetadata {
+				want.Metadata, want.Long, want.Spelling = nil, true, SpellingOf(tx.Metadata)
+			}
 			if ok && !reflect.DeepEqual(want, got) {
 				t.Fatalf("after %d: key %d remembered as commit %d with %d bytes, want %d with %d",
 					i, j, got.Seq, len(got.Metadata), want.Seq, len(want.Metadata))
 			}
 		}
 	}
-	if n := len(s.memory.chunks); n > 4 {
-		t.Errorf("%d MiB for 100 keys of at most 17 KB", n)
+	if n := len(s.memory.chunks); n > 2 {
+		t.Errorf("%d MiB for 100 keys of at most 500 bytes", n)
 	}
 	if n := s.memory.entries.live(); n != limit {
 		t.Errorf("%d entries for %d keys", n, limit)
 	}
 	if n := s.memory.index.len(); n != limit {
 		t.Errorf("%d keys in the index, want %d", n, limit)
+	}
+}
+
+// TestMemoryOfKeysIsBounded holds the formula of docs/ops.md: 84 bytes for each
+// key, the key itself, and its metadata if that has at most 256 bytes, else 16.
+func TestMemoryOfKeysIsBounded(t *testing.T) {
+	const n = 60_000
+	for _, c := range []struct{ metadata, kept int }{{0, 0}, {256, 256}, {257, 16}, {MaxMetadata, 16}} {
+		s := NewState(Config{IdempotencyKeys: n})
+		for i := range n + n/3 {
+			tx := keyed(fmt.Sprintf("%-36d", i), 0)
+			tx.Metadata = bytes.Repeat([]byte{'m'}, c.metadata)
+			if i%1000 != 0 && c.metadata > 1000 { // hashing 16 KiB takes a while
+				tx.Metadata = tx.Metadata[:1000]
+			}
+			s.Remember(tx, &Outcome{}, uint64(i+1), 1)
+		}
+		m := &s.memory
+		bytes := len(m.chunks)*streamChunk + int(m.entries.next)*int(unsafe.Sizeof(keyEntry{}))
+		for i := range m.index.shards {
+			bytes += 8 * len(m.index.shards[i].slots)
+		}
+		if most := n*(84+36+c.kept) + 2*streamChunk; bytes > most {
+			t.Errorf("%d bytes of metadata: %d bytes for %d keys, want at most %d", c.metadata, bytes, n, most)
+		}
+		if long := c.metadata > MaxInlineMetadata; (m.long == n) != long || (m.long == 0) == long {
+			t.Errorf("%d bytes of metadata: %d of %d are long", c.metadata, m.long, n)
+		}
+	}
+}
+
+// TestLongMetadataFromAnOldCheckpoint loads keys as version 1 has them.
+func TestLongMetadataFromAnOldCheckpoint(t *testing.T) {
+	s := NewState(Config{IdempotencyKeys: 9})
+	for i, n := range []int{10, 256, 257, MaxMetadata} {
+		tx := asTx(t, fmt.Sprintf("CreateContainer container_id=%d kind=Standard", i+1))
+		tx.Key, tx.Metadata = fmt.Appendf(nil, "k%d", i), bytes.Repeat([]byte{'m'}, n)
+		replayAll(t, s, []*Record{{Tx: *tx}})
+	}
+	want := checkpointOf(t, s)
+	var old bytes.Buffer
+	s.memory = keyMemory{limit: 9}
+	info := s.checkpointInfo(testPlace)
+	info.Keys = 4
+	e := checkpointEncoder{s: s, w: &old, buf: make([]byte, checkpointBlock, checkpointBlock+maxBlock)}
+	head := info.marshal()
+	e.salt = binary.LittleEndian.Uint32(head[checkpointHeader-4:])
+	old.Write(head)
+	e.classes()
+	e.containers()
+	for i, n := range []int{10, 256, 257, MaxMetadata} {
+		e.item(itemKey)
+		e.numbers(uint64(i+1), 1, 0)
+		e.buf = append(e.buf, make([]byte, 16)...)
+		e.numbers(0, 0)
+		e.text(fmt.Appendf(nil, "k%d", i))
+		e.text(bytes.Repeat([]byte{'m'}, n))
+	}
+	e.flush()
+	e.trailer()
+	if old.Bytes()[8] != checkpointVersion1 || want[8] != checkpointVersion2 {
+		t.Fatalf("versions %d and %d", old.Bytes()[8], want[8])
+	}
+	if !bytes.Equal(checkpointOf(t, loadCheckpoint(t, old.Bytes(), 9)), want) {
+		t.Error("a state from an old checkpoint writes another than one from the log")
+	}
+	if got := checkpointOf(t, loadCheckpoint(t, want, 2)); got[8] != checkpointVersion2 {
+		t.Error("two long keys, and version", got[8])
 	}
 }
 

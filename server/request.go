@@ -34,6 +34,15 @@ type verdict struct {
 	minted      int
 	batchSeq    uint32
 	replayed    bool // idempotency gave the result of an earlier request
+	long        bool // and the metadata that it had is not known but by its spelling
+	spelling    ledger.Spelling
+}
+
+// keep copies metadata of a replayed result.
+func (r *request) keep(metadata []byte) []byte {
+	at := len(r.kept)
+	r.kept = append(r.kept, metadata...)
+	return r.kept[at:len(r.kept):len(r.kept)]
 }
 
 // keepMetadata is how much metadata of replayed results a pooled request keeps

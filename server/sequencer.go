@@ -332,9 +332,11 @@ func (s *sequencer) recall(r *request, tx *ledger.Transaction, v *verdict) (know
 			"The idempotency key was used by another request, which is commit %d: use a new key for a new request.", first.Seq).
 			With(ledger.Text("idempotency_key", string(tx.Key)), ledger.Num("global_seq", int64(first.Seq)))
 	}
-	at := len(r.kept)
-	r.kept = append(r.kept, first.Metadata...) // spelled as it first was
-	tx.Metadata = r.kept[at:len(r.kept):len(r.kept)]
+	if first.Long {
+		v.long, v.spelling = true, first.Spelling // readBack sees to it: not here
+	} else {
+		tx.Metadata = r.keep(first.Metadata) // spelled as it first was
+	}
 	v.seq, v.batchSeq, v.firstMinted, v.minted, v.replayed = first.Seq, first.BatchSeq, first.FirstMinted, first.Minted, true
 	return true, nil
 }

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"errors"
 	"strconv"
 	"time"
 
 	"assetledger/ledger"
+	"assetledger/wal"
 )
 
 // routes is the write daemon's table.
@@ -87,8 +89,35 @@ func (d *writeDaemon) settle(r *request) *ledger.Error {
 	if g.err != nil {
 		return g.err
 	}
+	d.readBack(r)
 	d.count(r, time.Since(start))
 	return nil
+}
+
+// readBack completes replayed results whose metadata is long. A retry nearly
+// always spells it as the first request did; otherwise it is read from the log.
+func (d *writeDaemon) readBack(r *request) {
+	for i := range r.verdicts {
+		v, tx := &r.verdicts[i], &r.Txs[i]
+		if !v.long || r.preflight || ledger.SpellingOf(tx.Metadata) == v.spelling {
+			continue
+		}
+		err := d.log.Commit(v.seq, func(rec *ledger.Record) { tx.Metadata = r.keep(rec.Tx.Metadata) })
+		if err != nil {
+			d.api.log.Error("the first result of an idempotency key can't be read back from the log", "seq", v.seq, "error", err)
+			v.err = unreadableResult(v.seq, err)
+		}
+	}
+}
+
+// unreadableResult answers a retry whose first result can't be given.
+func unreadableResult(seq uint64, err error) *ledger.Error {
+	if archived := new(wal.ArchivedError); errors.As(err, &archived) {
+		return ledger.Errorf(ledger.CommitArchived, "The request was carried out before, as commit %d. Its metadata was spelled otherwise, and the commit was moved to an archive.", seq).
+			With(ledger.Num("global_seq", int64(seq)), ledger.Num("first_seq", int64(archived.First)))
+	}
+	return ledger.Errorf(ledger.LogUnavailable, "The request was carried out before, as commit %d, which can't be read back from the log now.", seq).
+		With(ledger.Num("global_seq", int64(seq)))
 }
 
 // count counts what became of the transactions of r.

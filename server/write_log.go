@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"assetledger/ledger"
 	"assetledger/wal"
@@ -30,6 +31,10 @@ type writeLog interface {
 	// surely finds space. Otherwise it says why not: wal.ErrNoSpace, which may
 	// pass, or what has ended the log. Any goroutine may ask.
 	Room() error
+	// Commit reads a durable commit back; the record is valid during use. Any
+	// goroutine may call it, and it may wait for the disk. A *wal.ArchivedError
+	// says that the commit was moved away.
+	Commit(seq uint64, use func(*ledger.Record)) error
 	// Readers lists the read daemons of the log that live, by name.
 	Readers() []readerInfo
 	// Driver is the driver's name and where it keeps the log, for people.
@@ -40,10 +45,54 @@ type writeLog interface {
 
 // fileWriteLog is the log in a directory: the driver "file".
 type fileWriteLog struct {
-	*wal.Writer // LastTime, MaxBody, Append, Room, Close
+	*wal.Writer // LastTime, MaxBody, Append, Room
 	dir         string
 	opt         wal.Options
 	start       wal.Place // of the checkpoint that Restore gave
+	back        backReader
+}
+
+// A backReader reads single commits back, one at a time.
+type backReader struct {
+	mu sync.Mutex
+	r  *placedReader // left where it stopped; nil until it is needed
+}
+
+// Commit reads a commit back through the reader that read daemons use.
+func (l *fileWriteLog) Commit(seq uint64, use func(*ledger.Record)) error {
+	l.back.mu.Lock()
+	defer l.back.mu.Unlock()
+	if l.back.r == nil {
+		r, err := l.OpenReader()
+		if err != nil {
+			return err
+		}
+		l.back.r = &placedReader{logReader: r}
+	}
+	var rec ledger.Record
+	err := l.back.r.Seek(seq)
+	if err == nil {
+		err = l.back.r.read(seq, seq, &rec, func(*wal.Frame, uint64) bool { use(&rec); return false })
+	}
+	if err != nil {
+		l.back.close() // begin anew with the next
+	}
+	return err
+}
+
+func (b *backReader) close() {
+	if b.r != nil {
+		b.r.Close()
+		b.r = nil
+	}
+}
+
+// Close releases the log, and what it was read back with.
+func (l *fileWriteLog) Close() error {
+	l.back.mu.Lock()
+	defer l.back.mu.Unlock()
+	l.back.close()
+	return l.Writer.Close()
 }
 
 // openFileLog locks dir, which must be absolute. Replay readies its log for

@@ -8,7 +8,7 @@ executed in order, all or nothing; its answer is sent when the commit is on stab
 JSON must be exact: an unknown or repeated field, a number with a fraction or exponent, or one outside its range is refused, never guessed at.
 Integers go up to 2^63-1: read them with a parser that keeps them whole. Every error has a JSON body, also those of unknown paths (404) and methods (405).`
 
-var writeErrors = []int{400, 404, 409, 413, 415, 422, 500, 503}
+var writeErrors = []int{400, 404, 409, 410, 413, 415, 422, 500, 503}
 
 var commitHeaders = []string{"X-Asset-Seq", "X-Asset-Idempotency"}
 
