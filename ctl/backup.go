@@ -13,7 +13,8 @@ var backupCommand = command{
 	Words:   "backup",
 	Args:    "DIR OUT",
 	Purpose: "copy a log, also one in use, up to what is durable",
-	Notes: "OUT is made, or holds an earlier backup of the same log, which is continued: only what is new is copied.\n" +
+	Notes: "OUT is made, or holds an earlier backup of the same log, which is continued: what it has is not\n" +
+		"copied again, but for the segment in use, and that only if it has new commits.\n" +
 		"Every checksum, the chain and the state of the copy are checked. ledger-write -dir OUT starts on it.",
 	Examples: [2]string{"backup data backup", "backup data /mnt/backup -o json"},
 	Setup: func(set *flag.FlagSet) action {

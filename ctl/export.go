@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/url"
 	"time"
 
 	"assetledger/ledger"
@@ -17,7 +18,8 @@ var exportCommand = command{
 	Purpose: "write the ledger's commits as NDJSON, as batch takes them",
 	Notes: "Each line is the transaction of one commit, in their order, with its key and metadata; registrations are\n" +
 		"operations too. Importing all of them into an empty ledger, with batch -on-error stop, gives an equal\n" +
-		"ledger: ledgerctl wal verify shows equal digests. It ends with what was the last commit at the start.",
+		"ledger: ledgerctl wal verify shows equal digests. It ends with what was the last commit at the start. Without -after it\n" +
+		"begins with the first commit that was not archived.",
 	Examples: [2]string{"export > ledger.ndjson", "export -after 1000 -o ndjson | jq -c '.operations[]'"},
 	Setup: func(set *flag.FlagSet) action {
 		e := &export{after: anyKey(), to: anyID()}
@@ -37,9 +39,9 @@ func (e *export) run(c *call) error {
 	if e.to.given {
 		last = min(last, e.to.value)
 	}
-	first := e.after.value
-	if last <= first {
-		return nil
+	first, err := e.begin(c)
+	if err != nil || last <= first {
+		return err
 	}
 	shown := newProgress(c.words)
 	begin := time.Now()
@@ -66,6 +68,27 @@ func (e *export) run(c *call) error {
 		return exitf(exitFailure, "stopped before commit %d: what was written is not the whole", last)
 	}
 	return err
+}
+
+// begin is the commit to begin after: the one asked for, or the last one that
+// was archived.
+func (e *export) begin(c *call) (int64, error) {
+	if e.after.given {
+		return e.after.value, nil
+	}
+	_, err := c.get(c.readURL, "/v1/read/commits", url.Values{"limit": {"1"}})
+	var refused *apiError
+	if !errors.As(err, &refused) || refused.Code != "CommitArchived" {
+		return 0, err
+	}
+	var details struct {
+		First int64 `json:"first_seq"`
+	}
+	if err := json.Unmarshal(refused.Details, &details); err != nil || details.First < 1 {
+		return 0, refused
+	}
+	c.say("the log begins at commit %d; those before it were archived, so this is not the whole ledger", details.First)
+	return details.First - 1, nil
 }
 
 // remaining is the time left when n of all took from begin until now.

@@ -56,7 +56,7 @@ func writeCheckpoints(t *testing.T, dir string, seqs ...uint64) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	state, record := ledger.NewState(ledger.Config{}), ledger.Record{}
+	state, record := ledger.NewState(ledger.Config{IdempotencyKeys: 1_000_000}), ledger.Record{}
 	for len(seqs) > 0 {
 		f, err := r.Next()
 		if err != nil {

@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"errors"
 	"flag"
 
 	"assetledger/ledger"
@@ -9,9 +10,10 @@ import (
 )
 
 var walDumpCommand = command{
-	Words:    "wal dump",
-	Purpose:  "write a log's commits, one JSON object a line",
-	Notes:    "A line is what /v1/read/commit/{global_seq} gives as data.",
+	Words:   "wal dump",
+	Purpose: "write a log's commits, one JSON object a line",
+	Notes: "A line is what /v1/read/commit/{global_seq} gives as data. Without -from it begins with the first commit that\n" +
+		"was not archived.",
 	Examples: [2]string{"wal dump -dir data", "wal dump -dir data -from 100 -to 199 | jq .operations"},
 	Setup: func(set *flag.FlagSet) action {
 		d := &dump{from: anyID(), to: anyID()}
@@ -48,7 +50,13 @@ func (d *dump) run(c *call) error {
 	if from > to {
 		return nil
 	}
-	if err := r.Seek(from); err != nil {
+	err = r.Seek(from)
+	if gone := new(wal.ArchivedError); errors.As(err, &gone) && !d.from.given {
+		c.say("the log begins at commit %d; those before it were archived", gone.First)
+		from = gone.First
+		err = r.Seek(from)
+	}
+	if err != nil {
 		return err
 	}
 	for done := uint64(0); done < to; {

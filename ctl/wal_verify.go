@@ -47,8 +47,23 @@ func (v *verification) run(c *call) error {
 	return v.show(c, &report, v.log.explain(err))
 }
 
+// archiveTries is how often a walk over a log is begun again because its
+// oldest segments were moved to an archive meanwhile.
+const archiveTries = 20
+
 // verify walks over the log and replays it.
-func (v *verification) verify(bar *progress) (wal.VerifyReport, error) {
+func (v *verification) verify(bar *progress) (report wal.VerifyReport, err error) {
+	for range archiveTries {
+		report, err = v.walk(bar)
+		if !errors.Is(err, wal.ErrArchiving) {
+			break
+		}
+		*v = verification{log: v.log}
+	}
+	return report, err
+}
+
+func (v *verification) walk(bar *progress) (wal.VerifyReport, error) {
 	report, err := wal.Verify(v.log.dir, wal.VerifyOptions{
 		OnSegment: v.begin,
 		OnFrame: func(f *wal.FrameInfo) error {

@@ -43,8 +43,6 @@ const (
 	backupRetries = 3                                             // when files vanish because a checkpoint or an archive was made
 )
 
-var errVanished = errors.New("wal: checkpoints and segments moved away while they were copied; try again")
-
 // Backup copies the log of dir, which may be in use, to out, which is made, or
 // holds an earlier backup of the same log.
 func Backup(dir, out string, o BackupOptions) (BackupReport, error) {
@@ -57,7 +55,7 @@ func Backup(dir, out string, o BackupOptions) (BackupReport, error) {
 	var err error
 	for range backupRetries {
 		b := backup{o: o, fs: o.FS, dir: dir, out: out}
-		if err = b.run(); !errors.Is(err, errVanished) && !errors.Is(err, fs.ErrNotExist) {
+		if err = b.run(); !errors.Is(err, ErrArchiving) && !errors.Is(err, fs.ErrNotExist) {
 			return b.BackupReport, err
 		}
 	}
@@ -72,6 +70,7 @@ type backup struct {
 	end      endState // of the original
 	segments []segmentFile
 	there    []segmentFile // in the copy, before
+	was      uint64        // where the copy ended before
 	total    int64
 }
 
@@ -95,10 +94,8 @@ func (b *backup) run() error {
 	if err := b.prepare(); err != nil {
 		return err
 	}
-	for i := range b.segments {
-		if err := b.segment(&b.segments[i], i == len(b.segments)-1); err != nil {
-			return err
-		}
+	if err := b.copySegments(); err != nil {
+		return err
 	}
 	b.Segments = max(len(b.there), int(b.segments[len(b.segments)-1].head.Ordinal-b.firstOrdinal())+1)
 	steps := []func() error{b.writeEnd, b.checkpoints}
@@ -113,6 +110,34 @@ func (b *backup) run() error {
 	if b.o.Check != nil {
 		if err := b.o.Check(); err != nil {
 			return errors.Join(err, b.putEnd([]byte(unfinished)))
+		}
+	}
+	return nil
+}
+
+// copySegments copies what the copy lacks, so that what it has is without a
+// gap at every moment: those behind its first segment, oldest first, and those
+// before it, newest first. A new copy begins with the newest, so that an archive
+// run that moves the oldest away meanwhile only makes the copy begin later.
+func (b *backup) copySegments() error {
+	last := len(b.segments) - 1
+	from := last
+	if len(b.there) > 0 {
+		from = max(0, int(b.there[0].head.Ordinal)-int(b.segments[0].head.Ordinal))
+	}
+	for i := from; i <= last; i++ {
+		if err := b.segment(&b.segments[i], i == last); err != nil {
+			return err
+		}
+	}
+	for i := from - 1; i >= 0; i-- {
+		err := b.segment(&b.segments[i], false)
+		if errors.Is(err, fs.ErrNotExist) {
+			b.segments = b.segments[i+1:]
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -152,6 +177,7 @@ func (b *backup) prepare() error {
 	case n > 0 && b.segments[0].head.Ordinal > b.there[n-1].head.Ordinal+1:
 		return fmt.Errorf("wal: the log in %s begins after the backup in %s ends, for segments were archived; give another directory", b.dir, b.out)
 	}
+	b.was = was.durable
 	if b.Continued = was.there; !b.Continued {
 		if err := b.putEnd([]byte(unfinished)); err != nil {
 			return err
@@ -165,11 +191,12 @@ func (b *backup) prepare() error {
 	return nil
 }
 
-// has tells whether the copy has a segment whole: then there is a later one.
+// has tells whether the copy has all of a segment: then there is a later one,
+// or the log has no commit that the copy lacks.
 func (b *backup) has(s *segmentFile) bool {
 	for i := range b.there {
 		if b.there[i].head == s.head {
-			return i < len(b.there)-1
+			return i < len(b.there)-1 || b.Continued && b.was == b.End
 		}
 	}
 	return false
@@ -293,7 +320,7 @@ func (b *backup) checkpoints() error {
 		b.Checkpoints++
 	}
 	if b.firstOrdinal() > 0 && !covered(have, b.segments[0].head.First, b.End) {
-		return errVanished
+		return ErrArchiving
 	}
 	return pruneCheckpoints(b.fs, b.out)
 }

@@ -266,6 +266,9 @@ func TestBackupContinues(t *testing.T) {
 	if !second.Continued || second.Copied != second.Segments-first.Segments+1 || second.End != w.LastSeq() || second.Checkpoints != 0 {
 		t.Errorf("%+v", second)
 	}
+	if third, err := Backup(dir, out, BackupOptions{}); err != nil || third.Copied != 0 || third.Bytes != 0 || third.Segments != second.Segments {
+		t.Errorf("with nothing new: %+v, %v", third, err)
+	}
 	if got := readAll(t, mustReader(t, out, small())); got != w.LastSeq() {
 		t.Errorf("the copy ends at %d, the log at %d", got, w.LastSeq())
 	}
@@ -358,4 +361,70 @@ func TestSalvage(t *testing.T) {
 	if len(got) == 0 || got[0] != 5 || got[len(got)-1] != last || uint64(len(got)) != last-4 {
 		t.Errorf("found %v, want 5 to %d", got, last)
 	}
+}
+
+// TestBesideArchive archives in the middle of a backup, a count and a check of
+// the same log.
+func TestBesideArchive(t *testing.T) {
+	setUp := func(t *testing.T) (dir string, archive func(), first uint64, last uint64) {
+		dir, w := longLog(t)
+		firsts, _ := listSeqs(OS, segmentsPath(dir), segmentExt)
+		below, to, done := firsts[len(firsts)-2], filepath.Join(t.TempDir(), "to"), false
+		checkpointAt(t, dir, below)
+		checkpointAt(t, dir, w.LastSeq())
+		return dir, func() {
+			if done {
+				return
+			}
+			done = true
+			if r, err := Archive(dir, to, below, nil); err != nil || len(r.Moved) < 2 {
+				t.Errorf("%+v, %v", r, err)
+			}
+		}, below, w.LastSeq()
+	}
+	// when runs do at the n-th opening of a segment of dir.
+	when := func(dir string, n int, do func()) FS {
+		f := &faultFS{FS: OS}
+		f.fail = func(_ int, op, name string) error {
+			if op == "open" && filepath.Dir(name) == segmentsPath(dir) {
+				if n--; n == 0 {
+					do()
+				}
+			}
+			return nil
+		}
+		return f
+	}
+	t.Run("backup", func(t *testing.T) {
+		for n := range 12 {
+			dir, archive, first, last := setUp(t)
+			out := filepath.Join(t.TempDir(), "out")
+			if r, err := Backup(dir, out, BackupOptions{FS: when(dir, n+1, archive)}); err != nil || r.End != last {
+				t.Fatalf("archived at opening %d: %+v, %v", n+1, r, err)
+			}
+			if r, err := Verify(out, VerifyOptions{}); err != nil || r.LastSeq != last {
+				t.Fatalf("archived at opening %d: the copy has %+v, %v", n+1, r, err)
+			}
+			r := mustReader(t, out, small())
+			if err := r.Seek(first); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	t.Run("stat", func(t *testing.T) {
+		for n := range 8 {
+			dir, archive, _, last := setUp(t)
+			list, _, err := Stat(dir, when(dir, n+1, archive))
+			if err != nil || list[len(list)-1].Last != last {
+				t.Fatalf("archived at opening %d: %+v, %v", n+1, list, err)
+			}
+		}
+	})
+	t.Run("verify", func(t *testing.T) {
+		dir, archive, _, _ := setUp(t)
+		_, err := Verify(dir, VerifyOptions{OnFrame: func(*FrameInfo) error { archive(); return nil }})
+		if !errors.Is(err, ErrArchiving) {
+			t.Errorf("got %v", err)
+		}
+	})
 }

@@ -148,8 +148,21 @@ func readDir(fsys FS, dir string) (d dirState, err error) {
 	return d, err
 }
 
+// listTries is how often a directory is listed again whose oldest segments are
+// being moved to an archive.
+const listTries = 20
+
 // readSegments reads and checks the headers of all segments.
-func readSegments(fsys FS, dir string) ([]segmentFile, error) {
+func readSegments(fsys FS, dir string) (list []segmentFile, err error) {
+	for range listTries {
+		if list, err = readSegmentsOnce(fsys, dir); !errors.Is(err, fs.ErrNotExist) {
+			return list, err
+		}
+	}
+	return nil, fmt.Errorf("%w: %w", ErrArchiving, err)
+}
+
+func readSegmentsOnce(fsys FS, dir string) ([]segmentFile, error) {
 	firsts, err := listSeqs(fsys, segmentsPath(dir), segmentExt)
 	if err != nil {
 		return nil, err

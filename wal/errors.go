@@ -25,6 +25,8 @@ var (
 	ErrClosed = errors.New("wal: closed")
 	// ErrBeyond is given by Seek for a global_seq that is not durable yet.
 	ErrBeyond = errors.New("wal: beyond the durable end")
+	// ErrArchiving is given when an archive run moved segments that were being read: begin again.
+	ErrArchiving = errors.New("wal: segments or checkpoints were moved away meanwhile; try again")
 	// ErrNameTaken: two read daemons need two names.
 	ErrNameTaken = errors.New("wal: a live reader already has this name")
 )

@@ -1,5 +1,7 @@
 package wal
 
+import "errors"
+
 // SegmentStat is what Stat counts in one segment.
 type SegmentStat struct {
 	SegmentInfo
@@ -13,7 +15,16 @@ type SegmentStat struct {
 }
 
 // Stat counts a log by its frame headers, without reading bodies.
-func Stat(dir string, fsys FS) ([]SegmentStat, VerifyReport, error) {
+func Stat(dir string, fsys FS) (list []SegmentStat, report VerifyReport, err error) {
+	for range listTries {
+		if list, report, err = statOnce(dir, fsys); !errors.Is(err, ErrArchiving) {
+			break
+		}
+	}
+	return list, report, err
+}
+
+func statOnce(dir string, fsys FS) ([]SegmentStat, VerifyReport, error) {
 	var list []SegmentStat
 	report, err := Verify(dir, VerifyOptions{
 		FS: fsys, HeadersOnly: true,

@@ -1,6 +1,10 @@
 package wal
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
 
 // Verification walks a log from its first byte to its end and recomputes every
 // CRC and link. It changes nothing, and works beside a running writer (up to
@@ -64,7 +68,8 @@ type VerifyReport struct {
 }
 
 // Verify walks the log of DIR. ErrNoLog if there is none; *CorruptError for
-// damage, with the report up to there.
+// damage, with the report up to there; ErrArchiving if segments were moved away
+// during the walk.
 func Verify(dir string, o VerifyOptions) (VerifyReport, error) {
 	v := verifier{o: o, fs: Options{FS: o.FS}.withDefaults().FS, dir: dir}
 	err := v.run()
@@ -134,6 +139,9 @@ func (v *verifier) run() error {
 func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
 	s, last := &d.segments[i], i == len(d.segments)-1
 	src, err := openView(v.fs, s.path, s.head.Size)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w", ErrArchiving, err)
+	}
 	if err != nil {
 		return before, err
 	}

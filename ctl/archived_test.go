@@ -1,0 +1,35 @@
+package ctl
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"assetledger/wal"
+)
+
+// Commands that begin with the first commit begin with the first one that is
+// there, and say so.
+func TestArchivedLog(t *testing.T) {
+	dir := t.TempDir()
+	makeLog(t, dir, 64<<10, containers(t, 300, 1))
+	writeCheckpoints(t, dir, 250, 300)
+	report, err := wal.Archive(dir, filepath.Join(t.TempDir(), "to"), 250, nil)
+	if err != nil || len(report.Moved) == 0 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	x := tool{t, startDaemons(t, dir)}
+	segments, _, err := wal.Stat(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := segments[0].First
+	for _, args := range [][]string{{"wal", "dump", "-dir", dir}, {"export"}} {
+		code, out, words := x.run("", args...)
+		if n := strings.Count(out, "\n"); code != exitDone || uint64(n) != 300-first+1 || !strings.Contains(words, "archived") {
+			t.Errorf("ledgerctl %v: exit code %d, %d lines, want %d\n%s", args, code, n, 300-first+1, words)
+		}
+	}
+	x.must(exitFailure, "", "wal", "dump", "-dir", dir, "-from", "1")
+	x.must(exitRefused, "", "export", "-after", "0")
+}
