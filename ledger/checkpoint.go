@@ -58,6 +58,7 @@ import (
 //	              if a name or code was ever given
 //	11 long key   as key, but instead of metadata longer than 256 bytes its length and the first
 //	              16 bytes of its SHA-256: it is in the log. Among the keys, in their order
+//	12 reversal   commit reversed, commit that did it; by the first
 //	  place       x, y, width, height*2+turned
 //
 // Version 2 has items from 8 on. A state without any is written as version 1. For
@@ -91,6 +92,7 @@ const (
 	itemName
 	itemAssigned
 	itemLongKey
+	itemReversal
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -11,7 +11,7 @@ import (
 type checkpointLoader struct {
 	d     *checkpointReader
 	s     *State
-	phase byte // kind of the section: class, container, instance, key, hold
+	phase byte // kind of the section: class, container, instance, key, hold, reversal
 
 	classes, shapes, byID, stacks treeBuilder
 	kinds                         [Grid + 1][]uint32 // containers by kind, each by id
@@ -24,6 +24,7 @@ type checkpointLoader struct {
 	instance  int64
 	keySeq    uint64
 	hold      int64
+	reversed  uint64
 	keys      uint64
 
 	held     []Uint128 // quantity in stacks, by class
@@ -80,6 +81,9 @@ func (l *checkpointLoader) item(kind byte) {
 		l.readName()
 	case itemAssigned:
 		l.readAssigned()
+	case itemReversal:
+		l.enter(itemReversal)
+		l.readReversal()
 	default:
 		l.d.fault("an item of unknown kind %d", kind)
 	}
@@ -107,7 +111,7 @@ func (l *checkpointLoader) enter(section byte) {
 
 // finish ends the last section and checks the whole.
 func (l *checkpointLoader) finish() {
-	l.enter(itemHold)
+	l.enter(itemReversal)
 	if l.d.err == nil && l.keys != l.d.head.Keys {
 		l.d.fault("%d idempotency keys, and the header says %d", l.keys, l.d.head.Keys)
 	}

@@ -76,7 +76,7 @@ func (l *checkpointLoader) readKey(long bool) {
 	d, s := l.d, l.s
 	e := keyEntry{
 		seq: d.between(1, s.seq), batchSeq: uint32(d.between(1, math.MaxUint32)),
-		endpoint: Endpoint(d.number(uint64(EndpointRegisterShape))),
+		endpoint: Endpoint(d.number(uint64(EndpointReverse))),
 	}
 	copy(e.hash[:], d.bytes(len(e.hash)))
 	e.firstMinted, e.minted = d.amount(), uint32(d.number(MaxOperations))
@@ -160,6 +160,9 @@ func (s *State) digestFromRecords() (sum uint64) {
 	}
 	for ref := uint32(1); ref < s.holds.next; ref++ {
 		sum += s.holdItem(s.holds.at(ref))
+	}
+	for ref := uint32(1); ref < s.reversals.next; ref++ {
+		sum += s.reversals.at(ref).item()
 	}
 	return sum
 }

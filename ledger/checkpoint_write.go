@@ -22,6 +22,7 @@ func (s *State) WriteCheckpoint(w io.Writer, place CheckpointPlace) error {
 	e.instances()
 	e.keys()
 	e.holds()
+	e.reversals()
 	e.flush()
 	e.trailer()
 	return e.err
@@ -39,7 +40,7 @@ func (s *State) checkpointInfo(place CheckpointPlace) CheckpointInfo {
 
 // checkpointVersion is the lowest version that can hold the state, with long keys or without.
 func (s *State) checkpointVersion(longKeys bool) uint16 {
-	if s.part2 || s.holdTree != 0 || longKeys {
+	if s.part2 || s.holdTree|s.reversalTree != 0 || longKeys {
 		return checkpointVersion2
 	}
 	return checkpointVersion1

@@ -44,6 +44,7 @@ const (
 	CellOccupied           Code = "CellOccupied"
 	NameTaken              Code = "NameTaken"
 	HoldAlreadyExists      Code = "HoldAlreadyExists"
+	AlreadyReversed        Code = "AlreadyReversed"
 	// 410, 412
 	CommitArchived    Code = "CommitArchived"
 	RequirementFailed Code = "RequirementFailed"
@@ -66,6 +67,7 @@ const (
 	HasChildren            Code = "HasChildren"
 	WouldCreateCycle       Code = "WouldCreateCycle"
 	StackHeld              Code = "StackHeld"
+	NotReversible          Code = "NotReversible"
 	// 424, 425
 	NotAttempted Code = "NotAttempted"
 	NotFresh     Code = "NotFresh"
@@ -83,12 +85,12 @@ var statusOf = map[Code]int{
 	MethodNotAllowed: 405, PayloadTooLarge: 413, UnsupportedMediaType: 415,
 	ContainerAlreadyExists: 409, ClassAlreadyExists: 409, ShapeAlreadyExists: 409, IdempotencyConflict: 409,
 	AlreadyAttached: 409, AlreadyPlaced: 409, SlotOccupied: 409, CellOccupied: 409, NameTaken: 409,
-	HoldAlreadyExists: 409,
-	CommitArchived:    410, RequirementFailed: 412,
+	HoldAlreadyExists: 409, AlreadyReversed: 409,
+	CommitArchived: 410, RequirementFailed: 412,
 	WrongContainerKind: 422, WrongClassKind: 422, InvalidQuantity: 422, InsufficientBalance: 422, InvalidOperation: 422,
 	UnregisteredClassShape: 422, ContainerNotEmpty: 422, SlotOutOfRange: 422, SlotEmpty: 422, OutOfBounds: 422,
 	CellEmpty: 422, GridFull: 422, StackNotFound: 422, NotAttached: 422, NotPlaced: 422, HasChildren: 422,
-	WouldCreateCycle: 422, StackHeld: 422,
+	WouldCreateCycle: 422, StackHeld: 422, NotReversible: 422,
 	NotAttempted: 424, NotFresh: 425,
 	Internal: 500, Overloaded: 503, ShuttingDown: 503, LogUnavailable: 503,
 }

@@ -31,6 +31,7 @@ const (
 	tagHoldTerms
 	tagContainerName
 	tagClassCode
+	tagReversal
 )
 
 // Digest covers everything that reads can show: equal for equal logs, on any

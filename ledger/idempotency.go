@@ -90,7 +90,7 @@ func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uin
 // classes can have codes, it returns the class, which the same request may then
 // not name by its id. Before that, it returns 0, as earlier versions did.
 func (s *State) firstMade(tx *Transaction, out *Outcome) int64 {
-	if tx.Endpoint != EndpointCommit && s.part2 {
+	if (tx.Endpoint == EndpointRegisterClass || tx.Endpoint == EndpointRegisterShape) && s.part2 {
 		return tx.Ops[0].Args[0]
 	}
 	return out.FirstMinted

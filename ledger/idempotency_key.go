@@ -51,7 +51,7 @@ func (tx *Transaction) Seal() { tx.parser().seal(tx) }
 //	u8 endpoint | uvarint number of operations | each operation as in a record,
 //	an argument given as null being absent where that means the same, and a
 //	name in place of an integer as a string, its bit set in Ref | metadata in
-//	canonical form
+//	canonical form | of a transaction that reverses a commit: u8 0, uvarint global_seq
 //
 // Absent metadata and {} are the same. The hash does not depend on the key. It
 // is kept in the log: the form must never change.
@@ -74,6 +74,9 @@ func (p *requestParser) seal(tx *Transaction) {
 		p.canon.data, p.canon.pos, p.canon.err = tx.Metadata, 0, nil
 		p.canon.maxLevel = len(tx.Metadata)
 		b = p.canon.value(b)
+	}
+	if tx.Reverses != 0 {
+		b = binary.AppendUvarint(append(b, 0), tx.Reverses)
 	}
 	sum := sha256.Sum256(b)
 	copy(tx.Hash[:], sum[:])

@@ -1,6 +1,6 @@
 package ledger
 
-// heldStacks checks the holds, and their sums by stack and class.
+// heldStacks checks the holds, their sums by stack and class, and the reversals.
 func (v *verifier) heldStacks() {
 	s := v.s
 	all := v.tree("holds", holdsByContainer{s}, s.holdTree)
@@ -39,6 +39,17 @@ func (v *verifier) heldStacks() {
 		if want.quantity > r.quantity {
 			v.failf("of %d in a stack %d is held", r.quantity, want.quantity)
 		}
+	}
+	links := v.tree("reversals", reversalsByCommit{s}, s.reversalTree)
+	for _, ref := range links {
+		r := s.reversals.at(ref)
+		if r.of >= r.by || r.by > s.seq {
+			v.failf("commit %d is reversed by commit %d; the ledger is at %d", r.of, r.by, s.seq)
+		}
+		v.digest += r.item()
+	}
+	if len(links) != s.reversals.live() {
+		v.failf("%d reversals in the tree, %d in use", len(links), s.reversals.live())
 	}
 	treeWalk(classesByID{s}, s.classTree, lowest, func(ref uint32) bool {
 		if k := s.classes.at(ref); k.held != classes[ref] {

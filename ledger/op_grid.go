@@ -164,6 +164,7 @@ func (s *State) removeFromGrid(op *Op) *Error {
 		return Errorf(NotPlaced, "Instance %d does not stand in container %d.", r.id, c.id).
 			With(Num("container_id", c.id), Num("instance_id", r.id))
 	}
+	s.notePlace(FactStood, r.spot, 0, 0)
 	s.unplace(r.spot)
 	s.loosen(ref)
 	return nil
@@ -197,6 +198,12 @@ func (s *State) moveInGrid(op *Op) *Error {
 		return err
 	}
 	thing, isInstance := p.thing, p.isInstance
+	if isInstance {
+		s.notePlace(FactMovedInstance, ref, s.instances.at(thing).id, 0)
+	} else {
+		r := s.stacks.at(thing)
+		s.notePlace(FactMovedStack, ref, s.classes.at(r.class).id, r.key)
+	}
 	s.unplace(ref)
 	s.place(cref, thing, isInstance, to)
 	return nil

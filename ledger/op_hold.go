@@ -63,6 +63,9 @@ func (s *State) settleHold(op *Op) *Error {
 	if err != nil {
 		return err
 	}
+	if op.Ref != 0 {
+		s.resolve(op, SettleTo)
+	}
 	source := h.stack
 	r := s.stacks.at(source)
 	from, kref, key := r.container, r.class, r.key

@@ -111,6 +111,7 @@ func (s *State) detachInstance(op *Op) *Error {
 	if r.where != Attached {
 		return Errorf(NotAttached, "Instance %d is not attached to another.", r.id).With(Num("instance_id", r.id))
 	}
+	s.note(Fact{Form: FactInstance, A: s.instances.at(r.host).id})
 	s.detach(ref)
 	s.loosen(ref)
 	return nil

@@ -52,6 +52,7 @@ func (s *State) removeFromSlot(op *Op) *Error {
 		return Errorf(SlotEmpty, "Slot %d of container %d is empty.", slot, c.id).
 			With(Num("container_id", c.id), Num("slot_index", slot))
 	}
+	s.note(Fact{Form: FactInstance, A: s.instances.at(ref).id})
 	s.leaveSlot(ref)
 	s.loosen(ref)
 	return nil
@@ -83,6 +84,7 @@ func (s *State) swapSlots(op *Op) *Error {
 	s.touch(aref)
 	s.touch(bref)
 	inA, inB := s.slotAt(aref, slotA), s.slotAt(bref, slotB)
+	s.noteSwap(inB, inA)
 	if inA == inB { // the same slot, or both empty
 		return nil
 	}
@@ -97,4 +99,16 @@ func (s *State) swapSlots(op *Op) *Error {
 		s.enterSlot(inA, bref, uint32(slotB))
 	}
 	return nil
+}
+
+// noteSwap keeps which instances, 0 for none, are in the slots after a swap.
+func (s *State) noteSwap(inA, inB uint32) {
+	f := Fact{Form: FactSwapped}
+	if inA != 0 {
+		f.A = s.instances.at(inA).id
+	}
+	if inB != 0 {
+		f.B = s.instances.at(inB).id
+	}
+	s.note(f)
 }

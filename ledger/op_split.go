@@ -26,6 +26,7 @@ func (s *State) splitStack(op *Op) *Error {
 	if err := s.wantAvailable(source, q); err != nil {
 		return err
 	}
+	s.noteSource(source, q)
 	s.give(cref, kref, toKey, q, target, at)
 	s.setQuantity(source, s.stacks.at(source).quantity-q)
 	s.touch(cref)

@@ -66,6 +66,7 @@ func (s *State) removeFungible(op *Op) *Error {
 	if err := s.wantAvailable(source, q); err != nil {
 		return err
 	}
+	s.noteSource(source, q)
 	s.removeTotal(kref, q)
 	s.setQuantity(source, s.stacks.at(source).quantity-q)
 	s.touch(cref)
@@ -141,6 +142,7 @@ func (s *State) transferFungible(op *Op) *Error {
 	if err := s.wantAvailable(source, q); err != nil {
 		return err
 	}
+	s.noteSource(source, q)
 	s.give(to, kref, key, q, target, at)
 	s.setQuantity(source, s.stacks.at(source).quantity-q)
 	s.touch(from)
@@ -182,6 +184,7 @@ func (s *State) mergeStacks(op *Op) *Error {
 		return err
 	}
 	moved := s.stacks.at(from).quantity
+	s.noteSource(from, moved)
 	s.dropStack(from)
 	s.setQuantity(to, s.stacks.at(to).quantity+moved)
 	s.touch(cref)

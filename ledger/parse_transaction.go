@@ -7,9 +7,10 @@ const (
 	fieldOperations = iota
 	fieldKey
 	fieldMetadata
+	fieldReverses
 )
 
-var transactionFields = fieldNames("operations", "idempotency_key", "metadata")
+var transactionFields = fieldNames("operations", "idempotency_key", "metadata", "reverses")
 
 // transaction reads a transaction object; level is its own. p.ops grows by its
 // operations, which become tx.Ops.
@@ -29,6 +30,8 @@ func (p *requestParser) transaction(tx *Transaction, level int) bool {
 			return p.operations(level + 1)
 		case fieldKey:
 			return p.key(tx)
+		case fieldReverses:
+			return p.reverses(tx)
 		default:
 			return p.metadata(tx, level+1)
 		}
@@ -113,8 +116,8 @@ func (p *requestParser) registration(tx *Transaction) bool {
 }
 
 var registrationFields = [NumOpKinds][]fieldName{
-	RegisterClass:      append(argumentFields(RegisterClass), transactionFields[fieldKey:]...),
-	RegisterClassShape: append(argumentFields(RegisterClassShape), transactionFields[fieldKey:]...),
+	RegisterClass:      append(argumentFields(RegisterClass), transactionFields[fieldKey:fieldReverses]...),
+	RegisterClassShape: append(argumentFields(RegisterClassShape), transactionFields[fieldKey:fieldReverses]...),
 }
 
 // key reads the idempotency key.
@@ -168,4 +171,31 @@ func (p *requestParser) metadata(tx *Transaction, level int) bool {
 		tx.Metadata = p.keep(func(dst []byte) []byte { return appendCompact(dst, tx.Metadata) })
 	}
 	return true
+}
+
+// reverses reads the global_seq of the commit that the transaction takes back.
+func (p *requestParser) reverses(tx *Transaction) bool {
+	seq, ok := p.integer()
+	if !ok || seq < 1 {
+		return p.invalid("reverses", "reverses must be %s: the global_seq of an earlier commit", positive)
+	}
+	tx.Reverses = uint64(seq)
+	return true
+}
+
+// ParseReversal reads the body of /v1/commit/{global_seq}/reverse, otherwise as
+// ParseTransaction does. seq is from the path. The key and Hash are of the
+// request; tx has no operations until Invert finds them.
+func ParseReversal(body []byte, seq uint64, tx *Transaction, lim ParseLimits) *Error {
+	p := tx.reset(EndpointReverse)
+	tx.Reverses = seq
+	if p.begin(body, lim) && p.enter('{', 1, "body", "a JSON object with the fields idempotency_key and metadata, or without") {
+		_, ok := p.fields(transactionFields[fieldKey:fieldReverses], func(i int) bool {
+			return i == 0 && p.key(tx) || i == 1 && p.metadata(tx, 2)
+		})
+		if ok {
+			p.seal(tx)
+		}
+	}
+	return p.finish()
 }

@@ -10,11 +10,12 @@ import (
 //
 //	u8      version, 1 or 2
 //	u8      endpoint
-//	u8      flags: 1 key, 2 metadata, 4 principal, 8 minted
+//	u8      flags: 1 key, 2 metadata, 4 principal, 8 minted, 16 reverses, 32 facts
 //	key:       u8 length, bytes, 16 bytes of request hash
 //	metadata:  uvarint length, bytes (a compact JSON object)
 //	principal: u8 length, bytes
 //	minted:    uvarint first id, uvarint count
+//	reverses:  uvarint global_seq
 //	uvarint number of operations, then each:
 //	  u8      kind; 0x80: the masks Null and Ref follow; 0x40: a decision follows
 //	  uvarint Has
@@ -25,7 +26,10 @@ import (
 //	    5 renamed: uvarint length, bytes: what each string argument, null or not, replaced,
 //	      empty where there was nothing; a newline between two
 //
-// Version 2 has the kinds from 20 on, the arguments name of CreateContainer and
+//	facts:     see appendFacts
+//
+// Version 2 has the kinds from 20 on, the flags from 16 on, the endpoint reverse,
+// the arguments name of CreateContainer and
 // code of RegisterClass, and the decisions from 4 on. A record that needs none
 // of them has version 1. Names that stood for integers are not in the record.
 // HoldFungible has expires_at in it, never expires_in.
@@ -43,6 +47,8 @@ const (
 	recordHasMetadata  = 2
 	recordHasPrincipal = 4
 	recordHasMinted    = 8
+	recordHasReverses  = 16
+	recordHasFacts     = 32
 
 	recordOpMasks    = 0x80
 	recordOpDecision = 0x40
@@ -80,6 +86,11 @@ func AppendRecord(dst []byte, tx *Transaction, out *Outcome) []byte {
 		dst = binary.AppendUvarint(dst, uint64(out.FirstMinted))
 		dst = binary.AppendUvarint(dst, uint64(out.Minted))
 	}
+	if tx.Reverses != 0 {
+		dst[flags] |= recordHasReverses
+		dst[flags-2] = recordVersion2
+		dst = binary.AppendUvarint(dst, tx.Reverses)
+	}
 	dst = binary.AppendUvarint(dst, uint64(len(tx.Ops)))
 	rest := out.Decisions
 	for i := range tx.Ops {
@@ -94,6 +105,11 @@ func AppendRecord(dst []byte, tx *Transaction, out *Outcome) []byte {
 	}
 	if len(rest) > 0 {
 		panic(fmt.Sprintf("ledger: decision for operation %d is out of order in a transaction of %d", rest[0].Op, len(tx.Ops)))
+	}
+	if len(out.Facts) > 0 {
+		dst[flags] |= recordHasFacts
+		dst[flags-2] = recordVersion2
+		dst = appendFacts(dst, out.Facts)
 	}
 	return dst
 }

@@ -26,12 +26,16 @@ func (r *Record) Decode(b []byte) error {
 		tx.Ops = append(tx.Ops, Op{})
 		d.operation(&tx.Ops[i], i, r)
 	}
+	if d.err == nil && flags&recordHasFacts != 0 {
+		d.facts(r)
+	}
 	if d.err == nil && d.pos < len(b) {
 		d.fail("%d bytes behind the last operation", len(b)-d.pos)
 	}
 	if d.err == nil {
 		d.checkWhole(r)
 	}
+	tx.version = d.version
 	return d.err
 }
 
@@ -111,14 +115,15 @@ func (d *recordDecoder) header(tx *Transaction) byte {
 		d.fail("version %d; this program knows versions %d to %d", d.version, recordVersion1, recordVersion2)
 	}
 	tx.Endpoint = Endpoint(d.byte())
-	if tx.Endpoint > EndpointRegisterShape {
+	if tx.Endpoint > EndpointReverse {
 		d.fail("unknown endpoint %d", tx.Endpoint)
 	}
 	flags := d.byte()
-	if flags >= recordHasMinted<<1 {
+	if flags >= recordHasFacts<<1 {
 		d.fail("unknown flags %#x", flags)
 		return 0
 	}
+	d.part2 = flags&(recordHasReverses|recordHasFacts) != 0
 	return flags
 }
 
@@ -149,6 +154,11 @@ func (d *recordDecoder) head(r *Record, flags byte) {
 		r.Out.Minted = int(d.uvarint(MaxOperations, "number of minted ids"))
 		if d.err == nil && (r.Out.FirstMinted < 1 || r.Out.Minted < 1 || r.Out.FirstMinted > math.MaxInt64-int64(r.Out.Minted-1)) {
 			d.fail("minted ids out of range")
+		}
+	}
+	if flags&recordHasReverses != 0 {
+		if r.Tx.Reverses = d.uvarint(math.MaxInt64, "commit reversed"); r.Tx.Reverses == 0 {
+			d.fail("it reverses commit 0")
 		}
 	}
 }
@@ -291,6 +301,10 @@ func (d *recordDecoder) checkWhole(r *Record) {
 	}
 	kind := r.Tx.Ops[0].Kind
 	switch r.Tx.Endpoint {
+	case EndpointReverse:
+		if r.Tx.Reverses == 0 {
+			d.fail("a reversal of no commit")
+		}
 	case EndpointRegisterClass:
 		if kind != RegisterClass || len(r.Tx.Ops) > 1 {
 			d.fail("a registration of a class with %d operations, first %s", len(r.Tx.Ops), kind)

@@ -1,6 +1,9 @@
 package ledger
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A DivergenceError says that a record of the log does not do again what it did
 // when it was accepted: the log, the state or the program is not the one it was.
@@ -15,7 +18,8 @@ func (e *DivergenceError) Error() string {
 
 // Replay applies a record of the log as commit Seq()+1, compares what the
 // ledger decides with what it decided then, and remembers the result under the
-// record's key. at is the time of the frame that holds it. The error is a *DivergenceError; the state is unchanged then.
+// record's key. at is the time of the frame that holds it.
+// The error is a *DivergenceError; the state is unchanged then.
 func (s *State) Replay(rec *Record, at int64, batchSeq uint32) error {
 	s.replaying = true
 	err := s.Apply(&rec.Tx, at, &s.replayed)
@@ -23,7 +27,11 @@ func (s *State) Replay(rec *Record, at int64, batchSeq uint32) error {
 	if err != nil {
 		return &DivergenceError{s.seq + 1, "it is refused: " + err.Error()}
 	}
-	if what := difference(&s.replayed, &rec.Out); what != "" {
+	what := difference(&s.replayed, &rec.Out)
+	if rec.Tx.version != recordVersion1 && what == "" && !slices.Equal(s.replayed.Facts, rec.Out.Facts) { // in version 1 there were none
+		what = fmt.Sprintf("it finds %+v; the record says %+v", s.replayed.Facts, rec.Out.Facts)
+	}
+	if what != "" {
 		seq := s.seq
 		s.Undo()
 		return &DivergenceError{seq, what}

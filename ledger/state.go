@@ -17,11 +17,12 @@ type State struct {
 	holdings   slab[holding, *holding]
 	holds      slab[hold, *hold]
 	heldSums   slab[heldSum, *heldSum]
+	reversals  slab[reversal, *reversal]
 
 	containerIndex, classIndex, stackIndex, instanceIndex, holdingIndex, holdIndex index
 
 	byID, byOwner, byKind, classTree uint32 // roots
-	holdTree, dueTree                uint32
+	holdTree, dueTree, reversalTree  uint32
 
 	part2 bool // a name or code was given once
 
@@ -77,14 +78,27 @@ func (s *State) Seq() uint64 { return s.seq }
 // is unchanged and out is empty.
 func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 	out.Reset()
-	if len(tx.Ops) == 0 {
+	if len(tx.Ops) == 0 && tx.refused == nil {
 		return Errorf(InvalidRequest, "A transaction needs at least one operation.").With(Text("field", "operations"))
 	}
 	s.begin()
 	s.doing = doing{out: out, at: at, firstMinted: s.nextInstance, permit: tx.permit, limited: tx.permit.Limited()}
 	s.loose = s.loose[:0]
+	if tx.Reverses != 0 {
+		if err := s.beginReversal(tx); err != nil {
+			s.rollback()
+			return err
+		}
+	}
 	for i := range tx.Ops {
 		s.doing.op = int32(i)
+		if tx.inverse != nil {
+			if err := s.wantUnchanged(tx.inverse, &tx.inverse.guards[i], &tx.Ops[i]); err != nil {
+				s.rollback()
+				out.Reset()
+				return err
+			}
+		}
 		err := s.wantMoves(&tx.Ops[i])
 		if err == nil {
 			err = s.perform(&tx.Ops[i])

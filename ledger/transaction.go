@@ -7,6 +7,7 @@ const (
 	EndpointCommit        Endpoint = 0 // /v1/commit, and each transaction of /v1/commit/batch
 	EndpointRegisterClass Endpoint = 1
 	EndpointRegisterShape Endpoint = 2
+	EndpointReverse       Endpoint = 3 // /v1/commit/{global_seq}/reverse
 )
 
 // Limits of a request, fixed by the interface.
@@ -35,9 +36,13 @@ type Transaction struct {
 	Key       []byte   // idempotency key; empty if none was sent
 	Hash      [16]byte // of endpoint, operations, metadata and sender; set only when Key is
 	Metadata  []byte   // compact JSON object as sent; empty if none was sent
+	Reverses  uint64   // global_seq of the commit that it takes back; 0: none
 	Principal []byte   // name of the token that sent it; empty without authentication
 
 	permit  *Permit        // what the sender may do; nil: all. Not in the record
+	inverse *inverse       // what Invert found; nil for other transactions
+	refused *Error         // why it may not be applied, whatever the state is
+	version byte           // of the record that it was decoded from; 0: none
 	scratch *requestParser // memory that parsing reuses; nil until it is needed
 }
 
@@ -47,6 +52,7 @@ type Outcome struct {
 	FirstMinted int64 // lowest instance id that the transaction minted; ids are consecutive
 	Minted      int   // how many it minted
 	Decisions   []Decision
+	Facts       []Fact
 }
 
 // A Decision is, for one operation, a place that first fit found, a quantity
@@ -64,7 +70,7 @@ type Decision struct {
 
 // Reset empties the outcome for reuse.
 func (o *Outcome) Reset() {
-	o.FirstMinted, o.Minted, o.Decisions = 0, 0, o.Decisions[:0]
+	o.FirstMinted, o.Minted, o.Decisions, o.Facts = 0, 0, o.Decisions[:0], o.Facts[:0]
 }
 
 // A Record is an accepted transaction as the log keeps it.

@@ -50,6 +50,7 @@ const (
 	undoNamed                            // ref: label; old: table
 	undoUnnamed                          // ref: label; old: table
 	undoClassName                        // ref: class; old: place in undoList.names
+	undoReversal                         // ref: reversal
 	undoKinds
 )
 
@@ -188,5 +189,8 @@ func (s *State) revertInstance(e undoEntry) {
 		s.linkHold(e.ref)
 	case undoHoldReduced:
 		s.addHeld(e.ref, int64(e.old))
+	case undoReversal:
+		treeRemove(reversalsByCommit{s}, &s.reversalTree, e.ref)
+		s.reversals.release(e.ref)
 	}
 }

@@ -156,6 +156,9 @@ func AppendCommit(dst []byte, f *wal.Frame, seq uint64, rec *ledger.Record) []by
 		dst = appendInt(dst, elementStart(i, "", ","), rec.Out.FirstMinted+int64(i))
 	}
 	dst = ledger.AppendMetadata(append(dst, `],"metadata":`...), rec.Tx.Metadata, rec.Tx.Key)
+	if rec.Tx.Reverses != 0 {
+		dst = appendUint(dst, `,"reverses":`, rec.Tx.Reverses)
+	}
 	if len(rec.Tx.Principal) > 0 {
 		dst = ledger.AppendString(append(dst, `,"principal":`...), string(rec.Tx.Principal))
 	}

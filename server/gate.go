@@ -213,5 +213,8 @@ func challenge(err *ledger.Error) []string {
 func (x *exchange) sign(tx *ledger.Transaction) {
 	if who := x.Who; who != nil {
 		tx.SetSender(who.Sender, who.Permit)
+		if !who.Scopes.Has(auth.Admin) {
+			tx.ForbidReverses()
+		}
 	}
 }

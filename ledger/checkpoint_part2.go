@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The section of holds in a checkpoint.
+// The sections of holds and reversals in a checkpoint.
 
 func (e *checkpointEncoder) holds() {
 	s := e.s
@@ -45,4 +45,29 @@ func (l *checkpointLoader) readHold() {
 	*r = h
 	s.linkHold(ref)
 	l.hold = h.id
+}
+
+func (e *checkpointEncoder) reversals() {
+	s := e.s
+	treeWalk(reversalsByCommit{s}, s.reversalTree, lowest, func(ref uint32) bool {
+		r := s.reversals.at(ref)
+		e.item(itemReversal)
+		e.numbers(r.of, r.by)
+		return e.err == nil
+	})
+}
+
+func (l *checkpointLoader) readReversal() {
+	d, s := l.d, l.s
+	made := reversal{of: d.between(1, s.seq), by: d.between(1, s.seq)}
+	if d.err == nil && (made.of <= l.reversed || made.by <= made.of) {
+		d.fault("the reversal of commit %d by commit %d is out of order", made.of, made.by)
+	}
+	if d.err != nil {
+		return
+	}
+	ref, r := s.reversals.alloc()
+	*r = made
+	treeInsert(reversalsByCommit{s}, &s.reversalTree, ref)
+	l.reversed = made.of
 }

@@ -1,0 +1,259 @@
+package ledger
+
+import "strings"
+
+// An inverse is what Invert found out about the commit that a transaction
+// takes back.
+type inverse struct {
+	seq    uint64 // of the commit
+	ops    []Op   // its operations, with {"minted": n} resolved
+	guards []guard
+}
+
+// A guard is what an inverse operation must meet: exactly what the commit left.
+type guard struct {
+	op   int32     // index in the commit
+	kind guardKind // what is compared
+	a, b int64
+	at   Fact // the place, of those in a Grid
+}
+
+type guardKind uint8
+
+const (
+	guardNone     guardKind = iota
+	guardSlots              // a, b: the instances in the one or two slots, 0 for none
+	guardInstance           // instance a at the place
+	guardStack              // the stack of class a and key b at the place
+	guardParent             // a: the parent
+	guardCreated            // the container that the commit created
+	guardHold               // the hold that the commit made, of quantity a
+	guardNoGrid             // container a, to which a stack may return, has no places that the record could lack
+)
+
+// Invert makes tx, which reverses the commit seq, the transaction that takes
+// that commit back: the inverse operations in reverse order. rec is the
+// commit's record; tx keeps nothing of its memory. What can't be reversed is
+// refused by Apply, as all else that the state decides.
+func (tx *Transaction) Invert(rec *Record, seq uint64) {
+	v := inverter{rec: rec, to: &inverse{seq: seq}}
+	v.resolve()
+	decisions, facts := rec.Out.Decisions, rec.Out.Facts
+	for i := len(v.to.ops) - 1; i >= 0 && v.err == nil; i-- {
+		v.guard = guard{op: int32(i)}
+		v.decision, v.fact = nil, nil
+		if n := len(decisions) - 1; n >= 0 && int(decisions[n].Op) == i {
+			v.decision, decisions = &decisions[n], decisions[:n]
+		}
+		if n := len(facts) - 1; n >= 0 && int(facts[n].Op) == i {
+			v.fact, facts = &facts[n], facts[:n]
+		}
+		if op := &v.to.ops[i]; !op.Kind.IsCondition() {
+			v.invert(op)
+		}
+	}
+	tx.Reverses, tx.Ops, tx.inverse, tx.refused = seq, v.ops, v.to, v.err
+}
+
+// An inverter builds the inverse of a commit, from its last operation on.
+type inverter struct {
+	rec      *Record
+	to       *inverse
+	decision *Decision // of the operation, or nil
+	fact     *Fact     // of the operation, or nil
+	guard    guard     // of its inverse
+	ops      []Op
+	err      *Error
+}
+
+// resolve copies the operations, with the ids of the instances minted.
+func (v *inverter) resolve() {
+	for _, op := range v.rec.Tx.Ops {
+		for i := range op.Kind.Args() {
+			if op.Ref&mintedArgs[op.Kind]&(1<<i) != 0 {
+				op.Args[i] += v.rec.Out.FirstMinted
+			}
+		}
+		op.Ref &^= mintedArgs[op.Kind]
+		v.to.ops = append(v.to.ops, op)
+	}
+}
+
+// refuse notes why the commit can't be reversed.
+func (v *inverter) refuse(reason, format string, args ...any) {
+	v.err = notReversible(v.to, v.guard.op, reason, format, args...)
+}
+
+func notReversible(of *inverse, op int32, reason, format string, args ...any) *Error {
+	kind := of.ops[op].Kind.String()
+	args = append([]any{op, of.seq, kind}, args...)
+	return Errorf(NotReversible, "Operation %d of commit %d, %s, can't be taken back: "+format, args...).
+		With(Num("global_seq", int64(of.seq)), Text("op", kind), Text("reason", reason)).At(int(op))
+}
+
+// add appends an inverse operation with its first arguments.
+func (v *inverter) add(kind OpKind, args ...int64) *Op {
+	o := Op{Kind: kind, Has: 1<<len(args) - 1}
+	copy(o.Args[:], args)
+	v.ops = append(v.ops, o)
+	v.to.guards = append(v.to.guards, v.guard)
+	return &v.ops[len(v.ops)-1]
+}
+
+// set gives a further argument.
+func (o *Op) set(i int, v int64) {
+	o.Has |= 1 << i
+	o.Args[i] = v
+}
+
+// setPlace gives x, y and rotation, from argument i on.
+func (o *Op) setPlace(i int, f *Fact) {
+	o.set(i, int64(f.X))
+	o.set(i+1, int64(f.Y))
+	o.set(i+2, rotationOf(f.Turned))
+}
+
+// needs says whether the record has the fact that the operation needs.
+func (v *inverter) needs() bool {
+	if v.fact == nil {
+		v.refuse("record", "its record was made by an earlier version and lacks what is needed.")
+	}
+	return v.fact != nil
+}
+
+func (v *inverter) invert(op *Op) {
+	a := &op.Args
+	switch op.Kind {
+	case CreateContainer:
+		v.guard.kind = guardCreated
+		v.add(RemoveContainer, a[CreateContainerID])
+	case AddFungible:
+		v.add(RemoveFungible, a[FungibleContainer], a[FungibleClass], a[FungibleKey], a[FungibleQuantity])
+	case RemoveFungible, TransferFungible, MergeStacks, SplitStack:
+		v.invertStack(op)
+	case HoldFungible:
+		v.guard.kind, v.guard.a = guardHold, a[HoldQuantity]
+		v.add(ReleaseHold, a[HoldID])
+	case RenameContainer, RenameClass:
+		v.invertRename(op)
+	case MintInstance:
+		v.add(BurnInstance, v.minted())
+	case Attach:
+		v.guard.kind, v.guard.a = guardParent, a[ParentArg]
+		v.add(Detach, a[InstanceArg])
+	case Detach:
+		if v.needs() {
+			v.add(Attach, a[InstanceArg], v.fact.A)
+		}
+	case PlaceInSlot:
+		v.guard.kind, v.guard.a = guardSlots, a[SlotInstance]
+		v.add(RemoveFromSlot, a[SlotContainer], a[SlotIndex])
+	case RemoveFromSlot:
+		if v.needs() {
+			v.add(PlaceInSlot, a[SlotContainer], a[SlotIndex], v.fact.A)
+		}
+	case SwapSlots:
+		if v.needs() {
+			v.guard.kind, v.guard.a, v.guard.b = guardSlots, v.fact.A, v.fact.B
+			v.add(SwapSlots, a[SwapContainer], a[SwapA], a[SwapB])
+			v.ops[len(v.ops)-1] = *op
+		}
+	case PlaceInGrid, RemoveFromGrid, MoveInGrid:
+		v.invertGrid(op)
+	default:
+		v.refuse("operation", "there is no inverse of it.")
+	}
+}
+
+// minted is the id of the instance that the operation of the guard minted.
+func (v *inverter) minted() int64 {
+	id := v.rec.Out.FirstMinted
+	for i := range v.to.ops[:v.guard.op] {
+		if v.to.ops[i].Kind == MintInstance {
+			id++
+		}
+	}
+	return id
+}
+
+// invertStack gives back what was taken from a stack: to where it stood, if
+// nothing of it was left in a Grid.
+func (v *inverter) invertStack(op *Op) {
+	a, place := &op.Args, 0
+	if v.fact == nil {
+		v.guard.kind, v.guard.a = guardNoGrid, a[0] // the container that it was taken from
+	}
+	switch op.Kind {
+	case RemoveFungible:
+		v.add(AddFungible, a[FungibleContainer], a[FungibleClass], a[FungibleKey], a[FungibleQuantity])
+		place = AddX
+	case TransferFungible:
+		v.add(TransferFungible, a[TransferTo], a[TransferFrom], a[TransferClass], a[TransferKey], a[TransferQuantity])
+		place = TransferX
+	case MergeStacks:
+		v.add(SplitStack, a[MergeContainer], a[MergeClass], a[MergeToKey], a[MergeFromKey], v.decision.Quantity)
+		place = SplitX
+	case SplitStack:
+		v.add(SplitStack, a[SplitContainer], a[SplitClass], a[SplitToKey], a[SplitFromKey], a[SplitQuantity])
+		place = SplitX
+	}
+	if v.fact != nil && v.fact.Form == FactStood {
+		v.ops[len(v.ops)-1].setPlace(place, v.fact)
+	}
+}
+
+func (v *inverter) invertGrid(op *Op) {
+	a := &op.Args
+	if op.Kind == PlaceInGrid {
+		v.guard.kind, v.guard.a = guardInstance, a[GridInstance]
+		v.guard.at = Fact{X: uint16(a[GridX]), Y: uint16(a[GridY]), Turned: a[GridRotation] != 0}
+		if d := v.decision; d != nil {
+			v.guard.at = Fact{X: d.X, Y: d.Y, Turned: d.Turned}
+		}
+		v.add(RemoveFromGrid, a[GridContainer], a[GridInstance])
+		return
+	}
+	if !v.needs() {
+		return
+	}
+	if op.Kind == RemoveFromGrid {
+		v.add(PlaceInGrid, a[GridContainer], a[GridInstance]).setPlace(GridX, v.fact)
+		return
+	}
+	v.guard.kind, v.guard.a, v.guard.b = guardInstance, v.fact.A, v.fact.B
+	if v.fact.Form == FactMovedStack {
+		v.guard.kind = guardStack
+	}
+	turned := op.Get(MoveRotation, rotationOf(v.fact.Turned)) != 0
+	v.guard.at = Fact{X: uint16(a[MoveToX]), Y: uint16(a[MoveToY]), Turned: turned}
+	v.add(MoveInGrid, a[MoveContainer], a[MoveToX], a[MoveToY], int64(v.fact.X), int64(v.fact.Y), rotationOf(v.fact.Turned))
+}
+
+// invertRename gives back the texts that a rename replaced; one that was not
+// there is taken away again.
+func (v *inverter) invertRename(op *Op) {
+	if v.decision == nil || !v.decision.Renamed {
+		v.refuse("record", "its record does not say what it replaced.")
+		return
+	}
+	back := *op
+	back.Null, back.Name = 0, ""
+	was, texts := v.decision.Was, op.Has&textArgs[op.Kind]
+	for i := range op.Kind.Args() {
+		if texts&(1<<i) == 0 {
+			continue
+		}
+		text, rest, _ := strings.Cut(was, "\n")
+		was = rest
+		if text == "" {
+			back.Null |= 1 << i
+			continue
+		}
+		if back.Name != "" {
+			back.Name += "\n"
+		}
+		back.Name += text
+	}
+	v.add(op.Kind)
+	v.ops[len(v.ops)-1] = back
+}

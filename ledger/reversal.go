@@ -1,0 +1,183 @@
+package ledger
+
+// Reversals: which commit takes which back, and whether an inverse operation
+// meets exactly what the commit left.
+
+// A reversal is the link between a commit and the one that took it back. Each
+// costs 24 bytes, and a record in the log.
+type reversal struct {
+	of, by uint64
+	tree   links
+}
+
+func (r *reversal) freeLink() *uint32 { return &r.tree.left }
+
+type reversalsByCommit struct{ s *State }
+
+func (t reversalsByCommit) links(ref uint32) *links { return &t.s.reversals.at(ref).tree }
+func (t reversalsByCommit) rank(ref uint32) rank {
+	return rank{major: int64(t.s.reversals.at(ref).of)}
+}
+
+// ReversedBy is the commit that took the commit seq back; ok is false if none did.
+func (s *State) ReversedBy(seq uint64) (by uint64, ok bool) {
+	ref := treeFind(reversalsByCommit{s}, s.reversalTree, rank{major: int64(seq)})
+	if ref == 0 {
+		return 0, false
+	}
+	return s.reversals.at(ref).by, true
+}
+
+func (r *reversal) item() uint64 { return mix4Words(tagReversal, r.of, r.by, 0, 0) }
+
+// beginReversal links the transaction with the commit that it takes back. A
+// sender limited to owners is first refused what is not within reach.
+func (s *State) beginReversal(tx *Transaction) *Error {
+	if tx.refused != nil && tx.refused.Code == Forbidden {
+		return tx.refused
+	}
+	if s.doing.limited && tx.inverse != nil {
+		if err := s.reachesAll(tx.inverse); err != nil {
+			return err
+		}
+	}
+	if tx.Reverses >= s.seq {
+		return Errorf(CommitNotFound, "There is no earlier commit %d to reverse; the last one is %d.", tx.Reverses, s.seq-1).
+			With(Num("global_seq", int64(tx.Reverses)))
+	}
+	if by, ok := s.ReversedBy(tx.Reverses); ok {
+		return Errorf(AlreadyReversed, "Commit %d was reversed already, by commit %d.", tx.Reverses, by).With(Num("global_seq", int64(by)))
+	}
+	if tx.refused != nil {
+		return tx.refused
+	}
+	ref, r := s.reversals.alloc()
+	r.of, r.by = tx.Reverses, s.seq
+	treeInsert(reversalsByCommit{s}, &s.reversalTree, ref)
+	s.digest += r.item()
+	s.undo.push(undoReversal, ref, 0)
+	return nil
+}
+
+// reachesAll refuses a commit that concerns a container or instance that the
+// sender does not reach, so that nothing more is told about it.
+func (s *State) reachesAll(of *inverse) *Error {
+	for i := range of.ops {
+		op := &of.ops[i]
+		for j, arg := range op.Kind.Args() {
+			if !op.Given(j) && newIDArg[op.Kind]&(1<<j) == 0 {
+				continue
+			}
+			switch id := op.Args[j]; {
+			case arg.Type == ArgContainer || op.Kind == CreateContainer && j == CreateContainerID:
+				if ref := s.findContainer(id); ref == 0 || !s.doing.permit.allows(s.containers.at(ref).owner) {
+					return containerForbidden(id)
+				}
+			case arg.Type == ArgInstance:
+				if ref := s.findInstance(id); ref == 0 || !s.mayUse(ref) {
+					return instanceForbidden(arg.Name, id)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// ForbidReverses refuses tx, if it says itself which commit it reverses: only
+// an import may, which needs the scope admin.
+func (tx *Transaction) ForbidReverses() {
+	if tx.Reverses != 0 && tx.Endpoint == EndpointCommit {
+		tx.refused = Errorf(Forbidden, "This token may not say which commit a transaction reverses: that needs the scope admin.").
+			With(Text("scope", "admin"))
+	}
+}
+
+// wantUnchanged refuses an inverse operation that does not meet what the commit left.
+func (s *State) wantUnchanged(of *inverse, g *guard, op *Op) *Error {
+	if g.kind == guardNone {
+		return nil
+	}
+	if g.kind == guardNoGrid {
+		if ref := s.findContainer(g.a); ref != 0 && s.containers.at(ref).kind == Grid && s.reaches(ref) {
+			return notReversible(of, g.op, "record", "its record was made by an earlier version, and does not say where the stack stood.")
+		}
+		return nil
+	}
+	same, err := s.meets(of, g, op)
+	if err != nil && err.Code == Forbidden {
+		return err.At(int(s.doing.op))
+	}
+	if err != nil || !same {
+		return notReversible(of, g.op, "changed", "what it left is not there any more as it was.")
+	}
+	return nil
+}
+
+func (s *State) reaches(cref uint32) bool { return s.doing.permit.allows(s.containers.at(cref).owner) }
+
+// meets compares what is there with what the commit left. The errors are those
+// of looking it up.
+func (s *State) meets(of *inverse, g *guard, op *Op) (bool, *Error) {
+	switch g.kind {
+	case guardCreated:
+		_, c, err := s.wantContainer(op, CreateContainerID)
+		return err == nil && c.created == of.seq, err
+	case guardHold:
+		_, h, err := s.wantHold(op)
+		return err == nil && h.seq == of.seq && h.quantity == g.a, err
+	case guardParent:
+		_, r, err := s.wantInstance(op, InstanceArg)
+		return err == nil && r.where == Attached && s.instances.at(r.host).id == g.a, err
+	case guardSlots:
+		return s.meetsSlots(g, op)
+	}
+	cref, c, err := s.wantContainer(op, GridContainer)
+	if err != nil || c.kind != Grid {
+		return false, err
+	}
+	ref := s.placeOf(g, cref)
+	if ref == 0 {
+		return false, nil
+	}
+	p := s.placements.at(ref)
+	return p.container == cref && p.x == g.at.X && p.y == g.at.Y && p.turned == g.at.Turned, nil
+}
+
+// placeOf is the placement of the guard's thing, 0 if it stands in no Grid.
+func (s *State) placeOf(g *guard, cref uint32) uint32 {
+	if g.kind == guardInstance {
+		if ref := s.findInstance(g.a); ref != 0 && s.instances.at(ref).where == InGrid {
+			return s.instances.at(ref).spot
+		}
+		return 0
+	}
+	if ref := s.findStack(cref, s.findClass(g.a), g.b); ref != 0 {
+		return s.stacks.at(ref).place
+	}
+	return 0
+}
+
+// meetsSlots compares the one slot of RemoveFromSlot, or the two of SwapSlots.
+func (s *State) meetsSlots(g *guard, op *Op) (bool, *Error) {
+	in := func(container, slot int, want int64) (bool, *Error) {
+		cref, c, err := s.wantContainer(op, container)
+		if err != nil || c.kind != Slots {
+			return false, err
+		}
+		ref := s.slotAt(cref, op.Args[slot])
+		return ref == 0 && want == 0 || ref != 0 && s.instances.at(ref).id == want, nil
+	}
+	if op.Kind == RemoveFromSlot {
+		return in(SlotContainer, SlotIndex, g.a)
+	}
+	same, err := in(SwapContainer, SwapA, g.a)
+	if err != nil {
+		return false, err
+	}
+	other := SwapContainer
+	if op.Given(SwapOther) {
+		other = SwapOther
+	}
+	also, err := in(other, SwapB, g.b)
+	return same && also, err
+}
