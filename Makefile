@@ -7,11 +7,12 @@ COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS  := -s -w -X assetledger/server.Version=$(VERSION) -X assetledger/server.commit=$(COMMIT)
 PROGRAMS := ledger-write ledger-read ledgerctl
 
-.PHONY: help build test fmt vet fuzz race unit demo run bench microbench prove deb image vuln clean
+.PHONY: help build test fmt vet fuzz race unit cross demo run bench microbench prove deb image vuln clean
 
 help:
 	@echo 'make build   three static binaries in bin/, and man pages: man -M bin/man ledgerctl'
 	@echo 'make test    formatting, vet, short fuzzing, the race detector, and all tests'
+	@echo 'make cross   the three programs compile for macOS, FreeBSD and linux/arm64 too'
 	@echo 'make demo    the warehouse scenario on fresh daemons, checked; ends by itself'
 	@echo 'make run     a whole ledger on the default ports with ./ledger-data, until Ctrl-C'
 	@echo 'make bench   the ledger beside bare net/http, PostgreSQL, etcd and Redis; table in bench-out/ (BENCH=-quick: a short look)'
@@ -47,6 +48,14 @@ race:
 
 unit:
 	$(GO) test -timeout 20m ./...
+
+# What other systems get is in docs/ops.md.
+cross:
+	@for target in darwin/amd64 darwin/arm64 freebsd/amd64 linux/arm64; do \
+		echo "$$target"; \
+		export GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0; \
+		$(GO) build -o /dev/null ./cmd/... && $(GO) vet ./cmd/... ./ledger/... ./wal/... || exit 1; \
+	done
 
 demo: build
 	@.ci/demo
