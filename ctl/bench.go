@@ -26,7 +26,7 @@ var benchCommand = command{
 			clients:    number{least: 1, most: 4096, value: 16, given: true},
 			containers: number{least: 2, most: 1_000_000, value: 1000, given: true},
 			batch:      number{least: 1, most: 10_000, value: 100, given: true},
-			firstID:    number{least: 1, most: 1<<63 - 1 - 1_000_000, value: 1 << 62, given: true},
+			firstID:    number{least: 1, most: 1<<63 - 1 - 1_000_000, value: 1 << 52, given: true},
 			duration:   duration{10 * time.Second},
 			mix:        benchMix{weights: [benchKinds]int{single: 1}},
 		}
@@ -35,6 +35,7 @@ var benchCommand = command{
 		set.Var(&b.mix, "mix", "weights of the `KINDS` of requests: single, batch and read")
 		set.Var(&b.batch, "batch", "transactions in a batch request: `N`")
 		set.Var(&b.containers, "containers", "`N` containers to move between")
+		// 2^52: far from people's own ids, and below 2^53, from which JavaScript rounds.
 		set.Var(&b.firstID, "first-id", "lowest `ID` of the class and of the containers that it makes")
 		return b.run
 	},

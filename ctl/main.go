@@ -50,6 +50,13 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 	if help {
 		return c.showHelp(words)
 	}
+	if len(words) == 0 && len(args) == 0 {
+		writeOverview(c.words, c.table, "") // not data: nothing was asked for
+		return exitf(exitUsage, "")
+	}
+	if len(words) == 0 && len(flags) == 1 && (flags[0] == "-v" || strings.TrimLeft(flags[0], "-") == "version") {
+		words, flags = []string{versionCommand.Words}, nil
+	}
 	cmd, rest, err := resolve(c.table, words)
 	if err != nil {
 		return err
