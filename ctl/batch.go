@@ -85,6 +85,9 @@ func (b *batch) run(c *call) error {
 		err = b.sendWhole(c, lines.in, first)
 	}
 	b.bar.clear()
+	if flushed := c.out.Flush(); flushed != nil {
+		return exitf(exitFailure, "%s; the results could not be written: %v", b.done(), flushed)
+	}
 	if err != nil {
 		return err
 	}
@@ -125,11 +128,32 @@ func firstLine(lines *lineReader) ([]byte, error) {
 	}
 }
 
-// isTransaction says whether the first line of the input is a whole
-// transaction, so that the others are too.
+// isTransaction says whether the first line of the input is a transaction, or
+// was meant to be one, so that each line is. Otherwise it begins the body of a
+// batch: an object, perhaps of many lines, with transactions or on_error, or of
+// which the first line says nothing.
 func isTransaction(line []byte) bool {
-	var fields map[string]json.RawMessage
-	return json.Unmarshal(line, &fields) == nil && fields != nil && fields["transactions"] == nil
+	in := json.NewDecoder(bytes.NewReader(line))
+	if opening, err := in.Token(); err != nil || opening != json.Delim('{') {
+		return len(line) > 0 // no object: that line is refused alone
+	}
+	for {
+		name, err := in.Token()
+		switch {
+		case name == "transactions" || name == "on_error":
+			return false
+		case name == json.Delim('}'):
+			return true
+		case err != nil:
+			return !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
+		case name == "operations" || name == "idempotency_key" || name == "metadata":
+			return true
+		}
+		var value json.RawMessage
+		if err := in.Decode(&value); err != nil {
+			return true
+		}
+	}
 }
 
 // unreadable is the error of input that can't be read.
@@ -207,6 +231,11 @@ func (b *batch) unanswered(err error, what string, keyed bool) error {
 	return exitf(exitSilent, "%v; %s before, and %s it is not known: %s", err, b.done(), what, next)
 }
 
+// unclear adds what is known to the error of an answer that is no result.
+func (b *batch) unclear(err error) error {
+	return exitf(exitSilent, "%v; %s before; whether the others were committed is not known", err, b.done())
+}
+
 // batchResult is a commit result or an error.
 type batchResult struct {
 	commitResult
@@ -219,10 +248,10 @@ type batchResult struct {
 func (b *batch) show(c *call, a *answer, lines []int) (last *batchResult, err error) {
 	var answer struct{ Results []json.RawMessage }
 	if err := a.decode(&answer); err != nil {
-		return nil, err
+		return nil, b.unclear(err)
 	}
 	if lines != nil && len(answer.Results) != len(lines) {
-		return nil, fmt.Errorf("%s answered %s to %s", a.url, count(len(answer.Results), "result"), count(len(lines), "transaction"))
+		return nil, b.unclear(fmt.Errorf("%s answered %s to %s", a.url, count(len(answer.Results), "result"), count(len(lines), "transaction")))
 	}
 	b.bar.clear()
 	for i, raw := range answer.Results {
@@ -232,7 +261,7 @@ func (b *batch) show(c *call, a *answer, lines []int) (last *batchResult, err er
 		}
 		r := &batchResult{}
 		if err := json.Unmarshal(raw, r); err != nil || r.Error == nil && r.GlobalSeq == 0 {
-			return nil, fmt.Errorf("result %d of %s is none: %s", i, a.url, raw)
+			return nil, b.unclear(fmt.Errorf("result %d of %s is none: %.200s", i, a.url, raw))
 		}
 		b.last = n
 		b.add(c, n, r, raw)
@@ -257,7 +286,7 @@ func (b *batch) add(c *call, n int, r *batchResult, raw []byte) {
 		b.answered++
 	}
 	if c.ndjson() {
-		fmt.Fprintf(c.out, `{"%s":%d,%s`+"\n", b.column, n, raw[1:])
+		c.raw(fmt.Appendf(nil, `{"%s":%d,%s`+"\n", b.column, n, raw[1:]))
 	}
 	number := strconv.Itoa(n)
 	switch {

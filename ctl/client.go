@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"sync"
 	"time"
+	"unicode/utf16"
 )
 
 // maxAnswer bounds an answer, in bytes. The largest is that of a full batch
@@ -29,14 +30,6 @@ type client struct {
 
 func newClient(how *connecting) *client {
 	return &client{how: how, byBase: map[string]*http.Client{}, pause: pause, idle: 4}
-}
-
-// keep makes the client keep up to n connections to a daemon.
-func (c *client) keep(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.idle = n
-	clear(c.byBase)
 }
 
 // to is the client for a base address.
@@ -126,7 +119,7 @@ func (c *client) do(ctx context.Context, r request) (*answer, error) {
 		return nil, &noAnswer{url: r.base, err: err}
 	}
 	if len(body) > maxAnswer {
-		return nil, fmt.Errorf("the answer of %s is larger than %d bytes", address, maxAnswer)
+		return nil, &noAnswer{url: r.base, err: fmt.Errorf("its answer is larger than %d bytes", maxAnswer)}
 	}
 	return &answer{status: resp.StatusCode, header: resp.Header, body: body, url: address}, nil
 }
@@ -180,6 +173,27 @@ func (c *call) refusal(a *answer) error {
 
 // showRaw writes the answer as it came, on one line of its own.
 func (c *call) showRaw(a *answer) {
-	c.out.Write(bytes.TrimRight(a.body, "\n"))
+	c.raw(bytes.TrimRight(a.body, "\n"))
 	c.out.WriteByte('\n')
+}
+
+// raw writes bytes that come from elsewhere: as they are to a file or pipe.
+// On a terminal, characters that could steer it are written as \u escapes,
+// which mean the same inside a JSON string; line breaks and tabs stay.
+func (c *call) raw(text []byte) {
+	if !c.screen.terminal {
+		c.out.Write(text)
+		return
+	}
+	for _, r := range string(text) {
+		switch {
+		case r == '\n', r == '\t', !unprintable(r):
+			c.out.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(c.out, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(c.out, `\u%04x`, r)
+		}
+	}
 }

@@ -3,9 +3,12 @@ package ctl
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"net/http"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 var commitCommand = command{
@@ -38,16 +41,20 @@ func (c *call) commitAt(path string, body []byte, key string, keyed bool) error 
 	if err != nil {
 		return err
 	}
-	if c.json() {
-		c.showRaw(a)
-		return nil
-	}
 	var result commitResult
-	if err := a.decode(&result); err != nil {
-		return err
+	if err := a.decode(&result); err != nil || result.GlobalSeq < 1 {
+		return mayBeCommitted(fmt.Errorf("the answer of %s is not the result of a commit", a.url), keyed)
 	}
 	result.Replayed = a.header.Get("X-Asset-Idempotency") == "hit"
-	result.show(c)
+	signal.Ignore(syscall.SIGPIPE) // a reader that has gone must not hide the outcome
+	if c.json() {
+		c.showRaw(a)
+	} else {
+		result.show(c)
+	}
+	if err := c.out.Flush(); err != nil {
+		return exitf(exitFailure, "the transaction was committed: its global_seq is %d; the result could not be written: %v", result.GlobalSeq, err)
+	}
 	return nil
 }
 
@@ -67,8 +74,16 @@ func (r *commitResult) show(c *call) {
 	if len(r.Minted) > 0 {
 		t.row("minted_instances", joinInts(r.Minted))
 	}
-	if m := string(r.Metadata); m != "" && m != "{}" {
-		t.row("metadata", m)
+	key, metadata, err := partMetadata(r.Metadata)
+	var name string
+	if err != nil || key != nil && json.Unmarshal(key, &name) != nil {
+		name, metadata = "", r.Metadata
+	}
+	if name != "" {
+		t.row("idempotency_key", name)
+	}
+	if metadata != nil {
+		t.row("metadata", string(metadata))
 	}
 	if r.Replayed {
 		t.row("replayed", "yes: this key was committed before")

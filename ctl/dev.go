@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -91,7 +92,7 @@ func (d *dev) serve(c *call, daemons *inside) error {
 		return err
 	}
 	w := &watch{}
-	return c.follow(daemons.ctx, after, func(seq int64, commit []byte) error { return w.commit(c, seq, commit) })
+	return c.follow(daemons.ctx, after, math.MaxInt64, func(seq int64, commit []byte) error { return w.commit(c, seq, commit) })
 }
 
 // greet says where everything is.

@@ -47,13 +47,11 @@ func (e *export) run(c *call) error {
 	begin := time.Now()
 	ctx := server.SignalContext()
 	var line []byte
-	err = c.follow(ctx, first, func(seq int64, commit []byte) error {
+	err = c.follow(ctx, first, last, func(seq int64, commit []byte) error {
 		if line, err = appendTransaction(line[:0], commit); err != nil {
 			return fmt.Errorf("commit %d cannot be exported: %w", seq, err)
 		}
-		if _, err := c.out.Write(append(line, '\n')); err != nil {
-			return err
-		}
+		c.raw(append(line, '\n'))
 		shown.say("commit %d of %d, %s left", seq, last, remaining(begin, seq-first, last-first))
 		if seq >= last {
 			return errEnough

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"mime"
 	"net/http"
 	"strconv"
 	"time"
@@ -19,25 +21,33 @@ import (
 // The read daemon breaks a silence of 15 s by a comment; a longer one means
 // that the connection is dead.
 type feed struct {
-	c         *call
-	last      int64 // commit seen last
-	lines     *lineReader
-	connected bool // the last attempt had an answer
+	c        *call
+	last     int64 // commit seen last
+	lines    *lineReader
+	progress bool // the last attempt lasted, or had a commit
+	late     *time.Timer
+	deadline time.Duration // without a commit, where commits are known to be there; 0: none
 }
 
 const (
 	feedSilence = 45 * time.Second // without a byte
+	feedLasted  = 15 * time.Second // what a healthy daemon's connection lasts at least
 	maxEvent    = 64 << 20         // bytes of one event
 )
 
 // follow calls each for every commit after `after`, with the commit's JSON,
 // until ctx is done (then the error is nil) or each returns an error. A
-// connection that is lost is made again, for as long as the call's time.
-func (c *call) follow(ctx context.Context, after int64, each func(seq int64, commit []byte) error) error {
+// connection that is lost is made again, for as long as the call's time. When
+// the log is known to go up to a commit, known, the next one must come within
+// that time too; otherwise known is math.MaxInt64.
+func (c *call) follow(ctx context.Context, after, known int64, each func(seq int64, commit []byte) error) error {
 	f := &feed{c: c, last: after}
+	if known < math.MaxInt64 {
+		f.deadline = c.timeout.Duration
+	}
 	var lostAt time.Time
 	for i := 0; ; {
-		f.connected = false
+		f.progress = false
 		err := f.stream(ctx, each, after)
 		var lost *noAnswer
 		switch {
@@ -45,7 +55,7 @@ func (c *call) follow(ctx context.Context, after int64, each func(seq int64, com
 			return nil
 		case !errors.As(err, &lost) || lost.neverSent() && lostAt.IsZero() && f.lines == nil:
 			return err
-		case lostAt.IsZero() || f.connected:
+		case lostAt.IsZero() || f.progress:
 			lostAt, i = time.Now(), 0
 			c.say("%v; trying again", err)
 		case time.Since(lostAt) > c.timeout.Duration:
@@ -75,6 +85,12 @@ func (f *feed) stream(ctx context.Context, each func(int64, []byte) error, after
 	}
 	silence := time.AfterFunc(feedSilence, cancel)
 	defer silence.Stop()
+	if f.deadline > 0 {
+		f.late = time.AfterFunc(f.deadline, cancel)
+		defer f.late.Stop()
+	}
+	begin := time.Now()
+	defer func() { f.progress = f.progress || f.deadline == 0 && time.Since(begin) >= feedLasted }()
 	resp, err := f.c.api.send(f.c.readURL, req)
 	if err != nil {
 		return err
@@ -83,7 +99,9 @@ func (f *feed) stream(ctx context.Context, each func(int64, []byte) error, after
 	if resp.StatusCode != http.StatusOK {
 		return f.refused(resp)
 	}
-	f.connected = true
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
+		return fmt.Errorf("the answer of %s is not a stream of commits: check -read-url", f.c.readURL)
+	}
 	f.lines = newLineReader(resp.Body, maxEvent)
 	var event []byte
 	for {
@@ -96,7 +114,9 @@ func (f *feed) stream(ctx context.Context, each func(int64, []byte) error, after
 		}
 		silence.Reset(feedSilence)
 		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			event = append(event, bytes.TrimPrefix(data, []byte(" "))...)
+			if event = append(event, bytes.TrimPrefix(data, []byte(" "))...); len(event) > maxEvent {
+				return fmt.Errorf("an event of %s is larger than %d bytes", f.c.readURL, maxEvent)
+			}
 			continue
 		}
 		if len(line) > 0 || len(event) == 0 {
@@ -132,7 +152,10 @@ func (f *feed) event(data []byte, each func(int64, []byte) error) error {
 	if err := each(commit.GlobalSeq, data); err != nil {
 		return err
 	}
-	f.last = commit.GlobalSeq
+	f.last, f.progress = commit.GlobalSeq, true
+	if f.late != nil {
+		f.late.Reset(f.deadline)
+	}
 	if f.lines.in.Buffered() == 0 {
 		return f.c.out.Flush()
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -20,6 +21,7 @@ import (
 func TestFeedGoesOnWhereItWas(t *testing.T) {
 	var asked []string
 	daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
 		asked = append(asked, r.URL.RawQuery+" "+r.Header.Get("Last-Event-ID"))
 		event := func(seq int) { fmt.Fprintf(w, "id: %d\ndata: {\"global_seq\":%d}\n\n", seq, seq) }
 		switch len(asked) {
@@ -42,7 +44,7 @@ func TestFeedGoesOnWhereItWas(t *testing.T) {
 	c.readURL, c.timeout.Duration = daemon.URL, time.Hour
 	c.api.pause = func(context.Context, time.Duration) error { return nil }
 	var seen []int64
-	err := c.follow(context.Background(), 5, func(seq int64, _ []byte) error {
+	err := c.follow(context.Background(), 5, math.MaxInt64, func(seq int64, _ []byte) error {
 		if seen = append(seen, seq); seq == 9 {
 			return errEnough
 		}
@@ -74,12 +76,15 @@ func TestFeedEnds(t *testing.T) {
 		"two in data": {func(w http.ResponseWriter) { fmt.Fprint(w, "data: {}\ndata: {}\n\n") }, time.Hour, exitFailure, "is no commit after 5"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.answer(w) }))
+			daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				c.answer(w)
+			}))
 			defer daemon.Close()
 			run := &call{words: io.Discard, out: bufio.NewWriter(io.Discard), api: newClient(&connecting{})}
 			run.readURL, run.timeout.Duration = daemon.URL, c.timeout
 			run.api.pause = func(context.Context, time.Duration) error { return nil }
-			err := run.follow(context.Background(), 5, func(int64, []byte) error { return nil })
+			err := run.follow(context.Background(), 5, math.MaxInt64, func(int64, []byte) error { return nil })
 			if exitCode(err) != c.code || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("exit code %d: %v", exitCode(err), err)
 			}

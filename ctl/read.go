@@ -108,6 +108,9 @@ func (l *listFlags) show(c *call, path string, filters url.Values, t *table, add
 			}
 			return nil
 		}
+		if next == q.Get("cursor") {
+			return fmt.Errorf("the answer of %s gives the cursor that was asked for: the list would never end", a.url)
+		}
 		q.Set("cursor", next)
 	}
 }
@@ -147,7 +150,7 @@ func (c *call) showEntries(a *answer) error {
 		return err
 	}
 	for _, entry := range entries {
-		c.out.Write(entry)
+		c.raw(entry)
 		c.out.WriteByte('\n')
 	}
 	return nil
@@ -167,7 +170,7 @@ func (a *answer) entries() ([]json.RawMessage, error) {
 	}
 	for _, field := range page {
 		var list []json.RawMessage
-		if field[0] == '[' && json.Unmarshal(field, &list) == nil {
+		if len(field) > 0 && field[0] == '[' && json.Unmarshal(field, &list) == nil {
 			return list, nil
 		}
 	}

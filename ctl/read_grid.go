@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+
+	"assetledger/ledger"
 )
 
 var readGridCommand = command{
@@ -54,13 +56,28 @@ func (g *grid) run(c *call) error {
 }
 
 // gridPage is one page of the answer.
-type gridPage struct {
-	Data struct {
-		Width      int `json:"grid_width"`
-		Height     int `json:"grid_height"`
-		Occupied   int `json:"occupied_cells"`
-		Placements []placement
+type gridPage struct{ Data gridData }
+
+type gridData struct {
+	Width      int `json:"grid_width"`
+	Height     int `json:"grid_height"`
+	Occupied   int `json:"occupied_cells"`
+	Placements []placement
+}
+
+// check returns an error for a grid that no ledger has, so that drawing it
+// neither fails nor takes memory without bound.
+func (d *gridData) check() error {
+	if d.Width < 1 || d.Height < 1 || d.Width > ledger.MaxSide || d.Height > ledger.MaxSide {
+		return fmt.Errorf("a grid of %dx%d cells", d.Width, d.Height)
 	}
+	for i := range d.Placements {
+		p := &d.Placements[i]
+		if p.X < 0 || p.Y < 0 || p.Width < 1 || p.Height < 1 || p.X >= d.Width || p.Y >= d.Height || p.Width > d.Width-p.X || p.Height > d.Height-p.Y || p.ClassID < 1 {
+			return fmt.Errorf("%dx%d cells of class %d at %d,%d of %dx%d", p.Width, p.Height, p.ClassID, p.X, p.Y, d.Width, d.Height)
+		}
+	}
+	return nil
 }
 
 func addPlacements(c *call, a *answer, t *table) error {
@@ -97,6 +114,9 @@ func (g *grid) draw(c *call, path string, region url.Values) error {
 		return err
 	}
 	d := &all.Data
+	if err := d.check(); err != nil {
+		return fmt.Errorf("the answer of %s is not what the ledger says: %w", c.readURL+path, err)
+	}
 	p := &gridPicture{screen: &c.screen, width: d.Width, height: d.Height, things: d.Placements}
 	if g.width.given {
 		p.x, p.y = min(int(g.x.value), d.Width-1), min(int(g.y.value), d.Height-1)

@@ -73,6 +73,14 @@ func (s *slots) run(c *call) error {
 		return err
 	}
 	d := &all.Data
+	for _, s := range d.Slots {
+		if s.SlotIndex < 0 || s.SlotIndex >= int64(d.SlotCount) || s.ClassID < 1 {
+			return fmt.Errorf("the answer of %s is not what the ledger says: class %d in slot %d of %d", c.readURL+path, s.ClassID, s.SlotIndex, d.SlotCount)
+		}
+	}
+	if d.SlotCount < 1 {
+		return fmt.Errorf("the answer of %s is not what the ledger says: it has no slots", c.readURL+path)
+	}
 	fmt.Fprintf(c.out, "container %s: %s, %d occupied\n\n", c.args[0], count(d.SlotCount, "slot"), len(d.Slots))
 	if d.SlotCount <= mostDrawn {
 		return drawSlots(c, d.SlotCount, d.Slots)

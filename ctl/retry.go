@@ -30,10 +30,12 @@ func (c *call) submit(r request, keyed bool) (*answer, error) {
 	if err != nil {
 		return nil, unknownOutcome(err, keyed)
 	}
-	if err := c.refusal(a); err != nil {
-		return nil, err
+	err = c.refusal(a)
+	var refused *apiError
+	if errors.As(err, &refused) && refused.Code == "" && (a.status < 400 || a.status >= 500) {
+		err = mayBeCommitted(err, keyed) // of something in between, which may have passed it on
 	}
-	return a, nil
+	return a, err
 }
 
 // try asks up to n times.
@@ -90,6 +92,11 @@ func unknownOutcome(err error, keyed bool) error {
 	if !errors.As(err, &silent) || silent.neverSent() {
 		return err
 	}
+	return mayBeCommitted(err, keyed)
+}
+
+// mayBeCommitted adds to an error that the outcome is unknown, and what to do.
+func mayBeCommitted(err error, keyed bool) error {
 	if keyed {
 		return exitf(exitSilent, "%v; whether it was committed is not known: run it again with the same key", err)
 	}

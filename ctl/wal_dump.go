@@ -83,6 +83,7 @@ func (d *dump) write(c *call, f *wal.Frame, seq uint64, record []byte) error {
 		return exitf(exitDamaged, "the record of commit %d cannot be read: %v; ledgerctl wal verify says where it is", seq, err)
 	}
 	d.line = server.AppendCommit(d.line[:0], f, seq, &d.record)
-	_, err := c.out.Write(append(d.line, '\n'))
+	c.raw(append(d.line, '\n'))
+	_, err := c.out.Write(nil) // the error of an earlier write, if there was one
 	return err
 }

@@ -17,13 +17,14 @@ var watchCommand = command{
 	Words:   "watch",
 	Purpose: "follow the commits as they happen, one line each, until Ctrl-C",
 	Notes: "Without -after it begins with the next commit. A lost connection is made again for up to -timeout, and\n" +
-		"nothing is missed or shown twice. With -container each commit that touches it is followed by what it then\n" +
-		"holds; with -freshness there is a line of the read daemon's lag instead. As JSON each commit is an object.",
+		"nothing is missed or shown twice. With -container each commit that touches it is followed by what it\n" +
+		"holds now, and the commit up to which that is known: not by what it held after an old commit. With -freshness\n" +
+		"there is a line of the read daemon's lag instead. As JSON each commit is an object.",
 	Examples: [2]string{"watch -container 1", "watch -after 0 -count 100 -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
 		w := &watch{after: anyKey(), container: anyID(), count: anyID(), every: duration{time.Second}}
 		set.Var(&w.after, "after", "begin after commit `SEQ`, 0 for the first")
-		set.Var(&w.container, "container", "only commits that touch this `CONTAINER`, each with what it then holds")
+		set.Var(&w.container, "container", "only commits that touch this `CONTAINER`, each with what it holds now")
 		set.BoolVar(&w.freshness, "freshness", false, "show how far the read daemon is behind the log, as a line that moves")
 		set.Var(&w.every, "every", "`TIME` between two looks of -freshness")
 		set.Var(&w.count, "count", "end after `N` commits, or looks")
@@ -70,7 +71,7 @@ func (w *watch) commits(ctx context.Context, c *call) error {
 			return err
 		}
 	}
-	err := c.follow(ctx, after, func(seq int64, commit []byte) error {
+	err := c.follow(ctx, after, math.MaxInt64, func(seq int64, commit []byte) error {
 		if err := w.commit(c, seq, commit); err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (w *watch) commit(c *call, seq int64, raw []byte) error {
 	}
 	w.seen++
 	if c.json() {
-		c.out.Write(raw)
+		c.raw(raw)
 		c.out.WriteByte('\n')
 	} else {
 		line, err := c.commitLine(&d)

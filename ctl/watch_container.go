@@ -65,8 +65,8 @@ func (c *call) getAt(container int64, what string, seq int64) (*answer, error) {
 	return a, err
 }
 
-// showHoldings shows what a container holds after commit seq: its balances, or
-// the instances in its slots.
+// showHoldings shows what a container holds now, at commit seq or later, and
+// which commit that is of: its balances, or the instances in its slots.
 func (c *call) showHoldings(container, seq int64) error {
 	a, err := c.getAt(container, "/balances", seq)
 	if err == nil && a.status == http.StatusUnprocessableEntity {
@@ -93,7 +93,12 @@ func (c *call) showHoldings(container, seq int64) error {
 	if len(held) == 0 {
 		held = []string{"nothing"}
 	}
-	fmt.Fprintf(c.out, "        holds %s\n", clean(strings.Join(held, ", ")))
+	page, err := decodeFreshness(a)
+	if err != nil {
+		return err
+	}
+	at := page.Freshness.CheckpointSeq
+	fmt.Fprintf(c.out, "        at commit %d holds %s\n", at, clean(strings.Join(held, ", ")))
 	return nil
 }
 

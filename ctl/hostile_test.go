@@ -1,0 +1,207 @@
+package ctl
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// hostileAnswers are what a wrong or malicious server may say.
+var hostileAnswers = map[string]http.HandlerFunc{
+	"empty object":  says("application/json", `{}`),
+	"empty data":    says("application/json", `{"data":{},"freshness":{}}`),
+	"nothing":       says("application/json", ``),
+	"null":          says("application/json", `null`),
+	"nulls":         says("application/json", `{"data":null,"results":null,"balances":null,"global_seq":null,"commits":null,"freshness":null,"status":null}`),
+	"null entries":  says("application/json", `{"data":{"slots":[null],"placements":[null],"commits":[null],"classes":[null]},"results":[null],"balances":[null]}`),
+	"array":         says("application/json", `[]`),
+	"wrong types":   says("application/json", `{"data":"x","results":5,"balances":{},"global_seq":"1","freshness":[],"status":{}}`),
+	"huge numbers":  says("application/json", `{"data":{"grid_width":9223372036854775807,"grid_height":9223372036854775807,"slot_count":9223372036854775807,"lag":1e308,"placements":[{"x":9223372036854775807,"width":9223372036854775807,"class_id":-7}],"slots":[{"slot_index":-9223372036854775808}]},"freshness":{"checkpoint_seq":1,"commit_log_seq":9223372036854775807}}`),
+	"small grid":    says("application/json", `{"data":{"grid_width":2,"grid_height":2,"slot_count":2,"placements":[{"x":-5,"y":0,"width":9,"height":9,"class_id":-1}],"slots":[{"slot_index":7,"class_id":-1}]},"freshness":{"checkpoint_seq":3,"commit_log_seq":3}}`),
+	"same cursor":   says("application/json", `{"data":{"classes":[],"commits":[],"containers":[],"next_cursor":"a"},"balances":[],"next_cursor":"a"}`),
+	"HTML":          says("text/html", "<html>\x1b[2J\x9b2J\u009b2J</html>"),
+	"steering":      says("application/json", `{"status":"`+"\u009b2J\\u009b2J\\u001b[2J"+`","global_seq":3,"batch_seq":1,"metadata":{"a":"`+"\u009b2J\x9b2J\\u001b[2J"+`"},"data":{"name":"`+"\u009b2J"+`","lag":0,"global_seq":3},"freshness":{"checkpoint_seq":3,"commit_log_seq":3}}`),
+	"error":         hostileStatus(500, `{"error":{"code":"`+"\\u009b2J"+`","message":"`+"\u009b2J\x9b"+`","details":7}}`),
+	"error, code 7": hostileStatus(422, `{"error":{"code":7}}`),
+	"1xx number":    hostileStatus(299, `{"global_seq":1}`),
+	"redirect": func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+	},
+	"cut": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		io.WriteString(w, `{"data":{`)
+	},
+	"events without commits": says("text/event-stream", ": hello\n\n"),
+	"endless": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for chunk := bytes.Repeat([]byte(": hello\n\n"), 1000); r.Context().Err() == nil; {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	},
+	"silence": func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // only then it is seen that the client has gone
+		<-r.Context().Done()
+	},
+}
+
+func says(kind, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		io.WriteString(w, body)
+	}
+}
+
+func hostileStatus(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}
+}
+
+// lastIs3 answers a question for freshness as a daemon does, and the rest by other.
+func lastIs3(other http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/read/freshness" {
+			says("application/json", `{"data":{"lag":0,"lag_ms":0},"freshness":{"checkpoint_seq":3,"commit_log_seq":3}}`)(w, r)
+			return
+		}
+		other(w, r)
+	}
+}
+
+// asking are command lines of every command that asks a daemon.
+var asking = [][]string{
+	{"commit", "-op", "CreateContainer container_id=1 kind=Standard"},
+	{"commit", "-key", "k", "-op", "CreateContainer container_id=1 kind=Standard"},
+	{"batch", "-f", "lines"}, {"batch", "-f", "whole"}, {"batch", "-f", "lines", "-resume"},
+	{"export"}, {"preflight", "-op", "CreateContainer container_id=1 kind=Standard"},
+	{"register", "class", "1", "x"}, {"register", "shape", "1", "1x1"},
+	{"read", "container", "1"}, {"read", "balances", "1"}, {"read", "balances", "1", "-all"}, {"read", "slots", "1"}, {"read", "slots", "1", "-list"},
+	{"read", "grid", "1"}, {"read", "grid", "1", "-list"}, {"read", "grid", "1", "-x", "0", "-y", "0", "-width", "1", "-height", "1"},
+	{"read", "class", "1"}, {"read", "classes", "-all"}, {"read", "shapes", "1"}, {"read", "stats", "1"}, {"read", "freshness"},
+	{"read", "instance", "1"}, {"read", "containers", "-all"}, {"read", "commit", "1"}, {"read", "commits", "-all"},
+	{"freshness", "-wait", "2"}, {"watch", "-after", "0", "-count", "1"}, {"watch", "-container", "1", "-after", "0", "-count", "1"},
+	{"watch", "-freshness", "-count", "1"}, {"health"}, {"metrics"}, {"bench", "-duration", "1ms", "-clients", "1", "-containers", "2"},
+}
+
+// local are the commands that ask no daemon.
+var local = regexp.MustCompile(`^(token|wal|backup|dev|version|help|completion|__)`)
+
+// Before any answer every command ends in time, with an exit code of its own,
+// and without steering the terminal; a commit's outcome is always said.
+func TestHostileServer(t *testing.T) {
+	covered := map[string]bool{}
+	for _, words := range asking {
+		cmd, _, err := resolve(commands, words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		covered[cmd.Words] = true
+	}
+	for _, cmd := range commands {
+		if !covered[cmd.Words] && !local.MatchString(cmd.Words) {
+			t.Errorf("%s is not tried", cmd.Words)
+		}
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"lines": "{\"operations\":[]}\n", "whole": `{"transactions":[{"operations":[]}]}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, answer := range hostileAnswers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(lastIs3(answer))
+			bare := httptest.NewServer(answer)
+			t.Cleanup(server.Close)
+			t.Cleanup(bare.Close)
+			for i, words := range asking {
+				if words[0] == "watch" && words[1] != "-freshness" && (name == "endless" || name == "silence") {
+					continue // goes on until Ctrl-C, as it should
+				}
+				base := server.URL
+				if i%2 == 1 || strings.Contains(strings.Join(words, " "), "freshness") {
+					base = bare.URL
+				}
+				hostileRun(t, dir, base, words, name)
+			}
+		})
+	}
+}
+
+// hostileRun runs ledgerctl as on a terminal.
+func hostileRun(t *testing.T, dir, base string, words []string, name string) {
+	for _, format := range []string{"table", "json"} {
+		args := append(append([]string{}, words...), "-o", format, "-timeout", "100ms", "-write-url", base, "-read-url", base)
+		for i, a := range args {
+			if a == "lines" || a == "whole" {
+				args[i] = filepath.Join(dir, a)
+			}
+		}
+		var out, errs bytes.Buffer
+		c := &call{ctx: t.Context(), in: strings.NewReader(""), out: bufio.NewWriter(&out), words: &errs, table: commands,
+			screen: screen{terminal: true, width: 80, height: 24, utf8: true}}
+		err := c.run(args, noEnv)
+		c.out.Flush()
+		code := tell(&errs, err)
+		shown := strings.NewReplacer("\r", "", "\x1b[K", "").Replace(out.String() + errs.String()) // the line that moves
+		if strings.ContainsFunc(shown, func(r rune) bool { return r != '\n' && r != '\t' && unprintable(r) }) || !utf8.ValidString(shown) {
+			t.Errorf("%q shows %q", args, shown)
+		}
+		if code != exitDone && errs.Len() == 0 {
+			t.Errorf("%q ends with %d and says nothing", args, code)
+		}
+		commits := words[0] == "commit" || words[0] == "register"
+		if known := code == exitDone && strings.Contains(shown, "global_seq") || strings.Contains(shown, "not known"); commits && name != "error, code 7" && name != "error" && !known {
+			t.Errorf("%q ends with %d, and does not say whether it was committed: %q", args, code, shown)
+		}
+	}
+}
+
+// With a full standard output every command fails and says so, and a commit
+// that was made is named.
+func TestFullOutput(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	x := startDaemons(t, t.TempDir())
+	run := func(words ...string) (int, string) {
+		var errs bytes.Buffer
+		code := Main(append(words, "-write-url", x.writeURL, "-read-url", x.readURL), strings.NewReader("{\"operations\":[]}\n"), full, &errs, noEnv)
+		return code, errs.String()
+	}
+	for i, words := range [][]string{
+		{"register", "class", "7", "x"}, {"register", "shape", "7", "1x1"}, {"commit", "-op", "CreateContainer container_id=1 kind=Standard"},
+		{"commit", "-o", "json", "-op", "CreateContainer container_id=2 kind=Grid"},
+	} {
+		code, errs := run(words...)
+		if want := "global_seq is " + string(rune('1'+i)) + ";"; code != exitFailure || !strings.Contains(errs, want) {
+			t.Errorf("%q: exit code %d, %q, want %q", words, code, errs, want)
+		}
+	}
+	if code, errs := run("batch", "-f", "-"); code != exitFailure || !strings.Contains(errs, "0 committed and 1 failed; the results could not be written") {
+		t.Errorf("batch: exit code %d, %q", code, errs)
+	}
+	for _, words := range [][]string{
+		{"export"}, {"watch", "-after", "0"}, {"watch", "-freshness"}, {"metrics"}, {"health"}, {"help"}, {"version"}, {"freshness"}, {"completion", "bash"},
+		{"read", "container", "1"}, {"read", "balances", "1"}, {"read", "grid", "2"}, {"read", "class", "7"}, {"read", "classes", "-all"}, {"read", "shapes", "7"},
+		{"read", "stats", "7"}, {"read", "freshness"}, {"read", "containers"}, {"read", "commit", "1"}, {"read", "commits", "-all"},
+	} {
+		if code, errs := run(words...); code != exitFailure || !strings.Contains(errs, "no space left") {
+			t.Errorf("%q: exit code %d, %q", words, code, errs)
+		}
+	}
+}
