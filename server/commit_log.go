@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -25,12 +23,6 @@ type commitLog struct {
 // maxLogReaders bounds the readers of the log beside the tailer's.
 const maxLogReaders = 8
 
-// A placedReader is a reader that knows where it stands.
-type placedReader struct {
-	logReader
-	next uint64 // first commit of the batch that Next will return; 0 when unknown
-}
-
 func newCommitLog(source logSource) *commitLog {
 	return &commitLog{source: source, slots: make(chan struct{}, maxLogReaders)}
 }
@@ -47,49 +39,7 @@ func (c *commitLog) each(ctx context.Context, from, to uint64, rec *ledger.Recor
 		return err
 	}
 	defer c.give(r)
-	if r.next != from {
-		r.next = 0
-		if err := r.Seek(from); err != nil {
-			return err
-		}
-	}
 	return r.read(from, to, rec, fn)
-}
-
-var errEnough = errors.New("no more commits are wanted")
-
-func (r *placedReader) read(from, to uint64, rec *ledger.Record, fn func(f *wal.Frame, seq uint64) bool) error {
-	for from <= to {
-		r.next = 0
-		f, err := r.Next()
-		if err != nil {
-			return fmt.Errorf("reading commit %d back: %w", from, err)
-		}
-		err = f.Each(func(seq uint64, record []byte) error {
-			if seq < from {
-				return nil
-			}
-			if seq > to {
-				return errEnough
-			}
-			if err := rec.Decode(record); err != nil {
-				return fmt.Errorf("commit %d in the log can't be read: %w", seq, err)
-			}
-			from = seq + 1
-			if !fn(f, seq) {
-				return errEnough
-			}
-			return nil
-		})
-		if err == errEnough {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		r.next = from
-	}
-	return nil
 }
 
 // take gives the caller a reader, best one that stands at the commit already.

@@ -70,10 +70,7 @@ func (l *fileWriteLog) Commit(seq uint64, use func(*ledger.Record)) error {
 		l.back.r = &placedReader{logReader: r}
 	}
 	var rec ledger.Record
-	err := l.back.r.Seek(seq)
-	if err == nil {
-		err = l.back.r.read(seq, seq, &rec, func(*wal.Frame, uint64) bool { use(&rec); return false })
-	}
+	err := l.back.r.read(seq, seq, &rec, func(*wal.Frame, uint64) bool { use(&rec); return false })
 	if err != nil {
 		l.back.close() // begin anew with the next
 	}
