@@ -154,6 +154,12 @@ func TestCheckpointGolden(t *testing.T) {
 	same(t, "against "+name, string(want), hex.Dump(got))
 }
 
+func TestCheckpointGolden2(t *testing.T) {
+	s := NewState(Config{2})
+	replayAll(t, s, randomLog(t, 21, 60))
+	golden(t, "checkpoint_v2.golden", hex.Dump(checkpointOf(t, s)))
+}
+
 func TestCheckpointManyBlocks(t *testing.T) {
 	s := stocked(t, 20, 20_000)
 	s.memory.limit = 60_000

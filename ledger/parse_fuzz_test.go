@@ -13,6 +13,8 @@ func FuzzParseTransaction(f *testing.F) {
 		`{"operations":[{"op":"CreateContainer","args":{"container_id":1,"kind":"Grid","owner":null,"grid_width":3}}],"metadata":{"b":[1.50,{}]}}`,
 		`{"operations":[{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"\u0047é"}}}],"idempotency_key":"\u006b"}`,
 		`{"operations":[{"op":"RemoveFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":-99999999999999999999}}]}`,
+		`{"operations":[{"op":"CreateContainer","args":{"kind":"Standard","name":"users/1"}},{"op":"RenameClass","args":{"code":null,"class_id":"EUR","name":"a b"}}]}`,
+		`{"operations":[{"args":{"from_container":"a","to_container":"\u0062","class_id":"c","key":0,"quantity":1},"op":"TransferFungible"},{"op":"RequireBalance","args":{"container_id":"a","class_id":1,"key":0,"at_most":1}}]}`,
 		`{"operations":[{"op":"Nope","args":{"a":1,"a":2}}]}`,
 	} {
 		f.Add([]byte(text))

@@ -17,6 +17,11 @@ func TestParseOpWords(t *testing.T) {
 		{`RegisterClass class_id=1 name=null`, `{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"null"}}}`},
 		{"RegisterClassShape class_id=1 key=null width=2 height=3", `{"op":"RegisterClassShape","args":{"request":{"class_id":1,"key":null,"width":2,"height":3}}}`},
 		{"Attach instance_id=minted:12 parent_id=3", `{"op":"Attach","args":{"instance_id":{"minted":12},"parent_id":3}}`},
+		{"TransferFungible from_container=users/1 to_container=7f3a-11 class_id=EUR key=0 quantity=5",
+			`{"op":"TransferFungible","args":{"from_container":"users/1","to_container":"7f3a-11","class_id":"EUR","key":0,"quantity":5}}`},
+		{"CreateContainer kind=Standard name=users/1", `{"op":"CreateContainer","args":{"kind":"Standard","name":"users/1"}}`},
+		{"RenameContainer container_id=null name=null", `{"op":"RenameContainer","args":{"container_id":"null","name":null}}`},
+		{"RenameClass code=EUR class_id=1 name=\"a b\"", `{"op":"RenameClass","args":{"class_id":1,"name":"a b","code":"EUR"}}`},
 		{"RemoveFungible container_id=1 class_id=1 key=0 quantity=-3", `{"op":"RemoveFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":-3}}`},
 	}
 	for _, tt := range tests {
@@ -54,6 +59,11 @@ func TestParseOpWordsErrors(t *testing.T) {
 		{"CreateContainer container_id=1 kind=standard", `kind must be "Standard", "Slots" or "Grid"`},
 		{"CreateContainer container_id=1 kind=Grid slot_count=4", "slot_count is for containers of kind Slots"},
 		{"PlaceInGrid container_id=1 instance_id=2 x=1", "y is missing"},
+		{"RemoveContainer container_id=1.5", "container_id must be an integer from 1"},
+		{"RemoveContainer container_id=-1", "container_id must be an integer from 1"},
+		{"RemoveContainer container_id=01", "container_id must be an integer from 1"},
+		{"RemoveContainer container_id=/a", "or a name: 1 to 128"},
+		{"RenameClass class_id=1", "name is missing"},
 	}
 	for _, tt := range tests {
 		if _, err := ParseOpWords(tt.words); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -132,7 +132,7 @@ var readGrid = endpoint{
 
 var readContainers = endpoint{
 	pattern: "/v1/read/containers", reach: reachesList,
-	params: paramsOfList | paramOwner | paramKind, list: listContainers, element: 192,
+	params: paramsOfList | paramOwner | paramKind, list: listContainers, element: 448,
 	collect: (*reading).listContainers,
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
 		dst = append(dst, `{"data":{"containers":[`...)
@@ -156,6 +156,9 @@ func (r *reading) getContainer(s *ledger.State) (err *ledger.Error) {
 // appendContainer appends what a list shows of a container, without the brace at its end.
 func appendContainer(dst []byte, c *ledger.ContainerInfo) []byte {
 	dst = appendInt(dst, `{"container_id":`, c.ID)
+	if c.Name != "" {
+		dst = ledger.AppendString(append(dst, `,"name":`...), c.Name)
+	}
 	dst = append(dst, `,"kind":"`...)
 	dst = append(dst, c.Kind.String()...)
 	dst = append(dst, `","owner":`...)
