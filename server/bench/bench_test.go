@@ -73,3 +73,10 @@ func TestPicture(t *testing.T) {
 		t.Errorf("%v %s", err, text)
 	}
 }
+
+// A pattern that no row matches is an error, before anything is built.
+func TestOnlyWithoutMatch(t *testing.T) {
+	if err := run([]string{"-only", "a,b", "-out", t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no row matches") {
+		t.Error(err)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -77,6 +78,9 @@ func run(args []string) error {
 	match, err := regexp.Compile(*only)
 	if err != nil {
 		return err
+	}
+	if !slices.ContainsFunc(rows(), func(r row) bool { return match.MatchString(r.name) }) {
+		return fmt.Errorf("no row matches -only %q: -list lists them; join several with |", *only)
 	}
 	var stop context.CancelFunc
 	b.ctx, stop = signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
