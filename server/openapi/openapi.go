@@ -128,6 +128,8 @@ func (op operation) describe(r Route) object {
 	if op.closed() {
 		op.errors = slices.Sorted(slices.Values(append(slices.Clone(op.errors), http.StatusUnauthorized, http.StatusForbidden)))
 		described = append(described, member{"security", list{object{}, o("token", list{}), o("certificate", list{})}})
+	} else {
+		described = append(described, member{"security", list{}}) // said to be open, not forgotten
 	}
 	return append(described, member{"responses", op.responses()})
 }

@@ -80,7 +80,7 @@ func valueSchemas() object {
 		"ShapeKey", o("oneOf", list{ref("Key"), o("type", "null")}, "description", "null: all keys without a shape of their own."),
 		"IdempotencyKey", o("type", "string", "minLength", 1, "maxLength", 255, "pattern", "^[ -~]+$",
 			"description", "The same key with the same request gives the first result again."),
-		"Metadata", o("type", "object", "description", "Any JSON object up to 16 KiB, stored with the commit and given back as it was sent."),
+		"Metadata", o("type", "object", "additionalProperties", true, "description", "Any JSON object up to 16 KiB, stored with the commit and given back as it was sent."),
 		"Freshness", described(only("checkpoint_seq", ref("Checkpoint"), "commit_log_seq", ref("Checkpoint")),
 			"checkpoint_seq is the last commit that the answer reflects, commit_log_seq the last one that was durable when it was made."),
 		"NextCursor", o("type", "string", "description", "There while the list goes on: give it as cursor. It stays valid when the ledger changes."),
