@@ -42,7 +42,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"overview", p.overview}, {"containers", p.containers}, {"balances", p.balances}, {"slots", p.slots}, {"grid", p.grid},
 		{"classes", p.classes}, {"shapes", p.shapes}, {"instance", p.instances}, {"commits", p.commits}, {"refusals", p.refusals},
-		{"keyboard", p.keyboard}, {"pictures", p.pictures}, {"exact numbers", p.exactNumbers}, {"long names", p.longNames}, {"paging", p.paging}, {"live", p.live}, {"flood", p.flood}, {"daemon gone", p.gone},
+		{"keyboard", p.keyboard}, {"axe", p.accessible}, {"pictures", p.pictures}, {"exact numbers", p.exactNumbers}, {"long names", p.longNames}, {"paging", p.paging}, {"live", p.live}, {"flood", p.flood}, {"daemon gone", p.gone},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			b.t, l.t = t, t
@@ -207,12 +207,12 @@ func (p *pageTest) grid(t *testing.T) {
 	p.eval(`[...document.querySelectorAll('.placement')].map((g) => [g.dataset.x, g.dataset.y, g.dataset.w, g.dataset.h, g.getAttribute('aria-label')])`, &shown)
 	placements := listOf(grid, "placements")
 	for _, at := range placements {
-		what := "quantity " + p.ledger.decimal(str(at["quantity"]), at["class_id"])
+		what := p.ledger.decimal(str(at["quantity"]), at["class_id"])
 		if at["instance_id"] != nil {
-			what = "instance #" + str(at["instance_id"])
+			what = "#" + str(at["instance_id"])
 		}
 		meant = append(meant, []string{str(at["x"]), str(at["y"]), str(at["width"]), str(at["height"]),
-			fmt.Sprintf("%s, %s, at %s, %s, %s by %s cells", p.ledger.className(at["class_id"]), what, at["x"], at["y"], at["width"], at["height"])})
+			fmt.Sprintf("%s %s, at %s, %s, %s by %s cells", p.ledger.className(at["class_id"]), what, at["x"], at["y"], at["width"], at["height"])})
 	}
 	same(t, "placements", shown, meant)
 	p.drawnToScale(t, asInt(grid["grid_width"]))
@@ -413,15 +413,17 @@ func (p *pageTest) keyboard(t *testing.T) {
 	}
 }
 
+// pageViews are all views of the page.
+var pageViews = []struct{ name, hash string }{
+	{"overview", "#/"}, {"containers", "#/containers"}, {"balances", "#/container/1001"}, {"slots", "#/container/2001"}, {"grid", "#/container/3001"},
+	{"classes", "#/classes"}, {"class", "#/class/4"}, {"instance", "#/instance/1"}, {"commits", "#/commits"}, {"commit", "#/commit/199"}, {"missing", "#/container/5"},
+}
+
 // pictures writes screenshots if asked to, and looks at contrast and overflow in both schemes and three widths.
 func (p *pageTest) pictures(t *testing.T) {
-	views := []struct{ name, hash string }{
-		{"overview", "#/"}, {"containers", "#/containers"}, {"balances", "#/container/1001"}, {"slots", "#/container/2001"}, {"grid", "#/container/3001"},
-		{"classes", "#/classes"}, {"class", "#/class/4"}, {"instance", "#/instance/1"}, {"commits", "#/commits"}, {"commit", "#/commit/199"}, {"missing", "#/container/5"},
-	}
 	for _, scheme := range []string{"light", "dark"} {
 		p.scheme(scheme)
-		for _, v := range views {
+		for _, v := range pageViews {
 			p.goTo(v.hash)
 			if v.name == "grid" {
 				p.hover(`document.querySelectorAll('.placement')[2]`)
@@ -436,7 +438,7 @@ func (p *pageTest) pictures(t *testing.T) {
 	p.scheme("light")
 	for _, width := range []int{360, 768} {
 		p.size(width, 800)
-		for _, v := range views {
+		for _, v := range pageViews {
 			p.goTo(v.hash)
 			p.fits(t, width)
 			if width == 360 && v.name == "grid" {
@@ -445,6 +447,30 @@ func (p *pageTest) pictures(t *testing.T) {
 		}
 	}
 	p.size(1200, 800)
+}
+
+// axeFile is the environment variable that names axe.min.js of axe-core.
+const axeFile = "LEDGER_TEST_AXE"
+
+// accessible has axe-core find what keeps people out of each view, in both schemes.
+func (p *pageTest) accessible(t *testing.T) {
+	source, err := os.ReadFile(os.Getenv(axeFile))
+	if err != nil {
+		t.Skipf("NOT TESTED: the page with axe-core; set %s to its axe.min.js (npm pack axe-core)", axeFile)
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		p.scheme(scheme)
+		for _, v := range pageViews {
+			p.goTo(v.hash)
+			p.eval(string(source)+"; undefined", nil)
+			var found []string
+			p.eval(`axe.run(document, {rules: {'label-content-name-mismatch': {enabled: true}}}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes[0].html))`, &found)
+			for _, f := range found {
+				t.Errorf("%s, %s: %s", v.name, scheme, f)
+			}
+		}
+	}
+	p.scheme("light")
 }
 
 // fits checks that nothing in the view is wider than the window.
@@ -671,7 +697,7 @@ func (p *pageTest) contrast(t *testing.T, view string) {
 		const light = (v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
 		const luminance = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
 		const behind = (e) => {
-			const shape = e.closest('.placement')?.querySelector('rect');
+			const at = e.closest('.caption')?.dataset, shape = at && document.querySelector('.placement[data-x="' + at.x + '"][data-y="' + at.y + '"] rect');
 			if (shape) return rgba(getComputedStyle(shape).fill);
 			for (; e; e = e.parentElement) { const b = rgba(getComputedStyle(e).backgroundColor); if (b[3] > 200) return b; }
 			return [255, 255, 255, 255];

@@ -25,7 +25,8 @@ export function gridPanel(data, held) {
     class: 'grid', id: 'grid', viewBox: `${-edge} ${-edge} ${wide} ${high}`,
     width: wide * zoom, height: high * zoom, role: 'listbox', 'aria-label': title, 'aria-describedby': 'details',
     onkeydown: walk,
-  }, backdrop(w, gh), held.placements.map((p, i) => placement(p, i, held, tell)));
+  }, backdrop(w, gh), held.placements.map((p, i) => placement(p, i, held, tell)),
+  h('g', { 'aria-hidden': 'true', 'pointer-events': 'none' }, held.placements.map((p) => caption(p, held))));
   return h('section', { 'aria-labelledby': 'grid-title' },
     h('h2', { id: 'grid-title' }, 'Grid ', h('span', { class: 'aside' }, digits(cells), ' of ', digits(w * gh), ' cells covered')),
     h('div', { class: 'gridrow' }, h('div', { class: 'panel drawing' }, drawing), h('div', { class: 'side' }, details, legend(held))));
@@ -53,13 +54,20 @@ function placement(p, i, held, tell) {
   const width = p.width * cell, height = p.height * cell;
   return h('g', {
     class: `placement ${colour(p.class_id)}`, role: 'option', tabindex: i === 0 ? 0 : -1, 'aria-selected': 'false',
-    'aria-label': `${nameOf(p, held)}, ${p.instance_id !== undefined ? 'instance' : 'quantity'} ${amount(p, cls)}, at ${p.x}, ${p.y}, ${p.width} by ${p.height} cells`,
+    'aria-label': `${nameOf(p, held)} ${amount(p, cls)}, at ${p.x}, ${p.y}, ${p.width} by ${p.height} cells`,
     transform: `translate(${p.x * cell} ${p.y * cell})`, 'data-x': p.x, 'data-y': p.y, 'data-w': p.width, 'data-h': p.height,
     onfocus: () => tell(p), onpointerenter: () => tell(p),
     onpointerleave: () => { if (!document.activeElement?.closest?.('#grid')) tell(null); },
     onclick: () => tell(p),
-  }, h('rect', { x: 1.5, y: 1.5, width: width - 3, height: height - 3, rx: 4 }),
-  cutText(nameOf(p, held), width - 10), wholeText(amount(p, cls), width - 10));
+  }, h('rect', { x: 1.5, y: 1.5, width: width - 3, height: height - 3, rx: 4 }));
+}
+
+// What is written on a placement is not part of it: a name that is cut would not
+// be in its label, which has the whole one.
+function caption(p, held) {
+  const width = p.width * cell - 10;
+  return h('g', { class: 'caption', transform: `translate(${p.x * cell} ${p.y * cell})`, 'data-x': p.x, 'data-y': p.y },
+    cutText(nameOf(p, held), width), wholeText(amount(p, held.classes.get(String(p.class_id))), width));
 }
 
 // A character is about 0.62 of its size wide, in most fonts.
