@@ -63,7 +63,7 @@ func (r *run) mayDo(kind ledger.OpKind) {
 		return
 	}
 	switch kind {
-	case ledger.CreateContainer, ledger.RemoveContainer, ledger.AddFungible, ledger.RemoveFungible, ledger.MintInstance, ledger.BurnInstance:
+	case ledger.CreateContainer, ledger.RemoveContainer, ledger.RenameContainer, ledger.AddFungible, ledger.RemoveFungible, ledger.MintInstance, ledger.BurnInstance:
 		r.check(false, ledger.Forbidden)
 	}
 }
