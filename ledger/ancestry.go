@@ -101,6 +101,37 @@ func (s *State) cutPath(child uint32) {
 	n.left = 0
 }
 
+// farSteps is how many steps a read may take to the top of a tree.
+const farSteps = 1000
+
+// IsFar reports whether MayReadInstance of an instance takes long: Approach it
+// first. It takes at most farSteps steps.
+func (s *State) IsFar(id int64) bool {
+	ref := s.findInstance(id)
+	if ref == 0 {
+		return false
+	}
+	steps := 0
+	for up := s.path(ref).up; up != 0 && steps <= farSteps; up = s.path(up).up {
+		ref = up
+		steps++
+	}
+	for left := s.path(ref).left; left != 0 && steps <= farSteps; left = s.path(left).left {
+		steps++
+	}
+	return steps > farSteps
+}
+
+// Approach brings an instance near to the top of its tree, for reads. It changes
+// nothing that shows, but needs the state alone as a change does. Its cost is
+// paid for by the attachments that made the way long.
+func (s *State) Approach(id int64) {
+	if ref := s.findInstance(id); ref != 0 {
+		s.topmost(ref)
+		s.expose(ref)
+	}
+}
+
 // topmostUnmoved is topmost for checks: it changes nothing, and is slow.
 func (s *State) topmostUnmoved(ref uint32) uint32 {
 	for {

@@ -82,3 +82,36 @@ func BenchmarkAttachUnderLongChain(b *testing.B) {
 		{Ops: []Op{op(Detach, length/2+1)}},
 	}, nothing)
 }
+
+// TestFarInstances builds a chain from its lower end, so that nothing has gone
+// the way up yet, and asks from many places who may read.
+func TestFarInstances(t *testing.T) {
+	s := NewState(Config{})
+	accept(t, s, "RegisterClass class_id=1 name=Sword fungible=false; CreateContainer container_id=1 kind=Slots owner=7; MintInstance class_id=1")
+	const n = 20_000
+	for id := int64(2); id <= n; id++ {
+		mustApply(t, s, op(MintInstance, 1), op(Attach, id-1, id))
+	}
+	mustApply(t, s, op(PlaceInSlot, 1, 0, n))
+	before, far := s.Digest(), 0
+	for i := range int64(2000) {
+		id := 1 + i*9973%n
+		if s.IsFar(id) {
+			far++
+			s.Approach(id)
+		}
+		if s.IsFar(id) {
+			t.Fatalf("instance %d is far from its top after it was approached", id)
+		}
+		if err := s.MayReadInstance(id, []int64{7}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if far == 0 || far > 100 || s.Digest() != before {
+		t.Errorf("%d of 2000 were far", far)
+	}
+	s.Approach(n + 1)
+	if s.IsFar(n + 1) {
+		t.Error("an instance that is not there is far")
+	}
+}

@@ -69,6 +69,13 @@ func (p *projection) hold(f *wal.Frame) (err error) {
 	return nil
 }
 
+// approach makes it quick to find out in whose container an instance is in the end.
+func (p *projection) approach(instance int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state.Approach(instance)
+}
+
 // stop ends all reading because of err, which is not the fault of a batch.
 func (p *projection) stop(err error) {
 	p.mu.Lock()

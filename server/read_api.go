@@ -158,6 +158,11 @@ func (r *reading) collect(from func(*reading, *ledger.State) *ledger.Error) *led
 	proj := r.daemon.proj
 	proj.mu.RLock()
 	defer proj.mu.RUnlock()
+	if r.reach == reachesInstance && r.Who.Limited() && proj.state.IsFar(r.id) {
+		proj.mu.RUnlock()
+		proj.approach(r.id)
+		proj.mu.RLock()
+	}
 	r.stamp(proj.fresh.applied.Load())
 	if proj.broken != nil {
 		return proj.broken
