@@ -159,22 +159,24 @@ func (c *claim) wait(n int64) bool {
 	}
 }
 
-// tryGrow adds n bytes if there is room. A large claim that is the only one
-// always has room: whatever fits its own limits can be served. Call with mu.
+// tryGrow adds n bytes if there is room. A claim too large for the whole budget
+// has room if it is the only large one: whatever fits its own limits can be
+// served. Call with mu.
 func (c *claim) tryGrow(n int64) bool {
 	b := c.budget
 	small, large := b.small.Load(), b.large.Load()
 	if c.held+n <= smallClaim {
-		if small+n > c.part(n) && small+large+n > b.max && small != c.held {
+		if small+n > c.part(n) && small+large+n > b.max-b.reserved+c.part(n) && small != c.held {
 			return false
 		}
 	} else {
-		alone := b.larges == 0 || b.larges == 1 && c.held > smallClaim
 		was := c.held
 		if was > smallClaim {
 			was = 0 // counted as large already
 		}
-		if !alone && large+was+n > b.max-max(b.reserved, small-was) {
+		alone := b.larges == 0 || b.larges == 1 && c.held > smallClaim
+		tooLarge := c.held+n > b.max-b.reserved // even for an empty budget
+		if !(alone && tooLarge) && large+was+n > b.max-max(b.reserved, small-was+b.reserved/4) {
 			return false
 		}
 	}

@@ -47,6 +47,26 @@ func TestBudgetParts(t *testing.T) {
 	})
 }
 
+// Small claims may take what large ones leave, but for what is kept for tiny
+// ones: those find room whatever came before.
+func TestBudgetKeepsRoomForTiny(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(64 * mib)
+		for range 12 {
+			b.claim(t, 4*mib)
+		}
+		for _, n := range []int64{20, 10, 5, 4, 2, 1} {
+			c := &claim{budget: b}
+			for c.grow(n * mib) {
+				c = &claim{budget: b}
+			}
+		}
+		for range 32 {
+			b.claim(t, tinyClaim)
+		}
+	})
+}
+
 // A claim that finds no room ends the one whose client is slowest for what it
 // holds, and no other; it waits until that has given back.
 func TestBudgetEndsTheSlowest(t *testing.T) {

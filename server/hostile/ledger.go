@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A ledger is a pair of daemons on a folder of their own.
+type ledger struct {
+	dir            string
+	writer, reader *daemon
+}
+
+type daemon struct {
+	cmd  *exec.Cmd
+	addr string
+}
+
+func build(folder string) error {
+	cmd := exec.Command("go", "build", "-o", folder+"/", "assetledger/cmd/ledger-write", "assetledger/cmd/ledger-read")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the daemons: %w\n%s", err, out)
+	}
+	return nil
+}
+
+func start(folder string) (l *ledger, err error) {
+	l = &ledger{}
+	if l.dir, err = os.MkdirTemp("", "hostile-ledger-"); err != nil {
+		return nil, err
+	}
+	l.writer, err = spawn(folder, "ledger-write", "-dir", l.dir, "-max-inflight", fmt.Sprint(maxInflight), "-max-batch-body", fmt.Sprint(maxBody))
+	if err == nil {
+		l.reader, err = spawn(folder, "ledger-read", "-dir", l.dir)
+	}
+	if err == nil {
+		err = l.must("/v1/commit", world)
+	}
+	if err != nil {
+		l.remove()
+	}
+	return l, err
+}
+
+// spawn starts a daemon. What it logs is of no interest.
+func spawn(folder, name string, args ...string) (*daemon, error) {
+	d := &daemon{cmd: exec.Command(filepath.Join(folder, name), append(args, "-listen", "127.0.0.1:0")...)}
+	out, err := d.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	_, url, ok := strings.Cut(strings.TrimSpace(line), " ready on http://")
+	if err != nil || !ok {
+		d.end()
+		return nil, fmt.Errorf("%s said %q: %v", name, line, err)
+	}
+	d.addr = url
+	return d, nil
+}
+
+// end kills the daemon: what it was attacked with need not be answered.
+func (d *daemon) end() {
+	d.cmd.Process.Kill()
+	d.cmd.Wait()
+}
+
+func (l *ledger) remove() {
+	for _, d := range []*daemon{l.writer, l.reader} {
+		if d != nil {
+			d.end()
+		}
+	}
+	os.RemoveAll(l.dir)
+}
+
+// memory returns the daemon's anonymous memory, in bytes: pages of the log that
+// it has mapped belong to the kernel's cache.
+func (d *daemon) memory() int64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
+	for line := range bytes.Lines(text) {
+		if value, ok := bytes.CutPrefix(line, []byte("RssAnon:")); ok {
+			kib, _ := strconv.ParseInt(strings.Fields(string(value))[0], 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// must posts what has to be accepted.
+func (l *ledger) must(path, body string) error {
+	resp, err := http.Post("http://"+l.writer.addr+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && (resp.StatusCode != 200 || bytes.Contains(text, []byte(`"error"`))) {
+		err = fmt.Errorf("%s: %s %.300s", path, resp.Status, text)
+	}
+	return err
+}
+
+// What a well-behaved client noticed.
+type noticed struct {
+	took        []time.Duration // of its commits, sorted
+	refused     int
+	write, read int64 // highest memory of the daemons, in bytes
+}
+
+func (n *noticed) quantile(q float64) time.Duration {
+	if len(n.took) == 0 {
+		return 0
+	}
+	return n.took[int(q*float64(len(n.took)-1))].Round(10 * time.Microsecond)
+}
+
+// within reports whether the promises of SECURITY.md were kept.
+func (n *noticed) within() bool {
+	ok := n.refused == 0 && len(n.took) > 0 && n.write <= mostWrite && n.read <= mostRead
+	if !ok {
+		fmt.Fprintf(os.Stderr, "hostile: %d refused, %d and %d bytes of memory; at most 0, %d and %d are promised\n",
+			n.refused, n.write, n.read, int64(mostWrite), int64(mostRead))
+	}
+	return ok
+}
+
+// behave commits one after another for a while.
+func (l *ledger) behave(d time.Duration) (n noticed) {
+	client := &http.Client{Timeout: 30 * time.Second}
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		start := time.Now()
+		resp, err := client.Post("http://"+l.writer.addr+"/v1/commit", "application/json", strings.NewReader(goodCommit))
+		if err == nil {
+			_, err = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+		switch {
+		case err != nil || resp.StatusCode != 200:
+			n.refused++
+			time.Sleep(10 * time.Millisecond)
+		default:
+			n.took = append(n.took, time.Since(start))
+		}
+		n.write, n.read = max(n.write, l.writer.memory()), max(n.read, l.reader.memory())
+	}
+	slices.Sort(n.took)
+	return n
+}
+
+// A deaf connection sends requests and reads nothing.
+func (d *daemon) deaf() (net.Conn, error) {
+	c, err := net.Dial("tcp", d.addr)
+	if err != nil {
+		return nil, err
+	}
+	return c, errors.Join(c.(*net.TCPConn).SetReadBuffer(4096), c.SetDeadline(time.Now().Add(2*time.Minute)))
+}

@@ -1,0 +1,19 @@
+package systemtest
+
+import (
+	"os/exec"
+	"testing"
+)
+
+// All kinds of hostile clients at once don't bring the daemons beyond the
+// memory that SECURITY.md states, and a well-behaved client is not refused.
+func TestMemoryUnderAttack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a dozen kinds of hostile clients take their time")
+	}
+	out, err := exec.Command("go", "run", "assetledger/server/hostile", "-programs", buildPrograms(t), "-together", "-for", "10s").CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Error(err)
+	}
+}
