@@ -60,8 +60,11 @@ var (
 	bulks   = sync.Pool{New: func() any { return &request{bulk: true} }}
 )
 
-// small reports whether the request may share a group with others.
-func (r *request) small() bool { return !r.bulk && len(r.Txs[0].Ops) <= turnCheck }
+// small reports whether the request may share a group with others: it is of one
+// transaction that surely costs little.
+func (r *request) small() bool {
+	return !r.bulk && operationCost(r.Txs[0].Ops, turnCheck+1) <= turnCheck
+}
 
 // judged makes room for the verdicts.
 func (r *request) judged() {

@@ -193,15 +193,16 @@ func (s *sequencer) yields() bool {
 	return !s.intake.empty()
 }
 
-// worked counts the operations of a transaction that was judged.
-func (s *sequencer) worked(tx *ledger.Transaction) {
-	s.work += max(len(tx.Ops), 1)
-	for i := range tx.Ops {
-		if tx.Ops[i].Kind == ledger.ConsolidateStacks { // its work doesn't show in its size
-			s.work += s.check
-			return
+// operationCost returns the number of operations. A consolidation, whose work
+// doesn't show in its size, counts as heavy.
+func operationCost(ops []ledger.Op, heavy int) int {
+	cost := len(ops)
+	for i := range ops {
+		if ops[i].Kind == ledger.ConsolidateStacks {
+			return cost + heavy
 		}
 	}
+	return cost
 }
 
 var (
@@ -218,7 +219,7 @@ func (s *sequencer) judge(r *request) bool {
 		r.atSeq = s.state.Seq()
 		if v.err = refusal; refusal == nil {
 			v.err = s.preflight(r, &r.Txs[0], v)
-			s.worked(&r.Txs[0])
+			s.work += operationCost(r.Txs[0].Ops, s.check)
 		}
 		return true
 	}
@@ -243,7 +244,7 @@ func (s *sequencer) judge(r *request) bool {
 			v.err = refusal
 		default:
 			v.err = s.commit(r, &r.Txs[i], v)
-			s.worked(&r.Txs[i])
+			s.work += operationCost(r.Txs[i].Ops, s.check)
 		}
 		if v.err != nil && r.StopOnError {
 			for j := i + 1; j < len(r.verdicts); j++ {

@@ -63,7 +63,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A request of one transaction with many operations doesn't share a group.
+// A request of one transaction with many operations, or one that may cost as
+// much, doesn't share a group.
 func TestLargeTransactionsWaitAlone(t *testing.T) {
 	b := newTurns(t)
 	op := `{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}`
@@ -74,7 +75,8 @@ func TestLargeTransactionsWaitAlone(t *testing.T) {
 	_, g1 := b.submit(transferTx(1, ""))
 	_, g2 := b.submit(large + "]}")
 	_, g3 := b.submit(transferTx(1, ""))
-	if g1 == g2 || g3 != g1 {
+	_, g4 := b.submit(`{"operations":[{"op":"ConsolidateStacks","args":{"container_id":1,"class_id":1}}]}`)
+	if g1 == g2 || g3 != g1 || g4 == g1 || g4 == g2 {
 		t.Error("wrong groups")
 	}
 }
