@@ -28,6 +28,9 @@ func (w *Writer) cut() error {
 	}
 	old := w.seg.file
 	if err := w.enterSpare(); err != nil {
+		if w.named != nil && noDescriptors(err) {
+			return fmt.Errorf("%w: %w", ErrNoSpace, err)
+		}
 		return w.fail(err)
 	}
 	if err := old.Close(); err != nil {
@@ -36,16 +39,25 @@ func (w *Writer) cut() error {
 	return w.SyncEnd()
 }
 
-// enterSpare gives the spare its header and its name, and appends there.
+// enterSpare gives the spare its header and its name, and appends there. If
+// there is no file descriptor for syncing the directory, it can be called again.
 func (w *Writer) enterSpare() error {
 	file := w.sp.file // ready: it stays until it is taken, here
-	head := segmentHeader{
-		ID: w.id, Size: w.o.SegmentSize, First: w.LastSeq() + 1,
-		Prev: w.seg.prev, Ordinal: w.seg.head.Ordinal + 1, Created: w.o.Now(),
+	if w.named == nil {
+		head := &segmentHeader{
+			ID: w.id, Size: w.o.SegmentSize, First: w.LastSeq() + 1,
+			Prev: w.seg.prev, Ordinal: w.seg.head.Ordinal + 1, Created: w.o.Now(),
+		}
+		if err := renameSegment(w.fs, w.dir, file, head); err != nil {
+			return err
+		}
+		w.named = head
 	}
-	if err := nameSegment(w.fs, w.dir, file, &head); err != nil {
+	if err := w.fs.SyncDir(segmentsPath(w.dir)); err != nil {
 		return err
 	}
+	head := *w.named
+	w.named = nil
 	w.seg = activeSegment{file: file, head: head, salt: head.salt(), off: segmentHeaderSize, prev: head.Prev}
 	w.mu.Lock()
 	w.sp.file = nil
@@ -55,8 +67,16 @@ func (w *Writer) enterSpare() error {
 	return nil
 }
 
-// nameSegment writes and syncs the header of next.tmp, then names the file.
+// nameSegment is renameSegment, durably.
 func nameSegment(fs FS, dir string, file File, head *segmentHeader) error {
+	if err := renameSegment(fs, dir, file, head); err != nil {
+		return err
+	}
+	return fs.SyncDir(segmentsPath(dir))
+}
+
+// renameSegment writes and syncs the header of next.tmp, then names the file.
+func renameSegment(fs FS, dir string, file File, head *segmentHeader) error {
 	if err := head.Validate(); err != nil {
 		return fmt.Errorf("new segment: %w", err)
 	}
@@ -64,8 +84,5 @@ func nameSegment(fs FS, dir string, file File, head *segmentHeader) error {
 		return err
 	}
 	d := segmentsPath(dir)
-	if err := fs.Rename(join(d, spareName), join(d, head.name())); err != nil {
-		return err
-	}
-	return fs.SyncDir(d)
+	return fs.Rename(join(d, spareName), join(d, head.name()))
 }

@@ -115,7 +115,6 @@ func (r *Reader) Next() (*Frame, error) {
 		}
 		if r.w.h.Kind == kindSeal {
 			seal, last := r.at, r.last
-			r.step()
 			if err := r.enterNext(); err != nil {
 				r.at, r.last, r.w.at = seal, last, seal // an error that passes is followed by another call
 				return nil, err
@@ -215,12 +214,18 @@ func (r *Reader) corrupt(rule string, err error) error {
 	return &CorruptError{File: r.seg.path, Offset: r.at.off, Seq: r.at.next - 1, Rule: rule, Err: err}
 }
 
-// enterNext goes on in the segment after the seal that the cursor is behind.
+// enterNext steps over the seal at the cursor and goes on in the segment after
+// it. After an error the cursor is where it was.
 func (r *Reader) enterNext() error {
-	before := r.seg
-	return r.enter(r.at.next, func(h *segmentHeader, path string) error {
-		return checkLink(path, h, before.head.ID, before.head.Ordinal, &r.at)
+	seg, at, last := r.seg, r.at, r.last
+	r.step()
+	err := r.enter(r.at.next, func(h *segmentHeader, path string) error {
+		return checkLink(path, h, seg.head.ID, seg.head.Ordinal, &r.at)
 	})
+	if err != nil {
+		r.w.at, r.at, r.last = at, at, last
+	}
+	return err
 }
 
 // enter opens the segment that begins at first and stands before its first

@@ -68,11 +68,12 @@ func (r *Reader) walkTo(seq, durable uint64) error {
 			return nil
 		}
 		r.index.note(r.seg.head.First, r.at)
-		r.step()
-		if r.w.h.Kind == kindSeal {
-			if err := r.enterNext(); err != nil {
-				return err
-			}
+		if r.w.h.Kind != kindSeal {
+			r.step()
+			continue
+		}
+		if err := r.enterNext(); err != nil {
+			return err
 		}
 	}
 	return nil

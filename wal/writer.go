@@ -32,8 +32,9 @@ type Writer struct {
 	synced  atomic.Uint64     // durable end that the last sync of END covered
 
 	// Of the appending goroutine.
-	seg activeSegment
-	buf []byte // frame image, reused
+	seg   activeSegment
+	named *segmentHeader // of the spare that has its name, which is not durable yet; nil but in a cut
+	buf   []byte         // frame image, reused
 
 	mu   sync.Mutex
 	last Frame // newest durable frame, without body

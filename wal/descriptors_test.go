@@ -1,0 +1,53 @@
+package wal
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+)
+
+// TestNoDescriptors lets each opening of a file or directory that a cut, and a
+// reader behind it, need fail for want of file descriptors, one after the
+// other. That passes: the writer and the reader go on.
+func TestNoDescriptors(t *testing.T) {
+	for n := range 40 {
+		dir := t.TempDir()
+		o := small()
+		f := &faultFS{FS: noSync{}}
+		o.FS = f
+		w := mustOpen(t, dir, o)
+		r := mustReader(t, dir, o)
+		left := n
+		f.setFail(func(_ int, op, _ string) error {
+			if op == "open" || op == "create" || op == "syncdir" {
+				if left--; left == -1 {
+					return syscall.EMFILE
+				}
+			}
+			return nil
+		})
+		for range 40 {
+			frame := testFrame(w.LastSeq()+1, 2, 2000)
+			err := w.Append(frame)
+			if errors.Is(err, ErrNoSpace) {
+				err = w.Append(frame)
+			}
+			if err != nil {
+				t.Fatalf("opening %d: append: %v", n, err)
+			}
+			_, err = r.Next()
+			if noDescriptors(err) {
+				_, err = r.Next()
+			}
+			if err != nil {
+				t.Fatalf("opening %d: read: %v", n, err)
+			}
+		}
+		if left >= 0 {
+			if n < 3 {
+				t.Errorf("only %d openings", n)
+			}
+			return
+		}
+	}
+}
