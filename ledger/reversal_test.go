@@ -417,3 +417,33 @@ func TestParseReversal(t *testing.T) {
 		}
 	}
 }
+
+// The bytes of records of version 2 never change.
+func TestReversalRecordBytes(t *testing.T) {
+	s := NewState(Config{})
+	accept(t, s, reversalWorld)
+	for _, c := range []struct{ ops, want string }{
+		{"HoldFungible hold_id=5 container_id=1 class_id=1 key=0 quantity=9 expires_at=60", "02 00 00 01 19 5f 05 01 01 00 09 3c"},
+		{"SettleHold hold_id=5 to_container=2 quantity=4 keep=true", "02 00 00 01 1a 0f 05 02 04 01"},
+		{"SplitStack container_id=1 class_id=1 from_key=0 to_key=9 quantity=4", "02 00 00 01 1c 1f 01 01 00 09 04"},
+		{"Detach instance_id=3", "02 00 20 01 0b 01 03 01 00 03 01"},
+		{"SwapSlots container_id=3 slot_a=0 slot_b=1", "02 00 20 01 0e 07 03 00 01 01 00 04 00 01"},
+		{"RemoveFungible container_id=4 class_id=1 key=0 quantity=1", "02 00 20 01 04 0f 04 01 00 01 01 00 02"},
+		{"RemoveFungible container_id=4 class_id=1 key=0 quantity=9", "02 00 20 01 04 0f 04 01 00 09 01 00 01 05 06"},
+		{"MoveInGrid container_id=4 x=0 y=1 to_x=2 to_y=0 rotation=90", "02 00 20 01 11 3f 04 00 01 02 00 5a 01 00 05 00 00 02"},
+	} {
+		tx, out := asTx(t, c.ops), Outcome{}
+		noErrors(t, s.Apply(tx, 0, &out))
+		if got := fmt.Sprintf("% x", AppendRecord(nil, tx, &out)); got != c.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.ops, got, c.want)
+		}
+	}
+	rec := committed(t, s, asTx(t, "AddFungible container_id=1 class_id=1 key=0 quantity=1"))
+	var out Outcome
+	tx, err := reverse(s, rec, s.Seq(), &out, nil)
+	noErrors(t, err)
+	const want = "02 03 14 07 73 6f 6d 65 6f 6e 65 0a 01 04 0f 01 01 00 01"
+	if got := fmt.Sprintf("% x", AppendRecord(nil, tx, &out)); got != want {
+		t.Errorf("a reversal:\ngot  %s\nwant %s", got, want)
+	}
+}
