@@ -81,7 +81,7 @@
 // one atomic store, and wakes readers. The next frame is never written before
 // the one before is synced: so at most one frame can be torn, and any frame
 // proves those before it. A segment that is nearly full is sealed, and the
-// zero-filled spare takes its place (see cut.go). Nothing is ever truncated:
+// zero-filled spare takes its place (see rotate.go). Nothing is ever truncated:
 // mapped files must not shrink.
 //
 // What Open does after a crash is a table, see rules.go.

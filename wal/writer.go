@@ -15,7 +15,7 @@ import (
 //
 // Append and Close belong to one goroutine at a time; the other methods may be
 // called from any. The core is synchronous; unless Options.Manual is set, a
-// thin shell (shell.go) makes spares, syncs END and wakes readers.
+// thin shell (background.go) makes spares, syncs END and wakes readers.
 type Writer struct {
 	dir  string
 	o    Options
