@@ -4,7 +4,7 @@ GO       ?= go
 FUZZTIME ?= 5
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
-LDFLAGS  := -s -w -X assetledger/server.Version=$(VERSION) -X assetledger/server.commit=$(COMMIT)
+LDFLAGS  := -s -w -X assetledger/server/version.Version=$(VERSION) -X assetledger/server/version.commit=$(COMMIT)
 PROGRAMS := ledger-write ledger-read ledgerctl
 
 .PHONY: help build test fmt vet fuzz race unit cross demo run bench microbench prove deb image vuln clean

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 
 	"assetledger/ledger"
-	"assetledger/server"
+	"assetledger/server/commitlog"
 	"assetledger/wal"
 )
 
@@ -28,7 +28,7 @@ func readCheckpoint(dir string, seq uint64, keys int) (*ledger.State, wal.Place,
 	if err != nil {
 		return nil, wal.Place{}, &wal.CorruptError{File: wal.CheckpointPath(dir, seq), Seq: seq, Rule: "checkpoint", Err: err}
 	}
-	return state, server.PlaceOf(&info), nil
+	return state, commitlog.PlaceOf(&info), nil
 }
 
 // readCheckpoints reads all checkpoints of a log up to commit end. It gives the

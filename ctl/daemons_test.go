@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"assetledger/server"
+	"assetledger/server/httpserver"
+	"assetledger/server/reader"
+	"assetledger/server/writer"
 )
 
 // realDaemons are a write and a read daemon in this process.
@@ -26,9 +29,9 @@ func startDaemons(t *testing.T, dir string) *realDaemons {
 	ctx, cancel := context.WithCancel(context.Background())
 	quiet := slog.New(slog.DiscardHandler)
 	ended := make(chan error, 2)
-	write := server.DefaultWriteConfig()
+	write := writer.DefaultConfig()
 	write.Dir, write.Listen, write.SegmentSize, write.Log = dir, "127.0.0.1:0", 1<<20, quiet
-	read := server.ReadConfig{Dir: dir, Listen: "127.0.0.1:0", Name: "read", Poll: time.Millisecond, Timeouts: server.DefaultTimeouts, Log: quiet}
+	read := reader.Config{Dir: dir, Listen: "127.0.0.1:0", Name: "read", Poll: time.Millisecond, Timeouts: httpserver.DefaultTimeouts, Log: quiet}
 	writeReady, w := io.Pipe()
 	readReady, r := io.Pipe()
 	write.Ready, read.Ready = w, r

@@ -16,6 +16,8 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server"
+	"assetledger/server/reader"
+	"assetledger/server/writer"
 	"assetledger/wal"
 )
 
@@ -47,7 +49,7 @@ func (d *dev) run(c *call) error {
 		}
 	}
 	server.TuneMemory()
-	server.TuneProcessors()
+	writer.TuneProcessors()
 	asked := server.SignalContext()
 	ctx, cancel := context.WithCancel(asked)
 	defer cancel()
@@ -66,7 +68,7 @@ func (d *dev) run(c *call) error {
 // serve starts the daemons, says where they are and follows the commits.
 func (d *dev) serve(c *call, daemons *inside) error {
 	log := slog.New(slog.NewTextHandler(c.words, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	write := server.DefaultWriteConfig()
+	write := writer.DefaultConfig()
 	write.Dir, write.Listen, write.Log = d.dir, d.writeListen, log
 	c.writeURL = daemons.start(func(ctx context.Context, ready io.Writer) error {
 		write.Ready = ready
@@ -75,7 +77,7 @@ func (d *dev) serve(c *call, daemons *inside) error {
 	if c.writeURL == "" {
 		return nil // wait has the reason
 	}
-	read := server.DefaultReadConfig()
+	read := reader.DefaultConfig()
 	read.Dir, read.Listen, read.Name, read.Log = d.dir, d.readListen, "dev", log
 	c.readURL = daemons.start(func(ctx context.Context, ready io.Writer) error {
 		read.Ready = ready

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"assetledger/server"
 	"assetledger/server/settings"
+	"assetledger/server/version"
 )
 
 var manCommand = command{
@@ -57,7 +57,7 @@ func manText(s string) string {
 }
 
 func manHead(b *bytes.Buffer, name, purpose string) {
-	fmt.Fprintf(b, ".TH %s 1 \"\" \"ledgerctl %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(manText(name)), manText(server.Version), manText(name), manText(purpose))
+	fmt.Fprintf(b, ".TH %s 1 \"\" \"ledgerctl %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(manText(name)), manText(version.Version), manText(name), manText(purpose))
 }
 
 func manOverview(table []command) []byte {

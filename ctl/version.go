@@ -6,7 +6,7 @@ import (
 	"runtime"
 
 	"assetledger/ledger"
-	"assetledger/server"
+	"assetledger/server/version"
 )
 
 var versionCommand = command{
@@ -20,12 +20,12 @@ func showVersion(c *call) error {
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	if c.json() {
 		fmt.Fprintf(c.out, `{"version":%s,"commit":%s,"go":"%s","platform":"%s"}`+"\n",
-			ledger.AppendString(nil, server.Version), ledger.AppendString(nil, server.Commit()), runtime.Version(), platform)
+			ledger.AppendString(nil, version.Version), ledger.AppendString(nil, version.Commit()), runtime.Version(), platform)
 		return nil
 	}
 	t := c.newTable()
-	t.row("version", server.Version)
-	t.row("commit", server.Commit())
+	t.row("version", version.Version)
+	t.row("commit", version.Commit())
 	t.row("go", runtime.Version())
 	t.row("platform", platform)
 	t.flush()

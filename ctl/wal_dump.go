@@ -5,7 +5,7 @@ import (
 	"flag"
 
 	"assetledger/ledger"
-	"assetledger/server"
+	"assetledger/server/reader"
 	"assetledger/wal"
 )
 
@@ -82,7 +82,7 @@ func (d *dump) write(c *call, f *wal.Frame, seq uint64, record []byte) error {
 	if err := d.record.Decode(record); err != nil {
 		return exitf(exitDamaged, "the record of commit %d cannot be read: %v; ledgerctl wal verify says where it is", seq, err)
 	}
-	d.line = server.AppendCommit(d.line[:0], f, seq, &d.record)
+	d.line = reader.AppendCommit(d.line[:0], f, seq, &d.record)
 	c.raw(append(d.line, '\n'))
 	_, err := c.out.Write(nil) // the error of an earlier write, if there was one
 	return err

@@ -1,11 +1,46 @@
-// Package server joins the ledger and its log behind HTTP, as two daemons.
+// Package server runs the two daemons of a ledger. It is what the programs and
+// ledgerctl import: RunWrite, RunRead, Main and ExitCode. The daemons stand in
+// packages of their own:
 //
-// The write daemon: a request is read and decoded by its own goroutine, judged
-// and applied by the sequencer, made durable with its batch by the log, and
-// then answered. The read daemon: the tailer follows the log and applies its
-// batches to a projection; requests read the projection under a shared lock
-// and say at which sequence number it stood.
+//	server               runs either daemon, and turns its error into an exit code
+//	server/writer        the write daemon: judges transactions and makes them durable
+//	server/reader        the read daemon: follows the log and answers reads
+//	server/httpserver    HTTP for both: access, limits, routes, errors, metrics of requests
+//	server/commitlog     what a commit log is to a daemon; the driver "file"; replay
+//	server/sim           both daemons in one goroutine, from one seed
+//	server/systemtest    built programs, their documents, a browser
 //
-//	request → exchange → ledger.Parse… → sequencer → wal → answer
-//	                                          wal → tailer → projection → answer
+// A package imports only what stands below it: server → {writer, reader} →
+// {httpserver, commitlog} → {ledger, wal}. The writer and the reader share
+// nothing but the log.
+//
+// # The life of one commit
+//
+//	client ─ net/http ─ httpserver: gate, exchange ─ ledger: parse ─ writer: intake ═ sequencer ─ ledger: judge, record ─ batch ═ syncer ─ wal: write, fdatasync, END
+//	                                                                                                                          ╚═ group done ═ response
+//	END ═ futex ═ reader: tailer ─ wal: next frame ─ projection ─ ledger: replay ═ waiters ─ httpserver: exchange ─ response
+//
+// A single line is a call, a double line passes work to another goroutine.
+//
+// # Glossary
+//
+//	exchange    one HTTP request and its response (httpserver)
+//	gate        checks who sends a request, and what they may do (httpserver)
+//	entrance    the listener of a daemon with its gate and certificates (httpserver)
+//	claim       the bytes that one request holds; the budget bounds their sum (httpserver)
+//	request     one transaction or a batch request, and the verdicts on it (writer)
+//	verdict     the result of one transaction, or why it was refused (writer)
+//	group       requests that are answered together (writer)
+//	intake      the bounded queue of groups before the sequencer (writer)
+//	record      one commit as bytes in the log (ledger)
+//	batch       the records that one sync makes durable (writer)
+//	frame       a batch as the log stores it (wal)
+//	settle      to wake all who wait for a batch, with its outcome (writer)
+//	END         the file that names the last durable commit (wal)
+//	tailer      the goroutine that follows the log (reader)
+//	projection  the state that reads see (reader)
+//	reading     one read in progress (reader)
+//	freshness   how far the projection is, and who waits for it (reader)
+//	checkpoint  the state in a file, from which a daemon starts (ledger, reader)
+//	replay      applying the log's records to a state (commitlog)
 package server

@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/server/httpserver"
 	"assetledger/wal"
 )
 
@@ -21,9 +23,9 @@ func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return ExitStopped
-	case isUsage(err), errors.Is(err, ledger.ErrCheckpointWindow):
+	case httpserver.IsUsage(err), errors.Is(err, ledger.ErrCheckpointWindow):
 		return ExitUsage
-	case isDamage(err):
+	case commitlog.IsDamage(err):
 		return ExitDamaged
 	case errors.Is(err, wal.ErrLocked):
 		return ExitLocked

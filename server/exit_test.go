@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/server/httpserver"
 	"assetledger/wal"
 )
 
@@ -18,9 +20,9 @@ func TestExitCode(t *testing.T) {
 		{errors.New("the address is taken"), ExitFailure},
 		{wal.ErrReplaced, ExitFailure},
 		{wal.ErrNameTaken, ExitFailure},
-		{&UsageError{}, ExitUsage},
+		{&httpserver.UsageError{}, ExitUsage},
 		{&wal.CorruptError{File: "x.seg"}, ExitDamaged},
-		{&ReplayError{Seq: 3, Err: errors.New("the digest differs")}, ExitDamaged},
+		{&commitlog.ReplayError{Seq: 3, Err: errors.New("the digest differs")}, ExitDamaged},
 		{fmt.Errorf("-idempotency-keys: %w", ledger.ErrCheckpointWindow), ExitUsage},
 		{wal.ErrLocked, ExitLocked},
 	} {

@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 
+	"assetledger/server/httpserver"
 	"assetledger/server/settings"
+	"assetledger/server/version"
 )
 
 // A Config is the configuration of a daemon, as a program needs it.
@@ -16,13 +18,13 @@ type Config interface {
 	// Validate returns an error for the first setting that is out of range. It
 	// begins with the name of the flag.
 	Validate() error
-	// run runs the daemon until ctx is done.
-	run(ctx context.Context, p process) error
+	// Run runs the daemon until ctx is done.
+	Run(ctx context.Context, p httpserver.Process) error
 }
 
 // NewProgram returns the command line of a daemon.
 func NewProgram(name, purpose string, c Config) *settings.Program {
-	p := settings.New(name, purpose, Build())
+	p := settings.New(name, purpose, version.Build())
 	c.Flags(p.Flags)
 	p.Check = c.Validate
 	return p
@@ -35,10 +37,10 @@ func Main(p *settings.Program, c Config, args []string, stdout, stderr io.Writer
 		return exit
 	}
 	log := p.Log(stderr)
-	notify, err := NewNotifier(os.LookupEnv)
+	notify, err := httpserver.NewNotifier(os.LookupEnv)
 	if err == nil {
 		TuneMemory()
-		err = c.run(SignalContext(), process{stdout, notify, log, exitFailure})
+		err = c.Run(SignalContext(), httpserver.Process{Ready: stdout, Notify: notify, Log: log, Exit: exitFailure})
 	}
 	if err != nil {
 		log.Error("stopped", "error", p.Explain(err))

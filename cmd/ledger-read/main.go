@@ -7,17 +7,18 @@ import (
 	"os"
 
 	"assetledger/server"
+	"assetledger/server/reader"
 	"assetledger/server/settings"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	c := server.DefaultReadConfig()
+	c := reader.DefaultConfig()
 	return server.Main(program(&c), &c, args, stdout, stderr)
 }
 
 // program makes a flag for every setting.
-func program(c *server.ReadConfig) *settings.Program {
+func program(c *reader.Config) *settings.Program {
 	return server.NewProgram("ledger-read", "serves reads of the ledger in a directory.", c)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"assetledger/server"
+	"assetledger/server/reader"
 	"assetledger/server/settings/settingstest"
 )
 
@@ -44,14 +45,14 @@ var update = flag.Bool("update", false, "write what docs say of the flags anew")
 
 // TestDocs holds the documentation to the flags.
 func TestDocs(t *testing.T) {
-	c := server.DefaultReadConfig()
+	c := reader.DefaultConfig()
 	p := program(&c)
 	settingstest.Docs(t, p, "../../docs", *update)
 }
 
 // TestWrongValues: each flag says what is wrong with it, and what would not be.
 func TestWrongValues(t *testing.T) {
-	c := server.DefaultReadConfig()
+	c := reader.DefaultConfig()
 	p := program(&c)
 	settingstest.Wrong(t, p, run, map[string]string{
 		"idempotency-keys": "-1", "checkpoint-every": "-1", "max-lag": "-1", "max-streams": "0", "max-inflight": "0", "name": "a/b", "poll": "0s",

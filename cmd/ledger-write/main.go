@@ -8,16 +8,17 @@ import (
 
 	"assetledger/server"
 	"assetledger/server/settings"
+	"assetledger/server/writer"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	c := server.DefaultWriteConfig()
+	c := writer.DefaultConfig()
 	return server.Main(program(&c), &c, args, stdout, stderr)
 }
 
 // program makes a flag for every setting.
-func program(c *server.WriteConfig) *settings.Program {
+func program(c *writer.Config) *settings.Program {
 	return server.NewProgram("ledger-write", "accepts commits into the ledger in a directory.", c)
 }

@@ -15,6 +15,8 @@ import (
 
 	"assetledger/server"
 	"assetledger/server/settings/settingstest"
+	"assetledger/server/version"
+	"assetledger/server/writer"
 )
 
 // The test binary is the daemon when this is set.
@@ -37,7 +39,7 @@ func TestUsage(t *testing.T) {
 		exit  int
 		words string
 	}{
-		{[]string{"-version"}, server.ExitStopped, "ledger-write " + server.Build()},
+		{[]string{"-version"}, server.ExitStopped, "ledger-write " + version.Build()},
 		{[]string{"-help"}, server.ExitStopped, "-idempotency-keys"},
 		{nil, server.ExitUsage, "-dir is required"},
 		{[]string{"-dir", "x", "more"}, server.ExitUsage, "more"},
@@ -85,7 +87,7 @@ func start(t *testing.T, args ...string) *daemon {
 	}
 	t.Cleanup(func() { d.Process.Kill() })
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if _, e := fmt.Sscanf(line, "ledger-write "+server.Build()+" ready on http://%s\n", &d.addr); e != nil {
+	if _, e := fmt.Sscanf(line, "ledger-write "+version.Build()+" ready on http://%s\n", &d.addr); e != nil {
 		t.Fatalf("first line %q (%v): %v\n%s", line, err, e, &d.stderr)
 	}
 	return d
@@ -130,14 +132,14 @@ var update = flag.Bool("update", false, "write what docs say of the flags anew")
 
 // TestDocs holds the documentation to the flags.
 func TestDocs(t *testing.T) {
-	c := server.DefaultWriteConfig()
+	c := writer.DefaultConfig()
 	p := program(&c)
 	settingstest.Docs(t, p, "../../docs", *update)
 }
 
 // TestWrongValues: each flag says what is wrong with it, and what would not be.
 func TestWrongValues(t *testing.T) {
-	c := server.DefaultWriteConfig()
+	c := writer.DefaultConfig()
 	p := program(&c)
 	settingstest.Wrong(t, p, run, map[string]string{
 		"idempotency-keys": "-1", "segment-size": "100000", "max-body": "0", "max-batch-body": "1e6", "max-inflight": "none", "max-lag": "-1", "max-nesting": "0", "queue": "many",

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"assetledger/server"
+	"assetledger/server/httpserver"
+	"assetledger/server/reader"
+	"assetledger/server/writer"
 )
 
 // A pageLedger is both daemons in this process, on the warehouse scenario.
@@ -30,7 +33,7 @@ func startPageLedger(t *testing.T) *pageLedger {
 	t.Helper()
 	l := &pageLedger{t: t, dir: t.TempDir(), address: "127.0.0.1:0"}
 	l.writer = startDaemon(t, "the write daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
-		c := server.DefaultWriteConfig()
+		c := writer.DefaultConfig()
 		c.Dir, c.Listen, c.SegmentSize, c.Ready, c.Log = l.dir, "127.0.0.1:0", 1<<20, ready, log
 		return server.RunWrite(ctx, c)
 	})
@@ -41,8 +44,8 @@ func startPageLedger(t *testing.T) *pageLedger {
 func (l *pageLedger) startReader() {
 	l.t.Helper()
 	l.reader = startDaemon(l.t, "the read daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
-		return server.RunRead(ctx, server.ReadConfig{
-			Dir: l.dir, Listen: l.address, Name: "read", Page: true, Poll: 100 * time.Millisecond, Timeouts: server.DefaultTimeouts, Ready: ready, Log: log,
+		return server.RunRead(ctx, reader.Config{
+			Dir: l.dir, Listen: l.address, Name: "read", Page: true, Poll: 100 * time.Millisecond, Timeouts: httpserver.DefaultTimeouts, Ready: ready, Log: log,
 		})
 	})
 	l.address = strings.TrimPrefix(l.reader.url, "http://")

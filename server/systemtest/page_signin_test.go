@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"assetledger/server"
+	"assetledger/server/reader"
 )
 
 // TestPageSignIn: where the daemon asks who asks, the page asks for a token,
@@ -18,7 +18,7 @@ func TestPageSignIn(t *testing.T) {
 	mustCommit(t, w.url, `{"operations":[{"op":"CreateContainer","args":{"container_id":17,"kind":"Standard","owner":7}},`+
 		`{"op":"CreateContainer","args":{"container_id":18,"kind":"Standard","owner":8}},`+
 		`{"op":"RegisterClass","args":{"request":{"class_id":3,"name":"Ore"}}}]}`)
-	r := startReader(t, dir, func(c *server.ReadConfig) { c.Access.AuthFile, c.Page = file, true })
+	r := startReader(t, dir, func(c *reader.Config) { c.Access.AuthFile, c.Page = file, true })
 	signIn := func(token string) {
 		b.until(`document.querySelector('#sign-in input') !== null`)
 		b.eval(fmt.Sprintf(`(() => { const f = document.querySelector('#sign-in'); f.elements.token.value = %q; f.requestSubmit(); return true })()`, token), new(bool))

@@ -23,6 +23,9 @@ import (
 
 	"assetledger/server"
 	"assetledger/server/auth"
+	"assetledger/server/httpserver"
+	"assetledger/server/reader"
+	"assetledger/server/writer"
 )
 
 // clientsOf writes an auth file with lines "NAME TOKEN SCOPES [owners=…]".
@@ -86,7 +89,7 @@ func TestAuthFileIsReadAgain(t *testing.T) {
 	clientsOf(t, file, "old one commit,read", "stays two read")
 	hup, lines := make(chan os.Signal), make(logLines, 1000)
 	w := startWriter(t, dir)
-	r := startReader(t, dir, func(c *server.ReadConfig) {
+	r := startReader(t, dir, func(c *reader.Config) {
 		c.Access.AuthFile, c.Access.Reload, c.Log = file, hup, slog.New(slog.NewTextHandler(lines, nil))
 	})
 	url := r.url + "/v1/read/commits"
@@ -140,7 +143,7 @@ func TestAuthFileIsReadAgain(t *testing.T) {
 func TestAuthFileIsNoticed(t *testing.T) {
 	file, lines := filepath.Join(t.TempDir(), "auth"), make(logLines, 1000)
 	clientsOf(t, file, "old one read")
-	r := startReader(t, t.TempDir(), func(c *server.ReadConfig) {
+	r := startReader(t, t.TempDir(), func(c *reader.Config) {
 		c.Access.AuthFile, c.Log = file, slog.New(slog.NewTextHandler(lines, nil))
 	})
 	url := r.url + "/v1/read/freshness"
@@ -172,7 +175,7 @@ func TestAuthFileIsNoticed(t *testing.T) {
 func TestOwnersAreJudgedWhenItHappens(t *testing.T) {
 	file, dir := filepath.Join(t.TempDir(), "auth"), t.TempDir()
 	clientsOf(t, file, "admin a admin", "seven s commit,read owners=7")
-	w := startWriter(t, dir, func(c *server.WriteConfig) { c.Access.AuthFile = file })
+	w := startWriter(t, dir, func(c *writer.Config) { c.Access.AuthFile = file })
 	commit := w.url + "/v1/commit"
 	if status, body := ask(t, http.DefaultClient, "POST", commit, "a",
 		`{"operations":[{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"g"}}},{"op":"CreateContainer","args":{"container_id":1,"kind":"Standard","owner":7}}]}`); status != 200 {
@@ -245,8 +248,8 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	hup, lines := make(chan os.Signal), make(logLines, 1000)
-	w := startWriter(t, t.TempDir(), func(c *server.WriteConfig) {
-		c.Access = server.Access{AuthFile: file, TLSCert: serving.cert, TLSKey: serving.key, ClientCA: ca.root(), Reload: hup}
+	w := startWriter(t, t.TempDir(), func(c *writer.Config) {
+		c.Access = httpserver.Access{AuthFile: file, TLSCert: serving.cert, TLSKey: serving.key, ClientCA: ca.root(), Reload: hup}
 		c.Log = slog.New(slog.NewTextHandler(lines, nil))
 	})
 	if !strings.HasPrefix(w.url, "https://127.0.0.1:") {
@@ -352,7 +355,7 @@ func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(dir, "write")
 	log := t.TempDir()
 	start := func() *daemon {
-		return startWriter(t, log, func(c *server.WriteConfig) { c.Listen, c.Access.SocketMode = "unix:"+path, 0o660 })
+		return startWriter(t, log, func(c *writer.Config) { c.Listen, c.Access.SocketMode = "unix:"+path, 0o660 })
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) }}}
@@ -367,7 +370,7 @@ func TestUnixSocket(t *testing.T) {
 	if status, body := ask(t, client, "POST", "http://ledger/v1/commit", "", fmt.Sprintf(oneContainer, 1)); status != 200 {
 		t.Error(status, body)
 	}
-	taken := server.DefaultWriteConfig()
+	taken := writer.DefaultConfig()
 	taken.Dir, taken.SegmentSize, taken.Listen, taken.Log = t.TempDir(), testSegment, "unix:"+path, slog.New(slog.DiscardHandler)
 	if err := server.RunWrite(t.Context(), taken); err == nil || !strings.Contains(err.Error(), "another program listens") {
 		t.Error("a second daemon on the socket:", err)
@@ -409,35 +412,35 @@ func TestAddresses(t *testing.T) {
 	clientsOf(t, file, "a a admin")
 	for _, c := range []struct {
 		listen string
-		access server.Access
+		access httpserver.Access
 		words  string // "": it is fine
 	}{
-		{"127.0.0.1:0", server.Access{}, ""},
-		{"[::1]:0", server.Access{}, ""},
-		{"localhost:0", server.Access{}, ""},
-		{"unix:/x", server.Access{}, ""},
-		{"0.0.0.0:0", server.Access{}, "-auth-file"},
-		{":0", server.Access{}, "-insecure"},
-		{"[::]:0", server.Access{}, "-listen [::]:0"},
-		{"192.0.2.7:0", server.Access{}, "ledgerctl token new"},
-		{"ledger.example:0", server.Access{}, "-listen"},
-		{"0.0.0.0:0", server.Access{Insecure: true}, ""},
-		{"0.0.0.0:0", server.Access{AuthFile: file}, ""},
-		{"127.0.0.1", server.Access{}, "-listen"},
-		{"unix:", server.Access{}, "-listen"},
-		{"unix:/x", server.Access{TLSCert: "c", TLSKey: "k"}, "-tls-cert"},
-		{"127.0.0.1:0", server.Access{TLSKey: "k"}, "-tls-cert"},
-		{"127.0.0.1:0", server.Access{ClientCA: "k", AuthFile: file}, "-client-ca needs -tls-cert"},
-		{"127.0.0.1:0", server.Access{TLSCert: "c", TLSKey: "k", ClientCA: "r"}, "-client-ca needs -auth-file"},
-		{"127.0.0.1:0", server.Access{SocketMode: 0o4777}, "-socket-mode"},
+		{"127.0.0.1:0", httpserver.Access{}, ""},
+		{"[::1]:0", httpserver.Access{}, ""},
+		{"localhost:0", httpserver.Access{}, ""},
+		{"unix:/x", httpserver.Access{}, ""},
+		{"0.0.0.0:0", httpserver.Access{}, "-auth-file"},
+		{":0", httpserver.Access{}, "-insecure"},
+		{"[::]:0", httpserver.Access{}, "-listen [::]:0"},
+		{"192.0.2.7:0", httpserver.Access{}, "ledgerctl token new"},
+		{"ledger.example:0", httpserver.Access{}, "-listen"},
+		{"0.0.0.0:0", httpserver.Access{Insecure: true}, ""},
+		{"0.0.0.0:0", httpserver.Access{AuthFile: file}, ""},
+		{"127.0.0.1", httpserver.Access{}, "-listen"},
+		{"unix:", httpserver.Access{}, "-listen"},
+		{"unix:/x", httpserver.Access{TLSCert: "c", TLSKey: "k"}, "-tls-cert"},
+		{"127.0.0.1:0", httpserver.Access{TLSKey: "k"}, "-tls-cert"},
+		{"127.0.0.1:0", httpserver.Access{ClientCA: "k", AuthFile: file}, "-client-ca needs -tls-cert"},
+		{"127.0.0.1:0", httpserver.Access{TLSCert: "c", TLSKey: "k", ClientCA: "r"}, "-client-ca needs -auth-file"},
+		{"127.0.0.1:0", httpserver.Access{SocketMode: 0o4777}, "-socket-mode"},
 	} {
 		err := c.access.Check(c.listen)
 		if (err == nil) != (c.words == "") || err != nil && !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%s %+v: %v, want %q", c.listen, c.access, err, c.words)
 		}
 	}
-	for _, a := range []server.Access{{AuthFile: filepath.Join(dir, "none")}, {TLSCert: file, TLSKey: file}} {
-		c := server.DefaultWriteConfig()
+	for _, a := range []httpserver.Access{{AuthFile: filepath.Join(dir, "none")}, {TLSCert: file, TLSKey: file}} {
+		c := writer.DefaultConfig()
 		c.Dir, c.Listen, c.Access, c.Log = filepath.Join(dir, "log"), "127.0.0.1:0", a, slog.New(slog.DiscardHandler)
 		if err := server.RunWrite(t.Context(), c); server.ExitCode(err) != server.ExitUsage {
 			t.Errorf("%+v: %v", a, err)

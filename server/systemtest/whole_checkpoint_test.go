@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"assetledger/server"
+	"assetledger/server/httpserver"
+	"assetledger/server/reader"
 )
 
 // readEvery starts a read daemon that makes checkpoints often.
@@ -395,9 +397,9 @@ func TestCheckpointsBesideReads(t *testing.T) {
 	dir := t.TempDir()
 	w := startWriter(t, dir)
 	r := startDaemon(t, "the read daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
-		return server.RunRead(ctx, server.ReadConfig{
+		return server.RunRead(ctx, reader.Config{
 			Dir: dir, Listen: "127.0.0.1:0", Name: "read", CheckpointEvery: 2, IdempotencyKeys: 1_000_000,
-			Poll: 100 * time.Millisecond, Timeouts: server.DefaultTimeouts, Ready: ready, Log: log,
+			Poll: 100 * time.Millisecond, Timeouts: httpserver.DefaultTimeouts, Ready: ready, Log: log,
 		})
 	})
 	var reads sync.WaitGroup

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"assetledger/server"
+	"assetledger/server/httpserver"
+	"assetledger/server/reader"
+	"assetledger/server/writer"
 )
 
 // testSegment is the size in bytes of log segments in tests: small, so that a
@@ -64,10 +67,10 @@ func startDaemon(t *testing.T, name string, run func(ctx context.Context, ready 
 	return d
 }
 
-func startWriter(t *testing.T, dir string, change ...func(*server.WriteConfig)) *daemon {
+func startWriter(t *testing.T, dir string, change ...func(*writer.Config)) *daemon {
 	t.Helper()
 	return startDaemon(t, "the write daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
-		c := server.DefaultWriteConfig()
+		c := writer.DefaultConfig()
 		c.Dir, c.Listen, c.SegmentSize, c.Ready, c.Log = dir, "127.0.0.1:0", testSegment, ready, log
 		for _, f := range change {
 			f(&c)
@@ -76,11 +79,11 @@ func startWriter(t *testing.T, dir string, change ...func(*server.WriteConfig)) 
 	})
 }
 
-func startReader(t *testing.T, dir string, change ...func(*server.ReadConfig)) *daemon {
+func startReader(t *testing.T, dir string, change ...func(*reader.Config)) *daemon {
 	t.Helper()
 	return startDaemon(t, "the read daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
-		c := server.ReadConfig{
-			Dir: dir, Listen: "127.0.0.1:0", Name: "read", Poll: 100 * time.Millisecond, Timeouts: server.DefaultTimeouts, Ready: ready, Log: log,
+		c := reader.Config{
+			Dir: dir, Listen: "127.0.0.1:0", Name: "read", Poll: 100 * time.Millisecond, Timeouts: httpserver.DefaultTimeouts, Ready: ready, Log: log,
 		}
 		for _, f := range change {
 			f(&c)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"assetledger/server"
+	"assetledger/server/writer"
 )
 
 // askAs sends one request with headers of its own, and for a host of its own.
@@ -39,8 +39,8 @@ func TestPagesOfOthers(t *testing.T) {
 	clientsOf(t, file, "admin a admin")
 	open := startWriter(t, dir)
 	reads := startReader(t, dir)
-	closed := startWriter(t, t.TempDir(), func(c *server.WriteConfig) { c.Access.AuthFile = file })
-	all := startWriter(t, t.TempDir(), func(c *server.WriteConfig) { c.Access.Insecure = true })
+	closed := startWriter(t, t.TempDir(), func(c *writer.Config) { c.Access.AuthFile = file })
+	all := startWriter(t, t.TempDir(), func(c *writer.Config) { c.Access.Insecure = true })
 	browser := []string{"Accept-Language: en", "Origin: http://evil.example:8080"}
 	for i, c := range []struct {
 		d       *daemon
@@ -81,7 +81,7 @@ func TestPagesOfOthers(t *testing.T) {
 func TestHealthTellsStrangersLittle(t *testing.T) {
 	file, dir := filepath.Join(t.TempDir(), "auth"), t.TempDir()
 	clientsOf(t, file, "admin a admin", "seven s read owners=7", "metrics m metrics")
-	w := startWriter(t, dir, func(c *server.WriteConfig) { c.Access.AuthFile = file })
+	w := startWriter(t, dir, func(c *writer.Config) { c.Access.AuthFile = file })
 	for token, knows := range map[string]bool{"": false, "wrong": false, "s": false, "a": true, "m": true} {
 		status, body := ask(t, http.DefaultClient, "GET", w.url+"/v1/health", token, "")
 		want := `"path":""`

@@ -18,7 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"assetledger/server"
+	"assetledger/server/reader"
+	"assetledger/server/writer"
 )
 
 var update = flag.Bool("update", false, "record the answers of testdata and docs again")
@@ -99,11 +100,11 @@ func newWorld(t *testing.T, side string, clients ...string) *world {
 }
 
 func (w *world) startWriter(t *testing.T) {
-	w.write = startWriter(t, w.dir, func(c *server.WriteConfig) { c.Access.AuthFile = w.authFile })
+	w.write = startWriter(t, w.dir, func(c *writer.Config) { c.Access.AuthFile = w.authFile })
 }
 
 func (w *world) startReader(t *testing.T) {
-	w.read = startReader(t, w.dir, func(c *server.ReadConfig) { c.Access.AuthFile = w.authFile })
+	w.read = startReader(t, w.dir, func(c *reader.Config) { c.Access.AuthFile = w.authFile })
 }
 
 func (w *world) replayFile(t *testing.T, file string) {

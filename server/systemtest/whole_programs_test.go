@@ -55,7 +55,7 @@ func buildPrograms(t *testing.T) string {
 
 // buildVersion builds the programs of a version into a folder.
 func buildVersion(version, folder string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X assetledger/server.Version="+version, "-o", folder+"/",
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X assetledger/server/version.Version="+version, "-o", folder+"/",
 		"./cmd/ledger-write", "./cmd/ledger-read", "./cmd/ledgerctl")
 	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

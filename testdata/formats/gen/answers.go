@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"assetledger/server"
+	"assetledger/server/httpserver"
+	"assetledger/server/reader"
+	"assetledger/server/writer"
 	"assetledger/wal"
 )
 
@@ -43,14 +46,14 @@ func withDaemons(dir string, do func(write, read string) error) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	w := server.DefaultWriteConfig()
+	w := writer.DefaultConfig()
 	w.Dir, w.Listen, w.SegmentSize, w.Log = dir, "127.0.0.1:0", segment, log
 	writeURL, writeEnd, err := start(func(ready io.Writer) error { w.Ready = ready; return server.RunWrite(ctx, w) })
 	if err != nil {
 		return err
 	}
-	r := server.ReadConfig{Dir: dir, Listen: "127.0.0.1:0", Name: "gen", CheckpointEvery: 130, IdempotencyKeys: w.IdempotencyKeys, Poll: time.Second,
-		Timeouts: server.DefaultTimeouts, Log: log}
+	r := reader.Config{Dir: dir, Listen: "127.0.0.1:0", Name: "gen", CheckpointEvery: 130, IdempotencyKeys: w.IdempotencyKeys, Poll: time.Second,
+		Timeouts: httpserver.DefaultTimeouts, Log: log}
 	readURL, readEnd, err := start(func(ready io.Writer) error { r.Ready = ready; return server.RunRead(ctx, r) })
 	if err != nil {
 		stop()

@@ -1,0 +1,121 @@
+package commitlog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"assetledger/ledger"
+	"assetledger/wal"
+)
+
+// A CheckpointStore is where the checkpoints of a log are, whatever keeps it.
+type CheckpointStore interface {
+	// List gives the commits at which there are checkpoints, rising.
+	List() ([]uint64, error)
+	// Name is the checkpoint's, for people.
+	Name(seq uint64) string
+	// Open reads one from its beginning.
+	Open(seq uint64) (io.ReadCloser, error)
+	// Claim takes the duty of making checkpoints until it is closed;
+	// wal.ErrLocked if another daemon has it.
+	Claim() (io.Closer, error)
+	// Write makes one durable, whole or not at all. Only who has the duty.
+	Write(seq uint64, write func(io.Writer) error) error
+}
+
+// Checkpointed is what logs have that keep checkpoints.
+type Checkpointed interface{ Checkpoints() CheckpointStore }
+
+// A PlacedLog can be read on from a checkpoint.
+type PlacedLog interface {
+	LogID() wal.LogID
+	// Seek and SeekAfter are those of wal.Reader.
+	Seek(seq uint64) error
+	SeekAfter(p wal.Place) error
+}
+
+// FileCheckpoints are those beside a log in a directory.
+type FileCheckpoints struct {
+	Dir string
+	Opt wal.Options
+}
+
+func (c FileCheckpoints) List() ([]uint64, error)   { return wal.ListCheckpoints(c.Dir, c.Opt) }
+func (c FileCheckpoints) Name(seq uint64) string    { return wal.CheckpointPath(c.Dir, seq) }
+func (c FileCheckpoints) Claim() (io.Closer, error) { return wal.ClaimCheckpoints(c.Dir, c.Opt) }
+func (c FileCheckpoints) Open(seq uint64) (io.ReadCloser, error) {
+	return wal.OpenCheckpoint(c.Dir, seq, c.Opt)
+}
+func (c FileCheckpoints) Write(seq uint64, write func(io.Writer) error) error {
+	return wal.WriteCheckpoint(c.Dir, seq, c.Opt, write)
+}
+
+// Restore makes the state of the newest checkpoint that validates wholly and is
+// of this log, or the empty state, and sets the log to what follows it. Those
+// that can't be used are skipped with a warning. The error is the log's. When
+// the log begins after all that can be used, it is a *wal.CorruptError; or it
+// wraps ledger.ErrCheckpointWindow, if a checkpoint is good but for its window.
+func Restore(store CheckpointStore, l PlacedLog, keys int, log *slog.Logger) (*ledger.State, wal.Place, error) {
+	seqs, err := store.List()
+	if err != nil {
+		return nil, wal.Place{}, err
+	}
+	var narrow error // why the newest good checkpoint has too few keys
+	for i := len(seqs) - 1; i >= 0; i-- {
+		state, place, err := load(store, seqs[i], l, keys)
+		if err == nil {
+			log.Info("started from a checkpoint", "file", store.Name(seqs[i]), "seq", place.Seq)
+			return state, place, nil
+		}
+		var damage *wal.CorruptError
+		if errors.As(err, &damage) || errors.Is(err, wal.ErrReplaced) { // of the log: an older checkpoint would lead there too
+			return nil, place, err
+		}
+		if narrow == nil && errors.Is(err, ledger.ErrCheckpointWindow) {
+			narrow = err
+		}
+		log.Warn("skipping a checkpoint", "file", store.Name(seqs[i]), "reason", err)
+	}
+	err = l.Seek(1)
+	var archived *wal.ArchivedError
+	switch {
+	case !errors.As(err, &archived):
+	case narrow != nil:
+		err = fmt.Errorf("-idempotency-keys is %d: %w; the log before commit %d is archived, so the keys can't be read again: "+
+			"start with the smaller number, or move the archived segments back", keys, narrow, archived.First)
+	default:
+		err = &wal.CorruptError{File: store.Name(archived.First), Rule: "front of the log missing",
+			Err: fmt.Errorf("the log begins at commit %d, and none of the %d checkpoints can be used", archived.First, len(seqs))}
+	}
+	return ledger.NewState(ledger.Config{IdempotencyKeys: keys}), wal.Place{}, err
+}
+
+// load reads one checkpoint, and sets the log to what follows it.
+func load(store CheckpointStore, seq uint64, l PlacedLog, keys int) (*ledger.State, wal.Place, error) {
+	f, err := store.Open(seq)
+	if err != nil {
+		return nil, wal.Place{}, err
+	}
+	defer f.Close()
+	state, info, err := ledger.ReadCheckpoint(f, ledger.Config{IdempotencyKeys: keys})
+	if err != nil {
+		return nil, wal.Place{}, err
+	}
+	place := PlaceOf(&info)
+	switch {
+	case info.LogID != l.LogID():
+		err = fmt.Errorf("it is of the log %x, and this is the log %s", info.LogID, l.LogID())
+	case info.Seq != seq:
+		err = fmt.Errorf("it holds the state after commit %d, and its name says %d", info.Seq, seq)
+	default:
+		err = l.SeekAfter(place)
+	}
+	return state, place, err
+}
+
+// PlaceOf is the place in the log at which a checkpoint stands.
+func PlaceOf(info *ledger.CheckpointInfo) wal.Place {
+	return wal.Place{Seq: info.Seq, Chain: info.Chain, Time: info.Time, Digest: info.Digest}
+}

@@ -1,0 +1,59 @@
+package commitlog
+
+import (
+	"errors"
+	"fmt"
+
+	"assetledger/ledger"
+	"assetledger/wal"
+)
+
+// A PlacedReader is a reader that knows where it stands.
+type PlacedReader struct {
+	Reader
+	At uint64 // first commit of the batch that Next will return; 0 when unknown
+}
+
+var errEnough = errors.New("no more commits are wanted")
+
+// Commits calls fn for the commits from..to, in order, until it returns false.
+// The frame and the record are valid during the call alone.
+func (r *PlacedReader) Commits(from, to uint64, rec *ledger.Record, fn func(f *wal.Frame, seq uint64) bool) error {
+	if r.At != from {
+		r.At = 0
+		if err := r.Seek(from); err != nil {
+			return err
+		}
+	}
+	for from <= to {
+		r.At = 0
+		f, err := r.Next()
+		if err != nil {
+			return fmt.Errorf("reading commit %d back: %w", from, err)
+		}
+		err = f.Each(func(seq uint64, record []byte) error {
+			if seq < from {
+				return nil
+			}
+			if seq > to {
+				return errEnough
+			}
+			if err := rec.Decode(record); err != nil {
+				return fmt.Errorf("commit %d in the log can't be read: %w", seq, err)
+			}
+			from = seq + 1
+			if !fn(f, seq) {
+				return errEnough
+			}
+			return nil
+		})
+		if err == errEnough {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r.At = from
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package httpserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"time"
+)
+
+// Access says who may reach a daemon, and how. The zero value serves everyone
+// on this machine in plain text.
+type Access struct {
+	AuthFile   string      // of the clients and what they may do; "": everyone may do everything
+	TLSCert    string      // file of the certificate and what leads to its root, as PEM; "": plain text
+	TLSKey     string      // file of its private key, as PEM
+	ClientCA   string      // file of the roots of client certificates, as PEM; "": none are asked for
+	SocketMode fs.FileMode // of a unix socket; 0: 0600
+	Insecure   bool        // without an auth file, serve other machines too
+	// MaxConnections is how many connections are open at a time; 0: DefaultMaxConnections.
+	MaxConnections int
+	// Reload asks to read the files again at once. Changes are noticed without it.
+	Reload <-chan os.Signal
+	// Inherited is a listener that was opened for the daemon, in place of the
+	// address to listen on: see Inherited.
+	Inherited net.Listener
+}
+
+// A UsageError is a setting that can't be right. Its words begin with the flag.
+type UsageError struct{ words string }
+
+func (e *UsageError) Error() string { return e.words }
+
+func usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+
+// socketPath is the path of a listen address that names a unix socket.
+func socketPath(listen string) (path string, ok bool) { return strings.CutPrefix(listen, "unix:") }
+
+// Check says what is wrong with an address to listen on together with the rest.
+func (a *Access) Check(listen string) error {
+	switch {
+	case (a.TLSCert == "") != (a.TLSKey == ""):
+		return usagef("-tls-cert and -tls-key go together: the certificate, and its private key")
+	case a.ClientCA != "" && a.TLSCert == "":
+		return usagef("-client-ca needs -tls-cert and -tls-key: client certificates are a part of TLS")
+	case a.ClientCA != "" && a.AuthFile == "":
+		return usagef("-client-ca needs -auth-file, which says what the holder of each certificate may do")
+	case a.SocketMode&^0o777 != 0:
+		return usagef("-socket-mode is the permissions of a file, from 0000 to 0777, and not %#o", a.SocketMode)
+	case a.MaxConnections < 0:
+		return usagef("-max-connections must be 1 or more, not %d", a.MaxConnections)
+	}
+	if path, ok := socketPath(listen); ok {
+		switch {
+		case path == "" || strings.HasPrefix(path, "@"):
+			return usagef("-listen unix: needs the path of a file, and not %q", path)
+		case a.TLSCert != "":
+			return usagef("-tls-cert is for addresses of the network; a unix socket is protected by -socket-mode")
+		}
+		return nil
+	}
+	host, port, err := net.SplitHostPort(listen)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return usagef("-listen is host:port or unix:/path: %v", err)
+	}
+	if a.AuthFile == "" && !a.Insecure && !isLoopback(host) {
+		return usagef("-listen %s would let everyone who reaches this address do everything: say with -auth-file who may "+
+			"(ledgerctl token new makes one), or listen on 127.0.0.1 or a unix socket, or accept it with -insecure", listen)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// An Entrance is how a daemon is reached: the clients it knows, its
+// certificates, and, once it listens, its listener.
+type Entrance struct {
+	access Access
+	gate   *Gate         // nil: everyone may do everything
+	certs  *certificates // nil: plain text
+	log    *slog.Logger
+}
+
+// OpenEntrance reads the files, before anything else is done. Errors are
+// UsageErrors.
+func OpenEntrance(a Access, listen string, log *slog.Logger) (*Entrance, error) {
+	if err := a.Check(listen); err != nil {
+		return nil, err
+	}
+	e := &Entrance{access: a, log: log}
+	if a.AuthFile != "" {
+		gate, err := openGate(a.AuthFile, log)
+		if err != nil {
+			return nil, usagef("-auth-file: %v", err)
+		}
+		e.gate = gate
+	}
+	if a.TLSCert != "" {
+		certs, err := newCertificates(a, log)
+		if err != nil {
+			return nil, usagef("-tls-cert, -tls-key or -client-ca: %v", err)
+		}
+		e.certs = certs
+	}
+	if _, unix := socketPath(listen); e.gate != nil && e.certs == nil && !unix {
+		if host, _, _ := net.SplitHostPort(listen); !isLoopback(host) {
+			log.Warn("tokens and everything else cross the network in plain text: use -tls-cert and -tls-key, or a proxy that does", "listen", listen)
+		}
+	}
+	return e, nil
+}
+
+// A Door is a listener that knows its address as a client would write it.
+type Door struct {
+	net.Listener
+	url   string
+	bound *connections
+}
+
+// Protect has an API let in whom the entrance does, and tell of its connections.
+func (e *Entrance) Protect(a *API, d *Door) {
+	a.registry.GaugeFunc(a.prefix+"connections", "Connections that are open.", func() float64 { return float64(d.bound.count()) })
+	a.registry.CounterFunc(a.prefix+"connections_dropped_total", "Idle connections that were closed to make room for new ones.",
+		func() float64 { return float64(d.bound.dropped.Load()) })
+	at, tcp := d.Addr().(*net.TCPAddr)
+	a.Gate = e.gate
+	a.local = e.gate == nil && !e.access.Insecure && tcp && at.IP.IsLoopback()
+}
+
+// Listen opens the door, and bounds the connections that come through it.
+func (e *Entrance) Listen(addr string) (*Door, error) {
+	d, err := e.open(addr)
+	if err != nil {
+		return nil, err
+	}
+	d.bound = newConnections(d.Listener, e.access.MaxConnections, e.log)
+	d.Listener = d.bound
+	if strings.HasPrefix(d.url, "https:") {
+		d.Listener = tls.NewListener(d.bound, e.certs.listening())
+	}
+	return d, nil
+}
+
+// open opens the door without a bound, and without TLS.
+func (e *Entrance) open(addr string) (*Door, error) {
+	ln := e.access.Inherited
+	if ln != nil {
+		if at, ok := ln.Addr().(*net.UnixAddr); ok {
+			return &Door{Listener: ln, url: "unix:" + at.Name}, nil
+		}
+	} else if path, ok := socketPath(addr); ok {
+		ln, err := listenUnix(path, e.access.SocketMode)
+		if err != nil {
+			return nil, err
+		}
+		return &Door{Listener: ln, url: "unix:" + path}, nil
+	}
+	if ln == nil {
+		var err error
+		if ln, err = net.Listen("tcp", addr); err != nil {
+			return nil, err
+		}
+	}
+	at := ln.Addr().(*net.TCPAddr)
+	if e.gate == nil && !e.access.Insecure && !at.IP.IsLoopback() {
+		ln.Close() // the name localhost leads elsewhere on this machine, or a socket unit says so
+		if e.access.Inherited != nil {
+			addr = "(the inherited socket)"
+		}
+		return nil, usagef("-listen %s is %s, which other machines reach: see -auth-file and -insecure", addr, at)
+	}
+	if e.certs == nil {
+		return &Door{Listener: ln, url: "http://" + at.String()}, nil
+	}
+	return &Door{Listener: ln, url: "https://" + at.String()}, nil
+}
+
+// Watch reads the auth file again when it has changed, and all files when that is
+// asked for, until ctx is done.
+func (e *Entrance) Watch(ctx context.Context) {
+	if e.access.Reload == nil && e.gate == nil {
+		return
+	}
+	go func() {
+		tick := time.NewTicker(filesEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-e.access.Reload:
+				e.reload()
+			case <-tick.C:
+				if e.gate != nil {
+					e.gate.refresh(false)
+				}
+			}
+		}
+	}()
+}
+
+func (e *Entrance) reload() {
+	if e.gate != nil {
+		e.gate.refresh(true)
+	}
+	if e.certs != nil {
+		e.certs.refresh(true)
+	}
+	if e.gate == nil && e.certs == nil {
+		e.log.Info("asked to read the files again, and there are none: no -auth-file, no -tls-cert")
+	}
+}
+
+// IsUsage says whether err is about a setting.
+func IsUsage(err error) bool {
+	var usage *UsageError
+	return errors.As(err, &usage)
+}

@@ -1,0 +1,66 @@
+package httpserver
+
+import (
+	"log/slog"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"assetledger/server/auth"
+	"assetledger/server/servertest"
+)
+
+// FuzzIdentity: an Authorization header is one client's token, or nobody's, and
+// what is answered to it can stand in a header.
+func FuzzIdentity(f *testing.F) {
+	gate := NewGate("auth", servertest.Tenants(f), slog.New(slog.DiscardHandler))
+	for _, v := range []string{"Bearer s", "bearer s", "Bearer  s", "Basic s", "Bearer a-long-secret", "", "Bearer"} {
+		f.Add(v, "id-1")
+	}
+	f.Fuzz(func(t *testing.T, authorization, id string) {
+		r := &http.Request{Header: http.Header{"Authorization": {authorization}, headerRequestID: {id}}}
+		who, err := gate.admit(r, auth.Read, "/v1/read/classes")
+		scheme, token, _ := strings.Cut(authorization, " ")
+		knows := strings.EqualFold(scheme, "bearer") && (token == "s" || token == "a-long-secret")
+		if (who != nil) != knows || (err == nil) != knows {
+			t.Fatalf("%q: %v %v", authorization, who, err)
+		}
+		if err != nil {
+			if c := challenge(err)[0]; !strings.HasPrefix(c, `Bearer realm="ledger"`) || strings.Count(c, `"`)%2 != 0 || strings.ContainsAny(c, "\r\n") {
+				t.Fatalf("%q: %q", authorization, c)
+			}
+		}
+		got := requestID(r)
+		if !fitRequestID(got) || got != id && fitRequestID(id) {
+			t.Fatalf("%q became %q", id, got)
+		}
+	})
+}
+
+// FuzzEnvironment: whatever the service manager's variables say, there is no
+// panic, nobody else's socket is taken, and signs of life have a sane pace.
+func FuzzEnvironment(f *testing.F) {
+	f.Add("/run/notify", "30000000", "1", "1", "1")
+	f.Add("@abstract", "-1", "", "x", "2")
+	f.Add("", "9223372036854775807", "", "", "")
+	f.Fuzz(func(t *testing.T, path, usec, watchdogPID, listenPID, fds string) {
+		if listenPID == strconv.Itoa(os.Getpid()) {
+			fds = "2" // the third descriptor of a test is not for taking
+		}
+		env := map[string]string{"NOTIFY_SOCKET": path, "WATCHDOG_USEC": usec, "WATCHDOG_PID": watchdogPID, "LISTEN_PID": listenPID, "LISTEN_FDS": fds}
+		lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
+		if ln, err := Inherited(lookup); ln != nil || err != nil && !IsUsage(err) {
+			t.Fatalf("%q: %v %v", env, ln, err)
+		}
+		if n, err := NewNotifier(lookup); err == nil && n != nil {
+			n.conn.Close()
+		}
+		pace := watchdogTime(lookup)
+		if want, err := strconv.ParseInt(usec, 10, 64); pace != 0 && (err != nil || pace/time.Microsecond != time.Duration(want)) || pace < 0 {
+			t.Fatalf("%q: a sign of life every %v", env, pace)
+		}
+	})
+}

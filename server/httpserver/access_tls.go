@@ -1,0 +1,98 @@
+package httpserver
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// certificates are those of a daemon that speaks TLS. They are read again when
+// the files change: at a handshake, but at most once in filesEvery, the files
+// are looked at. New ones that can't be used are logged, and the old ones stay.
+type certificates struct {
+	files  []string // certificate, key, and perhaps the roots of clients
+	log    *slog.Logger
+	config atomic.Pointer[tls.Config]
+
+	mu     sync.Mutex // held while looking
+	looked time.Time
+	stamps []fileStamp
+}
+
+func newCertificates(a Access, log *slog.Logger) (*certificates, error) {
+	c := &certificates{files: []string{a.TLSCert, a.TLSKey}, log: log}
+	if a.ClientCA != "" {
+		c.files = append(c.files, a.ClientCA)
+	}
+	c.stamps = stampsOf(c.files)
+	config, err := c.load()
+	c.config.Store(config)
+	return c, err
+}
+
+// load reads the files.
+func (c *certificates) load() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(c.files[0], c.files[1])
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{pair}}
+	if len(c.files) < 3 {
+		return config, nil
+	}
+	roots, err := os.ReadFile(c.files[2])
+	if err != nil {
+		return nil, err
+	}
+	config.ClientCAs = x509.NewCertPool()
+	if !config.ClientCAs.AppendCertsFromPEM(roots) {
+		return nil, fmt.Errorf("%s has no certificate in PEM", c.files[2])
+	}
+	// Whoever has a token needs no certificate.
+	config.ClientAuth = tls.VerifyClientCertIfGiven
+	config.SessionTicketsDisabled = true // every connection shows its certificate anew
+	return config, nil
+}
+
+// listening is the configuration of a listener: each handshake takes the
+// certificates as they are then.
+func (c *certificates) listening() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			c.refresh(false)
+			return c.config.Load(), nil
+		}}
+}
+
+// refresh reads the files if they have changed, or at once if that is asked for.
+// Other handshakes don't wait for the one that looks.
+func (c *certificates) refresh(now bool) {
+	if now {
+		c.mu.Lock()
+	} else if !c.mu.TryLock() {
+		return
+	}
+	defer c.mu.Unlock()
+	if !now && time.Since(c.looked) < filesEvery {
+		return
+	}
+	c.looked = time.Now()
+	stamps := stampsOf(c.files)
+	if !now && slices.EqualFunc(stamps, c.stamps, fileStamp.same) {
+		return
+	}
+	c.stamps = stamps
+	config, err := c.load()
+	if err != nil {
+		c.log.Error("the new certificates can't be used; the old ones stay", "error", err)
+		return
+	}
+	c.config.Store(config)
+	c.log.Info("certificates read again", "tls_cert", c.files[0])
+}

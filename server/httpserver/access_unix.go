@@ -1,0 +1,94 @@
+package httpserver
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A unixDoor is a unix socket that takes its file away when it is closed.
+type unixDoor struct {
+	*net.UnixListener
+	path string
+	made fs.FileInfo
+	once sync.Once
+}
+
+// listenUnix listens on a unix socket with the given mode, 0600 for 0. What a
+// daemon that was killed left behind is replaced; a socket that someone listens
+// on, or a file that is no socket, is not.
+//
+// The socket is made in a folder that nobody else may enter, gets its mode, and
+// is then moved to its place, so that at no moment those can reach it who must not.
+func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
+	if mode == 0 {
+		mode = 0o600
+	}
+	if err := checkVacant(path); err != nil {
+		return nil, err
+	}
+	private, err := os.MkdirTemp(filepath.Dir(path), ".l")
+	if err != nil {
+		return nil, fmt.Errorf("making a socket: %w", err)
+	}
+	defer os.RemoveAll(private)
+	born := filepath.Join(private, "s")
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: born, Net: "unix"})
+	if errors.Is(err, syscall.EINVAL) {
+		return nil, fmt.Errorf("the path %s is too long for a unix socket, by the 10 bytes that its making needs: use a shorter one", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ln.SetUnlinkOnClose(false)
+	d := &unixDoor{UnixListener: ln, path: path}
+	if err = os.Chmod(born, mode); err == nil {
+		if d.made, err = os.Lstat(born); err == nil {
+			err = os.Rename(born, path)
+		}
+	}
+	if err != nil {
+		ln.Close()
+		return nil, fmt.Errorf("making the socket %s: %w", path, err)
+	}
+	return d, nil
+}
+
+// checkVacant refuses a path where something is that must not be replaced.
+func checkVacant(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("%s is there already and is no socket", path)
+	}
+	conn, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		conn.Close()
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil // left behind
+	}
+	return fmt.Errorf("another program listens on %s", path)
+}
+
+// Close stops listening, and removes the file if it is still this socket's.
+func (d *unixDoor) Close() error {
+	err := d.UnixListener.Close()
+	d.once.Do(func() {
+		if now, e := os.Lstat(d.path); e == nil && os.SameFile(now, d.made) {
+			err = errors.Join(err, os.Remove(d.path))
+		}
+	})
+	return err
+}

@@ -1,0 +1,269 @@
+package httpserver
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+const (
+	// DefaultMaxConnections is how many connections a daemon accepts at a time,
+	// unless a flag says otherwise. An idle one costs about 14 KiB.
+	DefaultMaxConnections = 16_384
+	// keptFiles is how many of the file descriptors are not for connections:
+	// the log needs them, and a log that can't open a file can't go on.
+	keptFiles = 100
+)
+
+// connections is a listener that bounds the connections of a daemon. When as
+// many as it allows are open, a new one takes the place of those that have been
+// idle longest: connections whose client has not sent a whole header yet, or has
+// no request in progress. The client with the most of these loses its own first,
+// so one client can't shut the others out. If no connection is idle, the new one
+// waits.
+type connections struct {
+	net.Listener
+	max     int
+	log     *slog.Logger
+	dropped atomic.Uint64 // closed to make room
+	waiting atomic.Bool   // Accept waits for room
+	room    chan struct{} // wakes Accept; holds one token
+	closed  chan struct{}
+	once    sync.Once // of closed
+
+	mu   sync.Mutex
+	open map[*Tracked]struct{}
+}
+
+// newConnections bounds the connections of a listener to max, and to what the
+// limit on open files allows.
+func newConnections(ln net.Listener, max int, log *slog.Logger) *connections {
+	if max == 0 {
+		max = DefaultMaxConnections
+	}
+	if most := connectionsFor(openFiles()); most < max {
+		log.Info("the limit on open files allows fewer connections than -max-connections", "connections", most, "max_connections", max)
+		max = most
+	}
+	return &connections{Listener: ln, max: max, log: log, room: make(chan struct{}, 1), closed: make(chan struct{}), open: map[*Tracked]struct{}{}}
+}
+
+// openFiles returns the limit on open files of this process.
+func openFiles() uint64 {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		return 1024
+	}
+	return uint64(l.Cur)
+}
+
+// connectionsFor returns how many connections a limit on open files allows.
+func connectionsFor(files uint64) int {
+	return int(min(max(files-min(files, keptFiles), files/2, 1), 1<<30))
+}
+
+// A Tracked is a connection that connections counts.
+type Tracked struct {
+	writeCloser
+	home   *connections
+	client netip.Prefix // its address, or IPv6 network; zero on a unix socket
+	idle   atomic.Int64 // since when, in Unix nanoseconds; 0 while a request is in progress
+}
+
+// A writeCloser is a connection that can end its answers, and read on: net/http
+// does so when it turns a body away.
+type writeCloser interface {
+	net.Conn
+	CloseWrite() error
+}
+
+// trackedOf returns the tracked connection in c, also below TLS; nil if there is none.
+func trackedOf(c net.Conn) *Tracked {
+	if over, ok := c.(*tls.Conn); ok {
+		c = over.NetConn()
+	}
+	t, _ := c.(*Tracked)
+	return t
+}
+
+// clientOf returns what stands for the client at an address. An IPv6 client
+// has a network of addresses to itself.
+func clientOf(addr net.Addr) netip.Prefix {
+	at, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}
+	}
+	ip := at.AddrPort().Addr().Unmap().WithZone("")
+	bits := ip.BitLen()
+	if ip.Is6() {
+		bits = 64
+	}
+	client, _ := ip.Prefix(bits)
+	return client
+}
+
+// A passingError is an error of Accept after which net/http tries again.
+type passingError struct{ error }
+
+func (passingError) Timeout() bool   { return false }
+func (passingError) Temporary() bool { return true }
+
+// Accept returns the next connection. Only a closed listener ends accepting:
+// any other error is that of one connection, or a shortage that passes.
+func (s *connections) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	if errors.Is(err, net.ErrClosed) {
+		return nil, err
+	}
+	if err != nil {
+		if IsFilesShort(err) {
+			s.log.Warn("no file descriptor for a new connection: idle ones are closed", "error", err)
+			s.mu.Lock()
+			s.makeRoom()
+			s.mu.Unlock()
+		}
+		return nil, passingError{err}
+	}
+	t := &Tracked{writeCloser: c.(writeCloser), home: s, client: clientOf(c.RemoteAddr())}
+	t.idle.Store(time.Now().UnixNano())
+	if !s.enter(t) {
+		c.Close()
+		return nil, net.ErrClosed
+	}
+	return t, nil
+}
+
+// IsFilesShort reports whether err is a shortage of file descriptors, which passes.
+func IsFilesShort(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// enter counts a connection, once there is room for it; false if the listener
+// was closed before.
+func (s *connections) enter(t *Tracked) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.waiting.Store(false)
+	for len(s.open) >= s.max {
+		s.waiting.Store(true) // before looking for idle ones: those that get idle later wake us
+		if s.makeRoom() {
+			continue
+		}
+		s.mu.Unlock()
+		select {
+		case <-s.room:
+			s.mu.Lock()
+		case <-s.closed:
+			s.mu.Lock()
+			return false
+		}
+	}
+	s.open[t] = struct{}{}
+	return true
+}
+
+// makeRoom closes the longest idle connections of the client that has the most
+// idle ones: several at once, so that looking through all is rare. It returns
+// false if no connection is idle. Call with mu.
+func (s *connections) makeRoom() bool {
+	idle := map[netip.Prefix][]*Tracked{}
+	var worst []*Tracked
+	for t := range s.open {
+		if t.idle.Load() != 0 {
+			list := append(idle[t.client], t)
+			idle[t.client] = list
+			if len(list) > len(worst) {
+				worst = list
+			}
+		}
+	}
+	slices.SortFunc(worst, func(a, b *Tracked) int { return cmp.Compare(a.idle.Load(), b.idle.Load()) })
+	closed := false
+	for _, t := range worst[:min(len(worst), s.max/64+1)] {
+		if since := t.idle.Load(); since != 0 && t.idle.CompareAndSwap(since, 0) {
+			t.writeCloser.Close()
+			delete(s.open, t)
+			s.dropped.Add(1)
+			closed = true
+		}
+	}
+	return closed
+}
+
+// wake lets Accept look for room again.
+func (s *connections) wake() {
+	if !s.waiting.Load() {
+		return
+	}
+	select {
+	case s.room <- struct{}{}:
+	default:
+	}
+}
+
+// Close closes the listener.
+func (s *connections) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return s.Listener.Close()
+}
+
+// count returns how many connections are open.
+func (s *connections) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
+}
+
+// Close closes the connection and makes room for another.
+func (t *Tracked) Close() error {
+	err := t.writeCloser.Close()
+	t.home.mu.Lock()
+	delete(t.home.open, t)
+	t.home.mu.Unlock()
+	t.home.wake()
+	return err
+}
+
+// notice is the ConnState of an http.Server.
+func notice(c net.Conn, state http.ConnState) {
+	t := trackedOf(c)
+	if t == nil {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		t.idle.Store(0)
+	case http.StateIdle:
+		t.idle.Store(time.Now().UnixNano())
+		t.home.wake()
+	}
+}
+
+type connKey struct{}
+
+// ConnectionOf returns the connection of a request; nil if it has none that is tracked.
+func ConnectionOf(r *http.Request) *Tracked {
+	t, _ := r.Context().Value(connKey{}).(*Tracked)
+	return t
+}
+
+// Client names the client of a request: by its credential, or else by its address.
+func (x *Exchange) Client() string {
+	if x.Who != nil {
+		return "credential " + x.Who.Name
+	}
+	if c := ConnectionOf(x.R); c != nil {
+		return c.client.String()
+	}
+	host, _, _ := net.SplitHostPort(x.R.RemoteAddr)
+	return host
+}

@@ -1,0 +1,178 @@
+package httpserver
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A fakeDoor is a listener that gives what a test puts into it.
+type fakeDoor struct {
+	conns chan net.Conn
+	errs  chan error
+}
+
+func (d *fakeDoor) Accept() (net.Conn, error) {
+	select {
+	case c, ok := <-d.conns:
+		if !ok {
+			return nil, net.ErrClosed
+		}
+		return c, nil
+	case err := <-d.errs:
+		return nil, err
+	}
+}
+func (d *fakeDoor) Close() error   { return nil }
+func (d *fakeDoor) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A fakeConn is a connection from an address.
+type fakeConn struct {
+	net.Conn
+	from   string
+	closed bool
+}
+
+func (c *fakeConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(c.from), Port: 1} }
+func (c *fakeConn) Close() error         { c.closed = true; return nil }
+func (c *fakeConn) CloseWrite() error    { return nil }
+
+// boundOf makes connections of max, and a function that lets clients in.
+func boundOf(t *testing.T, max int) (s *connections, door *fakeDoor, in func(from string) (*Tracked, *fakeConn)) {
+	door = &fakeDoor{make(chan net.Conn, 1), make(chan error, 1)}
+	s = newConnections(door, max, slog.New(slog.DiscardHandler))
+	return s, door, func(from string) (*Tracked, *fakeConn) {
+		t.Helper()
+		raw := &fakeConn{from: from}
+		door.conns <- raw
+		c, err := s.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond) // each is idle since another moment
+		return c.(*Tracked), raw
+	}
+}
+
+// TestFullOfIdleConnections: the oldest idle one of the client with the most is
+// closed; those with a request in progress stay.
+func TestFullOfIdleConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, in := boundOf(t, 6)
+		var raws []*fakeConn
+		add := func(from string, state http.ConnState) {
+			c, raw := in(from)
+			notice(c, state)
+			raws = append(raws, raw)
+		}
+		add("192.0.2.1", http.StateIdle) // one of this client alone
+		add("192.0.2.2", http.StateActive)
+		add("2001:db8::1", http.StateNew) // the most, as one network
+		add("2001:db8::2", http.StateActive)
+		add("2001:db8::3", http.StateIdle)
+		add("192.0.2.2", http.StateActive)
+		closed := func() (list []int) {
+			for i, raw := range raws {
+				if raw.closed {
+					list = append(list, i)
+				}
+			}
+			return list
+		}
+		add("192.0.2.3", http.StateActive)
+		if got := closed(); !cmp.Equal(got, []int{2}) {
+			t.Errorf("closed %v", got)
+		}
+		add("192.0.2.4", http.StateActive)
+		add("192.0.2.5", http.StateActive)
+		if got := closed(); !cmp.Equal(got, []int{0, 2, 4}) {
+			t.Errorf("closed %v", got)
+		}
+		if s.count() != 6 || s.dropped.Load() != 3 {
+			t.Errorf("%d are open, %d were dropped", s.count(), s.dropped.Load())
+		}
+	})
+}
+
+// TestFullOfBusyConnections: a new connection waits until one gets idle or is
+// closed, or the listener is.
+func TestFullOfBusyConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, door, in := boundOf(t, 1)
+		busy, raw := in("192.0.2.1")
+		notice(busy, http.StateActive)
+		next := make(chan *Tracked)
+		accept := func() {
+			door.conns <- &fakeConn{from: "192.0.2.2"}
+			go func() {
+				c, err := s.Accept()
+				if err != nil && !errors.Is(err, net.ErrClosed) {
+					t.Error(err)
+				}
+				got, _ := c.(*Tracked)
+				next <- got
+			}()
+			synctest.Wait()
+			select {
+			case <-next:
+				t.Fatal("it did not wait")
+			default:
+			}
+		}
+		accept()
+		notice(busy, http.StateIdle)
+		second := <-next
+		if !raw.closed {
+			t.Error("the idle one was not closed")
+		}
+		notice(second, http.StateActive)
+		accept()
+		second.Close()
+		third := <-next
+		notice(third, http.StateActive)
+		accept()
+		s.Close()
+		if got := <-next; got != nil {
+			t.Error("a connection of a closed listener")
+		}
+	})
+}
+
+// TestAcceptErrorsPass: no error of Accept ends serving but that the listener
+// is closed, and a shortage of descriptors closes idle connections.
+func TestAcceptErrorsPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, door, in := boundOf(t, 100)
+		_, raw := in("192.0.2.1")
+		for _, cause := range []error{syscall.EPROTO, syscall.ENOBUFS, syscall.EPERM, syscall.EMFILE, syscall.ENFILE} {
+			door.errs <- &net.OpError{Op: "accept", Err: cause}
+			_, err := s.Accept()
+			passes, ok := err.(passingError)
+			if !ok || !passes.Temporary() || !errors.Is(passes.error, cause) {
+				t.Errorf("%v: %v", cause, err)
+			}
+			if short := cause == syscall.EMFILE || cause == syscall.ENFILE; raw.closed != short {
+				t.Errorf("%v: idle connection closed: %v", cause, raw.closed)
+			}
+		}
+		close(door.conns)
+		if _, err := s.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestConnectionsFor(t *testing.T) {
+	for files, want := range map[uint64]int{0: 1, 64: 32, 128: 64, 256: 156, 65_536: 65_436, 1 << 63: 1 << 30} {
+		if got := connectionsFor(files); got != want {
+			t.Errorf("%d files: %d connections, want %d", files, got, want)
+		}
+	}
+}

@@ -1,0 +1,288 @@
+package httpserver
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/auth"
+)
+
+// An Exchange is one request and its answer. Handlers read the request
+// through it and leave the answer in Out; the answer is written once, with its
+// length. Exchanges and their buffers are pooled: keep nothing of one.
+type Exchange struct {
+	W       http.ResponseWriter
+	R       *http.Request
+	Who     *auth.Principal // that it comes from; nil: anyone, who may do everything
+	Body    []byte          // what ReadBody read
+	Out     []byte          // the answer being made
+	Status  int             // 200 unless set
+	ErrCode ledger.Code
+	id      string // of the request: see requestID
+	Written bool   // the handler wrote the answer itself
+	// Streamed: the answer went on for as long as the client wished, so its
+	// duration says nothing and is not measured.
+	Streamed bool
+	unwanted bool // the body, or what is left of it, is for discardRest
+
+	Claim   Claim // what it holds of the daemon's budget
+	charged int64 // the part of the claim that is for Body
+}
+
+// HeaderSeq is the header of a response that names the commit which the
+// response is about or reflects.
+const HeaderSeq = "X-Asset-Seq"
+
+// Buffers larger than these are given back to the collector, not the pool.
+const (
+	keepBody = 4 << 20
+	keepOut  = 2 << 20
+)
+
+var exchanges = sync.Pool{New: func() any { return new(Exchange) }}
+
+func newExchange(w http.ResponseWriter, r *http.Request) *Exchange {
+	x := exchanges.Get().(*Exchange)
+	*x = Exchange{W: w, R: r, Body: x.Body[:0], Out: x.Out[:0], Status: http.StatusOK}
+	return x
+}
+
+func (x *Exchange) release() {
+	x.W, x.R, x.Who = nil, nil, nil
+	x.Claim.release()
+	if x.letGo(cap(x.Body), keepBody) {
+		x.Body = nil
+	}
+	if x.letGo(cap(x.Out), keepOut) {
+		x.Out = nil
+	}
+	exchanges.Put(x)
+}
+
+// letGo reports whether a buffer of size bytes is for the collector.
+func (x *Exchange) letGo(size, keep int) bool {
+	return size > keep || size > TinyClaim && x.Claim.budget.Crowded()
+}
+
+// Charge adds n bytes to what the exchange holds, and waits for a moment if the
+// budget has no room for them.
+func (x *Exchange) Charge(n int64) *ledger.Error {
+	if x.Claim.Grow(n) {
+		return nil
+	}
+	x.W.Header()["Connection"] = []string{"close"} // don't read what is not wanted
+	return Overloaded
+}
+
+// unreadBody is how much of a body that nobody read net/http reads away by
+// itself, to keep the connection.
+const unreadBody = 256 << 10
+
+var (
+	typeJSON   = []string{"application/json"}
+	RetryAfter = []string{"1"}
+)
+
+// finish writes the answer that the handler left in x.Out, or err.
+func (x *Exchange) finish(err *ledger.Error) {
+	if err != nil {
+		x.Fail(err)
+	}
+	if x.Written {
+		return
+	}
+	h := x.W.Header()
+	if h["Content-Type"] == nil {
+		h["Content-Type"] = typeJSON
+	}
+	if x.Status != http.StatusNotModified {
+		h["Content-Length"] = []string{strconv.Itoa(len(x.Out))}
+	}
+	x.W.WriteHeader(x.Status)
+	if x.R.Method != http.MethodHead && x.Status != http.StatusNotModified {
+		x.write()
+	}
+	x.Written = true
+}
+
+// writePiece is how much of a large answer is written at a time, in bytes.
+const writePiece = 256 << 10
+
+// write writes x.Out. From here on the exchange holds the answer alone, until
+// the client has taken it. An error means that the client has gone.
+func (x *Exchange) write() {
+	out := x.Out
+	if x.Claim.Held > TinyClaim || len(out) > TinyClaim {
+		if x.letGo(cap(x.Body), 0) {
+			x.Body = nil
+		}
+		x.Claim.Force(int64(cap(out)) - x.Claim.Held)
+		x.Claim.Awaits(func() { http.NewResponseController(x.W).SetWriteDeadline(LongAgo) })
+		defer x.Claim.Ready()
+	}
+	for len(out) > writePiece {
+		n, err := x.W.Write(out[:writePiece])
+		if err != nil {
+			return
+		}
+		x.Claim.progress(n)
+		out = out[n:]
+	}
+	x.W.Write(out)
+}
+
+// LongAgo is a deadline that ends what waits for a client at once.
+var LongAgo = time.Unix(1, 0)
+
+// Fail is the one place that turns an error into an answer.
+func (x *Exchange) Fail(err *ledger.Error) {
+	x.ErrCode = err.Code
+	x.Status = err.Code.Status()
+	if n := x.R.ContentLength; x.Status < http.StatusInternalServerError && len(x.Body) == 0 && (n < 0 || n > unreadBody) {
+		x.refuseRest()
+	}
+	if x.Status == http.StatusServiceUnavailable {
+		x.W.Header()["Retry-After"] = RetryAfter
+	}
+	if x.Status == http.StatusUnauthorized || x.Status == http.StatusForbidden {
+		x.W.Header()["Www-Authenticate"] = challenge(err)
+	}
+	x.Out = err.AppendJSON(x.Out[:0])
+}
+
+// RequireJSON checks the Content-Type of a POST: application/json, and if a
+// charset is named, utf-8. Any Content-Encoding is refused.
+func (x *Exchange) RequireJSON() *ledger.Error {
+	if enc := x.R.Header["Content-Encoding"]; len(enc) != 0 {
+		return ledger.Errorf(ledger.UnsupportedMediaType, "The body must not be compressed: send it without Content-Encoding.").
+			With(ledger.Text("content_encoding", strings.Join(enc, ", ")))
+	}
+	values := x.R.Header["Content-Type"]
+	if len(values) == 1 && values[0] == "application/json" {
+		return nil
+	}
+	sent := strings.Join(values, ", ")
+	refusal := ledger.Errorf(ledger.UnsupportedMediaType, "The Content-Type must be application/json.").
+		With(ledger.Text("content_type", sent))
+	if len(values) != 1 {
+		return refusal
+	}
+	media, params, err := mime.ParseMediaType(sent)
+	if err != nil || media != "application/json" {
+		return refusal
+	}
+	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
+		return refusal
+	}
+	return nil
+}
+
+// ReadBody reads the whole body into x.Body, at most limit bytes. Memory grows
+// with what arrives, not with what Content-Length promises, and is charged.
+func (x *Exchange) ReadBody(limit int64) *ledger.Error {
+	if x.R.ContentLength > limit {
+		x.refuseRest()
+		return tooLarge(limit)
+	}
+	src := http.MaxBytesReader(x.W, x.R.Body, limit)
+	if want := min(x.R.ContentLength+1, 64<<10); want > int64(cap(x.Body)) {
+		x.Body = make([]byte, 0, want)
+	}
+	defer x.Claim.Ready()
+	for reads := 0; ; reads++ {
+		if reads == 1 { // most bodies arrive in one piece
+			x.Claim.Awaits(func() { http.NewResponseController(x.W).SetReadDeadline(LongAgo) })
+		}
+		if err := x.growBody(limit); err != nil {
+			return err
+		}
+		n, err := src.Read(x.Body[len(x.Body):cap(x.Body)])
+		x.Body = x.Body[:len(x.Body)+n]
+		if over := int64(len(x.Body)) - x.charged; over > 0 {
+			if err := x.Charge(over); err != nil {
+				return err
+			}
+			x.charged += over
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return x.bodyError(err, limit)
+		}
+		if reads > 0 {
+			x.Claim.progress(n)
+		}
+	}
+}
+
+// growBody makes room for more of the body. While it is copied, both buffers
+// are charged.
+func (x *Exchange) growBody(limit int64) *ledger.Error {
+	if len(x.Body) < cap(x.Body) {
+		return nil
+	}
+	size := min(2*int64(cap(x.Body)), limit+1)
+	if promised := x.R.ContentLength + 1; promised > int64(len(x.Body)) {
+		size = min(size, promised)
+	}
+	size = max(size, int64(len(x.Body))+512)
+	if err := x.Charge(size); err != nil {
+		return err
+	}
+	x.Body = append(make([]byte, 0, size), x.Body...)
+	x.Claim.Force(-x.charged)
+	x.charged = size
+	return nil
+}
+
+// mostDiscarded bounds, in bytes, what discardRest reads of a body: twice the
+// default limit of the largest one.
+const mostDiscarded = 128 << 20
+
+// refuseRest ends the connection after the answer, which is sent at once,
+// without waiting for the rest of the body.
+func (x *Exchange) refuseRest() {
+	x.W.Header()["Connection"] = []string{"close"}
+	if x.R.Header["Expect"] != nil {
+		return // the client has not begun to send, and reading would ask it to
+	}
+	// An error means HTTP/2, which needs no leave to answer while a body arrives.
+	http.NewResponseController(x.W).EnableFullDuplex()
+	x.unwanted = true
+}
+
+// discardRest sends the answer and then throws away the rest of the body: many
+// clients look for an answer only when they have sent everything, and a
+// connection closed on unread bytes is reset, which may lose it. The limit on
+// the time of a request holds here too. Of a client that sends still more,
+// net/http learns that its body was too long, and lingers before it closes.
+func (x *Exchange) discardRest() {
+	http.NewResponseController(x.W).Flush()
+	io.Copy(io.Discard, http.MaxBytesReader(x.W, x.R.Body, mostDiscarded)) // an error ends the connection, as does the end
+}
+
+func tooLarge(limit int64) *ledger.Error {
+	return ledger.Errorf(ledger.PayloadTooLarge, "The body is larger than %d bytes.", limit).
+		With(ledger.Num("limit_bytes", limit))
+}
+
+func (x *Exchange) bodyError(err error, limit int64) *ledger.Error {
+	var max *http.MaxBytesError
+	if errors.As(err, &max) {
+		x.refuseRest()
+		return tooLarge(limit)
+	}
+	if x.Claim.wasEnded() {
+		x.W.Header()["Connection"] = []string{"close"}
+		return tooSlow
+	}
+	return ledger.Errorf(ledger.MalformedJSON, "The body did not arrive whole: %v.", err)
+}

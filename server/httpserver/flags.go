@@ -1,0 +1,88 @@
+package httpserver
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Flags makes the flags of the timeouts, whose defaults are the present values.
+func (t *Timeouts) Flags(set *flag.FlagSet) {
+	set.DurationVar(&t.Header, "header-timeout", t.Header, "limit on the `TIME` to send a request's header")
+	set.DurationVar(&t.Read, "read-timeout", t.Read, "limit on the `TIME` to send a whole request")
+	set.DurationVar(&t.Write, "write-timeout", t.Write, "limit on the `TIME` to take an answer")
+	set.DurationVar(&t.Idle, "idle-timeout", t.Idle, "limit on the `TIME` of a connection's silence between requests")
+	set.DurationVar(&t.Shutdown, "shutdown-timeout", t.Shutdown, "limit on the `TIME` to answer what is in progress when stopping")
+}
+
+// Check says which limit is none: net/http would take a negative one for no limit.
+func (t *Timeouts) Check() error {
+	for _, limit := range []struct {
+		name  string
+		value time.Duration
+	}{{"header-timeout", t.Header}, {"read-timeout", t.Read}, {"write-timeout", t.Write}, {"idle-timeout", t.Idle}, {"shutdown-timeout", t.Shutdown}} {
+		if limit.value < 0 {
+			return usagef("-%s can't be negative, and is %v", limit.name, limit.value)
+		}
+	}
+	return nil
+}
+
+// Flags makes the flags of who may reach a daemon.
+func (a *Access) Flags(set *flag.FlagSet) {
+	set.StringVar(&a.AuthFile, "auth-file", a.AuthFile, "`FILE` of the clients and what they may do, see docs/security.md; noticed when it changes; without it everyone "+
+		"may do everything, from this machine, for example /etc/ledger/auth")
+	set.StringVar(&a.TLSCert, "tls-cert", a.TLSCert, "`FILE` of the certificate, in PEM, with which to serve TLS 1.3; noticed when it changes, for example /etc/ledger/tls.crt")
+	set.StringVar(&a.TLSKey, "tls-key", a.TLSKey, "`FILE` of the private key that goes with it, for example /etc/ledger/tls.key")
+	set.StringVar(&a.ClientCA, "client-ca", a.ClientCA, "`FILE` of the roots of client certificates, in PEM; the auth file says what the holder of each may do, for example /etc/ledger/clients.crt")
+	a.SocketMode = 0o600
+	set.Var((*modeFlag)(&a.SocketMode), "socket-mode", "permissions, in `OCTAL`, of the unix socket that -listen names")
+	a.MaxConnections = DefaultMaxConnections
+	set.Var((*countFlag)(&a.MaxConnections), "max-connections", "maximum `NUMBER` of open connections; lowered to what the limit on open files allows")
+	set.BoolVar(&a.Insecure, "insecure", a.Insecure, "without -auth-file, let other machines do everything too")
+}
+
+// modeFlag is the permissions of a file, as a flag.
+type modeFlag fs.FileMode
+
+// String is the mode in octal.
+func (m *modeFlag) String() string { return fmt.Sprintf("%04o", uint32(*m)) }
+
+// Set reads a mode in octal.
+func (m *modeFlag) Set(s string) error {
+	v, err := strconv.ParseUint(s, 8, 32)
+	if err != nil || v > 0o777 {
+		return fmt.Errorf("it must be an octal number from 0000 to 0777")
+	}
+	*m = modeFlag(v)
+	return nil
+}
+
+// countFlag is a number of 1 or more, as a flag.
+type countFlag int
+
+// String is the number in decimal.
+func (n *countFlag) String() string { return strconv.Itoa(int(*n)) }
+
+// Set reads a number.
+func (n *countFlag) Set(s string) error {
+	v, err := strconv.ParseInt(s, 10, 32)
+	if err != nil || v < 1 {
+		return fmt.Errorf("it must be an integer from 1 to %d", math.MaxInt32)
+	}
+	*n = countFlag(v)
+	return nil
+}
+
+// Hangups receives every SIGHUP from now on; without it one ends the process.
+func Hangups() <-chan os.Signal {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c
+}

@@ -1,0 +1,220 @@
+package httpserver
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/auth"
+)
+
+// A Gate lets those in whom the auth file names. Requests that are under way
+// when the file is read again go on as whom they came; streams end if their
+// client has gone from it.
+type Gate struct {
+	path  string
+	table atomic.Pointer[auth.Table]
+	log   *slog.Logger
+	stamp []fileStamp // of the file when it was last read; for refresh alone
+}
+
+// openGate reads the auth file.
+func openGate(path string, log *slog.Logger) (*Gate, error) {
+	stamp := stampsOf([]string{path})
+	table, err := auth.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	g := NewGate(path, table, log)
+	g.stamp = stamp
+	return g, nil
+}
+
+func NewGate(path string, table *auth.Table, log *slog.Logger) *Gate {
+	g := &Gate{path: path, log: log}
+	g.take(table)
+	return g
+}
+
+func (g *Gate) take(t *auth.Table) {
+	if t.Mode&0o077 != 0 {
+		g.log.Warn("others than its owner can read or write the auth file: chmod 600", "auth_file", g.path, "mode", t.Mode.String())
+	}
+	g.table.Store(t)
+}
+
+// refresh reads the file again if it has changed, or at once if that is asked
+// for. The old table stays if the file can't be used. It is for one goroutine.
+func (g *Gate) refresh(now bool) {
+	stamp := stampsOf([]string{g.path})
+	if !now && stamp[0].same(g.stamp[0]) {
+		return
+	}
+	g.stamp = stamp
+	table, err := auth.Load(g.path)
+	if err != nil {
+		g.log.Error("the auth file can't be used; what it said before still holds", "error", err)
+		return
+	}
+	g.take(table)
+	g.log.Info("auth file read again", "auth_file", g.path, "credentials", len(table.Entries()))
+}
+
+// ScopeOf is what a client needs for the routes of a pattern. What is not
+// known here is for admin: a new route is closed until it is thought about.
+func ScopeOf(pattern string) auth.Scope {
+	switch {
+	case strings.HasPrefix(pattern, "/v1/commit"):
+		return auth.Commit
+	case strings.HasPrefix(pattern, "/v1/register/"):
+		return auth.Register
+	case strings.HasPrefix(pattern, "/v1/read/"):
+		return auth.Read
+	case pattern == "/v1/metrics":
+		return auth.Metrics
+	case pattern == "/v1/health", pattern == "/v1/livez", pattern == "/v1/readyz", pattern == "/v1/openapi.json":
+		return auth.Open // for those who only want to know whether it lives, and what it can do
+	case !strings.HasPrefix(pattern, "/v1/"):
+		return auth.Open // the page itself has nothing of the ledger, and no path is no secret
+	}
+	return auth.Admin
+}
+
+// suffices reports whether scopes open the routes of a pattern that ask for
+// want. The scope transfer opens the commit routes as commit does; which
+// operations it allows is judged by the state, with the transaction.
+func suffices(scopes, want auth.Scope, pattern string) bool {
+	if scopes.Has(want) {
+		return true
+	}
+	switch pattern {
+	case "/v1/commit", "/v1/commit/batch", "/v1/commit/preflight", "/v1/commit/stream":
+		return scopes.Has(auth.Transfer)
+	}
+	return false
+}
+
+// gated wraps a handler so that only those reach it who may.
+func (a *API) gated(pattern string, handle Handler) Handler {
+	want := ScopeOf(pattern)
+	if want == auth.Open {
+		return handle
+	}
+	return func(x *Exchange) *ledger.Error {
+		if a.local && isForeignPage(x.R) {
+			return foreignPage
+		}
+		if a.Gate != nil {
+			who, err := a.Gate.admit(x.R, want, pattern)
+			if err != nil {
+				return err
+			}
+			x.Who = who
+		}
+		return handle(x)
+	}
+}
+
+// IsStranger says whether a client of an open route is one whom nobody knows,
+// or who knows containers of some owners alone: such need not know this machine.
+func (a *API) IsStranger(x *Exchange) bool {
+	if a.Gate == nil {
+		return a.local && isForeignPage(x.R)
+	}
+	who, err := a.Gate.identify(x.R)
+	return err != nil || who.Limited()
+}
+
+// maxToken bounds a token, in bytes.
+const maxToken = 512
+
+var (
+	noToken = ledger.Errorf(ledger.Unauthorized, "This ledger wants to know who asks: send the header Authorization: Bearer and a token.").
+		With(ledger.Text("reason", "missing"))
+	badToken = ledger.Errorf(ledger.Unauthorized, "The token is not, or no longer, known here.").
+			With(ledger.Text("reason", "unknown"))
+	badHeader = ledger.Errorf(ledger.Unauthorized, "The header Authorization must be there once, and be Bearer and a token.").
+			With(ledger.Text("reason", "malformed"))
+	badCertificate = ledger.Errorf(ledger.Unauthorized, "The client certificate is valid, but not known here, or it has expired.").
+			With(ledger.Text("reason", "unknown"))
+)
+
+// admit finds the client of a request and checks that it may do what it wants.
+// A token counts before a certificate.
+func (g *Gate) admit(r *http.Request, want auth.Scope, pattern string) (*auth.Principal, *ledger.Error) {
+	who, err := g.identify(r)
+	if err != nil {
+		return nil, err
+	}
+	if !suffices(who.Scopes, want, pattern) {
+		return nil, ledger.Errorf(ledger.Forbidden, "%s may not do this: it needs the scope %s.", who.Name, want).
+			With(ledger.Text("scope", want.String()))
+	}
+	return who, nil
+}
+
+func (g *Gate) identify(r *http.Request) (*auth.Principal, *ledger.Error) {
+	table := g.table.Load()
+	values := r.Header["Authorization"]
+	switch {
+	case len(values) == 1:
+		const scheme = "Bearer "
+		v := values[0]
+		if len(v) <= len(scheme) || len(v) > len(scheme)+maxToken || !strings.EqualFold(v[:len(scheme)], scheme) {
+			return nil, badHeader
+		}
+		if who := table.Token(v[len(scheme):]); who != nil {
+			return who, nil
+		}
+		return nil, badToken
+	case len(values) > 1:
+		return nil, badHeader
+	case r.TLS == nil || len(r.TLS.VerifiedChains) == 0:
+		return nil, noToken
+	}
+	cert := r.TLS.PeerCertificates[0]
+	who := table.Certificate(cert.Raw)
+	if who == nil || time.Now().After(cert.NotAfter) { // the connection may be older than that
+		return nil, badCertificate
+	}
+	return who, nil
+}
+
+// Still says whether a client that was let in would be let in now.
+func (g *Gate) Still(who *auth.Principal, want auth.Scope) bool {
+	now := g.table.Load().Again(who)
+	return now != nil && now.Scopes.Has(want) && !now.Limited()
+}
+
+// challenge says in a header why someone was not let in, as RFC 6750 has it.
+func challenge(err *ledger.Error) []string {
+	const realm = `Bearer realm="ledger"`
+	if err.Code == ledger.Forbidden {
+		for _, d := range err.Details {
+			if d.Name == "scope" {
+				return []string{realm + `, error="insufficient_scope", scope="` + d.Str + `"`}
+			}
+		}
+		return []string{realm + `, error="insufficient_scope"`}
+	}
+	switch err {
+	case noToken:
+		return []string{realm}
+	case badHeader:
+		return []string{realm + `, error="invalid_request"`}
+	}
+	return []string{realm + `, error="invalid_token"`}
+}
+
+// Sign says in a transaction who sent it.
+func (x *Exchange) Sign(tx *ledger.Transaction) {
+	if who := x.Who; who != nil {
+		tx.SetSender(who.Sender, who.Permit)
+		if !who.Scopes.Has(auth.Admin) {
+			tx.ForbidReverses()
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package httpserver
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+)
+
+// firstInherited is the number of the first file descriptor that a service
+// manager hands over (sd_listen_fds(3)).
+const firstInherited = 3
+
+// Inherited is the socket that a service manager opened for this process
+// (socket activation: LISTEN_PID, LISTEN_FDS), nil if it opened none. Clients
+// can then connect, and wait, before the daemon is ready, and while it
+// restarts. lookup is os.LookupEnv, or a test's own.
+func Inherited(lookup func(string) (string, bool)) (net.Listener, error) {
+	pid, _ := lookup("LISTEN_PID")
+	count, ok := lookup("LISTEN_FDS")
+	if !ok || pid != strconv.Itoa(os.Getpid()) {
+		return nil, nil
+	}
+	if count != "1" {
+		return nil, usagef("LISTEN_FDS is %q: a daemon serves one socket; give each its own .socket unit", count)
+	}
+	return listenerOf(firstInherited)
+}
+
+func listenerOf(fd uintptr) (net.Listener, error) {
+	f := os.NewFile(fd, "inherited socket")
+	defer f.Close() // FileListener has its own
+	ln, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("taking over the socket that the service manager opened: %w", err)
+	}
+	switch ln := ln.(type) {
+	case *net.TCPListener:
+		return ln, nil
+	case *net.UnixListener:
+		ln.SetUnlinkOnClose(false) // it is not ours, and its clients wait for the next daemon
+		return ln, nil
+	}
+	ln.Close()
+	return nil, usagef("the socket that the service manager opened is a %s: give a stream of TCP or unix", ln.Addr().Network())
+}

@@ -1,0 +1,33 @@
+package httpserver
+
+import (
+	"strconv"
+	"strings"
+)
+
+// ElementStart is first for the first element of a list and later for others.
+func ElementStart(i int, first, later string) string {
+	if i == 0 {
+		return first
+	}
+	return later
+}
+
+// AppendInt appends name, which ends with a colon, and an integer.
+func AppendInt(dst []byte, name string, v int64) []byte {
+	return strconv.AppendInt(append(dst, name...), v, 10)
+}
+
+// AppendUint is AppendInt for what is never negative.
+func AppendUint(dst []byte, name string, v uint64) []byte {
+	return strconv.AppendUint(append(dst, name...), v, 10)
+}
+
+// Shorten keeps what a client sent from filling its own answer.
+func Shorten(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

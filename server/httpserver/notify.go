@@ -1,0 +1,167 @@
+package httpserver
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Notifier tells the service manager how the daemon is, as sd_notify(3) does:
+//
+//	starting: STATUS with progress, EXTEND_TIMEOUT_USEC while there is some
+//	serving:  READY=1, then WATCHDOG=1 while the daemon can be asked
+//	ending:   STOPPING=1
+//
+// A nil Notifier tells nobody.
+type Notifier struct {
+	conn     net.Conn
+	watchdog time.Duration // 0: nobody waits for a sign of life
+	once     sync.Once     // of stopping
+	done     chan struct{}
+}
+
+// Progress is told each startTick, and gives the start startMore from then on.
+const (
+	startTick = time.Second
+	startMore = 30 * time.Second
+	startLoad = 5 * time.Minute // for what comes before: recovery, and loading a checkpoint
+	stopMore  = 30 * time.Second
+)
+
+// NewNotifier is that of the environment (NOTIFY_SOCKET, WATCHDOG_USEC,
+// WATCHDOG_PID), nil if there is none. lookup is os.LookupEnv, or a test's own.
+func NewNotifier(lookup func(string) (string, bool)) (*Notifier, error) {
+	path, ok := lookup("NOTIFY_SOCKET")
+	if !ok || path == "" {
+		return nil, nil
+	}
+	if path[0] != '/' && path[0] != '@' {
+		return nil, usagef("NOTIFY_SOCKET is %q: it must be the path of a unix socket, or @ and an abstract name", path)
+	}
+	conn, err := net.Dial("unixgram", path) // net knows @
+	if err != nil {
+		return nil, fmt.Errorf("reaching the service manager: %w", err)
+	}
+	return &Notifier{conn: conn, watchdog: watchdogTime(lookup), done: make(chan struct{})}, nil
+}
+
+// watchdogTime is how long the manager waits for a sign of life of this
+// process; 0 if it does not, or for longer than a time can say.
+func watchdogTime(lookup func(string) (string, bool)) time.Duration {
+	if pid, ok := lookup("WATCHDOG_PID"); ok && pid != strconv.Itoa(os.Getpid()) {
+		return 0
+	}
+	text, _ := lookup("WATCHDOG_USEC")
+	us, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || us <= 0 || us > math.MaxInt64/int64(time.Microsecond) {
+		return 0
+	}
+	return time.Duration(us) * time.Microsecond
+}
+
+// tell sends assignments. A manager that does not listen is no reason to fail.
+func (n *Notifier) tell(lines ...string) {
+	if n != nil {
+		n.conn.Write([]byte(strings.Join(lines, "\n")))
+	}
+}
+
+func extend(d time.Duration) string {
+	return "EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(d.Microseconds(), 10)
+}
+
+// Starting tells once a second how far the start is, until the function that it
+// returns is called, once or more. The start gets more time for as long as at moves: one that
+// hangs is ended by the manager.
+func (n *Notifier) Starting(what string, at func() (done, of uint64)) (end func()) {
+	if n == nil {
+		return func() {}
+	}
+	n.tell("STATUS="+what, extend(startLoad))
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(startTick)
+		defer tick.Stop()
+		for last := uint64(0); ; {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			lines := make([]string, 0, 2)
+			done, of := at()
+			lines = append(lines, progress(what, done, of))
+			if done != last {
+				last = done
+				lines = append(lines, extend(startMore))
+			}
+			n.tell(lines...)
+		}
+	}()
+	return sync.OnceFunc(func() { close(stop); <-ended })
+}
+
+func progress(what string, done, of uint64) string {
+	if of == 0 {
+		return fmt.Sprintf("STATUS=%s: commit %d", what, done)
+	}
+	return fmt.Sprintf("STATUS=%s: commit %d of %d (%d %%)", what, done, of, done*100/of)
+}
+
+// Announcing passes the ready line on to w, and then says READY. alive is
+// asked before each sign of life; it returns when the daemon could be asked.
+func (n *Notifier) Announcing(w io.Writer, alive func()) io.Writer {
+	if n == nil {
+		return w
+	}
+	return &readyWriter{w, n, alive}
+}
+
+type readyWriter struct {
+	io.Writer
+	n     *Notifier
+	alive func()
+}
+
+func (r *readyWriter) Write(p []byte) (int, error) {
+	written, err := r.Writer.Write(p)
+	r.n.tell("READY=1", "STATUS="+strings.TrimSpace(string(p)))
+	if r.n.watchdog > 0 {
+		go r.n.live(r.alive)
+	}
+	return written, err
+}
+
+// live gives a sign of life, twice as often as is asked for, while the daemon
+// can be asked.
+func (n *Notifier) live(alive func()) {
+	tick := time.NewTicker(n.watchdog / 2)
+	defer tick.Stop()
+	for {
+		alive()
+		n.tell("WATCHDOG=1")
+		select {
+		case <-n.done:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Stopping says that the daemon ends, and why. Signs of life end with it.
+func (n *Notifier) Stopping(why string) {
+	if n == nil {
+		return
+	}
+	n.once.Do(func() {
+		close(n.done)
+		n.tell("STOPPING=1", "STATUS="+why, extend(stopMore))
+	})
+}

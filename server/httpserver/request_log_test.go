@@ -1,0 +1,58 @@
+package httpserver
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"assetledger/ledger"
+	"assetledger/server/metrics"
+)
+
+// Each failed request has one line: at a level that is shown if it failed on
+// our side, and at one that is not if callers can bring it about at will.
+func TestRequestLogLevels(t *testing.T) {
+	for _, c := range []struct {
+		code  ledger.Code // "" for an answer 200
+		all   bool
+		level string // "" for no line
+	}{
+		{"", false, ""},
+		{"", true, "INFO"},
+		{ledger.NotFound, false, "DEBUG"},
+		{ledger.InsufficientBalance, false, "DEBUG"},
+		{ledger.InsufficientBalance, true, "INFO"},
+		{ledger.Overloaded, false, "DEBUG"},
+		{ledger.ShuttingDown, false, "DEBUG"},
+		{ledger.Overloaded, true, "INFO"},
+		{ledger.LogUnavailable, false, "WARN"},
+		{ledger.Internal, false, "ERROR"},
+		{ledger.Internal, true, "ERROR"},
+	} {
+		var words bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&words, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		a := NewAPI([]Route{{"GET", "/x", func(x *Exchange) *ledger.Error {
+			if c.code == "" {
+				return nil
+			}
+			return ledger.Errorf(c.code, "No.")
+		}}}, "x_", new(metrics.Registry), log)
+		a.LogAll = c.all
+		r := httptest.NewRequest("GET", "/x", nil)
+		r.Header.Set("X-Request-Id", "abc")
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		line := words.String()
+		if got := strings.Count(line, "\n"); got != min(len(c.level), 1) {
+			t.Errorf("%+v: %d lines: %s", c, got, line)
+		}
+		if c.level != "" && !strings.Contains(line, "level="+c.level+" msg=request request_id=abc principal=\"\" method=GET path=/x") {
+			t.Errorf("%+v: %s", c, line)
+		}
+		if w.Header().Get("X-Request-Id") != "abc" {
+			t.Errorf("%+v: %v", c, w.Header())
+		}
+	}
+}

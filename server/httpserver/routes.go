@@ -1,0 +1,193 @@
+package httpserver
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/metrics"
+)
+
+// A Handler answers one request: it leaves the answer in x, or returns why not.
+type Handler func(x *Exchange) *ledger.Error
+
+// A Route is one method of one path. The pattern is that of net/http's
+// ServeMux without the method, and the label that metrics give it.
+type Route struct {
+	Method, Pattern string
+	Handle          Handler
+}
+
+// API serves a table of routes: every answer is JSON, also those of unknown
+// paths and methods, and every answer is counted.
+type API struct {
+	mux      *http.ServeMux
+	Panics   atomic.Uint64
+	Log      *slog.Logger
+	prefix   string // of metric names
+	registry *metrics.Registry
+	// LogAll logs every request, not only those that failed.
+	LogAll  bool
+	Gate    *Gate // nil: everyone may do everything
+	local   bool  // everyone is who is on this machine: see isForeignPage
+	unclean http.Handler
+	Budget  *Budget                // of what requests and answers hold; nil: no bound
+	meters  map[string]*routeMeter // by pattern; filled before serving
+}
+
+// NewAPI makes the handler for routes. Metric names begin with prefix.
+func NewAPI(routes []Route, prefix string, registry *metrics.Registry, log *slog.Logger) *API {
+	a := &API{mux: http.NewServeMux(), Log: log, prefix: prefix, registry: registry, meters: map[string]*routeMeter{}}
+	methods := map[string][]string{}
+	var patterns []string // in the table's order, so that metrics are too
+	for _, r := range routes {
+		if methods[r.Pattern] == nil {
+			patterns = append(patterns, r.Pattern)
+		}
+		methods[r.Pattern] = append(methods[r.Pattern], r.Method)
+		if r.Method == http.MethodGet {
+			methods[r.Pattern] = append(methods[r.Pattern], http.MethodHead)
+		}
+	}
+	for _, r := range routes {
+		a.mux.Handle(r.Method+" "+r.Pattern, a.measured(r.Pattern, a.gated(r.Pattern, r.Handle)))
+	}
+	for _, p := range patterns {
+		allow := slices.Compact(slices.Sorted(slices.Values(methods[p])))
+		a.mux.Handle(p, a.measured(p, methodNotAllowed(strings.Join(allow, ", "))))
+	}
+	notFound := a.measured("none", func(x *Exchange) *ledger.Error {
+		return ledger.Errorf(ledger.NotFound, "There is nothing at this path; docs/api.md lists the paths.").
+			With(ledger.Text("path", x.R.URL.Path))
+	})
+	if methods["/"] == nil {
+		a.mux.Handle("/", notFound)
+	}
+	a.unclean = notFound
+	return a
+}
+
+// ServeHTTP answers by the table of routes.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !cleanPath(r.URL.Path) {
+		a.unclean.ServeHTTP(w, r) // the mux would redirect, which is no JSON answer
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// cleanPath says whether the mux would take the path as it is.
+func cleanPath(p string) bool {
+	return strings.HasPrefix(p, "/") && !strings.Contains(p, "//") &&
+		!strings.Contains(p+"/", "/./") && !strings.Contains(p+"/", "/../")
+}
+
+func methodNotAllowed(allow string) Handler {
+	return func(x *Exchange) *ledger.Error {
+		x.W.Header()["Allow"] = []string{allow}
+		method := Shorten(x.R.Method)
+		return ledger.Errorf(ledger.MethodNotAllowed, "The method %s is not allowed here; use %s.", method, allow).
+			With(ledger.Text("method", method), ledger.Text("allow", allow))
+	}
+}
+
+// routeMeter counts the answers of one route by status.
+type routeMeter struct {
+	byStatus [600]*metrics.Counter
+	duration *metrics.Histogram
+}
+
+var statuses = []int{200, 304, 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 425, 500, 503}
+
+// meter returns the pattern's meter, which its methods share.
+func (a *API) meter(pattern string) *routeMeter {
+	if m := a.meters[pattern]; m != nil {
+		return m
+	}
+	m := &routeMeter{duration: a.registry.Histogram(a.prefix+"request_duration_seconds",
+		"Time from the request's header to its answer, in seconds, by route.", 1e-9, metrics.Bounds, "route", pattern)}
+	for _, s := range statuses {
+		m.byStatus[s] = a.registry.SparseCounter(a.prefix+"requests_total",
+			"Requests answered, by route and status.", "route", pattern, "status", strconv.Itoa(s))
+	}
+	a.meters[pattern] = m
+	return m
+}
+
+// measured wraps a handler: pooled exchange, one place for errors and panics,
+// metrics, and the log line.
+func (a *API) measured(pattern string, handle Handler) http.Handler {
+	m := a.meter(pattern)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		x := newExchange(w, r)
+		x.Claim.budget = a.Budget
+		x.id = requestID(r)
+		w.Header()[headerRequestID] = []string{x.id}
+		if len(r.TransferEncoding) != 0 {
+			// Where a proxy and we might disagree about the end of this body, nothing may follow it (RFC 9112, 6.1).
+			w.Header()["Connection"] = []string{"close"}
+		}
+		x.finish(a.guarded(x, handle))
+		took := time.Since(start)
+		if !x.Streamed {
+			m.duration.Observe(int64(took))
+		}
+		m.byStatus[x.Status].Add(1)
+		a.tell(x, took)
+		if x.unwanted {
+			x.discardRest()
+		}
+		x.release()
+	})
+}
+
+// tell writes the log line of a request: of one that failed, or of each if
+// that is asked for. What callers can bring about as often as they like is
+// told at a level that is off unless asked for: they must not fill the disk.
+func (a *API) tell(x *Exchange, took time.Duration) {
+	level := slog.LevelDebug
+	switch {
+	case x.Status == http.StatusInternalServerError:
+		level = slog.LevelError
+	case x.Status > 500 && x.ErrCode != ledger.Overloaded && x.ErrCode != ledger.ShuttingDown:
+		level = slog.LevelWarn
+	case a.LogAll:
+		level = slog.LevelInfo
+	case x.Status < 400:
+		return
+	}
+	ctx := x.R.Context()
+	if !a.Log.Enabled(ctx, level) {
+		return
+	}
+	who := ""
+	if x.Who != nil {
+		who = x.Who.Name
+	}
+	a.Log.Log(ctx, level, "request", "request_id", x.id, "principal", who, "method", Shorten(x.R.Method), "path", Shorten(x.R.URL.Path),
+		"status", x.Status, "code", string(x.ErrCode), "took", took)
+}
+
+// guarded runs a handler; a panic in it is answered 500, logged and counted.
+func (a *API) guarded(x *Exchange, handle Handler) (err *ledger.Error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if p == http.ErrAbortHandler {
+			panic(p)
+		}
+		a.Panics.Add(1)
+		a.Log.Error("panic in a handler: a defect in the ledger, please report it", "panic", p, "request_id", x.id, "path", x.R.URL.Path, "stack", string(debug.Stack()))
+		err = ledger.Errorf(ledger.Internal, "The ledger failed to answer this request because of a defect of its own.")
+	}()
+	return handle(x)
+}

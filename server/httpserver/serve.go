@@ -1,0 +1,81 @@
+package httpserver
+
+import (
+	"assetledger/server/version"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Timeouts bound what one client can hold. Zero means no limit.
+type Timeouts struct {
+	Header   time.Duration // to send the header of a request
+	Read     time.Duration // to send a whole request
+	Write    time.Duration // to take the answer, from the end of the header
+	Idle     time.Duration // between requests
+	Shutdown time.Duration // for requests in progress when the daemon stops
+}
+
+// DefaultTimeouts are those of the interface; writing has room for the
+// longest wait for freshness.
+var DefaultTimeouts = Timeouts{Header: 5 * time.Second, Read: 30 * time.Second, Write: 90 * time.Second,
+	Idle: 2 * time.Minute, Shutdown: 8 * time.Second}
+
+// maxHeader bounds the bytes of a request's header.
+const maxHeader = 64 << 10
+
+// NewServer is an http.Server with our limits.
+func NewServer(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &http.Server{
+		Protocols: &protocols,
+		Handler:   h, ReadHeaderTimeout: t.Header, ReadTimeout: t.Read, WriteTimeout: t.Write, IdleTimeout: t.Idle,
+		MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true,
+		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ConnState: notice,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, trackedOf(c))
+		},
+	}
+}
+
+// lastWords is how long a daemon that failed goes on answering before it closes
+// its connections: a request that is on its way gets to know why, and whether
+// its outcome is known, rather than a broken connection.
+const lastWords = 200 * time.Millisecond
+
+// Serve announces the URL on ready, serves until ctx is done or failed gives an
+// error, and then stops: no new connections, requests in progress are answered
+// for at most t.Shutdown. drain is called first; it tells what waits (SSE
+// streams, waits for freshness) to end.
+func Serve(ctx context.Context, ln *Door, h http.Handler, t Timeouts, ready io.Writer, name string,
+	log *slog.Logger, failed <-chan error, drain func()) error {
+	srv := NewServer(h, t, log)
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(ln) }()
+	fmt.Fprintf(ready, "%s %s ready on %s\n", name, version.Build(), ln.url)
+	var cause error
+	select {
+	case <-ctx.Done():
+		log.Info("stopping on request")
+	case cause = <-failed:
+		log.Error("stopping", "error", cause)
+		time.Sleep(lastWords)
+	case err := <-served:
+		return err
+	}
+	drain()
+	grace, cancel := context.WithTimeout(context.Background(), t.Shutdown)
+	defer cancel()
+	if err := srv.Shutdown(grace); errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("some clients did not take their answers in time; their connections are cut")
+		srv.Close()
+	}
+	return cause
+}

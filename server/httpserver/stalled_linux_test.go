@@ -1,0 +1,40 @@
+package httpserver
+
+import (
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestGiveUpAfter: what a client does not take is noticed, though it is there
+// and there is room for more on the way.
+func TestGiveUpAfter(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	silentClient, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silentClient.Close()
+	silentClient.(*net.TCPConn).SetReadBuffer(4096)
+	raw, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	c := &Tracked{writeCloser: raw.(*net.TCPConn), client: clientOf(raw.RemoteAddr())}
+	c.GiveUpAfter(300 * time.Millisecond)
+	c.SetWriteDeadline(time.Now().Add(time.Minute))
+	if _, err := c.Write(make([]byte, 1_000_000)); err != nil && !errors.Is(err, syscall.ETIMEDOUT) {
+		t.Fatal(err)
+	}
+	c.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ETIMEDOUT) {
+		t.Errorf("the connection goes on: %v", err)
+	}
+}

@@ -1,0 +1,229 @@
+package reader
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+)
+
+// An endpoint is one read. A request for it goes through four steps, so that
+// the lock is held for the second alone, and never while waiting or writing:
+//
+//	judge path and query → wait for min_seq → collect, under the lock → render
+type endpoint struct {
+	pattern string
+	id      string   // the integer in the path, "" for none
+	params  param    // taken beside min_seq and wait
+	list    listKind // whose cursors it takes
+	reach   reach    // of clients who are limited to owners
+	element int64    // most bytes that one element of the list takes, as collected and as rendered
+
+	// collect copies from the state what the answer needs, and refuses.
+	collect func(*reading, *ledger.State) *ledger.Error
+	// render appends the answer up to, and without, its freshness.
+	render func(*reading, []byte) ([]byte, *ledger.Error)
+	// stream, if set, may take the request over once it has been waited for.
+	stream func(*reading) (taken bool, err *ledger.Error)
+	// varies: the answer is about freshness, so its ETag covers that too.
+	varies bool
+}
+
+// A reading is one read in progress, with room for what it collects. Readings
+// are pooled: the slices are used again.
+type reading struct {
+	*httpserver.Exchange
+	daemon     *daemon
+	params     params
+	id         int64
+	reach      reach
+	checkpoint uint64 // the commit that the answer reflects
+	end        uint64 // the last durable commit when it was made; at least checkpoint
+
+	container  ledger.ContainerInfo
+	class      ledger.ClassInfo
+	stats      ledger.ClassStats
+	instance   ledger.InstanceInfo
+	balances   []ledger.Balance
+	slots      []ledger.SlotEntry
+	placements []ledger.Placement
+	classes    []ledger.ClassInfo
+	shapes     []ledger.ShapeInfo
+	containers []ledger.ContainerInfo
+	more       bool // the list goes on
+	record     ledger.Record
+}
+
+var readings = sync.Pool{New: func() any { return new(reading) }}
+
+// serve makes the handler of an endpoint.
+func (d *daemon) serve(e *endpoint) httpserver.Handler {
+	allowed := e.params | paramsOfAll
+	return func(x *httpserver.Exchange) *ledger.Error {
+		r := readings.Get().(*reading)
+		r.Exchange, r.daemon = x, d
+		err := r.answer(e, allowed)
+		if len(r.Out) <= httpserver.TinyClaim {
+			r.Claim.Force(-r.Claim.Held) // it fits in the buffers on the way
+		}
+		r.Exchange = nil
+		readings.Put(r)
+		return err
+	}
+}
+
+func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
+	if err := r.mayAsk(e); err != nil {
+		return err
+	}
+	if err := r.judge(e, allowed); err != nil {
+		return err
+	}
+	r.reach = e.reach
+	if r.params.MinSeq > 0 {
+		if err := r.wait(); err != nil {
+			return err
+		}
+	}
+	if e.stream != nil {
+		if taken, err := e.stream(r); taken || err != nil {
+			return err
+		}
+	}
+	if err := r.Charge(e.element * int64(r.params.Limit)); err != nil {
+		return err
+	}
+	err := r.collect(e.collect)
+	if err == nil {
+		r.Out, err = e.render(r, r.Out)
+	}
+	if err == nil {
+		r.finishRead(e.varies)
+		return nil
+	}
+	return r.refuse(err)
+}
+
+// holds charges the bytes that the answer has grown to. If the budget has no
+// room for more, it returns false, and the answer should end.
+func (r *reading) holds(size int) bool {
+	n := int64(size) - r.Claim.Held
+	if r.Claim.GrowNow(n) {
+		return true
+	}
+	r.Claim.Force(n)
+	return false
+}
+
+// judge reads path, query and headers.
+func (r *reading) judge(e *endpoint, allowed param) (err *ledger.Error) {
+	if e.id != "" {
+		if r.id, err = pathInteger(e.id, r.R.PathValue(e.id)); err != nil {
+			return err
+		}
+	}
+	if err := r.params.parse(r.R.URL.RawQuery, allowed, e.list); err != nil {
+		return err
+	}
+	return r.params.header(r.R.Header[headerMinSeq])
+}
+
+// wait waits for min_seq.
+func (r *reading) wait() *ledger.Error {
+	fresh, want := r.daemon.proj.fresh, r.params.MinSeq
+	if fresh.applied.Load() >= want {
+		return nil
+	}
+	if end := r.daemon.tail.durableNow(r.R.Context()); want > end {
+		return r.notFresh("Commit %d is beyond the end of the log, which is %d.", want, end)
+	}
+	r.endure(r.params.Wait)
+	reached, err := fresh.wait(r.R.Context(), want, r.params.Wait)
+	if err != nil || reached {
+		return err
+	}
+	return r.notFresh("Commit %d was not applied within %v.", want, r.params.Wait)
+}
+
+func (r *reading) notFresh(format string, args ...any) *ledger.Error {
+	r.stamp(r.daemon.proj.fresh.applied.Load())
+	r.setSeqHeader()
+	return ledger.Errorf(ledger.NotFresh, format, args...).
+		With(ledger.Num("checkpoint_seq", int64(r.checkpoint)), ledger.Num("commit_log_seq", int64(r.end)))
+}
+
+// collect runs an endpoint's collect under the lock.
+func (r *reading) collect(from func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
+	proj := r.daemon.proj
+	proj.mu.RLock()
+	defer proj.mu.RUnlock()
+	if r.reach == reachesInstance && r.Who.Limited() && proj.state.IsFar(r.id) {
+		proj.mu.RUnlock()
+		proj.approach(r.id)
+		proj.mu.RLock()
+	}
+	r.stamp(proj.fresh.applied.Load())
+	if proj.broken != nil {
+		return proj.broken
+	}
+	if err := r.maySee(proj.state); err != nil {
+		return err
+	}
+	return from(r, proj.state)
+}
+
+// stamp notes at which commit the answer stands, and where the log ends.
+func (r *reading) stamp(checkpoint uint64) {
+	r.checkpoint = checkpoint
+	r.end = max(r.daemon.tail.durable(), checkpoint)
+}
+
+func (r *reading) appendFreshness(dst []byte) []byte {
+	dst = append(dst, `,"freshness":{"checkpoint_seq":`...)
+	dst = strconv.AppendUint(dst, r.checkpoint, 10)
+	dst = append(dst, `,"commit_log_seq":`...)
+	dst = strconv.AppendUint(dst, r.end, 10)
+	return append(dst, "}}"...)
+}
+
+// nothing is the collect of what is not read from the state.
+func nothing(*reading, *ledger.State) *ledger.Error { return nil }
+
+func (r *reading) setSeqHeader() {
+	r.W.Header()[httpserver.HeaderSeq] = []string{strconv.FormatUint(r.checkpoint, 10)}
+}
+
+// finishRead completes a rendered answer: freshness, X-Asset-Seq, ETag, and
+// perhaps 304. The headers' values share one string, for the allocator's sake.
+func (r *reading) finishRead(varies bool) {
+	data := len(r.Out)
+	r.Out = r.appendFreshness(r.Out)
+	if varies {
+		data = len(r.Out)
+	}
+	var buf [20 + httpserver.ETagLength]byte
+	text := httpserver.AppendETag(buf[:0], httpserver.ContentHash(r.Out[:data]))
+	both := string(strconv.AppendUint(text, r.checkpoint, 10))
+	values := []string{both[:httpserver.ETagLength], both[httpserver.ETagLength:]}
+	h := r.W.Header()
+	h["Etag"] = values[0:1:1]
+	h[httpserver.HeaderSeq] = values[1:2:2]
+	if match := r.R.Header["If-None-Match"]; len(match) != 0 && httpserver.MatchesETag(match, values[0]) {
+		r.Status = http.StatusNotModified
+		r.Out = r.Out[:0]
+	}
+}
+
+// refuse answers an error. A 403, 404 or 422 was judged against the state, and says
+// at which commit that stood: "not there" is not "not there yet".
+func (r *reading) refuse(err *ledger.Error) *ledger.Error {
+	r.setSeqHeader()
+	if s := err.Code.Status(); s != http.StatusForbidden && s != http.StatusNotFound && s != http.StatusUnprocessableEntity {
+		return err
+	}
+	r.Fail(err)
+	r.Out = r.appendFreshness(r.Out[:len(r.Out)-1])
+	return nil
+}

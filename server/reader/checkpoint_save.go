@@ -1,0 +1,171 @@
+package reader
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/wal"
+)
+
+// A saver makes checkpoints for the tailer:
+//
+//	enough commits → the state into memory, between two batches → to disk, in the background
+//
+// While the state is put into memory the tailer applies nothing, but reads go
+// on, at the sequence where it stopped, and say so; commits go on too. It takes
+// some 40 ns and 7 bytes a stack. To keep that away from the 99th percentile of
+// waits for freshness, the tailer is held at most one part in saverShare of the
+// time. Disks are waited for only where nobody waits.
+type saver struct {
+	store commitlog.CheckpointStore
+	every uint64 // commits between two checkpoints; 0: never any
+	logID wal.LogID
+	log   *slog.Logger
+	meter *saverMeter
+
+	// The tailer's.
+	place  wal.Place // after the batch applied last
+	claim  io.Closer // of the duty; nil until we have it
+	due    uint64    // commit at which the next is made
+	rested time.Time // and not before
+
+	writing sync.WaitGroup
+	busy    atomic.Bool
+	quit    atomic.Int64 // Unix nanoseconds after which writing is given up; 0: never
+}
+
+// saverMeter is what the metrics tell.
+type saverMeter struct {
+	made, failed, last atomic.Uint64
+	took, held         atomic.Int64 // nanoseconds; of the last one
+}
+
+const (
+	saverShare = 100
+	// saverStop is how long a daemon that was told to stop may go on writing.
+	saverStop = 9 * time.Second
+)
+
+// start tells where the state begins: at a checkpoint, or at nothing.
+func (s *saver) start(place wal.Place) {
+	s.place, s.due = place, place.Seq+s.every
+	s.meter.last.Store(place.Seq)
+}
+
+// applied is called after each batch, when nothing changes the state. It makes
+// a checkpoint if one is due.
+func (s *saver) applied(state *ledger.State, f *wal.Frame) {
+	s.place = f.Place()
+	if s.every == 0 || s.place.Seq < s.due || s.busy.Load() || time.Now().Before(s.rested) || !s.haveDuty() {
+		return
+	}
+	image, err := s.take(state)
+	if err != nil {
+		return
+	}
+	s.busy.Store(true)
+	s.writing.Go(func() {
+		s.write(image)
+		s.busy.Store(false)
+	})
+}
+
+// haveDuty says whether this daemon is to make a checkpoint now.
+func (s *saver) haveDuty() bool {
+	if s.claim == nil {
+		claim, err := s.store.Claim()
+		if err != nil {
+			s.due = s.place.Seq + s.every // ask again then
+			if !errors.Is(err, wal.ErrLocked) {
+				s.failed(err)
+			}
+			return false
+		}
+		s.claim = claim
+		seqs, err := s.store.List()
+		if n := len(seqs); err == nil && n > 0 && seqs[n-1] > s.meter.last.Load() { // another daemon's
+			s.meter.last.Store(seqs[n-1])
+			s.due = seqs[n-1] + s.every
+		}
+	}
+	return s.place.Seq >= s.due
+}
+
+func (s *saver) failed(err error) {
+	s.meter.failed.Add(1)
+	s.log.Warn("no checkpoint was made; the log and the older ones stay as they are", "seq", s.place.Seq, "reason", err)
+}
+
+// An image is a checkpoint in memory.
+type image struct {
+	seq    uint64
+	blocks [][]byte
+	begun  time.Time
+}
+
+// Write keeps a copy of a block.
+func (m *image) Write(b []byte) (int, error) {
+	m.blocks = append(m.blocks, slices.Clone(b))
+	return len(b), nil
+}
+
+// take puts the state into memory.
+func (s *saver) take(state *ledger.State) (*image, error) {
+	m := &image{seq: s.place.Seq, begun: time.Now()}
+	s.due = m.seq + s.every
+	err := state.WriteCheckpoint(m, ledger.CheckpointPlace{LogID: s.logID, Chain: s.place.Chain, Time: s.place.Time})
+	held := time.Since(m.begun)
+	s.meter.held.Store(int64(held))
+	s.rested = time.Now().Add(saverShare * held)
+	return m, err
+}
+
+var errHurry = errors.New("the daemon stops, and time is up")
+
+// write makes the image durable.
+func (s *saver) write(m *image) {
+	err := s.store.Write(m.seq, func(w io.Writer) error {
+		for i, b := range m.blocks {
+			if quit := s.quit.Load(); quit != 0 && time.Now().UnixNano() > quit {
+				return errHurry
+			}
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+			m.blocks[i] = nil
+		}
+		return nil
+	})
+	took := time.Since(m.begun)
+	if err != nil {
+		s.failed(err)
+		return
+	}
+	s.meter.made.Add(1)
+	s.meter.last.Store(m.seq)
+	s.meter.took.Store(int64(took))
+	s.log.Info("made a checkpoint", "file", s.store.Name(m.seq), "took", took, "applying_held", time.Duration(s.meter.held.Load()))
+}
+
+// stop makes a last checkpoint, if there is anything new and clean is true, and
+// lets go of the duty.
+func (s *saver) stop(state *ledger.State, clean bool) {
+	s.quit.Store(time.Now().Add(saverStop).UnixNano())
+	s.writing.Wait()
+	s.due = min(s.due, s.place.Seq)
+	if clean && s.every > 0 && s.place.Seq > s.meter.last.Load() && s.haveDuty() {
+		if m, err := s.take(state); err == nil {
+			s.write(m)
+		}
+	}
+	if s.claim != nil {
+		s.claim.Close()
+	}
+}

@@ -1,0 +1,94 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"assetledger/server/httpserver"
+	"assetledger/wal"
+)
+
+// Config is the configuration of a read daemon. Zero numbers mean zero: begin with
+// DefaultConfig.
+type Config struct {
+	Dir             string        // of the log
+	Listen          string        // host:port; port 0 for any
+	Name            string        // of this read daemon, unlike those of the others on the same log
+	MaxLag          uint64        // commits behind the log beyond which the health is degraded; 0: no bound
+	CheckpointEvery uint64        // commits between two checkpoints; 0: none are made
+	IdempotencyKeys int           // keyed commits that checkpoints hold, for the write daemon; as many as its own setting
+	Poll            time.Duration // longest sleep between two looks at the end of the log
+	MaxStreams      int           // streams of commits that are open at a time; 0: DefaultMaxStreams
+	MaxInflight     int64         // bytes that all responses hold until they are written; 0: defaultReadInflight
+	Timeouts        httpserver.Timeouts
+	Access          httpserver.Access
+	LogAll          bool                 // log every request
+	Page            bool                 // serve the page for people at /
+	Ready           io.Writer            // gets one line when the daemon serves
+	Notify          *httpserver.Notifier // the service manager; nil for none
+	Log             *slog.Logger
+}
+
+const defaultReadInflight = 32 << 20
+
+// DefaultConfig has the limits of the interface.
+func DefaultConfig() Config {
+	return Config{
+		Listen: "127.0.0.1:8081", Name: "read", CheckpointEvery: 1_000_000, IdempotencyKeys: 1_000_000, Poll: 100 * time.Millisecond,
+		MaxStreams: DefaultMaxStreams, MaxInflight: defaultReadInflight, Timeouts: httpserver.DefaultTimeouts, Page: true,
+	}
+}
+
+// Flags makes a flag for every setting, whose default is the present value.
+func (c *Config) Flags(set *flag.FlagSet) {
+	set.StringVar(&c.Dir, "dir", c.Dir, "`DIRECTORY` of the commit log, as the write daemon's (required), for example /var/lib/ledger")
+	set.StringVar(&c.Listen, "listen", c.Listen, "`ADDRESS` to listen on: host:port, where port 0 is any, or unix:/path")
+	set.StringVar(&c.Name, "name", c.Name, "`NAME` of this read daemon, unlike those of the others on the same log")
+	set.Uint64Var(&c.MaxLag, "max-lag", c.MaxLag, "`COMMITS` behind the log beyond which the health is degraded; 0 for no bound")
+	set.Uint64Var(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery, "`COMMITS` between two checkpoints of the state on disk; one more is made when stopping; 0 for none")
+	set.IntVar(&c.IdempotencyKeys, "idempotency-keys", c.IdempotencyKeys, "`NUMBER` of idempotency keys that checkpoints hold; the write daemon starts from those that hold as many as its own flag says")
+	set.DurationVar(&c.Poll, "poll", c.Poll, "longest `TIME` between two looks at the end of the log")
+	set.Int64Var(&c.MaxInflight, "max-inflight", c.MaxInflight, "limit in `BYTES` on what all responses hold until they are written")
+	set.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "maximum `NUMBER` of open streams of commits; a new one then ends the oldest of the client that has the most")
+	set.BoolVar(&c.Page, "page", c.Page, "serve the page for people at /; -page=false does not")
+	set.BoolVar(&c.LogAll, "log-requests", c.LogAll, "log every request, not only those that failed here")
+	c.Timeouts.Flags(set)
+	c.Access.Flags(set)
+}
+
+// Validate returns an error for the first setting that is out of range.
+func (c *Config) Validate() error {
+	if c.Dir == "" {
+		return httpserver.ErrNoDir
+	}
+	if err := wal.CheckReaderName(c.Name); err != nil {
+		return fmt.Errorf("-name: %w", err)
+	}
+	if c.Poll <= 0 || c.Poll > time.Minute {
+		return errors.New("-poll must be more than 0 and at most 1m")
+	}
+	if err := httpserver.CheckSpans(
+		httpserver.Span{Flag: "idempotency-keys", Value: int64(c.IdempotencyKeys), Min: 0, Max: httpserver.MaxKeys},
+		httpserver.Span{Flag: "max-inflight", Value: c.MaxInflight, Min: 1, Max: 1 << 50},
+		httpserver.Span{Flag: "max-streams", Value: int64(c.MaxStreams), Min: 1, Max: 1 << 20},
+	); err != nil {
+		return err
+	}
+	if err := c.Timeouts.Check(); err != nil {
+		return err
+	}
+	return c.Access.Check(c.Listen)
+}
+
+func (c *Config) Run(ctx context.Context, p httpserver.Process) error {
+	if err := c.Access.Surround(); err != nil {
+		return err
+	}
+	c.Ready, c.Notify, c.Log = p.Ready, p.Notify, p.Log
+	return Run(ctx, *c)
+}

@@ -1,0 +1,196 @@
+package reader
+
+import (
+	"strconv"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+)
+
+var readContainer = endpoint{
+	pattern: "/v1/read/container/{id}", reach: reachesContainer, id: "id",
+	collect: (*reading).getContainer,
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		c := &r.container
+		dst = append(dst, `{"data":`...)
+		dst = appendContainer(dst, c)
+		dst = httpserver.AppendUint(dst, `,"created_seq":`, c.CreatedSeq)
+		dst = httpserver.AppendUint(dst, `,"updated_seq":`, c.UpdatedSeq)
+		switch c.Kind {
+		case ledger.Slots:
+			dst = httpserver.AppendInt(dst, `,"slot_count":`, int64(c.SlotCount))
+		case ledger.Grid:
+			dst = httpserver.AppendInt(dst, `,"grid_width":`, int64(c.GridWidth))
+			dst = httpserver.AppendInt(dst, `,"grid_height":`, int64(c.GridHeight))
+		}
+		dst = httpserver.AppendInt(dst, `,"stacks":`, int64(c.Stacks))
+		dst = httpserver.AppendInt(dst, `,"instances":`, int64(c.Instances))
+		return append(dst, '}'), nil
+	},
+}
+
+var readBalances = endpoint{
+	pattern: "/v1/read/container/{id}/balances", reach: reachesContainer, id: "id",
+	params: paramsOfList | paramClassID | paramKey, list: listBalances, element: 192,
+	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
+		var filter ledger.BalanceFilter
+		if r.params.has(paramClassID) {
+			filter.ClassID = &r.params.ClassID
+		}
+		if r.params.has(paramKey) {
+			filter.Key = &r.params.Key
+		}
+		var after *ledger.StackKey
+		if r.params.has(paramCursor) {
+			after = &ledger.StackKey{ClassID: r.params.Cursor.A, Key: r.params.Cursor.B}
+		}
+		r.balances, r.more, err = s.Balances(r.balances[:0], r.id, filter, after, r.params.Limit)
+		return err
+	},
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		dst = httpserver.AppendInt(dst, `{"container_id":`, r.id)
+		dst = append(dst, `,"balances":[`...)
+		var last cursor
+		for i := range r.balances {
+			b := &r.balances[i]
+			dst = httpserver.AppendInt(dst, httpserver.ElementStart(i, `{"class_id":`, `,{"class_id":`), b.ClassID)
+			dst = httpserver.AppendInt(dst, `,"key":`, b.Key)
+			dst = httpserver.AppendInt(dst, `,"quantity":`, b.Quantity)
+			dst = append(dst, '}')
+			last = cursor{b.ClassID, b.Key}
+		}
+		return r.endList(dst, last, listBalances), nil
+	},
+}
+
+var readSlots = endpoint{
+	pattern: "/v1/read/container/{id}/slots", reach: reachesContainer, id: "id",
+	params: paramsOfList, list: listSlots, element: 192,
+	collect: func(r *reading, s *ledger.State) *ledger.Error {
+		if err := r.getContainer(s); err != nil {
+			return err
+		}
+		after := -1
+		if r.params.has(paramCursor) {
+			after = int(min(r.params.Cursor.A, ledger.MaxSlotCount))
+		}
+		var err *ledger.Error
+		r.slots, r.more, err = s.SlotEntries(r.slots[:0], r.id, after, r.params.Limit)
+		return err
+	},
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		dst = httpserver.AppendInt(dst, `{"data":{"container_id":`, r.id)
+		dst = httpserver.AppendInt(dst, `,"slot_count":`, int64(r.container.SlotCount))
+		dst = append(dst, `,"slots":[`...)
+		var last cursor
+		for i := range r.slots {
+			e := &r.slots[i]
+			dst = httpserver.AppendInt(dst, httpserver.ElementStart(i, `{"slot_index":`, `,{"slot_index":`), int64(e.SlotIndex))
+			dst = httpserver.AppendInt(dst, `,"instance_id":`, e.InstanceID)
+			dst = httpserver.AppendInt(dst, `,"class_id":`, e.ClassID)
+			dst = httpserver.AppendInt(dst, `,"key":`, e.Key)
+			dst = append(dst, '}')
+			last = cursor{A: int64(e.SlotIndex)}
+		}
+		return append(r.endList(dst, last, listSlots), '}'), nil
+	},
+}
+
+var readGrid = endpoint{
+	pattern: "/v1/read/container/{id}/grid", reach: reachesContainer, id: "id",
+	params: paramsOfList | paramsOfRegion, list: listGrid, element: 320,
+	collect: func(r *reading, s *ledger.State) *ledger.Error {
+		if err := r.getContainer(s); err != nil {
+			return err
+		}
+		var region *ledger.Rect
+		if r.params.has(paramsOfRegion) {
+			region = &r.params.Region
+		}
+		var after *ledger.Cell
+		if r.params.has(paramCursor) {
+			after = &ledger.Cell{Y: int(min(r.params.Cursor.A, ledger.MaxSide)), X: int(min(r.params.Cursor.B, ledger.MaxSide))}
+		}
+		var err *ledger.Error
+		r.placements, r.more, err = s.Placements(r.placements[:0], r.id, region, after, r.params.Limit)
+		return err
+	},
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		dst = httpserver.AppendInt(dst, `{"data":{"container_id":`, r.id)
+		dst = httpserver.AppendInt(dst, `,"grid_width":`, int64(r.container.GridWidth))
+		dst = httpserver.AppendInt(dst, `,"grid_height":`, int64(r.container.GridHeight))
+		dst = httpserver.AppendInt(dst, `,"occupied_cells":`, int64(r.container.OccupiedCells))
+		dst = append(dst, `,"placements":[`...)
+		var last cursor
+		for i := range r.placements {
+			p := &r.placements[i]
+			dst = appendPlacement(dst, i, p)
+			last = cursor{int64(p.Y), int64(p.X)}
+		}
+		return append(r.endList(dst, last, listGrid), '}'), nil
+	},
+}
+
+var readContainers = endpoint{
+	pattern: "/v1/read/containers", reach: reachesList,
+	params: paramsOfList | paramOwner | paramKind, list: listContainers, element: 448,
+	collect: (*reading).listContainers,
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		dst = append(dst, `{"data":{"containers":[`...)
+		var last cursor
+		for i := range r.containers {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(appendContainer(dst, &r.containers[i]), '}')
+			last = cursor{A: r.containers[i].ID}
+		}
+		return append(r.endList(dst, last, listContainers), '}'), nil
+	},
+}
+
+func (r *reading) getContainer(s *ledger.State) (err *ledger.Error) {
+	r.container, err = s.Container(r.id)
+	return err
+}
+
+// appendContainer appends what a list shows of a container, without the brace at its end.
+func appendContainer(dst []byte, c *ledger.ContainerInfo) []byte {
+	dst = httpserver.AppendInt(dst, `{"container_id":`, c.ID)
+	if c.Name != "" {
+		dst = ledger.AppendString(append(dst, `,"name":`...), c.Name)
+	}
+	dst = append(dst, `,"kind":"`...)
+	dst = append(dst, c.Kind.String()...)
+	dst = append(dst, `","owner":`...)
+	if c.Owner == 0 {
+		return append(dst, "null"...)
+	}
+	return strconv.AppendInt(dst, c.Owner, 10)
+}
+
+func appendPlacement(dst []byte, i int, p *ledger.Placement) []byte {
+	dst = httpserver.AppendInt(dst, httpserver.ElementStart(i, `{"x":`, `,{"x":`), int64(p.X))
+	dst = httpserver.AppendInt(dst, `,"y":`, int64(p.Y))
+	dst = httpserver.AppendInt(dst, `,"width":`, int64(p.Width))
+	dst = httpserver.AppendInt(dst, `,"height":`, int64(p.Height))
+	dst = httpserver.AppendInt(dst, `,"rotation":`, int64(p.Rotation))
+	dst = httpserver.AppendInt(dst, `,"class_id":`, p.ClassID)
+	dst = httpserver.AppendInt(dst, `,"key":`, p.Key)
+	if p.InstanceID != 0 {
+		dst = httpserver.AppendInt(dst, `,"instance_id":`, p.InstanceID)
+	} else {
+		dst = httpserver.AppendInt(dst, `,"quantity":`, p.Quantity)
+	}
+	return append(dst, '}')
+}
+
+// endList closes a list and says where it goes on, if it does.
+func (r *reading) endList(dst []byte, last cursor, list listKind) []byte {
+	dst = append(dst, ']')
+	if r.more {
+		dst = append(dst, `,"next_cursor":"`...)
+		dst = append(last.append(dst, list), '"')
+	}
+	return dst
+}

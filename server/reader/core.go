@@ -1,0 +1,56 @@
+package reader
+
+import (
+	"log/slog"
+
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/wal"
+)
+
+// A Core is the read daemon without HTTP and without goroutines: its
+// caller gives it one batch after the other. The simulation runs on it.
+type Core struct {
+	proj  *projection
+	saver *saver
+}
+
+// NewCore starts from the newest checkpoint in store that fits l, and sets
+// l to what follows it.
+func NewCore(store commitlog.CheckpointStore, l commitlog.PlacedLog, keys int) (*Core, error) {
+	log := slog.New(slog.DiscardHandler)
+	state, place, err := commitlog.Restore(store, l, keys, log)
+	if err != nil {
+		return nil, err
+	}
+	c := &Core{newProjection(), &saver{store: store, every: 1, logID: l.LogID(), log: log, meter: new(saverMeter)}}
+	c.proj.adopt(state)
+	c.saver.start(place)
+	return c, nil
+}
+
+// State is the state after the last batch.
+func (c *Core) State() *ledger.State { return c.proj.state }
+
+// Apply applies the next batch.
+func (c *Core) Apply(f *wal.Frame) error {
+	if err := c.proj.apply(f); err != nil {
+		return err
+	}
+	c.saver.place = f.Place()
+	return nil
+}
+
+// Checkpoint makes a checkpoint if that is this daemon's duty, and reports
+// whether one was made. A store that fails is no error: a later one may work.
+func (c *Core) Checkpoint() (made bool, err error) {
+	if !c.saver.haveDuty() {
+		return false, nil
+	}
+	image, err := c.saver.take(c.proj.state)
+	if err != nil {
+		return false, err
+	}
+	c.saver.write(image)
+	return c.saver.meter.made.Swap(0) > 0, nil
+}

@@ -1,0 +1,60 @@
+package reader
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+)
+
+// A cursor is the place in a list after which the next page begins: the sort
+// key of the last entry given. It names a place, not an entry, and so stays
+// valid when the ledger changes. On the wire it is base64url, without
+// padding, of
+//
+//	version 1 | list | first int64 | second int64     (18 bytes, big-endian)
+type cursor struct{ A, B int64 }
+
+// A listKind says which list a cursor is of. Clients hold cursors over
+// restarts and upgrades: never change or reuse a number.
+type listKind byte
+
+const (
+	noList         listKind = 0
+	listBalances   listKind = 1 // class_id, key
+	listSlots      listKind = 2 // slot_index
+	listGrid       listKind = 3 // y, x
+	listClasses    listKind = 4 // class_id
+	listContainers listKind = 5 // container_id
+	listCommits    listKind = 6 // global_seq
+	listChildren   listKind = 7 // instance_id
+)
+
+const (
+	cursorVersion = 1
+	cursorBytes   = 2 + 8 + 8
+	cursorChars   = 24 // of cursorBytes in base64
+)
+
+// Bits left over in the last character must be zero: one place, one spelling.
+var cursorCoding = base64.RawURLEncoding.Strict()
+
+// append appends the cursor as a client sees it.
+func (c cursor) append(dst []byte, list listKind) []byte {
+	raw := [cursorBytes]byte{cursorVersion, byte(list)}
+	binary.BigEndian.PutUint64(raw[2:], uint64(c.A))
+	binary.BigEndian.PutUint64(raw[10:], uint64(c.B))
+	return cursorCoding.AppendEncode(dst, raw[:])
+}
+
+// parseCursor is the inverse of append; ok is false for anything else, also
+// for the cursor of another list.
+func parseCursor(s string, list listKind) (c cursor, ok bool) {
+	if len(s) != cursorChars {
+		return c, false
+	}
+	var raw [cursorBytes]byte
+	if n, err := cursorCoding.Decode(raw[:], []byte(s)); err != nil || n != cursorBytes {
+		return c, false
+	}
+	c = cursor{int64(binary.BigEndian.Uint64(raw[2:])), int64(binary.BigEndian.Uint64(raw[10:]))}
+	return c, raw[0] == cursorVersion && listKind(raw[1]) == list && c.A >= 0 && c.B >= 0
+}

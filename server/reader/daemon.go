@@ -1,0 +1,132 @@
+package reader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/server/httpserver"
+	"assetledger/server/metrics"
+)
+
+// A daemon serves reads of one log.
+type daemon struct {
+	proj      *projection
+	tail      *tailer
+	commits   *commitReader
+	log       *slog.Logger
+	timeouts  httpserver.Timeouts
+	maxLag    uint64 // 0: no bound
+	keepAlive time.Duration
+	streams   streams
+	damaged   atomic.Bool // the log can't be read back
+	registry  metrics.Registry
+	api       *httpserver.API
+}
+
+// newDaemon puts a daemon together; it does nothing yet.
+func newDaemon(source commitlog.Source, c Config) *daemon {
+	d := &daemon{
+		proj: newProjection(), commits: newCommitReader(source), log: c.Log,
+		timeouts: c.Timeouts, maxLag: c.MaxLag, keepAlive: feedKeepAlive, streams: streams{max: cmp.Or(c.MaxStreams, DefaultMaxStreams)},
+	}
+	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now,
+		caughtUp: make(chan struct{}), looks: make(chan chan struct{}), opened: make(chan struct{}), ended: make(chan struct{}),
+		keys: c.IdempotencyKeys, every: c.CheckpointEvery, meter: &saverMeter{}}
+	d.api = httpserver.NewAPI(d.routes(c.Page), "asset_ledger_read_", &d.registry, c.Log)
+	d.api.LogAll = c.LogAll
+	d.api.Budget = httpserver.NewBudget(cmp.Or(c.MaxInflight, defaultReadInflight))
+	d.tail.visible = d.measures()
+	return d
+}
+
+// endpoints are all reads, in the order of the interface's table.
+var endpoints = []*endpoint{&readContainer, &readBalances, &readSlots, &readGrid, &readClass, &readClasses,
+	&readShapes, &readStats, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits}
+
+// routes is the read daemon's table, with or without the page.
+func (d *daemon) routes(page bool) []httpserver.Route {
+	routes := []httpserver.Route{{Method: "GET", Pattern: "/v1/health", Handle: d.health}, {Method: "GET", Pattern: "/v1/livez", Handle: httpserver.Livez}, {Method: "GET", Pattern: "/v1/readyz", Handle: d.readyz},
+		{Method: "GET", Pattern: "/v1/metrics", Handle: d.metrics}, {Method: "GET", Pattern: "/v1/openapi.json", Handle: describe}}
+	for _, e := range endpoints {
+		routes = append(routes, httpserver.Route{Method: "GET", Pattern: e.pattern, Handle: d.serve(e)})
+	}
+	if page {
+		routes = append(routes, pageRoutes()...)
+	}
+	return routes
+}
+
+// Run runs a read daemon until ctx is done (then the error is nil) or it
+// can't go on:
+//
+//	claim the name → load a checkpoint → catch up with the log → listen, say so → serve → stop in reverse
+//
+// When it stops it makes a last checkpoint.
+func Run(ctx context.Context, c Config) error {
+	entrance, err := httpserver.OpenEntrance(c.Access, c.Listen, c.Log)
+	if err != nil {
+		return err
+	}
+	d := newDaemon(commitlog.FileSource{Dir: c.Dir}, c)
+	tailing, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	failed := make(chan error, 1)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		if err := d.tail.run(tailing); err != nil {
+			failed <- err
+		}
+	}()
+	defer func() {
+		stop(nil)
+		<-stopped
+		d.close()
+	}()
+	defer c.Notify.Stopping("stopped")
+	caughtUp := c.Notify.Starting("catching up with the log", func() (done, of uint64) { return d.proj.fresh.applied.Load(), d.tail.durable() })
+	defer caughtUp()
+	select {
+	case <-d.tail.caughtUp:
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+	caughtUp()
+	ln, err := entrance.Listen(c.Listen)
+	if err != nil {
+		stop(errNeverServed)
+		return fmt.Errorf("listening for requests: %w", err)
+	}
+	entrance.Protect(d.api, ln)
+	entrance.Watch(ctx)
+	ready := c.Notify.Announcing(c.Ready, func() { d.proj.isBroken() })
+	return httpserver.Serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-read", c.Log, failed, func() {
+		c.Notify.Stopping("ending streams and waits")
+		d.drain()
+	})
+}
+
+// errNeverServed ends a tailer whose work nobody ever saw.
+var errNeverServed = errors.New("the daemon could not serve")
+
+// drain ends all waiting.
+func (d *daemon) drain() {
+	d.proj.fresh.end(ledger.Errorf(ledger.ShuttingDown, "This read daemon is stopping: ask another, or try again soon."))
+}
+
+// close unmaps the log; nobody may be reading any more.
+func (d *daemon) close() {
+	d.commits.close()
+	if r := d.tail.reader.Swap(nil); r != nil {
+		(*r).Close()
+	}
+}

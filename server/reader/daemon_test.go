@@ -1,0 +1,244 @@
+package reader
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assetledger/server/commitlog"
+	"assetledger/server/httpserver"
+	"assetledger/server/version"
+	"assetledger/wal"
+)
+
+// A runningReader is Run in a goroutine.
+type runningReader struct {
+	t     *testing.T
+	url   string
+	stop  context.CancelFunc
+	ended chan error
+}
+
+// startRead runs a read daemon on a directory until the test ends, and returns
+// when it is ready. The error is that of a daemon that never was.
+func startRead(t *testing.T, c Config) (*runningReader, error) {
+	t.Helper()
+	out, ready := io.Pipe()
+	c.Ready, c.Listen = ready, "127.0.0.1:0"
+	c.Log = slog.New(slog.DiscardHandler)
+	if c.Poll == 0 {
+		c.Poll = 20 * time.Millisecond
+	}
+	if c.Name == "" {
+		c.Name = "read"
+	}
+	c.Timeouts = httpserver.DefaultTimeouts
+	ctx, stop := context.WithCancel(context.Background())
+	r := &runningReader{t: t, stop: stop, ended: make(chan error, 1)}
+	go func() {
+		r.ended <- Run(ctx, c)
+		ready.Close()
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		stop()
+		return nil, <-r.ended
+	}
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "ledger-read "+version.Build()+" ready on ")
+	if !ok {
+		t.Errorf("the ready line is %q", line)
+	}
+	r.url = url
+	t.Cleanup(stop)
+	return r, nil
+}
+
+func (r *runningReader) get(status int, target string) string {
+	r.t.Helper()
+	resp, err := http.Get(r.url + target)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != status {
+		r.t.Errorf("%s: %d %s %v, want %d", target, resp.StatusCode, body, err, status)
+	}
+	return string(body)
+}
+
+// A clockedWriter commits to a directory, a second after each other, beginning
+// at testTime.
+type clockedWriter struct {
+	*wal.Writer
+	at int64
+}
+
+func openWriter(t testing.TB, dir string) *clockedWriter {
+	t.Helper()
+	c := &clockedWriter{at: testTime}
+	var err error
+	if c.Writer, err = wal.Open(dir, wal.Options{SegmentSize: 1 << 20, Now: func() int64 { return c.at }}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Writer.Close() })
+	return c
+}
+
+func (c *clockedWriter) Append(f *wal.Frame) error {
+	err := c.Writer.Append(f)
+	c.at += int64(time.Second)
+	return err
+}
+
+// TestRunRead takes a daemon through its life: alone, with a writer, after the
+// writer, and stopped.
+func TestRunRead(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "not", "yet")
+	r, err := startRead(t, Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.get(200, "/v1/read/containers"); got != `{"data":{"containers":[]},"freshness":{"checkpoint_seq":0,"commit_log_seq":0}}` {
+		t.Error(got)
+	}
+	log := openWriter(t, dir)
+	w := newLedgerWriter(t, log)
+	exampleLedger(w)
+	// The first look may come before the log is there; after that, waiting is enough.
+	for strings.Contains(r.get(200, "/v1/health"), `"commit_log_seq":0`) {
+	}
+	seq := w.commit("CreateContainer container_id=50 kind=Standard")
+	r.get(200, fmt.Sprintf("/v1/read/container/50?min_seq=%d&wait=30s", seq))
+	// The number is published after the commit is shown, so it may be a moment late.
+	for !cmp.Equal(readersOf(t, dir), []wal.ReaderState{{Name: "read", Seq: seq}}) {
+		runtime.Gosched()
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.get(200, "/v1/read/container/50")
+	if got := r.get(200, "/v1/health"); got != fmt.Sprintf(`{"status":"healthy","freshness":{"checkpoint_seq":%d,"commit_log_seq":%d,"lag":0}}`, seq, seq) {
+		t.Error("without a writer:", got)
+	}
+	r.stop()
+	if err := <-r.ended; err != nil {
+		t.Errorf("stopped with %v", err)
+	}
+	if diff := cmp.Diff([]wal.ReaderState{{Name: "read", Seq: seq}}, readersOf(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func readersOf(t *testing.T, dir string) []wal.ReaderState {
+	t.Helper()
+	list, err := wal.ListReaders(dir, wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestNameInUse(t *testing.T) {
+	dir := t.TempDir()
+	openWriter(t, dir)
+	if _, err := startRead(t, Config{Dir: dir, Name: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := startRead(t, Config{Dir: dir, Name: "two"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := startRead(t, Config{Dir: dir, Name: "one"})
+	if err == nil || !strings.Contains(err.Error(), `"one"`) || !errors.Is(err, wal.ErrNameTaken) {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestRunReadFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := startRead(t, Config{Dir: file}); err == nil || commitlog.IsDamage(err) {
+		t.Errorf("in a file: %v", err)
+	}
+	dir := t.TempDir()
+	newLedgerWriter(t, openWriter(t, dir)).commit("CreateContainer container_id=1 kind=Standard")
+	segments, err := filepath.Glob(filepath.Join(dir, "wal", "*.seg"))
+	if err != nil || len(segments) != 1 {
+		t.Fatal(segments, err)
+	}
+	f, err := os.OpenFile(segments[0], os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte{0xff}, 4096+64+2); err != nil { // in the body of the first frame
+		t.Fatal(err)
+	}
+	_, err = startRead(t, Config{Dir: dir})
+	var damage *wal.CorruptError
+	if !errors.As(err, &damage) {
+		t.Errorf("with a damaged log: %v", err)
+	}
+}
+
+// TestLogIsExchanged: what was served must stay true, so a daemon ends when
+// its log becomes another, or loses commits.
+func TestLogIsExchanged(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		exchange func(t *testing.T, dir string)
+	}{
+		{"by another", func(t *testing.T, dir string) {
+			for _, name := range []string{"END", "LOCK", "wal"} {
+				if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			newLedgerWriter(t, openWriter(t, dir)).commit("CreateContainer container_id=1 kind=Standard")
+		}},
+		{"the end goes back", func(t *testing.T, dir string) {
+			end, err := os.OpenFile(filepath.Join(dir, "END"), os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer end.Close()
+			if _, err := end.WriteAt([]byte{1}, 64); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			log := openWriter(t, dir)
+			w := newLedgerWriter(t, log)
+			w.commit("CreateContainer container_id=1 kind=Standard")
+			r, err := startRead(t, Config{Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seq := w.commit("CreateContainer container_id=2 kind=Standard")
+			r.get(200, fmt.Sprintf("/v1/read/container/2?min_seq=%d&wait=30s", seq))
+			if err := log.Close(); err != nil {
+				t.Fatal(err)
+			}
+			c.exchange(t, dir)
+			if err := <-r.ended; !errors.Is(err, wal.ErrReplaced) || commitlog.IsDamage(err) {
+				t.Errorf("ended with %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,47 @@
+package reader
+
+import (
+	"net/http"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+	"assetledger/server/openapi"
+)
+
+var description httpserver.Description
+
+func describe(x *httpserver.Exchange) *ledger.Error {
+	return description.Serve(x, openapi.Read, openAPIRoutes)
+}
+
+// openAPIRoutes are the read daemon's, the reads with their query parameters.
+func openAPIRoutes() (routes []openapi.Route) {
+	for _, e := range endpoints {
+		routes = append(routes, openapi.Route{Method: http.MethodGet, Path: e.pattern, Query: (e.params | paramsOfAll).names()})
+	}
+	for _, r := range new(daemon).routes(false) {
+		if !hasRoute(routes, r) {
+			routes = append(routes, openapi.Route{Method: r.Method, Path: r.Pattern})
+		}
+	}
+	return routes
+}
+
+func hasRoute(routes []openapi.Route, r httpserver.Route) bool {
+	for _, known := range routes {
+		if known.Method == r.Method && known.Path == r.Pattern {
+			return true
+		}
+	}
+	return false
+}
+
+// names are the names of parameters, in the order of their bits.
+func (p param) names() (names []string) {
+	for i := range paramSpecs {
+		if p&(1<<i) != 0 {
+			names = append(names, paramSpecs[i].name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,190 @@
+package reader
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+	"assetledger/wal"
+)
+
+// A feed is the list of commits as server-sent events (the HTML standard,
+// section 9.2), one for each commit, without an end:
+//
+//	id: 17
+//	data: {"global_seq":17,…}
+//
+// It reads the log in pieces and holds nothing, no reader and no lock, while a
+// piece is on its way; a client that does not take a piece in time is dropped,
+// and resumes with Last-Event-ID.
+
+const (
+	headerLastEvent = "Last-Event-ID"
+	feedPiece       = 64 << 10         // bytes sent at once, or one commit
+	keptPiece       = 4 << 10          // bytes of buffer that a stream keeps while it waits
+	feedPatience    = 10 * time.Second // for a client to take a piece
+	feedKeepAlive   = 15 * time.Second // of silence before a comment line
+)
+
+// feed serves the commits as a stream, if the client asks for one.
+func (r *reading) feed() (taken bool, err *ledger.Error) {
+	if !wantsEvents(r.R.Header["Accept"]) {
+		return false, nil
+	}
+	at, err := r.feedStart()
+	if err != nil {
+		return false, err
+	}
+	h := r.W.Header()
+	h["Content-Type"] = []string{"text/event-stream"}
+	h["Cache-Control"] = []string{"no-cache"}
+	r.setSeqHeader()
+	r.Written, r.Streamed = true, true
+	if r.R.Method == http.MethodHead {
+		r.W.WriteHeader(r.Status)
+		return true, nil
+	}
+	ctx, end := context.WithCancel(r.R.Context())
+	defer end()
+	place := r.daemon.streams.enter(r.Client(), end)
+	defer r.daemon.streams.leave(place)
+	*r = reading{Exchange: r.Exchange, daemon: r.daemon, params: r.params, reach: r.reach} // large slices are for reads that are short
+	if c := httpserver.ConnectionOf(r.R); c != nil {
+		c.GiveUpAfter(2 * r.daemon.keepAlive)
+	}
+	r.stream(ctx, at)
+	return true, nil
+}
+
+// feedStart judges a request for a feed; the feed begins after the commit returned.
+func (r *reading) feedStart() (at uint64, err *ledger.Error) {
+	if r.params.has(paramLimit) || r.params.has(paramCursor) {
+		return 0, badParam("limit", "A stream of commits has no pages: leave limit and cursor out, and begin with after or Last-Event-ID.")
+	}
+	at = r.params.After
+	if values := r.R.Header["Last-Event-Id"]; len(values) != 0 {
+		v, ok := parseInteger(values[0], false)
+		if !ok || len(values) > 1 {
+			return 0, badParam(headerLastEvent, "The header %s must be the id of an event, and is %q.", headerLastEvent, httpserver.Shorten(values[0]))
+		}
+		at = uint64(v)
+	}
+	if err := r.collect(nothing); err != nil || at >= r.checkpoint {
+		return at, err
+	}
+	// Look for the first commit now: later there is no way to say that it was archived.
+	return at, r.daemon.readBack(r.daemon.commits.each(r.R.Context(), at+1, at+1, &r.record, func(*wal.Frame, uint64) bool { return false }))
+}
+
+// stream sends commits until ctx is done, as it is when the client goes, or the
+// daemon stops.
+func (r *reading) stream(ctx context.Context, at uint64) {
+	fresh := r.daemon.proj.fresh
+	if !r.sendPiece() {
+		return
+	}
+	defer r.allowPiece() // for the end of the answer
+	for ctx.Err() == nil {
+		r.forget()
+		// at+1 can't overflow: at is at most 2^63-1.
+		reached, over := fresh.wait(ctx, at+1, r.daemon.keepAlive)
+		if over != nil || ctx.Err() != nil || !r.stillLetIn() {
+			return
+		}
+		if !reached {
+			r.Out = append(r.Out, ": keep-alive\n\n"...)
+		} else if !r.Claim.Grow(feedPiece) {
+			return
+		} else if at = r.appendEvents(at, fresh.applied.Load()); len(r.Out) == 0 {
+			return // the log could not be read, which was logged
+		}
+		if !r.sendPiece() {
+			return
+		}
+	}
+}
+
+// appendEvents appends the events of commits after at, up to a piece, and
+// returns the last one.
+func (r *reading) appendEvents(at, end uint64) uint64 {
+	err := r.daemon.commits.each(r.R.Context(), at+1, end, &r.record, func(f *wal.Frame, seq uint64) bool {
+		r.Out = httpserver.AppendUint(r.Out, "id: ", seq)
+		r.Out = AppendCommit(append(r.Out, "\ndata: "...), f, seq, &r.record)
+		r.Out = append(r.Out, "\n\n"...)
+		at = seq
+		return len(r.Out) < feedPiece
+	})
+	r.daemon.readBack(err)
+	r.holds(cap(r.Out))
+	return at
+}
+
+// forget lets go of what the stream needs only while it sends, since there may be
+// many that wait.
+func (r *reading) forget() {
+	r.Claim.Force(-r.Claim.Held)
+	r.Out, r.record = r.Out[:0], ledger.Record{}
+	if cap(r.Out) > keptPiece {
+		r.Out = nil
+	}
+}
+
+// sendPiece sends r.Out, at first the header; false when the client did not take it.
+func (r *reading) sendPiece() bool {
+	c := r.allowPiece()
+	if r.Claim.Held > 0 {
+		r.Claim.Awaits(func() { c.SetWriteDeadline(httpserver.LongAgo) })
+		defer r.Claim.Ready()
+	}
+	if _, err := r.W.Write(r.Out); err != nil {
+		return false
+	}
+	return c.Flush() == nil
+}
+
+// allowPiece gives the client its time to take what is sent next.
+func (r *reading) allowPiece() *http.ResponseController {
+	c := http.NewResponseController(r.W)
+	c.SetReadDeadline(time.Time{}) // nothing more is to come from the client but its end
+	c.SetWriteDeadline(time.Now().Add(r.daemon.patience()))
+	return c
+}
+
+// patience is how long a stream waits for its client to take a piece: not
+// longer than any client may take for an answer.
+func (d *daemon) patience() time.Duration {
+	if limit := d.timeouts.Write; limit > 0 && limit < feedPatience {
+		return limit
+	}
+	return feedPatience
+}
+
+// wantsEvents says whether an Accept asks for server-sent events.
+func wantsEvents(accept []string) bool {
+	for _, value := range accept {
+		for kind := range strings.SplitSeq(value, ",") {
+			kind, _, _ = strings.Cut(kind, ";")
+			if strings.EqualFold(strings.TrimSpace(kind), "text/event-stream") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// endure lets the connection live for d beyond what is left of the server's
+// own limits, for a client that waits on purpose. Without it the limit on
+// reading a request would cancel the wait.
+func (r *reading) endure(d time.Duration) {
+	t := r.daemon.timeouts
+	c := http.NewResponseController(r.W)
+	if t.Read > 0 {
+		c.SetReadDeadline(time.Now().Add(t.Read + d))
+	}
+	if t.Write > 0 {
+		c.SetWriteDeadline(time.Now().Add(t.Write + d))
+	}
+}

@@ -1,0 +1,263 @@
+package reader
+
+import (
+	"assetledger/server/httpserver"
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// listen serves a reader on a real connection, with the daemon's limits.
+func (r *testReader) listen(t httpserver.Timeouts) *httptest.Server {
+	s := httptest.NewUnstartedServer(nil)
+	r.timeouts = t
+	s.Config = httpserver.NewServer(r.api, t, r.log)
+	s.Start()
+	r.t.Cleanup(s.Close)
+	return s
+}
+
+// An eventStream is a client of the feed.
+type eventStream struct {
+	t     *testing.T
+	lines *bufio.Scanner
+	leave context.CancelFunc
+	resp  *http.Response
+}
+
+func follow(t *testing.T, s *httptest.Server, query string, headers ...string) *eventStream {
+	t.Helper()
+	ctx, leave := context.WithCancel(context.Background())
+	req, _ := http.NewRequestWithContext(ctx, "GET", s.URL+"/v1/read/commits"+query, nil)
+	req.Header.Set("Accept", "text/html;q=0.1, text/event-stream")
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("X-Asset-Seq") == "" {
+		t.Fatalf("%d %v", resp.StatusCode, resp.Header)
+	}
+	t.Cleanup(func() { leave(); resp.Body.Close() })
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	return &eventStream{t: t, lines: lines, leave: leave, resp: resp}
+}
+
+// block is the next lines up to an empty one; ok is false at the stream's end.
+func (e *eventStream) block() (lines []string, ok bool) {
+	for e.lines.Scan() {
+		if e.lines.Text() == "" {
+			return lines, true
+		}
+		lines = append(lines, e.lines.Text())
+	}
+	return lines, false
+}
+
+// wants reads the events of the commits from..to, passing over comments.
+func (e *eventStream) wants(from, to uint64) {
+	e.t.Helper()
+	for seq := from; seq <= to; {
+		lines, ok := e.block()
+		if !ok {
+			e.t.Fatalf("the stream ended before commit %d: %v", seq, e.lines.Err())
+		}
+		if len(lines) == 1 && lines[0] == ": keep-alive" {
+			continue
+		}
+		var commit struct {
+			Seq uint64 `json:"global_seq"`
+		}
+		if len(lines) != 2 || lines[0] != fmt.Sprintf("id: %d", seq) || !strings.HasPrefix(lines[1], "data: ") ||
+			json.Unmarshal([]byte(lines[1][len("data: "):]), &commit) != nil || commit.Seq != seq {
+			e.t.Fatalf("in place of commit %d: %q", seq, lines)
+		}
+		seq++
+	}
+}
+
+func TestFeed(t *testing.T) {
+	log := newMemLog()
+	w := newLedgerWriter(t, log)
+	exampleLedger(w)
+	end := w.state.Seq()
+	r := startReader(t, log)
+	s := r.listen(httpserver.DefaultTimeouts)
+	all := follow(t, s, "")
+	all.wants(1, end)
+	resumed := follow(t, s, "?after=1", "Last-Event-ID: 9")
+	resumed.wants(10, end)
+	after := follow(t, s, fmt.Sprintf("?after=%d", end+1))
+	body := transactionOf(t, "CreateContainer container_id=50 kind=Standard")
+	w.batch(body, transactionOf(t, "RemoveContainer container_id=50"))
+	all.wants(end+1, end+2)
+	resumed.wants(end+1, end+2)
+	after.wants(end+2, end+2)
+	// One event holds what the list shows of the commit.
+	list := r.get(200, fmt.Sprintf("/v1/read/commits?after=%d", end+1))
+	one := follow(t, s, fmt.Sprintf("?after=%d", end+1))
+	lines, _ := one.block()
+	if data := strings.TrimPrefix(lines[1], "data: "); !strings.Contains(list, `"commits":[`+data+`]`) {
+		t.Errorf("the event %s is not the list's %s", data, list)
+	}
+	one.leave()
+	after.leave()
+	for r.streams.opened() != 2 {
+		runtime.Gosched() // those that left are given up
+	}
+	r.drain()
+	for _, e := range []*eventStream{all, resumed} {
+		if lines, ok := e.block(); ok || e.lines.Err() != nil {
+			t.Errorf("after the daemon stopped: %q, %v", lines, e.lines.Err())
+		}
+	}
+}
+
+// The server's own limits on reading and writing do not end a stream, and
+// neither does silence.
+func TestFeedOutlastsTimeouts(t *testing.T) {
+	log := newMemLog()
+	w := newLedgerWriter(t, log)
+	w.commit("CreateContainer container_id=1 kind=Standard")
+	r := startReader(t, log, func(d *daemon) { d.keepAlive = 60 * time.Millisecond })
+	s := r.listen(httpserver.Timeouts{Read: 200 * time.Millisecond, Write: 200 * time.Millisecond})
+	e := follow(t, s, "")
+	e.wants(1, 1)
+	for range 5 {
+		if lines, ok := e.block(); !ok || len(lines) != 1 || lines[0] != ": keep-alive" {
+			t.Fatalf("%q, %v", lines, e.lines.Err())
+		}
+	}
+	w.commit("CreateContainer container_id=2 kind=Standard")
+	e.wants(2, 2)
+}
+
+// And they do not end a wait for freshness, nor does that end the connection.
+func TestWaitOutlastsTimeouts(t *testing.T) {
+	r, log := behind(t)
+	s := r.listen(httpserver.Timeouts{Read: 200 * time.Millisecond, Write: 200 * time.Millisecond})
+	status := make(chan int)
+	go func() {
+		resp, err := s.Client().Get(s.URL + "/v1/read/container/2?min_seq=2&wait=30s")
+		if err != nil {
+			t.Error(err)
+			status <- 0
+			return
+		}
+		resp.Body.Close()
+		status <- resp.StatusCode
+	}()
+	r.untilWaiting(1)
+	r.get(425, "/v1/read/classes?min_seq=2&wait=300ms") // takes longer than the limits
+	log.release()
+	if got := <-status; got != 200 {
+		t.Errorf("status %d", got)
+	}
+}
+
+func TestFeedIsRefused(t *testing.T) {
+	log := newMemLog()
+	newLedgerWriter(t, log).commit("CreateContainer container_id=1 kind=Standard")
+	r := startReader(t, log)
+	for _, c := range []struct {
+		query, header string
+		status        int
+	}{
+		{"?limit=1", "", 400},
+		{"?cursor=AQYAAAAAAAAABAAAAAAAAAAA", "", 400},
+		{"?after=x", "", 400},
+		{"", "Last-Event-ID: x", 400},
+		{"", "Last-Event-ID: -1", 400},
+		{"?min_seq=2", "", 425},
+	} {
+		headers := []string{"Accept: text/event-stream"}
+		if c.header != "" {
+			headers = append(headers, c.header)
+		}
+		r.get(c.status, "/v1/read/commits"+c.query, headers...)
+	}
+	if rec := r.do("HEAD", "/v1/read/commits", "Accept: text/event-stream"); rec.Code != 200 || rec.Header().Get("Content-Type") != "text/event-stream" {
+		t.Error("HEAD:", rec.Code, rec.Header())
+	}
+}
+
+func TestWantsEvents(t *testing.T) {
+	for accept, want := range map[string]bool{
+		"text/event-stream": true, "Text/Event-Stream; charset=utf-8": true, "application/json, text/event-stream;q=0.5": true,
+		"": false, "*/*": false, "application/json": false, "text/event-streams": false,
+	} {
+		if wantsEvents([]string{"x/y", accept}) != want {
+			t.Errorf("%q: %v", accept, !want)
+		}
+	}
+}
+
+// TestStreamsMakeRoom: a new stream ends the oldest one of the client that has
+// the most, and of its own when all have as many.
+func TestStreamsMakeRoom(t *testing.T) {
+	var ended []string
+	s := streams{max: 4}
+	enter := func(client, name string) *stream {
+		return s.enter(client, func() { ended = append(ended, name) })
+	}
+	enter("a", "a1")
+	enter("b", "b1")
+	a2 := enter("a", "a2")
+	enter("a", "a3")
+	enter("c", "c1") // ends a1
+	enter("b", "b2") // ends a2: a and b have two each, or b has
+	if want := []string{"a1", "a2"}; !cmp.Equal(ended, want) && !cmp.Equal(ended, []string{"a1", "b1"}) {
+		t.Errorf("ended %v", ended)
+	}
+	s.leave(a2)
+	if got := s.opened(); got > 4 || got < 3 {
+		t.Errorf("%d are open", got)
+	}
+	s, ended = streams{max: 1}, nil
+	first := enter("a", "first")
+	enter("a", "second")
+	s.leave(first) // a second time
+	if !cmp.Equal(ended, []string{"first"}) || s.opened() != 1 {
+		t.Errorf("ended %v, %d are open", ended, s.opened())
+	}
+}
+
+// TestFeedMakesRoom: streams of clients that read nothing keep nobody out. The
+// one that is ended can go on where it was.
+func TestFeedMakesRoom(t *testing.T) {
+	log := newMemLog()
+	w := newLedgerWriter(t, log)
+	end := w.commit("CreateContainer container_id=50 kind=Standard")
+	r := startReader(t, log, func(d *daemon) { d.streams.max = 3 })
+	r.until(end)
+	s := r.listen(httpserver.DefaultTimeouts)
+	var silent []*eventStream
+	for range 3 {
+		silent = append(silent, follow(t, s, ""))
+	}
+	reads := follow(t, s, "")
+	reads.wants(1, 1)
+	silent[0].wants(1, 1)
+	if lines, ok := silent[0].block(); ok || silent[0].lines.Err() != nil {
+		t.Errorf("the oldest stream goes on: %q %v", lines, silent[0].lines.Err())
+	}
+	next := w.commit("CreateContainer container_id=51 kind=Standard")
+	reads.wants(next, next)
+	follow(t, s, "", fmt.Sprintf("Last-Event-ID: %d", end)).wants(next, next)
+	if n := r.streams.opened(); n != 3 {
+		t.Errorf("%d streams are open", n)
+	}
+}

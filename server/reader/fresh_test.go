@@ -1,0 +1,140 @@
+package reader
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"assetledger/ledger"
+)
+
+// advance is what the tailer does.
+func (f *freshness) advance(seq uint64) {
+	f.applied.Store(seq)
+	f.wake(seq)
+}
+
+func TestWaitWakesInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFreshness()
+		var mu sync.Mutex
+		woken := map[uint64]int{}
+		for _, seq := range []uint64{5, 3, 3, 9, 1, 7} {
+			go func() {
+				if ok, err := f.wait(t.Context(), seq, time.Hour); !ok || err != nil {
+					t.Errorf("waiting for %d: %v, %v", seq, ok, err)
+				}
+				mu.Lock()
+				woken[seq]++
+				mu.Unlock()
+			}()
+		}
+		synctest.Wait()
+		for _, step := range []struct {
+			seq  uint64
+			left int
+		}{{0, 6}, {2, 5}, {3, 3}, {6, 2}, {8, 1}, {9, 0}} {
+			f.advance(step.seq)
+			synctest.Wait()
+			if f.waiting() != step.left {
+				t.Errorf("at %d, %d wait", step.seq, f.waiting())
+			}
+			for seq := range woken {
+				if seq > step.seq {
+					t.Errorf("at %d, one who waited for %d was woken", step.seq, seq)
+				}
+			}
+		}
+	})
+}
+
+func TestWaitEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFreshness()
+		f.advance(4)
+		if ok, err := f.wait(t.Context(), 4, 0); !ok || err != nil {
+			t.Errorf("what is applied: %v, %v", ok, err)
+		}
+		if ok, err := f.wait(t.Context(), 5, 0); ok || err != nil {
+			t.Errorf("without patience: %v, %v", ok, err)
+		}
+		start := time.Now()
+		if ok, err := f.wait(t.Context(), 5, 3*time.Second); ok || err != nil || time.Since(start) != 3*time.Second {
+			t.Errorf("in vain: %v, %v after %v", ok, err, time.Since(start))
+		}
+		gone, leave := context.WithCancel(t.Context())
+		done := make(chan bool)
+		go func() {
+			ok, _ := f.wait(gone, 5, time.Hour)
+			done <- ok
+		}()
+		synctest.Wait()
+		leave()
+		if <-done {
+			t.Error("the client that went got its answer")
+		}
+		if f.waiting() != 0 {
+			t.Errorf("%d wait still", f.waiting())
+		}
+		go func() {
+			_, err := f.wait(t.Context(), 6, time.Hour)
+			done <- err != nil && err.Code == ledger.ShuttingDown
+		}()
+		synctest.Wait()
+		f.end(ledger.Errorf(ledger.ShuttingDown, "over"))
+		f.end(ledger.Errorf(ledger.Internal, "the first reason counts"))
+		if !<-done {
+			t.Error("the end was not told")
+		}
+		if _, err := f.wait(t.Context(), 6, time.Hour); err == nil || err.Code != ledger.ShuttingDown {
+			t.Errorf("after the end: %v", err)
+		}
+	})
+}
+
+func TestWaitIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFreshness()
+		for range maxWaiters {
+			go f.wait(t.Context(), 1, time.Hour)
+		}
+		synctest.Wait()
+		if _, err := f.wait(t.Context(), 1, time.Hour); err == nil || err.Code != ledger.Overloaded {
+			t.Errorf("one too many: %v", err)
+		}
+		f.advance(1)
+	})
+}
+
+// Many wait, give up and are woken at once; none is forgotten.
+func TestWaitRace(t *testing.T) {
+	f := newFreshness()
+	const last = 2000
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for seq := uint64(1); seq <= last; seq += 1 + rand.Uint64N(5) {
+				ctx, cancel := context.WithCancel(t.Context())
+				if rand.IntN(4) == 0 {
+					go cancel()
+				}
+				if ok, _ := f.wait(ctx, seq, time.Minute); !ok && ctx.Err() == nil {
+					t.Errorf("commit %d was missed", seq)
+				}
+				cancel()
+			}
+		})
+	}
+	for seq := uint64(1); seq <= last; seq++ {
+		f.advance(seq)
+		runtime.Gosched()
+	}
+	all.Wait()
+	if f.waiting() != 0 {
+		t.Errorf("%d wait still", f.waiting())
+	}
+}

@@ -1,0 +1,272 @@
+package reader
+
+import (
+	"context"
+	"flag"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/wal"
+)
+
+var updateReads = flag.Bool("update-reads", false, "write the golden files of reads anew")
+
+// testTime is the commit time of the first batch; each later one is a second on.
+const testTime = int64(1_700_000_000_000_000_123)
+
+// A memLog is a log in memory: a second driver for the read daemon, whose end
+// and faults a test moves as it likes.
+type memLog struct {
+	mu      sync.Mutex
+	absent  bool // Open answers ErrNoLog
+	frames  []wal.Frame
+	end     uint64
+	moved   int64
+	noOpen  error         // what Open answers, if set
+	fail    error         // what Next answers instead of the next frame
+	held    bool          // Next keeps its caller until it is false again
+	changed chan struct{} // closed and replaced at each change
+	open    int           // readers
+}
+
+func newMemLog() *memLog { return &memLog{changed: make(chan struct{})} }
+
+func (m *memLog) change(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f()
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// hold lets the end move on without the reader; release lets it catch up.
+func (m *memLog) hold()    { m.change(func() { m.held = true }) }
+func (m *memLog) release() { m.change(func() { m.held = false }) }
+
+// Append adds a batch and moves the end.
+func (m *memLog) Append(f *wal.Frame) error {
+	g := *f
+	g.Body = append([]byte(nil), f.Body...)
+	g.Time = testTime + int64(len(m.frames))*int64(time.Second)
+	m.change(func() {
+		m.frames = append(m.frames, g)
+		m.end, m.moved = g.Last(), time.Now().UnixNano()
+	})
+	return nil
+}
+
+// Open makes a reader.
+func (m *memLog) Open() (commitlog.Reader, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.absent {
+		return nil, wal.ErrNoLog
+	}
+	if m.noOpen != nil {
+		return nil, m.noOpen
+	}
+	m.open++
+	return &memReader{log: m, closed: make(chan struct{})}, nil
+}
+
+// Register takes any name.
+func (m *memLog) Register(string) (commitlog.Registration, error) { return &memRegistration{}, nil }
+
+type memRegistration struct{ applied atomic.Uint64 }
+
+func (r *memRegistration) Applied(seq uint64) { r.applied.Store(seq) }
+func (r *memRegistration) Close() error       { return nil }
+
+type memReader struct {
+	log    *memLog
+	at     int
+	closed chan struct{}
+}
+
+func (r *memReader) Next() (*wal.Frame, error) {
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	for r.log.held {
+		changed := r.log.changed
+		r.log.mu.Unlock()
+		<-changed
+		r.log.mu.Lock()
+	}
+	if r.log.fail != nil {
+		return nil, r.log.fail
+	}
+	if r.at == len(r.log.frames) || r.log.frames[r.at].Last() > r.log.end {
+		return nil, wal.ErrEnd
+	}
+	r.at++
+	return &r.log.frames[r.at-1], nil
+}
+
+func (r *memReader) Seek(seq uint64) error {
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	for r.at = 0; r.at < len(r.log.frames) && r.log.frames[r.at].Last() < seq; r.at++ {
+	}
+	return nil
+}
+
+func (r *memReader) Durable() uint64 {
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	return r.log.end
+}
+
+func (r *memReader) Moved() int64 {
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	return r.log.moved
+}
+
+func (r *memReader) Wait(after uint64, timeout time.Duration) {
+	r.log.mu.Lock()
+	end, changed := r.log.end, r.log.changed
+	r.log.mu.Unlock()
+	if end > after {
+		return
+	}
+	select {
+	case <-changed:
+	case <-r.closed:
+	case <-time.After(timeout):
+	}
+}
+
+func (r *memReader) Close() error {
+	r.log.change(func() { r.log.open-- })
+	close(r.closed)
+	return nil
+}
+
+// A ledgerWriter does what the write daemon does, without HTTP.
+type ledgerWriter struct {
+	t     testing.TB
+	log   interface{ Append(*wal.Frame) error }
+	state *ledger.State
+}
+
+func newLedgerWriter(t testing.TB, log interface{ Append(*wal.Frame) error }) *ledgerWriter {
+	return &ledgerWriter{t: t, log: log, state: ledger.NewState(ledger.Config{IdempotencyKeys: 100})}
+}
+
+// batch commits transactions, each the body of a commit request, in one batch.
+func (w *ledgerWriter) batch(bodies ...string) (last uint64) {
+	w.t.Helper()
+	if err := w.log.Append(w.frame(bodies...)); err != nil {
+		w.t.Fatal(err)
+	}
+	return w.state.Seq()
+}
+
+// commit commits operations as words, in one transaction and one batch.
+func (w *ledgerWriter) commit(words ...string) (seq uint64) {
+	w.t.Helper()
+	return w.batch(transactionOf(w.t, words...))
+}
+
+func transactionOf(t testing.TB, words ...string) string {
+	t.Helper()
+	var ops []ledger.Op
+	for _, word := range words {
+		op, err := ledger.ParseOpWords(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ops = append(ops, op)
+	}
+	return `{"operations":` + string(ledger.AppendOperations(nil, ops)) + `}`
+}
+
+func (w *ledgerWriter) frame(bodies ...string) *wal.Frame {
+	w.t.Helper()
+	f := &wal.Frame{First: w.state.Seq() + 1, Count: uint32(len(bodies))}
+	for i, body := range bodies {
+		var tx ledger.Transaction
+		var out ledger.Outcome
+		if err := ledger.ParseTransaction([]byte(body), &tx, ledger.ParseLimits{Nesting: ledger.DefaultNesting}); err != nil {
+			w.t.Fatal(body, err)
+		}
+		if err := w.state.Apply(&tx, 0, &out); err != nil {
+			w.t.Fatal(body, err)
+		}
+		w.state.Remember(&tx, &out, w.state.Seq(), uint32(i+1))
+		f.Body = wal.AppendRecord(f.Body, ledger.AppendRecord(nil, &tx, &out))
+	}
+	f.Digest = w.state.Digest()
+	return f
+}
+
+// A testReader is a read daemon without its listener.
+type testReader struct {
+	*daemon
+	t     testing.TB
+	ended chan struct{}
+	err   error // what the tailer ended with; once ended is closed
+}
+
+// startReader starts a read daemon on a log and waits until it is ready.
+func startReader(t testing.TB, source commitlog.Source, change ...func(*daemon)) *testReader {
+	t.Helper()
+	d := newDaemon(source, Config{Name: "read", Poll: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+	for _, c := range change {
+		c(d)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &testReader{daemon: d, t: t, ended: make(chan struct{})}
+	go func() {
+		defer close(r.ended)
+		r.err = d.tail.run(ctx)
+	}()
+	select {
+	case <-d.tail.caughtUp:
+	case <-r.ended:
+	}
+	t.Cleanup(func() {
+		cancel()
+		<-r.ended
+		d.close()
+	})
+	return r
+}
+
+// until waits for a commit to be applied.
+func (r *testReader) until(seq uint64) {
+	r.t.Helper()
+	if ok, err := r.proj.fresh.wait(r.t.Context(), seq, time.Minute); !ok {
+		r.t.Fatalf("commit %d was not applied: %v", seq, err)
+	}
+}
+
+// do sends one request; headers are "Name: value".
+func (r *testReader) do(method, target string, headers ...string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest(method, target, nil)
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Add(name, value)
+	}
+	rec := httptest.NewRecorder()
+	r.api.ServeHTTP(rec, req)
+	return rec
+}
+
+// get is a GET that must be answered with the status.
+func (r *testReader) get(status int, target string, headers ...string) string {
+	r.t.Helper()
+	rec := r.do(http.MethodGet, target, headers...)
+	if rec.Code != status {
+		r.t.Errorf("%s: %d %s, want %d", target, rec.Code, rec.Body, status)
+	}
+	return rec.Body.String()
+}

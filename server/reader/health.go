@@ -1,0 +1,75 @@
+package reader
+
+import (
+	"net/http"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+	"assetledger/server/metrics"
+)
+
+var readFreshness = endpoint{
+	pattern: "/v1/read/freshness", reach: reachesAll,
+	collect: nothing,
+	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
+		lag := r.end - r.checkpoint
+		age := int64(0)
+		if lag > 0 {
+			t := r.daemon.tail
+			age = max(t.now().Sub(t.oldestUnapplied()).Milliseconds(), 0)
+		}
+		dst = httpserver.AppendUint(dst, `{"data":{"lag":`, lag)
+		dst = httpserver.AppendInt(dst, `,"lag_ms":`, age)
+		return append(dst, '}'), nil
+	},
+	varies: true,
+}
+
+// health says whether reads can be relied on, and how far they are behind.
+func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
+	if err := new(params).parse(x.R.URL.RawQuery, 0, noList); err != nil {
+		return err
+	}
+	checkpoint := d.proj.fresh.applied.Load()
+	end := max(d.tail.durable(), checkpoint)
+	status := "healthy"
+	if d.proj.isBroken() || d.damaged.Load() || d.tail.missing.Load() || d.maxLag > 0 && end-checkpoint > d.maxLag {
+		status = "degraded"
+		x.Status = http.StatusServiceUnavailable
+		x.W.Header()["Retry-After"] = httpserver.RetryAfter
+	}
+	x.Out = append(x.Out, `{"status":"`...)
+	x.Out = append(x.Out, status...)
+	x.Out = httpserver.AppendUint(x.Out, `","freshness":{"checkpoint_seq":`, checkpoint)
+	x.Out = httpserver.AppendUint(x.Out, `,"commit_log_seq":`, end)
+	x.Out = httpserver.AppendUint(x.Out, `,"lag":`, end-checkpoint)
+	x.Out = append(x.Out, "}}"...)
+	return nil
+}
+
+func (d *daemon) metrics(x *httpserver.Exchange) *ledger.Error {
+	x.W.Header()["Content-Type"] = []string{metrics.ContentType}
+	x.Out = d.registry.Append(x.Out)
+	return nil
+}
+
+// readyz: reads are answered, and not from further back than -max-lag.
+func (d *daemon) readyz(x *httpserver.Exchange) *ledger.Error {
+	if err := new(params).parse(x.R.URL.RawQuery, 0, noList); err != nil {
+		return err
+	}
+	reason := ""
+	checkpoint := d.proj.fresh.applied.Load()
+	switch lag := max(d.tail.durable(), checkpoint) - checkpoint; {
+	case d.proj.isBroken() || d.damaged.Load():
+		reason = "The log can't be read: see the log lines of this daemon."
+	case d.tail.missing.Load():
+		reason = "The directory of the log does not exist yet: see the log lines of this daemon."
+	case d.proj.fresh.ended():
+		reason = "This read daemon is stopping."
+	case d.maxLag > 0 && lag > d.maxLag:
+		reason = "Reads are further behind the log than -max-lag allows."
+	}
+	x.AnswerReady(reason)
+	return nil
+}

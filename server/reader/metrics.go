@@ -1,0 +1,46 @@
+package reader
+
+import (
+	"sync/atomic"
+
+	"assetledger/server/metrics"
+	"assetledger/server/version"
+)
+
+// measures fills the registry with what the read daemon tells beside its
+// requests, and returns what the tailer calls when commits became readable.
+func (d *daemon) measures() (visible func(took int64, commits uint64)) {
+	const prefix = "asset_ledger_read_"
+	g, fresh := &d.registry, d.proj.fresh
+	applied := func() float64 { return float64(fresh.applied.Load()) }
+	end := func() float64 { return max(float64(d.tail.durable()), applied()) }
+	g.GaugeFunc(prefix+"checkpoint_seq", "Last commit that reads show.", applied)
+	g.GaugeFunc(prefix+"commit_log_seq", "Last commit that is durable in the log.", end)
+	g.GaugeFunc(prefix+"lag", "Durable commits that reads do not show yet.", func() float64 {
+		shown := applied() // first: the end may move on meanwhile, and lag is never below 0
+		return max(float64(d.tail.durable())-shown, 0)
+	})
+	g.CounterFunc(prefix+"apply_operations_total", "Operations applied to the projection.", func() float64 { return float64(d.proj.ops.Load()) })
+	g.GaugeFunc(prefix+"waiting", "Requests and streams that wait for a commit to be applied.", func() float64 { return float64(fresh.waiting()) })
+	g.GaugeFunc(prefix+"streams", "Streams of commits that are open.", func() float64 { return float64(d.streams.opened()) })
+	g.CounterFunc(prefix+"streams_ended_total", "Streams of commits that were ended to make room for new ones.", func() float64 { return float64(d.streams.ended.Load()) })
+	g.GaugeFunc(prefix+"log_damaged", "1 when the log can't be read or its commits lead to another state than it says, else 0.", func() float64 {
+		if d.proj.isBroken() || d.damaged.Load() {
+			return 1
+		}
+		return 0
+	})
+	g.CounterFunc(prefix+"panics_total", "Requests that met a defect of the ledger.", func() float64 { return float64(d.api.Panics.Load()) })
+	m := d.tail.meter
+	count := func(n *atomic.Uint64) func() float64 { return func() float64 { return float64(n.Load()) } }
+	seconds := func(n *atomic.Int64) func() float64 { return func() float64 { return float64(n.Load()) / 1e9 } }
+	g.CounterFunc(prefix+"checkpoints_made_total", "Checkpoints that were made.", count(&m.made))
+	g.CounterFunc(prefix+"checkpoints_failed_total", "Checkpoints that could not be made.", count(&m.failed))
+	g.GaugeFunc(prefix+"saved_checkpoint_seq", "Commit of the newest checkpoint on disk that this daemon knows of.", count(&m.last))
+	g.GaugeFunc(prefix+"saved_checkpoint_duration_seconds", "Time from beginning the last checkpoint to its being durable, in seconds.", seconds(&m.took))
+	g.GaugeFunc(prefix+"saved_checkpoint_hold_seconds", "Time of that for which nothing was applied, in seconds.", seconds(&m.held))
+	visibility := g.Histogram(prefix+"visibility_seconds",
+		"Time from a commit's being durable to its being readable, in seconds, for each commit.", 1e-9, metrics.Bounds)
+	metrics.Process(g, version.Version, version.Commit())
+	return visibility.ObserveN
+}

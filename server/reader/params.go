@@ -1,0 +1,253 @@
+package reader
+
+import (
+	"math"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+)
+
+// A param is one query parameter, as a bit, so that a route can name those it
+// takes and a request those it gave.
+type param uint16
+
+const (
+	paramMinSeq param = 1 << iota
+	paramWait
+	paramLimit
+	paramCursor
+	paramClassID
+	paramKey
+	paramOwner
+	paramKind
+	paramX
+	paramY
+	paramWidth
+	paramHeight
+	paramAfter
+
+	paramsOfRegion = paramX | paramY | paramWidth | paramHeight
+	paramsOfList   = paramLimit | paramCursor
+	paramsOfAll    = paramMinSeq | paramWait // every read takes these
+)
+
+// paramSpecs is indexed by the bit's number. Integers lie in lowest .. 2^63-1.
+var paramSpecs = [...]struct {
+	name   string
+	lowest int64
+}{
+	{"min_seq", 0}, {"wait", 0}, {"limit", 1}, {"cursor", 0}, {"class_id", 1}, {"key", 0}, {"owner", 1}, {"kind", 0},
+	{"x", 0}, {"y", 0}, {"width", 1}, {"height", 1}, {"after", 0},
+}
+
+// Limits of the parameters that every list or every read takes.
+const (
+	defaultLimit = 1000
+	maxLimit     = 10_000
+	defaultWait  = time.Second
+	maxWait      = 30 * time.Second
+)
+
+// headerMinSeq is min_seq as a header.
+const headerMinSeq = "X-Asset-Min-Seq"
+
+// params are the parameters of one read, judged one by one.
+type params struct {
+	given               param
+	MinSeq, After       uint64
+	Wait                time.Duration
+	Limit               int
+	ClassID, Key, Owner int64
+	Kind                ledger.ContainerKind
+	Region              ledger.Rect
+	Cursor              cursor
+}
+
+// has says whether every one of the parameters was given.
+func (p *params) has(want param) bool { return p.given&want == want }
+
+// badParam is the refusal of a path or query parameter or a header.
+func badParam(name, format string, args ...any) *ledger.Error {
+	return ledger.Errorf(ledger.InvalidParameter, format, args...).With(ledger.Text("parameter", name))
+}
+
+// parse reads the query, which may hold each of the allowed parameters
+// once and no other. list says which list a cursor must be of.
+func (p *params) parse(rawQuery string, allowed param, list listKind) *ledger.Error {
+	*p = params{Wait: defaultWait, Limit: defaultLimit}
+	for rawQuery != "" {
+		var pair string
+		pair, rawQuery, _ = strings.Cut(rawQuery, "&")
+		if pair == "" {
+			continue
+		}
+		rawName, rawValue, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(rawName)
+		if err != nil {
+			return badParam(httpserver.Shorten(rawName), "The name of a query parameter is badly escaped: %s.", httpserver.Shorten(rawName))
+		}
+		bit := paramNamed(name)
+		if bit < 0 || allowed&(1<<bit) == 0 {
+			return badParam(httpserver.Shorten(name), "There is no query parameter %q here.", httpserver.Shorten(name))
+		}
+		value, err := url.QueryUnescape(rawValue)
+		if err != nil {
+			return badParam(name, "The value of %s is badly escaped: %s.", name, httpserver.Shorten(rawValue))
+		}
+		if p.given&(1<<bit) != 0 {
+			return badParam(name, "The query parameter %s is given more than once.", name)
+		}
+		p.given |= 1 << bit
+		if err := p.set(1<<bit, bit, value, list); err != nil {
+			return err
+		}
+	}
+	return p.regionWhole()
+}
+
+func paramNamed(name string) int {
+	for i := range paramSpecs {
+		if paramSpecs[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// set judges and keeps one value.
+func (p *params) set(which param, bit int, value string, list listKind) *ledger.Error {
+	spec := paramSpecs[bit]
+	switch which {
+	case paramWait:
+		return p.setWait(value)
+	case paramKind:
+		kind, ok := ledger.ParseContainerKind(value)
+		if !ok {
+			return badParam(spec.name, "There is no container kind %q; the kinds are Standard, Slots and Grid.", httpserver.Shorten(value))
+		}
+		p.Kind = kind
+		return nil
+	case paramCursor:
+		c, ok := parseCursor(value, list)
+		if !ok {
+			return badParam(spec.name, "The cursor is not one that this list gave: %q.", httpserver.Shorten(value))
+		}
+		p.Cursor = c
+		return nil
+	}
+	v, ok := parseInteger(value, which == paramLimit)
+	if !ok || v < spec.lowest {
+		return badParam(spec.name, "The query parameter %s must be an integer from %d, and is %q.", spec.name, spec.lowest, httpserver.Shorten(value))
+	}
+	switch which {
+	case paramMinSeq:
+		p.MinSeq = uint64(v)
+	case paramAfter:
+		p.After = uint64(v)
+	case paramLimit:
+		p.Limit = int(min(v, maxLimit))
+	case paramClassID:
+		p.ClassID = v
+	case paramKey:
+		p.Key = v
+	case paramOwner:
+		p.Owner = v
+	default:
+		// Beyond twice the largest side a region has nothing to touch: bounded, so that sums can't overflow.
+		v = min(v, 2*ledger.MaxSide)
+		switch which {
+		case paramX:
+			p.Region.X = v
+		case paramY:
+			p.Region.Y = v
+		case paramWidth:
+			p.Region.Width = v
+		case paramHeight:
+			p.Region.Height = v
+		}
+	}
+	return nil
+}
+
+// longDuration matches what time.ParseDuration accepts that is not negative. It
+// recognizes durations of more than 2^63-1 nanoseconds, which are an error there.
+var longDuration = regexp.MustCompile(`^\+?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$`)
+
+func (p *params) setWait(value string) *ledger.Error {
+	wait, err := time.ParseDuration(value)
+	if err != nil && longDuration.MatchString(value) {
+		wait, err = maxWait, nil
+	}
+	if err != nil || wait < 0 {
+		return badParam("wait", "The query parameter wait must be a duration of 0 or more such as 500ms, and is %q.", httpserver.Shorten(value))
+	}
+	p.Wait = min(wait, maxWait)
+	return nil
+}
+
+// regionWhole refuses a region of which a part is missing.
+func (p *params) regionWhole() *ledger.Error {
+	if got := p.given & paramsOfRegion; got == 0 || got == paramsOfRegion {
+		return nil
+	}
+	for i := range paramSpecs {
+		if missing := param(1<<i) & paramsOfRegion &^ p.given; missing != 0 {
+			return badParam(paramSpecs[i].name, "A region needs x, y, width and height: %s is missing.", paramSpecs[i].name)
+		}
+	}
+	return nil
+}
+
+// header reads min_seq from its header, which may be given beside the
+// parameter if it says the same.
+func (p *params) header(values []string) *ledger.Error {
+	if len(values) == 0 {
+		return nil
+	}
+	if len(values) > 1 {
+		return badParam(headerMinSeq, "The header %s is given more than once.", headerMinSeq)
+	}
+	v, ok := parseInteger(values[0], false)
+	if !ok {
+		return badParam(headerMinSeq, "The header %s must be an integer from 0, and is %q.", headerMinSeq, httpserver.Shorten(values[0]))
+	}
+	if p.has(paramMinSeq) && p.MinSeq != uint64(v) {
+		return badParam(headerMinSeq, "The header %s says %d and the query parameter min_seq %d: send one of them.", headerMinSeq, v, p.MinSeq)
+	}
+	p.given |= paramMinSeq
+	p.MinSeq = uint64(v)
+	return nil
+}
+
+// parseInteger reads a decimal integer from 0 to 2^63-1 as JSON would spell
+// it: digits alone, no needless zero in front. With lower, a larger one is
+// read as 2^63-1.
+func parseInteger(s string, lower bool) (v int64, ok bool) {
+	if s == "" || len(s) > 1 && s[0] == '0' {
+		return 0, false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+	}
+	v, err := strconv.ParseInt(s, 10, 64)
+	if err != nil && lower {
+		return math.MaxInt64, true
+	}
+	return v, err == nil
+}
+
+// pathInteger reads an integer of the path: 1 .. 2^63-1.
+func pathInteger(name, value string) (int64, *ledger.Error) {
+	v, ok := parseInteger(value, false)
+	if !ok || v == 0 {
+		return 0, badParam(name, "The %s in the path must be an integer from 1 to 9223372036854775807, and is %q.", name, httpserver.Shorten(value))
+	}
+	return v, nil
+}

@@ -1,0 +1,182 @@
+package reader
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"assetledger/ledger"
+)
+
+func TestParams(t *testing.T) {
+	anyCursor := string(cursor{7, 9}.append(nil, listGrid))
+	all := paramsOfAll | paramsOfList | paramClassID | paramKey | paramOwner | paramKind | paramsOfRegion | paramAfter
+	plain := params{Wait: time.Second, Limit: 1000}
+	with := func(given param, set func(*params)) params {
+		p := plain
+		p.given = given
+		set(&p)
+		return p
+	}
+	for _, c := range []struct {
+		query string
+		want  params
+		bad   string // the parameter that is refused
+	}{
+		{"", plain, ""},
+		{"&&", plain, ""},
+		{"min_seq=0", with(paramMinSeq, func(p *params) {}), ""},
+		{"min_seq=9223372036854775807", with(paramMinSeq, func(p *params) { p.MinSeq = math.MaxInt64 }), ""},
+		{"min_seq=9223372036854775808", plain, "min_seq"},
+		{"min_seq=-1", plain, "min_seq"},
+		{"min_seq=", plain, "min_seq"},
+		{"min_seq", plain, "min_seq"},
+		{"min_seq=1&min_seq=1", plain, "min_seq"},
+		{"%6Din_seq=%31", with(paramMinSeq, func(p *params) { p.MinSeq = 1 }), ""},
+		{"min_seq=%3", plain, "min_seq"},
+		{"%zz=1", plain, "%zz"},
+		{"wait=1500ms", with(paramWait, func(p *params) { p.Wait = 1500 * time.Millisecond }), ""},
+		{"wait=0", with(paramWait, func(p *params) { p.Wait = 0 }), ""},
+		{"wait=31s", with(paramWait, func(p *params) { p.Wait = 30 * time.Second }), ""},
+		{"wait=2562048h", with(paramWait, func(p *params) { p.Wait = 30 * time.Second }), ""},
+		{"wait=%2B99999999999999999999h5.5m.5s", with(paramWait, func(p *params) { p.Wait = 30 * time.Second }), ""},
+		{"wait=-2562048h", plain, "wait"},
+		{"wait=99999999999999999999", plain, "wait"},
+		{"wait=99999999999999999999h5", plain, "wait"},
+		{"wait=99999999999999999999y", plain, "wait"},
+		{"wait=-1s", plain, "wait"},
+		{"wait=5", plain, "wait"},
+		{"limit=1", with(paramLimit, func(p *params) { p.Limit = 1 }), ""},
+		{"limit=10001", with(paramLimit, func(p *params) { p.Limit = 10_000 }), ""},
+		{"limit=99999999999999999999999", with(paramLimit, func(p *params) { p.Limit = 10_000 }), ""},
+		{"limit=0", plain, "limit"},
+		{"limit=-5", plain, "limit"},
+		{"limit=1.0", plain, "limit"},
+		{"class_id=1&key=0&owner=3", with(paramClassID|paramKey|paramOwner, func(p *params) { p.ClassID, p.Owner = 1, 3 }), ""},
+		{"class_id=0", plain, "class_id"},
+		{"class_id=01", plain, "class_id"},
+		{"class_id=+1", plain, "class_id"},
+		{"key=-0", plain, "key"},
+		{"key=0x1", plain, "key"},
+		{"owner=null", plain, "owner"},
+		{"owner=0", plain, "owner"},
+		{"kind=Grid", with(paramKind, func(p *params) { p.Kind = ledger.Grid }), ""},
+		{"kind=grid", plain, "kind"},
+		{"after=5", with(paramAfter, func(p *params) { p.After = 5 }), ""},
+		{"x=0&y=1&width=2&height=9223372036854775807", with(paramsOfRegion, func(p *params) { p.Region = ledger.Rect{Y: 1, Width: 2, Height: 2048} }), ""},
+		{"x=0&y=1&width=2", plain, "height"},
+		{"y=1", plain, "x"},
+		{"x=0&y=0&width=0&height=1", plain, "width"},
+		{"x=-1&y=0&width=1&height=1", plain, "x"},
+		{"cursor=" + anyCursor, with(paramCursor, func(p *params) { p.Cursor = cursor{7, 9} }), ""},
+		{"cursor=garbage", plain, "cursor"},
+		{"nonsense=1", plain, "nonsense"},
+		{"Limit=1", plain, "Limit"},
+		{strings.Repeat("a", 100), plain, strings.Repeat("a", 64) + "…"},
+	} {
+		var p params
+		err := p.parse(c.query, all, listGrid)
+		if c.bad != "" {
+			if err == nil || err.Code != ledger.InvalidParameter || len(err.Details) != 1 || err.Details[0] != ledger.Text("parameter", c.bad) {
+				t.Errorf("%q: %v, want %s to be refused", c.query, err, c.bad)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%q: %v", c.query, err)
+		} else if diff := cmp.Diff(c.want, p, cmp.AllowUnexported(params{})); diff != "" {
+			t.Errorf("%q: %s", c.query, diff)
+		}
+	}
+	var p params
+	if err := p.parse("limit=1", paramsOfAll, noList); err == nil {
+		t.Error("a parameter of another route was taken")
+	}
+}
+
+func TestParamsDoNotAllocate(t *testing.T) {
+	var p params
+	if n := testing.AllocsPerRun(100, func() { p.parse("limit=10&class_id=5&min_seq=17", ^param(0), noList) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestMinSeqHeader(t *testing.T) {
+	for _, c := range []struct {
+		query  string
+		values []string
+		want   uint64
+		bad    bool
+	}{
+		{"", nil, 0, false},
+		{"min_seq=4", nil, 4, false},
+		{"", []string{"5"}, 5, false},
+		{"min_seq=5", []string{"5"}, 5, false},
+		{"min_seq=5", []string{"6"}, 0, true},
+		{"min_seq=0", []string{"6"}, 0, true},
+		{"", []string{"-6"}, 0, true},
+		{"", []string{""}, 0, true},
+		{"", []string{"5", "5"}, 0, true},
+	} {
+		var p params
+		if err := p.parse(c.query, paramsOfAll, noList); err != nil {
+			t.Fatal(err)
+		}
+		err := p.header(c.values)
+		if (err != nil) != c.bad || err == nil && p.MinSeq != c.want {
+			t.Errorf("%q %q: %d, %v", c.query, c.values, p.MinSeq, err)
+		}
+		if err != nil && (err.Code != ledger.InvalidParameter || err.Details[0] != ledger.Text("parameter", "X-Asset-Min-Seq")) {
+			t.Errorf("%q %q: %v", c.query, c.values, err)
+		}
+	}
+}
+
+func TestCursor(t *testing.T) {
+	for _, c := range []cursor{{}, {1, 0}, {0, 1}, {math.MaxInt64, math.MaxInt64}} {
+		text := string(c.append(nil, listBalances))
+		if got, ok := parseCursor(text, listBalances); !ok || got != c {
+			t.Errorf("%v came back as %v, %v", c, got, ok)
+		}
+		if _, ok := parseCursor(text, listSlots); ok {
+			t.Errorf("%v was taken by another list", c)
+		}
+		if _, ok := parseCursor(text[1:], listBalances); ok {
+			t.Errorf("%v was taken without its first character", c)
+		}
+	}
+	if got := string(cursor{1, 2}.append(nil, listBalances)); got != "AQEAAAAAAAAAAQAAAAAAAAAC" {
+		t.Errorf("cursors that clients hold are read no more: the same place is now written %s", got)
+	}
+	for _, bad := range []string{"", "x", "AQEAAAAAAAAAAQAAAAAAAAA!", "AgEAAAAAAAAAAQAAAAAAAAAC", "AQH_________8QAAAAAAAAAC", "AQEAAAAAAAAAAQAAAAAAAAAC=", "\nQEAAAAAAAAAAQAAAAAAAAAC"} {
+		if c, ok := parseCursor(bad, listBalances); ok {
+			t.Errorf("%q was taken as %v", bad, c)
+		}
+	}
+}
+
+func FuzzCursor(f *testing.F) {
+	f.Add("AQEAAAAAAAAAAQAAAAAAAAAC")
+	f.Fuzz(func(t *testing.T, s string) {
+		if c, ok := parseCursor(s, listBalances); ok && string(c.append(nil, listBalances)) != s {
+			t.Errorf("%q is a second spelling of %v", s, c)
+		}
+	})
+}
+
+func FuzzParams(f *testing.F) {
+	f.Add("limit=1&cursor=AQEAAAAAAAAAAQAAAAAAAAAC&x=1&y=1&width=1&height=1&wait=1s&kind=Grid")
+	f.Fuzz(func(t *testing.T, query string) {
+		var p params
+		if p.parse(query, ^param(0), listBalances) != nil {
+			return
+		}
+		if p.Limit < 1 || p.Limit > maxLimit || p.Wait < 0 || p.Wait > maxWait || p.MinSeq > math.MaxInt64 ||
+			p.Region.X+p.Region.Width > 4*ledger.MaxSide || p.ClassID < 0 || p.Cursor.A < 0 {
+			t.Errorf("%q gave %+v", query, p)
+		}
+	})
+}

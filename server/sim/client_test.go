@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"assetledger/ledger"
+	"assetledger/ledger/modeltest"
+	"assetledger/server/writer"
+)
+
+// A simClient sends a request until it knows what became of it, always with the
+// same key, now and then twice at a time, and sometimes again long after.
+type simClient struct {
+	*simWorld
+	id    int
+	tx    ledger.Transaction // as it was made; no key: there is none
+	body  []byte
+	sent  []*simAttempt
+	known bool                 // the outcome of the present request
+	old   []ledger.Transaction // that were acknowledged
+}
+
+// A simAttempt is a request on its way.
+type simAttempt struct {
+	*writer.Submission
+	after uint64 // durable end when it was sent
+}
+
+func (c *simClient) busy() bool { return len(c.tx.Key) > 0 }
+
+// step collects an answer, or sends something.
+func (c *simClient) step() {
+	c.collect()
+	switch {
+	case !c.busy():
+		c.begin()
+	case c.known && len(c.sent) == 0:
+		c.tx, c.known = ledger.Transaction{}, false
+	case len(c.sent) == 0 || c.rng.IntN(10) == 0 && len(c.sent) < 3:
+		c.send()
+	}
+}
+
+// finish is step without anything new.
+func (c *simClient) finish() {
+	if c.busy() {
+		c.step()
+	}
+}
+
+// begin makes a new request, or takes one that was acknowledged long ago.
+func (c *simClient) begin() {
+	if len(c.old) > 0 && c.rng.IntN(8) == 0 {
+		c.tx = c.old[c.rng.IntN(len(c.old))]
+	} else {
+		c.tx = c.gen.Next()
+	}
+	c.body = modeltest.Body(&c.tx, c.rng)
+	c.send()
+}
+
+func (c *simClient) send() {
+	if c.writer == nil {
+		return
+	}
+	var tx ledger.Transaction
+	var err *ledger.Error
+	if c.tx.Endpoint == ledger.EndpointCommit {
+		err = ledger.ParseTransaction(c.body, &tx, ledger.ParseLimits{})
+	} else {
+		err = ledger.ParseRegistration(c.body, c.tx.Endpoint, &tx, ledger.ParseLimits{})
+	}
+	if err != nil {
+		c.failf("the parser refuses %s: %v", c.body, err)
+	}
+	sub, err := c.writer.core.Submit(&tx)
+	if err != nil {
+		return // nothing was done
+	}
+	c.sent = append(c.sent, &simAttempt{sub, c.writer.core.Durable()})
+}
+
+// collect takes the answers that are there.
+func (c *simClient) collect() {
+	left := c.sent[:0]
+	for _, a := range c.sent {
+		if result, done := a.Result(); done {
+			c.answered(a, result)
+		} else {
+			left = append(left, a)
+		}
+	}
+	c.sent = left
+}
+
+// abandon gives up waiting: the writer is gone.
+func (c *simClient) abandon() {
+	for range c.sent {
+		c.record(modeltest.Request{Ending: modeltest.Unknown})
+	}
+	c.sent = nil
+}
+
+func (c *simClient) record(r modeltest.Request) {
+	r.Tx = c.tx
+	c.history.Requests = append(c.history.Requests, r)
+	switch r.Ending {
+	case modeltest.Unknown:
+		c.stats.unknown++
+	case modeltest.Acknowledged:
+		c.stats.acked++
+	case modeltest.Refused:
+		c.stats.refused++
+	}
+}
+
+func (c *simClient) answered(a *simAttempt, v writer.Result) {
+	switch {
+	case v.Unknown:
+		c.record(modeltest.Request{Ending: modeltest.Unknown})
+	case v.Refusal == nil:
+		c.record(modeltest.Request{Ending: modeltest.Acknowledged, Seq: v.Seq, BatchSeq: v.BatchSeq, FirstMinted: v.FirstMinted, Minted: v.Minted})
+		if !c.known {
+			c.old = append(c.old, c.tx)
+		}
+		c.known = true
+	case v.Refusal.Code == ledger.LogUnavailable || v.Refusal.Code == ledger.Overloaded || v.Refusal.Code == ledger.ShuttingDown:
+		// nothing was done: again, later
+	case v.Refusal.Code == ledger.IdempotencyConflict:
+		c.failf("the key %s was used by another request", c.tx.Key)
+	case v.Refusal.Code == ledger.PayloadTooLarge:
+		c.record(modeltest.Request{Ending: modeltest.Refused, Code: v.Refusal.Code})
+		c.known = true
+	default:
+		before := a.after
+		for seq := range c.digests {
+			before = max(before, seq)
+		}
+		c.record(modeltest.Request{Ending: modeltest.Refused, Code: v.Refusal.Code, After: a.after, Before: before})
+		c.known = true
+	}
+}

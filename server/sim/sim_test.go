@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	simSeeds = flag.Int("seeds", 300/raceFactor, "how many simulations to run")
+	simSeed  = flag.Uint64("seed", 0, "the first seed of the simulations; 0: by the clock")
+)
+
+// pastSeeds failed once, and are run for ever. Each is named after its defect;
+// docs/durability.md tells about it, and which test makes it without chance:
+// what a seed draws changes with the simulation.
+var pastSeeds = []struct {
+	name string
+	seed uint64
+}{
+	{"a start that was killed before it had made a new END", 8485},
+}
+
+func TestSimulation(t *testing.T) {
+	var total simStats
+	run := func(seed uint64, about string) {
+		stats, err := simulate(seed, sabotage{})
+		if err != nil {
+			t.Fatalf("%srepeat with -run TestSimulation -seeds 1 -seed %d: %v", about, seed, err)
+		}
+		total.add(&stats)
+	}
+	for _, past := range pastSeeds {
+		run(past.seed, past.name+": ")
+	}
+	first := *simSeed
+	if first == 0 {
+		first = uint64(time.Now().UnixNano()) % 1e12
+	}
+	start := time.Now()
+	for i := range uint64(*simSeeds) {
+		run(first+i, "")
+	}
+	took := time.Since(start)
+	t.Logf("seeds %d to %d in %v, %.0f a second", first, first+uint64(*simSeeds)-1, took.Round(time.Second), float64(*simSeeds)/took.Seconds())
+	t.Logf("%v", &total)
+}
+
+// A simulation is all of its seed.
+func TestSimulationIsDetermined(t *testing.T) {
+	for seed := range uint64(10) {
+		a, errA := simulate(seed, sabotage{})
+		b, errB := simulate(seed, sabotage{})
+		if a != b || (errA == nil) != (errB == nil) {
+			t.Errorf("seed %d gave %v (%v), and then %v (%v)", seed, &a, errA, &b, errB)
+		}
+	}
+}
+
+// TestSimulationFinds is the test of the test: with each defect in the ledger
+// or its disk the simulation must find what it is there to find.
+func TestSimulationFinds(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		broken sabotage
+		signs  []string
+	}{
+		{"sync that lies", sabotage{syncLies: true}, []string{"is lost", "was seen at commit", "taken back"}},
+		{"END before the sync", sabotage{endEarly: true}, []string{"was seen at commit", "taken back"}},
+		{"reply before the sync", sabotage{replyEarly: true}, []string{"lost", "acknowledged as"}},
+	} {
+		found := map[string]int{}
+		failed := 0
+		const seeds = 200
+		for seed := range uint64(seeds) {
+			_, err := simulate(1+seed, c.broken)
+			if err == nil {
+				continue
+			}
+			failed++
+			for _, sign := range c.signs {
+				if strings.Contains(err.Error(), sign) {
+					found[sign]++
+				}
+			}
+			if i := slices.IndexFunc(c.signs, func(sign string) bool { return found[sign] > 0 }); i >= 0 && failed >= 3 {
+				break
+			}
+		}
+		t.Logf("%s: %d seeds fail: %v", c.name, failed, found)
+		if len(found) == 0 {
+			t.Errorf("%s: %d of %d runs fail, and none says one of %q", c.name, failed, seeds, c.signs)
+		}
+	}
+}

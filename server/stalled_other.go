@@ -1,8 +1,0 @@
-//go:build !linux
-
-package server
-
-import "time"
-
-// giveUpAfter does nothing where there is no TCP_USER_TIMEOUT.
-func (t *tracked) giveUpAfter(time.Duration) {}

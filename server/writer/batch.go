@@ -1,0 +1,89 @@
+package writer
+
+import (
+	"sync"
+
+	"assetledger/ledger"
+	"assetledger/wal"
+)
+
+// A batch is a run of commits that one sync makes durable. There are two: one
+// fills while the other is being synced.
+//
+//	filling (sequencer) → in flight (syncer) → settled → filling …
+type batch struct {
+	frame wal.Frame
+	ops   [ledger.NumOpKinds]uint64 // operations in it, by kind
+
+	mu      sync.Mutex
+	groups  []*group // wait until the batch is settled
+	settled bool
+	err     *ledger.Error // why it could not be made durable
+}
+
+// add appends the record of the commit seq, and returns its place in the
+// batch, from 1. at is the time at which the commit was judged; digest is the
+// state's, after the commit.
+func (b *batch) add(seq uint64, at int64, record []byte, ops []ledger.Op, digest uint64) uint32 {
+	f := &b.frame
+	if f.Count == 0 {
+		f.First, f.Time = seq, at
+	}
+	f.Count++
+	f.Body = wal.AppendRecord(f.Body, record)
+	f.Digest = digest
+	for i := range ops {
+		b.ops[ops[i].Kind]++
+	}
+	return f.Count
+}
+
+func (b *batch) empty() bool { return b.frame.Count == 0 }
+
+// attach lets g be done when the batch is settled; at once if it is.
+func (b *batch) attach(g *group) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.settled {
+		b.groups = append(b.groups, g)
+		return
+	}
+	g.finish(b.err)
+}
+
+// settle wakes all who wait for the batch: it is durable, or err says why
+// they cannot know.
+func (b *batch) settle(err *ledger.Error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.settled, b.err = true, err
+	for i, g := range b.groups {
+		g.finish(err)
+		b.groups[i] = nil
+	}
+	b.groups = b.groups[:0]
+}
+
+// reopen lets those who come now wait for the batch again, after those who
+// waited before were told that its outcome is unknown.
+func (b *batch) reopen() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.settled, b.err = false, nil
+}
+
+// finish wakes the requests of the group.
+func (g *group) finish(err *ledger.Error) {
+	g.err = err
+	close(g.done)
+}
+
+// reset empties the batch, to be filled again.
+func (b *batch) reset() {
+	b.frame = wal.Frame{Body: b.frame.Body[:0]}
+	if cap(b.frame.Body) > 2*batchBytes {
+		b.frame.Body = nil
+	}
+	clear(b.ops[:])
+	b.settled, b.err = false, nil
+}

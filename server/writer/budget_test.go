@@ -1,0 +1,60 @@
+package writer
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+)
+
+// An answer counts until the client has taken it. One that nobody takes is
+// given up when others need the memory.
+func TestUnreadAnswersAreCounted(t *testing.T) {
+	w := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 16 << 20 })
+	w.post(200, "/v1/commit", world)
+	txs := make([]string, 999)
+	for i := range txs {
+		txs[i] = transferTx(1, fmt.Sprintf(`,"metadata":{"%d":"%s"}`, i, strings.Repeat("x", 12_000)))
+	}
+	body := batchOf("", txs...)
+	conn, err := net.Dial("tcp", w.srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.(*net.TCPConn).SetReadBuffer(4096)
+	fmt.Fprintf(conn, "POST /v1/commit/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	answer := int64(999 * 12_000)
+	until(t, "the answer is being written, and the body given back", func() bool {
+		return w.inflight.Load() == 0 && w.budget.Used() > answer && w.budget.Used() < answer*3/2
+	})
+	until(t, "another gets through, which needs more than is left", func() bool {
+		a, err := w.try("POST", "/v1/commit/batch", body)
+		return err == nil && a.status == 200
+	})
+	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
+}
+
+// Slow large bodies don't shut out small ones, and are dropped when another
+// large one needs their memory.
+func TestSlowLargeBodies(t *testing.T) {
+	w := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 32 << 20 })
+	w.post(200, "/v1/commit", world)
+	const promised = 20 << 20
+	for range 2 {
+		conn, err := net.Dial("tcp", w.srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		go fmt.Fprintf(conn, "POST /v1/commit/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			promised, strings.Repeat(" ", promised-1))
+	}
+	until(t, "the budget is full", func() bool { return w.budget.Used() > 20<<20 })
+	w.post(200, "/v1/commit", transferTx(1, ""))
+	large := strings.Repeat(" ", 8<<20) + batchOf("", transferTx(1, ""))
+	until(t, "a large body gets through", func() bool {
+		a, err := w.try("POST", "/v1/commit/batch", large)
+		return err == nil && a.status == 200
+	})
+}

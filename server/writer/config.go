@@ -1,0 +1,93 @@
+package writer
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+	"assetledger/wal"
+)
+
+// Config is what a write daemon is told. Zero numbers mean zero: begin
+// with DefaultConfig.
+type Config struct {
+	Dir             string // of the log; made if missing
+	Listen          string // host:port; port 0 for any
+	IdempotencyKeys int    // keyed commits that are remembered
+	SegmentSize     int64  // bytes of a segment of the log
+	MaxBody         int64  // bytes of the body of one transaction or registration
+	MaxBatchBody    int64  // bytes of the body of a batch request
+	MaxInflight     int64  // bytes that all requests hold, from body to response
+	MaxNesting      int    // levels of JSON in a body
+	Queue           int    // requests that wait to be sequenced
+	MaxLag          uint64 // commits that the slowest read daemon may be behind before the health is degraded; 0: no bound
+	Timeouts        httpserver.Timeouts
+	Access          httpserver.Access
+	LogAll          bool                 // log every request
+	Ready           io.Writer            // gets one line when the daemon serves
+	Notify          *httpserver.Notifier // the service manager; nil for none
+	Log             *slog.Logger
+}
+
+// DefaultConfig has the limits of the interface.
+func DefaultConfig() Config {
+	return Config{
+		Listen: "127.0.0.1:8080", IdempotencyKeys: 1_000_000, MaxBody: 1 << 20, MaxBatchBody: 64 << 20, MaxInflight: 256 << 20,
+		SegmentSize: wal.DefaultSegmentSize, MaxNesting: ledger.DefaultNesting, Queue: 4096, Timeouts: httpserver.DefaultTimeouts,
+	}
+}
+
+// Flags makes a flag for every setting, whose default is the present value.
+func (c *Config) Flags(set *flag.FlagSet) {
+	set.StringVar(&c.Dir, "dir", c.Dir, "`DIRECTORY` of the commit log; made if missing (required), for example /var/lib/ledger")
+	set.StringVar(&c.Listen, "listen", c.Listen, "`ADDRESS` to listen on: host:port, where port 0 is any, or unix:/path")
+	set.IntVar(&c.IdempotencyKeys, "idempotency-keys", c.IdempotencyKeys, "`NUMBER` of the last commits with an idempotency key that are remembered")
+	set.Int64Var(&c.SegmentSize, "segment-size", c.SegmentSize, "`BYTES` of a segment of the log, from its birth on")
+	set.Int64Var(&c.MaxBody, "max-body", c.MaxBody, "limit in `BYTES` on the body of a commit, preflight or registration")
+	set.Int64Var(&c.MaxBatchBody, "max-batch-body", c.MaxBatchBody, "limit in `BYTES` on the body of a batch request")
+	set.Int64Var(&c.MaxInflight, "max-inflight", c.MaxInflight, "limit in `BYTES` on what all requests hold: bodies, what parsing makes of them, and responses until they are written")
+	set.IntVar(&c.MaxNesting, "max-nesting", c.MaxNesting, "limit on `LEVELS` of JSON in a body")
+	set.IntVar(&c.Queue, "queue", c.Queue, "limit on the `NUMBER` of requests that wait to be sequenced")
+	set.Uint64Var(&c.MaxLag, "max-lag", c.MaxLag, "`COMMITS` that the slowest read daemon may be behind before the health is degraded; 0 for no bound")
+	set.BoolVar(&c.LogAll, "log-requests", c.LogAll, "log every request, not only those that failed here")
+	c.Timeouts.Flags(set)
+	c.Access.Flags(set)
+}
+
+// Validate returns an error for the first setting that is out of range.
+func (c *Config) Validate() error {
+	if c.Dir == "" {
+		return httpserver.ErrNoDir
+	}
+	if err := httpserver.CheckSpans(
+		httpserver.Span{Flag: "idempotency-keys", Value: int64(c.IdempotencyKeys), Min: 0, Max: httpserver.MaxKeys},
+		httpserver.Span{Flag: "segment-size", Value: c.SegmentSize, Min: 64 << 10, Max: 4 << 30},
+		httpserver.Span{Flag: "max-body", Value: c.MaxBody, Min: 1, Max: 1 << 30},
+		httpserver.Span{Flag: "max-batch-body", Value: c.MaxBatchBody, Min: 1, Max: 1 << 30},
+		httpserver.Span{Flag: "max-inflight", Value: c.MaxInflight, Min: 1, Max: 1 << 50},
+		httpserver.Span{Flag: "max-nesting", Value: int64(c.MaxNesting), Min: 1, Max: 10_000},
+		httpserver.Span{Flag: "queue", Value: int64(c.Queue), Min: 1, Max: 1 << 20},
+	); err != nil {
+		return err
+	}
+	if c.SegmentSize%4096 != 0 {
+		return fmt.Errorf("-segment-size must be a multiple of 4096, not %d", c.SegmentSize)
+	}
+	if err := c.Timeouts.Check(); err != nil {
+		return err
+	}
+	return c.Access.Check(c.Listen)
+}
+
+func (c *Config) Run(ctx context.Context, p httpserver.Process) error {
+	if err := c.Access.Surround(); err != nil {
+		return err
+	}
+	c.Ready, c.Notify, c.Log = p.Ready, p.Notify, p.Log
+	TuneProcessors()
+	return Run(ctx, *c, p.Exit)
+}

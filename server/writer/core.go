@@ -1,0 +1,154 @@
+package writer
+
+import (
+	"errors"
+	"log/slog"
+
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/server/metrics"
+	"assetledger/wal"
+)
+
+// A Core is the write daemon without HTTP and without goroutines. Its
+// caller takes every step of the sequencer and of the syncer, in an order of
+// its own, which makes the daemon repeatable: the simulation runs on it.
+type Core struct {
+	seq     *sequencer
+	durable func(*wal.Frame)
+	full    bool // the syncer said that there is no space
+}
+
+// NewCore returns a core on a state that is at the end of the log. now is
+// the clock, in Unix nanoseconds. durable is called with each batch when it
+// is durable; the frame is valid during the call.
+func NewCore(l commitlog.Writer, state *ledger.State, queue int, now func() int64, durable func(*wal.Frame)) *Core {
+	log := slog.New(slog.DiscardHandler)
+	c := &Core{
+		seq:     newSequencer(state, l, queue, newMeters(new(metrics.Registry)), log, func() { panic("a step of a core has no goroutine to crash") }),
+		durable: durable,
+	}
+	c.seq.now, c.seq.check = now, 1 // turns end between any two transactions
+	c.seq.sync.await = func() syncEvent {
+		c.append()
+		return <-c.seq.sync.events
+	}
+	return c
+}
+
+// A Submission is a transaction on its way through a core.
+type Submission struct {
+	r *request
+	g *group
+}
+
+// Submit queues a transaction, which the caller must not use afterwards. After
+// an error nothing was done.
+func (c *Core) Submit(tx *ledger.Transaction) (*Submission, *ledger.Error) {
+	r := &request{BatchRequest: ledger.BatchRequest{Txs: []ledger.Transaction{*tx}}}
+	r.judged()
+	g, err := c.seq.intake.submit(r)
+	if err != nil {
+		return nil, err
+	}
+	return &Submission{r, g}, nil
+}
+
+// A Result says what became of a submission.
+type Result struct {
+	Seq         uint64
+	BatchSeq    uint32
+	FirstMinted int64
+	Minted      int
+	Refusal     *ledger.Error // nil: it is a durable commit
+	Unknown     bool          // the log failed; nothing else is set
+}
+
+// Result returns what became of the transaction, once that may be answered.
+func (s *Submission) Result() (result Result, done bool) {
+	select {
+	case <-s.g.done:
+	default:
+		return Result{}, false
+	}
+	if s.g.err != nil {
+		return Result{Unknown: true}, true
+	}
+	v := &s.r.verdicts[0]
+	return Result{v.seq, v.batchSeq, v.firstMinted, v.minted, v.err, false}, true
+}
+
+// Judge gives the group whose turn it is a turn.
+func (c *Core) Judge() {
+	if g := c.seq.intake.take(); g != nil {
+		c.seq.turn(g)
+	}
+	c.events()
+}
+
+// Sync makes the batch in flight durable, if there is one.
+func (c *Core) Sync() {
+	c.append()
+	c.events()
+}
+
+// InFlight reports whether a batch waits for Sync.
+func (c *Core) InFlight() bool { return c.seq.inFlight != nil }
+
+// Durable is the last durable commit.
+func (c *Core) Durable() uint64 { return c.seq.sync.end.Load() }
+
+// Fail ends the core, as after an error of the log.
+func (c *Core) Fail(err error) {
+	c.seq.synced(syncEvent{failed: logFailed(err)})
+	c.events()
+}
+
+// Failed reports whether the log has failed. Everyone who waited has an answer then.
+func (c *Core) Failed() bool { return c.seq.failed != nil }
+
+// Stop refuses new transactions, and reports whether those accepted have their
+// answers. If not, Judge and Sync bring them there.
+func (c *Core) Stop() (done bool) {
+	c.seq.intake.refuse(shuttingDown)
+	return c.seq.finished() || c.full
+}
+
+// append does what the syncer does in its goroutine.
+func (c *Core) append() {
+	q := c.seq
+	if q.inFlight == nil || len(q.sync.events) > 0 {
+		return
+	}
+	b := q.inFlight
+	select {
+	case <-q.sync.in:
+	default: // it is tried again
+	}
+	err := q.sync.append(b)
+	if errors.Is(err, wal.ErrNoSpace) {
+		if !c.full {
+			q.sync.stall(b)
+		}
+		c.full = true
+		return
+	}
+	c.full = false
+	q.sync.conclude(b, err)
+	if err == nil {
+		c.durable(&b.frame)
+	}
+}
+
+// events does what the sequencer does between two turns.
+func (c *Core) events() {
+	c.seq.poll()
+	c.seq.poll()
+	c.seq.handOver()
+	if !c.Failed() {
+		return
+	}
+	for g := c.seq.intake.take(); g != nil; g = c.seq.intake.take() {
+		c.seq.turn(g)
+	}
+}

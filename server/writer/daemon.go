@@ -1,0 +1,166 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/server/httpserver"
+	"assetledger/server/metrics"
+	"assetledger/wal"
+)
+
+// A daemon accepts commits and registrations for one log.
+type daemon struct {
+	log                   commitlog.Writer
+	seq                   *sequencer
+	parsing               ledger.ParseLimits
+	maxBody, maxBatchBody int64
+	maxLag                uint64
+	answerTime            time.Duration // from the header to the end of the response; 0: no limit
+	budget                *httpserver.Budget
+	inflight              atomic.Int64
+	stopping              atomic.Bool
+	meters                *meters
+	registry              metrics.Registry
+	api                   *httpserver.API
+}
+
+// newDaemon puts a daemon together, on a state that is at the end of the
+// log, and starts its sequencer. exit ends the process.
+func newDaemon(c Config, l commitlog.Writer, state *ledger.State, exit func()) *daemon {
+	d := &daemon{
+		log: l, parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag, answerTime: c.Timeouts.Write,
+	}
+	d.budget = httpserver.NewBudget(c.MaxInflight)
+	d.api = httpserver.NewAPI(d.routes(), metricPrefix, &d.registry, c.Log)
+	d.api.Budget = d.budget
+	d.api.LogAll = c.LogAll
+	d.meters = newMeters(&d.registry)
+	d.seq = newSequencer(state, l, c.Queue, d.meters, c.Log, exit)
+	d.gauges()
+	d.seq.start()
+	return d
+}
+
+// ending is why nothing new is accepted any more, nil while all is well.
+func (d *daemon) ending() *ledger.Error {
+	if err := d.seq.intake.refusing(); err != nil {
+		return err
+	}
+	if d.stopping.Load() {
+		return shuttingDown
+	}
+	return nil
+}
+
+// Run runs a write daemon until ctx is done (then the error is nil) or it
+// can't go on:
+//
+//	lock and recover the log → replay it → listen, say so → serve → stop in reverse
+//
+// When it stops, new requests are refused, those accepted are answered, and
+// the log is closed. exit ends the process as a failure, which a panic asks for.
+func Run(ctx context.Context, c Config, exit func()) (err error) {
+	entrance, err := httpserver.OpenEntrance(c.Access, c.Listen, c.Log)
+	if err != nil {
+		return err
+	}
+	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+		return fmt.Errorf("finding the directory of the log: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(c.Dir), 0o700); err != nil {
+		return fmt.Errorf("making the directory of the log: %w", err)
+	}
+	l, err := commitlog.OpenFile(c.Dir, wal.Options{SegmentSize: c.SegmentSize, OnNotice: func(text string) { c.Log.Warn(text) }})
+	if err != nil {
+		return err
+	}
+	defer c.Notify.Stopping("stopped")
+	d, err := start(ctx, c, l, exit)
+	if errors.Is(err, context.Canceled) {
+		return l.Close()
+	}
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	err = d.serve(ctx, c, entrance)
+	if errors.Is(err, errStuck) {
+		return err // the log is still being written: it can't be closed
+	}
+	return errors.Join(err, l.Close())
+}
+
+// start brings a state to the end of the log, and starts a daemon on it.
+func start(ctx context.Context, c Config, l commitlog.Writer, exit func()) (*daemon, error) {
+	var at atomic.Uint64
+	started := c.Notify.Starting("replaying the log", func() (done, of uint64) { return at.Load(), lastSeq(l) })
+	defer started()
+	state := ledger.NewState(ledger.Config{IdempotencyKeys: c.IdempotencyKeys})
+	if l, ok := l.(restorer); ok {
+		var err error
+		if state, err = l.Restore(c.IdempotencyKeys, c.Log); err != nil {
+			return nil, err
+		}
+	}
+	if err := commitlog.Replay(ctx, state, l, c.Log, &at); err != nil {
+		return nil, err
+	}
+	return newDaemon(c, l, state, exit), nil
+}
+
+// lastSeq is the last commit of a log that knows it before it is read, else 0.
+func lastSeq(l commitlog.Writer) uint64 {
+	if l, ok := l.(interface{ LastSeq() uint64 }); ok {
+		return l.LastSeq()
+	}
+	return 0
+}
+
+// A restorer is a log that keeps checkpoints: Replay goes on after the state
+// that it gives.
+type restorer interface {
+	Restore(keys int, log *slog.Logger) (*ledger.State, error)
+}
+
+var errStuck = errors.New("the log did not become durable in time: the outcome of the last requests is unknown")
+
+// stopTime bounds the last sync when everything else has stopped.
+const stopTime = 2 * time.Second
+
+// serve listens and serves until ctx is done or the log fails, and stops the
+// sequencer.
+func (d *daemon) serve(ctx context.Context, c Config, e *httpserver.Entrance) error {
+	ln, err := e.Listen(c.Listen)
+	if err != nil {
+		d.seq.stop()
+		return fmt.Errorf("listening for requests: %w", err)
+	}
+	e.Protect(d.api, ln)
+	e.Watch(ctx)
+	ready := c.Notify.Announcing(c.Ready, func() { d.seq.intake.depth() })
+	err = httpserver.Serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, d.seq.sync.failed, func() {
+		c.Notify.Stopping("answering what was accepted")
+		d.stopping.Store(true)
+		// Half of the time is for judging, the other half for taking answers.
+		time.AfterFunc(c.Timeouts.Shutdown/2, func() { d.seq.hurry.Store(true) })
+	})
+	stopped := make(chan struct{})
+	go func() {
+		d.seq.stop()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+		return err
+	case <-time.After(stopTime):
+		return errors.Join(err, errStuck)
+	}
+}

@@ -1,0 +1,21 @@
+package writer
+
+import (
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+	"assetledger/server/openapi"
+)
+
+var description httpserver.Description
+
+func describe(x *httpserver.Exchange) *ledger.Error {
+	return description.Serve(x, openapi.Write, openAPIRoutes)
+}
+
+// openAPIRoutes are the write daemon's.
+func openAPIRoutes() (routes []openapi.Route) {
+	for _, r := range new(daemon).routes() {
+		routes = append(routes, openapi.Route{Method: r.Method, Path: r.Pattern})
+	}
+	return routes
+}

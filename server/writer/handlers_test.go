@@ -1,0 +1,17 @@
+package writer
+
+import (
+	"testing"
+
+	"assetledger/server/auth"
+	"assetledger/server/httpserver"
+)
+
+// TestEveryWriteRouteHasItsScope: the gate knows every route of the daemon.
+func TestEveryWriteRouteHasItsScope(t *testing.T) {
+	for _, r := range new(daemon).routes() {
+		if httpserver.ScopeOf(r.Pattern) == auth.Admin {
+			t.Errorf("%s is for admin: does scopeOf not know it?", r.Pattern)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/wal"
+)
+
+var updateWrites = flag.Bool("update-writes", false, "write the golden files of writes anew")
+
+// A ramLog is a write log in memory, whose speed and faults a test decides.
+type ramLog struct {
+	maxBody int
+	entered chan struct{}   // if set, every Append sends on it first …
+	proceed <-chan struct{} // … and then receives from it
+
+	mu     sync.Mutex
+	frames []wal.Frame
+	read   []commitlog.ReaderInfo
+	fail   error // what Append answers
+	full   error // what Room answers
+
+	readBack atomic.Int32 // calls of Commit that found it
+}
+
+func newRAMLog() *ramLog { return &ramLog{maxBody: 4 << 20} }
+
+// gate makes the log slow: the test receives from entered when the log has
+// begun with a batch, and sends on proceed to let it end.
+func (l *ramLog) gate() (entered <-chan struct{}, proceed chan<- struct{}) {
+	in, out := make(chan struct{}), make(chan struct{})
+	l.entered, l.proceed = in, out
+	return in, out
+}
+
+func (l *ramLog) Append(f *wal.Frame) error {
+	if l.entered != nil {
+		l.entered <- struct{}{}
+		<-l.proceed
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fail != nil {
+		return l.fail
+	}
+	g := *f
+	g.Body = append([]byte(nil), f.Body...)
+	l.frames = append(l.frames, g)
+	return nil
+}
+
+func (l *ramLog) Replay(apply func(*wal.Frame) error) error {
+	for i := range l.frames {
+		if err := apply(&l.frames[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *ramLog) Commit(seq uint64, use func(*ledger.Record)) error {
+	for _, f := range l.written() {
+		if f.First <= seq && seq <= f.Last() {
+			return f.Each(func(at uint64, record []byte) error {
+				var rec ledger.Record
+				if at != seq {
+					return nil
+				}
+				if err := rec.Decode(record); err != nil {
+					return err
+				}
+				l.readBack.Add(1)
+				use(&rec)
+				return nil
+			})
+		}
+	}
+	return &wal.ArchivedError{Seq: seq, First: seq + 1}
+}
+
+func (l *ramLog) Room() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.full
+}
+
+// set changes the faults.
+func (l *ramLog) set(fail, full error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fail, l.full = fail, full
+}
+
+func (l *ramLog) written() []wal.Frame {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.frames
+}
+
+func (l *ramLog) Readers() []commitlog.ReaderInfo { return slices.Clone(l.read) }
+func (l *ramLog) LastTime() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.frames) == 0 {
+		return 0
+	}
+	return l.frames[len(l.frames)-1].Time
+}
+
+func (l *ramLog) MaxBody() int                { return l.maxBody }
+func (l *ramLog) Driver() (name, path string) { return "ram", "/nowhere" }
+func (l *ramLog) Close() error                { return nil }
+
+var silent = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// A testWriter is a write daemon behind a real listener.
+type testWriter struct {
+	*daemon
+	t   testing.TB
+	url string
+	srv *httptest.Server
+}
+
+func startWriter(t testing.TB, l commitlog.Writer, change ...func(*Config)) *testWriter {
+	t.Helper()
+	c := DefaultConfig()
+	c.Dir, c.Log = t.TempDir(), silent
+	for _, f := range change {
+		f(&c)
+	}
+	state := ledger.NewState(ledger.Config{IdempotencyKeys: c.IdempotencyKeys})
+	if err := commitlog.Replay(context.Background(), state, l, c.Log, new(atomic.Uint64)); err != nil {
+		t.Fatal(err)
+	}
+	d := newDaemon(c, l, state, func() { panic("exit") })
+	w := &testWriter{daemon: d, t: t, srv: httptest.NewServer(d.api)}
+	w.url = w.srv.URL
+	t.Cleanup(w.stop)
+	return w
+}
+
+// stop answers what is accepted and stops the daemon; once more does nothing.
+func (w *testWriter) stop() {
+	w.srv.Close()
+	w.seq.stop()
+}
+
+// An answer is a whole HTTP answer.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// do sends a request; header is lines of "Name: value".
+func (w *testWriter) do(method, path, body string, header ...string) answer {
+	w.t.Helper()
+	a, err := w.try(method, path, body, header...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
+func (w *testWriter) try(method, path, body string, header ...string) (answer, error) {
+	r, err := http.NewRequest(method, w.url+path, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	if method == "POST" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range header {
+		name, value, _ := strings.Cut(h, ": ")
+		if r.Header.Del(name); value != "" {
+			r.Header.Set(name, value)
+		}
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, resp.Header, string(b)}, err
+}
+
+// post is a POST that must be answered with the status.
+func (w *testWriter) post(status int, path, body string, header ...string) answer {
+	w.t.Helper()
+	a := w.do("POST", path, body, header...)
+	if a.status != status {
+		w.t.Fatalf("POST %s %.200s: status %d, want %d: %s", path, body, a.status, status, a.body)
+	}
+	return a
+}
+
+// later posts in the background.
+func (w *testWriter) later(path, body string, header ...string) <-chan answer {
+	got := make(chan answer, 1)
+	go func() {
+		a, err := w.try("POST", path, body, header...)
+		if err != nil {
+			a.body = err.Error()
+		}
+		got <- a
+	}()
+	return got
+}
+
+// code is the error code of an answer.
+func (a answer) code() string {
+	_, rest, _ := strings.Cut(a.body, `{"error":{"code":"`)
+	code, _, _ := strings.Cut(rest, `"`)
+	return code
+}
+
+// until waits for what other goroutines will soon make true.
+func until(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !cond(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+var errDisk = errors.New("input/output error")
+
+// world is a transaction that makes what others need: two containers and a
+// class with 1,000 of it in the first.
+const world = `{"operations":[
+	{"op":"CreateContainer","args":{"container_id":1,"kind":"Standard","owner":null}},
+	{"op":"CreateContainer","args":{"container_id":2,"kind":"Standard"}},
+	{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"Gold"}}},
+	{"op":"RegisterClass","args":{"request":{"class_id":2,"name":"Sword","fungible":false}}},
+	{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1000}}]}`
+
+func transferTx(quantity int, more string) string {
+	return fmt.Sprintf(`{"operations":[{"op":"TransferFungible","args":{"from_container":1,"to_container":2,"class_id":1,"key":0,"quantity":%d}}]%s}`,
+		quantity, more)
+}
+
+func batchOf(more string, txs ...string) string {
+	return `{"transactions":[` + strings.Join(txs, ",") + `]` + more + `}`
+}

@@ -1,0 +1,270 @@
+package writer
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+	"assetledger/server/metrics"
+	"assetledger/wal"
+)
+
+// A retry that comes while the first is being made durable waits for it, and
+// gets the same answer.
+func TestRetryWhileInFlight(t *testing.T) {
+	l := newRAMLog()
+	w := startWriter(t, l)
+	w.post(200, "/v1/commit", world)
+	entered, proceed := l.gate()
+	tx := transferTx(1, `,"idempotency_key":"k"`)
+	first := w.later("/v1/commit", tx)
+	<-entered
+	var retries [5]<-chan answer
+	for i := range retries {
+		retries[i] = w.later("/v1/commit", tx)
+	}
+	until(t, "all are in", func() bool { return w.inflight.Load() == 6 && w.seq.intake.depth() == 0 })
+	select {
+	case a := <-first:
+		t.Fatal("answered before it was durable:", a)
+	case a := <-retries[0]:
+		t.Fatal("a retry was answered before it was durable:", a)
+	default:
+	}
+	proceed <- struct{}{}
+	want := <-first
+	if want.status != 200 || want.header.Get(headerHit) != "" {
+		t.Fatal(want)
+	}
+	for _, retry := range retries {
+		if a := <-retry; a.status != 200 || a.body != want.body || a.header.Get(headerHit) != "hit" || a.header.Get(httpserver.HeaderSeq) != "2" {
+			t.Errorf("retry: %+v, want %s", a, want.body)
+		}
+	}
+	if n := w.meters.hits.Value(); n != 5 {
+		t.Errorf("%d hits counted", n)
+	}
+}
+
+// With the queue full, requests are refused at once, and those in it are
+// answered when the log moves again.
+func TestQueueFull(t *testing.T) {
+	l := newRAMLog()
+	l.maxBody = 300 // so that the sequencer soon waits for the log
+	w := startWriter(t, l, func(c *Config) { c.Queue = 3 })
+	w.post(200, "/v1/commit", world)
+	entered, proceed := l.gate()
+	var waiting []<-chan answer
+	big := batchOf("", slices.Repeat([]string{transferTx(1, "")}, 100)...)
+	waiting = append(waiting, w.later("/v1/commit/batch", big))
+	<-entered // the sequencer fills the next batch, and then waits with the rest
+	for range 3 {
+		waiting = append(waiting, w.later("/v1/commit", transferTx(1, "")))
+	}
+	until(t, "the queue is full", func() bool { return w.seq.intake.depth() == 3 })
+	for _, path := range []string{"/v1/commit", "/v1/commit/batch", "/v1/commit/preflight"} {
+		body := transferTx(1, "")
+		if path == "/v1/commit/batch" {
+			body = batchOf("", body)
+		}
+		if a := w.post(503, path, body); a.code() != "Overloaded" || a.header.Get("Retry-After") == "" {
+			t.Errorf("%s: %+v", path, a)
+		}
+	}
+	stop := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-entered:
+			case proceed <- struct{}{}:
+			case <-stop:
+				return
+			}
+		}
+	}()
+	for _, c := range waiting {
+		if a := <-c; a.status != 200 || a.code() != "" {
+			t.Errorf("one that waited: %+v", a)
+		}
+	}
+	close(stop)
+}
+
+// Bodies beyond the budget are refused, but never one that is alone.
+func TestBudget(t *testing.T) {
+	l := newRAMLog()
+	w := startWriter(t, l, func(c *Config) { c.MaxInflight = 1000 })
+	alone := w.post(200, "/v1/commit", world+strings.Repeat(" ", 5000))
+	if alone.code() != "" {
+		t.Fatal(alone)
+	}
+	entered, proceed := l.gate()
+	held := w.later("/v1/commit", transferTx(1, "")+strings.Repeat(" ", 700))
+	<-entered
+	if a := w.post(503, "/v1/commit", transferTx(1, "")+strings.Repeat(" ", 700)); a.code() != "Overloaded" || a.header.Get("Retry-After") == "" {
+		t.Error(a)
+	}
+	proceed <- struct{}{}
+	if a := <-held; a.status != 200 {
+		t.Error(a)
+	}
+	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
+	if a := w.do("POST", "/v1/commit", transferTx(2000, "")+strings.Repeat(" ", 700)); a.status != 422 {
+		t.Error(a)
+	}
+}
+
+// When the log fails, everyone waiting and everyone after is told that the
+// outcome is unknown, and the daemon is told to end.
+func TestLogFailure(t *testing.T) {
+	l := newRAMLog()
+	w := startWriter(t, l)
+	w.post(200, "/v1/commit", world)
+	entered, proceed := l.gate()
+	waiting := []<-chan answer{w.later("/v1/commit", transferTx(1, ""))}
+	<-entered
+	waiting = append(waiting, w.later("/v1/commit", transferTx(1, "")), w.later("/v1/commit", transferTx(9999, "")),
+		w.later("/v1/commit/preflight", transferTx(1, "")), w.later("/v1/commit/batch", batchOf("", transferTx(1, ""), transferTx(1, ""))))
+	until(t, "all wait", func() bool { return w.inflight.Load() == 5 && w.seq.intake.depth() == 0 })
+	l.set(errDisk, nil)
+	proceed <- struct{}{}
+	for i, c := range waiting {
+		if a := <-c; a.status != 503 || a.code() != "LogUnavailable" || !strings.Contains(a.body, "unknown") || a.header.Get("Retry-After") == "" {
+			t.Errorf("waiter %d: %+v", i, a)
+		}
+	}
+	if err := <-w.seq.sync.failed; !errors.Is(err, errDisk) {
+		t.Errorf("the daemon is told %v", err)
+	}
+	<-w.seq.stopped
+	for _, body := range []string{transferTx(1, ""), "not even JSON"} {
+		if a := w.post(503, "/v1/commit", body); a.code() != "LogUnavailable" {
+			t.Error(a)
+		}
+	}
+	if a := w.do("GET", "/v1/health", ""); a.status != 503 || !strings.Contains(a.body, `"status":"degraded","commit_log":{"end_seq":1,`) {
+		t.Error(a)
+	}
+	if n := len(l.written()); n != 1 {
+		t.Errorf("%d batches in the log", n)
+	}
+}
+
+// Without room nothing new is accepted, though what needs none is answered;
+// with room again all is as before.
+func TestNoRoom(t *testing.T) {
+	l := newRAMLog()
+	w := startWriter(t, l)
+	w.post(200, "/v1/commit", world)
+	keyed := transferTx(1, `,"idempotency_key":"k"`)
+	first := w.post(200, "/v1/commit", keyed)
+	l.set(nil, wal.ErrNoSpace)
+	a := w.post(503, "/v1/commit", transferTx(1, ""))
+	if a.code() != "LogUnavailable" || !strings.Contains(a.body, "full; nothing was done") || a.header.Get("Retry-After") == "" {
+		t.Error(a)
+	}
+	if a := w.post(200, "/v1/commit/batch", batchOf("", transferTx(1, ""), keyed)); !strings.Contains(a.body, "LogUnavailable") ||
+		!strings.Contains(a.body, `"replayed":true`) {
+		t.Error(a)
+	}
+	if a := w.post(200, "/v1/commit", keyed); a.body != first.body {
+		t.Error(a)
+	}
+	w.post(200, "/v1/commit/preflight", transferTx(1, ""))
+	if a := w.do("GET", "/v1/health", ""); a.status != 503 || !strings.Contains(a.body, "degraded") {
+		t.Error(a)
+	}
+	l.set(nil, nil)
+	if a := w.post(200, "/v1/commit", transferTx(1, "")); a.header.Get(httpserver.HeaderSeq) != "3" {
+		t.Error(a)
+	}
+	if a := w.do("GET", "/v1/health", ""); a.status != 200 {
+		t.Error(a)
+	}
+}
+
+// A panic in the sequencer ends the process.
+func TestPanicEndsTheProcess(t *testing.T) {
+	ended := make(chan struct{})
+	l := newRAMLog()
+	s := newSequencer(ledger.NewState(ledger.Config{}), l, 8, newMeters(new(metrics.Registry)), silent, func() { close(ended) })
+	s.start()
+	if _, err := s.intake.submit(&request{BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, 1)}}); err != nil { // one without room for verdicts is a defect
+		t.Fatal(err)
+	}
+	<-ended
+}
+
+// What is accepted before the daemon stops is answered, also on connections
+// that are kept alive; what comes after is refused.
+func TestStopping(t *testing.T) {
+	l := newRAMLog()
+	w := startWriter(t, l)
+	w.post(200, "/v1/commit", world)
+	conn, err := net.Dial("tcp", w.srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	body := transferTx(1, "")
+	fmt.Fprintf(conn, "POST /v1/commit HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body[:10])
+	until(t, "the request is begun", func() bool { return w.inflight.Load() == 1 })
+	w.stopping.Store(true)
+	if a := w.post(503, "/v1/commit", transferTx(1, "")); a.code() != "ShuttingDown" || a.header.Get("Retry-After") == "" {
+		t.Error(a)
+	}
+	fmt.Fprint(conn, body[10:])
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || resp.StatusCode != 200 || resp.Header.Get(httpserver.HeaderSeq) != "2" {
+		t.Error(resp, err)
+	}
+}
+
+// Many clients at once: every answer is another commit, and the batches that
+// the log got hold them all.
+func TestManyClients(t *testing.T) {
+	l := newRAMLog()
+	w := startWriter(t, l)
+	w.post(200, "/v1/commit", world)
+	const clients, each = 16, 20
+	seen := make(chan string, clients*each)
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			for i := range each {
+				path, tx := "/v1/commit", transferTx(1, "")
+				if i%5 == 4 {
+					path, tx = "/v1/commit/batch", batchOf("", tx)
+				}
+				a, err := w.try("POST", path, tx)
+				if err != nil || a.status != 200 {
+					t.Error(a, err)
+				}
+				seen <- a.header.Get(httpserver.HeaderSeq)
+			}
+		})
+	}
+	wg.Wait()
+	close(seen)
+	distinct := map[string]bool{}
+	for seq := range seen {
+		distinct[seq] = true
+	}
+	if len(distinct) != clients*each {
+		t.Errorf("%d distinct commits, want %d", len(distinct), clients*each)
+	}
+	w.stop()
+	last := l.written()[len(l.written())-1]
+	if last.Last() != clients*each+1 {
+		t.Errorf("the log ends at %d", last.Last())
+	}
+	startWriter(t, l) // replays, or the test fails
+}

@@ -1,0 +1,101 @@
+package writer
+
+import (
+	"math"
+	"sync"
+	"syscall"
+	"time"
+
+	"assetledger/wal"
+)
+
+// A logRate measures how fast the log grows: bytes in the minute before this
+// one and in this one so far. The rate moves smoothly, forgets after two
+// minutes, and costs an addition a batch.
+type logRate struct {
+	mu            sync.Mutex
+	total         uint64
+	began         time.Time // of the present minute
+	earlier, last float64   // bytes in the minute before, and in the present one
+	now           func() time.Time
+}
+
+const rateWindow = time.Minute
+
+func newLogRate(now func() time.Time) *logRate { return &logRate{began: now(), now: now} }
+
+// add counts bytes that were written.
+func (r *logRate) add(bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turn()
+	r.last += float64(bytes)
+	r.total += uint64(bytes)
+}
+
+// turn begins a new window when the present one is over.
+func (r *logRate) turn() {
+	switch past := r.now().Sub(r.began); {
+	case past >= 2*rateWindow:
+		r.earlier, r.last, r.began = 0, 0, r.now()
+	case past >= rateWindow:
+		r.earlier, r.last, r.began = r.last, 0, r.began.Add(rateWindow)
+	}
+}
+
+// perSecond is the growth in bytes a second: all of the present window, and as
+// much of the one before as is needed for a whole one.
+func (r *logRate) perSecond() float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turn()
+	part := min(float64(r.now().Sub(r.began))/float64(rateWindow), 1)
+	return (r.earlier*(1-part) + r.last) / rateWindow.Seconds()
+}
+
+func (r *logRate) bytes() float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return float64(r.total)
+}
+
+// A spacious log is one with segments on a disk.
+type spacious interface {
+	SegmentFree() int64
+	Driver() (name, path string)
+}
+
+// spaceGauges tells how much room the log has. One that keeps no segments says nothing.
+func (d *daemon) spaceGauges() {
+	rate, g := d.meters.growth, &d.registry
+	g.CounterFunc(metricPrefix+"log_bytes_total", "Bytes of batches that the log has made durable.", rate.bytes)
+	l, ok := d.log.(spacious)
+	if !ok {
+		return
+	}
+	_, path := l.Driver()
+	free := func() float64 { return float64(l.SegmentFree()) }
+	g.GaugeFunc(metricPrefix+"log_disk_free_bytes", "Free space on the filesystem of the log, for a user without privileges, in bytes.", func() float64 { return diskFree(path) })
+	g.GaugeFunc(metricPrefix+"log_segment_free_bytes", "Room in the present segment of the log, in bytes.", free)
+	g.GaugeFunc(metricPrefix+"log_next_segment_seconds", "Time until the next segment is begun, at the growth of the last minute, in seconds; +Inf while nothing is written.",
+		func() float64 { return secondsLeft(free(), rate.perSecond()) })
+}
+
+func secondsLeft(bytes, perSecond float64) float64 {
+	if perSecond <= 0 {
+		return math.Inf(1)
+	}
+	return bytes / perSecond
+}
+
+// diskFree is what is left on the filesystem of a path, NaN if unknown.
+func diskFree(path string) float64 {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		return math.NaN()
+	}
+	return float64(s.Bavail) * float64(s.Bsize)
+}
+
+// grew notes a batch that is in the log.
+func (m *meters) grew(f *wal.Frame) { m.growth.add(wal.FrameSize(len(f.Body))) }

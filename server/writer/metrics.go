@@ -1,0 +1,100 @@
+package writer
+
+import (
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+	"assetledger/server/metrics"
+	"assetledger/server/version"
+)
+
+// meters is what the write daemon counts beside its requests.
+type meters struct {
+	commitDuration *metrics.Histogram
+	syncDuration   *metrics.Histogram
+	batchCommits   *metrics.Histogram
+	commits, hits  *metrics.Counter
+	ops            [ledger.NumOpKinds]*metrics.Counter
+	growth         *logRate
+	rejections     map[ledger.Code]*metrics.Counter // read-only
+}
+
+const metricPrefix = "asset_ledger_write_"
+
+// refusals are the codes with which a transaction can be refused.
+var refusals = []ledger.Code{
+	ledger.MalformedJSON, ledger.InvalidRequest, ledger.UnknownOperation, ledger.IdempotencyKeyMismatch,
+	ledger.ContainerNotFound, ledger.ClassNotFound, ledger.InstanceNotFound,
+	ledger.PayloadTooLarge, ledger.UnsupportedMediaType,
+	ledger.ContainerAlreadyExists, ledger.ClassAlreadyExists, ledger.ShapeAlreadyExists, ledger.IdempotencyConflict,
+	ledger.AlreadyAttached, ledger.AlreadyPlaced, ledger.SlotOccupied, ledger.CellOccupied,
+	ledger.NotAttempted,
+	ledger.WrongContainerKind, ledger.WrongClassKind, ledger.InvalidQuantity, ledger.InsufficientBalance, ledger.InvalidOperation,
+	ledger.UnregisteredClassShape, ledger.ContainerNotEmpty, ledger.SlotOutOfRange, ledger.SlotEmpty, ledger.OutOfBounds,
+	ledger.CellEmpty, ledger.GridFull, ledger.StackNotFound, ledger.NotAttached, ledger.NotPlaced, ledger.HasChildren,
+	ledger.WouldCreateCycle,
+	ledger.Internal, ledger.Overloaded, ledger.ShuttingDown, ledger.LogUnavailable,
+}
+
+func newMeters(g *metrics.Registry) *meters {
+	m := &meters{
+		commitDuration: g.Histogram(metricPrefix+"commit_duration_seconds",
+			"Time from a transaction's being decoded to its being durable, in seconds, for each commit.", 1e-9, metrics.Bounds),
+		syncDuration: g.Histogram(metricPrefix+"log_sync_duration_seconds",
+			"Time that the log takes to make a batch durable, in seconds.", 1e-9, metrics.Bounds),
+		batchCommits: g.Histogram(metricPrefix+"batch_commits", "Commits in a batch that one sync made durable.", 1, metrics.Sizes),
+		commits:      g.Counter(metricPrefix+"commits_total", "Commits that are durable."),
+		hits:         g.Counter(metricPrefix+"idempotency_hits_total", "Transactions that were answered with the result of an earlier one."),
+		growth:       newLogRate(time.Now),
+		rejections:   map[ledger.Code]*metrics.Counter{},
+	}
+	for _, k := range ledger.OpKinds() {
+		m.ops[k] = g.Counter(metricPrefix+"operations_total", "Operations in durable commits, by kind.", "op", k.String())
+	}
+	for _, c := range refusals {
+		m.rejections[c] = g.SparseCounter(metricPrefix+"rejections_total", "Transactions refused, by code.", "code", string(c))
+	}
+	return m
+}
+
+// batchDurable counts a batch that the log took the given time for.
+func (m *meters) batchDurable(b *batch, took time.Duration) {
+	m.syncDuration.Observe(int64(took))
+	m.batchCommits.Observe(int64(b.frame.Count))
+	m.commits.Add(uint64(b.frame.Count))
+	m.grew(&b.frame)
+	for k, n := range b.ops {
+		if n != 0 {
+			m.ops[k].Add(n)
+		}
+	}
+}
+
+// rejected counts a refusal.
+func (m *meters) rejected(code ledger.Code) {
+	if c := m.rejections[code]; c != nil {
+		c.Add(1)
+	}
+}
+
+// gauges adds what is asked for when it is shown.
+func (d *daemon) gauges() {
+	g := &d.registry
+	g.GaugeFunc(metricPrefix+"ingress_queue_depth", "Requests that wait to be sequenced.", func() float64 { return float64(d.seq.intake.depth()) })
+	g.GaugeFunc(metricPrefix+"ingress_inflight", "Requests to write that are not answered yet.", func() float64 { return float64(d.inflight.Load()) })
+	g.GaugeFunc(metricPrefix+"ingress_inflight_bytes", "Bytes that they hold: bodies, what parsing made of them, answers.", func() float64 { return float64(d.budget.Used()) })
+	g.GaugeFunc(metricPrefix+"commit_log_end_seq", "Last durable commit.", func() float64 { return float64(d.end()) })
+	g.GaugeFunc(metricPrefix+"commit_log_lag", "Durable commits that the slowest attached read daemon has not applied.",
+		func() float64 { return float64(d.logStatus().lag()) })
+	g.GaugeFunc(metricPrefix+"readers", "Read daemons that are attached to the log.", func() float64 { return float64(len(d.log.Readers())) })
+	d.spaceGauges()
+	g.CounterFunc(metricPrefix+"panics_total", "Requests that met a defect of the ledger.", func() float64 { return float64(d.api.Panics.Load()) })
+	metrics.Process(g, version.Version, version.Commit())
+}
+
+func (d *daemon) metrics(x *httpserver.Exchange) *ledger.Error {
+	x.W.Header()["Content-Type"] = []string{metrics.ContentType}
+	x.Out = d.registry.Append(x.Out)
+	return nil
+}

@@ -1,0 +1,60 @@
+package writer
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Many clients look for an answer only when they have sent everything: they
+// must find it, whatever the size of a body that was refused unread, and be
+// able to send all of it.
+func TestRefusedBodies(t *testing.T) {
+	w := startWriter(t, newRAMLog())
+	const json, large = "Content-Type: application/json\r\n", 20 << 20 // far beyond what the buffers of two sockets hold
+	chunk := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", large, strings.Repeat(" ", large))
+	spaces, length := strings.Repeat(" ", large), fmt.Sprintf("Content-Length: %d\r\n", large)
+	for _, c := range []struct {
+		about, path, head, body string
+		status                  int
+	}{
+		{"too large", "/v1/commit", json + length, spaces, 413},
+		{"too large, in chunks", "/v1/commit", json + "Transfer-Encoding: chunked\r\n", chunk, 413},
+		{"too large a batch", "/v1/commit/batch", json + "Content-Length: 67108865\r\n", strings.Repeat(" ", 67108865), 413},
+		{"of a wrong type", "/v1/commit", "Content-Type: text/plain\r\n" + length, spaces, 415},
+		{"of no type, in chunks", "/v1/commit", "Transfer-Encoding: chunked\r\n", chunk, 415},
+		{"to no path", "/v1/none", json + length, spaces, 404},
+		{"to a path without POST", "/v1/health", json + length, spaces, 405},
+	} {
+		head := "POST " + c.path + " HTTP/1.1\r\nHost: x\r\n" + c.head + "\r\n"
+		for _, first := range []string{head + c.body, head} { // the second wants its answer before it sends anything
+			if first == head && strings.Contains(head, "chunked") && c.status == 413 {
+				continue // nobody can tell yet that it's too large
+			}
+			conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn.SetDeadline(time.Now().Add(20 * time.Second))
+			if _, err := io.WriteString(conn, first); err != nil {
+				t.Errorf("%s: %d bytes: %v", c.about, len(first), err)
+			}
+			r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				conn.Close() // or the daemon would wait for the rest
+				t.Fatalf("%s: no answer: %v", c.about, err)
+			}
+			body, err := io.ReadAll(r.Body)
+			if err != nil || r.StatusCode != c.status || !r.Close || !bytes.HasPrefix(body, []byte(`{"error":`)) {
+				t.Errorf("%s: %v %d close %v %s", c.about, err, r.StatusCode, r.Close, body)
+			}
+			conn.Close()
+		}
+	}
+}

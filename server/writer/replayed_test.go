@@ -1,0 +1,87 @@
+package writer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// longMetadata is metadata of more than ledger.MaxInlineMetadata bytes, in two spellings.
+func longMetadata(i int) (first, other string) {
+	note := strings.Repeat("n", 1000)
+	return fmt.Sprintf(`{"a":%d,"note":"%s"}`, i, note), fmt.Sprintf(`{"note":"%s","a":%d}`, strings.ReplaceAll(note, "nn", `n\u006e`), i)
+}
+
+func replayedTx(i int, metadata string) string {
+	return fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}],"idempotency_key":"long-%d","metadata":%s}`, 100+i, i, metadata)
+}
+
+// TestReplayedLongMetadata repeats requests whose metadata is too long to be
+// remembered. The same spelling needs no look into the log; another gets the
+// first one's, read back.
+func TestReplayedLongMetadata(t *testing.T) {
+	l := newRAMLog()
+	w := startWriter(t, l)
+	first, other := longMetadata(1)
+	told := w.post(200, "/v1/commit", replayedTx(1, first))
+	if again := w.post(200, "/v1/commit", replayedTx(1, first)); again.body != told.body || again.header.Get(headerHit) != "hit" || l.readBack.Load() != 0 {
+		t.Errorf("again: %.60q, after %d looks into the log", again.body, l.readBack.Load())
+	}
+	if again := w.post(200, "/v1/commit", replayedTx(1, other)); again.body != told.body || l.readBack.Load() != 1 {
+		t.Errorf("spelled otherwise: %.60q, after %d looks into the log", again.body, l.readBack.Load())
+	}
+	// In one batch: new, the same again while it is not durable, an old one, and one that is refused.
+	first2, other2 := longMetadata(2)
+	got := w.post(200, "/v1/commit/batch", batchOf("", replayedTx(2, first2), replayedTx(2, other2), replayedTx(1, other), replayedTx(1, first2)))
+	result := func(seq, batchSeq, i int, metadata string) string {
+		return fmt.Sprintf(`{"global_seq":%d,"batch_seq":%d,"minted_instances":[],"metadata":%s,"idempotency_key":"long-%d"}`,
+			seq, batchSeq, strings.TrimSuffix(metadata, "}"), i)
+	}
+	replayed := func(s string) string { return strings.TrimSuffix(s, "}") + `,"replayed":true}` }
+	want := `{"results":[` + result(2, 1, 2, first2) + `},` + replayed(result(2, 1, 2, first2)+"}") + `,` + replayed(result(1, 1, 1, first)+"}") + `,{"error":{"code":"IdempotencyConflict"`
+	if !strings.HasPrefix(got.body, want) {
+		t.Errorf("batch:\n%s\nwant\n%s", shortNotes(got.body), shortNotes(want))
+	}
+	// A preflight needs no metadata.
+	before := l.readBack.Load()
+	if got := w.post(200, "/v1/commit/preflight", replayedTx(1, other)); !strings.Contains(got.body, `"valid":true`) || l.readBack.Load() != before {
+		t.Errorf("preflight: %s", got.body)
+	}
+	// What was archived can't be read back, and is not made up.
+	l.mu.Lock()
+	l.frames = nil
+	l.mu.Unlock()
+	if got := w.post(410, "/v1/commit", replayedTx(1, other)); !strings.Contains(got.body, `"details":{"global_seq":1,`) {
+		t.Errorf("archived: %s", got.body)
+	}
+	if again := w.post(200, "/v1/commit", replayedTx(1, first)); again.body != told.body {
+		t.Errorf("archived, spelled alike: %.60q", again.body)
+	}
+}
+
+func shortNotes(s string) string { return strings.ReplaceAll(s, strings.Repeat("n", 1000), "n…") }
+
+// TestReplayedLongMetadataAfterRestart reads first results back from a log on
+// disk: while it is written, and after restarts.
+func TestReplayedLongMetadataAfterRestart(t *testing.T) {
+	dir := t.TempDir()
+	w := runWriter(t, dir)
+	told := map[int]string{}
+	for round := range 3 {
+		for i := 10 * round; i < 10*round+10; i++ {
+			first, _ := longMetadata(i)
+			told[i] = w.post(200, "/v1/commit", replayedTx(i, first)).body
+		}
+		for _, i := range []int{10*round + 9, 0, 10*round + 5, 1, 2} {
+			first, other := longMetadata(i)
+			for _, metadata := range []string{other, first} {
+				if got := w.post(200, "/v1/commit", replayedTx(i, metadata)); got.body != told[i] {
+					t.Errorf("round %d, key %d: %s, want %s", round, i, shortNotes(got.body), shortNotes(told[i]))
+				}
+			}
+		}
+		w.end()
+		w = runWriter(t, dir)
+	}
+	w.end()
+}

@@ -1,0 +1,442 @@
+package writer
+
+import (
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/wal"
+)
+
+// Sizes that close a batch, in bytes of its body.
+const (
+	// batchBytes is where a batch is full: a larger one costs latency and
+	// gains nothing. A single record may be larger, up to the log's MaxBody.
+	batchBytes = 1 << 20
+	// eagerBytes is what a batch must have for being handed over in the middle
+	// of a group, when the syncer is idle: enough to be worth a sync.
+	eagerBytes = 256 << 10
+	// recordPrefix is what the log adds to each record.
+	recordPrefix = 4
+)
+
+const (
+	// turnTime is how long one group may keep the sequencer while others wait.
+	// A turn is at least one transaction.
+	turnTime = time.Millisecond
+	// turnCheck is the number of operations between two looks at the clock.
+	turnCheck = 32
+)
+
+// The sequencer owns the ledger's state. Its one goroutine takes requests in
+// the order in which they came, judges each against the state, and puts the
+// records of those that are accepted into the filling batch. While the syncer
+// makes one batch durable the next one fills; it is handed over as soon as the
+// syncer is idle, so the sync is the clock, and there are no timers.
+//
+//	intake → judge → filling batch → syncer → durable → group done
+//
+// Groups take turns, so a large request doesn't keep small ones waiting. Its
+// transactions are judged in order, and those of other requests in between.
+//
+// The state runs ahead of the log. So no answer, a refusal neither, is given
+// before the batch is durable that the request was judged against.
+type sequencer struct {
+	state  *ledger.State
+	log    commitlog.Writer
+	intake *intake
+	sync   *syncer
+	meters *meters
+	logger *slog.Logger
+
+	filling  *batch
+	inFlight *batch // nil: the syncer is idle
+	spare    *batch // the other one, while the syncer is idle
+
+	now func() int64 // the clock, in Unix nanoseconds
+	at  int64        // time of the batch begun last; see stamp
+
+	began int64       // when the turn began
+	work  int         // operations since the last look at the clock
+	check int         // turnCheck; a simulation looks more often
+	hurry atomic.Bool // what is not judged yet is refused
+
+	out     ledger.Outcome // reused for every transaction
+	record  []byte         // reused for every record
+	maxBody int
+	stalled bool          // the log has no space for the batch in flight
+	failed  *ledger.Error // the log failed: everything is over
+
+	exit    func()        // ends the process as a failure
+	stopped chan struct{} // closed when the goroutine has ended
+}
+
+// newSequencer starts on a state that is at the end of the log. exit ends the
+// process; it is called after a panic.
+func newSequencer(state *ledger.State, l commitlog.Writer, queue int, meters *meters, logger *slog.Logger, exit func()) *sequencer {
+	s := &sequencer{
+		state: state, log: l, intake: newIntake(queue), meters: meters, logger: logger, maxBody: l.MaxBody(),
+		now: func() int64 { return time.Now().UnixNano() }, at: l.LastTime(),
+		filling: new(batch), spare: new(batch), check: turnCheck, exit: exit, stopped: make(chan struct{}),
+	}
+	s.sync = newSyncer(l, state.Seq(), meters)
+	return s
+}
+
+// start runs the two goroutines.
+func (s *sequencer) start() {
+	go func() {
+		defer s.crash("syncer")
+		s.sync.run()
+	}()
+	go func() {
+		defer s.crash("sequencer")
+		s.run()
+	}()
+}
+
+// crash ends the process after a panic: the state may be half changed, and no
+// answer may be given from it.
+func (s *sequencer) crash(who string) {
+	if p := recover(); p != nil {
+		s.logger.Error("panic: a defect in the ledger, please report it; the daemon ends, and what is durable is safe",
+			"in", who, "panic", p, "stack", string(debug.Stack()))
+		s.exit()
+	}
+}
+
+// stop refuses new requests and what is not judged yet, has the last batch made
+// durable, and returns when that is done.
+func (s *sequencer) stop() {
+	s.intake.refuse(shuttingDown)
+	s.hurry.Store(true)
+	<-s.stopped
+	<-s.sync.ended
+}
+
+func (s *sequencer) run() {
+	defer close(s.stopped)
+	defer close(s.sync.in)
+	for {
+		g := s.intake.take()
+		switch {
+		case g != nil:
+			s.turn(g)
+			s.poll()
+			s.handOver()
+		case s.finished():
+			return
+		default:
+			select {
+			case <-s.intake.wake:
+			case e := <-s.sync.events:
+				s.synced(e)
+				s.handOver()
+			}
+		}
+	}
+}
+
+// finished says whether nothing can come any more and nothing is left to do.
+// A log without space is not waited for: who waited for it was answered.
+func (s *sequencer) finished() bool {
+	if s.intake.refusing() == nil || !s.intake.empty() {
+		return false
+	}
+	if s.stalled {
+		s.logger.Warn("the last batch is not written, since there is no space; those who sent it were told that its outcome is unknown",
+			"first_seq", s.inFlight.frame.First)
+		s.sync.giveUp()
+		return true
+	}
+	return s.failed != nil || s.inFlight == nil && s.filling.empty()
+}
+
+// turn judges requests of g, until all are judged or others want their turn,
+// and sees to it that they are woken.
+//
+// A group waits for the batch that is filling when its last request is judged.
+// Batches become durable in order, so those of its earlier turns are too then.
+func (s *sequencer) turn(g *group) {
+	s.began, s.work = s.now(), 0
+	for fresh := true; g.judged < len(g.requests) && s.failed == nil; fresh = false {
+		if !fresh && s.work >= s.check && s.yields() || !s.judge(g.requests[g.judged]) {
+			s.intake.putBack(g)
+			return
+		}
+		g.judged++
+	}
+	switch {
+	case s.failed != nil:
+		g.finish(s.failed)
+	case !s.filling.empty():
+		s.filling.attach(g)
+	case s.inFlight != nil:
+		s.inFlight.attach(g)
+	default:
+		g.finish(nil)
+	}
+}
+
+// yields reports whether the turn is over and others wait for theirs. The clock
+// may jump: then the turn is over.
+func (s *sequencer) yields() bool {
+	s.work = 0
+	now := s.now()
+	if d := now - s.began; d >= 0 && d < int64(turnTime) {
+		return false
+	}
+	s.began = now
+	return !s.intake.empty()
+}
+
+// operationCost returns the number of operations. A consolidation, whose work
+// doesn't show in its size, counts as heavy.
+func operationCost(ops []ledger.Op, heavy int) int {
+	cost := len(ops)
+	for i := range ops {
+		if ops[i].Kind == ledger.ConsolidateStacks {
+			return cost + heavy
+		}
+	}
+	return cost
+}
+
+var (
+	notAttempted = ledger.Errorf(ledger.NotAttempted, "Not tried, since an earlier transaction of this request failed and on_error is stop.")
+	abandoned    = ledger.Errorf(ledger.Overloaded, "Not tried, since the time for the response had run out.")
+)
+
+// judge judges the transactions of r from r.next on. It returns false when the
+// turn is over before the last one.
+func (s *sequencer) judge(r *request) bool {
+	refusal := s.unwanted(r)
+	if r.preflight {
+		v := &r.verdicts[0]
+		r.atSeq = s.state.Seq()
+		if v.err = refusal; refusal == nil {
+			v.err = s.preflight(r, &r.Txs[0], v)
+			s.work += operationCost(r.Txs[0].Ops, s.check)
+		}
+		return true
+	}
+	for start := r.next; r.next < len(r.Txs); r.next++ {
+		i := r.next
+		if i > start && s.work >= s.check {
+			if s.yields() {
+				return false
+			}
+			refusal = s.unwanted(r)
+		}
+		if r.bulk && i%commitlog.PrefetchAhead == 0 {
+			for j := range r.Txs[i:min(i+commitlog.PrefetchAhead, len(r.Txs))] {
+				s.state.Prefetch(&r.Txs[i+j])
+			}
+		}
+		v := &r.verdicts[i]
+		switch {
+		case i < len(r.Errs) && r.Errs[i] != nil:
+			v.err = r.Errs[i]
+		case refusal != nil:
+			v.err = refusal
+		default:
+			v.err = s.commit(r, &r.Txs[i], v)
+			s.work += operationCost(r.Txs[i].Ops, s.check)
+		}
+		if v.err != nil && r.StopOnError {
+			for j := i + 1; j < len(r.verdicts); j++ {
+				r.verdicts[j].err = notAttempted
+			}
+			break
+		}
+	}
+	return true
+}
+
+// unwanted says why nothing more of r is to be judged, nil if it is.
+func (s *sequencer) unwanted(r *request) *ledger.Error {
+	switch {
+	case s.hurry.Load():
+		return shuttingDown
+	case r.alive != nil && !r.alive():
+		return abandoned
+	}
+	return nil
+}
+
+// commit judges one transaction and puts it into the filling batch.
+func (s *sequencer) commit(r *request, tx *ledger.Transaction, v *verdict) *ledger.Error {
+	if known, err := s.recall(r, tx, v); known || err != nil {
+		return err
+	}
+	if err := s.writable(); err != nil {
+		return err
+	}
+	if err := s.state.Apply(tx, s.stamp(), &s.out); err != nil {
+		return err
+	}
+	s.record = ledger.AppendRecord(s.record[:0], tx, &s.out)
+	if err := s.fit(recordPrefix + len(s.record)); err != nil {
+		s.state.Undo()
+		return err
+	}
+	v.seq, v.firstMinted, v.minted = s.state.Seq(), s.out.FirstMinted, s.out.Minted
+	v.batchSeq = s.filling.add(v.seq, s.at, s.record, tx.Ops, s.state.Digest())
+	s.state.Remember(tx, &s.out, v.seq, v.batchSeq)
+	return nil
+}
+
+// stamp returns the time of the filling batch, at which its transactions are
+// judged. It never decreases. A batch gets its time when its first transaction
+// is judged, and keeps it when fit puts that transaction into a later one.
+func (s *sequencer) stamp() int64 {
+	if s.filling.empty() {
+		s.at = max(s.now(), s.at)
+	}
+	return s.at
+}
+
+// preflight judges a transaction as commit does, and takes it back.
+func (s *sequencer) preflight(r *request, tx *ledger.Transaction, v *verdict) *ledger.Error {
+	if known, err := s.recall(r, tx, v); known || err != nil {
+		return err
+	}
+	if err := s.state.Apply(tx, s.stamp(), &s.out); err != nil {
+		return err
+	}
+	s.record = ledger.AppendRecord(s.record[:0], tx, &s.out)
+	s.state.Undo()
+	v.firstMinted, v.minted = s.out.FirstMinted, s.out.Minted
+	return s.fits(recordPrefix + len(s.record))
+}
+
+// recall answers a transaction whose key is remembered: with the first result
+// if it is the same transaction, and otherwise with a refusal.
+func (s *sequencer) recall(r *request, tx *ledger.Transaction, v *verdict) (known bool, err *ledger.Error) {
+	if len(tx.Key) == 0 {
+		return false, nil
+	}
+	first, known := s.state.Recall(tx.Key)
+	if !known {
+		return false, nil
+	}
+	if first.Endpoint != tx.Endpoint || first.Hash != tx.Hash {
+		if tx.Permit().Limited() { // it may have been another's request, of which they learn nothing
+			return true, ledger.Errorf(ledger.IdempotencyConflict,
+				"The idempotency key was used by another request: use a new key for a new request.").
+				With(ledger.Text("idempotency_key", string(tx.Key)))
+		}
+		return true, ledger.Errorf(ledger.IdempotencyConflict,
+			"The idempotency key was used by another request, which is commit %d: use a new key for a new request.", first.Seq).
+			With(ledger.Text("idempotency_key", string(tx.Key)), ledger.Num("global_seq", int64(first.Seq)))
+	}
+	if first.Long {
+		v.long, v.spelling = true, first.Spelling // readBack sees to it: not here
+	} else {
+		tx.Metadata = r.keep(first.Metadata) // spelled as it first was
+	}
+	v.seq, v.batchSeq, v.firstMinted, v.minted, v.replayed = first.Seq, first.BatchSeq, first.FirstMinted, first.Minted, true
+	return true, nil
+}
+
+// writable says why nothing new may be accepted now, nil if it may.
+func (s *sequencer) writable() *ledger.Error {
+	if s.stalled {
+		return noSpace
+	}
+	if !s.filling.empty() {
+		return nil // was asked when it was begun
+	}
+	switch err := s.log.Room(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, wal.ErrNoSpace):
+		return noSpace
+	default:
+		s.sync.fail(err)
+		s.synced(syncEvent{failed: logFailed(err)})
+		return s.failed
+	}
+}
+
+// fits refuses a record that no batch can hold.
+func (s *sequencer) fits(size int) *ledger.Error {
+	if size <= s.maxBody {
+		return nil
+	}
+	return ledger.Errorf(ledger.PayloadTooLarge, "The transaction takes %d bytes in the log, and %d is the most that one may take: split it.",
+		size-recordPrefix, s.maxBody-recordPrefix).
+		With(ledger.Num("record_bytes", int64(size-recordPrefix)), ledger.Num("limit_bytes", int64(s.maxBody-recordPrefix)))
+}
+
+// fit makes room in the filling batch for size bytes, by handing over what is
+// in it; if need be it waits for the syncer. That what is handed over does not
+// hold the last change of the state is right: its digest does not either.
+func (s *sequencer) fit(size int) *ledger.Error {
+	if err := s.fits(size); err != nil {
+		return err
+	}
+	have := len(s.filling.frame.Body)
+	if have >= eagerBytes {
+		s.poll()
+		s.handOver()
+	}
+	for !s.filling.empty() && have+size > min(batchBytes, s.maxBody) {
+		switch {
+		case s.failed != nil:
+			return s.failed
+		case s.stalled:
+			return noSpace
+		case s.inFlight == nil:
+			s.handOver()
+		default:
+			s.synced(s.sync.await())
+		}
+	}
+	if have > 0 {
+		return s.writable()
+	}
+	return nil
+}
+
+// poll notices, without waiting, that the syncer has something to tell.
+func (s *sequencer) poll() {
+	select {
+	case e := <-s.sync.events:
+		s.synced(e)
+	default:
+	}
+}
+
+// handOver gives the filling batch to the syncer, if that is idle.
+func (s *sequencer) handOver() {
+	if s.filling.empty() || s.inFlight != nil || s.failed != nil {
+		return
+	}
+	s.inFlight, s.filling, s.spare = s.filling, s.spare, nil
+	s.sync.in <- s.inFlight
+}
+
+// synced takes note of what the syncer tells about the batch in flight.
+func (s *sequencer) synced(e syncEvent) {
+	switch {
+	case e.failed != nil:
+		s.failed = e.failed
+		s.filling.settle(e.failed)
+		s.intake.refuse(e.failed)
+	case e.stalled:
+		s.stalled = true
+		s.filling.settle(noSpaceUnknown)
+	default:
+		if s.stalled {
+			s.filling.reopen()
+		}
+		s.stalled = false
+		s.spare, s.inFlight = s.inFlight, nil
+		s.spare.reset()
+	}
+}

@@ -1,0 +1,292 @@
+package writer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+	"assetledger/server/metrics"
+	"assetledger/wal"
+)
+
+// A bench is a sequencer whose goroutines do not run: the test takes every
+// step itself, so that each interleaving can be made.
+type bench struct {
+	*sequencer
+	t   testing.TB
+	log *ramLog
+}
+
+func newBench(t testing.TB, l *ramLog) *bench {
+	state := ledger.NewState(ledger.Config{IdempotencyKeys: 100})
+	s := newSequencer(state, l, 8, newMeters(new(metrics.Registry)), silent, func() { panic("exit") })
+	return &bench{s, t, l}
+}
+
+// submit queues transactions as one request: more than one as a batch request.
+func (b *bench) submit(txs ...string) (*request, *group) {
+	b.t.Helper()
+	r := &request{BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, len(txs))}, bulk: len(txs) > 1}
+	for i, body := range txs {
+		if err := ledger.ParseTransaction([]byte(body), &r.Txs[i], ledger.ParseLimits{}); err != nil {
+			b.t.Fatal(body, err)
+		}
+	}
+	r.judged()
+	g, err := b.intake.submit(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r, g
+}
+
+// step gives a group its turn, as run does.
+func (b *bench) step() {
+	b.turn(b.intake.take())
+	b.poll()
+	b.handOver()
+}
+
+// syncOne makes the batch in flight durable, and lets the sequencer know.
+func (b *bench) syncOne() {
+	b.t.Helper()
+	batch := b.inFlight
+	if <-b.sync.in != batch || batch == nil {
+		b.t.Fatal("no batch in flight")
+	}
+	if err := b.sync.append(batch); err != nil {
+		b.t.Fatal(err)
+	}
+	batch.settle(nil)
+	b.sync.events <- syncEvent{}
+	b.poll()
+	b.handOver()
+}
+
+func isDone(g *group) bool {
+	select {
+	case <-g.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (b *bench) wantDone(what string, g *group, want bool) {
+	b.t.Helper()
+	if isDone(g) != want {
+		b.t.Fatalf("%s: done is %v", what, !want)
+	}
+}
+
+// Whatever a request is answered, it is answered when the batch is durable
+// that it was judged against, and not before.
+func TestAnswersWaitForWhatTheyRestOn(t *testing.T) {
+	const keyed = `,"idempotency_key":"k"`
+	for _, c := range []struct {
+		about     string
+		tx        string
+		preflight bool
+		code      ledger.Code
+		replayed  bool
+	}{
+		{about: "a refusal", tx: transferTx(999, ""), code: ledger.InsufficientBalance},
+		{about: "a replay", tx: transferTx(5, keyed), replayed: true},
+		{about: "a conflict", tx: transferTx(6, keyed), code: ledger.IdempotencyConflict},
+		{about: "a preflight", tx: transferTx(7, ""), preflight: true},
+		{about: "a refused preflight", tx: transferTx(999, ""), preflight: true, code: ledger.InsufficientBalance},
+	} {
+		for _, filling := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, batch filling %v", c.about, filling), func(t *testing.T) {
+				b := newBench(t, newRAMLog())
+				_, first := b.submit(world)
+				b.step()
+				b.wantDone("a commit before its sync", first, false)
+				if filling {
+					b.submit(transferTx(5, keyed))
+					b.step() // the world is in flight, this one fills
+				} else {
+					b.syncOne()
+					b.wantDone("a commit after its sync", first, true)
+					b.submit(transferTx(5, keyed))
+					b.step() // in flight
+				}
+				r, g := b.submit(c.tx)
+				r.preflight = c.preflight
+				b.step()
+				b.wantDone("what rests on a batch that is not durable", g, false)
+				if filling {
+					b.syncOne()
+					b.wantDone("after the sync of the batch before that", g, false)
+				}
+				b.syncOne()
+				b.wantDone("after the sync", g, true)
+				v := r.verdicts[0]
+				if code(v.err) != c.code || v.replayed != c.replayed {
+					t.Errorf("verdict %+v", v)
+				}
+				r, g = b.submit(c.tx)
+				r.preflight = c.preflight
+				b.step()
+				b.wantDone("when all is durable: at once", g, true)
+			})
+		}
+	}
+}
+
+func code(err *ledger.Error) ledger.Code {
+	if err == nil {
+		return ""
+	}
+	return err.Code
+}
+
+// Requests that come while the sequencer is busy share one group and one
+// batch; a batch request is alone in its group, and not in its batch.
+func TestGrouping(t *testing.T) {
+	b := newBench(t, newRAMLog())
+	_, g0 := b.submit(world)
+	b.step()
+	_, g1 := b.submit(transferTx(1, ""))
+	_, g2 := b.submit(transferTx(1, ""))
+	_, g3 := b.submit(transferTx(1, ""), transferTx(1, ""))
+	r4, g4 := b.submit(transferTx(1, ""))
+	if g0 == g1 || g1 != g2 || g2 == g3 || g4 != g1 {
+		t.Fatal("wrong groups")
+	}
+	if got := b.intake.depth(); got != 4 {
+		t.Errorf("%d wait, want 4", got)
+	}
+	for range 2 {
+		b.step()
+	}
+	b.syncOne()
+	b.syncOne()
+	if !isDone(g3) || !isDone(g4) {
+		t.Fatal("not done after two syncs")
+	}
+	if v := r4.verdicts[0]; v.seq != 6 || v.batchSeq != 5 {
+		t.Errorf("verdict %+v, want commit 6, the fifth of its batch", v)
+	}
+	for i, f := range b.log.written() {
+		if want := []uint32{1, 5}[i]; f.Count != want {
+			t.Errorf("batch %d has %d commits, want %d", i, f.Count, want)
+		}
+	}
+	if b.intake.depth() != 0 {
+		t.Error("the queue is not empty")
+	}
+}
+
+// A batch request larger than a batch of the log is spread over several; each
+// has the digest of the state at its end, and replays.
+func TestSpreadOverBatches(t *testing.T) {
+	l := newRAMLog()
+	l.maxBody = 400
+	w := startWriter(t, l)
+	w.post(200, "/v1/commit", world)
+	txs := make([]string, 50)
+	for i := range txs {
+		txs[i] = transferTx(1, fmt.Sprintf(`,"idempotency_key":"key %d"`, i))
+	}
+	a := w.post(200, "/v1/commit/batch", batchOf("", txs...))
+	if strings.Contains(a.body, "error") || a.header.Get(httpserver.HeaderSeq) != "51" {
+		t.Fatal(a)
+	}
+	w.stop()
+	frames := l.written()
+	if len(frames) < 5 {
+		t.Errorf("only %d batches", len(frames))
+	}
+	for _, f := range frames {
+		if len(f.Body) > l.maxBody {
+			t.Errorf("batch of commit %d has %d bytes", f.First, len(f.Body))
+		}
+	}
+	again := startWriter(t, l) // fails if a digest differs
+	b := again.post(200, "/v1/commit/batch", batchOf("", txs...))
+	if want := strings.ReplaceAll(a.body, `"}}`, `"},"replayed":true}`); b.body != want {
+		t.Errorf("replayed after a restart:\n%s\nwant\n%s", b.body, want)
+	}
+}
+
+// A transaction that fits no batch is refused, and leaves nothing behind.
+func TestTooLargeForTheLog(t *testing.T) {
+	l := newRAMLog()
+	l.maxBody = 400
+	w := startWriter(t, l)
+	w.post(200, "/v1/commit", world)
+	large := transferTx(1, `,"idempotency_key":"large","metadata":{"text":"`+strings.Repeat("x", 400)+`"}`)
+	for _, path := range []string{"/v1/commit", "/v1/commit/preflight", "/v1/commit"} {
+		if a := w.post(413, path, large); a.code() != "PayloadTooLarge" {
+			t.Error(a)
+		}
+	}
+	if a := w.post(422, "/v1/commit", transferTx(1001, "")); !strings.Contains(a.body, `"available":1000`) {
+		t.Error(a.body)
+	}
+	if a := w.post(200, "/v1/commit", transferTx(1000, "")); a.header.Get(httpserver.HeaderSeq) != "2" {
+		t.Error(a)
+	}
+}
+
+// While the log has no space for the batch in flight, nothing new is accepted,
+// those who wait learn it, and afterwards all goes on with nothing lost.
+func TestNoSpaceForABatch(t *testing.T) {
+	b := newBench(t, newRAMLog())
+	_, g1 := b.submit(world)
+	b.step()
+	_, g2 := b.submit(transferTx(1, ""))
+	b.step() // fills
+	b.log.set(fmt.Errorf("spare: %w", wal.ErrNoSpace), nil)
+	batch := <-b.sync.in
+	ended := make(chan error)
+	b.sync.stall(batch)
+	go func() { ended <- b.sync.retry(batch) }()
+	b.synced(<-b.sync.events)
+	<-g1.done
+	for _, g := range []*group{g1, g2} {
+		if !isDone(g) || g.err != noSpaceUnknown {
+			t.Errorf("a waiter was told: %v", g.err)
+		}
+	}
+	r3, _ := b.submit(transferTx(1, ""))
+	b.step()
+	if r3.verdicts[0].err != noSpace {
+		t.Errorf("a new request was told: %v", r3.verdicts[0].err)
+	}
+	b.log.set(nil, nil)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	b.synced(syncEvent{})
+	b.handOver()
+	b.syncOne()
+	r4, g4 := b.submit(transferTx(1, ""))
+	b.step()
+	b.syncOne()
+	if !isDone(g4) || g4.err != nil || r4.verdicts[0].seq != 3 {
+		t.Errorf("afterwards: %v %+v", g4.err, r4.verdicts[0])
+	}
+}
+
+// The time of a batch never decreases, also across a restart, and is that at
+// which its transactions were judged.
+func TestBatchesHaveTheTimeOfTheirFirstJudging(t *testing.T) {
+	l := newRAMLog()
+	l.frames = []wal.Frame{{Time: 5000}}
+	b := newBench(t, l)
+	now := int64(4000)
+	b.now = func() int64 { return now }
+	for i, step := range []struct{ now, want int64 }{{4000, 5000}, {6000, 6000}, {5500, 6000}, {6001, 6001}} {
+		now = step.now
+		b.submit(fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}]}`, i+1))
+		b.step()
+		if got := b.inFlight.frame.Time; got != step.want {
+			t.Errorf("batch %d has the time %d, want %d", i, got, step.want)
+		}
+		b.syncOne()
+	}
+}

@@ -1,0 +1,32 @@
+package writer
+
+import (
+	"fmt"
+	"testing"
+
+	"assetledger/wal"
+)
+
+// Once there is space again, who comes later waits for his batch as ever,
+// though those who waited during the stall were told that they cannot know.
+func TestStallIsForThoseWhoWaited(t *testing.T) {
+	b := newBench(t, newRAMLog())
+	_, g1 := b.submit(world)
+	b.step()
+	b.log.set(fmt.Errorf("spare: %w", wal.ErrNoSpace), nil)
+	b.sync.stall(<-b.sync.in)
+	b.poll()
+	if !isDone(g1) || g1.err != noSpaceUnknown {
+		t.Fatalf("who waited was told: %v", g1.err)
+	}
+	b.log.set(nil, nil)
+	b.sync.conclude(b.inFlight, b.sync.append(b.inFlight))
+	b.poll()
+	r2, g2 := b.submit(transferTx(1, ""))
+	b.step()
+	b.wantDone("a commit before its sync", g2, false)
+	b.syncOne()
+	if !isDone(g2) || g2.err != nil || r2.verdicts[0].seq != 2 {
+		t.Errorf("afterwards: %v %+v", g2.err, r2.verdicts[0])
+	}
+}

@@ -1,0 +1,132 @@
+package writer
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/wal"
+)
+
+// The syncer makes batches durable, one at a time, in its own goroutine, and
+// wakes those who wait for them.
+type syncer struct {
+	log    commitlog.Writer
+	meters *meters
+	in     chan *batch      // one at a time
+	events chan syncEvent   // what became of it; never blocks the syncer
+	await  func() syncEvent // receives an event; a simulation does the syncer's work here
+	end    atomic.Uint64    // last durable commit
+	// failed is why the log can't be written any more, as the log said it.
+	failed chan error
+	quit   chan struct{} // closed: don't wait for space any longer
+	ended  chan struct{} // closed when the goroutine has ended
+}
+
+// A syncEvent says that the batch in flight is durable, that the log has no
+// space for it and it is being tried again, or that the log has failed.
+type syncEvent struct {
+	stalled bool
+	failed  *ledger.Error
+}
+
+// spaceEvery is how often a batch that found no space is tried again.
+const spaceEvery = 100 * time.Millisecond
+
+var (
+	shuttingDown = ledger.Errorf(ledger.ShuttingDown, "The daemon is stopping; nothing was done: send the request again when it runs again.")
+	noSpace      = ledger.Errorf(ledger.LogUnavailable,
+		"The disk of the commit log is full; nothing was done: make room, and send the request again.")
+	noSpaceUnknown = ledger.Errorf(ledger.LogUnavailable,
+		"The disk of the commit log is full, and whether this request will be carried out is unknown: make room, and send it again with the same idempotency key.")
+)
+
+func logFailed(err error) *ledger.Error {
+	return ledger.Errorf(ledger.LogUnavailable,
+		"The commit log can't be written (%v). Whether this request was carried out is unknown: send it again with the same idempotency key when the daemon runs again.", err)
+}
+
+func newSyncer(l commitlog.Writer, end uint64, meters *meters) *syncer {
+	s := &syncer{log: l, meters: meters, in: make(chan *batch, 1), failed: make(chan error, 1),
+		quit: make(chan struct{}), ended: make(chan struct{})}
+	s.events = make(chan syncEvent, 2) // for one batch at most: stalled, and then how it ended
+	s.await = func() syncEvent { return <-s.events }
+	s.end.Store(end)
+	return s
+}
+
+// run makes batches durable until in is closed or the log fails.
+func (s *syncer) run() {
+	defer close(s.ended)
+	for b := range s.in {
+		err := s.append(b)
+		if errors.Is(err, wal.ErrNoSpace) {
+			s.stall(b)
+			err = s.retry(b)
+		}
+		if s.conclude(b, err); err != nil {
+			return
+		}
+	}
+}
+
+// conclude tells what became of the batch; after an error nothing is appended
+// any more.
+func (s *syncer) conclude(b *batch, err error) {
+	if err != nil {
+		refusal := logFailed(err)
+		s.fail(err)
+		s.events <- syncEvent{failed: refusal}
+		b.settle(refusal)
+		return
+	}
+	b.settle(nil)
+	s.events <- syncEvent{}
+}
+
+// stall tells those who wait for the batch that there is no space for it: a
+// full disk may stay full for long.
+func (s *syncer) stall(b *batch) {
+	s.events <- syncEvent{stalled: true}
+	b.settle(noSpaceUnknown)
+}
+
+// append makes the batch durable and counts it.
+func (s *syncer) append(b *batch) error {
+	start := time.Now()
+	if err := s.log.Append(&b.frame); err != nil {
+		return err
+	}
+	s.end.Store(b.frame.Last())
+	s.meters.batchDurable(b, time.Since(start))
+	return nil
+}
+
+// retry tries the batch again until there is space.
+func (s *syncer) retry(b *batch) error {
+	again := time.NewTicker(spaceEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-s.quit:
+			return wal.ErrNoSpace
+		case <-again.C:
+		}
+		if err := s.append(b); !errors.Is(err, wal.ErrNoSpace) {
+			return err
+		}
+	}
+}
+
+// fail tells the daemon why it must end; the first reason is enough.
+func (s *syncer) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
+
+// giveUp ends the waiting for space.
+func (s *syncer) giveUp() { close(s.quit) }
