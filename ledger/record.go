@@ -119,9 +119,14 @@ func AppendRecord(dst []byte, tx *Transaction, out *Outcome) []byte {
 // not as the integer that it meant.
 func appendRecordOp(dst []byte, op *Op, d *Decision, names bool) []byte {
 	kind := byte(op.Kind)
-	ref := op.Ref & mintedArgs[op.Kind]
-	if names {
-		ref |= op.Ref & nameArgs[op.Kind]
+	ref, texts := op.Ref, textArgs[op.Kind]
+	if ref != 0 {
+		written := mintedArgs[op.Kind]
+		if names {
+			written |= nameArgs[op.Kind]
+		}
+		ref &= written
+		texts |= ref & nameArgs[op.Kind]
 	}
 	if op.Null|ref != 0 {
 		kind |= recordOpMasks
@@ -137,7 +142,7 @@ func appendRecordOp(dst []byte, op *Op, d *Decision, names bool) []byte {
 	}
 	for given := op.Has &^ op.Null; given != 0; given &= given - 1 {
 		i := bits.TrailingZeros16(given)
-		if bit := uint16(1) << i; (textArgs[op.Kind]|ref&nameArgs[op.Kind])&bit != 0 {
+		if texts&(1<<i) != 0 {
 			dst = appendRecordText(dst, op.Text(i))
 			continue
 		}
