@@ -89,3 +89,21 @@ func TestForeignPages(t *testing.T) {
 		}
 	}
 }
+
+// Only the scope admin may say which commit a transaction reverses.
+func TestReversesNeedsAdmin(t *testing.T) {
+	for scope, code := range map[auth.Scope]ledger.Code{auth.Commit: ledger.Forbidden, auth.Commit | auth.Register: ledger.Forbidden, auth.Admin: ""} {
+		state, out := ledger.NewState(ledger.Config{}), ledger.Outcome{}
+		create := ledger.Op{Kind: ledger.CreateContainer, Has: 3, Args: [ledger.MaxArgs]int64{1, int64(ledger.Standard)}}
+		if err := state.Apply(&ledger.Transaction{Ops: []ledger.Op{create}}, 0, &out); err != nil {
+			t.Fatal(err)
+		}
+		create.Args[0] = 2
+		tx := ledger.Transaction{Ops: []ledger.Op{create}, Reverses: 1}
+		x := Exchange{Who: &auth.Principal{Entry: auth.Entry{Scopes: scope}}}
+		x.Sign(&tx)
+		if err := state.Apply(&tx, 0, &out); (err == nil) != (code == "") || err != nil && err.Code != code {
+			t.Errorf("scope %v: %v, want %q", scope, err, code)
+		}
+	}
+}
