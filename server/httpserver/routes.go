@@ -103,7 +103,14 @@ type routeMeter struct {
 	duration *metrics.Histogram
 }
 
-var statuses = []int{200, 304, 400, 401, 403, 404, 405, 409, 410, 413, 415, 422, 425, 500, 503}
+// statuses are those that an answer can have, in ascending order.
+var statuses = func() []int {
+	list := []int{http.StatusOK, http.StatusNotModified}
+	for _, code := range ledger.Codes() {
+		list = append(list, code.Status())
+	}
+	return slices.Compact(list)
+}()
 
 // meter returns the pattern's meter, which its methods share.
 func (a *API) meter(pattern string) *routeMeter {

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"slices"
 	"time"
 
 	"assetledger/ledger"
@@ -22,20 +23,8 @@ type meters struct {
 
 const metricPrefix = "asset_ledger_write_"
 
-// refusals are the codes with which a transaction can be refused.
-var refusals = []ledger.Code{
-	ledger.MalformedJSON, ledger.InvalidRequest, ledger.UnknownOperation, ledger.IdempotencyKeyMismatch,
-	ledger.ContainerNotFound, ledger.ClassNotFound, ledger.InstanceNotFound,
-	ledger.PayloadTooLarge, ledger.UnsupportedMediaType,
-	ledger.ContainerAlreadyExists, ledger.ClassAlreadyExists, ledger.ShapeAlreadyExists, ledger.IdempotencyConflict,
-	ledger.AlreadyAttached, ledger.AlreadyPlaced, ledger.SlotOccupied, ledger.CellOccupied,
-	ledger.NotAttempted,
-	ledger.WrongContainerKind, ledger.WrongClassKind, ledger.InvalidQuantity, ledger.InsufficientBalance, ledger.InvalidOperation,
-	ledger.UnregisteredClassShape, ledger.ContainerNotEmpty, ledger.SlotOutOfRange, ledger.SlotEmpty, ledger.OutOfBounds,
-	ledger.CellEmpty, ledger.GridFull, ledger.StackNotFound, ledger.NotAttached, ledger.NotPlaced, ledger.HasChildren,
-	ledger.WouldCreateCycle,
-	ledger.Internal, ledger.Overloaded, ledger.ShuttingDown, ledger.LogUnavailable,
-}
+// otherRefusals are the codes that no transaction is refused with.
+var otherRefusals = []ledger.Code{ledger.Unauthorized, ledger.NotFound, ledger.MethodNotAllowed, ledger.NotFresh}
 
 func newMeters(g *metrics.Registry) *meters {
 	m := &meters{
@@ -52,7 +41,10 @@ func newMeters(g *metrics.Registry) *meters {
 	for _, k := range ledger.OpKinds() {
 		m.ops[k] = g.Counter(metricPrefix+"operations_total", "Operations in durable commits, by kind.", "op", k.String())
 	}
-	for _, c := range refusals {
+	for _, c := range ledger.Codes() {
+		if slices.Contains(otherRefusals, c) {
+			continue
+		}
 		m.rejections[c] = g.SparseCounter(metricPrefix+"rejections_total", "Transactions refused, by code.", "code", string(c))
 	}
 	return m
