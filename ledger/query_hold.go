@@ -1,7 +1,5 @@
 package ledger
 
-import "time"
-
 // Reads of holds, and of what expires next.
 
 // Holds appends up to limit holds of the container with id above after, by id;
@@ -76,7 +74,7 @@ func AppendHold(dst []byte, h HoldInfo, withContainer bool) []byte {
 	dst = appendUintField(dst, `,"held_seq":`, h.HeldSeq)
 	if h.ExpiresAt != 0 {
 		dst = append(dst, `,"expires_at":"`...)
-		dst = append(time.Unix(h.ExpiresAt, 0).UTC().AppendFormat(dst, time.RFC3339), '"')
+		dst = append(appendTime(dst, h.ExpiresAt), '"')
 	}
 	return append(dst, '}')
 }

@@ -1,0 +1,22 @@
+package ledger
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestAppendTime compares with package time: each day up to the year 9999 at
+// one of its seconds, and both ends.
+func TestAppendTime(t *testing.T) {
+	check := func(second int64) {
+		if got, want := string(appendTime(nil, second)), time.Unix(second, 0).UTC().Format(time.RFC3339); got != want {
+			t.Fatalf("second %d is %s, want %s", second, got, want)
+		}
+	}
+	check(0)
+	check(MaxTime)
+	for day := int64(0); day <= MaxTime/86_400; day++ {
+		check(day*86_400 + rand.Int64N(86_400))
+	}
+}
