@@ -114,6 +114,9 @@ func TestRunRead(t *testing.T) {
 	if got := r.get(200, "/v1/read/containers"); got != `{"data":{"containers":[]},"freshness":{"checkpoint_seq":0,"commit_log_seq":0}}` {
 		t.Error(got)
 	}
+	if err := os.Mkdir(filepath.Dir(dir), 0o700); err != nil { // a write daemon makes the last folder of its -dir only
+		t.Fatal(err)
+	}
 	log := openWriter(t, dir)
 	w := newLedgerWriter(t, log)
 	exampleLedger(w)
@@ -137,8 +140,8 @@ func TestRunRead(t *testing.T) {
 	if err := <-r.ended; err != nil {
 		t.Errorf("stopped with %v", err)
 	}
-	if diff := cmp.Diff([]wal.ReaderState{{Name: "read", Seq: seq}}, readersOf(t, dir)); diff != "" {
-		t.Error(diff)
+	if left := readersOf(t, dir); len(left) > 0 {
+		t.Errorf("the stopped daemon is still listed: %v", left)
 	}
 }
 
