@@ -42,12 +42,12 @@ func (d *daemon) writes(handle httpserver.Handler) httpserver.Handler {
 // JSON by its header. What it lets pass is answered, also while stopping.
 func (d *daemon) accepts(handle httpserver.Handler) httpserver.Handler {
 	return func(x *httpserver.Exchange) *ledger.Error {
-		d.inflight.Add(1)
-		defer d.inflight.Add(-1)
 		if err := d.ending(); err != nil {
 			x.W.Header()["Connection"] = []string{"close"}
 			return err
 		}
+		d.inflight.Add(1)
+		defer d.inflight.Add(-1)
 		if err := x.RequireJSON(); err != nil {
 			return err
 		}
