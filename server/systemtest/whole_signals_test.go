@@ -2,6 +2,7 @@ package systemtest
 
 import (
 	"net"
+	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +19,10 @@ func TestSecondSignal(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer silent.Close()
+		// The daemon accepts in turn: once it answers this one, it has silent too.
+		if a, err := get(http.DefaultClient, p.url+"/v1/health"); err != nil || a.status != 200 {
+			t.Fatal(err, a)
+		}
 		p.cmd.Process.Signal(syscall.SIGTERM)
 		for { // until it accepts no more
 			probe, err := net.Dial("tcp", addr)
