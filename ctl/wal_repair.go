@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"strconv"
 
 	"assetledger/ledger"
@@ -15,6 +16,7 @@ var walRepairCommand = command{
 	Purpose: "end a damaged log at its last good commit, and say what that loses",
 	Notes: "Without -accept-loss it changes nothing, lists the commits that would be lost, and exits with 6. With it, the\n" +
 		"damaged bytes are kept: copied to wal/repair-….bad, and later segments and checkpoints renamed to ….bad.\n" +
+		"Damaged checkpoints are renamed too, which loses no commit.\n" +
 		"It needs the log for itself: stop ledger-write first. A backup is the better way, if there is one.",
 	Examples: [2]string{"wal repair -dir data", "wal repair -dir data -accept-loss"},
 	Setup: func(set *flag.FlagSet) action {
@@ -35,7 +37,7 @@ func (r *repairing) run(c *call) error {
 	if err := r.log.check(); err != nil {
 		return err
 	}
-	plan, err := wal.Repair(r.log.dir, wal.Options{}, false)
+	plan, err := wal.Repair(r.log.dir, wal.RepairOptions{Checkpoint: r.checkpoint})
 	if errors.Is(err, wal.ErrLocked) {
 		return fmt.Errorf("%w: stop ledger-write first", err)
 	}
@@ -51,22 +53,36 @@ func (r *repairing) run(c *call) error {
 	if err != nil {
 		return err
 	}
-	sum := fmt.Sprintf("%d commits after commit %d are lost, %d of them can still be read, and are listed", plan.Lost, plan.Kept, readable)
+	sum := "no commit is lost"
+	if plan.Lost > 0 {
+		sum = fmt.Sprintf("%d commits after commit %d are lost, %d of them can still be read, and are listed", plan.Lost, plan.Kept, readable)
+	}
 	if !r.accept {
 		return exitf(exitDamaged, "nothing was changed; with -accept-loss %s", sum)
 	}
-	done, err := wal.Repair(r.log.dir, wal.Options{}, true)
+	done, err := wal.Repair(r.log.dir, wal.RepairOptions{Checkpoint: r.checkpoint, Accept: true})
 	if err != nil {
 		return err
 	}
 	for _, name := range done.Moved {
-		fmt.Fprintf(c.words, "ledgerctl: kept %s.bad\n", name)
+		fmt.Fprintf(c.words, "ledgerctl: kept %s\n", name)
 	}
 	if done.Copy != "" {
 		fmt.Fprintf(c.words, "ledgerctl: kept %s\n", done.Copy)
 	}
 	fmt.Fprintf(c.words, "ledgerctl: the log ends at commit %d now; %s\n", done.Kept, sum)
 	return nil
+}
+
+// checkpoint reads a checkpoint as wal verify does. One of a newer version, or
+// one that the disk does not give, is not damaged.
+func (r *repairing) checkpoint(seq uint64) (wal.Place, error) {
+	_, place, err := readCheckpoint(r.log.dir, seq, 0)
+	_, disk := errors.AsType[*fs.PathError](err)
+	if !errors.Is(err, fs.ErrNotExist) && (disk || errors.Is(err, ledger.ErrCheckpointVersion)) {
+		return place, fmt.Errorf("%s: %v", wal.CheckpointPath(r.log.dir, seq), errors.Unwrap(err))
+	}
+	return place, err
 }
 
 // list shows each lost commit: its global_seq, its key, and whether its record

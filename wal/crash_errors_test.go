@@ -44,7 +44,7 @@ var errorScenes = []errorScene{
 	}},
 	{name: "checkpoint and prune", prepare: worked(1, 3), act: writeCheckpoints, check: wholeCheckpoints},
 	{name: "repair", prepare: damagedTail, act: func(p *memfs.Process, _ *wal.Writer, r *run) error {
-		report, err := wal.Repair(crashDir, options(p, nil), true)
+		report, err := wal.Repair(crashDir, wal.RepairOptions{FS: p, Accept: true})
 		r.acked = 0 // it is for losing
 		if err == nil {
 			r.acked = report.Kept
@@ -63,7 +63,7 @@ func repairAgain(d *memfs.Disk, r *run, failed error) error {
 	}
 	p := d.Process()
 	defer p.Kill()
-	report, err := wal.Repair(crashDir, options(p, nil), true)
+	report, err := wal.Repair(crashDir, wal.RepairOptions{FS: p, Accept: true})
 	if err != nil {
 		return fmt.Errorf("repair again: %w", err)
 	}

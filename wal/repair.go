@@ -3,39 +3,54 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 )
 
+// RepairOptions of one run; all fields may be zero.
+type RepairOptions struct {
+	FS FS // default the operating system's
+	// Accept makes the changes. Without it Repair only reports them.
+	Accept bool
+	// Checkpoint reads the checkpoint at seq and returns the place that it
+	// stands for. A *CorruptError says that the file is damaged; any other error
+	// but fs.ErrNotExist ends the run. If Checkpoint is nil, checkpoints are not
+	// read.
+	Checkpoint func(seq uint64) (Place, error)
+}
+
 // A RepairReport says what a repair keeps, and what it loses or would lose.
 type RepairReport struct {
-	Needed bool     // false: Open takes the log as it is
-	Reason error    // why Open refuses it
+	Needed bool     // false: the log and its checkpoints are good as they are
+	Reason error    // the damage
 	Kept   uint64   // last global_seq that is kept
 	Lost   uint64   // global_seqs beyond it that are known to have been durable
 	File   string   // the segment that will be the last
 	Offset int64    // where it will end
 	Bytes  int64    // bytes that will be zeroed there
-	Moved  []string // files that are set aside, with ".bad" added to their names
+	Moved  []string // files that are set aside; once it is done, their new names, which end in .bad
 	Copy   string   // where the zeroed bytes are kept; once it is done
 }
 
 // Repair makes a log that Open refuses usable again by ending it at its last
-// good frame. This loses acknowledged commits. Without accept it changes
-// nothing, and says what would be lost. Nothing is deleted: damaged bytes are
-// copied, and later segments and checkpoints renamed. Readers of the log get
-// ErrReplaced.
+// good frame. This loses acknowledged commits. It also sets damaged checkpoints
+// aside, which loses none, and refuses to do so where segments are archived and
+// no good checkpoint would be left. Without o.Accept it changes nothing, and
+// says what would be lost. Nothing is deleted: damaged bytes are copied, and
+// later segments and bad checkpoints renamed. Readers of a log that was ended
+// earlier get ErrReplaced.
 //
 // A repair that is interrupted leaves a log that is refused, and can be done
 // again: END is set back last.
-func Repair(dir string, o Options, accept bool) (RepairReport, error) {
-	o = o.withDefaults()
-	lock, err := lockLog(o.FS, dir)
+func Repair(dir string, o RepairOptions) (RepairReport, error) {
+	p := repair{o: o, fs: Options{FS: o.FS}.withDefaults().FS, dir: dir}
+	lock, err := lockLog(p.fs, dir)
 	if err != nil {
 		return RepairReport{}, err
 	}
 	defer lock.Close()
-	p := repair{fs: o.FS, dir: dir}
-	if err := p.survey(); err != nil || !p.Needed || !accept {
+	if err := p.survey(); err != nil || !p.Needed || !o.Accept {
 		return p.RepairReport, err
 	}
 	return p.RepairReport, p.apply()
@@ -43,60 +58,128 @@ func Repair(dir string, o Options, accept bool) (RepairReport, error) {
 
 type repair struct {
 	RepairReport
-	fs   FS
-	dir  string
-	end  endState
-	last tail // where the log will end
+	o     RepairOptions
+	fs    FS
+	dir   string
+	id    LogID
+	ckpts []uint64 // by global_seq; once they were judged, the good ones
+	cut   bool     // the log is to be ended earlier
+	end   endState
+	last  tail // where the log will end
 }
 
-// survey walks over the log up to its last good frame.
+// survey finds out how much of the log is good, and which checkpoints are.
 func (p *repair) survey() error {
-	_, p.Reason = Verify(p.dir, VerifyOptions{FS: lockedFS{p.fs}})
-	if p.Reason == nil {
-		return nil
+	report, err := Verify(p.dir, VerifyOptions{FS: lockedFS{p.fs}})
+	if err != nil {
+		p.Reason = err
+		if damage, ok := errors.AsType[*CorruptError](err); !ok || damage.Rule == ruleUnreadable {
+			return err // no log, a newer version, or a disk that can't be read: another may have what this one does not give
+		}
 	}
-	var damage *CorruptError
-	if !errors.As(p.Reason, &damage) || damage.Rule == ruleUnreadable {
-		return p.Reason // no log, a newer version, or a disk that can't be read: another may have what this one does not give
-	}
-	p.Needed = true
-	var err error
-	if p.end, err = readEnd(p.fs, p.dir); err != nil {
+	p.ckpts, err = listSeqs(p.fs, join(p.dir, ckptDir), ckptExt)
+	if err != nil {
 		return err
 	}
-	p.end.settle()
 	firsts, err := listSeqs(p.fs, segmentsPath(p.dir), segmentExt)
 	if err != nil {
 		return err
 	}
-	ckpts, err := listSeqs(p.fs, join(p.dir, ckptDir), ckptExt)
-	if err != nil {
-		return err
-	}
-	n, err := p.walk(firsts)
-	if err != nil {
-		return err
-	}
-	if n == 0 || firsts[0] > 1 && !covered(ckpts, firsts[0], p.last.last()) {
-		return fmt.Errorf("wal: no segment of %s can be kept; restore a backup: %w", p.dir, p.Reason)
-	}
-	p.Kept, p.File, p.Offset = p.last.last(), p.last.seg.path, p.last.at.off
-	p.Bytes = p.last.strayEnd - p.Offset
-	for _, first := range firsts[n:] {
-		p.Moved = append(p.Moved, join(segmentsPath(p.dir), segmentName(first)))
-	}
-	known := max(p.end.durable, p.last.traced)
-	for _, seq := range ckpts {
-		if seq > p.Kept {
-			p.Moved = append(p.Moved, join(p.dir, ckptDir, fmt.Sprintf("%0*d%s", seqDigits, seq, ckptExt)))
-			known = max(known, seq)
+	n := len(firsts)
+	if p.id, p.Kept = report.ID, report.LastSeq; p.Reason != nil {
+		p.cut = true
+		if n, err = p.surveyLog(firsts); err != nil {
+			return err
 		}
 	}
-	if n < len(firsts) {
-		known = max(known, firsts[len(firsts)-1]-1)
+	bad, err := p.badCheckpoints()
+	if err != nil {
+		return err
+	}
+	p.Needed = p.Reason != nil
+	if n == 0 || firsts[0] > 1 && p.Needed && !covered(p.ckpts, firsts[0], p.Kept) {
+		return fmt.Errorf("wal: no segment of %s can be kept, or no checkpoint stands for those that were archived; restore a backup: %w", p.dir, p.Reason)
+	}
+	p.Moved = append(p.Moved, bad...)
+	return nil
+}
+
+// surveyLog walks over the log up to its last good frame, and gives the number
+// of segments in it.
+func (p *repair) surveyLog(firsts []uint64) (n int, err error) {
+	if p.end, err = readEnd(p.fs, p.dir); err != nil {
+		return 0, err
+	}
+	p.end.settle()
+	if n, err = p.walk(firsts); err != nil || n == 0 {
+		return n, err
+	}
+	p.id, p.Kept, p.File, p.Offset = p.last.seg.head.ID, p.last.last(), p.last.seg.path, p.last.at.off
+	p.Bytes = p.last.strayEnd - p.Offset
+	known := max(p.end.durable, p.last.traced)
+	for _, first := range firsts[n:] {
+		p.Moved = append(p.Moved, join(segmentsPath(p.dir), segmentName(first)))
+		known = max(known, first-1)
+	}
+	if len(p.ckpts) > 0 {
+		known = max(known, p.ckpts[len(p.ckpts)-1])
 	}
 	p.Lost = max(known, p.Kept) - p.Kept
-	return nil
+	return n, nil
+}
+
+// badCheckpoints returns the files of the checkpoints that can't stay: those
+// beyond the end, those that are damaged, and those that no frame of the log
+// fits. The others stay in p.ckpts.
+func (p *repair) badCheckpoints() (bad []string, err error) {
+	h := endHeader{ID: p.id}
+	r := newReader(p.dir, Options{FS: p.fs}.withDefaults(), h, fixedPage(h.Marshal(p.Kept)))
+	defer r.Close()
+	var good []uint64
+	for _, seq := range p.ckpts {
+		path := CheckpointPath(p.dir, seq)
+		why := fmt.Errorf("the log ends at commit %d", p.Kept)
+		if seq <= p.Kept {
+			if why, err = p.judge(r, seq); err != nil {
+				return nil, err
+			}
+		}
+		if why == nil {
+			good = append(good, seq)
+			continue
+		}
+		if bad = append(bad, path); p.Reason == nil {
+			p.Reason = why
+			if _, ok := errors.AsType[*CorruptError](why); !ok {
+				p.Reason = &CorruptError{File: path, Seq: p.Kept, Rule: "checkpoint", Err: why}
+			}
+		}
+	}
+	p.ckpts = good
+	return bad, nil
+}
+
+// judge says why a checkpoint within the log is bad, if it is.
+func (p *repair) judge(r *Reader, seq uint64) (why, err error) {
+	if p.o.Checkpoint == nil {
+		return nil, nil
+	}
+	place, err := p.o.Checkpoint(seq)
+	if errors.Is(err, fs.ErrNotExist) { // a read daemon has made a newer one
+		return nil, nil
+	}
+	if err == nil {
+		err = r.SeekAfter(place)
+		_, misfit := errors.AsType[*MismatchError](err)
+		_, archived := errors.AsType[*ArchivedError](err)
+		if misfit || archived {
+			return err, nil
+		}
+	}
+	if damage, ok := errors.AsType[*CorruptError](err); ok && damage.Rule != ruleUnreadable {
+		return err, nil
+	}
+	return nil, err
 }
 
 // covered says whether a checkpoint stands in the segments from first to last:
@@ -131,8 +214,7 @@ func (p *repair) walk(firsts []uint64) (n int, err error) {
 
 // onlyDamage is nil for damage, and the error for all else.
 func onlyDamage(err error) error {
-	var damage *CorruptError
-	if errors.As(err, &damage) {
+	if _, damage := errors.AsType[*CorruptError](err); damage {
 		return nil
 	}
 	return err
@@ -140,6 +222,9 @@ func onlyDamage(err error) error {
 
 // apply changes the disk: copies first, END last.
 func (p *repair) apply() error {
+	if !p.cut {
+		return p.setAside()
+	}
 	file, err := p.fs.Open(p.File, true)
 	if err != nil {
 		return err
@@ -150,15 +235,8 @@ func (p *repair) apply() error {
 			return err
 		}
 	}
-	for i := len(p.Moved) - 1; i >= 0; i-- { // the last first: what stays has no gap
-		if err := p.fs.Rename(p.Moved[i], p.Moved[i]+".bad"); err != nil {
-			return err
-		}
-	}
-	for _, d := range []string{segmentDir, ckptDir} {
-		if err := p.fs.SyncDir(join(p.dir, d)); err != nil {
-			return err
-		}
+	if err := p.setAside(); err != nil {
+		return err
 	}
 	// What END did not cover may be in the page cache only.
 	if err := rewrite(file, p.last.doubt, p.Offset); err != nil {
@@ -167,8 +245,42 @@ func (p *repair) apply() error {
 	if err := zeroRange(file, p.Offset, p.last.strayEnd); err != nil {
 		return err
 	}
-	h := endHeader{ID: p.last.seg.head.ID, Epoch: p.end.Epoch + 1}
+	h := endHeader{ID: p.id, Epoch: p.end.Epoch + 1}
 	return makeEnd(p.fs, p.dir, &h, p.Kept)
+}
+
+// setAside renames the files in Moved, durably, and puts their new names there.
+func (p *repair) setAside() error {
+	for i := len(p.Moved) - 1; i >= 0; i-- { // the last first: what stays has no gap
+		name, err := freeBadName(p.fs, p.Moved[i])
+		if err == nil {
+			err = p.fs.Rename(p.Moved[i], name)
+		}
+		if err != nil {
+			return err
+		}
+		p.Moved[i] = name
+	}
+	for _, d := range []string{segmentDir, ckptDir} {
+		if err := p.fs.SyncDir(join(p.dir, d)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freeBadName returns the name under which a file is set aside: with .bad
+// added, and a number before that if an earlier repair has taken the name.
+func freeBadName(fsys FS, path string) (string, error) {
+	names, err := fsys.List(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	name := path + ".bad"
+	for n := 1; slices.Contains(names, filepath.Base(name)); n++ {
+		name = fmt.Sprintf("%s-%d.bad", path, n)
+	}
+	return name, nil
 }
 
 // lockedFS hides that this process holds the lock itself.

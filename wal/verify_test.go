@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -120,7 +121,7 @@ func TestRepair(t *testing.T) {
 			var last uint64
 			dir := damaged(t, func(d *damage) { c.damage(d); last = d.last })
 			before := snapshot(t, dir)
-			dry, err := Repair(dir, small(), false)
+			dry, err := Repair(dir, RepairOptions{FS: noSync{}})
 			if after := snapshot(t, dir); after != before {
 				t.Fatal("changed without being accepted")
 			}
@@ -134,7 +135,7 @@ func TestRepair(t *testing.T) {
 			if err != nil || !dry.Needed || dry.Kept+dry.Lost < last && !gone[c.name] || !errors.As(dry.Reason, &damage) {
 				t.Fatalf("%+v, %v", dry, err)
 			}
-			did, err := Repair(dir, small(), true)
+			did, err := Repair(dir, RepairOptions{FS: noSync{}, Accept: true})
 			if err != nil || did.Kept != dry.Kept || (did.Copy != "") != (did.Bytes > 0) {
 				t.Fatalf("%+v, %v", did, err)
 			}
@@ -149,11 +150,11 @@ func TestRepair(t *testing.T) {
 				t.Errorf("read up to %d, want %d", got, want)
 			}
 			for _, m := range did.Moved {
-				if _, err := os.Stat(m + ".bad"); err != nil {
+				if _, err := os.Stat(m); err != nil || filepath.Ext(m) != ".bad" {
 					t.Error(err)
 				}
 			}
-			if again, err := Repair(dir, small(), true); err != nil || again.Needed {
+			if again, err := Repair(dir, RepairOptions{FS: noSync{}, Accept: true}); err != nil || again.Needed {
 				t.Errorf("a good log: %+v, %v", again, err)
 			}
 		})
@@ -163,10 +164,93 @@ func TestRepair(t *testing.T) {
 func TestRepairNeedsTheLock(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, small())
-	if _, err := Repair(dir, small(), true); !errors.Is(err, ErrLocked) {
+	if _, err := Repair(dir, RepairOptions{FS: noSync{}, Accept: true}); !errors.Is(err, ErrLocked) {
 		t.Fatal(err)
 	}
-	if _, err := Repair(filepath.Join(dir, "none"), small(), true); err == nil {
+	if _, err := Repair(filepath.Join(dir, "none"), RepairOptions{Accept: true}); err == nil {
 		t.Fatal("repairs what is not there")
+	}
+}
+
+// TestRepairCheckpoints sets aside the checkpoints that are damaged or not of
+// this log, beside a log that is good, and leaves the others.
+func TestRepairCheckpoints(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		archived bool
+		bad      []uint64 // of 4, 8, 12 and 16, which all end frames, and 9
+		seqs     []uint64
+		refuse   bool
+	}{
+		{name: "all good", seqs: []uint64{4, 8}},
+		{name: "one damaged", seqs: []uint64{4, 8, 12}, bad: []uint64{8}},
+		{name: "all damaged", seqs: []uint64{4, 8}, bad: []uint64{4, 8}},
+		{name: "in the middle of a frame", seqs: []uint64{4, 9}, bad: []uint64{9}},
+		{name: "archived, one damaged", archived: true, seqs: []uint64{12, 16}, bad: []uint64{16}},
+		{name: "archived, all damaged", archived: true, seqs: []uint64{12, 16}, bad: []uint64{12, 16}, refuse: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			w := mustOpen(t, dir, small())
+			places := map[uint64]Place{}
+			for range 10 {
+				f := testFrame(w.LastSeq()+1, 2, 6000)
+				if err := w.Append(f); err != nil {
+					t.Fatal(err)
+				}
+				places[f.Last()] = f.Place()
+			}
+			w.Close()
+			for _, seq := range c.seqs {
+				if err := os.WriteFile(CheckpointPath(dir, seq), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.archived {
+				if err := os.Remove(segPath(t, dir, 0)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o := RepairOptions{FS: noSync{}, Checkpoint: func(seq uint64) (Place, error) {
+				if slices.Contains(c.bad, seq) && seq%2 == 0 {
+					return Place{}, &CorruptError{File: CheckpointPath(dir, seq), Rule: "checkpoint"}
+				}
+				p := places[seq+seq%2]
+				p.Seq = seq
+				return p, nil
+			}}
+			for run := range 2 { // the second time the names of the first are taken
+				o.Accept = false
+				before := snapshot(t, dir)
+				dry, err := Repair(dir, o)
+				if snapshot(t, dir) != before {
+					t.Fatal("changed without being accepted")
+				}
+				if c.refuse {
+					if err == nil {
+						t.Fatalf("%+v", dry)
+					}
+					return
+				}
+				o.Accept = true
+				did, err := Repair(dir, o)
+				if err != nil || dry.Needed != (c.bad != nil) || did.Needed != dry.Needed || did.Lost != 0 || did.Kept != 20 || len(did.Moved) != len(c.bad) {
+					t.Fatalf("%+v, %+v, %v", dry, did, err)
+				}
+				for i, m := range did.Moved {
+					if want := CheckpointPath(dir, c.bad[i]) + []string{".bad", "-1.bad"}[run]; m != want {
+						t.Errorf("moved to %s, want %s", m, want)
+					}
+				}
+				if again, err := Repair(dir, o); err != nil || again.Needed {
+					t.Errorf("a good log: %+v, %v", again, err)
+				}
+				for _, seq := range c.bad {
+					if err := os.WriteFile(CheckpointPath(dir, seq), nil, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		})
 	}
 }

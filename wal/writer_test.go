@@ -145,7 +145,7 @@ func TestLockRemoved(t *testing.T) {
 	if _, err := Open(dir, small()); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), endName) {
 		t.Errorf("second writer without LOCK: %v", err)
 	}
-	if _, err := Repair(dir, small(), true); !errors.Is(err, ErrLocked) {
+	if _, err := Repair(dir, RepairOptions{FS: noSync{}, Accept: true}); !errors.Is(err, ErrLocked) {
 		t.Errorf("repair without LOCK: %v", err)
 	}
 	if r, err := Verify(dir, VerifyOptions{}); err != nil || !r.Live {
