@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -56,6 +58,41 @@ func TestConsolidationIsBounded(t *testing.T) {
 	tx := &Transaction{Ops: []Op{op(AddFungible, 1, 2, 1<<40, 1), consolidate(2)}}
 	if err := s.Apply(tx, 0, &Outcome{}); err == nil || err.Code != InvalidOperation {
 		t.Error("after a replay there is no limit:", err)
+	}
+}
+
+// TestConsolidateAmongOthers consolidates one class of three, takes that back,
+// and compares the result with merging the stacks one by one.
+func TestConsolidateAmongOthers(t *testing.T) {
+	r := rand.New(rand.NewPCG(Seed(), 1))
+	for _, kind := range []string{"kind=Standard", "kind=Grid grid_width=20 grid_height=20"} {
+		for range 40 {
+			s := NewState(Config{})
+			accept(t, s, "RegisterClass class_id=1 name=a; RegisterClass class_id=2 name=b; RegisterClass class_id=3 name=c; CreateContainer container_id=1 "+kind)
+			accept(t, s, "RegisterClassShape class_id=1 width=1 height=1; RegisterClassShape class_id=2 width=1 height=2; RegisterClassShape class_id=3 width=1 height=1")
+			for range 60 {
+				mustApply(t, s, op(AddFungible, 1, 1+r.Int64N(3), r.Int64N(40), 1+r.Int64N(9)))
+			}
+			mustApply(t, s, op(AddFungible, 1, 2, 17, 1), op(AddFungible, 1, 2, 18, 1))
+			stacks, _, err := s.Balances(nil, 1, BalanceFilter{ClassID: new(int64(2))}, nil, math.MaxInt)
+			noErrors(t, err)
+			into := stacks[r.IntN(len(stacks))].Key
+			before := dump(t, s)
+			mustApply(t, s, op(ConsolidateStacks, 1, 2, into))
+			check(t, s)
+			consolidated := dump(t, s)
+			s.Undo()
+			check(t, s)
+			same(t, "taken back", before, dump(t, s))
+			var merges []Op
+			for _, b := range stacks {
+				if b.Key != into {
+					merges = append(merges, op(MergeStacks, 1, 2, b.Key, into))
+				}
+			}
+			mustApply(t, s, merges...)
+			same(t, "merged one by one", consolidated, dump(t, s))
+		}
 	}
 }
 

@@ -336,7 +336,7 @@ func (v *verifier) slabs() {
 	}{
 		{"container", s.containerIndex.len() + dropped[undoContainerDropped], s.containers.live()},
 		{"class", s.classIndex.len(), s.classes.live()},
-		{"stack", v.stacks + dropped[undoStackDropped], s.stacks.live()},
+		{"stack", v.stacks + dropped[undoStackDropped] + dropped[undoGathered], s.stacks.live()},
 		{"instance", s.instanceIndex.len() + dropped[undoBurned], s.instances.live()},
 		{"placement", v.placed + dropped[undoUnplaced], s.placements.live()},
 		{"holding", v.holdings, s.holdings.live()},

@@ -57,20 +57,50 @@ func treeInsert(t nodes, root *uint32, ref uint32) {
 		}
 		at = t.links(*at).side(other.less(r))
 	}
-	rest := *at
-	*at = ref
 	l := t.links(ref)
-	low, high := &l.left, &l.right
-	for rest != 0 {
-		if other := t.links(rest); t.rank(rest).less(r) {
-			*low, low = rest, &other.right
-			rest = *low
+	l.left, l.right = treeSplit(t, *at, r)
+	*at = ref
+}
+
+// treeSplit parts a tree into the nodes of ranks up to r, and those above.
+func treeSplit(t nodes, root uint32, r rank) (low, high uint32) {
+	lows, highs := &low, &high
+	for root != 0 {
+		if l := t.links(root); r.less(t.rank(root)) {
+			*highs, highs = root, &l.left
+			root = *highs
 		} else {
-			*high, high = rest, &other.left
-			rest = *high
+			*lows, lows = root, &l.right
+			root = *lows
 		}
 	}
-	*low, *high = 0, 0
+	*lows, *highs = 0, 0
+	return low, high
+}
+
+// treeJoin makes one tree of two, of which all ranks of low are below those of high.
+func treeJoin(t nodes, low, high uint32) (root uint32) {
+	at := &root
+	for low != 0 && high != 0 {
+		if t.rank(low).above(t.rank(high)) {
+			*at, at = low, &t.links(low).right
+			low = *at
+		} else {
+			*at, at = high, &t.links(high).left
+			high = *at
+		}
+	}
+	*at = low | high
+	return root
+}
+
+// treeCut takes the nodes of ranks above after, up to last, out of the tree, and
+// returns the tree that they form.
+func treeCut(t nodes, root *uint32, after, last rank) (piece uint32) {
+	low, rest := treeSplit(t, *root, after)
+	piece, high := treeSplit(t, rest, last)
+	*root = treeJoin(t, low, high)
+	return piece
 }
 
 // treeRemove takes ref, which is in the tree, out of it.
@@ -84,17 +114,7 @@ func treeRemove(t nodes, root *uint32, ref uint32) {
 		at = t.links(*at).side(t.rank(*at).less(r))
 	}
 	l := t.links(ref)
-	low, high := l.left, l.right
-	for low != 0 && high != 0 {
-		if t.rank(low).above(t.rank(high)) {
-			*at, at = low, &t.links(low).right
-			low = *at
-		} else {
-			*at, at = high, &t.links(high).left
-			high = *at
-		}
-	}
-	*at = low | high
+	*at = treeJoin(t, l.left, l.right)
 	*l = links{}
 }
 

@@ -29,6 +29,9 @@ const (
 	undoQuantity         undoKind = iota // ref: stack; old: quantity
 	undoStackMade                        // ref: stack
 	undoStackDropped                     // ref: stack
+	undoCut                              // ref: root of the piece of a tree of stacks
+	undoGathered                         // ref: stack
+	undoLeftAlone                        // ref: stack; old: its links in the piece
 	undoAdded                            // ref: class; old: amount added
 	undoRemoved                          // ref: class; old: amount removed
 	undoUpdated                          // ref: container; old: updated_seq
@@ -90,7 +93,7 @@ func (s *State) clearUndo() {
 func (s *State) releaseDropped() {
 	for _, e := range s.undo.entries {
 		switch e.kind {
-		case undoStackDropped:
+		case undoStackDropped, undoGathered:
 			s.stacks.release(e.ref)
 		case undoContainerDropped:
 			s.releaseContainer(e.ref)
@@ -136,6 +139,17 @@ func (s *State) revert(e undoEntry) {
 		s.stacks.release(e.ref)
 	case undoStackDropped:
 		s.linkStack(e.ref)
+	case undoCut:
+		s.rejoin(e.ref)
+	case undoGathered:
+		r := s.stacks.at(e.ref)
+		s.stackIndex.add(stackHash(r.container, r.class, r.key), e.ref)
+		s.containers.at(r.container).stacks++
+		s.classes.at(r.class).stacks++
+	case undoLeftAlone:
+		r := s.stacks.at(e.ref)
+		treeRemove(stacksByClass{s}, &s.containers.at(r.container).stackTree, e.ref)
+		r.tree = links{uint32(e.old >> 32), uint32(e.old)}
 	case undoContainerMade:
 		s.unlinkContainer(e.ref)
 		s.releaseContainer(e.ref)

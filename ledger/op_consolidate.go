@@ -1,0 +1,116 @@
+package ledger
+
+import "math"
+
+func (s *State) consolidateStacks(op *Op) *Error {
+	cref, kref, err := s.wantStacksOf(op, ConsolidateContainer, ConsolidateClass, placeArgs{})
+	if err != nil {
+		return err
+	}
+	into, err := s.consolidationTarget(op, cref, kref)
+	if err != nil {
+		return err
+	}
+	if err := s.wantFewStacks(cref, kref); err != nil {
+		return err
+	}
+	if err := s.wantNoneHeld(cref, kref, into); err != nil {
+		return err
+	}
+	moved := s.gather(cref, kref, into)
+	if moved != 0 {
+		s.setQuantity(into, s.stacks.at(into).quantity+moved)
+	}
+	s.touch(cref)
+	s.decideMoved(moved)
+	return nil
+}
+
+// gather drops all stacks of the class from the container, except into, and
+// returns the sum of their quantities. It takes them out of the container's tree
+// as one piece, so that both this and taking it back cost little for each stack.
+func (s *State) gather(cref, kref, into uint32) (moved int64) {
+	c, k, t := s.containers.at(cref), s.classes.at(kref), stacksByClass{s}
+	first, last := rank{k.id, -1}, rank{k.id, math.MaxInt64}
+	if c.kind == Grid {
+		treeWalk(t, c.stackTree, first, func(ref uint32) bool {
+			r := s.stacks.at(ref)
+			if r.class == kref && ref != into {
+				s.unplace(r.place)
+			}
+			return r.class == kref
+		})
+	}
+	before := s.countItems(cref, kref)
+	piece := treeCut(t, &c.stackTree, first, last)
+	s.undo.push(undoCut, piece, 0)
+	treeWalk(t, piece, first, func(ref uint32) bool {
+		if ref == into {
+			return true
+		}
+		r := s.stacks.at(ref)
+		moved += r.quantity
+		s.digest -= stackItem(s.stackIdentity(r), r.quantity)
+		s.stackIndex.remove(stackHash(cref, kref, r.key), ref)
+		s.undo.drop(undoGathered, ref)
+		c.stacks--
+		k.stacks--
+		s.doing.consolidated++
+		return true
+	})
+	l := t.links(into)
+	s.undo.push(undoLeftAlone, into, uint64(l.left)<<32|uint64(l.right))
+	treeInsert(t, &c.stackTree, into)
+	s.digest += s.countItems(cref, kref) - before
+	return moved
+}
+
+// rejoin takes back treeCut: piece goes back into the tree of its container.
+func (s *State) rejoin(piece uint32) {
+	r, t := s.stacks.at(piece), stacksByClass{s}
+	root := &s.containers.at(r.container).stackTree
+	low, high := treeSplit(t, *root, rank{s.classes.at(r.class).id, math.MaxInt64})
+	*root = treeJoin(t, treeJoin(t, low, piece), high)
+}
+
+// MaxConsolidated is how many stacks one transaction may move by
+// ConsolidateStacks: it is the only operation whose cost grows with what is
+// stored, and nothing else is judged meanwhile.
+const MaxConsolidated = 100_000
+
+// wantFewStacks refuses to consolidate more stacks than a transaction may move.
+// What the log holds was accepted, perhaps before there was a limit.
+func (s *State) wantFewStacks(cref, kref uint32) *Error {
+	c, k := s.containers.at(cref), s.classes.at(kref)
+	most := 1 + MaxConsolidated - s.doing.consolidated // with the one that they go into
+	if s.replaying || min(int64(c.stacks), k.stacks) <= int64(most) {
+		return nil
+	}
+	count := 0
+	treeWalk(stacksByClass{s}, c.stackTree, rank{k.id, -1}, func(ref uint32) bool {
+		if s.stacks.at(ref).class != kref {
+			return false
+		}
+		count++
+		return count <= most
+	})
+	if count <= most {
+		return nil
+	}
+	return Errorf(InvalidOperation, "Container %d holds more stacks of class %d than one transaction may consolidate, which is %d: merge some of them in earlier transactions.",
+		c.id, k.id, MaxConsolidated).With(Num("container_id", c.id), Num("class_id", k.id), Num("max_stacks", MaxConsolidated))
+}
+
+// consolidationTarget is the stack of the key given, or else of the lowest key there.
+func (s *State) consolidationTarget(op *Op, cref, kref uint32) (uint32, *Error) {
+	if op.Given(ConsolidateKey) {
+		return s.wantStack(cref, kref, op.Args[ConsolidateKey])
+	}
+	c, k := s.containers.at(cref), s.classes.at(kref)
+	ref := treeNext(stacksByClass{s}, c.stackTree, rank{k.id, -1})
+	if ref == 0 || s.stacks.at(ref).class != kref {
+		return 0, Errorf(StackNotFound, "Container %d holds no stack of class %d.", c.id, k.id).
+			With(Num("container_id", c.id), Num("class_id", k.id))
+	}
+	return ref, nil
+}
