@@ -163,7 +163,7 @@ func TestExpire(t *testing.T) {
 		t.Errorf("nothing expires at %d", at)
 	}
 	var tx Transaction
-	if s.Expire(1<<62, &tx) {
+	if s.Expire(1<<62, MaxOperations, &tx) {
 		t.Error("there is nothing to release")
 	}
 	for id, at := range []int64{0, 50, 20, 50, 30} {
@@ -179,7 +179,7 @@ func TestExpire(t *testing.T) {
 		next int64
 	}{{20*second - 1, nil, 20}, {20 * second, []int64{3}, 30}, {29 * second, nil, 30}, {51 * second, []int64{5, 2, 4}, 0}} {
 		var got []int64
-		if s.Expire(c.now, &tx) {
+		if s.Expire(c.now, MaxOperations, &tx) {
 			for _, op := range tx.Ops {
 				got = append(got, op.Args[HoldID])
 			}
@@ -212,7 +212,7 @@ func TestExpireIsBounded(t *testing.T) {
 	}
 	var tx Transaction
 	for _, want := range []int{MaxOperations, MaxOperations / 2, 0} {
-		if due := s.Expire(10*second, &tx); due != (want > 0) || len(tx.Ops) != want {
+		if due := s.Expire(10*second, MaxOperations, &tx); due != (want > 0) || len(tx.Ops) != want {
 			t.Fatalf("%d are released, want %d", len(tx.Ops), want)
 		}
 		if want > 0 {

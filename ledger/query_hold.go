@@ -93,14 +93,14 @@ func (s *State) NextExpiry() (at int64, ok bool) {
 }
 
 // Expire makes tx the transaction that releases the holds whose time has
-// passed at the time now, in Unix nanoseconds: at most MaxOperations of them,
-// by expiry, then id. It is false, and tx of no use, if there are none.
-func (s *State) Expire(now int64, tx *Transaction) bool {
+// passed at the time now, in Unix nanoseconds: at most so many of them, by
+// expiry, then id. It is false, and tx of no use, if there are none.
+func (s *State) Expire(now int64, most int, tx *Transaction) bool {
 	tx.reset(EndpointCommit)
 	ops := tx.scratch.ops[:0]
 	treeWalk(holdsByExpiry{s}, s.dueTree, lowest, func(ref uint32) bool {
 		h := s.holds.at(ref)
-		if h.expires > now/second || len(ops) == MaxOperations {
+		if h.expires > now/second || len(ops) == most {
 			return false
 		}
 		ops = append(ops, Op{Kind: ReleaseHold, Has: 1 << HoldID, Args: [MaxArgs]int64{HoldID: h.id}})

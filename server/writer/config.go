@@ -25,6 +25,7 @@ type Config struct {
 	MaxNesting      int    // levels of JSON in a body
 	Queue           int    // requests that wait to be sequenced
 	MaxLag          uint64 // commits that the slowest read daemon may be behind before the health is degraded; 0: no bound
+	Expire          bool   // release holds whose time has passed
 	Timeouts        httpserver.Timeouts
 	Access          httpserver.Access
 	LogAll          bool                 // log every request
@@ -37,7 +38,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", IdempotencyKeys: 1_000_000, MaxBody: 1 << 20, MaxBatchBody: 64 << 20, MaxInflight: 256 << 20,
-		SegmentSize: wal.DefaultSegmentSize, MaxNesting: ledger.DefaultNesting, Queue: 4096, Timeouts: httpserver.DefaultTimeouts,
+		SegmentSize: wal.DefaultSegmentSize, MaxNesting: ledger.DefaultNesting, Queue: 4096, Expire: true, Timeouts: httpserver.DefaultTimeouts,
 	}
 }
 
@@ -53,6 +54,7 @@ func (c *Config) Flags(set *flag.FlagSet) {
 	set.IntVar(&c.MaxNesting, "max-nesting", c.MaxNesting, "limit on `LEVELS` of JSON in a body")
 	set.IntVar(&c.Queue, "queue", c.Queue, "limit on the `NUMBER` of requests that wait to be sequenced")
 	set.Uint64Var(&c.MaxLag, "max-lag", c.MaxLag, "`COMMITS` that the slowest read daemon may be behind before the health is degraded; 0 for no bound")
+	set.BoolVar(&c.Expire, "expire", c.Expire, "release expired holds; -expire=false leaves them, for imports")
 	set.BoolVar(&c.LogAll, "log-requests", c.LogAll, "log every request, not only those that failed here")
 	c.Timeouts.Flags(set)
 	c.Access.Flags(set)

@@ -78,8 +78,10 @@ func (s *Submission) Result() (result Result, done bool) {
 	return Result{v.seq, v.batchSeq, v.firstMinted, v.minted, v.err, false}, true
 }
 
-// Judge gives the group whose turn it is a turn.
+// Judge releases holds that have expired, in one commit, and gives the group
+// whose turn it is a turn.
 func (c *Core) Judge() {
+	c.seq.expire()
 	if g := c.seq.intake.take(); g != nil {
 		c.seq.turn(g)
 	}

@@ -45,6 +45,7 @@ func newDaemon(c Config, l commitlog.Writer, state *ledger.State, exit func()) *
 	d.api.LogAll = c.LogAll
 	d.meters = newMeters(&d.registry)
 	d.seq = newSequencer(state, l, c.Queue, d.meters, c.Log, exit)
+	d.seq.keepExpired = !c.Expire
 	d.gauges()
 	d.seq.start()
 	return d
@@ -64,7 +65,7 @@ func (d *daemon) ending() *ledger.Error {
 // Run runs a write daemon until ctx is done (then the error is nil) or it
 // can't go on:
 //
-//	lock and recover the log → replay it → listen, say so → serve → stop in reverse
+//	lock and recover the log → replay it → release expired holds → listen, say so → serve → stop in reverse
 //
 // When it stops, new requests are refused, those accepted are answered, and
 // the log is closed. exit ends the process as a failure, which a panic asks for.
@@ -138,6 +139,10 @@ const stopTime = 2 * time.Second
 // serve listens and serves until ctx is done or the log fails, and stops the
 // sequencer.
 func (d *daemon) serve(ctx context.Context, c Config, e *httpserver.Entrance) error {
+	select {
+	case <-d.seq.caughtUp.done:
+	case <-ctx.Done():
+	}
 	ln, err := e.Listen(c.Listen)
 	if err != nil {
 		d.seq.stop()

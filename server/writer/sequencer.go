@@ -36,7 +36,8 @@ const (
 // the order in which they came, judges each against the state, and puts the
 // records of those that are accepted into the filling batch. While the syncer
 // makes one batch durable the next one fills; it is handed over as soon as the
-// syncer is idle, so the sync is the clock, and there are no timers.
+// syncer is idle, so the sync is the clock, and there are no timers but the one
+// for holds that expire.
 //
 //	intake → judge → filling batch → syncer → durable → group done
 //
@@ -65,6 +66,10 @@ type sequencer struct {
 	check int         // turnCheck; a simulation looks more often
 	hurry atomic.Bool // what is not judged yet is refused
 
+	keepExpired bool               // holds whose time has passed are not released
+	expired     ledger.Transaction // reused for every commit that releases holds
+	caughtUp    *group             // done when the holds that had expired before the start are released
+
 	out     ledger.Outcome // reused for every transaction
 	record  []byte         // reused for every record
 	maxBody int
@@ -82,6 +87,7 @@ func newSequencer(state *ledger.State, l commitlog.Writer, queue int, meters *me
 		state: state, log: l, intake: newIntake(queue), meters: meters, logger: logger, maxBody: l.MaxBody(),
 		now: func() int64 { return time.Now().UnixNano() }, at: l.LastTime(),
 		filling: new(batch), spare: new(batch), check: turnCheck, exit: exit, stopped: make(chan struct{}),
+		caughtUp: &group{done: make(chan struct{})},
 	}
 	s.sync = newSyncer(l, state.Seq(), meters)
 	return s
@@ -121,7 +127,14 @@ func (s *sequencer) stop() {
 func (s *sequencer) run() {
 	defer close(s.stopped)
 	defer close(s.sync.in)
+	s.expireFirst()
+	timer := time.NewTimer(0)
 	for {
+		var due <-chan time.Time
+		if wait := s.expire(); wait >= 0 {
+			timer.Reset(wait)
+			due = timer.C
+		}
 		g := s.intake.take()
 		switch {
 		case g != nil:
@@ -133,6 +146,7 @@ func (s *sequencer) run() {
 		default:
 			select {
 			case <-s.intake.wake:
+			case <-due:
 			case e := <-s.sync.events:
 				s.synced(e)
 				s.handOver()
@@ -170,6 +184,12 @@ func (s *sequencer) turn(g *group) {
 		}
 		g.judged++
 	}
+	s.await(g)
+}
+
+// await has g done when all that was judged so far is durable, or when it is
+// known that it can't be.
+func (s *sequencer) await(g *group) {
 	switch {
 	case s.failed != nil:
 		g.finish(s.failed)

@@ -1,0 +1,58 @@
+package writer
+
+import (
+	"fmt"
+	"time"
+
+	"assetledger/ledger"
+)
+
+// expiryCheck is the longest time between two looks at the clock while a hold
+// has an end: the clock may be set meanwhile.
+const expiryCheck = time.Second / 2
+
+// releaseBytes is the most that one ReleaseHold takes in a record: its kind,
+// its mask and the hold's id. releaseRest is more than the rest of the record.
+const (
+	releaseBytes = 1 + 1 + 9
+	releaseRest  = 64
+)
+
+// expire releases holds whose time has passed, by one commit of the ledger's
+// own. It returns when to call it again: 0 for at once, and a negative time if
+// nothing is to expire. Between two of its commits requests have their turn.
+//
+// The time is that of the log: a hold has expired when the batch that fills has
+// a time at or after it. So the commit that releases a hold is never dated
+// before its end, also when the clock is set back.
+func (s *sequencer) expire() time.Duration {
+	at, ok := s.state.NextExpiry()
+	if !ok || s.keepExpired || s.failed != nil || s.intake.refusing() != nil {
+		return -1
+	}
+	now := max(s.now(), s.at)
+	if at > now/int64(time.Second) {
+		return min(time.Second-time.Duration(now%int64(time.Second)), expiryCheck)
+	}
+	if s.writable() != nil {
+		return expiryCheck
+	}
+	most := min((s.maxBody-releaseRest)/releaseBytes, ledger.MaxOperations)
+	if !s.state.Expire(s.stamp(), most, &s.expired) {
+		return expiryCheck // the filling batch was begun before; it is handed over soon
+	}
+	if err := s.commit(nil, &s.expired, new(verdict)); err != nil && err.Code != ledger.LogUnavailable {
+		panic(fmt.Sprintf("holds that have expired can't be released: %v", err))
+	}
+	s.poll()
+	s.handOver()
+	return 0
+}
+
+// expireFirst releases all holds that expired while the ledger was stopped, and
+// has caughtUp wait until that is durable.
+func (s *sequencer) expireFirst() {
+	for s.expire() == 0 {
+	}
+	s.await(s.caughtUp)
+}
