@@ -78,19 +78,23 @@ func Document(d Daemon, routes []Route) ([]byte, error) {
 			return nil, fmt.Errorf("openapi: %s is described, but is no route", name)
 		}
 	}
+	components, err := needed(paths, o(
+		"schemas", schemas(),
+		"parameters", parameters(),
+		"headers", headers(),
+		"responses", errorResponses(),
+		"securitySchemes", securitySchemes(),
+	))
+	if err != nil {
+		return nil, err
+	}
 	return render(o(
 		"openapi", "3.1.0",
 		"info", o("title", d.title, "version", "1", "description", d.about),
 		"servers", list{o("url", d.url, "description", "The address that the daemon listens on unless told otherwise")},
 		"tags", tags(routes, d),
 		"paths", paths,
-		"components", o(
-			"schemas", schemas(),
-			"parameters", parameters(),
-			"headers", headers(),
-			"responses", errorResponses(),
-			"securitySchemes", securitySchemes(),
-		),
+		"components", components,
 	))
 }
 
@@ -112,8 +116,11 @@ func (op operation) describe(r Route) object {
 			params = append(params, o("name", strings.TrimSuffix(name, "}"), "in", "path", "required", true, "schema", ref("Id")))
 		}
 	}
-	for _, name := range append(slices.Clone(r.Query), op.headers...) {
-		params = append(params, o("$ref", "#/components/parameters/"+name))
+	for _, name := range r.Query {
+		params = append(params, o("$ref", "#/components/parameters/"+inQuery+name))
+	}
+	for _, name := range op.headers {
+		params = append(params, o("$ref", "#/components/parameters/"+inHeader+name))
 	}
 	described := o("operationId", op.id, "tags", list{op.tag}, "summary", op.summary)
 	if op.about != "" {

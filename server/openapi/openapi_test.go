@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -22,10 +23,43 @@ func TestDocumentWantsRoutesAndWordsToMatch(t *testing.T) {
 	} {
 		text, err := Document(d, c.routes)
 		switch {
-		case c.says == "" && (err != nil || !bytes.Contains(text, []byte(`"#/components/parameters/limit"`))):
+		case c.says == "" && (err != nil || !bytes.Contains(text, []byte(`"#/components/parameters/query-limit"`))):
 			t.Errorf("%s: %v %s", c.name, err, text)
 		case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)):
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestComponentsSuitGenerators: what nothing refers to is left out, and no two
+// components become one name where punctuation and case are dropped.
+func TestComponentsSuitGenerators(t *testing.T) {
+	for _, d := range []Daemon{Read, Write} {
+		var routes []Route
+		for name := range d.operations {
+			method, path, _ := strings.Cut(name, " ")
+			routes = append(routes, Route{Method: method, Path: path, Query: []string{"owner", "key"}})
+		}
+		text, err := Document(d, routes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var document struct{ Components map[string]map[string]any }
+		if err := json.Unmarshal(text, &document); err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]string{}
+		for kind, all := range document.Components {
+			for name := range all {
+				if ref := kind + "/" + name; kind != "securitySchemes" && !bytes.Contains(text, []byte(`"#/components/`+ref+`"`)) {
+					t.Errorf("%s: nothing refers to %s", d.title, ref)
+				}
+				plain := strings.ToLower(strings.ReplaceAll(name, "-", ""))
+				if other := seen[plain]; other != "" {
+					t.Errorf("%s: %s and %s have one name", d.title, other, name)
+				}
+				seen[plain] = name
+			}
 		}
 	}
 }

@@ -1,11 +1,18 @@
 package openapi
 
+// Components of parameters begin with where they stand: many generators give
+// all components one space of names, in which owner would be the schema Owner.
+const (
+	inQuery  = "query-"
+	inHeader = "header-"
+)
+
 func query(name string, schema object, about string) member {
-	return member{name, o("name", name, "in", "query", "description", about, "schema", schema)}
+	return member{inQuery + name, o("name", name, "in", "query", "description", about, "schema", schema)}
 }
 
 func header(name string, schema object, about string) member {
-	return member{name, o("name", name, "in", "header", "description", about, "schema", schema)}
+	return member{inHeader + name, o("name", name, "in", "header", "description", about, "schema", schema)}
 }
 
 // parameters are all query parameters and request headers, by name.

@@ -195,7 +195,7 @@ func refusalSchemas() object {
 		"Error", optional([]string{"operation_index"},
 			"code", ref("ErrorCode"),
 			"message", o("type", "string", "description", "A sentence for people. Its wording may change."),
-			"details", o("type", "object", "additionalProperties", o("type", list{"integer", "string"}),
+			"details", o("type", "object", "additionalProperties", o("oneOf", list{o("type", "integer", "format", "int64"), o("type", "string")}),
 				"description", "The identifiers and numbers that matter."),
 			"operation_index", integer(0, 9999, "Which operation of the transaction failed, from 0.")),
 		"Refusal", optional([]string{"freshness"}, "error", ref("Error"), "freshness", ref("Freshness")),
