@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"assetledger/ledger"
 	"assetledger/server/settings"
 )
 
@@ -135,6 +136,12 @@ func (o *once) Set(s string) error {
 
 func (o *once) String() string { return o.value }
 
+// textFlag is a flag that holds any text.
+type textFlag string
+
+func (t *textFlag) Set(s string) error { *t = textFlag(s); return nil }
+func (t *textFlag) String() string     { return string(*t) }
+
 // number is an integer flag within bounds that knows whether it was given.
 type number struct {
 	least, most int64
@@ -161,14 +168,14 @@ func (n *number) String() string {
 	return strconv.FormatInt(n.value, 10)
 }
 
-// query adds the number to q under name if it was given.
-func (n *number) query(q url.Values, name string) {
-	if n.given {
-		q.Set(name, n.String())
+// setQuery adds the value of a flag to q under name if it was given.
+func setQuery(q url.Values, name string, value flag.Value) {
+	if s := value.String(); s != "" {
+		q.Set(name, s)
 	}
 }
 
-// choice is a flag with few possible values.
+// choice is a flag with few possible values. Capitals make no difference.
 type choice struct {
 	value string
 	of    []string
@@ -176,7 +183,7 @@ type choice struct {
 
 func (c *choice) Set(s string) error {
 	for _, v := range c.of {
-		if s == v {
+		if strings.EqualFold(s, v) {
 			c.value = v
 			return nil
 		}
@@ -221,11 +228,48 @@ func (b baseURL) String() string {
 	return *b.value
 }
 
-// id reads argument i as an identifier, 1 .. 2^63-1; name is the argument's in the usage.
-func (c *call) id(i int, name string) (int64, error) {
-	n := anyID()
-	if err := n.Set(c.args[i]); err != nil {
-		return 0, usagef("%s is %q, and %v", name, c.args[i], err)
-	}
-	return n.value, nil
+// A nameable is what a word may name: an id, or for containers and classes a
+// name or code.
+type nameable struct {
+	what  string // "name", "code", "" for what has an id alone
+	valid func(string) bool
 }
+
+// nameables are what arguments and flags name, by the word that help shows for
+// their value. Other words are ids.
+var nameables = map[string]nameable{
+	"CONTAINER": {"name", ledger.ValidContainerName[string]},
+	"CLASS":     {"code", ledger.ValidClassCode[string]},
+}
+
+// checkRef refuses what is no id, nor, where there are such, a name or code.
+func checkRef(kind, word string) error {
+	n := anyID()
+	err := n.Set(word)
+	if k := nameables[kind]; err != nil && k.valid != nil {
+		if k.valid(word) {
+			return nil
+		}
+		return fmt.Errorf("%w, or a %s", err, k.what)
+	}
+	return err
+}
+
+// ref reads argument i as the id, name or code of what its kind says, as a
+// segment of a path.
+func (c *call) ref(i int, kind string) (string, error) {
+	if err := checkRef(kind, c.args[i]); err != nil {
+		return "", usagef("%s is %q, and %v", kind, c.args[i], err)
+	}
+	return url.PathEscape(c.args[i]), nil
+}
+
+// reference is a flag that holds an id, or a name or code.
+type reference struct{ kind, value string }
+
+func (r *reference) Set(s string) error {
+	r.value = s
+	return checkRef(r.kind, s)
+}
+
+func (r *reference) String() string { return r.value }

@@ -65,12 +65,16 @@ type commitResult struct {
 	Minted    []int64         `json:"minted_instances"`
 	Metadata  json.RawMessage `json:"metadata"`
 	Replayed  bool            `json:"replayed"`
+	Class     entry           `json:"class"` // of a registration
 }
 
 func (r *commitResult) show(c *call) {
 	t := c.newTable()
 	t.row("global_seq", strconv.FormatInt(r.GlobalSeq, 10))
 	t.row("batch_seq", strconv.FormatInt(r.BatchSeq, 10))
+	if code := r.Class["code"]; code != nil {
+		t.row("class_id", string(r.Class["class_id"]))
+	}
 	if len(r.Minted) > 0 {
 		t.row("minted_instances", joinInts(r.Minted))
 	}

@@ -194,7 +194,7 @@ func argSuggestions(kind ledger.OpKind, head, last string, given []string) []sug
 func argValues(t ledger.ArgType) []string {
 	switch t {
 	case ledger.ArgKind:
-		return []string{ledger.Standard.String(), ledger.Slots.String(), ledger.Grid.String()}
+		return kindNames()
 	case ledger.ArgRotation:
 		return []string{"0", "90"}
 	case ledger.ArgBool, ledger.ArgFlag:
@@ -205,4 +205,8 @@ func argValues(t ledger.ArgType) []string {
 		return []string{"null"}
 	}
 	return nil
+}
+
+func kindNames() []string {
+	return []string{ledger.Standard.String(), ledger.Slots.String(), ledger.Grid.String()}
 }

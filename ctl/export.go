@@ -17,7 +17,7 @@ var exportCommand = command{
 	Words:   "export",
 	Purpose: "write the ledger's commits as NDJSON, as batch takes them",
 	Notes: "Each line is the transaction of one commit, in their order, with its key and metadata; registrations are\n" +
-		"operations too. Importing all of them into an empty ledger, with batch -on-error stop, gives an equal\n" +
+		"operations too, and a reversal says which commit it reverses. Importing all of them into an empty ledger, with batch -on-error stop, gives an equal\n" +
 		"ledger: ledgerctl wal verify shows equal digests. It ends with what was the last commit at the start. Without -after it\n" +
 		"begins with the first commit that was not archived.",
 	Examples: [2]string{"export > ledger.ndjson", "export -after 1000 -o ndjson | jq -c '.operations[]'"},
@@ -100,6 +100,7 @@ func appendTransaction(dst, commit []byte) ([]byte, error) {
 	var made struct {
 		Operations json.RawMessage
 		Metadata   json.RawMessage
+		Reverses   json.RawMessage
 	}
 	if err := json.Unmarshal(commit, &made); err != nil {
 		return nil, err
@@ -117,6 +118,9 @@ func appendTransaction(dst, commit []byte) ([]byte, error) {
 	}
 	if metadata != nil {
 		dst = append(append(dst, `,"metadata":`...), metadata...)
+	}
+	if made.Reverses != nil {
+		dst = append(append(dst, `,"reverses":`...), made.Reverses...)
 	}
 	return append(dst, '}'), nil
 }

@@ -107,7 +107,7 @@ func (f *freshnessFlags) await(c *call) (*answer, error) {
 		left := max(0, time.Until(deadline)).Truncate(time.Millisecond)
 		q := url.Values{}
 		if f.wait.given {
-			f.wait.query(q, "min_seq")
+			setQuery(q, "min_seq", &f.wait)
 			q.Set("wait", min(left, maxWait).String())
 		}
 		asked := *c

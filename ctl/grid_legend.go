@@ -58,7 +58,7 @@ func (g *gridPicture) thingLegend(c *call) (*table, error) {
 	t := c.newTable(text(""), numeric("x"), numeric("y"), text("size"), numeric("class_id"), text("name"), numeric("key"), numeric("quantity"), numeric("instance_id"))
 	for i := range g.things {
 		p := &g.things[i]
-		class, err := c.class(p.ClassID)
+		class, err := c.classByID(p.ClassID)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (g *gridPicture) thingLegend(c *call) (*table, error) {
 		if p.InstanceID != nil {
 			g.amounts[i] = "#" + strconv.FormatInt(*p.InstanceID, 10)
 		} else {
-			quantity = withDecimals(p.Quantity.String(), class.Decimals)
+			quantity = class.show(p.Quantity.String())
 			g.amounts[i] = quantity
 		}
 		g.marks[i], g.names[i] = rune(gridMarks[i]), clean(class.Name)
@@ -87,7 +87,7 @@ func (g *gridPicture) classLegend(c *call, classes []int64, counts map[int64]*cl
 			t.row(string(manyMark), "-", fmt.Sprintf("%d further classes", len(classes)-i), "-", "-")
 			break
 		}
-		class, err := c.class(id)
+		class, err := c.classByID(id)
 		if err != nil {
 			return nil, err
 		}
@@ -95,4 +95,12 @@ func (g *gridPicture) classLegend(c *call, classes []int64, counts map[int64]*cl
 		t.row(string(k.mark), strconv.FormatInt(id, 10), class.Name, strconv.Itoa(k.things), strconv.Itoa(k.cells))
 	}
 	return t, nil
+}
+
+// orDash shows an integer, or "-" when there is none.
+func orDash(v *int64) string {
+	if v == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*v, 10)
 }

@@ -42,7 +42,7 @@ type call struct {
 	table  []command
 	globals
 	api     *client
-	classes map[int64]classData // already asked for
+	classes map[string]*classData // already asked for, by id or code
 }
 
 func (c *call) run(args []string, env func(string) (string, bool)) error {

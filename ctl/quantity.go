@@ -1,9 +1,14 @@
 package ctl
 
 import (
-	"encoding/json"
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
+
+	"assetledger/ledger"
 )
 
 // withDecimals shows an integer of minor units with a class's decimals:
@@ -24,32 +29,60 @@ func withDecimals(minor string, decimals int) string {
 	return sign + minor[:point] + "." + minor[point:]
 }
 
-// quantity shows a quantity of the class for people.
-func (c *call) quantity(class int64, minor json.Number) (string, error) {
-	d, err := c.class(class)
-	if err != nil {
-		return "", err
-	}
-	return withDecimals(minor.String(), d.Decimals), nil
+// isInteger says whether the text is digits, after a sign or none.
+func isInteger(text string) bool {
+	digits := strings.TrimPrefix(text, "-")
+	return digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// class is what is registered of a class, which never changes: it is asked for
-// once in a run.
-func (c *call) class(id int64) (classData, error) {
-	if d, ok := c.classes[id]; ok {
+// classData is what ledgerctl uses of a class.
+type classData struct {
+	ClassID  int64 `json:"class_id"`
+	Code     string
+	Name     string
+	Decimals int
+}
+
+// label is the code of the class, or its name if it has none.
+func (d *classData) label() string { return cmp.Or(d.Code, d.Name) }
+
+// show shows a quantity of minor units.
+func (d *classData) show(minor string) string {
+	if !isInteger(minor) {
+		return minor
+	}
+	return withDecimals(minor, d.Decimals)
+}
+
+// class reads a class, by id or code, once in a run: its decimals never change.
+func (c *call) class(ref string) (*classData, error) { return c.classAt(ref, nil) }
+
+func (c *call) classByID(id int64) (*classData, error) { return c.class(strconv.FormatInt(id, 10)) }
+
+func (c *call) classAt(ref string, query url.Values) (*classData, error) {
+	if d, ok := c.classes[ref]; ok {
 		return d, nil
 	}
-	answer, err := c.get(c.readURL, "/v1/read/class/"+strconv.FormatInt(id, 10), nil)
+	if err := checkRef("CLASS", ref); err != nil {
+		return nil, fmt.Errorf("the answer of %s is not what the ledger says: it has the class %q", c.readURL, ref)
+	}
+	answer, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/class/" + url.PathEscape(ref), query: query})
+	if err == nil {
+		err = answer.check()
+	}
 	if err != nil {
-		return classData{}, err
+		return nil, err
 	}
 	var page struct{ Data classData }
 	if err := answer.decode(&page); err != nil {
-		return classData{}, err
+		return nil, err
+	}
+	if d := page.Data.Decimals; d < 0 || d > ledger.MaxDecimals {
+		return nil, fmt.Errorf("the answer of %s is not what the ledger says: a class has %d decimals", answer.url, d)
 	}
 	if c.classes == nil {
-		c.classes = map[int64]classData{}
+		c.classes = map[string]*classData{}
 	}
-	c.classes[id] = page.Data
-	return page.Data, nil
+	c.classes[ref] = &page.Data
+	return &page.Data, nil
 }

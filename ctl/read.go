@@ -35,7 +35,7 @@ func (r *readFlags) query(c *call) (url.Values, error) {
 	if r.wait.Duration > 0 && !r.minSeq.given {
 		return nil, usagef("-wait waits for the commit that -min-seq names: give that too")
 	}
-	r.minSeq.query(q, "min_seq")
+	setQuery(q, "min_seq", &r.minSeq)
 	if r.wait.Duration > 0 {
 		q.Set("wait", r.wait.String())
 		c.timeout.Duration += r.wait.Duration // the wait comes on top of the time for an answer
@@ -66,6 +66,7 @@ type listFlags struct {
 	limit  number
 	cursor string
 	all    bool
+	whole  bool // one page is all that is asked for
 }
 
 func (l *listFlags) declare(set *flag.FlagSet) {
@@ -86,7 +87,7 @@ func (l *listFlags) show(c *call, path string, filters url.Values, t *table, add
 	for name, values := range filters {
 		q[name] = values
 	}
-	l.limit.query(q, "limit")
+	setQuery(q, "limit", &l.limit)
 	if l.cursor != "" {
 		q.Set("cursor", l.cursor)
 	}
@@ -103,16 +104,20 @@ func (l *listFlags) show(c *call, path string, filters url.Values, t *table, add
 			return nil
 		}
 		if !l.all {
-			if !c.json() {
+			if !c.json() && !l.whole {
 				c.say("there is more: go on with -cursor %s, or use -all", next)
 			}
 			return nil
 		}
 		if next == q.Get("cursor") {
-			return fmt.Errorf("the answer of %s gives the cursor that was asked for: the list would never end", a.url)
+			return endlessList(a)
 		}
 		q.Set("cursor", next)
 	}
+}
+
+func endlessList(a *answer) error {
+	return fmt.Errorf("the answer of %s gives the cursor that was asked for: the list would never end", a.url)
 }
 
 // paged says whether a page was asked for, and not simply what there is.
@@ -192,16 +197,4 @@ func (a *answer) nextCursor() string {
 		return page.Next
 	}
 	return page.Data.Next
-}
-
-// itemAction is the action of a read of one thing, named by its only argument.
-func itemAction(set *flag.FlagSet, arg, before, after string, render func(c *call, a *answer) error) action {
-	r := &readFlags{}
-	r.declare(set)
-	return func(c *call) error {
-		if _, err := c.id(0, arg); err != nil {
-			return err
-		}
-		return r.show(c, before+c.args[0]+after, func(a *answer) error { return render(c, a) })
-	}
 }

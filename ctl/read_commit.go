@@ -14,7 +14,7 @@ var readCommitCommand = command{
 	Notes:    "Quantities are in minor units, as in the transaction.",
 	Examples: [2]string{"read commit 12", "read commit 12 -o json"},
 	Setup: func(set *flag.FlagSet) action {
-		return itemAction(set, "GLOBAL_SEQ", "/v1/read/commit/", "", showCommit)
+		return itemAction(set, "GLOBAL_SEQ", "/v1/read/commit/*", showCommit)
 	},
 }
 
@@ -22,6 +22,8 @@ type commitData struct {
 	commitResult
 	CommittedAt string `json:"committed_at"`
 	Principal   string
+	Reverses    int64
+	ReversedBy  int64 `json:"reversed_by"`
 	Operations  []operation
 }
 
@@ -45,6 +47,12 @@ func showCommit(c *call, a *answer) error {
 	t.row("metadata", string(d.Metadata))
 	if d.Principal != "" {
 		t.row("principal", d.Principal)
+	}
+	if d.Reverses != 0 {
+		t.row("reverses", strconv.FormatInt(d.Reverses, 10))
+	}
+	if d.ReversedBy != 0 {
+		t.row("reversed_by", strconv.FormatInt(d.ReversedBy, 10))
 	}
 	t.flush()
 	fmt.Fprintln(c.out)

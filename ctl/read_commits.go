@@ -3,48 +3,55 @@ package ctl
 import (
 	"flag"
 	"fmt"
-	"net/url"
 	"strconv"
 	"time"
 )
 
 var readCommitsCommand = command{
 	Words:    "read commits",
-	Purpose:  "list the commits in the order they were made",
-	Examples: [2]string{"read commits -after 100 -limit 20", "read commits -all -o json"},
+	Purpose:  "list the commits in the order they were made, or the newest first",
+	Examples: [2]string{"read commits -last 20", "read commits -idempotency-key order-17 -o json"},
 	Setup: func(set *flag.FlagSet) action {
-		f := &commitsFlags{after: anyKey()}
-		f.list.declare(set)
-		set.Var(&f.after, "after", "only commits after this `SEQ`")
-		return f.run
+		list := &listFlags{}
+		list.declare(set)
+		last := number{least: 1, most: maxListLimit}
+		set.Var(&last, "last", "the newest `N` commits, or those before -before, newest first")
+		query := declareFilters(set, []filter{
+			{"after", "after", keyValue, "only commits after this `SEQ`"},
+			{"before", "before", idValue, "only commits before this `SEQ`"},
+			{"idempotency-key", "idempotency_key", textValue, "the commit of this idempotency `KEY`, while it is remembered"},
+		})
+		return func(c *call) error {
+			q := query()
+			if last.given {
+				if list.paged() {
+					return usagef("-last N is a page of its own: leave out -limit, -cursor and -all")
+				}
+				q.Set("order", "newest")
+				q.Set("limit", last.String())
+				list.whole = true
+			}
+			t := c.newTable(numeric("global_seq"), numeric("batch_seq"), text("committed_at"), text("operations"))
+			return list.show(c, "/v1/read/commits", q, t, func(a *answer) error { return addCommits(t, a) })
+		}
 	},
 }
 
-type commitsFlags struct {
-	list  listFlags
-	after number
-}
-
-func (f *commitsFlags) run(c *call) error {
-	filters := url.Values{}
-	f.after.query(filters, "after")
-	t := c.newTable(numeric("global_seq"), numeric("batch_seq"), text("committed_at"), text("operations"))
-	return f.list.show(c, "/v1/read/commits", filters, t, func(a *answer) error {
-		var page struct {
-			Data struct{ Commits []commitData }
-		}
-		if err := a.decode(&page); err != nil {
+func addCommits(t *table, a *answer) error {
+	var page struct {
+		Data struct{ Commits []commitData }
+	}
+	if err := a.decode(&page); err != nil {
+		return err
+	}
+	for _, d := range page.Data.Commits {
+		ops, err := summary(d.Operations)
+		if err != nil {
 			return err
 		}
-		for _, d := range page.Data.Commits {
-			ops, err := summary(d.Operations)
-			if err != nil {
-				return err
-			}
-			t.row(strconv.FormatInt(d.GlobalSeq, 10), strconv.FormatInt(d.BatchSeq, 10), shortTime(d.CommittedAt), ops)
-		}
-		return nil
-	})
+		t.row(strconv.FormatInt(d.GlobalSeq, 10), strconv.FormatInt(d.BatchSeq, 10), shortTime(d.CommittedAt), ops)
+	}
+	return nil
 }
 
 // shortTime is a time of a table: to the millisecond. What is cut off is in

@@ -4,14 +4,13 @@ import (
 	"flag"
 	"fmt"
 	"net/url"
-	"strconv"
 
 	"assetledger/ledger"
 )
 
 var readGridCommand = command{
 	Words:   "read grid",
-	Args:    "CONTAINER_ID",
+	Args:    "CONTAINER",
 	Purpose: "draw a grid, or list what stands in it",
 	Notes: "With -x, -y, -width and -height: only what touches that rectangle. Width and height are as placed. A grid\n" +
 		"too large for the terminal is drawn smaller: a character then stands for several cells.",
@@ -35,24 +34,24 @@ type grid struct {
 }
 
 func (g *grid) run(c *call) error {
-	if _, err := c.id(0, "CONTAINER_ID"); err != nil {
+	ref, err := c.ref(0, "CONTAINER")
+	if err != nil {
 		return err
 	}
 	region := url.Values{}
-	g.x.query(region, "x")
-	g.y.query(region, "y")
-	g.width.query(region, "width")
-	g.height.query(region, "height")
+	setQuery(region, "x", &g.x)
+	setQuery(region, "y", &g.y)
+	setQuery(region, "width", &g.width)
+	setQuery(region, "height", &g.height)
 	if len(region) != 0 && len(region) != 4 {
 		return usagef("a rectangle needs all of -x, -y, -width and -height")
 	}
-	path := "/v1/read/container/" + c.args[0] + "/grid"
+	path := "/v1/read/container/" + ref + "/grid"
 	if !g.asList && !c.json() && !g.list.paged() {
 		return g.draw(c, path, region)
 	}
-	t := c.newTable(numeric("x"), numeric("y"), numeric("width"), numeric("height"), numeric("rotation"),
-		numeric("class_id"), numeric("key"), numeric("quantity"), numeric("instance_id"))
-	return g.list.show(c, path, region, t, func(a *answer) error { return addPlacements(c, a, t) })
+	t := c.listTable("x y width height rotation class_id class key quantity instance_id")
+	return g.list.show(c, path, region, t, func(a *answer) error { return c.addEntries(t, a) })
 }
 
 // gridPage is one page of the answer.
@@ -76,26 +75,6 @@ func (d *gridData) check() error {
 		if p.X < 0 || p.Y < 0 || p.Width < 1 || p.Height < 1 || p.X >= d.Width || p.Y >= d.Height || p.Width > d.Width-p.X || p.Height > d.Height-p.Y || p.ClassID < 1 {
 			return fmt.Errorf("%dx%d cells of class %d at %d,%d of %dx%d", p.Width, p.Height, p.ClassID, p.X, p.Y, d.Width, d.Height)
 		}
-	}
-	return nil
-}
-
-func addPlacements(c *call, a *answer, t *table) error {
-	var page gridPage
-	if err := a.decode(&page); err != nil {
-		return err
-	}
-	for i := range page.Data.Placements {
-		p := &page.Data.Placements[i]
-		quantity := "-"
-		if p.Quantity != "" {
-			var err error
-			if quantity, err = c.quantity(p.ClassID, p.Quantity); err != nil {
-				return err
-			}
-		}
-		t.row(strconv.Itoa(p.X), strconv.Itoa(p.Y), strconv.Itoa(p.Width), strconv.Itoa(p.Height), strconv.Itoa(p.Rotation),
-			strconv.FormatInt(p.ClassID, 10), strconv.FormatInt(p.Key, 10), quantity, orDash(p.InstanceID))
 	}
 	return nil
 }

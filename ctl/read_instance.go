@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"net/url"
@@ -9,11 +10,11 @@ import (
 
 var readInstanceCommand = command{
 	Words:    "read instance",
-	Args:     "INSTANCE_ID",
+	Args:     "INSTANCE",
 	Purpose:  "show an instance and where it is",
 	Examples: [2]string{"read instance 17", "read instance 17 -min-seq 12 -o json"},
 	Setup: func(set *flag.FlagSet) action {
-		return itemAction(set, "INSTANCE_ID", "/v1/read/instance/", "", showInstance)
+		return itemAction(set, "INSTANCE", "/v1/read/instance/*", showInstance)
 	},
 }
 
@@ -37,44 +38,40 @@ func (l *location) String() string {
 	return fmt.Sprintf("container %d cell %d,%d rotation %d", l.ContainerID, l.X, l.Y, l.Rotation)
 }
 
+// showInstance shows an instance with all of its children, which come in pages.
 func showInstance(c *call, a *answer) error {
-	var page struct {
-		Data struct {
-			InstanceID int64 `json:"instance_id"`
-			ClassID    int64 `json:"class_id"`
-			Key        int64
-			MintedSeq  int64 `json:"minted_seq"`
-			Location   *location
-			Children   []int64
-		}
-	}
-	if err := a.decode(&page); err != nil {
-		return err
-	}
-	d := page.Data
+	t := c.newTable()
+	var children []int64
 	q := url.Values{"limit": {strconv.Itoa(maxListLimit)}}
-	for next := a.nextCursor(); next != ""; next = a.nextCursor() {
+	for first := true; ; first = false {
+		var page struct{ Data entry }
+		if err := a.decode(&page); err != nil {
+			return err
+		}
+		if first {
+			if err := c.addItem(t, page.Data, "instance_id class_id class key minted_seq location"); err != nil {
+				return err
+			}
+		}
+		var more []int64
+		if list := page.Data["children"]; list != nil && json.Unmarshal(list, &more) != nil || !first && len(more) == 0 {
+			return fmt.Errorf("the answer of %s is not what the ledger says: its children are none", a.url)
+		}
+		children = append(children, more...)
+		next := a.nextCursor()
+		if next == "" {
+			break
+		}
+		if next == q.Get("cursor") {
+			return endlessList(a)
+		}
 		q.Set("cursor", next)
 		var err error
 		if a, err = c.get(c.readURL, "/v1/read/instance/"+c.args[0], q); err != nil {
 			return err
 		}
-		page.Data.Children = nil
-		if err := a.decode(&page); err != nil {
-			return err
-		}
-		if len(page.Data.Children) == 0 {
-			return fmt.Errorf("the answer of %s says that there are more children, and has none", a.url)
-		}
-		d.Children = append(d.Children, page.Data.Children...)
 	}
-	t := c.newTable()
-	t.row("instance_id", strconv.FormatInt(d.InstanceID, 10))
-	t.row("class_id", strconv.FormatInt(d.ClassID, 10))
-	t.row("key", strconv.FormatInt(d.Key, 10))
-	t.row("minted_seq", strconv.FormatInt(d.MintedSeq, 10))
-	t.row("location", d.Location.String())
-	t.row("children", joinInts(d.Children))
+	t.row("children", joinInts(children))
 	t.flush()
 	return nil
 }

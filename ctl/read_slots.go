@@ -9,7 +9,7 @@ import (
 
 var readSlotsCommand = command{
 	Words:    "read slots",
-	Args:     "CONTAINER_ID",
+	Args:     "CONTAINER",
 	Purpose:  "draw a container's slots, or list those occupied",
 	Notes:    "Of more than 256 slots only the occupied ones are shown, as a list.",
 	Examples: [2]string{"read slots 3", "read slots 3 -list -limit 10000 -o json"},
@@ -46,10 +46,11 @@ type slotsPage struct {
 const mostDrawn = 256
 
 func (s *slots) run(c *call) error {
-	if _, err := c.id(0, "CONTAINER_ID"); err != nil {
+	ref, err := c.ref(0, "CONTAINER")
+	if err != nil {
 		return err
 	}
-	path := "/v1/read/container/" + c.args[0] + "/slots"
+	path := "/v1/read/container/" + ref + "/slots"
 	t := c.newTable(numeric("slot_index"), numeric("instance_id"), numeric("class_id"), numeric("key"))
 	if s.asList || c.json() || s.list.paged() {
 		return s.list.show(c, path, nil, t, func(a *answer) error {
@@ -62,7 +63,7 @@ func (s *slots) run(c *call) error {
 		})
 	}
 	var all slotsPage
-	err := s.list.collect(c, path, nil, func(a *answer) error {
+	err = s.list.collect(c, path, nil, func(a *answer) error {
 		before := all.Data.Slots
 		all.Data.Slots = nil
 		err := a.decode(&all)
@@ -118,7 +119,7 @@ func drawSlots(c *call, slotCount int, list []slotData) error {
 	colours := make([]int, slotCount)
 	inside := len(strconv.Itoa(slotCount))
 	for _, s := range list {
-		class, err := c.class(s.ClassID)
+		class, err := c.classByID(s.ClassID)
 		if err != nil {
 			return err
 		}

@@ -10,10 +10,10 @@ import (
 
 var registerShapeCommand = command{
 	Words:    "register shape",
-	Args:     "CLASS_ID WIDTHxHEIGHT",
+	Args:     "CLASS WIDTHxHEIGHT",
 	Purpose:  "register how many cells of a grid a class takes up",
 	Notes:    "Without -shape-key the shape is that of all keys which have none of their own.",
-	Examples: [2]string{"register shape 2 1x3", "register shape 2 2x2 -shape-key 7 -key shape-2-7"},
+	Examples: [2]string{"register shape sword 1x3", "register shape 2 2x2 -shape-key 7 -key shape-2-7"},
 	Setup: func(set *flag.FlagSet) action {
 		r := &shapeFlags{shapeKey: anyKey()}
 		set.Var(&r.shapeKey, "shape-key", "the shape of this `KEY` of the class only")
@@ -28,9 +28,12 @@ type shapeFlags struct {
 }
 
 func (r *shapeFlags) register(c *call) error {
-	id, err := c.id(0, "CLASS_ID")
-	if err != nil {
-		return err
+	class := c.args[0]
+	if err := checkRef("CLASS", class); err != nil {
+		return usagef("CLASS is %q, and %v", class, err)
+	}
+	if !isInteger(class) {
+		class = `"` + class + `"`
 	}
 	width, height := side(), side()
 	w, h, _ := strings.Cut(c.args[1], "x")
@@ -40,7 +43,7 @@ func (r *shapeFlags) register(c *call) error {
 	if err := checkKey(r.key); err != nil {
 		return err
 	}
-	body := fmt.Appendf(nil, `{"class_id":%d`, id)
+	body := fmt.Appendf(nil, `{"class_id":%s`, class)
 	if r.shapeKey.given {
 		body = fmt.Appendf(body, `,"key":%d`, r.shapeKey.value)
 	}

@@ -22,8 +22,9 @@ var watchCommand = command{
 		"there is a line of the read daemon's lag instead. As JSON each commit is an object.",
 	Examples: [2]string{"watch -container 1", "watch -after 0 -count 100 -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
-		w := &watch{after: anyKey(), container: anyID(), count: anyID(), every: duration{time.Second}}
+		w := &watch{after: anyKey(), count: anyID(), every: duration{time.Second}}
 		set.Var(&w.after, "after", "begin after commit `SEQ`, 0 for the first")
+		w.container.kind = "CONTAINER"
 		set.Var(&w.container, "container", "only commits that touch this `CONTAINER`, each with what it holds now")
 		set.BoolVar(&w.freshness, "freshness", false, "show how far the read daemon is behind the log, as a line that moves")
 		set.Var(&w.every, "every", "`TIME` between two looks of -freshness")
@@ -33,16 +34,18 @@ var watchCommand = command{
 }
 
 type watch struct {
-	after, container, count number
-	freshness               bool
-	every                   duration
+	after, count number
+	container    reference
+	freshness    bool
+	every        duration
 
+	id   int64 // of the container; 0 for all commits
 	seen int64 // commits shown, or looks taken
 }
 
 func (w *watch) run(c *call) error {
 	switch {
-	case w.freshness && (w.container.given || w.after.given):
+	case w.freshness && (w.container.value != "" || w.after.given):
 		return usagef("-freshness shows no commits: leave out -container and -after")
 	case w.every.Duration < time.Millisecond:
 		return usagef("-every is %v, and must be at least 1ms", &w.every)
@@ -59,8 +62,9 @@ func (w *watch) run(c *call) error {
 
 // commits shows commits until it has shown enough of them.
 func (w *watch) commits(ctx context.Context, c *call) error {
-	if w.container.given {
-		if _, err := c.get(c.readURL, "/v1/read/container/"+w.container.String(), nil); err != nil {
+	if ref := w.container.value; ref != "" {
+		var err error
+		if w.id, err = c.containerID(ref); err != nil {
 			return err
 		}
 	}
@@ -92,8 +96,8 @@ func (w *watch) commit(c *call, seq int64, raw []byte) error {
 	if err := (&answer{body: raw, url: c.readURL}).decode(&d); err != nil {
 		return err
 	}
-	if w.container.given {
-		touched, err := c.touches(&d, w.container.value)
+	if w.id != 0 {
+		touched, err := c.touches(&d, w.id)
 		if err != nil || !touched {
 			return err
 		}
@@ -109,8 +113,8 @@ func (w *watch) commit(c *call, seq int64, raw []byte) error {
 		}
 		fmt.Fprintln(c.out, line)
 	}
-	if w.container.given {
-		return c.showHoldings(w.container.value, seq)
+	if w.id != 0 {
+		return c.showHoldings(w.id, seq)
 	}
 	return nil
 }

@@ -15,13 +15,33 @@ import (
 // mostHoldings is how many stacks or slots stand on one line.
 const mostHoldings = 20
 
+// containerID reads the id of a container that is there.
+func (c *call) containerID(ref string) (int64, error) {
+	a, err := c.get(c.readURL, "/v1/read/container/"+url.PathEscape(ref), nil)
+	if err != nil {
+		return 0, err
+	}
+	var page struct {
+		Data struct {
+			ID int64 `json:"container_id"`
+		}
+	}
+	if err := a.decode(&page); err != nil {
+		return 0, err
+	}
+	if page.Data.ID < 1 {
+		return 0, fmt.Errorf("the answer of %s is not what the ledger says: it has no container_id", a.url)
+	}
+	return page.Data.ID, nil
+}
+
 // touches says whether a commit changed or named a container. An operation
-// names the containers that it changes, all but BurnInstance: then the
-// container's own updated_seq tells, unless its kind has no instances. If it
-// has gone on since, the answer is yes: a change too many does less harm than
-// one too few.
+// names the containers that it changes, except for BurnInstance, SettleHold and
+// ReleaseHold: then the container's own updated_seq tells, unless its kind has
+// nothing of that sort. If it has gone on since, the answer is yes: a change too
+// many does less harm than one too few.
 func (c *call) touches(d *commitData, container int64) (bool, error) {
-	burned := false
+	unnamed := map[string]bool{} // kinds that have something of which an operation doesn't name the container
 	for _, op := range d.Operations {
 		var args struct {
 			Container int64 `json:"container_id"`
@@ -37,18 +57,28 @@ func (c *call) touches(d *commitData, container int64) (bool, error) {
 		if args.Container == container || args.From == container || args.To == container || args.Other == container {
 			return true, nil
 		}
-		burned = burned || op.Op == "BurnInstance"
+		switch op.Op {
+		case ledger.BurnInstance.String():
+			unnamed[ledger.Slots.String()], unnamed[ledger.Grid.String()] = true, true
+		case ledger.SettleHold.String(), ledger.ReleaseHold.String():
+			unnamed[ledger.Standard.String()], unnamed[ledger.Grid.String()] = true, true
+		}
 	}
-	if !burned {
+	if len(unnamed) == 0 {
 		return false, nil
 	}
 	a, err := c.getAt(container, "", d.GlobalSeq)
 	if err != nil || a.status == http.StatusNotFound {
 		return false, err
 	}
-	var page struct{ Data containerData }
+	var page struct {
+		Data struct {
+			Kind       string
+			UpdatedSeq int64 `json:"updated_seq"`
+		}
+	}
 	err = a.decode(&page)
-	return page.Data.Kind != ledger.Standard.String() && page.Data.UpdatedSeq >= d.GlobalSeq, err
+	return unnamed[page.Data.Kind] && page.Data.UpdatedSeq >= d.GlobalSeq, err
 }
 
 // getAt reads a container, or what is in it, when commit seq can be read.
@@ -105,22 +135,31 @@ func (c *call) showHoldings(container, seq int64) error {
 // holdings are the stacks, or slots, of a page in words.
 func (c *call) holdings(a *answer) ([]string, error) {
 	var page struct {
-		Balances []balanceData
-		Data     struct{ Slots []slotData }
+		Balances []struct {
+			ClassID  int64 `json:"class_id"`
+			Key      int64
+			Quantity json.Number
+			Held     json.Number
+		}
+		Data struct{ Slots []slotData }
 	}
 	if err := a.decode(&page); err != nil {
 		return nil, err
 	}
 	var held []string
 	for _, b := range page.Balances {
-		class, err := c.class(b.ClassID)
+		class, err := c.classByID(b.ClassID)
 		if err != nil {
 			return nil, err
 		}
-		held = append(held, fmt.Sprintf("%s %s (class %d key %d)", withDecimals(b.Quantity.String(), class.Decimals), class.Name, b.ClassID, b.Key))
+		what := fmt.Sprintf("%s %s (class %d key %d)", class.show(b.Quantity.String()), class.label(), b.ClassID, b.Key)
+		if b.Held != "" {
+			what += " of which " + class.show(b.Held.String()) + " held"
+		}
+		held = append(held, what)
 	}
 	for _, s := range page.Data.Slots {
-		class, err := c.class(s.ClassID)
+		class, err := c.classByID(s.ClassID)
 		if err != nil {
 			return nil, err
 		}

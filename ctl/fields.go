@@ -1,0 +1,119 @@
+package ctl
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// A view names the fields of an object that a table shows, in order. An item
+// view leaves out a field that ends in "?" when the object doesn't have it.
+type view string
+
+// wordFields hold words. All others are numbers, which stand at the right.
+var wordFields = map[string]bool{"name": true, "code": true, "class": true, "kind": true, "fungible": true, "location": true, "expires_at": true}
+
+// amountFields count minor units of the class in class_id.
+var amountFields = map[string]bool{"quantity": true, "held": true,
+	"total_quantity": true, "total_held": true, "total_added": true, "total_removed": true}
+
+// An entry is an object of an answer, as a view looks at it.
+type entry map[string]json.RawMessage
+
+// showItem shows the data of an answer, a field a row.
+func (c *call) showItem(a *answer, v view) error {
+	var page struct{ Data entry }
+	if err := a.decode(&page); err != nil {
+		return err
+	}
+	t := c.newTable()
+	if err := c.addItem(t, page.Data, v); err != nil {
+		return err
+	}
+	t.flush()
+	return nil
+}
+
+func (c *call) addItem(t *table, e entry, v view) error {
+	for _, name := range strings.Fields(string(v)) {
+		name, optional := strings.CutSuffix(name, "?")
+		if optional && e[name] == nil {
+			continue
+		}
+		cell, err := c.cell(e, name)
+		if err != nil {
+			return err
+		}
+		t.row(name, cell)
+	}
+	return nil
+}
+
+// listTable makes a table with a column for each field of the view.
+func (c *call) listTable(v view) *table {
+	var columns []column
+	for _, name := range strings.Fields(string(v)) {
+		columns = append(columns, column{name, !wordFields[name]})
+	}
+	return c.newTable(columns...)
+}
+
+// addEntries adds a row for each entry of the answer's list. An entry without a
+// class_id is of the class that stands beside the list, if one does.
+func (c *call) addEntries(t *table, a *answer) error {
+	list, err := a.entries()
+	if err != nil {
+		return err
+	}
+	var page struct{ Data entry }
+	if err := a.decode(&page); err != nil {
+		return err
+	}
+	for _, raw := range list {
+		e := entry{"class_id": page.Data["class_id"]}
+		if err := (&answer{body: raw, url: a.url}).decode(&e); err != nil {
+			return err
+		}
+		row := make([]string, len(t.columns))
+		for i, column := range t.columns {
+			if row[i], err = c.cell(e, column.name); err != nil {
+				return err
+			}
+		}
+		t.row(row...)
+	}
+	return nil
+}
+
+// cell shows one field of an entry, "-" if the entry doesn't have it. The field
+// "class" is the code of the class in class_id, or its name if it has no code.
+func (c *call) cell(e entry, name string) (string, error) {
+	raw := string(e[name])
+	isClass, isAmount := name == "class", amountFields[name] && raw != ""
+	if isClass || isAmount {
+		class, err := c.class(string(e["class_id"]))
+		switch {
+		case err != nil:
+			return "", err
+		case isAmount:
+			return class.show(raw), nil
+		}
+		return class.label(), nil
+	}
+	switch {
+	case raw == "":
+		return "-", nil
+	case name == "location":
+		var l *location
+		err := json.Unmarshal(e[name], &l)
+		return l.String(), err
+	case raw == "null" && name == "key":
+		return "any", nil // of a shape
+	case raw == "null":
+		return "-", nil
+	}
+	var word string
+	if json.Unmarshal(e[name], &word) == nil {
+		return word, nil
+	}
+	return raw, nil
+}
