@@ -209,7 +209,7 @@ func (v *validator) member(schema object, word string, rule, value any) error {
 		}
 	default:
 		for name, there := range o {
-			if properties[name] != nil {
+			if properties[name] != nil || rule == true {
 				continue
 			}
 			if rule == false {
