@@ -121,6 +121,12 @@ func ValidContainerName[T string | []byte](name T) bool {
 // but at most 32 characters.
 func ValidClassCode[T string | []byte](code T) bool { return validReference(code, MaxClassCode) }
 
+// ValidNamePrefix says whether a container's name may begin so. The empty string
+// begins every name.
+func ValidNamePrefix(prefix string) bool {
+	return prefix == "" || validReference(prefix, MaxContainerName) || len(prefix) < MaxContainerName && validReference(prefix+"a", MaxContainerName)
+}
+
 func validReference[T string | []byte](name T, most int) bool {
 	if len(name) == 0 || len(name) > most || !alphanumeric(name[0]) {
 		return false

@@ -75,7 +75,8 @@ func NewAPI(routes []Route, prefix string, registry *metrics.Registry, log *slog
 
 // ServeHTTP answers by the table of routes.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !cleanPath(r.URL.Path) {
+	// A name in the path is one escaped segment and may have slashes of its own.
+	if !cleanPath(r.URL.EscapedPath()) {
 		a.unclean.ServeHTTP(w, r) // the mux would redirect, which is no JSON answer
 		return
 	}

@@ -113,7 +113,7 @@ func (op operation) describe(r Route) object {
 	var params list
 	for part := range strings.SplitSeq(r.Path, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
-			params = append(params, o("name", strings.TrimSuffix(name, "}"), "in", "path", "required", true, "schema", ref("Id")))
+			params = append(params, o("name", strings.TrimSuffix(name, "}"), "in", "path", "required", true, "schema", pathSchema(r.Path)))
 		}
 	}
 	for _, name := range r.Query {
@@ -139,6 +139,18 @@ func (op operation) describe(r Route) object {
 		described = append(described, member{"security", list{}}) // said to be open, not forgotten
 	}
 	return append(described, member{"responses", op.responses()})
+}
+
+// pathSchema is the schema of the parameter in a path. Containers and classes
+// have names too.
+func pathSchema(path string) object {
+	switch {
+	case strings.HasPrefix(path, "/v1/read/container/"):
+		return o("oneOf", list{ref("Id"), reference(false)}, "description", "The container's id, or its name, percent-encoded as one segment.")
+	case strings.HasPrefix(path, "/v1/read/class/"):
+		return o("oneOf", list{ref("Id"), reference(true)}, "description", "The class's id, or its code, percent-encoded as one segment.")
+	}
+	return ref("Id")
 }
 
 // closed says whether a daemon that knows its clients asks who wants this.

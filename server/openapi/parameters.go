@@ -1,5 +1,7 @@
 package openapi
 
+import "assetledger/ledger"
+
 // Components of parameters begin with where they stand: many generators give
 // all components one space of names, in which owner would be the schema Owner.
 const (
@@ -23,10 +25,11 @@ func parameters() object {
 		query("wait", duration, "How long min_seq may wait: a number with its unit, 1s unless given, at most 30s."),
 		query("limit", o("type", "integer", "format", "int64", "minimum", 1, "default", 1000), "Most elements of a page. More than 10,000 is taken as 10,000."),
 		query("cursor", o("type", "string"), "The next_cursor of the page before."),
-		query("class_id", ref("Id"), "Only stacks of this class."),
+		query("class_id", o("oneOf", list{ref("Id"), reference(true)}), "Only stacks of this class, given by its id or code."),
 		query("key", ref("Key"), "Only stacks of this key."),
 		query("owner", ref("Id"), "Only containers of this owner."),
 		query("kind", ref("ContainerKind"), "Only containers of this kind."),
+		query("prefix", o("type", "string", "maxLength", ledger.MaxContainerName, "pattern", `^([A-Za-z0-9][A-Za-z0-9._:/@+-]*)?$`), "Only containers with a name that begins so; the list is then by name."),
 		query("x", ref("Count"), "First column of a rectangle."),
 		query("y", ref("Count"), "First row of a rectangle."),
 		query("width", ref("Id"), "Width of a rectangle in cells."),

@@ -24,7 +24,9 @@ var readOperations = map[string]operation{
 	"GET /v1/read/container/{id}/balances": read("readBalances", "Containers", "Its stacks", "By class_id, then key. Also of a Grid; a Slots container has no stacks (422).", "BalancesAnswer", kindErrors),
 	"GET /v1/read/container/{id}/slots":    read("readSlots", "Containers", "Its slots", "The filled ones, by slot_index.", "SlotsAnswer", kindErrors),
 	"GET /v1/read/container/{id}/grid":     read("readGrid", "Containers", "Its grid", "By y, then x. x, y, width and height, all four, give what touches that rectangle.", "GridAnswer", kindErrors),
-	"GET /v1/read/containers":              read("readContainers", "Containers", "All containers", "By container_id.", "ContainersAnswer", readErrors),
+	"GET /v1/read/container/{id}/holds":    read("readHolds", "Holds", "The holds of its stacks", "By hold_id. A Slots container has no stacks (422).", "HoldsAnswer", kindErrors),
+	"GET /v1/read/hold/{id}":               read("readHold", "Holds", "A hold", "", "HoldAnswer", oneErrors),
+	"GET /v1/read/containers":              read("readContainers", "Containers", "All containers", "By container_id; with prefix by name. With kind or prefix a page may have fewer elements than limit although next_cursor is there.", "ContainersAnswer", readErrors),
 	"GET /v1/read/class/{id}":              read("readClass", "Classes", "A class", "", "ClassAnswer", oneErrors),
 	"GET /v1/read/classes":                 read("readClasses", "Classes", "All classes", "By class_id.", "ClassesAnswer", readErrors),
 	"GET /v1/read/class/{id}/shapes":       read("readShapes", "Classes", "Its shapes", "The null key first, then by key.", "ShapesAnswer", oneErrors),
@@ -49,8 +51,8 @@ var readOperations = map[string]operation{
 func about(data any) object { return only("data", data, "freshness", ref("Freshness")) }
 
 func readSchemas() object {
-	container := []any{"container_id", ref("Id"), "kind", ref("ContainerKind"), "owner", ref("Owner")}
-	class := only("class_id", ref("Id"), "name", o("type", "string"), "fungible", o("type", "boolean"),
+	container := []any{"container_id", ref("Id"), "name", reference(false), "kind", ref("ContainerKind"), "owner", ref("Owner")}
+	class := optional([]string{"code"}, "class_id", ref("Id"), "code", reference(true), "name", o("type", "string"), "fungible", o("type", "boolean"),
 		"decimals", integer(0, 18, ""), "registered_seq", ref("Seq"))
 	next := []string{"next_cursor"}
 	what := []any{"class_id", ref("Id"), "key", ref("Key")}
@@ -58,11 +60,11 @@ func readSchemas() object {
 		return only(append(append([]any{"x", ref("Cell"), "y", ref("Cell"), "width", ref("Side"), "height", ref("Side"), "rotation", ref("Rotation")}, what...), more...)...)
 	}
 	return append(o(
-		"ContainerAnswer", about(optional([]string{"slot_count", "grid_width", "grid_height"}, append(container,
+		"ContainerAnswer", about(optional([]string{"name", "slot_count", "grid_width", "grid_height"}, append(container,
 			"created_seq", ref("Seq"), "updated_seq", ref("Seq"),
 			"slot_count", integer(1, 65536, "Of a Slots container."), "grid_width", ref("Side"), "grid_height", ref("Side"),
 			"stacks", ref("Count"), "instances", ref("Count"))...)),
-		"BalancesAnswer", optional(next, "container_id", ref("Id"), "balances", array(only(append(what, "quantity", ref("Quantity"))...), ""),
+		"BalancesAnswer", optional(next, "container_id", ref("Id"), "balances", array(optional([]string{"held"}, append(what, "quantity", ref("Quantity"), "held", described(ref("Quantity"), "What of the quantity is held; absent if nothing is."))...), ""),
 			"next_cursor", ref("NextCursor"), "freshness", ref("Freshness")),
 		"SlotsAnswer", about(optional(next, "container_id", ref("Id"), "slot_count", integer(1, 65536, ""),
 			"slots", array(only(append([]any{"slot_index", integer(0, 65535, ""), "instance_id", ref("Id")}, what...)...), ""), "next_cursor", ref("NextCursor"))),
@@ -70,19 +72,26 @@ func readSchemas() object {
 			"description", "A stack or an instance, at its anchor; width and height as placed."),
 		"GridAnswer", about(optional(next, "container_id", ref("Id"), "grid_width", ref("Side"), "grid_height", ref("Side"),
 			"occupied_cells", described(ref("Count"), "Of the whole grid."), "placements", array(ref("Placement"), ""), "next_cursor", ref("NextCursor"))),
-		"ContainersAnswer", about(optional(next, "containers", array(only(container...), ""), "next_cursor", ref("NextCursor"))),
+		"ContainersAnswer", about(optional(next, "containers", array(optional([]string{"name"}, container...), ""), "next_cursor", ref("NextCursor"))),
 		"Class", class,
 		"ClassAnswer", about(ref("Class")),
 		"ClassesAnswer", about(optional(next, "classes", array(ref("Class"), ""), "next_cursor", ref("NextCursor"))),
 		"ShapesAnswer", about(only("class_id", ref("Id"), "shapes", array(only("key", ref("ShapeKey"), "width", ref("Side"), "height", ref("Side")), ""))),
-		"StatsAnswer", about(only("class_id", ref("Id"), "total_quantity", ref("Count"), "total_added", ref("Total"), "total_removed", ref("Total"),
+		"StatsAnswer", about(optional([]string{"total_held"}, "class_id", ref("Id"), "total_quantity", ref("Count"),
+			"total_held", described(ref("Quantity"), "What of the total quantity is held; absent if nothing is."), "total_added", ref("Total"), "total_removed", ref("Total"),
 			"stacks", ref("Count"), "containers", described(ref("Count"), "Those that hold a stack or, directly, an instance of the class."),
 			"instances_minted", ref("Count"), "instances_burned", ref("Count"), "instances_live", ref("Count"))),
 	), laterReadSchemas(next)...)
 }
 
 func laterReadSchemas(next []string) object {
+	hold := []any{"class_id", ref("Id"), "key", ref("Key"), "quantity", ref("Quantity"), "held_seq", ref("Seq"),
+		"expires_at", o("type", "string", "format", "date-time", "description", "Absent if it never expires.")}
+	never := []string{"expires_at"}
 	return o(
+		"HoldAnswer", about(optional(never, append([]any{"hold_id", ref("Id"), "container_id", ref("Id")}, hold...)...)),
+		"HoldsAnswer", about(optional(next, "container_id", ref("Id"),
+			"holds", array(optional(never, append([]any{"hold_id", ref("Id")}, hold...)...), ""), "next_cursor", ref("NextCursor"))),
 		"Location", o("oneOf", list{
 			o("type", "null"),
 			only("container_id", ref("Id"), "slot_index", integer(0, 65535, "")),

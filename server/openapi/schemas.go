@@ -182,7 +182,7 @@ func reference(class bool) object {
 	if class {
 		most = ledger.MaxClassCode
 	}
-	return o("type", "string", "minLength", 1, "maxLength", most, "pattern", `^(?![0-9]+$)[A-Za-z0-9][A-Za-z0-9._:/@+-]*$`)
+	return o("type", "string", "minLength", 1, "maxLength", most, "pattern", `^([A-Za-z]|[0-9]+[A-Za-z._:/@+-])[A-Za-z0-9._:/@+-]*$`)
 }
 
 func refusalSchemas() object {

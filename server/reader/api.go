@@ -15,7 +15,8 @@ import (
 //	judge path and query → wait for min_seq → collect, under the lock → render
 type endpoint struct {
 	pattern string
-	id      string   // the integer in the path, "" for none
+	id      string   // the parameter of the path, "" for none
+	by      naming   // what beside an integer it may be
 	params  param    // taken beside min_seq and wait
 	list    listKind // whose cursors it takes
 	reach   reach    // of clients who are limited to owners
@@ -37,7 +38,8 @@ type reading struct {
 	*httpserver.Exchange
 	daemon     *daemon
 	params     params
-	id         int64
+	id         int64  // in the path; of a name once it was looked up
+	name       string // in the path, in place of an integer; "": none
 	reach      reach
 	checkpoint uint64 // the commit that the answer reflects
 	end        uint64 // the last durable commit when it was made; at least checkpoint
@@ -52,7 +54,10 @@ type reading struct {
 	classes    []ledger.ClassInfo
 	shapes     []ledger.ShapeInfo
 	containers []ledger.ContainerInfo
-	more       bool // the list goes on
+	hold       ledger.HoldInfo
+	holdList   []ledger.HoldInfo
+	more       bool   // the list goes on
+	last       string // of a list by name: it goes on after this one
 	record     ledger.Record
 }
 
@@ -95,7 +100,7 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 	if err := r.Charge(e.element * int64(r.params.Limit)); err != nil {
 		return err
 	}
-	err := r.collect(e.collect)
+	err := r.collect(e.by, e.collect)
 	if err == nil {
 		r.Out, err = e.render(r, r.Out)
 	}
@@ -119,8 +124,8 @@ func (r *reading) holds(size int) bool {
 
 // judge reads path, query and headers.
 func (r *reading) judge(e *endpoint, allowed param) (err *ledger.Error) {
-	if e.id != "" {
-		if r.id, err = pathInteger(e.id, r.R.PathValue(e.id)); err != nil {
+	if r.name = ""; e.id != "" {
+		if r.id, r.name, err = pathID(e.id, r.R.PathValue(e.id), e.by); err != nil {
 			return err
 		}
 	}
@@ -154,8 +159,9 @@ func (r *reading) notFresh(format string, args ...any) *ledger.Error {
 		With(ledger.Num("checkpoint_seq", int64(r.checkpoint)), ledger.Num("commit_log_seq", int64(r.end)))
 }
 
-// collect runs an endpoint's collect under the lock.
-func (r *reading) collect(from func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
+// collect runs an endpoint's collect under the lock, once it knows what the
+// names mean.
+func (r *reading) collect(by naming, from func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
 	proj := r.daemon.proj
 	proj.mu.RLock()
 	defer proj.mu.RUnlock()
@@ -168,10 +174,36 @@ func (r *reading) collect(from func(*reading, *ledger.State) *ledger.Error) *led
 	if proj.broken != nil {
 		return proj.broken
 	}
+	if err := r.lookUp(proj.state, by); err != nil {
+		return err
+	}
 	if err := r.maySee(proj.state); err != nil {
 		return err
 	}
+	if code := r.params.ClassCode; code != "" {
+		var err *ledger.Error
+		if r.params.ClassID, err = proj.state.ClassCoded(code); err != nil {
+			return err
+		}
+	}
 	return from(r, proj.state)
+}
+
+// lookUp finds out what the name in the path means.
+func (r *reading) lookUp(s *ledger.State, by naming) (err *ledger.Error) {
+	if r.name == "" {
+		return nil
+	}
+	if by == byClassCode {
+		r.id, err = s.ClassCoded(r.name)
+		return err
+	}
+	var owners []int64
+	if r.Who.Limited() {
+		owners = r.Who.Owners
+	}
+	r.id, err = s.ContainerNamed(r.name, owners)
+	return err
 }
 
 // stamp notes at which commit the answer stands, and where the log ends.

@@ -8,7 +8,7 @@ import (
 )
 
 var readClass = endpoint{
-	pattern: "/v1/read/class/{id}", reach: reachesAll, id: "id",
+	pattern: "/v1/read/class/{id}", reach: reachesAll, id: "id", by: byClassCode,
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
 		r.class, err = s.Class(r.id)
 		return err
@@ -40,7 +40,7 @@ var readClasses = endpoint{
 }
 
 var readShapes = endpoint{
-	pattern: "/v1/read/class/{id}/shapes", reach: reachesAll, id: "id",
+	pattern: "/v1/read/class/{id}/shapes", reach: reachesAll, id: "id", by: byClassCode,
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
 		r.shapes, err = s.Shapes(r.shapes[:0], r.id)
 		return err
@@ -68,7 +68,7 @@ var readShapes = endpoint{
 }
 
 var readStats = endpoint{
-	pattern: "/v1/read/class/{id}/stats", id: "id",
+	pattern: "/v1/read/class/{id}/stats", id: "id", by: byClassCode,
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
 		r.stats, err = s.Stats(r.id)
 		return err
@@ -77,6 +77,9 @@ var readStats = endpoint{
 		t := &r.stats
 		dst = httpserver.AppendInt(dst, `{"data":{"class_id":`, t.ClassID)
 		dst = httpserver.AppendInt(dst, `,"total_quantity":`, t.TotalQuantity)
+		if t.TotalHeld != 0 {
+			dst = httpserver.AppendInt(dst, `,"total_held":`, t.TotalHeld)
+		}
 		dst = t.TotalAdded.Append(append(dst, `,"total_added":`...))
 		dst = t.TotalRemoved.Append(append(dst, `,"total_removed":`...))
 		dst = httpserver.AppendInt(dst, `,"stacks":`, t.Stacks)
@@ -118,6 +121,9 @@ var readInstance = endpoint{
 
 func appendClass(dst []byte, c *ledger.ClassInfo) []byte {
 	dst = httpserver.AppendInt(dst, `{"class_id":`, c.ID)
+	if c.Code != "" {
+		dst = ledger.AppendString(append(dst, `,"code":`...), c.Code)
+	}
 	dst = ledger.AppendString(append(dst, `,"name":`...), c.Name)
 	dst = strconv.AppendBool(append(dst, `,"fungible":`...), c.Fungible)
 	dst = httpserver.AppendInt(dst, `,"decimals":`, int64(c.Decimals))

@@ -8,7 +8,7 @@ import (
 )
 
 var readContainer = endpoint{
-	pattern: "/v1/read/container/{id}", reach: reachesContainer, id: "id",
+	pattern: "/v1/read/container/{id}", reach: reachesContainer, id: "id", by: byContainerName,
 	collect: (*reading).getContainer,
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
 		c := &r.container
@@ -30,7 +30,7 @@ var readContainer = endpoint{
 }
 
 var readBalances = endpoint{
-	pattern: "/v1/read/container/{id}/balances", reach: reachesContainer, id: "id",
+	pattern: "/v1/read/container/{id}/balances", reach: reachesContainer, id: "id", by: byContainerName,
 	params: paramsOfList | paramClassID | paramKey, list: listBalances, element: 192,
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
 		var filter ledger.BalanceFilter
@@ -56,6 +56,9 @@ var readBalances = endpoint{
 			dst = httpserver.AppendInt(dst, httpserver.ElementStart(i, `{"class_id":`, `,{"class_id":`), b.ClassID)
 			dst = httpserver.AppendInt(dst, `,"key":`, b.Key)
 			dst = httpserver.AppendInt(dst, `,"quantity":`, b.Quantity)
+			if b.Held > 0 {
+				dst = httpserver.AppendInt(dst, `,"held":`, b.Held)
+			}
 			dst = append(dst, '}')
 			last = cursor{b.ClassID, b.Key}
 		}
@@ -64,7 +67,7 @@ var readBalances = endpoint{
 }
 
 var readSlots = endpoint{
-	pattern: "/v1/read/container/{id}/slots", reach: reachesContainer, id: "id",
+	pattern: "/v1/read/container/{id}/slots", reach: reachesContainer, id: "id", by: byContainerName,
 	params: paramsOfList, list: listSlots, element: 192,
 	collect: func(r *reading, s *ledger.State) *ledger.Error {
 		if err := r.getContainer(s); err != nil {
@@ -97,7 +100,7 @@ var readSlots = endpoint{
 }
 
 var readGrid = endpoint{
-	pattern: "/v1/read/container/{id}/grid", reach: reachesContainer, id: "id",
+	pattern: "/v1/read/container/{id}/grid", reach: reachesContainer, id: "id", by: byContainerName,
 	params: paramsOfList | paramsOfRegion, list: listGrid, element: 320,
 	collect: func(r *reading, s *ledger.State) *ledger.Error {
 		if err := r.getContainer(s); err != nil {
@@ -128,24 +131,6 @@ var readGrid = endpoint{
 			last = cursor{int64(p.Y), int64(p.X)}
 		}
 		return append(r.endList(dst, last, listGrid), '}'), nil
-	},
-}
-
-var readContainers = endpoint{
-	pattern: "/v1/read/containers", reach: reachesList,
-	params: paramsOfList | paramOwner | paramKind, list: listContainers, element: 448,
-	collect: (*reading).listContainers,
-	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
-		dst = append(dst, `{"data":{"containers":[`...)
-		var last cursor
-		for i := range r.containers {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(appendContainer(dst, &r.containers[i]), '}')
-			last = cursor{A: r.containers[i].ID}
-		}
-		return append(r.endList(dst, last, listContainers), '}'), nil
 	},
 }
 

@@ -3,6 +3,9 @@ package reader
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"strings"
+
+	"assetledger/ledger"
 )
 
 // A cursor is the place in a list after which the next page begins: the sort
@@ -26,6 +29,8 @@ const (
 	listContainers listKind = 5 // container_id
 	listCommits    listKind = 6 // global_seq
 	listChildren   listKind = 7 // instance_id
+	listNamed      listKind = 8 // name: see appendNameCursor
+	listHolds      listKind = 9 // hold_id
 )
 
 const (
@@ -57,4 +62,24 @@ func parseCursor(s string, list listKind) (c cursor, ok bool) {
 	}
 	c = cursor{int64(binary.BigEndian.Uint64(raw[2:])), int64(binary.BigEndian.Uint64(raw[10:]))}
 	return c, raw[0] == cursorVersion && listKind(raw[1]) == list && c.A >= 0 && c.B >= 0
+}
+
+// appendNameCursor appends the place in a list that is sorted by name:
+//
+//	version 1 | list 8 | name
+func appendNameCursor(dst []byte, name string) []byte {
+	raw := append([]byte{cursorVersion, byte(listNamed)}, name...)
+	return cursorCoding.AppendEncode(dst, raw)
+}
+
+// parseNameCursor is the inverse of appendNameCursor.
+func parseNameCursor(s string) (name string, ok bool) {
+	if len(s) > cursorCoding.EncodedLen(2+ledger.MaxContainerName) {
+		return "", false
+	}
+	raw, err := cursorCoding.DecodeString(s)
+	if err != nil || len(raw) < 2 || raw[0] != cursorVersion || listKind(raw[1]) != listNamed || strings.ContainsAny(s, "\r\n") {
+		return "", false
+	}
+	return string(raw[2:]), ledger.ValidContainerName(raw[2:])
 }

@@ -47,7 +47,7 @@ func newDaemon(source commitlog.Source, c Config) *daemon {
 }
 
 // endpoints are all reads, in the order of the interface's table.
-var endpoints = []*endpoint{&readContainer, &readBalances, &readSlots, &readGrid, &readClass, &readClasses,
+var endpoints = []*endpoint{&readContainer, &readBalances, &readSlots, &readGrid, &readHolds, &readHold, &readClass, &readClasses,
 	&readShapes, &readStats, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits}
 
 // routes is the read daemon's table, with or without the page.

@@ -72,7 +72,7 @@ func (r *reading) feedStart() (at uint64, err *ledger.Error) {
 		}
 		at = uint64(v)
 	}
-	if err := r.collect(nothing); err != nil || at >= r.checkpoint {
+	if err := r.collect(byInteger, nothing); err != nil || at >= r.checkpoint {
 		return at, err
 	}
 	// Look for the first commit now: later there is no way to say that it was archived.

@@ -1,8 +1,6 @@
 package reader
 
 import (
-	"slices"
-
 	"assetledger/ledger"
 	"assetledger/server/auth"
 )
@@ -16,6 +14,7 @@ const (
 	reachesAll                    // it shows nothing of any owner
 	reachesContainer              // the id is a container's: theirs only
 	reachesInstance               // the id is an instance's: what stands in theirs only
+	reachesHold                   // the id is a hold's: of theirs only
 	reachesList                   // it leaves out what is not theirs
 )
 
@@ -42,23 +41,9 @@ func (r *reading) maySee(s *ledger.State) *ledger.Error {
 		return s.MayReadContainer(r.id, r.Who.Owners)
 	case reachesInstance:
 		return s.MayReadInstance(r.id, r.Who.Owners)
+	case reachesHold:
+		return s.MayReadHold(r.id, r.Who.Owners)
 	}
-	return nil
-}
-
-// listContainers lists the containers that the client may see.
-func (r *reading) listContainers(s *ledger.State) *ledger.Error {
-	p := &r.params
-	if r.Who.Limited() && !p.has(paramOwner) {
-		r.containers, r.more = s.ContainersOf(r.containers[:0], r.Who.Owners, p.Kind, p.Cursor.A, p.Limit)
-		return nil
-	}
-	if r.Who.Limited() && !slices.Contains(r.Who.Owners, p.Owner) {
-		return ledger.Errorf(ledger.Forbidden, "This token may not see the containers of owner %d.", p.Owner).
-			With(ledger.Num("owner", p.Owner))
-	}
-	filter := ledger.ContainerFilter{Owner: p.Owner, Kind: p.Kind}
-	r.containers, r.more = s.Containers(r.containers[:0], filter, p.Cursor.A, p.Limit)
 	return nil
 }
 

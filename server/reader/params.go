@@ -14,7 +14,7 @@ import (
 
 // A param is one query parameter, as a bit, so that a route can name those it
 // takes and a request those it gave.
-type param uint16
+type param uint32
 
 const (
 	paramMinSeq param = 1 << iota
@@ -30,6 +30,7 @@ const (
 	paramWidth
 	paramHeight
 	paramAfter
+	paramPrefix
 
 	paramsOfRegion = paramX | paramY | paramWidth | paramHeight
 	paramsOfList   = paramLimit | paramCursor
@@ -42,7 +43,7 @@ var paramSpecs = [...]struct {
 	lowest int64
 }{
 	{"min_seq", 0}, {"wait", 0}, {"limit", 1}, {"cursor", 0}, {"class_id", 1}, {"key", 0}, {"owner", 1}, {"kind", 0},
-	{"x", 0}, {"y", 0}, {"width", 1}, {"height", 1}, {"after", 0},
+	{"x", 0}, {"y", 0}, {"width", 1}, {"height", 1}, {"after", 0}, {"prefix", 0},
 }
 
 // Limits of the parameters that every list or every read takes.
@@ -63,9 +64,12 @@ type params struct {
 	Wait                time.Duration
 	Limit               int
 	ClassID, Key, Owner int64
+	ClassCode           string // in place of ClassID; "": none
 	Kind                ledger.ContainerKind
 	Region              ledger.Rect
+	Prefix              string
 	Cursor              cursor
+	CursorName          string // of a list by name, in place of Cursor
 }
 
 // has says whether every one of the parameters was given.
@@ -107,6 +111,9 @@ func (p *params) parse(rawQuery string, allowed param, list listKind) *ledger.Er
 			return err
 		}
 	}
+	if err := p.cursorFits(list); err != nil {
+		return err
+	}
 	return p.regionWhole()
 }
 
@@ -133,16 +140,26 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 		p.Kind = kind
 		return nil
 	case paramCursor:
-		c, ok := parseCursor(value, list)
-		if !ok {
-			return badParam(spec.name, "The cursor is not one that this list gave: %q.", httpserver.Shorten(value))
+		return p.setCursor(value, list)
+	case paramPrefix:
+		if !ledger.ValidNamePrefix(value) {
+			return badParam(spec.name, "No container name begins with %q.", httpserver.Shorten(value))
 		}
-		p.Cursor = c
+		p.Prefix = value
 		return nil
+	case paramClassID:
+		if ledger.ValidClassCode(value) {
+			p.ClassCode = value
+			return nil
+		}
 	}
 	v, ok := parseInteger(value, which == paramLimit)
 	if !ok || v < spec.lowest {
-		return badParam(spec.name, "The query parameter %s must be an integer from %d, and is %q.", spec.name, spec.lowest, httpserver.Shorten(value))
+		or := ""
+		if which == paramClassID {
+			or = " or a class's code"
+		}
+		return badParam(spec.name, "The query parameter %s must be an integer from %d%s, and is %q.", spec.name, spec.lowest, or, httpserver.Shorten(value))
 	}
 	switch which {
 	case paramMinSeq:
@@ -170,6 +187,31 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 		case paramHeight:
 			p.Region.Height = v
 		}
+	}
+	return nil
+}
+
+// setCursor keeps a cursor of the list, or of its variant by name.
+func (p *params) setCursor(value string, list listKind) *ledger.Error {
+	c, ok := parseCursor(value, list)
+	if !ok && list == listContainers {
+		p.CursorName, ok = parseNameCursor(value)
+	}
+	if !ok {
+		return badCursor(value)
+	}
+	p.Cursor = c
+	return nil
+}
+
+func badCursor(value string) *ledger.Error {
+	return badParam("cursor", "The cursor is not one that this list gave: %q.", httpserver.Shorten(value))
+}
+
+// cursorFits refuses a cursor of the same list in another order.
+func (p *params) cursorFits(list listKind) *ledger.Error {
+	if list == listContainers && p.has(paramCursor) && p.has(paramPrefix) != (p.CursorName != "") {
+		return badParam("cursor", "The cursor is of another order of this list: send the cursor with the parameters that it came from.")
 	}
 	return nil
 }
@@ -243,11 +285,33 @@ func parseInteger(s string, lower bool) (v int64, ok bool) {
 	return v, err == nil
 }
 
-// pathInteger reads an integer of the path: 1 .. 2^63-1.
-func pathInteger(name, value string) (int64, *ledger.Error) {
-	v, ok := parseInteger(value, false)
-	if !ok || v == 0 {
-		return 0, badParam(name, "The %s in the path must be an integer from 1 to 9223372036854775807, and is %q.", name, httpserver.Shorten(value))
+// A naming says what beside an integer the id in a path may be.
+type naming uint8
+
+const (
+	byInteger naming = iota
+	byContainerName
+	byClassCode
+)
+
+// pathID reads the id in the path: an integer from 1 to 2^63-1, or a name that
+// something could have.
+func pathID(param, value string, by naming) (id int64, name string, err *ledger.Error) {
+	if v, ok := parseInteger(value, false); ok && v > 0 {
+		return v, "", nil
 	}
-	return v, nil
+	or := ""
+	switch by {
+	case byContainerName:
+		if ledger.ValidContainerName(value) {
+			return 0, value, nil
+		}
+		or = " or a container's name"
+	case byClassCode:
+		if ledger.ValidClassCode(value) {
+			return 0, value, nil
+		}
+		or = " or a class's code"
+	}
+	return 0, "", badParam(param, "The %s in the path must be an integer from 1 to 9223372036854775807%s, and is %q.", param, or, httpserver.Shorten(value))
 }

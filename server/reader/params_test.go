@@ -13,7 +13,7 @@ import (
 
 func TestParams(t *testing.T) {
 	anyCursor := string(cursor{7, 9}.append(nil, listGrid))
-	all := paramsOfAll | paramsOfList | paramClassID | paramKey | paramOwner | paramKind | paramsOfRegion | paramAfter
+	all := paramsOfAll | paramsOfList | paramClassID | paramKey | paramOwner | paramKind | paramsOfRegion | paramAfter | paramPrefix
 	plain := params{Wait: time.Second, Limit: 1000}
 	with := func(given param, set func(*params)) params {
 		p := plain
@@ -58,6 +58,17 @@ func TestParams(t *testing.T) {
 		{"class_id=1&key=0&owner=3", with(paramClassID|paramKey|paramOwner, func(p *params) { p.ClassID, p.Owner = 1, 3 }), ""},
 		{"class_id=0", plain, "class_id"},
 		{"class_id=01", plain, "class_id"},
+		{"class_id=EUR", with(paramClassID, func(p *params) { p.ClassCode = "EUR" }), ""},
+		{"class_id=a%2Fb%2B", with(paramClassID, func(p *params) { p.ClassCode = "a/b+" }), ""},
+		{"class_id=a+b", plain, "class_id"},
+		{"class_id=" + strings.Repeat("x", 33), plain, "class_id"},
+		{"key=EUR", plain, "key"},
+		{"prefix=", with(paramPrefix, func(p *params) {}), ""},
+		{"prefix=42", with(paramPrefix, func(p *params) { p.Prefix = "42" }), ""},
+		{"prefix=users/", with(paramPrefix, func(p *params) { p.Prefix = "users/" }), ""},
+		{"prefix=/", plain, "prefix"},
+		{"prefix=" + strings.Repeat("1", 128), plain, "prefix"},
+		{"prefix=" + strings.Repeat("1", 127), with(paramPrefix, func(p *params) { p.Prefix = strings.Repeat("1", 127) }), ""},
 		{"class_id=+1", plain, "class_id"},
 		{"key=-0", plain, "key"},
 		{"key=0x1", plain, "key"},
@@ -158,21 +169,63 @@ func TestCursor(t *testing.T) {
 	}
 }
 
+func TestNameCursor(t *testing.T) {
+	for _, name := range []string{"a", "users/42", strings.Repeat("x", ledger.MaxContainerName)} {
+		text := string(appendNameCursor(nil, name))
+		if got, ok := parseNameCursor(text); !ok || got != name {
+			t.Errorf("%q came back as %q, %v", name, got, ok)
+		}
+		if _, ok := parseCursor(text, listContainers); ok {
+			t.Errorf("%q was taken as a place by id", name)
+		}
+	}
+	if got := string(appendNameCursor(nil, "users/42")); got != "AQh1c2Vycy80Mg" {
+		t.Errorf("cursors that clients hold are read no more: the same place is now written %s", got)
+	}
+	for _, bad := range []string{"", "AQ", "AQg", "AQh1c2Vycy80Mh", "AQh1c2Vycy80M\ng", "AQkx", "AghhYmM", string(appendNameCursor(nil, "7")),
+		string(appendNameCursor(nil, strings.Repeat("x", ledger.MaxContainerName+1))), string(cursor{1, 2}.append(nil, listContainers))} {
+		if name, ok := parseNameCursor(bad); ok {
+			t.Errorf("%q was taken as %q", bad, name)
+		}
+	}
+	for query, ok := range map[string]bool{
+		"prefix=a&cursor=AQh1c2Vycy80Mg": true, "cursor=AQh1c2Vycy80Mg&prefix=a": true, "cursor=AQh1c2Vycy80Mg": false,
+		"cursor=AQUAAAAAAAAAAwAAAAAAAAAA": true, "prefix=&cursor=AQUAAAAAAAAAAwAAAAAAAAAA": false,
+	} {
+		var p params
+		if err := p.parse(query, ^param(0), listContainers); (err == nil) != ok {
+			t.Errorf("%q: %v", query, err)
+		}
+	}
+}
+
 func FuzzCursor(f *testing.F) {
 	f.Add("AQEAAAAAAAAAAQAAAAAAAAAC")
+	f.Add("AQh1c2Vycy80Mg")
 	f.Fuzz(func(t *testing.T, s string) {
 		if c, ok := parseCursor(s, listBalances); ok && string(c.append(nil, listBalances)) != s {
 			t.Errorf("%q is a second spelling of %v", s, c)
+		}
+		if name, ok := parseNameCursor(s); ok && string(appendNameCursor(nil, name)) != s {
+			t.Errorf("%q is a second spelling of %q", s, name)
 		}
 	})
 }
 
 func FuzzParams(f *testing.F) {
+	f.Add("prefix=users%2F&class_id=EUR&cursor=AQh1c2Vycy80Mg")
 	f.Add("limit=1&cursor=AQEAAAAAAAAAAQAAAAAAAAAC&x=1&y=1&width=1&height=1&wait=1s&kind=Grid")
 	f.Fuzz(func(t *testing.T, query string) {
 		var p params
-		if p.parse(query, ^param(0), listBalances) != nil {
+		list := listBalances
+		if strings.Contains(query, "prefix") {
+			list = listContainers
+		}
+		if p.parse(query, ^param(0), list) != nil {
 			return
+		}
+		if p.ClassCode != "" && p.ClassID != 0 || p.has(paramPrefix|paramCursor) && !ledger.ValidContainerName(p.CursorName) {
+			t.Errorf("%q gave %+v", query, p)
 		}
 		if p.Limit < 1 || p.Limit > maxLimit || p.Wait < 0 || p.Wait > maxWait || p.MinSeq > math.MaxInt64 ||
 			p.Region.X+p.Region.Width > 4*ledger.MaxSide || p.ClassID < 0 || p.Cursor.A < 0 {
