@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// Flags makes the flags of the timeouts, whose defaults are the present values.
+// Flags defines the flags of the timeouts. The present values are the defaults.
 func (t *Timeouts) Flags(set *flag.FlagSet) {
-	set.DurationVar(&t.Header, "header-timeout", t.Header, "limit on the `TIME` to send a request's header")
-	set.DurationVar(&t.Read, "read-timeout", t.Read, "limit on the `TIME` to send a whole request")
-	set.DurationVar(&t.Write, "write-timeout", t.Write, "limit on the `TIME` to take an answer")
-	set.DurationVar(&t.Idle, "idle-timeout", t.Idle, "limit on the `TIME` of a connection's silence between requests")
-	set.DurationVar(&t.Shutdown, "shutdown-timeout", t.Shutdown, "limit on the `TIME` to answer what is in progress when stopping")
+	set.DurationVar(&t.Header, "header-timeout", t.Header, "maximum `TIME` to read a request header")
+	set.DurationVar(&t.Read, "read-timeout", t.Read, "maximum `TIME` to read a request")
+	set.DurationVar(&t.Write, "write-timeout", t.Write, "maximum `TIME` a client may take to read a response")
+	set.DurationVar(&t.Idle, "idle-timeout", t.Idle, "maximum `TIME` a connection may be idle between requests")
+	set.DurationVar(&t.Shutdown, "shutdown-timeout", t.Shutdown, "maximum `TIME` to finish requests in progress on shutdown")
 }
 
-// Check says which limit is none: net/http would take a negative one for no limit.
+// Check returns an error for the first timeout that is negative: net/http would take it for no limit.
 func (t *Timeouts) Check() error {
 	for _, limit := range []struct {
 		name  string
@@ -34,18 +34,18 @@ func (t *Timeouts) Check() error {
 	return nil
 }
 
-// Flags makes the flags of who may reach a daemon.
+// Flags defines the flags of a daemon's access control.
 func (a *Access) Flags(set *flag.FlagSet) {
-	set.StringVar(&a.AuthFile, "auth-file", a.AuthFile, "`FILE` of the clients and what they may do, see docs/security.md; noticed when it changes; without it everyone "+
-		"may do everything, from this machine, for example /etc/ledger/auth")
-	set.StringVar(&a.TLSCert, "tls-cert", a.TLSCert, "`FILE` of the certificate, in PEM, with which to serve TLS 1.3; noticed when it changes, for example /etc/ledger/tls.crt")
-	set.StringVar(&a.TLSKey, "tls-key", a.TLSKey, "`FILE` of the private key that goes with it, for example /etc/ledger/tls.key")
-	set.StringVar(&a.ClientCA, "client-ca", a.ClientCA, "`FILE` of the roots of client certificates, in PEM; the auth file says what the holder of each may do, for example /etc/ledger/clients.crt")
+	set.StringVar(&a.AuthFile, "auth-file", a.AuthFile, "`FILE` that lists clients and their scopes, see docs/security.md; reloaded when it changes; "+
+		"without it, all requests from this machine are allowed, for example /etc/ledger/auth")
+	set.StringVar(&a.TLSCert, "tls-cert", a.TLSCert, "`FILE` with the TLS 1.3 server certificate, in PEM; reloaded when it changes, for example /etc/ledger/tls.crt")
+	set.StringVar(&a.TLSKey, "tls-key", a.TLSKey, "`FILE` with the private key of -tls-cert, in PEM, for example /etc/ledger/tls.key")
+	set.StringVar(&a.ClientCA, "client-ca", a.ClientCA, "`FILE` with the root certificates for client certificates, in PEM; the auth file lists what each client may do, for example /etc/ledger/clients.crt")
 	a.SocketMode = 0o600
 	set.Var((*modeFlag)(&a.SocketMode), "socket-mode", "permissions, in `OCTAL`, of the unix socket that -listen names")
 	a.MaxConnections = DefaultMaxConnections
 	set.Var((*countFlag)(&a.MaxConnections), "max-connections", "maximum `NUMBER` of open connections; lowered to what the limit on open files allows")
-	set.BoolVar(&a.Insecure, "insecure", a.Insecure, "without -auth-file, let other machines do everything too")
+	set.BoolVar(&a.Insecure, "insecure", a.Insecure, "accept unauthenticated requests from other machines")
 }
 
 // modeFlag is the permissions of a file, as a flag.

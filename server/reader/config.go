@@ -46,17 +46,17 @@ func DefaultConfig() Config {
 
 // Flags makes a flag for every setting, whose default is the present value.
 func (c *Config) Flags(set *flag.FlagSet) {
-	set.StringVar(&c.Dir, "dir", c.Dir, "`DIRECTORY` of the commit log, as the write daemon's (required), for example /var/lib/ledger")
-	set.StringVar(&c.Listen, "listen", c.Listen, "`ADDRESS` to listen on: host:port, where port 0 is any, or unix:/path")
-	set.StringVar(&c.Name, "name", c.Name, "`NAME` of this read daemon, unlike those of the others on the same log")
-	set.Uint64Var(&c.MaxLag, "max-lag", c.MaxLag, "`COMMITS` behind the log beyond which the health is degraded; 0 for no bound")
-	set.Uint64Var(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery, "`COMMITS` between two checkpoints of the state on disk; one more is made when stopping; 0 for none")
-	set.IntVar(&c.IdempotencyKeys, "idempotency-keys", c.IdempotencyKeys, "`NUMBER` of idempotency keys that checkpoints hold; the write daemon starts from those that hold as many as its own flag says")
-	set.DurationVar(&c.Poll, "poll", c.Poll, "longest `TIME` between two looks at the end of the log")
-	set.Int64Var(&c.MaxInflight, "max-inflight", c.MaxInflight, "limit in `BYTES` on what all responses hold until they are written")
-	set.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "maximum `NUMBER` of open streams of commits; a new one then ends the oldest of the client that has the most")
-	set.BoolVar(&c.Page, "page", c.Page, "serve the page for people at /; -page=false does not")
-	set.BoolVar(&c.LogAll, "log-requests", c.LogAll, "log every request, not only those that failed here")
+	set.StringVar(&c.Dir, "dir", c.Dir, "`DIRECTORY` of the commit log, the same as the write daemon's (required), for example /var/lib/ledger")
+	set.StringVar(&c.Listen, "listen", c.Listen, "`ADDRESS` to listen on: host:port (port 0: any free port) or unix:/path")
+	set.StringVar(&c.Name, "name", c.Name, "`NAME` of this read daemon; unique among those on one log")
+	set.Uint64Var(&c.MaxLag, "max-lag", c.MaxLag, "maximum lag in `COMMITS`; health is degraded beyond it; 0: no limit")
+	set.Uint64Var(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery, "`COMMITS` between two checkpoints; another one is written on shutdown; 0: none")
+	set.IntVar(&c.IdempotencyKeys, "idempotency-keys", c.IdempotencyKeys, "`NUMBER` of idempotency keys that a checkpoint holds; use the same value as for the write daemon")
+	set.DurationVar(&c.Poll, "poll", c.Poll, "maximum `TIME` between two checks for new commits")
+	set.Int64Var(&c.MaxInflight, "max-inflight", c.MaxInflight, "maximum memory in `BYTES` for all responses until they are written")
+	set.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "maximum `NUMBER` of open commit streams; beyond it, the client with the most streams loses its oldest")
+	set.BoolVar(&c.Page, "page", c.Page, "serve the web page at /")
+	set.BoolVar(&c.LogAll, "log-requests", c.LogAll, "log every request, not only failures of the daemon")
 	c.Timeouts.Flags(set)
 	c.Access.Flags(set)
 }

@@ -29,9 +29,9 @@ func New(name, purpose, version string) *Program {
 	p := &Program{Name: name, Purpose: purpose, version: version, Flags: flag.NewFlagSet(name, flag.ContinueOnError)}
 	p.Flags.SetOutput(io.Discard) // what is wrong is told once, by Begin
 	p.Flags.Usage = func() {}
-	p.Flags.StringVar(&p.format, "log-format", "text", "`FORM` of the log on standard error: text or json")
+	p.Flags.StringVar(&p.format, "log-format", "text", "`FORMAT` of the log on standard error: text or json")
 	p.Flags.BoolVar(&p.ask.version, "version", false, "print the version and exit")
-	p.Flags.BoolVar(&p.ask.config, "print-config", false, "print every setting with its value and where that comes from, and exit")
+	p.Flags.BoolVar(&p.ask.config, "print-config", false, "print every setting with its value and source, and exit")
 	return p
 }
 
