@@ -31,9 +31,8 @@ var told = []struct {
 		"curl -s http://127.0.0.1:8080/v1/openapi.json", "curl -s http://127.0.0.1:8081/v1/openapi.json",
 		"ledgerctl token new shop -scopes commit,read -owners 7,9 -auth-file /etc/ledger/auth -to shop.token",
 		"ledgerctl token list -auth-file /etc/ledger/auth", "ledgerctl token revoke shop -auth-file /etc/ledger/auth",
-		"kill -HUP $(pidof ledger-write) $(pidof ledger-read)",
 		"ledgerctl token new billing -cert-file billing.crt -scopes read -auth-file /etc/ledger/auth", "openssl x509 -in billing.crt -outform der | sha256sum",
-		"source <(ledgerctl completion bash)", "fuser DIR/LOCK",
+		"source <(ledgerctl completion bash)", "fuser DIR/END",
 	}},
 	{(*sandbox).serves, []string{
 		"ledgerctl dev", "bin/ledger-read -dir ledger-data", "ledger-write -dir DIR", "ledger-read -dir DIR -name NAME",
@@ -71,11 +70,13 @@ var notRun = map[string]string{
 	"systemctl enable --now ledger-write.socket":      "needs root and a running systemd; TestServiceManager hands a socket over",
 	"systemctl edit ledger-write":                     "needs root, a running systemd and an editor",
 	"systemctl status":                                "needs a running systemd; TestServiceManager checks what it is told",
-	"systemctl reload":                                "needs root and a running systemd; it sends SIGHUP, as kill -HUP does, which is run",
+	"systemctl reload":                                "needs root and a running systemd; it sends SIGHUP; TestAuthFileIsReadAgain does so",
 	"systemd-analyze security":                        "TestUnits runs it",
 	"apt install ./bin/asset-ledger_amd64.deb":        "needs root, and changes the machine; TestReproducible unpacks the package and runs what is in it",
 	"docker stop -t 15":                               "needs docker",
 	"chmod 600":                                       "is the mode of a file, not a whole command; TestAuthFileIsReadAgain sets it",
+	"make cross":                                      "takes minutes; .ci/run runs it",
+	"go run ./server/hostile":                         "takes minutes; TestMemoryUnderAttack makes the same attacks",
 	"make vuln":                                       "asks a database on the network; .ci/run runs it",
 	"ledgerctl wal archive -dir DIR -to DIR2":         "needs a log of several segments and checkpoints; TestCheckpointsStandForTheLog runs it on one",
 	"ledgerctl token new shop -scopes commit,read -auth-file /etc/ledger/auth -to shop.token": "docs/security.md has it with owners, and that is run",
@@ -236,7 +237,7 @@ func (s *sandbox) ends(command string) {
 // serves runs a command until Ctrl-C, which comes when it has said something.
 func (s *sandbox) serves(command string) {
 	cmd := s.shell("exec " + command)
-	if strings.Contains(command, "ledger-data") || strings.HasPrefix(command, "ledger-read") {
+	if !strings.Contains(command, " -name ") && (strings.Contains(command, "ledger-data") || strings.HasPrefix(command, "ledger-read")) {
 		cmd = s.shell("exec " + command + " -name another") // the sandbox has one already
 	}
 	cmd.Env = append(cmd.Env, "LEDGER_LISTEN=127.0.0.1:0", "LEDGER_WRITE_LISTEN=127.0.0.1:0", "LEDGER_READ_LISTEN=127.0.0.1:0")
