@@ -29,7 +29,8 @@
 //	  40  8  global_seq of its first record
 //	  48  4  prev: header CRC of the seal of the segment before; 0 in the first
 //	  52  4  ordinal of the segment: 0, 1, 2 …
-//	  56  8  creation time, ns, for people
+//	  56  8  creation time, ns: in the first segment that of the clock, in others
+//	         that of the frame before (older versions: of the clock)
 //	  64     zeroes, checked
 //	4092  4  CRC32C of bytes 0..4091
 //
@@ -41,7 +42,7 @@
 //
 //	 0  4  CRC32C of bytes 4..63
 //	 4  1  kind: 1 data, 2 seal; 0 is no frame
-//	 5  1  flags, 0; unknown ones are refused
+//	 5  1  flags: 1 a new segment begins here; unknown ones are refused
 //	 6  2  length of this header, 64
 //	 8  8  global_seq of the first record (of a seal: the next one)
 //	16  4  number of records (of a seal: 0)
@@ -50,11 +51,15 @@
 //	28  4  prev: header CRC of the frame before
 //	32  8  commit time, ns, never less than in the frame before
 //	40  8  state digest after the batch
-//	48 16  zeroes, checked
+//	48  8  with flag 1: size of the segment that begins here; else zero
+//	56  8  zeroes, checked
 //	64     body: for each record 4 bytes of length, and the record
 //	       zeroes up to the next multiple of 512, checked
 //
 // A seal ends a segment; it repeats time and digest of the frame before it.
+// Flag 1 is in the first frame of each segment but the log's first. So the
+// frames of a log, and how it began (Origin), tell every byte of its segments:
+// see wire.go. Logs cut by older versions have no flags.
 //
 // # END
 //

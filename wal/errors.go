@@ -27,6 +27,10 @@ var (
 	ErrBeyond = errors.New("wal: beyond the durable end")
 	// ErrArchiving is given when an archive run moved segments that were being read: begin again.
 	ErrArchiving = errors.New("wal: segments or checkpoints were moved away meanwhile; try again")
+	// ErrForeign is given for a frame that is not the next one of this log: its copy must be made anew.
+	ErrForeign = errors.New("wal: of another log, or of another time of it")
+	// ErrUnannounced is given for a frame that begins a segment without saying so: begin the copy with a backup that has the segment.
+	ErrUnannounced = errors.New("wal: the segment was cut by an older version of this program")
 	// ErrNameTaken: two read daemons need two names.
 	ErrNameTaken = errors.New("wal: a live reader already has this name")
 )

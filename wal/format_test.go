@@ -44,6 +44,10 @@ func TestGoldenBytes(t *testing.T) {
 	frame, _ := appendFrame(nil, f, 0xdeadbeef, seg.salt())
 	golden(t, "frame", frame)
 
+	f.begins = seg.Size
+	begins, _ := appendFrame(nil, f, 0xdeadbeef, seg.salt())
+	golden(t, "frame_begins", begins)
+
 	seal, _ := appendSeal(nil, 1004, 0xcafef00d, f.Time, f.Digest, seg.salt())
 	golden(t, "seal", seal)
 
@@ -138,6 +142,16 @@ func TestFrameHeaderFields(t *testing.T) {
 		{"first 0", func(b []byte) { le.PutUint64(b[8:], 0) }, false},
 		{"overflow", func(b []byte) { le.PutUint64(b[8:], 1<<64-1) }, false},
 		{"seal with records", func(b []byte) { b[4] = kindSeal }, false},
+		{"size without its flag", func(b []byte) { le.PutUint64(b[48:], minSegment) }, false},
+		{"flag without a size", func(b []byte) { b[5] = flagBegins }, false},
+		{"flag with a second unknown one", func(b []byte) { b[5] = 3; le.PutUint64(b[48:], minSegment) }, true},
+		{"begins an odd size", func(b []byte) { b[5] = flagBegins; le.PutUint64(b[48:], minSegment+1) }, false},
+		{"begins, and more", func(b []byte) { b[5] = flagBegins; le.PutUint64(b[48:], minSegment); b[56] = 1 }, false},
+		{"seal that begins", func(b []byte) {
+			copy(b[4:], []byte{kindSeal, flagBegins})
+			le.PutUint64(b[16:], 0)
+			le.PutUint64(b[48:], minSegment)
+		}, false},
 	}
 	for _, c := range cases {
 		b := make([]byte, frameHeaderSize)
@@ -153,6 +167,36 @@ func TestFrameHeaderFields(t *testing.T) {
 		}
 		if h.Unmarshal(b, salt+1) {
 			t.Errorf("%s: validates with another salt", c.name)
+		}
+	}
+}
+
+// TestBeginsOutOfPlace: a frame that begins a segment stands at the start of
+// one that is not the first and has the size it says.
+func TestBeginsOutOfPlace(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		head segmentHeader
+		size int64 // that the frame names
+		at   int64
+		ok   bool
+	}{
+		{"in its place", segmentHeader{ID: testID, Size: minSegment, First: 9, Ordinal: 2}, minSegment, segmentHeaderSize, true},
+		{"another size", segmentHeader{ID: testID, Size: minSegment, First: 9, Ordinal: 2}, 2 * minSegment, segmentHeaderSize, false},
+		{"behind the start", segmentHeader{ID: testID, Size: minSegment, First: 9, Ordinal: 2}, minSegment, segmentHeaderSize + frameAlign, false},
+		{"in the first segment", segmentHeader{ID: testID, Size: minSegment, First: 1}, minSegment, segmentHeaderSize, false},
+	} {
+		b := append(c.head.Marshal(), make([]byte, minSegment-segmentHeaderSize)...)
+		f := testFrame(c.head.First, 1, 5)
+		f.begins = c.size
+		frame, _ := appendFrame(nil, f, 0, c.head.salt())
+		copy(b[c.at:], frame)
+		w := newWalker(bytes.NewReader(b), c.head, nil)
+		w.at.off = c.at
+		err := w.peek()
+		var why *flaw
+		if c.ok && err != nil || !c.ok && (!errors.As(err, &why) || !why.misfit) {
+			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }

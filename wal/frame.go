@@ -15,6 +15,11 @@ type Frame struct {
 	Digest uint64 // state digest after the batch
 	Chain  uint32 // header CRC: what the next frame's prev is; set by Append and by readers
 	Body   []byte // for each record a 4-byte length and the record; of a frame that was read, valid until the next read
+
+	Segment uint64 // first global_seq of the segment that holds the frame; set by Append and by readers
+
+	begins int64  // size of the segment that the frame says it begins, 0 if it says nothing
+	wire   []byte // header and body as they are on disk, if the frame was read or parsed
 }
 
 // Last is the global_seq of the last record.
@@ -77,6 +82,10 @@ func checkRecords(body []byte, count uint32) error {
 const (
 	kindData = 1
 	kindSeal = 2
+
+	// flagBegins: the frame is the first of a segment that is not the log's
+	// first, and all of that segment's header follows from what is before it.
+	flagBegins = 1
 )
 
 // A frameHeader is the 64 bytes before a body (layout in doc.go).
@@ -90,6 +99,7 @@ type frameHeader struct {
 	Prev    uint32
 	Time    int64
 	Digest  uint64
+	Begins  int64 // with flagBegins: bytes of the segment that begins with this frame; else 0
 }
 
 // last is the global_seq of the last record; of a seal, of the frame before.
@@ -111,6 +121,10 @@ func (h *frameHeader) Marshal(b []byte, salt uint32) {
 	le.PutUint64(b[32:], uint64(h.Time))
 	le.PutUint64(b[40:], h.Digest)
 	clear(b[48:])
+	if h.Begins != 0 {
+		b[5] = flagBegins
+		le.PutUint64(b[48:], uint64(h.Begins))
+	}
 	h.CRC = crc32.Update(salt, castagnoli, b[4:])
 	le.PutUint32(b, h.CRC)
 }
@@ -130,18 +144,30 @@ func (h *frameHeader) Unmarshal(b []byte, salt uint32) bool {
 	h.Prev = le.Uint32(b[28:])
 	h.Time = int64(le.Uint64(b[32:]))
 	h.Digest = le.Uint64(b[40:])
+	h.Begins = 0
+	if b[5] == flagBegins {
+		h.Begins = int64(le.Uint64(b[48:]))
+	}
 	return true
 }
 
 // Validate checks a header whose CRC fits; b is its 64 bytes.
 func (h *frameHeader) Validate(b []byte) error {
-	if b[5] != 0 {
+	reserved := b[48:frameHeaderSize]
+	switch b[5] {
+	case 0:
+	case flagBegins:
+		if err := checkSegmentSize(h.Begins); err != nil {
+			return fmt.Errorf("frame that begins a segment: %w", err)
+		}
+		reserved = reserved[8:]
+	default:
 		return fmt.Errorf("%w: unknown frame flags %#02x", ErrVersion, b[5])
 	}
 	if n := le.Uint16(b[6:]); n != frameHeaderSize {
 		return fmt.Errorf("frame header length is %d, need %d", n, frameHeaderSize)
 	}
-	if !allZero(b[48:frameHeaderSize]) {
+	if !allZero(reserved) {
 		return errors.New("reserved bytes of the frame header are not zero")
 	}
 	switch h.Kind {
@@ -150,8 +176,8 @@ func (h *frameHeader) Validate(b []byte) error {
 			return fmt.Errorf("%d records in a body of %d bytes", h.Count, h.BodyLen)
 		}
 	case kindSeal:
-		if h.Count != 0 || h.BodyLen != 0 {
-			return fmt.Errorf("a seal with %d records and %d bytes", h.Count, h.BodyLen)
+		if h.Count != 0 || h.BodyLen != 0 || h.Begins != 0 {
+			return fmt.Errorf("a seal with %d records and %d bytes, that begins a segment of %d", h.Count, h.BodyLen, h.Begins)
 		}
 	default:
 		return fmt.Errorf("%w: unknown frame kind %d", ErrVersion, h.Kind)
@@ -170,7 +196,7 @@ func (h *frameHeader) Validate(b []byte) error {
 func appendFrame(dst []byte, f *Frame, prev, salt uint32) ([]byte, frameHeader) {
 	h := frameHeader{
 		Kind: kindData, First: f.First, Count: f.Count, BodyLen: uint32(len(f.Body)),
-		BodyCRC: crc32.Update(salt, castagnoli, f.Body), Prev: prev, Time: f.Time, Digest: f.Digest,
+		BodyCRC: crc32.Update(salt, castagnoli, f.Body), Prev: prev, Time: f.Time, Digest: f.Digest, Begins: f.begins,
 	}
 	return appendRaw(dst, &h, f.Body, salt), h
 }

@@ -34,6 +34,11 @@ func Prepare(dir string, o Options) (*Writer, error) {
 	if err := checkSegmentSize(o.SegmentSize); err != nil {
 		return nil, err
 	}
+	if o.Origin != nil {
+		if err := checkSegmentSize(o.Origin.SegmentSize); err != nil {
+			return nil, err
+		}
+	}
 	if err := checkHost(); err != nil {
 		return nil, err
 	}
@@ -45,6 +50,7 @@ func Prepare(dir string, o Options) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{dir: dir, o: o, fs: o.FS, lock: lock, err: errNotStarted}
+	w.sp.size = o.SegmentSize
 	w.sp.announce()
 	if w.found, err = w.survey(); err != nil {
 		lock.Close()
@@ -103,6 +109,9 @@ func (w *Writer) survey() (*finding, error) {
 		return nil, t.corrupt()
 	}
 	w.id = d.segments[0].head.ID
+	if o := w.o.Origin; o != nil && o.ID != w.id {
+		return nil, fmt.Errorf("%w: %s holds the log %s, and the copy is of %s", ErrForeign, w.dir, w.id, o.ID)
+	}
 	w.last = Frame{First: t.at.next, Time: t.at.time, Digest: t.at.digest}
 	return found, nil
 }

@@ -13,6 +13,10 @@ type Options struct {
 	FS          FS           // default the operating system's
 	Rand        io.Reader    // for the log id; default crypto/rand
 
+	// Origin makes a new log as another was made, to be filled by AppendCopy. A
+	// log that is there already must have its id. Default: a log of its own.
+	Origin *Origin
+
 	// OnSync is called by Append after each sync of a frame with the time it took; may be nil.
 	OnSync func(time.Duration)
 	// OnNotice is called by Open with what recovery did that people should know; may be nil.
@@ -30,6 +34,9 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.SegmentSize == 0 {
 		o.SegmentSize = DefaultSegmentSize
+		if o.Origin != nil {
+			o.SegmentSize = o.Origin.SegmentSize
+		}
 	}
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixNano() }

@@ -12,18 +12,25 @@ import (
 // no log, and the next start comes here again; after it there is an empty log
 // without END, which is recovered.
 func (w *Writer) createLog() error {
-	if _, err := readRandom(w.o, w.id[:]); err != nil {
+	from := Origin{SegmentSize: w.o.SegmentSize}
+	if w.o.Origin != nil {
+		from = *w.o.Origin
+	} else if _, err := readRandom(w.o, from.ID[:]); err != nil {
 		return err
 	}
+	w.id = from.ID
 	d := segmentsPath(w.dir)
-	file, err := fillFile(w.fs, join(d, spareName), w.o.SegmentSize, w.fs.CopyOnWrite(d), nil)
+	file, err := fillFile(w.fs, join(d, spareName), from.SegmentSize, w.fs.CopyOnWrite(d), nil)
 	if err != nil {
 		if isNoSpace(err) {
 			err = fmt.Errorf("%w: %w", ErrNoSpace, err)
 		}
 		return err
 	}
-	head := segmentHeader{ID: w.id, Size: w.o.SegmentSize, First: 1, Created: w.o.Now()}
+	if w.o.Origin == nil {
+		from.Created = w.o.Now()
+	}
+	head := segmentHeader{ID: w.id, Size: from.SegmentSize, First: 1, Created: from.Created}
 	w.seg = activeSegment{file: file, head: head, salt: head.salt(), off: segmentHeaderSize}
 	return nameSegment(w.fs, w.dir, file, &head)
 }

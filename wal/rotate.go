@@ -13,18 +13,21 @@ import "fmt"
 // rename, whether durable or not, there is either that same state or an empty
 // last segment. The spare is at hand before the seal is written: so a full
 // disk is met when nothing has been done yet.
-func (w *Writer) cut() error {
+//
+// All that a cut writes follows from the frames before it, but for the size of
+// the new segment, which the first frame in it tells: so a copy of the log that
+// is made from its frames is the same bytes.
+func (w *Writer) cut(size int64) error {
+	w.resizeSpare(size)
 	if err := w.awaitSpare(); err != nil {
 		return err
 	}
 	if !w.seg.sealed {
-		last := w.lastFrame()
-		var h frameHeader
-		w.buf, h = appendSeal(w.buf[:0], last.Last()+1, w.seg.prev, last.Time, last.Digest, w.seg.salt)
+		prev := w.encodeSeal()
 		if err := w.writeSynced(w.buf); err != nil {
 			return w.fail(err)
 		}
-		w.seg.prev, w.seg.sealed = h.CRC, true
+		w.seg.prev, w.seg.sealed = prev, true
 	}
 	old := w.seg.file
 	if err := w.enterSpare(); err != nil {
@@ -39,14 +42,32 @@ func (w *Writer) cut() error {
 	return w.SyncEnd()
 }
 
+// encodeSeal makes the seal of the segment in w.buf, and gives its header CRC.
+func (w *Writer) encodeSeal() uint32 {
+	last := w.lastFrame()
+	var h frameHeader
+	w.buf, h = appendSeal(w.buf[:0], last.Last()+1, w.seg.prev, last.Time, last.Digest, w.seg.salt)
+	return h.CRC
+}
+
+// announced is the size of the segment if the next frame begins it and has to
+// say so, else 0. A header that an older version made has its own time of
+// creation, and is not announced.
+func (w *Writer) announced() int64 {
+	if h := &w.seg.head; w.seg.off == segmentHeaderSize && h.Ordinal > 0 && h.Created == w.LastTime() {
+		return h.Size
+	}
+	return 0
+}
+
 // enterSpare gives the spare its header and its name, and appends there. If
 // there is no file descriptor for syncing the directory, it can be called again.
 func (w *Writer) enterSpare() error {
 	file := w.sp.file // ready: it stays until it is taken, here
 	if w.named == nil {
 		head := &segmentHeader{
-			ID: w.id, Size: w.o.SegmentSize, First: w.LastSeq() + 1,
-			Prev: w.seg.prev, Ordinal: w.seg.head.Ordinal + 1, Created: w.o.Now(),
+			ID: w.id, Size: w.sp.size, First: w.LastSeq() + 1,
+			Prev: w.seg.prev, Ordinal: w.seg.head.Ordinal + 1, Created: w.LastTime(),
 		}
 		if err := renameSegment(w.fs, w.dir, file, head); err != nil {
 			return err

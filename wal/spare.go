@@ -13,7 +13,8 @@ import (
 
 // spareState is what is known of the spare; Writer.mu guards it.
 type spareState struct {
-	file    File // ready, if not nil
+	size    int64 // bytes that it has, or will have; changed by the appending goroutine only
+	file    File  // ready, if not nil
 	making  bool
 	err     error         // why the last attempt failed for want of space
 	changed chan struct{} // closed and replaced when one of these changes
@@ -77,14 +78,19 @@ func (w *Writer) makeSpare(pause func() bool) error {
 		return w.err
 	}
 	w.sp.making = true
+	size := w.sp.size
 	w.mu.Unlock()
 
 	d := segmentsPath(w.dir)
-	f, err := fillFile(w.fs, join(d, spareName), w.o.SegmentSize, w.fs.CopyOnWrite(d), pause)
+	f, err := fillFile(w.fs, join(d, spareName), size, w.fs.CopyOnWrite(d), pause)
 
 	w.mu.Lock()
 	w.sp.making = false
 	switch {
+	case err == nil && size != w.sp.size:
+		w.mu.Unlock()
+		f.Close()
+		return w.makeSpare(pause)
 	case err == nil:
 		w.sp.file, w.sp.err = f, nil
 	case isNoSpace(err):
@@ -97,6 +103,22 @@ func (w *Writer) makeSpare(pause func() bool) error {
 		return w.fail(err)
 	}
 	return err
+}
+
+// resizeSpare sets the size of the next segment. A spare of another size is
+// made anew.
+func (w *Writer) resizeSpare(size int64) {
+	w.mu.Lock()
+	f := w.sp.file
+	if w.sp.size == size || w.named != nil { // one that has its name stays as it is
+		w.mu.Unlock()
+		return
+	}
+	w.sp.size, w.sp.file, w.sp.err = size, nil, nil
+	w.mu.Unlock()
+	if f != nil {
+		f.Close()
+	}
 }
 
 // wantSpare asks the shell for a spare once a quarter of the segment is used.

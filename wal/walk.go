@@ -94,6 +94,8 @@ func (w *walker) link() error {
 		err = fmt.Errorf("frame follows one with header CRC %08x, the one before has %08x", w.h.Prev, w.at.prev)
 	case w.h.Time < w.at.time:
 		err = fmt.Errorf("commit time %d is before that of the frame before, %d", w.h.Time, w.at.time)
+	case w.h.Begins != 0 && (w.at.off != segmentHeaderSize || w.head.Ordinal == 0 || w.h.Begins != w.head.Size):
+		err = fmt.Errorf("frame says that it begins a segment of %d bytes; it stands in number %d, of %d bytes", w.h.Begins, w.head.Ordinal, w.head.Size)
 	case w.h.size() > room:
 		err = fmt.Errorf("frame of %d bytes, the segment has room for %d", w.h.size(), room)
 	default:
@@ -141,7 +143,10 @@ func (w *walker) step() {
 
 // frame is the loaded frame; it aliases the walker's memory.
 func (w *walker) frame() Frame {
-	return Frame{First: w.h.First, Count: w.h.Count, Time: w.h.Time, Digest: w.h.Digest, Chain: w.h.CRC, Body: w.body()}
+	return Frame{
+		First: w.h.First, Count: w.h.Count, Time: w.h.Time, Digest: w.h.Digest, Chain: w.h.CRC, Body: w.body(),
+		Segment: w.head.First, begins: w.h.Begins, wire: w.buf[:frameHeaderSize+int(w.h.BodyLen)],
+	}
 }
 
 // scan walks over all valid frames and returns why it stopped: nil at a seal,

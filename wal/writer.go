@@ -121,26 +121,32 @@ func (w *Writer) Append(f *Frame) error {
 	if err := w.Err(); err != nil {
 		return err
 	}
-	if err := w.check(f); err != nil {
+	if err := w.check(f, w.MaxBody()); err != nil {
 		return err
 	}
 	if err := w.checkEpoch(); err != nil {
 		return w.fail(err)
 	}
 	if !w.seg.fits(frameSize(len(f.Body))) {
-		if err := w.cut(); err != nil {
+		if err := w.cut(w.o.SegmentSize); err != nil {
 			return err
 		}
 	}
 	if f.Time == 0 {
 		f.Time = max(w.o.Now(), w.LastTime())
 	}
+	f.begins = w.announced()
+	return w.write(f)
+}
+
+// write writes a frame that fits at the end of the segment.
+func (w *Writer) write(f *Frame) error {
 	var h frameHeader
 	w.buf, h = appendFrame(w.buf[:0], f, w.seg.prev, w.seg.salt)
 	if err := w.writeSynced(w.buf); err != nil {
 		return w.fail(err)
 	}
-	w.seg.prev, f.Chain = h.CRC, h.CRC
+	w.seg.prev, f.Chain, f.Segment = h.CRC, h.CRC, w.seg.head.First
 	if err := w.publish(f); err != nil {
 		return w.fail(err)
 	}
@@ -149,15 +155,15 @@ func (w *Writer) Append(f *Frame) error {
 }
 
 // check refuses frames that a reader would refuse.
-func (w *Writer) check(f *Frame) error {
+func (w *Writer) check(f *Frame, maxBody int) error {
 	if next := w.LastSeq() + 1; f.First != next {
 		return fmt.Errorf("wal: frame begins at global_seq %d, the log goes on at %d", f.First, next)
 	}
 	if last := w.LastTime(); f.Time != 0 && f.Time < last {
 		return fmt.Errorf("wal: frame of time %d, the last one has %d", f.Time, last)
 	}
-	if len(f.Body) > w.MaxBody() {
-		return fmt.Errorf("wal: body of %d bytes, at most %d", len(f.Body), w.MaxBody())
+	if len(f.Body) > maxBody {
+		return fmt.Errorf("wal: body of %d bytes, at most %d", len(f.Body), maxBody)
 	}
 	if f.Count == 0 {
 		return errors.New("wal: frame without records")

@@ -1,0 +1,311 @@
+package wal_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+
+	"assetledger/wal"
+	"assetledger/wal/memfs"
+)
+
+// A log that is filled from the wire form of another's frames.
+
+const copyDir = "/copy"
+
+// original makes a log that was opened four times with segments of different
+// sizes; once it was killed in a cut, before the new segment had a frame.
+func original(t *testing.T) (*memfs.Disk, wal.FS) {
+	d := memfs.New(1)
+	var acked uint64
+	for i, size := range []int64{64 << 10, 64 << 10, 96 << 10, 80 << 10} {
+		p := d.Process()
+		o := options(p, nil)
+		o.SegmentSize = size
+		w, err := wal.Open(crashDir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := w.Segment()
+		if i == 2 && first != w.LastSeq()+1 {
+			t.Fatal("the segment that was just begun is not empty")
+		}
+		if i == 1 { // the next frame finds an empty segment of this size
+			p.Plan(func(_ int, op memfs.Op, name string) memfs.Fault {
+				return memfs.Fault{Kill: op == memfs.OpWrite && w.Segment() > first}
+			})
+		}
+		killed := !memfs.Survives(func() {
+			for range 12 {
+				f := frameFor(w.LastSeq() + 1)
+				if err := w.Append(f); err != nil {
+					t.Fatal(err)
+				}
+				acked = f.Last()
+			}
+		})
+		if killed != (i == 1) {
+			t.Fatalf("killed at the opening %d: %v", i, killed)
+		}
+		p.Kill()
+	}
+	p := d.Process()
+	if report, err := wal.Verify(crashDir, wal.VerifyOptions{FS: p}); err != nil || report.Segments < 6 || report.LastSeq != acked {
+		t.Fatalf("the original: %+v, %v", report, err)
+	}
+	return d, p
+}
+
+// fillCopy goes on with the copy of a log, frame by frame over the wire form.
+func fillCopy(from wal.FS, original string, to wal.FS, dir string) error {
+	r, err := wal.OpenReader(original, options(from, nil))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	origin, err := r.Origin()
+	if err != nil {
+		return err
+	}
+	o := options(to, nil)
+	o.Origin = &origin
+	w, err := wal.Open(dir, o)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := r.Seek(w.LastSeq() + 1); err != nil {
+		return err
+	}
+	for {
+		f, err := r.Next()
+		if errors.Is(err, wal.ErrEnd) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		sent, rest, err := wal.ParseFrame(append(f.AppendWire(nil), "rest"...), origin.ID, w.Segment())
+		if err != nil || string(rest) != "rest" {
+			return fmt.Errorf("commit %d: %q is left: %w", f.First, rest, err)
+		}
+		if err := w.AppendCopy(&sent); err != nil {
+			return fmt.Errorf("commit %d: %w", f.First, err)
+		}
+		if f.Place() != sent.Place() || f.Segment != sent.Segment {
+			return fmt.Errorf("%+v became %+v", f.Place(), sent.Place())
+		}
+	}
+}
+
+// sameSegments compares the segments of two logs byte for byte.
+func sameSegments(original, copied *memfs.Disk) error {
+	a, err := filesOf(original, crashDir+"/wal", ".seg")
+	if err != nil {
+		return err
+	}
+	b, err := filesOf(copied, copyDir+"/wal", ".seg")
+	if err != nil {
+		return err
+	}
+	if len(a) != len(b) {
+		return fmt.Errorf("%d segments, and %d in the copy", len(a), len(b))
+	}
+	for name := range a {
+		if !bytes.Equal(a[name], b[name]) {
+			return fmt.Errorf("segment %s is other bytes: %d and %d", name, len(a[name]), len(b[name]))
+		}
+	}
+	return nil
+}
+
+func TestCopyIsTheSameBytes(t *testing.T) {
+	d, from := original(t)
+	to := memfs.New(2)
+	if err := fillCopy(from, crashDir, to.Process(), copyDir); err != nil {
+		t.Fatal(err)
+	}
+	if err := sameSegments(d, to); err != nil {
+		t.Fatal(err)
+	}
+	// The copy goes on as a log of its own, and so does the original.
+	for _, log := range []struct {
+		disk *memfs.Disk
+		dir  string
+	}{{d, crashDir}, {to, copyDir}} {
+		w, err := wal.Open(log.dir, options(log.disk.Process(), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 12 {
+			f := frameFor(w.LastSeq() + 1)
+			f.Time = w.LastTime() + 5
+			if err := w.Append(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Close()
+	}
+	if err := sameSegments(d, to); err != nil {
+		t.Fatalf("what both appended: %v", err)
+	}
+}
+
+// TestCopyCrashes ends the process or the machine of a copy at each of its
+// operations. The copy is gone on with, and is the same bytes.
+func TestCopyCrashes(t *testing.T) {
+	d, from := original(t)
+	for _, machine := range []bool{false, true} {
+		n := 0
+		for ; ; n++ {
+			to := memfs.New(uint64(n))
+			p := to.Process()
+			p.Plan(memfs.KillAt(n))
+			var err error
+			if memfs.Survives(func() { err = fillCopy(from, crashDir, p, copyDir) }) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Kill(); machine {
+				to.Crash()
+			}
+			if err := errors.Join(fillCopy(from, crashDir, to.Process(), copyDir), sameSegments(d, to)); err != nil {
+				t.Fatalf("after a crash at operation %d, machine %v: %v", n, machine, err)
+			}
+		}
+		if n < 150 {
+			t.Errorf("only %d operations", n)
+		}
+	}
+}
+
+// TestCopyRefuses gives a copy frames that are not its next one. Nothing of
+// them is written, and the right one is taken afterwards.
+func TestCopyRefuses(t *testing.T) {
+	_, from := original(t)
+	r, err := wal.OpenReader(crashDir, options(from, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	origin, _ := r.Origin()
+	to := memfs.New(2)
+	o := options(to.Process(), nil)
+	o.Origin = &origin
+	w, err := wal.Open(copyDir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cuts := 0; cuts < 3; {
+		f, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Segment == f.First && f.First > 1 {
+			cuts++
+		}
+		before, _ := filesOf(to, copyDir+"/wal", ".seg")
+		forged := *f
+		forged.Time++
+		other := *f
+		other.Digest++
+		bare := *frameFor(f.First)
+		bare.Time = f.Time
+		late := *f
+		late.First, late.Segment = f.First+1, f.Segment+1
+		for i, bad := range []*wal.Frame{&forged, &other, &bare, &late} {
+			if err := w.AppendCopy(bad); !errors.Is(err, wal.ErrForeign) && !errors.Is(err, wal.ErrUnannounced) {
+				t.Fatalf("frame %d of commit %d: %v", i, f.First, err)
+			}
+		}
+		after, _ := filesOf(to, copyDir+"/wal", ".seg")
+		for name := range after {
+			if !bytes.Equal(before[name], after[name]) {
+				t.Fatalf("%s was changed by a frame that was refused", name)
+			}
+		}
+		if err := w.AppendCopy(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Close()
+	o.Origin = &wal.Origin{ID: wal.LogID{1}, SegmentSize: 64 << 10}
+	if _, err := wal.Open(copyDir, o); !errors.Is(err, wal.ErrForeign) {
+		t.Errorf("as the copy of another log: %v", err)
+	}
+}
+
+// A copy of a log whose segments an older version cut needs a backup to begin
+// with, and says so.
+func TestCopyOfOldLog(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../testdata/formats/v1/warehouse/log")); err != nil {
+		t.Fatal(err)
+	}
+	if err := fillCopy(wal.OS, dir, wal.OS, t.TempDir()+"/new"); !errors.Is(err, wal.ErrUnannounced) {
+		t.Fatalf("a new copy: %v", err)
+	}
+	backup := t.TempDir() + "/backup"
+	if _, err := wal.Backup(dir, backup, wal.BackupOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := wal.Open(dir, wal.Options{Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := frameFor(w.LastSeq() + 1)
+	if err := w.Append(f); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if err := fillCopy(wal.OS, dir, wal.OS, backup); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := wal.Verify(backup, wal.VerifyOptions{}); err != nil || report.Chain != f.Chain || report.LastSeq != f.Last() {
+		t.Fatalf("%+v, %v", report, err)
+	}
+}
+
+// FuzzParseFrame parses any bytes: what is taken has the wire form that it was
+// parsed from, and no part of a frame is taken.
+func FuzzParseFrame(f *testing.F) {
+	d := memfs.New(1)
+	var r run
+	if err := r.work(d.Process(), 1, 9); err != nil {
+		f.Fatal(err)
+	}
+	l, err := wal.OpenReader(crashDir, options(d.Process(), nil))
+	if err != nil {
+		f.Fatal(err)
+	}
+	var b []byte
+	for range 9 {
+		frame, err := l.Next()
+		if err != nil {
+			f.Fatal(err)
+		}
+		if b = frame.AppendWire(b); len(b) < 4000 {
+			f.Add(frame.AppendWire(nil), frame.Segment)
+		}
+	}
+	f.Add(b, uint64(1))
+	f.Fuzz(func(t *testing.T, b []byte, segment uint64) {
+		frame, rest, err := wal.ParseFrame(b, l.LogID(), segment)
+		if err != nil {
+			return
+		}
+		wire := frame.AppendWire(nil)
+		if !bytes.Equal(append(bytes.Clone(wire), rest...), b) || len(wire) < 64+len(frame.Body) {
+			t.Error("the wire form of what was parsed is not what was parsed")
+		}
+		for _, n := range []int{0, 63, 64, len(wire) - 1} {
+			if _, _, err := wal.ParseFrame(wire[:n], l.LogID(), segment); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%d bytes of %d: %v", n, len(wire), err)
+			}
+		}
+	})
+}
