@@ -64,6 +64,9 @@ func (s *State) beginReversal(tx *Transaction) *Error {
 func (s *State) reachesAll(of *inverse) *Error {
 	for i := range of.ops {
 		op := &of.ops[i]
+		if op.Kind.IsCondition() {
+			continue // its inverse is nothing, and touches nothing
+		}
 		for j, arg := range op.Kind.Args() {
 			if !op.Given(j) && newIDArg[op.Kind]&(1<<j) == 0 {
 				continue
@@ -98,7 +101,8 @@ func (s *State) wantUnchanged(of *inverse, g *guard, op *Op) *Error {
 		return nil
 	}
 	if g.kind == guardNoGrid {
-		if ref := s.findContainer(g.a); ref != 0 && s.containers.at(ref).kind == Grid && s.reaches(ref) {
+		// A container made since is another one: in that nothing stood.
+		if ref := s.findContainer(g.a); ref != 0 && s.containers.at(ref).kind == Grid && s.containers.at(ref).created <= of.seq && s.reaches(ref) {
 			return notReversible(of, g.op, "record", "its record was made by an earlier version, and does not say where the stack stood.")
 		}
 		return nil
@@ -123,8 +127,9 @@ func (s *State) meets(of *inverse, g *guard, op *Op) (bool, *Error) {
 		_, c, err := s.wantContainer(op, CreateContainerID)
 		return err == nil && c.created == of.seq, err
 	case guardHold:
-		_, h, err := s.wantHold(op)
-		return err == nil && h.seq == of.seq && h.quantity == g.a, err
+		// Its container is within reach. A hold of the same id elsewhere is another one.
+		ref := s.findHold(op.Args[HoldID])
+		return ref != 0 && s.holds.at(ref).seq == of.seq && s.holds.at(ref).quantity == g.a, nil
 	case guardParent:
 		_, r, err := s.wantInstance(op, InstanceArg)
 		return err == nil && r.where == Attached && s.instances.at(r.host).id == g.a, err

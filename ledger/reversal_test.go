@@ -191,6 +191,7 @@ func TestReverseAfterChanges(t *testing.T) {
 		{"RemoveFungible container_id=4 class_id=1 key=0 quantity=10", "AddFungible container_id=4 class_id=1 key=0 quantity=1 x=1 y=1", AlreadyPlaced, "x=1 y=1", 0},
 		{"RemoveFungible container_id=4 class_id=1 key=0 quantity=3", "MoveInGrid container_id=4 x=5 y=3 to_x=3 to_y=3", "", "", 0},
 		{"RemoveFungible container_id=4 class_id=1 key=0 quantity=3", "RemoveFungible container_id=4 class_id=1 key=0 quantity=7", "", "", 0},
+		{"RemoveFungible container_id=2 class_id=1 key=0 quantity=100", "RemoveContainer container_id=2; CreateContainer container_id=2 kind=Grid grid_width=3 grid_height=3 owner=8", "", "", 0},
 		{"MergeStacks container_id=1 class_id=1 from_key=0 to_key=1", "RemoveFungible container_id=1 class_id=1 key=1 quantity=150", InsufficientBalance, "available=50 requested=100", 0},
 		{"SplitStack container_id=1 class_id=1 from_key=0 to_key=9 quantity=4", "", "", "", 0},
 		{"CreateContainer container_id=9 kind=Standard", "", "", "", 0},
@@ -316,23 +317,33 @@ func TestReplayComparesFacts(t *testing.T) {
 
 // A token limited to owners learns nothing about commits that concern others.
 func TestReverseWithinOwners(t *testing.T) {
+	const hold = "HoldFungible hold_id=5 container_id=1 class_id=1 key=0 quantity=5"
 	for _, c := range []struct {
 		commit string
+		then   string // before it is taken back
 		code   Code
 	}{
-		{"AddFungible container_id=1 class_id=1 key=0 quantity=5", ""},
-		{"AddFungible container_id=2 class_id=1 key=0 quantity=5", Forbidden},
-		{"TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=5", Forbidden},
-		{"SwapSlots container_id=3 slot_a=0 slot_b=1", ""},
-		{"ConsolidateStacks container_id=1 class_id=1", NotReversible},
-		{"ConsolidateStacks container_id=2 class_id=1", Forbidden},
-		{"CreateContainer container_id=9 kind=Standard owner=8", Forbidden},
-		{"CreateContainer container_id=9 kind=Standard owner=7", ""},
-		{"BurnInstance instance_id=4", Forbidden},
+		{"AddFungible container_id=1 class_id=1 key=0 quantity=5", "", ""},
+		{"AddFungible container_id=2 class_id=1 key=0 quantity=5", "", Forbidden},
+		{"TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=5", "", Forbidden},
+		{"SwapSlots container_id=3 slot_a=0 slot_b=1", "", ""},
+		{"ConsolidateStacks container_id=1 class_id=1", "", NotReversible},
+		{"ConsolidateStacks container_id=2 class_id=1", "", Forbidden},
+		{"CreateContainer container_id=9 kind=Standard owner=8", "", Forbidden},
+		{"CreateContainer container_id=9 kind=Standard owner=7", "", ""},
+		{"BurnInstance instance_id=4", "", Forbidden},
+		// A condition is not taken back: whose container it was does not matter.
+		{"RequireUnchanged container_id=2 since_seq=9; AddFungible container_id=1 class_id=1 key=0 quantity=5", "", ""},
+		{hold, "", ""},
+		{hold, "ReleaseHold hold_id=5", NotReversible},
+		{hold, "ReleaseHold hold_id=5; HoldFungible hold_id=5 container_id=2 class_id=1 key=0 quantity=5", NotReversible},
 	} {
 		s := NewState(Config{})
 		accept(t, s, reversalWorld)
 		rec := committed(t, s, asTx(t, c.commit))
+		if c.then != "" {
+			accept(t, s, c.then)
+		}
 		limited := &Permit{Owners: []int64{7}}
 		_, err := reverse(s, rec, 2, &Outcome{}, limited)
 		if c.code == "" && err != nil || c.code != "" && (err == nil || err.Code != c.code) {
