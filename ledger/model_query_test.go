@@ -25,9 +25,18 @@ func (r *trial) queries() {
 	for range 10 {
 		r.listPages()
 	}
+	for seq := range r.model.Seq() {
+		by, ok := r.state.ReversedBy(seq + 1)
+		if ok != (by != 0) || by != r.model.ReversedBy(seq+1) {
+			r.t.Fatalf("seed %d, commit %d: commit %d was reversed by %d (%v), in the model by %d", r.seed, r.model.Seq(), seq+1, by, ok, r.model.ReversedBy(seq+1))
+		}
+	}
+	r.named()
 	for _, owners := range [][]int64{{}, {1}, {2, math.MaxInt64}, {1, 2}} {
 		r.queriesOfOwners(owners)
+		r.namedPages(owners)
 	}
+	r.namedPages(nil)
 }
 
 // queriesOfOwners compares what those see who are limited to owners.
@@ -43,12 +52,52 @@ func (r *trial) queriesOfOwners(owners []int64) {
 			r.t.Fatalf("seed %d, commit %d: owners %v reach instance %d: %v", r.seed, r.model.Seq(), owners, id, got)
 		}
 	}
+	for _, id := range append(r.model.HoldIDs(), 77) {
+		if got := r.state.MayReadHold(id, owners) == nil; got != r.model.MayReadHold(id, owners) {
+			r.t.Fatalf("seed %d, commit %d: owners %v reach hold %d: %v", r.seed, r.model.Seq(), owners, id, got)
+		}
+	}
 	for kind := range ledger.Grid + 1 {
 		after, limit := r.rng.Int64N(10), r.rng.IntN(6)
 		want, wantMore := r.model.ContainersOf(owners, kind, after, limit)
 		got, more := r.state.ContainersOf(nil, owners, kind, after, limit)
 		r.same(fmt.Sprintf("containers of %v, kind %v, after %d, at most %d", owners, kind, after, limit), want, got)
 		r.same("and whether there are more", wantMore, more)
+	}
+}
+
+// named compares where the names and codes lead.
+func (r *trial) named() {
+	r.t.Helper()
+	for _, name := range append(modeltest.Names(), "none") {
+		id, refused := r.model.ContainerNamed(name)
+		got, err := r.state.ContainerNamed(name, nil)
+		r.same("container "+name, id, got)
+		r.same("and its refusal", refused, code(err))
+		id, refused = r.model.ClassCoded(name)
+		got, err = r.state.ClassCoded(name)
+		r.same("class "+name, id, got)
+		r.same("and its refusal", refused, code(err))
+	}
+}
+
+// namedPages compares the lists of named containers, page by page to the end.
+func (r *trial) namedPages(owners []int64) {
+	r.t.Helper()
+	for _, prefix := range []string{"", "u", "users/42", "users/42/wallet", "none"} {
+		f := ledger.ContainerFilter{Kind: ledger.ContainerKind(r.rng.IntN(4))}
+		if owner := r.number(); owner != nil {
+			f.Owner = *owner
+		}
+		limit := r.limit()
+		for after, more := "", true; more; {
+			want, wantMore := r.model.NamedContainers(prefix, f, owners, after, limit)
+			got, last, gotMore := r.state.NamedContainers(nil, prefix, f, owners, after, limit)
+			what := fmt.Sprintf("containers %q of %v, %+v, after %q, at most %d", prefix, owners, f, after, limit)
+			r.same(what, want, got)
+			r.same(what+": whether there are more", wantMore, gotMore)
+			after, more = last, wantMore
+		}
 	}
 }
 
@@ -90,6 +139,11 @@ func ask(s *ledger.State, q modeltest.Query) modeltest.Reply {
 	case modeltest.ReadContainers:
 		list, _ := s.Containers(nil, ledger.ContainerFilter{}, 0, all)
 		return reply(list, nil)
+	case modeltest.ReadHold:
+		return reply(s.Hold(q.ID))
+	case modeltest.ReadHolds:
+		list, _, err := s.Holds(nil, q.ID, 0, all)
+		return reply(list, err)
 	}
 	panic("unknown read " + string(q.What))
 }

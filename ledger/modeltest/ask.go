@@ -28,6 +28,8 @@ const (
 	ReadStats      What = "stats"
 	ReadInstance   What = "instance"
 	ReadContainers What = "containers"
+	ReadHold       What = "hold"
+	ReadHolds      What = "holds"
 )
 
 // A Reply is what a read gave: the value of package ledger that the read
@@ -66,6 +68,11 @@ func (m *Model) Ask(q Query) Reply {
 	case ReadContainers:
 		list, _ := m.Containers(ledger.ContainerFilter{}, 0, all)
 		return reply(list, "")
+	case ReadHold:
+		return reply(m.Hold(q.ID))
+	case ReadHolds:
+		list, _, code := m.Holds(q.ID, 0, all)
+		return reply(list, code)
 	}
 	panic("modeltest: unknown read " + string(q.What))
 }
@@ -82,13 +89,16 @@ func reply[T any](value T, code ledger.Code) Reply {
 func AllQueries(m *Model) []Query {
 	qs := []Query{{ReadClasses, 0}, {ReadContainers, 0}}
 	for _, id := range append(m.ContainerIDs(), absent) {
-		qs = append(qs, Query{ReadContainer, id}, Query{ReadBalances, id}, Query{ReadSlots, id}, Query{ReadGrid, id})
+		qs = append(qs, Query{ReadContainer, id}, Query{ReadBalances, id}, Query{ReadSlots, id}, Query{ReadGrid, id}, Query{ReadHolds, id})
 	}
 	for _, id := range append(m.ClassIDs(), absent) {
 		qs = append(qs, Query{ReadClass, id}, Query{ReadShapes, id}, Query{ReadStats, id})
 	}
 	for _, id := range append(m.InstanceIDs(), m.nextInstance) {
 		qs = append(qs, Query{ReadInstance, id})
+	}
+	for _, id := range append(m.HoldIDs(), absent) {
+		qs = append(qs, Query{ReadHold, id})
 	}
 	return qs
 }

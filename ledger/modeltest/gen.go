@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"assetledger/ledger"
@@ -22,13 +23,15 @@ type Knobs struct {
 	Repeated                  float64 // part that repeats an earlier keyed request, half of them changed
 	Permits                   float64 // part of the transactions whose sender has a name and perhaps may not do all
 	Bulky                     float64 // part of the transactions with metadata near the limit of size
+	Names                     float64 // part of the containers and classes that are made with names, and of the arguments that use them
+	Reversals                 float64 // part of the transactions that take back an earlier commit, or say so as an import does
 }
 
 // DefaultKnobs reach every operation and every refusal within some thousand
 // operations; but Forbidden, for which Permits must be above 0.
 func DefaultKnobs() Knobs {
 	return Knobs{Containers: 14, Classes: 9, Keys: 4, MaxOps: 12, MaxSide: 7, MaxSlots: 5, MaxShape: 4,
-		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1, Bulky: 0.01}
+		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1, Bulky: 0.01, Names: 0.3, Reversals: 0.08}
 }
 
 // A Gen makes random transactions that fit the present state of a model. All
@@ -57,8 +60,17 @@ func (g *Gen) Next() ledger.Transaction {
 		return g.repeat()
 	}
 	name, permit := g.sender()
-	tx := ledger.Transaction{Ops: g.ops(permit)}
-	tx.Endpoint = g.endpoint(tx.Ops)
+	var tx ledger.Transaction
+	switch {
+	case g.model.seq > 0 && g.chance(g.knobs.Reversals):
+		tx.Endpoint, tx.Reverses = ledger.EndpointReverse, g.commit()
+	default:
+		tx.Ops = g.ops(permit)
+		tx.Endpoint = g.endpoint(tx.Ops)
+		if tx.Endpoint == ledger.EndpointCommit && g.chance(g.knobs.Reversals/8) {
+			tx.Reverses = uint64(1 + g.rng.Int64N(int64(g.model.seq)+2))
+		}
+	}
 	if g.chance(0.3) {
 		tx.Metadata = []byte(metadataSamples[g.rng.IntN(len(metadataSamples))])
 	}
@@ -105,15 +117,26 @@ func (g *Gen) repeat() ledger.Transaction {
 	if g.knobs.Permits > 0 {
 		ways++
 	}
-	switch g.rng.IntN(ways) {
+	way := g.rng.IntN(ways)
+	if tx.Endpoint == ledger.EndpointReverse && (way == 0 || way == 2 || way == 3) {
+		tx.Reverses = g.commit() // mostly another one
+		way = -1
+	}
+	switch way {
 	case 0:
 		i := g.rng.IntN(len(tx.Ops))
-		tx.Ops = append(tx.Ops[:i], g.ops(tx.Permit())[0]) // nothing after it: it might refer to what is no longer minted
+		next := g.ops(tx.Permit())[0]
+		if next.Kind.IsCondition() {
+			next = g.change()
+		}
+		tx.Ops = append(tx.Ops[:i], next) // nothing after it: it might refer to what is no longer minted
 		tx.Endpoint = ledger.EndpointCommit
 	case 1:
 		tx.Metadata = []byte(metadataSamples[g.rng.IntN(len(metadataSamples))])
 	case 2, 3:
-		tx.Endpoint = g.endpoint(tx.Ops)
+		if tx.Reverses == 0 {
+			tx.Endpoint = g.endpoint(tx.Ops)
+		}
 	case 4, 5:
 		for i := range tx.Ops {
 			tx.Ops[i] = respell(tx.Ops[i])
@@ -125,6 +148,15 @@ func (g *Gen) repeat() ledger.Transaction {
 		tx.SetSender(g.sender())
 	}
 	return tx
+}
+
+// commit takes a commit to be taken back: often one of the last.
+func (g *Gen) commit() uint64 {
+	last := int64(g.model.seq)
+	if g.chance(0.6) {
+		return uint64(last - g.rng.Int64N(min(last, 8)))
+	}
+	return uint64(1 + g.rng.Int64N(last))
 }
 
 // endpoint takes one of the endpoints that the operations can be sent to.
@@ -178,7 +210,19 @@ func (g *Gen) ops(permit *ledger.Permit) []ledger.Op {
 			break // what would follow is never reached
 		}
 	}
+	if !slices.ContainsFunc(ops, func(op ledger.Op) bool { return !op.Kind.IsCondition() }) {
+		ops = append(ops, g.change())
+	}
 	return ops
+}
+
+// change makes an operation that is not a condition.
+func (g *Gen) change() ledger.Op {
+	for {
+		if op := g.op(); !op.Kind.IsCondition() {
+			return op
+		}
+	}
 }
 
 func (g *Gen) chance(p float64) bool { return g.rng.Float64() < p }

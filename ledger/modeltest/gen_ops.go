@@ -16,6 +16,39 @@ func (d *draft) add(i int, v int64) *draft {
 	return d
 }
 
+// with gives the first arguments.
+func (d *draft) with(values ...int64) *draft {
+	for i, v := range values {
+		d.add(i, v)
+	}
+	return d
+}
+
+// at gives x, y and rotation from argument i on; nothing if t is nil.
+func (d *draft) at(i int, t *thing) *draft {
+	if t == nil {
+		return d
+	}
+	return d.add(i, t.x).add(i+1, t.y).add(i+2, int64(rotation(t.turned)))
+}
+
+// text gives argument i, a string. Strings are given in the order of the arguments.
+func (d *draft) text(i int, s string) *draft {
+	if d.Name != "" {
+		d.Name += "\n"
+	}
+	d.Name += s
+	return d.add(i, 0)
+}
+
+// textOrNull gives argument i: a string, or null for "".
+func (d *draft) textOrNull(i int, s string) *draft {
+	if s == "" {
+		return d.null(i)
+	}
+	return d.text(i, s)
+}
+
 // null gives argument i as null.
 func (d *draft) null(i int) *draft {
 	d.Has |= 1 << i
@@ -32,7 +65,9 @@ var weights = []struct {
 	{ledger.TransferFungible, 16}, {ledger.MergeStacks, 5}, {ledger.ConsolidateStacks, 4}, {ledger.MintInstance, 10},
 	{ledger.BurnInstance, 5}, {ledger.Attach, 7}, {ledger.Detach, 3}, {ledger.PlaceInSlot, 7}, {ledger.RemoveFromSlot, 4},
 	{ledger.SwapSlots, 6}, {ledger.PlaceInGrid, 7}, {ledger.RemoveFromGrid, 4}, {ledger.MoveInGrid, 9},
-	{ledger.RegisterClass, 3}, {ledger.RegisterClassShape, 4},
+	{ledger.RegisterClass, 3}, {ledger.RegisterClassShape, 4}, {ledger.RenameContainer, 3}, {ledger.RenameClass, 3},
+	{ledger.RequireBalance, 5}, {ledger.RequireUnchanged, 3}, {ledger.RequireInstance, 4},
+	{ledger.HoldFungible, 12}, {ledger.SettleHold, 8}, {ledger.ReleaseHold, 4}, {ledger.SplitStack, 7},
 }
 
 // Kinds lists the operations that the model knows.
@@ -52,7 +87,7 @@ func (g *Gen) op() ledger.Op {
 	at := g.rng.IntN(sum)
 	for _, w := range weights {
 		if at -= w.weight; at < 0 {
-			return ledger.Op(*g.make(newOp(w.kind)))
+			return g.named(g.make(newOp(w.kind)))
 		}
 	}
 	panic("modeltest: weights do not add up")
@@ -65,8 +100,14 @@ func (g *Gen) make(d *draft) *draft {
 	case ledger.RemoveContainer:
 		id, _ := g.container(ledger.Standard, ledger.Slots, ledger.Grid)
 		return d.add(0, id)
-	case ledger.AddFungible, ledger.RemoveFungible, ledger.TransferFungible, ledger.MergeStacks, ledger.ConsolidateStacks:
+	case ledger.AddFungible, ledger.RemoveFungible, ledger.TransferFungible, ledger.MergeStacks, ledger.ConsolidateStacks, ledger.SplitStack:
 		return g.makeFungible(d)
+	case ledger.HoldFungible, ledger.SettleHold, ledger.ReleaseHold:
+		return g.makeHold(d)
+	case ledger.RequireBalance, ledger.RequireUnchanged, ledger.RequireInstance:
+		return g.makeCondition(d)
+	case ledger.RenameContainer, ledger.RenameClass:
+		return g.makeRename(d)
 	case ledger.MintInstance:
 		return g.makeMint(d)
 	case ledger.BurnInstance, ledger.Detach:
@@ -84,7 +125,8 @@ func (g *Gen) make(d *draft) *draft {
 
 func (g *Gen) makeContainer(d *draft) *draft {
 	kind := ledger.ContainerKind(1 + g.rng.IntN(3))
-	d.add(ledger.CreateContainerID, g.id(g.knobs.Containers)).add(ledger.CreateKind, int64(kind))
+	g.newID(d, 0, g.knobs.Containers, ledger.CreateName)
+	d.add(ledger.CreateKind, int64(kind))
 	switch g.rng.IntN(4) {
 	case 0:
 		d.null(ledger.CreateOwner)
@@ -113,6 +155,9 @@ func (g *Gen) makeFungible(d *draft) *draft {
 	if c != nil {
 		available = c.stacks[stack]
 	}
+	if c != nil {
+		available -= g.scratch.m.held(id, stack)
+	}
 	if d.Kind == ledger.TransferFungible {
 		to, target := g.container(ledger.Standard, ledger.Grid)
 		d.add(ledger.TransferFrom, id).add(ledger.TransferTo, to).add(ledger.TransferClass, stack.ClassID)
@@ -128,6 +173,9 @@ func (g *Gen) makeFungible(d *draft) *draft {
 		d.add(ledger.FungibleKey, stack.Key).add(ledger.FungibleQuantity, g.quantity(available))
 	case ledger.MergeStacks:
 		d.add(ledger.MergeFromKey, stack.Key).add(ledger.MergeToKey, g.key())
+	case ledger.SplitStack:
+		d.add(ledger.SplitFromKey, stack.Key).add(ledger.SplitToKey, g.key()).add(ledger.SplitQuantity, g.quantity(available))
+		return g.place(d, c, ledger.SplitX, ledger.SplitX+1, ledger.SplitX+2)
 	case ledger.ConsolidateStacks:
 		if g.chance(0.5) {
 			d.add(ledger.ConsolidateKey, g.key())
@@ -253,13 +301,10 @@ func (g *Gen) makeGrid(d *draft) *draft {
 	return d
 }
 
-// names are class names at the edges of what is allowed, and ordinary ones.
-var names = []string{"gold", "Ω", "a \"quoted\" \\ name", "<&>", "\u2028", "𝄞 music", "x"}
-
 func (g *Gen) makeRegistration(d *draft) *draft {
 	if d.Kind == ledger.RegisterClass {
-		d.add(ledger.ClassID, g.id(g.knobs.Classes)).add(ledger.ClassName, 0)
-		d.Name = names[g.rng.IntN(len(names))]
+		g.newID(d, 1, g.knobs.Classes, ledger.ClassCode)
+		d.add(ledger.ClassName, 0)
 		if g.chance(0.6) {
 			d.add(ledger.ClassFungible, g.rng.Int64N(2))
 		}

@@ -31,9 +31,7 @@ func TestGenReachesEverything(t *testing.T) {
 				replayed++
 			case a.Refusal != nil:
 				codes[a.Refusal.Code]++
-				if a.Refusal.Op >= 0 {
-					refused[tx.Ops[a.Refusal.Op].Kind]++
-				}
+				refused[a.Refusal.Kind]++
 			default:
 				for _, op := range tx.Ops {
 					accepted[op.Kind]++

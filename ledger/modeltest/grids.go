@@ -1,6 +1,10 @@
 package modeltest
 
-import "assetledger/ledger"
+import (
+	"slices"
+
+	"assetledger/ledger"
+)
 
 // place is where a thing is asked to go; nil for what was not given.
 type place struct{ x, y, rotation *int64 }
@@ -109,7 +113,7 @@ func (r *run) findPlace(c *container, cl *class, key int64, p place) thing {
 }
 
 func (r *run) placeInGrid(op *ledger.Op) {
-	c := r.container(op.Args[ledger.GridContainer])
+	c := r.container(op, ledger.GridContainer)
 	r.check(c.kind == ledger.Grid, ledger.WrongContainerKind)
 	id, in := r.instance(op, ledger.GridInstance)
 	r.nowhere(id)
@@ -118,10 +122,22 @@ func (r *run) placeInGrid(op *ledger.Op) {
 	t.instance = id
 	c.things = append(c.things, t)
 	r.touch(c)
+	container := op.Args[ledger.GridContainer]
+	r.takenBack(newOp(ledger.RemoveFromGrid).with(container, id), standsAt(container, t))
+}
+
+// standsAt says whether the same thing still stands at the same anchor, as it was turned.
+func standsAt(container int64, t thing) func(m *Model) bool {
+	return func(m *Model) bool {
+		c := m.containers[container]
+		return c != nil && slices.ContainsFunc(c.things, func(now thing) bool {
+			return now.instance == t.instance && now.stack == t.stack && now.x == t.x && now.y == t.y && now.turned == t.turned
+		})
+	}
 }
 
 func (r *run) removeFromGrid(op *ledger.Op) {
-	c := r.container(op.Args[ledger.GridContainer])
+	c := r.container(op, ledger.GridContainer)
 	r.check(c.kind == ledger.Grid, ledger.WrongContainerKind)
 	id, _ := r.instance(op, ledger.GridInstance)
 	at := r.m.locate(id)
@@ -130,13 +146,14 @@ func (r *run) removeFromGrid(op *ledger.Op) {
 	c.drop(id)
 	r.free(id)
 	r.touch(c)
+	r.takenBack(newOp(ledger.PlaceInGrid).with(at.ContainerID, id).at(ledger.GridX, &thing{x: int64(at.X), y: int64(at.Y), turned: at.Rotation == 90}), nil)
 }
 
 func (r *run) moveInGrid(op *ledger.Op) {
 	x, y := op.Args[ledger.MoveX], op.Args[ledger.MoveY]
 	toX, toY := op.Args[ledger.MoveToX], op.Args[ledger.MoveToY]
 
-	c := r.container(op.Args[ledger.MoveContainer])
+	c := r.container(op, ledger.MoveContainer)
 	r.check(c.kind == ledger.Grid, ledger.WrongContainerKind)
 	r.check(c.inside(x, y, size{1, 1}), ledger.OutOfBounds)
 	cells := c.paint()
@@ -150,6 +167,10 @@ func (r *run) moveInGrid(op *ledger.Op) {
 	r.check(c.inside(toX, toY, s), ledger.OutOfBounds)
 	r.check(free(cells, toX, toY, s, t), ledger.CellOccupied)
 
+	was := *t
 	t.x, t.y, t.w, t.h, t.turned = toX, toY, s.w, s.h, turned
 	r.touch(c)
+	container := op.Args[ledger.MoveContainer]
+	back := newOp(op.Kind).with(container, toX, toY, was.x, was.y, int64(rotation(was.turned)))
+	r.takenBack(back, standsAt(container, *t))
 }

@@ -11,6 +11,7 @@ import (
 type Commit struct {
 	Seq      uint64
 	BatchSeq uint32
+	Time     int64 // of its batch, Unix nanoseconds
 	Record   ledger.Record
 }
 
@@ -82,8 +83,9 @@ func (h *History) Check() error {
 		refusals.visit(m)
 	}
 	visit()
+	asked := h.asked()
 	for i := range h.Commits {
-		if err := h.replay(m, i); err != nil {
+		if err := h.replay(m, i, asked); err != nil {
 			return errors.Join(append(errs, err)...) // nothing after it can be judged
 		}
 		visit()
@@ -97,15 +99,38 @@ func (h *History) Check() error {
 	return errors.Join(errs...)
 }
 
-// replay applies commit i to the model and compares its outcome.
-func (h *History) replay(m *Model, i int) error {
+// asked finds by its key the request that a commit may come from.
+func (h *History) asked() map[string]*Request {
+	asked := map[string]*Request{}
+	for i := range h.Requests {
+		r := &h.Requests[i]
+		if old := asked[string(r.Tx.Key)]; old == nil || old.Ending == Refused {
+			asked[string(r.Tx.Key)] = r
+		}
+	}
+	return asked
+}
+
+// replay applies commit i to the model and compares its outcome. Where the
+// request is known it is the request that is applied: the names in it must lead
+// to the integers in the record, and a time from now to the time there.
+func (h *History) replay(m *Model, i int, asked map[string]*Request) error {
 	c := &h.Commits[i]
 	if c.Seq != uint64(i)+1 {
 		return fmt.Errorf("commit %d stands in place %d of the log", c.Seq, i+1)
 	}
-	out, refusal := m.applyHere(&c.Record.Tx)
+	tx := &c.Record.Tx
+	r := asked[string(tx.Key)]
+	if len(tx.Key) > 0 && r != nil && r.Ending != Refused {
+		tx = &r.Tx
+	}
+	m.Now = c.Time
+	out, refusal := m.applyHere(tx)
 	if refusal != nil {
 		return fmt.Errorf("commit %d should have been refused: %v", c.Seq, refusal)
+	}
+	if right, got := show(m.Ops()), show(Meant(c.Record.Tx.Ops)); right != got {
+		return fmt.Errorf("request %q is another one in commit %d, which has the operations\n%s, right is\n%s", tx.Key, c.Seq, got, right)
 	}
 	out.Facts = c.Record.Out.Facts // the model does not know where things stood
 	if show(out) != show(c.Record.Out) {
@@ -148,7 +173,7 @@ func (h *History) checkRequests() []error {
 		switch {
 		case len(key) == 0:
 			errs = append(errs, fmt.Errorf("request %d has no key: it cannot be found in the history", i))
-		case r.Ending == Unknown && len(byKey[key]) > 0 && !Same(&r.Tx, &byKey[key][0].Record.Tx):
+		case r.Ending == Unknown && len(byKey[key]) > 0 && !sameFrame(&r.Tx, &byKey[key][0].Record.Tx):
 			errs = append(errs, fmt.Errorf("request %q was committed as something else, in commit %d", key, byKey[key][0].Seq))
 		case r.Ending == Refused && len(byKey[key]) > 0 && !acknowledged[key] && !h.retried(i):
 			errs = append(errs, fmt.Errorf("request %q was refused (%s), but is commit %d", key, r.Code, byKey[key][0].Seq))
@@ -189,7 +214,7 @@ func (r *Request) checkCommitted(found []*Commit) []error {
 		errs = append(errs, fmt.Errorf("request %q was told of %d instances from %d, but commit %d minted %d from %d",
 			r.Tx.Key, r.Minted, r.FirstMinted, c.Seq, c.Record.Out.Minted, c.Record.Out.FirstMinted))
 	}
-	if !Same(&r.Tx, &c.Record.Tx) {
+	if !sameFrame(&r.Tx, &c.Record.Tx) {
 		errs = append(errs, fmt.Errorf("request %q is another one in commit %d", r.Tx.Key, c.Seq))
 	}
 	return errs

@@ -64,15 +64,16 @@ func (m *Model) hasChildren(id int64) bool {
 }
 
 func (r *run) mintInstance(op *ledger.Op) {
-	classID, key := op.Args[ledger.MintClass], op.Get(ledger.MintKey, 0)
+	key := op.Get(ledger.MintKey, 0)
 	p := placeOf(op, ledger.MintX, ledger.MintY, ledger.MintRotation)
 	slot := op.Args[ledger.MintSlot]
 
 	var c *container
 	if op.Given(ledger.MintContainer) {
-		c = r.container(op.Args[ledger.MintContainer])
+		c = r.container(op, ledger.MintContainer)
 	}
-	cl := r.class(classID)
+	cl := r.class(op, ledger.MintClass)
+	classID := op.Args[ledger.MintClass]
 	if c != nil {
 		switch c.kind {
 		case ledger.Standard:
@@ -105,6 +106,7 @@ func (r *run) mintInstance(op *ledger.Op) {
 	} else {
 		r.free(id)
 	}
+	r.takenBack(newOp(ledger.BurnInstance).add(ledger.InstanceArg, id), nil)
 }
 
 func (r *run) burnInstance(op *ledger.Op) {
@@ -119,6 +121,7 @@ func (r *run) burnInstance(op *ledger.Op) {
 	}
 	delete(r.m.instances, id)
 	r.m.classes[in.class].burned++
+	r.final()
 }
 
 func (r *run) attach(op *ledger.Op) {
@@ -130,12 +133,16 @@ func (r *run) attach(op *ledger.Op) {
 	}
 
 	child.parent = parent
+	r.takenBack(newOp(ledger.Detach).add(ledger.InstanceArg, id), func(m *Model) bool {
+		return m.instances[id] != nil && m.instances[id].parent == parent
+	})
 }
 
 func (r *run) detach(op *ledger.Op) {
 	id, in := r.instance(op, ledger.InstanceArg)
 	r.check(in.parent != 0, ledger.NotAttached, detail{"instance_id", id})
 
+	r.takenBack(newOp(ledger.Attach).with(id, in.parent), nil)
 	in.parent = 0
 	r.free(id)
 }
@@ -154,7 +161,7 @@ func (r *run) freeSlot(c *container, slot int64) {
 func (r *run) placeInSlot(op *ledger.Op) {
 	slot := op.Args[ledger.SlotIndex]
 
-	c := r.container(op.Args[ledger.SlotContainer])
+	c := r.container(op, ledger.SlotContainer)
 	r.check(c.kind == ledger.Slots, ledger.WrongContainerKind)
 	id, _ := r.instance(op, ledger.SlotInstance)
 	r.nowhere(id)
@@ -162,16 +169,27 @@ func (r *run) placeInSlot(op *ledger.Op) {
 
 	c.slots[slot] = id
 	r.touch(c)
+	container := op.Args[ledger.SlotContainer]
+	r.takenBack(newOp(ledger.RemoveFromSlot).with(container, slot), slotHolds(container, slot, id))
+}
+
+// slotHolds says whether a slot still holds the same instance, 0 for none.
+func slotHolds(container, slot, id int64) func(m *Model) bool {
+	return func(m *Model) bool {
+		c := m.containers[container]
+		return c != nil && c.kind == ledger.Slots && c.slots[slot] == id
+	}
 }
 
 func (r *run) removeFromSlot(op *ledger.Op) {
 	slot := op.Args[ledger.SlotIndex]
 
-	c := r.container(op.Args[ledger.SlotContainer])
+	c := r.container(op, ledger.SlotContainer)
 	r.check(c.kind == ledger.Slots, ledger.WrongContainerKind)
 	r.slotInRange(c, slot)
 	r.check(c.slots[slot] != 0, ledger.SlotEmpty, detail{"slot_index", slot})
 
+	r.takenBack(newOp(ledger.PlaceInSlot).with(op.Args[ledger.SlotContainer], slot, c.slots[slot]), nil)
 	r.free(c.slots[slot])
 	delete(c.slots, slot)
 	r.touch(c)
@@ -180,8 +198,13 @@ func (r *run) removeFromSlot(op *ledger.Op) {
 func (r *run) swapSlots(op *ledger.Op) {
 	slotA, slotB := op.Args[ledger.SwapA], op.Args[ledger.SwapB]
 
-	a := r.container(op.Args[ledger.SwapContainer])
-	b := r.container(op.Get(ledger.SwapOther, op.Args[ledger.SwapContainer]))
+	a := r.container(op, ledger.SwapContainer)
+	b, idA := a, op.Args[ledger.SwapContainer]
+	idB := idA
+	if op.Given(ledger.SwapOther) {
+		b = r.container(op, ledger.SwapOther)
+		idB = op.Args[ledger.SwapOther]
+	}
 	r.check(a.kind == ledger.Slots && b.kind == ledger.Slots, ledger.WrongContainerKind)
 	r.slotInRange(a, slotA)
 	r.slotInRange(b, slotB)
@@ -196,4 +219,7 @@ func (r *run) swapSlots(op *ledger.Op) {
 		b.slots[slotB] = inA
 	}
 	r.touch(a, b)
+	sameA, sameB := slotHolds(idA, slotA, a.slots[slotA]), slotHolds(idB, slotB, b.slots[slotB])
+	back := draft(meant(*op))
+	r.takenBack(&back, func(m *Model) bool { return sameA(m) && sameB(m) })
 }

@@ -15,6 +15,7 @@ type Remembered struct {
 	BatchSeq    uint32
 	FirstMinted int64
 	Minted      int
+	Class       int64 // of a registration: what its answer shows
 }
 
 // An Answer is what a request gets.
@@ -52,7 +53,11 @@ func (m *Model) Remember(tx *ledger.Transaction, out ledger.Outcome, seq uint64,
 	if len(tx.Key) == 0 {
 		return
 	}
-	m.memory = append(m.memory, Remembered{Tx: *tx, Seq: seq, BatchSeq: batchSeq, FirstMinted: out.FirstMinted, Minted: out.Minted})
+	kept := Remembered{Tx: *tx, Seq: seq, BatchSeq: batchSeq, FirstMinted: out.FirstMinted, Minted: out.Minted}
+	if tx.Endpoint == ledger.EndpointRegisterClass || tx.Endpoint == ledger.EndpointRegisterShape {
+		kept.Class = m.OpsOf(seq)[0].Args[0]
+	}
+	m.memory = append(m.memory, kept)
 	if len(m.memory) > m.memorySize {
 		m.memory = m.memory[len(m.memory)-m.memorySize:]
 	}
@@ -70,10 +75,10 @@ func (m *Model) Recall(key []byte) (Remembered, bool) {
 
 // Same says whether two transactions are the same request: the same endpoint,
 // the same operations with the same arguments, where null and absent are the
-// same, and metadata that is equal as JSON values, numbers as spelled; from the
-// same sender.
+// same and a name and its integer are not, and metadata that is equal as JSON
+// values, numbers as spelled; taking back the same commit; from the same sender.
 func Same(a, b *ledger.Transaction) bool {
-	if a.Endpoint != b.Endpoint || !bytes.Equal(a.Principal, b.Principal) || len(a.Ops) != len(b.Ops) {
+	if !sameFrame(a, b) || len(a.Ops) != len(b.Ops) {
 		return false
 	}
 	for i := range a.Ops {
@@ -81,13 +86,23 @@ func Same(a, b *ledger.Transaction) bool {
 			return false
 		}
 	}
-	return reflect.DeepEqual(jsonValue(a.Metadata), jsonValue(b.Metadata))
+	return true
 }
 
-// plain is an operation without its nulls.
+// sameFrame compares all but the operations.
+func sameFrame(a, b *ledger.Transaction) bool {
+	return a.Endpoint == b.Endpoint && a.Reverses == b.Reverses && bytes.Equal(a.Principal, b.Principal) &&
+		reflect.DeepEqual(jsonValue(a.Metadata), jsonValue(b.Metadata))
+}
+
+// plain is an operation without the nulls that mean the same as nothing.
 func plain(op ledger.Op) ledger.Op {
-	op.Has &^= op.Null
-	op.Null = 0
+	for i, arg := range op.Kind.Args() {
+		if op.Null&(1<<i) != 0 && (arg.Type == ledger.ArgOwner || arg.Type == ledger.ArgShapeKey) {
+			op.Has &^= 1 << i
+			op.Null &^= 1 << i
+		}
+	}
 	return op
 }
 

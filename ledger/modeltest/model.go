@@ -21,17 +21,25 @@ import (
 
 // A Model is a whole ledger.
 type Model struct {
-	seq          uint64 // global_seq of the last commit
-	nextInstance int64  // the id that the next mint gets
+	seq          uint64   // global_seq of the last commit
+	nextInstance int64    // the id that the next mint gets
+	nextAssigned [2]int64 // from here on ids are assigned: to containers, to classes
 	containers   map[int64]*container
 	classes      map[int64]*class
 	instances    map[int64]*instance
-	memory       []Remembered // of idempotency keys, the oldest first
+	holds        map[int64]*hold
+	commits      []commit          // all of them: commit n is commits[n-1]
+	reversedBy   map[uint64]uint64 // which commit took which back
+	memory       []Remembered      // of idempotency keys, the oldest first
 	memorySize   int
+
+	// Now is the time of the commits to come, in Unix nanoseconds.
+	Now int64
 }
 
 // container is one container; only the fields of its kind are used.
 type container struct {
+	name             string // "": none
 	kind             ledger.ContainerKind
 	owner            int64 // 0: none
 	created, updated uint64
@@ -52,6 +60,7 @@ type thing struct {
 
 // class is a registered class with its shapes and lifetime totals.
 type class struct {
+	code           string // "": none
 	name           string
 	fungible       bool
 	decimals       int
@@ -74,8 +83,9 @@ type instance struct {
 
 // New makes an empty ledger that remembers the last keys keyed commits.
 func New(keys int) *Model {
-	return &Model{nextInstance: 1, memorySize: keys,
-		containers: map[int64]*container{}, classes: map[int64]*class{}, instances: map[int64]*instance{}}
+	return &Model{nextInstance: 1, nextAssigned: [2]int64{ledger.FirstAssigned, ledger.FirstAssigned}, memorySize: keys,
+		containers: map[int64]*container{}, classes: map[int64]*class{}, instances: map[int64]*instance{},
+		holds: map[int64]*hold{}, reversedBy: map[uint64]uint64{}}
 }
 
 // Seq is the global_seq of the last commit, 0 at first.
@@ -102,6 +112,13 @@ func (m *Model) Copy() *Model {
 		dup := *old
 		c.instances[id] = &dup
 	}
+	c.holds = map[int64]*hold{}
+	for id, old := range m.holds {
+		dup := *old
+		c.holds[id] = &dup
+	}
+	c.commits = slices.Clip(m.commits) // a commit never changes
+	c.reversedBy = maps.Clone(m.reversedBy)
 	c.memory = slices.Clone(m.memory)
 	return &c
 }
@@ -109,8 +126,9 @@ func (m *Model) Copy() *Model {
 // A Refusal says why a transaction was not accepted.
 type Refusal struct {
 	Code    ledger.Code
-	Op      int              // index of the operation at fault
-	Details map[string]int64 // those that the error must have at least; nil if none
+	Op      int            // index of the operation at fault
+	Kind    ledger.OpKind  // of the operation at fault, see Refusals
+	Details map[string]any // those that the error must have at least, int64 or string; nil if none
 }
 
 // Error gives all fields in one line.
@@ -132,20 +150,26 @@ func (m *Model) Apply(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 // applyHere is Apply without the copy: after a refusal the model is of no use.
 func (m *Model) applyHere(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 	r := &run{m: m, seq: m.seq + 1, permit: tx.Permit()}
-	for i := range tx.Ops {
+	ops, refusal := r.begin(tx)
+	if refusal != nil {
+		return ledger.Outcome{}, refusal
+	}
+	for i := range ops {
 		r.index = i
-		if refusal := r.try(&tx.Ops[i]); refusal != nil {
+		if refusal := r.try(&ops[i]); refusal != nil {
 			return ledger.Outcome{}, refusal
 		}
 	}
 	if refusal := r.finish(); refusal != nil {
 		return ledger.Outcome{}, refusal
 	}
-	m.seq++
 	out := ledger.Outcome{Minted: len(r.minted), Decisions: r.decisions}
 	if len(r.minted) > 0 {
 		out.FirstMinted = r.minted[0]
+		r.done.first = r.minted[0]
 	}
+	m.seq++
+	m.commits = append(m.commits, r.done)
 	return out, nil
 }
 
@@ -159,15 +183,18 @@ type run struct {
 	m         *Model
 	seq       uint64 // the commit that it will be
 	index     int    // of the current operation
+	kind      ledger.OpKind
 	minted    []int64
 	decisions []ledger.Decision
 	permit    *ledger.Permit
 	freed     map[int64]int // instances left nowhere, and by which operation
+	back      *commit       // the commit that it takes back, or nil
+	done      commit        // what it did so far
 }
 
 // try runs one operation. The operations are lists of checks in the order in
 // which the interface judges, so a check that fails leaves by panic.
-func (r *run) try(op *ledger.Op) (refusal *Refusal) {
+func (r *run) try(asked *ledger.Op) (refusal *Refusal) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -177,15 +204,20 @@ func (r *run) try(op *ledger.Op) (refusal *Refusal) {
 			panic(p)
 		}
 	}()
+	op := *asked
+	r.kind = op.Kind
+	r.unchanged()
 	r.mayDo(op.Kind)
-	r.operation(op)
+	r.done.steps = append(r.done.steps, step{})
+	r.operation(&op)
+	r.done.ops = append(r.done.ops, meant(op))
 	return nil
 }
 
 // detail is one value that an error must name.
 type detail struct {
 	name  string
-	value int64
+	value any // int64 or string
 }
 
 // check refuses the transaction with code unless ok.
@@ -193,10 +225,10 @@ func (r *run) check(ok bool, code ledger.Code, details ...detail) {
 	if ok {
 		return
 	}
-	refusal := &Refusal{Code: code, Op: r.index}
+	refusal := &Refusal{Code: code, Op: r.index, Kind: r.kind}
 	for _, d := range details {
 		if refusal.Details == nil {
-			refusal.Details = map[string]int64{}
+			refusal.Details = map[string]any{}
 		}
 		refusal.Details[d.name] = d.value
 	}
@@ -204,63 +236,42 @@ func (r *run) check(ok bool, code ledger.Code, details ...detail) {
 }
 
 func (r *run) operation(op *ledger.Op) {
-	switch op.Kind {
-	case ledger.CreateContainer:
-		r.createContainer(op)
-	case ledger.RemoveContainer:
-		r.removeContainer(op)
-	case ledger.AddFungible:
-		r.addFungible(op)
-	case ledger.RemoveFungible:
-		r.removeFungible(op)
-	case ledger.TransferFungible:
-		r.transferFungible(op)
-	case ledger.MergeStacks:
-		r.mergeStacks(op)
-	case ledger.ConsolidateStacks:
-		r.consolidateStacks(op)
-	case ledger.MintInstance:
-		r.mintInstance(op)
-	case ledger.BurnInstance:
-		r.burnInstance(op)
-	case ledger.Attach:
-		r.attach(op)
-	case ledger.Detach:
-		r.detach(op)
-	case ledger.PlaceInSlot:
-		r.placeInSlot(op)
-	case ledger.RemoveFromSlot:
-		r.removeFromSlot(op)
-	case ledger.SwapSlots:
-		r.swapSlots(op)
-	case ledger.PlaceInGrid:
-		r.placeInGrid(op)
-	case ledger.RemoveFromGrid:
-		r.removeFromGrid(op)
-	case ledger.MoveInGrid:
-		r.moveInGrid(op)
-	case ledger.RegisterClass:
-		r.registerClass(op)
-	case ledger.RegisterClassShape:
-		r.registerClassShape(op)
-	default:
+	do, ok := operations[op.Kind]
+	if !ok {
 		panic(fmt.Sprintf("modeltest: operation of kind %d", op.Kind))
 	}
+	do(r, op)
 }
 
-// container finds a container that the operation names.
-func (r *run) container(id int64) *container {
-	c := r.m.containers[id]
-	r.check(!r.permit.Limited() || c != nil && r.ours(c.owner), ledger.Forbidden, detail{"container_id", id})
-	r.check(c != nil, ledger.ContainerNotFound, detail{"container_id", id})
-	return c
-}
-
-// class finds a class that the operation names.
-func (r *run) class(id int64) *class {
-	c := r.m.classes[id]
-	r.check(c != nil, ledger.ClassNotFound, detail{"class_id", id})
-	return c
+var operations = map[ledger.OpKind]func(*run, *ledger.Op){
+	ledger.CreateContainer:    (*run).createContainer,
+	ledger.RemoveContainer:    (*run).removeContainer,
+	ledger.AddFungible:        (*run).addFungible,
+	ledger.RemoveFungible:     (*run).removeFungible,
+	ledger.TransferFungible:   (*run).transferFungible,
+	ledger.MergeStacks:        (*run).mergeStacks,
+	ledger.ConsolidateStacks:  (*run).consolidateStacks,
+	ledger.MintInstance:       (*run).mintInstance,
+	ledger.BurnInstance:       (*run).burnInstance,
+	ledger.Attach:             (*run).attach,
+	ledger.Detach:             (*run).detach,
+	ledger.PlaceInSlot:        (*run).placeInSlot,
+	ledger.RemoveFromSlot:     (*run).removeFromSlot,
+	ledger.SwapSlots:          (*run).swapSlots,
+	ledger.PlaceInGrid:        (*run).placeInGrid,
+	ledger.RemoveFromGrid:     (*run).removeFromGrid,
+	ledger.MoveInGrid:         (*run).moveInGrid,
+	ledger.RegisterClass:      (*run).registerClass,
+	ledger.RegisterClassShape: (*run).registerClassShape,
+	ledger.RenameContainer:    (*run).renameContainer,
+	ledger.RenameClass:        (*run).renameClass,
+	ledger.RequireBalance:     (*run).requireBalance,
+	ledger.RequireUnchanged:   (*run).requireUnchanged,
+	ledger.RequireInstance:    (*run).requireInstance,
+	ledger.HoldFungible:       (*run).holdFungible,
+	ledger.SettleHold:         (*run).settleHold,
+	ledger.ReleaseHold:        (*run).releaseHold,
+	ledger.SplitStack:         (*run).splitStack,
 }
 
 // instance finds the instance that argument i names, by id or as minted before
@@ -289,11 +300,16 @@ func (r *run) moved(quantity int64) {
 }
 
 func (r *run) createContainer(op *ledger.Op) {
-	id := op.Args[ledger.CreateContainerID]
-	there := r.m.containers[id]
-	r.check(r.ours(op.Get(ledger.CreateOwner, 0)) && (there == nil || r.ours(there.owner)), ledger.Forbidden, detail{"container_id", id})
-	r.check(r.m.containers[id] == nil, ledger.ContainerAlreadyExists, detail{"container_id", id})
 	c := &container{kind: ledger.ContainerKind(op.Args[ledger.CreateKind]), owner: op.Get(ledger.CreateOwner, 0), created: r.seq}
+	c.name = op.Text(ledger.CreateName)
+	there := r.m.containers[op.Args[ledger.CreateContainerID]]
+	asked := detail{"container_id", op.Args[ledger.CreateContainerID]}
+	if !op.Given(ledger.CreateContainerID) {
+		there, asked = nil, detail{"name", c.name}
+	}
+	r.check(r.ours(c.owner) && (there == nil || r.ours(there.owner)), ledger.Forbidden, asked)
+	r.check(there == nil, ledger.ContainerAlreadyExists, asked)
+	r.freeName(c.name, nil)
 	switch c.kind {
 	case ledger.Standard:
 		c.stacks = map[ledger.StackKey]int64{}
@@ -305,23 +321,40 @@ func (r *run) createContainer(op *ledger.Op) {
 		c.height = op.Get(ledger.CreateGridHeight, 16)
 		c.stacks = map[ledger.StackKey]int64{}
 	}
+	if !op.Given(ledger.CreateContainerID) {
+		r.assign(op, 0, func(id int64) bool { return r.m.containers[id] != nil })
+	}
+	id, seq := op.Args[ledger.CreateContainerID], r.seq
 	r.m.containers[id] = c
 	r.touch(c)
+	r.takenBack(newOp(ledger.RemoveContainer).add(0, id), func(m *Model) bool {
+		return m.containers[id] != nil && m.containers[id].created == seq
+	})
 }
 
 func (r *run) removeContainer(op *ledger.Op) {
+	c := r.container(op, ledger.CreateContainerID)
 	id := op.Args[ledger.CreateContainerID]
-	c := r.container(id)
 	r.check(len(c.stacks) == 0 && len(c.slots) == 0 && len(c.things) == 0, ledger.ContainerNotEmpty, detail{"container_id", id})
 	delete(r.m.containers, id)
+	r.final()
 }
 
 func (r *run) registerClass(op *ledger.Op) {
-	id := op.Args[ledger.ClassID]
-	r.mayRegister(id)
-	r.check(r.m.classes[id] == nil, ledger.ClassAlreadyExists, detail{"class_id", id})
-	r.m.classes[id] = &class{
-		name:       op.Name,
+	id, code := op.Args[ledger.ClassID], op.Text(ledger.ClassCode)
+	asked := detail{"class_id", id}
+	if !op.Given(ledger.ClassID) {
+		asked = detail{"code", code}
+	}
+	r.mayRegister(asked)
+	r.check(!op.Given(ledger.ClassID) || r.m.classes[id] == nil, ledger.ClassAlreadyExists, asked)
+	r.freeCode(code, nil)
+	if !op.Given(ledger.ClassID) {
+		r.assign(op, 1, func(id int64) bool { return r.m.classes[id] != nil })
+	}
+	r.m.classes[op.Args[ledger.ClassID]] = &class{
+		code:       code,
+		name:       op.Text(ledger.ClassName),
 		fungible:   op.Get(ledger.ClassFungible, 1) == 1,
 		decimals:   int(op.Get(ledger.ClassDecimals, 0)),
 		registered: r.seq,
@@ -329,13 +362,16 @@ func (r *run) registerClass(op *ledger.Op) {
 		added:      new(big.Int),
 		removed:    new(big.Int),
 	}
+	r.final()
 }
 
 func (r *run) registerClassShape(op *ledger.Op) {
+	_, asked := r.classID(op, ledger.ShapeClass)
+	r.mayRegister(asked)
+	cl := r.class(op, ledger.ShapeClass)
 	id := op.Args[ledger.ShapeClass]
-	r.mayRegister(id)
-	cl := r.class(id)
 	shape := size{op.Args[ledger.ShapeWidth], op.Args[ledger.ShapeHeight]}
+	r.final()
 	if !op.Given(ledger.ShapeKey) {
 		r.check(cl.anyKey == nil, ledger.ShapeAlreadyExists, detail{"class_id", id})
 		cl.anyKey = &shape
@@ -345,20 +381,4 @@ func (r *run) registerClassShape(op *ledger.Op) {
 	_, exists := cl.byKey[key]
 	r.check(!exists, ledger.ShapeAlreadyExists, detail{"class_id", id}, detail{"key", key})
 	cl.byKey[key] = shape
-}
-
-// StateCodes lists the codes with which the state of a ledger refuses
-// operations, and the memory of keys requests.
-func StateCodes() []ledger.Code {
-	return []ledger.Code{
-		ledger.Forbidden,
-		ledger.InvalidRequest, // MintInstance into slots without a slot
-		ledger.ContainerNotFound, ledger.ClassNotFound, ledger.InstanceNotFound,
-		ledger.ContainerAlreadyExists, ledger.ClassAlreadyExists, ledger.ShapeAlreadyExists, ledger.IdempotencyConflict,
-		ledger.AlreadyAttached, ledger.AlreadyPlaced, ledger.SlotOccupied, ledger.CellOccupied,
-		ledger.WrongContainerKind, ledger.WrongClassKind, ledger.InvalidQuantity, ledger.InsufficientBalance,
-		ledger.InvalidOperation, ledger.UnregisteredClassShape, ledger.ContainerNotEmpty, ledger.SlotOutOfRange,
-		ledger.SlotEmpty, ledger.OutOfBounds, ledger.CellEmpty, ledger.GridFull, ledger.StackNotFound,
-		ledger.NotAttached, ledger.NotPlaced, ledger.HasChildren, ledger.WouldCreateCycle,
-	}
 }

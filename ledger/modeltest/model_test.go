@@ -50,16 +50,26 @@ func op(kind ledger.OpKind, args map[string]int64) ledger.Op {
 		}
 	}
 	if kind == ledger.RegisterClass {
-		d.add(ledger.ClassName, 0)
-		d.Name = "name"
+		d.text(ledger.ClassName, "name")
 	}
 	return ledger.Op(*d)
+}
+
+// named gives argument i of an operation as a string.
+func named(o ledger.Op, i int, text string) ledger.Op {
+	d := draft(o)
+	d.text(i, text)
+	if !isText(o.Kind.Args()[i].Type) {
+		d.Ref |= 1 << i
+	}
+	return ledger.Op(d)
 }
 
 type args = map[string]int64
 
 // world has one container of each kind, a fungible class 1 and a non-fungible
 // class 2 with shapes 2 x 1, and instances 1 (in slot 0), 2 (attached to 1), 3 (nowhere).
+// Container 5, "vault", has 8 of class 1, of which hold 6 holds 3.
 func world(t *testing.T) *Model {
 	t.Helper()
 	m := New(2)
@@ -77,6 +87,9 @@ func world(t *testing.T) *Model {
 		op(ledger.MintInstance, args{"class_id": 2}),
 		op(ledger.Attach, args{"ref instance_id": 1, "ref parent_id": 0}),
 		op(ledger.MintInstance, args{"class_id": 2}),
+		named(op(ledger.CreateContainer, args{"container_id": 5, "kind": 1}), ledger.CreateName, "vault"),
+		op(ledger.AddFungible, args{"container_id": 5, "class_id": 1, "key": 5, "quantity": 8}),
+		op(ledger.HoldFungible, args{"hold_id": 6, "container_id": 5, "class_id": 1, "key": 5, "quantity": 3}),
 	}})
 	if refusal != nil {
 		t.Fatal(refusal)
@@ -102,8 +115,8 @@ func TestRefusals(t *testing.T) {
 		{"quantity", op(ledger.TransferFungible, args{"from_container": 1, "to_container": 3, "class_id": 1, "key": 5, "x": 1, "y": 1, "quantity": -1}), ledger.InvalidQuantity},
 		{"too much", op(ledger.TransferFungible, args{"from_container": 1, "to_container": 4, "class_id": 1, "key": 5, "quantity": 11}), ledger.InsufficientBalance},
 		{"all of it", op(ledger.TransferFungible, args{"from_container": 1, "to_container": 4, "class_id": 1, "key": 5, "quantity": 10}), ""},
-		{"overflow of the class", op(ledger.AddFungible, args{"container_id": 4, "class_id": 1, "key": 5, "quantity": 1<<63 - 10}), ledger.InvalidOperation},
-		{"up to the brim", op(ledger.AddFungible, args{"container_id": 4, "class_id": 1, "key": 5, "quantity": 1<<63 - 11}), ""},
+		{"overflow of the class", op(ledger.AddFungible, args{"container_id": 4, "class_id": 1, "key": 5, "quantity": 1<<63 - 18}), ledger.InvalidOperation},
+		{"up to the brim", op(ledger.AddFungible, args{"container_id": 4, "class_id": 1, "key": 5, "quantity": 1<<63 - 19}), ""},
 		{"merge into itself", op(ledger.MergeStacks, args{"container_id": 9, "class_id": 1, "from_key": 5, "to_key": 5}), ledger.InvalidOperation},
 		{"merge into nothing", op(ledger.MergeStacks, args{"container_id": 1, "class_id": 1, "from_key": 5, "to_key": 6}), ledger.StackNotFound},
 		{"consolidate nothing", op(ledger.ConsolidateStacks, args{"container_id": 4, "class_id": 1}), ledger.StackNotFound},
@@ -126,6 +139,32 @@ func TestRefusals(t *testing.T) {
 		{"not in the grid", op(ledger.RemoveFromGrid, args{"container_id": 3, "instance_id": 3}), ledger.NotPlaced},
 		{"move nothing", op(ledger.MoveInGrid, args{"container_id": 3, "x": 0, "y": 0, "to_x": 9, "to_y": 0}), ledger.CellEmpty},
 		{"remove a full container", op(ledger.RemoveContainer, args{"container_id": 2}), ledger.ContainerNotEmpty},
+		{"create under a name in use", named(op(ledger.CreateContainer, args{"kind": 1}), ledger.CreateName, "vault"), ledger.NameTaken},
+		{"create without an id", named(op(ledger.CreateContainer, args{"kind": 1}), ledger.CreateName, "vault/2"), ""},
+		{"rename to its own name", named(op(ledger.RenameContainer, args{"container_id": 5}), ledger.RenameContainerName, "vault"), ""},
+		{"rename to a name in use", named(op(ledger.RenameContainer, args{"container_id": 1}), ledger.RenameContainerName, "vault"), ledger.NameTaken},
+		{"take all that is not held, by name", named(op(ledger.RemoveFungible, args{"class_id": 1, "key": 5, "quantity": 5}), 0, "vault"), ""},
+		{"take what is held", op(ledger.RemoveFungible, args{"container_id": 5, "class_id": 1, "key": 5, "quantity": 6}), ledger.InsufficientBalance},
+		{"no such name", named(op(ledger.RemoveFungible, args{"class_id": 1, "key": 5, "quantity": 5}), 0, "vaults"), ledger.ContainerNotFound},
+		{"transfer to itself by name", named(op(ledger.TransferFungible, args{"from_container": 5, "class_id": 1, "key": 5, "quantity": 1}), 1, "vault"), ledger.InvalidOperation},
+		{"split off what is held", op(ledger.SplitStack, args{"container_id": 5, "class_id": 1, "from_key": 5, "to_key": 6, "quantity": 6}), ledger.InsufficientBalance},
+		{"split", op(ledger.SplitStack, args{"container_id": 5, "class_id": 1, "from_key": 5, "to_key": 6, "quantity": 5}), ""},
+		{"consolidate into the held stack", op(ledger.ConsolidateStacks, args{"container_id": 5, "class_id": 1}), ""},
+		{"a hold_id in use", op(ledger.HoldFungible, args{"hold_id": 6, "container_id": 5, "class_id": 1, "key": 9, "quantity": 1}), ledger.HoldAlreadyExists},
+		{"hold more than is available", op(ledger.HoldFungible, args{"hold_id": 7, "container_id": 5, "class_id": 1, "key": 5, "quantity": 6}), ledger.InsufficientBalance},
+		{"settle more than is held", op(ledger.SettleHold, args{"hold_id": 6, "to_container": 1, "quantity": 4}), ledger.InsufficientBalance},
+		{"settle into the same container", named(op(ledger.SettleHold, args{"hold_id": 6}), ledger.SettleTo, "vault"), ledger.InvalidOperation},
+		{"settle", op(ledger.SettleHold, args{"hold_id": 6, "to_container": 1, "quantity": 2, "keep": 1}), ""},
+		{"release nothing", op(ledger.ReleaseHold, args{"hold_id": 7}), ledger.HoldNotFound},
+		{"require what is available", op(ledger.RequireBalance, args{"container_id": 5, "class_id": 1, "key": 5, "at_least": 5, "at_most": 8}), ""},
+		{"require what is held", op(ledger.RequireBalance, args{"container_id": 5, "class_id": 1, "key": 5, "at_least": 6}), ledger.RequirementFailed},
+		{"require less than all", op(ledger.RequireBalance, args{"container_id": 5, "class_id": 1, "key": 5, "at_most": 7}), ledger.RequirementFailed},
+		{"require nothing of nothing", op(ledger.RequireBalance, args{"container_id": 5, "class_id": 1, "key": 9, "at_most": 0}), ""},
+		{"require an earlier state", op(ledger.RequireUnchanged, args{"container_id": 5, "since_seq": 0}), ledger.RequirementFailed},
+		{"require this state", op(ledger.RequireUnchanged, args{"container_id": 5, "since_seq": 1}), ""},
+		{"require an instance in its slot", op(ledger.RequireInstance, args{"instance_id": 1, "container_id": 2, "slot_index": 0}), ""},
+		{"require it in another", op(ledger.RequireInstance, args{"instance_id": 1, "container_id": 2, "slot_index": 1}), ledger.RequirementFailed},
+		{"require a child in the container", op(ledger.RequireInstance, args{"instance_id": 2, "container_id": 2}), ledger.RequirementFailed},
 		{"second shape for all keys", op(ledger.RegisterClassShape, args{"class_id": 2, "width": 1, "height": 1}), ledger.ShapeAlreadyExists},
 		{"shape for one key", op(ledger.RegisterClassShape, args{"class_id": 2, "key": 0, "width": 1, "height": 1}), ""},
 	}
@@ -139,6 +178,46 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("code = %q, want %q", code, c.want)
 			}
 		})
+	}
+}
+
+// TestReversals takes back one operation after another has come in between.
+func TestReversals(t *testing.T) {
+	cases := []struct {
+		name       string
+		done, then ledger.Op
+		want       ledger.Code
+	}{
+		{"a transfer", op(ledger.TransferFungible, args{"from_container": 1, "to_container": 4, "class_id": 1, "key": 5, "quantity": 10}),
+			op(ledger.AddFungible, args{"container_id": 1, "class_id": 1, "key": 5, "quantity": 1}), ""},
+		{"what was spent", op(ledger.AddFungible, args{"container_id": 4, "class_id": 1, "key": 5, "quantity": 2}),
+			op(ledger.RemoveFungible, args{"container_id": 4, "class_id": 1, "key": 5, "quantity": 1}), ledger.InsufficientBalance},
+		{"a slot emptied", op(ledger.PlaceInSlot, args{"container_id": 2, "slot_index": 1, "instance_id": 3}),
+			op(ledger.RemoveFromSlot, args{"container_id": 2, "slot_index": 1}), ledger.NotReversible},
+		{"another slot emptied", op(ledger.PlaceInSlot, args{"container_id": 2, "slot_index": 1, "instance_id": 3}),
+			op(ledger.RemoveFromSlot, args{"container_id": 2, "slot_index": 0}), ""},
+		{"a hold used", op(ledger.HoldFungible, args{"hold_id": 7, "container_id": 5, "class_id": 1, "key": 5, "quantity": 2}),
+			op(ledger.SettleHold, args{"hold_id": 7, "to_container": 1, "quantity": 1, "keep": 1}), ledger.NotReversible},
+		{"a release", op(ledger.ReleaseHold, args{"hold_id": 6}),
+			op(ledger.AddFungible, args{"container_id": 1, "class_id": 1, "key": 5, "quantity": 1}), ledger.NotReversible},
+	}
+	for _, c := range cases {
+		m := world(t)
+		for _, o := range []ledger.Op{c.done, c.then} {
+			if _, refusal := m.Apply(&ledger.Transaction{Ops: []ledger.Op{o}}); refusal != nil {
+				t.Fatal(refusal)
+			}
+		}
+		var code ledger.Code
+		back := &ledger.Transaction{Endpoint: ledger.EndpointReverse, Reverses: 2}
+		if _, refusal := m.Apply(back); refusal != nil {
+			code = refusal.Code
+		} else if _, refusal = m.Apply(back); refusal == nil || refusal.Code != ledger.AlreadyReversed {
+			t.Errorf("%s, taken back twice: %v", c.name, refusal)
+		}
+		if code != c.want {
+			t.Errorf("%s: %q, want %q", c.name, code, c.want)
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ func (r *run) finish() *Refusal {
 			continue
 		}
 		if last == nil || op > last.Op {
-			last = &Refusal{Code: ledger.Forbidden, Op: op, Details: map[string]int64{"instance_id": id}}
+			last = &Refusal{Code: ledger.Forbidden, Op: op, Kind: r.done.ops[op].Kind, Details: map[string]any{"instance_id": id}}
 		}
 	}
 	return last
@@ -69,8 +69,8 @@ func (r *run) mayDo(kind ledger.OpKind) {
 }
 
 // mayRegister refuses registrations to those who may not.
-func (r *run) mayRegister(classID int64) {
-	r.check(r.permit == nil || r.permit.Register, ledger.Forbidden, detail{"class_id", classID})
+func (r *run) mayRegister(asked detail) {
+	r.check(r.permit == nil || r.permit.Register, ledger.Forbidden, asked)
 }
 
 // MayReadContainer says whether owners reach a container.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"strings"
 
 	"assetledger/ledger"
 )
@@ -44,7 +45,7 @@ func (m *Model) Container(id int64) (ledger.ContainerInfo, ledger.Code) {
 	if c == nil {
 		return ledger.ContainerInfo{}, ledger.ContainerNotFound
 	}
-	info := ledger.ContainerInfo{ID: id, Kind: c.kind, Owner: c.owner, CreatedSeq: c.created, UpdatedSeq: c.updated,
+	info := ledger.ContainerInfo{ID: id, Name: c.name, Kind: c.kind, Owner: c.owner, CreatedSeq: c.created, UpdatedSeq: c.updated,
 		SlotCount: int(c.slotCount), GridWidth: int(c.width), GridHeight: int(c.height),
 		Stacks: len(c.stacks), Instances: c.instancesIn()}
 	for _, row := range c.paint() {
@@ -74,7 +75,7 @@ func (m *Model) Balances(id int64, f ledger.BalanceFilter, after *ledger.StackKe
 		if after != nil && (s.ClassID < after.ClassID || s.ClassID == after.ClassID && s.Key <= after.Key) {
 			continue
 		}
-		list = append(list, ledger.Balance{ClassID: s.ClassID, Key: s.Key, Quantity: c.stacks[s]})
+		list = append(list, ledger.Balance{ClassID: s.ClassID, Key: s.Key, Quantity: c.stacks[s], Held: m.held(id, s)})
 	}
 	list, more := page(list, limit)
 	return list, more, ""
@@ -158,7 +159,7 @@ func (m *Model) Class(id int64) (ledger.ClassInfo, ledger.Code) {
 	if c == nil {
 		return ledger.ClassInfo{}, ledger.ClassNotFound
 	}
-	return ledger.ClassInfo{ID: id, Name: c.name, Fungible: c.fungible, Decimals: c.decimals, RegisteredSeq: c.registered}, ""
+	return ledger.ClassInfo{ID: id, Code: c.code, Name: c.name, Fungible: c.fungible, Decimals: c.decimals, RegisteredSeq: c.registered}, ""
 }
 
 // Classes lists the classes by id.
@@ -201,6 +202,11 @@ func (m *Model) Stats(id int64) (ledger.ClassStats, ledger.Code) {
 	}
 	s := ledger.ClassStats{ClassID: id, TotalQuantity: total.Int64(), TotalAdded: uint128(cl.added), TotalRemoved: uint128(cl.removed),
 		InstancesMinted: cl.minted, InstancesBurned: cl.burned}
+	for _, h := range m.holds {
+		if h.stack.ClassID == id {
+			s.TotalHeld += h.quantity
+		}
+	}
 	for _, c := range m.containers {
 		holds := false
 		for stack := range c.stacks {
@@ -259,6 +265,33 @@ func (m *Model) Containers(f ledger.ContainerFilter, after int64, limit int) ([]
 		}
 	}
 	return page(list, limit)
+}
+
+// NamedContainers lists the containers whose names begin with prefix and come
+// after the name after, by name; owners nil is all of them.
+func (m *Model) NamedContainers(prefix string, f ledger.ContainerFilter, owners []int64, after string, limit int) ([]ledger.ContainerInfo, bool) {
+	all, _ := m.Containers(f, 0, len(m.containers))
+	all = slices.DeleteFunc(all, func(c ledger.ContainerInfo) bool {
+		return c.Name == "" || !strings.HasPrefix(c.Name, prefix) || c.Name <= after || owners != nil && !slices.Contains(owners, c.Owner)
+	})
+	slices.SortFunc(all, func(a, b ledger.ContainerInfo) int { return strings.Compare(a.Name, b.Name) })
+	return page(all, limit)
+}
+
+// ContainerNamed is the id of the container with a name.
+func (m *Model) ContainerNamed(name string) (int64, ledger.Code) {
+	if id := m.containerNamed(name); id != 0 {
+		return id, ""
+	}
+	return 0, ledger.ContainerNotFound
+}
+
+// ClassCoded is the id of the class with a code.
+func (m *Model) ClassCoded(code string) (int64, ledger.Code) {
+	if id := m.classCoded(code); id != 0 {
+		return id, ""
+	}
+	return 0, ledger.ClassNotFound
 }
 
 // ContainerIDs lists the containers by id.

@@ -10,18 +10,23 @@ import (
 	"assetledger/ledger"
 )
 
-// Body spells a transaction as the body of its endpoint: of /v1/commit, or of
-// a registration. With rng, the fields come in a random order with random
+// Body spells a transaction as the body of its endpoint: of /v1/commit, of a
+// registration, or of a reversal. With rng, the fields come in a random order with random
 // white space between them.
 func Body(tx *ledger.Transaction, rng *rand.Rand) []byte {
 	var o object
-	if tx.Endpoint == ledger.EndpointCommit {
+	switch tx.Endpoint {
+	case ledger.EndpointCommit:
 		var ops []string
 		for i := range tx.Ops {
 			ops = append(ops, spellOp(&tx.Ops[i], rng))
 		}
 		o.add("operations", list(ops, rng))
-	} else {
+		if tx.Reverses != 0 {
+			o.add("reverses", strconv.FormatUint(tx.Reverses, 10))
+		}
+	case ledger.EndpointReverse: // which commit, the path says
+	default:
 		o = arguments(&tx.Ops[0])
 	}
 	if len(tx.Key) > 0 {
@@ -40,6 +45,8 @@ func Path(tx *ledger.Transaction) string {
 		return "/v1/register/class"
 	case ledger.EndpointRegisterShape:
 		return "/v1/register/class-shape"
+	case ledger.EndpointReverse:
+		return fmt.Sprintf("/v1/commit/%d/reverse", tx.Reverses)
 	}
 	return "/v1/commit"
 }
@@ -72,13 +79,13 @@ func argument(op *ledger.Op, i int, t ledger.ArgType) string {
 	switch {
 	case op.Null&(1<<i) != 0:
 		return "null"
+	case isText(t), op.Ref&(1<<i) != 0 && t != ledger.ArgInstance:
+		return quote(op.Text(i))
 	case op.Ref&(1<<i) != 0:
 		return fmt.Sprintf(`{"minted":%d}`, op.Args[i])
-	case t == ledger.ArgName:
-		return quote(op.Name)
 	case t == ledger.ArgKind:
 		return quote(ledger.ContainerKind(op.Args[i]).String())
-	case t == ledger.ArgBool:
+	case t == ledger.ArgBool, t == ledger.ArgFlag:
 		return strconv.FormatBool(op.Args[i] == 1)
 	}
 	return strconv.FormatInt(op.Args[i], 10)

@@ -28,19 +28,21 @@ func (r *run) put(c *container, stack ledger.StackKey, quantity int64, at *thing
 	c.stacks[stack] += quantity
 }
 
-// take removes from a stack, and the stack itself if nothing is left.
-func (r *run) take(c *container, stack ledger.StackKey, quantity int64) {
+// take removes from a stack, and the stack itself if nothing is left; then it
+// returns the place that it had in a Grid.
+func (r *run) take(c *container, stack ledger.StackKey, quantity int64) *thing {
 	c.stacks[stack] -= quantity
 	if c.stacks[stack] != 0 {
-		return
+		return nil
 	}
 	delete(c.stacks, stack)
 	for i, t := range c.things {
 		if t.instance == 0 && t.stack == stack {
 			c.things = append(c.things[:i:i], c.things[i+1:]...)
-			return
+			return &t
 		}
 	}
+	return nil
 }
 
 // holdsStacks checks that stacks can be in c, and that no place is given where there are none.
@@ -67,12 +69,12 @@ func (r *run) stackPlace(c *container, cl *class, stack ledger.StackKey, p place
 }
 
 func (r *run) addFungible(op *ledger.Op) {
-	id, stack := op.Args[ledger.FungibleContainer], ledger.StackKey{ClassID: op.Args[ledger.FungibleClass], Key: op.Args[ledger.FungibleKey]}
 	quantity := op.Args[ledger.FungibleQuantity]
 	p := placeOf(op, ledger.AddX, ledger.AddY, ledger.AddRotation)
 
-	c := r.container(id)
-	cl := r.class(stack.ClassID)
+	c := r.container(op, ledger.FungibleContainer)
+	cl := r.class(op, ledger.FungibleClass)
+	stack := ledger.StackKey{ClassID: op.Args[ledger.FungibleClass], Key: op.Args[ledger.FungibleKey]}
 	r.holdsStacks(c, p)
 	r.check(cl.fungible, ledger.WrongClassKind, detail{"class_id", stack.ClassID})
 	at := r.stackPlace(c, cl, stack, p)
@@ -84,14 +86,19 @@ func (r *run) addFungible(op *ledger.Op) {
 	r.put(c, stack, quantity, at)
 	cl.added.Add(cl.added, big.NewInt(quantity))
 	r.touch(c)
+	r.takenBack(newOp(ledger.RemoveFungible).with(op.Args[:4]...), nil)
 }
 
 // enough checks a quantity that is to be taken from a stack.
 func (r *run) enough(c *container, id int64, stack ledger.StackKey, quantity int64) {
 	r.check(quantity > 0, ledger.InvalidQuantity)
-	r.check(quantity <= c.stacks[stack], ledger.InsufficientBalance,
-		detail{"container_id", id}, detail{"class_id", stack.ClassID}, detail{"key", stack.Key},
-		detail{"available", c.stacks[stack]}, detail{"requested", quantity})
+	held := r.m.held(id, stack)
+	available := c.stacks[stack] - held
+	details := []detail{{"container_id", id}, {"class_id", stack.ClassID}, {"key", stack.Key}, {"available", available}, {"requested", quantity}}
+	if held > 0 {
+		details = append(details, detail{"held", held})
+	}
+	r.check(quantity <= available, ledger.InsufficientBalance, details...)
 }
 
 // hasStack checks that a stack is there.
@@ -101,31 +108,32 @@ func (r *run) hasStack(c *container, stack ledger.StackKey) {
 }
 
 func (r *run) removeFungible(op *ledger.Op) {
-	id, stack := op.Args[ledger.FungibleContainer], ledger.StackKey{ClassID: op.Args[ledger.FungibleClass], Key: op.Args[ledger.FungibleKey]}
 	quantity := op.Args[ledger.FungibleQuantity]
 
-	c := r.container(id)
-	cl := r.class(stack.ClassID)
+	c := r.container(op, ledger.FungibleContainer)
+	cl := r.class(op, ledger.FungibleClass)
+	id, stack := op.Args[ledger.FungibleContainer], ledger.StackKey{ClassID: op.Args[ledger.FungibleClass], Key: op.Args[ledger.FungibleKey]}
 	r.holdsStacks(c, place{})
 	r.check(cl.fungible, ledger.WrongClassKind, detail{"class_id", stack.ClassID})
 	r.hasStack(c, stack)
 	r.enough(c, id, stack, quantity)
 
-	r.take(c, stack, quantity)
+	gone := r.take(c, stack, quantity)
 	cl.removed.Add(cl.removed, big.NewInt(quantity))
 	r.touch(c)
+	r.takenBack(newOp(ledger.AddFungible).with(op.Args[:4]...).at(ledger.AddX, gone), nil)
 }
 
 func (r *run) transferFungible(op *ledger.Op) {
-	from, to := op.Args[ledger.TransferFrom], op.Args[ledger.TransferTo]
-	stack := ledger.StackKey{ClassID: op.Args[ledger.TransferClass], Key: op.Args[ledger.TransferKey]}
 	quantity := op.Args[ledger.TransferQuantity]
 	p := placeOf(op, ledger.TransferX, ledger.TransferY, ledger.TransferRotation)
 
-	r.check(from != to, ledger.InvalidOperation)
-	source := r.container(from)
-	target := r.container(to)
-	cl := r.class(stack.ClassID)
+	r.check(!r.sameContainer(op, ledger.TransferFrom, ledger.TransferTo), ledger.InvalidOperation)
+	source := r.container(op, ledger.TransferFrom)
+	target := r.container(op, ledger.TransferTo)
+	cl := r.class(op, ledger.TransferClass)
+	from, to := op.Args[ledger.TransferFrom], op.Args[ledger.TransferTo]
+	stack := ledger.StackKey{ClassID: op.Args[ledger.TransferClass], Key: op.Args[ledger.TransferKey]}
 	r.holdsStacks(source, place{})
 	r.holdsStacks(target, p)
 	r.check(cl.fungible, ledger.WrongClassKind, detail{"class_id", stack.ClassID})
@@ -133,36 +141,38 @@ func (r *run) transferFungible(op *ledger.Op) {
 	at := r.stackPlace(target, cl, stack, p)
 	r.enough(source, from, stack, quantity)
 
-	r.take(source, stack, quantity)
+	gone := r.take(source, stack, quantity)
 	r.put(target, stack, quantity, at)
 	r.touch(source, target)
+	r.takenBack(newOp(op.Kind).with(to, from, stack.ClassID, stack.Key, quantity).at(ledger.TransferX, gone), nil)
 }
 
 func (r *run) mergeStacks(op *ledger.Op) {
-	classID := op.Args[ledger.MergeClass]
-	from := ledger.StackKey{ClassID: classID, Key: op.Args[ledger.MergeFromKey]}
-	to := ledger.StackKey{ClassID: classID, Key: op.Args[ledger.MergeToKey]}
+	fromKey, toKey := op.Args[ledger.MergeFromKey], op.Args[ledger.MergeToKey]
 
-	r.check(from != to, ledger.InvalidOperation)
-	c := r.container(op.Args[ledger.MergeContainer])
-	cl := r.class(classID)
+	r.check(fromKey != toKey, ledger.InvalidOperation)
+	c := r.container(op, ledger.MergeContainer)
+	cl := r.class(op, ledger.MergeClass)
+	id, classID := op.Args[ledger.MergeContainer], op.Args[ledger.MergeClass]
+	from, to := ledger.StackKey{ClassID: classID, Key: fromKey}, ledger.StackKey{ClassID: classID, Key: toKey}
 	r.holdsStacks(c, place{})
 	r.check(cl.fungible, ledger.WrongClassKind, detail{"class_id", classID})
 	r.hasStack(c, from)
 	r.hasStack(c, to)
+	r.notHeld(id, from)
 
 	quantity := c.stacks[from]
-	r.take(c, from, quantity)
+	gone := r.take(c, from, quantity)
 	r.put(c, to, quantity, nil)
 	r.moved(quantity)
 	r.touch(c)
+	r.takenBack(newOp(ledger.SplitStack).with(id, classID, toKey, fromKey, quantity).at(ledger.SplitX, gone), nil)
 }
 
 func (r *run) consolidateStacks(op *ledger.Op) {
+	c := r.container(op, ledger.ConsolidateContainer)
+	cl := r.class(op, ledger.ConsolidateClass)
 	classID := op.Args[ledger.ConsolidateClass]
-
-	c := r.container(op.Args[ledger.ConsolidateContainer])
-	cl := r.class(classID)
 	r.holdsStacks(c, place{})
 	r.check(cl.fungible, ledger.WrongClassKind, detail{"class_id", classID})
 	var all []ledger.StackKey
@@ -177,6 +187,11 @@ func (r *run) consolidateStacks(op *ledger.Op) {
 		target.Key = op.Args[ledger.ConsolidateKey]
 	}
 	r.hasStack(c, target)
+	for _, stack := range all {
+		if stack != target {
+			r.notHeld(op.Args[ledger.ConsolidateContainer], stack)
+		}
+	}
 
 	sum := int64(0)
 	for _, stack := range all {
@@ -189,4 +204,26 @@ func (r *run) consolidateStacks(op *ledger.Op) {
 	}
 	r.moved(sum)
 	r.touch(c)
+	r.final()
+}
+
+func (r *run) splitStack(op *ledger.Op) {
+	fromKey, toKey, quantity := op.Args[ledger.SplitFromKey], op.Args[ledger.SplitToKey], op.Args[ledger.SplitQuantity]
+	p := placeOf(op, ledger.SplitX, ledger.SplitX+1, ledger.SplitX+2)
+
+	r.check(fromKey != toKey, ledger.InvalidOperation)
+	c := r.container(op, ledger.SplitContainer)
+	cl := r.class(op, ledger.SplitClass)
+	id, classID := op.Args[ledger.SplitContainer], op.Args[ledger.SplitClass]
+	from, to := ledger.StackKey{ClassID: classID, Key: fromKey}, ledger.StackKey{ClassID: classID, Key: toKey}
+	r.holdsStacks(c, p)
+	r.check(cl.fungible, ledger.WrongClassKind, detail{"class_id", classID})
+	r.hasStack(c, from)
+	at := r.stackPlace(c, cl, to, p)
+	r.enough(c, id, from, quantity)
+
+	gone := r.take(c, from, quantity)
+	r.put(c, to, quantity, at)
+	r.touch(c)
+	r.takenBack(newOp(op.Kind).with(id, classID, toKey, fromKey, quantity).at(ledger.SplitX, gone), nil)
 }

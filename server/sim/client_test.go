@@ -117,7 +117,11 @@ func (c *simClient) answered(a *simAttempt, v writer.Result) {
 	case v.Unknown:
 		c.record(modeltest.Request{Ending: modeltest.Unknown})
 	case v.Refusal == nil:
-		c.record(modeltest.Request{Ending: modeltest.Acknowledged, Seq: v.Seq, BatchSeq: v.BatchSeq, FirstMinted: v.FirstMinted, Minted: v.Minted})
+		r := modeltest.Request{Ending: modeltest.Acknowledged, Seq: v.Seq, BatchSeq: v.BatchSeq, FirstMinted: v.FirstMinted, Minted: v.Minted}
+		if v.Minted == 0 {
+			r.FirstMinted = 0 // a repeated registration has its class there
+		}
+		c.record(r)
 		if !c.known {
 			c.old = append(c.old, c.tx)
 		}

@@ -108,7 +108,7 @@ func simulate(seed uint64, s sabotage) (stats simStats, err error) {
 	w.disk.SyncLies = s.syncLies
 	knobs := modeltest.DefaultKnobs()
 	knobs.Keyed, knobs.Repeated, knobs.Bulky, knobs.Refused = 1, 0, 0.05, 0.02
-	knobs.Wild = 0.03
+	knobs.Wild, knobs.Reversals = 0.03, 0
 	w.gen = modeltest.NewGen(seed, w.model, knobs)
 	for i := range 2 + w.rng.IntN(5) {
 		w.clients = append(w.clients, &simClient{simWorld: w, id: i})
@@ -282,7 +282,7 @@ func (w *simWorld) judge() error {
 			return err
 		}
 		return f.Each(func(seq uint64, record []byte) error {
-			c := modeltest.Commit{Seq: seq, BatchSeq: uint32(seq - f.First + 1)}
+			c := modeltest.Commit{Seq: seq, BatchSeq: uint32(seq - f.First + 1), Time: f.Time}
 			w.history.Commits = append(w.history.Commits, c)
 			return w.history.Commits[len(w.history.Commits)-1].Record.Decode(slices.Clone(record))
 		})

@@ -1,0 +1,143 @@
+package modeltest
+
+import "assetledger/ledger"
+
+// A commit is what one commit did, kept for taking it back. What its reversal
+// needs is noted while the operations run; the ledger finds it in the record.
+type commit struct {
+	ops   []ledger.Op // as the log holds them
+	steps []step      // of each operation
+	first int64       // instance minted, 0 if none
+}
+
+// step says how to take one operation back: by back, if what the operation left
+// is still the same; not at all if final. A condition has neither.
+type step struct {
+	back  *ledger.Op
+	same  func(m *Model) bool // nil: always
+	final bool
+}
+
+// takenBack notes the inverse of the current operation.
+func (r *run) takenBack(back *draft, same func(m *Model) bool) {
+	op := ledger.Op(*back)
+	r.done.steps[r.index] = step{back: &op, same: same}
+}
+
+// final notes that there is no inverse of the current operation.
+func (r *run) final() { r.done.steps[r.index] = step{final: true} }
+
+// begin judges what a transaction says about an earlier commit, and gives its
+// operations.
+func (r *run) begin(tx *ledger.Transaction) ([]ledger.Op, *Refusal) {
+	refuse := func(code ledger.Code, details map[string]any) ([]ledger.Op, *Refusal) {
+		return nil, &Refusal{Code: code, Op: ledger.NoOperation, Kind: WholeTransaction, Details: details}
+	}
+	if tx.Reverses == 0 {
+		return tx.Ops, nil
+	}
+	reversal := tx.Endpoint == ledger.EndpointReverse && len(tx.Ops) == 0
+	if r.permit != nil && tx.Endpoint == ledger.EndpointCommit {
+		return refuse(ledger.Forbidden, nil) // only an import may say so, which has no limits
+	}
+	if tx.Reverses > r.m.seq {
+		return refuse(ledger.CommitNotFound, map[string]any{"global_seq": int64(tx.Reverses)})
+	}
+	of := &r.m.commits[tx.Reverses-1]
+	if reversal && !r.reachesAll(of) {
+		return refuse(ledger.Forbidden, nil)
+	}
+	if by := r.m.reversedBy[tx.Reverses]; by != 0 {
+		return refuse(ledger.AlreadyReversed, map[string]any{"global_seq": int64(by)})
+	}
+	ops := tx.Ops
+	if reversal {
+		for i := len(of.steps) - 1; i >= 0; i-- {
+			switch s := of.steps[i]; {
+			case s.final:
+				return nil, of.notReversible(i, "operation")
+			case s.back != nil:
+				ops = append(ops, *s.back)
+			}
+		}
+		r.back = of
+	}
+	r.m.reversedBy[tx.Reverses] = r.seq
+	return ops, nil
+}
+
+// unchanged checks that the current operation of a reversal meets what the
+// commit left.
+func (r *run) unchanged() {
+	if r.back == nil {
+		return
+	}
+	left := r.index // inverse operations to pass by, from the last operation on
+	for i := len(r.back.steps) - 1; i >= 0; i-- {
+		s := r.back.steps[i]
+		if s.back == nil {
+			continue
+		}
+		if left > 0 {
+			left--
+			continue
+		}
+		if s.same != nil && !s.same(r.m) {
+			panic(r.back.notReversible(i, "changed"))
+		}
+		return
+	}
+}
+
+// notReversible refuses to take the commit back because of its operation i.
+func (c *commit) notReversible(i int, reason string) *Refusal {
+	return &Refusal{Code: ledger.NotReversible, Op: i, Kind: c.ops[i].Kind, Details: map[string]any{"reason": reason, "op": c.ops[i].Kind.String()}}
+}
+
+// reachesAll says whether the sender reaches all that a commit changed.
+func (r *run) reachesAll(of *commit) bool {
+	if !r.permit.Limited() {
+		return true
+	}
+	for i, op := range of.ops {
+		if of.steps[i].back == nil && !of.steps[i].final {
+			continue // a condition
+		}
+		for j, arg := range op.Kind.Args() {
+			id := op.Args[j]
+			switch {
+			case arg.Type == ledger.ArgContainer && op.Given(j), op.Kind == ledger.CreateContainer && j == ledger.CreateContainerID:
+				if c := r.m.containers[id]; c == nil || !r.ours(c.owner) {
+					return false
+				}
+			case arg.Type == ledger.ArgInstance && op.Given(j):
+				if op.Ref&(1<<j) != 0 {
+					id += of.first
+				}
+				if r.m.instances[id] == nil || !r.reaches(id) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// ReversedBy is the commit that took the commit seq back, 0 if none did.
+func (m *Model) ReversedBy(seq uint64) uint64 { return m.reversedBy[seq] }
+
+// OpsOf are the operations of commit seq, as the log holds them.
+func (m *Model) OpsOf(seq uint64) []ledger.Op { return m.commits[seq-1].ops }
+
+// MayChange says whether what an operation left may be something else by the
+// time when it is to be taken back, and it can't be taken back then.
+func MayChange(k ledger.OpKind) bool {
+	switch k {
+	case ledger.CreateContainer, ledger.HoldFungible, ledger.Attach, ledger.PlaceInSlot, ledger.SwapSlots, ledger.PlaceInGrid, ledger.MoveInGrid:
+		return true
+	}
+	return false
+}
+
+// Ops are the operations of the last commit, as the log holds them.
+func (m *Model) Ops() []ledger.Op { return m.commits[len(m.commits)-1].ops }
