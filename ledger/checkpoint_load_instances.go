@@ -89,7 +89,7 @@ func (l *checkpointLoader) readKey(long bool) {
 	} else {
 		kept = d.text(MaxMetadata) // version 1 has it long too
 	}
-	if d.err == nil && (!validKey(key) || e.seq <= l.keySeq) {
+	if d.err == nil && (!ValidIdempotencyKey(key) || e.seq <= l.keySeq) {
 		d.fault("idempotency key %q of commit %d is no key or out of order", key, e.seq)
 	}
 	if d.err != nil {

@@ -13,7 +13,7 @@ import (
 func (tx *Transaction) SetHeaderKey(values []string) *Error {
 	const header = "X-Idempotency-Key"
 	for _, v := range values {
-		if !validKey(v) {
+		if !ValidIdempotencyKey(v) {
 			return Errorf(InvalidRequest, "%s must be 1 to %d bytes of printable ASCII.", header, MaxKeyLength).
 				With(Text("field", header))
 		}

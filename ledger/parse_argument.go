@@ -209,8 +209,8 @@ func validName[T string | []byte](name T) bool {
 	return n >= 1 && n <= MaxNameLength && utf8.ValidString(string(name))
 }
 
-// validKey says whether an idempotency key is 1 to 255 bytes of printable ASCII.
-func validKey[T string | []byte](key T) bool {
+// ValidIdempotencyKey says whether an idempotency key is 1 to 255 bytes of printable ASCII.
+func ValidIdempotencyKey[T string | []byte](key T) bool {
 	for i := 0; i < len(key); i++ {
 		if key[i] < ' ' || key[i] > '~' {
 			return false

@@ -126,7 +126,7 @@ func (p *requestParser) key(tx *Transaction) bool {
 	if ok && escaped {
 		raw = p.keep(func(dst []byte) []byte { return appendUnescaped(dst, raw) })
 	}
-	if !ok || !validKey(raw) {
+	if !ok || !ValidIdempotencyKey(raw) {
 		return p.invalid("idempotency_key", "idempotency_key must be a string of 1 to %d bytes of printable ASCII", MaxKeyLength)
 	}
 	tx.Key = raw

@@ -131,7 +131,7 @@ func (d *recordDecoder) header(tx *Transaction) byte {
 func (d *recordDecoder) head(r *Record, flags byte) {
 	if flags&recordHasKey != 0 {
 		r.Tx.Key = d.bytes(int(d.byte()), "key")
-		if d.err == nil && !validKey(r.Tx.Key) {
+		if d.err == nil && !ValidIdempotencyKey(r.Tx.Key) {
 			d.fail("the key is not printable ASCII")
 		}
 		copy(r.Tx.Hash[:], d.bytes(len(r.Tx.Hash), "request hash"))

@@ -1,5 +1,7 @@
 package ledger
 
+import "math"
+
 // Reversals: which commit takes which back, and whether an inverse operation
 // meets exactly what the commit left.
 
@@ -26,6 +28,22 @@ func (s *State) ReversedBy(seq uint64) (by uint64, ok bool) {
 		return 0, false
 	}
 	return s.reversals.at(ref).by, true
+}
+
+// A Reversal says that commit By took commit Seq back.
+type Reversal struct{ Seq, By uint64 }
+
+// Reversals appends those of the commits from..to, by Seq.
+func (s *State) Reversals(dst []Reversal, from, to uint64) []Reversal {
+	treeWalk(reversalsByCommit{s}, s.reversalTree, rank{int64(from) - 1, math.MaxInt64}, func(ref uint32) bool {
+		r := s.reversals.at(ref)
+		if r.of > to {
+			return false
+		}
+		dst = append(dst, Reversal{r.of, r.by})
+		return true
+	})
+	return dst
 }
 
 func (r *reversal) item() uint64 { return mix4Words(tagReversal, r.of, r.by, 0, 0) }

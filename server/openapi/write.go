@@ -71,7 +71,8 @@ func writeSchemas() object {
 	operations := o("type", "array", "items", ref("Operation"), "minItems", 1, "maxItems", 10_000)
 	failure := only("error", ref("Error"))
 	return o(
-		"Transaction", optional([]string{"idempotency_key", "metadata"}, append([]any{"operations", operations}, keyed...)...),
+		"Transaction", optional([]string{"idempotency_key", "metadata", "reverses"}, append([]any{"operations", operations,
+			"reverses", described(ref("Seq"), "For imports: the earlier commit that this one takes back. It needs the scope admin where the daemon asks.")}, keyed...)...),
 		"CommitResult", result(nil),
 		"Batch", optional([]string{"on_error"},
 			"transactions", o("type", "array", "minItems", 1, "maxItems", 10_000,

@@ -58,6 +58,8 @@ type reading struct {
 	holdList   []ledger.HoldInfo
 	more       bool   // the list goes on
 	last       string // of a list by name: it goes on after this one
+	from, to   uint64 // commits of the page, at most
+	reversals  []ledger.Reversal
 	record     ledger.Record
 }
 

@@ -96,8 +96,14 @@ func (c *commitReader) close() {
 const committedAt = "2006-01-02T15:04:05.000000000Z"
 
 // AppendCommit appends a commit as it was made: the JSON object that
-// /v1/read/commit/{global_seq} gives as data. f is the frame that holds it.
+// /v1/read/commit/{global_seq} gives as data, without what happened to it since.
+// f is the frame that holds it.
 func AppendCommit(dst []byte, f *wal.Frame, seq uint64, rec *ledger.Record) []byte {
+	return appendCommit(dst, f, seq, rec, 0)
+}
+
+// appendCommit is AppendCommit of a commit that another one took back; 0: none did.
+func appendCommit(dst []byte, f *wal.Frame, seq uint64, rec *ledger.Record, reversedBy uint64) []byte {
 	dst = httpserver.AppendUint(dst, `{"global_seq":`, seq)
 	dst = httpserver.AppendUint(dst, `,"batch_seq":`, seq-f.First+1)
 	dst = append(dst, `,"committed_at":"`...)
@@ -110,6 +116,9 @@ func AppendCommit(dst []byte, f *wal.Frame, seq uint64, rec *ledger.Record) []by
 	dst = ledger.AppendMetadata(append(dst, `],"metadata":`...), rec.Tx.Metadata, rec.Tx.Key)
 	if rec.Tx.Reverses != 0 {
 		dst = httpserver.AppendUint(dst, `,"reverses":`, rec.Tx.Reverses)
+	}
+	if reversedBy != 0 {
+		dst = httpserver.AppendUint(dst, `,"reversed_by":`, reversedBy)
 	}
 	if len(rec.Tx.Principal) > 0 {
 		dst = ledger.AppendString(append(dst, `,"principal":`...), string(rec.Tx.Principal))

@@ -1,8 +1,10 @@
 package reader
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"assetledger/ledger"
 	"assetledger/server/httpserver"
@@ -16,6 +18,7 @@ var readCommit = endpoint{
 			return ledger.Errorf(ledger.CommitNotFound, "There is no commit %d; the last one is %d.", r.id, s.Seq()).
 				With(ledger.Num("global_seq", r.id))
 		}
+		r.reversals = s.Reversals(r.reversals[:0], uint64(r.id), uint64(r.id))
 		return nil
 	},
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
@@ -25,7 +28,7 @@ var readCommit = endpoint{
 		seq := uint64(r.id)
 		dst = append(dst, `{"data":`...)
 		err := r.daemon.commits.each(r.R.Context(), seq, seq, &r.record, func(f *wal.Frame, seq uint64) bool {
-			dst = AppendCommit(dst, f, seq, &r.record)
+			dst = r.appendCommit(dst, f, seq)
 			return r.holds(cap(dst))
 		})
 		return dst, r.daemon.readBack(err)
@@ -41,33 +44,86 @@ const commitRoom = 32 << 10
 
 var readCommits = endpoint{
 	pattern: "/v1/read/commits",
-	params:  paramsOfList | paramAfter, list: listCommits,
-	collect: nothing,
+	params:  paramsOfList | paramAfter | paramOrder | paramBefore | paramIdempotencyKey, list: listCommits,
+	collect: (*reading).planCommits,
 	stream:  (*reading).feed,
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
 		if err := r.Charge(commitRoom); err != nil {
 			return dst, err
 		}
-		start, shown, room := len(dst), 0, true
-		r.more = false
-		last := max(r.params.After, uint64(r.params.Cursor.A))
 		dst = append(dst, `{"data":{"commits":[`...)
-		err := r.daemon.commits.each(r.R.Context(), last+1, r.checkpoint, &r.record, func(f *wal.Frame, seq uint64) bool {
-			if shown == r.params.Limit || len(dst)-start > maxPageBytes || !room {
-				r.more = true
-				return false
-			}
-			if shown > 0 {
-				dst = append(dst, ',')
-			}
-			dst = AppendCommit(dst, f, seq, &r.record)
-			room = r.holds(cap(dst))
-			last = seq
-			shown++
-			return true
-		})
-		return append(r.endList(dst, cursor{A: int64(last)}, listCommits), '}'), r.daemon.readBack(err)
+		var place cursor
+		var err error
+		if r.params.Newest {
+			dst, place, err = r.appendNewest(dst)
+		} else {
+			dst, place, err = r.appendOldest(dst)
+		}
+		return append(r.endList(dst, place, listCommits), '}'), r.daemon.readBack(err)
 	},
+}
+
+// planCommits decides which commits the page has at most, r.from to r.to, and
+// whether there are others behind them.
+func (r *reading) planCommits(s *ledger.State) *ledger.Error {
+	p := &r.params
+	first, last := p.After+1, s.Seq()
+	if p.has(paramBefore) {
+		last = min(last, max(p.Before, 1)-1)
+	}
+	if p.has(paramIdempotencyKey) {
+		known, ok := s.Recall([]byte(p.IdempotencyKey))
+		if first, last = known.Seq, known.Seq; !ok {
+			first, last = 1, 0
+		}
+	}
+	limit := uint64(p.Limit)
+	if p.Newest {
+		if p.has(paramCursor) {
+			last = min(last, max(uint64(p.Cursor.A), 1)-1)
+		}
+		r.from, r.to = first, last
+		if r.more = last >= first && last-first >= limit; r.more {
+			r.from = last - limit + 1
+		}
+	} else {
+		first = max(first, uint64(p.Cursor.A)+1)
+		r.from, r.to = first, last
+		if r.more = last >= first && last-first >= limit; r.more {
+			r.to = first + limit - 1
+		}
+	}
+	r.reversals = s.Reversals(r.reversals[:0], r.from, r.to)
+	return nil
+}
+
+// appendOldest appends the commits of the page, and says after which one the next begins.
+func (r *reading) appendOldest(dst []byte) ([]byte, cursor, error) {
+	start, room := len(dst), true
+	last := r.from - 1
+	err := r.daemon.commits.each(r.R.Context(), r.from, r.to, &r.record, func(f *wal.Frame, seq uint64) bool {
+		if len(dst)-start > maxPageBytes || !room {
+			r.more = true
+			return false
+		}
+		if seq > r.from {
+			dst = append(dst, ',')
+		}
+		dst = r.appendCommit(dst, f, seq)
+		room = r.holds(cap(dst))
+		last = seq
+		return true
+	})
+	return dst, cursor{A: int64(last)}, err
+}
+
+// appendCommit appends a commit with what is known of it since.
+func (r *reading) appendCommit(dst []byte, f *wal.Frame, seq uint64) []byte {
+	i, found := slices.BinarySearchFunc(r.reversals, seq, func(v ledger.Reversal, seq uint64) int { return cmp.Compare(v.Seq, seq) })
+	if !found {
+		return AppendCommit(dst, f, seq, &r.record)
+	}
+	return appendCommit(dst, f, seq, &r.record, r.reversals[i].By)
 }
 
 // readBack turns an error of reading commits back into an answer. The balances

@@ -23,7 +23,7 @@ func NewCore(store commitlog.CheckpointStore, l commitlog.PlacedLog, keys int) (
 	if err != nil {
 		return nil, err
 	}
-	c := &Core{newProjection(), &saver{store: store, every: 1, logID: l.LogID(), log: log, meter: new(saverMeter)}}
+	c := &Core{newProjection(keys), &saver{store: store, every: 1, logID: l.LogID(), log: log, meter: new(saverMeter)}}
 	c.proj.adopt(state)
 	c.saver.start(place)
 	return c, nil

@@ -27,11 +27,14 @@ const (
 	listGrid       listKind = 3 // y, x
 	listClasses    listKind = 4 // class_id
 	listContainers listKind = 5 // container_id
-	listCommits    listKind = 6 // global_seq
+	listCommits    listKind = 6 // global_seq, and newestFirst or 0
 	listChildren   listKind = 7 // instance_id
 	listNamed      listKind = 8 // name: see appendNameCursor
 	listHolds      listKind = 9 // hold_id
 )
+
+// newestFirst marks cursors of commits in that order.
+const newestFirst = 1
 
 const (
 	cursorVersion = 1

@@ -33,7 +33,7 @@ type daemon struct {
 // newDaemon puts a daemon together; it does nothing yet.
 func newDaemon(source commitlog.Source, c Config) *daemon {
 	d := &daemon{
-		proj: newProjection(), commits: newCommitReader(source), log: c.Log,
+		proj: newProjection(c.IdempotencyKeys), commits: newCommitReader(source), log: c.Log,
 		timeouts: c.Timeouts, maxLag: c.MaxLag, keepAlive: feedKeepAlive, streams: streams{max: cmp.Or(c.MaxStreams, DefaultMaxStreams)},
 	}
 	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now,

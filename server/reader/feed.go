@@ -64,6 +64,9 @@ func (r *reading) feedStart() (at uint64, err *ledger.Error) {
 	if r.params.has(paramLimit) || r.params.has(paramCursor) {
 		return 0, badParam("limit", "A stream of commits has no pages: leave limit and cursor out, and begin with after or Last-Event-ID.")
 	}
+	if r.params.given&(paramOrder|paramBefore|paramIdempotencyKey) != 0 {
+		return 0, badParam("order", "A stream of commits goes on from old to new without an end: leave order, before and idempotency_key out.")
+	}
 	at = r.params.After
 	if values := r.R.Header["Last-Event-Id"]; len(values) != 0 {
 		v, ok := parseInteger(values[0], false)

@@ -219,7 +219,7 @@ type testReader struct {
 // startReader starts a read daemon on a log and waits until it is ready.
 func startReader(t testing.TB, source commitlog.Source, change ...func(*daemon)) *testReader {
 	t.Helper()
-	d := newDaemon(source, Config{Name: "read", Poll: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
+	d := newDaemon(source, Config{Name: "read", IdempotencyKeys: 100, Poll: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler)})
 	for _, c := range change {
 		c(d)
 	}

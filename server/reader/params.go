@@ -31,6 +31,10 @@ const (
 	paramHeight
 	paramAfter
 	paramPrefix
+	paramOrder
+	paramBefore
+	paramIdempotencyKey
+	paramContainerID
 
 	paramsOfRegion = paramX | paramY | paramWidth | paramHeight
 	paramsOfList   = paramLimit | paramCursor
@@ -43,7 +47,8 @@ var paramSpecs = [...]struct {
 	lowest int64
 }{
 	{"min_seq", 0}, {"wait", 0}, {"limit", 1}, {"cursor", 0}, {"class_id", 1}, {"key", 0}, {"owner", 1}, {"kind", 0},
-	{"x", 0}, {"y", 0}, {"width", 1}, {"height", 1}, {"after", 0}, {"prefix", 0},
+	{"x", 0}, {"y", 0}, {"width", 1}, {"height", 1}, {"after", 0}, {"prefix", 0}, {"order", 0}, {"before", 0}, {"idempotency_key", 0},
+	{"container_id", 1},
 }
 
 // Limits of the parameters that every list or every read takes.
@@ -61,10 +66,15 @@ const headerMinSeq = "X-Asset-Min-Seq"
 type params struct {
 	given               param
 	MinSeq, After       uint64
+	Before              uint64
+	Newest              bool // order=newest
+	IdempotencyKey      string
 	Wait                time.Duration
 	Limit               int
 	ClassID, Key, Owner int64
 	ClassCode           string // in place of ClassID; "": none
+	ContainerID         int64
+	ContainerName       string // in place of ContainerID; "": none
 	Kind                ledger.ContainerKind
 	Region              ledger.Rect
 	Prefix              string
@@ -111,10 +121,7 @@ func (p *params) parse(rawQuery string, allowed param, list listKind) *ledger.Er
 			return err
 		}
 	}
-	if err := p.cursorFits(list); err != nil {
-		return err
-	}
-	return p.regionWhole()
+	return p.together(list)
 }
 
 func paramNamed(name string) int {
@@ -147,17 +154,25 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 		}
 		p.Prefix = value
 		return nil
-	case paramClassID:
-		if ledger.ValidClassCode(value) {
-			p.ClassCode = value
-			return nil
-		}
+	case paramOrder, paramIdempotencyKey:
+		return p.setText(which, spec.name, value)
+	}
+	if which == paramClassID && ledger.ValidClassCode(value) {
+		p.ClassCode = value
+		return nil
+	}
+	if which == paramContainerID && ledger.ValidContainerName(value) {
+		p.ContainerName = value
+		return nil
 	}
 	v, ok := parseInteger(value, which == paramLimit)
 	if !ok || v < spec.lowest {
 		or := ""
-		if which == paramClassID {
+		switch which {
+		case paramClassID:
 			or = " or a class's code"
+		case paramContainerID:
+			or = " or a container's name"
 		}
 		return badParam(spec.name, "The query parameter %s must be an integer from %d%s, and is %q.", spec.name, spec.lowest, or, httpserver.Shorten(value))
 	}
@@ -166,10 +181,14 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 		p.MinSeq = uint64(v)
 	case paramAfter:
 		p.After = uint64(v)
+	case paramBefore:
+		p.Before = uint64(v)
 	case paramLimit:
 		p.Limit = int(min(v, maxLimit))
 	case paramClassID:
 		p.ClassID = v
+	case paramContainerID:
+		p.ContainerID = v
 	case paramKey:
 		p.Key = v
 	case paramOwner:
@@ -208,12 +227,41 @@ func badCursor(value string) *ledger.Error {
 	return badParam("cursor", "The cursor is not one that this list gave: %q.", httpserver.Shorten(value))
 }
 
-// cursorFits refuses a cursor of the same list in another order.
-func (p *params) cursorFits(list listKind) *ledger.Error {
-	if list == listContainers && p.has(paramCursor) && p.has(paramPrefix) != (p.CursorName != "") {
-		return badParam("cursor", "The cursor is of another order of this list: send the cursor with the parameters that it came from.")
+// setText judges and keeps a parameter that is a word.
+func (p *params) setText(which param, name, value string) *ledger.Error {
+	switch {
+	case which == paramIdempotencyKey && ledger.ValidIdempotencyKey(value):
+		p.IdempotencyKey = value
+	case which == paramIdempotencyKey:
+		return badParam(name, "An idempotency key is 1 to %d bytes of printable ASCII, and not %q.", ledger.MaxKeyLength, httpserver.Shorten(value))
+	case value == "newest":
+		p.Newest = true
+	case value != "oldest":
+		return badParam(name, "The order is oldest or newest, and not %q.", httpserver.Shorten(value))
 	}
 	return nil
+}
+
+// together judges the parameters that depend on each other.
+func (p *params) together(list listKind) *ledger.Error {
+	if p.has(paramIdempotencyKey) && p.given&^(paramIdempotencyKey|paramsOfAll) != 0 {
+		return badParam("idempotency_key", "An idempotency key names one commit: leave order, before, after, limit and cursor out.")
+	}
+	if p.has(paramCursor) && !p.cursorFits(list) {
+		return badParam("cursor", "The cursor is of another order of this list: send the cursor with the parameters that it came from.")
+	}
+	return p.regionWhole()
+}
+
+// cursorFits says whether the cursor is of the order that is asked for.
+func (p *params) cursorFits(list listKind) bool {
+	switch list {
+	case listContainers:
+		return p.has(paramPrefix) == (p.CursorName != "")
+	case listCommits:
+		return p.Newest == (p.Cursor.B == newestFirst)
+	}
+	return true
 }
 
 // longDuration matches what time.ParseDuration accepts that is not negative. It

@@ -13,7 +13,7 @@ import (
 
 func TestParams(t *testing.T) {
 	anyCursor := string(cursor{7, 9}.append(nil, listGrid))
-	all := paramsOfAll | paramsOfList | paramClassID | paramKey | paramOwner | paramKind | paramsOfRegion | paramAfter | paramPrefix
+	all := paramsOfAll | paramsOfList | paramClassID | paramKey | paramOwner | paramKind | paramsOfRegion | paramAfter | paramPrefix | paramOrder | paramBefore | paramIdempotencyKey | paramContainerID
 	plain := params{Wait: time.Second, Limit: 1000}
 	with := func(given param, set func(*params)) params {
 		p := plain
@@ -76,6 +76,22 @@ func TestParams(t *testing.T) {
 		{"owner=0", plain, "owner"},
 		{"kind=Grid", with(paramKind, func(p *params) { p.Kind = ledger.Grid }), ""},
 		{"kind=grid", plain, "kind"},
+		{"before=0", with(paramBefore, func(p *params) {}), ""},
+		{"before=-1", plain, "before"},
+		{"order=newest", with(paramOrder, func(p *params) { p.Newest = true }), ""},
+		{"order=oldest", with(paramOrder, func(p *params) {}), ""},
+		{"order=Newest", plain, "order"},
+		{"order=", plain, "order"},
+		{"idempotency_key=a%20b&min_seq=1", with(paramIdempotencyKey|paramMinSeq, func(p *params) { p.IdempotencyKey, p.MinSeq = "a b", 1 }), ""},
+		{"idempotency_key=", plain, "idempotency_key"},
+		{"idempotency_key=%C3%A4", plain, "idempotency_key"},
+		{"idempotency_key=" + strings.Repeat("k", 256), plain, "idempotency_key"},
+		{"idempotency_key=a&limit=1", plain, "idempotency_key"},
+		{"after=0&idempotency_key=a", plain, "idempotency_key"},
+		{"order=oldest&idempotency_key=a", plain, "idempotency_key"},
+		{"container_id=3", with(paramContainerID, func(p *params) { p.ContainerID = 3 }), ""},
+		{"container_id=a%2Fb", with(paramContainerID, func(p *params) { p.ContainerName = "a/b" }), ""},
+		{"container_id=-a", plain, "container_id"},
 		{"after=5", with(paramAfter, func(p *params) { p.After = 5 }), ""},
 		{"x=0&y=1&width=2&height=9223372036854775807", with(paramsOfRegion, func(p *params) { p.Region = ledger.Rect{Y: 1, Width: 2, Height: 2048} }), ""},
 		{"x=0&y=1&width=2", plain, "height"},
@@ -194,6 +210,19 @@ func TestNameCursor(t *testing.T) {
 	} {
 		var p params
 		if err := p.parse(query, ^param(0), listContainers); (err == nil) != ok {
+			t.Errorf("%q: %v", query, err)
+		}
+	}
+}
+
+func TestCursorsOfCommits(t *testing.T) {
+	oldest, newest := string(cursor{A: 4}.append(nil, listCommits)), string(cursor{4, newestFirst}.append(nil, listCommits))
+	for query, ok := range map[string]bool{
+		"cursor=" + oldest: true, "cursor=" + oldest + "&order=oldest": true, "order=newest&cursor=" + oldest: false,
+		"cursor=" + newest: false, "cursor=" + newest + "&order=oldest": false, "cursor=" + newest + "&order=newest": true,
+	} {
+		var p params
+		if err := p.parse(query, ^param(0), listCommits); (err == nil) != ok {
 			t.Errorf("%q: %v", query, err)
 		}
 	}

@@ -26,8 +26,9 @@ type projection struct {
 	ops    atomic.Uint64       // operations applied so far
 }
 
-func newProjection() *projection {
-	state := ledger.NewState(ledger.Config{})
+// newProjection makes one that remembers as many idempotency keys.
+func newProjection(keys int) *projection {
+	state := ledger.NewState(ledger.Config{IdempotencyKeys: keys})
 	return &projection{fresh: newFreshness(), state: state, replay: commitlog.NewReplayer(state)}
 }
 

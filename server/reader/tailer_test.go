@@ -143,7 +143,7 @@ func TestDamageEndsReading(t *testing.T) {
 // A defect met while applying leaves a state that is half changed: it is never
 // read again.
 func TestDefectWhileApplying(t *testing.T) {
-	p := newProjection()
+	p := newProjection(0)
 	p.replay = nil
 	err := p.apply(&wal.Frame{First: 1, Count: 1, Body: wal.AppendRecord(nil, []byte{1})})
 	if err == nil || !strings.Contains(err.Error(), "defect in the ledger, please report it: runtime error: ") || !p.isBroken() || commitlog.IsDamage(err) {
@@ -160,7 +160,7 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 	for range 300 {
 		w.batch(transfer)
 	}
-	p := newProjection()
+	p := newProjection(0)
 	next := 0
 	apply := func() {
 		if err := p.apply(&log.frames[next]); err != nil {

@@ -83,7 +83,7 @@ func startReader(t *testing.T, dir string, change ...func(*reader.Config)) *daem
 	t.Helper()
 	return startDaemon(t, "the read daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
 		c := reader.Config{
-			Dir: dir, Listen: "127.0.0.1:0", Name: "read", Poll: 100 * time.Millisecond, Timeouts: httpserver.DefaultTimeouts, Ready: ready, Log: log,
+			Dir: dir, Listen: "127.0.0.1:0", Name: "read", IdempotencyKeys: writer.DefaultConfig().IdempotencyKeys, Poll: 100 * time.Millisecond, Timeouts: httpserver.DefaultTimeouts, Ready: ready, Log: log,
 		}
 		for _, f := range change {
 			f(&c)
