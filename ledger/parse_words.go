@@ -11,20 +11,23 @@ import (
 //
 //	TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=5
 //
-// Values are those of JSON without quotes (kind=Standard, owner=null,
-// fungible=false); name="two words" has quotes when it has spaces, and \" and
+// Values are those of JSON without quotes (kind=Standard, also in small letters,
+// owner=null, fungible=false); name="two words" has quotes when it has spaces, and \" and
 // \\ inside them; instance_id=minted:0 means {"minted":0}, which is not compared
 // with the operations before; a container or class that is not a number is a
 // name or code. The arguments of the registrations stand directly
 // after the name. Errors name the word at fault and the arguments expected.
 func ParseOpWords(words string) (Op, error) {
-	if !utf8.ValidString(words) {
-		return Op{}, fmt.Errorf("the operation is not UTF-8: %q", words)
-	}
 	list, err := splitWords(words)
 	if err != nil {
 		return Op{}, err
 	}
+	return ParseOpList(list)
+}
+
+// ParseOpList reads an operation whose words are split already, as a shell
+// splits them: values have no quotes.
+func ParseOpList(list []string) (Op, error) {
 	if len(list) == 0 {
 		return Op{}, errors.New("no operation: write its name, then name=value for each argument")
 	}
@@ -53,6 +56,9 @@ func ParseOpWords(words string) (Op, error) {
 
 // word reads name=value into an argument of op.
 func (p *requestParser) word(op *Op, word string) error {
+	if !utf8.ValidString(word) {
+		return errors.New("it is not UTF-8")
+	}
 	name, value, ok := strings.Cut(word, "=")
 	if !ok {
 		return fmt.Errorf("it should be name=value; the arguments are %s", listArguments(op.Kind))
@@ -82,7 +88,14 @@ func (p *requestParser) word(op *Op, word string) error {
 // appendWordJSON appends the JSON that a bare value stands for.
 func appendWordJSON(dst []byte, value string, t ArgType) []byte {
 	switch t {
-	case ArgKind, ArgName, ArgContainerName, ArgClassCode:
+	case ArgKind:
+		for k := Standard; k <= Grid; k++ {
+			if strings.EqualFold(value, k.String()) {
+				value = k.String()
+			}
+		}
+		return AppendString(dst, value)
+	case ArgName, ArgContainerName, ArgClassCode:
 		return AppendString(dst, value)
 	case ArgContainerNameOrNull, ArgClassCodeOrNull:
 		if value != "null" {
