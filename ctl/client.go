@@ -167,6 +167,8 @@ func (c *call) refusal(a *answer) error {
 	err := a.check()
 	if err != nil && c.json() && json.Valid(a.body) {
 		c.showRaw(a)
+	} else if refused, ok := err.(*apiError); ok {
+		refused.amounts = c.amountsOf(refused.Details)
 	}
 	return err
 }

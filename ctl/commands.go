@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"flag"
+	"slices"
 	"strings"
 )
 
@@ -24,7 +25,8 @@ type action func(c *call) error
 
 // commands is the whole of ledgerctl, in the order of its help. Commands of a
 // group (two words, the same first) stand together.
-var commands = []command{
+var commands = slices.Concat(verbCommands(), []command{
+	reverseCommand,
 	commitCommand,
 	batchCommand,
 	exportCommand,
@@ -68,7 +70,7 @@ var commands = []command{
 	completionCommand,
 	completeCommand,
 	manCommand,
-}
+})
 
 // checkArgs compares the words after the command with what it takes.
 func (cmd *command) checkArgs(given []string) error {

@@ -11,13 +11,19 @@ import (
 	"syscall"
 )
 
+// operationArgs are the arguments of commands that take operations in words.
+const operationArgs = "[OPERATION]…"
+
 var commitCommand = command{
 	Words:   "commit",
+	Args:    operationArgs,
 	Purpose: "submit a transaction: all of its operations, or none",
-	Notes: "It ends when the commit is on stable storage. With a key, a lost connection or a daemon that is not\n" +
+	Notes: "An operation is its name, then argument=value for each argument; several have a + between them. One word\n" +
+		"with a dot or slash in it is a file.\n\n" +
+		"It ends when the commit is on stable storage. With a key, a lost connection or a daemon that is not\n" +
 		"ready is tried again until -timeout; without one nothing is tried twice.",
 	Examples: [2]string{
-		"commit -key order-17 -op 'TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=5'",
+		"commit -key order-17 TransferFungible from_container=users/42 to_container=shop class_id=EUR key=0 quantity=2550",
 		"commit -f transaction.json -o json",
 	},
 	Setup: func(set *flag.FlagSet) action {
@@ -70,6 +76,7 @@ type commitResult struct {
 
 func (r *commitResult) show(c *call) {
 	t := c.newTable()
+	c.addMade(t)
 	t.row("global_seq", strconv.FormatInt(r.GlobalSeq, 10))
 	t.row("batch_seq", strconv.FormatInt(r.BatchSeq, 10))
 	if code := r.Class["code"]; code != nil {
@@ -93,6 +100,13 @@ func (r *commitResult) show(c *call) {
 		t.row("replayed", "yes: this key was committed before")
 	}
 	t.flush()
+}
+
+// addMade adds the operation that a verb made.
+func (c *call) addMade(t *table) {
+	if c.made != "" {
+		t.row("operation", c.made)
+	}
 }
 
 // joinInts shows integers with a space between, "-" for none.

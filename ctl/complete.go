@@ -40,6 +40,7 @@ func complete(table []command, words []string) []suggestion {
 	if len(words) == 0 {
 		words = []string{""}
 	}
+	words = joinEquals(words)
 	before, last := words[:len(words)-1], words[len(words)-1]
 	takesValue := valueFlags(table)
 	flags, typed, _ := split(before, takesValue)
@@ -56,6 +57,9 @@ func complete(table []command, words []string) []suggestion {
 	case len(typed) > 0 && typed[0] == "help":
 		return matching(nextWords(table, typed[1:]), last)
 	}
+	if err == nil && cmd.Args == operationArgs {
+		return matching(operationWords(typed[len(strings.Fields(cmd.Words)):], last), last)
+	}
 	next := nextWords(table, typed)
 	if err == nil && cmd.Choices != nil && len(typed) == len(strings.Fields(cmd.Words)) {
 		for _, choice := range cmd.Choices {
@@ -63,6 +67,38 @@ func complete(table []command, words []string) []suggestion {
 		}
 	}
 	return matching(next, last)
+}
+
+// joinEquals joins what bash takes apart at each =.
+func joinEquals(words []string) []string {
+	var list []string
+	for i, word := range words {
+		n := len(list)
+		if i > 0 && n > 0 && (word == "=" || words[i-1] == "=") {
+			list[n-1] += word
+		} else {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
+// operationWords are the ways to go on with operations in words of their own.
+func operationWords(typed []string, last string) []suggestion {
+	for i, word := range typed {
+		if word == "+" {
+			return operationWords(typed[i+1:], last)
+		}
+	}
+	head := ""
+	if len(typed) > 0 {
+		head = strings.Join(typed, " ") + " "
+	}
+	list := opSuggestions(head + last)
+	for i := range list {
+		list[i].word = strings.TrimSuffix(strings.TrimPrefix(list[i].word, head), " ")
+	}
+	return list
 }
 
 func matching(list []suggestion, prefix string) []suggestion {

@@ -26,6 +26,15 @@ func TestComplete(t *testing.T) {
 		want  []string
 	}{
 		{[]string{"comm"}, []string{"commit"}},
+		{[]string{"commit", "Trans"}, []string{"TransferFungible"}},
+		{[]string{"commit", "HoldFungible", "hold_id=1", "expires_"}, []string{"expires_in=", "expires_at="}},
+		{[]string{"commit", "-key", "k", "Detach", "instance_id=1", "+", "RenameC"}, []string{"RenameContainer", "RenameClass"}},
+		{[]string{"preflight", "CreateContainer", "kind", "=", "S"}, []string{"kind=Standard", "kind=Slots"}},
+		{[]string{"commit", "SettleHold", "keep=true", ""}, []string{"hold_id=", "to_container=", "quantity=", "x=", "y=", "rotation="}},
+		{[]string{"create", "a", "-kind", "G"}, []string{"Grid"}},
+		{[]string{"add", "a", "1", "EUR", "-rot"}, []string{"-rotation"}},
+		{[]string{"settle", "1", "a", "-rotation", ""}, []string{"0", "90"}},
+		{[]string{"read", "hold"}, []string{"holds", "hold", "holders"}},
 		{[]string{"read", "ba"}, []string{"balances"}},
 		{[]string{"-o", "json", "read", "sl"}, []string{"slots"}},
 		{[]string{"help", "read", "bal"}, []string{"balances"}},
@@ -90,6 +99,10 @@ complete -p ledgerctl >/dev/null
 			"[TransferFungible from_container=1 to_container=][TransferFungible from_container=1 to_container=:]"},
 		{[]string{"commit", "-op", `"CreateContainer container_id=1 kind=S`}, 63, "[kind=Standard][kind=Slots]"},
 		{[]string{"commit", "-op", "'RemoveContainer container_id=1'", "-op", "'Det"}, 9, "[Detach ][Detach :]"},
+		{[]string{"commit", "Trans"}, 9, "[TransferFungible]"},
+		{[]string{"commit", "TransferFungible", "from_container", "=", "1", "to"}, 9, "[to_container=]"},
+		{[]string{"commit", "CreateContainer", "kind", "=", "S"}, 9, "[Standard][Slots]"},
+		{[]string{"commit", "CreateContainer", "kind", "="}, 9, "[Standard][Slots][Grid]"},
 		{[]string{"nonsense", ""}, 9, ""},
 	} {
 		cmd := exec.Command(bash, append([]string{"-c", script, "bash"}, c.words...)...)

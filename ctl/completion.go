@@ -7,8 +7,8 @@ var completionCommand = command{
 	Args:    "SHELL",
 	Choices: []string{"bash", "zsh", "fish"},
 	Purpose: "write the script that completes ledgerctl's words in bash, zsh or fish",
-	Notes: "It completes commands, flags, their values, and inside the quotes of -op the names of operations and\n" +
-		"arguments. bash: put the first example into ~/.bashrc. zsh: source <(ledgerctl completion zsh), after\n" +
+	Notes: "It completes commands, flags, their values, and the names of operations and arguments, also inside\n" +
+		"the quotes of -op. bash: put the first example into ~/.bashrc. zsh: source <(ledgerctl completion zsh), after\n" +
 		"compinit, in ~/.zshrc. fish: the second example.",
 	Examples: [2]string{"completion bash > ledgerctl.bash && source ledgerctl.bash", "completion fish > ~/.config/fish/completions/ledgerctl.fish"},
 	Setup: func(*flag.FlagSet) action {
@@ -47,6 +47,8 @@ _ledgerctl() {
 			return
 		fi
 		[[ $candidate == *[\ =] ]] && compopt -o nospace 2>/dev/null
+		# bash takes words apart at each =, outside of quotes.
+		[[ ${COMP_WORDS[COMP_CWORD]} == = || ${COMP_WORDS[COMP_CWORD - 1]} == = ]] && candidate=${candidate#*=}
 		COMPREPLY+=("$candidate")
 	done < <("${COMP_WORDS[0]}" __complete -- "${words[@]}" 2>/dev/null)
 	if ((COMP_TYPE == 63)); then # only listed: without the words that stand there already
@@ -57,7 +59,7 @@ _ledgerctl() {
 		return
 	fi
 	# Of a single reply the quotes would be closed: one that goes on gets a companion.
-	[[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[\ =] ]] && COMPREPLY+=("${COMPREPLY[0]}:")
+	[[ ${#COMPREPLY[@]} == 1 && ( ${COMPREPLY[0]} == *\  || ${COMPREPLY[0]} == *\ *= ) ]] && COMPREPLY+=("${COMPREPLY[0]}:")
 	# Outside of quotes a space in a word has to be quoted.
 	if [[ ${COMP_WORDS[COMP_CWORD]} != [\'\"]* ]]; then
 		for i in "${!COMPREPLY[@]}"; do

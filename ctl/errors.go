@@ -18,6 +18,7 @@ type apiError struct {
 	Status int
 	URL    string
 	apiErrorBody
+	amounts string // those of Details for people, in a class's decimals
 }
 
 func newAPIError(a *answer) *apiError {
@@ -54,7 +55,7 @@ func (e *apiError) Error() string {
 		return fmt.Sprintf("%s answered %d %s, which is no answer of the ledger's: check -write-url and -read-url",
 			e.URL, e.Status, http.StatusText(e.Status))
 	}
-	s := e.apiErrorBody.String()
+	s := e.apiErrorBody.String() + e.amounts
 	if e.Code == "Unauthorized" {
 		s += " (a token is taken from -token-file or LEDGER_TOKEN)"
 	}

@@ -83,6 +83,9 @@ func lastIs3(other http.HandlerFunc) http.HandlerFunc {
 
 // asking are command lines of every command that asks a daemon.
 var asking = [][]string{
+	{"create", "a"}, {"add", "a", "1", "EUR"}, {"remove", "a", "1.5", "1"}, {"transfer", "a", "b", "1", "EUR", "-dry-run"}, {"transfer", "a", "b", "1", "1", "-minor"},
+	{"hold", "1", "a", "1", "1"}, {"settle", "1", "a"}, {"settle", "1", "a", "1"}, {"settle", "2", "a", "1"}, {"release", "1"}, {"mint", "sword"}, {"place", "1", "a"},
+	{"move", "a", "1", "2"}, {"burn", "1"}, {"reverse", "1"}, {"reverse", "1", "-key", "k"}, {"commit", "BurnInstance", "instance_id=1"},
 	{"commit", "-op", "CreateContainer container_id=1 kind=Standard"},
 	{"commit", "-key", "k", "-op", "CreateContainer container_id=1 kind=Standard"},
 	{"batch", "-f", "lines"}, {"batch", "-f", "whole"}, {"batch", "-f", "lines", "-resume"},
@@ -189,7 +192,7 @@ func TestFullOutput(t *testing.T) {
 	}
 	for i, words := range [][]string{
 		{"register", "class", "7", "x"}, {"register", "shape", "7", "1x1"}, {"commit", "-op", "CreateContainer container_id=1 kind=Standard"},
-		{"commit", "-o", "json", "-op", "CreateContainer container_id=2 kind=Grid"},
+		{"commit", "-o", "json", "-op", "CreateContainer container_id=2 kind=Grid"}, {"create", "a"}, {"add", "a", "5", "7"},
 	} {
 		code, errs := run(words...)
 		if want := "global_seq is " + string(rune('1'+i)) + ";"; code != exitFailure || !strings.Contains(errs, want) {
@@ -203,6 +206,7 @@ func TestFullOutput(t *testing.T) {
 		{"export"}, {"watch", "-after", "0"}, {"watch", "-freshness"}, {"metrics"}, {"health"}, {"help"}, {"version"}, {"freshness"}, {"completion", "bash"},
 		{"read", "container", "1"}, {"read", "balances", "1"}, {"read", "grid", "2"}, {"read", "class", "7"}, {"read", "classes", "-all"}, {"read", "shapes", "7"},
 		{"read", "stats", "7"}, {"read", "freshness"}, {"read", "containers"}, {"read", "commit", "1"}, {"read", "commits", "-all"},
+		{"add", "a", "5", "7", "-dry-run"},
 	} {
 		if code, errs := run(words...); code != exitFailure || !strings.Contains(errs, "no space left") {
 			t.Errorf("%q: exit code %d, %q", words, code, errs)

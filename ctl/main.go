@@ -42,6 +42,7 @@ type call struct {
 	table  []command
 	globals
 	api     *client
+	made    string                // the operation that a verb made, in words
 	classes map[string]*classData // already asked for, by id or code
 }
 
@@ -89,7 +90,7 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 // inputWord takes a lone - after a command that reads from -f for -f -.
 func inputWord(set *flag.FlagSet, args string, words []string) ([]string, error) {
 	f := set.Lookup("f")
-	if f == nil || args != "" || len(words) != 1 || words[0] != "-" {
+	if f == nil || args != "" && args[0] != '[' || len(words) != 1 || words[0] != "-" {
 		return words, nil
 	}
 	if file := f.Value.String(); file != "" && file != "-" {

@@ -8,10 +8,11 @@ import (
 
 var preflightCommand = command{
 	Words:   "preflight",
+	Args:    operationArgs,
 	Purpose: "ask whether a transaction would be taken, and change nothing",
 	Notes:   "It is judged against the ledger as it is now; a commit that follows may meet another.",
 	Examples: [2]string{
-		"preflight -op 'RemoveFungible container_id=1 class_id=1 key=0 quantity=5'",
+		"preflight RemoveFungible container_id=users/42 class_id=EUR key=0 quantity=5",
 		"preflight -f transaction.json && ledgerctl commit -f transaction.json",
 	},
 	Setup: func(set *flag.FlagSet) action {
@@ -26,7 +27,12 @@ func (t *txFlags) preflight(c *call) error {
 	if err != nil {
 		return err
 	}
-	a, err := c.ask(request{method: http.MethodPost, base: c.writeURL, path: "/v1/commit/preflight", body: body, key: t.key})
+	return c.preflight(body, t.key)
+}
+
+// preflight asks whether a transaction would be accepted, and shows the answer.
+func (c *call) preflight(body []byte, key string) error {
+	a, err := c.ask(request{method: http.MethodPost, base: c.writeURL, path: "/v1/commit/preflight", body: body, key: key})
 	if err != nil {
 		return err
 	}
@@ -42,6 +48,7 @@ func (t *txFlags) preflight(c *call) error {
 		return err
 	}
 	out := c.newTable()
+	c.addMade(out)
 	out.row("valid", "yes")
 	out.row("at_seq", strconv.FormatInt(verdict.AtSeq, 10))
 	if len(verdict.Minted) > 0 {

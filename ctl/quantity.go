@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -55,21 +56,14 @@ func (d *classData) show(minor string) string {
 }
 
 // class reads a class, by id or code, once in a run: its decimals never change.
-func (c *call) class(ref string) (*classData, error) { return c.classAt(ref, nil) }
-
-func (c *call) classByID(id int64) (*classData, error) { return c.class(strconv.FormatInt(id, 10)) }
-
-func (c *call) classAt(ref string, query url.Values) (*classData, error) {
+func (c *call) class(ref string) (*classData, error) {
 	if d, ok := c.classes[ref]; ok {
 		return d, nil
 	}
-	if err := checkRef("CLASS", ref); err != nil {
+	if checkRef("CLASS", ref) != nil {
 		return nil, fmt.Errorf("the answer of %s is not what the ledger says: it has the class %q", c.readURL, ref)
 	}
-	answer, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/class/" + url.PathEscape(ref), query: query})
-	if err == nil {
-		err = answer.check()
-	}
+	answer, err := c.readFresh("/v1/read/class/" + url.PathEscape(ref))
 	if err != nil {
 		return nil, err
 	}
@@ -85,4 +79,55 @@ func (c *call) classAt(ref string, query url.Values) (*classData, error) {
 	}
 	c.classes[ref] = &page.Data
 	return &page.Data, nil
+}
+
+func (c *call) classByID(id int64) (*classData, error) { return c.class(strconv.FormatInt(id, 10)) }
+
+// readFresh reads what may have been made just before. What isn't there is
+// asked for once more, when the read daemon has come to the end of the log.
+func (c *call) readFresh(path string) (*answer, error) {
+	r := request{method: http.MethodGet, base: c.readURL, path: path}
+	a, err := c.askQuietly(r)
+	if err != nil {
+		return nil, err
+	}
+	if a.status == http.StatusNotFound {
+		last, err := c.lastSeq()
+		if err != nil {
+			return nil, err
+		}
+		r.query = url.Values{"min_seq": {strconv.FormatInt(last, 10)}}
+		if a, err = c.askQuietly(r); err != nil {
+			return nil, err
+		}
+	}
+	return a, c.refusal(a)
+}
+
+// amountsOf shows the amounts in the details of a refusal, if they are of a
+// class that is known in this run and their digits alone don't say it.
+func (c *call) amountsOf(details json.RawMessage) string {
+	var d entry
+	if json.Unmarshal(details, &d) != nil {
+		return ""
+	}
+	var class *classData
+	for _, known := range c.classes {
+		if id := d["class_id"]; id == nil && len(c.classes) == 1 || string(id) == strconv.FormatInt(known.ClassID, 10) {
+			class = known
+		}
+	}
+	if class == nil || class.Decimals == 0 && class.Code == "" {
+		return ""
+	}
+	var list []string
+	for _, name := range []string{"quantity", "available", "held", "requested"} {
+		if amount := string(d[name]); amount != "" {
+			list = append(list, fmt.Sprintf("%s %s %s", name, class.show(amount), class.label()))
+		}
+	}
+	if list == nil {
+		return ""
+	}
+	return " (" + strings.Join(list, ", ") + ")"
 }

@@ -33,6 +33,9 @@ var completedLines = []struct{ typed, zsh, fish string }{
 	{"ledgerctl read containers -kind Gr", "ledgerctl read containers -kind Grid ", ""},
 	{"ledgerctl batch -f da", "ledgerctl batch -f data.ndjson ", ""},
 	{"ledgerctl wal verify -dir le", "ledgerctl wal verify -dir ledger-data/", ""},
+	{"ledgerctl commit Trans", "ledgerctl commit TransferFungible ", ""},
+	{"ledgerctl commit HoldFungible hold_id=1 cont", "ledgerctl commit HoldFungible hold_id=1 container_id=", ""},
+	{"ledgerctl transfer a b 1 EUR -dry", "ledgerctl transfer a b 1 EUR -dry-run ", ""},
 	// The names of operations and arguments, in quotes that stay open.
 	{"ledgerctl commit -op 'Trans", "ledgerctl commit -op 'TransferFungible ", ""},
 	{"ledgerctl commit -op 'TransferFungible from_container=1 to", "ledgerctl commit -op 'TransferFungible from_container=1 to_container=", ""},

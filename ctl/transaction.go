@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"assetledger/ledger"
@@ -34,7 +35,7 @@ type txFlags struct {
 func (t *txFlags) declare(set *flag.FlagSet) {
 	set.StringVar(&t.file, "f", "", "transaction as JSON in `FILE`; - for standard input, also alone")
 	set.Var(&t.ops, "op", "one operation as `WORDS`: 'Name argument=value …'; repeatable")
-	set.StringVar(&t.metadata, "metadata", "", "`JSON` object to keep with the commit; with -op")
+	set.StringVar(&t.metadata, "metadata", "", "`JSON` object to keep with the commit")
 	declareKey(set, &t.key)
 }
 
@@ -42,22 +43,26 @@ func declareKey(set *flag.FlagSet, key *string) {
 	set.StringVar(key, "key", "", "idempotency `KEY`: run again with the same key, it is committed once")
 }
 
-// body is the transaction's JSON: the file's bytes as they are, or made from -op.
+// body is the transaction's JSON: the file's bytes as they are, or made of words.
 func (t *txFlags) body(c *call) ([]byte, error) {
 	if err := checkKey(t.key); err != nil {
 		return nil, err
 	}
+	words := c.args
+	if len(words) == 1 && strings.ContainsAny(words[0], "./") && t.file == "" {
+		t.file, words = words[0], nil // no operation's name has either
+	}
 	switch {
-	case t.file != "" && len(t.ops) > 0:
-		return nil, usagef("-f and -op are two ways to give the operations: use one")
+	case t.file != "" && len(t.ops)+len(words) > 0, len(t.ops) > 0 && len(words) > 0:
+		return nil, usagef("-f, -op and operations in words are three ways to give a transaction: use one")
 	case t.file != "" && t.metadata != "":
-		return nil, usagef("-metadata goes with -op: with -f, put it into the transaction")
+		return nil, usagef("-metadata goes with operations in words: with a file, put it into the transaction")
 	case t.file != "":
 		return c.readInput(t.file)
-	case len(t.ops) > 0:
-		return t.bodyOfWords()
+	case len(t.ops)+len(words) > 0:
+		return t.bodyOfWords(words)
 	}
-	return nil, usagef("there is no transaction: give it with -f FILE, or its operations with -op")
+	return nil, usagef("there is no transaction: give its operations in words, or a FILE with -f")
 }
 
 // nearerOp is err, or, where a word was meant to be the name of an operation,
@@ -77,23 +82,46 @@ func nearerOp(words string, err error) error {
 	return err
 }
 
-func (t *txFlags) bodyOfWords() ([]byte, error) {
-	ops := make([]ledger.Op, len(t.ops))
-	for i, words := range t.ops {
-		op, err := ledger.ParseOpWords(words)
+// bodyOfWords makes a transaction of -op, or of the words after the command,
+// with a + between operations.
+func (t *txFlags) bodyOfWords(words []string) ([]byte, error) {
+	var ops []ledger.Op
+	for _, text := range t.ops {
+		op, err := ledger.ParseOpWords(text)
 		if err != nil {
-			return nil, usagef("-op %q: %v", words, nearerOp(words, err))
+			return nil, usagef("-op %q: %v", text, nearerOp(text, err))
 		}
-		ops[i] = op
+		ops = append(ops, op)
 	}
-	body := ledger.AppendOperations([]byte(`{"operations":`), ops)
-	if t.metadata != "" {
-		if !json.Valid([]byte(t.metadata)) {
-			return nil, usagef("-metadata is not JSON: %s", t.metadata)
+	for more := len(words) > 0; more; {
+		n := slices.Index(words, "+")
+		more = n >= 0
+		if !more {
+			n = len(words)
 		}
-		body = append(append(body, `,"metadata":`...), t.metadata...)
+		op, err := ledger.ParseOpList(words[:n])
+		if err != nil {
+			return nil, usagef("%v", nearerOp(strings.Join(words[:n], " "), err))
+		}
+		ops, words = append(ops, op), words[min(n+1, len(words)):]
 	}
-	return append(body, '}'), nil
+	return t.bodyOf(ops)
+}
+
+func (t *txFlags) bodyOf(ops []ledger.Op) ([]byte, error) {
+	body, err := t.appendMetadata(ledger.AppendOperations([]byte(`{"operations":`), ops), ",")
+	return append(body, '}'), err
+}
+
+// appendMetadata appends the field metadata after a separator, if there is one.
+func (t *txFlags) appendMetadata(body []byte, separator string) ([]byte, error) {
+	if t.metadata == "" {
+		return body, nil
+	}
+	if !json.Valid([]byte(t.metadata)) {
+		return nil, usagef("-metadata is not JSON: %s", t.metadata)
+	}
+	return append(append(append(body, separator...), `"metadata":`...), t.metadata...), nil
 }
 
 // keyed says whether the transaction has an idempotency key of its own.
