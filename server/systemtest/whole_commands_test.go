@@ -48,7 +48,7 @@ var told = []struct {
 	// Tests can't well be run by a test; but they, and their flags, exist.
 	{(*sandbox).testExists, []string{
 		"go test ./cmd/... -run Docs -update", "go test ./server/systemtest -run TestPage", "go test ./server/systemtest -run TestPage -screenshots ../../docs/page",
-		"go test ./server/systemtest -run TestOpenAPI", "go test ./wal -run TestRulesTotal", "go test ./wal/memfs",
+		"go test ./server/systemtest -run TestOpenAPI", "go test ./wal -run TestRulesTotal", "go test ./wal/memfs", "go test ./wal -run Copy",
 		`go test ./wal -run 'Every(Bit\|Trunc\|Subset)\|WhileRecovering' -exhaustive -timeout 30m`, "go test ./wal -run ErrorAtEveryStep",
 		"go test ./server/sim -run 'TestSimulation$' -seeds 20000", "go test ./server/sim -run 'TestSimulation$' -seeds 1 -seed N",
 		"go test ./server/systemtest",
