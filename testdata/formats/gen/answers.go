@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -141,8 +142,8 @@ func (c *crawl) all() {
 	var containers struct {
 		Data struct {
 			Containers []struct {
-				ID   int64 `json:"container_id"`
-				Kind string
+				ID         int64 `json:"container_id"`
+				Name, Kind string
 			}
 		}
 	}
@@ -151,11 +152,16 @@ func (c *crawl) all() {
 		c.ask(nil, "/v1/read/container/%d", x.ID)
 		part := map[string]string{"Standard": "balances", "Slots": "slots", "Grid": "grid"}[x.Kind]
 		c.ask(nil, "/v1/read/container/%d/%s", x.ID, part)
+		if x.Name != "" {
+			c.ask(nil, "/v1/read/container/%s", url.PathEscape(x.Name))
+			c.ask(nil, "/v1/read/container/%d/holds", x.ID)
+		}
 	}
 	var classes struct {
 		Data struct {
 			Classes []struct {
-				ID int64 `json:"class_id"`
+				ID   int64 `json:"class_id"`
+				Code string
 			}
 		}
 	}
@@ -171,6 +177,9 @@ func (c *crawl) all() {
 		c.ask(nil, "/v1/read/class/%d/shapes", x.ID)
 		c.ask(&stats, "/v1/read/class/%d/stats", x.ID)
 		instances += stats.Data.Minted
+		if x.Code != "" {
+			c.ask(nil, "/v1/read/class/%s", url.PathEscape(x.Code))
+		}
 	}
 	for id := range instances {
 		c.ask(nil, "/v1/read/instance/%d", id+1)

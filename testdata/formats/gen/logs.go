@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,14 +23,15 @@ func play(dir string, txs []string) error {
 	err := withDaemons(dir, func(write, read string) error {
 		last := max(len(txs)-20, 0)
 		for _, tx := range txs[:last] {
-			if err := post(write+"/v1/commit", tx); err != nil {
+			if _, err := post(write+"/v1/commit", tx); err != nil {
 				return err
 			}
 		}
 		if last == len(txs) {
 			return nil
 		}
-		return post(write+"/v1/commit/batch", `{"transactions":[`+strings.Join(txs[last:], ",")+`]}`)
+		_, err := post(write+"/v1/commit/batch", `{"transactions":[`+strings.Join(txs[last:], ",")+`]}`)
+		return err
 	})
 	return err
 }
@@ -66,7 +68,10 @@ func torn(dir string, txs []string) error {
 		return err
 	}
 	last := `{"operations":[{"op":"CreateContainer","args":{"container_id":77,"kind":"Standard"}}],"metadata":{"a":"` + strings.Repeat("x", 4000) + `"}}`
-	if err := withDaemons(dir, func(write, read string) error { return post(write+"/v1/commit", last) }); err != nil {
+	if err := withDaemons(dir, func(write, read string) error {
+		_, err := post(write+"/v1/commit", last)
+		return err
+	}); err != nil {
 		return err
 	}
 	after, err := os.ReadFile(name)
@@ -92,15 +97,15 @@ func torn(dir string, txs []string) error {
 	return os.WriteFile(filepath.Join(dir, "END"), end, 0o600)
 }
 
-// post sends a transaction or a batch; a refusal is no error.
-func post(url, body string) error {
+// post sends a request and returns the answer; a refusal is no error.
+func post(url, body string) ([]byte, error) {
 	res, err := http.Post(url, "application/json", strings.NewReader(body))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer res.Body.Close()
 	if res.StatusCode >= 500 {
-		return fmt.Errorf("POST %s: %s", url, res.Status)
+		return nil, fmt.Errorf("POST %s: %s", url, res.Status)
 	}
-	return nil
+	return io.ReadAll(res.Body)
 }

@@ -44,6 +44,7 @@ func generate(folder string) error {
 		{"empty", func(dir string, _ []string) error { return play(dir, nil) }},
 		{"warehouse", play},
 		{"archived", archived},
+		{"part2", playPart2},
 		{"torn", func(dir string, txs []string) error { return torn(dir, txs[:20]) }},
 	} {
 		home := filepath.Join(folder, l.name)
