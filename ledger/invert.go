@@ -1,6 +1,9 @@
 package ledger
 
-import "strings"
+import (
+	"strings"
+	"unsafe"
+)
 
 // An inverse is what Invert found out about the commit that a transaction
 // takes back.
@@ -53,6 +56,12 @@ func (tx *Transaction) Invert(rec *Record, seq uint64) {
 		}
 	}
 	tx.Reverses, tx.Ops, tx.inverse, tx.refused = seq, v.ops, v.to, v.err
+}
+
+// InverseSize returns the bytes that Invert makes of the record at most.
+func InverseSize(rec *Record) int64 {
+	const each = 2*unsafe.Sizeof(Op{}) + unsafe.Sizeof(guard{})
+	return int64(len(rec.Tx.Ops)) * int64(2*each) // the lists grow to at most twice of what is needed
 }
 
 // An inverter builds the inverse of a commit, from its last operation on.

@@ -51,7 +51,7 @@ func (r *reversal) item() uint64 { return mix4Words(tagReversal, r.of, r.by, 0, 
 // beginReversal links the transaction with the commit that it takes back. A
 // sender limited to owners is first refused what is not within reach.
 func (s *State) beginReversal(tx *Transaction) *Error {
-	if tx.refused != nil && tx.refused.Code == Forbidden {
+	if tx.refused != nil && tx.inverse == nil {
 		return tx.refused
 	}
 	if s.doing.limited && tx.inverse != nil {
@@ -108,10 +108,14 @@ func (s *State) reachesAll(of *inverse) *Error {
 // an import may, which needs the scope admin.
 func (tx *Transaction) ForbidReverses() {
 	if tx.Reverses != 0 && tx.Endpoint == EndpointCommit {
-		tx.refused = Errorf(Forbidden, "This token may not say which commit a transaction reverses: that needs the scope admin.").
-			With(Text("scope", "admin"))
+		tx.Refuse(Errorf(Forbidden, "This token may not say which commit a transaction reverses: that needs the scope admin.").
+			With(Text("scope", "admin")))
 	}
 }
+
+// Refuse has Apply refuse a reversal, since the commit can't be given to Invert.
+// A replay of its idempotency key is still answered with the first result.
+func (tx *Transaction) Refuse(err *Error) { tx.refused = err }
 
 // wantUnchanged refuses an inverse operation that does not meet what the commit left.
 func (s *State) wantUnchanged(of *inverse, g *guard, op *Op) *Error {

@@ -8,7 +8,7 @@ executed in order, all or nothing; its answer is sent when the commit is on stab
 JSON must be exact: an unknown or repeated field, a number with a fraction or exponent, or one outside its range is refused, never guessed at.
 Integers go up to 2^63-1: read them with a parser that keeps them whole. Every error has a JSON body, also those of unknown paths (404) and methods (405).`
 
-var writeErrors = []int{400, 404, 409, 410, 413, 415, 422, 500, 503}
+var writeErrors = []int{400, 404, 409, 410, 412, 413, 415, 422, 500, 503}
 
 var commitHeaders = []string{"X-Asset-Seq", "X-Asset-Idempotency"}
 
@@ -22,6 +22,9 @@ var writeOperations = map[string]operation{
 	"POST /v1/commit/preflight": {id: "preflight", tag: "Commits", summary: "Ask whether a transaction would be accepted",
 		about: "Changes nothing. A refusal is the one that the commit would have got.",
 		body:  "Transaction", answer: "PreflightResult", headers: []string{"X-Idempotency-Key"}, errors: writeErrors},
+	"POST /v1/commit/{global_seq}/reverse": {id: "reverse", tag: "Commits", summary: "Take a commit back",
+		about: "Makes a new commit of the inverse operations, in reverse order. Nothing is erased. A commit can be reversed once. What was spent or moved meanwhile can't be taken back.",
+		body:  "Reversal", answer: "CommitResult", headers: []string{"X-Idempotency-Key"}, answerHeaders: commitHeaders, errors: writeErrors},
 	"POST /v1/register/class": {id: "registerClass", tag: "Registrations", summary: "Register an asset class",
 		about: "A commit of one operation RegisterClass.",
 		body:  "ClassRegistration", answer: "ClassResult", headers: []string{"X-Idempotency-Key"}, answerHeaders: commitHeaders, errors: writeErrors},
@@ -73,6 +76,7 @@ func writeSchemas() object {
 	return o(
 		"Transaction", optional([]string{"idempotency_key", "metadata", "reverses"}, append([]any{"operations", operations,
 			"reverses", described(ref("Seq"), "For imports: the earlier commit that this one takes back. It needs the scope admin where the daemon asks.")}, keyed...)...),
+		"Reversal", optional([]string{"idempotency_key", "metadata"}, keyed...),
 		"CommitResult", result(nil),
 		"Batch", optional([]string{"on_error"},
 			"transactions", o("type", "array", "minItems", 1, "maxItems", 10_000,
@@ -85,7 +89,7 @@ func writeSchemas() object {
 		"PreflightResult", only("valid", o("const", true), "at_seq", ref("Checkpoint"), "minted_instances", array(ref("Id"), "The ids that it would have got.")),
 		"ClassRegistration", arguments(ledger.RegisterClass, keyed...),
 		"ShapeRegistration", arguments(ledger.RegisterClassShape, keyed...),
-		"ClassResult", result(nil, "class", only("class_id", ref("Id"), "name", argument(ledger.ArgName), "fungible", o("type", "boolean"), "decimals", argument(ledger.ArgDecimals))),
+		"ClassResult", result(nil, "class", optional([]string{"code"}, "class_id", ref("Id"), "code", reference(true), "name", argument(ledger.ArgName), "fungible", o("type", "boolean"), "decimals", argument(ledger.ArgDecimals))),
 		"ShapeResult", result(nil, "shape", only("class_id", ref("Id"), "key", ref("ShapeKey"), "width", ref("Side"), "height", ref("Side"))),
 		"WriteHealth", only("status", ref("HealthStatus"), "commit_log", only(
 			"end_seq", described(ref("Checkpoint"), "The last durable commit."),

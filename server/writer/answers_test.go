@@ -83,6 +83,51 @@ func TestWriteAnswers(t *testing.T) {
 		{"an empty batch", "POST", "/v1/commit/batch", batchOf(""), nil},
 		{"a batch that is not JSON", "POST", "/v1/commit/batch", batchOf("", transferTx(1, ""), `{"operations":[}`), nil},
 		{"a batch that is too large", "POST", "/v1/commit/batch", batchOf("", transferTx(1, pad+pad)), nil},
+
+		{"a class with a code and no id", "POST", "/v1/register/class", `{"name":"Euro","decimals":2,"code":"EUR"}`, nil},
+		{"a class with a code and a key", "POST", "/v1/register/class", `{"name":"Yen","code":"JPY"}`, []string{key + "c5"}},
+		{"its replay", "POST", "/v1/register/class", `{"code":"JPY","name":"Yen"}`, []string{key + "c5"}},
+		{"a code that is taken", "POST", "/v1/register/class", `{"class_id":9,"name":"Euro","code":"EUR"}`, nil},
+		{"a shape of a code", "POST", "/v1/register/class-shape", `{"class_id":"EUR","width":2,"height":1}`, nil},
+		{"a container with a name", "POST", "/v1/commit", `{"operations":[{"op":"CreateContainer","args":{"kind":"Standard","name":"users/42"}},` +
+			`{"op":"AddFungible","args":{"container_id":"users/42","class_id":"EUR","key":0,"quantity":500}}]}`, nil},
+		{"a name that is not there", "POST", "/v1/commit", `{"operations":[{"op":"RemoveContainer","args":{"container_id":"users/43"}}]}`, nil},
+		{"a name that can't be one", "POST", "/v1/commit", `{"operations":[{"op":"RemoveContainer","args":{"container_id":"7"}}]}`, nil},
+		{"a condition that fails", "POST", "/v1/commit", `{"operations":[{"op":"RequireBalance","args":{"container_id":"users/42","class_id":"EUR","key":0,"at_least":501}},` +
+			`{"op":"RemoveContainer","args":{"container_id":1}}]}`, nil},
+		{"conditions alone", "POST", "/v1/commit", `{"operations":[{"op":"RequireUnchanged","args":{"container_id":1,"since_seq":0}}]}`, nil},
+		{"conditions alone in a batch", "POST", "/v1/commit/batch", batchOf("", `{"operations":[{"op":"RequireUnchanged","args":{"container_id":1,"since_seq":0}}]}`), nil},
+		{"conditions alone in a preflight", "POST", "/v1/commit/preflight", `{"operations":[{"op":"RequireBalance","args":{"container_id":1,"class_id":1,"key":0,"at_most":1000}}]}`, nil},
+		{"a hold", "POST", "/v1/commit", holdTx(7, 100), nil},
+		{"its id again", "POST", "/v1/commit", holdTx(7, 1), nil},
+		{"what is held", "POST", "/v1/commit", transferTx(900, ""), nil},
+		{"a hold that is not there", "POST", "/v1/commit", `{"operations":[{"op":"ReleaseHold","args":{"hold_id":8}}]}`, nil},
+		{"more than is held", "POST", "/v1/commit", `{"operations":[{"op":"SettleHold","args":{"hold_id":7,"to_container":2,"quantity":101}}]}`, nil},
+		{"a source that is held", "POST", "/v1/commit", `{"operations":[{"op":"MergeStacks","args":{"container_id":1,"class_id":1,"from_key":0,"to_key":1}}]}`, nil},
+		{"a settlement", "POST", "/v1/commit", `{"operations":[{"op":"SettleHold","args":{"hold_id":7,"to_container":2,"quantity":60,"keep":true}}]}`, nil},
+
+		{"a transfer to reverse", "POST", "/v1/commit", transferTx(7, ""), nil},
+		{"its reversal", "POST", reversal(22), `{"metadata":{"why":"returned"}}`, []string{key + "r"}},
+		{"its replay", "POST", reversal(22), `{"idempotency_key":"r","metadata":{"why":"returned"}}`, nil},
+		{"its key for another commit", "POST", reversal(21), `{"metadata":{"why":"returned"}}`, []string{key + "r"}},
+		{"its key with other metadata", "POST", reversal(22), `{}`, []string{key + "r"}},
+		{"a second reversal", "POST", reversal(22), `{}`, nil},
+		{"the reversal of the reversal", "POST", reversal(23), `{}`, nil},
+		{"a settlement can't be reversed", "POST", reversal(21), `{}`, nil},
+		{"a registration neither", "POST", reversal(1), `{}`, nil},
+		{"a hold that is not whole any more", "POST", reversal(20), `{}`, nil},
+		{"a commit that is not there", "POST", reversal(99), `{}`, nil},
+		{"commit 0", "POST", reversal(0), `{}`, nil},
+		{"no commit", "POST", "/v1/commit/last/reverse", `{}`, nil},
+		{"a query", "POST", reversal(22) + "?dry=1", `{}`, nil},
+		{"operations in a reversal", "POST", reversal(22), `{"operations":[]}`, nil},
+		{"no body", "POST", reversal(22), ``, nil},
+		{"a reversal without a type", "POST", reversal(22), `{}`, []string{"Content-Type: "}},
+		{"a wrong method of a reversal", "GET", reversal(22), ``, nil},
+		{"an import of a reversal", "POST", "/v1/commit", transferTx(1, `,"reverses":21`), nil},
+		{"of a commit that was reversed", "POST", "/v1/commit", transferTx(1, `,"reverses":22`), nil},
+		{"of a later commit", "POST", "/v1/commit", transferTx(1, `,"reverses":99`), nil},
+		{"of no commit", "POST", "/v1/commit", transferTx(1, `,"reverses":0`), nil},
 		{"health", "GET", "/v1/health", "", nil},
 	} {
 		a := w.do(c.method, c.path, c.body, c.header...)
@@ -114,4 +159,8 @@ func TestWriteAnswers(t *testing.T) {
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); diff != "" {
 		t.Errorf("answers differ from %s; -want +got:\n%s", file, diff)
 	}
+}
+
+func holdTx(id, quantity int) string {
+	return fmt.Sprintf(`{"operations":[{"op":"HoldFungible","args":{"hold_id":%d,"container_id":1,"class_id":1,"key":0,"quantity":%d}}]}`, id, quantity)
 }

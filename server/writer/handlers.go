@@ -16,6 +16,7 @@ func (d *daemon) routes() []httpserver.Route {
 		{Method: "POST", Pattern: "/v1/commit", Handle: d.writes(d.commit)},
 		{Method: "POST", Pattern: "/v1/commit/batch", Handle: d.writes(d.batch)},
 		{Method: "POST", Pattern: "/v1/commit/preflight", Handle: d.accepts(d.preflight)},
+		{Method: "POST", Pattern: "/v1/commit/{global_seq}/reverse", Handle: d.writes(d.reverse)},
 		{Method: "POST", Pattern: "/v1/register/class", Handle: d.writes(d.registration(ledger.EndpointRegisterClass))},
 		{Method: "POST", Pattern: "/v1/register/class-shape", Handle: d.writes(d.registration(ledger.EndpointRegisterShape))},
 		{Method: "GET", Pattern: "/v1/health", Handle: d.health},
@@ -173,6 +174,11 @@ func (d *daemon) registration(e ledger.Endpoint) httpserver.Handler {
 func (d *daemon) one(x *httpserver.Exchange, parse func([]byte, *ledger.Transaction) *ledger.Error) *ledger.Error {
 	r := singles.Get().(*request)
 	defer func() { r.release(d.budget.Crowded()) }()
+	return d.oneOf(x, r, parse)
+}
+
+// oneOf is one with a request that the caller has.
+func (d *daemon) oneOf(x *httpserver.Exchange, r *request, parse func([]byte, *ledger.Transaction) *ledger.Error) *ledger.Error {
 	tx, v, err := d.judgeOne(x, r, parse)
 	if err != nil {
 		return err
@@ -217,6 +223,9 @@ func (d *daemon) judgeOne(x *httpserver.Exchange, r *request, parse func([]byte,
 		return nil, nil, err
 	}
 	x.Sign(tx)
+	if tx.Endpoint == ledger.EndpointReverse {
+		d.invert(x, tx)
+	}
 	if err := d.settle(r); err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,62 @@
+package writer
+
+import (
+	"errors"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+	"assetledger/wal"
+)
+
+// reverse takes a commit back by a new one, and answers with its result.
+func (d *daemon) reverse(x *httpserver.Exchange) *ledger.Error {
+	seq, err := x.PathInteger("global_seq")
+	if err == nil {
+		err = x.NoQuery()
+	}
+	if err != nil {
+		return err
+	}
+	r := &request{BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, 1)}} // not pooled: its operations may be many
+	return d.oneOf(x, r, func(body []byte, tx *ledger.Transaction) *ledger.Error {
+		return ledger.ParseReversal(body, uint64(seq), tx, d.parsing)
+	})
+}
+
+// invert reads the commit that tx reverses, and gives tx the inverse. A commit
+// that can't be read is refused by the sequencer, which first looks whether the
+// request is a retry of one that was carried out.
+//
+// A commit that is not durable yet was acknowledged to nobody: it is not there.
+func (d *daemon) invert(x *httpserver.Exchange, tx *ledger.Transaction) {
+	seq, end := tx.Reverses, d.end()
+	if seq > end {
+		tx.Refuse(ledger.Errorf(ledger.CommitNotFound, "There is no commit %d; the last one is %d.", seq, end).
+			With(ledger.Num("global_seq", int64(seq))))
+		return
+	}
+	err := d.log.Commit(seq, func(rec *ledger.Record) {
+		if !x.Claim.GrowNow(ledger.InverseSize(rec)) {
+			tx.Refuse(httpserver.Overloaded)
+			return
+		}
+		tx.Invert(rec, seq)
+	})
+	if err != nil {
+		tx.Refuse(d.unreadable(seq, err))
+	}
+}
+
+// unreadable is the refusal to reverse a commit that the log does not give.
+func (d *daemon) unreadable(seq uint64, err error) *ledger.Error {
+	if archived := new(wal.ArchivedError); errors.As(err, &archived) {
+		return ledger.Errorf(ledger.CommitArchived, "Commit %d was moved to an archive; the log here begins at commit %d.", seq, archived.First).
+			With(ledger.Num("global_seq", int64(seq)), ledger.Num("first_seq", int64(archived.First)))
+	}
+	if httpserver.IsFilesShort(err) {
+		return ledger.Errorf(ledger.Overloaded, "This daemon has too many files open to read the log back: try again.")
+	}
+	d.api.Log.Error("a commit to be reversed can't be read back from the log", "seq", seq, "error", err)
+	return ledger.Errorf(ledger.LogUnavailable, "Commit %d can't be read back from the log now.", seq).
+		With(ledger.Num("global_seq", int64(seq)))
+}
