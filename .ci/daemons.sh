@@ -3,13 +3,13 @@
 
 pids=()
 
-# start NAME OUT ARGS…: starts bin/NAME, logging to OUT.log, and waits for its
+# start NAME OUT ARGS…: starts NAME of $BIN, or bin, logging to OUT.log, and waits for its
 # ready line. Sets pid and url.
 start() {
 	local name=$1 out=$2
 	shift 2
 	: >"$out.out"
-	"bin/$name" "$@" >"$out.out" 2>>"$out.log" &
+	"${BIN:-bin}/$name" "$@" >"$out.out" 2>>"$out.log" &
 	pid=$!
 	pids+=("$pid")
 	for _ in $(seq 200); do

@@ -146,9 +146,9 @@ func (op operation) describe(r Route) object {
 func pathSchema(path string) object {
 	switch {
 	case strings.HasPrefix(path, "/v1/read/container/"):
-		return o("oneOf", list{ref("Id"), reference(false)}, "description", "The container's id, or its name, percent-encoded as one segment.")
+		return idOr(false)
 	case strings.HasPrefix(path, "/v1/read/class/"):
-		return o("oneOf", list{ref("Id"), reference(true)}, "description", "The class's id, or its code, percent-encoded as one segment.")
+		return idOr(true)
 	}
 	return ref("Id")
 }

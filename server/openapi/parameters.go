@@ -25,7 +25,7 @@ func parameters() object {
 		query("wait", duration, "How long min_seq may wait: a number with its unit, 1s unless given, at most 30s."),
 		query("limit", o("type", "integer", "format", "int64", "minimum", 1, "default", 1000), "Most elements of a page. More than 10,000 is taken as 10,000."),
 		query("cursor", o("type", "string"), "The next_cursor of the page before."),
-		query("class_id", o("oneOf", list{ref("Id"), reference(true)}), "Only stacks of this class, given by its id or code."),
+		query("class_id", idOr(true), "Only stacks of this class, given by its id or code."),
 		query("key", ref("Key"), "Only stacks of this key."),
 		query("owner", ref("Id"), "Only containers of this owner."),
 		query("kind", ref("ContainerKind"), "Only containers of this kind."),

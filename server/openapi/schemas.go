@@ -66,6 +66,10 @@ func valueSchemas() object {
 	counter := integer(0, most, "")
 	return o(
 		"Id", integer(1, most, "An identifier. Clients choose those of containers and classes, the ledger those of instances."),
+		"ContainerName", nameOfAtMost(ledger.MaxContainerName, "A container's name, which can stand for its id."),
+		"ClassCode", nameOfAtMost(ledger.MaxClassCode, "A class's code, which can stand for its id."),
+		"IdOrName", o("oneOf", list{ref("Id"), ref("ContainerName")}, "description", "A container's id, or its name; in a path percent-encoded as one segment."),
+		"IdOrCode", o("oneOf", list{ref("Id"), ref("ClassCode")}, "description", "A class's id, or its code; in a path percent-encoded as one segment."),
 		"Key", integer(0, most, "Tells stacks of a class in a container apart."),
 		"Quantity", integer(1, most, "An amount in minor units; the class's decimals say how to show it."),
 		"Seq", integer(1, most, "A commit's place in the ledger's history."),
@@ -104,11 +108,11 @@ func operationSchemas() object {
 		if kind.InRequest() {
 			args = only("request", args)
 		}
-		schema := only("op", o("const", name), "args", args)
+		schema := only("op", o("type", "string", "const", name), "args", args)
 		kinds = append(kinds, ref(name))
 		all = append(all, member{name, schema})
 	}
-	return append(o("Operation", o("oneOf", kinds)), all...)
+	return append(o("Operation", o("oneOf", kinds, "discriminator", o("propertyName", "op"))), all...)
 }
 
 // arguments is the object of an operation's arguments, and of more that may be absent.
@@ -132,7 +136,7 @@ func argument(t ledger.ArgType) object {
 	case ledger.ArgID, ledger.ArgNewID:
 		return ref("Id")
 	case ledger.ArgContainer, ledger.ArgClass:
-		return o("oneOf", list{ref("Id"), reference(t == ledger.ArgClass)})
+		return idOr(t == ledger.ArgClass)
 	case ledger.ArgContainerName, ledger.ArgContainerNameOrNull, ledger.ArgClassCode, ledger.ArgClassCodeOrNull:
 		name := reference(t == ledger.ArgClassCode || t == ledger.ArgClassCodeOrNull)
 		if t == ledger.ArgContainerNameOrNull || t == ledger.ArgClassCodeOrNull {
@@ -178,11 +182,25 @@ func argument(t ledger.ArgType) object {
 
 // reference is the name of a container, or the code of a class.
 func reference(class bool) object {
-	most := ledger.MaxContainerName
 	if class {
-		most = ledger.MaxClassCode
+		return ref("ClassCode")
 	}
-	return o("type", "string", "minLength", 1, "maxLength", most, "pattern", `^([A-Za-z]|[0-9]+[A-Za-z._:/@+-])[A-Za-z0-9._:/@+-]*$`)
+	return ref("ContainerName")
+}
+
+// idOr is the id of a container or its name, or the id of a class or its code.
+// All of it has names, for which generators make types.
+func idOr(class bool) object {
+	if class {
+		return ref("IdOrCode")
+	}
+	return ref("IdOrName")
+}
+
+// nameOfAtMost is a name or code of at most so many characters. The pattern
+// does without lookahead, which RE2 lacks.
+func nameOfAtMost(most int, about string) object {
+	return o("type", "string", "minLength", 1, "maxLength", most, "pattern", `^([A-Za-z]|[0-9]+[A-Za-z._:/@+-])[A-Za-z0-9._:/@+-]*$`, "description", about)
 }
 
 func refusalSchemas() object {

@@ -84,9 +84,9 @@ func writeSchemas() object {
 			"on_error", o("type", "string", "enum", list{"continue", "stop"}, "default", "continue",
 				"description", "stop: transactions after the first failure are not tried.")),
 		"BatchResult", only("results", array(o("oneOf", list{
-			result([]string{"replayed"}, "replayed", o("const", true, "description", "There when an idempotency key gave the first result again.")),
+			result([]string{"replayed"}, "replayed", o("type", "boolean", "const", true, "description", "There when an idempotency key gave the first result again.")),
 			failure}), "One for each transaction, in order.")),
-		"PreflightResult", only("valid", o("const", true), "at_seq", ref("Checkpoint"), "minted_instances", array(ref("Id"), "The ids that it would have got.")),
+		"PreflightResult", only("valid", o("type", "boolean", "const", true), "at_seq", ref("Checkpoint"), "minted_instances", array(ref("Id"), "The ids that it would have got.")),
 		"ClassRegistration", arguments(ledger.RegisterClass, keyed...),
 		"ShapeRegistration", arguments(ledger.RegisterClassShape, keyed...),
 		"ClassResult", result(nil, "class", optional([]string{"code"}, "class_id", ref("Id"), "code", reference(true), "name", argument(ledger.ArgName), "fungible", o("type", "boolean"), "decimals", argument(ledger.ArgDecimals))),
