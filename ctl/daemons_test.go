@@ -26,6 +26,12 @@ type realDaemons struct {
 
 func startDaemons(t *testing.T, dir string) *realDaemons {
 	t.Helper()
+	return startDaemonsWith(t, dir, func(*writer.Config) {})
+}
+
+// startDaemonsWith starts them with a write daemon that is configured further.
+func startDaemonsWith(t *testing.T, dir string, configure func(*writer.Config)) *realDaemons {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	quiet := slog.New(slog.DiscardHandler)
 	ended := make(chan error, 2)
@@ -35,6 +41,7 @@ func startDaemons(t *testing.T, dir string) *realDaemons {
 	writeReady, w := io.Pipe()
 	readReady, r := io.Pipe()
 	write.Ready, read.Ready = w, r
+	configure(&write)
 	go func() {
 		err := server.RunWrite(ctx, write)
 		w.CloseWithError(fmt.Errorf("the write daemon ended: %v", err))

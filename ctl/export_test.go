@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"assetledger/ledger"
+	"assetledger/server/writer"
 )
 
 // tool runs ledgerctl against daemons in this process.
@@ -86,6 +87,41 @@ func TestExportAndImport(t *testing.T) {
 	}
 	if out := to.must(exitDone, "", "export", "-after", "1000000"); out != "" {
 		t.Errorf("beyond the end there is %s", out)
+	}
+}
+
+// So does one with names, holds, one of which the ledger released when its time
+// had passed, and a reversal.
+func TestExportOfHolds(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	from := tool{t, startDaemons(t, first)}
+	from.must(exitDone, "", "register", "class", "EUR", "-name", "Euro", "-decimals", "2")
+	for _, words := range []string{
+		"create wallet/7 -owner 7", "create shop", "create 5 -name five", "add wallet/7 100.00 EUR", "hold 1 wallet/7 25.50 EUR -expires-in 90000s",
+		"settle 1 shop 20 -keep", "hold 2 wallet/7 10 EUR", "release 2", "transfer wallet/7 shop 1.5 EUR -key k",
+		"commit SplitStack container_id=shop class_id=EUR from_key=0 to_key=3 quantity=50 + RequireBalance container_id=shop class_id=EUR key=3 at_least=50 at_most=50",
+		"commit RenameContainer container_id=five name=six + RenameClass class_id=EUR name=euros",
+	} {
+		from.must(exitDone, "", strings.Fields(words)...)
+	}
+	reversal := `{"operations":[{"op":"TransferFungible","args":{"from_container":"shop","to_container":"wallet/7","class_id":"EUR","key":0,"quantity":150}}],"reverses":10}`
+	from.must(exitDone, reversal, "commit", "-f", "-")
+	from.must(exitDone, "", strings.Fields("commit HoldFungible hold_id=3 container_id=wallet/7 class_id=EUR key=0 quantity=1 expires_at=1000000000")...)
+	from.must(exitDone, "", "freshness", "-wait", "15", "-timeout", "30s") // the hold's end
+	exported := from.must(exitDone, "", "export")
+	for _, want := range []string{`"reverses":10}`, `{"operations":[{"op":"ReleaseHold","args":{"hold_id":3}}]}`} {
+		if !strings.Contains(exported, want) {
+			t.Errorf("the export lacks %s:\n%s", want, exported)
+		}
+	}
+	to := tool{t, startDaemonsWith(t, second, func(c *writer.Config) { c.Expire = false })}
+	to.must(exitDone, exported, "batch", "-f", "-", "-on-error", "stop")
+	if a, b := from.digestOf(first), to.digestOf(second); a != b {
+		t.Errorf("the digests are %s and %s", a, b)
+	}
+	to.must(exitDone, "", "freshness", "-wait", "15")
+	if again := to.must(exitDone, "", "export"); again != exported {
+		t.Errorf("what was imported is exported otherwise:\n%s", cmp.Diff(exported, again))
 	}
 }
 

@@ -192,7 +192,7 @@ func TestFullOutput(t *testing.T) {
 	}
 	for i, words := range [][]string{
 		{"register", "class", "7", "x"}, {"register", "shape", "7", "1x1"}, {"commit", "-op", "CreateContainer container_id=1 kind=Standard"},
-		{"commit", "-o", "json", "-op", "CreateContainer container_id=2 kind=Grid"}, {"create", "a"}, {"add", "a", "5", "7"},
+		{"commit", "-o", "json", "-op", "CreateContainer container_id=2 kind=Grid"}, {"create", "a"}, {"add", "a", "5", "7"}, {"hold", "1", "a", "2", "7"},
 	} {
 		code, errs := run(words...)
 		if want := "global_seq is " + string(rune('1'+i)) + ";"; code != exitFailure || !strings.Contains(errs, want) {
@@ -206,7 +206,7 @@ func TestFullOutput(t *testing.T) {
 		{"export"}, {"watch", "-after", "0"}, {"watch", "-freshness"}, {"metrics"}, {"health"}, {"help"}, {"version"}, {"freshness"}, {"completion", "bash"},
 		{"read", "container", "1"}, {"read", "balances", "1"}, {"read", "grid", "2"}, {"read", "class", "7"}, {"read", "classes", "-all"}, {"read", "shapes", "7"},
 		{"read", "stats", "7"}, {"read", "freshness"}, {"read", "containers"}, {"read", "commit", "1"}, {"read", "commits", "-all"},
-		{"add", "a", "5", "7", "-dry-run"},
+		{"add", "a", "5", "7", "-dry-run"}, {"read", "container", "a"}, {"read", "holds", "a"}, {"read", "hold", "1"},
 	} {
 		if code, errs := run(words...); code != exitFailure || !strings.Contains(errs, "no space left") {
 			t.Errorf("%q: exit code %d, %q", words, code, errs)
