@@ -16,11 +16,11 @@ import (
 var exportCommand = command{
 	Words:   "export",
 	Purpose: "write the ledger's commits as NDJSON, as batch takes them",
-	Notes: "Each line is the transaction of one commit, in their order, with its key and metadata; registrations are\n" +
-		"operations too, and a reversal says which commit it reverses. Importing all of them into an empty ledger, with batch -on-error stop, gives an equal\n" +
-		"ledger: ledgerctl wal verify shows equal digests. If the log has holds that expire, import into a\n" +
-		"ledger-write -expire=false: their releases are commits of the log too. The export ends with what was the last\n" +
-		"commit at the start. Without -after it begins with the first commit that was not archived.",
+	Notes: "Each line is the transaction of one commit, in their order, with its key, its metadata and the commit that\n" +
+		"it reverses; registrations are operations too. Importing all of them into an empty ledger, with batch\n" +
+		"-on-error stop, gives an equal ledger: ledgerctl wal verify shows equal digests. If the log has holds that\n" +
+		"expire, import into a ledger-write -expire=false: their releases are commits of the log too. The export ends\n" +
+		"with what was the last commit at the start. Without -after it begins with the first that was not archived.",
 	Examples: [2]string{"export > ledger.ndjson", "export -after 1000 -o ndjson | jq -c '.operations[]'"},
 	Setup: func(set *flag.FlagSet) action {
 		e := &export{after: anyKey(), to: anyID()}
