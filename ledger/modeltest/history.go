@@ -3,6 +3,7 @@ package modeltest
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"assetledger/ledger"
 )
@@ -125,6 +126,11 @@ func (h *History) replay(m *Model, i int, asked map[string]*Request) error {
 		tx = &r.Tx
 	}
 	m.Now = c.Time
+	if string(tx.Principal) == ledger.PrincipalLedger {
+		if err := m.checkRelease(c); err != nil {
+			return err
+		}
+	}
 	out, refusal := m.applyHere(tx)
 	if refusal != nil {
 		return fmt.Errorf("commit %d should have been refused: %v", c.Seq, refusal)
@@ -135,6 +141,18 @@ func (h *History) replay(m *Model, i int, asked map[string]*Request) error {
 	out.Facts = c.Record.Out.Facts // the model does not know where things stood
 	if show(out) != show(c.Record.Out) {
 		return fmt.Errorf("commit %d decided\n%s, right is\n%s", c.Seq, show(c.Record.Out), show(out))
+	}
+	return nil
+}
+
+// checkRelease says whether the ledger may make the commit by itself: it
+// releases holds that have expired when the commit is made.
+func (m *Model) checkRelease(c *Commit) error {
+	expired := m.Expired()
+	for _, op := range c.Record.Tx.Ops {
+		if id := op.Args[ledger.HoldID]; op.Kind != ledger.ReleaseHold || !slices.Contains(expired, id) {
+			return fmt.Errorf("the ledger made commit %d at %d, with %v of hold %d, which has not expired", c.Seq, c.Time, op.Kind, id)
+		}
 	}
 	return nil
 }

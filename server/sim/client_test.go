@@ -51,6 +51,7 @@ func (c *simClient) begin() {
 	if len(c.old) > 0 && c.rng.IntN(8) == 0 {
 		c.tx = c.old[c.rng.IntN(len(c.old))]
 	} else {
+		c.model.Now = c.now
 		c.tx = c.gen.Next()
 	}
 	c.body = modeltest.Body(&c.tx, c.rng)
@@ -63,13 +64,19 @@ func (c *simClient) send() {
 	}
 	var tx ledger.Transaction
 	var err *ledger.Error
-	if c.tx.Endpoint == ledger.EndpointCommit {
+	switch c.tx.Endpoint {
+	case ledger.EndpointCommit:
 		err = ledger.ParseTransaction(c.body, &tx, ledger.ParseLimits{})
-	} else {
+	case ledger.EndpointReverse:
+		err = ledger.ParseReversal(c.body, c.tx.Reverses, &tx, ledger.ParseLimits{})
+	default:
 		err = ledger.ParseRegistration(c.body, c.tx.Endpoint, &tx, ledger.ParseLimits{})
 	}
 	if err != nil {
 		c.failf("the parser refuses %s: %v", c.body, err)
+	}
+	if c.tx.Endpoint == ledger.EndpointReverse {
+		tx.Invert(c.records[c.tx.Reverses-1], c.tx.Reverses)
 	}
 	sub, err := c.writer.core.Submit(&tx)
 	if err != nil {

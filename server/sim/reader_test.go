@@ -106,7 +106,7 @@ func (r *simReader) checkpoint() {
 
 var simQueries = []modeltest.What{
 	modeltest.ReadContainer, modeltest.ReadBalances, modeltest.ReadSlots, modeltest.ReadGrid, modeltest.ReadClass, modeltest.ReadClasses,
-	modeltest.ReadShapes, modeltest.ReadStats, modeltest.ReadInstance, modeltest.ReadContainers,
+	modeltest.ReadShapes, modeltest.ReadStats, modeltest.ReadInstance, modeltest.ReadContainers, modeltest.ReadHold, modeltest.ReadHolds,
 }
 
 func (r *simReader) read() {
@@ -147,6 +147,11 @@ func askState(s *ledger.State, q modeltest.Query) modeltest.Reply {
 		info, err := s.Instance(q.ID)
 		info.Children, _ = s.Children(nil, q.ID, 0, all)
 		return stateReply(info, err)
+	case modeltest.ReadHold:
+		return stateReply(s.Hold(q.ID))
+	case modeltest.ReadHolds:
+		list, _, err := s.Holds(nil, q.ID, 0, all)
+		return stateReply(list, err)
 	}
 	list, _ := s.Containers(nil, ledger.ContainerFilter{}, 0, all)
 	return stateReply(list, nil)

@@ -46,6 +46,9 @@ func TestSimulation(t *testing.T) {
 	took := time.Since(start)
 	t.Logf("seeds %d to %d in %v, %.0f a second", first, first+uint64(*simSeeds)-1, took.Round(time.Second), float64(*simSeeds)/took.Seconds())
 	t.Logf("%v", &total)
+	if *simSeeds >= 100 && (total.expired == 0 || total.reversed == 0) {
+		t.Error("no hold expired, or no commit was taken back")
+	}
 }
 
 // A simulation is all of its seed.

@@ -39,6 +39,7 @@ type sabotage struct {
 // simStats counts what runs met.
 type simStats struct {
 	runs, steps, commits, acked, unknown, refused, reads int
+	expired, reversed                                    int
 	kills, crashes, faults, torn, ends, checkpoints      int
 }
 
@@ -50,6 +51,8 @@ func (s *simStats) add(o *simStats) {
 	s.unknown += o.unknown
 	s.refused += o.refused
 	s.reads += o.reads
+	s.expired += o.expired
+	s.reversed += o.reversed
 	s.kills += o.kills
 	s.crashes += o.crashes
 	s.faults += o.faults
@@ -60,8 +63,9 @@ func (s *simStats) add(o *simStats) {
 
 func (s *simStats) String() string {
 	return fmt.Sprintf("%d runs of %d steps: %d commits; %d requests acknowledged, %d unknown, %d refused; %d reads; "+
+		"%d commits that release expired holds, %d that take back others; "+
 		"%d processes killed, %d machine crashes, %d failed operations, %d torn frames, %d damaged ENDs, %d checkpoints",
-		s.runs, s.steps, s.commits, s.acked, s.unknown, s.refused, s.reads, s.kills, s.crashes, s.faults, s.torn, s.ends, s.checkpoints)
+		s.runs, s.steps, s.commits, s.acked, s.unknown, s.refused, s.reads, s.expired, s.reversed, s.kills, s.crashes, s.faults, s.torn, s.ends, s.checkpoints)
 }
 
 type simWorld struct {
@@ -79,6 +83,7 @@ type simWorld struct {
 	clients []*simClient
 
 	model   *modeltest.Model // of what is durable, for making requests that fit
+	records []*ledger.Record // of what is durable, for taking it back
 	gen     *modeltest.Gen
 	digests map[uint64]uint64 // of the state after a commit, where anybody saw it
 	history modeltest.History
@@ -108,7 +113,7 @@ func simulate(seed uint64, s sabotage) (stats simStats, err error) {
 	w.disk.SyncLies = s.syncLies
 	knobs := modeltest.DefaultKnobs()
 	knobs.Keyed, knobs.Repeated, knobs.Bulky, knobs.Refused = 1, 0, 0.05, 0.02
-	knobs.Wild, knobs.Reversals = 0.03, 0
+	knobs.Wild = 0.03
 	w.gen = modeltest.NewGen(seed, w.model, knobs)
 	for i := range 2 + w.rng.IntN(5) {
 		w.clients = append(w.clients, &simClient{simWorld: w, id: i})
@@ -138,7 +143,7 @@ func (w *simWorld) step() {
 	case k < 184:
 		w.writer.syncEnd()
 	case k < 187:
-		w.now += w.rng.Int64N(3e9) - 1e9 // clocks jump, back too
+		w.now += w.rng.Int64N(30e9) - 10e9 // clocks jump, back too
 	case k < 189:
 		w.disk.Limit(0)
 		if w.rng.IntN(2) == 0 {
@@ -255,11 +260,25 @@ func (w *simWorld) settle() {
 			r.step()
 		}
 		if !busy {
+			w.expire()
 			w.writer.stop()
 			return
 		}
 	}
 	w.failf("the clients do not come to an end")
+}
+
+// expire lets time go by, after which no hold that has expired may be left.
+func (w *simWorld) expire() {
+	w.now += 20e9
+	for range 10 {
+		w.writer.judge()
+		w.writer.sync()
+	}
+	w.model.Now = w.now
+	if ids := w.model.Expired(); len(ids) > 0 {
+		w.failf("the holds %v have expired, and the writer keeps them", ids)
+	}
 }
 
 // judge reads the log as it is in the end and checks the history against it.
@@ -297,6 +316,14 @@ func (w *simWorld) judge() error {
 	}
 	w.stats.runs = 1
 	w.stats.commits = len(w.history.Commits)
+	for i := range w.history.Commits {
+		switch tx := &w.history.Commits[i].Record.Tx; {
+		case string(tx.Principal) == ledger.PrincipalLedger:
+			w.stats.expired++
+		case tx.Reverses != 0:
+			w.stats.reversed++
+		}
+	}
 	d := w.disk.Stats()
 	w.stats.kills, w.stats.crashes, w.stats.faults = d.Kills, d.Crashes, d.Faults
 	return w.history.Check()

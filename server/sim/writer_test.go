@@ -115,6 +115,7 @@ func (w *simWorld) modelFrame(f *wal.Frame) error {
 		if _, refusal := w.model.Apply(&rec.Tx); refusal != nil {
 			w.failf("commit %d is none that the model allows: %v", seq, refusal)
 		}
+		w.records = append(w.records, &rec)
 		return nil
 	})
 }
