@@ -11,30 +11,40 @@ import (
 //
 // Requests wait in groups. Small requests that arrive while the sequencer is
 // busy join one group, are judged in the order in which they came, and are
-// woken together by one closed channel. A large request is a group by itself.
-// The group of small requests and the others get turns alternately, and the
-// others get theirs one after another:
+// woken together by one closed channel. A large request is a group by itself,
+// in a lane: the blocks of a stream share one, any other request has its own.
+// The group of small requests and the lanes get turns alternately, and the
+// lanes get theirs one after another:
 //
-//	small …→ open ──┐
-//	                ├─ take → a turn of the sequencer → done
-//	large → ring ───┘            │ not done
-//	         └───────────────────┘
+//	small …→ open ───────────┐
+//	                         ├─ take → a turn of the sequencer → done
+//	large → lane … → ring ───┘            │ more in the lane
+//	                  └───────────────────┘
 type intake struct {
 	mu      sync.Mutex
-	open    *group   // small requests that wait; nil: none
-	ring    []*group // the others, and groups that had a turn and are not done
-	last    bool     // the last turn was for open
-	waiting int      // requests that have not had a turn
-	limit   int      // of waiting
+	open    *group  // small requests that wait; nil: none
+	ring    []*lane // those with groups, but for the one whose turn it is
+	last    bool    // the last turn was for open
+	waiting int     // requests that have not had a turn
+	blocks  int     // blocks of streams that have not had a turn
+	limit   int     // of waiting
 	refusal *ledger.Error
 	wake    chan struct{} // holds a token while there may be something to take
+}
+
+// A lane is a queue of groups that are judged one after another.
+type lane struct {
+	stream bool
+	groups []*group // that are not done, the oldest first
+	failed bool     // a request with on_error stop has failed; for the sequencer
 }
 
 // A group is a run of requests that are answered together.
 type group struct {
 	requests []*request
-	judged   int  // requests that the sequencer is done with
-	begun    bool // it had a turn
+	lane     *lane // nil: small requests
+	judged   int   // requests that the sequencer is done with
+	begun    bool  // it had a turn
 	// done is closed when every request of the group is judged, and what it
 	// was judged against is durable. Before that err is set if this failed: it
 	// then stands in place of every answer that the requests have.
@@ -48,28 +58,43 @@ func newIntake(limit int) *intake {
 
 // submit queues a request and returns its group. The caller must not touch
 // the request until the group is done. An error means that nothing was queued.
+// The blocks of a stream are not refused for being many: the stream bounds them.
 func (q *intake) submit(r *request) (*group, *ledger.Error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.refusal != nil {
 		return nil, q.refusal
 	}
+	if r.lane != nil {
+		q.blocks++
+		return q.queue(r), nil
+	}
 	if q.waiting >= q.limit {
 		return nil, httpserver.Overloaded
 	}
 	q.waiting++
-	if q.open != nil && r.small() {
+	if !r.small() {
+		r.lane = new(lane)
+		return q.queue(r), nil
+	}
+	if q.open != nil {
 		q.open.requests = append(q.open.requests, r) // the sequencer was woken for the first one
-		return q.open, nil
-	}
-	g := &group{requests: []*request{r}, done: make(chan struct{})}
-	if r.small() {
-		q.open = g
 	} else {
-		q.ring = append(q.ring, g)
+		q.open = &group{requests: []*request{r}, done: make(chan struct{})}
+		q.nudge()
 	}
-	q.nudge()
-	return g, nil
+	return q.open, nil
+}
+
+// queue appends a group of one request to its lane. Call with mu.
+func (q *intake) queue(r *request) *group {
+	l := r.lane
+	g := &group{requests: []*request{r}, lane: l, done: make(chan struct{})}
+	if l.groups = append(l.groups, g); len(l.groups) == 1 {
+		q.ring = append(q.ring, l)
+		q.nudge()
+	}
+	return g
 }
 
 // nudge sees to it that the sequencer looks at the queue.
@@ -81,7 +106,7 @@ func (q *intake) nudge() {
 }
 
 // take removes the group whose turn it is, nil if there is none. Nothing joins
-// it any more.
+// it any more. Call release after its turn.
 func (q *intake) take() *group {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,24 +115,42 @@ func (q *intake) take() *group {
 	case q.open != nil && (!q.last || len(q.ring) == 0):
 		g, q.open, q.last = q.open, nil, true
 	case len(q.ring) > 0:
-		g, q.last = q.ring[0], false
+		g, q.last = q.ring[0].groups[0], false
 		q.ring[0] = nil
 		q.ring = q.ring[1:]
 	default:
 		return nil
 	}
-	if !g.begun {
-		g.begun = true
+	switch {
+	case g.begun:
+	case g.lane != nil && g.lane.stream:
+		q.blocks--
+	default:
 		q.waiting -= len(g.requests)
 	}
+	g.begun = true
 	return g
 }
 
-// putBack queues a group for its next turn.
-func (q *intake) putBack(g *group) {
+// release queues the lane of a group that had a turn for its next one, if
+// something waits there. A group of small requests that is not done gets a lane.
+func (q *intake) release(g *group, done bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.ring = append(q.ring, g)
+	l := g.lane
+	switch {
+	case l == nil && done:
+		return
+	case l == nil:
+		l = &lane{groups: []*group{g}}
+		g.lane = l
+	case done:
+		l.groups[0] = nil
+		l.groups = l.groups[1:]
+	}
+	if len(l.groups) > 0 {
+		q.ring = append(q.ring, l)
+	}
 }
 
 // empty reports whether no group waits for a turn.
@@ -121,7 +164,7 @@ func (q *intake) empty() bool {
 func (q *intake) depth() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.waiting
+	return q.waiting + q.blocks
 }
 
 // refuse makes submit refuse everything from now on. The first reason stays.

@@ -18,6 +18,9 @@ type request struct {
 	// alive reports whether anyone still waits for the answer; nil: someone
 	// does. The sequencer asks between two turns.
 	alive func() bool
+	// lane is where it waits for its turns: that of its stream, or one that it
+	// gets when it is submitted. Small requests have none.
+	lane *lane
 
 	next int // transactions that are judged
 
@@ -66,6 +69,10 @@ func (r *request) small() bool {
 	return !r.bulk && operationCost(r.Txs[0].Ops, turnCheck+1) <= turnCheck
 }
 
+// halted reports whether the request, or an earlier one of its stream, has
+// failed and on_error is stop.
+func (r *request) halted() bool { return r.StopOnError && r.lane.failed }
+
 // judged makes room for the verdicts.
 func (r *request) judged() {
 	r.next = 0
@@ -78,17 +85,22 @@ func (r *request) judged() {
 // release gives back what the request holds; large memory goes to the
 // collector if the daemon is crowded. Not while it waits in a group.
 func (r *request) release(crowded bool) {
-	clear(r.verdicts) // and with them the refusals
-	clear(r.Errs)
-	r.preflight, r.alive, r.atSeq = false, nil, 0
-	if r.kept = r.kept[:0]; cap(r.kept) > keepMetadata {
-		r.kept = nil
-	}
+	r.clear()
 	switch {
 	case crowded && (r.bulk || len(r.Txs[0].Ops) > keepOps):
 	case r.bulk:
 		bulks.Put(r)
 	default:
 		singles.Put(r)
+	}
+}
+
+// clear lets go of what the request refers to.
+func (r *request) clear() {
+	clear(r.verdicts) // and with them the refusals
+	clear(r.Errs)
+	r.preflight, r.alive, r.lane, r.atSeq = false, nil, nil, 0
+	if r.kept = r.kept[:0]; cap(r.kept) > keepMetadata {
+		r.kept = nil
 	}
 }

@@ -179,11 +179,12 @@ func (s *sequencer) turn(g *group) {
 	s.began, s.work = s.now(), 0
 	for fresh := true; g.judged < len(g.requests) && s.failed == nil; fresh = false {
 		if !fresh && s.work >= s.check && s.yields() || !s.judge(g.requests[g.judged]) {
-			s.intake.putBack(g)
+			s.intake.release(g, false)
 			return
 		}
 		g.judged++
 	}
+	s.intake.release(g, true)
 	s.await(g)
 }
 
@@ -259,6 +260,8 @@ func (s *sequencer) judge(r *request) bool {
 		}
 		v := &r.verdicts[i]
 		switch {
+		case r.halted():
+			v.err = notAttempted
 		case i < len(r.Errs) && r.Errs[i] != nil:
 			v.err = r.Errs[i]
 		case refusal != nil:
@@ -268,10 +271,7 @@ func (s *sequencer) judge(r *request) bool {
 			s.work += operationCost(r.Txs[i].Ops, s.check)
 		}
 		if v.err != nil && r.StopOnError {
-			for j := i + 1; j < len(r.verdicts); j++ {
-				r.verdicts[j].err = notAttempted
-			}
-			break
+			r.lane.failed = true
 		}
 	}
 	return true

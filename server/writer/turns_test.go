@@ -119,3 +119,53 @@ func TestTurnsEnd(t *testing.T) {
 		})
 	}
 }
+
+// The blocks of a stream are judged in their order, one at a time, and share
+// the turns of one large request.
+func TestTurnsOfStreams(t *testing.T) {
+	b := newTurns(t)
+	tx := transferTx(1, "")
+	var one, other lane
+	one.stream, other.stream = true, true
+	block := func(l *lane, txs ...string) *request {
+		r := &request{bulk: true, lane: l, BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, len(txs))}}
+		for i := range txs {
+			if err := ledger.ParseTransaction([]byte(txs[i]), &r.Txs[i], ledger.ParseLimits{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.judged()
+		if _, err := b.intake.submit(r); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	a1, a2, a3 := block(&one, tx, tx, tx), block(&one, tx), block(&one, tx)
+	batch, _ := b.submit(tx, tx)
+	b1 := block(&other, tx, tx)
+	small, _ := b.submit(tx)
+	if got := b.intake.depth(); got != 6 {
+		t.Errorf("%d wait, want 6", got)
+	}
+	for !b.intake.empty() {
+		b.step()
+		for b.inFlight != nil {
+			b.syncOne()
+		}
+	}
+	for what, got := range map[string][2][]uint64{
+		"first of a stream": {seqs(a1), {2, 6, 9}},
+		"second":            {seqs(a2), {10}},
+		"third":             {seqs(a3), {11}},
+		"batch":             {seqs(batch), {4, 7}},
+		"of another stream": {seqs(b1), {5, 8}},
+		"the small one":     {seqs(small), {3}},
+	} {
+		if !slices.Equal(got[0], got[1]) {
+			t.Errorf("%s: commits %d, want %d", what, got[0], got[1])
+		}
+	}
+	if got := b.intake.depth(); got != 0 {
+		t.Errorf("%d wait at the end", got)
+	}
+}
