@@ -83,6 +83,9 @@ type Claim struct {
 	rate  int64 // bytes a second in the window before, -1 if there was none
 }
 
+// Claim returns a new claim of the budget, which holds nothing.
+func (b *Budget) Claim() Claim { return Claim{budget: b} }
+
 // Grow adds n bytes to the claim. It waits for room, at most claimPatience, and
 // returns false if there is none, or if the budget has ended the claim.
 func (c *Claim) Grow(n int64) bool {
@@ -228,8 +231,8 @@ func (c *Claim) add(n int64) {
 	}
 }
 
-// release gives everything back. The claim can be used again.
-func (c *Claim) release() {
+// Release gives everything back. The claim can be used again.
+func (c *Claim) Release() {
 	b := c.budget
 	if b == nil {
 		return
@@ -259,8 +262,8 @@ func (c *Claim) Awaits(drop func()) {
 	b.slow[c] = struct{}{}
 }
 
-// progress notes that the client sent or read n bytes.
-func (c *Claim) progress(n int) {
+// Progress notes that the client sent or read n bytes.
+func (c *Claim) Progress(n int) {
 	b := c.budget
 	if b == nil {
 		return
@@ -282,8 +285,8 @@ func (c *Claim) Ready() {
 	c.drop = nil
 }
 
-// wasEnded reports whether the budget has ended the claim.
-func (c *Claim) wasEnded() bool {
+// WasEnded reports whether the budget has ended the claim.
+func (c *Claim) WasEnded() bool {
 	if c.budget == nil {
 		return false
 	}

@@ -38,7 +38,7 @@ func TestBudgetParts(t *testing.T) {
 		if (&Claim{budget: b}).Grow(1) {
 			t.Error("a claim got more than there is")
 		}
-		first.release()
+		first.Release()
 		b.claim(t, 40*mib)
 		b.claim(t, 3*mib) // of what large ones leave
 		if (&Claim{budget: b}).Grow(20 * mib) {
@@ -77,7 +77,7 @@ func TestBudgetEndsTheSlowest(t *testing.T) {
 			c := b.claim(t, n)
 			c.Awaits(func() {
 				ended[name] = true
-				time.AfterFunc(300*time.Millisecond, c.release)
+				time.AfterFunc(300*time.Millisecond, c.Release)
 			})
 			return c
 		}
@@ -86,7 +86,7 @@ func TestBudgetEndsTheSlowest(t *testing.T) {
 		quick := hold("quick", 14*mib)
 		busy := b.claim(t, 200)
 		time.Sleep(paceWindow)
-		quick.progress(20 * mib)
+		quick.Progress(20 * mib)
 		start := time.Now()
 		b.claim(t, 10*mib)
 		if len(ended) != 1 || !ended["more stalled"] {
@@ -95,7 +95,7 @@ func TestBudgetEndsTheSlowest(t *testing.T) {
 		if took := time.Since(start); took > claimPatience/2 {
 			t.Errorf("waited %v", took)
 		}
-		busy.release()
+		busy.Release()
 	})
 }
 
@@ -116,7 +116,7 @@ func TestBudgetPatience(t *testing.T) {
 			t.Errorf("waited %v", took)
 		}
 		young := false
-		c.Awaits(func() { young = time.Since(start) < claimPatience+paceWindow; go c.release() })
+		c.Awaits(func() { young = time.Since(start) < claimPatience+paceWindow; go c.Release() })
 		b.claim(t, 10*mib)
 		if young {
 			t.Error("ended within its first window")
@@ -136,7 +136,7 @@ func TestBudgetSums(t *testing.T) {
 		c := &claims[rng.IntN(len(claims))]
 		switch n := int64(1) << rng.IntN(25); rng.IntN(4) {
 		case 0:
-			c.release()
+			c.Release()
 		case 1:
 			c.Force(-min(n, c.Held))
 		case 2:

@@ -56,7 +56,7 @@ func newExchange(w http.ResponseWriter, r *http.Request) *Exchange {
 
 func (x *Exchange) release() {
 	x.W, x.R, x.Who = nil, nil, nil
-	x.Claim.release()
+	x.Claim.Release()
 	if x.letGo(cap(x.Body), keepBody) {
 		x.Body = nil
 	}
@@ -132,7 +132,7 @@ func (x *Exchange) write() {
 		if err != nil {
 			return
 		}
-		x.Claim.progress(n)
+		x.Claim.Progress(n)
 		out = out[n:]
 	}
 	x.W.Write(out)
@@ -157,25 +157,25 @@ func (x *Exchange) Fail(err *ledger.Error) {
 	x.Out = err.AppendJSON(x.Out[:0])
 }
 
-// RequireJSON checks the Content-Type of a POST: application/json, and if a
+// RequireType checks the Content-Type of a POST: the media type, and if a
 // charset is named, utf-8. Any Content-Encoding is refused.
-func (x *Exchange) RequireJSON() *ledger.Error {
+func (x *Exchange) RequireType(media string) *ledger.Error {
 	if enc := x.R.Header["Content-Encoding"]; len(enc) != 0 {
 		return ledger.Errorf(ledger.UnsupportedMediaType, "The body must not be compressed: send it without Content-Encoding.").
 			With(ledger.Text("content_encoding", strings.Join(enc, ", ")))
 	}
 	values := x.R.Header["Content-Type"]
-	if len(values) == 1 && values[0] == "application/json" {
+	if len(values) == 1 && values[0] == media {
 		return nil
 	}
 	sent := strings.Join(values, ", ")
-	refusal := ledger.Errorf(ledger.UnsupportedMediaType, "The Content-Type must be application/json.").
+	refusal := ledger.Errorf(ledger.UnsupportedMediaType, "The Content-Type must be %s.", media).
 		With(ledger.Text("content_type", sent))
 	if len(values) != 1 {
 		return refusal
 	}
-	media, params, err := mime.ParseMediaType(sent)
-	if err != nil || media != "application/json" {
+	is, params, err := mime.ParseMediaType(sent)
+	if err != nil || is != media {
 		return refusal
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
@@ -218,7 +218,7 @@ func (x *Exchange) ReadBody(limit int64) *ledger.Error {
 			return x.bodyError(err, limit)
 		}
 		if reads > 0 {
-			x.Claim.progress(n)
+			x.Claim.Progress(n)
 		}
 	}
 }
@@ -269,6 +269,13 @@ func (x *Exchange) discardRest() {
 	io.Copy(io.Discard, http.MaxBytesReader(x.W, x.R.Body, mostDiscarded)) // an error ends the connection, as does the end
 }
 
+// Linger closes the connection after the response, and first lets the client
+// read it for a moment. net/http does so for a body that was too long, so it is
+// told that this one was.
+func (x *Exchange) Linger() {
+	io.Copy(io.Discard, http.MaxBytesReader(x.W, io.NopCloser(strings.NewReader("too long")), 1))
+}
+
 func tooLarge(limit int64) *ledger.Error {
 	return ledger.Errorf(ledger.PayloadTooLarge, "The body is larger than %d bytes.", limit).
 		With(ledger.Num("limit_bytes", limit))
@@ -280,7 +287,7 @@ func (x *Exchange) bodyError(err error, limit int64) *ledger.Error {
 		x.refuseRest()
 		return tooLarge(limit)
 	}
-	if x.Claim.wasEnded() {
+	if x.Claim.WasEnded() {
 		x.W.Header()["Connection"] = []string{"close"}
 		return tooSlow
 	}

@@ -35,11 +35,12 @@ func openGate(path string, log *slog.Logger) (*Gate, error) {
 
 func NewGate(path string, table *auth.Table, log *slog.Logger) *Gate {
 	g := &Gate{path: path, log: log}
-	g.take(table)
+	g.Take(table)
 	return g
 }
 
-func (g *Gate) take(t *auth.Table) {
+// Take replaces what the gate knows of its clients.
+func (g *Gate) Take(t *auth.Table) {
 	if t.Mode&0o077 != 0 {
 		g.log.Warn("others than its owner can read or write the auth file: chmod 600", "auth_file", g.path, "mode", t.Mode.String())
 	}
@@ -59,7 +60,7 @@ func (g *Gate) refresh(now bool) {
 		g.log.Error("the auth file can't be used; what it said before still holds", "error", err)
 		return
 	}
-	g.take(table)
+	g.Take(table)
 	g.log.Info("auth file read again", "auth_file", g.path, "credentials", len(table.Entries()))
 }
 
@@ -116,6 +117,19 @@ func (a *API) gated(pattern string, handle Handler) Handler {
 		}
 		return handle(x)
 	}
+}
+
+// Readmit authenticates the client of a request once more, for one that goes on
+// for long: its credential may have been revoked or changed.
+func (a *API) Readmit(x *Exchange, pattern string) *ledger.Error {
+	if a.Gate == nil {
+		return nil
+	}
+	who, err := a.Gate.admit(x.R, ScopeOf(pattern), pattern)
+	if err == nil {
+		x.Who = who
+	}
+	return err
 }
 
 // IsStranger says whether a client of an open route is one whom nobody knows,

@@ -142,7 +142,7 @@ func (a *API) measured(pattern string, handle Handler) http.Handler {
 			// Where a proxy and we might disagree about the end of this body, nothing may follow it (RFC 9112, 6.1).
 			w.Header()["Connection"] = []string{"close"}
 		}
-		x.finish(a.guarded(x, handle))
+		x.finish(a.Guarded(x, handle))
 		took := time.Since(start)
 		if !x.Streamed {
 			m.duration.Observe(int64(took))
@@ -183,8 +183,8 @@ func (a *API) tell(x *Exchange, took time.Duration) {
 		"status", x.Status, "code", string(x.ErrCode), "took", took)
 }
 
-// guarded runs a handler; a panic in it is answered 500, logged and counted.
-func (a *API) guarded(x *Exchange, handle Handler) (err *ledger.Error) {
+// Guarded runs a handler; a panic in it is answered 500, logged and counted.
+func (a *API) Guarded(x *Exchange, handle Handler) (err *ledger.Error) {
 	defer func() {
 		p := recover()
 		if p == nil {

@@ -13,6 +13,7 @@
 package openapi
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -46,6 +47,7 @@ type operation struct {
 	id, tag, summary, about string
 	headers                 []string // request headers, by the name of their parameter component
 	body                    string   // schema of the request, "" for none
+	bodyType                string   // its media type, "" for JSON
 	answer                  string   // schema of the answer
 	answerType              string   // its media type, "" for JSON
 	answerHeaders           []string // by the name of their header component
@@ -130,7 +132,7 @@ func (op operation) describe(r Route) object {
 		described = append(described, member{"parameters", params})
 	}
 	if op.body != "" {
-		described = append(described, member{"requestBody", o("required", true, "content", o("application/json", o("schema", ref(op.body))))})
+		described = append(described, member{"requestBody", o("required", true, "content", o(cmp.Or(op.bodyType, typeJSON), o("schema", ref(op.body))))})
 	}
 	if op.closed() {
 		op.errors = slices.Sorted(slices.Values(append(slices.Clone(op.errors), http.StatusUnauthorized, http.StatusForbidden)))
@@ -153,6 +155,8 @@ func pathSchema(path string) object {
 	return ref("Id")
 }
 
+const typeJSON = "application/json"
+
 // closed says whether a daemon that knows its clients asks who wants this.
 func (op operation) closed() bool { return op.tag != "Operation" || op.answer == "Metrics" }
 
@@ -166,11 +170,7 @@ func securitySchemes() object {
 }
 
 func (op operation) responses() object {
-	kind := op.answerType
-	if kind == "" {
-		kind = "application/json"
-	}
-	content := o(kind, o("schema", ref(op.answer)))
+	content := o(cmp.Or(op.answerType, typeJSON), o("schema", ref(op.answer)))
 	if op.events {
 		content = append(content, member{"text/event-stream", o("schema", ref("Events"))})
 	}

@@ -38,6 +38,7 @@ func parameters() object {
 		query("before", ref("Checkpoint"), "End before this commit."),
 		query("order", o("type", "string", "enum", list{"oldest", "newest"}, "default", "oldest"), "Which commits come first."),
 		query("idempotency_key", ref("IdempotencyKey"), "Only the remembered commit of this key. It goes with no other parameter but min_seq and wait."),
+		query("on_error", o("type", "string", "enum", list{"continue", "stop"}, "default", "continue"), "stop: lines read after the first failure are not tried, and the stream ends."),
 		header("X-Asset-Min-Seq", ref("Checkpoint"), "The same as min_seq."),
 		header("If-None-Match", o("type", "string"), "An ETag: 304 if the answer is still that one."),
 		header("Last-Event-ID", ref("Checkpoint"), "Resume a stream of events after this one; goes before the parameter after."),

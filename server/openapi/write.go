@@ -19,6 +19,10 @@ var writeOperations = map[string]operation{
 	"POST /v1/commit/batch": {id: "commitBatch", tag: "Commits", summary: "Submit many transactions",
 		about: "Each stands or falls alone; the results come in order. This is the fast way to submit many. Idempotency keys stand in the transactions, not in a header.",
 		body:  "Batch", answer: "BatchResult", answerHeaders: []string{"X-Asset-Seq"}, errors: []int{400, 413, 415, 500, 503}},
+	"POST /v1/commit/stream": {id: "commitStream", tag: "Commits", summary: "Submit transactions one after another on one connection",
+		about: "Full duplex: each line of the body is a transaction, and each has a result line as soon as it is durable, in the same order, while more lines are sent. " +
+			"Each stands or falls alone. The client must read while it sends. An answer that ends without its final chunk was cut: send the lines without a result again, with their idempotency keys, in a new stream.",
+		body: "TransactionLines", bodyType: typeLines, answer: "ResultLines", answerType: typeLines, errors: []int{400, 415, 500, 503}},
 	"POST /v1/commit/preflight": {id: "preflight", tag: "Commits", summary: "Ask whether a transaction would be accepted",
 		about: "Changes nothing. A refusal is the one that the commit would have got.",
 		body:  "Transaction", answer: "PreflightResult", headers: []string{"X-Idempotency-Key"}, errors: writeErrors},
@@ -38,6 +42,9 @@ var writeOperations = map[string]operation{
 		answer: "Metrics", answerType: metricsType, errors: []int{500}},
 	"GET /v1/openapi.json": {id: "writeOpenAPI", tag: "Operation", summary: "This document", answer: "OpenAPI", answerHeaders: []string{"ETag"}, also: notModified, errors: []int{500}},
 }
+
+// typeLines is the media type of JSON values with a newline after each.
+const typeLines = "application/x-ndjson"
 
 const metricsType = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -72,7 +79,6 @@ func result(absent []string, more ...any) object {
 func writeSchemas() object {
 	keyed := []any{"idempotency_key", ref("IdempotencyKey"), "metadata", ref("Metadata")}
 	operations := o("type", "array", "items", ref("Operation"), "minItems", 1, "maxItems", 10_000)
-	failure := only("error", ref("Error"))
 	return o(
 		"Transaction", optional([]string{"idempotency_key", "metadata", "reverses"}, append([]any{"operations", operations,
 			"reverses", described(ref("Seq"), "For imports: the earlier commit that this one takes back. It needs the scope admin where the daemon asks.")}, keyed...)...),
@@ -83,9 +89,12 @@ func writeSchemas() object {
 				"items", o("description", "A Transaction. One of the wrong shape fails alone.")),
 			"on_error", o("type", "string", "enum", list{"continue", "stop"}, "default", "continue",
 				"description", "stop: transactions after the first failure are not tried.")),
-		"BatchResult", only("results", array(o("oneOf", list{
+		"OneResult", o("oneOf", list{
 			result([]string{"replayed"}, "replayed", o("type", "boolean", "const", true, "description", "There when an idempotency key gave the first result again.")),
-			failure}), "One for each transaction, in order.")),
+			only("error", ref("Error"))}),
+		"BatchResult", only("results", array(ref("OneResult"), "One for each transaction, in order.")),
+		"TransactionLines", o("type", "string", "description", "Lines, each a Transaction. Empty lines are passed over."),
+		"ResultLines", o("type", "string", "description", "Lines, each a OneResult. When the daemon ends the stream, the last line is an error that answers no other line."),
 		"PreflightResult", only("valid", o("type", "boolean", "const", true), "at_seq", ref("Checkpoint"), "minted_instances", array(ref("Id"), "The ids that it would have got.")),
 		"ClassRegistration", arguments(ledger.RegisterClass, keyed...),
 		"ShapeRegistration", arguments(ledger.RegisterClassShape, keyed...),

@@ -217,6 +217,10 @@ func checkPairs(t *testing.T, documents map[string]*validator) {
 			if checkAnswer(t, v, op, x, where) {
 				answers++
 			}
+			if slices.Contains(x.head, "Content-Type: application/x-ndjson") {
+				checkLines(t, v, x, where)
+				continue
+			}
 			if x.status == http.StatusOK && x.method == http.MethodPost {
 				schema, err := v.content(op["requestBody"])
 				if err == nil {
@@ -243,6 +247,16 @@ func checkPairs(t *testing.T, documents map[string]*validator) {
 					t.Errorf("no pair shows %s", name)
 				}
 			}
+		}
+	}
+}
+
+// checkLines judges each line of the answer to a stream.
+func checkLines(t *testing.T, v *validator, x *exchange, where string) {
+	t.Helper()
+	for line := range strings.Lines(x.body) {
+		if err := v.judge(object{"$ref": "#/components/schemas/OneResult"}, parseJSON(t, line)); err != nil {
+			t.Errorf("%s: %v\n%s", where, err, line)
 		}
 	}
 }

@@ -24,7 +24,8 @@ type daemon struct {
 	parsing               ledger.ParseLimits
 	maxBody, maxBatchBody int64
 	maxLag                uint64
-	answerTime            time.Duration // from the header to the end of the response; 0: no limit
+	timeouts              httpserver.Timeouts
+	streams               streams
 	budget                *httpserver.Budget
 	inflight              atomic.Int64
 	stopping              atomic.Bool
@@ -37,7 +38,7 @@ type daemon struct {
 // log, and starts its sequencer. exit ends the process.
 func newDaemon(c Config, l commitlog.Writer, state *ledger.State, exit func()) *daemon {
 	d := &daemon{
-		log: l, parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag, answerTime: c.Timeouts.Write,
+		log: l, parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag, timeouts: c.Timeouts,
 	}
 	d.budget = httpserver.NewBudget(c.MaxInflight)
 	d.api = httpserver.NewAPI(d.routes(), metricPrefix, &d.registry, c.Log)
@@ -60,6 +61,12 @@ func (d *daemon) ending() *ledger.Error {
 		return shuttingDown
 	}
 	return nil
+}
+
+// drain refuses new requests, and tells the streams to end.
+func (d *daemon) drain() {
+	d.stopping.Store(true)
+	d.streams.endAll(d.ending())
 }
 
 // Run runs a write daemon until ctx is done (then the error is nil) or it
@@ -153,7 +160,7 @@ func (d *daemon) serve(ctx context.Context, c Config, e *httpserver.Entrance) er
 	ready := c.Notify.Announcing(c.Ready, func() { d.seq.intake.depth() })
 	err = httpserver.Serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, d.seq.sync.failed, func() {
 		c.Notify.Stopping("answering what was accepted")
-		d.stopping.Store(true)
+		d.drain()
 		// Half of the time is for judging, the other half for taking answers.
 		time.AfterFunc(c.Timeouts.Shutdown/2, func() { d.seq.hurry.Store(true) })
 	})

@@ -15,7 +15,11 @@ func describe(x *httpserver.Exchange) *ledger.Error {
 // openAPIRoutes are the write daemon's.
 func openAPIRoutes() (routes []openapi.Route) {
 	for _, r := range new(daemon).routes() {
-		routes = append(routes, openapi.Route{Method: r.Method, Path: r.Pattern})
+		route := openapi.Route{Method: r.Method, Path: r.Pattern}
+		if r.Pattern == streamPattern {
+			route.Query = []string{"on_error"}
+		}
+		routes = append(routes, route)
 	}
 	return routes
 }

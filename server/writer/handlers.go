@@ -13,12 +13,13 @@ import (
 // routes is the write daemon's table.
 func (d *daemon) routes() []httpserver.Route {
 	return []httpserver.Route{
-		{Method: "POST", Pattern: "/v1/commit", Handle: d.writes(d.commit)},
-		{Method: "POST", Pattern: "/v1/commit/batch", Handle: d.writes(d.batch)},
-		{Method: "POST", Pattern: "/v1/commit/preflight", Handle: d.accepts(d.preflight)},
-		{Method: "POST", Pattern: "/v1/commit/{global_seq}/reverse", Handle: d.writes(d.reverse)},
-		{Method: "POST", Pattern: "/v1/register/class", Handle: d.writes(d.registration(ledger.EndpointRegisterClass))},
-		{Method: "POST", Pattern: "/v1/register/class-shape", Handle: d.writes(d.registration(ledger.EndpointRegisterShape))},
+		{Method: "POST", Pattern: "/v1/commit", Handle: d.writes(typeJSON, d.commit)},
+		{Method: "POST", Pattern: "/v1/commit/batch", Handle: d.writes(typeJSON, d.batch)},
+		{Method: "POST", Pattern: streamPattern, Handle: d.lingers(d.writes("application/x-ndjson", d.stream))},
+		{Method: "POST", Pattern: "/v1/commit/preflight", Handle: d.accepts(typeJSON, d.preflight)},
+		{Method: "POST", Pattern: "/v1/commit/{global_seq}/reverse", Handle: d.writes(typeJSON, d.reverse)},
+		{Method: "POST", Pattern: "/v1/register/class", Handle: d.writes(typeJSON, d.registration(ledger.EndpointRegisterClass))},
+		{Method: "POST", Pattern: "/v1/register/class-shape", Handle: d.writes(typeJSON, d.registration(ledger.EndpointRegisterShape))},
 		{Method: "GET", Pattern: "/v1/health", Handle: d.health},
 		{Method: "GET", Pattern: "/v1/livez", Handle: httpserver.Livez},
 		{Method: "GET", Pattern: "/v1/readyz", Handle: d.readyz},
@@ -28,8 +29,8 @@ func (d *daemon) routes() []httpserver.Route {
 }
 
 // writes is accepts, and counts the refusals.
-func (d *daemon) writes(handle httpserver.Handler) httpserver.Handler {
-	handle = d.accepts(handle)
+func (d *daemon) writes(media string, handle httpserver.Handler) httpserver.Handler {
+	handle = d.accepts(media, handle)
 	return func(x *httpserver.Exchange) *ledger.Error {
 		err := handle(x)
 		if err != nil {
@@ -39,9 +40,11 @@ func (d *daemon) writes(handle httpserver.Handler) httpserver.Handler {
 	}
 }
 
-// accepts refuses when the daemon is about to end, and otherwise what is not
-// JSON by its header. What it lets pass is answered, also while stopping.
-func (d *daemon) accepts(handle httpserver.Handler) httpserver.Handler {
+const typeJSON = "application/json"
+
+// accepts refuses when the daemon is about to end, and otherwise what is not of
+// the media type. What it lets pass is answered, also while stopping.
+func (d *daemon) accepts(media string, handle httpserver.Handler) httpserver.Handler {
 	return func(x *httpserver.Exchange) *ledger.Error {
 		if err := d.ending(); err != nil {
 			x.W.Header()["Connection"] = []string{"close"}
@@ -49,7 +52,7 @@ func (d *daemon) accepts(handle httpserver.Handler) httpserver.Handler {
 		}
 		d.inflight.Add(1)
 		defer d.inflight.Add(-1)
-		if err := x.RequireJSON(); err != nil {
+		if err := x.RequireType(media); err != nil {
 			return err
 		}
 		return handle(x)
@@ -271,7 +274,7 @@ func (d *daemon) alive(x *httpserver.Exchange) func() bool {
 	ctx, start := x.R.Context(), time.Now()
 	return func() bool {
 		took := time.Since(start)
-		return took < goneTime || ctx.Err() == nil && (d.answerTime == 0 || took < d.answerTime)
+		return took < goneTime || ctx.Err() == nil && (d.timeouts.Write == 0 || took < d.timeouts.Write)
 	}
 }
 
@@ -281,18 +284,21 @@ func appendResults(dst []byte, r *request) (out []byte, last uint64) {
 	dst = append(dst, `{"results":`...)
 	bracket := byte('[')
 	for i := range r.verdicts {
-		dst = append(dst, bracket)
+		dst = appendVerdict(append(dst, bracket), &r.verdicts[i], &r.Txs[i])
 		bracket = ','
-		v := &r.verdicts[i]
-		if v.err != nil {
-			dst = v.err.AppendJSON(dst)
-			continue
-		}
-		last = max(last, v.seq)
-		dst = ledger.AppendResult(dst, &r.Txs[i], v.seq, v.batchSeq, v.firstMinted, v.minted)
-		if v.replayed {
-			dst = append(dst[:len(dst)-1], `,"replayed":true}`...)
-		}
+		last = max(last, r.verdicts[i].seq)
 	}
 	return append(dst, "]}"...), last
+}
+
+// appendVerdict appends what became of one transaction of several.
+func appendVerdict(dst []byte, v *verdict, tx *ledger.Transaction) []byte {
+	if v.err != nil {
+		return v.err.AppendJSON(dst)
+	}
+	dst = ledger.AppendResult(dst, tx, v.seq, v.batchSeq, v.firstMinted, v.minted)
+	if v.replayed {
+		dst = append(dst[:len(dst)-1], `,"replayed":true}`...)
+	}
+	return dst
 }

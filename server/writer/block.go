@@ -1,0 +1,96 @@
+package writer
+
+import (
+	"bytes"
+	"sync"
+	"time"
+
+	"assetledger/ledger"
+)
+
+const (
+	// blockBytes is the most that a block holds, in bytes, unless one line is longer.
+	blockBytes = 64 << 10
+	// blockLines is the most lines that a block holds. It bounds what they are
+	// parsed into, and how long their refusals are.
+	blockLines = 512
+	// blockClaim is what a block takes of the budget: its lines, what parsing
+	// makes of them, and their verdicts.
+	blockClaim = 768 << 10
+)
+
+// A block is a run of lines of a stream, which the sequencer gets as one
+// request. Blocks are pooled. A block belongs to the side of the stream that
+// reads until it is submitted, and then to the side that answers.
+type block struct {
+	request
+	lines     []byte
+	claim     int64         // what it holds of the budget
+	group     *group        // nil if it was refused
+	refused   *ledger.Error // why nothing of it was judged
+	submitted time.Time
+}
+
+var blocks = sync.Pool{New: func() any { return &block{request: request{bulk: true}, lines: make([]byte, 0, blockBytes)} }}
+
+// fill parses the first lines of data, at most blockLines, but for empty ones,
+// and returns how many bytes of data they are. It stops before a line of more
+// than limit bytes: then long is true.
+func (b *block) fill(data []byte, limit int64, lim ledger.ParseLimits) (used int, long bool) {
+	b.Reset()
+	b.lines = append(b.lines[:0], data...)
+	for used < len(b.lines) && len(b.Txs) < blockLines {
+		line, _, _ := bytes.Cut(b.lines[used:], newline)
+		switch {
+		case int64(len(line)) > limit:
+			return used, true
+		case !isBlank(line):
+			b.ParseLine(line, lim)
+		}
+		used = min(used+len(line)+1, len(b.lines))
+	}
+	return used, false
+}
+
+// release gives the block back; large memory goes to the collector.
+func (b *block) release(crowded bool) {
+	b.clear()
+	b.group, b.refused, b.claim = nil, nil, 0
+	if !crowded && cap(b.lines) <= blockBytes {
+		blocks.Put(b)
+	}
+}
+
+var newline = []byte{'\n'}
+
+// isBlank reports whether a line is white space alone.
+func isBlank(line []byte) bool {
+	for _, c := range line {
+		if c != ' ' && c != '\t' && c != '\r' {
+			return false
+		}
+	}
+	return true
+}
+
+// wholeLines returns the part of data that may become the next block: lines
+// that end, as many as a block has room for, or a longer one. If data is the
+// end of a body, its last line needs no newline.
+func wholeLines(data []byte, end bool) []byte {
+	switch {
+	case end && len(data) <= blockBytes:
+		return data
+	case len(data) > blockBytes:
+		if i := bytes.LastIndexByte(data[:blockBytes], '\n'); i >= 0 {
+			return data[:i+1]
+		}
+		if i := bytes.IndexByte(data[blockBytes:], '\n'); i >= 0 {
+			return data[:blockBytes+i+1]
+		}
+		if end {
+			return data
+		}
+		return nil
+	}
+	return data[:bytes.LastIndexByte(data, '\n')+1]
+}

@@ -1,0 +1,138 @@
+package writer
+
+import (
+	"time"
+
+	"assetledger/server/httpserver"
+)
+
+// streamPiece is how much of the results is written at a time, in bytes, or one result.
+const streamPiece = 32 << 10
+
+// answer writes the results of the blocks in the order in which they were
+// submitted, until the stream is over and all are written.
+func (s *stream) answer() {
+	for {
+		select {
+		case b := <-s.sent:
+			s.answerBlock(b)
+			continue
+		default:
+		}
+		s.flush()
+		select {
+		case b := <-s.sent:
+			s.answerBlock(b)
+		case <-s.ended:
+			for len(s.sent) > 0 { // nothing comes any more
+				s.answerBlock(<-s.sent)
+			}
+			s.answerLast()
+			return
+		}
+	}
+}
+
+// answerBlock writes the results of a block when they may be told. What is
+// written before must not wait for them.
+func (s *stream) answerBlock(b *block) {
+	why := b.refused
+	if b.group != nil {
+		select {
+		case <-b.group.done:
+		default:
+			s.flush()
+			<-b.group.done
+		}
+		why = b.group.err
+	}
+	if why == nil {
+		s.d.readBack(&b.request)
+		s.d.count(&b.request, time.Since(b.submitted))
+	}
+	failed := why != nil
+	for i := range b.verdicts {
+		v := &b.verdicts[i]
+		if why != nil {
+			s.d.meters.rejected(why.Code)
+			v.err = why
+		}
+		failed = failed || v.err != nil
+		s.out = append(appendVerdict(s.out, v, &b.Txs[i]), '\n')
+		if len(s.out) >= streamPiece {
+			s.write()
+		}
+	}
+	s.mu.Lock()
+	s.giveBack(b)
+	s.mu.Unlock()
+	switch {
+	case failed && s.stopOnError:
+		s.end(nil)
+	case why != nil && s.d.seq.intake.refusing() != nil:
+		s.end(s.d.seq.intake.refusing())
+	}
+}
+
+// giveBack frees a block. Call with mu.
+func (s *stream) giveBack(b *block) {
+	s.inFlight--
+	s.x.Claim.Force(-b.claim)
+	b.release(s.d.budget.Crowded())
+	select {
+	case s.freed <- struct{}{}:
+	default:
+	}
+}
+
+// answerLast writes the line that says why the stream ends.
+func (s *stream) answerLast() {
+	s.mu.Lock()
+	last := s.last
+	s.mu.Unlock()
+	if last != nil {
+		s.d.meters.rejected(last.Code)
+		s.out = append(last.AppendJSON(s.out), '\n')
+	}
+	s.flush()
+}
+
+// allowWrite gives the client its time to take what is written next.
+func (s *stream) allowWrite() {
+	until := time.Time{}
+	if d := s.d.timeouts.Write; d > 0 {
+		until = time.Now().Add(d)
+	}
+	s.control.SetWriteDeadline(until)
+}
+
+// write writes s.out.
+func (s *stream) write() { s.deliver(false) }
+
+// flush writes s.out and sees to it that all results reach the client.
+func (s *stream) flush() { s.deliver(true) }
+
+func (s *stream) deliver(flush bool) {
+	n := len(s.out)
+	s.mu.Lock()
+	broken := s.broken
+	if !broken {
+		s.allowWrite()
+	}
+	s.mu.Unlock()
+	if !broken {
+		s.x.Claim.Awaits(func() { s.control.SetWriteDeadline(httpserver.LongAgo) })
+		_, err := s.x.W.Write(s.out)
+		if err == nil && flush {
+			err = s.control.Flush()
+		}
+		s.x.Claim.Progress(n)
+		s.x.Claim.Ready()
+		if err != nil {
+			s.cut()
+		}
+	}
+	if s.out = s.out[:0]; cap(s.out) > 2*streamPiece {
+		s.out = nil
+	}
+}

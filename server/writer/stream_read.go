@@ -1,0 +1,214 @@
+package writer
+
+import (
+	"bytes"
+	"io"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+)
+
+// receive reads the body and submits its lines, until it ends or the stream
+// does. It returns why the stream ends if its client must know.
+func (s *stream) receive() *ledger.Error {
+	s.in = make([]byte, 0, blockBytes)
+	for s.makeRoom() && s.allowRead() {
+		n, err := s.x.R.Body.Read(s.in[len(s.in):cap(s.in)])
+		s.in = s.in[:len(s.in)+n]
+		if s.more.Held > 0 {
+			s.more.Progress(n)
+			s.more.Ready()
+		}
+		if fault := s.take(err == io.EOF); fault != nil {
+			return fault
+		}
+		if err == io.EOF {
+			s.bodyEnded(true)
+			s.end(nil)
+			return nil
+		}
+		if err != nil {
+			return s.unread(err)
+		}
+	}
+	return nil
+}
+
+// allowRead gives the client its time to send more; false if the stream is over.
+func (s *stream) allowRead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return false
+	}
+	until := time.Time{}
+	if d := s.d.timeouts.Read; d > 0 {
+		until = time.Now().Add(d)
+	}
+	s.control.SetReadDeadline(until)
+	if s.more.Held > 0 {
+		s.more.Awaits(func() { s.control.SetReadDeadline(httpserver.LongAgo) })
+	}
+	return true
+}
+
+// unread says why the rest of the body can't be read.
+func (s *stream) unread(err error) *ledger.Error {
+	const then = "Lines without an answer were not carried out: send them in a new stream."
+	if timeout, ok := err.(interface{ Timeout() bool }); ok && timeout.Timeout() && !s.more.WasEnded() {
+		return ledger.Errorf(ledger.MalformedJSON, "Nothing came for %v, and an empty line keeps a stream open. %s", s.d.timeouts.Read, then)
+	}
+	if s.more.WasEnded() {
+		return ledger.Errorf(ledger.MalformedJSON, "A long line came too slowly while others waited for memory. %s", then)
+	}
+	return ledger.Errorf(ledger.MalformedJSON, "The body did not arrive whole: %v. %s", err, then)
+}
+
+// discard throws away what is still sent, until close has it end.
+func (s *stream) discard() {
+	if s.whole {
+		return
+	}
+	_, err := io.Copy(io.Discard, s.x.R.Body)
+	s.bodyEnded(err == nil)
+}
+
+// bodyEnded notes that the body ended as it should.
+func (s *stream) bodyEnded(whole bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.whole = whole; whole {
+		s.control.SetReadDeadline(time.Time{})
+	}
+}
+
+// makeRoom makes room to read, for a line that is longer than what fits; false
+// if the stream is over.
+func (s *stream) makeRoom() bool {
+	if len(s.in) < cap(s.in) {
+		return true
+	}
+	size := min(2*cap(s.in), int(s.d.maxBody)+2)
+	for !s.more.Grow(int64(size)) {
+		if s.isOver() || s.more.WasEnded() {
+			return false
+		}
+	}
+	was := s.more.Held - int64(size)
+	s.in = append(make([]byte, 0, size), s.in...)
+	s.more.Force(-was)
+	return true
+}
+
+func (s *stream) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
+
+// take submits the lines that have arrived, and keeps the rest.
+func (s *stream) take(end bool) *ledger.Error {
+	rest := skipBlank(s.in, end)
+	if len(rest) < len(s.in) || end || len(rest) > 0 && rest[len(rest)-1] == '\n' {
+		if err := s.d.api.Readmit(s.x, streamPattern); err != nil {
+			return err
+		}
+	}
+	for data := wholeLines(rest, end); len(data) > 0; data = wholeLines(rest, end) {
+		used, long, ok := s.submit(data)
+		if !ok {
+			return nil
+		}
+		if long {
+			return s.tooLong()
+		}
+		rest = skipBlank(rest[used:], end)
+	}
+	s.in = s.in[:copy(s.in, rest)]
+	if int64(len(s.in)) > s.d.maxBody {
+		return s.tooLong()
+	}
+	if cap(s.in) > blockBytes && len(s.in) < blockBytes {
+		s.in = append(make([]byte, 0, blockBytes), s.in...)
+		s.more.Force(-s.more.Held)
+	}
+	return nil
+}
+
+// skipBlank returns data without the empty lines that it begins with.
+func skipBlank(data []byte, end bool) []byte {
+	i := 0
+	for i < len(data) && (data[i] == ' ' || data[i] == '\t' || data[i] == '\r' || data[i] == '\n') {
+		i++
+	}
+	if end && i == len(data) {
+		return nil
+	}
+	return data[bytes.LastIndexByte(data[:i], '\n')+1:]
+}
+
+func (s *stream) tooLong() *ledger.Error {
+	return ledger.Errorf(ledger.PayloadTooLarge, "A line is longer than %d bytes. It and later lines of this stream were not carried out.", s.d.maxBody).
+		With(ledger.Num("limit_bytes", s.d.maxBody))
+}
+
+// submit has the sequencer judge the first lines of data, which are whole. It
+// returns how many bytes they are, whether a line that is too long follows, and
+// false if the stream is over.
+func (s *stream) submit(data []byte) (used int, long, ok bool) {
+	size := int64(blockClaim)
+	if len(data) > blockBytes {
+		size += int64(len(data)) + ledger.ParsedSize(data)
+	}
+	b := s.block(size)
+	if b == nil {
+		return 0, false, false
+	}
+	used, long = b.fill(data, s.d.maxBody, s.d.parsing)
+	for i := range b.Txs {
+		s.x.Sign(&b.Txs[i])
+	}
+	b.judged()
+	b.StopOnError, b.lane, b.submitted = s.stopOnError, &s.lane, time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over || len(b.Txs) == 0 { // over soon: a line that is too long comes first
+		return used, long, !s.over
+	}
+	b.group, b.refused = s.d.seq.intake.submit(&b.request)
+	s.sent <- b
+	return used, long, true
+}
+
+// block returns a block that takes size bytes of the budget, nil if the stream
+// is over. It waits for a block in flight when all are, or when there is no
+// memory for one more.
+func (s *stream) block(size int64) *block {
+	for {
+		s.mu.Lock()
+		none := s.inFlight == 0
+		got := !s.over && s.inFlight < streamBlocks && s.x.Claim.GrowNow(size)
+		if got {
+			s.inFlight++
+		}
+		s.mu.Unlock()
+		switch {
+		case got:
+			b := blocks.Get().(*block)
+			b.claim = size
+			return b
+		case s.isOver():
+			return nil
+		case none: // it is for others to make room
+			room := s.d.budget.Claim()
+			room.Grow(size)
+			room.Release()
+		default:
+			select {
+			case <-s.freed:
+			case <-s.ended:
+			}
+		}
+	}
+}
