@@ -36,7 +36,7 @@ func TestNoDescriptors(t *testing.T) {
 				t.Fatalf("opening %d: append: %v", n, err)
 			}
 			_, err = r.Next()
-			if noDescriptors(err) {
+			if FilesShort(err) {
 				_, err = r.Next()
 			}
 			if err != nil {

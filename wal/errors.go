@@ -80,11 +80,11 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 // isNoSpace tells a full disk, a used-up quota, or a lack of file descriptors
 // from other errors: it passes.
 func isNoSpace(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || noDescriptors(err)
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || FilesShort(err)
 }
 
-// noDescriptors reports whether an error only says that the process, or the
-// machine, has too many files open. A Reader that gives such an error may be asked again.
-func noDescriptors(err error) bool {
+// FilesShort reports whether err only says that the process, or the machine, has
+// too many open files. The call that returned it may be tried again.
+func FilesShort(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

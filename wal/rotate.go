@@ -31,7 +31,7 @@ func (w *Writer) cut(size int64) error {
 	}
 	old := w.seg.file
 	if err := w.enterSpare(); err != nil {
-		if w.named != nil && noDescriptors(err) {
+		if w.named != nil && FilesShort(err) {
 			return fmt.Errorf("%w: %w", ErrNoSpace, err)
 		}
 		return w.fail(err)

@@ -3,61 +3,18 @@ package commitlog
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 
 	"assetledger/ledger"
 	"assetledger/wal"
 )
 
-// A CheckpointStore is where the checkpoints of a log are, whatever keeps it.
-type CheckpointStore interface {
-	// List gives the commits at which there are checkpoints, rising.
-	List() ([]uint64, error)
-	// Name is the checkpoint's, for people.
-	Name(seq uint64) string
-	// Open reads one from its beginning.
-	Open(seq uint64) (io.ReadCloser, error)
-	// Claim takes the duty of making checkpoints until it is closed;
-	// wal.ErrLocked if another daemon has it.
-	Claim() (io.Closer, error)
-	// Write makes one durable, whole or not at all. Only who has the duty.
-	Write(seq uint64, write func(io.Writer) error) error
-}
-
-// Checkpointed is what logs have that keep checkpoints.
-type Checkpointed interface{ Checkpoints() CheckpointStore }
-
-// A PlacedLog can be read on from a checkpoint.
-type PlacedLog interface {
-	LogID() wal.LogID
-	// Seek and SeekAfter are those of wal.Reader.
-	Seek(seq uint64) error
-	SeekAfter(p wal.Place) error
-}
-
-// FileCheckpoints are those beside a log in a directory.
-type FileCheckpoints struct {
-	Dir string
-	Opt wal.Options
-}
-
-func (c FileCheckpoints) List() ([]uint64, error)   { return wal.ListCheckpoints(c.Dir, c.Opt) }
-func (c FileCheckpoints) Name(seq uint64) string    { return wal.CheckpointPath(c.Dir, seq) }
-func (c FileCheckpoints) Claim() (io.Closer, error) { return wal.ClaimCheckpoints(c.Dir, c.Opt) }
-func (c FileCheckpoints) Open(seq uint64) (io.ReadCloser, error) {
-	return wal.OpenCheckpoint(c.Dir, seq, c.Opt)
-}
-func (c FileCheckpoints) Write(seq uint64, write func(io.Writer) error) error {
-	return wal.WriteCheckpoint(c.Dir, seq, c.Opt, write)
-}
-
 // Restore makes the state of the newest checkpoint that validates wholly and is
 // of this log, or the empty state, and sets the log to what follows it. Those
 // that can't be used are skipped with a warning. The error is the log's. When
 // the log begins after all that can be used, it is a *wal.CorruptError; or it
 // wraps ledger.ErrCheckpointWindow, if a checkpoint is good but for its window.
-func Restore(store CheckpointStore, l PlacedLog, keys int, log *slog.Logger) (*ledger.State, wal.Place, error) {
+func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledger.State, wal.Place, error) {
 	seqs, err := store.List()
 	if err != nil {
 		return nil, wal.Place{}, err
@@ -93,7 +50,7 @@ func Restore(store CheckpointStore, l PlacedLog, keys int, log *slog.Logger) (*l
 }
 
 // load reads one checkpoint, and sets the log to what follows it.
-func load(store CheckpointStore, seq uint64, l PlacedLog, keys int) (*ledger.State, wal.Place, error) {
+func load(store CheckpointStore, seq uint64, l Reader, keys int) (*ledger.State, wal.Place, error) {
 	f, err := store.Open(seq)
 	if err != nil {
 		return nil, wal.Place{}, err

@@ -10,42 +10,9 @@ import (
 	"assetledger/wal"
 )
 
-// A Writer is the log as the write daemon needs it, whatever keeps it: a
-// replicated log can stand where the directory stands now.
-type Writer interface {
-	// Replay calls apply with every durable batch in order, before the first
-	// Append. The frame is valid during the call. Nothing kept in the log is
-	// changed until it has succeeded: a log that can't be replayed stays as it is.
-	Replay(apply func(*wal.Frame) error) error
-	// LastTime is the time of the last durable frame in Unix nanoseconds, 0 if none.
-	LastTime() int64
-	// MaxBody is the largest body of a batch, in bytes.
-	MaxBody() int
-	// Append returns when the batch is durable and readers may see it. The
-	// frame keeps its Time, which must not be below LastTime. One
-	// call at a time. An error that wraps wal.ErrNoSpace says that nothing was
-	// written and the same batch may be tried again; any other is final, and
-	// whether the batch is durable is unknown.
-	Append(*wal.Frame) error
-	// Room is nil when one more batch than the one being appended, if any,
-	// surely finds space. Otherwise it says why not: wal.ErrNoSpace, which may
-	// pass, or what has ended the log. Any goroutine may ask.
-	Room() error
-	// Commit reads a durable commit back; the record is valid during use. Any
-	// goroutine may call it, and it may wait for the disk. A *wal.ArchivedError
-	// says that the commit was moved away.
-	Commit(seq uint64, use func(*ledger.Record)) error
-	// Readers lists the read daemons of the log that live, by name.
-	Readers() []ReaderInfo
-	// Driver is the driver's name and where it keeps the log, for people.
-	Driver() (name, path string)
-	// Close releases the log. Not during Append.
-	Close() error
-}
-
 // FileWriter is the log in a directory: the driver "file".
 type FileWriter struct {
-	*wal.Writer // LastTime, MaxBody, Append, Room
+	*wal.Writer // LastSeq, LastTime, MaxBody, Append, Room
 	dir         string
 	opt         wal.Options
 	start       wal.Place // of the checkpoint that Restore gave
@@ -105,11 +72,8 @@ func OpenFile(dir string, opt wal.Options) (*FileWriter, error) {
 // Driver names the driver "file" and the directory.
 func (l *FileWriter) Driver() (name, path string) { return "file", l.dir }
 
-// ReaderInfo is a read daemon that lives, and the last commit that it has applied.
-type ReaderInfo struct {
-	Name string
-	Seq  uint64
-}
+// Space is that of the segment being written, in the directory.
+func (l *FileWriter) Space() (free int64, dir string) { return l.SegmentFree(), l.dir }
 
 // Readers lists those registered in the directory. What can't be read is left
 // out: a read daemon may come or go at any moment.
@@ -132,7 +96,7 @@ func (l *FileWriter) Restore(keys int, log *slog.Logger) (*ledger.State, error) 
 		return nil, err
 	}
 	defer r.Close()
-	state, place, err := Restore(FileCheckpoints{l.dir, l.opt}, r, keys, log)
+	state, place, err := Restore(fileCheckpoints{l.dir, l.opt}, r, keys, log)
 	l.start = place
 	return state, err
 }

@@ -47,7 +47,7 @@ func (r *PlacedReader) Commits(from, to uint64, rec *ledger.Record, fn func(f *w
 			}
 			return nil
 		})
-		if err == errEnough {
+		if errors.Is(err, errEnough) {
 			return nil
 		}
 		if err != nil {

@@ -125,7 +125,7 @@ func (s *connections) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	if err != nil {
-		if IsFilesShort(err) {
+		if isFilesShort(err) {
 			s.log.Warn("no file descriptor for a new connection: idle ones are closed", "error", err)
 			s.mu.Lock()
 			s.makeRoom()
@@ -142,8 +142,8 @@ func (s *connections) Accept() (net.Conn, error) {
 	return t, nil
 }
 
-// IsFilesShort reports whether err is a shortage of file descriptors, which passes.
-func IsFilesShort(err error) bool {
+// isFilesShort reports whether err is a shortage of file descriptors, which passes.
+func isFilesShort(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 

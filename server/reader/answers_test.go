@@ -199,7 +199,7 @@ var logDrivers = []struct {
 	}},
 	{"file", func(t testing.TB) (commitlog.Source, interface{ Append(*wal.Frame) error }) {
 		dir := t.TempDir()
-		return commitlog.FileSource{Dir: dir}, openWriter(t, dir)
+		return commitlog.File{Dir: dir}, openWriter(t, dir)
 	}},
 }
 

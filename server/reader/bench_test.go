@@ -169,7 +169,7 @@ func BenchmarkCommit(b *testing.B) {
 	for range commits / 100 {
 		w.batch(slices.Repeat([]string{tx}, 100)...)
 	}
-	r := startReader(b, commitlog.FileSource{Dir: dir})
+	r := startReader(b, commitlog.File{Dir: dir})
 	sink := servertest.NewSink()
 	for _, c := range []struct {
 		name   string

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"assetledger/ledger"
-	"assetledger/server/httpserver"
 	"assetledger/wal"
 )
 
@@ -135,7 +134,7 @@ func (d *daemon) readBack(err error) *ledger.Error {
 	if errors.Is(err, context.Canceled) {
 		return ledger.Errorf(ledger.Overloaded, "The client has gone.") // so nobody reads this
 	}
-	if httpserver.IsFilesShort(err) {
+	if wal.FilesShort(err) {
 		return ledger.Errorf(ledger.Overloaded, "This read daemon has too many files open to read the log back: try again.")
 	}
 	var archived *wal.ArchivedError

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"assetledger/server/commitlog"
 	"assetledger/server/httpserver"
 	"assetledger/wal"
 )
@@ -16,15 +17,16 @@ import (
 // Config is the configuration of a read daemon. Zero numbers mean zero: begin with
 // DefaultConfig.
 type Config struct {
-	Dir             string        // of the log
-	Listen          string        // host:port; port 0 for any
-	Name            string        // of this read daemon, unlike those of the others on the same log
-	MaxLag          uint64        // commits behind the log beyond which the health is degraded; 0: no bound
-	CheckpointEvery uint64        // commits between two checkpoints; 0: none are made
-	IdempotencyKeys int           // keyed commits that checkpoints hold, for the write daemon; as many as its own setting
-	Poll            time.Duration // longest sleep between two looks at the end of the log
-	MaxStreams      int           // streams of commits that are open at a time; 0: DefaultMaxStreams
-	MaxInflight     int64         // bytes that all responses hold until they are written; 0: defaultReadInflight
+	Dir             string           // of the log
+	Source          commitlog.Source // where the log is; nil: in Dir
+	Listen          string           // host:port; port 0 for any
+	Name            string           // of this read daemon, unlike those of the others on the same log
+	MaxLag          uint64           // commits behind the log beyond which the health is degraded; 0: no bound
+	CheckpointEvery uint64           // commits between two checkpoints; 0: none are made
+	IdempotencyKeys int              // keyed commits that checkpoints hold, for the write daemon; as many as its own setting
+	Poll            time.Duration    // longest sleep between two looks at the end of the log
+	MaxStreams      int              // streams of commits that are open at a time; 0: DefaultMaxStreams
+	MaxInflight     int64            // bytes that all responses hold until they are written; 0: defaultReadInflight
 	Timeouts        httpserver.Timeouts
 	Access          httpserver.Access
 	LogAll          bool                 // log every request
@@ -42,6 +44,14 @@ func DefaultConfig() Config {
 		Listen: "127.0.0.1:8081", Name: "read", CheckpointEvery: 1_000_000, IdempotencyKeys: 1_000_000, Poll: 100 * time.Millisecond,
 		MaxStreams: DefaultMaxStreams, MaxInflight: defaultReadInflight, Timeouts: httpserver.DefaultTimeouts, Page: true,
 	}
+}
+
+// source returns where the log is.
+func (c *Config) source() commitlog.Source {
+	if c.Source != nil {
+		return c.Source
+	}
+	return commitlog.File{Dir: c.Dir}
 }
 
 // Flags makes a flag for every setting, whose default is the present value.

@@ -17,7 +17,7 @@ type Core struct {
 
 // NewCore starts from the newest checkpoint in store that fits l, and sets
 // l to what follows it.
-func NewCore(store commitlog.CheckpointStore, l commitlog.PlacedLog, keys int) (*Core, error) {
+func NewCore(store commitlog.CheckpointStore, l commitlog.Reader, keys int) (*Core, error) {
 	log := slog.New(slog.DiscardHandler)
 	state, place, err := commitlog.Restore(store, l, keys, log)
 	if err != nil {

@@ -74,7 +74,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	d := newDaemon(commitlog.FileSource{Dir: c.Dir}, c)
+	d := newDaemon(c.source(), c)
 	tailing, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	failed := make(chan error, 1)

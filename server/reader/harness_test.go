@@ -77,6 +77,9 @@ func (m *memLog) Open() (commitlog.Reader, error) {
 	return &memReader{log: m, closed: make(chan struct{})}, nil
 }
 
+// Checkpoints are none.
+func (m *memLog) Checkpoints() commitlog.CheckpointStore { return commitlog.NoCheckpoints{} }
+
 // Register takes any name.
 func (m *memLog) Register(string) (commitlog.Registration, error) { return &memRegistration{}, nil }
 
@@ -90,6 +93,9 @@ type memReader struct {
 	at     int
 	closed chan struct{}
 }
+
+func (r *memReader) LogID() wal.LogID            { return wal.LogID{1} }
+func (r *memReader) SeekAfter(p wal.Place) error { return r.Seek(p.Seq + 1) }
 
 func (r *memReader) Next() (*wal.Frame, error) {
 	r.log.mu.Lock()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"assetledger/server/commitlog"
-	"assetledger/server/httpserver"
 	"assetledger/wal"
 )
 
@@ -27,7 +26,7 @@ type tailer struct {
 	proj   *projection
 	log    *slog.Logger
 	keys   int    // idempotency keys that checkpoints are to hold
-	saver  *saver // nil until the log is open, and when it keeps no checkpoints
+	saver  *saver // nil until the log is open
 	every  uint64 // commits between two checkpoints
 	meter  *saverMeter
 	poll   time.Duration    // longest sleep: the end moved without a wake, or we are to stop
@@ -111,24 +110,16 @@ func (t *tailer) run(ctx context.Context) (err error) {
 	return t.follow(ctx, r)
 }
 
-// restore begins from a checkpoint, if the log keeps any.
+// restore begins from the newest good checkpoint, if there is one.
 func (t *tailer) restore(r commitlog.Reader) error {
-	source, ok := t.source.(commitlog.Checkpointed)
-	if !ok {
-		return nil
-	}
-	l, ok := r.(commitlog.PlacedLog)
-	if !ok {
-		return nil
-	}
-	store := source.Checkpoints()
-	state, place, err := commitlog.Restore(store, l, t.keys, t.log)
+	store := t.source.Checkpoints()
+	state, place, err := commitlog.Restore(store, r, t.keys, t.log)
 	if err != nil {
 		return fmt.Errorf("starting from a checkpoint: %w", err)
 	}
 	t.proj.adopt(state)
 	t.known.Applied(place.Seq)
-	t.saver = &saver{store: store, every: t.every, logID: l.LogID(), log: t.log, meter: t.meter}
+	t.saver = &saver{store: store, every: t.every, logID: r.LogID(), log: t.log, meter: t.meter}
 	t.saver.start(place)
 	return nil
 }
@@ -151,7 +142,7 @@ func (t *tailer) open(ctx context.Context) (commitlog.Reader, commitlog.Registra
 			close(asked)
 			asked = nil
 		}
-		short := httpserver.IsFilesShort(err)
+		short := wal.FilesShort(err)
 		if !short && !errors.Is(err, wal.ErrNoLog) {
 			return r, known, err
 		}
@@ -228,7 +219,7 @@ func (t *tailer) follow(ctx context.Context, r commitlog.Reader) error {
 			return fmt.Errorf("the log now ends at commit %d, and %d was already served: %w", end, applied, wal.ErrReplaced)
 		}
 		err := t.step(r)
-		if err == wal.ErrEnd && end == applied {
+		if errors.Is(err, wal.ErrEnd) && end == applied {
 			t.behind.Store(calm)
 			r.Wait(applied, t.poll)
 			continue
@@ -246,7 +237,7 @@ func (t *tailer) follow(ctx context.Context, r commitlog.Reader) error {
 // step applies the next batch; wal.ErrEnd when there is none.
 func (t *tailer) step(r commitlog.Reader) error {
 	f, err := r.Next()
-	if httpserver.IsFilesShort(err) {
+	if wal.FilesShort(err) {
 		t.log.Warn("the next segment can't be opened now; trying again", "error", err)
 		time.Sleep(t.poll)
 		return nil

@@ -82,7 +82,7 @@ func (r *simReader) open() error {
 	if err != nil {
 		return err
 	}
-	core, err := reader.NewCore(commitlog.FileCheckpoints{Dir: simDir, Opt: o}, l, simKeys)
+	core, err := reader.NewCore(commitlog.File{Dir: simDir, Opt: o}.Checkpoints(), l, simKeys)
 	if err != nil {
 		return err
 	}

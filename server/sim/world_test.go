@@ -338,7 +338,7 @@ func readFrames(p wal.FS, fn func(*wal.Frame) error) error {
 	defer r.Close()
 	for {
 		f, err := r.Next()
-		if err == wal.ErrEnd {
+		if errors.Is(err, wal.ErrEnd) {
 			return nil
 		}
 		if err != nil {

@@ -16,7 +16,13 @@ import (
 )
 
 // A nullLog is durable at once and keeps nothing.
-type nullLog struct{ ramLog }
+type nullLog struct{ *ramLog }
+
+func newNullLog() *nullLog {
+	l := newRAMLog()
+	l.maxBody = 16 << 20
+	return &nullLog{l}
+}
 
 func (*nullLog) Append(*wal.Frame) error { return nil }
 
@@ -35,7 +41,7 @@ func benchTransfers(n int) string {
 // One step is one batch request of 8,190 transfers through the sequencer: no
 // HTTP, no parsing, no disk.
 func BenchmarkSequencer(b *testing.B) {
-	l := &nullLog{ramLog{maxBody: 16 << 20}}
+	l := newNullLog()
 	state := ledger.NewState(ledger.Config{IdempotencyKeys: 100})
 	s := newSequencer(state, l, 8, newMeters(new(metrics.Registry)), silent, func() { panic("exit") })
 	s.start()
@@ -81,7 +87,7 @@ func BenchmarkBatch(b *testing.B) {
 				url = w.url
 				w.post(200, "/v1/commit", world)
 			} else {
-				w := startWriter(b, &nullLog{ramLog{maxBody: 16 << 20}})
+				w := startWriter(b, newNullLog())
 				url = w.url
 				w.post(200, "/v1/commit", world)
 			}
@@ -129,7 +135,7 @@ func BenchmarkCommitClients(b *testing.B) {
 // One step is one commit of one transfer through the handler: no network, no
 // disk, but both goroutines.
 func BenchmarkCommitHandler(b *testing.B) {
-	w := startWriter(b, &nullLog{ramLog{maxBody: 16 << 20}})
+	w := startWriter(b, newNullLog())
 	w.post(200, "/v1/commit", strings.Replace(world, `"quantity":1000`, `"quantity":1000000000`, 1))
 	body := strings.NewReader("")
 	req := httptest.NewRequest("POST", "/v1/commit", io.NopCloser(body))

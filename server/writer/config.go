@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"assetledger/ledger"
+	"assetledger/server/commitlog"
 	"assetledger/server/httpserver"
 	"assetledger/wal"
 )
@@ -15,17 +16,18 @@ import (
 // Config is what a write daemon is told. Zero numbers mean zero: begin
 // with DefaultConfig.
 type Config struct {
-	Dir             string // of the log; made if missing
-	Listen          string // host:port; port 0 for any
-	IdempotencyKeys int    // keyed commits that are remembered
-	SegmentSize     int64  // bytes of a segment of the log
-	MaxBody         int64  // bytes of the body of one transaction or registration
-	MaxBatchBody    int64  // bytes of the body of a batch request
-	MaxInflight     int64  // bytes that all requests hold, from body to response
-	MaxNesting      int    // levels of JSON in a body
-	Queue           int    // requests that wait to be sequenced
-	MaxLag          uint64 // commits that the slowest read daemon may be behind before the health is degraded; 0: no bound
-	Expire          bool   // release holds whose time has passed
+	Dir             string           // of the log; made if missing
+	Driver          commitlog.Driver // where the log is; nil: in Dir
+	Listen          string           // host:port; port 0 for any
+	IdempotencyKeys int              // keyed commits that are remembered
+	SegmentSize     int64            // bytes of a segment of the log
+	MaxBody         int64            // bytes of the body of one transaction or registration
+	MaxBatchBody    int64            // bytes of the body of a batch request
+	MaxInflight     int64            // bytes that all requests hold, from body to response
+	MaxNesting      int              // levels of JSON in a body
+	Queue           int              // requests that wait to be sequenced
+	MaxLag          uint64           // commits that the slowest read daemon may be behind before the health is degraded; 0: no bound
+	Expire          bool             // release holds whose time has passed
 	Timeouts        httpserver.Timeouts
 	Access          httpserver.Access
 	LogAll          bool                 // log every request
@@ -40,6 +42,14 @@ func DefaultConfig() Config {
 		Listen: "127.0.0.1:8080", IdempotencyKeys: 1_000_000, MaxBody: 1 << 20, MaxBatchBody: 64 << 20, MaxInflight: 256 << 20,
 		SegmentSize: wal.DefaultSegmentSize, MaxNesting: ledger.DefaultNesting, Queue: 4096, Expire: true, Timeouts: httpserver.DefaultTimeouts,
 	}
+}
+
+// driver returns where the log is.
+func (c *Config) driver() commitlog.Driver {
+	if c.Driver != nil {
+		return c.Driver
+	}
+	return commitlog.File{Dir: c.Dir, Opt: wal.Options{SegmentSize: c.SegmentSize, OnNotice: func(text string) { c.Log.Warn(text) }}}
 }
 
 // Flags makes a flag for every setting, whose default is the present value.

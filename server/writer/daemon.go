@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +11,6 @@ import (
 	"assetledger/server/commitlog"
 	"assetledger/server/httpserver"
 	"assetledger/server/metrics"
-	"assetledger/wal"
 )
 
 // A daemon accepts commits and registrations for one log.
@@ -81,13 +77,7 @@ func Run(ctx context.Context, c Config, exit func()) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
-		return fmt.Errorf("finding the directory of the log: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(c.Dir), 0o700); err != nil {
-		return fmt.Errorf("making the directory of the log: %w", err)
-	}
-	l, err := commitlog.OpenFile(c.Dir, wal.Options{SegmentSize: c.SegmentSize, OnNotice: func(text string) { c.Log.Warn(text) }})
+	l, err := c.driver().OpenWriter()
 	if err != nil {
 		return err
 	}
@@ -109,33 +99,16 @@ func Run(ctx context.Context, c Config, exit func()) (err error) {
 // start brings a state to the end of the log, and starts a daemon on it.
 func start(ctx context.Context, c Config, l commitlog.Writer, exit func()) (*daemon, error) {
 	var at atomic.Uint64
-	started := c.Notify.Starting("replaying the log", func() (done, of uint64) { return at.Load(), lastSeq(l) })
+	started := c.Notify.Starting("replaying the log", func() (done, of uint64) { return at.Load(), l.LastSeq() })
 	defer started()
-	state := ledger.NewState(ledger.Config{IdempotencyKeys: c.IdempotencyKeys})
-	if l, ok := l.(restorer); ok {
-		var err error
-		if state, err = l.Restore(c.IdempotencyKeys, c.Log); err != nil {
-			return nil, err
-		}
+	state, err := l.Restore(c.IdempotencyKeys, c.Log)
+	if err != nil {
+		return nil, err
 	}
 	if err := commitlog.Replay(ctx, state, l, c.Log, &at); err != nil {
 		return nil, err
 	}
 	return newDaemon(c, l, state, exit), nil
-}
-
-// lastSeq is the last commit of a log that knows it before it is read, else 0.
-func lastSeq(l commitlog.Writer) uint64 {
-	if l, ok := l.(interface{ LastSeq() uint64 }); ok {
-		return l.LastSeq()
-	}
-	return 0
-}
-
-// A restorer is a log that keeps checkpoints: Replay goes on after the state
-// that it gives.
-type restorer interface {
-	Restore(keys int, log *slog.Logger) (*ledger.State, error)
 }
 
 var errStuck = errors.New("the log did not become durable in time: the outcome of the last requests is unknown")

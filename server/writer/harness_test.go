@@ -19,27 +19,41 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
+	"assetledger/server/commitlog/memlog"
 	"assetledger/wal"
 )
 
 var updateWrites = flag.Bool("update-writes", false, "write the golden files of writes anew")
 
-// A ramLog is a write log in memory, whose speed and faults a test decides.
+// A ramLog is a log in memory, whose speed and faults a test decides.
 type ramLog struct {
-	maxBody int
-	entered chan struct{}   // if set, every Append sends on it first …
-	proceed <-chan struct{} // … and then receives from it
+	commitlog.Writer
+	log      *memlog.Log
+	maxBody  int
+	lastTime int64
+	entered  chan struct{}   // if set, every Append sends on it first …
+	proceed  <-chan struct{} // … and then receives from it
 
-	mu     sync.Mutex
-	frames []wal.Frame
-	read   []commitlog.ReaderInfo
-	fail   error // what Append answers
-	full   error // what Room answers
+	mu   sync.Mutex
+	read []commitlog.ReaderInfo
+	fail error // what Append answers
+	full error // what Room answers
 
-	readBack atomic.Int32 // calls of Commit that found it
+	readBack atomic.Int32  // calls of Commit that found it
+	archived atomic.Uint64 // last commit that Commit no longer finds
 }
 
-func newRAMLog() *ramLog { return &ramLog{maxBody: 4 << 20} }
+func newRAMLog() *ramLog {
+	log := memlog.New(16 << 20)
+	w, err := log.OpenWriter()
+	if err == nil {
+		err = w.Replay(func(*wal.Frame) error { return nil })
+	}
+	if err != nil {
+		panic(err)
+	}
+	return &ramLog{Writer: w, log: log, maxBody: 4 << 20}
+}
 
 // gate makes the log slow: the test receives from entered when the log has
 // begun with a batch, and sends on proceed to let it end.
@@ -59,39 +73,17 @@ func (l *ramLog) Append(f *wal.Frame) error {
 	if l.fail != nil {
 		return l.fail
 	}
-	g := *f
-	g.Body = append([]byte(nil), f.Body...)
-	l.frames = append(l.frames, g)
-	return nil
-}
-
-func (l *ramLog) Replay(apply func(*wal.Frame) error) error {
-	for i := range l.frames {
-		if err := apply(&l.frames[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return l.Writer.Append(f)
 }
 
 func (l *ramLog) Commit(seq uint64, use func(*ledger.Record)) error {
-	for _, f := range l.written() {
-		if f.First <= seq && seq <= f.Last() {
-			return f.Each(func(at uint64, record []byte) error {
-				var rec ledger.Record
-				if at != seq {
-					return nil
-				}
-				if err := rec.Decode(record); err != nil {
-					return err
-				}
-				l.readBack.Add(1)
-				use(&rec)
-				return nil
-			})
-		}
+	if end := l.archived.Load(); seq <= end {
+		return &wal.ArchivedError{Seq: seq, First: end + 1}
 	}
-	return &wal.ArchivedError{Seq: seq, First: seq + 1}
+	return l.Writer.Commit(seq, func(rec *ledger.Record) {
+		l.readBack.Add(1)
+		use(rec)
+	})
 }
 
 func (l *ramLog) Room() error {
@@ -107,25 +99,12 @@ func (l *ramLog) set(fail, full error) {
 	l.fail, l.full = fail, full
 }
 
-func (l *ramLog) written() []wal.Frame {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.frames
-}
+func (l *ramLog) written() []wal.Frame { return l.log.Frames() }
 
 func (l *ramLog) Readers() []commitlog.ReaderInfo { return slices.Clone(l.read) }
-func (l *ramLog) LastTime() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.frames) == 0 {
-		return 0
-	}
-	return l.frames[len(l.frames)-1].Time
-}
-
-func (l *ramLog) MaxBody() int                { return l.maxBody }
-func (l *ramLog) Driver() (name, path string) { return "ram", "/nowhere" }
-func (l *ramLog) Close() error                { return nil }
+func (l *ramLog) LastTime() int64                 { return max(l.lastTime, l.Writer.LastTime()) }
+func (l *ramLog) MaxBody() int                    { return l.maxBody }
+func (l *ramLog) Driver() (name, path string)     { return "ram", "/nowhere" }
 
 var silent = slog.New(slog.NewTextHandler(io.Discard, nil))
 

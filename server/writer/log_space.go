@@ -59,22 +59,18 @@ func (r *logRate) bytes() float64 {
 	return float64(r.total)
 }
 
-// A spacious log is one with segments on a disk.
-type spacious interface {
-	SegmentFree() int64
-	Driver() (name, path string)
-}
-
-// spaceGauges tells how much room the log has. One that keeps no segments says nothing.
+// spaceGauges tells how much room the log has. One that fills no disk of this machine says nothing.
 func (d *daemon) spaceGauges() {
 	rate, g := d.meters.growth, &d.registry
 	g.CounterFunc(metricPrefix+"log_bytes_total", "Bytes of batches that the log has made durable.", rate.bytes)
-	l, ok := d.log.(spacious)
-	if !ok {
+	_, path := d.log.Space()
+	if path == "" {
 		return
 	}
-	_, path := l.Driver()
-	free := func() float64 { return float64(l.SegmentFree()) }
+	free := func() float64 {
+		n, _ := d.log.Space()
+		return float64(n)
+	}
 	g.GaugeFunc(metricPrefix+"log_disk_free_bytes", "Free space on the filesystem of the log, for a user without privileges, in bytes.", func() float64 { return diskFree(path) })
 	g.GaugeFunc(metricPrefix+"log_segment_free_bytes", "Room in the present segment of the log, in bytes.", free)
 	g.GaugeFunc(metricPrefix+"log_next_segment_seconds", "Time until the next segment is begun, at the growth of the last minute, in seconds; +Inf while nothing is written.",

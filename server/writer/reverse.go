@@ -53,7 +53,7 @@ func (d *daemon) unreadable(seq uint64, err error) *ledger.Error {
 		return ledger.Errorf(ledger.CommitArchived, "Commit %d was moved to an archive; the log here begins at commit %d.", seq, archived.First).
 			With(ledger.Num("global_seq", int64(seq)), ledger.Num("first_seq", int64(archived.First)))
 	}
-	if httpserver.IsFilesShort(err) {
+	if wal.FilesShort(err) {
 		return ledger.Errorf(ledger.Overloaded, "This daemon has too many files open to read the log back: try again.")
 	}
 	d.api.Log.Error("a commit to be reversed can't be read back from the log", "seq", seq, "error", err)

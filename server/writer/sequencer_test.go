@@ -276,7 +276,7 @@ func TestNoSpaceForABatch(t *testing.T) {
 // which its transactions were judged.
 func TestBatchesHaveTheTimeOfTheirFirstJudging(t *testing.T) {
 	l := newRAMLog()
-	l.frames = []wal.Frame{{Time: 5000}}
+	l.lastTime = 5000
 	b := newBench(t, l)
 	now := int64(4000)
 	b.now = func() int64 { return now }

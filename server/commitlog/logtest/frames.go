@@ -1,0 +1,196 @@
+package logtest
+
+import (
+	"errors"
+	"testing"
+
+	"assetledger/ledger"
+	"assetledger/wal"
+)
+
+// noLogYet: before a writer has made the log, readers are told to ask again.
+func noLogYet(t *testing.T, l *log) {
+	if _, err := l.Open(); !errors.Is(err, wal.ErrNoLog) {
+		t.Errorf("Open: %v", err)
+	}
+	if _, err := l.Register("a"); !errors.Is(err, wal.ErrNoLog) {
+		t.Errorf("Register: %v", err)
+	}
+	if seqs, err := l.Checkpoints().List(); err != nil || len(seqs) > 0 {
+		t.Errorf("checkpoints %v, %v", seqs, err)
+	}
+	if n := l.start(); n != 0 || l.w.LastSeq() != 0 || l.w.LastTime() != 0 || l.w.Room() != nil || l.w.MaxBody() < 1024 {
+		t.Errorf("a new log: %d frames replayed, ends at %d, time %d, room %v, bodies of %d", n, l.w.LastSeq(), l.w.LastTime(), l.w.Room(), l.w.MaxBody())
+	}
+	r := l.reader()
+	if _, err := r.Next(); !errors.Is(err, wal.ErrEnd) || r.Durable() != 0 {
+		t.Errorf("an empty log: %v, durable %d", err, r.Durable())
+	}
+	if name, _ := l.w.Driver(); name == "" {
+		t.Error("the driver has no name")
+	}
+}
+
+// oneWriter: a second writer is refused until the first is closed.
+func oneWriter(t *testing.T, l *log) {
+	for range 3 {
+		l.start()
+		if _, err := l.OpenWriter(); !errors.Is(err, wal.ErrLocked) {
+			t.Fatalf("a second writer: %v", err)
+		}
+		l.append(1)
+		l.must(l.w.Close())
+	}
+}
+
+// frames: what is appended is what is read, by readers of before and after.
+func frames(t *testing.T, l *log) {
+	l.start()
+	early := l.reader()
+	for i := range 20 {
+		l.append(1 + i%3)
+		l.wantNext(early, i)
+		if early.Durable() != l.all[i].Last() || early.Moved() == 0 {
+			t.Fatalf("durable is %d, moved at %d, after commit %d", early.Durable(), early.Moved(), l.all[i].Last())
+		}
+	}
+	late := l.reader()
+	chains := map[uint32]bool{}
+	for i := range l.all {
+		l.wantNext(late, i)
+		chains[l.all[i].Chain] = true
+	}
+	if len(chains) < len(l.all)-1 {
+		t.Errorf("%d frames have %d chains", len(l.all), len(chains))
+	}
+	if late.LogID() != early.LogID() || late.LogID() == (wal.LogID{}) {
+		t.Errorf("log ids %v and %v", early.LogID(), late.LogID())
+	}
+}
+
+// refusedFrames: a frame that does not follow changes nothing.
+func refusedFrames(t *testing.T, l *log) {
+	l.start()
+	l.append(2)
+	l.append(1)
+	f := *l.next(1)
+	for name, change := range map[string]func(f *wal.Frame){
+		"too early":         func(f *wal.Frame) { f.First-- },
+		"too late":          func(f *wal.Frame) { f.First++ },
+		"without commits":   func(f *wal.Frame) { f.Count, f.Body = 0, nil },
+		"of an earlier day": func(f *wal.Frame) { f.Time = l.all[1].Time - 1 },
+	} {
+		bad := f
+		change(&bad)
+		if err := l.w.Append(&bad); err == nil || errors.Is(err, wal.ErrNoSpace) || l.w.LastSeq() != 3 {
+			t.Errorf("a frame %s: %v, the log ends at %d", name, err, l.w.LastSeq())
+		}
+	}
+	f.Time = l.all[1].Time // not below
+	l.must(l.w.Append(&f))
+	l.all = append(l.all, f)
+	r := l.reader()
+	for i := range l.all {
+		l.wantNext(r, i)
+	}
+	if _, err := r.Next(); !errors.Is(err, wal.ErrEnd) {
+		t.Error(err)
+	}
+}
+
+// largestBody: MaxBody is taken, a byte more is refused, and the log goes on.
+func largestBody(t *testing.T, l *log) {
+	l.start()
+	f := wal.Frame{First: 1, Count: 1, Time: 1}
+	const prefix = 4
+	f.Body = wal.AppendRecord(nil, make([]byte, l.w.MaxBody()-prefix+1))
+	if err := l.w.Append(&f); err == nil || l.w.LastSeq() != 0 {
+		t.Fatalf("a byte too many: %v, the log ends at %d", err, l.w.LastSeq())
+	}
+	f.Body = wal.AppendRecord(nil, make([]byte, l.w.MaxBody()-prefix))
+	for i := range uint64(4) {
+		f.First = 1 + i
+		l.must(l.w.Room())
+		l.must(l.w.Append(&f))
+		l.all = append(l.all, f)
+	}
+	r := l.reader()
+	for i := range l.all {
+		l.wantNext(r, i)
+	}
+}
+
+// replay: the next writer finds every frame, and goes on.
+func replay(t *testing.T, l *log) {
+	for round := range 3 {
+		if n := l.start(); n != len(l.all) {
+			t.Fatalf("%d frames were replayed, %d appended", n, len(l.all))
+		}
+		for i := range 3 + round {
+			l.append(1 + i)
+		}
+		l.must(l.w.Close())
+	}
+	w, err := l.OpenWriter()
+	l.must(err)
+	defer w.Close()
+	if last := l.all[len(l.all)-1]; w.LastSeq() != last.Last() || w.LastTime() != last.Time {
+		t.Errorf("before Replay the log ends at %d, time %d", w.LastSeq(), w.LastTime())
+	}
+	i := 0
+	l.must(w.Replay(func(f *wal.Frame) error {
+		l.wantFrame(f, i)
+		i++
+		return nil
+	}))
+}
+
+// replayThatFails: apply's error comes back, and the log can be opened again.
+func replayThatFails(t *testing.T, l *log) {
+	l.start()
+	l.append(1)
+	l.append(1)
+	l.must(l.w.Close())
+	w, err := l.OpenWriter()
+	l.must(err)
+	mine := errors.New("mine")
+	if err := w.Replay(func(f *wal.Frame) error {
+		if f.First == 2 {
+			return mine
+		}
+		return nil
+	}); !errors.Is(err, mine) {
+		t.Errorf("Replay: %v", err)
+	}
+	l.must(w.Close())
+	if n := l.start(); n != 2 {
+		t.Errorf("%d frames afterwards", n)
+	}
+}
+
+// commit: a durable commit is read back alone, in any order.
+func commit(t *testing.T, l *log) {
+	l.start()
+	for range 5 {
+		l.append(3)
+	}
+	for _, seq := range []uint64{1, 9, 8, 15, 2} {
+		found := 0
+		l.must(l.w.Commit(seq, func(rec *ledger.Record) {
+			if id := rec.Tx.Ops[0].Args[0]; id != int64(seq) {
+				t.Errorf("commit %d created container %d", seq, id)
+			}
+			found++
+		}))
+		if found != 1 {
+			t.Errorf("commit %d was found %d times", seq, found)
+		}
+	}
+	for _, seq := range []uint64{16, 17} {
+		if err := l.w.Commit(seq, func(*ledger.Record) { t.Errorf("commit %d is there", seq) }); err == nil {
+			t.Errorf("commit %d: no error", seq)
+		}
+	}
+	l.append(1)
+	l.must(l.w.Commit(16, func(*ledger.Record) {}))
+}

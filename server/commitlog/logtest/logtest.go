@@ -1,0 +1,158 @@
+// Package logtest has the tests that every driver of a commit log passes: the
+// contract of package commitlog, point by point.
+package logtest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/wal"
+)
+
+// Run tests a driver. open returns one with a new, empty log each time; what it
+// needs is released when the test ends. The log takes bodies of 1 KiB at least,
+// and keeps checkpoints.
+func Run(t *testing.T, open func(t testing.TB) commitlog.Driver) {
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, l *log)
+	}{
+		{"no log yet", noLogYet},
+		{"one writer", oneWriter},
+		{"frames", frames},
+		{"refused frames", refusedFrames},
+		{"largest body", largestBody},
+		{"replay", replay},
+		{"replay that fails", replayThatFails},
+		{"seek", seek},
+		{"seek after", seekAfter},
+		{"end", end},
+		{"wait", wait},
+		{"wait ends with close", waitEndsWithClose},
+		{"closed", closed},
+		{"registrations", registrations},
+		{"commit", commit},
+		{"checkpoint duty", checkpointDuty},
+		{"checkpoints", checkpoints},
+		{"restore", restore},
+		{"restore past a damaged one", restorePastDamage},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(t, &log{T: t, Driver: open(t)}) })
+	}
+}
+
+const keys = 100 // idempotency keys that states hold
+
+var silent = slog.New(slog.DiscardHandler)
+
+// A log is a driver at work: at most one writer, and a state at its end.
+type log struct {
+	*testing.T
+	commitlog.Driver
+	w     commitlog.Writer
+	state *ledger.State
+	all   []wal.Frame // that were appended
+}
+
+// must ends the test after an error.
+func (l *log) must(err error) {
+	l.Helper()
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+// start opens the writer and brings the state to the end of the log. It returns
+// how many frames were replayed.
+func (l *log) start() (replayed int) {
+	l.Helper()
+	w, err := l.OpenWriter()
+	l.must(err)
+	l.Cleanup(func() { w.Close() })
+	l.w = w
+	l.state, err = w.Restore(keys, silent)
+	l.must(err)
+	r := commitlog.NewReplayer(l.state)
+	l.must(w.Replay(func(f *wal.Frame) error {
+		replayed++
+		return r.ReplayFrame(f)
+	}))
+	if l.state.Seq() != w.LastSeq() {
+		l.Fatalf("replayed to commit %d, and the log ends at %d", l.state.Seq(), w.LastSeq())
+	}
+	return replayed
+}
+
+// next makes the next frame, of n commits. Each creates a container whose id is
+// its global_seq.
+func (l *log) next(n int) *wal.Frame {
+	l.Helper()
+	f := &wal.Frame{First: l.state.Seq() + 1, Count: uint32(n), Time: int64(1000 * (len(l.all) + 1))}
+	for i := range n {
+		op, err := ledger.ParseOpWords(fmt.Sprintf("CreateContainer container_id=%d kind=Standard", l.state.Seq()+1))
+		l.must(err)
+		tx, out := ledger.Transaction{Ops: []ledger.Op{op}}, ledger.Outcome{}
+		if err := l.state.Apply(&tx, f.Time, &out); err != nil {
+			l.Fatal(err)
+		}
+		l.state.Remember(&tx, &out, l.state.Seq(), uint32(i+1))
+		f.Body = wal.AppendRecord(f.Body, ledger.AppendRecord(nil, &tx, &out))
+	}
+	f.Digest = l.state.Digest()
+	return f
+}
+
+// append appends a frame of n commits.
+func (l *log) append(n int) {
+	l.Helper()
+	f := l.next(n)
+	before := *f
+	l.must(l.w.Append(f))
+	if f.Time != before.Time || f.First != before.First || f.Count != before.Count || f.Digest != before.Digest || !bytes.Equal(f.Body, before.Body) {
+		l.Errorf("Append changed the frame from %+v to %+v", before, f)
+	}
+	f.Body = bytes.Clone(f.Body)
+	l.all = append(l.all, *f)
+	if l.w.LastSeq() != f.Last() || l.w.LastTime() != f.Time {
+		l.Errorf("the log ends at commit %d, time %d; appended was %d, time %d", l.w.LastSeq(), l.w.LastTime(), f.Last(), f.Time)
+	}
+}
+
+// reader opens a reader.
+func (l *log) reader() commitlog.Reader {
+	l.Helper()
+	r, err := l.Open()
+	l.must(err)
+	l.Cleanup(func() { r.Close() })
+	return r
+}
+
+// wantFrame compares a frame that was read with the i-th that was appended.
+func (l *log) wantFrame(f *wal.Frame, i int) {
+	l.Helper()
+	want := &l.all[i]
+	if f.Place() != want.Place() || f.First != want.First || f.Count != want.Count || !bytes.Equal(f.Body, want.Body) {
+		l.Fatalf("frame %d is %+v, appended was %+v", i, f, want)
+	}
+}
+
+// wantNext reads a frame and compares it with the i-th that was appended.
+func (l *log) wantNext(r commitlog.Reader, i int) {
+	l.Helper()
+	f, err := r.Next()
+	l.must(err)
+	l.wantFrame(f, i)
+}
+
+// checkpoint writes the checkpoint of the state at the end of the log.
+func (l *log) checkpoint() {
+	l.Helper()
+	last := l.all[len(l.all)-1]
+	place := ledger.CheckpointPlace{LogID: l.reader().LogID(), Chain: last.Chain, Time: last.Time}
+	l.must(l.Checkpoints().Write(last.Last(), func(w io.Writer) error { return l.state.WriteCheckpoint(w, place) }))
+}

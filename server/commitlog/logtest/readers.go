@@ -1,0 +1,203 @@
+package logtest
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"assetledger/server/commitlog"
+	"assetledger/wal"
+)
+
+const long = time.Minute // nothing waits for so long
+
+// seek: Next returns the frame that holds the commit.
+func seek(t *testing.T, l *log) {
+	l.start()
+	r := l.reader()
+	l.must(r.Seek(1)) // before there is a commit
+	for range 6 {
+		l.append(3)
+	}
+	l.wantNext(r, 0)
+	for _, seq := range []uint64{18, 1, 4, 6, 5, 16, 3} {
+		l.must(r.Seek(seq))
+		i := int(seq-1) / 3
+		l.wantNext(r, i)
+		if i+1 < len(l.all) {
+			l.wantNext(r, i+1)
+		}
+	}
+	l.must(r.Seek(19)) // the next one to come
+	if _, err := r.Next(); !errors.Is(err, wal.ErrEnd) {
+		t.Errorf("at the end: %v", err)
+	}
+	if err := r.Seek(20); !errors.Is(err, wal.ErrBeyond) {
+		t.Errorf("beyond the end: %v", err)
+	}
+	l.must(r.Seek(19))
+	l.append(1)
+	l.wantNext(r, 6)
+}
+
+// seekAfter: Next returns the frame after a place, which must be of the log.
+func seekAfter(t *testing.T, l *log) {
+	l.start()
+	for range 4 {
+		l.append(2)
+	}
+	r := l.reader()
+	for i, f := range l.all {
+		l.must(r.SeekAfter(f.Place()))
+		if i+1 < len(l.all) {
+			l.wantNext(r, i+1)
+		} else if _, err := r.Next(); !errors.Is(err, wal.ErrEnd) {
+			t.Errorf("after the last: %v", err)
+		}
+	}
+	l.must(r.SeekAfter(wal.Place{}))
+	l.wantNext(r, 0)
+	good := l.all[1].Place()
+	for name, change := range map[string]func(p *wal.Place){
+		"digest":                func(p *wal.Place) { p.Digest++ },
+		"time":                  func(p *wal.Place) { p.Time++ },
+		"chain":                 func(p *wal.Place) { p.Chain++ },
+		"the middle of a frame": func(p *wal.Place) { p.Seq-- },
+	} {
+		bad := good
+		change(&bad)
+		if _, ok := errors.AsType[*wal.MismatchError](r.SeekAfter(bad)); !ok {
+			t.Errorf("another %s: %v", name, r.SeekAfter(bad))
+		}
+	}
+	good.Seq = 9
+	if err := r.SeekAfter(good); !errors.Is(err, wal.ErrBeyond) {
+		t.Errorf("beyond the end: %v", err)
+	}
+}
+
+// end: beside a writer at work, Next never says that there is no more while
+// Durable is ahead, and Durable never goes back.
+func end(t *testing.T, l *log) {
+	l.start()
+	var readers sync.WaitGroup
+	const batches = 50
+	for range 3 {
+		r := l.reader()
+		readers.Go(func() {
+			var last uint64
+			for last < batches {
+				durable := r.Durable()
+				if durable < last {
+					t.Errorf("durable is %d, and %d was read", durable, last)
+					return
+				}
+				f, err := r.Next()
+				switch {
+				case err == nil:
+					last = f.Last()
+				case !errors.Is(err, wal.ErrEnd) || durable > last:
+					t.Errorf("after commit %d, with durable %d: %v", last, durable, err)
+					return
+				default:
+					r.Wait(last, long)
+				}
+			}
+		})
+	}
+	for range batches {
+		l.append(1)
+	}
+	readers.Wait()
+}
+
+// wait: it returns at once when the end is beyond, when it gets there, and
+// after the timeout.
+func wait(t *testing.T, l *log) {
+	l.start()
+	l.append(1)
+	r := l.reader()
+	r.Wait(0, long)
+	r.Wait(1, time.Millisecond)
+	var waiting sync.WaitGroup
+	for range 5 {
+		waiting.Go(func() {
+			if r.Wait(2, long); r.Durable() < 3 {
+				t.Errorf("Wait returned at commit %d", r.Durable())
+			}
+		})
+	}
+	l.append(1)
+	l.append(1)
+	waiting.Wait()
+}
+
+// waitEndsWithClose: Close may be called while others wait and look.
+func waitEndsWithClose(t *testing.T, l *log) {
+	l.start()
+	l.append(1)
+	r := l.reader()
+	var waiting, begun sync.WaitGroup
+	begun.Add(5)
+	for range 5 {
+		waiting.Go(func() {
+			begun.Done()
+			r.Wait(1, long)
+			r.Durable()
+			r.Moved()
+		})
+	}
+	begun.Wait()
+	l.must(r.Close())
+	waiting.Wait()
+}
+
+// closed: what is closed says so.
+func closed(t *testing.T, l *log) {
+	l.start()
+	l.append(1)
+	r := l.reader()
+	l.must(r.Close())
+	if _, err := r.Next(); !errors.Is(err, wal.ErrClosed) {
+		t.Errorf("Next: %v", err)
+	}
+	f := l.next(1)
+	l.must(l.w.Close())
+	if err := l.w.Append(f); !errors.Is(err, wal.ErrClosed) {
+		t.Errorf("Append: %v", err)
+	}
+	if l.w.Room() == nil {
+		t.Error("there is room in a closed log")
+	}
+	l.wantNext(l.reader(), 0) // readers need no writer
+}
+
+// registrations: the writer sees who reads, by name, and how far.
+func registrations(t *testing.T, l *log) {
+	l.start()
+	want := func(list ...commitlog.ReaderInfo) {
+		t.Helper()
+		if got := l.w.Readers(); !slices.Equal(got, list) {
+			t.Errorf("readers are %v, want %v", got, list)
+		}
+	}
+	want()
+	b, err := l.Register("b")
+	l.must(err)
+	a, err := l.Register("a")
+	l.must(err)
+	if _, err := l.Register("a"); !errors.Is(err, wal.ErrNameTaken) {
+		t.Errorf("a second one named a: %v", err)
+	}
+	b.Applied(7)
+	want(commitlog.ReaderInfo{Name: "a"}, commitlog.ReaderInfo{Name: "b", Seq: 7})
+	l.must(a.Close())
+	want(commitlog.ReaderInfo{Name: "b", Seq: 7})
+	if a, err = l.Register("a"); err != nil {
+		t.Fatalf("the name is not free again: %v", err)
+	}
+	l.must(errors.Join(a.Close(), b.Close()))
+	want()
+}
