@@ -1,0 +1,139 @@
+package systemtest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// streamLines sends lines in one stream until send returns false, and hands
+// each result to result. It returns whether the answer ended as it should.
+func streamLines(url string, send func() (line string, ok bool), result func(line string)) (whole bool, err error) {
+	in, out := io.Pipe()
+	go func() {
+		for line, ok := send(); ok; line, ok = send() {
+			if _, err := io.WriteString(out, line+"\n"); err != nil {
+				return
+			}
+		}
+		out.Close()
+	}()
+	defer in.Close()
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	res, err := client.Post(url+"/v1/commit/stream", "application/x-ndjson", in)
+	if err != nil {
+		return false, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != 200 {
+		return false, fmt.Errorf("status %s", res.Status)
+	}
+	lines := bufio.NewReader(res.Body)
+	for {
+		line, err := lines.ReadString('\n')
+		if err == io.EOF && line == "" {
+			return true, nil
+		}
+		if err != nil {
+			return false, nil
+		}
+		result(strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// TestKilledStreamsLoseNothing kills the write daemon under streams, again and
+// again. What was acknowledged is there, at the place that the result said, and
+// in the order in which it was sent.
+func TestKilledStreamsLoseNothing(t *testing.T) {
+	dir := t.TempDir()
+	w := startWriteProcess(t, dir)
+	mustCommit(t, w.url, `{"operations":[{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"Gold"}}}]}`)
+	const clients, enough = 4, 2000
+	var told [clients][]string // results by n
+	for i := range clients {
+		mustCommit(t, w.url, fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}]}`, i+1))
+	}
+	for range killRounds {
+		var acknowledged atomic.Int64
+		var all sync.WaitGroup
+		kill := make(chan struct{})
+		for i := range clients {
+			all.Go(func() {
+				n := len(told[i]) // what has no result yet is sent again
+				_, err := streamLines(w.url, func() (string, bool) { n++; return addOne(i, n-1), true }, func(line string) {
+					if !strings.HasPrefix(line, `{"global_seq":`) {
+						t.Errorf("client %d: %s", i, line)
+					}
+					told[i] = append(told[i], strings.Replace(line, `,"replayed":true}`, "}", 1))
+					if acknowledged.Add(1) == enough {
+						close(kill)
+					}
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		<-kill
+		w.kill()
+		all.Wait()
+		w = startWriteProcess(t, dir)
+		for i := range clients {
+			n, want, seq := 0, len(told[i]), int64(0)
+			_, err := streamLines(w.url, func() (string, bool) { n++; return addOne(i, n-1), n <= want }, func(line string) {
+				again, replayed := strings.CutSuffix(line, `,"replayed":true}`)
+				if !replayed {
+					t.Fatalf("client %d: an acknowledged commit is gone: %s", i, line)
+				}
+				var now int64
+				fmt.Sscanf(again, `{"global_seq":%d,`, &now)
+				if now <= seq {
+					t.Errorf("client %d: commit %d comes after %d", i, now, seq)
+				}
+				seq = now
+				if told[i][0] != again+"}" {
+					t.Fatalf("client %d: the result was %s and is %s", i, told[i][0], line)
+				}
+				told[i] = append(told[i][1:], told[i][0])
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.stop(t)
+}
+
+// TestStoppedStreams: a daemon that is told to stop answers what it has read,
+// says that it stops, and ends the answer; the results are all there is in the log.
+func TestStoppedStreams(t *testing.T) {
+	dir := t.TempDir()
+	w := startWriteProcess(t, dir)
+	mustCommit(t, w.url, `{"operations":[{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"Gold"}}},{"op":"CreateContainer","args":{"container_id":1,"kind":"Standard"}}]}`)
+	n, results := 0, 0
+	last := ""
+	stopping := make(chan struct{})
+	whole, err := streamLines(w.url, func() (string, bool) { n++; return addOne(0, n), true }, func(line string) {
+		if last = line; strings.HasPrefix(line, `{"global_seq":`) {
+			results++
+		}
+		if results == 1000 {
+			go func() { w.stop(t); close(stopping) }()
+		}
+	})
+	if err != nil || !whole || !strings.HasPrefix(last, `{"error":{"code":"ShuttingDown"`) {
+		t.Errorf("%v, ended as it should: %v, last line %s", err, whole, last)
+	}
+	<-stopping
+	w = startWriteProcess(t, dir)
+	if end := logEnd(t, w.url); end != int64(results)+1 {
+		t.Errorf("%d results, and the log has %d commits after the first", results, end-1)
+	}
+	w.stop(t)
+}
