@@ -37,7 +37,7 @@ func startDaemonsWith(t *testing.T, dir string, configure func(*writer.Config)) 
 	ended := make(chan error, 2)
 	write := writer.DefaultConfig()
 	write.Dir, write.Listen, write.SegmentSize, write.Log = dir, "127.0.0.1:0", 1<<20, quiet
-	read := reader.Config{Dir: dir, Listen: "127.0.0.1:0", Name: "read", Poll: time.Millisecond, Timeouts: httpserver.DefaultTimeouts, Log: quiet}
+	read := reader.Config{Dir: dir, Listen: "127.0.0.1:0", Name: "read", IdempotencyKeys: 1000, Poll: time.Millisecond, Timeouts: httpserver.DefaultTimeouts, Log: quiet}
 	writeReady, w := io.Pipe()
 	readReady, r := io.Pipe()
 	write.Ready, read.Ready = w, r

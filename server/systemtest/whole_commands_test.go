@@ -43,7 +43,7 @@ var told = []struct {
 	// Names of commands in a sentence: they, and the flags with them, exist.
 	{(*sandbox).exists, []string{
 		"ledgerctl backup", "ledgerctl wal verify", "ledgerctl wal verify -dir", "ledgerctl wal archive", "ledgerctl wal repair -dir",
-		"ledgerctl wal repair -accept-loss", "ledgerctl bench", "bin/ledgerctl commit -key …", "bin/ledgerctl preflight", "curl --retry",
+		"ledgerctl wal repair -accept-loss", "ledgerctl bench", "ledgerctl transfer", "ledgerctl release", "bin/ledgerctl commit -key …", "bin/ledgerctl preflight", "curl --retry",
 	}},
 	// Tests can't well be run by a test; but they, and their flags, exist.
 	{(*sandbox).testExists, []string{
