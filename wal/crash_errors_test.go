@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -194,30 +195,38 @@ func harmless(op memfs.Op, name string) bool {
 // the next open, with or without a power cut in between, must find all that was
 // acknowledged, and go on.
 func TestErrorAtEveryStep(t *testing.T) {
-	faults := 0
+	var faults atomic.Int64
+	t.Cleanup(func() { t.Logf("%d errors in %d scenes", faults.Load(), len(errorScenes)) })
 	for _, scene := range errorScenes {
-		for number, cause := range []error{syscall.EIO, syscall.ENOSPC} {
-			for mode := range 4 {
-				lasting, cut := mode&1 != 0, mode&2 != 0 && !scene.noCut
-				first, step := 0, 1
-				switch {
-				case scene.long && testing.Short():
-					first, step = 7*number+mode, 16
-				case scene.long && !*exhaustive:
-					first, step = (2*number+mode)%4, 4
-				}
-				n := first
-				for scene.failAt(t, n, cause, lasting, cut) {
-					n += step
-					faults++
-				}
-				if n < 3 {
-					t.Errorf("%s: only %d operations", scene.name, n)
-				}
+		t.Run(scene.name, func(t *testing.T) {
+			t.Parallel()
+			for mode := range 8 {
+				faults.Add(scene.failInMode(t, mode))
 			}
-		}
+		})
 	}
-	t.Logf("%d errors in %d scenes", faults, len(errorScenes))
+}
+
+// failInMode fails the scene's operations in one of eight ways, and gives how
+// many.
+func (s *errorScene) failInMode(t *testing.T, mode int) (faults int64) {
+	lasting, cut, full := mode&1 != 0, mode&2 != 0 && !s.noCut, mode>>2
+	cause := []error{syscall.EIO, syscall.ENOSPC}[full]
+	n, step := 0, 1
+	switch {
+	case s.long && testing.Short():
+		n, step = 7*full+mode&3, 16
+	case s.long && !*exhaustive:
+		n, step = (2*full+mode)%4, 4
+	}
+	for s.failAt(t, n, cause, lasting, cut) {
+		n += step
+		faults++
+	}
+	if n < 3 {
+		t.Errorf("only %d operations", n)
+	}
+	return faults
 }
 
 // failAt is false when there is no operation n.

@@ -149,28 +149,49 @@ func TestEverySubsetOfSectors(t *testing.T) {
 	if !slices.Contains(ops, memfs.OpRename) || len(ops) < 100 {
 		t.Fatal("the scenario does not cut")
 	}
-	var all, points, sampled int
-	for n, op := range ops {
-		switch op {
-		case memfs.OpRead, memfs.OpSize, memfs.OpList, memfs.OpOpen, memfs.OpBoot, memfs.OpClose, memfs.OpLocked:
-			continue // nothing is in flight that was not before
+	const shards = 8 // so that all cores have work to the end
+	var counts [shards]crashCounts
+	t.Cleanup(func() {
+		var sum crashCounts
+		for _, c := range counts {
+			sum.all, sum.points, sum.sampled = sum.all+c.all, sum.points+c.points, sum.sampled+c.sampled
 		}
-		points++
-		d, r := killedAt(t, n)
-		c, tried := new(memfs.Choices), 0
-		for ; tried < combinations && c.Next(); tried++ {
-			crashOnce(t, d.Clone(c, uint64(tried)), r, n, tried)
-		}
-		if all += tried; tried < combinations {
-			continue
-		}
-		sampled++
-		for seed := range uint64(samples) {
-			crashOnce(t, d.Clone(memfs.Random(seed), seed), r, n, int(seed))
-		}
-		all += samples
+		t.Logf("%d crashes at %d operations: at %d in all possible ways, at %d in a sample", sum.all, sum.points, sum.points-sum.sampled, sum.sampled)
+	})
+	for shard := range shards {
+		t.Run(fmt.Sprint(shard), func(t *testing.T) {
+			t.Parallel()
+			for n := shard; n < len(ops); n += shards {
+				counts[shard].crashAt(t, ops[n], n, combinations, samples)
+			}
+		})
 	}
-	t.Logf("%d crashes at %d operations: at %d in all possible ways, at %d in a sample", all, points, points-sampled, sampled)
+}
+
+// crashCounts are crashes, the operations that they were at, and how many of
+// these had a sample of fates only.
+type crashCounts struct{ all, points, sampled int }
+
+// crashAt crashes the machine at operation n, in every way or in a sample.
+func (counts *crashCounts) crashAt(t *testing.T, op memfs.Op, n, combinations, samples int) {
+	switch op {
+	case memfs.OpRead, memfs.OpSize, memfs.OpList, memfs.OpOpen, memfs.OpBoot, memfs.OpClose, memfs.OpLocked:
+		return // nothing is in flight that was not before
+	}
+	counts.points++
+	d, r := killedAt(t, n)
+	c, tried := new(memfs.Choices), 0
+	for ; tried < combinations && c.Next(); tried++ {
+		crashOnce(t, d.Clone(c, uint64(tried)), r, n, tried)
+	}
+	if counts.all += tried; tried < combinations {
+		return
+	}
+	counts.sampled++
+	for seed := range uint64(samples) {
+		crashOnce(t, d.Clone(memfs.Random(seed), seed), r, n, int(seed))
+	}
+	counts.all += samples
 }
 
 // killedAt is a disk whose writer was killed at its n-th operation.
