@@ -41,7 +41,7 @@ func TestHotPathsAllocateNothing(t *testing.T) {
 		{"result", func() { answer = AppendResult(answer[:0], &keyed, 1<<60, 7, 0, 0) }},
 		{"balances", func() {
 			var err *Error
-			balances, _, err = s.Balances(balances[:0], 17, BalanceFilter{}, nil, 1000)
+			balances, _, _, err = s.Balances(balances[:0], 17, BalanceFilter{}, nil, 1000)
 			must(err)
 		}},
 	} {

@@ -101,7 +101,7 @@ func BenchmarkBalanceRead(b *testing.B) {
 	var dst []Balance
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		dst, _, _ = s.Balances(dst[:0], 1+int64(i%hot), BalanceFilter{}, nil, 1000)
+		dst, _, _, _ = s.Balances(dst[:0], 1+int64(i%hot), BalanceFilter{}, nil, 1000)
 	}
 }
 

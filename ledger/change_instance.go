@@ -16,10 +16,12 @@ func (s *State) findInstance(id int64) uint32 {
 
 func (s *State) linkInstance(ref uint32) {
 	s.instanceIndex.add(instanceHash(s.instances.at(ref).id), ref)
+	s.listInstance(ref)
 }
 
 func (s *State) unlinkInstance(ref uint32) {
 	s.instanceIndex.remove(instanceHash(s.instances.at(ref).id), ref)
+	s.unlistInstance(ref)
 }
 
 // mint makes an instance that is nowhere.

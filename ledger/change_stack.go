@@ -35,6 +35,7 @@ func (s *State) linkStack(ref uint32) {
 	c.stacks++
 	s.stackIndex.add(stackHash(r.container, r.class, r.key), ref)
 	treeInsert(stacksByClass{s}, &c.stackTree, ref)
+	s.listStack(ref)
 }
 
 func (s *State) unlinkStack(ref uint32) {
@@ -42,6 +43,7 @@ func (s *State) unlinkStack(ref uint32) {
 	c, k := s.containers.at(r.container), s.classes.at(r.class)
 	s.stackIndex.remove(stackHash(r.container, r.class, r.key), ref)
 	treeRemove(stacksByClass{s}, &c.stackTree, ref)
+	s.unlistStack(ref)
 	k.stacks--
 	c.stacks--
 	if !s.holdsStacks(r.container, r.class) {

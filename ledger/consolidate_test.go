@@ -74,7 +74,7 @@ func TestConsolidateAmongOthers(t *testing.T) {
 				mustApply(t, s, op(AddFungible, 1, 1+r.Int64N(3), r.Int64N(40), 1+r.Int64N(9)))
 			}
 			mustApply(t, s, op(AddFungible, 1, 2, 17, 1), op(AddFungible, 1, 2, 18, 1))
-			stacks, _, err := s.Balances(nil, 1, BalanceFilter{ClassID: new(int64(2))}, nil, math.MaxInt)
+			stacks, _, _, err := s.Balances(nil, 1, BalanceFilter{ClassID: new(int64(2))}, nil, math.MaxInt)
 			noErrors(t, err)
 			into := stacks[r.IntN(len(stacks))].Key
 			before := dump(t, s)

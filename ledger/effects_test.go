@@ -9,7 +9,7 @@ import (
 
 func balances(t testing.TB, s *State, container int64) []Balance {
 	t.Helper()
-	out, more, err := s.Balances(nil, container, BalanceFilter{}, nil, 100)
+	out, _, more, err := s.Balances(nil, container, BalanceFilter{}, nil, 100)
 	noErrors(t, err)
 	if more {
 		t.Fatal("more than 100 stacks")
@@ -37,7 +37,7 @@ func TestContainersAreMadeWithDefaults(t *testing.T) {
 		CreateContainer container_id=2 kind=Slots
 		CreateContainer container_id=3 kind=Grid
 		CreateContainer container_id=4 kind=Grid grid_width=1024 grid_height=1`)
-	all, more := s.Containers(nil, ContainerFilter{}, 0, 10)
+	all, _, more := s.Containers(nil, ContainerFilter{}, 0, 10)
 	expect(t, "containers", []ContainerInfo{
 		{ID: 2, Kind: Slots, CreatedSeq: 1, UpdatedSeq: 1, SlotCount: 64},
 		{ID: 3, Kind: Grid, CreatedSeq: 1, UpdatedSeq: 1, GridWidth: 16, GridHeight: 16},
@@ -253,7 +253,7 @@ func TestUpdatedSeq(t *testing.T) {
 			before := dump(t, s)
 			accept(t, s, tt.op)
 			var moved []int64
-			all, _ := s.Containers(nil, ContainerFilter{}, 0, 100)
+			all, _, _ := s.Containers(nil, ContainerFilter{}, 0, 100)
 			for _, c := range all {
 				if c.UpdatedSeq == 2 {
 					moved = append(moved, c.ID)

@@ -131,7 +131,7 @@ func dump(t testing.TB, s *State) string {
 		noErrors(t, err1, err2)
 		fmt.Fprintf(&b, "%+v\n  %+v\n  %+v\n", k, stats, shapes)
 	}
-	containers, _ := s.Containers(nil, ContainerFilter{}, 0, math.MaxInt)
+	containers, _, _ := s.Containers(nil, ContainerFilter{}, 0, math.MaxInt)
 	for _, c := range containers {
 		one, err := s.Container(c.ID)
 		noErrors(t, err)
@@ -159,7 +159,7 @@ func dumpContents(t testing.TB, b *strings.Builder, s *State, c ContainerInfo) {
 		fmt.Fprintf(b, "  %+v\n", slots)
 		return
 	}
-	balances, _, err := s.Balances(nil, c.ID, BalanceFilter{}, nil, math.MaxInt)
+	balances, _, _, err := s.Balances(nil, c.ID, BalanceFilter{}, nil, math.MaxInt)
 	noErrors(t, err)
 	fmt.Fprintf(b, "  %+v\n", balances)
 	holds, _, err := s.Holds(nil, c.ID, 0, math.MaxInt)

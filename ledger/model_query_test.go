@@ -60,7 +60,7 @@ func (r *trial) queriesOfOwners(owners []int64) {
 	for kind := range ledger.Grid + 1 {
 		after, limit := r.rng.Int64N(10), r.rng.IntN(6)
 		want, wantMore := r.model.ContainersOf(owners, kind, after, limit)
-		got, more := r.state.ContainersOf(nil, owners, kind, after, limit)
+		got, _, more := r.state.ContainersOf(nil, owners, kind, after, limit)
 		r.same(fmt.Sprintf("containers of %v, kind %v, after %d, at most %d", owners, kind, after, limit), want, got)
 		r.same("and whether there are more", wantMore, more)
 	}
@@ -115,7 +115,7 @@ func ask(s *ledger.State, q modeltest.Query) modeltest.Reply {
 	case modeltest.ReadContainer:
 		return reply(s.Container(q.ID))
 	case modeltest.ReadBalances:
-		list, _, err := s.Balances(nil, q.ID, ledger.BalanceFilter{}, nil, all)
+		list, _, _, err := s.Balances(nil, q.ID, ledger.BalanceFilter{}, nil, all)
 		return reply(list, err)
 	case modeltest.ReadSlots:
 		list, _, err := s.SlotEntries(nil, q.ID, -1, all)
@@ -137,7 +137,7 @@ func ask(s *ledger.State, q modeltest.Query) modeltest.Reply {
 		info.Children, _ = s.Children(nil, q.ID, 0, all)
 		return reply(info, err)
 	case modeltest.ReadContainers:
-		list, _ := s.Containers(nil, ledger.ContainerFilter{}, 0, all)
+		list, _, _ := s.Containers(nil, ledger.ContainerFilter{}, 0, all)
 		return reply(list, nil)
 	case modeltest.ReadHold:
 		return reply(s.Hold(q.ID))
@@ -190,7 +190,7 @@ func (r *trial) balancePage(id int64) {
 	limit := r.limit()
 	a, more, refused := r.model.Balances(id, f, after, limit)
 	want := listed{a, more, refused}
-	b, more, err := r.state.Balances(nil, id, f, after, limit)
+	b, _, more, err := r.state.Balances(nil, id, f, after, limit)
 	r.same(fmt.Sprintf("balances of %d, filter %v, after %v, limit %d", id, f, after, limit), want, listed{b, more, code(err)})
 }
 
@@ -243,6 +243,6 @@ func (r *trial) listPages() {
 	}
 	c, more := r.model.Containers(f, after, limit)
 	want = listed{List: c, More: more}
-	d, more := r.state.Containers(nil, f, after, limit)
+	d, _, more := r.state.Containers(nil, f, after, limit)
 	r.same(fmt.Sprintf("containers %+v after %d, limit %d", f, after, limit), want, listed{List: d, More: more})
 }

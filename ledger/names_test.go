@@ -40,7 +40,7 @@ func TestNamesAndCodes(t *testing.T) {
 	if c.Name != "users/42" || k.Code != "EUR" || k.Name != "Euro" {
 		t.Errorf("container %+v, class %+v", c, k)
 	}
-	balances, _, err := s.Balances(nil, 5, BalanceFilter{}, nil, 10)
+	balances, _, _, err := s.Balances(nil, 5, BalanceFilter{}, nil, 10)
 	noErrors(t, err)
 	expect(t, "the shop's balances", []Balance{{ClassID: FirstAssigned, Quantity: 250}}, balances)
 

@@ -52,6 +52,7 @@ func (s *State) gather(cref, kref, into uint32) (moved int64) {
 		moved += r.quantity
 		s.digest -= stackItem(s.stackIdentity(r), r.quantity)
 		s.stackIndex.remove(stackHash(cref, kref, r.key), ref)
+		s.unlistStack(ref)
 		s.undo.drop(undoGathered, ref)
 		c.stacks--
 		k.stacks--

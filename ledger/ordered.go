@@ -43,7 +43,11 @@ func (o *ordered) insert(ref uint32, at position) {
 			p, i = p+1, i-half
 		}
 	}
-	page := append(o.pages[p], 0)
+	page := o.pages[p]
+	if n := len(page); n == cap(page) { // not by append, which would go beyond pageLen
+		page = append(make([]uint32, 0, min(2*n, pageLen)), page...)
+	}
+	page = append(page, 0)
 	copy(page[i+1:], page[i:])
 	page[i] = ref
 	o.pages[p] = page
@@ -53,7 +57,7 @@ func (o *ordered) insert(ref uint32, at position) {
 func (o *ordered) insertPage(p int, refs []uint32) {
 	o.pages = append(o.pages, nil)
 	copy(o.pages[p+1:], o.pages[p:])
-	o.pages[p] = append(make([]uint32, 0, pageLen), refs...)
+	o.pages[p] = append(make([]uint32, 0, max(len(refs), 4)), refs...)
 }
 
 // remove takes the record at the position out, if it is there.
@@ -67,7 +71,7 @@ func (o *ordered) remove(at position) {
 		p--
 	}
 	if next := p + 1; next < len(o.pages) && len(o.pages[p])+len(o.pages[next]) <= pageLen*3/4 {
-		o.pages[p] = append(o.pages[p], o.pages[next]...)
+		o.pages[p] = append(append(make([]uint32, 0, pageLen), o.pages[p]...), o.pages[next]...)
 		o.removePage(next)
 	} else if len(o.pages[p]) == 0 {
 		o.removePage(p)

@@ -1,5 +1,7 @@
 package ledger
 
+import "math"
+
 // Reads of classes and instances.
 
 // Class, 404 ClassNotFound.
@@ -31,13 +33,30 @@ func (s *State) Classes(dst []ClassInfo, after int64, limit int) (out []ClassInf
 	return dst, more
 }
 
-// Shapes of a class, the null key first, then by key. Error: ClassNotFound.
+// Shapes of a class, all of them. Error: ClassNotFound.
 func (s *State) Shapes(dst []ShapeInfo, class int64) ([]ShapeInfo, *Error) {
+	dst, _, err := s.ShapePage(dst, class, BeforeShapes, math.MaxInt)
+	return dst, err
+}
+
+// Places in the shapes of a class, beside keys.
+const (
+	BeforeShapes = anyKey - 1
+	AtAnyKey     = anyKey // of the shape for all keys without their own
+)
+
+// ShapePage appends up to limit shapes of a class behind the key after, the null
+// key first, then by key; more says that there are others. Error: ClassNotFound.
+func (s *State) ShapePage(dst []ShapeInfo, class, after int64, limit int) (out []ShapeInfo, more bool, err *Error) {
 	kref := s.findClass(class)
 	if kref == 0 {
-		return dst, classNotFound(class)
+		return dst, false, classNotFound(class)
 	}
-	treeWalk(shapesByKey{s}, s.classes.at(kref).shapes, lowest, func(ref uint32) bool {
+	treeWalk(shapesByKey{s}, s.classes.at(kref).shapes, rank{major: after}, func(ref uint32) bool {
+		if more = limit <= 0; more {
+			return false
+		}
+		limit--
 		r := s.shapes.at(ref)
 		info := ShapeInfo{Key: r.key, Width: int(r.width), Height: int(r.height)}
 		if r.key == anyKey {
@@ -46,7 +65,7 @@ func (s *State) Shapes(dst []ShapeInfo, class int64) ([]ShapeInfo, *Error) {
 		dst = append(dst, info)
 		return true
 	})
-	return dst, nil
+	return dst, more, nil
 }
 
 // Stats of a class. Error: ClassNotFound.
@@ -69,6 +88,10 @@ func (s *State) Instance(id int64) (InstanceInfo, *Error) {
 	if ref == 0 {
 		return InstanceInfo{}, instanceNotFound("instance_id", id)
 	}
+	return s.instanceInfo(ref), nil
+}
+
+func (s *State) instanceInfo(ref uint32) InstanceInfo {
 	r := s.instances.at(ref)
 	info := InstanceInfo{ID: r.id, ClassID: s.classes.at(r.class).id, Key: r.key, MintedSeq: r.minted, Location: r.where}
 	switch r.where {
@@ -81,7 +104,7 @@ func (s *State) Instance(id int64) (InstanceInfo, *Error) {
 	case Attached:
 		info.ParentID = s.instances.at(r.host).id
 	}
-	return info, nil
+	return info
 }
 
 // Children appends up to limit children of an instance with id above after, by

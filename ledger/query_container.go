@@ -35,9 +35,8 @@ type ContainerFilter struct {
 }
 
 // Containers appends up to limit containers with id above after, by id; more
-// says that there are further ones. A page costs time by its length, except
-// that owner and kind together walk all that the owner has.
-func (s *State) Containers(dst []ContainerInfo, f ContainerFilter, after int64, limit int) (out []ContainerInfo, more bool) {
+// says that there may be others, above last. A page costs time by its length.
+func (s *State) Containers(dst []ContainerInfo, f ContainerFilter, after int64, limit int) (out []ContainerInfo, last int64, more bool) {
 	var order nodes = containersByID{s}
 	root, from := s.byID, rank{major: after}
 	switch {
@@ -46,23 +45,40 @@ func (s *State) Containers(dst []ContainerInfo, f ContainerFilter, after int64, 
 	case f.Kind != 0:
 		order, root, from = containersByKind{s}, s.byKind, rank{int64(f.Kind), after}
 	}
+	page := containerPage{dst: dst, kind: f.Kind, last: after, limit: limit}
 	treeWalk(order, root, from, func(ref uint32) bool {
 		c := s.containers.at(ref)
 		if f.Owner != 0 && c.owner != f.Owner || f.Owner == 0 && f.Kind != 0 && c.kind != f.Kind {
 			return false
 		}
-		if f.Kind != 0 && c.kind != f.Kind {
-			return true
-		}
-		if limit <= 0 {
-			more = true
-			return false
-		}
-		limit--
-		dst = append(dst, s.containerInfo(ref))
-		return true
+		return page.take(s, ref)
 	})
-	return dst, more
+	return page.dst, page.last, page.more
+}
+
+// A containerPage collects a page of containers by id.
+type containerPage struct {
+	dst            []ContainerInfo
+	kind           ContainerKind // 0: any
+	last           int64
+	limit, skipped int
+	more           bool
+}
+
+// take appends a container of the kind, and says whether to go on.
+func (p *containerPage) take(s *State, ref uint32) bool {
+	c := s.containers.at(ref)
+	if p.kind != 0 && c.kind != p.kind {
+		p.skipped++
+		p.more = p.skipped > maxSkipped
+	} else if p.more = p.limit <= 0; !p.more {
+		p.limit--
+		p.dst = append(p.dst, s.containerInfo(ref))
+	}
+	if !p.more {
+		p.last = c.id
+	}
+	return !p.more
 }
 
 // BalanceFilter narrows Balances: nil fields match all.
@@ -72,16 +88,16 @@ type BalanceFilter struct{ ClassID, Key *int64 }
 type StackKey struct{ ClassID, Key int64 }
 
 // Balances appends up to limit stacks after the given one (nil: from the first)
-// by class_id, then key; more says that there are further ones. Errors:
+// by class_id, then key; more says that there may be others, behind last. Errors:
 // ContainerNotFound, WrongContainerKind for Slots.
-func (s *State) Balances(dst []Balance, id int64, f BalanceFilter, after *StackKey, limit int) (out []Balance, more bool, err *Error) {
+func (s *State) Balances(dst []Balance, id int64, f BalanceFilter, after *StackKey, limit int) (out []Balance, last StackKey, more bool, err *Error) {
 	cref := s.findContainer(id)
 	if cref == 0 {
-		return dst, false, containerNotFound(id)
+		return dst, last, false, containerNotFound(id)
 	}
 	c := s.containers.at(cref)
 	if err := wantStacks(c); err != nil {
-		return dst, false, err
+		return dst, last, false, err
 	}
 	from := lowest
 	if after != nil {
@@ -91,8 +107,8 @@ func (s *State) Balances(dst []Balance, id int64, f BalanceFilter, after *StackK
 		from = rank{*f.ClassID, -1}
 	}
 	if f.Key != nil {
-		dst, more = s.balancesOfKey(dst, c, f, from, limit)
-		return dst, more, nil
+		dst, last, more = s.balancesOfKey(dst, c, f, from, limit)
+		return dst, last, more, nil
 	}
 	treeWalk(stacksByClass{s}, c.stackTree, from, func(ref uint32) bool {
 		b := s.balance(ref)
@@ -105,37 +121,42 @@ func (s *State) Balances(dst []Balance, id int64, f BalanceFilter, after *StackK
 		}
 		limit--
 		dst = append(dst, b)
+		last = StackKey{b.ClassID, b.Key}
 		return true
 	})
-	return dst, more, nil
+	return dst, last, more, nil
 }
 
 // balancesOfKey leaps from class to class, so that a class with many keys costs no more.
-func (s *State) balancesOfKey(dst []Balance, c *container, f BalanceFilter, from rank, limit int) (out []Balance, more bool) {
+func (s *State) balancesOfKey(dst []Balance, c *container, f BalanceFilter, from rank, limit int) (out []Balance, last StackKey, more bool) {
 	key := *f.Key
-	for {
+	for skipped := 0; ; {
 		if from.minor < key-1 && from.major != math.MinInt64 {
 			from.minor = key - 1
 		}
 		ref := treeNext(stacksByClass{s}, c.stackTree, from)
 		if ref == 0 {
-			return dst, false
+			return dst, last, false
 		}
 		b := s.balance(ref)
 		if f.ClassID != nil && b.ClassID != *f.ClassID {
-			return dst, false
+			return dst, last, false
 		}
-		switch {
-		case b.Key < key:
+		if b.Key < key {
 			from = rank{b.ClassID, key - 1}
 			continue
-		case b.Key == key && limit <= 0:
-			return dst, true
-		case b.Key == key:
+		}
+		if b.Key == key {
+			if limit <= 0 {
+				return dst, last, true
+			}
 			limit--
 			dst = append(dst, b)
+		} else if skipped++; skipped > maxSkipped {
+			return dst, last, true
 		}
 		from = rank{b.ClassID, math.MaxInt64}
+		last = StackKey{b.ClassID, b.Key}
 	}
 }
 

@@ -34,10 +34,6 @@ func (s *State) ClassCoded(code string) (int64, *Error) {
 	return s.classes.at(ref).id, nil
 }
 
-// maxVisited bounds the names that one page of NamedContainers looks at, as most
-// of them may be of another kind than the one asked for.
-const maxVisited = 100_000
-
 // NamedContainers appends up to limit containers whose names begin with prefix
 // and come after the name after, by name; more says that there may be others, from
 // the name last on. owners, which ascend, limit the answer to containers of
@@ -51,13 +47,14 @@ func (s *State) NamedContainers(dst []ContainerInfo, prefix string, f ContainerF
 		return s.namedPage(dst, prefix, f, 0, after, limit)
 	}
 	start := len(dst)
+	each := min(limit, 4*limit/max(len(owners), 1)+1) // of an owner, so that many owners don't cost many pages
 	for _, owner := range owners {
 		if f.Owner != 0 && owner != f.Owner {
 			continue
 		}
 		var stop string
 		var rest bool
-		if dst, stop, rest = s.namedPage(dst, prefix, f, owner, after, limit); rest && (!more || stop < last) {
+		if dst, stop, rest = s.namedPage(dst, prefix, f, owner, after, each); rest && (!more || stop < last) {
 			last, more = stop, true
 		}
 	}
@@ -93,7 +90,7 @@ func (s *State) namedPage(dst []ContainerInfo, prefix string, f ContainerFilter,
 	if owner != 0 {
 		order, at = &s.byOwnerName, s.ownedAt(owner, from)
 	}
-	visited := 0
+	skipped := 0
 	var buf nameBuffer
 	order.walk(at, func(ref uint32) bool {
 		text := t.text(ref, &buf)
@@ -111,10 +108,11 @@ func (s *State) namedPage(dst []ContainerInfo, prefix string, f ContainerFilter,
 			}
 			limit--
 			dst = append(dst, s.containerInfo(t.labels.at(ref).owner))
+		} else {
+			skipped++
 		}
 		last = string(text)
-		visited++
-		more = visited == maxVisited
+		more = skipped == maxSkipped
 		return !more
 	})
 	return dst, last, more

@@ -1,10 +1,5 @@
 package ledger
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Reads by those who reach the containers of certain owners only. What is not
 // there and what is another's look the same to them.
 
@@ -34,17 +29,34 @@ func (s *State) MayReadInstance(id int64, owners []int64) *Error {
 
 // ContainersOf is Containers over several owners, which ascend: up to limit
 // containers of any of them, of the kind (0: any), with id above after, by id.
-func (s *State) ContainersOf(dst []ContainerInfo, owners []int64, kind ContainerKind, after int64, limit int) (out []ContainerInfo, more bool) {
-	start := len(dst)
-	for _, owner := range owners {
-		var rest bool
-		dst, rest = s.Containers(dst, ContainerFilter{Owner: owner, Kind: kind}, after, limit)
-		more = more || rest
+func (s *State) ContainersOf(dst []ContainerInfo, owners []int64, kind ContainerKind, after int64, limit int) (out []ContainerInfo, last int64, more bool) {
+	if len(owners) == 1 {
+		return s.Containers(dst, ContainerFilter{owners[0], kind}, after, limit)
 	}
-	found := dst[start:]
-	slices.SortFunc(found, func(a, b ContainerInfo) int { return cmp.Compare(a.ID, b.ID) })
-	if len(found) > limit {
-		return dst[:start+limit], true
+	next := make([]uint32, len(owners)) // the next container of each owner; 0: it has no other
+	for i, owner := range owners {
+		next[i] = s.nextOf(owner, after)
 	}
-	return dst, more
+	page := containerPage{dst: dst, kind: kind, last: after, limit: limit}
+	for {
+		first := -1
+		for i, ref := range next {
+			if ref != 0 && (first < 0 || s.containers.at(ref).id < s.containers.at(next[first]).id) {
+				first = i
+			}
+		}
+		if first < 0 || !page.take(s, next[first]) {
+			return page.dst, page.last, page.more
+		}
+		next[first] = s.nextOf(owners[first], page.last)
+	}
+}
+
+// nextOf is the first container of an owner with id above after, or 0.
+func (s *State) nextOf(owner, after int64) uint32 {
+	ref := treeNext(containersByOwner{s}, s.byOwner, rank{owner, after})
+	if ref == 0 || s.containers.at(ref).owner != owner {
+		return 0
+	}
+	return ref
 }

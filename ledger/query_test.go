@@ -38,7 +38,7 @@ func TestBalancesFilterAndPage(t *testing.T) {
 			var got []Balance
 			var after *StackKey
 			for more := true; more; {
-				page, m, err := s.Balances(nil, 1, f, after, limit)
+				page, _, m, err := s.Balances(nil, 1, f, after, limit)
 				noErrors(t, err)
 				if more = m; more && len(page) != limit {
 					t.Fatalf("a page of %d with more behind, limit %d", len(page), limit)
@@ -77,7 +77,7 @@ func TestContainersFilterAndPage(t *testing.T) {
 			}
 			for after, more := int64(0), true; more; {
 				var page []ContainerInfo
-				page, more = s.Containers(nil, ContainerFilter{owner, kind}, after, 3)
+				page, _, more = s.Containers(nil, ContainerFilter{owner, kind}, after, 3)
 				if got = append(got, page...); more {
 					after = page[2].ID
 				}
@@ -119,7 +119,7 @@ func TestReadsRefuse(t *testing.T) {
 	s := newWorld(t)
 	reads := map[string]func(id int64) *Error{
 		"container":  func(id int64) *Error { _, err := s.Container(id); return err },
-		"balances":   func(id int64) *Error { _, _, err := s.Balances(nil, id, BalanceFilter{}, nil, 1); return err },
+		"balances":   func(id int64) *Error { _, _, _, err := s.Balances(nil, id, BalanceFilter{}, nil, 1); return err },
 		"slots":      func(id int64) *Error { _, _, err := s.SlotEntries(nil, id, -1, 1); return err },
 		"placements": func(id int64) *Error { _, _, err := s.Placements(nil, id, nil, nil, 1); return err },
 		"class":      func(id int64) *Error { _, err := s.Class(id); return err },

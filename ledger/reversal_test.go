@@ -38,7 +38,7 @@ func reverse(s *State, rec *Record, seq uint64, out *Outcome, p *Permit) (*Trans
 func contents(t testing.TB, s *State) string {
 	t.Helper()
 	var b strings.Builder
-	containers, _ := s.Containers(nil, ContainerFilter{}, 0, math.MaxInt)
+	containers, _, _ := s.Containers(nil, ContainerFilter{}, 0, math.MaxInt)
 	for _, c := range containers {
 		c.UpdatedSeq = 0
 		fmt.Fprintf(&b, "%+v\n", c)

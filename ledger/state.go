@@ -31,6 +31,8 @@ type State struct {
 	assigned            [nameTables]int64 // the ledger assigns ids from here on
 	free                [nameTables]freeIDs
 
+	lists classLists
+
 	undo   undoList
 	doing  doing
 	loose  []loosened // see permit.go

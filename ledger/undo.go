@@ -144,6 +144,7 @@ func (s *State) revert(e undoEntry) {
 	case undoGathered:
 		r := s.stacks.at(e.ref)
 		s.stackIndex.add(stackHash(r.container, r.class, r.key), e.ref)
+		s.listStack(e.ref)
 		s.containers.at(r.container).stacks++
 		s.classes.at(r.class).stacks++
 	case undoLeftAlone:

@@ -56,7 +56,10 @@ type reading struct {
 	containers []ledger.ContainerInfo
 	hold       ledger.HoldInfo
 	holdList   []ledger.HoldInfo
+	holders    []ledger.Holder
+	instances  []ledger.InstanceInfo
 	more       bool   // the list goes on
+	place      cursor // after this one
 	last       string // of a list by name: it goes on after this one
 	from, to   uint64 // commits of the page, at most
 	reversals  []ledger.Reversal
@@ -103,6 +106,11 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 		return err
 	}
 	err := r.collect(e.by, e.collect)
+	for err == notListed && err != nil {
+		if err = r.makeLists(e); err == nil {
+			err = r.collect(e.by, e.collect)
+		}
+	}
 	if err == nil {
 		r.Out, err = e.render(r, r.Out)
 	}
@@ -126,7 +134,8 @@ func (r *reading) holds(size int) bool {
 
 // judge reads path, query and headers.
 func (r *reading) judge(e *endpoint, allowed param) (err *ledger.Error) {
-	if r.name = ""; e.id != "" {
+	r.name, r.place = "", cursor{}
+	if e.id != "" {
 		if r.id, r.name, err = pathID(e.id, r.R.PathValue(e.id), e.by); err != nil {
 			return err
 		}
@@ -182,13 +191,23 @@ func (r *reading) collect(by naming, from func(*reading, *ledger.State) *ledger.
 	if err := r.maySee(proj.state); err != nil {
 		return err
 	}
-	if code := r.params.ClassCode; code != "" {
-		var err *ledger.Error
-		if r.params.ClassID, err = proj.state.ClassCoded(code); err != nil {
+	if err := r.params.lookUp(proj.state); err != nil {
+		return err
+	}
+	return from(r, proj.state)
+}
+
+// lookUp finds out what names in the query mean.
+func (p *params) lookUp(s *ledger.State) (err *ledger.Error) {
+	if p.ClassCode != "" {
+		if p.ClassID, err = s.ClassCoded(p.ClassCode); err != nil {
 			return err
 		}
 	}
-	return from(r, proj.state)
+	if p.ContainerName != "" {
+		p.ContainerID, err = s.ContainerNamed(p.ContainerName, nil) // only of reads that no limited client may ask for
+	}
+	return err
 }
 
 // lookUp finds out what the name in the path means.

@@ -41,14 +41,20 @@ var readClasses = endpoint{
 
 var readShapes = endpoint{
 	pattern: "/v1/read/class/{id}/shapes", reach: reachesAll, id: "id", by: byClassCode,
+	params: paramsOfList, list: listShapes, element: 128,
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
-		r.shapes, err = s.Shapes(r.shapes[:0], r.id)
+		after := int64(ledger.BeforeShapes)
+		switch {
+		case r.params.Cursor.B != 0:
+			after = ledger.AtAnyKey
+		case r.params.has(paramCursor):
+			after = r.params.Cursor.A
+		}
+		r.shapes, r.more, err = s.ShapePage(r.shapes[:0], r.id, after, r.params.Limit)
 		return err
 	},
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
-		if err := r.Charge(int64(len(r.shapes)) * 128); err != nil {
-			return dst, err
-		}
+		var last cursor
 		dst = httpserver.AppendInt(dst, `{"data":{"class_id":`, r.id)
 		dst = append(dst, `,"shapes":[`...)
 		for i := range r.shapes {
@@ -56,14 +62,16 @@ var readShapes = endpoint{
 			dst = append(dst, httpserver.ElementStart(i, `{"key":`, `,{"key":`)...)
 			if shape.AnyKey {
 				dst = append(dst, "null"...)
+				last = cursor{B: 1}
 			} else {
 				dst = strconv.AppendInt(dst, shape.Key, 10)
+				last = cursor{A: shape.Key}
 			}
 			dst = httpserver.AppendInt(dst, `,"width":`, int64(shape.Width))
 			dst = httpserver.AppendInt(dst, `,"height":`, int64(shape.Height))
 			dst = append(dst, '}')
 		}
-		return append(dst, "]}"...), nil
+		return append(r.endList(dst, last, listShapes), '}'), nil
 	},
 }
 
@@ -102,11 +110,7 @@ var readInstance = endpoint{
 	},
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
 		n := &r.instance
-		dst = httpserver.AppendInt(dst, `{"data":{"instance_id":`, n.ID)
-		dst = httpserver.AppendInt(dst, `,"class_id":`, n.ClassID)
-		dst = httpserver.AppendInt(dst, `,"key":`, n.Key)
-		dst = httpserver.AppendUint(dst, `,"minted_seq":`, n.MintedSeq)
-		dst = appendLocation(append(dst, `,"location":`...), n)
+		dst = appendInstance(append(dst, `{"data":`...), n)
 		dst = append(dst, `,"children":[`...)
 		for i, child := range n.Children {
 			dst = httpserver.AppendInt(dst, httpserver.ElementStart(i, "", ","), child)
@@ -129,6 +133,15 @@ func appendClass(dst []byte, c *ledger.ClassInfo) []byte {
 	dst = httpserver.AppendInt(dst, `,"decimals":`, int64(c.Decimals))
 	dst = httpserver.AppendUint(dst, `,"registered_seq":`, c.RegisteredSeq)
 	return append(dst, '}')
+}
+
+// appendInstance appends an instance without its children and the brace at its end.
+func appendInstance(dst []byte, n *ledger.InstanceInfo) []byte {
+	dst = httpserver.AppendInt(dst, `{"instance_id":`, n.ID)
+	dst = httpserver.AppendInt(dst, `,"class_id":`, n.ClassID)
+	dst = httpserver.AppendInt(dst, `,"key":`, n.Key)
+	dst = httpserver.AppendUint(dst, `,"minted_seq":`, n.MintedSeq)
+	return appendLocation(append(dst, `,"location":`...), n)
 }
 
 func appendLocation(dst []byte, n *ledger.InstanceInfo) []byte {

@@ -12,16 +12,14 @@ var readContainers = endpoint{
 	collect: (*reading).listContainers,
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
 		dst = append(dst, `{"data":{"containers":[`...)
-		var last cursor
 		for i := range r.containers {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
 			dst = append(appendContainer(dst, &r.containers[i]), '}')
-			last = cursor{A: r.containers[i].ID}
 		}
 		if !r.params.has(paramPrefix) {
-			return append(r.endList(dst, last, listContainers), '}'), nil
+			return append(r.endList(dst, r.place, listContainers), '}'), nil
 		}
 		dst = append(dst, ']')
 		if r.more {
@@ -47,9 +45,9 @@ func (r *reading) listContainers(s *ledger.State) *ledger.Error {
 	case p.has(paramPrefix):
 		r.containers, r.last, r.more = s.NamedContainers(r.containers[:0], p.Prefix, filter, owners, p.CursorName, p.Limit)
 	case owners != nil && !p.has(paramOwner):
-		r.containers, r.more = s.ContainersOf(r.containers[:0], owners, p.Kind, p.Cursor.A, p.Limit)
+		r.containers, r.place.A, r.more = s.ContainersOf(r.containers[:0], owners, p.Kind, p.Cursor.A, p.Limit)
 	default:
-		r.containers, r.more = s.Containers(r.containers[:0], filter, p.Cursor.A, p.Limit)
+		r.containers, r.place.A, r.more = s.Containers(r.containers[:0], filter, p.Cursor.A, p.Limit)
 	}
 	return nil
 }

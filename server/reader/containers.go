@@ -37,32 +37,26 @@ var readBalances = endpoint{
 		if r.params.has(paramClassID) {
 			filter.ClassID = &r.params.ClassID
 		}
-		if r.params.has(paramKey) {
-			filter.Key = &r.params.Key
-		}
+		filter.Key = r.params.key()
 		var after *ledger.StackKey
 		if r.params.has(paramCursor) {
 			after = &ledger.StackKey{ClassID: r.params.Cursor.A, Key: r.params.Cursor.B}
 		}
-		r.balances, r.more, err = s.Balances(r.balances[:0], r.id, filter, after, r.params.Limit)
+		var last ledger.StackKey
+		r.balances, last, r.more, err = s.Balances(r.balances[:0], r.id, filter, after, r.params.Limit)
+		r.place = cursor{last.ClassID, last.Key}
 		return err
 	},
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
 		dst = httpserver.AppendInt(dst, `{"container_id":`, r.id)
 		dst = append(dst, `,"balances":[`...)
-		var last cursor
 		for i := range r.balances {
 			b := &r.balances[i]
 			dst = httpserver.AppendInt(dst, httpserver.ElementStart(i, `{"class_id":`, `,{"class_id":`), b.ClassID)
 			dst = httpserver.AppendInt(dst, `,"key":`, b.Key)
-			dst = httpserver.AppendInt(dst, `,"quantity":`, b.Quantity)
-			if b.Held > 0 {
-				dst = httpserver.AppendInt(dst, `,"held":`, b.Held)
-			}
-			dst = append(dst, '}')
-			last = cursor{b.ClassID, b.Key}
+			dst = appendQuantity(dst, b.Quantity, b.Held)
 		}
-		return r.endList(dst, last, listBalances), nil
+		return r.endList(dst, r.place, listBalances), nil
 	},
 }
 

@@ -22,15 +22,18 @@ type listKind byte
 
 const (
 	noList         listKind = 0
-	listBalances   listKind = 1 // class_id, key
-	listSlots      listKind = 2 // slot_index
-	listGrid       listKind = 3 // y, x
-	listClasses    listKind = 4 // class_id
-	listContainers listKind = 5 // container_id
-	listCommits    listKind = 6 // global_seq, and newestFirst or 0
-	listChildren   listKind = 7 // instance_id
-	listNamed      listKind = 8 // name: see appendNameCursor
-	listHolds      listKind = 9 // hold_id
+	listBalances   listKind = 1  // class_id, key
+	listSlots      listKind = 2  // slot_index
+	listGrid       listKind = 3  // y, x
+	listClasses    listKind = 4  // class_id
+	listContainers listKind = 5  // container_id
+	listCommits    listKind = 6  // global_seq, and newestFirst or 0
+	listChildren   listKind = 7  // instance_id
+	listNamed      listKind = 8  // name: see appendNameCursor
+	listHolds      listKind = 9  // hold_id
+	listHolders    listKind = 10 // container_id, key
+	listInstances  listKind = 11 // instance_id
+	listShapes     listKind = 12 // key, or 1 after the null key
 )
 
 // newestFirst marks cursors of commits in that order.

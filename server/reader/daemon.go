@@ -48,7 +48,7 @@ func newDaemon(source commitlog.Source, c Config) *daemon {
 
 // endpoints are all reads, in the order of the interface's table.
 var endpoints = []*endpoint{&readContainer, &readBalances, &readSlots, &readGrid, &readHolds, &readHold, &readClass, &readClasses,
-	&readShapes, &readStats, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits}
+	&readShapes, &readStats, &readHolders, &readInstances, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits}
 
 // routes is the read daemon's table, with or without the page.
 func (d *daemon) routes(page bool) []httpserver.Route {

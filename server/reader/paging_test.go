@@ -25,15 +25,23 @@ func pagingCases(w *ledgerWriter) []listCase {
 		"RegisterClassShape class_id=2 width=1 height=1", "CreateContainer container_id=1 kind=Standard owner=7",
 		"CreateContainer container_id=2 kind=Slots slot_count=100", "CreateContainer container_id=3 kind=Grid grid_width=10 grid_height=10")
 	for i := range 30 {
-		w.commit(fmt.Sprintf("AddFungible container_id=1 class_id=1 key=%d quantity=1", 2*i),
+		w.commit(fmt.Sprintf("AddFungible container_id=1 class_id=1 key=%d quantity=40", 2*i),
 			fmt.Sprintf("MintInstance class_id=2 container_id=2 slot_index=%d", 2*i),
 			fmt.Sprintf("MintInstance class_id=2 container_id=3 x=%d y=%d", 2*i%10, 2*i/10),
-			fmt.Sprintf("CreateContainer container_id=%d kind=Standard owner=7", 100+2*i),
+			fmt.Sprintf("CreateContainer container_id=%d kind=Standard owner=7 name=n%02d", 100+2*i, 2*i),
+			fmt.Sprintf("RegisterClassShape class_id=2 key=%d width=1 height=1", 2*i),
+			fmt.Sprintf("HoldFungible hold_id=%d container_id=1 class_id=1 key=%d quantity=1", 100+2*i, 2*i),
 			fmt.Sprintf("RegisterClass class_id=%d name=C", 100+2*i))
 	}
 	numbered := func(from, step, n int) (names []string) {
 		for i := range n {
 			names = append(names, strconv.Itoa(from+i*step))
+		}
+		return names
+	}
+	prefixed := func(prefix string, names []string) []string {
+		for i := range names {
+			names[i] = prefix + names[i]
 		}
 		return names
 	}
@@ -53,7 +61,7 @@ func pagingCases(w *ledgerWriter) []listCase {
 	}
 	return []listCase{
 		{target: "/v1/read/container/1/balances", fields: []string{"key"}, want: numbered(0, 2, 30),
-			disturb: inAndOut("AddFungible container_id=1 class_id=1 key=%d quantity=1", "RemoveFungible container_id=1 class_id=1 key=%d quantity=1")},
+			disturb: inAndOut("AddFungible container_id=1 class_id=1 key=%d quantity=40", "RemoveFungible container_id=1 class_id=1 key=%d quantity=40")},
 		{target: "/v1/read/container/2/slots", fields: []string{"slot_index"}, want: numbered(0, 2, 30),
 			disturb: inAndOut("MintInstance class_id=2 container_id=2 slot_index=%d", "RemoveFromSlot container_id=2 slot_index=%d")},
 		{target: "/v1/read/container/3/grid", fields: []string{"x", "y"}, want: cells,
@@ -64,6 +72,20 @@ func pagingCases(w *ledgerWriter) []listCase {
 			disturb: inAndOut("CreateContainer container_id=1%02d kind=Slots owner=7", "RemoveContainer container_id=1%02d")},
 		{target: "/v1/read/classes", fields: []string{"class_id"}, want: append([]string{"1", "2"}, numbered(100, 2, 30)...),
 			disturb: inAndOut("RegisterClass class_id=1%02d name=C", "")},
+		{target: "/v1/read/class/1/holders", fields: []string{"container_id", "key"}, want: prefixed("1/", numbered(0, 2, 30)),
+			disturb: inAndOut("AddFungible container_id=1 class_id=1 key=%d quantity=40", "RemoveFungible container_id=1 class_id=1 key=%d quantity=40")},
+		{target: "/v1/read/class/2/instances", fields: []string{"instance_id"}, want: numbered(1, 1, 60), disturb: func(w *ledgerWriter, i int) {
+			w.commit("MintInstance class_id=2")
+		}},
+		{target: "/v1/read/class/2/instances?container_id=3&key=0", fields: []string{"instance_id"}, want: numbered(2, 2, 30), disturb: func(w *ledgerWriter, i int) {
+			w.commit("MintInstance class_id=2 key=5", "MintInstance class_id=2")
+		}},
+		{target: "/v1/read/class/2/shapes", fields: []string{"key"}, want: append([]string{"null"}, numbered(0, 2, 30)...),
+			disturb: inAndOut("RegisterClassShape class_id=2 key=%d width=1 height=1", "")},
+		{target: "/v1/read/container/1/holds", fields: []string{"hold_id"}, want: numbered(100, 2, 30),
+			disturb: inAndOut("HoldFungible hold_id=1%02d container_id=1 class_id=1 key=0 quantity=1", "ReleaseHold hold_id=1%02d")},
+		{target: "/v1/read/containers?prefix=n", fields: []string{"container_id"}, want: numbered(100, 2, 30),
+			disturb: inAndOut("CreateContainer container_id=2%02[1]d kind=Slots name=n%02[1]d", "RemoveContainer container_id=n%02d")},
 	}
 }
 
@@ -158,7 +180,7 @@ func (r *testReader) page(target string, limit int, next string) (entries []map[
 		outer = map[string]json.RawMessage{}
 		json.Unmarshal(data, &outer)
 	}
-	for _, list := range []string{"balances", "slots", "placements", "containers", "classes", "commits"} {
+	for _, list := range []string{"balances", "slots", "placements", "containers", "classes", "commits", "holders", "instances", "shapes", "holds"} {
 		var raw []map[string]json.RawMessage
 		if outer[list] == nil {
 			continue

@@ -126,7 +126,7 @@ func askState(s *ledger.State, q modeltest.Query) modeltest.Reply {
 	case modeltest.ReadContainer:
 		return stateReply(s.Container(q.ID))
 	case modeltest.ReadBalances:
-		list, _, err := s.Balances(nil, q.ID, ledger.BalanceFilter{}, nil, all)
+		list, _, _, err := s.Balances(nil, q.ID, ledger.BalanceFilter{}, nil, all)
 		return stateReply(list, err)
 	case modeltest.ReadSlots:
 		list, _, err := s.SlotEntries(nil, q.ID, -1, all)
@@ -153,7 +153,7 @@ func askState(s *ledger.State, q modeltest.Query) modeltest.Reply {
 		list, _, err := s.Holds(nil, q.ID, 0, all)
 		return stateReply(list, err)
 	}
-	list, _ := s.Containers(nil, ledger.ContainerFilter{}, 0, all)
+	list, _, _ := s.Containers(nil, ledger.ContainerFilter{}, 0, all)
 	return stateReply(list, nil)
 }
 

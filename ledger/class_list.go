@@ -1,0 +1,109 @@
+package ledger
+
+import (
+	"cmp"
+	"math"
+)
+
+// classLists keep the stacks of each class by container and key, and the
+// instances of each class by id, for the reads that list them. They are made when
+// they are first asked for, so that a ledger that nobody asks, and every write
+// daemon, does without them. Making them goes through the records by number, a
+// few at a time: those below next are in the lists, and stay so as they change.
+type classLists struct {
+	stacks, instances       []ordered // by class
+	nextStack, nextInstance uint32    // 0: not begun; allListed: all are, also those to come
+}
+
+const allListed = math.MaxUint32
+
+// MakeList enters up to n more stacks, or instances, into the lists. It is true
+// when all are in them.
+func (s *State) MakeList(fungible bool, n int) (done bool) {
+	l := &s.lists
+	if fungible {
+		return makeList(&l.nextStack, s.stacks.next, n, func(ref uint32) {
+			if r := s.stacks.at(ref); r.container != 0 && s.findStack(r.container, r.class, r.key) == ref {
+				s.stackList(r.class).insert(ref, s.stackAt(s.containers.at(r.container).id, r.key))
+			}
+		})
+	}
+	return makeList(&l.nextInstance, s.instances.next, n, func(ref uint32) {
+		if r := s.instances.at(ref); r.id != 0 && s.findInstance(r.id) == ref {
+			s.instanceList(r.class).insert(ref, s.instanceAt(r.id))
+		}
+	})
+}
+
+func makeList(next *uint32, end uint32, n int, enter func(ref uint32)) (done bool) {
+	*next = max(*next, 1)
+	for ; n > 0 && *next < end; n-- {
+		enter(*next)
+		*next++
+	}
+	if *next >= end {
+		*next = allListed
+	}
+	return *next == allListed
+}
+
+// Listed says whether the lists of stacks, or of instances, are made.
+func (s *State) Listed(fungible bool) bool {
+	if fungible {
+		return s.lists.nextStack == allListed
+	}
+	return s.lists.nextInstance == allListed
+}
+
+func listOf(lists *[]ordered, class uint32) *ordered {
+	for int(class) >= len(*lists) {
+		*lists = append(*lists, ordered{})
+	}
+	return &(*lists)[class]
+}
+
+func (s *State) stackList(class uint32) *ordered    { return listOf(&s.lists.stacks, class) }
+func (s *State) instanceList(class uint32) *ordered { return listOf(&s.lists.instances, class) }
+
+// stackAt is the position of a stack in the list of its class.
+func (s *State) stackAt(container, key int64) position {
+	return func(ref uint32) int {
+		r := s.stacks.at(ref)
+		return cmp.Or(cmp.Compare(s.containers.at(r.container).id, container), cmp.Compare(r.key, key))
+	}
+}
+
+// instanceAt is the position of an instance in the list of its class.
+func (s *State) instanceAt(id int64) position {
+	return func(ref uint32) int { return cmp.Compare(s.instances.at(ref).id, id) }
+}
+
+// listStack enters a stack that was linked.
+func (s *State) listStack(ref uint32) {
+	if ref < s.lists.nextStack {
+		r := s.stacks.at(ref)
+		s.stackList(r.class).insert(ref, s.stackAt(s.containers.at(r.container).id, r.key))
+	}
+}
+
+// unlistStack takes out a stack that was unlinked.
+func (s *State) unlistStack(ref uint32) {
+	if ref < s.lists.nextStack {
+		r := s.stacks.at(ref)
+		s.stackList(r.class).remove(s.stackAt(s.containers.at(r.container).id, r.key))
+	}
+}
+
+func (s *State) listInstance(ref uint32) {
+	if ref < s.lists.nextInstance {
+		r := s.instances.at(ref)
+		s.instanceList(r.class).insert(ref, s.instanceAt(r.id))
+	}
+}
+
+func (s *State) unlistInstance(ref uint32) {
+	if ref < s.lists.nextInstance {
+		r := s.instances.at(ref)
+		s.instanceList(r.class).remove(s.instanceAt(r.id))
+	}
+}
