@@ -1,0 +1,128 @@
+package systemtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	expiryRounds = 3
+	expiryHolds  = 200 // made in a round; their ends lie within the next two seconds
+)
+
+// A readCommit is what these tests want of a commit read back.
+type readCommit struct {
+	GlobalSeq   int64     `json:"global_seq"`
+	CommittedAt time.Time `json:"committed_at"`
+	Principal   string
+	Operations  []struct {
+		Op   string
+		Args struct {
+			HoldID    int64 `json:"hold_id"`
+			ExpiresAt int64 `json:"expires_at"`
+		}
+	}
+}
+
+// released reads the whole log through a read daemon, and returns which commit
+// ended each hold. A hold that ended twice, before its time, or by a commit
+// that is not the ledger's own is a fault.
+func released(t *testing.T, reader string, end int64) (ended map[int64]int64, open map[int64]time.Time) {
+	t.Helper()
+	var page struct {
+		Data struct{ Commits []readCommit }
+	}
+	mustGet(t, fmt.Sprintf("%s/v1/read/commits?limit=10000&min_seq=%d&wait=20s", reader, end), &page)
+	ended, open = map[int64]int64{}, map[int64]time.Time{}
+	for _, c := range page.Data.Commits {
+		for _, op := range c.Operations {
+			id := op.Args.HoldID
+			switch op.Op {
+			case "HoldFungible":
+				open[id] = time.Unix(op.Args.ExpiresAt, 0)
+			case "ReleaseHold":
+				if due, is := open[id]; !is || c.CommittedAt.Before(due) || c.Principal != "ledger" {
+					t.Errorf("commit %d of %q releases hold %d at %v, whose end is %v", c.GlobalSeq, c.Principal, id, c.CommittedAt, due)
+				}
+				delete(open, id)
+				ended[id] = c.GlobalSeq
+			}
+		}
+	}
+	return ended, open
+}
+
+// TestHoldsExpireThroughKills kills the write daemon while holds expire. Each
+// time it starts it has released, before it serves, what expired meanwhile; with
+// -expire=false it hasn't. In the end each hold was released once, in time.
+func TestHoldsExpireThroughKills(t *testing.T) {
+	dir := t.TempDir()
+	w := startWriteProcess(t, dir)
+	r := startProcess(t, "ledger-read", "-dir", dir)
+	mustCommit(t, w.url, `{"operations":[{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"Gold"}}},`+
+		`{"op":"CreateContainer","args":{"container_id":1,"kind":"Standard"}},{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1000}}]}`)
+	id := 0
+	for round := range expiryRounds {
+		for range 10 {
+			var holds []string
+			for i := range expiryHolds / 10 {
+				id++
+				holds = append(holds, fmt.Sprintf(`{"op":"HoldFungible","args":{"hold_id":%d,"container_id":1,"class_id":1,"key":0,"quantity":1,"expires_in":%d}}`, id, 1+i%2))
+			}
+			mustCommit(t, w.url, `{"operations":[`+strings.Join(holds, ",")+`]}`)
+		}
+		made := logEnd(t, w.url)
+		awaits(t, "a hold expires", func() bool { return logEnd(t, w.url) > made })
+		w.kill()
+		awaits(t, "all have expired", func() bool { return time.Now().Unix() > lastEnd(t, r.url) })
+		if round == 0 {
+			kept := startProcess(t, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(testSegment), "-expire=false")
+			before := logEnd(t, kept.url)
+			mustCommit(t, kept.url, `{"operations":[{"op":"CreateContainer","args":{"container_id":2,"kind":"Standard"}}]}`)
+			if end := logEnd(t, kept.url); end != before+1 {
+				t.Errorf("with -expire=false the log went on from commit %d to %d", before, end)
+			}
+			kept.kill()
+		}
+		w = startWriteProcess(t, dir)
+		ended, left := released(t, r.url, logEnd(t, w.url))
+		if len(ended) != id || len(left) != 0 {
+			t.Fatalf("round %d: of %d holds %d have ended, and these are left: %v", round, id, len(ended), left)
+		}
+	}
+	w.stop(t)
+	r.stop(t)
+	if code, out, words := runProgram(t, "ledgerctl", "wal", "verify", "-dir", dir); code != 0 {
+		t.Errorf("verify exits with %d: %s%s", code, out, words)
+	}
+}
+
+// awaits polls until cond is true.
+func awaits(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !cond(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// lastEnd is the last end of a hold that a read daemon shows, in Unix seconds; 0
+// without one.
+func lastEnd(t *testing.T, reader string) (last int64) {
+	t.Helper()
+	var page struct {
+		Data struct {
+			Holds []struct {
+				ExpiresAt time.Time `json:"expires_at"`
+			}
+		}
+	}
+	mustGet(t, reader+"/v1/read/container/1/holds", &page)
+	for _, h := range page.Data.Holds {
+		last = max(last, h.ExpiresAt.Unix())
+	}
+	return last
+}
