@@ -322,6 +322,7 @@ func sideOf(folder, target string) (side, path string) {
 // TestOpenAPIClients has generators make clients from the documents, and the
 // clients talk to a ledger.
 func TestOpenAPIClients(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("LEDGER_OPENAPI") == "" {
 		t.Skip("needs LEDGER_OPENAPI=1, as .ci/run sets it: it fetches a linter and three generators")
 	}

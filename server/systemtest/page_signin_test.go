@@ -11,6 +11,7 @@ import (
 // TestPageSignIn: where the daemon asks who asks, the page asks for a token,
 // also one that may not see every commit.
 func TestPageSignIn(t *testing.T) {
+	t.Parallel()
 	b := startBrowser(t)
 	file, dir := filepath.Join(t.TempDir(), "auth"), t.TempDir()
 	clientsOf(t, file, "all token-of-all read", "seven token-of-seven read owners=7")

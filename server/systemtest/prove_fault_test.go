@@ -18,6 +18,7 @@ var fileAndOffset = regexp.MustCompile(`wal/\d{20}\.seg at offset \d+`)
 // the missing part next, so that the kernel sends SIGBUS: it must stop with
 // exit code 3, and name file and offset.
 func TestCutSegment(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, filepath.Join(t.TempDir(), "log"), longSegment, 5)
 	r.unreadable(func(segment string) {
 		if err := os.Truncate(segment, 8192); err != nil {

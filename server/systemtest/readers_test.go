@@ -16,6 +16,7 @@ import (
 // whose segments are cut all the time and whose read daemon never stops. From
 // the third on LOCK was removed.
 func TestSecondWriterHarmsNothing(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, filepath.Join(t.TempDir(), "log"), "65536", 6)
 	r.start()
 	r.load()
@@ -49,6 +50,7 @@ func TestSecondWriterHarmsNothing(t *testing.T) {
 // the log's id and epoch are the same, and END has not gone back. It must
 // notice.
 func TestGrownUnderSleepingReader(t *testing.T) {
+	t.Parallel()
 	const add = `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":%d}}]}`
 	for name, commits := range map[string]int{"as many": 20, "more": 30} {
 		t.Run(name, func(t *testing.T) {

@@ -141,6 +141,7 @@ func TestAuthFileIsReadAgain(t *testing.T) {
 // TestAuthFileIsNoticed: without a signal new tokens get valid and revoked ones
 // invalid, and a file that was cut short changes nothing.
 func TestAuthFileIsNoticed(t *testing.T) {
+	t.Parallel()
 	file, lines := filepath.Join(t.TempDir(), "auth"), make(logLines, 1000)
 	clientsOf(t, file, "old one read")
 	r := startReader(t, t.TempDir(), func(c *reader.Config) {

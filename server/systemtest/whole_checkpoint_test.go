@@ -334,6 +334,7 @@ func TestRepairAcceptsLoss(t *testing.T) {
 // TestFormatDocumentCheckpoint reads the header of a checkpoint by the table in
 // docs/format.md. Metadata longer than 256 bytes makes it version 2.
 func TestFormatDocumentCheckpoint(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("../../docs/format.md")
 	if err != nil {
 		t.Fatal(err)

@@ -28,6 +28,7 @@ func withFewFiles(t *testing.T, files int) (folder string) {
 // open files, half of which never send anything, neither end the daemons nor
 // keep a client out that makes a connection for each request.
 func TestIdleConnectionsOfStrangers(t *testing.T) {
+	t.Parallel()
 	for _, files := range []int{128, 256} {
 		t.Run(fmt.Sprint(files), func(t *testing.T) { idleStrangers(t, files) })
 	}

@@ -83,6 +83,7 @@ func TestHostileHandshakes(t *testing.T) {
 // TestStrangersHoldNothing: who is not let in can't use up the memory for
 // bodies, neither with large ones nor with many slow ones.
 func TestStrangersHoldNothing(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "auth")
 	clientsOf(t, file, "good g commit")
 	w := startProcess(t, "ledger-write", "-dir", t.TempDir(), "-segment-size", fmt.Sprint(testSegment), "-auth-file", file, "-max-inflight", fmt.Sprint(1<<20))

@@ -76,6 +76,7 @@ func addOne(client, n int) string {
 // again, and looks for every commit that was acknowledged. A read daemon runs
 // all the time.
 func TestKilledWriterLosesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := startWriteProcess(t, dir)
 	r := startProcess(t, "ledger-read", "-dir", dir)

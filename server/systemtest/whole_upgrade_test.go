@@ -295,6 +295,7 @@ func (old *oldLog) checkVerify(t *testing.T) {
 // TestOldLogsCanBeMade runs the generator of the newest format, and asks of
 // what it wrote the same questions; times and batches may differ.
 func TestOldLogsCanBeMade(t *testing.T) {
+	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "v")
 	cmd := exec.Command("go", "run", "./testdata/formats/gen", folder)
 	cmd.Dir = "../.."

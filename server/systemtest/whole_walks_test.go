@@ -30,6 +30,7 @@ var walks = []struct {
 // TestWalks runs the commands of these documents, in order, in one shell each,
 // and compares what they print.
 func TestWalks(t *testing.T) {
+	t.Parallel()
 	for _, doc := range walks {
 		t.Run(doc.path, func(t *testing.T) {
 			for _, tool := range doc.tools {

@@ -28,6 +28,7 @@ func tool(t *testing.T, name, from string) string {
 // TestAlertRules checks the rules, and that each fires on its trouble and not
 // without it.
 func TestAlertRules(t *testing.T) {
+	t.Parallel()
 	promtool := tool(t, "promtool", "prometheus")
 	for _, args := range [][]string{
 		{"check", "rules", "../../docs/ops/alerts.yml"},
@@ -96,6 +97,7 @@ func TestMetricsExist(t *testing.T) {
 
 // TestPrometheus has a real one scrape both daemons, with our rules.
 func TestPrometheus(t *testing.T) {
+	t.Parallel()
 	program := tool(t, "prometheus", "prometheus")
 	dir := t.TempDir()
 	w := startWriteProcess(t, dir)

@@ -1,0 +1,234 @@
+package systemtest
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var screenshots = flag.String("screenshots", "", "directory to write pictures of the page to, such as ../../docs/page")
+
+// keyboard goes about without a mouse.
+func (p *pageTest) keyboard(t *testing.T) {
+	p.load(p.ledger.reader.url + "/?keyboard#/")
+	focused := func() string {
+		return p.text(`document.activeElement.textContent.trim() || document.activeElement.name || document.activeElement.id`)
+	}
+	var order []string
+	for range 9 {
+		p.key("Tab")
+		order = append(order, focused())
+	}
+	same(t, "order of the Tab key", order[:6], []string{"Skip to the content", "Asset ledger", "Overview", "Containers", "Classes", "Commits"})
+	same(t, "the search", order[7:], []string{"id", "Find"})
+	p.eval(`document.querySelector('#skip').focus()`, nil)
+	p.key("Enter")
+	same(t, "after skipping", p.text(`document.activeElement.id`), "main")
+	p.eval(`document.querySelector('nav.sections a[data-section=classes]').focus()`, nil)
+	p.key("Enter")
+	p.shows("#/classes")
+	same(t, "focus in a new view", p.text(`document.activeElement.nodeName + ' ' + document.activeElement.textContent`), "H1 Classes")
+	p.eval(`document.querySelector('#find-what').value = 'instance'`, nil)
+	p.fill(`document.querySelector('#find-id')`, "1")
+	p.key("Enter")
+	p.shows("#/instance/1")
+	for range 40 {
+		p.key("Tab")
+		var visible bool
+		p.eval(`(() => { const e = document.activeElement; if (e === document.body) return true;
+			const s = getComputedStyle(e), r = e.getBoundingClientRect(); return r.width > 0 && (s.outlineStyle !== 'none' || e.matches('.placement')); })()`, &visible)
+		if !visible {
+			t.Errorf("focus can't be seen on %q", focused())
+		}
+	}
+}
+
+// pageViews are all views of the page.
+var pageViews = []struct{ name, hash string }{
+	{"overview", "#/"}, {"containers", "#/containers"}, {"balances", "#/container/1001"}, {"slots", "#/container/2001"}, {"grid", "#/container/3001"},
+	{"classes", "#/classes"}, {"class", "#/class/4"}, {"instance", "#/instance/1"}, {"commits", "#/commits"}, {"commit", "#/commit/199"}, {"missing", "#/container/5"},
+}
+
+// pictures writes screenshots if asked to, and looks at contrast and overflow in both schemes and three widths.
+func (p *pageTest) pictures(t *testing.T) {
+	for _, scheme := range []string{"light", "dark"} {
+		p.scheme(scheme)
+		for _, v := range pageViews {
+			p.goTo(v.hash)
+			if v.name == "grid" {
+				p.hover(`document.querySelectorAll('.placement')[2]`)
+				p.eval(`window.scrollTo(0, 0)`, nil)
+			}
+			p.contrast(t, scheme+" "+v.name)
+			if scheme == "light" || v.name == "grid" || v.name == "slots" {
+				p.picture(v.name + "-" + scheme)
+			}
+		}
+	}
+	p.scheme("light")
+	for _, width := range []int{360, 768} {
+		p.size(width, 800)
+		for _, v := range pageViews {
+			p.goTo(v.hash)
+			p.fits(t, width)
+			if width == 360 && v.name == "grid" {
+				p.picture("narrow")
+			}
+		}
+	}
+	p.size(1200, 800)
+}
+
+// axeFile is the environment variable that names axe.min.js of axe-core.
+const axeFile = "LEDGER_TEST_AXE"
+
+// accessible has axe-core find what keeps people out of each view, in both schemes.
+func (p *pageTest) accessible(t *testing.T) {
+	source, err := os.ReadFile(os.Getenv(axeFile))
+	if err != nil {
+		t.Skipf("NOT TESTED: the page with axe-core; set %s to its axe.min.js (npm pack axe-core)", axeFile)
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		p.scheme(scheme)
+		for _, v := range pageViews {
+			p.goTo(v.hash)
+			p.eval(string(source)+"; undefined", nil)
+			var found []string
+			p.eval(`axe.run(document, {rules: {'label-content-name-mismatch': {enabled: true}}}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes[0].html))`, &found)
+			for _, f := range found {
+				t.Errorf("%s, %s: %s", v.name, scheme, f)
+			}
+		}
+	}
+	p.scheme("light")
+}
+
+// fits checks that nothing in the view is wider than the window.
+func (p *pageTest) fits(t *testing.T, width int) {
+	t.Helper()
+	var over int
+	p.eval(`document.documentElement.scrollWidth - document.documentElement.clientWidth`, &over)
+	if over > 0 {
+		t.Errorf("%s is %d pixels wider than a window of %d", p.text("location.hash"), over, width)
+	}
+}
+
+// longNames shows a name that can't be broken at a space.
+func (p *pageTest) longNames(t *testing.T) {
+	p.ledger.commit(`{"op":"RegisterClass","args":{"request":{"class_id":77,"name":"` + strings.Repeat("Unbroken", 14) + `"}}},
+		{"op":"RegisterClassShape","args":{"request":{"class_id":77,"width":2,"height":1}}},
+		{"op":"CreateContainer","args":{"container_id":79,"kind":"Grid","grid_width":100,"grid_height":3}},
+		{"op":"AddFungible","args":{"container_id":79,"class_id":77,"key":9223372036854775807,"quantity":9223372036854775807}}`)
+	commit := fmt.Sprint("#/commit/", p.ledger.lastCommitted)
+	p.ledger.data("/v1/read/freshness")
+	for _, width := range []int{360, 1200} {
+		p.size(width, 800)
+		for _, hash := range []string{"#/", "#/container/79", "#/classes", "#/class/77", "#/commits", commit} {
+			p.goTo(hash)
+			p.until(`document.body.innerText.includes('Unbroken')`)
+			p.fits(t, width)
+		}
+	}
+	// In a grid of many columns the numbers of its axes are still to be read.
+	p.goTo("#/container/79")
+	var height float64
+	p.eval(`document.querySelector('.axis').getBoundingClientRect().height`, &height)
+	if height < 8 {
+		t.Errorf("the axes of a large grid are %.1f pixels high", height)
+	}
+}
+
+// contrast finds texts that are hard to read: below 4.5 to 1, or 3 to 1 for large ones (WCAG 2.2, 1.4.3).
+func (p *pageTest) contrast(t *testing.T, view string) {
+	t.Helper()
+	var faint []string
+	p.eval(`(() => {
+		const c = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+		c.canvas.width = c.canvas.height = 1;
+		const rgba = (colour) => { c.clearRect(0, 0, 1, 1); c.fillStyle = colour; c.fillRect(0, 0, 1, 1); return [...c.getImageData(0, 0, 1, 1).data]; };
+		const light = (v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+		const luminance = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
+		const behind = (e) => {
+			const at = e.closest('.caption')?.dataset, shape = at && document.querySelector('.placement[data-x="' + at.x + '"][data-y="' + at.y + '"] rect');
+			if (shape) return rgba(getComputedStyle(shape).fill);
+			for (; e; e = e.parentElement) { const b = rgba(getComputedStyle(e).backgroundColor); if (b[3] > 200) return b; }
+			return [255, 255, 255, 255];
+		};
+		const faint = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+		for (let n; (n = walker.nextNode());) {
+			const e = n.parentElement, s = getComputedStyle(e), r = e.getBoundingClientRect();
+			if (!n.data.trim() || r.width < 2 || s.visibility === 'hidden' || e.closest('[hidden], noscript, option, .gone main')) continue;
+			const [a, b] = [luminance(rgba(e instanceof SVGElement ? s.fill : s.color)), luminance(behind(e))];
+			const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), large = parseFloat(s.fontSize) >= 24;
+			if (ratio < (large ? 3 : 4.5)) faint.push(n.data.trim() + ' ' + ratio.toFixed(2));
+		}
+		return [...new Set(faint)]; })()`, &faint)
+	if len(faint) != 0 {
+		t.Errorf("%s: hard to read: %q", view, faint)
+	}
+}
+
+// picture saves what the window shows, if asked to.
+func (p *pageTest) picture(name string) {
+	p.t.Helper()
+	if *screenshots != "" {
+		savePicture(p.t, filepath.Join(*screenshots, name+".png"), p.screenshot())
+	}
+}
+
+// savePicture writes a PNG of at most 256 colours, which is enough for a page and small.
+func savePicture(t *testing.T, path string, data []byte) {
+	t.Helper()
+	src, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[color.RGBA]int{}
+	each := func(do func(x, y int, c color.RGBA)) {
+		for y := range src.Bounds().Dy() {
+			for x := range src.Bounds().Dx() {
+				do(x, y, color.RGBAModel.Convert(src.At(x, y)).(color.RGBA))
+			}
+		}
+	}
+	each(func(_, _ int, c color.RGBA) { counts[c]++ })
+	common := make([]color.RGBA, 0, len(counts))
+	for c := range counts {
+		common = append(common, c)
+	}
+	slices.SortFunc(common, func(a, b color.RGBA) int {
+		if counts[a] != counts[b] {
+			return counts[b] - counts[a]
+		}
+		return int(a.R)<<16 + int(a.G)<<8 + int(a.B) - int(b.R)<<16 - int(b.G)<<8 - int(b.B)
+	})
+	palette := color.Palette{}
+	for _, c := range common[:min(256, len(common))] {
+		palette = append(palette, c)
+	}
+	index := map[color.RGBA]uint8{}
+	small := image.NewPaletted(src.Bounds(), palette)
+	each(func(x, y int, c color.RGBA) {
+		i, known := index[c]
+		if !known {
+			i = uint8(palette.Index(c))
+			index[c] = i
+		}
+		small.SetColorIndex(x, y, i)
+	})
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, small); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
