@@ -57,6 +57,8 @@ func newExchange(w http.ResponseWriter, r *http.Request) *Exchange {
 func (x *Exchange) release() {
 	x.W, x.R, x.Who = nil, nil, nil
 	x.Claim.Release()
+	Poison(x.Body)
+	Poison(x.Out)
 	if x.letGo(cap(x.Body), keepBody) {
 		x.Body = nil
 	}

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"assetledger/ledger"
+	"assetledger/server/httpserver"
 	"assetledger/wal"
 )
 
@@ -80,6 +81,7 @@ func (g *group) finish(err *ledger.Error) {
 
 // reset empties the batch, to be filled again.
 func (b *batch) reset() {
+	httpserver.Poison(b.frame.Body)
 	b.frame = wal.Frame{Body: b.frame.Body[:0]}
 	if cap(b.frame.Body) > 2*batchBytes {
 		b.frame.Body = nil

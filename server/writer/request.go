@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"assetledger/ledger"
+	"assetledger/server/httpserver"
 )
 
 // A request is what a handler hands to the sequencer, and where the sequencer
@@ -100,6 +101,7 @@ func (r *request) clear() {
 	clear(r.verdicts) // and with them the refusals
 	clear(r.Errs)
 	r.preflight, r.alive, r.lane, r.atSeq = false, nil, nil, 0
+	httpserver.Poison(r.kept)
 	if r.kept = r.kept[:0]; cap(r.kept) > keepMetadata {
 		r.kept = nil
 	}
