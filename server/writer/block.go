@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"assetledger/ledger"
+	"assetledger/server/httpserver"
 )
 
 const (
@@ -56,6 +57,7 @@ func (b *block) fill(data []byte, limit int64, lim ledger.ParseLimits) (used int
 func (b *block) release(crowded bool) {
 	b.clear()
 	b.group, b.refused, b.claim = nil, nil, 0
+	httpserver.Poison(b.lines)
 	if !crowded && cap(b.lines) <= blockBytes {
 		blocks.Put(b)
 	}
