@@ -193,13 +193,6 @@ func ReadCheckpoint(r io.Reader, c Config) (*State, CheckpointInfo, error) {
 	return l.s, d.head, nil
 }
 
-// ReadCheckpointInfo reads and checks the header alone.
-func ReadCheckpointInfo(r io.Reader) (CheckpointInfo, error) {
-	d := checkpointReader{r: r}
-	err := d.begin()
-	return d.head, err
-}
-
 var errDigest = errors.New("the state that it holds does not have the digest that it says")
 
 // sumsTo compares what was read with what the header says.

@@ -49,7 +49,7 @@ func TestWritesIntoItself(t *testing.T) {
 			if _, err := Backup(dir, out, BackupOptions{}); !errors.Is(err, ErrSameDir) {
 				t.Errorf("backup to a directory whose %s leads to the log by %s: %v", part, name, err)
 			}
-			if names, _ := OS.List(out); len(names) != 1 {
+			if names, _ := (OS{}).List(out); len(names) != 1 {
 				t.Errorf("the refused backup wrote %v", names)
 			}
 		}

@@ -28,7 +28,7 @@ type ArchiveReport struct {
 // move that was interrupted is completed by the next run.
 func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err error) {
 	if fsys == nil {
-		fsys = OS
+		fsys = OS{}
 	}
 	if err := apart(fsys, dir, to); err != nil {
 		return report, err
@@ -150,8 +150,7 @@ func moveSegment(fsys FS, s, next *segmentFile, to string) error {
 // No rename: a power cut may leave neither of its names.
 func putSegment(fsys FS, s *segmentFile, to string) error {
 	err := fsys.Link(s.path, join(to, s.head.name()))
-	var no syscall.Errno
-	if !errors.As(err, &no) || !slices.Contains(cantLink, no) {
+	if no, ok := errors.AsType[syscall.Errno](err); !ok || !slices.Contains(cantLink, no) {
 		return err
 	}
 	src, err := fsys.Open(s.path, false)

@@ -47,7 +47,7 @@ const (
 // holds an earlier backup of the same log.
 func Backup(dir, out string, o BackupOptions) (BackupReport, error) {
 	if o.FS == nil {
-		o.FS = OS
+		o.FS = OS{}
 	}
 	if err := apart(o.FS, dir, logDirs(out)...); err != nil {
 		return BackupReport{}, err

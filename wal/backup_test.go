@@ -58,7 +58,7 @@ func TestCheckpointFiles(t *testing.T) {
 	if err != nil || !slices.Equal(seqs, []uint64{20, 30}) {
 		t.Errorf("checkpoints %v, %v; want 20 and 30", seqs, err)
 	}
-	names, _ := OS.List(join(dir, ckptDir))
+	names, _ := (OS{}).List(join(dir, ckptDir))
 	if slices.Contains(names, spareName) {
 		t.Error("a temporary file stays")
 	}
@@ -130,10 +130,10 @@ func (o otherDisk) Link(a, b string) error {
 }
 
 func TestArchive(t *testing.T) {
-	for name, fsys := range map[string]FS{"same disk": OS, "other disk": otherDisk{OS}} {
+	for name, fsys := range map[string]FS{"same disk": OS{}, "other disk": otherDisk{OS{}}} {
 		t.Run(name, func(t *testing.T) {
 			dir, w := longLog(t)
-			firsts, _ := listSeqs(OS, segmentsPath(dir), segmentExt)
+			firsts, _ := listSeqs(OS{}, segmentsPath(dir), segmentExt)
 			old := mustReader(t, dir, small())
 			if _, err := old.Next(); err != nil {
 				t.Fatal(err)
@@ -148,7 +148,7 @@ func TestArchive(t *testing.T) {
 			if err != nil || len(moved) != 1 {
 				t.Fatalf("moved %v, %v", moved, err)
 			}
-			if err := checkSealed(OS, &segmentFile{path: join(to, moved[0]), head: mustHead(t, join(to, moved[0]))},
+			if err := checkSealed(OS{}, &segmentFile{path: join(to, moved[0]), head: mustHead(t, join(to, moved[0]))},
 				&segmentFile{path: join(segmentsPath(dir), segmentName(firsts[1])), head: mustHead(t, join(segmentsPath(dir), segmentName(firsts[1])))}); err != nil {
 				t.Error(err)
 			}
@@ -200,7 +200,7 @@ func mustHead(t *testing.T, path string) segmentHeader {
 // TestArchiveKeepsWhatReadersNeed archives while a reader is far behind.
 func TestArchiveKeepsWhatReadersNeed(t *testing.T) {
 	dir, w := longLog(t)
-	firsts, _ := listSeqs(OS, segmentsPath(dir), segmentExt)
+	firsts, _ := listSeqs(OS{}, segmentsPath(dir), segmentExt)
 	to := filepath.Join(t.TempDir(), "to")
 	g, err := Register(dir, "slow", Options{})
 	if err != nil {
@@ -368,7 +368,7 @@ func TestSalvage(t *testing.T) {
 func TestBesideArchive(t *testing.T) {
 	setUp := func(t *testing.T) (dir string, archive func(), first uint64, last uint64) {
 		dir, w := longLog(t)
-		firsts, _ := listSeqs(OS, segmentsPath(dir), segmentExt)
+		firsts, _ := listSeqs(OS{}, segmentsPath(dir), segmentExt)
 		below, to, done := firsts[len(firsts)-2], filepath.Join(t.TempDir(), "to"), false
 		checkpointAt(t, dir, below)
 		checkpointAt(t, dir, w.LastSeq())
@@ -384,7 +384,7 @@ func TestBesideArchive(t *testing.T) {
 	}
 	// when runs do at the n-th opening of a segment of dir.
 	when := func(dir string, n int, do func()) FS {
-		f := &faultFS{FS: OS}
+		f := &faultFS{FS: OS{}}
 		f.fail = func(_ int, op, name string) error {
 			if op == "open" && filepath.Dir(name) == segmentsPath(dir) {
 				if n--; n == 0 {

@@ -112,7 +112,7 @@ func crash(w *Writer) {
 // segPath is the path of the i-th segment.
 func segPath(t testing.TB, dir string, i int) string {
 	t.Helper()
-	firsts, err := listSeqs(OS, segmentsPath(dir), segmentExt)
+	firsts, err := listSeqs(OS{}, segmentsPath(dir), segmentExt)
 	if err != nil || i >= len(firsts) {
 		t.Fatalf("no segment %d: %v %v", i, firsts, err)
 	}
@@ -177,12 +177,12 @@ func wantRule(t testing.TB, err error, rule string) *CorruptError {
 }
 
 // noSync is the operating system's filesystem, but Sync does nothing.
-type noSync struct{ osFS }
+type noSync struct{ OS }
 
-func (n noSync) Create(name string) (File, error) { return unsynced(n.osFS.Create(name)) }
+func (n noSync) Create(name string) (File, error) { return unsynced(n.OS.Create(name)) }
 
 func (n noSync) Open(name string, write bool) (File, error) {
-	return unsynced(n.osFS.Open(name, write))
+	return unsynced(n.OS.Open(name, write))
 }
 
 func (noSync) SyncDir(string) error { return nil }

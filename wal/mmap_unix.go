@@ -19,7 +19,7 @@ type mapping struct {
 	b    []byte
 }
 
-func (osFS) Map(name string, size int64) (View, error) {
+func (OS) Map(name string, size int64) (View, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func (o Options) withDefaults() Options {
 		o.Now = func() int64 { return time.Now().UnixNano() }
 	}
 	if o.FS == nil {
-		o.FS = OS
+		o.FS = OS{}
 	}
 	if o.Rand == nil {
 		o.Rand = rand.Reader

@@ -47,7 +47,7 @@ func wakeWord(w *atomic.Uint32) {
 
 const bootIDPath = "/proc/sys/kernel/random/boot_id"
 
-func (osFS) Boot() (id BootID, err error) {
+func (OS) Boot() (id BootID, err error) {
 	text, err := os.ReadFile(bootIDPath)
 	if err != nil {
 		return id, err
@@ -67,7 +67,7 @@ const (
 	magicZFS      = 0x2fc12fc1
 )
 
-func (osFS) CopyOnWrite(dir string) bool {
+func (OS) CopyOnWrite(dir string) bool {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil {
 		return false

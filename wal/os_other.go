@@ -27,6 +27,6 @@ func waitWord(w *atomic.Uint32, old uint32, timeout time.Duration) {
 func wakeWord(*atomic.Uint32) {}
 
 // Boot is unknown here; recovery then rewrites what it trusts.
-func (osFS) Boot() (BootID, error) { return BootID{}, nil }
+func (OS) Boot() (BootID, error) { return BootID{}, nil }
 
-func (osFS) CopyOnWrite(string) bool { return false }
+func (OS) CopyOnWrite(string) bool { return false }

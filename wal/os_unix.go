@@ -14,15 +14,13 @@ import (
 )
 
 // OS is the operating system's filesystem.
-var OS FS = osFS{}
+type OS struct{}
 
-type osFS struct{}
-
-func (osFS) Create(name string) (File, error) {
+func (OS) Create(name string) (File, error) {
 	return wrapFile(os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode))
 }
 
-func (osFS) Open(name string, write bool) (File, error) {
+func (OS) Open(name string, write bool) (File, error) {
 	flag := os.O_RDONLY
 	if write {
 		flag = os.O_RDWR
@@ -30,11 +28,11 @@ func (osFS) Open(name string, write bool) (File, error) {
 	return wrapFile(os.OpenFile(name, flag, 0))
 }
 
-func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
-func (osFS) Link(oldname, newname string) error   { return os.Link(oldname, newname) }
-func (osFS) Remove(name string) error             { return os.Remove(name) }
+func (OS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
+func (OS) Link(oldname, newname string) error   { return os.Link(oldname, newname) }
+func (OS) Remove(name string) error             { return os.Remove(name) }
 
-func (osFS) Same(a, b string) (bool, error) {
+func (OS) Same(a, b string) (bool, error) {
 	x, err := os.Stat(a)
 	if err == nil {
 		var y os.FileInfo
@@ -48,7 +46,7 @@ func (osFS) Same(a, b string) (bool, error) {
 	return false, err
 }
 
-func (osFS) List(dir string) ([]string, error) {
+func (OS) List(dir string) ([]string, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -59,7 +57,7 @@ func (osFS) List(dir string) ([]string, error) {
 	return names, err
 }
 
-func (osFS) Mkdir(dir string) error {
+func (OS) Mkdir(dir string) error {
 	err := os.Mkdir(dir, dirMode)
 	if errors.Is(err, fs.ErrExist) {
 		if st, serr := os.Stat(dir); serr == nil && st.IsDir() {
@@ -69,7 +67,7 @@ func (osFS) Mkdir(dir string) error {
 	return err
 }
 
-func (osFS) SyncDir(dir string) error {
+func (OS) SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -78,7 +76,7 @@ func (osFS) SyncDir(dir string) error {
 	return f.Sync()
 }
 
-func (osFS) Lock(name string) (File, error) {
+func (OS) Lock(name string) (File, error) {
 	for range lockTries {
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, fileMode)
 		if err != nil {
@@ -96,7 +94,7 @@ func (osFS) Lock(name string) (File, error) {
 	return nil, fmt.Errorf("%w (%s)", ErrLocked, name)
 }
 
-func (osFS) Locked(name string) (bool, error) {
+func (OS) Locked(name string) (bool, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return false, err
@@ -147,7 +145,7 @@ func (o osFile) Size() (int64, error) {
 	return st.Size(), nil
 }
 
-func (osFS) Share(name string, write bool) (Page, error) {
+func (OS) Share(name string, write bool) (Page, error) {
 	if err := checkHost(); err != nil {
 		return nil, err
 	}

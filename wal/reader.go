@@ -188,13 +188,13 @@ func (r *Reader) readAt(bodies bool) error {
 	if gone := r.checkLast(); gone != nil {
 		return gone
 	}
-	var why *flaw
+	why, bad := errors.AsType[*flaw](err)
 	switch {
 	case err == errVoid:
 		return r.corrupt("acknowledged frames missing", fmt.Errorf("nothing stands here, but END is %d", r.high))
 	case errors.Is(err, ErrVersion):
 		return fmt.Errorf("%s at offset %d: %w", r.seg.path, r.at.off, err)
-	case errors.As(err, &why):
+	case bad:
 		return r.corrupt(why.rule, why.err)
 	}
 	return r.corrupt(ruleUnreadable, err)

@@ -12,7 +12,7 @@ import (
 func TestReaderShortOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	w := mustOpen(t, dir, small())
-	fsys := &faultFS{FS: OS}
+	fsys := &faultFS{FS: OS{}}
 	r := mustReader(t, dir, Options{FS: fsys})
 	fill(t, w, 100, 2000)
 	want, failures := uint64(1), 0

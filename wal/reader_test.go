@@ -43,7 +43,7 @@ func TestReaderStartedFirst(t *testing.T) {
 // TestFollow has readers follow a live writer across cuts, at once.
 func TestFollow(t *testing.T) {
 	const frames = 300
-	for name, fsys := range map[string]FS{"mmap": OS, "pread": &faultFS{FS: OS}} {
+	for name, fsys := range map[string]FS{"mmap": OS{}, "pread": &faultFS{FS: OS{}}} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			o := Options{SegmentSize: minSegment, FS: fsys}
@@ -122,7 +122,7 @@ func TestSeekEverywhere(t *testing.T) {
 	w := mustOpen(t, dir, small())
 	fill(t, w, 120, 600)
 	last := w.LastSeq()
-	for name, fsys := range map[string]FS{"mmap": OS, "pread": &faultFS{FS: OS}} {
+	for name, fsys := range map[string]FS{"mmap": OS{}, "pread": &faultFS{FS: OS{}}} {
 		r := mustReader(t, dir, Options{FS: fsys})
 		rng := rand.New(rand.NewPCG(1, 2))
 		for i := range 600 {
@@ -244,7 +244,7 @@ func TestReaderRefusesDamage(t *testing.T) {
 func TestMapFault(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	writeTestFile(t, path, zeroes[:16384])
-	v, err := OS.(Mapper).Map(path, 16384)
+	v, err := (OS{}).Map(path, 16384)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestMapFault(t *testing.T) {
 	if _, err := v.ReadAt(b, 100); err != nil {
 		t.Errorf("within the file: %v", err)
 	}
-	if _, err := OS.(Mapper).Map(path, 8192); err == nil {
+	if _, err := (OS{}).Map(path, 8192); err == nil {
 		t.Error("a short file is mapped")
 	}
 }
@@ -390,7 +390,7 @@ func TestManyDeadReaders(t *testing.T) {
 	if err != nil || fmt.Sprint(list) != "[{t 17}]" {
 		t.Error(list, err)
 	}
-	if names, err := OS.List(join(dir, readersDir)); err != nil || fmt.Sprint(names) != "[t]" {
+	if names, err := (OS{}).List(join(dir, readersDir)); err != nil || fmt.Sprint(names) != "[t]" {
 		t.Errorf("%d files are left, %v", len(names), err)
 	}
 }
@@ -419,7 +419,7 @@ func TestRegisterWhileListing(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.Applied(uint64(i))
-		if seq, err := readerSeq(OS, join(dir, readersDir, "a")); err != nil || seq != uint64(i) {
+		if seq, err := readerSeq(OS{}, join(dir, readersDir, "a")); err != nil || seq != uint64(i) {
 			t.Fatalf("round %d: the file of an attached reader has %d, %v", i, seq, err)
 		}
 		g.Close()

@@ -338,7 +338,7 @@ func TestDoubtfulFramesAreRewritten(t *testing.T) {
 			dir := damaged(t, func(d *damage) { c.damage(d); seg, last = filepath.Base(d.seg(2)), d.last })
 			before, _ := os.ReadFile(segPath(t, dir, 2))
 			o := small()
-			f := &faultFS{FS: OS, boot: c.boot}
+			f := &faultFS{FS: OS{}, boot: c.boot}
 			o.FS = f
 			w := mustOpen(t, dir, o)
 			if w.LastSeq() != last {

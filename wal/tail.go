@@ -90,14 +90,14 @@ func walkSealed(fsys FS, s, next *segmentFile) (cursor, error) {
 
 // sealError is why a walk over a segment that must be sealed ended.
 func sealError(s *segmentFile, at *cursor, err error) error {
-	var f *flaw
+	f, flawed := errors.AsType[*flaw](err)
 	switch {
 	case err == errVoid:
 		err = &CorruptError{File: s.path, Offset: at.off, Seq: at.next - 1, Rule: ruleUnsealed,
 			Err: errors.New("nothing stands here, but there is a later segment")}
 	case errors.Is(err, ErrVersion):
 		err = fmt.Errorf("%s at offset %d: %w", s.path, at.off, err)
-	case errors.As(err, &f):
+	case flawed:
 		err = &CorruptError{File: s.path, Offset: at.off, Seq: at.next - 1, Rule: f.rule, Err: f.err}
 	}
 	return err
@@ -134,12 +134,12 @@ func (t *tail) walk(w *walker, durable uint64) error {
 	if covered {
 		t.doubt = t.at.off
 	}
-	var f *flaw
+	f, flawed := errors.AsType[*flaw](err)
 	switch {
 	case err == nil:
 		t.sealed = true
 	case err == errVoid:
-	case errors.As(err, &f):
+	case flawed:
 		t.why = f
 		if f.misfit {
 			t.facts |= misfit

@@ -164,14 +164,14 @@ func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
 		stop = v.frame(s, w)
 		return stop
 	})
-	var f *flaw
+	_, flawed := errors.AsType[*flaw](err)
 	switch {
 	case stop != nil:
 		if stop == errAtEnd {
 			v.report.Bytes += w.at.off + w.h.size()
 		}
 		return w.at, stop
-	case err != nil && err != errVoid && !errors.As(err, &f): // the disk's, and not what stands there
+	case err != nil && err != errVoid && !flawed: // the disk's, and not what stands there
 		return w.at, &CorruptError{File: s.path, Offset: w.at.off, Seq: w.at.next - 1, Rule: ruleUnreadable, Err: err}
 	case !last:
 		if err != nil {

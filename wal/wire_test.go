@@ -246,7 +246,7 @@ func TestCopyOfOldLog(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("../testdata/formats/v1/warehouse/log")); err != nil {
 		t.Fatal(err)
 	}
-	if err := fillCopy(wal.OS, dir, wal.OS, t.TempDir()+"/new"); !errors.Is(err, wal.ErrUnannounced) {
+	if err := fillCopy(wal.OS{}, dir, wal.OS{}, t.TempDir()+"/new"); !errors.Is(err, wal.ErrUnannounced) {
 		t.Fatalf("a new copy: %v", err)
 	}
 	backup := t.TempDir() + "/backup"
@@ -262,7 +262,7 @@ func TestCopyOfOldLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Close()
-	if err := fillCopy(wal.OS, dir, wal.OS, backup); err != nil {
+	if err := fillCopy(wal.OS{}, dir, wal.OS{}, backup); err != nil {
 		t.Fatal(err)
 	}
 	if report, err := wal.Verify(backup, wal.VerifyOptions{}); err != nil || report.Chain != f.Chain || report.LastSeq != f.Last() {

@@ -35,7 +35,7 @@ func TestAppendReopenRead(t *testing.T) {
 	if got := readAll(t, mustReader(t, dir, Options{})); got != want {
 		t.Fatalf("read up to %d, want %d", got, want)
 	}
-	if names, _ := OS.List(segmentsPath(dir)); strings.Contains(strings.Join(names, " "), spareName) {
+	if names, _ := (OS{}).List(segmentsPath(dir)); strings.Contains(strings.Join(names, " "), spareName) {
 		t.Error("the spare is left after Close")
 	}
 }
@@ -207,7 +207,7 @@ func TestSyncFailureIsFinal(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		dir := t.TempDir()
 		o := small()
-		f := &faultFS{FS: OS}
+		f := &faultFS{FS: OS{}}
 		o.FS = f
 		w := mustOpen(t, dir, o)
 		fill(t, w, 3, 100)
@@ -242,7 +242,7 @@ func TestSyncFailureIsFinal(t *testing.T) {
 // TestNoSpace fills the disk for all new files.
 func TestNoSpace(t *testing.T) {
 	o := small()
-	f := &faultFS{FS: OS}
+	f := &faultFS{FS: OS{}}
 	o.FS = f
 	dir := t.TempDir()
 	w := mustOpen(t, dir, o)
@@ -283,7 +283,7 @@ func TestNoSpace(t *testing.T) {
 func TestRoomKeepsItsPromise(t *testing.T) {
 	for first := 100; first < maxBody(minSegment); first += 3001 {
 		o := small()
-		f := &faultFS{FS: OS}
+		f := &faultFS{FS: OS{}}
 		o.FS = f
 		w := mustOpen(t, t.TempDir(), o)
 		for i := range 12 {
@@ -322,7 +322,7 @@ func TestRoomKeepsItsPromise(t *testing.T) {
 
 // TestShellResumesAfterFullDisk does it with the goroutines.
 func TestShellResumesAfterFullDisk(t *testing.T) {
-	f := &faultFS{FS: OS}
+	f := &faultFS{FS: OS{}}
 	var full atomic.Bool
 	full.Store(true)
 	f.setFail(func(_ int, op, name string) error {
@@ -509,7 +509,7 @@ func TestHalfMadeLogs(t *testing.T) {
 func TestSealedWithoutNext(t *testing.T) {
 	dir := t.TempDir()
 	o := small()
-	f := &faultFS{FS: OS}
+	f := &faultFS{FS: OS{}}
 	o.FS = f
 	w := mustOpen(t, dir, o)
 	fill(t, w, 5, 2000)

@@ -26,8 +26,7 @@ func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledg
 			log.Info("started from a checkpoint", "file", store.Name(seqs[i]), "seq", place.Seq)
 			return state, place, nil
 		}
-		var damage *wal.CorruptError
-		if errors.As(err, &damage) || errors.Is(err, wal.ErrReplaced) { // of the log: an older checkpoint would lead there too
+		if _, damage := errors.AsType[*wal.CorruptError](err); damage || errors.Is(err, wal.ErrReplaced) { // of the log: an older checkpoint would lead there too
 			return nil, place, err
 		}
 		if narrow == nil && errors.Is(err, ledger.ErrCheckpointWindow) {
@@ -36,9 +35,9 @@ func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledg
 		log.Warn("skipping a checkpoint", "file", store.Name(seqs[i]), "reason", err)
 	}
 	err = l.Seek(1)
-	var archived *wal.ArchivedError
+	archived, late := errors.AsType[*wal.ArchivedError](err)
 	switch {
-	case !errors.As(err, &archived):
+	case !late:
 	case narrow != nil:
 		err = fmt.Errorf("-idempotency-keys is %d: %w; the log before commit %d is archived, so the keys can't be read again: "+
 			"start with the smaller number, or move the archived segments back", keys, narrow, archived.First)

@@ -32,9 +32,9 @@ func (e *ReplayError) Unwrap() error { return e.Err }
 // IsDamage reports whether err says that the log is damaged, or leads to
 // another state than the one it was written with.
 func IsDamage(err error) bool {
-	var damage *wal.CorruptError
-	var divergence *ReplayError
-	return errors.As(err, &damage) || errors.As(err, &divergence)
+	_, damage := errors.AsType[*wal.CorruptError](err)
+	_, divergence := errors.AsType[*ReplayError](err)
+	return damage || divergence
 }
 
 // ProgressAfter is how long a replay is silent, and how often it then tells

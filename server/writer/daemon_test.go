@@ -242,7 +242,7 @@ func (f failingFile) Sync() error {
 func TestSyncFailureEndsTheDaemon(t *testing.T) {
 	broken := make(chan struct{})
 	dir := t.TempDir()
-	l, err := commitlog.OpenFile(dir, wal.Options{FS: failingFS{wal.OS, broken}, SegmentSize: 256 << 10})
+	l, err := commitlog.OpenFile(dir, wal.Options{FS: failingFS{wal.OS{}, broken}, SegmentSize: 256 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
