@@ -80,9 +80,14 @@ func (p *requestParser) word(op *Op, word string) error {
 		if name == "quantity" && strings.Contains(value, ".") {
 			return errors.New("quantity counts whole minor units: in a class of 2 decimals 1.50 is 150")
 		}
-		return fmt.Errorf("%s must be %s", name, strings.ReplaceAll(valueRanges[t].what, `{"minted": n}`, "minted:n"))
+		return fmt.Errorf("%s must be %s", name, t.Values())
 	}
 	return nil
+}
+
+// Values says what values arguments of the type have, as words.
+func (t ArgType) Values() string {
+	return strings.ReplaceAll(valueRanges[t].what, `{"minted": n}`, "minted:n")
 }
 
 // appendWordJSON appends the JSON that a bare value stands for.
