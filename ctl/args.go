@@ -197,9 +197,12 @@ func (c *choice) String() string { return c.value }
 type duration struct{ time.Duration }
 
 func (d *duration) Set(s string) error {
+	if isInteger(s) {
+		s += "s"
+	}
 	v, err := time.ParseDuration(s)
 	if err != nil || v < 0 {
-		return fmt.Errorf("it must be a length of time such as 2s or 500ms")
+		return fmt.Errorf("it must be a length of time such as 2s or 500ms, or a number of seconds")
 	}
 	d.Duration = v
 	return nil
@@ -213,9 +216,12 @@ func (b baseURL) Set(s string) error {
 		*b.value = s
 		return nil
 	}
+	if !strings.Contains(s, "://") {
+		s = "http://" + s
+	}
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("it must be an address such as http://127.0.0.1:8080 or unix:/run/ledger/write")
+		return fmt.Errorf("it must be an address such as http://127.0.0.1:8080, 127.0.0.1:8080 or unix:/run/ledger/write")
 	}
 	*b.value = strings.TrimRight(s, "/")
 	return nil

@@ -137,6 +137,15 @@ func unknownCommand(table []command, words []string) error {
 	case len(group) > 0:
 		return usagef("unknown command %q%s; ledgerctl %s -h lists them", words[0]+" "+words[1], didYouMean(words[1], group), words[0])
 	}
+	for _, cmd := range table {
+		if own := strings.Fields(cmd.Words); len(own) == 2 && own[1] == words[0] {
+			return usagef("unknown command %q (did you mean %q?); ledgerctl help lists them", words[0], cmd.Words)
+		}
+	}
+	switch words[0] {
+	case "get", "describe", "list", "ls", "show":
+		return usagef("unknown command %q (did you mean \"read\"?); ledgerctl read -h lists them", words[0])
+	}
 	return usagef("unknown command %q%s; ledgerctl help lists them", words[0], didYouMean(words[0], firstWords(table)))
 }
 

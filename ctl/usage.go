@@ -17,26 +17,45 @@ func writeOverview(w io.Writer, table []command, group string) {
 	}
 	fmt.Fprintf(w, "%s\n\n", title)
 	if group == "" {
-		fmt.Fprint(w, "usage: ledgerctl COMMAND [arguments] [flags]\n\ncommands:\n")
+		fmt.Fprint(w, "usage: ledgerctl COMMAND [arguments] [flags]\n\n")
 	}
 	t := newTable(w)
 	for _, cmd := range table {
 		first, _, _ := strings.Cut(cmd.Words, " ")
+		if title := sections[cmd.Words]; group == "" && title != "" {
+			if len(t.rows) > 0 {
+				t.row("")
+			}
+			t.row(title + ":")
+		}
 		if !cmd.Hidden && (group == "" || first == group) {
 			t.row("  "+strings.TrimSpace(cmd.Words+" "+cmd.Args), cmd.Purpose)
 		}
 	}
 	t.flush()
+	fmt.Fprint(w, "\nledgerctl COMMAND -h       says more of a command\n")
 	if group == "" {
-		set := flag.NewFlagSet("", flag.ContinueOnError)
-		new(globals).declare(set)
-		writeFlags(w, "flags of every command, before or after its words", set, func(string) bool { return true })
+		fmt.Fprint(w, "ledgerctl help connecting  lists the flags of every command: addresses, tokens, output\n"+
+			"ledgerctl help ops         lists the operations; help TransferFungible says more of one\n\n"+exitHelp)
 	}
-	fmt.Fprint(w, "\nledgerctl COMMAND -h says more of a command. Every flag can be given in the environment too:\n"+
-		"LEDGER_ and its name in capitals, LEDGER_WRITE_URL for -write-url.\n")
-	if group == "" {
-		fmt.Fprint(w, "\n"+exitHelp)
-	}
+}
+
+// sections are the titles in the overview, by the command that they stand above.
+var sections = map[string]string{
+	"create":         "change it, an operation at a time",
+	"commit":         "transactions, and classes",
+	"read container": "read and follow it",
+	"health":         "run it, and look after it",
+	"version":        "about ledgerctl",
+}
+
+// writeConnecting lists the flags of every command.
+func writeConnecting(w io.Writer) {
+	set := flag.NewFlagSet("", flag.ContinueOnError)
+	new(globals).declare(set)
+	fmt.Fprint(w, "These flags are of every command, and may stand before or after its words.\n")
+	writeFlags(w, "flags", set, func(string) bool { return true })
+	fmt.Fprint(w, "\nEvery flag can be given in the environment too: LEDGER_ and its name in capitals,\nLEDGER_WRITE_URL for -write-url.\n")
 }
 
 const exitHelp = `exit codes:
@@ -60,8 +79,7 @@ func (cmd *command) writeHelp(w io.Writer) {
 	isGlobal := func(name string) bool { return global.Lookup(name) != nil }
 	set := cmd.flagSet()
 	writeFlags(w, "flags", set, func(name string) bool { return !isGlobal(name) })
-	writeFlags(w, "global flags", set, isGlobal)
-	fmt.Fprintf(w, "\nexamples:\n  ledgerctl %s\n  ledgerctl %s\n", cmd.Examples[0], cmd.Examples[1])
+	fmt.Fprintf(w, "\nexamples:\n  ledgerctl %s\n  ledgerctl %s\n\nledgerctl help connecting lists the flags of every command, such as -o json.\n", cmd.Examples[0], cmd.Examples[1])
 }
 
 // writeFlags lists those flags of the set that show takes.

@@ -27,7 +27,7 @@ var told = []struct {
 }{
 	{(*sandbox).byStranger, []string{"make help", "make demo", "make build", "make run", "man -M bin/man ledgerctl"}},
 	{(*sandbox).ends, []string{
-		"ledgerctl -h", "ledgerctl help", "ledgerctl backup DIR OUT", "ledgerctl health", "ledgerctl read commits", "ledgerctl export",
+		"ledgerctl -h", "ledgerctl help connecting", "ledgerctl backup DIR OUT", "ledgerctl health", "ledgerctl read commits", "ledgerctl export",
 		"curl -s http://127.0.0.1:8080/v1/openapi.json", "curl -s http://127.0.0.1:8081/v1/openapi.json",
 		"ledgerctl token new shop -scopes commit,read -owners 7,9 -auth-file /etc/ledger/auth -to shop.token",
 		"ledgerctl token list -auth-file /etc/ledger/auth", "ledgerctl token revoke shop -auth-file /etc/ledger/auth",
