@@ -67,6 +67,19 @@ func TestDependenciesPointOneWay(t *testing.T) {
 	}
 }
 
+// TestArchitectureNamesWhatIsThere looks up every path in docs/architecture.md.
+func TestArchitectureNamesWhatIsThere(t *testing.T) {
+	found := regexp.MustCompile("`([a-z][\\w.*/-]*/[\\w.*/-]+)`").FindAllStringSubmatch(text(t, "../../docs/architecture.md"), -1)
+	for _, m := range found {
+		if paths, err := filepath.Glob(filepath.Join("../..", m[1])); err != nil || len(paths) == 0 {
+			t.Errorf("docs/architecture.md names %s, which is not there", m[1])
+		}
+	}
+	if len(found) < 40 {
+		t.Errorf("only %d paths were found", len(found))
+	}
+}
+
 // TestProgramsAreSmallAndStatic looks into the executables.
 func TestProgramsAreSmallAndStatic(t *testing.T) {
 	const most = 12 << 20
