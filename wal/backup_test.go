@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -119,131 +117,6 @@ func TestSeekAfter(t *testing.T) {
 	}
 	if err := r.SeekAfter(Place{Seq: w.LastSeq() + 1}); !errors.Is(err, ErrBeyond) {
 		t.Errorf("beyond the end: %v", err)
-	}
-}
-
-// otherDisk is a filesystem whose directories are on different disks.
-type otherDisk struct{ FS }
-
-func (o otherDisk) Link(a, b string) error {
-	return &os.LinkError{Op: "link", Old: a, New: b, Err: syscall.EXDEV}
-}
-
-func TestArchive(t *testing.T) {
-	for name, fsys := range map[string]FS{"same disk": OS{}, "other disk": otherDisk{OS{}}} {
-		t.Run(name, func(t *testing.T) {
-			dir, w := longLog(t)
-			firsts, _ := listSeqs(OS{}, segmentsPath(dir), segmentExt)
-			old := mustReader(t, dir, small())
-			if _, err := old.Next(); err != nil {
-				t.Fatal(err)
-			}
-			to := filepath.Join(t.TempDir(), "to")
-			// below the last commit of the second segment: that one stays.
-			below := firsts[2] - 1
-			checkpointAt(t, dir, below)
-			checkpointAt(t, dir, w.LastSeq())
-			report, err := Archive(dir, to, below, fsys)
-			moved := report.Moved
-			if err != nil || len(moved) != 1 {
-				t.Fatalf("moved %v, %v", moved, err)
-			}
-			if err := checkSealed(OS{}, &segmentFile{path: join(to, moved[0]), head: mustHead(t, join(to, moved[0]))},
-				&segmentFile{path: join(segmentsPath(dir), segmentName(firsts[1])), head: mustHead(t, join(segmentsPath(dir), segmentName(firsts[1])))}); err != nil {
-				t.Error(err)
-			}
-			fill(t, w, 10, 2000) // the writer goes on
-			if got := readAll(t, old); got != w.LastSeq() {
-				t.Errorf("a reader with a map came to %d", got)
-			}
-			fresh := mustReader(t, dir, small())
-			var gone *ArchivedError
-			if _, err := fresh.Next(); !errors.As(err, &gone) || gone.First != firsts[1] {
-				t.Errorf("from the start: %v", err)
-			}
-			if err := fresh.Seek(1); !errors.As(err, &gone) || gone.Seq != 1 {
-				t.Errorf("commit 1: %v", err)
-			}
-			if err := fresh.Seek(firsts[1]); err != nil {
-				t.Errorf("the first commit that is there: %v", err)
-			}
-			if _, err := Verify(dir, VerifyOptions{}); err != nil {
-				t.Error(err)
-			}
-			w.Close()
-			again := mustOpen(t, dir, small())
-			fill(t, again, 1, 10)
-			again.Close()
-			for _, seq := range []uint64{below, w.LastSeq()} {
-				os.Remove(CheckpointPath(dir, seq))
-			}
-			os.Remove(CheckpointPath(dir, 120))
-			_, err = Open(dir, small())
-			wantRule(t, err, "front of the log missing")
-		})
-	}
-}
-
-func mustHead(t *testing.T, path string) segmentHeader {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var h segmentHeader
-	if err := h.Unmarshal(b[:segmentHeaderSize]); err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
-// TestArchiveKeepsWhatReadersNeed archives while a reader is far behind.
-func TestArchiveKeepsWhatReadersNeed(t *testing.T) {
-	dir, w := longLog(t)
-	firsts, _ := listSeqs(OS{}, segmentsPath(dir), segmentExt)
-	to := filepath.Join(t.TempDir(), "to")
-	g, err := Register(dir, "slow", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := Archive(dir, to, w.LastSeq(), nil)
-	if err != nil || len(report.Moved) > 0 || report.Held != "slow" || report.Below != 0 {
-		t.Errorf("beside a reader that has applied nothing: %+v, %v", report, err)
-	}
-	r := mustReader(t, dir, small())
-	for applied := uint64(0); applied < firsts[2]-1; { // to the end of the second segment
-		f, err := r.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		applied = f.Last()
-		g.Applied(applied)
-	}
-	report, err = Archive(dir, to, w.LastSeq(), nil)
-	if err != nil || len(report.Moved) != 1 || report.Held != "slow" || report.Below != firsts[2]-1 {
-		t.Errorf("beside a slow reader: %+v, %v", report, err)
-	}
-	if err := r.checkLast(); err != nil {
-		t.Errorf("the reader at the end of a segment: %v", err)
-	}
-	if got := readAll(t, r); got != w.LastSeq() {
-		t.Errorf("the reader came to %d", got)
-	}
-	g.Close()
-	report, err = Archive(dir, to, w.LastSeq(), nil)
-	if err != nil || len(report.Moved) != len(firsts)-2 || report.Held != "" {
-		t.Errorf("when the reader is gone: %+v, %v", report, err)
-	}
-}
-
-func TestArchiveRefusesDamage(t *testing.T) {
-	dir, w := longLog(t)
-	patch(t, segPath(t, dir, 0), segmentHeaderSize+100, flip, 1)
-	if report, err := Archive(dir, filepath.Join(t.TempDir(), "to"), w.LastSeq(), nil); err == nil || len(report.Moved) > 0 {
-		t.Errorf("%+v, %v", report, err)
-	}
-	if _, err := os.Stat(segPath(t, dir, 0)); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -1,0 +1,108 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestRegistry(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Register(filepath.Join(dir, "none"), "a", Options{}); err != ErrNoLog {
+		t.Fatal(err)
+	}
+	mustOpen(t, dir, small())
+	for _, bad := range []string{"", ".", "..", "a/b", "ä", "a b", string(make([]byte, 65))} {
+		if _, err := Register(dir, bad, Options{}); err == nil {
+			t.Errorf("name %q is taken", bad)
+		}
+	}
+	g, err := Register(dir, "read-1", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Register(dir, "read-1", Options{}); !errors.Is(err, ErrNameTaken) {
+		t.Fatal(err)
+	}
+	h, err := Register(dir, "read-2", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Applied(17)
+	h.Applied(18)
+	h.Close()
+	list, err := ListReaders(dir, Options{})
+	if err != nil || fmt.Sprint(list) != "[{read-1 17}]" {
+		t.Fatal(list, err)
+	}
+	if h, err = Register(dir, "read-2", Options{}); err != nil { // a dead one's name is free
+		t.Fatal(err)
+	}
+	h.Close()
+	g.Close()
+}
+
+// TestManyDeadReaders leaves the files of more dead readers than are listed
+// before a living one, as pods do that are killed. The living one is listed,
+// and the files go.
+func TestManyDeadReaders(t *testing.T) {
+	dir := t.TempDir()
+	mustOpen(t, dir, small())
+	g, err := Register(dir, "t", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	g.Applied(17)
+	page, err := os.ReadFile(join(dir, readersDir, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxReaders + 100 {
+		if err := os.WriteFile(join(dir, readersDir, fmt.Sprintf("pod-%d", i)), page, fileMode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := ListReaders(dir, Options{})
+	if err != nil || fmt.Sprint(list) != "[{t 17}]" {
+		t.Error(list, err)
+	}
+	if names, err := (OS{}).List(join(dir, readersDir)); err != nil || fmt.Sprint(names) != "[t]" {
+		t.Errorf("%d files are left, %v", len(names), err)
+	}
+}
+
+// TestRegisterWhileListing registers readers while others remove the files of
+// dead ones: each must be listed while it is attached.
+func TestRegisterWhileListing(t *testing.T) {
+	dir := t.TempDir()
+	mustOpen(t, dir, small())
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				ListReaders(dir, Options{})
+			}
+		}
+	}()
+	for i := range 500 {
+		os.WriteFile(join(dir, readersDir, "a"), nil, fileMode) // a dead one's
+		g, err := Register(dir, "a", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Applied(uint64(i))
+		if seq, err := readerSeq(OS{}, join(dir, readersDir, "a")); err != nil || seq != uint64(i) {
+			t.Fatalf("round %d: the file of an attached reader has %d, %v", i, seq, err)
+		}
+		g.Close()
+	}
+	close(stop)
+	<-done
+}
