@@ -4,7 +4,7 @@ package ledger
 
 // lookContainer returns the container that argument i names, or 0.
 func (s *State) lookContainer(op *Op, i int) uint32 {
-	if op.named(i) {
+	if op.Ref != 0 && op.named(i) {
 		return s.findNamed(containerNames, op.Text(i))
 	}
 	return s.findContainer(op.Args[i])
@@ -12,7 +12,7 @@ func (s *State) lookContainer(op *Op, i int) uint32 {
 
 // lookClass returns the class that argument i names, or 0.
 func (s *State) lookClass(op *Op, i int) uint32 {
-	if op.named(i) {
+	if op.Ref != 0 && op.named(i) {
 		return s.findNamed(classCodes, op.Text(i))
 	}
 	return s.findClass(op.Args[i])
@@ -49,7 +49,9 @@ func (s *State) wantContainer(op *Op, i int) (uint32, *container, *Error) {
 		return 0, nil, containerNotFound(op.Args[i])
 	}
 	c := s.containers.at(ref)
-	op.Args[i] = c.id
+	if op.Ref != 0 {
+		op.Args[i] = c.id
+	}
 	return ref, c, nil
 }
 
@@ -63,7 +65,9 @@ func (s *State) wantClass(op *Op, i int) (uint32, *class, *Error) {
 		return 0, nil, classNotFound(op.Args[i])
 	}
 	k := s.classes.at(ref)
-	op.Args[i] = k.id
+	if op.Ref != 0 {
+		op.Args[i] = k.id
+	}
 	return ref, k, nil
 }
 

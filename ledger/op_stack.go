@@ -142,7 +142,9 @@ func (s *State) transferFungible(op *Op) *Error {
 	if err := s.wantAvailable(source, q); err != nil {
 		return err
 	}
-	s.noteSource(source, q)
+	if fc.kind == Grid {
+		s.noteSource(source, q)
+	}
 	s.give(to, kref, key, q, target, at)
 	s.setQuantity(source, s.stacks.at(source).quantity-q)
 	s.touch(from)

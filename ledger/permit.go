@@ -40,10 +40,10 @@ func moves(kind OpKind) bool {
 	return false
 }
 
-// wantMoves refuses an operation that makes or destroys something to those who
-// may only move.
-func (s *State) wantMoves(op *Op) *Error {
-	if p := s.doing.permit; p == nil || !p.Transfer || moves(op.Kind) {
+// wantMoves refuses an operation that makes or destroys something, to a sender
+// that may only move.
+func wantMoves(op *Op) *Error {
+	if moves(op.Kind) {
 		return nil
 	}
 	return Errorf(Forbidden, "This token may only move what there is: %s needs the scope commit.", op.Kind).

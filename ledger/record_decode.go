@@ -173,8 +173,9 @@ func (d *recordDecoder) operation(op *Op, i int, r *Record) {
 	}
 	all := uint64(1)<<len(opSpecs[op.Kind].args) - 1
 	op.Has = uint16(d.uvarint(all, "mask of arguments"))
-	if need := op.neededArgs(); op.Has&need != need {
-		d.fail("operation %d, %s, has the arguments %#x and needs %#x", i, op.Kind, op.Has, need)
+	missing := requiredArgs[op.Kind] &^ op.Has
+	if missing != 0 && missing&op.neededArgs() != 0 {
+		d.fail("operation %d, %s, has the arguments %#x and needs %#x", i, op.Kind, op.Has, op.neededArgs())
 		return
 	}
 	if op.Kind == HoldFungible && op.Has&(1<<HoldExpiresIn) != 0 {
@@ -184,8 +185,13 @@ func (d *recordDecoder) operation(op *Op, i int, r *Record) {
 	if form&recordOpMasks != 0 {
 		d.masks(op, i)
 	}
+	texts := textArgs[op.Kind]
 	for given := op.Has &^ op.Null; given != 0; given &= given - 1 {
-		d.argument(op, i, bits.TrailingZeros16(given))
+		if j := bits.TrailingZeros16(given); texts&(1<<j) != 0 {
+			d.textArgument(op, i, j)
+		} else {
+			d.argument(op, i, j)
+		}
 	}
 	if op.Kind == MintInstance {
 		d.mints++
@@ -194,7 +200,7 @@ func (d *recordDecoder) operation(op *Op, i int, r *Record) {
 	if form&recordOpDecision != 0 {
 		dec = d.decision(op, i, r)
 	}
-	if missing := requiredArgs[op.Kind] &^ op.Has; missing != 0 && d.err == nil && (dec == nil || dec.ID == 0) {
+	if missing != 0 && d.err == nil && (dec == nil || dec.ID == 0) {
 		d.fail("operation %d, %s, has neither an id nor the one that was assigned", i, op.Kind)
 	}
 	d.part2 = d.part2 || isPart2(op, dec)
@@ -210,20 +216,22 @@ func (d *recordDecoder) masks(op *Op, i int) {
 	}
 }
 
-// argument reads argument j of operation i.
+// textArgument reads argument j of operation i, a string.
+func (d *recordDecoder) textArgument(op *Op, i, j int) {
+	a := &opSpecs[op.Kind].args[j]
+	text := d.text("string")
+	if d.err == nil && !validText(a.Type, text) {
+		d.fail("operation %d: %s is no valid name", i, a.Name)
+	}
+	if op.Name != "" {
+		op.Name += "\n"
+	}
+	op.Name += string(text)
+}
+
+// argument reads argument j of operation i, a number.
 func (d *recordDecoder) argument(op *Op, i, j int) {
 	a := &opSpecs[op.Kind].args[j]
-	if textArgs[op.Kind]&(1<<j) != 0 {
-		text := d.text("string")
-		if d.err == nil && !validText(a.Type, text) {
-			d.fail("operation %d: %s is no valid name", i, a.Name)
-		}
-		if op.Name != "" {
-			op.Name += "\n"
-		}
-		op.Name += string(text)
-		return
-	}
 	at := d.pos
 	v := int64(d.uvarint(math.MaxInt64, a.Name))
 	op.Args[j] = v

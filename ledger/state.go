@@ -84,7 +84,8 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 		return Errorf(InvalidRequest, "A transaction needs at least one operation.").With(Text("field", "operations"))
 	}
 	s.begin()
-	s.doing = doing{out: out, at: at, firstMinted: s.nextInstance, permit: tx.permit, limited: tx.permit.Limited()}
+	d := &s.doing // each field by itself: a whole struct would be made beside it and copied
+	d.out, d.at, d.firstMinted, d.permit, d.limited, d.consolidated = out, at, s.nextInstance, tx.permit, tx.permit.Limited(), 0
 	s.loose = s.loose[:0]
 	if tx.Reverses != 0 {
 		if err := s.beginReversal(tx); err != nil {
@@ -92,6 +93,7 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 			return err
 		}
 	}
+	moveOnly := tx.permit != nil && tx.permit.Transfer
 	for i := range tx.Ops {
 		s.doing.op = int32(i)
 		if tx.inverse != nil {
@@ -101,7 +103,10 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 				return err
 			}
 		}
-		err := s.wantMoves(&tx.Ops[i])
+		var err *Error
+		if moveOnly {
+			err = wantMoves(&tx.Ops[i])
+		}
 		if err == nil {
 			err = s.perform(&tx.Ops[i])
 		}
