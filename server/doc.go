@@ -6,7 +6,8 @@
 //	server/writer        the write daemon: judges transactions and makes them durable
 //	server/reader        the read daemon: follows the log and answers reads
 //	server/httpserver    HTTP for both: access, limits, routes, errors, metrics of requests
-//	server/commitlog     what a commit log is to a daemon; the driver "file"; replay
+//	server/commitlog     what a commit log is to a daemon; the driver "file"; replay;
+//	                     below it memlog, a driver for tests, and logtest, which tests drivers
 //	server/sim           both daemons in one goroutine, from one seed
 //	server/systemtest    built programs, their documents, a browser
 //
