@@ -121,7 +121,7 @@ func (p *pageTest) refusals(t *testing.T) {
 		"#/container/5":                    {"ContainerNotFound", "There is no container 5."},
 		"#/instance/99999":                 {"InstanceNotFound", "There is no instance 99999."},
 		"#/class/9223372036854775807":      {"ClassNotFound", "There is no class 9223372036854775807."},
-		"#/container/one":                  {"InvalidParameter", "The id in the path must be an integer"},
+		"#/container/one":                  {"ContainerNotFound", `There is no container named "one".`},
 		"#/containers?owner=no":            {"InvalidParameter", "The query parameter owner must be"},
 		"#/container/%3Cimg%20src%3Dx%3E":  {"InvalidParameter", "<img src=x>"},
 		"#/container/1/../../../v1/health": {"", "There is no such page."},

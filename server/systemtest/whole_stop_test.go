@@ -10,7 +10,6 @@ import (
 // A batch whose transactions each move many stacks and then fail doesn't spoil
 // the stop of the write daemon: what is not judged in time is refused, and said.
 func TestStopDuringCostlyBatch(t *testing.T) {
-	t.Parallel()
 	w := startProcess(t, "ledger-write", "-dir", t.TempDir(), "-shutdown-timeout", "4s")
 	mustCommit(t, w.url, goodContainers)
 	const stacks = 54_000

@@ -14,7 +14,6 @@ const mostReadHeap = 256 << 20
 // TestUnreadPages: hundreds of clients ask for the largest pages and read nothing.
 // What the daemon holds for them has a bound, and others are served.
 func TestUnreadPages(t *testing.T) {
-	t.Parallel()
 	v := newVictim(t)
 	const each = 6000
 	bulk := `{"transactions":[` + strings.Repeat(`{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":1,"quantity":1}}],"metadata":{"a":"`+
