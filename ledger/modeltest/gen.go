@@ -126,8 +126,8 @@ func (g *Gen) repeat() ledger.Transaction {
 	case 0:
 		i := g.rng.IntN(len(tx.Ops))
 		next := g.ops(tx.Permit())[0]
-		if next.Kind.IsCondition() {
-			next = g.change()
+		for next.Kind.IsCondition() {
+			next = g.ops(tx.Permit())[0] // the first of its transaction: it refers to nothing that was minted
 		}
 		tx.Ops = append(tx.Ops[:i], next) // nothing after it: it might refer to what is no longer minted
 		tx.Endpoint = ledger.EndpointCommit
