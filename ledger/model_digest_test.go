@@ -123,7 +123,7 @@ func TestDivergenceIsNoticed(t *testing.T) {
 // if the ledger accepts it, the digest is another, or all reads are the same.
 func TestDigestSeesEveryArgument(t *testing.T) {
 	r := newTrial(t, cmp.Or(ledger.Seed(), 12), modeltest.DefaultKnobs(), newCoverage())
-	for len(r.records) < 900 {
+	for len(r.records) < 2000 {
 		r.step()
 	}
 	s := ledger.NewState(ledger.Config{})
