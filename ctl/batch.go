@@ -18,8 +18,8 @@ var batchCommand = command{
 	Words:   "batch",
 	Purpose: "submit many transactions, each on its own: the fast way",
 	Notes: "The file is NDJSON, one transaction a line and as long as it may be, or the body of /v1/commit/batch. Lines\n" +
-		"are sent in order, in requests of bounded size, and each gives a line of results. The exit code is 3 if any\n" +
-		"transaction was refused.\n\n" +
+		"are sent in order, in one stream of commits, and each gives a line of results. From a pipe, a line is sent at\n" +
+		"once and its result is shown when it is durable. The exit code is 3 if any transaction was refused.\n\n" +
 		"With -resume the same command can be run again, after whatever ended it: a line without an idempotency_key\n" +
 		"gets one made of the file's name (or -name) and the line's number, so a line that was committed is not\n" +
 		"committed again, and one that was refused may be mended first. Use a new name for new work. The ledger\n" +
@@ -44,6 +44,8 @@ type batch struct {
 	table     *table
 	bar       *bar
 	mark      *resumeMark // nil without -resume
+	stream    *lineStream // nil: none is open
+	noStreams bool        // the daemon is older than they
 	last      int         // line or transaction whose result was shown last
 	answered  int         // results shown, but for those not tried
 	untried   int

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,14 +16,17 @@ import (
 
 // Lines go into requests, one after the other:
 //
-//	file → lineReader → lineSource → lineRequest → write daemon → results
+//	file → lineReader → lineSource → lineRequest → stream of commits → results
+//
+// A request is sent in the stream, and its results are awaited. A daemon that
+// is older than streams gets it as a batch request, as does a line too long for one.
 //
 // Memory is bounded by one request, its answer and two lines.
 
 const (
-	maxBatchBytes = 8 << 20               // bytes of a request, unless one line is longer
-	maxLine       = 16 << 20              // bytes of a line; the ledger takes 64 MiB in a request
-	linger        = 50 * time.Millisecond // for a further line of a pipe, before what there is gets sent
+	maxBatchBytes = 8 << 20              // bytes of a request, unless one line is longer
+	maxLine       = 16 << 20             // bytes of a line; the ledger takes 64 MiB in a request
+	linger        = 5 * time.Millisecond // for further lines of a pipe, before what there is gets sent
 )
 
 // inputLine is a line that is not blank, or the end of the input.
@@ -45,12 +49,8 @@ func (b *batch) sendLines(c *call, in *lineReader, first []byte) error {
 		pause = timer.C
 	}
 	req := &lineRequest{b: b}
+	defer func() { b.stream.close() }()
 	for !b.stopped() {
-		if req.n() == 0 {
-			timer.Stop()
-		} else {
-			timer.Reset(linger)
-		}
 		select {
 		case l := <-lines:
 			if l.err != nil {
@@ -58,6 +58,9 @@ func (b *batch) sendLines(c *call, in *lineReader, first []byte) error {
 			}
 			if err := b.take(c, req, l); err != nil {
 				return err
+			}
+			if req.n() == 1 {
+				timer.Reset(linger)
 			}
 		case <-pause:
 			if err := req.send(c); err != nil {
@@ -143,26 +146,31 @@ func (b *batch) skip(c *call, line int) {
 	}
 }
 
-// A lineRequest is the batch request being put together.
+// A lineRequest is a run of lines that are sent together.
 type lineRequest struct {
 	b       *batch
-	body    []byte
-	lines   []int
+	body    []byte // the lines, each with a newline
+	ends    []int  // where they end in body
+	lines   []int  // their numbers
+	got     []json.RawMessage
 	unkeyed bool // a transaction without a key is among them
+	long    bool // a line is too long for a stream
 	tx      ledger.Transaction
 }
 
 func (r *lineRequest) n() int { return len(r.lines) }
 
 func (r *lineRequest) add(text []byte, line int, keyed bool) {
-	if r.n() == 0 {
-		r.body = append(r.body[:0], `{"transactions":[`...)
-	} else {
-		r.body = append(r.body, ',')
-	}
-	r.body = append(r.body, text...)
+	r.body = append(append(r.body, text...), '\n')
+	r.ends = append(r.ends, len(r.body))
 	r.lines = append(r.lines, line)
 	r.unkeyed = r.unkeyed || !keyed
+	r.long = r.long || len(text) > streamLine
+}
+
+// reset empties the request.
+func (r *lineRequest) reset() {
+	*r = lineRequest{b: r.b, body: r.body[:0], ends: r.ends[:0], lines: r.lines[:0], got: r.got[:0], tx: r.tx}
 }
 
 // send sends the request, if there is anything in it, and shows the results.
@@ -172,24 +180,25 @@ func (r *lineRequest) send(c *call) error {
 		return nil
 	}
 	b := r.b
-	r.body = append(r.body, ']')
-	if b.onError.value != "" {
-		r.body = fmt.Appendf(r.body, `,"on_error":%q`, b.onError.value)
-	}
-	r.body = append(r.body, '}')
 	tries := 1
 	if !r.unkeyed {
 		tries = maxTries
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
-	a, err := c.try(ctx, request{method: http.MethodPost, base: c.writeURL, path: "/v1/commit/batch", body: r.body}, tries)
+	a, err := r.ask(ctx, c, tries)
 	cancel()
 	if err == nil {
 		err = c.refusal(a)
 	}
-	first, last := r.lines[0], r.lines[r.n()-1]
+	if k := len(r.got); err != nil && k > 0 {
+		if _, err := b.show(c, &answer{body: resultsOf(r.got), url: c.writeURL}, r.lines[:k]); err != nil {
+			return err
+		}
+		r.lines = r.lines[k:]
+	}
+	last := r.lines[r.n()-1]
 	if err != nil {
-		return b.unanswered(err, fmt.Sprintf("of lines %d to %d", first, last), !r.unkeyed)
+		return b.unanswered(err, fmt.Sprintf("of lines %d to %d", r.lines[0], last), !r.unkeyed)
 	}
 	result, err := b.show(c, a, r.lines)
 	if err != nil {
@@ -197,8 +206,75 @@ func (r *lineRequest) send(c *call) error {
 	}
 	b.bar.at(last, b.refused)
 	b.mark.answered(last, result)
-	r.lines, r.unkeyed = r.lines[:0], false
+	r.reset()
 	return b.mark.save(c, false)
+}
+
+// ask sends the lines in a stream, or as a batch request.
+func (r *lineRequest) ask(ctx context.Context, c *call, tries int) (*answer, error) {
+	b := r.b
+	if !b.noStreams && !r.long {
+		a, err := c.tryTo(ctx, tries, func() (*answer, error) { return r.askStream(ctx, c) })
+		if b.noStreams = errors.Is(err, errNoStream); !b.noStreams {
+			return a, err
+		}
+	}
+	text := append([]byte(`{"transactions":[`), bytes.ReplaceAll(r.body[:len(r.body)-1], []byte{'\n'}, []byte{','})...)
+	text = append(text, ']')
+	if b.onError.value != "" {
+		text = fmt.Appendf(text, `,"on_error":%q`, b.onError.value)
+	}
+	return c.try(ctx, request{method: http.MethodPost, base: c.writeURL, path: "/v1/commit/batch", body: append(text, '}')}, tries)
+}
+
+// askStream sends the lines that have no result yet in the open stream, or in a
+// new one.
+func (r *lineRequest) askStream(ctx context.Context, c *call) (*answer, error) {
+	b := r.b
+	for len(r.got) < r.n() {
+		if !b.stream.idle() {
+			b.stream.close()
+			s, refused, err := c.openStream(ctx, b.onError.value)
+			if b.stream = s; s == nil {
+				return refused, err
+			}
+		}
+		from := 0
+		if k := len(r.got); k > 0 {
+			from = r.ends[k-1]
+		}
+		results, ended, err := b.stream.exchange(ctx, r.body[from:], r.n()-len(r.got))
+		r.got = append(r.got, results...)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(r.got) == r.n():
+		case ended != nil:
+			return &answer{status: ledger.Code(ended.Code).Status(), body: ended.json(), url: c.writeURL}, nil
+		case len(results) == 0:
+			return nil, &noAnswer{url: c.writeURL, err: io.EOF}
+		case b.onError.value == "stop":
+			for len(r.got) < r.n() {
+				r.got = append(r.got, json.RawMessage(notTried))
+			}
+		}
+	}
+	return &answer{status: http.StatusOK, body: resultsOf(r.got), url: c.writeURL}, nil
+}
+
+// notTried is the result of a line that a stream ended before, with -on-error stop.
+const notTried = `{"error":{"code":"NotAttempted","message":"Not tried, since an earlier transaction failed and -on-error is stop.","details":{}}}`
+
+// resultsOf is the answer to a batch request with these results.
+func resultsOf(results []json.RawMessage) []byte {
+	body := []byte(`{"results":[`)
+	for i, r := range results {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, r...)
+	}
+	return append(body, "]}"...)
 }
 
 // A resumeProof is how -resume knows that the ledger is the one that it knew:

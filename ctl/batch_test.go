@@ -33,6 +33,11 @@ func TestBatchSplitsLines(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var sizes []int
 			daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/v1/commit/batch" { // older than streams
+					http.NewResponseController(w).EnableFullDuplex()
+					http.NotFound(w, r)
+					return
+				}
 				var body struct{ Transactions []json.RawMessage }
 				if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 					t.Error(err)

@@ -40,6 +40,12 @@ type apiErrorBody struct {
 	OpIndex *int            `json:"operation_index"`
 }
 
+// json is the body of an answer that is this error.
+func (b *apiErrorBody) json() []byte {
+	text, _ := json.Marshal(map[string]any{"error": map[string]any{"code": b.Code, "message": b.Message, "details": b.Details}})
+	return text
+}
+
 // String is the error in words: code, operation, message without its period,
 // since more may follow.
 func (b *apiErrorBody) String() string {

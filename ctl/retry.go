@@ -40,8 +40,13 @@ func (c *call) submit(r request, keyed bool) (*answer, error) {
 
 // try asks up to n times.
 func (c *call) try(ctx context.Context, r request, n int) (*answer, error) {
+	return c.tryTo(ctx, n, func() (*answer, error) { return c.api.do(ctx, r) })
+}
+
+// tryTo calls ask up to n times.
+func (c *call) tryTo(ctx context.Context, n int, ask func() (*answer, error)) (*answer, error) {
 	for i := 1; ; i++ {
-		a, err := c.api.do(ctx, r)
+		a, err := ask()
 		again, why := worthTrying(a, err)
 		if !again || i == n || ctx.Err() != nil {
 			return a, err

@@ -1,0 +1,95 @@
+package ctl
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What becomes of the lines when a stream ends early, by whichever way.
+func TestBatchOverStreams(t *testing.T) {
+	const (
+		refusal  = `{"error":{"code":"GridFull","message":"It is full.","details":{}}}`
+		stopping = `{"error":{"code":"ShuttingDown","message":"The daemon is stopping.","details":{}}}`
+		tooLong  = `{"error":{"code":"PayloadTooLarge","message":"A line is too long.","details":{}}}`
+		revoked  = `{"error":{"code":"Unauthorized","message":"The token is not known.","details":{}}}`
+	)
+	for _, c := range []struct {
+		name    string
+		args    []string
+		streams [][]string // results that each stream gives; "" commits, "cut" cuts, "end" ends the answer
+		code    int
+		stdout  []string
+		stderr  string
+	}{
+		{"all", nil, [][]string{{"", "", ""}}, exitDone, []string{`"line":3,"global_seq":3`}, ""},
+		{"a refusal", nil, [][]string{{"", refusal, ""}}, exitRefused, []string{`"line":2,"error"`, `"line":3,"global_seq":2`}, "1 of 3 transactions failed"},
+		{"stop", []string{"-on-error", "stop"}, [][]string{{"", refusal, "end"}}, exitRefused, []string{`"line":2,"error":{"code":"GridFull"`, `"line":3,"error":{"code":"NotAttempted"`}, "1 of 2 transactions failed, and 1 after it not tried"},
+		{"cut, with keys", []string{"-resume", "-name", "x"}, [][]string{{"", "cut"}, {"", ""}}, exitDone, []string{`"line":1,"global_seq":1`, `"line":3,"global_seq":3`}, ""},
+		{"cut, without keys", nil, [][]string{{"", "cut"}}, exitSilent, []string{`"line":1,"global_seq":1`}, "1 committed and 0 failed before, and of lines 2 to 3 it is not known"},
+		{"the daemon stops, with keys", []string{"-resume", "-name", "x"}, [][]string{{"", stopping, "end"}, {"", ""}}, exitDone, []string{`"line":1,"global_seq":1`, `"line":3,"global_seq":3`}, ""},
+		{"the daemon stops, without keys", nil, [][]string{{"", stopping, "end"}}, exitSilent, []string{`"line":1,"global_seq":1`}, "ShuttingDown: The daemon is stopping; 1 committed and 0 failed before that"},
+		{"a line too long", nil, [][]string{{"", tooLong, "end"}, {""}}, exitRefused, []string{`"line":2,"error":{"code":"PayloadTooLarge"`, `"line":3,"global_seq":2`}, "1 of 3"},
+		{"the token is revoked", nil, [][]string{{"", revoked, "end"}}, exitRefused, []string{`"line":1,"global_seq":1`}, "Unauthorized"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			seq, asked := 0, 0
+			daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if asked == len(c.streams) {
+					t.Error("one stream too many")
+					panic(http.ErrAbortHandler)
+				}
+				results := c.streams[asked]
+				asked++
+				control := http.NewResponseController(w)
+				control.EnableFullDuplex()
+				defer control.SetReadDeadline(time.Unix(1, 0)) // don't wait for the rest of the body
+				w.WriteHeader(200)
+				control.Flush()
+				lines := bufio.NewScanner(r.Body)
+				for _, result := range results {
+					if result == "end" {
+						break
+					}
+					if !lines.Scan() {
+						t.Error("a line is missing")
+						break
+					}
+					if result == "cut" {
+						control.SetReadDeadline(time.Unix(1, 0))
+						panic(http.ErrAbortHandler)
+					}
+					if result == "" {
+						seq++
+						result = fmt.Sprintf(`{"global_seq":%d,"batch_seq":1,"minted_instances":[],"metadata":{}}`, seq)
+					}
+					io.WriteString(w, result+"\n")
+					control.Flush()
+				}
+			}))
+			input := strings.NewReader(strings.Repeat(`{"operations":[{"op":"RemoveContainer","args":{"container_id":1}}]}`+"\n", 3))
+			var stdout, stderr bytes.Buffer
+			args := append([]string{"batch", "-f", "-", "-o", "ndjson", "-write-url", daemon.URL}, c.args...)
+			code := Main(args, input, &stdout, &stderr, func(string) (string, bool) { return "", false })
+			daemon.CloseClientConnections()
+			daemon.Close()
+			if code != c.code || !strings.Contains(stderr.String(), c.stderr) {
+				t.Errorf("exit code %d, words %q", code, &stderr)
+			}
+			for _, want := range c.stdout {
+				if !strings.Contains(stdout.String(), want) {
+					t.Errorf("no %s in\n%s", want, &stdout)
+				}
+			}
+			if asked != len(c.streams) {
+				t.Errorf("%d streams, want %d", asked, len(c.streams))
+			}
+		})
+	}
+}
