@@ -39,6 +39,9 @@ type State struct {
 	fit    fitter
 	memory keyMemory
 
+	observer func(*Change) // see Observe
+	observed []Change      // reused
+
 	replayed   Outcome
 	replaying  bool   // what is applied comes from the log
 	prefetched uint64 // see Prefetch
@@ -103,6 +106,7 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 				return err
 			}
 		}
+		from := len(s.undo.entries)
 		var err *Error
 		if moveOnly {
 			err = wantMoves(&tx.Ops[i])
@@ -114,6 +118,9 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 			s.rollback()
 			out.Reset()
 			return err.At(i)
+		}
+		if s.observer != nil && s.replaying {
+			s.observeOp(&tx.Ops[i], from)
 		}
 	}
 	if len(s.loose) > 0 {
