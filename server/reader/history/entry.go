@@ -1,0 +1,182 @@
+package history
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"assetledger/ledger"
+)
+
+// Flags beside the kind.
+const (
+	flagGrid   = 1 << 4
+	flagPlaced = 1 << 5
+	flagTurned = 1 << 6
+
+	kindMask = 1<<4 - 1
+
+	flagHeld = 1 << 6 // beside the op
+	opMask   = 1<<6 - 1
+)
+
+// lifeKey marks the key of what made, renamed or removed a container.
+const lifeKey = 1 << 63
+
+// batchKey is the key of the batches' times.
+const batchKey = 1<<64 - 1
+
+// An Entry is a change with its commit.
+type Entry struct {
+	Seq uint64
+	ledger.Change
+}
+
+// appendEntry appends the bytes of a change.
+func appendEntry(dst []byte, seq uint64, c *ledger.Change) []byte {
+	dst = binary.AppendUvarint(dst, seq)
+	dst = binary.AppendUvarint(dst, uint64(c.Op))
+	kind, op := byte(c.Kind), byte(c.OpKind)
+	if c.InGrid {
+		kind |= flagGrid
+	}
+	if c.Placed {
+		kind |= flagPlaced
+	}
+	if c.Turned {
+		kind |= flagTurned
+	}
+	if c.Held != 0 {
+		op |= flagHeld
+	}
+	dst = append(dst, kind, op)
+	dst = appendNumbers(dst, int64(c.Stacks), int64(c.Instances))
+	switch c.Kind {
+	case ledger.StackChanged, ledger.HeldChanged:
+		dst = appendNumbers(dst, c.ClassID, c.Key)
+		dst = binary.AppendVarint(dst, c.Delta)
+		dst = appendNumbers(dst, c.Quantity)
+		if c.Held != 0 {
+			dst = appendNumbers(dst, c.Held)
+		}
+		if c.Kind == ledger.HeldChanged {
+			dst = appendNumbers(dst, c.Hold.ID, c.Hold.Quantity, int64(c.Hold.HeldSeq), c.Hold.ExpiresAt)
+		}
+	case ledger.InstanceIn, ledger.InstanceOut, ledger.InstanceMoved:
+		dst = appendNumbers(dst, c.InstanceID, c.ClassID, c.Key)
+		if !c.InGrid {
+			dst = appendNumbers(dst, int64(c.Slot))
+		}
+	case ledger.ContainerCreated, ledger.ContainerRenamed:
+		i := &c.Info
+		dst = appendNumbers(dst, int64(i.Kind), i.Owner, int64(i.CreatedSeq), int64(i.SlotCount), int64(i.GridWidth), int64(i.GridHeight), int64(len(i.Name)))
+		dst = append(dst, i.Name...)
+	}
+	if c.InGrid {
+		dst = appendNumbers(dst, int64(c.X), int64(c.Y), int64(c.Width), int64(c.Height))
+	}
+	return dst
+}
+
+// appendNumbers appends numbers that are not negative.
+func appendNumbers(dst []byte, numbers ...int64) []byte {
+	for _, n := range numbers {
+		dst = binary.AppendUvarint(dst, uint64(n))
+	}
+	return dst
+}
+
+// errEntry says that an entry is not one, though the CRC of its block is right.
+var errEntry = errors.New("an entry can't be decoded")
+
+// entrySeq is the commit of an entry.
+func entrySeq(b []byte) uint64 {
+	seq, _ := binary.Uvarint(b)
+	return seq
+}
+
+// decode reads an entry of the container.
+func (e *Entry) decode(b []byte, container int64) error {
+	d := decoder{b: b}
+	*e = Entry{Seq: d.uint()}
+	c := &e.Change
+	c.Container, c.Op = container, int32(d.int())
+	kind, op := d.byte(), d.byte()
+	c.Kind, c.OpKind = ledger.ChangeKind(kind&kindMask), ledger.OpKind(op&opMask)
+	c.InGrid, c.Placed, c.Turned = kind&flagGrid != 0, kind&flagPlaced != 0, kind&flagTurned != 0
+	c.Stacks, c.Instances = int(d.int()), int(d.int())
+	switch c.Kind {
+	case ledger.StackChanged, ledger.HeldChanged:
+		c.ClassID, c.Key, c.Delta, c.Quantity = d.int(), d.int(), d.signed(), d.int()
+		if op&flagHeld != 0 {
+			c.Held = d.int()
+		}
+		if c.Kind == ledger.HeldChanged {
+			c.Hold = ledger.HoldInfo{ID: d.int(), ContainerID: container, ClassID: c.ClassID, Key: c.Key}
+			c.Hold.Quantity, c.Hold.HeldSeq, c.Hold.ExpiresAt = d.int(), d.uint(), d.int()
+		}
+	case ledger.InstanceIn, ledger.InstanceOut, ledger.InstanceMoved:
+		c.InstanceID, c.ClassID, c.Key = d.int(), d.int(), d.int()
+		if !c.InGrid {
+			c.Slot = int(d.int())
+		}
+	case ledger.ContainerCreated, ledger.ContainerRenamed:
+		c.Info = ledger.ContainerInfo{ID: container, Kind: ledger.ContainerKind(d.int()), Owner: d.int(), CreatedSeq: d.uint(),
+			SlotCount: int(d.int()), GridWidth: int(d.int()), GridHeight: int(d.int())}
+		c.Info.Name = string(d.bytes(int(d.int())))
+	case ledger.ContainerRemoved, ledger.ContainerTouched:
+	default:
+		d.bad = true
+	}
+	if c.InGrid {
+		c.X, c.Y, c.Width, c.Height = int(d.int()), int(d.int()), int(d.int()), int(d.int())
+	}
+	if d.bad || len(d.b) != 0 {
+		return errEntry
+	}
+	return nil
+}
+
+// A decoder takes an entry apart; bad is set at the first thing that is not there.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) uint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) int() int64 { return int64(d.uint()) }
+
+func (d *decoder) signed() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) bytes(n int) []byte {
+	if n < 0 || n > len(d.b) {
+		d.bad, d.b = true, nil
+		return nil
+	}
+	b := d.b[:n]
+	d.b = d.b[n:]
+	return b
+}
+
+func (d *decoder) byte() byte {
+	if b := d.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}

@@ -1,0 +1,387 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"assetledger/ledger"
+	"assetledger/wal/memfs"
+)
+
+// compare holds what the index says of some containers and commits against
+// what was.
+func (f *follower) compare(r *rand.Rand, from uint64, n int) {
+	t := f.world.t
+	t.Helper()
+	last := f.state.Seq()
+	for range n {
+		id := f.world.ids[r.IntN(len(f.world.ids))]
+		seq := from + r.Uint64N(last-from+1)
+		v, err := f.View(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := v.At(seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := dump(s, id), f.world.dumps[id][seq]; got != want || s.Seq() != seq {
+			t.Fatalf("container %d at commit %d of %d:\n%s\nwant\n%s", id, seq, last, got, want)
+		}
+		if at, err := v.Time(max(seq, 1)); err != nil || at != f.world.times[max(seq, 1)] && seq > v.Base() {
+			t.Fatalf("commit %d was made at %d, want %d (%v)", seq, at, f.world.times[max(seq, 1)], err)
+		}
+		f.compareOrders(v, from+1, seq)
+		moment := f.world.times[seq] + int64(r.IntN(2_000_000)) - 1_000_000
+		want := uint64(0)
+		for i := uint64(1); i <= last && f.world.times[i] <= moment; i++ {
+			want = i
+		}
+		if got, err := v.SeqAt(moment); err != nil || got != want && want > v.Base() {
+			t.Fatalf("at %d the last commit was %d, want %d (%v)", moment, got, want, err)
+		}
+	}
+}
+
+// compareOrders: the entries oldest first are those newest first, and add up.
+func (f *follower) compareOrders(v *View, from, to uint64) {
+	t := f.world.t
+	t.Helper()
+	var newest, oldest []Entry
+	err1 := v.Newest(to, func(e *Entry) bool {
+		if e.Seq < from {
+			return false
+		}
+		newest = append(newest, *e)
+		return true
+	})
+	err2 := v.Oldest(from, func(e *Entry) bool {
+		if e.Seq > to {
+			return false
+		}
+		oldest = append(oldest, *e)
+		return true
+	})
+	if err1 != nil || err2 != nil || len(newest) != len(oldest) {
+		t.Fatalf("container %d, commits %d to %d: %d entries newest first, %d oldest first; %v, %v", v.container, from, to, len(newest), len(oldest), err1, err2)
+	}
+	for i := range oldest {
+		if oldest[i] != newest[len(newest)-1-i] {
+			t.Fatalf("container %d, commits %d to %d: entry %d is %+v from the one end and %+v from the other",
+				v.container, from, to, i, oldest[i], newest[len(newest)-1-i])
+		}
+	}
+}
+
+// keep does what Run does, until there is nothing to do.
+func (x *Index) keep(t testing.TB) error {
+	for {
+		if _, err := x.step(t.Context()); err != nil {
+			return err
+		}
+		select {
+		case <-x.poke:
+		default:
+			if err := x.Ready(); err != nil {
+				return fmt.Errorf("nothing wakes the keeper: %w", err)
+			}
+			return nil
+		}
+	}
+}
+
+// TestFollowing: while an index follows a log, in memory and in files of all
+// sizes, each container at each commit is as it was.
+func TestFollowing(t *testing.T) {
+	for seed := range uint64(3) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		w := newWorld(t, seed, 600)
+		disk := newDisk(seed)
+		f := w.follow(New(w.config(disk.Process())), 0)
+		merged := false
+		for more := true; more; {
+			more = f.apply(1 + r.IntN(40))
+			if err := f.keep(t); err != nil {
+				t.Fatal(err)
+			}
+			f.compare(r, 0, 40)
+			merged = merged || f.Meter.Built.Load() > uint64(len(f.files))
+		}
+		if !merged || len(f.files) < 2 {
+			t.Errorf("%d files, of %d made", len(f.files), f.Meter.Built.Load())
+		}
+		f.compare(r, 0, 500)
+		f.Close()
+		// A daemon that starts at any checkpoint uses the files, and makes what is missing.
+		for seq := range w.log.checkpoints {
+			f := w.follow(New(w.config(disk.Process())), seq)
+			if err := f.keep(t); err != nil {
+				t.Fatal(err)
+			}
+			f.apply(1000)
+			f.compare(r, 0, 100)
+			f.Close()
+		}
+	}
+}
+
+// TestMadeAgain: without files, all of it is made from the log.
+func TestMadeAgain(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	w := newWorld(t, 9, 400)
+	for seq := range w.log.checkpoints {
+		f := w.follow(New(w.config(newDisk(1).Process())), seq)
+		var notReady *NotReadyError
+		if _, err := f.View(1); !errors.As(err, &notReady) {
+			t.Fatalf("a view before there is an index: %v", err)
+		}
+		if err := f.keep(t); err != nil {
+			t.Fatal(err)
+		}
+		f.apply(20)
+		f.compare(r, 0, 200)
+	}
+}
+
+// TestArchivedFront: where the log begins later, the files that are there serve
+// on; without them, the index begins at the oldest checkpoint.
+func TestArchivedFront(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	w := newWorld(t, 5, 400)
+	disk := newDisk(1)
+	f := w.follow(New(w.config(disk.Process())), 0)
+	f.apply(1000)
+	if err := f.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	seqs, _ := w.log.List()
+	last := seqs[len(seqs)-1]
+	for _, old := range seqs[:len(seqs)-2] {
+		delete(w.log.checkpoints, old)
+	}
+	w.log.first = seqs[len(seqs)-2] - 20
+	f = w.follow(New(w.config(disk.Process())), last)
+	f.apply(1000)
+	if err := f.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	f.compare(r, 0, 100)
+	f.Close()
+	base := seqs[len(seqs)-2]
+	f = w.follow(New(w.config(newDisk(1).Process())), last)
+	f.apply(1000)
+	if err := f.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := f.View(1); err != nil || v.Base() != base {
+		t.Fatalf("base %d, want %d: %v", v.Base(), base, err)
+	}
+	f.compare(r, base, 300)
+}
+
+// TestDamagedFiles: with any byte of a file changed, no answer is wrong: the
+// damage is met, and the file made again.
+func TestDamagedFiles(t *testing.T) {
+	w := newWorld(t, 3, 60)
+	disk := newDisk(1)
+	f := w.follow(New(w.config(disk.Process())), 0)
+	f.apply(1000)
+	f.Cut()
+	if err := f.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	name := f.files[0].name
+	f.Close()
+	whole, err := disk.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	met := 0
+	for at := 0; at < len(whole); at += step {
+		bad := append([]byte(nil), whole...)
+		bad[at] ^= 1 << (at % 8)
+		if err := disk.WriteFile(name, bad); err != nil {
+			t.Fatal(err)
+		}
+		met += w.useDamaged(disk, at)
+	}
+	if met == 0 {
+		t.Error("no damage was met while serving")
+	}
+}
+
+// useDamaged asks for everything, and is 1 if that met damage.
+func (w *world) useDamaged(disk *memfs.Disk, at int) (met int) {
+	x := w.follow(New(w.config(disk.Process())), 0)
+	x.apply(1000)
+	defer x.Close()
+	if err := x.keep(w.t); err != nil {
+		w.t.Fatalf("byte %d: %v", at, err)
+	}
+	for _, id := range w.ids {
+		v, err := x.View(id)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		s, err := v.At(x.files[0].last)
+		var notReady *NotReadyError
+		if errors.As(err, &notReady) {
+			met = 1
+			if err := x.keep(w.t); err != nil {
+				w.t.Fatalf("byte %d: made again: %v", at, err)
+			}
+			if v, err = x.View(id); err == nil {
+				s, err = v.At(x.files[0].last)
+			}
+		}
+		if err != nil {
+			w.t.Fatalf("byte %d: %v", at, err)
+		}
+		if got, want := dump(s, id), w.dumps[id][x.files[0].last]; got != want {
+			w.t.Fatalf("byte %d changed: container %d:\n%s\nwant\n%s", at, id, got, want)
+		}
+	}
+	return met
+}
+
+// TestFaultsAtEveryStep: a daemon whose n-th operation on the filesystem fails,
+// or that is killed there, leaves files on which the next one serves the truth.
+func TestFaultsAtEveryStep(t *testing.T) {
+	w := newWorld(t, 7, 150)
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, kill := range []bool{false, true} {
+		step := 1
+		if testing.Short() {
+			step = 5
+		}
+		fired := true
+		n := 0
+		for ; fired; n += step {
+			disk := newDisk(uint64(n))
+			plan := memfs.FailFrom(n, errInjected, n%2 == 0)
+			if kill {
+				plan = memfs.KillAt(n)
+			}
+			fired = false
+			watched := func(i int, op memfs.Op, name string) memfs.Fault {
+				fault := plan(i, op, name)
+				fired = fired || fault != memfs.Fault{}
+				return fault
+			}
+			memfs.Survives(func() {
+				p := disk.Process()
+				p.Plan(watched)
+				f := w.follow(New(w.config(p)), 0)
+				for more := true; more; {
+					more = f.apply(30)
+					if err := f.keep(t); err != nil && !errors.Is(err, errInjected) {
+						t.Fatalf("operation %d: %v", n, err)
+					}
+				}
+				f.compareIfReady(r)
+			})
+			if kill && n%2 == 0 {
+				disk.Crash()
+			}
+			f := w.follow(New(w.config(disk.Process())), 0)
+			f.apply(1000)
+			if err := f.keep(t); err != nil {
+				t.Fatalf("after operation %d: %v", n, err)
+			}
+			f.compare(r, 0, 30)
+		}
+		t.Logf("%d operations, killed: %v", n, kill)
+	}
+}
+
+var errInjected = errors.New("injected")
+
+func (f *follower) compareIfReady(r *rand.Rand) {
+	if f.Ready() != nil {
+		return
+	}
+	id := f.world.ids[r.IntN(len(f.world.ids))]
+	v, err := f.View(id)
+	if err != nil {
+		return
+	}
+	if s, err := v.At(f.state.Seq()); err == nil && dump(s, id) != f.world.dumps[id][f.state.Seq()] {
+		f.world.t.Fatal("after a fault the index is wrong")
+	}
+}
+
+// TestReplacedEnd: files of commits that the log lost in a repair are not used.
+func TestReplacedEnd(t *testing.T) {
+	w, other := newWorld(t, 3, 200), newWorld(t, 4, 200)
+	other.log.frames[0].Chain++ // another history from the beginning
+	disk := newDisk(1)
+	f := other.follow(New(other.config(disk.Process())), 0)
+	f.apply(1000)
+	if err := f.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	f = w.follow(New(w.config(disk.Process())), 0)
+	f.apply(1000)
+	if err := f.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	f.compare(rand.New(rand.NewPCG(1, 1)), 0, 100)
+}
+
+// TestTwoDaemons: one writes the files, the other uses them.
+func TestTwoDaemons(t *testing.T) {
+	w := newWorld(t, 8, 400)
+	r := rand.New(rand.NewPCG(1, 1))
+	disk := newDisk(1)
+	p := disk.Process()
+	a, b := w.follow(New(w.config(p)), 0), w.follow(New(w.config(p)), 0)
+	for more := true; more; {
+		more = a.apply(20)
+		if err := a.keep(t); err != nil {
+			t.Fatal(err)
+		}
+		b.apply(20)
+		if err := b.keep(t); err != nil {
+			t.Fatal(err)
+		}
+		b.compare(r, 0, 20)
+	}
+	if b.Meter.Built.Load() != 0 || len(b.files) == 0 || len(b.gens) > 3 {
+		t.Errorf("the second has made %d files, uses %d, and keeps %d generations", b.Meter.Built.Load(), len(b.files), len(b.gens))
+	}
+}
+
+// TestEntry: an entry is what it was made of, whatever its bytes are cut to.
+func TestEntry(t *testing.T) {
+	c := ledger.Change{Kind: ledger.HeldChanged, Op: 3, OpKind: ledger.SettleHold, Container: 7, Stacks: 2, Instances: 1,
+		ClassID: 5, Key: 6, Delta: -9, Quantity: 1 << 62, Held: 4, InGrid: true, X: 1, Y: 2, Width: 3, Height: 4, Turned: true,
+		Hold: ledger.HoldInfo{ID: 8, ContainerID: 7, ClassID: 5, Key: 6, Quantity: 4, HeldSeq: 77, ExpiresAt: 99}}
+	b := appendEntry(nil, 1234, &c)
+	var e Entry
+	if err := e.decode(b, 7); err != nil || e != (Entry{1234, c}) {
+		t.Fatalf("%+v, %v; want %+v", e, err, c)
+	}
+	for n := range len(b) {
+		if err := e.decode(b[:n], 7); err == nil {
+			t.Errorf("the first %d bytes were decoded", n)
+		}
+	}
+}
+
+// newDisk makes a disk with the folder of the log.
+func newDisk(seed uint64) *memfs.Disk {
+	disk := memfs.New(seed)
+	p := disk.Process()
+	if err := errors.Join(p.Mkdir("/log"), p.SyncDir("/")); err != nil {
+		panic(err)
+	}
+	return disk
+}
