@@ -12,7 +12,7 @@ import (
 // before seq, else the empty state. Where the front of the log is archived and
 // there is no such checkpoint, it is the oldest good one, which is after seq.
 // The state remembers no idempotency keys.
-func RestoreNear(store CheckpointStore, l PlacedLog, seq uint64) (*ledger.State, wal.Place, error) {
+func RestoreNear(store CheckpointStore, l Reader, seq uint64) (*ledger.State, wal.Place, error) {
 	seqs, err := store.List()
 	if err != nil {
 		return nil, wal.Place{}, err

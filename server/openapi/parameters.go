@@ -20,6 +20,7 @@ func header(name string, schema object, about string) member {
 // parameters are all query parameters and request headers, by name.
 func parameters() object {
 	duration := o("type", "string", "examples", list{"500ms", "10s"})
+	moment := o("type", "string", "format", "date-time")
 	return object{
 		query("min_seq", ref("Checkpoint"), "Wait until this commit is applied; 425 if that takes longer than wait, and at once if it is beyond the end of the log."),
 		query("wait", duration, "How long min_seq may wait: a number with its unit, 1s unless given, at most 30s."),
@@ -37,7 +38,14 @@ func parameters() object {
 		query("height", ref("Id"), "Height of a rectangle in cells."),
 		query("after", ref("Checkpoint"), "Begin after this commit; 0 unless given."),
 		query("before", ref("Checkpoint"), "End before this commit."),
-		query("order", o("type", "string", "enum", list{"oldest", "newest"}, "default", "oldest"), "Which commits come first."),
+		query("order", o("type", "string", "enum", list{"oldest", "newest"}), "Which commits come first: oldest of commits, newest of a history, unless given."),
+		query("instance_id", ref("Id"), "Only changes of this instance."),
+		query("from_seq", ref("Checkpoint"), "Begin at this commit."),
+		query("to_seq", ref("Checkpoint"), "End with this commit."),
+		query("from_time", moment, "Begin with what was committed at this time."),
+		query("to_time", moment, "End with what was committed at this time."),
+		query("at_seq", ref("Checkpoint"), "The answer as it was right after this commit; 0 is the empty ledger. It waits for the commit as min_seq does, and goes with neither min_seq nor at_time."),
+		query("at_time", moment, "The answer as it was after the last commit made at or before this time."),
 		query("idempotency_key", ref("IdempotencyKey"), "Only the remembered commit of this key. It goes with no other parameter but min_seq and wait."),
 		query("on_error", o("type", "string", "enum", list{"continue", "stop"}, "default", "continue"), "stop: lines read after the first failure are not tried, and the stream ends."),
 		header("X-Asset-Min-Seq", ref("Checkpoint"), "The same as min_seq."),

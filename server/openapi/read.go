@@ -12,6 +12,7 @@ var (
 	readErrors = []int{400, 425, 500, 503}
 	oneErrors  = []int{400, 404, 425, 500, 503}
 	kindErrors = []int{400, 404, 422, 425, 500, 503}
+	pastErrors = []int{400, 404, 410, 422, 425, 500, 503}
 )
 
 // read is a read with what all of them have in common.
@@ -20,17 +21,19 @@ func read(id, tag, summary, about, answer string, errors []int) operation {
 }
 
 var readOperations = map[string]operation{
-	"GET /v1/read/container/{id}":          read("readContainer", "Containers", "A container", "", "ContainerAnswer", oneErrors),
-	"GET /v1/read/container/{id}/balances": read("readBalances", "Containers", "Its stacks", "By class_id, then key. Also of a Grid; a Slots container has no stacks (422).", "BalancesAnswer", kindErrors),
-	"GET /v1/read/container/{id}/slots":    read("readSlots", "Containers", "Its slots", "The filled ones, by slot_index.", "SlotsAnswer", kindErrors),
-	"GET /v1/read/container/{id}/grid":     read("readGrid", "Containers", "Its grid", "By y, then x. x, y, width and height, all four, give what touches that rectangle.", "GridAnswer", kindErrors),
-	"GET /v1/read/container/{id}/holds":    read("readHolds", "Holds", "The holds of its stacks", "By hold_id. A Slots container has no stacks (422).", "HoldsAnswer", kindErrors),
-	"GET /v1/read/hold/{id}":               read("readHold", "Holds", "A hold", "", "HoldAnswer", oneErrors),
-	"GET /v1/read/containers":              read("readContainers", "Containers", "All containers", "By container_id; with prefix by name. With kind or prefix a page may have fewer elements than limit although next_cursor is there.", "ContainersAnswer", readErrors),
-	"GET /v1/read/class/{id}":              read("readClass", "Classes", "A class", "", "ClassAnswer", oneErrors),
-	"GET /v1/read/classes":                 read("readClasses", "Classes", "All classes", "By class_id.", "ClassesAnswer", readErrors),
-	"GET /v1/read/class/{id}/shapes":       read("readShapes", "Classes", "Its shapes", "The null key first, then by key.", "ShapesAnswer", oneErrors),
-	"GET /v1/read/class/{id}/stats":        read("readStats", "Classes", "Its totals", "total_quantity is total_added less total_removed.", "StatsAnswer", oneErrors),
+	"GET /v1/read/container/{id}":          read("readContainer", "Containers", "A container", "", "ContainerAnswer", []int{400, 404, 410, 425, 500, 503}),
+	"GET /v1/read/container/{id}/balances": read("readBalances", "Containers", "Its stacks", "By class_id, then key. Also of a Grid; a Slots container has no stacks (422).", "BalancesAnswer", pastErrors),
+	"GET /v1/read/container/{id}/slots":    read("readSlots", "Containers", "Its slots", "The filled ones, by slot_index.", "SlotsAnswer", pastErrors),
+	"GET /v1/read/container/{id}/grid":     read("readGrid", "Containers", "Its grid", "By y, then x. x, y, width and height, all four, give what touches that rectangle.", "GridAnswer", pastErrors),
+	"GET /v1/read/container/{id}/holds":    read("readHolds", "Holds", "The holds of its stacks", "By hold_id. A Slots container has no stacks (422).", "HoldsAnswer", pastErrors),
+	"GET /v1/read/container/{id}/history": read("readHistory", "Containers", "What happened to it", "Every change, newest first unless order says otherwise. With filters that few changes match, a page may have fewer entries than limit although next_cursor is there.", "HistoryAnswer",
+		[]int{400, 404, 410, 425, 500, 503}),
+	"GET /v1/read/hold/{id}":         read("readHold", "Holds", "A hold", "", "HoldAnswer", oneErrors),
+	"GET /v1/read/containers":        read("readContainers", "Containers", "All containers", "By container_id; with prefix by name. With kind or prefix a page may have fewer elements than limit although next_cursor is there.", "ContainersAnswer", readErrors),
+	"GET /v1/read/class/{id}":        read("readClass", "Classes", "A class", "", "ClassAnswer", oneErrors),
+	"GET /v1/read/classes":           read("readClasses", "Classes", "All classes", "By class_id.", "ClassesAnswer", readErrors),
+	"GET /v1/read/class/{id}/shapes": read("readShapes", "Classes", "Its shapes", "The null key first, then by key.", "ShapesAnswer", oneErrors),
+	"GET /v1/read/class/{id}/stats":  read("readStats", "Classes", "Its totals", "total_quantity is total_added less total_removed.", "StatsAnswer", oneErrors),
 	"GET /v1/read/class/{id}/holders": read("readHolders", "Classes", "Who holds stacks of it",
 		"By container_id, then key. Only of a fungible class (422). With key a page may have fewer elements than limit although next_cursor is there.", "HoldersAnswer", kindErrors),
 	"GET /v1/read/class/{id}/instances": read("readInstances", "Classes", "Its instances",
@@ -51,8 +54,20 @@ var readOperations = map[string]operation{
 		answerHeaders: []string{"ETag"}, also: notModified, errors: []int{500}},
 }
 
+var (
+	committedAt = o("type", "string", "format", "date-time", "pattern", `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$`)
+	signed      = integer(-most, most, "")
+)
+
+// past is an answer that may be of the past.
+func past(data any) object {
+	return optional([]string{"as_of"}, "data", data, "freshness", ref("Freshness"), "as_of", ref("AsOf"))
+}
+
 // about is an answer of data and freshness.
-func about(data any) object { return only("data", data, "freshness", ref("Freshness")) }
+func about(data any) object {
+	return only("data", data, "freshness", ref("Freshness"))
+}
 
 func readSchemas() object {
 	container := []any{"container_id", ref("Id"), "name", reference(false), "kind", ref("ContainerKind"), "owner", ref("Owner")}
@@ -64,17 +79,17 @@ func readSchemas() object {
 		return only(append(append([]any{"x", ref("Cell"), "y", ref("Cell"), "width", ref("Side"), "height", ref("Side"), "rotation", ref("Rotation")}, what...), more...)...)
 	}
 	return append(o(
-		"ContainerAnswer", about(optional([]string{"name", "slot_count", "grid_width", "grid_height"}, append(container,
+		"ContainerAnswer", past(optional([]string{"name", "slot_count", "grid_width", "grid_height"}, append(container,
 			"created_seq", ref("Seq"), "updated_seq", ref("Seq"),
 			"slot_count", integer(1, 65536, "Of a Slots container."), "grid_width", ref("Side"), "grid_height", ref("Side"),
 			"stacks", ref("Count"), "instances", ref("Count"))...)),
-		"BalancesAnswer", optional(next, "container_id", ref("Id"), "balances", array(optional([]string{"held"}, append(what, "quantity", ref("Quantity"), "held", described(ref("Quantity"), "What of the quantity is held; absent if nothing is."))...), ""),
-			"next_cursor", ref("NextCursor"), "freshness", ref("Freshness")),
-		"SlotsAnswer", about(optional(next, "container_id", ref("Id"), "slot_count", integer(1, 65536, ""),
+		"BalancesAnswer", optional(append([]string{"as_of"}, next...), "container_id", ref("Id"), "balances", array(optional([]string{"held"}, append(what, "quantity", ref("Quantity"), "held", described(ref("Quantity"), "What of the quantity is held; absent if nothing is."))...), ""),
+			"next_cursor", ref("NextCursor"), "freshness", ref("Freshness"), "as_of", ref("AsOf")),
+		"SlotsAnswer", past(optional(next, "container_id", ref("Id"), "slot_count", integer(1, 65536, ""),
 			"slots", array(only(append([]any{"slot_index", integer(0, 65535, ""), "instance_id", ref("Id")}, what...)...), ""), "next_cursor", ref("NextCursor"))),
 		"Placement", o("oneOf", list{placement("quantity", ref("Quantity")), placement("instance_id", ref("Id"))},
 			"description", "A stack or an instance, at its anchor; width and height as placed."),
-		"GridAnswer", about(optional(next, "container_id", ref("Id"), "grid_width", ref("Side"), "grid_height", ref("Side"),
+		"GridAnswer", past(optional(next, "container_id", ref("Id"), "grid_width", ref("Side"), "grid_height", ref("Side"),
 			"occupied_cells", described(ref("Count"), "Of the whole grid."), "placements", array(ref("Placement"), ""), "next_cursor", ref("NextCursor"))),
 		"ContainersAnswer", about(optional(next, "containers", array(optional([]string{"name"}, container...), ""), "next_cursor", ref("NextCursor"))),
 		"Class", class,
@@ -94,9 +109,25 @@ func laterReadSchemas(next []string) object {
 	hold := []any{"class_id", ref("Id"), "key", ref("Key"), "quantity", ref("Quantity"), "held_seq", ref("Seq"),
 		"expires_at", o("type", "string", "format", "date-time", "description", "Absent if it never expires.")}
 	never := []string{"expires_at"}
+	at := []any{"global_seq", ref("Seq"), "committed_at", committedAt, "operation_index", integer(0, 9999, ""), "op", o("type", "string")}
+	entry := func(optionals []string, more ...any) object {
+		return optional(optionals, append(append([]any{}, at...), more...)...)
+	}
+	what := []any{"class_id", ref("Id"), "key", ref("Key")}
+	cells := []any{"x", ref("Cell"), "y", ref("Cell"), "rotation", ref("Rotation")}
 	return o(
+		"HistoryAnswer", about(optional(next, "container_id", ref("Id"), "entries", array(ref("HistoryEntry"), ""), "next_cursor", ref("NextCursor"))),
+		"HistoryEntry", o("oneOf", list{
+			entry([]string{"x", "y", "rotation"}, append(append(append([]any{}, what...), "change", signed, "quantity", ref("Count")), cells...)...),
+			entry(nil, append(append([]any{"hold_id", ref("Id")}, what...), "held_change", signed, "held", ref("Count"))...),
+			entry(nil, append(append([]any{"instance_id", ref("Id")}, what...), "change", o("enum", list{"in", "out", "moved"}), "slot_index", integer(0, 65535, ""))...),
+			entry(nil, append(append(append([]any{"instance_id", ref("Id")}, what...), "change", o("enum", list{"in", "out", "moved"})), cells...)...),
+			entry(nil, "change", o("enum", list{"created", "removed"})),
+			entry(nil, "change", o("const", "renamed"), "name", o("type", list{"string", "null"})),
+		}, "description", "A stack, what is held of one, an instance in a slot, one in a grid, or the container itself."),
+		"AsOf", described(only("global_seq", ref("Checkpoint"), "committed_at", committedAt), "Of a read of the past."),
 		"HoldAnswer", about(optional(never, append([]any{"hold_id", ref("Id"), "container_id", ref("Id")}, hold...)...)),
-		"HoldsAnswer", about(optional(next, "container_id", ref("Id"),
+		"HoldsAnswer", past(optional(next, "container_id", ref("Id"),
 			"holds", array(optional(never, append([]any{"hold_id", ref("Id")}, hold...)...), ""), "next_cursor", ref("NextCursor"))),
 		"Location", o("oneOf", list{
 			o("type", "null"),
@@ -110,13 +141,14 @@ func laterReadSchemas(next []string) object {
 		"FreshnessAnswer", about(only("lag", described(ref("Count"), "Durable commits that are not applied yet."),
 			"lag_ms", described(ref("Count"), "Age of the oldest of them in milliseconds, 0 when there is none."))),
 		"Commit", optional([]string{"reverses", "reversed_by", "principal"}, "global_seq", ref("Seq"), "batch_seq", integer(1, most, ""),
-			"committed_at", o("type", "string", "format", "date-time", "pattern", `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$`),
+			"committed_at", committedAt,
 			"operations", array(ref("Operation"), "As they were sent, with arguments in the order of the interface's table."),
 			"minted_instances", array(ref("Id"), ""), "metadata", ref("Metadata"),
 			"reverses", described(ref("Seq"), "The commit that this one takes back."), "reversed_by", described(ref("Seq"), "The commit that took this one back; not in a stream."),
 			"principal", o("type", "string", "description", "Who sent it, where the daemon asks.")),
 		"CommitAnswer", about(ref("Commit")),
 		"CommitsAnswer", about(optional(next, "commits", array(ref("Commit"), ""), "next_cursor", ref("NextCursor"))),
-		"ReadHealth", only("status", ref("HealthStatus"), "freshness", only("checkpoint_seq", ref("Checkpoint"), "commit_log_seq", ref("Checkpoint"), "lag", ref("Count"))),
+		"ReadHealth", optional([]string{"history"}, "status", ref("HealthStatus"), "freshness", only("checkpoint_seq", ref("Checkpoint"), "commit_log_seq", ref("Checkpoint"), "lag", ref("Count")),
+			"history", described(only("made_seq", ref("Checkpoint"), "of_seq", ref("Checkpoint")), "How far a missing history index is made; absent when it is there.")),
 	)
 }

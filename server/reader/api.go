@@ -7,6 +7,7 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/httpserver"
+	"assetledger/server/reader/history"
 )
 
 // An endpoint is one read. A request for it goes through four steps, so that
@@ -64,6 +65,8 @@ type reading struct {
 	from, to   uint64 // commits of the page, at most
 	reversals  []ledger.Reversal
 	record     ledger.Record
+	at         moment // of a read of the past
+	past       pastReading
 }
 
 var readings = sync.Pool{New: func() any { return new(reading) }}
@@ -92,8 +95,8 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 		return err
 	}
 	r.reach = e.reach
-	if r.params.MinSeq > 0 {
-		if err := r.wait(); err != nil {
+	if want := r.wanted(); want > 0 {
+		if err := r.wait(want); err != nil {
 			return err
 		}
 	}
@@ -143,12 +146,16 @@ func (r *reading) judge(e *endpoint, allowed param) (err *ledger.Error) {
 	if err := r.params.parse(r.R.URL.RawQuery, allowed, e.list); err != nil {
 		return err
 	}
-	return r.params.header(r.R.Header[headerMinSeq])
+	if err := r.params.header(r.R.Header[headerMinSeq]); err != nil {
+		return err
+	}
+	r.at = moment{}
+	return r.judgePast(allowed)
 }
 
-// wait waits for min_seq.
-func (r *reading) wait() *ledger.Error {
-	fresh, want := r.daemon.proj.fresh, r.params.MinSeq
+// wait waits until a commit is applied.
+func (r *reading) wait(want uint64) *ledger.Error {
+	fresh := r.daemon.proj.fresh
 	if fresh.applied.Load() >= want {
 		return nil
 	}
@@ -170,9 +177,25 @@ func (r *reading) notFresh(format string, args ...any) *ledger.Error {
 		With(ledger.Num("checkpoint_seq", int64(r.checkpoint)), ledger.Num("commit_log_seq", int64(r.end)))
 }
 
-// collect runs an endpoint's collect under the lock, once it knows what the
-// names mean.
+// collect runs an endpoint's collect: under the lock, or on the past.
 func (r *reading) collect(by naming, from func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
+	if r.params.given&paramsOfPast == 0 {
+		return r.locked(by, from)
+	}
+	var v *history.View
+	err := r.locked(by, func(r *reading, s *ledger.State) *ledger.Error {
+		var err error
+		v, err = r.daemon.tail.index.View(r.id)
+		return r.daemon.noHistory(err)
+	})
+	if err != nil {
+		return err
+	}
+	return r.readPast(v, from)
+}
+
+// locked calls fn under the lock, once it knows what the names mean.
+func (r *reading) locked(by naming, fn func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
 	proj := r.daemon.proj
 	proj.mu.RLock()
 	defer proj.mu.RUnlock()
@@ -188,13 +211,15 @@ func (r *reading) collect(by naming, from func(*reading, *ledger.State) *ledger.
 	if err := r.lookUp(proj.state, by); err != nil {
 		return err
 	}
-	if err := r.maySee(proj.state); err != nil {
-		return err
+	if r.params.given&paramsOfPast == 0 {
+		if err := r.maySee(proj.state); err != nil {
+			return err
+		}
 	}
 	if err := r.params.lookUp(proj.state); err != nil {
 		return err
 	}
-	return from(r, proj.state)
+	return fn(r, proj.state)
 }
 
 // lookUp finds out what names in the query mean.
@@ -237,8 +262,11 @@ func (r *reading) appendFreshness(dst []byte) []byte {
 	dst = append(dst, `,"freshness":{"checkpoint_seq":`...)
 	dst = strconv.AppendUint(dst, r.checkpoint, 10)
 	dst = append(dst, `,"commit_log_seq":`...)
-	dst = strconv.AppendUint(dst, r.end, 10)
-	return append(dst, "}}"...)
+	dst = append(strconv.AppendUint(dst, r.end, 10), '}')
+	if r.at.past {
+		dst = r.at.append(dst)
+	}
+	return append(dst, '}')
 }
 
 // nothing is the collect of what is not read from the state.
@@ -277,6 +305,7 @@ func (r *reading) refuse(err *ledger.Error) *ledger.Error {
 		return err
 	}
 	r.Fail(err)
+	r.at = moment{}
 	r.Out = r.appendFreshness(r.Out[:len(r.Out)-1])
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
+	"assetledger/server/reader/history"
 	"assetledger/wal"
 )
 
@@ -29,6 +30,7 @@ type saver struct {
 	logID wal.LogID
 	log   *slog.Logger
 	meter *saverMeter
+	index *history.Index // has what a checkpoint holds in files, before there is one; nil for none
 
 	// The tailer's.
 	place  wal.Place // after the batch applied last
@@ -63,7 +65,13 @@ func (s *saver) start(place wal.Place) {
 // a checkpoint if one is due.
 func (s *saver) applied(state *ledger.State, f *wal.Frame) {
 	s.place = f.Place()
-	if s.every == 0 || s.place.Seq < s.due || s.busy.Load() || time.Now().Before(s.rested) || !s.haveDuty() {
+	if s.every == 0 || s.place.Seq < s.due || s.busy.Load() || time.Now().Before(s.rested) {
+		return
+	}
+	if !s.haveDuty() {
+		if s.index != nil { // so that its files reach as far as the checkpoint of another daemon
+			s.index.Cut()
+		}
 		return
 	}
 	image, err := s.take(state)
@@ -119,6 +127,9 @@ func (m *image) Write(b []byte) (int, error) {
 // take puts the state into memory.
 func (s *saver) take(state *ledger.State) (*image, error) {
 	m := &image{seq: s.place.Seq, begun: time.Now()}
+	if s.index != nil {
+		s.index.Cut()
+	}
 	s.due = m.seq + s.every
 	err := state.WriteCheckpoint(m, ledger.CheckpointPlace{LogID: s.logID, Chain: s.place.Chain, Time: s.place.Time})
 	held := time.Since(m.begun)
@@ -131,6 +142,11 @@ var errHurry = errors.New("the daemon stops, and time is up")
 
 // write makes the image durable.
 func (s *saver) write(m *image) {
+	if s.index != nil {
+		if _, err := s.index.Flush(); err != nil {
+			s.log.Warn("the history index was not written before a checkpoint", "seq", m.seq, "reason", err)
+		}
+	}
 	err := s.store.Write(m.seq, func(w io.Writer) error {
 		for i, b := range m.blocks {
 			if quit := s.quit.Load(); quit != 0 && time.Now().UnixNano() > quit {

@@ -9,6 +9,7 @@ import (
 
 var readContainer = endpoint{
 	pattern: "/v1/read/container/{id}", reach: reachesContainer, id: "id", by: byContainerName,
+	params:  paramsOfPast,
 	collect: (*reading).getContainer,
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
 		c := &r.container
@@ -31,7 +32,7 @@ var readContainer = endpoint{
 
 var readBalances = endpoint{
 	pattern: "/v1/read/container/{id}/balances", reach: reachesContainer, id: "id", by: byContainerName,
-	params: paramsOfList | paramClassID | paramKey, list: listBalances, element: 192,
+	params: paramsOfList | paramClassID | paramKey | paramsOfPast, list: listBalances, element: 192,
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
 		var filter ledger.BalanceFilter
 		if r.params.has(paramClassID) {
@@ -62,7 +63,7 @@ var readBalances = endpoint{
 
 var readSlots = endpoint{
 	pattern: "/v1/read/container/{id}/slots", reach: reachesContainer, id: "id", by: byContainerName,
-	params: paramsOfList, list: listSlots, element: 192,
+	params: paramsOfList | paramsOfPast, list: listSlots, element: 192,
 	collect: func(r *reading, s *ledger.State) *ledger.Error {
 		if err := r.getContainer(s); err != nil {
 			return err
@@ -95,7 +96,7 @@ var readSlots = endpoint{
 
 var readGrid = endpoint{
 	pattern: "/v1/read/container/{id}/grid", reach: reachesContainer, id: "id", by: byContainerName,
-	params: paramsOfList | paramsOfRegion, list: listGrid, element: 320,
+	params: paramsOfList | paramsOfRegion | paramsOfPast, list: listGrid, element: 320,
 	collect: func(r *reading, s *ledger.State) *ledger.Error {
 		if err := r.getContainer(s); err != nil {
 			return err
@@ -169,7 +170,12 @@ func (r *reading) endList(dst []byte, last cursor, list listKind) []byte {
 	dst = append(dst, ']')
 	if r.more {
 		dst = append(dst, `,"next_cursor":"`...)
-		dst = append(last.append(dst, list), '"')
+		if r.at.past {
+			dst = last.appendPast(dst, list, r.at.seq)
+		} else {
+			dst = last.append(dst, list)
+		}
+		dst = append(dst, '"')
 	}
 	return dst
 }

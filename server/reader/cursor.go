@@ -34,6 +34,7 @@ const (
 	listHolders    listKind = 10 // container_id, key
 	listInstances  listKind = 11 // instance_id
 	listShapes     listKind = 12 // key, or 1 after the null key
+	listHistory    listKind = 13 // global_seq, and how many entries of it were passed
 )
 
 // newestFirst marks cursors of commits in that order.
@@ -68,6 +69,36 @@ func parseCursor(s string, list listKind) (c cursor, ok bool) {
 	}
 	c = cursor{int64(binary.BigEndian.Uint64(raw[2:])), int64(binary.BigEndian.Uint64(raw[10:]))}
 	return c, raw[0] == cursorVersion && listKind(raw[1]) == list && c.A >= 0 && c.B >= 0
+}
+
+// appendPast appends the place in a list as it was after commit seq:
+//
+//	version 2 | list | first int64 | second int64 | seq     (26 bytes, big-endian)
+func (c cursor) appendPast(dst []byte, list listKind, seq uint64) []byte {
+	raw := [pastCursorBytes]byte{pastCursorVersion, byte(list)}
+	binary.BigEndian.PutUint64(raw[2:], uint64(c.A))
+	binary.BigEndian.PutUint64(raw[10:], uint64(c.B))
+	binary.BigEndian.PutUint64(raw[18:], seq)
+	return cursorCoding.AppendEncode(dst, raw[:])
+}
+
+const (
+	pastCursorVersion = 2
+	pastCursorBytes   = cursorBytes + 8
+)
+
+// parsePastCursor is the inverse of appendPast; at is seq + 1.
+func parsePastCursor(s string, list listKind) (c cursor, at uint64, ok bool) {
+	if len(s) != cursorCoding.EncodedLen(pastCursorBytes) {
+		return c, 0, false
+	}
+	var raw [pastCursorBytes]byte
+	if n, err := cursorCoding.Decode(raw[:], []byte(s)); err != nil || n != pastCursorBytes {
+		return c, 0, false
+	}
+	c = cursor{int64(binary.BigEndian.Uint64(raw[2:])), int64(binary.BigEndian.Uint64(raw[10:]))}
+	seq := binary.BigEndian.Uint64(raw[18:])
+	return c, seq + 1, raw[0] == pastCursorVersion && listKind(raw[1]) == list && c.A >= 0 && c.B >= 0 && seq < 1<<63
 }
 
 // appendNameCursor appends the place in a list that is sorted by name:

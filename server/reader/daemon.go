@@ -13,6 +13,7 @@ import (
 	"assetledger/server/commitlog"
 	"assetledger/server/httpserver"
 	"assetledger/server/metrics"
+	"assetledger/server/reader/history"
 )
 
 // A daemon serves reads of one log.
@@ -39,6 +40,7 @@ func newDaemon(source commitlog.Source, c Config) *daemon {
 	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now,
 		caughtUp: make(chan struct{}), looks: make(chan chan struct{}), opened: make(chan struct{}), ended: make(chan struct{}),
 		keys: c.IdempotencyKeys, every: c.CheckpointEvery, meter: &saverMeter{}}
+	d.tail.index = history.New(history.Config{Dir: c.Dir, Source: source, Log: c.Log})
 	d.api = httpserver.NewAPI(d.routes(c.Page), "asset_ledger_read_", &d.registry, c.Log)
 	d.api.LogAll = c.LogAll
 	d.api.Budget = httpserver.NewBudget(cmp.Or(c.MaxInflight, defaultReadInflight))
@@ -47,7 +49,7 @@ func newDaemon(source commitlog.Source, c Config) *daemon {
 }
 
 // endpoints are all reads, in the order of the interface's table.
-var endpoints = []*endpoint{&readContainer, &readBalances, &readSlots, &readGrid, &readHolds, &readHold, &readClass, &readClasses,
+var endpoints = []*endpoint{&readContainer, &readHistory, &readBalances, &readSlots, &readGrid, &readHolds, &readHold, &readClass, &readClasses,
 	&readShapes, &readStats, &readHolders, &readInstances, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits}
 
 // routes is the read daemon's table, with or without the page.

@@ -1,11 +1,13 @@
 package reader
 
 import (
+	"errors"
 	"net/http"
 
 	"assetledger/ledger"
 	"assetledger/server/httpserver"
 	"assetledger/server/metrics"
+	"assetledger/server/reader/history"
 )
 
 var readFreshness = endpoint{
@@ -43,7 +45,14 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	x.Out = httpserver.AppendUint(x.Out, `","freshness":{"checkpoint_seq":`, checkpoint)
 	x.Out = httpserver.AppendUint(x.Out, `,"commit_log_seq":`, end)
 	x.Out = httpserver.AppendUint(x.Out, `,"lag":`, end-checkpoint)
-	x.Out = append(x.Out, "}}"...)
+	x.Out = append(x.Out, '}')
+	var making *history.NotReadyError
+	if errors.As(d.tail.index.Ready(), &making) && making.Of > 0 {
+		x.Out = httpserver.AppendUint(x.Out, `,"history":{"made_seq":`, making.Done)
+		x.Out = httpserver.AppendUint(x.Out, `,"of_seq":`, making.Of)
+		x.Out = append(x.Out, '}')
+	}
+	x.Out = append(x.Out, '}')
 	return nil
 }
 

@@ -7,7 +7,7 @@ import (
 
 var readHolds = endpoint{
 	pattern: "/v1/read/container/{id}/holds", reach: reachesContainer, id: "id", by: byContainerName,
-	params: paramsOfList, list: listHolds, element: 320,
+	params: paramsOfList | paramsOfPast, list: listHolds, element: 320,
 	collect: func(r *reading, s *ledger.State) (err *ledger.Error) {
 		r.holdList, r.more, err = s.Holds(r.holdList[:0], r.id, r.params.Cursor.A, r.params.Limit)
 		return err

@@ -39,6 +39,17 @@ func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 	g.GaugeFunc(prefix+"saved_checkpoint_seq", "Commit of the newest checkpoint on disk that this daemon knows of.", count(&m.last))
 	g.GaugeFunc(prefix+"saved_checkpoint_duration_seconds", "Time from beginning the last checkpoint to its being durable, in seconds.", seconds(&m.took))
 	g.GaugeFunc(prefix+"saved_checkpoint_hold_seconds", "Time of that for which nothing was applied, in seconds.", seconds(&m.held))
+	h := &d.tail.index.Meter
+	g.GaugeFunc(prefix+"history_ready", "1 if the history index is there, 0 while it is being made.", func() float64 {
+		if d.tail.index.Ready() != nil {
+			return 0
+		}
+		return 1
+	})
+	g.GaugeFunc(prefix+"history_made_seq", "Commit up to which a missing history index has been made.", count(&h.Done))
+	g.GaugeFunc(prefix+"history_files", "Files of the history index.", count(&h.Files))
+	g.GaugeFunc(prefix+"history_bytes", "Bytes of the files of the history index.", count(&h.Bytes))
+	g.CounterFunc(prefix+"history_failed_total", "Attempts to write or read the history index that failed.", count(&h.Failed))
 	visibility := g.Histogram(prefix+"visibility_seconds",
 		"Time from a commit's being durable to its being readable, in seconds, for each commit.", 1e-9, metrics.Bounds)
 	metrics.Process(g, version.Version, version.Commit())

@@ -21,7 +21,8 @@ func TestEveryReadHasItsReach(t *testing.T) {
 	want := map[string]reach{
 		"/v1/read/container/{id}": reachesContainer, "/v1/read/container/{id}/balances": reachesContainer,
 		"/v1/read/container/{id}/slots": reachesContainer, "/v1/read/container/{id}/grid": reachesContainer,
-		"/v1/read/container/{id}/holds": reachesContainer, "/v1/read/hold/{id}": reachesHold,
+		"/v1/read/container/{id}/history": reachesContainer,
+		"/v1/read/container/{id}/holds":   reachesContainer, "/v1/read/hold/{id}": reachesHold,
 		"/v1/read/instance/{id}": reachesInstance, "/v1/read/containers": reachesList,
 		"/v1/read/class/{id}": reachesAll, "/v1/read/classes": reachesAll, "/v1/read/class/{id}/shapes": reachesAll, "/v1/read/freshness": reachesAll,
 	}

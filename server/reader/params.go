@@ -35,10 +35,20 @@ const (
 	paramBefore
 	paramIdempotencyKey
 	paramContainerID
+	paramInstanceID
+	paramFromSeq
+	paramToSeq
+	paramFromTime
+	paramToTime
+	paramAtSeq
+	paramAtTime
 
 	paramsOfRegion = paramX | paramY | paramWidth | paramHeight
 	paramsOfList   = paramLimit | paramCursor
 	paramsOfAll    = paramMinSeq | paramWait // every read takes these
+
+	paramsOfHistory = paramInstanceID | paramFromSeq | paramToSeq | paramFromTime | paramToTime
+	paramsOfPast    = paramAtSeq | paramAtTime
 )
 
 // paramSpecs is indexed by the bit's number. Integers lie in lowest .. 2^63-1.
@@ -48,7 +58,7 @@ var paramSpecs = [...]struct {
 }{
 	{"min_seq", 0}, {"wait", 0}, {"limit", 1}, {"cursor", 0}, {"class_id", 1}, {"key", 0}, {"owner", 1}, {"kind", 0},
 	{"x", 0}, {"y", 0}, {"width", 1}, {"height", 1}, {"after", 0}, {"prefix", 0}, {"order", 0}, {"before", 0}, {"idempotency_key", 0},
-	{"container_id", 1},
+	{"container_id", 1}, {"instance_id", 1}, {"from_seq", 0}, {"to_seq", 0}, {"from_time", 0}, {"to_time", 0}, {"at_seq", 0}, {"at_time", 0},
 }
 
 // Limits of the parameters that every list or every read takes.
@@ -68,6 +78,12 @@ type params struct {
 	MinSeq, After       uint64
 	Before              uint64
 	Newest              bool // order=newest
+	InstanceID          int64
+	FromSeq, ToSeq      uint64
+	FromTime, ToTime    int64 // Unix nanoseconds
+	AtSeq               uint64
+	AtTime              int64  // Unix nanoseconds
+	CursorAt            uint64 // at_seq of the cursor + 1; 0: it is not of the past
 	IdempotencyKey      string
 	Wait                time.Duration
 	Limit               int
@@ -154,6 +170,8 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 		}
 		p.Prefix = value
 		return nil
+	case paramFromTime, paramToTime, paramAtTime:
+		return p.setTime(which, spec.name, value)
 	case paramOrder, paramIdempotencyKey:
 		return p.setText(which, spec.name, value)
 	}
@@ -191,6 +209,14 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 		p.ContainerID = v
 	case paramKey:
 		p.Key = v
+	case paramInstanceID:
+		p.InstanceID = v
+	case paramFromSeq:
+		p.FromSeq = uint64(v)
+	case paramToSeq:
+		p.ToSeq = uint64(v)
+	case paramAtSeq:
+		p.AtSeq = uint64(v)
 	case paramOwner:
 		p.Owner = v
 	default:
@@ -213,6 +239,9 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 // setCursor keeps a cursor of the list, or of its variant by name.
 func (p *params) setCursor(value string, list listKind) *ledger.Error {
 	c, ok := parseCursor(value, list)
+	if !ok {
+		c, p.CursorAt, ok = parsePastCursor(value, list)
+	}
 	if !ok && list == listContainers {
 		p.CursorName, ok = parseNameCursor(value)
 	}
@@ -225,6 +254,23 @@ func (p *params) setCursor(value string, list listKind) *ledger.Error {
 
 func badCursor(value string) *ledger.Error {
 	return badParam("cursor", "The cursor is not one that this list gave: %q.", httpserver.Shorten(value))
+}
+
+// setTime judges and keeps a time.
+func (p *params) setTime(which param, name, value string) *ledger.Error {
+	at, ok := parseMoment(value)
+	if !ok {
+		return badParam(name, "The query parameter %s must be a time of RFC 3339 such as 2026-01-31T12:00:00Z, and is %q.", name, httpserver.Shorten(value))
+	}
+	switch which {
+	case paramFromTime:
+		p.FromTime = at
+	case paramToTime:
+		p.ToTime = at
+	default:
+		p.AtTime = at
+	}
+	return nil
 }
 
 // setText judges and keeps a parameter that is a word.

@@ -9,6 +9,7 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
+	"assetledger/server/reader/history"
 	"assetledger/wal"
 )
 
@@ -23,6 +24,7 @@ type projection struct {
 	broken *ledger.Error // why nothing may be read any more; nil while all is well
 
 	replay *commitlog.Replayer // the tailer's
+	index  *history.Index      // nil: none is kept
 	ops    atomic.Uint64       // operations applied so far
 }
 
@@ -38,6 +40,15 @@ func (p *projection) adopt(state *ledger.State) {
 	defer p.mu.Unlock()
 	p.state, p.replay = state, commitlog.NewReplayer(state)
 	p.fresh.applied.Store(state.Seq())
+}
+
+// keepIndex has all that is applied from now on, after the place, indexed.
+func (p *projection) keepIndex(x *history.Index, id wal.LogID, after wal.Place) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.index = x
+	x.Begin(id, after)
+	p.state.Observe(func(c *ledger.Change) { x.Change(p.state.Seq(), c) })
 }
 
 // apply applies one batch. After an error the projection is broken: a part of
@@ -65,6 +76,9 @@ func (p *projection) hold(f *wal.Frame) (err error) {
 	}()
 	if err := p.replay.ReplayFrame(f); err != nil {
 		return err
+	}
+	if p.index != nil {
+		p.index.Applied(f)
 	}
 	p.ops.Store(p.replay.Ops)
 	p.fresh.applied.Store(f.Last())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"assetledger/server/commitlog"
+	"assetledger/server/reader/history"
 	"assetledger/wal"
 )
 
@@ -28,6 +29,7 @@ type tailer struct {
 	keys   int    // idempotency keys that checkpoints are to hold
 	saver  *saver // nil until the log is open
 	every  uint64 // commits between two checkpoints
+	index  *history.Index
 	meter  *saverMeter
 	poll   time.Duration    // longest sleep: the end moved without a wake, or we are to stop
 	now    func() time.Time // for ages and progress only; never reaches the state
@@ -96,9 +98,11 @@ func (t *tailer) run(ctx context.Context) (err error) {
 	}
 	t.known = known
 	defer known.Close()
-	if err := t.restore(r); err != nil {
+	id, place, err := t.restore(r)
+	if err != nil {
 		return err
 	}
+	defer t.keepIndex(ctx, id, place)()
 	defer func() {
 		if t.saver != nil {
 			t.saver.stop(t.proj.state, err == nil && context.Cause(ctx) != errNeverServed)
@@ -111,17 +115,33 @@ func (t *tailer) run(ctx context.Context) (err error) {
 }
 
 // restore begins from the newest good checkpoint, if there is one.
-func (t *tailer) restore(r commitlog.Reader) error {
+func (t *tailer) restore(r commitlog.Reader) (id wal.LogID, place wal.Place, err error) {
 	store := t.source.Checkpoints()
 	state, place, err := commitlog.Restore(store, r, t.keys, t.log)
 	if err != nil {
-		return fmt.Errorf("starting from a checkpoint: %w", err)
+		return id, place, fmt.Errorf("starting from a checkpoint: %w", err)
 	}
 	t.proj.adopt(state)
 	t.known.Applied(place.Seq)
-	t.saver = &saver{store: store, every: t.every, logID: r.LogID(), log: t.log, meter: t.meter}
+	t.saver = &saver{store: store, every: t.every, logID: r.LogID(), log: t.log, meter: t.meter, index: t.index}
 	t.saver.start(place)
-	return nil
+	return r.LogID(), place, nil
+}
+
+// keepIndex keeps the history index until what it returns is called.
+func (t *tailer) keepIndex(ctx context.Context, id wal.LogID, place wal.Place) (stop func()) {
+	t.proj.keepIndex(t.index, id, place)
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.index.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+		t.index.Close()
+	}
 }
 
 // open waits for the log to be there. With none, the ledger is truthfully

@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -23,12 +22,7 @@ func (x *Index) build(ctx context.Context, missing span) error {
 		return err
 	}
 	defer log.Close()
-	checkpoints, ok1 := x.c.Source.(commitlog.Checkpointed)
-	placed, ok2 := log.(commitlog.PlacedLog)
-	if !ok1 || !ok2 {
-		return errors.New("this log can't be read from the middle")
-	}
-	state, place, err := commitlog.RestoreNear(checkpoints.Checkpoints(), placed, missing.first-1)
+	state, place, err := commitlog.RestoreNear(x.c.Source.Checkpoints(), log, missing.first-1)
 	if err != nil {
 		return err
 	}

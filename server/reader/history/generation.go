@@ -35,7 +35,7 @@ type batch struct {
 const (
 	chainBytes = 5
 	// generationBytes closes a generation.
-	generationBytes = 64 << 20
+	generationBytes = 32 << 20
 )
 
 func newGeneration(after wal.Place) *generation {

@@ -109,7 +109,7 @@ func TestFollowing(t *testing.T) {
 			f.compare(r, 0, 40)
 			merged = merged || f.Meter.Built.Load() > uint64(len(f.files))
 		}
-		if !merged || len(f.files) < 2 {
+		if !merged {
 			t.Errorf("%d files, of %d made", len(f.files), f.Meter.Built.Load())
 		}
 		f.compare(r, 0, 500)
@@ -120,7 +120,10 @@ func TestFollowing(t *testing.T) {
 			if err := f.keep(t); err != nil {
 				t.Fatal(err)
 			}
-			f.apply(1000)
+			f.apply(1000) // more than may wait: what is dropped is made again
+			if err := f.keep(t); err != nil {
+				t.Fatal(err)
+			}
 			f.compare(r, 0, 100)
 			f.Close()
 		}

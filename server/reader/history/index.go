@@ -55,12 +55,12 @@ type Meter struct {
 }
 
 // maxWaiting is how many closed generations may wait for becoming files.
-const maxWaiting = 16
+const maxWaiting = 8
 
 // New makes an index that has nothing.
 func New(c Config) *Index {
 	if c.FS == nil {
-		c.FS = wal.OS
+		c.FS = wal.OS{}
 	}
 	if c.Generation == 0 {
 		c.Generation = generationBytes

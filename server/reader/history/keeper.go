@@ -238,10 +238,9 @@ func (x *Index) fitting(files []*file) ([]*file, error) {
 		return nil, err
 	}
 	defer r.Close()
-	placed, ok := r.(interface{ SeekAfter(wal.Place) error })
-	for ok && len(files) > 0 {
+	for len(files) > 0 {
 		last := files[len(files)-1]
-		err := placed.SeekAfter(last.end)
+		err := r.SeekAfter(last.end)
 		var mismatch *wal.MismatchError
 		var archived *wal.ArchivedError
 		if err == nil || errors.As(err, &archived) {

@@ -104,7 +104,7 @@ func newWorld(t testing.TB, seed uint64, commits int) *world {
 	}
 	m := modeltest.New(0)
 	knobs := modeltest.DefaultKnobs()
-	knobs.Keyed, knobs.Repeated, knobs.Bulky, knobs.Refused = 0, 0, 0, 0
+	knobs.Keyed, knobs.Repeated, knobs.Bulky, knobs.Refused, knobs.Reversals = 0, 0, 0, 0, 0
 	gen := modeltest.NewGen(seed, m, knobs)
 	w.state = ledger.NewState(ledger.Config{})
 	w.note()
@@ -157,7 +157,7 @@ func dump(s *ledger.State, id int64) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%+v\n", c)
-	balances, _, err1 := s.Balances(nil, id, ledger.BalanceFilter{}, nil, math.MaxInt)
+	balances, _, _, err1 := s.Balances(nil, id, ledger.BalanceFilter{}, nil, math.MaxInt)
 	slots, _, err2 := s.SlotEntries(nil, id, -1, math.MaxInt)
 	placements, _, err3 := s.Placements(nil, id, nil, nil, math.MaxInt)
 	holds, _, err4 := s.Holds(nil, id, 0, math.MaxInt)

@@ -12,11 +12,11 @@ type thing struct {
 
 // past collects the last change of each thing, from the newest entry back.
 type past struct {
-	seen            map[thing]struct{}
-	stacks          []ledger.Change
-	holds           []ledger.Change
-	instances       []ledger.Change
-	held, heldFound int64
+	seen      map[thing]struct{}
+	stacks    []ledger.Change
+	holds     []ledger.Change
+	instances []ledger.Change
+	unheld    map[thing]int64 // of a stack: what is held of it by holds not found yet; none: nothing
 }
 
 // At makes the state of the container alone as it was after commit seq.
@@ -28,7 +28,7 @@ func (v *View) At(seq uint64) (*ledger.State, error) {
 	if info == nil {
 		return ledger.EmptyPast(seq), nil
 	}
-	p := past{seen: make(map[thing]struct{})}
+	p := past{seen: make(map[thing]struct{}), unheld: make(map[thing]int64)}
 	var last *Entry
 	err = v.Newest(seq, func(e *Entry) bool {
 		if last == nil {
@@ -40,7 +40,7 @@ func (v *View) At(seq uint64) (*ledger.State, error) {
 			return false
 		}
 		p.take(e)
-		return len(p.stacks) < last.Stacks || len(p.instances) < last.Instances || p.heldFound < p.held
+		return len(p.stacks) < last.Stacks || len(p.instances) < last.Instances || len(p.unheld) > 0
 	})
 	if err != nil {
 		return nil, err
@@ -65,13 +65,18 @@ func (p *past) take(e *Entry) {
 	c := &e.Change
 	switch c.Kind {
 	case ledger.StackChanged, ledger.HeldChanged:
-		if p.first(thing{ledger.StackChanged, c.ClassID, c.Key}) && c.Quantity > 0 {
+		stack := thing{ledger.StackChanged, c.ClassID, c.Key}
+		if p.first(stack) && c.Quantity > 0 {
 			p.stacks = append(p.stacks, *c)
-			p.held += c.Held
+			if c.Held > 0 {
+				p.unheld[stack] = c.Held
+			}
 		}
 		if c.Kind == ledger.HeldChanged && p.first(thing{ledger.HeldChanged, c.Hold.ID, 0}) && c.Hold.Quantity > 0 {
 			p.holds = append(p.holds, *c)
-			p.heldFound += c.Hold.Quantity
+			if p.unheld[stack] -= c.Hold.Quantity; p.unheld[stack] == 0 {
+				delete(p.unheld, stack)
+			}
 		}
 	case ledger.InstanceIn, ledger.InstanceOut, ledger.InstanceMoved:
 		if p.first(thing{ledger.InstanceIn, c.InstanceID, 0}) && c.Kind != ledger.InstanceOut {

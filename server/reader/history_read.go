@@ -1,0 +1,271 @@
+package reader
+
+import (
+	"math"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+	"assetledger/server/reader/history"
+)
+
+// maxExamined is how many entries a page looks at. With filters that few match,
+// a page ends early, and says where it goes on.
+const maxExamined = 250_000
+
+var readHistory = endpoint{
+	pattern: "/v1/read/container/{id}/history", reach: reachesContainer, id: "id", by: byContainerName,
+	params: paramsOfList | paramClassID | paramKey | paramsOfHistory | paramOrder, list: listHistory, element: 448,
+	collect: func(r *reading, s *ledger.State) *ledger.Error {
+		r.past = pastReading{}
+		v, err := r.daemon.tail.index.View(r.id)
+		if err != nil {
+			return r.daemon.noHistory(err)
+		}
+		r.past.view = v
+		if c, err := s.Container(r.id); err == nil {
+			r.past.there = true
+			if r.Who.Limited() {
+				r.past.since = c.CreatedSeq
+			}
+		}
+		return nil
+	},
+	render: (*reading).renderHistory,
+}
+
+// A pastReading is what a read of history needs while it goes on.
+type pastReading struct {
+	view  *history.View
+	there bool // the container is there now
+	// since is the commit that made the container as it is now, if the client
+	// may see no more than that container; 0 without bounds.
+	since   uint64
+	sinceOp int32
+
+	lowest   uint64 // first commit that is not archived
+	from, to uint64
+	seq      uint64 // of the entry before, in the order of the page
+	passed   int64  // entries of it, with those of earlier pages
+	examined int
+	timeOf   uint64
+	time     int64
+}
+
+// renderHistory appends a page of entries.
+func (r *reading) renderHistory(dst []byte) ([]byte, *ledger.Error) {
+	h := &r.past
+	if err := r.historyBounds(); err != nil {
+		return dst, err
+	}
+	dst = httpserver.AppendInt(dst, `{"data":{"container_id":`, r.id)
+	dst = append(dst, `,"entries":[`...)
+	shown, start := 0, len(dst)
+	var refusal *ledger.Error
+	r.more = false
+	place := cursor{A: int64(h.seq), B: h.passed}
+	take := func(e *history.Entry) bool {
+		if r.params.Newest && e.Seq < h.from || !r.params.Newest && e.Seq > h.to {
+			return false
+		}
+		if !h.passes(e, r.params.Cursor) {
+			return true
+		}
+		if e.Seq < h.lowest {
+			if shown > 0 {
+				r.more = true
+			} else {
+				refusal = archived(e.Seq, h.lowest)
+			}
+			return false
+		}
+		if shown == r.params.Limit || h.examined > maxExamined || len(dst)-start > maxPageBytes {
+			r.more = true
+			return false
+		}
+		place = cursor{A: int64(h.seq), B: h.passed}
+		if !r.wantsEntry(e) {
+			return true
+		}
+		var bad error
+		if h.timeOf != e.Seq {
+			h.timeOf = e.Seq
+			h.time, bad = h.view.Time(e.Seq)
+		}
+		if refusal = r.daemon.noHistory(bad); refusal != nil {
+			return false
+		}
+		if shown++; shown > 1 {
+			dst = append(dst, ',')
+		}
+		dst = appendEntry(dst, e, h.time)
+		return true
+	}
+	var err error
+	if r.params.Newest {
+		err = h.view.Newest(h.to, take)
+	} else {
+		err = h.view.Oldest(h.from, take)
+	}
+	if refusal == nil {
+		refusal = r.daemon.noHistory(err)
+	}
+	return append(r.endList(dst, place, listHistory), '}'), refusal
+}
+
+// passes counts an entry, and says whether it is behind the cursor and the
+// client may see it.
+func (h *pastReading) passes(e *history.Entry, after cursor) bool {
+	h.examined++
+	if e.Seq != h.seq {
+		h.seq, h.passed = e.Seq, 0
+	}
+	h.passed++
+	if e.Seq == uint64(after.A) && h.passed <= after.B {
+		return false
+	}
+	return e.Seq != h.since || e.Op >= h.sinceOp
+}
+
+// historyBounds finds the commits between which the entries lie, and refuses
+// an id that there never was.
+func (r *reading) historyBounds() (err *ledger.Error) {
+	h, p := &r.past, &r.params
+	if !p.has(paramOrder) {
+		p.Newest = true
+	}
+	h.from, h.to = max(1, p.FromSeq, h.since), uint64(math.MaxUint64)
+	if p.has(paramToSeq) {
+		h.to = p.ToSeq
+	}
+	bounds := func() error {
+		if p.has(paramFromTime) && p.FromTime > math.MinInt64 {
+			seq, err := h.view.SeqAt(p.FromTime - 1)
+			if err != nil {
+				return err
+			}
+			h.from = max(h.from, seq+1)
+		}
+		if p.has(paramToTime) {
+			seq, err := h.view.SeqAt(p.ToTime)
+			if err != nil {
+				return err
+			}
+			h.to = min(h.to, seq)
+		}
+		if h.since != 0 {
+			return h.view.Lives(h.since, func(e *history.Entry) bool {
+				if e.Kind == ledger.ContainerCreated {
+					h.sinceOp = e.Op
+				}
+				return e.Kind != ledger.ContainerCreated
+			})
+		}
+		return nil
+	}
+	if err := r.daemon.noHistory(bounds()); err != nil {
+		return err
+	}
+	if p.has(paramCursor) {
+		if p.Newest {
+			h.to = min(h.to, uint64(p.Cursor.A))
+		} else {
+			h.from = max(h.from, uint64(p.Cursor.A))
+		}
+	}
+	first, bad := r.firstCommit()
+	if bad != nil {
+		return r.daemon.readBack(bad)
+	}
+	if h.lowest = first; h.view.Base() > 0 {
+		h.lowest = max(first, h.view.Base()+1)
+	}
+	return r.wantEver()
+}
+
+// wantEver refuses a container that there never was.
+func (r *reading) wantEver() *ledger.Error {
+	if r.past.there {
+		return nil
+	}
+	ever := false
+	err := r.past.view.Newest(math.MaxUint64, func(*history.Entry) bool {
+		ever = true
+		return false
+	})
+	if err != nil || ever {
+		return r.daemon.noHistory(err)
+	}
+	_, missing := ledger.EmptyPast(0).Container(r.id)
+	return missing
+}
+
+// wantsEntry applies the filters.
+func (r *reading) wantsEntry(e *history.Entry) bool {
+	p := &r.params
+	isThing := e.Kind <= ledger.InstanceMoved
+	switch {
+	case e.Kind == ledger.ContainerTouched:
+		return false
+	case p.has(paramClassID) && (!isThing || e.ClassID != p.ClassID), p.has(paramKey) && (!isThing || e.Key != p.Key):
+		return false
+	}
+	return !p.has(paramInstanceID) || e.InstanceID == p.InstanceID
+}
+
+// appendEntry appends an entry of a container's history.
+func appendEntry(dst []byte, e *history.Entry, at int64) []byte {
+	dst = httpserver.AppendUint(dst, `{"global_seq":`, e.Seq)
+	dst = append(dst, `,"committed_at":"`...)
+	dst = time.Unix(0, at).UTC().AppendFormat(dst, committedAt)
+	dst = httpserver.AppendInt(dst, `","operation_index":`, int64(e.Op))
+	dst = append(dst, `,"op":"`...)
+	dst = append(append(dst, e.OpKind.String()...), '"')
+	switch e.Kind {
+	case ledger.StackChanged:
+		dst = appendThing(dst, e)
+		dst = httpserver.AppendInt(dst, `,"change":`, e.Delta)
+		dst = httpserver.AppendInt(dst, `,"quantity":`, e.Quantity)
+		if e.Placed {
+			dst = appendCells(dst, e)
+		}
+	case ledger.HeldChanged:
+		dst = httpserver.AppendInt(dst, `,"hold_id":`, e.Hold.ID)
+		dst = appendThing(dst, e)
+		dst = httpserver.AppendInt(dst, `,"held_change":`, e.Delta)
+		dst = httpserver.AppendInt(dst, `,"held":`, e.Held)
+	case ledger.InstanceIn, ledger.InstanceOut, ledger.InstanceMoved:
+		dst = httpserver.AppendInt(dst, `,"instance_id":`, e.InstanceID)
+		dst = appendThing(dst, e)
+		dst = append(append(append(dst, `,"change":"`...), changeNames[e.Kind]...), '"')
+		if e.InGrid {
+			dst = appendCells(dst, e)
+		} else {
+			dst = httpserver.AppendInt(dst, `,"slot_index":`, int64(e.Slot))
+		}
+	default:
+		dst = append(append(append(dst, `,"change":"`...), changeNames[e.Kind]...), '"')
+		if e.Kind == ledger.ContainerRenamed && e.Info.Name == "" {
+			dst = append(dst, `,"name":null`...)
+		} else if e.Kind == ledger.ContainerRenamed {
+			dst = ledger.AppendString(append(dst, `,"name":`...), e.Info.Name)
+		}
+	}
+	return append(dst, '}')
+}
+
+var changeNames = map[ledger.ChangeKind]string{
+	ledger.InstanceIn: "in", ledger.InstanceOut: "out", ledger.InstanceMoved: "moved",
+	ledger.ContainerCreated: "created", ledger.ContainerRemoved: "removed", ledger.ContainerRenamed: "renamed",
+}
+
+func appendThing(dst []byte, e *history.Entry) []byte {
+	dst = httpserver.AppendInt(dst, `,"class_id":`, e.ClassID)
+	return httpserver.AppendInt(dst, `,"key":`, e.Key)
+}
+
+func appendCells(dst []byte, e *history.Entry) []byte {
+	dst = httpserver.AppendInt(dst, `,"x":`, int64(e.X))
+	dst = httpserver.AppendInt(dst, `,"y":`, int64(e.Y))
+	return httpserver.AppendInt(dst, `,"rotation":`, e.Rotation())
+}

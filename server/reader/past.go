@@ -1,0 +1,157 @@
+package reader
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+	"assetledger/server/reader/history"
+	"assetledger/wal"
+)
+
+// A moment is what a read of the past reflects.
+type moment struct {
+	past bool
+	seq  uint64
+	time int64 // Unix nanoseconds; of commit 0 there is none
+}
+
+// judgePast holds the parameters of the past against each other, and makes a
+// cursor's at_seq the read's.
+func (r *reading) judgePast(allowed param) *ledger.Error {
+	p := &r.params
+	if allowed&paramAtSeq == 0 {
+		return nil
+	}
+	if p.CursorAt != 0 {
+		if p.has(paramAtSeq) && p.AtSeq != p.CursorAt-1 {
+			return badParam("cursor", "The cursor is of the past at commit %d: leave at_seq out, or send the same.", p.CursorAt-1)
+		}
+		p.AtSeq, p.given = p.CursorAt-1, p.given&^paramAtTime|paramAtSeq
+	}
+	switch {
+	case !p.has(paramAtSeq):
+		return nil
+	case p.has(paramAtTime):
+		return badParam("at_time", "at_seq and at_time both say when: send one of them.")
+	case p.has(paramMinSeq):
+		return badParam("min_seq", "at_seq waits for its commit itself: send it without min_seq.")
+	}
+	return nil
+}
+
+// wanted is the commit that the read waits for: that of min_seq or at_seq, or
+// all that is durable, if a moment may not have been applied yet.
+func (r *reading) wanted() uint64 {
+	p := &r.params
+	want := p.MinSeq
+	if p.has(paramAtSeq) {
+		want = p.AtSeq
+	}
+	if p.has(paramAtTime) && p.AtTime >= r.daemon.tail.oldestUnapplied().UnixNano() {
+		want = max(want, r.daemon.tail.durable())
+	}
+	return want
+}
+
+// readPast reads from the state of the container at a moment.
+func (r *reading) readPast(v *history.View, from func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
+	at, err := r.moment(v)
+	if err != nil {
+		return err
+	}
+	s, bad := v.At(at.seq)
+	if bad != nil {
+		return r.daemon.noHistory(bad)
+	}
+	r.at = at
+	if err := r.maySee(s); err != nil {
+		return err
+	}
+	return from(r, s)
+}
+
+// moment finds out which commit the read asks for. Errors: CommitArchived, and
+// those of noHistory.
+func (r *reading) moment(v *history.View) (at moment, err *ledger.Error) {
+	at = moment{past: true, seq: r.params.AtSeq}
+	var bad error
+	if r.params.has(paramAtTime) {
+		if at.seq, bad = v.SeqAt(r.params.AtTime); bad != nil {
+			return at, r.daemon.noHistory(bad)
+		}
+	}
+	if at.seq == 0 {
+		return at, nil
+	}
+	first, bad := r.firstCommit()
+	if bad != nil {
+		return at, r.daemon.readBack(bad)
+	}
+	if first = max(first, v.Base()); at.seq < first {
+		return at, archived(at.seq, first)
+	}
+	at.time, bad = v.Time(at.seq)
+	return at, r.daemon.noHistory(bad)
+}
+
+func archived(seq, first uint64) *ledger.Error {
+	return ledger.Errorf(ledger.CommitArchived, "Commit %d was moved to an archive; the log here begins at commit %d.", seq, first).
+		With(ledger.Num("global_seq", int64(seq)), ledger.Num("first_seq", int64(first)))
+}
+
+// firstCommit is the first commit of the log that is not archived.
+func (r *reading) firstCommit() (uint64, error) {
+	d := r.daemon
+	if d.tail.reader.Load() == nil {
+		return 1, nil
+	}
+	log, err := d.commits.take(r.R.Context(), 1)
+	if err != nil {
+		return 0, err
+	}
+	defer d.commits.give(log)
+	log.At = 0
+	var archived *wal.ArchivedError
+	if err = log.Seek(1); errors.As(err, &archived) {
+		return archived.First, nil
+	}
+	return 1, err
+}
+
+// noHistory turns an error of the index into an answer.
+func (d *daemon) noHistory(err error) *ledger.Error {
+	if err == nil {
+		return nil
+	}
+	var notReady *history.NotReadyError
+	if errors.As(err, &notReady) {
+		return ledger.Errorf(ledger.Overloaded, "The history index of this read daemon is being made: try again. Other reads are served.")
+	}
+	d.log.Error("the history index can't be read", "error", err)
+	return ledger.Errorf(ledger.LogUnavailable, "The history index can't be read: %v.", err)
+}
+
+// appendAsOf appends the moment of a read of the past.
+func (m *moment) append(dst []byte) []byte {
+	dst = httpserver.AppendUint(dst, `,"as_of":{"global_seq":`, m.seq)
+	dst = append(dst, `,"committed_at":"`...)
+	return append(time.Unix(0, m.time).UTC().AppendFormat(dst, committedAt), `"}`...)
+}
+
+// parseMoment reads a time of RFC 3339 as Unix nanoseconds; times beyond what
+// those reach are the first or last that they do.
+func parseMoment(value string) (int64, bool) {
+	t, err := time.Parse(time.RFC3339Nano, value)
+	switch {
+	case err != nil:
+		return 0, false
+	case t.Year() < 1678:
+		return math.MinInt64, true
+	case t.Year() > 2261:
+		return math.MaxInt64, true
+	}
+	return t.UnixNano(), true
+}
