@@ -40,7 +40,7 @@ export const colour = (classID) => `c${BigInt(classID) % 10n}`;
 
 /** A class: a swatch and its name, linked. */
 export const classTag = (id, cls) => h('a', { href: `#/class/${id}`, class: `class ${colour(id)}` },
-  h('span', { class: 'swatch', 'aria-hidden': 'true' }), cls?.name ?? `class ${id}`);
+  h('span', { class: 'swatch', 'aria-hidden': 'true' }), cls?.name ?? `class ${id}`, cls?.code ? h('span', { class: 'aside' }, ` ${cls.code}`) : null);
 
 export const kindTag = (kind) => h('span', { class: 'kind' }, kind);
 

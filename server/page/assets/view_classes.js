@@ -1,7 +1,7 @@
 // Classes: the list with totals, and one with its shapes drawn.
 
 import { h } from './dom.js';
-import { get, unlessForbidden, rememberClass } from './api.js';
+import { get, getList, unlessForbidden, rememberClass } from './api.js';
 import { digits, quantity, count, classTag, commitLink, facts, table, empty, colour } from './format.js';
 import { pager } from './view_containers.js';
 
@@ -40,14 +40,15 @@ export const oneClass = {
   title: ([id]) => `Class ${id}`,
   async load({ params, signal }) {
     const path = `/v1/read/class/${encodeURIComponent(params[0])}`;
-    const [{ data: c }, stats, { data: { shapes } }] = await Promise.all(
-      [get(path, null, signal), statsOf(params[0], signal), get(`${path}/shapes`, null, signal)]);
+    const [{ data: c }, stats, { all: shapes }] = await Promise.all(
+      [get(path, null, signal), statsOf(params[0], signal), getList(`${path}/shapes`, { limit: 10_000 }, (a) => a.data.shapes, Infinity, signal)]);
     rememberClass(c);
     return [
       h('p', { class: 'crumbs' }, h('a', { href: '#/classes' }, 'Classes')),
       h('h1', { tabindex: -1 }, h('span', { class: `swatch big ${colour(c.class_id)}`, 'aria-hidden': 'true' }), c.name),
       facts(
         ['Id', digits(c.class_id)],
+        c.code && ['Code', c.code],
         ['Kind', c.fungible ? 'fungible, in stacks' : 'not fungible, as instances'],
         c.fungible && ['Decimals', String(c.decimals)],
         ['Registered', 'commit ', commitLink(c.registered_seq)]),
@@ -62,7 +63,7 @@ export const oneClass = {
 const card = (name, value, words) => h('div', { class: 'card' }, h('div', { class: 'name' }, name), h('div', { class: 'value' }, value), h('div', { class: 'words' }, words));
 
 const fungibleCards = (c, s) => [
-  card('Total', quantity(s.total_quantity, c), ['in ', count(s.stacks, 'stack'), ' of ', count(s.containers, 'container')]),
+  card('Total', quantity(s.total_quantity, c), [s.total_held ? ['of which ', quantity(s.total_held, c), ' is held, '] : null, 'in ', count(s.stacks, 'stack'), ' of ', count(s.containers, 'container')]),
   card('Added', quantity(s.total_added, c), 'ever'),
   card('Removed', quantity(s.total_removed, c), 'ever'),
 ];

@@ -2,7 +2,7 @@
 
 import { h } from './dom.js';
 import { get, getList, classesOf } from './api.js';
-import { digits, quantity, count, commitLink, classTag, kindTag, ownerLink, instanceLink, facts, table, empty, colour } from './format.js';
+import { digits, quantity, count, commitLink, classTag, kindTag, ownerLink, instanceLink, time, facts, table, empty, colour } from './format.js';
 import { gridPanel } from './grid.js';
 
 const step = 1000; // stacks or placements shown at first, and more at each wish
@@ -22,8 +22,9 @@ export const container = {
     ctx.store.stamp = stamp;
     return [
       h('p', { class: 'crumbs' }, h('a', { href: '#/containers' }, 'Containers')),
-      h('h1', { tabindex: -1 }, 'Container ', h('span', { class: 'number' }, String(data.container_id)), ' ', kindTag(data.kind)),
+      h('h1', { tabindex: -1 }, 'Container ', h('span', { class: 'number' }, data.name ?? String(data.container_id)), ' ', kindTag(data.kind)),
       facts(
+        data.name && ['Id', digits(data.container_id)],
         ['Owner', ownerLink(data.owner)],
         ['Created', 'commit ', commitLink(data.created_seq)],
         ['Last changed', 'commit ', commitLink(data.updated_seq)],
@@ -52,7 +53,8 @@ const contents = {
 
 async function balances(path, shown, signal) {
   const { all, more } = await getList(`${path}/balances`, { limit: step }, (a) => a.balances, shown, signal);
-  return { balances: all, more, classes: await classesOf(all.map((b) => b.class_id)) };
+  const holds = all.some((b) => b.held) ? await getList(`${path}/holds`, { limit: step }, (a) => a.data.holds, shown, signal) : { all: [] };
+  return { balances: all, more, holds: holds.all, moreHolds: holds.more, classes: await classesOf(all.map((b) => b.class_id)) };
 }
 
 const draw = {
@@ -70,17 +72,27 @@ const moreButton = (more, what, ctx) => (more ? h('p', { class: 'more' }, h('but
 
 function balanceSection(data, held, ctx) {
   const minor = held.balances.some((b) => held.classes.get(String(b.class_id))?.decimals);
-  return h('section', { 'aria-labelledby': 'balances' },
+  const isHeld = held.balances.some((b) => b.held);
+  return [h('section', { 'aria-labelledby': 'balances' },
     h('h2', { id: 'balances' }, 'Balances'),
     held.balances.length === 0
       ? empty(data.kind === 'Grid' ? 'No stacks are in this container.' : 'This container is empty.')
-      : table(`Balances of container ${data.container_id}`, [['Class'], ['Key', 'num'], ['Quantity', 'num'], ...(minor ? [['Minor units', 'num dim']] : [])],
+      : table(`Balances of container ${data.container_id}`, [['Class'], ['Key', 'num'], ['Quantity', 'num'], ...(isHeld ? [['Held', 'num']] : []), ...(minor ? [['Minor units', 'num dim']] : [])],
         held.balances.map((b) => {
           const cls = held.classes.get(String(b.class_id));
-          return [classTag(b.class_id, cls), digits(b.key), quantity(b.quantity, cls), ...(minor ? [digits(b.quantity)] : [])];
+          return [classTag(b.class_id, cls), digits(b.key), quantity(b.quantity, cls), ...(isHeld ? [b.held ? quantity(b.held, cls) : ''] : []), ...(minor ? [digits(b.quantity)] : [])];
         })),
-    moreButton(held.more, 'stacks', ctx));
+    moreButton(held.more, 'stacks', ctx)), isHeld ? holdSection(data, held, ctx) : null];
 }
+
+const holdSection = (data, held, ctx) => h('section', { 'aria-labelledby': 'holds' },
+  h('h2', { id: 'holds' }, 'Holds'),
+  table(`Holds of container ${data.container_id}`, [['Hold', 'num'], ['Class'], ['Key', 'num'], ['Quantity', 'num'], ['Made by commit', 'num'], ['Expires']],
+    held.holds.map((x) => {
+      const cls = held.classes.get(String(x.class_id));
+      return [digits(x.hold_id), classTag(x.class_id, cls), digits(x.key), quantity(x.quantity, cls), commitLink(x.held_seq), x.expires_at ? time(x.expires_at) : 'never'];
+    })),
+  moreButton(held.moreHolds, 'holds', ctx));
 
 function slotSection(data, held, ctx) {
   const total = data.slot_count;
