@@ -31,7 +31,7 @@ type Entry struct {
 	ledger.Change
 }
 
-// appendEntry appends the bytes of a change.
+// appendEntry appends the bytes of a change: at most entryBytes.
 func appendEntry(dst []byte, seq uint64, c *ledger.Change) []byte {
 	dst = binary.AppendUvarint(dst, seq)
 	dst = binary.AppendUvarint(dst, uint64(c.Op))

@@ -17,13 +17,13 @@ import (
 //
 //	place of the entry before + 1, 0 for none, 4 | length 1 | entry
 type generation struct {
-	first   uint64    // first commit
-	before  uint32    // chain of the frame before it
-	end     wal.Place // of the last batch
-	buf     []byte
+	first   uint64            // first commit
+	before  uint32            // chain of the frame before it
+	end     wal.Place         // of the last batch
+	chunks  [][]byte          // of chunkBytes each; an entry lies in one of them
+	used    int               // bytes of the last chunk
 	heads   map[uint64]uint32 // by key: place of its newest entry + 1
 	batches []batch
-	entries int
 }
 
 // A batch is what the index says of a batch: its first commit, and its time.
@@ -34,6 +34,11 @@ type batch struct {
 
 const (
 	chainBytes = 5
+	// chunkBytes is how much memory a generation takes at a time. A place is the
+	// number of a chunk and, in the low bits, where in it.
+	chunkBits  = 20
+	chunkBytes = 1 << chunkBits
+	entryBytes = 256 // at most
 	// generationBytes closes a generation.
 	generationBytes = 32 << 20
 )
@@ -43,11 +48,12 @@ func newGeneration(after wal.Place) *generation {
 }
 
 // size is about how many bytes of memory it takes.
-func (g *generation) size() int { return len(g.buf) + 16*len(g.batches) + 16*len(g.heads) }
+func (g *generation) size() int {
+	return max(len(g.chunks)-1, 0)*chunkBytes + g.used + 16*len(g.batches) + 16*len(g.heads)
+}
 
 // add keeps a change of commit seq.
 func (g *generation) add(seq uint64, c *ledger.Change) {
-	g.entries++
 	g.chain(uint64(c.Container), seq, c)
 	switch c.Kind {
 	case ledger.ContainerCreated, ledger.ContainerRemoved, ledger.ContainerRenamed:
@@ -56,11 +62,16 @@ func (g *generation) add(seq uint64, c *ledger.Change) {
 }
 
 func (g *generation) chain(key, seq uint64, c *ledger.Change) {
-	at := len(g.buf)
-	g.buf = binary.LittleEndian.AppendUint32(g.buf, g.heads[key])
-	g.buf = appendEntry(append(g.buf, 0), seq, c)
-	g.buf[at+4] = byte(len(g.buf) - at - chainBytes)
-	g.heads[key] = uint32(at) + 1
+	if len(g.chunks) == 0 || g.used > chunkBytes-chainBytes-entryBytes {
+		g.chunks, g.used = append(g.chunks, make([]byte, chunkBytes)), 0
+	}
+	last := len(g.chunks) - 1
+	b := g.chunks[last][g.used:]
+	binary.LittleEndian.PutUint32(b, g.heads[key])
+	n := len(appendEntry(b[chainBytes:chainBytes], seq, c))
+	b[4] = byte(n)
+	g.heads[key] = uint32(last<<chunkBits|g.used) + 1
+	g.used += chainBytes + n
 }
 
 // applied closes a batch.
@@ -71,32 +82,36 @@ func (g *generation) applied(f *wal.Frame) {
 
 // A chain is the entries of one key in a generation, as they were when it was taken.
 type chain struct {
-	buf  []byte
-	head uint32
+	chunks [][]byte
+	head   uint32
 }
 
-func (g *generation) of(key uint64) chain { return chain{g.buf, g.heads[key]} }
+func (g *generation) of(key uint64) chain { return chain{g.chunks, g.heads[key]} }
 
 // newest calls fn for the entries, newest first, until it returns false.
 func (c chain) newest(fn func(entry []byte) bool) bool {
 	for at := c.head; at != 0; {
-		entry := c.at(at)
-		if !fn(entry) {
+		if !fn(c.at(at)) {
 			return false
 		}
-		at = binary.LittleEndian.Uint32(c.buf[at-1:])
+		at = c.before(at)
 	}
 	return true
 }
 
 func (c chain) at(at uint32) []byte {
-	start := int(at) - 1 + chainBytes
-	return c.buf[start : start+int(c.buf[start-1])]
+	b := c.chunks[(at-1)>>chunkBits][(at-1)%chunkBytes:]
+	return b[chainBytes : chainBytes+int(b[4])]
+}
+
+// before is the place of the entry before the one at a place.
+func (c chain) before(at uint32) uint32 {
+	return binary.LittleEndian.Uint32(c.chunks[(at-1)>>chunkBits][(at-1)%chunkBytes:])
 }
 
 // places are those of the entries from commit from on, oldest first.
 func (c chain) places(from uint64, dst []uint32) []uint32 {
-	for at := c.head; at != 0 && entrySeq(c.at(at)) >= from; at = binary.LittleEndian.Uint32(c.buf[at-1:]) {
+	for at := c.head; at != 0 && entrySeq(c.at(at)) >= from; at = c.before(at) {
 		dst = append(dst, at)
 	}
 	slices.Reverse(dst)
