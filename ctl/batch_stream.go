@@ -49,6 +49,8 @@ func (c *call) openStream(ctx context.Context, onError string) (*lineStream, *an
 	in, out := io.Pipe()
 	life, end := context.WithCancel(c.ctx) // longer than that of one request
 	stop := context.AfterFunc(ctx, end)
+	// A transport whose connection broke waits until the body has ended too.
+	context.AfterFunc(life, func() { in.CloseWithError(io.ErrClosedPipe) })
 	req, err := http.NewRequestWithContext(life, http.MethodPost, overHTTP(c.writeURL)+"/v1/commit/stream"+query, in)
 	if err != nil {
 		end()
