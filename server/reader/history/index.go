@@ -39,6 +39,8 @@ type Index struct {
 
 	writing sync.Mutex // held while files are written
 
+	open *generation // the last one of gens; the tailer's
+
 	mu    sync.Mutex
 	begun bool
 	id    wal.LogID
@@ -73,19 +75,19 @@ func (x *Index) Begin(id wal.LogID, after wal.Place) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.begun, x.id = true, id
-	x.gens = []*generation{newGeneration(after)}
+	x.open = newGeneration(after)
+	x.gens = []*generation{x.open}
 	x.ready = x.c.Dir == "" && after.Seq == 0
 	x.wake()
 }
 
 // Change keeps a change of commit seq.
-func (x *Index) Change(seq uint64, c *ledger.Change) { x.gens[len(x.gens)-1].add(seq, c) }
+func (x *Index) Change(seq uint64, c *ledger.Change) { x.open.add(seq, c) }
 
 // Applied ends a batch.
 func (x *Index) Applied(f *wal.Frame) {
-	g := x.gens[len(x.gens)-1]
-	g.applied(f)
-	if g.size() >= x.c.Generation && x.c.Dir != "" {
+	x.open.applied(f)
+	if x.open.size() >= x.c.Generation && x.c.Dir != "" {
 		x.Cut()
 	}
 }
@@ -94,11 +96,11 @@ func (x *Index) Applied(f *wal.Frame) {
 func (x *Index) Cut() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	g := x.gens[len(x.gens)-1]
-	if g.end.Seq < g.first {
+	if x.open.end.Seq < x.open.first {
 		return
 	}
-	x.gens = append(x.gens, newGeneration(g.end))
+	x.open = newGeneration(x.open.end)
+	x.gens = append(x.gens, x.open)
 	if len(x.gens) > maxWaiting {
 		x.gens, x.ready = x.gens[1:], false // made again from the log
 	}
