@@ -43,7 +43,7 @@ var told = []struct {
 	// Names of commands in a sentence: they, and the flags with them, exist.
 	{(*sandbox).exists, []string{
 		"ledgerctl backup", "ledgerctl wal verify", "ledgerctl wal verify -dir", "ledgerctl wal archive", "ledgerctl wal repair -dir",
-		"ledgerctl wal repair -accept-loss", "ledgerctl bench", "ledgerctl transfer", "ledgerctl release", "bin/ledgerctl commit -key …", "bin/ledgerctl preflight", "curl --retry",
+		"ledgerctl wal repair -accept-loss", "ledgerctl bench", "ledgerctl commit", "ledgerctl batch", "ledgerctl transfer", "ledgerctl release", "bin/ledgerctl commit -key …", "bin/ledgerctl preflight", "curl --retry",
 	}},
 	// Tests can't well be run by a test; but they, and their flags, exist.
 	{(*sandbox).testExists, []string{
@@ -76,10 +76,14 @@ var notRun = map[string]string{
 	"apt install ./bin/asset-ledger_amd64.deb":        "needs root, and changes the machine; TestReproducible unpacks the package and runs what is in it",
 	"docker stop -t 15":                               "needs docker",
 	"chmod 600":                                       "is the mode of a file, not a whole command; TestAuthFileIsReadAgain sets it",
-	"make cross":                                      "takes minutes; .ci/run runs it",
-	"go run ./server/hostile":                         "takes minutes; TestMemoryUnderAttack makes the same attacks",
-	"make vuln":                                       "asks a database on the network; .ci/run runs it",
-	"ledgerctl wal archive -dir DIR -to DIR2":         "needs a log of several segments and checkpoints; TestCheckpointsStandForTheLog runs it on one",
+	"ledger-write -expire=false":                      "TestHoldsExpireThroughKills starts a daemon with it",
+	"go test -c ./ledger":                             "builds a test program for a measurement",
+	"curl -s --data-binary @FILE -H 'Content-Type: application/x-ndjson' http://127.0.0.1:8080/v1/commit/stream": "FILE stands for any file",
+	"curl -sN -T . -H 'Content-Type: application/x-ndjson' -X POST …/v1/commit/stream":                           "waits for what is typed",
+	"make cross":              "takes minutes; .ci/run runs it",
+	"go run ./server/hostile": "takes minutes; TestMemoryUnderAttack makes the same attacks",
+	"make vuln":               "asks a database on the network; .ci/run runs it",
+	"ledgerctl wal archive -dir DIR -to DIR2":                                                 "needs a log of several segments and checkpoints; TestCheckpointsStandForTheLog runs it on one",
 	"ledgerctl token new shop -scopes commit,read -auth-file /etc/ledger/auth -to shop.token": "docs/security.md has it with owners, and that is run",
 	"chown ledger: /etc/ledger/auth /etc/ledger/tls.key":                                      "needs root and the user of the package",
 }

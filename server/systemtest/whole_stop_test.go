@@ -29,6 +29,10 @@ func TestStopDuringCostlyBatch(t *testing.T) {
 		}
 		answered <- a
 	}()
+	awaits(t, "the batch is in the daemon", func() bool {
+		a, err := get(http.DefaultClient, w.url+"/v1/metrics")
+		return err == nil && strings.Contains(a.body, "\nasset_ledger_write_ingress_inflight 1\n")
+	})
 	for range 3 { // served between the transactions of the batch
 		mustCommit(t, w.url, goodCommit)
 	}
