@@ -105,14 +105,9 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 			return err
 		}
 	}
-	if err := r.Charge(e.element * int64(r.params.Limit)); err != nil {
-		return err
-	}
-	err := r.collect(e.by, e.collect)
-	for err == notListed && err != nil {
-		if err = r.makeLists(e); err == nil {
-			err = r.collect(e.by, e.collect)
-		}
+	charged, err := r.gather(e)
+	if charged != nil {
+		return charged
 	}
 	if err == nil {
 		r.Out, err = e.render(r, r.Out)
@@ -122,6 +117,33 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 		return nil
 	}
 	return r.refuse(err)
+}
+
+// gather charges what the answer may take, and collects it; charged is a refusal
+// of the budget. Most lists are short. So it first asks for as many elements as a
+// tiny claim has room for: short answers get through while long ones, which
+// nobody reads, fill the budget.
+func (r *reading) gather(e *endpoint) (charged, err *ledger.Error) {
+	limit := r.params.Limit
+	if e.element > 0 && e.list != listHistory { // which is collected while it is rendered
+		r.params.Limit = min(limit, int(httpserver.TinyClaim/e.element))
+	}
+	for {
+		if err := r.Charge(e.element*int64(r.params.Limit) - r.Claim.Held); err != nil {
+			return err, nil
+		}
+		r.more = false
+		err = r.collect(e.by, e.collect)
+		for err == notListed && err != nil {
+			if err = r.makeLists(e); err == nil {
+				err = r.collect(e.by, e.collect)
+			}
+		}
+		if err != nil || !r.more || r.params.Limit == limit {
+			return nil, err
+		}
+		r.params.Limit = limit
+	}
 }
 
 // holds charges the bytes that the answer has grown to. If the budget has no
