@@ -4,5 +4,5 @@ package httpserver
 
 import "time"
 
-// giveUpAfter does nothing where there is no TCP_USER_TIMEOUT.
-func (t *tracked) giveUpAfter(time.Duration) {}
+// GiveUpAfter does nothing where there is no TCP_USER_TIMEOUT.
+func (t *Tracked) GiveUpAfter(time.Duration) {}
