@@ -201,6 +201,13 @@ func (l *logToBreak) breaksHeader(t *testing.T) {
 // readsBack: balances are served as before, for they do not depend on what is
 // gone; what does is refused, and the health says so.
 func (l *logToBreak) readsBack(t *testing.T, readable int, fails func(string, int64, int64) bool) {
+	// Without a folder for it the index of history is not made, which would read the old segments.
+	history := filepath.Join(l.dir, "history")
+	os.RemoveAll(history)
+	if err := os.WriteFile(history, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(history)
 	d := l.mount(t)
 	reader := startProcess(t, "ledger-read", "-dir", l.dir) // from its checkpoint
 	const balances = "/v1/read/container/1/balances"
