@@ -46,7 +46,7 @@ func TestPooledRequestsForget(t *testing.T) {
 func TestForeignPages(t *testing.T) {
 	own, err := os.Hostname()
 	if err != nil || own == "" {
-		t.Skip("NOT TESTED: the guard of names, on a machine without a hostname")
+		t.Skip("NOT TESTED: the guard of names; needs a machine with a hostname")
 	}
 	for _, c := range []struct {
 		host, header string

@@ -9,7 +9,7 @@ import (
 // memory that SECURITY.md states, and a well-behaved client is not refused.
 func TestMemoryUnderAttack(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a dozen kinds of hostile clients take their time")
+		t.Skip("left out of -short: hostile clients of every kind at once take their time")
 	}
 	out, err := exec.Command("go", "run", "assetledger/server/hostile", "-programs", buildPrograms(t), "-together", "-for", "10s").CombinedOutput()
 	t.Logf("%s", out)
