@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"flag"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -360,6 +359,6 @@ func within(t testing.TB, c <-chan struct{}, what string) {
 	select {
 	case <-c:
 	case <-time.After(30 * time.Second):
-		t.Fatal(fmt.Sprintf("%s did not happen", what))
+		t.Fatalf("%s did not happen", what)
 	}
 }

@@ -32,7 +32,7 @@ func TestMoved(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if w, err = Open(dir, o); err != nil { // the word is no reserved byte
+	if _, err = Open(dir, o); err != nil { // the word is no reserved byte
 		t.Fatal(err)
 	}
 }

@@ -47,7 +47,7 @@ func TestPermissions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
 		st, err := os.Stat(path)
 		if err != nil {
 			t.Fatal(err)

@@ -38,19 +38,6 @@ func Body(tx *ledger.Transaction, rng *rand.Rand) []byte {
 	return []byte(o.spell(rng))
 }
 
-// Path is the path that the transaction is sent to.
-func Path(tx *ledger.Transaction) string {
-	switch tx.Endpoint {
-	case ledger.EndpointRegisterClass:
-		return "/v1/register/class"
-	case ledger.EndpointRegisterShape:
-		return "/v1/register/class-shape"
-	case ledger.EndpointReverse:
-		return fmt.Sprintf("/v1/commit/%d/reverse", tx.Reverses)
-	}
-	return "/v1/commit"
-}
-
 func spellOp(op *ledger.Op, rng *rand.Rand) string {
 	args := arguments(op).spell(rng)
 	if op.Kind.InRequest() {

@@ -56,7 +56,7 @@ func BenchmarkBalancesHandlerParallel(b *testing.B) {
 // handler of net/http that answers as many bytes.
 func BenchmarkConnection(b *testing.B) {
 	r, _ := benchLedger(b)
-	body := []byte(r.do("GET", "/v1/read/container/500/balances").Body.String())
+	body := r.do("GET", "/v1/read/container/500/balances").Body.Bytes()
 	bare := http.NewServeMux()
 	bare.HandleFunc("GET /v1/read/container/{id}/balances", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -278,14 +277,4 @@ func errorCode(body string) string {
 		return ""
 	}
 	return answer.Error.Code
-}
-
-// sortedKeys is what a set holds, in order.
-func sortedKeys(set map[string]bool) []string {
-	var keys []string
-	for k := range set {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
