@@ -117,6 +117,7 @@ type client struct {
 	in       *bufio.Reader
 	at       int // which request is next
 	ok, busy []time.Duration
+	results  int // of a stream, whose times in ok are a sample
 	other    int
 	first    string
 	err      error

@@ -34,6 +34,7 @@ type bench struct {
 	install bool
 	dir     string // temporary; gone at the end
 	bin     string // the built programs
+	before  string // folder of programs of an older version, "" for none
 	wrk     string // path of the load generator, "" when absent
 	skipped []string
 	started []*process
@@ -64,6 +65,7 @@ func run(args []string) error {
 	flags.IntVar(&b.stacks, "stacks", 10_000_000, "stacks of the large ledger")
 	flags.IntVar(&b.commits, "commits", 4_000_000, "commits in the log that is replayed")
 	flags.BoolVar(&b.install, "install", true, "install absent peers with apt-get when root")
+	flags.StringVar(&b.before, "before", "", "folder with the programs of an older version, whose replay is measured too")
 	temp := flags.String("dir", os.TempDir(), "where to make the temporary folder: on the disk that is to be measured")
 	flags.Parse(args)
 	if *quick {

@@ -232,9 +232,20 @@ func (b *bench) etcd() (*load, error) {
 	})
 }
 
+// A redisLoad is clients that each send so many INCR before they wait.
+type redisLoad struct{ clients, pipeline int }
+
+func (l redisLoad) String() string {
+	name := fmt.Sprintf("Redis INCR, appendfsync always, %d clients", l.clients)
+	if l.pipeline > 1 {
+		name += fmt.Sprintf(", pipeline of %d", l.pipeline)
+	}
+	return name
+}
+
 // redis starts a server that syncs its log before it answers, and gives a
-// probe for each count of clients.
-func (b *bench) redis(clients ...int) ([]probe, error) {
+// probe for each load.
+func (b *bench) redis(loads ...redisLoad) ([]probe, error) {
 	b.want("redis-benchmark", "redis-server")
 	path, err := exec.LookPath("redis-server")
 	tool, toolErr := exec.LookPath("redis-benchmark")
@@ -263,13 +274,16 @@ func (b *bench) redis(clients ...int) ([]probe, error) {
 		return err
 	})
 	var probes []probe
-	for _, n := range clients {
+	for _, l := range loads {
 		each := 8_000 // requests a second, about, so that a run takes about a slice
-		if n > 1 {
+		switch {
+		case l.clients*l.pipeline > 1024:
+			each = 600_000
+		case l.clients*l.pipeline > 1:
 			each = 50_000
 		}
-		probes = append(probes, probe{name: fmt.Sprintf("Redis INCR, appendfsync always, %d clients", n), unit: "op/s", measure: func() (float64, error) {
-			return b.figure(exec.Command(tool, "-h", "127.0.0.1", "-p", port, "-c", strconv.Itoa(n),
+		probes = append(probes, probe{name: l.String(), unit: "op/s", measure: func() (float64, error) {
+			return b.figure(exec.Command(tool, "-h", "127.0.0.1", "-p", port, "-c", strconv.Itoa(l.clients), "-P", strconv.Itoa(l.pipeline),
 				"-n", strconv.Itoa(max(1000, int(float64(each)*b.slice.Seconds()))), "-r", "10000", "-t", "incr", "-q"),
 				`INCR: ([0-9.]+) requests per second`)
 		}})

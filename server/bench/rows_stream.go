@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// throughStreams is a probe of the transfers a second through streams, and of
+// the processor time that each takes from the daemon.
+func (b *bench) throughStreams(name string, p *process, l streamLoad) probe {
+	var each float64
+	return probe{name: name, unit: "transfers/s", measure: func() (float64, error) {
+		before := p.processor()
+		o, err := l.drive(b.ctx, b.slice)
+		if err != nil {
+			return 0, err
+		}
+		each = (p.processor() - before) / float64(max(1, o.ok)) * 1e6
+		return o.rate(), o.check()
+	}, more: []derived{{name + processorOf, "µs", func() float64 { return each }}}}
+}
+
+// full is a probe of streams that are kept full.
+func (b *bench) full(p *process, streams, window int) probe {
+	return b.throughStreams(streamName(streams, window), p, streamed(p.url, accounts, streams, window))
+}
+
+func streamName(streams, window int) string {
+	if streams == 1 {
+		return fmt.Sprintf("1 stream, %d in flight", window)
+	}
+	return fmt.Sprintf("%d streams, %d in flight in each", streams, window)
+}
+
+// newWorld is a pair with accounts containers.
+func (b *bench) newWorld() (*pair, error) {
+	p, err := b.newPair()
+	if err != nil {
+		return nil, err
+	}
+	return p, p.world(accounts, 1)
+}
+
+var streamRow = row{
+	name: "stream", what: "one-transfer commits through streams, against requests of their own and batches",
+	setup: func(b *bench) ([]probe, error) {
+		p, err := b.newWorld()
+		if err != nil {
+			return nil, err
+		}
+		return []probe{
+			b.pressed(commitAlone, p.write, posts(p.write.url, "/v1/commit", singles(accounts)), connections),
+			b.full(p.write, 1, 1024),
+			b.full(p.write, 16, 1024),
+			b.full(p.write, 1, 8192),
+			b.batched(batched, p.write, accounts),
+		}, nil
+	},
+	goals: []goal{
+		{what: "1 stream x 1,024 / commits on 64 connections", of: ratio(streamName(1, 1024), commitAlone), bound: 20},
+		{what: "1 stream x 8,192 / batches of 8,190", of: ratio(streamName(1, 8192), batched), bound: 0.9},
+		{what: "processor time of a commit, 16 streams x 1,024 / on 64 connections",
+			of: ratio(streamName(16, 1024)+processorOf, commitAlone+processorOf), atMost: true, bound: 0.05},
+	},
+}
+
+var (
+	redisPipe1  = redisLoad{1, 64}
+	redisPipe16 = redisLoad{16, 512}
+)
+
+var streamPeersRow = row{
+	name: "stream-peers", what: "one-transfer commits through streams, against Redis with pipelines, PostgreSQL and etcd",
+	setup: func(b *bench) ([]probe, error) {
+		p, err := b.newWorld()
+		if err != nil {
+			return nil, err
+		}
+		probes := []probe{
+			b.full(p.write, 1, 64),
+			b.full(p.write, 1, 1024),
+			b.full(p.write, 16, 512),
+		}
+		put, err := b.etcd()
+		if err != nil {
+			return nil, err
+		}
+		if put != nil {
+			probes = append(probes, b.pressed(etcdPut, nil, *put, connections))
+		}
+		postgres, err := b.postgres(64)
+		if err != nil {
+			return nil, err
+		}
+		redis, err := b.redis(redisPipe1, redisPipe16)
+		return append(append(probes, postgres...), redis...), err
+	},
+	goals: []goal{
+		{what: "1 stream x 64 / Redis INCR, 1 client, pipeline of 64", of: ratio(streamName(1, 64), redisPipe1.String()), bound: 2},
+		{what: "16 streams x 512 / Redis INCR, 16 clients, pipeline of 512", of: ratio(streamName(16, 512), redisPipe16.String()), bound: 1.5},
+		{what: "1 stream x 1,024 / PostgreSQL, 64 clients", of: ratio(streamName(1, 1024), "PostgreSQL, 64 clients"), bound: 50},
+		{what: "1 stream x 1,024 / etcd", of: ratio(streamName(1, 1024), etcdPut), bound: 100},
+	},
+}
+
+const (
+	besideNone = "commit, p50, alone"
+	besideOne  = "commit, p50, beside 1 stream x 1,024"
+	besideMany = "commit, p50, beside 16 streams x 1,024"
+	streamP50  = "line of 1 stream x 64, p50"
+)
+
+// beside is a probe of the p50 and p99 of one client's commits, one after the other, while
+// streams are full.
+func (b *bench) beside(p *process, name string, streams int) probe {
+	commits := posts(p.url, "/v1/commit", singles(accounts))
+	var p99, rate float64
+	more := []derived{{name + ": p99", "µs", func() float64 { return p99 }}}
+	if streams > 0 {
+		more = append(more, derived{name + ": lines of the streams", "/s", func() float64 { return rate }})
+	}
+	return probe{name: name, unit: "µs", more: more, measure: func() (float64, error) {
+		flood := streamed(p.url, accounts, streams, 1024)
+		got := make(chan error, 1)
+		go func() {
+			if streams == 0 {
+				got <- nil
+				return
+			}
+			o, err := flood.drive(b.ctx, b.slice)
+			if err == nil {
+				rate = o.rate()
+				err = o.check()
+			}
+			got <- err
+		}()
+		o, err := commits.drive(b.ctx, 1, b.slice)
+		if err = errors.Join(err, <-got); err != nil {
+			return 0, err
+		}
+		p99 = float64(o.p99.Nanoseconds()) / 1e3
+		return float64(o.p50.Nanoseconds()) / 1e3, o.check()
+	}}
+}
+
+var besideRow = row{
+	name: "stream-beside", what: "one client's single commits beside full streams, and the time of a line itself",
+	setup: func(b *bench) ([]probe, error) {
+		p, err := b.newWorld()
+		if err != nil {
+			return nil, err
+		}
+		line := streamed(p.write.url, accounts, 1, 64)
+		return []probe{
+			b.beside(p.write, besideNone, 0),
+			b.beside(p.write, besideOne, 1),
+			b.beside(p.write, besideMany, 16),
+			{name: streamP50, unit: "µs", measure: func() (float64, error) {
+				o, err := line.drive(b.ctx, b.slice)
+				if err != nil {
+					return math.NaN(), err
+				}
+				return float64(o.p50.Nanoseconds()) / 1e3, o.check()
+			}},
+		}, nil
+	},
+	goals: []goal{
+		{what: "commit p50, beside 1 stream x 1,024 / alone", of: ratio(besideOne, besideNone), atMost: true, bound: 5},
+		{what: "commit p50, beside 16 streams x 1,024 / alone", of: ratio(besideMany, besideNone), atMost: true, bound: 15},
+		{what: "p50 of a line, 1 stream x 64 / of one client's commit", of: ratio(streamP50, besideNone), atMost: true, bound: 1.2},
+	},
+}

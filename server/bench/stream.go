@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A streamLoad is streams of commits that are kept full: each has so many lines
+// in flight, and for each result one more is sent.
+type streamLoad struct {
+	url     string
+	lines   []byte // one transfer a line
+	ends    []int  // of the lines
+	streams int
+	window  int // lines in flight in each
+}
+
+// streamed is a load of transfers between the containers 1..n.
+func streamed(url string, n, streams, window int) streamLoad {
+	l := streamLoad{url: url, streams: streams, window: window}
+	r := rand.New(rand.NewPCG(6, uint64(n)))
+	for range 4 * variety {
+		l.lines = append(appendTransfer(l.lines, r, n), '\n')
+		l.ends = append(l.ends, len(l.lines))
+	}
+	return l
+}
+
+// run returns lines at..at+n, fewer at the end of the lines.
+func (l *streamLoad) run(at, n int) (text []byte, lines int) {
+	at %= len(l.ends)
+	n = min(n, len(l.ends)-at)
+	from := 0
+	if at > 0 {
+		from = l.ends[at-1]
+	}
+	return l.lines[from:l.ends[at+n-1]], n
+}
+
+// drive keeps the streams full for a time, and then has them answered.
+func (l *streamLoad) drive(ctx context.Context, d time.Duration) (*outcome, error) {
+	clients := make([]*client, l.streams)
+	var err error
+	for i := range clients {
+		if clients[i], err = l.open(); err != nil {
+			return nil, err
+		}
+		defer clients[i].conn.Close()
+	}
+	start := time.Now()
+	end := start.Add(d)
+	var wait sync.WaitGroup
+	for i, c := range clients {
+		wait.Go(func() {
+			s := &sender{load: l, c: c, credit: make(chan struct{}, 1), end: end, at: i * 7919}
+			s.allowed.Store(int64(l.window))
+			done := make(chan error, 1)
+			go func() { done <- s.send(ctx) }()
+			err := s.receive()
+			if err != nil {
+				c.conn.Close() // and with it the sender
+			}
+			c.err = errors.Join(err, <-done)
+		})
+	}
+	wait.Wait()
+	took := time.Since(start)
+	total := 0
+	for _, c := range clients {
+		total += c.results
+	}
+	o, err := gather(clients, took)
+	if err == nil {
+		o.ok = total
+	}
+	return o, err
+}
+
+// open connects and opens a stream.
+func (l *streamLoad) open() (*client, error) {
+	host := strings.TrimPrefix(l.url, "http://")
+	conn, err := net.Dial("tcp", host)
+	if err != nil {
+		return nil, err
+	}
+	c := &client{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
+	conn.SetDeadline(time.Now().Add(answerWait))
+	_, err = fmt.Fprintf(conn, "POST /v1/commit/stream HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n", host)
+	if err == nil {
+		var resp *http.Response
+		if resp, err = http.ReadResponse(c.in, nil); err == nil && resp.StatusCode != http.StatusOK {
+			err = errors.New("the stream was refused: " + resp.Status)
+		}
+	}
+	if err != nil {
+		conn.Close()
+	}
+	return c, err
+}
+
+// A sender keeps one stream full.
+type sender struct {
+	load    *streamLoad
+	c       *client
+	at      int
+	end     time.Time
+	allowed atomic.Int64  // lines that may be sent
+	credit  chan struct{} // holds a token when allowed grew
+
+	mu   sync.Mutex
+	sent []sentRun // that are not answered, the oldest first
+}
+
+// A sentRun is lines that were written together.
+type sentRun struct {
+	lines int
+	at    time.Time
+}
+
+// send writes lines as fast as results allow, and the end of the body.
+func (s *sender) send(ctx context.Context) error {
+	for n := 0; ; {
+		now := time.Now()
+		if !now.Before(s.end) || ctx.Err() != nil {
+			_, err := io.WriteString(s.c.conn, "0\r\n\r\n")
+			return err
+		}
+		if n = int(s.allowed.Swap(0)); n == 0 {
+			select {
+			case <-s.credit:
+			case <-time.After(answerWait):
+				return errors.New("no result came")
+			}
+			continue
+		}
+		for n > 0 {
+			text, lines := s.load.run(s.at, n)
+			s.at += lines
+			n -= lines
+			s.mu.Lock()
+			s.sent = append(s.sent, sentRun{lines, now})
+			s.mu.Unlock()
+			pieces := net.Buffers{fmt.Appendf(nil, "%x\r\n", len(text)), text, []byte("\r\n")}
+			if _, err := pieces.WriteTo(s.c.conn); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// receive counts results until the answer ends. Of the times of results it
+// keeps one in sampled.
+func (s *sender) receive() error {
+	body := httputil.NewChunkedReader(s.c.in)
+	buf := make([]byte, 64<<10)
+	failed := []byte(`"error"`)
+	for {
+		n, err := body.Read(buf)
+		if bytes.Contains(buf[:n], failed) && s.c.first == "" {
+			s.c.other++
+			s.c.first = string(bytes.TrimSpace(buf[:min(n, 200)]))
+		}
+		if results := bytes.Count(buf[:n], []byte{'\n'}); results > 0 {
+			s.answered(results)
+			s.allowed.Add(int64(results))
+			select {
+			case s.credit <- struct{}{}:
+			default:
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// sampled is how many results there are for one whose time is kept.
+const sampled = 16
+
+func (s *sender) answered(results int) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.c.results>>16 != (s.c.results+results)>>16 {
+		s.c.conn.SetDeadline(now.Add(answerWait))
+	}
+	for results > 0 && len(s.sent) > 0 {
+		first := &s.sent[0]
+		n := min(results, first.lines)
+		for k := s.c.results/sampled + 1; k*sampled <= s.c.results+n; k++ {
+			s.c.ok = append(s.c.ok, now.Sub(first.at))
+		}
+		s.c.results += n
+		results -= n
+		if first.lines -= n; first.lines == 0 {
+			s.sent = s.sent[1:]
+		}
+	}
+}
