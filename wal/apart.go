@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// ErrSameDir is returned before anything is written when the directory to
-// write to is the log that is read, or a part of it, under whatever name.
+// ErrSameDir is returned, before anything is written, when the target
+// directory is the log itself or a part of it, under whatever name.
 var ErrSameDir = errors.New("wal: the target is the log itself")
 
 // apart returns ErrSameDir if one of the directories of the log in dir is also

@@ -10,22 +10,23 @@ import (
 	"syscall"
 )
 
-// An ArchiveReport says what an archive run moved.
+// An ArchiveReport lists what one run of Archive moved.
 type ArchiveReport struct {
 	Moved []string // names of segments
-	Below uint64   // they end before this commit
-	Held  string   // the attached reader that needs more than was asked for; "" if none does
+	Below uint64   // all moved segments end before this commit
+	Held  string   // the attached reader that needs older segments than asked for; "" if none does
 }
 
 // Archive moves the segments of dir that end before the commit below to
 // another directory, oldest first. below is the older of two good checkpoints:
-// who starts from it needs the segment that holds it, and those after. It works
-// beside running daemons: what an attached reader has not applied yet stays,
-// and so does the segment with the commit that it applied last.
+// a daemon that starts from it needs the segment that holds it, and all later
+// ones. Archive works beside running daemons: commits that an attached reader
+// has not applied yet stay, and so does the segment with the last commit that
+// it applied.
 //
-// Each segment is checked first: headers, bodies, and the link to the next. On
-// another filesystem it is copied, synced, checked again, and then removed. A
-// move that was interrupted is completed by the next run.
+// Each segment is checked first: headers, bodies, and the link to the next. To
+// another filesystem it is copied, synced, checked again, and then removed. The
+// next run completes a move that was interrupted.
 func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err error) {
 	if fsys == nil {
 		fsys = OS{}
@@ -44,7 +45,7 @@ func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err e
 		return report, fmt.Errorf("another archive run works on %s: %w", to, err)
 	}
 	defer lock.Close()
-	// The lock also shows an alias that has another identity, such as a second
+	// The lock also reveals an alias with another identity, such as a second
 	// mount of a network filesystem.
 	if held, err := fsys.Locked(join(segmentsPath(dir), lockName)); err == nil && held {
 		return report, fmt.Errorf("%w: a lock in %s is also in %s", ErrSameDir, to, segmentsPath(dir))
@@ -71,7 +72,7 @@ func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err e
 	return report, nil
 }
 
-// neededFrom lowers below to what the slowest attached reader stands at.
+// neededFrom lowers below to the position of the slowest attached reader.
 func neededFrom(fsys FS, dir string, below uint64) (uint64, string, error) {
 	readers, err := ListReaders(dir, Options{FS: fsys})
 	held := ""
@@ -83,7 +84,7 @@ func neededFrom(fsys FS, dir string, below uint64) (uint64, string, error) {
 	return below, held, err
 }
 
-// sameLog refuses a directory that holds segments of another log.
+// sameLog returns an error if the directory holds segments of another log.
 func sameLog(fsys FS, list []segmentFile, to string) error {
 	there, err := listSeqs(fsys, to, segmentExt)
 	if err != nil || len(there) == 0 || len(list) == 0 {
@@ -100,7 +101,7 @@ func otherLog(path string) error {
 	return fmt.Errorf("wal: %s is a segment of another log, or of another time; give another directory", path)
 }
 
-// checkSealed checks all of a segment, and that it leads to the next.
+// checkSealed checks a whole segment, and that the next one continues it.
 func checkSealed(fsys FS, s, next *segmentFile) error {
 	src, err := openView(fsys, s.path, s.head.Size)
 	if err != nil {
@@ -114,9 +115,9 @@ func checkSealed(fsys FS, s, next *segmentFile) error {
 	return checkLink(next.path, &next.head, s.head.ID, s.head.Ordinal, &w.at)
 }
 
-// moveSegment moves one segment: it stands in both directories, durably and
-// checked, before it goes from the first. A file of its name that is there
-// already is what an interrupted run has left, or of another log.
+// moveSegment moves one segment. The segment is in both directories, durable
+// and checked, before it is removed from the first. If a file of its name
+// exists already, an interrupted run left it, or it belongs to another log.
 func moveSegment(fsys FS, s, next *segmentFile, to string) error {
 	target := segmentFile{path: join(to, s.head.name()), head: s.head}
 	head, err := checkSegment(fsys, target.path, s.head.First)
@@ -135,7 +136,7 @@ func moveSegment(fsys FS, s, next *segmentFile, to string) error {
 	if err := fsys.SyncDir(to); err != nil {
 		return err
 	}
-	// Two names of one file are two only if their directories are two.
+	// Two names of one file are two files only in two directories.
 	if err := apart(fsys, filepath.Dir(filepath.Dir(s.path)), to); err != nil {
 		return err
 	}
@@ -145,9 +146,9 @@ func moveSegment(fsys FS, s, next *segmentFile, to string) error {
 	return fsys.SyncDir(filepath.Dir(s.path))
 }
 
-// putSegment gives a segment a name in the other directory as well, or copies
-// it where that can't be: to another filesystem, or on one without hard links.
-// No rename: a power cut may leave neither of its names.
+// putSegment links a segment into the other directory, or copies it where a
+// link is not possible: to another filesystem, or on one without hard links.
+// It does not rename, because a power cut may then leave neither name.
 func putSegment(fsys FS, s *segmentFile, to string) error {
 	err := fsys.Link(s.path, join(to, s.head.name()))
 	if no, ok := errors.AsType[syscall.Errno](err); !ok || !slices.Contains(cantLink, no) {
@@ -161,11 +162,11 @@ func putSegment(fsys FS, s *segmentFile, to string) error {
 	return copyNamed(fsys, src, to, s.head.name())
 }
 
-// cantLink is what link(2) gives where it can't, or may not; EPERM also stands
-// for filesystems without hard links.
+// cantLink lists the errors of link(2) for a link that is impossible or not
+// permitted. EPERM also stands for filesystems without hard links.
 var cantLink = []syscall.Errno{syscall.EXDEV, syscall.EPERM, syscall.EACCES, syscall.EMLINK, syscall.ENOSYS, syscall.EOPNOTSUPP}
 
-// copyNamed copies a file into a directory, durably, and gives it its name last.
+// copyNamed copies a file into a directory, durably, and names it last.
 func copyNamed(fsys FS, src File, dir, name string) error {
 	size, err := src.Size()
 	if err != nil {

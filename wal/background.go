@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// A shell is the goroutines around a Writer's synchronous core:
+// A shell runs the goroutines around a Writer's synchronous core:
 //
-//   - spares makes the spare, slowly unless somebody waits, and tries again
+//   - spares makes the spare, slowly unless Append waits for it, and retries
 //     once a second while the disk is full;
-//   - ends syncs END once a second, so that after a power cut the log's last
-//     batches can be told from damage;
-//   - wakes wakes sleeping readers, apart from Append, because waking another
-//     process costs some 20 µs, and whether anyone sleeps can't be known
-//     without a call: readers map END read-only, so they can't count
+//   - ends syncs END once a second, so that after a power cut damage can be
+//     told from the log's last batches;
+//   - wakes wakes sleeping readers. It is separate from Append because waking
+//     another process costs about 20 µs, and only a system call can tell whether
+//     any reader sleeps: readers map END read-only, so they can't count
 //     themselves there.
 type shell struct {
 	w     *Writer
 	quit  chan struct{}
 	done  sync.WaitGroup
 	spare chan struct{} // a spare is wanted
-	hurry atomic.Bool   // somebody waits for it
+	hurry atomic.Bool   // Append waits for it
 	wake  chan struct{}
 }
 
-// sparePause spreads the writing of a spare: 1 MiB, then this.
+// sparePause is the pause after each MiB of a spare, which spreads the writing.
 const sparePause = 4 * time.Millisecond
 
 func startShell(w *Writer) *shell {
@@ -36,13 +36,13 @@ func startShell(w *Writer) *shell {
 	return s
 }
 
-// stop ends the goroutines and waits for them: at most for one step of each.
+// stop ends the goroutines and waits for at most one step of each.
 func (s *shell) stop() {
 	close(s.quit)
 	s.done.Wait()
 }
 
-// notify leaves a token in a channel of one, if none is there.
+// notify puts a token into a channel of capacity one, unless it holds one.
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -58,7 +58,7 @@ func (s *shell) hurrySpare() {
 	notify(s.spare)
 }
 
-// sleep is false if the shell is to stop.
+// sleep returns false if the shell is to stop.
 func (s *shell) sleep(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -122,7 +122,7 @@ func (s *shell) wakes() {
 	for {
 		select {
 		case <-s.quit:
-			s.w.end.Wake(endWakeAt) // for what was stored last
+			s.w.end.Wake(endWakeAt) // for the last store
 			return
 		case <-s.wake:
 			s.w.end.Wake(endWakeAt)

@@ -7,44 +7,44 @@ import (
 	"path/filepath"
 )
 
-// A backup is a log's directory again: header by header and frame by frame up
-// to the durable end, zeroes behind it, the checkpoints, and an END. A daemon
-// starts on it as on the original.
+// A backup is a log directory: header by header and frame by frame up to the
+// durable end, zeroes behind it, the checkpoints, and an END. A daemon starts
+// on it as on the original.
 //
-// It is never half done and looks whole. A new copy has an END that is none
-// until everything else is durable, and is refused by all who open it. A copy
-// that is continued stays a whole one, of the time before or a later one, for
-// its segments are replaced one by one, oldest first, each by a longer one.
+// An unfinished backup never looks complete. Until everything else is durable,
+// the END of a new copy holds a marker that every open rejects. A copy that is
+// continued stays complete throughout, at its old end or a later one: its
+// segments are replaced one by one, oldest first, each by a longer one.
 
-// BackupOptions of one run; all fields may be zero.
+// BackupOptions are the options of one run; the zero value is valid.
 type BackupOptions struct {
-	FS FS // default the operating system's
-	// OnProgress is called now and then with bytes copied and all bytes.
+	FS FS // default: the operating system's
+	// OnProgress is called from time to time with the bytes copied and all bytes.
 	OnProgress func(done, total int64)
-	// Check is called when the copy is complete; when it gives an error the
-	// copy is marked as unusable, and Backup gives that error.
+	// Check is called when the copy is complete. If it returns an error, the
+	// copy is marked as unusable, and Backup returns that error.
 	Check func() error
 }
 
-// A BackupReport says what was copied.
+// A BackupReport lists what was copied.
 type BackupReport struct {
 	ID          LogID
 	End         uint64 // last commit in the copy
-	Segments    int    // of the copy
-	Copied      int    // of them, by this run
+	Segments    int    // in the copy
+	Copied      int    // segments copied by this run
 	Checkpoints int    // copied by this run
 	Bytes       int64  // copied by this run
-	Continued   bool   // there was an earlier backup
+	Continued   bool   // an earlier backup was there
 }
 
 const (
 	endTemp       = "END.tmp"
 	unfinished    = "this backup is not finished: run it again\n" // the END of a new copy
-	backupRetries = 3                                             // when files vanish because a checkpoint or an archive was made
+	backupRetries = 3                                             // if files vanish because a checkpoint or an archive was made
 )
 
-// Backup copies the log of dir, which may be in use, to out, which is made, or
-// holds an earlier backup of the same log.
+// Backup copies the log of dir, which may be in use, to out. If out does not
+// exist, it is created; otherwise it must hold an earlier backup of the same log.
 func Backup(dir, out string, o BackupOptions) (BackupReport, error) {
 	if o.FS == nil {
 		o.FS = OS{}
@@ -99,7 +99,7 @@ func (b *backup) run() error {
 	}
 	b.Segments = max(len(b.there), int(b.segments[len(b.segments)-1].head.Ordinal-b.firstOrdinal())+1)
 	steps := []func() error{b.writeEnd, b.checkpoints}
-	if !b.Continued { // a checkpoint beyond END would spoil a copy that is in use
+	if !b.Continued { // a checkpoint beyond END would invalidate a copy that is in use
 		steps[0], steps[1] = steps[1], steps[0]
 	}
 	for _, step := range steps {
@@ -115,9 +115,9 @@ func (b *backup) run() error {
 	return nil
 }
 
-// copySegments copies what the copy lacks, so that what it has is without a
-// gap at every moment: those behind its first segment, oldest first, and those
-// before it, newest first. A new copy begins with the newest, so that an archive
+// copySegments copies the segments that the copy lacks, in an order that never
+// leaves a gap: those after its first segment oldest first, and those before it
+// newest first. A new copy begins with the newest segment, so that an archive
 // run that moves the oldest away meanwhile only makes the copy begin later.
 func (b *backup) copySegments() error {
 	last := len(b.segments) - 1
@@ -150,7 +150,7 @@ func (b *backup) firstOrdinal() uint32 {
 	return b.segments[0].head.Ordinal
 }
 
-// prepare looks at both directories, and marks a new copy as unfinished.
+// prepare reads both directories, and marks a new copy as unfinished.
 func (b *backup) prepare() error {
 	was, err := readEnd(b.fs, b.out)
 	if err != nil {
@@ -191,8 +191,8 @@ func (b *backup) prepare() error {
 	return nil
 }
 
-// has tells whether the copy has all of a segment: then there is a later one,
-// or the log has no commit that the copy lacks.
+// has reports whether the copy has all of a segment: it has a later one, or the
+// log has no commit that the copy lacks.
 func (b *backup) has(s *segmentFile) bool {
 	for i := range b.there {
 		if b.there[i].head == s.head {
@@ -202,7 +202,7 @@ func (b *backup) has(s *segmentFile) bool {
 	return false
 }
 
-// segment copies one segment; of the last, what END covers.
+// segment copies one segment, or the part of the last one that END covers.
 func (b *backup) segment(s *segmentFile, last bool) error {
 	if b.has(s) {
 		return nil
@@ -241,7 +241,7 @@ func (b *backup) segment(s *segmentFile, last bool) error {
 	return b.fs.SyncDir(d)
 }
 
-// used is where the frame ends that END covers last.
+// used returns the end of the last frame that END covers.
 func (b *backup) used(src File, s *segmentFile) (int64, error) {
 	w := newWalker(src, s.head, nil)
 	for w.at.next <= b.End {
@@ -257,7 +257,7 @@ func (b *backup) used(src File, s *segmentFile) (int64, error) {
 	return w.at.off, nil
 }
 
-// fill writes the first used bytes of src, and zeroes up to size.
+// fill writes the first used bytes of src, then zeroes up to size.
 func (b *backup) fill(dst, src File, used, size int64) error {
 	buf := make([]byte, min(copyBufSize, size))
 	for off := int64(0); off < size; {
@@ -282,7 +282,7 @@ func (b *backup) fill(dst, src File, used, size int64) error {
 	return dst.Sync()
 }
 
-// checkCopy walks over a copied segment.
+// checkCopy verifies a copied segment.
 func checkCopy(dst File, s *segmentFile, used int64, last bool) error {
 	head, err := readSegmentHeader(dst)
 	if err != nil {
@@ -299,7 +299,7 @@ func checkCopy(dst File, s *segmentFile, used int64, last bool) error {
 	return sealError(s, &w.at, err)
 }
 
-// checkpoints copies the newest ones that END covers.
+// checkpoints copies the newest checkpoints that END covers.
 func (b *backup) checkpoints() error {
 	from, err := listSeqs(b.fs, join(b.dir, ckptDir), ckptExt)
 	if err != nil {
@@ -339,7 +339,7 @@ func (b *backup) writeEnd() error {
 	return b.putEnd(h.Marshal(b.End))
 }
 
-// putEnd replaces the copy's END: nobody has it mapped, for we hold the lock.
+// putEnd replaces the copy's END. No process has it mapped, because b holds the lock.
 func (b *backup) putEnd(page []byte) error {
 	if err := b.fs.Remove(join(b.out, endTemp)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

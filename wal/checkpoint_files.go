@@ -7,30 +7,30 @@ import (
 	"io/fs"
 )
 
-// Checkpoints are files beside the log; what is in them is not for wal to know.
+// Checkpoints are files beside the log. Their content is opaque to wal.
 //
-//	DIR/ckpt/LOCK              flock held by the one who makes checkpoints
+//	DIR/ckpt/LOCK              flock held by the process that makes checkpoints
 //	DIR/ckpt/next.tmp          the next one, being written
-//	DIR/ckpt/<20 digits>.ckpt  a whole one, named by its global_seq
+//	DIR/ckpt/<20 digits>.ckpt  a complete one, named by its global_seq
 //
-// A checkpoint gets its name when its bytes are durable. The newest two stay:
-// should the newest turn out to be bad, there is another.
+// A checkpoint gets its name when its bytes are durable. The newest two are
+// kept, so that another is left if the newest turns out to be damaged.
 
-// keptCheckpoints is how many stay.
+// keptCheckpoints is the number of checkpoints that are kept.
 const keptCheckpoints = 2
 
-// CheckpointPath is the file of the checkpoint at seq.
+// CheckpointPath returns the path of the checkpoint at seq.
 func CheckpointPath(dir string, seq uint64) string {
 	return join(dir, ckptDir, seqName(seq, ckptExt))
 }
 
-// ListCheckpoints gives the global_seqs of the checkpoints of DIR, rising.
+// ListCheckpoints returns the global_seqs of the checkpoints of DIR, rising.
 func ListCheckpoints(dir string, o Options) ([]uint64, error) {
 	return listSeqs(o.withDefaults().FS, join(dir, ckptDir), ckptExt)
 }
 
-// ClaimCheckpoints takes the duty of making checkpoints, until it is closed:
-// ErrLocked if another has it.
+// ClaimCheckpoints makes the caller the only one that makes checkpoints, until
+// it closes the result. It returns ErrLocked if another process does.
 func ClaimCheckpoints(dir string, o Options) (io.Closer, error) {
 	lock, err := o.withDefaults().FS.Lock(join(dir, ckptDir, lockName))
 	if err != nil {
@@ -39,7 +39,7 @@ func ClaimCheckpoints(dir string, o Options) (io.Closer, error) {
 	return lock, nil
 }
 
-// OpenCheckpoint reads a checkpoint from its beginning.
+// OpenCheckpoint opens the checkpoint at seq for reading from its beginning.
 func OpenCheckpoint(dir string, seq uint64, o Options) (io.ReadCloser, error) {
 	f, err := o.withDefaults().FS.Open(CheckpointPath(dir, seq), false)
 	if err != nil {
@@ -51,15 +51,15 @@ func OpenCheckpoint(dir string, seq uint64, o Options) (io.ReadCloser, error) {
 	}{sequential(f), f}, nil
 }
 
-// sequential reads a file from its beginning, in large pieces.
+// sequential returns a reader of the whole file that reads large pieces.
 func sequential(f File) io.Reader {
 	const whole = 1<<63 - 1
 	return bufio.NewReaderSize(io.NewSectionReader(f, 0, whole), copyBufSize)
 }
 
-// WriteCheckpoint makes the checkpoint at seq of what write writes, durably,
-// and then removes all but the newest two. Only who has claimed the duty may
-// call it. After an error there is no such checkpoint.
+// WriteCheckpoint durably makes the checkpoint at seq from what write writes,
+// and then removes all but the newest two. The caller must have called
+// ClaimCheckpoints. After an error no such checkpoint exists.
 func WriteCheckpoint(dir string, seq uint64, o Options, write func(io.Writer) error) error {
 	fsys, d := o.withDefaults().FS, join(dir, ckptDir)
 	if err := writeNamed(fsys, d, seqName(seq, ckptExt), write); err != nil {
@@ -68,7 +68,7 @@ func WriteCheckpoint(dir string, seq uint64, o Options, write func(io.Writer) er
 	return pruneCheckpoints(fsys, dir)
 }
 
-// writeNamed makes a file in a directory by way of a temporary one, durably.
+// writeNamed durably makes a file in a directory by way of a temporary file.
 func writeNamed(fsys FS, dir, name string, write func(io.Writer) error) error {
 	tmp := join(dir, spareName)
 	if err := fsys.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +86,7 @@ func writeNamed(fsys FS, dir, name string, write func(io.Writer) error) error {
 		err = fsys.Rename(tmp, join(dir, name))
 	}
 	if err != nil {
-		fsys.Remove(tmp) // gives its space back; else the next attempt removes it
+		fsys.Remove(tmp) // frees its space; if it fails, the next attempt removes the file
 		return err
 	}
 	return fsys.SyncDir(dir)

@@ -12,8 +12,7 @@ func join(names ...string) string { return filepath.Join(names...) }
 
 func segmentsPath(dir string) string { return join(dir, segmentDir) }
 
-// makeDirs makes DIR and what is below it, durably. DIR's own parent must be
-// there.
+// makeDirs durably creates DIR and its folders. DIR's own parent must exist.
 func makeDirs(fsys FS, dir string) error {
 	if err := fsys.Mkdir(dir); err != nil {
 		return err
@@ -28,13 +27,13 @@ func makeDirs(fsys FS, dir string) error {
 	}
 	err := fsys.SyncDir(filepath.Dir(filepath.Clean(dir)))
 	if errors.Is(err, fs.ErrPermission) {
-		return nil // then it was not this program that made DIR
+		return nil // then another program created DIR
 	}
 	return err
 }
 
-// listSeqs gives the numbers in the names of a directory's files with the
-// extension, rising. A directory that is missing holds none.
+// listSeqs returns the numbers in the names of a directory's files with the
+// extension, rising. A missing directory has none.
 func listSeqs(fsys FS, dir, ext string) ([]uint64, error) {
 	names, err := fsys.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,18 +48,18 @@ func listSeqs(fsys FS, dir, ext string) ([]uint64, error) {
 	return seqs, err
 }
 
-// An endState is END as it was found.
+// An endState is END as it was found on disk.
 type endState struct {
 	endHeader
 	durable uint64
 	there   bool  // valid
 	bad     error // neither valid nor absent
-	doubt   error // valid, unless nobody is storing into it
+	doubt   error // valid only while a writer may be storing into it
 
-	halfCopy bool // bad, because Backup marked it so
+	halfCopy bool // bad because Backup marked it so
 }
 
-// readEnd reads END without mapping it. Only errors of the disk are errors.
+// readEnd reads END without mapping it. It returns only errors of the disk.
 func readEnd(fsys FS, dir string) (e endState, err error) {
 	f, err := fsys.Open(join(dir, endName), false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,20 +85,20 @@ func readEnd(fsys FS, dir string) (e endState, err error) {
 		e.bad = err
 		e.halfCopy = bytes.HasPrefix(b, []byte(unfinished))
 		if len(b) == pageSize && checkEndPage(b) != nil {
-			e.bad = fmt.Errorf("%v", err) // of no version, if it is damaged
+			e.bad = fmt.Errorf("%v", err) // not ErrVersion if it is damaged
 		}
 	}
 	return e, nil
 }
 
-// settle judges an END that nobody is storing into.
+// settle judges an END that no writer is storing into.
 func (e *endState) settle() {
 	if e.there && e.doubt != nil {
 		*e = endState{bad: e.doubt}
 	}
 }
 
-// A dirState is what a directory holds before anything is changed.
+// A dirState describes a directory before anything is changed.
 type dirState struct {
 	end      endState
 	segments []segmentFile // by ordinal
@@ -112,7 +111,7 @@ type segmentFile struct {
 	head segmentHeader
 }
 
-// acked is the highest global_seq that is known to have been durable.
+// acked returns the highest global_seq that is known to have been durable.
 func (d *dirState) acked() uint64 { return max(d.end.durable, d.ckpt) }
 
 func (d *dirState) facts() (f facts) {
@@ -132,7 +131,8 @@ func (d *dirState) facts() (f facts) {
 }
 
 // readDir reads END, the names of checkpoints, and the headers of all
-// segments, which must be those of one log without a gap; they may begin late.
+// segments. The segments must belong to one log and have no gap; the first may
+// be missing.
 func readDir(fsys FS, dir string) (d dirState, err error) {
 	if d.end, err = readEnd(fsys, dir); err != nil {
 		return d, err
@@ -148,8 +148,8 @@ func readDir(fsys FS, dir string) (d dirState, err error) {
 	return d, err
 }
 
-// listTries is how often a directory is listed again whose oldest segments are
-// being moved to an archive.
+// listTries is how often a directory is listed again while its oldest segments
+// are being moved to an archive.
 const listTries = 20
 
 // readSegments reads and checks the headers of all segments.

@@ -1,8 +1,8 @@
-// Package wal keeps batches of opaque records on disk and brings them back.
+// Package wal keeps batches of opaque records on disk and reads them back.
 //
 // One process writes (Writer), any number of processes read (Reader). A batch
-// is a Frame: it is made durable by one sync, it is on disk whole or not at
-// all, and no reader sees it before it is durable.
+// is a Frame. One sync makes it durable, it is on disk whole or not at all, and
+// no reader sees it before it is durable.
 //
 // # Directory
 //
@@ -11,7 +11,7 @@
 //	DIR/wal/<20 digits>.seg    a segment, named by its first global_seq
 //	DIR/wal/next.tmp           the next segment, being filled with zeroes
 //	DIR/wal/torn-<seq>-<n>.bad bytes of a torn tail, kept when it was zeroed
-//	DIR/ckpt/<seq>.ckpt        checkpoints; wal knows nothing of what is in them
+//	DIR/ckpt/<seq>.ckpt        checkpoints; opaque to wal
 //	DIR/readers/<name>         what each read daemon has applied; removed when it has ended
 //
 // Everything is little-endian. Files are 0600, directories 0700.
@@ -42,7 +42,7 @@
 //
 //	 0  4  CRC32C of bytes 4..63
 //	 4  1  kind: 1 data, 2 seal; 0 is no frame
-//	 5  1  flags: 1 a new segment begins here; unknown ones are refused
+//	 5  1  flags: 1 a new segment begins here; unknown ones are rejected
 //	 6  2  length of this header, 64
 //	 8  8  global_seq of the first record (of a seal: the next one)
 //	16  4  number of records (of a seal: 0)
@@ -57,9 +57,9 @@
 //	       zeroes up to the next multiple of 512, checked
 //
 // A seal ends a segment; it repeats time and digest of the frame before it.
-// Flag 1 is in the first frame of each segment but the log's first. So the
-// frames of a log, and how it began (Origin), tell every byte of its segments:
-// see wire.go. Logs cut by older versions have no flags.
+// Flag 1 is set in the first frame of each segment except the first segment of
+// the log. So the frames of a log and its Origin determine every byte of its
+// segments; see wire.go. Logs cut by older versions have no flags.
 //
 // # END
 //
@@ -76,18 +76,19 @@
 //	 80 16  complement of the durable end, in one of two words in turn
 //	128  4  wake counter, moved with each change of the durable end
 //
-// END is never renamed, truncated or resized. On disk it may be too low, for
-// it is synced only once a second, on cut and on close; never too high. A power
-// cut may garble it: then it counts as missing, and the frames decide.
+// END is never renamed, truncated or resized. On disk it may be too low, because
+// it is synced only once a second, when a segment is cut, and on close. It is
+// never too high. A power cut may garble it; then it counts as missing, and the
+// frames alone decide.
 //
 // # Life of a batch
 //
-// Append writes the frame, syncs, then stores its last global_seq into END by
-// one atomic store, and wakes readers. The next frame is never written before
-// the one before is synced: so at most one frame can be torn, and any frame
-// proves those before it. A segment that is nearly full is sealed, and the
-// zero-filled spare takes its place (see rotate.go). Nothing is ever truncated:
-// mapped files must not shrink.
+// Append writes the frame, syncs it, then stores its last global_seq into END
+// with one atomic store, and wakes readers. It never writes a frame before the
+// one before is synced. So at most one frame can be torn, and each frame proves
+// that those before it are durable. When a segment is nearly full, Append seals
+// it, and the zero-filled spare takes its place (see rotate.go). Nothing is ever
+// truncated, because mapped files must not shrink.
 //
-// What Open does after a crash is a table, see rules.go.
+// A table decides what Open does after a crash; see rules.go.
 package wal

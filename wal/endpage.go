@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// A BootID names the time since the machine was started; zero is unknown.
+// A BootID identifies one boot of the machine; zero is unknown.
 type BootID [16]byte
 
 // Offsets of the words in END that change.
@@ -24,18 +24,18 @@ const (
 	endCRCAt = 56 // CRC32C of the bytes before it
 )
 
-// endHeader is what END holds beside the durable end.
+// An endHeader is the part of END before the durable end.
 type endHeader struct {
 	ID    LogID
 	Boot  BootID
 	Epoch uint64
 }
 
-// errEndAbsent is an END of which nothing was ever written: it has no bytes,
-// or zeroes only.
+// errEndAbsent is the error for an END that was never written: it has no bytes,
+// or only zeroes.
 var errEndAbsent = errors.New("END holds nothing")
 
-// Marshal gives the 4096 bytes of an END with the given durable end.
+// Marshal returns the 4096 bytes of an END with the given durable end.
 func (h *endHeader) Marshal(durable uint64) []byte {
 	b := make([]byte, pageSize)
 	copy(b, endMagic)
@@ -50,10 +50,11 @@ func (h *endHeader) Marshal(durable uint64) []byte {
 	return b
 }
 
-// checkEndPage validates an END that nobody is storing into: one that a crash
-// left. A garbled one is found here, by the CRC of the words that are stored
-// once, and by the complement of the durable end, which is stored before it
-// into one of two words in turn: so one of them fits at every moment.
+// checkEndPage validates an END that no writer is storing into, such as one
+// that a crash left. It detects a garbled one by the CRC of the words that are
+// stored once, and by the complement of the durable end. The complement is
+// stored before the durable end into one of two words in turn, so one of them
+// fits at every moment.
 func checkEndPage(b []byte) error {
 	want, got := le.Uint32(b[endCRCAt:]), crc32.Checksum(b[:endCRCAt], castagnoli)
 	if want != got {
@@ -66,8 +67,8 @@ func checkEndPage(b []byte) error {
 	return nil
 }
 
-// Unmarshal reads and validates an END, as far as one can while a writer stores
-// into it, and gives its durable end.
+// Unmarshal reads an END and returns its durable end. It validates as much as is
+// possible while a writer stores into it.
 func (h *endHeader) Unmarshal(b []byte) (durable uint64, err error) {
 	if len(b) < pageSize || allZero(b) {
 		return 0, errEndAbsent
@@ -87,7 +88,7 @@ func (h *endHeader) Unmarshal(b []byte) (durable uint64, err error) {
 	return le.Uint64(b[endDurableAt:]), nil
 }
 
-// A fixedPage is an END that stays as it is, for reading a log whose own END
+// A fixedPage is an END that never changes, for reading a log whose own END
 // may not cover all of it.
 type fixedPage []byte
 
@@ -98,7 +99,7 @@ func (fixedPage) Wake(int)                                  {}
 func (fixedPage) Stale() bool                               { return false }
 func (fixedPage) Close() error                              { return nil }
 
-// word64 and word32 are the words of a shared page, for atomic use. The page
+// word64 and word32 return words of a shared page for atomic use. The page
 // begins at a multiple of 8 bytes.
 func word64(page []byte, at int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&page[at : at+8][0]))
@@ -108,7 +109,7 @@ func word32(page []byte, at int) *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Pointer(&page[at : at+4][0]))
 }
 
-// checkHost refuses machines whose atomic stores are not the file's byte order.
+// checkHost returns an error on machines whose byte order is not the file's.
 func checkHost() error {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return errors.New("wal: this machine is big-endian; the log is shared in little-endian memory")

@@ -7,47 +7,47 @@ import (
 )
 
 var (
-	// ErrLocked: give up, or stop the other daemon.
+	// ErrLocked: stop the other daemon, or give up.
 	ErrLocked = errors.New("wal: another write daemon owns the directory")
-	// ErrFailed is final; it wraps the cause. Whether the batch that met it is durable is unknown until the log is opened again.
+	// ErrFailed is final and wraps the cause. Whether the batch that met it is durable is unknown until the log is opened again.
 	ErrFailed = errors.New("wal: a write or sync failed; the log must be reopened")
-	// ErrNoSpace is given before anything is written, and passes when there is room again.
+	// ErrNoSpace is returned before anything is written. It passes when there is space again.
 	ErrNoSpace = errors.New("wal: no space for the next segment")
-	// ErrEnd is no failure: wait, and ask again.
+	// ErrEnd is not a failure: wait, and call again.
 	ErrEnd = errors.New("wal: no further durable frame")
-	// ErrNoLog is given to readers that are first: wait for a writer.
+	// ErrNoLog is returned to readers that start before any writer: wait for one.
 	ErrNoLog = errors.New("wal: there is no log in the directory yet")
-	// ErrReplaced means that what was read may be no part of the log any more: begin anew.
+	// ErrReplaced means that the frames read so far may no longer be part of the log: begin again.
 	ErrReplaced = errors.New("wal: the log was replaced by another")
 	// ErrVersion: use a newer program.
 	ErrVersion = errors.New("wal: made by a newer version of this program")
-	// ErrClosed is given by a Writer or Reader after Close.
+	// ErrClosed is returned by a Writer or Reader after Close.
 	ErrClosed = errors.New("wal: closed")
-	// ErrBeyond is given by Seek for a global_seq that is not durable yet.
+	// ErrBeyond is returned by Seek for a global_seq that is not durable yet.
 	ErrBeyond = errors.New("wal: beyond the durable end")
-	// ErrArchiving is given when an archive run moved segments that were being read: begin again.
+	// ErrArchiving is returned when an archive run moved segments that were being read: begin again.
 	ErrArchiving = errors.New("wal: segments or checkpoints were moved away meanwhile; try again")
-	// ErrForeign is given for a frame that is not the next one of this log: its copy must be made anew.
+	// ErrForeign is returned for a frame that is not the next one of this log: make the copy anew.
 	ErrForeign = errors.New("wal: of another log, or of another time of it")
-	// ErrUnannounced is given for a frame that begins a segment without saying so: begin the copy with a backup that has the segment.
+	// ErrUnannounced is returned for a frame that begins a segment without saying so: begin the copy with a backup that has the segment.
 	ErrUnannounced = errors.New("wal: the segment was cut by an older version of this program")
-	// ErrNameTaken: two read daemons need two names.
+	// ErrNameTaken: give each read daemon its own name.
 	ErrNameTaken = errors.New("wal: a live reader already has this name")
 )
 
-// An ArchivedError is given for commits in segments that were moved away: the
-// log here begins later. It is no damage.
+// An ArchivedError is returned for commits in segments that were moved away: the
+// log in this directory begins later. It is not damage.
 type ArchivedError struct {
-	Seq   uint64 // that was asked for
-	First uint64 // first global_seq that the log still has
+	Seq   uint64 // the requested global_seq
+	First uint64 // first global_seq that this directory still has
 }
 
 func (e *ArchivedError) Error() string {
 	return fmt.Sprintf("wal: commit %d is in a segment that was moved to an archive; the log begins at commit %d", e.Seq, e.First)
 }
 
-// A MismatchError says that a checkpoint is not of this log: the frame that
-// ends where it stands is another.
+// A MismatchError reports that a checkpoint does not belong to this log: the
+// frame at its place is another.
 type MismatchError struct {
 	Seq  uint64 // of the checkpoint
 	What string // what differs
@@ -57,7 +57,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("the checkpoint does not fit the log: after commit %d %s", e.Seq, e.What)
 }
 
-// A CorruptError says where the log is damaged and which rule found it.
+// A CorruptError reports where the log is damaged, and the rule that found it.
 type CorruptError struct {
 	File   string // path
 	Offset int64  // bytes from the start of the file
@@ -77,14 +77,14 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// isNoSpace tells a full disk, a used-up quota, or a lack of file descriptors
-// from other errors: it passes.
+// isNoSpace reports whether err is a shortage that can pass: a full disk, an
+// exhausted quota, or too few file descriptors.
 func isNoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || FilesShort(err)
 }
 
 // FilesShort reports whether err only says that the process, or the machine, has
-// too many open files. The call that returned it may be tried again.
+// too many open files. The call that returned it can be retried.
 func FilesShort(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

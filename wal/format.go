@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// On-disk constants: never change them without a new version.
+// On-disk constants. Changing one requires a new version.
 const (
 	formatVersion = 1
 
@@ -26,7 +26,7 @@ const (
 	minSegment = 64 << 10
 	maxSegment = 4 << 30
 
-	// DefaultSegmentSize in bytes.
+	// DefaultSegmentSize is the default size of a segment in bytes.
 	DefaultSegmentSize = 64 << 20
 )
 
@@ -50,16 +50,16 @@ var (
 	le         = binary.LittleEndian
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-	// zeroes is what spares and torn tails are filled with. Read only.
+	// zeroes fills spares and torn tails. Read-only.
 	zeroes [copyBufSize]byte
 )
 
-// A LogID tells one log from another. It is random, and fixed for life.
+// A LogID identifies a log. It is random and never changes.
 type LogID [16]byte
 
 func (id LogID) String() string { return fmt.Sprintf("%x", id[:]) }
 
-// segmentSalt starts the CRCs of a segment's frames.
+// segmentSalt returns the initial value of the CRCs of a segment's frames.
 func segmentSalt(id LogID, first uint64) uint32 {
 	var b [24]byte
 	copy(b[:16], id[:])
@@ -70,23 +70,23 @@ func segmentSalt(id LogID, first uint64) uint32 {
 // alignUp rounds n up to the alignment of frames.
 func alignUp(n int64) int64 { return (n + frameAlign - 1) &^ (frameAlign - 1) }
 
-// frameSize is what a body of n bytes takes on disk.
+// frameSize returns the bytes on disk of a frame with a body of n bytes.
 func frameSize(n int) int64 { return alignUp(frameHeaderSize + int64(n)) }
 
-// maxFrame is the largest data frame that is written to a segment of the
-// given size: half of its room, so that an empty segment always holds the two
+// maxFrame returns the largest data frame that is written to a segment of the
+// given size: half of its room. An empty segment then always holds the two
 // batches that can be executed but not yet written (see Writer.Room).
 func maxFrame(segmentSize int64) int64 {
 	half := (segmentSize - segmentHeaderSize - sealSize) / 2 &^ (frameAlign - 1)
 	return min(half, frameSize(bodyCap))
 }
 
-// maxBody is the largest body of such a frame.
+// maxBody returns the largest body of such a frame.
 func maxBody(segmentSize int64) int {
 	return int(min(maxFrame(segmentSize)-frameHeaderSize, bodyCap))
 }
 
-// checkSegmentSize tells whether segments of that size can be made.
+// checkSegmentSize returns an error if segments of that size can't be made.
 func checkSegmentSize(n int64) error {
 	if n < minSegment || n > maxSegment || n%segmentHeaderSize != 0 {
 		return fmt.Errorf("wal: segment size %d: need a multiple of %d from %d to %d",
@@ -95,12 +95,12 @@ func checkSegmentSize(n int64) error {
 	return nil
 }
 
-// segmentName is the file name of the segment whose first record is seq.
+// segmentName returns the file name of the segment whose first record is seq.
 func segmentName(seq uint64) string { return seqName(seq, segmentExt) }
 
 func seqName(seq uint64, ext string) string { return fmt.Sprintf("%0*d%s", seqDigits, seq, ext) }
 
-// parseSeqName undoes seqName.
+// parseSeqName is the inverse of seqName.
 func parseSeqName(name, ext string) (seq uint64, ok bool) {
 	digits, found := strings.CutSuffix(name, ext)
 	if !found || len(digits) != seqDigits {
@@ -110,7 +110,7 @@ func parseSeqName(name, ext string) (seq uint64, ok bool) {
 	return seq, err == nil
 }
 
-// allZero tells whether b holds nothing but zeroes.
+// allZero reports whether b holds only zeroes.
 func allZero(b []byte) bool {
 	for len(b) >= 8 {
 		if le.Uint64(b) != 0 {

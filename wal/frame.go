@@ -7,22 +7,22 @@ import (
 	"math"
 )
 
-// A Frame is one batch of commits: what one sync makes durable.
+// A Frame is one batch of commits, made durable by one sync.
 type Frame struct {
 	First  uint64 // global_seq of the first record
 	Count  uint32
 	Time   int64  // unix nanoseconds, never decreasing
 	Digest uint64 // state digest after the batch
-	Chain  uint32 // header CRC: what the next frame's prev is; set by Append and by readers
-	Body   []byte // for each record a 4-byte length and the record; of a frame that was read, valid until the next read
+	Chain  uint32 // header CRC, which is the next frame's prev; set by Append and by readers
+	Body   []byte // for each record a 4-byte length and the record; if read, valid until the next read
 
 	Segment uint64 // first global_seq of the segment that holds the frame; set by Append and by readers
 
-	begins int64  // size of the segment that the frame says it begins, 0 if it says nothing
-	wire   []byte // header and body as they are on disk, if the frame was read or parsed
+	begins int64  // size of the segment that the frame begins, 0 if it announces none
+	wire   []byte // header and body as on disk, if the frame was read or parsed
 }
 
-// Last is the global_seq of the last record.
+// Last returns the global_seq of the last record.
 func (f *Frame) Last() uint64 { return f.First + uint64(f.Count) - 1 }
 
 // AppendRecord appends the 4-byte length and the record to a body.
@@ -31,7 +31,7 @@ func AppendRecord(body, record []byte) []byte {
 	return append(body, record...)
 }
 
-// Each calls fn for every record of the frame in order, until fn gives an
+// Each calls fn for every record of the frame in order, until fn returns an
 // error. The record aliases the body.
 func (f *Frame) Each(fn func(seq uint64, record []byte) error) error {
 	b := f.Body
@@ -64,7 +64,7 @@ func cutRecord(b []byte) (record, rest []byte, ok bool) {
 	return b[recordPrefix : recordPrefix+n], b[recordPrefix+n:], true
 }
 
-// checkRecords tells whether body is count records and nothing more.
+// checkRecords returns an error unless body is exactly count records.
 func checkRecords(body []byte, count uint32) error {
 	for ; count > 0; count-- {
 		_, rest, ok := cutRecord(body)
@@ -84,13 +84,13 @@ const (
 	kindSeal = 2
 
 	// flagBegins: the frame is the first of a segment that is not the log's
-	// first, and all of that segment's header follows from what is before it.
+	// first, and the frames before it determine that segment's header.
 	flagBegins = 1
 )
 
 // A frameHeader is the 64 bytes before a body (layout in doc.go).
 type frameHeader struct {
-	CRC     uint32 // of the header itself; what the next frame's Prev must be
+	CRC     uint32 // of this header; the next frame's Prev must equal it
 	Kind    uint8
 	First   uint64
 	Count   uint32
@@ -99,16 +99,16 @@ type frameHeader struct {
 	Prev    uint32
 	Time    int64
 	Digest  uint64
-	Begins  int64 // with flagBegins: bytes of the segment that begins with this frame; else 0
+	Begins  int64 // with flagBegins: size in bytes of the segment that begins here; else 0
 }
 
-// last is the global_seq of the last record; of a seal, of the frame before.
+// last returns the global_seq of the last record; for a seal, of the frame before.
 func (h *frameHeader) last() uint64 { return h.First + uint64(h.Count) - 1 }
 
-// size is what header, body and padding take.
+// size returns the bytes of header, body and padding.
 func (h *frameHeader) size() int64 { return frameSize(int(h.BodyLen)) }
 
-// Marshal writes the header into b[:64], with its CRC, which it also keeps.
+// Marshal writes the header with its CRC into b[:64], and sets h.CRC.
 func (h *frameHeader) Marshal(b []byte, salt uint32) {
 	b = b[:frameHeaderSize]
 	b[4], b[5] = h.Kind, 0
@@ -129,7 +129,7 @@ func (h *frameHeader) Marshal(b []byte, salt uint32) {
 	le.PutUint32(b, h.CRC)
 }
 
-// Unmarshal reads b[:64]; false if the CRC does not fit.
+// Unmarshal reads b[:64]. It returns false if the CRC is wrong.
 func (h *frameHeader) Unmarshal(b []byte, salt uint32) bool {
 	b = b[:frameHeaderSize]
 	h.CRC = le.Uint32(b)
@@ -151,7 +151,7 @@ func (h *frameHeader) Unmarshal(b []byte, salt uint32) bool {
 	return true
 }
 
-// Validate checks a header whose CRC fits; b is its 64 bytes.
+// Validate checks a header whose CRC is right; b is its 64 bytes.
 func (h *frameHeader) Validate(b []byte) error {
 	reserved := b[48:frameHeaderSize]
 	switch b[5] {
@@ -191,7 +191,7 @@ func (h *frameHeader) Validate(b []byte) error {
 	return nil
 }
 
-// appendFrame appends a whole data frame, padding included, to dst and gives
+// appendFrame appends a whole data frame with its padding to dst, and returns
 // its header.
 func appendFrame(dst []byte, f *Frame, prev, salt uint32) ([]byte, frameHeader) {
 	h := frameHeader{
@@ -201,7 +201,7 @@ func appendFrame(dst []byte, f *Frame, prev, salt uint32) ([]byte, frameHeader) 
 	return appendRaw(dst, &h, f.Body, salt), h
 }
 
-// appendSeal appends a seal frame to dst. last is the frame before it.
+// appendSeal appends a seal frame to dst. time and digest are those of the frame before it.
 func appendSeal(dst []byte, next uint64, prev uint32, time int64, digest uint64, salt uint32) ([]byte, frameHeader) {
 	h := frameHeader{Kind: kindSeal, First: next, BodyCRC: crc32.Update(salt, castagnoli, nil), Prev: prev, Time: time, Digest: digest}
 	return appendRaw(dst, &h, nil, salt), h

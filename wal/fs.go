@@ -5,44 +5,44 @@ import (
 	"time"
 )
 
-// FS is the filesystem below a log. Errors satisfy errors.Is with those of
+// FS is the filesystem below a log. Its errors satisfy errors.Is with those of
 // io/fs (ErrExist, ErrNotExist), and with syscall.ENOSPC for a full disk.
 //
-// An implementation that also has the method of Mapper gives readers mapped
-// segments; the others are read by ReadAt.
+// Readers map segments if the implementation is also a Mapper; otherwise they
+// use ReadAt.
 type FS interface {
-	// Create makes a new file, open for reading and writing.
+	// Create creates a new file and opens it for reading and writing.
 	Create(name string) (File, error)
 	// Open opens an existing file.
 	Open(name string, write bool) (File, error)
 	// Rename replaces newname if it exists. It is durable after SyncDir.
 	Rename(oldname, newname string) error
-	// Link gives a file a second name, which must be free. Between some
-	// directories, and on some filesystems, it can't.
+	// Link gives a file a second name, which must be free. It fails between
+	// some directories, and on some filesystems.
 	Link(oldname, newname string) error
 	Remove(name string) error
 	// Same reports whether two names lead to the same file or directory. A
 	// name that does not exist is the same as no other.
 	Same(a, b string) (bool, error)
-	// List gives the names in a directory, sorted.
+	// List returns the names in a directory, sorted.
 	List(dir string) ([]string, error)
-	// Mkdir makes a directory; no error if it is there already.
+	// Mkdir creates a directory. It returns nil if the directory exists.
 	Mkdir(dir string) error
 	// SyncDir makes the names in a directory durable.
 	SyncDir(dir string) error
 
-	// Lock opens a file, making it if need be, and locks it against other
-	// processes and other calls until it is closed: ErrLocked if it is. When
-	// Lock returns, the name leads to the file that is locked.
+	// Lock opens a file, creating it if necessary, and locks it against other
+	// processes and other calls until it is closed. It returns ErrLocked if it
+	// is locked. When Lock returns, the name leads to the locked file.
 	Lock(name string) (File, error)
-	// Locked tells whether Lock would give ErrLocked.
+	// Locked reports whether Lock would return ErrLocked.
 	Locked(name string) (bool, error)
-	// Share maps the first 4096 bytes of a file, which must be there.
+	// Share maps the first 4096 bytes of an existing file.
 	Share(name string, write bool) (Page, error)
 
-	// Boot names the present boot of the machine; zero if unknown.
+	// Boot identifies the present boot of the machine; zero if unknown.
 	Boot() (BootID, error)
-	// CopyOnWrite tells whether writing zeroes ahead gains nothing in dir.
+	// CopyOnWrite reports whether writing zeroes ahead gains nothing in dir.
 	CopyOnWrite(dir string) bool
 }
 
@@ -51,33 +51,33 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
-	// Sync makes what was written durable, and the size (fdatasync).
+	// Sync makes the written bytes and the size durable (fdatasync).
 	Sync() error
-	// Size in bytes.
+	// Size returns the size in bytes.
 	Size() (int64, error)
 	// Grow sets the size of a new file without writing.
 	Grow(size int64) error
 }
 
-// A Page is 4096 bytes of a file, shared by all who map it.
+// A Page is 4096 bytes of a file, shared by all processes that map it.
 type Page interface {
-	// Bytes are the page itself, beginning at a multiple of 8.
+	// Bytes returns the page itself, which begins at a multiple of 8.
 	Bytes() []byte
 	// Sync makes the page durable.
 	Sync() error
 	// Wait returns when the 32-bit word at the offset may no longer be old, or
-	// after the timeout; it may return early.
+	// after the timeout. It may return early.
 	Wait(at int, old uint32, timeout time.Duration)
-	// Wake wakes those who wait for the word at the offset.
+	// Wake wakes the callers of Wait for the word at the offset.
 	Wake(at int)
-	// Stale tells that the file's name no longer leads to this page.
+	// Stale reports whether the file's name no longer leads to this page.
 	Stale() bool
 	Close() error
 }
 
 // A Mapper maps files for reading.
 type Mapper interface {
-	// Map gives size bytes of a file that never shrinks. ReadAt turns faults
+	// Map maps size bytes of a file that never shrinks. ReadAt turns faults
 	// of the disk into errors.
 	Map(name string, size int64) (View, error)
 }
@@ -88,7 +88,7 @@ type View interface {
 	io.Closer
 }
 
-// openView opens a segment for reading by the best way that the FS has.
+// openView opens a segment for reading, mapped if the FS can.
 func openView(fs FS, name string, size int64) (View, error) {
 	if m, ok := fs.(Mapper); ok {
 		return m.Map(name, size)
@@ -96,7 +96,7 @@ func openView(fs FS, name string, size int64) (View, error) {
 	return fs.Open(name, false)
 }
 
-// writeFile makes or rewrites a small file and syncs it, but not its name.
+// writeFile overwrites the start of a small file and syncs it, but not its name.
 func writeFile(f File, b []byte) error {
 	if _, err := f.WriteAt(b, 0); err != nil {
 		return err

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A logLock makes its holder the only one that writes a log: a lock on LOCK,
-// and one on END. LOCK is easily removed by hand, because it looks like what a
-// crash has left; END is what the writer has mapped, so a second writer meets
-// the lock on it as long as the log is the same.
+// A logLock makes its holder the only writer of a log. It is a lock on LOCK and
+// one on END. People easily remove LOCK by hand, because it looks like debris of
+// a crash. END is the file that the writer has mapped, so a second writer of the
+// same log always meets the lock on it.
 type logLock struct{ lock, end File }
 
 // lockLog locks the log in dir. END need not exist; see lockEnd.
@@ -31,7 +31,7 @@ func lockLog(fsys FS, dir string) (*logLock, error) {
 	return l, nil
 }
 
-// lockEnd locks END, unless that was done before.
+// lockEnd locks END, unless it is locked already.
 func (l *logLock) lockEnd(fsys FS, dir string) (err error) {
 	if l.end == nil {
 		l.end, err = lockPatiently(fsys, join(dir, endName))
@@ -47,7 +47,7 @@ func (l *logLock) Close() error {
 	return err
 }
 
-// logLocked reports whether somebody writes the log in dir.
+// logLocked reports whether a process writes the log in dir.
 func logLocked(fsys FS, dir string) (bool, error) {
 	for _, name := range []string{lockName, endName} {
 		locked, err := fsys.Locked(join(dir, name))
@@ -58,7 +58,7 @@ func logLocked(fsys FS, dir string) (bool, error) {
 	return false, nil
 }
 
-// errOtherWriter ends a writer whose log was opened for writing by another.
+// errOtherWriter is the error of a writer whose log another has opened for writing.
 var errOtherWriter = fmt.Errorf("another write daemon has opened the log since: was %s or %s removed?", lockName, endName)
 
 const (
@@ -66,8 +66,8 @@ const (
 	lockInterval = 2 * time.Millisecond
 )
 
-// lockPatiently locks a file; those who only ask FS.Locked hold the lock for a
-// moment, so it tries for 100 ms.
+// lockPatiently locks a file. Callers of FS.Locked hold the lock for a moment,
+// so it retries for 100 ms.
 func lockPatiently(fsys FS, path string) (lock File, err error) {
 	for range lockTries {
 		if lock, err = fsys.Lock(path); !errors.Is(err, ErrLocked) {

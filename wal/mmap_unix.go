@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// A mapping reads a file through a read-only map. ReadAt copies: what is
-// checked afterwards is what is used, and a fault of the disk can happen in
-// that one place only. Segments never shrink, so a fault is a read error, or
-// somebody cut the file.
+// A mapping reads a file through a read-only map. ReadAt copies, so that the
+// bytes that were checked are the bytes that are used, and a fault of the disk
+// can happen only there. Segments never shrink, so a fault is a read error, or
+// another program truncated the file.
 type mapping struct {
 	name string
 	b    []byte
@@ -52,7 +52,7 @@ func (m *mapping) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// Close unmaps; the caller sees to it that nobody reads.
+// Close unmaps the file. The caller makes sure that no call of ReadAt is running.
 func (m *mapping) Close() error {
 	b := m.b
 	m.b = nil

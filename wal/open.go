@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Open locks DIR, recovers its log (or makes one) and readies it for
-// appending: Prepare and Start in one. ErrLocked if another process does;
-// *CorruptError if the log is damaged (nothing has been changed then);
-// ErrVersion if it is too new.
+// Open locks DIR, recovers its log or makes one, and readies it for appending:
+// it is Prepare and Start in one. It returns ErrLocked if another process has
+// the lock, *CorruptError if the log is damaged (then nothing has been changed),
+// and ErrVersion if a newer version made it.
 func Open(dir string, o Options) (*Writer, error) {
 	w, err := Prepare(dir, o)
 	if err != nil {
@@ -25,10 +25,10 @@ func Open(dir string, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// Prepare locks DIR and finds out where its log ends, and whether it can be
-// gone on with. Apart from DIR and LOCK, which are made if they are missing, it
+// Prepare locks DIR, and finds the end of its log and whether it can be
+// continued. Apart from DIR and LOCK, which it creates if they are missing, it
 // changes nothing on disk, so a caller can read the log by OpenReader and
-// refuse it before anything is changed. Start must follow, or Close.
+// reject it before anything is changed. Call Start or Close next.
 func Prepare(dir string, o Options) (*Writer, error) {
 	o = o.withDefaults()
 	if err := checkSegmentSize(o.SegmentSize); err != nil {
@@ -59,10 +59,10 @@ func Prepare(dir string, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// errNotStarted is given by a Writer between Prepare and Start.
+// errNotStarted is returned by a Writer between Prepare and Start.
 var errNotStarted = errors.New("wal: the writer has not been started")
 
-// A finding is what Prepare has found, and Start acts upon.
+// A finding is the result of Prepare, on which Start acts.
 type finding struct {
 	dir      dirState
 	tail     *tail // nil: there is no log yet
@@ -70,7 +70,7 @@ type finding struct {
 	sameBoot bool // the log may have been written since the machine was started
 }
 
-// survey looks at the directory and at the end of the log.
+// survey reads the directory and the end of the log.
 func (w *Writer) survey() (*finding, error) {
 	boot, err := w.fs.Boot()
 	if err != nil {
@@ -96,7 +96,7 @@ func (w *Writer) survey() (*finding, error) {
 		w.last = Frame{First: 1}
 		return found, nil
 	}
-	// END is the better witness: it is stamped when recovery has succeeded.
+	// END is the better evidence: it is stamped after recovery has succeeded.
 	if d.end.there {
 		before = d.end.Boot
 	}
@@ -116,8 +116,8 @@ func (w *Writer) survey() (*finding, error) {
 	return found, nil
 }
 
-// OpenReader opens the log up to where Start will go on, also before Start,
-// when END may not cover it yet.
+// OpenReader opens the log up to the place where Start will continue, even
+// before Start, when END may not cover it yet.
 func (w *Writer) OpenReader() (*Reader, error) {
 	if w.found == nil {
 		return OpenReader(w.dir, w.o)
@@ -168,7 +168,7 @@ func (w *Writer) start() error {
 			return err
 		}
 	}
-	// A spare of before; also the rest of one. Its name may be all that is left of a cut.
+	// An old spare, or a part of one. Its name may be all that is left of a cut.
 	if err := w.fs.Remove(w.path(segmentDir, spareName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -185,9 +185,9 @@ func refusal(r *rule, cause error) error {
 	return fmt.Errorf("%s: %w", r.why, cause)
 }
 
-// lockBoot is the boot in which the log was last opened with success, as LOCK
-// tells it; zero if it does not. LOCK is never synced: the present boot stands
-// there only if it was written since the machine was started.
+// lockBoot returns the boot in which the log was last opened successfully,
+// according to LOCK; zero if LOCK does not say. LOCK is never synced, so it
+// names the present boot only if it was written since the machine started.
 func (w *Writer) lockBoot() (id BootID, err error) {
 	const at = len("boot ")
 	b := make([]byte, lockSize)
@@ -203,9 +203,9 @@ func (w *Writer) lockBoot() (id BootID, err error) {
 	return id, nil
 }
 
-// signLock tells people who holds the lock, and the next Open in which boot it
-// was taken. It comes last: until END is valid again nothing may be rewritten,
-// for it may be of an earlier boot, and acknowledged.
+// signLock writes for people who holds the lock, and for the next Open in which
+// boot it was taken. It comes last: until END is valid again nothing may be
+// rewritten, because it may be of an earlier boot, and acknowledged.
 func (w *Writer) signLock(boot BootID) error {
 	text := fmt.Sprintf("boot %x pid %d since %s", boot[:], os.Getpid(), time.Unix(0, w.o.Now()).UTC().Format(time.RFC3339))
 	_, err := w.lock.lock.WriteAt(fmt.Appendf(nil, "%-*s\n", lockSize-1, text), 0)

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Options of a log; zero fields take the defaults.
+// Options configure a log; zero fields take the defaults.
 type Options struct {
-	SegmentSize int64        // bytes; default 64 MiB; a multiple of 4096 from 64 KiB up; fixed for each segment at its birth
+	SegmentSize int64        // bytes; default 64 MiB; a multiple of 4096, at least 64 KiB; fixed when a segment is made
 	Now         func() int64 // unix nanoseconds; default the system clock
-	FS          FS           // default the operating system's
+	FS          FS           // default: the operating system's
 	Rand        io.Reader    // for the log id; default crypto/rand
 
-	// Origin makes a new log as another was made, to be filled by AppendCopy. A
-	// log that is there already must have its id. Default: a log of its own.
+	// Origin makes a new log begin as another did, to be filled by AppendCopy. A
+	// log that exists already must have its id. Default: a log of its own.
 	Origin *Origin
 
 	// OnSync is called by Append after each sync of a frame with the time it took; may be nil.
 	OnSync func(time.Duration)
-	// OnNotice is called by Open with what recovery did that people should know; may be nil.
+	// OnNotice is called by Open with what recovery did, for people; may be nil.
 	OnNotice func(text string)
 
 	// Manual starts no goroutine: spares are made when one is needed, and

@@ -31,16 +31,16 @@ const (
 	futexWake = 1
 )
 
-// waitWord sleeps in the kernel until the word is not old, or wakeWord is
-// called, or the timeout. It holds an operating system thread. The word may be
-// mapped read-only.
+// waitWord sleeps in the kernel until the word is not old, wakeWord is called,
+// or the timeout has passed. It occupies an operating system thread. The word
+// may be mapped read-only.
 func waitWord(w *atomic.Uint32, old uint32, timeout time.Duration) {
 	ts := syscall.NsecToTimespec(max(0, timeout.Nanoseconds()))
-	// Any error (changed already, timeout, interrupted) means: look again.
+	// Any error (changed already, timeout, interrupted) means: check again.
 	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexWait, uintptr(old), uintptr(unsafe.Pointer(&ts)), 0, 0)
 }
 
-// wakeWord wakes all who wait for the word, in all processes.
+// wakeWord wakes all waiters for the word, in all processes.
 func wakeWord(w *atomic.Uint32) {
 	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexWake, 1<<30, 0, 0, 0)
 }

@@ -12,7 +12,7 @@ func datasync(f *os.File) error { return f.Sync() }
 
 const pollEvery = time.Millisecond
 
-// waitWord polls, for want of a futex that is the same on all systems.
+// waitWord polls, because there is no portable futex.
 func waitWord(w *atomic.Uint32, old uint32, timeout time.Duration) {
 	for end := time.Now().Add(timeout); w.Load() == old; {
 		left := time.Until(end)
@@ -23,10 +23,10 @@ func waitWord(w *atomic.Uint32, old uint32, timeout time.Duration) {
 	}
 }
 
-// wakeWord has nothing to do: waitWord polls.
+// wakeWord does nothing: waitWord polls.
 func wakeWord(*atomic.Uint32) {}
 
-// Boot is unknown here; recovery then rewrites what it trusts.
+// Boot is unknown here; recovery then rewrites the frames that it trusts.
 func (OS) Boot() (BootID, error) { return BootID{}, nil }
 
 func (OS) CopyOnWrite(string) bool { return false }

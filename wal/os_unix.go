@@ -89,7 +89,7 @@ func (OS) Lock(name string) (File, error) {
 		if st, err := f.Stat(); err == nil && !renamed(f, st) {
 			return osFile{f}, nil
 		}
-		f.Close() // its holder removed it before it gave the lock back
+		f.Close() // its holder removed it before unlocking it
 	}
 	return nil, fmt.Errorf("%w (%s)", ErrLocked, name)
 }
@@ -99,7 +99,7 @@ func (OS) Locked(name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer f.Close() // which also unlocks
+	defer f.Close() // also unlocks
 	err = flock(f, syscall.LOCK_SH)
 	if errors.Is(err, ErrLocked) {
 		return true, nil

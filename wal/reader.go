@@ -8,14 +8,16 @@ import (
 	"syscall"
 )
 
-// A Reader follows a log, also one that another process writes. One goroutine at
-// a time, except Durable, Wait and LogID, which any may call.
+// A Reader follows a log, even while another process writes it. Only one
+// goroutine at a time may use it, except for Durable, Wait and LogID, which any
+// may call.
 //
-// It gives a frame only when END covers its last record, and only after all of
-// it was checked: header, body, padding, and the chain from the frame before.
-// Frames are copied out of the map before they are checked, so that what is
-// used is what was checked. A second Reader of the same directory shares the
-// operating system's pages, and costs little beyond its index.
+// It returns a frame only when END covers its last record, and only after a
+// complete check: header, body, padding, and the chain from the frame before.
+// Frames are copied out of the map before they are checked, so that the bytes
+// that are used are the bytes that were checked. A second Reader of the same
+// directory shares the operating system's pages, and costs little beyond its
+// index.
 type Reader struct {
 	dir string
 	o   Options
@@ -28,22 +30,22 @@ type Reader struct {
 
 	epoch uint64 // highest seen by Next
 	high  uint64 // highest durable end seen by Next
-	idle  bool   // Next gave ErrEnd last time
+	idle  bool   // the last Next returned ErrEnd
 
 	seg   segmentFile
-	src   View    // the segment; nil if none is open
+	src   View    // the current segment; nil if none is open
 	w     *walker // on src
-	at    cursor  // where the next frame is; that of w while src is open
-	last  int64   // where the frame before begins, whose header CRC is at.prev; 0 if it is not known, or in another segment
-	frame Frame   // what Next gave
+	at    cursor  // place of the next frame; that of w while src is open
+	last  int64   // start of the frame before, whose header CRC is at.prev; 0 if unknown or in another segment
+	frame Frame   // the last result of Next
 	index sparseIndex
 
-	firsts []uint64 // names of segments, as Seek last listed them
-	listed uint64   // the durable end then: up to it the list is whole
+	firsts []uint64 // first global_seqs of the segments, as Seek last listed them
+	listed uint64   // durable end at that time: up to it the list is complete
 }
 
-// OpenReader maps the log of DIR, and stands before its first frame. ErrNoLog
-// if there is none yet: ask again later.
+// OpenReader maps the log of DIR, and stands before its first frame. It returns
+// ErrNoLog if there is none yet: call again later.
 func OpenReader(dir string, o Options) (*Reader, error) {
 	o = o.withDefaults()
 	state, err := readEnd(o.FS, dir)
@@ -73,11 +75,12 @@ func newReader(dir string, o Options, h endHeader, end Page) *Reader {
 	return r
 }
 
-// LogID names the log.
+// LogID returns the id of the log.
 func (r *Reader) LogID() LogID { return r.id }
 
-// Durable is the last durable global_seq (END); 0 after Close, and when END has
-// no bytes any more, which Next tells. Any goroutine.
+// Durable returns the last durable global_seq, from END. It returns 0 after
+// Close, and when END has been truncated, which Next reports. Any goroutine may
+// call it.
 func (r *Reader) Durable() uint64 {
 	r.endMu.RLock()
 	defer r.endMu.RUnlock()
@@ -88,9 +91,9 @@ func (r *Reader) Durable() uint64 {
 	return durable
 }
 
-// Moved is when the durable end was last moved, in Unix nanoseconds by the
+// Moved returns when the durable end was last moved, in Unix nanoseconds by the
 // writer's clock; 0 if unknown, and after Close. Read after Durable, it is not
-// before the time of that end. Any goroutine.
+// before the time of that end. Any goroutine may call it.
 func (r *Reader) Moved() int64 {
 	r.endMu.RLock()
 	defer r.endMu.RUnlock()
@@ -101,8 +104,8 @@ func (r *Reader) Moved() int64 {
 	return int64(moved)
 }
 
-// Next returns the next durable frame, ErrEnd when there is none yet. The
-// frame is valid until the next call of any method but Durable and Wait.
+// Next returns the next durable frame, or ErrEnd if there is none yet. The
+// frame is valid until the next call of any method except Durable and Wait.
 // *CorruptError and ErrReplaced are final for the Reader.
 func (r *Reader) Next() (*Frame, error) {
 	durable, err := r.checkEnd()
@@ -116,7 +119,7 @@ func (r *Reader) Next() (*Frame, error) {
 		if r.w.h.Kind == kindSeal {
 			seal, last := r.at, r.last
 			if err := r.enterNext(); err != nil {
-				r.at, r.last, r.w.at = seal, last, seal // an error that passes is followed by another call
+				r.at, r.last, r.w.at = seal, last, seal // the caller calls again after an error that passes
 				return nil, err
 			}
 			continue
@@ -137,14 +140,14 @@ func (r *Reader) Next() (*Frame, error) {
 	return nil, ErrEnd
 }
 
-// step goes behind the frame, or seal, at the cursor.
+// step moves past the frame, or seal, at the cursor.
 func (r *Reader) step() {
 	r.last = r.at.off
 	r.w.step()
 	r.at = r.w.at
 }
 
-// checkEnd reads END, which can only go up while the log is the same.
+// checkEnd reads END, which can only rise while the log is the same.
 func (r *Reader) checkEnd() (durable uint64, err error) {
 	if r.end == nil {
 		return 0, ErrClosed
@@ -162,12 +165,12 @@ func (r *Reader) checkEnd() (durable uint64, err error) {
 	return durable, nil
 }
 
-// readAt reads the frame at the cursor, which END covers. What does not
-// validate is read once more from the file, past the map, before it counts as
-// damage.
+// readAt reads the frame at the cursor, which END covers. If it does not
+// validate, readAt reads it once more from the file, bypassing the map, before
+// it reports damage.
 func (r *Reader) readAt(bodies bool) error {
 	if r.src == nil {
-		if err := r.enter(1, nil); err != nil { // an ArchivedError, if the log begins later
+		if err := r.enter(1, nil); err != nil { // an ArchivedError if the log begins later
 			return err
 		}
 	}
@@ -214,8 +217,8 @@ func (r *Reader) corrupt(rule string, err error) error {
 	return &CorruptError{File: r.seg.path, Offset: r.at.off, Seq: r.at.next - 1, Rule: rule, Err: err}
 }
 
-// enterNext steps over the seal at the cursor and goes on in the segment after
-// it. After an error the cursor is where it was.
+// enterNext steps over the seal at the cursor and enters the segment after it.
+// After an error the cursor is where it was.
 func (r *Reader) enterNext() error {
 	seg, at, last := r.seg, r.at, r.last
 	r.step()
@@ -229,7 +232,7 @@ func (r *Reader) enterNext() error {
 }
 
 // enter opens the segment that begins at first and stands before its first
-// frame. check, if not nil, may refuse its header.
+// frame. check, if not nil, may reject its header.
 func (r *Reader) enter(first uint64, check func(h *segmentHeader, path string) error) error {
 	s := segmentFile{path: join(segmentsPath(r.dir), segmentName(first))}
 	var err error
@@ -261,15 +264,15 @@ func (r *Reader) enter(first uint64, check func(h *segmentHeader, path string) e
 	}
 	time, digest := r.at.time, r.at.digest
 	r.seg, r.src, r.w = s, src, newWalker(src, s.head, buf)
-	if check != nil { // times go on from the segment before
+	if check != nil { // times continue from the segment before
 		r.w.at.time, r.w.at.digest = time, digest
 	}
 	r.at, r.last = r.w.at, 0
 	return nil
 }
 
-// missing is why a segment that END covers is not there: it was moved to an
-// archive, or perhaps all is gone.
+// missing returns the reason why a segment that END covers does not exist: it
+// was moved to an archive, or the log is gone.
 func (r *Reader) missing(path string, first uint64) error {
 	firsts, err := listSeqs(r.fs, segmentsPath(r.dir), segmentExt)
 	if err != nil {
@@ -291,7 +294,7 @@ func (r *Reader) leave() {
 	}
 }
 
-// Close unmaps, and ends all calls of Wait.
+// Close unmaps the log and ends all calls of Wait.
 func (r *Reader) Close() error {
 	if r.end == nil {
 		return nil

@@ -14,18 +14,18 @@ import (
 //	 8  8  global_seq that the reader has applied
 //	16     zeroes
 //
-// Its flock tells whether the reader lives, and a file without one is removed.
-// It is not synced: after a crash the
-// reader begins from its own checkpoint anyway.
+// Its flock shows whether the reader is alive; a file without one is removed.
+// The page is not synced: after a crash the reader begins from its own
+// checkpoint anyway.
 const (
 	readerMagic = "ASTLRDR\n"
 	readerSeqAt = 8
-	maxReaders  = 1000 // attached ones that ListReaders gives
+	maxReaders  = 1000 // most attached readers that ListReaders returns
 )
 
 var readerName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// CheckReaderName refuses what can't be the name of a reader.
+// CheckReaderName returns an error if name can't be the name of a reader.
 func CheckReaderName(name string) error {
 	if !readerName.MatchString(name) || name == "." || name == ".." {
 		return fmt.Errorf("wal: reader name %q: need 1 to 64 of letters, digits, '.', '_' and '-'", name)
@@ -33,7 +33,7 @@ func CheckReaderName(name string) error {
 	return nil
 }
 
-// A Registration tells the writer's side what a reader has applied.
+// A Registration publishes what a reader has applied.
 type Registration struct {
 	fs   FS
 	path string
@@ -42,8 +42,8 @@ type Registration struct {
 	seq  *atomic.Uint64
 }
 
-// Register makes a name known in DIR/readers. ErrNameTaken if a live reader
-// has it, ErrNoLog if there is no log yet.
+// Register adds a name to DIR/readers. It returns ErrNameTaken if a live reader
+// has the name, and ErrNoLog if there is no log yet.
 func Register(dir, name string, o Options) (*Registration, error) {
 	if err := CheckReaderName(name); err != nil {
 		return nil, err
@@ -76,8 +76,9 @@ func Register(dir, name string, o Options) (*Registration, error) {
 	return &Registration{fs: fsys, path: path, lock: lock, page: p, seq: word64(p.Bytes(), readerSeqAt)}, nil
 }
 
-// makeReadersDir makes the folder of readers where a log is without it: many
-// ways to copy a log leave empty folders out. False if there is no log.
+// makeReadersDir creates the folder of readers if a log lacks it, because many
+// tools that copy a log leave out empty folders. It returns false if there is no
+// log.
 func makeReadersDir(fsys FS, dir string) bool {
 	end, err := fsys.Open(join(dir, endName), false)
 	if err != nil {
@@ -87,26 +88,26 @@ func makeReadersDir(fsys FS, dir string) bool {
 	return fsys.Mkdir(join(dir, readersDir)) == nil
 }
 
-// Applied publishes what has been applied: one store in memory. Not to be
-// called after Close.
+// Applied publishes what has been applied, with one store to memory. Don't call
+// it after Close.
 func (r *Registration) Applied(seq uint64) {
-	touch(func() { r.seq.Store(seq) }) // where the file was cut nobody reads it
+	touch(func() { r.seq.Store(seq) }) // a fault means that the file was truncated, and has no readers
 }
 
-// Close gives the name back and removes its file.
+// Close releases the name and removes its file.
 func (r *Registration) Close() error {
 	return errors.Join(r.page.Close(), r.fs.Remove(r.path), r.lock.Close())
 }
 
-// A ReaderState is what is known of an attached reader.
+// A ReaderState describes an attached reader.
 type ReaderState struct {
 	Name string
 	Seq  uint64 // last applied global_seq
 }
 
 // ListReaders lists the attached readers of DIR by name, at most 1000. It
-// removes the files of those that have ended without Close: a reader that is
-// killed leaves its file, and names of pods never come back.
+// removes the files of readers that ended without Close: a reader that is
+// killed leaves its file, and the name of a pod is never used again.
 func ListReaders(dir string, o Options) ([]ReaderState, error) {
 	fsys := o.withDefaults().FS
 	names, err := fsys.List(join(dir, readersDir))
@@ -140,9 +141,9 @@ func ListReaders(dir string, o Options) ([]ReaderState, error) {
 	return list, nil
 }
 
-// removeReader removes the file of a reader that has ended, under its lock: a
-// reader that takes the name in this moment finds the file gone, and makes
-// another. What can't be removed stays for the next time.
+// removeReader removes the file of a reader that has ended, while holding its
+// lock. A reader that takes the name at this moment finds the file gone, and
+// makes another. If it can't be removed, the next call tries again.
 func removeReader(fsys FS, path string) {
 	if lock, err := fsys.Lock(path); err == nil {
 		fsys.Remove(path)
@@ -157,7 +158,7 @@ func readerSeq(fsys FS, path string) (uint64, error) {
 	}
 	defer f.Close()
 	var b [readerSeqAt + 8]byte
-	if n, _ := f.ReadAt(b[:], 0); n == len(b) && string(b[:8]) == readerMagic { // else it is just being made
+	if n, _ := f.ReadAt(b[:], 0); n == len(b) && string(b[:8]) == readerMagic { // otherwise it is just being made
 		return le.Uint64(b[readerSeqAt:]), nil
 	}
 	return 0, nil

@@ -9,8 +9,8 @@ import (
 )
 
 // createLog makes the first segment. A crash before its name is durable leaves
-// no log, and the next start comes here again; after it there is an empty log
-// without END, which is recovered.
+// no log, and the next start calls createLog again. A crash after that leaves an
+// empty log without END, which is recovered.
 func (w *Writer) createLog() error {
 	from := Origin{SegmentSize: w.o.SegmentSize}
 	if w.o.Origin != nil {
@@ -52,8 +52,8 @@ func (w *Writer) recoverLog(t *tail, sameBoot bool) error {
 			return err
 		}
 	}
-	// After a reboot the page cache was read from the disk: what validates is
-	// durable. The sync is for the names and sizes.
+	// After a reboot the page cache was read from the disk, so bytes that
+	// validate are durable. The sync is for the names and sizes.
 	if err := file.Sync(); err != nil {
 		return err
 	}
@@ -61,11 +61,11 @@ func (w *Writer) recoverLog(t *tail, sameBoot bool) error {
 }
 
 // rewrite writes the bytes of [from,to) again, in place. After a failed sync,
-// pages that are not on disk count as clean, and another sync would do
-// nothing; writing makes them dirty. What END covers is not touched: frames
-// begin at sector edges. In another boot nothing is, since a power cut
-// may harm what is being written, and END on disk may be old: what is beyond it
-// may have been acknowledged.
+// pages that are not on disk count as clean, and another sync would do nothing;
+// writing makes them dirty. Frames begin at sector edges, so this does not touch
+// bytes that END covers. In another boot nothing is rewritten: a power cut
+// may damage the bytes that are being written, END on disk may be old, and so
+// bytes beyond it may have been acknowledged.
 func rewrite(f File, from, to int64) error {
 	buf := make([]byte, min(copyBufSize, max(0, to-from)))
 	for from < to {
@@ -81,8 +81,8 @@ func rewrite(f File, from, to int64) error {
 	return f.Sync()
 }
 
-// zeroTail keeps a copy of a torn frame, then zeroes it, so that nothing of it
-// can ever be taken for a part of a later frame.
+// zeroTail keeps a copy of a torn frame, then zeroes it, so that no part of it
+// can ever be mistaken for a later frame.
 func (w *Writer) zeroTail(t *tail) error {
 	name, err := saveBad(w.fs, w.dir, "torn", t, w.seg.file)
 	if err != nil {
@@ -108,11 +108,10 @@ func zeroRange(f File, from, to int64) error {
 	return f.Sync()
 }
 
-// maxBadCopies bounds the copies that are kept of one place.
+// maxBadCopies is the most copies that are kept of one place.
 const maxBadCopies = 1000
 
-// saveBad copies the stray bytes of t to a new file <kind>-<seq>-<n>.bad,
-// durably.
+// saveBad durably copies the stray bytes of t to a new file <kind>-<seq>-<n>.bad.
 func saveBad(fsys FS, dir, kind string, t *tail, from File) (string, error) {
 	d := segmentsPath(dir)
 	for n := range maxBadCopies {
@@ -133,7 +132,7 @@ func saveBad(fsys FS, dir, kind string, t *tail, from File) (string, error) {
 	return "", fmt.Errorf("%s holds %d copies of damaged bytes after global_seq %d; move them away", d, maxBadCopies, t.last())
 }
 
-// copyRange copies [from,to) of src to the start of dst, and syncs.
+// copyRange copies [from,to) of src to the start of dst, and syncs dst.
 func copyRange(dst, src File, from, to int64) error {
 	buf := make([]byte, copyBufSize)
 	for at := from; at < to; {
@@ -149,7 +148,7 @@ func copyRange(dst, src File, from, to int64) error {
 	return dst.Sync()
 }
 
-// takeEnd makes END if need be, maps it, and publishes the durable end.
+// takeEnd creates END if necessary, maps it, and publishes the durable end.
 func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 	name := w.path(endName)
 	if !was.there {
@@ -172,8 +171,9 @@ func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 	w.durable, w.moved, w.wakes = word64(b, endDurableAt), word64(b, endMovedAt), word32(b, endWakeAt)
 	w.checks = [2]*atomic.Uint64{word64(b, endCheckAt), word64(b, endCheckAt+8)}
 	w.room = w.seg.free()
-	// The boot after the end: whoever finds this boot may rewrite what is
-	// beyond the end, and that must not be what an earlier boot acknowledged.
+	// The boot is stored after the end. A process that finds the present boot
+	// may rewrite what is beyond the end, which must not be what an earlier boot
+	// acknowledged.
 	if err := w.storeEnd(w.LastSeq()); err != nil {
 		return err
 	}
@@ -192,8 +192,8 @@ func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 	return nil
 }
 
-// makeEnd writes a whole END, in place if there is a file: as the last step of
-// making a log, of recovering one whose END is damaged, or of a repair.
+// makeEnd writes a whole END, in place if the file exists. It is the last step
+// of making a log, of recovering one whose END is damaged, and of a repair.
 func makeEnd(fsys FS, dir string, h *endHeader, durable uint64) error {
 	name := join(dir, endName)
 	f, err := fsys.Create(name)

@@ -8,41 +8,40 @@ import (
 	"slices"
 )
 
-// RepairOptions of one run; all fields may be zero.
+// RepairOptions are the options of one run; the zero value is valid.
 type RepairOptions struct {
-	FS FS // default the operating system's
+	FS FS // default: the operating system's
 	// Accept makes the changes. Without it Repair only reports them.
 	Accept bool
-	// Checkpoint reads the checkpoint at seq and returns the place that it
-	// stands for. A *CorruptError says that the file is damaged; any other error
-	// but fs.ErrNotExist ends the run. If Checkpoint is nil, checkpoints are not
-	// read.
+	// Checkpoint reads the checkpoint at seq and returns its place in the log. A
+	// *CorruptError means that the file is damaged; any other error except
+	// fs.ErrNotExist ends the run. If Checkpoint is nil, checkpoints are not read.
 	Checkpoint func(seq uint64) (Place, error)
 }
 
-// A RepairReport says what a repair keeps, and what it loses or would lose.
+// A RepairReport lists what a repair keeps, and what it loses or would lose.
 type RepairReport struct {
-	Needed bool     // false: the log and its checkpoints are good as they are
+	Needed bool     // false: the log and its checkpoints are intact
 	Reason error    // the damage
 	Kept   uint64   // last global_seq that is kept
 	Lost   uint64   // global_seqs beyond it that are known to have been durable
 	File   string   // the segment that will be the last
 	Offset int64    // where it will end
 	Bytes  int64    // bytes that will be zeroed there
-	Moved  []string // files that are set aside; once it is done, their new names, which end in .bad
-	Copy   string   // where the zeroed bytes are kept; once it is done
+	Moved  []string // files that are set aside; after the repair, their new names, which end in .bad
+	Copy   string   // where the zeroed bytes are kept; set after the repair
 }
 
-// Repair makes a log that Open refuses usable again by ending it at its last
+// Repair makes a log that Open rejects usable again by ending it at its last
 // good frame. This loses acknowledged commits. It also sets damaged checkpoints
-// aside, which loses none, and refuses to do so where segments are archived and
-// no good checkpoint would be left. Without o.Accept it changes nothing, and
-// says what would be lost. Nothing is deleted: damaged bytes are copied, and
-// later segments and bad checkpoints renamed. Readers of a log that was ended
-// earlier get ErrReplaced.
+// aside, which loses none; it refuses to do so if segments are archived and no
+// good checkpoint would be left. Without o.Accept it changes nothing, and
+// reports what would be lost. It deletes nothing: it copies damaged bytes, and
+// renames later segments and bad checkpoints. Readers of a log that was
+// shortened get ErrReplaced.
 //
-// A repair that is interrupted leaves a log that is refused, and can be done
-// again: END is set back last.
+// An interrupted repair leaves a log that Open rejects, and can be repeated,
+// because END is set back last.
 func Repair(dir string, o RepairOptions) (RepairReport, error) {
 	p := repair{o: o, fs: Options{FS: o.FS}.withDefaults().FS, dir: dir}
 	lock, err := lockLog(p.fs, dir)
@@ -62,19 +61,19 @@ type repair struct {
 	fs    FS
 	dir   string
 	id    LogID
-	ckpts []uint64 // by global_seq; once they were judged, the good ones
-	cut   bool     // the log is to be ended earlier
+	ckpts []uint64 // by global_seq; after judge, only the good ones
+	cut   bool     // the log is to be shortened
 	end   endState
 	last  tail // where the log will end
 }
 
-// survey finds out how much of the log is good, and which checkpoints are.
+// survey determines how much of the log is good, and which checkpoints are.
 func (p *repair) survey() error {
 	report, err := Verify(p.dir, VerifyOptions{FS: lockedFS{p.fs}})
 	if err != nil {
 		p.Reason = err
 		if damage, ok := errors.AsType[*CorruptError](err); !ok || damage.Rule == ruleUnreadable {
-			return err // no log, a newer version, or a disk that can't be read: another may have what this one does not give
+			return err // no log, a newer version, or an unreadable disk: another disk or program may still read it
 		}
 	}
 	p.ckpts, err = listSeqs(p.fs, join(p.dir, ckptDir), ckptExt)
@@ -104,8 +103,8 @@ func (p *repair) survey() error {
 	return nil
 }
 
-// surveyLog walks over the log up to its last good frame, and gives the number
-// of segments in it.
+// surveyLog walks the log up to its last good frame, and returns the number of
+// segments up to there.
 func (p *repair) surveyLog(firsts []uint64) (n int, err error) {
 	if p.end, err = readEnd(p.fs, p.dir); err != nil {
 		return 0, err
@@ -129,8 +128,8 @@ func (p *repair) surveyLog(firsts []uint64) (n int, err error) {
 }
 
 // badCheckpoints returns the files of the checkpoints that can't stay: those
-// beyond the end, those that are damaged, and those that no frame of the log
-// fits. The others stay in p.ckpts.
+// beyond the end, damaged ones, and those that match no frame of the log. The
+// others stay in p.ckpts.
 func (p *repair) badCheckpoints() (bad []string, err error) {
 	h := endHeader{ID: p.id}
 	r := newReader(p.dir, Options{FS: p.fs}.withDefaults(), h, fixedPage(h.Marshal(p.Kept)))
@@ -159,7 +158,7 @@ func (p *repair) badCheckpoints() (bad []string, err error) {
 	return bad, nil
 }
 
-// judge says why a checkpoint within the log is bad, if it is.
+// judge returns why a checkpoint within the log is bad, or nil.
 func (p *repair) judge(r *Reader, seq uint64) (why, err error) {
 	if p.o.Checkpoint == nil {
 		return nil, nil
@@ -182,14 +181,14 @@ func (p *repair) judge(r *Reader, seq uint64) (why, err error) {
 	return nil, err
 }
 
-// covered says whether a checkpoint stands in the segments from first to last:
-// without one, a log that begins late is of no use.
+// covered reports whether there is a checkpoint in the segments from first to
+// last. Without one, a log that lacks its first segment is useless.
 func covered(ckpts []uint64, first, last uint64) bool {
 	return slices.ContainsFunc(ckpts, func(seq uint64) bool { return seq >= first && seq <= last })
 }
 
-// walk sets last to the end of the good part, and gives the number of segments
-// in it.
+// walk sets last to the end of the good part, and returns the number of
+// segments in it.
 func (p *repair) walk(firsts []uint64) (n int, err error) {
 	var at cursor
 	for i, first := range firsts {
@@ -212,7 +211,7 @@ func (p *repair) walk(firsts []uint64) (n int, err error) {
 	return len(firsts), nil
 }
 
-// onlyDamage is nil for damage, and the error for all else.
+// onlyDamage returns nil for damage, and any other error unchanged.
 func onlyDamage(err error) error {
 	if _, damage := errors.AsType[*CorruptError](err); damage {
 		return nil
@@ -220,7 +219,7 @@ func onlyDamage(err error) error {
 	return err
 }
 
-// apply changes the disk: copies first, END last.
+// apply changes the disk: first it makes copies, last it sets END.
 func (p *repair) apply() error {
 	if !p.cut {
 		return p.setAside()
@@ -238,7 +237,7 @@ func (p *repair) apply() error {
 	if err := p.setAside(); err != nil {
 		return err
 	}
-	// What END did not cover may be in the page cache only.
+	// Frames that END did not cover may be in the page cache only.
 	if err := rewrite(file, p.last.doubt, p.Offset); err != nil {
 		return err
 	}
@@ -249,9 +248,9 @@ func (p *repair) apply() error {
 	return makeEnd(p.fs, p.dir, &h, p.Kept)
 }
 
-// setAside renames the files in Moved, durably, and puts their new names there.
+// setAside durably renames the files in Moved, and stores their new names there.
 func (p *repair) setAside() error {
-	for i := len(p.Moved) - 1; i >= 0; i-- { // the last first: what stays has no gap
+	for i := len(p.Moved) - 1; i >= 0; i-- { // last first, so that the rest has no gap
 		name, err := freeBadName(p.fs, p.Moved[i])
 		if err == nil {
 			err = p.fs.Rename(p.Moved[i], name)
@@ -269,7 +268,7 @@ func (p *repair) setAside() error {
 	return nil
 }
 
-// freeBadName returns the name under which a file is set aside: with .bad
+// freeBadName returns a free name for a file that is set aside: path with .bad
 // added, and a number before that if an earlier repair has taken the name.
 func freeBadName(fsys FS, path string) (string, error) {
 	names, err := fsys.List(filepath.Dir(path))

@@ -2,15 +2,15 @@ package wal
 
 import "fmt"
 
-// A directory may be restored from an older backup under a reader. Mostly END
-// tells: it goes back, or its name leads to another file. But a reader can have
-// slept meanwhile, and found an END that a new writer has moved on past where
-// it stood, in another history of the same log. So it also looks whether the
-// frame that it gave last is still there.
+// A directory may be restored from an older backup while a reader follows it.
+// Usually END shows it: it goes back, or its name leads to another file. But a
+// reader may have slept meanwhile, and find an END that a new writer has moved
+// past its own position, in another history of the same log. So the reader also
+// checks that the last frame it returned is still there.
 
 // checkStill looks for another END under END's name, and for another frame in
-// the place of the last. It is asked for when there was nothing new twice: a
-// reader that waits comes here a few times a second.
+// the place of the last. Next calls it when it has found nothing new twice: for
+// a waiting reader, a few times a second.
 func (r *Reader) checkStill() error {
 	if !r.idle {
 		return nil
@@ -22,8 +22,8 @@ func (r *Reader) checkStill() error {
 	return r.checkLast()
 }
 
-// checkLast looks, past the map, whether the frame before the cursor stands
-// where it was read. Its header CRC stands for all of the history up to it.
+// checkLast reads the file, bypassing the map, and checks that the frame before
+// the cursor is still there. Its header CRC covers the whole history up to it.
 func (r *Reader) checkLast() error {
 	if r.last == 0 {
 		return nil

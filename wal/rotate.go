@@ -2,21 +2,21 @@ package wal
 
 import "fmt"
 
-// Cut: the segment is sealed and the spare takes its place.
+// cut seals the segment and puts the spare in its place:
 //
 //	1  seal frame into the old segment, sync
 //	2  header into the spare, sync
 //	3  rename next.tmp to its name, sync the directory
 //	4  sync END
 //
-// A crash after 1 leaves a sealed last segment: Open goes on with 2. After the
+// A crash after 1 leaves a sealed last segment: Open continues with 2. After the
 // rename, whether durable or not, there is either that same state or an empty
-// last segment. The spare is at hand before the seal is written: so a full
-// disk is met when nothing has been done yet.
+// last segment. The spare exists before the seal is written, so a full disk is
+// noticed before anything has been done.
 //
-// All that a cut writes follows from the frames before it, but for the size of
-// the new segment, which the first frame in it tells: so a copy of the log that
-// is made from its frames is the same bytes.
+// The frames before a cut determine all that it writes, except the size of the
+// new segment, which the first frame in it announces. So a copy of the log that
+// is made from its frames has the same bytes.
 func (w *Writer) cut(size int64) error {
 	w.resizeSpare(size)
 	if err := w.awaitSpare(); err != nil {
@@ -42,7 +42,7 @@ func (w *Writer) cut(size int64) error {
 	return w.SyncEnd()
 }
 
-// encodeSeal makes the seal of the segment in w.buf, and gives its header CRC.
+// encodeSeal makes the seal of the segment in w.buf, and returns its header CRC.
 func (w *Writer) encodeSeal() uint32 {
 	last := w.lastFrame()
 	var h frameHeader
@@ -50,9 +50,9 @@ func (w *Writer) encodeSeal() uint32 {
 	return h.CRC
 }
 
-// announced is the size of the segment if the next frame begins it and has to
-// say so, else 0. A header that an older version made has its own time of
-// creation, and is not announced.
+// announced returns the size of the segment if the next frame begins it and must
+// announce it, otherwise 0. A header made by an older version has a creation
+// time of its own, and is not announced.
 func (w *Writer) announced() int64 {
 	if h := &w.seg.head; w.seg.off == segmentHeaderSize && h.Ordinal > 0 && h.Created == w.LastTime() {
 		return h.Size
@@ -60,10 +60,11 @@ func (w *Writer) announced() int64 {
 	return 0
 }
 
-// enterSpare gives the spare its header and its name, and appends there. If
-// there is no file descriptor for syncing the directory, it can be called again.
+// enterSpare gives the spare its header and its name, and makes it the current
+// segment. If it fails for lack of a file descriptor to sync the directory, it
+// can be called again.
 func (w *Writer) enterSpare() error {
-	file := w.sp.file // ready: it stays until it is taken, here
+	file := w.sp.file // ready: it stays until it is taken here
 	if w.named == nil {
 		head := &segmentHeader{
 			ID: w.id, Size: w.sp.size, First: w.LastSeq() + 1,
@@ -88,7 +89,7 @@ func (w *Writer) enterSpare() error {
 	return nil
 }
 
-// nameSegment is renameSegment, durably.
+// nameSegment is renameSegment, made durable.
 func nameSegment(fs FS, dir string, file File, head *segmentHeader) error {
 	if err := renameSegment(fs, dir, file, head); err != nil {
 		return err

@@ -1,13 +1,13 @@
 package wal
 
-// What Open decides is data: two tables of rules over a few facts. For every
-// combination of facts exactly one rule of a table holds; a test goes through
+// The decisions of Open are data: two tables of rules over a few facts. For
+// every combination of facts exactly one rule of a table holds; a test tries
 // all of them.
 
-// facts is a set of things that are so.
+// facts is a set of true statements.
 type facts uint8
 
-// A rule holds when, of the facts in its mask, exactly those in want are so.
+// A rule holds when, of the facts in its mask, exactly those in want are true.
 type rule struct {
 	name       string
 	mask, want facts
@@ -22,7 +22,7 @@ type verdict uint8
 const (
 	refuse   verdict = iota // stop; nothing is changed on disk
 	create                  // make a new log
-	recovery                // go on to look at the segments
+	recovery                // go on to read the segments
 	goOn                    // append here
 	zeroTail                // keep a copy of the stray bytes, zero them, append here
 )
@@ -30,16 +30,16 @@ const (
 // Facts of a directory.
 const (
 	hasSegments facts = 1 << iota
-	hasEnd            // END is there and valid
-	badEnd            // END is there, not empty, and not valid: a crash can garble it
-	foreignEnd        // END and the segments are of two logs
+	hasEnd            // END exists and is valid
+	badEnd            // END exists, is not empty, and not valid: a crash can garble it
+	foreignEnd        // END and the segments belong to two logs
 	hasCkpt           // there are checkpoints
-	headless          // segments are missing at the front, and no checkpoint is of what is there
-	halfCopy          // END says that this is a backup which was not finished
+	headless          // the first segments are missing, and no checkpoint covers the rest
+	halfCopy          // END marks an unfinished backup
 	dirFacts    = hasSegments | hasEnd | badEnd | foreignEnd | hasCkpt | headless | halfCopy
 )
 
-// The names of rules that the tables and other checks share.
+// Names of rules that the tables and other checks share.
 const (
 	ruleGap      = "segment missing"
 	ruleHeader   = "segment header"
@@ -47,19 +47,19 @@ const (
 	ruleUnsealed = "segment not sealed"
 	ruleLink     = "segment chain"
 	ruleForeign  = "segment of another log"
-	// ruleUnreadable: the disk gives an error, or the file was cut.
+	// ruleUnreadable: the disk returns an error, or the file was truncated.
 	ruleUnreadable = "unreadable"
 )
 
 const whyHeadless = "the first segments are not there, and no checkpoint stands for them: " +
 	"move them back from the archive, or a checkpoint from a backup"
 
-// dirRules: the first segment gets its durable name before END is made, so an
-// END without segments is never what a crash left. END itself may be garbled
-// by a power cut, since it is written at any time: then the frames decide
-// alone, as when it is missing. That does not lose anything by itself, for a
-// power cut does not touch what is durable; the frames' own chain shows damage
-// before the last frame, and only damage of the last one would go unseen.
+// dirRules: the first segment gets its durable name before END is made, so a
+// crash never leaves an END without segments. A power cut may garble END itself,
+// because it is written at any time. Then the frames decide alone, as when END
+// is missing. That alone loses nothing: a power cut does not touch durable
+// bytes, and the chain of frames reveals damage before the last frame. Only
+// damage to the last frame would go unnoticed.
 var dirRules = []rule{
 	{"unfinished backup", halfCopy, halfCopy, refuse,
 		"this copy was not finished, or its check failed: run ledgerctl backup again"},
@@ -89,8 +89,8 @@ const (
 	tailFacts = misfit | acked | laterSeq | stray | farStray
 )
 
-// tailRules: at most one frame can be under way in a crash, and it had not
-// been acknowledged. All else is damage, and is not repaired here.
+// tailRules: at most one frame can be in flight in a crash, and it had not been
+// acknowledged. Everything else is damage, and is not repaired here.
 var tailRules = []rule{
 	{"acknowledged frames missing", acked, acked, refuse,
 		"END or a checkpoint is beyond the last good frame: acknowledged commits are damaged or missing"},
@@ -104,12 +104,12 @@ var tailRules = []rule{
 	{"clean end", tailFacts, 0, goOn, ""},
 }
 
-// decide finds the rule that holds.
+// decide returns the rule that holds.
 func decide(table []rule, f facts) *rule {
 	for i := range table {
 		if table[i].holds(f) {
 			return &table[i]
 		}
 	}
-	panic("wal: the rules are not total") // a test shows that they are
+	panic("wal: the rules are not total") // a test proves that they are
 }

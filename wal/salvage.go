@@ -5,10 +5,10 @@ import (
 	"hash/crc32"
 )
 
-// Salvage looks for frames beyond a damage: for whatever, of any segment of
-// DIR, still validates by its own CRCs and holds commits after the given one.
-// It shows them by segment and offset. Nothing proves that they are in order,
-// or all: they tell people what a repair loses.
+// Salvage searches beyond damage: it looks in all segments of DIR for frames
+// that still validate by their own CRCs and hold commits after the given one. It
+// shows them by segment and offset. Nothing proves that they are in order or
+// complete. They tell people what a repair loses.
 func Salvage(dir string, after uint64, o Options, show func(*Frame) error) error {
 	fsys := o.withDefaults().FS
 	firsts, err := listSeqs(fsys, segmentsPath(dir), segmentExt)
@@ -29,7 +29,7 @@ func Salvage(dir string, after uint64, o Options, show func(*Frame) error) error
 
 var errNoHeader = errors.New("wal: no segment has a good header")
 
-// anyLogID is the id in the first good header.
+// anyLogID returns the id in the first good header.
 func anyLogID(fsys FS, dir string, firsts []uint64) (LogID, error) {
 	for _, first := range firsts {
 		if h, err := checkSegment(fsys, join(segmentsPath(dir), segmentName(first)), first); err == nil {
@@ -67,7 +67,7 @@ func salvageSegment(fsys FS, path string, salt uint32, after uint64, show func(*
 	return nil
 }
 
-// salvageFrame reads a body, and says whether its CRC fits.
+// salvageFrame reads a body, and reports whether its CRC is right.
 func salvageFrame(f File, h *frameHeader, off int64, salt uint32) (*Frame, bool) {
 	body := make([]byte, h.BodyLen)
 	if readFull(f, body, off+frameHeaderSize) != nil || crc32.Update(salt, castagnoli, body) != h.BodyCRC ||

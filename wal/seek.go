@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Seek sets the reader so that Next returns the frame that holds seq, or,
-// when seq is Durable()+1, the next frame to come. ErrBeyond for what lies
-// further. It costs a look at the names of segments and, from the nearest
-// remembered place, a walk over frame headers.
+// Seek sets the reader so that Next returns the frame that holds seq or, if seq
+// is Durable()+1, the next frame to come. It returns ErrBeyond for a later seq.
+// It costs a listing of the segments and a walk over frame headers from the
+// nearest remembered place.
 func (r *Reader) Seek(seq uint64) error {
 	durable, err := r.checkEnd()
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *Reader) Seek(seq uint64) error {
 }
 
 // seekSegment enters the segment that holds seq, at its start, unless the
-// reader stands in it, at or before seq.
+// reader is in it, at or before seq.
 func (r *Reader) seekSegment(seq, durable uint64) error {
 	if seq > r.listed {
 		firsts, err := listSeqs(r.fs, segmentsPath(r.dir), segmentExt)
@@ -79,7 +79,7 @@ func (r *Reader) walkTo(seq, durable uint64) error {
 	return nil
 }
 
-// A Place is where a state stands in a log: behind the frame that ends with Seq.
+// A Place is the position of a state in a log: after the frame that ends with Seq.
 type Place struct {
 	Seq    uint64
 	Chain  uint32 // the frame's header CRC
@@ -87,14 +87,15 @@ type Place struct {
 	Digest uint64 // state digest after the frame
 }
 
-// Place of a state that has applied the frame, which was read or appended.
+// Place returns the position of a state that has applied the frame, which must
+// have been read or appended.
 func (f *Frame) Place() Place {
 	return Place{Seq: f.Last(), Chain: f.Chain, Time: f.Time, Digest: f.Digest}
 }
 
-// SeekAfter sets the reader so that Next returns the frame after p. The frame
-// at p is read and checked: *MismatchError if it is not the one that p says,
-// ErrBeyond if the log does not reach p, *ArchivedError if it begins later.
+// SeekAfter sets the reader so that Next returns the frame after p. It reads and
+// checks the frame at p. It returns *MismatchError if that is not the frame of
+// p, ErrBeyond if the log does not reach p, *ArchivedError if it begins later.
 func (r *Reader) SeekAfter(p Place) error {
 	if p.Seq == 0 {
 		return r.Seek(1)
@@ -124,15 +125,15 @@ const (
 	indexMax    = 1 << 16  // places: 3 MiB, for 4 GiB of log
 )
 
-// A sparseIndex remembers places in segments that were walked over. When it is
-// full it forgets the segment that was used least recently.
+// A sparseIndex remembers places in segments that the reader has walked over.
+// When it is full, it forgets the least recently used segment.
 type sparseIndex struct {
 	places map[uint64][]cursor // by first global_seq of the segment, rising
 	recent []uint64            // segments, the most recently used last
 	total  int
 }
 
-// note remembers a place, unless there is one near it.
+// note remembers a place, unless it knows one nearby.
 func (x *sparseIndex) note(segment uint64, c cursor) {
 	if n := len(x.recent); n == 0 || x.recent[n-1] != segment {
 		x.use(segment)
@@ -148,7 +149,7 @@ func (x *sparseIndex) note(segment uint64, c cursor) {
 	x.total++
 }
 
-// find gives the last remembered place at or before seq.
+// find returns the last remembered place at or before seq.
 func (x *sparseIndex) find(segment, seq uint64) (cursor, bool) {
 	list, ok := x.places[segment]
 	if !ok {
@@ -183,7 +184,7 @@ func (x *sparseIndex) use(segment uint64) {
 	x.recent = append(x.recent, segment)
 }
 
-// forget drops the segment that was used least recently; the one in use last.
+// forget drops the least recently used segment; the current one last.
 func (x *sparseIndex) forget() {
 	old := x.recent[0]
 	x.recent = slices.Delete(x.recent, 0, 1)

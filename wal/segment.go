@@ -10,7 +10,7 @@ type segmentHeader struct {
 	ID      LogID
 	Size    int64  // bytes of the whole file
 	First   uint64 // global_seq of the first record, from 1
-	Prev    uint32 // header CRC of the seal before
+	Prev    uint32 // header CRC of the seal before it
 	Ordinal uint32 // 0 for the first segment of a log
 	Created int64  // unix ns, for people
 }
@@ -18,7 +18,7 @@ type segmentHeader struct {
 func (h *segmentHeader) salt() uint32 { return segmentSalt(h.ID, h.First) }
 func (h *segmentHeader) name() string { return segmentName(h.First) }
 
-// Marshal gives the 4096 bytes.
+// Marshal returns the 4096 bytes of the header.
 func (h *segmentHeader) Marshal() []byte {
 	b := make([]byte, segmentHeaderSize)
 	copy(b, segmentMagic)
@@ -34,8 +34,8 @@ func (h *segmentHeader) Marshal() []byte {
 	return b
 }
 
-// Unmarshal reads and validates the 4096 bytes. A header that is whole but of
-// a newer version gives ErrVersion.
+// Unmarshal reads and validates the 4096 bytes. It returns ErrVersion for an
+// intact header of a newer version.
 func (h *segmentHeader) Unmarshal(b []byte) error {
 	if len(b) != segmentHeaderSize {
 		return fmt.Errorf("segment header of %d bytes, need %d", len(b), segmentHeaderSize)
@@ -65,7 +65,7 @@ func (h *segmentHeader) Unmarshal(b []byte) error {
 	return h.Validate()
 }
 
-// Validate checks what can be checked without another file.
+// Validate checks everything that can be checked without another file.
 func (h *segmentHeader) Validate() error {
 	if err := checkSegmentSize(h.Size); err != nil {
 		return err

@@ -1,10 +1,10 @@
 package wal
 
-// FrameSize is how many bytes of a segment a batch with a body of this length takes.
+// FrameSize returns the bytes of a segment that a batch with a body of this length takes.
 func FrameSize(body int) int64 { return frameSize(body) }
 
-// SegmentFree is the room that the segment being written has for more batches,
-// in bytes. Any goroutine may ask.
+// SegmentFree returns the bytes that the current segment has left for batches.
+// Any goroutine may call it.
 func (w *Writer) SegmentFree() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

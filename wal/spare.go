@@ -8,19 +8,19 @@ import (
 )
 
 // The spare is the next segment: a file of the final size, filled with zeroes
-// that are on disk, so that a sync of a frame has no blocks to allocate and no
-// size to change, and a full disk is met here instead of in the commit path.
+// that are on disk. So the sync of a frame allocates no blocks and changes no
+// size, and a full disk is noticed here instead of in the commit path.
 
-// spareState is what is known of the spare; Writer.mu guards it.
+// spareState is the state of the spare; Writer.mu guards it.
 type spareState struct {
-	size    int64 // bytes that it has, or will have; changed by the appending goroutine only
+	size    int64 // bytes that it has or will have; only the appending goroutine changes it
 	file    File  // ready, if not nil
 	making  bool
-	err     error         // why the last attempt failed for want of space
+	err     error         // the shortage that the last attempt met
 	changed chan struct{} // closed and replaced when one of these changes
 }
 
-// announce wakes those who wait for a change.
+// announce wakes the waiters for a change.
 func (s *spareState) announce() {
 	if s.changed != nil {
 		close(s.changed)
@@ -28,11 +28,11 @@ func (s *spareState) announce() {
 	s.changed = make(chan struct{})
 }
 
-// errStopped is given up on: the writer closes.
+// errStopped means that the writer is closing.
 var errStopped = errors.New("wal: stopped")
 
-// fillFile makes a new file of the given size with zeroes on disk. pause is
-// called after each MiB but the last and may slow it down; false gives up.
+// fillFile makes a new file of the given size with zeroes on disk. It calls
+// pause after each MiB except the last, to be slowed down; false cancels it.
 func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ File, err error) {
 	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -44,10 +44,10 @@ func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ 
 	defer func() {
 		if err != nil {
 			f.Close()
-			fsys.Remove(name) // gives its space back; a rest is removed by the next attempt
+			fsys.Remove(name) // frees its space; if it fails, the next attempt removes the file
 		}
 	}()
-	if cow { // zeroes would be written elsewhere again
+	if cow { // the filesystem would write zeroes elsewhere again
 		if err := f.Grow(size); err != nil {
 			return nil, err
 		}
@@ -58,7 +58,7 @@ func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ 
 		if _, err := f.WriteAt(zeroes[:n], off); err != nil {
 			return nil, err
 		}
-		// Step by step, lest one large sync hold up those of the commits.
+		// In steps, because one large sync would delay those of the commits.
 		if err := f.Sync(); err != nil {
 			return nil, err
 		}
@@ -69,8 +69,8 @@ func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ 
 	return f, nil
 }
 
-// makeSpare makes a spare unless there is one. A full disk is remembered, and
-// given; other errors fail the writer.
+// makeSpare makes a spare unless there is one. It records and returns a shortage
+// of space; any other error fails the writer.
 func (w *Writer) makeSpare(pause func() bool) error {
 	w.mu.Lock()
 	if w.err != nil || w.sp.file != nil || w.sp.making {
@@ -106,11 +106,11 @@ func (w *Writer) makeSpare(pause func() bool) error {
 }
 
 // resizeSpare sets the size of the next segment. A spare of another size is
-// made anew.
+// replaced.
 func (w *Writer) resizeSpare(size int64) {
 	w.mu.Lock()
 	f := w.sp.file
-	if w.sp.size == size || w.named != nil { // one that has its name stays as it is
+	if w.sp.size == size || w.named != nil { // a spare that has its name stays as it is
 		w.mu.Unlock()
 		return
 	}
@@ -121,7 +121,7 @@ func (w *Writer) resizeSpare(size int64) {
 	}
 }
 
-// wantSpare asks the shell for a spare once a quarter of the segment is used.
+// wantSpare requests a spare from the shell once a quarter of the segment is used.
 func (w *Writer) wantSpare() {
 	if w.shell == nil {
 		return
@@ -134,22 +134,22 @@ func (w *Writer) wantSpare() {
 	}
 }
 
-// roomy tells whether the segment alone holds two batches. Under mu.
+// roomy reports whether the segment alone holds two batches. The caller holds mu.
 func (w *Writer) roomy() bool {
 	n := maxFrame(w.o.SegmentSize)
 	return w.room >= 2*n && n <= maxFrame(w.seg.head.Size)
 }
 
-// Room tells whether two more batches of MaxBody bytes, which may not be
-// written yet, are sure to find a place: nil, ErrNoSpace, or the failure that
-// ended the writer. Any goroutine may ask.
+// Room reports whether there is sure to be space for two more batches of MaxBody
+// bytes, which may not be written yet. It returns nil, ErrNoSpace, or the
+// failure that ended the writer. Any goroutine may call it.
 //
-// This is how a sequencer keeps its promise. It asks before it executes the
-// first request of a batch, when at most one other batch is on its way: then
-// both are sure to fit, and Append never gives ErrNoSpace for a batch that has
-// been executed. When it gets ErrNoSpace it refuses requests, and asks again
-// for the next one. Room waits, at most 10 s, while a spare that is needed is
-// being made: then the disk is slow, not full.
+// This is how a sequencer keeps its promise. It calls Room before it executes
+// the first request of a batch, when at most one other batch is in flight. Then
+// both are sure to fit, and Append never returns ErrNoSpace for a batch that has
+// been executed. If Room returns ErrNoSpace, the sequencer rejects requests, and
+// calls Room again for the next one. While a spare that is needed is being made,
+// Room waits, at most 10 s: then the disk is slow, not full.
 func (w *Writer) Room() error {
 	w.mu.Lock()
 	enough := w.err == nil && (w.sp.file != nil || w.roomy())
@@ -175,7 +175,7 @@ func (w *Writer) awaitSpare() error {
 			return err
 		case ready:
 			return nil
-		case full != nil: // the shell tries again by itself
+		case full != nil: // the shell retries
 			return full
 		}
 		w.shell.hurrySpare()
@@ -192,7 +192,7 @@ func (w *Writer) awaitSpare() error {
 	}
 }
 
-// dropSpare removes the spare, if any; the shell has stopped.
+// dropSpare removes the spare, if any. The shell must have stopped.
 func (w *Writer) dropSpare() {
 	w.mu.Lock()
 	f := w.sp.file
@@ -200,6 +200,6 @@ func (w *Writer) dropSpare() {
 	w.mu.Unlock()
 	if f != nil {
 		f.Close()
-		w.fs.Remove(join(segmentsPath(w.dir), spareName)) // else the next Open does
+		w.fs.Remove(join(segmentsPath(w.dir), spareName)) // if it fails, the next Open removes it
 	}
 }

@@ -2,7 +2,7 @@ package wal
 
 import "errors"
 
-// SegmentStat is what Stat counts in one segment.
+// SegmentStat is the statistics of one segment.
 type SegmentStat struct {
 	SegmentInfo
 	Used      int64  // bytes of header and frames
@@ -14,7 +14,7 @@ type SegmentStat struct {
 	Sealed    bool
 }
 
-// Stat counts a log by its frame headers, without reading bodies.
+// Stat summarizes a log by its frame headers, without reading bodies.
 func Stat(dir string, fsys FS) (list []SegmentStat, report VerifyReport, err error) {
 	for range listTries {
 		if list, report, err = statOnce(dir, fsys); !errors.Is(err, ErrArchiving) {

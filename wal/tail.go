@@ -6,20 +6,20 @@ import (
 )
 
 // A tail is the end of a log as it was found: the first place X in the last
-// segment without a valid next frame, and which rule holds there.
+// segment that has no valid next frame, and the rule that holds there.
 type tail struct {
 	seg      segmentFile
 	at       cursor // X
-	doubt    int64  // where the last frame begins if END does not cover it; else X
-	sealed   bool   // the last segment has its seal: X is behind it
+	doubt    int64  // start of the last frame if END does not cover it; otherwise X
+	sealed   bool   // the last segment has its seal, and X is after it
 	traced   uint64 // highest global_seq that a good frame header at or after X names; 0 if none
-	strayEnd int64  // behind the last byte that is not zero; X if none
+	strayEnd int64  // end of the last byte that is not zero; X if none
 	facts    facts
 	rule     *rule
-	why      error // what is wrong at X; nil if nothing is there
+	why      error // what is wrong at X; nil if nothing was written there
 }
 
-// last is the last good global_seq.
+// last returns the last good global_seq.
 func (t *tail) last() uint64 { return t.at.next - 1 }
 
 func (t *tail) corrupt() error {
@@ -29,12 +29,12 @@ func (t *tail) corrupt() error {
 	return &CorruptError{File: t.seg.path, Offset: t.at.off, Seq: t.last(), Rule: t.rule.name, Err: refusal(t.rule, t.why)}
 }
 
-// readTail finds the end of the log. It changes nothing. The segment before
-// the last is walked too, for its seal, which the last must continue; those
-// before are checked when they are read.
+// readTail finds the end of the log. It changes nothing. It also walks the
+// segment before the last, because the last must continue its seal. Readers
+// check the earlier segments when they read them.
 func readTail(fsys FS, d *dirState) (*tail, error) {
 	n := len(d.segments)
-	var before cursor // behind the seal before the last segment
+	var before cursor // after the seal before the last segment
 	if n > 1 {
 		var err error
 		if before, err = walkSealed(fsys, &d.segments[n-2], &d.segments[n-1]); err != nil {
@@ -45,7 +45,7 @@ func readTail(fsys FS, d *dirState) (*tail, error) {
 	return t, t.read(fsys, before, d.end.durable, d.acked())
 }
 
-// read fills t for its segment; before is behind the seal of the one before.
+// read fills t for its segment; before is after the seal of the segment before.
 func (t *tail) read(fsys FS, before cursor, durable, acknowledged uint64) error {
 	src, err := openView(fsys, t.seg.path, t.seg.head.Size)
 	if err != nil {
@@ -60,7 +60,7 @@ func (t *tail) read(fsys FS, before cursor, durable, acknowledged uint64) error 
 	return t.judge(w, acknowledged)
 }
 
-// judge gathers the facts at X and finds the rule.
+// judge collects the facts at X and finds the rule.
 func (t *tail) judge(w *walker, acknowledged uint64) error {
 	if err := t.survey(w, acknowledged); err != nil {
 		return fmt.Errorf("%s: %w", t.seg.path, err)
@@ -70,8 +70,7 @@ func (t *tail) judge(w *walker, acknowledged uint64) error {
 }
 
 // walkSealed walks over the frame headers of a segment that is not the last,
-// and checks that it leads to the next. Bodies are checked by those who read
-// them.
+// and checks that the next one continues it. Readers check the bodies.
 func walkSealed(fsys FS, s, next *segmentFile) (cursor, error) {
 	src, err := openView(fsys, s.path, s.head.Size)
 	if err != nil {
@@ -88,7 +87,7 @@ func walkSealed(fsys FS, s, next *segmentFile) (cursor, error) {
 	return w.at, nil
 }
 
-// sealError is why a walk over a segment that must be sealed ended.
+// sealError returns why a walk over a segment that must be sealed ended.
 func sealError(s *segmentFile, at *cursor, err error) error {
 	f, flawed := errors.AsType[*flaw](err)
 	switch {
@@ -103,7 +102,7 @@ func sealError(s *segmentFile, at *cursor, err error) error {
 	return err
 }
 
-// checkLink checks that a segment continues the one whose seal at is behind.
+// checkLink checks that a segment continues the one whose seal is before at.
 func checkLink(path string, h *segmentHeader, id LogID, ordinal uint32, at *cursor) error {
 	bad := func(rule, format string, args ...any) error {
 		return &CorruptError{File: path, Seq: at.next - 1, Rule: rule, Err: fmt.Errorf(format, args...)}
@@ -121,12 +120,12 @@ func checkLink(path string, h *segmentHeader, id LogID, ordinal uint32, at *curs
 	return nil
 }
 
-// walk goes to X.
+// walk moves to X.
 func (t *tail) walk(w *walker, durable uint64) error {
 	covered := true
 	err := w.scan(true, func() error {
-		// The frames before this one are proved by it. A seal's last is that of
-		// the frame before it, so END does not tell whether it was synced.
+		// Each frame proves those before it. A seal's last is that of the frame
+		// before it, so END does not show whether the seal was synced.
 		t.doubt, covered = w.at.off, w.h.Kind != kindSeal && w.h.last() <= durable
 		return nil
 	})
@@ -150,7 +149,7 @@ func (t *tail) walk(w *walker, durable uint64) error {
 	return nil
 }
 
-// survey gathers the facts about the bytes from X to the end of the segment.
+// survey collects the facts about the bytes from X to the end of the segment.
 func (t *tail) survey(w *walker, acknowledged uint64) error {
 	if acknowledged > t.last() {
 		t.facts |= acked
@@ -171,8 +170,8 @@ func (t *tail) survey(w *walker, acknowledged uint64) error {
 			b, off = b[frameAlign:], off+frameAlign
 		}
 	}
-	// Behind a seal too there can be the rest of a torn frame, which the seal was
-	// written over: if its zeroing was synced, and that failed.
+	// The rest of a torn frame can also follow a seal that was written over it,
+	// if its zeroing was synced and the sync failed.
 	if t.strayEnd > t.at.off+maxFrame(t.seg.head.Size) {
 		t.facts |= farStray
 	}

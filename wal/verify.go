@@ -7,22 +7,22 @@ import (
 )
 
 // Verification walks a log from its first byte to its end and recomputes every
-// CRC and link. It changes nothing, and works beside a running writer (up to
-// END as it was at the start), on a stopped log, and on one without END.
+// CRC and link. It changes nothing. It works beside a running writer (up to END
+// as it was at the start), on a stopped log, and on one without END.
 
-// A FrameInfo says where a frame stands and what its header holds.
+// A FrameInfo is a frame's header and its place.
 type FrameInfo struct {
 	File    string // path
 	Offset  int64  // bytes from the start of the file
 	Size    int64  // bytes with header and padding
 	Seal    bool   // ends a segment; Frame.First is the next global_seq, Count 0
-	CRC     uint32 // of the header: what the next frame's Prev is
+	CRC     uint32 // of the header; the next frame's Prev equals it
 	Prev    uint32
 	BodyCRC uint32
 	Frame   Frame // valid until the callback returns
 }
 
-// A SegmentInfo is what a segment's header holds, and its file.
+// A SegmentInfo is a segment's header and its file.
 type SegmentInfo struct {
 	File    string
 	ID      LogID
@@ -38,20 +38,20 @@ func (s *segmentFile) info() SegmentInfo {
 	return SegmentInfo{File: s.path, ID: h.ID, Ordinal: h.Ordinal, Size: h.Size, First: h.First, Prev: h.Prev, Created: h.Created}
 }
 
-// VerifyOptions of one walk; all fields may be zero.
+// VerifyOptions are the options of one walk; the zero value is valid.
 type VerifyOptions struct {
-	FS FS // default the operating system's
-	// HeadersOnly leaves bodies unread and unchecked; OnFrame gets none.
+	FS FS // default: the operating system's
+	// HeadersOnly skips bodies; the frames of OnFrame then have none.
 	HeadersOnly bool
 	// OnSegment is called before the frames of each segment; an error ends the walk.
 	OnSegment func(*SegmentInfo) error
-	// OnFrame is called for each good frame, seals too; an error ends the walk.
+	// OnFrame is called for each good frame, including seals; an error ends the walk.
 	OnFrame func(*FrameInfo) error
 	// OnProgress is called after each segment with bytes walked and all bytes.
 	OnProgress func(done, total int64)
 }
 
-// A VerifyReport is what a walk found.
+// A VerifyReport is the result of a walk.
 type VerifyReport struct {
 	ID       LogID
 	Segments int
@@ -64,12 +64,12 @@ type VerifyReport struct {
 	HasEnd   bool
 	End      uint64 // the durable end, if HasEnd
 	Live     bool   // a writer holds the lock: the walk ended at END
-	Torn     int64  // bytes of a torn tail, which the next Open keeps a copy of and zeroes
+	Torn     int64  // bytes of a torn tail, which the next Open copies and zeroes
 }
 
-// Verify walks the log of DIR. ErrNoLog if there is none; *CorruptError for
-// damage, with the report up to there; ErrArchiving if segments were moved away
-// during the walk.
+// Verify walks the log of DIR. It returns ErrNoLog if there is none,
+// *CorruptError for damage, with the report up to there, and ErrArchiving if
+// segments were moved away during the walk.
 func Verify(dir string, o VerifyOptions) (VerifyReport, error) {
 	v := verifier{o: o, fs: Options{FS: o.FS}.withDefaults().FS, dir: dir}
 	err := v.run()
@@ -81,14 +81,15 @@ type verifier struct {
 	fs     FS
 	dir    string
 	report VerifyReport
-	buf    []byte // passed on from walker to walker
+	buf    []byte // handed from walker to walker
 }
 
 // errAtEnd ends a walk beside a live writer.
 var errAtEnd = errors.New("wal: at the durable end")
 
 func (v *verifier) run() error {
-	// Before END is read: a writer that starts in between only adds to the log.
+	// The lock is checked before END is read: a writer that starts in between only
+	// adds to the log.
 	live, err := logLocked(v.fs, v.dir)
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (v *verifier) run() error {
 	return nil
 }
 
-// segment walks one segment; before is behind the seal of the one before it.
+// segment walks one segment; before is after the seal of the segment before it.
 func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
 	s, last := &d.segments[i], i == len(d.segments)-1
 	src, err := openView(v.fs, s.path, s.head.Size)
@@ -171,7 +172,7 @@ func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
 			v.report.Bytes += w.at.off + w.h.size()
 		}
 		return w.at, stop
-	case err != nil && err != errVoid && !flawed: // the disk's, and not what stands there
+	case err != nil && err != errVoid && !flawed: // an error of the disk, not of its content
 		return w.at, &CorruptError{File: s.path, Offset: w.at.off, Seq: w.at.next - 1, Rule: ruleUnreadable, Err: err}
 	case !last:
 		if err != nil {
@@ -182,7 +183,7 @@ func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
 	return w.at, v.tail(d, s, w, err == nil)
 }
 
-// frame counts and shows the frame that the walker stands at.
+// frame counts the frame at the walker and calls OnFrame.
 func (v *verifier) frame(s *segmentFile, w *walker) error {
 	h, r := &w.h, &v.report
 	if h.Kind == kindData {
@@ -209,11 +210,11 @@ func (v *verifier) frame(s *segmentFile, w *walker) error {
 	return nil
 }
 
-// tail judges the end of the log as Open would. The walk goes on from the
-// walker's place, so it costs little.
+// tail judges the end of the log as Open would. It continues from the walker's
+// place, so it costs little.
 func (v *verifier) tail(d *dirState, s *segmentFile, w *walker, sealed bool) error {
 	if live, err := logLocked(v.fs, v.dir); err == nil && live {
-		v.report.Live = true // since a moment ago: a frame may be half written
+		v.report.Live = true // a writer has started meanwhile: a frame may be half written
 		return nil
 	}
 	t := &tail{seg: *s, at: w.at, sealed: sealed}

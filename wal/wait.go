@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// waitSlice bounds one sleep on END, so that a lost wake costs no more.
+// waitSlice is the longest single sleep on END, and so what a lost wake costs.
 const waitSlice = 100 * time.Millisecond
 
-// A watcher sleeps on END for all callers of Wait: one goroutine, and so one
-// operating system thread, however many wait. It runs from the first Wait to
-// Close, and is parked while nobody waits.
+// A watcher sleeps on END for all callers of Wait: it takes one goroutine, and so
+// one operating system thread, however many wait. It runs from the first Wait to
+// Close, and is parked while there are no waiters.
 type watcher struct {
 	mu      sync.Mutex
-	moved   chan struct{} // closed and replaced when END moved
+	moved   chan struct{} // closed and replaced when END moves
 	waiting int
 	started bool
 	stopped bool
 
-	begin chan struct{} // somebody waits
+	begin chan struct{} // there are waiters
 	quit  chan struct{}
 	done  sync.WaitGroup
 }
@@ -27,8 +27,8 @@ func (w *watcher) init() {
 	w.moved, w.begin, w.quit = make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
 }
 
-// Wait returns when Durable() > after, or timeout has passed, or Close was
-// called. Any goroutine.
+// Wait returns when Durable() > after, timeout has passed, or Close was called.
+// Any goroutine may call it.
 func (r *Reader) Wait(after uint64, timeout time.Duration) {
 	if timeout <= 0 || r.Durable() > after || !r.wait.join(r) {
 		return
@@ -37,7 +37,7 @@ func (r *Reader) Wait(after uint64, timeout time.Duration) {
 	t := time.NewTimer(timeout)
 	defer t.Stop()
 	for {
-		// The channel first: if END moves after the look, the channel closes.
+		// Get the channel first: if END moves after the check, the channel closes.
 		moved := r.wait.channel()
 		if r.Durable() > after {
 			return
@@ -52,7 +52,7 @@ func (r *Reader) Wait(after uint64, timeout time.Duration) {
 	}
 }
 
-// join counts a waiter; false after Close.
+// join counts a waiter. It returns false after Close.
 func (w *watcher) join(r *Reader) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -62,8 +62,8 @@ func (w *watcher) join(r *Reader) bool {
 	if !w.started {
 		w.started = true
 		page := r.end // Close unmaps it only after the goroutine has ended
-		// Before the first waiter looks, not when the goroutine gets to run:
-		// what moves in between must count as moved.
+		// Read before the first waiter checks, not when the goroutine gets to run:
+		// a move in between must count.
 		seen, _ := load(page.Bytes(), endDurableAt)
 		w.done.Go(func() { w.run(page, seen) })
 	}
@@ -85,8 +85,8 @@ func (w *watcher) channel() chan struct{} {
 	return w.moved
 }
 
-// run watches END. The wake counter is read before the durable end: whatever
-// moves after that also moves the counter, and the sleep returns at once.
+// run watches END. It reads the wake counter before the durable end: a later
+// move also moves the counter, and the sleep returns at once.
 func (w *watcher) run(page Page, seen uint64) {
 	b := page.Bytes()
 	for {
@@ -107,7 +107,7 @@ func (w *watcher) run(page Page, seen uint64) {
 		there := touch(func() { counter = word32(b, endWakeAt).Load() })
 		now, still := load(b, endDurableAt)
 		if !there || !still {
-			return // END was cut: those who wait come back by their timeouts, and Next tells
+			return // END was truncated: the waiters return after their timeouts, and Next reports it
 		}
 		if now != seen {
 			seen = now
@@ -121,7 +121,7 @@ func (w *watcher) run(page Page, seen uint64) {
 	}
 }
 
-// stop ends the goroutine and all waiting, within waitSlice.
+// stop ends the goroutine and all waiters within waitSlice.
 func (w *watcher) stop(page Page) {
 	w.mu.Lock()
 	w.stopped = true

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// A cursor is a place between two frames, and what the next frame must fit.
+// A cursor is a place between two frames, with what the next frame must match.
 type cursor struct {
 	off    int64
 	next   uint64 // global_seq of the next record
@@ -16,27 +16,27 @@ type cursor struct {
 	digest uint64 // after the frame before
 }
 
-// segmentStart is before the first frame of a segment.
+// segmentStart returns the cursor before the first frame of a segment.
 func segmentStart(h *segmentHeader) cursor {
 	return cursor{off: segmentHeaderSize, next: h.First, prev: h.Prev}
 }
 
-// A flaw is why the bytes at a cursor are not its next frame.
+// A flaw is the reason why the bytes at a cursor are not its next frame.
 type flaw struct {
 	rule   string
-	misfit bool // the header is whole, so no torn write made this
+	misfit bool // the header is intact, so no torn write made this
 	err    error
 }
 
 func (f *flaw) Error() string { return f.rule + ": " + f.err.Error() }
 func (f *flaw) Unwrap() error { return f.err }
 
-// errVoid is no flaw: there is nothing at the cursor.
+// errVoid is not a flaw: nothing was written at the cursor.
 var errVoid = errors.New("nothing here")
 
-// A walker steps over the frames of one segment. Everything that reads frames
-// (recovery, readers, verification) does it through a walker, so that all
-// agree on what is valid. Its memory is bounded by the largest frame.
+// A walker steps over the frames of one segment. Recovery, readers and
+// verification all read frames through a walker, so that they agree on what is
+// valid. Its memory is bounded by the largest frame.
 type walker struct {
 	src  io.ReaderAt
 	head segmentHeader
@@ -57,7 +57,7 @@ func newWalker(src io.ReaderAt, head segmentHeader, buf []byte) *walker {
 	}
 }
 
-// peek reads and checks the header of the frame at the cursor. It gives
+// peek reads and checks the header of the frame at the cursor. It returns
 // errVoid, a *flaw, or an error of the disk.
 func (w *walker) peek() error {
 	if w.at.off > w.head.Size-frameAlign {
@@ -80,7 +80,7 @@ func (w *walker) peek() error {
 	return w.link()
 }
 
-// link checks that the frame follows the one before and fits the segment.
+// link checks that the frame follows the one before it and fits the segment.
 func (w *walker) link() error {
 	var err error
 	room := w.head.Size - w.at.off
@@ -141,7 +141,7 @@ func (w *walker) step() {
 	}
 }
 
-// frame is the loaded frame; it aliases the walker's memory.
+// frame returns the loaded frame, which aliases the walker's memory.
 func (w *walker) frame() Frame {
 	return Frame{
 		First: w.h.First, Count: w.h.Count, Time: w.h.Time, Digest: w.h.Digest, Chain: w.h.CRC, Body: w.body(),
@@ -150,14 +150,15 @@ func (w *walker) frame() Frame {
 }
 
 // scan walks over all valid frames and returns why it stopped: nil at a seal,
-// whose header is then in w.h and which it has passed; else errVoid, a *flaw
-// or an error of the disk. With bodies, these are checked too. each may be nil.
+// whose header is then in w.h and which it has passed; otherwise errVoid, a
+// *flaw or an error of the disk. With bodies, it checks the bodies too. each may
+// be nil.
 func (w *walker) scan(bodies bool, each func() error) error {
 	for {
 		if err := w.peek(); err != nil {
 			return err
 		}
-		if bodies || w.h.Kind == kindSeal { // a seal's is the padding
+		if bodies || w.h.Kind == kindSeal { // the body of a seal is the padding
 			if err := w.load(); err != nil {
 				return err
 			}

@@ -9,15 +9,15 @@ import (
 	"io/fs"
 )
 
-// A log can be copied frame by frame, from one machine to another, so that the
-// copy's segments are the same bytes:
+// A log can be copied frame by frame from one machine to another, so that the
+// copy's segments have the same bytes:
 //
 //	Reader.Next → Frame.AppendWire ═ any transport ═ ParseFrame → Writer.AppendCopy
 //
-// The copy is opened with the Origin of the original. The frames tell where
+// The copy is opened with the Origin of the original. The frames announce where
 // segments begin; seals and headers follow from the frames before them.
 
-// An Origin is how a log began. Together with the frames it tells every byte
+// An Origin is how a log began. Origin and frames together determine every byte
 // of the segments.
 type Origin struct {
 	ID          LogID
@@ -25,8 +25,8 @@ type Origin struct {
 	Created     int64 // ns; when the log was made
 }
 
-// Origin returns how the log began: *ArchivedError if its first segment is not
-// there any more.
+// Origin returns how the log began, or *ArchivedError if its first segment was
+// moved away.
 func (r *Reader) Origin() (Origin, error) {
 	path := join(segmentsPath(r.dir), segmentName(1))
 	h, err := checkSegment(r.fs, path, 1)
@@ -36,17 +36,16 @@ func (r *Reader) Origin() (Origin, error) {
 	return Origin{ID: h.ID, SegmentSize: h.Size, Created: h.Created}, err
 }
 
-// AppendWire appends the wire form of a frame, which was read or parsed, to
-// dst: its header and body, as they are on disk, without the zeroes that follow.
-// A frame that was not read has none.
+// AppendWire appends the wire form of a frame that was read or parsed to dst:
+// its header and body as on disk, without the padding. Other frames have none.
 func (f *Frame) AppendWire(dst []byte) []byte { return append(dst, f.wire...) }
 
 // ParseFrame checks the wire form of a frame of the log id at the start of b,
-// and returns what follows it. segment is the Segment of the frame before, 1 for
-// the first: the frame must be in that one or begin the next. The frame aliases
-// b. io.ErrUnexpectedEOF says that b ends within the frame.
+// and returns the bytes after it. segment is the Segment of the frame before, 1
+// for the first: the frame must be in that segment or begin the next. The frame
+// aliases b. io.ErrUnexpectedEOF means that b ends within the frame.
 //
-// Whether it is the frame that follows is for AppendCopy to check.
+// AppendCopy checks whether it is the next frame; ParseFrame does not.
 func ParseFrame(b []byte, id LogID, segment uint64) (f Frame, rest []byte, err error) {
 	if len(b) < frameHeaderSize {
 		return f, b, io.ErrUnexpectedEOF
@@ -83,15 +82,15 @@ func ParseFrame(b []byte, id LogID, segment uint64) (f Frame, rest []byte, err e
 	return f, b[n:], nil
 }
 
-// Segment is the first global_seq of the segment that was appended to last, for
-// ParseFrame. Not during Append.
+// Segment returns the first global_seq of the current segment, for ParseFrame.
+// Don't call it during Append.
 func (w *Writer) Segment() uint64 { return w.seg.head.First }
 
-// AppendCopy is Append for a frame of the log that this one is a copy of, which
-// was read or parsed: it keeps its time, chain and digest, and begins a segment
+// AppendCopy is Append for a frame that was read or parsed from the original of
+// this log. It keeps the frame's time, chain and digest, and begins a segment
 // where the original does.
 //
-// ErrForeign, ErrUnannounced and ErrNoSpace are given before anything is
+// ErrForeign, ErrUnannounced and ErrNoSpace are returned before anything is
 // written. Any other error is final.
 func (w *Writer) AppendCopy(f *Frame) error {
 	if err := w.Err(); err != nil {
@@ -115,8 +114,7 @@ func (w *Writer) AppendCopy(f *Frame) error {
 	return w.write(f)
 }
 
-// fitsHere compares the frame with what it would be as the next one here,
-// behind a cut or not.
+// fitsHere compares the frame with the next frame of this log, after a cut or not.
 func (w *Writer) fitsHere(f *Frame, cut bool) error {
 	prev, salt, free, begins := w.seg.prev, w.seg.salt, w.seg.free(), w.announced()
 	if cut {

@@ -13,9 +13,9 @@ import (
 
 // A Writer appends to a log.
 //
-// Append and Close belong to one goroutine at a time; the other methods may be
-// called from any. The core is synchronous; unless Options.Manual is set, a
-// thin shell (background.go) makes spares, syncs END and wakes readers.
+// Only one goroutine at a time may call Append and Close; any may call the other
+// methods. The core is synchronous; unless Options.Manual is set, a thin shell
+// (background.go) makes spares, syncs END and wakes readers.
 type Writer struct {
 	dir  string
 	o    Options
@@ -24,21 +24,21 @@ type Writer struct {
 	lock *logLock // held while open
 	end  Page     // END, mapped
 
-	epoch   uint64            // that END must have while this writer is the only one
+	epoch   uint64            // of END, while this writer is the only one
 	durable *atomic.Uint64    // in END; stored by Append only
 	moved   *atomic.Uint64    // in END; ns, stored before durable
-	checks  [2]*atomic.Uint64 // in END; complement of the durable end, stored before it into one of them
+	checks  [2]*atomic.Uint64 // in END; complement of the durable end, stored before it into one of the two
 	wakes   *atomic.Uint32    // in END; moved after durable
 	synced  atomic.Uint64     // durable end that the last sync of END covered
 
-	// Of the appending goroutine.
+	// The appending goroutine owns the following fields.
 	seg   activeSegment
-	named *segmentHeader // of the spare that has its name, which is not durable yet; nil but in a cut
+	named *segmentHeader // header of the spare if it has its name, which is not durable yet; nil except in a cut
 	buf   []byte         // frame image, reused
 
 	mu   sync.Mutex
 	last Frame // newest durable frame, without body
-	room int64 // bytes for data frames that the segment still has
+	room int64 // bytes that the segment has left for data frames
 	sp   spareState
 	err  error // sticky
 
@@ -46,17 +46,17 @@ type Writer struct {
 	found *finding // between Prepare and Start
 }
 
-// An activeSegment is the segment that is appended to.
+// An activeSegment is the current segment, to which frames are appended.
 type activeSegment struct {
 	file   File
 	head   segmentHeader
 	salt   uint32
 	off    int64  // where the next frame goes
 	prev   uint32 // header CRC of the frame before
-	sealed bool   // only a cut can go on
+	sealed bool   // only a cut can follow
 }
 
-// free is the room for data frames.
+// free returns the bytes that are left for data frames.
 func (s *activeSegment) free() int64 {
 	if s.sealed {
 		return 0
@@ -64,26 +64,26 @@ func (s *activeSegment) free() int64 {
 	return s.head.Size - sealSize - s.off
 }
 
-// fits tells whether a frame of n bytes may be written here.
+// fits reports whether a frame of n bytes may be written here.
 func (s *activeSegment) fits(n int64) bool { return n <= s.free() && n <= maxFrame(s.head.Size) }
 
-// MaxBody is the largest body that Append takes: 16 MiB, or what fits twice
-// into an empty segment if that is less.
+// MaxBody returns the largest body that Append accepts, in bytes: 16 MiB, or
+// what fits twice into an empty segment if that is less.
 func (w *Writer) MaxBody() int { return maxBody(w.o.SegmentSize) }
 
-// LogID names the log.
+// LogID returns the id of the log.
 func (w *Writer) LogID() LogID { return w.id }
 
-// LastSeq is the durable end, 0 in an empty log.
+// LastSeq returns the durable end, 0 in an empty log.
 func (w *Writer) LastSeq() uint64 {
 	f := w.lastFrame()
 	return f.Last()
 }
 
-// LastTime is the commit time of the last durable frame, 0 if none.
+// LastTime returns the commit time of the last durable frame, 0 if none.
 func (w *Writer) LastTime() int64 { return w.lastFrame().Time }
 
-// LastDigest is the state digest of the last durable frame, 0 if none.
+// LastDigest returns the state digest of the last durable frame, 0 if none.
 func (w *Writer) LastDigest() uint64 { return w.lastFrame().Digest }
 
 func (w *Writer) lastFrame() Frame {
@@ -92,15 +92,16 @@ func (w *Writer) lastFrame() Frame {
 	return w.last
 }
 
-// Err is the failure that ended the writer, nil while it works.
+// Err returns the failure that ended the writer, nil while it works.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// fail makes the first failure stick, and gives what stuck. Nothing is tried
-// again: after a failed sync the page cache shows what the disk may not hold.
+// fail records the first failure and returns the recorded one. Nothing is
+// retried: after a failed sync the page cache shows bytes that the disk may not
+// hold.
 func (w *Writer) fail(cause error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,12 +112,13 @@ func (w *Writer) fail(cause error) error {
 	return w.err
 }
 
-// Append makes the frame durable and moves END: when it returns nil the frame
-// survives a crash, and readers see it. f.First must be LastSeq()+1. f.Time is
-// kept, and must not be below LastTime(); 0 lets Append take the clock's.
+// Append makes the frame durable and moves END: when it returns nil, the frame
+// survives a crash, and readers see it. f.First must be LastSeq()+1. Append
+// keeps f.Time, which must not be below LastTime(), or sets it from the clock if
+// it is 0.
 //
-// ErrNoSpace, and errors about f itself, are given before anything is written.
-// Any other error is final: ErrFailed ever after.
+// ErrNoSpace, and errors about f itself, are returned before anything is
+// written. Any other error is final: all later calls return ErrFailed.
 func (w *Writer) Append(f *Frame) error {
 	if err := w.Err(); err != nil {
 		return err
@@ -154,7 +156,7 @@ func (w *Writer) write(f *Frame) error {
 	return nil
 }
 
-// check refuses frames that a reader would refuse.
+// check rejects frames that a reader would reject.
 func (w *Writer) check(f *Frame, maxBody int) error {
 	if next := w.LastSeq() + 1; f.First != next {
 		return fmt.Errorf("wal: frame begins at global_seq %d, the log goes on at %d", f.First, next)
@@ -191,7 +193,7 @@ func (w *Writer) writeSynced(b []byte) error {
 	return nil
 }
 
-// publish shows a frame that is durable.
+// publish makes a durable frame visible to readers.
 func (w *Writer) publish(f *Frame) error {
 	w.mu.Lock()
 	w.last = Frame{First: f.First, Count: f.Count, Time: f.Time, Digest: f.Digest}
@@ -212,8 +214,8 @@ func (w *Writer) checkEpoch() error {
 	return nil
 }
 
-// storeEnd moves the durable end and wakes readers. A frame that another writer
-// may have overwritten meanwhile is not acknowledged.
+// storeEnd moves the durable end and wakes readers. It does not acknowledge a
+// frame that another writer may have overwritten meanwhile.
 func (w *Writer) storeEnd(seq uint64) error {
 	if err := w.checkEpoch(); err != nil {
 		return err
@@ -229,10 +231,10 @@ func (w *Writer) storeEnd(seq uint64) error {
 	return nil
 }
 
-// moveEnd stores the wake counter after the durable end, so that whoever
-// finds the counter unmoved and sleeps will be woken; its time before it, so
-// that whoever finds a new end does not find an older time. At every moment
-// one of the check words fits the durable end.
+// moveEnd stores the wake counter after the durable end, so that a reader that
+// finds the counter unmoved and sleeps will be woken. It stores the time before
+// the durable end, so that a reader of a new end never gets an older time. At
+// every moment one of the check words fits the durable end.
 func (w *Writer) moveEnd(seq uint64) {
 	w.moved.Store(uint64(w.o.Now()))
 	check := w.checks[0]
@@ -244,14 +246,14 @@ func (w *Writer) moveEnd(seq uint64) {
 	w.wakes.Add(1)
 }
 
-// endGone is why the mapped END can't be touched.
+// endGone returns the error for a mapped END that can't be accessed.
 func (w *Writer) endGone() error {
 	return &fs.PathError{Op: "touch map", Path: w.path(endName), Err: fmt.Errorf("somebody cut the file, or its disk failed: %w", syscall.EIO)}
 }
 
-// SyncEnd makes the durable end itself durable, if it moved since last time.
+// SyncEnd makes the durable end itself durable, if it moved since the last call.
 // The shell calls it once a second. It fails the writer if END was removed or
-// replaced, for then another writer may have opened the log.
+// replaced, because another writer may then have opened the log.
 func (w *Writer) SyncEnd() error {
 	if w.end.Stale() {
 		return w.fail(fmt.Errorf("%s is another file now: %w", w.path(endName), errOtherWriter))
@@ -274,8 +276,8 @@ func (w *Writer) syncEnd() error {
 	return w.Err()
 }
 
-// Close seals nothing. It syncs END, removes the spare and unlocks. It gives
-// the failure that ended the writer, if one did.
+// Close syncs END, removes the spare and unlocks the log. It seals nothing. It
+// returns the failure that ended the writer, if there was one.
 func (w *Writer) Close() error {
 	if w.lock == nil {
 		return nil
