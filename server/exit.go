@@ -18,7 +18,7 @@ const (
 	ExitLocked  = 4 // another write daemon owns the directory
 )
 
-// ExitCode is the exit code for what RunWrite or RunRead returned.
+// ExitCode returns the exit code for the result of RunWrite or RunRead.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// TuneMemory sets the collector up for a daemon, unless GOGC or GOMEMLIMIT say
-// otherwise. The ledger's memory has few pointers and changes little, so twice
-// the live heap may pass between two collections, which costs memory and gains
-// speed up to there; as the heap nears three quarters of what the machine or
-// the control group has, they come sooner.
+// TuneMemory configures the garbage collector for a daemon, unless GOGC or
+// GOMEMLIMIT is set. The ledger's memory has few pointers and changes little, so
+// the heap may triple between two collections, which trades memory for speed.
+// As the heap approaches three quarters of the memory of the machine or of the
+// control group, collections come sooner.
 func TuneMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)
@@ -24,7 +24,7 @@ func TuneMemory() {
 	}
 }
 
-// memoryTotal is the lower of the control group's limit and the machine's
+// memoryTotal returns the lower of the control group's limit and the machine's
 // memory, in bytes; 0 if neither is known.
 func memoryTotal() int64 {
 	total := int64(math.MaxInt64)

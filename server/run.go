@@ -7,14 +7,14 @@ import (
 	"os"
 )
 
-// RunWrite runs a write daemon until ctx is done, which is no error, or it
-// can't go on. A panic where the state is changed ends the process.
+// RunWrite runs a write daemon until ctx is done, and then returns nil, or until
+// it can't continue. A panic while the state is changed ends the process.
 func RunWrite(ctx context.Context, c writer.Config) error {
 	return writer.Run(ctx, c, exitFailure)
 }
 
 func exitFailure() { os.Exit(ExitFailure) }
 
-// RunRead runs a read daemon until ctx is done, which is no error, or it can't
-// go on.
+// RunRead runs a read daemon until ctx is done, and then returns nil, or until
+// it can't continue.
 func RunRead(ctx context.Context, c reader.Config) error { return reader.Run(ctx, c) }

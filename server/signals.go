@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// SignalContext is done at the first SIGTERM or SIGINT. At the second one the
-// process ends at once, as a failure: whoever sends it does not want to wait.
-// The log is then as after a crash.
+// SignalContext returns a context that is done at the first SIGTERM or SIGINT.
+// The second one ends the process at once, as a failure. The log is then as
+// after a crash.
 func SignalContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)

@@ -1,7 +1,7 @@
-// Package auth says who may do what: it reads the file that lists the clients
-// of the ledger, finds the one that a request comes from, and edits the file.
+// Package auth defines what each client may do. It reads the file that lists the
+// clients of the ledger, finds the client of a request, and edits the file.
 //
-// The file has one client's credential a line; words are separated by spaces:
+// Each line of the file is one credential; words are separated by spaces:
 //
 //	# a comment
 //	NAME sha256:HEX SCOPES                 a bearer token, by the SHA-256 of its text
@@ -13,9 +13,9 @@
 //	SCOPES  commit, transfer, register, read, metrics, admin (which is all of them), with commas.
 //	owners  limits the client to containers of these owners; not with admin.
 //
-// Every line ends with a line break, the last one too: else the file counts as
-// cut short.
+// Every line ends with a line break, including the last one. Without it the file
+// counts as cut short.
 //
-// The file holds no secret that would let anyone in, but it says who is let
-// in: nobody but its owner should be able to write, or need to read it.
+// The file holds no secret that opens the ledger, but it decides who may use it:
+// only its owner should be able to write it, and nobody else needs to read it.
 package auth

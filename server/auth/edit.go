@@ -14,11 +14,11 @@ import (
 	"syscall"
 )
 
-// TokenPrefix begins every token that NewToken makes, so that tools which look
-// for secrets in the wrong place can find them.
+// TokenPrefix begins every token that NewToken makes, so that secret scanners
+// can find one that was leaked.
 const TokenPrefix = "alt_"
 
-// NewToken makes a token of 256 random bits: 47 characters that need no
+// NewToken returns a token of 256 random bits: 47 characters that need no
 // escaping anywhere.
 func NewToken() string {
 	var b [32]byte
@@ -26,16 +26,17 @@ func NewToken() string {
 	return TokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Edit changes the file that path leads to, through symbolic links too: change gets its lines and returns the new ones. What
-// results is checked as a whole, and the file is replaced in one step, so that a
-// daemon that reads it meanwhile sees the old one or the new one. Two edits at
-// a time wait for each other. A file that is missing is made, for its owner alone.
+// Edit changes the file at path, following symbolic links: change gets its lines
+// and returns the new ones. Edit checks the result as a whole and replaces the
+// file in one step, so that a daemon that reads it meanwhile sees the old one or
+// the new one. Concurrent edits wait for each other. A missing file is created,
+// for its owner alone.
 func Edit(path string, change func(lines []string) ([]string, error)) error {
 	f, err := lockFile(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close() // and with it the lock
+	defer f.Close() // releases the lock, too
 	if path, err = realPath(path, f); err != nil {
 		return err
 	}
@@ -62,9 +63,9 @@ func Edit(path string, change func(lines []string) ([]string, error)) error {
 	return replace(path, f, text)
 }
 
-// realPath is the path of f without symbolic links. Replacing the link instead
-// would leave a daemon that was given the file's own name with the old
-// content. The same goes for a second hard link, which can't be followed.
+// realPath returns the path of f without symbolic links. If Edit replaced the
+// link instead, a daemon that was given the file's own name would keep the old
+// content. The same holds for a second hard link, which can't be followed.
 func realPath(path string, f *os.File) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -83,8 +84,8 @@ func realPath(path string, f *os.File) (string, error) {
 	return real, nil
 }
 
-// lockFile opens the file and locks it, for as long as it is the one that
-// stands under the name.
+// lockFile opens the file and locks it, and makes sure that the name still leads
+// to the locked file.
 func lockFile(path string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -107,7 +108,7 @@ func lockFile(path string) (*os.File, error) {
 	}
 }
 
-// replace puts a new file in the place of old, with its mode and owner.
+// replace replaces old with a new file of the same mode and owner.
 func replace(path string, old *os.File, text string) (err error) {
 	info, err := old.Stat()
 	if err != nil {
@@ -159,9 +160,9 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Add adds an entry to the file. A name that is there already is refused
-// unless again is set: then the client has one credential more. handOut, if
-// not nil, gives the credential to the client, before it is valid: when that
+// Add adds an entry to the file. It returns ErrTaken for a name that exists,
+// unless again is set: then the client gets a further credential. handOut, if
+// not nil, gives the credential to the client before it is valid. If that
 // fails, the file stays as it was.
 func Add(path string, e Entry, again bool, handOut func() error) error {
 	if err := e.check(); err != nil {
@@ -182,14 +183,14 @@ func Add(path string, e Entry, again bool, handOut func() error) error {
 	})
 }
 
-// ErrTaken says that a name has a credential already.
+// ErrTaken is returned by Add for a name that has a credential already.
 var ErrTaken = errors.New("the name has a credential already")
 
-// ErrNobody says that no line was for the name.
+// ErrNobody is returned by Revoke when no line has the name.
 var ErrNobody = errors.New("no such credential")
 
-// Revoke takes the lines of a name out of the file, or, with digits, the one
-// whose hash begins with them. It returns what it took out.
+// Revoke removes the lines of a name from the file or, with digits, only the one
+// whose hash begins with them. It returns the removed entries.
 func Revoke(path, name, digits string) (out []Entry, err error) {
 	err = Edit(path, func(lines []string) ([]string, error) {
 		var kept []string
@@ -209,5 +210,5 @@ func Revoke(path, name, digits string) (out []Entry, err error) {
 	return out, err
 }
 
-// HashToken is the hash under which the file has a token.
+// HashToken returns the hash of a token, as the file stores it.
 func HashToken(token string) [sha256.Size]byte { return sha256.Sum256([]byte(token)) }

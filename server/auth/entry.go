@@ -17,16 +17,16 @@ const (
 	maxName    = 64
 )
 
-// An Entry is one credential and whose it is.
+// An Entry is one credential and its client.
 type Entry struct {
 	Name   string
-	Cert   bool              // Hash is of a client certificate, and else of a token
-	Hash   [sha256.Size]byte // what is shown to the daemon is never kept
+	Cert   bool              // Hash is of a client certificate; otherwise of a token
+	Hash   [sha256.Size]byte // the credential itself is never stored
 	Scopes Scope
 	Owners []int64 // ascending; nil: not limited
 }
 
-// ParseEntry reads a line of the file that is not empty and no comment.
+// ParseEntry parses a line that is neither empty nor a comment.
 func ParseEntry(line string) (e Entry, err error) {
 	words := strings.Fields(line)
 	if len(words) < 3 {
@@ -67,7 +67,7 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// CheckName says what is wrong with a name, if anything is.
+// CheckName returns an error if name is not valid.
 func CheckName(name string) error {
 	strange := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
@@ -78,7 +78,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// ParseOwners reads owners with commas, each 1 .. 2^63-1, and sorts them.
+// ParseOwners parses owners separated by commas, each 1 .. 2^63-1, and sorts them.
 func ParseOwners(text string) ([]int64, error) {
 	var owners []int64
 	for word := range strings.SplitSeq(text, ",") {
@@ -95,7 +95,7 @@ func ParseOwners(text string) ([]int64, error) {
 	return owners, nil
 }
 
-// String is the entry as a line of the file.
+// String returns the entry as a line of the file.
 func (e *Entry) String() string {
 	form := "sha256:"
 	if e.Cert {
@@ -108,7 +108,7 @@ func (e *Entry) String() string {
 	return line
 }
 
-// OwnersText is the owners with commas.
+// OwnersText returns the owners separated by commas.
 func OwnersText(owners []int64) string {
 	var text []byte
 	for i, owner := range owners {

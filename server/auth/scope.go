@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// A Scope is a set of things that a client may do.
+// A Scope is a set of permissions of a client.
 type Scope uint8
 
-// Scopes. Admin is everything, also what later versions add.
+// Scopes. Admin includes everything, even what later versions add.
 const (
 	Commit   Scope = 1 << iota // commit, commit/batch, commit/preflight
 	Register                   // register classes and shapes, also inside a transaction
 	Read                       // everything under /v1/read/
 	Metrics                    // /v1/metrics
 	Admin
-	Transfer // commit, limited to operations that neither make nor destroy
+	Transfer // commit, limited to operations that neither create nor destroy units
 
-	Open Scope = 0 // for everyone, also without a token
+	Open Scope = 0 // for every client, even without a token
 )
 
 var scopeNames = []struct {
@@ -25,10 +25,10 @@ var scopeNames = []struct {
 	name  string
 }{{Commit, "commit"}, {Transfer, "transfer"}, {Register, "register"}, {Read, "read"}, {Metrics, "metrics"}, {Admin, "admin"}}
 
-// Has says whether all of want is in the set.
+// Has reports whether the set includes all of want.
 func (s Scope) Has(want Scope) bool { return s&Admin != 0 || s&want == want }
 
-// String is the names with commas, in their usual order.
+// String returns the names separated by commas, in their usual order.
 func (s Scope) String() string {
 	var names []string
 	for _, n := range scopeNames {
@@ -39,7 +39,7 @@ func (s Scope) String() string {
 	return strings.Join(names, ",")
 }
 
-// ParseScopes reads names with commas; at least one.
+// ParseScopes parses one or more names separated by commas.
 func ParseScopes(text string) (set Scope, err error) {
 	for name := range strings.SplitSeq(text, ",") {
 		found := Open

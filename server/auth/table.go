@@ -13,17 +13,17 @@ import (
 	"assetledger/ledger"
 )
 
-// maxFile bounds the file, in bytes.
+// maxFile is the largest size of the file, in bytes.
 const maxFile = 1 << 20
 
-// A Principal is a client that a request comes from.
+// A Principal is an authenticated client.
 type Principal struct {
 	Entry
 	Sender []byte         // the name, for a transaction
-	Permit *ledger.Permit // what its transactions may do; nil: all
+	Permit *ledger.Permit // what its transactions may do; nil: everything
 }
 
-// A Table is the clients of one version of the file. It never changes.
+// A Table holds the clients of one version of the file. It never changes.
 type Table struct {
 	clients []Principal
 	Mode    fs.FileMode // of the file
@@ -59,8 +59,9 @@ func Load(path string) (*Table, error) {
 	return t, nil
 }
 
-// whole returns an error for the text of a file that was cut short: the rest of a
-// line may be what limits a client, and an empty file would lock everyone out.
+// whole returns an error for the text of a file that was cut short: the missing
+// part of a line may be what limits a client, and an empty file would lock
+// everyone out.
 func whole(text string) error {
 	if text == "" {
 		return errors.New("the file is empty; one without clients has a comment, or an empty line")
@@ -71,7 +72,7 @@ func whole(text string) error {
 	return nil
 }
 
-// Parse reads the text of a file.
+// Parse parses the text of a file.
 func Parse(text string) (*Table, error) {
 	t := &Table{}
 	seen := map[[sha256.Size]byte]int{}
@@ -106,10 +107,10 @@ func newPrincipal(e Entry) Principal {
 	return p
 }
 
-// Limited says whether the client reaches containers of certain owners only.
+// Limited reports whether the client is limited to containers of certain owners.
 func (p *Principal) Limited() bool { return p != nil && p.Owners != nil }
 
-// Entries lists the credentials in the order of the file.
+// Entries returns the credentials in the order of the file.
 func (t *Table) Entries() []Entry {
 	list := make([]Entry, len(t.clients))
 	for i := range t.clients {
@@ -118,14 +119,14 @@ func (t *Table) Entries() []Entry {
 	return list
 }
 
-// Token is the client with the token, nil if there is none. It compares with
-// every line in constant time, so that how long it takes tells nothing.
+// Token returns the client with the token, nil if there is none. It compares the
+// token with every line in constant time, so that its duration reveals nothing.
 func (t *Table) Token(token string) *Principal {
 	return t.find(sha256.Sum256([]byte(token)), false)
 }
 
-// Certificate is the client with the certificate, given as DER bytes; nil if
-// there is none. Whether it is valid was judged before.
+// Certificate returns the client with the certificate, given as DER bytes; nil
+// if there is none. The caller has validated the certificate.
 func (t *Table) Certificate(der []byte) *Principal {
 	return t.find(sha256.Sum256(der), true)
 }
@@ -143,6 +144,6 @@ func (t *Table) find(hash [sha256.Size]byte, cert bool) *Principal {
 	return &t.clients[found]
 }
 
-// Again is the client of the same credential as p in this table; nil if it
-// isn't there any more.
+// Again returns the client of the same credential as p in this table; nil if it
+// has been removed.
 func (t *Table) Again(p *Principal) *Principal { return t.find(p.Hash, p.Cert) }

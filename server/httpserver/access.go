@@ -13,35 +13,37 @@ import (
 	"time"
 )
 
-// Access says who may reach a daemon, and how. The zero value serves everyone
-// on this machine in plain text.
+// Access configures who may reach a daemon, and how. The zero value serves every
+// client on this machine in plain text.
 type Access struct {
-	AuthFile   string      // of the clients and what they may do; "": everyone may do everything
-	TLSCert    string      // file of the certificate and what leads to its root, as PEM; "": plain text
-	TLSKey     string      // file of its private key, as PEM
-	ClientCA   string      // file of the roots of client certificates, as PEM; "": none are asked for
-	SocketMode fs.FileMode // of a unix socket; 0: 0600
-	Insecure   bool        // without an auth file, serve other machines too
-	// MaxConnections is how many connections are open at a time; 0: DefaultMaxConnections.
+	AuthFile   string      // lists the clients and what they may do; "": all clients may do everything
+	TLSCert    string      // PEM file of the certificate and its chain; "": plain text
+	TLSKey     string      // PEM file of its private key
+	ClientCA   string      // PEM file of the roots of client certificates; "": none are requested
+	SocketMode fs.FileMode // permissions of a unix socket; 0: 0600
+	Insecure   bool        // serve other machines even without an auth file
+	// MaxConnections is the most connections open at a time; 0: DefaultMaxConnections.
 	MaxConnections int
-	// Reload asks to read the files again at once. Changes are noticed without it.
+	// Reload requests that the files are read again at once. Changes are noticed
+	// without it.
 	Reload <-chan os.Signal
-	// Inherited is a listener that was opened for the daemon, in place of the
-	// address to listen on: see Inherited.
+	// Inherited is a listener that was opened for the daemon and replaces the
+	// address to listen on; see the function Inherited.
 	Inherited net.Listener
 }
 
-// A UsageError is a setting that can't be right. Its words begin with the flag.
+// A UsageError reports an invalid setting. Its text begins with the flag.
 type UsageError struct{ words string }
 
 func (e *UsageError) Error() string { return e.words }
 
 func usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
 
-// socketPath is the path of a listen address that names a unix socket.
+// socketPath returns the path of a listen address that names a unix socket.
 func socketPath(listen string) (path string, ok bool) { return strings.CutPrefix(listen, "unix:") }
 
-// Check says what is wrong with an address to listen on together with the rest.
+// Check returns an error if the settings are invalid together with the address
+// to listen on.
 func (a *Access) Check(listen string) error {
 	switch {
 	case (a.TLSCert == "") != (a.TLSKey == ""):
@@ -83,17 +85,17 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// An Entrance is how a daemon is reached: the clients it knows, its
-// certificates, and, once it listens, its listener.
+// An Entrance is the way into a daemon: its clients, its certificates and, once
+// it listens, its listener.
 type Entrance struct {
 	access Access
-	gate   *Gate         // nil: everyone may do everything
+	gate   *Gate         // nil: all clients may do everything
 	certs  *certificates // nil: plain text
 	log    *slog.Logger
 }
 
-// OpenEntrance reads the files, before anything else is done. Errors are
-// UsageErrors.
+// OpenEntrance reads the files. Call it before anything else is done. Its errors
+// are UsageErrors.
 func OpenEntrance(a Access, listen string, log *slog.Logger) (*Entrance, error) {
 	if err := a.Check(listen); err != nil {
 		return nil, err
@@ -121,14 +123,15 @@ func OpenEntrance(a Access, listen string, log *slog.Logger) (*Entrance, error) 
 	return e, nil
 }
 
-// A Door is a listener that knows its address as a client would write it.
+// A Door is a listener that knows its address as clients write it.
 type Door struct {
 	net.Listener
 	url   string
 	bound *connections
 }
 
-// Protect has an API let in whom the entrance does, and tell of its connections.
+// Protect installs the entrance's authentication on the API, and the metrics of
+// its connections.
 func (e *Entrance) Protect(a *API, d *Door) {
 	a.registry.GaugeFunc(a.prefix+"connections", "Connections that are open.", func() float64 { return float64(d.bound.count()) })
 	a.registry.CounterFunc(a.prefix+"connections_dropped_total", "Idle connections that were closed to make room for new ones.",
@@ -138,7 +141,7 @@ func (e *Entrance) Protect(a *API, d *Door) {
 	a.local = e.gate == nil && !e.access.Insecure && tcp && at.IP.IsLoopback()
 }
 
-// Listen opens the door, and bounds the connections that come through it.
+// Listen opens the door, and bounds its connections.
 func (e *Entrance) Listen(addr string) (*Door, error) {
 	d, err := e.open(addr)
 	if err != nil {
@@ -152,7 +155,7 @@ func (e *Entrance) Listen(addr string) (*Door, error) {
 	return d, nil
 }
 
-// open opens the door without a bound, and without TLS.
+// open opens the door without a bound and without TLS.
 func (e *Entrance) open(addr string) (*Door, error) {
 	ln := e.access.Inherited
 	if ln != nil {
@@ -174,7 +177,7 @@ func (e *Entrance) open(addr string) (*Door, error) {
 	}
 	at := ln.Addr().(*net.TCPAddr)
 	if e.gate == nil && !e.access.Insecure && !at.IP.IsLoopback() {
-		ln.Close() // the name localhost leads elsewhere on this machine, or a socket unit says so
+		ln.Close() // localhost resolves to another address, or a socket unit names one
 		if e.access.Inherited != nil {
 			addr = "(the inherited socket)"
 		}
@@ -186,8 +189,8 @@ func (e *Entrance) open(addr string) (*Door, error) {
 	return &Door{Listener: ln, url: "https://" + at.String()}, nil
 }
 
-// Watch reads the auth file again when it has changed, and all files when that is
-// asked for, until ctx is done.
+// Watch reloads the auth file when it has changed, and all files on request,
+// until ctx is done.
 func (e *Entrance) Watch(ctx context.Context) {
 	if e.access.Reload == nil && e.gate == nil {
 		return
@@ -222,7 +225,7 @@ func (e *Entrance) reload() {
 	}
 }
 
-// IsUsage says whether err is about a setting.
+// IsUsage reports whether err is about a setting.
 func IsUsage(err error) bool {
 	var usage *UsageError
 	return errors.As(err, &usage)

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// certificates are those of a daemon that speaks TLS. They are read again when
-// the files change: at a handshake, but at most once in filesEvery, the files
-// are looked at. New ones that can't be used are logged, and the old ones stay.
+// certificates are the certificates of a daemon that serves TLS. A handshake
+// checks at most once in filesEvery whether the files have changed, and reloads
+// them. If the new ones are invalid, that is logged, and the old ones stay.
 type certificates struct {
-	files  []string // certificate, key, and perhaps the roots of clients
+	files  []string // certificate, key, and the roots of clients if any
 	log    *slog.Logger
 	config atomic.Pointer[tls.Config]
 
-	mu     sync.Mutex // held while looking
+	mu     sync.Mutex // held while checking the files
 	looked time.Time
 	stamps []fileStamp
 }
@@ -54,14 +54,14 @@ func (c *certificates) load() (*tls.Config, error) {
 	if !config.ClientCAs.AppendCertsFromPEM(roots) {
 		return nil, fmt.Errorf("%s has no certificate in PEM", c.files[2])
 	}
-	// Whoever has a token needs no certificate.
+	// A client with a token needs no certificate.
 	config.ClientAuth = tls.VerifyClientCertIfGiven
-	config.SessionTicketsDisabled = true // every connection shows its certificate anew
+	config.SessionTicketsDisabled = true // every connection presents its certificate again
 	return config, nil
 }
 
-// listening is the configuration of a listener: each handshake takes the
-// certificates as they are then.
+// listening returns the configuration of a listener: each handshake uses the
+// current certificates.
 func (c *certificates) listening() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -70,8 +70,8 @@ func (c *certificates) listening() *tls.Config {
 		}}
 }
 
-// refresh reads the files if they have changed, or at once if that is asked for.
-// Other handshakes don't wait for the one that looks.
+// refresh reloads the files if they have changed, or at once if now is set.
+// Other handshakes don't wait for it.
 func (c *certificates) refresh(now bool) {
 	if now {
 		c.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A unixDoor is a unix socket that takes its file away when it is closed.
+// A unixDoor is a unix socket that removes its file when it is closed.
 type unixDoor struct {
 	*net.UnixListener
 	path string
@@ -20,12 +20,12 @@ type unixDoor struct {
 	once sync.Once
 }
 
-// listenUnix listens on a unix socket with the given mode, 0600 for 0. What a
-// daemon that was killed left behind is replaced; a socket that someone listens
-// on, or a file that is no socket, is not.
+// listenUnix listens on a unix socket with the given mode, 0600 for 0. It
+// replaces the socket of a daemon that was killed, but not a socket that a
+// process listens on, nor a file that is not a socket.
 //
-// The socket is made in a folder that nobody else may enter, gets its mode, and
-// is then moved to its place, so that at no moment those can reach it who must not.
+// It makes the socket in a folder that only its owner may enter, sets its mode,
+// and then moves it into place, so that it is never reachable with a wider mode.
 func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	if mode == 0 {
 		mode = 0o600
@@ -60,7 +60,7 @@ func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	return d, nil
 }
 
-// checkVacant refuses a path where something is that must not be replaced.
+// checkVacant returns an error if path holds anything that must not be replaced.
 func checkVacant(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

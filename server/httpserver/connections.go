@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// DefaultMaxConnections is how many connections a daemon accepts at a time,
-	// unless a flag says otherwise. An idle one costs about 14 KiB.
+	// DefaultMaxConnections is the default of the most connections that a daemon
+	// keeps open. An idle one costs about 14 KiB.
 	DefaultMaxConnections = 16_384
-	// keptFiles is how many of the file descriptors are not for connections:
-	// the log needs them, and a log that can't open a file can't go on.
+	// keptFiles is the number of file descriptors that connections never use: the
+	// log needs them, and a log that can't open a file can't continue.
 	keptFiles = 100
 )
 
-// connections is a listener that bounds the connections of a daemon. When as
-// many as it allows are open, a new one takes the place of those that have been
-// idle longest: connections whose client has not sent a whole header yet, or has
-// no request in progress. The client with the most of these loses its own first,
-// so one client can't shut the others out. If no connection is idle, the new one
+// connections is a listener that bounds the connections of a daemon. When the
+// most allowed are open, a new one replaces those that have been idle longest:
+// connections that have not sent a whole header yet, or have no request in
+// progress. The client with the most idle connections loses its own first, so
+// one client can't shut the others out. If no connection is idle, the new one
 // waits.
 type connections struct {
 	net.Listener
@@ -38,7 +38,7 @@ type connections struct {
 	waiting atomic.Bool   // Accept waits for room
 	room    chan struct{} // wakes Accept; holds one token
 	closed  chan struct{}
-	once    sync.Once // of closed
+	once    sync.Once // guards closed
 
 	mu   sync.Mutex
 	open map[*Tracked]struct{}
@@ -79,8 +79,8 @@ type Tracked struct {
 	idle   atomic.Int64 // since when, in Unix nanoseconds; 0 while a request is in progress
 }
 
-// A writeCloser is a connection that can end its answers, and read on: net/http
-// does so when it turns a body away.
+// A writeCloser is a connection that can close its writing half and still read:
+// net/http does so when it rejects a body.
 type writeCloser interface {
 	net.Conn
 	CloseWrite() error
@@ -95,8 +95,8 @@ func trackedOf(c net.Conn) *Tracked {
 	return t
 }
 
-// clientOf returns what stands for the client at an address. An IPv6 client
-// has a network of addresses to itself.
+// clientOf returns the client at an address. An IPv6 client has a whole network
+// of addresses.
 func clientOf(addr net.Addr) netip.Prefix {
 	at, ok := addr.(*net.TCPAddr)
 	if !ok {
@@ -111,14 +111,14 @@ func clientOf(addr net.Addr) netip.Prefix {
 	return client
 }
 
-// A passingError is an error of Accept after which net/http tries again.
+// A passingError is an error of Accept after which net/http retries.
 type passingError struct{ error }
 
 func (passingError) Timeout() bool   { return false }
 func (passingError) Temporary() bool { return true }
 
-// Accept returns the next connection. Only a closed listener ends accepting:
-// any other error is that of one connection, or a shortage that passes.
+// Accept returns the next connection. Only a closed listener ends it: any other
+// error belongs to one connection, or is a shortage that passes.
 func (s *connections) Accept() (net.Conn, error) {
 	c, err := s.Listener.Accept()
 	if errors.Is(err, net.ErrClosed) {
@@ -147,14 +147,14 @@ func isFilesShort(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// enter counts a connection, once there is room for it; false if the listener
-// was closed before.
+// enter counts a connection once there is room for it. It returns false if the
+// listener was closed before.
 func (s *connections) enter(t *Tracked) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.waiting.Store(false)
 	for len(s.open) >= s.max {
-		s.waiting.Store(true) // before looking for idle ones: those that get idle later wake us
+		s.waiting.Store(true) // set before looking for idle ones: those that become idle later then wake Accept
 		if s.makeRoom() {
 			continue
 		}
@@ -172,8 +172,8 @@ func (s *connections) enter(t *Tracked) bool {
 }
 
 // makeRoom closes the longest idle connections of the client that has the most
-// idle ones: several at once, so that looking through all is rare. It returns
-// false if no connection is idle. Call with mu.
+// idle ones. It closes several at once, because searching all connections is
+// slow. It returns false if no connection is idle. Call with mu.
 func (s *connections) makeRoom() bool {
 	idle := map[netip.Prefix][]*Tracked{}
 	var worst []*Tracked
@@ -199,7 +199,7 @@ func (s *connections) makeRoom() bool {
 	return closed
 }
 
-// wake lets Accept look for room again.
+// wake makes Accept look for room again.
 func (s *connections) wake() {
 	if !s.waiting.Load() {
 		return
@@ -250,13 +250,14 @@ func notice(c net.Conn, state http.ConnState) {
 
 type connKey struct{}
 
-// ConnectionOf returns the connection of a request; nil if it has none that is tracked.
+// ConnectionOf returns the connection of a request; nil if it is not tracked.
 func ConnectionOf(r *http.Request) *Tracked {
 	t, _ := r.Context().Value(connKey{}).(*Tracked)
 	return t
 }
 
-// Client names the client of a request: by its credential, or else by its address.
+// Client names the client of a request by its credential, or by its address if
+// it has none.
 func (x *Exchange) Client() string {
 	if x.Who != nil {
 		return "credential " + x.Who.Name

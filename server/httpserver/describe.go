@@ -8,23 +8,23 @@ import (
 	"assetledger/server/openapi"
 )
 
-// The daemons describe themselves at /v1/openapi.json, from their own tables
-// of routes. The page for people is no part of the interface.
+// The daemons describe themselves at /v1/openapi.json, from their own route
+// tables. The page for people is not part of the interface.
 
-// A Description is a daemon's OpenAPI document. It is made when it is first
-// asked for.
+// A Description is a daemon's OpenAPI document. It is made at the first request
+// for it.
 type Description struct {
 	once sync.Once
 	text []byte
 	tag  string
 }
 
-// Serve answers with the document, which is made from the daemon's routes.
+// Serve responds with the document, made from the daemon's routes.
 func (d *Description) Serve(x *Exchange, daemon openapi.Daemon, routes func() []openapi.Route) *ledger.Error {
 	d.once.Do(func() {
 		text, err := openapi.Document(daemon, routes())
 		if err != nil {
-			panic(err) // a route that nothing describes is a defect of the program
+			panic(err) // a route without a description is a defect of the program
 		}
 		d.text, d.tag = text, string(AppendETag(nil, ContentHash(text)))
 	})

@@ -1,13 +1,13 @@
-// Package httpserver is HTTP for both daemons: listeners and TLS, who may do
-// what, limits on connections, time and memory, the table of routes, and one
-// form for every response and error.
+// Package httpserver is HTTP for both daemons: listeners and TLS, authentication
+// and authorization, limits on connections, time and memory, the route table,
+// and one form for every response and error.
 //
 // A daemon opens an Entrance before anything else, makes an API from its
 // routes, and calls Serve, which returns when the daemon is to end. Each
 // request becomes an Exchange. Its handler reads the request from it and leaves
-// the response in it, or returns a *ledger.Error. The exchange, its buffers and
-// what it claimed of the memory budget are given back when the response has
-// been written, so a handler must keep nothing of an Exchange.
+// the response in it, or returns a *ledger.Error. When the response has been
+// written, the exchange, its buffers and its claim on the memory budget are
+// released, so a handler must not keep any part of an Exchange.
 //
 // The rule that reaches farthest: every byte, connection and second that a
 // client can cause has a limit, and the limit is enforced here. A new route is

@@ -14,33 +14,33 @@ import (
 	"assetledger/server/auth"
 )
 
-// An Exchange is one request and its answer. Handlers read the request
-// through it and leave the answer in Out; the answer is written once, with its
-// length. Exchanges and their buffers are pooled: keep nothing of one.
+// An Exchange is one request and its response. Handlers read the request
+// through it and leave the response in Out, which is written once, with its
+// length. Exchanges and their buffers are pooled: don't keep any part of one.
 type Exchange struct {
 	W       http.ResponseWriter
 	R       *http.Request
-	Who     *auth.Principal // that it comes from; nil: anyone, who may do everything
+	Who     *auth.Principal // the authenticated client; nil: any client, which may do everything
 	Body    []byte          // what ReadBody read
-	Out     []byte          // the answer being made
+	Out     []byte          // the response being made
 	Status  int             // 200 unless set
 	ErrCode ledger.Code
-	id      string // of the request: see requestID
-	Written bool   // the handler wrote the answer itself
-	// Streamed: the answer went on for as long as the client wished, so its
-	// duration says nothing and is not measured.
+	id      string // of the request; see requestID
+	Written bool   // the handler wrote the response itself
+	// Streamed: the response lasted as long as the client wanted, so its duration
+	// means nothing and is not measured.
 	Streamed bool
-	unwanted bool // the body, or what is left of it, is for discardRest
+	unwanted bool // discardRest is to read the rest of the body
 
-	Claim   Claim // what it holds of the daemon's budget
+	Claim   Claim // the bytes that it holds of the daemon's budget
 	charged int64 // the part of the claim that is for Body
 }
 
-// HeaderSeq is the header of a response that names the commit which the
-// response is about or reflects.
+// HeaderSeq is the response header with the commit that the response reports or
+// reflects.
 const HeaderSeq = "X-Asset-Seq"
 
-// Buffers larger than these are given back to the collector, not the pool.
+// Larger buffers are left to the garbage collector instead of the pool.
 const (
 	keepBody = 4 << 20
 	keepOut  = 2 << 20
@@ -68,23 +68,23 @@ func (x *Exchange) release() {
 	exchanges.Put(x)
 }
 
-// letGo reports whether a buffer of size bytes is for the collector.
+// letGo reports whether a buffer of size bytes is left to the collector.
 func (x *Exchange) letGo(size, keep int) bool {
 	return size > keep || size > TinyClaim && x.Claim.budget.Crowded()
 }
 
-// Charge adds n bytes to what the exchange holds, and waits for a moment if the
-// budget has no room for them.
+// Charge adds n bytes to the exchange's claim. If the budget has no room for
+// them, it waits a moment.
 func (x *Exchange) Charge(n int64) *ledger.Error {
 	if x.Claim.Grow(n) {
 		return nil
 	}
-	x.W.Header()["Connection"] = []string{"close"} // don't read what is not wanted
+	x.W.Header()["Connection"] = []string{"close"} // don't read a body that is not wanted
 	return Overloaded
 }
 
-// unreadBody is how much of a body that nobody read net/http reads away by
-// itself, to keep the connection.
+// unreadBody is how much of an unread body net/http reads by itself to keep the
+// connection.
 const unreadBody = 256 << 10
 
 var (
@@ -92,7 +92,7 @@ var (
 	RetryAfter = []string{"1"}
 )
 
-// finish writes the answer that the handler left in x.Out, or err.
+// finish writes the response that the handler left in x.Out, or err.
 func (x *Exchange) finish(err *ledger.Error) {
 	if err != nil {
 		x.Fail(err)
@@ -114,11 +114,11 @@ func (x *Exchange) finish(err *ledger.Error) {
 	x.Written = true
 }
 
-// writePiece is how much of a large answer is written at a time, in bytes.
+// writePiece is the most bytes of a large response that one write takes.
 const writePiece = 256 << 10
 
-// write writes x.Out. From here on the exchange holds the answer alone, until
-// the client has taken it. An error means that the client has gone.
+// write writes x.Out. From here on the exchange holds only the response, until
+// the client has read it. An error means that the client is gone.
 func (x *Exchange) write() {
 	out := x.Out
 	if x.Claim.Held > TinyClaim || len(out) > TinyClaim {
@@ -140,10 +140,10 @@ func (x *Exchange) write() {
 	x.W.Write(out)
 }
 
-// LongAgo is a deadline that ends what waits for a client at once.
+// LongAgo is a deadline in the past: it ends a wait for a client at once.
 var LongAgo = time.Unix(1, 0)
 
-// Fail is the one place that turns an error into an answer.
+// Fail writes an error as the response. No other code does.
 func (x *Exchange) Fail(err *ledger.Error) {
 	x.ErrCode = err.Code
 	x.Status = err.Code.Status()
@@ -159,8 +159,8 @@ func (x *Exchange) Fail(err *ledger.Error) {
 	x.Out = err.AppendJSON(x.Out[:0])
 }
 
-// RequireType checks the Content-Type of a POST: the media type, and if a
-// charset is named, utf-8. Any Content-Encoding is refused.
+// RequireType checks the Content-Type of a POST: the media type, and the charset
+// utf-8 if one is named. It rejects any Content-Encoding.
 func (x *Exchange) RequireType(media string) *ledger.Error {
 	if enc := x.R.Header["Content-Encoding"]; len(enc) != 0 {
 		return ledger.Errorf(ledger.UnsupportedMediaType, "The body must not be compressed: send it without Content-Encoding.").
@@ -187,7 +187,7 @@ func (x *Exchange) RequireType(media string) *ledger.Error {
 }
 
 // ReadBody reads the whole body into x.Body, at most limit bytes. Memory grows
-// with what arrives, not with what Content-Length promises, and is charged.
+// with the bytes that arrive, not with Content-Length, and is charged.
 func (x *Exchange) ReadBody(limit int64) *ledger.Error {
 	if x.R.ContentLength > limit {
 		x.refuseRest()
@@ -225,8 +225,8 @@ func (x *Exchange) ReadBody(limit int64) *ledger.Error {
 	}
 }
 
-// growBody makes room for more of the body. While it is copied, both buffers
-// are charged.
+// growBody makes room for more of the body. While it copies, both buffers are
+// charged.
 func (x *Exchange) growBody(limit int64) *ledger.Error {
 	if len(x.Body) < cap(x.Body) {
 		return nil
@@ -245,34 +245,35 @@ func (x *Exchange) growBody(limit int64) *ledger.Error {
 	return nil
 }
 
-// mostDiscarded bounds, in bytes, what discardRest reads of a body: twice the
-// default limit of the largest one.
+// mostDiscarded is the most bytes that discardRest reads of a body: twice the
+// default limit of the largest body.
 const mostDiscarded = 128 << 20
 
-// refuseRest ends the connection after the answer, which is sent at once,
+// refuseRest ends the connection after the response, which it sends at once,
 // without waiting for the rest of the body.
 func (x *Exchange) refuseRest() {
 	x.W.Header()["Connection"] = []string{"close"}
 	if x.R.Header["Expect"] != nil {
-		return // the client has not begun to send, and reading would ask it to
+		return // the client has not begun to send, and a read would ask it to
 	}
-	// An error means HTTP/2, which needs no leave to answer while a body arrives.
+	// An error means HTTP/2, which may always respond while a body arrives.
 	http.NewResponseController(x.W).EnableFullDuplex()
 	x.unwanted = true
 }
 
-// discardRest sends the answer and then throws away the rest of the body: many
-// clients look for an answer only when they have sent everything, and a
-// connection closed on unread bytes is reset, which may lose it. The limit on
-// the time of a request holds here too. Of a client that sends still more,
-// net/http learns that its body was too long, and lingers before it closes.
+// discardRest sends the response and then reads and discards the rest of the
+// body. Many clients look for a response only after they have sent everything,
+// and closing a connection with unread bytes resets it, which may lose the
+// response. The time limit of a request holds here too. If the client sends
+// still more, net/http is told that its body was too long, and lingers before it
+// closes.
 func (x *Exchange) discardRest() {
 	http.NewResponseController(x.W).Flush()
-	io.Copy(io.Discard, http.MaxBytesReader(x.W, x.R.Body, mostDiscarded)) // an error ends the connection, as does the end
+	io.Copy(io.Discard, http.MaxBytesReader(x.W, x.R.Body, mostDiscarded)) // an error or the end closes the connection
 }
 
-// Linger closes the connection after the response, and first lets the client
-// read it for a moment. net/http does so for a body that was too long, so it is
+// Linger closes the connection after the response, but first gives the client a
+// moment to read it. net/http does so for a body that was too long, so it is
 // told that this one was.
 func (x *Exchange) Linger() {
 	io.Copy(io.Discard, http.MaxBytesReader(x.W, io.NopCloser(strings.NewReader("too long")), 1))

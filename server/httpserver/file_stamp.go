@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// filesEvery is how often files that may change are looked at.
+// filesEvery is how often files are checked for changes.
 const filesEvery = time.Second
 
-// A fileStamp changes when a file does.
+// A fileStamp changes when its file changes.
 type fileStamp struct {
 	size, modified int64
-	file           os.FileInfo // for its identity
+	file           os.FileInfo // identifies the file
 }
 
 func (s fileStamp) same(as fileStamp) bool {
@@ -19,7 +19,7 @@ func (s fileStamp) same(as fileStamp) bool {
 		(s.file == nil || os.SameFile(s.file, as.file))
 }
 
-// stampsOf returns the stamps of files; that of a missing one is zero.
+// stampsOf returns the stamps of files; zero for a missing one.
 func stampsOf(files []string) []fileStamp {
 	stamps := make([]fileStamp, len(files))
 	for i, name := range files {

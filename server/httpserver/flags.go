@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Flags defines the flags of the timeouts. The present values are the defaults.
+// Flags defines the flags of the timeouts. The current values are the defaults.
 func (t *Timeouts) Flags(set *flag.FlagSet) {
 	set.DurationVar(&t.Header, "header-timeout", t.Header, "maximum `TIME` to read a request header")
 	set.DurationVar(&t.Read, "read-timeout", t.Read, "maximum `TIME` to read a request")
@@ -21,7 +21,8 @@ func (t *Timeouts) Flags(set *flag.FlagSet) {
 	set.DurationVar(&t.Shutdown, "shutdown-timeout", t.Shutdown, "maximum `TIME` to finish requests in progress on shutdown")
 }
 
-// Check returns an error for the first timeout that is negative: net/http would take it for no limit.
+// Check returns an error for the first timeout that is negative, which net/http
+// would treat as unlimited.
 func (t *Timeouts) Check() error {
 	for _, limit := range []struct {
 		name  string
@@ -48,13 +49,13 @@ func (a *Access) Flags(set *flag.FlagSet) {
 	set.BoolVar(&a.Insecure, "insecure", a.Insecure, "accept unauthenticated requests from other machines")
 }
 
-// modeFlag is the permissions of a file, as a flag.
+// modeFlag is a flag whose value is the permissions of a file.
 type modeFlag fs.FileMode
 
-// String is the mode in octal.
+// String returns the mode in octal.
 func (m *modeFlag) String() string { return fmt.Sprintf("%04o", uint32(*m)) }
 
-// Set reads a mode in octal.
+// Set parses a mode in octal.
 func (m *modeFlag) Set(s string) error {
 	v, err := strconv.ParseUint(s, 8, 32)
 	if err != nil || v > 0o777 {
@@ -64,13 +65,13 @@ func (m *modeFlag) Set(s string) error {
 	return nil
 }
 
-// countFlag is a number of 1 or more, as a flag.
+// countFlag is a flag whose value is a number of 1 or more.
 type countFlag int
 
-// String is the number in decimal.
+// String returns the number in decimal.
 func (n *countFlag) String() string { return strconv.Itoa(int(*n)) }
 
-// Set reads a number.
+// Set parses a number.
 func (n *countFlag) Set(s string) error {
 	v, err := strconv.ParseInt(s, 10, 32)
 	if err != nil || v < 1 {
@@ -80,7 +81,8 @@ func (n *countFlag) Set(s string) error {
 	return nil
 }
 
-// Hangups receives every SIGHUP from now on; without it one ends the process.
+// Hangups returns a channel that receives every SIGHUP from now on. Otherwise
+// SIGHUP ends the process.
 func Hangups() <-chan os.Signal {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)

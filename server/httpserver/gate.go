@@ -11,17 +11,17 @@ import (
 	"assetledger/server/auth"
 )
 
-// A Gate lets those in whom the auth file names. Requests that are under way
-// when the file is read again go on as whom they came; streams end if their
-// client has gone from it.
+// A Gate authenticates clients against the auth file. After a reload, requests
+// in progress keep the identity they started with; streams end if their client
+// was removed.
 type Gate struct {
 	path  string
 	table atomic.Pointer[auth.Table]
 	log   *slog.Logger
-	stamp []fileStamp // of the file when it was last read; for refresh alone
+	stamp []fileStamp // of the file at the last read; used by refresh only
 }
 
-// openGate reads the auth file.
+// openGate reads the auth file and returns its gate.
 func openGate(path string, log *slog.Logger) (*Gate, error) {
 	stamp := stampsOf([]string{path})
 	table, err := auth.Load(path)
@@ -39,7 +39,7 @@ func NewGate(path string, table *auth.Table, log *slog.Logger) *Gate {
 	return g
 }
 
-// Take replaces what the gate knows of its clients.
+// Take replaces the gate's clients.
 func (g *Gate) Take(t *auth.Table) {
 	if t.Mode&0o077 != 0 {
 		g.log.Warn("others than its owner can read or write the auth file: chmod 600", "auth_file", g.path, "mode", t.Mode.String())
@@ -47,8 +47,8 @@ func (g *Gate) Take(t *auth.Table) {
 	g.table.Store(t)
 }
 
-// refresh reads the file again if it has changed, or at once if that is asked
-// for. The old table stays if the file can't be used. It is for one goroutine.
+// refresh reloads the file if it has changed, or at once if now is set. If the
+// file is invalid, the old table stays. Only one goroutine may call it.
 func (g *Gate) refresh(now bool) {
 	stamp := stampsOf([]string{g.path})
 	if !now && stamp[0].same(g.stamp[0]) {
@@ -64,8 +64,8 @@ func (g *Gate) refresh(now bool) {
 	g.log.Info("auth file read again", "auth_file", g.path, "credentials", len(table.Entries()))
 }
 
-// ScopeOf is what a client needs for the routes of a pattern. What is not
-// known here is for admin: a new route is closed until it is thought about.
+// ScopeOf returns the scope that the routes of a pattern require. For an unknown
+// pattern that is admin: a new route is closed until it is listed here.
 func ScopeOf(pattern string) auth.Scope {
 	switch {
 	case strings.HasPrefix(pattern, "/v1/commit"):
@@ -77,16 +77,16 @@ func ScopeOf(pattern string) auth.Scope {
 	case pattern == "/v1/metrics":
 		return auth.Metrics
 	case pattern == "/v1/health", pattern == "/v1/livez", pattern == "/v1/readyz", pattern == "/v1/openapi.json":
-		return auth.Open // for those who only want to know whether it lives, and what it can do
+		return auth.Open // probes, and the description
 	case !strings.HasPrefix(pattern, "/v1/"):
-		return auth.Open // the page itself has nothing of the ledger, and no path is no secret
+		return auth.Open // the page itself holds nothing of the ledger, and an unknown path is no secret
 	}
 	return auth.Admin
 }
 
-// suffices reports whether scopes open the routes of a pattern that ask for
-// want. The scope transfer opens the commit routes as commit does; which
-// operations it allows is judged by the state, with the transaction.
+// suffices reports whether scopes open the routes of a pattern that requires
+// want. The scope transfer opens the commit routes as commit does; the state
+// then judges which operations of the transaction it allows.
 func suffices(scopes, want auth.Scope, pattern string) bool {
 	if scopes.Has(want) {
 		return true
@@ -98,7 +98,7 @@ func suffices(scopes, want auth.Scope, pattern string) bool {
 	return false
 }
 
-// gated wraps a handler so that only those reach it who may.
+// gated wraps a handler with the gate's authorization.
 func (a *API) gated(pattern string, handle Handler) Handler {
 	want := ScopeOf(pattern)
 	if want == auth.Open {
@@ -119,8 +119,8 @@ func (a *API) gated(pattern string, handle Handler) Handler {
 	}
 }
 
-// Readmit authenticates the client of a request once more, for one that goes on
-// for long: its credential may have been revoked or changed.
+// Readmit authenticates the client of a long request once more, because its
+// credential may have been revoked or changed.
 func (a *API) Readmit(x *Exchange, pattern string) *ledger.Error {
 	if a.Gate == nil {
 		return nil
@@ -132,8 +132,8 @@ func (a *API) Readmit(x *Exchange, pattern string) *ledger.Error {
 	return err
 }
 
-// IsStranger says whether a client of an open route is one whom nobody knows,
-// or who knows containers of some owners alone: such need not know this machine.
+// IsStranger reports whether a client of an open route is unauthenticated, or
+// limited to some owners. Such a client gets no details about this machine.
 func (a *API) IsStranger(x *Exchange) bool {
 	if a.Gate == nil {
 		return a.local && isForeignPage(x.R)
@@ -142,7 +142,7 @@ func (a *API) IsStranger(x *Exchange) bool {
 	return err != nil || who.Limited()
 }
 
-// maxToken bounds a token, in bytes.
+// maxToken is the longest token, in bytes.
 const maxToken = 512
 
 var (
@@ -156,8 +156,8 @@ var (
 			With(ledger.Text("reason", "unknown"))
 )
 
-// admit finds the client of a request and checks that it may do what it wants.
-// A token counts before a certificate.
+// admit authenticates the client of a request and checks its scopes. A token
+// takes precedence over a certificate.
 func (g *Gate) admit(r *http.Request, want auth.Scope, pattern string) (*auth.Principal, *ledger.Error) {
 	who, err := g.identify(r)
 	if err != nil {
@@ -191,19 +191,19 @@ func (g *Gate) identify(r *http.Request) (*auth.Principal, *ledger.Error) {
 	}
 	cert := r.TLS.PeerCertificates[0]
 	who := table.Certificate(cert.Raw)
-	if who == nil || time.Now().After(cert.NotAfter) { // the connection may be older than that
+	if who == nil || time.Now().After(cert.NotAfter) { // the certificate may have expired since the handshake
 		return nil, badCertificate
 	}
 	return who, nil
 }
 
-// Still says whether a client that was let in would be let in now.
+// Still reports whether a client that was admitted would be admitted now.
 func (g *Gate) Still(who *auth.Principal, want auth.Scope) bool {
 	now := g.table.Load().Again(who)
 	return now != nil && now.Scopes.Has(want) && !now.Limited()
 }
 
-// challenge says in a header why someone was not let in, as RFC 6750 has it.
+// challenge returns the WWW-Authenticate header for a rejection (RFC 6750).
 func challenge(err *ledger.Error) []string {
 	const realm = `Bearer realm="ledger"`
 	if err.Code == ledger.Forbidden {
@@ -223,7 +223,7 @@ func challenge(err *ledger.Error) []string {
 	return []string{realm + `, error="invalid_token"`}
 }
 
-// Sign says in a transaction who sent it.
+// Sign records the client of the request as the sender of a transaction.
 func (x *Exchange) Sign(tx *ledger.Transaction) {
 	if who := x.Who; who != nil {
 		tx.SetSender(who.Sender, who.Permit)

@@ -9,19 +9,20 @@ import (
 	"assetledger/ledger"
 )
 
-// A daemon that lets in everyone on this machine lets in its browsers, and with
-// them the pages of others. The rules of the browser keep a page from sending
-// JSON to another address than its own; so it may come from a name of its
-// own that suddenly leads to this machine (DNS rebinding). That is seen by the
-// name, which the browser sends as Host and a page can't change.
+// A daemon that serves all clients on this machine also serves its browsers, and
+// with them the pages of other sites. Browsers keep a page from sending JSON to
+// another origin. But a page may come from a name of its own that suddenly
+// resolves to this machine (DNS rebinding). The name reveals it: the browser
+// sends it as Host, and a page can't change it.
 
-// isForeignPage reports whether a request is a browser's, for a name that is not
-// this machine's. Its names are localhost, those below localhost, the hostname
-// and IP addresses. A name without a dot is no safer than others: everyone on the
-// local network can answer for it, and some top-level domains have addresses.
+// isForeignPage reports whether a request comes from a browser under a name that
+// is not this machine's. This machine's names are localhost, names below
+// localhost, the hostname, and IP addresses. A name without a dot is no safer
+// than others: any machine on the local network can answer for it, and some
+// top-level domains have addresses.
 func isForeignPage(r *http.Request) bool {
 	if r.Header["Origin"] == nil && r.Header["Accept-Language"] == nil && r.Header["Sec-Fetch-Site"] == nil {
-		return false // browsers send the second with everything, and can't be told not to
+		return false // browsers send the second with every request, and pages can't prevent it
 	}
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -31,7 +32,7 @@ func isForeignPage(r *http.Request) bool {
 		host = strings.TrimSuffix(host[1:], "]")
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	own, _ := os.Hostname() // "" allows nothing more
+	own, _ := os.Hostname() // "" permits nothing more
 	return host == "" || host != "localhost" && !strings.HasSuffix(host, ".localhost") && !strings.EqualFold(host, own) && net.ParseIP(host) == nil
 }
 

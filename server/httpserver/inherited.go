@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// firstInherited is the number of the first file descriptor that a service
-// manager hands over (sd_listen_fds(3)).
+// firstInherited is the first file descriptor that a service manager passes
+// (sd_listen_fds(3)).
 const firstInherited = 3
 
-// Inherited is the socket that a service manager opened for this process
+// Inherited returns the socket that a service manager opened for this process
 // (socket activation: LISTEN_PID, LISTEN_FDS), nil if it opened none. Clients
-// can then connect, and wait, before the daemon is ready, and while it
-// restarts. lookup is os.LookupEnv, or a test's own.
+// can then connect, and wait, before the daemon is ready and while it restarts.
+// lookup is os.LookupEnv, or a test's own.
 func Inherited(lookup func(string) (string, bool)) (net.Listener, error) {
 	pid, _ := lookup("LISTEN_PID")
 	count, ok := lookup("LISTEN_FDS")
@@ -29,7 +29,7 @@ func Inherited(lookup func(string) (string, bool)) (net.Listener, error) {
 
 func listenerOf(fd uintptr) (net.Listener, error) {
 	f := os.NewFile(fd, "inherited socket")
-	defer f.Close() // FileListener has its own
+	defer f.Close() // FileListener duplicates it
 	ln, err := net.FileListener(f)
 	if err != nil {
 		return nil, fmt.Errorf("taking over the socket that the service manager opened: %w", err)
@@ -38,7 +38,7 @@ func listenerOf(fd uintptr) (net.Listener, error) {
 	case *net.TCPListener:
 		return ln, nil
 	case *net.UnixListener:
-		ln.SetUnlinkOnClose(false) // it is not ours, and its clients wait for the next daemon
+		ln.SetUnlinkOnClose(false) // the service manager owns it, and clients wait there for the next daemon
 		return ln, nil
 	}
 	ln.Close()

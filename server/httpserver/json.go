@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ElementStart is first for the first element of a list and later for others.
+// ElementStart returns first for the first element of a list, and later for others.
 func ElementStart(i int, first, later string) string {
 	if i == 0 {
 		return first
@@ -18,12 +18,12 @@ func AppendInt(dst []byte, name string, v int64) []byte {
 	return strconv.AppendInt(append(dst, name...), v, 10)
 }
 
-// AppendUint is AppendInt for what is never negative.
+// AppendUint is AppendInt for unsigned integers.
 func AppendUint(dst []byte, name string, v uint64) []byte {
 	return strconv.AppendUint(append(dst, name...), v, 10)
 }
 
-// Shorten keeps what a client sent from filling its own answer.
+// Shorten shortens a client's text, so that it can't fill its own response.
 func Shorten(s string) string {
 	const most = 64
 	if len(s) <= most {

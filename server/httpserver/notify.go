@@ -12,30 +12,32 @@ import (
 	"time"
 )
 
-// A Notifier tells the service manager how the daemon is, as sd_notify(3) does:
+// A Notifier reports the state of the daemon to the service manager, as
+// sd_notify(3) does:
 //
 //	starting: STATUS with progress, EXTEND_TIMEOUT_USEC while there is some
-//	serving:  READY=1, then WATCHDOG=1 while the daemon can be asked
+//	serving:  READY=1, then WATCHDOG=1 while the daemon responds
 //	ending:   STOPPING=1
 //
-// A nil Notifier tells nobody.
+// A nil Notifier does nothing.
 type Notifier struct {
 	conn     net.Conn
-	watchdog time.Duration // 0: nobody waits for a sign of life
-	once     sync.Once     // of stopping
+	watchdog time.Duration // time between signs of life; 0: none expected
+	once     sync.Once     // guards the call of stopping
 	done     chan struct{}
 }
 
-// Progress is told each startTick, and gives the start startMore from then on.
+// Progress is reported every startTick, and extends the start by startMore.
 const (
 	startTick = time.Second
 	startMore = 30 * time.Second
-	startLoad = 5 * time.Minute // for what comes before: recovery, and loading a checkpoint
+	startLoad = 5 * time.Minute // for the steps before: recovery, and loading a checkpoint
 	stopMore  = 30 * time.Second
 )
 
-// NewNotifier is that of the environment (NOTIFY_SOCKET, WATCHDOG_USEC,
-// WATCHDOG_PID), nil if there is none. lookup is os.LookupEnv, or a test's own.
+// NewNotifier returns the notifier of the environment (NOTIFY_SOCKET,
+// WATCHDOG_USEC, WATCHDOG_PID), nil if there is none. lookup is os.LookupEnv, or
+// a test's own.
 func NewNotifier(lookup func(string) (string, bool)) (*Notifier, error) {
 	path, ok := lookup("NOTIFY_SOCKET")
 	if !ok || path == "" {
@@ -44,15 +46,15 @@ func NewNotifier(lookup func(string) (string, bool)) (*Notifier, error) {
 	if path[0] != '/' && path[0] != '@' {
 		return nil, usagef("NOTIFY_SOCKET is %q: it must be the path of a unix socket, or @ and an abstract name", path)
 	}
-	conn, err := net.Dial("unixgram", path) // net knows @
+	conn, err := net.Dial("unixgram", path) // net handles a leading @
 	if err != nil {
 		return nil, fmt.Errorf("reaching the service manager: %w", err)
 	}
 	return &Notifier{conn: conn, watchdog: watchdogTime(lookup), done: make(chan struct{})}, nil
 }
 
-// watchdogTime is how long the manager waits for a sign of life of this
-// process; 0 if it does not, or for longer than a time can say.
+// watchdogTime returns how long the manager waits for a sign of life of this
+// process; 0 if it does not wait, or longer than a Duration can hold.
 func watchdogTime(lookup func(string) (string, bool)) time.Duration {
 	if pid, ok := lookup("WATCHDOG_PID"); ok && pid != strconv.Itoa(os.Getpid()) {
 		return 0
@@ -65,7 +67,7 @@ func watchdogTime(lookup func(string) (string, bool)) time.Duration {
 	return time.Duration(us) * time.Microsecond
 }
 
-// tell sends assignments. A manager that does not listen is no reason to fail.
+// tell sends assignments. It ignores a manager that does not listen.
 func (n *Notifier) tell(lines ...string) {
 	if n != nil {
 		n.conn.Write([]byte(strings.Join(lines, "\n")))
@@ -76,9 +78,9 @@ func extend(d time.Duration) string {
 	return "EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(d.Microseconds(), 10)
 }
 
-// Starting tells once a second how far the start is, until the function that it
-// returns is called, once or more. The start gets more time for as long as at moves: one that
-// hangs is ended by the manager.
+// Starting reports the progress of the start once a second, until the returned
+// function is called, once or more. The start gets more time as long as at
+// moves; the manager ends one that hangs.
 func (n *Notifier) Starting(what string, at func() (done, of uint64)) (end func()) {
 	if n == nil {
 		return func() {}
@@ -115,8 +117,9 @@ func progress(what string, done, of uint64) string {
 	return fmt.Sprintf("STATUS=%s: commit %d of %d (%d %%)", what, done, of, done*100/of)
 }
 
-// Announcing passes the ready line on to w, and then says READY. alive is
-// asked before each sign of life; it returns when the daemon could be asked.
+// Announcing returns a writer that passes the ready line on to w and then sends
+// READY. alive is called before each sign of life; it returns when the daemon
+// has responded.
 func (n *Notifier) Announcing(w io.Writer, alive func()) io.Writer {
 	if n == nil {
 		return w
@@ -139,8 +142,8 @@ func (r *readyWriter) Write(p []byte) (int, error) {
 	return written, err
 }
 
-// live gives a sign of life, twice as often as is asked for, while the daemon
-// can be asked.
+// live sends a sign of life, twice as often as the manager expects it, while the
+// daemon responds.
 func (n *Notifier) live(alive func()) {
 	tick := time.NewTicker(n.watchdog / 2)
 	defer tick.Stop()
@@ -155,7 +158,7 @@ func (n *Notifier) live(alive func()) {
 	}
 }
 
-// Stopping says that the daemon ends, and why. Signs of life end with it.
+// Stopping reports that the daemon ends, and why. It also ends the signs of life.
 func (n *Notifier) Stopping(why string) {
 	if n == nil {
 		return

@@ -7,8 +7,8 @@ import (
 	"assetledger/ledger"
 )
 
-// PathInteger reads an integer from 1 to 2^63-1 that stands in the path, spelled
-// as JSON would: digits alone, and no needless zero in front.
+// PathInteger parses an integer from 1 to 2^63-1 in the path, spelled as in
+// JSON: digits only, without leading zeroes.
 func (x *Exchange) PathInteger(name string) (int64, *ledger.Error) {
 	text := x.R.PathValue(name)
 	v, err := strconv.ParseInt(text, 10, 64)
@@ -18,7 +18,7 @@ func (x *Exchange) PathInteger(name string) (int64, *ledger.Error) {
 	return v, nil
 }
 
-// NoQuery refuses query parameters, on a path that has none.
+// NoQuery rejects query parameters on a path that has none.
 func (x *Exchange) NoQuery() *ledger.Error {
 	if x.R.URL.RawQuery == "" {
 		return nil
@@ -27,7 +27,7 @@ func (x *Exchange) NoQuery() *ledger.Error {
 	return badParameter(Shorten(name), "There is no query parameter %q here.", Shorten(name))
 }
 
-// badParameter is the refusal of a path or query parameter.
+// badParameter returns the error for a path or query parameter.
 func badParameter(name, format string, args ...any) *ledger.Error {
 	return ledger.Errorf(ledger.InvalidParameter, format, args...).With(ledger.Text("parameter", name))
 }

@@ -6,17 +6,18 @@ import (
 	"assetledger/ledger"
 )
 
-// Probes are for those who start and stop daemons and send them requests, not
-// for people: alive means that the process serves, ready that requests may be
-// sent here now. Health tells more.
+// Probes are for the programs that start, stop and load-balance daemons, not for
+// people: alive means that the process responds, ready that it accepts requests
+// now. Health tells more.
 
-// Livez answers 200 for as long as the daemon answers at all.
+// Livez responds with 200 for as long as the daemon responds at all.
 func Livez(x *Exchange) *ledger.Error {
 	x.Out = append(x.Out, `{"status":"alive"}`...)
 	return nil
 }
 
-// AnswerReady answers 200, or 503 with why requests should go elsewhere.
+// AnswerReady responds with 200, or with 503 and the reason to send requests
+// elsewhere.
 func (x *Exchange) AnswerReady(reason string) {
 	if reason == "" {
 		x.Out = append(x.Out, `{"status":"ready"}`...)

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// A Process is what surrounds a daemon that is a program of its own.
+// A Process is the surroundings of a daemon that is a program of its own.
 type Process struct {
 	Ready  io.Writer
 	Notify *Notifier
@@ -16,7 +16,7 @@ type Process struct {
 	Exit   func() // ends the process as a failure
 }
 
-// Surround fills in what only a process has.
+// Surround sets the fields that only a process has.
 func (a *Access) Surround() (err error) {
 	a.Reload = Hangups()
 	a.Inherited, err = Inherited(os.LookupEnv)
@@ -28,13 +28,13 @@ var ErrNoDir = errors.New("-dir is required: the directory of the commit log")
 // MaxKeys is the largest number of idempotency keys that can be remembered.
 const MaxKeys = 1 << 30
 
-// A Span is a number that must be within bounds.
+// A Span is a number with its valid range.
 type Span struct {
 	Flag            string
 	Value, Min, Max int64
 }
 
-// CheckSpans returns an error for the first number that is out of bounds.
+// CheckSpans returns an error for the first number that is out of range.
 func CheckSpans(spans ...Span) error {
 	for _, n := range spans {
 		if n.Value < n.Min || n.Value > n.Max {

@@ -8,16 +8,16 @@ import (
 	"sync/atomic"
 )
 
-// Every request has an id, with which the caller's words and the daemon's log
-// lines can be brought together: that of the header X-Request-Id if it is fit
-// to be shown, or one made here. It is given back with the answer.
+// Every request has an id, which connects the client's records with the daemon's
+// log lines: that of the header X-Request-Id if it is printable, or one made
+// here. The response repeats it.
 
 const (
 	headerRequestID = "X-Request-Id"
 	maxRequestID    = 128 // bytes
 )
 
-// requestIDs makes ids that differ between processes too: a random beginning,
+// requestIDs makes ids that differ between processes too: a random prefix,
 // chosen at start, and a count.
 var requestIDs = struct {
 	start string
@@ -30,9 +30,9 @@ func randomHex(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// requestID is the id of r. More than one, an empty or long one, and one that
-// is not printable ASCII without spaces is not taken over: it is to stand in
-// log lines and headers as it is.
+// requestID returns the id of r. It ignores the header if there are several, or
+// if it is empty, long, or not printable ASCII without spaces, because the id
+// goes into log lines and headers unchanged.
 func requestID(r *http.Request) string {
 	if sent := r.Header[headerRequestID]; len(sent) == 1 && fitRequestID(sent[0]) {
 		return sent[0]

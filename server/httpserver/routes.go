@@ -14,38 +14,38 @@ import (
 	"assetledger/server/metrics"
 )
 
-// A Handler answers one request: it leaves the answer in x, or returns why not.
+// A Handler serves one request: it leaves the response in x, or returns an error.
 type Handler func(x *Exchange) *ledger.Error
 
-// A Route is one method of one path. The pattern is that of net/http's
-// ServeMux without the method, and the label that metrics give it.
+// A Route is one method of one path. Its pattern is that of net/http's ServeMux
+// without the method, and its label in the metrics.
 type Route struct {
 	Method, Pattern string
 	Handle          Handler
 }
 
-// API serves a table of routes: every answer is JSON, also those of unknown
-// paths and methods, and every answer is counted.
+// An API serves a table of routes. Every response is JSON, even those for
+// unknown paths and methods, and every response is counted.
 type API struct {
 	mux      *http.ServeMux
 	Panics   atomic.Uint64
 	Log      *slog.Logger
 	prefix   string // of metric names
 	registry *metrics.Registry
-	// LogAll logs every request, not only those that failed.
+	// LogAll logs every request instead of only those that failed.
 	LogAll  bool
-	Gate    *Gate // nil: everyone may do everything
-	local   bool  // everyone is who is on this machine: see isForeignPage
+	Gate    *Gate // nil: all clients may do everything
+	local   bool  // all clients are on this machine; see isForeignPage
 	unclean http.Handler
-	Budget  *Budget                // of what requests and answers hold; nil: no bound
+	Budget  *Budget                // bounds the bytes of all requests and responses; nil: no bound
 	meters  map[string]*routeMeter // by pattern; filled before serving
 }
 
-// NewAPI makes the handler for routes. Metric names begin with prefix.
+// NewAPI returns the handler for routes. Names of metrics begin with prefix.
 func NewAPI(routes []Route, prefix string, registry *metrics.Registry, log *slog.Logger) *API {
 	a := &API{mux: http.NewServeMux(), Log: log, prefix: prefix, registry: registry, meters: map[string]*routeMeter{}}
 	methods := map[string][]string{}
-	var patterns []string // in the table's order, so that metrics are too
+	var patterns []string // in the order of the table, which is the order of the metrics
 	for _, r := range routes {
 		if methods[r.Pattern] == nil {
 			patterns = append(patterns, r.Pattern)
@@ -73,17 +73,17 @@ func NewAPI(routes []Route, prefix string, registry *metrics.Registry, log *slog
 	return a
 }
 
-// ServeHTTP answers by the table of routes.
+// ServeHTTP responds by the route table.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// A name in the path is one escaped segment and may have slashes of its own.
+	// A name in the path is one escaped segment and may contain slashes.
 	if !cleanPath(r.URL.EscapedPath()) {
-		a.unclean.ServeHTTP(w, r) // the mux would redirect, which is no JSON answer
+		a.unclean.ServeHTTP(w, r) // the mux would redirect, which is not a JSON response
 		return
 	}
 	a.mux.ServeHTTP(w, r)
 }
 
-// cleanPath says whether the mux would take the path as it is.
+// cleanPath reports whether the mux would accept the path unchanged.
 func cleanPath(p string) bool {
 	return strings.HasPrefix(p, "/") && !strings.Contains(p, "//") &&
 		!strings.Contains(p+"/", "/./") && !strings.Contains(p+"/", "/../")
@@ -98,13 +98,13 @@ func methodNotAllowed(allow string) Handler {
 	}
 }
 
-// routeMeter counts the answers of one route by status.
+// A routeMeter counts the responses of one route by status.
 type routeMeter struct {
 	byStatus [600]*metrics.Counter
 	duration *metrics.Histogram
 }
 
-// statuses are those that an answer can have, in ascending order.
+// statuses lists the possible statuses of a response, ascending.
 var statuses = func() []int {
 	list := []int{http.StatusOK, http.StatusNotModified}
 	for _, code := range ledger.Codes() {
@@ -128,8 +128,8 @@ func (a *API) meter(pattern string) *routeMeter {
 	return m
 }
 
-// measured wraps a handler: pooled exchange, one place for errors and panics,
-// metrics, and the log line.
+// measured wraps a handler with a pooled exchange, the handling of errors and
+// panics, metrics, and the log line.
 func (a *API) measured(pattern string, handle Handler) http.Handler {
 	m := a.meter(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -139,7 +139,7 @@ func (a *API) measured(pattern string, handle Handler) http.Handler {
 		x.id = requestID(r)
 		w.Header()[headerRequestID] = []string{x.id}
 		if len(r.TransferEncoding) != 0 {
-			// Where a proxy and we might disagree about the end of this body, nothing may follow it (RFC 9112, 6.1).
+			// A proxy may disagree about the end of this body, so nothing may follow it (RFC 9112, 6.1).
 			w.Header()["Connection"] = []string{"close"}
 		}
 		x.finish(a.Guarded(x, handle))
@@ -156,9 +156,9 @@ func (a *API) measured(pattern string, handle Handler) http.Handler {
 	})
 }
 
-// tell writes the log line of a request: of one that failed, or of each if
-// that is asked for. What callers can bring about as often as they like is
-// told at a level that is off unless asked for: they must not fill the disk.
+// tell writes the log line of a request that failed, or of every request if
+// LogAll is set. Failures that clients can cause at will are logged at a level
+// that is off by default, so that clients can't fill the disk.
 func (a *API) tell(x *Exchange, took time.Duration) {
 	level := slog.LevelDebug
 	switch {
@@ -183,7 +183,8 @@ func (a *API) tell(x *Exchange, took time.Duration) {
 		"status", x.Status, "code", string(x.ErrCode), "took", took)
 }
 
-// Guarded runs a handler; a panic in it is answered 500, logged and counted.
+// Guarded runs a handler. If it panics, the response is 500, and the panic is
+// logged and counted.
 func (a *API) Guarded(x *Exchange, handle Handler) (err *ledger.Error) {
 	defer func() {
 		p := recover()

@@ -12,24 +12,24 @@ import (
 	"time"
 )
 
-// Timeouts bound what one client can hold. Zero means no limit.
+// Timeouts limit the time that one client can take. Zero means no limit.
 type Timeouts struct {
 	Header   time.Duration // to send the header of a request
 	Read     time.Duration // to send a whole request
-	Write    time.Duration // to take the answer, from the end of the header
+	Write    time.Duration // to read the response, from the end of the request's header
 	Idle     time.Duration // between requests
 	Shutdown time.Duration // for requests in progress when the daemon stops
 }
 
-// DefaultTimeouts are those of the interface; writing has room for the
-// longest wait for freshness.
+// DefaultTimeouts are the timeouts of the interface. Write exceeds the longest
+// wait for freshness.
 var DefaultTimeouts = Timeouts{Header: 5 * time.Second, Read: 30 * time.Second, Write: 90 * time.Second,
 	Idle: 2 * time.Minute, Shutdown: 8 * time.Second}
 
-// maxHeader bounds the bytes of a request's header.
+// maxHeader is the largest header of a request, in bytes.
 const maxHeader = 64 << 10
 
-// NewServer is an http.Server with our limits.
+// NewServer returns an http.Server with these limits.
 func NewServer(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -45,15 +45,15 @@ func NewServer(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 	}
 }
 
-// lastWords is how long a daemon that failed goes on answering before it closes
-// its connections: a request that is on its way gets to know why, and whether
-// its outcome is known, rather than a broken connection.
+// lastWords is how long a daemon that failed keeps responding before it closes
+// its connections. So a request in progress learns the reason, and whether its
+// outcome is known, instead of losing its connection.
 const lastWords = 200 * time.Millisecond
 
-// Serve announces the URL on ready, serves until ctx is done or failed gives an
-// error, and then stops: no new connections, requests in progress are answered
-// for at most t.Shutdown. drain is called first; it tells what waits (SSE
-// streams, waits for freshness) to end.
+// Serve announces the URL on ready and serves until ctx is done or failed
+// delivers an error. Then it stops: it accepts no new connections, and requests
+// in progress have at most t.Shutdown to finish. It first calls drain, which
+// ends what waits: SSE streams and waits for freshness.
 func Serve(ctx context.Context, ln *Door, h http.Handler, t Timeouts, ready io.Writer, name string,
 	log *slog.Logger, failed <-chan error, drain func()) error {
 	srv := NewServer(h, t, log)

@@ -8,13 +8,12 @@ import (
 // tcpUserTimeout is TCP_USER_TIMEOUT of linux/tcp.h.
 const tcpUserTimeout = 18
 
-// GiveUpAfter lets the kernel end the connection when bytes that were sent are
-// not taken for d: because the client has gone, or because its buffer is full.
-// A time limit on writing does not see this, since small writes fit in the
-// buffers on the way.
+// GiveUpAfter makes the kernel end the connection when the client does not
+// accept sent bytes for d, because it is gone or its buffer is full. A write
+// timeout does not notice this, because small writes fit in the buffers between.
 func (t *Tracked) GiveUpAfter(d time.Duration) {
 	c, ok := t.writeCloser.(syscall.Conn)
-	if !ok || !t.client.IsValid() { // a unix socket has no buffer on the way
+	if !ok || !t.client.IsValid() { // a unix socket has no such buffer
 		return
 	}
 	raw, err := c.SyscallConn()

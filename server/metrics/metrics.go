@@ -1,8 +1,8 @@
-// Package metrics counts and measures, and writes what it has in the
-// Prometheus text exposition format, version 0.0.4.
+// Package metrics counts and measures, and writes the results in the Prometheus
+// text exposition format, version 0.0.4.
 //
-// A Registry is filled once, at start, and is read-only from then on; the
-// metrics in it are safe for any number of goroutines. Counting is one atomic
+// A Registry is filled once, at start, and is read-only from then on; its
+// metrics are safe for any number of goroutines. Counting is one atomic
 // addition: no lock, no map, no allocation.
 package metrics
 
@@ -13,10 +13,10 @@ import (
 	"sync/atomic"
 )
 
-// ContentType is that of the text exposition format.
+// ContentType is the media type of the text exposition format.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Registry holds metric families in the order in which they were made.
+// A Registry holds metric families in the order in which they were made.
 type Registry struct{ families []*family }
 
 type family struct {
@@ -86,11 +86,11 @@ func appendFloat(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'g', -1, 64)
 }
 
-// A Counter only goes up.
+// A Counter never decreases.
 type Counter struct {
 	n      atomic.Uint64
 	labels string
-	sparse bool // say nothing while it is 0
+	sparse bool // leave it out while it is 0
 }
 
 // Counter makes a counter with fixed labels, given as name, value pairs.
@@ -112,7 +112,7 @@ func (r *Registry) SparseCounter(name, help string, pairs ...string) *Counter {
 // Add adds n.
 func (c *Counter) Add(n uint64) { c.n.Add(n) }
 
-// Value is the count so far.
+// Value returns the count so far.
 func (c *Counter) Value() uint64 { return c.n.Load() }
 
 func (c *Counter) append(dst []byte, name string) []byte {
@@ -130,13 +130,13 @@ type function struct {
 	labels string
 }
 
-// GaugeFunc makes a gauge whose value is asked for when it is written.
+// GaugeFunc makes a gauge that calls value whenever it is written.
 func (r *Registry) GaugeFunc(name, help string, value func() float64, pairs ...string) {
 	f := r.family(name, help, "gauge")
 	f.series = append(f.series, &function{value, labels(pairs)})
 }
 
-// CounterFunc makes a counter whose value is asked for when it is written.
+// CounterFunc makes a counter that calls value whenever it is written.
 func (r *Registry) CounterFunc(name, help string, value func() float64, pairs ...string) {
 	f := r.family(name, help, "counter")
 	f.series = append(f.series, &function{value, labels(pairs)})
@@ -214,5 +214,5 @@ var Bounds = []float64{10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3
 // Sizes are the bounds of the histograms of counts: powers of two to 16,384.
 var Sizes = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
 
-// Text is the whole text.
+// Text returns all families in the text format.
 func (r *Registry) Text() []byte { return r.Append(nil) }

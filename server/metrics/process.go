@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Process adds asset_ledger_build_info and what Prometheus' own clients tell
-// of a process: CPU, memory, file descriptors, start time, goroutines.
+// Process adds asset_ledger_build_info and the usual metrics of a process: CPU,
+// memory, file descriptors, start time, goroutines.
 func Process(r *Registry, version, commit string) {
 	start := float64(time.Now().UnixNano()) / 1e9
 	r.GaugeFunc("asset_ledger_build_info", "Always 1; the labels tell the build.", func() float64 { return 1 },
@@ -38,7 +38,7 @@ func cpuSeconds() float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// statm reads a field of /proc/self/statm, which counts pages; 0 where there is none.
+// statm returns a field of /proc/self/statm in pages; 0 where there is none.
 func statm(field int) float64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -68,7 +68,7 @@ func maxFiles() float64 {
 	return float64(l.Cur)
 }
 
-// Revision is the commit that the program was built from, "unknown" without one.
+// Revision returns the commit that the program was built from, or "unknown".
 func Revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

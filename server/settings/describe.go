@@ -8,13 +8,13 @@ import (
 	"text/tabwriter"
 )
 
-// A Setting is one flag as it is described.
+// A Setting is the description of one flag.
 type Setting struct {
 	Name, Env string
-	Value     string // what it takes, in capitals; "" for one that stands alone
+	Value     string // placeholder of its value, in capitals; "" for a boolean flag
 	Usage     string // without the example
 	Default   string
-	Example   string // a value
+	Example   string // an example of a value
 }
 
 const exampleMark = ", for example "
@@ -32,7 +32,7 @@ func describe(f *flag.Flag) Setting {
 	return s
 }
 
-// command is the setting as one would type it.
+// command returns the setting as one would type it.
 func (s Setting) command() string {
 	if s.Value == "" {
 		return "-" + s.Name
@@ -40,7 +40,7 @@ func (s Setting) command() string {
 	return "-" + s.Name + " " + s.Example
 }
 
-// Settings describes all flags, by name.
+// Settings describes all flags, ordered by name.
 func (p *Program) Settings() (list []Setting) {
 	p.Flags.VisitAll(func(f *flag.Flag) { list = append(list, describe(f)) })
 	return list
@@ -54,7 +54,7 @@ func (p *Program) help(w io.Writer) {
 	}
 }
 
-// text is the usage with example and default.
+// text returns the usage with example and default.
 func (s Setting) text() string {
 	text := s.Usage
 	if s.Example != s.Default && s.Value != "" {
@@ -66,8 +66,8 @@ func (s Setting) text() string {
 	return text
 }
 
-// printConfig prints the settings with their sources. None of them is a
-// secret: secrets are in files, which settings only name.
+// printConfig prints the settings with their sources. None of them is a secret:
+// secrets are in files, and settings only name the files.
 func (p *Program) printConfig(w io.Writer, lookup func(string) (string, bool)) {
 	given := map[string]bool{}
 	p.Flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -87,7 +87,7 @@ func (p *Program) printConfig(w io.Writer, lookup func(string) (string, bool)) {
 	t.Flush()
 }
 
-// Markdown is the flags as a table.
+// Markdown returns the flags as a table.
 func (p *Program) Markdown() string {
 	var b strings.Builder
 	b.WriteString("| flag | environment | default | |\n|---|---|---|---|\n")
@@ -105,7 +105,7 @@ func (p *Program) Markdown() string {
 	return b.String()
 }
 
-// Man is the manual page in the language of man(7).
+// Man returns the manual page in the language of man(7).
 func (p *Program) Man() string {
 	esc := strings.NewReplacer(`\`, `\e`, `-`, `\-`, `'`, `\(aq`, "`", `\(ga`)
 	var b strings.Builder

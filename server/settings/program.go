@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// A Program is a daemon as the command line sees it. Its flags are the one
-// place from which help, the manual page and docs/configuration.md are made. A
-// flag's usage may end in ", for example VALUE"; without that its default is
-// the example that a wrong value is answered with.
+// A Program is the command line of a daemon. Help, the manual page and
+// docs/configuration.md are made from its flags. A flag's usage may end in
+// ", for example VALUE"; otherwise its default serves as the example in the
+// message about a wrong value.
 type Program struct {
 	Name    string
 	Purpose string // a sentence
 	Flags   *flag.FlagSet
-	Check   func() error // of the settings together; an error begins with the flag at fault
+	Check   func() error // checks the settings together; an error begins with the flag at fault
 
 	version string
 	format  string
 	ask     struct{ version, config bool }
 }
 
-// New makes a program with the flags that every daemon has.
+// New returns a program with the flags that every daemon has.
 func New(name, purpose, version string) *Program {
 	p := &Program{Name: name, Purpose: purpose, version: version, Flags: flag.NewFlagSet(name, flag.ContinueOnError)}
-	p.Flags.SetOutput(io.Discard) // what is wrong is told once, by Begin
+	p.Flags.SetOutput(io.Discard) // Begin reports errors, once
 	p.Flags.Usage = func() {}
 	p.Flags.StringVar(&p.format, "log-format", "text", "`FORMAT` of the log on standard error: text or json")
 	p.Flags.BoolVar(&p.ask.version, "version", false, "print the version and exit")
@@ -41,8 +41,7 @@ const (
 	exitUsage = 2
 )
 
-// Begin reads the settings. If done, that was all: the program ends with the
-// exit code.
+// Begin reads the settings. If done, the program ends with the exit code.
 func (p *Program) Begin(args []string, lookup func(string) (string, bool), stdout, stderr io.Writer) (exit int, done bool) {
 	err := p.read(args, lookup)
 	switch {
@@ -52,7 +51,7 @@ func (p *Program) Begin(args []string, lookup func(string) (string, bool), stdou
 	case err == nil && p.ask.version:
 		fmt.Fprintln(stdout, p.Name, p.version)
 		return exitDone, true
-	case err == nil && p.ask.config: // also of settings that don't go together
+	case err == nil && p.ask.config: // even settings that contradict each other
 		p.printConfig(stdout, lookup)
 	case err == nil && p.Check != nil:
 		err = p.Check()
@@ -78,7 +77,7 @@ func (p *Program) read(args []string, lookup func(string) (string, bool)) error 
 	return nil
 }
 
-// parse is Parse, with errors that begin with the flag at fault.
+// parse is Parse with errors that begin with the flag at fault.
 func (p *Program) parse(args []string, lookup func(string) (string, bool)) error {
 	var wrong error
 	p.Flags.VisitAll(func(f *flag.Flag) { f.Value = &watched{Value: f.Value, name: f.Name, wrong: &wrong} })
@@ -90,9 +89,9 @@ func (p *Program) parse(args []string, lookup func(string) (string, bool)) error
 	return err
 }
 
-// A watched value notes which flag can't be set, and why not. It refuses an empty
-// value, which is usually a shell variable that was not set, and a second one: to
-// take either for "not given" would drop what was asked for.
+// A watched value records which flag can't be set, and why. It rejects an empty
+// value, which is usually a shell variable that was not set, and a second value:
+// treating either as "not given" would drop a setting that somebody asked for.
 type watched struct {
 	flag.Value
 	name  string
@@ -117,7 +116,7 @@ func (w *watched) Set(s string) error {
 	return err
 }
 
-// IsBoolFlag says whether the flag may stand without a value.
+// IsBoolFlag reports whether the flag may stand without a value.
 func (w *watched) IsBoolFlag() bool { return isSwitch(w.Value) }
 
 func isSwitch(v flag.Value) bool {
@@ -125,8 +124,8 @@ func isSwitch(v flag.Value) bool {
 	return ok && b.IsBoolFlag()
 }
 
-// Explain is the words of err; to those that begin with a flag, as what is
-// wrong with one does, it adds an example.
+// Explain returns the text of err. If it begins with a flag, as errors about one
+// do, Explain adds an example.
 func (p *Program) Explain(err error) string {
 	text := err.Error()
 	name, ok := strings.CutPrefix(text, "-")
@@ -138,7 +137,7 @@ func (p *Program) Explain(err error) string {
 	return text
 }
 
-// Log makes the program's log.
+// Log returns the program's log.
 func (p *Program) Log(stderr io.Writer) *slog.Logger {
 	if p.format == "json" {
 		return slog.New(slog.NewJSONHandler(stderr, nil))

@@ -1,6 +1,6 @@
-// Package settings gives every program of the ledger the same way to be
-// configured: a flag first, then the environment (LEDGER_ and the flag's name
-// in capitals, - as _), then the default.
+// Package settings configures every program of the ledger in the same way: a
+// flag first, then the environment (LEDGER_ and the flag's name in capitals, - as
+// _), then the default.
 package settings
 
 import (
@@ -9,16 +9,15 @@ import (
 	"strings"
 )
 
-// EnvName is the environment variable that stands in for a flag:
-// LEDGER_SEGMENT_SIZE for -segment-size.
+// EnvName returns the environment variable of a flag: LEDGER_SEGMENT_SIZE for
+// -segment-size.
 func EnvName(flagName string) string {
 	return "LEDGER_" + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
 }
 
-// Parse reads args into the flags, then fills those that were not given from
-// the environment. lookup is os.LookupEnv, or a test's own. The error names
-// the flag or variable and what it takes; flag.ErrHelp means that help was
-// asked for.
+// Parse parses args into the flags, then sets flags that were not given from the
+// environment. lookup is os.LookupEnv, or a test's own. The error names the flag
+// or variable and its valid values; flag.ErrHelp means that help was requested.
 func Parse(flags *flag.FlagSet, args []string, lookup func(string) (string, bool)) error {
 	if err := flags.Parse(args); err != nil {
 		return err
