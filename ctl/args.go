@@ -26,8 +26,8 @@ func (g *globals) declare(set *flag.FlagSet) {
 	g.writeURL, g.readURL = "http://127.0.0.1:8080", "http://127.0.0.1:8081"
 	set.Var(baseURL{&g.writeURL}, "write-url", "base `URL` of the write daemon: http://, https:// or unix:/path")
 	set.Var(baseURL{&g.readURL}, "read-url", "base `URL` of the read daemon: http://, https:// or unix:/path")
-	g.output = choice{value: "table", of: []string{"table", "json", "ndjson"}}
-	set.Var(&g.output, "o", "output `FORMAT`: table for people, json: the API's answers as they came, or ndjson: an entry of a list a line")
+	g.output = choice{value: "table", of: []string{"table", "json", "ndjson", "csv"}}
+	set.Var(&g.output, "o", "output `FORMAT`: table for people, json: the API's answers as they came, ndjson: an entry of a list a line, or csv: the table of a list")
 	g.timeout = duration{30 * time.Second}
 	set.Var(&g.timeout, "timeout", "longest `TIME` to wait for an answer, tries included")
 	set.StringVar(&g.ca, "ca", "", "`FILE` of the roots, in PEM, that the daemons' certificates lead to, instead of this machine's")
@@ -41,6 +41,9 @@ func (g *globals) json() bool { return g.output.value == "json" || g.ndjson() }
 
 // ndjson says whether each entry of a list stands on a line of its own.
 func (g *globals) ndjson() bool { return g.output.value == "ndjson" }
+
+// csv says whether a table is for spreadsheets.
+func (g *globals) csv() bool { return g.output.value == "csv" }
 
 // split parts args into flags with their values, and words. takesValue names
 // the flags whose value is the next argument. After -- all are words. help

@@ -16,6 +16,7 @@ import (
 
 var batchCommand = command{
 	Words:   "batch",
+	List:    true,
 	Purpose: "submit many transactions, each on its own: the fast way",
 	Notes: "The file is NDJSON, one transaction a line and as long as it may be, or the body of /v1/commit/batch. Lines\n" +
 		"are sent in order, in one stream of commits, and each gives a line of results. From a pipe, a line is sent at\n" +

@@ -214,7 +214,7 @@ func (r *lineRequest) send(c *call) error {
 func (r *lineRequest) ask(ctx context.Context, c *call, tries int) (*answer, error) {
 	b := r.b
 	if !b.noStreams && !r.long {
-		a, err := c.tryTo(ctx, tries, func() (*answer, error) { return r.askStream(ctx, c) })
+		a, err := c.tryTo(ctx, tries, "trying again with the same key", func() (*answer, error) { return r.askStream(ctx, c) })
 		if b.noStreams = errors.Is(err, errNoStream); !b.noStreams {
 			return a, err
 		}

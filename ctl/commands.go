@@ -13,6 +13,7 @@ type command struct {
 	Args     string    // names of what follows, [optional]… last: "CLASS_ID NAME"
 	Choices  []string  // of the only argument, if it has few; for completion
 	Hidden   bool      // for programs: help does not list it
+	List     bool      // it shows one table, which -o csv writes as CSV
 	Purpose  string    // half a sentence: "show …"
 	Notes    string    // what the flags do not say; may be empty
 	Examples [2]string // without "ledgerctl "
@@ -33,23 +34,16 @@ var commands = slices.Concat(verbCommands(), []command{
 	preflightCommand,
 	registerClassCommand,
 	registerShapeCommand,
-	readContainerCommand,
-	readBalancesCommand,
-	readHoldsCommand,
-	readHoldCommand,
+}, readCommands(), []command{
 	readSlotsCommand,
 	readGridCommand,
-	readClassCommand,
-	readClassesCommand,
 	readShapesCommand,
-	readStatsCommand,
-	readFreshnessCommand,
-	readHoldersCommand,
-	readInstancesCommand,
 	readInstanceCommand,
-	readContainersCommand,
 	readCommitCommand,
 	readCommitsCommand,
+	readFreshnessCommand,
+	historyCommand,
+	statementCommand,
 	freshnessCommand,
 	watchCommand,
 	healthCommand,

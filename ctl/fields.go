@@ -10,10 +10,11 @@ import (
 type view string
 
 // wordFields hold words. All others are numbers, which stand at the right.
-var wordFields = map[string]bool{"name": true, "code": true, "class": true, "kind": true, "fungible": true, "location": true, "expires_at": true}
+var wordFields = map[string]bool{"name": true, "code": true, "class": true, "kind": true, "fungible": true, "location": true, "expires_at": true,
+	"op": true, "committed_at": true, "what": true, "metadata": true}
 
 // amountFields count minor units of the class in class_id.
-var amountFields = map[string]bool{"quantity": true, "held": true,
+var amountFields = map[string]bool{"quantity": true, "held": true, "change": true, "held_change": true,
 	"total_quantity": true, "total_held": true, "total_added": true, "total_removed": true}
 
 // An entry is an object of an answer, as a view looks at it.
@@ -85,23 +86,28 @@ func (c *call) addEntries(t *table, a *answer) error {
 }
 
 // cell shows one field of an entry, "-" if the entry doesn't have it. The field
-// "class" is the code of the class in class_id, or its name if it has no code.
+// "class" is the code of the class in class_id, or its name if it has no code;
+// "what" is what else a change did, in words.
 func (c *call) cell(e entry, name string) (string, error) {
 	raw := string(e[name])
-	isClass, isAmount := name == "class", amountFields[name] && raw != ""
-	if isClass || isAmount {
+	isAmount := amountFields[name] && isInteger(raw)
+	if isAmount || name == "class" && len(e["class_id"]) > 0 {
 		class, err := c.class(string(e["class_id"]))
 		switch {
 		case err != nil:
 			return "", err
-		case isAmount:
-			return class.show(raw), nil
+		case !isAmount:
+			return class.label(), nil
+		case strings.HasSuffix(name, "change") && raw[0] != '-' && !c.csv():
+			return "+" + class.show(raw), nil
 		}
-		return class.label(), nil
+		return class.show(raw), nil
 	}
 	switch {
+	case name == "what":
+		return c.changed(e)
 	case raw == "":
-		return "-", nil
+		return none, nil
 	case name == "location":
 		var l *location
 		err := json.Unmarshal(e[name], &l)
@@ -109,11 +115,14 @@ func (c *call) cell(e entry, name string) (string, error) {
 	case raw == "null" && name == "key":
 		return "any", nil // of a shape
 	case raw == "null":
-		return "-", nil
+		return none, nil
 	}
 	var word string
-	if json.Unmarshal(e[name], &word) == nil {
-		return word, nil
+	if json.Unmarshal(e[name], &word) != nil {
+		return raw, nil
 	}
-	return raw, nil
+	if name == "committed_at" {
+		return c.timeCell(word), nil
+	}
+	return word, nil
 }

@@ -96,7 +96,8 @@ var asking = [][]string{
 	{"read", "class", "1"}, {"read", "classes", "-all"}, {"read", "shapes", "1"}, {"read", "stats", "1"}, {"read", "freshness"},
 	{"read", "instance", "1"}, {"read", "containers", "-all"}, {"read", "containers", "-prefix", "a"}, {"read", "commit", "1"}, {"read", "commits", "-all"},
 	{"read", "commits", "-last", "3"}, {"read", "holds", "users/42", "-all"}, {"read", "hold", "1"}, {"read", "holders", "EUR", "-all"}, {"read", "instances", "1", "-all"},
-	{"read", "instance", "2"}, {"register", "class", "EUR", "-id", "7"},
+	{"read", "instance", "2"}, {"register", "class", "EUR", "-id", "7"}, {"read", "balances", "1", "-at", "2", "-all"}, {"read", "grid", "1", "-at", "2026-01-31"},
+	{"history", "users/42"}, {"history", "1", "-from", "3", "-to", "2026-01-31", "-all"}, {"statement", "1", "-class", "EUR"}, {"statement", "1", "-class", "1", "-from", "2"},
 	{"freshness", "-wait", "2"}, {"watch", "-after", "0", "-count", "1"}, {"watch", "-container", "1", "-after", "0", "-count", "1"},
 	{"watch", "-freshness", "-count", "1"}, {"health"}, {"metrics"}, {"bench", "-duration", "1ms", "-clients", "1", "-containers", "2"},
 }
@@ -149,7 +150,11 @@ func TestHostileServer(t *testing.T) {
 
 // hostileRun runs ledgerctl as on a terminal.
 func hostileRun(t *testing.T, dir, base string, words []string, name string) {
-	for _, format := range []string{"table", "json"} {
+	cmd, _, _ := resolve(commands, words)
+	for _, format := range []string{"table", "json", "csv"} {
+		if format == "csv" && !cmd.List {
+			continue
+		}
 		args := append(append([]string{}, words...), "-o", format, "-timeout", "100ms", "-write-url", base, "-read-url", base)
 		for i, a := range args {
 			if a == "lines" || a == "whole" {
@@ -206,7 +211,7 @@ func TestFullOutput(t *testing.T) {
 		{"export"}, {"watch", "-after", "0"}, {"watch", "-freshness"}, {"metrics"}, {"health"}, {"help"}, {"version"}, {"freshness"}, {"completion", "bash"},
 		{"read", "container", "1"}, {"read", "balances", "1"}, {"read", "grid", "2"}, {"read", "class", "7"}, {"read", "classes", "-all"}, {"read", "shapes", "7"},
 		{"read", "stats", "7"}, {"read", "freshness"}, {"read", "containers"}, {"read", "commit", "1"}, {"read", "commits", "-all"},
-		{"add", "a", "5", "7", "-dry-run"}, {"read", "container", "a"}, {"read", "holds", "a"}, {"read", "hold", "1"},
+		{"add", "a", "5", "7", "-dry-run"}, {"history", "a"}, {"history", "a", "-o", "csv"}, {"statement", "a", "-class", "7"}, {"read", "container", "a"}, {"read", "holds", "a"}, {"read", "hold", "1"},
 	} {
 		if code, errs := run(words...); code != exitFailure || !strings.Contains(errs, "no space left") {
 			t.Errorf("%q: exit code %d, %q", words, code, errs)

@@ -79,6 +79,9 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 	if err := cmd.checkArgs(rest); err != nil {
 		return err
 	}
+	if c.csv() && !cmd.List {
+		return usagef("-o csv is of lists, and %s shows none: -o json is for programs", cmd.Words)
+	}
 	c.args = rest
 	if err := c.connecting.load(env); err != nil {
 		return err

@@ -42,6 +42,7 @@ type classData struct {
 	Code     string
 	Name     string
 	Decimals int
+	Fungible *bool // nil of a daemon that doesn't say
 }
 
 // label is the code of the class, or its name if it has none.

@@ -18,6 +18,7 @@ const maxWait = 30 * time.Second
 type readFlags struct {
 	minSeq number
 	wait   duration
+	at     moment
 }
 
 func (r *readFlags) declare(set *flag.FlagSet) {
@@ -26,16 +27,26 @@ func (r *readFlags) declare(set *flag.FlagSet) {
 	set.Var(&r.wait, "wait", "longest `TIME` to wait for -min-seq, up to 30s; the daemon's own default is 1s")
 }
 
+// declarePast declares the flag of reads that can answer as it was.
+func (r *readFlags) declarePast(set *flag.FlagSet) {
+	r.at.last = true
+	set.Var(&r.at, "at", "as it was after this `SEQ|TIME`: "+momentUsage)
+}
+
 // query is what the flags ask of the daemon.
 func (r *readFlags) query(c *call) (url.Values, error) {
 	q := url.Values{}
 	if r.wait.Duration > maxWait {
 		return nil, usagef("-wait is %v, and must be at most %v", &r.wait, maxWait)
 	}
-	if r.wait.Duration > 0 && !r.minSeq.given {
+	if r.wait.Duration > 0 && !r.minSeq.given && r.at.word == "" {
 		return nil, usagef("-wait waits for the commit that -min-seq names: give that too")
 	}
+	if r.minSeq.given && r.at.word != "" {
+		return nil, usagef("-at waits for its commit itself: leave out -min-seq")
+	}
 	setQuery(q, "min_seq", &r.minSeq)
+	r.at.ask(q, "at")
 	if r.wait.Duration > 0 {
 		q.Set("wait", r.wait.String())
 		c.timeout.Duration += r.wait.Duration // the wait comes on top of the time for an answer

@@ -14,7 +14,7 @@ var readCommitCommand = command{
 	Notes:    "Quantities are in minor units, as in the transaction.",
 	Examples: [2]string{"read commit 12", "read commit 12 -o json"},
 	Setup: func(set *flag.FlagSet) action {
-		return itemAction(set, "GLOBAL_SEQ", "/v1/read/commit/*", showCommit)
+		return itemAction(set, "GLOBAL_SEQ", "/v1/read/commit/*", false, showCommit)
 	},
 }
 

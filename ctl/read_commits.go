@@ -10,6 +10,7 @@ import (
 var readCommitsCommand = command{
 	Words:    "read commits",
 	Purpose:  "list the commits in the order they were made, or the newest first",
+	List:     true,
 	Examples: [2]string{"read commits -last 20", "read commits -idempotency-key order-17 -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		list := &listFlags{}
@@ -32,12 +33,12 @@ var readCommitsCommand = command{
 				list.whole = true
 			}
 			t := c.newTable(numeric("global_seq"), numeric("batch_seq"), text("committed_at"), text("operations"))
-			return list.show(c, "/v1/read/commits", q, t, func(a *answer) error { return addCommits(t, a) })
+			return list.show(c, "/v1/read/commits", q, t, func(a *answer) error { return c.addCommits(t, a) })
 		}
 	},
 }
 
-func addCommits(t *table, a *answer) error {
+func (c *call) addCommits(t *table, a *answer) error {
 	var page struct {
 		Data struct{ Commits []commitData }
 	}
@@ -49,15 +50,15 @@ func addCommits(t *table, a *answer) error {
 		if err != nil {
 			return err
 		}
-		t.row(strconv.FormatInt(d.GlobalSeq, 10), strconv.FormatInt(d.BatchSeq, 10), shortTime(d.CommittedAt), ops)
+		t.row(strconv.FormatInt(d.GlobalSeq, 10), strconv.FormatInt(d.BatchSeq, 10), c.timeCell(d.CommittedAt), ops)
 	}
 	return nil
 }
 
-// shortTime is a time of a table: to the millisecond. What is cut off is in
-// read commit, and in JSON.
-func shortTime(exact string) string {
-	if t, err := time.Parse(time.RFC3339Nano, exact); err == nil {
+// timeCell is a time of a table: to the millisecond. What is cut off is in
+// read commit, in JSON and in CSV.
+func (c *call) timeCell(exact string) string {
+	if t, err := time.Parse(time.RFC3339Nano, exact); err == nil && !c.csv() {
 		return t.UTC().Format("2006-01-02T15:04:05.000Z")
 	}
 	return exact
@@ -66,7 +67,7 @@ func shortTime(exact string) string {
 // summary is the only operation, or the first and how many more there are.
 func summary(ops []operation) (string, error) {
 	if len(ops) == 0 {
-		return "-", nil
+		return none, nil
 	}
 	words, err := ops[0].words()
 	if len(ops) > 1 {

@@ -10,6 +10,7 @@ import (
 
 var readGridCommand = command{
 	Words:   "read grid",
+	List:    true,
 	Args:    "CONTAINER",
 	Purpose: "draw a grid, or list what stands in it",
 	Notes: "With -x, -y, -width and -height: only what touches that rectangle. Width and height are as placed. A grid\n" +
@@ -18,6 +19,7 @@ var readGridCommand = command{
 	Setup: func(set *flag.FlagSet) action {
 		g := &grid{x: anyKey(), y: anyKey(), width: side(), height: side()}
 		g.list.declare(set)
+		g.list.declarePast(set)
 		set.BoolVar(&g.asList, "list", false, "a table of what is there, instead of a drawing; so do -limit, -cursor and -all")
 		set.Var(&g.x, "x", "first `COLUMN` of the rectangle, from 0")
 		set.Var(&g.y, "y", "first `ROW` of the rectangle, from 0")
@@ -47,7 +49,7 @@ func (g *grid) run(c *call) error {
 		return usagef("a rectangle needs all of -x, -y, -width and -height")
 	}
 	path := "/v1/read/container/" + ref + "/grid"
-	if !g.asList && !c.json() && !g.list.paged() {
+	if !g.asList && !c.json() && !c.csv() && !g.list.paged() {
 		return g.draw(c, path, region)
 	}
 	t := c.listTable("x y width height rotation class_id class key quantity instance_id")

@@ -14,7 +14,7 @@ var readInstanceCommand = command{
 	Purpose:  "show an instance and where it is",
 	Examples: [2]string{"read instance 17", "read instance 17 -min-seq 12 -o json"},
 	Setup: func(set *flag.FlagSet) action {
-		return itemAction(set, "INSTANCE", "/v1/read/instance/*", showInstance)
+		return itemAction(set, "INSTANCE", "/v1/read/instance/*", false, showInstance)
 	},
 }
 

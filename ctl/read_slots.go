@@ -9,6 +9,7 @@ import (
 
 var readSlotsCommand = command{
 	Words:    "read slots",
+	List:     true,
 	Args:     "CONTAINER",
 	Purpose:  "draw a container's slots, or list those occupied",
 	Notes:    "Of more than 256 slots only the occupied ones are shown, as a list.",
@@ -16,6 +17,7 @@ var readSlotsCommand = command{
 	Setup: func(set *flag.FlagSet) action {
 		s := &slots{}
 		s.list.declare(set)
+		s.list.declarePast(set)
 		set.BoolVar(&s.asList, "list", false, "a table of what is there, instead of a drawing; so do -limit, -cursor and -all")
 		return s.run
 	},
@@ -52,7 +54,7 @@ func (s *slots) run(c *call) error {
 	}
 	path := "/v1/read/container/" + ref + "/slots"
 	t := c.newTable(numeric("slot_index"), numeric("instance_id"), numeric("class_id"), numeric("key"))
-	if s.asList || c.json() || s.list.paged() {
+	if s.asList || c.json() || c.csv() || s.list.paged() {
 		return s.list.show(c, path, nil, t, func(a *answer) error {
 			var page slotsPage
 			if err := a.decode(&page); err != nil {

@@ -40,11 +40,15 @@ func (c *call) submit(r request, keyed bool) (*answer, error) {
 
 // try asks up to n times.
 func (c *call) try(ctx context.Context, r request, n int) (*answer, error) {
-	return c.tryTo(ctx, n, func() (*answer, error) { return c.api.do(ctx, r) })
+	again := "trying again with the same key"
+	if r.method == http.MethodGet {
+		again = "trying again"
+	}
+	return c.tryTo(ctx, n, again, func() (*answer, error) { return c.api.do(ctx, r) })
 }
 
-// tryTo calls ask up to n times.
-func (c *call) tryTo(ctx context.Context, n int, ask func() (*answer, error)) (*answer, error) {
+// tryTo calls ask up to n times, and once says why it tries again.
+func (c *call) tryTo(ctx context.Context, n int, saying string, ask func() (*answer, error)) (*answer, error) {
 	for i := 1; ; i++ {
 		a, err := ask()
 		again, why := worthTrying(a, err)
@@ -56,7 +60,7 @@ func (c *call) tryTo(ctx context.Context, n int, ask func() (*answer, error)) (*
 			return a, err
 		}
 		if i == 1 {
-			c.say("%s; trying again with the same key", why)
+			c.say("%s; %s", why, saying)
 		}
 		if c.api.pause(ctx, wait) != nil {
 			return a, err

@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io"
 	"strings"
@@ -20,9 +21,11 @@ func numeric(name string) column { return column{name, true} }
 // flush; a table that is flushed more than once, as a long list is page by
 // page, writes its header once and never makes a column narrower. Without
 // columns it has no header: names at the left, values at the right. On a
-// terminal long texts are cut so that a row is a line; elsewhere nothing is.
+// terminal long texts are cut so that a row is a line; elsewhere nothing is. As
+// CSV the header is as the API spells it, and what isn't there is an empty cell.
 type table struct {
 	w       io.Writer
+	csv     bool
 	screen  screen
 	columns []column
 	rows    [][]string
@@ -35,7 +38,7 @@ func newTable(w io.Writer, columns ...column) *table { return &table{w: w, colum
 // newTable is a table on standard output.
 func (c *call) newTable(columns ...column) *table {
 	t := newTable(c.out, columns...)
-	t.screen = c.screen
+	t.screen, t.csv = c.screen, c.csv()
 	return t
 }
 
@@ -46,17 +49,26 @@ func (t *table) row(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
+// none is the cell of what isn't there.
+const none = "-"
+
 // flush writes the rows that were added since the last flush.
 func (t *table) flush() {
 	header := !t.begun && len(t.columns) > 0
 	if header {
 		names := make([]string, len(t.columns))
 		for i, c := range t.columns {
-			names[i] = strings.ToUpper(c.name)
+			if names[i] = c.name; !t.csv {
+				names[i] = strings.ToUpper(c.name)
+			}
 		}
 		t.rows = append([][]string{names}, t.rows...)
 	}
 	t.begun = true
+	if t.csv {
+		t.flushCSV()
+		return
+	}
 	for _, row := range t.rows {
 		for i, cell := range row {
 			if i == len(t.widths) {
@@ -69,6 +81,21 @@ func (t *table) flush() {
 	for i, row := range t.rows {
 		t.writeRow(row, header && i == 0)
 	}
+	t.rows = t.rows[:0]
+}
+
+// flushCSV writes the rows as RFC 4180 has them, but for lines that end in \n.
+func (t *table) flushCSV() {
+	out := csv.NewWriter(t.w)
+	for _, row := range t.rows {
+		for i, cell := range row {
+			if cell == none {
+				row[i] = ""
+			}
+		}
+		out.Write(row)
+	}
+	out.Flush()
 	t.rows = t.rows[:0]
 }
 

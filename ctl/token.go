@@ -152,6 +152,7 @@ func certificateHash(path string) (hash [sha256.Size]byte, err error) {
 
 var tokenListCommand = command{
 	Words:    "token list",
+	List:     true,
 	Purpose:  "list the clients and their permissions",
 	Notes:    "A token is named by the first digits of its SHA-256: the file has no more of it.",
 	Examples: [2]string{"token list -auth-file /etc/ledger/auth", "token list -auth-file /etc/ledger/auth -o json"},
@@ -173,7 +174,7 @@ func (a *authFlags) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	t := newTable(c.out, text("name"), text("kind"), text("hash"), text("scopes"), text("owners"))
+	t := c.newTable(text("name"), text("kind"), text("hash"), text("scopes"), text("owners"))
 	for _, e := range table.Entries() {
 		kind, owners := "token", "any"
 		if e.Cert {

@@ -12,6 +12,7 @@ import (
 
 var walStatCommand = command{
 	Words:    "wal stat",
+	List:     true,
 	Purpose:  "list the segments of a log",
 	Notes:    "It reads the headers of frames only: ledgerctl wal verify checks the rest.",
 	Examples: [2]string{"wal stat -dir data", "wal stat -dir data -o json"},

@@ -17,15 +17,15 @@ var watchCommand = command{
 	Words:   "watch",
 	Purpose: "follow the commits as they happen, one line each, until Ctrl-C",
 	Notes: "Without -after it begins with the next commit. A lost connection is made again for up to -timeout, and\n" +
-		"nothing is missed or shown twice. With -container each commit that touches it is followed by what it\n" +
-		"holds now, and the commit up to which that is known: not by what it held after an old commit. With -freshness\n" +
-		"there is a line of the read daemon's lag instead. As JSON each commit is an object.",
+		"nothing is missed or shown twice. With -container each commit that changes it is followed by what it held\n" +
+		"after that commit. With -freshness there is a line of the read daemon's lag instead. As JSON each commit is\n" +
+		"an object.",
 	Examples: [2]string{"watch -container 1", "watch -after 0 -count 100 -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
 		w := &watch{after: anyKey(), count: anyID(), every: duration{time.Second}}
 		set.Var(&w.after, "after", "begin after commit `SEQ`, 0 for the first")
 		w.container.kind = "CONTAINER"
-		set.Var(&w.container, "container", "only commits that touch this `CONTAINER`, each with what it holds now")
+		set.Var(&w.container, "container", "only commits that change this `CONTAINER`, each with what it held after it")
 		set.BoolVar(&w.freshness, "freshness", false, "show how far the read daemon is behind the log, as a line that moves")
 		set.Var(&w.every, "every", "`TIME` between two looks of -freshness")
 		set.Var(&w.count, "count", "end after `N` commits, or looks")
@@ -96,9 +96,11 @@ func (w *watch) commit(c *call, seq int64, raw []byte) error {
 	if err := (&answer{body: raw, url: c.readURL}).decode(&d); err != nil {
 		return err
 	}
+	there := true
 	if w.id != 0 {
-		touched, err := c.touches(&d, w.id)
-		if err != nil || !touched {
+		var touched bool
+		var err error
+		if touched, there, err = c.touched(&d, w.id); err != nil || !touched {
 			return err
 		}
 	}
@@ -114,7 +116,7 @@ func (w *watch) commit(c *call, seq int64, raw []byte) error {
 		fmt.Fprintln(c.out, line)
 	}
 	if w.id != 0 {
-		return c.showHoldings(w.id, seq)
+		return c.showHoldings(w.id, seq, there)
 	}
 	return nil
 }

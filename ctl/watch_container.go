@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,13 +36,9 @@ func (c *call) containerID(ref string) (int64, error) {
 	return page.Data.ID, nil
 }
 
-// touches says whether a commit changed or named a container. An operation
-// names the containers that it changes, except for BurnInstance, SettleHold and
-// ReleaseHold: then the container's own updated_seq tells, unless its kind has
-// nothing of that sort. If it has gone on since, the answer is yes: a change too
-// many does less harm than one too few.
-func (c *call) touches(d *commitData, container int64) (bool, error) {
-	unnamed := map[string]bool{} // kinds that have something of which an operation doesn't name the container
+// mayTouch says whether an operation of a commit names the container, and whether
+// one may have changed it.
+func (d *commitData) mayTouch(container int64) (named, may bool, err error) {
 	for _, op := range d.Operations {
 		var args struct {
 			Container int64 `json:"container_id"`
@@ -51,56 +48,66 @@ func (c *call) touches(d *commitData, container int64) (bool, error) {
 		}
 		if len(op.Args) > 0 {
 			if err := json.Unmarshal(op.Args, &args); err != nil {
-				return false, fmt.Errorf("the arguments of %s in commit %d are none: %v", op.Op, d.GlobalSeq, err)
+				return false, false, fmt.Errorf("the arguments of %s in commit %d are none: %v", op.Op, d.GlobalSeq, err)
 			}
 		}
-		if args.Container == container || args.From == container || args.To == container || args.Other == container {
-			return true, nil
+		switch container {
+		case args.Container, args.From, args.To, args.Other:
+			return true, true, nil
 		}
 		switch op.Op {
-		case ledger.BurnInstance.String():
-			unnamed[ledger.Slots.String()], unnamed[ledger.Grid.String()] = true, true
-		case ledger.SettleHold.String(), ledger.ReleaseHold.String():
-			unnamed[ledger.Standard.String()], unnamed[ledger.Grid.String()] = true, true
+		case ledger.BurnInstance.String(), ledger.SettleHold.String(), ledger.ReleaseHold.String():
+			may = true
 		}
 	}
-	if len(unnamed) == 0 {
-		return false, nil
-	}
-	a, err := c.getAt(container, "", d.GlobalSeq)
-	if err != nil || a.status == http.StatusNotFound {
-		return false, err
-	}
-	var page struct {
-		Data struct {
-			Kind       string
-			UpdatedSeq int64 `json:"updated_seq"`
-		}
-	}
-	err = a.decode(&page)
-	return unnamed[page.Data.Kind] && page.Data.UpdatedSeq >= d.GlobalSeq, err
+	return false, may, nil
 }
 
-// getAt reads a container, or what is in it, when commit seq can be read.
+// containerAt reads a container, or what is in it, as it was after commit seq.
 // Refusals that a container can meet (404, 422) are answers too.
-func (c *call) getAt(container int64, what string, seq int64) (*answer, error) {
-	q := url.Values{"min_seq": {strconv.FormatInt(seq, 10)}}
+func (c *call) containerAt(container, seq int64, what string) (*answer, error) {
+	q := url.Values{"at_seq": {strconv.FormatInt(seq, 10)}}
 	if what != "" {
 		q.Set("limit", strconv.Itoa(mostHoldings))
 	}
-	a, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/container/" + strconv.FormatInt(container, 10) + what, query: q})
+	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
+	defer cancel()
+	r := request{method: http.MethodGet, base: c.readURL, path: "/v1/read/container/" + strconv.FormatInt(container, 10) + what, query: q}
+	a, err := c.try(ctx, r, maxTries) // the history index may be in the making
 	if err == nil && a.status != http.StatusNotFound && a.status != http.StatusUnprocessableEntity {
 		err = a.check()
 	}
 	return a, err
 }
 
-// showHoldings shows what a container holds now, at commit seq or later, and
-// which commit that is of: its balances, or the instances in its slots.
-func (c *call) showHoldings(container, seq int64) error {
-	a, err := c.getAt(container, "/balances", seq)
+// touched says whether a commit changed the container, and whether it is there after it.
+func (c *call) touched(d *commitData, container int64) (touched, there bool, err error) {
+	named, may, err := d.mayTouch(container)
+	if err != nil || !may {
+		return false, false, err
+	}
+	a, err := c.containerAt(container, d.GlobalSeq, "")
+	if err == nil && a.status == http.StatusNotFound {
+		return named, false, nil // the commit removed it, if it was there
+	}
+	if err != nil {
+		return false, false, err
+	}
+	var page struct {
+		Data struct {
+			UpdatedSeq int64 `json:"updated_seq"`
+		}
+	}
+	err = a.decode(&page)
+	return page.Data.UpdatedSeq == d.GlobalSeq, true, err
+}
+
+// showHoldings shows what a container held after commit seq: its balances, or
+// the instances in its slots.
+func (c *call) showHoldings(container, seq int64, there bool) error {
+	a, err := c.containerAt(container, seq, "/balances")
 	if err == nil && a.status == http.StatusUnprocessableEntity {
-		a, err = c.getAt(container, "/slots", seq)
+		a, err = c.containerAt(container, seq, "/slots")
 	}
 	if err != nil {
 		return err
@@ -109,7 +116,7 @@ func (c *call) showHoldings(container, seq int64) error {
 		c.showRaw(a)
 		return nil
 	}
-	if a.status == http.StatusNotFound {
+	if !there {
 		fmt.Fprintf(c.out, "        container %d is gone\n", container)
 		return nil
 	}
@@ -123,12 +130,7 @@ func (c *call) showHoldings(container, seq int64) error {
 	if len(held) == 0 {
 		held = []string{"nothing"}
 	}
-	page, err := decodeFreshness(a)
-	if err != nil {
-		return err
-	}
-	at := page.Freshness.CheckpointSeq
-	fmt.Fprintf(c.out, "        at commit %d holds %s\n", at, clean(strings.Join(held, ", ")))
+	fmt.Fprintf(c.out, "        holds %s\n", clean(strings.Join(held, ", ")))
 	return nil
 }
 

@@ -1,0 +1,200 @@
+package ctl
+
+import (
+	"flag"
+	"net/url"
+	"strings"
+)
+
+// A readRow is a command that reads one thing, or a list. Its path has a *
+// where the argument goes, if it takes one.
+type readRow struct {
+	words, arg, purpose, notes string
+	examples                   [2]string
+	path                       string
+	fields                     view // of the table
+	csv                        view // of CSV, if it has others
+	list                       bool
+	past                       bool // it can be read as it was
+	filters                    []filter
+}
+
+// A filter is a flag that sets a parameter of the query.
+type filter struct {
+	flag, param string
+	value       func() flag.Value
+	usage       string
+}
+
+func idValue() flag.Value     { n := anyID(); return &n }
+func keyValue() flag.Value    { n := anyKey(); return &n }
+func textValue() flag.Value   { return new(textFlag) }
+func classValue() flag.Value  { return &reference{kind: "CLASS"} }
+func firstMoment() flag.Value { return &moment{} }
+func lastMoment() flag.Value  { return &moment{last: true} }
+
+// declareFilters declares the flags, and returns what they ask for.
+func declareFilters(set *flag.FlagSet, filters []filter) func() url.Values {
+	values := make([]flag.Value, len(filters))
+	for i, f := range filters {
+		values[i] = f.value()
+		set.Var(values[i], f.flag, f.usage)
+	}
+	return func() url.Values {
+		q := url.Values{}
+		for i, f := range filters {
+			if m, ok := values[i].(*moment); ok {
+				m.ask(q, f.param)
+			} else {
+				setQuery(q, f.param, values[i])
+			}
+		}
+		return q
+	}
+}
+
+func (r readRow) command() command {
+	return command{Words: r.words, Args: r.arg, Purpose: r.purpose, Notes: r.notes, Examples: r.examples, List: r.list,
+		Setup: func(set *flag.FlagSet) action {
+			if !r.list {
+				return itemAction(set, r.arg, r.path, r.past, func(c *call, a *answer) error { return c.showItem(a, r.fields) })
+			}
+			list := &listFlags{}
+			list.declare(set)
+			if r.past {
+				list.declarePast(set)
+			}
+			query := declareFilters(set, r.filters)
+			return func(c *call) error {
+				path, err := c.path(r.path, r.arg)
+				if err != nil {
+					return err
+				}
+				fields := r.fields
+				if c.csv() && r.csv != "" {
+					fields = r.csv
+				}
+				t := c.listTable(fields)
+				return list.show(c, path, query(), t, func(a *answer) error { return c.addEntries(t, a) })
+			}
+		}}
+}
+
+// path puts the argument of the kind into a path, if it takes one.
+func (c *call) path(path, kind string) (string, error) {
+	if kind == "" {
+		return path, nil
+	}
+	ref, err := c.ref(0, kind)
+	return strings.Replace(path, "*", ref, 1), err
+}
+
+// itemAction is the action of a read of one thing, named by its only argument.
+func itemAction(set *flag.FlagSet, arg, path string, past bool, render func(c *call, a *answer) error) action {
+	f := &readFlags{}
+	f.declare(set)
+	if past {
+		f.declarePast(set)
+	}
+	return func(c *call) error {
+		path, err := c.path(path, arg)
+		if err != nil {
+			return err
+		}
+		return f.show(c, path, func(a *answer) error { return render(c, a) })
+	}
+}
+
+// amountsNote is of tables with amounts.
+const amountsNote = "The table shows quantities with the decimals of their class, JSON the minor units."
+
+var (
+	stackKeyFilter  = filter{"stack-key", "key", keyValue, "only of this `KEY`"}
+	containerFilter = filter{"container", "container_id", func() flag.Value { return &reference{kind: "CONTAINER"} }, "only those in this `CONTAINER`"}
+)
+
+// readRows are the reads that need no more than a row.
+var readRows = []readRow{{
+	words: "read container", arg: "CONTAINER", purpose: "show a container: kind, owner, size", past: true,
+	examples: [2]string{"read container users/42", "read container 1 -at 12 -o json"},
+	path:     "/v1/read/container/*",
+	fields:   "container_id name? kind owner slot_count? grid_width? grid_height? stacks instances created_seq updated_seq",
+}, {
+	words: "read balances", arg: "CONTAINER", purpose: "list a container's stacks", notes: amountsNote, list: true, past: true,
+	examples: [2]string{"read balances users/42", "read balances 1 -class-id EUR -at 2026-01-31"},
+	path:     "/v1/read/container/*/balances",
+	fields:   "class_id class key quantity held",
+	filters:  []filter{{"class-id", "class_id", classValue, "only stacks of this `CLASS`"}, stackKeyFilter},
+}, {
+	words: "read holds", arg: "CONTAINER", purpose: "list what is held of a container's stacks", notes: amountsNote, list: true, past: true,
+	examples: [2]string{"read holds users/42", "read holds 1 -all -o ndjson"},
+	path:     "/v1/read/container/*/holds",
+	fields:   "hold_id class_id class key quantity held_seq expires_at",
+}, {
+	words: "read hold", arg: "HOLD", purpose: "show a hold: of what, how much, until when", notes: amountsNote,
+	examples: [2]string{"read hold 17", "read hold 17 -o json"},
+	path:     "/v1/read/hold/*",
+	fields:   "hold_id container_id class_id class key quantity held_seq expires_at",
+}, {
+	words: "read class", arg: "CLASS", purpose: "show a class of assets",
+	notes:    "read holders lists the containers that hold a fungible class, read instances the instances of another.",
+	examples: [2]string{"read class EUR", "read class 1 -o json"},
+	path:     "/v1/read/class/*",
+	fields:   "class_id code? name fungible decimals registered_seq",
+}, {
+	words: "read classes", purpose: "list the classes of assets", list: true,
+	examples: [2]string{"read classes", "read classes -all -o csv"},
+	path:     "/v1/read/classes",
+	fields:   "class_id code name fungible decimals registered_seq",
+}, {
+	words: "read stats", arg: "CLASS", purpose: "show the totals of a class", notes: amountsNote,
+	examples: [2]string{"read stats EUR", "read stats 1 -min-seq 12 -o json"},
+	path:     "/v1/read/class/*/stats",
+	fields: "class_id total_quantity total_held? total_added total_removed stacks containers " +
+		"instances_minted instances_burned instances_live",
+}, {
+	words: "read holders", arg: "CLASS", purpose: "list the containers that have stacks of a class", notes: amountsNote, list: true,
+	examples: [2]string{"read holders EUR", "read holders 1 -stack-key 0 -all -o csv"},
+	path:     "/v1/read/class/*/holders",
+	fields:   "container_id key quantity held",
+	filters:  []filter{stackKeyFilter},
+}, {
+	words: "read instances", arg: "CLASS", purpose: "list the instances of a class and where they are", list: true,
+	examples: [2]string{"read instances sword", "read instances 2 -container bag/7 -all"},
+	path:     "/v1/read/class/*/instances",
+	fields:   "instance_id key location minted_seq",
+	filters:  []filter{stackKeyFilter, containerFilter},
+}, {
+	words: "read containers", purpose: "list the containers, or the named ones by name", list: true,
+	examples: [2]string{"read containers -kind Grid", "read containers -prefix users/ -all -o csv"},
+	path:     "/v1/read/containers",
+	fields:   "container_id name kind owner",
+	filters: []filter{{"owner", "owner", idValue, "only containers of this `OWNER`"},
+		{"kind", "kind", func() flag.Value { return &choice{of: kindNames()} }, "only containers of this `KIND`: Standard, Slots or Grid"},
+		{"prefix", "prefix", textValue, "only containers whose name begins with this `PREFIX`, by name"}},
+}}
+
+// readCommands makes the commands of the rows.
+func readCommands() (list []command) {
+	for _, r := range readRows {
+		list = append(list, r.command())
+	}
+	return list
+}
+
+var readShapesCommand = command{
+	Words:    "read shapes",
+	Args:     "CLASS",
+	Purpose:  "list the shapes of a class",
+	Notes:    "The key \"any\" is the shape of all keys that have none of their own.",
+	Examples: [2]string{"read shapes sword", "read shapes 2 -o json"},
+	List:     true,
+	Setup: func(set *flag.FlagSet) action {
+		return itemAction(set, "CLASS", "/v1/read/class/*/shapes", false, func(c *call, a *answer) error {
+			t := c.listTable("key width height")
+			err := c.addEntries(t, a)
+			t.flush()
+			return err
+		})
+	},
+}
