@@ -9,8 +9,10 @@ import (
 // takes back.
 type inverse struct {
 	seq    uint64 // of the commit
-	ops    []Op   // its operations, with {"minted": n} resolved
+	ops    []Op   // its operations, with {"minted": n} resolved; nil if it was not found
 	guards []guard
+
+	refused *Error // why it can't be taken back, whatever the state is; nil: it can
 }
 
 // A guard is what an inverse operation must meet: exactly what the commit left.
@@ -55,7 +57,8 @@ func (tx *Transaction) Invert(rec *Record, seq uint64) {
 			v.invert(op)
 		}
 	}
-	tx.Reverses, tx.Ops, tx.inverse, tx.refused = seq, v.ops, v.to, v.err
+	v.to.refused = v.err
+	tx.Reverses, tx.Ops, tx.inverse = seq, v.ops, v.to
 }
 
 // InverseSize returns the bytes that Invert makes of the record at most.

@@ -35,40 +35,48 @@ func (s *State) resolve(op *Op, args ...int) {
 // wantContainer finds the container that argument i names, and sets the
 // argument to its id.
 func (s *State) wantContainer(op *Op, i int) (uint32, *container, *Error) {
-	ref := s.lookContainer(op, i)
+	if op.Ref != 0 && op.named(i) {
+		return s.wantNamedContainer(op, i)
+	}
+	ref := s.findContainer(op.Args[i])
 	if s.doing.limited && (ref == 0 || !s.doing.permit.allows(s.containers.at(ref).owner)) {
-		if op.named(i) {
-			return 0, nil, containerNameForbidden(op.Text(i))
-		}
 		return 0, nil, containerForbidden(op.Args[i])
 	}
 	if ref == 0 {
-		if op.named(i) {
-			return 0, nil, containerNameNotFound(op.Text(i))
-		}
 		return 0, nil, containerNotFound(op.Args[i])
 	}
-	c := s.containers.at(ref)
-	if op.Ref != 0 {
-		op.Args[i] = c.id
+	return ref, s.containers.at(ref), nil
+}
+
+func (s *State) wantNamedContainer(op *Op, i int) (uint32, *container, *Error) {
+	ref := s.findNamed(containerNames, op.Text(i))
+	if s.doing.limited && (ref == 0 || !s.doing.permit.allows(s.containers.at(ref).owner)) {
+		return 0, nil, containerNameForbidden(op.Text(i))
 	}
+	if ref == 0 {
+		return 0, nil, containerNameNotFound(op.Text(i))
+	}
+	c := s.containers.at(ref)
+	op.Args[i] = c.id
 	return ref, c, nil
 }
 
 // wantClass finds the class that argument i names, and sets the argument to its id.
 func (s *State) wantClass(op *Op, i int) (uint32, *class, *Error) {
-	ref := s.lookClass(op, i)
-	if ref == 0 {
-		if op.named(i) {
+	if op.Ref != 0 && op.named(i) {
+		ref := s.findNamed(classCodes, op.Text(i))
+		if ref == 0 {
 			return 0, nil, classCodeNotFound(op.Text(i))
 		}
+		k := s.classes.at(ref)
+		op.Args[i] = k.id
+		return ref, k, nil
+	}
+	ref := s.findClass(op.Args[i])
+	if ref == 0 {
 		return 0, nil, classNotFound(op.Args[i])
 	}
-	k := s.classes.at(ref)
-	if op.Ref != 0 {
-		op.Args[i] = k.id
-	}
-	return ref, k, nil
+	return ref, s.classes.at(ref), nil
 }
 
 // classDetail is the detail that shows the class of argument i as it was asked for.

@@ -135,9 +135,11 @@ func (s *State) transferFungible(op *Op) *Error {
 		return err
 	}
 	target := s.findStack(to, kref, key)
-	at, err := s.stackSpot(tc, kref, key, target, want)
-	if err != nil {
-		return err
+	var at spot
+	if tc.kind == Grid {
+		if at, err = s.stackSpot(tc, kref, key, target, want); err != nil {
+			return err
+		}
 	}
 	if err := s.wantAvailable(source, q); err != nil {
 		return err

@@ -26,7 +26,7 @@ func sampleRecords(t *testing.T) (names []string, records []Record) {
 			tx.Principal = []byte(principal)
 		}
 		names = append(names, name)
-		records = append(records, Record{tx, out})
+		records = append(records, Record{Tx: tx, Out: out})
 	}
 	add("one transfer", oneTransfer, Outcome{}, "")
 	add("key and metadata", keyedTransfer, Outcome{}, "")

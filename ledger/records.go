@@ -12,16 +12,19 @@ import "math"
 //	instance  ─children─→ tree of instance (instance_id)
 
 type container struct {
-	id, owner             int64
-	created, updated      uint64
+	// What a transfer reads and changes comes first, mostly on one cache line.
+	id                    int64
+	updated               uint64
+	kind                  ContainerKind
+	named                 bool // it has a label, see nameTable
+	gridWidth, gridHeight uint16
+	owner                 int64
+	created               uint64
 	byID, byOwner, byKind links
 	stackTree, things     uint32
 	stacks, instances     uint32 // counts; instances are those directly in it
 	grid                  uint32
 	slotCount             uint32
-	gridWidth, gridHeight uint16
-	kind                  ContainerKind
-	named                 bool // it has a label, see nameTable
 }
 
 // A stack is found by (container, class, key).

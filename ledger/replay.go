@@ -28,7 +28,7 @@ func (s *State) Replay(rec *Record, at int64, batchSeq uint32) error {
 		return &DivergenceError{s.seq + 1, "it is refused: " + err.Error()}
 	}
 	what := difference(&s.replayed, &rec.Out)
-	if rec.Tx.version != recordVersion1 && what == "" && !slices.Equal(s.replayed.Facts, rec.Out.Facts) { // in version 1 there were none
+	if what == "" && !slices.Equal(s.replayed.Facts, rec.Out.Facts) && rec.Tx.version != recordVersion1 { // in version 1 there were none
 		what = fmt.Sprintf("it finds %+v; the record says %+v", s.replayed.Facts, rec.Out.Facts)
 	}
 	if what != "" {

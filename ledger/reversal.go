@@ -51,11 +51,12 @@ func (r *reversal) item() uint64 { return mix4Words(tagReversal, r.of, r.by, 0, 
 // beginReversal links the transaction with the commit that it takes back. A
 // sender limited to owners is first refused what is not within reach.
 func (s *State) beginReversal(tx *Transaction) *Error {
-	if tx.refused != nil && tx.inverse == nil {
-		return tx.refused
+	of := tx.inverse // nil: an import says so
+	if of != nil && of.ops == nil {
+		return of.refused
 	}
-	if s.doing.limited && tx.inverse != nil {
-		if err := s.reachesAll(tx.inverse); err != nil {
+	if of != nil && s.doing.limited {
+		if err := s.reachesAll(of); err != nil {
 			return err
 		}
 	}
@@ -66,8 +67,8 @@ func (s *State) beginReversal(tx *Transaction) *Error {
 	if by, ok := s.ReversedBy(tx.Reverses); ok {
 		return Errorf(AlreadyReversed, "Commit %d was reversed already, by commit %d.", tx.Reverses, by).With(Num("global_seq", int64(by)))
 	}
-	if tx.refused != nil {
-		return tx.refused
+	if of != nil && of.refused != nil {
+		return of.refused
 	}
 	ref, r := s.reversals.alloc()
 	r.of, r.by = tx.Reverses, s.seq
@@ -115,7 +116,7 @@ func (tx *Transaction) ForbidReverses() {
 
 // Refuse has Apply refuse a reversal, since the commit can't be given to Invert.
 // A replay of its idempotency key is still answered with the first result.
-func (tx *Transaction) Refuse(err *Error) { tx.refused = err }
+func (tx *Transaction) Refuse(err *Error) { tx.inverse = &inverse{refused: err} }
 
 // wantUnchanged refuses an inverse operation that does not meet what the commit left.
 func (s *State) wantUnchanged(of *inverse, g *guard, op *Op) *Error {

@@ -19,8 +19,6 @@ type State struct {
 	heldSums   slab[heldSum, *heldSum]
 	reversals  slab[reversal, *reversal]
 
-	containerIndex, classIndex, stackIndex, instanceIndex, holdingIndex, holdIndex index
-
 	byID, byOwner, byKind, classTree uint32 // roots
 	holdTree, dueTree, reversalTree  uint32
 
@@ -45,6 +43,9 @@ type State struct {
 	replayed   Outcome
 	replaying  bool   // what is applied comes from the log
 	prefetched uint64 // see Prefetch
+
+	// Last, since each is long.
+	containerIndex, classIndex, stackIndex, instanceIndex, holdingIndex, holdIndex index
 }
 
 // doing is what the operations of the transaction being applied share.
@@ -83,24 +84,28 @@ func (s *State) Seq() uint64 { return s.seq }
 // is unchanged and out is empty.
 func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 	out.Reset()
-	if len(tx.Ops) == 0 && tx.refused == nil {
+	if len(tx.Ops) == 0 && (tx.inverse == nil || tx.inverse.refused == nil) {
 		return Errorf(InvalidRequest, "A transaction needs at least one operation.").With(Text("field", "operations"))
 	}
 	s.begin()
 	d := &s.doing // each field by itself: a whole struct would be made beside it and copied
 	d.out, d.at, d.firstMinted, d.permit, d.limited, d.consolidated = out, at, s.nextInstance, tx.permit, tx.permit.Limited(), 0
 	s.loose = s.loose[:0]
+	var guards []guard // of a reversal
 	if tx.Reverses != 0 {
 		if err := s.beginReversal(tx); err != nil {
 			s.rollback()
 			return err
 		}
+		if tx.inverse != nil {
+			guards = tx.inverse.guards
+		}
 	}
 	moveOnly := tx.permit != nil && tx.permit.Transfer
 	for i := range tx.Ops {
 		s.doing.op = int32(i)
-		if tx.inverse != nil {
-			if err := s.wantUnchanged(tx.inverse, &tx.inverse.guards[i], &tx.Ops[i]); err != nil {
+		if guards != nil {
+			if err := s.wantUnchanged(tx.inverse, &guards[i], &tx.Ops[i]); err != nil {
 				s.rollback()
 				out.Reset()
 				return err
