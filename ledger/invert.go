@@ -9,6 +9,7 @@ import (
 // takes back.
 type inverse struct {
 	seq    uint64 // of the commit
+	minted int64  // the first instance that it minted
 	ops    []Op   // its operations, with {"minted": n} resolved; nil if it was not found
 	guards []guard
 
@@ -41,7 +42,7 @@ const (
 // commit's record; tx keeps nothing of its memory. What can't be reversed is
 // refused by Apply, as all else that the state decides.
 func (tx *Transaction) Invert(rec *Record, seq uint64) {
-	v := inverter{rec: rec, to: &inverse{seq: seq}}
+	v := inverter{rec: rec, to: &inverse{seq: seq, minted: rec.Out.FirstMinted}}
 	v.resolve()
 	decisions, facts := rec.Out.Decisions, rec.Out.Facts
 	for i := len(v.to.ops) - 1; i >= 0 && v.err == nil; i-- {

@@ -147,6 +147,12 @@ func holdForbidden(id int64) *Error {
 	return Errorf(Forbidden, "There is no hold %d that this token may use.", id).With(Num("hold_id", id))
 }
 
+// commitForbidden is the one refusal to reverse a commit that concerns anything
+// out of reach.
+func commitForbidden(seq uint64) *Error {
+	return Errorf(Forbidden, "There is no commit %d that this token may reverse.", seq).With(Num("global_seq", int64(seq)))
+}
+
 // wantRegister refuses to register and rename to those who may not register.
 func (s *State) wantRegister(op *Op) *Error {
 	if p := s.doing.permit; p == nil || p.Register {

@@ -55,10 +55,8 @@ func (s *State) beginReversal(tx *Transaction) *Error {
 	if of != nil && of.ops == nil {
 		return of.refused
 	}
-	if of != nil && s.doing.limited {
-		if err := s.reachesAll(of); err != nil {
-			return err
-		}
+	if of != nil && s.doing.limited && !s.reachesAll(of) {
+		return commitForbidden(tx.Reverses)
 	}
 	if tx.Reverses >= s.seq {
 		return Errorf(CommitNotFound, "There is no earlier commit %d to reverse; the last one is %d.", tx.Reverses, s.seq-1).
@@ -78,31 +76,66 @@ func (s *State) beginReversal(tx *Transaction) *Error {
 	return nil
 }
 
-// reachesAll refuses a commit that concerns a container or instance that the
-// sender does not reach, so that nothing more is told about it.
-func (s *State) reachesAll(of *inverse) *Error {
+// reachesAll reports whether the sender reaches every container and instance
+// that a commit concerns. Whose hold it was that a commit released is not known
+// any more, so nobody with owners reaches that; classes are for those who may
+// register them.
+func (s *State) reachesAll(of *inverse) bool {
+	minted := of.minted
 	for i := range of.ops {
 		op := &of.ops[i]
-		if op.Kind.IsCondition() {
-			continue // its inverse is nothing, and touches nothing
-		}
-		for j, arg := range op.Kind.Args() {
-			if !op.Given(j) && newIDArg[op.Kind]&(1<<j) == 0 {
-				continue
+		switch op.Kind {
+		case MintInstance:
+			if !s.reachesInstance(minted) {
+				return false
 			}
-			switch id := op.Args[j]; {
-			case arg.Type == ArgContainer || op.Kind == CreateContainer && j == CreateContainerID:
-				if ref := s.findContainer(id); ref == 0 || !s.doing.permit.allows(s.containers.at(ref).owner) {
-					return containerForbidden(id)
-				}
-			case arg.Type == ArgInstance:
-				if ref := s.findInstance(id); ref == 0 || !s.mayUse(ref) {
-					return instanceForbidden(arg.Name, id)
-				}
+			minted++
+		case ReleaseHold:
+			return false
+		case RegisterClass, RegisterClassShape, RenameClass:
+			if !s.doing.permit.Register {
+				return false
+			}
+		}
+		if !op.Kind.IsCondition() && !s.reachesArgs(op) { // the inverse of a condition is nothing, and touches nothing
+			return false
+		}
+	}
+	return true
+}
+
+// reachesArgs is reachesAll for what the arguments of an operation name.
+func (s *State) reachesArgs(op *Op) bool {
+	for j, arg := range op.Kind.Args() {
+		if !op.Given(j) && newIDArg[op.Kind]&(1<<j) == 0 {
+			continue
+		}
+		switch id := op.Args[j]; {
+		case arg.Type == ArgContainer || op.Kind == CreateContainer && j == CreateContainerID:
+			if ref := s.findContainer(id); ref == 0 || !s.reaches(ref) {
+				return false
+			}
+		case arg.Type == ArgInstance:
+			if !s.reachesInstance(id) {
+				return false
 			}
 		}
 	}
-	return nil
+	return true
+}
+
+func (s *State) reachesInstance(id int64) bool {
+	ref := s.findInstance(id)
+	return ref != 0 && s.mayUse(ref)
+}
+
+// hideReversed replaces a refusal of an inverse operation that names what the
+// sender does not reach: the commit names it, and the sender did not.
+func (s *State) hideReversed(tx *Transaction, err *Error) *Error {
+	if tx.inverse != nil && s.doing.limited && err.Code == Forbidden {
+		return commitForbidden(tx.Reverses)
+	}
+	return err
 }
 
 // ForbidReverses refuses tx, if it says itself which commit it reverses: only

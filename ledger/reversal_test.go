@@ -361,6 +361,42 @@ func TestReverseWithinOwners(t *testing.T) {
 	}
 }
 
+// Whatever a commit of others did, a token limited to owners gets one and the
+// same refusal to reverse it, which names nothing.
+func TestReverseTellsNothingOfOthers(t *testing.T) {
+	for _, c := range []struct{ commit, then string }{
+		{"AddFungible container_id=2 class_id=1 key=0 quantity=5", ""},
+		{"CreateContainer container_id=9 kind=Standard owner=8", ""},
+		{"CreateContainer container_id=9 kind=Standard; RemoveContainer container_id=9", ""},
+		{"MintInstance class_id=3", ""},
+		{"MintInstance class_id=3", "Attach instance_id=5 parent_id=4"},
+		{"BurnInstance instance_id=4", ""},
+		{"RenameClass class_id=1 name=other", ""},
+		{"RegisterClass class_id=9 name=new", ""},
+		{"RegisterClassShape class_id=1 key=7 width=2 height=2", ""},
+		{"HoldFungible hold_id=5 container_id=2 class_id=1 key=0 quantity=5", ""},
+		{"HoldFungible hold_id=5 container_id=2 class_id=1 key=0 quantity=5; ReleaseHold hold_id=5", ""},
+		{"HoldFungible hold_id=5 container_id=1 class_id=1 key=0 quantity=5; ReleaseHold hold_id=5", ""},
+		{"ConsolidateStacks container_id=2 class_id=1", ""},
+		{"Detach instance_id=3", ""},
+		// The parent has gone to another owner since: its id is in the record alone.
+		{"Detach instance_id=3; PlaceInSlot container_id=3 slot_index=1 instance_id=3",
+			"CreateContainer container_id=5 kind=Slots slot_count=1 owner=8; RemoveFromSlot container_id=3 slot_index=0; PlaceInSlot container_id=5 slot_index=0 instance_id=1"},
+	} {
+		s := NewState(Config{})
+		accept(t, s, reversalWorld)
+		rec := committed(t, s, asTx(t, c.commit))
+		if c.then != "" {
+			accept(t, s, c.then)
+		}
+		_, err := reverse(s, rec, 2, &Outcome{}, &Permit{Owners: []int64{7}})
+		if err == nil || err.Code != Forbidden || err.Message != "There is no commit 2 that this token may reverse." ||
+			err.OpIndex != NoOperation || len(err.Details) != 1 || detail(err, "global_seq") != "2" {
+			t.Errorf("%s: %v %+v", c.commit, err, err)
+		}
+	}
+}
+
 // A transaction of an import says itself which commit it takes back.
 func TestReversesOfImports(t *testing.T) {
 	s := newVault(t)

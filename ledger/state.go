@@ -106,6 +106,7 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 		s.doing.op = int32(i)
 		if guards != nil {
 			if err := s.wantUnchanged(tx.inverse, &guards[i], &tx.Ops[i]); err != nil {
+				err = s.hideReversed(tx, err)
 				s.rollback()
 				out.Reset()
 				return err
@@ -120,9 +121,10 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 			err = s.perform(&tx.Ops[i])
 		}
 		if err != nil {
+			err = s.hideReversed(tx, err.At(i))
 			s.rollback()
 			out.Reset()
-			return err.At(i)
+			return err
 		}
 		if s.observer != nil && s.replaying {
 			s.observeOp(&tx.Ops[i], from)

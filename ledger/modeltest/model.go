@@ -157,6 +157,10 @@ func (m *Model) applyHere(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 	for i := range ops {
 		r.index = i
 		if refusal := r.try(&ops[i]); refusal != nil {
+			if r.back != nil && r.permit.Limited() && refusal.Code == ledger.Forbidden {
+				refusal.Op = ledger.NoOperation // nor what it would have been forbidden
+				refusal.Details = map[string]any{"global_seq": int64(tx.Reverses)}
+			}
 			return ledger.Outcome{}, refusal
 		}
 	}

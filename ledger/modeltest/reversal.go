@@ -45,7 +45,7 @@ func (r *run) begin(tx *ledger.Transaction) ([]ledger.Op, *Refusal) {
 	}
 	of := &r.m.commits[tx.Reverses-1]
 	if reversal && !r.reachesAll(of) {
-		return refuse(ledger.Forbidden, nil)
+		return refuse(ledger.Forbidden, map[string]any{"global_seq": int64(tx.Reverses)})
 	}
 	if by := r.m.reversedBy[tx.Reverses]; by != 0 {
 		return refuse(ledger.AlreadyReversed, map[string]any{"global_seq": int64(by)})
@@ -99,9 +99,23 @@ func (r *run) reachesAll(of *commit) bool {
 	if !r.permit.Limited() {
 		return true
 	}
+	minted := of.first
 	for i, op := range of.ops {
 		if of.steps[i].back == nil && !of.steps[i].final {
 			continue // a condition
+		}
+		switch op.Kind {
+		case ledger.MintInstance:
+			if r.m.instances[minted] == nil || !r.reaches(minted) {
+				return false
+			}
+			minted++
+		case ledger.ReleaseHold:
+			return false // whose it was is forgotten
+		case ledger.RegisterClass, ledger.RegisterClassShape, ledger.RenameClass:
+			if !r.permit.Register {
+				return false
+			}
 		}
 		for j, arg := range op.Kind.Args() {
 			id := op.Args[j]
