@@ -29,6 +29,9 @@ func TestWritesIntoItself(t *testing.T) {
 	dir, w := longLog(t)
 	checkpointAt(t, dir, 100)
 	checkpointAt(t, dir, w.LastSeq())
+	if err := os.Mkdir(join(dir, historyDir), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	before := snapshot(t, dir)
 	for _, part := range logDirs(dir) {
 		for name, to := range aliases(t, part) {
@@ -40,7 +43,7 @@ func TestWritesIntoItself(t *testing.T) {
 			}
 		}
 	}
-	for _, part := range []string{segmentDir, ckptDir, readersDir} {
+	for _, part := range []string{segmentDir, ckptDir, readersDir, historyDir} {
 		for name, alias := range aliases(t, join(dir, part)) {
 			out := t.TempDir()
 			if err := os.Symlink(alias, join(out, part)); err != nil {
@@ -56,6 +59,76 @@ func TestWritesIntoItself(t *testing.T) {
 	}
 	if after := snapshot(t, dir); after != before {
 		t.Error("the log was changed")
+	}
+}
+
+// A directory of the log that does not exist yet is the log's all the same.
+func TestArchiveIntoHistory(t *testing.T) {
+	dir, w := longLog(t)
+	if _, err := Archive(dir, join(dir, historyDir), w.LastSeq(), nil); !errors.Is(err, ErrSameDir) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(join(dir, historyDir)); err == nil {
+		t.Error("it was made")
+	}
+}
+
+// TestLinksAreNoCopies puts links to the log's files where an archive or a backup
+// finds them, and takes them for what an earlier run has copied.
+func TestLinksAreNoCopies(t *testing.T) {
+	links := map[string]func(old, new string) error{"symbolic": os.Symlink, "hard": os.Link}
+	for kind, link := range links {
+		for _, which := range []string{"one", "all"} {
+			t.Run(kind+"/"+which, func(t *testing.T) {
+				dir, w := longLog(t)
+				checkpointAt(t, dir, 100)
+				checkpointAt(t, dir, w.LastSeq())
+				before := snapshot(t, dir)
+				to := t.TempDir()
+				put := func(from, to string) {
+					names, _ := (OS{}).List(from)
+					for _, name := range names {
+						if err := link(join(from, name), join(to, name)); err != nil {
+							t.Fatal(err)
+						}
+						if which == "one" {
+							return
+						}
+					}
+				}
+				put(segmentsPath(dir), to)
+				report, err := Archive(dir, to, w.LastSeq(), nil)
+				if kind == "symbolic" && (!errors.Is(err, ErrSameDir) || len(report.Moved) > 0) {
+					t.Errorf("archive: moved %v, %v", report.Moved, err)
+				}
+				if kind == "hard" { // as an interrupted run leaves them: the bytes stay
+					for _, name := range report.Moved {
+						if st, err := os.Lstat(join(to, name)); err != nil || !st.Mode().IsRegular() {
+							t.Errorf("archive: %s: %v", name, err)
+						}
+					}
+					if err != nil || len(report.Moved) == 0 {
+						t.Errorf("archive: moved %v, %v", report.Moved, err)
+					}
+				} else if after := snapshot(t, dir); after != before {
+					t.Error("archive changed the log")
+				}
+				for _, part := range []string{segmentDir, ckptDir} {
+					dir, _ := longLog(t)
+					checkpointAt(t, dir, 100)
+					out := t.TempDir()
+					if _, err := Backup(dir, out, BackupOptions{}); err != nil {
+						t.Fatal(err)
+					}
+					os.RemoveAll(join(out, part))
+					os.Mkdir(join(out, part), 0o700)
+					put(join(dir, part), join(out, part))
+					if _, err := Backup(dir, out, BackupOptions{}); !errors.Is(err, ErrSameDir) {
+						t.Errorf("backup to a directory with links in %s: %v", part, err)
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -37,6 +37,9 @@ func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err e
 	if err := fsys.Mkdir(to); err != nil {
 		return report, err
 	}
+	if err := apart(fsys, dir, to); err != nil { // now that it has an identity
+		return report, err
+	}
 	if err := fsys.SyncDir(filepath.Dir(filepath.Clean(to))); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return report, err
 	}
@@ -52,6 +55,9 @@ func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err e
 	}
 	list, err := readSegments(fsys, dir)
 	if err != nil {
+		return report, err
+	}
+	if err := noLinks(fsys, to, segmentExt); err != nil {
 		return report, err
 	}
 	if err := sameLog(fsys, list, to); err != nil {
@@ -136,8 +142,8 @@ func moveSegment(fsys FS, s, next *segmentFile, to string) error {
 	if err := fsys.SyncDir(to); err != nil {
 		return err
 	}
-	// Two names of one file are two files only in two directories.
-	if err := apart(fsys, filepath.Dir(filepath.Dir(s.path)), to); err != nil {
+	// A second name keeps the bytes if it is another directory's, and no symbolic link.
+	if err := errors.Join(apart(fsys, filepath.Dir(filepath.Dir(s.path)), to), notLink(fsys, target.path)); err != nil {
 		return err
 	}
 	if err := fsys.Remove(s.path); err != nil {

@@ -24,6 +24,9 @@ type FS interface {
 	// Same reports whether two names lead to the same file or directory. A
 	// name that does not exist is the same as no other.
 	Same(a, b string) (bool, error)
+	// IsLink reports whether a name is a symbolic link. A name that does not
+	// exist is not.
+	IsLink(name string) (bool, error)
 	// List returns the names in a directory, sorted.
 	List(dir string) ([]string, error)
 	// Mkdir creates a directory. It returns nil if the directory exists.

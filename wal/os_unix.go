@@ -46,6 +46,14 @@ func (OS) Same(a, b string) (bool, error) {
 	return false, err
 }
 
+func (OS) IsLink(name string) (bool, error) {
+	st, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && st.Mode()&fs.ModeSymlink != 0, err
+}
+
 func (OS) List(dir string) ([]string, error) {
 	f, err := os.Open(dir)
 	if err != nil {

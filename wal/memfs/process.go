@@ -20,6 +20,7 @@ const (
 	OpLink    Op = "link"
 	OpRemove  Op = "remove"
 	OpSame    Op = "same"
+	OpIsLink  Op = "islink"
 	OpList    Op = "list"
 	OpMkdir   Op = "mkdir"
 	OpSyncDir Op = "syncdir"
@@ -292,6 +293,11 @@ func (p *Process) Same(a, b string) (same bool, err error) {
 		return nil
 	})
 	return same, err
+}
+
+// IsLink is false: there are no symbolic links on this disk.
+func (p *Process) IsLink(name string) (bool, error) {
+	return false, p.run(OpIsLink, name, func() error { return nil })
 }
 
 func (p *Process) List(dir string) (names []string, err error) {
