@@ -13,6 +13,7 @@ import (
 // copy's segments have the same bytes:
 //
 //	Reader.Next → Frame.AppendWire ═ any transport ═ ParseFrame → Writer.AppendCopy
+//	Writer.Encode → elsewhere first → Writer.AppendCopy
 //
 // The copy is opened with the Origin of the original. The frames announce where
 // segments begin; seals and headers follow from the frames before them.
@@ -85,6 +86,31 @@ func ParseFrame(b []byte, id LogID, segment uint64) (f Frame, rest []byte, err e
 // Segment returns the first global_seq of the current segment, for ParseFrame.
 // Don't call it during Append.
 func (w *Writer) Segment() uint64 { return w.seg.head.First }
+
+// Encode makes of a frame what Append would make of it, and writes nothing: it
+// sets Chain and Segment, and appends the wire form to dst, which the frame then
+// aliases. AppendCopy writes it. The frame must have its Time.
+func (w *Writer) Encode(dst []byte, f *Frame) ([]byte, error) {
+	if err := w.Err(); err != nil {
+		return dst, err
+	}
+	if err := w.check(f, w.MaxBody()); err != nil {
+		return dst, err
+	}
+	prev, salt, segment, begins := w.seg.prev, w.seg.salt, w.seg.head.First, w.announced()
+	if !w.seg.fits(frameSize(len(f.Body))) {
+		if !w.seg.sealed {
+			prev = w.encodeSeal()
+		}
+		salt, segment, begins = segmentSalt(w.id, f.First), f.First, w.o.SegmentSize
+	}
+	f.begins = begins
+	at := len(dst)
+	dst, h := appendFrame(dst, f, prev, salt)
+	dst = dst[:at+frameHeaderSize+len(f.Body)]
+	f.Chain, f.Segment, f.wire = h.CRC, segment, dst[at:]
+	return dst, nil
+}
 
 // AppendCopy is Append for a frame that was read or parsed from the original of
 // this log. It keeps the frame's time, chain and digest, and begins a segment

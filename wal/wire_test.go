@@ -131,7 +131,8 @@ func TestCopyIsTheSameBytes(t *testing.T) {
 	if err := sameSegments(d, to); err != nil {
 		t.Fatal(err)
 	}
-	// The copy goes on as a log of its own, and so does the original.
+	// The copy goes on as a log of its own, and so does the original: one by
+	// Append, one by encoding the frame first.
 	for _, log := range []struct {
 		disk *memfs.Disk
 		dir  string
@@ -143,7 +144,9 @@ func TestCopyIsTheSameBytes(t *testing.T) {
 		for range 12 {
 			f := frameFor(w.LastSeq() + 1)
 			f.Time = w.LastTime() + 5
-			if err := w.Append(f); err != nil {
+			if log.dir == copyDir {
+				encodeAndCopy(t, w, f)
+			} else if err := w.Append(f); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -151,6 +154,26 @@ func TestCopyIsTheSameBytes(t *testing.T) {
 	}
 	if err := sameSegments(d, to); err != nil {
 		t.Fatalf("what both appended: %v", err)
+	}
+}
+
+// encodeAndCopy appends a frame by Encode and AppendCopy. What Encode says of it
+// is what the wire says.
+func encodeAndCopy(t *testing.T, w *wal.Writer, f *wal.Frame) {
+	t.Helper()
+	image, err := w.Encode([]byte("before"), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, rest, err := wal.ParseFrame(image[len("before"):], w.LogID(), w.Segment())
+	if err != nil || len(rest) > 0 || sent.Place() != f.Place() || sent.Segment != f.Segment {
+		t.Fatalf("encoded %+v, parsed %+v, %v", f.Place(), sent.Place(), err)
+	}
+	if last := w.LastSeq(); last != f.First-1 {
+		t.Fatalf("Encode wrote commit %d", last)
+	}
+	if err := w.AppendCopy(f); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -36,6 +36,9 @@
 //	wal.ErrNameTaken     Register: a live read daemon has the name
 //	wal.ErrEnd           Next: no further durable frame; Wait, and ask again
 //	wal.ErrNoSpace       Append, Room: nothing was written; the same frame may be tried again
+//	ErrUnreachable       Append: unknown whether it was written; only the very same frame may be tried next
+//	                     Confirm: unknown; ask again
+//	ErrFenced            Append, Confirm, Room: another daemon writes; final
 //	wal.ErrBeyond        Seek, SeekAfter: not durable yet
 //	*wal.ArchivedError   Next, Seek, SeekAfter, Commit: the log begins later; no damage
 //	*wal.MismatchError   SeekAfter: the place is not of this log
@@ -47,6 +50,10 @@
 // durable, and only opening the log again tells. wal.ErrReplaced says that the
 // log was exchanged under a Reader; *wal.CorruptError that it is damaged;
 // wal.ErrVersion that a newer program made it.
+//
+// One writer. A log whose writer can be replaced while its process lives says so
+// by ErrFenced: nothing that it is asked for after another has opened the log is
+// appended or confirmed.
 //
 // Goroutines. Restore, Replay, Append and Close of a Writer belong to one
 // goroutine at a time; its other methods to any, also during Append. Close

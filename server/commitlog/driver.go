@@ -49,6 +49,10 @@ type Writer interface {
 	MaxBody() int
 	// Append returns when the batch is durable and readers may see it.
 	Append(*wal.Frame) error
+	// Confirm is nil if nobody else had become the writer when it was called. An
+	// answer that appends nothing, such as a refusal, is given after it. A log
+	// that has one writer for as long as it is open says so at once.
+	Confirm() error
 	// Room is nil when one more batch than the one being appended, if any,
 	// surely finds space. Otherwise it says why not: wal.ErrNoSpace, which may
 	// pass, or what has ended the log.
@@ -119,6 +123,14 @@ type CheckpointStore interface {
 // NoCheckpoints is the CheckpointStore of drivers that keep none: there is
 // nothing in it, and nobody gets the duty.
 type NoCheckpoints struct{}
+
+var (
+	// ErrUnreachable means that it is unknown whether a frame was appended, or
+	// who the writer is. It may pass.
+	ErrUnreachable = errors.New("the log can't be reached")
+	// ErrFenced means that another daemon has become the writer. It is final.
+	ErrFenced = errors.New("another daemon has become the writer of the log")
+)
 
 var errNoCheckpoints = errors.New("this log keeps no checkpoints")
 

@@ -69,6 +69,15 @@ func OpenFile(dir string, opt wal.Options) (*FileWriter, error) {
 	return &FileWriter{Writer: w, dir: dir, opt: opt}, nil
 }
 
+// NewFileWriter returns the log of a writer that was started, for drivers that
+// keep a copy of their log in a directory.
+func NewFileWriter(w *wal.Writer, dir string, opt wal.Options) *FileWriter {
+	return &FileWriter{Writer: w, dir: dir, opt: opt}
+}
+
+// Confirm: the lock on the directory keeps others out.
+func (l *FileWriter) Confirm() error { return nil }
+
 // Driver names the driver "file" and the directory.
 func (l *FileWriter) Driver() (name, path string) { return "file", l.dir }
 
@@ -104,6 +113,14 @@ func (l *FileWriter) Restore(keys int, log *slog.Logger) (*ledger.State, error) 
 // Replay reads the log back from disk, through the same reader that read
 // daemons use, and then readies it for appending.
 func (l *FileWriter) Replay(apply func(*wal.Frame) error) error {
+	if err := l.ReadBack(apply); err != nil {
+		return err
+	}
+	return l.Start()
+}
+
+// ReadBack is Replay for a writer that was started.
+func (l *FileWriter) ReadBack(apply func(*wal.Frame) error) error {
 	r, err := l.OpenReader()
 	if err != nil {
 		return err
@@ -129,5 +146,5 @@ func (l *FileWriter) Replay(apply func(*wal.Frame) error) error {
 	if last != l.LastSeq() {
 		return &ReplayError{last, fmt.Errorf("the log read back ends here, and commit %d was recovered", l.LastSeq())}
 	}
-	return l.Start()
+	return nil
 }

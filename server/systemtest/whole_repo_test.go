@@ -46,6 +46,7 @@ func TestDependenciesPointOneWay(t *testing.T) {
 		"./server/reader":     {"assetledger/ctl", "assetledger/cmd", server + "/writer", server + "/settings", "=" + server},
 		"./server/httpserver": append(above, server+"/commitlog", server+"/page", server+"/settings", "assetledger/wal", "="+server),
 		"./server/commitlog":  append(above, server+"/httpserver", server+"/auth", server+"/metrics", "net", "="+server),
+		"./server/etcd":       append(above, server+"/httpserver", server+"/commitlog", "assetledger/ledger", "assetledger/wal", "="+server),
 		"./server/version":    append(above, server+"/httpserver", server+"/commitlog", "assetledger/ledger", "assetledger/wal", "="+server),
 		"./ledger":            {"assetledger/wal", "assetledger/server", "assetledger/ctl", "net", "os", "time", "math/rand"},
 		"./wal":               {"assetledger/ledger", "assetledger/server", "assetledger/ctl"},
