@@ -122,7 +122,7 @@ func (x *Index) buildBase(state *ledger.State, place wal.Place) error {
 		state.EachContainer(func(info *ledger.ContainerInfo, c *ledger.Change) {
 			if c.Kind == ledger.ContainerCreated {
 				entry = appendEntry(entry[:0], info.UpdatedSeq, c)
-				w.add(uint64(info.ID)|lifeKey, entry)
+				w.add(lifeKey(info.ID), entry)
 			}
 		})
 		entry = binary.AppendUvarint(entry[:0], place.Seq)

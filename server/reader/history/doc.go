@@ -21,7 +21,7 @@
 //
 //	header   64 bytes
 //	  0  8   magic "ALHIST\r\n"
-//	  8  4   version, 1
+//	  8  4   version, 2
 //	 12 16   log id
 //	 28  8   first commit
 //	 36  4   chain of the frame before the first commit, 0 for commit 1
@@ -46,9 +46,10 @@
 // first group less the row's key, so 0), the length of its entries as uvarint,
 // and the entries, oldest first. Each entry ends with its length as one byte,
 // so that a group is read from either end. A container's changes have its id as
-// key; what made, renamed or removed it is there a second time under id + 2^63,
-// so that its form at a commit is found at once. The key 2^64-1 has one entry
-// for each batch: first commit as uvarint, time 8 bytes. An entry of a change is
+// key; what made, renamed or removed it is there a second time under
+// id - 1 + 2^63, so that its form at a commit is found at once. The key 2^64-1
+// has one entry for each batch: first commit as uvarint, time 8 bytes. An entry
+// of a change is
 //
 //	seq uvarint | operation_index uvarint | kind, flags << 4 | op, held << 6 | stacks uvarint | instances uvarint
 //

@@ -19,10 +19,14 @@ const (
 	opMask   = 1<<6 - 1
 )
 
-// lifeKey marks the key of what made, renamed or removed a container.
-const lifeKey = 1 << 63
+// lifeMark marks the keys of what made, renamed or removed a container.
+const lifeMark = 1 << 63
 
-// batchKey is the key of the batches' times.
+// lifeKey is the key of what made, renamed or removed a container: below
+// batchKey, for the highest id too.
+func lifeKey(container int64) uint64 { return lifeMark | uint64(container-1) }
+
+// batchKey is the key of the batches' times, behind all others.
 const batchKey = 1<<64 - 1
 
 // An Entry is a change with its commit.

@@ -17,7 +17,7 @@ const (
 	footerBytes = 96
 	rowBytes    = 32
 	blockBytes  = 4096
-	version     = 1
+	version     = 2 // in version 1 the highest container had the key of the batches
 
 	fileExt = ".hist"
 	tmpName = "next.tmp"

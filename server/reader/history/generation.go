@@ -57,7 +57,7 @@ func (g *generation) add(seq uint64, c *ledger.Change) {
 	g.chain(uint64(c.Container), seq, c)
 	switch c.Kind {
 	case ledger.ContainerCreated, ledger.ContainerRemoved, ledger.ContainerRenamed:
-		g.chain(uint64(c.Container)|lifeKey, seq, c)
+		g.chain(lifeKey(c.Container), seq, c)
 	}
 }
 

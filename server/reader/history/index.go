@@ -157,7 +157,7 @@ func (x *Index) View(container int64) (*View, error) {
 	}
 	for _, g := range x.gens {
 		if g.end.Seq >= g.first {
-			v.gens = append(v.gens, memory{g.first, g.end.Seq, g.of(uint64(container)), g.of(uint64(container) | lifeKey), g.batches})
+			v.gens = append(v.gens, memory{g.first, g.end.Seq, g.of(uint64(container)), g.of(lifeKey(container)), g.batches})
 		}
 	}
 	v.last = x.gens[len(x.gens)-1].end.Seq

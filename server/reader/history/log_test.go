@@ -102,6 +102,7 @@ func newWorld(t testing.TB, seed uint64, commits int) *world {
 	for id := range int64(16) {
 		w.ids = append(w.ids, id+1)
 	}
+	w.ids = append(w.ids, math.MaxInt64)
 	m := modeltest.New(0)
 	knobs := modeltest.DefaultKnobs()
 	knobs.Keyed, knobs.Repeated, knobs.Bulky, knobs.Refused, knobs.Reversals = 0, 0, 0, 0, 0

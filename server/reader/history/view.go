@@ -25,7 +25,7 @@ type memory struct {
 }
 
 func (m *memory) of(key uint64) chain {
-	if key&lifeKey != 0 {
+	if key&lifeMark != 0 {
 		return m.lives
 	}
 	return m.things
@@ -129,7 +129,7 @@ func (v *View) Oldest(from uint64, fn func(*Entry) bool) error {
 // to, newest first.
 func (v *View) Lives(to uint64, fn func(*Entry) bool) error {
 	var bad error
-	err := v.newest(uint64(v.container)|lifeKey, to, v.decoded(&bad, fn))
+	err := v.newest(lifeKey(v.container), to, v.decoded(&bad, fn))
 	if err == nil {
 		err = bad
 	}
