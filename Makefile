@@ -65,9 +65,10 @@ race:
 	else echo 'race detector left out: it needs a C compiler'; fi
 
 # Pooled buffers are scribbled over when they are released: what still uses one
-# then fails its test.
+# then fails its test. And what processors without assembly here run.
 poison:
 	$(GO) test -tags poison -short -timeout 10m ./server/httpserver ./server/writer ./server/reader ./server/sim
+	$(GO) test -tags purego -run Prefetch ./ledger
 
 # Most tests of built programs wait more than they work, hence -parallel.
 unit:

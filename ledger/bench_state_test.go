@@ -166,10 +166,10 @@ func BenchmarkMillionContainers(b *testing.B) {
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(containers*stacks), "bytes/stack")
 }
 
-// BenchmarkPrefetch applies transfers among many containers, with what 32 of
-// them need loaded before, and without.
+// BenchmarkPrefetch applies transfers among many containers, with what a group
+// of them needs loaded before, and without.
 func BenchmarkPrefetch(b *testing.B) {
-	const ahead = 32
+	const ahead = prefetchSides / 2
 	for _, containers := range []int{hot, 1_000_000} {
 		s, txs := stocked(b, containers, 1), transfers(1<<20, containers)
 		for _, prefetch := range []bool{false, true} {
@@ -179,8 +179,9 @@ func BenchmarkPrefetch(b *testing.B) {
 				for i := 0; b.Loop(); i++ {
 					if prefetch && i%ahead == 0 {
 						for j := range ahead {
-							s.Prefetch(&txs[(i+j)&(len(txs)-1)])
+							s.Expect(&txs[(i+j)&(len(txs)-1)])
 						}
+						s.Prefetch()
 					}
 					if err := s.Apply(&txs[i&(len(txs)-1)], 0, &out); err != nil {
 						b.Fatal(err)

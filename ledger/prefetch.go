@@ -1,37 +1,134 @@
 package ledger
 
-// prefetchFrom is the number of stacks below which all of them are in the
-// processor's cache anyway: about 100 bytes each with what finds them.
-const prefetchFrom = 1 << 16
+import "unsafe"
 
-// Prefetch loads what the operations of tx will look at, and changes nothing
-// that shows. With many stacks each lookup waits for memory; done for some
-// transactions before the first of them is applied, the processor waits for
-// all of them at once. It needs the state alone, as Apply does.
-func (s *State) Prefetch(tx *Transaction) {
-	if s.stacks.next < prefetchFrom {
-		return
+// With many stacks each lookup waits for memory, four times a side of a
+// transfer: for a slot of the index of containers, the container, a slot of the
+// index of stacks, and the stack. Prefetch goes these steps for a group of
+// operations together, before the first of them is applied: first all slots,
+// then all containers, and so on. So the processor waits for a whole group as
+// long as for one. What it loads is a guess: nothing depends on it.
+
+const (
+	// prefetchFrom is the number of stacks below which all of them are in the
+	// processor's cache anyway: about 100 bytes each with what finds them.
+	prefetchFrom = 1 << 16
+	// prefetchOps is how many operations of one transaction are prefetched
+	// together. A transaction with more has them prefetched as it is applied.
+	prefetchOps = 16
+	// prefetchSides is how many stacks a group looks up at most; a transfer
+	// looks up two. It is what the processor's first cache holds with ease.
+	prefetchSides = 64
+)
+
+// A side is one stack that an operation of the group will look up.
+type side struct {
+	hash      uint64 // of the container's id, then of the stack
+	key       int64
+	class     uint32
+	container uint32 // 0: not found yet
+}
+
+// ahead is what Expect has collected for Prefetch.
+type ahead struct {
+	n     int
+	sides [prefetchSides]side
+}
+
+// Expect has the next Prefetch load what the operations of tx will look at, as
+// far as there is room. Both need the state alone, as Apply does.
+func (s *State) Expect(tx *Transaction) {
+	if s.stacks.next >= prefetchFrom && len(tx.Ops) <= prefetchOps {
+		s.expect(tx.Ops)
 	}
-	for i := range tx.Ops {
-		switch op := &tx.Ops[i]; op.Kind {
+}
+
+func (s *State) expect(ops []Op) {
+	for i := range ops {
+		switch op := &ops[i]; op.Kind {
 		case TransferFungible:
-			class := s.lookClass(op, TransferClass)
-			s.prefetchStack(s.lookContainer(op, TransferFrom), class, op.Args[TransferKey])
-			s.prefetchStack(s.lookContainer(op, TransferTo), class, op.Args[TransferKey])
+			s.expectSide(op, TransferFrom, TransferClass, TransferKey)
+			s.expectSide(op, TransferTo, TransferClass, TransferKey)
 		case AddFungible, RemoveFungible:
-			s.prefetchStack(s.lookContainer(op, FungibleContainer), s.lookClass(op, FungibleClass), op.Args[FungibleKey])
+			s.expectSide(op, FungibleContainer, FungibleClass, FungibleKey)
+		case RequireBalance:
+			s.expectSide(op, BalanceContainer, BalanceClass, BalanceKey)
+		case HoldFungible:
+			s.expectSide(op, HoldContainer, HoldClass, HoldKey)
 		}
 	}
 }
 
-// prefetchStack loads a container and one of its stacks. The sum keeps the
-// loads from being left out as useless.
-func (s *State) prefetchStack(c, class uint32, key int64) {
-	if c == 0 {
+// expectSide notes the stack that three arguments of an operation name.
+func (s *State) expectSide(op *Op, container, class, key int) {
+	a := &s.ahead
+	if a.n == len(a.sides) {
 		return
 	}
-	s.prefetched += s.containers.at(c).updated
-	if ref := s.findStack(c, class, key); ref != 0 {
-		s.prefetched += uint64(s.stacks.at(ref).quantity)
+	d := &a.sides[a.n]
+	if d.class = s.lookClass(op, class); d.class == 0 {
+		return
 	}
+	d.key, d.container, d.hash = op.Args[key], 0, 0
+	if op.Ref != 0 && op.named(container) {
+		if d.container = s.lookContainer(op, container); d.container == 0 {
+			return
+		}
+	} else {
+		d.hash = containerHash(op.Args[container])
+	}
+	a.n++
+}
+
+// Prefetch loads what Expect was told of, and forgets it. It changes nothing
+// that shows.
+func (s *State) Prefetch() {
+	a := &s.ahead
+	if a.n == 0 {
+		return
+	}
+	var room [3 * prefetchSides]unsafe.Pointer
+	sides, at := a.sides[:a.n], room[:0]
+	a.n = 0
+	for i := range sides {
+		at = s.containerIndex.home(at, sides[i].hash)
+	}
+	prefetchLines(at)
+	at = at[:0]
+	for i := range sides {
+		d := &sides[i]
+		if d.container == 0 {
+			p := s.containerIndex.probe(d.hash)
+			d.container = p.next() // very likely the one: the rest of its hash is equal
+		}
+		if d.container == 0 {
+			continue
+		}
+		c := s.containers.at(d.container)
+		at = append(at, unsafe.Pointer(&c.id), unsafe.Pointer(&c.kind))
+		d.hash = stackHash(d.container, d.class, d.key)
+		at = s.stackIndex.home(at, d.hash)
+	}
+	prefetchLines(at)
+	at = at[:0]
+	for i := range sides {
+		if sides[i].container == 0 {
+			continue
+		}
+		p := s.stackIndex.probe(sides[i].hash)
+		if ref := p.next(); ref != 0 {
+			r := s.stacks.at(ref)
+			at = append(at, unsafe.Pointer(r), unsafe.Pointer(&r.held))
+		}
+	}
+	prefetchLines(at)
+}
+
+// home appends where the search for a hash begins, if there is anything.
+func (x *index) home(at []unsafe.Pointer, hash uint64) []unsafe.Pointer {
+	slots := x.shards[hash>>indexShardShift].slots
+	if len(slots) == 0 {
+		return at
+	}
+	return append(at, unsafe.Pointer(&slots[uint32(hash)&uint32(len(slots)-1)]))
 }

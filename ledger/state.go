@@ -40,9 +40,10 @@ type State struct {
 	observer func(*Change) // see Observe
 	observed []Change      // reused
 
-	replayed   Outcome
-	replaying  bool   // what is applied comes from the log
-	prefetched uint64 // see Prefetch
+	replayed  Outcome
+	replaying bool // what is applied comes from the log
+
+	ahead ahead // see Prefetch
 
 	// Last, since each is long.
 	containerIndex, classIndex, stackIndex, instanceIndex, holdingIndex, holdIndex index
@@ -101,9 +102,14 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 			guards = tx.inverse.guards
 		}
 	}
+	many := len(tx.Ops) > prefetchOps && s.stacks.next >= prefetchFrom
 	moveOnly := tx.permit != nil && tx.permit.Transfer
 	for i := range tx.Ops {
 		s.doing.op = int32(i)
+		if many && i%prefetchOps == 0 {
+			s.expect(tx.Ops[i:min(i+prefetchOps, len(tx.Ops))])
+			s.Prefetch()
+		}
 		if guards != nil {
 			if err := s.wantUnchanged(tx.inverse, &guards[i], &tx.Ops[i]); err != nil {
 				err = s.hideReversed(tx, err)

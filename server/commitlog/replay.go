@@ -112,7 +112,7 @@ func (r *Replayer) replayRecord(seq uint64, record []byte) error {
 	if err := rec.Decode(record); err != nil {
 		return &ReplayError{seq, err}
 	}
-	r.state.Prefetch(&rec.Tx)
+	r.state.Expect(&rec.Tx)
 	if r.decoded++; r.decoded < PrefetchAhead {
 		return nil
 	}
@@ -121,6 +121,7 @@ func (r *Replayer) replayRecord(seq uint64, record []byte) error {
 
 // applyAhead applies what is decoded.
 func (r *Replayer) applyAhead() error {
+	r.state.Prefetch()
 	for i := range r.decoded {
 		rec, seq := &r.ahead[i], r.state.Seq()+1
 		if err := r.state.Replay(rec, r.at, uint32(seq-r.first+1)); err != nil {

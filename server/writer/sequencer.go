@@ -178,6 +178,9 @@ func (s *sequencer) finished() bool {
 func (s *sequencer) turn(g *group) {
 	s.began, s.work = s.now(), 0
 	for fresh := true; g.judged < len(g.requests) && s.failed == nil; fresh = false {
+		if g.lane == nil && g.judged%commitlog.PrefetchAhead == 0 {
+			s.prefetch(g.requests[g.judged:])
+		}
 		if !fresh && s.work >= s.check && s.yields() || !s.judge(g.requests[g.judged]) {
 			s.intake.release(g, false)
 			return
@@ -186,6 +189,14 @@ func (s *sequencer) turn(g *group) {
 	}
 	s.intake.release(g, true)
 	s.await(g)
+}
+
+// prefetch has what the first of some small requests need loaded, all at once.
+func (s *sequencer) prefetch(requests []*request) {
+	for _, r := range requests[:min(commitlog.PrefetchAhead, len(requests))] {
+		s.state.Expect(&r.Txs[0])
+	}
+	s.state.Prefetch()
 }
 
 // await has g done when all that was judged so far is durable, or when it is
@@ -255,8 +266,9 @@ func (s *sequencer) judge(r *request) bool {
 		}
 		if r.bulk && i%commitlog.PrefetchAhead == 0 {
 			for j := range r.Txs[i:min(i+commitlog.PrefetchAhead, len(r.Txs))] {
-				s.state.Prefetch(&r.Txs[i+j])
+				s.state.Expect(&r.Txs[i+j])
 			}
+			s.state.Prefetch()
 		}
 		v := &r.verdicts[i]
 		switch {
