@@ -47,6 +47,9 @@ func main() {
 		serveBare(os.Args[2])
 		return
 	}
+	if len(os.Args) == 4 && os.Args[1] == "lone" {
+		os.Exit(lone(os.Args[2], os.Args[3]))
+	}
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

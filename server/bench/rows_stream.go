@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"os/exec"
+	"time"
 )
 
 // throughStreams is a probe of the transfers a second through streams, and of
@@ -114,7 +118,6 @@ const (
 // beside is a probe of the p50 and p99 of one client's commits, one after the other, while
 // streams are full.
 func (b *bench) beside(p *process, name string, streams int) probe {
-	commits := posts(p.url, "/v1/commit", singles(accounts))
 	var p99, rate float64
 	more := []derived{{name + ": p99", "µs", func() float64 { return p99 }}}
 	if streams > 0 {
@@ -122,26 +125,61 @@ func (b *bench) beside(p *process, name string, streams int) probe {
 	}
 	return probe{name: name, unit: "µs", more: more, measure: func() (float64, error) {
 		flood := streamed(p.url, accounts, streams, 1024)
+		ctx, stop := context.WithCancel(b.ctx)
 		got := make(chan error, 1)
-		go func() {
-			if streams == 0 {
-				got <- nil
-				return
-			}
-			o, err := flood.drive(b.ctx, b.slice)
-			if err == nil {
-				rate = o.rate()
-				err = o.check()
-			}
-			got <- err
-		}()
-		o, err := commits.drive(b.ctx, 1, b.slice)
-		if err = errors.Join(err, <-got); err != nil {
-			return 0, err
+		if streams == 0 {
+			got <- nil
+		} else {
+			go func() {
+				o, err := flood.drive(ctx, time.Hour)
+				if err == nil {
+					rate = o.rate()
+					err = o.check()
+				}
+				got <- err
+			}()
+			time.Sleep(b.slice / 10) // a commit before the streams are full, or after, would count too
 		}
-		p99 = float64(o.p99.Nanoseconds()) / 1e3
-		return float64(o.p50.Nanoseconds()) / 1e3, o.check()
+		p50, tail, err := b.lone(p.url)
+		stop()
+		p99 = tail
+		return p50, errors.Join(err, <-got)
 	}}
+}
+
+// lone measures one client's commits from a process of its own: in that of the
+// streams it would wait for its turn among their goroutines.
+func (b *bench) lone(url string) (p50, p99 float64, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, 0, err
+	}
+	out, err := b.output(exec.CommandContext(b.ctx, self, "lone", url, b.slice.String()))
+	if err != nil {
+		return 0, 0, err
+	}
+	if n, _ := fmt.Sscan(out, &p50, &p99); n != 2 {
+		return 0, 0, fmt.Errorf("the lone client said: %s", lastLine(out))
+	}
+	return p50, p99, nil
+}
+
+// lone is the process of one client, which prints its p50 and p99 in µs.
+func lone(url, slice string) (code int) {
+	d, err := time.ParseDuration(slice)
+	if err == nil {
+		var o *outcome
+		l := posts(url, "/v1/commit", singles(accounts))
+		if o, err = l.drive(context.Background(), 1, d); err == nil {
+			err = o.check()
+		}
+		if err == nil {
+			fmt.Println(float64(o.p50.Nanoseconds())/1e3, float64(o.p99.Nanoseconds())/1e3)
+			return 0
+		}
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
 }
 
 var besideRow = row{
