@@ -94,7 +94,7 @@ func writeSchemas() object {
 			only("error", ref("Error"))}),
 		"BatchResult", only("results", array(ref("OneResult"), "One for each transaction, in order.")),
 		"TransactionLines", o("type", "string", "description", "Lines, each a Transaction. Empty lines are passed over."),
-		"ResultLines", o("type", "string", "description", "Lines, each a OneResult. When the daemon ends the stream, the last line is an error that answers no other line."),
+		"ResultLines", o("type", "string", "description", "Lines, each a OneResult. When the daemon ends the stream, the last line is an error that answers no other line and has lines_answered in its details."),
 		"PreflightResult", only("valid", o("type", "boolean", "const", true), "at_seq", ref("Checkpoint"), "minted_instances", array(ref("Id"), "The ids that it would have got.")),
 		"ClassRegistration", arguments(ledger.RegisterClass, keyed...),
 		"ShapeRegistration", arguments(ledger.RegisterClassShape, keyed...),

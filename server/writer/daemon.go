@@ -37,6 +37,7 @@ func newDaemon(c Config, l commitlog.Writer, state *ledger.State, exit func()) *
 		log: l, parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag, timeouts: c.Timeouts,
 	}
 	d.budget = httpserver.NewBudget(c.MaxInflight)
+	d.streams = newStreams(c.MaxInflight)
 	d.api = httpserver.NewAPI(d.routes(), metricPrefix, &d.registry, c.Log)
 	d.api.Budget = d.budget
 	d.api.LogAll = c.LogAll

@@ -31,14 +31,15 @@ type stream struct {
 	read chan struct{}    // closed when nothing is read any more
 
 	// For the side that answers.
-	out []byte
+	out      []byte
+	answered int64 // lines
 
 	sent  chan *block   // submitted, in order; has room for all
 	freed chan struct{} // holds a token when a block may have become free
 	ended chan struct{} // closed by end
 
 	mu       sync.Mutex
-	inFlight int           // blocks that are taken and not answered
+	inFlight int           // blocks that are submitted and not answered
 	over     bool          // nothing is submitted any more
 	last     *ledger.Error // the last line, which answers no other; nil: none
 	whole    bool          // the body ended as it should
@@ -66,12 +67,17 @@ func (d *daemon) stream(x *httpserver.Exchange) *ledger.Error {
 		d: d, x: x, control: http.NewResponseController(x.W), lane: lane{stream: true}, more: d.budget.Claim(),
 		read: make(chan struct{}), sent: make(chan *block, streamBlocks), freed: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	if !d.streams.enter(s) {
+		return httpserver.Overloaded
+	}
+	defer d.streams.leave(s)
 	if err := s.open(); err != nil {
 		return err
 	}
 	x.Written, x.Streamed = true, true
-	d.streams.enter(s)
-	defer d.streams.leave(s)
 	if err := d.ending(); err != nil { // it may have missed endAll
 		s.end(err)
 	}
@@ -88,17 +94,20 @@ func (d *daemon) stream(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// open judges the request, and sends the header of the answer.
-func (s *stream) open() *ledger.Error {
+// check judges the request.
+func (s *stream) check() *ledger.Error {
 	if s.x.R.Header[headerKey] != nil {
 		return ledger.Errorf(ledger.InvalidRequest,
 			"A stream has no idempotency key of its own: give each transaction its idempotency_key, and leave %s out.", headerKey).
 			With(ledger.Text("field", headerKey))
 	}
 	var err *ledger.Error
-	if s.stopOnError, err = parseStreamQuery(s.x.R.URL.RawQuery); err != nil {
-		return err
-	}
+	s.stopOnError, err = parseStreamQuery(s.x.R.URL.RawQuery)
+	return err
+}
+
+// open takes the stream's part of the budget, and sends the header of the answer.
+func (s *stream) open() *ledger.Error {
 	if !s.x.Claim.Grow(streamClaim + blockClaim) {
 		return httpserver.Overloaded
 	}
@@ -180,36 +189,6 @@ func (s *stream) cut() {
 	s.broken = true
 	s.control.SetReadDeadline(httpserver.LongAgo)
 	s.control.SetWriteDeadline(httpserver.LongAgo)
-}
-
-// streams are those that are open.
-type streams struct {
-	mu   sync.Mutex
-	open map[*stream]struct{}
-}
-
-func (t *streams) enter(s *stream) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.open == nil {
-		t.open = map[*stream]struct{}{}
-	}
-	t.open[s] = struct{}{}
-}
-
-func (t *streams) leave(s *stream) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.open, s)
-}
-
-// endAll ends all streams.
-func (t *streams) endAll(last *ledger.Error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for s := range t.open {
-		s.end(last)
-	}
 }
 
 // lingers wraps the handler of a stream, whose refusals are answered while the

@@ -1,8 +1,10 @@
 package writer
 
 import (
+	"slices"
 	"time"
 
+	"assetledger/ledger"
 	"assetledger/server/httpserver"
 )
 
@@ -51,18 +53,23 @@ func (s *stream) answerBlock(b *block) {
 		s.d.count(&b.request, time.Since(b.submitted))
 	}
 	failed := why != nil
-	for i := range b.verdicts {
-		v := &b.verdicts[i]
-		if why != nil {
-			s.d.meters.rejected(why.Code)
-			v.err = why
-		}
-		failed = failed || v.err != nil
-		s.out = append(appendVerdict(s.out, v, &b.Txs[i]), '\n')
+	for i := 0; i < len(b.verdicts); {
+		s.d.streams.work(func() {
+			for ; i < len(b.verdicts) && len(s.out) < streamPiece; i++ {
+				v := &b.verdicts[i]
+				if why != nil {
+					s.d.meters.rejected(why.Code)
+					v.err = why
+				}
+				failed = failed || v.err != nil
+				s.out = append(appendVerdict(s.out, v, &b.Txs[i]), '\n')
+			}
+		})
 		if len(s.out) >= streamPiece {
 			s.write()
 		}
 	}
+	s.answered += int64(len(b.verdicts))
 	s.mu.Lock()
 	s.giveBack(b)
 	s.mu.Unlock()
@@ -85,13 +92,19 @@ func (s *stream) giveBack(b *block) {
 	}
 }
 
-// answerLast writes the line that says why the stream ends.
+// answerLast writes the line that says why the stream ends. Unless it is the
+// result of a line that was too long, it answers none, and says so: it counts
+// those that are answered.
 func (s *stream) answerLast() {
 	s.mu.Lock()
 	last := s.last
 	s.mu.Unlock()
 	if last != nil {
 		s.d.meters.rejected(last.Code)
+		if own := *last; own.Code != ledger.PayloadTooLarge {
+			own.Details = append(slices.Clone(own.Details), ledger.Num("lines_answered", s.answered))
+			last = &own
+		}
 		s.out = append(last.AppendJSON(s.out), '\n')
 	}
 	s.flush()

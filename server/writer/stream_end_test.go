@@ -309,11 +309,14 @@ func TestStreamOfARevokedToken(t *testing.T) {
 		}
 		return table
 	}
-	for _, c := range []struct{ about, line, send, want string }{
-		{"another scope", "read", transferTx(1, ""), "Forbidden"},
-		{"revoked", "", transferTx(1, ""), "Unauthorized"},
-		{"revoked, and an empty line comes", "", "", "Unauthorized"},
-		{"limited to an owner", "commit owners=7", transferTx(1, ""), "Forbidden"},
+	for _, c := range []struct {
+		about, line, send, want string
+		own                     bool // the stream ends by a line of its own
+	}{
+		{"another scope", "read", transferTx(1, ""), "Forbidden", true},
+		{"revoked", "", transferTx(1, ""), "Unauthorized", true},
+		{"revoked, and an empty line comes", "", "", "Unauthorized", true},
+		{"limited to an owner", "commit owners=7", transferTx(1, ""), "Forbidden", false},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			w := startWriter(t, newRAMLog())
@@ -328,6 +331,9 @@ func TestStreamOfARevokedToken(t *testing.T) {
 			s.body.Close()
 			if got := codes(append(s.rest(), first, second)); !slices.Equal(got, []string{"2", c.want}) {
 				t.Errorf("%q, want %s", got, c.want)
+			}
+			if strings.Contains(second, `"lines_answered":1`) != c.own {
+				t.Errorf("answers no line: %v, and it is %s", c.own, second)
 			}
 		})
 	}

@@ -165,17 +165,20 @@ func (s *stream) submit(data []byte) (used int, long, ok bool) {
 	if b == nil {
 		return 0, false, false
 	}
-	used, long = b.fill(data, s.d.maxBody, s.d.parsing)
-	for i := range b.Txs {
-		s.x.Sign(&b.Txs[i])
-	}
-	b.judged()
+	s.d.streams.work(func() {
+		used, long = b.fill(data, s.d.maxBody, s.d.parsing)
+		for i := range b.Txs {
+			s.x.Sign(&b.Txs[i])
+		}
+		b.judged()
+	})
 	b.StopOnError, b.lane, b.submitted = s.stopOnError, &s.lane, time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || len(b.Txs) == 0 { // over soon: a line that is too long comes first
 		return used, long, !s.over
 	}
+	s.inFlight++
 	b.group, b.refused = s.d.seq.intake.submit(&b.request)
 	s.sent <- b
 	return used, long, true
@@ -189,9 +192,6 @@ func (s *stream) block(size int64) *block {
 		s.mu.Lock()
 		none := s.inFlight == 0
 		got := !s.over && s.inFlight < streamBlocks && s.x.Claim.GrowNow(size)
-		if got {
-			s.inFlight++
-		}
 		s.mu.Unlock()
 		switch {
 		case got:

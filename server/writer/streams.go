@@ -1,0 +1,74 @@
+package writer
+
+import (
+	"runtime"
+	"sync"
+
+	"assetledger/ledger"
+)
+
+// streams are those that are open. An idle one costs memory and can't be told
+// from one that is slow, so their number is bounded: what all of them take while they
+// are idle is a quarter of the budget at most, and those of one client take half
+// of that. A stream that is open is never closed for a new one: the new one is
+// refused.
+type streams struct {
+	most int // that may be open
+
+	// working has a place for each stream that may use a processor now: for all
+	// cores but one. What all streams could do at once would be a queue before
+	// every other request, since Go runs goroutines in turns.
+	working chan struct{}
+
+	mu       sync.Mutex
+	open     map[*stream]string // the client of each
+	byClient map[string]int
+}
+
+// newStreams makes the set of streams of a daemon with a budget of so many bytes.
+func newStreams(budget int64) streams {
+	return streams{
+		most:    int(min(max(budget/4/streamClaim, 2), 1<<20)),
+		working: make(chan struct{}, max(1, runtime.NumCPU()-1)),
+		open:    map[*stream]string{}, byClient: map[string]int{},
+	}
+}
+
+// work runs f, which takes a processor for a while and waits for nothing.
+func (t *streams) work(f func()) {
+	t.working <- struct{}{}
+	defer func() { <-t.working }()
+	f()
+}
+
+// enter counts a stream; false if there are too many.
+func (t *streams) enter(s *stream) bool {
+	client := s.x.Client()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.open) >= t.most || t.byClient[client] >= t.most/2 {
+		return false
+	}
+	t.open[s] = client
+	t.byClient[client]++
+	return true
+}
+
+func (t *streams) leave(s *stream) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	client := t.open[s]
+	delete(t.open, s)
+	if t.byClient[client]--; t.byClient[client] == 0 {
+		delete(t.byClient, client)
+	}
+}
+
+// endAll ends all streams.
+func (t *streams) endAll(last *ledger.Error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for s := range t.open {
+		s.end(last)
+	}
+}
