@@ -15,8 +15,8 @@ import (
 // Flags defines the flags of the timeouts. The current values are the defaults.
 func (t *Timeouts) Flags(set *flag.FlagSet) {
 	set.DurationVar(&t.Header, "header-timeout", t.Header, "maximum `TIME` to read a request header")
-	set.DurationVar(&t.Read, "read-timeout", t.Read, "maximum `TIME` to read a request")
-	set.DurationVar(&t.Write, "write-timeout", t.Write, "maximum `TIME` a client may take to read a response")
+	set.DurationVar(&t.Read, "read-timeout", t.Read, "maximum `TIME` to read a request; in a stream, between two reads")
+	set.DurationVar(&t.Write, "write-timeout", t.Write, "maximum `TIME` a client may take to read a response; in a stream, for each write")
 	set.DurationVar(&t.Idle, "idle-timeout", t.Idle, "maximum `TIME` a connection may be idle between requests")
 	set.DurationVar(&t.Shutdown, "shutdown-timeout", t.Shutdown, "maximum `TIME` to finish requests in progress on shutdown")
 }

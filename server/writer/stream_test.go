@@ -119,6 +119,8 @@ func TestStreamResults(t *testing.T) {
 		{"a line too long", "", transferTx(1, "") + "\n" + long + " \n" + transferTx(1, "") + "\n", []string{"2", "PayloadTooLarge"}},
 		{"the first line too long", "", long + " \n" + transferTx(1, "") + "\n", []string{"PayloadTooLarge"}},
 		{"the last line too long", "", transferTx(1, "") + "\n" + long + " ", []string{"2", "PayloadTooLarge"}},
+		{"a reversal's import", "", transferTx(1, "") + "\n" + transferTx(1, `,"reverses":2`) + "\n" + transferTx(1, `,"reverses":99`) + "\n" + transferTx(1, `,"reverses":2`),
+			[]string{"2", "3", "CommitNotFound", "AlreadyReversed"}},
 		{"conditions alone", "", `{"operations":[{"op":"RequireBalance","args":{"container_id":1,"class_id":1,"key":0,"at_least":1}}]}`, []string{"InvalidRequest"}},
 	} {
 		t.Run(c.about, func(t *testing.T) {

@@ -1,0 +1,135 @@
+package writer
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/httpserver"
+)
+
+// A pipeListener accepts connections in memory, whose deadlines are those of the
+// bubble that they are made in.
+type pipeListener chan net.Conn
+
+func (l pipeListener) Accept() (net.Conn, error) {
+	c, open := <-l
+	if !open {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (l pipeListener) Close() error   { return nil }
+func (l pipeListener) Addr() net.Addr { return &net.UnixAddr{} }
+
+// inBubble runs a write daemon with its own clock, and a stream to it.
+func inBubble(t *testing.T, timeouts httpserver.Timeouts, test func(d *daemon, conn net.Conn)) {
+	synctest.Test(t, func(t *testing.T) {
+		c := DefaultConfig()
+		c.Log, c.Timeouts = silent, timeouts
+		d := newDaemon(c, newRAMLog(), ledger.NewState(ledger.Config{IdempotencyKeys: 100}), func() { panic("exit") })
+		listener := make(pipeListener)
+		srv := &http.Server{Handler: d.api}
+		go srv.Serve(listener)
+		client, server := net.Pipe()
+		listener <- server
+		test(d, client)
+		client.Close()
+		close(listener)
+		d.seq.stop()
+		srv.Close()
+		time.Sleep(time.Second) // net/http lingers too
+		synctest.Wait()
+		if held := d.budget.Used(); held != 0 {
+			t.Errorf("%d bytes are held", held)
+		}
+	})
+}
+
+func openStream(t *testing.T, conn net.Conn) *http.Response {
+	t.Helper()
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\n%s\r\nTransfer-Encoding: chunked\r\n\r\n", streamPattern, typeLines)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatal(resp, err)
+	}
+	return resp
+}
+
+func sendChunk(t *testing.T, conn net.Conn, text string) {
+	t.Helper()
+	if _, err := fmt.Fprintf(conn, "%x\r\n%s\r\n", len(text), text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStreamSilence: -read-timeout bounds the time between two reads, so an empty
+// line now and then keeps a stream open for as long as one likes.
+func TestStreamSilence(t *testing.T) {
+	inBubble(t, httpserver.Timeouts{Read: 30 * time.Second}, func(d *daemon, conn net.Conn) {
+		resp := openStream(t, conn)
+		for range 100 {
+			time.Sleep(29 * time.Second)
+			sendChunk(t, conn, "\n")
+		}
+		sendChunk(t, conn, oneLine(world)+"\n")
+		began := time.Now()
+		b, err := io.ReadAll(resp.Body)
+		if got := codes(splitLines(string(b))); err != nil || !slices.Equal(got, []string{"1", "MalformedJSON"}) {
+			t.Errorf("%v %q", err, b)
+		}
+		if took := time.Since(began); took != 30*time.Second {
+			t.Errorf("silence ended it after %v", took)
+		}
+		if !strings.Contains(string(b), "Nothing came for 30s") || !strings.Contains(string(b), `"lines_answered":1`) {
+			t.Errorf("%s", b)
+		}
+	})
+}
+
+// TestStreamUnreadIsCut: -write-timeout bounds each write, so a client that takes
+// no results is cut, and one that takes some in time is not.
+func TestStreamUnreadIsCut(t *testing.T) {
+	inBubble(t, httpserver.Timeouts{Write: 90 * time.Second}, func(d *daemon, conn net.Conn) {
+		resp := openStream(t, conn)
+		lines := bufio.NewReader(resp.Body)
+		for range 5 {
+			sendChunk(t, conn, "[]\n")
+			time.Sleep(89 * time.Second)
+			if line, err := lines.ReadString('\n'); err != nil {
+				t.Fatal(line, err)
+			}
+		}
+		sendChunk(t, conn, "[]\n")
+		time.Sleep(91 * time.Second)
+		if rest, err := io.ReadAll(lines); err == nil {
+			t.Errorf("the answer ended as if it were whole: %q", rest)
+		}
+	})
+}
+
+// TestStreamLingers: a stream that the daemon ends reads on for a moment, and
+// then no longer waits for its client.
+func TestStreamLingers(t *testing.T) {
+	inBubble(t, httpserver.DefaultTimeouts, func(d *daemon, conn net.Conn) {
+		resp := openStream(t, conn)
+		began := time.Now()
+		d.drain()
+		b, err := io.ReadAll(resp.Body)
+		if got := codes(splitLines(string(b))); err != nil || !slices.Equal(got, []string{"ShuttingDown"}) || !strings.Contains(string(b), `"lines_answered":0`) {
+			t.Errorf("%v %q", err, b)
+		}
+		if took := time.Since(began); took != lingerTime {
+			t.Errorf("the answer ended after %v", took)
+		}
+	})
+}
