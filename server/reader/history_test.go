@@ -225,7 +225,8 @@ func TestPastReads(t *testing.T) {
 		t.Error(body)
 	}
 	r.get(http.StatusTooEarly, "/v1/read/container/3?at_seq=13&wait=1ms")
-	for _, query := range []string{"at_seq=1&at_time=2026-01-01T00:00:00Z", "at_seq=1&min_seq=1", "at_seq=-1", "at_time=1"} {
+	for _, query := range []string{"at_seq=1&at_time=2026-01-01T00:00:00Z", "at_seq=1&min_seq=1", "at_seq=-1", "at_time=1",
+		"at_time=2026-01-01T00:00:00,5Z", "at_time=2026-01-01T3:00:00Z"} {
 		r.get(http.StatusBadRequest, "/v1/read/container/3?"+query)
 	}
 	r.get(http.StatusBadRequest, "/v1/read/container/3?at_seq=1", "X-Asset-Min-Seq: 1")

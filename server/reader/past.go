@@ -3,6 +3,7 @@ package reader
 import (
 	"errors"
 	"math"
+	"strings"
 	"time"
 
 	"assetledger/ledger"
@@ -146,7 +147,7 @@ func (m *moment) append(dst []byte) []byte {
 func parseMoment(value string) (int64, bool) {
 	t, err := time.Parse(time.RFC3339Nano, value)
 	switch {
-	case err != nil:
+	case err != nil, value[13] != ':', strings.Contains(value, ","): // time.Parse takes an hour of one digit, and a comma
 		return 0, false
 	case t.Year() < 1678:
 		return math.MinInt64, true
