@@ -34,6 +34,18 @@ func (r *Reader) Seek(seq uint64) error {
 // seekSegment enters the segment that holds seq, at its start, unless the
 // reader is in it, at or before seq.
 func (r *Reader) seekSegment(seq, durable uint64) error {
+	if r.src != nil {
+		// The segment stays readable when it has been moved to an archive, but is
+		// not in the log any more.
+		switch there, err := r.fs.Same(r.seg.path, r.seg.path); {
+		case err != nil:
+			return err
+		case !there:
+			r.listed = 0
+		case r.at.next == seq:
+			return nil
+		}
+	}
 	if seq > r.listed {
 		firsts, err := listSeqs(r.fs, segmentsPath(r.dir), segmentExt)
 		if err != nil {

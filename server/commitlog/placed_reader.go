@@ -19,11 +19,9 @@ var errEnough = errors.New("no more commits are wanted")
 // Commits calls fn for the commits from..to, in order, until it returns false.
 // The frame and the record are valid during the call alone.
 func (r *PlacedReader) Commits(from, to uint64, rec *ledger.Record, fn func(f *wal.Frame, seq uint64) bool) error {
-	if r.At != from {
-		r.At = 0
-		if err := r.Seek(from); err != nil {
-			return err
-		}
+	r.At = 0
+	if err := r.Seek(from); err != nil { // also where it stands there: that may be archived by now
+		return err
 	}
 	for from <= to {
 		r.At = 0

@@ -180,7 +180,29 @@ func (r *reading) historyBounds() (err *ledger.Error) {
 	if h.lowest = first; h.view.Base() > 0 {
 		h.lowest = max(first, h.view.Base()+1)
 	}
+	if err := r.wantKnown(); err != nil {
+		return err
+	}
 	return r.wantEver()
+}
+
+// wantKnown refuses to say that nothing happened in a time of which the index
+// knows only what there was at its end: it begins with a checkpoint then, and
+// the oldest entry of a container that was there is its last one by that time.
+func (r *reading) wantKnown() *ledger.Error {
+	h, p := &r.past, &r.params
+	if h.view.Base() == 0 || h.from >= h.lowest || h.to >= h.lowest || h.from > h.to && !p.has(paramToTime) {
+		return nil
+	}
+	oldest := uint64(0)
+	err := h.view.Oldest(0, func(e *history.Entry) bool {
+		oldest = e.Seq
+		return false
+	})
+	if err != nil || oldest >= h.lowest || h.from > oldest { // from there on it is known
+		return r.daemon.noHistory(err)
+	}
+	return archived(max(h.to, 1), h.lowest)
 }
 
 // wantEver refuses a container that there never was.

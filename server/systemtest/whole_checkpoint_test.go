@@ -93,7 +93,24 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	r = readEvery(t, dir, 15)
 	mustShow(t, r.url, 60, 60)
 
-	// Archive beside both.
+	// Archive beside both. The read daemon has read what goes away, and indexed it.
+	mustGet := func(path string, want int) {
+		t.Helper()
+		var a answer
+		awaits(t, path, func() bool { // while the index is being made it is 503
+			var err error
+			a, err = get(http.DefaultClient, r.url+path)
+			return err == nil && a.status != 503
+		})
+		if a.status != want || want == 410 && (!strings.Contains(a.body, `"CommitArchived"`) || !strings.Contains(a.body, `"first_seq":`)) {
+			t.Errorf("GET %s: %d, want %d: %s", path, a.status, want, a.body)
+		}
+	}
+	gone := []string{"/v1/read/commit/1", "/v1/read/commit/2", "/v1/read/commits", "/v1/read/commits?after=3",
+		"/v1/read/container/2/history", "/v1/read/container/2/history?order=oldest", "/v1/read/container/1?at_seq=5"}
+	for _, path := range gone {
+		mustGet(path, 200)
+	}
 	to := filepath.Join(t.TempDir(), "old")
 	out, _ := ctl(t, 0, "wal", "archive", "-dir", dir, "-to", to)
 	moved := len(strings.Fields(out))
@@ -101,11 +118,8 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 		t.Fatalf("archived %d of %d segments:\n%s", moved, before, out)
 	}
 	ctl(t, 0, "wal", "archive", "-dir", dir, "-to", to) // once more does nothing
-	for _, path := range []string{"/v1/read/commit/1", "/v1/read/commits", "/v1/read/commits?after=3"} {
-		a, err := get(http.DefaultClient, r.url+path)
-		if err != nil || a.status != 410 || !strings.Contains(a.body, `"CommitArchived"`) || !strings.Contains(a.body, `"first_seq":`) {
-			t.Errorf("GET %s: %v %d %s", path, err, a.status, a.body)
-		}
+	for _, path := range gone {
+		mustGet(path, 410)
 	}
 	stream, _ := http.NewRequest("GET", r.url+"/v1/read/commits", nil)
 	stream.Header.Set("Accept", "text/event-stream")
@@ -119,6 +133,22 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	digest := func(s string) string { return s[strings.LastIndex(s, "digest"):] }
 	if digest(again) != digest(verified) {
 		t.Errorf("verified before:\n%s\nand after the archive:\n%s", verified, again)
+	}
+
+	// An index that is made again begins at a checkpoint, and does not say of
+	// earlier commits that nothing happened.
+	r.stop(t)
+	os.RemoveAll(filepath.Join(dir, "history"))
+	r = readEvery(t, dir, 15)
+	base := 0
+	if _, err := fmt.Sscanf(filepath.Base(ckpts[0]), "%d.ckpt", &base); err != nil || base < 5 || base > 59 {
+		t.Fatalf("the older checkpoint is at commit %d: %v", base, err)
+	}
+	early, late := fmt.Sprintf("/v1/read/container/%d/history", base-1), "/v1/read/container/60/history"
+	for path, want := range map[string]int{early: 410, early + fmt.Sprintf("?to_seq=%d", base-2): 410, early + "?to_time=2020-01-01T00:00:00Z": 410,
+		early + fmt.Sprintf("?to_seq=%d", base-1): 410, early + fmt.Sprintf("?from_seq=%d&to_seq=%d", base, base): 200,
+		early + fmt.Sprintf("?from_seq=%d", base+1): 200, late: 200, late + "?to_seq=60&from_seq=60": 200} {
+		mustGet(path, want)
 	}
 
 	// Both start without the front, and a backup of it too.
