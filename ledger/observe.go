@@ -2,7 +2,7 @@ package ledger
 
 // A Change is what one operation of a commit changed about one thing in a
 // container. It says what the thing is afterwards, so that the last change of
-// each thing up to a commit is the container as it was then: see NewPast.
+// each thing up to a commit is the container as it was then: see Past.
 type Change struct {
 	Kind      ChangeKind
 	Op        int32 // index of the operation in its transaction

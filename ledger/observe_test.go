@@ -46,16 +46,17 @@ func pastOf(changes []kept, seq uint64) *State {
 	if info == nil {
 		return EmptyPast(seq)
 	}
-	then := *info
-	then.UpdatedSeq = updated
-	return NewPast(seq, then, values(stacks), values(holds), values(instances))
-}
-
-func values[K comparable](m map[K]Change) (list []Change) {
-	for _, c := range m {
-		list = append(list, c)
+	p := NewPast(seq, *info)
+	for _, c := range stacks {
+		p.Stack(&c)
 	}
-	return list
+	for _, c := range holds {
+		p.Hold(&c.Hold)
+	}
+	for _, c := range instances {
+		p.Instance(&c)
+	}
+	return p.State(updated)
 }
 
 // dumpContainer shows what reads show of one container.

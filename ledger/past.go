@@ -1,41 +1,69 @@
 package ledger
 
-// NewPast makes the state of one container alone as it was after commit seq:
-// info is the container then, and changes are the last changes of each thing in
-// it up to then, each thing once; a stack's is the last of StackChanged and
-// HeldChanged, and each hold has its own HeldChanged. All reads of that
-// container give what they gave then.
-func NewPast(seq uint64, info ContainerInfo, stacks, holds, instances []Change) *State {
+// A Past becomes the state of one container alone as it was after a commit. It is
+// told of the last change of each thing up to then, each thing once: a stack's
+// is the last of StackChanged and HeldChanged, and each hold has its own
+// HeldChanged, after its stack. All reads of the container then give what they
+// gave at that time.
+type Past struct {
+	s    *State
+	cref uint32
+	kind ContainerKind
+}
+
+// PastThing is about how many bytes of memory a thing takes.
+const PastThing = 192
+
+// NewPast begins with the container as it was after commit seq.
+func NewPast(seq uint64, info ContainerInfo) *Past {
 	s := NewState(Config{})
 	s.seq = seq
-	cref := s.pastContainer(info)
-	for i := range stacks {
-		c := &stacks[i]
-		ref := s.makeStack(cref, s.pastClass(c.ClassID), c.Key, c.Quantity)
-		s.pastPlace(cref, ref, false, c)
+	return &Past{s, s.pastContainer(info), info.Kind}
+}
+
+// Stack adds a stack.
+func (p *Past) Stack(c *Change) {
+	ref := p.s.makeStack(p.cref, p.s.pastClass(c.ClassID), c.Key, c.Quantity)
+	p.s.pastPlace(p.cref, ref, false, c)
+	p.s.clearUndo()
+}
+
+// Hold adds a hold.
+func (p *Past) Hold(h *HoldInfo) {
+	s, expires := p.s, h.ExpiresAt
+	if expires == 0 {
+		expires = never
 	}
-	for i := range holds {
-		h := &holds[i].Hold
-		expires := h.ExpiresAt
-		if expires == 0 {
-			expires = never
-		}
-		s.makeHold(hold{id: h.ID, quantity: h.Quantity, stack: s.findStack(cref, s.findClass(h.ClassID), h.Key), expires: expires})
-		s.holds.at(s.findHold(h.ID)).seq = h.HeldSeq
-	}
-	for i := range instances {
-		c := &instances[i]
-		s.nextInstance = c.InstanceID
-		ref := s.mint(s.pastClass(c.ClassID), c.Key)
-		if info.Kind == Slots {
-			s.enterSlot(ref, cref, uint32(c.Slot))
-		} else {
-			s.pastPlace(cref, ref, true, c)
-		}
-	}
-	s.containers.at(cref).updated = info.UpdatedSeq
+	s.makeHold(hold{id: h.ID, quantity: h.Quantity, stack: s.findStack(p.cref, s.findClass(h.ClassID), h.Key), expires: expires})
+	s.holds.at(s.findHold(h.ID)).seq = h.HeldSeq
 	s.clearUndo()
-	return s
+}
+
+// Instance adds an instance.
+func (p *Past) Instance(c *Change) {
+	s := p.s
+	s.nextInstance = c.InstanceID
+	ref := s.mint(s.pastClass(c.ClassID), c.Key)
+	if p.kind == Slots {
+		s.enterSlot(ref, p.cref, uint32(c.Slot))
+	} else {
+		s.pastPlace(p.cref, ref, true, c)
+	}
+	s.clearUndo()
+}
+
+// Bare returns the container with its counts and nothing in it.
+func (p *Past) Bare(updated uint64, stacks, instances int) *State {
+	c := p.s.containers.at(p.cref)
+	c.stacks, c.instances = uint32(stacks), uint32(instances)
+	return p.State(updated)
+}
+
+// State returns what was made. updated is the container's last change.
+func (p *Past) State(updated uint64) *State {
+	p.s.containers.at(p.cref).updated = updated
+	p.s.clearUndo()
+	return p.s
 }
 
 // EmptyPast is a state without anything in it, after commit seq.

@@ -22,6 +22,7 @@ type endpoint struct {
 	list    listKind // whose cursors it takes
 	reach   reach    // of clients who are limited to owners
 	element int64    // most bytes that one element of the list takes, as collected and as rendered
+	bare    bool     // it needs nothing of what is in a container
 
 	// collect copies from the state what the answer needs, and refuses.
 	collect func(*reading, *ledger.State) *ledger.Error
@@ -42,6 +43,7 @@ type reading struct {
 	id         int64  // in the path; of a name once it was looked up
 	name       string // in the path, in place of an integer; "": none
 	reach      reach
+	bare       bool
 	checkpoint uint64 // the commit that the answer reflects
 	end        uint64 // the last durable commit when it was made; at least checkpoint
 
@@ -94,7 +96,7 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 	if err := r.judge(e, allowed); err != nil {
 		return err
 	}
-	r.reach = e.reach
+	r.reach, r.bare = e.reach, e.bare
 	if want := r.wanted(); want > 0 {
 		if err := r.wait(want); err != nil {
 			return err
@@ -125,7 +127,7 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 // nobody reads, fill the budget.
 func (r *reading) gather(e *endpoint) (charged, err *ledger.Error) {
 	limit := r.params.Limit
-	if e.element > 0 && e.list != listHistory { // which is collected while it is rendered
+	if e.element > 0 && e.list != listHistory && r.params.given&paramsOfPast == 0 { // which are collected at some cost, and history while it is rendered
 		r.params.Limit = min(limit, int(httpserver.TinyClaim/e.element))
 	}
 	for {

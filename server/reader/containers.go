@@ -9,7 +9,7 @@ import (
 
 var readContainer = endpoint{
 	pattern: "/v1/read/container/{id}", reach: reachesContainer, id: "id", by: byContainerName,
-	params:  paramsOfPast,
+	params: paramsOfPast, bare: true,
 	collect: (*reading).getContainer,
 	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
 		c := &r.container

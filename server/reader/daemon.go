@@ -26,6 +26,7 @@ type daemon struct {
 	maxLag    uint64 // 0: no bound
 	keepAlive time.Duration
 	streams   streams
+	pasts     pastTurns
 	damaged   atomic.Bool // the log can't be read back
 	registry  metrics.Registry
 	api       *httpserver.API
@@ -35,7 +36,7 @@ type daemon struct {
 func newDaemon(source commitlog.Source, c Config) *daemon {
 	d := &daemon{
 		proj: newProjection(c.IdempotencyKeys), commits: newCommitReader(source), log: c.Log,
-		timeouts: c.Timeouts, maxLag: c.MaxLag, keepAlive: feedKeepAlive, streams: streams{max: cmp.Or(c.MaxStreams, DefaultMaxStreams)},
+		timeouts: c.Timeouts, maxLag: c.MaxLag, keepAlive: feedKeepAlive, streams: streams{max: cmp.Or(c.MaxStreams, DefaultMaxStreams)}, pasts: newPastTurns(),
 	}
 	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now,
 		caughtUp: make(chan struct{}), looks: make(chan chan struct{}), opened: make(chan struct{}), ended: make(chan struct{}),

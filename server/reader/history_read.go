@@ -13,6 +13,9 @@ import (
 // a page ends early, and says where it goes on.
 const maxExamined = 250_000
 
+// historyStride is how many entries a page examines between two looks at whether it may go on.
+const historyStride = 8192
+
 var readHistory = endpoint{
 	pattern: "/v1/read/container/{id}/history", reach: reachesContainer, id: "id", by: byContainerName,
 	params: paramsOfList | paramClassID | paramKey | paramsOfHistory | paramOrder, list: listHistory, element: 448,
@@ -64,7 +67,15 @@ func (r *reading) renderHistory(dst []byte) ([]byte, *ledger.Error) {
 	var refusal *ledger.Error
 	r.more = false
 	place := cursor{A: int64(h.seq), B: h.passed}
+	turn := r.daemon.pasts.turn(r)
+	defer turn.end()
 	take := func(e *history.Entry) bool {
+		if h.examined%historyStride == historyStride-1 {
+			if err := turn.more(0); err != nil {
+				refusal = r.daemon.noHistory(err)
+				return false
+			}
+		}
 		if r.params.Newest && e.Seq < h.from || !r.params.Newest && e.Seq > h.to {
 			return false
 		}

@@ -63,7 +63,15 @@ func (r *reading) readPast(v *history.View, from func(*reading, *ledger.State) *
 	if err != nil {
 		return err
 	}
-	s, bad := v.At(at.seq)
+	turn := r.daemon.pasts.turn(r)
+	defer turn.end()
+	var s *ledger.State
+	var bad error
+	if r.bare {
+		s, bad = v.BareAt(at.seq)
+	} else {
+		s, bad = v.At(at.seq, turn.more)
+	}
 	if bad != nil {
 		return r.daemon.noHistory(bad)
 	}
@@ -126,6 +134,9 @@ func (r *reading) firstCommit() (uint64, error) {
 func (d *daemon) noHistory(err error) *ledger.Error {
 	if err == nil {
 		return nil
+	}
+	if refused, ok := errors.AsType[*ledger.Error](err); ok {
+		return refused
 	}
 	var notReady *history.NotReadyError
 	if errors.As(err, &notReady) {

@@ -10,6 +10,8 @@ import (
 	"assetledger/wal/memfs"
 )
 
+func noLimit(int64) error { return nil }
+
 // compare holds what the index says of some containers and commits against
 // what was.
 func (f *follower) compare(r *rand.Rand, from uint64, n int) {
@@ -23,12 +25,21 @@ func (f *follower) compare(r *rand.Rand, from uint64, n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := v.At(seq)
+		s, err := v.At(seq, noLimit)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got, want := dump(s, id), f.world.dumps[id][seq]; got != want || s.Seq() != seq {
 			t.Fatalf("container %d at commit %d of %d:\n%s\nwant\n%s", id, seq, last, got, want)
+		}
+		bare, err := v.BareAt(seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, refused := s.Container(id)
+		whole.OccupiedCells = 0 // not told
+		if got, err := bare.Container(id); got != whole || (err == nil) != (refused == nil) {
+			t.Fatalf("container %d at commit %d: %+v, want %+v", id, seq, got, whole)
 		}
 		if at, err := v.Time(max(seq, 1)); err != nil || at != f.world.times[max(seq, 1)] && seq > v.Base() {
 			t.Fatalf("commit %d was made at %d, want %d (%v)", seq, at, f.world.times[max(seq, 1)], err)
@@ -233,7 +244,7 @@ func (w *world) useDamaged(disk *memfs.Disk, at int) (met int) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		s, err := v.At(x.files[0].last)
+		s, err := v.At(x.files[0].last, noLimit)
 		var notReady *NotReadyError
 		if errors.As(err, &notReady) {
 			met = 1
@@ -241,7 +252,7 @@ func (w *world) useDamaged(disk *memfs.Disk, at int) (met int) {
 				w.t.Fatalf("byte %d: made again: %v", at, err)
 			}
 			if v, err = x.View(id); err == nil {
-				s, err = v.At(x.files[0].last)
+				s, err = v.At(x.files[0].last, noLimit)
 			}
 		}
 		if err != nil {
@@ -315,7 +326,7 @@ func (f *follower) compareIfReady(r *rand.Rand) {
 	if err != nil {
 		return
 	}
-	if s, err := v.At(f.state.Seq()); err == nil && dump(s, id) != f.world.dumps[id][f.state.Seq()] {
+	if s, err := v.At(f.state.Seq(), noLimit); err == nil && dump(s, id) != f.world.dumps[id][f.state.Seq()] {
 		f.world.t.Fatal("after a fault the index is wrong")
 	}
 }

@@ -10,17 +10,29 @@ type thing struct {
 	id, other int64
 }
 
-// past collects the last change of each thing, from the newest entry back.
+// A past collects the last change of each thing, from the newest entry back.
 type past struct {
-	seen      map[thing]struct{}
-	stacks    []ledger.Change
-	holds     []ledger.Change
-	instances []ledger.Change
-	unheld    map[thing]int64 // of a stack: what is held of it by holds not found yet; none: nothing
+	made   *ledger.Past
+	seen   map[thing]struct{}
+	unheld map[thing]int64 // of a stack: what is held of it by holds not found yet; none: nothing
+
+	stacks, instances int // made
+	things            int // seen or made since more was called
+	examined          int
+	more              func(bytes int64) error
+	err               error
 }
 
-// At makes the state of the container alone as it was after commit seq.
-func (v *View) At(seq uint64) (*ledger.State, error) {
+const (
+	// moreAfter is how many entries At examines before it asks for more.
+	moreAfter = 4096
+	seenBytes = 96 // that a thing takes in seen
+)
+
+// At makes the state of the container alone as it was after commit seq. After
+// every few thousand entries it calls more with the bytes of memory that it has
+// taken since, and ends with the error that more returns.
+func (v *View) At(seq uint64, more func(bytes int64) error) (*ledger.State, error) {
 	info, err := v.infoAt(seq)
 	if err != nil {
 		return nil, err
@@ -28,24 +40,43 @@ func (v *View) At(seq uint64) (*ledger.State, error) {
 	if info == nil {
 		return ledger.EmptyPast(seq), nil
 	}
-	p := past{seen: make(map[thing]struct{}), unheld: make(map[thing]int64)}
-	var last *Entry
+	p := past{made: ledger.NewPast(seq, *info), seen: make(map[thing]struct{}), unheld: make(map[thing]int64), more: more}
+	var stacks, instances int
+	var updated uint64
 	err = v.Newest(seq, func(e *Entry) bool {
-		if last == nil {
-			newest := *e
-			last = &newest
-			info.UpdatedSeq = e.Seq
+		if p.examined == 0 {
+			stacks, instances, updated = e.Stacks, e.Instances, e.Seq
 		}
 		if e.Kind == ledger.ContainerCreated {
+			p.examined++
 			return false
 		}
-		p.take(e)
-		return len(p.stacks) < last.Stacks || len(p.instances) < last.Instances || len(p.unheld) > 0
+		return p.take(e) && (p.stacks < stacks || p.instances < instances || len(p.unheld) > 0)
 	})
+	if err = firstError(p.err, err); err != nil {
+		return nil, err
+	}
+	if p.examined == 0 {
+		updated = info.UpdatedSeq
+	}
+	return p.made.State(updated), nil
+}
+
+// BareAt is At without what is in the container: its form and its counts.
+func (v *View) BareAt(seq uint64) (*ledger.State, error) {
+	info, err := v.infoAt(seq)
 	if err != nil {
 		return nil, err
 	}
-	return ledger.NewPast(seq, *info, p.stacks, p.holds, p.instances), nil
+	if info == nil {
+		return ledger.EmptyPast(seq), nil
+	}
+	stacks, instances, updated := 0, 0, info.UpdatedSeq
+	err = v.Newest(seq, func(e *Entry) bool {
+		stacks, instances, updated = e.Stacks, e.Instances, e.Seq
+		return false
+	})
+	return ledger.NewPast(seq, *info).Bare(updated, stacks, instances), err
 }
 
 // infoAt is the form of the container after commit seq, nil if there was none.
@@ -60,29 +91,38 @@ func (v *View) infoAt(seq uint64) (info *ledger.ContainerInfo, err error) {
 	return info, err
 }
 
-// take takes an entry, if nothing newer of the same thing was taken.
-func (p *past) take(e *Entry) {
+// take takes an entry, if nothing newer of the same thing was taken; false ends it.
+func (p *past) take(e *Entry) bool {
+	if p.examined++; p.examined%moreAfter == 0 {
+		if p.err = p.more(int64(p.things) * (seenBytes + ledger.PastThing)); p.err != nil {
+			return false
+		}
+		p.things = 0
+	}
 	c := &e.Change
 	switch c.Kind {
 	case ledger.StackChanged, ledger.HeldChanged:
 		stack := thing{ledger.StackChanged, c.ClassID, c.Key}
 		if p.first(stack) && c.Quantity > 0 {
-			p.stacks = append(p.stacks, *c)
+			p.made.Stack(c)
+			p.stacks++
 			if c.Held > 0 {
 				p.unheld[stack] = c.Held
 			}
 		}
 		if c.Kind == ledger.HeldChanged && p.first(thing{ledger.HeldChanged, c.Hold.ID, 0}) && c.Hold.Quantity > 0 {
-			p.holds = append(p.holds, *c)
+			p.made.Hold(&c.Hold)
 			if p.unheld[stack] -= c.Hold.Quantity; p.unheld[stack] == 0 {
 				delete(p.unheld, stack)
 			}
 		}
 	case ledger.InstanceIn, ledger.InstanceOut, ledger.InstanceMoved:
 		if p.first(thing{ledger.InstanceIn, c.InstanceID, 0}) && c.Kind != ledger.InstanceOut {
-			p.instances = append(p.instances, *c)
+			p.made.Instance(c)
+			p.instances++
 		}
 	}
+	return true
 }
 
 func (p *past) first(t thing) bool {
@@ -90,5 +130,6 @@ func (p *past) first(t thing) bool {
 		return false
 	}
 	p.seen[t] = struct{}{}
+	p.things++
 	return true
 }

@@ -1,0 +1,85 @@
+package reader
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"assetledger/server/httpserver"
+)
+
+// deepLog makes a log in which container 1 has thousands of stacks, and container 2 one.
+func deepLog(t *testing.T) *memLog {
+	log := newMemLog()
+	w := newLedgerWriter(t, log)
+	w.commit("RegisterClass class_id=1 name=gold", "CreateContainer container_id=1 kind=Standard", "CreateContainer container_id=2 kind=Standard",
+		"AddFungible container_id=2 class_id=1 key=1 quantity=1")
+	for at := range 10 {
+		var ops []string
+		for key := at * 1000; key < (at+1)*1000; key++ {
+			ops = append(ops, fmt.Sprintf("AddFungible container_id=1 class_id=1 key=%d quantity=1", key))
+		}
+		w.commit(ops...)
+	}
+	return log
+}
+
+const (
+	deep    = "/v1/read/container/1/balances?limit=1&at_seq=11"
+	shallow = "/v1/read/container/2/balances?limit=1&at_seq=11"
+)
+
+// TestPastTakesTurns: a read of the past that makes a large container again waits
+// for its turn, and not longer than its client; small ones, and reads of the
+// container's own record, need none.
+func TestPastTakesTurns(t *testing.T) {
+	r := startReader(t, deepLog(t), func(d *daemon) { d.pasts = make(pastTurns, 1) })
+	r.until(11)
+	r.get(http.StatusOK, deep)
+	if len(r.pasts) != 0 {
+		t.Fatal("the turn was not given back")
+	}
+	r.pasts <- struct{}{} // somebody's
+	r.get(http.StatusOK, shallow)
+	if body := r.get(http.StatusOK, "/v1/read/container/1?at_seq=11"); !strings.Contains(body, `"stacks":10000`) {
+		t.Error(body)
+	}
+	for _, target := range []string{deep, "/v1/read/container/1/history?key=77"} {
+		ctx, gone := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			r.api.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, target, nil))
+		}()
+		gone()
+		<-ended
+		if len(r.pasts) != 1 {
+			t.Fatalf("%s took a turn that was another's", target)
+		}
+	}
+	<-r.pasts
+	r.get(http.StatusOK, deep)
+}
+
+// TestPastIsCharged: what such a read makes counts in the budget. When that is
+// used up by others it is refused, and small reads are not.
+func TestPastIsCharged(t *testing.T) {
+	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(1 << 20) })
+	r.until(11)
+	others := r.api.Budget.Claim()
+	if !others.Grow(200 << 10) {
+		t.Fatal("no room")
+	}
+	r.get(http.StatusOK, shallow)
+	if body := r.get(http.StatusServiceUnavailable, deep); !strings.Contains(body, `"Overloaded"`) {
+		t.Error(body)
+	}
+	others.Release()
+	r.get(http.StatusOK, deep)
+	if used := r.api.Budget.Used(); used != 0 || len(r.pasts) != 0 {
+		t.Errorf("%d bytes and %d turns are still held", used, len(r.pasts))
+	}
+}
