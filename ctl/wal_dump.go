@@ -3,6 +3,7 @@ package ctl
 import (
 	"errors"
 	"flag"
+	"fmt"
 
 	"assetledger/ledger"
 	"assetledger/server/reader"
@@ -79,7 +80,9 @@ func (d *dump) run(c *call) error {
 }
 
 func (d *dump) write(c *call, f *wal.Frame, seq uint64, record []byte) error {
-	if err := d.record.Decode(record); err != nil {
+	if err := d.record.Decode(record); errors.Is(err, ledger.ErrNewer) {
+		return fmt.Errorf("commit %d: %w", seq, err)
+	} else if err != nil {
 		return exitf(exitDamaged, "the record of commit %d cannot be read: %v; ledgerctl wal verify says where it is", seq, err)
 	}
 	d.line = reader.AppendCommit(d.line[:0], f, seq, &d.record)

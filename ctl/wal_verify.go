@@ -151,7 +151,9 @@ func (v *verification) frame(f *wal.FrameInfo) error {
 	batchSeq := uint32(0)
 	err := f.Frame.Each(func(seq uint64, record []byte) error {
 		batchSeq++
-		if err := v.record.Decode(record); err != nil {
+		if err := v.record.Decode(record); errors.Is(err, ledger.ErrNewer) {
+			return fmt.Errorf("commit %d: %w", seq, err)
+		} else if err != nil {
 			return broken("record", err)
 		}
 		if err := v.state.Replay(&v.record, f.Frame.Time, batchSeq); err != nil {

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -10,40 +11,29 @@ import (
 
 // Sets of arguments by kind, as bits of Op.Has.
 var (
-	textArgs   [NumOpKinds]uint16 // always a string
-	nameArgs   [NumOpKinds]uint16 // an integer, or a name that stands for it
-	newIDArg   [NumOpKinds]uint16 // the id that the ledger assigns if namingArg is given
-	namingArg  [NumOpKinds]uint16 // the name or code of what the operation makes
-	absentNull [NumOpKinds]uint16 // null means the same as leaving it out
-	nullable   [NumOpKinds]uint16
-	mintedArgs [NumOpKinds]uint16 // may be {"minted": n}
+	textArgs   = argSet(ofType(ArgName, ArgContainerName, ArgClassCode, ArgContainerNameOrNull, ArgClassCodeOrNull)) // always a string
+	nameArgs   = argSet(ofType(ArgContainer, ArgClass))                                                              // an integer, or a name that stands for it
+	newIDArg   = argSet(ofType(ArgNewID))                                                                            // the id that the ledger assigns if namingArg is given
+	namingArg  = argSet(ofType(ArgContainerName, ArgClassCode))                                                      // the name or code of what the operation makes
+	absentNull = argSet(ofType(ArgOwner, ArgShapeKey))                                                               // null means the same as leaving it out
+	nullable   = argSet(ofType(ArgOwner, ArgShapeKey, ArgContainerNameOrNull, ArgClassCodeOrNull))
+	mintedArgs = argSet(ofType(ArgInstance)) // may be {"minted": n}
 )
 
-func init() {
-	for k := CreateContainer; k < NumOpKinds; k++ {
+// argSet is, for each kind, the set of its arguments that are of a sort.
+func argSet(is func(Arg) bool) [NumOpKinds]uint16 {
+	return perKind(func(k OpKind) (set uint16) {
 		for i, a := range k.Args() {
-			bit := uint16(1) << i
-			switch a.Type {
-			case ArgName:
-				textArgs[k] |= bit
-			case ArgContainerName, ArgClassCode:
-				textArgs[k] |= bit
-				namingArg[k] |= bit
-			case ArgContainerNameOrNull, ArgClassCodeOrNull:
-				textArgs[k] |= bit
-				nullable[k] |= bit
-			case ArgContainer, ArgClass:
-				nameArgs[k] |= bit
-			case ArgNewID:
-				newIDArg[k] |= bit
-			case ArgOwner, ArgShapeKey:
-				nullable[k] |= bit
-				absentNull[k] |= bit
-			case ArgInstance:
-				mintedArgs[k] |= bit
+			if is(a) {
+				set |= 1 << i
 			}
 		}
-	}
+		return set
+	})
+}
+
+func ofType(types ...ArgType) func(Arg) bool {
+	return func(a Arg) bool { return slices.Contains(types, a.Type) }
 }
 
 // texts is the set of arguments whose values are strings.

@@ -11,15 +11,16 @@ var (
 	requestField    = fieldNames("request")
 	mintedField     = fieldNames("minted")
 
-	opNames     [NumOpKinds]fieldName // by kind
-	argumentsOf [NumOpKinds][]fieldName
+	opNames     = perKind(func(k OpKind) fieldName { return fieldNames(k.String())[0] })
+	argumentsOf = perKind(argumentFields)
 )
 
-func init() {
-	for k := CreateContainer; k < NumOpKinds; k++ {
-		opNames[k] = fieldNames(k.String())[0]
-		argumentsOf[k] = argumentFields(k)
+// perKind makes a table by kind.
+func perKind[T any](of func(OpKind) T) (t [NumOpKinds]T) {
+	for _, k := range OpKinds() {
+		t[k] = of(k)
 	}
+	return t
 }
 
 func argumentFields(k OpKind) (t []fieldName) {

@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -10,30 +11,16 @@ import (
 // that breaks one is refused before any of it runs.
 
 // Sets of arguments by kind, as bits of Op.Has.
-var requiredArgs, xArg, yArg, slotArg, anyPlaceArg [NumOpKinds]uint16
+var (
+	requiredArgs = argSet(func(a Arg) bool { return a.Required })
+	xArg         = argSet(optional("x"))
+	yArg         = argSet(optional("y"))
+	slotArg      = argSet(optional("slot_index"))
+	anyPlaceArg  = argSet(optional("x", "y", "slot_index", "rotation"))
+)
 
-func init() {
-	for k := CreateContainer; k < NumOpKinds; k++ {
-		for i, a := range k.Args() {
-			bit := uint16(1) << i
-			if a.Required {
-				requiredArgs[k] |= bit
-				continue
-			}
-			switch a.Name {
-			case "x":
-				xArg[k] = bit
-			case "y":
-				yArg[k] = bit
-			case "slot_index":
-				slotArg[k] = bit
-			}
-			switch a.Name {
-			case "x", "y", "slot_index", "rotation":
-				anyPlaceArg[k] |= bit
-			}
-		}
-	}
+func optional(names ...string) func(Arg) bool {
+	return func(a Arg) bool { return !a.Required && slices.Contains(names, a.Name) }
 }
 
 // checkArguments judges the arguments of one operation together, when all are read.

@@ -1,13 +1,18 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
 )
 
+// ErrNewer is the error of Decode for a record that a newer version made.
+var ErrNewer = errors.New("ledger: made by a newer version of this program; use that version")
+
 // Decode reads a record that AppendRecord made, and nothing else: every other
-// sequence of bytes is an error, which names the offset. r is reused; its slices
+// sequence of bytes is an error, which names the offset, and is ErrNewer if it
+// holds what only a newer version can have written. r is reused; its slices
 // alias b. After an error r is of no use.
 func (r *Record) Decode(b []byte) error {
 	d := recordDecoder{data: b}
@@ -54,6 +59,15 @@ type recordDecoder struct {
 func (d *recordDecoder) fail(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("ledger: bad record at byte %d of %d: %s", d.pos, len(d.data), fmt.Sprintf(format, args...))
+	}
+}
+
+// newer notes that the record has, at the position, what this program doesn't
+// know. The log's checksums are right, or it would not have been read: it is not
+// damaged, but made by a newer version.
+func (d *recordDecoder) newer(format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("%w: byte %d of %d of the record: %s", ErrNewer, d.pos, len(d.data), fmt.Sprintf(format, args...))
 	}
 }
 
@@ -110,17 +124,22 @@ func (d *recordDecoder) bytes(n int, what string) []byte {
 // header reads version and endpoint, and returns the flags.
 func (d *recordDecoder) header(tx *Transaction) byte {
 	d.version = d.byte()
-	if (d.version < recordVersion1 || d.version > recordVersion2) && d.err == nil {
+	switch {
+	case d.err != nil:
+	case d.version < recordVersion1:
 		d.pos--
-		d.fail("version %d; this program knows versions %d to %d", d.version, recordVersion1, recordVersion2)
+		d.fail("version %d", d.version)
+	case d.version > recordVersion2:
+		d.pos--
+		d.newer("version %d; this program knows versions %d to %d", d.version, recordVersion1, recordVersion2)
 	}
 	tx.Endpoint = Endpoint(d.byte())
 	if tx.Endpoint > EndpointReverse {
-		d.fail("unknown endpoint %d", tx.Endpoint)
+		d.newer("unknown endpoint %d", tx.Endpoint)
 	}
 	flags := d.byte()
 	if flags >= recordHasFacts<<1 {
-		d.fail("unknown flags %#x", flags)
+		d.newer("unknown flags %#x", flags)
 		return 0
 	}
 	d.part2 = flags&(recordHasReverses|recordHasFacts) != 0
@@ -167,8 +186,12 @@ func (d *recordDecoder) head(r *Record, flags byte) {
 func (d *recordDecoder) operation(op *Op, i int, r *Record) {
 	form := d.byte()
 	op.Kind = OpKind(form &^ (recordOpMasks | recordOpDecision))
-	if !op.Kind.Valid() {
-		d.fail("operation %d has the unknown kind %d", i, op.Kind)
+	switch {
+	case op.Kind >= NumOpKinds:
+		d.newer("operation %d has the unknown kind %d", i, op.Kind)
+		return
+	case op.Kind == 0:
+		d.fail("operation %d has the kind 0", i)
 		return
 	}
 	all := uint64(1)<<len(opSpecs[op.Kind].args) - 1
@@ -281,7 +304,7 @@ func (d *recordDecoder) decision(op *Op, i int, r *Record) *Decision {
 			d.fail("operation %d, %s, can't have replaced %q", i, op.Kind, dec.Was)
 		}
 	default:
-		d.fail("operation %d has the unknown decision %d", i, form)
+		d.newer("operation %d has the unknown decision %d", i, form)
 	}
 	return dec
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -228,7 +229,8 @@ func TestRecordRefusals(t *testing.T) {
 		{"minted fewer than asked", op(8, 1, 5), "0 ids were minted by 1 operations"},
 		{"no operations", head(0, 0), "without operations"},
 		{"too many operations", head(0, 0x91, 0x4e), "more than 10000"},
-		{"kind 0", op(0, 1, 5), "unknown kind 0"},
+		{"kind 0", op(0, 1, 5), "the kind 0"},
+		{"the next kind", op(byte(NumOpKinds), 1, 5), "unknown kind 29"},
 		{"kind 63", op(63, 1, 5), "unknown kind 63"},
 		{"mask too wide", op(2, 3, 5, 5), "more than 1"},
 		{"mask without what is required", op(byte(BurnInstance), 0), "needs 0x1"},
@@ -257,6 +259,10 @@ func TestRecordRefusals(t *testing.T) {
 		err := r.Decode(tt.record)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+		newer := strings.Contains(tt.want, "unknown") || strings.Contains(tt.want, "this program knows")
+		if errors.Is(err, ErrNewer) != newer {
+			t.Errorf("%s: %v, want that it is of a newer version: %t", tt.name, err, newer)
 		}
 	}
 }

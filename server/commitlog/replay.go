@@ -109,7 +109,9 @@ func (r *Replayer) ReplayFrame(f *wal.Frame) error {
 
 func (r *Replayer) replayRecord(seq uint64, record []byte) error {
 	rec := &r.ahead[r.decoded]
-	if err := rec.Decode(record); err != nil {
+	if err := rec.Decode(record); errors.Is(err, ledger.ErrNewer) {
+		return fmt.Errorf("commit %d of the log: %w", seq, err)
+	} else if err != nil {
 		return &ReplayError{seq, err}
 	}
 	r.state.Expect(&rec.Tx)

@@ -2,7 +2,6 @@ package reader
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -113,10 +112,14 @@ func TestDamageEndsReading(t *testing.T) {
 		}, true, "commit 2"},
 		{"a record of nonsense", func(w *ledgerWriter, log *memLog) {
 			f := w.frame(transactionOf(t, "CreateContainer container_id=2 kind=Standard"))
-			f.Body = binary.LittleEndian.AppendUint32(nil, 3)
-			f.Body = append(f.Body, 0xff, 0xff, 0xff)
+			f.Body = wal.AppendRecord(nil, []byte{1, 0, 0, 0}) // no operations
 			log.Append(f)
 		}, true, "commit 2"},
+		{"a record of an operation that is not known yet", func(w *ledgerWriter, log *memLog) {
+			f := w.frame(transactionOf(t, "CreateContainer container_id=2 kind=Standard"))
+			f.Body = wal.AppendRecord(nil, []byte{1, 0, 0, 1, byte(ledger.NumOpKinds), 1, 2})
+			log.Append(f)
+		}, false, "commit 2 of the log: ledger: made by a newer version of this program; use that version: byte 5 of 7 of the record: operation 0 has the unknown kind"},
 		{"a batch is missing", func(w *ledgerWriter, log *memLog) {
 			w.frame(transactionOf(t, "CreateContainer container_id=2 kind=Standard"))
 			w.commit("CreateContainer container_id=3 kind=Standard")
