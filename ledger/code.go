@@ -75,6 +75,7 @@ const (
 	Internal       Code = "Internal"
 	Overloaded     Code = "Overloaded"
 	ShuttingDown   Code = "ShuttingDown"
+	NotTheWriter   Code = "NotTheWriter"
 	LogUnavailable Code = "LogUnavailable"
 )
 
@@ -92,7 +93,7 @@ var statusOf = map[Code]int{
 	CellEmpty: 422, GridFull: 422, StackNotFound: 422, NotAttached: 422, NotPlaced: 422, HasChildren: 422,
 	WouldCreateCycle: 422, StackHeld: 422, NotReversible: 422,
 	NotAttempted: 424, NotFresh: 425,
-	Internal: 500, Overloaded: 503, ShuttingDown: 503, LogUnavailable: 503,
+	Internal: 500, Overloaded: 503, ShuttingDown: 503, LogUnavailable: 503, NotTheWriter: 503,
 }
 
 // Status is the HTTP status that goes with the code: 400 to 503.

@@ -143,5 +143,6 @@ func TestWrongValues(t *testing.T) {
 	p := program(&c)
 	settingstest.Wrong(t, p, run, map[string]string{
 		"idempotency-keys": "-1", "segment-size": "100000", "max-body": "0", "max-batch-body": "1e6", "max-inflight": "none", "max-lag": "-1", "max-nesting": "0", "queue": "many",
+		"driver": "etcd://nowhere", "driver-ca": "nowhere", "driver-cert": "nowhere", "driver-key": "nowhere", "driver-user": "nowhere", "advertise": "nowhere",
 	})
 }

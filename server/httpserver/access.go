@@ -225,6 +225,9 @@ func (e *Entrance) reload() {
 	}
 }
 
+// Usage makes an error of a setting of it.
+func Usage(err error) error { return usagef("%v", err) }
+
 // IsUsage reports whether err is about a setting.
 func IsUsage(err error) bool {
 	var usage *UsageError

@@ -164,7 +164,7 @@ func (a *API) tell(x *Exchange, took time.Duration) {
 	switch {
 	case x.Status == http.StatusInternalServerError:
 		level = slog.LevelError
-	case x.Status > 500 && x.ErrCode != ledger.Overloaded && x.ErrCode != ledger.ShuttingDown:
+	case x.Status > 500 && x.ErrCode != ledger.Overloaded && x.ErrCode != ledger.ShuttingDown && x.ErrCode != ledger.NotTheWriter:
 		level = slog.LevelWarn
 	case a.LogAll:
 		level = slog.LevelInfo

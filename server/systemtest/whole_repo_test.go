@@ -41,15 +41,16 @@ func TestDependenciesPointOneWay(t *testing.T) {
 	const server = "assetledger/server"
 	above := []string{"assetledger/ctl", "assetledger/cmd", server + "/writer", server + "/reader", server + "/bench", server + "/servertest"}
 	for pkg, banned := range map[string][]string{
-		"./server":            {"assetledger/ctl", "assetledger/cmd", server + "/bench", server + "/servertest"},
-		"./server/writer":     {"assetledger/ctl", "assetledger/cmd", server + "/reader", server + "/page", server + "/settings", "=" + server},
-		"./server/reader":     {"assetledger/ctl", "assetledger/cmd", server + "/writer", server + "/settings", "=" + server},
-		"./server/httpserver": append(above, server+"/commitlog", server+"/page", server+"/settings", "assetledger/wal", "="+server),
-		"./server/commitlog":  append(above, server+"/httpserver", server+"/auth", server+"/metrics", "net", "="+server),
-		"./server/etcd":       append(above, server+"/httpserver", server+"/commitlog", "assetledger/ledger", "assetledger/wal", "="+server),
-		"./server/version":    append(above, server+"/httpserver", server+"/commitlog", "assetledger/ledger", "assetledger/wal", "="+server),
-		"./ledger":            {"assetledger/wal", "assetledger/server", "assetledger/ctl", "net", "os", "time", "math/rand"},
-		"./wal":               {"assetledger/ledger", "assetledger/server", "assetledger/ctl"},
+		"./server":                   {"assetledger/ctl", "assetledger/cmd", server + "/bench", server + "/servertest"},
+		"./server/writer":            {"assetledger/ctl", "assetledger/cmd", server + "/reader", server + "/page", server + "/settings", "=" + server},
+		"./server/reader":            {"assetledger/ctl", "assetledger/cmd", server + "/writer", server + "/settings", "=" + server},
+		"./server/httpserver":        append(above, server+"/commitlog", server+"/page", server+"/settings", "assetledger/wal", "="+server),
+		"./server/commitlog":         append(above, server+"/httpserver", server+"/auth", server+"/metrics", "net", "="+server),
+		"./server/etcd":              append(above, server+"/httpserver", server+"/commitlog", "assetledger/ledger", "assetledger/wal", "="+server),
+		"./server/commitlog/etcdlog": append(above, server+"/httpserver", server+"/auth", server+"/metrics", "="+server),
+		"./server/version":           append(above, server+"/httpserver", server+"/commitlog", "assetledger/ledger", "assetledger/wal", "="+server),
+		"./ledger":                   {"assetledger/wal", "assetledger/server", "assetledger/ctl", "net", "os", "time", "math/rand"},
+		"./wal":                      {"assetledger/ledger", "assetledger/server", "assetledger/ctl"},
 	} {
 		cmd := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, pkg)
 		cmd.Dir = "../.."

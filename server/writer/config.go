@@ -17,17 +17,18 @@ import (
 // with DefaultConfig.
 type Config struct {
 	Dir             string           // of the log; made if missing
-	Driver          commitlog.Driver // where the log is; nil: in Dir
-	Listen          string           // host:port; port 0 for any
-	IdempotencyKeys int              // keyed commits that are remembered
-	SegmentSize     int64            // bytes of a segment of the log
-	MaxBody         int64            // bytes of the body of one transaction or registration
-	MaxBatchBody    int64            // bytes of the body of a batch request
-	MaxInflight     int64            // bytes that all requests hold, from body to response
-	MaxNesting      int              // levels of JSON in a body
-	Queue           int              // requests that wait to be sequenced
-	MaxLag          uint64           // commits that the slowest read daemon may be behind before the health is degraded; 0: no bound
-	Expire          bool             // release holds whose time has passed
+	Driver          commitlog.Driver // where the log is; nil: as LogDriver says
+	LogDriver       LogConfig
+	Listen          string // host:port; port 0 for any
+	IdempotencyKeys int    // keyed commits that are remembered
+	SegmentSize     int64  // bytes of a segment of the log
+	MaxBody         int64  // bytes of the body of one transaction or registration
+	MaxBatchBody    int64  // bytes of the body of a batch request
+	MaxInflight     int64  // bytes that all requests hold, from body to response
+	MaxNesting      int    // levels of JSON in a body
+	Queue           int    // requests that wait to be sequenced
+	MaxLag          uint64 // commits that the slowest read daemon may be behind before the health is degraded; 0: no bound
+	Expire          bool   // release holds whose time has passed
 	Timeouts        httpserver.Timeouts
 	Access          httpserver.Access
 	LogAll          bool                 // log every request
@@ -41,15 +42,8 @@ func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", IdempotencyKeys: 1_000_000, MaxBody: 1 << 20, MaxBatchBody: 64 << 20, MaxInflight: 256 << 20,
 		SegmentSize: wal.DefaultSegmentSize, MaxNesting: ledger.DefaultNesting, Queue: 4096, Expire: true, Timeouts: httpserver.DefaultTimeouts,
+		LogDriver: LogConfig{Name: driverFile, Standby: true},
 	}
-}
-
-// driver returns where the log is.
-func (c *Config) driver() commitlog.Driver {
-	if c.Driver != nil {
-		return c.Driver
-	}
-	return commitlog.File{Dir: c.Dir, Opt: wal.Options{SegmentSize: c.SegmentSize, OnNotice: func(text string) { c.Log.Warn(text) }}}
 }
 
 // Flags makes a flag for every setting, whose default is the present value.
@@ -66,6 +60,7 @@ func (c *Config) Flags(set *flag.FlagSet) {
 	set.Uint64Var(&c.MaxLag, "max-lag", c.MaxLag, "maximum lag in `COMMITS` of the slowest read daemon; health is degraded beyond it; 0: no limit")
 	set.BoolVar(&c.Expire, "expire", c.Expire, "release expired holds; -expire=false leaves them, for imports")
 	set.BoolVar(&c.LogAll, "log-requests", c.LogAll, "log every request, not only failures of the daemon")
+	c.LogDriver.flags(set)
 	c.Timeouts.Flags(set)
 	c.Access.Flags(set)
 }
@@ -88,6 +83,9 @@ func (c *Config) Validate() error {
 	}
 	if c.SegmentSize%4096 != 0 {
 		return fmt.Errorf("-segment-size must be a multiple of 4096, not %d", c.SegmentSize)
+	}
+	if err := c.LogDriver.check(); err != nil {
+		return err
 	}
 	if err := c.Timeouts.Check(); err != nil {
 		return err

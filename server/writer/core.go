@@ -1,7 +1,6 @@
 package writer
 
 import (
-	"errors"
 	"log/slog"
 
 	"assetledger/ledger"
@@ -16,7 +15,7 @@ import (
 type Core struct {
 	seq     *sequencer
 	durable func(*wal.Frame)
-	full    bool // the syncer said that there is no space
+	full    bool // the syncer said that the log does not take the batch now
 }
 
 // NewCore returns a core on a state that is at the end of the log. now is
@@ -128,9 +127,9 @@ func (c *Core) append() {
 	default: // it is tried again
 	}
 	err := q.sync.append(b)
-	if errors.Is(err, wal.ErrNoSpace) {
+	if why := stallOf(err); why != nil {
 		if !c.full {
-			q.sync.stall(b)
+			q.sync.stall(b, why)
 		}
 		c.full = true
 		return

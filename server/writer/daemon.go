@@ -15,8 +15,9 @@ import (
 
 // A daemon accepts commits and registrations for one log.
 type daemon struct {
-	log                   commitlog.Writer
-	seq                   *sequencer
+	duty                  atomic.Pointer[duty]
+	cluster               bool          // other daemons may take over
+	takeovers             atomic.Uint64 // how often this one became the writer
 	parsing               ledger.ParseLimits
 	maxBody, maxBatchBody int64
 	maxLag                uint64
@@ -33,8 +34,19 @@ type daemon struct {
 // newDaemon puts a daemon together, on a state that is at the end of the
 // log, and starts its sequencer. exit ends the process.
 func newDaemon(c Config, l commitlog.Writer, state *ledger.State, exit func()) *daemon {
+	d := newAPI(c)
+	seq := newSequencer(state, l, c.Queue, d.meters, c.Log, exit)
+	seq.keepExpired = !c.Expire
+	d.write(l, seq)
+	d.gauges()
+	seq.start()
+	return d
+}
+
+// newAPI puts a daemon together that has no duty yet.
+func newAPI(c Config) *daemon {
 	d := &daemon{
-		log: l, parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag, timeouts: c.Timeouts,
+		parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag, timeouts: c.Timeouts,
 	}
 	d.budget = httpserver.NewBudget(c.MaxInflight)
 	d.streams = newStreams(c.MaxInflight)
@@ -42,16 +54,15 @@ func newDaemon(c Config, l commitlog.Writer, state *ledger.State, exit func()) *
 	d.api.Budget = d.budget
 	d.api.LogAll = c.LogAll
 	d.meters = newMeters(&d.registry)
-	d.seq = newSequencer(state, l, c.Queue, d.meters, c.Log, exit)
-	d.seq.keepExpired = !c.Expire
-	d.gauges()
-	d.seq.start()
 	return d
 }
 
 // ending is why nothing new is accepted any more, nil while all is well.
 func (d *daemon) ending() *ledger.Error {
-	if err := d.seq.intake.refusing(); err != nil {
+	if err := d.standingBy(); err != nil {
+		return err
+	}
+	if err := d.seq().intake.refusing(); err != nil {
 		return err
 	}
 	if d.stopping.Load() {
@@ -78,7 +89,14 @@ func Run(ctx context.Context, c Config, exit func()) (err error) {
 	if err != nil {
 		return err
 	}
-	l, err := c.driver().OpenWriter()
+	driver, err := c.driver()
+	if err != nil {
+		return err
+	}
+	if cl, ok := driver.(commitlog.Cluster); ok {
+		return runCluster(ctx, c, cl, entrance, exit)
+	}
+	l, err := driver.OpenWriter()
 	if err != nil {
 		return err
 	}
@@ -121,26 +139,26 @@ const stopTime = 2 * time.Second
 // sequencer.
 func (d *daemon) serve(ctx context.Context, c Config, e *httpserver.Entrance) error {
 	select {
-	case <-d.seq.caughtUp.done:
+	case <-d.seq().caughtUp.done:
 	case <-ctx.Done():
 	}
 	ln, err := e.Listen(c.Listen)
 	if err != nil {
-		d.seq.stop()
+		d.seq().stop()
 		return fmt.Errorf("listening for requests: %w", err)
 	}
 	e.Protect(d.api, ln)
 	e.Watch(ctx)
-	ready := c.Notify.Announcing(c.Ready, func() { d.seq.intake.depth() })
-	err = httpserver.Serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, d.seq.sync.failed, func() {
+	ready := c.Notify.Announcing(c.Ready, func() { d.seq().intake.depth() })
+	err = httpserver.Serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, d.seq().sync.failed, func() {
 		c.Notify.Stopping("answering what was accepted")
 		d.drain()
 		// Half of the time is for judging, the other half for taking answers.
-		time.AfterFunc(c.Timeouts.Shutdown/2, func() { d.seq.hurry.Store(true) })
+		time.AfterFunc(c.Timeouts.Shutdown/2, func() { d.seq().hurry.Store(true) })
 	})
 	stopped := make(chan struct{})
 	go func() {
-		d.seq.stop()
+		d.seq().stop()
 		close(stopped)
 	}()
 	select {

@@ -153,7 +153,7 @@ func TestExpiryFollowsTheTimeOfTheLog(t *testing.T) {
 func TestNothingExpiresWithoutALog(t *testing.T) {
 	for what, spoil := range map[string]func(*bench){
 		"no room":  func(b *bench) { b.log.set(nil, wal.ErrNoSpace) },
-		"stalled":  func(b *bench) { b.stalled = true },
+		"stalled":  func(b *bench) { b.stalled = diskFull },
 		"failed":   func(b *bench) { b.failed = noSpace },
 		"stopping": func(b *bench) { b.intake.refuse(shuttingDown) },
 		"told not": func(b *bench) { b.keepExpired = true },
@@ -182,13 +182,13 @@ func TestExpiryAtStart(t *testing.T) {
 	l.log.Truncate(1) // as if it was killed before the holds that are long past were released
 
 	kept := startWriter(t, l, func(c *Config) { c.Expire = false })
-	<-kept.seq.caughtUp.done
+	<-kept.seq().caughtUp.done
 	kept.post(200, "/v1/commit/preflight", settle)
 	kept.stop()
 	wantExpirations(t, l)
 
 	again := startWriter(t, l)
-	<-again.seq.caughtUp.done
+	<-again.seq().caughtUp.done
 	wantExpirations(t, l, "2: 1 2")
 	if a := again.post(404, "/v1/commit", settle); a.code() != string(ledger.HoldNotFound) {
 		t.Error(a.body)

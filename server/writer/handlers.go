@@ -86,7 +86,7 @@ func answerSize(body []byte) int64 {
 func (d *daemon) settle(r *request) *ledger.Error {
 	r.judged()
 	start := time.Now()
-	g, err := d.seq.intake.submit(r)
+	g, err := d.seq().intake.submit(r)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (d *daemon) readBack(r *request) {
 		if !v.long || r.preflight || ledger.SpellingOf(tx.Metadata) == v.spelling {
 			continue
 		}
-		err := d.log.Commit(v.seq, func(rec *ledger.Record) { tx.Metadata = r.keep(rec.Tx.Metadata) })
+		err := d.log().Commit(v.seq, func(rec *ledger.Record) { tx.Metadata = r.keep(rec.Tx.Metadata) })
 		if err != nil {
 			d.api.Log.Error("the first result of an idempotency key can't be read back from the log", "seq", v.seq, "error", err)
 			v.err = unreadableResult(v.seq, err)

@@ -137,7 +137,7 @@ func startWriter(t testing.TB, l commitlog.Writer, change ...func(*Config)) *tes
 // stop answers what is accepted and stops the daemon; once more does nothing.
 func (w *testWriter) stop() {
 	w.srv.Close()
-	w.seq.stop()
+	w.seq().stop()
 }
 
 // An answer is a whole HTTP answer.

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"errors"
 	"net/http"
 
 	"assetledger/ledger"
@@ -29,12 +30,18 @@ func (s logStatus) checkpoint() uint64 {
 func (s logStatus) lag() uint64 { return s.end - s.checkpoint() }
 
 // end is the last durable commit.
-func (d *daemon) end() uint64 { return d.seq.sync.end.Load() }
+func (d *daemon) end() uint64 {
+	du := d.duty.Load()
+	if du.member != nil {
+		return du.member.Durable()
+	}
+	return du.seq.sync.end.Load()
+}
 
 // logStatus asks the readers first: the end may move on meanwhile, and no
 // reader is beyond it.
 func (d *daemon) logStatus() logStatus {
-	readers := d.log.Readers()
+	readers := d.log().Readers()
 	s := logStatus{end: d.end(), readers: readers}
 	for i := range readers {
 		readers[i].Seq = min(readers[i].Seq, s.end)
@@ -46,16 +53,20 @@ func (d *daemon) logStatus() logStatus {
 func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	s := d.logStatus()
 	status := "healthy"
-	if d.ending() != nil || d.log.Room() != nil || d.maxLag > 0 && s.lag() > d.maxLag {
+	report, _ := d.report()
+	if d.unwell() != nil || report.NearFull || d.maxLag > 0 && s.lag() > d.maxLag {
 		status = "degraded"
 		x.Status = http.StatusServiceUnavailable
 		x.W.Header()["Retry-After"] = httpserver.RetryAfter
 	}
-	x.Out = append(append(x.Out, `{"status":"`...), status...)
-	x.Out = httpserver.AppendUint(x.Out, `","commit_log":{"end_seq":`, s.end)
+	x.Out = append(append(append(x.Out, `{"status":"`...), status...), '"')
+	if role := d.role(); role != "" {
+		x.Out = append(append(append(x.Out, `,"role":"`...), role...), '"')
+	}
+	x.Out = httpserver.AppendUint(x.Out, `,"commit_log":{"end_seq":`, s.end)
 	x.Out = httpserver.AppendUint(x.Out, `,"checkpoint_seq":`, s.checkpoint())
 	x.Out = httpserver.AppendUint(x.Out, `,"lag":`, s.lag())
-	name, path := d.log.Driver()
+	name, path := d.log().Driver()
 	if d.api.IsStranger(x) {
 		path = ""
 	}
@@ -71,17 +82,59 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 		x.Out = httpserver.AppendUint(x.Out, `,"lag":`, s.end-r.Seq)
 		x.Out = append(x.Out, '}')
 	}
-	x.Out = append(x.Out, `]}}`...)
+	x.Out = append(x.Out, ']')
+	if d.cluster {
+		x.Out = appendMirrors(x.Out, report.Mirrors, s.end)
+	}
+	x.Out = append(x.Out, `}}`...)
 	return nil
+}
+
+// appendMirrors appends the copies of the log on other hosts, as the writer
+// knows them.
+func appendMirrors(dst []byte, mirrors []commitlog.Mirror, end uint64) []byte {
+	dst = append(dst, `,"mirrors":[`...)
+	for i, m := range mirrors {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		seq := min(m.Seq, end)
+		dst = ledger.AppendString(append(dst, `{"name":`...), m.Name)
+		dst = httpserver.AppendUint(dst, `,"seq":`, seq)
+		dst = httpserver.AppendUint(dst, `,"lag":`, end-seq)
+		dst = ledger.AppendString(append(dst, `,"url":`...), m.URL)
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+// unwell is why the daemon can't do its duty: take commits, or stand by.
+func (d *daemon) unwell() error {
+	if m := d.duty.Load().member; m != nil && !d.stopping.Load() {
+		return m.Behind()
+	}
+	return d.readyError()
+}
+
+// readyError is why commits would not be taken.
+func (d *daemon) readyError() error {
+	if err := d.ending(); err != nil {
+		return err
+	}
+	if err := d.shaky(); err != nil {
+		return err
+	}
+	return d.log().Room()
 }
 
 // readyz: commits would be taken. A read daemon that lags does not matter here.
 func (d *daemon) readyz(x *httpserver.Exchange) *ledger.Error {
 	reason := ""
-	if err := d.ending(); err != nil {
-		reason = err.Message
-	} else if err := d.log.Room(); err != nil {
+	if err := d.readyError(); err != nil {
 		reason = err.Error()
+		if refusal, ok := errors.AsType[*ledger.Error](err); ok {
+			reason = refusal.Message
+		}
 	}
 	if reason != "" && d.api.IsStranger(x) { // it may name files
 		reason = "Commits are not taken now: see the log lines of this daemon."

@@ -31,7 +31,7 @@ func TestRetryWhileInFlight(t *testing.T) {
 	for i := range retries {
 		retries[i] = w.later("/v1/commit", tx)
 	}
-	until(t, "all are in", func() bool { return w.inflight.Load() == 6 && w.seq.intake.depth() == 0 })
+	until(t, "all are in", func() bool { return w.inflight.Load() == 6 && w.seq().intake.depth() == 0 })
 	select {
 	case a := <-first:
 		t.Fatal("answered before it was durable:", a)
@@ -69,7 +69,7 @@ func TestQueueFull(t *testing.T) {
 	for range 3 {
 		waiting = append(waiting, w.later("/v1/commit", transferTx(1, "")))
 	}
-	until(t, "the queue is full", func() bool { return w.seq.intake.depth() == 3 })
+	until(t, "the queue is full", func() bool { return w.seq().intake.depth() == 3 })
 	for _, path := range []string{"/v1/commit", "/v1/commit/batch", "/v1/commit/preflight"} {
 		body := transferTx(1, "")
 		if path == "/v1/commit/batch" {
@@ -133,7 +133,7 @@ func TestLogFailure(t *testing.T) {
 	<-entered
 	waiting = append(waiting, w.later("/v1/commit", transferTx(1, "")), w.later("/v1/commit", transferTx(9999, "")),
 		w.later("/v1/commit/preflight", transferTx(1, "")), w.later("/v1/commit/batch", batchOf("", transferTx(1, ""), transferTx(1, ""))))
-	until(t, "all wait", func() bool { return w.inflight.Load() == 5 && w.seq.intake.depth() == 0 })
+	until(t, "all wait", func() bool { return w.inflight.Load() == 5 && w.seq().intake.depth() == 0 })
 	l.set(errDisk, nil)
 	proceed <- struct{}{}
 	for i, c := range waiting {
@@ -141,10 +141,10 @@ func TestLogFailure(t *testing.T) {
 			t.Errorf("waiter %d: %+v", i, a)
 		}
 	}
-	if err := <-w.seq.sync.failed; !errors.Is(err, errDisk) {
+	if err := <-w.seq().sync.failed; !errors.Is(err, errDisk) {
 		t.Errorf("the daemon is told %v", err)
 	}
-	<-w.seq.stopped
+	<-w.seq().stopped
 	for _, body := range []string{transferTx(1, ""), "not even JSON"} {
 		if a := w.post(503, "/v1/commit", body); a.code() != "LogUnavailable" {
 			t.Error(a)

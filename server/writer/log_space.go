@@ -63,12 +63,12 @@ func (r *logRate) bytes() float64 {
 func (d *daemon) spaceGauges() {
 	rate, g := d.meters.growth, &d.registry
 	g.CounterFunc(metricPrefix+"log_bytes_total", "Bytes of batches that the log has made durable.", rate.bytes)
-	_, path := d.log.Space()
+	_, path := d.log().Space()
 	if path == "" {
 		return
 	}
 	free := func() float64 {
-		n, _ := d.log.Space()
+		n, _ := d.log().Space()
 		return float64(n)
 	}
 	g.GaugeFunc(metricPrefix+"log_disk_free_bytes", "Free space on the filesystem of the log, for a user without privileges, in bytes.", func() float64 { return diskFree(path) })

@@ -73,14 +73,17 @@ func (m *meters) rejected(code ledger.Code) {
 // gauges adds what is asked for when it is shown.
 func (d *daemon) gauges() {
 	g := &d.registry
-	g.GaugeFunc(metricPrefix+"ingress_queue_depth", "Requests that wait to be sequenced.", func() float64 { return float64(d.seq.intake.depth()) })
+	g.GaugeFunc(metricPrefix+"ingress_queue_depth", "Requests that wait to be sequenced.", func() float64 { return float64(d.seq().intake.depth()) })
 	g.GaugeFunc(metricPrefix+"ingress_inflight", "Requests to write that are not answered yet.", func() float64 { return float64(d.inflight.Load()) })
 	g.GaugeFunc(metricPrefix+"ingress_inflight_bytes", "Bytes that they hold: bodies, what parsing made of them, answers.", func() float64 { return float64(d.budget.Used()) })
 	g.GaugeFunc(metricPrefix+"commit_log_end_seq", "Last durable commit.", func() float64 { return float64(d.end()) })
 	g.GaugeFunc(metricPrefix+"commit_log_lag", "Durable commits that the slowest attached read daemon has not applied.",
 		func() float64 { return float64(d.logStatus().lag()) })
-	g.GaugeFunc(metricPrefix+"readers", "Read daemons that are attached to the log.", func() float64 { return float64(len(d.log.Readers())) })
+	g.GaugeFunc(metricPrefix+"readers", "Read daemons that are attached to the log.", func() float64 { return float64(len(d.log().Readers())) })
 	d.spaceGauges()
+	if d.cluster {
+		d.clusterGauges()
+	}
 	g.CounterFunc(metricPrefix+"panics_total", "Requests that met a defect of the ledger.", func() float64 { return float64(d.api.Panics.Load()) })
 	metrics.Process(g, version.Version, version.Commit())
 }

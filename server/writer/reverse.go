@@ -35,7 +35,7 @@ func (d *daemon) invert(x *httpserver.Exchange, tx *ledger.Transaction) {
 			With(ledger.Num("global_seq", int64(seq))))
 		return
 	}
-	err := d.log.Commit(seq, func(rec *ledger.Record) {
+	err := d.log().Commit(seq, func(rec *ledger.Record) {
 		if !x.Claim.GrowNow(ledger.InverseSize(rec)) {
 			tx.Refuse(httpserver.Overloaded)
 			return

@@ -75,9 +75,9 @@ func TestNothingReversesWhatIsNotDurable(t *testing.T) {
 	inFlight := w.later("/v1/commit", transferTx(1, ""))
 	<-entered
 	filling := w.later("/v1/commit", transferTx(2, ""))
-	until(t, "it is judged", func() bool { return w.seq.intake.depth() == 0 && w.inflight.Load() == 2 })
+	until(t, "it is judged", func() bool { return w.seq().intake.depth() == 0 && w.inflight.Load() == 2 })
 	early := []<-chan answer{w.later(reversal(2), `{}`), w.later(reversal(3), `{}`), w.later(reversal(9), `{}`)}
-	until(t, "they are accepted", func() bool { return w.inflight.Load() == 5 && w.seq.intake.depth() == 0 })
+	until(t, "they are accepted", func() bool { return w.inflight.Load() == 5 && w.seq().intake.depth() == 0 })
 	proceed <- struct{}{}
 	<-entered
 	proceed <- struct{}{}

@@ -9,7 +9,6 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
-	"assetledger/wal"
 )
 
 // Sizes that close a batch, in bytes of its body.
@@ -73,7 +72,7 @@ type sequencer struct {
 	out     ledger.Outcome // reused for every transaction
 	record  []byte         // reused for every record
 	maxBody int
-	stalled bool          // the log has no space for the batch in flight
+	stalled *stall        // the log does not take the batch in flight now; nil: it does
 	failed  *ledger.Error // the log failed: everything is over
 
 	exit    func()        // ends the process as a failure
@@ -156,13 +155,13 @@ func (s *sequencer) run() {
 }
 
 // finished says whether nothing can come any more and nothing is left to do.
-// A log without space is not waited for: who waited for it was answered.
+// A log that has stalled is not waited for: who waited for it was answered.
 func (s *sequencer) finished() bool {
 	if s.intake.refusing() == nil || !s.intake.empty() {
 		return false
 	}
-	if s.stalled {
-		s.logger.Warn("the last batch is not written, since there is no space; those who sent it were told that its outcome is unknown",
+	if s.stalled != nil {
+		s.logger.Warn("the last batch is not written, since there is no space or the log can't be reached; those who sent it were told that its outcome is unknown",
 			"first_seq", s.inFlight.frame.First)
 		s.sync.giveUp()
 		return true
@@ -210,8 +209,28 @@ func (s *sequencer) await(g *group) {
 	case s.inFlight != nil:
 		s.inFlight.attach(g)
 	default:
-		g.finish(nil)
+		g.finish(s.confirm())
 	}
+}
+
+// confirm answers a group when everything is durable: nothing says that this
+// daemon still is the writer, so the log does.
+func (s *sequencer) confirm() *ledger.Error {
+	switch err := s.log.Confirm(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, commitlog.ErrUnreachable):
+		return unreachableUnknown
+	default:
+		return s.logEnded(err)
+	}
+}
+
+// logEnded takes note that the log can't be written any more.
+func (s *sequencer) logEnded(err error) *ledger.Error {
+	s.sync.fail(err)
+	s.synced(syncEvent{failed: logFailed(err)})
+	return s.failed
 }
 
 // yields reports whether the turn is over and others wait for theirs. The clock
@@ -377,22 +396,20 @@ func (s *sequencer) recall(r *request, tx *ledger.Transaction, v *verdict) (know
 
 // writable says why nothing new may be accepted now, nil if it may.
 func (s *sequencer) writable() *ledger.Error {
-	if s.stalled {
-		return noSpace
+	if s.stalled != nil {
+		return s.stalled.now
 	}
 	if !s.filling.empty() {
 		return nil // was asked when it was begun
 	}
-	switch err := s.log.Room(); {
-	case err == nil:
+	err := s.log.Room()
+	if err == nil {
 		return nil
-	case errors.Is(err, wal.ErrNoSpace):
-		return noSpace
-	default:
-		s.sync.fail(err)
-		s.synced(syncEvent{failed: logFailed(err)})
-		return s.failed
 	}
+	if why := stallOf(err); why != nil {
+		return why.now
+	}
+	return s.logEnded(err)
 }
 
 // fits refuses a record that no batch can hold.
@@ -421,8 +438,8 @@ func (s *sequencer) fit(size int) *ledger.Error {
 		switch {
 		case s.failed != nil:
 			return s.failed
-		case s.stalled:
-			return noSpace
+		case s.stalled != nil:
+			return s.stalled.now
 		case s.inFlight == nil:
 			s.handOver()
 		default:
@@ -460,14 +477,14 @@ func (s *sequencer) synced(e syncEvent) {
 		s.failed = e.failed
 		s.filling.settle(e.failed)
 		s.intake.refuse(e.failed)
-	case e.stalled:
-		s.stalled = true
-		s.filling.settle(noSpaceUnknown)
+	case e.stalled != nil:
+		s.stalled = e.stalled
+		s.filling.settle(e.stalled.unknown)
 	default:
-		if s.stalled {
+		if s.stalled != nil {
 			s.filling.reopen()
 		}
-		s.stalled = false
+		s.stalled = nil
 		s.spare, s.inFlight = s.inFlight, nil
 		s.spare.reset()
 	}

@@ -243,7 +243,7 @@ func TestNoSpaceForABatch(t *testing.T) {
 	b.log.set(fmt.Errorf("spare: %w", wal.ErrNoSpace), nil)
 	batch := <-b.sync.in
 	ended := make(chan error)
-	b.sync.stall(batch)
+	b.sync.stall(batch, diskFull)
 	go func() { ended <- b.sync.retry(batch) }()
 	b.synced(<-b.sync.events)
 	<-g1.done

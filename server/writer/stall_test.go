@@ -14,7 +14,7 @@ func TestStallIsForThoseWhoWaited(t *testing.T) {
 	_, g1 := b.submit(world)
 	b.step()
 	b.log.set(fmt.Errorf("spare: %w", wal.ErrNoSpace), nil)
-	b.sync.stall(<-b.sync.in)
+	b.sync.stall(<-b.sync.in, diskFull)
 	b.poll()
 	if !isDone(g1) || g1.err != noSpaceUnknown {
 		t.Fatalf("who waited was told: %v", g1.err)

@@ -76,8 +76,8 @@ func (s *stream) answerBlock(b *block) {
 	switch {
 	case failed && s.stopOnError:
 		s.end(nil)
-	case why != nil && s.d.seq.intake.refusing() != nil:
-		s.end(s.d.seq.intake.refusing())
+	case why != nil && s.d.seq().intake.refusing() != nil:
+		s.end(s.d.seq().intake.refusing())
 	}
 }
 

@@ -77,7 +77,7 @@ func (w *testWriter) awaitBlocks(n int) {
 			have += s.inFlight
 			s.mu.Unlock()
 		}
-		return have == n && w.seq.intake.depth() == 0
+		return have == n && w.seq().intake.depth() == 0
 	})
 }
 
@@ -164,7 +164,7 @@ func TestStreamStops(t *testing.T) {
 				t.Errorf("%q", got)
 			}
 			w.wantEmpty()
-			if got := w.seq.sync.end.Load(); got != 3 {
+			if got := w.seq().sync.end.Load(); got != 3 {
 				t.Errorf("%d commits", got)
 			}
 		})

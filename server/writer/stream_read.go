@@ -179,7 +179,7 @@ func (s *stream) submit(data []byte) (used int, long, ok bool) {
 		return used, long, !s.over
 	}
 	s.inFlight++
-	b.group, b.refused = s.d.seq.intake.submit(&b.request)
+	b.group, b.refused = s.d.seq().intake.submit(&b.request)
 	s.sent <- b
 	return used, long, true
 }

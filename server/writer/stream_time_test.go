@@ -45,7 +45,7 @@ func inBubble(t *testing.T, timeouts httpserver.Timeouts, test func(d *daemon, c
 		test(d, client)
 		client.Close()
 		close(listener)
-		d.seq.stop()
+		d.seq().stop()
 		srv.Close()
 		time.Sleep(time.Second) // net/http lingers too
 		synctest.Wait()

@@ -21,18 +21,24 @@ type syncer struct {
 	end    atomic.Uint64    // last durable commit
 	// failed is why the log can't be written any more, as the log said it.
 	failed chan error
-	quit   chan struct{} // closed: don't wait for space any longer
+	quit   chan struct{} // closed: don't try a stalled batch any longer
 	ended  chan struct{} // closed when the goroutine has ended
 }
 
-// A syncEvent says that the batch in flight is durable, that the log has no
-// space for it and it is being tried again, or that the log has failed.
+// A syncEvent says that the batch in flight is durable, that the log does not
+// take it now and it is being tried again, or that the log has failed.
 type syncEvent struct {
-	stalled bool
+	stalled *stall
 	failed  *ledger.Error
 }
 
-// spaceEvery is how often a batch that found no space is tried again.
+// A stall is why the log does not take a batch now, though it may later.
+type stall struct {
+	now     *ledger.Error // refuses what comes
+	unknown *ledger.Error // answers those who wait
+}
+
+// spaceEvery is how often a batch that the log did not take is tried again.
 const spaceEvery = 100 * time.Millisecond
 
 var (
@@ -41,9 +47,31 @@ var (
 		"The disk of the commit log is full; nothing was done: make room, and send the request again.")
 	noSpaceUnknown = ledger.Errorf(ledger.LogUnavailable,
 		"The disk of the commit log is full, and whether this request will be carried out is unknown: make room, and send it again with the same idempotency key.")
+	unreachable = ledger.Errorf(ledger.LogUnavailable,
+		"The commit log can't be reached; nothing was done: send the request again soon.")
+	unreachableUnknown = ledger.Errorf(ledger.LogUnavailable,
+		"The commit log can't be reached, and whether this request was or will be carried out is unknown: send it again with the same idempotency key.")
+
+	diskFull   = &stall{noSpace, noSpaceUnknown}
+	notReached = &stall{unreachable, unreachableUnknown}
 )
 
+// stallOf is the stall that an error of the log is, nil if it is another.
+func stallOf(err error) *stall {
+	switch {
+	case errors.Is(err, wal.ErrNoSpace):
+		return diskFull
+	case errors.Is(err, commitlog.ErrUnreachable):
+		return notReached
+	}
+	return nil
+}
+
 func logFailed(err error) *ledger.Error {
+	if errors.Is(err, commitlog.ErrFenced) {
+		return ledger.Errorf(ledger.LogUnavailable,
+			"Another daemon has become the writer. Whether this request was carried out is unknown: send it to that one again with the same idempotency key.")
+	}
 	return ledger.Errorf(ledger.LogUnavailable,
 		"The commit log can't be written (%v). Whether this request was carried out is unknown: send it again with the same idempotency key when the daemon runs again.", err)
 }
@@ -62,8 +90,8 @@ func (s *syncer) run() {
 	defer close(s.ended)
 	for b := range s.in {
 		err := s.append(b)
-		if errors.Is(err, wal.ErrNoSpace) {
-			s.stall(b)
+		if why := stallOf(err); why != nil {
+			s.stall(b, why)
 			err = s.retry(b)
 		}
 		if s.conclude(b, err); err != nil {
@@ -86,11 +114,11 @@ func (s *syncer) conclude(b *batch, err error) {
 	s.events <- syncEvent{}
 }
 
-// stall tells those who wait for the batch that there is no space for it: a
+// stall tells those who wait for the batch that the log does not take it now: a
 // full disk may stay full for long.
-func (s *syncer) stall(b *batch) {
-	s.events <- syncEvent{stalled: true}
-	b.settle(noSpaceUnknown)
+func (s *syncer) stall(b *batch, why *stall) {
+	s.events <- syncEvent{stalled: why}
+	b.settle(why.unknown)
 }
 
 // append makes the batch durable and counts it.
@@ -104,7 +132,7 @@ func (s *syncer) append(b *batch) error {
 	return nil
 }
 
-// retry tries the batch again until there is space.
+// retry tries the batch again until the log takes it.
 func (s *syncer) retry(b *batch) error {
 	again := time.NewTicker(spaceEvery)
 	defer again.Stop()
@@ -114,7 +142,7 @@ func (s *syncer) retry(b *batch) error {
 			return wal.ErrNoSpace
 		case <-again.C:
 		}
-		if err := s.append(b); !errors.Is(err, wal.ErrNoSpace) {
+		if err := s.append(b); stallOf(err) == nil {
 			return err
 		}
 	}
@@ -128,5 +156,5 @@ func (s *syncer) fail(err error) {
 	}
 }
 
-// giveUp ends the waiting for space.
+// giveUp ends the trying of a stalled batch.
 func (s *syncer) giveUp() { close(s.quit) }

@@ -1,0 +1,72 @@
+package etcdlog
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"assetledger/wal"
+)
+
+// A head is the value that every append compares with and replaces. No two are
+// equal: epoch and seq never decrease, one of them grows each time, and the
+// nonce tells two daemons apart that try the same epoch.
+type head struct {
+	Epoch  uint64 `json:"epoch"` // grows with each new writer
+	Writer string `json:"writer"`
+	Nonce  string `json:"nonce"` // random, of the writer's opening
+
+	Log         string `json:"log"` // id, in hex
+	SegmentSize int64  `json:"segment_size"`
+	Created     int64  `json:"created"` // ns; both are the Origin of the log
+
+	Seq    uint64 `json:"seq"` // the last frame: its Place
+	Chain  uint32 `json:"chain"`
+	Time   int64  `json:"time"`
+	Digest uint64 `json:"digest"`
+	First  uint64 `json:"first"` // first commit that is still in etcd, or Seq+1
+}
+
+func (h *head) encode() []byte {
+	b, err := json.Marshal(h)
+	if err != nil {
+		panic(err) // it has no value that can't be
+	}
+	return b
+}
+
+func decodeHead(b []byte) (h head, err error) {
+	if err := json.Unmarshal(b, &h); err != nil {
+		return h, fmt.Errorf("the head of the log in etcd is %q, which this program does not read: %w", b, err)
+	}
+	if id, err := hex.DecodeString(h.Log); err != nil || len(id) != len(wal.LogID{}) {
+		return h, fmt.Errorf("the head of the log in etcd has the log id %q", h.Log)
+	}
+	return h, nil
+}
+
+func (h *head) origin() wal.Origin {
+	o := wal.Origin{SegmentSize: h.SegmentSize, Created: h.Created}
+	hex.Decode(o.ID[:], []byte(h.Log))
+	return o
+}
+
+func (h *head) place() wal.Place {
+	return wal.Place{Seq: h.Seq, Chain: h.Chain, Time: h.Time, Digest: h.Digest}
+}
+
+// after is the head when frame f was appended and frames before first deleted.
+func (h head) after(f *wal.Frame, first uint64) head {
+	h.Seq, h.Chain, h.Time, h.Digest, h.First = f.Last(), f.Chain, f.Time, f.Digest, first
+	return h
+}
+
+// Keys below the prefix.
+func (d *Driver) headKey() string          { return d.Prefix + "/head" }
+func (d *Driver) activeKey() string        { return d.Prefix + "/active" }
+func (d *Driver) frameKey(s uint64) string { return fmt.Sprintf("%s/f/%020d", d.Prefix, s) }
+func (d *Driver) framesEnd() string        { return d.Prefix + "/f0" } // '0' follows '/'
+func (d *Driver) mirrorKey() string        { return d.Prefix + "/mirror/" + d.Name }
+func (d *Driver) mirrors() (from, to string) {
+	return d.Prefix + "/mirror/", d.Prefix + "/mirror0"
+}

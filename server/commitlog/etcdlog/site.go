@@ -1,0 +1,274 @@
+package etcdlog
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"assetledger/server/commitlog"
+	"assetledger/server/etcd"
+	"assetledger/wal"
+)
+
+// A site is a host's part in the log: its copy, which it alone writes.
+type site struct {
+	*Driver
+	local *wal.Writer
+	read  head // newest head that was read
+}
+
+// open opens this host's copy, and begins the log if there is none.
+func (d *Driver) open(ctx context.Context) (*site, error) {
+	s := &site{Driver: d}
+	h, err := s.readHead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if h == nil {
+		if h, err = s.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.read = *h
+	opt, origin := d.Opt, h.origin()
+	opt.Origin = &origin
+	if s.local, err = wal.Open(d.Dir, opt); err != nil {
+		if errors.Is(err, wal.ErrForeign) {
+			err = fmt.Errorf("%w: give this daemon a directory of its own for the log in %s", err, d.Where)
+		}
+		return nil, err
+	}
+	if last := s.local.LastSeq(); last > h.Seq {
+		err = fmt.Errorf("%s has the log up to commit %d, and etcd only up to %d: etcd has lost a part of the log, or was restored from an old copy; "+
+			"see `Losing etcd` in docs/ops.md before anything is written", d.Dir, last, h.Seq)
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *site) close() error { return s.local.Close() }
+
+// readHead reads the head: nil if there is none.
+func (s *site) readHead(ctx context.Context) (*head, error) {
+	var r *etcd.RangeResult
+	if err := s.insist(ctx, func() (err error) {
+		r, err = s.API.Range(ctx, s.headKey(), "", 0)
+		return err
+	}); err != nil || len(r.KVs) == 0 {
+		return nil, err
+	}
+	h, err := decodeHead(r.KVs[0].Value)
+	return &h, err
+}
+
+// begin begins a log, unless somebody else does.
+func (s *site) begin(ctx context.Context) (*head, error) {
+	if r, err := wal.OpenReader(s.Dir, s.Opt); err == nil {
+		defer r.Close()
+		return nil, fmt.Errorf("%s has a log, up to commit %d, and there is none in %s: `ledgerctl log push` makes one of it", s.Dir, r.Durable(), s.Where)
+	} else if !errors.Is(err, wal.ErrNoLog) {
+		return nil, err
+	}
+	size := s.Opt.SegmentSize
+	if size == 0 {
+		size = wal.DefaultSegmentSize
+	}
+	var id wal.LogID
+	b, err := hex.DecodeString(s.nonce() + s.nonce())
+	copy(id[:], b)
+	if err != nil {
+		return nil, err
+	}
+	h := head{Writer: s.Name, Nonce: s.nonce(), Log: id.String(), SegmentSize: size, Created: s.now().UnixNano(), First: 1}
+	return s.create(ctx, h)
+}
+
+// create puts the first head of a log, unless there is one; it returns the one
+// that there is.
+func (d *Driver) create(ctx context.Context, h head) (*head, error) {
+	r, err := d.txn(ctx, &etcd.Txn{
+		If:   []etcd.Cond{{Key: d.headKey()}},
+		Then: []etcd.Op{{Put: d.headKey(), Value: h.encode()}},
+		Else: []etcd.Op{{Get: d.headKey()}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("beginning a log in %s: %w", d.Where, err)
+	}
+	if !r.Succeeded {
+		if len(r.KVs) == 0 {
+			return nil, fmt.Errorf("beginning a log in %s: the head came and went", d.Where)
+		}
+		if h, err = decodeHead(r.KVs[0].Value); err != nil {
+			return nil, err
+		}
+	}
+	return &h, nil
+}
+
+// fetchAtOnce is how many frames are read with one call, each below 1 MiB.
+const fetchAtOnce = 16
+
+// advance brings this host's copy up to a head, and calls apply with each frame
+// that is new, if it is not nil.
+func (s *site) advance(ctx context.Context, to *head, apply func(*wal.Frame) error) error {
+	s.read = *to
+	for s.local.LastSeq() < to.Seq {
+		next := s.local.LastSeq() + 1
+		if next < to.First {
+			if err := s.fill(ctx, to.First-1, apply); err != nil {
+				return err
+			}
+			continue
+		}
+		var r *etcd.RangeResult
+		if err := s.insist(ctx, func() (err error) {
+			r, err = s.API.Range(ctx, s.frameKey(next), s.framesEnd(), fetchAtOnce)
+			return err
+		}); err != nil {
+			return err
+		}
+		if len(r.KVs) == 0 || r.KVs[0].Key != s.frameKey(next) {
+			return s.gone(ctx, to, next)
+		}
+		for _, kv := range r.KVs {
+			if err := s.take(kv.Value, apply); err != nil {
+				return err
+			}
+		}
+	}
+	return s.compare(to)
+}
+
+// errMoved says that the log has moved on meanwhile: look again.
+var errMoved = errors.New("the log in etcd has moved on")
+
+// gone says why a frame that the head names is not there: it may have been
+// trimmed since the head was read.
+func (s *site) gone(ctx context.Context, to *head, seq uint64) error {
+	h, err := s.readHead(ctx)
+	if err != nil {
+		return err
+	}
+	if h != nil && h.First > seq {
+		return errMoved
+	}
+	return &wal.CorruptError{File: s.frameKey(seq), Seq: seq - 1, Rule: "frame missing in etcd",
+		Err: fmt.Errorf("the head says that etcd has commits %d to %d", to.First, to.Seq)}
+}
+
+// take appends one frame of etcd to this host's copy.
+func (s *site) take(image []byte, apply func(*wal.Frame) error) error {
+	f, rest, err := wal.ParseFrame(image, s.local.LogID(), s.local.Segment())
+	if err == nil && len(rest) > 0 {
+		err = errors.New("bytes follow the frame")
+	}
+	if err != nil {
+		return &wal.CorruptError{File: s.frameKey(s.local.LastSeq() + 1), Seq: s.local.LastSeq(), Rule: "frame in etcd", Err: err}
+	}
+	if f.Last() <= s.local.LastSeq() {
+		return nil
+	}
+	if err := s.local.AppendCopy(&f); err != nil {
+		return fmt.Errorf("copying commit %d from etcd: %w", f.First, err)
+	}
+	if apply == nil {
+		return nil
+	}
+	return apply(&f)
+}
+
+// fill brings the copy up to a commit that etcd has no longer.
+func (s *site) fill(ctx context.Context, upTo uint64, apply func(*wal.Frame) error) error {
+	if s.Fill == nil {
+		return fmt.Errorf("%s ends at commit %d, and etcd has the log only after %d: copy the directory of another host, by `ledgerctl backup`, and start again",
+			s.Dir, s.local.LastSeq(), upTo)
+	}
+	urls, err := s.others(ctx)
+	if err != nil {
+		return err
+	}
+	from := s.local.LastSeq()
+	if err := s.Fill(ctx, s.local, urls, upTo); err != nil || apply == nil {
+		return err
+	}
+	r, err := s.local.OpenReader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if err := r.Seek(from + 1); err != nil {
+		return err
+	}
+	for {
+		f, err := r.Next()
+		if errors.Is(err, wal.ErrEnd) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := apply(f); err != nil {
+			return err
+		}
+	}
+}
+
+// compare checks that the copy, which ends where the head says, ends alike.
+func (s *site) compare(h *head) error {
+	if s.local.LastSeq() != h.Seq || h.Seq == 0 {
+		return nil // it has gone on since the head was read
+	}
+	if s.local.LastDigest() == h.Digest && s.local.LastTime() == h.Time {
+		return nil
+	}
+	return fmt.Errorf("%w: %s and etcd differ at commit %d", wal.ErrForeign, s.Dir, h.Seq)
+}
+
+// Push begins the log in etcd with what a directory has, which is then the
+// first copy. There must be none below the prefix.
+func (d *Driver) Push(ctx context.Context) (last uint64, err error) {
+	r, err := wal.OpenReader(d.Dir, d.Opt)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	origin, err := r.Origin()
+	if err != nil {
+		return 0, err
+	}
+	place, err := lastPlace(r)
+	if err != nil {
+		return 0, err
+	}
+	h := head{Writer: d.Name, Nonce: d.nonce(), Log: origin.ID.String(), SegmentSize: origin.SegmentSize, Created: origin.Created,
+		Seq: place.Seq, Chain: place.Chain, Time: place.Time, Digest: place.Digest, First: place.Seq + 1}
+	there, err := d.create(ctx, h)
+	if err != nil {
+		return 0, err
+	}
+	if !bytes.Equal(there.encode(), h.encode()) {
+		return 0, fmt.Errorf("%s has a log already, up to commit %d: choose another prefix", d.Where, there.Seq)
+	}
+	return place.Seq, nil
+}
+
+// lastPlace is where a log ends.
+func lastPlace(r *wal.Reader) (p wal.Place, err error) {
+	end := r.Durable()
+	if end == 0 {
+		return p, nil
+	}
+	if err := r.Seek(end); err != nil {
+		return p, err
+	}
+	f, err := r.Next()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return p, err
+	}
+	return f.Place(), nil
+}
+
+var _ commitlog.Reader = (*wal.Reader)(nil)

@@ -1,0 +1,284 @@
+package etcdlog_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"assetledger/server/commitlog"
+	"assetledger/server/commitlog/etcdlog"
+	"assetledger/server/etcd"
+	"assetledger/server/etcd/etcdfake"
+	"assetledger/wal"
+)
+
+// frame is the next one of a log that ends at last.
+func frame(last uint64, size int) *wal.Frame {
+	return &wal.Frame{First: last + 1, Count: 1, Time: int64(last + 1), Digest: last, Body: wal.AppendRecord(nil, make([]byte, size))}
+}
+
+// openWriter takes the place of the writer.
+func openWriter(t *testing.T, d *etcdlog.Driver) *etcdlog.Writer {
+	t.Helper()
+	w, err := d.OpenWriter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return w.(*etcdlog.Writer)
+}
+
+// sameFiles compares the segments of two directories.
+func sameFiles(t *testing.T, a, b string) {
+	t.Helper()
+	names, err := filepath.Glob(a + "/wal/*.seg")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no segments in %s: %v", a, err)
+	}
+	for _, name := range names {
+		mine, err := os.ReadFile(name)
+		others, err2 := os.ReadFile(filepath.Join(b, "wal", filepath.Base(name)))
+		if err != nil || err2 != nil || !slices.Equal(mine, others) {
+			t.Errorf("%s differs in %s: %v, %v", name, b, err, err2)
+		}
+	}
+}
+
+// TestFence: once another daemon has taken over, nothing of the first is
+// appended or confirmed, and both copies are the same.
+func TestFence(t *testing.T) {
+	store := etcdfake.NewStore()
+	a := newDriver(t, &etcdfake.Client{Store: store}, "/log", "a")
+	b := newDriver(t, &etcdfake.Client{Store: store}, "/log", "b")
+	a.Manual, b.Manual = true, true
+	wa := openWriter(t, a)
+	for range 3 {
+		if err := errors.Join(wa.Append(frame(wa.LastSeq(), 100)), wa.Confirm()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.OpenWriter(); !errors.Is(err, wal.ErrLocked) {
+		t.Fatalf("while the first writes: %v", err)
+	}
+	for _, id := range store.Leases() {
+		store.Revoke(id)
+	}
+	wb := openWriter(t, b)
+	if wb.LastSeq() != 3 {
+		t.Errorf("the second begins after commit %d", wb.LastSeq())
+	}
+	if err := wa.Confirm(); !errors.Is(err, commitlog.ErrFenced) {
+		t.Errorf("Confirm of the first: %v", err)
+	}
+	if err := wa.Append(frame(3, 100)); !errors.Is(err, commitlog.ErrFenced) {
+		t.Errorf("Append of the first: %v", err)
+	}
+	if err := wa.Room(); !errors.Is(err, commitlog.ErrFenced) {
+		t.Errorf("Room of the first: %v", err)
+	}
+	select {
+	case err := <-wa.Lost():
+		if !errors.Is(err, commitlog.ErrFenced) {
+			t.Error(err)
+		}
+	default:
+		t.Error("the first does not know that it has lost its place")
+	}
+	if err := errors.Join(wb.Append(frame(3, 200)), wb.Confirm(), wa.Close(), wb.Close()); err != nil {
+		t.Fatal(err)
+	}
+	wa = openWriter(t, a)
+	if err := errors.Join(wa.Append(frame(4, 300)), wa.Close()); err != nil {
+		t.Fatal(err)
+	}
+	wb = openWriter(t, b)
+	sameFiles(t, a.Dir, b.Dir)
+}
+
+// TestLeaseIsReplaced: a lease that ended while its holder lives is replaced,
+// unless another daemon has taken the place.
+func TestLeaseIsReplaced(t *testing.T) {
+	store := etcdfake.NewStore()
+	a := newDriver(t, &etcdfake.Client{Store: store}, "/log", "a")
+	b := newDriver(t, &etcdfake.Client{Store: store}, "/log", "b")
+	a.Manual, b.Manual = true, true
+	w := openWriter(t, a)
+	end := func() {
+		for _, id := range store.Leases() {
+			store.Revoke(id)
+		}
+	}
+	end()
+	w.Beat(t.Context(), 1)
+	if kv := store.Range("/log/active", "", 0).KVs; len(kv) != 1 || !w.IsHolder(kv[0].Value) {
+		t.Fatalf("the place is %v", kv)
+	}
+	if err := w.Append(frame(0, 10)); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	openWriter(t, b)
+	w.Beat(t.Context(), 1)
+	if err := w.Append(frame(1, 10)); !errors.Is(err, commitlog.ErrFenced) {
+		t.Errorf("after another daemon took the place: %v", err)
+	}
+}
+
+// TestStandby: a daemon that stands by sees every frame, and is the writer when
+// the place is given back.
+func TestStandby(t *testing.T) {
+	store := etcdfake.NewStore()
+	a := newDriver(t, &etcdfake.Client{Store: store}, "/log", "a")
+	b := newDriver(t, &etcdfake.Client{Store: store}, "/log", "b")
+	w := openWriter(t, a)
+	m, err := b.Join(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Leader() != "http://a" {
+		t.Errorf("the writer is at %q", m.Leader())
+	}
+	seen, done := make(chan uint64, 100), make(chan commitlog.Writer)
+	go func() {
+		w, err := m.Follow(t.Context(), func(f *wal.Frame) error { seen <- f.Last(); return nil })
+		if err != nil {
+			t.Error(err)
+		}
+		done <- w
+	}()
+	for seq := range uint64(20) {
+		if err := w.Append(frame(seq, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-seen; got != seq+1 {
+			t.Fatalf("commit %d was seen, appended was %d", got, seq+1)
+		}
+	}
+	if err := w.Append(frame(20, 10)); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	second := <-done
+	if second == nil {
+		t.FailNow()
+	}
+	if last := second.LastSeq(); last != 21 || len(seen) != 1 {
+		t.Errorf("the second begins after commit %d, having seen %d more", last, len(seen))
+	}
+	if err := errors.Join(second.Append(frame(21, 10)), second.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnreachable: an append that can't be told of is tried again, and goes
+// through once.
+func TestUnreachable(t *testing.T) {
+	client := &etcdfake.Client{Store: etcdfake.NewStore()}
+	d := newDriver(t, client, "/log", "a")
+	d.Manual = true
+	d.Again = func() func() bool {
+		left := 3
+		return func() bool { left--; return left > 0 }
+	}
+	w := openWriter(t, d)
+	f := frame(0, 10)
+	for _, fault := range []etcdfake.Fault{etcdfake.RequestLost, etcdfake.CarriedLate, etcdfake.ReplyLost} {
+		client.Fault = func(string) etcdfake.Fault { return fault }
+		if err := w.Append(f); !errors.Is(err, commitlog.ErrUnreachable) {
+			t.Fatalf("with fault %d: %v", fault, err)
+		}
+		if err := w.Confirm(); !errors.Is(err, commitlog.ErrUnreachable) {
+			t.Fatalf("with fault %d: %v", fault, err)
+		}
+	}
+	if err := w.Append(frame(1, 10)); err == nil {
+		t.Error("another frame was taken")
+	}
+	client.Fault = nil
+	if err := errors.Join(w.Append(f), w.Append(frame(1, 10))); err != nil || w.LastSeq() != 2 {
+		t.Errorf("afterwards: %v, the log ends at %d", err, w.LastSeq())
+	}
+	for client.Store.Ghosts() > 0 { // they compare with heads that are gone
+		client.Store.Ghost(0)
+	}
+	if err := errors.Join(w.Confirm(), w.Append(frame(2, 10))); err != nil {
+		t.Errorf("after the late ones: %v", err)
+	}
+}
+
+// TestQuota: a full etcd refuses frames, and nothing is written.
+func TestQuota(t *testing.T) {
+	store := etcdfake.NewStore()
+	d := newDriver(t, &etcdfake.Client{Store: store}, "/log", "a")
+	d.Manual = true
+	d.Again = func() func() bool { return func() bool { return false } }
+	w := openWriter(t, d)
+	store.Full = true
+	if err := w.Append(frame(0, 10)); !errors.Is(err, wal.ErrNoSpace) {
+		t.Errorf("a full etcd: %v", err)
+	}
+	store.Full = false
+	if err := w.Append(frame(0, 10)); err != nil {
+		t.Error(err)
+	}
+	store.Quota = 100_000
+	for w.Beat(t.Context(), 0); w.LastSeq() < 1000; {
+		if err := w.Room(); errors.Is(err, wal.ErrNoSpace) {
+			break
+		}
+		if err := w.Append(frame(w.LastSeq(), 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := store.Size(); n < 65_000 || n > 75_000 || !w.Report().NearFull {
+		t.Errorf("commits are refused when %d of %d bytes are used", n, store.Quota)
+	}
+}
+
+// TestTrim: frames that two other hosts have are deleted, and no others.
+func TestTrim(t *testing.T) {
+	store := etcdfake.NewStore()
+	client := &etcdfake.Client{Store: store}
+	d := newDriver(t, client, "/log", "a")
+	d.Manual, d.Tail = true, 640_000
+	w := openWriter(t, d)
+	grow := func(n int) {
+		for range n {
+			if err := w.Append(frame(w.LastSeq(), 10_000)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	kept := func() int { return len(store.Range("/log/f/", "/log/f0", 0).KVs) }
+	tell := func(name string, seq string) {
+		t.Helper()
+		if _, err := client.Txn(context.Background(), &etcd.Txn{Then: []etcd.Op{{Put: "/log/mirror/" + name, Value: []byte(`{"seq":` + seq + `,"url":"http://x"}`)}}}); err != nil {
+			t.Fatal(err)
+		}
+		w.Beat(t.Context(), 0)
+		grow(1)
+	}
+	grow(100)
+	tell("b", "90")
+	if n := kept(); n != 101 {
+		t.Fatalf("with one copy on another host %d frames are kept of 101", n)
+	}
+	tell("c", "5")
+	if n := kept(); n != 102-5 {
+		t.Errorf("%d frames are kept, the second copy has 5 of 102", n)
+	}
+	tell("c", "90")
+	if n := kept(); n < 64 || n > 72 {
+		t.Errorf("%d frames are kept, want a tail of 64", n)
+	}
+	d2 := newDriver(t, client, "/log", "d")
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d2.OpenWriter(); err == nil {
+		t.Error("a host without the first frames begins to write")
+	}
+}

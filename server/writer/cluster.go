@@ -1,0 +1,146 @@
+package writer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/server/httpserver"
+	"assetledger/wal"
+)
+
+// runCluster runs a daemon whose log has several, of which one writes:
+//
+//	join → listen, say so → stand by: follow, apply → take over → write → lose the place → stand by …
+//
+// While it stands by, requests are refused with NotTheWriter. When it stops as
+// the writer, the place is given back as soon as what was accepted is durable.
+func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserver.Entrance, exit func()) error {
+	member, err := cl.Join(ctx)
+	if err != nil {
+		return err
+	}
+	if url := member.Leader(); !c.LogDriver.Standby && url != "" {
+		return errors.Join(fmt.Errorf("%w: %s writes the log, and -standby=false asks not to stand by", wal.ErrLocked, url), member.Close())
+	}
+	d := newAPI(c)
+	d.cluster = true
+	d.standBy(member, c.Dir)
+	d.gauges()
+	ln, err := e.Listen(c.Listen)
+	if err != nil {
+		return errors.Join(fmt.Errorf("listening for requests: %w", err), member.Close())
+	}
+	e.Protect(d.api, ln)
+	e.Watch(ctx)
+	defer c.Notify.Stopping("stopped")
+	failed, ended := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := d.take(ctx, c, cl, member, exit); err != nil {
+			failed <- err
+		}
+	}()
+	ready := c.Notify.Announcing(c.Ready, func() {})
+	err = httpserver.Serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, failed, func() {
+		c.Notify.Stopping("answering what was accepted")
+		d.drain()
+	})
+	<-ended
+	return err
+}
+
+// take stands by and writes in turn, until ctx is done or it can't go on.
+func (d *daemon) take(ctx context.Context, c Config, cl commitlog.Cluster, m commitlog.Member, exit func()) error {
+	for {
+		err := d.turn(ctx, c, m, exit)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !errors.Is(err, commitlog.ErrFenced) {
+			return err
+		}
+		c.Log.Warn("another daemon writes the log now; this one stands by", "error", err)
+		if m, err = cl.Join(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		d.standBy(m, c.Dir)
+	}
+}
+
+// turn stands by until this daemon is the writer, and writes until it no longer
+// is: commitlog.ErrFenced then. The copy is closed.
+func (d *daemon) turn(ctx context.Context, c Config, m commitlog.Member, exit func()) error {
+	state, err := m.Restore(c.IdempotencyKeys, c.Log)
+	if err != nil {
+		return errors.Join(err, m.Close())
+	}
+	r := commitlog.NewReplayer(state)
+	l, err := m.Follow(ctx, r.ReplayFrame)
+	if err != nil {
+		return errors.Join(err, m.Close())
+	}
+	w := l.(commitlog.ClusterWriter)
+	seq := newSequencer(state, w, c.Queue, d.meters, c.Log, exit)
+	seq.keepExpired = !c.Expire
+	seq.start()
+	<-seq.caughtUp.done
+	d.takeovers.Add(1)
+	d.write(w, seq)
+	c.Log.Info("this daemon writes the log", "end_seq", state.Seq())
+	var cause error
+	select {
+	case <-ctx.Done():
+		d.drain()
+	case cause = <-w.Lost():
+		seq.intake.refuse(notTheWriter(""))
+	case cause = <-seq.sync.failed:
+	}
+	stopDuty(seq, w)
+	d.standBy(stopped{m}, c.Dir)
+	return errors.Join(cause, w.Close())
+}
+
+// stopped is a Member that is closed: it knows no writer.
+type stopped struct{ commitlog.Member }
+
+func (stopped) Behind() error                   { return commitlog.ErrUnreachable }
+func (stopped) Leader() string                  { return "" }
+func (stopped) Readers() []commitlog.ReaderInfo { return nil }
+
+// standingBy refuses what only the writer does, nil if this daemon writes.
+func (d *daemon) standingBy() *ledger.Error {
+	if m := d.duty.Load().member; m != nil {
+		return notTheWriter(m.Leader())
+	}
+	return nil
+}
+
+// clusterGauges adds what only a log on several machines has.
+func (d *daemon) clusterGauges() {
+	g := &d.registry
+	g.GaugeFunc(metricPrefix+"role", "1 while this daemon writes the log, 0 while it stands by.", func() float64 {
+		if d.role() == "writer" {
+			return 1
+		}
+		return 0
+	})
+	g.CounterFunc(metricPrefix+"takeovers_total", "How often this daemon has become the writer.", func() float64 { return float64(d.takeovers.Load()) })
+	report := func(of func(commitlog.ClusterReport) float64) func() float64 {
+		return func() float64 {
+			r, _ := d.report()
+			return of(r)
+		}
+	}
+	g.GaugeFunc(metricPrefix+"log_tail_bytes", "Bytes that etcd's database has in use; 0 while this daemon stands by.",
+		report(func(r commitlog.ClusterReport) float64 { return float64(r.TailBytes) }))
+	g.GaugeFunc(metricPrefix+"log_quota_used_ratio", "Share of etcd's quota that is in use, from 0 to 1; 0 while this daemon stands by.",
+		report(func(r commitlog.ClusterReport) float64 { return r.QuotaUsed }))
+	g.CounterFunc(metricPrefix+"log_append_retries_total", "Attempts to append a batch beyond its first, since this daemon became the writer.",
+		report(func(r commitlog.ClusterReport) float64 { return float64(r.Retries) }))
+}

@@ -1,0 +1,84 @@
+package writer
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"net/url"
+
+	"assetledger/server/commitlog"
+	"assetledger/server/commitlog/etcdlog"
+	"assetledger/server/httpserver"
+	"assetledger/wal"
+)
+
+// A LogConfig says which driver keeps the log, and what a log on several
+// machines needs.
+type LogConfig struct {
+	Name      string // "file", or etcd://HOST:PORT[,HOST:PORT…]/PREFIX
+	Etcd      etcdlog.Connection
+	Advertise string // URL at which clients reach this daemon; "": the listen address
+	Standby   bool   // stand by if another daemon writes
+}
+
+const driverFile = "file"
+
+func (c *LogConfig) flags(set *flag.FlagSet) {
+	set.StringVar(&c.Name, "driver", c.Name, "where the log is kept: file, in -dir alone, or the `URL` etcd://HOST:PORT,HOST:PORT/PREFIX, of which -dir then is this host's copy; see docs/ops.md")
+	set.StringVar(&c.Etcd.CA, "driver-ca", c.Etcd.CA, "`FILE` with the root certificates of etcd's members, in PEM; without it the connection is plain, for example /etc/ledger/etcd-ca.crt")
+	set.StringVar(&c.Etcd.Cert, "driver-cert", c.Etcd.Cert, "`FILE` with the client certificate for etcd, in PEM, for example /etc/ledger/etcd.crt")
+	set.StringVar(&c.Etcd.Key, "driver-key", c.Etcd.Key, "`FILE` with the private key of -driver-cert, in PEM, for example /etc/ledger/etcd.key")
+	set.StringVar(&c.Etcd.UserFile, "driver-user", c.Etcd.UserFile, "`FILE` whose first line is user:password for etcd, for example /etc/ledger/etcd-user")
+	set.StringVar(&c.Advertise, "advertise", c.Advertise, "`URL` at which clients reach this daemon, for the other daemons of its log; without it, the listen address, for example http://10.0.0.1:8080")
+	set.BoolVar(&c.Standby, "standby", c.Standby, "with etcd: stand by while another daemon writes; -standby=false exits with 4 instead")
+}
+
+func (c *LogConfig) check() error {
+	if u, err := url.Parse(c.Advertise); c.Advertise != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("-advertise %q is not a URL that begins with http:// or https://", c.Advertise)
+	}
+	if c.Name == driverFile || c.Name == "" {
+		switch {
+		case c.Etcd.CA != "", c.Etcd.Cert != "", c.Etcd.Key != "", c.Etcd.UserFile != "":
+			return fmt.Errorf("-driver-ca, -driver-cert, -driver-key and -driver-user are for -driver %s…", etcdlog.Scheme)
+		}
+		return nil
+	}
+	c.Etcd.URL = c.Name
+	return c.Etcd.Check()
+}
+
+// driver returns where the log is.
+func (c *Config) driver() (commitlog.Driver, error) {
+	opt := wal.Options{SegmentSize: c.SegmentSize, OnNotice: func(text string) { c.Log.Warn(text) }}
+	switch c.LogDriver.Name {
+	case "", driverFile:
+		if c.Driver != nil {
+			return c.Driver, nil
+		}
+		return commitlog.File{Dir: c.Dir, Opt: opt}, nil
+	}
+	c.LogDriver.Etcd.URL = c.LogDriver.Name
+	d, err := c.LogDriver.Etcd.Connect()
+	if err != nil {
+		return nil, httpserver.Usage(err)
+	}
+	d.URL = c.LogDriver.Advertise
+	if d.URL == "" {
+		d.URL = c.ownURL()
+	}
+	d.Dir, d.Opt, d.Log, d.Name = c.Dir, opt, c.Log, etcdlog.DefaultName(d.URL)
+	return d, nil
+}
+
+// ownURL is the listen address as a URL.
+func (c *Config) ownURL() string {
+	scheme := "http"
+	if c.Access.TLSCert != "" {
+		scheme = "https"
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		return c.Listen // a unix socket
+	}
+	return scheme + "://" + c.Listen
+}

@@ -1,0 +1,111 @@
+package writer
+
+import (
+	"log/slog"
+	"time"
+
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
+	"assetledger/wal"
+)
+
+// A duty is what the daemon does at present: it writes, or it stands by. A
+// daemon whose log has one writer does the same for as long as it lives.
+type duty struct {
+	log commitlog.Writer
+	seq *sequencer // of one that stands by: it refuses everything
+	// member is this daemon's part in the log while it stands by, nil if it writes.
+	member commitlog.Member
+}
+
+func (d *daemon) log() commitlog.Writer { return d.duty.Load().log }
+func (d *daemon) seq() *sequencer       { return d.duty.Load().seq }
+
+// write has the daemon write.
+func (d *daemon) write(l commitlog.Writer, seq *sequencer) {
+	d.duty.Store(&duty{log: l, seq: seq})
+}
+
+// standBy has the daemon refuse what only the writer does.
+func (d *daemon) standBy(m commitlog.Member, dir string) {
+	seq := &sequencer{intake: newIntake(0), sync: newSyncer(nil, m.Durable(), d.meters)}
+	seq.intake.refuse(notTheWriter(""))
+	d.duty.Store(&duty{log: standbyLog{Member: m, dir: dir}, seq: seq, member: m})
+}
+
+// notTheWriter refuses what only the writer does; url is the writer's, "" if it
+// is not known.
+func notTheWriter(url string) *ledger.Error {
+	if url == "" {
+		return ledger.Errorf(ledger.NotTheWriter, "This daemon stands by, and who writes is being settled; nothing was done: send the request again soon.")
+	}
+	return ledger.Errorf(ledger.NotTheWriter, "This daemon stands by; nothing was done: send the request to the writer, at %s.", url).
+		With(ledger.Text("writer", url))
+}
+
+// A standbyLog is the log of a daemon that stands by.
+type standbyLog struct {
+	commitlog.Member
+	dir string
+}
+
+var _ commitlog.Writer = standbyLog{}
+
+func (l standbyLog) Replay(func(*wal.Frame) error) error       { return commitlog.ErrFenced }
+func (l standbyLog) LastSeq() uint64                           { return l.Durable() }
+func (l standbyLog) LastTime() int64                           { return 0 }
+func (l standbyLog) MaxBody() int                              { return 0 }
+func (l standbyLog) Append(*wal.Frame) error                   { return commitlog.ErrFenced }
+func (l standbyLog) Confirm() error                            { return commitlog.ErrFenced }
+func (l standbyLog) Room() error                               { return nil }
+func (l standbyLog) Space() (int64, string)                    { return 0, l.dir }
+func (l standbyLog) Commit(uint64, func(*ledger.Record)) error { return commitlog.ErrFenced }
+func (l standbyLog) Restore(int, *slog.Logger) (*ledger.State, error) {
+	return nil, commitlog.ErrFenced
+}
+
+// role is what health and metrics call the duty; "" for a log that has one
+// writer.
+func (d *daemon) role() string {
+	switch du := d.duty.Load(); {
+	case du.member != nil:
+		return "standby"
+	case d.cluster:
+		return "writer"
+	}
+	return ""
+}
+
+// shaky says why commits should go elsewhere though this daemon writes.
+func (d *daemon) shaky() error {
+	if w, ok := d.log().(commitlog.ClusterWriter); ok {
+		return w.Shaky()
+	}
+	return nil
+}
+
+// report is what a log on several machines tells while this daemon writes it.
+func (d *daemon) report() (r commitlog.ClusterReport, ok bool) {
+	w, ok := d.log().(commitlog.ClusterWriter)
+	if ok {
+		r = w.Report()
+	}
+	return r, ok
+}
+
+// stopDuty ends a sequencer that was writing: what is accepted is answered, if
+// the log takes it in time.
+func stopDuty(seq *sequencer, l commitlog.ClusterWriter) {
+	stopped := make(chan struct{})
+	go func() {
+		seq.stop()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+		return
+	case <-time.After(stopTime):
+	}
+	l.Abandon()
+	<-stopped
+}
