@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -19,7 +20,8 @@ var statementCommand = command{
 	Args:    "CONTAINER",
 	Purpose: "show a balance from one moment to another, with each change",
 	Notes: "It has the balance before -from, each change with its commit and the balance after it, and the balance after\n" +
-		"-to. Without -key the stacks of all keys are summed. Without -to it ends with the last commit.\n" + amountsNote,
+		"-to. Without -key the stacks of all keys are summed. Without -to it ends with the last commit. A token that is limited\n" +
+		"to owners sees no metadata.\n" + amountsNote,
 	Examples: [2]string{"statement users/42 -class EUR -from 2026-01-01 -to 2026-01-31", "statement 1 -class EUR -from 100 -to 200 -o csv"},
 	List:     true,
 	Setup: func(set *flag.FlagSet) action {
@@ -48,6 +50,8 @@ type statement struct {
 	begun   bool // the opening balance was shown
 	any     bool // a change was
 	commit  commitData
+
+	noCommits bool // the token is limited to owners
 }
 
 func (s *statement) run(c *call) (err error) {
@@ -144,8 +148,8 @@ func (s *statement) open() error {
 		return nil
 	})
 	var refused *apiError
-	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
-		return nil // it was made later, or its history says that there never was one
+	if errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden) {
+		return nil // it was made later; or it is not there, or not for this token, as its history then says
 	}
 	return err
 }
@@ -212,17 +216,8 @@ func (s *statement) change(a *answer) error {
 		return nil // it was moved within a grid
 	}
 	s.balance.Add(&s.balance, change)
-	if s.commit.GlobalSeq != e.Seq {
-		answer, err := s.c.get(s.c.readURL, "/v1/read/commit/"+strconv.FormatInt(e.Seq, 10), nil)
-		if err != nil {
-			return err
-		}
-		var page struct{ Data commitData }
-		if err := answer.decode(&page); err != nil {
-			return err
-		}
-		s.commit = page.Data
-		s.commit.GlobalSeq = e.Seq
+	if err := s.readCommit(e.Seq); err != nil {
+		return err
 	}
 	if s.c.json() {
 		s.json(a.body)
@@ -232,8 +227,31 @@ func (s *statement) change(a *answer) error {
 	if change.Sign() >= 0 && !s.c.csv() {
 		signed = "+" + signed
 	}
-	s.t.row(strconv.FormatInt(e.Seq, 10), s.c.timeCell(e.At), e.Op, strconv.FormatInt(e.Key, 10), signed, s.shown(), string(s.commit.Metadata))
+	s.t.row(strconv.FormatInt(e.Seq, 10), s.c.timeCell(e.At), e.Op, strconv.FormatInt(e.Key, 10), signed, s.shown(), cmp.Or(string(s.commit.Metadata), none))
 	return nil
+}
+
+// readCommit reads a commit, unless it was the last one that was read, or the
+// token may read none: then nothing but its number is known.
+func (s *statement) readCommit(seq int64) error {
+	if s.commit.GlobalSeq == seq || s.noCommits {
+		return nil
+	}
+	a, err := s.c.askQuietly(request{method: http.MethodGet, base: s.c.readURL, path: "/v1/read/commit/" + strconv.FormatInt(seq, 10)})
+	if err != nil {
+		return err
+	}
+	if s.noCommits = a.status == http.StatusForbidden; s.noCommits {
+		return nil
+	}
+	if err := s.c.refusal(a); err != nil {
+		return err
+	}
+	var page struct{ Data commitData }
+	err = a.decode(&page)
+	s.commit = page.Data
+	s.commit.GlobalSeq = seq
+	return err
 }
 
 // shown is the balance with the class's decimals.
@@ -289,8 +307,11 @@ func (s *statement) json(entry []byte) {
 	}
 	s.any = true
 	s.c.raw(entry[:len(entry)-1])
-	fmt.Fprintf(out, `,"balance":%v,"metadata":`, &s.balance)
-	s.c.raw(s.commit.Metadata)
+	fmt.Fprintf(out, `,"balance":%v`, &s.balance)
+	if len(s.commit.Metadata) > 0 {
+		out.WriteString(`,"metadata":`)
+		s.c.raw(s.commit.Metadata)
+	}
 	if s.commit.Principal != "" {
 		out.WriteString(`,"principal":`)
 		s.c.raw(ledger.AppendString(nil, s.commit.Principal))

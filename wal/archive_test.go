@@ -24,6 +24,10 @@ func TestArchive(t *testing.T) {
 			if _, err := old.Next(); err != nil {
 				t.Fatal(err)
 			}
+			inside := mustReader(t, dir, small())
+			if _, err := inside.Next(); err != nil {
+				t.Fatal(err)
+			}
 			to := filepath.Join(t.TempDir(), "to")
 			// below the last commit of the second segment: that one stays.
 			below := firsts[2] - 1
@@ -49,6 +53,9 @@ func TestArchive(t *testing.T) {
 			}
 			if err := fresh.Seek(1); !errors.As(err, &gone) || gone.Seq != 1 {
 				t.Errorf("commit 1: %v", err)
+			}
+			if err := inside.Seek(1); !errors.As(err, &gone) || gone.Seq != 1 {
+				t.Errorf("commit 1, by a reader that was in its segment: %v", err)
 			}
 			if err := fresh.Seek(firsts[1]); err != nil {
 				t.Errorf("the first commit that is there: %v", err)

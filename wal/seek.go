@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -63,9 +64,26 @@ func (r *Reader) seekSegment(seq, durable uint64) error {
 	if r.src == nil || r.seg.head.First != r.firsts[i] {
 		return r.enter(r.firsts[i], nil)
 	}
+	if err := r.archived(); err != nil {
+		return err
+	}
 	if r.at.next > seq {
 		r.w.at = segmentStart(&r.seg.head)
 		r.at, r.last = r.w.at, 0
+	}
+	return nil
+}
+
+// archived returns an *ArchivedError if the segment that the reader is in was
+// moved to an archive: though it can still be read, another reader finds it gone.
+func (r *Reader) archived() error {
+	there, err := r.fs.Same(r.seg.path, r.seg.path)
+	if err != nil || there {
+		return nil
+	}
+	var archived *ArchivedError
+	if errors.As(r.missing(r.seg.path, r.seg.head.First), &archived) {
+		return archived
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"-dir", "x", "-nonsense"}, server.ExitUsage},
 		{[]string{"-dir", "x", "-name", "a/b"}, server.ExitUsage},
 		{[]string{"-dir", "x", "-poll", "0"}, server.ExitUsage},
+		{[]string{"-dir", "x", "-until", "1", "-until-time", "2026-01-31T12:00:00Z"}, server.ExitUsage},
 		{[]string{"-dir", "x", "-max-lag", "-1"}, server.ExitUsage},
 		{[]string{"-dir", "x", "-log-format", "xml"}, server.ExitUsage},
 		{[]string{"-dir", "x", "-listen", "192.0.2.1:0"}, server.ExitUsage},
@@ -55,6 +56,6 @@ func TestWrongValues(t *testing.T) {
 	c := reader.DefaultConfig()
 	p := program(&c)
 	settingstest.Wrong(t, p, run, map[string]string{
-		"idempotency-keys": "-1", "checkpoint-every": "-1", "max-lag": "-1", "max-streams": "0", "max-inflight": "0", "name": "a/b", "poll": "0s",
+		"idempotency-keys": "-1", "checkpoint-every": "-1", "max-lag": "-1", "max-streams": "0", "max-inflight": "0", "name": "a/b", "poll": "0s", "until": "-1", "until-time": "yesterday",
 	})
 }

@@ -51,6 +51,7 @@ type Replayer struct {
 	state  *ledger.State
 	Ops    uint64 // operations applied so far
 	first  uint64 // global_seq of the batch's first commit
+	last   uint64 // of the last one to be applied
 	at     int64  // time of the batch
 	record func(seq uint64, record []byte) error
 
@@ -90,15 +91,19 @@ func Replay(ctx context.Context, state *ledger.State, l Writer, log *slog.Logger
 }
 
 // ReplayFrame applies one batch. After an error a part of it may have been applied.
-func (r *Replayer) ReplayFrame(f *wal.Frame) error {
+func (r *Replayer) ReplayFrame(f *wal.Frame) error { return r.ReplayUpTo(f, f.Last()) }
+
+// ReplayUpTo applies the commits of a batch up to last. There is no digest of the
+// state within a batch: what is applied in part is compared with none.
+func (r *Replayer) ReplayUpTo(f *wal.Frame, last uint64) error {
 	if want := r.state.Seq() + 1; f.First != want {
 		return &ReplayError{f.First, fmt.Errorf("the batch begins here, and commit %d must follow", want)}
 	}
-	r.first, r.at, r.decoded = f.First, f.Time, 0
-	if err := f.Each(r.record); err != nil {
+	r.first, r.last, r.at, r.decoded = f.First, last, f.Time, 0
+	if err := f.Each(r.record); err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
-	if err := r.applyAhead(); err != nil {
+	if err := r.applyAhead(); err != nil || last < f.Last() {
 		return err
 	}
 	if mine := r.state.Digest(); mine != f.Digest {
@@ -108,6 +113,9 @@ func (r *Replayer) ReplayFrame(f *wal.Frame) error {
 }
 
 func (r *Replayer) replayRecord(seq uint64, record []byte) error {
+	if seq > r.last {
+		return errEnough
+	}
 	rec := &r.ahead[r.decoded]
 	if err := rec.Decode(record); errors.Is(err, ledger.ErrNewer) {
 		return fmt.Errorf("commit %d of the log: %w", seq, err)

@@ -17,6 +17,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"html"
 	"io/fs"
 	"path"
 	"strings"
@@ -69,6 +70,18 @@ func Load() (*Page, error) {
 	p.Index = newAsset("index.html", []byte(index))
 	delete(p.Assets, "index.html")
 	return p, nil
+}
+
+// belowHeader is where a note stands.
+const belowHeader = "</header>\n"
+
+// Noting is the index with a note below its header; "" is none.
+func (p *Page) Noting(note string) Asset {
+	if note == "" {
+		return p.Index
+	}
+	below := belowHeader + `<p class="note" role="note">` + html.EscapeString(note) + "</p>\n"
+	return newAsset(p.Index.Name, []byte(strings.Replace(string(p.Index.Body), belowHeader, below, 1)))
 }
 
 func newAsset(name string, body []byte) Asset {

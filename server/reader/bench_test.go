@@ -144,7 +144,7 @@ func BenchmarkApply(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for _, f := range frames {
-				if err := r.proj.apply(f); err != nil {
+				if err := r.proj.apply(f, endless); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -205,7 +205,7 @@ func BenchmarkReplay(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for _, f := range frames {
-		if err := r.proj.apply(f); err != nil {
+		if err := r.proj.apply(f, endless); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -31,6 +31,7 @@ type Config struct {
 	Access          httpserver.Access
 	LogAll          bool                 // log every request
 	Page            bool                 // serve the page for people at /
+	Until           Until                // where to stop following the log
 	Ready           io.Writer            // gets one line when the daemon serves
 	Notify          *httpserver.Notifier // the service manager; nil for none
 	Log             *slog.Logger
@@ -64,6 +65,8 @@ func (c *Config) Flags(set *flag.FlagSet) {
 	set.IntVar(&c.IdempotencyKeys, "idempotency-keys", c.IdempotencyKeys, "`NUMBER` of idempotency keys that a checkpoint holds; use the same value as for the write daemon")
 	set.DurationVar(&c.Poll, "poll", c.Poll, "maximum `TIME` between two checks for new commits")
 	set.Int64Var(&c.MaxInflight, "max-inflight", c.MaxInflight, "maximum memory in `BYTES` for all responses until they are written")
+	set.Var(untilSeq{&c.Until}, "until", "serve the ledger as it was after commit `SEQ`, and follow no further, for example 1200")
+	set.Var(untilTime{&c.Until}, "until-time", "serve the ledger as it was at this `TIME` of RFC 3339, for example 2026-01-31T12:00:00Z")
 	set.IntVar(&c.MaxStreams, "max-streams", c.MaxStreams, "maximum `NUMBER` of open commit streams; beyond it, the client with the most streams loses its oldest")
 	set.BoolVar(&c.Page, "page", c.Page, "serve the web page at /")
 	set.BoolVar(&c.LogAll, "log-requests", c.LogAll, "log every request, not only failures of the daemon")
@@ -78,6 +81,9 @@ func (c *Config) Validate() error {
 	}
 	if err := wal.CheckReaderName(c.Name); err != nil {
 		return fmt.Errorf("-name: %w", err)
+	}
+	if err := c.Until.check(); err != nil {
+		return err
 	}
 	if c.Poll <= 0 || c.Poll > time.Minute {
 		return errors.New("-poll must be more than 0 and at most 1m")

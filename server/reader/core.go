@@ -34,7 +34,7 @@ func (c *Core) State() *ledger.State { return c.proj.state }
 
 // Apply applies the next batch.
 func (c *Core) Apply(f *wal.Frame) error {
-	if err := c.proj.apply(f); err != nil {
+	if err := c.proj.apply(f, endless); err != nil {
 		return err
 	}
 	c.saver.place = f.Place()

@@ -40,8 +40,8 @@ func newDaemon(source commitlog.Source, c Config) *daemon {
 	}
 	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now,
 		caughtUp: make(chan struct{}), looks: make(chan chan struct{}), opened: make(chan struct{}), ended: make(chan struct{}),
-		keys: c.IdempotencyKeys, every: c.CheckpointEvery, meter: &saverMeter{}}
-	d.tail.index = history.New(history.Config{Dir: c.Dir, Source: source, Log: c.Log})
+		keys: c.IdempotencyKeys, every: c.CheckpointEvery, meter: &saverMeter{}, until: c.Until}
+	d.tail.index = history.New(history.Config{Dir: c.Dir, Source: source, Log: c.Log, Brief: c.Until.set()})
 	d.api = httpserver.NewAPI(d.routes(c.Page), "asset_ledger_read_", &d.registry, c.Log)
 	d.api.LogAll = c.LogAll
 	d.api.Budget = httpserver.NewBudget(cmp.Or(c.MaxInflight, defaultReadInflight))
@@ -61,7 +61,7 @@ func (d *daemon) routes(page bool) []httpserver.Route {
 		routes = append(routes, httpserver.Route{Method: "GET", Pattern: e.pattern, Handle: d.serve(e)})
 	}
 	if page {
-		routes = append(routes, pageRoutes()...)
+		routes = append(routes, pageRoutes(d.tail.untilNote)...)
 	}
 	return routes
 }

@@ -45,7 +45,7 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	x.Out = httpserver.AppendUint(x.Out, `","freshness":{"checkpoint_seq":`, checkpoint)
 	x.Out = httpserver.AppendUint(x.Out, `,"commit_log_seq":`, end)
 	x.Out = httpserver.AppendUint(x.Out, `,"lag":`, end-checkpoint)
-	x.Out = append(x.Out, '}')
+	x.Out = d.tail.appendUntil(append(x.Out, '}'))
 	var making *history.NotReadyError
 	if errors.As(d.tail.index.Ready(), &making) && making.Of > 0 {
 		x.Out = httpserver.AppendUint(x.Out, `,"history":{"made_seq":`, making.Done)

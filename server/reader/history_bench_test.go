@@ -117,7 +117,7 @@ func BenchmarkFollow(b *testing.B) {
 					p.keepIndex(historyIndex(""), wal.LogID{}, wal.Place{})
 				}
 				for _, f := range frames {
-					if err := p.apply(f); err != nil {
+					if err := p.apply(f, endless); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -18,15 +18,19 @@ const (
 	immutable  = "public, max-age=31536000, immutable" // the version is in the path
 )
 
-// pageRoutes serve the page for people. Reads of it go the way of all others,
+// pageRoutes serve the page for people, with a note below its header unless that
+// is "". Reads of it go the way of all others,
 // through the table of routes, and are measured like them.
-func pageRoutes() []httpserver.Route {
+func pageRoutes(note func() string) []httpserver.Route {
 	p, err := page.Load()
 	if err != nil {
 		panic(err) // the files are part of the program
 	}
 	return []httpserver.Route{
-		{Method: "GET", Pattern: "/{$}", Handle: func(x *httpserver.Exchange) *ledger.Error { return serveAsset(x, &p.Index, revalidate) }},
+		{Method: "GET", Pattern: "/{$}", Handle: func(x *httpserver.Exchange) *ledger.Error {
+			index := p.Noting(note())
+			return serveAsset(x, &index, revalidate)
+		}},
 		{Method: "GET", Pattern: "/page/{version}/{file}", Handle: func(x *httpserver.Exchange) *ledger.Error {
 			asset, ok := p.Assets[x.R.PathValue("file")]
 			if !ok || x.R.PathValue("version") != p.Version {

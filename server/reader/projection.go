@@ -51,19 +51,21 @@ func (p *projection) keepIndex(x *history.Index, id wal.LogID, after wal.Place) 
 	p.state.Observe(func(c *ledger.Change) { x.Change(p.state.Seq(), c) })
 }
 
-// apply applies one batch. After an error the projection is broken: a part of
-// the batch may have been applied, and no read is answered from it any more.
-func (p *projection) apply(f *wal.Frame) error {
-	if err := p.hold(f); err != nil {
+// apply applies one batch, or what of it is not after commit last. After an error
+// the projection is broken: a part of the batch may have been applied, and no
+// read is answered from it any more.
+func (p *projection) apply(f *wal.Frame, last uint64) error {
+	last = min(last, f.Last())
+	if err := p.hold(f, last); err != nil {
 		p.fresh.end(unreadable(err))
 		return err
 	}
-	p.fresh.wake(f.Last())
+	p.fresh.wake(last)
 	return nil
 }
 
 // hold is one hold of the lock: all of a batch, and the sequence that goes with it.
-func (p *projection) hold(f *wal.Frame) (err error) {
+func (p *projection) hold(f *wal.Frame, last uint64) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer func() {
@@ -74,14 +76,14 @@ func (p *projection) hold(f *wal.Frame) (err error) {
 			p.broken = unreadable(err)
 		}
 	}()
-	if err := p.replay.ReplayFrame(f); err != nil {
+	if err := p.replay.ReplayUpTo(f, last); err != nil {
 		return err
 	}
 	if p.index != nil {
-		p.index.Applied(f)
+		p.index.Applied(f, last)
 	}
 	p.ops.Store(p.replay.Ops)
-	p.fresh.applied.Store(f.Last())
+	p.fresh.applied.Store(last)
 	return nil
 }
 

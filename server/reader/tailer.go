@@ -31,6 +31,7 @@ type tailer struct {
 	every  uint64 // commits between two checkpoints
 	index  *history.Index
 	meter  *saverMeter
+	until  Until            // where to stop
 	poll   time.Duration    // longest sleep: the end moved without a wake, or we are to stop
 	now    func() time.Time // for ages and progress only; never reaches the state
 
@@ -38,6 +39,7 @@ type tailer struct {
 	looks    chan chan struct{}               // asks open to look at once; it closes what it got when it has
 	opened   chan struct{}                    // closed when the log is open: nobody receives from looks any more
 	missing  atomic.Bool                      // the place of the log is not there either, so it may be the wrong one
+	reached  atomic.Bool                      // there is nothing before until.time to come any more
 	ended    chan struct{}                    // closed when run has returned
 	known    commitlog.Registration           // run's
 	caughtUp chan struct{}                    // closed once the end that was durable at the start is applied
@@ -59,13 +61,14 @@ const (
 	longestLook  = 500 * time.Millisecond
 )
 
-// durable is the last durable commit, 0 while there is no log.
+// durable is the last durable commit, 0 while there is no log, and at most the
+// one after which the tailer stops.
 func (t *tailer) durable() uint64 {
 	r := t.reader.Load()
 	if r == nil {
 		return 0
 	}
-	return (*r).Durable()
+	return min((*r).Durable(), t.lastSeq())
 }
 
 // durableNow is durable, but does not answer 0 from a look that was some time
@@ -116,6 +119,9 @@ func (t *tailer) run(ctx context.Context) (err error) {
 
 // restore begins from the newest good checkpoint, if there is one.
 func (t *tailer) restore(r commitlog.Reader) (id wal.LogID, place wal.Place, err error) {
+	if t.until.set() {
+		return t.restoreUntil(r)
+	}
 	store := t.source.Checkpoints()
 	state, place, err := commitlog.Restore(store, r, t.keys, t.log)
 	if err != nil {
@@ -192,7 +198,10 @@ func (t *tailer) open(ctx context.Context) (commitlog.Reader, commitlog.Registra
 
 // tryOpen takes our name and opens the log.
 func (t *tailer) tryOpen() (commitlog.Reader, commitlog.Registration, error) {
-	known, err := t.source.Register(t.name)
+	known, err := commitlog.Registration(unregistered{}), error(nil)
+	if !t.until.set() {
+		known, err = t.source.Register(t.name)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -208,7 +217,7 @@ func (t *tailer) tryOpen() (commitlog.Reader, commitlog.Registration, error) {
 func (t *tailer) catchUp(ctx context.Context, r commitlog.Reader) error {
 	start, target := t.now(), r.Durable()
 	logged := start
-	for t.proj.fresh.applied.Load() < target && ctx.Err() == nil {
+	for t.proj.fresh.applied.Load() < min(target, t.lastSeq()) && ctx.Err() == nil {
 		if err := t.step(r); err != nil {
 			return t.explain(r, err)
 		}
@@ -232,6 +241,10 @@ func (t *tailer) follow(ctx context.Context, r commitlog.Reader) error {
 	var moved int64 // when it became durable
 	for ctx.Err() == nil {
 		applied, calm := t.proj.fresh.applied.Load(), t.now().UnixNano()
+		if applied >= t.lastSeq() {
+			t.rest(ctx)
+			return nil
+		}
 		if now := r.Durable(); now != end {
 			end, moved = now, r.Moved()
 		}
@@ -265,8 +278,11 @@ func (t *tailer) step(r commitlog.Reader) error {
 	if err != nil {
 		return err
 	}
+	if t.stopsBefore(f) {
+		return nil
+	}
 	t.pending.Store(f.Time)
-	if err := t.proj.apply(f); err != nil {
+	if err := t.proj.apply(f, t.lastSeq()); err != nil {
 		return err
 	}
 	t.behind.Store(f.Time)

@@ -148,7 +148,7 @@ func TestDamageEndsReading(t *testing.T) {
 func TestDefectWhileApplying(t *testing.T) {
 	p := newProjection(0)
 	p.replay = nil
-	err := p.apply(&wal.Frame{First: 1, Count: 1, Body: wal.AppendRecord(nil, []byte{1})})
+	err := p.apply(&wal.Frame{First: 1, Count: 1, Body: wal.AppendRecord(nil, []byte{1})}, endless)
 	if err == nil || !strings.Contains(err.Error(), "defect in the ledger, please report it: runtime error: ") || !p.isBroken() || commitlog.IsDamage(err) {
 		t.Errorf("%v", err)
 	}
@@ -166,7 +166,7 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 	p := newProjection(0)
 	next := 0
 	apply := func() {
-		if err := p.apply(&log.frames[next]); err != nil {
+		if err := p.apply(&log.frames[next], endless); err != nil {
 			t.Fatal(err)
 		}
 		next++

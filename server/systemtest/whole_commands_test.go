@@ -35,7 +35,7 @@ var told = []struct {
 		"source <(ledgerctl completion bash)", "fuser DIR/END",
 	}},
 	{(*sandbox).serves, []string{
-		"ledgerctl dev", "bin/ledger-read -dir ledger-data", "ledger-write -dir DIR", "ledger-read -dir DIR -name NAME",
+		"ledgerctl dev", "bin/ledger-read -dir ledger-data", "ledger-write -dir DIR", "ledger-read -dir DIR -name NAME", "ledger-read -dir DIR -until-time 2026-01-31T23:59:59Z",
 		"ledgerctl watch -freshness",
 	}},
 	{(*sandbox).follows, []string{"ledgerctl watch -container 1001", "bin/ledgerctl watch -container 100"}},

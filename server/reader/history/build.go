@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"assetledger/ledger"
@@ -22,7 +23,7 @@ func (x *Index) build(ctx context.Context, missing span) error {
 		return err
 	}
 	defer log.Close()
-	state, place, err := commitlog.RestoreNear(x.c.Source.Checkpoints(), log, missing.first-1)
+	state, place, err := commitlog.RestoreNear(x.c.Source.Checkpoints(), log, 0, missing.first-1, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (b *builder) run(ctx context.Context) error {
 		b.place = f.Place()
 		b.x.Meter.Done.Store(b.place.Seq)
 		if b.gen != nil {
-			b.gen.applied(f)
+			b.gen.applied(f, f.Last())
 			if b.gen.size() >= b.x.c.Generation || b.place.Seq >= b.missing.last {
 				if err := b.write(); err != nil {
 					return err

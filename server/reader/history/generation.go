@@ -74,10 +74,11 @@ func (g *generation) chain(key, seq uint64, c *ledger.Change) {
 	g.used += chainBytes + n
 }
 
-// applied closes a batch.
-func (g *generation) applied(f *wal.Frame) {
+// applied closes a batch, of which the commits up to last were applied.
+func (g *generation) applied(f *wal.Frame, last uint64) {
 	g.batches = append(g.batches, batch{f.First, f.Time})
 	g.end = f.Place()
+	g.end.Seq = last
 }
 
 // A chain is the entries of one key in a generation, as they were when it was taken.

@@ -24,6 +24,9 @@ type Config struct {
 	Log    *slog.Logger
 	// Generation is how many bytes close a generation; 0: generationBytes.
 	Generation int
+	// Brief has the index hold the duty of writing the files only while it makes
+	// one: the daemon stops somewhere, and others go on.
+	Brief bool
 }
 
 // An Index is the index of one log. Begin, Change and Applied are the tailer's,
@@ -84,10 +87,11 @@ func (x *Index) Begin(id wal.LogID, after wal.Place) {
 // Change keeps a change of commit seq.
 func (x *Index) Change(seq uint64, c *ledger.Change) { x.open.add(seq, c) }
 
-// Applied ends a batch.
-func (x *Index) Applied(f *wal.Frame) {
-	x.open.applied(f)
-	if x.open.size() >= x.c.Generation && x.c.Dir != "" {
+// Applied ends a batch, of which the commits up to last were applied. If that is
+// not all of it, nothing follows, and the generation stays open.
+func (x *Index) Applied(f *wal.Frame, last uint64) {
+	x.open.applied(f, last)
+	if x.open.size() >= x.c.Generation && x.c.Dir != "" && last == f.Last() {
 		x.Cut()
 	}
 }

@@ -29,6 +29,9 @@ func (x *Index) Run(ctx context.Context) {
 	}
 	for ctx.Err() == nil {
 		pause, err := x.step(ctx)
+		if x.c.Brief {
+			x.release()
+		}
 		if err != nil && ctx.Err() == nil {
 			x.Meter.Failed.Add(1)
 			x.c.Log.Warn("the history index can't be kept now; trying again", "reason", err)
@@ -105,14 +108,21 @@ func (x *Index) hold() (bool, error) {
 	return true, nil
 }
 
-// Close lets go of the duty; nothing may be running any more.
-func (x *Index) Close() {
+// release lets go of the duty.
+func (x *Index) release() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.lock != nil {
 		x.lock.Close()
 		x.lock = nil
 	}
+}
+
+// Close lets go of the duty; nothing may be running any more.
+func (x *Index) Close() {
+	x.release()
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	x.files = nil
 }
 

@@ -214,7 +214,7 @@ func (f *follower) apply(n int) bool {
 		if err := f.replay.ReplayFrame(frame); err != nil {
 			f.world.t.Fatal(err)
 		}
-		f.Applied(frame)
+		f.Applied(frame, frame.Last())
 		f.at++
 	}
 	return f.at < len(f.world.log.frames)

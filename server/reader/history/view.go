@@ -34,8 +34,10 @@ func (m *memory) of(key uint64) chain {
 // Base is the commit up to which the index has no history, only what was then; 0: it has all.
 func (v *View) Base() uint64 { return v.base }
 
-// newest calls fn for the entries of a key up to commit to, newest first.
+// newest calls fn for the entries of a key up to commit to, newest first. Files
+// of another daemon may go on beyond what this one has applied.
 func (v *View) newest(key, to uint64, fn func(entry []byte) bool) error {
+	to = min(to, v.last)
 	for i := len(v.gens) - 1; i >= 0; i-- {
 		g := &v.gens[i]
 		if g.first > to || g.last <= v.covered {
@@ -67,11 +69,12 @@ func (v *View) newest(key, to uint64, fn func(entry []byte) bool) error {
 
 // oldest calls fn for the entries of a key from commit from on, oldest first.
 func (v *View) oldest(key, from uint64, fn func(entry []byte) bool) error {
+	applied := func(entry []byte) bool { return entrySeq(entry) <= v.last && fn(entry) }
 	for _, f := range v.files {
 		if f.last < from {
 			continue
 		}
-		on, err := f.oldest(key, from, fn)
+		on, err := f.oldest(key, from, applied)
 		if err != nil {
 			return v.x.damaged(err)
 		}
@@ -167,6 +170,11 @@ func batchOf(entry []byte) (first uint64, time int64) {
 
 // SeqAt is the last commit made at or before a time, 0 if all were later.
 func (v *View) SeqAt(time int64) (uint64, error) {
+	seq, err := v.seqAt(time)
+	return min(seq, v.last), err
+}
+
+func (v *View) seqAt(time int64) (uint64, error) {
 	for i := len(v.gens) - 1; i >= 0; i-- {
 		g := &v.gens[i]
 		if g.last <= v.covered {

@@ -1,0 +1,151 @@
+package reader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"assetledger/server/commitlog"
+	"assetledger/server/httpserver"
+	"assetledger/wal"
+)
+
+// Until is where a read daemon stops following the log: after a commit, or
+// before the first commit made later than a time. It then serves the ledger as
+// it was at that point. The zero value is nowhere.
+type Until struct {
+	bySeq, byTime bool
+	seq           uint64
+	time          int64 // Unix nanoseconds
+}
+
+// untilSeq is the flag for a commit.
+type untilSeq struct{ *Until }
+
+func (u untilSeq) String() string {
+	if u.Until == nil || !u.bySeq {
+		return ""
+	}
+	return strconv.FormatUint(u.seq, 10)
+}
+
+func (u untilSeq) Set(s string) error {
+	seq, err := strconv.ParseUint(s, 10, 63)
+	if err != nil {
+		return errors.New("must be the number of a commit, or 0 for the empty ledger")
+	}
+	u.seq, u.bySeq = seq, true
+	return nil
+}
+
+// untilTime is the flag for a time.
+type untilTime struct{ *Until }
+
+func (u untilTime) String() string {
+	if u.Until == nil || !u.byTime {
+		return ""
+	}
+	return time.Unix(0, u.time).UTC().Format(time.RFC3339Nano)
+}
+
+func (u untilTime) Set(s string) error {
+	at, ok := parseMoment(s)
+	if !ok {
+		return errors.New("must be a time of RFC 3339")
+	}
+	u.time, u.byTime = at, true
+	return nil
+}
+
+func (u *Until) set() bool { return u.bySeq || u.byTime }
+
+func (u *Until) check() error {
+	if u.bySeq && u.byTime {
+		return errors.New("-until and -until-time both say when: give one of them")
+	}
+	return nil
+}
+
+// endless is the last commit of a tailer that doesn't stop by itself.
+const endless = math.MaxUint64
+
+// lastSeq is the commit after which the tailer stops: endless if there is none,
+// or if it is not known yet which one a time means.
+func (t *tailer) lastSeq() uint64 {
+	switch {
+	case t.until.bySeq:
+		return t.until.seq
+	case t.reached.Load():
+		return t.proj.fresh.applied.Load()
+	}
+	return endless
+}
+
+// stopsBefore says whether all of a batch is later than where the tailer stops.
+func (t *tailer) stopsBefore(f *wal.Frame) bool {
+	if !t.until.byTime || f.Time <= t.until.time {
+		return false
+	}
+	t.reached.Store(true)
+	return true
+}
+
+// restoreUntil is restore for a tailer that stops: from the newest checkpoint
+// that is not later, and without making any.
+func (t *tailer) restoreUntil(r commitlog.Reader) (id wal.LogID, place wal.Place, err error) {
+	last, at := t.until.seq, t.until.time
+	if t.until.bySeq {
+		at = math.MaxInt64
+	} else {
+		last = endless
+	}
+	state, place, err := commitlog.RestoreNear(t.source.Checkpoints(), r, t.keys, last, at)
+	if err == nil && place.Seq > 0 && (place.Seq > last || place.Time > at) {
+		err = fmt.Errorf("the log before commit %d is archived, and no checkpoint is of an earlier one: move archived segments back", place.Seq+1)
+	}
+	if err != nil {
+		return id, place, fmt.Errorf("starting before -until: %w", err)
+	}
+	t.proj.adopt(state)
+	return r.LogID(), place, nil
+}
+
+// rest waits where the tailer stops, until ctx is done.
+func (t *tailer) rest(ctx context.Context) {
+	t.log.Info("stopped following the log where -until says", "seq", t.proj.fresh.applied.Load())
+	<-ctx.Done()
+}
+
+// unregistered is the Registration of a daemon that stops: nobody waits for it.
+type unregistered struct{}
+
+func (unregistered) Applied(uint64) {}
+func (unregistered) Close() error   { return nil }
+
+// appendUntil appends to the health where the daemon stops.
+func (t *tailer) appendUntil(dst []byte) []byte {
+	if last := t.lastSeq(); last != endless {
+		dst = httpserver.AppendUint(dst, `,"until":`, last)
+	}
+	if t.until.byTime {
+		dst = append(append(append(dst, `,"until_time":"`...), untilTime{&t.until}.String()...), '"')
+	}
+	return dst
+}
+
+// untilNote tells people on the page where the daemon stops; "" if it doesn't.
+func (t *tailer) untilNote() string {
+	last, applied := t.lastSeq(), t.proj.fresh.applied.Load()
+	switch {
+	case !t.until.set():
+		return ""
+	case last == endless:
+		return fmt.Sprintf("This daemon stops following the ledger at %s.", untilTime{&t.until})
+	case applied < last:
+		return fmt.Sprintf("This daemon stops following the ledger after commit %d.", last)
+	}
+	return fmt.Sprintf("This is the ledger as it was after commit %d. Later commits are not shown.", last)
+}
