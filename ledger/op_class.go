@@ -42,10 +42,10 @@ func (s *State) registerClassShape(op *Op) *Error {
 	key := op.Get(ShapeKey, anyKey)
 	if treeFind(shapesByKey{s}, k.shapes, rank{major: key}) != 0 {
 		if key == anyKey {
-			return Errorf(ShapeAlreadyExists, "Class %d has a shape for all keys without their own already.", k.id).
+			return Errorf(ShapeAlreadyExists, "Class %s has a shape for all keys without their own already.", s.classCalled(k)).
 				With(Num("class_id", k.id))
 		}
-		return Errorf(ShapeAlreadyExists, "Class %d has a shape for key %d already.", k.id, key).
+		return Errorf(ShapeAlreadyExists, "Class %s has a shape for key %d already.", s.classCalled(k), key).
 			With(Num("class_id", k.id), Num("key", key))
 	}
 	s.makeShape(shape{class: kref, key: key, width: uint16(op.Args[ShapeWidth]), height: uint16(op.Args[ShapeHeight])})

@@ -24,8 +24,8 @@ func (s *State) requireBalance(op *Op) *Error {
 	if available >= low && quantity <= high {
 		return nil
 	}
-	e := requirementFailed("Container %d has %d of class %d with key %d, of which %d are available; %s.",
-		c.id, quantity, k.id, key, available, op.requiredBalance()).
+	e := requirementFailed("Container %s has %d of class %s with key %d, of which %d are available; %s.",
+		s.called(c), quantity, s.classCalled(k), key, available, op.requiredBalance()).
 		With(Num("container_id", c.id), Num("class_id", k.id), Num("key", key))
 	if op.Given(BalanceAtLeast) {
 		e.With(Num("at_least", low))
@@ -57,7 +57,7 @@ func (s *State) requireUnchanged(op *Op) *Error {
 	if c.updated <= uint64(since) {
 		return nil
 	}
-	return requirementFailed("Container %d was changed by commit %d, after commit %d.", c.id, c.updated, since).
+	return requirementFailed("Container %s was changed by commit %d, after commit %d.", s.called(c), c.updated, since).
 		With(Num("container_id", c.id), Num("since_seq", since), Num("updated_seq", int64(c.updated)))
 }
 
@@ -67,12 +67,12 @@ func (s *State) requireInstance(op *Op) *Error {
 		return err
 	}
 	if c.kind == Standard {
-		return wrongContainerKind(c, "holds no instances")
+		return s.wrongContainerKind(c, "holds no instances")
 	}
 	inSlot := op.Given(StandsSlot)
 	if inSlot {
 		if c.kind == Grid {
-			return wrongContainerKind(c, "has no slots, so slot_index can't be given")
+			return s.wrongContainerKind(c, "has no slots, so slot_index can't be given")
 		}
 	}
 	_, r, err := s.wantInstance(op, StandsInstance)
@@ -81,7 +81,7 @@ func (s *State) requireInstance(op *Op) *Error {
 	}
 	slot := op.Args[StandsSlot]
 	if inSlot {
-		if err := wantSlot(c, slot); err != nil {
+		if err := s.wantSlot(c, slot); err != nil {
 			return err
 		}
 	}
@@ -89,10 +89,10 @@ func (s *State) requireInstance(op *Op) *Error {
 	if in && r.host == cref && (!inSlot || int64(r.spot) == slot) {
 		return nil
 	}
-	e := requirementFailed("Instance %d does not stand in container %d.", r.id, c.id).
+	e := requirementFailed("Instance %d does not stand in container %s.", r.id, s.called(c)).
 		With(Num("instance_id", r.id), Num("container_id", c.id))
 	if inSlot {
-		e = requirementFailed("Instance %d does not stand in slot %d of container %d.", r.id, slot, c.id).
+		e = requirementFailed("Instance %d does not stand in slot %d of container %s.", r.id, slot, s.called(c)).
 			With(Num("instance_id", r.id), Num("container_id", c.id), Num("slot_index", slot))
 	}
 	return e.With(s.foundAt(r)...)

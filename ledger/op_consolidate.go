@@ -98,8 +98,8 @@ func (s *State) wantFewStacks(cref, kref uint32) *Error {
 	if count <= most {
 		return nil
 	}
-	return Errorf(InvalidOperation, "Container %d holds more stacks of class %d than one transaction may consolidate, which is %d: merge some of them in earlier transactions.",
-		c.id, k.id, MaxConsolidated).With(Num("container_id", c.id), Num("class_id", k.id), Num("max_stacks", MaxConsolidated))
+	return Errorf(InvalidOperation, "Container %s holds more stacks of class %s than one transaction may consolidate, which is %d: merge some of them in earlier transactions.",
+		s.called(c), s.classCalled(k), MaxConsolidated).With(Num("container_id", c.id), Num("class_id", k.id), Num("max_stacks", MaxConsolidated))
 }
 
 // consolidationTarget is the stack of the key given, or else of the lowest key there.
@@ -110,7 +110,7 @@ func (s *State) consolidationTarget(op *Op, cref, kref uint32) (uint32, *Error) 
 	c, k := s.containers.at(cref), s.classes.at(kref)
 	ref := treeNext(stacksByClass{s}, c.stackTree, rank{k.id, -1})
 	if ref == 0 || s.stacks.at(ref).class != kref {
-		return 0, Errorf(StackNotFound, "Container %d holds no stack of class %d.", c.id, k.id).
+		return 0, Errorf(StackNotFound, "Container %s holds no stack of class %s.", s.called(c), s.classCalled(k)).
 			With(Num("container_id", c.id), Num("class_id", k.id))
 	}
 	return ref, nil

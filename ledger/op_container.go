@@ -64,7 +64,7 @@ func (s *State) removeContainer(op *Op) *Error {
 		return err
 	}
 	if c.stacks != 0 || c.instances != 0 {
-		return Errorf(ContainerNotEmpty, "Container %d holds %d stacks and %d instances; it must be empty.", c.id, c.stacks, c.instances).
+		return Errorf(ContainerNotEmpty, "Container %s holds %d stacks and %d instances; it must be empty.", s.called(c), c.stacks, c.instances).
 			With(Num("container_id", c.id), Num("stacks", int64(c.stacks)), Num("instances", int64(c.instances)))
 	}
 	s.dropContainer(ref)

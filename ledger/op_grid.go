@@ -19,8 +19,8 @@ func (s *State) stackSpot(c *container, kref uint32, key int64, target uint32, w
 	p := s.placements.at(s.stacks.at(target).place)
 	if want.at && (want.x != int64(p.x) || want.y != int64(p.y)) || want.rotated && want.turned != p.turned {
 		id := s.classes.at(kref).id
-		return spot{}, Errorf(AlreadyPlaced, "The stack of class %d with key %d stands at (%d,%d) of container %d with rotation %d already.",
-			id, key, p.x, p.y, c.id, rotationOf(p.turned)).
+		return spot{}, Errorf(AlreadyPlaced, "The stack of class %s with key %d stands at (%d,%d) of container %s with rotation %d already.",
+			s.classCalled(s.classes.at(kref)), key, p.x, p.y, s.called(c), rotationOf(p.turned)).
 			With(Num("container_id", c.id), Num("class_id", id), Num("key", key),
 				Num("x", int64(p.x)), Num("y", int64(p.y)), Num("rotation", rotationOf(p.turned)))
 	}
@@ -37,11 +37,11 @@ func rotationOf(turned bool) int64 {
 // findSpot is a free place in a Grid for a thing of the class and key: the one
 // asked for, or else the first that fits.
 func (s *State) findSpot(c *container, kref uint32, key int64, want placeArgs) (spot, *Error) {
-	id := s.classes.at(kref).id
+	k := s.classes.at(kref)
 	ref := s.findShape(kref, key)
 	if ref == 0 {
-		return spot{}, Errorf(UnregisteredClassShape, "Class %d has no shape for key %d, so it can't be put in a Grid.", id, key).
-			With(Num("class_id", id), Num("key", key))
+		return spot{}, Errorf(UnregisteredClassShape, "Class %s has no shape for key %d, so it can't be put in a Grid.", s.classCalled(k), key).
+			With(Num("class_id", k.id), Num("key", key))
 	}
 	r := s.shapes.at(ref)
 	w, h := int(r.width), int(r.height)
@@ -55,20 +55,20 @@ func (s *State) findSpot(c *container, kref uint32, key int64, want placeArgs) (
 	if at, ok := s.firstSpot(c, w, h, want); ok {
 		return at, nil
 	}
-	return spot{}, gridFull(c.id, id, key, w, h, want)
+	return spot{}, s.gridFull(c, k.id, key, w, h, want)
 }
 
 // gridFull refuses what firstSpot found no place for. Width and height are as
 // it would have stood: of the shape, or turned if that was asked for.
-func gridFull(container, class, key int64, w, h int, want placeArgs) *Error {
+func (s *State) gridFull(c *container, class, key int64, w, h int, want placeArgs) *Error {
 	if want.turned {
 		w, h = h, w
 	}
-	e := Errorf(GridFull, "Container %d has no free place for %d x %d cells.", container, w, h)
+	e := Errorf(GridFull, "Container %s has no free place for %d x %d cells.", s.called(c), w, h)
 	if !want.rotated && w != h {
-		e = Errorf(GridFull, "Container %d has no free place for %d x %d cells, turned or not.", container, w, h)
+		e = Errorf(GridFull, "Container %s has no free place for %d x %d cells, turned or not.", s.called(c), w, h)
 	}
-	return e.With(Num("container_id", container), Num("class_id", class), Num("key", key), Num("width", int64(w)), Num("height", int64(h)))
+	return e.With(Num("container_id", c.id), Num("class_id", class), Num("key", key), Num("width", int64(w)), Num("height", int64(h)))
 }
 
 // firstSpot tries the whole grid unrotated, then turned; with a rotation given, only that way.
@@ -111,12 +111,12 @@ func (s *State) wantFree(c *container, x, y int64, w, h int, except uint32) (are
 	}
 	width, height := int64(c.gridWidth), int64(c.gridHeight)
 	if x < 0 || y < 0 || x > width-int64(w) || y > height-int64(h) {
-		return area{}, details(Errorf(OutOfBounds, "%d x %d cells at (%d,%d) leave container %d, which is a grid of %d x %d.",
-			w, h, x, y, c.id, width, height)).With(Num("grid_width", width), Num("grid_height", height))
+		return area{}, details(Errorf(OutOfBounds, "%d x %d cells at (%d,%d) leave container %s, which is a grid of %d x %d.",
+			w, h, x, y, s.called(c), width, height)).With(Num("grid_width", width), Num("grid_height", height))
 	}
 	a := area{int(x), int(y), w, h}
 	if !s.isFree(c, a, except) {
-		return area{}, details(Errorf(CellOccupied, "Some of the %d x %d cells at (%d,%d) of container %d are occupied.", w, h, x, y, c.id))
+		return area{}, details(Errorf(CellOccupied, "Some of the %d x %d cells at (%d,%d) of container %s are occupied.", w, h, x, y, s.called(c)))
 	}
 	return a, nil
 }
@@ -130,7 +130,7 @@ func (s *State) placeInGrid(op *Op) *Error {
 	if err != nil {
 		return err
 	}
-	if err := wantKind(c, Grid); err != nil {
+	if err := s.wantKind(c, Grid); err != nil {
 		return err
 	}
 	ref, r, err := s.wantInstance(op, GridInstance)
@@ -153,7 +153,7 @@ func (s *State) removeFromGrid(op *Op) *Error {
 	if err != nil {
 		return err
 	}
-	if err := wantKind(c, Grid); err != nil {
+	if err := s.wantKind(c, Grid); err != nil {
 		return err
 	}
 	ref, r, err := s.wantInstance(op, GridInstance)
@@ -161,7 +161,7 @@ func (s *State) removeFromGrid(op *Op) *Error {
 		return err
 	}
 	if r.where != InGrid || r.host != cref {
-		return Errorf(NotPlaced, "Instance %d does not stand in container %d.", r.id, c.id).
+		return Errorf(NotPlaced, "Instance %d does not stand in container %s.", r.id, s.called(c)).
 			With(Num("container_id", c.id), Num("instance_id", r.id))
 	}
 	s.notePlace(FactStood, r.spot, 0, 0)
@@ -175,18 +175,18 @@ func (s *State) moveInGrid(op *Op) *Error {
 	if err != nil {
 		return err
 	}
-	if err := wantKind(c, Grid); err != nil {
+	if err := s.wantKind(c, Grid); err != nil {
 		return err
 	}
 	x, y := op.Args[MoveX], op.Args[MoveY]
 	if x < 0 || y < 0 || x >= int64(c.gridWidth) || y >= int64(c.gridHeight) {
-		return Errorf(OutOfBounds, "Container %d is a grid of %d x %d; there is no cell (%d,%d).", c.id, c.gridWidth, c.gridHeight, x, y).
+		return Errorf(OutOfBounds, "Container %s is a grid of %d x %d; there is no cell (%d,%d).", s.called(c), c.gridWidth, c.gridHeight, x, y).
 			With(Num("container_id", c.id), Num("x", x), Num("y", y),
 				Num("grid_width", int64(c.gridWidth)), Num("grid_height", int64(c.gridHeight)))
 	}
 	ref := s.covering(c, int(x), int(y))
 	if ref == 0 {
-		return Errorf(CellEmpty, "Nothing covers cell (%d,%d) of container %d.", x, y, c.id).
+		return Errorf(CellEmpty, "Nothing covers cell (%d,%d) of container %s.", x, y, s.called(c)).
 			With(Num("container_id", c.id), Num("x", x), Num("y", y))
 	}
 	p := s.placements.at(ref)

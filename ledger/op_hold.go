@@ -63,22 +63,19 @@ func (s *State) settleHold(op *Op) *Error {
 	if err != nil {
 		return err
 	}
-	if op.Ref != 0 {
-		s.resolve(op, SettleTo)
-	}
 	source := h.stack
 	r := s.stacks.at(source)
 	from, kref, key := r.container, r.class, r.key
 	s.resolve(op, SettleTo)
-	if id := s.containers.at(from).id; id == op.Args[SettleTo] {
-		return Errorf(InvalidOperation, "Hold %d is of container %d itself; a settlement needs another.", h.id, id).
-			With(Num("hold_id", h.id), Num("to_container", id))
+	if c := s.containers.at(from); c.id == op.Args[SettleTo] {
+		return Errorf(InvalidOperation, "Hold %d is of container %s itself; a settlement needs another.", h.id, s.called(c)).
+			With(Num("hold_id", h.id), Num("to_container", c.id))
 	}
 	to, tc, err := s.wantContainer(op, SettleTo)
 	if err != nil {
 		return err
 	}
-	if err := wantStackKinds(tc, s.classes.at(kref), want); err != nil {
+	if err := s.wantStackKinds(tc, s.classes.at(kref), want); err != nil {
 		return err
 	}
 	target := s.findStack(to, kref, key)
@@ -129,8 +126,8 @@ func (s *State) wantNotHeld(ref uint32) *Error {
 		return nil
 	}
 	c, k, held := s.containers.at(r.container), s.classes.at(r.class), s.heldOf(r)
-	return Errorf(StackHeld, "Container %d holds %d of class %d with key %d, and %d of it is held: settle or release that first.",
-		c.id, r.quantity, k.id, r.key, held).
+	return Errorf(StackHeld, "Container %s holds %d of class %s with key %d, and %d of it is held: settle or release that first.",
+		s.called(c), r.quantity, s.classCalled(k), r.key, held).
 		With(Num("container_id", c.id), Num("class_id", k.id), Num("key", r.key), Num("held", held))
 }
 

@@ -19,12 +19,12 @@ func (s *State) mintInstance(op *Op) *Error {
 		return err
 	}
 	if c != nil {
-		if err := wantMintKind(op, c, want); err != nil {
+		if err := s.wantMintKind(op, c, want); err != nil {
 			return err
 		}
 	}
 	if k.fungible {
-		return Errorf(WrongClassKind, "Class %d is fungible: it has stacks, no instances.", k.id).With(Num("class_id", k.id))
+		return Errorf(WrongClassKind, "Class %s is fungible: it has stacks, no instances.", s.classCalled(k)).With(Num("class_id", k.id))
 	}
 	key := op.Get(MintKey, 0)
 	switch {
@@ -47,16 +47,16 @@ func (s *State) mintInstance(op *Op) *Error {
 }
 
 // wantMintKind checks the place arguments of a mint against the container's kind.
-func wantMintKind(op *Op, c *container, want placeArgs) *Error {
+func (s *State) wantMintKind(op *Op, c *container, want placeArgs) *Error {
 	switch {
 	case c.kind == Standard:
-		return wrongContainerKind(c, "holds no instances")
+		return s.wrongContainerKind(c, "holds no instances")
 	case c.kind == Grid && op.Given(MintSlot):
-		return wrongContainerKind(c, "has no slots, so slot_index can't be given")
+		return s.wrongContainerKind(c, "has no slots, so slot_index can't be given")
 	case c.kind == Slots && want.given():
-		return wantPlaceFits(c, want)
+		return s.wantPlaceFits(c, want)
 	case c.kind == Slots && !op.Given(MintSlot):
-		return invalidField("slot_index", "Container %d is of kind Slots: slot_index must say where the instance goes.", c.id).
+		return invalidField("slot_index", "Container %s is of kind Slots: slot_index must say where the instance goes.", s.called(c)).
 			With(Num("container_id", c.id))
 	}
 	return nil

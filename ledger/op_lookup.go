@@ -94,7 +94,7 @@ func (o *Op) classDetail(i int) Detail {
 func (s *State) wantStack(cref, kref uint32, key int64) (uint32, *Error) {
 	ref := s.findStack(cref, kref, key)
 	if ref == 0 {
-		return 0, stackNotFound(s.containers.at(cref), s.classes.at(kref), key)
+		return 0, s.stackNotFound(s.containers.at(cref), s.classes.at(kref), key)
 	}
 	return ref, nil
 }
@@ -149,9 +149,9 @@ func readPlace(op *Op, ix int) (p placeArgs, err *Error) {
 }
 
 // wantPlaceFits refuses x, y and rotation for a container without cells.
-func wantPlaceFits(c *container, p placeArgs) *Error {
+func (s *State) wantPlaceFits(c *container, p placeArgs) *Error {
 	if c.kind == Grid || !p.given() {
 		return nil
 	}
-	return wrongContainerKind(c, "has no cells, so x, y and rotation can't be given")
+	return s.wrongContainerKind(c, "has no cells, so x, y and rotation can't be given")
 }

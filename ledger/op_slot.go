@@ -5,15 +5,15 @@ func (s *State) wantSlots(op *Op, i int) (uint32, *container, *Error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return ref, c, wantKind(c, Slots)
+	return ref, c, s.wantKind(c, Slots)
 }
 
 func (s *State) wantEmptySlot(cref uint32, c *container, slot int64) *Error {
-	if err := wantSlot(c, slot); err != nil {
+	if err := s.wantSlot(c, slot); err != nil {
 		return err
 	}
 	if other := s.slotAt(cref, slot); other != 0 {
-		return slotOccupied(c, slot, s.instances.at(other).id)
+		return s.slotOccupied(c, slot, s.instances.at(other).id)
 	}
 	return nil
 }
@@ -44,12 +44,12 @@ func (s *State) removeFromSlot(op *Op) *Error {
 		return err
 	}
 	slot := op.Args[SlotIndex]
-	if err := wantSlot(c, slot); err != nil {
+	if err := s.wantSlot(c, slot); err != nil {
 		return err
 	}
 	ref := s.slotAt(cref, slot)
 	if ref == 0 {
-		return Errorf(SlotEmpty, "Slot %d of container %d is empty.", slot, c.id).
+		return Errorf(SlotEmpty, "Slot %d of container %s is empty.", slot, s.called(c)).
 			With(Num("container_id", c.id), Num("slot_index", slot))
 	}
 	s.note(Fact{Form: FactInstance, A: s.instances.at(ref).id})
@@ -70,15 +70,15 @@ func (s *State) swapSlots(op *Op) *Error {
 		}
 	}
 	for _, c := range [...]*container{a, b} {
-		if err := wantKind(c, Slots); err != nil {
+		if err := s.wantKind(c, Slots); err != nil {
 			return err
 		}
 	}
 	slotA, slotB := op.Args[SwapA], op.Args[SwapB]
-	if err := wantSlot(a, slotA); err != nil {
+	if err := s.wantSlot(a, slotA); err != nil {
 		return err
 	}
-	if err := wantSlot(b, slotB); err != nil {
+	if err := s.wantSlot(b, slotB); err != nil {
 		return err
 	}
 	s.touch(aref)

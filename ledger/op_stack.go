@@ -34,10 +34,10 @@ func (s *State) addFungible(op *Op) *Error {
 // limited to owners does not get the total: it is the sum of what all owners have.
 func (s *State) totalExceeded(k *class, q int64) *Error {
 	if s.doing.limited {
-		return Errorf(InvalidOperation, "Adding %d of class %d would raise the total of the class above %d.", q, k.id, int64(math.MaxInt64)).
+		return Errorf(InvalidOperation, "Adding %d of class %s would raise the total of the class above %d.", q, s.classCalled(k), int64(math.MaxInt64)).
 			With(Num("class_id", k.id), Num("quantity", q))
 	}
-	return Errorf(InvalidOperation, "Class %d has a total of %d; adding %d would exceed %d.", k.id, k.total(), q, int64(math.MaxInt64)).
+	return Errorf(InvalidOperation, "Class %s has a total of %d; adding %d would exceed %d.", s.classCalled(k), k.total(), q, int64(math.MaxInt64)).
 		With(Num("class_id", k.id), Num("total_quantity", k.total()), Num("quantity", q))
 }
 
@@ -84,7 +84,7 @@ func (s *State) wantStacksOf(op *Op, container, class int, want placeArgs) (cref
 	if err != nil {
 		return 0, 0, err
 	}
-	return cref, kref, wantStackKinds(c, k, want)
+	return cref, kref, s.wantStackKinds(c, k, want)
 }
 
 // wantAvailable refuses a quantity below 1 or above what the stack has available.
@@ -123,10 +123,10 @@ func (s *State) transferFungible(op *Op) *Error {
 	if err != nil {
 		return err
 	}
-	if err := wantStacks(fc); err != nil {
+	if err := s.wantStacks(fc); err != nil {
 		return err
 	}
-	if err := wantStackKinds(tc, k, want); err != nil {
+	if err := s.wantStackKinds(tc, k, want); err != nil {
 		return err
 	}
 	key, q := op.Args[TransferKey], op.Args[TransferQuantity]
@@ -156,14 +156,14 @@ func (s *State) transferFungible(op *Op) *Error {
 
 // wantStackKinds checks that the container holds stacks, the place fits its
 // kind, and the class has stacks.
-func wantStackKinds(c *container, k *class, want placeArgs) *Error {
-	if err := wantStacks(c); err != nil {
+func (s *State) wantStackKinds(c *container, k *class, want placeArgs) *Error {
+	if err := s.wantStacks(c); err != nil {
 		return err
 	}
-	if err := wantPlaceFits(c, want); err != nil {
+	if err := s.wantPlaceFits(c, want); err != nil {
 		return err
 	}
-	return wantFungible(k)
+	return s.wantFungible(k)
 }
 
 func (s *State) mergeStacks(op *Op) *Error {

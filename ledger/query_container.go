@@ -96,7 +96,7 @@ func (s *State) Balances(dst []Balance, id int64, f BalanceFilter, after *StackK
 		return dst, last, false, containerNotFound(id)
 	}
 	c := s.containers.at(cref)
-	if err := wantStacks(c); err != nil {
+	if err := s.wantStacks(c); err != nil {
 		return dst, last, false, err
 	}
 	from := lowest
@@ -174,7 +174,7 @@ func (s *State) SlotEntries(dst []SlotEntry, id int64, after int, limit int) (ou
 		return dst, false, containerNotFound(id)
 	}
 	c := s.containers.at(cref)
-	if err := wantKind(c, Slots); err != nil {
+	if err := s.wantKind(c, Slots); err != nil {
 		return dst, false, err
 	}
 	treeWalk(slotsByIndex{s}, c.things, rank{major: int64(after)}, func(ref uint32) bool {

@@ -12,7 +12,7 @@ func (s *State) Placements(dst []Placement, id int64, region *Rect, after *Cell,
 		return dst, false, containerNotFound(id)
 	}
 	c := s.containers.at(cref)
-	if err := wantKind(c, Grid); err != nil {
+	if err := s.wantKind(c, Grid); err != nil {
 		return dst, false, err
 	}
 	w := placementWalk{s: s, c: c, dst: dst, limit: limit}

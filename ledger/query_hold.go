@@ -10,7 +10,7 @@ func (s *State) Holds(dst []HoldInfo, container, after int64, limit int) (out []
 	if cref == 0 {
 		return dst, false, containerNotFound(container)
 	}
-	if err := wantStacks(s.containers.at(cref)); err != nil {
+	if err := s.wantStacks(s.containers.at(cref)); err != nil {
 		return dst, false, err
 	}
 	treeWalk(holdsByContainer{s}, s.holdTree, rank{container, after}, func(ref uint32) bool {

@@ -27,9 +27,9 @@ func (s *State) WantKind(class int64, fungible bool) *Error {
 	}
 	if k := s.classes.at(ref); k.fungible != fungible {
 		if fungible {
-			return wantFungible(k)
+			return s.wantFungible(k)
 		}
-		return Errorf(WrongClassKind, "Class %d is fungible: it has stacks, no instances.", class).With(Num("class_id", class))
+		return Errorf(WrongClassKind, "Class %s is fungible: it has stacks, no instances.", s.classCalled(k)).With(Num("class_id", class))
 	}
 	return nil
 }

@@ -1,5 +1,7 @@
 package ledger
 
+import "strconv"
+
 // Refusals that several operations and reads share.
 
 func containerNotFound(id int64) *Error {
@@ -26,50 +28,66 @@ func invalidField(field, format string, args ...any) *Error {
 	return Errorf(InvalidRequest, format, args...).With(Text("field", field))
 }
 
+// called is the container as people know it: by its name, or else its id.
+func (s *State) called(c *container) string {
+	if c.named {
+		return s.nameOf(containerNames, s.findContainer(c.id))
+	}
+	return strconv.FormatInt(c.id, 10)
+}
+
+// classCalled is the class as people know it: by its code, or else its id.
+func (s *State) classCalled(k *class) string {
+	if k.coded {
+		return s.nameOf(classCodes, s.findClass(k.id))
+	}
+	return strconv.FormatInt(k.id, 10)
+}
+
 // wrongContainerKind says why a container of this kind can't serve.
-func wrongContainerKind(c *container, why string) *Error {
-	return Errorf(WrongContainerKind, "Container %d is of kind %s, which %s.", c.id, c.kind, why).
+func (s *State) wrongContainerKind(c *container, why string) *Error {
+	return Errorf(WrongContainerKind, "Container %s is of kind %s, which %s.", s.called(c), c.kind, why).
 		With(Num("container_id", c.id), Text("kind", c.kind.String()))
 }
 
 // wantStacks refuses containers that can't hold stacks.
-func wantStacks(c *container) *Error {
+func (s *State) wantStacks(c *container) *Error {
 	if c.kind == Slots {
-		return wrongContainerKind(c, "holds no stacks")
+		return s.wrongContainerKind(c, "holds no stacks")
 	}
 	return nil
 }
 
-func wantKind(c *container, kind ContainerKind) *Error {
+func (s *State) wantKind(c *container, kind ContainerKind) *Error {
 	if c.kind == kind {
 		return nil
 	}
 	if kind == Slots {
-		return wrongContainerKind(c, "has no slots")
+		return s.wrongContainerKind(c, "has no slots")
 	}
-	return wrongContainerKind(c, "has no cells")
+	return s.wrongContainerKind(c, "has no cells")
 }
 
-func wantFungible(k *class) *Error {
+func (s *State) wantFungible(k *class) *Error {
 	if k.fungible {
 		return nil
 	}
-	return Errorf(WrongClassKind, "Class %d is not fungible: it has instances, no stacks.", k.id).With(Num("class_id", k.id))
+	return Errorf(WrongClassKind, "Class %s is not fungible: it has instances, no stacks.", s.classCalled(k)).With(Num("class_id", k.id))
 }
 
-func stackNotFound(c *container, k *class, key int64) *Error {
-	return Errorf(StackNotFound, "Container %d holds no stack of class %d with key %d.", c.id, k.id, key).
+func (s *State) stackNotFound(c *container, k *class, key int64) *Error {
+	return Errorf(StackNotFound, "Container %s holds no stack of class %s with key %d.", s.called(c), s.classCalled(k), key).
 		With(Num("container_id", c.id), Num("class_id", k.id), Num("key", key))
 }
 
 func (s *State) insufficientBalance(r *stack, requested int64) *Error {
 	c, k, held := s.containers.at(r.container), s.classes.at(r.class), s.heldOf(r)
 	available := r.quantity - held
-	e := Errorf(InsufficientBalance, "Container %d holds %d of class %d with key %d, which is less than the %d requested.",
-		c.id, available, k.id, r.key, requested)
+	e := Errorf(InsufficientBalance, "Container %s holds %d of class %s with key %d, which is less than the %d requested.",
+		s.called(c), available, s.classCalled(k), r.key, requested)
 	if held > 0 {
-		e = Errorf(InsufficientBalance, "Container %d has %d available of class %d with key %d, which is less than the %d requested; %d more is held.",
-			c.id, available, k.id, r.key, requested, held)
+		e = Errorf(InsufficientBalance, "Container %s has %d available of class %s with key %d, which is less than the %d requested; %d more is held.",
+			s.called(c), available, s.classCalled(k), r.key, requested, held)
 	}
 	e.With(Num("container_id", c.id), Num("class_id", k.id), Num("key", r.key), Num("available", available))
 	if held > 0 {
@@ -90,17 +108,17 @@ func wantQuantity(q int64) *Error {
 }
 
 // wantSlot refuses a slot_index that the container does not have.
-func wantSlot(c *container, index int64) *Error {
+func (s *State) wantSlot(c *container, index int64) *Error {
 	if index >= 0 && index < int64(c.slotCount) {
 		return nil
 	}
-	return Errorf(SlotOutOfRange, "Container %d has %d slots, from 0 to %d; there is no slot %d.",
-		c.id, c.slotCount, c.slotCount-1, index).
+	return Errorf(SlotOutOfRange, "Container %s has %d slots, from 0 to %d; there is no slot %d.",
+		s.called(c), c.slotCount, c.slotCount-1, index).
 		With(Num("container_id", c.id), Num("slot_index", index), Num("slot_count", int64(c.slotCount)))
 }
 
-func slotOccupied(c *container, index, occupant int64) *Error {
-	return Errorf(SlotOccupied, "Slot %d of container %d holds instance %d already.", index, c.id, occupant).
+func (s *State) slotOccupied(c *container, index, occupant int64) *Error {
+	return Errorf(SlotOccupied, "Slot %d of container %s holds instance %d already.", index, s.called(c), occupant).
 		With(Num("container_id", c.id), Num("slot_index", index), Num("instance_id", occupant))
 }
 
@@ -113,11 +131,11 @@ func (s *State) wantNowhere(r *instance) *Error {
 			With(Num("instance_id", r.id), Num("parent_id", parent))
 	case InSlot:
 		c := s.containers.at(r.host)
-		return Errorf(AlreadyPlaced, "Instance %d stands in slot %d of container %d; take it out first.", r.id, r.spot, c.id).
+		return Errorf(AlreadyPlaced, "Instance %d stands in slot %d of container %s; take it out first.", r.id, r.spot, s.called(c)).
 			With(Num("instance_id", r.id), Num("container_id", c.id), Num("slot_index", int64(r.spot)))
 	case InGrid:
 		c, p := s.containers.at(r.host), s.placements.at(r.spot)
-		return Errorf(AlreadyPlaced, "Instance %d stands at (%d,%d) of container %d; take it out first.", r.id, p.x, p.y, c.id).
+		return Errorf(AlreadyPlaced, "Instance %d stands at (%d,%d) of container %s; take it out first.", r.id, p.x, p.y, s.called(c)).
 			With(Num("instance_id", r.id), Num("container_id", c.id), Num("x", int64(p.x)), Num("y", int64(p.y)))
 	}
 	return nil
