@@ -1,0 +1,469 @@
+"""A client for the asset ledger. One file, Python 3.9 or later, standard library only: copy it.
+
+    from ledger import Ledger, op, InsufficientBalance
+
+    ledger = Ledger(write="http://127.0.0.1:8080", read="http://127.0.0.1:8081")
+    try:
+        ledger.commit([op("TransferFungible", from_container="wallet/7", to_container="shop",
+                          class_id="EUR", key=0, quantity=2550)], key="order-17")
+    except InsufficientBalance as e:
+        print("only", e.details["available"], "cents left")
+    print(ledger.read("/v1/read/container/shop/balances"))  # reflects the commit above
+
+Retries can't double anything: every commit has an idempotency key (a random one if you give
+none), and all attempts of one call use the same key. Give your own key, stored with the order it
+pays for, so that you can also repeat the call after your program has crashed.
+
+Addresses may be lists; a daemon that does not respond, or is not the writer, is passed over.
+A Ledger may be used by any number of threads.
+"""
+
+import http.client
+import itertools
+import json
+import os
+import queue
+import random
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+import uuid
+from collections import deque
+
+CODES = """MalformedJSON InvalidRequest UnknownOperation InvalidParameter IdempotencyKeyMismatch Unauthorized Forbidden
+ContainerNotFound ClassNotFound InstanceNotFound HoldNotFound CommitNotFound NotFound MethodNotAllowed
+ContainerAlreadyExists ClassAlreadyExists ShapeAlreadyExists HoldAlreadyExists NameTaken AlreadyReversed
+IdempotencyConflict AlreadyAttached AlreadyPlaced SlotOccupied CellOccupied CommitArchived RequirementFailed
+PayloadTooLarge UnsupportedMediaType WrongContainerKind WrongClassKind InvalidQuantity InsufficientBalance
+NotReversible StackHeld InvalidOperation UnregisteredClassShape ContainerNotEmpty SlotOutOfRange SlotEmpty
+OutOfBounds CellEmpty GridFull StackNotFound NotAttached NotPlaced HasChildren WouldCreateCycle NotAttempted
+NotFresh Internal Overloaded ShuttingDown LogUnavailable NotTheWriter"""
+
+
+class LedgerError(Exception):
+    """Any failure of this client."""
+
+
+class Unavailable(LedgerError):
+    """No daemon accepted the request in time. Nothing was applied."""
+
+
+class OutcomeUnknown(LedgerError):
+    """No response arrived in time: the request may have taken effect. Repeat it with the same key."""
+
+    def __init__(self, message, key=None):
+        super().__init__(message)
+        self.key = key
+
+
+class Refused(LedgerError):
+    """The ledger rejected the request, and nothing changed. There is a subclass for each code."""
+
+    def __init__(self, status, error):
+        super().__init__(error.get("message", ""))
+        self.status = status  # of HTTP; 0 for one of many results
+        self.code = error.get("code", "")
+        self.details = error.get("details") or {}
+        self.operation_index = error.get("operation_index")
+
+
+for _code in CODES.split():
+    globals()[_code] = type(_code, (Refused,), {"__doc__": "The code %s; see docs/api.md." % _code})
+
+
+def refusal(status, error):
+    """Returns the exception for an error object of the interface."""
+    kind = globals().get(error.get("code", ""), Refused)
+    if not (isinstance(kind, type) and issubclass(kind, Refused)):
+        kind = Refused
+    return kind(status, error)
+
+
+def op(name, /, **args):
+    """Returns one operation: op("AddFungible", container_id="shop", class_id="EUR", key=0, quantity=5)."""
+    return {"op": name, "args": args}
+
+
+def new_key():
+    """Returns a random idempotency key."""
+    return str(uuid.uuid4())
+
+
+class Ledger:
+    """A connection to one ledger.
+
+    write, read  URL or list of URLs of write and read daemons
+    token        bearer token, if the daemons require one
+    ca           PEM file of the root certificate, for https
+    timeout      seconds for one attempt
+    give_up      seconds until a call ends with Unavailable or OutcomeUnknown
+    """
+
+    MAX_BACKOFF = 5.0
+
+    def __init__(self, write="http://127.0.0.1:8080", read="http://127.0.0.1:8081", token=None, ca=None,
+                 timeout=30.0, give_up=60.0):
+        self._bases = {"write": _addresses(write), "read": _addresses(read)}
+        self._preferred = {"write": 0, "read": 0}
+        self._headers = {"Authorization": "Bearer " + token} if token else {}
+        self._tls = ssl.create_default_context(cafile=ca) if ca else None
+        self._timeout, self._give_up = timeout, give_up
+        self._local = threading.local()
+        self._seq_lock = threading.Lock()
+        self.last_seq = 0  # highest global_seq that this object has committed
+
+    # Commits
+
+    def commit(self, operations, key=None, metadata=None):
+        """Commits operations atomically. Returns {"global_seq", "batch_seq", "minted_instances", "metadata"}."""
+        return self._post("/v1/commit", _transaction(operations, key, metadata))
+
+    def reverse(self, global_seq, key=None, metadata=None):
+        """Reverses a commit by a new one, and returns that as commit does."""
+        body = _transaction(None, key, metadata)
+        return self._post("/v1/commit/%d/reverse" % global_seq, body)
+
+    def preflight(self, operations):
+        """Judges operations without applying them. Returns {"at_seq", "minted_instances"}, or raises what commit would."""
+        return self._call("write", "POST", "/v1/commit/preflight", {"operations": operations})
+
+    def commit_all(self, transactions, window=1024):
+        """Commits many transactions over one stream (over https: in batches), each atomic by itself.
+
+        transactions is an iterable of (operations, key, metadata) or dicts as for /v1/commit. Yields, in order,
+        (transaction, result): a commit result, or a Refused. At most window transactions are unanswered at a time.
+        A broken connection is replaced, and unanswered transactions are sent again with their keys."""
+        source = (tx if isinstance(tx, dict) else _transaction(*tx) for tx in transactions)
+        if self._tls or any(base.startswith("https:") for base in self._bases["write"]):
+            return self._in_batches(source, window)  # Python's TLS sockets are for one thread
+        return _Stream(self, source, window).results()
+
+    # Reads
+
+    def read(self, path, **query):
+        """Returns one read, which reflects all commits of this object: read("/v1/read/container/7")."""
+        return self._call("read", "GET", path + self._query(query))
+
+    def items(self, path, **query):
+        """Yields the entries of a list, page by page: items("/v1/read/container/7/balances")."""
+        while True:
+            page = self.read(path, **query)
+            page = page.get("data", page)
+            for entries in page.values():
+                if isinstance(entries, list):
+                    yield from entries
+            if not page.get("next_cursor"):
+                return
+            query["cursor"] = page["next_cursor"]
+
+    def feed(self, after=0, cursor=None):
+        """Yields every commit, in order and for ever, beginning after the commit of that global_seq.
+
+        cursor names a file that keeps the position: a commit counts as processed when the next one is asked for. After
+        a crash the commit that was being processed is yielded again, so make its effect repeatable by its global_seq."""
+        if cursor:
+            after = max(after, _load_cursor(cursor))
+        wait = 0
+        while True:
+            try:
+                for commit in self._events(after):
+                    wait = 0
+                    yield commit
+                    after = commit["global_seq"]
+                    if cursor:
+                        _save_cursor(cursor, after)
+            except (Refused, ValueError) as e:
+                if isinstance(e, Refused) and e.status < 500:
+                    raise
+            except (OSError, http.client.HTTPException):
+                pass
+            self._pass_over("read")
+            wait = self._backoff(wait, None)
+            time.sleep(wait)
+
+    # The machinery
+
+    def _post(self, path, body):
+        result = self._call("write", "POST", path, body)
+        self._committed(result)
+        return result
+
+    def _in_batches(self, source, size):
+        while True:
+            batch = list(itertools.islice(source, size))
+            if not batch:
+                return
+            for tx in batch:
+                tx.setdefault("idempotency_key", new_key())
+            answer = self._call("write", "POST", "/v1/commit/batch", {"transactions": batch})
+            for tx, result in zip(batch, answer["results"]):
+                self._committed(result)
+                yield tx, refusal(0, result["error"]) if "error" in result else result
+
+    def _committed(self, result):
+        with self._seq_lock:
+            self.last_seq = max(self.last_seq, result.get("global_seq", 0))
+
+    def _query(self, query):
+        if self.last_seq and "min_seq" not in query and "at_seq" not in query and "at_time" not in query:
+            query["min_seq"] = self.last_seq
+        query = {k: v for k, v in query.items() if v is not None}
+        return "?" + urllib.parse.urlencode(query) if query else ""
+
+    def _call(self, kind, method, path, body=None):
+        """Sends a request until a daemon decides it, or time is up."""
+        end, wait, unknown, last = time.monotonic() + self._give_up, 0, False, "no attempt was made"
+        data = _dump(body) if body is not None else None
+        while True:
+            base, retry_after = self._base(kind), None
+            try:
+                status, headers, answer = self._attempt(base, method, path, data)
+                if status == 200:
+                    return answer
+                error = answer.get("error", {})
+                if status < 500 and error.get("code") != "NotFresh":
+                    raise refusal(status, error)
+                last, retry_after = "%s: %s" % (error.get("code"), error.get("message")), headers.get("Retry-After")
+                unknown = unknown or error.get("code") not in ("Overloaded", "ShuttingDown", "NotTheWriter", "NotFresh")
+                if error.get("code") == "NotFresh" and time.monotonic() > end:
+                    raise refusal(status, error)
+            except (OSError, http.client.HTTPException, ValueError) as e:
+                last = "%s: %s" % (base, e)
+                unknown = unknown or not isinstance(e, ConnectionRefusedError)
+                self._drop(base)
+            self._pass_over(kind)
+            wait = self._backoff(wait, retry_after)
+            if time.monotonic() + wait > end:
+                break
+            time.sleep(wait)
+        if method == "POST" and unknown:
+            raise OutcomeUnknown(last, (body or {}).get("idempotency_key"))
+        raise Unavailable(last)
+
+    def _attempt(self, base, method, path, data):
+        conn = self._connection(base)
+        headers = dict(self._headers)
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        conn.request(method, path, body=data, headers=headers)
+        response = conn.getresponse()
+        text = response.read()
+        if response.getheader("Connection") == "close":
+            self._drop(base)
+        return response.status, response.headers, json.loads(text)
+
+    def _events(self, after):
+        base = self._base("read")
+        conn = self._connect(base, timeout=45)  # the daemon sends a comment every 15 s
+        try:
+            conn.request("GET", "/v1/read/commits", headers=dict(
+                self._headers, Accept="text/event-stream", **{"Last-Event-ID": str(after)}))
+            response = conn.getresponse()
+            if response.status != 200:
+                raise refusal(response.status, json.loads(response.read()).get("error", {}))
+            for line in iter(response.readline, b""):
+                if line.startswith(b"data:"):
+                    yield json.loads(line[5:])
+        finally:
+            conn.close()
+
+    def _base(self, kind):
+        return self._bases[kind][self._preferred[kind] % len(self._bases[kind])]
+
+    def _pass_over(self, kind):
+        self._preferred[kind] += 1
+
+    def _backoff(self, wait, retry_after):
+        """Returns the seconds to wait: exponential with full jitter, or what the daemon asks for."""
+        if retry_after and retry_after.isdigit():
+            return int(retry_after) * random.uniform(1.0, 1.5)
+        return random.uniform(0.5, 1.0) * min(self.MAX_BACKOFF, max(0.05, wait * 2))
+
+    def _connection(self, base):
+        conns = self._local.__dict__.setdefault("conns", {})
+        if base not in conns:
+            conns[base] = self._connect(base, self._timeout)
+        return conns[base]
+
+    def _drop(self, base):
+        conn = self._local.__dict__.get("conns", {}).pop(base, None)
+        if conn:
+            conn.close()
+
+    def _connect(self, base, timeout):
+        url = urllib.parse.urlsplit(base)
+        if url.scheme == "https":
+            return http.client.HTTPSConnection(url.hostname, url.port or 443, timeout=timeout, context=self._tls)
+        return http.client.HTTPConnection(url.hostname, url.port or 80, timeout=timeout)
+
+
+class _Stream:
+    """One run of commit_all: a thread sends lines, the caller's thread reads results."""
+
+    # The daemon ends a stream with one of these, in a line that may belong to no transaction.
+    ENDINGS = ("ShuttingDown", "LogUnavailable", "Unauthorized", "Forbidden", "NotTheWriter", "Internal")
+
+    def __init__(self, ledger, transactions, window):
+        self.ledger, self.window = ledger, window
+        self.source = iter(transactions)
+        self.unanswered = deque()  # in the order of sending
+        self.exhausted = False
+
+    def results(self):
+        end, wait = time.monotonic() + self.ledger._give_up, 0
+        while not (self.exhausted and not self.unanswered):
+            last = "the stream ended early"
+            try:
+                for answered in self._connection():
+                    end, wait = time.monotonic() + self.ledger._give_up, 0
+                    yield answered
+                if self.exhausted and not self.unanswered:
+                    return
+            except (OSError, http.client.HTTPException, ValueError) as e:
+                last = str(e)
+            self.ledger._pass_over("write")
+            wait = self.ledger._backoff(wait, None)
+            if time.monotonic() + wait > end:
+                raise OutcomeUnknown(last, self.unanswered[0].get("idempotency_key") if self.unanswered else None)
+            time.sleep(wait)
+
+    def _connection(self):
+        """Opens one stream, and yields (transaction, result) until it ends."""
+        conn = self.ledger._connect(self.ledger._base("write"), self.ledger._timeout)
+        outbox, stop = queue.SimpleQueue(), threading.Event()
+        sender = None
+        conn.connect()
+        sock = conn.sock.dup()  # http.client lets go of its own when the response says that the connection will end
+        try:
+            conn.putrequest("POST", "/v1/commit/stream")
+            for name, value in self.ledger._headers.items():
+                conn.putheader(name, value)
+            conn.putheader("Content-Type", "application/x-ndjson")
+            conn.putheader("Transfer-Encoding", "chunked")
+            conn.endheaders()
+            response = conn.getresponse()  # sent at once
+            if response.status != 200:
+                error = json.loads(response.read()).get("error", {})
+                if response.status < 500:
+                    raise refusal(response.status, error)
+                raise OSError(error.get("code", "HTTP %d" % response.status))
+            sender = threading.Thread(target=_send, args=(sock, outbox, stop), daemon=True)
+            sender.start()
+            for tx in self.unanswered:
+                outbox.put(tx)
+            yield from self._receive(response, outbox)
+        finally:
+            stop.set()
+            outbox.put(None)
+            try:
+                sock.shutdown(socket.SHUT_RDWR)  # ends a send that waits
+            except OSError:
+                pass
+            sock.close()
+            conn.close()
+            if sender:
+                sender.join()
+
+    def _receive(self, response, outbox):
+        self._refill(outbox)
+        held = None  # a result that may be the daemon's last word instead
+        while self.unanswered or held:
+            line = response.readline()
+            if held is not None:
+                if not line and (len(self.unanswered) > 1 or not self.exhausted):
+                    return  # it was: what it stood for is sent again
+                tx = self.unanswered.popleft()
+                yield tx, refusal(0, held)
+                held = None
+                self._refill(outbox)
+            if not line:
+                return
+            if not line.endswith(b"\n"):
+                raise ValueError("the stream of results was cut short")
+            result = json.loads(line)
+            error = result.get("error")
+            if error is None:
+                tx = self.unanswered.popleft()
+                self.ledger._committed(result)
+                yield tx, result
+                self._refill(outbox)
+            elif error["code"] == "Forbidden":
+                held = error
+            elif error["code"] == "Unauthorized":
+                raise refusal(0, error)
+            elif error["code"] in self.ENDINGS:
+                return
+            else:
+                yield self.unanswered.popleft(), refusal(0, error)
+                self._refill(outbox)
+
+    def _refill(self, outbox):
+        while not self.exhausted and len(self.unanswered) < self.window:
+            try:
+                tx = next(self.source)
+            except StopIteration:
+                self.exhausted = True
+                break
+            tx.setdefault("idempotency_key", new_key())
+            self.unanswered.append(tx)
+            outbox.put(tx)
+        if self.exhausted:
+            outbox.put(None)  # the end of the body
+
+
+def _send(sock, outbox, stop):
+    """Sends transactions as lines in chunks, until None comes."""
+    try:
+        while not stop.is_set():
+            tx, lines = outbox.get(), []
+            while tx is not None:
+                lines.append(_dump(tx) + b"\n")
+                if len(lines) == 256 or outbox.empty():
+                    break
+                tx = outbox.get()
+            if stop.is_set():
+                return
+            data = b"".join(lines)
+            if data:
+                sock.sendall(b"%x\r\n%s\r\n" % (len(data), data))
+            if tx is None:
+                sock.sendall(b"0\r\n\r\n")
+                return
+    except OSError:
+        pass  # the reader of results notices
+
+
+def _transaction(operations, key=None, metadata=None):
+    body = {"idempotency_key": key or new_key()}
+    if operations is not None:
+        body["operations"] = list(operations)
+    if metadata is not None:
+        body["metadata"] = metadata
+    return body
+
+
+def _dump(value):
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _addresses(urls):
+    return [u.rstrip("/") for u in ([urls] if isinstance(urls, str) else list(urls))]
+
+
+def _load_cursor(path):
+    try:
+        with open(path) as f:
+            return int(f.read())
+    except FileNotFoundError:
+        return 0
+
+
+def _save_cursor(path, seq):
+    temporary = path + ".tmp"
+    with open(temporary, "w") as f:
+        f.write("%d\n" % seq)
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(temporary, path)

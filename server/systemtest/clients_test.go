@@ -1,0 +1,257 @@
+package systemtest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A brokenWire is a TCP proxy that cuts each connection after a random number
+// of bytes, in the middle of whatever passes.
+type brokenWire struct {
+	url string // of the proxy
+	cut atomic.Int64
+}
+
+// breakWire starts a proxy to the daemon at url, until the test ends. It passes
+// at most `most` bytes of a connection, both directions together.
+func breakWire(t *testing.T, url string, most int64, seed uint64) *brokenWire {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &brokenWire{url: "http://" + ln.Addr().String()}
+	var all sync.WaitGroup
+	t.Cleanup(func() { ln.Close(); all.Wait() })
+	random := rand.New(rand.NewPCG(seed, 0))
+	all.Go(func() {
+		for {
+			near, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			limit := random.Int64N(most >> random.IntN(6))
+			all.Go(func() { w.pass(near.(*net.TCPConn), strings.TrimPrefix(url, "http://"), limit) })
+		}
+	})
+	return w
+}
+
+// pass copies both ways until limit bytes have passed or an end closes.
+func (w *brokenWire) pass(near *net.TCPConn, to string, limit int64) {
+	defer near.Close()
+	conn, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	far := conn.(*net.TCPConn)
+	defer far.Close()
+	var left atomic.Int64
+	left.Store(limit)
+	var both sync.WaitGroup
+	copyTo := func(dst, src *net.TCPConn) {
+		buf := make([]byte, 1<<10)
+		for {
+			n, err := src.Read(buf)
+			room := left.Add(-int64(n)) + int64(n)
+			if room < int64(n) { // cut in the middle: part of it still arrives
+				dst.Write(buf[:max(room, 0)])
+				w.cut.Add(1)
+				near.Close()
+				far.Close()
+				return
+			}
+			if _, werr := dst.Write(buf[:n]); err != nil || werr != nil {
+				dst.CloseWrite()
+				return
+			}
+		}
+	}
+	both.Go(func() { copyTo(far, near) })
+	copyTo(near, far)
+	far.SetReadDeadline(time.Now())
+	near.SetReadDeadline(time.Now())
+	both.Wait()
+}
+
+// clientDrivers are the programs that drive the clients of docs/clients, by language.
+// Each returns the command to run, or why it can't be run here.
+var clientDrivers = map[string]func(t *testing.T, folder string) (command []string, missing string){
+	"python": func(t *testing.T, folder string) ([]string, string) {
+		python, err := exec.LookPath("python3")
+		if err != nil {
+			return nil, "python3"
+		}
+		copyInto(t, folder, "../../docs/clients/ledger.py", "../../docs/clients/wallet.py", "testdata/clients/drive.py")
+		return []string{python}, ""
+	},
+	"typescript": func(t *testing.T, folder string) ([]string, string) {
+		compiler := os.Getenv("LEDGER_TEST_TSC") // a folder with node_modules
+		node, err := exec.LookPath("node")
+		if err != nil || compiler == "" {
+			return nil, "node, and LEDGER_TEST_TSC: a folder in which npm has installed typescript and @types/node"
+		}
+		copyInto(t, folder, "../../docs/clients/ledger.ts", "../../docs/clients/wallet.ts", "testdata/clients/drive.ts")
+		tsc := exec.Command(filepath.Join(compiler, "node_modules/.bin/tsc"), "--strict", "--target", "es2022", "--module", "nodenext",
+			"--lib", "es2022,dom,dom.iterable", "--rewriteRelativeImportExtensions", "--types", "node",
+			"--typeRoots", filepath.Join(compiler, "node_modules/@types"), "drive.ts", "wallet.ts")
+		tsc.Dir = folder
+		if err := os.WriteFile(filepath.Join(folder, "package.json"), []byte(`{"type":"module"}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := tsc.CombinedOutput(); err != nil {
+			t.Fatalf("tsc: %v\n%s", err, out)
+		}
+		return []string{node}, ""
+	},
+}
+
+// prepareClient puts a client into a folder, and returns what makes the command
+// that runs a driver or sample of its language. It skips the test if a tool is missing.
+func prepareClient(t *testing.T, language, folder string) func(name string, args ...string) *exec.Cmd {
+	command, missing := clientDrivers[language](t, folder)
+	if missing != "" {
+		t.Skip("NOT TESTED: the client for " + language + "; needs " + missing)
+	}
+	return func(name string, args ...string) *exec.Cmd {
+		file := filepath.Join(folder, name+script[language])
+		return exec.Command(command[0], append(append(command[1:], file), args...)...)
+	}
+}
+
+// script is the extension of the file that a language runs.
+var script = map[string]string{"python": ".py", "typescript": ".js"}
+
+func copyInto(t *testing.T, folder string, files ...string) {
+	t.Helper()
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, filepath.Base(name)), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestClients has every client of docs/clients do the same work over connections
+// that break at random places. Nothing is lost, doubled, or answered otherwise.
+func TestClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT TESTED with -short: the clients")
+	}
+	for language := range clientDrivers {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			run := prepareClient(t, language, folder)
+			const n = 100
+			seed := uint64(time.Now().UnixNano())
+			t.Logf("seed %d", seed)
+			dir := t.TempDir()
+			write := startWriteProcess(t, dir)
+			read := startProcess(t, "ledger-read", "-dir", dir, "-name", "r")
+			badWrite, badRead := breakWire(t, write.url, 256<<10, seed), breakWire(t, read.url, 32<<10, seed+1)
+			nobody := "http://127.0.0.1:1"
+			cmd := run("drive", nobody+","+badWrite.url, nobody+","+badRead.url, filepath.Join(folder, "cursor"), strconv.Itoa(n))
+			var out, words bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &words
+			late := time.AfterFunc(3*time.Minute, func() { cmd.Process.Kill() })
+			defer late.Stop()
+			if err := cmd.Run(); err != nil {
+				t.Fatalf("%v\n%s", err, words.String())
+			}
+			if badWrite.cut.Load() < 5 || badRead.cut.Load() < 5 {
+				t.Fatalf("only %d and %d connections were cut", badWrite.cut.Load(), badRead.cut.Load())
+			}
+			checkDriven(t, out.String(), read.url, n)
+		})
+	}
+}
+
+// checkDriven compares what a driver told with what the ledger holds.
+func checkDriven(t *testing.T, told, read string, n int) {
+	t.Helper()
+	seqs, last := committedKeys(t, read)
+	told = strings.TrimSpace(told)
+	acked, refused, saw, stacks := map[string]bool{}, map[string]bool{}, 0, 0
+	for line := range strings.SplitSeq(told, "\n") {
+		word := strings.Fields(line)
+		switch word[0] {
+		case "ack":
+			if acked[word[1]] = true; fmt.Sprint(seqs[word[1]]) != "["+word[2]+"]" {
+				t.Errorf("%s was acknowledged as commit %s, and the ledger has it as %v", word[1], word[2], seqs[word[1]])
+			}
+		case "refused":
+			if refused[word[1]] = true; word[2] != "InsufficientBalance" || word[3] != "1000000000" || seqs[word[1]] != nil {
+				t.Errorf("%q, and the ledger has it as %v", line, seqs[word[1]])
+			}
+		case "typed":
+			if line != "typed ContainerNotFound 0" {
+				t.Error(line)
+			}
+		case "exact":
+			if line != "exact 9223372036854775807" {
+				t.Error(line)
+			}
+		case "stack":
+			if stacks++; word[1] != "0" && line != "stack 9223372036854775807 9223372036844775807" {
+				t.Error(line)
+			}
+		case "saw":
+			seq, _ := strconv.Atoi(word[1])
+			if seq != saw+1 && seq != saw { // that at which the feed was broken off comes again
+				t.Errorf("commit %d was seen after %d", seq, saw)
+			}
+			saw = seq
+		default:
+			t.Errorf("the driver says %q", line)
+		}
+	}
+	if len(acked)+len(refused) != 5*n || len(refused) != 5*n/20 || saw != last || stacks != 2 {
+		t.Errorf("%d acknowledged, %d refused, %d commits of %d and %d stacks seen", len(acked), len(refused), saw, last, stacks)
+	}
+	for key := range seqs {
+		if !acked[key] && key != "setup" && key != "exact" && !strings.HasPrefix(key, "open-") {
+			t.Errorf("%s was committed, and nobody was told", key)
+		}
+	}
+}
+
+// committedKeys lists the commits of each idempotency key, and the last commit.
+func committedKeys(t *testing.T, read string) (seqs map[string][]int, last int) {
+	t.Helper()
+	seqs = map[string][]int{}
+	for {
+		var page struct {
+			Data struct {
+				Commits []struct {
+					GlobalSeq int `json:"global_seq"`
+					Metadata  struct {
+						Key string `json:"idempotency_key"`
+					} `json:"metadata"`
+				} `json:"commits"`
+			} `json:"data"`
+		}
+		mustGet(t, read+"/v1/read/commits?after="+strconv.Itoa(last), &page)
+		if len(page.Data.Commits) == 0 {
+			return seqs, last
+		}
+		for _, c := range page.Data.Commits {
+			seqs[c.Metadata.Key] = append(seqs[c.Metadata.Key], c.GlobalSeq)
+			last = c.GlobalSeq
+		}
+	}
+}

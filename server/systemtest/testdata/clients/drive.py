@@ -1,0 +1,47 @@
+"""Drives docs/clients/ledger.py for TestClients: drive.py WRITE READ CURSOR N."""
+
+import sys
+
+from ledger import ContainerNotFound, InsufficientBalance, Ledger, Refused, op
+
+write, read, cursor, n = sys.argv[1].split(","), sys.argv[2].split(","), sys.argv[3], int(sys.argv[4])
+ledger = Ledger(write, read, timeout=5)
+
+
+def transfer(i):
+    quantity = 10**9 if i % 20 == 0 else 1 + i % 5
+    return op("TransferFungible", from_container="acct/%d" % (i % 10), to_container="acct/%d" % ((i * 7 + 1) % 10),
+              class_id="GOLD", key=0, quantity=quantity)
+
+
+ledger.commit([op("RegisterClass", request={"name": "Gold", "code": "GOLD"})], key="setup")
+for i in range(10):
+    ledger.commit([op("CreateContainer", kind="Standard", name="acct/%d" % i),
+                   op("AddFungible", container_id="acct/%d" % i, class_id="GOLD", key=0, quantity=100_000)], key="open-%d" % i)
+for i in range(n):
+    try:
+        print("ack single-%d" % i, ledger.commit([transfer(i)], key="single-%d" % i)["global_seq"])
+    except InsufficientBalance as e:
+        print("refused single-%d" % i, e.code, e.details["requested"])
+for i in (1, n // 2 + 1):
+    print("ack single-%d" % i, ledger.commit([transfer(i)], key="single-%d" % i)["global_seq"])
+try:
+    ledger.commit([op("RemoveContainer", container_id="nobody")])
+except ContainerNotFound as e:
+    print("typed", e.code, e.operation_index)
+many = (([transfer(i)], "many-%d" % i) for i in range(4 * n))
+for tx, result in ledger.commit_all(many, window=200):
+    if isinstance(result, Refused):
+        print("refused", tx["idempotency_key"], result.code, result.details["requested"])
+    else:
+        print("ack", tx["idempotency_key"], result["global_seq"])
+big = 2**63 - 1
+print("exact", ledger.commit([op("AddFungible", container_id="acct/0", class_id="GOLD", key=big, quantity=big - 10**7)],
+                             key="exact", metadata={"n": big})["metadata"]["n"])
+for stack in ledger.items("/v1/read/container/acct%2F0/balances", limit=1):  # sees all of the above
+    print("stack", stack["key"], stack["quantity"])
+for stop in (ledger.last_seq // 2, ledger.last_seq):
+    for commit in Ledger(write, read, timeout=5).feed(cursor=cursor):
+        print("saw", commit["global_seq"])
+        if commit["global_seq"] >= stop:
+            break
