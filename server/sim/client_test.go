@@ -18,10 +18,10 @@ type simClient struct {
 	old   []ledger.Transaction // that were acknowledged
 }
 
-// A simAttempt is a request on its way.
+// A simAttempt is a request on its way, alone or as a line of a stream.
 type simAttempt struct {
-	*writer.Submission
-	after uint64 // durable end when it was sent
+	*writer.Submission        // nil: a line that its stream has not submitted
+	after              uint64 // durable end when it was sent
 }
 
 func (c *simClient) busy() bool { return len(c.tx.Key) > 0 }
@@ -78,6 +78,10 @@ func (c *simClient) send() {
 	if c.tx.Endpoint == ledger.EndpointReverse {
 		tx.Invert(c.records[c.tx.Reverses-1], c.tx.Reverses)
 	}
+	if c.tx.Endpoint == ledger.EndpointCommit && c.rng.IntN(2) == 0 {
+		c.sent = append(c.sent, c.streams[c.rng.IntN(len(c.streams))].add(&tx))
+		return
+	}
 	sub, err := c.writer.core.Submit(&tx)
 	if err != nil {
 		return // nothing was done
@@ -89,7 +93,9 @@ func (c *simClient) send() {
 func (c *simClient) collect() {
 	left := c.sent[:0]
 	for _, a := range c.sent {
-		if result, done := a.Result(); done {
+		if a.Submission == nil {
+			left = append(left, a)
+		} else if result, done := a.Result(); done {
 			c.answered(a, result)
 		} else {
 			left = append(left, a)
@@ -133,7 +139,8 @@ func (c *simClient) answered(a *simAttempt, v writer.Result) {
 			c.old = append(c.old, c.tx)
 		}
 		c.known = true
-	case v.Refusal.Code == ledger.LogUnavailable || v.Refusal.Code == ledger.Overloaded || v.Refusal.Code == ledger.ShuttingDown:
+	case v.Refusal.Code == ledger.LogUnavailable || v.Refusal.Code == ledger.Overloaded || v.Refusal.Code == ledger.ShuttingDown ||
+		v.Refusal.Code == ledger.NotAttempted:
 		// nothing was done: again, later
 	case v.Refusal.Code == ledger.IdempotencyConflict:
 		c.failf("the key %s was used by another request", c.tx.Key)

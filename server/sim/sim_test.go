@@ -46,8 +46,8 @@ func TestSimulation(t *testing.T) {
 	took := time.Since(start)
 	t.Logf("seeds %d to %d in %v, %.0f a second", first, first+uint64(*simSeeds)-1, took.Round(time.Second), float64(*simSeeds)/took.Seconds())
 	t.Logf("%v", &total)
-	if *simSeeds >= 100 && (total.expired == 0 || total.reversed == 0) {
-		t.Error("no hold expired, or no commit was taken back")
+	if *simSeeds >= 100 && (total.expired == 0 || total.reversed == 0 || total.lines == 0 || total.stopped == 0) {
+		t.Error("no hold expired, no commit was taken back, or no line of a stream was tried")
 	}
 }
 
@@ -73,6 +73,8 @@ func TestSimulationFinds(t *testing.T) {
 		{"sync that lies", sabotage{syncLies: true}, []string{"is lost", "was seen at commit", "taken back"}},
 		{"END before the sync", sabotage{endEarly: true}, []string{"was seen at commit", "taken back"}},
 		{"reply before the sync", sabotage{replyEarly: true}, []string{"lost", "acknowledged as"}},
+		{"a stream whose blocks are not in one lane", sabotage{shuffled: true}, []string{"out of its stream's order", "before an earlier one"}},
+		{"a stream that goes on after an error", sabotage{goesOn: true}, []string{"was tried after an error"}},
 	} {
 		found := map[string]int{}
 		failed := 0

@@ -34,11 +34,14 @@ type sabotage struct {
 	syncLies   bool // the disk reports success, and does nothing
 	endEarly   bool // END is stored before the frame is synced
 	replyEarly bool // clients are answered before the batch is durable
+	shuffled   bool // the blocks of a stream are submitted as if they were of several
+	goesOn     bool // a stream with on_error stop goes on after an error
 }
 
 // simStats counts what runs met.
 type simStats struct {
 	runs, steps, commits, acked, unknown, refused, reads int
+	lines, stopped                                       int
 	expired, reversed                                    int
 	kills, crashes, faults, torn, ends, checkpoints      int
 }
@@ -51,6 +54,8 @@ func (s *simStats) add(o *simStats) {
 	s.unknown += o.unknown
 	s.refused += o.refused
 	s.reads += o.reads
+	s.lines += o.lines
+	s.stopped += o.stopped
 	s.expired += o.expired
 	s.reversed += o.reversed
 	s.kills += o.kills
@@ -62,10 +67,10 @@ func (s *simStats) add(o *simStats) {
 }
 
 func (s *simStats) String() string {
-	return fmt.Sprintf("%d runs of %d steps: %d commits; %d requests acknowledged, %d unknown, %d refused; %d reads; "+
+	return fmt.Sprintf("%d runs of %d steps: %d commits; %d requests acknowledged, %d unknown, %d refused; %d lines of streams answered, %d after an error with on_error stop; %d reads; "+
 		"%d commits that release expired holds, %d that take back others; "+
 		"%d processes killed, %d machine crashes, %d failed operations, %d torn frames, %d damaged ENDs, %d checkpoints",
-		s.runs, s.steps, s.commits, s.acked, s.unknown, s.refused, s.reads, s.expired, s.reversed, s.kills, s.crashes, s.faults, s.torn, s.ends, s.checkpoints)
+		s.runs, s.steps, s.commits, s.acked, s.unknown, s.refused, s.lines, s.stopped, s.reads, s.expired, s.reversed, s.kills, s.crashes, s.faults, s.torn, s.ends, s.checkpoints)
 }
 
 type simWorld struct {
@@ -81,6 +86,7 @@ type simWorld struct {
 	writer  *simWriter // nil: it does not run
 	readers []*simReader
 	clients []*simClient
+	streams []*simStream
 
 	model   *modeltest.Model // of what is durable, for making requests that fit
 	records []*ledger.Record // of what is durable, for taking it back
@@ -118,6 +124,9 @@ func simulate(seed uint64, s sabotage) (stats simStats, err error) {
 	for i := range 2 + w.rng.IntN(5) {
 		w.clients = append(w.clients, &simClient{simWorld: w, id: i})
 	}
+	for range 1 + w.rng.IntN(2) {
+		w.streams = append(w.streams, &simStream{simWorld: w})
+	}
 	for i := range 1 + w.rng.IntN(2) {
 		w.readers = append(w.readers, &simReader{simWorld: w, id: i})
 	}
@@ -134,6 +143,7 @@ func (w *simWorld) step() {
 	switch k := w.rng.IntN(200); {
 	case k < 90:
 		w.clients[w.rng.IntN(len(w.clients))].step()
+		w.streams[w.rng.IntN(len(w.streams))].step()
 	case k < 120:
 		w.writer.judge()
 	case k < 150:
@@ -253,6 +263,9 @@ func (w *simWorld) settle() {
 		for _, c := range w.clients {
 			busy = busy || c.busy()
 			c.finish()
+		}
+		for _, s := range w.streams {
+			s.submit()
 		}
 		w.writer.judge()
 		w.writer.sync()

@@ -186,6 +186,9 @@ func (s *simWriter) leave() {
 		return
 	}
 	s.simWorld.writer, s.doom = nil, 0
+	for _, t := range s.streams {
+		t.leave()
+	}
 	for _, c := range s.clients {
 		c.collect()
 		c.abandon()

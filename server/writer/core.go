@@ -38,7 +38,36 @@ func NewCore(l commitlog.Writer, state *ledger.State, queue int, now func() int6
 // A Submission is a transaction on its way through a core.
 type Submission struct {
 	r *request
+	i int // which of r's
 	g *group
+}
+
+// A CoreStream is a stream of commits to a core, without what carries it.
+type CoreStream struct {
+	lane        lane
+	stopOnError bool
+}
+
+// NewCoreStream returns a stream, with on_error stop or continue.
+func NewCoreStream(stopOnError bool) *CoreStream {
+	return &CoreStream{lane: lane{stream: true}, stopOnError: stopOnError}
+}
+
+// SubmitBlock queues lines of a stream, which the caller must not use
+// afterwards, and returns a submission for each. They are judged after all that
+// the stream was given before. After an error nothing was done.
+func (c *Core) SubmitBlock(s *CoreStream, lines []ledger.Transaction) ([]*Submission, *ledger.Error) {
+	r := &request{bulk: true, lane: &s.lane, BatchRequest: ledger.BatchRequest{Txs: lines, StopOnError: s.stopOnError}}
+	r.judged()
+	g, err := c.seq.intake.submit(r)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*Submission, len(lines))
+	for i := range all {
+		all[i] = &Submission{r, i, g}
+	}
+	return all, nil
 }
 
 // Submit queues a transaction, which the caller must not use afterwards. After
@@ -50,7 +79,7 @@ func (c *Core) Submit(tx *ledger.Transaction) (*Submission, *ledger.Error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Submission{r, g}, nil
+	return &Submission{r, 0, g}, nil
 }
 
 // A Result says what became of a submission.
@@ -61,6 +90,7 @@ type Result struct {
 	Minted      int
 	Refusal     *ledger.Error // nil: it is a durable commit
 	Unknown     bool          // the log failed; nothing else is set
+	Replayed    bool          // it is the commit of an earlier request with the same key
 }
 
 // Result returns what became of the transaction, once that may be answered.
@@ -73,8 +103,8 @@ func (s *Submission) Result() (result Result, done bool) {
 	if s.g.err != nil {
 		return Result{Unknown: true}, true
 	}
-	v := &s.r.verdicts[0]
-	return Result{v.seq, v.batchSeq, v.firstMinted, v.minted, v.err, false}, true
+	v := &s.r.verdicts[s.i]
+	return Result{v.seq, v.batchSeq, v.firstMinted, v.minted, v.err, false, v.replayed}, true
 }
 
 // Judge releases holds that have expired, in one commit, and gives the group

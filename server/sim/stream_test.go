@@ -1,0 +1,102 @@
+package sim
+
+import (
+	"assetledger/ledger"
+	"assetledger/server/writer"
+)
+
+// A simStream is a stream of commits that clients share: their requests are its
+// lines, submitted in blocks. When the writer goes, so does the stream.
+type simStream struct {
+	*simWorld
+	core    *writer.CoreStream // nil: it is not open
+	stop    bool               // on_error is stop
+	lines   []ledger.Transaction
+	waiting []*simAttempt // of lines
+	sent    []*simAttempt // that have no result yet, oldest first
+	last    uint64        // commit of the line committed last
+	failed  bool          // a line was refused
+}
+
+// add takes a line, which waits until its block is submitted.
+func (s *simStream) add(tx *ledger.Transaction) *simAttempt {
+	if s.core == nil {
+		s.stop = s.rng.IntN(4) == 0
+		s.core = writer.NewCoreStream(s.stop && !s.sabotage.goesOn)
+	}
+	a := new(simAttempt)
+	s.lines, s.waiting = append(s.lines, *tx), append(s.waiting, a)
+	return a
+}
+
+// step submits what waits, or closes the stream when all is answered.
+func (s *simStream) step() {
+	s.check()
+	switch {
+	case s.rng.IntN(2) == 0:
+		s.submit()
+	case s.core != nil && len(s.waiting)+len(s.sent) == 0 && (s.failed && s.stop || s.rng.IntN(20) == 0):
+		s.leave()
+	}
+}
+
+// submit submits the lines that wait as one block.
+func (s *simStream) submit() {
+	s.check()
+	if s.writer == nil || len(s.lines) == 0 {
+		return
+	}
+	core := s.core
+	if s.sabotage.shuffled {
+		core = writer.NewCoreStream(s.stop)
+	}
+	all, err := s.writer.core.SubmitBlock(core, s.lines)
+	if err != nil {
+		return // nothing was done: again, later
+	}
+	for i, a := range s.waiting {
+		a.Submission, a.after = all[i], s.writer.core.Durable()
+	}
+	s.sent, s.lines, s.waiting = append(s.sent, s.waiting...), nil, nil
+}
+
+// check sees to it that results come in the order of their lines, that the
+// commits are in that order too, and that nothing is done after an error with
+// on_error stop.
+func (s *simStream) check() {
+	waits := false
+	left := s.sent[:0]
+	for _, a := range s.sent {
+		v, done := a.Result()
+		if !done {
+			waits = true
+			left = append(left, a)
+			continue
+		}
+		s.stats.lines++
+		switch {
+		case waits:
+			s.failf("a line was answered before an earlier one of its stream")
+		case v.Unknown:
+		case s.failed && s.stop:
+			s.stats.stopped++
+			if v.Refusal == nil || v.Refusal.Code != ledger.NotAttempted {
+				s.failf("a line was tried after an error with on_error stop: commit %d, %v", v.Seq, v.Refusal)
+			}
+		case v.Refusal != nil:
+			s.failed = true
+		case v.Replayed:
+		case v.Seq <= s.last:
+			s.failf("commit %d is of a line after that of commit %d, out of its stream's order", v.Seq, s.last)
+		default:
+			s.last = v.Seq
+		}
+	}
+	s.sent = left
+}
+
+// leave ends the stream; its clients learn nothing more.
+func (s *simStream) leave() {
+	s.check()
+	*s = simStream{simWorld: s.simWorld}
+}
