@@ -8,19 +8,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
-
-	"assetledger/ledger"
 )
 
 var batchCommand = command{
 	Words:   "batch",
 	List:    true,
 	Purpose: "submit many transactions, each on its own: the fast way",
-	Notes: "The file is NDJSON, one transaction a line and as long as it may be, or the body of /v1/commit/batch. Lines\n" +
-		"are sent in order, in one stream of commits, and each gives a line of results. From a pipe, a line is sent at\n" +
-		"once and its result is shown when it is durable. The exit code is 3 if any transaction was refused.\n\n" +
+	Notes: "The file is NDJSON, one transaction a line and as long as it may be, or the body of /v1/commit/batch. A line\n" +
+		"may also be one operation in words, as -op of commit takes it. Lines are sent in order, in one stream of\n" +
+		"commits, and each gives a line of results. From a pipe, a line is sent at once and its result is shown when\n" +
+		"it is durable. The exit code is 3 if any transaction was refused.\n\n" +
 		"With -resume the same command can be run again, after whatever ended it: a line without an idempotency_key\n" +
 		"gets one made of the file's name (or -name) and the line's number, so a line that was committed is not\n" +
 		"committed again, and one that was refused may be mended first. Use a new name for new work. The ledger\n" +
@@ -43,10 +41,9 @@ type batch struct {
 
 	column    string // what counts the results: lines of a file, or transactions of a batch
 	table     *table
+	text      []byte // reused
 	bar       *bar
 	mark      *resumeMark // nil without -resume
-	stream    *lineStream // nil: none is open
-	noStreams bool        // the daemon is older than they
 	last      int         // line or transaction whose result was shown last
 	answered  int         // results shown, but for those not tried
 	untried   int
@@ -189,8 +186,7 @@ func (b *batch) sendWhole(c *call, in io.Reader, first []byte) error {
 	if err != nil {
 		return b.unanswered(err, "of the batch", false)
 	}
-	_, err = b.show(c, a, nil)
-	return err
+	return b.show(c, a)
 }
 
 // withOnError adds on_error to a batch that does not have it.
@@ -237,82 +233,4 @@ func (b *batch) unanswered(err error, what string, keyed bool) error {
 // unclear adds what is known to the error of an answer that is no result.
 func (b *batch) unclear(err error) error {
 	return exitf(exitSilent, "%v; %s before; whether the others were committed is not known", err, b.done())
-}
-
-// batchResult is a commit result or an error.
-type batchResult struct {
-	commitResult
-	Error *apiErrorBody `json:"error"`
-}
-
-// show shows the results of one request; lines are the numbers of their lines,
-// nil for a batch whose transactions are numbered from 1. It returns the last
-// one that is committed, nil for none.
-func (b *batch) show(c *call, a *answer, lines []int) (last *batchResult, err error) {
-	var answer struct{ Results []json.RawMessage }
-	if err := a.decode(&answer); err != nil {
-		return nil, b.unclear(err)
-	}
-	if lines != nil && len(answer.Results) != len(lines) {
-		return nil, b.unclear(fmt.Errorf("%s answered %s to %s", a.url, count(len(answer.Results), "result"), count(len(lines), "transaction")))
-	}
-	b.bar.clear()
-	for i, raw := range answer.Results {
-		n := i + 1
-		if lines != nil {
-			n = lines[i]
-		}
-		r := &batchResult{}
-		if err := json.Unmarshal(raw, r); err != nil || r.Error == nil && r.GlobalSeq == 0 {
-			return nil, b.unclear(fmt.Errorf("result %d of %s is none: %.200s", i, a.url, raw))
-		}
-		b.last = n
-		b.add(c, n, r, raw)
-		if r.Error == nil {
-			last = r
-		}
-	}
-	if c.json() && !c.ndjson() {
-		c.showRaw(a)
-	}
-	if !c.json() {
-		b.table.flush()
-	}
-	return last, c.out.Flush()
-}
-
-// add counts one result, and shows it.
-func (b *batch) add(c *call, n int, r *batchResult, raw []byte) {
-	if r.Error != nil && r.Error.Code == string(ledger.NotAttempted) {
-		b.untried++
-	} else {
-		b.answered++
-	}
-	if c.ndjson() {
-		c.raw(fmt.Appendf(nil, `{"%s":%d,%s`+"\n", b.column, n, raw[1:]))
-	}
-	number := strconv.Itoa(n)
-	switch {
-	case r.Error != nil:
-		if r.Error.Code != string(ledger.NotAttempted) {
-			b.refused++
-		}
-		b.row(c, number, "-", "-", "-", r.Error.String())
-		return
-	case r.Replayed:
-		b.replayed++
-	}
-	b.committed++
-	result := "committed"
-	if r.Replayed {
-		result = "replayed"
-	}
-	b.row(c, number, strconv.FormatInt(r.GlobalSeq, 10), strconv.FormatInt(r.BatchSeq, 10), joinInts(r.Minted), result)
-}
-
-// row is a row of the table, if there is one.
-func (b *batch) row(c *call, cells ...string) {
-	if !c.json() {
-		b.table.row(cells...)
-	}
 }

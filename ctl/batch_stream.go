@@ -1,12 +1,10 @@
 package ctl
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -22,15 +20,20 @@ const (
 	streamLine = 1 << 20
 	// keepOpen is how often an idle stream gets an empty line.
 	keepOpen = 10 * time.Second
+	// resultBytes is how much of the results is read at a time.
+	resultBytes = 32 << 10
 )
 
 // A lineStream is an open stream of commits.
 type lineStream struct {
 	url     string
 	end     func()
-	results chan []byte // closed when the answer ends
-	whole   bool        // it ended with its final chunk; read it when results is closed
-	failed  bool        // an exchange got less than its results
+	toSend  chan []byte
+	results chan []byte   // whole lines; closed when the answer ends
+	whole   bool          // it ended with its final chunk; read it when results is closed
+	told    int           // results so far
+	last    *apiErrorBody // with which the daemon ended it; nil: it did not
+	failed  bool          // it ended, or nothing more is wanted of it
 
 	mu   sync.Mutex // of writing
 	body *io.PipeWriter
@@ -76,27 +79,36 @@ func (c *call) openStream(ctx context.Context, onError string) (*lineStream, *an
 		}
 		return nil, &answer{status: resp.StatusCode, header: resp.Header, body: body, url: c.writeURL + "/v1/commit/stream"}, nil
 	}
-	s := &lineStream{url: c.writeURL, end: end, results: make(chan []byte, 1024), body: out}
-	go s.receive(life, resp.Body)
+	s := &lineStream{url: c.writeURL, end: end, toSend: make(chan []byte, maxAhead+2), results: make(chan []byte, 16), body: out}
+	go s.read(life, resp.Body)
+	go s.write(life)
 	go s.stayOpen(life)
 	return s, nil, nil
 }
 
-// receive reads results until the answer ends.
-func (s *lineStream) receive(ctx context.Context, from io.ReadCloser) {
+// read reads results until the answer ends.
+func (s *lineStream) read(ctx context.Context, from io.ReadCloser) {
 	defer close(s.results)
 	defer from.Close()
-	lines := bufio.NewReaderSize(from, 64<<10)
+	var part []byte // of a line
 	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			s.whole = err == io.EOF && len(line) == 0
-			s.body.CloseWithError(io.ErrClosedPipe) // nobody reads what is still to be sent
-			return
+		chunk := make([]byte, len(part)+resultBytes)
+		n, err := from.Read(chunk[copy(chunk, part):])
+		chunk = chunk[:len(part)+n]
+		end := bytes.LastIndexByte(chunk, '\n') + 1
+		if part = chunk[end:]; len(part) > maxAnswer {
+			err = io.ErrUnexpectedEOF
 		}
-		select {
-		case s.results <- bytes.TrimSuffix(line, []byte{'\n'}):
-		case <-ctx.Done():
+		if end > 0 {
+			select {
+			case s.results <- chunk[:end]:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if err != nil {
+			s.whole = err == io.EOF && len(part) == 0
+			s.body.CloseWithError(io.ErrClosedPipe) // nobody reads what is still to be sent
 			return
 		}
 	}
@@ -111,18 +123,46 @@ func (s *lineStream) stayOpen(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if s.write([]byte{'\n'}) != nil {
+			if s.put([]byte{'\n'}) != nil {
 				return
 			}
 		}
 	}
 }
 
-func (s *lineStream) write(text []byte) error {
+func (s *lineStream) put(text []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, err := s.body.Write(text)
 	return err
+}
+
+// send has lines sent and doesn't wait. No more than maxAhead and one more may be
+// without their results.
+func (s *lineStream) send(lines []byte) { s.toSend <- lines }
+
+// write writes what is to be sent.
+func (s *lineStream) write(ctx context.Context) {
+	for {
+		select {
+		case text := <-s.toSend:
+			if s.put(text) != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// receive waits for results; open is false when the answer has ended.
+func (s *lineStream) receive(ctx context.Context) (lines []byte, open bool, err error) {
+	select {
+	case lines, open = <-s.results:
+		return lines, open, nil
+	case <-ctx.Done():
+		return nil, false, &noAnswer{url: s.url, err: ctx.Err()}
+	}
 }
 
 // close ends the stream, if there is one, and lets the daemon see its end.
@@ -131,9 +171,12 @@ func (s *lineStream) close() {
 		return
 	}
 	defer s.end()
+	if s.failed {
+		return
+	}
 	s.body.Close()
 	late := time.After(time.Second)
-	for !s.failed {
+	for {
 		select {
 		case _, open := <-s.results:
 			if !open {
@@ -145,60 +188,48 @@ func (s *lineStream) close() {
 	}
 }
 
-// idle reports whether the stream can take lines: not after it ended.
+// idle reports whether a stream that has answered all its lines can take more:
+// not after it ended.
 func (s *lineStream) idle() bool {
 	if s == nil || s.failed {
 		return false
 	}
 	select {
 	case <-s.results: // a last line, or the end
+		s.failed = true
 		return false
 	default:
 		return true
 	}
 }
 
-// exchange sends lines and returns their results. If there are fewer, ended is
-// the answer's last line, if it answers no line of them.
-func (s *lineStream) exchange(ctx context.Context, text []byte, n int) (results []json.RawMessage, ended *apiErrorBody, err error) {
-	go s.write(text)
-	for len(results) < n {
-		select {
-		case line, ok := <-s.results:
-			switch {
-			case ok && json.Valid(line):
-				results = append(results, line)
-				continue
-			case ok:
-				err = fmt.Errorf("%s answered a line that is no JSON: %.100q", s.url, line)
-			case s.whole:
-				results, ended = lastLine(results)
-			default:
-				err = &noAnswer{url: s.url, err: io.ErrUnexpectedEOF}
-			}
-		case <-ctx.Done():
-			err = &noAnswer{url: s.url, err: ctx.Err()}
-		}
-		s.failed = true
-		return results, ended, err
+// isOwn notes the line with which the daemon ends a stream by itself, and which
+// is no result of another: it counts those that are.
+func (s *lineStream) isOwn(line []byte) bool {
+	if !bytes.HasPrefix(line, []byte(`{"error":`)) || !bytes.Contains(line, []byte(`"lines_answered":`)) {
+		return false
 	}
-	return results, nil, nil
+	var last struct{ Error *apiErrorBody }
+	var details struct {
+		Answered *int `json:"lines_answered"`
+	}
+	if json.Unmarshal(line, &last) != nil || last.Error == nil || json.Unmarshal(last.Error.Details, &details) != nil ||
+		details.Answered == nil || *details.Answered != s.told {
+		return false
+	}
+	s.last = last.Error
+	return true
 }
 
-// lastLine takes the line off with which a daemon ends a stream by itself, and
-// which answers no other. But a line that is too long, and with on_error stop
-// one that failed, ends the stream with its own result.
-func lastLine(results []json.RawMessage) ([]json.RawMessage, *apiErrorBody) {
-	if len(results) == 0 {
-		return nil, nil
+// why is why the stream ended, once results is closed.
+func (s *lineStream) why() failure {
+	switch {
+	case !s.whole:
+		return failure{err: &noAnswer{url: s.url, err: io.ErrUnexpectedEOF}}
+	case s.last != nil:
+		return failure{answer: &answer{status: ledger.Code(s.last.Code).Status(), body: s.last.json(), url: s.url}}
+	case s.told == 0:
+		return failure{err: &noAnswer{url: s.url, err: io.EOF}}
 	}
-	var r batchResult
-	if json.Unmarshal(results[len(results)-1], &r) != nil || r.Error == nil {
-		return results, nil
-	}
-	switch ledger.Code(r.Error.Code) {
-	case ledger.ShuttingDown, ledger.LogUnavailable, ledger.Unauthorized, ledger.Internal:
-		return results[:len(results)-1], r.Error
-	}
-	return results, nil
+	return failure{}
 }

@@ -16,9 +16,9 @@ import (
 func TestBatchOverStreams(t *testing.T) {
 	const (
 		refusal  = `{"error":{"code":"GridFull","message":"It is full.","details":{}}}`
-		stopping = `{"error":{"code":"ShuttingDown","message":"The daemon is stopping.","details":{}}}`
+		stopping = `{"error":{"code":"ShuttingDown","message":"The daemon is stopping.","details":{"lines_answered":1}}}`
 		tooLong  = `{"error":{"code":"PayloadTooLarge","message":"A line is too long.","details":{}}}`
-		revoked  = `{"error":{"code":"Unauthorized","message":"The token is not known.","details":{}}}`
+		revoked  = `{"error":{"code":"Unauthorized","message":"The token is not known.","details":{"reason":"unknown","lines_answered":1}}}`
 	)
 	for _, c := range []struct {
 		name    string

@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 )
@@ -40,6 +41,12 @@ func (l *lineReader) next() ([]byte, error) {
 		l.number++
 		return trimEnd(l.line), nil
 	}
+}
+
+// ready reports whether the next line is here, so that next won't wait.
+func (l *lineReader) ready() bool {
+	have, _ := l.in.Peek(l.in.Buffered())
+	return bytes.IndexByte(have, '\n') >= 0
 }
 
 // trimEnd takes away the end of a line, \n or \r\n.

@@ -1,0 +1,273 @@
+package ctl
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"assetledger/ledger"
+)
+
+const flowWorld = "RegisterClass class_id=1 name=Gold\n" +
+	"CreateContainer container_id=1 kind=Standard\n" +
+	`{"operations":[{"op":"CreateContainer","args":{"container_id":2,"kind":"Standard"}},{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1000000}}]}` + "\n"
+
+func transferLine(i int) string {
+	return fmt.Sprintf(`{"operations":[{"op":"TransferFungible","args":{"from_container":1,"to_container":2,"class_id":1,"key":0,"quantity":1}}],"metadata":{"n":%d}}`, i)
+}
+
+// manyLines are more lines than are on their way at a time, with some that are
+// refused, by the ledger or here, one too long for a stream, and empty ones.
+func manyLines() (text string, results []string) {
+	var b strings.Builder
+	seq := 3
+	for i := 1; i <= (maxAhead+2)*ledger.MaxBatch+17; i++ {
+		line, want := transferLine(i), ""
+		switch {
+		case i%7001 == 0:
+			line, want = "[1", "MalformedJSON"
+		case i%5003 == 0:
+			line, want = strings.Replace(line, `"quantity":1`, `"quantity":1000001`, 1), "InsufficientBalance"
+		case i%9001 == 0:
+			line = ""
+		case i == 12_000:
+			line = "{" + strings.Repeat(" ", streamLine+1) + line[1:]
+		}
+		b.WriteString(line + "\n")
+		switch {
+		case want != "":
+			results = append(results, fmt.Sprintf(`{"line":%d,"error":{"code":"%s"`, i, want))
+		case line != "":
+			seq++
+			results = append(results, fmt.Sprintf(`{"line":%d,"global_seq":%d,`, i, seq))
+		}
+	}
+	return b.String(), results
+}
+
+// Requests follow each other in the stream; every line has its own result, in
+// its place, and is committed in its order.
+func TestBatchFlows(t *testing.T) {
+	x := tool{t, startDaemons(t, t.TempDir())}
+	x.must(exitDone, flowWorld, "batch", "-f", "-")
+	text, want := manyLines()
+	code, out, words := x.run(text, "batch", "-f", "-", "-o", "ndjson")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if code != exitRefused || len(lines) != len(want) {
+		t.Fatalf("exit code %d (%s), %d results, want %d", code, words, len(lines), len(want))
+	}
+	for i, line := range lines {
+		if !strings.HasPrefix(line, want[i]) {
+			t.Fatalf("result %d is %s, want %s", i, line, want[i])
+		}
+	}
+	if page := x.must(exitDone, "", "read", "commit", "5", "-o", "json"); !strings.Contains(page, `"n":2`) {
+		t.Error(page)
+	}
+}
+
+// With -on-error stop nothing after the first refusal is committed, whatever was
+// on its way, and every line that was sent has a result.
+func TestBatchFlowStops(t *testing.T) {
+	x := tool{t, startDaemons(t, t.TempDir())}
+	x.must(exitDone, flowWorld, "batch", "-f", "-")
+	text, _ := manyLines()
+	text = text[strings.Index(text, transferLine(14_003)):] // the first refusal is that of line 15,009
+	code, out, words := x.run(text, "batch", "-f", "-", "-o", "ndjson", "-on-error", "stop")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	committed, untried := 0, 0
+	for i, line := range lines {
+		switch {
+		case strings.HasPrefix(line, fmt.Sprintf(`{"line":%d,"global_seq":%d,`, i+1, i+4)):
+			committed++
+		case strings.Contains(line, `"code":"NotAttempted"`):
+			untried++
+		}
+	}
+	if code != exitRefused || committed+1+untried != len(lines) || !strings.Contains(words, fmt.Sprintf("1 of %d transactions failed, and %d after it not tried", committed+1, untried)) {
+		t.Errorf("exit code %d, %d of %d committed, %d not tried: %s", code, committed, len(lines), untried, words)
+	}
+	if end := x.must(exitDone, "", "health", "-o", "json"); !strings.Contains(end, fmt.Sprintf(`"commit_log_seq":%d`, committed+3)) {
+		t.Errorf("%d committed, and %s", committed, end)
+	}
+}
+
+// A cutter passes connections on, and cuts the first ones after so many bytes of
+// answers.
+type cutter struct {
+	net.Listener
+	cuts atomic.Int64
+}
+
+func newCutter(t *testing.T, to string, cuts, after int64) *cutter {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cutter{Listener: ln}
+	t.Cleanup(func() { ln.Close() })
+	c.cuts.Store(cuts)
+	go func() {
+		for {
+			client, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", strings.TrimPrefix(to, "http://"))
+			if err != nil {
+				client.Close()
+				continue
+			}
+			go io.Copy(server, client)
+			go func() {
+				defer client.Close()
+				defer server.Close()
+				if c.cuts.Add(-1) >= 0 {
+					io.CopyN(client, server, after)
+				} else {
+					io.Copy(client, server)
+				}
+			}()
+		}
+	}()
+	return c
+}
+
+// A connection that breaks with several requests on their way: with keys, each
+// line is committed once; without, the lines in doubt are named.
+func TestBatchFlowIsCut(t *testing.T) {
+	for _, keyed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("keys: %v", keyed), func(t *testing.T) {
+			x := tool{t, startDaemons(t, t.TempDir())}
+			x.must(exitDone, flowWorld, "batch", "-f", "-")
+			const lines = (maxAhead + 3) * ledger.MaxBatch
+			var text strings.Builder
+			for i := range lines {
+				text.WriteString(transferLine(i) + "\n")
+			}
+			through := newCutter(t, x.daemons.writeURL, 2, 2<<20)
+			direct := x.daemons.writeURL
+			x.daemons.writeURL = "http://" + through.Addr().String()
+			args := []string{"batch", "-f", "-", "-o", "ndjson"}
+			if keyed {
+				args = append(args, "-resume", "-name", "cut")
+			}
+			code, out, words := x.run(text.String(), args...)
+			x.daemons.writeURL = direct
+			if keyed {
+				if code != exitDone || strings.Count(out, "\n") != lines || !strings.Contains(words, "trying again with the same key") {
+					t.Errorf("exit code %d, %d results: %s", code, strings.Count(out, "\n"), words)
+				}
+				if end := x.must(exitDone, "", "health", "-o", "json"); !strings.Contains(end, fmt.Sprintf(`"commit_log_seq":%d`, lines+3)) {
+					t.Errorf("%d lines, and %s", lines, end)
+				}
+				return
+			}
+			told := strings.Count(out, "\n")
+			if code != exitSilent || !strings.Contains(words, fmt.Sprintf("%d committed and 0 failed before, and of lines %d to ", told, told+1)) {
+				t.Errorf("exit code %d, %d results: %s", code, told, words)
+			}
+		})
+	}
+}
+
+// From a pipe each line's result is shown when it is durable, before the next
+// line is given; a line may be an operation in words.
+func TestBatchIsInteractive(t *testing.T) {
+	daemons := startDaemons(t, t.TempDir())
+	in, give, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, shown := io.Pipe()
+	ended := make(chan int)
+	go func() {
+		code := Main([]string{"batch", "-f", "-", "-o", "ndjson", "-write-url", daemons.writeURL}, in, shown, io.Discard, func(string) (string, bool) { return "", false })
+		shown.Close()
+		ended <- code
+	}()
+	results := bufio.NewReader(out)
+	for i, c := range []struct{ line, want string }{
+		{"CreateContainer container_id=1 kind=Standard", `"global_seq":1`},
+		{`{"operations":[{"op":"CreateContainer","args":{"container_id":2,"kind":"Standard"}}]}`, `"global_seq":2`},
+		{"CreateContainer container_id=2 kind=Standard", `"code":"ContainerAlreadyExists"`},
+		{"CreateContainer container_id", `"code":"MalformedJSON"`},
+		{"RemoveContainer container_id=2", `"global_seq":3`},
+	} {
+		io.WriteString(give, c.line+"\n")
+		line, err := results.ReadString('\n')
+		if err != nil || !strings.HasPrefix(line, fmt.Sprintf(`{"line":%d,`, i+1)) || !strings.Contains(line, c.want) {
+			t.Fatalf("%s: %v %s", c.line, err, line)
+		}
+	}
+	give.Close()
+	if code := <-ended; code != exitRefused {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// An idle stream gets an empty line before the daemon could think it silent.
+func TestStreamStaysOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, out := io.Pipe()
+		s := &lineStream{body: out}
+		go s.stayOpen(t.Context())
+		buf := make([]byte, 10)
+		for range 3 {
+			began := time.Now()
+			if n, err := in.Read(buf); err != nil || string(buf[:n]) != "\n" || time.Since(began) != keepOpen {
+				t.Errorf("%v %q after %v", err, buf[:n], time.Since(began))
+			}
+		}
+		in.Close()
+	})
+}
+
+// Only a line that counts the results before it is the daemon's own.
+func TestStreamOwnLine(t *testing.T) {
+	for line, own := range map[string]bool{
+		`{"error":{"code":"ShuttingDown","message":"x","details":{"lines_answered":2}}}`:                 true,
+		`{"error":{"code":"Forbidden","message":"x","details":{"scope":"commit","lines_answered":2}}}`:   true,
+		`{"error":{"code":"ShuttingDown","message":"x","details":{"lines_answered":1}}}`:                 false,
+		`{"error":{"code":"ShuttingDown","message":"x","details":{}}}`:                                   false,
+		`{"error":{"code":"InvalidRequest","message":"\"lines_answered\":2","details":{"field":"x"}}}`:   false,
+		`{"global_seq":1,"batch_seq":1,"minted_instances":[],"metadata":{"error":{"lines_answered":2}}}`: false,
+	} {
+		s := &lineStream{told: 2}
+		if got := s.isOwn([]byte(line)); got != own || (s.last != nil) != own {
+			t.Errorf("%s: %v", line, got)
+		}
+	}
+}
+
+// parseResult gives the same, whichever way a result is read.
+func TestParseResult(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":{}}`:                                 "12 3 {} false",
+		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":{"a":{}},"replayed":true}`:           `12 3 {"a":{}} true`,
+		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":{},"class":{"code":"x"}}`:            "12 3 {} false",
+		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":{"t":",\"replayed\":true}"}}`:        `12 3 {"t":",\"replayed\":true}"} false`,
+		`{"global_seq": 12, "batch_seq": 3, "minted_instances": [], "metadata": {"b":1} , "replayed": true }`: `12 3 {"b":1} true`,
+		`{"global_seq":0,"batch_seq":3,"minted_instances":[],"metadata":{}}`:                                  "none",
+		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":{}`:                                  "none",
+		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":}`:                                   "none",
+		`{}`: "none",
+	} {
+		var r batchResult
+		got := "none"
+		if err := parseResult([]byte(raw), &r); err == nil {
+			got = fmt.Sprintf("%d %d %s %v", r.GlobalSeq, r.BatchSeq, r.Metadata, r.Replayed)
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", raw, got, want)
+		}
+	}
+}
