@@ -27,8 +27,8 @@ func (s *State) splitStack(op *Op) *Error {
 		return err
 	}
 	s.noteSource(source, q)
-	s.give(cref, kref, toKey, q, target, at)
 	s.setQuantity(source, s.stacks.at(source).quantity-q)
+	s.give(cref, kref, toKey, q, target, at)
 	s.touch(cref)
 	return nil
 }

@@ -98,6 +98,32 @@ func TestHistoryEntries(t *testing.T) {
 	}
 }
 
+// TestHistoryWithinOperation: of several changes by one operation, what was
+// taken is before what was given; newest first, behind it.
+func TestHistoryWithinOperation(t *testing.T) {
+	log := newMemLog()
+	w := newLedgerWriter(t, log)
+	w.commit("RegisterClass class_id=1 name=gold", "CreateContainer container_id=1 kind=Standard",
+		"AddFungible container_id=1 class_id=1 key=0 quantity=9", "AddFungible container_id=1 class_id=1 key=1 quantity=1")
+	for range 2 { // to a stack that is there, and to a new one
+		w.commit("SplitStack container_id=1 class_id=1 from_key=0 to_key=1 quantity=4", "MergeStacks container_id=1 class_id=1 from_key=1 to_key=0")
+	}
+	w.commit("SplitStack container_id=1 class_id=1 from_key=0 to_key=1 quantity=10")
+	r := startReader(t, log)
+	r.until(4)
+	var signs strings.Builder
+	for _, e := range entriesOf(t, r.get(http.StatusOK, "/v1/read/container/1/history?order=oldest&from_seq=2")) {
+		if strings.Contains(string(e), `"change":-`) {
+			signs.WriteByte('-')
+		} else {
+			signs.WriteByte('+')
+		}
+	}
+	if want := strings.Repeat("-+", 5); signs.String() != want {
+		t.Errorf("oldest first, what was taken and given: %s, want %s", &signs, want)
+	}
+}
+
 func entriesOf(t *testing.T, body string) []json.RawMessage {
 	t.Helper()
 	var answer struct {
