@@ -36,8 +36,7 @@ func (l *FileWriter) Commit(seq uint64, use func(*ledger.Record)) error {
 		}
 		l.back.r = &PlacedReader{Reader: r}
 	}
-	var rec ledger.Record
-	err := l.back.r.Commits(seq, seq, &rec, func(*wal.Frame, uint64) bool { use(&rec); return false })
+	err := l.back.r.Commits(seq, seq, func(_ *wal.Frame, rec *ledger.Record, _ uint64) bool { use(rec); return false })
 	if err != nil {
 		l.back.close() // begin anew with the next
 	}

@@ -12,13 +12,33 @@ import (
 type PlacedReader struct {
 	Reader
 	At uint64 // first commit of the batch that Next will return; 0 when unknown
+	// Text is for whoever uses the reader, to make the text of one commit in.
+	Text []byte
+
+	record ledger.Record
+}
+
+// Buffers of a PlacedReader that are larger are not kept while nobody uses it.
+const (
+	keepText = 64 << 10 // bytes
+	keepOps  = 1 << 10  // operations
+)
+
+// Rest lets go of large buffers.
+func (r *PlacedReader) Rest() {
+	if cap(r.Text) > keepText {
+		r.Text = nil
+	}
+	if cap(r.record.Tx.Ops) > keepOps {
+		r.record = ledger.Record{}
+	}
 }
 
 var errEnough = errors.New("no more commits are wanted")
 
 // Commits calls fn for the commits from..to, in order, until it returns false.
 // The frame and the record are valid during the call alone.
-func (r *PlacedReader) Commits(from, to uint64, rec *ledger.Record, fn func(f *wal.Frame, seq uint64) bool) error {
+func (r *PlacedReader) Commits(from, to uint64, fn func(f *wal.Frame, rec *ledger.Record, seq uint64) bool) error {
 	r.At = 0
 	if err := r.Seek(from); err != nil { // also where it stands there: that may be archived by now
 		return err
@@ -36,11 +56,11 @@ func (r *PlacedReader) Commits(from, to uint64, rec *ledger.Record, fn func(f *w
 			if seq > to {
 				return errEnough
 			}
-			if err := rec.Decode(record); err != nil {
+			if err := r.record.Decode(record); err != nil {
 				return fmt.Errorf("commit %d in the log can't be read: %w", seq, err)
 			}
 			from = seq + 1
-			if !fn(f, seq) {
+			if !fn(f, &r.record, seq) {
 				return errEnough
 			}
 			return nil

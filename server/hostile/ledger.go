@@ -132,11 +132,34 @@ func (n *noticed) quantile(q float64) time.Duration {
 
 // within reports whether the promises of SECURITY.md were kept.
 func (n *noticed) within() bool {
-	ok := n.refused == 0 && len(n.took) > 0 && n.write <= mostWrite
+	ok := n.refused == 0 && len(n.took) > 0 && n.write <= mostWrite && n.read <= mostRead
 	if !ok {
-		fmt.Fprintf(os.Stderr, "hostile: %d commits refused, %d bytes of memory; none and at most %d are promised\n", n.refused, n.write, int64(mostWrite))
+		fmt.Fprintf(os.Stderr, "hostile: %d commits refused, %d and %d bytes of memory; none, and at most %d and %d are promised\n",
+			n.refused, n.write, n.read, int64(mostWrite), int64(mostRead))
 	}
 	return ok
+}
+
+// watch looks at the daemons' memory until stop is closed; then highest returns
+// the most that it has seen of each.
+func (l *ledger) watch(stop <-chan struct{}) (highest func() (write, read int64)) {
+	var write, read int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			write, read = max(write, l.writer.memory()), max(read, l.reader.memory())
+			select {
+			case <-stop:
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}()
+	return func() (int64, int64) {
+		<-done
+		return write, read
+	}
 }
 
 // behave commits one after another for a while.
@@ -156,7 +179,6 @@ func (l *ledger) behave(d time.Duration) (n noticed) {
 		default:
 			n.took = append(n.took, time.Since(start))
 		}
-		n.write, n.read = max(n.write, l.writer.memory()), max(n.read, l.reader.memory())
 	}
 	slices.Sort(n.took)
 	return n

@@ -66,7 +66,6 @@ type reading struct {
 	last       string // of a list by name: it goes on after this one
 	from, to   uint64 // commits of the page, at most
 	reversals  []ledger.Reversal
-	record     ledger.Record
 	at         moment // of a read of the past
 	past       pastReading
 }
@@ -80,11 +79,14 @@ func (d *daemon) serve(e *endpoint) httpserver.Handler {
 		r := readings.Get().(*reading)
 		r.Exchange, r.daemon = x, d
 		err := r.answer(e, allowed)
+		large := r.Claim.Held > httpserver.TinyClaim
 		if len(r.Out) <= httpserver.TinyClaim {
 			r.Claim.Force(-r.Claim.Held) // it fits in the buffers on the way
 		}
 		r.Exchange = nil
-		readings.Put(r)
+		if !large || !d.api.Budget.Crowded() {
+			readings.Put(r)
+		}
 		return err
 	}
 }
@@ -148,16 +150,39 @@ func (r *reading) gather(e *endpoint) (charged, err *ledger.Error) {
 	}
 }
 
-// holds charges the bytes that the answer has grown to. If the budget has no
-// room for more, it returns false, and the answer should end.
-func (r *reading) holds(size int) bool {
-	n := int64(size) - r.Claim.Held
-	if r.Claim.GrowNow(n) {
-		return true
+// roomFor makes room in b for n more bytes, and charges what b takes then beside
+// other bytes that the reading holds; false: the budget has no room for them.
+func (r *reading) roomFor(b []byte, n, other int) ([]byte, bool) {
+	need := len(b) + n
+	if need <= cap(b) && r.chargeNow(cap(b)+other) {
+		return b, true
 	}
-	r.Claim.Force(n)
-	return false
+	for _, size := range [...]int{2 * need, need + need/4, need} {
+		if size < 5*len(b)/4 {
+			break // each step leaves a buffer behind for the collector: let there be few
+		}
+		if r.chargeNow(size + other) {
+			return append(make([]byte, 0, size), b...), true
+		}
+	}
+	return b, false
 }
+
+// beginAnswer returns the buffer for an answer whose size is not known, charged:
+// a large one from the pool only where memory is not scarce.
+func (r *reading) beginAnswer() ([]byte, *ledger.Error) {
+	if cap(r.Out) > commitRoom && r.daemon.api.Budget.Crowded() {
+		r.Out = nil
+	}
+	return r.Out, r.Charge(commitRoom)
+}
+
+// chargeNow has the claim hold at least as many bytes, if there is room.
+func (r *reading) chargeNow(bytes int) bool { return r.Claim.GrowNow(int64(bytes) - r.Claim.Held) }
+
+// awaitRoom has the claim hold at least as many bytes, and waits for a moment if
+// there is no room.
+func (r *reading) awaitRoom(bytes int) *ledger.Error { return r.Charge(int64(bytes) - r.Claim.Held) }
 
 // judge reads path, query and headers.
 func (r *reading) judge(e *endpoint, allowed param) (err *ledger.Error) {

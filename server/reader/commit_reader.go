@@ -29,10 +29,14 @@ func newCommitReader(source commitlog.Source) *commitReader {
 	return &commitReader{source: source, slots: make(chan struct{}, maxLogReaders)}
 }
 
-// each calls fn for the commits from..to, in order, until it returns false.
-// The frame is the batch that holds the commit; frame and record are valid
-// during the call alone. All of from..to must be durable.
-func (c *commitReader) each(ctx context.Context, from, to uint64, rec *ledger.Record, fn func(f *wal.Frame, seq uint64) bool) error {
+// A readCommitFunc is told of one commit. The frame is the batch that holds it;
+// frame, record and the reader's Text are valid during the call alone. False
+// ends the reading.
+type readCommitFunc func(log *commitlog.PlacedReader, f *wal.Frame, rec *ledger.Record, seq uint64) bool
+
+// each calls fn for the commits from..to, in order. All of them must be durable.
+// What a record takes in memory belongs to one of the few readers of the log.
+func (c *commitReader) each(ctx context.Context, from, to uint64, fn readCommitFunc) error {
 	if from > to {
 		return nil
 	}
@@ -41,7 +45,7 @@ func (c *commitReader) each(ctx context.Context, from, to uint64, rec *ledger.Re
 		return err
 	}
 	defer c.give(r)
-	return r.Commits(from, to, rec, fn)
+	return r.Commits(from, to, func(f *wal.Frame, rec *ledger.Record, seq uint64) bool { return fn(r, f, rec, seq) })
 }
 
 // take gives the caller a reader, best one that stands at the commit already.
@@ -75,6 +79,7 @@ func (c *commitReader) take(ctx context.Context, at uint64) (*commitlog.PlacedRe
 }
 
 func (c *commitReader) give(r *commitlog.PlacedReader) {
+	r.Rest()
 	c.mu.Lock()
 	c.idle = append(c.idle, r)
 	c.mu.Unlock()

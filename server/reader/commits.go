@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"assetledger/ledger"
+	"assetledger/server/commitlog"
 	"assetledger/wal"
 )
 
@@ -20,16 +21,13 @@ var readCommit = endpoint{
 		r.reversals = s.Reversals(r.reversals[:0], uint64(r.id), uint64(r.id))
 		return nil
 	},
-	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
-		if err := r.Charge(commitRoom); err != nil {
-			return dst, err
+	render: func(r *reading, _ []byte) ([]byte, *ledger.Error) {
+		dst, refusal := r.beginAnswer()
+		if refusal != nil {
+			return dst, refusal
 		}
-		seq := uint64(r.id)
-		dst = append(dst, `{"data":`...)
-		err := r.daemon.commits.each(r.R.Context(), seq, seq, &r.record, func(f *wal.Frame, seq uint64) bool {
-			dst = r.appendCommit(dst, f, seq)
-			return r.holds(cap(dst))
-		})
+		r.from, r.to = uint64(r.id), uint64(r.id)
+		dst, _, err := r.appendOldest(append(dst, `{"data":`...))
 		return dst, r.daemon.readBack(err)
 	},
 }
@@ -38,17 +36,22 @@ var readCommit = endpoint{
 // does a budget that has no room for more.
 const maxPageBytes = 8 << 20
 
-// commitRoom is the room that a commit is given before its size is known.
-const commitRoom = 32 << 10
+const (
+	// commitRoom is the room that a commit is given before its size is known.
+	commitRoom = 32 << 10
+	// tailRoom is more than what stands around the commits of an answer.
+	tailRoom = 512
+)
 
 var readCommits = endpoint{
 	pattern: "/v1/read/commits",
 	params:  paramsOfList | paramAfter | paramOrder | paramBefore | paramIdempotencyKey, list: listCommits,
 	collect: (*reading).planCommits,
 	stream:  (*reading).feed,
-	render: func(r *reading, dst []byte) ([]byte, *ledger.Error) {
-		if err := r.Charge(commitRoom); err != nil {
-			return dst, err
+	render: func(r *reading, _ []byte) ([]byte, *ledger.Error) {
+		dst, refusal := r.beginAnswer()
+		if refusal != nil {
+			return dst, refusal
 		}
 		dst = append(dst, `{"data":{"commits":[`...)
 		var place cursor
@@ -96,33 +99,53 @@ func (r *reading) planCommits(s *ledger.State) *ledger.Error {
 	return nil
 }
 
-// appendOldest appends the commits of the page, and says after which one the next begins.
+// appendOldest appends the commits of the page, and says after which one the
+// next begins. A commit is made in the memory of a reader of the log, of which
+// there are few, and appended when there is room for it. For the first one that
+// is waited for, when no reader is held.
 func (r *reading) appendOldest(dst []byte) ([]byte, cursor, error) {
-	start, room := len(dst), true
-	last := r.from - 1
-	err := r.daemon.commits.each(r.R.Context(), r.from, r.to, &r.record, func(f *wal.Frame, seq uint64) bool {
-		if len(dst)-start > maxPageBytes || !room {
+	start, last, wanted := len(dst), r.from-1, 0
+	take := func(log *commitlog.PlacedReader, f *wal.Frame, rec *ledger.Record, seq uint64) bool {
+		if len(dst)-start > maxPageBytes {
 			r.more = true
 			return false
 		}
-		if seq > r.from {
+		log.Text = r.appendCommit(log.Text[:0], f, rec, seq)
+		grown, ok := r.roomFor(dst, len(log.Text)+tailRoom, 0)
+		if !ok && seq == r.from {
+			wanted = len(dst) + len(log.Text) + tailRoom
+			return false
+		}
+		if !ok {
+			r.more = true
+			return false
+		}
+		if dst = grown; seq > r.from {
 			dst = append(dst, ',')
 		}
-		dst = r.appendCommit(dst, f, seq)
-		room = r.holds(cap(dst))
-		last = seq
+		dst, last = append(dst, log.Text...), seq
 		return true
-	})
+	}
+	err := r.daemon.commits.each(r.R.Context(), r.from, r.to, take)
+	if wanted > 0 && err == nil {
+		if cap(dst) > commitRoom {
+			dst, r.Out = slices.Clone(dst), nil
+		}
+		if refused := r.awaitRoom(wanted); refused != nil {
+			return dst, cursor{}, refused
+		}
+		err = r.daemon.commits.each(r.R.Context(), r.from, r.to, take)
+	}
 	return dst, cursor{A: int64(last)}, err
 }
 
 // appendCommit appends a commit with what is known of it since.
-func (r *reading) appendCommit(dst []byte, f *wal.Frame, seq uint64) []byte {
+func (r *reading) appendCommit(dst []byte, f *wal.Frame, rec *ledger.Record, seq uint64) []byte {
 	i, found := slices.BinarySearchFunc(r.reversals, seq, func(v ledger.Reversal, seq uint64) int { return cmp.Compare(v.Seq, seq) })
 	if !found {
-		return AppendCommit(dst, f, seq, &r.record)
+		return AppendCommit(dst, f, seq, rec)
 	}
-	return appendCommit(dst, f, seq, &r.record, r.reversals[i].By)
+	return appendCommit(dst, f, seq, rec, r.reversals[i].By)
 }
 
 // readBack turns an error of reading commits back into an answer. The balances
@@ -130,6 +153,9 @@ func (r *reading) appendCommit(dst []byte, f *wal.Frame, seq uint64) []byte {
 func (d *daemon) readBack(err error) *ledger.Error {
 	if err == nil {
 		return nil
+	}
+	if refused, ok := errors.AsType[*ledger.Error](err); ok {
+		return refused
 	}
 	if errors.Is(err, context.Canceled) {
 		return ledger.Errorf(ledger.Overloaded, "The client has gone.") // so nobody reads this

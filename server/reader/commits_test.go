@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"assetledger/server/httpserver"
 )
 
 // seqs reads a list of commits to its end, and returns their numbers.
@@ -175,5 +177,32 @@ func TestReversedBy(t *testing.T) {
 	}
 	if strings.Contains(before, "reversed_by") {
 		t.Error(before)
+	}
+}
+
+// TestLargeCommitNeedsRoom: a commit is not made into an answer that the budget
+// has no room for, in whichever form it is asked for; small ones are.
+func TestLargeCommitNeedsRoom(t *testing.T) {
+	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(128 << 10) })
+	r.until(11)
+	others := r.api.Budget.Claim()
+	if !others.Grow(64 << 10) {
+		t.Fatal("no room")
+	}
+	r.get(http.StatusOK, "/v1/read/commit/1")
+	for _, target := range []string{"/v1/read/commit/2", "/v1/read/commits?after=1", "/v1/read/commits?order=newest"} {
+		if body := r.get(http.StatusServiceUnavailable, target); !strings.Contains(body, `"Overloaded"`) {
+			t.Error(body)
+		}
+		if used := r.api.Budget.Used(); used != others.Held {
+			t.Errorf("%s: %d bytes are still held", target, used-others.Held)
+		}
+	}
+	if body := r.get(http.StatusOK, "/v1/read/commits?limit=5"); !strings.Contains(body, `"next_cursor"`) || strings.Contains(body, `"global_seq":2,`) {
+		t.Errorf("a page goes beyond what there is room for: %.300s", body)
+	}
+	others.Release()
+	if body := r.get(http.StatusOK, "/v1/read/commit/2"); len(body) < 60_000 {
+		t.Errorf("%d bytes", len(body))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"assetledger/ledger"
+	"assetledger/server/commitlog"
 	"assetledger/server/httpserver"
 	"assetledger/wal"
 )
@@ -79,7 +80,8 @@ func (r *reading) feedStart() (at uint64, err *ledger.Error) {
 		return at, err
 	}
 	// Look for the first commit now: later there is no way to say that it was archived.
-	return at, r.daemon.readBack(r.daemon.commits.each(r.R.Context(), at+1, at+1, &r.record, func(*wal.Frame, uint64) bool { return false }))
+	return at, r.daemon.readBack(r.daemon.commits.each(r.R.Context(), at+1, at+1,
+		func(*commitlog.PlacedReader, *wal.Frame, *ledger.Record, uint64) bool { return false }))
 }
 
 // stream sends commits until ctx is done, as it is when the client goes, or the
@@ -111,17 +113,26 @@ func (r *reading) stream(ctx context.Context, at uint64) {
 }
 
 // appendEvents appends the events of commits after at, up to a piece, and
-// returns the last one.
+// returns the last one: none if the log can't be read, or there is no room.
 func (r *reading) appendEvents(at, end uint64) uint64 {
-	err := r.daemon.commits.each(r.R.Context(), at+1, end, &r.record, func(f *wal.Frame, seq uint64) bool {
-		r.Out = httpserver.AppendUint(r.Out, "id: ", seq)
-		r.Out = AppendCommit(append(r.Out, "\ndata: "...), f, seq, &r.record)
-		r.Out = append(r.Out, "\n\n"...)
-		at = seq
+	wanted := 0
+	take := func(log *commitlog.PlacedReader, f *wal.Frame, rec *ledger.Record, seq uint64) bool {
+		log.Text = httpserver.AppendUint(log.Text[:0], "id: ", seq)
+		log.Text = AppendCommit(append(log.Text, "\ndata: "...), f, seq, rec)
+		log.Text = append(log.Text, "\n\n"...)
+		grown, ok := r.roomFor(r.Out, len(log.Text), 0)
+		if !ok {
+			wanted = len(log.Text)
+			return false
+		}
+		r.Out, at = append(grown, log.Text...), seq
 		return len(r.Out) < feedPiece
-	})
+	}
+	err := r.daemon.commits.each(r.R.Context(), at+1, end, take)
+	if err == nil && len(r.Out) == 0 && r.awaitRoom(wanted) == nil {
+		err = r.daemon.commits.each(r.R.Context(), at+1, end, take)
+	}
 	r.daemon.readBack(err)
-	r.holds(cap(r.Out))
 	return at
 }
 
@@ -129,7 +140,7 @@ func (r *reading) appendEvents(at, end uint64) uint64 {
 // many that wait.
 func (r *reading) forget() {
 	r.Claim.Force(-r.Claim.Held)
-	r.Out, r.record = r.Out[:0], ledger.Record{}
+	r.Out = r.Out[:0]
 	if cap(r.Out) > keptPiece {
 		r.Out = nil
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// All kinds of hostile clients at once don't bring the write daemon beyond the
+// All kinds of hostile clients at once don't bring either daemon beyond the
 // memory that SECURITY.md states, and a well-behaved client is not refused.
 func TestMemoryUnderAttack(t *testing.T) {
 	if testing.Short() {

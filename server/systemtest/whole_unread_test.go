@@ -9,7 +9,7 @@ import (
 
 // mostReadHeap bounds the memory of the read daemon without the pages of the
 // log that it has mapped.
-const mostReadHeap = 320 << 20
+const mostReadHeap = 256 << 20
 
 // TestUnreadPages: hundreds of clients ask for the largest pages and read nothing.
 // What the daemon holds for them has a bound, and others are served.

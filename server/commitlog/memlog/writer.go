@@ -102,9 +102,8 @@ func (w *writer) Room() error {
 func (w *writer) Space() (free int64, dir string) { return 0, "" }
 
 func (w *writer) Commit(seq uint64, use func(*ledger.Record)) error {
-	var rec ledger.Record
 	r := commitlog.PlacedReader{Reader: w.reader()}
-	return r.Commits(seq, seq, &rec, func(*wal.Frame, uint64) bool { use(&rec); return false })
+	return r.Commits(seq, seq, func(_ *wal.Frame, rec *ledger.Record, _ uint64) bool { use(rec); return false })
 }
 
 func (w *writer) Readers() (list []commitlog.ReaderInfo) {
