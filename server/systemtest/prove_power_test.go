@@ -41,10 +41,10 @@ func (r *rig) cutUnderLoad(d *disk, after time.Duration) {
 	time.Sleep(after)
 	r.readAt.clear() // its disk is gone: what it says now does not count
 	d.cut()
-	r.writeAt.clear()
 	if code := r.write.exit(r.t); code != 1 {
 		r.t.Errorf("without a disk the write daemon ended with exit code %d, want 1\n%s", code, r.write.words)
 	}
+	r.writeAt.clear() // not before: without a commit the daemon would have nothing to notice it by
 	r.write = nil
 	r.kill(false, true)
 	r.endLoad()

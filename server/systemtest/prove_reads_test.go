@@ -57,8 +57,8 @@ func (p *poller) run() {
 		}
 		q := p.query()
 		a, err := get(client, url+pathOf(q))
-		if err != nil && !p.from.lives(life) {
-			continue // it was killed
+		if (err != nil || a.status == http.StatusServiceUnavailable) && !p.from.lives(life) {
+			continue // it was killed, or its disk is gone
 		}
 		var r modeltest.Read
 		if err == nil {
