@@ -39,9 +39,14 @@ func ClaimCheckpoints(dir string, o Options) (io.Closer, error) {
 	return lock, nil
 }
 
+// OpenCheckpointFile opens a checkpoint for reading any part of it.
+func OpenCheckpointFile(dir string, seq uint64, o Options) (File, error) {
+	return o.withDefaults().FS.Open(CheckpointPath(dir, seq), false)
+}
+
 // OpenCheckpoint opens the checkpoint at seq for reading from its beginning.
 func OpenCheckpoint(dir string, seq uint64, o Options) (io.ReadCloser, error) {
-	f, err := o.withDefaults().FS.Open(CheckpointPath(dir, seq), false)
+	f, err := OpenCheckpointFile(dir, seq, o)
 	if err != nil {
 		return nil, err
 	}

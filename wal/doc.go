@@ -13,6 +13,8 @@
 //	DIR/wal/torn-<seq>-<n>.bad bytes of a torn tail, kept when it was zeroed
 //	DIR/ckpt/<seq>.ckpt        checkpoints; opaque to wal
 //	DIR/readers/<name>         what each read daemon has applied; removed when it has ended
+//	DIR/COPY                   the log is a copy of another; see copy.go
+//	DIR/begin/                 a copy that is being begun
 //
 // Everything is little-endian. Files are 0600, directories 0700.
 //

@@ -13,7 +13,8 @@ import (
 // Open locks DIR, recovers its log or makes one, and readies it for appending:
 // it is Prepare and Start in one. It returns ErrLocked if another process has
 // the lock, *CorruptError if the log is damaged (then nothing has been changed),
-// and ErrVersion if a newer version made it.
+// ErrCopy if it is marked as a copy and Options.Copy is not set, and ErrVersion if
+// a newer version made it.
 func Open(dir string, o Options) (*Writer, error) {
 	w, err := Prepare(dir, o)
 	if err != nil {
@@ -35,11 +36,15 @@ func Prepare(dir string, o Options) (*Writer, error) {
 		return nil, err
 	}
 	if o.Origin != nil {
-		if err := checkSegmentSize(o.Origin.SegmentSize); err != nil {
-			return nil, err
+		head := o.Origin.header()
+		if err := head.Validate(); err != nil {
+			return nil, fmt.Errorf("wal: the origin of a copy: %w", err)
 		}
 	}
 	if err := checkHost(); err != nil {
+		return nil, err
+	}
+	if err := o.checkCopy(dir); err != nil {
 		return nil, err
 	}
 	if err := o.FS.Mkdir(dir); err != nil {
@@ -94,6 +99,9 @@ func (w *Writer) survey() (*finding, error) {
 		return nil, &CorruptError{File: w.path(endName), Seq: d.end.durable, Rule: r.name, Err: refusal(r, d.end.bad)}
 	case create:
 		w.last = Frame{First: 1}
+		if from := w.o.Origin; from != nil && from.Ordinal > 0 {
+			w.last.First = from.First
+		}
 		return found, nil
 	}
 	// END is the better evidence: it is stamped after recovery has succeeded.

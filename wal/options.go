@@ -13,9 +13,12 @@ type Options struct {
 	FS          FS           // default: the operating system's
 	Rand        io.Reader    // for the log id; default crypto/rand
 
-	// Origin makes a new log begin as another did, to be filled by AppendCopy. A
+	// Origin makes a new log begin as another did, or with one of its segments, to
+	// be filled by AppendCopy. A
 	// log that exists already must have its id. Default: a log of its own.
 	Origin *Origin
+	// Copy opens a directory that MarkCopy has marked, which Open otherwise refuses.
+	Copy bool
 
 	// OnSync is called by Append after each sync of a frame with the time it took; may be nil.
 	OnSync func(time.Duration)

@@ -30,8 +30,9 @@ func (w *Writer) createLog() error {
 	if w.o.Origin == nil {
 		from.Created = w.o.Now()
 	}
-	head := segmentHeader{ID: w.id, Size: from.SegmentSize, First: 1, Created: from.Created}
-	w.seg = activeSegment{file: file, head: head, salt: head.salt(), off: segmentHeaderSize}
+	head := from.header()
+	w.seg = activeSegment{file: file, head: head, salt: head.salt(), off: segmentHeaderSize, prev: head.Prev}
+	w.begun = head.Ordinal > 0
 	return nameSegment(w.fs, w.dir, file, &head)
 }
 

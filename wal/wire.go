@@ -18,12 +18,27 @@ import (
 // The copy is opened with the Origin of the original. The frames announce where
 // segments begin; seals and headers follow from the frames before them.
 
-// An Origin is how a log began. Origin and frames together determine every byte
-// of the segments.
+// An Origin is how a log began, or one of its segments. Together with the frames
+// from there on it tells every byte of the segments.
 type Origin struct {
 	ID          LogID
-	SegmentSize int64 // bytes of the first segment
-	Created     int64 // ns; when the log was made
+	SegmentSize int64 // bytes of the segment
+	Created     int64 // ns; of the log's first segment when it was made
+
+	// Of a segment that is not the log's first. A copy may begin with one: the
+	// log in it is then as if the segments before had been archived.
+	Ordinal uint32 // 1 …; of the log's first segment 0
+	First   uint64 // global_seq of its first record; 0 counts as 1
+	Prev    uint32 // header CRC of the seal before it
+}
+
+func originOf(h *segmentHeader) Origin {
+	return Origin{ID: h.ID, SegmentSize: h.Size, Created: h.Created, Ordinal: h.Ordinal, First: h.First, Prev: h.Prev}
+}
+
+// header is that of the segment that the origin describes.
+func (o *Origin) header() segmentHeader {
+	return segmentHeader{ID: o.ID, Size: o.SegmentSize, Created: o.Created, Ordinal: o.Ordinal, First: max(o.First, 1), Prev: o.Prev}
 }
 
 // Origin returns how the log began, or *ArchivedError if its first segment was
@@ -34,11 +49,15 @@ func (r *Reader) Origin() (Origin, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = r.missing(path, 1)
 	}
-	return Origin{ID: h.ID, SegmentSize: h.Size, Created: h.Created}, err
+	return originOf(&h), err
 }
 
-// AppendWire appends the wire form of a frame that was read or parsed to dst:
-// its header and body as on disk, without the padding. Other frames have none.
+// Wire is the wire form of a frame that was read or parsed: its header and body,
+// as they are on disk, without the zeroes that follow. It is valid as long as
+// the frame. A frame that was not read has none.
+func (f *Frame) Wire() []byte { return f.wire }
+
+// AppendWire appends the wire form of a frame to dst.
 func (f *Frame) AppendWire(dst []byte) []byte { return append(dst, f.wire...) }
 
 // ParseFrame checks the wire form of a frame of the log id at the start of b,
@@ -149,7 +168,9 @@ func (w *Writer) fitsHere(f *Frame, cut bool) error {
 		}
 		salt, free, begins = segmentSalt(w.id, f.First), f.begins-segmentHeaderSize-sealSize, f.begins
 	}
-	if f.Segment == f.First && f.First > 1 && (begins == 0 || f.begins == 0) {
+	if w.begun && (f.begins == 0 || f.begins == w.seg.head.Size) { // without the frame before, nothing shows which it should be
+		begins = f.begins
+	} else if f.Segment == f.First && f.First > 1 && (begins == 0 || f.begins == 0) {
 		return fmt.Errorf("%w: the one that begins with commit %d", ErrUnannounced, f.First)
 	}
 	w.buf, _ = appendFrame(w.buf[:0], f, prev, salt)

@@ -35,6 +35,7 @@ type Writer struct {
 	seg   activeSegment
 	named *segmentHeader // header of the spare if it has its name, which is not durable yet; nil except in a cut
 	buf   []byte         // frame image, reused
+	begun bool           // the log was just made to begin with a later segment, and is empty
 
 	mu   sync.Mutex
 	last Frame // newest durable frame, without body
@@ -148,7 +149,7 @@ func (w *Writer) write(f *Frame) error {
 	if err := w.writeSynced(w.buf); err != nil {
 		return w.fail(err)
 	}
-	w.seg.prev, f.Chain, f.Segment = h.CRC, h.CRC, w.seg.head.First
+	w.seg.prev, f.Chain, f.Segment, w.begun = h.CRC, h.CRC, w.seg.head.First, false
 	if err := w.publish(f); err != nil {
 		return w.fail(err)
 	}

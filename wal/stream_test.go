@@ -1,0 +1,274 @@
+package wal_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"assetledger/wal"
+	"assetledger/wal/memfs"
+)
+
+// streamed makes a log and the stream of its frames from a commit on, with a
+// heartbeat behind every second one. It also returns where frames and heartbeats begin.
+func streamed(t testing.TB, from uint64) (b []byte, edges []int, frames int) {
+	d := memfs.New(1)
+	var r run
+	if err := r.work(d.Process(), 1, 9); err != nil {
+		t.Fatal(err)
+	}
+	l, err := wal.OpenReader(crashDir, options(d.Process(), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := l.Seek(from); err != nil {
+		t.Fatal(err)
+	}
+	head, err := l.Head()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = head.Append(nil)
+	for {
+		f, err := l.Next()
+		if errors.Is(err, wal.ErrEnd) {
+			return b, edges, frames
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		edges = append(edges, len(b))
+		b = f.AppendWire(b)
+		if frames++; frames%2 == 0 {
+			edges = append(edges, len(b))
+			b = wal.AppendBeat(b, l.LogID(), l.Durable(), 7)
+		}
+	}
+}
+
+// readStream reads a stream to its end, and returns how much of it was good.
+func readStream(src []byte) (frames, beats int, durable uint64, err error) {
+	s, err := wal.NewStreamReader(bytes.NewReader(src))
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	for {
+		f, err := s.Next()
+		switch {
+		case err != nil:
+			return frames, beats, s.Durable, err
+		case f != nil:
+			frames++
+		default:
+			beats++
+		}
+	}
+}
+
+// TestStream: a stream brings its frames, and what is broken in it is never taken
+// for one.
+func TestStream(t *testing.T) {
+	b, edges, want := streamed(t, 1)
+	frames, beats, durable, err := readStream(b)
+	if err != io.EOF || frames != want || beats != want/2 || durable == 0 {
+		t.Fatalf("%d frames of %d, %d heartbeats, end %d: %v", frames, want, beats, durable, err)
+	}
+	whole := map[int]bool{wal.StreamHeaderSize: true, len(b): true}
+	for _, at := range edges {
+		whole[at] = true
+	}
+	for n := range b {
+		if _, _, _, err := readStream(b[:n]); (err == io.EOF) != whole[n] {
+			t.Fatalf("cut after %d bytes: %v", n, err)
+		}
+	}
+	at, next := 0, 0 // what is changed, and what follows it
+	for n := range b {
+		if next < len(edges) && n == edges[next] {
+			at, next = n, next+1
+		}
+		if n >= at+100 && n%997 != 0 { // one CRC covers all of a long body
+			continue
+		}
+		bad := bytes.Clone(b)
+		bad[n] ^= 1 << (n % 8)
+		good, _, _, _ := readStream(b[:at])
+		if frames, _, _, err := readStream(bad); err == io.EOF || frames != good {
+			t.Fatalf("byte %d changed: %d frames of %d before it, %v", n, frames, good, err)
+		}
+	}
+}
+
+// TestStreamHead: a stream that begins in a later segment tells all of its header.
+func TestStreamHead(t *testing.T) {
+	_, from := original(t)
+	r, err := wal.OpenReader(crashDir, options(from, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	segments, _, err := wal.Stat(crashDir, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range segments {
+		if err := r.Seek(s.First); err != nil {
+			t.Fatal(err)
+		}
+		head, err := r.Head()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back wal.StreamHead
+		if err := back.Parse(head.Append(nil)); err != nil || back != head {
+			t.Fatalf("%+v became %+v: %v", head, back, err)
+		}
+		o := head.Segment
+		if o.ID != s.ID || o.First != s.First || o.Ordinal != uint32(i) || o.Prev != s.Prev || o.SegmentSize != s.Size || o.Created != s.Created || head.Epoch != 4 {
+			t.Errorf("segment %+v has the head %+v", s, head)
+		}
+	}
+	b := (&wal.StreamHead{Segment: wal.Origin{SegmentSize: 64 << 10}}).Append(nil)
+	b[4] = 2
+	if err := new(wal.StreamHead).Parse(b); err == nil {
+		t.Error("a head whose CRC does not fit was taken")
+	}
+}
+
+// TestCopyBeginsLate fills a copy that begins with a later segment: what it has
+// is the same bytes, and it is refused without a checkpoint, as an archived log is.
+func TestCopyBeginsLate(t *testing.T) {
+	d, from := original(t)
+	segments, _, err := wal.Stat(crashDir, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range segments[1:] {
+		to := memfs.New(3)
+		p := to.Process()
+		r, err := wal.OpenReader(crashDir, options(from, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Seek(s.First); err != nil {
+			t.Fatal(err)
+		}
+		head, err := r.Head()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := options(p, nil)
+		o.Origin = &head.Segment
+		w, err := wal.Open(copyDir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.LastSeq() != s.First-1 {
+			t.Fatalf("the copy from %d begins after commit %d", s.First, w.LastSeq())
+		}
+		for {
+			f, err := r.Next()
+			if errors.Is(err, wal.ErrEnd) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.AppendCopy(f); err != nil {
+				t.Fatalf("from %d, commit %d: %v", s.First, f.First, err)
+			}
+		}
+		r.Close()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		want, _ := filesOf(d, crashDir+"/wal", ".seg")
+		got, _ := filesOf(to, copyDir+"/wal", ".seg")
+		if len(got) == 0 || len(got) != len(segments)-int(s.Ordinal) {
+			t.Fatalf("%d segments from number %d on", len(got), s.Ordinal)
+		}
+		for name, b := range got {
+			if !bytes.Equal(b, want[name]) {
+				t.Errorf("from %d: segment %s is other bytes", s.First, name)
+			}
+		}
+		if _, err := wal.Open(copyDir, options(p, nil)); err == nil {
+			t.Error("a log without its front and without a checkpoint was opened")
+		}
+	}
+}
+
+// TestMarkedCopy: a directory that is marked as a copy is opened by those alone
+// who ask for one.
+func TestMarkedCopy(t *testing.T) {
+	d := memfs.New(1)
+	p := d.Process()
+	o := options(p, nil)
+	w, err := wal.Open(copyDir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if err := wal.MarkCopy(copyDir, "http://a:1", o); err != nil {
+		t.Fatal(err)
+	}
+	if of, err := wal.CopyOf(copyDir, o); of != "http://a:1" || err != nil {
+		t.Fatalf("%q, %v", of, err)
+	}
+	if _, err := wal.Open(copyDir, o); !errors.Is(err, wal.ErrCopy) {
+		t.Errorf("opened as a log of its own: %v", err)
+	}
+	o.Copy = true
+	if w, err = wal.Open(copyDir, o); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	o.Copy = false
+	for range 2 {
+		if err := wal.UnmarkCopy(copyDir, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w, err = wal.Open(copyDir, o); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+}
+
+// FuzzStream reads any bytes as a stream: what is taken of it has the wire form
+// that came, and memory is bounded by what came.
+func FuzzStream(f *testing.F) {
+	b, edges, _ := streamed(f, 1)
+	for _, at := range edges {
+		if at < 4000 {
+			f.Add(b[:at])
+			f.Add(b[:at+40])
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := wal.NewStreamReader(bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		again := s.StreamHead.Append(nil)
+		if !bytes.Equal(again[8:60], b[8:60]) {
+			t.Fatal("the head of the stream is not what was read")
+		}
+		for at := wal.StreamHeaderSize; ; {
+			frame, err := s.Next()
+			if err != nil {
+				return
+			}
+			wire := b[at : at+wal.StreamHeaderSize]
+			if frame != nil {
+				wire = frame.Wire()
+			}
+			if !bytes.HasPrefix(b[at:], wire) || len(wire) < wal.StreamHeaderSize {
+				t.Fatal("what was taken is not what came")
+			}
+			at += len(wire)
+		}
+	})
+}
