@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"assetledger/ledger"
+	"assetledger/server/httpclient"
 )
 
 const (
@@ -54,7 +55,7 @@ func (c *call) openStream(ctx context.Context, onError string) (*lineStream, *an
 	stop := context.AfterFunc(ctx, end)
 	// A transport whose connection broke waits until the body has ended too.
 	context.AfterFunc(life, func() { in.CloseWithError(io.ErrClosedPipe) })
-	req, err := http.NewRequestWithContext(life, http.MethodPost, overHTTP(c.writeURL)+"/v1/commit/stream"+query, in)
+	req, err := http.NewRequestWithContext(life, http.MethodPost, httpclient.OverHTTP(c.writeURL)+"/v1/commit/stream"+query, in)
 	if err != nil {
 		end()
 		return nil, nil, err

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf16"
+
+	"assetledger/server/httpclient"
 )
 
 // maxAnswer bounds an answer, in bytes. The largest is that of a full batch
@@ -95,7 +97,7 @@ type request struct {
 // do asks once. An error is a noAnswer: whether the request took effect is unknown.
 func (c *client) do(ctx context.Context, r request) (*answer, error) {
 	address := r.base + r.path
-	full := overHTTP(r.base) + r.path
+	full := httpclient.OverHTTP(r.base) + r.path
 	if len(r.query) > 0 {
 		full += "?" + r.query.Encode()
 	}

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"assetledger/server/httpclient"
 )
 
 // A feed follows the commits of a read daemon as server-sent events (the HTML
@@ -74,7 +76,7 @@ var errEnough = errors.New("enough was seen")
 func (f *feed) stream(ctx context.Context, each func(int64, []byte) error, after int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	address := overHTTP(f.c.readURL) + "/v1/read/commits?after=" + strconv.FormatInt(after, 10)
+	address := httpclient.OverHTTP(f.c.readURL) + "/v1/read/commits?after=" + strconv.FormatInt(after, 10)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err

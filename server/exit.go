@@ -5,6 +5,7 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
+	"assetledger/server/httpclient"
 	"assetledger/server/httpserver"
 	"assetledger/wal"
 )
@@ -23,7 +24,7 @@ func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return ExitStopped
-	case httpserver.IsUsage(err), errors.Is(err, ledger.ErrCheckpointWindow):
+	case httpserver.IsUsage(err), isSetting(err), errors.Is(err, ledger.ErrCheckpointWindow):
 		return ExitUsage
 	case commitlog.IsDamage(err):
 		return ExitDamaged
@@ -31,4 +32,10 @@ func ExitCode(err error) int {
 		return ExitLocked
 	}
 	return ExitFailure
+}
+
+// isSetting reports whether err is about a file that a setting names.
+func isSetting(err error) bool {
+	_, bad := errors.AsType[*httpclient.SettingError](err)
+	return bad
 }

@@ -50,8 +50,8 @@ func (r *reading) feed() (taken bool, err *ledger.Error) {
 	}
 	ctx, end := context.WithCancel(r.R.Context())
 	defer end()
-	place := r.daemon.streams.enter(r.Client(), end)
-	defer r.daemon.streams.leave(place)
+	place := r.daemon.streams.Enter(r.Client(), end)
+	defer r.daemon.streams.Leave(place)
 	*r = reading{Exchange: r.Exchange, daemon: r.daemon, params: r.params, reach: r.reach} // large slices are for reads that are short
 	if c := httpserver.ConnectionOf(r.R); c != nil {
 		c.GiveUpAfter(2 * r.daemon.keepAlive)

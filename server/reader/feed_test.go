@@ -115,7 +115,7 @@ func TestFeed(t *testing.T) {
 	}
 	one.leave()
 	after.leave()
-	for r.streams.opened() != 2 {
+	for r.streams.Opened() != 2 {
 		runtime.Gosched() // those that left are given up
 	}
 	r.drain()
@@ -209,9 +209,9 @@ func TestWantsEvents(t *testing.T) {
 // the most, and of its own when all have as many.
 func TestStreamsMakeRoom(t *testing.T) {
 	var ended []string
-	s := streams{max: 4}
-	enter := func(client, name string) *stream {
-		return s.enter(client, func() { ended = append(ended, name) })
+	s := httpserver.Streams{Max: 4}
+	enter := func(client, name string) *httpserver.Stream {
+		return s.Enter(client, func() { ended = append(ended, name) })
 	}
 	enter("a", "a1")
 	enter("b", "b1")
@@ -222,16 +222,16 @@ func TestStreamsMakeRoom(t *testing.T) {
 	if want := []string{"a1", "a2"}; !cmp.Equal(ended, want) && !cmp.Equal(ended, []string{"a1", "b1"}) {
 		t.Errorf("ended %v", ended)
 	}
-	s.leave(a2)
-	if got := s.opened(); got > 4 || got < 3 {
+	s.Leave(a2)
+	if got := s.Opened(); got > 4 || got < 3 {
 		t.Errorf("%d are open", got)
 	}
-	s, ended = streams{max: 1}, nil
+	s, ended = httpserver.Streams{Max: 1}, nil
 	first := enter("a", "first")
 	enter("a", "second")
-	s.leave(first) // a second time
-	if !cmp.Equal(ended, []string{"first"}) || s.opened() != 1 {
-		t.Errorf("ended %v, %d are open", ended, s.opened())
+	s.Leave(first) // a second time
+	if !cmp.Equal(ended, []string{"first"}) || s.Opened() != 1 {
+		t.Errorf("ended %v, %d are open", ended, s.Opened())
 	}
 }
 
@@ -241,7 +241,7 @@ func TestFeedMakesRoom(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
 	end := w.commit("CreateContainer container_id=50 kind=Standard")
-	r := startReader(t, log, func(d *daemon) { d.streams.max = 3 })
+	r := startReader(t, log, func(d *daemon) { d.streams.Max = 3 })
 	r.until(end)
 	s := r.listen(httpserver.DefaultTimeouts)
 	var silent []*eventStream
@@ -257,7 +257,7 @@ func TestFeedMakesRoom(t *testing.T) {
 	next := w.commit("CreateContainer container_id=51 kind=Standard")
 	reads.wants(next, next)
 	follow(t, s, "", fmt.Sprintf("Last-Event-ID: %d", end)).wants(next, next)
-	if n := r.streams.opened(); n != 3 {
+	if n := r.streams.Opened(); n != 3 {
 		t.Errorf("%d streams are open", n)
 	}
 }

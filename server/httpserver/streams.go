@@ -1,39 +1,39 @@
-package reader
+package httpserver
 
 import (
 	"sync"
 	"sync/atomic"
 )
 
-// DefaultMaxStreams is how many streams of commits are open at a time, unless a
-// flag says otherwise.
+// DefaultMaxStreams is how many streams of a read daemon are open at a time,
+// unless a flag says otherwise.
 const DefaultMaxStreams = 1024
 
-// streams bounds the streams of commits that are open. A stream whose client
+// Streams bounds the streams that are open. A stream whose client
 // never reads looks like one that has nothing to send, so it can't be told from
 // others. When all places are taken, a new stream takes that of the oldest one of
 // the client that has the most. The client that loses a stream can open it
-// again where it ended, by Last-Event-ID.
-type streams struct {
-	max   int
-	ended atomic.Uint64 // to make room
+// again where it ended.
+type Streams struct {
+	Max   int
+	Ended atomic.Uint64 // to make room
 
 	mu    sync.Mutex
 	count int
-	open  map[string][]*stream // by client, oldest first
+	open  map[string][]*Stream // by client, oldest first
 }
 
-// A stream is one stream that is open.
-type stream struct {
+// A Stream is one that is open.
+type Stream struct {
 	client string
 	end    func() // ends it, without waiting
 }
 
-// enter opens a stream of a client.
-func (s *streams) enter(client string, end func()) *stream {
+// Enter opens a stream of a client. end ends it, without waiting.
+func (s *Streams) Enter(client string, end func()) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.count >= s.max {
+	if s.count >= s.Max {
 		most := client
 		for c, list := range s.open {
 			if len(list) > len(s.open[most]) {
@@ -42,27 +42,27 @@ func (s *streams) enter(client string, end func()) *stream {
 		}
 		oldest := s.open[most][0]
 		s.remove(oldest)
-		s.ended.Add(1)
+		s.Ended.Add(1)
 		oldest.end()
 	}
-	t := &stream{client, end}
+	t := &Stream{client, end}
 	if s.open == nil {
-		s.open = map[string][]*stream{}
+		s.open = map[string][]*Stream{}
 	}
 	s.open[client] = append(s.open[client], t)
 	s.count++
 	return t
 }
 
-// leave closes a stream.
-func (s *streams) leave(t *stream) {
+// Leave closes a stream.
+func (s *Streams) Leave(t *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remove(t)
 }
 
 // remove takes a stream out if it is there. Call with mu.
-func (s *streams) remove(t *stream) {
+func (s *Streams) remove(t *Stream) {
 	list := s.open[t.client]
 	for i := range list {
 		if list[i] != t {
@@ -78,8 +78,8 @@ func (s *streams) remove(t *stream) {
 	}
 }
 
-// opened returns how many streams are open.
-func (s *streams) opened() int {
+// Opened returns how many streams are open.
+func (s *Streams) Opened() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.count
