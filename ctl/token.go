@@ -54,7 +54,7 @@ var tokenNewCommand = command{
 		a := &authFlags{}
 		a.declare(set)
 		a.scopes.value = "commit,register,read"
-		set.Var(&a.scopes, "scopes", "`SCOPES` with commas: commit, transfer, register, read, metrics, admin")
+		set.Var(&a.scopes, "scopes", "`SCOPES` with commas: commit, transfer, register, read, metrics, log, admin")
 		set.Var(&a.owners, "owners", "limit the client to containers of these `OWNERS`, with commas")
 		set.StringVar(&a.cert, "cert-file", "", "accept the holder of the certificate in this `FILE`, in PEM, instead of a token")
 		set.StringVar(&a.to, "to", "", "write the token to this new `FILE`, mode 0600, instead of printing it")

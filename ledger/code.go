@@ -48,6 +48,8 @@ const (
 	// 410, 412
 	CommitArchived    Code = "CommitArchived"
 	RequirementFailed Code = "RequirementFailed"
+	// 416
+	RangeNotSatisfiable Code = "RangeNotSatisfiable"
 	// 422
 	WrongContainerKind     Code = "WrongContainerKind"
 	WrongClassKind         Code = "WrongClassKind"
@@ -87,7 +89,7 @@ var statusOf = map[Code]int{
 	ContainerAlreadyExists: 409, ClassAlreadyExists: 409, ShapeAlreadyExists: 409, IdempotencyConflict: 409,
 	AlreadyAttached: 409, AlreadyPlaced: 409, SlotOccupied: 409, CellOccupied: 409, NameTaken: 409,
 	HoldAlreadyExists: 409, AlreadyReversed: 409,
-	CommitArchived: 410, RequirementFailed: 412,
+	CommitArchived: 410, RequirementFailed: 412, RangeNotSatisfiable: 416,
 	WrongContainerKind: 422, WrongClassKind: 422, InvalidQuantity: 422, InsufficientBalance: 422, InvalidOperation: 422,
 	UnregisteredClassShape: 422, ContainerNotEmpty: 422, SlotOutOfRange: 422, SlotEmpty: 422, OutOfBounds: 422,
 	CellEmpty: 422, GridFull: 422, StackNotFound: 422, NotAttached: 422, NotPlaced: 422, HasChildren: 422,

@@ -10,7 +10,7 @@
 //	NAME    1 to 64 of a-z A-Z 0-9 . _ - ; stored with every commit. Several lines may
 //	        have one name, so that a token can be replaced without a pause.
 //	HEX     64 lower-case hexadecimal digits; each in one line only.
-//	SCOPES  commit, transfer, register, read, metrics, admin (which is all of them), with commas.
+//	SCOPES  commit, transfer, register, read, metrics, log, admin (which is all of them), with commas.
 //	owners  limits the client to containers of these owners; not with admin.
 //
 // Every line ends with a line break, including the last one. Without it the file

@@ -16,6 +16,7 @@ const (
 	Metrics                    // /v1/metrics
 	Admin
 	Transfer // commit, limited to operations that neither create nor destroy units
+	Log      // the log itself and its checkpoints, which is reading everything
 
 	Open Scope = 0 // for every client, even without a token
 )
@@ -23,7 +24,7 @@ const (
 var scopeNames = []struct {
 	scope Scope
 	name  string
-}{{Commit, "commit"}, {Transfer, "transfer"}, {Register, "register"}, {Read, "read"}, {Metrics, "metrics"}, {Admin, "admin"}}
+}{{Commit, "commit"}, {Transfer, "transfer"}, {Register, "register"}, {Read, "read"}, {Metrics, "metrics"}, {Log, "log"}, {Admin, "admin"}}
 
 // Has reports whether the set includes all of want.
 func (s Scope) Has(want Scope) bool { return s&Admin != 0 || s&want == want }
@@ -49,7 +50,7 @@ func ParseScopes(text string) (set Scope, err error) {
 			}
 		}
 		if found == Open {
-			return 0, fmt.Errorf("there is no scope %q; the scopes are commit, transfer, register, read, metrics and admin, with commas between them", name)
+			return 0, fmt.Errorf("there is no scope %q; the scopes are commit, transfer, register, read, metrics, log and admin, with commas between them", name)
 		}
 		set |= found
 	}

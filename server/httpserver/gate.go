@@ -76,6 +76,8 @@ func ScopeOf(pattern string) auth.Scope {
 		return auth.Read
 	case pattern == "/v1/metrics":
 		return auth.Metrics
+	case pattern == "/v1/log", strings.HasPrefix(pattern, "/v1/checkpoints"):
+		return auth.Log
 	case pattern == "/v1/health", pattern == "/v1/livez", pattern == "/v1/readyz", pattern == "/v1/openapi.json":
 		return auth.Open // probes, and the description
 	case !strings.HasPrefix(pattern, "/v1/"):

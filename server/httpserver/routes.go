@@ -106,7 +106,7 @@ type routeMeter struct {
 
 // statuses lists the possible statuses of a response, ascending.
 var statuses = func() []int {
-	list := []int{http.StatusOK, http.StatusNotModified}
+	list := []int{http.StatusOK, http.StatusPartialContent, http.StatusNotModified}
 	for _, code := range ledger.Codes() {
 		list = append(list, code.Status())
 	}

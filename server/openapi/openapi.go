@@ -38,8 +38,8 @@ type Daemon struct {
 
 // The two daemons.
 var (
-	Read  = Daemon{"Asset ledger: read daemon", aboutRead, "http://127.0.0.1:8081", readOperations}
-	Write = Daemon{"Asset ledger: write daemon", aboutWrite, "http://127.0.0.1:8080", writeOperations}
+	Read  = Daemon{"Asset ledger: read daemon", aboutRead, "http://127.0.0.1:8081", withLog("read", readOperations)}
+	Write = Daemon{"Asset ledger: write daemon", aboutWrite, "http://127.0.0.1:8080", withLog("write", writeOperations)}
 )
 
 // An operation is what is said by hand of a route.
@@ -239,6 +239,7 @@ var meaning = map[int]string{
 	410: "the commit was moved out of the log.",
 	413: "the body is larger than the daemon takes.",
 	415: "the body is not application/json in UTF-8.",
+	416: "the range begins behind the end.",
 	422: "the ledger can't do it in its present state. Nothing was changed.",
 	424: "not tried, because an earlier transaction of the batch failed. Only inside the results of a batch.",
 	425: "min_seq was not reached in time, or is beyond the end of the log.",

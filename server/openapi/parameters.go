@@ -47,10 +47,13 @@ func parameters() object {
 		query("at_seq", ref("Checkpoint"), "The answer as it was right after this commit; 0 is the empty ledger. It waits for the commit as min_seq does, and goes with neither min_seq nor at_time."),
 		query("at_time", moment, "The answer as it was after the last commit made at or before this time."),
 		query("idempotency_key", ref("IdempotencyKey"), "Only the remembered commit of this key. It goes with no other parameter but min_seq and wait."),
+		query("from", ref("Seq"), "The commit to begin with: the batch that holds it comes first. At most one behind the end of the log. Required."),
 		query("on_error", o("type", "string", "enum", list{"continue", "stop"}, "default", "continue"), "stop: lines read after the first failure are not tried, and the stream ends."),
 		header("X-Asset-Min-Seq", ref("Checkpoint"), "The same as min_seq."),
 		header("If-None-Match", o("type", "string"), "An ETag: 304 if the answer is still that one."),
 		header("Last-Event-ID", ref("Checkpoint"), "Resume a stream of events after this one; goes before the parameter after."),
+		header("Range", o("type", "string"), "One range of bytes. Others are ignored, and the whole is sent."),
+		header("X-Asset-Mirror", o("type", "string"), "Of a mirror: its name, the older of its two checkpoints or 0, and its URL, with a space between them. It has synced what is before from."),
 		header("X-Idempotency-Key", ref("IdempotencyKey"), "The same as idempotency_key in the body; if both are given they must be equal."),
 	}
 }
@@ -61,6 +64,7 @@ func headers() object {
 		"X-Asset-Seq", o("description", "Of a read: its checkpoint_seq. Of a commit: its global_seq; of a batch the highest in the answer, absent without a commit.", "schema", ref("Checkpoint")),
 		"X-Asset-Idempotency", o("description", "hit: this is the first result of the same key and request.", "schema", o("type", "string", "const", "hit")),
 		"ETag", o("description", "Changes whenever the answer's data does.", "schema", o("type", "string")),
+		"Content-Range", o("description", "Which bytes of how many.", "schema", o("type", "string")),
 		"Retry-After", o("description", "Seconds to wait before another try.", "schema", o("type", "integer", "minimum", 0)),
 		"WWW-Authenticate", o("description", "Bearer, and what was wrong, as in RFC 6750.", "schema", o("type", "string")),
 	)

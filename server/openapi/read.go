@@ -148,9 +148,10 @@ func laterReadSchemas(next []string) object {
 			"principal", o("type", "string", "description", "Who sent it, where the daemon asks.")),
 		"CommitAnswer", about(ref("Commit")),
 		"CommitsAnswer", about(optional(next, "commits", array(ref("Commit"), ""), "next_cursor", ref("NextCursor"))),
-		"ReadHealth", optional([]string{"until", "until_time", "history"}, "status", ref("HealthStatus"), "freshness", only("checkpoint_seq", ref("Checkpoint"), "commit_log_seq", ref("Checkpoint"), "lag", ref("Count")),
+		"ReadHealth", optional([]string{"until", "until_time", "source", "history"}, "status", ref("HealthStatus"), "freshness", only("checkpoint_seq", ref("Checkpoint"), "commit_log_seq", ref("Checkpoint"), "lag", ref("Count")),
 			"until", described(ref("Checkpoint"), "The commit after which the daemon stops following the log; only with -until or -until-time, when it is known."),
 			"until_time", o("type", "string", "format", "date-time", "description", "The time of -until-time."),
+			"source", described(only("url", o("type", "string"), "seq", ref("Checkpoint"), "silence_ms", ref("Count")), "With -from: which daemon the log is copied from, the last commit that was heard of there, and how long ago anything was heard."),
 			"history", described(only("made_seq", ref("Checkpoint"), "of_seq", ref("Checkpoint")), "How far a missing history index is made; absent when it is there.")),
 	)
 }

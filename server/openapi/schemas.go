@@ -59,6 +59,7 @@ func schemas() object {
 	all := append(valueSchemas(), operationSchemas()...)
 	all = append(all, writeSchemas()...)
 	all = append(all, readSchemas()...)
+	all = append(all, logSchemas()...)
 	return append(all, refusalSchemas()...)
 }
 

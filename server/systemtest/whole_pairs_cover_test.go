@@ -19,6 +19,8 @@ var unrecordable = map[ledger.Code]string{
 	ledger.Overloaded:     "needs more requests at once than the daemon takes",
 	ledger.ShuttingDown:   "needs a daemon that is stopping",
 	ledger.CommitArchived: "needs a log whose beginning was taken away",
+
+	ledger.RangeNotSatisfiable: "needs a checkpoint, which a fresh log has not",
 }
 
 // TestPairsCoverEverything fails when an error code or an operation has no

@@ -10,6 +10,7 @@ import (
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
 	"assetledger/server/httpserver"
+	"assetledger/server/logstream"
 	"assetledger/server/metrics"
 )
 
@@ -23,6 +24,7 @@ type daemon struct {
 	maxLag                uint64
 	timeouts              httpserver.Timeouts
 	streams               streams
+	mirroring             *logstream.Server // of the log, to other machines
 	budget                *httpserver.Budget
 	inflight              atomic.Int64
 	stopping              atomic.Bool
@@ -48,11 +50,13 @@ func newAPI(c Config) *daemon {
 	d := &daemon{
 		parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag, timeouts: c.Timeouts,
 	}
+	d.mirroring = logstream.New(commitlog.File{Dir: c.Dir}, &httpserver.Streams{Max: logstream.DefaultMaxStreams}, c.Log)
 	d.budget = httpserver.NewBudget(c.MaxInflight)
 	d.streams = newStreams(c.MaxInflight)
 	d.api = httpserver.NewAPI(d.routes(), metricPrefix, &d.registry, c.Log)
 	d.api.Budget = d.budget
 	d.api.LogAll = c.LogAll
+	d.mirroring.ServedBy(d.api)
 	d.meters = newMeters(&d.registry)
 	return d
 }
@@ -74,6 +78,7 @@ func (d *daemon) ending() *ledger.Error {
 // drain refuses new requests, and tells the streams to end.
 func (d *daemon) drain() {
 	d.stopping.Store(true)
+	d.mirroring.Drain()
 	d.streams.endAll(d.ending())
 }
 

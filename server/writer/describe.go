@@ -3,6 +3,7 @@ package writer
 import (
 	"assetledger/ledger"
 	"assetledger/server/httpserver"
+	"assetledger/server/logstream"
 	"assetledger/server/openapi"
 )
 
@@ -16,8 +17,11 @@ func describe(x *httpserver.Exchange) *ledger.Error {
 func openAPIRoutes() (routes []openapi.Route) {
 	for _, r := range new(daemon).routes() {
 		route := openapi.Route{Method: r.Method, Path: r.Pattern}
-		if r.Pattern == streamPattern {
+		switch r.Pattern {
+		case streamPattern:
 			route.Query = []string{"on_error"}
+		case logstream.LogPattern:
+			route.Query = []string{"from"}
 		}
 		routes = append(routes, route)
 	}

@@ -12,7 +12,7 @@ import (
 
 // routes is the write daemon's table.
 func (d *daemon) routes() []httpserver.Route {
-	return []httpserver.Route{
+	return append([]httpserver.Route{
 		{Method: "POST", Pattern: "/v1/commit", Handle: d.writes(typeJSON, d.commit)},
 		{Method: "POST", Pattern: "/v1/commit/batch", Handle: d.writes(typeJSON, d.batch)},
 		{Method: "POST", Pattern: streamPattern, Handle: d.lingers(d.writes("application/x-ndjson", d.stream))},
@@ -25,7 +25,7 @@ func (d *daemon) routes() []httpserver.Route {
 		{Method: "GET", Pattern: "/v1/readyz", Handle: d.readyz},
 		{Method: "GET", Pattern: "/v1/metrics", Handle: d.metrics},
 		{Method: "GET", Pattern: "/v1/openapi.json", Handle: describe},
-	}
+	}, d.mirroring.Routes()...)
 }
 
 // writes is accepts, and counts the refusals.
