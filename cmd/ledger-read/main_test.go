@@ -33,6 +33,10 @@ func TestUsage(t *testing.T) {
 		{[]string{"-dir", "x", "-log-format", "xml"}, server.ExitUsage},
 		{[]string{"-dir", "x", "-listen", "192.0.2.1:0"}, server.ExitUsage},
 		{[]string{"-dir", "x", "-client-ca", "x"}, server.ExitUsage},
+		{[]string{"-dir", "x", "-from", "http://127.0.0.1:1", "-from-ca", "nowhere", "-from-cert", "nowhere"}, server.ExitUsage},
+		{[]string{"-dir", "x", "-from", "https://127.0.0.1:1", "-from-ca", "nowhere"}, server.ExitUsage},
+		{[]string{"-dir", "x", "-from", "http://127.0.0.1:1", "-from-token-file", "nowhere"}, server.ExitUsage},
+		{[]string{"-dir", "x", "-max-silence", "1s"}, server.ExitUsage},
 		{[]string{"-print-config"}, server.ExitStopped},
 		{[]string{"-dir", file}, server.ExitFailure},
 	} {
@@ -57,5 +61,6 @@ func TestWrongValues(t *testing.T) {
 	p := program(&c)
 	settingstest.Wrong(t, p, run, map[string]string{
 		"idempotency-keys": "-1", "checkpoint-every": "-1", "max-lag": "-1", "max-streams": "0", "max-inflight": "0", "name": "a/b", "poll": "0s", "until": "-1", "until-time": "yesterday",
+		"from": "ledger-1:8080", "from-token-file": "nowhere", "from-ca": "nowhere", "from-cert": "nowhere", "from-cert-key": "nowhere", "max-silence": "-1s",
 	})
 }

@@ -21,7 +21,7 @@ func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledg
 	}
 	var narrow error // why the newest good checkpoint has too few keys
 	for i := len(seqs) - 1; i >= 0; i-- {
-		state, place, err := load(store, seqs[i], l, keys)
+		state, place, err := Load(store, seqs[i], l, keys)
 		if err == nil {
 			log.Info("started from a checkpoint", "file", store.Name(seqs[i]), "seq", place.Seq)
 			return state, place, nil
@@ -48,8 +48,8 @@ func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledg
 	return ledger.NewState(ledger.Config{IdempotencyKeys: keys}), wal.Place{}, err
 }
 
-// load reads one checkpoint, and sets the log to what follows it.
-func load(store CheckpointStore, seq uint64, l Reader, keys int) (*ledger.State, wal.Place, error) {
+// Load reads one checkpoint, and sets the log to what follows it.
+func Load(store CheckpointStore, seq uint64, l Reader, keys int) (*ledger.State, wal.Place, error) {
 	f, err := store.Open(seq)
 	if err != nil {
 		return nil, wal.Place{}, err

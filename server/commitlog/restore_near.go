@@ -22,7 +22,7 @@ func RestoreNear(store CheckpointStore, l Reader, keys int, seq uint64, time int
 		later++
 	}
 	for i := later - 1; i >= 0; i-- {
-		if state, place, err := load(store, seqs[i], l, keys); err == nil && place.Time <= time {
+		if state, place, err := Load(store, seqs[i], l, keys); err == nil && place.Time <= time {
 			return state, place, nil
 		}
 	}
@@ -32,7 +32,7 @@ func RestoreNear(store CheckpointStore, l Reader, keys int, seq uint64, time int
 		return ledger.NewState(ledger.Config{IdempotencyKeys: keys}), wal.Place{}, err
 	}
 	for _, at := range seqs {
-		if state, place, err := load(store, at, l, keys); err == nil {
+		if state, place, err := Load(store, at, l, keys); err == nil {
 			return state, place, nil
 		}
 	}

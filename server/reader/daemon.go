@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
 	"assetledger/server/httpserver"
+	"assetledger/server/logstream"
 	"assetledger/server/metrics"
+	"assetledger/server/mirror"
 	"assetledger/server/reader/history"
 )
 
@@ -23,28 +27,33 @@ type daemon struct {
 	commits   *commitReader
 	log       *slog.Logger
 	timeouts  httpserver.Timeouts
-	maxLag    uint64 // 0: no bound
+	maxLag    uint64        // 0: no bound
+	silence   time.Duration // of the mirror's sources; 0: no bound
 	keepAlive time.Duration
-	streams   streams
 	pasts     pastTurns
+	streams   httpserver.Streams
 	damaged   atomic.Bool // the log can't be read back
 	registry  metrics.Registry
 	api       *httpserver.API
+	stream    *logstream.Server // of the log, to other machines
 }
 
 // newDaemon puts a daemon together; it does nothing yet.
 func newDaemon(source commitlog.Source, c Config) *daemon {
 	d := &daemon{
 		proj: newProjection(c.IdempotencyKeys), commits: newCommitReader(source), log: c.Log,
-		timeouts: c.Timeouts, maxLag: c.MaxLag, keepAlive: feedKeepAlive, streams: streams{max: cmp.Or(c.MaxStreams, DefaultMaxStreams)}, pasts: newPastTurns(),
+		timeouts: c.Timeouts, maxLag: c.MaxLag, keepAlive: feedKeepAlive, streams: httpserver.Streams{Max: cmp.Or(c.MaxStreams, httpserver.DefaultMaxStreams)}, pasts: newPastTurns(),
 	}
 	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now,
 		caughtUp: make(chan struct{}), looks: make(chan chan struct{}), opened: make(chan struct{}), ended: make(chan struct{}),
 		keys: c.IdempotencyKeys, every: c.CheckpointEvery, meter: &saverMeter{}, until: c.Until}
+	d.stream = logstream.New(commitlog.File{Dir: c.Dir}, &d.streams, c.Log)
 	d.tail.index = history.New(history.Config{Dir: c.Dir, Source: source, Log: c.Log, Brief: c.Until.set()})
 	d.api = httpserver.NewAPI(d.routes(c.Page), "asset_ledger_read_", &d.registry, c.Log)
 	d.api.LogAll = c.LogAll
+	d.stream.ServedBy(d.api)
 	d.api.Budget = httpserver.NewBudget(cmp.Or(c.MaxInflight, defaultReadInflight))
+	d.silence = c.MaxSilence
 	d.tail.visible = d.measures()
 	return d
 }
@@ -60,6 +69,7 @@ func (d *daemon) routes(page bool) []httpserver.Route {
 	for _, e := range endpoints {
 		routes = append(routes, httpserver.Route{Method: "GET", Pattern: e.pattern, Handle: d.serve(e)})
 	}
+	routes = append(routes, d.stream.Routes()...)
 	if page {
 		routes = append(routes, pageRoutes(d.tail.untilNote)...)
 	}
@@ -78,19 +88,34 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	d := newDaemon(c.source(), c)
+	if c.Mirror.From != "" {
+		if d.tail.mirror, err = mirror.New(c.Mirror, c.Dir, c.Name, c.url(), c.Log); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+			return fmt.Errorf("making the directory of the log: %w", err)
+		}
+		d.measureMirror()
+	}
 	tailing, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	failed := make(chan error, 1)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
+	failed := make(chan error, 2)
+	var running sync.WaitGroup
+	running.Go(func() {
 		if err := d.tail.run(tailing); err != nil {
 			failed <- err
 		}
-	}()
+	})
+	if m := d.tail.mirror; m != nil {
+		running.Go(func() {
+			if err := m.Run(tailing); err != nil {
+				failed <- err
+			}
+		})
+	}
 	defer func() {
 		stop(nil)
-		<-stopped
+		running.Wait()
 		d.close()
 	}()
 	defer c.Notify.Stopping("stopped")
@@ -123,6 +148,7 @@ var errNeverServed = errors.New("the daemon could not serve")
 
 // drain ends all waiting.
 func (d *daemon) drain() {
+	d.stream.Drain()
 	d.proj.fresh.end(ledger.Errorf(ledger.ShuttingDown, "This read daemon is stopping: ask another, or try again soon."))
 }
 

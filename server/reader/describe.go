@@ -5,6 +5,7 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/httpserver"
+	"assetledger/server/logstream"
 	"assetledger/server/openapi"
 )
 
@@ -21,7 +22,11 @@ func openAPIRoutes() (routes []openapi.Route) {
 	}
 	for _, r := range new(daemon).routes(false) {
 		if !hasRoute(routes, r) {
-			routes = append(routes, openapi.Route{Method: r.Method, Path: r.Pattern})
+			route := openapi.Route{Method: r.Method, Path: r.Pattern}
+			if r.Pattern == logstream.LogPattern {
+				route.Query = []string{"from"}
+			}
+			routes = append(routes, route)
 		}
 	}
 	return routes

@@ -3,6 +3,7 @@ package reader
 import (
 	"errors"
 	"net/http"
+	"time"
 
 	"assetledger/ledger"
 	"assetledger/server/httpserver"
@@ -20,6 +21,7 @@ var readFreshness = endpoint{
 			t := r.daemon.tail
 			age = max(t.now().Sub(t.oldestUnapplied()).Milliseconds(), 0)
 		}
+		age = max(age, r.daemon.tail.unheard().Milliseconds())
 		dst = httpserver.AppendUint(dst, `{"data":{"lag":`, lag)
 		dst = httpserver.AppendInt(dst, `,"lag_ms":`, age)
 		return append(dst, '}'), nil
@@ -35,7 +37,7 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	checkpoint := d.proj.fresh.applied.Load()
 	end := max(d.tail.durable(), checkpoint)
 	status := "healthy"
-	if d.proj.isBroken() || d.damaged.Load() || d.tail.missing.Load() || d.maxLag > 0 && end-checkpoint > d.maxLag {
+	if d.proj.isBroken() || d.damaged.Load() || d.tail.missing.Load() || d.maxLag > 0 && end-checkpoint > d.maxLag || d.cutOff() != "" {
 		status = "degraded"
 		x.Status = http.StatusServiceUnavailable
 		x.W.Header()["Retry-After"] = httpserver.RetryAfter
@@ -46,6 +48,16 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	x.Out = httpserver.AppendUint(x.Out, `,"commit_log_seq":`, end)
 	x.Out = httpserver.AppendUint(x.Out, `,"lag":`, end-checkpoint)
 	x.Out = d.tail.appendUntil(append(x.Out, '}'))
+	if m := d.tail.mirror; m != nil {
+		s := m.Status()
+		url := s.URL
+		if d.api.IsStranger(x) {
+			url = ""
+		}
+		x.Out = ledger.AppendString(append(x.Out, `,"source":{"url":`...), url)
+		x.Out = httpserver.AppendUint(x.Out, `,"seq":`, s.Seq)
+		x.Out = append(httpserver.AppendInt(x.Out, `,"silence_ms":`, s.Silence.Milliseconds()), '}')
+	}
 	var making *history.NotReadyError
 	if errors.As(d.tail.index.Ready(), &making) && making.Of > 0 {
 		x.Out = httpserver.AppendUint(x.Out, `,"history":{"made_seq":`, making.Done)
@@ -78,7 +90,38 @@ func (d *daemon) readyz(x *httpserver.Exchange) *ledger.Error {
 		reason = "This read daemon is stopping."
 	case d.maxLag > 0 && lag > d.maxLag:
 		reason = "Reads are further behind the log than -max-lag allows."
+	default:
+		reason = d.cutOff()
 	}
 	x.AnswerReady(reason)
 	return nil
+}
+
+// heartbeats is the silence of a source, in which one beats each second, that
+// says nothing.
+const heartbeats = 2 * time.Second
+
+// unheard is how long nothing was heard of the log's source, 0 while all is well.
+func (t *tailer) unheard() time.Duration {
+	if t.mirror == nil {
+		return 0
+	}
+	if s := t.mirror.Status(); s.Silence > heartbeats {
+		return s.Silence
+	}
+	return 0
+}
+
+// cutOff is why what is served may be of any age, "" if it is not.
+func (d *daemon) cutOff() string {
+	if d.tail.mirror == nil {
+		return ""
+	}
+	switch s := d.tail.mirror.Status(); {
+	case s.Foreign:
+		return "The source of the log has another history than this directory: see the log lines of this daemon."
+	case d.silence > 0 && s.Silence > d.silence:
+		return "Nothing was heard of the source of the log for longer than -max-silence allows."
+	}
+	return ""
 }

@@ -22,8 +22,8 @@ func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 	})
 	g.CounterFunc(prefix+"apply_operations_total", "Operations applied to the projection.", func() float64 { return float64(d.proj.ops.Load()) })
 	g.GaugeFunc(prefix+"waiting", "Requests and streams that wait for a commit to be applied.", func() float64 { return float64(fresh.waiting()) })
-	g.GaugeFunc(prefix+"streams", "Streams of commits that are open.", func() float64 { return float64(d.streams.opened()) })
-	g.CounterFunc(prefix+"streams_ended_total", "Streams of commits that were ended to make room for new ones.", func() float64 { return float64(d.streams.ended.Load()) })
+	g.GaugeFunc(prefix+"streams", "Streams of commits that are open.", func() float64 { return float64(d.streams.Opened()) })
+	g.CounterFunc(prefix+"streams_ended_total", "Streams of commits that were ended to make room for new ones.", func() float64 { return float64(d.streams.Ended.Load()) })
 	g.GaugeFunc(prefix+"log_damaged", "1 when the log can't be read or its commits lead to another state than it says, else 0.", func() float64 {
 		if d.proj.isBroken() || d.damaged.Load() {
 			return 1
@@ -54,4 +54,17 @@ func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 		"Time from a commit's being durable to its being readable, in seconds, for each commit.", 1e-9, metrics.Bounds)
 	metrics.Process(g, version.Version, version.Commit())
 	return visibility.ObserveN
+}
+
+// measureMirror adds what is known of the source of a copied log.
+func (d *daemon) measureMirror() {
+	m := d.tail.mirror
+	d.registry.GaugeFunc("asset_ledger_read_source_seq", "Last commit that is durable at the source of the log, as far as was heard.", func() float64 { return float64(m.Status().Seq) })
+	d.registry.GaugeFunc("asset_ledger_read_source_silence_seconds", "Time since anything was heard of the source of the log, in seconds.", func() float64 { return m.Status().Silence.Seconds() })
+	d.registry.GaugeFunc("asset_ledger_read_source_foreign", "1 if the source has another history of the log than the directory, else 0.", func() float64 {
+		if m.Status().Foreign {
+			return 1
+		}
+		return 0
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"assetledger/server/commitlog"
+	"assetledger/server/mirror"
 	"assetledger/server/reader/history"
 	"assetledger/wal"
 )
@@ -32,6 +33,7 @@ type tailer struct {
 	index  *history.Index
 	meter  *saverMeter
 	until  Until            // where to stop
+	mirror *mirror.Mirror   // fills the log from another machine; nil: it is written on this one
 	poll   time.Duration    // longest sleep: the end moved without a wake, or we are to stop
 	now    func() time.Time // for ages and progress only; never reaches the state
 
@@ -62,13 +64,30 @@ const (
 )
 
 // durable is the last durable commit, 0 while there is no log, and at most the
-// one after which the tailer stops.
-func (t *tailer) durable() uint64 {
-	r := t.reader.Load()
-	if r == nil {
-		return 0
+// one after which the tailer stops. Of a log that is copied from another machine
+// it is the last that was heard of.
+func (t *tailer) durable() (end uint64) {
+	if t.mirror != nil {
+		end = t.mirror.Status().Seq
 	}
-	return min((*r).Durable(), t.lastSeq())
+	if r := t.reader.Load(); r != nil {
+		end = max(end, (*r).Durable())
+	}
+	return min(end, t.lastSeq())
+}
+
+// awaited reports whether a log that is copied from another machine has not
+// reached yet what was durable there when it was first heard of; false when
+// nothing is heard.
+func (t *tailer) awaited(target *uint64) bool {
+	if t.mirror == nil {
+		return false
+	}
+	s := t.mirror.Status()
+	if *target == 0 && s.Heard {
+		*target = s.Seq
+	}
+	return s.Hopeful && (!s.Heard || t.proj.fresh.applied.Load() < min(*target, t.lastSeq()))
 }
 
 // durableNow is durable, but does not answer 0 from a look that was some time
@@ -155,7 +174,8 @@ func (t *tailer) keepIndex(ctx context.Context, id wal.LogID, place wal.Place) (
 func (t *tailer) open(ctx context.Context) (commitlog.Reader, commitlog.Registration, error) {
 	look := shortestLook
 	var asked chan struct{}
-	told := false
+	told, ready := false, false
+	var target uint64 // of a log that is copied
 	for {
 		t.behind.Store(t.now().UnixNano())
 		r, known, err := t.tryOpen()
@@ -180,10 +200,11 @@ func (t *tailer) open(ctx context.Context) (commitlog.Reader, commitlog.Registra
 			} else {
 				t.log.Info("there is no log yet: an empty ledger is served until there is one")
 			}
-			if !told {
-				close(t.caughtUp)
-			}
 			told = true
+		}
+		if !ready && told && !t.awaited(&target) {
+			ready = true
+			close(t.caughtUp)
 		}
 		pause := time.After(look)
 		look = min(2*look, longestLook)
@@ -216,9 +237,12 @@ func (t *tailer) tryOpen() (commitlog.Reader, commitlog.Registration, error) {
 // catchUp applies what is durable now.
 func (t *tailer) catchUp(ctx context.Context, r commitlog.Reader) error {
 	start, target := t.now(), r.Durable()
-	logged := start
-	for t.proj.fresh.applied.Load() < min(target, t.lastSeq()) && ctx.Err() == nil {
-		if err := t.step(r); err != nil {
+	logged, heard := start, uint64(0)
+	for (t.proj.fresh.applied.Load() < min(target, t.lastSeq()) || t.awaited(&heard)) && ctx.Err() == nil {
+		err := t.step(r)
+		if errors.Is(err, wal.ErrEnd) && t.mirror != nil {
+			r.Wait(t.proj.fresh.applied.Load(), t.poll)
+		} else if err != nil {
 			return t.explain(r, err)
 		}
 		if now := t.now(); now.Sub(logged) >= commitlog.ProgressAfter {
@@ -253,7 +277,9 @@ func (t *tailer) follow(ctx context.Context, r commitlog.Reader) error {
 		}
 		err := t.step(r)
 		if errors.Is(err, wal.ErrEnd) && end == applied {
-			t.behind.Store(calm)
+			if t.durable() == end {
+				t.behind.Store(calm)
+			}
 			r.Wait(applied, t.poll)
 			continue
 		}

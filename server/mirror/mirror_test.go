@@ -1,0 +1,321 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"assetledger/ledger"
+	"assetledger/wal"
+	"assetledger/wal/memfs"
+)
+
+// late makes a log of several segments whose checkpoint is not in the first.
+func late(t testing.TB) *original {
+	o := newOriginal(t)
+	o.append(20, "a")
+	o.checkpoint()
+	o.append(4, "a")
+	if o.segments() < 3 {
+		t.Fatal("the log has too few segments")
+	}
+	return o
+}
+
+// TestBegins fills new directories: with all of the log, or from a checkpoint.
+func TestBegins(t *testing.T) {
+	for name, make := range map[string]func() *original{
+		"empty":            func() *original { return newOriginal(t) },
+		"no checkpoint":    func() *original { o := newOriginal(t); o.append(24, "a"); return o },
+		"early checkpoint": func() *original { o := newOriginal(t); o.append(2, "a"); o.checkpoint(); o.append(22, "a"); return o },
+		"checkpoint":       func() *original { return late(t) },
+		"at the end":       func() *original { o := newOriginal(t); o.append(24, "a"); o.checkpoint(); return o },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := make()
+			d := memfs.New(1)
+			if err := fill(t.Context(), sourceOf(t, o), d.Process(), o.w.LastSeq()); err != nil {
+				t.Fatal(err)
+			}
+			first, err := o.same(d)
+			if err != nil || (first > 1) != (name == "checkpoint" || name == "at the end") {
+				t.Fatalf("it begins at commit %d: %v", first, err)
+			}
+			if _, err := wal.Open(mirrorDir, wal.Options{FS: d.Process(), Manual: true}); !errors.Is(err, wal.ErrCopy) {
+				t.Errorf("a write daemon would open it: %v", err)
+			}
+			// What comes later follows; and a mirror can be copied from.
+			o.append(9, "a")
+			if err := fill(t.Context(), sourceOf(t, o), d.Process(), o.w.LastSeq()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := o.same(d); err != nil {
+				t.Fatalf("later: %v", err)
+			}
+		})
+	}
+}
+
+// TestCrashes ends the process or the machine of a mirror at each of its
+// operations, or fails that operation alone. It is gone on with, and is the same bytes.
+func TestCrashes(t *testing.T) {
+	o := late(t)
+	s := sourceOf(t, o)
+	up := o.w.LastSeq()
+	step := 1
+	if testing.Short() {
+		step = 5
+	}
+	for _, how := range []string{"process", "machine", "error", "errors"} {
+		n := 0
+		for ; ; n += step {
+			d := memfs.New(uint64(n))
+			p := d.Process()
+			switch how {
+			case "error":
+				p.Plan(memfs.FailFrom(n, syscall.EIO, false))
+			case "errors":
+				p.Plan(memfs.FailFrom(n, syscall.EIO, true))
+			default:
+				p.Plan(memfs.KillAt(n))
+			}
+			var err error
+			alive := memfs.Survives(func() { err = fill(t.Context(), s, p, up) })
+			if p.Operations() <= n {
+				if err != nil || !alive {
+					t.Fatalf("without a fault: %v", err)
+				}
+				break
+			}
+			if p.Kill(); how == "machine" {
+				d.Crash()
+			}
+			if err := fill(t.Context(), s, d.Process(), up); err != nil {
+				t.Fatalf("%s at operation %d: %v", how, n, err)
+			}
+			if first, err := o.same(d); err != nil || first == 1 && how != "error" && how != "errors" {
+				t.Fatalf("%s at operation %d: it begins at commit %d: %v", how, n, first, err)
+			}
+		}
+		if n < 200 {
+			t.Errorf("only %d operations", n)
+		}
+	}
+}
+
+// A wire changes the bodies of the answers that a source gets.
+type wire struct {
+	http.RoundTripper
+	change func(path string, body io.ReadCloser) io.ReadCloser
+}
+
+func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := w.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = w.change(r.URL.Path, resp.Body)
+	}
+	return resp, err
+}
+
+// A brokenBody ends after left bytes, or changes the byte there.
+type brokenBody struct {
+	io.ReadCloser
+	left int
+	flip bool
+}
+
+func (b *brokenBody) Read(p []byte) (int, error) {
+	if b.left <= 0 && !b.flip {
+		return 0, syscall.ECONNRESET
+	}
+	if !b.flip {
+		p = p[:min(len(p), b.left)]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.flip && b.left >= 0 && b.left < n {
+		p[b.left] ^= 0x10
+	}
+	b.left -= n
+	return n, err
+}
+
+// TestWire breaks connections off, and changes bytes on the way, at places all
+// over what is sent: the mirror asks again, and stores nothing that is not right.
+func TestWire(t *testing.T) {
+	o := late(t)
+	step := 1
+	if testing.Short() {
+		step = 4
+	}
+	for _, flip := range []bool{false, true} {
+		for n := 0; n < 60; n += step {
+			s := sourceOf(t, o)
+			at, hits := n*n*40+n, 0
+			s.clients[0].Transport = wire{s.clients[0].Transport, func(path string, body io.ReadCloser) io.ReadCloser {
+				// Each answer fares worse than the one before, until all is well.
+				if hits++; hits > 12 || strings.HasSuffix(path, "/checkpoints") && flip {
+					return body
+				}
+				return &brokenBody{body, at / hits, flip}
+			}}
+			d := memfs.New(uint64(n))
+			if err := fill(t.Context(), s, d.Process(), o.w.LastSeq()); err != nil {
+				t.Fatalf("at byte %d, flip %v: %v", at, flip, err)
+			}
+			if _, err := o.same(d); err != nil {
+				t.Fatalf("at byte %d, flip %v: %v", at, flip, err)
+			}
+		}
+	}
+}
+
+// TestRefusesAnotherHistory: a source that was restored from an older backup, or
+// has another log, is not copied from, and nothing is stored.
+func TestRefusesAnotherHistory(t *testing.T) {
+	o := late(t)
+	d := memfs.New(1)
+	if err := fill(t.Context(), sourceOf(t, o), d.Process(), o.w.LastSeq()); err != nil {
+		t.Fatal(err)
+	}
+	end := o.w.LastSeq()
+	for name, c := range map[string]struct {
+		source func() *original
+		want   string
+	}{
+		"another log": {func() *original { b := newOriginal(t); b.append(30, "b"); return b }, "log id"},
+		"shorter":     {func() *original { return fork(t, o, end, false) }, "another one there"},
+		"longer":      {func() *original { return fork(t, o, end, true) }, "another one there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := c.source()
+			err := refused(t, b, d)
+			if foreign, ok := errors.AsType[*ForeignError](err); !ok || foreign.URL != b.url || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("%v", err)
+			}
+			if _, err := o.same(d); err != nil {
+				t.Fatalf("the directory was changed: %v", err)
+			}
+		})
+	}
+	// One that has less of the same history is only late.
+	b := fork(t, o, 0, false)
+	if err := refused(t, b, d); !errors.Is(err, errBehind) {
+		t.Errorf("a source that is late: %v", err)
+	}
+}
+
+// fork makes the original's log again up to its checkpoint, and goes on in
+// another way, if end is not 0: to before end, or beyond it.
+func fork(t *testing.T, o *original, end uint64, beyond bool) *original {
+	t.Helper()
+	b := &original{TB: t, dir: t.TempDir() + "/fork", state: ledger.NewState(ledger.Config{IdempotencyKeys: 100})}
+	w, err := wal.Open(b.dir, wal.Options{Manual: true, Origin: originOf(t, o), SegmentSize: testSegment})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.w = w
+	t.Cleanup(func() { w.Close() })
+	for b.w.LastSeq() < o.w.LastSeq()-8 {
+		b.append(1, "a")
+	}
+	for end > 0 && (!beyond && b.w.LastSeq() < end-4 || beyond && b.w.LastSeq() < end+4) {
+		b.append(1, "other")
+	}
+	b.serve()
+	return b
+}
+
+func originOf(t *testing.T, o *original) *wal.Origin {
+	t.Helper()
+	r, err := wal.OpenReader(o.dir, wal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	origin, err := r.Origin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &origin
+}
+
+// refused tries once to copy from a source, and returns why it can't be.
+func refused(t *testing.T, b *original, d *memfs.Disk) error {
+	t.Helper()
+	p := d.Process()
+	defer p.Kill()
+	o := memOptions(p)
+	w, err := wal.Open(mirrorDir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	return sourceOf(t, b).fillOnce(t.Context(), mirrorDir, o, w, 0)
+}
+
+// TestNextSource goes on with another source when one fails.
+func TestNextSource(t *testing.T) {
+	o, dead := late(t), newOriginal(t)
+	gone := func(*http.Request) *ledger.Error { return ledger.Errorf(ledger.ShuttingDown, "It stops.") }
+	dead.fails.Store(&gone)
+	d := memfs.New(1)
+	s := sourceOf(t, dead, o)
+	failures := 0
+	s.failing = func(err error, _ bool) { failures++ }
+	if err := fill(t.Context(), s, d.Process(), o.w.LastSeq()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.same(d); err != nil || failures == 0 || s.URL() != o.url {
+		t.Errorf("%v; %d failures, now at %s", err, failures, s.URL())
+	}
+}
+
+// TestArchived: a mirror that was away too long can't go on, and says why; a new
+// one begins with the checkpoint.
+func TestArchived(t *testing.T) {
+	o := newOriginal(t)
+	o.append(2, "a")
+	old := memfs.New(1)
+	if err := fill(t.Context(), sourceOf(t, o), old.Process(), o.w.LastSeq()); err != nil {
+		t.Fatal(err)
+	}
+	o.append(20, "a")
+	older := o.checkpoint()
+	o.append(4, "a")
+	o.checkpoint()
+	if report, err := wal.Archive(o.dir, t.TempDir()+"/archive", older, nil); err != nil || len(report.Moved) < 2 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	err := refused(t, o, old)
+	if !isRefusal(err, http.StatusGone) || !strings.Contains(err.Error(), "archive") {
+		t.Fatalf("an old mirror: %v", err)
+	}
+	d := memfs.New(2)
+	if err := fill(t.Context(), sourceOf(t, o), d.Process(), o.w.LastSeq()); err != nil {
+		t.Fatal(err)
+	}
+	if first, err := o.same(d); err != nil || first == 1 {
+		t.Fatalf("a new mirror begins at %d: %v", first, err)
+	}
+}
+
+// TestStopsAtOnce: a mirror that waits ends when it is told to.
+func TestStopsAtOnce(t *testing.T) {
+	o := newOriginal(t)
+	o.append(3, "a")
+	ctx, cancel := context.WithCancel(t.Context())
+	s := sourceOf(t, o)
+	s.news = func(_ string, durable uint64) {
+		if durable == o.w.LastSeq() {
+			cancel()
+		}
+	}
+	d := memfs.New(1)
+	if err := fill(ctx, s, d.Process(), 1000); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended by %v", err)
+	}
+}
