@@ -100,12 +100,14 @@ func writeSchemas() object {
 		"ShapeRegistration", arguments(ledger.RegisterClassShape, keyed...),
 		"ClassResult", result(nil, "class", optional([]string{"code"}, "class_id", ref("Id"), "code", reference(true), "name", argument(ledger.ArgName), "fungible", o("type", "boolean"), "decimals", argument(ledger.ArgDecimals))),
 		"ShapeResult", result(nil, "shape", only("class_id", ref("Id"), "key", ref("ShapeKey"), "width", ref("Side"), "height", ref("Side"))),
-		"WriteHealth", only("status", ref("HealthStatus"), "commit_log", only(
-			"end_seq", described(ref("Checkpoint"), "The last durable commit."),
-			"checkpoint_seq", described(ref("Checkpoint"), "The last commit that the slowest attached read daemon has applied; 0 without one."),
-			"lag", ref("Count"),
-			"driver", only("name", o("type", "string"), "path", o("type", "string")),
-			"readers", array(only("name", o("type", "string"), "checkpoint_seq", ref("Checkpoint"), "lag", ref("Count")), "The read daemons attached."))),
+		"WriteHealth", optional([]string{"role"}, "status", ref("HealthStatus"),
+			"role", o("type", "string", "enum", list{"writer", "standby"}, "description", "Of a log on several machines."), "commit_log", optional([]string{"mirrors"},
+				"end_seq", described(ref("Checkpoint"), "The last durable commit."),
+				"checkpoint_seq", described(ref("Checkpoint"), "The last commit that the slowest attached read daemon has applied; 0 without one."),
+				"lag", ref("Count"),
+				"driver", only("name", o("type", "string"), "path", o("type", "string")),
+				"readers", array(only("name", o("type", "string"), "checkpoint_seq", ref("Checkpoint"), "lag", ref("Count")), "The read daemons attached."),
+				"mirrors", array(only("name", o("type", "string"), "seq", ref("Checkpoint"), "lag", ref("Count"), "url", o("type", "string")), "Copies of the log on other machines that have reported lately; absent if the log is in one directory and nobody copies it."))),
 		"HealthStatus", o("type", "string", "enum", list{"healthy", "degraded"}),
 	)
 }

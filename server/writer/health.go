@@ -3,6 +3,7 @@ package writer
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
@@ -83,11 +84,22 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 		x.Out = append(x.Out, '}')
 	}
 	x.Out = append(x.Out, ']')
-	if d.cluster {
-		x.Out = appendMirrors(x.Out, report.Mirrors, s.end)
+	if mirrors := d.mirrors(report.Mirrors); d.cluster || len(mirrors) > 0 {
+		x.Out = appendMirrors(x.Out, mirrors, s.end)
 	}
 	x.Out = append(x.Out, `}}`...)
 	return nil
+}
+
+// mirrors adds those that have lately read the log from this daemon to those
+// that the driver knows.
+func (d *daemon) mirrors(known []commitlog.Mirror) []commitlog.Mirror {
+	for _, m := range d.mirroring.Mirrors() {
+		if !slices.ContainsFunc(known, func(k commitlog.Mirror) bool { return k.Name == m.Name }) {
+			known = append(known, commitlog.Mirror{Name: m.Name, Seq: m.Seq, URL: m.URL})
+		}
+	}
+	return known
 }
 
 // appendMirrors appends the copies of the log on other hosts, as the writer
