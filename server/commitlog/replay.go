@@ -67,6 +67,9 @@ func NewReplayer(state *ledger.State) *Replayer {
 	return r
 }
 
+// State is the state that batches are applied to.
+func (r *Replayer) State() *ledger.State { return r.state }
+
 // Replay brings a state to the end of the log; at is moved along. The error is
 // a ReplayError, the log's own, or ctx's.
 func Replay(ctx context.Context, state *ledger.State, l Writer, log *slog.Logger, at *atomic.Uint64) error {

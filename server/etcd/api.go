@@ -113,6 +113,7 @@ func (e *Error) Error() string {
 // Codes of gRPC that matter here.
 const (
 	codeInvalid         = 3
+	codeNotFound        = 5
 	codeDenied          = 7
 	codeExhausted       = 8
 	codePrecondition    = 9
@@ -126,10 +127,10 @@ const (
 func Refused(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
-		return errors.Is(err, ErrNoSpace)
+		return errors.Is(err, ErrNoSpace) || errors.Is(err, ErrNoLease)
 	}
 	switch e.Code {
-	case codeInvalid, codeDenied, codeExhausted, codePrecondition, codeUnimplemented, codeUnauthenticated:
+	case codeNotFound, codeInvalid, codeDenied, codeExhausted, codePrecondition, codeUnimplemented, codeUnauthenticated:
 		return true
 	}
 	return false

@@ -20,7 +20,8 @@ type simClient struct {
 
 // A simAttempt is a request on its way, alone or as a line of a stream.
 type simAttempt struct {
-	*writer.Submission        // nil: a line that its stream has not submitted
+	*writer.Submission // nil: a line that its stream has not submitted
+	to                 *writer.Core
 	after              uint64 // durable end when it was sent
 }
 
@@ -78,7 +79,7 @@ func (c *simClient) send() {
 	if c.tx.Endpoint == ledger.EndpointReverse {
 		tx.Invert(c.records[c.tx.Reverses-1], c.tx.Reverses)
 	}
-	if c.tx.Endpoint == ledger.EndpointCommit && c.rng.IntN(2) == 0 {
+	if len(c.streams) > 0 && c.tx.Endpoint == ledger.EndpointCommit && c.rng.IntN(2) == 0 {
 		c.sent = append(c.sent, c.streams[c.rng.IntN(len(c.streams))].add(&tx))
 		return
 	}
@@ -86,7 +87,7 @@ func (c *simClient) send() {
 	if err != nil {
 		return // nothing was done
 	}
-	c.sent = append(c.sent, &simAttempt{sub, c.writer.core.Durable()})
+	c.sent = append(c.sent, &simAttempt{sub, c.writer.core, c.end()})
 }
 
 // collect takes the answers that are there.
@@ -104,12 +105,17 @@ func (c *simClient) collect() {
 	c.sent = left
 }
 
-// abandon gives up waiting: the writer is gone.
-func (c *simClient) abandon() {
-	for range c.sent {
-		c.record(modeltest.Request{Ending: modeltest.Unknown})
+// abandon gives up waiting for a writer that is gone.
+func (c *simClient) abandon(gone *writer.Core) {
+	left := c.sent[:0]
+	for _, a := range c.sent {
+		if a.to == gone || a.to == nil { // nil: a line of a stream, which ends with its writer
+			c.record(modeltest.Request{Ending: modeltest.Unknown})
+		} else {
+			left = append(left, a)
+		}
 	}
-	c.sent = nil
+	c.sent = left
 }
 
 func (c *simClient) record(r modeltest.Request) {

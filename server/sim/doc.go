@@ -7,6 +7,13 @@
 //
 //	go test ./server/sim -run 'TestSimulation$' -seeds 1 -seed N
 //
+// A second simulation, TestCluster, has several machines: an etcd that loses
+// requests and replies and carries out others much later, and hosts whose
+// daemons stand by, take over, write, sleep between any two calls, and lose
+// their disks:
+//
+//	go test ./server/sim -run 'TestCluster$' -cluster-seeds 1 -seed N
+//
 // Whatever happens, the history that the clients saw must be one that the
 // model allows, and no state that anybody saw may ever disappear.
 package sim

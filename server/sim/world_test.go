@@ -94,6 +94,7 @@ type simWorld struct {
 	digests map[uint64]uint64 // of the state after a commit, where anybody saw it
 	history modeltest.History
 	stats   simStats
+	end     func() uint64 // the durable end, which no answer may be older than
 }
 
 // A simFailure is what the simulation found.
@@ -117,6 +118,7 @@ func simulate(seed uint64, s sabotage) (stats simStats, err error) {
 		}
 	}()
 	w.disk.SyncLies = s.syncLies
+	w.end = func() uint64 { return w.writer.core.Durable() }
 	knobs := modeltest.DefaultKnobs()
 	knobs.Keyed, knobs.Repeated, knobs.Bulky, knobs.Refused = 1, 0, 0.05, 0.02
 	knobs.Wild = 0.03

@@ -191,7 +191,7 @@ func (s *simWriter) leave() {
 	}
 	for _, c := range s.clients {
 		c.collect()
-		c.abandon()
+		c.abandon(s.core)
 	}
 }
 

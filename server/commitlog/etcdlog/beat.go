@@ -90,6 +90,7 @@ func (w *Writer) renew(ctx context.Context) {
 	w.mu.Lock()
 	p := w.place
 	w.mu.Unlock()
+	before := p.lease
 	err := w.API.KeepAlive(ctx, p.lease)
 	if errors.Is(err, etcd.ErrNoLease) {
 		p.lease, p.value, err = w.seize(ctx)
@@ -102,10 +103,14 @@ func (w *Writer) renew(ctx context.Context) {
 		w.logger().Warn("the place of the writer could not be renewed", "error", err)
 		return
 	}
+	replaced := p.lease != before
 	p.renewed = w.now()
 	w.mu.Lock()
 	w.place = p
 	w.mu.Unlock()
+	if replaced {
+		w.Confirm() // another daemon may have come and gone meanwhile
+	}
 }
 
 // Shaky says why another daemon may be about to take the place; nil while the

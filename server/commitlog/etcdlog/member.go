@@ -18,12 +18,13 @@ import (
 // to one goroutine.
 type Member struct {
 	*site
-	files *commitlog.FileWriter
-	who   atomic.Pointer[active] // the writer, nil if there is none
-	end   atomic.Uint64          // last commit that is known to be durable
-	seen  atomic.Int64           // when the copy last reached the end of the log, Unix ns
-	told  uint64                 // what announce said last
-	at    time.Time              // when
+	files    *commitlog.FileWriter
+	who      atomic.Pointer[active] // the writer, nil if there is none
+	end      atomic.Uint64          // last commit that is known to be durable
+	replayed bool                   // apply has seen this host's copy
+	seen     atomic.Int64           // when the copy last reached the end of the log, Unix ns
+	told     uint64                 // what announce said last
+	at       time.Time              // when
 }
 
 // lookEvery is how often a daemon that stands by looks without being woken.
@@ -92,30 +93,22 @@ func (m *Member) Close() error { return m.files.Close() }
 // Follow calls apply with every batch after the restored state, until this
 // daemon is the writer, or ctx is done. It is the writer when Follow returns.
 func (m *Member) Follow(ctx context.Context, apply func(*wal.Frame) error) (commitlog.Writer, error) {
-	if err := m.files.ReadBack(apply); err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wake := m.watch(ctx)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		vacant, err := m.Look(ctx, apply)
-		if err == nil && vacant {
-			var w *Writer
-			if w, err = m.become(ctx, apply); err == nil {
-				return w, nil
-			}
-		}
+		w, err := m.Step(ctx, apply)
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil && w == nil:
 			return nil, ctx.Err()
-		case err == nil, errors.Is(err, wal.ErrLocked):
-		case errors.Is(err, commitlog.ErrUnreachable), errors.Is(err, wal.ErrNoSpace), errors.Is(err, errMoved), etcd.Refused(err):
-			m.logger().Warn("this daemon stands by, and can't follow the log at the moment", "error", err)
-		default:
+		case err != nil && !passing(err):
 			return nil, err
+		case err != nil:
+			m.logger().Warn("this daemon stands by, and can't follow the log at the moment", "error", err)
+		case w != nil:
+			return w, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -124,6 +117,30 @@ func (m *Member) Follow(ctx context.Context, apply func(*wal.Frame) error) (comm
 		case <-tick.C:
 		}
 	}
+}
+
+// passing reports whether an error may be over soon.
+func passing(err error) bool {
+	return errors.Is(err, commitlog.ErrUnreachable) || errors.Is(err, wal.ErrNoSpace) || etcd.Refused(err)
+}
+
+// Step is one turn of Follow: the writer is nil if this daemon stands by.
+func (m *Member) Step(ctx context.Context, apply func(*wal.Frame) error) (*Writer, error) {
+	if !m.replayed {
+		if err := m.files.ReadBack(apply); err != nil {
+			return nil, err
+		}
+		m.replayed = true
+	}
+	vacant, err := m.Look(ctx, apply)
+	if err != nil || !vacant {
+		return nil, err
+	}
+	w, err := m.become(ctx, apply)
+	if errors.Is(err, wal.ErrLocked) { // another daemon was faster
+		return nil, nil
+	}
+	return w, err
 }
 
 // Look brings this host's copy up to the end of the log, and says whether

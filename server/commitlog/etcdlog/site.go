@@ -143,7 +143,7 @@ func (s *site) advance(ctx context.Context, to *head, apply func(*wal.Frame) err
 }
 
 // errMoved says that the log has moved on meanwhile: look again.
-var errMoved = errors.New("the log in etcd has moved on")
+var errMoved = unreachable(errors.New("the log in etcd has moved on meanwhile"))
 
 // gone says why a frame that the head names is not there: it may have been
 // trimmed since the head was read.
@@ -191,15 +191,21 @@ func (s *site) fill(ctx context.Context, upTo uint64, apply func(*wal.Frame) err
 		return err
 	}
 	from := s.local.LastSeq()
-	if err := s.Fill(ctx, s.local, urls, upTo); err != nil || apply == nil {
-		return err
+	filled := s.Fill(ctx, s.local, urls, upTo)
+	if apply == nil {
+		return filled
 	}
+	return errors.Join(s.applyFrom(from+1, apply), filled) // also what came before an error
+}
+
+// applyFrom calls apply with the frames of this host's copy from a commit on.
+func (s *site) applyFrom(seq uint64, apply func(*wal.Frame) error) error {
 	r, err := s.local.OpenReader()
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	if err := r.Seek(from + 1); err != nil {
+	if err := r.Seek(seq); err != nil {
 		return err
 	}
 	for {

@@ -189,6 +189,13 @@ func (s *Store) Compact(revision int64) {
 	s.history = slices.Clone(s.history[i:])
 }
 
+// Revision grows with each change.
+func (s *Store) Revision() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revision
+}
+
 // Size is about how many bytes the values take.
 func (s *Store) Size() (n int64) {
 	s.mu.Lock()
