@@ -42,7 +42,8 @@ const (
 // commit's record; tx keeps nothing of its memory. What can't be reversed is
 // refused by Apply, as all else that the state decides.
 func (tx *Transaction) Invert(rec *Record, seq uint64) {
-	v := inverter{rec: rec, to: &inverse{seq: seq, minted: rec.Out.FirstMinted}}
+	n := len(rec.Tx.Ops) // no operation has more than one inverse
+	v := inverter{rec: rec, ops: make([]Op, 0, n), to: &inverse{seq: seq, minted: rec.Out.FirstMinted, ops: make([]Op, 0, n), guards: make([]guard, 0, n)}}
 	v.resolve()
 	decisions, facts := rec.Out.Decisions, rec.Out.Facts
 	for i := len(v.to.ops) - 1; i >= 0 && v.err == nil; i-- {
@@ -62,11 +63,23 @@ func (tx *Transaction) Invert(rec *Record, seq uint64) {
 	tx.Reverses, tx.Ops, tx.inverse = seq, v.ops, v.to
 }
 
-// InverseSize returns the bytes that Invert makes of the record at most.
+// InverseSize returns the bytes that Invert makes of the record at most, and
+// those of the record's texts that stay with it.
 func InverseSize(rec *Record) int64 {
 	const each = 2*unsafe.Sizeof(Op{}) + unsafe.Sizeof(guard{})
-	return int64(len(rec.Tx.Ops)) * int64(2*each) // the lists grow to at most twice of what is needed
+	size := inverseFixed + int64(len(rec.Tx.Ops))*int64(each)
+	for i := range rec.Tx.Ops {
+		size += int64(len(rec.Tx.Ops[i].Name))
+	}
+	for i := range rec.Out.Decisions {
+		size += 2 * int64(len(rec.Out.Decisions[i].Was)) // cut out, and put together again
+	}
+	return size
 }
+
+// inverseFixed is what Invert makes of any record: the inverse itself, the
+// rounding of its three lists to whole pages, and a refusal.
+const inverseFixed = 3*8<<10 + 2<<10
 
 // An inverter builds the inverse of a commit, from its last operation on.
 type inverter struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -492,5 +493,76 @@ func TestReversalRecordBytes(t *testing.T) {
 	const want = "02 03 14 07 73 6f 6d 65 6f 6e 65 0a 01 04 0f 01 01 00 01"
 	if got := fmt.Sprintf("% x", AppendRecord(nil, tx, &out)); got != want {
 		t.Errorf("a reversal:\ngot  %s\nwant %s", got, want)
+	}
+}
+
+// TestInverseSize is what the inverse of a commit takes, at most and nearly.
+func TestInverseSize(t *testing.T) {
+	s := NewState(Config{})
+	accept(t, s, "RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Standard; AddFungible container_id=1 class_id=1 key=0 quantity=9000")
+	for _, n := range []int{1, 2, 100, 3000, MaxOperations} {
+		for what, op := range map[string]func(i int) Op{
+			"adding":  func(int) Op { return op(AddFungible, 1, 1, 0, 1) },
+			"holding": func(i int) Op { return op(HoldFungible, 1+int64(i), 1, 1, 0, 1) },
+			"renaming": func(i int) Op {
+				return Op{Kind: RenameContainer, Has: 3, Name: fmt.Sprintf("%0*dx", MaxContainerName-1, i), Args: [MaxArgs]int64{1}}
+			},
+			"no way": func(int) Op { return op(ConsolidateStacks, 1, 1) },
+		} {
+			if what == "holding" && n > 9000 {
+				continue
+			}
+			var out Outcome
+			tx := Transaction{}
+			for i := range n {
+				tx.Ops = append(tx.Ops, op(i))
+			}
+			noErrors(t, s.Apply(&tx, 0, &out))
+			var rec Record
+			if err := rec.Decode(AppendRecord(nil, &tx, &out)); err != nil {
+				t.Fatal(err)
+			}
+			s.Undo()
+			var before, after runtime.MemStats
+			var back Transaction
+			runtime.ReadMemStats(&before)
+			back.Invert(&rec, 9)
+			runtime.ReadMemStats(&after)
+			made, size := int64(after.TotalAlloc-before.TotalAlloc), InverseSize(&rec)
+			if what == "renaming" {
+				made += int64(n * MaxContainerName) // the names of the record, which stay
+			}
+			if made > size || made < (size-inverseFixed)/2 {
+				t.Errorf("%s, %d operations: InverseSize is %d, and %d bytes were made", what, n, size, made)
+			}
+		}
+	}
+}
+
+// TestReversalMemory: a link takes 24 bytes, and no more of them when it is
+// itself reversed than another.
+func TestReversalMemory(t *testing.T) {
+	const n = 50_000
+	s := NewState(Config{})
+	accept(t, s, "RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Standard; AddFungible container_id=1 class_id=1 key=0 quantity=9")
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	var out Outcome
+	for seq := range uint64(n) {
+		tx := Transaction{Reverses: 1 + seq, Ops: []Op{op(AddFungible, 1, 1, 0, 1)}}
+		noErrors(t, s.Apply(&tx, 0, &out))
+	}
+	each := float64(heap()-before) / n
+	t.Logf("%.1f bytes each", each)
+	if each < 24 || each > 27 { // the last chunk is not full
+		t.Errorf("a reversal takes %.1f bytes", each)
+	}
+	if by, ok := s.ReversedBy(n); !ok || by != n+1 {
+		t.Error("the last link is not there")
 	}
 }

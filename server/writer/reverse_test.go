@@ -138,3 +138,45 @@ func (l *lostLog) Commit(seq uint64, use func(*ledger.Record)) error {
 	}
 	return l.ramLog.Commit(seq, use)
 }
+
+// The inverse of a commit counts in the memory for requests as long as its
+// request is there. If there is no room for it, nothing is done.
+func TestReversalsAreCounted(t *testing.T) {
+	l := newRAMLog()
+	w := startWriter(t, l, func(c *Config) { c.MaxInflight = 8 << 20 })
+	w.post(200, "/v1/commit", world)
+	const operations = 9000
+	ops := make([]string, operations)
+	for i := range ops {
+		ops[i] = `{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}`
+	}
+	w.post(200, "/v1/commit", `{"operations":[`+strings.Join(ops, ",")+`]}`)
+	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
+	var size int64
+	if err := l.Commit(2, func(rec *ledger.Record) { size = ledger.InverseSize(rec) }); err != nil || size < operations*100 {
+		t.Fatal(size, err)
+	}
+
+	large, small := w.budget.Claim(), w.budget.Claim()
+	if !large.GrowNow(6<<20) || !small.GrowNow(1<<20) {
+		t.Fatal("no room for others")
+	}
+	if a := w.post(503, reversal(2), `{}`); a.code() != string(ledger.Overloaded) || a.header.Get("Retry-After") == "" {
+		t.Errorf("without room: %v", a)
+	}
+	large.Release()
+	small.Release()
+	until(t, "what was refused is given back", func() bool { return w.budget.Used() == 0 })
+
+	entered, proceed := l.gate()
+	reversed := w.later(reversal(2), `{}`)
+	<-entered
+	if used := w.budget.Used(); used < size || used > size+64<<10 {
+		t.Errorf("%d bytes are counted, and the inverse takes %d", used, size)
+	}
+	proceed <- struct{}{}
+	if a := <-reversed; a.status != 200 {
+		t.Error(a)
+	}
+	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
+}
