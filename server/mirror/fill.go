@@ -117,10 +117,8 @@ func (s *Source) fillOnce(ctx context.Context, dir string, o wal.Options, w *wal
 		return err
 	}
 	defer st.Close()
-	if of, err := wal.CopyOf(dir, o); err != nil || of == "" {
-		if err := errors.Join(err, wal.MarkCopy(dir, s.String(), o)); err != nil {
-			return localError{err}
-		}
+	if err := s.mark(dir, o); err != nil {
+		return localError{err}
 	}
 	s.news(st.url, st.Durable)
 	s.log.Info("copying the log", "source", st.url, "after", w.LastSeq())
@@ -140,6 +138,18 @@ func (s *Source) fillOnce(ctx context.Context, dir string, o wal.Options, w *wal
 		s.news(st.url, st.Durable)
 	}
 	return nil
+}
+
+// mark marks a directory that was filled in another way as a copy, once it is
+// known that it is one.
+func (s *Source) mark(dir string, o wal.Options) error {
+	if !s.marks {
+		return nil
+	}
+	if of, err := wal.CopyOf(dir, o); err != nil || of != "" {
+		return err
+	}
+	return wal.MarkCopy(dir, s.String(), o)
 }
 
 // explain says whose fault an error of AppendCopy is.

@@ -51,7 +51,7 @@ func New(c Config, dir, name, url string, log *slog.Logger) (*Mirror, error) {
 	if err != nil {
 		return nil, err
 	}
-	src.failing = m.noteFailure
+	src.failing, src.marks = m.noteFailure, true
 	m.src = src
 	return m, nil
 }

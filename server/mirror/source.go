@@ -38,6 +38,7 @@ type Source struct {
 	news    func(url string, durable uint64) // is told the end, as often as something is heard
 	failing func(err error, round bool)      // is told of failures; round: all sources have had their turn
 
+	marks bool // Fill marks the directory as a copy, if it is not marked
 	pause func(context.Context, time.Duration) error
 
 	mu  sync.Mutex

@@ -1,14 +1,17 @@
 package writer
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 
 	"assetledger/server/commitlog"
 	"assetledger/server/commitlog/etcdlog"
 	"assetledger/server/httpserver"
+	"assetledger/server/mirror"
 	"assetledger/wal"
 )
 
@@ -68,6 +71,13 @@ func (c *Config) driver() (commitlog.Driver, error) {
 		d.URL = c.ownURL()
 	}
 	d.Dir, d.Opt, d.Log, d.Name = c.Dir, opt, c.Log, etcdlog.DefaultName(d.URL)
+	d.Fill = func(ctx context.Context, w *wal.Writer, urls []string, upTo uint64) error {
+		source, err := mirror.NewSource(mirror.Config{From: strings.Join(urls, ",")}, c.Log, nil)
+		if err != nil {
+			return err
+		}
+		return source.Fill(ctx, c.Dir, opt, w, upTo)
+	}
 	return d, nil
 }
 
