@@ -1,0 +1,372 @@
+package systemtest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A badWire is a proxy between two daemons. It cuts connections after some
+// bytes, and changes bytes on their way, as long as it is told to.
+type badWire struct {
+	ln     net.Listener
+	target atomic.Pointer[string] // host:port
+	cut    atomic.Int64           // bytes after which a connection is cut, at most; 0: never
+	flip   atomic.Bool            // and a byte is changed instead
+	dice   *rand.Rand
+	hits   atomic.Int64
+
+	mu   sync.Mutex
+	open map[net.Conn]struct{}
+}
+
+func newBadWire(t *testing.T, url string) *badWire {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &badWire{ln: ln, open: map[net.Conn]struct{}{}, dice: rand.New(rand.NewPCG(1, 2))}
+	w.lead(url)
+	t.Cleanup(func() { ln.Close(); w.cutAll() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			var limit int64
+			if most := w.cut.Load(); most > 0 {
+				limit = 1 + w.dice.Int64N(most)
+			}
+			go w.carry(c, limit)
+		}
+	}()
+	return w
+}
+
+func (w *badWire) url() string { return "http://" + w.ln.Addr().String() }
+
+// lead names the daemon behind the proxy.
+func (w *badWire) lead(url string) {
+	at := strings.TrimPrefix(url, "http://")
+	w.target.Store(&at)
+}
+
+func (w *badWire) carry(c net.Conn, limit int64) {
+	defer c.Close()
+	d, err := net.Dial("tcp", *w.target.Load())
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	w.mu.Lock()
+	w.open[c], w.open[d] = struct{}{}, struct{}{}
+	w.mu.Unlock()
+	go func() {
+		io.Copy(d, c)
+		d.Close()
+	}()
+	if limit == 0 {
+		io.Copy(c, d)
+		return
+	}
+	if _, err := io.CopyN(c, d, limit); err != nil {
+		return
+	}
+	w.hits.Add(1)
+	if w.flip.Load() {
+		b := make([]byte, 1)
+		if _, err := io.ReadFull(d, b); err == nil {
+			b[0] ^= 4
+			c.Write(b)
+			io.Copy(c, d)
+		}
+	}
+}
+
+// cutAll cuts what is open.
+func (w *badWire) cutAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.open {
+		c.Close()
+	}
+	clear(w.open)
+}
+
+// batchOf is a batch of transactions of various lengths.
+func batchOf(n, size int) string {
+	var b strings.Builder
+	b.WriteString(`{"transactions":[`)
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"operations":[{"op":"AddFungible","args":{"container_id":%d,"class_id":1,"key":%d,"quantity":1}}],"metadata":{"x":"%0*d"}}`, 1+i%3, i%7, size, i)
+	}
+	return b.String() + "]}"
+}
+
+// commits makes some batches, and returns the last commit.
+func commits(t *testing.T, url string, batches int) int64 {
+	t.Helper()
+	for i := range batches {
+		a, err := post(http.DefaultClient, url+"/v1/commit/batch", batchOf(10+i%20, 20+i*37%300))
+		if err != nil || a.status != 200 {
+			t.Fatalf("%+v, %v", a, err)
+		}
+	}
+	return logEnd(t, url)
+}
+
+// prepared makes what batches need.
+func prepared(t *testing.T, url string) {
+	t.Helper()
+	mustCommit(t, url, `{"operations":[{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"Gold"}}}]}`)
+	for i := range 3 {
+		mustCommit(t, url, fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}]}`, i+1))
+	}
+}
+
+// arrives waits until a read daemon shows a commit, and returns what it says of
+// all balances.
+func arrives(t *testing.T, url string, seq int64) (all string) {
+	t.Helper()
+	for i := range 3 {
+		deadline := time.Now().Add(time.Minute)
+		for {
+			a, err := get(http.DefaultClient, fmt.Sprintf("%s/v1/read/container/%d/balances?min_seq=%d&wait=10s", url, i+1, seq))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.status == 200 {
+				body, _, _ := strings.Cut(a.body, `,"freshness"`)
+				all += body
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("commit %d does not arrive at %s: %s", seq, url, a.body)
+			}
+		}
+	}
+	return all
+}
+
+// sameFiles compares the segments that two directories have in common, by
+// bytes: those that the copy has must all be in the original. It returns the
+// name of the copy's first.
+func sameFiles(t *testing.T, original, copied string) (first string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(copied, "wal", "*.seg"))
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%s has no segments: %v", copied, err)
+	}
+	for _, name := range names {
+		mine, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := os.ReadFile(filepath.Join(original, "wal", filepath.Base(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(mine, theirs) {
+			t.Errorf("%s is other bytes than in %s", name, original)
+		}
+	}
+	if last, _ := filepath.Glob(filepath.Join(original, "wal", "*.seg")); filepath.Base(last[len(last)-1]) != filepath.Base(names[len(names)-1]) {
+		t.Errorf("%s ends with the segment %s, %s with %s", copied, names[len(names)-1], original, last[len(last)-1])
+	}
+	if code, out, words := runProgram(t, "ledgerctl", "wal", "verify", "-dir", copied); code != 0 {
+		t.Errorf("ledgerctl wal verify: exit code %d\n%s%s", code, out, words)
+	}
+	return filepath.Base(names[0])
+}
+
+const firstSegment = "00000000000000000001.seg"
+
+// TestMirrors copies a log to a second directory, and from there to a third, over
+// connections that are cut and garbled all the time, while each of the daemons is
+// killed again and again. In the end all have the same bytes, and give the same
+// answers. Last comes a host that begins with a checkpoint.
+func TestMirrors(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	dir := func(name string) string { return filepath.Join(base, name) }
+	writer := func() *process {
+		return startProcess(t, "ledger-write", "-dir", dir("a"), "-segment-size", "65536")
+	}
+	w := writer()
+	prepared(t, w.url)
+	wire := newBadWire(t, w.url)
+	wire.cut.Store(60_000)
+	reader := func(listen, name, from string) *process {
+		return startProcessAt(t, listen, "ledger-read", "-dir", dir(name), "-name", name, "-from", from, "-checkpoint-every", "0")
+	}
+	b := reader("127.0.0.1:0", "b", wire.url())
+	atB := strings.TrimPrefix(b.url, "http://")
+	c := reader("127.0.0.1:0", "c", b.url+","+wire.url())
+	rounds := 12
+	if testing.Short() {
+		rounds = 4
+	}
+	for i := range rounds {
+		wire.flip.Store(i%3 == 1)
+		commits(t, w.url, 8)
+		switch i % 4 {
+		case 0:
+			w.kill()
+			w = writer()
+			wire.lead(w.url)
+		case 1:
+			b.kill()
+			b = reader(atB, "b", wire.url())
+		case 2:
+			c.kill()
+			c = reader("127.0.0.1:0", "c", b.url+","+wire.url())
+		case 3:
+			wire.cutAll()
+		}
+	}
+	end := commits(t, w.url, 3)
+	wire.cut.Store(0)
+	wire.cutAll()
+	if wire.hits.Load() < int64(rounds)/2 {
+		t.Errorf("only %d connections were cut", wire.hits.Load())
+	}
+	local := startProcess(t, "ledger-read", "-dir", dir("a"), "-name", "local", "-checkpoint-every", "300")
+	want := arrives(t, local.url, end)
+	if got := arrives(t, b.url, end); got != want {
+		t.Errorf("b says\n%s\nand the source's read daemon\n%s", got, want)
+	}
+	if got := arrives(t, c.url, end); got != want {
+		t.Errorf("c says\n%s\nand the source's read daemon\n%s", got, want)
+	}
+	local.stop(t) // which makes a checkpoint
+	a, err := get(http.DefaultClient, w.url+"/v1/health")
+	if err != nil || !strings.Contains(a.body, `"mirrors":[{"name":"b","seq":`) {
+		t.Errorf("the source's health is %s", a.body)
+	}
+	late := reader("127.0.0.1:0", "d", w.url)
+	end = commits(t, w.url, 6)
+	want = arrives(t, b.url, end)
+	if got := arrives(t, late.url, end); got != want {
+		t.Errorf("the host that began late says\n%s\nand b\n%s", got, want)
+	}
+	arrives(t, c.url, end)
+	for _, p := range []*process{late, c, b, w} {
+		p.stop(t)
+	}
+	for _, name := range []string{"b", "c"} {
+		if first := sameFiles(t, dir("a"), dir(name)); first != firstSegment {
+			t.Errorf("%s begins with %s", name, first)
+		}
+	}
+	if first := sameFiles(t, dir("a"), dir("d")); first == firstSegment {
+		t.Error("the host that began late did not begin with the checkpoint")
+	}
+	code, _, words := runProgram(t, "ledger-write", "-dir", dir("b"), "-listen", "127.0.0.1:0")
+	if code == 0 || !strings.Contains(words, "is filled from "+wire.url()) {
+		t.Errorf("a write daemon on a copy: exit code %d, %s", code, words)
+	}
+}
+
+// TestMirrorOfRestoredSource restores the source of a mirror from an older
+// backup. The mirror refuses its new history, says so, and serves what it has.
+func TestMirrorOfRestoredSource(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	dir := func(name string) string { return filepath.Join(base, name) }
+	w := startProcess(t, "ledger-write", "-dir", dir("a"))
+	prepared(t, w.url)
+	commits(t, w.url, 2)
+	if code, out, words := runProgram(t, "ledgerctl", "backup", dir("a"), dir("old")); code != 0 {
+		t.Fatalf("%d %s%s", code, out, words)
+	}
+	wire := newBadWire(t, w.url)
+	r := startProcess(t, "ledger-read", "-dir", dir("b"), "-from", wire.url(), "-max-silence", "1m")
+	end := commits(t, w.url, 4)
+	before := arrives(t, r.url, end)
+	w.stop(t)
+	old := startProcess(t, "ledger-write", "-dir", dir("old"))
+	wire.lead(old.url)
+	wire.cutAll()
+	if commits(t, old.url, 9) <= end {
+		t.Fatal("the restored source is too short")
+	}
+	health := func() answer {
+		a, err := get(http.DefaultClient, r.url+"/v1/health")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	deadline := time.Now().Add(time.Minute)
+	for health().status != 503 {
+		if time.Now().After(deadline) {
+			t.Fatalf("health is %s", health().body)
+		}
+	}
+	if a, err := get(http.DefaultClient, r.url+"/v1/readyz"); err != nil || !strings.Contains(a.body, "another history") {
+		t.Errorf("%s %v", a.body, err)
+	}
+	if after := arrives(t, r.url, end); after != before {
+		t.Errorf("%s became %s", before, after)
+	}
+	r.stop(t)
+	old.stop(t)
+	if words := r.words.String(); !strings.Contains(words, "restored from an older backup") || !strings.Contains(words, "is another one there than here") {
+		t.Errorf("it says %s", words)
+	}
+	sameFiles(t, dir("a"), dir("b"))
+}
+
+// TestMirrorAsksForTheScope: a source with an auth file gives its log to those
+// alone who have the scope log, and whole clients at that.
+func TestMirrorAsksForTheScope(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	auth := filepath.Join(base, "auth")
+	token := func(name string, more ...string) string {
+		to := filepath.Join(base, name)
+		args := append([]string{"token", "new", name, "-auth-file", auth, "-to", to}, more...)
+		if code, out, words := runProgram(t, "ledgerctl", args...); code != 0 {
+			t.Fatalf("%d %s%s", code, out, words)
+		}
+		return to
+	}
+	admin, mirrors, readers, some := token("admin", "-scopes", "admin"), token("mirrors", "-scopes", "log"), token("readers", "-scopes", "read"), token("some", "-scopes", "log,read", "-owners", "7")
+	w := startProcess(t, "ledger-write", "-dir", filepath.Join(base, "a"), "-auth-file", auth)
+	if code, out, words := runProgram(t, "ledgerctl", "register", "class", "1", "Gold", "-write-url", w.url, "-token-file", admin); code != 0 {
+		t.Fatalf("%d %s%s", code, out, words)
+	}
+	for file, want := range map[string]int{mirrors: 425, admin: 425, readers: 403, some: 403} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range map[string]int{"/v1/log?from=100": want, "/v1/checkpoints": map[bool]int{true: 200, false: 403}[want == 425]} {
+			req, _ := http.NewRequest("GET", w.url+path, nil)
+			req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(text)))
+			if a, err := read(http.DefaultClient.Do(req)); err != nil || a.status != want {
+				t.Errorf("%s as %s: %d %s, want %d: %v", path, file, a.status, a.body, want, err)
+			}
+		}
+	}
+	r := startProcess(t, "ledger-read", "-dir", filepath.Join(base, "b"), "-from", w.url, "-from-token-file", mirrors)
+	a, err := get(http.DefaultClient, r.url+"/v1/read/class/1?min_seq=1&wait=30s")
+	if err != nil || a.status != 200 {
+		t.Errorf("%+v %v", a, err)
+	}
+}
