@@ -11,6 +11,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 
@@ -25,11 +26,16 @@ var devCommand = command{
 	Words:   "dev",
 	Purpose: "run a whole ledger here: both daemons, and the commits as they happen",
 	Notes: "It prints the two addresses, and that of the page, then each commit on a line, and ends at Ctrl-C. Both\n" +
-		"daemons run in this one process; ledger-write and ledger-read are the same two as programs of their own.",
-	Examples: [2]string{"dev", "dev -dir other-data -write-listen 127.0.0.1:9080 -read-listen 127.0.0.1:9081"},
+		"daemons run in this one process; ledger-write and ledger-read are the same two as programs of their own.\n" +
+		"-auth makes three tokens and prints them: of an operator, of a service, and of the end user 501.\n" +
+		"-memory is for tests of other projects: the log is in a new folder, which is deleted at the end.",
+	Examples: [2]string{"dev -seed wallet", "dev -memory -auth -write-listen 127.0.0.1:0 -read-listen 127.0.0.1:0 -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		d := &dev{}
-		set.StringVar(&d.dir, "dir", "ledger-data", "`DIR` of the log; made if missing")
+		set.StringVar(&d.dir, "dir", defaultDevDir, "`DIR` of the log; created if missing")
+		set.StringVar(&d.seed, "seed", "", "fill a new ledger with the example `NAME`: "+seedNames)
+		set.BoolVar(&d.auth, "auth", false, "require tokens, and print three new ones")
+		set.BoolVar(&d.memory, "memory", false, "keep the log in a new folder that is deleted at the end")
 		set.StringVar(&d.writeListen, "write-listen", "127.0.0.1:8080", "`ADDRESS` of the write daemon; port 0 for any")
 		set.StringVar(&d.readListen, "read-listen", "127.0.0.1:8081", "`ADDRESS` of the read daemon; port 0 for any")
 		return d.run
@@ -40,13 +46,36 @@ var devCommand = command{
 //
 //	addresses free? → write daemon → read daemon → commits, until a signal
 //	or a daemon's end → both are stopped, and waited for
-type dev struct{ dir, writeListen, readListen string }
+type dev struct {
+	dir, writeListen, readListen string
+	seed                         string
+	auth, memory                 bool
+	tokens                       []devToken // with auth
+}
+
+const defaultDevDir = "ledger-data"
 
 func (d *dev) run(c *call) error {
+	if d.seed != "" {
+		if _, err := seedLines(d.seed); err != nil {
+			return err
+		}
+	}
 	for _, l := range []struct{ address, flag string }{{d.writeListen, "-write-listen"}, {d.readListen, "-read-listen"}} {
 		if err := free(l.address, l.flag); err != nil {
 			return err
 		}
+	}
+	if d.memory {
+		if d.dir != defaultDevDir {
+			return usagef("-memory has a folder of its own: leave -dir out")
+		}
+		dir, err := os.MkdirTemp("", "ledger-dev-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		d.dir = dir
 	}
 	server.TuneMemory()
 	writer.TuneProcessors()
@@ -68,7 +97,16 @@ func (d *dev) run(c *call) error {
 // serve starts the daemons, says where they are and follows the commits.
 func (d *dev) serve(c *call, daemons *inside) error {
 	log := slog.New(slog.NewTextHandler(c.words, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	authFile := ""
+	if d.auth {
+		var err error
+		if authFile, d.tokens, err = d.makeTokens(); err != nil {
+			return err
+		}
+		c.api.how.token = d.tokens[0].token
+	}
 	write := writer.DefaultConfig()
+	write.Access.AuthFile = authFile
 	write.Dir, write.Listen, write.Log = d.dir, d.writeListen, log
 	c.writeURL = daemons.start(func(ctx context.Context, ready io.Writer) error {
 		write.Ready = ready
@@ -78,6 +116,7 @@ func (d *dev) serve(c *call, daemons *inside) error {
 		return nil // wait has the reason
 	}
 	read := reader.DefaultConfig()
+	read.Access.AuthFile = authFile
 	read.Dir, read.Listen, read.Name, read.Log = d.dir, d.readListen, "dev", log
 	c.readURL = daemons.start(func(ctx context.Context, ready io.Writer) error {
 		read.Ready = ready
@@ -86,11 +125,16 @@ func (d *dev) serve(c *call, daemons *inside) error {
 	if c.readURL == "" {
 		return nil
 	}
-	if err := d.greet(c); err != nil {
-		return err
+	if d.seed != "" {
+		if err := d.plant(c); err != nil {
+			return err
+		}
 	}
 	after, err := c.lastSeq()
 	if err != nil {
+		return err
+	}
+	if err := d.greet(c); err != nil {
 		return err
 	}
 	w := &watch{}
@@ -105,7 +149,11 @@ func (d *dev) greet(c *call) error {
 		page = c.readURL + "/"
 	}
 	if c.json() {
-		fmt.Fprintf(c.out, `{"write_url":%q,"read_url":%q,"page_url":%q,"dir":%s}`+"\n", c.writeURL, c.readURL, page, ledger.AppendString(nil, d.dir))
+		fmt.Fprintf(c.out, `{"write_url":%q,"read_url":%q,"page_url":%q,"dir":%s`, c.writeURL, c.readURL, page, ledger.AppendString(nil, d.dir))
+		for i, t := range d.tokens {
+			fmt.Fprintf(c.out, `%s%q:%q`, [2]string{`,"tokens":{`, ","}[min(i, 1)], t.name, t.token)
+		}
+		c.out.WriteString(strings.Repeat("}", 1+min(len(d.tokens), 1)) + "\n")
 		return c.out.Flush()
 	}
 	t := c.newTable()
@@ -115,6 +163,9 @@ func (d *dev) greet(c *call) error {
 		t.row("page", page)
 	}
 	t.row("log", d.dir)
+	for _, one := range d.tokens {
+		t.row("token", one.token, one.name, one.scopes)
+	}
 	t.flush()
 	if err := c.out.Flush(); err != nil {
 		return err

@@ -3,6 +3,7 @@ package ctl
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"net"
 	"os"
 	"os/exec"
@@ -119,5 +120,54 @@ func TestDev(t *testing.T) {
 	}
 	if code, out := run("wal", "verify", "-dir", filepath.Join(dir, "ledger-data")); code != exitDone {
 		t.Errorf("wal verify: exit code %d: %s", code, out)
+	}
+}
+
+// TestDevSeeds starts a ledger with each example, in a folder that is gone
+// afterwards, behind tokens that each do what they say.
+func TestDevSeeds(t *testing.T) {
+	for name, want := range map[string]string{"wallet": "wallet/ada", "warehouse": "shelf/1", "inventory": "bag/ada"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dev := startRunning(t, t.TempDir(), "dev", "-memory", "-auth", "-seed", name, "-o", "json",
+				"-write-listen", "127.0.0.1:0", "-read-listen", "127.0.0.1:0")
+			var told struct {
+				Write  string            `json:"write_url"`
+				Read   string            `json:"read_url"`
+				Dir    string            `json:"dir"`
+				Tokens map[string]string `json:"tokens"`
+			}
+			if err := json.Unmarshal([]byte(dev.line()), &told); err != nil || len(told.Tokens) != 3 {
+				t.Fatalf("%v: %v", err, told)
+			}
+			as := func(token string) func(string) (string, bool) {
+				return func(name string) (string, bool) {
+					v, ok := map[string]string{"LEDGER_WRITE_URL": told.Write, "LEDGER_READ_URL": told.Read, "LEDGER_TOKEN": token}[name]
+					return v, ok
+				}
+			}
+			for _, c := range []struct {
+				token, args string
+				code        int
+				want        string
+			}{
+				{"service", "read containers", 0, want},
+				{"", "read containers", exitRefused, "Unauthorized"},
+				{"user-501", "create mine -owner 501", exitRefused, "Forbidden"},
+				{"admin", "create mine -owner 501", 0, "global_seq"},
+			} {
+				var out, words bytes.Buffer
+				code := Main(strings.Fields(c.args), strings.NewReader(""), &out, &words, as(told.Tokens[c.token]))
+				if text := out.String() + words.String(); code != c.code || !strings.Contains(text, c.want) {
+					t.Errorf("%s as %q: exit %d, %s", c.args, c.token, code, text)
+				}
+			}
+			if code := dev.interrupt(); code != 0 {
+				t.Errorf("exit %d: %s", code, &dev.stderr)
+			}
+			if _, err := os.Stat(told.Dir); !os.IsNotExist(err) {
+				t.Errorf("%s is still there: %v", told.Dir, err)
+			}
+		})
 	}
 }
