@@ -80,10 +80,20 @@ var notRun = map[string]string{
 	"go test -c ./ledger":                             "builds a test program for a measurement",
 	"curl -s --data-binary @FILE -H 'Content-Type: application/x-ndjson' http://127.0.0.1:8080/v1/commit/stream": "FILE stands for any file",
 	"curl -sN -T . -H 'Content-Type: application/x-ndjson' -X POST …/v1/commit/stream":                           "waits for what is typed",
-	"make cross":              "takes minutes; .ci/run runs it",
-	"go run ./server/hostile": "takes minutes; TestMemoryUnderAttack makes the same attacks",
-	"make vuln":               "asks a database on the network; .ci/run runs it",
-	"ledgerctl wal archive -dir DIR -to DIR2":                                                 "needs a log of several segments and checkpoints; TestCheckpointsStandForTheLog runs it on one",
+	"etcd --quota-backend-bytes 8589934592 --snapshot-count 1000 …":                                              "needs three machines",
+	"ledger-write -driver etcd://…": "needs etcd",
+	"ledger-write -dir /var/lib/ledger/log -driver etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/ledger -advertise http://10.0.0.1:8080 -listen 10.0.0.1:8080 …": "needs etcd and another machine",
+	"ledgerctl wal stat":           "needs -dir, or ./ledger-data; the tests of ctl run it",
+	"ledger-read -from URL[,URL…]": "URL stands for any source; the tests of server/mirror follow one",
+	"ledger-read -from":            "needs a URL; as above",
+	"ledger-read -dir /var/lib/ledger/log -from http://ledger-1:8080,http://ledger-2:8081 -name shop-eu": "needs other hosts; as above",
+	"ledgerctl token new mirrors -scopes log":                                                            "other forms of token new are run",
+	"ledgerctl dev -seed wallet|warehouse|inventory":                                                     "TestDevSeeds runs each",
+	"bin/ledgerctl dev -memory -seed wallet":                                                             "runs until it is stopped; TestDevSeeds runs it",
+	"make cross":                                                                                         "takes minutes; .ci/run runs it",
+	"go run ./server/hostile":                                                                            "takes minutes; TestMemoryUnderAttack makes the same attacks",
+	"make vuln":                                                                                          "asks a database on the network; .ci/run runs it",
+	"ledgerctl wal archive -dir DIR -to DIR2":                                                            "needs a log of several segments and checkpoints; TestCheckpointsStandForTheLog runs it on one",
 	"ledgerctl token new shop -scopes commit,read -auth-file /etc/ledger/auth -to shop.token": "docs/security.md has it with owners, and that is run",
 	"chown ledger: /etc/ledger/auth /etc/ledger/tls.key":                                      "needs root and the user of the package",
 }
@@ -93,7 +103,7 @@ var notRun = map[string]string{
 var printed = regexp.MustCompile(`^((write|read|page) +http:|log +ledger-data|ledger-read ready on |ledger-write: -queue |(shop|grafana|billing|root) +(sha256|cert):)`)
 
 var (
-	commandWords = `make|go|curl|man|source|fuser|kill|chmod|chown|openssl|apt|docker|systemctl|systemd-analyze|(?:bin/)?ledger(?:ctl|-read|-write)`
+	commandWords = `make|go|curl|etcd|man|source|fuser|kill|chmod|chown|openssl|apt|docker|systemctl|systemd-analyze|(?:bin/)?ledger(?:ctl|-read|-write)`
 	commandLine  = regexp.MustCompile(`^(?:` + commandWords + `) \S`)
 	commandSpan  = regexp.MustCompile("`((?:" + commandWords + ") [^`]+)`")
 	anyFence     = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
