@@ -51,6 +51,11 @@ var attacks = []attack{
 	{"streams that nobody reads", 100, fillLog, unread(func(l *ledger) (*daemon, string) {
 		return l.reader, "GET /v1/read/commits HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
 	})},
+	{"streams of commits that nobody reads", 24, nil, unreadLines(`{"operations":[` + goodOperation + `],"metadata":{"a":"` + strings.Repeat("x", 10_000) + `"}}` + "\n")},
+	{"streams of refusals that nobody reads", 24, nil, unreadLines("1\n")},
+	{"streams of empty lines", 8, nil, unreadLines("\n")},
+	{"streams of lines without end", 24, nil, unreadLines(strings.Repeat(" x", 500))},
+	{"idle streams", 600, nil, idleStream},
 }
 
 var bigAnswers = post("/v1/commit/batch", batch(1000, goodOperation, `,"metadata":{"a":"`+strings.Repeat("x", 10_000)+`"}`))
@@ -98,16 +103,24 @@ func repeated(path, body string) func(*ledger, <-chan struct{}) {
 }
 
 // unread sends a request, never reads the answer, and comes again when the
-// daemon ends the connection.
-func unread(request func(*ledger) (*daemon, string)) func(*ledger, <-chan struct{}) {
+// daemon ends the connection. What follows the request is sent without a pause.
+func unread(request func(*ledger) (*daemon, string), more ...string) func(*ledger, <-chan struct{}) {
 	return func(l *ledger, stop <-chan struct{}) {
 		until(stop, func() {
 			d, text := request(l)
-			if c, err := d.deaf(); err == nil {
-				for _, err = io.WriteString(c, text); err == nil; _, err = io.WriteString(c, "\r\n") {
-					time.Sleep(pause)
+			c, err := d.deaf()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			_, err = io.WriteString(c, text)
+			for err == nil {
+				if len(more) > 0 {
+					_, err = io.WriteString(c, more[0])
+					continue
 				}
-				c.Close()
+				time.Sleep(pause)
+				_, err = io.WriteString(c, "\r\n")
 			}
 		})
 	}
@@ -155,4 +168,31 @@ func manyStacks(l *ledger) error {
 func fillLog(l *ledger) error {
 	_, body, _ := strings.Cut(bigAnswers, "\r\n\r\n")
 	return l.must("/v1/commit/batch", body)
+}
+
+const openStream = "POST /v1/commit/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+// unreadLines sends a text over and over in a stream of commits, as fast as it
+// is taken, never reads, and comes again when the daemon ends the stream.
+func unreadLines(text string) func(*ledger, <-chan struct{}) {
+	if n := 32 << 10 / len(text); n > 1 {
+		text = strings.Repeat(text, n)
+	}
+	chunk := fmt.Sprintf("%x\r\n%s\r\n", len(text), text)
+	return unread(func(l *ledger) (*daemon, string) { return l.writer, openStream }, chunk)
+}
+
+// idleStream opens a stream of commits, sends half a line a byte at a time, and
+// comes again when it is refused or ended.
+func idleStream(l *ledger, stop <-chan struct{}) {
+	until(stop, func() {
+		c, err := l.writer.deaf()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		for _, err = io.WriteString(c, openStream); err == nil; _, err = io.WriteString(c, "1\r\n{\r\n") {
+			time.Sleep(time.Second)
+		}
+	})
 }

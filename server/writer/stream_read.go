@@ -9,6 +9,15 @@ import (
 	"assetledger/server/httpserver"
 )
 
+const (
+	// manyBlank is how many bytes of empty lines at a time are not for keeping a
+	// stream open.
+	manyBlank = 4 << 10
+	// breather is how long a stream that sends nothing of use is not read, so
+	// that reading it is not all that a processor does.
+	breather = time.Millisecond
+)
+
 // receive reads the body and submits its lines, until it ends or the stream
 // does. It returns why the stream ends if its client must know.
 func (s *stream) receive() *ledger.Error {
@@ -70,8 +79,15 @@ func (s *stream) discard() {
 	if s.whole {
 		return
 	}
-	_, err := io.Copy(io.Discard, s.x.R.Body)
-	s.bodyEnded(err == nil)
+	buf := make([]byte, blockBytes)
+	for {
+		_, err := s.x.R.Body.Read(buf)
+		if err != nil {
+			s.bodyEnded(err == io.EOF)
+			return
+		}
+		time.Sleep(breather)
+	}
 }
 
 // bodyEnded notes that the body ended as it should.
@@ -110,6 +126,9 @@ func (s *stream) isOver() bool {
 // take submits the lines that have arrived, and keeps the rest.
 func (s *stream) take(end bool) *ledger.Error {
 	rest := skipBlank(s.in, end)
+	if len(s.in)-len(rest) > manyBlank && len(rest) == 0 && !end {
+		time.Sleep(breather)
+	}
 	if len(rest) < len(s.in) || end || len(rest) > 0 && rest[len(rest)-1] == '\n' {
 		if err := s.d.api.Readmit(s.x, streamPattern); err != nil {
 			return err
