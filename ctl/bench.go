@@ -17,26 +17,31 @@ import (
 var benchCommand = command{
 	Words:   "bench",
 	Purpose: "load the running ledger, and show throughput and latency",
-	Notes: "It first makes a class and containers of its own, from -first-id on, each with a trillion units; they stay,\n" +
-		"and are used again by the next run. Then it moves single units between them. Interrupted, it shows what\n" +
-		"it has. All of it happens in the ledger for good: think before you run it on one that matters.",
-	Examples: [2]string{"bench -clients 64 -duration 10s", "bench -mix single=8,batch=1,read=16 -batch 100 -o json"},
+	Notes: "It first makes a class and containers of its own, from -first-id on, each with a trillion units; they are\n" +
+		"used again by the next run, or removed at the end with -clean. Then it moves single units between them.\n" +
+		"Interrupted, it shows what it has. The commits stay in the ledger for good, so it asks before it loads one\n" +
+		"that has others, unless -yes is given.\n\n" +
+		"Kinds of requests: single, one commit; batch, -batch commits in one request; stream, -batch commits at a time\n" +
+		"in a stream, each of which counts, as long as the client lives; read, the balances of a container.",
+	Examples: [2]string{"bench -clients 4 -mix stream=1 -batch 1000 -clean", "bench -mix single=8,batch=1,read=16 -batch 100 -yes -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		b := &bench{
 			clients:    number{least: 1, most: 4096, value: 16, given: true},
 			containers: number{least: 2, most: 1_000_000, value: 1000, given: true},
 			batch:      number{least: 1, most: 10_000, value: 100, given: true},
-			firstID:    number{least: 1, most: 1<<63 - 1 - 1_000_000, value: 1 << 52, given: true},
+			firstID:    number{least: 1, most: 1<<53 - 1 - 1_000_000, value: 1 << 52, given: true},
 			duration:   duration{10 * time.Second},
 			mix:        benchMix{weights: [benchKinds]int{single: 1}},
 		}
 		set.Var(&b.clients, "clients", "`N` connections that send one request after the other")
 		set.Var(&b.duration, "duration", "`TIME` to go on for, at most an hour")
-		set.Var(&b.mix, "mix", "weights of the `KINDS` of requests: single, batch and read")
-		set.Var(&b.batch, "batch", "transactions in a batch request: `N`")
+		set.Var(&b.mix, "mix", "weights of the `KINDS` of requests: single, batch, stream and read")
+		set.Var(&b.batch, "batch", "transactions in a batch request, or at a time in a stream: `N`")
 		set.Var(&b.containers, "containers", "`N` containers to move between")
 		// 2^52: far from people's own ids, and below 2^53, from which JavaScript rounds.
 		set.Var(&b.firstID, "first-id", "lowest `ID` of the class and of the containers that it makes")
+		set.BoolVar(&b.clean, "clean", false, "remove the containers at the end, with what is in them")
+		set.BoolVar(&b.yes, "yes", false, "don't ask whether to load a ledger that has other commits")
 		return b.run
 	},
 }
@@ -45,11 +50,12 @@ var benchCommand = command{
 const (
 	single = iota
 	batched
+	streamed
 	reading
 	benchKinds
 )
 
-var benchNames = [benchKinds]string{"single", "batch", "read"}
+var benchNames = [benchKinds]string{"single", "batch", "stream", "read"}
 
 // longestBench bounds a run.
 const longestBench = time.Hour
@@ -58,14 +64,22 @@ type bench struct {
 	clients, containers, batch, firstID number
 	duration                            duration
 	mix                                 benchMix
+	clean, yes                          bool
 }
 
 func (b *bench) run(c *call) error {
 	if b.duration.Duration <= 0 || b.duration.Duration > longestBench {
 		return usagef("-duration must be more than 0 and at most %v", longestBench)
 	}
-	c.say("class %d and containers %d to %d are made, if they are not there, and stay",
-		b.firstID.value, b.firstID.value, b.firstID.value+b.containers.value-1)
+	if err := b.ask(c); err != nil {
+		return err
+	}
+	then := "stay"
+	if b.clean {
+		then = "the containers are removed at the end"
+	}
+	c.say("class %d and containers %d to %d are made, if they are not there, and %s",
+		b.firstID.value, b.firstID.value, b.firstID.value+b.containers.value-1, then)
 	if err := b.prepare(c); err != nil {
 		return err
 	}
@@ -76,17 +90,22 @@ func (b *bench) run(c *call) error {
 		return err
 	}
 	b.show(c, result)
+	if b.clean {
+		if err := b.remove(c); err != nil {
+			return err
+		}
+	}
 	if result.failed > 0 {
 		return exitf(exitCode(result.first), "%s failed; the first: %v", count(result.failed, "request"), result.first)
 	}
 	return nil
 }
 
-// prepare makes the class and the containers. What a run before this one has
-// made is found by its keys, or, when they are forgotten, by being there.
+// prepare makes the class and the containers, but for those that are there: a run
+// before this one has made them.
 func (b *bench) prepare(c *call) error {
 	id := b.firstID.value
-	class := fmt.Appendf(nil, `{"class_id":%d,"name":"ledgerctl bench","idempotency_key":"ledgerctl-bench-class-%d"}`, id, id)
+	class := fmt.Appendf(nil, `{"class_id":%d,"name":%q,"idempotency_key":"%s%d"}`, id, benchClass, benchKey, id)
 	_, err := c.askQuietlyFor("/v1/register/class", class)
 	if err := unlessThere(err, "ClassAlreadyExists"); err != nil {
 		return err
@@ -100,8 +119,7 @@ func (b *bench) prepare(c *call) error {
 				body = append(body, ',')
 			}
 			body = fmt.Appendf(body, `{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}},`+
-				`{"op":"AddFungible","args":{"container_id":%d,"class_id":%d,"key":0,"quantity":1000000000000}}],`+
-				`"idempotency_key":"ledgerctl-bench-container-%d"}`, id+n, id+n, id, id+n)
+				`{"op":"AddFungible","args":{"container_id":%d,"class_id":%d,"key":0,"quantity":1000000000000}}]}`, id+n, id+n, id)
 		}
 		a, err := c.askQuietlyFor("/v1/commit/batch", append(body, "]}"...))
 		if err != nil {
@@ -123,7 +141,12 @@ func (b *bench) prepare(c *call) error {
 	if b.mix.weights[reading] == 0 || last == "" {
 		return nil
 	}
-	_, err = c.get(c.readURL, "/v1/read/freshness", url.Values{"min_seq": {last}, "wait": {c.timeout.String()}})
+	return c.awaitRead(last)
+}
+
+// awaitRead waits until reads show the commit.
+func (c *call) awaitRead(seq string) error {
+	_, err := c.get(c.readURL, "/v1/read/freshness", url.Values{"min_seq": {seq}, "wait": {c.timeout.String()}})
 	return err
 }
 
@@ -159,7 +182,7 @@ func (b *bench) show(c *call, r *benchResult) {
 			continue
 		}
 		rate := float64(k.count) / r.took.Seconds()
-		each := map[int]float64{single: 1, batched: float64(b.batch.value)}[kind]
+		each := map[int]float64{single: 1, streamed: 1, batched: float64(b.batch.value)}[kind]
 		if c.json() {
 			if !first {
 				c.out.WriteByte(',')
@@ -181,6 +204,9 @@ func (b *bench) show(c *call, r *benchResult) {
 		return
 	}
 	t.flush()
+	for kind := range r.kinds {
+		r.kinds[kind].draw(c.out, benchNames[kind])
+	}
 }
 
 // showTime is a duration in milliseconds.

@@ -1,8 +1,10 @@
 package ctl
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math/bits"
 	"math/rand/v2"
 	"net/http"
@@ -75,36 +77,19 @@ func (b *bench) watch(c *call, start time.Time, done *atomic.Uint64, stopped <-c
 // client sends one request after the other. A request that is under way when
 // the time is over is waited for, and counts.
 func (b *bench) client(ctx context.Context, c *call, index int, r *benchResult, done *atomic.Uint64) {
-	random := rand.New(rand.NewPCG(uint64(index), uint64(time.Now().UnixNano())))
-	var body []byte
+	k := &benchClient{bench: b, c: c, random: rand.New(rand.NewPCG(uint64(index), uint64(time.Now().UnixNano())))}
+	defer func() { k.stream.close() }()
 	for n := index; ctx.Err() == nil; n++ {
 		kind := b.mix.pick(n)
-		q := request{method: http.MethodPost, base: c.writeURL, path: "/v1/commit"}
-		switch kind {
-		case single:
-			body = b.appendTransfer(body[:0], random)
-		case batched:
-			q.path, body = "/v1/commit/batch", append(body[:0], `{"transactions":[`...)
-			for i := range b.batch.value {
-				if i > 0 {
-					body = append(body, ',')
-				}
-				body = b.appendTransfer(body, random)
-			}
-			body = append(body, "]}"...)
-		case reading:
-			q.method, q.base, body = http.MethodGet, c.readURL, body[:0]
-			q.path = fmt.Sprintf("/v1/read/container/%d/balances", b.firstID.value+random.Int64N(b.containers.value))
-		}
-		q.body = body
 		start := time.Now()
-		a, err := c.askQuietly(q)
-		if err == nil {
-			err = a.check()
+		var err error
+		if kind == streamed {
+			err = k.lines(&r.kinds[kind], done)
+		} else if err = k.once(kind); err == nil {
+			r.kinds[kind].add(time.Since(start), 1)
+			done.Add(1)
 		}
-		done.Add(1)
 		if err == nil {
-			r.kinds[kind].add(time.Since(start))
 			continue
 		}
 		r.failed++
@@ -115,6 +100,84 @@ func (b *bench) client(ctx context.Context, c *call, index int, r *benchResult, 
 			return
 		}
 	}
+}
+
+// A benchClient is one client of a run.
+type benchClient struct {
+	*bench
+	c      *call
+	random *rand.Rand
+	body   []byte
+	stream *lineStream // nil: none is open
+}
+
+// once sends a request that is not of a stream.
+func (k *benchClient) once(kind int) error {
+	q := request{method: http.MethodPost, base: k.c.writeURL, path: "/v1/commit"}
+	switch kind {
+	case single:
+		k.body = k.appendTransfer(k.body[:0], k.random)
+	case batched:
+		q.path, k.body = "/v1/commit/batch", append(k.body[:0], `{"transactions":[`...)
+		for i := range k.batch.value {
+			if i > 0 {
+				k.body = append(k.body, ',')
+			}
+			k.body = k.appendTransfer(k.body, k.random)
+		}
+		k.body = append(k.body, "]}"...)
+	case reading:
+		q.method, q.base, k.body = http.MethodGet, k.c.readURL, k.body[:0]
+		q.path = fmt.Sprintf("/v1/read/container/%d/balances", k.firstID.value+k.random.Int64N(k.containers.value))
+	}
+	q.body = k.body
+	a, err := k.c.askQuietly(q)
+	if err != nil {
+		return err
+	}
+	return a.check()
+}
+
+// lines sends lines in the client's stream, which it opens if need be, and
+// waits for their results.
+func (k *benchClient) lines(l *latencies, done *atomic.Uint64) error {
+	ctx, cancel := context.WithTimeout(k.c.ctx, k.c.timeout.Duration)
+	defer cancel()
+	if !k.stream.idle() {
+		k.stream.close()
+		s, refused, err := k.c.openStream(ctx, "")
+		if k.stream = s; err != nil {
+			return err
+		}
+		if refused != nil {
+			return refused.check()
+		}
+	}
+	k.body = k.body[:0]
+	for range k.batch.value {
+		k.body = append(k.appendTransfer(k.body, k.random), '\n')
+	}
+	start := time.Now()
+	k.stream.send(k.body)
+	for left := int(k.batch.value); left > 0; {
+		results, open, err := k.stream.receive(ctx)
+		if err == nil && !open {
+			err = &noAnswer{url: k.stream.url, err: io.ErrUnexpectedEOF}
+		}
+		if at := bytes.Index(results, []byte(`{"error":`)); err == nil && at >= 0 {
+			line, _, _ := bytes.Cut(results[at:], []byte{'\n'})
+			err = fmt.Errorf("a line was refused: %.300s", line)
+		}
+		if err != nil {
+			k.stream.failed = true
+			return err
+		}
+		n := bytes.Count(results, []byte{'\n'})
+		l.add(time.Since(start), n)
+		done.Add(uint64(n))
+		left -= n
+	}
+	return nil
 }
 
 // failurePause is how long a client waits after a request that failed.
@@ -171,9 +234,10 @@ func upper(i int) time.Duration {
 	return time.Duration((uint64(i&(latencySteps-1))+latencySteps+1)<<shift - 1)
 }
 
-func (l *latencies) add(d time.Duration) {
-	l.buckets[bucket(d)]++
-	l.count++
+// add counts n requests that took d.
+func (l *latencies) add(d time.Duration, n int) {
+	l.buckets[bucket(d)] += uint32(n)
+	l.count += uint64(n)
 	l.most = max(l.most, d)
 }
 

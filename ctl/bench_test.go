@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 func TestLatencies(t *testing.T) {
 	var l latencies
 	for i := 1; i <= 1000; i++ {
-		l.add(time.Duration(i) * time.Millisecond)
+		l.add(time.Duration(i)*time.Millisecond, 1)
 	}
 	for q, want := range map[float64]time.Duration{0: 1, 0.5: 501, 0.99: 991, 0.9999: 1000, 1: 1000} {
 		want *= time.Millisecond
@@ -50,9 +51,17 @@ func TestMix(t *testing.T) {
 // TestBench loads real daemons twice: the second run finds what the first made.
 func TestBench(t *testing.T) {
 	d := startDaemons(t, filepath.Join(t.TempDir(), "data"))
-	for range 2 {
-		cmd := exec.Command(os.Args[0], "bench", "-write-url", d.writeURL, "-read-url", d.readURL, "-clients", "4", "-duration", "1s",
-			"-mix", "single=1,batch=1,read=1", "-batch", "7", "-containers", "50", "-first-id", "900", "-o", "json")
+	x := tool{t, d}
+	for i := range 2 {
+		if i == 1 { // the second run cleans up
+			defer func() {
+				if code, _, words := x.run("", "read", "container", "900"); code != exitRefused || !strings.Contains(words, "ContainerNotFound") {
+					t.Errorf("container 900 is left: %d %s", code, words)
+				}
+			}()
+		}
+		cmd := exec.Command(os.Args[0], "bench", fmt.Sprintf("-clean=%v", i == 1), "-write-url", d.writeURL, "-read-url", d.readURL, "-clients", "4", "-duration", "1s",
+			"-mix", "single=1,batch=1,stream=1,read=1", "-batch", "7", "-containers", "50", "-first-id", "900", "-o", "json")
 		cmd.Env = append(cmd.Environ(), asProgram+"=1")
 		var words strings.Builder
 		cmd.Stderr = &words
@@ -81,5 +90,27 @@ func TestBench(t *testing.T) {
 			}
 		}
 	}
-	d.stop()
+}
+
+// TestBenchAsks: a ledger with commits of others is not loaded without leave. -clean
+// leaves nothing, and the next run makes it anew.
+func TestBenchAsks(t *testing.T) {
+	x := tool{t, startDaemons(t, t.TempDir())}
+	x.must(exitDone, "", "create", "7")
+	args := []string{"bench", "-clients", "2", "-duration", "50ms", "-containers", "10", "-mix", "stream=1", "-batch", "50", "-clean"}
+	if _, _, words := x.run("y\n", args...); !strings.Contains(words, "1 commit that bench did not make") {
+		t.Error(words)
+	}
+	if commits := x.must(exitDone, "", "health", "-o", "json"); !strings.Contains(commits, `"end_seq":1,`) {
+		t.Error(commits)
+	}
+	for range 2 {
+		out := x.must(exitDone, "", append(args, "-yes")...)
+		if !strings.Contains(out, "stream ") || !strings.Contains(out, "\nstream\n") || !strings.Contains(out, "####") {
+			t.Error(out)
+		}
+		if left := x.must(exitDone, "", "read", "containers", "-o", "ndjson"); strings.Count(left, "\n") != 1 {
+			t.Errorf("left: %s", left)
+		}
+	}
 }
