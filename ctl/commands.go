@@ -59,6 +59,8 @@ var commands = slices.Concat(verbCommands(), []command{
 	walStatCommand,
 	walArchiveCommand,
 	walRepairCommand,
+	logPushCommand,
+	logDetachCommand,
 	versionCommand,
 	helpCommand,
 	completionCommand,

@@ -2,6 +2,7 @@ package etcdlog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -34,15 +35,18 @@ func (d *Driver) open(ctx context.Context) (*site, error) {
 	}
 	s.read = *h
 	opt, origin := d.Opt, h.origin()
-	opt.Origin = &origin
+	opt.Origin, opt.Copy = &origin, true
 	if s.local, err = wal.Open(d.Dir, opt); err != nil {
 		if errors.Is(err, wal.ErrForeign) {
 			err = fmt.Errorf("%w: give this daemon a directory of its own for the log in %s", err, d.Where)
 		}
 		return nil, err
 	}
+	if err := wal.MarkCopy(d.Dir, d.Where, opt); err != nil {
+		return nil, errors.Join(fmt.Errorf("marking %s as a copy: %w", d.Dir, err), s.close())
+	}
 	if last := s.local.LastSeq(); last > h.Seq {
-		err = fmt.Errorf("%s has the log up to commit %d, and etcd only up to %d: etcd has lost a part of the log, or was restored from an old copy; "+
+		err := fmt.Errorf("%s has the log up to commit %d, and etcd only up to %d: etcd has lost a part of the log, or was restored from an old copy; "+
 			"see `Losing etcd` in docs/ops.md before anything is written", d.Dir, last, h.Seq)
 		return nil, errors.Join(err, s.close())
 	}
@@ -234,9 +238,23 @@ func (s *site) compare(h *head) error {
 }
 
 // Push begins the log in etcd with what a directory has, which is then the
-// first copy. There must be none below the prefix.
+// first copy. There must be none below the prefix, and no writer of the
+// directory.
 func (d *Driver) Push(ctx context.Context) (last uint64, err error) {
-	r, err := wal.OpenReader(d.Dir, d.Opt)
+	if err := d.probe(ctx); err != nil {
+		return 0, err
+	}
+	opt := d.Opt
+	opt.Copy = true
+	if there, err := wal.HasLog(d.Dir, opt); err != nil || !there {
+		return 0, cmp.Or(err, fmt.Errorf("there is no log in %s", d.Dir))
+	}
+	w, err := wal.Prepare(d.Dir, opt) // for its lock
+	if err != nil {
+		return 0, err
+	}
+	defer w.Close()
+	r, err := w.OpenReader()
 	if err != nil {
 		return 0, err
 	}
@@ -258,7 +276,7 @@ func (d *Driver) Push(ctx context.Context) (last uint64, err error) {
 	if !bytes.Equal(there.encode(), h.encode()) {
 		return 0, fmt.Errorf("%s has a log already, up to commit %d: choose another prefix", d.Where, there.Seq)
 	}
-	return place.Seq, nil
+	return place.Seq, wal.MarkCopy(d.Dir, d.Where, opt)
 }
 
 // lastPlace is where a log ends.
