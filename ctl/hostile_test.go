@@ -103,7 +103,7 @@ var asking = [][]string{
 }
 
 // local are the commands that ask no daemon.
-var local = regexp.MustCompile(`^(token|wal|backup|dev|version|help|completion|__)`)
+var local = regexp.MustCompile(`^(token|wal|log|backup|dev|version|help|completion|__)`)
 
 // Before any answer every command ends in time, with an exit code of its own,
 // and without steering the terminal; a commit's outcome is always said.
