@@ -94,6 +94,8 @@ type inverter struct {
 
 // resolve copies the operations, with the ids of the instances minted.
 func (v *inverter) resolve() {
+	n := len(v.rec.Tx.Ops)
+	v.to.ops, v.to.guards, v.ops = make([]Op, 0, n), make([]guard, 0, n), make([]Op, 0, n)
 	for _, op := range v.rec.Tx.Ops {
 		for i := range op.Kind.Args() {
 			if op.Ref&mintedArgs[op.Kind]&(1<<i) != 0 {

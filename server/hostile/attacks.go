@@ -43,6 +43,10 @@ var attacks = []attack{
 	{"batches of first fit in a full grid", 4, nil, repeated("/v1/commit/batch", batch(1000, ops(40,
 		`{"op":"AddFungible","args":{"container_id":3,"class_id":1,"key":5,"quantity":1}},`+
 			`{"op":"RemoveFungible","args":{"container_id":3,"class_id":1,"key":5,"quantity":1}}`), ""))},
+	{"reversals of a large commit", 200, largeCommit, unread(func(l *ledger) (*daemon, string) {
+		return l.writer, strings.Repeat(post(fmt.Sprintf("/v1/commit/%d/reverse", l.large), "{}"), 20)
+	})},
+	{"reads of a large container's past", 32, manyStacks, pastReads},
 	{"many operations in large bodies", 8, nil, repeated("/v1/commit/batch", batch(1800, ops(160, `{"op":"Detach","args":{"instance_id":1}}`), ""))},
 	{"batch answers that nobody reads", 24, nil, unread(func(l *ledger) (*daemon, string) { return l.writer, bigAnswers })},
 	{"pages that nobody reads", 100, fillLog, unread(func(l *ledger) (*daemon, string) {
@@ -162,6 +166,34 @@ func manyStacks(l *ledger) error {
 		}
 	}
 	return nil
+}
+
+// largeCommit makes a commit of many operations that can't be taken back: the
+// last one of its inverse is refused.
+func largeCommit(l *ledger) error {
+	var list []string
+	for key := range 9000 {
+		list = append(list, fmt.Sprintf(`{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":%d,"quantity":1}}`, 1_000_000+key))
+	}
+	text, err := l.commit(`{"operations":[` + strings.Join(list, ",") + `]}`)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Sscanf(text, `{"global_seq":%d,`, &l.large); err != nil {
+		return err
+	}
+	return l.must("/v1/commit", `{"operations":[{"op":"RemoveFungible","args":{"container_id":1,"class_id":1,"key":1000000,"quantity":1}}]}`)
+}
+
+// pastReads asks for a container as it was in the middle of manyStacks.
+func pastReads(l *ledger, stop <-chan struct{}) {
+	until(stop, func() {
+		resp, err := http.Get("http://" + l.reader.addr + "/v1/read/container/2/balances?limit=1&at_seq=8")
+		if err == nil {
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+	})
 }
 
 // fillLog makes commits that take much to read back.

@@ -21,6 +21,7 @@ import (
 type ledger struct {
 	dir            string
 	writer, reader *daemon
+	large          int // the commit of largeCommit
 }
 
 type daemon struct {
@@ -104,16 +105,24 @@ func (d *daemon) memory() int64 {
 
 // must posts what has to be accepted.
 func (l *ledger) must(path, body string) error {
+	_, err := l.post(path, body)
+	return err
+}
+
+// commit is must for one transaction, and returns the answer.
+func (l *ledger) commit(body string) (string, error) { return l.post("/v1/commit", body) }
+
+func (l *ledger) post(path, body string) (string, error) {
 	resp, err := http.Post("http://"+l.writer.addr+path, "application/json", strings.NewReader(body))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err == nil && (resp.StatusCode != 200 || bytes.Contains(text, []byte(`"error"`))) {
 		err = fmt.Errorf("%s: %s %.300s", path, resp.Status, text)
 	}
-	return err
+	return string(text), err
 }
 
 // What a well-behaved client noticed.

@@ -32,15 +32,15 @@ const (
 )
 
 // mostWrite and mostRead bound the anonymous memory of the daemons, as SECURITY.md
-// states it: three times what may be alive, and what a daemon needs anyway. The
-// state is small here; the index of history in memory is not.
+// states it: three times what may be alive, and what a daemon needs anyway.
 const (
 	mostWrite = 3*maxInflight + 96<<20
-	mostRead  = 3*(readInflight+logReaders+index) + 96<<20
+	mostRead  = 3*(readInflight+logReaders+state+index) + 96<<20
 
 	readInflight = 32 << 20 // the default
 	logReaders   = 32 << 20 // commits that are being made, in eight readers of the log
-	index        = 32 << 20
+	state        = 32 << 20 // some 100,000 stacks
+	index        = 64 << 20 // of the history: one generation that grows, and one that is being written
 )
 
 func main() {

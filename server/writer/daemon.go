@@ -25,6 +25,7 @@ type daemon struct {
 	timeouts              httpserver.Timeouts
 	streams               streams
 	mirroring             *logstream.Server // of the log, to other machines
+	readBacks             chan struct{}     // has a place for the reversal that reads its commit
 	budget                *httpserver.Budget
 	inflight              atomic.Int64
 	stopping              atomic.Bool
@@ -49,6 +50,7 @@ func newDaemon(c Config, l commitlog.Writer, state *ledger.State, exit func()) *
 func newAPI(c Config) *daemon {
 	d := &daemon{
 		parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag, timeouts: c.Timeouts,
+		readBacks: make(chan struct{}, 1),
 	}
 	d.mirroring = logstream.New(commitlog.File{Dir: c.Dir}, &httpserver.Streams{Max: logstream.DefaultMaxStreams}, c.Log)
 	d.budget = httpserver.NewBudget(c.MaxInflight)

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"errors"
+	"time"
 
 	"assetledger/ledger"
 	"assetledger/server/httpserver"
@@ -35,6 +36,11 @@ func (d *daemon) invert(x *httpserver.Exchange, tx *ledger.Transaction) {
 			With(ledger.Num("global_seq", int64(seq))))
 		return
 	}
+	if err := d.takeReadBack(x); err != nil {
+		tx.Refuse(err)
+		return
+	}
+	defer func() { <-d.readBacks }()
 	err := d.log().Commit(seq, func(rec *ledger.Record) {
 		if !x.Claim.GrowNow(ledger.InverseSize(rec)) {
 			tx.Refuse(httpserver.Overloaded)
@@ -45,6 +51,29 @@ func (d *daemon) invert(x *httpserver.Exchange, tx *ledger.Transaction) {
 	if err != nil {
 		tx.Refuse(d.unreadable(seq, err))
 	}
+}
+
+// readBackPatience is how long a reversal waits for its turn to read.
+const readBackPatience = 10 * time.Second
+
+// takeReadBack waits until no other reversal reads its commit: a few bytes may
+// ask for a commit of 10,000 operations. When the daemon ends, those that wait
+// are refused.
+func (d *daemon) takeReadBack(x *httpserver.Exchange) *ledger.Error {
+	patience := time.NewTimer(readBackPatience)
+	defer patience.Stop()
+	select {
+	case d.readBacks <- struct{}{}:
+	case <-x.R.Context().Done():
+		return httpserver.Overloaded
+	case <-patience.C:
+		return httpserver.Overloaded
+	}
+	if err := d.ending(); err != nil {
+		<-d.readBacks
+		return err
+	}
+	return nil
 }
 
 // unreadable is the refusal to reverse a commit that the log does not give.

@@ -3,6 +3,7 @@ package writer
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -179,4 +180,30 @@ func TestReversalsAreCounted(t *testing.T) {
 		t.Error(a)
 	}
 	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
+}
+
+// Reversals that wait to read their commit are refused when the daemon ends, and
+// have read nothing.
+func TestReversalsThatWaitAreRefusedAtTheEnd(t *testing.T) {
+	l := newRAMLog()
+	w := startWriter(t, l)
+	w.post(200, "/v1/commit", world)
+	w.readBacks <- struct{}{} // another one reads
+	var answers []<-chan answer
+	for range 8 {
+		answers = append(answers, w.later(reversal(1), `{}`))
+	}
+	for w.inflight.Load() < 8 {
+		runtime.Gosched()
+	}
+	w.drain()
+	<-w.readBacks
+	for _, a := range answers {
+		if a := <-a; a.status != 503 || !strings.Contains(a.body, `"ShuttingDown"`) {
+			t.Error(a.status, a.body)
+		}
+	}
+	if n := l.readBack.Load(); n != 0 {
+		t.Errorf("%d commits were read", n)
+	}
 }
