@@ -91,7 +91,10 @@ func (l *pageLedger) read(path string) object {
 	if strings.Contains(path, "?") {
 		join = "&"
 	}
-	answer, err := http.Get(l.reader.url + path + join + fmt.Sprintf("min_seq=%d&wait=20s", l.lastCommitted))
+	if !strings.Contains(path, "at_seq=") { // which waits for its commit itself
+		path += join + fmt.Sprintf("min_seq=%d&wait=20s", l.lastCommitted)
+	}
+	answer, err := http.Get(l.reader.url + path)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -10,12 +10,13 @@ import { live, follow, onLive, retryNow } from './live.js';
 import { overview } from './view_overview.js';
 import { containers } from './view_containers.js';
 import { container } from './view_container.js';
+import { history } from './view_history.js';
 import { classes, oneClass } from './view_classes.js';
 import { instance } from './view_instance.js';
 import { commits, commit } from './view_commits.js';
 import { digits } from './format.js';
 
-const views = [overview, containers, container, classes, oneClass, instance, commits, commit];
+const views = [overview, containers, container, history, classes, oneClass, instance, commits, commit];
 const main = document.getElementById('main');
 let current = null; // what is shown: {view, params, query, store, hash}
 let loading = null; // the AbortController of a load in progress

@@ -3,7 +3,7 @@
 // selection stay where they are.
 
 const svgTags = new Set(['svg', 'g', 'rect', 'line', 'path', 'text', 'circle', 'pattern', 'defs']);
-const handlers = ['onclick', 'onsubmit', 'onkeydown', 'onfocus', 'onblur', 'onchange', 'onpointerenter', 'onpointerleave'];
+const handlers = ['onclick', 'onsubmit', 'onkeydown', 'onfocus', 'onblur', 'onchange', 'onpointermove', 'onpointerleave'];
 
 /** Makes an element. Attributes named on… are handlers; null and false leave one out. */
 export function h(tag, attributes, ...children) {

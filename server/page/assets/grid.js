@@ -56,7 +56,7 @@ function placement(p, i, held, tell) {
     class: `placement ${colour(p.class_id)}`, role: 'option', tabindex: i === 0 ? 0 : -1, 'aria-selected': 'false',
     'aria-label': `${nameOf(p, held)} ${amount(p, cls)}, at ${p.x}, ${p.y}, ${p.width} by ${p.height} cells`,
     transform: `translate(${p.x * cell} ${p.y * cell})`, 'data-x': p.x, 'data-y': p.y, 'data-w': p.width, 'data-h': p.height,
-    onfocus: () => tell(p), onpointerenter: () => tell(p),
+    onfocus: () => tell(p), onpointermove: () => tell(p), // not entering: the page scrolls below the pointer when the keyboard moves focus
     onpointerleave: () => { if (!document.activeElement?.closest?.('#grid')) tell(null); },
     onclick: () => tell(p),
   }, h('rect', { x: 1.5, y: 1.5, width: width - 3, height: height - 3, rx: 4 }));

@@ -1,9 +1,10 @@
 // One container: what it is, and all that it holds.
 
 import { h } from './dom.js';
-import { get, getList, classesOf } from './api.js';
+import { get, getList, classesOf, Refusal } from './api.js';
 import { digits, quantity, count, commitLink, classTag, kindTag, ownerLink, instanceLink, time, facts, table, empty, colour } from './format.js';
 import { gridPanel } from './grid.js';
+import { atOf, containerTabs, pastBar } from './past.js';
 
 const step = 1000; // stacks or placements shown at first, and more at each wish
 const slotPage = 512;
@@ -13,16 +14,23 @@ export const container = {
   section: 'containers',
   title: ([id]) => `Container ${id}`,
   async load(ctx) {
-    const path = `/v1/read/container/${encodeURIComponent(ctx.params[0])}`;
-    const { data } = await get(path, null, ctx.signal);
+    const id = ctx.params[0], path = `/v1/read/container/${encodeURIComponent(id)}`;
+    const past = atOf(ctx.query.at, 'at_');
+    let answer;
+    try {
+      answer = await get(path, past, ctx.signal);
+    } catch (e) {
+      if (!past || !(e instanceof Refusal) || e.status === 401 || e.status === 403) throw e;
+      return [...head(id, h('span', { class: 'number' }, id), ctx), empty('Not then.', e.message)];
+    }
+    const { data, as_of: asOf } = answer;
     // What it holds changes only when updated_seq does.
     const shown = ctx.store.shown ?? step;
     const stamp = `${data.created_seq}/${data.updated_seq}/${shown}`;
-    if (ctx.store.stamp !== stamp) ctx.store.contents = await contents[data.kind](path, shown, ctx.signal);
+    if (ctx.store.stamp !== stamp) ctx.store.contents = await contents[data.kind](path, past, shown, ctx.signal);
     ctx.store.stamp = stamp;
     return [
-      h('p', { class: 'crumbs' }, h('a', { href: '#/containers' }, 'Containers')),
-      h('h1', { tabindex: -1 }, 'Container ', h('span', { class: 'number' }, data.name ?? String(data.container_id)), ' ', kindTag(data.kind)),
+      ...head(id, [h('span', { class: 'number' }, data.name ?? String(data.container_id)), ' ', kindTag(data.kind)], ctx, data, asOf),
       facts(
         data.name && ['Id', digits(data.container_id)],
         ['Owner', ownerLink(data.owner)],
@@ -37,23 +45,30 @@ export const container = {
   },
 };
 
+const head = (id, name, ctx, data, asOf) => [
+  h('p', { class: 'crumbs' }, h('a', { href: '#/containers' }, 'Containers')),
+  h('h1', { tabindex: -1 }, 'Container ', name),
+  containerTabs(id, 'now'),
+  pastBar(id, ctx, data, asOf),
+];
+
 const contents = {
   Standard: balances,
-  async Grid(path, shown, signal) {
-    const [stacks, grid] = await Promise.all([balances(path, shown, signal),
-      getList(`${path}/grid`, { limit: step }, (a) => a.data.placements, shown, signal)]);
+  async Grid(path, past, shown, signal) {
+    const [stacks, grid] = await Promise.all([balances(path, past, shown, signal),
+      getList(`${path}/grid`, { ...past, limit: step }, (a) => a.data.placements, shown, signal)]);
     for (const [id, c] of await classesOf(grid.all.map((p) => p.class_id))) stacks.classes.set(id, c);
     return { ...stacks, placements: grid.all, morePlacements: grid.more };
   },
-  async Slots(path, shown, signal) {
-    const { all } = await getList(`${path}/slots`, { limit: 10_000 }, (a) => a.data.slots, Infinity, signal);
+  async Slots(path, past, shown, signal) {
+    const { all } = await getList(`${path}/slots`, { ...past, limit: 10_000 }, (a) => a.data.slots, Infinity, signal);
     return { slots: new Map(all.map((s) => [s.slot_index, s])), classes: await classesOf(all.map((s) => s.class_id)) };
   },
 };
 
-async function balances(path, shown, signal) {
-  const { all, more } = await getList(`${path}/balances`, { limit: step }, (a) => a.balances, shown, signal);
-  const holds = all.some((b) => b.held) ? await getList(`${path}/holds`, { limit: step }, (a) => a.data.holds, shown, signal) : { all: [] };
+async function balances(path, past, shown, signal) {
+  const { all, more } = await getList(`${path}/balances`, { ...past, limit: step }, (a) => a.balances, shown, signal);
+  const holds = all.some((b) => b.held) ? await getList(`${path}/holds`, { ...past, limit: step }, (a) => a.data.holds, shown, signal) : { all: [] };
   return { balances: all, more, holds: holds.all, moreHolds: holds.more, classes: await classesOf(all.map((b) => b.class_id)) };
 }
 
@@ -108,7 +123,7 @@ function slotSection(data, held, ctx) {
         h('a', { class: 'what', href: `#/class/${slot.class_id}` }, cls?.name ?? `class ${slot.class_id}`),
         h('span', { class: 'key' }, 'key ', String(slot.key))] : h('span', { class: 'what' }, 'empty')));
   }
-  const page = (at, text) => h('a', { href: `#/container/${data.container_id}?from=${at}` }, text);
+  const page = (at, text) => h('a', { href: `#/container/${data.container_id}?${new URLSearchParams({ ...ctx.query, from: at })}` }, text);
   return h('section', { 'aria-labelledby': 'slots' },
     h('h2', { id: 'slots' }, 'Slots ', h('span', { class: 'aside' }, `${held.slots.size} of ${total} filled`)),
     h('ol', { class: 'slots', 'aria-label': `Slots ${from} to ${to - 1}` }, boxes),
