@@ -113,7 +113,7 @@ func (s *Server) send(x *httpserver.Exchange, f wal.File, from, to int64) {
 			s.log.Error("a checkpoint can't be read for another machine", "offset", from, "error", err)
 			panic(http.ErrAbortHandler) // an answer that is not whole must not look so
 		}
-		c.SetWriteDeadline(time.Now().Add(patience))
+		c.SetWriteDeadline(time.Now().Add(s.patience))
 		n, err := x.W.Write(b)
 		x.Claim.Progress(n)
 		if err != nil {

@@ -38,9 +38,7 @@ const (
 	// DefaultMaxStreams is how many streams of the log are open at a time in a
 	// daemon that has no setting for it. One costs two file descriptors.
 	DefaultMaxStreams = 256
-	beatEvery         = time.Second
-	piece             = 256 << 10        // bytes after which what was written is sent
-	patience          = 10 * time.Second // for a client to take a piece
+	piece             = 256 << 10 // bytes after which what was written is sent
 )
 
 // A Server serves the log of a directory. Its methods may be called from any goroutine.
@@ -51,6 +49,9 @@ type Server struct {
 	mirrors mirrors
 	readmit func(*httpserver.Exchange) *ledger.Error // authenticates a client once more
 
+	beatEvery time.Duration // between two heartbeats
+	patience  time.Duration // for a client to take a piece
+
 	ctx  context.Context // done when the daemon stops
 	stop context.CancelFunc
 
@@ -60,7 +61,7 @@ type Server struct {
 
 // New makes the server of a log. It opens nothing yet.
 func New(file commitlog.File, streams *httpserver.Streams, log *slog.Logger) *Server {
-	s := &Server{file: file, streams: streams, log: log}
+	s := &Server{file: file, streams: streams, log: log, beatEvery: time.Second, patience: 10 * time.Second}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }

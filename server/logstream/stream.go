@@ -60,7 +60,7 @@ func (s *Server) stream(x *httpserver.Exchange) *ledger.Error {
 	defer context.AfterFunc(s.ctx, cancel)()
 	defer s.streams.Leave(s.streams.Enter(x.Client(), cancel))
 	if c := httpserver.ConnectionOf(x.R); c != nil {
-		c.GiveUpAfter(patience)
+		c.GiveUpAfter(s.patience)
 	}
 	t := &sender{s: s, x: x, r: r, control: http.NewResponseController(x.W), id: r.LogID(), next: from}
 	t.run(ctx, head)
@@ -88,7 +88,7 @@ func (t *sender) run(ctx context.Context, head wal.StreamHead) {
 		return
 	}
 	for ctx.Err() == nil {
-		if time.Since(t.beaten) >= beatEvery && (!t.mayGoOn() || !t.beat()) {
+		if time.Since(t.beaten) >= t.s.beatEvery && (!t.mayGoOn() || !t.beat()) {
 			return
 		}
 		f, err := t.r.Next()
@@ -99,7 +99,7 @@ func (t *sender) run(ctx context.Context, head wal.StreamHead) {
 			}
 		case errors.Is(err, wal.ErrEnd):
 			t.rest()
-			if t.s.wait(t.next-1, time.Until(t.beaten.Add(beatEvery))) != nil {
+			if t.s.wait(t.next-1, time.Until(t.beaten.Add(t.s.beatEvery))) != nil {
 				return
 			}
 		case wal.FilesShort(err):
@@ -164,4 +164,4 @@ func (t *sender) flush() bool {
 }
 
 // allow gives the client its time to take what is sent next.
-func (t *sender) allow() { t.control.SetWriteDeadline(time.Now().Add(patience)) }
+func (t *sender) allow() { t.control.SetWriteDeadline(time.Now().Add(t.s.patience)) }
