@@ -10,7 +10,7 @@ import (
 type view string
 
 // wordFields hold words. All others are numbers, which stand at the right.
-var wordFields = map[string]bool{"name": true, "code": true, "class": true, "kind": true, "fungible": true, "location": true, "expires_at": true,
+var wordFields = map[string]bool{"name": true, "code": true, "class": true, "container": true, "kind": true, "fungible": true, "location": true, "expires_at": true,
 	"op": true, "committed_at": true, "what": true, "metadata": true}
 
 // amountFields count minor units of the class in class_id.
@@ -37,12 +37,15 @@ func (c *call) showItem(a *answer, v view) error {
 func (c *call) addItem(t *table, e entry, v view) error {
 	for _, name := range strings.Fields(string(v)) {
 		name, optional := strings.CutSuffix(name, "?")
-		if optional && e[name] == nil {
+		if optional && e[name] == nil && name != "container" {
 			continue
 		}
 		cell, err := c.cell(e, name)
 		if err != nil {
 			return err
+		}
+		if optional && cell == none {
+			continue
 		}
 		t.row(name, cell)
 	}
@@ -87,7 +90,8 @@ func (c *call) addEntries(t *table, a *answer) error {
 
 // cell shows one field of an entry, "-" if the entry doesn't have it. The field
 // "class" is the code of the class in class_id, or its name if it has no code;
-// "what" is what else a change did, in words.
+// "container" is the name of the container in container_id; "what" is what else
+// a change did, in words.
 func (c *call) cell(e entry, name string) (string, error) {
 	raw := string(e[name])
 	isAmount := amountFields[name] && isInteger(raw)
@@ -106,12 +110,16 @@ func (c *call) cell(e entry, name string) (string, error) {
 	switch {
 	case name == "what":
 		return c.changed(e)
+	case name == "container" && len(e["container_id"]) > 0:
+		return c.containerName(string(e["container_id"]))
 	case raw == "":
 		return none, nil
 	case name == "location":
 		var l *location
-		err := json.Unmarshal(e[name], &l)
-		return l.String(), err
+		if err := json.Unmarshal(e[name], &l); err != nil {
+			return "", err
+		}
+		return c.place(l)
 	case raw == "null" && name == "key":
 		return "any", nil // of a shape
 	case raw == "null":

@@ -44,6 +44,7 @@ type call struct {
 	api     *client
 	made    string                // the operation that a verb made, in words
 	classes map[string]*classData // already asked for, by id or code
+	names   map[string]string     // of containers, already asked for, by id; "-" if there is none
 }
 
 func (c *call) run(args []string, env func(string) (string, bool)) error {

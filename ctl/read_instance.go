@@ -1,9 +1,11 @@
 package ctl
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 )
@@ -26,16 +28,58 @@ type location struct {
 	ParentID    *int64 `json:"parent_id"`
 }
 
-func (l *location) String() string {
+// place says where an instance is. To people it names the container.
+func (c *call) place(l *location) (string, error) {
 	switch {
 	case l == nil:
-		return "nowhere"
+		return "nowhere", nil
 	case l.ParentID != nil:
-		return fmt.Sprintf("attached to instance %d", *l.ParentID)
-	case l.SlotIndex != nil:
-		return fmt.Sprintf("container %d slot %d", l.ContainerID, *l.SlotIndex)
+		return fmt.Sprintf("attached to instance %d", *l.ParentID), nil
 	}
-	return fmt.Sprintf("container %d cell %d,%d rotation %d", l.ContainerID, l.X, l.Y, l.Rotation)
+	container := strconv.FormatInt(l.ContainerID, 10)
+	if !c.csv() {
+		name, err := c.containerName(container)
+		if err != nil {
+			return "", err
+		}
+		if name != none {
+			container = name
+		}
+	}
+	if l.SlotIndex != nil {
+		return fmt.Sprintf("container %s slot %d", container, *l.SlotIndex), nil
+	}
+	return fmt.Sprintf("container %s cell %d,%d rotation %d", container, l.X, l.Y, l.Rotation), nil
+}
+
+// mostNames is how many containers a run asks the name of: a long list takes no
+// more requests than that.
+const mostNames = 1000
+
+// containerName reads the name of a container, "-" if it has none. That of one
+// which is removed or out of reach, or beyond mostNames, stays unknown.
+func (c *call) containerName(id string) (string, error) {
+	if name, ok := c.names[id]; ok {
+		return name, nil
+	}
+	if len(c.names) >= mostNames {
+		return none, nil
+	}
+	a, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/container/" + url.PathEscape(id)})
+	if err != nil {
+		return "", err
+	}
+	var page struct{ Data struct{ Name string } }
+	if a.status == http.StatusOK {
+		if err := a.decode(&page); err != nil {
+			return "", err
+		}
+	}
+	if c.names == nil {
+		c.names = map[string]string{}
+	}
+	c.names[id] = cmp.Or(page.Data.Name, none)
+	return c.names[id], nil
 }
 
 // showInstance shows an instance with all of its children, which come in pages.

@@ -134,7 +134,7 @@ var readRows = []readRow{{
 	words: "read hold", arg: "HOLD", purpose: "show a hold: of what, how much, until when", notes: amountsNote,
 	examples: [2]string{"read hold 17", "read hold 17 -o json"},
 	path:     "/v1/read/hold/*",
-	fields:   "hold_id container_id class_id class key quantity held_seq expires_at",
+	fields:   "hold_id container_id container? class_id class key quantity held_seq expires_at",
 }, {
 	words: "read class", arg: "CLASS", purpose: "show a class of assets",
 	notes:    "read holders lists the containers that hold a fungible class, read instances the instances of another.",
@@ -156,7 +156,8 @@ var readRows = []readRow{{
 	words: "read holders", arg: "CLASS", purpose: "list the containers that have stacks of a class", notes: amountsNote, list: true,
 	examples: [2]string{"read holders EUR", "read holders 1 -stack-key 0 -all -o csv"},
 	path:     "/v1/read/class/*/holders",
-	fields:   "container_id key quantity held",
+	fields:   "container_id container key quantity held",
+	csv:      "container_id key quantity held",
 	filters:  []filter{stackKeyFilter},
 }, {
 	words: "read instances", arg: "CLASS", purpose: "list the instances of a class and where they are", list: true,
