@@ -142,6 +142,12 @@ func (a *answer) decode(v any) error {
 	return nil
 }
 
+// lacks is the error of an answer without a field that every ledger's has: it is
+// another server's, or a proxy's.
+func (a *answer) lacks(field string) error {
+	return fmt.Errorf("the answer of %s is not what the ledger says: it has no %s", a.url, field)
+}
+
 // askQuietly asks once within the time allowed and shows nothing.
 func (c *call) askQuietly(r request) (*answer, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)

@@ -26,6 +26,9 @@ func (c *call) showItem(a *answer, v view) error {
 	if err := a.decode(&page); err != nil {
 		return err
 	}
+	if len(page.Data) == 0 {
+		return a.lacks("data")
+	}
 	t := c.newTable()
 	if err := c.addItem(t, page.Data, v); err != nil {
 		return err

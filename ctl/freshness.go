@@ -65,7 +65,16 @@ type seqs struct {
 
 func decodeFreshness(a *answer) (*freshnessPage, error) {
 	page := &freshnessPage{}
-	return page, a.decode(page)
+	var has struct{ Freshness map[string]json.RawMessage }
+	if err := errors.Join(a.decode(&has), a.decode(page)); err != nil {
+		return page, err
+	}
+	for _, field := range []string{"checkpoint_seq", "commit_log_seq"} {
+		if has.Freshness[field] == nil {
+			return page, a.lacks(field)
+		}
+	}
+	return page, nil
 }
 
 func (p *freshnessPage) show(c *call) {
@@ -90,6 +99,9 @@ func (f *freshnessFlags) run(c *call) error {
 		c.showRaw(a)
 	} else {
 		page.show(c)
+	}
+	if f.wait.given && page.Freshness.CheckpointSeq < f.wait.value {
+		return exitf(exitStale, "commit %d cannot be read yet: the read daemon is at %d of %d", f.wait.value, page.Freshness.CheckpointSeq, page.Freshness.CommitLogSeq)
 	}
 	if f.maxLag.given && page.Data.Lag > f.maxLag.value {
 		return exitf(exitStale, "the read daemon lags %s behind the log, and -max-lag is %d", count(page.Data.Lag, "commit"), f.maxLag.value)

@@ -148,6 +148,28 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
+// An answer without the fields is no yes: it is another server's.
+func TestAnswersOfOtherServers(t *testing.T) {
+	for _, answer := range []string{"empty object", "null", "empty data", "nulls"} {
+		server := httptest.NewServer(hostileAnswers[answer])
+		defer server.Close()
+		for _, words := range [][]string{{"freshness"}, {"freshness", "-wait", "5"}, {"freshness", "-max-lag", "0"}, {"preflight", "ReleaseHold", "hold_id=1"},
+			{"export"}, {"read", "container", "1"}, {"read", "class", "1"}, {"read", "stats", "1"}, {"read", "commit", "1"}, {"read", "freshness"}, {"read", "hold", "1"},
+			{"move", "1", "0,0", "1,1"}, {"health"}} {
+			for _, format := range []string{"table", "json"} {
+				if format == "json" && words[0] == "read" {
+					continue // shown as it came
+				}
+				var out, errs bytes.Buffer
+				args := append(append([]string{}, words...), "-o", format, "-timeout", "100ms", "-write-url", server.URL, "-read-url", server.URL)
+				if code := Main(args, strings.NewReader(""), &out, &errs, noEnv); code == exitDone || errs.Len() == 0 {
+					t.Errorf("%s: %q ends with %d: %q %q", answer, args[:len(words)+2], code, out.String(), errs.String())
+				}
+			}
+		}
+	}
+}
+
 // hostileRun runs ledgerctl as on a terminal.
 func hostileRun(t *testing.T, dir, base string, words []string, name string) {
 	cmd, _, _ := resolve(commands, words)

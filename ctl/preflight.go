@@ -36,16 +36,20 @@ func (c *call) preflight(body []byte, key string) error {
 	if err != nil {
 		return err
 	}
-	if c.json() {
-		c.showRaw(a)
-		return nil
-	}
 	var verdict struct {
+		Valid  bool
 		AtSeq  int64   `json:"at_seq"`
 		Minted []int64 `json:"minted_instances"`
 	}
 	if err := a.decode(&verdict); err != nil {
 		return err
+	}
+	if !verdict.Valid { // a refusal has another status
+		return a.lacks("valid")
+	}
+	if c.json() {
+		c.showRaw(a)
+		return nil
 	}
 	out := c.newTable()
 	c.addMade(out)

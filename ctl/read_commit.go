@@ -39,6 +39,9 @@ func showCommit(c *call, a *answer) error {
 		return err
 	}
 	d := page.Data
+	if d.GlobalSeq < 1 {
+		return a.lacks("global_seq")
+	}
 	t := c.newTable()
 	t.row("global_seq", strconv.FormatInt(d.GlobalSeq, 10))
 	t.row("batch_seq", strconv.FormatInt(d.BatchSeq, 10))

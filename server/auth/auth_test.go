@@ -83,6 +83,7 @@ func TestParseRefuses(t *testing.T) {
 		{ok + "\n" + line("b", "t", "commit"), "line 2"},
 		{line("a b", "t", "read"), "second word"},
 		{line("ä", "t", "read"), "a name is"},
+		{line("ledger", "t", "commit"), "for the commits that the ledger makes itself"},
 		{line(strings.Repeat("n", 65), "t", "read"), "a name is"},
 		{strings.Replace(ok, "sha256:", "md5:", 1), "sha256:"},
 		{strings.ToUpper(ok), "second word"},

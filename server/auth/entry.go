@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"assetledger/ledger"
 )
 
 // Limits of the file.
@@ -74,6 +76,9 @@ func CheckName(name string) error {
 	}
 	if name == "" || len(name) > maxName || strings.ContainsFunc(name, strange) {
 		return fmt.Errorf("a name is 1 to %d letters, digits, dots, underscores and hyphens, and this is %q", maxName, name)
+	}
+	if name == ledger.PrincipalLedger {
+		return fmt.Errorf("the name %s is for the commits that the ledger makes itself: choose another", name)
 	}
 	return nil
 }
