@@ -136,6 +136,26 @@ func (r *Registry) GaugeFunc(name, help string, value func() float64, pairs ...s
 	f.series = append(f.series, &function{value, labels(pairs)})
 }
 
+type functions struct {
+	label  string
+	values func(show func(label string, value float64))
+}
+
+// GaugesFunc makes gauges that are told apart by one label: values shows those
+// there are whenever they are written, each label once.
+func (r *Registry) GaugesFunc(name, help, label string, values func(show func(label string, value float64))) {
+	f := r.family(name, help, "gauge")
+	f.series = append(f.series, &functions{label, values})
+}
+
+func (g *functions) append(dst []byte, name string) []byte {
+	g.values(func(label string, value float64) {
+		dst = append(append(dst, name...), labels([]string{g.label, label})...)
+		dst = append(appendFloat(append(dst, ' '), value), '\n')
+	})
+	return dst
+}
+
 // CounterFunc makes a counter that calls value whenever it is written.
 func (r *Registry) CounterFunc(name, help string, value func() float64, pairs ...string) {
 	f := r.family(name, help, "counter")

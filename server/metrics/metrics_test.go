@@ -12,6 +12,7 @@ func TestText(t *testing.T) {
 	r.SparseCounter("b_total", "Nothing yet.", "code", "X")
 	r.SparseCounter("b_total", "Nothing yet.", "code", "Y").Add(1)
 	r.GaugeFunc("c", "A gauge.", func() float64 { return 2.5 })
+	r.GaugesFunc("c_each", "Gauges.", "name", func(show func(string, float64)) { show("x", 1); show(`y"`, 2) })
 	h := r.Histogram("d_seconds", "Times.", 1e-9, []float64{0.001, 0.01}, "route", "r")
 	h.Observe(1_000_000) // on the bound: inside
 	h.Observe(1_000_001)
@@ -27,6 +28,10 @@ b_total{code="Y"} 1
 # HELP c A gauge.
 # TYPE c gauge
 c 2.5
+# HELP c_each Gauges.
+# TYPE c_each gauge
+c_each{name="x"} 1
+c_each{name="y\""} 2
 # HELP d_seconds Times.
 # TYPE d_seconds histogram
 d_seconds_bucket{route="r",le="0.001"} 1

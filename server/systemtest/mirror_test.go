@@ -258,6 +258,10 @@ func TestMirrors(t *testing.T) {
 	if err != nil || !strings.Contains(a.body, `"mirrors":[{"name":"b","seq":`) {
 		t.Errorf("the source's health is %s", a.body)
 	}
+	a, err = get(http.DefaultClient, w.url+"/v1/metrics")
+	if err != nil || !strings.Contains(a.body, `asset_ledger_write_mirror_seq{name="b"} `) {
+		t.Errorf("the source's metrics don't tell of the mirror b: %v", err)
+	}
 	late := reader("127.0.0.1:0", "d", w.url)
 	end = commits(t, w.url, 6)
 	want = arrives(t, b.url, end)

@@ -80,6 +80,13 @@ func (d *daemon) gauges() {
 	g.GaugeFunc(metricPrefix+"commit_log_lag", "Durable commits that the slowest attached read daemon has not applied.",
 		func() float64 { return float64(d.logStatus().lag()) })
 	g.GaugeFunc(metricPrefix+"readers", "Read daemons that are attached to the log.", func() float64 { return float64(len(d.log().Readers())) })
+	g.GaugesFunc(metricPrefix+"mirror_seq", "Last commit that is durable in a copy of the log on another host.", "name", func(show func(string, float64)) {
+		report, _ := d.report()
+		end := d.end()
+		for _, m := range d.mirrors(report.Mirrors) {
+			show(m.Name, float64(min(m.Seq, end)))
+		}
+	})
 	d.spaceGauges()
 	if d.cluster {
 		d.clusterGauges()
