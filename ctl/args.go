@@ -24,8 +24,8 @@ type globals struct {
 
 func (g *globals) declare(set *flag.FlagSet) {
 	g.writeURL, g.readURL = "http://127.0.0.1:8080", "http://127.0.0.1:8081"
-	set.Var(baseURL{&g.writeURL}, "write-url", "base `URL` of the write daemon: http://, https:// or unix:/path")
-	set.Var(baseURL{&g.readURL}, "read-url", "base `URL` of the read daemon: http://, https:// or unix:/path")
+	set.Var(baseURL{&g.writeURL}, "write-url", "base `URL` of the write daemon: http://, https:// or unix:/path; several, with commas, are tried in turn")
+	set.Var(baseURL{&g.readURL}, "read-url", "base `URL` of the read daemon: http://, https:// or unix:/path; several, with commas, are tried in turn")
 	g.output = choice{value: "table", of: []string{"table", "json", "ndjson", "csv"}}
 	set.Var(&g.output, "o", "output `FORMAT`: table for people, json: the API's answers as they came, ndjson: an entry of a list a line, or csv: the table of a list")
 	g.timeout = duration{30 * time.Second}
@@ -211,10 +211,31 @@ func (d *duration) Set(s string) error {
 	return nil
 }
 
-// baseURL is a flag that holds the address of a daemon, without a slash at its end.
+// baseURL is a flag that holds the address of a daemon, or several with commas,
+// without a slash at their ends.
 type baseURL struct{ value *string }
 
 func (b baseURL) Set(s string) error {
+	list := addresses(s)
+	if len(list) > maxAddresses {
+		return fmt.Errorf("it has %d addresses, and may have %d", len(list), maxAddresses)
+	}
+	for i := range list {
+		if err := (oneURL{&list[i]}).Set(strings.TrimSpace(list[i])); err != nil {
+			return err
+		}
+	}
+	*b.value = strings.Join(list, ",")
+	return nil
+}
+
+// maxAddresses bounds the addresses of one flag.
+const maxAddresses = 16
+
+// oneURL is one address.
+type oneURL struct{ value *string }
+
+func (b oneURL) Set(s string) error {
 	if path, ok := strings.CutPrefix(s, "unix:"); ok && strings.HasPrefix(path, "/") {
 		*b.value = s
 		return nil

@@ -45,7 +45,15 @@ var errNoStream = errors.New("the daemon has no streams of commits")
 
 // openStream opens a stream to the write daemon. An answer that is not nil is a
 // refusal.
-func (c *call) openStream(ctx context.Context, onError string) (*lineStream, *answer, error) {
+func (c *call) openStream(ctx context.Context, onError string) (s *lineStream, refused *answer, err error) {
+	refused, err = c.api.eachAddress(ctx, c.writeURL, func(address string) (*answer, error) {
+		s, refused, err = c.openStreamAt(ctx, address, onError)
+		return refused, err
+	})
+	return s, refused, err
+}
+
+func (c *call) openStreamAt(ctx context.Context, address, onError string) (*lineStream, *answer, error) {
 	query := ""
 	if onError != "" {
 		query = "?" + url.Values{"on_error": {onError}}.Encode()
@@ -55,15 +63,15 @@ func (c *call) openStream(ctx context.Context, onError string) (*lineStream, *an
 	stop := context.AfterFunc(ctx, end)
 	// A transport whose connection broke waits until the body has ended too.
 	context.AfterFunc(life, func() { in.CloseWithError(io.ErrClosedPipe) })
-	req, err := http.NewRequestWithContext(life, http.MethodPost, httpclient.OverHTTP(c.writeURL)+"/v1/commit/stream"+query, in)
+	req, err := http.NewRequestWithContext(life, http.MethodPost, httpclient.OverHTTP(address)+"/v1/commit/stream"+query, in)
 	if err != nil {
 		end()
 		return nil, nil, err
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
-	resp, err := c.api.send(c.writeURL, req)
+	resp, err := c.api.send(address, req)
 	if !stop() && err == nil {
-		err = &noAnswer{url: c.writeURL, err: ctx.Err()}
+		err = &noAnswer{url: address, err: ctx.Err()}
 	}
 	if err != nil {
 		end()
@@ -76,11 +84,11 @@ func (c *call) openStream(ctx context.Context, onError string) (*lineStream, *an
 		}
 		body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		if err != nil {
-			return nil, nil, &noAnswer{url: c.writeURL, err: err}
+			return nil, nil, &noAnswer{url: address, err: err}
 		}
-		return nil, &answer{status: resp.StatusCode, header: resp.Header, body: body, url: c.writeURL + "/v1/commit/stream"}, nil
+		return nil, &answer{status: resp.StatusCode, header: resp.Header, body: body, url: address + "/v1/commit/stream"}, nil
 	}
-	s := &lineStream{url: c.writeURL, end: end, toSend: make(chan []byte, maxAhead+2), results: make(chan []byte, 16), body: out}
+	s := &lineStream{url: address, end: end, toSend: make(chan []byte, maxAhead+2), results: make(chan []byte, 16), body: out}
 	go s.read(life, resp.Body)
 	go s.write(life)
 	go s.stayOpen(life)

@@ -24,7 +24,7 @@ type benchResult struct {
 // load sends requests for the time asked for, or until ctx is done.
 func (b *bench) load(ctx context.Context, c *call) (*benchResult, error) {
 	for _, base := range []string{c.writeURL, c.readURL} {
-		via, err := c.api.to(base) // before the clients share it
+		via, err := c.api.to(c.api.address(base)) // before the clients share it
 		if err != nil {
 			return nil, err
 		}

@@ -113,8 +113,11 @@ func (b *bench) remove(c *call) error {
 			}
 		}
 	}
+	if commits, err = c.commits(); err == nil {
+		err = c.awaitRead(strconv.FormatInt(commits, 10)) // so that whoever looks next finds them gone
+	}
 	c.say("the containers are removed; class %d stays", b.firstID.value)
-	return nil
+	return err
 }
 
 // removal is the transaction that removes a container with what is in it, "" if

@@ -27,7 +27,8 @@ type client struct {
 
 	mu     sync.Mutex
 	byBase map[string]*http.Client
-	idle   int // connections to a daemon that are kept while nobody asks
+	inUse  map[string]int // of the addresses of a base
+	idle   int            // connections to a daemon that are kept while nobody asks
 }
 
 func newClient(how *connecting) *client {
@@ -94,8 +95,18 @@ type request struct {
 	key                string // idempotency key, "" for none
 }
 
-// do asks once. An error is a noAnswer: whether the request took effect is unknown.
+// do asks once, at an address that can be reached. An error is a noAnswer:
+// whether the request took effect is unknown.
 func (c *client) do(ctx context.Context, r request) (*answer, error) {
+	return c.eachAddress(ctx, r.base, func(address string) (*answer, error) {
+		at := r
+		at.base = address
+		return c.doAt(ctx, at)
+	})
+}
+
+// doAt asks once, at the one address of r.
+func (c *client) doAt(ctx context.Context, r request) (*answer, error) {
 	address := r.base + r.path
 	full := httpclient.OverHTTP(r.base) + r.path
 	if len(r.query) > 0 {

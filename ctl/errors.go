@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -115,5 +116,8 @@ func (e *noAnswer) Error() string {
 
 // neverSent says that the request cannot have reached a daemon.
 func (e *noAnswer) neverSent() bool {
+	if op, ok := errors.AsType[*net.OpError](e.err); ok && op.Op == "dial" {
+		return true
+	}
 	return errors.Is(e.err, syscall.ECONNREFUSED) || errors.Is(e.err, syscall.ENOENT) || distrust(e.err) != ""
 }

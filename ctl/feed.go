@@ -76,7 +76,8 @@ var errEnough = errors.New("enough was seen")
 func (f *feed) stream(ctx context.Context, each func(int64, []byte) error, after int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	address := httpclient.OverHTTP(f.c.readURL) + "/v1/read/commits?after=" + strconv.FormatInt(after, 10)
+	base := f.c.api.address(f.c.readURL)
+	address := httpclient.OverHTTP(base) + "/v1/read/commits?after=" + strconv.FormatInt(after, 10)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
@@ -93,8 +94,9 @@ func (f *feed) stream(ctx context.Context, each func(int64, []byte) error, after
 	}
 	begin := time.Now()
 	defer func() { f.progress = f.progress || f.deadline == 0 && time.Since(begin) >= feedLasted }()
-	resp, err := f.c.api.send(f.c.readURL, req)
+	resp, err := f.c.api.send(base, req)
 	if err != nil {
+		f.c.api.turn(f.c.readURL, base)
 		return err
 	}
 	defer resp.Body.Close()
@@ -102,22 +104,23 @@ func (f *feed) stream(ctx context.Context, each func(int64, []byte) error, after
 		return f.refused(resp)
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
-		return fmt.Errorf("the answer of %s is not a stream of commits: check -read-url", f.c.readURL)
+		return fmt.Errorf("the answer of %s is not a stream of commits: check -read-url", base)
 	}
 	f.lines = newLineReader(resp.Body, maxEvent)
 	var event []byte
 	for {
 		line, err := f.lines.next()
 		if errors.Is(err, errLongLine) {
-			return fmt.Errorf("an event of %s is larger than %d bytes", f.c.readURL, maxEvent)
+			return fmt.Errorf("an event of %s is larger than %d bytes", base, maxEvent)
 		}
 		if err != nil {
-			return &noAnswer{url: f.c.readURL, err: err}
+			f.c.api.turn(f.c.readURL, base)
+			return &noAnswer{url: base, err: err}
 		}
 		silence.Reset(feedSilence)
 		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 			if event = append(event, bytes.TrimPrefix(data, []byte(" "))...); len(event) > maxEvent {
-				return fmt.Errorf("an event of %s is larger than %d bytes", f.c.readURL, maxEvent)
+				return fmt.Errorf("an event of %s is larger than %d bytes", base, maxEvent)
 			}
 			continue
 		}

@@ -35,10 +35,14 @@ func (w *which) daemons(c *call) []daemon {
 	both := w.write == w.read
 	var list []daemon
 	if both || w.write {
-		list = append(list, daemon{"write", c.writeURL})
+		for _, at := range addresses(c.writeURL) {
+			list = append(list, daemon{"write", at})
+		}
 	}
 	if both || w.read {
-		list = append(list, daemon{"read", c.readURL})
+		for _, at := range addresses(c.readURL) {
+			list = append(list, daemon{"read", at})
+		}
 	}
 	return list
 }

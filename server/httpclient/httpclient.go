@@ -47,6 +47,10 @@ func (t *Trust) Check() error {
 	return nil
 }
 
+// dialLimit is how long a connection may take to be made: a host that is gone
+// answers nothing at all.
+const dialLimit = 5 * time.Second
+
 // Transport makes the transport to one base address, which keeps some idle
 // connections. It follows no redirects by itself: that is the client's part.
 func (t *Trust) Transport(base string, idle int) (*http.Transport, error) {
@@ -56,6 +60,7 @@ func (t *Trust) Transport(base string, idle int) (*http.Transport, error) {
 		MaxIdleConnsPerHost:    idle,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
+		DialContext:            (&net.Dialer{Timeout: dialLimit}).DialContext,
 	}
 	if path, ok := strings.CutPrefix(base, "unix:"); ok {
 		transport.Proxy = nil
