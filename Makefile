@@ -7,7 +7,7 @@ COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS  := -s -w -X assetledger/server/version.Version=$(VERSION) -X assetledger/server/version.commit=$(COMMIT)
 PROGRAMS := ledger-write ledger-read ledgerctl
 
-.PHONY: help build test check package clients bench.quick prove.short fmt vet fuzz race poison unit cross demo run bench microbench prove deb image vuln clean
+.PHONY: help build test check package clients bench.quick prove.short fmt vet fuzz race poison unit cross demo cluster run bench microbench prove deb image vuln clean
 
 help:
 	@echo 'make build   three static binaries in bin/, and man pages: man -M bin/man ledgerctl'
@@ -15,6 +15,7 @@ help:
 	@echo 'make check   all else that .ci/run wants: demo, cross, the race detector, fuzzing, generated clients, bench, prove'
 	@echo 'make cross   the three programs compile for macOS, FreeBSD and linux/arm64 too'
 	@echo 'make demo    the warehouse scenario on fresh daemons, checked; ends by itself'
+	@echo 'make cluster three etcds and two hosts on this machine: the writer is killed, and the other takes over; needs etcd'
 	@echo 'make run     a whole ledger on the default ports with ./ledger-data, until Ctrl-C'
 	@echo 'make bench   the ledger beside bare net/http, PostgreSQL, etcd and Redis; table in bench-out/ (BENCH=-quick: a short look)'
 	@echo 'make microbench  Go benchmarks of every hot piece'
@@ -84,6 +85,9 @@ cross:
 
 demo: build
 	@.ci/demo
+
+cluster: build
+	@.ci/cluster
 
 run: build
 	@bin/ledgerctl dev
