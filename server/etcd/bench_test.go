@@ -1,0 +1,41 @@
+package etcd_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"assetledger/server/etcd"
+	"assetledger/server/etcd/etcdtest"
+)
+
+// BenchmarkPut is what etcd does by itself: one put of 512 bytes after another,
+// by so many clients, on three members.
+func BenchmarkPut(b *testing.B) {
+	cluster := etcdtest.Start(b, 3)
+	for _, clients := range []int{1, 64} {
+		b.Run(fmt.Sprint("clients=", clients), func(b *testing.B) {
+			c := etcd.NewClient(etcd.Config{Endpoints: cluster.Endpoints()})
+			defer c.Close()
+			value := make([]byte, 512)
+			var n atomic.Int64
+			b.SetParallelism(clients) // times GOMAXPROCS
+			put := func() {
+				if _, err := c.Txn(b.Context(), &etcd.Txn{Then: []etcd.Op{{Put: fmt.Sprint("k", n.Add(1)%1000), Value: value}}}); err != nil {
+					b.Error(err)
+				}
+			}
+			if clients == 1 {
+				for b.Loop() {
+					put()
+				}
+				return
+			}
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					put()
+				}
+			})
+		})
+	}
+}
