@@ -13,6 +13,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"assetledger/server/commitlog/etcdlog"
+	"assetledger/server/etcd/etcdfake"
+	"assetledger/server/writer"
 )
 
 // tool finds a program, or skips the test.
@@ -71,7 +75,10 @@ func text(t *testing.T, path string) string {
 func TestMetricsExist(t *testing.T) {
 	w := newWorld(t, "write")
 	told := "up\n"
-	for _, d := range []*daemon{w.write, w.read} {
+	several := startWriter(t, t.TempDir(), func(c *writer.Config) {
+		c.Driver = &etcdlog.Driver{API: &etcdfake.Client{Store: etcdfake.NewStore()}, Prefix: "/ledger", Dir: c.Dir}
+	})
+	for _, d := range []*daemon{w.write, w.read, several} {
 		a, err := get(http.DefaultClient, d.url+"/v1/metrics")
 		if err != nil {
 			t.Fatal(err)

@@ -47,7 +47,7 @@ func (d *Driver) open(ctx context.Context) (*site, error) {
 	}
 	if last := s.local.LastSeq(); last > h.Seq {
 		err := fmt.Errorf("%s has the log up to commit %d, and etcd only up to %d: etcd has lost a part of the log, or was restored from an old copy; "+
-			"see `Losing etcd` in docs/ops.md before anything is written", d.Dir, last, h.Seq)
+			"see docs/ops.md on losing etcd before anything is written", d.Dir, last, h.Seq)
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
