@@ -1,5 +1,7 @@
 package ledger
 
+import "slices"
+
 // A Change is what one operation of a commit changed about one thing in a
 // container. It says what the thing is afterwards, so that the last change of
 // each thing up to a commit is the container as it was then: see Past.
@@ -114,8 +116,14 @@ func (o *observation) entry(e undoEntry) {
 
 // add begins a change of the container.
 func (o *observation) add(kind ChangeKind, cref uint32) *Change {
-	o.changes = append(o.changes, Change{Kind: kind, Op: o.s.doing.op, OpKind: o.op.Kind, inside: cref})
-	return &o.changes[len(o.changes)-1]
+	if len(o.changes) == cap(o.changes) {
+		o.changes = slices.Grow(o.changes, 1)
+	}
+	o.changes = o.changes[:len(o.changes)+1]
+	c := &o.changes[len(o.changes)-1]
+	*c = Change{} // in place: it is large
+	c.Kind, c.Op, c.OpKind, c.inside = kind, o.s.doing.op, o.op.Kind, cref
+	return c
 }
 
 // stack notes that a stack's quantity has changed. A stack that was dropped has

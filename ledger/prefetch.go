@@ -105,7 +105,7 @@ func (s *State) Prefetch() {
 			continue
 		}
 		c := s.containers.at(d.container)
-		at = append(at, unsafe.Pointer(&c.id), unsafe.Pointer(&c.kind))
+		at = append(at, unsafe.Pointer(&c.id), unsafe.Pointer(&c.grid))
 		d.hash = stackHash(d.container, d.class, d.key)
 		at = s.stackIndex.home(at, d.hash)
 	}

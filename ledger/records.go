@@ -12,19 +12,20 @@ import "math"
 //	instance  ─children─→ tree of instance (instance_id)
 
 type container struct {
-	// What a transfer reads and changes comes first, mostly on one cache line.
+	// What a transfer reads and changes comes first, and what its observer is told,
+	// mostly on one cache line.
 	id                    int64
 	updated               uint64
 	kind                  ContainerKind
 	named                 bool // it has a label, see nameTable
 	gridWidth, gridHeight uint16
+	stacks, instances     uint32 // counts; instances are those directly in it
+	grid                  uint32
+	slotCount             uint32
 	owner                 int64
 	created               uint64
 	byID, byOwner, byKind links
 	stackTree, things     uint32
-	stacks, instances     uint32 // counts; instances are those directly in it
-	grid                  uint32
-	slotCount             uint32
 }
 
 // A stack is found by (container, class, key).

@@ -109,6 +109,9 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 			return err
 		}
 	}
+	if e.list == listHistory || r.params.given&paramsOfPast != 0 {
+		r.daemon.tail.index.Link()
+	}
 	charged, err := r.gather(e)
 	if charged != nil {
 		return charged

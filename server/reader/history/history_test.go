@@ -109,8 +109,12 @@ func TestFollowing(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, seed, 600)
+		if w.reversals < 20 {
+			t.Errorf("only %d reversals", w.reversals)
+		}
 		disk := newDisk(seed)
 		f := w.follow(New(w.config(disk.Process())), 0)
+		go f.keepLinked(t.Context().Done())
 		merged := false
 		for more := true; more; {
 			more = f.apply(1 + r.IntN(40))

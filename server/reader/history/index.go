@@ -39,10 +39,12 @@ type Index struct {
 
 	Meter Meter
 	poke  chan struct{} // there is something to do for Run
+	loose chan struct{} // there is something to link
 
 	writing sync.Mutex // held while files are written
 
-	open *generation // the last one of gens; the tailer's
+	open    *generation // the last one of gens; the tailer's
+	pending uint32      // commits since it last woke the one that links; the tailer's
 
 	mu    sync.Mutex
 	begun bool
@@ -70,7 +72,7 @@ func New(c Config) *Index {
 	if c.Generation == 0 {
 		c.Generation = generationBytes
 	}
-	return &Index{c: c, dir: join(c.Dir, "history"), fsys: c.FS, poke: make(chan struct{}, 1)}
+	return &Index{c: c, dir: join(c.Dir, "history"), fsys: c.FS, poke: make(chan struct{}, 1), loose: make(chan struct{}, 1)}
 }
 
 // Begin says after which place of which log the changes begin.
@@ -81,7 +83,7 @@ func (x *Index) Begin(id wal.LogID, after wal.Place) {
 	x.open = newGeneration(after)
 	x.gens = []*generation{x.open}
 	x.ready = x.c.Dir == "" && after.Seq == 0
-	x.wake()
+	wake(x.poke)
 }
 
 // Change keeps a change of commit seq.
@@ -91,6 +93,10 @@ func (x *Index) Change(seq uint64, c *ledger.Change) { x.open.add(seq, c) }
 // not all of it, nothing follows, and the generation stays open.
 func (x *Index) Applied(f *wal.Frame, last uint64) {
 	x.open.applied(f, last)
+	if x.pending += f.Count; x.pending > linkAfter {
+		x.pending = 0
+		wake(x.loose)
+	}
 	if x.open.size() >= x.c.Generation && x.c.Dir != "" && last == f.Last() {
 		x.Cut()
 	}
@@ -108,14 +114,43 @@ func (x *Index) Cut() {
 	if len(x.gens) > maxWaiting {
 		x.gens, x.ready = x.gens[1:], false // made again from the log
 	}
-	x.wake()
+	wake(x.poke)
 }
 
-// wake makes Run look again.
-func (x *Index) wake() {
+// wake makes who waits for c look again.
+func wake(c chan struct{}) {
 	select {
-	case x.poke <- struct{}{}:
+	case c <- struct{}{}:
 	default:
+	}
+}
+
+// linkAfter is the number of commits after which the tailer wakes the goroutine
+// that links them. What is left is linked by the next reader, in some 100 µs.
+const linkAfter = 500
+
+// Link links all that was applied. Readers call it before they take the lock
+// under which they take a view.
+func (x *Index) Link() {
+	x.mu.Lock()
+	gens := x.gens
+	x.mu.Unlock()
+	for _, g := range gens {
+		g.linking.Lock()
+		g.link()
+		g.linking.Unlock()
+	}
+}
+
+// keepLinked links what is applied until stop is closed.
+func (x *Index) keepLinked(stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-x.loose:
+			x.Link()
+		}
 	}
 }
 
@@ -161,7 +196,8 @@ func (x *Index) View(container int64) (*View, error) {
 	}
 	for _, g := range x.gens {
 		if g.end.Seq >= g.first {
-			v.gens = append(v.gens, memory{g.first, g.end.Seq, g.of(uint64(container)), g.of(lifeKey(container)), g.batches})
+			things, lives := g.chainsOf(container)
+			v.gens = append(v.gens, memory{g.first, g.end.Seq, things, lives, g.batches})
 		}
 	}
 	v.last = x.gens[len(x.gens)-1].end.Seq
@@ -193,7 +229,7 @@ func (x *Index) damaged(err error) error {
 			x.c.Log.Warn("a file of the history index is damaged; it is made again", "file", mine.name, "reason", damage.what)
 			x.ready, x.files = false, nil
 			x.fsys.Remove(mine.name)
-			x.wake()
+			wake(x.poke)
 		}
 	}
 	return &NotReadyError{}

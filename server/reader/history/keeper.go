@@ -24,6 +24,7 @@ const (
 //
 //	load → (missing: make it → load)… → write, merge → wait to be woken
 func (x *Index) Run(ctx context.Context) {
+	go x.keepLinked(ctx.Done())
 	if x.c.Dir == "" {
 		return
 	}
@@ -80,7 +81,7 @@ func (x *Index) step(ctx context.Context) (pause time.Duration, err error) {
 			if err := x.build(ctx, missing); err != nil {
 				return 0, err
 			}
-			x.wake()
+			wake(x.poke)
 			return 0, nil
 		}
 	}

@@ -94,6 +94,8 @@ type world struct {
 	dumps map[int64][]string // by container, then commit
 	times []int64            // by commit
 	state *ledger.State
+
+	reversals int
 }
 
 // newWorld makes a log of batches of random transactions.
@@ -105,7 +107,8 @@ func newWorld(t testing.TB, seed uint64, commits int) *world {
 	w.ids = append(w.ids, math.MaxInt64)
 	m := modeltest.New(0)
 	knobs := modeltest.DefaultKnobs()
-	knobs.Keyed, knobs.Repeated, knobs.Bulky, knobs.Refused, knobs.Reversals = 0, 0, 0, 0, 0
+	knobs.Keyed, knobs.Repeated, knobs.Bulky, knobs.Refused, knobs.Reversals = 0, 0, 0, 0, 0.15
+	var records [][]byte // by commit, from 1
 	gen := modeltest.NewGen(seed, m, knobs)
 	w.state = ledger.NewState(ledger.Config{})
 	w.note()
@@ -118,11 +121,20 @@ func newWorld(t testing.TB, seed uint64, commits int) *world {
 			if m.Submit(&tx, 1).Refusal != nil {
 				continue
 			}
+			if tx.Endpoint == ledger.EndpointReverse {
+				var rec ledger.Record
+				if err := rec.Decode(records[tx.Reverses-1]); err != nil {
+					t.Fatal(err)
+				}
+				tx.Invert(&rec, tx.Reverses)
+				w.reversals++
+			}
 			if err := w.state.Apply(&tx, f.Time, &out); err != nil {
 				t.Fatal(err)
 			}
 			f.Count++
-			f.Body = wal.AppendRecord(f.Body, ledger.AppendRecord(nil, &tx, &out))
+			records = append(records, ledger.AppendRecord(nil, &tx, &out))
+			f.Body = wal.AppendRecord(f.Body, records[len(records)-1])
 			w.times = append(w.times, f.Time)
 			w.note()
 		}
@@ -215,6 +227,9 @@ func (f *follower) apply(n int) bool {
 			f.world.t.Fatal(err)
 		}
 		f.Applied(frame, frame.Last())
+		if f.at%3 == 0 {
+			wake(f.loose) // beside the batches to come
+		}
 		f.at++
 	}
 	return f.at < len(f.world.log.frames)
