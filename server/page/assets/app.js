@@ -12,11 +12,13 @@ import { containers } from './view_containers.js';
 import { container } from './view_container.js';
 import { history } from './view_history.js';
 import { classes, oneClass } from './view_classes.js';
+import { holders, instances } from './view_holders.js';
 import { instance } from './view_instance.js';
 import { commits, commit } from './view_commits.js';
 import { digits } from './format.js';
+import { ageTimes } from './time.js';
 
-const views = [overview, containers, container, history, classes, oneClass, instance, commits, commit];
+const views = [overview, containers, container, history, classes, oneClass, holders, instances, instance, commits, commit];
 const main = document.getElementById('main');
 let current = null; // what is shown: {view, params, query, store, hash}
 let loading = null; // the AbortController of a load in progress
@@ -181,6 +183,7 @@ onLive((news) => {
 });
 setInterval(() => {
   if (document.hidden) return;
+  ageTimes(main);
   if (live.state === 'gone') showRetry();
   else if (current) current.view.tick?.(main);
 }, 1000);

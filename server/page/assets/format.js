@@ -2,6 +2,8 @@
 
 import { h } from './dom.js';
 import { Spelled, namesOf } from './json.js';
+import { csvButton } from './csv.js';
+export { time } from './time.js';
 
 /** An integer with its digits in groups of three. The gaps are style: copied text has none. */
 export function digits(value) {
@@ -44,29 +46,23 @@ export const classTag = (id, cls) => h('a', { href: `#/class/${id}`, class: `cla
 
 export const kindTag = (kind) => h('span', { class: 'kind' }, kind);
 
-/** A commit's time in the reader's own zone, with the exact one beside it for machines. */
-export function time(text) {
-  const date = new Date(text);
-  const shown = date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-  return h('time', { datetime: text, title: text }, shown);
-}
-
 /** A list of names and values. */
 export const facts = (...pairs) => h('dl', { class: 'facts' }, pairs.filter(Boolean).map(([name, ...value]) =>
   h('div', null, h('dt', null, name), h('dd', null, value))));
 
-/** A table with a caption that only screen readers need. Columns: [title, 'num' for numbers]. */
+/** A table with a caption that only screen readers need, and a button that saves it. Columns: [title, 'num' for numbers]. */
 export function table(caption, columns, rows) {
-  return h('div', { class: 'scroll' }, h('table', null,
+  return h('div', { class: 'tablebox' }, h('div', { class: 'scroll' }, h('table', null,
     h('caption', { class: 'unseen' }, caption),
     h('thead', null, h('tr', null, columns.map(([title, kind]) => h('th', { scope: 'col', class: kind }, title)))),
-    h('tbody', null, rows.map((cells) => h('tr', null, cells.map((cell, i) => h('td', { class: columns[i][1] }, cell)))))));
+    h('tbody', null, rows.map((cells) => h('tr', null, cells.map((cell, i) => h('td', { class: columns[i][1] }, cell))))))),
+  h('p', { class: 'tabletools' }, csvButton(caption)));
 }
 
 export const empty = (title, ...words) => h('div', { class: 'empty' }, h('p', { class: 'title' }, title), words.length ? h('p', null, words) : null);
 
 // What the arguments of operations name.
-const containers = new Set(['container_id', 'from_container', 'to_container', 'other_container_id']);
+export const containerArguments = new Set(['container_id', 'from_container', 'to_container', 'other_container_id']);
 const instances = new Set(['instance_id', 'parent_id']);
 
 /** The arguments of an operation, wherever they stand. */
@@ -76,7 +72,7 @@ export const argsOf = (op) => op.args?.request ?? op.args ?? {};
 export function argument(name, value, op, classes) {
   if (value === null) return h('span', { class: 'none' }, 'null');
   if (typeof value === 'object' && !(value instanceof Spelled)) return `mint ${value.minted} of this commit`;
-  if (containers.has(name)) return containerLink(value);
+  if (containerArguments.has(name)) return containerLink(value);
   if (instances.has(name)) return instanceLink(value);
   if (name === 'class_id') return classTag(value, classes.get(String(value)));
   if (name === 'quantity') return quantity(value, classes.get(String(argsOf(op).class_id)));

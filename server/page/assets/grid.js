@@ -32,7 +32,7 @@ export function gridPanel(data, held) {
     h('div', { class: 'gridrow' }, h('div', { class: 'panel drawing' }, drawing), h('div', { class: 'side' }, details, legend(held))));
 }
 
-const hint = () => h('p', { class: 'hint' }, 'Point at a placement, or focus the grid and use the arrow keys.');
+const hint = () => h('p', { class: 'hint' }, 'Point at a placement, or focus the grid and use the arrow keys; Enter opens it.');
 
 function backdrop(w, gh) {
   const parts = [h('rect', { class: 'ground', width: w * cell, height: gh * cell })];
@@ -56,6 +56,7 @@ function placement(p, i, held, tell) {
     class: `placement ${colour(p.class_id)}`, role: 'option', tabindex: i === 0 ? 0 : -1, 'aria-selected': 'false',
     'aria-label': `${nameOf(p, held)} ${amount(p, cls)}, at ${p.x}, ${p.y}, ${p.width} by ${p.height} cells`,
     transform: `translate(${p.x * cell} ${p.y * cell})`, 'data-x': p.x, 'data-y': p.y, 'data-w': p.width, 'data-h': p.height,
+    'data-open': p.instance_id !== undefined ? `#/instance/${p.instance_id}` : `#/class/${p.class_id}`,
     onfocus: () => tell(p), onpointermove: () => tell(p), // not entering: the page scrolls below the pointer when the keyboard moves focus
     onpointerleave: () => { if (!document.activeElement?.closest?.('#grid')) tell(null); },
     onclick: () => tell(p),
@@ -102,7 +103,7 @@ function legend(held) {
     h('li', null, classTag(id, held.classes.get(id)), h('span', { class: 'aside' }, `× ${n}`)))));
 }
 
-// Arrow keys: to the nearest placement in that direction. Home and End: the first and the last.
+// Enter: to what stands there. Arrow keys: to the nearest placement in that direction. Home and End: the first and the last.
 function walk(e) {
   const all = [...e.currentTarget.querySelectorAll('.placement')];
   const here = e.target.closest('.placement');
@@ -111,7 +112,8 @@ function walk(e) {
   const [hx, hy] = middle(here);
   const ways = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
   let next = null;
-  if (e.key === 'Home') next = all[0];
+  if (e.key === 'Enter') location.hash = here.dataset.open;
+  else if (e.key === 'Home') next = all[0];
   else if (e.key === 'End') next = all.at(-1);
   else if (ways[e.key]) {
     const [dx, dy] = ways[e.key];

@@ -4,6 +4,7 @@ import { h } from './dom.js';
 import { get, getList, unlessForbidden, rememberClass } from './api.js';
 import { digits, quantity, count, classTag, commitLink, facts, table, empty, colour } from './format.js';
 import { pager } from './view_containers.js';
+import { classTabs } from './view_holders.js';
 
 const pageSize = 25;
 
@@ -46,6 +47,7 @@ export const oneClass = {
     return [
       h('p', { class: 'crumbs' }, h('a', { href: '#/classes' }, 'Classes')),
       h('h1', { tabindex: -1 }, h('span', { class: `swatch big ${colour(c.class_id)}`, 'aria-hidden': 'true' }), c.name),
+      classTabs(params[0], c, 'class'),
       facts(
         ['Id', digits(c.class_id)],
         c.code && ['Code', c.code],

@@ -2,45 +2,53 @@
 
 import { h } from './dom.js';
 import { get, getList, classesOf } from './api.js';
-import { digits, commitLink, instanceLink, time, operationLine, argument, argsOf, classesNamed, facts, table, empty } from './format.js';
+import { digits, count, commitLink, instanceLink, time, operationLine, argument, argsOf, classesNamed, facts, table, empty } from './format.js';
 import { namesOf, spell } from './json.js';
+import { picker, commitFilters } from './commit_filters.js';
 
 const pageSize = 50;
+const searched = 1000;    // commits that a page with filters looks at
 const mostOperations = 2; // of a commit, in a row of the feed
 const mostShown = 500;    // of a commit, on its own page
 
-/** Up to `most` commits that end at `to`, or the last ones; newest first. */
-export async function lastCommits(most, signal, to) {
-  if (to === undefined) {
-    const { freshness } = await get('/v1/read/freshness', null, signal);
-    to = Number(freshness.checkpoint_seq);
-  }
-  const after = Math.max(0, to - most);
-  if (to === 0) return { list: [], classes: new Map(), after, to };
-  const { all } = await getList('/v1/read/commits', { after, limit: to - after }, (a) => a.data.commits, to - after, signal);
-  const list = all.reverse();
-  return { list, after, to, classes: await classesOf(list.flatMap((c) => classesNamed(c.operations.slice(0, mostOperations)))) };
+/** Up to `most` commits that end at `to`, or the last ones; newest first. pick chooses among them. */
+export async function lastCommits(most, signal, to, pick = () => true) {
+  const { all } = await getList('/v1/read/commits', { order: 'newest', before: to && BigInt(to) + 1n, limit: most }, (a) => a.data.commits, most, signal);
+  const seen = all.slice(0, most), list = seen.filter(pick);
+  const after = seen.length === most ? BigInt(seen.at(-1).global_seq) - 1n : 0n;
+  return { list, after, seen, classes: await classesOf(list.flatMap((c) => classesNamed(c.operations.slice(0, mostOperations)))) };
 }
 
-export const commitTable = (caption, { list, classes }) => table(caption, [['Commit', 'num idcol'], ['Time', 'when'], ['What it did']],
-  list.map((c) => [commitLink(c.global_seq), time(c.committed_at), [
-    c.operations.slice(0, mostOperations).map((op) => h('div', { class: 'line' }, operationLine(op, classes))),
-    c.operations.length > mostOperations ? h('div', { class: 'line aside' }, `and ${c.operations.length - mostOperations} more`) : null]]));
+export function commitTable(caption, { list, classes }) {
+  const by = list.some((c) => c.principal !== undefined), keyed = list.some((c) => c.metadata.idempotency_key !== undefined);
+  return table(caption, [['Commit', 'num idcol'], ['Time', 'when'], ['What it did'], ...(by ? [['By']] : []), ...(keyed ? [['Idempotency key', 'keycol']] : [])],
+    list.map((c) => [commitLink(c.global_seq), time(c.committed_at), [
+      c.operations.slice(0, mostOperations).map((op) => h('div', { class: 'line' }, operationLine(op, classes))),
+      c.operations.length > mostOperations ? h('div', { class: 'line aside' }, `and ${c.operations.length - mostOperations} more`) : null],
+    ...(by ? [c.principal ?? ''] : []),
+    ...(keyed ? [c.metadata.idempotency_key === undefined ? '' : h('code', null, c.metadata.idempotency_key)] : [])]));
+}
 
 export const commits = {
   pattern: /^commits$/,
   section: 'commits',
   title: () => 'Commits',
-  async load({ query, signal }) {
-    const to = /^[1-9]\d{0,15}$/.test(query.to ?? '') ? Number(query.to) : undefined;
-    const page = await lastCommits(pageSize, signal, to);
+  async load({ query, signal, go }) {
+    const to = /^[1-9]\d{0,18}$/.test(query.to ?? '') ? query.to : undefined;
+    const pick = await picker(query, signal);
+    const page = await lastCommits(pick ? searched : pageSize, signal, to, pick);
+    const rest = Object.fromEntries(Object.entries(query).filter(([name]) => name !== 'to'));
+    const address = (q) => `#/commits${Object.keys(q).length ? `?${new URLSearchParams(q)}` : ''}`;
     return [
       h('h1', { tabindex: -1 }, 'Commits ', h('span', { class: 'aside' }, to === undefined ? 'newest first, as they come' : `up to ${to}`)),
-      page.list.length === 0 ? empty('There are no commits here.', 'As soon as one is made it will show up here.')
+      h('div', { class: 'tools' }, commitFilters(query, go)),
+      pick && page.seen.length > 0 && h('p', { class: 'aside' }, count(page.list.length, 'match', 'matches'), ` in commits ${page.seen.at(-1).global_seq} to ${page.seen[0].global_seq}`),
+      page.list.length === 0 ? (pick ? empty('No commit here is like that.', page.after > 0n ? 'Earlier ones may be.' : '')
+        : empty('There are no commits here.', 'As soon as one is made it will show up here.'))
         : commitTable('Commits, newest first', page),
       h('nav', { class: 'pager', 'aria-label': 'Pages' },
-        to === undefined ? null : h('a', { href: '#/commits' }, 'Newest'),
-        page.after > 0 ? h('a', { href: `#/commits?to=${page.after}`, class: 'next' }, 'Earlier') : null),
+        to === undefined ? null : h('a', { href: address(rest) }, 'Newest'),
+        page.after > 0n ? h('a', { href: address({ ...rest, to: page.after }), class: 'next' }, 'Earlier') : null),
     ];
   },
 };
