@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -128,6 +129,9 @@ var (
 	// ErrUnreachable means that it is unknown whether a frame was appended, or
 	// who the writer is. It may pass.
 	ErrUnreachable = errors.New("the log can't be reached")
+	// ErrTailFull is a wal.ErrNoSpace: what keeps the newest part of the log on
+	// several machines is full, not a disk of this host.
+	ErrTailFull = fmt.Errorf("what keeps the newest part of the log is full: %w", wal.ErrNoSpace)
 	// ErrFenced means that another daemon has become the writer. It is final.
 	ErrFenced = errors.New("another daemon has become the writer of the log")
 )

@@ -51,7 +51,12 @@ var (
 		"The commit log can't be reached; nothing was done: send the request again soon.")
 	unreachableUnknown = ledger.Errorf(ledger.LogUnavailable,
 		"The commit log can't be reached, and whether this request was or will be carried out is unknown: send it again with the same idempotency key.")
+	tailFullNow = ledger.Errorf(ledger.LogUnavailable,
+		"The newest part of the commit log takes too much, for too few copies on other hosts follow; nothing was done: start write daemons that stand by, and send the request again.")
+	tailFullUnknown = ledger.Errorf(ledger.LogUnavailable,
+		"The newest part of the commit log takes too much, and whether this request will be carried out is unknown: start write daemons that stand by, and send it again with the same idempotency key.")
 
+	tailFull   = &stall{tailFullNow, tailFullUnknown}
 	diskFull   = &stall{noSpace, noSpaceUnknown}
 	notReached = &stall{unreachable, unreachableUnknown}
 )
@@ -59,6 +64,8 @@ var (
 // stallOf is the stall that an error of the log is, nil if it is another.
 func stallOf(err error) *stall {
 	switch {
+	case errors.Is(err, commitlog.ErrTailFull):
+		return tailFull
 	case errors.Is(err, wal.ErrNoSpace):
 		return diskFull
 	case errors.Is(err, commitlog.ErrUnreachable):

@@ -45,7 +45,7 @@ func (q *quota) percent() int64 {
 
 func (q *quota) room() error {
 	if p := q.percent(); p >= fullAt {
-		return fmt.Errorf("%w: etcd is %d %% full, and commits are taken up to %d %%: the log is trimmed when %d copies on other hosts have it", wal.ErrNoSpace, p, fullAt, copiesWanted)
+		return fmt.Errorf("%w: etcd is at %d %% of its quota, and commits are taken up to %d %%: the log is trimmed when %d copies on other hosts have it", commitlog.ErrTailFull, p, fullAt, copiesWanted)
 	}
 	return nil
 }

@@ -160,7 +160,7 @@ func (w *Writer) commit() error {
 			return w.fail(w.fenced(r.KVs))
 		case errors.Is(err, etcd.ErrNoSpace) && !w.doubt:
 			w.forget()
-			return fmt.Errorf("%w: %w", wal.ErrNoSpace, err)
+			return fmt.Errorf("%w: %w", commitlog.ErrTailFull, err)
 		case !etcd.Refused(err):
 			w.doubt = true
 		}
