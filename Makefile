@@ -7,7 +7,7 @@ COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS  := -s -w -X assetledger/server/version.Version=$(VERSION) -X assetledger/server/version.commit=$(COMMIT)
 PROGRAMS := ledger-write ledger-read ledgerctl
 
-.PHONY: help build test check package clients bench.quick prove.short fmt vet fuzz race poison unit cross demo cluster run bench microbench prove deb image vuln clean
+.PHONY: help build test check package clients bench.quick prove.short fmt vet fuzz race poison unit cross demo cluster run bench microbench prove deb dist image vuln clean
 
 help:
 	@echo 'make build   three static binaries in bin/, and man pages: man -M bin/man ledgerctl'
@@ -22,9 +22,10 @@ help:
 	@echo 'make fuzz    every fuzz target for FUZZTIME seconds (default 5)'
 	@echo 'make prove   killed daemons, power cuts, failing syncs and full disks, the long forms; as root, else most are skipped'
 	@echo 'make deb     a Debian package in bin/; needs dpkg-deb, and no network'
-	@echo 'make image   a container image of the three programs; needs docker, and no network'
+	@echo 'make dist    archives with checksums and bills of materials in dist/: programs for Linux, ledgerctl for macOS'
+	@echo 'make image   a container image of the three programs; needs docker'
 	@echo 'make vuln    known vulnerabilities in what the programs use; needs the network'
-	@echo 'make clean   remove bin/, demo-data/ and bench-out/'
+	@echo 'make clean   remove bin/, dist/, demo-data/ and bench-out/'
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
@@ -80,7 +81,7 @@ cross:
 	@for target in darwin/amd64 darwin/arm64 freebsd/amd64 linux/arm64; do \
 		echo "$$target"; \
 		export GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0; \
-		$(GO) build -o /dev/null ./cmd/... && $(GO) vet ./cmd/... ./ledger/... ./wal/... || exit 1; \
+		$(GO) build -trimpath -o /dev/null ./cmd/... && $(GO) vet ./cmd/... ./ledger/... ./wal/... || exit 1; \
 	done
 
 demo: build
@@ -106,11 +107,14 @@ prove:
 deb: build
 	@.ci/deb '$(VERSION)' bin/asset-ledger_amd64.deb
 
-image: build
-	docker build -t asset-ledger:$(VERSION) .
+image:
+	docker build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) -t asset-ledger:$(VERSION) -t asset-ledger .
+
+dist:
+	@.ci/dist '$(VERSION)' '$(COMMIT)' dist
 
 vuln:
 	@.ci/vuln
 
 clean:
-	rm -rf bin demo-data bench-out
+	rm -rf bin demo-data bench-out dist

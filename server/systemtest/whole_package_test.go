@@ -45,7 +45,12 @@ func TestReproducible(t *testing.T) {
 	a, b := checkout(t, "a"), checkout(t, "another folder, with a longer name")
 	for _, dir := range []string{a, b} {
 		runMake(t, dir, "deb")
+		runMake(t, dir, "dist")
 	}
+	if one, two := text(t, filepath.Join(a, "dist/SHA256SUMS")), text(t, filepath.Join(b, "dist/SHA256SUMS")); one != two {
+		t.Errorf("the archives differ between two folders:\n%s%s", one, two)
+	}
+	checkArchives(t, filepath.Join(a, "dist"))
 	for _, file := range []string{"ledger-write", "ledger-read", "ledgerctl", "asset-ledger_amd64.deb"} {
 		one, two := []byte(text(t, filepath.Join(a, "bin", file))), []byte(text(t, filepath.Join(b, "bin", file)))
 		if !bytes.Equal(one, two) {
@@ -100,16 +105,21 @@ func checkImage(t *testing.T, source string) {
 	}
 	const user = 65532
 	dockerfile := text(t, filepath.Join(source, "Dockerfile"))
-	for _, line := range []string{"FROM scratch", "COPY bin/ledger-write bin/ledger-read bin/ledgerctl /", "COPY --chown=65532:65532 --chmod=0700 docs/ops/empty /data",
+	for _, line := range []string{"FROM scratch", "COPY --from=build /out/ledger-write /out/ledger-read /out/ledgerctl /", "COPY --chown=65532:65532 --chmod=0700 docs/ops/empty /data",
 		"ENV LEDGER_DIR=/data/log", "USER 65532:65532", `CMD ["/ledger-write"]`} {
 		if !strings.Contains(dockerfile, "\n"+line+"\n") {
 			t.Errorf("the Dockerfile has no line %s: this test must follow it", line)
 		}
 	}
-	for _, name := range []string{"ledger-write", "ledger-read", "ledgerctl"} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text(t, filepath.Join(source, "bin", name))), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	_, run, ok := strings.Cut(dockerfile, "\nRUN ")
+	run, _, _ = strings.Cut(run, "\n")
+	if !ok || !strings.Contains(run, " -o /out/ ") {
+		t.Fatalf("the Dockerfile builds nothing into /out/: %q", run)
+	}
+	build := exec.Command("sh", "-c", strings.Replace(run, " -o /out/ ", " -o "+root+"/ ", 1))
+	build.Dir, build.Env = source, append(os.Environ(), "VERSION=v1.2.3-test", "COMMIT=")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", run, err, out)
 	}
 	if err := os.Mkdir(filepath.Join(root, "data"), 0o700); err != nil {
 		t.Fatal(err)
