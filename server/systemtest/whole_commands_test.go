@@ -88,7 +88,6 @@ var notRun = map[string]string{
 	"etcd --quota-backend-bytes 8589934592 --snapshot-count 1000 …":                                              "needs three machines",
 	"ledger-write -driver etcd://…": "needs etcd",
 	"ledger-write -dir /var/lib/ledger/log -driver etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/ledger -advertise http://10.0.0.1:8080 -listen 10.0.0.1:8080 …": "needs etcd and another machine",
-	"ledgerctl wal stat":           "needs -dir, or ./ledger-data; the tests of ctl run it",
 	"ledger-read -from URL[,URL…]": "URL stands for any source; the tests of server/mirror follow one",
 	"ledger-read -from":            "needs a URL; as above",
 	"ledger-read -dir /var/lib/ledger/log -from http://ledger-1:8080,http://ledger-2:8081 -name shop-eu": "needs other hosts; as above",
