@@ -23,7 +23,7 @@ type daemon struct {
 	maxBody, maxBatchBody int64
 	maxLag                uint64
 	timeouts              httpserver.Timeouts
-	streams               streams
+	streams               *streams
 	mirroring             *logstream.Server // of the log, to other machines
 	readBacks             chan struct{}     // has a place for the reversal that reads its commit
 	budget                *httpserver.Budget

@@ -3,6 +3,7 @@ package writer
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"assetledger/ledger"
 )
@@ -15,10 +16,12 @@ import (
 type streams struct {
 	most int // that may be open
 
-	// working has a place for each stream that may use a processor now: for all
-	// cores but one. What all streams could do at once would be a queue before
-	// every other request, since Go runs goroutines in turns.
+	// working has a place for each piece of work that may be done now, for all
+	// cores but one, if more streams are open than that. What all streams could do
+	// at once would be a queue before every other request, since Go runs
+	// goroutines in turns. A few may do both their sides at once.
 	working chan struct{}
+	count   atomic.Int32 // those in open
 
 	mu       sync.Mutex
 	open     map[*stream]string // the client of each
@@ -26,8 +29,8 @@ type streams struct {
 }
 
 // newStreams makes the set of streams of a daemon with a budget of so many bytes.
-func newStreams(budget int64) streams {
-	return streams{
+func newStreams(budget int64) *streams {
+	return &streams{
 		most:    int(min(max(budget/4/streamClaim, 2), 1<<20)),
 		working: make(chan struct{}, max(1, runtime.NumCPU()-1)),
 		open:    map[*stream]string{}, byClient: map[string]int{},
@@ -36,6 +39,10 @@ func newStreams(budget int64) streams {
 
 // work runs f, which takes a processor for a while and waits for nothing.
 func (t *streams) work(f func()) {
+	if int(t.count.Load()) <= cap(t.working) {
+		f()
+		return
+	}
 	t.working <- struct{}{}
 	defer func() { <-t.working }()
 	f()
@@ -51,6 +58,7 @@ func (t *streams) enter(s *stream) bool {
 	}
 	t.open[s] = client
 	t.byClient[client]++
+	t.count.Add(1)
 	return true
 }
 
@@ -59,6 +67,7 @@ func (t *streams) leave(s *stream) {
 	defer t.mu.Unlock()
 	client := t.open[s]
 	delete(t.open, s)
+	t.count.Add(-1)
 	if t.byClient[client]--; t.byClient[client] == 0 {
 		delete(t.byClient, client)
 	}

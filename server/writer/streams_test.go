@@ -3,7 +3,9 @@ package writer
 import (
 	"io"
 	"net/http"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"assetledger/server/httpserver"
 )
@@ -58,5 +60,41 @@ func TestStreamTooMany(t *testing.T) {
 	until(t, "a place is free", func() bool { w.streams.mu.Lock(); defer w.streams.mu.Unlock(); return len(w.streams.open) == most-1 })
 	if s := w.stream(""); s.resp.StatusCode != 200 {
 		t.Error(s.resp.Status)
+	}
+}
+
+// When more streams are open than there are places, that many work at a time;
+// otherwise none waits for another.
+func TestStreamsTakeTurns(t *testing.T) {
+	for open, want := range []int{1: 2, 2: 1} {
+		if open == 0 {
+			continue
+		}
+		synctest.Test(t, func(t *testing.T) {
+			set := newStreams(1 << 30)
+			set.working = make(chan struct{}, 1)
+			for range open {
+				set.enter(&stream{x: &httpserver.Exchange{R: &http.Request{}}})
+			}
+			working, proceed := 0, make(chan struct{})
+			var mu sync.Mutex
+			for range 2 {
+				go set.work(func() {
+					mu.Lock()
+					working++
+					mu.Unlock()
+					<-proceed
+				})
+			}
+			synctest.Wait()
+			if working != want {
+				t.Errorf("%d streams: %d pieces of work at a time, want %d", open, working, want)
+			}
+			close(proceed)
+			synctest.Wait()
+			if working != 2 {
+				t.Errorf("%d streams: %d pieces were done", open, working)
+			}
+		})
 	}
 }
