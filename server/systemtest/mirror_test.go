@@ -284,6 +284,14 @@ func TestMirrors(t *testing.T) {
 	if code == 0 || !strings.Contains(words, "is filled from "+wire.url()) {
 		t.Errorf("a write daemon on a copy: exit code %d, %s", code, words)
 	}
+	if code, out, words := runProgram(t, "ledgerctl", "log", "detach", "-dir", dir("b"), "-accept-loss"); code != 0 {
+		t.Fatalf("ledgerctl log detach: %d %s%s", code, out, words)
+	}
+	alone := startProcess(t, "ledger-write", "-dir", dir("b"))
+	if commits(t, alone.url, 1) <= end {
+		t.Error("the copy does not go on where it ended")
+	}
+	alone.stop(t)
 }
 
 // TestMirrorOfRestoredSource restores the source of a mirror from an older

@@ -16,6 +16,7 @@ import (
 
 	"assetledger/server/commitlog/etcdlog"
 	"assetledger/server/etcd/etcdfake"
+	"assetledger/server/reader"
 	"assetledger/server/writer"
 )
 
@@ -74,11 +75,12 @@ func text(t *testing.T, path string) string {
 // TestMetricsExist: what rules and dashboard ask for is what the daemons tell.
 func TestMetricsExist(t *testing.T) {
 	w := newWorld(t, "write")
+	mirror := startReader(t, t.TempDir(), func(c *reader.Config) { c.Mirror.From = w.write.url })
 	told := "up\n"
 	several := startWriter(t, t.TempDir(), func(c *writer.Config) {
 		c.Driver = &etcdlog.Driver{API: &etcdfake.Client{Store: etcdfake.NewStore()}, Prefix: "/ledger", Dir: c.Dir}
 	})
-	for _, d := range []*daemon{w.write, w.read, several} {
+	for _, d := range []*daemon{w.write, w.read, several, mirror} {
 		a, err := get(http.DefaultClient, d.url+"/v1/metrics")
 		if err != nil {
 			t.Fatal(err)
