@@ -37,14 +37,14 @@ type Transaction struct {
 	permit   *Permit // what the sender may do; nil: all. Not in the record
 	Key      []byte  // idempotency key; empty if none was sent
 
-	Metadata  []byte   // compact JSON object as sent; empty if none was sent
-	Principal []byte   // name of the token that sent it; empty without authentication
+	Metadata  []byte // compact JSON object as sent; empty if none was sent
+	Principal []byte // name of the token that sent it; empty without authentication
+	Endpoint  Endpoint
+	version   byte     // of the record that it was decoded from; 0: none
 	Hash      [16]byte // of endpoint, operations, metadata and sender; set only when Key is
 
-	inverse  *inverse       // what Invert found, only if Reverses is set
-	scratch  *requestParser // memory that parsing reuses; nil until it is needed
-	Endpoint Endpoint
-	version  byte // of the record that it was decoded from; 0: none
+	inverse *inverse       // what Invert found, only if Reverses is set
+	scratch *requestParser // memory that parsing reuses; nil until it is needed
 }
 
 // An Outcome is what the ledger decided when it accepted a transaction: all
