@@ -42,8 +42,7 @@ const (
 // commit's record; tx keeps nothing of its memory. What can't be reversed is
 // refused by Apply, as all else that the state decides.
 func (tx *Transaction) Invert(rec *Record, seq uint64) {
-	n := len(rec.Tx.Ops) // no operation has more than one inverse
-	v := inverter{rec: rec, ops: make([]Op, 0, n), to: &inverse{seq: seq, minted: rec.Out.FirstMinted, ops: make([]Op, 0, n), guards: make([]guard, 0, n)}}
+	v := inverter{rec: rec, to: &inverse{seq: seq, minted: rec.Out.FirstMinted}}
 	v.resolve()
 	decisions, facts := rec.Out.Decisions, rec.Out.Facts
 	for i := len(v.to.ops) - 1; i >= 0 && v.err == nil; i-- {
@@ -94,7 +93,7 @@ type inverter struct {
 
 // resolve copies the operations, with the ids of the instances minted.
 func (v *inverter) resolve() {
-	n := len(v.rec.Tx.Ops)
+	n := len(v.rec.Tx.Ops) // no operation has more than one inverse
 	v.to.ops, v.to.guards, v.ops = make([]Op, 0, n), make([]guard, 0, n), make([]Op, 0, n)
 	for _, op := range v.rec.Tx.Ops {
 		for i := range op.Kind.Args() {
