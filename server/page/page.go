@@ -10,6 +10,7 @@
 //	json.js dom.js   exact numbers; elements made and renewed
 //	api.js live.js   asking the daemon; following its stream of commits
 //	time.js csv.js format.js chart.js grid.js past.js commit_filters.js view_*.js   how things look, and what each address shows
+//	finder.js        the box that finds everything
 //	app.js           the address, the header, the refreshing
 package page
 

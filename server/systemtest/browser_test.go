@@ -307,10 +307,13 @@ func linkNamed(within, text string) string {
 // key presses a key by its name, such as Tab or ArrowRight.
 func (b *browser) key(name string) {
 	b.t.Helper()
-	codes := map[string]int{"Tab": 9, "Enter": 13, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+	codes := map[string]int{"Tab": 9, "Enter": 13, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Escape": 27}
 	down := map[string]any{"type": "rawKeyDown", "key": name, "code": name, "windowsVirtualKeyCode": codes[name]}
 	if name == "Enter" {
 		down["type"], down["text"] = "keyDown", "\r"
+	}
+	if len(name) == 1 {
+		down["type"], down["text"] = "keyDown", name
 	}
 	b.must("Input.dispatchKeyEvent", down, nil)
 	b.must("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name, "code": name, "windowsVirtualKeyCode": codes[name]}, nil)

@@ -45,7 +45,7 @@ func (l *pageLedger) startReader() {
 	l.t.Helper()
 	l.reader = startDaemon(l.t, "the read daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
 		return server.RunRead(ctx, reader.Config{
-			Dir: l.dir, Listen: l.address, Name: "read", Page: true, Poll: 100 * time.Millisecond, Timeouts: httpserver.DefaultTimeouts, Ready: ready, Log: log,
+			Dir: l.dir, Listen: l.address, Name: "read", Page: true, IdempotencyKeys: writer.DefaultConfig().IdempotencyKeys, Poll: 100 * time.Millisecond, Timeouts: httpserver.DefaultTimeouts, Ready: ready, Log: log,
 		})
 	})
 	l.address = strings.TrimPrefix(l.reader.url, "http://")

@@ -24,24 +24,28 @@ export class Refusal extends Error {
 /** The daemon gave no answer at all, or none that it could have meant. */
 export class Gone extends Error {}
 
-/** Reads a path. The browser keeps answers and asks by their ETag whether they still hold. */
-export async function get(path, query, signal) {
-  let answer, text;
+/** The status and the text that a path is answered with. The browser keeps answers and asks by their ETag whether they still hold. */
+export async function ask(path, query, signal) {
   try {
-    answer = await fetch(withQuery(path, query), { signal, cache: 'no-cache', credentials: 'omit', headers: signed({}) });
-    text = await answer.text();
+    const answer = await fetch(withQuery(path, query), { signal, cache: 'no-cache', credentials: 'omit', headers: signed({}) });
+    return { ok: answer.ok, status: answer.status, text: await answer.text() };
   } catch (e) {
     if (e.name === 'AbortError') throw e;
     throw new Gone('The read daemon does not answer.');
   }
+}
+
+/** Reads a path. */
+export async function get(path, query, signal) {
+  const { ok, status, text } = await ask(path, query, signal);
   let body;
   try {
     body = parseExact(text);
   } catch {
     throw new Gone('What answers here is not a read daemon.');
   }
-  if (answer.ok) return body;
-  throw new Refusal(answer.status, body?.error ?? { code: answer.status, message: 'The read daemon refused without a reason.' });
+  if (ok) return body;
+  throw new Refusal(status, body?.error ?? { code: status, message: 'The read daemon refused without a reason.' });
 }
 
 /** What a promise gives, or null if this token may not see it. */
@@ -72,6 +76,13 @@ export async function getList(path, query, pick, most, signal) {
 const classes = new Map();
 
 export const rememberClass = (c) => { classes.set(String(c.class_id), Promise.resolve(c)); };
+
+/** The first thousand classes. */
+export async function classesAll(signal) {
+  const { data } = await get('/v1/read/classes', { limit: 1000 }, signal);
+  data.classes.forEach(rememberClass);
+  return data.classes;
+}
 
 /** The classes of ids, as a Map by the id's text; an unknown one is left out. */
 export async function classesOf(ids) {

@@ -16,6 +16,7 @@ import { holders, instances } from './view_holders.js';
 import { instance } from './view_instance.js';
 import { commits, commit } from './view_commits.js';
 import { digits } from './format.js';
+import { startFinder } from './finder.js';
 import { ageTimes } from './time.js';
 
 const views = [overview, containers, container, history, classes, oneClass, holders, instances, instance, commits, commit];
@@ -189,14 +190,7 @@ setInterval(() => {
 }, 1000);
 
 document.getElementById('again').onclick = () => retryNow();
-document.getElementById('find').onsubmit = (e) => {
-  e.preventDefault();
-  const form = new FormData(e.currentTarget);
-  const id = form.get('id').trim().replace(/^#/, '');
-  if (!id) return;
-  e.currentTarget.elements.id.value = '';
-  go(`#/${form.get('what')}/${encodeURIComponent(id)}`);
-};
+startFinder(go);
 document.getElementById('skip').onclick = (e) => {
   e.preventDefault();
   main.focus();
