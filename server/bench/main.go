@@ -31,6 +31,7 @@ type bench struct {
 	slice   time.Duration // how long one probe loads what it measures
 	stacks  int           // of the large ledger
 	commits int           // of the log that is replayed
+	history int           // commits of the log whose past is asked for
 	install bool
 	dir     string // temporary; gone at the end
 	bin     string // the built programs
@@ -67,12 +68,13 @@ func run(args []string) error {
 	flags.DurationVar(&b.slice, "slice", 3*time.Second, "how long each probe runs in a round")
 	flags.IntVar(&b.stacks, "stacks", 10_000_000, "stacks of the large ledger")
 	flags.IntVar(&b.commits, "commits", 4_000_000, "commits in the log that is replayed")
+	flags.IntVar(&b.history, "history", 20_000_000, "commits of the log whose past is asked for")
 	flags.BoolVar(&b.install, "install", true, "install absent peers with apt-get when root")
 	flags.StringVar(&b.before, "before", "", "folder with the programs of an older version, whose replay is measured too")
 	temp := flags.String("dir", os.TempDir(), "where to make the temporary folder: on the disk that is to be measured")
 	flags.Parse(args)
 	if *quick {
-		b.rounds, b.slice, b.stacks, b.commits = 1, 300*time.Millisecond, 100_000, 100_000
+		b.rounds, b.slice, b.stacks, b.commits, b.history = 1, 300*time.Millisecond, 100_000, 100_000, 50_000
 	}
 	if *list {
 		for _, r := range rows() {

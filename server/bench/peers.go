@@ -90,8 +90,22 @@ UPDATE accounts SET balance = balance + 1 WHERE id = :dst;
 COMMIT;
 `
 
-// postgres starts a fresh cluster and gives a probe for each count of clients.
-func (b *bench) postgres(clients ...int) ([]probe, error) {
+// A postgresCluster is a fresh cluster that runs.
+type postgresCluster struct {
+	b       *bench
+	dir     string
+	command func(name string, args ...string) *exec.Cmd // one of its programs
+	connect []string                                    // arguments
+}
+
+// psql runs a statement.
+func (pg *postgresCluster) psql(sql string) error {
+	_, err := pg.b.output(pg.command("psql", append(slices.Clone(pg.connect), "-q", "-v", "ON_ERROR_STOP=1", "-d", "postgres", "-c", sql)...))
+	return err
+}
+
+// postgresCluster starts one; nil if PostgreSQL is absent.
+func (b *bench) postgresCluster() (*postgresCluster, error) {
 	b.want("pgbench", "postgresql")
 	folders, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(folders) == 0 {
@@ -125,16 +139,18 @@ func (b *bench) postgres(clients ...int) ([]probe, error) {
 	if err != nil {
 		return nil, err
 	}
-	connect := []string{"-h", "127.0.0.1", "-p", port, "-U", "bench"}
-	psql := func(sql string) error {
-		_, err := b.output(command("psql", append(slices.Clone(connect), "-q", "-v", "ON_ERROR_STOP=1", "-d", "postgres", "-c", sql)...))
-		return err
-	}
-	if err := until(server, func() error { return psql("SELECT 1") }); err != nil {
+	pg := &postgresCluster{b, dir, command, []string{"-h", "127.0.0.1", "-p", port, "-U", "bench"}}
+	return pg, until(server, func() error { return pg.psql("SELECT 1") })
+}
+
+// postgres gives a probe of transfers for each count of clients.
+func (b *bench) postgres(clients ...int) ([]probe, error) {
+	pg, err := b.postgresCluster()
+	if pg == nil || err != nil {
 		return nil, err
 	}
 	for statement := range strings.SplitSeq(strings.TrimSpace(postgresSchema), "\n") {
-		if err := psql(statement); err != nil {
+		if err := pg.psql(statement); err != nil {
 			return nil, err
 		}
 	}
@@ -144,9 +160,9 @@ func (b *bench) postgres(clients ...int) ([]probe, error) {
 	}
 	var probes []probe
 	for _, n := range clients {
-		args := append(slices.Clone(connect), "-n", "-M", "prepared", "-c", strconv.Itoa(n), "-j", "1", "-T", strconv.Itoa(b.seconds()), "-f", script, "postgres")
+		args := append(slices.Clone(pg.connect), "-n", "-M", "prepared", "-c", strconv.Itoa(n), "-j", "1", "-T", strconv.Itoa(b.seconds()), "-f", script, "postgres")
 		probes = append(probes, probe{name: fmt.Sprintf("PostgreSQL, %d clients", n), unit: "tx/s", measure: func() (float64, error) {
-			return b.figure(command("pgbench", args...), `tps = ([0-9.]+)`)
+			return b.figure(pg.command("pgbench", args...), `tps = ([0-9.]+)`)
 		}})
 	}
 	return probes, nil

@@ -10,7 +10,7 @@ import (
 
 // rows are all lines of the table, in its order.
 func rows() []row {
-	return []row{singlesRow, latencyRow, batchRow, streamRow, streamPeersRow, besideRow, readsRow, visibilityRow, mirrorRow, replayRow, memoryRow, growthRow, pagingRow, cutRow, checkpointRow, overloadRow}
+	return []row{singlesRow, latencyRow, batchRow, streamRow, streamPeersRow, besideRow, readsRow, historyRow, visibilityRow, mirrorRow, replayRow, memoryRow, growthRow, pagingRow, cutRow, checkpointRow, overloadRow}
 }
 
 const (
