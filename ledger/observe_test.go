@@ -46,7 +46,7 @@ func pastOf(changes []kept, seq uint64) *State {
 	if info == nil {
 		return EmptyPast(seq)
 	}
-	p := NewPast(seq, *info)
+	p := NewPast(seq, *info, usedPast)
 	for _, c := range stacks {
 		p.Stack(&c)
 	}
@@ -56,8 +56,12 @@ func pastOf(changes []kept, seq uint64) *State {
 	for _, c := range instances {
 		p.Instance(&c)
 	}
-	return p.State(updated)
+	usedPast = p.State(updated)
+	return usedPast
 }
+
+// usedPast is the one before, whose memory the next one takes.
+var usedPast *State
 
 // dumpContainer shows what reads show of one container.
 func dumpContainer(t *testing.T, s *State, id int64) string {

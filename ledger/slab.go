@@ -51,6 +51,15 @@ func (s *slab[T, P]) alloc() (uint32, *T) {
 	return ref, s.at(ref)
 }
 
+// empty forgets all records, and keeps the memory of the first chunk for others.
+func (s *slab[T, P]) empty() {
+	if len(s.chunks) > 0 {
+		clear(s.chunks[0][:min(int(s.next), chunkLen)])
+		s.chunks = s.chunks[:1:1]
+	}
+	s.next, s.free = 0, 0
+}
+
 // release gives a record back; nothing may name it any more.
 func (s *slab[T, P]) release(ref uint32) {
 	r := s.at(ref)

@@ -75,6 +75,7 @@ func (r *reading) readPast(v *history.View, from func(*reading, *ledger.State) *
 	if bad != nil {
 		return r.daemon.noHistory(bad)
 	}
+	defer r.daemon.tail.index.Reclaim(s)
 	r.at = at
 	if err := r.maySee(s); err != nil {
 		return err

@@ -41,6 +41,8 @@ func (f *follower) compare(r *rand.Rand, from uint64, n int) {
 		if got, err := bare.Container(id); got != whole || (err == nil) != (refused == nil) {
 			t.Fatalf("container %d at commit %d: %+v, want %+v", id, seq, got, whole)
 		}
+		f.Reclaim(s)
+		f.Reclaim(bare)
 		if at, err := v.Time(max(seq, 1)); err != nil || at != f.world.times[max(seq, 1)] && seq > v.Base() {
 			t.Fatalf("commit %d was made at %d, want %d (%v)", seq, at, f.world.times[max(seq, 1)], err)
 		}

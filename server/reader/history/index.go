@@ -41,6 +41,8 @@ type Index struct {
 	poke  chan struct{} // there is something to do for Run
 	loose chan struct{} // there is something to link
 
+	pasts sync.Pool // of states that can be used again
+
 	writing sync.Mutex // held while files are written
 
 	open    *generation // the last one of gens; the tailer's

@@ -40,7 +40,7 @@ func (v *View) At(seq uint64, more func(bytes int64) error) (*ledger.State, erro
 	if info == nil {
 		return ledger.EmptyPast(seq), nil
 	}
-	p := past{made: ledger.NewPast(seq, *info), seen: make(map[thing]struct{}), unheld: make(map[thing]int64), more: more}
+	p := past{made: v.x.newPast(seq, *info), seen: make(map[thing]struct{}), unheld: make(map[thing]int64), more: more}
 	var stacks, instances int
 	var updated uint64
 	err = v.Newest(seq, func(e *Entry) bool {
@@ -76,8 +76,17 @@ func (v *View) BareAt(seq uint64) (*ledger.State, error) {
 		stacks, instances, updated = e.Stacks, e.Instances, e.Seq
 		return false
 	})
-	return ledger.NewPast(seq, *info).Bare(updated, stacks, instances), err
+	return v.x.newPast(seq, *info).Bare(updated, stacks, instances), err
 }
+
+func (x *Index) newPast(seq uint64, info ledger.ContainerInfo) *ledger.Past {
+	used, _ := x.pasts.Get().(*ledger.State)
+	return ledger.NewPast(seq, info, used)
+}
+
+// Reclaim takes a state of At or BareAt back, which nobody reads any more: the
+// next one uses its memory.
+func (x *Index) Reclaim(s *ledger.State) { x.pasts.Put(s) }
 
 // infoAt is the form of the container after commit seq, nil if there was none.
 func (v *View) infoAt(seq uint64) (info *ledger.ContainerInfo, err error) {
