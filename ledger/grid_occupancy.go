@@ -8,36 +8,45 @@ package ledger
 // which the anchor of what covers a cell is found by going up.
 type grid struct {
 	bits            []uint64
-	count, occupied uint32 // placements, and cells that they cover
-	tallest, widest uint16 // no placement is larger; may be too large after some have gone
-	floors          [4]fitFloor
+	count, occupied uint32     // placements, and cells that they cover
+	tallest, widest uint16     // no placement is larger; may be too large after some have gone
+	floors          []fitFloor // the latest raised first
 }
 
 // A fitFloor remembers that w x h cells, as placed, are free nowhere above row
 // y, so that first fit begins there: a full grid is not searched over and over.
-// It may be too low. The oldest of a grid gives way to another shape.
+// Nor are larger cells then. It may be too low.
 type fitFloor struct{ w, h, y uint16 }
+
+// maxFloors is how many floors a grid has; then the oldest gives way.
+const maxFloors = 64
 
 // floor is the row at which first fit of w x h cells begins.
 func (g *grid) floor(w, h int) int {
+	y := uint16(0)
 	for _, f := range g.floors {
-		if int(f.w) == w && int(f.h) == h {
-			return int(f.y)
+		if int(f.w) <= w && int(f.h) <= h {
+			y = max(y, f.y)
 		}
 	}
-	return 0
+	return int(y)
 }
 
-// raiseFloor notes that w x h cells are free nowhere above row y.
+// raiseFloor notes that w x h cells are free nowhere above row y. Floors of
+// cells as large that say no more are dropped.
 func (g *grid) raiseFloor(w, h, y int) {
-	at := len(g.floors) - 1
-	for i, f := range g.floors {
-		if int(f.w) == w && int(f.h) == h {
-			at = i
+	kept := g.floors[:0]
+	for _, f := range g.floors {
+		if int(f.w) < w || int(f.h) < h || int(f.y) > y {
+			kept = append(kept, f)
 		}
 	}
-	copy(g.floors[1:at+1], g.floors[:at])
-	g.floors[0] = fitFloor{uint16(w), uint16(h), uint16(y)}
+	if len(kept) < maxFloors {
+		kept = append(kept, fitFloor{})
+	}
+	copy(kept[1:], kept)
+	kept[0] = fitFloor{uint16(w), uint16(h), uint16(y)}
+	g.floors = kept
 }
 
 // lowerFloors notes that cells from row y on have become free.

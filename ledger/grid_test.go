@@ -123,6 +123,27 @@ func TestFullGridIsNotSearchedAgain(t *testing.T) {
 	}
 }
 
+// TestFullGridIsNotSearchedForManySizes adds things of more sizes by turns than
+// a grid is searched for again and again.
+func TestFullGridIsNotSearchedForManySizes(t *testing.T) {
+	s := NewState(Config{})
+	text := `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Grid grid_width=1024 grid_height=1024
+		RegisterClassShape class_id=1 key=0 width=1024 height=1000; AddFungible container_id=1 class_id=1 key=0 quantity=1`
+	const sizes, rounds = 14, 70
+	for n := range sizes { // none holds another
+		text += fmt.Sprintf("; RegisterClassShape class_id=1 key=%d width=%d height=%d", 1+n, 1+n, 14-n)
+	}
+	accept(t, s, text)
+	for range rounds {
+		for n := range int64(sizes) {
+			mustApply(t, s, op(AddFungible, 1, 1, 1+n, 1), op(RemoveFungible, 1, 1, 1+n, 1))
+		}
+	}
+	if most := 1024*(2+sizes) + sizes*rounds*50; s.fit.rows > most {
+		t.Errorf("%d rows were searched, more than %d", s.fit.rows, most)
+	}
+}
+
 // TestGridsWithAndWithoutBitmap puts things of many sizes into grids large and
 // small enough to do without a bitmap at first, and looks at every cell.
 func TestGridsWithAndWithoutBitmap(t *testing.T) {
