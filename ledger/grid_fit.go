@@ -13,8 +13,8 @@ import "math/bits"
 //	rows   0 1 2 | 3 4 5 | 6 7 8      h = 3
 //	window   1 2 | 3                  suffix(1) or prefix(3)
 //
-// Runs are found by doubling: after f &= f >> 1, a bit says that two cells are
-// free, after f &= f >> 2 four, and so on.
+// Runs within a word are found by doubling: after f &= f >> 1, a bit says that two
+// cells are free, after f &= f >> 2 four, and so on.
 type fitter struct {
 	plane    []uint64 // occupied cells of a grid that has no bitmap of its own
 	suffixes []uint64 // h rows
@@ -60,18 +60,19 @@ func (f *fitter) firstFit(plane []uint64, width, height, w, h, from int) (x, y i
 	for y := from; y+h <= height; y++ {
 		f.rows++
 		inBlock := (y - from) % h
+		window := f.suffixes[:stride]
 		if inBlock == 0 {
 			f.startBlock(plane[y*stride:(y+h)*stride], stride)
-			copy(f.window, f.suffixes[:stride])
 		} else {
-			last := plane[(y+h-1)*stride : (y+h)*stride]
+			window = f.window
+			last, prefix := plane[(y+h-1)*stride:(y+h)*stride], f.prefix[:stride]
 			suffix := f.suffixes[inBlock*stride : (inBlock+1)*stride]
 			for i, word := range last {
-				f.prefix[i] |= word
-				f.window[i] = suffix[i] | f.prefix[i]
+				prefix[i] |= word
+				window[i] = suffix[i] | prefix[i]
 			}
 		}
-		if x, ok := clearRun(f.window, width, w); ok {
+		if x, ok := clearRun(window, width, w); ok {
 			return x, y, true
 		}
 	}
@@ -88,41 +89,41 @@ func (f *fitter) startBlock(block []uint64, stride int) {
 	clear(f.prefix)
 }
 
-// clearRun is the first of w clear bits in a row of width cells; it spoils the row.
+// clearRun is the first of w clear bits in a row of width cells. It goes over the
+// words once: a run that began in an earlier word comes before those in a word.
 func clearRun(row []uint64, width, w int) (x int, ok bool) {
-	for i := range row {
-		row[i] = ^row[i]
-	}
-	if rest := width & 63; rest != 0 {
-		row[len(row)-1] &= 1<<rest - 1
-	}
-	for have := 1; have < w; {
-		step := min(have, w-have)
-		if !andShifted(row, step) {
-			return 0, false
-		}
-		have += step
-	}
+	last, rest := len(row)-1, width&63
+	run := 0 // clear bits up to here
 	for i, word := range row {
-		if word != 0 {
-			return i<<6 + bits.TrailingZeros64(word), true
+		if i == last && rest != 0 {
+			word |= ^uint64(0) << rest
 		}
+		if word == 0 {
+			if run += 64; run >= w {
+				return (i+1)<<6 - run, true
+			}
+			continue
+		}
+		if run+bits.TrailingZeros64(word) >= w {
+			return i<<6 - run, true
+		}
+		if w < 64 {
+			if at := clearRunInWord(word, w); at < 64 {
+				return i<<6 + at, true
+			}
+		}
+		run = bits.LeadingZeros64(word)
 	}
 	return 0, false
 }
 
-// andShifted does row &= row >> n over the whole row, n below its length in
-// bits, and says whether any bit is left.
-func andShifted(row []uint64, n int) bool {
-	rest := uint(n & 63)
-	far := row[n>>6:]
-	last := len(far) - 1
-	any := uint64(0)
-	for i, next := range far[1:] {
-		row[i] &= far[i]>>rest | next<<1<<(63-rest)
-		any |= row[i]
+// clearRunInWord is clearRun in one word, 64 if there is none.
+func clearRunInWord(word uint64, w int) int {
+	free := ^word
+	for have := 1; have < w && free != 0; {
+		step := min(have, w-have)
+		free &= free >> step
+		have += step
 	}
-	row[last] &= far[last] >> rest
-	clear(row[last+1:])
-	return any|row[last] != 0
+	return bits.TrailingZeros64(free)
 }

@@ -65,6 +65,26 @@ func TestFirstFitAgainstEveryCell(t *testing.T) {
 	}
 }
 
+// TestClearRunAtEveryPlace looks for the one run of a row, across the edges of
+// its words.
+func TestClearRunAtEveryPlace(t *testing.T) {
+	for _, w := range []int{1, 2, 62, 63, 64, 65, 127, 128} {
+		for width := w; width < 200; width++ {
+			for x := 0; x+w <= width; x++ {
+				row := make([]uint64, rowWords(width))
+				markArea(row, len(row), area{0, 0, width, 1}, true)
+				markArea(row, len(row), area{x, 0, w, 1}, false)
+				if got, ok := clearRun(row, width, w); !ok || got != x {
+					t.Fatalf("%d of %d cells, at %d: %d %v", w, width, x, got, ok)
+				}
+				if got, ok := clearRun(row, width, w+1); ok {
+					t.Fatalf("%d of %d cells: found at %d, and only %d are free", w+1, width, got, w)
+				}
+			}
+		}
+	}
+}
+
 // TestFirstFitWithFloors fills and empties a grid by things of many shapes, and
 // compares each place found with that of a search from the first row.
 func TestFirstFitWithFloors(t *testing.T) {
