@@ -173,6 +173,26 @@ func TestWire(t *testing.T) {
 	}
 }
 
+// TestGarbledCheckpoint: a checkpoint that does not arrive as it was sent is not
+// begun with.
+func TestGarbledCheckpoint(t *testing.T) {
+	o := late(t)
+	s := sourceOf(t, o)
+	s.clients[0].Transport = wire{s.clients[0].Transport, func(path string, body io.ReadCloser) io.ReadCloser {
+		if !strings.Contains(path, "/checkpoints/") {
+			return body
+		}
+		return &brokenBody{body, 100, true}
+	}}
+	d := memfs.New(1)
+	if err := fill(t.Context(), s, d.Process(), o.w.LastSeq()); err != nil {
+		t.Fatal(err)
+	}
+	if first, err := o.same(d); err != nil || first != 1 {
+		t.Errorf("it begins at commit %d: %v", first, err)
+	}
+}
+
 // TestRefusesAnotherHistory: a source that was restored from an older backup, or
 // has another log, is not copied from, and nothing is stored.
 func TestRefusesAnotherHistory(t *testing.T) {

@@ -21,6 +21,7 @@ var unrecordable = map[ledger.Code]string{
 	ledger.CommitArchived: "needs a log whose beginning was taken away",
 
 	ledger.RangeNotSatisfiable: "needs a checkpoint, which a fresh log has not",
+	ledger.NotTheWriter:        "needs a log on several machines",
 }
 
 // TestPairsCoverEverything fails when an error code or an operation has no
