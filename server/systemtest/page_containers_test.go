@@ -19,22 +19,6 @@ func (p *pageTest) emptyLedger(t *testing.T) {
 	}
 }
 
-func (p *pageTest) overview(t *testing.T) {
-	freshness := p.ledger.read("/v1/read/freshness")
-	for id, value := range map[string]any{
-		"applied": freshness["freshness"].(object)["checkpoint_seq"], "durable": freshness["freshness"].(object)["commit_log_seq"], "lag": freshness["data"].(object)["lag"],
-	} {
-		same(t, id, p.text(fmt.Sprintf(`document.querySelector('#value-%s').textContent`, id)), str(value))
-	}
-	same(t, "the header", p.text(`document.querySelector('#seq').textContent`), "200")
-	var shown []string
-	for _, row := range p.rows("#main") {
-		shown = append(shown, row[0])
-	}
-	same(t, "latest commits", shown, []string{"200", "199", "198", "197", "196", "195", "194", "193"})
-	p.basics()
-}
-
 func (p *pageTest) containers(t *testing.T) {
 	check := func(query string) {
 		t.Helper()

@@ -79,8 +79,8 @@ func (p *pageTest) history(t *testing.T) {
 	same(t, "nothing", p.text(`document.querySelector('.empty .title').textContent`), "No change is like that.")
 
 	// More changes than a page has.
-	p.ledger.commit(`{"op":"CreateContainer","args":{"container_id":9400,"kind":"Standard","owner":9}}` +
-		strings.Repeat(`,{"op":"AddFungible","args":{"container_id":9400,"class_id":1,"key":0,"quantity":9007199254740993}}`, 130))
+	p.ledger.commit(`{"op":"RegisterClass","args":{"request":{"class_id":9401,"name":"Plenty","decimals":2}}},{"op":"CreateContainer","args":{"container_id":9400,"kind":"Standard","owner":9}}` +
+		strings.Repeat(`,{"op":"AddFungible","args":{"container_id":9400,"class_id":9401,"key":0,"quantity":9007199254740993}}`, 130))
 	p.goTo("#/container/9400/history")
 	p.until(`document.querySelectorAll('#main tbody tr').length === 100`)
 	seen := p.rows("#main")

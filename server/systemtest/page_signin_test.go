@@ -33,7 +33,7 @@ func TestPageSignIn(t *testing.T) {
 	b.until(`document.querySelector('#seq')?.textContent === '1'`)
 	// One owner's token opens every section, though not what all owners did.
 	b.goTo("#/")
-	b.until(`document.querySelector('#value-durable')?.textContent === '1' && document.querySelector('.empty .title').textContent === 'Not for this token.'`)
+	b.until(`document.querySelector('#value-applied')?.textContent === '1' && document.querySelector('.empty .title').textContent === 'Not for this token.'`)
 	b.goTo("#/commits")
 	b.until(`document.querySelector('.problem code')?.textContent === 'Forbidden'`)
 	b.goTo("#/class/3")

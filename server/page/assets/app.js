@@ -15,11 +15,12 @@ import { classes, oneClass } from './view_classes.js';
 import { holders, instances } from './view_holders.js';
 import { instance } from './view_instance.js';
 import { commits, commit } from './view_commits.js';
+import { daemon } from './view_daemon.js';
 import { digits } from './format.js';
 import { startFinder } from './finder.js';
 import { ageTimes } from './time.js';
 
-const views = [overview, containers, container, history, classes, oneClass, holders, instances, instance, commits, commit];
+const views = [overview, containers, container, history, classes, oneClass, holders, instances, instance, commits, commit, daemon];
 const main = document.getElementById('main');
 let current = null; // what is shown: {view, params, query, store, hash}
 let loading = null; // the AbortController of a load in progress

@@ -1,7 +1,9 @@
-// Small charts of the last minute.
+// Small charts of bars: seconds of the last minute, minutes of the last hour.
 
 import { h } from './dom.js';
 import { live, span } from './live.js';
+
+const width = 6, height = 48; // of a bar at most, in units of the drawing
 
 /** Bars for one field of the history, a bar a second, the newest at the right. */
 export function bars(field, label) {
@@ -11,12 +13,14 @@ export function bars(field, label) {
     const at = span - 1 - (now - entry.second);
     if (at >= 0 && at < span) values[at] = entry[field];
   }
-  const top = Math.max(1, ...values);
-  const width = 6, height = 48;
-  return h('svg', { class: 'bars', viewBox: `0 0 ${span * width} ${height}`, preserveAspectRatio: 'none', role: 'img',
-    'aria-label': `${label}: at most ${Math.max(...values)} in a second of the last minute` },
-  values.map((v, i) => h('rect', { x: i * width + 1, width: width - 2, class: v ? 'some' : 'zero',
-    y: height - bar(v, top, height), height: bar(v, top, height), rx: 1 })));
+  return barsOf(values, (most) => `${label}: at most ${most} in a second of the last minute`);
 }
 
-const bar = (v, top, height) => (v === 0 ? 1.5 : Math.max(3, (v / top) * height));
+/** Bars for values; words says what they show, given the largest. */
+export function barsOf(values, words) {
+  const top = Math.max(1, ...values);
+  return h('svg', { class: 'bars', viewBox: `0 0 ${values.length * width} ${height}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': words(Math.max(...values)) },
+    values.map((v, i) => h('rect', { x: i * width + 1, width: width - 2, class: v ? 'some' : 'zero', y: height - bar(v, top), height: bar(v, top), rx: 1 })));
+}
+
+const bar = (v, top) => (v === 0 ? 1.5 : Math.max(3, (v / top) * height));

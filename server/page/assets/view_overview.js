@@ -1,26 +1,46 @@
-// The first view: how fresh the reads are, and what came in last.
+// The first view: which ledger this is, how much there is in it, and what came in last.
 
 import { h, morphChildren } from './dom.js';
-import { get, unlessForbidden } from './api.js';
+import { get, classesAll, unlessForbidden } from './api.js';
 import { live } from './live.js';
 import { bars } from './chart.js';
-import { digits, empty } from './format.js';
+import { digits, quantity, classTag, table, empty } from './format.js';
 import { lastCommits, commitTable } from './view_commits.js';
+import { commitsByMinute, minuteBars } from './minutes.js';
+import { versionOf } from './metrics.js';
+
+const mostCounted = 10_000; // containers
+const mostClasses = 100;    // classes whose totals are read
+const mostShown = 8;        // of them
+const stale = 15_000;       // ms until the totals are read again
 
 export const overview = {
   pattern: /^$/,
   section: 'overview',
   title: () => 'Overview',
   async load(ctx) {
-    const [{ freshness, data }, commits] = await Promise.all([get('/v1/read/freshness', null, ctx.signal), unlessForbidden(lastCommits(8, ctx.signal))]);
+    const { signal, store } = ctx;
+    const [{ freshness, data }, commits] = await Promise.all([get('/v1/read/freshness', null, signal), unlessForbidden(lastCommits(8, signal))]);
+    if (!store.totals || Date.now() > store.readAt + stale) {
+      [store.totals, store.version] = await Promise.all([totals(signal), versionOf(signal)]);
+      store.readAt = Date.now();
+    }
+    store.minutes = commits && await commitsByMinute(store.minutes, freshness.checkpoint_seq, signal);
+    overview.minutes = store.minutes;
+    const { containers, classes, stats } = store.totals, late = String(data.lag) !== '0';
     return [
       h('h1', { tabindex: -1 }, 'Overview'),
+      h('p', { class: 'lead' }, 'The ledger at ', h('b', null, location.host), ', live and read-only: what is committed appears here by itself, and nothing here can change it.',
+        store.version && h('span', { class: 'aside' }, 'version ', store.version)),
       h('div', { class: 'cards' },
-        card('Applied', digits(freshness.checkpoint_seq), 'the last commit that reads show', 'applied'),
-        card('Durable', digits(freshness.commit_log_seq), 'the end of the commit log', 'durable'),
-        card('Lag', digits(data.lag), String(data.lag) === '0' ? 'commits: nothing is waiting' : 'commits not applied yet', 'lag'),
-        card('Lag in time', [digits(data.lag_ms), h('small', null, ' ms')], 'age of the oldest of them', 'lag_ms')),
+        card('Commits', digits(freshness.checkpoint_seq), [late ? [h('b', { id: 'value-lag' }, digits(data.lag)), ' more in the log, not applied yet. '] : 'all that the log has. ', h('a', { href: '#/daemon' }, 'This daemon')], 'applied'),
+        card('Containers', [digits(containers.count), containers.more ? '+' : ''], containers.words, 'containers'),
+        card('Classes', [digits(classes.length), classes.length === 1000 ? '+' : ''], h('a', { href: '#/classes' }, 'All classes'), 'classes'),
+        stats && classes.length <= mostClasses && card('Live instances', digits(stats.reduce((n, s) => n + BigInt(s.instances_live), 0n)), 'of all classes', 'instances')),
       h('div', { class: 'pair', id: 'charts' }, charts()),
+      stats && stats.length > 0 && h('section', { 'aria-labelledby': 'largest' },
+        h('h2', { id: 'largest' }, 'Largest classes ', h('span', { class: 'aside' }, 'by the containers that hold some', classes.length > mostClasses ? `, of the first ${mostClasses}` : '')),
+        largest(classes, stats)),
       h('section', { 'aria-labelledby': 'latest' },
         h('h2', { id: 'latest' }, 'Latest commits'),
         !commits ? empty('Not for this token.', 'Commits show what belongs to every owner, and this token is limited to some. ', h('a', { href: '#/containers' }, 'Their containers'))
@@ -35,12 +55,35 @@ export const overview = {
   },
 };
 
-const charts = () => [['commits', 'Commits a second'], ['lag', 'Lag in commits']].map(([field, label]) => {
-  const last = live.history.at(-1);
-  const most = Math.max(0, ...live.history.map((entry) => entry[field]));
-  return h('figure', { class: 'panel' }, h('figcaption', null, label, h('span', { class: 'aside' }, 'last minute, at most ', digits(most))),
-    last ? bars(field, label) : null);
-});
+/** How many containers and classes there are, and the totals of the classes; stats is null for a token that may not see them. */
+async function totals(signal) {
+  const [list, classes] = await Promise.all([get('/v1/read/containers', { limit: mostCounted }, signal), classesAll(signal)]);
+  const stats = await Promise.all(classes.slice(0, mostClasses).map(async (c) => (await unlessForbidden(get(`/v1/read/class/${c.class_id}/stats`, null, signal)))?.data));
+  const kinds = new Map();
+  for (const c of list.data.containers) kinds.set(c.kind, (kinds.get(c.kind) ?? 0) + 1);
+  return {
+    containers: {
+      count: list.data.containers.length, more: Boolean(list.data.next_cursor),
+      words: list.data.next_cursor ? 'only so many are counted' : [...kinds].map(([kind, n]) => `${n} ${kind}`).join(', ') || 'none yet',
+    },
+    classes, stats: stats.includes(undefined) ? null : stats,
+  };
+}
+
+function largest(classes, stats) {
+  const held = stats.map((s, i) => [classes[i], s]).sort(([, a], [, b]) => Number(BigInt(b.containers) - BigInt(a.containers)));
+  return table('The largest classes', [['Class'], ['Total', 'num'], ['In containers', 'num']], held.slice(0, mostShown).map(([c, s]) =>
+    [classTag(c.class_id, c), c.fungible ? quantity(s.total_quantity, c) : digits(s.instances_live), digits(s.containers)]));
+}
+
+const figure = (label, aside, chart) => h('figure', { class: 'panel' }, h('figcaption', null, label, h('span', { class: 'aside' }, aside)), chart);
+
+function charts() {
+  const most = Math.max(0, ...live.history.map((entry) => entry.commits));
+  return [
+    overview.minutes && figure('Commits a minute', overview.minutes.words, minuteBars(overview.minutes)),
+    figure('Commits a second', ['last minute, at most ', digits(most)], live.history.length ? bars('commits', 'Commits a second') : null)];
+}
 
 const card = (name, value, words, id) => h('div', { class: 'card' },
   h('div', { class: 'name' }, name), h('div', { class: 'value', id: `value-${id}` }, value), h('div', { class: 'words' }, words));
