@@ -198,7 +198,7 @@ func (t *tailer) open(ctx context.Context) (commitlog.Reader, commitlog.Registra
 			if t.missing.Store(missing); missing {
 				t.log.Warn("waiting for a directory that does not exist: is -dir right?", "error", err)
 			} else {
-				t.log.Info("there is no log yet: an empty ledger is served until there is one")
+				t.log.Info(noLogYet(t.mirror != nil))
 			}
 			told = true
 		}
@@ -215,6 +215,14 @@ func (t *tailer) open(ctx context.Context) (commitlog.Reader, commitlog.Registra
 		case <-pause:
 		}
 	}
+}
+
+// noLogYet says what a daemon does that finds no log.
+func noLogYet(copied bool) string {
+	if copied {
+		return "there is no log in the directory yet: it is copied from the daemons of -from"
+	}
+	return "there is no log yet: an empty ledger is served until there is one"
 }
 
 // tryOpen takes our name and opens the log.
