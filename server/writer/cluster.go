@@ -92,7 +92,7 @@ func (d *daemon) turn(ctx context.Context, c Config, m commitlog.Member, exit fu
 	<-seq.caughtUp.done
 	d.takeovers.Add(1)
 	d.write(w, seq)
-	c.Log.Info("this daemon writes the log", "end_seq", state.Seq())
+	c.Log.Info("this daemon writes the log", "end_seq", w.LastSeq())
 	var cause error
 	select {
 	case <-ctx.Done():
