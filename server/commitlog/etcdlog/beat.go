@@ -1,7 +1,6 @@
 package etcdlog
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -194,11 +193,4 @@ func (w *Writer) Report() commitlog.ClusterReport {
 		Mirrors: slices.Clone(w.mirrors), QuotaUsed: float64(w.quota.used+w.quota.since) / float64(max(1, w.quota.limit)),
 		Retries: w.retries, TailBytes: w.quota.used + w.quota.since, NearFull: w.quota.percent() >= warnAt,
 	}
-}
-
-// IsHolder reports whether a value of the key is this daemon's. For tests.
-func (w *Writer) IsHolder(value []byte) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return bytes.Equal(value, w.place.value)
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"assetledger/server/commitlog"
@@ -113,7 +114,7 @@ func TestLeaseIsReplaced(t *testing.T) {
 	}
 	end()
 	w.Beat(t.Context(), 1)
-	if kv := store.Range("/log/active", "", 0).KVs; len(kv) != 1 || !w.IsHolder(kv[0].Value) {
+	if kv := store.Range("/log/active", "", 0).KVs; len(kv) != 1 || !strings.Contains(string(kv[0].Value), `"name":"a"`) {
 		t.Fatalf("the place is %v", kv)
 	}
 	if err := w.Append(frame(0, 10)); err != nil {
@@ -169,6 +170,40 @@ func TestStandby(t *testing.T) {
 		t.Errorf("the second begins after commit %d, having seen %d more", last, len(seen))
 	}
 	if err := errors.Join(second.Append(frame(21, 10)), second.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStandbyWithoutWatches: watches only save time. Where they break off at
+// once, a daemon that stands by follows all the same.
+func TestStandbyWithoutWatches(t *testing.T) {
+	store := etcdfake.NewStore()
+	broken := make(chan struct{})
+	close(broken)
+	w := openWriter(t, newDriver(t, &etcdfake.Client{Store: store}, "/log", "a"))
+	m, err := newDriver(t, &etcdfake.Client{Store: store, Broken: broken}, "/log", "b").Join(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	seen, done := make(chan uint64, 10), make(chan error)
+	go func() {
+		_, err := m.Follow(ctx, func(f *wal.Frame) error { seen <- f.Last(); return nil })
+		done <- err
+	}()
+	for seq := range uint64(2) {
+		if err := w.Append(frame(seq, 10)); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-seen; got != seq+1 {
+			t.Fatalf("commit %d was seen", got)
+		}
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := m.Close(); err != nil {
 		t.Error(err)
 	}
 }
