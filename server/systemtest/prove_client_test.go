@@ -53,9 +53,13 @@ func (c *client) run(stop <-chan struct{}) {
 // send sends a job once. One without a key is done then, whatever happened.
 func (c *client) send(url string, j *job) {
 	c.pending = nil
-	a, err := post(c.http, url+j.path, j.body)
+	kind := "application/json"
+	if j.path == "/v1/commit/stream" {
+		kind = "application/x-ndjson"
+	}
+	a, err := read(c.http.Post(url+j.path, kind, strings.NewReader(j.body)))
 	settled := false
-	if err == nil {
+	if err == nil || a.status == http.StatusOK && j.path == "/v1/commit/stream" {
 		settled, c.err = j.settle(a)
 	}
 	if err == nil && !settled {
@@ -128,11 +132,14 @@ func (c *client) next() (*job, error) {
 		return newJob("/v1/register/class-shape", true, fmt.Sprintf(`{"class_id":%d,"key":%d,"width":2,"height":3,"idempotency_key":%q}`,
 			c.ownID(1+c.rng.IntN(c.classes)), c.made, c.key(0)))
 	case p < 13:
-		bodies := make([]string, 2+c.rng.IntN(14))
+		path, bodies := "/v1/commit/batch", make([]string, 2+c.rng.IntN(14))
+		if c.rng.IntN(2) == 0 {
+			path, bodies = "/v1/commit/stream", make([]string, 2+c.rng.IntN(40))
+		}
 		for i := range bodies {
 			bodies[i] = c.transaction(fmt.Sprintf(`"idempotency_key":%q`, c.key(i)))
 		}
-		return newJob("/v1/commit/batch", true, bodies...)
+		return newJob(path, true, bodies...)
 	case p < 25: // its outcome may stay unknown
 		return newJob("/v1/commit", false, c.transaction(fmt.Sprintf(`"metadata":{"once":%q}`, c.key(0))))
 	}

@@ -9,7 +9,8 @@ import (
 	"assetledger/ledger/modeltest"
 )
 
-// A job is one request of a client: a commit, a registration, or a batch.
+// A job is one request of a client: a commit, a registration, a batch, or the
+// lines of a stream.
 type job struct {
 	path  string
 	body  string
@@ -24,7 +25,7 @@ type part struct {
 }
 
 // newJob makes a job of transactions, which are bodies of path; more than one
-// makes a batch.
+// makes a batch or a stream.
 func newJob(path string, keyed bool, bodies ...string) (*job, error) {
 	j := &job{path: path, keyed: keyed, body: bodies[0]}
 	for _, body := range bodies {
@@ -46,7 +47,33 @@ func newJob(path string, keyed bool, bodies ...string) (*job, error) {
 	if path == "/v1/commit/batch" {
 		j.body = `{"transactions":[` + strings.Join(bodies, ",") + `]}`
 	}
+	if path == "/v1/commit/stream" {
+		j.body = strings.Join(bodies, "\n")
+	}
 	return j, nil
+}
+
+// settleLines takes the results of a stream, as many as there are: each that
+// arrived whole is a promise. It is false if any is missing or leaves the outcome open.
+func (j *job) settleLines(text string) (settled bool, err error) {
+	lines := strings.SplitAfter(text, "\n")
+	lines = lines[:len(lines)-1] // what was cut, or nothing
+	settled = len(lines) >= len(j.parts)
+	for i, line := range lines {
+		switch {
+		case strings.Contains(line, `"lines_answered":`): // the daemon's own
+			return settled && i >= len(j.parts), nil
+		case i >= len(j.parts):
+			return true, fmt.Errorf("a stream of %d lines has one more result: %s", len(j.parts), line)
+		case strings.Contains(line, `"error":{"code":"LogUnavailable"`), strings.Contains(line, `"error":{"code":"ShuttingDown"`):
+			settled = false
+			continue
+		}
+		if err := j.parts[i].settle(strings.Replace(strings.TrimSpace(line), `,"replayed":true}`, "}", 1)); err != nil {
+			return true, err
+		}
+	}
+	return settled, nil
 }
 
 // settle takes the daemon's answer. It is false if the answer leaves the
@@ -54,6 +81,9 @@ func newJob(path string, keyed bool, bodies ...string) (*job, error) {
 func (j *job) settle(a answer) (settled bool, err error) {
 	if a.status == 503 {
 		return false, nil
+	}
+	if j.path == "/v1/commit/stream" {
+		return j.settleLines(a.body)
 	}
 	if j.path != "/v1/commit/batch" {
 		return true, j.parts[0].settle(a.body)
