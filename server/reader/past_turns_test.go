@@ -83,3 +83,23 @@ func TestPastIsCharged(t *testing.T) {
 		t.Errorf("%d bytes and %d turns are still held", used, len(r.pasts))
 	}
 }
+
+// TestShortListsGetThrough: a list is charged as long as it is, not as long as it
+// may be, so short ones are read while others have used the budget up.
+func TestShortListsGetThrough(t *testing.T) {
+	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(512 << 10) })
+	r.until(11)
+	others := r.api.Budget.Claim()
+	if !others.Grow(300 << 10) {
+		t.Fatal("no room")
+	}
+	r.get(http.StatusOK, "/v1/read/container/2/balances?limit=10000")
+	r.get(http.StatusOK, "/v1/read/container/1/balances?limit=100")
+	if body := r.get(http.StatusServiceUnavailable, "/v1/read/container/1/balances?limit=10000"); !strings.Contains(body, `"Overloaded"`) {
+		t.Errorf("%.200s", body)
+	}
+	others.Release()
+	if body := r.get(http.StatusOK, "/v1/read/container/1/balances?limit=10000"); strings.Count(body, `"key"`) != 10_000 {
+		t.Errorf("%d stacks are listed", strings.Count(body, `"key"`))
+	}
+}
