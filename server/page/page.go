@@ -10,7 +10,7 @@
 //	json.js dom.js   exact numbers; elements made and renewed
 //	api.js live.js   asking the daemon; following its stream of commits
 //	metrics.js       what the daemon measures of itself
-//	time.js csv.js format.js chart.js minutes.js grid.js past.js commit_filters.js view_*.js   how things look, and what each address shows
+//	time.js csv.js format.js chart.js minutes.js grid.js past.js commands.js commit_filters.js view_*.js   how things look, and what each address shows
 //	finder.js        the box that finds everything
 //	app.js           the address, the header, the refreshing
 package page

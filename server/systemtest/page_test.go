@@ -31,7 +31,7 @@ func TestPage(t *testing.T) {
 		{"overview", p.overview}, {"daemon", p.daemon}, {"containers", p.containers}, {"balances", p.balances}, {"slots", p.slots}, {"grid", p.grid},
 		{"classes", p.classes}, {"shapes", p.shapes}, {"instance", p.instances}, {"commits", p.commits}, {"refusals", p.refusals},
 		{"keyboard", p.keyboard}, {"axe", p.accessible}, {"pictures", p.pictures},
-		{"history", p.history}, {"past", p.past}, {"holders", p.holders}, {"filters", p.filters}, {"csv", p.csv}, {"enter", p.enter}, {"times", p.times},
+		{"history", p.history}, {"past", p.past}, {"holders", p.holders}, {"filters", p.filters}, {"csv", p.csv}, {"enter", p.enter}, {"times", p.times}, {"commands", p.commands},
 		{"exact numbers", p.exactNumbers}, {"long names", p.longNames}, {"paging", p.paging}, {"names and holds", p.namesAndHolds}, {"live", p.live}, {"flood", p.flood}, {"daemon gone", p.gone},
 	} {
 		t.Run(step.name, func(t *testing.T) {

@@ -3,6 +3,7 @@
 import { h } from './dom.js';
 import { get, getList, unlessForbidden, rememberClass } from './api.js';
 import { digits, quantity, count, classTag, commitLink, facts, table, empty, colour } from './format.js';
+import { commands } from './commands.js';
 import { pager } from './view_containers.js';
 import { classTabs } from './view_holders.js';
 
@@ -26,6 +27,7 @@ export const classes = {
             h('a', { href: `#/class/${c.class_id}`, class: 'id' }, String(c.class_id)), classTag(c.class_id, c), c.fungible ? 'stacks' : 'instances',
             ...totals(c, stats[i])])),
       pager(query, data.next_cursor, '#/classes'),
+      commands(['/v1/read/classes', { cursor: query.cursor, limit: pageSize }]),
     ];
   },
 };
@@ -58,6 +60,7 @@ export const oneClass = {
       h('section', { 'aria-labelledby': 'shapes' },
         h('h2', { id: 'shapes' }, 'Shapes'),
         shapes.length === 0 ? empty('No shape is registered.', 'Nothing of this class can be put in a grid yet.') : shapeList(shapes, c)),
+      commands([path], [`${path}/stats`], [`${path}/shapes`]),
     ];
   },
 };

@@ -4,6 +4,7 @@ import { h } from './dom.js';
 import { get, getList, classesOf } from './api.js';
 import { digits, count, commitLink, instanceLink, time, operationLine, argument, argsOf, classesNamed, facts, table, empty } from './format.js';
 import { namesOf, spell } from './json.js';
+import { commands } from './commands.js';
 import { picker, commitFilters } from './commit_filters.js';
 
 const pageSize = 50;
@@ -49,6 +50,7 @@ export const commits = {
       h('nav', { class: 'pager', 'aria-label': 'Pages' },
         to === undefined ? null : h('a', { href: address(rest) }, 'Newest'),
         page.after > 0n ? h('a', { href: address({ ...rest, to: page.after }), class: 'next' }, 'Earlier') : null),
+      commands(['/v1/read/commits', { order: 'newest', before: to && BigInt(to) + 1n, limit: pick ? searched : pageSize }]),
     ];
   },
 };
@@ -80,6 +82,7 @@ export const commit = {
       h('nav', { class: 'pager', 'aria-label': 'Neighbours' },
         seq > 1n ? h('a', { href: `#/commit/${seq - 1n}` }, `Commit ${seq - 1n}`) : null,
         seq < last ? h('a', { href: `#/commit/${seq + 1n}`, class: 'next' }, `Commit ${seq + 1n}`) : null),
+      commands([`/v1/read/commit/${encodeURIComponent(params[0])}`]),
     ];
   },
 };

@@ -4,6 +4,7 @@ import { h } from './dom.js';
 import { get, getList, classesOf, Refusal } from './api.js';
 import { digits, quantity, count, commitLink, classTag, kindTag, ownerLink, instanceLink, time, facts, table, empty, colour } from './format.js';
 import { gridPanel } from './grid.js';
+import { commands } from './commands.js';
 import { atOf, containerTabs, pastBar } from './past.js';
 
 const step = 1000; // stacks or placements shown at first, and more at each wish
@@ -41,6 +42,7 @@ export const container = {
         data.kind === 'Slots' && ['Slots', digits(data.slot_count)],
         data.kind === 'Grid' && ['Cells', `${data.grid_width} × ${data.grid_height}`]),
       draw[data.kind](data, ctx.store.contents, ctx),
+      commands([path, past], [`${path}/${{ Slots: 'slots', Grid: 'grid', Standard: 'balances' }[data.kind]}`, past]),
     ];
   },
 };

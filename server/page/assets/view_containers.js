@@ -2,6 +2,7 @@
 
 import { h } from './dom.js';
 import { get } from './api.js';
+import { commands } from './commands.js';
 import { containerLink, kindTag, ownerLink, table, empty } from './format.js';
 
 const pageSize = 50;
@@ -14,7 +15,8 @@ export const containers = {
   title: () => 'Containers',
   async load({ query, signal, go }) {
     const { owner, kind, prefix, cursor } = query;
-    const { data } = await get('/v1/read/containers', { owner, kind, prefix, cursor, limit: pageSize }, signal);
+    const read = ['/v1/read/containers', { owner, kind, prefix, cursor, limit: pageSize }];
+    const { data } = await get(...read, signal);
     const filtered = owner || kind || prefix;
     const named = data.containers.some((c) => c.name);
     return [
@@ -26,6 +28,7 @@ export const containers = {
         : table(prefix ? 'Containers by name' : 'Containers by id', [['Container', 'idcol'], ...(named ? [['Name']] : []), ['Kind'], ['Owner']],
           data.containers.map((c) => [containerLink(c.container_id), ...(named ? [c.name ? containerLink(c.container_id, c.name) : ''] : []), kindTag(c.kind), ownerLink(c.owner)])),
       pager(query, data.next_cursor, '#/containers'),
+      commands(read),
     ];
   },
 };

@@ -6,6 +6,7 @@ import { parseExact } from './json.js';
 import { live } from './live.js';
 import { bars } from './chart.js';
 import { digits, facts, table } from './format.js';
+import { commands } from './commands.js';
 import { metrics, versionOf } from './metrics.js';
 
 // Names as in docs/ops.md and in the alerts.
@@ -51,6 +52,7 @@ export const daemon = {
       h('section', { 'aria-labelledby': 'others' },
         h('h2', { id: 'others' }, 'The write daemon'),
         h('p', null, 'A page may ask only the daemon that it came from. ', h('code', null, 'ledgerctl health'), ' shows both: the log and its disk, the read daemons and how far each is.')),
+      commands(['/v1/health'], ['/v1/read/freshness']),
     ];
   },
   tick(main) {

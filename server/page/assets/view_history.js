@@ -3,6 +3,7 @@
 import { h } from './dom.js';
 import { get, classesOf } from './api.js';
 import { digits, decimal, quantity, classTag, commitLink, instanceLink, time, table, empty } from './format.js';
+import { commands } from './commands.js';
 import { pager } from './view_containers.js';
 import { atOf, typedMoment, momentHint, containerTabs, containerHash } from './past.js';
 
@@ -14,9 +15,8 @@ export const history = {
   title: ([id]) => `History of ${id}`,
   async load(ctx) {
     const id = ctx.params[0], { from, to, class: classID, key, instance, cursor } = ctx.query;
-    const { data } = await get(`/v1/read/container/${encodeURIComponent(id)}/history`, {
-      class_id: classID, key, instance_id: instance, ...atOf(from, 'from_'), ...atOf(to, 'to_'), cursor, limit: pageSize,
-    }, ctx.signal);
+    const read = [`/v1/read/container/${encodeURIComponent(id)}/history`, { class_id: classID, key, instance_id: instance, ...atOf(from, 'from_'), ...atOf(to, 'to_'), cursor, limit: pageSize }];
+    const { data } = await get(...read, ctx.signal);
     const classes = await classesOf(data.entries.map((e) => e.class_id).filter((c) => c !== undefined));
     const filtered = from || to || classID || key || instance;
     return [
@@ -31,6 +31,7 @@ export const history = {
           [['Commit', 'num idcol'], ['Time', 'when'], ['Operation'], ['Of'], ['Change', 'num'], ['Afterwards', 'num']],
           data.entries.map((e) => [commitLink(e.global_seq), time(e.committed_at), e.op, ...what(e, id, classes.get(String(e.class_id)))])),
       pager(ctx.query, data.next_cursor, containerHash(id, '/history')),
+      commands(read),
     ];
   },
 };

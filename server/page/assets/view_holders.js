@@ -3,6 +3,7 @@
 import { h } from './dom.js';
 import { get, classesOf } from './api.js';
 import { digits, quantity, containerLink, instanceLink, commitLink, colour, table, empty } from './format.js';
+import { commands } from './commands.js';
 import { pager } from './view_containers.js';
 import { place } from './view_instance.js';
 
@@ -22,7 +23,8 @@ const listOf = (name, title, fields, columns, cells) => ({
   title: ([id]) => `${title} of class ${id}`,
   async load({ params: [id], query, signal, go }) {
     const path = `/v1/read/class/${encodeURIComponent(id)}`;
-    const { data } = await get(`${path}/${name}`, { key: query.key, container_id: query.container, cursor: query.cursor, limit: pageSize }, signal);
+    const read = [`${path}/${name}`, { key: query.key, container_id: query.container, cursor: query.cursor, limit: pageSize }];
+    const { data } = await get(...read, signal);
     const c = (await classesOf([data.class_id])).get(String(data.class_id));
     const list = data[name];
     return [
@@ -34,6 +36,7 @@ const listOf = (name, title, fields, columns, cells) => ({
         ? empty(`No ${name} here.`, data.next_cursor ? 'None in this part of the list; there is more.' : '')
         : table(`${title} of ${c.name}`, columns(list), list.map((e) => cells(e, c, list))),
       pager(query, data.next_cursor, address(id, `/${name}`)),
+      commands(read),
     ];
   },
 });

@@ -2,6 +2,7 @@
 
 import { h } from './dom.js';
 import { get, classesOf, Refusal } from './api.js';
+import { commands } from './commands.js';
 import { digits, classTag, commitLink, containerLink, instanceLink, facts, empty } from './format.js';
 
 const mostAncestors = 64;
@@ -28,6 +29,7 @@ export const instance = {
         h('h2', { id: 'tree' }, 'Tree'),
         ancestors.length || self.children.length ? tree(ancestors, self, below, classes)
           : empty('It stands alone.', 'It is attached to nothing, and nothing is attached to it.')),
+      commands([`/v1/read/instance/${encodeURIComponent(params[0])}`]),
     ];
   },
 };

@@ -1,0 +1,62 @@
+// What one looks at as commands: the same read with curl, and with ledgerctl.
+
+import { h } from './dom.js';
+import { signedIn, withQuery } from './api.js';
+
+// Paths, and the words of ledgerctl for them.
+const words = [
+  [/^\/v1\/read\/container\/([^/]+)\/history$/, 'history'],
+  [/^\/v1\/read\/container\/([^/]+)\/(balances|slots|grid|holds)$/, 'read $2'],
+  [/^\/v1\/read\/class\/([^/]+)\/(stats|shapes|holders|instances)$/, 'read $2'],
+  [/^\/v1\/read\/(container|class|instance|commit)\/([^/]+)$/, 'read $1'],
+  [/^\/v1\/read\/(containers|classes|commits|freshness)$/, 'read $1'],
+  [/^\/v1\/health$/, 'health'],
+];
+
+// Parameters, and the flags for them where the name is another.
+const flags = {
+  at_seq: 'at', at_time: 'at', from_seq: 'from', from_time: 'from', to_seq: 'to', to_time: 'to', instance_id: 'instance', container_id: 'container', class_id: 'class',
+};
+
+/** A word as a shell reads it. */
+const quoted = (word) => (/^[\w.:/@%+,=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
+
+const curl = (path, query) => ['curl', '-s', ...(signedIn() ? ['-H', '"Authorization: Bearer $LEDGER_TOKEN"'] : []), quoted(location.origin + withQuery(path, query))].join(' ');
+
+/** The line of ledgerctl for a read, or null if it has none. */
+function ledgerctl(path, query) {
+  for (const [pattern, command] of words) {
+    const found = pattern.exec(path);
+    if (!found) continue;
+    const verb = command.replace(/\$(\d)/, (_, n) => found[n]);
+    const named = command.includes('$1') ? found[2] : found[1];
+    const given = Object.entries(query ?? {}).filter(([, v]) => v !== undefined && v !== null && v !== '');
+    const newest = given.some(([name]) => name === 'order');
+    const line = ['ledgerctl', verb, ...(named && pattern.source.includes('([^/]+)') ? [quoted(decodeURIComponent(named))] : [])];
+    for (const [name, value] of given) {
+      if (name === 'order') continue;
+      if (name === 'key') line.push(verb === 'history' ? '-key' : '-stack-key', quoted(value));
+      else if (name === 'limit' && newest) line.push('-last', String(value));
+      else line.push(`-${flags[name] ?? name.replaceAll('_', '-')}`, quoted(String(value)));
+    }
+    line.push('-read-url', quoted(location.origin));
+    return line.join(' ');
+  }
+  return null;
+}
+
+const said = (text) => { document.getElementById('said').textContent = text; };
+
+// The line is selected too, for a browser lets a page copy only over HTTPS or on the same machine.
+function copy(code) {
+  getSelection().selectAllChildren(code);
+  if (navigator.clipboard) navigator.clipboard.writeText(code.textContent).then(() => said('Copied.'), () => said('Selected.'));
+  else said('Selected.');
+}
+
+const copyLine = (kind, line) => line && h('div', { class: 'command' }, h('code', null, line),
+  h('button', { 'aria-label': `Copy as ${kind}`, onclick: (e) => copy(e.currentTarget.parentNode.querySelector('code')) }, 'Copy'));
+
+/** A part that shows reads, [path, query] each, as commands. */
+export const commands = (...reads) => h('details', { class: 'commands' }, h('summary', null, 'Copy as curl, or ledgerctl'),
+  reads.filter(Boolean).map(([path, query]) => [copyLine('curl', curl(path, query)), copyLine('ledgerctl', ledgerctl(path, query))]));
