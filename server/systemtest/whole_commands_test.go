@@ -82,7 +82,6 @@ var notRun = map[string]string{
 	"docker stop -t 15":          "needs docker",
 	"chmod 600":                  "is the mode of a file, not a whole command; TestAuthFileIsReadAgain sets it",
 	"ledger-write -expire=false": "TestHoldsExpireThroughKills starts a daemon with it",
-	"go test -c ./ledger":        "builds a test program for a measurement",
 	"curl -s --data-binary @FILE -H 'Content-Type: application/x-ndjson' http://127.0.0.1:8080/v1/commit/stream": "FILE stands for any file",
 	"curl -sN -T . -H 'Content-Type: application/x-ndjson' -X POST …/v1/commit/stream":                           "waits for what is typed",
 	"etcd --quota-backend-bytes 8589934592 --snapshot-count 1000 …":                                              "needs three machines",
