@@ -30,6 +30,9 @@ type Budget struct {
 	large   atomic.Int64 // held by large claims; changes under mu
 	waiters atomic.Int32 // claims that wait for room
 
+	Waits atomic.Uint64 // claims that found no room at once
+	Ended atomic.Uint64 // slow clients that were dropped for others
+
 	mu     sync.Mutex
 	larges int                 // number of large claims
 	slow   map[*Claim]struct{} // claims that wait for their clients
@@ -135,6 +138,7 @@ func (c *Claim) wait(n int64) bool {
 			b.slow[c] = struct{}{}
 		}()
 	}
+	b.Waits.Add(1)
 	b.waiters.Add(1)
 	defer b.waiters.Add(-1)
 	patience := time.NewTimer(claimPatience)
@@ -310,6 +314,7 @@ func (b *Budget) endSlow(n int64) {
 		if slowest == nil {
 			return
 		}
+		b.Ended.Add(1)
 		slowest.ended = slowest.Held
 		b.ending += slowest.Held
 		delete(b.slow, slowest)

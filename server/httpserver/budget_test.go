@@ -92,6 +92,9 @@ func TestBudgetEndsTheSlowest(t *testing.T) {
 		if len(ended) != 1 || !ended["more stalled"] {
 			t.Errorf("ended: %v", ended)
 		}
+		if waits, dropped := b.Waits.Load(), b.Ended.Load(); waits != 1 || dropped != 1 {
+			t.Errorf("%d waits and %d dropped clients are counted, want 1 and 1", waits, dropped)
+		}
 		if took := time.Since(start); took > claimPatience/2 {
 			t.Errorf("waited %v", took)
 		}

@@ -50,7 +50,9 @@ func TestReadMetrics(t *testing.T) {
 	}
 	want := []string{"asset_ledger_read_request_duration_seconds histogram", "asset_ledger_read_requests_total counter",
 		"asset_ledger_read_checkpoint_seq gauge", "asset_ledger_read_commit_log_seq gauge", "asset_ledger_read_lag gauge",
-		"asset_ledger_read_apply_operations_total counter", "asset_ledger_read_waiting gauge", "asset_ledger_read_streams gauge", "asset_ledger_read_streams_ended_total counter",
+		"asset_ledger_read_apply_operations_total counter", "asset_ledger_read_waiting gauge",
+		"asset_ledger_read_inflight_bytes gauge", "asset_ledger_read_budget_waits_total counter", "asset_ledger_read_budget_dropped_total counter",
+		"asset_ledger_read_streams gauge", "asset_ledger_read_streams_ended_total counter",
 		"asset_ledger_read_log_damaged gauge", "asset_ledger_read_panics_total counter",
 		"asset_ledger_read_checkpoints_made_total counter", "asset_ledger_read_checkpoints_failed_total counter",
 		"asset_ledger_read_saved_checkpoint_seq gauge", "asset_ledger_read_saved_checkpoint_duration_seconds gauge",

@@ -77,6 +77,9 @@ func TestPastIsCharged(t *testing.T) {
 	if body := r.get(http.StatusServiceUnavailable, deep); !strings.Contains(body, `"Overloaded"`) {
 		t.Error(body)
 	}
+	if r.api.Budget.Waits.Load() == 0 {
+		t.Error("nobody was counted as waiting")
+	}
 	others.Release()
 	r.get(http.StatusOK, deep)
 	if used := r.api.Budget.Used(); used != 0 || len(r.pasts) != 0 {

@@ -75,6 +75,8 @@ func (d *daemon) gauges() {
 	g := &d.registry
 	g.GaugeFunc(metricPrefix+"ingress_queue_depth", "Requests that wait to be sequenced.", func() float64 { return float64(d.seq().intake.depth()) })
 	g.GaugeFunc(metricPrefix+"ingress_inflight", "Requests to write that are not answered yet.", func() float64 { return float64(d.inflight.Load()) })
+	g.CounterFunc(metricPrefix+"budget_waits_total", "Requests that waited for room within -max-inflight.", func() float64 { return float64(d.budget.Waits.Load()) })
+	g.CounterFunc(metricPrefix+"budget_dropped_total", "Slow clients that were dropped to make room within -max-inflight.", func() float64 { return float64(d.budget.Ended.Load()) })
 	g.GaugeFunc(metricPrefix+"ingress_inflight_bytes", "Bytes that they hold: bodies, what parsing made of them, answers.", func() float64 { return float64(d.budget.Used()) })
 	g.GaugeFunc(metricPrefix+"commit_log_end_seq", "Last durable commit.", func() float64 { return float64(d.end()) })
 	g.GaugeFunc(metricPrefix+"commit_log_lag", "Durable commits that the slowest attached read daemon has not applied.",
