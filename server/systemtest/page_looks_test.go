@@ -100,15 +100,26 @@ func (p *pageTest) accessible(t *testing.T) {
 	}
 	for _, scheme := range []string{"light", "dark"} {
 		p.scheme(scheme)
-		for _, v := range pageViews {
-			p.goTo(v.hash)
+		check := func(view string) {
 			p.eval(string(source)+"; undefined", nil)
 			var found []string
 			p.eval(`axe.run(document, {rules: {'label-content-name-mismatch': {enabled: true}}}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes[0].html))`, &found)
 			for _, f := range found {
-				t.Errorf("%s, %s: %s", v.name, scheme, f)
+				t.Errorf("%s, %s: %s", view, scheme, f)
 			}
 		}
+		for _, v := range pageViews {
+			p.goTo(v.hash)
+			p.eval(`document.querySelector('.commands')?.setAttribute('open', '')`, nil)
+			check(v.name)
+		}
+		p.fill(`document.querySelector('#find-what')`, "1")
+		p.until(`document.querySelectorAll('#found li').length > 1`)
+		p.key("ArrowDown")
+		p.contrast(t, scheme+" matches")
+		check("matches")
+		p.key("Escape")
+		p.eval(`void (document.querySelector('#find-what').value = '')`, nil)
 	}
 	p.scheme("light")
 }
