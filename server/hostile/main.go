@@ -34,7 +34,7 @@ const (
 // mostWrite and mostRead bound the anonymous memory of the daemons, as SECURITY.md
 // states it: three times what may be alive, and what a daemon needs anyway.
 const (
-	mostWrite = 3*maxInflight + 96<<20
+	mostWrite = 3*(maxInflight+state) + 96<<20
 	mostRead  = 3*(readInflight+logReaders+state+index) + 96<<20
 
 	readInflight = 32 << 20 // the default
