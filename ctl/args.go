@@ -36,13 +36,13 @@ func (g *globals) declare(set *flag.FlagSet) {
 	set.StringVar(&g.tokenFile, "token-file", "", "`FILE` with the token to send; without it the token is taken from LEDGER_TOKEN")
 }
 
-// json says whether the output is JSON, for programs.
+// json reports whether the output is JSON, for programs.
 func (g *globals) json() bool { return g.output.value == "json" || g.ndjson() }
 
-// ndjson says whether each entry of a list stands on a line of its own.
+// ndjson reports whether each entry of a list stands on a line of its own.
 func (g *globals) ndjson() bool { return g.output.value == "ndjson" }
 
-// csv says whether a table is for spreadsheets.
+// csv reports whether a table is for spreadsheets.
 func (g *globals) csv() bool { return g.output.value == "csv" }
 
 // split parts args into flags with their values, and words. takesValue names
@@ -96,7 +96,7 @@ func (cmd *command) flagSet() *flag.FlagSet {
 	return set
 }
 
-// isSwitch says whether the flag stands alone, as -all does.
+// isSwitch reports whether the flag stands alone, as -all does.
 func isSwitch(f *flag.Flag) bool {
 	b, ok := f.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()

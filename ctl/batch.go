@@ -128,7 +128,7 @@ func firstLine(lines *lineReader) ([]byte, error) {
 	}
 }
 
-// isTransaction says whether the first line of the input is a transaction, or
+// isTransaction reports whether the first line of the input is a transaction, or
 // was meant to be one, so that each line is. Otherwise it begins the body of a
 // batch: an object, perhaps of many lines, with transactions or on_error, or of
 // which the first line says nothing.
@@ -206,7 +206,7 @@ func withOnError(body []byte, value string) ([]byte, error) {
 	return fmt.Appendf(body[:end:end], `%s"on_error":%q}`, comma, value), nil
 }
 
-// stopped says whether what has not been sent shall not be.
+// stopped reports whether what has not been sent shall not be.
 func (b *batch) stopped() bool { return b.onError.value == "stop" && b.refused > 0 }
 
 // done says what became of the transactions so far.

@@ -83,7 +83,7 @@ func (m *resumeMark) withKey(transaction []byte, line int) []byte {
 	return fmt.Appendf(transaction[:end:end], `,"idempotency_key":"batch:%s:%d"}`, m.note.Name, line)
 }
 
-// isDone says whether an earlier run has done the line.
+// isDone reports whether an earlier run has done the line.
 func (m *resumeMark) isDone(line int) bool { return m != nil && line <= m.done }
 
 // answered notes that every line up to this one is answered.
@@ -153,7 +153,7 @@ func (m *resumeMark) load(c *call) error {
 	return nil
 }
 
-// knows says whether the ledger is the one that the proof is of.
+// knows reports whether the ledger is the one that the proof is of.
 func (c *call) knows(proof *resumeProof) (bool, error) {
 	seq := strconv.FormatInt(proof.GlobalSeq, 10)
 	a, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/commit/" + seq, query: url.Values{"min_seq": {seq}}})

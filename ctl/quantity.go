@@ -30,7 +30,7 @@ func withDecimals(minor string, decimals int) string {
 	return sign + minor[:point] + "." + minor[point:]
 }
 
-// isInteger says whether the text is digits, after a sign or none.
+// isInteger reports whether the text is digits, after a sign or none.
 func isInteger(text string) bool {
 	digits := strings.TrimPrefix(text, "-")
 	return digits != "" && strings.Trim(digits, "0123456789") == ""

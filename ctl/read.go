@@ -131,7 +131,7 @@ func endlessList(a *answer) error {
 	return fmt.Errorf("the answer of %s gives the cursor that was asked for: the list would never end", a.url)
 }
 
-// paged says whether a page was asked for, and not simply what there is.
+// paged reports whether a page was asked for, and not simply what there is.
 func (l *listFlags) paged() bool { return l.limit.given || l.cursor != "" || l.all }
 
 // collect reads all pages of a list without showing them.

@@ -68,7 +68,7 @@ func (c *call) tryTo(ctx context.Context, n int, saying string, ask func() (*ans
 	}
 }
 
-// worthTrying says whether the same request may be answered later, and why it was not now.
+// worthTrying reports whether the same request may be answered later, and why it was not now.
 func worthTrying(a *answer, err error) (bool, string) {
 	var silent *noAnswer
 	if errors.As(err, &silent) {

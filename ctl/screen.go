@@ -53,7 +53,7 @@ func (s *screen) drawHeight() int {
 	return usualHeight
 }
 
-// utf8Locale says whether characters beyond ASCII will be shown: the first of
+// utf8Locale reports whether characters beyond ASCII will be shown: the first of
 // the locale variables that is set decides.
 func utf8Locale(env func(string) (string, bool)) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {

@@ -124,7 +124,7 @@ func (t *txFlags) appendMetadata(body []byte, separator string) ([]byte, error) 
 	return append(append(append(body, separator...), `"metadata":`...), t.metadata...), nil
 }
 
-// keyed says whether the transaction has an idempotency key of its own.
+// keyed reports whether the transaction has an idempotency key of its own.
 func (t *txFlags) keyed(body []byte) bool {
 	var fields map[string]json.RawMessage
 	return t.key != "" || json.Unmarshal(body, &fields) == nil && fields["idempotency_key"] != nil

@@ -98,7 +98,7 @@ func verbCommands() []command {
 	return list
 }
 
-// takesWord says whether an argument of the operation is one of the words.
+// takesWord reports whether an argument of the operation is one of the words.
 func (v *verb) takesWord(argument string) bool {
 	for _, spec := range strings.Fields(v.args) {
 		_, names, _ := strings.Cut(spec, "=")

@@ -36,7 +36,7 @@ func (c *call) containerID(ref string) (int64, error) {
 	return page.Data.ID, nil
 }
 
-// mayTouch says whether an operation of a commit names the container, and whether
+// mayTouch reports whether an operation of a commit names the container, and whether
 // one may have changed it.
 func (d *commitData) mayTouch(container int64) (named, may bool, err error) {
 	for _, op := range d.Operations {
@@ -80,7 +80,7 @@ func (c *call) containerAt(container, seq int64, what string) (*answer, error) {
 	return a, err
 }
 
-// touched says whether a commit changed the container, and whether it is there after it.
+// touched reports whether a commit changed the container, and whether it is there after it.
 func (c *call) touched(d *commitData, container int64) (touched, there bool, err error) {
 	named, may, err := d.mayTouch(container)
 	if err != nil || !may {
@@ -170,7 +170,7 @@ func (c *call) holdings(a *answer) ([]string, error) {
 	return held, nil
 }
 
-// mayBeLater says whether err is a read that was too early, or not answered.
+// mayBeLater reports whether err is a read that was too early, or not answered.
 func mayBeLater(err error) bool {
 	var silent *noAnswer
 	return errors.As(err, &silent) || exitCode(err) == exitSilent

@@ -15,7 +15,7 @@ type pathNode struct{ left, right, up uint32 }
 
 func (s *State) path(ref uint32) *pathNode { return &s.instances.at(ref).path }
 
-// heads says whether ref is the root of its splay tree.
+// heads reports whether ref is the root of its splay tree.
 func (s *State) heads(ref uint32) bool {
 	up := s.path(ref).up
 	if up == 0 {

@@ -19,7 +19,7 @@ func (s *State) findStack(cref, kref uint32, key int64) uint32 {
 	}
 }
 
-// holdsStacks says whether the container holds a stack of the class.
+// holdsStacks reports whether the container holds a stack of the class.
 func (s *State) holdsStacks(cref, kref uint32) bool {
 	ref := treeNext(stacksByClass{s}, s.containers.at(cref).stackTree, rank{s.classes.at(kref).id, -1})
 	return ref != 0 && s.stacks.at(ref).class == kref

@@ -124,7 +124,7 @@ type CheckpointInfo struct {
 	Keys, Window                                   uint64 // idempotency keys held, and at most held
 }
 
-// usable says whether a state that is to remember window keys can start from
+// usable reports whether a state that is to remember window keys can start from
 // the checkpoint: either that many are in it, or none was ever forgotten.
 func (h *CheckpointInfo) usable(window uint64) bool { return h.Window >= window || h.Keys < h.Window }
 

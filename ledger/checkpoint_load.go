@@ -7,7 +7,7 @@ import (
 // A checkpointLoader makes a state of items. They come sorted, so trees are
 // built in one pass without searching, and each index when the number of its
 // entries is known. Whatever the items are, the result is either a state that
-// holds together or a fault; the digest then tells whether it is the right one.
+// holds together or a fault; the digest then reports whether it is the right one.
 type checkpointLoader struct {
 	d     *checkpointReader
 	s     *State

@@ -47,7 +47,7 @@ func makeList(next *uint32, end uint32, n int, enter func(ref uint32)) (done boo
 	return *next == allListed
 }
 
-// Listed says whether the lists of stacks, or of instances, are made.
+// Listed reports whether the lists of stacks, or of instances, are made.
 func (s *State) Listed(fungible bool) bool {
 	if fungible {
 		return s.lists.nextStack == allListed

@@ -136,7 +136,7 @@ func markArea(plane []uint64, stride int, a area, on bool) {
 	}
 }
 
-// areaFree says whether no bit of the area is set.
+// areaFree reports whether no bit of the area is set.
 func areaFree(plane []uint64, stride int, a area) bool {
 	first, last, head, tail := span(a)
 	for y := a.y; y < a.y+a.h; y++ {
@@ -167,7 +167,7 @@ func spanMask(i, first, last int, head, tail uint64) uint64 {
 	return m
 }
 
-// isFree says whether no placement but except (0: none) covers a cell of the area.
+// isFree reports whether no placement but except (0: none) covers a cell of the area.
 func (s *State) isFree(c *container, a area, except uint32) bool {
 	g := s.grids.at(c.grid)
 	if g.bits == nil {

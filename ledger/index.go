@@ -104,7 +104,7 @@ func (x *index) fill(next uint32, hash func(ref uint32) uint64) {
 	}
 }
 
-// remove takes a record out and says whether it was there. The entries behind
+// remove takes a record out and reports whether it was there. The entries behind
 // it move up, so that no marks of removed entries are needed.
 func (x *index) remove(hash uint64, ref uint32) bool {
 	sh := &x.shards[hash>>indexShardShift]

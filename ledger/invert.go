@@ -140,7 +140,7 @@ func (o *Op) setPlace(i int, f *Fact) {
 	o.set(i+2, rotationOf(f.Turned))
 }
 
-// needs says whether the record has the fact that the operation needs.
+// needs reports whether the record has the fact that the operation needs.
 func (v *inverter) needs() bool {
 	if v.fact == nil {
 		v.refuse("record", "its record was made by an earlier version and lacks what is needed.")

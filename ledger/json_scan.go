@@ -161,7 +161,7 @@ func (s *jsonScanner) skipStart(level int) (opened, ok bool) {
 }
 
 // skipEnd stands behind a value. It closes what ends here, down to floor open
-// values, and says whether another value comes next.
+// values, and reports whether another value comes next.
 func (s *jsonScanner) skipEnd(floor int) (next, ok bool) {
 	for len(s.open) > floor {
 		top := s.open[len(s.open)-1]
@@ -185,7 +185,7 @@ func (s *jsonScanner) literal(word string) bool {
 	return true
 }
 
-// hasPrefix says whether word stands at the position.
+// hasPrefix reports whether word stands at the position.
 func (s *jsonScanner) hasPrefix(word string) bool {
 	rest := s.data[s.pos:]
 	return len(rest) >= len(word) && string(rest[:len(word)]) == word

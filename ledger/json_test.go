@@ -56,7 +56,7 @@ func wellFormed(text []byte, maxLevel int) bool {
 	}
 }
 
-// loneSurrogate says whether valid JSON has an escape for half a character.
+// loneSurrogate reports whether valid JSON has an escape for half a character.
 func loneSurrogate(text []byte) bool {
 	half := func(i int, from, to int64) bool {
 		if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' {
@@ -85,7 +85,7 @@ func loneSurrogate(text []byte) bool {
 	return false
 }
 
-// scan says whether the scanner takes the text.
+// scan reports whether the scanner takes the text.
 func scan(text []byte, maxLevel int) (*jsonScanner, bool) {
 	s := &jsonScanner{data: text, maxLevel: maxLevel}
 	return s, s.skip(1) && s.end()

@@ -307,7 +307,7 @@ func (r *trial) recalled(sent *ledger.Transaction, known ledger.Remembered, want
 	r.seen.replayed++
 }
 
-// remembers says whether the metadata is what was remembered: whole, or its spelling.
+// remembers reports whether the metadata is what was remembered: whole, or its spelling.
 func remembers(known ledger.Remembered, metadata []byte) bool {
 	if known.Long {
 		return len(metadata) > ledger.MaxInlineMetadata && known.Spelling == ledger.SpellingOf(metadata)

@@ -61,7 +61,7 @@ const MaxArgs = 8
 //   - Nothing at all for a new container or class with a name or code. Has is
 //     not set, and Apply sets Ref and Args[i] to the id that the ledger assigns.
 
-// Given says whether argument i was given, and not as null.
+// Given reports whether argument i was given, and not as null.
 func (o *Op) Given(i int) bool { return o.Has&^o.Null&(1<<i) != 0 }
 
 // Get returns argument i, or def if it was not given or is null.
@@ -256,11 +256,11 @@ func OpKinds() []OpKind {
 	return kinds
 }
 
-// IsCondition says whether the operation changes nothing and only requires
+// IsCondition reports whether the operation changes nothing and only requires
 // that something holds.
 func (k OpKind) IsCondition() bool { return k >= RequireBalance && k <= RequireInstance }
 
-// Valid says whether k is one of the operations.
+// Valid reports whether k is one of the operations.
 func (k OpKind) Valid() bool { return k >= CreateContainer && k < NumOpKinds }
 
 // String is the operation's name in the interface.
@@ -275,6 +275,6 @@ func (k OpKind) String() string {
 // table, which is the order in Op.Args. The caller must not change it.
 func (k OpKind) Args() []Arg { return opSpecs[k].args }
 
-// InRequest says whether the arguments stand inside a "request" object, as
+// InRequest reports whether the arguments stand inside a "request" object, as
 // those of the two registrations do.
 func (k OpKind) InRequest() bool { return opSpecs[k].request }

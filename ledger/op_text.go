@@ -56,7 +56,7 @@ func (o *Op) Text(i int) string {
 	return text
 }
 
-// named says whether argument i names a container or class by a string.
+// named reports whether argument i names a container or class by a string.
 func (o *Op) named(i int) bool { return o.Ref&(1<<i) != 0 && nameArgs[o.Kind]&(1<<i) != 0 }
 
 // neededArgs is the set of arguments that the operation can't do without.
@@ -79,7 +79,7 @@ func (o *Op) setAssigned(id int64) {
 	o.Args[bits.TrailingZeros16(newID)] = id
 }
 
-// validWas says whether the texts given by a rename can have replaced was.
+// validWas reports whether the texts given by a rename can have replaced was.
 func (o *Op) validWas(was string) bool {
 	texts := o.Has & textArgs[o.Kind]
 	if o.Kind != RenameContainer && o.Kind != RenameClass || strings.Count(was, "\n") != bits.OnesCount16(texts)-1 {
@@ -100,18 +100,18 @@ const (
 	MaxClassCode     = 32
 )
 
-// ValidContainerName says whether a container may have the name: 1 to 128 of
+// ValidContainerName reports whether a container may have the name: 1 to 128 of
 // the characters A-Z a-z 0-9 . _ : / @ + -, the first a letter or digit, and not
 // all of them digits.
 func ValidContainerName[T string | []byte](name T) bool {
 	return validReference(name, MaxContainerName)
 }
 
-// ValidClassCode says whether a class may have the code: as a container name,
+// ValidClassCode reports whether a class may have the code: as a container name,
 // but at most 32 characters.
 func ValidClassCode[T string | []byte](code T) bool { return validReference(code, MaxClassCode) }
 
-// ValidNamePrefix says whether a container's name may begin so. The empty string
+// ValidNamePrefix reports whether a container's name may begin so. The empty string
 // begins every name.
 func ValidNamePrefix(prefix string) bool {
 	return prefix == "" || validReference(prefix, MaxContainerName) || len(prefix) < MaxContainerName && validReference(prefix+"a", MaxContainerName)
@@ -134,7 +134,7 @@ func validReference[T string | []byte](name T, most int) bool {
 
 func alphanumeric(c byte) bool { return c-'0' <= 9 || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// validText says whether a string may stand as an argument of the type.
+// validText reports whether a string may stand as an argument of the type.
 func validText[T string | []byte](t ArgType, text T) bool {
 	switch t {
 	case ArgName:

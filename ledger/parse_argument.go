@@ -197,7 +197,7 @@ func (p *requestParser) minted(op *Op, i, level int) bool {
 	return ok
 }
 
-// validName says whether a class may have the name.
+// validName reports whether a class may have the name.
 func validName[T string | []byte](name T) bool {
 	n := 0
 	for _, r := range string(name) {
@@ -209,7 +209,7 @@ func validName[T string | []byte](name T) bool {
 	return n >= 1 && n <= MaxNameLength && utf8.ValidString(string(name))
 }
 
-// ValidIdempotencyKey says whether an idempotency key is 1 to 255 bytes of printable ASCII.
+// ValidIdempotencyKey reports whether an idempotency key is 1 to 255 bytes of printable ASCII.
 func ValidIdempotencyKey[T string | []byte](key T) bool {
 	for i := 0; i < len(key); i++ {
 		if key[i] < ' ' || key[i] > '~' {

@@ -79,7 +79,7 @@ func (p *requestParser) transactions(b *BatchRequest, level int) bool {
 }
 
 // batchMember reads one transaction of a batch. If it is of the wrong shape, it
-// is passed as plain JSON, and the fault returned; p.err then says whether it is
+// is passed as plain JSON, and the fault returned; p.err then reports whether it is
 // JSON at all.
 func (p *requestParser) batchMember(tx *Transaction, level int) *Error {
 	start, ops := p.pos, len(p.ops)

@@ -118,7 +118,7 @@ func appendWordJSON(dst []byte, value string, t ArgType) []byte {
 	return append(dst, value...)
 }
 
-// isNumber says whether the value is a JSON number, so it can be no name.
+// isNumber reports whether the value is a JSON number, so it can be no name.
 func isNumber(value string) bool {
 	s := jsonScanner{data: []byte(value)}
 	return value != "" && (value[0] == '-' || value[0]-'0' <= 9) && s.skip(1) && s.end()

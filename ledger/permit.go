@@ -50,10 +50,10 @@ func wantMoves(op *Op) *Error {
 		With(Text("op", op.Kind.String()), Text("scope", "commit"))
 }
 
-// Limited says whether only containers of certain owners are within reach.
+// Limited reports whether only containers of certain owners are within reach.
 func (p *Permit) Limited() bool { return p != nil && p.Owners != nil }
 
-// allows says whether containers of the owner, 0 for none, are within reach.
+// allows reports whether containers of the owner, 0 for none, are within reach.
 func (p *Permit) allows(owner int64) bool {
 	if !p.Limited() {
 		return true
@@ -94,7 +94,7 @@ func (s *State) loosen(ref uint32) {
 	}
 }
 
-// isLoose says whether this transaction left the instance nowhere. What it did
+// isLoose reports whether this transaction left the instance nowhere. What it did
 // last is most likely what it goes on with.
 func (s *State) isLoose(ref uint32) bool {
 	for i := len(s.loose) - 1; i >= 0; i-- {
@@ -105,7 +105,7 @@ func (s *State) isLoose(ref uint32) bool {
 	return false
 }
 
-// mayUse says whether the sender of the transaction being applied reaches an instance.
+// mayUse reports whether the sender of the transaction being applied reaches an instance.
 func (s *State) mayUse(ref uint32) bool {
 	top := s.topmost(ref)
 	r := s.instances.at(top)

@@ -4,7 +4,7 @@ import "math"
 
 // Reads of containers and what they hold. Reads change nothing, so any number
 // may run side by side while no change does. A limit below 1 gives no rows, and
-// more then says whether there are any.
+// more then reports whether there are any.
 
 // Container, 404 ContainerNotFound.
 func (s *State) Container(id int64) (ContainerInfo, *Error) {
@@ -65,7 +65,7 @@ type containerPage struct {
 	more           bool
 }
 
-// take appends a container of the kind, and says whether to go on.
+// take appends a container of the kind, and reports whether to go on.
 func (p *containerPage) take(s *State, ref uint32) bool {
 	c := s.containers.at(ref)
 	if p.kind != 0 && c.kind != p.kind {

@@ -55,7 +55,7 @@ type placementWalk struct {
 	more  bool
 }
 
-// take appends a placement, and says whether to go on.
+// take appends a placement, and reports whether to go on.
 func (w *placementWalk) take(ref uint32) bool {
 	if w.limit <= 0 {
 		w.more = true

@@ -159,7 +159,7 @@ func appendRecordText(dst []byte, text string) []byte {
 	return append(dst, text...)
 }
 
-// isPart2 says whether the operation or its decision needs version 2.
+// isPart2 reports whether the operation or its decision needs version 2.
 func isPart2(op *Op, d *Decision) bool {
 	return op.Kind > RegisterClassShape || op.Has&namingArg[op.Kind] != 0 || d != nil && (d.ID != 0 || d.Renamed)
 }

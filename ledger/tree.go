@@ -26,7 +26,7 @@ func (r rank) less(o rank) bool {
 // is nearer.
 func (r rank) priority() uint64 { return place2Words(uint64(r.minor), uint64(r.major)) }
 
-// above says whether the node of rank r is nearer to the root than that of o.
+// above reports whether the node of rank r is nearer to the root than that of o.
 func (r rank) above(o rank) bool {
 	p, q := r.priority(), o.priority()
 	return p > q || p == q && r.less(o)

@@ -161,7 +161,7 @@ func newLog(t testing.TB, seed uint64) (*memfs.Disk, run) {
 	return d, r
 }
 
-// wellRefused tells whether the error is a refusal as people need it.
+// wellRefused reports whether the error is a refusal as people need it.
 func wellRefused(err error) error {
 	var c *wal.CorruptError
 	switch {

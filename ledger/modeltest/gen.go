@@ -227,7 +227,7 @@ func (g *Gen) change() ledger.Op {
 
 func (g *Gen) chance(p float64) bool { return g.rng.Float64() < p }
 
-// wild says whether the next choice is made blindly.
+// wild reports whether the next choice is made blindly.
 func (g *Gen) wild() bool { return g.chance(g.knobs.Wild) }
 
 // id takes one of a pool of n ids: 1, 2, 3 …, and the highest.

@@ -23,7 +23,7 @@ func placeOf(op *ledger.Op, x, y, rotation int) place {
 
 func (p place) given() bool { return p.x != nil || p.y != nil || p.rotation != nil }
 
-// fits says whether all that was given is where t stands.
+// fits reports whether all that was given is where t stands.
 func (p place) fits(t thing) bool {
 	return (p.x == nil || *p.x == t.x) && (p.y == nil || *p.y == t.y) && (p.rotation == nil || (*p.rotation == 90) == t.turned)
 }
@@ -48,12 +48,12 @@ func (c *container) paint() [][]*thing {
 	return cells
 }
 
-// inside says whether a rectangle lies within the grid.
+// inside reports whether a rectangle lies within the grid.
 func (c *container) inside(x, y int64, s size) bool {
 	return x >= 0 && y >= 0 && s.w <= c.width && s.h <= c.height && x <= c.width-s.w && y <= c.height-s.h
 }
 
-// free says whether no cell of a rectangle is covered by another thing than self.
+// free reports whether no cell of a rectangle is covered by another thing than self.
 func free(cells [][]*thing, x, y int64, s size, self *thing) bool {
 	for cy := y; cy < y+s.h; cy++ {
 		for cx := x; cx < x+s.w; cx++ {
@@ -126,7 +126,7 @@ func (r *run) placeInGrid(op *ledger.Op) {
 	r.takenBack(newOp(ledger.RemoveFromGrid).with(container, id), standsAt(container, t))
 }
 
-// standsAt says whether the same thing still stands at the same anchor, as it was turned.
+// standsAt reports whether the same thing still stands at the same anchor, as it was turned.
 func standsAt(container int64, t thing) func(m *Model) bool {
 	return func(m *Model) bool {
 		c := m.containers[container]

@@ -145,7 +145,7 @@ func (h *History) replay(m *Model, i int, asked map[string]*Request) error {
 	return nil
 }
 
-// checkRelease says whether the ledger may make the commit by itself: it
+// checkRelease reports whether the ledger may make the commit by itself: it
 // releases holds that have expired when the commit is made.
 func (m *Model) checkRelease(c *Commit) error {
 	expired := m.Expired()
@@ -207,7 +207,7 @@ func (h *History) checkRequests() []error {
 	return errs
 }
 
-// retried says whether the key of request i was sent in another request, which
+// retried reports whether the key of request i was sent in another request, which
 // may be the one that was committed.
 func (h *History) retried(i int) bool {
 	for j := range h.Requests {
@@ -238,7 +238,7 @@ func (r *Request) checkCommitted(found []*Commit) []error {
 	return errs
 }
 
-// checkReadOrder sees to it that no client read an older state after a newer one.
+// checkReadOrder makes sure that no client read an older state after a newer one.
 func (h *History) checkReadOrder() []error {
 	var errs []error
 	last := map[string]uint64{}

@@ -157,7 +157,7 @@ func (m *Model) Holds(container, after int64, limit int) ([]ledger.HoldInfo, boo
 // HoldIDs lists the holds by id.
 func (m *Model) HoldIDs() []int64 { return slices.Sorted(maps.Keys(m.holds)) }
 
-// MayReadHold says whether owners reach a hold.
+// MayReadHold reports whether owners reach a hold.
 func (m *Model) MayReadHold(id int64, owners []int64) bool {
 	return m.holds[id] != nil && m.MayReadContainer(m.holds[id].container, owners)
 }

@@ -53,7 +53,7 @@ func (r *run) nowhere(id int64) {
 	r.check(at == ledger.Nowhere, ledger.AlreadyPlaced, detail{"instance_id", id})
 }
 
-// hasChildren says whether anything is attached to an instance.
+// hasChildren reports whether anything is attached to an instance.
 func (m *Model) hasChildren(id int64) bool {
 	for _, in := range m.instances {
 		if in.parent == id {
@@ -173,7 +173,7 @@ func (r *run) placeInSlot(op *ledger.Op) {
 	r.takenBack(newOp(ledger.RemoveFromSlot).with(container, slot), slotHolds(container, slot, id))
 }
 
-// slotHolds says whether a slot still holds the same instance, 0 for none.
+// slotHolds reports whether a slot still holds the same instance, 0 for none.
 func slotHolds(container, slot, id int64) func(m *Model) bool {
 	return func(m *Model) bool {
 		c := m.containers[container]

@@ -73,7 +73,7 @@ func (m *Model) Recall(key []byte) (Remembered, bool) {
 	return Remembered{}, false
 }
 
-// Same says whether two transactions are the same request: the same endpoint,
+// Same reports whether two transactions are the same request: the same endpoint,
 // the same operations with the same arguments, where null and absent are the
 // same and a name and its integer are not, and metadata that is equal as JSON
 // values, numbers as spelled; taking back the same commit; from the same sender.

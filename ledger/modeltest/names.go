@@ -37,7 +37,7 @@ func (r *run) container(op *ledger.Op, i int) *container {
 	return c
 }
 
-// sameContainer says whether two arguments name one container. A name does so
+// sameContainer reports whether two arguments name one container. A name does so
 // only if the container is there and the sender may use it.
 func (r *run) sameContainer(op *ledger.Op, i, j int) bool {
 	a, b := r.known(op, i), r.known(op, j)
@@ -179,7 +179,7 @@ func Meant(ops []ledger.Op) []ledger.Op {
 	return list
 }
 
-// isText says whether the values of a type are always strings.
+// isText reports whether the values of a type are always strings.
 func isText(t ledger.ArgType) bool {
 	switch t {
 	case ledger.ArgName, ledger.ArgContainerName, ledger.ArgClassCode, ledger.ArgContainerNameOrNull, ledger.ArgClassCodeOrNull:

@@ -11,12 +11,12 @@ import (
 // transaction itself has brought forth or taken out of there; it leaves
 // nothing behind that is in no container.
 
-// ours says whether the owner, 0 for none, is one of the sender's.
+// ours reports whether the owner, 0 for none, is one of the sender's.
 func (r *run) ours(owner int64) bool {
 	return !r.permit.Limited() || slices.Contains(r.permit.Owners, owner)
 }
 
-// reaches says whether the sender may touch a living instance.
+// reaches reports whether the sender may touch a living instance.
 func (r *run) reaches(id int64) bool {
 	if !r.permit.Limited() {
 		return true
@@ -73,13 +73,13 @@ func (r *run) mayRegister(asked detail) {
 	r.check(r.permit == nil || r.permit.Register, ledger.Forbidden, asked)
 }
 
-// MayReadContainer says whether owners reach a container.
+// MayReadContainer reports whether owners reach a container.
 func (m *Model) MayReadContainer(id int64, owners []int64) bool {
 	c := m.containers[id]
 	return c != nil && slices.Contains(owners, c.owner)
 }
 
-// MayReadInstance says whether owners reach an instance.
+// MayReadInstance reports whether owners reach an instance.
 func (m *Model) MayReadInstance(id int64, owners []int64) bool {
 	if m.instances[id] == nil {
 		return false

@@ -101,7 +101,7 @@ func (m *Model) SlotEntries(id int64, after int, limit int) ([]ledger.SlotEntry,
 	return list, more, ""
 }
 
-// touches says whether a cell lies in the region; nil is the whole grid.
+// touches reports whether a cell lies in the region; nil is the whole grid.
 func touches(region *ledger.Rect, x, y int64) bool {
 	if region == nil {
 		return true

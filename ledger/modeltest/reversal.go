@@ -94,7 +94,7 @@ func (c *commit) notReversible(i int, reason string) *Refusal {
 	return &Refusal{Code: ledger.NotReversible, Op: i, Kind: c.ops[i].Kind, Details: map[string]any{"reason": reason, "op": c.ops[i].Kind.String()}}
 }
 
-// reachesAll says whether the sender reaches all that a commit changed.
+// reachesAll reports whether the sender reaches all that a commit changed.
 func (r *run) reachesAll(of *commit) bool {
 	if !r.permit.Limited() {
 		return true
@@ -143,7 +143,7 @@ func (m *Model) ReversedBy(seq uint64) uint64 { return m.reversedBy[seq] }
 // OpsOf are the operations of commit seq, as the log holds them.
 func (m *Model) OpsOf(seq uint64) []ledger.Op { return m.commits[seq-1].ops }
 
-// MayChange says whether what an operation left may be something else by the
+// MayChange reports whether what an operation left may be something else by the
 // time when it is to be taken back, and it can't be taken back then.
 func MayChange(k ledger.OpKind) bool {
 	switch k {

@@ -22,7 +22,7 @@ import (
 // Peers are other people's durable systems on the same machine, with their
 // default settings for durability: nothing is answered before it is on disk.
 
-// want sees to it that a program is there: it installs its Debian package when
+// want makes sure that a program is there: it installs its Debian package when
 // that is allowed and possible.
 func (b *bench) want(program, pkg string) {
 	if _, err := exec.LookPath(program); err == nil || !b.install || os.Getuid() != 0 {

@@ -82,7 +82,7 @@ func (g *goal) show(n float64) string {
 	return short(n) + g.unit
 }
 
-// verdict says whether the goal is met.
+// verdict reports whether the goal is met.
 func (r *result) verdict(g goal) string {
 	n := r.reached(g)
 	switch {

@@ -39,7 +39,7 @@ type Trust struct {
 	Cert, Key string // files of a client certificate and its key in PEM; "": none
 }
 
-// Check says whether the settings go together.
+// Check reports whether the settings go together.
 func (t *Trust) Check() error {
 	if (t.Cert == "") != (t.Key == "") {
 		return settingf("-%scert and -%scert-key go together: the client certificate, and its private key", t.Prefix, t.Prefix)

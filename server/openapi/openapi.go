@@ -157,7 +157,7 @@ func pathSchema(path string) object {
 
 const typeJSON = "application/json"
 
-// closed says whether a daemon that knows its clients asks who wants this.
+// closed reports whether a daemon that knows its clients asks who wants this.
 func (op operation) closed() bool { return op.tag != "Operation" || op.answer == "Metrics" }
 
 // securitySchemes are the ways to say who asks. A daemon without an auth file

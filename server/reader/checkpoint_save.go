@@ -85,7 +85,7 @@ func (s *saver) applied(state *ledger.State, f *wal.Frame) {
 	})
 }
 
-// haveDuty says whether this daemon is to make a checkpoint now.
+// haveDuty reports whether this daemon is to make a checkpoint now.
 func (s *saver) haveDuty() bool {
 	if s.claim == nil {
 		claim, err := s.store.Claim()

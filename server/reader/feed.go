@@ -176,7 +176,7 @@ func (d *daemon) patience() time.Duration {
 	return feedPatience
 }
 
-// wantsEvents says whether an Accept asks for server-sent events.
+// wantsEvents reports whether an Accept asks for server-sent events.
 func wantsEvents(accept []string) bool {
 	for _, value := range accept {
 		for kind := range strings.SplitSeq(value, ",") {

@@ -162,7 +162,7 @@ func (f *freshness) leave(w *waiter) {
 	}
 }
 
-// ended says whether nobody may wait any more.
+// ended reports whether nobody may wait any more.
 func (f *freshness) ended() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -29,7 +29,7 @@ var readFreshness = endpoint{
 	varies: true,
 }
 
-// health says whether reads can be relied on, and how far they are behind.
+// health reports whether reads can be relied on, and how far they are behind.
 func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	if err := new(params).parse(x.R.URL.RawQuery, 0, noList); err != nil {
 		return err

@@ -124,7 +124,7 @@ func (r *reading) renderHistory(dst []byte) ([]byte, *ledger.Error) {
 	return append(r.endList(dst, place, listHistory), '}'), refusal
 }
 
-// passes counts an entry, and says whether it is behind the cursor and the
+// passes counts an entry, and reports whether it is behind the cursor and the
 // client may see it.
 func (h *pastReading) passes(e *history.Entry, after cursor) bool {
 	h.examined++

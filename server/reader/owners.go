@@ -47,7 +47,7 @@ func (r *reading) maySee(s *ledger.State) *ledger.Error {
 	return nil
 }
 
-// stillLetIn says whether the client of a stream would be let in again.
+// stillLetIn reports whether the client of a stream would be let in again.
 func (r *reading) stillLetIn() bool {
 	return r.Who == nil || r.daemon.api.Gate.Still(r.Who, auth.Read)
 }

@@ -98,7 +98,7 @@ type params struct {
 	CursorName          string // of a list by name, in place of Cursor
 }
 
-// has says whether every one of the parameters was given.
+// has reports whether every one of the parameters was given.
 func (p *params) has(want param) bool { return p.given&want == want }
 
 // badParam is the refusal of a path or query parameter or a header.
@@ -299,7 +299,7 @@ func (p *params) together(list listKind) *ledger.Error {
 	return p.regionWhole()
 }
 
-// cursorFits says whether the cursor is of the order that is asked for.
+// cursorFits reports whether the cursor is of the order that is asked for.
 func (p *params) cursorFits(list listKind) bool {
 	switch list {
 	case listContainers:

@@ -84,7 +84,7 @@ func (t *tailer) lastSeq() uint64 {
 	return endless
 }
 
-// stopsBefore says whether all of a batch is later than where the tailer stops.
+// stopsBefore reports whether all of a batch is later than where the tailer stops.
 func (t *tailer) stopsBefore(f *wal.Frame) bool {
 	if !t.until.byTime || f.Time <= t.until.time {
 		return false

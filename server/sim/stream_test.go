@@ -60,7 +60,7 @@ func (s *simStream) submit() {
 	s.sent, s.lines, s.waiting = append(s.sent, s.waiting...), nil, nil
 }
 
-// check sees to it that results come in the order of their lines, that the
+// check makes sure that results come in the order of their lines, that the
 // commits are in that order too, and that nothing is done after an error with
 // on_error stop.
 func (s *simStream) check() {

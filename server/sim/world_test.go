@@ -221,7 +221,7 @@ func (w *simWorld) doomed() bool {
 	return w.doom == 0
 }
 
-// injected tells whether an error is one that the simulation made.
+// injected reports whether an error is one that the simulation made.
 func injected(err error) bool {
 	return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, wal.ErrNoSpace)
 }

@@ -101,7 +101,7 @@ func awaitHealth(t *testing.T, url string, status int) {
 	t.Fatalf("the health stays %d %s", last.status, last.body)
 }
 
-// mustRead sees to it that the read daemon serves.
+// mustRead makes sure that the read daemon serves.
 func (r *rig) mustRead() {
 	r.t.Helper()
 	if a, err := get(http.DefaultClient, r.read.url+"/v1/read/classes"); err != nil || a.status != 200 {

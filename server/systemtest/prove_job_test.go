@@ -137,7 +137,7 @@ func (p *part) settle(text string) error {
 	return nil
 }
 
-// acknowledged says whether all of the job was committed.
+// acknowledged reports whether all of the job was committed.
 func (j *job) acknowledged() bool {
 	for _, p := range j.parts {
 		if p.Ending != modeltest.Acknowledged {

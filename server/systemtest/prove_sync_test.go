@@ -68,7 +68,7 @@ func newRigOnFullDevice(t *testing.T, seed uint64) *rig {
 	return r
 }
 
-// refused says whether the log is found damaged: by verify, and then by the
+// refused reports whether the log is found damaged: by verify, and then by the
 // write daemon too.
 func (r *rig) refused() bool {
 	r.t.Helper()

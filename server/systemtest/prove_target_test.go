@@ -52,7 +52,7 @@ func (x *target) await(stop <-chan struct{}) (url string, life int, ok bool) {
 	}
 }
 
-// lives tells whether the daemon is up, and in that life.
+// lives reports whether the daemon is up, and in that life.
 func (x *target) lives(life int) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -215,7 +215,7 @@ func (old *oldLog) checkAnswers(t *testing.T, d *daemon) {
 	}
 }
 
-// includes says whether everything of was is in is: later versions may say
+// includes reports whether everything of was is in is: later versions may say
 // more, and must not say otherwise.
 func includes(is, was any) bool {
 	switch was := was.(type) {

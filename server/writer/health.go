@@ -50,7 +50,7 @@ func (d *daemon) logStatus() logStatus {
 	return s
 }
 
-// health says whether writes can be relied on, and how far the log is.
+// health reports whether writes can be relied on, and how far the log is.
 func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	s := d.logStatus()
 	status := "healthy"

@@ -97,7 +97,7 @@ func (q *intake) queue(r *request) *group {
 	return g
 }
 
-// nudge sees to it that the sequencer looks at the queue.
+// nudge makes sure that the sequencer looks at the queue.
 func (q *intake) nudge() {
 	select {
 	case q.wake <- struct{}{}:

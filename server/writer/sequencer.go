@@ -154,7 +154,7 @@ func (s *sequencer) run() {
 	}
 }
 
-// finished says whether nothing can come any more and nothing is left to do.
+// finished reports whether nothing can come any more and nothing is left to do.
 // A log that has stalled is not waited for: who waited for it was answered.
 func (s *sequencer) finished() bool {
 	if s.intake.refusing() == nil || !s.intake.empty() {
@@ -170,7 +170,7 @@ func (s *sequencer) finished() bool {
 }
 
 // turn judges requests of g, until all are judged or others want their turn,
-// and sees to it that they are woken.
+// and makes sure that they are woken.
 //
 // A group waits for the batch that is filling when its last request is judged.
 // Batches become durable in order, so those of its earlier turns are too then.

@@ -160,7 +160,7 @@ func (s *stream) end(last *ledger.Error) {
 	close(s.ended)
 }
 
-// close sees to it that nothing uses the request any more. After an end that is
+// close makes sure that nothing uses the request any more. After an end that is
 // not the body's, the client gets a moment to notice it.
 func (s *stream) close() {
 	p := recover()

@@ -122,7 +122,7 @@ func (s *stream) allowWrite() {
 // write writes s.out.
 func (s *stream) write() { s.deliver(false) }
 
-// flush writes s.out and sees to it that all results reach the client.
+// flush writes s.out and makes sure that all results reach the client.
 func (s *stream) flush() { s.deliver(true) }
 
 func (s *stream) deliver(flush bool) {

@@ -143,7 +143,7 @@ func (m *Member) Step(ctx context.Context, apply func(*wal.Frame) error) (*Write
 	return w, err
 }
 
-// Look brings this host's copy up to the end of the log, and says whether
+// Look brings this host's copy up to the end of the log, and reports whether
 // nobody writes.
 func (m *Member) Look(ctx context.Context, apply func(*wal.Frame) error) (vacant bool, err error) {
 	h, who, err := m.look(ctx)

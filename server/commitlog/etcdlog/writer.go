@@ -235,7 +235,7 @@ func (w *Writer) Confirm() error {
 	return nil
 }
 
-// Room says whether there is room in etcd and in this host's copy.
+// Room reports whether there is room in etcd and in this host's copy.
 func (w *Writer) Room() error {
 	if err := w.failed(); err != nil {
 		return err
