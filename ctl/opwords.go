@@ -10,16 +10,21 @@ import (
 // words shows an operation as -op takes it: its name, then name=value in the
 // order of its arguments. Those inside "request" stand without it.
 func (o *operation) words() (string, error) {
+	return o.wordsAs(func(_ string, value json.RawMessage) string { return argValue(value) })
+}
+
+// wordsAs is words with its own way to show each argument.
+func (o *operation) wordsAs(show func(name string, value json.RawMessage) string) (string, error) {
 	var b strings.Builder
 	b.WriteString(o.Op)
-	if err := argWords(&b, o.Args); err != nil {
+	if err := argWords(&b, o.Args, show); err != nil {
 		return "", fmt.Errorf("cannot show the arguments of %s: %v", o.Op, err)
 	}
 	return b.String(), nil
 }
 
 // argWords appends " name=value" for each field of a JSON object.
-func argWords(b *strings.Builder, object []byte) error {
+func argWords(b *strings.Builder, object []byte, show func(name string, value json.RawMessage) string) error {
 	if len(object) == 0 {
 		return nil
 	}
@@ -28,21 +33,22 @@ func argWords(b *strings.Builder, object []byte) error {
 		return err
 	}
 	for in.More() {
-		name, err := in.Token()
+		token, err := in.Token()
 		if err != nil {
 			return err
 		}
+		name, _ := token.(string)
 		var value json.RawMessage
 		if err := in.Decode(&value); err != nil {
 			return err
 		}
 		if name == "request" {
-			if err := argWords(b, value); err != nil {
+			if err := argWords(b, value, show); err != nil {
 				return err
 			}
 			continue
 		}
-		fmt.Fprintf(b, " %s=%s", name, argValue(value))
+		fmt.Fprintf(b, " %s=%s", name, show(name, value))
 	}
 	return nil
 }
@@ -61,4 +67,30 @@ func argValue(value json.RawMessage) string {
 		return word
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
+}
+
+// wordsOf shows an operation of a commit: to people by the names that its
+// containers and classes have now, and else as it was committed.
+func (c *call) wordsOf(o *operation) (string, error) {
+	switch o.Op {
+	case "CreateContainer", "RemoveContainer", "RenameContainer", "RegisterClass", "RenameClass":
+		c.names, c.classes = nil, nil // they may be others from here on
+		return o.words()
+	}
+	if c.csv() {
+		return o.words()
+	}
+	return o.wordsAs(func(name string, value json.RawMessage) string {
+		switch name {
+		case "container_id", "from_container", "to_container", "other_container_id":
+			if known, err := c.containerName(string(value)); err == nil && known != none {
+				return known
+			}
+		case "class_id":
+			if known, err := c.class(string(value)); err == nil && known.Code != "" {
+				return known.Code
+			}
+		}
+		return argValue(value)
+	})
 }

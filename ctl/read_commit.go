@@ -11,7 +11,7 @@ var readCommitCommand = command{
 	Words:    "read commit",
 	Args:     "GLOBAL_SEQ",
 	Purpose:  "show a commit as it was made",
-	Notes:    "Quantities are in minor units, as in the transaction.",
+	Notes:    "Quantities are in minor units, as in the transaction. Containers and classes have their present names; -o json has their ids.",
 	Examples: [2]string{"read commit 12", "read commit 12 -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		return itemAction(set, "GLOBAL_SEQ", "/v1/read/commit/*", false, showCommit)
@@ -61,7 +61,7 @@ func showCommit(c *call, a *answer) error {
 	fmt.Fprintln(c.out)
 	ops := c.newTable(numeric("n"), text("operation"))
 	for i, op := range d.Operations {
-		words, err := op.words()
+		words, err := c.wordsOf(&op)
 		if err != nil {
 			return err
 		}

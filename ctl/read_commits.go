@@ -46,7 +46,7 @@ func (c *call) addCommits(t *table, a *answer) error {
 		return err
 	}
 	for _, d := range page.Data.Commits {
-		ops, err := summary(d.Operations)
+		ops, err := c.summary(d.Operations)
 		if err != nil {
 			return err
 		}
@@ -65,11 +65,11 @@ func (c *call) timeCell(exact string) string {
 }
 
 // summary is the only operation, or the first and how many more there are.
-func summary(ops []operation) (string, error) {
+func (c *call) summary(ops []operation) (string, error) {
 	if len(ops) == 0 {
 		return none, nil
 	}
-	words, err := ops[0].words()
+	words, err := c.wordsOf(&ops[0])
 	if len(ops) > 1 {
 		words += fmt.Sprintf(" (and %d more)", len(ops)-1)
 	}

@@ -124,7 +124,7 @@ func (w *watch) commit(c *call, seq int64, raw []byte) error {
 // commitLine is a commit on one line: number, time, what it did, what it
 // minted, its key.
 func (c *call) commitLine(d *commitData) (string, error) {
-	ops, err := summary(d.Operations)
+	ops, err := c.summary(d.Operations)
 	if err != nil {
 		return "", err
 	}
