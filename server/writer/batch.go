@@ -22,9 +22,9 @@ type batch struct {
 	err     *ledger.Error // why it could not be made durable
 }
 
-// add appends the record of the commit seq, and returns its place in the
-// batch, from 1. at is the time at which the commit was judged; digest is the
-// state's, after the commit.
+// add appends the record of the commit seq, and returns its place in the batch,
+// from 1. at is the time at which the commit was judged; digest is the state's
+// digest after the commit.
 func (b *batch) add(seq uint64, at int64, record []byte, ops []ledger.Op, digest uint64) uint32 {
 	f := &b.frame
 	if f.Count == 0 {
@@ -41,7 +41,8 @@ func (b *batch) add(seq uint64, at int64, record []byte, ops []ledger.Op, digest
 
 func (b *batch) empty() bool { return b.frame.Count == 0 }
 
-// attach lets g be done when the batch is settled; at once if it is.
+// attach adds g to the groups that are done when the batch is settled. If it is
+// settled already, g is done at once.
 func (b *batch) attach(g *group) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,8 +53,8 @@ func (b *batch) attach(g *group) {
 	g.finish(b.err)
 }
 
-// settle wakes all who wait for the batch: it is durable, or err says why
-// they cannot know.
+// settle wakes all groups that wait for the batch: it is durable, or err says
+// why its outcome is unknown.
 func (b *batch) settle(err *ledger.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,8 +66,8 @@ func (b *batch) settle(err *ledger.Error) {
 	b.groups = b.groups[:0]
 }
 
-// reopen lets those who come now wait for the batch again, after those who
-// waited before were told that its outcome is unknown.
+// reopen accepts waiters again after a stall. Earlier waiters were told that the
+// outcome is unknown.
 func (b *batch) reopen() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +80,7 @@ func (g *group) finish(err *ledger.Error) {
 	close(g.done)
 }
 
-// reset empties the batch, to be filled again.
+// reset empties the batch, so that it can be filled again.
 func (b *batch) reset() {
 	httpserver.Poison(b.frame.Body)
 	b.frame = wal.Frame{Body: b.frame.Body[:0]}

@@ -10,32 +10,32 @@ import (
 )
 
 const (
-	// blockBytes is the most that a block holds, in bytes, unless one line is longer.
+	// blockBytes is the largest block, in bytes, unless one line is longer.
 	blockBytes = 64 << 10
-	// blockLines is the most lines that a block holds. It bounds what they are
-	// parsed into, and how long their refusals are.
+	// blockLines is the most lines of a block. It bounds the memory of their parsed
+	// form, and of their rejections.
 	blockLines = 512
-	// blockClaim is what a block takes of the budget: its lines, what parsing
-	// makes of them, and their verdicts.
+	// blockClaim is what a block takes of the budget, in bytes: its lines, their
+	// parsed form, and their verdicts.
 	blockClaim = 768 << 10
 )
 
 // A block is a run of lines of a stream, which the sequencer gets as one
-// request. Blocks are pooled. A block belongs to the side of the stream that
-// reads until it is submitted, and then to the side that answers.
+// request. Blocks are pooled. The reading side of the stream owns a block until
+// it is submitted, and the answering side after that.
 type block struct {
 	request
 	lines     []byte
-	claim     int64         // what it holds of the budget
-	group     *group        // nil if it was refused
-	refused   *ledger.Error // why nothing of it was judged
+	claim     int64         // bytes that it holds of the budget
+	group     *group        // nil if it was rejected
+	refused   *ledger.Error // why it was rejected as a whole
 	submitted time.Time
 }
 
 var blocks = sync.Pool{New: func() any { return &block{request: request{bulk: true}, lines: make([]byte, 0, blockBytes)} }}
 
-// fill parses the first lines of data, at most blockLines, but for empty ones,
-// and returns how many bytes of data they are. It stops before a line of more
+// fill parses the first lines of data, at most blockLines, skipping empty ones,
+// and returns how many bytes of data they take. It stops before a line of more
 // than limit bytes: then long is true.
 func (b *block) fill(data []byte, limit int64, lim ledger.ParseLimits) (used int, long bool) {
 	b.Reset()
@@ -53,7 +53,7 @@ func (b *block) fill(data []byte, limit int64, lim ledger.ParseLimits) (used int
 	return used, false
 }
 
-// release gives the block back; large memory goes to the collector.
+// release returns the block to the pool; large memory is left to the collector.
 func (b *block) release(crowded bool) {
 	b.clear()
 	b.group, b.refused, b.claim = nil, nil, 0
@@ -65,7 +65,7 @@ func (b *block) release(crowded bool) {
 
 var newline = []byte{'\n'}
 
-// isBlank reports whether a line is white space alone.
+// isBlank reports whether a line is only white space.
 func isBlank(line []byte) bool {
 	for _, c := range line {
 		if c != ' ' && c != '\t' && c != '\r' {
@@ -75,8 +75,8 @@ func isBlank(line []byte) bool {
 	return true
 }
 
-// wholeLines returns the part of data that may become the next block: lines
-// that end, as many as a block has room for, or a longer one. If data is the
+// wholeLines returns the part of data that may become the next block: complete
+// lines, as many as a block has room for, or one longer line. If data is the
 // end of a body, its last line needs no newline.
 func wholeLines(data []byte, end bool) []byte {
 	switch {

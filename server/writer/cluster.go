@@ -11,12 +11,12 @@ import (
 	"assetledger/wal"
 )
 
-// runCluster runs a daemon whose log has several, of which one writes:
+// runCluster runs a daemon whose log has several daemons, one of which writes:
 //
-//	join → listen, say so → stand by: follow, apply → take over → write → lose the place → stand by …
+//	join → listen, report ready → stand by: follow, apply → take over → write → lose the place → stand by …
 //
-// While it stands by, requests are refused with NotTheWriter. When it stops as
-// the writer, the place is given back as soon as what was accepted is durable.
+// While it stands by, it rejects requests with NotTheWriter. When it stops as
+// the writer, it gives the place back as soon as every accepted request is durable.
 func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserver.Entrance, exit func()) error {
 	member, err := cl.Join(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserv
 	return err
 }
 
-// take stands by and writes in turn, until ctx is done or it can't go on.
+// take stands by and writes in turn, until ctx is done or it can't continue.
 func (d *daemon) take(ctx context.Context, c Config, cl commitlog.Cluster, m commitlog.Member, exit func()) error {
 	for {
 		err := d.turn(ctx, c, m, exit)
@@ -74,7 +74,7 @@ func (d *daemon) take(ctx context.Context, c Config, cl commitlog.Cluster, m com
 }
 
 // turn stands by until this daemon is the writer, and writes until it no longer
-// is: commitlog.ErrFenced then. The copy is closed.
+// is; then it returns commitlog.ErrFenced. The copy is closed.
 func (d *daemon) turn(ctx context.Context, c Config, m commitlog.Member, exit func()) error {
 	state, err := m.Restore(c.IdempotencyKeys, c.Log)
 	if err != nil {
@@ -106,14 +106,15 @@ func (d *daemon) turn(ctx context.Context, c Config, m commitlog.Member, exit fu
 	return errors.Join(cause, w.Close())
 }
 
-// stopped is a Member that is closed: it knows no writer.
+// stopped is a closed Member: it knows no writer.
 type stopped struct{ commitlog.Member }
 
 func (stopped) Behind() error                   { return commitlog.ErrUnreachable }
 func (stopped) Leader() string                  { return "" }
 func (stopped) Readers() []commitlog.ReaderInfo { return nil }
 
-// standingBy refuses what only the writer does, nil if this daemon writes.
+// standingBy returns the error for requests that only the writer accepts, nil if
+// this daemon writes.
 func (d *daemon) standingBy() *ledger.Error {
 	if m := d.duty.Load().member; m != nil {
 		return notTheWriter(m.Leader())
@@ -121,7 +122,7 @@ func (d *daemon) standingBy() *ledger.Error {
 	return nil
 }
 
-// clusterGauges adds what only a log on several machines has.
+// clusterGauges adds the gauges of a log on several machines.
 func (d *daemon) clusterGauges() {
 	g := &d.registry
 	g.GaugeFunc(metricPrefix+"role", "1 while this daemon writes the log, 0 while it stands by.", func() float64 {

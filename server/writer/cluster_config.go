@@ -15,8 +15,8 @@ import (
 	"assetledger/wal"
 )
 
-// A LogConfig says which driver keeps the log, and what a log on several
-// machines needs.
+// A LogConfig selects the driver that keeps the log, and holds the settings of a
+// log on several machines.
 type LogConfig struct {
 	Name      string // "file", or etcd://HOST:PORT[,HOST:PORT…]/PREFIX
 	Etcd      etcdlog.Connection
@@ -51,7 +51,7 @@ func (c *LogConfig) check() error {
 	return c.Etcd.Check()
 }
 
-// driver returns where the log is.
+// driver returns the driver of the log.
 func (c *Config) driver() (commitlog.Driver, error) {
 	opt := wal.Options{SegmentSize: c.SegmentSize, OnNotice: func(text string) { c.Log.Warn(text) }}
 	switch c.LogDriver.Name {
@@ -81,7 +81,7 @@ func (c *Config) driver() (commitlog.Driver, error) {
 	return d, nil
 }
 
-// ownURL is the listen address as a URL.
+// ownURL returns the listen address as a URL.
 func (c *Config) ownURL() string {
 	scheme := "http"
 	if c.Access.TLSCert != "" {

@@ -13,22 +13,22 @@ import (
 	"assetledger/wal"
 )
 
-// Config is what a write daemon is told. Zero numbers mean zero: begin
-// with DefaultConfig.
+// Config is the configuration of a write daemon. A zero number means zero, so
+// begin with DefaultConfig.
 type Config struct {
-	Dir             string           // of the log; made if missing
-	Driver          commitlog.Driver // where the log is; nil: as LogDriver says
+	Dir             string           // of the log; created if missing
+	Driver          commitlog.Driver // keeps the log; nil: as LogDriver selects
 	LogDriver       LogConfig
 	Listen          string // host:port; port 0 for any
-	IdempotencyKeys int    // keyed commits that are remembered
+	IdempotencyKeys int    // keyed commits to remember
 	SegmentSize     int64  // bytes of a segment of the log
 	MaxBody         int64  // bytes of the body of one transaction or registration
 	MaxBatchBody    int64  // bytes of the body of a batch request
 	MaxInflight     int64  // bytes that all requests hold, from body to response
 	MaxNesting      int    // levels of JSON in a body
-	Queue           int    // requests that wait to be sequenced
-	MaxLag          uint64 // commits that the slowest read daemon may be behind before the health is degraded; 0: no bound
-	Expire          bool   // release holds whose time has passed
+	Queue           int    // requests that may wait for the sequencer
+	MaxLag          uint64 // lag in commits of the slowest read daemon beyond which health is degraded; 0: no bound
+	Expire          bool   // release expired holds
 	Timeouts        httpserver.Timeouts
 	Access          httpserver.Access
 	LogAll          bool                 // log every request
@@ -37,7 +37,7 @@ type Config struct {
 	Log             *slog.Logger
 }
 
-// DefaultConfig has the limits of the interface.
+// DefaultConfig returns the limits of the interface.
 func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", IdempotencyKeys: 1_000_000, MaxBody: 1 << 20, MaxBatchBody: 64 << 20, MaxInflight: 256 << 20,
@@ -46,7 +46,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Flags makes a flag for every setting, whose default is the present value.
+// Flags defines a flag for every setting; the current value is the default.
 func (c *Config) Flags(set *flag.FlagSet) {
 	set.StringVar(&c.Dir, "dir", c.Dir, "`DIRECTORY` of the commit log; created if missing (required), for example /var/lib/ledger")
 	set.StringVar(&c.Listen, "listen", c.Listen, "`ADDRESS` to listen on: host:port (port 0: any free port) or unix:/path")

@@ -9,18 +9,18 @@ import (
 	"assetledger/wal"
 )
 
-// A Core is the write daemon without HTTP and without goroutines. Its
-// caller takes every step of the sequencer and of the syncer, in an order of
-// its own, which makes the daemon repeatable: the simulation runs on it.
+// A Core is the write daemon without HTTP and without goroutines. Its caller
+// takes every step of the sequencer and of the syncer, in any order, so that a
+// run can be repeated. The simulation runs on it.
 type Core struct {
 	seq     *sequencer
 	durable func(*wal.Frame)
-	full    bool // the syncer said that the log does not take the batch now
+	full    bool // the log does not accept the batch now
 }
 
-// NewCore returns a core on a state that is at the end of the log. now is
-// the clock, in Unix nanoseconds. durable is called with each batch when it
-// is durable; the frame is valid during the call.
+// NewCore returns a core on a state that is at the end of the log. now is the
+// clock, in Unix nanoseconds. durable is called with each batch when it is
+// durable; the frame is valid during the call.
 func NewCore(l commitlog.Writer, state *ledger.State, queue int, now func() int64, durable func(*wal.Frame)) *Core {
 	log := slog.New(slog.DiscardHandler)
 	c := &Core{
@@ -35,27 +35,27 @@ func NewCore(l commitlog.Writer, state *ledger.State, queue int, now func() int6
 	return c
 }
 
-// A Submission is a transaction on its way through a core.
+// A Submission is a transaction in progress in a core.
 type Submission struct {
 	r *request
-	i int // which of r's
+	i int // index in r
 	g *group
 }
 
-// A CoreStream is a stream of commits to a core, without what carries it.
+// A CoreStream is a stream of commits to a core, without its connection.
 type CoreStream struct {
 	lane        lane
 	stopOnError bool
 }
 
-// NewCoreStream returns a stream, with on_error stop or continue.
+// NewCoreStream returns a stream with on_error stop or continue.
 func NewCoreStream(stopOnError bool) *CoreStream {
 	return &CoreStream{lane: lane{stream: true}, stopOnError: stopOnError}
 }
 
 // SubmitBlock queues lines of a stream, which the caller must not use
-// afterwards, and returns a submission for each. They are judged after all that
-// the stream was given before. After an error nothing was done.
+// afterwards, and returns a submission for each. They are judged after all
+// earlier lines of the stream. If it returns an error, nothing was queued.
 func (c *Core) SubmitBlock(s *CoreStream, lines []ledger.Transaction) ([]*Submission, *ledger.Error) {
 	r := &request{bulk: true, lane: &s.lane, BatchRequest: ledger.BatchRequest{Txs: lines, StopOnError: s.stopOnError}}
 	r.judged()
@@ -70,8 +70,8 @@ func (c *Core) SubmitBlock(s *CoreStream, lines []ledger.Transaction) ([]*Submis
 	return all, nil
 }
 
-// Submit queues a transaction, which the caller must not use afterwards. After
-// an error nothing was done.
+// Submit queues a transaction, which the caller must not use afterwards. If it
+// returns an error, nothing was queued.
 func (c *Core) Submit(tx *ledger.Transaction) (*Submission, *ledger.Error) {
 	r := &request{BatchRequest: ledger.BatchRequest{Txs: []ledger.Transaction{*tx}}}
 	r.judged()
@@ -82,7 +82,7 @@ func (c *Core) Submit(tx *ledger.Transaction) (*Submission, *ledger.Error) {
 	return &Submission{r, 0, g}, nil
 }
 
-// A Result says what became of a submission.
+// A Result is the outcome of a submission.
 type Result struct {
 	Seq         uint64
 	BatchSeq    uint32
@@ -90,10 +90,11 @@ type Result struct {
 	Minted      int
 	Refusal     *ledger.Error // nil: it is a durable commit
 	Unknown     bool          // the log failed; nothing else is set
-	Replayed    bool          // it is the commit of an earlier request with the same key
+	Replayed    bool          // the commit belongs to an earlier request with the same key
 }
 
-// Result returns what became of the transaction, once that may be answered.
+// Result returns the outcome of the transaction; done is false until it may be
+// sent.
 func (s *Submission) Result() (result Result, done bool) {
 	select {
 	case <-s.g.done:
@@ -107,8 +108,7 @@ func (s *Submission) Result() (result Result, done bool) {
 	return Result{v.seq, v.batchSeq, v.firstMinted, v.minted, v.err, false, v.replayed}, true
 }
 
-// Judge releases holds that have expired, in one commit, and gives the group
-// whose turn it is a turn.
+// Judge releases expired holds, in one commit, and gives the next group a turn.
 func (c *Core) Judge() {
 	c.seq.expire()
 	if g := c.seq.intake.take(); g != nil {
@@ -126,7 +126,7 @@ func (c *Core) Sync() {
 // InFlight reports whether a batch waits for Sync.
 func (c *Core) InFlight() bool { return c.seq.inFlight != nil }
 
-// Durable is the last durable commit.
+// Durable returns the last durable commit.
 func (c *Core) Durable() uint64 { return c.seq.sync.end.Load() }
 
 // Fail ends the core, as after an error of the log.
@@ -135,17 +135,17 @@ func (c *Core) Fail(err error) {
 	c.events()
 }
 
-// Failed reports whether the log has failed. Everyone who waited has an answer then.
+// Failed reports whether the log has failed. Then all submissions have a result.
 func (c *Core) Failed() bool { return c.seq.failed != nil }
 
-// Stop refuses new transactions, and reports whether those accepted have their
-// answers. If not, Judge and Sync bring them there.
+// Stop rejects new transactions, and reports whether all accepted ones have a
+// result. If not, continue with Judge and Sync.
 func (c *Core) Stop() (done bool) {
 	c.seq.intake.refuse(shuttingDown)
 	return c.seq.finished() || c.full
 }
 
-// append does what the syncer does in its goroutine.
+// append does the work of the syncer's goroutine.
 func (c *Core) append() {
 	q := c.seq
 	if q.inFlight == nil || len(q.sync.events) > 0 {
@@ -171,7 +171,7 @@ func (c *Core) append() {
 	}
 }
 
-// events does what the sequencer does between two turns.
+// events does the sequencer's work between two turns.
 func (c *Core) events() {
 	c.seq.poll()
 	c.seq.poll()

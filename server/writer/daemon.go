@@ -24,8 +24,8 @@ type daemon struct {
 	maxLag                uint64
 	timeouts              httpserver.Timeouts
 	streams               *streams
-	mirroring             *logstream.Server // of the log, to other machines
-	readBacks             chan struct{}     // has a place for the reversal that reads its commit
+	mirroring             *logstream.Server // serves the log to other machines
+	readBacks             chan struct{}     // holds a place for the reversal that reads its commit
 	budget                *httpserver.Budget
 	inflight              atomic.Int64
 	stopping              atomic.Bool
@@ -34,8 +34,8 @@ type daemon struct {
 	api                   *httpserver.API
 }
 
-// newDaemon puts a daemon together, on a state that is at the end of the
-// log, and starts its sequencer. exit ends the process.
+// newDaemon returns a daemon on a state that is at the end of the log, and
+// starts its sequencer. exit ends the process.
 func newDaemon(c Config, l commitlog.Writer, state *ledger.State, exit func()) *daemon {
 	d := newAPI(c)
 	seq := newSequencer(state, l, c.Queue, d.meters, c.Log, exit)
@@ -46,7 +46,7 @@ func newDaemon(c Config, l commitlog.Writer, state *ledger.State, exit func()) *
 	return d
 }
 
-// newAPI puts a daemon together that has no duty yet.
+// newAPI returns a daemon that has no duty yet.
 func newAPI(c Config) *daemon {
 	d := &daemon{
 		parsing: ledger.ParseLimits{Nesting: c.MaxNesting}, maxBody: c.MaxBody, maxBatchBody: c.MaxBatchBody, maxLag: c.MaxLag, timeouts: c.Timeouts,
@@ -63,7 +63,7 @@ func newAPI(c Config) *daemon {
 	return d
 }
 
-// ending is why nothing new is accepted any more, nil while all is well.
+// ending returns why no more requests are accepted, nil if they are.
 func (d *daemon) ending() *ledger.Error {
 	if err := d.standingBy(); err != nil {
 		return err
@@ -77,20 +77,20 @@ func (d *daemon) ending() *ledger.Error {
 	return nil
 }
 
-// drain refuses new requests, and tells the streams to end.
+// drain rejects new requests, and ends the streams.
 func (d *daemon) drain() {
 	d.stopping.Store(true)
 	d.mirroring.Drain()
 	d.streams.endAll(d.ending())
 }
 
-// Run runs a write daemon until ctx is done (then the error is nil) or it
-// can't go on:
+// Run runs a write daemon until ctx is done, and then returns nil, or until it
+// can't continue:
 //
-//	lock and recover the log → replay it → release expired holds → listen, say so → serve → stop in reverse
+//	lock and recover the log → replay it → release expired holds → listen, report ready → serve → stop in reverse
 //
-// When it stops, new requests are refused, those accepted are answered, and
-// the log is closed. exit ends the process as a failure, which a panic asks for.
+// When it stops, it rejects new requests, answers the accepted ones, and closes
+// the log. exit ends the process as a failure; a panic calls it.
 func Run(ctx context.Context, c Config, exit func()) (err error) {
 	entrance, err := httpserver.OpenEntrance(c.Access, c.Listen, c.Log)
 	if err != nil {
@@ -117,12 +117,12 @@ func Run(ctx context.Context, c Config, exit func()) (err error) {
 	}
 	err = d.serve(ctx, c, entrance)
 	if errors.Is(err, errStuck) {
-		return err // the log is still being written: it can't be closed
+		return err // the log is still being written, so it can't be closed
 	}
 	return errors.Join(err, l.Close())
 }
 
-// start brings a state to the end of the log, and starts a daemon on it.
+// start replays the log and starts a daemon on the resulting state.
 func start(ctx context.Context, c Config, l commitlog.Writer, exit func()) (*daemon, error) {
 	var at atomic.Uint64
 	started := c.Notify.Starting("replaying the log", func() (done, of uint64) { return at.Load(), l.LastSeq() })
@@ -139,7 +139,7 @@ func start(ctx context.Context, c Config, l commitlog.Writer, exit func()) (*dae
 
 var errStuck = errors.New("the log did not become durable in time: the outcome of the last requests is unknown")
 
-// stopTime bounds the last sync when everything else has stopped.
+// stopTime is the most time for the last sync, after everything else has stopped.
 const stopTime = 2 * time.Second
 
 // serve listens and serves until ctx is done or the log fails, and stops the
@@ -160,7 +160,7 @@ func (d *daemon) serve(ctx context.Context, c Config, e *httpserver.Entrance) er
 	err = httpserver.Serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, d.seq().sync.failed, func() {
 		c.Notify.Stopping("answering what was accepted")
 		d.drain()
-		// Half of the time is for judging, the other half for taking answers.
+		// Half of the time is for judging, the other half for sending responses.
 		time.AfterFunc(c.Timeouts.Shutdown/2, func() { d.seq().hurry.Store(true) })
 	})
 	stopped := make(chan struct{})

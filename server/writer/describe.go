@@ -13,7 +13,7 @@ func describe(x *httpserver.Exchange) *ledger.Error {
 	return description.Serve(x, openapi.Write, openAPIRoutes)
 }
 
-// openAPIRoutes are the write daemon's.
+// openAPIRoutes returns the routes of the write daemon.
 func openAPIRoutes() (routes []openapi.Route) {
 	for _, r := range new(daemon).routes() {
 		route := openapi.Route{Method: r.Method, Path: r.Pattern}

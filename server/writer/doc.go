@@ -3,13 +3,13 @@
 //
 //	handler → intake → sequencer → batch → syncer → group done → response
 //
-// Run recovers and replays the log, listens, serves until it is told to stop
-// or the log fails, answers what it accepted, and closes the log. Handlers run
-// in a goroutine for each request. The sequencer has one goroutine and owns the
-// state. The syncer has one, and waits for the disk while the sequencer fills
-// the next batch.
+// Run recovers and replays the log, listens, and serves until it is stopped or
+// the log fails. Then it answers the requests that it has accepted, and closes
+// the log. Each request has a goroutine for its handler. The sequencer has one
+// goroutine and owns the state. The syncer has one, and waits for the disk while
+// the sequencer fills the next batch.
 //
-// The rule that reaches farthest: no response, not even a refusal, is sent
+// The rule that reaches farthest: no response, not even a rejection, is sent
 // before the state that it was judged against is durable. The state runs ahead
 // of the log, so after an error of the log nothing more is judged, and a panic
 // in the sequencer ends the process.

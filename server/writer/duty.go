@@ -9,11 +9,11 @@ import (
 	"assetledger/wal"
 )
 
-// A duty is what the daemon does at present: it writes, or it stands by. A
-// daemon whose log has one writer does the same for as long as it lives.
+// A duty is the present role of the daemon: it writes, or it stands by. A daemon
+// whose log has one writer has the same duty for life.
 type duty struct {
 	log commitlog.Writer
-	seq *sequencer // of one that stands by: it refuses everything
+	seq *sequencer // on standby, it rejects everything
 	// member is this daemon's part in the log while it stands by, nil if it writes.
 	member commitlog.Member
 }
@@ -21,20 +21,20 @@ type duty struct {
 func (d *daemon) log() commitlog.Writer { return d.duty.Load().log }
 func (d *daemon) seq() *sequencer       { return d.duty.Load().seq }
 
-// write has the daemon write.
+// write makes the daemon write.
 func (d *daemon) write(l commitlog.Writer, seq *sequencer) {
 	d.duty.Store(&duty{log: l, seq: seq})
 }
 
-// standBy has the daemon refuse what only the writer does.
+// standBy makes the daemon reject requests that only the writer accepts.
 func (d *daemon) standBy(m commitlog.Member, dir string) {
 	seq := &sequencer{intake: newIntake(0), sync: newSyncer(nil, m.Durable(), d.meters)}
 	seq.intake.refuse(notTheWriter(""))
 	d.duty.Store(&duty{log: standbyLog{Member: m, dir: dir}, seq: seq, member: m})
 }
 
-// notTheWriter refuses what only the writer does; url is the writer's, "" if it
-// is not known.
+// notTheWriter returns the error for requests that only the writer accepts; url
+// is the writer's, "" if unknown.
 func notTheWriter(url string) *ledger.Error {
 	if url == "" {
 		return ledger.Errorf(ledger.NotTheWriter, "This daemon stands by, and who writes is being settled; nothing was done: send the request again soon.")
@@ -64,7 +64,7 @@ func (l standbyLog) Restore(int, *slog.Logger) (*ledger.State, error) {
 	return nil, commitlog.ErrFenced
 }
 
-// role is what health and metrics call the duty; "" for a log that has one
+// role returns the duty's name in health and metrics; "" for a log that has one
 // writer.
 func (d *daemon) role() string {
 	switch du := d.duty.Load(); {
@@ -76,7 +76,8 @@ func (d *daemon) role() string {
 	return ""
 }
 
-// shaky says why commits should go elsewhere though this daemon writes.
+// shaky returns why clients should send commits elsewhere although this daemon
+// writes, or nil.
 func (d *daemon) shaky() error {
 	if w, ok := d.log().(commitlog.ClusterWriter); ok {
 		return w.Shaky()
@@ -84,7 +85,7 @@ func (d *daemon) shaky() error {
 	return nil
 }
 
-// report is what a log on several machines tells while this daemon writes it.
+// report returns the state of a log on several machines while this daemon writes it.
 func (d *daemon) report() (r commitlog.ClusterReport, ok bool) {
 	w, ok := d.log().(commitlog.ClusterWriter)
 	if ok {
@@ -93,8 +94,8 @@ func (d *daemon) report() (r commitlog.ClusterReport, ok bool) {
 	return r, ok
 }
 
-// stopDuty ends a sequencer that was writing: what is accepted is answered, if
-// the log takes it in time.
+// stopDuty stops a sequencer that was writing. Accepted requests are answered if
+// the log accepts them in time.
 func stopDuty(seq *sequencer, l commitlog.ClusterWriter) {
 	stopped := make(chan struct{})
 	go func() {

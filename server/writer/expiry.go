@@ -7,24 +7,24 @@ import (
 	"assetledger/ledger"
 )
 
-// expiryCheck is the longest time between two looks at the clock while a hold
-// has an end: the clock may be set meanwhile.
+// expiryCheck is the longest time between two checks of the clock while a hold
+// can expire, because the clock may be set meanwhile.
 const expiryCheck = time.Second / 2
 
-// releaseBytes is the most that one ReleaseHold takes in a record: its kind,
-// its mask and the hold's id. releaseRest is more than the rest of the record.
+// releaseBytes is the most bytes of one ReleaseHold in a record: its kind, its
+// mask and the hold's id. releaseRest exceeds the rest of the record.
 const (
 	releaseBytes = 1 + 1 + 9
 	releaseRest  = 64
 )
 
-// expire releases holds whose time has passed, by one commit of the ledger's
-// own. It returns when to call it again: 0 for at once, and a negative time if
-// nothing is to expire. Between two of its commits requests have their turn.
+// expire releases expired holds with one commit of the ledger's own. It returns
+// when to call it again: 0 for at once, and a negative time if no hold can
+// expire. Between two of its commits, requests have their turn.
 //
-// The time is that of the log: a hold has expired when the batch that fills has
-// a time at or after it. So the commit that releases a hold is never dated
-// before its end, also when the clock is set back.
+// It uses the time of the log: a hold has expired when the time of the filling
+// batch is at or after the hold's end. So the commit that releases a hold is
+// never dated before that end, even if the clock is set back.
 func (s *sequencer) expire() time.Duration {
 	at, ok := s.state.NextExpiry()
 	if !ok || s.keepExpired || s.failed != nil || s.intake.refusing() != nil {
@@ -39,7 +39,7 @@ func (s *sequencer) expire() time.Duration {
 	}
 	most := min((s.maxBody-releaseRest)/releaseBytes, ledger.MaxOperations)
 	if !s.state.Expire(s.stamp(), most, &s.expired) {
-		return expiryCheck // the filling batch was begun before; it is handed over soon
+		return expiryCheck // the filling batch began earlier; it is handed over soon
 	}
 	if err := s.commit(nil, &s.expired, new(verdict)); err != nil && err.Code != ledger.LogUnavailable {
 		panic(fmt.Sprintf("holds that have expired can't be released: %v", err))
@@ -49,8 +49,8 @@ func (s *sequencer) expire() time.Duration {
 	return 0
 }
 
-// expireFirst releases all holds that expired while the ledger was stopped, and
-// has caughtUp wait until that is durable.
+// expireFirst releases all holds that expired while the ledger was stopped;
+// caughtUp is done when that is durable.
 func (s *sequencer) expireFirst() {
 	for s.expire() == 0 {
 	}

@@ -10,7 +10,7 @@ import (
 	"assetledger/wal"
 )
 
-// routes is the write daemon's table.
+// routes returns the write daemon's table.
 func (d *daemon) routes() []httpserver.Route {
 	return append([]httpserver.Route{
 		{Method: "POST", Pattern: "/v1/commit", Handle: d.writes(typeJSON, d.commit)},
@@ -28,7 +28,7 @@ func (d *daemon) routes() []httpserver.Route {
 	}, d.mirroring.Routes()...)
 }
 
-// writes is accepts, and counts the refusals.
+// writes is accepts, and counts rejections.
 func (d *daemon) writes(media string, handle httpserver.Handler) httpserver.Handler {
 	handle = d.accepts(media, handle)
 	return func(x *httpserver.Exchange) *ledger.Error {
@@ -42,8 +42,8 @@ func (d *daemon) writes(media string, handle httpserver.Handler) httpserver.Hand
 
 const typeJSON = "application/json"
 
-// accepts refuses when the daemon is about to end, and otherwise what is not of
-// the media type. What it lets pass is answered, also while stopping.
+// accepts rejects requests while the daemon is stopping, and requests of another
+// media type. Any other request is answered, even while stopping.
 func (d *daemon) accepts(media string, handle httpserver.Handler) httpserver.Handler {
 	return func(x *httpserver.Exchange) *ledger.Error {
 		if err := d.ending(); err != nil {
@@ -59,8 +59,8 @@ func (d *daemon) accepts(media string, handle httpserver.Handler) httpserver.Han
 	}
 }
 
-// read reads the body, within the limit and the budget, and charges what will
-// be made of it.
+// read reads the body within the limit and the budget, and charges the memory of
+// its parsed form.
 func (d *daemon) read(x *httpserver.Exchange, limit int64) *ledger.Error {
 	if err := x.ReadBody(limit); err != nil {
 		return err
@@ -71,18 +71,18 @@ func (d *daemon) read(x *httpserver.Exchange, limit int64) *ledger.Error {
 	return x.Charge(max(ledger.ParsedSize(x.Body), answerSize(x.Body)))
 }
 
-// refusalSize is what a refusal takes in the answer to a batch request, in
-// bytes, but for what it repeats of the request.
+// refusalSize is the size of a rejection in the response to a batch request, in
+// bytes, without the parts that it repeats of the request.
 const refusalSize = 512
 
-// answerSize is about the largest answer that a body can have: results repeat
-// its metadata, and each of its transactions, at least 16 bytes, may be refused.
+// answerSize estimates the largest response to a body: results repeat its
+// metadata, and each of its transactions, at least 16 bytes, may be rejected.
 func answerSize(body []byte) int64 {
 	n := int64(len(body))
 	return n + refusalSize*min(n/16, ledger.MaxBatch)
 }
 
-// settle has the sequencer judge r, and returns when its verdicts may be told.
+// settle makes the sequencer judge r, and returns when its verdicts may be sent.
 func (d *daemon) settle(r *request) *ledger.Error {
 	r.judged()
 	start := time.Now()
@@ -115,7 +115,7 @@ func (d *daemon) readBack(r *request) {
 	}
 }
 
-// unreadableResult answers a retry whose first result can't be given.
+// unreadableResult returns the error for a retry whose first result can't be read.
 func unreadableResult(seq uint64, err error) *ledger.Error {
 	if archived := new(wal.ArchivedError); errors.As(err, &archived) {
 		return ledger.Errorf(ledger.CommitArchived, "The request was carried out before, as commit %d. Its metadata was spelled otherwise, and the commit was moved to an archive.", seq).
@@ -125,13 +125,13 @@ func unreadableResult(seq uint64, err error) *ledger.Error {
 		With(ledger.Num("global_seq", int64(seq)))
 }
 
-// count counts what became of the transactions of r.
+// count counts the outcomes of the transactions of r.
 func (d *daemon) count(r *request, took time.Duration) {
 	var commits, hits uint64
 	for i := range r.verdicts {
 		switch v := &r.verdicts[i]; {
 		case r.preflight:
-		case v.err != nil && r.bulk: // others are counted with their answer
+		case v.err != nil && r.bulk: // others are counted with their response
 			d.meters.rejected(v.err.Code)
 		case v.err != nil:
 		case v.replayed:
@@ -173,14 +173,14 @@ func (d *daemon) registration(e ledger.Endpoint) httpserver.Handler {
 	}
 }
 
-// one answers a request of one transaction with its result.
+// one serves a request of one transaction.
 func (d *daemon) one(x *httpserver.Exchange, parse func([]byte, *ledger.Transaction) *ledger.Error) *ledger.Error {
 	r := singles.Get().(*request)
 	defer func() { r.release(d.budget.Crowded()) }()
 	return d.oneOf(x, r, parse)
 }
 
-// oneOf is one with a request that the caller has.
+// oneOf is one with the caller's request.
 func (d *daemon) oneOf(x *httpserver.Exchange, r *request, parse func([]byte, *ledger.Transaction) *ledger.Error) *ledger.Error {
 	tx, v, err := d.judgeOne(x, r, parse)
 	if err != nil {
@@ -212,7 +212,7 @@ func (d *daemon) preflight(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// judgeOne reads, decodes and settles a request of one transaction.
+// judgeOne reads, parses and settles a request of one transaction.
 func (d *daemon) judgeOne(x *httpserver.Exchange, r *request, parse func([]byte, *ledger.Transaction) *ledger.Error) (
 	*ledger.Transaction, *verdict, *ledger.Error) {
 	if err := d.read(x, d.maxBody); err != nil {
@@ -235,7 +235,7 @@ func (d *daemon) judgeOne(x *httpserver.Exchange, r *request, parse func([]byte,
 	return tx, &r.verdicts[0], r.verdicts[0].err
 }
 
-// batch answers a batch request with a result for each transaction.
+// batch serves a batch request with a result for each transaction.
 func (d *daemon) batch(x *httpserver.Exchange) *ledger.Error {
 	r := bulks.Get().(*request)
 	defer func() { r.release(d.budget.Crowded()) }()
@@ -266,7 +266,7 @@ func (d *daemon) batch(x *httpserver.Exchange) *ledger.Error {
 }
 
 // goneTime is how long a batch is still judged after its client has closed the
-// connection. It may only have closed its sending side.
+// connection, because it may have closed only its sending side.
 const goneTime = 10 * time.Second
 
 // alive returns a function that reports whether x can still be answered.
@@ -278,7 +278,7 @@ func (d *daemon) alive(x *httpserver.Exchange) func() bool {
 	}
 }
 
-// appendResults appends the answer to a batch request, and returns the highest
+// appendResults appends the response to a batch request, and returns the highest
 // sequence number in it.
 func appendResults(dst []byte, r *request) (out []byte, last uint64) {
 	dst = append(dst, `{"results":`...)
@@ -291,7 +291,7 @@ func appendResults(dst []byte, r *request) (out []byte, last uint64) {
 	return append(dst, "]}"...), last
 }
 
-// appendVerdict appends what became of one transaction of several.
+// appendVerdict appends the result of one transaction of several.
 func appendVerdict(dst []byte, v *verdict, tx *ledger.Transaction) []byte {
 	if v.err != nil {
 		return v.err.AppendJSON(dst)

@@ -10,13 +10,13 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// A logStatus is how far the log and those who read it are.
+// A logStatus is the position of the log and of its readers.
 type logStatus struct {
 	end     uint64                 // last durable commit
 	readers []commitlog.ReaderInfo // attached ones, by name
 }
 
-// checkpoint is the last commit that the slowest reader has applied, 0 without readers.
+// checkpoint returns the last commit that the slowest reader has applied, 0 without readers.
 func (s logStatus) checkpoint() uint64 {
 	if len(s.readers) == 0 {
 		return 0
@@ -30,7 +30,7 @@ func (s logStatus) checkpoint() uint64 {
 
 func (s logStatus) lag() uint64 { return s.end - s.checkpoint() }
 
-// end is the last durable commit.
+// end returns the last durable commit.
 func (d *daemon) end() uint64 {
 	du := d.duty.Load()
 	if du.member != nil {
@@ -39,8 +39,8 @@ func (d *daemon) end() uint64 {
 	return du.seq.sync.end.Load()
 }
 
-// logStatus asks the readers first: the end may move on meanwhile, and no
-// reader is beyond it.
+// logStatus lists the readers first: the end may move on meanwhile, and no reader
+// is beyond it.
 func (d *daemon) logStatus() logStatus {
 	readers := d.log().Readers()
 	s := logStatus{end: d.end(), readers: readers}
@@ -50,7 +50,7 @@ func (d *daemon) logStatus() logStatus {
 	return s
 }
 
-// health reports whether writes can be relied on, and how far the log is.
+// health responds with whether writes are reliable, and the position of the log.
 func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	s := d.logStatus()
 	status := "healthy"
@@ -91,7 +91,7 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// mirrors adds those that have lately read the log from this daemon to those
+// mirrors adds the hosts that have lately read the log from this daemon to those
 // that the driver knows.
 func (d *daemon) mirrors(known []commitlog.Mirror) []commitlog.Mirror {
 	for _, m := range d.mirroring.Mirrors() {
@@ -120,7 +120,7 @@ func appendMirrors(dst []byte, mirrors []commitlog.Mirror, end uint64) []byte {
 	return append(dst, ']')
 }
 
-// unwell is why the daemon can't do its duty: take commits, or stand by.
+// unwell returns why the daemon can't do its duty: accept commits, or stand by.
 func (d *daemon) unwell() error {
 	if m := d.duty.Load().member; m != nil && !d.stopping.Load() {
 		return m.Behind()
@@ -128,7 +128,7 @@ func (d *daemon) unwell() error {
 	return d.readyError()
 }
 
-// readyError is why commits would not be taken.
+// readyError returns why commits would be rejected, or nil.
 func (d *daemon) readyError() error {
 	if err := d.ending(); err != nil {
 		return err
@@ -139,7 +139,8 @@ func (d *daemon) readyError() error {
 	return d.log().Room()
 }
 
-// readyz: commits would be taken. A read daemon that lags does not matter here.
+// readyz reports whether commits would be accepted. A lagging read daemon does
+// not matter here.
 func (d *daemon) readyz(x *httpserver.Exchange) *ledger.Error {
 	reason := ""
 	if err := d.readyError(); err != nil {

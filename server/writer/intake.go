@@ -10,9 +10,9 @@ import (
 // An intake is the bounded queue between the handlers and the sequencer.
 //
 // Requests wait in groups. Small requests that arrive while the sequencer is
-// busy join one group, are judged in the order in which they came, and are
-// woken together by one closed channel. A large request is a group by itself,
-// in a lane: the blocks of a stream share one, any other request has its own.
+// busy join one group, are judged in the order of their arrival, and are woken
+// together by one closed channel. A large request is a group by itself, in a
+// lane: the blocks of a stream share one, any other request has its own.
 // The group of small requests and the lanes get turns alternately, and the
 // lanes get theirs one after another:
 //
@@ -23,19 +23,19 @@ import (
 type intake struct {
 	mu      sync.Mutex
 	open    *group  // small requests that wait; nil: none
-	ring    []*lane // those with groups, but for the one whose turn it is
+	ring    []*lane // lanes with groups, except the one whose turn it is
 	last    bool    // the last turn was for open
 	waiting int     // requests that have not had a turn
 	blocks  int     // blocks of streams that have not had a turn
 	limit   int     // of waiting
 	refusal *ledger.Error
-	wake    chan struct{} // holds a token while there may be something to take
+	wake    chan struct{} // holds a token while there may be a group to take
 }
 
 // A lane is a queue of groups that are judged one after another.
 type lane struct {
 	stream bool
-	groups []*group // that are not done, the oldest first
+	groups []*group // groups that are not done, oldest first
 	failed bool     // a request with on_error stop has failed; for the sequencer
 }
 
@@ -45,9 +45,9 @@ type group struct {
 	lane     *lane // nil: small requests
 	judged   int   // requests that the sequencer is done with
 	begun    bool  // it had a turn
-	// done is closed when every request of the group is judged, and what it
-	// was judged against is durable. Before that err is set if this failed: it
-	// then stands in place of every answer that the requests have.
+	// done is closed when every request of the group is judged and the state that
+	// it was judged against is durable. If that failed, err is set before, and
+	// replaces every response of the group.
 	done chan struct{}
 	err  *ledger.Error
 }
@@ -56,9 +56,9 @@ func newIntake(limit int) *intake {
 	return &intake{limit: limit, wake: make(chan struct{}, 1)}
 }
 
-// submit queues a request and returns its group. The caller must not touch
-// the request until the group is done. An error means that nothing was queued.
-// The blocks of a stream are not refused for being many: the stream bounds them.
+// submit queues a request and returns its group. The caller must not touch the
+// request until the group is done. If it returns an error, nothing was queued.
+// It never rejects blocks of a stream for their number, which the stream bounds.
 func (q *intake) submit(r *request) (*group, *ledger.Error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -97,7 +97,7 @@ func (q *intake) queue(r *request) *group {
 	return g
 }
 
-// nudge makes sure that the sequencer looks at the queue.
+// nudge makes the sequencer look at the queue.
 func (q *intake) nudge() {
 	select {
 	case q.wake <- struct{}{}:
@@ -105,8 +105,8 @@ func (q *intake) nudge() {
 	}
 }
 
-// take removes the group whose turn it is, nil if there is none. Nothing joins
-// it any more. Call release after its turn.
+// take removes the group whose turn it is, nil if there is none. After that
+// nothing joins the group. Call release after its turn.
 func (q *intake) take() *group {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -132,8 +132,8 @@ func (q *intake) take() *group {
 	return g
 }
 
-// release queues the lane of a group that had a turn for its next one, if
-// something waits there. A group of small requests that is not done gets a lane.
+// release queues the lane of a group after its turn, if its lane has more
+// groups. A group of small requests that is not done gets a lane.
 func (q *intake) release(g *group, done bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -160,14 +160,14 @@ func (q *intake) empty() bool {
 	return q.open == nil && len(q.ring) == 0
 }
 
-// depth is the number of requests that wait for their first turn.
+// depth returns the number of requests that wait for their first turn.
 func (q *intake) depth() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.waiting + q.blocks
 }
 
-// refuse makes submit refuse everything from now on. The first reason stays.
+// refuse makes submit reject everything from now on. The first reason stays.
 func (q *intake) refuse(why *ledger.Error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -177,7 +177,7 @@ func (q *intake) refuse(why *ledger.Error) {
 	q.nudge()
 }
 
-// refusing is why submit refuses everything, nil if it does not.
+// refusing returns why submit rejects everything, nil if it does not.
 func (q *intake) refusing() *ledger.Error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"assetledger/wal"
 )
 
-// A logRate measures how fast the log grows: bytes in the minute before this
-// one and in this one so far. The rate moves smoothly, forgets after two
-// minutes, and costs an addition a batch.
+// A logRate measures how fast the log grows, by the bytes of the previous minute
+// and of the current one so far. The rate moves smoothly, forgets after two
+// minutes, and costs one addition for each batch.
 type logRate struct {
 	mu            sync.Mutex
 	total         uint64
@@ -43,8 +43,8 @@ func (r *logRate) turn() {
 	}
 }
 
-// perSecond is the growth in bytes a second: all of the present window, and as
-// much of the one before as is needed for a whole one.
+// perSecond returns the growth in bytes a second: of the current window, and of
+// as much of the previous one as completes a whole window.
 func (r *logRate) perSecond() float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +59,7 @@ func (r *logRate) bytes() float64 {
 	return float64(r.total)
 }
 
-// spaceGauges tells how much room the log has. One that fills no disk of this machine says nothing.
+// spaceGauges adds the gauges of the log's free space. A log that fills no disk of this machine has none.
 func (d *daemon) spaceGauges() {
 	rate, g := d.meters.growth, &d.registry
 	g.CounterFunc(metricPrefix+"log_bytes_total", "Bytes of batches that the log has made durable.", rate.bytes)
@@ -84,7 +84,7 @@ func secondsLeft(bytes, perSecond float64) float64 {
 	return bytes / perSecond
 }
 
-// diskFree is what is left on the filesystem of a path, NaN if unknown.
+// diskFree returns the free bytes of a path's filesystem, NaN if unknown.
 func diskFree(path string) float64 {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {
@@ -93,5 +93,5 @@ func diskFree(path string) float64 {
 	return float64(s.Bavail) * float64(s.Bsize)
 }
 
-// grew notes a batch that is in the log.
+// grew records a batch that is in the log.
 func (m *meters) grew(f *wal.Frame) { m.growth.add(wal.FrameSize(len(f.Body))) }

@@ -10,7 +10,7 @@ import (
 	"assetledger/server/version"
 )
 
-// meters is what the write daemon counts beside its requests.
+// meters are the write daemon's metrics besides those of requests.
 type meters struct {
 	commitDuration *metrics.Histogram
 	syncDuration   *metrics.Histogram
@@ -23,7 +23,7 @@ type meters struct {
 
 const metricPrefix = "asset_ledger_write_"
 
-// otherRefusals are the codes that no transaction is refused with.
+// otherRefusals are the codes that no transaction is rejected with.
 var otherRefusals = []ledger.Code{ledger.Unauthorized, ledger.NotFound, ledger.MethodNotAllowed, ledger.NotFresh}
 
 func newMeters(g *metrics.Registry) *meters {
@@ -50,7 +50,7 @@ func newMeters(g *metrics.Registry) *meters {
 	return m
 }
 
-// batchDurable counts a batch that the log took the given time for.
+// batchDurable counts a batch and the time that the log took for it.
 func (m *meters) batchDurable(b *batch, took time.Duration) {
 	m.syncDuration.Observe(int64(took))
 	m.batchCommits.Observe(int64(b.frame.Count))
@@ -63,14 +63,14 @@ func (m *meters) batchDurable(b *batch, took time.Duration) {
 	}
 }
 
-// rejected counts a refusal.
+// rejected counts a rejection.
 func (m *meters) rejected(code ledger.Code) {
 	if c := m.rejections[code]; c != nil {
 		c.Add(1)
 	}
 }
 
-// gauges adds what is asked for when it is shown.
+// gauges adds the gauges that are read when they are shown.
 func (d *daemon) gauges() {
 	g := &d.registry
 	g.GaugeFunc(metricPrefix+"ingress_queue_depth", "Requests that wait to be sequenced.", func() float64 { return float64(d.seq().intake.depth()) })

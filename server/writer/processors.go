@@ -5,10 +5,10 @@ import (
 	"runtime"
 )
 
-// TuneProcessors lets the write daemon run one goroutine more at a time than
-// the machine has cores, unless GOMAXPROCS says otherwise: the one that is
-// waiting for the disk is counted as running until Go's monitor looks, which
-// may be 10 ms later, and a core would idle meanwhile.
+// TuneProcessors lets the write daemon run one goroutine more at a time than the
+// machine has cores, unless GOMAXPROCS is set. The goroutine that waits for the
+// disk counts as running until Go's monitor checks, up to 10 ms later, and
+// meanwhile a core would be idle.
 func TuneProcessors() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)

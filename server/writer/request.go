@@ -7,20 +7,20 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// A request is what a handler hands to the sequencer, and where the sequencer
-// leaves its verdicts. It belongs to the handler until it is submitted, and
-// again when its group is done. Requests are pooled: transactions alias the
-// body that they were parsed from, so keep nothing of one.
+// A request carries transactions from a handler to the sequencer, and the
+// verdicts back. The handler owns it until it is submitted, and again when its
+// group is done. Requests are pooled, and their transactions alias the body that
+// they were parsed from, so don't keep any part of one.
 type request struct {
 	ledger.BatchRequest // one transaction, or those of a batch request
 
 	bulk      bool // a batch request
 	preflight bool // judge the one transaction and change nothing
-	// alive reports whether anyone still waits for the answer; nil: someone
-	// does. The sequencer asks between two turns.
+	// alive reports whether the client still waits for the response; nil: it does.
+	// The sequencer calls it between two turns.
 	alive func() bool
-	// lane is where it waits for its turns: that of its stream, or one that it
-	// gets when it is submitted. Small requests have none.
+	// lane is where the request waits for its turns: that of its stream, or one
+	// that it gets on submission. Small requests have none.
 	lane *lane
 
 	next int // transactions that are judged
@@ -30,42 +30,42 @@ type request struct {
 	kept     []byte    // metadata of replayed results
 }
 
-// A verdict is what became of one transaction: a refusal, or a result.
+// A verdict is the outcome of one transaction: an error, or a result.
 type verdict struct {
 	err         *ledger.Error
 	seq         uint64
 	firstMinted int64
 	minted      int
 	batchSeq    uint32
-	replayed    bool // idempotency gave the result of an earlier request
-	long        bool // and the metadata that it had is not known but by its spelling
+	replayed    bool // the result of an earlier request with the same key
+	long        bool // and only the hash of its metadata is known
 	spelling    ledger.Spelling
 }
 
-// keep copies metadata of a replayed result.
+// keep copies the metadata of a replayed result.
 func (r *request) keep(metadata []byte) []byte {
 	at := len(r.kept)
 	r.kept = append(r.kept, metadata...)
 	return r.kept[at:len(r.kept):len(r.kept)]
 }
 
-// keepMetadata is how much metadata of replayed results a pooled request keeps
-// room for, in bytes.
+// keepMetadata is the most bytes for metadata of replayed results that a pooled
+// request keeps.
 const keepMetadata = 256 << 10
 
-// keepOps is how many operations a pooled request of one transaction keeps room
-// for when the daemon is crowded.
+// keepOps is the most operations that a pooled request of one transaction keeps
+// room for while the daemon is crowded.
 const keepOps = 512
 
-// Requests of one transaction, and batch requests, are pooled apart: what they
-// keep for parsing is of very different size.
+// Requests of one transaction and batch requests have separate pools, because
+// their buffers for parsing are of very different size.
 var (
 	singles = sync.Pool{New: func() any { return &request{BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, 1)}} }}
 	bulks   = sync.Pool{New: func() any { return &request{bulk: true} }}
 )
 
-// small reports whether the request may share a group with others: it is of one
-// transaction that surely costs little.
+// small reports whether the request may share a group with others: it has one
+// transaction whose cost is surely low.
 func (r *request) small() bool {
 	return !r.bulk && operationCost(r.Txs[0].Ops, turnCheck+1) <= turnCheck
 }
@@ -83,8 +83,8 @@ func (r *request) judged() {
 	r.verdicts = r.verdicts[:len(r.Txs)]
 }
 
-// release gives back what the request holds; large memory goes to the
-// collector if the daemon is crowded. Not while it waits in a group.
+// release returns the request to its pool; large memory is left to the collector
+// if the daemon is crowded. Don't call it while the request waits in a group.
 func (r *request) release(crowded bool) {
 	r.clear()
 	switch {
@@ -96,9 +96,9 @@ func (r *request) release(crowded bool) {
 	}
 }
 
-// clear lets go of what the request refers to.
+// clear drops the request's references.
 func (r *request) clear() {
-	clear(r.verdicts) // and with them the refusals
+	clear(r.verdicts) // and with them the errors
 	clear(r.Errs)
 	r.preflight, r.alive, r.lane, r.atSeq = false, nil, nil, 0
 	httpserver.Poison(r.kept)

@@ -9,7 +9,7 @@ import (
 	"assetledger/wal"
 )
 
-// reverse takes a commit back by a new one, and answers with its result.
+// reverse serves the reversal of a commit.
 func (d *daemon) reverse(x *httpserver.Exchange) *ledger.Error {
 	seq, err := x.PathInteger("global_seq")
 	if err == nil {
@@ -24,11 +24,12 @@ func (d *daemon) reverse(x *httpserver.Exchange) *ledger.Error {
 	})
 }
 
-// invert reads the commit that tx reverses, and gives tx the inverse. A commit
-// that can't be read is refused by the sequencer, which first looks whether the
-// request is a retry of one that was carried out.
+// invert reads the commit that tx reverses, and sets the inverse operations of
+// tx. If the commit can't be read, the sequencer rejects the request, unless it
+// is a retry of one that was applied.
 //
-// A commit that is not durable yet was acknowledged to nobody: it is not there.
+// A commit that is not durable yet was acknowledged to nobody, so it counts as
+// not found.
 func (d *daemon) invert(x *httpserver.Exchange, tx *ledger.Transaction) {
 	seq, end := tx.Reverses, d.end()
 	if seq > end {
@@ -56,9 +57,9 @@ func (d *daemon) invert(x *httpserver.Exchange, tx *ledger.Transaction) {
 // readBackPatience is how long a reversal waits for its turn to read.
 const readBackPatience = 10 * time.Second
 
-// takeReadBack waits until no other reversal reads its commit: a few bytes may
-// ask for a commit of 10,000 operations. When the daemon ends, those that wait
-// are refused.
+// takeReadBack waits until no other reversal reads its commit, because a few
+// bytes may request a commit of 10,000 operations. When the daemon ends, waiting
+// reversals are rejected.
 func (d *daemon) takeReadBack(x *httpserver.Exchange) *ledger.Error {
 	patience := time.NewTimer(readBackPatience)
 	defer patience.Stop()
@@ -76,7 +77,7 @@ func (d *daemon) takeReadBack(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// unreadable is the refusal to reverse a commit that the log does not give.
+// unreadable returns the error for a commit that can't be read from the log.
 func (d *daemon) unreadable(seq uint64, err error) *ledger.Error {
 	if archived := new(wal.ArchivedError); errors.As(err, &archived) {
 		return ledger.Errorf(ledger.CommitArchived, "Commit %d was moved to an archive; the log here begins at commit %d.", seq, archived.First).

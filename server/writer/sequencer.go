@@ -13,13 +13,13 @@ import (
 
 // Sizes that close a batch, in bytes of its body.
 const (
-	// batchBytes is where a batch is full: a larger one costs latency and
+	// batchBytes is the size of a full batch: a larger one costs latency and
 	// gains nothing. A single record may be larger, up to the log's MaxBody.
 	batchBytes = 1 << 20
-	// eagerBytes is what a batch must have for being handed over in the middle
-	// of a group, when the syncer is idle: enough to be worth a sync.
+	// eagerBytes is the size from which a batch is handed over in the middle of a
+	// group when the syncer is idle: enough to be worth a sync.
 	eagerBytes = 256 << 10
-	// recordPrefix is what the log adds to each record.
+	// recordPrefix is the bytes that the log adds to each record.
 	recordPrefix = 4
 )
 
@@ -27,24 +27,24 @@ const (
 	// turnTime is how long one group may keep the sequencer while others wait.
 	// A turn is at least one transaction.
 	turnTime = time.Millisecond
-	// turnCheck is the number of operations between two looks at the clock.
+	// turnCheck is the number of operations between two checks of the clock.
 	turnCheck = 32
 )
 
-// The sequencer owns the ledger's state. Its one goroutine takes requests in
-// the order in which they came, judges each against the state, and puts the
-// records of those that are accepted into the filling batch. While the syncer
-// makes one batch durable the next one fills; it is handed over as soon as the
-// syncer is idle, so the sync is the clock, and there are no timers but the one
-// for holds that expire.
+// The sequencer owns the ledger's state. Its one goroutine takes requests in the
+// order of their arrival, judges each against the state, and puts the records of
+// accepted ones into the filling batch. While the syncer makes one batch
+// durable, the next one fills. It is handed over as soon as the syncer is idle,
+// so the sync is the clock, and there is no timer except the one for holds that
+// expire.
 //
 //	intake → judge → filling batch → syncer → durable → group done
 //
-// Groups take turns, so a large request doesn't keep small ones waiting. Its
+// Groups take turns, so that a large request does not hold up small ones. Its
 // transactions are judged in order, and those of other requests in between.
 //
-// The state runs ahead of the log. So no answer, a refusal neither, is given
-// before the batch is durable that the request was judged against.
+// The state runs ahead of the log. So no response, not even a rejection, is sent
+// before the batch that the request was judged against is durable.
 type sequencer struct {
 	state  *ledger.State
 	log    commitlog.Writer
@@ -63,24 +63,24 @@ type sequencer struct {
 	began int64       // when the turn began
 	work  int         // operations since the last look at the clock
 	check int         // turnCheck; a simulation looks more often
-	hurry atomic.Bool // what is not judged yet is refused
+	hurry atomic.Bool // requests that are not judged yet are rejected
 
-	keepExpired bool               // holds whose time has passed are not released
+	keepExpired bool               // expired holds are not released
 	expired     ledger.Transaction // reused for every commit that releases holds
 	caughtUp    *group             // done when the holds that had expired before the start are released
 
 	out     ledger.Outcome // reused for every transaction
 	record  []byte         // reused for every record
 	maxBody int
-	stalled *stall        // the log does not take the batch in flight now; nil: it does
+	stalled *stall        // the log does not accept the batch in flight now; nil: it does
 	failed  *ledger.Error // the log failed: everything is over
 
 	exit    func()        // ends the process as a failure
 	stopped chan struct{} // closed when the goroutine has ended
 }
 
-// newSequencer starts on a state that is at the end of the log. exit ends the
-// process; it is called after a panic.
+// newSequencer returns a sequencer on a state that is at the end of the log. exit
+// ends the process; a panic calls it.
 func newSequencer(state *ledger.State, l commitlog.Writer, queue int, meters *meters, logger *slog.Logger, exit func()) *sequencer {
 	s := &sequencer{
 		state: state, log: l, intake: newIntake(queue), meters: meters, logger: logger, maxBody: l.MaxBody(),
@@ -105,7 +105,7 @@ func (s *sequencer) start() {
 }
 
 // crash ends the process after a panic: the state may be half changed, and no
-// answer may be given from it.
+// response may be based on it.
 func (s *sequencer) crash(who string) {
 	if p := recover(); p != nil {
 		s.logger.Error("panic: a defect in the ledger, please report it; the daemon ends, and what is durable is safe",
@@ -114,8 +114,8 @@ func (s *sequencer) crash(who string) {
 	}
 }
 
-// stop refuses new requests and what is not judged yet, has the last batch made
-// durable, and returns when that is done.
+// stop rejects new requests and those that are not judged yet, has the last
+// batch made durable, and returns when that is done.
 func (s *sequencer) stop() {
 	s.intake.refuse(shuttingDown)
 	s.hurry.Store(true)
@@ -154,8 +154,8 @@ func (s *sequencer) run() {
 	}
 }
 
-// finished reports whether nothing can come any more and nothing is left to do.
-// A log that has stalled is not waited for: who waited for it was answered.
+// finished reports whether no request can arrive any more and all work is done.
+// It does not wait for a stalled log, whose waiters have been answered.
 func (s *sequencer) finished() bool {
 	if s.intake.refusing() == nil || !s.intake.empty() {
 		return false
@@ -169,11 +169,12 @@ func (s *sequencer) finished() bool {
 	return s.failed != nil || s.inFlight == nil && s.filling.empty()
 }
 
-// turn judges requests of g, until all are judged or others want their turn,
-// and makes sure that they are woken.
+// turn judges requests of g until all are judged or others want their turn, and
+// makes sure that they are woken.
 //
 // A group waits for the batch that is filling when its last request is judged.
-// Batches become durable in order, so those of its earlier turns are too then.
+// Batches become durable in order, so the batches of its earlier turns are
+// durable by then.
 func (s *sequencer) turn(g *group) {
 	s.began, s.work = s.now(), 0
 	for fresh := true; g.judged < len(g.requests) && s.failed == nil; fresh = false {
@@ -190,7 +191,8 @@ func (s *sequencer) turn(g *group) {
 	s.await(g)
 }
 
-// prefetch has what the first of some small requests need loaded, all at once.
+// prefetch loads the memory that the first of several small requests need, all
+// at once.
 func (s *sequencer) prefetch(requests []*request) {
 	for _, r := range requests[:min(commitlog.PrefetchAhead, len(requests))] {
 		s.state.Expect(&r.Txs[0])
@@ -198,8 +200,8 @@ func (s *sequencer) prefetch(requests []*request) {
 	s.state.Prefetch()
 }
 
-// await has g done when all that was judged so far is durable, or when it is
-// known that it can't be.
+// await makes g done when everything judged so far is durable, or when that is
+// known to be impossible.
 func (s *sequencer) await(g *group) {
 	switch {
 	case s.failed != nil:
@@ -213,8 +215,8 @@ func (s *sequencer) await(g *group) {
 	}
 }
 
-// confirm answers a group when everything is durable: nothing says that this
-// daemon still is the writer, so the log does.
+// confirm asks the log whether this daemon is still the writer, before a group
+// is answered that appends nothing: no append would tell.
 func (s *sequencer) confirm() *ledger.Error {
 	switch err := s.log.Confirm(); {
 	case err == nil:
@@ -226,15 +228,15 @@ func (s *sequencer) confirm() *ledger.Error {
 	}
 }
 
-// logEnded takes note that the log can't be written any more.
+// logEnded records that the log can't be written any more.
 func (s *sequencer) logEnded(err error) *ledger.Error {
 	s.sync.fail(err)
 	s.synced(syncEvent{failed: logFailed(err)})
 	return s.failed
 }
 
-// yields reports whether the turn is over and others wait for theirs. The clock
-// may jump: then the turn is over.
+// yields reports whether the turn is over and others wait for theirs. If the
+// clock jumps, the turn is over.
 func (s *sequencer) yields() bool {
 	s.work = 0
 	now := s.now()
@@ -246,7 +248,7 @@ func (s *sequencer) yields() bool {
 }
 
 // operationCost returns the number of operations. A consolidation, whose work
-// doesn't show in its size, counts as heavy.
+// does not show in its size, counts as heavy.
 func operationCost(ops []ledger.Op, heavy int) int {
 	cost := len(ops)
 	for i := range ops {
@@ -308,7 +310,7 @@ func (s *sequencer) judge(r *request) bool {
 	return true
 }
 
-// unwanted says why nothing more of r is to be judged, nil if it is.
+// unwanted returns why the rest of r is not to be judged, nil if it is.
 func (s *sequencer) unwanted(r *request) *ledger.Error {
 	switch {
 	case s.hurry.Load():
@@ -351,7 +353,7 @@ func (s *sequencer) stamp() int64 {
 	return s.at
 }
 
-// preflight judges a transaction as commit does, and takes it back.
+// preflight judges a transaction as commit does, and undoes it.
 func (s *sequencer) preflight(r *request, tx *ledger.Transaction, v *verdict) *ledger.Error {
 	if known, err := s.recall(r, tx, v); known || err != nil {
 		return err
@@ -366,7 +368,7 @@ func (s *sequencer) preflight(r *request, tx *ledger.Transaction, v *verdict) *l
 }
 
 // recall answers a transaction whose key is remembered: with the first result
-// if it is the same transaction, and otherwise with a refusal.
+// if it is the same transaction, otherwise with an error.
 func (s *sequencer) recall(r *request, tx *ledger.Transaction, v *verdict) (known bool, err *ledger.Error) {
 	if len(tx.Key) == 0 {
 		return false, nil
@@ -376,7 +378,7 @@ func (s *sequencer) recall(r *request, tx *ledger.Transaction, v *verdict) (know
 		return false, nil
 	}
 	if first.Endpoint != tx.Endpoint || first.Hash != tx.Hash {
-		if tx.Permit().Limited() { // it may have been another's request, of which they learn nothing
+		if tx.Permit().Limited() { // it may be the request of another client, which this one must not learn about
 			return true, ledger.Errorf(ledger.IdempotencyConflict,
 				"The idempotency key was used by another request: use a new key for a new request.").
 				With(ledger.Text("idempotency_key", string(tx.Key)))
@@ -386,21 +388,21 @@ func (s *sequencer) recall(r *request, tx *ledger.Transaction, v *verdict) (know
 			With(ledger.Text("idempotency_key", string(tx.Key)), ledger.Num("global_seq", int64(first.Seq)))
 	}
 	if first.Long {
-		v.long, v.spelling = true, first.Spelling // readBack sees to it: not here
+		v.long, v.spelling = true, first.Spelling // readBack completes it, not in this goroutine
 	} else {
-		tx.Metadata = r.keep(first.Metadata) // spelled as it first was
+		tx.Metadata = r.keep(first.Metadata) // spelled as in the first request
 	}
 	v.seq, v.batchSeq, v.firstMinted, v.minted, v.replayed = first.Seq, first.BatchSeq, first.FirstMinted, first.Minted, true
 	return true, nil
 }
 
-// writable says why nothing new may be accepted now, nil if it may.
+// writable returns why no transaction may be accepted now, nil if it may.
 func (s *sequencer) writable() *ledger.Error {
 	if s.stalled != nil {
 		return s.stalled.now
 	}
 	if !s.filling.empty() {
-		return nil // was asked when it was begun
+		return nil // checked when it was begun
 	}
 	err := s.log.Room()
 	if err == nil {
@@ -412,7 +414,7 @@ func (s *sequencer) writable() *ledger.Error {
 	return s.logEnded(err)
 }
 
-// fits refuses a record that no batch can hold.
+// fits returns an error for a record that no batch can hold.
 func (s *sequencer) fits(size int) *ledger.Error {
 	if size <= s.maxBody {
 		return nil
@@ -422,9 +424,9 @@ func (s *sequencer) fits(size int) *ledger.Error {
 		With(ledger.Num("record_bytes", int64(size-recordPrefix)), ledger.Num("limit_bytes", int64(s.maxBody-recordPrefix)))
 }
 
-// fit makes room in the filling batch for size bytes, by handing over what is
-// in it; if need be it waits for the syncer. That what is handed over does not
-// hold the last change of the state is right: its digest does not either.
+// fit makes room in the filling batch for size bytes, by handing it over; if
+// necessary it waits for the syncer. The batch that is handed over lacks the
+// last change of the state. That is right, because its digest lacks it too.
 func (s *sequencer) fit(size int) *ledger.Error {
 	if err := s.fits(size); err != nil {
 		return err
@@ -452,7 +454,7 @@ func (s *sequencer) fit(size int) *ledger.Error {
 	return nil
 }
 
-// poll notices, without waiting, that the syncer has something to tell.
+// poll takes an event of the syncer, without waiting.
 func (s *sequencer) poll() {
 	select {
 	case e := <-s.sync.events:
@@ -461,7 +463,7 @@ func (s *sequencer) poll() {
 	}
 }
 
-// handOver gives the filling batch to the syncer, if that is idle.
+// handOver hands the filling batch to the syncer, if the syncer is idle.
 func (s *sequencer) handOver() {
 	if s.filling.empty() || s.inFlight != nil || s.failed != nil {
 		return
@@ -470,7 +472,7 @@ func (s *sequencer) handOver() {
 	s.sync.in <- s.inFlight
 }
 
-// synced takes note of what the syncer tells about the batch in flight.
+// synced processes an event of the syncer about the batch in flight.
 func (s *sequencer) synced(e syncEvent) {
 	switch {
 	case e.failed != nil:

@@ -12,12 +12,12 @@ import (
 
 // A stream is one POST /v1/commit/stream. One goroutine reads lines and submits
 // them in blocks. The other, the handler's, writes the results of the oldest
-// block as soon as they may be told:
+// block as soon as they may be sent:
 //
 //	client ─ read ─ block ─ lane of the intake ═ sequencer ═ group done ─ answer ─ client
 //
-// A bounded number of blocks is in flight. When all are, nobody reads, so a
-// client that doesn't take its results can't send any more either.
+// A bounded number of blocks is in flight. When all are, the stream stops
+// reading, so a client that does not read its results can't send any more either.
 type stream struct {
 	d           *daemon
 	x           *httpserver.Exchange
@@ -25,12 +25,12 @@ type stream struct {
 	lane        lane
 	stopOnError bool
 
-	// For the side that reads.
-	in   []byte           // what was read and not submitted
-	more httpserver.Claim // what in holds beyond streamClaim
-	read chan struct{}    // closed when nothing is read any more
+	// Owned by the side that reads.
+	in   []byte           // bytes that were read and not submitted
+	more httpserver.Claim // bytes of in beyond streamClaim
+	read chan struct{}    // closed when reading has ended
 
-	// For the side that answers.
+	// Owned by the side that answers.
 	out      []byte
 	answered int64 // lines
 
@@ -41,27 +41,27 @@ type stream struct {
 	mu       sync.Mutex
 	inFlight int           // blocks that are submitted and not answered
 	over     bool          // nothing is submitted any more
-	last     *ledger.Error // the last line, which answers no other; nil: none
-	whole    bool          // the body ended as it should
-	broken   bool          // the client doesn't take its results
+	last     *ledger.Error // the last line, which belongs to no line of the request; nil: none
+	whole    bool          // the body ended properly
+	broken   bool          // the client does not read its results
 }
 
 const (
 	streamPattern = "/v1/commit/stream"
-	// streamBlocks is how many blocks of a stream are in flight at most.
+	// streamBlocks is the most blocks of a stream in flight.
 	streamBlocks = 8
-	// streamClaim is what a stream takes of the budget beside its blocks: its
-	// buffers, and those of net/http.
+	// streamClaim is what a stream takes of the budget besides its blocks, in bytes:
+	// its buffers, and those of net/http.
 	streamClaim = 128 << 10
-	// lingerTime is how long a stream that ends before its body does goes on
-	// reading, so that a client which still sends can read the results.
+	// lingerTime is how long a stream that ends before its body keeps reading, so
+	// that a client that is still sending can read the results.
 	lingerTime = time.Second
 )
 
 var streamStopping = ledger.Errorf(ledger.ShuttingDown,
 	"The daemon is stopping. Later lines of this stream were not carried out: send them in a new stream when it runs again.")
 
-// stream answers a stream of commits.
+// stream serves a stream of commits.
 func (d *daemon) stream(x *httpserver.Exchange) *ledger.Error {
 	s := &stream{
 		d: d, x: x, control: http.NewResponseController(x.W), lane: lane{stream: true}, more: d.budget.Claim(),
@@ -94,7 +94,7 @@ func (d *daemon) stream(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// check judges the request.
+// check validates the request.
 func (s *stream) check() *ledger.Error {
 	if s.x.R.Header[headerKey] != nil {
 		return ledger.Errorf(ledger.InvalidRequest,
@@ -106,7 +106,7 @@ func (s *stream) check() *ledger.Error {
 	return err
 }
 
-// open takes the stream's part of the budget, and sends the header of the answer.
+// open takes the stream's part of the budget, and sends the header of the response.
 func (s *stream) open() *ledger.Error {
 	if !s.x.Claim.Grow(streamClaim + blockClaim) {
 		return httpserver.Overloaded
@@ -115,7 +115,7 @@ func (s *stream) open() *ledger.Error {
 	if err := s.control.EnableFullDuplex(); err != nil {
 		return ledger.Errorf(ledger.Internal, "This connection can't be read and written at the same time.")
 	}
-	if s.x.R.Header["Expect"] != nil { // net/http accepts 100-continue alone
+	if s.x.R.Header["Expect"] != nil { // net/http accepts only 100-continue
 		s.x.W.WriteHeader(http.StatusContinue)
 	}
 	s.x.W.Header()["Content-Type"] = []string{"application/x-ndjson"}
@@ -145,8 +145,9 @@ func parseStreamQuery(raw string) (stopOnError bool, err *ledger.Error) {
 	return false, ledger.Errorf(ledger.InvalidParameter, "on_error must be continue or stop, and be there once.").With(ledger.Text("parameter", "on_error"))
 }
 
-// end ends the stream: nothing more is submitted, and when what was submitted
-// is answered, last is the last line if it is not nil. The first call counts.
+// end ends the stream: nothing more is submitted. When all submitted lines are
+// answered, last is written as the last line if it is not nil. Only the first
+// call counts.
 func (s *stream) end(last *ledger.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +166,7 @@ func (s *stream) end(last *ledger.Error) {
 func (s *stream) close() {
 	p := recover()
 	if s.end(nil); p != nil {
-		s.cut() // an answer that is not whole must not look so
+		s.cut() // an incomplete response must not look complete
 	}
 	s.mu.Lock()
 	if !s.broken && !s.whole {
@@ -181,7 +182,7 @@ func (s *stream) close() {
 	}
 }
 
-// cut ends the stream for a client that doesn't take its results.
+// cut ends the stream of a client that does not read its results.
 func (s *stream) cut() {
 	s.end(nil)
 	s.mu.Lock()
@@ -191,8 +192,8 @@ func (s *stream) cut() {
 	s.control.SetWriteDeadline(httpserver.LongAgo)
 }
 
-// lingers wraps the handler of a stream, whose refusals are answered while the
-// client sends.
+// lingers wraps the handler of a stream, whose rejections are sent while the
+// client is still sending.
 func (d *daemon) lingers(handle httpserver.Handler) httpserver.Handler {
 	return func(x *httpserver.Exchange) *ledger.Error {
 		err := handle(x)

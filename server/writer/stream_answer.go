@@ -8,7 +8,7 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// streamPiece is how much of the results is written at a time, in bytes, or one result.
+// streamPiece is the most bytes of results that one write takes, or one result.
 const streamPiece = 32 << 10
 
 // answer writes the results of the blocks in the order in which they were
@@ -35,8 +35,8 @@ func (s *stream) answer() {
 	}
 }
 
-// answerBlock writes the results of a block when they may be told. What is
-// written before must not wait for them.
+// answerBlock writes the results of a block when they may be sent. Results that
+// were written before must not wait for them.
 func (s *stream) answerBlock(b *block) {
 	why := b.refused
 	if b.group != nil {
@@ -92,9 +92,9 @@ func (s *stream) giveBack(b *block) {
 	}
 }
 
-// answerLast writes the line that says why the stream ends. Unless it is the
-// result of a line that was too long, it answers none, and says so: it counts
-// those that are answered.
+// answerLast writes the line that gives the reason why the stream ends. Unless
+// it is the result of a line that was too long, it belongs to no line, and says
+// so by the number of lines that are answered.
 func (s *stream) answerLast() {
 	s.mu.Lock()
 	last := s.last
@@ -110,7 +110,7 @@ func (s *stream) answerLast() {
 	s.flush()
 }
 
-// allowWrite gives the client its time to take what is written next.
+// allowWrite starts the client's time to read the next write.
 func (s *stream) allowWrite() {
 	until := time.Time{}
 	if d := s.d.timeouts.Write; d > 0 {

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// manyBlank is how many bytes of empty lines at a time are not for keeping a
-	// stream open.
+	// manyBlank is the number of bytes of empty lines at a time that is more than
+	// keeping a stream open needs.
 	manyBlank = 4 << 10
-	// breather is how long a stream that sends nothing of use is not read, so
-	// that reading it is not all that a processor does.
+	// breather is how long a stream that sends nothing useful is not read, so that
+	// it does not occupy a processor.
 	breather = time.Millisecond
 )
 
-// receive reads the body and submits its lines, until it ends or the stream
-// does. It returns why the stream ends if its client must know.
+// receive reads the body and submits its lines, until it or the stream ends. It
+// returns why the stream ends if the client must know.
 func (s *stream) receive() *ledger.Error {
 	s.in = make([]byte, 0, blockBytes)
 	for s.makeRoom() && s.allowRead() {
@@ -44,7 +44,8 @@ func (s *stream) receive() *ledger.Error {
 	return nil
 }
 
-// allowRead gives the client its time to send more; false if the stream is over.
+// allowRead starts the client's time to send more. It returns false if the
+// stream is over.
 func (s *stream) allowRead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +63,7 @@ func (s *stream) allowRead() bool {
 	return true
 }
 
-// unread says why the rest of the body can't be read.
+// unread returns why the rest of the body can't be read.
 func (s *stream) unread(err error) *ledger.Error {
 	const then = "Lines without an answer were not carried out: send them in a new stream."
 	if timeout, ok := err.(interface{ Timeout() bool }); ok && timeout.Timeout() && !s.more.WasEnded() {
@@ -74,7 +75,7 @@ func (s *stream) unread(err error) *ledger.Error {
 	return ledger.Errorf(ledger.MalformedJSON, "The body did not arrive whole: %v. %s", err, then)
 }
 
-// discard throws away what is still sent, until close has it end.
+// discard reads and drops the rest of the body, until close ends it.
 func (s *stream) discard() {
 	if s.whole {
 		return
@@ -90,7 +91,7 @@ func (s *stream) discard() {
 	}
 }
 
-// bodyEnded notes that the body ended as it should.
+// bodyEnded records that the body ended properly.
 func (s *stream) bodyEnded(whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +100,8 @@ func (s *stream) bodyEnded(whole bool) {
 	}
 }
 
-// makeRoom makes room to read, for a line that is longer than what fits; false
-// if the stream is over.
+// makeRoom makes room to read a line that is longer than the buffer. It returns
+// false if the stream is over.
 func (s *stream) makeRoom() bool {
 	if len(s.in) < cap(s.in) {
 		return true
@@ -172,9 +173,9 @@ func (s *stream) tooLong() *ledger.Error {
 		With(ledger.Num("limit_bytes", s.d.maxBody))
 }
 
-// submit has the sequencer judge the first lines of data, which are whole. It
-// returns how many bytes they are, whether a line that is too long follows, and
-// false if the stream is over.
+// submit submits the first lines of data, which are complete. It returns how many
+// bytes they take, whether a line that is too long follows, and false if the
+// stream is over.
 func (s *stream) submit(data []byte) (used int, long, ok bool) {
 	size := int64(blockClaim)
 	if len(data) > blockBytes {
@@ -194,7 +195,7 @@ func (s *stream) submit(data []byte) (used int, long, ok bool) {
 	b.StopOnError, b.lane, b.submitted = s.stopOnError, &s.lane, time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over || len(b.Txs) == 0 { // over soon: a line that is too long comes first
+	if s.over || len(b.Txs) == 0 { // nearly over: a line that is too long comes first
 		return used, long, !s.over
 	}
 	s.inFlight++
@@ -204,8 +205,8 @@ func (s *stream) submit(data []byte) (used int, long, ok bool) {
 }
 
 // block returns a block that takes size bytes of the budget, nil if the stream
-// is over. It waits for a block in flight when all are, or when there is no
-// memory for one more.
+// is over. When all blocks are in flight, or there is no memory for one more, it
+// waits for one of them.
 func (s *stream) block(size int64) *block {
 	for {
 		s.mu.Lock()
@@ -219,7 +220,7 @@ func (s *stream) block(size int64) *block {
 			return b
 		case s.isOver():
 			return nil
-		case none: // it is for others to make room
+		case none: // other requests must make room
 			room := s.d.budget.Claim()
 			room.Grow(size)
 			room.Release()

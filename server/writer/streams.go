@@ -8,18 +8,17 @@ import (
 	"assetledger/ledger"
 )
 
-// streams are those that are open. An idle one costs memory and can't be told
-// from one that is slow, so their number is bounded: what all of them take while they
-// are idle is a quarter of the budget at most, and those of one client take half
-// of that. A stream that is open is never closed for a new one: the new one is
-// refused.
+// streams is the set of open streams. An idle stream costs memory and can't be
+// told from a slow one, so their number is bounded: all idle streams together
+// take at most a quarter of the budget, and those of one client half of that. An
+// open stream is never closed for a new one: the new one is rejected.
 type streams struct {
-	most int // that may be open
+	most int // most that may be open
 
-	// working has a place for each piece of work that may be done now, for all
-	// cores but one, if more streams are open than that. What all streams could do
-	// at once would be a queue before every other request, since Go runs
-	// goroutines in turns. A few may do both their sides at once.
+	// working holds a place for each piece of work that may run now, for all cores
+	// except one, if more streams are open than that. Otherwise the work of all
+	// streams would queue before every other request, because Go runs goroutines in
+	// turns. A few streams may do the work of both their sides at once.
 	working chan struct{}
 	count   atomic.Int32 // those in open
 
@@ -28,7 +27,7 @@ type streams struct {
 	byClient map[string]int
 }
 
-// newStreams makes the set of streams of a daemon with a budget of so many bytes.
+// newStreams returns the set of streams of a daemon with a budget of so many bytes.
 func newStreams(budget int64) *streams {
 	return &streams{
 		most:    int(min(max(budget/4/streamClaim, 2), 1<<20)),
@@ -37,7 +36,7 @@ func newStreams(budget int64) *streams {
 	}
 }
 
-// work runs f, which takes a processor for a while and waits for nothing.
+// work runs f, which uses a processor for a while and waits for nothing.
 func (t *streams) work(f func()) {
 	if int(t.count.Load()) <= cap(t.working) {
 		f()
@@ -48,7 +47,7 @@ func (t *streams) work(f func()) {
 	f()
 }
 
-// enter counts a stream; false if there are too many.
+// enter counts a stream. It returns false if there are too many.
 func (t *streams) enter(s *stream) bool {
 	client := s.x.Client()
 	t.mu.Lock()

@@ -11,34 +11,34 @@ import (
 )
 
 // The syncer makes batches durable, one at a time, in its own goroutine, and
-// wakes those who wait for them.
+// wakes the groups that wait for them.
 type syncer struct {
 	log    commitlog.Writer
 	meters *meters
 	in     chan *batch      // one at a time
-	events chan syncEvent   // what became of it; never blocks the syncer
+	events chan syncEvent   // the outcome; never blocks the syncer
 	await  func() syncEvent // receives an event; a simulation does the syncer's work here
 	end    atomic.Uint64    // last durable commit
-	// failed is why the log can't be written any more, as the log said it.
+	// failed delivers the log's error when it can't be written any more.
 	failed chan error
-	quit   chan struct{} // closed: don't try a stalled batch any longer
+	quit   chan struct{} // closed: give up on a stalled batch
 	ended  chan struct{} // closed when the goroutine has ended
 }
 
-// A syncEvent says that the batch in flight is durable, that the log does not
-// take it now and it is being tried again, or that the log has failed.
+// A syncEvent reports that the batch in flight is durable, that the log does not
+// accept it now and it is being retried, or that the log has failed.
 type syncEvent struct {
 	stalled *stall
 	failed  *ledger.Error
 }
 
-// A stall is why the log does not take a batch now, though it may later.
+// A stall is the reason why the log does not accept a batch now, though it may later.
 type stall struct {
-	now     *ledger.Error // refuses what comes
-	unknown *ledger.Error // answers those who wait
+	now     *ledger.Error // the error for new requests
+	unknown *ledger.Error // the error for requests that wait
 }
 
-// spaceEvery is how often a batch that the log did not take is tried again.
+// spaceEvery is how often a stalled batch is retried.
 const spaceEvery = 100 * time.Millisecond
 
 var (
@@ -61,7 +61,7 @@ var (
 	notReached = &stall{unreachable, unreachableUnknown}
 )
 
-// stallOf is the stall that an error of the log is, nil if it is another.
+// stallOf returns the stall for an error of the log, nil if it is not one.
 func stallOf(err error) *stall {
 	switch {
 	case errors.Is(err, commitlog.ErrTailFull):
@@ -86,7 +86,7 @@ func logFailed(err error) *ledger.Error {
 func newSyncer(l commitlog.Writer, end uint64, meters *meters) *syncer {
 	s := &syncer{log: l, meters: meters, in: make(chan *batch, 1), failed: make(chan error, 1),
 		quit: make(chan struct{}), ended: make(chan struct{})}
-	s.events = make(chan syncEvent, 2) // for one batch at most: stalled, and then how it ended
+	s.events = make(chan syncEvent, 2) // for one batch at most: stalled, and then its outcome
 	s.await = func() syncEvent { return <-s.events }
 	s.end.Store(end)
 	return s
@@ -107,8 +107,8 @@ func (s *syncer) run() {
 	}
 }
 
-// conclude tells what became of the batch; after an error nothing is appended
-// any more.
+// conclude reports the outcome of the batch; after an error nothing more is
+// appended.
 func (s *syncer) conclude(b *batch, err error) {
 	if err != nil {
 		refusal := logFailed(err)
@@ -121,7 +121,7 @@ func (s *syncer) conclude(b *batch, err error) {
 	s.events <- syncEvent{}
 }
 
-// stall tells those who wait for the batch that the log does not take it now: a
+// stall tells the waiters of the batch that the log does not accept it now: a
 // full disk may stay full for long.
 func (s *syncer) stall(b *batch, why *stall) {
 	s.events <- syncEvent{stalled: why}
@@ -139,7 +139,7 @@ func (s *syncer) append(b *batch) error {
 	return nil
 }
 
-// retry tries the batch again until the log takes it.
+// retry retries the batch until the log accepts it.
 func (s *syncer) retry(b *batch) error {
 	again := time.NewTicker(spaceEvery)
 	defer again.Stop()
@@ -155,7 +155,7 @@ func (s *syncer) retry(b *batch) error {
 	}
 }
 
-// fail tells the daemon why it must end; the first reason is enough.
+// fail tells the daemon why it must end; only the first reason counts.
 func (s *syncer) fail(err error) {
 	select {
 	case s.failed <- err:
@@ -163,5 +163,5 @@ func (s *syncer) fail(err error) {
 	}
 }
 
-// giveUp ends the trying of a stalled batch.
+// giveUp ends the retries of a stalled batch.
 func (s *syncer) giveUp() { close(s.quit) }
