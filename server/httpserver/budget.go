@@ -96,7 +96,7 @@ func (c *Claim) Grow(n int64) bool {
 	if b == nil || n <= 0 {
 		return true
 	}
-	if c.Held+n <= smallClaim {
+	if c.drop == nil && c.Held+n <= smallClaim { // else the budget may look at the claim just now
 		if b.small.Add(n) <= c.part(n) {
 			c.Held += n
 			return true
@@ -197,7 +197,7 @@ func (c *Claim) Force(n int64) {
 	if b == nil || n == 0 {
 		return
 	}
-	if n < 0 && c.Held <= smallClaim {
+	if n < 0 && c.drop == nil && c.Held <= smallClaim {
 		c.Held += n
 		b.small.Add(n)
 		if b.waiters.Load() == 0 {
