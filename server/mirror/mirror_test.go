@@ -101,7 +101,7 @@ func TestCrashes(t *testing.T) {
 				t.Fatalf("%s at operation %d: it begins at commit %d: %v", how, n, first, err)
 			}
 		}
-		if n < 200 {
+		if n < 150 {
 			t.Errorf("only %d operations", n)
 		}
 	}
