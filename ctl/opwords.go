@@ -72,12 +72,7 @@ func argValue(value json.RawMessage) string {
 // wordsOf shows an operation of a commit: to people by the names that its
 // containers and classes have now, and else as it was committed.
 func (c *call) wordsOf(o *operation) (string, error) {
-	switch o.Op {
-	case "CreateContainer", "RemoveContainer", "RenameContainer", "RegisterClass", "RenameClass":
-		c.names, c.classes = nil, nil // they may be others from here on
-		return o.words()
-	}
-	if c.csv() {
+	if c.csv() || o.gives() {
 		return o.words()
 	}
 	return o.wordsAs(func(name string, value json.RawMessage) string {
@@ -93,4 +88,14 @@ func (c *call) wordsOf(o *operation) (string, error) {
 		}
 		return argValue(value)
 	})
+}
+
+// gives reports whether the operation gives or takes a name or code: it is shown
+// with the id, and names that were read before may be others after it.
+func (o *operation) gives() bool {
+	switch o.Op {
+	case "CreateContainer", "RemoveContainer", "RenameContainer", "RegisterClass", "RenameClass":
+		return true
+	}
+	return false
 }

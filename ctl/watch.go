@@ -124,6 +124,11 @@ func (w *watch) commit(c *call, seq int64, raw []byte) error {
 // commitLine is a commit on one line: number, time, what it did, what it
 // minted, its key.
 func (c *call) commitLine(d *commitData) (string, error) {
+	for i := range d.Operations {
+		if d.Operations[i].gives() {
+			c.names, c.classes = nil, nil
+		}
+	}
 	ops, err := c.summary(d.Operations)
 	if err != nil {
 		return "", err
