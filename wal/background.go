@@ -8,41 +8,45 @@ import (
 
 // A shell runs the goroutines around a Writer's synchronous core:
 //
-//   - spares makes the spare, slowly unless Append waits for it, and retries
-//     once a second while the disk is full;
-//   - ends syncs END once a second, so that after a power cut damage can be
-//     told from the log's last batches;
+//   - spares creates the spare segment, slowly unless Append waits for it, and
+//     retries once a second while the disk is full;
+//   - copies syncs the frames that PutCopy writes;
+//   - ends syncs END once a second, so that after a power failure damage can be
+//     distinguished from the last batches of the log;
 //   - wakes wakes sleeping readers. It is separate from Append because waking
-//     another process costs about 20 µs, and only a system call can tell whether
-//     any reader sleeps: readers map END read-only, so they can't count
-//     themselves there.
+//     another process costs about 20 µs. Readers map END read-only, so they can't
+//     count themselves there, and only a system call can tell whether any reader
+//     sleeps.
 type shell struct {
 	w     *Writer
 	quit  chan struct{}
 	done  sync.WaitGroup
 	spare chan struct{} // a spare is wanted
-	hurry atomic.Bool   // Append waits for it
+	hurry atomic.Bool   // Append waits for the spare
 	wake  chan struct{}
+	put   chan struct{} // PutCopy has written a frame
 }
 
-// sparePause is the pause after each MiB of a spare, which spreads the writing.
+// sparePause is the pause after each MiB of a spare. It spreads the writing over
+// time.
 const sparePause = 4 * time.Millisecond
 
 func startShell(w *Writer) *shell {
-	s := &shell{w: w, quit: make(chan struct{}), spare: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	s := &shell{w: w, quit: make(chan struct{}), spare: make(chan struct{}, 1), wake: make(chan struct{}, 1), put: make(chan struct{}, 1)}
 	s.done.Go(s.spares)
+	s.done.Go(s.copies)
 	s.done.Go(s.ends)
 	s.done.Go(s.wakes)
 	return s
 }
 
-// stop ends the goroutines and waits for at most one step of each.
+// stop ends the goroutines. It waits for at most one step of each.
 func (s *shell) stop() {
 	close(s.quit)
 	s.done.Wait()
 }
 
-// notify puts a token into a channel of capacity one, unless it holds one.
+// notify puts a token into a channel of capacity one, unless the channel has one.
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -51,6 +55,7 @@ func notify(c chan struct{}) {
 }
 
 func (s *shell) askSpare()    { notify(s.spare) }
+func (s *shell) askSync()     { notify(s.put) }
 func (s *shell) wakeReaders() { notify(s.wake) }
 
 func (s *shell) hurrySpare() {
@@ -58,7 +63,7 @@ func (s *shell) hurrySpare() {
 	notify(s.spare)
 }
 
-// sleep returns false if the shell is to stop.
+// sleep sleeps for d. It returns false if the shell must stop.
 func (s *shell) sleep(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -90,7 +95,8 @@ func (s *shell) spares() {
 	}
 }
 
-// pace is called between two steps of filling a spare.
+// pace pauses between two steps of filling a spare, unless Append waits for the
+// spare. It returns false if the shell must stop.
 func (s *shell) pace() bool {
 	if s.hurry.Load() {
 		select {
@@ -101,6 +107,17 @@ func (s *shell) pace() bool {
 		}
 	}
 	return s.sleep(sparePause)
+}
+
+func (s *shell) copies() {
+	for {
+		select {
+		case <-s.quit:
+			return
+		case <-s.put:
+			s.w.SyncCopy() // an error of it sticks
+		}
+	}
 }
 
 func (s *shell) ends() {
@@ -122,7 +139,7 @@ func (s *shell) wakes() {
 	for {
 		select {
 		case <-s.quit:
-			s.w.end.Wake(endWakeAt) // for the last store
+			s.w.end.Wake(endWakeAt) // for the last change of END
 			return
 		case <-s.wake:
 			s.w.end.Wake(endWakeAt)

@@ -12,7 +12,7 @@ func join(names ...string) string { return filepath.Join(names...) }
 
 func segmentsPath(dir string) string { return join(dir, segmentDir) }
 
-// makeDirs durably creates DIR and its folders. DIR's own parent must exist.
+// makeDirs durably creates DIR and its subdirectories. DIR's own parent must exist.
 func makeDirs(fsys FS, dir string) error {
 	if err := fsys.Mkdir(dir); err != nil {
 		return err
@@ -27,20 +27,20 @@ func makeDirs(fsys FS, dir string) error {
 	}
 	err := fsys.SyncDir(filepath.Dir(filepath.Clean(dir)))
 	if errors.Is(err, fs.ErrPermission) {
-		return nil // then another program created DIR
+		return nil // another program has created DIR
 	}
 	return err
 }
 
 // listSeqs returns the numbers in the names of a directory's files with the
-// extension, rising. A missing directory has none.
+// extension, in ascending order. A missing directory has none.
 func listSeqs(fsys FS, dir, ext string) ([]uint64, error) {
 	names, err := fsys.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var seqs []uint64
-	for _, name := range names { // sorted, and so are their numbers
+	for _, name := range names { // the names are sorted, and so are their numbers
 		if seq, ok := parseSeqName(name, ext); ok {
 			seqs = append(seqs, seq)
 		}
@@ -48,15 +48,15 @@ func listSeqs(fsys FS, dir, ext string) ([]uint64, error) {
 	return seqs, err
 }
 
-// An endState is END as it was found on disk.
+// An endState is the state of END on disk.
 type endState struct {
 	endHeader
 	durable uint64
-	there   bool  // valid
-	bad     error // neither valid nor absent
-	doubt   error // valid only while a writer may be storing into it
+	there   bool  // END exists and is valid
+	bad     error // why END is neither valid nor absent
+	doubt   error // why END is valid only if a writer is storing into it
 
-	halfCopy bool // bad because Backup marked it so
+	halfCopy bool // bad is set because Backup marked END so
 }
 
 // readEnd reads END without mapping it. It returns only errors of the disk.
@@ -85,24 +85,26 @@ func readEnd(fsys FS, dir string) (e endState, err error) {
 		e.bad = err
 		e.halfCopy = bytes.HasPrefix(b, []byte(unfinished))
 		if len(b) == pageSize && checkEndPage(b) != nil {
-			e.bad = fmt.Errorf("%v", err) // not ErrVersion if it is damaged
+			e.bad = fmt.Errorf("%v", err) // not ErrVersion, since it may be damaged
 		}
 	}
 	return e, nil
 }
 
-// settle judges an END that no writer is storing into.
+// settle decides about an END that no writer is storing into: it must be valid
+// without doubt.
 func (e *endState) settle() {
 	if e.there && e.doubt != nil {
 		*e = endState{bad: e.doubt}
 	}
 }
 
-// A dirState describes a directory before anything is changed.
+// A dirState describes a log directory before anything in it is changed.
 type dirState struct {
 	end      endState
-	segments []segmentFile // by ordinal
-	ckpt     uint64        // of the newest checkpoint, 0 if none
+	segments []segmentFile // ordered by ordinal
+	ckpt     uint64        // global_seq of the newest checkpoint; 0 if there is none
+	copy     bool          // the directory is marked as a copy
 }
 
 // A segmentFile is a segment and its header.
@@ -130,9 +132,9 @@ func (d *dirState) facts() (f facts) {
 	return f
 }
 
-// readDir reads END, the names of checkpoints, and the headers of all
-// segments. The segments must belong to one log and have no gap; the first may
-// be missing.
+// readDir reads END, the names of the checkpoints, and the headers of all segments.
+// The segments must belong to one log and have no gap, but the first ones may be
+// missing.
 func readDir(fsys FS, dir string) (d dirState, err error) {
 	if d.end, err = readEnd(fsys, dir); err != nil {
 		return d, err
@@ -144,12 +146,17 @@ func readDir(fsys FS, dir string) (d dirState, err error) {
 	if n := len(ckpts); n > 0 {
 		d.ckpt = ckpts[n-1]
 	}
+	of, err := CopyOf(dir, Options{FS: fsys})
+	if err != nil {
+		return d, err
+	}
+	d.copy = of != ""
 	d.segments, err = readSegments(fsys, dir)
 	return d, err
 }
 
-// listTries is how often a directory is listed again while its oldest segments
-// are being moved to an archive.
+// listTries is how many times a directory is listed while its oldest segments are
+// being moved to an archive.
 const listTries = 20
 
 // readSegments reads and checks the headers of all segments.

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Open locks DIR, recovers its log or makes one, and readies it for appending:
-// it is Prepare and Start in one. It returns ErrLocked if another process has
-// the lock, *CorruptError if the log is damaged (then nothing has been changed),
-// ErrCopy if it is marked as a copy and Options.Copy is not set, and ErrVersion if
-// a newer version made it.
+// Open locks DIR, recovers or creates its log, and prepares it for appending. It
+// combines Prepare and Start. It returns ErrLocked if another process has the lock,
+// ErrCopy if the directory is marked as a copy and Options.Copy is not set, and
+// ErrVersion if a newer version made the log. It returns *CorruptError if the log
+// is damaged, and then has changed nothing.
 func Open(dir string, o Options) (*Writer, error) {
 	w, err := Prepare(dir, o)
 	if err != nil {
@@ -26,10 +26,10 @@ func Open(dir string, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// Prepare locks DIR, and finds the end of its log and whether it can be
-// continued. Apart from DIR and LOCK, which it creates if they are missing, it
-// changes nothing on disk, so a caller can read the log by OpenReader and
-// reject it before anything is changed. Call Start or Close next.
+// Prepare locks DIR, finds the end of its log, and determines whether the log can
+// be continued. It creates DIR and LOCK if they are missing, and changes nothing
+// else on disk. So a caller can read the log with OpenReader, and reject it before
+// anything is changed. The caller must then call Start or Close.
 func Prepare(dir string, o Options) (*Writer, error) {
 	o = o.withDefaults()
 	if err := checkSegmentSize(o.SegmentSize); err != nil {
@@ -57,6 +57,7 @@ func Prepare(dir string, o Options) (*Writer, error) {
 	w := &Writer{dir: dir, o: o, fs: o.FS, lock: lock, err: errNotStarted}
 	w.sp.size = o.SegmentSize
 	w.sp.announce()
+	w.landed.L = &w.mu
 	if w.found, err = w.survey(); err != nil {
 		lock.Close()
 		return nil, err
@@ -67,10 +68,10 @@ func Prepare(dir string, o Options) (*Writer, error) {
 // errNotStarted is returned by a Writer between Prepare and Start.
 var errNotStarted = errors.New("wal: the writer has not been started")
 
-// A finding is the result of Prepare, on which Start acts.
+// A finding is the result of Prepare, for Start.
 type finding struct {
 	dir      dirState
-	tail     *tail // nil: there is no log yet
+	tail     *tail // nil if there is no log yet
 	boot     BootID
 	sameBoot bool // the log may have been written since the machine was started
 }
@@ -104,7 +105,7 @@ func (w *Writer) survey() (*finding, error) {
 		}
 		return found, nil
 	}
-	// END is the better evidence: it is stamped after recovery has succeeded.
+	// END is better evidence, since it is written after recovery has succeeded.
 	if d.end.there {
 		before = d.end.Boot
 	}
@@ -124,8 +125,8 @@ func (w *Writer) survey() (*finding, error) {
 	return found, nil
 }
 
-// OpenReader opens the log up to the place where Start will continue, even
-// before Start, when END may not cover it yet.
+// OpenReader opens the log for reading up to the place where Start will continue.
+// It works even before Start, when END may not cover that place yet.
 func (w *Writer) OpenReader() (*Reader, error) {
 	if w.found == nil {
 		return OpenReader(w.dir, w.o)
@@ -134,8 +135,8 @@ func (w *Writer) OpenReader() (*Reader, error) {
 	return newReader(w.dir, w.o, h, fixedPage(h.Marshal(w.LastSeq()))), nil
 }
 
-// Start makes the log if there is none, recovers its end, and readies the
-// writer for appending. After an error the writer is closed.
+// Start creates the log if there is none, recovers its end, and prepares the writer
+// for appending. After an error, the writer is closed.
 func (w *Writer) Start() error {
 	if err := w.start(); err != nil {
 		if w.seg.file != nil {
@@ -150,7 +151,7 @@ func (w *Writer) Start() error {
 	}
 	w.found = nil
 	w.mu.Lock()
-	w.err = nil
+	w.err, w.safe = nil, w.last.Last()
 	w.mu.Unlock()
 	if !w.o.Manual {
 		w.shell = startShell(w)
@@ -176,7 +177,8 @@ func (w *Writer) start() error {
 			return err
 		}
 	}
-	// An old spare, or a part of one. Its name may be all that is left of a cut.
+	// An old spare, or part of one. After a crash during a cut, only its name may
+	// be left.
 	if err := w.fs.Remove(w.path(segmentDir, spareName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -194,8 +196,8 @@ func refusal(r *rule, cause error) error {
 }
 
 // lockBoot returns the boot in which the log was last opened successfully,
-// according to LOCK; zero if LOCK does not say. LOCK is never synced, so it
-// names the present boot only if it was written since the machine started.
+// according to LOCK, or zero if LOCK does not say. LOCK is never synced, so it
+// names the current boot only if it was written since the machine started.
 func (w *Writer) lockBoot() (id BootID, err error) {
 	const at = len("boot ")
 	b := make([]byte, lockSize)
@@ -211,9 +213,9 @@ func (w *Writer) lockBoot() (id BootID, err error) {
 	return id, nil
 }
 
-// signLock writes for people who holds the lock, and for the next Open in which
-// boot it was taken. It comes last: until END is valid again nothing may be
-// rewritten, because it may be of an earlier boot, and acknowledged.
+// signLock writes to LOCK who holds the lock, for people, and in which boot it was
+// taken, for the next Open. It comes last. Until END is valid again, the end of the
+// log must not be rewritten: it may be from an earlier boot, and acknowledged.
 func (w *Writer) signLock(boot BootID) error {
 	text := fmt.Sprintf("boot %x pid %d since %s", boot[:], os.Getpid(), time.Unix(0, w.o.Now()).UTC().Format(time.RFC3339))
 	_, err := w.lock.lock.WriteAt(fmt.Appendf(nil, "%-*s\n", lockSize-1, text), 0)

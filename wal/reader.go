@@ -8,44 +8,43 @@ import (
 	"syscall"
 )
 
-// A Reader follows a log, even while another process writes it. Only one
-// goroutine at a time may use it, except for Durable, Wait and LogID, which any
-// may call.
+// A Reader follows a log, even while another process writes it. Only one goroutine
+// at a time may use it, except for Durable, Moved, Wait and LogID, which any
+// goroutine may call.
 //
-// It returns a frame only when END covers its last record, and only after a
-// complete check: header, body, padding, and the chain from the frame before.
-// Frames are copied out of the map before they are checked, so that the bytes
-// that are used are the bytes that were checked. A second Reader of the same
-// directory shares the operating system's pages, and costs little beyond its
-// index.
+// It returns a frame only when END covers the frame's last record, and only after a
+// complete check: header, body, padding, and the chain from the previous frame.
+// Frames are copied out of the memory map before they are checked, so that the
+// bytes that are used are the bytes that were checked. A second Reader of the same
+// directory shares the operating system's pages, and costs little beyond its index.
 type Reader struct {
 	dir string
 	o   Options
 	fs  FS
 	id  LogID
 
-	endMu sync.RWMutex // Close unmaps END under it
+	endMu sync.RWMutex // Close unmaps END while holding it
 	end   Page         // nil after Close
 	wait  watcher
 
-	epoch uint64 // highest seen by Next
-	high  uint64 // highest durable end seen by Next
+	epoch uint64 // highest epoch that Next has seen
+	high  uint64 // highest durable end that Next has seen
 	idle  bool   // the last Next returned ErrEnd
 
 	seg   segmentFile
 	src   View    // the current segment; nil if none is open
-	w     *walker // on src
-	at    cursor  // place of the next frame; that of w while src is open
-	last  int64   // start of the frame before, whose header CRC is at.prev; 0 if unknown or in another segment
+	w     *walker // walks over src
+	at    cursor  // place of the next frame; the same as w's while src is open
+	last  int64   // start of the previous frame, whose header CRC is at.prev; 0 if unknown or in another segment
 	frame Frame   // the last result of Next
 	index sparseIndex
 
-	firsts []uint64 // first global_seqs of the segments, as Seek last listed them
-	listed uint64   // durable end at that time: up to it the list is complete
+	firsts []uint64 // first global_seqs of the segments, as of Seek's last listing
+	listed uint64   // durable end at that time; the list is complete up to it
 }
 
-// OpenReader maps the log of DIR, and stands before its first frame. It returns
-// ErrNoLog if there is none yet: call again later.
+// OpenReader opens the log of DIR and positions the reader before the first frame.
+// It returns ErrNoLog if there is no log yet; the caller may try again later.
 func OpenReader(dir string, o Options) (*Reader, error) {
 	o = o.withDefaults()
 	state, err := readEnd(o.FS, dir)
@@ -78,9 +77,9 @@ func newReader(dir string, o Options, h endHeader, end Page) *Reader {
 // LogID returns the id of the log.
 func (r *Reader) LogID() LogID { return r.id }
 
-// Durable returns the last durable global_seq, from END. It returns 0 after
-// Close, and when END has been truncated, which Next reports. Any goroutine may
-// call it.
+// Durable returns the last durable global_seq according to END. It returns 0 after
+// Close, and if END was truncated, which Next then reports. Any goroutine may call
+// it.
 func (r *Reader) Durable() uint64 {
 	r.endMu.RLock()
 	defer r.endMu.RUnlock()
@@ -91,9 +90,10 @@ func (r *Reader) Durable() uint64 {
 	return durable
 }
 
-// Moved returns when the durable end was last moved, in Unix nanoseconds by the
-// writer's clock; 0 if unknown, and after Close. Read after Durable, it is not
-// before the time of that end. Any goroutine may call it.
+// Moved returns when the durable end last changed, in Unix nanoseconds by the
+// writer's clock. It returns 0 if that is unknown, and after Close. If it is called
+// after Durable, the result is not before the time at which that end became
+// durable. Any goroutine may call it.
 func (r *Reader) Moved() int64 {
 	r.endMu.RLock()
 	defer r.endMu.RUnlock()
@@ -119,7 +119,7 @@ func (r *Reader) Next() (*Frame, error) {
 		if r.w.h.Kind == kindSeal {
 			seal, last := r.at, r.last
 			if err := r.enterNext(); err != nil {
-				r.at, r.last, r.w.at = seal, last, seal // the caller calls again after an error that passes
+				r.at, r.last, r.w.at = seal, last, seal // the caller calls again after a temporary error
 				return nil, err
 			}
 			continue
@@ -140,14 +140,14 @@ func (r *Reader) Next() (*Frame, error) {
 	return nil, ErrEnd
 }
 
-// step moves past the frame, or seal, at the cursor.
+// step moves the cursor past the current frame or seal.
 func (r *Reader) step() {
 	r.last = r.at.off
 	r.w.step()
 	r.at = r.w.at
 }
 
-// checkEnd reads END, which can only rise while the log is the same.
+// checkEnd reads END. As long as the log is the same, END can only rise.
 func (r *Reader) checkEnd() (durable uint64, err error) {
 	if r.end == nil {
 		return 0, ErrClosed
@@ -165,9 +165,9 @@ func (r *Reader) checkEnd() (durable uint64, err error) {
 	return durable, nil
 }
 
-// readAt reads the frame at the cursor, which END covers. If it does not
-// validate, readAt reads it once more from the file, bypassing the map, before
-// it reports damage.
+// readAt reads the frame at the cursor, which END covers. If the frame is not
+// valid, readAt reads it once more from the file, bypassing the map, before it
+// reports damage.
 func (r *Reader) readAt(bodies bool) error {
 	if r.src == nil {
 		if err := r.enter(1, nil); err != nil { // an ArchivedError if the log begins later
@@ -194,7 +194,7 @@ func (r *Reader) readAt(bodies bool) error {
 	why, bad := errors.AsType[*flaw](err)
 	switch {
 	case err == errVoid:
-		return r.corrupt("acknowledged frames missing", fmt.Errorf("nothing stands here, but END is %d", r.high))
+		return r.corrupt("acknowledged frames missing", fmt.Errorf("there is no frame here, but END is %d", r.high))
 	case errors.Is(err, ErrVersion):
 		return fmt.Errorf("%s at offset %d: %w", r.seg.path, r.at.off, err)
 	case bad:
@@ -217,8 +217,8 @@ func (r *Reader) corrupt(rule string, err error) error {
 	return &CorruptError{File: r.seg.path, Offset: r.at.off, Seq: r.at.next - 1, Rule: rule, Err: err}
 }
 
-// enterNext steps over the seal at the cursor and enters the segment after it.
-// After an error the cursor is where it was.
+// enterNext steps over the seal at the cursor and enters the next segment. After an
+// error, the cursor is where it was.
 func (r *Reader) enterNext() error {
 	seg, at, last := r.seg, r.at, r.last
 	r.step()
@@ -231,8 +231,8 @@ func (r *Reader) enterNext() error {
 	return err
 }
 
-// enter opens the segment that begins at first and stands before its first
-// frame. check, if not nil, may reject its header.
+// enter opens the segment that begins at first, and positions the reader before its
+// first frame. If check is not nil, it may reject the header.
 func (r *Reader) enter(first uint64, check func(h *segmentHeader, path string) error) error {
 	s := segmentFile{path: join(segmentsPath(r.dir), segmentName(first))}
 	var err error
@@ -264,15 +264,15 @@ func (r *Reader) enter(first uint64, check func(h *segmentHeader, path string) e
 	}
 	time, digest := r.at.time, r.at.digest
 	r.seg, r.src, r.w = s, src, newWalker(src, s.head, buf)
-	if check != nil { // times continue from the segment before
+	if check != nil { // times continue from the previous segment
 		r.w.at.time, r.w.at.digest = time, digest
 	}
 	r.at, r.last = r.w.at, 0
 	return nil
 }
 
-// missing returns the reason why a segment that END covers does not exist: it
-// was moved to an archive, or the log is gone.
+// missing returns the error for a segment that END covers and that does not exist:
+// it was moved to an archive, or the log is gone.
 func (r *Reader) missing(path string, first uint64) error {
 	firsts, err := listSeqs(r.fs, segmentsPath(r.dir), segmentExt)
 	if err != nil {
@@ -294,7 +294,7 @@ func (r *Reader) leave() {
 	}
 }
 
-// Close unmaps the log and ends all calls of Wait.
+// Close closes the log and ends all calls of Wait.
 func (r *Reader) Close() error {
 	if r.end == nil {
 		return nil

@@ -9,14 +9,14 @@ import "fmt"
 //	3  rename next.tmp to its name, sync the directory
 //	4  sync END
 //
-// A crash after 1 leaves a sealed last segment: Open continues with 2. After the
-// rename, whether durable or not, there is either that same state or an empty
+// A crash after 1 leaves a sealed last segment, and Open continues with 2. After
+// the rename, whether it is durable or not, there is either that state or an empty
 // last segment. The spare exists before the seal is written, so a full disk is
-// noticed before anything has been done.
+// noticed before anything is changed.
 //
-// The frames before a cut determine all that it writes, except the size of the
-// new segment, which the first frame in it announces. So a copy of the log that
-// is made from its frames has the same bytes.
+// The frames before a cut determine everything that it writes, except the size of
+// the new segment, which its first frame announces. So a copy of the log that is
+// made from its frames has the same bytes.
 func (w *Writer) cut(size int64) error {
 	w.resizeSpare(size)
 	if err := w.awaitSpare(); err != nil {
@@ -24,7 +24,10 @@ func (w *Writer) cut(size int64) error {
 	}
 	if !w.seg.sealed {
 		prev := w.encodeSeal()
-		if err := w.writeSynced(w.buf); err != nil {
+		if err := w.writeBuf(); err != nil {
+			return w.fail(err)
+		}
+		if err := w.sync(); err != nil {
 			return w.fail(err)
 		}
 		w.seg.prev, w.seg.sealed = prev, true
@@ -42,7 +45,7 @@ func (w *Writer) cut(size int64) error {
 	return w.SyncEnd()
 }
 
-// encodeSeal makes the seal of the segment in w.buf, and returns its header CRC.
+// encodeSeal encodes the seal of the segment in w.buf, and returns its header CRC.
 func (w *Writer) encodeSeal() uint32 {
 	last := w.lastFrame()
 	var h frameHeader
@@ -51,8 +54,8 @@ func (w *Writer) encodeSeal() uint32 {
 }
 
 // announced returns the size of the segment if the next frame begins it and must
-// announce it, otherwise 0. A header made by an older version has a creation
-// time of its own, and is not announced.
+// announce it, and otherwise 0. A header written by an older version has a creation
+// time of its own and is not announced.
 func (w *Writer) announced() int64 {
 	if h := &w.seg.head; w.seg.off == segmentHeaderSize && h.Ordinal > 0 && h.Created == w.LastTime() {
 		return h.Size
@@ -61,10 +64,10 @@ func (w *Writer) announced() int64 {
 }
 
 // enterSpare gives the spare its header and its name, and makes it the current
-// segment. If it fails for lack of a file descriptor to sync the directory, it
-// can be called again.
+// segment. If it fails because there is no file descriptor to sync the directory,
+// it can be called again.
 func (w *Writer) enterSpare() error {
-	file := w.sp.file // ready: it stays until it is taken here
+	file := w.sp.file // the spare is ready, and stays so until it is taken here
 	if w.named == nil {
 		head := &segmentHeader{
 			ID: w.id, Size: w.sp.size, First: w.LastSeq() + 1,
@@ -89,7 +92,7 @@ func (w *Writer) enterSpare() error {
 	return nil
 }
 
-// nameSegment is renameSegment, made durable.
+// nameSegment does the same as renameSegment, and makes the name durable.
 func nameSegment(fs FS, dir string, file File, head *segmentHeader) error {
 	if err := renameSegment(fs, dir, file, head); err != nil {
 		return err
@@ -97,7 +100,8 @@ func nameSegment(fs FS, dir string, file File, head *segmentHeader) error {
 	return fs.SyncDir(segmentsPath(dir))
 }
 
-// renameSegment writes and syncs the header of next.tmp, then names the file.
+// renameSegment writes and syncs the header of next.tmp, and then gives the file
+// its name.
 func renameSegment(fs FS, dir string, file File, head *segmentHeader) error {
 	if err := head.Validate(); err != nil {
 		return fmt.Errorf("new segment: %w", err)

@@ -1,13 +1,13 @@
 package wal
 
-// The decisions of Open are data: two tables of rules over a few facts. For
-// every combination of facts exactly one rule of a table holds; a test tries
-// all of them.
+// The decisions of Open are data: two tables of rules over a few facts. For every
+// combination of facts, exactly one rule of a table holds. A test tries all
+// combinations.
 
 // facts is a set of true statements.
 type facts uint8
 
-// A rule holds when, of the facts in its mask, exactly those in want are true.
+// A rule holds if, of the facts in its mask, exactly those in want are true.
 type rule struct {
 	name       string
 	mask, want facts
@@ -21,8 +21,8 @@ type verdict uint8
 
 const (
 	refuse   verdict = iota // stop; nothing is changed on disk
-	create                  // make a new log
-	recovery                // go on to read the segments
+	create                  // create a new log
+	recovery                // continue and read the segments
 	goOn                    // append here
 	zeroTail                // keep a copy of the stray bytes, zero them, append here
 )
@@ -31,8 +31,8 @@ const (
 const (
 	hasSegments facts = 1 << iota
 	hasEnd            // END exists and is valid
-	badEnd            // END exists, is not empty, and not valid: a crash can garble it
-	foreignEnd        // END and the segments belong to two logs
+	badEnd            // END exists, and is neither empty nor valid: a crash can garble it
+	foreignEnd        // END and the segments belong to different logs
 	hasCkpt           // there are checkpoints
 	headless          // the first segments are missing, and no checkpoint covers the rest
 	halfCopy          // END marks an unfinished backup
@@ -47,19 +47,20 @@ const (
 	ruleUnsealed = "segment not sealed"
 	ruleLink     = "segment chain"
 	ruleForeign  = "segment of another log"
-	// ruleUnreadable: the disk returns an error, or the file was truncated.
+	// ruleUnreadable means that the disk returned an error, or that the file was
+	// truncated.
 	ruleUnreadable = "unreadable"
 )
 
-const whyHeadless = "the first segments are not there, and no checkpoint stands for them: " +
+const whyHeadless = "the first segments are missing, and no checkpoint covers them: " +
 	"move them back from the archive, or a checkpoint from a backup"
 
-// dirRules: the first segment gets its durable name before END is made, so a
-// crash never leaves an END without segments. A power cut may garble END itself,
-// because it is written at any time. Then the frames decide alone, as when END
-// is missing. That alone loses nothing: a power cut does not touch durable
-// bytes, and the chain of frames reveals damage before the last frame. Only
-// damage to the last frame would go unnoticed.
+// dirRules decide about a directory. The first segment gets its durable name before
+// END is created, so a crash never leaves an END without segments. A power failure
+// may garble END itself, because it is written at any time. Then the frames alone
+// decide, as if END were missing. That alone loses nothing: a power failure does
+// not touch durable bytes, and the chain of frames reveals damage before the last
+// frame. Only damage to the last frame would go unnoticed.
 var dirRules = []rule{
 	{"unfinished backup", halfCopy, halfCopy, refuse,
 		"this copy was not finished, or its check failed: run ledgerctl backup again"},
@@ -78,24 +79,27 @@ var dirRules = []rule{
 	{"new log", dirFacts &^ headless, 0, create, ""},
 }
 
-// Facts of the first place X in the last segment without a valid next frame;
-// L is the last good global_seq.
+// Facts about X, the first place in the last segment without a valid next frame. L
+// is the last valid global_seq.
 const (
-	misfit    facts = 1 << iota // a frame with a good header CRC at X, which does not fit
+	misfit    facts = 1 << iota // X has a frame header with a valid CRC that does not fit
 	acked                       // END or a checkpoint is beyond L
-	laterSeq                    // a good frame header beyond X, of a global_seq beyond L
+	laterSeq                    // there is a valid frame header beyond X, with a global_seq beyond L, and the log is no copy
 	stray                       // bytes at or after X that are not zero
-	farStray                    // such bytes further from X than one largest frame
+	farStray                    // such bytes are further from X than the largest frame
 	tailFacts = misfit | acked | laterSeq | stray | farStray
 )
 
-// tailRules: at most one frame can be in flight in a crash, and it had not been
-// acknowledged. Everything else is damage, and is not repaired here.
+// tailRules decide about the end of the log. A crash can interrupt at most one
+// frame, which had not been acknowledged. In a copy it can interrupt a group of
+// frames, which together are not larger than the largest frame, and of which a later
+// one proves nothing about an earlier one. Everything else is damage, and is not
+// repaired here.
 var tailRules = []rule{
 	{"acknowledged frames missing", acked, acked, refuse,
 		"END or a checkpoint is beyond the last good frame: acknowledged commits are damaged or missing"},
 	{"frame does not fit", acked | misfit, misfit, refuse,
-		"a whole frame header stands here that does not follow the frame before"},
+		"there is a complete frame header here that does not follow the previous frame"},
 	{"damage before the end", acked | misfit | laterSeq, laterSeq, refuse,
 		"a later frame proves that the frame here was durable"},
 	{"unexplained bytes", acked | misfit | laterSeq | farStray, farStray, refuse,
@@ -104,7 +108,7 @@ var tailRules = []rule{
 	{"clean end", tailFacts, 0, goOn, ""},
 }
 
-// decide returns the rule that holds.
+// decide returns the rule of the table that holds.
 func decide(table []rule, f facts) *rule {
 	for i := range table {
 		if table[i].holds(f) {

@@ -11,30 +11,30 @@ import (
 //
 //	stream header ═ frame ═ frame ═ heartbeat ═ frame …
 //
-// A frame is its wire form. The stream header says of which log it is, and all
-// of the header of the segment in which the first frame stands, so that a copy
-// can begin with that segment:
+// A frame is sent in its wire form. The stream header identifies the log. It also
+// has the complete header of the segment that contains the first frame, so that a
+// copy can begin with that segment:
 //
 //	 0  4  magic "ASLG"
 //	 4  2  version, 1
 //	 6  2  zero
 //	 8  4  ordinal of the segment
-//	12  4  prev: header CRC of the seal before it
+//	12  4  prev: header CRC of the previous seal
 //	16 16  log id
-//	32  8  epoch: how often the log that is read was opened for writing
+//	32  8  epoch: number of times that the sender's log was opened for writing
 //	40  8  global_seq of the segment's first record
 //	48  8  creation time of the segment, ns
 //	56  4  size of the segment in units of 4096 bytes
 //	60  4  CRC32C of bytes 0..59
 //
-// A heartbeat stands where a frame header can, and has none of its kinds:
+// A heartbeat takes the place of a frame header, and has a kind that no frame has:
 //
-//	 0  4  CRC32C of bytes 4..63, begun with that of the log id
+//	 0  4  CRC32C of bytes 4..63, with the CRC32C of the log id as initial value
 //	 4  1  kind: 3
 //	 5  1  zero
 //	 6  2  its length, 64
-//	 8  8  the durable end of the log that is read
-//	16  8  time of the sender's clock, ns
+//	 8  8  durable end of the sender's log
+//	16  8  time by the sender's clock, ns
 //	24 40  zeroes
 
 const (
@@ -42,19 +42,20 @@ const (
 	streamVersion = 1
 	kindBeat      = 3
 
-	// StreamHeaderSize is also the size of a heartbeat and of a frame's header, in bytes.
+	// StreamHeaderSize is the size in bytes of a stream header, of a heartbeat and
+	// of a frame's header.
 	StreamHeaderSize = frameHeaderSize
 )
 
-// A StreamHead is the first thing of a stream.
+// A StreamHead is the header of a stream.
 type StreamHead struct {
 	Epoch uint64
-	// Segment is that in which the first frame stands. If there is no frame yet
-	// it is that of the frame before.
+	// Segment is the segment that contains the first frame or, if there is no frame
+	// yet, the previous frame.
 	Segment Origin
 }
 
-// Append appends the 64 bytes to dst.
+// Append appends the 64 bytes of the header to dst.
 func (h *StreamHead) Append(dst []byte) []byte {
 	at, o := len(dst), h.Segment.header()
 	dst = append(dst, streamMagic...)
@@ -70,10 +71,11 @@ func (h *StreamHead) Append(dst []byte) []byte {
 	return le.AppendUint32(dst, crc32.Checksum(dst[at:], castagnoli))
 }
 
-// Parse reads and validates the 64 bytes: ErrVersion for those of a newer program.
+// Parse parses and validates the 64 bytes. It returns ErrVersion for those of a
+// newer program.
 func (h *StreamHead) Parse(b []byte) error {
 	if len(b) != StreamHeaderSize || string(b[:4]) != streamMagic {
-		return errors.New("wal: this is no stream of a log: its header is another")
+		return errors.New("wal: this is not a stream of a log: its header differs")
 	}
 	if got := crc32.Checksum(b[:60], castagnoli); got != le.Uint32(b[60:]) {
 		return fmt.Errorf("wal: the CRC of the stream header is %08x, its bytes give %08x", le.Uint32(b[60:]), got)
@@ -93,7 +95,7 @@ func (h *StreamHead) Parse(b []byte) error {
 	return head.Validate()
 }
 
-// AppendBeat appends a heartbeat of the log id to dst. now is in ns.
+// AppendBeat appends a heartbeat for the log id to dst. now is in Unix nanoseconds.
 func AppendBeat(dst []byte, id LogID, durable uint64, now int64) []byte {
 	at := len(dst)
 	dst = append(dst, 0, 0, 0, 0, kindBeat, 0, StreamHeaderSize, 0)
@@ -108,8 +110,8 @@ func beatCRC(b []byte, id LogID) uint32 {
 	return crc32.Update(crc32.Checksum(id[:], castagnoli), castagnoli, b[4:StreamHeaderSize])
 }
 
-// Head describes the segment in which Next will read, as the head of a stream
-// that begins there. The log must have been sought in.
+// Head returns the header for a stream that begins at the reader's position. The
+// reader must have been positioned with Seek or SeekAfter.
 func (r *Reader) Head() (StreamHead, error) {
 	if r.src == nil {
 		if err := r.enter(1, nil); err != nil {
@@ -119,27 +121,28 @@ func (r *Reader) Head() (StreamHead, error) {
 	return StreamHead{Epoch: r.epoch, Segment: originOf(&r.seg.head)}, nil
 }
 
-// Forget gives back the memory that a large frame took. The frame that Next
-// returned last is no longer valid.
+// Forget releases the memory of a large frame. The frame that Next returned last is
+// no longer valid.
 func (r *Reader) Forget() {
 	if r.w != nil {
 		r.w.buf = make([]byte, frameAlign)
 	}
 }
 
-// A StreamReader reads a stream. It checks all that a frame and its place in a
-// segment tell; whether it follows the frame before is for AppendCopy to check.
+// A StreamReader reads a stream. It checks everything that a frame and its segment
+// show by themselves. AppendCopy checks whether the frame follows the previous one.
 // Its memory is bounded by the largest frame.
 type StreamReader struct {
 	StreamHead
-	Durable uint64 // the end of the log that is read, as far as the stream has told
+	Durable uint64 // durable end of the sender's log, as last reported
 
 	src     io.Reader
-	segment uint64 // of the frame before
+	segment uint64 // segment of the previous frame
 	buf     []byte
 }
 
-// NewStreamReader reads the header of a stream. src should be buffered.
+// NewStreamReader returns a reader for a stream, after it has read the stream's
+// header. src should be buffered.
 func NewStreamReader(src io.Reader) (*StreamReader, error) {
 	s := &StreamReader{src: src, buf: make([]byte, StreamHeaderSize)}
 	if _, err := io.ReadFull(src, s.buf); err != nil {
@@ -152,9 +155,9 @@ func NewStreamReader(src io.Reader) (*StreamReader, error) {
 	return s, nil
 }
 
-// Next returns the next frame, valid until the next call, or nil for a
-// heartbeat. io.EOF says that the stream ended between two of them; any other
-// error that what came is not to be used.
+// Next returns the next frame, or nil for a heartbeat. The frame is valid until the
+// next call. io.EOF means that the stream ended between two of them. Any other
+// error means that the received bytes must not be used.
 func (s *StreamReader) Next() (*Frame, error) {
 	s.buf = s.buf[:StreamHeaderSize]
 	if _, err := io.ReadFull(s.src, s.buf); err != nil {
@@ -164,7 +167,7 @@ func (s *StreamReader) Next() (*Frame, error) {
 		return nil, s.beat()
 	}
 	f, _, err := ParseFrame(s.buf, s.Segment.ID, s.segment)
-	if err == io.ErrUnexpectedEOF { // the header is good, so its length can be believed
+	if err == io.ErrUnexpectedEOF { // the header is valid, so its length can be trusted
 		n := frameHeaderSize + int(le.Uint32(s.buf[20:]))
 		if cap(s.buf) < n {
 			s.buf = append(make([]byte, 0, n), s.buf...)
@@ -184,7 +187,7 @@ func (s *StreamReader) Next() (*Frame, error) {
 
 func (s *StreamReader) beat() error {
 	if le.Uint32(s.buf) != beatCRC(s.buf, s.Segment.ID) || s.buf[5] != 0 || le.Uint16(s.buf[6:]) != StreamHeaderSize || !allZero(s.buf[24:]) {
-		return errors.New("wal: the CRC of a heartbeat does not fit, or it is of another form")
+		return errors.New("wal: a heartbeat has a wrong CRC or an unknown form")
 	}
 	s.Durable = max(s.Durable, le.Uint64(s.buf[8:]))
 	return nil

@@ -5,21 +5,31 @@ import (
 	"fmt"
 )
 
-// A tail is the end of a log as it was found: the first place X in the last
+// A tail is the end of a log as it was found: X, the first place in the last
 // segment that has no valid next frame, and the rule that holds there.
 type tail struct {
 	seg      segmentFile
 	at       cursor // X
-	doubt    int64  // start of the last frame if END does not cover it; otherwise X
+	group    group
+	doubt    int64  // start of the frames that may not be synced; X if there are none
 	sealed   bool   // the last segment has its seal, and X is after it
-	traced   uint64 // highest global_seq that a good frame header at or after X names; 0 if none
-	strayEnd int64  // end of the last byte that is not zero; X if none
+	traced   uint64 // highest global_seq in a valid frame header at or after X; 0 if there is none
+	strayEnd int64  // end of the last byte that is not zero; X if there is none
 	facts    facts
 	rule     *rule
 	why      error // what is wrong at X; nil if nothing was written there
 }
 
-// last returns the last good global_seq.
+// A group describes which frames a crash can have interrupted.
+type group struct {
+	any   bool // several frames, since the log is a copy
+	known bool // in the boot in which they were written: the frames that END does not cover
+}
+
+// group returns which frames of the directory a crash can have interrupted.
+func (d *dirState) group() group { return group{any: d.copy, known: d.copy && d.end.there} }
+
+// last returns the last valid global_seq.
 func (t *tail) last() uint64 { return t.at.next - 1 }
 
 func (t *tail) corrupt() error {
@@ -29,23 +39,24 @@ func (t *tail) corrupt() error {
 	return &CorruptError{File: t.seg.path, Offset: t.at.off, Seq: t.last(), Rule: t.rule.name, Err: refusal(t.rule, t.why)}
 }
 
-// readTail finds the end of the log. It changes nothing. It also walks the
-// segment before the last, because the last must continue its seal. Readers
-// check the earlier segments when they read them.
+// readTail finds the end of the log. It changes nothing. It also walks the segment
+// before the last one, because the last one must continue its seal. Readers check
+// the earlier segments when they read them.
 func readTail(fsys FS, d *dirState) (*tail, error) {
 	n := len(d.segments)
-	var before cursor // after the seal before the last segment
+	var before cursor // cursor after the seal of the segment before the last
 	if n > 1 {
 		var err error
 		if before, err = walkSealed(fsys, &d.segments[n-2], &d.segments[n-1]); err != nil {
 			return nil, err
 		}
 	}
-	t := &tail{seg: d.segments[n-1]}
+	t := &tail{seg: d.segments[n-1], group: d.group()}
 	return t, t.read(fsys, before, d.end.durable, d.acked())
 }
 
-// read fills t for its segment; before is after the seal of the segment before.
+// read fills t for its segment. before is the cursor after the seal of the previous
+// segment.
 func (t *tail) read(fsys FS, before cursor, durable, acknowledged uint64) error {
 	src, err := openView(fsys, t.seg.path, t.seg.head.Size)
 	if err != nil {
@@ -60,7 +71,7 @@ func (t *tail) read(fsys FS, before cursor, durable, acknowledged uint64) error 
 	return t.judge(w, acknowledged)
 }
 
-// judge collects the facts at X and finds the rule.
+// judge collects the facts at X and finds the rule that holds.
 func (t *tail) judge(w *walker, acknowledged uint64) error {
 	if err := t.survey(w, acknowledged); err != nil {
 		return fmt.Errorf("%s: %w", t.seg.path, err)
@@ -87,13 +98,14 @@ func walkSealed(fsys FS, s, next *segmentFile) (cursor, error) {
 	return w.at, nil
 }
 
-// sealError returns why a walk over a segment that must be sealed ended.
+// sealError returns the error for a segment that must be sealed and in which a walk
+// ended early.
 func sealError(s *segmentFile, at *cursor, err error) error {
 	f, flawed := errors.AsType[*flaw](err)
 	switch {
 	case err == errVoid:
 		err = &CorruptError{File: s.path, Offset: at.off, Seq: at.next - 1, Rule: ruleUnsealed,
-			Err: errors.New("nothing stands here, but there is a later segment")}
+			Err: errors.New("there is no frame here, but there is a later segment")}
 	case errors.Is(err, ErrVersion):
 		err = fmt.Errorf("%s at offset %d: %w", s.path, at.off, err)
 	case flawed:
@@ -102,31 +114,34 @@ func sealError(s *segmentFile, at *cursor, err error) error {
 	return err
 }
 
-// checkLink checks that a segment continues the one whose seal is before at.
+// checkLink checks that a segment continues the previous one, after whose seal the
+// cursor at is.
 func checkLink(path string, h *segmentHeader, id LogID, ordinal uint32, at *cursor) error {
 	bad := func(rule, format string, args ...any) error {
 		return &CorruptError{File: path, Seq: at.next - 1, Rule: rule, Err: fmt.Errorf(format, args...)}
 	}
 	switch {
 	case h.ID != id:
-		return bad(ruleForeign, "log id %s, the segment before has %s", h.ID, id)
+		return bad(ruleForeign, "log id %s, the previous segment has %s", h.ID, id)
 	case h.Ordinal != ordinal+1:
 		return bad(ruleGap, "this is segment number %d, need %d", h.Ordinal, ordinal+1)
 	case h.First != at.next:
 		return bad(ruleLink, "it begins at global_seq %d, need %d", h.First, at.next)
 	case h.Prev != at.prev:
-		return bad(ruleLink, "it follows a seal with header CRC %08x, the one before has %08x", h.Prev, at.prev)
+		return bad(ruleLink, "it follows a seal with header CRC %08x, the previous one has %08x", h.Prev, at.prev)
 	}
 	return nil
 }
 
-// walk moves to X.
+// walk moves the cursor to X.
 func (t *tail) walk(w *walker, durable uint64) error {
 	covered := true
 	err := w.scan(true, func() error {
-		// Each frame proves those before it. A seal's last is that of the frame
-		// before it, so END does not show whether the seal was synced.
-		t.doubt, covered = w.at.off, w.h.Kind != kindSeal && w.h.last() <= durable
+		// Each frame proves the earlier ones, except in a group. A seal's last is that
+		// of the previous frame, so END does not show whether the seal was synced.
+		if covered || !t.group.known {
+			t.doubt, covered = w.at.off, w.h.Kind != kindSeal && w.h.last() <= durable
+		}
 		return nil
 	})
 	t.at = w.at
@@ -170,8 +185,8 @@ func (t *tail) survey(w *walker, acknowledged uint64) error {
 			b, off = b[frameAlign:], off+frameAlign
 		}
 	}
-	// The rest of a torn frame can also follow a seal that was written over it,
-	// if its zeroing was synced and the sync failed.
+	// The rest of a torn frame can also follow a seal that was written over it, if
+	// the zeroing was synced and that sync failed.
 	if t.strayEnd > t.at.off+maxFrame(t.seg.head.Size) {
 		t.facts |= farStray
 	}
@@ -185,7 +200,7 @@ func (t *tail) trace(b []byte, off int64, salt uint32) {
 		return
 	}
 	t.traced = max(t.traced, h.last())
-	if off > t.at.off && h.last() > t.last() {
+	if off > t.at.off && h.last() > t.last() && !t.group.any {
 		t.facts |= laterSeq
 	}
 }

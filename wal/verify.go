@@ -6,31 +6,31 @@ import (
 	"io/fs"
 )
 
-// Verification walks a log from its first byte to its end and recomputes every
-// CRC and link. It changes nothing. It works beside a running writer (up to END
-// as it was at the start), on a stopped log, and on one without END.
+// Verification walks a log from its first byte to its end and recomputes every CRC
+// and link. It changes nothing. It works on a stopped log, on one without END, and
+// beside a running writer. In that case it walks up to END as it was at the start.
 
-// A FrameInfo is a frame's header and its place.
+// A FrameInfo is a frame's header and place.
 type FrameInfo struct {
-	File    string // path
+	File    string // path of the segment
 	Offset  int64  // bytes from the start of the file
-	Size    int64  // bytes with header and padding
-	Seal    bool   // ends a segment; Frame.First is the next global_seq, Count 0
-	CRC     uint32 // of the header; the next frame's Prev equals it
+	Size    int64  // bytes, including header and padding
+	Seal    bool   // the frame is a seal; Frame.First is then the next global_seq, and Count is 0
+	CRC     uint32 // header CRC; the next frame's Prev equals it
 	Prev    uint32
 	BodyCRC uint32
 	Frame   Frame // valid until the callback returns
 }
 
-// A SegmentInfo is a segment's header and its file.
+// A SegmentInfo is a segment's header and file.
 type SegmentInfo struct {
 	File    string
 	ID      LogID
 	Ordinal uint32
-	Size    int64 // bytes of the file
+	Size    int64 // size of the file in bytes
 	First   uint64
 	Prev    uint32
-	Created int64 // unix ns
+	Created int64 // Unix nanoseconds
 }
 
 func (s *segmentFile) info() SegmentInfo {
@@ -40,14 +40,17 @@ func (s *segmentFile) info() SegmentInfo {
 
 // VerifyOptions are the options of one walk; the zero value is valid.
 type VerifyOptions struct {
-	FS FS // default: the operating system's
-	// HeadersOnly skips bodies; the frames of OnFrame then have none.
+	FS FS // default is the operating system's
+	// HeadersOnly skips bodies. The frames of OnFrame then have none.
 	HeadersOnly bool
-	// OnSegment is called before the frames of each segment; an error ends the walk.
+	// OnSegment is called before the frames of each segment. An error ends the
+	// walk.
 	OnSegment func(*SegmentInfo) error
-	// OnFrame is called for each good frame, including seals; an error ends the walk.
+	// OnFrame is called for each valid frame, including seals. An error ends the
+	// walk.
 	OnFrame func(*FrameInfo) error
-	// OnProgress is called after each segment with bytes walked and all bytes.
+	// OnProgress is called after each segment, with the number of bytes walked and
+	// the total.
 	OnProgress func(done, total int64)
 }
 
@@ -55,21 +58,21 @@ type VerifyOptions struct {
 type VerifyReport struct {
 	ID       LogID
 	Segments int
-	Frames   uint64 // data frames
+	Frames   uint64 // number of data frames
 	Commits  uint64
-	Bytes    int64  // used by headers and frames
-	LastSeq  uint64 // of the last good frame
-	Digest   uint64 // state digest there
-	Chain    uint32 // header CRC of the last frame
+	Bytes    int64  // bytes of headers and frames
+	LastSeq  uint64 // last global_seq of the last valid frame
+	Digest   uint64 // state digest after that frame
+	Chain    uint32 // header CRC of that frame
 	HasEnd   bool
-	End      uint64 // the durable end, if HasEnd
-	Live     bool   // a writer holds the lock: the walk ended at END
-	Torn     int64  // bytes of a torn tail, which the next Open copies and zeroes
+	End      uint64 // durable end, if HasEnd
+	Live     bool   // a writer has the lock, so the walk ended at END
+	Torn     int64  // size in bytes of a torn tail, which the next Open copies and zeroes
 }
 
-// Verify walks the log of DIR. It returns ErrNoLog if there is none,
-// *CorruptError for damage, with the report up to there, and ErrArchiving if
-// segments were moved away during the walk.
+// Verify walks the log of DIR. It returns ErrNoLog if there is none, and
+// ErrArchiving if segments were moved away during the walk. For damage it returns
+// *CorruptError, with the report up to there.
 func Verify(dir string, o VerifyOptions) (VerifyReport, error) {
 	v := verifier{o: o, fs: Options{FS: o.FS}.withDefaults().FS, dir: dir}
 	err := v.run()
@@ -81,15 +84,15 @@ type verifier struct {
 	fs     FS
 	dir    string
 	report VerifyReport
-	buf    []byte // handed from walker to walker
+	buf    []byte // passed from walker to walker
 }
 
 // errAtEnd ends a walk beside a live writer.
 var errAtEnd = errors.New("wal: at the durable end")
 
 func (v *verifier) run() error {
-	// The lock is checked before END is read: a writer that starts in between only
-	// adds to the log.
+	// The lock is checked before END is read. A writer that starts in between only
+	// appends to the log.
 	live, err := logLocked(v.fs, v.dir)
 	if err != nil {
 		return err
@@ -136,7 +139,8 @@ func (v *verifier) run() error {
 	return nil
 }
 
-// segment walks one segment; before is after the seal of the segment before it.
+// segment walks one segment. before is the cursor after the seal of the previous
+// segment.
 func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
 	s, last := &d.segments[i], i == len(d.segments)-1
 	src, err := openView(v.fs, s.path, s.head.Size)
@@ -160,7 +164,7 @@ func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
 	if v.report.Live && w.at.next > v.report.End {
 		return w.at, errAtEnd
 	}
-	var stop error // of a callback, or errAtEnd
+	var stop error // error of a callback, or errAtEnd
 	err = w.scan(!v.o.HeadersOnly, func() error {
 		stop = v.frame(s, w)
 		return stop
@@ -172,7 +176,7 @@ func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
 			v.report.Bytes += w.at.off + w.h.size()
 		}
 		return w.at, stop
-	case err != nil && err != errVoid && !flawed: // an error of the disk, not of its content
+	case err != nil && err != errVoid && !flawed: // an error of the disk, not of the content
 		return w.at, &CorruptError{File: s.path, Offset: w.at.off, Seq: w.at.next - 1, Rule: ruleUnreadable, Err: err}
 	case !last:
 		if err != nil {
@@ -183,7 +187,7 @@ func (v *verifier) segment(d *dirState, i int, before cursor) (cursor, error) {
 	return w.at, v.tail(d, s, w, err == nil)
 }
 
-// frame counts the frame at the walker and calls OnFrame.
+// frame counts the frame at the walker's cursor and calls OnFrame.
 func (v *verifier) frame(s *segmentFile, w *walker) error {
 	h, r := &w.h, &v.report
 	if h.Kind == kindData {
@@ -210,14 +214,14 @@ func (v *verifier) frame(s *segmentFile, w *walker) error {
 	return nil
 }
 
-// tail judges the end of the log as Open would. It continues from the walker's
-// place, so it costs little.
+// tail evaluates the end of the log in the same way as Open. It continues from the
+// walker's place, so it costs little.
 func (v *verifier) tail(d *dirState, s *segmentFile, w *walker, sealed bool) error {
 	if live, err := logLocked(v.fs, v.dir); err == nil && live {
-		v.report.Live = true // a writer has started meanwhile: a frame may be half written
+		v.report.Live = true // a writer has started meanwhile, so a frame may be half written
 		return nil
 	}
-	t := &tail{seg: *s, at: w.at, sealed: sealed}
+	t := &tail{seg: *s, group: d.group(), at: w.at, sealed: sealed}
 	if !sealed {
 		if err := t.walk(w, d.end.durable); err != nil {
 			return err

@@ -81,7 +81,7 @@ func TestVerifyTornTail(t *testing.T) {
 	}
 }
 
-// TestVerifyBesideWriter walks again and again while a writer appends.
+// TestVerifyBesideWriter verifies a log repeatedly while a writer appends.
 func TestVerifyBesideWriter(t *testing.T) {
 	dir := t.TempDir()
 	w := mustOpen(t, dir, Options{SegmentSize: minSegment})
@@ -112,10 +112,10 @@ func TestVerifyBesideWriter(t *testing.T) {
 	}
 }
 
-// TestRepair repairs all that Open refuses.
+// TestRepair repairs everything that Open rejects.
 func TestRepair(t *testing.T) {
 	hopeless := map[string]bool{"first segment missing": true, "all segments missing": true, "segments and END missing": true, "END damaged, no segments": true}
-	gone := map[string]bool{"stray bytes behind a seal": true} // nothing tells of the last segment any more
+	gone := map[string]bool{"stray bytes behind a seal": true} // nothing refers to the last segment any more
 	for _, c := range refusals {
 		t.Run(c.name, func(t *testing.T) {
 			var last uint64
@@ -167,13 +167,38 @@ func TestRepairNeedsTheLock(t *testing.T) {
 	if _, err := Repair(dir, RepairOptions{FS: noSync{}, Accept: true}); !errors.Is(err, ErrLocked) {
 		t.Fatal(err)
 	}
-	if _, err := Repair(filepath.Join(dir, "none"), RepairOptions{Accept: true}); err == nil {
-		t.Fatal("repairs what is not there")
+}
+
+// Repair leaves nothing in a directory without a log. Checkpoints alone are what is
+// left of one.
+func TestRepairWithoutLog(t *testing.T) {
+	log, _ := longLog(t)
+	left := t.TempDir()
+	for _, d := range []string{log, left} {
+		if err := (OS{}).Mkdir(join(d, ckptDir)); err != nil {
+			t.Fatal(err)
+		}
+		checkpointAt(t, d, 1)
+	}
+	for _, c := range []struct {
+		dir  string
+		none bool
+	}{
+		{t.TempDir(), true}, {join(t.TempDir(), "none"), true}, {segmentsPath(log), true}, {join(log, ckptDir), true}, {left, false},
+	} {
+		before, _ := (OS{}).List(c.dir)
+		_, err := Repair(c.dir, RepairOptions{Accept: true})
+		if err == nil || errors.Is(err, ErrNoLog) != c.none {
+			t.Errorf("%s: %v", c.dir, err)
+		}
+		if after, _ := (OS{}).List(c.dir); c.none && !slices.Equal(before, after) {
+			t.Errorf("%s had %q, and has %q", c.dir, before, after)
+		}
 	}
 }
 
-// TestRepairCheckpoints sets aside the checkpoints that are damaged or not of
-// this log, beside a log that is good, and leaves the others.
+// TestRepairCheckpoints moves aside checkpoints that are damaged or belong to
+// another log. The log itself is valid, and the other checkpoints stay.
 func TestRepairCheckpoints(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -219,7 +244,7 @@ func TestRepairCheckpoints(t *testing.T) {
 				p.Seq = seq
 				return p, nil
 			}}
-			for run := range 2 { // the second time the names of the first are taken
+			for run := range 2 { // in the second run, the names of the first are taken
 				o.Accept = false
 				before := snapshot(t, dir)
 				dry, err := Repair(dir, o)

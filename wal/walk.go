@@ -7,13 +7,14 @@ import (
 	"io"
 )
 
-// A cursor is a place between two frames, with what the next frame must match.
+// A cursor is a place between two frames, with the values that the next frame must
+// match.
 type cursor struct {
 	off    int64
 	next   uint64 // global_seq of the next record
-	prev   uint32 // header CRC of the frame before
-	time   int64  // of the frame before
-	digest uint64 // after the frame before
+	prev   uint32 // header CRC of the previous frame
+	time   int64  // commit time of the previous frame
+	digest uint64 // state digest after the previous frame
 }
 
 // segmentStart returns the cursor before the first frame of a segment.
@@ -24,14 +25,14 @@ func segmentStart(h *segmentHeader) cursor {
 // A flaw is the reason why the bytes at a cursor are not its next frame.
 type flaw struct {
 	rule   string
-	misfit bool // the header is intact, so no torn write made this
+	misfit bool // the header is intact, so this is not the result of a torn write
 	err    error
 }
 
 func (f *flaw) Error() string { return f.rule + ": " + f.err.Error() }
 func (f *flaw) Unwrap() error { return f.err }
 
-// errVoid is not a flaw: nothing was written at the cursor.
+// errVoid means that nothing was written at the cursor. It is not a flaw.
 var errVoid = errors.New("nothing here")
 
 // A walker steps over the frames of one segment. Recovery, readers and
@@ -42,11 +43,12 @@ type walker struct {
 	head segmentHeader
 	salt uint32
 	at   cursor
-	h    frameHeader // of the frame at the cursor, after peek
-	buf  []byte      // its bytes: the first 512 after peek, all after load
+	h    frameHeader // header of the frame at the cursor, after peek
+	buf  []byte      // bytes of the frame: the first 512 after peek, all after load
 }
 
-// newWalker begins at the first frame. buf is reused if it is not nil.
+// newWalker returns a walker before the first frame of a segment. It uses buf if it
+// is not nil.
 func newWalker(src io.ReaderAt, head segmentHeader, buf []byte) *walker {
 	if cap(buf) < frameAlign {
 		buf = make([]byte, frameAlign)
@@ -80,7 +82,7 @@ func (w *walker) peek() error {
 	return w.link()
 }
 
-// link checks that the frame follows the one before it and fits the segment.
+// link checks that the frame follows the previous one and fits the segment.
 func (w *walker) link() error {
 	var err error
 	room := w.head.Size - w.at.off
@@ -91,11 +93,11 @@ func (w *walker) link() error {
 	case w.h.First != w.at.next:
 		err = fmt.Errorf("frame begins at global_seq %d, need %d", w.h.First, w.at.next)
 	case w.h.Prev != w.at.prev:
-		err = fmt.Errorf("frame follows one with header CRC %08x, the one before has %08x", w.h.Prev, w.at.prev)
+		err = fmt.Errorf("frame follows one with header CRC %08x, the previous one has %08x", w.h.Prev, w.at.prev)
 	case w.h.Time < w.at.time:
-		err = fmt.Errorf("commit time %d is before that of the frame before, %d", w.h.Time, w.at.time)
+		err = fmt.Errorf("commit time %d is before that of the previous frame, %d", w.h.Time, w.at.time)
 	case w.h.Begins != 0 && (w.at.off != segmentHeaderSize || w.head.Ordinal == 0 || w.h.Begins != w.head.Size):
-		err = fmt.Errorf("frame says that it begins a segment of %d bytes; it stands in number %d, of %d bytes", w.h.Begins, w.head.Ordinal, w.head.Size)
+		err = fmt.Errorf("frame says that it begins a segment of %d bytes, but it is in segment number %d, of %d bytes", w.h.Begins, w.head.Ordinal, w.head.Size)
 	case w.h.size() > room:
 		err = fmt.Errorf("frame of %d bytes, the segment has room for %d", w.h.size(), room)
 	default:
@@ -133,7 +135,7 @@ func (w *walker) load() error {
 
 func (w *walker) body() []byte { return w.buf[frameHeaderSize : frameHeaderSize+int(w.h.BodyLen)] }
 
-// step moves the cursor over the frame that peek found.
+// step moves the cursor past the frame that peek found.
 func (w *walker) step() {
 	w.at = cursor{
 		off: w.at.off + w.h.size(), next: w.h.First + uint64(w.h.Count),
@@ -141,7 +143,7 @@ func (w *walker) step() {
 	}
 }
 
-// frame returns the loaded frame, which aliases the walker's memory.
+// frame returns the loaded frame. It aliases the walker's memory.
 func (w *walker) frame() Frame {
 	return Frame{
 		First: w.h.First, Count: w.h.Count, Time: w.h.Time, Digest: w.h.Digest, Chain: w.h.CRC, Body: w.body(),
@@ -149,16 +151,16 @@ func (w *walker) frame() Frame {
 	}
 }
 
-// scan walks over all valid frames and returns why it stopped: nil at a seal,
-// whose header is then in w.h and which it has passed; otherwise errVoid, a
-// *flaw or an error of the disk. With bodies, it checks the bodies too. each may
-// be nil.
+// scan walks over all valid frames and returns the reason why it stopped. It
+// returns nil after a seal, whose header is then in w.h. Otherwise it returns
+// errVoid, a *flaw or an error of the disk. If bodies is set, it checks the bodies
+// too. each is called with each frame if it is not nil.
 func (w *walker) scan(bodies bool, each func() error) error {
 	for {
 		if err := w.peek(); err != nil {
 			return err
 		}
-		if bodies || w.h.Kind == kindSeal { // the body of a seal is the padding
+		if bodies || w.h.Kind == kindSeal { // the body of a seal is only the padding
 			if err := w.load(); err != nil {
 				return err
 			}
@@ -175,7 +177,7 @@ func (w *walker) scan(bodies bool, each func() error) error {
 	}
 }
 
-// readFull reads len(p) bytes at off; a file that ends early is an error.
+// readFull reads len(p) bytes at off. It returns an error if the file ends early.
 func readFull(r io.ReaderAt, p []byte, off int64) error {
 	n, err := r.ReadAt(p, off)
 	if n == len(p) {

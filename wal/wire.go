@@ -9,39 +9,39 @@ import (
 	"io/fs"
 )
 
-// A log can be copied frame by frame from one machine to another, so that the
-// copy's segments have the same bytes:
+// A log can be copied frame by frame from one machine to another. The segments of
+// the copy have the same bytes:
 //
-//	Reader.Next → Frame.AppendWire ═ any transport ═ ParseFrame → Writer.AppendCopy
-//	Writer.Encode → elsewhere first → Writer.AppendCopy
+//	Reader.Next → Frame.AppendWire ═ any transport ═ ParseFrame → Writer.PutCopy
+//	Writer.Encode → elsewhere first → Writer.PutCopy
 //
 // The copy is opened with the Origin of the original. The frames announce where
-// segments begin; seals and headers follow from the frames before them.
+// segments begin. Seals and headers are determined by the frames before them.
 
-// An Origin is how a log began, or one of its segments. Together with the frames
-// from there on it tells every byte of the segments.
+// An Origin describes how a log, or one of its segments, began. Together with the
+// frames from there on, it determines every byte of the segments.
 type Origin struct {
 	ID          LogID
-	SegmentSize int64 // bytes of the segment
-	Created     int64 // ns; of the log's first segment when it was made
+	SegmentSize int64 // size of the segment in bytes
+	Created     int64 // creation time in Unix nanoseconds; for the first segment, when the log was created
 
-	// Of a segment that is not the log's first. A copy may begin with one: the
-	// log in it is then as if the segments before had been archived.
-	Ordinal uint32 // 1 …; of the log's first segment 0
-	First   uint64 // global_seq of its first record; 0 counts as 1
-	Prev    uint32 // header CRC of the seal before it
+	// For a segment that is not the log's first. A copy may begin with such a
+	// segment. Its log then looks as if the earlier segments had been archived.
+	Ordinal uint32 // 0 for the log's first segment
+	First   uint64 // global_seq of its first record; 0 means 1
+	Prev    uint32 // header CRC of the previous seal
 }
 
 func originOf(h *segmentHeader) Origin {
 	return Origin{ID: h.ID, SegmentSize: h.Size, Created: h.Created, Ordinal: h.Ordinal, First: h.First, Prev: h.Prev}
 }
 
-// header is that of the segment that the origin describes.
+// header returns the header of the segment that the origin describes.
 func (o *Origin) header() segmentHeader {
 	return segmentHeader{ID: o.ID, Size: o.SegmentSize, Created: o.Created, Ordinal: o.Ordinal, First: max(o.First, 1), Prev: o.Prev}
 }
 
-// Origin returns how the log began, or *ArchivedError if its first segment was
+// Origin returns the origin of the log, or *ArchivedError if its first segment was
 // moved away.
 func (r *Reader) Origin() (Origin, error) {
 	path := join(segmentsPath(r.dir), segmentName(1))
@@ -52,20 +52,22 @@ func (r *Reader) Origin() (Origin, error) {
 	return originOf(&h), err
 }
 
-// Wire is the wire form of a frame that was read or parsed: its header and body,
-// as they are on disk, without the zeroes that follow. It is valid as long as
-// the frame. A frame that was not read has none.
+// Wire returns the wire form of a frame that was read or parsed: its header and
+// body as on disk, without padding. The result is valid as long as the frame. It is
+// nil for other frames.
 func (f *Frame) Wire() []byte { return f.wire }
 
 // AppendWire appends the wire form of a frame to dst.
 func (f *Frame) AppendWire(dst []byte) []byte { return append(dst, f.wire...) }
 
-// ParseFrame checks the wire form of a frame of the log id at the start of b,
-// and returns the bytes after it. segment is the Segment of the frame before, 1
-// for the first: the frame must be in that segment or begin the next. The frame
-// aliases b. io.ErrUnexpectedEOF means that b ends within the frame.
+// ParseFrame parses and checks the wire form of a frame at the beginning of b, and
+// returns the bytes after it. id is the log id. segment is the Segment of the
+// previous frame, or 1 for the first. The frame must be in that segment or begin
+// the next one. The frame aliases b. io.ErrUnexpectedEOF means that b ends within
+// the frame.
 //
-// AppendCopy checks whether it is the next frame; ParseFrame does not.
+// ParseFrame does not check whether the frame is the next one of the log;
+// AppendCopy does.
 func ParseFrame(b []byte, id LogID, segment uint64) (f Frame, rest []byte, err error) {
 	if len(b) < frameHeaderSize {
 		return f, b, io.ErrUnexpectedEOF
@@ -102,13 +104,13 @@ func ParseFrame(b []byte, id LogID, segment uint64) (f Frame, rest []byte, err e
 	return f, b[n:], nil
 }
 
-// Segment returns the first global_seq of the current segment, for ParseFrame.
-// Don't call it during Append.
+// Segment returns the first global_seq of the current segment, for ParseFrame. It
+// must not be called during Append.
 func (w *Writer) Segment() uint64 { return w.seg.head.First }
 
-// Encode makes of a frame what Append would make of it, and writes nothing: it
+// Encode does to a frame what Append would do, but writes nothing to the log. It
 // sets Chain and Segment, and appends the wire form to dst, which the frame then
-// aliases. AppendCopy writes it. The frame must have its Time.
+// aliases. AppendCopy can then write the frame. The frame must have its Time.
 func (w *Writer) Encode(dst []byte, f *Frame) ([]byte, error) {
 	if err := w.Err(); err != nil {
 		return dst, err
@@ -131,13 +133,96 @@ func (w *Writer) Encode(dst []byte, f *Frame) ([]byte, error) {
 	return dst, nil
 }
 
-// AppendCopy is Append for a frame that was read or parsed from the original of
-// this log. It keeps the frame's time, chain and digest, and begins a segment
-// where the original does.
+// AppendCopy calls PutCopy and SyncCopy.
+func (w *Writer) AppendCopy(f *Frame) error {
+	if err := w.PutCopy(f); err != nil {
+		return err
+	}
+	return w.SyncCopy()
+}
+
+// PutCopy appends a frame that was read or parsed from the original of this log, and
+// is durable there. It keeps the frame's time, chain and digest, and begins a segment
+// where the original does. The directory must be marked as a copy, or be discarded
+// after a crash.
+//
+// PutCopy returns before the frame is durable here. Unless Options.Manual is set, a
+// goroutine syncs: while one sync runs, PutCopy appends more frames, and the next
+// sync covers all of them.
 //
 // ErrForeign, ErrUnannounced and ErrNoSpace are returned before anything is
 // written. Any other error is final.
-func (w *Writer) AppendCopy(f *Frame) error {
+func (w *Writer) PutCopy(f *Frame) error {
+	if err := w.admit(f); err != nil {
+		return err
+	}
+	if err := w.put(f); err != nil {
+		return err
+	}
+	w.note(f, false)
+	if w.shell != nil {
+		w.shell.askSync()
+	}
+	return nil
+}
+
+// SyncCopy waits until all frames of earlier calls of PutCopy are durable here and
+// readers see them. Any goroutine may call it. Any error is final.
+func (w *Writer) SyncCopy() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for want := w.last.Last(); w.safe < want; {
+		switch {
+		case w.err != nil:
+			return w.err
+		case w.syncing:
+			w.landed.Wait()
+		default:
+			w.syncGroup()
+		}
+	}
+	return nil
+}
+
+// syncGroup syncs the frames that PutCopy has written, and shows them to readers. The
+// caller holds mu, which is released during the sync.
+func (w *Writer) syncGroup() {
+	upTo, size := w.last.Last(), w.flight
+	w.syncing = true
+	w.mu.Unlock()
+	defer func() { // deferred, because a simulated process may end during the sync
+		w.mu.Lock()
+		w.syncing = false
+		w.landed.Broadcast()
+	}()
+	if err := w.sync(); err != nil {
+		w.fail(err)
+		return
+	}
+	if w.show(upTo) != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.safe = upTo
+	w.flight -= size
+}
+
+// awaitFlight waits until a frame of n bytes may be written. The frames that are not
+// synced are never larger than the largest frame, and never in two segments.
+func (w *Writer) awaitFlight(n int64, cut bool) error {
+	w.mu.Lock()
+	fits := w.flight == 0 || !cut && w.flight+n <= maxFrame(w.seg.head.Size)
+	w.mu.Unlock()
+	if fits {
+		return nil
+	}
+	return w.SyncCopy()
+}
+
+// admit checks that f is the next frame. It begins a segment for it where the
+// original does.
+func (w *Writer) admit(f *Frame) error {
 	if err := w.Err(); err != nil {
 		return err
 	}
@@ -151,15 +236,17 @@ func (w *Writer) AppendCopy(f *Frame) error {
 	if err := w.fitsHere(f, cut); err != nil {
 		return err
 	}
-	if cut {
-		if err := w.cut(f.begins); err != nil {
-			return err
-		}
+	if err := w.awaitFlight(frameSize(len(f.Body)), cut); err != nil {
+		return err
 	}
-	return w.write(f)
+	if cut {
+		return w.cut(f.begins)
+	}
+	return nil
 }
 
-// fitsHere compares the frame with the next frame of this log, after a cut or not.
+// fitsHere compares the frame with the next frame of this log. If cut is set, that
+// frame begins a new segment.
 func (w *Writer) fitsHere(f *Frame, cut bool) error {
 	prev, salt, free, begins := w.seg.prev, w.seg.salt, w.seg.free(), w.announced()
 	if cut {
@@ -168,7 +255,7 @@ func (w *Writer) fitsHere(f *Frame, cut bool) error {
 		}
 		salt, free, begins = segmentSalt(w.id, f.First), f.begins-segmentHeaderSize-sealSize, f.begins
 	}
-	if w.begun && (f.begins == 0 || f.begins == w.seg.head.Size) { // without the frame before, nothing shows which it should be
+	if w.begun && (f.begins == 0 || f.begins == w.seg.head.Size) { // without the previous frame, nothing shows whether the frame must begin a segment
 		begins = f.begins
 	} else if f.Segment == f.First && f.First > 1 && (begins == 0 || f.begins == 0) {
 		return fmt.Errorf("%w: the one that begins with commit %d", ErrUnannounced, f.First)

@@ -6,18 +6,20 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"testing"
 
 	"assetledger/wal"
 	"assetledger/wal/memfs"
 )
 
-// A log that is filled from the wire form of another's frames.
+// A log that is filled from the wire form of another log's frames.
 
 const copyDir = "/copy"
 
-// original makes a log that was opened four times with segments of different
-// sizes; once it was killed in a cut, before the new segment had a frame.
+// original returns a log that was opened four times with different segment
+// sizes. Once its writer was killed during a rotation, before the new segment
+// had a frame.
 func original(t *testing.T) (*memfs.Disk, wal.FS) {
 	d := memfs.New(1)
 	var acked uint64
@@ -59,8 +61,12 @@ func original(t *testing.T) (*memfs.Disk, wal.FS) {
 	return d, p
 }
 
-// fillCopy goes on with the copy of a log, frame by frame over the wire form.
+// fillCopy continues the copy of a log, frame by frame through the wire form.
 func fillCopy(from wal.FS, original string, to wal.FS, dir string) error {
+	return fillCopyBy((*wal.Writer).AppendCopy, from, original, to, dir)
+}
+
+func fillCopyBy(appendCopy func(*wal.Writer, *wal.Frame) error, from wal.FS, original string, to wal.FS, dir string) error {
 	r, err := wal.OpenReader(original, options(from, nil))
 	if err != nil {
 		return err
@@ -71,7 +77,10 @@ func fillCopy(from wal.FS, original string, to wal.FS, dir string) error {
 		return err
 	}
 	o := options(to, nil)
-	o.Origin = &origin
+	o.Origin, o.Copy = &origin, true
+	if err := wal.MarkCopy(dir, "the original", o); err != nil {
+		return err
+	}
 	w, err := wal.Open(dir, o)
 	if err != nil {
 		return err
@@ -92,7 +101,7 @@ func fillCopy(from wal.FS, original string, to wal.FS, dir string) error {
 		if err != nil || string(rest) != "rest" {
 			return fmt.Errorf("commit %d: %q is left: %w", f.First, rest, err)
 		}
-		if err := w.AppendCopy(&sent); err != nil {
+		if err := appendCopy(w, &sent); err != nil {
 			return fmt.Errorf("commit %d: %w", f.First, err)
 		}
 		if f.Place() != sent.Place() || f.Segment != sent.Segment {
@@ -131,8 +140,11 @@ func TestCopyIsTheSameBytes(t *testing.T) {
 	if err := sameSegments(d, to); err != nil {
 		t.Fatal(err)
 	}
-	// The copy goes on as a log of its own, and so does the original: one by
-	// Append, one by encoding the frame first.
+	// Both the copy and the original continue as logs of their own: one with
+	// Append, and one by encoding the frame first.
+	if err := wal.UnmarkCopy(copyDir, options(to.Process(), nil)); err != nil {
+		t.Fatal(err)
+	}
 	for _, log := range []struct {
 		disk *memfs.Disk
 		dir  string
@@ -157,8 +169,8 @@ func TestCopyIsTheSameBytes(t *testing.T) {
 	}
 }
 
-// encodeAndCopy appends a frame by Encode and AppendCopy. What Encode says of it
-// is what the wire says.
+// encodeAndCopy appends a frame with Encode and AppendCopy. The place and
+// segment that Encode sets in f must be those of the wire form.
 func encodeAndCopy(t *testing.T, w *wal.Writer, f *wal.Frame) {
 	t.Helper()
 	image, err := w.Encode([]byte("before"), f)
@@ -177,38 +189,99 @@ func encodeAndCopy(t *testing.T, w *wal.Writer, f *wal.Frame) {
 	}
 }
 
+// appendInHalves checks that readers don't see a frame before it is synced.
+func appendInHalves(w *wal.Writer, f *wal.Frame) error {
+	r, err := w.OpenReader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	before := r.Durable()
+	if err := w.PutCopy(f); err != nil {
+		return err
+	}
+	if r.Durable() != before || w.LastSeq() != f.Last() {
+		return fmt.Errorf("after PutCopy of commits %d to %d readers see the log up to %d, and the writer's ends at %d", f.First, f.Last(), r.Durable(), w.LastSeq())
+	}
+	if err := w.SyncCopy(); err != nil {
+		return err
+	}
+	if r.Durable() != f.Last() {
+		return fmt.Errorf("after SyncCopy readers see the log up to %d, and not to %d", r.Durable(), f.Last())
+	}
+	return nil
+}
+
 // TestCopyCrashes ends the process or the machine of a copy at each of its
-// operations. The copy is gone on with, and is the same bytes.
+// operations. The copy then continues, and must end up with the same bytes.
 func TestCopyCrashes(t *testing.T) {
+	t.Run("at once", func(t *testing.T) { copyCrashes(t, (*wal.Writer).AppendCopy) })
+	t.Run("in halves", func(t *testing.T) { copyCrashes(t, appendInHalves) })
+	t.Run("in groups", func(t *testing.T) { copyCrashes(t, (*wal.Writer).PutCopy) })
+}
+
+// copyEnds are the ways in which one operation ends the filling of a copy. In the last
+// one the log is opened again, and what that finds must survive a crash.
+var copyEnds = []struct {
+	name string
+	plan func(n int) memfs.Plan
+	then func(*memfs.Disk) error
+}{
+	{"the process ends", memfs.KillAt, func(*memfs.Disk) error { return nil }},
+	{"the machine ends", memfs.KillAt, func(d *memfs.Disk) error { d.Crash(); return nil }},
+	{"it fails", func(n int) memfs.Plan { return memfs.FailFrom(n, syscall.EIO, false) }, func(d *memfs.Disk) error {
+		o := options(d.Process(), nil)
+		o.Copy = true
+		w, err := wal.Open(copyDir, o)
+		if err == nil {
+			err = w.Close()
+		}
+		d.Crash()
+		return err
+	}},
+}
+
+func copyCrashes(t *testing.T, appendCopy func(*wal.Writer, *wal.Frame) error) {
 	d, from := original(t)
-	for _, machine := range []bool{false, true} {
+	for _, end := range copyEnds {
 		n := 0
 		for ; ; n++ {
 			to := memfs.New(uint64(n))
 			p := to.Process()
-			p.Plan(memfs.KillAt(n))
+			p.Plan(end.plan(n))
+			var durable uint64 // as the copy has said
+			put := func(w *wal.Writer, f *wal.Frame) error {
+				err := appendCopy(w, f)
+				durable = w.Durable()
+				return err
+			}
 			var err error
-			if memfs.Survives(func() { err = fillCopy(from, crashDir, p, copyDir) }) {
+			alive := memfs.Survives(func() { err = fillCopyBy(put, from, crashDir, p, copyDir) })
+			if alive && p.Operations() <= n {
 				break
 			}
-			if err != nil {
+			if alive && err != nil && !errors.Is(err, syscall.EIO) {
 				t.Fatal(err)
 			}
-			if p.Kill(); machine {
-				to.Crash()
+			p.Kill()
+			if err := end.then(to); err != nil {
+				t.Fatalf("%s at operation %d: %v", end.name, n, err)
+			}
+			if report, err := wal.Verify(copyDir, wal.VerifyOptions{FS: to.Process()}); durable > 0 && (err != nil || report.LastSeq < durable) {
+				t.Fatalf("%s at operation %d: commit %d was durable, and there is %+v, %v", end.name, n, durable, report, err)
 			}
 			if err := errors.Join(fillCopy(from, crashDir, to.Process(), copyDir), sameSegments(d, to)); err != nil {
-				t.Fatalf("after a crash at operation %d, machine %v: %v", n, machine, err)
+				t.Fatalf("%s at operation %d: %v", end.name, n, err)
 			}
 		}
 		if n < 150 {
-			t.Errorf("only %d operations", n)
+			t.Errorf("%s: only %d operations", end.name, n)
 		}
 	}
 }
 
-// TestCopyRefuses gives a copy frames that are not its next one. Nothing of
-// them is written, and the right one is taken afterwards.
+// TestCopyRefuses gives a copy frames that are not its next one. They are not
+// written, and the right frame is accepted afterwards.
 func TestCopyRefuses(t *testing.T) {
 	_, from := original(t)
 	r, err := wal.OpenReader(crashDir, options(from, nil))
@@ -262,8 +335,8 @@ func TestCopyRefuses(t *testing.T) {
 	}
 }
 
-// A copy of a log whose segments an older version cut needs a backup to begin
-// with, and says so.
+// A copy of a log whose segments were rotated by an older version must begin
+// with a backup. The error says so.
 func TestCopyOfOldLog(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../testdata/formats/v1/warehouse/log")); err != nil {
@@ -293,8 +366,8 @@ func TestCopyOfOldLog(t *testing.T) {
 	}
 }
 
-// FuzzParseFrame parses any bytes: what is taken has the wire form that it was
-// parsed from, and no part of a frame is taken.
+// FuzzParseFrame parses arbitrary bytes. An accepted frame has the wire form
+// that it was parsed from, and no incomplete frame is accepted.
 func FuzzParseFrame(f *testing.F) {
 	d := memfs.New(1)
 	var r run

@@ -13,9 +13,9 @@ import (
 
 // A Writer appends to a log.
 //
-// Only one goroutine at a time may call Append and Close; any may call the other
-// methods. The core is synchronous; unless Options.Manual is set, a thin shell
-// (background.go) makes spares, syncs END and wakes readers.
+// Only one goroutine at a time may call Append and Close. Any goroutine may call
+// the other methods. The core is synchronous. Unless Options.Manual is set, a thin
+// shell (background.go) creates spares, syncs END and wakes readers.
 type Writer struct {
 	dir  string
 	o    Options
@@ -24,26 +24,30 @@ type Writer struct {
 	lock *logLock // held while open
 	end  Page     // END, mapped
 
-	epoch   uint64            // of END, while this writer is the only one
-	durable *atomic.Uint64    // in END; stored by Append only
-	moved   *atomic.Uint64    // in END; ns, stored before durable
-	checks  [2]*atomic.Uint64 // in END; complement of the durable end, stored before it into one of the two
-	wakes   *atomic.Uint32    // in END; moved after durable
+	epoch   uint64            // epoch of END, as long as this writer is the only one
+	durable *atomic.Uint64    // in END; stored only by Append
+	moved   *atomic.Uint64    // in END; Unix nanoseconds, stored before durable
+	checks  [2]*atomic.Uint64 // in END; complement of the durable end, stored before it, alternately in one of the two
+	wakes   *atomic.Uint32    // in END; changed after durable
 	synced  atomic.Uint64     // durable end that the last sync of END covered
 
 	// The appending goroutine owns the following fields.
 	seg   activeSegment
-	named *segmentHeader // header of the spare if it has its name, which is not durable yet; nil except in a cut
-	buf   []byte         // frame image, reused
-	begun bool           // the log was just made to begin with a later segment, and is empty
+	named *segmentHeader // header of a spare that has its name, which is not durable yet; nil except during a cut
+	buf   []byte         // image of a frame; reused
+	begun bool           // the log was just created to begin with a later segment, and is empty
 
-	mu   sync.Mutex
-	last Frame // newest durable frame, without body
-	room int64 // bytes that the segment has left for data frames
-	sp   spareState
-	err  error // sticky
+	mu      sync.Mutex
+	last    Frame     // the newest frame, without body; durable unless PutCopy wrote it
+	safe    uint64    // last durable commit
+	flight  int64     // bytes that PutCopy wrote and no sync has covered
+	syncing bool      // a goroutine syncs frames of PutCopy
+	landed  sync.Cond // signals that it has ended
+	room    int64     // bytes left for data frames in the segment
+	sp      spareState
+	err     error // the first failure; never reset
 
-	shell *shell   // nil if manual
+	shell *shell   // nil if Manual
 	found *finding // between Prepare and Start
 }
 
@@ -52,12 +56,12 @@ type activeSegment struct {
 	file   File
 	head   segmentHeader
 	salt   uint32
-	off    int64  // where the next frame goes
-	prev   uint32 // header CRC of the frame before
-	sealed bool   // only a cut can follow
+	off    int64  // offset of the next frame
+	prev   uint32 // header CRC of the previous frame
+	sealed bool   // the segment has its seal, so only a cut can follow
 }
 
-// free returns the bytes that are left for data frames.
+// free returns the number of bytes left for data frames.
 func (s *activeSegment) free() int64 {
 	if s.sealed {
 		return 0
@@ -65,26 +69,39 @@ func (s *activeSegment) free() int64 {
 	return s.head.Size - sealSize - s.off
 }
 
-// fits reports whether a frame of n bytes may be written here.
+// fits reports whether a frame of n bytes may be written to this segment.
 func (s *activeSegment) fits(n int64) bool { return n <= s.free() && n <= maxFrame(s.head.Size) }
 
-// MaxBody returns the largest body that Append accepts, in bytes: 16 MiB, or
-// what fits twice into an empty segment if that is less.
+// MaxBody returns the maximum body that Append accepts, in bytes: 16 MiB, or half
+// of the room in an empty segment if that is less.
 func (w *Writer) MaxBody() int { return maxBody(w.o.SegmentSize) }
 
 // LogID returns the id of the log.
 func (w *Writer) LogID() LogID { return w.id }
 
-// LastSeq returns the durable end, 0 in an empty log.
+// Epoch returns the number of times that the log was opened for writing, including
+// this time.
+func (w *Writer) Epoch() uint64 { return w.epoch }
+
+// LastSeq returns the last commit, or 0 for an empty log. It is durable unless
+// PutCopy wrote it.
 func (w *Writer) LastSeq() uint64 {
 	f := w.lastFrame()
 	return f.Last()
 }
 
-// LastTime returns the commit time of the last durable frame, 0 if none.
+// Durable returns the last commit that is durable here, or 0 if there is none.
+func (w *Writer) Durable() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.safe
+}
+
+// LastTime returns the commit time of the last frame in Unix nanoseconds, or 0 if
+// there is none.
 func (w *Writer) LastTime() int64 { return w.lastFrame().Time }
 
-// LastDigest returns the state digest of the last durable frame, 0 if none.
+// LastDigest returns the state digest of the last frame, or 0 if there is none.
 func (w *Writer) LastDigest() uint64 { return w.lastFrame().Digest }
 
 func (w *Writer) lastFrame() Frame {
@@ -93,16 +110,15 @@ func (w *Writer) lastFrame() Frame {
 	return w.last
 }
 
-// Err returns the failure that ended the writer, nil while it works.
+// Err returns the error that ended the writer, or nil while it works.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// fail records the first failure and returns the recorded one. Nothing is
-// retried: after a failed sync the page cache shows bytes that the disk may not
-// hold.
+// fail records the first failure and returns the recorded one. Nothing is retried:
+// after a failed sync, the page cache shows bytes that may not be on disk.
 func (w *Writer) fail(cause error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,13 +129,13 @@ func (w *Writer) fail(cause error) error {
 	return w.err
 }
 
-// Append makes the frame durable and moves END: when it returns nil, the frame
-// survives a crash, and readers see it. f.First must be LastSeq()+1. Append
-// keeps f.Time, which must not be below LastTime(), or sets it from the clock if
-// it is 0.
+// Append makes the frame durable and advances END. When it returns nil, the frame
+// survives a crash, and readers see it. f.First must be LastSeq()+1. Append keeps
+// f.Time, which must not be below LastTime(). If f.Time is 0, Append sets it from
+// the clock.
 //
-// ErrNoSpace, and errors about f itself, are returned before anything is
-// written. Any other error is final: all later calls return ErrFailed.
+// ErrNoSpace, and errors about f itself, are returned before anything is written.
+// Any other error is final, and all later calls return ErrFailed.
 func (w *Writer) Append(f *Frame) error {
 	if err := w.Err(); err != nil {
 		return err
@@ -142,25 +158,34 @@ func (w *Writer) Append(f *Frame) error {
 	return w.write(f)
 }
 
-// write writes a frame that fits at the end of the segment.
+// write writes a frame that fits at the end of the segment, makes it durable, and
+// shows it to readers.
 func (w *Writer) write(f *Frame) error {
+	if err := w.put(f); err != nil {
+		return err
+	}
+	if err := w.sync(); err != nil {
+		return w.fail(err)
+	}
+	w.note(f, true)
+	return w.show(f.Last())
+}
+
+// put writes a frame that fits at the end of the segment.
+func (w *Writer) put(f *Frame) error {
 	var h frameHeader
 	w.buf, h = appendFrame(w.buf[:0], f, w.seg.prev, w.seg.salt)
-	if err := w.writeSynced(w.buf); err != nil {
+	if err := w.writeBuf(); err != nil {
 		return w.fail(err)
 	}
 	w.seg.prev, f.Chain, f.Segment, w.begun = h.CRC, h.CRC, w.seg.head.First, false
-	if err := w.publish(f); err != nil {
-		return w.fail(err)
-	}
-	w.wantSpare()
 	return nil
 }
 
 // check rejects frames that a reader would reject.
 func (w *Writer) check(f *Frame, maxBody int) error {
 	if next := w.LastSeq() + 1; f.First != next {
-		return fmt.Errorf("wal: frame begins at global_seq %d, the log goes on at %d", f.First, next)
+		return fmt.Errorf("wal: frame begins at global_seq %d, the log continues at %d", f.First, next)
 	}
 	if last := w.LastTime(); f.Time != 0 && f.Time < last {
 		return fmt.Errorf("wal: frame of time %d, the last one has %d", f.Time, last)
@@ -174,36 +199,52 @@ func (w *Writer) check(f *Frame, maxBody int) error {
 	return checkRecords(f.Body, f.Count)
 }
 
-// writeSynced writes the bytes at the end of the segment and syncs them.
-func (w *Writer) writeSynced(b []byte) error {
-	if _, err := w.seg.file.WriteAt(b, w.seg.off); err != nil {
+// writeBuf writes buf at the end of the segment.
+func (w *Writer) writeBuf() error {
+	if _, err := w.seg.file.WriteAt(w.buf, w.seg.off); err != nil {
 		return err
 	}
-	if w.o.OnSync == nil {
-		if err := w.seg.file.Sync(); err != nil {
-			return err
-		}
-	} else {
-		start := time.Now()
-		if err := w.seg.file.Sync(); err != nil {
-			return err
-		}
-		w.o.OnSync(time.Since(start))
-	}
-	w.seg.off += int64(len(b))
+	w.seg.off += int64(len(w.buf))
 	return nil
 }
 
-// publish makes a durable frame visible to readers.
-func (w *Writer) publish(f *Frame) error {
-	w.mu.Lock()
-	w.last = Frame{First: f.First, Count: f.Count, Time: f.Time, Digest: f.Digest}
-	w.room = w.seg.free()
-	w.mu.Unlock()
-	return w.storeEnd(f.Last())
+// sync syncs what was written to the segment.
+func (w *Writer) sync() error {
+	if w.o.OnSync == nil {
+		return w.seg.file.Sync()
+	}
+	start := time.Now()
+	if err := w.seg.file.Sync(); err != nil {
+		return err
+	}
+	w.o.OnSync(time.Since(start))
+	return nil
 }
 
-// checkEpoch returns an error if another writer has opened the log since.
+// note records a frame as the last one.
+func (w *Writer) note(f *Frame, durable bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = Frame{First: f.First, Count: f.Count, Time: f.Time, Digest: f.Digest}
+	w.room = w.seg.free()
+	if durable {
+		w.safe = f.Last()
+	} else {
+		w.flight += frameSize(len(f.Body))
+	}
+}
+
+// show makes the frames up to a commit visible to readers.
+func (w *Writer) show(seq uint64) error {
+	if err := w.storeEnd(seq); err != nil {
+		return w.fail(err)
+	}
+	w.wantSpare()
+	return nil
+}
+
+// checkEpoch returns an error if another writer has opened the log since this one
+// did.
 func (w *Writer) checkEpoch() error {
 	epoch, there := load(w.end.Bytes(), endEpochAt)
 	switch {
@@ -215,7 +256,7 @@ func (w *Writer) checkEpoch() error {
 	return nil
 }
 
-// storeEnd moves the durable end and wakes readers. It does not acknowledge a
+// storeEnd advances the durable end and wakes readers. It does not acknowledge a
 // frame that another writer may have overwritten meanwhile.
 func (w *Writer) storeEnd(seq uint64) error {
 	if err := w.checkEpoch(); err != nil {
@@ -232,10 +273,10 @@ func (w *Writer) storeEnd(seq uint64) error {
 	return nil
 }
 
-// moveEnd stores the wake counter after the durable end, so that a reader that
-// finds the counter unmoved and sleeps will be woken. It stores the time before
-// the durable end, so that a reader of a new end never gets an older time. At
-// every moment one of the check words fits the durable end.
+// moveEnd stores the wake counter after the durable end. So a reader that finds the
+// counter unchanged and sleeps will be woken. It stores the time before the durable
+// end, so that a reader of a new end never gets an older time. At every moment, one
+// of the check words matches the durable end.
 func (w *Writer) moveEnd(seq uint64) {
 	w.moved.Store(uint64(w.o.Now()))
 	check := w.checks[0]
@@ -249,15 +290,15 @@ func (w *Writer) moveEnd(seq uint64) {
 
 // endGone returns the error for a mapped END that can't be accessed.
 func (w *Writer) endGone() error {
-	return &fs.PathError{Op: "touch map", Path: w.path(endName), Err: fmt.Errorf("somebody cut the file, or its disk failed: %w", syscall.EIO)}
+	return &fs.PathError{Op: "touch map", Path: w.path(endName), Err: fmt.Errorf("the file was truncated, or its disk failed: %w", syscall.EIO)}
 }
 
-// SyncEnd makes the durable end itself durable, if it moved since the last call.
-// The shell calls it once a second. It fails the writer if END was removed or
+// SyncEnd makes the durable end in END itself durable, if it changed since the last
+// call. The shell calls it once a second. It fails the writer if END was removed or
 // replaced, because another writer may then have opened the log.
 func (w *Writer) SyncEnd() error {
 	if w.end.Stale() {
-		return w.fail(fmt.Errorf("%s is another file now: %w", w.path(endName), errOtherWriter))
+		return w.fail(fmt.Errorf("%s is now a different file: %w", w.path(endName), errOtherWriter))
 	}
 	return w.syncEnd()
 }
@@ -277,8 +318,8 @@ func (w *Writer) syncEnd() error {
 	return w.Err()
 }
 
-// Close syncs END, removes the spare and unlocks the log. It seals nothing. It
-// returns the failure that ended the writer, if there was one.
+// Close syncs END, removes the spare and unlocks the log. It does not seal the
+// segment. It returns the error that ended the writer, if there was one.
 func (w *Writer) Close() error {
 	if w.lock == nil {
 		return nil
@@ -291,6 +332,7 @@ func (w *Writer) Close() error {
 	if w.shell != nil {
 		w.shell.stop()
 	}
+	w.SyncCopy() // an error of it sticks
 	err := w.syncEnd()
 	w.dropSpare()
 	w.mu.Lock()
