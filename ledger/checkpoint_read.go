@@ -9,9 +9,9 @@ import (
 	"math"
 )
 
-// A checkpointReader gives the items of a checkpoint block by block: no byte
-// reaches the state before the CRC of its block was checked. Its memory is the
-// largest block. After the first fault, err, it returns zeroes.
+// A checkpointReader returns the items of a checkpoint, block by block. No byte
+// reaches the state before the CRC of its block was checked. It uses as much
+// memory as the largest block. After the first fault, err, it returns zeros.
 type checkpointReader struct {
 	r        io.Reader
 	head     CheckpointInfo
@@ -26,14 +26,14 @@ type checkpointReader struct {
 	err      error
 }
 
-// fault notes what is wrong and where; the first stays.
+// fault records what is wrong and where. Only the first fault is kept.
 func (d *checkpointReader) fault(format string, args ...any) {
 	if d.err == nil {
 		d.err = fmt.Errorf("block %d, at offset %d of the checkpoint: %w", d.blocks, d.offset, fmt.Errorf(format, args...))
 	}
 }
 
-// full reads b wholly.
+// full fills b completely.
 func (d *checkpointReader) full(b []byte) bool {
 	if d.err != nil {
 		return false
@@ -59,7 +59,7 @@ func (d *checkpointReader) begin() error {
 	return d.err
 }
 
-// next begins the next item and gives its kind, 0 at the end of the items.
+// next begins the next item and returns its kind, or 0 at the end of the items.
 func (d *checkpointReader) next() byte {
 	if d.err == nil && !d.over && d.pos == len(d.buf) {
 		d.nextBlock()
@@ -105,7 +105,7 @@ func (d *checkpointReader) nextBlock() {
 	d.sums = crc32.Update(d.sums, castagnoli, b[:4])
 }
 
-// trailer reads what follows its first 16 bytes.
+// trailer reads the rest of the trailer after its first 16 bytes.
 func (d *checkpointReader) trailer(begin []byte) {
 	le := binary.LittleEndian
 	b := append(begin[:checkpointBlock:checkpointBlock], make([]byte, checkpointTrailer-checkpointBlock)...)
@@ -147,13 +147,13 @@ func (d *checkpointReader) between(low, high uint64) uint64 {
 	return v
 }
 
-// id reads an id of a container, class or instance: from 1.
+// id reads the id of a container, class or instance: at least 1.
 func (d *checkpointReader) id() int64 { return int64(d.between(1, math.MaxInt64)) }
 
-// amount reads a number from 0.
+// amount reads a number of at least 0.
 func (d *checkpointReader) amount() int64 { return int64(d.number(math.MaxInt64)) }
 
-// bytes reads n bytes, in place.
+// bytes reads n bytes without copying them.
 func (d *checkpointReader) bytes(n int) []byte {
 	if n > len(d.buf)-d.pos {
 		d.fault("%d bytes at byte %d of the items are cut short", n, d.pos)
@@ -165,13 +165,13 @@ func (d *checkpointReader) bytes(n int) []byte {
 	return d.buf[d.pos-n : d.pos]
 }
 
-// text reads a string of at most limit bytes, in place.
+// text reads a string of at most limit bytes without copying it.
 func (d *checkpointReader) text(limit uint64) []byte { return d.bytes(int(d.number(limit))) }
 
-// ReadCheckpoint makes the state that a checkpoint holds. It is given only when
-// every block, and the digest of the state that they made, were found right.
-// The errors wrap ErrCheckpointVersion, ErrCheckpointWindow, the reader's own,
-// or say what is damaged. Memory grows with what was read, whatever it says.
+// ReadCheckpoint returns the state in a checkpoint. It returns a state only if
+// every block and the digest of the loaded state are correct. Errors wrap
+// ErrCheckpointVersion, ErrCheckpointWindow or the reader's error, or describe
+// the damage. Memory grows with the bytes read, whatever the header says.
 func ReadCheckpoint(r io.Reader, c Config) (*State, CheckpointInfo, error) {
 	d := checkpointReader{r: r}
 	if err := d.begin(); err != nil {
@@ -191,6 +191,13 @@ func ReadCheckpoint(r io.Reader, c Config) (*State, CheckpointInfo, error) {
 		return nil, d.head, d.err
 	}
 	return l.s, d.head, nil
+}
+
+// ReadCheckpointInfo returns the header of a checkpoint, and checks nothing else.
+func ReadCheckpointInfo(r io.Reader) (CheckpointInfo, error) {
+	d := checkpointReader{r: r}
+	err := d.begin()
+	return d.head, err
 }
 
 var errDigest = errors.New("the state that it holds does not have the digest that it says")

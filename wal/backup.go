@@ -3,26 +3,32 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 )
 
-// A backup is a log directory: header by header and frame by frame up to the
-// durable end, zeroes behind it, the checkpoints, and an END. A daemon starts
-// on it as on the original.
+// A backup is a log directory: a copy, header by header and frame by frame, up to
+// the durable end, with zeroes after it, the checkpoints, and an END. A daemon can
+// start on it as on the original.
 //
-// An unfinished backup never looks complete. Until everything else is durable,
-// the END of a new copy holds a marker that every open rejects. A copy that is
-// continued stays complete throughout, at its old end or a later one: its
-// segments are replaced one by one, oldest first, each by a longer one.
+// An unfinished backup never looks complete. Until everything else is durable, the
+// END of a new copy contains a marker that every open rejects. A copy that is
+// continued stays complete throughout, at its old end or a later one: its segments
+// are replaced one by one, oldest first, each by a longer one.
 
 // BackupOptions are the options of one run; the zero value is valid.
 type BackupOptions struct {
-	FS FS // default: the operating system's
-	// OnProgress is called from time to time with the bytes copied and all bytes.
+	FS FS // default is the operating system's
+	// OnProgress is called from time to time with the number of bytes copied and
+	// the total.
 	OnProgress func(done, total int64)
-	// Check is called when the copy is complete. If it returns an error, the
-	// copy is marked as unusable, and Backup returns that error.
+	// Place returns the position of a checkpoint, of which wal does not know the
+	// content. If it is nil, checkpoints that the copy already has are not compared
+	// with the log.
+	Place func(checkpoint io.Reader) (Place, error)
+	// Check is called when the copy is complete. If it returns an error, the copy
+	// is marked as unusable and Backup returns the error.
 	Check func() error
 }
 
@@ -30,26 +36,29 @@ type BackupOptions struct {
 type BackupReport struct {
 	ID          LogID
 	End         uint64 // last commit in the copy
-	Segments    int    // in the copy
-	Copied      int    // segments copied by this run
-	Checkpoints int    // copied by this run
-	Bytes       int64  // copied by this run
-	Continued   bool   // an earlier backup was there
+	Segments    int    // number of segments in the copy
+	Copied      int    // number of segments copied by this run
+	Checkpoints int    // number of checkpoints copied by this run
+	Bytes       int64  // number of bytes copied by this run
+	Continued   bool   // an earlier backup was continued
 }
 
 const (
 	endTemp       = "END.tmp"
 	unfinished    = "this backup is not finished: run it again\n" // the END of a new copy
-	backupRetries = 3                                             // if files vanish because a checkpoint or an archive was made
+	backupRetries = 3                                             // when files vanish because a checkpoint or an archive was made
 )
 
-// Backup copies the log of dir, which may be in use, to out. If out does not
-// exist, it is created; otherwise it must hold an earlier backup of the same log.
+// Backup copies the log of dir, which may be in use, to out. If out does not exist,
+// Backup creates it. Otherwise out must contain an earlier backup of the same log,
+// which is continued. A copy with commits that the log lacks is rejected, and nothing
+// in it is changed.
 func Backup(dir, out string, o BackupOptions) (BackupReport, error) {
 	if o.FS == nil {
 		o.FS = OS{}
 	}
-	if err := apart(o.FS, dir, logDirs(out)...); err != nil {
+	out = filepath.Clean(out) // as join does, so that the checked path is the written one
+	if err := apartFrom(o.FS, dir, out, logDirs(out)[1:]...); err != nil {
 		return BackupReport{}, err
 	}
 	var err error
@@ -67,10 +76,10 @@ type backup struct {
 	o        BackupOptions
 	fs       FS
 	dir, out string
-	end      endState // of the original
+	end      endState // END of the original
 	segments []segmentFile
-	there    []segmentFile // in the copy, before
-	was      uint64        // where the copy ended before
+	there    []segmentFile // segments of the copy before this run
+	was      uint64        // end of the copy before this run
 	total    int64
 }
 
@@ -83,12 +92,12 @@ func (b *backup) run() error {
 		return errors.Join(ErrNoLog, b.end.bad)
 	}
 	b.ID, b.End = b.end.ID, b.end.durable
-	if err := makeDirs(b.fs, b.out); err != nil {
+	if err := b.fs.Mkdir(b.out); err != nil {
 		return fmt.Errorf("wal: make %s: %w", b.out, err)
 	}
 	lock, err := lockLog(b.fs, b.out)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", b.out, err)
 	}
 	defer lock.Close()
 	if err := b.prepare(); err != nil {
@@ -99,7 +108,7 @@ func (b *backup) run() error {
 	}
 	b.Segments = max(len(b.there), int(b.segments[len(b.segments)-1].head.Ordinal-b.firstOrdinal())+1)
 	steps := []func() error{b.writeEnd, b.checkpoints}
-	if !b.Continued { // a checkpoint beyond END would invalidate a copy that is in use
+	if !b.Continued { // not for a copy in use: a checkpoint beyond its END would invalidate it
 		steps[0], steps[1] = steps[1], steps[0]
 	}
 	for _, step := range steps {
@@ -116,9 +125,9 @@ func (b *backup) run() error {
 }
 
 // copySegments copies the segments that the copy lacks, in an order that never
-// leaves a gap: those after its first segment oldest first, and those before it
-// newest first. A new copy begins with the newest segment, so that an archive
-// run that moves the oldest away meanwhile only makes the copy begin later.
+// leaves a gap: first those after the copy's first segment, oldest first, then
+// those before it, newest first. A new copy begins with the newest segment. So if
+// an archive run moves the oldest segments meanwhile, the copy only begins later.
 func (b *backup) copySegments() error {
 	last := len(b.segments) - 1
 	from := last
@@ -150,7 +159,8 @@ func (b *backup) firstOrdinal() uint32 {
 	return b.segments[0].head.Ordinal
 }
 
-// prepare reads both directories, and marks a new copy as unfinished.
+// prepare reads both directories, rejects a copy that can't be continued, and marks a
+// new copy as unfinished.
 func (b *backup) prepare() error {
 	if err := errors.Join(noShared(b.fs, segmentsPath(b.dir), segmentsPath(b.out), segmentExt),
 		noShared(b.fs, join(b.dir, ckptDir), join(b.out, ckptDir), ckptExt)); err != nil {
@@ -166,6 +176,7 @@ func (b *backup) prepare() error {
 	if b.segments, err = readSegments(b.fs, b.dir); err != nil {
 		return err
 	}
+	originals := b.segments
 	for len(b.segments) > 1 && b.segments[len(b.segments)-1].head.First > b.End {
 		b.segments = b.segments[:len(b.segments)-1]
 	}
@@ -179,7 +190,13 @@ func (b *backup) prepare() error {
 		return fmt.Errorf("wal: the backup in %s has commits to %d, and the log ends at %d: they are no longer the same log; give another directory",
 			b.out, was.durable, b.End)
 	case n > 0 && b.segments[0].head.Ordinal > b.there[n-1].head.Ordinal+1:
-		return fmt.Errorf("wal: the log in %s begins after the backup in %s ends, for segments were archived; give another directory", b.dir, b.out)
+		return b.beginsLater()
+	}
+	if err := b.continues(originals, &was); err != nil {
+		return err
+	}
+	if err := makeDirs(b.fs, b.out); err != nil {
+		return fmt.Errorf("wal: make %s: %w", b.out, err)
 	}
 	b.was = was.durable
 	if b.Continued = was.there; !b.Continued {
@@ -195,7 +212,7 @@ func (b *backup) prepare() error {
 	return nil
 }
 
-// has reports whether the copy has all of a segment: it has a later one, or the
+// has reports whether the copy has a segment completely: it has a later one, or the
 // log has no commit that the copy lacks.
 func (b *backup) has(s *segmentFile) bool {
 	for i := range b.there {
@@ -245,7 +262,7 @@ func (b *backup) segment(s *segmentFile, last bool) error {
 	return b.fs.SyncDir(d)
 }
 
-// used returns the end of the last frame that END covers.
+// used returns the offset at which the last frame that END covers ends.
 func (b *backup) used(src File, s *segmentFile) (int64, error) {
 	w := newWalker(src, s.head, nil)
 	for w.at.next <= b.End {
@@ -343,7 +360,8 @@ func (b *backup) writeEnd() error {
 	return b.putEnd(h.Marshal(b.End))
 }
 
-// putEnd replaces the copy's END. No process has it mapped, because b holds the lock.
+// putEnd replaces the copy's END. No process has that file mapped, because b holds
+// the lock.
 func (b *backup) putEnd(page []byte) error {
 	if err := b.fs.Remove(join(b.out, endTemp)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
