@@ -6,12 +6,22 @@ import (
 	"path/filepath"
 )
 
-// ErrSameDir is returned, before anything is written, when the target
-// directory is the log itself or a part of it, under whatever name.
-var ErrSameDir = errors.New("wal: the target is the log itself")
+// ErrSameDir means that the target directory is the log itself, a part of it, or a
+// part of another log, under whatever name. It is returned before anything is
+// written.
+var ErrSameDir = errors.New("wal: the target is part of a log")
 
-// apart returns ErrSameDir if one of the directories of the log in dir is also
-// one of targets: by another path, a symbolic link, or a bind mount.
+// apartFrom returns ErrSameDir unless the target and parts are apart from the log
+// in dir, and the target is in no directory of any log.
+func apartFrom(fsys FS, dir, target string, parts ...string) error {
+	if err := apart(fsys, dir, append([]string{target}, parts...)...); err != nil {
+		return err
+	}
+	return notWithin(fsys, dir, target)
+}
+
+// apart returns ErrSameDir if a directory of the log in dir is also one of targets:
+// by another path, a symbolic link, or a bind mount.
 func apart(fsys FS, dir string, targets ...string) error {
 	for _, part := range logDirs(dir) {
 		for _, target := range targets {
@@ -19,7 +29,7 @@ func apart(fsys FS, dir string, targets ...string) error {
 			if err != nil {
 				return err
 			}
-			if same || filepath.Clean(part) == filepath.Clean(target) { // which may not exist yet
+			if same || filepath.Clean(part) == filepath.Clean(target) { // the path comparison works for a target that does not exist yet
 				return fmt.Errorf("%w: %s and %s are the same directory", ErrSameDir, filepath.Clean(part), filepath.Clean(target))
 			}
 		}
@@ -27,18 +37,59 @@ func apart(fsys FS, dir string, targets ...string) error {
 	return nil
 }
 
-// historyDir is the index of the history, which a read daemon keeps, in the log's
-// directory. It can be made again, so people remove it.
+// notWithin returns ErrSameDir if the target, or a directory between it and the
+// root, is one that the programs keep below dir or below the directory of another
+// log. Those directories are cleared at times, and files in wal/ count as parts of
+// its log. Going up by ".." follows the directories themselves, and not the names
+// in the path.
+func notWithin(fsys FS, dir, target string) error {
+	at := target
+	if there, err := fsys.Same(at, at); err != nil {
+		return err
+	} else if !there {
+		at = filepath.Dir(filepath.Clean(at))
+	}
+	for {
+		up := at + "/.."
+		if top, err := fsys.Same(at, up); err != nil || top {
+			return err
+		}
+		if there, err := fsys.Same(up, up); err != nil || !there {
+			return err
+		}
+		parts := logDirs(dir)[1:]
+		if log, err := fsys.Same(up+"/"+endName, up+"/"+endName); err != nil {
+			return err
+		} else if log {
+			for _, part := range logDirs("")[1:] {
+				parts = append(parts, up+"/"+part)
+			}
+		}
+		for _, part := range parts {
+			same, err := fsys.Same(part, at)
+			if err != nil {
+				return err
+			}
+			if same {
+				return fmt.Errorf("%w: %s is, or lies in, its directory %s", ErrSameDir, filepath.Clean(target), filepath.Base(part))
+			}
+		}
+		at = up
+	}
+}
+
+// historyDir is the directory of the history index, which a read daemon keeps in
+// the log's directory. The index can be rebuilt, so people remove it.
 const historyDir = "history"
 
 // logDirs returns the directories of a log.
 func logDirs(dir string) []string {
-	return []string{dir, segmentsPath(dir), join(dir, ckptDir), join(dir, readersDir), join(dir, historyDir)}
+	return []string{dir, segmentsPath(dir), join(dir, ckptDir), join(dir, readersDir), join(dir, historyDir), BeginPath(dir)}
 }
 
-// noLinks returns an error if the target directory to has a symbolic link in
-// place of a file with the extension: what it leads to may be the log's own
-// file, and is no copy.
+// noLinks returns an error if the target directory has a symbolic link in place of
+// a file with the extension. The link is not a copy, and may lead to the log's own
+// file.
 func noLinks(fsys FS, to, ext string) error {
 	seqs, err := listSeqs(fsys, to, ext)
 	if err != nil {
@@ -60,8 +111,8 @@ func notLink(fsys FS, path string) error {
 	return err
 }
 
-// noShared returns an error if a file of the copy's directory is also the log's,
-// by a link of either kind.
+// noShared returns an error if a file in the directory of the copy is also a file
+// of the log, through a hard or a symbolic link.
 func noShared(fsys FS, dir, to, ext string) error {
 	if err := noLinks(fsys, to, ext); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// aliases are names of one directory.
+// aliases returns different names of one directory.
 func aliases(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	link := filepath.Join(t.TempDir(), "link")
@@ -23,14 +23,16 @@ func aliases(t *testing.T, dir string) map[string]string {
 }
 
 // TestWritesIntoItself checks that neither an archive nor a backup can go into
-// the log that it reads: an archive into DIR/wal once took each segment for
-// the copy that an interrupted run had left, and removed it.
+// the log that it reads. An archive into DIR/wal once took each segment for the
+// copy that an interrupted run had left, and removed it.
 func TestWritesIntoItself(t *testing.T) {
 	dir, w := longLog(t)
 	checkpointAt(t, dir, 100)
 	checkpointAt(t, dir, w.LastSeq())
-	if err := os.Mkdir(join(dir, historyDir), 0o700); err != nil {
-		t.Fatal(err)
+	for _, part := range []string{historyDir, beginName} {
+		if err := os.Mkdir(join(dir, part), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	before := snapshot(t, dir)
 	for _, part := range logDirs(dir) {
@@ -43,7 +45,7 @@ func TestWritesIntoItself(t *testing.T) {
 			}
 		}
 	}
-	for _, part := range []string{segmentDir, ckptDir, readersDir, historyDir} {
+	for _, part := range []string{segmentDir, ckptDir, readersDir, historyDir, beginName} {
 		for name, alias := range aliases(t, join(dir, part)) {
 			out := t.TempDir()
 			if err := os.Symlink(alias, join(out, part)); err != nil {
@@ -62,7 +64,76 @@ func TestWritesIntoItself(t *testing.T) {
 	}
 }
 
-// A directory of the log that does not exist yet is the log's all the same.
+// TestWritesWithinTheLogsDirectories checks that neither an archive nor a
+// backup can go below a directory that programs or people clear. A mirror
+// removes everything in begin/, and people remove history/. Next to them, in
+// dir itself, it may.
+func TestWritesWithinTheLogsDirectories(t *testing.T) {
+	dir, w := longLog(t)
+	for _, part := range logDirs(dir)[1:] {
+		if err := os.MkdirAll(join(part, "sub"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		link := join(t.TempDir(), "link")
+		if err := os.Symlink(join(part, "sub"), link); err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range []string{part + "/new", part + "/sub", part + "/sub/new", link, link + "/new"} {
+			before := snapshot(t, dir)
+			if _, err := Archive(dir, to, w.LastSeq(), nil); !errors.Is(err, ErrSameDir) {
+				t.Errorf("archive to %s: %v", to, err)
+			}
+			if _, err := Backup(dir, to, BackupOptions{}); !errors.Is(err, ErrSameDir) {
+				t.Errorf("backup to %s: %v", to, err)
+			}
+			if after := snapshot(t, dir); after != before {
+				t.Errorf("%s: the log was changed", to)
+			}
+			if _, err := os.Stat(part + "/new"); err == nil {
+				t.Fatalf("%s: it was made", to)
+			}
+		}
+	}
+	for _, to := range []string{join(dir, "archive"), dir + "-archive"} {
+		if report, err := Archive(dir, to, w.LastSeq(), nil); err != nil || len(report.Moved) == 0 && to == join(dir, "archive") {
+			t.Errorf("archive to %s: moved %v, %v", to, report.Moved, err)
+		}
+	}
+}
+
+// TestWritesWithinAnotherLog checks the same for the directories of another
+// copy of the log, such as that of a mirror. Segments in its wal/ would count
+// as its own, and would leave a gap after those that it has copied so far.
+func TestWritesWithinAnotherLog(t *testing.T) {
+	dir, w := longLog(t)
+	other := t.TempDir()
+	if _, err := Backup(dir, other, BackupOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := snapshot(t, dir) + snapshot(t, other)
+	for _, part := range []string{segmentDir, ckptDir, readersDir, segmentDir + "/new", beginName + "/new"} {
+		if part == beginName+"/new" {
+			if err := os.Mkdir(join(other, beginName), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Archive(dir, join(other, part), w.LastSeq(), nil); !errors.Is(err, ErrSameDir) {
+			t.Errorf("archive to %s of another log: %v", part, err)
+		}
+		if _, err := Backup(dir, join(other, part), BackupOptions{}); !errors.Is(err, ErrSameDir) {
+			t.Errorf("backup to %s of another log: %v", part, err)
+		}
+	}
+	if after := snapshot(t, dir) + snapshot(t, other); after != before {
+		t.Error("a log was changed")
+	}
+	if report, err := Archive(dir, join(other, "archive"), w.LastSeq(), nil); err != nil || len(report.Moved) == 0 {
+		t.Errorf("archive beside it: moved %v, %v", report.Moved, err)
+	}
+}
+
+// A directory of the log that does not exist yet belongs to the log all the
+// same.
 func TestArchiveIntoHistory(t *testing.T) {
 	dir, w := longLog(t)
 	if _, err := Archive(dir, join(dir, historyDir), w.LastSeq(), nil); !errors.Is(err, ErrSameDir) {
@@ -73,8 +144,8 @@ func TestArchiveIntoHistory(t *testing.T) {
 	}
 }
 
-// TestLinksAreNoCopies puts links to the log's files where an archive or a backup
-// finds them, and takes them for what an earlier run has copied.
+// TestLinksAreNoCopies puts links to the log's files where an archive or a
+// backup expects the copies of an earlier run. The log must lose nothing.
 func TestLinksAreNoCopies(t *testing.T) {
 	links := map[string]func(old, new string) error{"symbolic": os.Symlink, "hard": os.Link}
 	for kind, link := range links {
@@ -132,7 +203,7 @@ func TestLinksAreNoCopies(t *testing.T) {
 	}
 }
 
-// TestArchiveIntoBindMount does the same by a bind mount, as root.
+// TestArchiveIntoBindMount does the same with a bind mount, as root.
 func TestArchiveIntoBindMount(t *testing.T) {
 	const inside = "WAL_TEST_BIND"
 	if dir := os.Getenv(inside); dir != "" {
@@ -162,15 +233,25 @@ func TestArchiveIntoBindMount(t *testing.T) {
 	}
 }
 
-// TestArchiveAmongAnotherLog checks that segments do not go where those of
-// another log are, whose order they would break.
+// TestArchiveAmongAnotherLog checks that segments are not moved to a directory
+// with segments of another log, whose order they would break.
 func TestArchiveAmongAnotherLog(t *testing.T) {
 	dir, w := longLog(t)
 	o := small()
 	o.Rand = zeroRandom{}
 	other := t.TempDir()
 	fill(t, mustOpen(t, other, o), 1, 10)
-	if report, err := Archive(dir, segmentsPath(other), w.LastSeq(), nil); err == nil || len(report.Moved) > 0 {
+	archive := t.TempDir() // with the segments of other, as its own archive would have them
+	if _, err := Archive(other, archive, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	names, _ := (OS{}).List(segmentsPath(other))
+	for _, name := range names {
+		if err := os.Link(join(segmentsPath(other), name), join(archive, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if report, err := Archive(dir, archive, w.LastSeq(), nil); err == nil || len(report.Moved) > 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -12,32 +12,32 @@ import (
 
 // An ArchiveReport lists what one run of Archive moved.
 type ArchiveReport struct {
-	Moved []string // names of segments
-	Below uint64   // all moved segments end before this commit
-	Held  string   // the attached reader that needs older segments than asked for; "" if none does
+	Moved []string // names of the moved segments
+	Below uint64   // every moved segment ends before this commit
+	Held  string   // name of the attached reader that needs older segments than below; "" if none does
 }
 
-// Archive moves the segments of dir that end before the commit below to
-// another directory, oldest first. below is the older of two good checkpoints:
-// a daemon that starts from it needs the segment that holds it, and all later
-// ones. Archive works beside running daemons: commits that an attached reader
-// has not applied yet stay, and so does the segment with the last commit that
-// it applied.
+// Archive moves the segments of dir that end before the commit below to another
+// directory, oldest first. below must be the older of two valid checkpoints: a
+// daemon that starts from it needs the segment that contains it, and all later
+// ones. Archive works while daemons run. Commits that an attached reader has not
+// applied yet stay, and so does the segment with the last commit that it applied.
 //
-// Each segment is checked first: headers, bodies, and the link to the next. To
-// another filesystem it is copied, synced, checked again, and then removed. The
-// next run completes a move that was interrupted.
+// Each segment is checked first: headers, bodies, and the link to the next segment.
+// If the target is on another filesystem, the segment is copied, synced, checked
+// again, and then removed. An interrupted move is completed by the next run.
 func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err error) {
 	if fsys == nil {
 		fsys = OS{}
 	}
-	if err := apart(fsys, dir, to); err != nil {
+	to = filepath.Clean(to) // as join does, so that the checked path is the written one
+	if err := apartFrom(fsys, dir, to); err != nil {
 		return report, err
 	}
 	if err := fsys.Mkdir(to); err != nil {
 		return report, err
 	}
-	if err := apart(fsys, dir, to); err != nil { // now that it has an identity
+	if err := apartFrom(fsys, dir, to); err != nil { // now that the directory exists
 		return report, err
 	}
 	if err := fsys.SyncDir(filepath.Dir(filepath.Clean(to))); err != nil && !errors.Is(err, fs.ErrPermission) {
@@ -45,11 +45,11 @@ func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err e
 	}
 	lock, err := lockPatiently(fsys, join(to, lockName))
 	if err != nil {
-		return report, fmt.Errorf("another archive run works on %s: %w", to, err)
+		return report, fmt.Errorf("another archive run is using %s: %w", to, err)
 	}
 	defer lock.Close()
-	// The lock also reveals an alias with another identity, such as a second
-	// mount of a network filesystem.
+	// The lock also reveals an alias of the same directory that has another
+	// identity, such as a second mount of a network filesystem.
 	if held, err := fsys.Locked(join(segmentsPath(dir), lockName)); err == nil && held {
 		return report, fmt.Errorf("%w: a lock in %s is also in %s", ErrSameDir, to, segmentsPath(dir))
 	}
@@ -78,7 +78,8 @@ func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err e
 	return report, nil
 }
 
-// neededFrom lowers below to the position of the slowest attached reader.
+// neededFrom lowers below to the position of the slowest attached reader, and
+// returns that reader's name if it does.
 func neededFrom(fsys FS, dir string, below uint64) (uint64, string, error) {
 	readers, err := ListReaders(dir, Options{FS: fsys})
 	held := ""
@@ -90,7 +91,7 @@ func neededFrom(fsys FS, dir string, below uint64) (uint64, string, error) {
 	return below, held, err
 }
 
-// sameLog returns an error if the directory holds segments of another log.
+// sameLog returns an error if the directory contains segments of another log.
 func sameLog(fsys FS, list []segmentFile, to string) error {
 	there, err := listSeqs(fsys, to, segmentExt)
 	if err != nil || len(there) == 0 || len(list) == 0 {
@@ -104,10 +105,10 @@ func sameLog(fsys FS, list []segmentFile, to string) error {
 }
 
 func otherLog(path string) error {
-	return fmt.Errorf("wal: %s is a segment of another log, or of another time; give another directory", path)
+	return fmt.Errorf("wal: %s is a segment of another log, or of another history of this log; give another directory", path)
 }
 
-// checkSealed checks a whole segment, and that the next one continues it.
+// checkSealed checks a whole segment, and that the next segment continues it.
 func checkSealed(fsys FS, s, next *segmentFile) error {
 	src, err := openView(fsys, s.path, s.head.Size)
 	if err != nil {
@@ -121,12 +122,13 @@ func checkSealed(fsys FS, s, next *segmentFile) error {
 	return checkLink(next.path, &next.head, s.head.ID, s.head.Ordinal, &w.at)
 }
 
-// moveSegment moves one segment. The segment is in both directories, durable
-// and checked, before it is removed from the first. If a file of its name
-// exists already, an interrupted run left it, or it belongs to another log.
+// moveSegment moves one segment. Before the segment is removed from the first
+// directory, it is in both, durable and checked. If a file of its name already
+// exists in the target, an interrupted run left it, or it belongs to another log.
 func moveSegment(fsys FS, s, next *segmentFile, to string) error {
 	target := segmentFile{path: join(to, s.head.name()), head: s.head}
 	head, err := checkSegment(fsys, target.path, s.head.First)
+	there := err == nil
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = putSegment(fsys, s, to)
@@ -137,12 +139,16 @@ func moveSegment(fsys FS, s, next *segmentFile, to string) error {
 		return err
 	}
 	if err := checkSealed(fsys, &target, next); err != nil {
+		if bad, ok := errors.AsType[*CorruptError](err); ok && there && bad.Rule == ruleLink {
+			err = otherLog(target.path) // this log's own segment has passed the same check
+		}
 		return err
 	}
 	if err := fsys.SyncDir(to); err != nil {
 		return err
 	}
-	// A second name keeps the bytes if it is another directory's, and no symbolic link.
+	// The removal loses nothing if the second name is in another directory and is
+	// not a symbolic link.
 	if err := errors.Join(apart(fsys, filepath.Dir(filepath.Dir(s.path)), to), notLink(fsys, target.path)); err != nil {
 		return err
 	}
@@ -152,9 +158,10 @@ func moveSegment(fsys FS, s, next *segmentFile, to string) error {
 	return fsys.SyncDir(filepath.Dir(s.path))
 }
 
-// putSegment links a segment into the other directory, or copies it where a
-// link is not possible: to another filesystem, or on one without hard links.
-// It does not rename, because a power cut may then leave neither name.
+// putSegment links a segment into the other directory. Where that is not possible,
+// because it is on another filesystem or on one without hard links, putSegment
+// copies the segment. It does not rename, because a power failure may then leave
+// neither name.
 func putSegment(fsys FS, s *segmentFile, to string) error {
 	err := fsys.Link(s.path, join(to, s.head.name()))
 	if no, ok := errors.AsType[syscall.Errno](err); !ok || !slices.Contains(cantLink, no) {
@@ -168,11 +175,11 @@ func putSegment(fsys FS, s *segmentFile, to string) error {
 	return copyNamed(fsys, src, to, s.head.name())
 }
 
-// cantLink lists the errors of link(2) for a link that is impossible or not
+// cantLink lists the errors of link(2) that mean that a link is impossible or not
 // permitted. EPERM also stands for filesystems without hard links.
 var cantLink = []syscall.Errno{syscall.EXDEV, syscall.EPERM, syscall.EACCES, syscall.EMLINK, syscall.ENOSYS, syscall.EOPNOTSUPP}
 
-// copyNamed copies a file into a directory, durably, and names it last.
+// copyNamed durably copies a file into a directory. The copy gets its name last.
 func copyNamed(fsys FS, src File, dir, name string) error {
 	size, err := src.Size()
 	if err != nil {

@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// A directory whose log is a copy of another is marked by a file, so that no
-// writer makes a second history of it by accident.
+// A file marks a directory whose log is a copy of another log. The mark keeps a
+// writer from continuing the copy by mistake, with a history of its own.
 //
-//	DIR/COPY    text: what it is a copy of
-//	DIR/begin/  a copy that is being begun: a directory of a log; see Adopt
+//	DIR/COPY    text that says what the log is a copy of
+//	DIR/begin/  a copy that is being created, as a log directory; see Adopt
 
 const (
 	copyName  = "COPY"
 	beginName = "begin"
-	maxCopyOf = 4096 // bytes of the text
+	maxCopyOf = 4096 // maximum size of the text in bytes
 )
 
-// ErrCopy is given by Open for a directory that is marked as a copy.
+// ErrCopy is the error of Open for a directory that is marked as a copy.
 var ErrCopy = errors.New("wal: the log is a copy of another")
 
-// MarkCopy marks DIR, which is made if it is missing, as a copy of what the text
-// says, durably.
+// MarkCopy durably marks DIR as a copy. of says what it is a copy of. DIR is
+// created if it is missing.
 func MarkCopy(dir, of string, o Options) error {
 	fsys := o.withDefaults().FS
 	if was, err := CopyOf(dir, o); err != nil || was == of {
@@ -39,7 +39,7 @@ func MarkCopy(dir, of string, o Options) error {
 	})
 }
 
-// CopyOf returns what DIR is marked as a copy of, "" if it is not marked.
+// CopyOf returns what DIR is marked as a copy of, or "" if it is not marked.
 func CopyOf(dir string, o Options) (string, error) {
 	f, err := o.withDefaults().FS.Open(join(dir, copyName), false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +63,8 @@ func CopyOf(dir string, o Options) (string, error) {
 	return "another log", nil
 }
 
-// UnmarkCopy removes the mark: the log goes on alone. No error if there is none.
+// UnmarkCopy removes the mark, so that the log continues on its own. It returns nil
+// if there is no mark.
 func UnmarkCopy(dir string, o Options) error {
 	fsys := o.withDefaults().FS
 	if err := fsys.Remove(join(dir, copyName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +73,7 @@ func UnmarkCopy(dir string, o Options) error {
 	return fsys.SyncDir(dir)
 }
 
-// checkCopy refuses a marked directory to those who do not ask for a copy.
+// checkCopy returns ErrCopy for a marked directory, unless o.Copy is set.
 func (o *Options) checkCopy(dir string) error {
 	if o.Copy {
 		return nil
@@ -84,7 +85,7 @@ func (o *Options) checkCopy(dir string) error {
 	return err
 }
 
-// HasLog reports whether DIR holds a log, or anything of one but checkpoints.
+// HasLog reports whether DIR contains a log, or any part of one except checkpoints.
 func HasLog(dir string, o Options) (bool, error) {
 	fsys := o.withDefaults().FS
 	firsts, err := listSeqs(fsys, segmentsPath(dir), segmentExt)
@@ -95,11 +96,25 @@ func HasLog(dir string, o Options) (bool, error) {
 	return end.there || end.bad != nil, err
 }
 
-// BeginPath is the directory in which a copy of DIR's log is begun: one with a
-// single segment and the checkpoint in it that the copy starts from.
+// CheckPresent returns ErrNoLog if DIR contains no part of a log, or does not exist.
+func CheckPresent(dir string, o Options) error {
+	has, err := HasLog(dir, o)
+	if err != nil || has {
+		return err
+	}
+	ckpts, err := ListCheckpoints(dir, o)
+	if err == nil && len(ckpts) == 0 {
+		err = ErrNoLog
+	}
+	return err
+}
+
+// BeginPath returns the directory in which a copy of DIR's log is begun. It is a
+// log directory with a single segment, and the checkpoint within that segment from
+// which the copy starts.
 func BeginPath(dir string) string { return join(dir, beginName) }
 
-// ClearBegin removes what an attempt to begin a copy has left.
+// ClearBegin removes what an earlier attempt to begin a copy left.
 func ClearBegin(dir string, o Options) error {
 	fsys, begin := o.withDefaults().FS, BeginPath(dir)
 	for _, d := range append(logDirs(begin)[1:], begin) {
@@ -122,7 +137,7 @@ func ClearBegin(dir string, o Options) error {
 	return nil
 }
 
-// DropCheckpoints removes the checkpoints of DIR, which holds no log.
+// DropCheckpoints removes the checkpoints of DIR, which must not contain a log.
 func DropCheckpoints(dir string, o Options) error {
 	seqs, err := ListCheckpoints(dir, o)
 	for _, seq := range seqs {
@@ -131,8 +146,9 @@ func DropCheckpoints(dir string, o Options) error {
 	return err
 }
 
-// Adopt moves the log of BeginPath to DIR, which holds neither a log nor
-// checkpoints. A crash leaves no log, or all of it without END, which Open makes.
+// Adopt moves the log from BeginPath to DIR, which must contain neither a log nor
+// checkpoints. A crash leaves either no log in DIR, or a complete one without END,
+// which Open creates.
 func Adopt(dir string, o Options) error {
 	fsys, begin := o.withDefaults().FS, BeginPath(dir)
 	if has, err := HasLog(dir, o); err != nil {
@@ -161,7 +177,8 @@ func Adopt(dir string, o Options) error {
 }
 
 // LockCopy makes the caller the only one that begins a copy in DIR, which is
-// made if it is missing: ErrLocked if another writes the log there.
+// created if it is missing. It returns ErrLocked if another process writes the log
+// there.
 func LockCopy(dir string, o Options) (io.Closer, error) {
 	fsys := o.withDefaults().FS
 	if err := fsys.Mkdir(dir); err != nil {

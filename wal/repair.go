@@ -10,40 +10,43 @@ import (
 
 // RepairOptions are the options of one run; the zero value is valid.
 type RepairOptions struct {
-	FS FS // default: the operating system's
-	// Accept makes the changes. Without it Repair only reports them.
+	FS FS // default is the operating system's
+	// Accept permits the changes. Without it, Repair only reports them.
 	Accept bool
 	// Checkpoint reads the checkpoint at seq and returns its place in the log. A
-	// *CorruptError means that the file is damaged; any other error except
-	// fs.ErrNotExist ends the run. If Checkpoint is nil, checkpoints are not read.
+	// *CorruptError means that the file is damaged. Any other error, except
+	// fs.ErrNotExist, ends the run. If Checkpoint is nil, checkpoints are not read.
 	Checkpoint func(seq uint64) (Place, error)
 }
 
 // A RepairReport lists what a repair keeps, and what it loses or would lose.
 type RepairReport struct {
-	Needed bool     // false: the log and its checkpoints are intact
+	Needed bool     // false if the log and its checkpoints are intact
 	Reason error    // the damage
 	Kept   uint64   // last global_seq that is kept
-	Lost   uint64   // global_seqs beyond it that are known to have been durable
+	Lost   uint64   // number of global_seqs beyond Kept that are known to have been durable
 	File   string   // the segment that will be the last
-	Offset int64    // where it will end
-	Bytes  int64    // bytes that will be zeroed there
+	Offset int64    // offset at which that segment will end
+	Bytes  int64    // number of bytes that will be zeroed there
 	Moved  []string // files that are set aside; after the repair, their new names, which end in .bad
-	Copy   string   // where the zeroed bytes are kept; set after the repair
+	Copy   string   // copy of the zeroed bytes; set after the repair
 }
 
-// Repair makes a log that Open rejects usable again by ending it at its last
-// good frame. This loses acknowledged commits. It also sets damaged checkpoints
-// aside, which loses none; it refuses to do so if segments are archived and no
-// good checkpoint would be left. Without o.Accept it changes nothing, and
-// reports what would be lost. It deletes nothing: it copies damaged bytes, and
-// renames later segments and bad checkpoints. Readers of a log that was
-// shortened get ErrReplaced.
+// Repair makes a log that Open rejects usable again, by ending it at its last valid
+// frame. This loses acknowledged commits. It also sets damaged checkpoints aside,
+// which loses no commits. It refuses to do that if segments are archived and no
+// valid checkpoint would be left. Without o.Accept it changes nothing and reports
+// what would be lost. It deletes nothing: it copies damaged bytes, and renames
+// later segments and bad checkpoints. Readers of a log that was shortened get
+// ErrReplaced. It returns ErrNoLog if there is no log, and then creates no LOCK.
 //
-// An interrupted repair leaves a log that Open rejects, and can be repeated,
-// because END is set back last.
+// END is set back last. So an interrupted repair leaves a log that Open rejects,
+// and can be repeated.
 func Repair(dir string, o RepairOptions) (RepairReport, error) {
 	p := repair{o: o, fs: Options{FS: o.FS}.withDefaults().FS, dir: dir}
+	if err := CheckPresent(dir, Options{FS: o.FS}); err != nil {
+		return RepairReport{}, err
+	}
 	lock, err := lockLog(p.fs, dir)
 	if err != nil {
 		return RepairReport{}, err
@@ -61,19 +64,19 @@ type repair struct {
 	fs    FS
 	dir   string
 	id    LogID
-	ckpts []uint64 // by global_seq; after judge, only the good ones
-	cut   bool     // the log is to be shortened
+	ckpts []uint64 // ordered by global_seq; after judge, only valid ones
+	cut   bool     // the log must be shortened
 	end   endState
 	last  tail // where the log will end
 }
 
-// survey determines how much of the log is good, and which checkpoints are.
+// survey determines how much of the log is valid, and which checkpoints are.
 func (p *repair) survey() error {
 	report, err := Verify(p.dir, VerifyOptions{FS: lockedFS{p.fs}})
 	if err != nil {
 		p.Reason = err
 		if damage, ok := errors.AsType[*CorruptError](err); !ok || damage.Rule == ruleUnreadable {
-			return err // no log, a newer version, or an unreadable disk: another disk or program may still read it
+			return err // no log, a newer version, or an unreadable disk: another disk or program may still be able to read the log
 		}
 	}
 	p.ckpts, err = listSeqs(p.fs, join(p.dir, ckptDir), ckptExt)
@@ -97,13 +100,13 @@ func (p *repair) survey() error {
 	}
 	p.Needed = p.Reason != nil
 	if n == 0 || firsts[0] > 1 && p.Needed && !covered(p.ckpts, firsts[0], p.Kept) {
-		return fmt.Errorf("wal: no segment of %s can be kept, or no checkpoint stands for those that were archived; restore a backup: %w", p.dir, p.Reason)
+		return fmt.Errorf("wal: no segment of %s can be kept, or no checkpoint covers those that were archived; restore a backup: %w", p.dir, p.Reason)
 	}
 	p.Moved = append(p.Moved, bad...)
 	return nil
 }
 
-// surveyLog walks the log up to its last good frame, and returns the number of
+// surveyLog walks the log up to its last valid frame, and returns the number of
 // segments up to there.
 func (p *repair) surveyLog(firsts []uint64) (n int, err error) {
 	if p.end, err = readEnd(p.fs, p.dir); err != nil {
@@ -127,9 +130,9 @@ func (p *repair) surveyLog(firsts []uint64) (n int, err error) {
 	return n, nil
 }
 
-// badCheckpoints returns the files of the checkpoints that can't stay: those
-// beyond the end, damaged ones, and those that match no frame of the log. The
-// others stay in p.ckpts.
+// badCheckpoints returns the files of the checkpoints that can't stay: those beyond
+// the end, damaged ones, and those that match no frame of the log. The others stay
+// in p.ckpts.
 func (p *repair) badCheckpoints() (bad []string, err error) {
 	h := endHeader{ID: p.id}
 	r := newReader(p.dir, Options{FS: p.fs}.withDefaults(), h, fixedPage(h.Marshal(p.Kept)))
@@ -158,13 +161,13 @@ func (p *repair) badCheckpoints() (bad []string, err error) {
 	return bad, nil
 }
 
-// judge returns why a checkpoint within the log is bad, or nil.
+// judge returns the reason why a checkpoint within the log is bad, or nil.
 func (p *repair) judge(r *Reader, seq uint64) (why, err error) {
 	if p.o.Checkpoint == nil {
 		return nil, nil
 	}
 	place, err := p.o.Checkpoint(seq)
-	if errors.Is(err, fs.ErrNotExist) { // a read daemon has made a newer one
+	if errors.Is(err, fs.ErrNotExist) { // a read daemon has written a newer one and removed this
 		return nil, nil
 	}
 	if err == nil {
@@ -181,14 +184,14 @@ func (p *repair) judge(r *Reader, seq uint64) (why, err error) {
 	return nil, err
 }
 
-// covered reports whether there is a checkpoint in the segments from first to
-// last. Without one, a log that lacks its first segment is useless.
+// covered reports whether there is a checkpoint in the segments from first to last.
+// Without one, a log that lacks its first segment is useless.
 func covered(ckpts []uint64, first, last uint64) bool {
 	return slices.ContainsFunc(ckpts, func(seq uint64) bool { return seq >= first && seq <= last })
 }
 
-// walk sets last to the end of the good part, and returns the number of
-// segments in it.
+// walk sets last to the end of the valid part, and returns the number of segments
+// in that part.
 func (p *repair) walk(firsts []uint64) (n int, err error) {
 	var at cursor
 	for i, first := range firsts {
@@ -219,7 +222,7 @@ func onlyDamage(err error) error {
 	return err
 }
 
-// apply changes the disk: first it makes copies, last it sets END.
+// apply changes the disk. It begins with the copies, and ends with END.
 func (p *repair) apply() error {
 	if !p.cut {
 		return p.setAside()
@@ -237,7 +240,7 @@ func (p *repair) apply() error {
 	if err := p.setAside(); err != nil {
 		return err
 	}
-	// Frames that END did not cover may be in the page cache only.
+	// Frames that END did not cover may be only in the page cache.
 	if err := rewrite(file, p.last.doubt, p.Offset); err != nil {
 		return err
 	}
@@ -250,7 +253,7 @@ func (p *repair) apply() error {
 
 // setAside durably renames the files in Moved, and stores their new names there.
 func (p *repair) setAside() error {
-	for i := len(p.Moved) - 1; i >= 0; i-- { // last first, so that the rest has no gap
+	for i := len(p.Moved) - 1; i >= 0; i-- { // last first, so that the rest never has a gap
 		name, err := freeBadName(p.fs, p.Moved[i])
 		if err == nil {
 			err = p.fs.Rename(p.Moved[i], name)
@@ -268,8 +271,8 @@ func (p *repair) setAside() error {
 	return nil
 }
 
-// freeBadName returns a free name for a file that is set aside: path with .bad
-// added, and a number before that if an earlier repair has taken the name.
+// freeBadName returns an unused name for a file that is set aside: path with .bad
+// appended, and a number before that if an earlier repair has used the name.
 func freeBadName(fsys FS, path string) (string, error) {
 	names, err := fsys.List(filepath.Dir(path))
 	if err != nil {
@@ -282,7 +285,7 @@ func freeBadName(fsys FS, path string) (string, error) {
 	return name, nil
 }
 
-// lockedFS hides that this process holds the lock itself.
+// lockedFS hides from Verify that this process itself holds the lock.
 type lockedFS struct{ FS }
 
 func (lockedFS) Locked(string) (bool, error) { return false, nil }

@@ -3,27 +3,27 @@ package wal
 import "fmt"
 
 // A directory may be restored from an older backup while a reader follows it.
-// Usually END shows it: it goes back, or its name leads to another file. But a
-// reader may have slept meanwhile, and find an END that a new writer has moved
-// past its own position, in another history of the same log. So the reader also
-// checks that the last frame it returned is still there.
+// Usually END shows that: it decreases, or its name leads to another file. But the
+// reader may have slept meanwhile. It may then find an END that a new writer has
+// advanced past the reader's position, in another history of the same log. So the
+// reader also checks that the last frame it returned is still there.
 
-// checkStill looks for another END under END's name, and for another frame in
-// the place of the last. Next calls it when it has found nothing new twice: for
-// a waiting reader, a few times a second.
+// checkStill checks that END's name still leads to the same file, and that the last
+// frame is still in its place. Next calls it when it has found nothing new twice:
+// for a waiting reader, a few times a second.
 func (r *Reader) checkStill() error {
 	if !r.idle {
 		return nil
 	}
 	var id LogID
 	if !touch(func() { copy(id[:], r.end.Bytes()[16:32]) }) || id != r.id || r.end.Stale() {
-		return fmt.Errorf("%w: END in %s is another file now", ErrReplaced, r.dir)
+		return fmt.Errorf("%w: END in %s is now a different file", ErrReplaced, r.dir)
 	}
 	return r.checkLast()
 }
 
-// checkLast reads the file, bypassing the map, and checks that the frame before
-// the cursor is still there. Its header CRC covers the whole history up to it.
+// checkLast reads the file, bypassing the map, and checks that the previous frame
+// is still there. Its header CRC covers the whole history up to it.
 func (r *Reader) checkLast() error {
 	if r.last == 0 {
 		return nil
