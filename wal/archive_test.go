@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// otherDisk is a filesystem whose directories are on different disks.
+// An otherDisk is a file system whose directories are on different disks.
 type otherDisk struct{ FS }
 
 func (o otherDisk) Link(a, b string) error {
@@ -29,7 +29,7 @@ func TestArchive(t *testing.T) {
 				t.Fatal(err)
 			}
 			to := filepath.Join(t.TempDir(), "to")
-			// below the last commit of the second segment: that one stays.
+			// below is before the last commit of the second segment, so that segment stays.
 			below := firsts[2] - 1
 			checkpointAt(t, dir, below)
 			checkpointAt(t, dir, w.LastSeq())
@@ -42,7 +42,7 @@ func TestArchive(t *testing.T) {
 				&segmentFile{path: join(segmentsPath(dir), segmentName(firsts[1])), head: mustHead(t, join(segmentsPath(dir), segmentName(firsts[1])))}); err != nil {
 				t.Error(err)
 			}
-			fill(t, w, 10, 2000) // the writer goes on
+			fill(t, w, 10, 2000) // the writer continues
 			if got := readAll(t, old); got != w.LastSeq() {
 				t.Errorf("a reader with a map came to %d", got)
 			}

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// longLog makes a log of several segments; the writer stays open.
+// longLog returns the directory of a log of several segments, and its open
+// writer.
 func longLog(t *testing.T) (string, *Writer) {
 	t.Helper()
 	dir := t.TempDir()
@@ -90,7 +91,7 @@ func TestSeekAfter(t *testing.T) {
 		}
 		places = append(places, f.Place())
 	}
-	for i, p := range places { // also the last frame of each segment
+	for i, p := range places { // includes the last frame of each segment
 		s := mustReader(t, dir, small())
 		if err := s.SeekAfter(p); err != nil {
 			t.Fatalf("after %d: %v", p.Seq, err)
@@ -163,8 +164,8 @@ func TestBackupContinues(t *testing.T) {
 	}
 }
 
-// TestBackupIsNeverHalf stops a backup at each step of the filesystem: what is
-// there is refused, or a whole log.
+// TestBackupIsNeverHalf interrupts a backup at each operation on the file
+// system. What is left is either rejected or a complete log.
 func TestBackupIsNeverHalf(t *testing.T) {
 	dir, w := longLog(t)
 	checkpointAt(t, dir, 50)
@@ -225,8 +226,8 @@ func TestSalvage(t *testing.T) {
 	dir, w := longLog(t)
 	last := w.LastSeq()
 	w.Close()
-	patch(t, segPath(t, dir, 0), segmentHeaderSize+100, flip, 1) // the first frame: commits 1 and 2
-	patch(t, segPath(t, dir, 1), 50, flip, 1)                    // a header
+	patch(t, segPath(t, dir, 0), segmentHeaderSize+100, flip, 1) // the first frame, which holds commits 1 and 2
+	patch(t, segPath(t, dir, 1), 50, flip, 1)                    // in a segment header
 	var got []uint64
 	if err := Salvage(dir, 4, Options{}, func(f *Frame) error { got = append(got, f.First, f.Last()); return nil }); err != nil {
 		t.Fatal(err)
@@ -236,7 +237,7 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// TestBesideArchive archives in the middle of a backup, a count and a check of
+// TestBesideArchive archives segments during a backup, a Stat and a Verify of
 // the same log.
 func TestBesideArchive(t *testing.T) {
 	setUp := func(t *testing.T) (dir string, archive func(), first uint64, last uint64) {
@@ -255,7 +256,8 @@ func TestBesideArchive(t *testing.T) {
 			}
 		}, below, w.LastSeq()
 	}
-	// when runs do at the n-th opening of a segment of dir.
+	// when returns a file system that calls do at the n-th opening of a segment of
+	// dir.
 	when := func(dir string, n int, do func()) FS {
 		f := &faultFS{FS: OS{}}
 		f.fail = func(_ int, op, name string) error {

@@ -10,7 +10,7 @@ import (
 
 var benchSizes = []int{128, 4 << 10, 64 << 10, 1 << 20}
 
-// BenchmarkFrame makes a frame with its CRCs.
+// BenchmarkFrame measures encoding a frame with its CRCs.
 func BenchmarkFrame(b *testing.B) {
 	for _, n := range benchSizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -42,7 +42,7 @@ func BenchmarkAppendSync(b *testing.B) {
 	}
 }
 
-// BenchmarkScan reads a log that the page cache holds, through a Reader.
+// BenchmarkScan measures reading a log from the page cache, through a Reader.
 func BenchmarkScan(b *testing.B) {
 	for _, n := range benchSizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -71,7 +71,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// fillUnsynced makes a log of about 48 MiB, in one segment.
+// fillUnsynced writes a log of about 48 MiB, in one segment.
 func fillUnsynced(b *testing.B, dir string, n int) {
 	w := mustOpen(b, dir, Options{FS: noSync{}, Manual: true})
 	f := testFrame(1, 1, n)
@@ -84,7 +84,8 @@ func fillUnsynced(b *testing.B, dir string, n int) {
 	w.Close()
 }
 
-// BenchmarkSeek goes to a random place in a segment that was walked over.
+// BenchmarkSeek measures going to a random place in a segment that was read
+// before.
 func BenchmarkSeek(b *testing.B) {
 	dir := b.TempDir()
 	fillUnsynced(b, dir, 128)
@@ -103,8 +104,8 @@ func BenchmarkSeek(b *testing.B) {
 	}
 }
 
-// BenchmarkWake measures from the store of the writer to the reader's return
-// from Wait.
+// BenchmarkWake measures the time from the writer's store to the reader's
+// return from Wait.
 func BenchmarkWake(b *testing.B) {
 	w := mustOpen(b, b.TempDir(), Options{})
 	r := mustReader(b, w.dir, Options{})
@@ -128,7 +129,7 @@ func BenchmarkWake(b *testing.B) {
 	}()
 	var sum int64
 	for n := uint64(1); b.Loop(); n++ {
-		time.Sleep(50 * time.Microsecond) // let the reader fall asleep
+		time.Sleep(50 * time.Microsecond) // let the reader block
 		stored.Store(int64(time.Since(start)))
 		w.storeEnd(n)
 		sum += <-woke
@@ -137,7 +138,8 @@ func BenchmarkWake(b *testing.B) {
 	b.ReportMetric(float64(sum)/float64(b.N), "ns/wake")
 }
 
-// BenchmarkStoreEnd is what moving END costs Append, with nobody asleep.
+// BenchmarkStoreEnd measures what advancing END costs Append, with no blocked
+// reader.
 func BenchmarkStoreEnd(b *testing.B) {
 	for _, manual := range []bool{true, false} {
 		b.Run(fmt.Sprintf("inline=%v", manual), func(b *testing.B) {
@@ -149,7 +151,7 @@ func BenchmarkStoreEnd(b *testing.B) {
 	}
 }
 
-// BenchmarkCRC is the checksum of a frame's body.
+// BenchmarkCRC measures the checksum of a frame's body.
 func BenchmarkCRC(b *testing.B) {
 	for _, n := range benchSizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -163,8 +165,8 @@ func BenchmarkCRC(b *testing.B) {
 	}
 }
 
-// TestFramesAllocateNothing: neither making one in a buffer that is reused,
-// nor reading one.
+// TestFramesAllocateNothing checks that neither encoding a frame into a reused
+// buffer nor reading one allocates.
 func TestFramesAllocateNothing(t *testing.T) {
 	dir := t.TempDir()
 	w := mustOpen(t, dir, Options{Manual: true})

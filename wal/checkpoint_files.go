@@ -7,14 +7,15 @@ import (
 	"io/fs"
 )
 
-// Checkpoints are files beside the log. Their content is opaque to wal.
+// Checkpoints are files in the log's directory. Package wal does not interpret
+// their content.
 //
 //	DIR/ckpt/LOCK              flock held by the process that makes checkpoints
 //	DIR/ckpt/next.tmp          the next one, being written
 //	DIR/ckpt/<20 digits>.ckpt  a complete one, named by its global_seq
 //
-// A checkpoint gets its name when its bytes are durable. The newest two are
-// kept, so that another is left if the newest turns out to be damaged.
+// A checkpoint gets its name after its bytes are durable. The newest two are kept,
+// so that one is left if the newest turns out to be damaged.
 
 // keptCheckpoints is the number of checkpoints that are kept.
 const keptCheckpoints = 2
@@ -24,13 +25,14 @@ func CheckpointPath(dir string, seq uint64) string {
 	return join(dir, ckptDir, seqName(seq, ckptExt))
 }
 
-// ListCheckpoints returns the global_seqs of the checkpoints of DIR, rising.
+// ListCheckpoints returns the global_seqs of the checkpoints of DIR in ascending
+// order.
 func ListCheckpoints(dir string, o Options) ([]uint64, error) {
 	return listSeqs(o.withDefaults().FS, join(dir, ckptDir), ckptExt)
 }
 
-// ClaimCheckpoints makes the caller the only one that makes checkpoints, until
-// it closes the result. It returns ErrLocked if another process does.
+// ClaimCheckpoints makes the caller the only one that writes checkpoints, until it
+// closes the result. It returns ErrLocked if another process does.
 func ClaimCheckpoints(dir string, o Options) (io.Closer, error) {
 	lock, err := o.withDefaults().FS.Lock(join(dir, ckptDir, lockName))
 	if err != nil {
@@ -39,7 +41,7 @@ func ClaimCheckpoints(dir string, o Options) (io.Closer, error) {
 	return lock, nil
 }
 
-// OpenCheckpointFile opens a checkpoint for reading any part of it.
+// OpenCheckpointFile opens the checkpoint at seq for random access.
 func OpenCheckpointFile(dir string, seq uint64, o Options) (File, error) {
 	return o.withDefaults().FS.Open(CheckpointPath(dir, seq), false)
 }
@@ -56,15 +58,15 @@ func OpenCheckpoint(dir string, seq uint64, o Options) (io.ReadCloser, error) {
 	}{sequential(f), f}, nil
 }
 
-// sequential returns a reader of the whole file that reads large pieces.
+// sequential returns a reader of the whole file that reads in large pieces.
 func sequential(f File) io.Reader {
 	const whole = 1<<63 - 1
 	return bufio.NewReaderSize(io.NewSectionReader(f, 0, whole), copyBufSize)
 }
 
-// WriteCheckpoint durably makes the checkpoint at seq from what write writes,
-// and then removes all but the newest two. The caller must have called
-// ClaimCheckpoints. After an error no such checkpoint exists.
+// WriteCheckpoint durably creates the checkpoint at seq from the bytes that write
+// writes. Then it removes all checkpoints but the newest two. The caller must have
+// called ClaimCheckpoints. After an error, the checkpoint does not exist.
 func WriteCheckpoint(dir string, seq uint64, o Options, write func(io.Writer) error) error {
 	fsys, d := o.withDefaults().FS, join(dir, ckptDir)
 	if err := writeNamed(fsys, d, seqName(seq, ckptExt), write); err != nil {
@@ -73,7 +75,7 @@ func WriteCheckpoint(dir string, seq uint64, o Options, write func(io.Writer) er
 	return pruneCheckpoints(fsys, dir)
 }
 
-// writeNamed durably makes a file in a directory by way of a temporary file.
+// writeNamed durably creates a file in a directory by way of a temporary file.
 func writeNamed(fsys FS, dir, name string, write func(io.Writer) error) error {
 	tmp := join(dir, spareName)
 	if err := fsys.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -12,15 +12,16 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// Scenes of what is done with segments that others depend on: they are moved
-// to an archive, and copied to a backup.
+// Scenes that move or copy segments that others depend on: archiving and
+// backups.
 
 const (
 	archiveDir = "/archive"
 	backupDir  = "/backup"
 )
 
-// filesOf are the files with an extension in a directory; none if it is missing.
+// filesOf returns the files of a directory with the given extension; none if
+// the directory is missing.
 func filesOf(d *memfs.Disk, dir, ext string) (map[string][]byte, error) {
 	p := d.Process()
 	defer p.Kill()
@@ -39,8 +40,9 @@ func filesOf(d *memfs.Disk, dir, ext string) (map[string][]byte, error) {
 	return files, err
 }
 
-// longLog makes a log of several segments with two checkpoints, of which the
-// older stands in the last segment but one: those before it may go.
+// longLog writes a log of several segments with two checkpoints. The older
+// checkpoint is in the last segment but one, so the segments before that may be
+// archived.
 func longLog(t *testing.T, d *memfs.Disk, r *run) (older uint64) {
 	worked(1, 20)(t, d, r)
 	p := d.Process()
@@ -54,7 +56,7 @@ func longLog(t *testing.T, d *memfs.Disk, r *run) (older uint64) {
 	return older
 }
 
-// firstOf is the first global_seq of the i-th segment from behind.
+// firstOf returns the first global_seq of the i-th segment from the end.
 func firstOf(t *testing.T, d *memfs.Disk, i int) (first uint64) {
 	t.Helper()
 	p := d.Process()
@@ -78,13 +80,14 @@ func firstOf(t *testing.T, d *memfs.Disk, i int) (first uint64) {
 	return first
 }
 
-// unlinkable is a disk whose files can have no second name elsewhere.
+// An unlinkable is a disk that supports no hard links.
 type unlinkable struct{ wal.FS }
 
 func (unlinkable) Link(string, string) error { return syscall.EXDEV }
 
-// archiveScene moves segments away. Whatever happens, each segment is whole in
-// one of the two places, the log can be used, and the next run ends the work.
+// archiveScene moves segments to an archive. Whatever happens, each segment is
+// complete in one of the two places, the log can be used, and the next run
+// completes the work.
 func archiveScene(name string, over func(*memfs.Process) wal.FS) errorScene {
 	var below uint64
 	var before map[string][]byte
@@ -115,7 +118,7 @@ func archiveScene(name string, over func(*memfs.Process) wal.FS) errorScene {
 	}
 }
 
-// goesOn: the log is whole, and a writer can open it.
+// goesOn checks that the log is complete and that a writer can open it.
 func goesOn(d *memfs.Disk, dir string, acked uint64) error {
 	p := d.Process()
 	defer p.Kill()
@@ -133,7 +136,8 @@ func goesOn(d *memfs.Disk, dir string, acked uint64) error {
 	return w.Close()
 }
 
-// moveBack puts archived segments back, and checks that all are as before.
+// moveBack moves archived segments back, and checks that everything is as
+// before.
 func moveBack(d *memfs.Disk, before map[string][]byte) error {
 	archived, err := filesOf(d, archiveDir, ".seg")
 	if err != nil {
@@ -160,10 +164,10 @@ func moveBack(d *memfs.Disk, before map[string][]byte) error {
 }
 
 // backupScene copies a log, or continues an earlier copy. Whatever happens, the
-// log is not touched; an earlier copy stays whole; a new one is whole or
-// refused; and the next run ends the work.
+// log is unchanged, and an earlier copy stays complete. A new copy is complete
+// or rejected. The next run completes the work.
 func backupScene(name string, continued bool) errorScene {
-	var earlier uint64 // where the copy ended before
+	var earlier uint64 // where the earlier copy ended
 	var before map[string][]byte
 	backup := func(p *memfs.Process) error {
 		_, err := wal.Backup(crashDir, backupDir, wal.BackupOptions{FS: p})
@@ -208,8 +212,8 @@ func backupScene(name string, continued bool) errorScene {
 	}
 }
 
-// halfCopy: what an interrupted backup left is a whole log of the time before,
-// or after, or is refused.
+// halfCopy checks that an interrupted backup has left a complete log of the
+// time before or after, or one that is rejected.
 func halfCopy(d *memfs.Disk, earlier, acked uint64) error {
 	p := d.Process()
 	defer p.Kill()

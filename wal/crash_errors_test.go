@@ -14,16 +14,16 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// An errorScene is something that a log does, with all that comes before it.
+// An errorScene is one action on a log, with everything that comes before it.
 type errorScene struct {
 	name    string
-	prepare func(t *testing.T, d *memfs.Disk, r *run)           // on a healthy disk; may be nil
+	prepare func(t *testing.T, d *memfs.Disk, r *run)           // on a disk without faults; may be nil
 	open    bool                                                // the scene begins with an open writer
-	again   func(d *memfs.Disk, r *run, failed error) error     // ends the work on a healthy disk; may be nil
-	check   func(d *memfs.Disk) error                           // afterwards; may be nil
-	noCut   bool                                                // it is no promise that a power cut in it does no harm
-	long    bool                                                // of many operations: each fails in all ways only with -exhaustive
-	rereads bool                                                // what can't be read is read once more before it counts
+	again   func(d *memfs.Disk, r *run, failed error) error     // completes the work on a disk without faults; may be nil
+	check   func(d *memfs.Disk) error                           // at the end; may be nil
+	noCut   bool                                                // a power cut during the scene may do harm
+	long    bool                                                // has many operations: only -exhaustive fails each of them in all ways
+	rereads bool                                                // a failed read is tried once more before it counts
 	act     func(p *memfs.Process, w *wal.Writer, r *run) error // on the failing disk
 }
 
@@ -46,7 +46,7 @@ var errorScenes = []errorScene{
 	{name: "checkpoint and prune", prepare: worked(1, 3), act: writeCheckpoints, check: wholeCheckpoints},
 	{name: "repair", prepare: damagedTail, act: func(p *memfs.Process, _ *wal.Writer, r *run) error {
 		report, err := wal.Repair(crashDir, wal.RepairOptions{FS: p, Accept: true})
-		r.acked = 0 // it is for losing
+		r.acked = 0 // this scene may lose commits
 		if err == nil {
 			r.acked = report.Kept
 		}
@@ -83,7 +83,8 @@ func readAllBack(p *memfs.Process, _ *wal.Writer, r *run) error {
 	return err
 }
 
-// checkpointBytes are a checkpoint, as far as package wal is concerned.
+// checkpointBytes returns content that is good enough as a checkpoint for
+// package wal.
 func checkpointBytes(seq uint64) []byte { return bytes.Repeat([]byte{byte(seq)}, 3000) }
 
 func writeCheckpoints(p *memfs.Process, _ *wal.Writer, _ *run) error {
@@ -99,7 +100,7 @@ func writeCheckpoints(p *memfs.Process, _ *wal.Writer, _ *run) error {
 	return nil
 }
 
-// wholeCheckpoints: what has a checkpoint's name is whole.
+// wholeCheckpoints checks that each file with a checkpoint's name is complete.
 func wholeCheckpoints(d *memfs.Disk) error {
 	seqs, err := wal.ListCheckpoints(crashDir, options(d.Process(), nil))
 	if err != nil {
@@ -131,7 +132,7 @@ func killedAtWrite(powerCut bool) func(t *testing.T, d *memfs.Disk, r *run) {
 	}
 }
 
-// killedInCut leaves a sealed segment that nothing follows.
+// killedInCut leaves a sealed segment that has no successor.
 func killedInCut(t *testing.T, d *memfs.Disk, r *run) { killedIn(t, d, r, 6, memfs.OpRename) }
 
 func killedIn(t *testing.T, d *memfs.Disk, r *run, frames int, in memfs.Op) {
@@ -150,7 +151,8 @@ func killedIn(t *testing.T, d *memfs.Disk, r *run, frames int, in memfs.Op) {
 	}
 }
 
-// withoutEnd: somebody removed it, or a power cut did.
+// withoutEnd leaves a log without END, as if a person or a power cut had
+// removed it.
 func withoutEnd(powerCut bool) func(t *testing.T, d *memfs.Disk, r *run) {
 	return func(t *testing.T, d *memfs.Disk, r *run) {
 		worked(1, 3)(t, d, r)
@@ -173,7 +175,7 @@ func openAndAppend(p *memfs.Process, _ *wal.Writer, r *run) error { return r.wor
 func appendOne(_ *memfs.Process, w *wal.Writer, r *run) error {
 	err := r.append(w)
 	if errors.Is(err, wal.ErrFailed) {
-		for range 2 { // it sticks, though the disk may be well again
+		for range 2 { // the error is final, even if the disk works again
 			if again := r.append(w); !errors.Is(again, wal.ErrFailed) {
 				return fmt.Errorf("%w: after %v: %v", errNotSticky, err, again)
 			}
@@ -184,16 +186,17 @@ func appendOne(_ *memfs.Process, w *wal.Writer, r *run) error {
 
 var errNotSticky = errors.New("a failed writer goes on")
 
-// harmless are operations whose failure changes nothing that matters: closing
-// what was only read, and removing what the next start removes.
+// harmless reports whether the failure of an operation changes nothing that
+// matters: closing a file that was only read, or removing a file that the next
+// start removes.
 func harmless(op memfs.Op, name string) bool {
 	return op == memfs.OpClose || op == memfs.OpRemove && strings.HasSuffix(name, "next.tmp") || op == memfs.OpLocked
 }
 
-// TestErrorAtEveryStep fails operation n, once or from there on, n = 0, 1, 2 …
-// until none is left, in everything that a log does. Each error must be told;
-// the next open, with or without a power cut in between, must find all that was
-// acknowledged, and go on.
+// TestErrorAtEveryStep makes operation n fail, once or from there on, for n =
+// 0, 1, 2 … until there is no operation n, in everything that a log does. Each
+// error must be reported. The next open, with or without a power cut before it,
+// must find every acknowledged commit, and the log must continue.
 func TestErrorAtEveryStep(t *testing.T) {
 	var faults atomic.Int64
 	t.Cleanup(func() { t.Logf("%d errors in %d scenes", faults.Load(), len(errorScenes)) })
@@ -207,8 +210,8 @@ func TestErrorAtEveryStep(t *testing.T) {
 	}
 }
 
-// failInMode fails the scene's operations in one of eight ways, and gives how
-// many.
+// failInMode makes the scene's operations fail in one of eight ways, and
+// returns the number of faults.
 func (s *errorScene) failInMode(t *testing.T, mode int) (faults int64) {
 	lasting, cut, full := mode&1 != 0, mode&2 != 0 && !s.noCut, mode>>2
 	cause := []error{syscall.EIO, syscall.ENOSPC}[full]
@@ -229,7 +232,7 @@ func (s *errorScene) failInMode(t *testing.T, mode int) (faults int64) {
 	return faults
 }
 
-// failAt is false when there is no operation n.
+// failAt returns false if there is no operation n.
 func (s *errorScene) failAt(t *testing.T, n int, cause error, lasting, cut bool) bool {
 	d := memfs.New(uint64(n))
 	var r run

@@ -36,7 +36,7 @@ func (n *tally) judge(d *memfs.Disk, r run) error {
 		n.whole++
 		return nil
 	case errors.Is(err, errLost):
-		// What END covers is there, or it is refused by those who read it: the
+		// Everything that END covers is there, or reading it returns an error. The
 		// bodies of sealed segments are not read when a log is opened.
 		return err
 	default:
@@ -59,10 +59,10 @@ func TestEveryBitFlip(t *testing.T) {
 			t.Fatal(err)
 		}
 		var n tally
-		within := 0 // flips of bytes that matter
+		within := 0 // flips of significant bytes
 		for at := 0; at < len(b); at++ {
 			if name == firstSegment && at > int(used.Bytes)+1024 && at%509 != 0 {
-				continue // zeroes behind the last frame: one rule for all
+				continue // one rule covers all zeroes after the last frame, so a sample is enough
 			}
 			for bit := range 8 {
 				if !*exhaustive && (bit != at%8 || (b[at] == 0 || raceFactor > 1) && at%16 > 8) {
@@ -90,7 +90,7 @@ func TestEveryBitFlip(t *testing.T) {
 	}
 }
 
-// TestEveryTruncation cuts each file at each length.
+// TestEveryTruncation truncates each file to each length.
 func TestEveryTruncation(t *testing.T) {
 	d, r := newLog(t, 1)
 	for _, name := range []string{firstSegment, crashDir + "/END", crashDir + "/LOCK"} {
@@ -126,14 +126,14 @@ func TestEveryTruncation(t *testing.T) {
 }
 
 const (
-	combinations = 300 / raceFactor // of fates at one moment that are gone through one by one
-	samples      = 40 / raceFactor  // that are tried where there are more
+	combinations = 300 / raceFactor // outcomes of one crash that are all tried, if there are no more
+	samples      = 40 / raceFactor  // outcomes that are tried if there are more
 )
 
 // TestEverySubsetOfSectors crashes the machine at each operation of a writer
-// that makes a log, appends, cuts, stops and opens again; and for each goes
-// through every fate of each sector and name that is in flight, or a sample
-// where there are too many.
+// that creates a log, appends, rotates, stops and opens again. For each crash
+// it tries every outcome of the sectors and names in flight, or a sample if
+// there are too many.
 func TestEverySubsetOfSectors(t *testing.T) {
 	combinations, samples := combinations, samples
 	if *exhaustive {
@@ -149,7 +149,7 @@ func TestEverySubsetOfSectors(t *testing.T) {
 	if !slices.Contains(ops, memfs.OpRename) || len(ops) < 100 {
 		t.Fatal("the scenario does not cut")
 	}
-	const shards = 8 // so that all cores have work to the end
+	const shards = 8 // enough to keep all cores busy to the end
 	var counts [shards]crashCounts
 	t.Cleanup(func() {
 		var sum crashCounts
@@ -168,15 +168,15 @@ func TestEverySubsetOfSectors(t *testing.T) {
 	}
 }
 
-// crashCounts are crashes, the operations that they were at, and how many of
-// these had a sample of fates only.
+// crashCounts counts crashes, the operations they were at, and the operations
+// with only a sample of outcomes.
 type crashCounts struct{ all, points, sampled int }
 
-// crashAt crashes the machine at operation n, in every way or in a sample.
+// crashAt crashes the machine at operation n, with every outcome or a sample.
 func (counts *crashCounts) crashAt(t *testing.T, op memfs.Op, n, combinations, samples int) {
 	switch op {
 	case memfs.OpRead, memfs.OpSize, memfs.OpList, memfs.OpOpen, memfs.OpBoot, memfs.OpClose, memfs.OpLocked:
-		return // nothing is in flight that was not before
+		return // nothing new is in flight
 	}
 	counts.points++
 	d, r := killedAt(t, n)
@@ -194,7 +194,7 @@ func (counts *crashCounts) crashAt(t *testing.T, op memfs.Op, n, combinations, s
 	counts.all += samples
 }
 
-// killedAt is a disk whose writer was killed at its n-th operation.
+// killedAt returns a disk whose writer was killed at its n-th operation.
 func killedAt(t *testing.T, n int) (*memfs.Disk, run) {
 	d := memfs.New(uint64(n))
 	p := d.Process()
@@ -215,8 +215,8 @@ func crashOnce(t *testing.T, d *memfs.Disk, r run, n, which int) {
 	}
 }
 
-// TestCrashWhileRecovering ends the process or the machine, then the machine
-// again at some operation of the recovery, and again.
+// TestCrashWhileRecovering ends the process or the machine, and then the
+// machine again at some operation of the recovery, and once more.
 func TestCrashWhileRecovering(t *testing.T) {
 	rounds := uint64(400 / raceFactor)
 	if *exhaustive {
@@ -247,8 +247,8 @@ func TestCrashWhileRecovering(t *testing.T) {
 	}
 }
 
-// TestSyncThatLies is the test of these tests: on a disk whose syncs do
-// nothing, crashes must be found to lose commits.
+// TestSyncThatLies tests these tests: on a disk whose syncs do nothing, they
+// must find that crashes lose commits.
 func TestSyncThatLies(t *testing.T) {
 	lost := 0
 	for seed := range uint64(40) {

@@ -11,11 +11,11 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// Each test here is a defect that was found once; docs/durability.md has a
-// line for each.
+// Each test here reproduces a defect that was found once. docs/durability.md
+// has a line for each.
 
-// A power cut may garble END, which is written at any time: the frames must
-// decide then, and say so.
+// A power cut may corrupt END, which is written at any time. Then the frames
+// must decide where the log ends, and a notice must say so.
 func TestPowerCutGarblesEnd(t *testing.T) {
 	for name, harm := range map[string]func(b []byte){
 		"magic":       func(b []byte) { b[0] ^= 1 },
@@ -46,14 +46,14 @@ func TestPowerCutGarblesEnd(t *testing.T) {
 }
 
 // The zeroing of a torn frame may fail to reach the disk, though the next open
-// sees zeroes. If then a seal is written over its beginning, the rest behind
-// the seal is no reason to refuse the log.
+// sees zeroes. If a seal is then written over the frame's beginning, the
+// remains after the seal must not be a reason to reject the log.
 func TestRestOfTornFrameBehindSeal(t *testing.T) {
 	sealed := 0
 	for seed := range uint64(40) {
 		d := memfs.New(seed)
 		var r run
-		killedIn(t, d, &r, 4, memfs.OpSync) // the fifth, of 28 KB, is torn
+		killedIn(t, d, &r, 4, memfs.OpSync) // the fifth frame, of 28 KB, is torn
 		d.Crash()
 		p := d.Process()
 		p.Plan(func(_ int, op memfs.Op, name string) (f memfs.Fault) {
@@ -63,7 +63,7 @@ func TestRestOfTornFrameBehindSeal(t *testing.T) {
 			return f
 		})
 		if _, err := wal.Open(crashDir, options(p, nil)); err == nil {
-			continue // nothing of it had landed
+			continue // nothing of it reached the disk
 		}
 		p.Kill()
 		p = d.Process()
@@ -73,7 +73,7 @@ func TestRestOfTornFrameBehindSeal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if w.LastSeq() > r.acked { // it was whole
+			if w.LastSeq() > r.acked { // the frame was complete
 				return
 			}
 			large := &wal.Frame{First: w.LastSeq() + 1, Count: 1, Body: wal.AppendRecord(nil, make([]byte, 30000))}
@@ -91,8 +91,8 @@ func TestRestOfTornFrameBehindSeal(t *testing.T) {
 	}
 }
 
-// An END whose name could not be synced when it was made must have it synced
-// by the next open, which finds it: makeDirs does that.
+// The name of END may not have been synced when END was created. Then the next
+// open, which finds END, must sync its name. makeDirs does that.
 func TestNameOfEndIsSynced(t *testing.T) {
 	for seed := range uint64(20) {
 		d := memfs.New(seed)
@@ -120,10 +120,10 @@ func TestNameOfEndIsSynced(t *testing.T) {
 	}
 }
 
-// A power cut garbles END, the next open is killed before it has made a new
-// one, and the machine loses power in the one after that. The second open, in
-// the same boot, took what had been acknowledged before the first power cut for
-// doubtful, and rewrote it (found by simulation 8485).
+// A power cut corrupts END, the next open is killed before it has created a new
+// one, and the machine loses power during the open after that. The second open,
+// in the same boot, treated commits acknowledged before the first power cut as
+// doubtful, and rewrote them (found by simulation 8485).
 func TestKilledBeforeNewEnd(t *testing.T) {
 	for n := 0; ; n++ {
 		dead := true
@@ -155,9 +155,9 @@ func TestKilledBeforeNewEnd(t *testing.T) {
 }
 
 // Recovery after a power cut must not write to frames that may have been
-// acknowledged: a second power cut would harm them.
+// acknowledged, because a second power cut would damage them.
 func TestSecondPowerCutHarmsNothing(t *testing.T) {
-	for _, gone := range []bool{false, true} { // END too low; END garbled
+	for _, gone := range []bool{false, true} { // END too low; END corrupted
 		d, r := newLog(t, 1)
 		d.Crash()
 		b, _ := d.ReadFile(crashDir + "/END")
@@ -172,7 +172,7 @@ func TestSecondPowerCutHarmsNothing(t *testing.T) {
 			b, _ = e.ReadFile(crashDir + "/END")
 		}
 		d.WriteFile(crashDir+"/END", b)
-		d.Crash() // the boot that END names is over
+		d.Crash() // the boot that END names has ended
 		p := d.Process()
 		p.Plan(func(_ int, op memfs.Op, name string) (f memfs.Fault) {
 			if op == memfs.OpWrite && strings.HasSuffix(name, ".seg") {
@@ -191,8 +191,8 @@ func TestSecondPowerCutHarmsNothing(t *testing.T) {
 	}
 }
 
-// A segment whose header gives an error of the disk is damaged for readers, as
-// one with an error in a frame is: with its file, and the place in the log.
+// If the disk fails to read the header of a segment, readers report damage, as
+// they do for an error in a frame: with the file and the place in the log.
 func TestUnreadableHeaderIsDamage(t *testing.T) {
 	d := memfs.New(1)
 	var r run

@@ -10,18 +10,18 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// What these tests have in common: logs on a disk that can crash.
+// What these tests share: logs on a disk that can crash.
 
 const (
 	crashDir     = "/log"
 	crashSegment = 64 << 10
 )
 
-// frameFor makes the only frame that these tests ever append after a commit,
-// so that what is read back can be checked by its place alone.
+// frameFor returns the frame that these tests append after a commit. It is
+// always the same one, so its place alone tells what must be read back.
 func frameFor(first uint64) *wal.Frame {
 	count := 1 + int(first%3)
-	size := []int{28000, 700, 20, 100, 1300, 900, 29000}[first%7] // a cut before the seventh
+	size := []int{28000, 700, 20, 100, 1300, 900, 29000}[first%7] // the segment rotates before the seventh
 	f := &wal.Frame{First: first, Count: uint32(count), Digest: first * 0x9e3779b97f4a7c15}
 	for i := range count {
 		f.Body = wal.AppendRecord(f.Body, bytes.Repeat([]byte{byte(first) + byte(i) + 1}, size/count))
@@ -29,12 +29,12 @@ func frameFor(first uint64) *wal.Frame {
 	return f
 }
 
-// A zeroReader gives the log id.
+// A zeroReader provides the bytes of the log id.
 type zeroReader struct{}
 
 func (zeroReader) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// options are those of a log that is driven step by step.
+// options returns the options of a log that is driven step by step.
 func options(fs wal.FS, notices *[]string) wal.Options {
 	var now int64
 	return wal.Options{
@@ -50,12 +50,12 @@ func options(fs wal.FS, notices *[]string) wal.Options {
 
 // A run is a writer at work, as its client sees it.
 type run struct {
-	acked uint64 // last commit that was acknowledged
-	begun uint64 // last commit that was handed to Append
+	acked uint64 // last acknowledged commit
+	begun uint64 // last commit that was passed to Append
 }
 
-// work opens the log, appends frames, closes, and again. It stops at the
-// first error, which it gives.
+// work opens the log, appends frames and closes it, in each round. It returns
+// the first error.
 func (r *run) work(fs wal.FS, rounds, frames int) error {
 	for range rounds {
 		w, err := wal.Open(crashDir, options(fs, nil))
@@ -75,7 +75,7 @@ func (r *run) work(fs wal.FS, rounds, frames int) error {
 	return nil
 }
 
-// closeAfter closes a writer that has failed. It must say so.
+// closeAfter closes a writer that has failed. Close must return an error too.
 func closeAfter(w *wal.Writer, cause error) error {
 	if err := w.Close(); err == nil && errors.Is(cause, wal.ErrFailed) {
 		return errors.New("Close does not tell that the writer failed")
@@ -119,8 +119,9 @@ func readBack(fs wal.FS) (last uint64, err error) {
 	}
 }
 
-// recovers opens a log after a crash and uses it: what was acknowledged must
-// be there, what was not begun must not, and the log must go on.
+// recovers opens a log after a crash and uses it. Every acknowledged commit
+// must be there, no commit that was not begun may be, and the log must
+// continue.
 func (r *run) recovers(d *memfs.Disk) error {
 	p := d.Process()
 	w, err := wal.Open(crashDir, options(p, nil))
@@ -150,7 +151,7 @@ func (r *run) recovers(d *memfs.Disk) error {
 
 var errLost = errors.New("commits are lost or false")
 
-// newLog makes a log of three batches and stops it.
+// newLog writes a log of three batches and closes it.
 func newLog(t testing.TB, seed uint64) (*memfs.Disk, run) {
 	t.Helper()
 	d := memfs.New(seed)
@@ -161,7 +162,8 @@ func newLog(t testing.TB, seed uint64) (*memfs.Disk, run) {
 	return d, r
 }
 
-// wellRefused reports whether the error is a refusal as people need it.
+// wellRefused returns an error unless err is a rejection that tells people what
+// they need.
 func wellRefused(err error) error {
 	var c *wal.CorruptError
 	switch {

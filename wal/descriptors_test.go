@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestNoDescriptors lets each opening of a file or directory that a cut, and a
-// reader behind it, need fail for want of file descriptors, one after the
-// other. That passes: the writer and the reader go on.
+// TestNoDescriptors makes each opening of a file or directory fail once for
+// lack of file descriptors: those that a rotation needs, and those of a reader
+// that follows it. That is temporary: the writer and the reader continue.
 func TestNoDescriptors(t *testing.T) {
 	for n := range 40 {
 		dir := t.TempDir()

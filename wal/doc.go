@@ -1,8 +1,8 @@
-// Package wal keeps batches of opaque records on disk and reads them back.
+// Package wal stores batches of opaque records on disk and reads them back.
 //
-// One process writes (Writer), any number of processes read (Reader). A batch
-// is a Frame. One sync makes it durable, it is on disk whole or not at all, and
-// no reader sees it before it is durable.
+// One process writes (Writer), any number of processes read (Reader). A batch is a
+// Frame. One sync makes it durable, and it is on disk completely or not at all. No
+// reader sees it before it is durable.
 //
 // # Directory
 //
@@ -12,9 +12,9 @@
 //	DIR/wal/next.tmp           the next segment, being filled with zeroes
 //	DIR/wal/torn-<seq>-<n>.bad bytes of a torn tail, kept when it was zeroed
 //	DIR/ckpt/<seq>.ckpt        checkpoints; opaque to wal
-//	DIR/readers/<name>         what each read daemon has applied; removed when it has ended
+//	DIR/readers/<name>         last commit that each read daemon has applied; removed after the daemon ended
 //	DIR/COPY                   the log is a copy of another; see copy.go
-//	DIR/begin/                 a copy that is being begun
+//	DIR/begin/                 a copy that is being created
 //
 // Everything is little-endian. Files are 0600, directories 0700.
 //
@@ -29,18 +29,18 @@
 //	  16 16  log id, random, the same in all segments and in END
 //	  32  8  size of the file in bytes
 //	  40  8  global_seq of its first record
-//	  48  4  prev: header CRC of the seal of the segment before; 0 in the first
+//	  48  4  prev: header CRC of the seal of the previous segment; 0 in the first
 //	  52  4  ordinal of the segment: 0, 1, 2 …
-//	  56  8  creation time, ns: in the first segment that of the clock, in others
-//	         that of the frame before (older versions: of the clock)
+//	  56  8  creation time, ns: in the first segment the time of the clock, in
+//	         others that of the previous frame (older versions: of the clock)
 //	  64     zeroes, checked
 //	4092  4  CRC32C of bytes 0..4091
 //
 // # Frame
 //
-// Starts at a multiple of 512. The CRCs start from the segment's salt, CRC32C
-// of log id and first global_seq, so that bytes of another file never
-// validate. prev makes them a chain through the whole log.
+// A frame starts at a multiple of 512. The initial value of its CRCs is the
+// segment's salt: the CRC32C of log id and first global_seq. So bytes of another
+// file never validate. prev links all frames of the log in a chain.
 //
 //	 0  4  CRC32C of bytes 4..63
 //	 4  1  kind: 1 data, 2 seal; 0 is no frame
@@ -50,18 +50,18 @@
 //	16  4  number of records (of a seal: 0)
 //	20  4  length of the body
 //	24  4  CRC32C of the body
-//	28  4  prev: header CRC of the frame before
-//	32  8  commit time, ns, never less than in the frame before
+//	28  4  prev: header CRC of the previous frame
+//	32  8  commit time, ns, never less than in the previous frame
 //	40  8  state digest after the batch
 //	48  8  with flag 1: size of the segment that begins here; else zero
 //	56  8  zeroes, checked
-//	64     body: for each record 4 bytes of length, and the record
+//	64     body: for each record its length in 4 bytes, and the record
 //	       zeroes up to the next multiple of 512, checked
 //
-// A seal ends a segment; it repeats time and digest of the frame before it.
-// Flag 1 is set in the first frame of each segment except the first segment of
-// the log. So the frames of a log and its Origin determine every byte of its
-// segments; see wire.go. Logs cut by older versions have no flags.
+// A seal ends a segment. It repeats time and digest of the previous frame. Flag 1
+// is set in the first frame of each segment except the first segment of the log. So
+// the frames of a log and its Origin determine every byte of its segments; see
+// wire.go. Segments that older versions began have no flags.
 //
 // # END
 //
@@ -70,27 +70,31 @@
 //	 12  4  zero
 //	 16 16  log id
 //	 32 16  id of the boot in which the writer last opened the log
-//	 48  8  writer epoch: how often the log was opened for writing
+//	 48  8  writer epoch: number of times that the log was opened for writing
 //	 56  4  CRC32C of bytes 0..55
 //	 64  8  the durable end: global_seq of the last durable record
-//	 72  8  when it was last moved, ns; 0 if unknown; a measurement
-//	        for readers, which nothing relies on
-//	 80 16  complement of the durable end, in one of two words in turn
-//	128  4  wake counter, moved with each change of the durable end
+//	 72  8  time of its last change, ns; 0 if unknown; a measurement for
+//	        readers, on which nothing relies
+//	 80 16  complement of the durable end, stored alternately in one of two words
+//	128  4  wake counter, changed with each change of the durable end
 //
-// END is never renamed, truncated or resized. On disk it may be too low, because
-// it is synced only once a second, when a segment is cut, and on close. It is
-// never too high. A power cut may garble it; then it counts as missing, and the
-// frames alone decide.
+// END is never renamed, truncated or resized. Its durable end on disk may be too
+// low, because END is synced only once a second, when a segment is sealed, and on
+// close. It is never too high. A power failure may garble END. It then counts as
+// missing, and the frames alone decide where the log ends.
 //
 // # Life of a batch
 //
-// Append writes the frame, syncs it, then stores its last global_seq into END
-// with one atomic store, and wakes readers. It never writes a frame before the
-// one before is synced. So at most one frame can be torn, and each frame proves
-// that those before it are durable. When a segment is nearly full, Append seals
-// it, and the zero-filled spare takes its place (see rotate.go). Nothing is ever
-// truncated, because mapped files must not shrink.
+// Append writes the frame, syncs it, stores its last global_seq into END with one
+// atomic store, and wakes readers. It never writes a frame before the previous one
+// is synced. So at most one frame can be torn, and each frame proves that all
+// earlier ones are durable. When a segment is nearly full, Append seals it, and the
+// zero-filled spare takes its place (see rotate.go). Nothing is ever truncated,
+// because mapped files must not shrink.
 //
-// A table decides what Open does after a crash; see rules.go.
+// A copy has its frames from another log, where they are durable. PutCopy writes
+// frames while the sync of earlier ones runs, so a crash can interrupt a group of
+// them, of at most the size of the largest frame.
+//
+// What Open does after a crash is decided by tables of rules; see rules.go.
 package wal

@@ -10,15 +10,15 @@ import (
 	"unsafe"
 )
 
-// A BootID identifies one boot of the machine; zero is unknown.
+// A BootID identifies one boot of the machine. It is zero if unknown.
 type BootID [16]byte
 
-// Offsets of the words in END that change.
+// Offsets of the words in END that change, except endCRCAt.
 const (
 	endEpochAt   = 48
-	endDurableAt = 64 // on one cache line with the next
+	endDurableAt = 64 // on one cache line with the next word
 	endMovedAt   = 72
-	endCheckAt   = 80 // two words, on the same line
+	endCheckAt   = 80 // two words, on the same cache line
 	endWakeAt    = 128
 
 	endCRCAt = 56 // CRC32C of the bytes before it
@@ -31,8 +31,8 @@ type endHeader struct {
 	Epoch uint64
 }
 
-// errEndAbsent is the error for an END that was never written: it has no bytes,
-// or only zeroes.
+// errEndAbsent is the error for an END that was never written: it is empty or has
+// only zeroes.
 var errEndAbsent = errors.New("END holds nothing")
 
 // Marshal returns the 4096 bytes of an END with the given durable end.
@@ -50,11 +50,11 @@ func (h *endHeader) Marshal(durable uint64) []byte {
 	return b
 }
 
-// checkEndPage validates an END that no writer is storing into, such as one
-// that a crash left. It detects a garbled one by the CRC of the words that are
-// stored once, and by the complement of the durable end. The complement is
-// stored before the durable end into one of two words in turn, so one of them
-// fits at every moment.
+// checkEndPage validates an END that no writer is storing into, such as one that a
+// crash left. It detects a garbled END by the CRC of the words that are stored
+// once, and by the complement of the durable end. The complement is stored before
+// the durable end, alternately in one of two words. So one of them matches the
+// durable end at every moment.
 func checkEndPage(b []byte) error {
 	want, got := le.Uint32(b[endCRCAt:]), crc32.Checksum(b[:endCRCAt], castagnoli)
 	if want != got {
@@ -67,7 +67,7 @@ func checkEndPage(b []byte) error {
 	return nil
 }
 
-// Unmarshal reads an END and returns its durable end. It validates as much as is
+// Unmarshal parses an END and returns its durable end. It validates as much as is
 // possible while a writer stores into it.
 func (h *endHeader) Unmarshal(b []byte) (durable uint64, err error) {
 	if len(b) < pageSize || allZero(b) {
@@ -88,7 +88,7 @@ func (h *endHeader) Unmarshal(b []byte) (durable uint64, err error) {
 	return le.Uint64(b[endDurableAt:]), nil
 }
 
-// A fixedPage is an END that never changes, for reading a log whose own END
+// A fixedPage is an END that never changes. It is used to read a log whose own END
 // may not cover all of it.
 type fixedPage []byte
 
@@ -99,8 +99,8 @@ func (fixedPage) Wake(int)                                  {}
 func (fixedPage) Stale() bool                               { return false }
 func (fixedPage) Close() error                              { return nil }
 
-// word64 and word32 return words of a shared page for atomic use. The page
-// begins at a multiple of 8 bytes.
+// word64 and word32 return words of a shared page for atomic use. The page must
+// begin at a multiple of 8 bytes.
 func word64(page []byte, at int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&page[at : at+8][0]))
 }
@@ -109,7 +109,8 @@ func word32(page []byte, at int) *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Pointer(&page[at : at+4][0]))
 }
 
-// checkHost returns an error on machines whose byte order is not the file's.
+// checkHost returns an error on machines whose byte order differs from that of the
+// files.
 func checkHost() error {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return errors.New("wal: this machine is big-endian; the log is shared in little-endian memory")

@@ -2,11 +2,11 @@ package wal
 
 import "runtime/debug"
 
-// touch runs f, which reads or writes mapped memory. It returns false if that
-// faults: the disk failed, or another program truncated the file. Without touch,
-// a fault ends the process with a trace. All maps are accessed through it: those
-// of segments, of END and of DIR/readers, under which a directory may be
-// restored at any moment.
+// touch runs f, which reads or writes mapped memory. It returns false if the access
+// faults because the disk failed or another program truncated the file. Without
+// touch, a fault ends the process with a stack trace. All mapped memory is accessed
+// through touch: segments, END and the files in DIR/readers. Any of them may be
+// replaced when a directory is restored.
 func touch(f func()) (ok bool) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {
@@ -22,7 +22,7 @@ func touch(f func()) (ok bool) {
 	return true
 }
 
-// load returns a word of a shared page; ok is false if it can't be read.
+// load returns a word of a shared page. ok is false if it can't be read.
 func load(page []byte, at int) (v uint64, ok bool) {
 	ok = touch(func() { v = word64(page, at).Load() })
 	return v, ok

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// TestEndCutUnderWriter empties END while it is mapped by the writer, so that
-// the kernel sends SIGBUS: the writer must fail and say why, and the next one
+// TestEndCutUnderWriter truncates END while the writer has it mapped, so that
+// the kernel sends SIGBUS. The writer must fail and say why, and the next one
 // must find everything.
 func TestEndCutUnderWriter(t *testing.T) {
 	for name, use := range map[string]func(w *Writer) error{
 		"append": func(w *Writer) error { return w.Append(testFrame(w.LastSeq()+1, 2, 100)) },
 		"sync":   (*Writer).SyncEnd,
 		"close":  func(w *Writer) error { return w.Close() },
-		"idle": func(w *Writer) error { // its shell looks by itself
+		"idle": func(w *Writer) error { // its background goroutine checks END by itself
 			for w.Err() == nil {
 				w.mu.Lock()
 				changed, failed := w.sp.changed, w.err != nil

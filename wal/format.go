@@ -19,9 +19,9 @@ const (
 	frameHeaderSize   = 64
 	frameAlign        = 512
 	sealSize          = frameAlign
-	recordPrefix      = 4 // length before each record
+	recordPrefix      = 4 // length prefix of each record
 
-	pageSize   = 4096 // of END and of readers' files
+	pageSize   = 4096 // size of END and of readers' files
 	bodyCap    = 16 << 20
 	minSegment = 64 << 10
 	maxSegment = 4 << 30
@@ -50,7 +50,7 @@ var (
 	le         = binary.LittleEndian
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-	// zeroes fills spares and torn tails. Read-only.
+	// zeroes fills spares and torn tails. It must not be written to.
 	zeroes [copyBufSize]byte
 )
 
@@ -70,23 +70,23 @@ func segmentSalt(id LogID, first uint64) uint32 {
 // alignUp rounds n up to the alignment of frames.
 func alignUp(n int64) int64 { return (n + frameAlign - 1) &^ (frameAlign - 1) }
 
-// frameSize returns the bytes on disk of a frame with a body of n bytes.
+// frameSize returns the size on disk, in bytes, of a frame with a body of n bytes.
 func frameSize(n int) int64 { return alignUp(frameHeaderSize + int64(n)) }
 
-// maxFrame returns the largest data frame that is written to a segment of the
-// given size: half of its room. An empty segment then always holds the two
-// batches that can be executed but not yet written (see Writer.Room).
+// maxFrame returns the maximum size of a data frame in a segment of the given size,
+// in bytes: half of the segment's room. So an empty segment always has room for the
+// two batches that may be executed but not written yet (see Writer.Room).
 func maxFrame(segmentSize int64) int64 {
 	half := (segmentSize - segmentHeaderSize - sealSize) / 2 &^ (frameAlign - 1)
 	return min(half, frameSize(bodyCap))
 }
 
-// maxBody returns the largest body of such a frame.
+// maxBody returns the maximum size of the body of such a frame, in bytes.
 func maxBody(segmentSize int64) int {
 	return int(min(maxFrame(segmentSize)-frameHeaderSize, bodyCap))
 }
 
-// checkSegmentSize returns an error if segments of that size can't be made.
+// checkSegmentSize returns an error if a segment can't have that size.
 func checkSegmentSize(n int64) error {
 	if n < minSegment || n > maxSegment || n%segmentHeaderSize != 0 {
 		return fmt.Errorf("wal: segment size %d: need a multiple of %d from %d to %d",
@@ -100,7 +100,7 @@ func segmentName(seq uint64) string { return seqName(seq, segmentExt) }
 
 func seqName(seq uint64, ext string) string { return fmt.Sprintf("%0*d%s", seqDigits, seq, ext) }
 
-// parseSeqName is the inverse of seqName.
+// parseSeqName parses a name made by seqName.
 func parseSeqName(name, ext string) (seq uint64, ok bool) {
 	digits, found := strings.CutSuffix(name, ext)
 	if !found || len(digits) != seqDigits {

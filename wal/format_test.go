@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// golden compares b with testdata/name, a hex dump that leaves zeroes at the
-// end out.
+// golden compares b with testdata/name, a hex dump without trailing zeroes.
 func golden(t *testing.T, name string, b []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name+".hex")
@@ -55,7 +54,7 @@ func TestGoldenBytes(t *testing.T) {
 	golden(t, "end", end.Marshal(1003))
 }
 
-// TestGoldenLog fixes a whole log of two segments, by its CRC.
+// TestGoldenLog pins a whole log of two segments, by its CRC.
 func TestGoldenLog(t *testing.T) {
 	dir := t.TempDir()
 	w := mustOpen(t, dir, small())
@@ -90,7 +89,7 @@ func TestSegmentHeaderRoundTrip(t *testing.T) {
 	}
 }
 
-// reseal fixes the CRC of a changed segment header.
+// reseal corrects the CRC of a changed segment header.
 func reseal(b []byte) []byte {
 	le.PutUint32(b[segmentHeaderSize-4:], crc32.Checksum(b[:segmentHeaderSize-4], castagnoli))
 	return b
@@ -171,13 +170,14 @@ func TestFrameHeaderFields(t *testing.T) {
 	}
 }
 
-// TestBeginsOutOfPlace: a frame that begins a segment stands at the start of
-// one that is not the first and has the size it says.
+// TestBeginsOutOfPlace checks frames that begin a segment. Such a frame must be
+// at the start of a segment that is not the first one and has the size that the
+// frame states.
 func TestBeginsOutOfPlace(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		head segmentHeader
-		size int64 // that the frame names
+		size int64 // segment size that the frame states
 		at   int64
 		ok   bool
 	}{

@@ -11,28 +11,28 @@ import (
 type Frame struct {
 	First  uint64 // global_seq of the first record
 	Count  uint32
-	Time   int64  // unix nanoseconds, never decreasing
+	Time   int64  // Unix nanoseconds, never decreasing
 	Digest uint64 // state digest after the batch
-	Chain  uint32 // header CRC, which is the next frame's prev; set by Append and by readers
-	Body   []byte // for each record a 4-byte length and the record; if read, valid until the next read
+	Chain  uint32 // header CRC, which the next frame has as prev; set by Append and by readers
+	Body   []byte // for each record a 4-byte length and the record; valid until the next read if the frame was read
 
-	Segment uint64 // first global_seq of the segment that holds the frame; set by Append and by readers
+	Segment uint64 // first global_seq of the segment that contains the frame; set by Append and by readers
 
-	begins int64  // size of the segment that the frame begins, 0 if it announces none
-	wire   []byte // header and body as on disk, if the frame was read or parsed
+	begins int64  // size of the segment that the frame begins; 0 if it announces none
+	wire   []byte // header and body as on disk; nil unless the frame was read or parsed
 }
 
 // Last returns the global_seq of the last record.
 func (f *Frame) Last() uint64 { return f.First + uint64(f.Count) - 1 }
 
-// AppendRecord appends the 4-byte length and the record to a body.
+// AppendRecord appends a record, with its length in 4 bytes before it, to a body.
 func AppendRecord(body, record []byte) []byte {
 	body = le.AppendUint32(body, uint32(len(record)))
 	return append(body, record...)
 }
 
-// Each calls fn for every record of the frame in order, until fn returns an
-// error. The record aliases the body.
+// Each calls fn for every record of the frame, in order, until fn returns an error,
+// and returns that error. The record aliases the body.
 func (f *Frame) Each(fn func(seq uint64, record []byte) error) error {
 	b := f.Body
 	for i := range uint64(f.Count) {
@@ -64,7 +64,7 @@ func cutRecord(b []byte) (record, rest []byte, ok bool) {
 	return b[recordPrefix : recordPrefix+n], b[recordPrefix+n:], true
 }
 
-// checkRecords returns an error unless body is exactly count records.
+// checkRecords returns an error unless body consists of exactly count records.
 func checkRecords(body []byte, count uint32) error {
 	for ; count > 0; count-- {
 		_, rest, ok := cutRecord(body)
@@ -83,14 +83,14 @@ const (
 	kindData = 1
 	kindSeal = 2
 
-	// flagBegins: the frame is the first of a segment that is not the log's
-	// first, and the frames before it determine that segment's header.
+	// flagBegins means that the frame is the first of a segment that is not the
+	// log's first. The frames before it determine the header of that segment.
 	flagBegins = 1
 )
 
 // A frameHeader is the 64 bytes before a body (layout in doc.go).
 type frameHeader struct {
-	CRC     uint32 // of this header; the next frame's Prev must equal it
+	CRC     uint32 // CRC of this header; the Prev of the next frame must equal it
 	Kind    uint8
 	First   uint64
 	Count   uint32
@@ -99,13 +99,14 @@ type frameHeader struct {
 	Prev    uint32
 	Time    int64
 	Digest  uint64
-	Begins  int64 // with flagBegins: size in bytes of the segment that begins here; else 0
+	Begins  int64 // with flagBegins, size in bytes of the segment that begins here; otherwise 0
 }
 
-// last returns the global_seq of the last record; for a seal, of the frame before.
+// last returns the global_seq of the last record, or, for a seal, of the previous
+// frame.
 func (h *frameHeader) last() uint64 { return h.First + uint64(h.Count) - 1 }
 
-// size returns the bytes of header, body and padding.
+// size returns the number of bytes of header, body and padding.
 func (h *frameHeader) size() int64 { return frameSize(int(h.BodyLen)) }
 
 // Marshal writes the header with its CRC into b[:64], and sets h.CRC.
@@ -129,7 +130,7 @@ func (h *frameHeader) Marshal(b []byte, salt uint32) {
 	le.PutUint32(b, h.CRC)
 }
 
-// Unmarshal reads b[:64]. It returns false if the CRC is wrong.
+// Unmarshal parses b[:64]. It returns false if the CRC is wrong.
 func (h *frameHeader) Unmarshal(b []byte, salt uint32) bool {
 	b = b[:frameHeaderSize]
 	h.CRC = le.Uint32(b)
@@ -151,7 +152,7 @@ func (h *frameHeader) Unmarshal(b []byte, salt uint32) bool {
 	return true
 }
 
-// Validate checks a header whose CRC is right; b is its 64 bytes.
+// Validate checks a header whose CRC is right. b contains its 64 bytes.
 func (h *frameHeader) Validate(b []byte) error {
 	reserved := b[48:frameHeaderSize]
 	switch b[5] {
@@ -191,7 +192,7 @@ func (h *frameHeader) Validate(b []byte) error {
 	return nil
 }
 
-// appendFrame appends a whole data frame with its padding to dst, and returns
+// appendFrame appends a complete data frame with its padding to dst, and returns
 // its header.
 func appendFrame(dst []byte, f *Frame, prev, salt uint32) ([]byte, frameHeader) {
 	h := frameHeader{
@@ -201,7 +202,8 @@ func appendFrame(dst []byte, f *Frame, prev, salt uint32) ([]byte, frameHeader) 
 	return appendRaw(dst, &h, f.Body, salt), h
 }
 
-// appendSeal appends a seal frame to dst. time and digest are those of the frame before it.
+// appendSeal appends a seal to dst. time and digest are those of the previous
+// frame.
 func appendSeal(dst []byte, next uint64, prev uint32, time int64, digest uint64, salt uint32) ([]byte, frameHeader) {
 	h := frameHeader{Kind: kindSeal, First: next, BodyCRC: crc32.Update(salt, castagnoli, nil), Prev: prev, Time: time, Digest: digest}
 	return appendRaw(dst, &h, nil, salt), h

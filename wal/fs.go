@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// FS is the filesystem below a log. Its errors satisfy errors.Is with those of
-// io/fs (ErrExist, ErrNotExist), and with syscall.ENOSPC for a full disk.
+// FS is the filesystem that contains a log. Its errors satisfy errors.Is with those
+// of io/fs (ErrExist, ErrNotExist), and with syscall.ENOSPC for a full disk.
 //
-// Readers map segments if the implementation is also a Mapper; otherwise they
-// use ReadAt.
+// If the implementation is also a Mapper, readers map segments. Otherwise they use
+// ReadAt.
 type FS interface {
 	// Create creates a new file and opens it for reading and writing.
 	Create(name string) (File, error)
@@ -17,15 +17,15 @@ type FS interface {
 	Open(name string, write bool) (File, error)
 	// Rename replaces newname if it exists. It is durable after SyncDir.
 	Rename(oldname, newname string) error
-	// Link gives a file a second name, which must be free. It fails between
-	// some directories, and on some filesystems.
+	// Link gives a file a second name, which must not exist. It fails between some
+	// directories, and on some filesystems.
 	Link(oldname, newname string) error
 	Remove(name string) error
-	// Same reports whether two names lead to the same file or directory. A
-	// name that does not exist is the same as no other.
+	// Same reports whether two names lead to the same file or directory. It returns
+	// false if either does not exist.
 	Same(a, b string) (bool, error)
-	// IsLink reports whether a name is a symbolic link. A name that does not
-	// exist is not.
+	// IsLink reports whether a name is a symbolic link. It returns false if the
+	// name does not exist.
 	IsLink(name string) (bool, error)
 	// List returns the names in a directory, sorted.
 	List(dir string) ([]string, error)
@@ -34,18 +34,20 @@ type FS interface {
 	// SyncDir makes the names in a directory durable.
 	SyncDir(dir string) error
 
-	// Lock opens a file, creating it if necessary, and locks it against other
-	// processes and other calls until it is closed. It returns ErrLocked if it
-	// is locked. When Lock returns, the name leads to the locked file.
+	// Lock opens a file, and creates it if necessary. It locks the file, against
+	// other processes and other calls, until the file is closed. It returns
+	// ErrLocked if the file is already locked. When Lock returns, the name leads to
+	// the locked file.
 	Lock(name string) (File, error)
 	// Locked reports whether Lock would return ErrLocked.
 	Locked(name string) (bool, error)
 	// Share maps the first 4096 bytes of an existing file.
 	Share(name string, write bool) (Page, error)
 
-	// Boot identifies the present boot of the machine; zero if unknown.
+	// Boot returns the id of the current boot of the machine, zero if unknown.
 	Boot() (BootID, error)
-	// CopyOnWrite reports whether writing zeroes ahead gains nothing in dir.
+	// CopyOnWrite reports whether the filesystem of dir writes every block to a new
+	// place, so that writing zeroes ahead gains nothing.
 	CopyOnWrite(dir string) bool
 }
 
@@ -54,22 +56,22 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
-	// Sync makes the written bytes and the size durable (fdatasync).
+	// Sync makes the written bytes and the size durable, as fdatasync does.
 	Sync() error
 	// Size returns the size in bytes.
 	Size() (int64, error)
-	// Grow sets the size of a new file without writing.
+	// Grow sets the size of a new file without writing to it.
 	Grow(size int64) error
 }
 
 // A Page is 4096 bytes of a file, shared by all processes that map it.
 type Page interface {
-	// Bytes returns the page itself, which begins at a multiple of 8.
+	// Bytes returns the page itself, whose address is a multiple of 8.
 	Bytes() []byte
 	// Sync makes the page durable.
 	Sync() error
-	// Wait returns when the 32-bit word at the offset may no longer be old, or
-	// after the timeout. It may return early.
+	// Wait returns when the 32-bit word at the offset may differ from old, or after
+	// the timeout. It may return early.
 	Wait(at int, old uint32, timeout time.Duration)
 	// Wake wakes the callers of Wait for the word at the offset.
 	Wake(at int)
@@ -80,18 +82,18 @@ type Page interface {
 
 // A Mapper maps files for reading.
 type Mapper interface {
-	// Map maps size bytes of a file that never shrinks. ReadAt turns faults
+	// Map maps size bytes of a file, which must never shrink. ReadAt turns faults
 	// of the disk into errors.
 	Map(name string, size int64) (View, error)
 }
 
-// A View reads a file.
+// A View gives random access to a file.
 type View interface {
 	io.ReaderAt
 	io.Closer
 }
 
-// openView opens a segment for reading, mapped if the FS can.
+// openView opens a segment for reading. It maps the segment if the FS can.
 func openView(fs FS, name string, size int64) (View, error) {
 	if m, ok := fs.(Mapper); ok {
 		return m.Map(name, size)
@@ -99,7 +101,8 @@ func openView(fs FS, name string, size int64) (View, error) {
 	return fs.Open(name, false)
 }
 
-// writeFile overwrites the start of a small file and syncs it, but not its name.
+// writeFile overwrites the beginning of a small file and syncs the file, but not
+// its name.
 func writeFile(f File, b []byte) error {
 	if _, err := f.WriteAt(b, 0); err != nil {
 		return err

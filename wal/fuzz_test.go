@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// FuzzScan walks over a segment of any bytes behind a good header: never a
-// panic, never more memory than the largest frame, never a frame that is not
-// whole.
+// FuzzScan reads a segment of arbitrary bytes after a valid header. It must
+// never panic, use more memory than the largest frame, or return an incomplete
+// frame.
 func FuzzScan(f *testing.F) {
 	head := segmentHeader{ID: testID, Size: minSegment, First: 1}
 	var frames []byte
@@ -66,8 +66,8 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzFrameHeader gives fields behind a good CRC: what validates survives a
-// round trip.
+// FuzzFrameHeader puts arbitrary fields under a valid CRC. Fields that are
+// accepted must survive a round trip.
 func FuzzFrameHeader(f *testing.F) {
 	f.Add(make([]byte, frameHeaderSize), uint32(0))
 	b := make([]byte, frameHeaderSize)
@@ -103,8 +103,9 @@ func FuzzFrameHeader(f *testing.F) {
 	})
 }
 
-// FuzzEnd takes any page for END. A writer may be storing into it: of the words
-// that change, only the durable end is read, and one check word may be torn.
+// FuzzEnd reads an arbitrary page as END. A writer may be storing into it at
+// the same time. Of the words that change, only the durable end is read, and
+// one check word may be torn.
 func FuzzEnd(f *testing.F) {
 	h := endHeader{ID: testID, Epoch: 3}
 	f.Add(h.Marshal(5))

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// testBody makes count records that differ by seq.
+// testBody returns count records that depend on seq.
 func testBody(seq uint64, count, size int) []byte {
 	var body []byte
 	for i := range count {
@@ -29,15 +29,15 @@ func testFrame(first uint64, count, size int) *Frame {
 	return &Frame{First: first, Count: uint32(count), Digest: first * 0x9e3779b97f4a7c15, Body: testBody(first, count, size)}
 }
 
-// clock gives 1000, 2000, 3000 …
+// clock returns a clock that counts 1000, 2000, 3000 …
 func clock() func() int64 {
 	var mu sync.Mutex
 	var t int64
 	return func() int64 { mu.Lock(); defer mu.Unlock(); t += 1000; return t }
 }
 
-// small are options with small segments, no goroutines, and no waiting for the
-// disk: what these tests see is the page cache anyway.
+// small returns options with small segments, no goroutines and no sync. Without
+// crashes, these tests see only the page cache anyway.
 func small() Options {
 	return Options{FS: noSync{}, SegmentSize: minSegment, Now: clock(), Manual: true, Rand: bytes.NewReader([]byte("0123456789abcdef"))}
 }
@@ -72,7 +72,7 @@ func fill(t testing.TB, w *Writer, n, size int) {
 	}
 }
 
-// readAll reads to the end and checks what fill wrote.
+// readAll reads to the end and checks everything that fill wrote.
 func readAll(t testing.TB, r *Reader) (last uint64) {
 	t.Helper()
 	for {
@@ -97,7 +97,7 @@ func checkFrame(t testing.TB, f *Frame) {
 	}
 }
 
-// crash drops a writer without Close: only its lock goes.
+// crash drops a writer without Close. Only its lock is released.
 func crash(w *Writer) {
 	if w.shell != nil {
 		w.shell.stop()
@@ -108,7 +108,7 @@ func crash(w *Writer) {
 	w.lock = nil
 }
 
-// segPath is the path of the i-th segment.
+// segPath returns the path of the i-th segment.
 func segPath(t testing.TB, dir string, i int) string {
 	t.Helper()
 	firsts, err := listSeqs(OS{}, segmentsPath(dir), segmentExt)
@@ -138,7 +138,7 @@ func patch(t testing.TB, path string, off int64, change func(b []byte), n int) {
 
 func flip(b []byte) { b[0] ^= 0x10 }
 
-// copyDir copies a log, sockets and locks aside.
+// copyDir copies a log, without sockets and locks.
 func copyDir(t testing.TB, from string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -162,7 +162,7 @@ func copyDir(t testing.TB, from string) string {
 	return to
 }
 
-// wantRule checks that err is a CorruptError by that rule.
+// wantRule checks that err is a CorruptError of that rule.
 func wantRule(t testing.TB, err error, rule string) *CorruptError {
 	t.Helper()
 	var c *CorruptError
@@ -175,7 +175,7 @@ func wantRule(t testing.TB, err error, rule string) *CorruptError {
 	return c
 }
 
-// noSync is the operating system's filesystem, but Sync does nothing.
+// A noSync is the operating system's file system with a Sync that does nothing.
 type noSync struct{ OS }
 
 func (n noSync) Create(name string) (File, error) { return unsynced(n.OS.Create(name)) }
@@ -197,16 +197,17 @@ type noSyncFile struct{ File }
 
 func (noSyncFile) Sync() error { return nil }
 
-// A faultFS passes operations on to the operating system, counts them, and
-// fails the one that fail tells to. It is no Mapper: readers use ReadAt.
+// A faultFS passes operations on to the operating system and counts them. An
+// operation fails if fail returns an error for it. It is not a Mapper, so
+// readers use ReadAt.
 type faultFS struct {
 	FS
 	mu   sync.Mutex
 	n    int
-	fail func(n int, op, name string) error // nil: nothing fails
-	boot *BootID                            // if not nil, what Boot gives
+	fail func(n int, op, name string) error // nil: no operation fails
+	boot *BootID                            // if not nil, the result of Boot
 	log  []string
-	open map[string]*faultFile // by name, the newest
+	open map[string]*faultFile // by name, the newest file
 }
 
 func (f *faultFS) op(op, name string) error {
@@ -327,7 +328,7 @@ type faultFile struct {
 
 func (f *faultFile) WriteAt(p []byte, off int64) (int, error) {
 	if err := f.fs.op("write", *f.name.Load()); err != nil {
-		n, _ := f.File.WriteAt(p[:len(p)/2], off) // half of it lands
+		n, _ := f.File.WriteAt(p[:len(p)/2], off) // half of it is written
 		return n, err
 	}
 	return f.File.WriteAt(p, off)
@@ -353,7 +354,7 @@ func (p *faultPage) Sync() error {
 	return p.Page.Sync()
 }
 
-// within waits for c, and fails the test when it does not come.
+// within waits for c, and fails the test if nothing arrives in time.
 func within(t testing.TB, c <-chan struct{}, what string) {
 	t.Helper()
 	select {

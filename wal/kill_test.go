@@ -12,7 +12,8 @@ import (
 
 const killDirEnv = "WAL_KILL_TEST_DIR"
 
-// TestMain turns the test binary into a writer that appends until it is killed.
+// TestMain can turn the test binary into a writer that appends until it is
+// killed.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(killDirEnv); dir != "" {
 		appendForever(dir)
@@ -31,9 +32,9 @@ func appendForever(dir string) {
 	os.Exit(1)
 }
 
-// TestKill kills a writing process again and again while a reader follows it:
-// what was acknowledged or shown is there afterwards, and the same reader goes
-// on with it.
+// TestKill repeatedly kills a writing process while a reader follows it.
+// Everything that was acknowledged or visible must be there afterwards, and the
+// same reader continues with it.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	var r *Reader
@@ -64,7 +65,7 @@ func TestKill(t *testing.T) {
 			if last := readAll(t, r); last > 0 {
 				shown = last
 			}
-			if n == round*7 { // and what is in the pipe still counts
+			if n == round*7 { // acknowledgements still in the pipe count too
 				cmd.Process.Kill()
 			}
 		}

@@ -8,12 +8,12 @@ import (
 )
 
 // A logLock makes its holder the only writer of a log. It is a lock on LOCK and
-// one on END. People easily remove LOCK by hand, because it looks like debris of
-// a crash. END is the file that the writer has mapped, so a second writer of the
-// same log always meets the lock on it.
+// another on END. People easily remove LOCK by hand, because it looks like a
+// leftover of a crash. The writer has END mapped, so a second writer of the same
+// log always finds the lock on END.
 type logLock struct{ lock, end File }
 
-// lockLog locks the log in dir. END need not exist; see lockEnd.
+// lockLog locks the log in dir. END need not exist yet; see lockEnd.
 func lockLog(fsys FS, dir string) (*logLock, error) {
 	lock, err := lockPatiently(fsys, join(dir, lockName))
 	if err != nil {
@@ -47,7 +47,7 @@ func (l *logLock) Close() error {
 	return err
 }
 
-// logLocked reports whether a process writes the log in dir.
+// logLocked reports whether a process has the log in dir open for writing.
 func logLocked(fsys FS, dir string) (bool, error) {
 	for _, name := range []string{lockName, endName} {
 		locked, err := fsys.Locked(join(dir, name))
@@ -58,7 +58,8 @@ func logLocked(fsys FS, dir string) (bool, error) {
 	return false, nil
 }
 
-// errOtherWriter is the error of a writer whose log another has opened for writing.
+// errOtherWriter is the error of a writer whose log was opened for writing by
+// another process.
 var errOtherWriter = fmt.Errorf("another write daemon has opened the log since: was %s or %s removed?", lockName, endName)
 
 const (
@@ -66,8 +67,8 @@ const (
 	lockInterval = 2 * time.Millisecond
 )
 
-// lockPatiently locks a file. Callers of FS.Locked hold the lock for a moment,
-// so it retries for 100 ms.
+// lockPatiently locks a file. It retries for 100 ms, since a caller of FS.Locked
+// holds the lock for a moment.
 func lockPatiently(fsys FS, path string) (lock File, err error) {
 	for range lockTries {
 		if lock, err = fsys.Lock(path); !errors.Is(err, ErrLocked) {

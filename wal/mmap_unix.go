@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// A mapping reads a file through a read-only map. ReadAt copies, so that the
-// bytes that were checked are the bytes that are used, and a fault of the disk
-// can happen only there. Segments never shrink, so a fault is a read error, or
+// A mapping reads a file through a read-only memory map. ReadAt copies, so that the
+// bytes that were checked are the bytes that are used, and so that a fault can
+// occur only there. Segments never shrink, so a fault means a read error, or that
 // another program truncated the file.
 type mapping struct {
 	name string
@@ -52,7 +52,7 @@ func (m *mapping) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// Close unmaps the file. The caller makes sure that no call of ReadAt is running.
+// Close unmaps the file. The caller must ensure that no call of ReadAt is running.
 func (m *mapping) Close() error {
 	b := m.b
 	m.b = nil

@@ -32,7 +32,7 @@ func TestMoved(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = Open(dir, o); err != nil { // the word is no reserved byte
+	if _, err = Open(dir, o); err != nil { // the word must not count as reserved bytes
 		t.Fatal(err)
 	}
 }

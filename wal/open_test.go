@@ -7,8 +7,8 @@ import (
 )
 
 // TestPrepareChangesNothing prepares logs that a start would change: with a
-// torn tail, without END, with a damaged END. All can be read to where the log
-// will go on, and nothing on disk changes before Start.
+// torn tail, without END, with a damaged END. Each log can be read up to the
+// place where it will continue. Nothing on disk changes before Start.
 func TestPrepareChangesNothing(t *testing.T) {
 	for name, harm := range map[string]func(d *damage){
 		"clean": func(*damage) {},

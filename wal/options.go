@@ -6,32 +6,34 @@ import (
 	"time"
 )
 
-// Options configure a log; zero fields take the defaults.
+// Options configure a log. Fields that are zero take the defaults.
 type Options struct {
-	SegmentSize int64        // bytes; default 64 MiB; a multiple of 4096, at least 64 KiB; fixed when a segment is made
-	Now         func() int64 // unix nanoseconds; default the system clock
-	FS          FS           // default: the operating system's
-	Rand        io.Reader    // for the log id; default crypto/rand
+	SegmentSize int64        // bytes; default 64 MiB; a multiple of 4096, at least 64 KiB; fixed when a segment is created
+	Now         func() int64 // Unix nanoseconds; default is the system clock
+	FS          FS           // default is the operating system's
+	Rand        io.Reader    // source of the log id; default is crypto/rand
 
-	// Origin makes a new log begin as another did, or with one of its segments, to
-	// be filled by AppendCopy. A
-	// log that exists already must have its id. Default: a log of its own.
+	// Origin makes a new log begin as another log did, or with one of the other
+	// log's segments. The new log is then filled by AppendCopy. If the log exists
+	// already, it must have that id. The default is a log of its own.
 	Origin *Origin
-	// Copy opens a directory that MarkCopy has marked, which Open otherwise refuses.
+	// Copy permits Open to open a directory that MarkCopy has marked.
 	Copy bool
 
-	// OnSync is called by Append after each sync of a frame with the time it took; may be nil.
+	// OnSync is called by Append after each sync of a frame, with the duration of
+	// the sync. It may be nil.
 	OnSync func(time.Duration)
-	// OnNotice is called by Open with what recovery did, for people; may be nil.
+	// OnNotice is called by Open with messages for people that say what recovery
+	// did. It may be nil.
 	OnNotice func(text string)
 
-	// Manual starts no goroutine: spares are made when one is needed, and
-	// the caller calls SyncEnd. For simulation.
+	// Manual is for simulations: no goroutines are started, spares are created when
+	// they are needed, and the caller calls SyncEnd.
 	Manual bool
 
-	spareRetry time.Duration // between attempts on a full disk; default 1 s
-	spareWait  time.Duration // for a spare that is being made; default 10 s
-	endSync    time.Duration // between syncs of END; default 1 s
+	spareRetry time.Duration // pause between attempts on a full disk; default 1 s
+	spareWait  time.Duration // maximum wait for a spare that is being created; default 10 s
+	endSync    time.Duration // interval of syncs of END; default 1 s
 }
 
 func (o Options) withDefaults() Options {
@@ -65,5 +67,5 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// readRandom fills b.
+// readRandom fills b with random bytes from o.Rand.
 func readRandom(o Options, b []byte) (int, error) { return io.ReadFull(o.Rand, b) }

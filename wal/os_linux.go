@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// datasync makes a file's bytes and size durable, without its times.
+// datasync makes a file's bytes and size durable, but not its times.
 func datasync(f *os.File) error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))
@@ -25,18 +25,20 @@ func datasync(f *os.File) error {
 	}
 }
 
-// From linux/futex.h. Not the private variants: the word is in a shared file.
+// From linux/futex.h. The private variants don't apply, since the word is in a
+// shared file.
 const (
 	futexWait = 0
 	futexWake = 1
 )
 
-// waitWord sleeps in the kernel until the word is not old, wakeWord is called,
-// or the timeout has passed. It occupies an operating system thread. The word
-// may be mapped read-only.
+// waitWord sleeps in the kernel until the word differs from old, wakeWord is
+// called, or the timeout has passed. It occupies an operating system thread. The
+// word may be mapped read-only.
 func waitWord(w *atomic.Uint32, old uint32, timeout time.Duration) {
 	ts := syscall.NsecToTimespec(max(0, timeout.Nanoseconds()))
-	// Any error (changed already, timeout, interrupted) means: check again.
+	// After any error (changed already, timeout, interrupted), the caller checks
+	// again.
 	syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexWait, uintptr(old), uintptr(unsafe.Pointer(&ts)), 0, 0)
 }
 

@@ -97,7 +97,7 @@ func (OS) Lock(name string) (File, error) {
 		if st, err := f.Stat(); err == nil && !renamed(f, st) {
 			return osFile{f}, nil
 		}
-		f.Close() // its holder removed it before unlocking it
+		f.Close() // the holder removed the file before it unlocked it
 	}
 	return nil, fmt.Errorf("%w (%s)", ErrLocked, name)
 }
@@ -181,7 +181,8 @@ func (OS) Share(name string, write bool) (Page, error) {
 	return &osPage{f: f, st: st, b: b}, nil
 }
 
-// An osPage is a shared mapping; the operating system keeps one page for all.
+// An osPage is a shared mapping. The operating system keeps one copy of the page
+// for all processes.
 type osPage struct {
 	f    *os.File
 	st   os.FileInfo
@@ -191,7 +192,7 @@ type osPage struct {
 
 func (p *osPage) Bytes() []byte { return p.b }
 
-// Sync writes the mapped page out: syncing the file covers its mapped pages.
+// Sync syncs the file, which also writes its mapped pages.
 func (p *osPage) Sync() error { return datasync(p.f) }
 
 func (p *osPage) Wait(at int, old uint32, timeout time.Duration) {

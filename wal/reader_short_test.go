@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestReaderShortOfFiles: a reader that can't open the next segment can do so
-// later, and misses nothing.
+// TestReaderShortOfFiles checks that a reader that can't open the next segment
+// can do so later, and misses nothing.
 func TestReaderShortOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	w := mustOpen(t, dir, small())

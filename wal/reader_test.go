@@ -40,7 +40,8 @@ func TestReaderStartedFirst(t *testing.T) {
 	}
 }
 
-// TestFollow has readers follow a live writer across cuts, at once.
+// TestFollow has several readers follow a live writer across rotations at the
+// same time.
 func TestFollow(t *testing.T) {
 	const frames = 300
 	for name, fsys := range map[string]FS{"mmap": OS{}, "pread": &faultFS{FS: OS{}}} {
@@ -198,7 +199,7 @@ func TestReplaced(t *testing.T) {
 		w.Close()
 		replace(t, dir)
 		var err error
-		for range 2 { // the second idle look asks for the name
+		for range 2 { // the second idle check looks at the name
 			if _, err = r.Next(); err != ErrEnd {
 				break
 			}
@@ -240,7 +241,7 @@ func TestReaderRefusesDamage(t *testing.T) {
 	}
 }
 
-// TestMapFault cuts a mapped file: the fault becomes an error.
+// TestMapFault truncates a mapped file. The fault must become an error.
 func TestMapFault(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	writeTestFile(t, path, zeroes[:16384])
@@ -311,8 +312,8 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// TestFirstWait has END move after the first waiter looked, and before the
-// goroutine that watches for it gets to run.
+// TestFirstWait advances END after the first waiter has looked, and before the
+// goroutine that watches END runs.
 func TestFirstWait(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	w := mustOpen(t, t.TempDir(), small())

@@ -8,19 +8,20 @@ import (
 	"sync/atomic"
 )
 
-// A file in DIR/readers is one page that its reader maps and others read:
+// A file in DIR/readers is one page. Its reader maps it for writing, and other
+// processes read it:
 //
 //	 0  8  magic "ASTLRDR\n"
-//	 8  8  global_seq that the reader has applied
+//	 8  8  last global_seq that the reader has applied
 //	16     zeroes
 //
-// Its flock shows whether the reader is alive; a file without one is removed.
-// The page is not synced: after a crash the reader begins from its own
+// Its flock shows whether the reader is alive. A file without a flock is removed.
+// The page is not synced, because after a crash the reader starts from its own
 // checkpoint anyway.
 const (
 	readerMagic = "ASTLRDR\n"
 	readerSeqAt = 8
-	maxReaders  = 1000 // most attached readers that ListReaders returns
+	maxReaders  = 1000 // maximum number of attached readers that ListReaders returns
 )
 
 var readerName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -33,7 +34,7 @@ func CheckReaderName(name string) error {
 	return nil
 }
 
-// A Registration publishes what a reader has applied.
+// A Registration publishes the last commit that a reader has applied.
 type Registration struct {
 	fs   FS
 	path string
@@ -42,8 +43,8 @@ type Registration struct {
 	seq  *atomic.Uint64
 }
 
-// Register adds a name to DIR/readers. It returns ErrNameTaken if a live reader
-// has the name, and ErrNoLog if there is no log yet.
+// Register adds a name to DIR/readers. It returns ErrNameTaken if a live reader has
+// the name, and ErrNoLog if there is no log yet.
 func Register(dir, name string, o Options) (*Registration, error) {
 	if err := CheckReaderName(name); err != nil {
 		return nil, err
@@ -76,9 +77,8 @@ func Register(dir, name string, o Options) (*Registration, error) {
 	return &Registration{fs: fsys, path: path, lock: lock, page: p, seq: word64(p.Bytes(), readerSeqAt)}, nil
 }
 
-// makeReadersDir creates the folder of readers if a log lacks it, because many
-// tools that copy a log leave out empty folders. It returns false if there is no
-// log.
+// makeReadersDir creates the directory of readers if a log lacks it. Many tools
+// that copy a log omit empty directories. It returns false if there is no log.
 func makeReadersDir(fsys FS, dir string) bool {
 	end, err := fsys.Open(join(dir, endName), false)
 	if err != nil {
@@ -88,10 +88,10 @@ func makeReadersDir(fsys FS, dir string) bool {
 	return fsys.Mkdir(join(dir, readersDir)) == nil
 }
 
-// Applied publishes what has been applied, with one store to memory. Don't call
-// it after Close.
+// Applied publishes the last applied commit with one store to memory. It must not
+// be called after Close.
 func (r *Registration) Applied(seq uint64) {
-	touch(func() { r.seq.Store(seq) }) // a fault means that the file was truncated, and has no readers
+	touch(func() { r.seq.Store(seq) }) // a fault means that the file was truncated, so nobody reads it
 }
 
 // Close releases the name and removes its file.
@@ -102,12 +102,12 @@ func (r *Registration) Close() error {
 // A ReaderState describes an attached reader.
 type ReaderState struct {
 	Name string
-	Seq  uint64 // last applied global_seq
+	Seq  uint64 // last global_seq that it has applied
 }
 
-// ListReaders lists the attached readers of DIR by name, at most 1000. It
-// removes the files of readers that ended without Close: a reader that is
-// killed leaves its file, and the name of a pod is never used again.
+// ListReaders returns the attached readers of DIR, ordered by name, at most 1000.
+// It removes the files of readers that ended without Close. A killed reader leaves
+// its file, and a name such as that of a pod is never used again.
 func ListReaders(dir string, o Options) ([]ReaderState, error) {
 	fsys := o.withDefaults().FS
 	names, err := fsys.List(join(dir, readersDir))
@@ -122,7 +122,7 @@ func ListReaders(dir string, o Options) ([]ReaderState, error) {
 		path := join(dir, readersDir, name)
 		attached, err := fsys.Locked(path)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // removed just now
+		case errors.Is(err, fs.ErrNotExist): // removed since the listing
 		case err != nil:
 			return nil, err
 		case !attached:
@@ -141,9 +141,9 @@ func ListReaders(dir string, o Options) ([]ReaderState, error) {
 	return list, nil
 }
 
-// removeReader removes the file of a reader that has ended, while holding its
-// lock. A reader that takes the name at this moment finds the file gone, and
-// makes another. If it can't be removed, the next call tries again.
+// removeReader removes the file of a reader that has ended. It holds the file's
+// lock meanwhile. A reader that takes the name at the same time finds the file gone
+// and creates another. If the file can't be removed, the next call tries again.
 func removeReader(fsys FS, path string) {
 	if lock, err := fsys.Lock(path); err == nil {
 		fsys.Remove(path)
@@ -158,7 +158,7 @@ func readerSeq(fsys FS, path string) (uint64, error) {
 	}
 	defer f.Close()
 	var b [readerSeqAt + 8]byte
-	if n, _ := f.ReadAt(b[:], 0); n == len(b) && string(b[:8]) == readerMagic { // otherwise it is just being made
+	if n, _ := f.ReadAt(b[:], 0); n == len(b) && string(b[:8]) == readerMagic { // otherwise the file is just being created
 		return le.Uint64(b[readerSeqAt:]), nil
 	}
 	return 0, nil

@@ -37,7 +37,7 @@ func TestRegistry(t *testing.T) {
 	if err != nil || fmt.Sprint(list) != "[{read-1 17}]" {
 		t.Fatal(list, err)
 	}
-	if h, err = Register(dir, "read-2", Options{}); err != nil { // a dead one's name is free
+	if h, err = Register(dir, "read-2", Options{}); err != nil { // the name of a dead reader is free
 		t.Fatal(err)
 	}
 	h.Close()
@@ -45,8 +45,8 @@ func TestRegistry(t *testing.T) {
 }
 
 // TestManyDeadReaders leaves the files of more dead readers than are listed
-// before a living one, as pods do that are killed. The living one is listed,
-// and the files go.
+// before a living one, as killed pods do. The living reader is listed, and the
+// files are removed.
 func TestManyDeadReaders(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, small())
@@ -75,7 +75,7 @@ func TestManyDeadReaders(t *testing.T) {
 }
 
 // TestRegisterWhileListing registers readers while others remove the files of
-// dead ones: each must be listed while it is attached.
+// dead ones. Each reader must be listed while it is attached.
 func TestRegisterWhileListing(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, small())
@@ -92,7 +92,7 @@ func TestRegisterWhileListing(t *testing.T) {
 		}
 	}()
 	for i := range 500 {
-		os.WriteFile(join(dir, readersDir, "a"), nil, fileMode) // a dead one's
+		os.WriteFile(join(dir, readersDir, "a"), nil, fileMode) // the file of a dead reader
 		g, err := Register(dir, "a", Options{})
 		if err != nil {
 			t.Fatal(err)

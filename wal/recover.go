@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// createLog makes the first segment. A crash before its name is durable leaves
-// no log, and the next start calls createLog again. A crash after that leaves an
-// empty log without END, which is recovered.
+// createLog creates the first segment. A crash before its name is durable leaves no
+// log, and the next start calls createLog again. A crash after that leaves an empty
+// log without END, which is recovered.
 func (w *Writer) createLog() error {
 	from := Origin{SegmentSize: w.o.SegmentSize}
 	if w.o.Origin != nil {
@@ -36,7 +36,7 @@ func (w *Writer) createLog() error {
 	return nameSegment(w.fs, w.dir, file, &head)
 }
 
-// recoverLog readies the log for appending at the end that was found.
+// recoverLog prepares the log for appending at the end that was found.
 func (w *Writer) recoverLog(t *tail, sameBoot bool) error {
 	file, err := w.fs.Open(t.seg.path, true)
 	if err != nil {
@@ -53,20 +53,20 @@ func (w *Writer) recoverLog(t *tail, sameBoot bool) error {
 			return err
 		}
 	}
-	// After a reboot the page cache was read from the disk, so bytes that
-	// validate are durable. The sync is for the names and sizes.
+	// After a reboot, the page cache was filled from the disk, so valid bytes are
+	// durable. The sync is for names and sizes.
 	if err := file.Sync(); err != nil {
 		return err
 	}
 	return w.fs.SyncDir(segmentsPath(w.dir))
 }
 
-// rewrite writes the bytes of [from,to) again, in place. After a failed sync,
-// pages that are not on disk count as clean, and another sync would do nothing;
-// writing makes them dirty. Frames begin at sector edges, so this does not touch
-// bytes that END covers. In another boot nothing is rewritten: a power cut
-// may damage the bytes that are being written, END on disk may be old, and so
-// bytes beyond it may have been acknowledged.
+// rewrite writes the bytes of [from,to) again, in place. After a failed sync, pages
+// that are not on disk count as clean, and another sync would do nothing. Writing
+// makes them dirty. Frames begin at sector boundaries, so rewrite does not touch
+// bytes that END covers. Nothing is rewritten that is from an earlier boot: a power
+// failure may damage bytes that are being written, and bytes beyond an outdated END
+// may have been acknowledged.
 func rewrite(f File, from, to int64) error {
 	buf := make([]byte, min(copyBufSize, max(0, to-from)))
 	for from < to {
@@ -82,8 +82,8 @@ func rewrite(f File, from, to int64) error {
 	return f.Sync()
 }
 
-// zeroTail keeps a copy of a torn frame, then zeroes it, so that no part of it
-// can ever be mistaken for a later frame.
+// zeroTail keeps a copy of a torn frame and then zeroes it, so that no part of it
+// can be mistaken for a later frame.
 func (w *Writer) zeroTail(t *tail) error {
 	name, err := saveBad(w.fs, w.dir, "torn", t, w.seg.file)
 	if err != nil {
@@ -109,7 +109,7 @@ func zeroRange(f File, from, to int64) error {
 	return f.Sync()
 }
 
-// maxBadCopies is the most copies that are kept of one place.
+// maxBadCopies is the maximum number of copies kept of the same place.
 const maxBadCopies = 1000
 
 // saveBad durably copies the stray bytes of t to a new file <kind>-<seq>-<n>.bad.
@@ -172,9 +172,9 @@ func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 	w.durable, w.moved, w.wakes = word64(b, endDurableAt), word64(b, endMovedAt), word32(b, endWakeAt)
 	w.checks = [2]*atomic.Uint64{word64(b, endCheckAt), word64(b, endCheckAt+8)}
 	w.room = w.seg.free()
-	// The boot is stored after the end. A process that finds the present boot
-	// may rewrite what is beyond the end, which must not be what an earlier boot
-	// acknowledged.
+	// The boot is stored after the durable end. A process that finds the current
+	// boot may rewrite bytes beyond the end, and these must not be bytes that an
+	// earlier boot acknowledged.
 	if err := w.storeEnd(w.LastSeq()); err != nil {
 		return err
 	}
@@ -193,8 +193,8 @@ func (w *Writer) takeEnd(was *endState, boot BootID) (err error) {
 	return nil
 }
 
-// makeEnd writes a whole END, in place if the file exists. It is the last step
-// of making a log, of recovering one whose END is damaged, and of a repair.
+// makeEnd writes a complete END, in place if the file exists. It is the last step
+// of creating a log, of recovering one whose END is damaged, and of a repair.
 func makeEnd(fsys FS, dir string, h *endHeader, durable uint64) error {
 	name := join(dir, endName)
 	f, err := fsys.Create(name)

@@ -7,13 +7,14 @@ import (
 	"testing"
 )
 
-// TestGrownPastReader restores a log in place, of the time before a reader
-// came, and lets it grow in another way, less far than the reader was, as far,
-// and further: the reader must notice, though log id and epoch are the same.
+// TestGrownPastReader restores a log in place from a backup that is older than
+// the reader's position. The log then grows differently: less far than the
+// reader had read, as far, and further. The reader must notice, though log id
+// and epoch are the same.
 func TestGrownPastReader(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		grow int // frames after the backup; the reader saw 10
+		grow int // frames after the backup; the reader has read 10
 	}{{"less", 5}, {"as far", 10}, {"further", 15}} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -25,7 +26,7 @@ func TestGrownPastReader(t *testing.T) {
 			fill(t, w, 10, 100)
 			r := mustReader(t, dir, small())
 			readAll(t, r)
-			if _, err := r.Next(); err != ErrEnd { // it waits, and looks again
+			if _, err := r.Next(); err != ErrEnd { // it waits, and checks again
 				t.Fatal(err)
 			}
 			w.Close()
@@ -33,7 +34,7 @@ func TestGrownPastReader(t *testing.T) {
 			w = mustOpen(t, dir, small())
 			for range c.grow {
 				f := testFrame(w.LastSeq()+1, 2, 100)
-				f.Digest++ // another history
+				f.Digest++ // a different history
 				if err := w.Append(f); err != nil {
 					t.Fatal(err)
 				}
@@ -48,7 +49,7 @@ func TestGrownPastReader(t *testing.T) {
 	}
 }
 
-// restoreInPlace writes the bytes of a copy into the files that are there.
+// restoreInPlace writes the bytes of a copy into the existing files.
 func restoreInPlace(t *testing.T, from, to string) {
 	t.Helper()
 	for _, pattern := range []string{"END", "wal/*.seg"} {
@@ -69,8 +70,8 @@ func restoreInPlace(t *testing.T, from, to string) {
 	}
 }
 
-// TestLastFrameGone: damage in the place of the frame that was read last is
-// told by a reader that waits.
+// TestLastFrameGone checks that a waiting reader reports damage to the frame
+// that it read last.
 func TestLastFrameGone(t *testing.T) {
 	dir := t.TempDir()
 	w := mustOpen(t, dir, small())

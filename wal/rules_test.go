@@ -2,8 +2,8 @@ package wal
 
 import "testing"
 
-// TestRulesTotal goes through every combination of facts: exactly one rule of
-// a table must hold.
+// TestRulesTotal tries every combination of facts. Exactly one rule of a table
+// must match.
 func TestRulesTotal(t *testing.T) {
 	for name, c := range map[string]struct {
 		table []rule

@@ -5,10 +5,10 @@ import (
 	"hash/crc32"
 )
 
-// Salvage searches beyond damage: it looks in all segments of DIR for frames
-// that still validate by their own CRCs and hold commits after the given one. It
-// shows them by segment and offset. Nothing proves that they are in order or
-// complete. They tell people what a repair loses.
+// Salvage searches beyond damage. It searches all segments of DIR for frames whose
+// own CRCs are valid and that contain commits after the given one, and calls show
+// with them, ordered by segment and offset. Nothing proves that they are in
+// sequence or complete. They show people what a repair loses.
 func Salvage(dir string, after uint64, o Options, show func(*Frame) error) error {
 	fsys := o.withDefaults().FS
 	firsts, err := listSeqs(fsys, segmentsPath(dir), segmentExt)
@@ -29,7 +29,7 @@ func Salvage(dir string, after uint64, o Options, show func(*Frame) error) error
 
 var errNoHeader = errors.New("wal: no segment has a good header")
 
-// anyLogID returns the id in the first good header.
+// anyLogID returns the log id in the first valid header.
 func anyLogID(fsys FS, dir string, firsts []uint64) (LogID, error) {
 	for _, first := range firsts {
 		if h, err := checkSegment(fsys, join(segmentsPath(dir), segmentName(first)), first); err == nil {

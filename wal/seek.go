@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Seek sets the reader so that Next returns the frame that holds seq or, if seq
-// is Durable()+1, the next frame to come. It returns ErrBeyond for a later seq.
-// It costs a listing of the segments and a walk over frame headers from the
-// nearest remembered place.
+// Seek positions the reader so that Next returns the frame that contains seq or, if
+// seq is Durable()+1, the next frame to come. It returns ErrBeyond for a later seq.
+// It lists the segments, and walks over frame headers from the nearest remembered
+// place.
 func (r *Reader) Seek(seq uint64) error {
 	durable, err := r.checkEnd()
 	if err != nil {
@@ -21,7 +21,7 @@ func (r *Reader) Seek(seq uint64) error {
 	}
 	r.idle = false
 	if durable == 0 {
-		return nil // before the first frame: no other place is possible
+		return nil // an empty log has no other place
 	}
 	if err := r.seekSegment(seq, durable); err != nil {
 		return err
@@ -32,12 +32,12 @@ func (r *Reader) Seek(seq uint64) error {
 	return r.walkTo(seq, durable)
 }
 
-// seekSegment enters the segment that holds seq, at its start, unless the
-// reader is in it, at or before seq.
+// seekSegment enters the segment that contains seq, at its start, unless the reader
+// is already in it, at or before seq.
 func (r *Reader) seekSegment(seq, durable uint64) error {
 	if r.src != nil {
-		// The segment stays readable when it has been moved to an archive, but is
-		// not in the log any more.
+		// A segment that has been moved to an archive stays readable here, but is
+		// no longer part of the log.
 		switch there, err := r.fs.Same(r.seg.path, r.seg.path); {
 		case err != nil:
 			return err
@@ -74,8 +74,8 @@ func (r *Reader) seekSegment(seq, durable uint64) error {
 	return nil
 }
 
-// archived returns an *ArchivedError if the segment that the reader is in was
-// moved to an archive: though it can still be read, another reader finds it gone.
+// archived returns an *ArchivedError if the reader's segment was moved to an
+// archive. The reader can still read it, but another reader would not find it.
 func (r *Reader) archived() error {
 	there, err := r.fs.Same(r.seg.path, r.seg.path)
 	if err != nil || there {
@@ -109,23 +109,25 @@ func (r *Reader) walkTo(seq, durable uint64) error {
 	return nil
 }
 
-// A Place is the position of a state in a log: after the frame that ends with Seq.
+// A Place is the position of a state in a log: after the frame whose last record is
+// Seq.
 type Place struct {
 	Seq    uint64
 	Chain  uint32 // the frame's header CRC
-	Time   int64  // of the frame
+	Time   int64  // commit time of the frame, in Unix nanoseconds
 	Digest uint64 // state digest after the frame
 }
 
-// Place returns the position of a state that has applied the frame, which must
+// Place returns the position of a state that has applied the frame. The frame must
 // have been read or appended.
 func (f *Frame) Place() Place {
 	return Place{Seq: f.Last(), Chain: f.Chain, Time: f.Time, Digest: f.Digest}
 }
 
-// SeekAfter sets the reader so that Next returns the frame after p. It reads and
-// checks the frame at p. It returns *MismatchError if that is not the frame of
-// p, ErrBeyond if the log does not reach p, *ArchivedError if it begins later.
+// SeekAfter positions the reader so that Next returns the frame after p. It reads
+// and checks the frame at p. It returns *MismatchError if that is not the frame of
+// p, ErrBeyond if the log does not reach p, and *ArchivedError if the log begins
+// later.
 func (r *Reader) SeekAfter(p Place) error {
 	if p.Seq == 0 {
 		return r.Seek(1)
@@ -151,19 +153,19 @@ func (r *Reader) SeekAfter(p Place) error {
 }
 
 const (
-	indexStride = 64 << 10 // bytes of log for each remembered place
-	indexMax    = 1 << 16  // places: 3 MiB, for 4 GiB of log
+	indexStride = 64 << 10 // distance in bytes of log between two remembered places
+	indexMax    = 1 << 16  // maximum number of places: 3 MiB, for 4 GiB of log
 )
 
-// A sparseIndex remembers places in segments that the reader has walked over.
-// When it is full, it forgets the least recently used segment.
+// A sparseIndex remembers places in segments that the reader has walked over. When
+// it is full, it drops the least recently used segment.
 type sparseIndex struct {
-	places map[uint64][]cursor // by first global_seq of the segment, rising
+	places map[uint64][]cursor // by first global_seq of the segment, ascending within it
 	recent []uint64            // segments, the most recently used last
 	total  int
 }
 
-// note remembers a place, unless it knows one nearby.
+// note remembers a place, unless the index has one nearby.
 func (x *sparseIndex) note(segment uint64, c cursor) {
 	if n := len(x.recent); n == 0 || x.recent[n-1] != segment {
 		x.use(segment)
@@ -214,7 +216,8 @@ func (x *sparseIndex) use(segment uint64) {
 	x.recent = append(x.recent, segment)
 }
 
-// forget drops the least recently used segment; the current one last.
+// forget drops the least recently used segment. The current segment is dropped
+// last.
 func (x *sparseIndex) forget() {
 	old := x.recent[0]
 	x.recent = slices.Delete(x.recent, 0, 1)

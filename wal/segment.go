@@ -8,11 +8,11 @@ import (
 // A segmentHeader is the first 4096 bytes of a segment (layout in doc.go).
 type segmentHeader struct {
 	ID      LogID
-	Size    int64  // bytes of the whole file
+	Size    int64  // size of the file in bytes
 	First   uint64 // global_seq of the first record, from 1
-	Prev    uint32 // header CRC of the seal before it
+	Prev    uint32 // header CRC of the previous seal
 	Ordinal uint32 // 0 for the first segment of a log
-	Created int64  // unix ns, for people
+	Created int64  // Unix nanoseconds, for people
 }
 
 func (h *segmentHeader) salt() uint32 { return segmentSalt(h.ID, h.First) }
@@ -34,7 +34,7 @@ func (h *segmentHeader) Marshal() []byte {
 	return b
 }
 
-// Unmarshal reads and validates the 4096 bytes. It returns ErrVersion for an
+// Unmarshal parses and validates the 4096 bytes. It returns ErrVersion for an
 // intact header of a newer version.
 func (h *segmentHeader) Unmarshal(b []byte) error {
 	if len(b) != segmentHeaderSize {

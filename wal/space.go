@@ -1,9 +1,10 @@
 package wal
 
-// FrameSize returns the bytes of a segment that a batch with a body of this length takes.
+// FrameSize returns the number of bytes in a segment that a batch takes whose body
+// has the given length.
 func FrameSize(body int) int64 { return frameSize(body) }
 
-// SegmentFree returns the bytes that the current segment has left for batches.
+// SegmentFree returns the number of bytes left for batches in the current segment.
 // Any goroutine may call it.
 func (w *Writer) SegmentFree() int64 {
 	w.mu.Lock()

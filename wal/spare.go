@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// The spare is the next segment: a file of the final size, filled with zeroes
-// that are on disk. So the sync of a frame allocates no blocks and changes no
-// size, and a full disk is noticed here instead of in the commit path.
+// The spare is the next segment: a file of the final size, with zeroes that are
+// already on disk. So the sync of a frame allocates no blocks and changes no size,
+// and a full disk is noticed here instead of in the commit path.
 
 // spareState is the state of the spare; Writer.mu guards it.
 type spareState struct {
-	size    int64 // bytes that it has or will have; only the appending goroutine changes it
-	file    File  // ready, if not nil
+	size    int64 // size that it has or will have, in bytes; only the appending goroutine changes it
+	file    File  // the spare, once it is ready; nil before
 	making  bool
-	err     error         // the shortage that the last attempt met
-	changed chan struct{} // closed and replaced when one of these changes
+	err     error         // shortage in the last attempt to create it
+	changed chan struct{} // closed and replaced when one of the fields changes
 }
 
-// announce wakes the waiters for a change.
+// announce wakes the goroutines that wait for a change.
 func (s *spareState) announce() {
 	if s.changed != nil {
 		close(s.changed)
@@ -31,8 +31,9 @@ func (s *spareState) announce() {
 // errStopped means that the writer is closing.
 var errStopped = errors.New("wal: stopped")
 
-// fillFile makes a new file of the given size with zeroes on disk. It calls
-// pause after each MiB except the last, to be slowed down; false cancels it.
+// fillFile creates a file of the given size, with zeroes on disk. To be slowed
+// down, it calls pause after each MiB except the last. If pause returns false, the
+// work is canceled.
 func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ File, err error) {
 	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -47,7 +48,7 @@ func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ 
 			fsys.Remove(name) // frees its space; if it fails, the next attempt removes the file
 		}
 	}()
-	if cow { // the filesystem would write zeroes elsewhere again
+	if cow { // the filesystem writes every block to a new place, so zeroes gain nothing
 		if err := f.Grow(size); err != nil {
 			return nil, err
 		}
@@ -58,7 +59,7 @@ func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ 
 		if _, err := f.WriteAt(zeroes[:n], off); err != nil {
 			return nil, err
 		}
-		// In steps, because one large sync would delay those of the commits.
+		// Sync in steps, because one large sync would delay those of the commits.
 		if err := f.Sync(); err != nil {
 			return nil, err
 		}
@@ -69,8 +70,8 @@ func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ 
 	return f, nil
 }
 
-// makeSpare makes a spare unless there is one. It records and returns a shortage
-// of space; any other error fails the writer.
+// makeSpare creates a spare unless there is one. It records and returns a shortage
+// of space. Any other error fails the writer.
 func (w *Writer) makeSpare(pause func() bool) error {
 	w.mu.Lock()
 	if w.err != nil || w.sp.file != nil || w.sp.making {
@@ -110,7 +111,7 @@ func (w *Writer) makeSpare(pause func() bool) error {
 func (w *Writer) resizeSpare(size int64) {
 	w.mu.Lock()
 	f := w.sp.file
-	if w.sp.size == size || w.named != nil { // a spare that has its name stays as it is
+	if w.sp.size == size || w.named != nil { // a spare that already has its name stays as it is
 		w.mu.Unlock()
 		return
 	}
@@ -134,22 +135,23 @@ func (w *Writer) wantSpare() {
 	}
 }
 
-// roomy reports whether the segment alone holds two batches. The caller holds mu.
+// roomy reports whether the current segment has room for two batches. The caller
+// holds mu.
 func (w *Writer) roomy() bool {
 	n := maxFrame(w.o.SegmentSize)
 	return w.room >= 2*n && n <= maxFrame(w.seg.head.Size)
 }
 
-// Room reports whether there is sure to be space for two more batches of MaxBody
-// bytes, which may not be written yet. It returns nil, ErrNoSpace, or the
-// failure that ended the writer. Any goroutine may call it.
+// Room returns nil if there is certainly space for two more batches of MaxBody
+// bytes that are not written yet. Otherwise it returns ErrNoSpace, or the error
+// that ended the writer. Any goroutine may call it.
 //
-// This is how a sequencer keeps its promise. It calls Room before it executes
-// the first request of a batch, when at most one other batch is in flight. Then
-// both are sure to fit, and Append never returns ErrNoSpace for a batch that has
-// been executed. If Room returns ErrNoSpace, the sequencer rejects requests, and
-// calls Room again for the next one. While a spare that is needed is being made,
-// Room waits, at most 10 s: then the disk is slow, not full.
+// A sequencer calls Room before it executes the first request of a batch, when at
+// most one other batch is in flight. Then both batches certainly fit, and Append
+// never returns ErrNoSpace for a batch that has been executed. If Room returns
+// ErrNoSpace, the sequencer rejects requests, and calls Room again for the next
+// one. While a needed spare is being created, Room waits up to 10 s, since the disk
+// is then slow and not full.
 func (w *Writer) Room() error {
 	w.mu.Lock()
 	enough := w.err == nil && (w.sp.file != nil || w.roomy())
@@ -160,7 +162,7 @@ func (w *Writer) Room() error {
 	return w.awaitSpare()
 }
 
-// awaitSpare returns nil when there is a spare. Without a shell it makes one.
+// awaitSpare waits until there is a spare. Without a shell, it creates one.
 func (w *Writer) awaitSpare() error {
 	if w.shell == nil {
 		return w.makeSpare(nil)
@@ -192,7 +194,7 @@ func (w *Writer) awaitSpare() error {
 	}
 }
 
-// dropSpare removes the spare, if any. The shell must have stopped.
+// dropSpare removes the spare, if there is one. The shell must have stopped.
 func (w *Writer) dropSpare() {
 	w.mu.Lock()
 	f := w.sp.file

@@ -2,14 +2,14 @@ package wal
 
 import "errors"
 
-// SegmentStat is the statistics of one segment.
+// SegmentStat has the statistics of one segment.
 type SegmentStat struct {
 	SegmentInfo
-	Used      int64  // bytes of header and frames
-	Frames    uint64 // data frames
+	Used      int64  // bytes of headers and frames
+	Frames    uint64 // number of data frames
 	Commits   uint64
-	Last      uint64 // last global_seq, First-1 if there is none
-	FirstTime int64  // unix ns of the first and last data frames, 0 if none
+	Last      uint64 // last global_seq; First-1 if there is none
+	FirstTime int64  // Unix nanoseconds of the first and last data frames; 0 if there are none
 	LastTime  int64
 	Sealed    bool
 }

@@ -10,8 +10,9 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// streamed makes a log and the stream of its frames from a commit on, with a
-// heartbeat behind every second one. It also returns where frames and heartbeats begin.
+// streamed returns the stream of a log's frames from commit from on, with a
+// heartbeat after every second frame. It also returns the places where frames
+// and heartbeats begin.
 func streamed(t testing.TB, from uint64) (b []byte, edges []int, frames int) {
 	d := memfs.New(1)
 	var r run
@@ -48,7 +49,7 @@ func streamed(t testing.TB, from uint64) (b []byte, edges []int, frames int) {
 	}
 }
 
-// readStream reads a stream to its end, and returns how much of it was good.
+// readStream reads a stream to its end, and returns how much of it was valid.
 func readStream(src []byte) (frames, beats int, durable uint64, err error) {
 	s, err := wal.NewStreamReader(bytes.NewReader(src))
 	if err != nil {
@@ -67,8 +68,8 @@ func readStream(src []byte) (frames, beats int, durable uint64, err error) {
 	}
 }
 
-// TestStream: a stream brings its frames, and what is broken in it is never taken
-// for one.
+// TestStream checks that a stream delivers its frames, and that a broken frame
+// is never accepted.
 func TestStream(t *testing.T) {
 	b, edges, want := streamed(t, 1)
 	frames, beats, durable, err := readStream(b)
@@ -84,12 +85,12 @@ func TestStream(t *testing.T) {
 			t.Fatalf("cut after %d bytes: %v", n, err)
 		}
 	}
-	at, next := 0, 0 // what is changed, and what follows it
+	at, next := 0, 0 // start of the changed frame or heartbeat, and index of the next edge
 	for n := range b {
 		if next < len(edges) && n == edges[next] {
 			at, next = n, next+1
 		}
-		if n >= at+100 && n%997 != 0 { // one CRC covers all of a long body
+		if n >= at+100 && n%997 != 0 { // one CRC covers the whole of a long body
 			continue
 		}
 		bad := bytes.Clone(b)
@@ -101,7 +102,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamHead: a stream that begins in a later segment tells all of its header.
+// TestStreamHead checks that a stream that begins in a later segment has that
+// segment's complete header.
 func TestStreamHead(t *testing.T) {
 	_, from := original(t)
 	r, err := wal.OpenReader(crashDir, options(from, nil))
@@ -137,8 +139,9 @@ func TestStreamHead(t *testing.T) {
 	}
 }
 
-// TestCopyBeginsLate fills a copy that begins with a later segment: what it has
-// is the same bytes, and it is refused without a checkpoint, as an archived log is.
+// TestCopyBeginsLate fills a copy that begins with a later segment. Its
+// segments have the same bytes. Without a checkpoint it is rejected, as an
+// archived log is.
 func TestCopyBeginsLate(t *testing.T) {
 	d, from := original(t)
 	segments, _, err := wal.Stat(crashDir, from)
@@ -200,8 +203,8 @@ func TestCopyBeginsLate(t *testing.T) {
 	}
 }
 
-// TestMarkedCopy: a directory that is marked as a copy is opened by those alone
-// who ask for one.
+// TestMarkedCopy checks that a directory marked as a copy can only be opened
+// with Options.Copy.
 func TestMarkedCopy(t *testing.T) {
 	d := memfs.New(1)
 	p := d.Process()
@@ -237,8 +240,8 @@ func TestMarkedCopy(t *testing.T) {
 	w.Close()
 }
 
-// FuzzStream reads any bytes as a stream: what is taken of it has the wire form
-// that came, and memory is bounded by what came.
+// FuzzStream reads arbitrary bytes as a stream. What is accepted has the wire
+// form that was read, and its memory is limited by the bytes read.
 func FuzzStream(f *testing.F) {
 	b, edges, _ := streamed(f, 1)
 	for _, at := range edges {

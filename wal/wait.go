@@ -5,20 +5,21 @@ import (
 	"time"
 )
 
-// waitSlice is the longest single sleep on END, and so what a lost wake costs.
+// waitSlice is the maximum duration of a single sleep on END, and so the maximum
+// delay if a wakeup is lost.
 const waitSlice = 100 * time.Millisecond
 
-// A watcher sleeps on END for all callers of Wait: it takes one goroutine, and so
-// one operating system thread, however many wait. It runs from the first Wait to
-// Close, and is parked while there are no waiters.
+// A watcher sleeps on END for all callers of Wait. It needs one goroutine, and so
+// one operating system thread, for any number of waiters. It runs from the first
+// Wait to Close, and is parked while there are no waiters.
 type watcher struct {
 	mu      sync.Mutex
-	moved   chan struct{} // closed and replaced when END moves
+	moved   chan struct{} // closed and replaced when END changes
 	waiting int
 	started bool
 	stopped bool
 
-	begin chan struct{} // there are waiters
+	begin chan struct{} // has a token when there are waiters
 	quit  chan struct{}
 	done  sync.WaitGroup
 }
@@ -37,7 +38,8 @@ func (r *Reader) Wait(after uint64, timeout time.Duration) {
 	t := time.NewTimer(timeout)
 	defer t.Stop()
 	for {
-		// Get the channel first: if END moves after the check, the channel closes.
+		// Get the channel first: if END changes after the check, the channel is
+		// closed.
 		moved := r.wait.channel()
 		if r.Durable() > after {
 			return
@@ -61,9 +63,9 @@ func (w *watcher) join(r *Reader) bool {
 	}
 	if !w.started {
 		w.started = true
-		page := r.end // Close unmaps it only after the goroutine has ended
-		// Read before the first waiter checks, not when the goroutine gets to run:
-		// a move in between must count.
+		page := r.end // Close unmaps the page only after the goroutine has ended
+		// Read the end before the first waiter checks it, and not when the
+		// goroutine gets to run, so that a change in between counts.
 		seen, _ := load(page.Bytes(), endDurableAt)
 		w.done.Go(func() { w.run(page, seen) })
 	}
@@ -85,8 +87,8 @@ func (w *watcher) channel() chan struct{} {
 	return w.moved
 }
 
-// run watches END. It reads the wake counter before the durable end: a later
-// move also moves the counter, and the sleep returns at once.
+// run watches END. It loads the wake counter before the durable end. A later change
+// of the end also changes the counter, and the sleep returns at once.
 func (w *watcher) run(page Page, seen uint64) {
 	b := page.Bytes()
 	for {
@@ -107,7 +109,7 @@ func (w *watcher) run(page Page, seen uint64) {
 		there := touch(func() { counter = word32(b, endWakeAt).Load() })
 		now, still := load(b, endDurableAt)
 		if !there || !still {
-			return // END was truncated: the waiters return after their timeouts, and Next reports it
+			return // END was truncated; the waiters return after their timeouts, and Next reports it
 		}
 		if now != seen {
 			seen = now
@@ -121,7 +123,7 @@ func (w *watcher) run(page Page, seen uint64) {
 	}
 }
 
-// stop ends the goroutine and all waiters within waitSlice.
+// stop ends the goroutine and the waits of all callers within waitSlice.
 func (w *watcher) stop(page Page) {
 	w.mu.Lock()
 	w.stopped = true

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestCrashAtEveryOperation kills the process, as it were, at its n-th
-// operation on the filesystem, n = 0, 1, 2 … until none is left: the n-th
-// write lands half, and nothing happens after it.
+// TestCrashAtEveryOperation stops the process at its n-th operation on the file
+// system, for n = 0, 1, 2 … until there is no operation n. Half of the n-th
+// write is written, and nothing happens after it.
 func TestCrashAtEveryOperation(t *testing.T) {
 	for n := 0; ; n++ {
 		dir := filepath.Join(t.TempDir(), "log")
@@ -57,8 +57,8 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	}
 }
 
-// scenario makes a log, fills a segment and a half, opens it again, and gives
-// the last sequence that was acknowledged.
+// scenario creates a log, fills a segment and a half, and opens it again. It
+// returns the last acknowledged sequence number.
 func scenario(dir string, o Options) (acked uint64) {
 	for range 2 {
 		w, err := Open(dir, o)
@@ -76,8 +76,8 @@ func scenario(dir string, o Options) (acked uint64) {
 	return acked
 }
 
-// TestErrorAtEveryOperation fails the n-th operation alone. The writer must
-// stop for good, or go on as if nothing had been.
+// TestErrorAtEveryOperation makes only the n-th operation fail. The writer must
+// stop for good, or continue as if nothing had happened.
 func TestErrorAtEveryOperation(t *testing.T) {
 	for n := 0; ; n++ {
 		dir := filepath.Join(t.TempDir(), "log")
@@ -121,7 +121,8 @@ func TestErrorAtEveryOperation(t *testing.T) {
 	}
 }
 
-// TestHalfMadeLogs opens directories as a crash in the first start leaves them.
+// TestHalfMadeLogs opens directories as a crash during the first start leaves
+// them.
 func TestHalfMadeLogs(t *testing.T) {
 	for name, make := range map[string]func(dir string){
 		"empty directory": func(string) {},
@@ -157,7 +158,7 @@ func TestHalfMadeLogs(t *testing.T) {
 	}
 }
 
-// TestSealedWithoutNext: a crash between seal and rename.
+// TestSealedWithoutNext crashes between the seal and the rename.
 func TestSealedWithoutNext(t *testing.T) {
 	dir := t.TempDir()
 	o := small()
@@ -180,7 +181,7 @@ func TestSealedWithoutNext(t *testing.T) {
 		t.Fatalf("sealed %v, last %d, want %d", w.seg.sealed, w.LastSeq(), last)
 	}
 	w.Close()
-	w = mustOpen(t, dir, small()) // once more, and nothing was written
+	w = mustOpen(t, dir, small()) // once more, without a write in between
 	fill(t, w, 3, 2000)
 	if got := readAll(t, mustReader(t, dir, Options{})); got != last+6 {
 		t.Errorf("read up to %d, want %d", got, last+6)

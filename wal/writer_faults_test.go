@@ -11,7 +11,8 @@ import (
 
 var errBroken = syscall.EIO
 
-// TestSyncFailureIsFinal fails one sync of a frame; the next would work.
+// TestSyncFailureIsFinal makes one sync of a frame fail. The next one would
+// succeed.
 func TestSyncFailureIsFinal(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		dir := t.TempDir()
@@ -40,7 +41,7 @@ func TestSyncFailureIsFinal(t *testing.T) {
 			t.Errorf("%s: a reader sees %d", op, got)
 		}
 		w.Close()
-		// The outcome was unknown; now it is decided. A torn one is gone.
+		// The outcome was unknown. Now it is decided, and a torn frame is gone.
 		again := mustOpen(t, dir, small())
 		if got := again.LastSeq(); got != 8 && op == "sync" || got != 6 && op == "write" {
 			t.Errorf("%s: after opening again the last is %d", op, got)
@@ -48,7 +49,7 @@ func TestSyncFailureIsFinal(t *testing.T) {
 	}
 }
 
-// TestNoSpace fills the disk for all new files.
+// TestNoSpace leaves no space on the disk for new files.
 func TestNoSpace(t *testing.T) {
 	o := small()
 	f := &faultFS{FS: OS{}}
@@ -87,8 +88,8 @@ func TestNoSpace(t *testing.T) {
 	}
 }
 
-// TestRoomKeepsItsPromise: whenever Room is nil, two batches of any size fit,
-// though no spare can be made from that moment on.
+// TestRoomKeepsItsPromise checks that after Room returns nil, two batches of
+// any size fit, even if no spare segment can be made from then on.
 func TestRoomKeepsItsPromise(t *testing.T) {
 	for first := 100; first < maxBody(minSegment); first += 3001 {
 		o := small()
@@ -129,7 +130,7 @@ func TestRoomKeepsItsPromise(t *testing.T) {
 	}
 }
 
-// TestShellResumesAfterFullDisk does it with the goroutines.
+// TestShellResumesAfterFullDisk checks the same with the background goroutines.
 func TestShellResumesAfterFullDisk(t *testing.T) {
 	f := &faultFS{FS: OS{}}
 	var full atomic.Bool

@@ -21,7 +21,7 @@ func TestAppendReopenRead(t *testing.T) {
 		if want > 0 && (w.LastDigest() != testFrame(want-1, 1, 1).Digest || w.LastTime() == 0) {
 			t.Fatalf("round %d: digest %x, time %d", round, w.LastDigest(), w.LastTime())
 		}
-		fill(t, w, 20, 2000) // a cut each round
+		fill(t, w, 20, 2000) // one rotation per round
 		want = w.LastSeq()
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -91,7 +91,7 @@ func TestCommitTimeNeverGoesBack(t *testing.T) {
 	if err := w.Append(f); err != nil || f.Time != 5000 {
 		t.Fatalf("time %d, %v", f.Time, err)
 	}
-	for range 20 { // also across a cut
+	for range 20 { // includes a rotation
 		fill(t, w, 1, 2000)
 	}
 	if w.LastTime() != 5000 || w.seg.head.Ordinal == 0 {
@@ -130,9 +130,9 @@ func TestTwoWriters(t *testing.T) {
 	mustOpen(t, dir, small())
 }
 
-// TestLockRemoved removes what tells a second writer of the first, as people
-// do when they take LOCK for something that a crash has left. Never may both
-// acknowledge.
+// TestLockRemoved removes the files that tell a second writer about the first,
+// as people do who take LOCK for a leftover of a crash. The two writers must
+// never both acknowledge.
 func TestLockRemoved(t *testing.T) {
 	dir := t.TempDir()
 	w := mustOpen(t, dir, small())
@@ -165,7 +165,7 @@ func TestLockRemoved(t *testing.T) {
 	}
 }
 
-// TestEpochChanges lets another writer open the log between two appends, and
+// TestEpochChanges has another writer open the log between two appends, and
 // between the sync of a frame and its acknowledgement.
 func TestEpochChanges(t *testing.T) {
 	for _, when := range []string{"before the write", "after the sync"} {

@@ -2,12 +2,12 @@ package memfs
 
 import "math/rand/v2"
 
-// A Chooser decides what becomes of each thing that was in flight: one of
-// 0 … n-1. The last one of a sector's is that it is garbled.
+// A Chooser decides what happens, in a crash, to each thing in flight: it returns
+// one of 0 … n-1. For a sector, the last choice is that it is garbled.
 type Chooser interface{ Choose(n int) int }
 
-// dice are all choices of a disk: the fates of things in flight, which may be
-// gone through one by one, and the noise in what is garbled.
+// dice are the sources of all choices of a disk: the fates of things in flight, all
+// of which may be tried one by one, and the noise in garbled sectors.
 type dice struct {
 	fates Chooser
 	noise *rand.Rand
@@ -23,13 +23,14 @@ type randomChooser struct{ *rand.Rand }
 
 func (r randomChooser) Choose(n int) int { return r.IntN(n) }
 
-// Random chooses at random, by a seed.
+// Random returns a Chooser that chooses at random, by a seed.
 func Random(seed uint64) Chooser { return randomChooser{rand.New(rand.NewPCG(seed, 0x6d656d6673))} }
 
-// Choices goes through all combinations of choices, like an odometer:
+// Choices is a Chooser that goes through all combinations of choices, like an
+// odometer:
 //
 //	for c := new(Choices); c.Next(); {
-//		something that asks c
+//		// something that asks c
 //	}
 type Choices struct {
 	made    []choice
@@ -39,20 +40,20 @@ type Choices struct {
 
 type choice struct{ n, chosen int }
 
-// Choose gives the choice of this round.
+// Choose returns the choice for this round.
 func (c *Choices) Choose(n int) int {
 	if c.at == len(c.made) {
 		c.made = append(c.made, choice{n: n})
 	}
 	k := c.made[c.at]
 	if k.n != n {
-		panic("memfs: what is asked is not determined by the choices before it")
+		panic("memfs: the number of options is not determined by the previous choices")
 	}
 	c.at++
 	return k.chosen
 }
 
-// Next begins the next round, and is false when there is none.
+// Next begins the next round. It returns false when there is none.
 func (c *Choices) Next() bool {
 	if !c.started {
 		c.started = true
@@ -68,8 +69,9 @@ func (c *Choices) Next() bool {
 	return false
 }
 
-// Count is the number of combinations, if that is not more than limit, of a
-// run whose choices do not depend on each other. Call it after one run.
+// Count returns the number of combinations, for a run whose choices do not depend
+// on each other. within is false if there are more than limit. It must be called
+// after one run.
 func (c *Choices) Count(limit int) (total int, within bool) {
 	total = 1
 	for _, k := range c.made[:c.at] {

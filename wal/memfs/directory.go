@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// A directory is names, as programs see them and as the disk has them.
+// A directory is a set of names, as programs see them and as the disk has them.
 type directory struct {
 	names   map[string]*inode
 	disk    map[string]*inode
-	pending []change // since the last sync, in order
+	pending []change // changes since the last sync, in order
 }
 
-// A change of names: each lands at a crash or not.
+// A change is a change of names, which may or may not reach the disk in a crash.
 type change struct {
-	add, remove string // a rename has both; "" if not
+	add, remove string // a rename has both; "" for none
 	node        *inode
 }
 
@@ -44,7 +44,7 @@ func (d *directory) sync() {
 	d.disk, d.pending = maps.Clone(d.names), nil
 }
 
-// settle makes the names what a crash leaves on disk.
+// settle replaces the names with those that a crash leaves on disk.
 func (d *directory) settle(dice *dice) {
 	for _, c := range d.pending {
 		landed, keepOld := dice.fates.Choose(2) == 1, false

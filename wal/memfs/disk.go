@@ -12,35 +12,35 @@ import (
 	"assetledger/wal"
 )
 
-// A Disk is a filesystem and the machine that it is mounted on.
+// A Disk is a filesystem, and the machine that has it mounted.
 type Disk struct {
-	// SyncLies makes every sync report success and do nothing: a disk that
-	// loses what it promised. For testing tests.
+	// SyncLies makes every sync report success and do nothing, like a disk that
+	// loses what it confirmed. It is for testing tests.
 	SyncLies bool
 
 	dice      dice
 	root      *inode
 	boots     uint64
-	capacity  int64 // bytes; 0: no bound
+	capacity  int64 // bytes; 0 for no limit
 	used      int64
 	processes []*Process
 	locks     map[*inode]*handle
-	sharers   []*inode // mapped for writing since the last crash
+	sharers   []*inode // files mapped for writing since the last crash
 	stats     Stats
 }
 
-// Stats counts what happened to a disk.
+// Stats counts the events of a disk.
 type Stats struct {
-	Operations int // by all processes
-	Syncs      int // of files, pages and directories, that succeeded
-	Faults     int // operations that failed by a plan
-	Kills      int // processes that were killed
-	Crashes    int // of the machine
-	InFlight   int // sectors and names that were not synced at crashes
+	Operations int // operations of all processes
+	Syncs      int // successful syncs of files, pages and directories
+	Faults     int // operations that a Plan made fail
+	Kills      int // killed processes
+	Crashes    int // crashes of the machine
+	InFlight   int // sectors and names that were not synced when a crash came
 }
 
-// New makes a disk that is empty but for the root "/". Equal seeds and equal
-// operations give equal crashes.
+// New returns a disk with nothing but the root "/". Equal seeds and equal
+// operations lead to equal crashes.
 func New(seed uint64) *Disk {
 	return &Disk{
 		dice: dice{fates: Random(seed), noise: rand.New(rand.NewPCG(seed, 0x6e6f697365))},
@@ -48,21 +48,21 @@ func New(seed uint64) *Disk {
 	}
 }
 
-// Stats gives the counts so far.
+// Stats returns the counts so far.
 func (d *Disk) Stats() Stats { return d.stats }
 
-// Decide has c decide the fates of what is in flight from now on.
+// Decide makes c decide the fates of everything in flight from now on.
 func (d *Disk) Decide(c Chooser) { d.dice.fates = c }
 
-// Limit sets the capacity in bytes; 0 is without bound. It may be less than
-// what is used: then nothing more can be allocated.
+// Limit sets the capacity in bytes; 0 means no limit. It may be less than the used
+// space. Then nothing more can be allocated.
 func (d *Disk) Limit(capacity int64) { d.capacity = capacity }
 
-// Used is how many bytes are allocated to files, in pages of 4096.
+// Used returns the number of bytes allocated to files, in pages of 4096.
 func (d *Disk) Used() int64 { return d.used }
 
-// Crash ends the machine: all processes, and what is not synced (see the
-// package comment). Afterwards the disk is that of the next boot.
+// Crash crashes the machine. It ends all processes, and loses data that is not
+// synced (see the package comment). Afterwards the disk is that of the next boot.
 func (d *Disk) Crash() {
 	d.observe()
 	for _, p := range slices.Clone(d.processes) {
@@ -78,7 +78,7 @@ func (d *Disk) Crash() {
 	}
 }
 
-// settle settles what can be reached by names that are on disk.
+// settle settles everything that is reachable by names on disk.
 func (d *Disk) settle(n *inode, seen map[*inode]bool) {
 	if seen[n] {
 		n.links++
@@ -98,8 +98,8 @@ func (d *Disk) settle(n *inode, seen map[*inode]bool) {
 	}
 }
 
-// Clone copies a disk with all that is in flight, but no process. The copy
-// makes its choices by itself, as c and seed say.
+// Clone returns a copy of the disk with everything in flight, but without
+// processes. The copy makes its own choices, by c and seed.
 func (d *Disk) Clone(c Chooser, seed uint64) *Disk {
 	d.observe()
 	e := New(seed)
@@ -155,14 +155,14 @@ func (d *Disk) observe() {
 	}
 }
 
-// boot names the present boot.
+// boot returns the id of the current boot.
 func (d *Disk) boot() (id wal.BootID) {
 	binary.BigEndian.PutUint64(id[8:], d.boots)
 	id[0] = 0xb0
 	return id
 }
 
-// find gives the directory that holds a name, and the last part of the name.
+// find returns the directory that contains a name, and the last part of the name.
 func (d *Disk) find(name string) (dir *directory, base string, err error) {
 	name = filepath.Clean("/" + name)
 	if name == "/" {
@@ -181,7 +181,7 @@ func (d *Disk) find(name string) (dir *directory, base string, err error) {
 	return n.entries, parts[len(parts)-1], nil
 }
 
-// lookup gives what a name leads to.
+// lookup returns the file or directory that a name leads to.
 func (d *Disk) lookup(name string) (*inode, error) {
 	if filepath.Clean("/"+name) == "/" {
 		return d.root, nil
@@ -196,8 +196,8 @@ func (d *Disk) lookup(name string) (*inode, error) {
 	return nil, syscall.ENOENT
 }
 
-// allocate takes space for [off,off+n) of a file, and gives how many of the
-// bytes there is space for.
+// allocate allocates space for [off,off+n) of a file, and returns the number of
+// bytes for which there is space.
 func (d *Disk) allocate(n *inode, off int64, size int) int {
 	end := off + int64(size)
 	for at := off; at < end; at = (at/pageSize + 1) * pageSize {
@@ -222,7 +222,7 @@ func (d *Disk) forget(n *inode) {
 	}
 }
 
-// ReadFile gives the bytes of a file that programs see.
+// ReadFile returns the content of a file as programs see it.
 func (d *Disk) ReadFile(name string) ([]byte, error) {
 	n, err := d.lookup(name)
 	if err != nil {
@@ -233,8 +233,8 @@ func (d *Disk) ReadFile(name string) ([]byte, error) {
 	return b, nil
 }
 
-// WriteFile puts a file there, or other bytes into it, on disk for sure: as
-// damage, or a restored backup, does it. Its directory must exist.
+// WriteFile creates or replaces a file, durably, as damage or the restore of a
+// backup does. Its directory must exist.
 func (d *Disk) WriteFile(name string, b []byte) error {
 	dir, base, err := d.find(name)
 	if err != nil {
@@ -259,7 +259,7 @@ func (d *Disk) WriteFile(name string, b []byte) error {
 	return nil
 }
 
-// RemoveFile takes a file away, on disk for sure.
+// RemoveFile removes a file, durably.
 func (d *Disk) RemoveFile(name string) error {
 	dir, base, err := d.find(name)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 func word(p wal.Page, at int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&p.Bytes()[at])) }
 
-// Stores into a shared page are seen by all, and may reach the disk at any
-// time, or in part.
+// Every process sees the stores into a shared page. They may reach the disk at any
+// time, completely or in part.
 func TestSharedPage(t *testing.T) {
 	found := map[uint64]bool{}
 	noise := false
@@ -34,7 +34,7 @@ func TestSharedPage(t *testing.T) {
 			if word(other, 64).Load() != v {
 				t.Fatal("not shared")
 			}
-			p.Locked("/end") // some operation
+			p.Locked("/end") // any operation
 		}
 		d.Crash()
 		b, _ := d.ReadFile("/end")

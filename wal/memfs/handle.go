@@ -13,7 +13,7 @@ import (
 // A handle is an open file, or a shared page of one.
 type handle struct {
 	p      *Process
-	name   string // under which it was opened
+	name   string // name under which it was opened
 	node   *inode
 	write  bool
 	closed bool
@@ -26,7 +26,7 @@ func (p *Process) open(name string, n *inode, write bool) *handle {
 	return h
 }
 
-// drop closes without an operation.
+// drop closes the handle without counting an operation.
 func (h *handle) drop() {
 	if h.closed {
 		return
@@ -59,7 +59,7 @@ func (h *handle) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// WriteAt writes a part of the bytes when it fails, and when there is no space.
+// WriteAt writes only part of the bytes if it fails, or if there is no space.
 func (h *handle) WriteAt(b []byte, off int64) (int, error) {
 	d := h.p.disk
 	part := func() int {
@@ -84,7 +84,7 @@ func (h *handle) WriteAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Sync makes the file durable; when it fails, see the package comment.
+// Sync makes the file durable. The package comment says what a failed sync does.
 func (h *handle) Sync() error {
 	d := h.p.disk
 	err := h.p.begin(OpSync, h.name, nil)
@@ -131,7 +131,7 @@ func (h *handle) Close() error {
 	})
 }
 
-// Share maps page 0. Stores into it are in the cache at once.
+// Share maps page 0 of a file. Stores into it are in the cache at once.
 func (p *Process) Share(name string, write bool) (page wal.Page, err error) {
 	err = p.run(OpShare, name, func() error {
 		n, err := p.disk.lookup(name)
@@ -156,11 +156,11 @@ type sharedPage struct{ *handle }
 
 func (s *sharedPage) Bytes() []byte { return s.node.pages[0][:] }
 
-// Wait and Wake do nothing: there is one goroutine.
+// Wait and Wake do nothing, since there is only one goroutine.
 func (s *sharedPage) Wait(int, uint32, time.Duration) {}
 func (s *sharedPage) Wake(int)                        {}
 
-// Stale tells that the name leads elsewhere.
+// Stale reports whether the name leads elsewhere.
 func (s *sharedPage) Stale() bool {
 	n, err := s.p.disk.lookup(s.name)
 	return err != nil || n != s.node

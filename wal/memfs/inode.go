@@ -15,33 +15,34 @@ type (
 	sector [sectorSize]byte
 )
 
-// An inode is a file or a directory, whatever its names are.
+// An inode is a file or a directory, independently of its names.
 type inode struct {
-	entries *directory // of a directory
-	links   int        // names that programs see
-	opens   int        // handles
+	entries *directory // names in a directory; nil for a file
+	links   int        // number of names that programs see
+	opens   int        // number of handles
 
-	// What programs see of a file. A page that is nil is all zeroes.
+	// The file as programs see it. A nil page is all zeroes.
 	pages     []*page
-	allocated map[int]struct{} // pages that take space
+	allocated map[int]struct{} // pages that occupy space
 	size      int64
 
-	// What the disk has, where that may differ.
+	// The file as the disk has it, where that may differ.
 	marks    map[int]*mark // by sector
 	diskSize int64
-	sizes    []int64 // that it had since the last sync, apart from both
+	sizes    []int64 // sizes since the last sync, except the present size and diskSize
 
-	shared *page // contents of page 0 when its sharers were last looked at; nil if it was never mapped for writing
+	shared *page // content of page 0 when it was last observed; nil if it was never mapped for writing
 }
 
-// A mark is on a sector whose bytes on disk may differ from the cache's.
+// A mark is the state of a sector whose bytes on disk may differ from those in the
+// cache.
 type mark struct {
-	disk  sector   // on disk for sure at the last sync
+	disk  sector   // content on disk at the last sync
 	since []sector // contents between then and now
-	clean bool     // a sync failed: it will not be written again
+	clean bool     // a sync failed, so the sector is not written again
 }
 
-// page gives a page, nil if it is all zeroes.
+// page returns a page, or nil if it is all zeroes.
 func (n *inode) page(i int) *page {
 	if i < len(n.pages) {
 		return n.pages[i]
@@ -59,7 +60,7 @@ func (n *inode) ownPage(i int) *page {
 	return n.pages[i]
 }
 
-// sector is what programs see.
+// sector returns the content of a sector as programs see it.
 func (n *inode) sector(i int) (s sector) {
 	if p := n.page(i / (pageSize / sectorSize)); p != nil {
 		copy(s[:], p[i%(pageSize/sectorSize)*sectorSize:])
@@ -75,8 +76,8 @@ func (n *inode) setSector(i int, s *sector) {
 	copy(n.ownPage(p)[i%(pageSize/sectorSize)*sectorSize:], s[:])
 }
 
-// soil marks a sector as about to be written, or as having been written when
-// it was before.
+// soil marks a sector that is about to be written, or that was just written. before
+// is its content before the write.
 func (n *inode) soil(i int, before sector) {
 	m := n.marks[i]
 	switch {
@@ -89,7 +90,7 @@ func (n *inode) soil(i int, before sector) {
 	}
 }
 
-// write puts bytes into the cache. There is space for them.
+// write writes bytes into the cache. Their space must be allocated.
 func (n *inode) write(b []byte, off int64) {
 	if end := off + int64(len(b)); end > n.size {
 		n.resize(end)
@@ -134,13 +135,13 @@ func (n *inode) read(b []byte, off int64) int {
 	return len(b)
 }
 
-// share begins to watch page 0 for stores.
+// share starts to watch page 0 for stores.
 func (n *inode) share() {
 	copied := *n.ownPage(0)
 	n.shared = &copied
 }
 
-// observe notices stores into the shared page.
+// observe detects stores into the shared page.
 func (n *inode) observe() {
 	if n.shared == nil || *n.shared == *n.pages[0] {
 		return
@@ -154,14 +155,15 @@ func (n *inode) observe() {
 	*n.shared = *n.pages[0]
 }
 
-// synced makes the disk have what the cache has. Sectors that a failed sync
-// left clean are not written.
+// synced makes the disk the same as the cache. Sectors that a failed sync left
+// clean are not written.
 func (n *inode) synced() {
 	maps.DeleteFunc(n.marks, func(_ int, m *mark) bool { return !m.clean })
 	n.diskSize, n.sizes = n.size, nil
 }
 
-// lostSync is a sync that fails: what lands lands now, and all counts as clean.
+// lostSync performs a sync that fails. It decides at once which sectors reach the
+// disk, and then all count as clean.
 func (n *inode) lostSync(d *dice) {
 	for _, i := range slices.Sorted(maps.Keys(n.marks)) {
 		if m := n.marks[i]; !m.clean {
@@ -171,7 +173,7 @@ func (n *inode) lostSync(d *dice) {
 	n.diskSize, n.sizes = n.fateOfSize(d), nil
 }
 
-// settle makes the cache what a crash leaves on disk.
+// settle replaces the cache with what a crash leaves on disk.
 func (n *inode) settle(d *dice) {
 	n.observe()
 	for _, i := range slices.Sorted(maps.Keys(n.marks)) {
@@ -185,7 +187,7 @@ func (n *inode) settle(d *dice) {
 	n.opens = 0
 }
 
-// cutPages forgets what is beyond the size.
+// cutPages drops everything beyond the size.
 func (n *inode) cutPages() {
 	whole := int((n.size + pageSize - 1) / pageSize)
 	for i := range n.allocated {
@@ -209,7 +211,7 @@ func (n *inode) fateOfSize(d *dice) int64 {
 	return list[d.fates.Choose(len(list))]
 }
 
-// fate chooses what a sector is on disk.
+// fate chooses the content of a sector on disk.
 func (n *inode) fate(i int, m *mark, d *dice) sector {
 	if m.clean {
 		return m.disk
@@ -230,7 +232,8 @@ func (n *inode) fate(i int, m *mark, d *dice) sector {
 	return garbled(list[0], list[len(list)-1], d)
 }
 
-// mixture is what a write of a page that is being stored into can leave.
+// mixture returns a possible result of writing a page while it is being stored
+// into.
 func mixture(list []sector, d *dice) sector {
 	i := d.noise.IntN(len(list) - 1)
 	s, next := list[i], list[i+1]
@@ -242,16 +245,16 @@ func mixture(list []sector, d *dice) sector {
 	return s
 }
 
-// garbled is what a write that lost its power can leave.
+// garbled returns a possible result of a write during a power failure.
 func garbled(before, after sector, d *dice) sector {
 	s := after
 	switch d.noise.IntN(3) {
-	case 0: // all of it is noise
+	case 0: // only noise
 		d.fill(s[:])
-	case 1: // a beginning of the new, the rest of the old
+	case 1: // the beginning of the new, the rest of the old
 		cut := d.noise.IntN(sectorSize)
 		copy(s[cut:], before[cut:])
-	case 2: // a run of bytes is noise
+	case 2: // some consecutive bytes are noise
 		from := d.noise.IntN(sectorSize)
 		d.fill(s[from:min(sectorSize, from+1+d.noise.IntN(32))])
 	}

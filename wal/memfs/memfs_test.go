@@ -39,8 +39,8 @@ func text(t *testing.T, d *Disk, name string) string {
 
 func block(c byte, n int) []byte { return bytes.Repeat([]byte{c}, n*sectorSize) }
 
-// outcomes runs a scenario for each possible fate, and gives what was found
-// after the crash, without repetition. Noise is shown as "?".
+// outcomes runs a scenario for each possible fate, and returns the distinct results
+// after the crash. Noise is shown as "?".
 func outcomes(t *testing.T, run func(d *Disk, p *Process), show func(d *Disk) string) []string {
 	t.Helper()
 	seen := map[string]bool{}
@@ -59,7 +59,8 @@ func outcomes(t *testing.T, run func(d *Disk, p *Process), show func(d *Disk) st
 	return list
 }
 
-// sectors shows each sector by its letter, "." for zeroes and "?" for garbled.
+// sectors returns a function that shows each sector by its letter, "." for zeroes
+// and "?" for a garbled one.
 func sectors(name string) func(d *Disk) string {
 	return func(d *Disk) string {
 		b, err := d.ReadFile(name)
@@ -96,7 +97,7 @@ func TestSectorsLandEachAlone(t *testing.T) {
 	}, sectors("/f")), "aaa", "aba", "baa", "bba", "?aa", "?ba", "a?a", "b?a", "??a")
 }
 
-// Each version since the sync can be on disk, and none of before.
+// Each version since the last sync can be on disk, and none from before.
 func TestVersionsSinceTheSync(t *testing.T) {
 	want(t, outcomes(t, func(d *Disk, p *Process) {
 		f := put(t, p, "/f", string(block('x', 1)))
@@ -154,7 +155,7 @@ func TestNamesLandEachAlone(t *testing.T) {
 	want(t, outcomes(t, make(func(p *Process) { p.Link("/a", "/b") }), names), "a", "a b")
 	want(t, outcomes(t, make(func(p *Process) { p.Link("/a", "/b"); p.SyncDir("/"); p.Remove("/a") }), names), "a b", "b")
 	want(t, outcomes(t, make(func(p *Process) { p.Mkdir("/d"); p.Create("/d/x"); p.SyncDir("/d") }), names), "a", "a d")
-	want(t, outcomes(t, make(func(p *Process) { // a rename over a name
+	want(t, outcomes(t, make(func(p *Process) { // a rename that replaces a name
 		f, _ := p.Create("/b")
 		f.WriteAt(block('b', 1), 0)
 		f.Sync()
@@ -173,8 +174,8 @@ func TestSyncIsNotForNames(t *testing.T) {
 	}, sectors("/f")), "absent", "a")
 }
 
-// After a failed sync the process sees its bytes, the next sync succeeds, and
-// they are lost all the same, unless they are written again.
+// After a failed sync, the process sees its bytes and the next sync succeeds. The
+// bytes are lost nevertheless, unless they are written again.
 func TestFailedSync(t *testing.T) {
 	run := func(again bool) []string {
 		return outcomes(t, func(d *Disk, p *Process) {
@@ -234,7 +235,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// A killed process leaves its locks and its handles, not its bytes.
+// A killed process loses its locks and its handles, but not its bytes.
 func TestKill(t *testing.T) {
 	d := New(1)
 	p := d.Process()

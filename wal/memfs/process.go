@@ -36,21 +36,23 @@ const (
 	OpClose   Op = "close"
 )
 
-// A Fault is what goes wrong with an operation; the zero Fault is nothing.
+// A Fault is what goes wrong with an operation. The zero Fault means nothing.
 type Fault struct {
-	// Err is what the operation gives. A failing write has written any part of
-	// its bytes, a failing sync is described in the package comment, others
-	// have done nothing.
+	// Err is the error of the operation. A failed write has written an arbitrary
+	// part of its bytes. The package comment describes a failed sync. Other failed
+	// operations have done nothing.
 	Err error
-	// Kill ends the process in the middle of the operation, of which any part
-	// may have been done: see Survives.
+	// Kill ends the process during the operation, an arbitrary part of which may
+	// have been done; see Survives.
 	Kill bool
 }
 
-// A Plan says what goes wrong with the n-th operation of a process, from 0.
+// A Plan returns what goes wrong with the n-th operation of a process, counted from
+// 0.
 type Plan func(n int, op Op, name string) Fault
 
-// FailFrom fails operation n with err, and with last all after it.
+// FailFrom returns a Plan that fails operation n with err. If last is set, it fails
+// all later ones too.
 func FailFrom(n int, err error, last bool) Plan {
 	return func(i int, _ Op, _ string) Fault {
 		if i == n || last && i > n {
@@ -60,18 +62,18 @@ func FailFrom(n int, err error, last bool) Plan {
 	}
 }
 
-// KillAt kills the process at operation n.
+// KillAt returns a Plan that kills the process at operation n.
 func KillAt(n int) Plan {
 	return func(i int, _ Op, _ string) Fault { return Fault{Kill: i == n} }
 }
 
-// ErrKilled is what a killed process gets, if it goes on all the same.
+// ErrKilled is the error for a killed process that continues nevertheless.
 var ErrKilled = errors.New("memfs: the process was killed")
 
 type killed struct{ p *Process }
 
-// Survives runs a part of a process, and is false if the process was killed in
-// it. A killed process leaves by panic, so that no code of it runs on.
+// Survives runs a part of a process. It returns false if the process was killed in
+// it. A killed process is left by a panic, so that none of its code runs on.
 func Survives(run func()) (alive bool) {
 	defer func() {
 		switch p := recover().(type) {
@@ -83,7 +85,7 @@ func Survives(run func()) (alive bool) {
 		}
 	}()
 	run()
-	return true // unless a panic came before
+	return true // not reached after a panic
 }
 
 // A Process uses a disk. It is a wal.FS.
@@ -97,21 +99,21 @@ type Process struct {
 
 var _ wal.FS = (*Process)(nil)
 
-// Process starts a process.
+// Process starts a process on the disk.
 func (d *Disk) Process() *Process {
 	p := &Process{disk: d}
 	d.processes = append(d.processes, p)
 	return p
 }
 
-// Plan sets what goes wrong from now on, and counts operations from 0 again;
-// nil is nothing.
+// Plan sets the plan from now on, and counts operations from 0 again. With nil,
+// nothing goes wrong.
 func (p *Process) Plan(plan Plan) { p.plan, p.n = plan, 0 }
 
-// Operations is how many operations there were since the plan was set.
+// Operations returns the number of operations since the plan was set.
 func (p *Process) Operations() int { return p.n }
 
-// Kill ends the process: its locks are freed, its files closed. What it wrote
+// Kill ends the process. Its locks are released and its files closed. What it wrote
 // stays in the cache.
 func (p *Process) Kill() {
 	if p.dead {
@@ -126,7 +128,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// begin counts an operation. part is called when it is killed in the middle.
+// begin counts an operation. It calls part if the process is killed during the
+// operation.
 func (p *Process) begin(op Op, name string, part func()) error {
 	d := p.disk
 	d.observe()
@@ -154,8 +157,8 @@ func (p *Process) begin(op Op, name string, part func()) error {
 	return nil
 }
 
-// run is begin, and names the operation in errors. When it is killed in the
-// middle, do is done or not.
+// run does the same as begin, and adds the operation to errors. If the process is
+// killed during the operation, do may or may not be executed.
 func (p *Process) run(op Op, name string, do func() error) error {
 	err := p.begin(op, name, func() {
 		if p.disk.dice.noise.IntN(2) == 0 {
@@ -175,7 +178,7 @@ func wrap(op Op, name string, err error) error {
 	return &fs.PathError{Op: string(op), Path: name, Err: err}
 }
 
-// Create is that of wal.FS; so are the others.
+// Create implements wal.FS, as do the methods below.
 func (p *Process) Create(name string) (f wal.File, err error) {
 	err = p.run(OpCreate, name, func() error {
 		dir, base, err := p.disk.find(name)
@@ -236,7 +239,8 @@ func (p *Process) Rename(oldname, newname string) error {
 	})
 }
 
-// move renames from one directory to another: two changes, which land apart.
+// move renames a file from one directory to another. These are two changes, which
+// reach the disk independently.
 func (p *Process) move(n *inode, from *directory, oldbase string, to *directory, newbase string) error {
 	if was := to.names[newbase]; was != nil {
 		was.links--
@@ -295,7 +299,7 @@ func (p *Process) Same(a, b string) (same bool, err error) {
 	return same, err
 }
 
-// IsLink is false: there are no symbolic links on this disk.
+// IsLink returns false, since this disk has no symbolic links.
 func (p *Process) IsLink(name string) (bool, error) {
 	return false, p.run(OpIsLink, name, func() error { return nil })
 }
