@@ -1,12 +1,12 @@
 package ledger
 
-// Changes to containers, classes and shapes. The link functions only join a
-// filled record to its index and trees, and are shared with undo; the others
-// also keep the digest and note how to undo them.
+// Changes to containers, classes and shapes. The link functions only add a
+// filled record to its index and trees, and undo uses them too. The other
+// functions also update the digest and record how to undo the change.
 
 func containerHash(id int64) uint64 { return place2Words(uint64(id), 0) }
 
-// findContainer is the container of that id, or 0.
+// findContainer returns the container with that id, or 0.
 func (s *State) findContainer(id int64) uint32 {
 	for p := s.containerIndex.probe(containerHash(id)); ; {
 		ref := p.next()
@@ -38,15 +38,18 @@ func (s *State) unlinkContainer(ref uint32) {
 	}
 }
 
-// releaseContainer gives an unlinked container's records back.
+// releaseContainer frees the records of an unlinked container.
 func (s *State) releaseContainer(ref uint32) {
 	if g := s.containers.at(ref).grid; g != 0 {
+		if s.fit.of == g {
+			s.fit.of = 0
+		}
 		s.grids.release(g)
 	}
 	s.containers.release(ref)
 }
 
-// makeContainer makes an empty container with a name, or "". Id and name are free.
+// makeContainer creates an empty container with a name, or "". Id and name are not in use.
 func (s *State) makeContainer(made container, name string) {
 	ref, c := s.containers.alloc()
 	made.created, made.updated = s.seq, s.seq
@@ -73,7 +76,7 @@ func (s *State) dropContainer(ref uint32) {
 	s.undo.drop(undoContainerDropped, ref)
 }
 
-// touch moves the container's updated_seq to the commit being applied.
+// touch sets the container's updated_seq to the commit being applied.
 func (s *State) touch(ref uint32) {
 	c := s.containers.at(ref)
 	if c.updated == s.seq {
@@ -87,7 +90,7 @@ func (s *State) touch(ref uint32) {
 
 func classHash(id int64) uint64 { return place2Words(uint64(id), 1) }
 
-// findClass is the class of that id, or 0.
+// findClass returns the class with that id, or 0.
 func (s *State) findClass(id int64) uint32 {
 	for p := s.classIndex.probe(classHash(id)); ; {
 		ref := p.next()
@@ -111,7 +114,7 @@ func (s *State) unlinkClass(ref uint32) {
 	treeRemove(classesByID{s}, &s.classTree, ref)
 }
 
-// makeClass registers a class with a code, or "". Id and code are free.
+// makeClass registers a class with a code, or "". Id and code are not in use.
 func (s *State) makeClass(made class, code string) {
 	ref, k := s.classes.alloc()
 	*k = made
@@ -124,7 +127,7 @@ func (s *State) makeClass(made class, code string) {
 	}
 }
 
-// addTotal counts a quantity that came into the ledger.
+// addTotal adds to the class's total a quantity that entered the ledger.
 func (s *State) addTotal(kref uint32, quantity int64) {
 	k := s.classes.at(kref)
 	before := addedItem(k)
@@ -133,7 +136,7 @@ func (s *State) addTotal(kref uint32, quantity int64) {
 	s.undo.push(undoAdded, kref, uint64(quantity))
 }
 
-// removeTotal counts a quantity that left the ledger.
+// removeTotal subtracts from the class's total a quantity that left the ledger.
 func (s *State) removeTotal(kref uint32, quantity int64) {
 	k := s.classes.at(kref)
 	before := removedItem(k)
@@ -142,7 +145,8 @@ func (s *State) removeTotal(kref uint32, quantity int64) {
 	s.undo.push(undoRemoved, kref, uint64(quantity))
 }
 
-// findShape is the shape for things of that key: its own, else the one for all keys, else 0.
+// findShape returns the shape for a class and key: the one registered for the
+// key, else the one for all keys, else 0.
 func (s *State) findShape(kref uint32, key int64) uint32 {
 	root := s.classes.at(kref).shapes
 	if ref := treeFind(shapesByKey{s}, root, rank{major: key}); ref != 0 {
@@ -159,7 +163,7 @@ func (s *State) unlinkShape(ref uint32) {
 	treeRemove(shapesByKey{s}, &s.classes.at(s.shapes.at(ref).class).shapes, ref)
 }
 
-// makeShape registers a shape; there is none for that class and key.
+// makeShape registers a shape. None exists yet for that class and key.
 func (s *State) makeShape(made shape) {
 	ref, r := s.shapes.alloc()
 	*r = made

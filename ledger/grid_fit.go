@@ -17,13 +17,15 @@ import "math/bits"
 // cells are free, after f &= f >> 2 four, and so on.
 type fitter struct {
 	plane    []uint64 // occupied cells of a grid that has no bitmap of its own
+	of       uint32   // the grid of plane; 0: none
 	suffixes []uint64 // h rows
 	prefix   []uint64 // one row
 	window   []uint64 // one row
 	rows     int      // rows searched, ever
+	work     int      // words looked at, ever
 }
 
-// sized gives b with n words, of any content.
+// sized returns b with n words of any content.
 func sized(b []uint64, n int) []uint64 {
 	if cap(b) < n {
 		return make([]uint64, n)
@@ -31,39 +33,104 @@ func sized(b []uint64, n int) []uint64 {
 	return b[:n]
 }
 
-// occupiedPlane is the plane of occupied cells of a grid, made anew when it has no bitmap.
+// occupiedPlane returns the plane of occupied cells of a grid. If the grid has no
+// bitmap, the plane is computed, and kept until another such grid is searched.
 func (s *State) occupiedPlane(c *container) []uint64 {
-	n := planeWords(c)
-	if g := s.grids.at(c.grid); g.bits != nil {
+	n, f, g := planeWords(c), &s.fit, s.grids.at(c.grid)
+	if g.bits != nil {
 		return g.bits[:n]
 	}
-	s.fit.plane = sized(s.fit.plane, n)
-	clear(s.fit.plane)
+	if f.of == c.grid {
+		return f.plane
+	}
+	f.plane, f.of = sized(f.plane, n), c.grid
+	clear(f.plane)
 	stride := rowWords(int(c.gridWidth))
+	s.workInGrid(n)
 	treeWalk(placementsByRow{s}, c.things, lowest, func(ref uint32) bool {
-		markArea(s.fit.plane, stride, s.placements.at(ref).area(), true)
+		a := s.placements.at(ref).area()
+		s.workInGrid(workVisit + a.words())
+		markArea(f.plane, stride, a, true)
 		return true
 	})
-	return s.fit.plane
+	return f.plane
 }
 
-// firstFit is the first free place for w x h cells, from row y on, in a plane of
-// rows of width cells.
-func (f *fitter) firstFit(plane []uint64, width, height, w, h, from int) (x, y int, ok bool) {
-	if w > width || h > height {
+// markFitted keeps the plane that occupiedPlane computed up to date. Call it
+// before the grid gets or loses its bitmap.
+func (s *State) markFitted(c *container, a area, on bool) {
+	switch f := &s.fit; {
+	case f.of != c.grid:
+	case s.grids.at(c.grid).bits != nil:
+		f.of = 0
+	default:
+		s.workInGrid(workMark * a.words())
+		markArea(f.plane, rowWords(int(c.gridWidth)), a, on)
+	}
+}
+
+// firstPlace returns the first free place in a grid for w x h cells, as placed.
+// It searches only the rows that the grid's floors leave open.
+func (s *State) firstPlace(c *container, w, h int) (x, y int, ok bool) {
+	g, width, end := s.grids.at(c.grid), int(c.gridWidth), int(c.gridHeight)-h+1
+	if w > width || end <= 0 {
 		return 0, 0, false
 	}
+	from, past := g.unsearched(w, h, 0, end)
+	if from == end {
+		return 0, 0, false
+	}
+	plane, work := s.occupiedPlane(c), s.fit.work
+	if x, y = g.column(w, h, from), from; x > 0 {
+		x, ok = s.fit.firstNear(plane, width, w, h, x, y)
+	}
+	for !ok && from < end {
+		x, y, ok = s.fit.firstFit(plane, width, w, h, from, past)
+		from, past = g.unsearched(w, h, past, end)
+	}
+	s.workInGrid(s.fit.work - work)
+	if !ok {
+		x, y = 0, end
+	}
+	g.raiseFloor(w, h, y, x)
+	return x, y, ok
+}
+
+// firstNear returns the first free place for w x h cells that begins in row y soon
+// after column x. There is none before x.
+func (f *fitter) firstNear(plane []uint64, width, w, h, x, y int) (at int, ok bool) {
+	stride, first := rowWords(width), x>>6
+	past := min(stride, (x+w-1)>>6+2)
+	f.window = sized(f.window, stride)
+	strip := f.window[:past-first]
+	clear(strip)
+	for row := y * stride; row < (y+h)*stride; row += stride {
+		for i, word := range plane[row+first : row+past] {
+			strip[i] |= word
+		}
+	}
+	f.work += h * len(strip)
+	at, ok = clearRun(strip, min(width, past<<6)-first<<6, w)
+	return first<<6 + at, ok
+}
+
+// firstFit returns the first free place for w x h cells that begins in the rows
+// from to past-1, in a plane of rows of width cells.
+func (f *fitter) firstFit(plane []uint64, width, w, h, from, past int) (x, y int, ok bool) {
 	stride := rowWords(width)
 	f.suffixes = sized(f.suffixes, h*stride)
 	f.prefix = sized(f.prefix, stride)
 	f.window = sized(f.window, stride)
-	for y := from; y+h <= height; y++ {
+	for y := from; y < past; y++ {
 		f.rows++
+		f.work += stride
 		inBlock := (y - from) % h
 		window := f.suffixes[:stride]
 		if inBlock == 0 {
 			f.startBlock(plane[y*stride:(y+h)*stride], stride)
+			f.work += h * stride
 		} else {
+			f.work += 2 * stride
 			window = f.window
 			last, prefix := plane[(y+h-1)*stride:(y+h)*stride], f.prefix[:stride]
 			suffix := f.suffixes[inBlock*stride : (inBlock+1)*stride]
@@ -79,7 +146,7 @@ func (f *fitter) firstFit(plane []uint64, width, height, w, h, from int) (x, y i
 	return 0, 0, false
 }
 
-// startBlock makes the unions of the rows from each one of the block to its end.
+// startBlock computes the unions of the rows from each row of the block to its end.
 func (f *fitter) startBlock(block []uint64, stride int) {
 	end := len(block)
 	copy(f.suffixes[end-stride:], block[end-stride:])
@@ -89,8 +156,9 @@ func (f *fitter) startBlock(block []uint64, stride int) {
 	clear(f.prefix)
 }
 
-// clearRun is the first of w clear bits in a row of width cells. It goes over the
-// words once: a run that began in an earlier word comes before those in a word.
+// clearRun returns the first w consecutive clear bits in a row of width cells. It
+// passes over the words once: a run that began in an earlier word precedes those
+// within a word.
 func clearRun(row []uint64, width, w int) (x int, ok bool) {
 	last, rest := len(row)-1, width&63
 	run := 0 // clear bits up to here
@@ -117,7 +185,7 @@ func clearRun(row []uint64, width, w int) (x int, ok bool) {
 	return 0, false
 }
 
-// clearRunInWord is clearRun in one word, 64 if there is none.
+// clearRunInWord is clearRun within one word. It returns 64 if there is no such run.
 func clearRunInWord(word uint64, w int) int {
 	free := ^word
 	for have := 1; have < w && free != 0; {

@@ -1,60 +1,15 @@
 package ledger
 
-// A grid record is what a Grid container has beside its tree of placements.
-//
-// Once the grid has enough placements to pay for it, bits holds two planes of
-// one bit a cell, each of height rows of whole words: first the occupied cells,
-// then the cells that are covered but not by the top row of their placement, by
-// which the anchor of what covers a cell is found by going up.
+// A grid record is what a Grid container has in addition to its tree of
+// placements. Once the grid has enough placements to justify them, bits holds two
+// planes of one bit per cell, each of height rows of whole words. The first has
+// the occupied cells. The second has the occupied cells below the top row of
+// their placement: going up from such a cell leads to the anchor.
 type grid struct {
 	bits            []uint64
 	count, occupied uint32     // placements, and cells that they cover
 	tallest, widest uint16     // no placement is larger; may be too large after some have gone
 	floors          []fitFloor // the latest raised first
-}
-
-// A fitFloor remembers that w x h cells, as placed, are free nowhere above row
-// y, so that first fit begins there: a full grid is not searched over and over.
-// Nor are larger cells then. It may be too low.
-type fitFloor struct{ w, h, y uint16 }
-
-// maxFloors is how many floors a grid has; then the oldest gives way.
-const maxFloors = 64
-
-// floor is the row at which first fit of w x h cells begins.
-func (g *grid) floor(w, h int) int {
-	y := uint16(0)
-	for _, f := range g.floors {
-		if int(f.w) <= w && int(f.h) <= h {
-			y = max(y, f.y)
-		}
-	}
-	return int(y)
-}
-
-// raiseFloor notes that w x h cells are free nowhere above row y. Floors of
-// cells as large that say no more are dropped.
-func (g *grid) raiseFloor(w, h, y int) {
-	kept := g.floors[:0]
-	for _, f := range g.floors {
-		if int(f.w) < w || int(f.h) < h || int(f.y) > y {
-			kept = append(kept, f)
-		}
-	}
-	if len(kept) < maxFloors {
-		kept = append(kept, fitFloor{})
-	}
-	copy(kept[1:], kept)
-	kept[0] = fitFloor{uint16(w), uint16(h), uint16(y)}
-	g.floors = kept
-}
-
-// lowerFloors notes that cells from row y on have become free.
-func (g *grid) lowerFloors(y int) {
-	for i := range g.floors {
-		f := &g.floors[i]
-		f.y = min(f.y, uint16(max(0, y-int(f.h)+1)))
-	}
 }
 
 // area is a rectangle of cells within a grid.
@@ -64,8 +19,8 @@ func (a area) overlaps(b area) bool {
 	return a.x < b.x+b.w && b.x < a.x+a.w && a.y < b.y+b.h && b.y < a.y+a.h
 }
 
-// Bitmaps are made when they cost at most bitmapBuy bytes for each placement,
-// and dropped when they cost more than bitmapDrop.
+// Bitmaps are created when they cost at most bitmapBuy bytes per placement, and
+// dropped when they cost more than bitmapDrop.
 const (
 	bitmapBuy  = 256
 	bitmapDrop = 4 * bitmapBuy
@@ -73,17 +28,19 @@ const (
 
 func rowWords(width int) int { return (width + 63) / 64 }
 
-// planeWords is the length of one plane of the container's grid.
+// planeWords returns the length of one plane of the container's grid.
 func planeWords(c *container) int { return rowWords(int(c.gridWidth)) * int(c.gridHeight) }
 
-// occupy enters a placement, which is in the tree already, into the grid record.
+// occupy adds a placement, which is already in the tree, to the grid record.
 func (s *State) occupy(c *container, p *placement) {
 	g := s.grids.at(c.grid)
 	g.count++
 	g.occupied += uint32(p.width) * uint32(p.height)
 	g.tallest, g.widest = max(g.tallest, p.height), max(g.widest, p.width)
+	s.markFitted(c, p.area(), true)
 	n := planeWords(c)
 	if g.bits != nil {
+		s.workInGrid(workMark * p.area().words())
 		markPlacement(c, g, p.area(), true)
 	} else if 2*8*n <= bitmapBuy*int(g.count) {
 		g.bits = make([]uint64, 2*n)
@@ -94,12 +51,13 @@ func (s *State) occupy(c *container, p *placement) {
 	}
 }
 
-// vacate takes a placement, which has left the tree, out of the grid record.
+// vacate removes a placement, which has left the tree, from the grid record.
 func (s *State) vacate(c *container, p *placement) {
 	g := s.grids.at(c.grid)
 	g.count--
 	g.occupied -= uint32(p.width) * uint32(p.height)
-	g.lowerFloors(int(p.y))
+	g.lowerFloors(int(p.y), int(p.y)+int(p.height))
+	s.markFitted(c, p.area(), false)
 	if g.count == 0 {
 		g.tallest, g.widest = 0, 0
 	}
@@ -110,6 +68,7 @@ func (s *State) vacate(c *container, p *placement) {
 		g.bits = nil
 		return
 	}
+	s.workInGrid(workMark * p.area().words())
 	markPlacement(c, g, p.area(), false)
 }
 
@@ -150,7 +109,7 @@ func areaFree(plane []uint64, stride int, a area) bool {
 	return true
 }
 
-// span is the words of a row that an area meets, with the masks of the first and last.
+// span returns the words of a row that an area meets, with the masks of the first and last.
 func span(a area) (first, last int, head, tail uint64) {
 	end := a.x + a.w - 1
 	return a.x >> 6, end >> 6, ^uint64(0) << (a.x & 63), ^uint64(0) >> (63 - end&63)
@@ -188,6 +147,7 @@ func (s *State) isFreeByList(c *container, g *grid, a area, except uint32) bool 
 	free := true
 	above := rank{int64(a.y - int(g.tallest) + 1), -1}
 	treeWalk(placementsByRow{s}, c.things, above, func(ref uint32) bool {
+		s.workInGrid(workVisit)
 		p := s.placements.at(ref)
 		free = ref == except || !p.area().overlaps(a)
 		return free && int(p.y) < a.y+a.h
@@ -195,7 +155,7 @@ func (s *State) isFreeByList(c *container, g *grid, a area, except uint32) bool 
 	return free
 }
 
-// covering is the placement that covers a cell of the grid, or 0.
+// covering returns the placement that covers a cell of the grid, or 0.
 func (s *State) covering(c *container, x, y int) uint32 {
 	g := s.grids.at(c.grid)
 	if g.bits == nil {
@@ -209,6 +169,7 @@ func (s *State) covering(c *container, x, y int) uint32 {
 	for g.bits[n+at]&bit != 0 {
 		at -= stride
 		y--
+		s.workInGrid(workUpwards)
 	}
 	return treeFloor(placementsByRow{s}, c.things, rank{int64(y), int64(x)})
 }
@@ -216,6 +177,7 @@ func (s *State) covering(c *container, x, y int) uint32 {
 func (s *State) coveringByList(c *container, g *grid, x, y int) (found uint32) {
 	cell := area{x, y, 1, 1}
 	treeWalk(placementsByRow{s}, c.things, rank{int64(y - int(g.tallest) + 1), -1}, func(ref uint32) bool {
+		s.workInGrid(workVisit)
 		p := s.placements.at(ref)
 		if p.area().overlaps(cell) {
 			found = ref

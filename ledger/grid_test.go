@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// slowFit is first fit cell by cell.
+// slowFit is first fit, cell by cell.
 func slowFit(cells [][]bool, w, h int) (x, y int, ok bool) {
 	for y := 0; y+h <= len(cells); y++ {
 	next:
@@ -46,7 +46,7 @@ func TestFirstFitAgainstEveryCell(t *testing.T) {
 			}
 		}
 		w, h := 1+r.IntN(min(width+1, 1+r.IntN(140))), 1+r.IntN(min(height+1, 8))
-		x, y, ok := f.firstFit(plane, width, height, w, h, 0)
+		x, y, ok := f.firstFit(plane, width, w, h, 0, height-h+1)
 		wx, wy, wok := slowFit(cells, w, h)
 		if x != wx || y != wy || ok != wok {
 			t.Fatalf("%dx%d in %dx%d: (%d,%d) %v, want (%d,%d) %v", w, h, width, height, x, y, ok, wx, wy, wok)
@@ -65,8 +65,8 @@ func TestFirstFitAgainstEveryCell(t *testing.T) {
 	}
 }
 
-// TestClearRunAtEveryPlace looks for the one run of a row, across the edges of
-// its words.
+// TestClearRunAtEveryPlace searches for the only free run of a row, including
+// across the borders of its words.
 func TestClearRunAtEveryPlace(t *testing.T) {
 	for _, w := range []int{1, 2, 62, 63, 64, 65, 127, 128} {
 		for width := w; width < 200; width++ {
@@ -85,8 +85,8 @@ func TestClearRunAtEveryPlace(t *testing.T) {
 	}
 }
 
-// TestFirstFitWithFloors fills and empties a grid by things of many shapes, and
-// compares each place found with that of a search from the first row.
+// TestFirstFitWithFloors fills and empties a grid with items of many shapes,
+// and compares each place found with that of a search from the first row.
 func TestFirstFitWithFloors(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	s := NewState(Config{})
@@ -110,7 +110,7 @@ func TestFirstFitWithFloors(t *testing.T) {
 		}
 		shape := s.shapes.at(s.findShape(s.findClass(1), key))
 		w, h := int(shape.width), int(shape.height)
-		wx, wy, wok := f.firstFit(s.occupiedPlane(c), 40, 30, w, h, 0)
+		wx, wy, wok := f.firstFit(s.occupiedPlane(c), 40, w, h, 0, 30-h+1)
 		got, ok := s.firstSpot(c, w, h, placeArgs{rotated: true})
 		if ok != wok || ok && (got.x != wx || got.y != wy) {
 			t.Fatalf("%d x %d: %+v %v, want (%d,%d) %v", w, h, got, ok, wx, wy, wok)
@@ -128,8 +128,8 @@ func TestFirstFitWithFloors(t *testing.T) {
 	}
 }
 
-// TestFullGridIsNotSearchedAgain adds to the last row of a full grid and takes
-// away from it, over and over.
+// TestFullGridIsNotSearchedAgain repeatedly adds to the last row of a full grid
+// and removes from it.
 func TestFullGridIsNotSearchedAgain(t *testing.T) {
 	s := NewState(Config{})
 	accept(t, s, `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Grid grid_width=1024 grid_height=1024
@@ -143,14 +143,14 @@ func TestFullGridIsNotSearchedAgain(t *testing.T) {
 	}
 }
 
-// TestFullGridIsNotSearchedForManySizes adds things of more sizes by turns than
-// a grid is searched for again and again.
+// TestFullGridIsNotSearchedForManySizes alternates between more sizes than a
+// grid remembers searches for.
 func TestFullGridIsNotSearchedForManySizes(t *testing.T) {
 	s := NewState(Config{})
 	text := `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Grid grid_width=1024 grid_height=1024
 		RegisterClassShape class_id=1 key=0 width=1024 height=1000; AddFungible container_id=1 class_id=1 key=0 quantity=1`
 	const sizes, rounds = 14, 70
-	for n := range sizes { // none holds another
+	for n := range sizes { // no size contains another
 		text += fmt.Sprintf("; RegisterClassShape class_id=1 key=%d width=%d height=%d", 1+n, 1+n, 14-n)
 	}
 	accept(t, s, text)
@@ -164,8 +164,8 @@ func TestFullGridIsNotSearchedForManySizes(t *testing.T) {
 	}
 }
 
-// TestGridsWithAndWithoutBitmap puts things of many sizes into grids large and
-// small enough to do without a bitmap at first, and looks at every cell.
+// TestGridsWithAndWithoutBitmap puts items of many sizes into grids, some of
+// which are small enough to have no bitmap at first, and checks every cell.
 func TestGridsWithAndWithoutBitmap(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	s := NewState(Config{})
@@ -187,7 +187,7 @@ func TestGridsWithAndWithoutBitmap(t *testing.T) {
 		if r.IntN(5) == 0 {
 			add = op(RemoveFungible, 1, 1, r.Int64N(60), 1)
 		}
-		s.Apply(&Transaction{Ops: []Op{add}}, 0, &out) // refused or not
+		s.Apply(&Transaction{Ops: []Op{add}}, 0, &out) // rejected or not
 		check(t, s)
 		c := s.containers.at(s.findContainer(1))
 		modes[s.grids.at(c.grid).bits != nil]++
@@ -198,8 +198,8 @@ func TestGridsWithAndWithoutBitmap(t *testing.T) {
 	}
 }
 
-// everyCell compares what covers each cell with the list of placements, and
-// regions of all sorts too.
+// everyCell compares the item that covers each cell with the list of
+// placements, and does the same for regions of many kinds.
 func everyCell(t *testing.T, s *State, c *container) {
 	t.Helper()
 	all := placements(t, s, c.id)
@@ -239,7 +239,7 @@ func clampAdd(a, b int64) int64 {
 	return a + b
 }
 
-// pagesOfPlacements reads in pages of three.
+// pagesOfPlacements reads the placements in pages of three.
 func pagesOfPlacements(t *testing.T, s *State, id int64, region *Rect) (all []Placement) {
 	t.Helper()
 	var after *Cell

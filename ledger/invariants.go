@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Invariants checks everything that must hold between the records, slowly and
-// from scratch, and names what does not. For tests and verification.
+// from scratch, and returns an error that names what does not hold. For tests and
+// verification.
 func (s *State) Invariants() error {
 	v := verifier{s: s, totals: map[uint32]classCounts{}}
 	v.containers()
@@ -24,7 +24,7 @@ func (s *State) Invariants() error {
 	return errors.Join(v.errs...)
 }
 
-// A verifier adds up, container by container, what classes and indexes must say.
+// A verifier adds up, container by container, what classes and indexes must contain.
 type verifier struct {
 	s      *State
 	errs   []error
@@ -35,7 +35,7 @@ type verifier struct {
 	named, coded                                              int // containers and classes that say that they have a name
 }
 
-// classCounts are what the containers say of a class.
+// classCounts are the counts of a class according to the containers.
 type classCounts struct {
 	quantity           Uint128
 	stacks, containers int64
@@ -48,7 +48,7 @@ func (v *verifier) failf(format string, args ...any) {
 	}
 }
 
-// tree checks order and priorities, and gives the nodes in order.
+// tree checks order and priorities, and returns the nodes in order.
 func (v *verifier) tree(name string, t nodes, root uint32) (refs []uint32) {
 	treeWalk(t, root, lowest, func(ref uint32) bool {
 		if n := len(refs); n > 0 && !t.rank(refs[n-1]).less(t.rank(ref)) {
@@ -168,49 +168,6 @@ func (v *verifier) slots(cref uint32, c *container) {
 	v.holds(cref, c, refs)
 }
 
-func (v *verifier) grid(cref uint32, c *container) {
-	s := v.s
-	g := s.grids.at(c.grid)
-	refs := v.tree("placements", placementsByRow{s}, c.things)
-	v.placed += len(refs)
-	stride, n := rowWords(int(c.gridWidth)), planeWords(c)
-	bits := make([]uint64, 2*n)
-	drawn := grid{bits: bits}
-	var inside []uint32
-	for _, ref := range refs {
-		p := s.placements.at(ref)
-		a := p.area()
-		if a.x+a.w > int(c.gridWidth) || a.y+a.h > int(c.gridHeight) || a.w < 1 || a.h < 1 || p.container != cref {
-			v.failf("placement %+v leaves container %d", *p, c.id)
-			continue
-		}
-		if !areaFree(bits[:n], stride, a) {
-			v.failf("placement %+v overlaps another in container %d", *p, c.id)
-		}
-		markPlacement(c, &drawn, a, true)
-		drawn.occupied += uint32(a.w * a.h)
-		if p.height > g.tallest || p.width > g.widest {
-			v.failf("placement %+v is larger than container %d knows", *p, c.id)
-		}
-		v.digest += s.placementItem(p)
-		if p.isInstance {
-			inside = append(inside, p.thing)
-			if r := s.instances.at(p.thing); r.where != InGrid || r.host != cref || r.spot != ref {
-				v.failf("instance %d in a grid says %+v", r.id, *r)
-			}
-		} else if r := s.stacks.at(p.thing); r.container != cref || r.place != ref {
-			v.failf("stack %+v does not have placement %d", *r, ref)
-		}
-	}
-	if g.bits != nil && !slices.Equal(g.bits, bits) {
-		v.failf("the bitmap of container %d is not what its placements cover", c.id)
-	}
-	if g.occupied != drawn.occupied || int(g.count) != len(refs) || len(refs) != len(inside)+int(c.stacks) {
-		v.failf("container %d counts %d placements on %d cells, and has %d on %d", c.id, g.count, g.occupied, len(refs), drawn.occupied)
-	}
-	v.holds(cref, c, inside)
-}
-
 func (v *verifier) classes() {
 	s := v.s
 	refs := v.tree("classes", classesByID{s}, s.classTree)
@@ -244,7 +201,7 @@ func (v *verifier) classes() {
 	}
 }
 
-// instances walks all instances, and climbs from each to the top of its tree.
+// instances visits all instances, and climbs from each to the root of its tree.
 func (v *verifier) instances() {
 	s := v.s
 	found, settled := 0, 0
@@ -283,7 +240,7 @@ func (v *verifier) instances() {
 	}
 }
 
-// climb follows the parents to the top, which the paths must name too.
+// climb follows the parents to the root, which the paths must name too.
 func (v *verifier) climb(ref uint32) {
 	s := v.s
 	top := ref
@@ -318,8 +275,8 @@ func (v *verifier) indexes() {
 	v.slabs()
 }
 
-// slabs looks for records that are neither linked nor given back. Those that
-// the last transaction dropped are given back when the next one begins.
+// slabs looks for records that are neither linked nor released. Records that the
+// last transaction dropped are released when the next one begins.
 func (v *verifier) slabs() {
 	s := v.s
 	var dropped [undoKinds]int

@@ -1,14 +1,15 @@
 package ledger
 
-// spot is a place in a grid that has been judged free.
+// spot is a place in a grid that has been checked to be free.
 type spot struct {
 	area
 	turned bool
 	found  bool // by first fit
 }
 
-// stackSpot is where a stack goes: nowhere in particular in a Standard
-// container; the place that target has already in a Grid, or if it is 0 a new one.
+// stackSpot returns where a stack goes. In a Standard container it has no place.
+// In a Grid it goes to the place that target already has, or to a new one if
+// target is 0.
 func (s *State) stackSpot(c *container, kref uint32, key int64, target uint32, want placeArgs) (spot, *Error) {
 	if c.kind != Grid {
 		return spot{}, nil
@@ -34,8 +35,8 @@ func rotationOf(turned bool) int64 {
 	return 0
 }
 
-// findSpot is a free place in a Grid for a thing of the class and key: the one
-// asked for, or else the first that fits.
+// findSpot returns a free place in a Grid for a stack or instance of the class and
+// key: the requested place, or else the first that fits.
 func (s *State) findSpot(c *container, kref uint32, key int64, want placeArgs) (spot, *Error) {
 	k := s.classes.at(kref)
 	ref := s.findShape(kref, key)
@@ -58,8 +59,8 @@ func (s *State) findSpot(c *container, kref uint32, key int64, want placeArgs) (
 	return spot{}, s.gridFull(c, k.id, key, w, h, want)
 }
 
-// gridFull refuses what firstSpot found no place for. Width and height are as
-// it would have stood: of the shape, or turned if that was asked for.
+// gridFull returns the error for a grid in which firstSpot found no place. Its
+// width and height are those of the shape, or swapped if rotation 90 was requested.
 func (s *State) gridFull(c *container, class, key int64, w, h int, want placeArgs) *Error {
 	if want.turned {
 		w, h = h, w
@@ -71,14 +72,12 @@ func (s *State) gridFull(c *container, class, key int64, w, h int, want placeArg
 	return e.With(Num("container_id", c.id), Num("class_id", class), Num("key", key), Num("width", int64(w)), Num("height", int64(h)))
 }
 
-// firstSpot tries the whole grid unrotated, then turned; with a rotation given, only that way.
+// firstSpot searches the whole grid unrotated, then rotated. If a rotation was
+// requested, it searches only that way.
 func (s *State) firstSpot(c *container, w, h int, want placeArgs) (spot, bool) {
-	width, height := int(c.gridWidth), int(c.gridHeight)
-	g := s.grids.at(c.grid)
-	if free := width*height - int(g.occupied); w*h > free {
+	if free := int(c.gridWidth)*int(c.gridHeight) - int(s.grids.at(c.grid).occupied); w*h > free {
 		return spot{}, false
 	}
-	var plane []uint64
 	for _, turned := range [...]bool{false, true} {
 		if want.rotated && turned != want.turned || !want.rotated && turned && w == h {
 			continue
@@ -87,24 +86,15 @@ func (s *State) firstSpot(c *container, w, h int, want placeArgs) (spot, bool) {
 		if turned {
 			tw, th = h, w
 		}
-		from := g.floor(tw, th)
-		if tw > width || from+th > height {
-			continue
-		}
-		if plane == nil {
-			plane = s.occupiedPlane(c)
-		}
-		x, y, ok := s.fit.firstFit(plane, width, height, tw, th, from)
-		if ok {
-			g.raiseFloor(tw, th, y)
+		if x, y, ok := s.firstPlace(c, tw, th); ok {
 			return spot{area: area{x, y, tw, th}, turned: turned, found: true}, true
 		}
-		g.raiseFloor(tw, th, height-th+1)
 	}
 	return spot{}, false
 }
 
-// wantFree refuses a rectangle that leaves the grid or meets another placement than except.
+// wantFree returns an error for a rectangle that leaves the grid or overlaps a
+// placement other than except.
 func (s *State) wantFree(c *container, x, y int64, w, h int, except uint32) (area, *Error) {
 	details := func(e *Error) *Error {
 		return e.With(Num("container_id", c.id), Num("x", x), Num("y", y), Num("width", int64(w)), Num("height", int64(h)))

@@ -1,7 +1,7 @@
 package ledger
 
-// State is the whole ledger in memory: what the commits applied so far have
-// made. It does no locking: changes need it alone, reads may share it.
+// State is the whole ledger in memory: the result of the commits applied so far.
+// It does no locking: changes need exclusive access, reads may share it.
 type State struct {
 	seq          uint64
 	digest       uint64 // sum of the items, see digest.go
@@ -37,8 +37,8 @@ type State struct {
 	fit    fitter
 	memory keyMemory
 
-	observer func(*Change) // see Observe
-	observed []Change      // reused
+	observed     *Changes // see Observe
+	observedFull func()
 
 	replayed  Outcome
 	replaying bool // what is applied comes from the log
@@ -49,7 +49,7 @@ type State struct {
 	containerIndex, classIndex, stackIndex, instanceIndex, holdingIndex, holdIndex index
 }
 
-// doing is what the operations of the transaction being applied share.
+// doing is the state that the operations of the current transaction share.
 type doing struct {
 	out         *Outcome
 	at          int64 // time of the batch, Unix nanoseconds
@@ -59,14 +59,15 @@ type doing struct {
 	limited     bool    // the permit is, by owners
 
 	consolidated int // stacks that ConsolidateStacks has moved
+	gridWork     int // see MaxGridWork
 }
 
-// Config of a state.
+// Config configures a state.
 type Config struct {
 	IdempotencyKeys int // how many keyed commits are remembered; 0: none
 }
 
-// NewState makes the empty ledger.
+// NewState returns the empty ledger.
 func NewState(c Config) *State {
 	s := &State{nextInstance: 1}
 	s.memory.limit = uint64(max(c.IdempotencyKeys, 0))
@@ -76,13 +77,13 @@ func NewState(c Config) *State {
 	return s
 }
 
-// Seq is the global_seq of the last commit applied, 0 at first.
+// Seq returns the global_seq of the last commit applied, 0 at first.
 func (s *State) Seq() uint64 { return s.seq }
 
-// Apply checks and applies tx as commit Seq()+1, filling out. at is the time of
-// the batch that will hold it, in Unix nanoseconds; it must not be below that of
-// the commit before. On an error, which names the operation at fault, the state
-// is unchanged and out is empty.
+// Apply checks and applies tx as commit Seq()+1, and fills out. at is the time of
+// the batch that will hold it, in Unix nanoseconds, at least that of the commit
+// before. On an error, which names the operation at fault, the state is unchanged
+// and out is empty.
 func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 	out.Reset()
 	if len(tx.Ops) == 0 && (tx.inverse == nil || tx.inverse.refused == nil) {
@@ -90,7 +91,7 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 	}
 	s.begin()
 	d := &s.doing // each field by itself: a whole struct would be made beside it and copied
-	d.out, d.at, d.firstMinted, d.permit, d.limited, d.consolidated = out, at, s.nextInstance, tx.permit, tx.permit.Limited(), 0
+	d.out, d.at, d.firstMinted, d.permit, d.limited, d.consolidated, d.gridWork = out, at, s.nextInstance, tx.permit, tx.permit.Limited(), 0, 0
 	s.loose = s.loose[:0]
 	var guards []guard // of a reversal
 	if tx.Reverses != 0 {
@@ -126,13 +127,16 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 		if err == nil {
 			err = s.perform(&tx.Ops[i])
 		}
+		if err == nil && s.doing.gridWork > MaxGridWork {
+			err = s.wantLittleGridWork()
+		}
 		if err != nil {
 			err = s.hideReversed(tx, err.At(i))
 			s.rollback()
 			out.Reset()
 			return err
 		}
-		if s.observer != nil && s.replaying {
+		if s.observed != nil && s.replaying {
 			s.observeOp(&tx.Ops[i], from)
 		}
 	}
@@ -151,8 +155,8 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 	return nil
 }
 
-// Undo takes the last accepted Apply back; only directly after it. The state is
-// then as before in all that it shows and in all that it will do.
+// Undo reverts the last accepted Apply. It must be called directly after it. The
+// state is then as before, in everything visible and in everything it will do.
 func (s *State) Undo() {
 	if !s.undo.open {
 		panic("ledger: Undo is only for directly after an accepted Apply")

@@ -1,0 +1,99 @@
+package ledger
+
+// A fitFloor records that no free w x h cells, as placed, begin above row y, except
+// perhaps in rows lo to hi-1, near which cells have become free since. So first
+// fit searches only the other rows. Larger rectangles don't fit there either. In
+// row y none begin before column x. It may record less than is true.
+type fitFloor struct{ w, h, y, x, lo, hi uint16 }
+
+// maxFloors is the maximum number of floors of a grid. A new one then replaces
+// the oldest.
+const maxFloors = 64
+
+// unsearched returns the first rows from row y on in which free w x h cells may
+// begin: rows first to past-1. If there are none, first is end.
+func (g *grid) unsearched(w, h, y, end int) (first, past int) {
+	for first = -1; first != y; {
+		first = y
+		for i := range g.floors {
+			f := &g.floors[i]
+			if int(f.w) > w || int(f.h) > h {
+				continue
+			}
+			y = max(y, int(f.lo))
+			if y >= int(f.hi) {
+				y = max(y, int(f.y))
+			}
+		}
+	}
+	if past = end; y >= end {
+		return end, end
+	}
+	for i := range g.floors {
+		if f := &g.floors[i]; int(f.w) <= w && int(f.h) <= h && int(f.hi) > y {
+			past = min(past, int(f.hi))
+		}
+	}
+	return y, past
+}
+
+// column returns the column of row y before which no free w x h cells begin.
+func (g *grid) column(w, h, y int) int {
+	for i := range g.floors {
+		if f := &g.floors[i]; int(f.w) == w && int(f.h) == h && int(f.y) == y {
+			return int(f.x)
+		}
+	}
+	return 0
+}
+
+// raiseFloor records that no free w x h cells begin above row y, nor in row y
+// before column x. It drops the floors of rectangles at least as large that say
+// no more.
+func (g *grid) raiseFloor(w, h, y, x int) {
+	kept := g.floors[:0]
+	for _, f := range g.floors {
+		if int(f.w) < w || int(f.h) < h || int(f.y) > y {
+			kept = append(kept, f)
+		}
+	}
+	for i := range kept {
+		if f := &kept[i]; int(f.w) == w && int(f.h) == h { // the place is in its gap
+			f.lo = uint16(y)
+			g.floors = kept
+			return
+		}
+	}
+	if len(kept) < maxFloors {
+		kept = append(kept, fitFloor{})
+	}
+	copy(kept[1:], kept)
+	kept[0] = fitFloor{w: uint16(w), h: uint16(h), y: uint16(y), x: uint16(x)}
+	g.floors = kept
+}
+
+// lowerFloors records that cells in rows y to past-1 have become free.
+func (g *grid) lowerFloors(y, past int) {
+	for i := range g.floors {
+		f := &g.floors[i]
+		lo, hi := uint16(max(0, y-int(f.h)+1)), uint16(past)
+		switch {
+		case lo > f.y:
+			continue
+		case lo == f.y:
+			f.x = 0
+			continue
+		case hi >= f.y:
+			f.y, f.x = lo, 0
+		case f.lo < f.hi:
+			f.lo, f.hi = min(f.lo, lo), max(f.hi, hi)
+		default:
+			f.lo, f.hi = lo, hi
+		}
+		if f.lo >= f.y || f.lo >= f.hi {
+			f.lo, f.hi = 0, 0
+		} else if f.hi >= f.y {
+			f.y, f.lo, f.hi = f.lo, 0, 0
+		}
+	}
+}
