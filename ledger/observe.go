@@ -2,16 +2,17 @@ package ledger
 
 import "slices"
 
-// A Change is what one operation of a commit changed about one thing in a
-// container. It says what the thing is afterwards, so that the last change of
-// each thing up to a commit is the container as it was then: see Past.
+// A Change is what one operation of a commit changed about one stack, instance
+// or other thing in a container. It holds the values after the operation, so the
+// last change of each thing up to a commit gives the container as of that commit:
+// see Past.
 type Change struct {
 	Kind      ChangeKind
 	Op        int32 // index of the operation in its transaction
 	OpKind    OpKind
 	Container int64
 	// Of the container after the operation.
-	Stacks, Instances, Occupied int
+	Stacks, Instances int
 
 	ClassID, Key int64
 	Delta        int64 // StackChanged: of the quantity; HeldChanged: of what is held
@@ -30,8 +31,8 @@ type Change struct {
 	stackRef, inside uint32        // numbers of records
 }
 
-// A ChangeKind says what a Change is of. Written to files: never change or
-// reuse a number.
+// A ChangeKind names what a Change is about. The numbers are written to files:
+// never change or reuse one.
 type ChangeKind uint8
 
 const (
@@ -46,10 +47,13 @@ const (
 	ContainerTouched ChangeKind = 9 // its updated_seq alone
 )
 
-// Observe makes the state tell fn of every change that a replayed commit makes
-// to a container, in order, while Seq() is that commit. The change is valid
-// during the call alone. A nil fn ends it. Without an observer it costs nothing.
-func (s *State) Observe(fn func(*Change)) { s.observer = fn }
+// Observe makes the state add every change that a replayed commit makes to a
+// container to into, and call full when that has no room left, before an operation:
+// full makes room, or calls Observe with another one. A nil into ends it; then it
+// costs nothing.
+func (s *State) Observe(into *Changes, full func()) {
+	s.observed, s.observedFull = into, full
+}
 
 // An observation collects the changes of one operation from its undo entries.
 type observation struct {
@@ -58,23 +62,73 @@ type observation struct {
 	changes []Change
 }
 
-// observeOp tells of what the operation has changed; its undo entries begin at from.
+// observeOp adds what the operation changed. Its undo entries begin at from.
 func (s *State) observeOp(op *Op, from int) {
-	o := observation{s: s, op: op, changes: s.observed[:0]}
-	for _, e := range s.undo.entries[from:] {
+	if s.observed.full() {
+		s.observedFull()
+	}
+	into, entries := s.observed, s.undo.entries[from:]
+	switch op.Kind {
+	case TransferFungible, AddFungible, RemoveFungible:
+		if s.observeStacks(op, entries) {
+			return
+		}
+	}
+	n := len(into.others)
+	o := observation{s: s, op: op, changes: into.others[n:]}
+	for _, e := range entries {
 		o.entry(e)
 	}
 	if op.Kind == RenameContainer {
 		ref := s.findContainer(op.Args[RenameContainerID])
 		o.add(ContainerRenamed, ref).Info = s.containerInfo(ref)
 	}
-	o.touched(s.undo.entries[from:])
+	o.touched(entries)
 	for i := range o.changes {
-		c := &o.changes[i]
-		o.finish(c)
-		s.observer(c)
+		o.finish(&o.changes[i])
+		into.list = append(into.list, StackChange{Seq: s.seq, Container: o.changes[i].Container, Op: int32(n + i), other: true})
 	}
-	s.observed = o.changes
+	into.others = append(into.others, o.changes...) // mostly they stand there already
+}
+
+// observeStacks is observeOp for an operation that changes the quantities of
+// stacks, with all that its changes tell at once; false, and nothing is added,
+// if they are in a Grid or something of them is held. There is room for two.
+func (s *State) observeStacks(op *Op, entries []undoEntry) bool {
+	list := s.observed.list
+	if len(list)+2 > cap(list) {
+		list = slices.Grow(list, changesRoom)
+	}
+	for _, e := range entries {
+		r := (*stack)(nil)
+		var delta, quantity int64
+		switch e.kind {
+		case undoUpdated, undoAdded, undoRemoved:
+			continue
+		case undoQuantity:
+			r = s.stacks.at(e.ref)
+			delta, quantity = r.quantity-int64(e.old), r.quantity
+		case undoStackMade:
+			r = s.stacks.at(e.ref)
+			delta, quantity = r.quantity, r.quantity
+		case undoStackDropped:
+			r = s.stacks.at(e.ref)
+			delta = -r.quantity
+		default:
+			return false
+		}
+		if r.place != 0 || r.held != 0 {
+			return false
+		}
+		in := s.containers.at(r.container)
+		list = list[:len(list)+1]
+		c := &list[len(list)-1] // each field by itself: a whole struct would be made beside it and copied
+		c.Seq, c.Container, c.ClassID, c.Key = s.seq, in.id, s.classes.at(r.class).id, r.key
+		c.Delta, c.Quantity, c.Stacks, c.Instances = delta, quantity, in.stacks, in.instances
+		c.Op, c.OpKind, c.other = s.doing.op, op.Kind, false
+	}
+	s.observed.list = list
+	return true
 }
 
 func (o *observation) entry(e undoEntry) {
@@ -126,8 +180,8 @@ func (o *observation) add(kind ChangeKind, cref uint32) *Change {
 	return c
 }
 
-// stack notes that a stack's quantity has changed. A stack that was dropped has
-// a change already if a hold on it ended.
+// stack records that a stack's quantity has changed. A stack that was removed
+// already has a change if a hold on it ended.
 func (o *observation) stack(ref uint32, delta int64) *Change {
 	r := o.s.stacks.at(ref)
 	c := o.add(StackChanged, r.container)
@@ -162,8 +216,8 @@ func (o *observation) instance(kind ChangeKind, cref, ref uint32) *Change {
 	return c
 }
 
-// enter notes that an instance stands in a container now: if it stood there
-// before the operation, it has moved.
+// enter records that an instance is in a container. If it was there before the
+// operation, it has moved.
 func (o *observation) enter(cref, ref uint32) *Change {
 	id := o.s.instances.at(ref).id
 	for i := range o.changes {
@@ -175,7 +229,7 @@ func (o *observation) enter(cref, ref uint32) *Change {
 	return o.instance(InstanceIn, cref, ref)
 }
 
-// placed notes that a thing has got cells.
+// placed records that a stack or instance was put on cells.
 func (o *observation) placed(p *placement) {
 	if p.isInstance {
 		o.enter(p.container, p.thing).place(p)
@@ -191,16 +245,16 @@ func (o *observation) placed(p *placement) {
 	o.stack(p.thing, 0).Placed = true
 }
 
-// place notes where a thing stands in a grid.
+// place records the place in a grid.
 func (c *Change) place(p *placement) {
 	c.InGrid, c.Turned = true, p.turned
 	c.X, c.Y, c.Width, c.Height = int(p.x), int(p.y), int(p.width), int(p.height)
 }
 
-// Rotation is 0 or 90.
+// Rotation returns 0 or 90.
 func (c *Change) Rotation() int64 { return rotationOf(c.Turned) }
 
-// touched adds the containers whose updated_seq alone has moved.
+// touched adds the containers of which only updated_seq has changed.
 func (o *observation) touched(entries []undoEntry) {
 	for _, e := range entries {
 		if e.kind != undoUpdated {
@@ -216,11 +270,8 @@ func (o *observation) touched(entries []undoEntry) {
 	}
 }
 
-// finish fills in what all changes say of their container.
+// finish fills in what every change says about its container.
 func (o *observation) finish(c *Change) {
 	r := o.s.containers.at(c.inside)
 	c.Container, c.Stacks, c.Instances = r.id, int(r.stacks), int(r.instances)
-	if r.grid != 0 {
-		c.Occupied = int(o.s.grids.at(r.grid).occupied)
-	}
 }

@@ -2,22 +2,22 @@ package ledger
 
 import "unsafe"
 
-// With many stacks each lookup waits for memory, four times a side of a
+// With many stacks each lookup waits for memory, four times for each side of a
 // transfer: for a slot of the index of containers, the container, a slot of the
-// index of stacks, and the stack. Prefetch goes these steps for a group of
+// index of stacks, and the stack. Prefetch takes these steps for a group of
 // operations together, before the first of them is applied: first all slots,
-// then all containers, and so on. So the processor waits for a whole group as
-// long as for one. What it loads is a guess: nothing depends on it.
+// then all containers, and so on. So the processor waits as long for a whole group
+// as for one operation. What it loads is a guess; nothing depends on it.
 
 const (
-	// prefetchFrom is the number of stacks below which all of them are in the
-	// processor's cache anyway: about 100 bytes each with what finds them.
+	// prefetchFrom is the number of stacks from which prefetching pays. Fewer are in
+	// the processor's cache anyway, at about 100 bytes each with their index.
 	prefetchFrom = 1 << 16
-	// prefetchOps is how many operations of one transaction are prefetched
-	// together. A transaction with more has them prefetched as it is applied.
+	// prefetchOps is the maximum number of operations of one transaction that are
+	// prefetched together. A transaction with more prefetches while it is applied.
 	prefetchOps = 16
-	// prefetchSides is how many stacks a group looks up at most; a transfer
-	// looks up two. It is what the processor's first cache holds with ease.
+	// prefetchSides is the maximum number of stacks that a group looks up; a transfer
+	// looks up two. They fit well into the processor's first-level cache.
 	prefetchSides = 64
 )
 
@@ -35,8 +35,8 @@ type ahead struct {
 	sides [prefetchSides]side
 }
 
-// Expect has the next Prefetch load what the operations of tx will look at, as
-// far as there is room. Both need the state alone, as Apply does.
+// Expect makes the next Prefetch load what the operations of tx will read, as far
+// as there is room. Like Apply, both need exclusive access to the state.
 func (s *State) Expect(tx *Transaction) {
 	if s.stacks.next >= prefetchFrom && len(tx.Ops) <= prefetchOps {
 		s.expect(tx.Ops)
@@ -59,7 +59,7 @@ func (s *State) expect(ops []Op) {
 	}
 }
 
-// expectSide notes the stack that three arguments of an operation name.
+// expectSide records the stack that three arguments of an operation name.
 func (s *State) expectSide(op *Op, container, class, key int) {
 	a := &s.ahead
 	if a.n == len(a.sides) {
@@ -80,8 +80,8 @@ func (s *State) expectSide(op *Op, container, class, key int) {
 	a.n++
 }
 
-// Prefetch loads what Expect was told of, and forgets it. It changes nothing
-// that shows.
+// Prefetch loads what Expect collected, and clears the collection. It changes
+// nothing visible.
 func (s *State) Prefetch() {
 	a := &s.ahead
 	if a.n == 0 {
@@ -92,6 +92,9 @@ func (s *State) Prefetch() {
 	a.n = 0
 	for i := range sides {
 		at = s.containerIndex.home(at, sides[i].hash)
+	}
+	if s.observed != nil {
+		at = s.observed.ahead(at, len(sides))
 	}
 	prefetchLines(at)
 	at = at[:0]
@@ -124,7 +127,7 @@ func (s *State) Prefetch() {
 	prefetchLines(at)
 }
 
-// home appends where the search for a hash begins, if there is anything.
+// home appends the address at which the search for a hash begins, if any.
 func (x *index) home(at []unsafe.Pointer, hash uint64) []unsafe.Pointer {
 	slots := x.shards[hash>>indexShardShift].slots
 	if len(slots) == 0 {
