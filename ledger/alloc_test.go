@@ -1,8 +1,13 @@
 package ledger
 
-import "testing"
+import (
+	"runtime"
+	"testing"
+	"unsafe"
+)
 
-// TestHotPathsAllocateNothing once they have the memory that they reuse.
+// TestHotPathsAllocateNothing checks that hot paths don't allocate once they
+// have the memory that they reuse.
 func TestHotPathsAllocateNothing(t *testing.T) {
 	s := stocked(t, 100, 3)
 	var tx, keyed Transaction
@@ -48,5 +53,29 @@ func TestHotPathsAllocateNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(100, path.run); n != 0 {
 			t.Errorf("%s: %v allocations", path.name, n)
 		}
+	}
+}
+
+// TestLargeRecordTakesItsMemoryOnce checks that decoding a record of many
+// operations allocates their memory once. Growing it step by step would take
+// five times as much, most of it garbage.
+func TestLargeRecordTakesItsMemoryOnce(t *testing.T) {
+	op, err := ParseOpWords("AddFungible container_id=1 class_id=1 key=7 quantity=5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, out := Transaction{}, Outcome{}
+	for range 5000 {
+		tx.Ops = append(tx.Ops, op)
+	}
+	b := AppendRecord(nil, &tx, &out)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var r Record
+	err = r.Decode(b)
+	runtime.ReadMemStats(&after)
+	took, most := after.TotalAlloc-before.TotalAlloc, 3*uint64(len(tx.Ops))*uint64(unsafe.Sizeof(op)) // the race detector makes it twice its size
+	if err != nil || len(r.Tx.Ops) != len(tx.Ops) || took > most {
+		t.Errorf("%v; %d operations took %d bytes, want at most %d", err, len(r.Tx.Ops), took, most)
 	}
 }

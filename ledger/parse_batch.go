@@ -1,8 +1,8 @@
 package ledger
 
 // BatchRequest is a decoded POST /v1/commit/batch. Its transactions alias the
-// body, or memory that the BatchRequest keeps for the next one: all operations
-// stand one after another in one array.
+// body, or memory that the BatchRequest keeps for reuse. All operations are in
+// one array, one after another.
 type BatchRequest struct {
 	StopOnError bool          // on_error is "stop"
 	Txs         []Transaction // in the order of the request
@@ -19,8 +19,9 @@ const (
 var batchFields = fieldNames("transactions", "on_error")
 
 // ParseBatch reads the body of POST /v1/commit/batch into b, which may be
-// reused; what it held is lost. A transaction of the wrong shape fails alone, in
-// b.Errs. The error is for a body that is no batch: then b is of no use.
+// reused; its previous content is lost. A transaction of the wrong shape fails
+// alone, in b.Errs. The returned error is for a body that is no batch; then b must
+// not be used.
 func ParseBatch(body []byte, b *BatchRequest, lim ParseLimits) *Error {
 	b.StopOnError, b.Txs, b.Errs = false, b.Txs[:0], b.Errs[:0]
 	if b.parser.begin(body, lim) {
@@ -78,9 +79,9 @@ func (p *requestParser) transactions(b *BatchRequest, level int) bool {
 	return p.err == nil
 }
 
-// batchMember reads one transaction of a batch. If it is of the wrong shape, it
-// is passed as plain JSON, and the fault returned; p.err then reports whether it is
-// JSON at all.
+// batchMember reads one transaction of a batch. If it has the wrong shape, it is
+// skipped as plain JSON, and the fault is returned. p.err then reports whether it
+// is JSON at all.
 func (p *requestParser) batchMember(tx *Transaction, level int) *Error {
 	start, ops := p.pos, len(p.ops)
 	if p.transaction(tx, level) {
@@ -96,4 +97,12 @@ func (p *requestParser) batchMember(tx *Transaction, level int) *Error {
 	p.rewind(start)
 	p.skip(level)
 	return fault
+}
+
+// ForgetOperations frees the memory of the operations. Keys and metadata stay.
+func (b *BatchRequest) ForgetOperations() {
+	for i := range b.Txs {
+		b.Txs[i].Ops = nil
+	}
+	b.parser.ops = nil
 }

@@ -5,25 +5,26 @@ import (
 	"unsafe"
 )
 
-// shortestOperation is the least that an operation takes in a body, in bytes.
+// shortestOperation is the size of the shortest operation in a body, in bytes.
 const shortestOperation = len(`{"op":"Detach","args":{"instance_id":1}}`)
 
-// ParsedSize returns the bytes that parsing the body takes at most, beside the
-// body itself: operations and field names, and copies of metadata, names and keys.
+// ParsedSize returns the maximum number of bytes that parsing the body allocates:
+// operations and field names, and copies of metadata, names and keys.
 func ParsedSize(body []byte) int64 {
 	names := int64(bytes.Count(body, []byte(":")))
 	return int64(mostOperations(body))*int64(unsafe.Sizeof(Op{})) + names*int64(unsafe.Sizeof(nameSpan{})) + int64(len(body))
 }
 
-// mostOperations returns an upper bound of the operations in a body.
+// mostOperations returns an upper bound of the number of operations in a body.
 func mostOperations(body []byte) int {
 	return min(bytes.Count(body, []byte("{"))/2, len(body)/shortestOperation)
 }
 
-// makeRoom allocates the operations of a large batch at once. Growing step by
-// step would leave several times as much to the collector.
+// makeRoom allocates the operations of a batch at once. Growing in steps would
+// take several times as much, because earlier transactions keep the arrays that
+// their operations are in.
 func (p *requestParser) makeRoom(body []byte) {
-	if len(body) < 1<<20 {
+	if len(body) < 2<<10 {
 		return
 	}
 	if most := mostOperations(body); most > cap(p.ops) {
