@@ -37,7 +37,8 @@ func loadCheckpoint(t testing.TB, b []byte, window int) *State {
 	return s
 }
 
-// randomLog is the records of n accepted random transactions after field, some with keys.
+// randomLog returns the records of n accepted random transactions after field,
+// some of them with idempotency keys.
 func randomLog(t testing.TB, seed uint64, n int) []*Record {
 	return randomLogOf(t, seed, n, randomStateOp)
 }
@@ -81,8 +82,8 @@ func replayAll(t testing.TB, s *State, log []*Record) {
 	}
 }
 
-// TestCheckpointsAreEqual compares states that came about by the log, by a log
-// with much undone in between, and from checkpoints of different ages.
+// TestCheckpointsAreEqual compares states from a log, from a log with many
+// undone transactions in between, and from checkpoints of different ages.
 func TestCheckpointsAreEqual(t *testing.T) {
 	const window = 200
 	for seed := uint64(1); seed <= 4; seed++ {
@@ -120,7 +121,8 @@ func TestCheckpointsAreEqual(t *testing.T) {
 	}
 }
 
-// TestCheckpointGoesOn replays the rest of a log on a state loaded from every length of it.
+// TestCheckpointGoesOn loads a checkpoint at every length of a log, and replays
+// the rest.
 func TestCheckpointGoesOn(t *testing.T) {
 	log := randomLog(t, 11, 150)
 	whole := NewState(Config{1000})
@@ -166,7 +168,7 @@ func TestCheckpointManyBlocks(t *testing.T) {
 	for i := range 80_000 {
 		s.Remember(keyed(fmt.Sprint("key", i), i%(2*MaxInlineMetadata)), &Outcome{}, uint64(i%int(s.seq))+1, 1)
 	}
-	// Of keys that were remembered one by one, sequences rise.
+	// The sequence numbers of keys that were remembered one by one increase.
 	for n := s.memory.oldest; n != s.memory.newest; n++ {
 		s.memory.entries.at(s.memory.ref(n)).seq = n - s.memory.oldest + 1
 	}
@@ -212,7 +214,8 @@ func TestCheckpointDamage(t *testing.T) {
 	refused("twice", append(bytes.Clone(b), b...))
 }
 
-// remade has the header changed by fn, and its CRC and all that depend on it right again.
+// remade returns a checkpoint whose header fn has changed. Its CRC and
+// everything that depends on it are correct again.
 func remade(t testing.TB, b []byte, fn func(head []byte)) []byte {
 	t.Helper()
 	le := binary.LittleEndian
@@ -250,7 +253,7 @@ func TestCheckpointHeaderLies(t *testing.T) {
 		t.Errorf("another digest: %v", err)
 	}
 	for at := 32; at < 120; at += 8 {
-		if at == 40 || at == 112 { // the caller's time; and the window, which may be more than is needed
+		if at == 40 || at == 112 { // the caller's time, and the window, which may be larger than needed
 			continue
 		}
 		for _, add := range []uint64{1, ^uint64(0), 1 << 40} {
@@ -298,33 +301,8 @@ func TestCheckpointWindow(t *testing.T) {
 	}
 }
 
-type failingWriter struct{ left int }
-
-func (w *failingWriter) Write(b []byte) (int, error) {
-	if w.left--; w.left < 0 {
-		return 0, os.ErrClosed
-	}
-	return len(b), nil
-}
-
-func TestCheckpointWriteErrors(t *testing.T) {
-	s := stocked(t, 2, 200_000)
-	for n := 0; ; n++ {
-		err := s.WriteCheckpoint(&failingWriter{n}, testPlace)
-		if err == nil {
-			if n < 4 {
-				t.Errorf("it took %d writes", n)
-			}
-			break
-		}
-		if !errors.Is(err, os.ErrClosed) {
-			t.Fatal(err)
-		}
-	}
-}
-
-// FuzzReadCheckpoint puts items of its own into checkpoints with right CRCs:
-// whatever they are, the state that comes of them holds together.
+// FuzzReadCheckpoint puts its own items into checkpoints with correct CRCs.
+// Whatever they are, the resulting state must satisfy the invariants.
 func FuzzReadCheckpoint(f *testing.F) {
 	for seed := uint64(1); seed < 4; seed++ {
 		s := NewState(Config{5})
@@ -349,7 +327,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 		b[len(b)-checkpointTrailer+8] = 1
 		b = remade(t, b, func([]byte) {})
 		s, info, err := ReadCheckpoint(bytes.NewReader(b), Config{5})
-		if errors.Is(err, errDigest) { // give it the digest that it has
+		if errors.Is(err, errDigest) { // set the digest that it has
 			d := checkpointReader{r: bytes.NewReader(b)}
 			d.begin()
 			l := newCheckpointLoader(&d, Config{5})
@@ -368,34 +346,10 @@ func FuzzReadCheckpoint(f *testing.F) {
 			t.Fatal(err)
 		}
 		if info.Window != 5 {
-			return // the state remembers by another window, which shows in its bytes
+			return // the state has another window, which its bytes show
 		}
 		if again := checkpointOf(t, s); !bytes.Equal(again[checkpointHeader+checkpointBlock:len(again)-checkpointTrailer], items) {
 			t.Fatal("the state gives other items than it was made of")
 		}
 	})
-}
-
-func BenchmarkCheckpoint(b *testing.B) {
-	for _, n := range []int{1_000_000} {
-		s := stocked(b, n/10, 10)
-		file := checkpointOf(b, s)
-		b.Run(fmt.Sprintf("write/%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				var w bytes.Buffer
-				w.Grow(len(file))
-				if err := s.WriteCheckpoint(&w, testPlace); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(len(file))/float64(n), "B/stack")
-		})
-		b.Run(fmt.Sprintf("load/%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				loadCheckpoint(b, file, 0)
-			}
-		})
-	}
 }
