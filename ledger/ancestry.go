@@ -1,16 +1,16 @@
 package ledger
 
-// Whether an attachment would close a cycle is asked of link-cut trees, in time
-// logarithmic in the size of the forest on average over the questions, so that
-// no chain of instances, however long, can stall the ledger. They live in the
-// instances beside the parent and the children, which reads use. (Sleator and
+// Link-cut trees answer whether an attachment would close a cycle. A question
+// takes amortized time logarithmic in the size of the forest, so that no chain
+// of instances, however long, can stall the ledger. The trees are stored in the
+// instances, beside the parent and the children that reads use. (Sleator and
 // Tarjan, A Data Structure for Dynamic Trees, 1983; Self-Adjusting Binary
 // Search Trees, 1985)
 //
 // The forest is cut into paths that run upward. Each path is a splay tree
-// ordered by depth, the top of the path leftmost; the splay tree's root has as
-// its up the parent of the top of the path, which does not have it as a child.
-// The shapes depend on history and never show.
+// ordered by depth, with the top of the path leftmost. The up of the splay
+// tree's root is the parent of the top of the path; that parent does not have
+// the root as a child. The shapes depend on history and are never visible.
 type pathNode struct{ left, right, up uint32 }
 
 func (s *State) path(ref uint32) *pathNode { return &s.instances.at(ref).path }
@@ -65,8 +65,8 @@ func (s *State) splay(ref uint32) {
 	}
 }
 
-// expose makes one path of ref and all above it, with ref at its lower end and
-// as the root of its splay tree.
+// expose makes a single path of ref and all its ancestors. ref becomes the lower
+// end of the path and the root of its splay tree.
 func (s *State) expose(ref uint32) {
 	s.splay(ref)
 	s.path(ref).right = 0
@@ -77,7 +77,7 @@ func (s *State) expose(ref uint32) {
 	}
 }
 
-// topmost is the instance that ref hangs under in the end; ref if it is not attached.
+// topmost returns the root of the tree that ref is in: ref itself if it is not attached.
 func (s *State) topmost(ref uint32) uint32 {
 	s.expose(ref)
 	for s.path(ref).left != 0 {
@@ -87,13 +87,13 @@ func (s *State) topmost(ref uint32) uint32 {
 	return ref
 }
 
-// joinPath hangs child, which is the top of its tree, under parent.
+// joinPath attaches child, which is the root of its tree, to parent.
 func (s *State) joinPath(child, parent uint32) {
 	s.expose(child)
 	s.path(child).up = parent
 }
 
-// cutPath takes child, with all that hangs under it, off its parent.
+// cutPath detaches child from its parent, together with the tree below it.
 func (s *State) cutPath(child uint32) {
 	s.expose(child)
 	n := s.path(child)
@@ -101,11 +101,11 @@ func (s *State) cutPath(child uint32) {
 	n.left = 0
 }
 
-// farSteps is how many steps a read may take to the top of a tree.
+// farSteps is the maximum number of steps that a read takes to the root of a tree.
 const farSteps = 1000
 
-// IsFar reports whether MayReadInstance of an instance takes long: Approach it
-// first. It takes at most farSteps steps.
+// IsFar reports whether MayReadInstance would need too many steps for an
+// instance, so that Approach must be called first. It takes at most farSteps steps.
 func (s *State) IsFar(id int64) bool {
 	ref := s.findInstance(id)
 	if ref == 0 {
@@ -122,9 +122,10 @@ func (s *State) IsFar(id int64) bool {
 	return steps > farSteps
 }
 
-// Approach brings an instance near to the top of its tree, for reads. It changes
-// nothing that shows, but needs the state alone as a change does. Its cost is
-// paid for by the attachments that made the way long.
+// Approach shortens the path from an instance to the root of its tree, for later
+// reads. It changes nothing visible, but like a change it needs exclusive access
+// to the state. Its amortized cost is covered by the attachments that made the
+// path long.
 func (s *State) Approach(id int64) {
 	if ref := s.findInstance(id); ref != 0 {
 		s.topmost(ref)
@@ -132,7 +133,7 @@ func (s *State) Approach(id int64) {
 	}
 }
 
-// topmostUnmoved is topmost for checks: it changes nothing, and is slow.
+// topmostUnmoved is topmost for checks: it modifies nothing, and is slow.
 func (s *State) topmostUnmoved(ref uint32) uint32 {
 	for {
 		for !s.heads(ref) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAttachmentsFormAForest attaches and detaches at random and compares each
-// refusal with a climb through the parents.
+// TestAttachmentsFormAForest attaches and detaches at random. It compares each
+// rejection with a search through the parents.
 func TestAttachmentsFormAForest(t *testing.T) {
 	const instances = 60
 	r := rand.New(rand.NewPCG(13, 14))
@@ -65,8 +65,8 @@ func codeOf(err *Error) Code {
 	return err.Code
 }
 
-// BenchmarkAttachUnderLongChain hangs one half of a chain of 200,000 instances
-// under the other half, and takes it off again.
+// BenchmarkAttachUnderLongChain attaches one half of a chain of 200,000
+// instances to the other half, and detaches it again.
 func BenchmarkAttachUnderLongChain(b *testing.B) {
 	const length = 200_000
 	s := NewState(Config{})
@@ -83,8 +83,8 @@ func BenchmarkAttachUnderLongChain(b *testing.B) {
 	}, nothing)
 }
 
-// TestFarInstances builds a chain from its lower end, so that nothing has gone
-// the way up yet, and asks from many places who may read.
+// TestFarInstances builds a chain from its lower end, so that no search has
+// shortened the way up yet. It then checks from many places who may read.
 func TestFarInstances(t *testing.T) {
 	s := NewState(Config{})
 	accept(t, s, "RegisterClass class_id=1 name=Sword fungible=false; CreateContainer container_id=1 kind=Slots owner=7; MintInstance class_id=1")

@@ -21,7 +21,8 @@ func mustApply(b testing.TB, s *State, ops ...Op) {
 	}
 }
 
-// stocked has n Standard containers, each with the given number of stacks of class 1.
+// stocked returns a state of n Standard containers with the given number of
+// stacks of class 1 each.
 func stocked(b testing.TB, n, stacks int) *State {
 	b.Helper()
 	s := NewState(Config{})
@@ -47,7 +48,8 @@ func transfers(n, containers int) []Transaction {
 	return txs
 }
 
-// applyAll applies the transactions, a power of two of them, over and over.
+// applyAll applies the transactions over and over. Their number must be a power
+// of two.
 func applyAll(b *testing.B, s *State, txs []Transaction, then func()) {
 	var out Outcome
 	b.ReportAllocs()
@@ -86,7 +88,8 @@ func BenchmarkReplayTransfer(b *testing.B) {
 	}
 }
 
-// BenchmarkStackComesAndGoes moves whole stacks, so that each transfer drops one and makes one.
+// BenchmarkStackComesAndGoes moves whole stacks, so each transfer deletes one
+// stack and creates one.
 func BenchmarkStackComesAndGoes(b *testing.B) {
 	s := stocked(b, hot, 1)
 	mustApply(b, s, op(AddFungible, 1, 1, 5, 7))
@@ -105,8 +108,8 @@ func BenchmarkBalanceRead(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstFit puts 10,000 things in a 1024 x 1024 grid in one transaction;
-// full is how many of its first rows are taken.
+// BenchmarkFirstFit places 10,000 stacks in a 1024 x 1024 grid in one
+// transaction. full is the number of rows that are occupied before.
 func BenchmarkFirstFit(b *testing.B) {
 	for _, size := range []struct {
 		name       string
@@ -149,7 +152,7 @@ func benchmarkFit(b *testing.B, w, h, full int64) {
 	}
 }
 
-// BenchmarkMillionContainers measures memory and transfers at ten million
+// BenchmarkMillionContainers measures memory and transfers with ten million
 // stacks in a million containers. It takes a minute and a gigabyte.
 func BenchmarkMillionContainers(b *testing.B) {
 	if testing.Short() {
@@ -166,8 +169,8 @@ func BenchmarkMillionContainers(b *testing.B) {
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(containers*stacks), "bytes/stack")
 }
 
-// BenchmarkPrefetch applies transfers among many containers, with what a group
-// of them needs loaded before, and without.
+// BenchmarkPrefetch applies transfers among many containers, with and without
+// prefetching the memory that a group of them needs.
 func BenchmarkPrefetch(b *testing.B) {
 	const ahead = prefetchSides / 2
 	for _, containers := range []int{hot, 1_000_000} {

@@ -1,11 +1,11 @@
 package ledger
 
-// Changes to holds. A stack with holds knows their sum, so that a stack
-// without any costs nothing; it can't be dropped before its last hold.
+// Changes to holds. Only a stack with holds has a record of their sum, so other
+// stacks need no memory for it. A stack can't be removed before its last hold.
 
 func holdHash(id int64) uint64 { return place2Words(uint64(id), 4) }
 
-// findHold is the hold of that id, or 0.
+// findHold returns the hold with that id, or 0.
 func (s *State) findHold(id int64) uint32 {
 	for p := s.holdIndex.probe(holdHash(id)); ; {
 		ref := p.next()
@@ -15,7 +15,7 @@ func (s *State) findHold(id int64) uint32 {
 	}
 }
 
-// heldOf is the quantity of the stack that is held.
+// heldOf returns the quantity of the stack that is held.
 func (s *State) heldOf(r *stack) int64 {
 	if r.held == 0 {
 		return 0
@@ -23,11 +23,11 @@ func (s *State) heldOf(r *stack) int64 {
 	return s.heldSums.at(r.held).quantity
 }
 
-// available is the quantity of the stack that is not held.
+// available returns the quantity of the stack that is not held.
 func (s *State) available(r *stack) int64 { return r.quantity - s.heldOf(r) }
 
-// addHeld changes a hold's quantity and the sums that it is in. The digest is
-// the caller's.
+// addHeld changes a hold's quantity and the sums that include it. The caller
+// updates the digest.
 func (s *State) addHeld(ref uint32, quantity int64) {
 	h := s.holds.at(ref)
 	h.quantity += quantity
@@ -70,7 +70,7 @@ func (s *State) unlinkHold(ref uint32) {
 	}
 }
 
-// makeHold sets a quantity aside that the stack has available; the id is not in use.
+// makeHold holds a quantity that the stack has available. The id is not in use.
 func (s *State) makeHold(made hold) {
 	ref, h := s.holds.alloc()
 	made.seq = s.seq
@@ -81,7 +81,7 @@ func (s *State) makeHold(made hold) {
 	s.touch(s.stacks.at(h.stack).container)
 }
 
-// reduceHold makes a hold smaller; one that comes to 0 is gone.
+// reduceHold reduces a hold, and removes it when its quantity reaches 0.
 func (s *State) reduceHold(ref uint32, quantity int64) {
 	h := s.holds.at(ref)
 	s.touch(s.stacks.at(h.stack).container)

@@ -1,10 +1,10 @@
 package ledger
 
-// Changes to instances and where they are.
+// Changes to instances and their locations.
 
 func instanceHash(id int64) uint64 { return place2Words(uint64(id), 2) }
 
-// findInstance is the instance of that id, or 0.
+// findInstance returns the instance with that id, or 0.
 func (s *State) findInstance(id int64) uint32 {
 	for p := s.instanceIndex.probe(instanceHash(id)); ; {
 		ref := p.next()
@@ -24,7 +24,7 @@ func (s *State) unlinkInstance(ref uint32) {
 	s.unlistInstance(ref)
 }
 
-// mint makes an instance that is nowhere.
+// mint creates an instance that has no location yet.
 func (s *State) mint(kref uint32, key int64) uint32 {
 	ref, r := s.instances.alloc()
 	*r = instance{id: s.nextInstance, class: kref, key: key, minted: s.seq}
@@ -38,7 +38,7 @@ func (s *State) mint(kref uint32, key int64) uint32 {
 	return ref
 }
 
-// burn destroys an instance that is nowhere and has no children.
+// burn destroys an instance that has no location and no children.
 func (s *State) burn(ref uint32) {
 	r := s.instances.at(ref)
 	k := s.classes.at(r.class)
@@ -77,7 +77,7 @@ func (s *State) hold(cref, kref uint32) {
 	s.holdings.at(ref).count++
 }
 
-// unhold counts one less.
+// unhold counts one instance less.
 func (s *State) unhold(cref, kref uint32) {
 	s.containers.at(cref).instances--
 	ref := s.findHolding(cref, kref)
@@ -90,7 +90,7 @@ func (s *State) unhold(cref, kref uint32) {
 	}
 }
 
-// slotAt is the instance in a slot, or 0.
+// slotAt returns the instance in a slot, or 0.
 func (s *State) slotAt(cref uint32, slot int64) uint32 {
 	return treeFind(slotsByIndex{s}, s.containers.at(cref).things, rank{major: slot})
 }
@@ -109,7 +109,7 @@ func (s *State) unlinkSlot(ref uint32) {
 	r.where, r.host, r.spot = Nowhere, 0, 0
 }
 
-// enterSlot puts an instance that is nowhere into an empty slot.
+// enterSlot puts an instance without a location into an empty slot.
 func (s *State) enterSlot(ref, cref, slot uint32) {
 	r := s.instances.at(ref)
 	before := s.countItems(cref, r.class) + s.locationItem(r)
@@ -144,7 +144,7 @@ func (s *State) unlinkChild(ref uint32) {
 	r.where, r.host = Nowhere, 0
 }
 
-// attach hangs an instance that is nowhere under another.
+// attach attaches an instance without a location to a parent.
 func (s *State) attach(ref, parent uint32) {
 	r := s.instances.at(ref)
 	before := s.locationItem(r)
@@ -153,7 +153,7 @@ func (s *State) attach(ref, parent uint32) {
 	s.undo.push(undoAttached, ref, 0)
 }
 
-// detach takes an attached instance off its parent.
+// detach removes an attached instance from its parent.
 func (s *State) detach(ref uint32) {
 	r := s.instances.at(ref)
 	before := s.locationItem(r)

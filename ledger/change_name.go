@@ -9,8 +9,8 @@ const (
 	nameTables
 )
 
-// markNamed notes in a container or class whether it has a name, so that what
-// has none is never looked up.
+// markNamed records in a container or class whether it has a name, so that
+// those without one need no lookup.
 func (s *State) markNamed(table int, owner uint32, named bool) {
 	if table == containerNames {
 		s.containers.at(owner).named = named
@@ -51,7 +51,7 @@ func (s *State) unlinkName(table int, ref uint32) {
 	}
 }
 
-// nameItem is the digest's item of a name.
+// nameItem returns the digest item of a name.
 func (s *State) nameItem(table int, ref uint32) uint64 {
 	var buf nameBuffer
 	t := &s.names[table]
@@ -62,7 +62,7 @@ func (s *State) nameItem(table int, ref uint32) uint64 {
 	return mix4Words(tagClassCode, uint64(s.classes.at(owner).id), text, 0, 0)
 }
 
-// giveName names a container or class that has no name; the name is free.
+// giveName names a container or class that has no name. The name is not in use.
 func (s *State) giveName(table int, owner uint32, text string) {
 	ref := s.names[table].make(owner, []byte(text))
 	s.linkName(table, ref)
@@ -71,7 +71,7 @@ func (s *State) giveName(table int, owner uint32, text string) {
 	s.part2 = true
 }
 
-// takeName takes the name of a container or class away.
+// takeName removes the name of a container or class.
 func (s *State) takeName(table int, owner uint32) {
 	ref := s.names[table].of(owner)
 	s.digest -= s.nameItem(table, ref)
@@ -80,8 +80,8 @@ func (s *State) takeName(table int, owner uint32) {
 	s.undo.dropped = true
 }
 
-// rename gives a container or class the name, "" for none, instead of the one
-// that it had, which it returns.
+// rename replaces the name of a container or class; "" is no name. It returns the
+// previous name.
 func (s *State) rename(table int, owner uint32, text string) (was string) {
 	was = s.nameOf(table, owner)
 	if was == text {
@@ -106,7 +106,7 @@ func (s *State) nameOf(table int, owner uint32) string {
 	return string(t.text(t.of(owner), &buf))
 }
 
-// findNamed returns the container or class of a name, or 0.
+// findNamed returns the container or class with that name, or 0.
 func (s *State) findNamed(table int, text string) uint32 {
 	var buf nameBuffer
 	t := &s.names[table]
@@ -116,7 +116,7 @@ func (s *State) findNamed(table int, text string) uint32 {
 	return 0
 }
 
-// setClassName changes the name of a class that people see.
+// setClassName changes the display name of a class.
 func (s *State) setClassName(kref uint32, name string) {
 	k := s.classes.at(kref)
 	s.undo.push(undoClassName, kref, uint64(len(s.undo.names)))
@@ -126,8 +126,8 @@ func (s *State) setClassName(kref uint32, name string) {
 	s.digest += classItem(k) - before
 }
 
-// assignID returns the id that the next container or class without one gets.
-// The caller makes it, and notes the id with decideID.
+// assignID returns the next id for a container or class that is created without
+// one. The caller creates it, and records the id with decideID.
 func (s *State) assignID(table int) int64 {
 	return s.free[table].next(s.undo.assigned[table], s.assigned[table], func(id int64) bool {
 		if table == containerNames {
@@ -137,7 +137,7 @@ func (s *State) assignID(table int) int64 {
 	})
 }
 
-// decideID notes that the operation made what it made under an id assigned.
+// decideID records which id was assigned to what the operation created.
 func (s *State) decideID(table int, op *Op, id int64) {
 	s.assigned[table] = id + 1
 	op.setAssigned(id)

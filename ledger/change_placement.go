@@ -1,6 +1,6 @@
 package ledger
 
-// Changes to the rectangles of grids.
+// Changes to the rectangles in grids.
 
 func (s *State) linkPlacement(ref uint32) {
 	p := s.placements.at(ref)
@@ -30,7 +30,8 @@ func (s *State) unlinkPlacement(ref uint32) {
 	}
 }
 
-// placementItems are the items that change when the rectangle comes or goes.
+// placementItems returns the digest items that change when the rectangle is
+// added or removed.
 func (s *State) placementItems(p *placement) uint64 {
 	if !p.isInstance {
 		return s.countItems(p.container, s.stacks.at(p.thing).class)
@@ -39,7 +40,7 @@ func (s *State) placementItems(p *placement) uint64 {
 	return s.countItems(p.container, r.class) + s.locationItem(r)
 }
 
-// place puts a stack, or an instance that is nowhere, on free cells.
+// place puts a stack, or an instance without a location, on free cells.
 func (s *State) place(cref, thing uint32, isInstance bool, at spot) {
 	ref, p := s.placements.alloc()
 	*p = placement{container: cref, thing: thing, isInstance: isInstance, turned: at.turned,
@@ -55,7 +56,7 @@ func (s *State) place(cref, thing uint32, isInstance bool, at spot) {
 	}
 }
 
-// unplace frees the cells of a rectangle; an instance is nowhere then.
+// unplace frees the cells of a rectangle. An instance has no location afterwards.
 func (s *State) unplace(ref uint32) {
 	p := s.placements.at(ref)
 	before := s.placementItems(p) + s.placementItem(p)

@@ -6,7 +6,7 @@ func stackHash(cref, kref uint32, key int64) uint64 {
 	return place2Words(uint64(cref)<<32|uint64(kref), uint64(key))
 }
 
-// findStack is the stack of that identity, or 0.
+// findStack returns the stack of that class and key in the container, or 0.
 func (s *State) findStack(cref, kref uint32, key int64) uint32 {
 	for p := s.stackIndex.probe(stackHash(cref, kref, key)); ; {
 		ref := p.next()
@@ -51,7 +51,7 @@ func (s *State) unlinkStack(ref uint32) {
 	}
 }
 
-// makeStack makes a stack that is not there yet.
+// makeStack creates a stack that does not exist yet.
 func (s *State) makeStack(cref, kref uint32, key, quantity int64) uint32 {
 	ref, r := s.stacks.alloc()
 	r.container, r.class, r.key, r.quantity = cref, kref, key, quantity
@@ -62,7 +62,7 @@ func (s *State) makeStack(cref, kref uint32, key, quantity int64) uint32 {
 	return ref
 }
 
-// setQuantity changes a stack's quantity; one that comes to 0 is gone, and its cells are free.
+// setQuantity changes a stack's quantity. At 0 the stack is removed and its cells are free.
 func (s *State) setQuantity(ref uint32, quantity int64) {
 	if quantity == 0 {
 		s.dropStack(ref)

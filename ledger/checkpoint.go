@@ -7,10 +7,10 @@ import (
 	"hash/crc32"
 )
 
-// A checkpoint is a state as bytes, so that a daemon need not replay the whole
-// log. Equal logs give equal bytes: the items stand in the order of their ids
-// and keys, and nothing in them depends on how the state came about. Version 1
-// or 2, little-endian:
+// A checkpoint is the state in bytes, so that a daemon need not replay the whole
+// log. Equal logs give equal bytes: items are ordered by their ids and keys, and
+// nothing in them depends on how the state came about. Version 1 or 2,
+// little-endian:
 //
 //	header   128 bytes
 //	block    16 bytes and 1 byte to 1 MiB of items; as many as are needed
@@ -32,12 +32,12 @@ import (
 //	 88  8  number of stacks
 //	 96  8  number of instances
 //	104  8  number of idempotency keys
-//	112  8  how many keys may be remembered
+//	112  8  capacity for idempotency keys
 //	120  4  zero
 //	124  4  CRC32C of bytes 0..123
 //
-// An item is a byte that says what it is, and unsigned LEB128 numbers in their
-// shortest form; a string is its length and its bytes. Items stand in this order:
+// An item is one byte for its kind, then unsigned LEB128 numbers in their
+// shortest form. A string is its length and its bytes. Items come in this order:
 //
 //	1 class       id, registered_seq, decimals*2+fungible, name, added (high and low 64 bits),
 //	              removed (the same), minted, burned; by id
@@ -51,21 +51,21 @@ import (
 //	6 instance    id, class_id, key, minted_seq, where; in a slot: container_id, slot_index;
 //	              in a Grid: container_id, place; attached: parent; by id
 //	7 key         global_seq, batch_seq, endpoint, 16 bytes of request hash, first minted id,
-//	              how many, key, metadata; oldest first
+//	              number minted, key, metadata; oldest first
 //	8 hold        id, container_id, class_id, key, quantity, held_seq, expires_at (0: never); by id
 //	9 name        of the container before it, or code of the class before it
 //	10 assigned   next id of a container less 2^52, and of a class; the first item,
 //	              if a name or code was ever given
-//	11 long key   as key, but instead of metadata longer than 256 bytes its length and the first
-//	              16 bytes of its SHA-256: it is in the log. Among the keys, in their order
-//	12 reversal   commit reversed, commit that did it; by the first
+//	11 long key   as key, but metadata longer than 256 bytes is replaced by its length and the
+//	              first 16 bytes of its SHA-256; the log holds it. Ordered among the keys
+//	12 reversal   commit reversed, commit that reversed it; by the first
 //	  place       x, y, width, height*2+turned
 //
-// Version 2 has items from 8 on. A state without any is written as version 1. For
-// a registration after the first name or code, the first minted id of its key is
-// the class; before, it is 0.
+// Version 2 has the items from 8 on. A state without any is written as version 1.
+// For a registration after the first name or code, the first minted id of its key
+// is the class; before, it is 0.
 //
-// Counts in the header are compared at the end and never believed before it.
+// The counts in the header are not trusted: they are compared at the end.
 const (
 	checkpointVersion1 = 1
 	checkpointVersion2 = 2
@@ -97,15 +97,15 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrCheckpointVersion: use a newer program.
+// ErrCheckpointVersion means that a newer program must be used.
 var ErrCheckpointVersion = errors.New("the checkpoint was made by a newer version of this program")
 
-// ErrCheckpointWindow: the checkpoint is whole, but it has forgotten
-// idempotency keys that the configuration wants remembered.
+// ErrCheckpointWindow means that the checkpoint is intact, but lacks idempotency
+// keys that the configuration requires.
 var ErrCheckpointWindow = errors.New("the checkpoint remembers fewer idempotency keys than -idempotency-keys asks for")
 
-// A CheckpointPlace says where in which log a checkpoint stands. The ledger
-// does not know logs: it keeps these for its caller.
+// A CheckpointPlace is the position of a checkpoint in a log. Package ledger does
+// not know about logs and only stores these values for its caller.
 type CheckpointPlace struct {
 	LogID [16]byte
 	Chain uint32 // chain value of the last batch
@@ -124,11 +124,11 @@ type CheckpointInfo struct {
 	Keys, Window                                   uint64 // idempotency keys held, and at most held
 }
 
-// usable reports whether a state that is to remember window keys can start from
-// the checkpoint: either that many are in it, or none was ever forgotten.
+// usable reports whether a state with room for window keys can start from the
+// checkpoint. It can if the checkpoint holds that many, or none was ever forgotten.
 func (h *CheckpointInfo) usable(window uint64) bool { return h.Window >= window || h.Keys < h.Window }
 
-// marshal gives the 128 bytes.
+// marshal returns the 128 bytes of the header.
 func (h *CheckpointInfo) marshal() []byte {
 	le := binary.LittleEndian
 	b := make([]byte, checkpointHeader)
@@ -144,7 +144,7 @@ func (h *CheckpointInfo) marshal() []byte {
 	return b
 }
 
-// unmarshal reads and checks the 128 bytes.
+// unmarshal decodes and validates the 128 bytes of the header.
 func (h *CheckpointInfo) unmarshal(b []byte) error {
 	le := binary.LittleEndian
 	if string(b[:8]) != checkpointMagic {
@@ -172,5 +172,5 @@ func (h *CheckpointInfo) unmarshal(b []byte) error {
 	return nil
 }
 
-// blockSum is the CRC of a block's or trailer's bytes from 4 on.
+// blockSum returns the CRC of a block's or trailer's bytes from 4 on.
 func blockSum(salt uint32, b []byte) uint32 { return crc32.Update(salt, castagnoli, b) }

@@ -4,10 +4,10 @@ import (
 	"math"
 )
 
-// A checkpointLoader makes a state of items. They come sorted, so trees are
-// built in one pass without searching, and each index when the number of its
-// entries is known. Whatever the items are, the result is either a state that
-// holds together or a fault; the digest then reports whether it is the right one.
+// A checkpointLoader builds a state from items. The items are sorted, so trees
+// are built in one pass without searching, and each index once the number of its
+// entries is known. For any items, the result is either a consistent state or a
+// fault. The digest then shows whether it is the right state.
 type checkpointLoader struct {
 	d     *checkpointReader
 	s     *State
@@ -32,7 +32,7 @@ type checkpointLoader struct {
 	attached []attachment
 }
 
-// An attachment is made when all instances are there.
+// An attachment is applied after all instances have been loaded.
 type attachment struct {
 	child  uint32
 	parent int64
@@ -46,7 +46,7 @@ func newCheckpointLoader(d *checkpointReader, c Config) *checkpointLoader {
 	return l
 }
 
-// item reads one item of the kind.
+// item reads one item of that kind.
 func (l *checkpointLoader) item(kind byte) {
 	if kind > itemKey && l.d.head.version < checkpointVersion2 {
 		l.d.fault("an item of kind %d in a checkpoint of version %d", kind, l.d.head.version)
@@ -89,7 +89,7 @@ func (l *checkpointLoader) item(kind byte) {
 	}
 }
 
-// enter goes on to a later section, and finishes those before it.
+// enter moves on to a later section, and finishes those before it.
 func (l *checkpointLoader) enter(section byte) {
 	if section < l.phase {
 		l.d.fault("an item of section %d stands in section %d", section, l.phase)
@@ -109,7 +109,7 @@ func (l *checkpointLoader) enter(section byte) {
 	l.phase = section
 }
 
-// finish ends the last section and checks the whole.
+// finish ends the last section and checks the whole state.
 func (l *checkpointLoader) finish() {
 	l.enter(itemReversal)
 	if l.d.err == nil && l.keys != l.d.head.Keys {
@@ -267,7 +267,7 @@ func (l *checkpointLoader) readStack(same bool) {
 	}
 }
 
-// readPlace reads the place of a thing in a Grid and puts it there.
+// readPlace reads the place of a stack or instance in a Grid and puts it there.
 func (l *checkpointLoader) readPlace(cref, thing uint32, isInstance bool) {
 	d, s := l.d, l.s
 	p := placement{container: cref, thing: thing, isInstance: isInstance}

@@ -44,7 +44,7 @@ func (l *checkpointLoader) readInstance() {
 	}
 }
 
-// host reads the container that an instance is in, 0 after a fault.
+// host reads the container that an instance is in. It returns 0 after a fault.
 func (l *checkpointLoader) host(kind ContainerKind) (uint32, *container) {
 	id := l.d.id()
 	cref := l.s.findContainer(id)
@@ -57,7 +57,7 @@ func (l *checkpointLoader) host(kind ContainerKind) (uint32, *container) {
 	return cref, l.s.containers.at(cref)
 }
 
-// endInstances attaches those that hang under others.
+// endInstances attaches the instances that have a parent.
 func (l *checkpointLoader) endInstances() {
 	s := l.s
 	s.instanceIndex.fill(s.instances.next, func(ref uint32) uint64 { return instanceHash(s.instances.at(ref).id) })
@@ -104,7 +104,7 @@ func (l *checkpointLoader) readKey(long bool) {
 	}
 }
 
-// checkClasses compares what is there with what the classes say.
+// checkClasses compares the counts that classes state with what was loaded.
 func (l *checkpointLoader) checkClasses() {
 	for ref := uint32(1); ref < l.s.classes.next; ref++ {
 		k, held := l.s.classes.at(ref), l.held[ref]
@@ -117,8 +117,8 @@ func (l *checkpointLoader) checkClasses() {
 	}
 }
 
-// ownedContainers lists the containers that have an owner, by owner and id, in
-// a state just loaded: no record has ever been released.
+// ownedContainers returns the containers that have an owner, ordered by owner and
+// id. The state has just been loaded, so no record has ever been released.
 func (s *State) ownedContainers() (refs []uint32) {
 	for ref := uint32(1); ref < s.containers.next; ref++ {
 		if s.containers.at(ref).owner != 0 {
@@ -129,7 +129,7 @@ func (s *State) ownedContainers() (refs []uint32) {
 	return refs
 }
 
-// digestFromRecords is the sum of all items, in a state just loaded.
+// digestFromRecords returns the sum of all items of a state just loaded.
 func (s *State) digestFromRecords() (sum uint64) {
 	for ref := uint32(1); ref < s.containers.next; ref++ {
 		c := s.containers.at(ref)

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// The names and codes of a checkpoint, and the ids that are assigned next.
+// The names and codes of a checkpoint, and the next ids to assign.
 
-// readAssigned reads what the ledger assigns next; it is the first item.
+// readAssigned reads the next ids to assign. It is the first item.
 func (l *checkpointLoader) readAssigned() {
 	d, s := l.d, l.s
 	if l.phase != itemClass || l.class != 0 || s.part2 {
@@ -46,7 +46,7 @@ func (l *checkpointLoader) readName() {
 	s.markNamed(table, owner, true)
 }
 
-// endNames makes indexes and orders of the names of one table.
+// endNames builds the indexes and orders of the names in one table.
 func (l *checkpointLoader) endNames(table int) {
 	s := l.s
 	t := &s.names[table]

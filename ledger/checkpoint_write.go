@@ -9,7 +9,7 @@ import (
 )
 
 // WriteCheckpoint writes the state, which nobody may change meanwhile, though
-// reads may go on. It writes whole blocks, each in one call. The error is w's.
+// reads may continue. It writes whole blocks, each in one call. The error is w's.
 func (s *State) WriteCheckpoint(w io.Writer, place CheckpointPlace) error {
 	head := s.checkpointInfo(place)
 	e := checkpointEncoder{s: s, w: w, buf: make([]byte, checkpointBlock, checkpointBlock+maxBlock)}
@@ -38,7 +38,7 @@ func (s *State) checkpointInfo(place CheckpointPlace) CheckpointInfo {
 	return h
 }
 
-// checkpointVersion is the lowest version that can hold the state, with long keys or without.
+// checkpointVersion returns the lowest version that can hold the state, with long keys or without.
 func (s *State) checkpointVersion(longKeys bool) uint16 {
 	if s.part2 || s.holdTree|s.reversalTree != 0 || longKeys {
 		return checkpointVersion2

@@ -65,7 +65,7 @@ func listOf(lists *[]ordered, class uint32) *ordered {
 func (s *State) stackList(class uint32) *ordered    { return listOf(&s.lists.stacks, class) }
 func (s *State) instanceList(class uint32) *ordered { return listOf(&s.lists.instances, class) }
 
-// stackAt is the position of a stack in the list of its class.
+// stackAt returns the position of a stack in the list of its class.
 func (s *State) stackAt(container, key int64) position {
 	return func(ref uint32) int {
 		r := s.stacks.at(ref)
@@ -73,12 +73,12 @@ func (s *State) stackAt(container, key int64) position {
 	}
 }
 
-// instanceAt is the position of an instance in the list of its class.
+// instanceAt returns the position of an instance in the list of its class.
 func (s *State) instanceAt(id int64) position {
 	return func(ref uint32) int { return cmp.Compare(s.instances.at(ref).id, id) }
 }
 
-// listStack enters a stack that was linked.
+// listStack adds a stack that has been linked.
 func (s *State) listStack(ref uint32) {
 	if ref < s.lists.nextStack {
 		r := s.stacks.at(ref)
@@ -86,7 +86,7 @@ func (s *State) listStack(ref uint32) {
 	}
 }
 
-// unlistStack takes out a stack that was unlinked.
+// unlistStack removes a stack that has been unlinked.
 func (s *State) unlistStack(ref uint32) {
 	if ref < s.lists.nextStack {
 		r := s.stacks.at(ref)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// listed is what the lists must say, found out by looking everywhere.
+// listed returns the correct lists, found by scanning everything.
 func listed(t *testing.T, s *State, class int64) (holders []Holder, instances []InstanceInfo) {
 	containers, _, _ := s.Containers(nil, ContainerFilter{}, 0, math.MaxInt)
 	for _, c := range containers {
@@ -47,7 +47,7 @@ func pages[E any, P comparable](t *testing.T, limit int, read func(after P) ([]E
 	return all
 }
 
-// fitting returns the elements that fit, nil if none does.
+// fitting returns the matching elements, nil if there are none.
 func fitting[E any](all []E, fits func(E) bool) (some []E) {
 	for _, e := range all {
 		if fits(e) {
@@ -87,8 +87,8 @@ func compareLists(t *testing.T, s *State, limit int) {
 	}
 }
 
-// TestClassLists compares the lists with a look at everything, while they are made
-// in pieces between random changes, of which some are taken back.
+// TestClassLists compares the lists with a scan of everything. They are built
+// in pieces between random changes, some of which are undone.
 func TestClassLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for round := range 8 {
@@ -125,7 +125,7 @@ func TestClassLists(t *testing.T) {
 				text = fmt.Sprintf("HoldFungible hold_id=%d container_id=%d class_id=%d key=%d quantity=1", step+1, container, class, key)
 			}
 			if r.IntN(5) == 0 {
-				text += "; BurnInstance instance_id=999999" // and all of it is taken back
+				text += "; BurnInstance instance_id=999999" // so that the whole transaction is undone
 			}
 			if s.Apply(asTx(t, text), 0, &Outcome{}) == nil && r.IntN(6) == 0 {
 				s.Undo()
@@ -152,8 +152,8 @@ func TestClassLists(t *testing.T) {
 	}
 }
 
-// TestSkippedIsBounded: a page that leaves nearly everything out ends early, and
-// the pages together are whole.
+// TestSkippedIsBounded checks that a page that skips almost everything ends
+// early, and that the pages together are complete.
 func TestSkippedIsBounded(t *testing.T) {
 	const n = 2*maxSkipped + 100
 	s := NewState(Config{})
@@ -202,8 +202,8 @@ func TestSkippedIsBounded(t *testing.T) {
 	}
 }
 
-// TestListMemory: nobody pays for lists that nobody asked for, and a stack in
-// them takes few bytes.
+// TestListMemory checks that lists cost nothing until they are requested, and
+// few bytes per stack after that.
 func TestListMemory(t *testing.T) {
 	const n = 60_000
 	s := NewState(Config{})

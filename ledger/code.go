@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// A Code names one reason why the ledger refuses something. The spelling is
+// A Code names one reason why the ledger rejects a request. The spelling is
 // part of the HTTP interface and never changes.
 type Code string
 
-// Codes by HTTP status; see docs/api.md for when each is given.
+// Codes by HTTP status. docs/api.md says when each is returned.
 const (
 	// 400
 	MalformedJSON          Code = "MalformedJSON"
@@ -98,7 +98,7 @@ var statusOf = map[Code]int{
 	Internal: 500, Overloaded: 503, ShuttingDown: 503, LogUnavailable: 503, NotTheWriter: 503,
 }
 
-// Status is the HTTP status that goes with the code: 400 to 503.
+// Status returns the HTTP status that goes with the code: 400 to 503.
 func (c Code) Status() int {
 	if s, ok := statusOf[c]; ok {
 		return s
@@ -106,7 +106,7 @@ func (c Code) Status() int {
 	return 500
 }
 
-// Codes lists all codes by status, and within one by name.
+// Codes returns all codes, ordered by status and then by name.
 func Codes() []Code {
 	return slices.SortedFunc(maps.Keys(statusOf), func(a, b Code) int {
 		return cmp.Or(a.Status()-b.Status(), strings.Compare(string(a), string(b)))

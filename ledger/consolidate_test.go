@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// stacksIn has container 1 with n stacks of class 1 and as many of class 2.
+// stacksIn returns a state in which container 1 has n stacks each of classes 1
+// and 2.
 func stacksIn(t testing.TB, n int64) *State {
 	s := NewState(Config{})
 	accept(t, s, "RegisterClass class_id=1 name=gold; RegisterClass class_id=2 name=tin; CreateContainer container_id=1 kind=Standard; CreateContainer container_id=2 kind=Standard")
@@ -21,7 +22,7 @@ func stacksIn(t testing.TB, n int64) *State {
 }
 
 // TestConsolidationIsBounded moves as many stacks as one transaction may, and
-// then one more, at once and by two operations.
+// then one more, by one operation and by two.
 func TestConsolidationIsBounded(t *testing.T) {
 	consolidate := func(class int64) Op { return op(ConsolidateStacks, 1, class) }
 	s := stacksIn(t, MaxConsolidated+1)
@@ -49,7 +50,7 @@ func TestConsolidationIsBounded(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
-	// A log from before there was a limit replays.
+	// A log from before the limit existed can be replayed.
 	mustApply(t, s, op(AddFungible, 1, 1, 1<<40, 1))
 	rec := &Record{Tx: Transaction{Ops: []Op{consolidate(1)}}, Out: Outcome{Decisions: []Decision{{Quantity: MaxConsolidated + 1}}}}
 	if err := s.Replay(rec, 0, 1); err != nil {
@@ -61,8 +62,8 @@ func TestConsolidationIsBounded(t *testing.T) {
 	}
 }
 
-// TestConsolidateAmongOthers consolidates one class of three, takes that back,
-// and compares the result with merging the stacks one by one.
+// TestConsolidateAmongOthers consolidates one of three classes and undoes that.
+// It compares the result with merging the stacks one by one.
 func TestConsolidateAmongOthers(t *testing.T) {
 	r := rand.New(rand.NewPCG(Seed(), 1))
 	for _, kind := range []string{"kind=Standard", "kind=Grid grid_width=20 grid_height=20"} {

@@ -1,12 +1,12 @@
 package ledger
 
 // The digest is the sum modulo 2^64 of one hash for each item that reads can
-// show, so it does not depend on order, and a change costs only the items it
-// touches. It finds bugs and damage; it is no defence against someone who may
-// choose the state. The idempotency memory is not in it, nor are the ids that
-// the ledger will assign: each one assigned is in its record, and is compared.
+// show. So it does not depend on order, and a change costs only the items it
+// touches. It detects bugs and damage; it does not protect against someone who
+// can choose the state. It excludes the idempotency memory and the next ids to
+// assign: each assigned id is in its record, and replay compares it.
 
-// Tags of the items. Never change or reuse one: digests stand in the log.
+// Tags of the items. Never change or reuse one: the log contains digests.
 const (
 	tagLedger uint64 = iota + 1
 	tagContainer
@@ -34,13 +34,13 @@ const (
 	tagReversal
 )
 
-// Digest covers everything that reads can show: equal for equal logs, on any
-// machine.
+// Digest covers everything that reads can show. It is equal for equal logs, on
+// any machine.
 func (s *State) Digest() uint64 {
 	return s.digest + mix4Words(tagLedger, s.seq, uint64(s.nextInstance), 0, 0)
 }
 
-// stackItem is the item of a quantity; identity is stackIdentity.
+// stackItem returns the item of a quantity; identity is stackIdentity.
 func stackItem(identity uint64, quantity int64) uint64 {
 	return fold(identity, uint64(quantity)^mix1)
 }
@@ -62,8 +62,8 @@ func updatedItem(c *container) uint64 {
 	return mix4Words(tagContainerUpdated, uint64(c.id), c.updated, 0, 0)
 }
 
-// countItems are the items of the counts of a container and a class, which
-// change together when a thing of the class enters or leaves the container.
+// countItems returns the items of the counts of a container and a class. They
+// change together when a stack or instance enters or leaves the container.
 func (s *State) countItems(cref, kref uint32) uint64 {
 	c, k := s.containers.at(cref), s.classes.at(kref)
 	return s.containerCountItems(c) + classCountItems(k)
@@ -101,7 +101,7 @@ func removedItem(k *class) uint64 {
 	return mix4Words(tagClassRemoved, uint64(k.id), k.removed.Hi, k.removed.Lo, 0)
 }
 
-// mintItems are the items of minted and burned; live is their difference.
+// mintItems returns the items of minted and burned. live is their difference.
 func mintItems(k *class) uint64 {
 	id := uint64(k.id)
 	return mix4Words(tagClassMinted, id, uint64(k.minted), 0, 0) + mix4Words(tagClassBurned, id, uint64(k.burned), 0, 0)
@@ -116,7 +116,8 @@ func (s *State) instanceItem(r *instance) uint64 {
 	return mix4Words(tagInstance, uint64(r.id), uint64(s.classes.at(r.class).id), uint64(r.key), r.minted)
 }
 
-// locationItem is where an instance is; a rectangle has its own item besides.
+// locationItem returns the item of an instance's location. A rectangle has an
+// item of its own too.
 func (s *State) locationItem(r *instance) uint64 {
 	var host, spot uint64
 	switch r.where {
@@ -149,7 +150,7 @@ func (s *State) placementItem(r *placement) uint64 {
 	return mix4Words(tagStackPlacement, c, r.anchorWord(), uint64(s.classes.at(st.class).id), uint64(st.key))
 }
 
-// holdItem is the items of a hold: what it sets aside, and since and until when.
+// holdItem returns the items of a hold: its quantity, when it began and when it expires.
 func (s *State) holdItem(h *hold) uint64 {
 	id := uint64(h.id)
 	return mix4Words(tagHold, id, s.stackIdentity(s.stacks.at(h.stack)), uint64(h.quantity), 0) +

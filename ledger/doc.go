@@ -1,4 +1,4 @@
 // Package ledger is the domain: containers, classes, stacks and instances, the
-// operations on them, and the exact form of requests, answers and records. It
+// operations on them, and the exact form of requests, responses and records. It
 // is pure: no I/O, clock, goroutine, randomness or map order.
 package ledger

@@ -110,7 +110,8 @@ func TestTotalsReachTheLimitExactly(t *testing.T) {
 
 func TestGridPlaces(t *testing.T) {
 	s := newWorld(t)
-	// Given without rotation means unrotated; first fit turns only when nothing fits unrotated.
+	// A position without a rotation means unrotated. First fit rotates only if
+	// nothing fits unrotated.
 	out := accept(t, s, `CreateContainer container_id=20 kind=Grid grid_width=3 grid_height=2
 		AddFungible container_id=20 class_id=1 key=0 quantity=1 x=1 y=1
 		AddFungible container_id=20 class_id=1 key=1 quantity=1 rotation=90
@@ -128,14 +129,15 @@ func TestGridPlaces(t *testing.T) {
 	if info.OccupiedCells != 6 || info.Stacks != 3 {
 		t.Errorf("full grid: %+v", info)
 	}
-	// A quantity of 0 into a full grid is GridFull: the quantity is judged last.
+	// A quantity of 0 into a full grid is GridFull, because the quantity is checked
+	// last.
 	if err := refuse(t, s, "AddFungible container_id=20 class_id=1 key=7 quantity=0"); err.Code != GridFull {
 		t.Error(err)
 	}
 	// The cells of a stack that reaches 0 are free.
 	accept(t, s, `RemoveFungible container_id=20 class_id=1 key=2 quantity=4
 		TransferFungible from_container=1 to_container=20 class_id=1 key=5 quantity=50`)
-	// Emptied by a transfer out of the grid.
+	// A transfer out of the grid empties the stack.
 	accept(t, s, "TransferFungible from_container=20 to_container=7 class_id=1 key=5 quantity=50")
 	info, _ = s.Container(20)
 	expect(t, "cells", 4, info.OccupiedCells)
@@ -144,7 +146,8 @@ func TestGridPlaces(t *testing.T) {
 func TestMoveInGrid(t *testing.T) {
 	s := newWorld(t)
 	place := func() Placement { return placements(t, s, 4)[0] }
-	// Instance 2 covers (0,0) and (0,1); named by its lower cell; its own cells don't block.
+	// Instance 2 covers (0,0) and (0,1). The move names its lower cell, and its own
+	// cells don't block it.
 	accept(t, s, "MoveInGrid container_id=4 x=0 y=1 to_x=0 to_y=1")
 	expect(t, "one down", Placement{X: 0, Y: 1, Width: 1, Height: 2, ClassID: 3, InstanceID: 2}, placements(t, s, 4)[0])
 	accept(t, s, "MoveInGrid container_id=4 x=0 y=2 to_x=0 to_y=0 rotation=90")
@@ -189,7 +192,7 @@ func TestInstancesAndTheirPlaces(t *testing.T) {
 	if _, err := s.Instance(9); err == nil || err.Code != InstanceNotFound {
 		t.Errorf("burned: %v", err)
 	}
-	// Numbers are never used again.
+	// Instance ids are never used again.
 	if out := accept(t, s, "MintInstance class_id=3"); out.FirstMinted != 10 {
 		t.Errorf("minted %+v", out)
 	}
@@ -214,7 +217,8 @@ func TestSwapSlots(t *testing.T) {
 	expect(t, "taken out", []SlotEntry{{1, 6, 3, 0}}, slots(5))
 }
 
-// TestUpdatedSeq lists for each operation the containers whose updated_seq moves.
+// TestUpdatedSeq lists the containers whose updated_seq changes, for each
+// operation.
 func TestUpdatedSeq(t *testing.T) {
 	tests := []struct {
 		op    string

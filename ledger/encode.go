@@ -2,10 +2,10 @@ package ledger
 
 import "strconv"
 
-// Answers are made by appending, so that making one allocates nothing when dst
+// Responses are built by appending, so building one allocates nothing when dst
 // has room. All JSON here is compact.
 
-// AppendJSON appends {"error":{…}}, the body of an answer that refuses.
+// AppendJSON appends {"error":{…}}, the body of an error response.
 func (e *Error) AppendJSON(dst []byte) []byte {
 	dst = append(dst, `{"error":`...)
 	dst = AppendError(dst, e)
@@ -39,7 +39,7 @@ func AppendError(dst []byte, e *Error) []byte {
 	return append(dst, '}')
 }
 
-// appendIntField appends the given punctuation and name, and a number.
+// appendIntField appends a number after name, which includes the punctuation.
 func appendIntField(dst []byte, name string, v int64) []byte {
 	dst = append(dst, name...)
 	return strconv.AppendInt(dst, v, 10)
@@ -69,9 +69,9 @@ func AppendMetadata(dst, md, key []byte) []byte {
 }
 
 // AppendResult appends the result of a commit, {"global_seq","batch_seq",
-// "minted_instances","metadata"}, and after these, for the registrations,
-// "class" or "shape": the object as registered. A result from memory has the id
-// of the class in firstMinted if the request did not have it.
+// "minted_instances","metadata"}. Results of registrations end with "class" or
+// "shape", the object as registered. For a result from the idempotency memory,
+// firstMinted holds the id of the class if the request did not.
 func AppendResult(dst []byte, tx *Transaction, seq uint64, batchSeq uint32, firstMinted int64, minted int) []byte {
 	dst = appendUintField(dst, `{"global_seq":`, seq)
 	dst = appendUintField(dst, `,"batch_seq":`, uint64(batchSeq))
@@ -95,8 +95,8 @@ func AppendResult(dst []byte, tx *Transaction, seq uint64, batchSeq uint32, firs
 	return append(dst, '}')
 }
 
-// registeredID returns the class that a registration is of. One read anew and
-// answered from memory may not have it.
+// registeredID returns the class of a registration. A registration that was
+// parsed again and answered from memory may lack it.
 func registeredID(op *Op, remembered int64) int64 {
 	if id := op.Args[0]; id != 0 {
 		return id
@@ -141,8 +141,8 @@ func appendClassFields(dst []byte, c ClassInfo) []byte {
 	return appendIntField(dst, `,"decimals":`, int64(c.Decimals))
 }
 
-// AppendShape appends a shape as reads show it, {"key","width","height"}; key
-// is null for the one of all keys without their own.
+// AppendShape appends a shape as reads show it, {"key","width","height"}. The
+// key is null for the shape of all keys without one of their own.
 func AppendShape(dst []byte, s ShapeInfo) []byte {
 	return append(appendShapeFields(append(dst, '{'), s), '}')
 }

@@ -3,9 +3,9 @@ package ledger
 import "strconv"
 
 // AppendOperations appends the JSON array of operations as they were sent: the
-// fields in the order of the interface's table, arguments that were not given
-// absent, null, {"minted":n} and names as they were. The operations of a record
-// hold the integers that names meant, and the ids that the ledger assigned.
+// fields in the order of the interface's table, absent arguments absent, and
+// null, {"minted":n} and names unchanged. The operations of a record hold the
+// integers that the names stood for, and the ids that the ledger assigned.
 func AppendOperations(dst []byte, ops []Op) []byte {
 	dst = append(dst, '[')
 	for i := range ops {
@@ -44,7 +44,7 @@ func appendOperation(dst []byte, op *Op) []byte {
 	return append(dst, `}}`...)
 }
 
-// appendArgument appends the value of argument i, which was given.
+// appendArgument appends the value of argument i, which is present.
 func appendArgument(dst []byte, op *Op, i int) []byte {
 	if op.Null&(1<<i) != 0 {
 		return append(dst, "null"...)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// marshal is encoding/json without HTML escaping.
+// marshal returns v as encoding/json writes it without HTML escaping.
 func marshal(t *testing.T, v any) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -139,7 +139,7 @@ func randomName(rng *rand.Rand) string {
 	return b.String()
 }
 
-// randomText is a string that an argument of the type may have.
+// randomText returns a string that an argument of the type may have.
 func randomText(rng *rand.Rand, t ArgType) string {
 	if t == ArgName {
 		return randomName(rng)
@@ -147,7 +147,7 @@ func randomText(rng *rand.Rand, t ArgType) string {
 	return []string{"a", "7-", "users/42/wallet", "Z:x@y.z+1", strings.Repeat("b", MaxClassCode)}[rng.IntN(5)]
 }
 
-// setTexts gives an operation its strings, by argument.
+// setTexts sets the string arguments of an operation.
 func setTexts(op *Op, texts map[int]string) {
 	var list []string
 	for i := range op.Kind.Args() {
@@ -158,7 +158,7 @@ func setTexts(op *Op, texts map[int]string) {
 	op.Name = strings.Join(list, "\n")
 }
 
-// nameSome puts names in place of some integers.
+// nameSome replaces some integers by names.
 func nameSome(rng *rand.Rand, op *Op) {
 	texts := map[int]string{}
 	for i := range op.Kind.Args() {
@@ -173,8 +173,8 @@ func nameSome(rng *rand.Rand, op *Op) {
 	setTexts(op, texts)
 }
 
-// randomOp makes a well-formed operation that the ledger might have accepted,
-// behind the given number of mints.
+// randomOp returns a well-formed operation that the ledger might have accepted,
+// after the given number of mints.
 func randomOp(rng *rand.Rand, mints int) Op {
 	for {
 		k := OpKinds()[rng.IntN(NumOpKinds-1)]

@@ -1,7 +1,7 @@
 package ledger
 
 // appendTime appends the Unix second, 0..MaxTime, as RFC 3339 in UTC:
-// 2026-11-21T22:31:02Z. It does without package time, so that nothing in this
+// 2026-11-21T22:31:02Z. It does not use package time, so that nothing in this
 // package can read a clock.
 func appendTime(dst []byte, second int64) []byte {
 	year, month, day := civilDate(second / 86_400)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestAppendTime compares with package time: a second of each day of 400
-// years, as many others up to the year 9999, and both ends.
+// TestAppendTime compares AppendTime with package time: one second of each day
+// of 400 years, as many others up to the year 9999, and both ends of the range.
 func TestAppendTime(t *testing.T) {
 	check := func(second int64) {
 		if got, want := string(appendTime(nil, second)), time.Unix(second, 0).UTC().Format(time.RFC3339); got != want {

@@ -2,8 +2,8 @@ package ledger
 
 import "fmt"
 
-// An Error is a refusal: what was wrong, in words for people and in names and
-// numbers for programs. A refused request has changed nothing.
+// An Error is a rejection: what was wrong, as text for people and as names and
+// numbers for programs. A rejected request has changed nothing.
 type Error struct {
 	Code    Code
 	Message string   // one sentence, for people
@@ -22,13 +22,13 @@ type Detail struct {
 	IsStr bool
 }
 
-// Num makes an integer detail.
+// Num returns an integer detail.
 func Num(name string, v int64) Detail { return Detail{Name: name, Int: v} }
 
-// Text makes a string detail.
+// Text returns a string detail.
 func Text(name, v string) Detail { return Detail{Name: name, Str: v, IsStr: true} }
 
-// Errorf makes an error that no single operation caused.
+// Errorf returns an error that no single operation caused.
 func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...), OpIndex: NoOperation}
 }
@@ -39,13 +39,13 @@ func (e *Error) With(details ...Detail) *Error {
 	return e
 }
 
-// At names the operation at fault and returns the error.
+// At records the index of the operation at fault and returns the error.
 func (e *Error) At(op int) *Error {
 	e.OpIndex = op
 	return e
 }
 
-// Error gives the code and the message, and the operation's index if there is one.
+// Error returns the code and the message, and the operation's index if there is one.
 func (e *Error) Error() string {
 	if e.OpIndex != NoOperation {
 		return fmt.Sprintf("%s: operation %d: %s", e.Code, e.OpIndex, e.Message)

@@ -1,4 +1,4 @@
 package ledger
 
-// Seed is the -seed flag, for the tests outside the package; 0: not given.
+// Seed returns the -seed flag for tests outside the package; 0: not set.
 func Seed() uint64 { return *seedFlag }

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A Fact is what an operation found and taking it back needs: where a thing
-// stood in a Grid before, or which things it moved. Clients never see it.
+// A Fact is what an operation found and its reversal needs: where something was
+// in a Grid before, or what it moved. Clients never see it.
 type Fact struct {
 	Op     int32 // index of the operation
 	Form   FactForm
@@ -15,7 +15,7 @@ type Fact struct {
 	A, B   int64  // see FactForm
 }
 
-// FactForm says what a Fact tells. Written to the log.
+// FactForm says what a Fact contains. The numbers are written to the log.
 type FactForm uint8
 
 const (
@@ -27,7 +27,7 @@ const (
 	FactMovedStack    FactForm = 6 // A, B: class_id and key of the stack moved in a Grid
 )
 
-// factForms are the forms that the facts of an operation may have, as bits.
+// factForms are the forms that an operation's facts may have, as bits.
 var factForms = [NumOpKinds]uint8{
 	RemoveFungible: 1<<FactStood | 1<<FactStays, TransferFungible: 1<<FactStood | 1<<FactStays, SplitStack: 1<<FactStood | 1<<FactStays,
 	MergeStacks: 1 << FactStood, RemoveFromGrid: 1 << FactStood,
@@ -39,7 +39,7 @@ func (f FactForm) hasPlace() bool {
 	return f == FactStood || f == FactMovedInstance || f == FactMovedStack
 }
 
-// numbers is how many of A and B the form has.
+// numbers returns how many of A and B the form has.
 func (f FactForm) numbers() int {
 	switch f {
 	case FactInstance, FactMovedInstance:
@@ -50,20 +50,20 @@ func (f FactForm) numbers() int {
 	return 0
 }
 
-// note keeps a fact of the operation being performed.
+// note records a fact of the current operation.
 func (s *State) note(f Fact) {
 	f.Op = s.doing.op
 	s.doing.out.Facts = append(s.doing.out.Facts, f)
 }
 
-// notePlace keeps a fact with the place of a rectangle.
+// notePlace records a fact with the place of a rectangle.
 func (s *State) notePlace(form FactForm, place uint32, a, b int64) {
 	p := s.placements.at(place)
 	s.note(Fact{Form: form, X: p.x, Y: p.y, Turned: p.turned, A: a, B: b})
 }
 
-// noteSource keeps, of a stack in a Grid from which q is taken, whether it
-// leaves its place, and which that is.
+// noteSource records whether a stack in a Grid leaves its place when q is taken
+// from it, and which place that is.
 func (s *State) noteSource(ref uint32, q int64) {
 	switch r := s.stacks.at(ref); {
 	case r.place == 0:

@@ -2,9 +2,9 @@ package ledger
 
 import "math"
 
-// freeIDs finds the lowest id from some id on that is not in use, without
-// walking over the same ids again: what was found in use stays noted, also when
-// the transaction that asked is refused.
+// freeIDs finds the lowest unused id from a given one on. It does not walk over
+// the same ids again: it remembers which ids are in use, also when the
+// transaction that asked is rejected.
 //
 //	from ───────── upto          all in use, except for the holes
 type freeIDs struct {
@@ -27,11 +27,11 @@ type holesByID struct{ f *freeIDs }
 func (t holesByID) links(ref uint32) *links { return &t.f.holes.at(ref).tree }
 func (t holesByID) rank(ref uint32) rank    { return rank{major: t.f.holes.at(ref).id} }
 
-// maxHoles bounds the memory for holes. Beyond it everything is forgotten, and
-// found again when it is asked for.
+// maxHoles bounds the memory for holes. When there are more, all are dropped and
+// searched for again when needed.
 const maxHoles = 1 << 16
 
-// restart forgets what is known, and begins at low.
+// restart drops what is known, and begins at low.
 func (f *freeIDs) restart(low int64) {
 	*f = freeIDs{from: low, upto: low}
 }
@@ -65,7 +65,7 @@ func (f *freeIDs) fill(ref uint32) {
 	f.count--
 }
 
-// used notes that the id is in use now.
+// used records that the id is in use.
 func (f *freeIDs) used(id int64) {
 	if id < f.from || id > f.upto {
 		return
@@ -77,7 +77,7 @@ func (f *freeIDs) used(id int64) {
 	}
 }
 
-// freed notes that the id is not in use any more.
+// freed records that the id is no longer in use.
 func (f *freeIDs) freed(id int64) {
 	if id < f.from || id >= f.upto {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asOp reads an operation as words: Name arg=value …, where a value is an
-// integer, true, false, null, a container kind, a name, or minted:n.
+// asOp parses an operation in words: Name arg=value …. A value is an integer,
+// true, false, null, a container kind, a name, or minted:n.
 func asOp(t testing.TB, words string) Op {
 	t.Helper()
 	fields := strings.Fields(words)
@@ -65,7 +65,7 @@ func setArg(t testing.TB, op *Op, field string, texts map[int]string) {
 	t.Fatalf("%s has no argument %q", op.Kind, name)
 }
 
-// asTx reads operations, one a line or separated by semicolons.
+// asTx parses operations in words, one per line or separated by semicolons.
 func asTx(t testing.TB, text string) *Transaction {
 	t.Helper()
 	tx := &Transaction{}
@@ -88,7 +88,7 @@ func accept(t testing.TB, s *State, text string) *Outcome {
 	return out
 }
 
-// refuse applies operations that must be refused without a trace.
+// refuse applies operations that must be rejected without changing anything.
 func refuse(t testing.TB, s *State, text string) *Error {
 	t.Helper()
 	before := dump(t, s)
@@ -119,7 +119,7 @@ func same(t testing.TB, when, before, after string) {
 	}
 }
 
-// dump shows all that reads can show, through the reads.
+// dump returns everything that reads can show, as the reads return it.
 func dump(t testing.TB, s *State) string {
 	t.Helper()
 	var b strings.Builder
@@ -181,7 +181,7 @@ func noErrors(t testing.TB, errs ...*Error) {
 	}
 }
 
-// detail is a detail of an error as text, "" if it is not there.
+// detail returns a detail of an error as text, "" if it is absent.
 func detail(e *Error, name string) string {
 	for _, d := range e.Details {
 		if d.Name == name {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// vault has two Standard containers and a Grid; 1 holds 100 gold of key 5.
+// vault has two Standard containers and a Grid. Container 1 holds 100 gold of
+// key 5.
 const vault = `
 	RegisterClass class_id=1 name=gold
 	RegisterClassShape class_id=1 width=2 height=1
@@ -74,7 +75,8 @@ func TestHoldSettleRelease(t *testing.T) {
 	}
 }
 
-// A merge or consolidation into a stack with holds is fine, and so is moving it.
+// A stack with holds can be the target of a merge or consolidation, and can be
+// moved.
 func TestHeldStacksAreUsable(t *testing.T) {
 	s := newVault(t)
 	accept(t, s, `AddFungible container_id=3 class_id=1 key=0 quantity=10
@@ -123,7 +125,8 @@ func TestHoldsAreListed(t *testing.T) {
 	}
 }
 
-// expires_in counts from the time of judging, rounded up, and is stored as expires_at.
+// expires_in counts from the time of judging, rounded up to a second, and is
+// stored as expires_at.
 func TestExpiryIsDecidedOnce(t *testing.T) {
 	for _, c := range []struct{ at, in, want int64 }{
 		{5 * second, 10, 15}, {5*second + 1, 10, 16}, {0, 1, 1}, {MaxTime * second / second, MaxPeriod, 254 + MaxPeriod},
@@ -252,8 +255,9 @@ func TestHoldsAndOwners(t *testing.T) {
 	}
 }
 
-// TestOneUnitHeld: a quantity held that is one unit more, or expires a second
-// later, gives another digest for ever, though the stacks are the same.
+// TestOneUnitHeld checks that a held quantity that is larger by one unit, or
+// expires a second later, changes the digest for good, though the stacks are
+// the same.
 func TestOneUnitHeld(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for n := range 200 {
@@ -275,8 +279,9 @@ func TestOneUnitHeld(t *testing.T) {
 	}
 }
 
-// TestCheckpointWithHolds: a checkpoint with holds has version 2, gives the
-// same state, and refuses a hold of more than there is.
+// TestCheckpointWithHolds checks that a checkpoint with holds has version 2 and
+// restores the same state, and that a hold of more than the stack has is
+// rejected.
 func TestCheckpointWithHolds(t *testing.T) {
 	s := newVault(t)
 	if b := checkpointOf(t, s); b[8] != checkpointVersion1 {

@@ -5,11 +5,11 @@ import (
 	"crypto/sha256"
 )
 
-// keyMemory remembers the first results of idempotency keys: the newest limit
-// of them, first in first out. Entries stand in a ring that grows to the limit
-// with use; their keys and metadata stand in one stream of bytes, cut in chunks
-// that are freed when no entry lies in them any more. Of metadata longer than
-// MaxInlineMetadata only a hash is kept, and the rest is in the log.
+// keyMemory remembers the first results of the newest idempotency keys, up to a
+// limit, first in first out. Entries are in a ring that grows to the limit with
+// use. Keys and metadata are in one stream of bytes, cut into chunks that are
+// freed when no entry needs them. Metadata longer than MaxInlineMetadata is kept
+// as a hash; its text is in the log.
 //
 //	ring    oldest … newest          entry n is record n mod limit + 1
 //	stream  [chunk][chunk][chunk]    key, and metadata or its hash, side by side
@@ -28,20 +28,20 @@ type keyMemory struct {
 
 const streamChunk = 1 << 20
 
-// MaxInlineMetadata is how many bytes of metadata are remembered with a key.
+// MaxInlineMetadata is the maximum size of metadata remembered with a key, in bytes.
 const MaxInlineMetadata = 256
 
-// A Spelling tells equal metadata that is spelled alike from such that is not:
-// the first 16 bytes of the SHA-256 of its bytes.
+// A Spelling tells apart equal metadata that is spelled differently. It is the
+// first 16 bytes of the SHA-256 of its bytes.
 type Spelling [16]byte
 
-// SpellingOf gives the spelling of metadata.
+// SpellingOf returns the spelling of metadata.
 func SpellingOf(metadata []byte) Spelling {
 	sum := sha256.Sum256(metadata)
 	return Spelling(sum[:len(Spelling{})])
 }
 
-// A keyEntry has no pointers, so that millions of them cost the collector nothing.
+// A keyEntry has no pointers, so millions of them cost the garbage collector nothing.
 type keyEntry struct {
 	hash        [16]byte
 	keyHash     uint64
@@ -70,9 +70,9 @@ type Remembered struct {
 	Spelling    Spelling
 }
 
-// Remember keeps tx's result under its key, forgetting the oldest when full.
-// A key that is remembered already then has the new result. No key: no effect.
-// The transaction can't be undone any more.
+// Remember stores tx's result under its key, and drops the oldest entry when the
+// memory is full. A key that is already remembered gets the new result. Without a
+// key it does nothing. The transaction can't be undone afterwards.
 func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uint32) {
 	m := &s.memory
 	if len(tx.Key) == 0 || m.limit == 0 {
@@ -86,9 +86,9 @@ func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uin
 	m.rememberAll(e, tx.Key, tx.Metadata)
 }
 
-// firstMade returns the first instance minted. A registration mints none: once
-// classes can have codes, it returns the class, which the same request may then
-// not name by its id. Before that, it returns 0, as earlier versions did.
+// firstMade returns the first instance minted. A registration mints none. Once
+// classes can have codes, it returns the class, which the same request may not
+// name by its id. Before that it returns 0, as earlier versions did.
 func (s *State) firstMade(tx *Transaction, out *Outcome) int64 {
 	if (tx.Endpoint == EndpointRegisterClass || tx.Endpoint == EndpointRegisterShape) && s.part2 {
 		return tx.Ops[0].Args[0]
@@ -96,7 +96,7 @@ func (s *State) firstMade(tx *Transaction, out *Outcome) int64 {
 	return out.FirstMinted
 }
 
-// rememberAll is remember with all of the metadata, which may be long.
+// rememberAll is remember with all of the metadata, of any length.
 func (m *keyMemory) rememberAll(e keyEntry, key, metadata []byte) {
 	e.metadataLen = uint16(len(metadata))
 	if !e.long() {
@@ -107,10 +107,10 @@ func (m *keyMemory) rememberAll(e keyEntry, key, metadata []byte) {
 	m.remember(e, key, spelling[:])
 }
 
-// long reports whether the stream has the spelling instead of the metadata.
+// long reports whether the stream holds the spelling instead of the metadata.
 func (e *keyEntry) long() bool { return e.metadataLen > MaxInlineMetadata }
 
-// remember adds an entry whose metadata, or its spelling, is kept.
+// remember adds an entry. kept is its metadata, or the spelling of it.
 func (m *keyMemory) remember(e keyEntry, key, kept []byte) {
 	if m.limit == 0 {
 		return
@@ -135,7 +135,7 @@ func (m *keyMemory) remember(e keyEntry, key, kept []byte) {
 	m.newest++
 }
 
-// Recall looks a key up.
+// Recall looks up a key.
 func (s *State) Recall(key []byte) (Remembered, bool) {
 	m := &s.memory
 	ref := m.find(placeBytes(key), key)
@@ -156,10 +156,10 @@ func (s *State) Recall(key []byte) (Remembered, bool) {
 	return r, true
 }
 
-// ref is the record of entry n.
+// ref returns the record of entry n.
 func (m *keyMemory) ref(n uint64) uint32 { return uint32(n%m.limit) + 1 }
 
-// find compares whole keys: equal hashes prove nothing.
+// find compares whole keys, since different keys may have equal hashes.
 func (m *keyMemory) find(hash uint64, key []byte) uint32 {
 	for p := m.index.probe(hash); ; {
 		ref := p.next()
@@ -194,7 +194,8 @@ func (m *keyMemory) forgetOldest() {
 	}
 }
 
-// write appends a key and what is kept of its metadata to the stream, in one chunk.
+// write appends a key and its metadata, or the spelling of it, to the stream, in
+// one chunk.
 func (m *keyMemory) write(key, kept []byte) (at uint64) {
 	n := uint64(len(key) + len(kept))
 	if room := streamChunk - m.end%streamChunk; n > room {
@@ -214,7 +215,7 @@ func (m *keyMemory) write(key, kept []byte) (at uint64) {
 	return at
 }
 
-// read gives a key, and its metadata or the spelling of it.
+// read returns a key, and its metadata or the spelling of it.
 func (m *keyMemory) read(e *keyEntry) (key, kept []byte) {
 	b := m.chunks[e.at/streamChunk-m.firstChunk][e.at%streamChunk:]
 	end := int(e.keyLen) + int(e.metadataLen)

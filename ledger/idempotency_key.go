@@ -7,7 +7,7 @@ import (
 )
 
 // SetHeaderKey reconciles the values of the header X-Idempotency-Key, none if
-// it is absent, with the key of the body, and leaves tx.Key and tx.Hash final.
+// it is absent, with the key of the body, and finalizes tx.Key and tx.Hash.
 // Errors: InvalidRequest (not 1 to 255 bytes of printable ASCII),
 // IdempotencyKeyMismatch (the header and the body, or two headers, differ).
 func (tx *Transaction) SetHeaderKey(values []string) *Error {
@@ -42,8 +42,8 @@ func (tx *Transaction) SetHeaderKey(values []string) *Error {
 }
 
 // Seal sets tx.Hash from the other fields, if there is a key. The parser and
-// SetHeaderKey do it themselves; it is for transactions made otherwise.
-// Metadata must be what a parser leaves: one compact JSON object, or empty.
+// SetHeaderKey call it; transactions built otherwise need it. Metadata must be
+// as a parser leaves it: one compact JSON object, or empty.
 func (tx *Transaction) Seal() { tx.parser().seal(tx) }
 
 // seal sets tx.Hash to the first 16 bytes of the SHA-256 of
@@ -54,7 +54,7 @@ func (tx *Transaction) Seal() { tx.parser().seal(tx) }
 //	canonical form | of a transaction that reverses a commit: u8 0, uvarint global_seq
 //
 // Absent metadata and {} are the same. The hash does not depend on the key. It
-// is kept in the log: the form must never change.
+// is written to the log: the form must never change.
 func (p *requestParser) seal(tx *Transaction) {
 	if len(tx.Key) == 0 {
 		return

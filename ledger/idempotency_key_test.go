@@ -53,7 +53,8 @@ func TestSetHeaderKey(t *testing.T) {
 	}
 }
 
-// hashOf is the hash of a transaction with one CreateContainer and the given rest.
+// hashOf returns the hash of a transaction with one CreateContainer. args are
+// its arguments, and rest is the rest of the body.
 func hashOf(t *testing.T, args, rest string) [16]byte {
 	t.Helper()
 	tx, err := parseOne(`{"operations":[{"op":"CreateContainer","args":{` + args + `}}],"idempotency_key":"k"` + rest + `}`)
@@ -87,7 +88,7 @@ func TestHashIsOfTheRequestNotItsSpelling(t *testing.T) {
 		{`"container_id":2,"kind":"Slots"`, ""},
 		{`"container_id":1,"kind":"Standard"`, ""},
 		{args + `,"owner":1`, ""},
-		{args + `,"slot_count":64`, ""}, // the default, but given
+		{args + `,"slot_count":64`, ""}, // the default, given explicitly
 		{args, `,"metadata":{"a":1}`},
 		{args, `,"metadata":{"a":1.0}`},
 		{args, `,"metadata":{"a":"1"}`},
@@ -102,18 +103,20 @@ func TestHashIsOfTheRequestNotItsSpelling(t *testing.T) {
 		}
 		seen[hash] = tt.args + tt.rest
 	}
-	// From the header or the body, whatever the key, it is the same.
+	// The hash does not depend on the idempotency key, nor on whether it is in the
+	// header or the body.
 	tx, _ := parseOne(`{"operations":[{"op":"CreateContainer","args":{` + args + `}}]}`)
 	if err := tx.SetHeaderKey([]string{"other"}); err != nil || tx.Hash != base {
 		t.Errorf("hash %x by header, %x by body (%v)", tx.Hash, base, err)
 	}
-	// The log keeps hashes, so they may not change from one version to the next.
+	// The log stores hashes, so they must not change between versions.
 	if got, want := hex.EncodeToString(md[:]), goldenHash; got != want {
 		t.Errorf("hash %s, want %s", got, want)
 	}
 }
 
-// goldenHash is of 00 01 01 03 01 02 and the metadata in canonical form, made with another program.
+// goldenHash is the hash of 00 01 01 03 01 02 and the metadata in canonical
+// form. It was computed with another program.
 const goldenHash = "bccc233c27495bca3b6983f69624088c"
 
 func TestSeal(t *testing.T) {

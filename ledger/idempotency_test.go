@@ -19,7 +19,7 @@ func TestRemembersTheNewestKeys(t *testing.T) {
 	const limit = 100
 	s := NewState(Config{IdempotencyKeys: limit})
 	name := func(i int) string { return fmt.Sprintf("key-%d%s", i, strings.Repeat("x", i%200)) }
-	// Enough metadata for the stream to run through many chunks.
+	// Enough metadata for the stream to span many chunks.
 	for i := range 1000 {
 		s.Remember(keyed(name(i), i%MaxMetadata*17%MaxMetadata), &Outcome{FirstMinted: int64(i), Minted: i % 3}, uint64(i+1), uint32(i))
 		if i%37 != 0 {
@@ -53,8 +53,9 @@ func TestRemembersTheNewestKeys(t *testing.T) {
 	}
 }
 
-// TestMemoryOfKeysIsBounded holds the formula of docs/ops.md: 84 bytes for each
-// key, the key itself, and its metadata if that has at most 256 bytes, else 16.
+// TestMemoryOfKeysIsBounded checks the formula of docs/ops.md: 84 bytes for
+// each key, the key itself, and its metadata if that has at most 256 bytes,
+// otherwise 16 bytes.
 func TestMemoryOfKeysIsBounded(t *testing.T) {
 	const n = 60_000
 	for _, c := range []struct{ metadata, kept int }{{0, 0}, {256, 256}, {257, 16}, {MaxMetadata, 16}} {
@@ -62,7 +63,7 @@ func TestMemoryOfKeysIsBounded(t *testing.T) {
 		for i := range n + n/3 {
 			tx := keyed(fmt.Sprintf("%-36d", i), 0)
 			tx.Metadata = bytes.Repeat([]byte{'m'}, c.metadata)
-			if i%1000 != 0 && c.metadata > 1000 { // hashing 16 KiB takes a while
+			if i%1000 != 0 && c.metadata > 1000 { // hashing 16 KiB takes long
 				tx.Metadata = tx.Metadata[:1000]
 			}
 			s.Remember(tx, &Outcome{}, uint64(i+1), 1)
@@ -81,7 +82,7 @@ func TestMemoryOfKeysIsBounded(t *testing.T) {
 	}
 }
 
-// TestLongMetadataFromAnOldCheckpoint loads keys as version 1 has them.
+// TestLongMetadataFromAnOldCheckpoint loads keys as version 1 stores them.
 func TestLongMetadataFromAnOldCheckpoint(t *testing.T) {
 	s := NewState(Config{IdempotencyKeys: 9})
 	for i, n := range []int{10, 256, 257, MaxMetadata} {
@@ -123,7 +124,7 @@ func TestLongMetadataFromAnOldCheckpoint(t *testing.T) {
 
 func TestRememberedTwice(t *testing.T) {
 	s := NewState(Config{IdempotencyKeys: 3})
-	for seq, key := range []string{"a", "b", "a", "c"} { // the first a is forgotten with the fourth
+	for seq, key := range []string{"a", "b", "a", "c"} { // the first a is forgotten when the fourth key is added
 		s.Remember(keyed(key, 5), &Outcome{}, uint64(seq), 0)
 	}
 	for key, seq := range map[string]uint64{"a": 2, "b": 1, "c": 3} {
@@ -150,7 +151,7 @@ func TestRemembersNothing(t *testing.T) {
 	}
 }
 
-// TestSameHashOtherKey puts a key under the hash of another.
+// TestSameHashOtherKey stores a key under the hash of another one.
 func TestSameHashOtherKey(t *testing.T) {
 	s := NewState(Config{IdempotencyKeys: 5})
 	s.Remember(keyed("a", 0), &Outcome{}, 1, 1)

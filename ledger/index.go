@@ -22,7 +22,7 @@ const (
 	indexFirstSlots = 8
 )
 
-// A probe is a place in the walk through the entries of one hash.
+// A probe is a position in the entries of one hash.
 type probe struct {
 	slots []uint64
 	tag   uint32
@@ -34,7 +34,7 @@ func (x *index) probe(hash uint64) probe {
 	return probe{slots: x.shards[hash>>indexShardShift].slots, tag: uint32(hash), pos: uint32(hash)}
 }
 
-// next is the next record with the probe's hash, 0 if there is none. The caller
+// next returns the next record with the probe's hash, 0 if there is none. The caller
 // compares the key: different keys may share 40 bits of hash.
 func (p *probe) next() uint32 {
 	if len(p.slots) == 0 {
@@ -53,7 +53,7 @@ func (p *probe) next() uint32 {
 	}
 }
 
-// add enters a record that is not in the index.
+// add adds a record that is not in the index.
 func (x *index) add(hash uint64, ref uint32) {
 	sh := &x.shards[hash>>indexShardShift]
 	if (sh.n+1)*5 > len(sh.slots)*4 {
@@ -82,8 +82,8 @@ func (sh *indexShard) grow() {
 	}
 }
 
-// fill enters the records 1 .. next-1 into an empty index, which it first makes
-// as large as they would have made it one by one.
+// fill adds the records 1 .. next-1 to an empty index, after giving it the size
+// that adding them one by one would have.
 func (x *index) fill(next uint32, hash func(ref uint32) uint64) {
 	var counts [indexShards]int
 	for ref := uint32(1); ref < next; ref++ {
@@ -104,8 +104,8 @@ func (x *index) fill(next uint32, hash func(ref uint32) uint64) {
 	}
 }
 
-// remove takes a record out and reports whether it was there. The entries behind
-// it move up, so that no marks of removed entries are needed.
+// remove removes a record and reports whether it was there. The following entries
+// move up, so no marks of removed entries are needed.
 func (x *index) remove(hash uint64, ref uint32) bool {
 	sh := &x.shards[hash>>indexShardShift]
 	if len(sh.slots) == 0 {
@@ -135,7 +135,7 @@ func (x *index) remove(hash uint64, ref uint32) bool {
 	return true
 }
 
-// len is the number of entries.
+// len returns the number of entries.
 func (x *index) len() int {
 	n := 0
 	for i := range x.shards {

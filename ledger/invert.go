@@ -6,7 +6,7 @@ import (
 )
 
 // An inverse is what Invert found out about the commit that a transaction
-// takes back.
+// reverses.
 type inverse struct {
 	seq    uint64 // of the commit
 	minted int64  // the first instance that it minted
@@ -16,7 +16,7 @@ type inverse struct {
 	refused *Error // why it can't be taken back, whatever the state is; nil: it can
 }
 
-// A guard is what an inverse operation must meet: exactly what the commit left.
+// A guard is what an inverse operation must find: exactly what the commit left.
 type guard struct {
 	op   int32     // index in the commit
 	kind guardKind // what is compared
@@ -37,10 +37,10 @@ const (
 	guardNoGrid             // container a, to which a stack may return, has no places that the record could lack
 )
 
-// Invert makes tx, which reverses the commit seq, the transaction that takes
-// that commit back: the inverse operations in reverse order. rec is the
-// commit's record; tx keeps nothing of its memory. What can't be reversed is
-// refused by Apply, as all else that the state decides.
+// Invert makes tx, which reverses the commit seq, contain the operations that
+// undo that commit: the inverse operations in reverse order. rec is the commit's
+// record; tx keeps no reference to its memory. Apply rejects what can't be
+// reversed, like everything else that the state decides.
 func (tx *Transaction) Invert(rec *Record, seq uint64) {
 	v := inverter{rec: rec, to: &inverse{seq: seq, minted: rec.Out.FirstMinted}}
 	v.resolve()
@@ -62,8 +62,8 @@ func (tx *Transaction) Invert(rec *Record, seq uint64) {
 	tx.Reverses, tx.Ops, tx.inverse = seq, v.ops, v.to
 }
 
-// InverseSize returns the bytes that Invert makes of the record at most, and
-// those of the record's texts that stay with it.
+// InverseSize returns the maximum number of bytes that Invert allocates for the
+// record, plus those of the record's texts that it keeps.
 func InverseSize(rec *Record) int64 {
 	const each = 2*unsafe.Sizeof(Op{}) + unsafe.Sizeof(guard{})
 	size := inverseFixed + int64(len(rec.Tx.Ops))*int64(each)
@@ -76,8 +76,8 @@ func InverseSize(rec *Record) int64 {
 	return size
 }
 
-// inverseFixed is what Invert makes of any record: the inverse itself, the
-// rounding of its three lists to whole pages, and a refusal.
+// inverseFixed is what Invert allocates for any record: the inverse itself, the
+// rounding of its three lists to whole pages, and a rejection.
 const inverseFixed = 3*8<<10 + 2<<10
 
 // An inverter builds the inverse of a commit, from its last operation on.
@@ -106,7 +106,7 @@ func (v *inverter) resolve() {
 	}
 }
 
-// refuse notes why the commit can't be reversed.
+// refuse records why the commit can't be reversed.
 func (v *inverter) refuse(reason, format string, args ...any) {
 	v.err = notReversible(v.to, v.guard.op, reason, format, args...)
 }
@@ -127,13 +127,13 @@ func (v *inverter) add(kind OpKind, args ...int64) *Op {
 	return &v.ops[len(v.ops)-1]
 }
 
-// set gives a further argument.
+// set sets a further argument.
 func (o *Op) set(i int, v int64) {
 	o.Has |= 1 << i
 	o.Args[i] = v
 }
 
-// setPlace gives x, y and rotation, from argument i on.
+// setPlace sets x, y and rotation, from argument i on.
 func (o *Op) setPlace(i int, f *Fact) {
 	o.set(i, int64(f.X))
 	o.set(i+1, int64(f.Y))
@@ -192,7 +192,7 @@ func (v *inverter) invert(op *Op) {
 	}
 }
 
-// minted is the id of the instance that the operation of the guard minted.
+// minted returns the id of the instance that the operation of the guard minted.
 func (v *inverter) minted() int64 {
 	id := v.rec.Out.FirstMinted
 	for i := range v.to.ops[:v.guard.op] {
@@ -203,7 +203,7 @@ func (v *inverter) minted() int64 {
 	return id
 }
 
-// invertStack gives back what was taken from a stack: to where it stood, if
+// invertStack returns what was taken from a stack: to its former place, if
 // nothing of it was left in a Grid.
 func (v *inverter) invertStack(op *Op) {
 	a, place := &op.Args, 0
@@ -256,8 +256,8 @@ func (v *inverter) invertGrid(op *Op) {
 	v.add(MoveInGrid, a[MoveContainer], a[MoveToX], a[MoveToY], int64(v.fact.X), int64(v.fact.Y), rotationOf(v.fact.Turned))
 }
 
-// invertRename gives back the texts that a rename replaced; one that was not
-// there is taken away again.
+// invertRename restores the texts that a rename replaced, or removes a text that
+// did not exist before.
 func (v *inverter) invertRename(op *Op) {
 	if v.decision == nil || !v.decision.Renamed {
 		v.refuse("record", "its record does not say what it replaced.")

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// appendCompact appends well-formed JSON without its white space.
+// appendCompact appends well-formed JSON without its whitespace.
 func appendCompact(dst, text []byte) []byte {
 	inString := false
 	for i := 0; i < len(text); i++ {
@@ -27,7 +27,7 @@ func appendCompact(dst, text []byte) []byte {
 
 // A canonicalizer writes JSON values so that equal ones get equal bytes: the
 // fields of objects sorted by name, strings escaped as AppendString does,
-// numbers as they were spelled, no white space.
+// numbers as they were spelled, no whitespace.
 type canonicalizer struct {
 	jsonScanner
 	fields []segment // fields of the objects that value is inside of

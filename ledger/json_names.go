@@ -9,11 +9,11 @@ import (
 // data; a name that had escapes is in text, at its offsets less len(data).
 type nameSpan struct{ start, end uint32 }
 
-// maxJSONText is how long a text may be so that a nameSpan can address it, and
-// as much again for its names without escapes.
+// maxJSONText is the maximum length of a text in bytes. A nameSpan can then
+// address it, and as many bytes of names without escapes.
 const maxJSONText = 1<<31 - 1
 
-// linearNames is up to how many names comparing each with each is cheapest.
+// linearNames is the number of names up to which comparing all pairs is cheapest.
 const linearNames = 12
 
 func (s *jsonScanner) name(n nameSpan) []byte {
@@ -23,8 +23,8 @@ func (s *jsonScanner) name(n nameSpan) []byte {
 	return s.data[n.start:n.end]
 }
 
-// pushName reads a field name and its colon, and keeps the name until the
-// object's end.
+// pushName reads a field name and its colon, and keeps the name until the end
+// of the object.
 func (s *jsonScanner) pushName() bool {
 	raw, escaped, ok := s.str()
 	if !ok {
@@ -41,7 +41,7 @@ func (s *jsonScanner) pushName() bool {
 	return s.colon()
 }
 
-// popNames forgets the names from base on, those of an object that ends, and
+// popNames drops the names from base on, those of an object that ends, and
 // checks that they differ. An object of n fields costs O(n log n).
 func (s *jsonScanner) popNames(base int) bool {
 	names := s.names[base:]
@@ -65,12 +65,12 @@ func (s *jsonScanner) popNames(base int) bool {
 	return true
 }
 
-// repeated notes that an object has two fields of one name.
+// repeated records that an object has two fields of one name.
 func (s *jsonScanner) repeated(name []byte) bool {
 	return s.malformed(s.pos, "the field %q is there twice in one object, before byte %d", clip(name), s.pos)
 }
 
-// clipLength is how many bytes of a client's text an error shows.
+// clipLength is the number of bytes of a client's text that an error shows.
 const clipLength = 128
 
 // clip shortens a client's text for an error.

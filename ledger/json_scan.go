@@ -2,13 +2,13 @@ package ledger
 
 import "unicode/utf8"
 
-// A jsonScanner reads one JSON text (RFC 8259) in place, strictly: also invalid
-// UTF-8, lone surrogates, repeated field names and deep nesting are faults. It
-// never calls itself, and its memory is a small multiple of the text.
+// A jsonScanner reads one JSON text (RFC 8259) in place, strictly: invalid
+// UTF-8, lone surrogates, repeated field names and deep nesting are faults too.
+// It is not recursive, and its memory is a small multiple of the text.
 //
-// Its methods return false on a fault. A fault of the text itself is kept in
-// err as MalformedJSON; a method that just does not find what the caller hoped
-// for leaves err nil and the position where it was.
+// Its methods return false on a fault. A fault of the text itself is kept in err
+// as MalformedJSON. A method that merely does not find what the caller looked for
+// leaves err nil and the position unchanged.
 type jsonScanner struct {
 	data     []byte
 	pos      int
@@ -26,8 +26,8 @@ type openValue struct {
 	names int  // length of jsonScanner.names when it began
 }
 
-// malformed notes that the text is not JSON, at the given offset. An earlier
-// fault stays.
+// malformed records that the text is not JSON, at the given offset. An earlier
+// fault is kept.
 func (s *jsonScanner) malformed(at int, format string, args ...any) bool {
 	if s.err == nil {
 		s.err = Errorf(MalformedJSON, "The body is not well-formed JSON: "+format+".", args...).With(Num("offset", int64(at)))
@@ -35,7 +35,7 @@ func (s *jsonScanner) malformed(at int, format string, args ...any) bool {
 	return false
 }
 
-// unexpected notes that another thing was wanted at the position.
+// unexpected records that the position holds something other than wanted.
 func (s *jsonScanner) unexpected(wanted string) bool {
 	if s.pos >= len(s.data) {
 		return s.malformed(s.pos, "it ends at byte %d where %s should follow", s.pos, wanted)
@@ -47,7 +47,7 @@ func (s *jsonScanner) unexpected(wanted string) bool {
 	return s.malformed(s.pos, form, s.data[s.pos], s.pos, wanted)
 }
 
-// peek passes white space and returns the byte behind it, or 0 at the end.
+// peek skips whitespace and returns the next byte, or 0 at the end.
 func (s *jsonScanner) peek() byte {
 	if s.pos < len(s.data) && s.data[s.pos] > ' ' {
 		return s.data[s.pos]
@@ -70,8 +70,8 @@ func (s *jsonScanner) peekPastSpace() byte {
 	return 0
 }
 
-// more moves to the next field or element of an object or array, passing the
-// comma, and returns false behind its end (close), or on a fault.
+// more moves to the next field or element of an object or array, past the
+// comma. It returns false after the end of it (close), or on a fault.
 func (s *jsonScanner) more(close byte, first bool) bool {
 	c := s.peek()
 	if c == ',' && !first {
@@ -88,7 +88,7 @@ func (s *jsonScanner) more(close byte, first bool) bool {
 	return true
 }
 
-// colon passes the colon behind a field name.
+// colon skips the colon after a field name.
 func (s *jsonScanner) colon() bool {
 	if s.peek() != ':' {
 		return s.unexpected("':'")
@@ -105,8 +105,8 @@ func (s *jsonScanner) deeper(level int) bool {
 	return true
 }
 
-// skip passes one value of any kind; level is the one it has if it is an array
-// or object. What it passes is well-formed, without repeated names.
+// skip skips one value of any kind. level is its nesting level if it is an array
+// or object. A skipped value is well-formed, without repeated names.
 func (s *jsonScanner) skip(level int) bool {
 	floor := len(s.open)
 	for {
@@ -124,8 +124,9 @@ func (s *jsonScanner) skip(level int) bool {
 	}
 }
 
-// skipStart passes a scalar, an empty array or object, or the beginning of one
-// that is not empty, up to its first element or field value: then opened is true.
+// skipStart skips a scalar, an empty array or object, or the beginning of one
+// that is not empty, up to its first element or field value. In the last case
+// opened is true.
 func (s *jsonScanner) skipStart(level int) (opened, ok bool) {
 	var close byte
 	switch c := s.peek(); c {
@@ -160,8 +161,8 @@ func (s *jsonScanner) skipStart(level int) (opened, ok bool) {
 	return true, true
 }
 
-// skipEnd stands behind a value. It closes what ends here, down to floor open
-// values, and reports whether another value comes next.
+// skipEnd is called after a value. It closes the arrays and objects that end
+// here, down to floor open values, and reports whether another value comes next.
 func (s *jsonScanner) skipEnd(floor int) (next, ok bool) {
 	for len(s.open) > floor {
 		top := s.open[len(s.open)-1]
@@ -176,7 +177,7 @@ func (s *jsonScanner) skipEnd(floor int) (next, ok bool) {
 	return false, true
 }
 
-// literal passes true, false or null.
+// literal skips true, false or null.
 func (s *jsonScanner) literal(word string) bool {
 	if !s.hasPrefix(word) {
 		return s.unexpected("a value")
@@ -185,13 +186,13 @@ func (s *jsonScanner) literal(word string) bool {
 	return true
 }
 
-// hasPrefix reports whether word stands at the position.
+// hasPrefix reports whether the text at the position begins with word.
 func (s *jsonScanner) hasPrefix(word string) bool {
 	rest := s.data[s.pos:]
 	return len(rest) >= len(word) && string(rest[:len(word)]) == word
 }
 
-// number passes any JSON number.
+// number skips any JSON number.
 func (s *jsonScanner) number() bool {
 	wanted := "a value"
 	if s.peek() == '-' {
@@ -219,7 +220,7 @@ func (s *jsonScanner) number() bool {
 	return true
 }
 
-// digits passes one digit or more.
+// digits skips one digit or more.
 func (s *jsonScanner) digits(wanted string) bool {
 	start := s.pos
 	for s.pos < len(s.data) && s.data[s.pos]-'0' <= 9 {
@@ -228,7 +229,7 @@ func (s *jsonScanner) digits(wanted string) bool {
 	return s.pos > start || s.unexpected(wanted)
 }
 
-// end checks that nothing but white space is left.
+// end checks that nothing but whitespace is left.
 func (s *jsonScanner) end() bool {
 	s.peek()
 	return s.pos == len(s.data) || s.unexpected("the end")

@@ -14,9 +14,9 @@ var plainASCII = func() (t [256]bool) {
 	return t
 }()
 
-// str reads a string: raw is what stands between its quotes, escaped says that
-// it holds escapes, which are then all valid. ok is false, and err nil, if no
-// string begins here.
+// str reads a string. raw is the text between its quotes. escaped reports
+// whether it has escapes, which are then all valid. ok is false, and err nil, if
+// no string begins here.
 func (s *jsonScanner) str() (raw []byte, escaped, ok bool) {
 	if s.peek() != '"' {
 		return nil, false, false
@@ -50,7 +50,7 @@ func (s *jsonScanner) str() (raw []byte, escaped, ok bool) {
 	return nil, false, false
 }
 
-// rune is the length of the UTF-8 sequence at i, 0 on a fault.
+// rune returns the length of the UTF-8 sequence at i, 0 on a fault.
 func (s *jsonScanner) rune(i int) int {
 	r, n := utf8.DecodeRune(s.data[i:])
 	if r == utf8.RuneError && n == 1 {
@@ -60,8 +60,8 @@ func (s *jsonScanner) rune(i int) int {
 	return n
 }
 
-// escape is the length of the escape sequence at i, a surrogate pair being one;
-// 0 on a fault.
+// escape returns the length of the escape sequence at i, or 0 on a fault. A
+// surrogate pair counts as one sequence.
 func (s *jsonScanner) escape(i int) int {
 	d := s.data
 	if i+1 < len(d) && bytes.IndexByte([]byte(`"\/bfnrt`), d[i+1]) >= 0 {
@@ -101,8 +101,8 @@ func unicodeEscape(b []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// appendUnescaped appends what the raw content of a string stands for. All
-// escapes must be valid, as str leaves them.
+// appendUnescaped appends the text that the raw content of a string represents.
+// All escapes must be valid, as str leaves them.
 func appendUnescaped(dst, raw []byte) []byte {
 	for {
 		i := bytes.IndexByte(raw, '\\')
@@ -127,7 +127,7 @@ func appendUnescaped(dst, raw []byte) []byte {
 	}
 }
 
-// unescapeByte is what a backslash and c stand for.
+// unescapeByte returns the byte that a backslash and c represent.
 func unescapeByte(c byte) byte {
 	switch c {
 	case 'b':

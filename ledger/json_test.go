@@ -10,8 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// wellFormed is the judgement that the scanner is compared with: encoding/json
-// for the syntax, and a walk over its tokens for what it lets pass.
+// wellFormed is what the scanner is compared with: encoding/json for the
+// syntax, and a walk over the tokens for what encoding/json accepts but the
+// scanner must not.
 func wellFormed(text []byte, maxLevel int) bool {
 	if !json.Valid(text) || !utf8.Valid(text) || loneSurrogate(text) {
 		return false
@@ -85,7 +86,7 @@ func loneSurrogate(text []byte) bool {
 	return false
 }
 
-// scan reports whether the scanner takes the text.
+// scan reports whether the scanner accepts the text.
 func scan(text []byte, maxLevel int) (*jsonScanner, bool) {
 	s := &jsonScanner{data: text, maxLevel: maxLevel}
 	return s, s.skip(1) && s.end()
@@ -202,7 +203,8 @@ func canonicalOf(text []byte) []byte {
 	return c.value(nil)
 }
 
-// sameJSON compares as JSON values, numbers as spelled.
+// sameJSON compares two texts as JSON values. Numbers are compared as they are
+// spelled.
 func sameJSON(a, b []byte) bool {
 	var form [2][]byte
 	for i, text := range [][]byte{a, b} {

@@ -7,11 +7,10 @@ import (
 	"math/bits"
 )
 
-// The mixing hash of the state: two 64-bit words are multiplied to 128 bits and
-// the halves folded together, as the wyhash family does. It makes the items of
-// the digest and, begun with secret words, places records in the indexes and
-// gives the trees their priorities. Digests are written to the log: never
-// change the constants.
+// The mixing hash of the state multiplies two 64-bit words to 128 bits and folds
+// the halves, as the wyhash family does. It makes the items of the digest.
+// Started with secret words, it places records in the indexes and gives the trees
+// their priorities. Digests are written to the log: never change the constants.
 const (
 	mix0 = 0x9e3779b97f4a7c15 // fraction of the golden ratio
 	mix1 = 0xa0761d6478bd642f // random odd words with 32 bits set, or nearly
@@ -27,15 +26,15 @@ func fold(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// mix4Words hashes four words under a tag that tells kinds of items apart.
+// mix4Words hashes four words under a tag that distinguishes kinds of items.
 func mix4Words(tag, a, b, c, d uint64) uint64 {
 	tag *= mix0
 	return fold(fold(a^mix1, b^mix2^tag)^mix5, fold(c^mix3, d^mix4^tag)^mix0)
 }
 
-// secret is drawn anew by each process. Clients choose most of what is hashed
-// for indexes and trees: with a public hash they could choose ids that all land
-// in one place. Nothing that is written or shown depends on it.
+// secret is random for each process. Clients choose most of what is hashed for
+// indexes and trees; with a public hash they could choose ids that all collide.
+// Nothing that is written or shown depends on it.
 var secret = newSecret()
 
 type secretWords struct {

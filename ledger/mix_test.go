@@ -5,11 +5,12 @@ import (
 	"testing"
 )
 
-// public is the hash without a secret, with which ids could be chosen.
+// public is the hash without a secret. With it, clients could choose ids that
+// collide.
 func public(a, b uint64) uint64 { return fold(fold(a^mix1, b^mix2)^mix3, mix4) }
 
-// TestChosenIDsMakeNoDeepTree creates containers whose ids descend into a list,
-// not a tree, under the public hash.
+// TestChosenIDsMakeNoDeepTree creates containers with ids that would form a
+// list instead of a tree under the public hash.
 func TestChosenIDsMakeNoDeepTree(t *testing.T) {
 	const n = 500
 	s := NewState(Config{})
@@ -33,7 +34,8 @@ func TestChosenIDsMakeNoDeepTree(t *testing.T) {
 	}
 }
 
-// TestChosenIDsSpread looks ids up that share a shard and a position under the public hash.
+// TestChosenIDsSpread looks up ids that would share a shard and a position
+// under the public hash.
 func TestChosenIDsSpread(t *testing.T) {
 	shards := map[uint64]bool{}
 	for id, found := int64(1), 0; found < 64; id++ {
@@ -48,7 +50,7 @@ func TestChosenIDsSpread(t *testing.T) {
 	keys := map[uint64]bool{}
 	var block [8]byte
 	for i := range 8 {
-		block[i] = byte(uint64(mix2) >> (8 * i)) // with this block mixBytes forgets what came before
+		block[i] = byte(uint64(mix2) >> (8 * i)) // after this block, mixBytes would forget everything before it
 	}
 	for i := range byte(64) {
 		keys[placeBytes(append([]byte{'k', 'e', 'y', ' ', ' ', ' ', ' ', i}, append(block[:], "!"...)...))] = true
@@ -58,7 +60,7 @@ func TestChosenIDsSpread(t *testing.T) {
 	}
 }
 
-// TestSecretNeverShows makes the same ledger under two secrets.
+// TestSecretNeverShows creates the same ledger under two secrets.
 func TestSecretNeverShows(t *testing.T) {
 	defer func(s secretWords) { secret = s }(secret)
 	first := checkpointOf(t, newWorld(t))

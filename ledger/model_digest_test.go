@@ -11,9 +11,9 @@ import (
 	"assetledger/ledger/modeltest"
 )
 
-// TestOneUnitOff replays histories with one quantity changed by one: the
-// digests differ from there on, unless the replay itself is refused; those of a
-// held quantity until the hold has ended.
+// TestOneUnitOff replays histories with one quantity changed by one. From there
+// on the digests must differ, unless the replay itself fails. For a held
+// quantity, they must differ until the hold has ended.
 func TestOneUnitOff(t *testing.T) {
 	r := newTrial(t, cmp.Or(ledger.Seed(), 11), modeltest.DefaultKnobs(), newCoverage())
 	for len(r.records) < 600 {
@@ -51,7 +51,7 @@ func TestOneUnitOff(t *testing.T) {
 			}
 			if i >= at && op.Kind == ledger.HoldFungible {
 				if h, err := s.Hold(op.Args[ledger.HoldID]); err != nil || h.HeldSeq != uint64(at)+1 {
-					break // that a unit more was held leaves no trace
+					break // once the hold has ended, nothing shows that one unit more was held
 				}
 			}
 			if i >= at && s.Digest() == r.digests[i] {
@@ -79,8 +79,8 @@ func oneMore(tx *ledger.Transaction) *ledger.Op {
 	return nil
 }
 
-// TestDivergenceIsNoticed changes one unit, and replays what comes after it as
-// it was: the merge that moves the unit does not do what the record says.
+// TestDivergenceIsNoticed changes one unit, and replays everything after it
+// unchanged. The merge that moves the unit does not do what the record says.
 func TestDivergenceIsNoticed(t *testing.T) {
 	words := []string{
 		"RegisterClass class_id=1 name=gold",
@@ -119,8 +119,9 @@ func TestDivergenceIsNoticed(t *testing.T) {
 	}
 }
 
-// TestDigestSeesEveryArgument changes one argument of one operation at a time:
-// if the ledger accepts it, the digest is another, or all reads are the same.
+// TestDigestSeesEveryArgument changes one argument of one operation at a time.
+// If the ledger accepts it, either the digest differs or all reads are the
+// same.
 func TestDigestSeesEveryArgument(t *testing.T) {
 	r := newTrial(t, cmp.Or(ledger.Seed(), 12), modeltest.DefaultKnobs(), newCoverage())
 	for len(r.records) < 2000 {
@@ -148,7 +149,7 @@ func TestDigestSeesEveryArgument(t *testing.T) {
 	}
 	for _, k := range modeltest.Kinds() {
 		switch k {
-		case ledger.RemoveContainer, ledger.RemoveFromGrid, ledger.BurnInstance, ledger.Detach, ledger.ReleaseHold: // another one is seldom removable too
+		case ledger.RemoveContainer, ledger.RemoveFromGrid, ledger.BurnInstance, ledger.Detach, ledger.ReleaseHold: // another item can rarely be removed too
 		default:
 			if seen[k] == 0 && !k.IsCondition() {
 				t.Errorf("no changed argument of %v was accepted and seen", k)
@@ -157,9 +158,10 @@ func TestDigestSeesEveryArgument(t *testing.T) {
 	}
 }
 
-// digestSees tries tx, whose operation i was right before it was changed. It is
-// true if the ledger accepts tx and its digest is not the one it had after the
-// right one. Where the digest is the same, all reads must be.
+// digestSees tries tx, whose operation i was right before it was changed. It
+// returns true if the ledger accepts tx, and the digest differs from the one
+// after the right operation. If the digest is the same, all reads must be the
+// same too.
 func (r *trial) digestSees(s *ledger.State, tx ledger.Transaction, i int, right ledger.Op, digest uint64) bool {
 	r.t.Helper()
 	var out ledger.Outcome
@@ -183,7 +185,8 @@ func (r *trial) digestSees(s *ledger.State, tx ledger.Transaction, i int, right 
 	return false
 }
 
-// changeArgument gives argument j another value of its type, if it is given and not a reference.
+// changeArgument gives argument j another value of its type. It does so only if
+// the argument is given and is not a reference.
 func changeArgument(op *ledger.Op, j int) bool {
 	if !op.Given(j) || op.Ref&(1<<j) != 0 {
 		return false
@@ -204,14 +207,14 @@ func changeArgument(op *ledger.Op, j int) bool {
 	case ledger.ArgSide:
 		op.Args[j] = op.Args[j]%ledger.MaxSide + 1
 	default:
-		if op.Args[j]++; op.Args[j] < 0 { // it was the highest
+		if op.Args[j]++; op.Args[j] < 0 { // it was the maximum
 			op.Args[j] = 1
 		}
 	}
 	return true
 }
 
-// allReads asks a ledger all that concerns anything in the model.
+// allReads returns all reads that concern anything in the model.
 func allReads(s *ledger.State, m *modeltest.Model) map[string]modeltest.Reply {
 	replies := map[string]modeltest.Reply{}
 	for _, q := range modeltest.AllQueries(m) {

@@ -8,7 +8,8 @@ import (
 	"assetledger/ledger/modeltest"
 )
 
-// queries asks both everything, whole and in pages.
+// queries compares all reads of the ledger and the model, complete and in
+// pages.
 func (r *trial) queries() {
 	r.t.Helper()
 	for _, q := range modeltest.AllQueries(r.model) {
@@ -39,7 +40,7 @@ func (r *trial) queries() {
 	r.namedPages(nil)
 }
 
-// queriesOfOwners compares what those see who are limited to owners.
+// queriesOfOwners compares what clients limited to owners see.
 func (r *trial) queriesOfOwners(owners []int64) {
 	r.t.Helper()
 	for _, id := range append(r.model.ContainerIDs(), 77) {
@@ -66,7 +67,7 @@ func (r *trial) queriesOfOwners(owners []int64) {
 	}
 }
 
-// named compares where the names and codes lead.
+// named compares what names and codes resolve to.
 func (r *trial) named() {
 	r.t.Helper()
 	for _, name := range append(modeltest.Names(), "none") {
@@ -155,7 +156,7 @@ func reply[T any](value T, err *ledger.Error) modeltest.Reply {
 	return modeltest.Reply{Value: value}
 }
 
-// listed is a page as both give it.
+// listed is a page of a list, from the ledger or the model.
 type listed struct {
 	List any
 	More bool
@@ -171,7 +172,7 @@ func code(err *ledger.Error) ledger.Code {
 
 func (r *trial) limit() int { return 1 + r.rng.IntN(6) }
 
-// number takes an id or key of those in use, or none.
+// number returns an id or key that is in use, or nil.
 func (r *trial) number() *int64 {
 	n := []int64{0, 1, 2, 3, 4, math.MaxInt64}[r.rng.IntN(6)]
 	if r.rng.IntN(2) == 0 {

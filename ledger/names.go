@@ -5,10 +5,10 @@ import (
 	"cmp"
 )
 
-// A nameTable holds the names of containers, or the codes of classes. What has
-// no name is not in it and takes no memory. A label says whose a name is; it
-// holds the first bytes of the name, and cells hold the others. There are no
-// pointers in either, so that millions of names cost the collector nothing.
+// A nameTable holds the names of containers, or the codes of classes. Containers
+// and classes without one take no memory in it. A label records the owner of a
+// name and its first bytes; cells hold the rest. Neither has pointers, so
+// millions of names cost the garbage collector nothing.
 //
 //	byText  ─→ label ─→ cell ─→ cell …
 //	byOwner ─→ label
@@ -58,7 +58,7 @@ func (t *nameTable) text(ref uint32, buf *nameBuffer) []byte {
 	return buf[:n]
 }
 
-// make stores a name without entering it anywhere.
+// make stores a name without adding it to an index.
 func (t *nameTable) make(owner uint32, text []byte) uint32 {
 	ref, r := t.labels.alloc()
 	r.owner, r.n = owner, uint8(len(text))
@@ -72,7 +72,7 @@ func (t *nameTable) make(owner uint32, text []byte) uint32 {
 	return ref
 }
 
-// release gives the records of a name back, which is entered nowhere.
+// release frees the records of a name that is in no index.
 func (t *nameTable) release(ref uint32) {
 	r := t.labels.at(ref)
 	c := r.more
@@ -119,13 +119,13 @@ func (t *nameTable) unlink(ref uint32) {
 	t.byOwner.remove(ownerHash(t.labels.at(ref).owner), ref)
 }
 
-// at is the position of a name in the order of names.
+// at returns the position of a name in the order of names.
 func (t *nameTable) at(text []byte) position {
 	var buf nameBuffer
 	return func(ref uint32) int { return bytes.Compare(t.text(ref, &buf), text) }
 }
 
-// ownedAt is the position of a name among those of an owner's containers, in
+// ownedAt returns the position of a name among those of an owner's containers, in
 // the order of owner and name.
 func (s *State) ownedAt(owner int64, text []byte) position {
 	t := &s.names[containerNames]

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Requests with names: how they are read, hashed, kept in the log and read back.
+// Requests with names: how they are parsed, hashed, stored in the log and read
+// back.
 
 func TestNamesInRequests(t *testing.T) {
 	for _, tt := range []struct{ op, args, want string }{
@@ -46,7 +47,8 @@ func TestNamesInRequests(t *testing.T) {
 	}
 }
 
-// TestConditionsAlone: a commit refuses them, preflight does not.
+// TestConditionsAlone checks that a commit rejects a transaction of conditions
+// alone, but preflight accepts it.
 func TestConditionsAlone(t *testing.T) {
 	const balance = `{"op":"RequireBalance","args":{"container_id":1,"class_id":1,"key":0,"at_least":1}}`
 	for _, tt := range []struct{ ops, want, preflight string }{
@@ -78,8 +80,8 @@ func TestConditionsAlone(t *testing.T) {
 	}
 }
 
-// TestRequestHashOfNames: a name and its integer are different requests, as are
-// a code taken away and one left as it is.
+// TestRequestHashOfNames checks that a name and its integer make different
+// requests, and so do removing a code and leaving it unchanged.
 func TestRequestHashOfNames(t *testing.T) {
 	seen := map[[16]byte]string{}
 	for _, args := range []string{
@@ -96,8 +98,8 @@ func TestRequestHashOfNames(t *testing.T) {
 	}
 }
 
-// TestLogHoldsIntegers: what is read back has the integers that names meant, and
-// the ids that were assigned.
+// TestLogHoldsIntegers checks that records hold the integers that names stood
+// for, and the ids that were assigned.
 func TestLogHoldsIntegers(t *testing.T) {
 	s := NewState(Config{})
 	sent := `[{"op":"CreateContainer","args":{"kind":"Standard","name":"users/1"}},` +
@@ -143,8 +145,9 @@ func TestLogHoldsIntegers(t *testing.T) {
 	}
 }
 
-// TestRegistrationsAnsweredAgain: a result from memory is the first one, byte for
-// byte, also where the request did not have the id of the class.
+// TestRegistrationsAnsweredAgain checks that a remembered result equals the
+// first one, byte for byte, even if the request did not have the id of the
+// class.
 func TestRegistrationsAnsweredAgain(t *testing.T) {
 	live, replayed := NewState(Config{IdempotencyKeys: 9}), NewState(Config{IdempotencyKeys: 9})
 	requests := []struct {
@@ -199,7 +202,8 @@ func TestRegistrationsAnsweredAgain(t *testing.T) {
 	}
 }
 
-// TestPermitAndNames: a limited sender learns nothing of other owners by names.
+// TestPermitAndNames checks that names reveal nothing of other owners to a
+// limited client.
 func TestPermitAndNames(t *testing.T) {
 	for _, c := range []struct {
 		ops  string
@@ -279,7 +283,7 @@ func TestConditions(t *testing.T) {
 	if after, _ := s.Container(1); after != before {
 		t.Errorf("%+v became %+v", before, after)
 	}
-	// They see what operations before them did.
+	// Conditions see the effects of the operations before them.
 	accept(t, s, "RemoveFungible container_id=1 class_id=1 key=0 quantity=100; RequireBalance container_id=1 class_id=1 key=0 at_most=0")
 	refuse(t, s, "AddFungible container_id=1 class_id=1 key=0 quantity=1; RequireBalance container_id=1 class_id=1 key=0 at_most=0")
 	err := refuse(t, s, fmt.Sprintf("AddFungible container_id=1 class_id=1 key=0 quantity=1; RequireUnchanged container_id=1 since_seq=%d", s.Seq()))

@@ -52,8 +52,8 @@ func TestNamesAndCodes(t *testing.T) {
 	if k, _ := s.Class(FirstAssigned); k.Code != "" || k.Name != "Cent" || k.RegisteredSeq != 1 {
 		t.Errorf("the class is %+v", k)
 	}
-	// A name that something has already may be given to it again; a container that
-	// is removed gives its name back.
+	// The current name of something may be set again. A removed container frees its
+	// name.
 	accept(t, s, `RenameContainer container_id=users/42 name=users/42; RenameClass class_id=4503599627370496 code=EUR; RenameClass class_id=EUR code=EUR
 		CreateContainer container_id=6 kind=Standard name=market; RemoveContainer container_id=market; RenameContainer container_id=5 name=market`)
 }
@@ -69,13 +69,13 @@ func TestAssignedIDs(t *testing.T) {
 	}
 	named("a", first)
 	named("b", first+3)
-	// Counting goes on behind the last one assigned, also when that is gone.
+	// Assigned ids continue after the last one, even if that one was removed.
 	accept(t, s, "RemoveContainer container_id=b")
 	named("c", first+4)
-	// A refusal takes the id back.
+	// A rejection takes the id back.
 	refuse(t, s, "CreateContainer kind=Standard name=d; RemoveContainer container_id=99")
 	named("e", first+5)
-	// The ids are those of a replay, and of a state from a checkpoint.
+	// A replay and a state from a checkpoint assign the same ids.
 	loaded := loadCheckpoint(t, checkpointOf(t, s), 0)
 	check(t, loaded)
 	for _, s := range []*State{s, loaded} {
@@ -84,7 +84,8 @@ func TestAssignedIDs(t *testing.T) {
 	}
 }
 
-// TestFreeIDs compares with a search from scratch, with most of the time wasted by undoing.
+// TestFreeIDs compares with a search from the beginning. Most of the searches
+// are undone.
 func TestFreeIDs(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	f := freeIDs{from: 1, upto: 1}
@@ -113,12 +114,12 @@ func TestFreeIDs(t *testing.T) {
 			t.Fatalf("step %d: %d, want %d", i, got, want)
 		}
 		switch r.IntN(3) {
-		case 0: // the transaction is refused
+		case 0: // the transaction is rejected
 			low = final
-		case 1: // it goes on
+		case 1: // the transaction continues
 			set(want, true)
 			low = want + 1
-		default: // it is accepted
+		default: // the transaction is accepted
 			set(want, true)
 			low = want + 1
 			final = low
@@ -126,7 +127,7 @@ func TestFreeIDs(t *testing.T) {
 	}
 }
 
-// TestFreeIDsForget bounds what is remembered of ids that are free again.
+// TestFreeIDsForget limits what is remembered about ids that are free again.
 func TestFreeIDsForget(t *testing.T) {
 	f := freeIDs{from: 1, upto: 1}
 	live := map[int64]bool{}
@@ -190,7 +191,7 @@ func TestOrdered(t *testing.T) {
 	}
 }
 
-// TestNameMemory: a name takes at most 100 bytes beside its own.
+// TestNameMemory checks that a name takes at most 100 bytes besides its own.
 func TestNameMemory(t *testing.T) {
 	const n = 60_000
 	heap := func() int64 {
@@ -271,7 +272,8 @@ func TestNamedContainers(t *testing.T) {
 	}
 }
 
-// TestCheckpointNamesRefused has checkpoints with a name twice, and names in wrong places.
+// TestCheckpointNamesRefused reads checkpoints with a duplicate name, and with
+// names in wrong places.
 func TestCheckpointNamesRefused(t *testing.T) {
 	load := func(change func(items []byte) []byte) error {
 		s := NewState(Config{})
@@ -310,8 +312,9 @@ func TestCheckpointNamesRefused(t *testing.T) {
 	}
 }
 
-// TestNamesLeaveNoTrace: records, digest and checkpoint of part 1 are as ever in
-// a ledger without names; and names that are gone leave the digest as without.
+// TestNamesLeaveNoTrace checks that records, digest and checkpoint of a ledger
+// without names are those of version 1, and that removed names leave no trace
+// in the digest.
 func TestNamesLeaveNoTrace(t *testing.T) {
 	plain, named := NewState(Config{}), NewState(Config{})
 	accept(t, plain, "CreateContainer container_id=1 kind=Standard; RegisterClass class_id=1 name=gold")

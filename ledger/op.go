@@ -38,9 +38,9 @@ const (
 	NumOpKinds = 29 // one past the last
 )
 
-// An Op is one operation as it was asked for. Its arguments stand in Args in
-// the order of the kind's table (see Args), so one table serves the request
-// parser, the record codec, the answers and the command line.
+// An Op is one operation as requested. Its arguments are in Args in the order of
+// the kind's table (see Args), so one table serves the request parser, the record
+// codec, the responses and the command line.
 type Op struct {
 	Kind OpKind
 	Has  uint16         // bit i: argument i was given
@@ -53,13 +53,12 @@ type Op struct {
 // MaxArgs is the largest number of arguments that an operation has.
 const MaxArgs = 8
 
-// A reference stands in place of an integer:
-//
+// A reference takes the place of an integer:
 //   - {"minted": n} for an instance minted earlier; Args[i] is n.
 //   - A name or code for a container or class. Apply sets Args[i] to the
-//     integer that it means. The record holds only the integer.
-//   - Nothing at all for a new container or class with a name or code. Has is
-//     not set, and Apply sets Ref and Args[i] to the id that the ledger assigns.
+//     integer that it stands for. The record holds only the integer.
+//   - Nothing, for a new container or class with a name or code. Has is not
+//     set, and Apply sets Ref and Args[i] to the id that the ledger assigns.
 
 // Given reports whether argument i was given, and not as null.
 func (o *Op) Given(i int) bool { return o.Has&^o.Null&(1<<i) != 0 }
@@ -81,7 +80,7 @@ const (
 	Grid     ContainerKind = 3
 )
 
-// String is the kind's name in the interface, "" for an unknown kind.
+// String returns the kind's name in the interface, "" for an unknown kind.
 func (k ContainerKind) String() string {
 	switch k {
 	case Standard:
@@ -104,7 +103,7 @@ func ParseContainerKind(name string) (k ContainerKind, ok bool) {
 	return 0, false
 }
 
-// ArgType says which values an argument may have.
+// ArgType is the set of values that an argument may have.
 type ArgType uint8
 
 const (
@@ -263,7 +262,7 @@ func (k OpKind) IsCondition() bool { return k >= RequireBalance && k <= RequireI
 // Valid reports whether k is one of the operations.
 func (k OpKind) Valid() bool { return k >= CreateContainer && k < NumOpKinds }
 
-// String is the operation's name in the interface.
+// String returns the operation's name in the interface.
 func (k OpKind) String() string {
 	if !k.Valid() {
 		return "unknown operation"
@@ -275,6 +274,6 @@ func (k OpKind) String() string {
 // table, which is the order in Op.Args. The caller must not change it.
 func (k OpKind) Args() []Arg { return opSpecs[k].args }
 
-// InRequest reports whether the arguments stand inside a "request" object, as
-// those of the two registrations do.
+// InRequest reports whether the arguments are inside a "request" object, as
+// those of the two registrations are.
 func (k OpKind) InRequest() bool { return opSpecs[k].request }

@@ -2,9 +2,9 @@ package ledger
 
 import "fmt"
 
-// Conditions change nothing, and move no updated_seq.
+// Conditions change nothing, not even updated_seq.
 
-// requirementFailed refuses what a condition required.
+// requirementFailed returns the error of a condition that does not hold.
 func requirementFailed(format string, args ...any) *Error {
 	return Errorf(RequirementFailed, format, args...)
 }
@@ -36,7 +36,7 @@ func (s *State) requireBalance(op *Op) *Error {
 	return e.With(Num("available", available), Num("quantity", quantity))
 }
 
-// requiredBalance says what the operation requires.
+// requiredBalance describes what the operation requires.
 func (o *Op) requiredBalance() string {
 	low, high := o.Args[BalanceAtLeast], o.Args[BalanceAtMost]
 	switch {
@@ -98,7 +98,7 @@ func (s *State) requireInstance(op *Op) *Error {
 	return e.With(s.foundAt(r)...)
 }
 
-// foundAt says where an instance is, for the details of a condition that failed.
+// foundAt describes where an instance is, for the details of a failed condition.
 func (s *State) foundAt(r *instance) []Detail {
 	switch r.where {
 	case InSlot:

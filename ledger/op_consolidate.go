@@ -27,7 +27,7 @@ func (s *State) consolidateStacks(op *Op) *Error {
 }
 
 // gather drops all stacks of the class from the container, except into, and
-// returns the sum of their quantities. It takes them out of the container's tree
+// returns the sum of their quantities. It removes them from the container's tree
 // as one piece, so that both this and taking it back cost little for each stack.
 func (s *State) gather(cref, kref, into uint32) (moved int64) {
 	c, k, t := s.containers.at(cref), s.classes.at(kref), stacksByClass{s}
@@ -75,8 +75,8 @@ func (s *State) rejoin(piece uint32) {
 }
 
 // MaxConsolidated is how many stacks one transaction may move by
-// ConsolidateStacks: it is the only operation whose cost grows with what is
-// stored, and nothing else is judged meanwhile.
+// ConsolidateStacks, whose cost grows with what is stored: nothing else is judged
+// meanwhile.
 const MaxConsolidated = 100_000
 
 // wantFewStacks refuses to consolidate more stacks than a transaction may move.
@@ -102,7 +102,7 @@ func (s *State) wantFewStacks(cref, kref uint32) *Error {
 		s.called(c), s.classCalled(k), MaxConsolidated).With(Num("container_id", c.id), Num("class_id", k.id), Num("max_stacks", MaxConsolidated))
 }
 
-// consolidationTarget is the stack of the key given, or else of the lowest key there.
+// consolidationTarget returns the stack of the key given, or else of the lowest key there.
 func (s *State) consolidationTarget(op *Op, cref, kref uint32) (uint32, *Error) {
 	if op.Given(ConsolidateKey) {
 		return s.wantStack(cref, kref, op.Args[ConsolidateKey])

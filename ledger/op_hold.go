@@ -1,6 +1,6 @@
 package ledger
 
-// second is a second in the unit of commit times.
+// second is one second in the unit of commit times, nanoseconds.
 const second = 1_000_000_000
 
 func (s *State) holdFungible(op *Op) *Error {
@@ -24,8 +24,8 @@ func (s *State) holdFungible(op *Op) *Error {
 	return nil
 }
 
-// decideExpiry turns expires_in into expires_at, in the operation itself: the
-// record, and so the commit read back, holds what was decided.
+// decideExpiry turns expires_in into expires_at, in the operation itself. So the
+// record, and the commit when it is read back, hold the time that was decided.
 func (s *State) decideExpiry(op *Op) {
 	if !op.Given(HoldExpiresIn) {
 		return
@@ -49,7 +49,7 @@ func (s *State) wantHold(op *Op) (uint32, *hold, *Error) {
 	return ref, s.holds.at(ref), nil
 }
 
-// holderOf is the container whose stack a hold is of.
+// holderOf returns the container of the stack that a hold is on.
 func (s *State) holderOf(ref uint32) *container {
 	return s.containers.at(s.stacks.at(s.holds.at(ref).stack).container)
 }
@@ -98,7 +98,7 @@ func (s *State) settleHold(op *Op) *Error {
 	return nil
 }
 
-// wantHeld refuses a quantity below 1 or above what the hold has.
+// wantHeld returns an error for a quantity below 1, or more than the hold has.
 func wantHeld(h *hold, q int64) *Error {
 	if err := wantQuantity(q); err != nil {
 		return err
@@ -119,7 +119,8 @@ func (s *State) releaseHold(op *Op) *Error {
 	return nil
 }
 
-// wantNotHeld refuses to dissolve a stack of which something is held.
+// wantNotHeld returns an error if there are holds on the stack, so that it can't
+// be dissolved.
 func (s *State) wantNotHeld(ref uint32) *Error {
 	r := s.stacks.at(ref)
 	if r.held == 0 {
@@ -131,7 +132,8 @@ func (s *State) wantNotHeld(ref uint32) *Error {
 		With(Num("container_id", c.id), Num("class_id", k.id), Num("key", r.key), Num("held", held))
 }
 
-// wantNoneHeld refuses if something is held of a stack of the class other than into.
+// wantNoneHeld returns an error if there are holds on stacks of the class other
+// than into.
 func (s *State) wantNoneHeld(cref, kref, into uint32) (err *Error) {
 	if s.classes.at(kref).held == 0 {
 		return nil

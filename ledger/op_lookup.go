@@ -1,6 +1,6 @@
 package ledger
 
-// Lookups that turn the arguments of an operation into records, or refuse it.
+// Lookups turn the arguments of an operation into records, or return an error.
 
 // lookContainer returns the container that argument i names, or 0.
 func (s *State) lookContainer(op *Op, i int) uint32 {
@@ -19,7 +19,7 @@ func (s *State) lookClass(op *Op, i int) uint32 {
 }
 
 // resolve sets Args[i] of each argument that names a container by a string to
-// its id, or to 0 if it is not there or out of reach.
+// its id. It sets 0 if there is no such container, or the sender may not use it.
 func (s *State) resolve(op *Op, args ...int) {
 	for _, i := range args {
 		if !op.named(i) {
@@ -79,7 +79,7 @@ func (s *State) wantClass(op *Op, i int) (uint32, *class, *Error) {
 	return ref, s.classes.at(ref), nil
 }
 
-// classDetail is the detail that shows the class of argument i as it was asked for.
+// classDetail returns the detail that shows the class of argument i as it was asked for.
 func (o *Op) classDetail(i int) Detail {
 	switch {
 	case o.named(i):
@@ -90,7 +90,7 @@ func (o *Op) classDetail(i int) Detail {
 	return Num("class_id", o.Args[i])
 }
 
-// wantStack finds a stack of a container and class already found.
+// wantStack finds a stack of a container and class that have been found.
 func (s *State) wantStack(cref, kref uint32, key int64) (uint32, *Error) {
 	ref := s.findStack(cref, kref, key)
 	if ref == 0 {
@@ -120,7 +120,7 @@ func (s *State) wantInstance(op *Op, i int) (uint32, *instance, *Error) {
 	return ref, s.instances.at(ref), nil
 }
 
-// placeArgs are x, y and rotation as an operation gives them.
+// placeArgs are x, y and rotation as given in an operation.
 type placeArgs struct {
 	x, y    int64
 	at      bool // x and y were given
@@ -130,7 +130,7 @@ type placeArgs struct {
 
 func (p placeArgs) given() bool { return p.at || p.rotated }
 
-// readPlace reads x, y and rotation, which stand side by side from argument ix.
+// readPlace reads x, y and rotation, which are adjacent from argument ix.
 func readPlace(op *Op, ix int) (p placeArgs, err *Error) {
 	given := op.Has &^ op.Null >> ix
 	if given&7 == 0 {
@@ -148,7 +148,7 @@ func readPlace(op *Op, ix int) (p placeArgs, err *Error) {
 	return p, nil
 }
 
-// wantPlaceFits refuses x, y and rotation for a container without cells.
+// wantPlaceFits returns an error for x, y and rotation with a container without cells.
 func (s *State) wantPlaceFits(c *container, p placeArgs) *Error {
 	if c.kind == Grid || !p.given() {
 		return nil

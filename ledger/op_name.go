@@ -2,8 +2,8 @@ package ledger
 
 import "strings"
 
-// wantFreeName refuses a name that another container than ref has. A limited
-// sender learns no more than that the name can't be had.
+// wantFreeName returns an error if a container other than ref has the name. A
+// sender limited to owners learns only that the name is not available.
 func (s *State) wantFreeName(name string, ref uint32) *Error {
 	holder := uint32(0)
 	if name != "" {
@@ -19,7 +19,7 @@ func (s *State) wantFreeName(name string, ref uint32) *Error {
 	return Errorf(NameTaken, "Container %d has the name %q.", c.id, name).With(Text("name", name), Num("container_id", c.id))
 }
 
-// wantFreeCode refuses a code that another class than ref has.
+// wantFreeCode returns an error if a class other than ref has the code.
 func (s *State) wantFreeCode(code string, ref uint32) *Error {
 	holder := uint32(0)
 	if code != "" {
@@ -71,7 +71,7 @@ func (s *State) renameClass(op *Op) *Error {
 	return nil
 }
 
-// decideRenamed puts what a rename replaced into the outcome.
+// decideRenamed puts the text that a rename replaced into the outcome.
 func (s *State) decideRenamed(was string) {
 	s.doing.out.Decisions = append(s.doing.out.Decisions, Decision{Op: s.doing.op, Renamed: true, Was: was})
 }

@@ -101,7 +101,7 @@ func (s *State) swapSlots(op *Op) *Error {
 	return nil
 }
 
-// noteSwap keeps which instances, 0 for none, are in the slots after a swap.
+// noteSwap records which instances, 0 for none, are in the slots after a swap.
 func (s *State) noteSwap(inA, inB uint32) {
 	f := Fact{Form: FactSwapped}
 	if inA != 0 {

@@ -30,8 +30,8 @@ func (s *State) addFungible(op *Op) *Error {
 	return nil
 }
 
-// totalExceeded refuses to add q to a class that has no room for it. A sender
-// limited to owners does not get the total: it is the sum of what all owners have.
+// totalExceeded returns an error if the class has no room for q more. A sender
+// limited to owners does not get the total, which is the sum over all owners.
 func (s *State) totalExceeded(k *class, q int64) *Error {
 	if s.doing.limited {
 		return Errorf(InvalidOperation, "Adding %d of class %s would raise the total of the class above %d.", q, s.classCalled(k), int64(math.MaxInt64)).
@@ -41,7 +41,7 @@ func (s *State) totalExceeded(k *class, q int64) *Error {
 		With(Num("class_id", k.id), Num("total_quantity", k.total()), Num("quantity", q))
 }
 
-// give adds to the stack target, or makes it (target 0), at a place in a Grid.
+// give adds to the stack target, or creates it (target 0), at a place in a Grid.
 func (s *State) give(cref, kref uint32, key, q int64, target uint32, at spot) {
 	if target != 0 {
 		s.setQuantity(target, s.stacks.at(target).quantity+q)
@@ -73,7 +73,7 @@ func (s *State) removeFungible(op *Op) *Error {
 	return nil
 }
 
-// wantStacksOf finds a container that can hold stacks, at the place asked for,
+// wantStacksOf finds a container that can hold stacks at the requested place,
 // and a fungible class.
 func (s *State) wantStacksOf(op *Op, container, class int, want placeArgs) (cref, kref uint32, err *Error) {
 	cref, c, err := s.wantContainer(op, container)
@@ -87,7 +87,8 @@ func (s *State) wantStacksOf(op *Op, container, class int, want placeArgs) (cref
 	return cref, kref, s.wantStackKinds(c, k, want)
 }
 
-// wantAvailable refuses a quantity below 1 or above what the stack has available.
+// wantAvailable returns an error for a quantity below 1, or more than the stack
+// has available.
 func (s *State) wantAvailable(source uint32, q int64) *Error {
 	if err := wantQuantity(q); err != nil {
 		return err
@@ -196,7 +197,7 @@ func (s *State) mergeStacks(op *Op) *Error {
 	return nil
 }
 
-// decideMoved puts a quantity that the ledger found into the outcome.
+// decideMoved puts a quantity that the ledger determined into the outcome.
 func (s *State) decideMoved(q int64) {
 	s.doing.out.Decisions = append(s.doing.out.Decisions, Decision{Op: s.doing.op, Quantity: q})
 }

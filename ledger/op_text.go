@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Arguments that are strings: names of containers and classes, as new ones or
-// in place of an integer.
+// Arguments that are strings: new names of containers and classes, and names in
+// place of an integer.
 
 // Sets of arguments by kind, as bits of Op.Has.
 var (
@@ -20,7 +20,7 @@ var (
 	mintedArgs = argSet(ofType(ArgInstance)) // may be {"minted": n}
 )
 
-// argSet is, for each kind, the set of its arguments that are of a sort.
+// argSet returns, for each kind, the set of its arguments for which is is true.
 func argSet(is func(Arg) bool) [NumOpKinds]uint16 {
 	return perKind(func(k OpKind) (set uint16) {
 		for i, a := range k.Args() {
@@ -36,14 +36,14 @@ func ofType(types ...ArgType) func(Arg) bool {
 	return func(a Arg) bool { return slices.Contains(types, a.Type) }
 }
 
-// texts is the set of arguments whose values are strings.
+// texts returns the set of arguments whose values are strings.
 func (o *Op) texts() uint16 {
 	return o.Has &^ o.Null & (textArgs[o.Kind] | nameArgs[o.Kind]&o.Ref)
 }
 
-// Text returns the string given as argument i, "" if there is none. The strings
-// of an operation stand in Name in the order of the arguments, with a newline,
-// which none of them can contain, between two.
+// Text returns the string given as argument i, or "" if there is none. The
+// strings of an operation are in Name in the order of the arguments, separated by
+// newlines, which none of them can contain.
 func (o *Op) Text(i int) string {
 	texts, rest := o.texts(), o.Name
 	if texts&(1<<i) == 0 {
@@ -59,7 +59,7 @@ func (o *Op) Text(i int) string {
 // named reports whether argument i names a container or class by a string.
 func (o *Op) named(i int) bool { return o.Ref&(1<<i) != 0 && nameArgs[o.Kind]&(1<<i) != 0 }
 
-// neededArgs is the set of arguments that the operation can't do without.
+// neededArgs returns the set of required arguments.
 func (o *Op) neededArgs() uint16 {
 	need := requiredArgs[o.Kind]
 	if o.Has&namingArg[o.Kind] != 0 {
@@ -72,14 +72,14 @@ func (o *Op) neededArgs() uint16 {
 // library. Assigned ids count on from it.
 const FirstAssigned = 1 << 52
 
-// setAssigned notes the id that the ledger assigned to what the operation makes.
+// setAssigned records the id that the ledger assigned to what the operation creates.
 func (o *Op) setAssigned(id int64) {
 	newID := newIDArg[o.Kind]
 	o.Ref |= newID
 	o.Args[bits.TrailingZeros16(newID)] = id
 }
 
-// validWas reports whether the texts given by a rename can have replaced was.
+// validWas reports whether was can be what the texts given by a rename replaced.
 func (o *Op) validWas(was string) bool {
 	texts := o.Has & textArgs[o.Kind]
 	if o.Kind != RenameContainer && o.Kind != RenameClass || strings.Count(was, "\n") != bits.OnesCount16(texts)-1 {
@@ -111,8 +111,8 @@ func ValidContainerName[T string | []byte](name T) bool {
 // but at most 32 characters.
 func ValidClassCode[T string | []byte](code T) bool { return validReference(code, MaxClassCode) }
 
-// ValidNamePrefix reports whether a container's name may begin so. The empty string
-// begins every name.
+// ValidNamePrefix reports whether a container's name may begin with the prefix.
+// The empty string begins every name.
 func ValidNamePrefix(prefix string) bool {
 	return prefix == "" || validReference(prefix, MaxContainerName) || len(prefix) < MaxContainerName && validReference(prefix+"a", MaxContainerName)
 }
@@ -134,7 +134,7 @@ func validReference[T string | []byte](name T, most int) bool {
 
 func alphanumeric(c byte) bool { return c-'0' <= 9 || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// validText reports whether a string may stand as an argument of the type.
+// validText reports whether a string is valid for an argument of the type.
 func validText[T string | []byte](t ArgType, text T) bool {
 	switch t {
 	case ArgName:

@@ -2,9 +2,9 @@ package ledger
 
 import "sort"
 
-// ordered keeps the numbers of records in an order that only the caller knows:
-// a list of pages, each sorted, and each before the next. It takes about 6 bytes
-// for each, where a tree would take 8 and compare more often.
+// ordered keeps the numbers of records in an order that only the caller knows.
+// It is a list of sorted pages, in order. An entry takes about 6 bytes, where a
+// tree would take 8 and need more comparisons.
 //
 //	pages → [up to 256 numbers] [up to 256 numbers] …
 type ordered struct{ pages [][]uint32 }
@@ -12,7 +12,7 @@ type ordered struct{ pages [][]uint32 }
 const pageLen = 256
 
 // A position compares a record with the one sought: below 0 if the record comes
-// before it, 0 if it is the one, above 0 if it comes after.
+// before it, 0 if they are equal, above 0 if it comes after.
 type position func(ref uint32) int
 
 // seek returns the place of the first record that does not come before at.
@@ -24,7 +24,7 @@ func (o *ordered) seek(at position) (page, i int) {
 	return page, i
 }
 
-// insert puts ref, which is not in the order yet, at its position.
+// insert puts ref, which is not yet in the order, at its position.
 func (o *ordered) insert(ref uint32, at position) {
 	p, i := o.seek(at)
 	if p == len(o.pages) {
@@ -53,14 +53,14 @@ func (o *ordered) insert(ref uint32, at position) {
 	o.pages[p] = page
 }
 
-// insertPage makes page p, with a copy of refs in it.
+// insertPage inserts page p, with a copy of refs in it.
 func (o *ordered) insertPage(p int, refs []uint32) {
 	o.pages = append(o.pages, nil)
 	copy(o.pages[p+1:], o.pages[p:])
 	o.pages[p] = append(make([]uint32, 0, max(len(refs), 4)), refs...)
 }
 
-// remove takes the record at the position out, if it is there.
+// remove removes the record at the position, if there is one.
 func (o *ordered) remove(at position) {
 	p, i := o.seek(at)
 	if p == len(o.pages) || at(o.pages[p][i]) != 0 {
@@ -85,7 +85,7 @@ func (o *ordered) removePage(p int) {
 	o.pages = o.pages[:last]
 }
 
-// fill makes the order of refs, which are sorted, out of an empty one.
+// fill fills an empty order with refs, which are sorted.
 func (o *ordered) fill(refs []uint32) {
 	for len(refs) > 0 {
 		n := min(len(refs), pageLen*3/4)
@@ -94,8 +94,8 @@ func (o *ordered) fill(refs []uint32) {
 	}
 }
 
-// walk visits the records from at on, until visit returns false; the result is
-// false then. visit must not change the order.
+// walk visits the records from at on until visit returns false. Then the result
+// is false too. visit must not change the order.
 func (o *ordered) walk(at position, visit func(ref uint32) bool) bool {
 	p, i := o.seek(at)
 	for ; p < len(o.pages); p, i = p+1, 0 {

@@ -1,18 +1,18 @@
 package ledger
 
 // Parsing a request. The parser goes over the body once, straight into
-// operations. At the first fault it stops, and only then goes over the body
-// again, as plain JSON: a body that is not JSON is MalformedJSON whatever else
-// is wrong with it. So well-formed requests pay nothing for exact refusals.
+// operations. At the first fault it stops, and only then reads the body again as
+// plain JSON: a body that is not JSON is MalformedJSON, whatever else is wrong
+// with it. So exact errors cost well-formed requests nothing.
 
-// ParseLimits are the limits on a body that an operator may set.
+// ParseLimits are the limits on a body that an operator can configure.
 type ParseLimits struct {
 	Nesting    int  // levels of JSON, the outermost value being level 1; 0 means DefaultNesting
 	Conditions bool // accept a transaction of conditions alone, as preflight does
 }
 
-// A requestParser holds what parsing needs from one request to the next, so
-// that parsing allocates nothing once it has seen a few requests.
+// A requestParser keeps memory between requests, so that parsing allocates
+// nothing once it has seen a few requests.
 type requestParser struct {
 	jsonScanner
 	ops        []Op              // of the whole body; a transaction's are a range of it
@@ -28,14 +28,14 @@ type requestParser struct {
 }
 
 // ParseTransaction reads the body of /v1/commit or /v1/commit/preflight into
-// tx, which may be reused; what it held is lost. Its slices then alias body, or
-// memory that tx keeps: they hold until the body changes or tx is parsed into
-// again. Call SetHeaderKey next, if there may be a header; after that, Key and
-// Hash are final.
+// tx, which may be reused; its previous content is lost. Its slices then alias
+// body, or memory that tx keeps. They are valid until the body changes or tx is
+// parsed into again. If there may be a header, call SetHeaderKey next; after
+// that, Key and Hash are final.
 //
 // Errors: MalformedJSON with the offset, InvalidRequest with the field, or
-// UnknownOperation with the op; OpIndex is set if one operation is at fault. tx
-// is then of no use.
+// UnknownOperation with the op. OpIndex is set if one operation is at fault. tx
+// must not be used after an error.
 func ParseTransaction(body []byte, tx *Transaction, lim ParseLimits) *Error {
 	p := tx.reset(EndpointCommit)
 	if p.begin(body, lim) {
@@ -45,8 +45,8 @@ func ParseTransaction(body []byte, tx *Transaction, lim ParseLimits) *Error {
 }
 
 // ParseRegistration reads the body of /v1/register/class or
-// /v1/register/class-shape into a transaction of one operation, otherwise as
-// ParseTransaction does. Faults in the operation's fields have OpIndex 0.
+// /v1/register/class-shape into a transaction of one operation. Otherwise it is
+// like ParseTransaction. Faults in the operation's fields have OpIndex 0.
 func ParseRegistration(body []byte, e Endpoint, tx *Transaction, lim ParseLimits) *Error {
 	p := tx.reset(e)
 	if p.begin(body, lim) {
@@ -69,14 +69,14 @@ func (tx *Transaction) parser() *requestParser {
 	return tx.scratch
 }
 
-// Scratch memory beyond these sizes is let go after an unusual request.
+// Scratch memory larger than this is released after an unusual request.
 const (
 	keepBytes = 1 << 20
 	keepNames = 1 << 16
 	keepOps   = 1 << 17
 )
 
-// recycled empties s for reuse, or lets it go if it is larger than keep.
+// recycled empties s for reuse, or releases it if it is larger than keep.
 func recycled[T any](s []T, keep int) []T {
 	if cap(s) > keep {
 		return nil
@@ -102,14 +102,14 @@ func (p *requestParser) begin(body []byte, lim ParseLimits) bool {
 	return true
 }
 
-// rewind goes back to a position outside of what skip was inside of.
+// rewind returns to an earlier position, outside of the value that skip was in.
 func (p *requestParser) rewind(pos int) {
 	p.pos, p.spaces, p.err = pos, 0, nil
 	p.names, p.text, p.open = p.names[:0], p.text[:0], p.open[:0]
 }
 
-// finish decides what to report: that the body is not JSON before all else,
-// then the first fault.
+// finish decides what to report: first that the body is not JSON, otherwise the
+// first fault.
 func (p *requestParser) finish() *Error {
 	fault := p.err
 	if fault == nil {
@@ -125,8 +125,8 @@ func (p *requestParser) finish() *Error {
 	return fault
 }
 
-// invalid notes an InvalidRequest in the given field; the message is a sentence
-// without its full stop. An earlier fault stays.
+// invalid records an InvalidRequest in the given field. The message is a sentence
+// without its period. An earlier fault is kept.
 func (p *requestParser) invalid(field, format string, args ...any) bool {
 	if p.err == nil {
 		p.err = Errorf(InvalidRequest, format+".", args...).With(Text("field", field)).At(p.op)
@@ -134,7 +134,7 @@ func (p *requestParser) invalid(field, format string, args ...any) bool {
 	return false
 }
 
-// enter passes the bracket that begins an object or array; what names it in errors.
+// enter skips the bracket that begins an object or array. Errors call it what.
 func (p *requestParser) enter(bracket byte, level int, field, what string) bool {
 	if p.peek() != bracket {
 		return p.invalid(field, "%s must be %s", field, what)
@@ -146,7 +146,7 @@ func (p *requestParser) enter(bracket byte, level int, field, what string) bool 
 	return true
 }
 
-// A fieldName is a name that an object may have, and the same in quotes.
+// A fieldName is a name that an object may have, without and with quotes.
 type fieldName struct{ name, quoted string }
 
 func fieldNames(names ...string) (t []fieldName) {
@@ -157,7 +157,7 @@ func fieldNames(names ...string) (t []fieldName) {
 }
 
 // fields reads the rest of an object whose fields are those of the table, in any
-// order. value reads the value of field i. seen has bit i set if field i was there.
+// order. value reads the value of field i. seen has bit i set if field i was present.
 func (p *requestParser) fields(table []fieldName, value func(i int) bool) (seen uint, ok bool) {
 	guess := 0
 	for begin := true; p.more('}', begin); begin = false {
@@ -170,9 +170,9 @@ func (p *requestParser) fields(table []fieldName, value func(i int) bool) (seen 
 	return seen, p.err == nil
 }
 
-// field reads a field name and its colon and returns its place in the table, or
-// -1 on a fault, as when the name is not there, or is seen already. guess is
-// the place that it probably has.
+// field reads a field name and its colon and returns its index in the table. It
+// returns -1 on a fault, for example an unknown or repeated name. guess is the
+// likely index.
 func (p *requestParser) field(table []fieldName, guess int, seen *uint) int {
 	i := -1
 	p.peek()

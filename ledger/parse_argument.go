@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// integer reads an integer. ok is false for anything else, also for one above
-// 2^63-1; one below -2^63 is given as -2^63.
+// integer reads an integer. ok is false for anything else, including numbers
+// above 2^63-1. Numbers below -2^63 are returned as -2^63.
 func (s *jsonScanner) integer() (v int64, ok bool) {
 	negative := s.peek() == '-'
 	d, i := s.data, s.pos
@@ -44,8 +44,8 @@ func (s *jsonScanner) integer() (v int64, ok bool) {
 	return v, true
 }
 
-// A valueRange says which integers a type of argument takes; those that are no
-// integers have an empty one.
+// A valueRange is the range of integers that a type of argument accepts. It is
+// empty for types that are not integers.
 type valueRange struct {
 	min, max int64
 	what     string // what a value must be, for errors
@@ -88,8 +88,8 @@ var valueRanges = [...]valueRange{
 	ArgTime:                {1, MaxTime, "an integer of seconds since 1970, from 1 to 253402300799"},
 }
 
-// argument reads the value of argument i; level is the one of a value that is
-// an object.
+// argument reads the value of argument i. level is the nesting level of a value
+// that is an object.
 func (p *requestParser) argument(op *Op, i, level int) bool {
 	t := opSpecs[op.Kind].args[i].Type
 	r := &valueRanges[t]
@@ -106,7 +106,7 @@ func (p *requestParser) argument(op *Op, i, level int) bool {
 	return p.invalid(op.Kind.Args()[i].Name, "%s must be %s", op.Kind.Args()[i].Name, r.what)
 }
 
-// otherArgument reads a value that is no integer.
+// otherArgument reads a value that is not an integer.
 func (p *requestParser) otherArgument(op *Op, i int, t ArgType, level int) bool {
 	if nullable[op.Kind]&(1<<i) != 0 && p.hasPrefix("null") {
 		op.Null |= 1 << i
@@ -138,14 +138,14 @@ func (p *requestParser) otherArgument(op *Op, i int, t ArgType, level int) bool 
 	return ok
 }
 
-// noteText keeps the string that is argument i of the operation being read.
+// noteText keeps the string that is argument i of the current operation.
 func (p *requestParser) noteText(i int, text []byte) {
 	start := uint32(len(p.texts))
 	p.texts = append(p.texts, text...)
 	p.spans[i] = nameSpan{start, uint32(len(p.texts))}
 }
 
-// takeTexts moves the strings noted to op, in the order of the arguments.
+// takeTexts moves the kept strings to op, in the order of the arguments.
 func (p *requestParser) takeTexts(op *Op) {
 	if len(p.texts) == 0 {
 		return
@@ -162,7 +162,7 @@ func (p *requestParser) takeTexts(op *Op) {
 	p.texts = p.texts[:0]
 }
 
-// shortText reads a string; what it returns holds until the next is read.
+// shortText reads a string. The result is valid until the next one is read.
 func (p *requestParser) shortText() ([]byte, bool) {
 	raw, escaped, ok := p.str()
 	if escaped {

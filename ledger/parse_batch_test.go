@@ -73,7 +73,8 @@ func TestParseBatchOnError(t *testing.T) {
 	}
 }
 
-// compareWithSingle checks that each transaction of a batch is what it would be alone.
+// compareWithSingle checks that each transaction of a batch is parsed as it
+// would be on its own.
 func compareWithSingle(t *testing.T, body []byte, b *BatchRequest) {
 	t.Helper()
 	var plain struct{ Transactions []json.RawMessage }
@@ -97,8 +98,8 @@ func compareWithSingle(t *testing.T, body []byte, b *BatchRequest) {
 	}
 }
 
-// The arrays that a batch's transactions share grow while it is read; what was
-// read before must stay right.
+// The arrays that a batch's transactions share grow while it is parsed.
+// Transactions that were parsed before must stay correct.
 func TestBatchGrowsUnderItsTransactions(t *testing.T) {
 	body := batchBody(1000, func(i int) string {
 		switch i % 4 {
@@ -113,7 +114,7 @@ func TestBatchGrowsUnderItsTransactions(t *testing.T) {
 		return transferBody(i)
 	})
 	var b BatchRequest
-	for range 2 { // once with no memory, once with all of it
+	for range 2 { // first with no memory, then with all of it
 		if err := ParseBatch(body, &b, ParseLimits{}); err != nil {
 			t.Fatal(err)
 		}

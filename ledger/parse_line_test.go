@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Each line is read as ParseTransaction reads it alone, whatever lines are
-// around it.
+// Each line is parsed as ParseTransaction parses it on its own, whatever the
+// lines around it are.
 func TestParseLine(t *testing.T) {
 	const op = `{"op":"AddFungible","args":{"container_id":%d,"class_id":"EUR","key":0,"quantity":5}}`
 	good := func(n int, more string) string {
@@ -32,7 +32,7 @@ func TestParseLine(t *testing.T) {
 		good(11, `,"idempotency_key":"k3"`),
 	}
 	var b BatchRequest
-	for range 2 { // the second time with memory that was used
+	for range 2 { // the second time with reused memory
 		b.Reset()
 		for _, line := range lines {
 			b.ParseLine([]byte(line), ParseLimits{})

@@ -15,7 +15,7 @@ var (
 	argumentsOf = perKind(argumentFields)
 )
 
-// perKind makes a table by kind.
+// perKind returns a table by kind.
 func perKind[T any](of func(OpKind) T) (t [NumOpKinds]T) {
 	for _, k := range OpKinds() {
 		t[k] = of(k)
@@ -30,7 +30,7 @@ func argumentFields(k OpKind) (t []fieldName) {
 	return t
 }
 
-// operation reads one operation object onto the end of p.ops.
+// operation reads one operation object and appends it to p.ops.
 func (p *requestParser) operation(level int) bool {
 	if !p.enter('{', level, "operations", "an array of objects with the fields op and args") {
 		return false
@@ -87,9 +87,10 @@ func (p *requestParser) opName(op *Op) bool {
 	return false
 }
 
-// findOpName stands at the arguments of an operation whose name has not been
-// met. It looks for the name behind them and comes back. If it is missing or
-// wrong, that fault is left to be met in its place, and op.Kind stays 0.
+// findOpName is called at the arguments of an operation whose name has not been
+// read yet. It looks for the name after them and comes back. If the name is
+// missing or wrong, that fault is reported when the parser gets there, and op.Kind
+// stays 0.
 func (p *requestParser) findOpName(op *Op, level int) bool {
 	pos, spaces := p.pos, p.spaces
 	for found := false; !found; {
@@ -118,8 +119,8 @@ func (p *requestParser) findOpName(op *Op, level int) bool {
 	return true
 }
 
-// arguments reads the args object, for the two registrations the request object
-// inside it. Of an operation that is unknown it only asks that they are an object.
+// arguments reads the args object, and for the two registrations the request
+// object inside it. For an unknown operation it only checks that they are objects.
 func (p *requestParser) arguments(op *Op, level int) bool {
 	switch {
 	case op.Kind == 0:

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Rules on which arguments go together. They need no state, so a transaction
-// that breaks one is refused before any of it runs.
+// Rules on which arguments may be combined. They need no state, so a transaction
+// that breaks one is rejected before any of it runs.
 
 // Sets of arguments by kind, as bits of Op.Has.
 var (
@@ -23,7 +23,7 @@ func optional(names ...string) func(Arg) bool {
 	return func(a Arg) bool { return !a.Required && slices.Contains(names, a.Name) }
 }
 
-// checkArguments judges the arguments of one operation together, when all are read.
+// checkArguments checks the arguments of one operation together, after all are read.
 func (p *requestParser) checkArguments(op *Op) bool {
 	p.takeTexts(op)
 	k := op.Kind
@@ -56,7 +56,7 @@ func (p *requestParser) checkArguments(op *Op) bool {
 	return true
 }
 
-// checkSizes judges a new container's size arguments by its kind.
+// checkSizes checks a new container's size arguments against its kind.
 func (p *requestParser) checkSizes(op *Op) bool {
 	kind := ContainerKind(op.Args[CreateKind])
 	for i := CreateSlotCount; i <= CreateGridHeight; i++ {
@@ -72,7 +72,7 @@ func (p *requestParser) checkSizes(op *Op) bool {
 	return true
 }
 
-// listArguments lists what an operation takes, for errors.
+// listArguments lists the arguments of an operation, for errors.
 func listArguments(k OpKind) string {
 	var need, may []string
 	for _, a := range k.Args() {

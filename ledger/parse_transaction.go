@@ -12,8 +12,8 @@ const (
 
 var transactionFields = fieldNames("operations", "idempotency_key", "metadata", "reverses")
 
-// transaction reads a transaction object; level is its own. p.ops grows by its
-// operations, which become tx.Ops.
+// transaction reads a transaction object, whose nesting level is level. It appends
+// the operations to p.ops; they become tx.Ops.
 func (p *requestParser) transaction(tx *Transaction, level int) bool {
 	p.op = NoOperation
 	field := "body"
@@ -134,14 +134,14 @@ func (p *requestParser) key(tx *Transaction) bool {
 }
 
 // keep returns what appending adds to the arena. A growing arena moves, but
-// what was kept before stays where it is, and stays right.
+// what was kept before stays valid where it is.
 func (p *requestParser) keep(appending func([]byte) []byte) []byte {
 	start := len(p.arena)
 	p.arena = appending(p.arena)
 	return p.arena[start:len(p.arena):len(p.arena)]
 }
 
-// metadata reads the metadata; level is its own.
+// metadata reads the metadata, whose nesting level is level.
 func (p *requestParser) metadata(tx *Transaction, level int) bool {
 	if !p.enter('{', level, "metadata", "a JSON object") {
 		return false
@@ -173,7 +173,7 @@ func (p *requestParser) metadata(tx *Transaction, level int) bool {
 	return true
 }
 
-// reverses reads the global_seq of the commit that the transaction takes back.
+// reverses reads the global_seq of the commit that the transaction reverses.
 func (p *requestParser) reverses(tx *Transaction) bool {
 	seq, ok := p.integer()
 	if !ok || seq < 1 {
@@ -183,9 +183,9 @@ func (p *requestParser) reverses(tx *Transaction) bool {
 	return true
 }
 
-// ParseReversal reads the body of /v1/commit/{global_seq}/reverse, otherwise as
-// ParseTransaction does. seq is from the path. The key and Hash are of the
-// request; tx has no operations until Invert finds them.
+// ParseReversal reads the body of /v1/commit/{global_seq}/reverse. Otherwise it is
+// like ParseTransaction. seq is from the path. The key and Hash are those of the
+// request; tx has no operations until Invert determines them.
 func ParseReversal(body []byte, seq uint64, tx *Transaction, lim ParseLimits) *Error {
 	p := tx.reset(EndpointReverse)
 	tx.Reverses = seq

@@ -1,22 +1,22 @@
 package ledger
 
-// A Past becomes the state of one container alone as it was after a commit. It is
-// told of the last change of each thing up to then, each thing once: a stack's
-// is the last of StackChanged and HeldChanged, and each hold has its own
-// HeldChanged, after its stack. All reads of the container then give what they
-// gave at that time.
+// A Past builds the state of a single container as it was after a commit. It
+// receives the last change of each thing up to then, each thing once. For a stack
+// that is the last of StackChanged and HeldChanged; each hold has its own
+// HeldChanged, after its stack. All reads of the container then return what they
+// returned at that time.
 type Past struct {
 	s    *State
 	cref uint32
 	kind ContainerKind
 }
 
-// PastThing is about how many bytes of memory a thing takes.
+// PastThing is the approximate memory of one stack, hold or instance, in bytes.
 const PastThing = 192
 
-// NewPast begins with the container as it was after commit seq. It uses the memory
-// of used, a past that nobody reads any more, nil for none: a small container
-// takes less time than the memory of a state does.
+// NewPast begins with the container as it was after commit seq. It reuses the
+// memory of used, a past that is no longer read, or nil: allocating a state takes
+// longer than building a small container.
 func NewPast(seq uint64, info ContainerInfo, used *State) *Past {
 	s := NewState(Config{})
 	s.seq = seq
@@ -57,21 +57,22 @@ func (p *Past) Instance(c *Change) {
 	s.clearUndo()
 }
 
-// Bare returns the container with its counts and nothing in it.
+// Bare returns the container with its counts, and without contents.
 func (p *Past) Bare(updated uint64, stacks, instances int) *State {
 	c := p.s.containers.at(p.cref)
 	c.stacks, c.instances = uint32(stacks), uint32(instances)
 	return p.State(updated)
 }
 
-// State returns what was made. updated is the container's last change.
+// State returns the finished state. updated is the container's last change.
 func (p *Past) State(updated uint64) *State {
 	p.s.containers.at(p.cref).updated = updated
 	p.s.clearUndo()
 	return p.s
 }
 
-// takeMemory takes the memory of the records of another state, which is of no use then.
+// takeMemory takes over the memory for records of another state, which must not be
+// used afterwards.
 func (s *State) takeMemory(of *State) {
 	of.containers.empty()
 	of.classes.empty()
@@ -85,7 +86,7 @@ func (s *State) takeMemory(of *State) {
 	s.placements, s.grids, s.holds, s.heldSums = of.placements, of.grids, of.holds, of.heldSums
 }
 
-// EmptyPast is a state without anything in it, after commit seq.
+// EmptyPast returns an empty state after commit seq.
 func EmptyPast(seq uint64) *State {
 	s := NewState(Config{})
 	s.seq = seq
@@ -102,7 +103,7 @@ func (s *State) pastContainer(info ContainerInfo) uint32 {
 	return ref
 }
 
-// pastClass is a class of which no more is known than that there was one.
+// pastClass returns a class of which only the id is known.
 func (s *State) pastClass(id int64) uint32 {
 	if ref := s.findClass(id); ref != 0 {
 		return ref

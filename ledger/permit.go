@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// A Permit is what the sender of a transaction may do. It is judged inside
+// A Permit is what the sender of a transaction may do. It is checked inside
 // Apply, against the state that each operation meets, so no change can come
-// between the judgement and the deed. It is not part of the record: who replays
-// a log asks only what was done, not who was allowed to.
+// between the check and the operation. It is not part of the record: replaying a
+// log only asks what was done, not who was allowed to.
 //
-// With owners, the sender reaches containers of these owners and what stands in
-// them, with all that hangs under it. What is not there and what is another's
-// are refused alike, so that nobody learns which. An instance that is nowhere
-// has no owner: it is within reach only while the transaction lasts that minted
-// it or took it out of a container within reach, and by the end of that
+// With owners, the sender may use containers of these owners, and everything in
+// them or attached below. A container that does not exist and one of another owner
+// get the same error, so that nobody learns which it is. An instance without a
+// location has no owner. The sender may use it only within the transaction that
+// minted it or took it out of a container of these owners, and by the end of that
 // transaction it must be placed, attached or burned.
 type Permit struct {
 	Register bool    // it may register classes and shapes
@@ -22,7 +22,7 @@ type Permit struct {
 	Owners   []int64 // ascending; nil: any container and instance
 }
 
-// moves reports whether an operation neither makes nor destroys anything: no
+// moves reports whether an operation neither creates nor destroys anything: no
 // quantity, instance, container, name or class. An operation that is not listed
 // needs the scope commit, so a new one is closed until someone decides.
 func moves(kind OpKind) bool {
@@ -40,8 +40,8 @@ func moves(kind OpKind) bool {
 	return false
 }
 
-// wantMoves refuses an operation that makes or destroys something, to a sender
-// that may only move.
+// wantMoves returns an error for an operation that creates or destroys something,
+// if the sender may only move.
 func wantMoves(op *Op) *Error {
 	if moves(op.Kind) {
 		return nil
@@ -50,10 +50,10 @@ func wantMoves(op *Op) *Error {
 		With(Text("op", op.Kind.String()), Text("scope", "commit"))
 }
 
-// Limited reports whether only containers of certain owners are within reach.
+// Limited reports whether the sender may only use containers of certain owners.
 func (p *Permit) Limited() bool { return p != nil && p.Owners != nil }
 
-// allows reports whether containers of the owner, 0 for none, are within reach.
+// allows reports whether the sender may use containers of the owner, 0 for none.
 func (p *Permit) allows(owner int64) bool {
 	if !p.Limited() {
 		return true
@@ -62,9 +62,10 @@ func (p *Permit) allows(owner int64) bool {
 	return ok
 }
 
-// SetSender says who sends the transaction, and what they may do: nil is all.
-// The name, of 1 to 255 bytes, goes into the record; the key, which must be
-// final, is then the sender's own: the same request by another is another.
+// SetSender sets who sends the transaction and what they may do; nil is everything.
+// The name, of 1 to 255 bytes, is written to the record. The idempotency key must
+// be final; it then belongs to the sender: the same request from another sender is
+// another request.
 func (tx *Transaction) SetSender(name []byte, p *Permit) {
 	tx.Principal, tx.permit = name, p
 	if len(tx.Key) == 0 || len(name) == 0 {
@@ -77,25 +78,25 @@ func (tx *Transaction) SetSender(name []byte, p *Permit) {
 	copy(tx.Hash[:], sum[:])
 }
 
-// Permit is what the sender may do; nil: all.
+// Permit returns what the sender may do; nil is everything.
 func (tx *Transaction) Permit() *Permit { return tx.permit }
 
-// loosened is an instance that the transaction being applied took out of a
-// place within reach, or minted nowhere.
+// loosened is an instance that the current transaction took out of a place that
+// the sender may use, or minted without a location.
 type loosened struct {
 	ref uint32
 	op  int32
 }
 
-// loosen notes that the operation left an instance nowhere.
+// loosen records that the operation left an instance without a location.
 func (s *State) loosen(ref uint32) {
 	if s.doing.limited {
 		s.loose = append(s.loose, loosened{ref, s.doing.op})
 	}
 }
 
-// isLoose reports whether this transaction left the instance nowhere. What it did
-// last is most likely what it goes on with.
+// isLoose reports whether this transaction left the instance without a location.
+// It searches the last ones first, which are the most likely.
 func (s *State) isLoose(ref uint32) bool {
 	for i := len(s.loose) - 1; i >= 0; i-- {
 		if s.loose[i].ref == ref {
@@ -105,7 +106,7 @@ func (s *State) isLoose(ref uint32) bool {
 	return false
 }
 
-// mayUse reports whether the sender of the transaction being applied reaches an instance.
+// mayUse reports whether the sender of the current transaction may use an instance.
 func (s *State) mayUse(ref uint32) bool {
 	top := s.topmost(ref)
 	r := s.instances.at(top)
@@ -115,8 +116,8 @@ func (s *State) mayUse(ref uint32) bool {
 	return s.doing.permit.allows(s.containers.at(r.host).owner)
 }
 
-// wantNoneLoose refuses to leave an instance where nobody with owners reaches
-// it. The operation at fault is the last one that did so.
+// wantNoneLoose returns an error if an instance is left where no sender with owners
+// may use it. The operation at fault is the last one that did so.
 func (s *State) wantNoneLoose() *Error {
 	for i := len(s.loose) - 1; i >= 0; i-- {
 		l := s.loose[i]
@@ -129,8 +130,8 @@ func (s *State) wantNoneLoose() *Error {
 	return nil
 }
 
-// containerNameForbidden refuses a name that does not lead to a container
-// within reach.
+// containerNameForbidden returns the error for a name that is not that of a
+// container that the sender may use.
 func containerNameForbidden(name string) *Error {
 	return Errorf(Forbidden, "There is no container named %q that this token may use.", name).With(Text("name", name))
 }
@@ -147,13 +148,13 @@ func holdForbidden(id int64) *Error {
 	return Errorf(Forbidden, "There is no hold %d that this token may use.", id).With(Num("hold_id", id))
 }
 
-// commitForbidden is the one refusal to reverse a commit that concerns anything
-// out of reach.
+// commitForbidden returns the one error for reversing a commit that concerns
+// anything that the sender may not use.
 func commitForbidden(seq uint64) *Error {
 	return Errorf(Forbidden, "There is no commit %d that this token may reverse.", seq).With(Num("global_seq", int64(seq)))
 }
 
-// wantRegister refuses to register and rename to those who may not register.
+// wantRegister returns an error for registering and renaming without permission.
 func (s *State) wantRegister(op *Op) *Error {
 	if p := s.doing.permit; p == nil || p.Register {
 		return nil

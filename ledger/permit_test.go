@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// limitedWorld has containers 1 (Slots) and 2 (Grid) of owner 7, 11 and 12 of
-// owner 8, 21 and 22 of nobody, and instances 1 and 2 in a slot of each, 3
-// under 1, 4 under 2, and 5 nowhere.
+// limitedWorld has containers 1 (Slots) and 2 (Grid) of owner 7, containers 11
+// and 12 of owner 8, and containers 21 and 22 without an owner. Instances 1 and
+// 2 are in a slot of each, 3 is attached to 1, 4 is attached to 2, and 5 is
+// nowhere.
 func limitedWorld(t testing.TB) *State {
 	s := NewState(Config{IdempotencyKeys: 10})
 	accept(t, s, `
@@ -25,7 +26,7 @@ func limitedWorld(t testing.TB) *State {
 	return s
 }
 
-// TestPermit has a sender who is limited to owner 7 try everything.
+// TestPermit tries every operation as a client limited to owner 7.
 func TestPermit(t *testing.T) {
 	for _, c := range []struct {
 		ops  string
@@ -115,7 +116,8 @@ func TestPermit(t *testing.T) {
 	}
 }
 
-// TestTransferOnly has senders try every operation with the scope transfer alone.
+// TestTransferOnly tries every operation as clients with only the scope
+// transfer.
 func TestTransferOnly(t *testing.T) {
 	allowed := map[OpKind]bool{}
 	for _, c := range []string{
@@ -163,8 +165,9 @@ func TestTransferOnly(t *testing.T) {
 	}
 }
 
-// TestTotalsStayHidden asks for more than a class has room for, once as a
-// sender limited to owners, in two ledgers that differ in what others own.
+// TestTotalsStayHidden asks for more than a class has room for, as a client
+// limited to owners and as an unlimited one, in two ledgers that differ in what
+// others own. The limited client must get the same response in both.
 func TestTotalsStayHidden(t *testing.T) {
 	var said []string
 	for _, other := range []int{0, 1_000_000} {
@@ -188,8 +191,8 @@ func TestTotalsStayHidden(t *testing.T) {
 	}
 }
 
-// TestForbiddenTellsNothing: what is another's and what is not there are
-// refused in the same words, but for the number.
+// TestForbiddenTellsNothing checks that items of other owners and missing items
+// are rejected with the same words, except for the number.
 func TestForbiddenTellsNothing(t *testing.T) {
 	for _, c := range []string{
 		"RemoveContainer container_id=%d|12|99", "AddFungible container_id=%d class_id=1 key=0 quantity=1|12|99",
@@ -213,7 +216,8 @@ func TestForbiddenTellsNothing(t *testing.T) {
 	}
 }
 
-// TestKeyOfAnotherSender: a key shows its result to its own sender alone.
+// TestKeyOfAnotherSender checks that an idempotency key shows its result only
+// to its own client.
 func TestKeyOfAnotherSender(t *testing.T) {
 	hash := func(name string) [16]byte {
 		tx := asTx(t, "RemoveContainer container_id=1")

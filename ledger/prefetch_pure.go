@@ -7,10 +7,10 @@ import (
 	"unsafe"
 )
 
-// prefetched keeps the loads from being left out as useless.
+// prefetched keeps the compiler from removing the loads as useless.
 var prefetched atomic.Uint64
 
-// prefetchLines loads the cache lines of the addresses, all at once as far as
+// prefetchLines loads the cache lines of the addresses, in parallel as far as
 // the processor looks ahead.
 func prefetchLines(at []unsafe.Pointer) {
 	var sum uint64

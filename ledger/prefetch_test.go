@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPrefetchFinds that Prefetch goes to the stacks which Apply will look up,
-// and passes over what is not there, without allocating.
+// TestPrefetchFinds checks that Prefetch finds the stacks that Apply will look
+// up, and skips missing ones, without allocating.
 func TestPrefetchFinds(t *testing.T) {
 	s := stocked(t, prefetchFrom/4, 5)
 	mustApply(t, s, Op{Kind: RenameContainer, Has: 3, Name: "shop", Args: [MaxArgs]int64{7}})
@@ -53,8 +53,9 @@ func TestPrefetchFinds(t *testing.T) {
 	}
 }
 
-// TestPrefetchChangesNothing: the same transactions lead to the same refusals
-// and the same state with and without it, those with many operations too.
+// TestPrefetchChangesNothing checks that the same transactions lead to the same
+// rejections and the same state with and without prefetching, including those
+// with many operations.
 func TestPrefetchChangesNothing(t *testing.T) {
 	const containers = prefetchFrom / 2
 	plain, ahead := stocked(t, containers, 2), stocked(t, containers, 2)
@@ -92,8 +93,8 @@ func TestPrefetchChangesNothing(t *testing.T) {
 	}
 }
 
-// TestPrefetchLines that any number of addresses can be asked for, and that
-// what stands there stays as it is.
+// TestPrefetchLines checks that any number of addresses can be prefetched, and
+// that the memory there does not change.
 func TestPrefetchLines(t *testing.T) {
 	words := make([]uint64, 1<<12)
 	var at []unsafe.Pointer

@@ -10,16 +10,16 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the random operations; 0: a fixed set of seeds")
 
-// randomStateOp makes an operation over small ranges of numbers, so that operations
-// collide, sometimes with an argument left out that may be left out.
+// randomStateOp returns an operation over small ranges of numbers, so that
+// operations collide. Sometimes it omits an optional argument.
 func randomStateOp(r *rand.Rand, instances int64) Op {
 	op := randomOpOf(r, OpKinds(), append(part1Weights, HoldFungible, SettleHold, MergeStacks, SplitStack, RequireInstance), instances)
 	randomNames(r, &op)
 	return op
 }
 
-// randomNames gives an operation names: to what it makes or renames, and here
-// and there in place of an integer.
+// randomNames gives an operation names: for what it creates or renames, and
+// sometimes instead of an integer.
 func randomNames(r *rand.Rand, op *Op) {
 	pool := []string{"a", "a1", "users/1", "users/2/wallet", "users/with/a/rather/long/name/of/more/than/31", "Z" + strings.Repeat("z", MaxContainerName-1)}
 	texts := map[int]string{}
@@ -55,10 +55,10 @@ func randomNames(r *rand.Rand, op *Op) {
 	setTexts(op, texts)
 }
 
-// part1Weights are operations of version 1 that are made more often.
+// part1Weights are operations of version 1 that are generated more often.
 var part1Weights = []OpKind{AddFungible, TransferFungible, MintInstance, PlaceInGrid, PlaceInSlot, Attach, MoveInGrid}
 
-// part1Op makes an operation of version 1: golden bytes depend on which.
+// part1Op returns an operation of version 1. Golden bytes depend on the result.
 func part1Op(r *rand.Rand, instances int64) Op {
 	return randomOpOf(r, OpKinds()[:RegisterClassShape], part1Weights, instances)
 }
@@ -93,7 +93,7 @@ func randomOpOf(r *rand.Rand, kinds, weights []OpKind, instances int64) Op {
 	return op
 }
 
-// mendShape makes the arguments fit each other, as most requests have them.
+// mendShape makes the arguments consistent, as they are in most requests.
 func mendShape(op *Op) {
 	pair := func(x, y int) {
 		if op.Has>>x&1 != op.Has>>y&1 {
@@ -129,7 +129,8 @@ func mendShape(op *Op) {
 	}
 }
 
-// field is where the random operations begin: things of each kind, and room for more.
+// field is the state in which the random operations begin: some items of each
+// kind, and room for more.
 const field = `
 	RegisterClass class_id=1 name=gold
 	RegisterClass class_id=2 name=iron
@@ -147,8 +148,9 @@ const field = `
 	CreateContainer container_id=7 kind=Grid grid_width=90 grid_height=20
 	CreateContainer container_id=8 kind=Grid grid_width=5 grid_height=5`
 
-// likelyID is the id of a container or class that can serve: containers 1..3
-// are Standard, 4 and 5 Slots, 6..8 Grid; classes 1 and 2 are fungible, 3 and 4 not.
+// likelyID returns the id of a suitable container or class. Containers 1..3 are
+// Standard, 4 and 5 Slots, 6..8 Grid; classes 1 and 2 are fungible, 3 and 4 are
+// not.
 func likelyID(r *rand.Rand, kind OpKind, name string) int64 {
 	pick := func(ids ...int64) int64 { return ids[r.IntN(len(ids))] }
 	switch {
@@ -188,7 +190,7 @@ func randomStateArg(r *rand.Rand, arg Arg) int64 {
 	case ArgSlotCount:
 		return 1 + r.Int64N(5)
 	case ArgSide:
-		return 1 + r.Int64N(4) + 90*r.Int64N(12)/11 // seldom a wide one
+		return 1 + r.Int64N(4) + 90*r.Int64N(12)/11 // rarely a wide one
 	case ArgKind:
 		return 1 + r.Int64N(3)
 	case ArgOwner:
@@ -203,8 +205,9 @@ func randomStateArg(r *rand.Rand, arg Arg) int64 {
 }
 
 // TestRandomOperations applies random transactions to one state, with undone
-// ones in between, and the accepted ones alone to two others, one of them from
-// the records. All three must show the same, and hold together, throughout.
+// ones in between. It applies only the accepted ones to two other states, to
+// one of them from the records. All three must always show the same and satisfy
+// the invariants.
 func TestRandomOperations(t *testing.T) {
 	seeds := []uint64{1, 2, 3, 4, 5, 6}
 	if *seedFlag != 0 {
@@ -239,7 +242,7 @@ func randomRun(t *testing.T, r *rand.Rand, counts map[OpKind]int) {
 			codes[err.Code]++
 			check(t, s)
 			same(t, "after "+err.Error(), before, dump(t, s))
-			tx.Ops = tx.Ops[:err.OpIndex] // what came before it is acceptable
+			tx.Ops = tx.Ops[:err.OpIndex] // the operations before it are acceptable
 			if len(tx.Ops) == 0 {
 				continue
 			}

@@ -19,7 +19,7 @@ type Balance struct {
 	Held                   int64 // of the quantity, by holds
 }
 
-// HoldInfo is a quantity that is set aside.
+// HoldInfo is a quantity that is held.
 type HoldInfo struct {
 	ID, ContainerID        int64
 	ClassID, Key, Quantity int64
@@ -55,7 +55,8 @@ type ClassInfo struct {
 	RegisteredSeq uint64
 }
 
-// ShapeInfo is a registered shape; AnyKey marks the one for all keys without their own.
+// ShapeInfo is a registered shape. AnyKey marks the shape of all keys without one
+// of their own.
 type ShapeInfo struct {
 	AnyKey        bool
 	Key           int64

@@ -4,7 +4,7 @@ import "math"
 
 // Reads of classes and instances.
 
-// Class, 404 ClassNotFound.
+// Class returns a class. Error: ClassNotFound.
 func (s *State) Class(id int64) (ClassInfo, *Error) {
 	ref := s.findClass(id)
 	if ref == 0 {
@@ -18,8 +18,8 @@ func (s *State) classInfo(ref uint32) ClassInfo {
 	return ClassInfo{ID: k.id, Code: s.nameOf(classCodes, ref), Name: k.name, Fungible: k.fungible, Decimals: int(k.decimals), RegisteredSeq: k.registered}
 }
 
-// Classes appends up to limit classes with id above after, by id; more says
-// that there are further ones.
+// Classes appends up to limit classes with id above after, by id. more reports
+// whether there are further ones.
 func (s *State) Classes(dst []ClassInfo, after int64, limit int) (out []ClassInfo, more bool) {
 	treeWalk(classesByID{s}, s.classTree, rank{major: after}, func(ref uint32) bool {
 		if limit <= 0 {
@@ -33,20 +33,21 @@ func (s *State) Classes(dst []ClassInfo, after int64, limit int) (out []ClassInf
 	return dst, more
 }
 
-// Shapes of a class, all of them. Error: ClassNotFound.
+// Shapes appends all shapes of a class. Error: ClassNotFound.
 func (s *State) Shapes(dst []ShapeInfo, class int64) ([]ShapeInfo, *Error) {
 	dst, _, err := s.ShapePage(dst, class, BeforeShapes, math.MaxInt)
 	return dst, err
 }
 
-// Places in the shapes of a class, beside keys.
+// Positions in the shapes of a class, besides keys.
 const (
 	BeforeShapes = anyKey - 1
 	AtAnyKey     = anyKey // of the shape for all keys without their own
 )
 
-// ShapePage appends up to limit shapes of a class behind the key after, the null
-// key first, then by key; more says that there are others. Error: ClassNotFound.
+// ShapePage appends up to limit shapes of a class that come after the key after:
+// the null key first, then by key. more reports whether there are others. Error:
+// ClassNotFound.
 func (s *State) ShapePage(dst []ShapeInfo, class, after int64, limit int) (out []ShapeInfo, more bool, err *Error) {
 	kref := s.findClass(class)
 	if kref == 0 {
@@ -68,7 +69,7 @@ func (s *State) ShapePage(dst []ShapeInfo, class, after int64, limit int) (out [
 	return dst, more, nil
 }
 
-// Stats of a class. Error: ClassNotFound.
+// Stats returns the totals of a class. Error: ClassNotFound.
 func (s *State) Stats(class int64) (ClassStats, *Error) {
 	ref := s.findClass(class)
 	if ref == 0 {
@@ -82,7 +83,7 @@ func (s *State) Stats(class int64) (ClassStats, *Error) {
 	}, nil
 }
 
-// Instance, 404 InstanceNotFound. The children are Children's.
+// Instance returns an instance without its children. Error: InstanceNotFound.
 func (s *State) Instance(id int64) (InstanceInfo, *Error) {
 	ref := s.findInstance(id)
 	if ref == 0 {
@@ -108,7 +109,7 @@ func (s *State) instanceInfo(ref uint32) InstanceInfo {
 }
 
 // Children appends up to limit children of an instance with id above after, by
-// id; more says that there are others. None if the instance is not there.
+// id. more reports whether there are others. An unknown instance has none.
 func (s *State) Children(dst []int64, id, after int64, limit int) (out []int64, more bool) {
 	ref := s.findInstance(id)
 	if ref == 0 {

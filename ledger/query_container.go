@@ -2,11 +2,11 @@ package ledger
 
 import "math"
 
-// Reads of containers and what they hold. Reads change nothing, so any number
-// may run side by side while no change does. A limit below 1 gives no rows, and
-// more then reports whether there are any.
+// Reads of containers and their contents. Reads change nothing, so any number may
+// run concurrently while no change does. With a limit below 1 a read returns no
+// rows, and more reports whether there are any.
 
-// Container, 404 ContainerNotFound.
+// Container returns a container. Error: ContainerNotFound.
 func (s *State) Container(id int64) (ContainerInfo, *Error) {
 	ref := s.findContainer(id)
 	if ref == 0 {
@@ -28,14 +28,15 @@ func (s *State) containerInfo(ref uint32) ContainerInfo {
 	return info
 }
 
-// ContainerFilter narrows Containers: zero fields match all.
+// ContainerFilter narrows Containers. Zero fields match all.
 type ContainerFilter struct {
 	Owner int64
 	Kind  ContainerKind
 }
 
-// Containers appends up to limit containers with id above after, by id; more
-// says that there may be others, above last. A page costs time by its length.
+// Containers appends up to limit containers with id above after, by id. more
+// reports whether there may be others, above last. The cost of a page grows with
+// its length only.
 func (s *State) Containers(dst []ContainerInfo, f ContainerFilter, after int64, limit int) (out []ContainerInfo, last int64, more bool) {
 	var order nodes = containersByID{s}
 	root, from := s.byID, rank{major: after}
@@ -65,7 +66,7 @@ type containerPage struct {
 	more           bool
 }
 
-// take appends a container of the kind, and reports whether to go on.
+// take appends a container of the kind, and reports whether to continue.
 func (p *containerPage) take(s *State, ref uint32) bool {
 	c := s.containers.at(ref)
 	if p.kind != 0 && c.kind != p.kind {
@@ -81,15 +82,15 @@ func (p *containerPage) take(s *State, ref uint32) bool {
 	return !p.more
 }
 
-// BalanceFilter narrows Balances: nil fields match all.
+// BalanceFilter narrows Balances. Nil fields match all.
 type BalanceFilter struct{ ClassID, Key *int64 }
 
 // StackKey orders the stacks of a container.
 type StackKey struct{ ClassID, Key int64 }
 
 // Balances appends up to limit stacks after the given one (nil: from the first)
-// by class_id, then key; more says that there may be others, behind last. Errors:
-// ContainerNotFound, WrongContainerKind for Slots.
+// by class_id, then key. more reports whether there may be others, after last.
+// Errors: ContainerNotFound, WrongContainerKind for Slots.
 func (s *State) Balances(dst []Balance, id int64, f BalanceFilter, after *StackKey, limit int) (out []Balance, last StackKey, more bool, err *Error) {
 	cref := s.findContainer(id)
 	if cref == 0 {
@@ -127,7 +128,7 @@ func (s *State) Balances(dst []Balance, id int64, f BalanceFilter, after *StackK
 	return dst, last, more, nil
 }
 
-// balancesOfKey leaps from class to class, so that a class with many keys costs no more.
+// balancesOfKey jumps from class to class, so that a class with many keys costs no more.
 func (s *State) balancesOfKey(dst []Balance, c *container, f BalanceFilter, from rank, limit int) (out []Balance, last StackKey, more bool) {
 	key := *f.Key
 	for skipped := 0; ; {
@@ -166,7 +167,7 @@ func (s *State) balance(ref uint32) Balance {
 }
 
 // SlotEntries appends up to limit occupied slots with an index above after (-1:
-// all), by index; more says that there are further ones. Errors:
+// all), by index. more reports whether there are further ones. Errors:
 // ContainerNotFound, WrongContainerKind.
 func (s *State) SlotEntries(dst []SlotEntry, id int64, after int, limit int) (out []SlotEntry, more bool, err *Error) {
 	cref := s.findContainer(id)

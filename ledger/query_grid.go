@@ -4,8 +4,8 @@ package ledger
 type Cell struct{ X, Y int }
 
 // Placements appends up to limit placements by y, then x, after the given
-// anchor (nil: from the first), that touch region (nil: all); more says that
-// there are further ones. Errors: ContainerNotFound, WrongContainerKind.
+// anchor (nil: from the first), that overlap region (nil: all). more reports
+// whether there are further ones. Errors: ContainerNotFound, WrongContainerKind.
 func (s *State) Placements(dst []Placement, id int64, region *Rect, after *Cell, limit int) (out []Placement, more bool, err *Error) {
 	cref := s.findContainer(id)
 	if cref == 0 {
@@ -30,14 +30,14 @@ func (s *State) Placements(dst []Placement, id int64, region *Rect, after *Cell,
 	return w.dst, w.more, nil
 }
 
-// clipRegion cuts a region to the grid; ok is false when nothing is left.
+// clipRegion cuts a region to the grid. ok is false if nothing is left.
 func clipRegion(c *container, r *Rect) (a area, ok bool) {
 	x0, x1 := clipSide(r.X, r.Width, int64(c.gridWidth))
 	y0, y1 := clipSide(r.Y, r.Height, int64(c.gridHeight))
 	return area{int(x0), int(y0), int(x1 - x0), int(y1 - y0)}, x0 < x1 && y0 < y1
 }
 
-// clipSide is the part from..to of start..start+length that lies in 0..side.
+// clipSide returns the part from..to of start..start+length that is in 0..side.
 func clipSide(start, length, side int64) (from, to int64) {
 	to = side
 	if length < side-max(start, 0) { // then start + length can't overflow
@@ -55,7 +55,7 @@ type placementWalk struct {
 	more  bool
 }
 
-// take appends a placement, and reports whether to go on.
+// take appends a placement, and reports whether to continue.
 func (w *placementWalk) take(ref uint32) bool {
 	if w.limit <= 0 {
 		w.more = true
@@ -66,7 +66,7 @@ func (w *placementWalk) take(ref uint32) bool {
 	return true
 }
 
-// region visits, row by row, only those anchors from which a placement of the
+// region visits, row by row, only the anchors from which a placement of the
 // grid's largest width and height could reach the area.
 func (w *placementWalk) region(a area, from rank) {
 	g := w.s.grids.at(w.c.grid)

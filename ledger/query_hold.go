@@ -1,9 +1,9 @@
 package ledger
 
-// Reads of holds, and of what expires next.
+// Reads of holds, and of the holds that expire next.
 
-// Holds appends up to limit holds of the container with id above after, by id;
-// more says that there are further ones. Errors: ContainerNotFound,
+// Holds appends up to limit holds of the container with id above after, by id.
+// more reports whether there are further ones. Errors: ContainerNotFound,
 // WrongContainerKind for Slots.
 func (s *State) Holds(dst []HoldInfo, container, after int64, limit int) (out []HoldInfo, more bool, err *Error) {
 	cref := s.findContainer(container)
@@ -28,7 +28,7 @@ func (s *State) Holds(dst []HoldInfo, container, after int64, limit int) (out []
 	return dst, more, nil
 }
 
-// Hold, 404 HoldNotFound.
+// Hold returns a hold. Error: HoldNotFound.
 func (s *State) Hold(id int64) (HoldInfo, *Error) {
 	ref := s.findHold(id)
 	if ref == 0 {
@@ -37,8 +37,8 @@ func (s *State) Hold(id int64) (HoldInfo, *Error) {
 	return s.holdInfo(ref), nil
 }
 
-// MayReadHold is nil if the hold is there and of a container of one of the
-// owners, which ascend. Error: Forbidden.
+// MayReadHold returns nil if the hold exists in a container of one of the owners,
+// which are sorted. Error: Forbidden.
 func (s *State) MayReadHold(id int64, owners []int64) *Error {
 	p := Permit{Owners: owners}
 	if ref := s.findHold(id); ref == 0 || !p.allows(s.holderOf(ref).owner) {
@@ -61,8 +61,8 @@ func (s *State) holdInfo(ref uint32) HoldInfo {
 }
 
 // AppendHold appends a hold as reads show it, {"hold_id","container_id",
-// "class_id","key","quantity","held_seq","expires_at"}; container_id is left
-// out in the list of a container's holds, and expires_at if it never expires.
+// "class_id","key","quantity","held_seq","expires_at"}. The list of a container's
+// holds omits container_id, and a hold that never expires omits expires_at.
 func AppendHold(dst []byte, h HoldInfo, withContainer bool) []byte {
 	dst = appendIntField(dst, `{"hold_id":`, h.ID)
 	if withContainer {
@@ -82,7 +82,7 @@ func AppendHold(dst []byte, h HoldInfo, withContainer bool) []byte {
 // PrincipalLedger is the principal of the commits that the ledger makes itself.
 const PrincipalLedger = "ledger"
 
-// NextExpiry is the Unix second at which the next hold expires; ok is false if
+// NextExpiry returns the Unix second at which the next hold expires; ok is false if
 // none ever does.
 func (s *State) NextExpiry() (at int64, ok bool) {
 	ref := treeNext(holdsByExpiry{s}, s.dueTree, lowest)
@@ -92,9 +92,9 @@ func (s *State) NextExpiry() (at int64, ok bool) {
 	return s.holds.at(ref).expires, true
 }
 
-// Expire makes tx the transaction that releases the holds whose time has
-// passed at the time now, in Unix nanoseconds: at most so many of them, by
-// expiry, then id. It is false, and tx of no use, if there are none.
+// Expire makes tx the transaction that releases the holds that have expired at
+// the time now, in Unix nanoseconds: at most that many, by expiry, then id. If
+// there are none, it returns false, and tx must not be used.
 func (s *State) Expire(now int64, most int, tx *Transaction) bool {
 	tx.reset(EndpointCommit)
 	ops := tx.scratch.ops[:0]

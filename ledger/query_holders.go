@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Reads of all that there is of a class.
+// Reads of everything there is of a class.
 
-// maxSkipped bounds the records that one page looks at and leaves out, so that
-// a filter that few pass costs a read little time. A page that meets the bound is
-// shorter than its limit, and more is true.
+// maxSkipped is the maximum number of records that one page reads and leaves out,
+// so that a filter with few matches costs a read little time. A page that reaches
+// it is shorter than its limit, and more is true.
 const maxSkipped = 10_000
 
 // Holder is a stack of a class.
@@ -18,8 +18,8 @@ type Holder struct{ ContainerID, Key, Quantity, Held int64 }
 // HolderKey orders the stacks of a class.
 type HolderKey struct{ ContainerID, Key int64 }
 
-// WantKind refuses a class that is not there, with ClassNotFound, or that is of
-// the other kind, with WrongClassKind.
+// WantKind returns an error for an unknown class, ClassNotFound, or a class of the
+// other kind, WrongClassKind.
 func (s *State) WantKind(class int64, fungible bool) *Error {
 	ref := s.findClass(class)
 	if ref == 0 {
@@ -34,9 +34,9 @@ func (s *State) WantKind(class int64, fungible bool) *Error {
 	return nil
 }
 
-// Holders appends up to limit stacks of a fungible class behind the place after,
-// by container and key; more says that there may be others, behind last. key
-// narrows them; nil: all. The lists of stacks must be made, see MakeList.
+// Holders appends up to limit stacks of a fungible class after the place after,
+// by container and key. more reports whether there may be others, after last. key
+// narrows them; nil is all. The lists of stacks must exist, see MakeList.
 func (s *State) Holders(dst []Holder, class int64, key *int64, after HolderKey, limit int) (out []Holder, last HolderKey, more bool) {
 	last = after
 	skipped := 0
@@ -60,15 +60,15 @@ func (s *State) Holders(dst []Holder, class int64, key *int64, after HolderKey, 
 	return dst, last, more
 }
 
-// InstanceFilter narrows Instances: nil and zero fields match all.
+// InstanceFilter narrows Instances. Nil and zero fields match all.
 type InstanceFilter struct {
 	Key       *int64
 	Container int64 // directly in it
 }
 
 // Instances appends up to limit instances of a class with id above after, by id,
-// without children; more says that there may be others, above last. The lists of
-// instances must be made, see MakeList.
+// without children. more reports whether there may be others, above last. The lists
+// of instances must exist, see MakeList.
 func (s *State) Instances(dst []InstanceInfo, class int64, f InstanceFilter, after int64, limit int) (out []InstanceInfo, last int64, more bool) {
 	kref := s.findClass(class)
 	cref := uint32(0)
@@ -100,7 +100,7 @@ func (s *State) Instances(dst []InstanceInfo, class int64, f InstanceFilter, aft
 	return dst, last, more
 }
 
-// instancesIn is Instances of a container that holds few things.
+// instancesIn is Instances for a container with few instances.
 func (s *State) instancesIn(dst []InstanceInfo, c *container, kref uint32, f InstanceFilter, after int64, limit int) (out []InstanceInfo, last int64, more bool) {
 	var found []uint32
 	take := func(ref uint32) bool {

@@ -9,8 +9,8 @@ import (
 // Reads by name.
 
 // ContainerNamed returns the id of the container with the name. owners limit the
-// reader to containers of these owners, which ascend; nil is no limit. Errors:
-// ContainerNotFound; Forbidden to a limited reader, if it is another's too.
+// client to containers of these owners, which are sorted; nil is no limit. Errors:
+// ContainerNotFound; Forbidden for a limited client, also for another owner's.
 func (s *State) ContainerNamed(name string, owners []int64) (int64, *Error) {
 	ref := s.findNamed(containerNames, name)
 	if owners != nil {
@@ -35,9 +35,9 @@ func (s *State) ClassCoded(code string) (int64, *Error) {
 }
 
 // NamedContainers appends up to limit containers whose names begin with prefix
-// and come after the name after, by name; more says that there may be others, from
-// the name last on. owners, which ascend, limit the answer to containers of
-// these owners; nil is no limit, and then f.Owner may choose one. A page may be
+// and come after the name after, by name. more reports whether there may be others,
+// from the name last on. owners, which are sorted, limit the result to containers
+// of these owners; nil is no limit, and then f.Owner may select one. A page may be
 // shorter than limit although there is more.
 func (s *State) NamedContainers(dst []ContainerInfo, prefix string, f ContainerFilter, owners []int64, after string, limit int) (out []ContainerInfo, last string, more bool) {
 	if owners == nil && f.Owner != 0 {
@@ -61,8 +61,8 @@ func (s *State) NamedContainers(dst []ContainerInfo, prefix string, f ContainerF
 	return mergePages(dst, start, last, more, limit)
 }
 
-// mergePages sorts the pages of several owners, and cuts them where the shortest
-// ends, or at limit.
+// mergePages sorts the pages of several owners, and cuts the result where the
+// shortest ends, or at limit.
 func mergePages(dst []ContainerInfo, start int, last string, more bool, limit int) ([]ContainerInfo, string, bool) {
 	found := dst[start:]
 	slices.SortFunc(found, func(a, b ContainerInfo) int { return cmp.Compare(a.Name, b.Name) })

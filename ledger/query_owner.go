@@ -1,10 +1,10 @@
 package ledger
 
-// Reads by those who reach the containers of certain owners only. What is not
-// there and what is another's look the same to them.
+// Reads for tokens limited to the containers of certain owners. What does not
+// exist and what belongs to other owners look the same to them.
 
-// MayReadContainer is nil if the container is there and of one of the owners,
-// which ascend. Error: Forbidden.
+// MayReadContainer returns nil if the container exists and belongs to one of the
+// owners, which are sorted. Error: Forbidden.
 func (s *State) MayReadContainer(id int64, owners []int64) *Error {
 	p := Permit{Owners: owners}
 	if ref := s.findContainer(id); ref == 0 || !p.allows(s.containers.at(ref).owner) {
@@ -13,8 +13,8 @@ func (s *State) MayReadContainer(id int64, owners []int64) *Error {
 	return nil
 }
 
-// MayReadInstance is nil if the instance stands in, or hangs in the end under
-// one that stands in, a container of one of the owners, which ascend. Error:
+// MayReadInstance returns nil if the instance, or the root of the tree that it is
+// attached in, is in a container of one of the owners, which are sorted. Error:
 // Forbidden.
 func (s *State) MayReadInstance(id int64, owners []int64) *Error {
 	p := Permit{Owners: owners}
@@ -27,7 +27,7 @@ func (s *State) MayReadInstance(id int64, owners []int64) *Error {
 	return instanceForbidden("instance_id", id)
 }
 
-// ContainersOf is Containers over several owners, which ascend: up to limit
+// ContainersOf is Containers for several owners, which are sorted: up to limit
 // containers of any of them, of the kind (0: any), with id above after, by id.
 func (s *State) ContainersOf(dst []ContainerInfo, owners []int64, kind ContainerKind, after int64, limit int) (out []ContainerInfo, last int64, more bool) {
 	if len(owners) == 1 {
@@ -52,7 +52,7 @@ func (s *State) ContainersOf(dst []ContainerInfo, owners []int64, kind Container
 	}
 }
 
-// nextOf is the first container of an owner with id above after, or 0.
+// nextOf returns the first container of an owner with id above after, or 0.
 func (s *State) nextOf(owner, after int64) uint32 {
 	ref := treeNext(containersByOwner{s}, s.byOwner, rank{owner, after})
 	if ref == 0 || s.containers.at(ref).owner != owner {

@@ -114,9 +114,9 @@ func AppendRecord(dst []byte, tx *Transaction, out *Outcome) []byte {
 	return dst
 }
 
-// appendRecordOp appends one operation; d is nil if nothing was decided for it.
-// With names, as for the request hash, a name is written as it was given, and
-// not as the integer that it meant.
+// appendRecordOp appends one operation. d is nil if nothing was decided for it.
+// With names, as for the request hash, a name is written as it was given, not as
+// the integer that it stands for.
 func appendRecordOp(dst []byte, op *Op, d *Decision, names bool) []byte {
 	kind := byte(op.Kind)
 	ref, texts := op.Ref, textArgs[op.Kind]

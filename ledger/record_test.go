@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// sampleRecords has one record for each part of the format.
+// sampleRecords returns a record for each part of the format.
 func sampleRecords(t *testing.T) (names []string, records []Record) {
 	add := func(name, body string, out Outcome, principal string) {
 		tx, err := parseOne(body)
@@ -58,7 +58,7 @@ func TestRecordGolden(t *testing.T) {
 	golden(t, "record_v1.golden", got.String())
 }
 
-// golden compares with a file of testdata, which -update writes.
+// golden compares with a file in testdata. -update writes it.
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", file)
@@ -73,7 +73,8 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// TestRecordGolden2 has a record of version 2 for each operation that needs it.
+// TestRecordGolden2 checks a record of version 2 for each operation that needs
+// it.
 func TestRecordGolden2(t *testing.T) {
 	s := newWorld(t)
 	accept(t, s, "AddFungible container_id=2 class_id=1 key=0 quantity=9")
@@ -98,7 +99,8 @@ func TestRecordGolden2(t *testing.T) {
 	golden(t, "record_v2.golden", got.String())
 }
 
-// sameRecord compares what a record says, nil and empty slices being the same.
+// sameRecord compares the contents of two records; nil and empty slices are
+// equal.
 func sameRecord(a, b *Record) bool {
 	if len(a.Out.Decisions)+len(b.Out.Decisions) > 0 && !reflect.DeepEqual(a.Out.Decisions, b.Out.Decisions) {
 		return false
@@ -133,7 +135,7 @@ func TestRecordRoundTrip(t *testing.T) {
 		}
 		records = append(records, r)
 	}
-	var got Record // reused, so that nothing may be left over
+	var got Record // reused, so that leftovers are noticed
 	for _, want := range records {
 		b := AppendRecord([]byte("before"), &want.Tx, &want.Out)[len("before"):]
 		if err := got.Decode(b); err != nil {
@@ -145,7 +147,8 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 }
 
-// part2Decision is a decision that only version 2 has, if the operation needs one.
+// part2Decision returns a decision that only version 2 has, if the operation
+// needs one.
 func part2Decision(rng *rand.Rand, op *Op, i int32) (Decision, bool) {
 	d := Decision{Op: i}
 	switch {
@@ -169,7 +172,7 @@ func part2Decision(rng *rand.Rand, op *Op, i int32) (Decision, bool) {
 	return d, true
 }
 
-// Every shorter record is refused, and every longer one.
+// Every truncated or extended record is rejected.
 func TestRecordCutOrExtended(t *testing.T) {
 	names, records := sampleRecords(t)
 	var got Record
@@ -194,7 +197,7 @@ func TestRecordRefusals(t *testing.T) {
 	tests := []struct {
 		name   string
 		record []byte
-		want   string // "" if it is good
+		want   string // "" if it is valid
 	}{
 		{"good", op(remove...), ""},
 		{"version 0", []byte{0, 0, 0, 1, 2, 1, 5}, "at byte 0 of 7: version 0"},

@@ -2,8 +2,8 @@ package ledger
 
 import "math"
 
-// The records of the state. Each lives in a slab and names others by their
-// numbers there; 0 names none. Numbers depend on history and never show.
+// The records of the state. Each is in a slab and refers to others by their
+// numbers there; 0 is none. Numbers depend on history and are never visible.
 //
 //	container ─stacks─→ tree of stack (class_id, key)      Standard, Grid
 //	          ─things─→ tree of instance (slot_index)      Slots
@@ -12,8 +12,8 @@ import "math"
 //	instance  ─children─→ tree of instance (instance_id)
 
 type container struct {
-	// What a transfer reads and changes comes first, and what its observer is told,
-	// mostly on one cache line.
+	// The fields that a transfer reads and changes, and those that its observer gets,
+	// come first, so that most are on one cache line.
 	id                    int64
 	updated               uint64
 	kind                  ContainerKind
@@ -52,7 +52,7 @@ type class struct {
 	decimals           uint8
 }
 
-// anyKey is the key of the shape for all keys without their own; it sorts first.
+// anyKey is the key of the shape for all keys without one of their own. It sorts first.
 const anyKey = -1
 
 type shape struct {
@@ -86,7 +86,7 @@ type placement struct {
 // A holding counts the instances of a class directly in a container.
 type holding struct{ container, class, count uint32 }
 
-// A hold is a quantity of a stack that is set aside.
+// A hold is a quantity of a stack that is held.
 type hold struct {
 	id, quantity int64
 	expires      int64 // Unix seconds, or never
@@ -96,10 +96,10 @@ type hold struct {
 	due          links // among those that expire
 }
 
-// never is the expiry of a hold without end.
+// never is the expiry of a hold that does not expire.
 const never = math.MaxInt64
 
-// A heldSum adds up the holds of a stack.
+// A heldSum is the sum of the holds on a stack.
 type heldSum struct {
 	quantity int64
 	holds    uint32
@@ -116,14 +116,14 @@ func (r *grid) freeLink() *uint32      { return &r.count }
 func (r *hold) freeLink() *uint32      { return &r.stack }
 func (r *heldSum) freeLink() *uint32   { return &r.holds }
 
-// total is the quantity of the class in the whole ledger: 0 .. 2^63-1.
+// total returns the quantity of the class in the whole ledger: 0 .. 2^63-1.
 func (r *class) total() int64 { return int64(r.added.Lo - r.removed.Lo) }
 
 func (r *placement) area() area {
 	return area{int(r.x), int(r.y), int(r.width), int(r.height)}
 }
 
-// The orders that the trees keep.
+// The orders of the trees.
 type (
 	containersByID    struct{ s *State }
 	containersByOwner struct{ s *State }

@@ -2,7 +2,7 @@ package ledger
 
 import "strconv"
 
-// Refusals that several operations and reads share.
+// Errors that several operations and reads share.
 
 func containerNotFound(id int64) *Error {
 	return Errorf(ContainerNotFound, "There is no container %d.", id).With(Num("container_id", id))
@@ -28,7 +28,7 @@ func invalidField(field, format string, args ...any) *Error {
 	return Errorf(InvalidRequest, format, args...).With(Text("field", field))
 }
 
-// called is the container as people know it: by its name, or else its id.
+// called returns how messages refer to the container: by its name, or else its id.
 func (s *State) called(c *container) string {
 	if c.named {
 		return s.nameOf(containerNames, s.findContainer(c.id))
@@ -36,7 +36,7 @@ func (s *State) called(c *container) string {
 	return strconv.FormatInt(c.id, 10)
 }
 
-// classCalled is the class as people know it: by its code, or else its id.
+// classCalled returns how messages refer to the class: by its code, or else its id.
 func (s *State) classCalled(k *class) string {
 	if k.coded {
 		return s.nameOf(classCodes, s.findClass(k.id))
@@ -44,13 +44,13 @@ func (s *State) classCalled(k *class) string {
 	return strconv.FormatInt(k.id, 10)
 }
 
-// wrongContainerKind says why a container of this kind can't serve.
+// wrongContainerKind returns the error for a container of an unsuitable kind.
 func (s *State) wrongContainerKind(c *container, why string) *Error {
 	return Errorf(WrongContainerKind, "Container %s is of kind %s, which %s.", s.called(c), c.kind, why).
 		With(Num("container_id", c.id), Text("kind", c.kind.String()))
 }
 
-// wantStacks refuses containers that can't hold stacks.
+// wantStacks returns an error for a container that can't hold stacks.
 func (s *State) wantStacks(c *container) *Error {
 	if c.kind == Slots {
 		return s.wrongContainerKind(c, "holds no stacks")
@@ -107,7 +107,7 @@ func wantQuantity(q int64) *Error {
 	return Errorf(InvalidQuantity, "The quantity is %d; it must be at least 1.", q).With(Num("quantity", q))
 }
 
-// wantSlot refuses a slot_index that the container does not have.
+// wantSlot returns an error for a slot_index that the container does not have.
 func (s *State) wantSlot(c *container, index int64) *Error {
 	if index >= 0 && index < int64(c.slotCount) {
 		return nil
@@ -122,7 +122,7 @@ func (s *State) slotOccupied(c *container, index, occupant int64) *Error {
 		With(Num("container_id", c.id), Num("slot_index", index), Num("instance_id", occupant))
 }
 
-// wantNowhere refuses an instance that is attached or placed.
+// wantNowhere returns an error for an instance that is attached or placed.
 func (s *State) wantNowhere(r *instance) *Error {
 	switch r.where {
 	case Attached:

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A DivergenceError says that a record of the log does not do again what it did
-// when it was accepted: the log, the state or the program is not the one it was.
+// A DivergenceError means that replaying a record of the log has a different
+// result from when it was accepted: the log, the state or the program differs.
 type DivergenceError struct {
 	Seq  uint64 // global_seq of the record
 	What string // what differs
@@ -18,8 +18,8 @@ func (e *DivergenceError) Error() string {
 
 // Replay applies a record of the log as commit Seq()+1, compares what the
 // ledger decides with what it decided then, and remembers the result under the
-// record's key. at is the time of the frame that holds it.
-// The error is a *DivergenceError; the state is unchanged then.
+// record's key. at is the time of the frame that holds it. The error is a
+// *DivergenceError; the state is unchanged then.
 func (s *State) Replay(rec *Record, at int64, batchSeq uint32) error {
 	s.replaying = true
 	err := s.Apply(&rec.Tx, at, &s.replayed)
@@ -40,7 +40,7 @@ func (s *State) Replay(rec *Record, at int64, batchSeq uint32) error {
 	return nil
 }
 
-// difference names the first thing in which two outcomes differ, "" if none.
+// difference describes the first difference between two outcomes, "" if there is none.
 func difference(now, then *Outcome) string {
 	if now.Minted != then.Minted || now.FirstMinted != then.FirstMinted {
 		return fmt.Sprintf("it mints %d instances from %d; the record says %d from %d",

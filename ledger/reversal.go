@@ -2,11 +2,11 @@ package ledger
 
 import "math"
 
-// Reversals: which commit takes which back, and whether an inverse operation
-// meets exactly what the commit left.
+// Reversals: which commit reverses which, and whether an inverse operation finds
+// exactly what the commit left.
 
-// A reversal is the link between a commit and the one that took it back. Each
-// costs 24 bytes, and a record in the log.
+// A reversal is the link between a commit and the one that reversed it. It takes
+// 24 bytes, and a record in the log.
 type reversal struct {
 	of, by uint64
 	tree   links
@@ -21,7 +21,7 @@ func (t reversalsByCommit) rank(ref uint32) rank {
 	return rank{major: int64(t.s.reversals.at(ref).of)}
 }
 
-// ReversedBy is the commit that took the commit seq back; ok is false if none did.
+// ReversedBy returns the commit that reversed the commit seq. ok is false if none did.
 func (s *State) ReversedBy(seq uint64) (by uint64, ok bool) {
 	ref := treeFind(reversalsByCommit{s}, s.reversalTree, rank{major: int64(seq)})
 	if ref == 0 {
@@ -30,10 +30,10 @@ func (s *State) ReversedBy(seq uint64) (by uint64, ok bool) {
 	return s.reversals.at(ref).by, true
 }
 
-// A Reversal says that commit By took commit Seq back.
+// A Reversal says that commit By reversed commit Seq.
 type Reversal struct{ Seq, By uint64 }
 
-// Reversals appends those of the commits from..to, by Seq.
+// Reversals appends the reversals of the commits from..to, by Seq.
 func (s *State) Reversals(dst []Reversal, from, to uint64) []Reversal {
 	treeWalk(reversalsByCommit{s}, s.reversalTree, rank{int64(from) - 1, math.MaxInt64}, func(ref uint32) bool {
 		r := s.reversals.at(ref)
@@ -48,8 +48,9 @@ func (s *State) Reversals(dst []Reversal, from, to uint64) []Reversal {
 
 func (r *reversal) item() uint64 { return mix4Words(tagReversal, r.of, r.by, 0, 0) }
 
-// beginReversal links the transaction with the commit that it takes back. A
-// sender limited to owners is first refused what is not within reach.
+// beginReversal links the transaction with the commit that it reverses. For a
+// sender limited to owners, it first checks that the sender may use everything
+// that the commit concerns.
 func (s *State) beginReversal(tx *Transaction) *Error {
 	of := tx.inverse // nil: an import says so
 	if of != nil && of.ops == nil {
@@ -76,10 +77,10 @@ func (s *State) beginReversal(tx *Transaction) *Error {
 	return nil
 }
 
-// reachesAll reports whether the sender reaches every container and instance
-// that a commit concerns. Whose hold it was that a commit released is not known
-// any more, so nobody with owners reaches that; classes are for those who may
-// register them.
+// reachesAll reports whether the sender may use every container and instance that
+// a commit concerns. The container of a hold that a commit released is no longer
+// known, so no sender with owners may reverse that. Classes require the permission
+// to register them.
 func (s *State) reachesAll(of *inverse) bool {
 	minted := of.minted
 	for i := range of.ops {
@@ -129,8 +130,8 @@ func (s *State) reachesInstance(id int64) bool {
 	return ref != 0 && s.mayUse(ref)
 }
 
-// hideReversed replaces a refusal of an inverse operation that names what the
-// sender does not reach: the commit names it, and the sender did not.
+// hideReversed replaces an error of an inverse operation that names something the
+// sender may not use: the commit names it, and the sender did not.
 func (s *State) hideReversed(tx *Transaction, err *Error) *Error {
 	if tx.inverse != nil && s.doing.limited && err.Code == Forbidden {
 		return commitForbidden(tx.Reverses)
@@ -138,8 +139,8 @@ func (s *State) hideReversed(tx *Transaction, err *Error) *Error {
 	return err
 }
 
-// ForbidReverses refuses tx, if it says itself which commit it reverses: only
-// an import may, which needs the scope admin.
+// ForbidReverses makes Apply reject tx if it states itself which commit it
+// reverses. Only an import may do that, which needs the scope admin.
 func (tx *Transaction) ForbidReverses() {
 	if tx.Reverses != 0 && tx.Endpoint == EndpointCommit {
 		tx.Refuse(Errorf(Forbidden, "This token may not say which commit a transaction reverses: that needs the scope admin.").
@@ -147,17 +148,18 @@ func (tx *Transaction) ForbidReverses() {
 	}
 }
 
-// Refuse has Apply refuse a reversal, since the commit can't be given to Invert.
-// A replay of its idempotency key is still answered with the first result.
+// Refuse makes Apply reject a reversal, because the commit can't be given to
+// Invert. A retry with a known idempotency key still gets the first result.
 func (tx *Transaction) Refuse(err *Error) { tx.inverse = &inverse{refused: err} }
 
-// wantUnchanged refuses an inverse operation that does not meet what the commit left.
+// wantUnchanged returns an error for an inverse operation that does not find what
+// the commit left.
 func (s *State) wantUnchanged(of *inverse, g *guard, op *Op) *Error {
 	if g.kind == guardNone {
 		return nil
 	}
 	if g.kind == guardNoGrid {
-		// A container made since is another one: in that nothing stood.
+		// A container created since then is another one, and nothing was in that.
 		if ref := s.findContainer(g.a); ref != 0 && s.containers.at(ref).kind == Grid && s.containers.at(ref).created <= of.seq && s.reaches(ref) {
 			return notReversible(of, g.op, "record", "its record was made by an earlier version, and does not say where the stack stood.")
 		}
@@ -175,15 +177,15 @@ func (s *State) wantUnchanged(of *inverse, g *guard, op *Op) *Error {
 
 func (s *State) reaches(cref uint32) bool { return s.doing.permit.allows(s.containers.at(cref).owner) }
 
-// meets compares what is there with what the commit left. The errors are those
-// of looking it up.
+// meets compares what exists with what the commit left. The errors are those of
+// looking it up.
 func (s *State) meets(of *inverse, g *guard, op *Op) (bool, *Error) {
 	switch g.kind {
 	case guardCreated:
 		_, c, err := s.wantContainer(op, CreateContainerID)
 		return err == nil && c.created == of.seq, err
 	case guardHold:
-		// Its container is within reach. A hold of the same id elsewhere is another one.
+		// The sender may use its container. A hold of the same id elsewhere is another one.
 		ref := s.findHold(op.Args[HoldID])
 		return ref != 0 && s.holds.at(ref).seq == of.seq && s.holds.at(ref).quantity == g.a, nil
 	case guardParent:
@@ -204,7 +206,7 @@ func (s *State) meets(of *inverse, g *guard, op *Op) (bool, *Error) {
 	return p.container == cref && p.x == g.at.X && p.y == g.at.Y && p.turned == g.at.Turned, nil
 }
 
-// placeOf is the placement of the guard's thing, 0 if it stands in no Grid.
+// placeOf returns the placement that the guard is about, or 0 if it has none.
 func (s *State) placeOf(g *guard, cref uint32) uint32 {
 	if g.kind == guardInstance {
 		if ref := s.findInstance(g.a); ref != 0 && s.instances.at(ref).where == InGrid {

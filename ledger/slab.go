@@ -1,8 +1,8 @@
 package ledger
 
-// A slab keeps records of one type in chunks that never move, named by a
-// uint32 that stays the same while the record lives. Number 0 is no record.
-// Growing it allocates one more chunk and copies only the list of chunks.
+// A slab keeps records of one type in chunks that never move. A uint32 names a
+// record for as long as it exists; number 0 is no record. Growing the slab
+// allocates one more chunk and copies only the list of chunks.
 //
 //	chunks → [4096 records] [4096 records] …
 //	free   → record → record → … → 0        (through the records themselves)
@@ -23,12 +23,12 @@ const (
 	chunkLen  = 1 << chunkBits
 )
 
-// at is the record named ref. The pointer stays good until the record is released.
+// at returns the record named ref. The pointer is valid until the record is released.
 func (s *slab[T, P]) at(ref uint32) *T {
 	return &s.chunks[ref>>chunkBits][ref&(chunkLen-1)]
 }
 
-// alloc gives a zero record.
+// alloc returns a zero record.
 func (s *slab[T, P]) alloc() (uint32, *T) {
 	if ref := s.free; ref != 0 {
 		r := s.at(ref)
@@ -51,7 +51,7 @@ func (s *slab[T, P]) alloc() (uint32, *T) {
 	return ref, s.at(ref)
 }
 
-// empty forgets all records, and keeps the memory of the first chunk for others.
+// empty releases all records, and keeps the memory of the first chunk for reuse.
 func (s *slab[T, P]) empty() {
 	if len(s.chunks) > 0 {
 		clear(s.chunks[0][:min(int(s.next), chunkLen)])
@@ -60,7 +60,7 @@ func (s *slab[T, P]) empty() {
 	s.next, s.free = 0, 0
 }
 
-// release gives a record back; nothing may name it any more.
+// release releases a record, to which nothing may refer any more.
 func (s *slab[T, P]) release(ref uint32) {
 	r := s.at(ref)
 	var zero T
@@ -69,7 +69,7 @@ func (s *slab[T, P]) release(ref uint32) {
 	s.free = ref
 }
 
-// live is how many records are in use, by walking the list of freed ones.
+// live returns the number of records in use, by walking the list of free ones.
 func (s *slab[T, P]) live() int {
 	n := int(max(s.next, 1)) - 1
 	for ref := s.free; ref != 0; ref = *P(s.at(ref)).freeLink() {

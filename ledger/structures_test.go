@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// node and forest are a tree for the tests of the trees.
+// node and forest are a tree for testing the tree code.
 type node struct {
 	rank rank
 	tree links
@@ -122,7 +122,8 @@ func TestTreeShapeIgnoresHistory(t *testing.T) {
 	}
 }
 
-// TestIndexAgainstMap uses hashes that collide wholly and in part, and wrap around a shard's end.
+// TestIndexAgainstMap uses hashes that collide completely and partly, and that
+// wrap around the end of a shard.
 func TestIndexAgainstMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var x index
@@ -184,7 +185,7 @@ func TestSlabKeepsAddresses(t *testing.T) {
 	}
 }
 
-// TestMixing pins the hash that digests in the log are made of.
+// TestMixing pins the hash from which the digests in the log are made.
 func TestMixing(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -213,7 +214,8 @@ func TestMixing(t *testing.T) {
 	}
 }
 
-// TestMixingSpreads counts how many bits of the result one bit of a word turns: half of them, nearly.
+// TestMixingSpreads counts how many bits of the result change with one bit of a
+// word. It must be close to half of them.
 func TestMixingSpreads(t *testing.T) {
 	words := [5]uint64{3, 1, 2, 3, 4}
 	base := mix4Words(words[0], words[1], words[2], words[3], words[4])

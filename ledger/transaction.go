@@ -1,6 +1,7 @@
 package ledger
 
-// Endpoint says by which request a transaction came. Written to the log.
+// Endpoint is the request by which a transaction was sent. The numbers are written
+// to the log.
 type Endpoint uint8
 
 const (
@@ -27,11 +28,10 @@ const (
 	DefaultNesting = 32 // levels of JSON; the outermost value is level 1
 )
 
-// A Transaction is what a client submits: operations that happen together or
-// not at all. Its byte slices may alias the request body that it was parsed
-// from, or the log.
+// A Transaction is what a client submits: operations that are applied atomically.
+// Its byte slices may alias the request body that it was parsed from, or the log.
 type Transaction struct {
-	// What applying most transactions reads comes first, on one cache line.
+	// The fields that applying most transactions reads come first, on one cache line.
 	Ops      []Op
 	Reverses uint64  // global_seq of the commit that it takes back; 0: none
 	permit   *Permit // what the sender may do; nil: all. Not in the record
@@ -47,8 +47,8 @@ type Transaction struct {
 	scratch *requestParser // memory that parsing reuses; nil until it is needed
 }
 
-// An Outcome is what the ledger decided when it accepted a transaction: all
-// that cannot be read off the operations themselves.
+// An Outcome is what the ledger decided when it accepted a transaction: everything
+// that does not follow from the operations themselves.
 type Outcome struct {
 	FirstMinted int64 // lowest instance id that the transaction minted; ids are consecutive
 	Minted      int   // how many it minted

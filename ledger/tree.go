@@ -4,8 +4,8 @@ import "math"
 
 // Trees keep records in the order in which reads list them. They are treaps:
 // binary search trees by rank, and heaps by priority, where the priority is a
-// hash of the rank under the process's secret. So the shape depends on the ranks
-// and the secret alone, not on the order of insertion, and the expected depth is
+// hash of the rank under the process's secret. So the shape depends only on the
+// ranks and the secret, not on the order of insertion, and the expected depth is
 // logarithmic whatever ranks clients choose. A tree is a root and the links
 // inside its records. (Seidel and Aragon, Randomized Search Trees, 1996)
 
@@ -22,8 +22,8 @@ func (r rank) less(o rank) bool {
 	return r.major < o.major || r.major == o.major && r.minor < o.minor
 }
 
-// priority decides how near to the root a node stands; of equals the lower rank
-// is nearer.
+// priority decides how near to the root a node is. Of equal priorities the lower
+// rank is nearer.
 func (r rank) priority() uint64 { return place2Words(uint64(r.minor), uint64(r.major)) }
 
 // above reports whether the node of rank r is nearer to the root than that of o.
@@ -38,7 +38,7 @@ type nodes interface {
 	rank(ref uint32) rank
 }
 
-// side is the child in whose direction ranks above (right) or below lie.
+// side returns the child on the side of the ranks above (right) or below.
 func (l *links) side(right bool) *uint32 {
 	if right {
 		return &l.right
@@ -46,7 +46,7 @@ func (l *links) side(right bool) *uint32 {
 	return &l.left
 }
 
-// treeInsert puts ref, whose rank is not in the tree yet, into the tree.
+// treeInsert adds ref, whose rank is not yet in the tree.
 func treeInsert(t nodes, root *uint32, ref uint32) {
 	r := t.rank(ref)
 	at := root
@@ -62,7 +62,7 @@ func treeInsert(t nodes, root *uint32, ref uint32) {
 	*at = ref
 }
 
-// treeSplit parts a tree into the nodes of ranks up to r, and those above.
+// treeSplit splits a tree into the nodes of ranks up to r, and those above.
 func treeSplit(t nodes, root uint32, r rank) (low, high uint32) {
 	lows, highs := &low, &high
 	for root != 0 {
@@ -78,7 +78,7 @@ func treeSplit(t nodes, root uint32, r rank) (low, high uint32) {
 	return low, high
 }
 
-// treeJoin makes one tree of two, of which all ranks of low are below those of high.
+// treeJoin joins two trees. All ranks of low are below those of high.
 func treeJoin(t nodes, low, high uint32) (root uint32) {
 	at := &root
 	for low != 0 && high != 0 {
@@ -94,8 +94,8 @@ func treeJoin(t nodes, low, high uint32) (root uint32) {
 	return root
 }
 
-// treeCut takes the nodes of ranks above after, up to last, out of the tree, and
-// returns the tree that they form.
+// treeCut removes the nodes of ranks above after, up to last, and returns the tree
+// that they form.
 func treeCut(t nodes, root *uint32, after, last rank) (piece uint32) {
 	low, rest := treeSplit(t, *root, after)
 	piece, high := treeSplit(t, rest, last)
@@ -103,7 +103,7 @@ func treeCut(t nodes, root *uint32, after, last rank) (piece uint32) {
 	return piece
 }
 
-// treeRemove takes ref, which is in the tree, out of it.
+// treeRemove removes ref, which is in the tree.
 func treeRemove(t nodes, root *uint32, ref uint32) {
 	r := t.rank(ref)
 	at := root
@@ -118,7 +118,7 @@ func treeRemove(t nodes, root *uint32, ref uint32) {
 	*l = links{}
 }
 
-// treeFind is the node of exactly that rank, or 0.
+// treeFind returns the node of exactly that rank, or 0.
 func treeFind(t nodes, root uint32, r rank) uint32 {
 	for root != 0 {
 		other := t.rank(root)
@@ -130,7 +130,7 @@ func treeFind(t nodes, root uint32, r rank) uint32 {
 	return 0
 }
 
-// treeFloor is the node of the highest rank not above r, or 0.
+// treeFloor returns the node of the highest rank not above r, or 0.
 func treeFloor(t nodes, root uint32, r rank) uint32 {
 	best := uint32(0)
 	for root != 0 {
@@ -143,7 +143,7 @@ func treeFloor(t nodes, root uint32, r rank) uint32 {
 	return best
 }
 
-// treeNext is the node of the lowest rank above r, or 0.
+// treeNext returns the node of the lowest rank above r, or 0.
 func treeNext(t nodes, root uint32, r rank) uint32 {
 	best := uint32(0)
 	for root != 0 {
@@ -156,8 +156,8 @@ func treeNext(t nodes, root uint32, r rank) uint32 {
 	return best
 }
 
-// treeWalk visits the nodes of ranks above after, in order, until visit says
-// false; the result is false then. visit must not change the tree.
+// treeWalk visits the nodes of ranks above after, in order, until visit returns
+// false. Then the result is false too. visit must not change the tree.
 func treeWalk(t nodes, root uint32, after rank, visit func(ref uint32) bool) bool {
 	for root != 0 {
 		l := *t.links(root)

@@ -1,8 +1,8 @@
 package ledger
 
-// A treeBuilder makes a tree of nodes that come in the order of their ranks,
-// in time linear in their number. It keeps the right spine of the tree so far:
-// each new node goes below the last one of higher priority, and takes what was
+// A treeBuilder builds a tree of nodes that come in the order of their ranks, in
+// time linear in their number. It keeps the right spine of the tree so far: each
+// new node goes below the last one of higher priority, and takes over what was
 // there as its left child. (Cartesian trees; Vuillemin 1980)
 type treeBuilder struct {
 	t      nodes
@@ -15,7 +15,7 @@ type spineNode struct {
 	priority uint64
 }
 
-// push adds a node; its rank is above those of all before.
+// push adds a node whose rank is above those of all before.
 func (b *treeBuilder) push(ref uint32) {
 	p := b.t.rank(ref).priority()
 	left, n := uint32(0), len(b.spine)
@@ -30,10 +30,10 @@ func (b *treeBuilder) push(ref uint32) {
 	b.newest = ref
 }
 
-// last is the node that was pushed last, 0 in a new tree.
+// last returns the node pushed last, 0 in a new tree.
 func (b *treeBuilder) last() uint32 { return b.newest }
 
-// root gives the tree, and begins another.
+// root returns the tree, and begins another.
 func (b *treeBuilder) root() (root uint32) {
 	if len(b.spine) > 0 {
 		root = b.spine[0].ref
@@ -42,7 +42,7 @@ func (b *treeBuilder) root() (root uint32) {
 	return root
 }
 
-// buildTree makes a tree of lists that follow each other in rank.
+// buildTree builds a tree of lists that follow each other in rank.
 func buildTree(t nodes, lists ...[]uint32) uint32 {
 	b := treeBuilder{t: t}
 	for _, list := range lists {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Uint128 is an unsigned 128-bit integer, for totals that may pass 2^63.
+// Uint128 is an unsigned 128-bit integer, for totals that may exceed 2^63.
 type Uint128 struct{ Hi, Lo uint64 }
 
 // Add returns u + v modulo 2^128.
@@ -37,5 +37,5 @@ func (u Uint128) Append(dst []byte) []byte {
 	return append(dst, tail[:]...)
 }
 
-// String is u in decimal.
+// String returns u in decimal.
 func (u Uint128) String() string { return string(u.Append(nil)) }

@@ -1,10 +1,9 @@
 package ledger
 
-// The undo list holds one entry for each change of the transaction being
-// applied, oldest first. Taking a transaction back performs the inverse of each
-// entry, newest first. A record that a transaction drops is only unlinked; its
-// slab gets it back when the next transaction begins, so that an undo finds it
-// untouched under its old number.
+// The undo list holds one entry for each change of the current transaction, oldest
+// first. Undoing a transaction performs the inverse of each entry, newest first. A
+// record that a transaction removes is only unlinked; its slab gets it back when
+// the next transaction begins. So an undo finds it unchanged under its old number.
 type undoList struct {
 	entries []undoEntry
 	dropped bool // some entry is a drop
@@ -57,20 +56,20 @@ const (
 	undoKinds
 )
 
-// undoKeep is how many entries' memory stays allocated between transactions.
+// undoKeep is the number of entries whose memory stays allocated between transactions.
 const undoKeep = 1 << 18
 
 func (u *undoList) push(kind undoKind, ref uint32, old uint64) {
 	u.entries = append(u.entries, undoEntry{kind, ref, old})
 }
 
-// drop notes that ref was unlinked and is to be released later.
+// drop records that ref was unlinked and must be released later.
 func (u *undoList) drop(kind undoKind, ref uint32) {
 	u.push(kind, ref, 0)
 	u.dropped = true
 }
 
-// begin starts the next transaction; the last one can't be undone any more.
+// begin starts the next transaction. The one before can't be undone any more.
 func (s *State) begin() {
 	u := &s.undo
 	if u.dropped {
@@ -89,7 +88,7 @@ func (s *State) clearUndo() {
 	u.entries, u.dropped, u.open, u.names = u.entries[:0], false, false, nil
 }
 
-// releaseDropped gives the records that the last transaction dropped back to their slabs.
+// releaseDropped releases the records that the last transaction removed.
 func (s *State) releaseDropped() {
 	for _, e := range s.undo.entries {
 		switch e.kind {
@@ -109,7 +108,7 @@ func (s *State) releaseDropped() {
 	}
 }
 
-// rollback takes back what the transaction begun last has changed.
+// rollback reverts the changes of the current transaction.
 func (s *State) rollback() {
 	u := &s.undo
 	for i := len(u.entries) - 1; i >= 0; i-- {

@@ -67,10 +67,10 @@ var refusals = map[ledger.OpKind][]ledger.Code{
 		ledger.SlotOutOfRange, ledger.RequirementFailed)),
 }
 
-// WholeTransaction stands in Refusals for what no single operation caused.
+// WholeTransaction is in Refusals for what no single operation caused.
 const WholeTransaction ledger.OpKind = 0
 
-// Refusals are the codes with which the state refuses an operation.
+// Refusals returns the codes with which the state refuses an operation.
 func Refusals(k ledger.OpKind) []ledger.Code { return refusals[k] }
 
 // StateCodes lists the codes with which the state of a ledger refuses

@@ -16,7 +16,7 @@ func (d *draft) add(i int, v int64) *draft {
 	return d
 }
 
-// with gives the first arguments.
+// with adds values for the first arguments.
 func (d *draft) with(values ...int64) *draft {
 	for i, v := range values {
 		d.add(i, v)

@@ -12,8 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestGenReachesEverything runs the generator against the model alone: each
-// operation must both succeed and fail, and each refusal of the state occur.
+// TestGenReachesEverything runs the generator against the model alone. Each
+// operation must both succeed and fail, and each rejection of the state must
+// occur.
 func TestGenReachesEverything(t *testing.T) {
 	accepted, refused := map[ledger.OpKind]int{}, map[ledger.OpKind]int{}
 	codes := map[ledger.Code]int{}
@@ -56,7 +57,7 @@ func TestGenReachesEverything(t *testing.T) {
 	t.Logf("accepted: %v", accepted)
 }
 
-// TestGenIsDeterministic makes the same transactions twice.
+// TestGenIsDeterministic generates the same transactions twice.
 func TestGenIsDeterministic(t *testing.T) {
 	make := func() []ledger.Transaction {
 		m := New(20)
@@ -74,7 +75,7 @@ func TestGenIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestBody spells transactions and reads them with encoding/json.
+// TestBody writes transactions as JSON and reads them with encoding/json.
 func TestBody(t *testing.T) {
 	m := New(20)
 	g := NewGen(1, m, DefaultKnobs())

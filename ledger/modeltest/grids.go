@@ -72,7 +72,7 @@ func (s size) turn(turned bool) size {
 	return s
 }
 
-// shape is the registered shape of a class for a key.
+// shape returns the registered shape of a class for a key.
 func (r *run) shape(cl *class, key int64) size {
 	if s, ok := cl.byKey[key]; ok {
 		return s

@@ -8,7 +8,7 @@ import (
 	"assetledger/ledger"
 )
 
-// lived makes a true history of some hundred requests and as many reads.
+// lived returns a valid history of some hundred requests and as many reads.
 func lived(t *testing.T) *History {
 	t.Helper()
 	knobs := DefaultKnobs()
@@ -46,7 +46,7 @@ func lived(t *testing.T) *History {
 	return h
 }
 
-// find gives the index of the first request with the ending from i on.
+// find returns the index of the first request with that ending, from i on.
 func find(t *testing.T, h *History, o Ending, from int) int {
 	t.Helper()
 	for i := from; i < len(h.Requests); i++ {
@@ -58,14 +58,14 @@ func find(t *testing.T, h *History, o Ending, from int) int {
 	return 0
 }
 
-// renumber gives the commits from i on the numbers of their places.
+// renumber numbers the commits from i on by their positions.
 func renumber(h *History) {
 	for i := range h.Commits {
 		h.Commits[i].Seq = uint64(i) + 1
 	}
 }
 
-// TestHistory breaks a true history in one way at a time.
+// TestHistory breaks a valid history in one way at a time.
 func TestHistory(t *testing.T) {
 	cases := []struct {
 		name   string

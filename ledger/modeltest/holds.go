@@ -114,7 +114,7 @@ func (m *Model) Expired() []int64 {
 	return ids
 }
 
-// NextExpiry is the Unix second at which the next hold ends, 0 if none ever does.
+// NextExpiry returns the Unix second at which the next hold ends, 0 if none ever does.
 func (m *Model) NextExpiry() int64 {
 	next := int64(0)
 	for _, h := range m.holds {

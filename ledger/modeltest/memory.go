@@ -95,7 +95,7 @@ func sameFrame(a, b *ledger.Transaction) bool {
 		reflect.DeepEqual(jsonValue(a.Metadata), jsonValue(b.Metadata))
 }
 
-// plain is an operation without the nulls that mean the same as nothing.
+// plain returns an operation without the nulls that mean the same as nothing.
 func plain(op ledger.Op) ledger.Op {
 	for i, arg := range op.Kind.Args() {
 		if op.Null&(1<<i) != 0 && (arg.Type == ledger.ArgOwner || arg.Type == ledger.ArgShapeKey) {

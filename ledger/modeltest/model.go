@@ -88,7 +88,7 @@ func New(keys int) *Model {
 		holds: map[int64]*hold{}, reversedBy: map[uint64]uint64{}}
 }
 
-// Seq is the global_seq of the last commit, 0 at first.
+// Seq returns the global_seq of the last commit, 0 at first.
 func (m *Model) Seq() uint64 { return m.seq }
 
 // Copy makes a ledger that shares nothing with m.
@@ -131,7 +131,7 @@ type Refusal struct {
 	Details map[string]any // those that the error must have at least, int64 or string; nil if none
 }
 
-// Error gives all fields in one line.
+// Error returns all fields in one line.
 func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s at operation %d %v", r.Code, r.Op, r.Details)
 }
@@ -147,7 +147,7 @@ func (m *Model) Apply(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 	return out, refusal
 }
 
-// applyHere is Apply without the copy: after a refusal the model is of no use.
+// applyHere is Apply without the copy: after a refusal the model is unusable.
 func (m *Model) applyHere(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 	r := &run{m: m, seq: m.seq + 1, permit: tx.Permit()}
 	ops, refusal := r.begin(tx)
@@ -298,7 +298,7 @@ func (r *run) touch(cs ...*container) {
 	}
 }
 
-// moved notes what a merge or consolidation moved.
+// moved records what a merge or consolidation moved.
 func (r *run) moved(quantity int64) {
 	r.decisions = append(r.decisions, ledger.Decision{Op: int32(r.index), Quantity: quantity})
 }

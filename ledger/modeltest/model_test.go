@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestOnlyTestsImport holds programs free of this package.
+// TestOnlyTestsImport checks that no program imports this package.
 func TestOnlyTestsImport(t *testing.T) {
 	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Deps}} {{.}}{{end}}`, "./...")
 	cmd.Dir = "../.."
@@ -36,7 +36,7 @@ func TestOnlyTestsImport(t *testing.T) {
 	}
 }
 
-// op makes an operation from argument names and values; "ref" before a name
+// op returns an operation from argument names and values. "ref" before a name
 // makes the value a reference to a minted instance.
 func op(kind ledger.OpKind, args map[string]int64) ledger.Op {
 	d := newOp(kind)
@@ -55,7 +55,7 @@ func op(kind ledger.OpKind, args map[string]int64) ledger.Op {
 	return ledger.Op(*d)
 }
 
-// named gives argument i of an operation as a string.
+// named sets argument i of an operation to a string.
 func named(o ledger.Op, i int, text string) ledger.Op {
 	d := draft(o)
 	d.text(i, text)
@@ -68,8 +68,8 @@ func named(o ledger.Op, i int, text string) ledger.Op {
 type args = map[string]int64
 
 // world has one container of each kind, a fungible class 1 and a non-fungible
-// class 2 with shapes 2 x 1, and instances 1 (in slot 0), 2 (attached to 1), 3 (nowhere).
-// Container 5, "vault", has 8 of class 1, of which hold 6 holds 3.
+// class 2 with shapes 2 x 1, and instances 1 (in slot 0), 2 (attached to 1) and
+// 3 (nowhere). Container 5, "vault", has 8 of class 1. Hold 6 holds 3 of them.
 func world(t *testing.T) *Model {
 	t.Helper()
 	m := New(2)
@@ -97,7 +97,7 @@ func world(t *testing.T) *Model {
 	return m
 }
 
-// TestRefusals tries one operation on the world above.
+// TestRefusals tries one operation at a time on the world above.
 func TestRefusals(t *testing.T) {
 	cases := []struct {
 		name string
@@ -181,7 +181,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestReversals takes back one operation after another has come in between.
+// TestReversals reverses an operation after another one has come in between.
 func TestReversals(t *testing.T) {
 	cases := []struct {
 		name       string
@@ -221,7 +221,8 @@ func TestReversals(t *testing.T) {
 	}
 }
 
-// TestFirstFit fills a 3 x 2 grid with 2 x 1 things: two lying, one standing.
+// TestFirstFit fills a 3 x 2 grid with items of 2 x 1: two unrotated, one
+// rotated.
 func TestFirstFit(t *testing.T) {
 	m := world(t)
 	mint := op(ledger.MintInstance, args{"class_id": 2, "container_id": 3})
@@ -243,7 +244,7 @@ func TestFirstFit(t *testing.T) {
 	}
 }
 
-// TestRefusedChangesNothing refuses the last of several operations.
+// TestRefusedChangesNothing rejects the last of several operations.
 func TestRefusedChangesNothing(t *testing.T) {
 	m := world(t)
 	before := m.Copy()
@@ -263,7 +264,7 @@ func TestRefusedChangesNothing(t *testing.T) {
 	}
 }
 
-// TestIdempotency repeats, changes and forgets keyed requests.
+// TestIdempotency repeats, changes and forgets requests with idempotency keys.
 func TestIdempotency(t *testing.T) {
 	m := world(t)
 	request := func(key string, quantity int64) *ledger.Transaction {

@@ -44,7 +44,7 @@ func (r *run) sameContainer(op *ledger.Op, i, j int) bool {
 	return a == b && a != 0
 }
 
-// known is the id that argument i means; 0 for a name that leads nowhere.
+// known returns the id that argument i means; 0 for a name that leads nowhere.
 func (r *run) known(op *ledger.Op, i int) int64 {
 	id, _ := r.containerID(op, i)
 	if op.Ref&(1<<i) != 0 && (id == 0 || !r.ours(r.m.containers[id].owner)) {
@@ -147,12 +147,12 @@ func (r *run) renameClass(op *ledger.Op) {
 	r.renamed(was...)
 }
 
-// renamed notes what a rename replaced.
+// renamed records what a rename replaced.
 func (r *run) renamed(was ...string) {
 	r.decisions = append(r.decisions, ledger.Decision{Op: int32(r.index), Renamed: true, Was: strings.Join(was, "\n")})
 }
 
-// meant is an operation as the log holds it: integers in place of the names
+// meant returns an operation as the log holds it: integers in place of the names
 // that stood for them.
 func meant(op ledger.Op) ledger.Op {
 	asked := op

@@ -32,7 +32,7 @@ func (r *run) reaches(id int64) bool {
 	return r.ours(r.m.containers[at.ContainerID].owner)
 }
 
-// free notes that the current operation left an instance nowhere.
+// free records that the current operation left an instance nowhere.
 func (r *run) free(id int64) {
 	if r.freed == nil {
 		r.freed = map[int64]int{}

@@ -278,7 +278,7 @@ func (m *Model) NamedContainers(prefix string, f ledger.ContainerFilter, owners 
 	return page(all, limit)
 }
 
-// ContainerNamed is the id of the container with a name.
+// ContainerNamed returns the id of the container with a name.
 func (m *Model) ContainerNamed(name string) (int64, ledger.Code) {
 	if id := m.containerNamed(name); id != 0 {
 		return id, ""
@@ -286,7 +286,7 @@ func (m *Model) ContainerNamed(name string) (int64, ledger.Code) {
 	return 0, ledger.ContainerNotFound
 }
 
-// ClassCoded is the id of the class with a code.
+// ClassCoded returns the id of the class with a code.
 func (m *Model) ClassCoded(code string) (int64, ledger.Code) {
 	if id := m.classCoded(code); id != 0 {
 		return id, ""

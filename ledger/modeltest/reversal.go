@@ -18,13 +18,13 @@ type step struct {
 	final bool
 }
 
-// takenBack notes the inverse of the current operation.
+// takenBack records the inverse of the current operation.
 func (r *run) takenBack(back *draft, same func(m *Model) bool) {
 	op := ledger.Op(*back)
 	r.done.steps[r.index] = step{back: &op, same: same}
 }
 
-// final notes that there is no inverse of the current operation.
+// final records that there is no inverse of the current operation.
 func (r *run) final() { r.done.steps[r.index] = step{final: true} }
 
 // begin judges what a transaction says about an earlier commit, and gives its
@@ -137,10 +137,10 @@ func (r *run) reachesAll(of *commit) bool {
 	return true
 }
 
-// ReversedBy is the commit that took the commit seq back, 0 if none did.
+// ReversedBy returns the commit that took the commit seq back, 0 if none did.
 func (m *Model) ReversedBy(seq uint64) uint64 { return m.reversedBy[seq] }
 
-// OpsOf are the operations of commit seq, as the log holds them.
+// OpsOf returns the operations of commit seq, as the log holds them.
 func (m *Model) OpsOf(seq uint64) []ledger.Op { return m.commits[seq-1].ops }
 
 // MayChange reports whether what an operation left may be something else by the
@@ -153,5 +153,5 @@ func MayChange(k ledger.OpKind) bool {
 	return false
 }
 
-// Ops are the operations of the last commit, as the log holds them.
+// Ops returns the operations of the last commit, as the log holds them.
 func (m *Model) Ops() []ledger.Op { return m.commits[len(m.commits)-1].ops }

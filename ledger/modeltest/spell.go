@@ -12,7 +12,7 @@ import (
 
 // Body spells a transaction as the body of its endpoint: of /v1/commit, of a
 // registration, or of a reversal. With rng, the fields come in a random order with random
-// white space between them.
+// whitespace between them.
 func Body(tx *ledger.Transaction, rng *rand.Rand) []byte {
 	var o object
 	switch tx.Endpoint {
