@@ -1,0 +1,240 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// An Operation is one operation of a transaction; see Op.
+type Operation struct {
+	Name string `json:"op"`
+	Args Args   `json:"args"`
+}
+
+// Args are the arguments of an operation by name. Integers of Go arrive exactly.
+type Args map[string]any
+
+// Op returns one operation: Op("AddFungible", Args{"container_id": "shop", "class_id": "EUR", "key": 0, "quantity": 5}).
+func Op(name string, args Args) Operation { return Operation{name, args} }
+
+// A Tx is a transaction: all of its operations take effect, or none.
+type Tx struct {
+	Operations []Operation `json:"operations,omitempty"`
+	Key        string      `json:"idempotency_key,omitempty"` // "": a random one
+	Metadata   any         `json:"metadata,omitempty"`
+}
+
+// NewKey returns a random idempotency key.
+func NewKey() string { return rand.Text() }
+
+// Commit commits a transaction. The error is a *Refused or *Unavailable if nothing changed, or *OutcomeUnknown.
+func (c *Client) Commit(ctx context.Context, tx Tx) (Result, error) {
+	return c.commit(ctx, "/v1/commit", tx)
+}
+
+// Reverse reverses a commit by a new one, with the key and metadata of tx.
+func (c *Client) Reverse(ctx context.Context, globalSeq int64, tx Tx) (Result, error) {
+	return c.commit(ctx, "/v1/commit/"+strconv.FormatInt(globalSeq, 10)+"/reverse", Tx{Key: tx.Key, Metadata: tx.Metadata})
+}
+
+// Preflight judges operations without applying them. The error is what Commit would return.
+func (c *Client) Preflight(ctx context.Context, operations ...Operation) error {
+	body, err := json.Marshal(Tx{Operations: operations})
+	if err != nil {
+		return err
+	}
+	_, err = c.call(ctx, Request{Method: http.MethodPost, Base: c.o.Write, Path: "/v1/commit/preflight", Body: body})
+	return err
+}
+
+func (c *Client) commit(ctx context.Context, path string, tx Tx) (result Result, err error) {
+	if tx.Key == "" {
+		tx.Key = NewKey()
+	}
+	body, err := json.Marshal(tx)
+	if err != nil {
+		return result, err
+	}
+	a, err := c.call(ctx, Request{Method: http.MethodPost, Base: c.o.Write, Path: path, Body: body})
+	if err == nil {
+		err = c.result(a.Body, &result)
+		result.Replayed = a.Header.Get("X-Asset-Idempotency") == "hit"
+	}
+	if unknown, ok := errors.AsType[*OutcomeUnknown](err); ok {
+		unknown.Key = tx.Key
+	}
+	return result, err
+}
+
+// result reads a commit result.
+func (c *Client) result(text []byte, r *Result) error {
+	if err := json.Unmarshal(text, r); err != nil || r.GlobalSeq < 1 {
+		return &OutcomeUnknown{Err: fmt.Errorf("the answer is not the result of a commit: %.200q", text)}
+	}
+	c.saw(r.GlobalSeq)
+	return nil
+}
+
+// saw notes a commit, for which later reads wait.
+func (c *Client) saw(globalSeq int64) {
+	for last := c.last.Load(); last < globalSeq && !c.last.CompareAndSwap(last, globalSeq); last = c.last.Load() {
+	}
+}
+
+// Read reads one path into v, a pointer. It reflects all commits of this client. Numbers in an any become json.Number.
+func (c *Client) Read(ctx context.Context, path string, query url.Values, v any) error {
+	q := url.Values{}
+	for name, values := range query {
+		q[name] = values
+	}
+	if last := c.LastSeq(); last > 0 && !q.Has("min_seq") && !q.Has("at_seq") && !q.Has("at_time") {
+		q.Set("min_seq", strconv.FormatInt(last, 10))
+	}
+	a, err := c.call(ctx, Request{Method: http.MethodGet, Base: c.o.Read, Path: path, Query: q})
+	if err != nil {
+		return err
+	}
+	if !json.Valid(a.Body) {
+		return &Unavailable{fmt.Errorf("the answer of %s is not JSON", a.URL)}
+	}
+	return decode(a.Body, v)
+}
+
+// decode reads JSON into v, exactly.
+func decode(text []byte, v any) error {
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.UseNumber()
+	return in.Decode(v)
+}
+
+// Items yields the entries of a list, page by page: Items[Balance](ctx, c, "/v1/read/container/7/balances", nil).
+func Items[T any](ctx context.Context, c *Client, path string, query url.Values) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		q := url.Values{}
+		for name, values := range query {
+			q[name] = values
+		}
+		for {
+			var body json.RawMessage
+			var list []json.RawMessage
+			next := ""
+			err := c.Read(ctx, path, q, &body)
+			if err == nil {
+				list, next, err = Page(body)
+			}
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			for _, text := range list {
+				var entry T
+				err := decode(text, &entry)
+				if !yield(entry, err) || err != nil {
+					return
+				}
+			}
+			if next == "" {
+				return
+			}
+			q.Set("cursor", next)
+		}
+	}
+}
+
+// Page returns the list of a response, which is in the object or in its data, and the cursor of the next page.
+func Page(body []byte) (list []json.RawMessage, next string, err error) {
+	var page map[string]json.RawMessage
+	if err := json.Unmarshal(body, &page); err != nil {
+		return nil, "", err
+	}
+	if data := page["data"]; data != nil {
+		page = nil
+		if err := json.Unmarshal(data, &page); err != nil {
+			return nil, "", err
+		}
+	}
+	for name, value := range page {
+		if name == "next_cursor" {
+			err = errors.Join(err, json.Unmarshal(value, &next))
+		} else if value[0] == '[' {
+			err = errors.Join(err, json.Unmarshal(value, &list))
+		}
+	}
+	return list, next, err
+}
+
+// call sends a request until a daemon decides it, or GiveUp is over.
+func (c *Client) call(ctx context.Context, r Request) (*Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.o.GiveUp)
+	defer cancel()
+	a, unknown, err := c.Submit(ctx, r, MaxTries, nil)
+	if err == nil {
+		err = a.Err()
+	}
+	refused, isRefused := err.(*Refused)
+	switch {
+	case err == nil, isRefused && refused.Status >= 400 && refused.Status < 500 && refused.Code != "":
+		return a, err
+	case unknown:
+		return nil, &OutcomeUnknown{Err: err}
+	}
+	return nil, &Unavailable{err}
+}
+
+// Submit sends a request at most n times, as Try does. A commit may have more than one try only if all of its
+// transactions have idempotency keys. unknown reports whether it may have taken effect, if it failed.
+func (c *Client) Submit(ctx context.Context, r Request, n int, again func(why error)) (a *Answer, unknown bool, err error) {
+	a, err = c.Try(ctx, n, again, func() (*Answer, error) {
+		a, err := c.attempt(ctx, r)
+		unknown = unknown || r.Method == http.MethodPost && mayHaveHappened(a, err)
+		return a, err
+	})
+	return a, unknown, err
+}
+
+// attempt sends a request once, and passes over a daemon that can't take it now.
+func (c *Client) attempt(ctx context.Context, r Request) (*Answer, error) {
+	if c.o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.o.Timeout)
+		defer cancel()
+	}
+	address := c.address(r.Base)
+	a, err := c.Do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	stale := a.Status == http.StatusTooEarly
+	if stale || a.Status >= http.StatusInternalServerError {
+		c.turn(r.Base, address)
+	}
+	if stale {
+		return nil, &NoAnswer{address, a.Err()} // it comes later
+	}
+	return a, nil
+}
+
+// mayHaveHappened reports whether a commit without a result may have taken effect.
+func mayHaveHappened(a *Answer, err error) bool {
+	if silent, ok := errors.AsType[*NoAnswer](err); ok {
+		return !silent.NeverSent()
+	}
+	if err != nil || a.Status < 500 && a.Status >= 400 && Code(a.Err()) != "" {
+		return false
+	}
+	return a.Status != http.StatusOK && !nothingDone(Code(a.Err()))
+}
+
+// nothingDone reports whether a daemon that rejects with this code for now has done nothing.
+func nothingDone(code string) bool {
+	return code == "Overloaded" || code == "ShuttingDown" || code == "NotTheWriter"
+}

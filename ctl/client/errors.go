@@ -1,0 +1,127 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// Refused is the error of a request that the ledger rejected. Nothing changed. docs/api.md lists the codes.
+type Refused struct {
+	Status         int             `json:"-"`    // of HTTP; 0 for one of many results
+	URL            string          `json:"-"`    // that rejected it, without the query; "" for one of many results
+	Code           string          `json:"code"` // "" if the response is not the ledger's
+	Message        string          `json:"message"`
+	Details        json.RawMessage `json:"details"`
+	OperationIndex *int            `json:"operation_index,omitempty"`
+}
+
+// Error returns the code, the operation, and the message without its period.
+func (e *Refused) Error() string {
+	message := strings.TrimSuffix(e.Message, ".")
+	switch {
+	case e.Code == "":
+		return fmt.Sprintf("%s answered %d %s, which is no answer of the ledger's", e.URL, e.Status, http.StatusText(e.Status))
+	case e.OperationIndex != nil:
+		return fmt.Sprintf("%s: operation %d: %s", e.Code, *e.OperationIndex, message)
+	}
+	return e.Code + ": " + message
+}
+
+// Code returns the code of the *Refused in err, "" if there is none.
+func Code(err error) string {
+	if refused, ok := errors.AsType[*Refused](err); ok {
+		return refused.Code
+	}
+	return ""
+}
+
+// Unavailable is the error of a call that no daemon accepted in time. Nothing changed.
+type Unavailable struct{ Err error }
+
+// Error returns the last failure.
+func (e *Unavailable) Error() string { return "no daemon accepted the request: " + e.Err.Error() }
+
+// Unwrap returns the last failure.
+func (e *Unavailable) Unwrap() error { return e.Err }
+
+// OutcomeUnknown is the error of a commit that may have taken effect. Repeat it with the same key.
+type OutcomeUnknown struct {
+	Key string // idempotency key; in CommitAll that of the first transaction without a result
+	Err error
+}
+
+// Error returns the last failure and the key.
+func (e *OutcomeUnknown) Error() string {
+	return fmt.Sprintf("%v; whether it was committed is unknown: repeat it with the key %q", e.Err, e.Key)
+}
+
+// Unwrap returns the last failure.
+func (e *OutcomeUnknown) Unwrap() error { return e.Err }
+
+// NoAnswer is the error of one attempt without a response: no connection, a broken one, or not in time.
+type NoAnswer struct {
+	URL string // base URL of the daemon
+	Err error
+}
+
+// Unwrap returns the cause.
+func (e *NoAnswer) Unwrap() error { return e.Err }
+
+// Error returns the cause in words.
+func (e *NoAnswer) Error() string {
+	switch {
+	case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, os.ErrDeadlineExceeded):
+		return fmt.Sprintf("no answer from %s in time", e.URL)
+	case errors.Is(e.Err, syscall.ECONNREFUSED), errors.Is(e.Err, syscall.ENOENT):
+		return fmt.Sprintf("nothing listens at %s: is the daemon running, and is this its address?", e.URL)
+	}
+	cause := e.Err
+	if why := e.distrust(); why != "" {
+		return fmt.Sprintf("no answer from %s: %s", e.URL, why)
+	}
+	if wrapped, ok := errors.AsType[*url.Error](cause); ok {
+		cause = wrapped.Err // without the method and address again
+	}
+	if errors.Is(cause, io.EOF) || errors.Is(cause, io.ErrUnexpectedEOF) {
+		return fmt.Sprintf("no answer from %s: it closed the connection", e.URL)
+	}
+	return fmt.Sprintf("no answer from %s: %v", e.URL, cause)
+}
+
+// NeverSent reports whether the request cannot have reached a daemon.
+func (e *NoAnswer) NeverSent() bool {
+	if op, ok := errors.AsType[*net.OpError](e.Err); ok && op.Op == "dial" {
+		return true
+	}
+	return errors.Is(e.Err, syscall.ECONNREFUSED) || errors.Is(e.Err, syscall.ENOENT) || e.distrust() != ""
+}
+
+// distrust says why TLS failed, "" if it was not that.
+func (e *NoAnswer) distrust() string {
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](e.Err); ok {
+		return "its certificate is not signed by anyone trusted here"
+	}
+	host, isHost := errors.AsType[x509.HostnameError](e.Err)
+	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](e.Err)
+	alert, isAlert := errors.AsType[tls.AlertError](e.Err)
+	switch {
+	case isHost:
+		return "its certificate can't be trusted: " + host.Error()
+	case isInvalid:
+		return "its certificate can't be trusted: " + invalid.Error()
+	case isAlert:
+		return "it does not accept this client's certificate (" + alert.Error() + ")"
+	}
+	return ""
+}

@@ -1,0 +1,268 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Commit is one commit of the feed.
+type Commit struct {
+	GlobalSeq int64
+	JSON      json.RawMessage // the whole commit, valid until the next one
+	More      bool            // the next one has begun to arrive
+}
+
+// A Cursor keeps the position of a feed. FileCursor is one; yours may be in the database that the feed fills.
+type Cursor interface {
+	Load() (globalSeq int64, err error) // 0 at the beginning
+	Save(globalSeq int64) error         // durable when it returns
+}
+
+// FeedOptions says where a feed begins. The zero value begins with the first commit.
+type FeedOptions struct {
+	Base   string        // base URLs; "": those of the client's read daemons
+	After  int64         // begin after this commit, or after the cursor's if that is later
+	Cursor Cursor        // keeps the position; may be nil
+	Within time.Duration // a connection without a commit for this long is lost; 0: silence is no loss
+	// Lost is called when a connection failed, with the time since the first of these failures. connected reports
+	// whether the feed ever was. An error that it returns ends the feed; otherwise it tries again, for ever.
+	Lost func(err error, since time.Duration, connected bool) error
+}
+
+const (
+	feedSilence = 45 * time.Second // without a byte; the daemon sends a comment every 15 s
+	feedLasted  = 15 * time.Second // what a healthy daemon's connection lasts at least
+)
+
+// Feed yields every commit, in order and until ctx is done. A connection that is lost is replaced. A commit counts as
+// processed when the next one is asked for. After a crash, the commit that was being processed is yielded again, so make
+// its effect repeatable by its GlobalSeq.
+func (c *Client) Feed(ctx context.Context, o FeedOptions) iter.Seq2[Commit, error] {
+	return func(yield func(Commit, error) bool) {
+		if o.Base == "" {
+			o.Base = c.o.Read
+		}
+		f := &feed{c: c, o: o, yield: yield}
+		if err := f.run(ctx); err != errStopped {
+			yield(Commit{}, err)
+		}
+	}
+}
+
+// A feed is one use of Feed, as server-sent events (the HTML standard, section 9.2):
+//
+//	connect → event, event, … → lost → connect again after the last event → …
+type feed struct {
+	c         *Client
+	o         FeedOptions
+	last      int64 // processed last
+	connected bool
+	moved     bool // the last connection lasted, or had a commit
+	yield     func(Commit, error) bool
+}
+
+func (f *feed) run(ctx context.Context) error {
+	if f.o.Cursor != nil {
+		seq, err := f.o.Cursor.Load()
+		if err != nil {
+			return err
+		}
+		f.o.After = max(f.o.After, seq)
+	}
+	f.last = f.o.After
+	var lostAt time.Time
+	passed := 0 // addresses, one after the other
+	for i := 1; ; i++ {
+		f.moved = false
+		err := f.connection(ctx)
+		if ctx.Err() != nil && err != errStopped {
+			return ctx.Err()
+		}
+		silent, lost := errors.AsType[*NoAnswer](err)
+		if !lost {
+			return err
+		}
+		if passed++; silent.NeverSent() && passed <= strings.Count(f.o.Base, ",") {
+			i--
+			continue
+		}
+		passed = 0
+		if lostAt.IsZero() || f.moved {
+			lostAt, i = time.Now(), 1
+		}
+		if f.o.Lost != nil {
+			since := time.Duration(0)
+			if i > 1 {
+				since = time.Since(lostAt)
+			}
+			if err := f.o.Lost(err, since, f.connected); err != nil {
+				return err
+			}
+		}
+		if err := f.c.pause(ctx, Backoff(i, nil)); err != nil {
+			return err
+		}
+	}
+}
+
+// connection is one connection. Its end is a *NoAnswer, as is a daemon that stops.
+func (f *feed) connection(ctx context.Context) (err error) {
+	const path = "/v1/read/commits"
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	address := f.c.address(f.o.Base)
+	defer func() {
+		if _, lost := errors.AsType[*NoAnswer](err); lost {
+			f.c.turn(f.o.Base, address)
+		}
+	}()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, OverHTTP(address)+path+"?after="+strconv.FormatInt(f.o.After, 10), nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if f.last > f.o.After {
+		req.Header.Set("Last-Event-ID", strconv.FormatInt(f.last, 10))
+	}
+	begin := time.Now()
+	defer func() { f.moved = f.moved || f.o.Within == 0 && time.Since(begin) >= feedLasted }()
+	silence := time.AfterFunc(feedSilence, cancel)
+	defer silence.Stop()
+	late := time.AfterFunc(feedSilence, cancel)
+	defer late.Stop()
+	f.expect(late)
+	resp, err := f.c.send(address, req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		a, err := f.c.readAnswer(resp, address, path)
+		if err == nil {
+			err = a.Err()
+		}
+		if resp.StatusCode >= http.StatusInternalServerError {
+			err = &NoAnswer{address, err} // it stops, or has too many streams, and may take it later
+		}
+		return err
+	}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
+		return &Refused{Status: resp.StatusCode, URL: address + path}
+	}
+	f.connected = true
+	return f.events(address, resp.Body, silence, late)
+}
+
+// expect has the next commit come within the time allowed.
+func (f *feed) expect(late *time.Timer) {
+	if late.Stop(); f.o.Within > 0 {
+		late.Reset(f.o.Within)
+	}
+}
+
+// events yields the commits of a connection.
+func (f *feed) events(address string, body io.Reader, silence, late *time.Timer) error {
+	limited := &io.LimitedReader{R: body, N: f.c.most}
+	in := bufio.NewReaderSize(limited, 64<<10)
+	var event []byte
+	for {
+		line, err := in.ReadSlice('\n')
+		silence.Reset(feedSilence)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			long := bytes.Clone(line)
+			line, err = in.ReadBytes('\n')
+			line = append(long, line...)
+		}
+		switch {
+		case err != nil && limited.N <= 0:
+			return fmt.Errorf("an event of %s is larger than %d bytes", address, f.c.most)
+		case err != nil:
+			return &NoAnswer{address, err}
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			event = append(event, bytes.TrimPrefix(data, []byte(" "))...)
+			continue
+		}
+		if len(line) > 0 || len(event) == 0 {
+			continue // a comment, or the id, which is in the data too
+		}
+		if err := f.event(address, event, in.Buffered() > 0); err != nil {
+			return err
+		}
+		f.expect(late)
+		event, limited.N = event[:0], f.c.most
+	}
+}
+
+// event yields one commit, and saves the position when it was processed.
+func (f *feed) event(address string, data []byte, more bool) error {
+	var commit struct {
+		GlobalSeq int64 `json:"global_seq"`
+	}
+	if err := json.Unmarshal(data, &commit); err != nil || commit.GlobalSeq <= f.last {
+		return fmt.Errorf("an event of %s is no commit after %d", address, f.last)
+	}
+	if !f.yield(Commit{commit.GlobalSeq, data, more}, nil) {
+		return errStopped
+	}
+	f.last, f.moved = commit.GlobalSeq, true
+	if f.o.Cursor != nil {
+		return f.o.Cursor.Save(f.last)
+	}
+	return nil
+}
+
+// A FileCursor is the name of a file that keeps the position. It is replaced in one step.
+type FileCursor string
+
+// Load reads the file; no file is the beginning.
+func (f FileCursor) Load() (int64, error) {
+	text, err := os.ReadFile(string(f))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+}
+
+// Save replaces the file.
+func (f FileCursor) Save(globalSeq int64) error {
+	return ReplaceFile(string(f), strconv.AppendInt(nil, globalSeq, 10))
+}
+
+// ReplaceFile replaces a file with one line in one step, and syncs it and its folder.
+func ReplaceFile(name string, line []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) // if it comes to nothing
+	_, err = file.Write(append(line, '\n'))
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), name); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

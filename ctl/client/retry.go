@@ -1,0 +1,83 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Limits of retries.
+const (
+	MaxTries       = 50
+	firstPause     = 100 * time.Millisecond
+	maxPause       = 2 * time.Second
+	mostRetryAfter = 30 * time.Second
+)
+
+// Try calls ask until there is a response that will not be another one later, at most n times, with pauses between. It
+// ends with the last outcome when no pause fits before ctx's deadline. again, which may be nil, learns why, once.
+func (c *Client) Try(ctx context.Context, n int, again func(why error), ask func() (*Answer, error)) (*Answer, error) {
+	for i := 1; ; i++ {
+		a, err := ask()
+		why := transient(a, err)
+		if why == nil || i == n || ctx.Err() != nil {
+			return a, err
+		}
+		wait := Backoff(i, a)
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
+			return a, err
+		}
+		if i == 1 && again != nil {
+			again(why)
+		}
+		if c.pause(ctx, wait) != nil {
+			return a, err
+		}
+	}
+}
+
+// transient returns why the same request may succeed later, nil if it will not.
+func transient(a *Answer, err error) error {
+	if err == nil {
+		err = a.Err()
+	}
+	if passes(err) {
+		return err
+	}
+	return nil
+}
+
+// passes reports whether a failure may be over later.
+func passes(err error) bool {
+	silent, isSilent := errors.AsType[*NoAnswer](err)
+	refused, isRefused := errors.AsType[*Refused](err)
+	return isSilent && silent.distrust() == "" || isRefused && refused.Status >= http.StatusInternalServerError
+}
+
+// Backoff returns the pause after attempt i, from 1: it doubles up to 2 s, with jitter, and is at least what Retry-After
+// asks for, up to 30 s.
+func Backoff(i int, a *Answer) time.Duration {
+	wait := min(firstPause<<min(i-1, 10), maxPause)
+	wait = wait/2 + rand.N(wait/2)
+	if a != nil {
+		if seconds, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil && seconds > 0 {
+			wait += min(time.Duration(min(seconds, 3600))*time.Second, mostRetryAfter)
+		}
+	}
+	return wait
+}
+
+// Pause waits for d, or until ctx is done.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,242 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A brokenWire is a transport without an answer; it counts what it was asked.
+type brokenWire struct{ asked int }
+
+func (b *brokenWire) RoundTrip(*http.Request) (*http.Response, error) {
+	b.asked++
+	return nil, errors.New("the wire is broken")
+}
+
+// A fixedDeadline says when it ends and never does.
+type fixedDeadline struct {
+	context.Context
+	at time.Time
+}
+
+func (f fixedDeadline) Deadline() (time.Time, bool) { return f.at, true }
+
+func TestTriesAreBounded(t *testing.T) {
+	for _, x := range []struct {
+		name     string
+		tries    int
+		deadline time.Duration
+		stopAt   int // the pause that is interrupted; 0: none
+		want     int
+	}{
+		{"without a key", 1, time.Hour, 0, 1},
+		{"as many as allowed", MaxTries, time.Hour, 0, MaxTries},
+		{"no pause fits before the deadline", MaxTries, firstPause / 3, 0, 1},
+		{"the deadline comes in a pause", MaxTries, time.Hour, 3, 3},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			wire, pauses, said := &brokenWire{}, 0, 0
+			c := New(Options{})
+			c.pools["http://ledger"] = &http.Client{Transport: wire}
+			c.pause = func(context.Context, time.Duration) error {
+				if pauses++; pauses == x.stopAt {
+					return context.DeadlineExceeded
+				}
+				return nil
+			}
+			ctx := fixedDeadline{t.Context(), time.Now().Add(x.deadline)}
+			r := Request{Method: "GET", Base: "http://ledger", Path: "/"}
+			_, err := c.Try(ctx, x.tries, func(error) { said++ }, func() (*Answer, error) { return c.Do(ctx, r) })
+			if !errors.As(err, new(*NoAnswer)) || wire.asked != x.want || said > 1 {
+				t.Errorf("asked %d times, want %d; said %d times; error %v", wire.asked, x.want, said, err)
+			}
+		})
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	for i := 1; i <= MaxTries; i++ {
+		most := min(firstPause<<min(i-1, 10), maxPause)
+		if d := Backoff(i, nil); d < most/2 || d > most {
+			t.Errorf("pause %d is %v, and at most %v", i, d, most)
+		}
+	}
+	seen := map[time.Duration]bool{}
+	for range 10 {
+		seen[Backoff(3, nil)] = true
+	}
+	if len(seen) == 1 {
+		t.Error("the pauses have no jitter")
+	}
+	late := &Answer{Header: http.Header{"Retry-After": {"1"}}}
+	if d := Backoff(1, late); d < time.Second || d > time.Second+firstPause {
+		t.Errorf("with Retry-After: 1 the first pause is %v", d)
+	}
+	late.Header.Set("Retry-After", "100000000000")
+	if d := Backoff(1, late); d > mostRetryAfter+firstPause {
+		t.Errorf("with a huge Retry-After the pause is %v", d)
+	}
+}
+
+// A site is a daemon that replies as it is told, and notes the keys that it is asked with.
+type site struct {
+	*httptest.Server
+	mu    sync.Mutex
+	reply func(http.ResponseWriter)
+	keys  []string
+}
+
+// asked is the keys so far.
+func (s *site) asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.keys)
+}
+
+func newSite(t *testing.T, reply func(http.ResponseWriter)) *site {
+	s := &site{reply: reply}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.keys = append(s.keys, r.Header.Get("X-Idempotency-Key"))
+		s.reply(w)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func writes(w http.ResponseWriter) {
+	fmt.Fprint(w, `{"global_seq":1,"batch_seq":1,"minted_instances":[],"metadata":{}}`)
+}
+
+func standsBy(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusServiceUnavailable)
+	fmt.Fprint(w, `{"error":{"code":"NotTheWriter","message":"This daemon stands by.","details":{}}}`)
+}
+
+func cutsOff(http.ResponseWriter) { panic(http.ErrAbortHandler) }
+
+// deadAddress is one where nothing listens, and nothing else can: it is that of
+// the client of a connection.
+func deadAddress(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(); ln.Close() })
+	return "http://" + conn.LocalAddr().String()
+}
+
+// TestAddresses goes from an address to the next where there is no connection, or
+// no writer, with the same key; and stays with the one that answers.
+func TestAddresses(t *testing.T) {
+	standby, writer := newSite(t, standsBy), newSite(t, writes)
+	c := New(Options{})
+	defer c.Close()
+	list := strings.Join([]string{deadAddress(t), standby.URL, writer.URL}, ",")
+	post := func(key string) (*Answer, error) {
+		return c.Do(t.Context(), Request{Method: "POST", Base: list, Path: "/v1/commit", Key: key})
+	}
+	for _, key := range []string{"k0", "k1"} {
+		if a, err := post(key); err != nil || a.Status != 200 || a.URL != writer.URL+"/v1/commit" {
+			t.Fatalf("%+v, %v", a, err)
+		}
+	}
+	if !slices.Equal(standby.asked(), []string{"k0"}) || !slices.Equal(writer.asked(), []string{"k0", "k1"}) {
+		t.Errorf("the standby and the writer were asked %s and %s", standby.asked(), writer.asked())
+	}
+	// When the roles change, it goes round.
+	standby.reply, writer.reply = writes, standsBy
+	if a, err := post("k2"); err != nil || a.URL != standby.URL+"/v1/commit" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	// Nobody writes: that is the answer.
+	standby.reply = standsBy
+	if a, err := post(""); err == nil && a.Status != 503 {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// TestSubmit repeats at another address what may have taken effect only if it may be repeated, and says so.
+func TestSubmit(t *testing.T) {
+	for _, tries := range []int{1, MaxTries} {
+		broken, writer := newSite(t, cutsOff), newSite(t, writes)
+		c := New(Options{})
+		c.pause = func(context.Context, time.Duration) error { return nil }
+		r := Request{Method: "POST", Base: broken.URL + "," + writer.URL, Path: "/v1/commit", Key: "k"}
+		a, unknown, err := c.Submit(t.Context(), r, tries, nil)
+		if !unknown {
+			t.Error("a broken connection leaves no doubt")
+		}
+		if tries == 1 && (err == nil || len(writer.asked()) != 0) || tries > 1 && (err != nil || a.Status != 200 || len(writer.asked()) != 1) {
+			t.Errorf("at most %d tries: %+v, %v, the second was asked %q", tries, a, err, writer.asked())
+		}
+		c.Close()
+	}
+}
+
+// TestFailures tells what is known after a call came to nothing.
+func TestFailures(t *testing.T) {
+	status := func(status int, body string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { w.WriteHeader(status); fmt.Fprint(w, body) }
+	}
+	refusal := func(code string) string {
+		return fmt.Sprintf(`{"error":{"code":%q,"message":"No.","details":{"n":9007199254740993},"operation_index":2}}`, code)
+	}
+	for _, x := range []struct {
+		name    string
+		replies []func(http.ResponseWriter) // the last one stays
+		want    string
+	}{
+		{"refused", []func(http.ResponseWriter){status(422, refusal("InsufficientBalance"))}, "*client.Refused"},
+		{"stands by", []func(http.ResponseWriter){standsBy}, "*client.Unavailable"},
+		{"overloaded", []func(http.ResponseWriter){status(503, refusal("Overloaded"))}, "*client.Unavailable"},
+		{"the log failed", []func(http.ResponseWriter){status(503, refusal("LogUnavailable"))}, "*client.OutcomeUnknown"},
+		{"cut off", []func(http.ResponseWriter){cutsOff}, "*client.OutcomeUnknown"},
+		{"cut off once, then overloaded", []func(http.ResponseWriter){cutsOff, status(503, refusal("Overloaded"))}, "*client.OutcomeUnknown"},
+		{"a defect", []func(http.ResponseWriter){status(500, refusal("Internal"))}, "*client.OutcomeUnknown"},
+		{"another server", []func(http.ResponseWriter){status(404, "<html>")}, "*client.OutcomeUnknown"},
+		{"no result", []func(http.ResponseWriter){status(200, "{}")}, "*client.OutcomeUnknown"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			n := 0 // replies
+			s := newSite(t, func(w http.ResponseWriter) { n++; x.replies[min(n, len(x.replies))-1](w) })
+			c := New(Options{Write: s.URL})
+			defer c.Close()
+			c.pause = func(context.Context, time.Duration) error {
+				if len(s.asked()) > 3 {
+					return context.DeadlineExceeded
+				}
+				return nil
+			}
+			_, err := c.Commit(t.Context(), Tx{Key: "k"})
+			if got := fmt.Sprintf("%T", err); got != x.want {
+				t.Errorf("%s: %v, want %s", got, err, x.want)
+			}
+			if refused, ok := errors.AsType[*Refused](err); ok && x.want == "*client.Refused" {
+				if refused.Code != "InsufficientBalance" || refused.Status != 422 || *refused.OperationIndex != 2 || string(refused.Details) != `{"n":9007199254740993}` {
+					t.Errorf("%+v", refused)
+				}
+			}
+			if unknown, ok := errors.AsType[*OutcomeUnknown](err); ok && unknown.Key != "k" {
+				t.Errorf("the key is %q", unknown.Key)
+			}
+		})
+	}
+}
