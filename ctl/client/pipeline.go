@@ -1,0 +1,368 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+)
+
+const (
+	longLine = 1 << 20  // bytes of a line that no stream takes: the daemon's default of -max-body
+	maxAhead = 32 << 20 // bytes of lines without a result beyond which no more are taken
+)
+
+// A pipeline is one CommitLines:
+//
+//	source → queue → stream, or batch request → results → yield
+//	a stream breaks → all of the queue again, in the next stream
+//
+// The queue begins with lines that are held: a daemon said that nothing was done with them, and they are to be sent again.
+// Then come those that are sent, and then the others.
+type pipeline struct {
+	c       *Client
+	o       LinesOptions
+	source  <-chan run      // nil at its end
+	sending context.Context // done when nothing more is to be sent
+	more    bool            // the source has further lines, without a wait
+	queue   []Line          // without a result, the oldest first
+	memory  []Line          // of the queue
+	size    int             // bytes of these
+	sent    int             // how many of the queue are sent, or held
+	held    int             // how many of the queue are held
+	out     Answered        // the last result
+	yield   func(Answered, error) bool
+
+	opened   bool      // a daemon has answered
+	noStream bool      // it is older than streams
+	refused  bool      // a line was, and OnError is stop
+	said     bool      // why lines are sent again
+	tries    int       // since a result
+	since    time.Time // when there was a result, or the queue was empty
+	address  string    // of the daemon
+	answer   *Answer   // with which it refused the last attempt; nil: it did not
+}
+
+// A run is lines that came together.
+type run struct {
+	lines []Line
+	more  bool // others come without a wait
+}
+
+var (
+	errStopped = errors.New("stopped")        // the caller wants no more
+	errHeld    = errors.New("lines are held") // and what was sent after them can be sent again too
+)
+
+// run makes attempts until all is answered.
+func (p *pipeline) run(ctx context.Context) error {
+	for {
+		for len(p.queue) == 0 && p.source != nil && !p.halted() {
+			if err := p.receive(ctx); err != nil {
+				return err
+			}
+		}
+		if len(p.queue) == 0 {
+			return nil
+		}
+		if p.halted() {
+			return p.unanswered(&NoAnswer{p.address, context.Canceled})
+		}
+		p.sent, p.held, p.answer = 0, 0, nil
+		err := p.attempt(ctx)
+		if err == errHeld {
+			err = p.answer.Err()
+		}
+		if err == errStopped {
+			return err
+		}
+		if err != nil {
+			p.doubt()
+			err = p.retry(ctx, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// receive waits for lines of the source.
+func (p *pipeline) receive(ctx context.Context) error {
+	select {
+	case r, open := <-p.source:
+		return p.take(r, open)
+	case <-p.sending.Done():
+		if ctx.Err() == nil {
+			return nil
+		}
+		return &Unanswered{Err: &NoAnswer{p.o.Base, ctx.Err()}}
+	}
+}
+
+// take takes a run of lines, and those that have arrived after it.
+func (p *pipeline) take(r run, open bool) error {
+	if len(p.queue) == 0 {
+		p.since = time.Now()
+	}
+	for arrived := true; arrived; {
+		if !open {
+			p.source, p.more = nil, false
+			break
+		}
+		p.push(r.lines)
+		p.more = r.more
+		if p.full() {
+			break
+		}
+		select {
+		case r, open = <-p.source:
+		default:
+			arrived = false
+		}
+	}
+	return p.passGiven()
+}
+
+// push appends to the queue, which moves to the front of its memory if that is half empty.
+func (p *pipeline) push(lines []Line) {
+	if n := len(p.queue) + len(lines); n > cap(p.queue) {
+		if n > len(p.memory)/2 {
+			p.memory = make([]Line, 2*n)
+		}
+		p.queue = p.memory[:copy(p.memory, p.queue)]
+	}
+	p.queue = append(p.queue, lines...)
+	for i := range lines {
+		p.size += len(lines[i].Text)
+	}
+}
+
+func (p *pipeline) full() bool { return len(p.queue) >= p.o.Window || p.size >= maxAhead }
+
+// passGiven yields the oldest lines as long as their results are given. Those behind a line that is held are held too.
+func (p *pipeline) passGiven() error {
+	for len(p.queue) > 0 && p.held == 0 && p.queue[0].Given != nil {
+		if err := p.tell(known(&p.queue[0])); err != nil {
+			return err
+		}
+	}
+	for p.held > 0 && p.held < p.sent && p.queue[p.held].Given != nil {
+		p.held++
+	}
+	return nil
+}
+
+// attempt sends the queue over one stream, or the beginning of it in a batch request.
+func (p *pipeline) attempt(ctx context.Context) error {
+	p.address = p.c.address(p.o.Base)
+	if p.noStream || len(p.queue[0].Text) > longLine {
+		return p.request(ctx)
+	}
+	within, cancel := context.WithTimeout(p.sending, p.patience())
+	defer cancel()
+	s, refusal, err := p.c.openStream(within, ctx, p.o.Base, p.o.OnError)
+	if err == errNoStream {
+		p.noStream = true
+		return p.request(ctx)
+	}
+	if err == nil && refusal != nil {
+		p.answer, err = refusal, refusal.Err()
+	}
+	if err != nil {
+		return err
+	}
+	p.opened, p.address = true, s.url
+	defer s.close()
+	if err = p.stream(ctx, s); err != nil {
+		s.abort()
+	}
+	return err
+}
+
+// patience returns how long a daemon may be silent.
+func (p *pipeline) patience() time.Duration {
+	if p.c.o.Timeout > 0 {
+		return p.c.o.Timeout
+	}
+	return p.o.GiveUp
+}
+
+// stream sends lines over an open stream until it ends, or a line has to wait for a request of its own.
+func (p *pipeline) stream(ctx context.Context, s *stream) (err error) {
+	late := time.NewTimer(p.patience())
+	defer late.Stop()
+	stop := p.sending.Done()
+	for err == nil && (p.source != nil || len(p.queue) > 0) {
+		if !p.halted() {
+			p.send(s)
+		}
+		if p.sent == 0 && (len(p.queue) > 0 || p.halted()) {
+			return nil // it is too long, or is not to be sent
+		}
+		source := p.source
+		if p.full() || p.halted() {
+			source = nil
+		}
+		select {
+		case r, open := <-source:
+			if len(p.queue) == 0 {
+				late.Reset(p.patience())
+			}
+			err = p.take(r, open)
+		case lines, open := <-s.results:
+			if !open {
+				return p.ended(s)
+			}
+			late.Reset(p.patience())
+			err = p.results(s, lines)
+		case <-late.C:
+			if len(p.queue) > 0 {
+				err = &NoAnswer{s.url, os.ErrDeadlineExceeded}
+			}
+		case <-stop:
+			if stop = nil; ctx.Err() != nil {
+				err = &NoAnswer{s.url, ctx.Err()}
+			}
+		case <-ctx.Done():
+			err = &NoAnswer{s.url, ctx.Err()}
+		}
+	}
+	return err
+}
+
+// send sends what was not sent, up to a line that is too long.
+func (p *pipeline) send(s *stream) {
+	n := 0
+	for i := p.sent; i < len(p.queue); i++ {
+		n += len(p.queue[i].Text) + 1
+	}
+	text := make([]byte, 0, n)
+	for ; p.sent < len(p.queue) && len(p.queue[p.sent].Text) <= longLine; p.sent++ {
+		if l := &p.queue[p.sent]; l.Given == nil {
+			text = append(append(text, l.Text...), '\n')
+		}
+	}
+	if len(text) > 0 {
+		s.send(text)
+	}
+}
+
+// ended returns why the stream ended by itself. Unless it was cut, the lines without a result were not carried out.
+func (p *pipeline) ended(s *stream) error {
+	err := s.ended()
+	if p.sent == 0 {
+		return nil // the next line finds out
+	}
+	if errors.As(err, new(*NoAnswer)) {
+		return err
+	}
+	if p.refused {
+		return p.results(s, bytes.Repeat([]byte(notTried), p.sent))
+	}
+	if s.last != nil {
+		p.answer = s.last
+	} else if p.held > 0 {
+		err = errHeld
+	}
+	p.sent = p.held
+	return err
+}
+
+// notTried is the result of a line before which the stream ended, if OnError is stop.
+const notTried = `{"error":{"code":"NotAttempted","message":"Not tried, since an earlier transaction failed and -on-error is stop.","details":{}}}` + "\n"
+
+// results handles results, which are those of the oldest lines.
+func (p *pipeline) results(s *stream, lines []byte) error {
+	p.since = time.Now()
+	for len(lines) > 0 {
+		line, rest, _ := bytes.Cut(lines, []byte{'\n'})
+		if lines = rest; !s.isResult(line) {
+			continue
+		}
+		if err := p.result(s.url, line, len(rest) > 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// result handles the result of the next line.
+func (p *pipeline) result(url string, raw []byte, more bool) error {
+	if p.held == p.sent {
+		return fmt.Errorf("%s answered a line that was not sent: %.200q", url, raw)
+	}
+	l := &p.queue[p.held]
+	a := &p.out
+	a.Raw, a.More = raw, more
+	if err := ParseVerdict(raw, &a.Verdict); err != nil {
+		return fmt.Errorf("%s answered what is no result: %.200q", url, raw)
+	}
+	if p.holds(l, a.Err) {
+		l.busy = bytes.Clone(raw)
+		p.held++
+		p.answer = &Answer{Status: http.StatusServiceUnavailable, Body: l.busy, URL: url}
+		if err := p.passGiven(); err != nil || p.held < p.sent {
+			return err
+		}
+		return errHeld
+	}
+	if p.held > 0 && !slices.ContainsFunc(p.queue[p.held:p.sent], func(l Line) bool { return !l.Keyed && l.Given == nil }) {
+		return errHeld // and this line is sent again, after them
+	}
+	for p.held > 0 { // a line behind them can't be sent again, so they are not either
+		if err := p.tell(known(&p.queue[0])); err != nil {
+			return err
+		}
+	}
+	if err := p.tell(a); err != nil {
+		return err
+	}
+	return p.passGiven()
+}
+
+// holds reports whether a line is to be sent again, since nothing was done with it, or its key makes that safe.
+func (p *pipeline) holds(l *Line, refused *Refused) bool {
+	switch {
+	case refused == nil || p.refused:
+		return false
+	case refused.Code == "LogUnavailable":
+		l.doubt = true
+		return l.Keyed
+	}
+	return nothingDone(refused.Code) || refused.Code == "NotAttempted" && p.held > 0
+}
+
+// known returns the result that a line has already: a given one, or the reason why it is held.
+func known(l *Line) *Answered {
+	a := &Answered{}
+	if a.Raw = l.Given; a.Raw == nil {
+		a.Raw = l.busy
+	}
+	ParseVerdict(a.Raw, &a.Verdict) // a given one may be none
+	return a
+}
+
+// tell yields the result of the oldest line.
+func (p *pipeline) tell(a *Answered) error {
+	a.Line = p.queue[0]
+	p.queue, p.size = p.queue[1:], p.size-len(a.Text)
+	p.sent, p.held = max(p.sent-1, 0), max(p.held-1, 0)
+	p.tries, p.said = 0, false
+	p.c.saw(a.GlobalSeq)
+	if a.Err != nil && a.Given == nil && p.o.OnError == "stop" && !p.refused {
+		p.refused, p.source, p.more = true, nil, false
+		given := func(l Line) bool { return l.Given != nil }
+		if at := slices.IndexFunc(p.queue[:p.sent], given); at >= 0 {
+			p.sent = at
+		}
+		p.queue = p.queue[:p.sent]
+	}
+	if !p.yield(*a, nil) {
+		return errStopped
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+const (
+	keepOpen    = 10 * time.Second // how often an idle stream gets an empty line
+	keepOpening = keepOpen / 40    // how often one does that is not open
+	resultBytes = 32 << 10         // how much of the results is read at a time
+)
+
+// errNoStream means that the daemon is older than streams.
+var errNoStream = errors.New("the daemon has no streams of commits")
+
+// A stream is an open stream of commits; see POST /v1/commit/stream in docs/api.md.
+type stream struct {
+	url  string // of the daemon
+	end  context.CancelFunc
+	body *io.PipeWriter
+	// results has whole lines of results. It is closed when the response has ended.
+	results chan []byte
+	whole   bool    // the response ended with its final chunk; read it when results is closed
+	told    int     // results so far
+	last    *Answer // with which the daemon ended it, as an answer to a new one; nil: it did not
+	aborted bool
+
+	mu    sync.Mutex
+	queue [][]byte
+	wake  chan struct{} // something was queued
+}
+
+// openStream opens a stream to a daemon of base, which ctx bounds, and life the stream. An Answer that is not nil is a
+// refusal. onError is that of the interface; "": continue.
+func (c *Client) openStream(ctx, life context.Context, base, onError string) (s *stream, refused *Answer, err error) {
+	refused, err = c.eachAddress(ctx, base, func(address string) (*Answer, error) {
+		s, refused, err = c.openStreamAt(ctx, life, address, onError)
+		return refused, err
+	})
+	return s, refused, err
+}
+
+func (c *Client) openStreamAt(ctx, life context.Context, address, onError string) (*stream, *Answer, error) {
+	const path = "/v1/commit/stream"
+	query := ""
+	if onError != "" {
+		query = "?" + url.Values{"on_error": {onError}}.Encode()
+	}
+	in, out := io.Pipe()
+	life, end := context.WithCancel(life)
+	stop := context.AfterFunc(ctx, end)
+	// A transport whose connection broke waits until the body has ended too.
+	context.AfterFunc(life, func() { in.CloseWithError(io.ErrClosedPipe) })
+	req, err := http.NewRequestWithContext(life, http.MethodPost, OverHTTP(address)+path+query, in)
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-ndjson")
+	s := &stream{url: address, end: end, body: out, results: make(chan []byte, 16), wake: make(chan struct{}, 1)}
+	open := make(chan struct{})
+	go s.write(life, open)
+	resp, err := c.send(address, req)
+	close(open)
+	if !stop() {
+		if err == nil {
+			resp.Body.Close()
+		}
+		err = &NoAnswer{address, ctx.Err()}
+	}
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer end() // and with it the connection, on which the body has not ended
+		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed {
+			return nil, nil, errNoStream
+		}
+		a, err := c.readAnswer(resp, address, path)
+		return nil, a, err
+	}
+	go s.read(life, resp.Body)
+	return s, nil, nil
+}
+
+// read reads results until the response ends.
+func (s *stream) read(life context.Context, from io.ReadCloser) {
+	defer close(s.results)
+	defer from.Close()
+	var part []byte // of a line
+	for {
+		chunk := make([]byte, len(part)+resultBytes)
+		n, err := from.Read(chunk[copy(chunk, part):])
+		chunk = chunk[:len(part)+n]
+		end := bytes.LastIndexByte(chunk, '\n') + 1
+		if part = chunk[end:]; len(part) > maxAnswer {
+			err = io.ErrUnexpectedEOF
+		}
+		if end > 0 {
+			select {
+			case s.results <- chunk[:end]:
+			case <-life.Done():
+				return
+			}
+		}
+		if err != nil {
+			s.whole = err == io.EOF && len(part) == 0
+			s.body.CloseWithError(io.ErrClosedPipe) // nobody reads what is still to be sent
+			return
+		}
+	}
+}
+
+// write writes what is queued, and an empty line now and then: so the daemon does not think the stream silent, and the
+// transport notices a connection that broke before there was a response.
+func (s *stream) write(life context.Context, open <-chan struct{}) {
+	tick := time.NewTicker(keepOpening)
+	defer tick.Stop()
+	for {
+		var queue [][]byte
+		select {
+		case <-s.wake:
+			s.mu.Lock()
+			queue, s.queue = s.queue, nil
+			s.mu.Unlock()
+		case <-open:
+			open = nil
+			tick.Reset(keepOpen)
+		case <-tick.C:
+			queue = [][]byte{{'\n'}}
+		case <-life.Done():
+			return
+		}
+		for _, lines := range queue {
+			if lines == nil {
+				s.body.Close()
+				return
+			}
+			if _, err := s.body.Write(lines); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// send has whole lines sent and doesn't wait. The caller must not change them, and bounds what has no result yet.
+func (s *stream) send(lines []byte) {
+	s.mu.Lock()
+	s.queue = append(s.queue, lines)
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// isResult reports whether a line is the result of the next line sent, and counts it if it is. Otherwise it is the reason
+// for which the daemon ends the stream.
+func (s *stream) isResult(line []byte) bool {
+	if !bytes.HasPrefix(line, []byte(`{"error":`)) || !bytes.Contains(line, []byte(`"lines_answered":`)) {
+		s.told++
+		return true
+	}
+	var last struct{ Error *Refused }
+	var details struct {
+		Answered *int `json:"lines_answered"`
+	}
+	if json.Unmarshal(line, &last) != nil || last.Error == nil || json.Unmarshal(last.Error.Details, &details) != nil ||
+		details.Answered == nil || *details.Answered != s.told {
+		s.told++
+		return true
+	}
+	s.last = &Answer{Status: http.StatusServiceUnavailable, Body: bytes.Clone(line), URL: s.url}
+	switch last.Error.Code {
+	case "Unauthorized":
+		s.last.Status = http.StatusUnauthorized
+	case "Forbidden":
+		s.last.Status = http.StatusForbidden
+	}
+	return false
+}
+
+// ended returns why the stream ended, once results is closed: a *Refused of the daemon, a *NoAnswer if the outcome of lines
+// without a result is unknown, or nil if it ended as it should. Without a *NoAnswer these lines were not carried out.
+func (s *stream) ended() error {
+	switch {
+	case !s.whole:
+		return &NoAnswer{s.url, io.ErrUnexpectedEOF}
+	case s.last != nil:
+		return s.last.Err()
+	case s.told == 0:
+		return &NoAnswer{s.url, io.EOF}
+	}
+	return nil
+}
+
+// abort ends the stream at once. The outcome of lines without a result is unknown.
+func (s *stream) abort() {
+	s.aborted = true
+	s.end()
+}
+
+// close ends the stream, and lets the daemon see its end for up to a second.
+func (s *stream) close() {
+	if s.aborted {
+		return
+	}
+	defer s.abort()
+	s.send(nil)
+	late := time.After(time.Second)
+	for {
+		select {
+		case _, open := <-s.results:
+			if !open {
+				return
+			}
+		case <-late:
+			return
+		}
+	}
+}
