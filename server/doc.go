@@ -1,5 +1,5 @@
-// Package server runs the two daemons of a ledger. It is what the programs and
-// ledgerctl import: RunWrite, RunRead, Main and ExitCode. The daemons stand in
+// Package server runs the two daemons of a ledger. Programs and ledgerctl
+// import it for RunWrite, RunRead, Main and ExitCode. The daemons are in
 // packages of their own:
 //
 //	server               runs either daemon, and turns its error into an exit code
@@ -21,27 +21,27 @@
 //	                                                                                                                          ╚═ group done ═ response
 //	END ═ futex ═ reader: tailer ─ wal: next frame ─ projection ─ ledger: replay ═ waiters ─ httpserver: exchange ─ response
 //
-// A single line is a call, a double line passes work to another goroutine.
+// A single line is a call. A double line passes work to another goroutine.
 //
 // # Glossary
 //
 //	exchange    one HTTP request and its response (httpserver)
-//	gate        checks who sends a request, and what they may do (httpserver)
+//	gate        authenticates and authorizes the client of a request (httpserver)
 //	entrance    the listener of a daemon with its gate and certificates (httpserver)
-//	claim       the bytes that one request holds; the budget bounds their sum (httpserver)
+//	claim       the bytes that one request holds; the budget limits their sum (httpserver)
 //	request     one transaction or a batch request, and the verdicts on it (writer)
-//	verdict     the result of one transaction, or why it was refused (writer)
+//	verdict     the result of one transaction, or why it was rejected (writer)
 //	group       requests that are answered together (writer)
 //	intake      the bounded queue of groups before the sequencer (writer)
 //	record      one commit as bytes in the log (ledger)
 //	batch       the records that one sync makes durable (writer)
 //	frame       a batch as the log stores it (wal)
-//	settle      to wake all who wait for a batch, with its outcome (writer)
-//	END         the file that names the last durable commit (wal)
+//	settle      to wake everything that waits for a batch, with its outcome (writer)
+//	END         the file that holds the number of the last durable commit (wal)
 //	tailer      the goroutine that follows the log (reader)
 //	projection  the state that reads see (reader)
 //	reading     one read in progress (reader)
-//	freshness   how far the projection is, and who waits for it (reader)
+//	freshness   how far the projection is, and which requests wait for it (reader)
 //	checkpoint  the state in a file, from which a daemon starts (ledger, reader)
 //	replay      applying the log's records to a state (commitlog)
 package server

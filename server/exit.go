@@ -34,7 +34,7 @@ func ExitCode(err error) int {
 	return ExitFailure
 }
 
-// isSetting reports whether err is about a file that a setting names.
+// isSetting reports whether err is about a file that a setting refers to.
 func isSetting(err error) bool {
 	_, bad := errors.AsType[*httpclient.SettingError](err)
 	return bad

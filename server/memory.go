@@ -9,10 +9,10 @@ import (
 )
 
 // TuneMemory configures the garbage collector for a daemon, unless GOGC or
-// GOMEMLIMIT is set. The ledger's memory has few pointers and changes little, so
-// the heap may triple between two collections, which trades memory for speed.
-// As the heap approaches three quarters of the memory of the machine or of the
-// control group, collections come sooner.
+// GOMEMLIMIT is set. The ledger's memory has few pointers and changes little.
+// So the heap may triple between two collections, which trades memory for
+// speed. As the heap approaches three quarters of the memory of the machine or
+// of the control group, collections become more frequent.
 func TuneMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)
@@ -29,7 +29,7 @@ func TuneMemory() {
 func memoryTotal() int64 {
 	total := int64(math.MaxInt64)
 	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil { // else "max"
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil { // otherwise "max": no limit
 			total = n
 		}
 	}

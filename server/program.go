@@ -13,7 +13,7 @@ import (
 
 // A Config is the configuration of a daemon, as a program needs it.
 type Config interface {
-	// Flags makes a flag for every setting, whose default is the present value.
+	// Flags defines a flag for every setting. Its default is the current value.
 	Flags(*flag.FlagSet)
 	// Validate returns an error for the first setting that is out of range. It
 	// begins with the name of the flag.

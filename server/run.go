@@ -7,14 +7,15 @@ import (
 	"os"
 )
 
-// RunWrite runs a write daemon until ctx is done, and then returns nil, or until
-// it can't continue. A panic while the state is changed ends the process.
+// RunWrite runs a write daemon until ctx is done, and then returns nil. It
+// returns an error if the daemon can't continue. A panic while the state
+// changes ends the process.
 func RunWrite(ctx context.Context, c writer.Config) error {
 	return writer.Run(ctx, c, exitFailure)
 }
 
 func exitFailure() { os.Exit(ExitFailure) }
 
-// RunRead runs a read daemon until ctx is done, and then returns nil, or until
-// it can't continue.
+// RunRead runs a read daemon until ctx is done, and then returns nil. It
+// returns an error if the daemon can't continue.
 func RunRead(ctx context.Context, c reader.Config) error { return reader.Run(ctx, c) }

@@ -8,8 +8,8 @@ import (
 )
 
 // SignalContext returns a context that is done at the first SIGTERM or SIGINT.
-// The second one ends the process at once, as a failure. The log is then as
-// after a crash.
+// A second signal ends the process at once, as a failure. The log is then in
+// the same state as after a crash.
 func SignalContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)

@@ -55,7 +55,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestTransferScope: transfer limits a client that has no commit, and only such.
+// TestTransferScope checks that the scope transfer limits a client without the
+// scope commit, and no other.
 func TestTransferScope(t *testing.T) {
 	for scopes, want := range map[string]*ledger.Permit{
 		"transfer":                 {Transfer: true},
@@ -124,8 +125,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestCutShort: of a file that was cut anywhere but behind a line, nothing is
-// taken, and nothing is changed.
+// TestCutShort checks that a file that was cut anywhere except after a line is
+// neither loaded nor edited.
 func TestCutShort(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "auth")
 	text := "# who\n" + line("a", "t1", "admin") + "\n" + line("seven", "t2", "commit,read owners=7,9") + "\n"
@@ -227,7 +228,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// Many edits at a time lose nothing, and a reader never sees half of one.
+// Concurrent edits lose nothing, and a reader never sees half of one.
 func TestEditsAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "auth")
 	if err := Add(path, Entry{Name: "first", Hash: HashToken("first"), Scopes: Read}, false, nil); err != nil {
@@ -280,8 +281,8 @@ func BenchmarkToken(b *testing.B) {
 	}
 }
 
-// Through a symbolic link the file that it leads to is changed. With a second
-// hard link, or when the token can't be handed out, nothing is.
+// Edit changes the file that a symbolic link leads to. It changes nothing if the
+// file has a second hard link, or if the token can't be handed out.
 func TestEditWhatPathLeadsTo(t *testing.T) {
 	dir := t.TempDir()
 	path, link, hard := filepath.Join(dir, "real"), filepath.Join(dir, "link"), filepath.Join(dir, "hard")
@@ -289,7 +290,7 @@ func TestEditWhatPathLeadsTo(t *testing.T) {
 	if err := os.Symlink("real", link); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"a", "b"} { // the first makes the file
+	for _, name := range []string{"a", "b"} { // the first creates the file
 		if err := Add(link, entry(name), false, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,7 @@
 // Package auth defines what each client may do. It reads the file that lists the
 // clients of the ledger, finds the client of a request, and edits the file.
 //
-// Each line of the file is one credential; words are separated by spaces:
+// Each line of the file is one credential; its words are separated by spaces:
 //
 //	# a comment
 //	NAME sha256:HEX SCOPES                 a bearer token, by the SHA-256 of its text
@@ -9,13 +9,14 @@
 //
 //	NAME    1 to 64 of a-z A-Z 0-9 . _ - ; stored with every commit. Several lines may
 //	        have one name, so that a token can be replaced without a pause.
-//	HEX     64 lower-case hexadecimal digits; each in one line only.
-//	SCOPES  commit, transfer, register, read, metrics, log, admin (which is all of them), with commas.
+//	HEX     64 lower-case hexadecimal digits; each hash in one line only.
+//	SCOPES  commit, transfer, register, read, metrics, log, admin (which includes all others), separated by commas.
 //	owners  limits the client to containers of these owners; not with admin.
 //
 // Every line ends with a line break, including the last one. Without it the file
 // counts as cut short.
 //
-// The file holds no secret that opens the ledger, but it decides who may use it:
-// only its owner should be able to write it, and nobody else needs to read it.
+// The file contains no secret that gives access to the ledger, but it decides who
+// has access. Only its owner should be able to write it, and nobody else needs to
+// read it.
 package auth

@@ -14,29 +14,29 @@ import (
 	"syscall"
 )
 
-// TokenPrefix begins every token that NewToken makes, so that secret scanners
-// can find one that was leaked.
+// TokenPrefix is the prefix of every token that NewToken returns, so that secret
+// scanners can find leaked tokens.
 const TokenPrefix = "alt_"
 
-// NewToken returns a token of 256 random bits: 47 characters that need no
-// escaping anywhere.
+// NewToken returns a random token of 256 bits. It has 47 characters, none of which
+// needs escaping anywhere.
 func NewToken() string {
 	var b [32]byte
 	rand.Read(b[:])
 	return TokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// Edit changes the file at path, following symbolic links: change gets its lines
-// and returns the new ones. Edit checks the result as a whole and replaces the
-// file in one step, so that a daemon that reads it meanwhile sees the old one or
-// the new one. Concurrent edits wait for each other. A missing file is created,
-// for its owner alone.
+// Edit changes the file at path, and follows symbolic links. change gets the lines
+// and returns the new ones. Edit checks the result as a whole and replaces the file
+// atomically, so a daemon that reads it meanwhile sees either the old file or the
+// new one. Concurrent edits wait for each other. A missing file is created,
+// readable and writable only by its owner.
 func Edit(path string, change func(lines []string) ([]string, error)) error {
 	f, err := lockFile(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close() // releases the lock, too
+	defer f.Close() // also releases the lock
 	if path, err = realPath(path, f); err != nil {
 		return err
 	}
@@ -84,8 +84,8 @@ func realPath(path string, f *os.File) (string, error) {
 	return real, nil
 }
 
-// lockFile opens the file and locks it, and makes sure that the name still leads
-// to the locked file.
+// lockFile opens and locks the file. It ensures that path still leads to the locked
+// file.
 func lockFile(path string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -104,7 +104,7 @@ func lockFile(path string) (*os.File, error) {
 		if now, err := os.Stat(path); err == nil && os.SameFile(mine, now) {
 			return f, nil
 		}
-		f.Close() // another edit has replaced it meanwhile
+		f.Close() // another edit has replaced the file meanwhile
 	}
 }
 
@@ -139,8 +139,8 @@ func replace(path string, old *os.File, text string) (err error) {
 	return syncDir(filepath.Dir(path))
 }
 
-// sameOwner gives the file the mode and owner of another: a daemon that could
-// read the old one must be able to read the new one.
+// sameOwner gives a file the mode and owner of another, so that a daemon that could
+// read the old file can read the new one.
 func sameOwner(f *os.File, like fs.FileInfo) error {
 	if err := f.Chmod(like.Mode().Perm()); err != nil {
 		return err
@@ -160,10 +160,10 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Add adds an entry to the file. It returns ErrTaken for a name that exists,
-// unless again is set: then the client gets a further credential. handOut, if
-// not nil, gives the credential to the client before it is valid. If that
-// fails, the file stays as it was.
+// Add adds an entry to the file. It returns ErrTaken if the name exists, unless
+// again is set: then the client gets an additional credential. If handOut is not
+// nil, it is called before the credential is valid, to give it to the client. If
+// handOut fails, the file stays as it was.
 func Add(path string, e Entry, again bool, handOut func() error) error {
 	if err := e.check(); err != nil {
 		return err
@@ -183,14 +183,15 @@ func Add(path string, e Entry, again bool, handOut func() error) error {
 	})
 }
 
-// ErrTaken is returned by Add for a name that has a credential already.
+// ErrTaken is the error of Add for a name that already has a credential.
 var ErrTaken = errors.New("the name has a credential already")
 
-// ErrNobody is returned by Revoke when no line has the name.
+// ErrNobody is the error of Revoke if no line has the name.
 var ErrNobody = errors.New("no such credential")
 
-// Revoke removes the lines of a name from the file or, with digits, only the one
-// whose hash begins with them. It returns the removed entries.
+// Revoke removes all lines with a name from the file. If digits is not empty, it
+// removes only the line whose hash begins with them. It returns the removed
+// entries.
 func Revoke(path, name, digits string) (out []Entry, err error) {
 	err = Edit(path, func(lines []string) ([]string, error) {
 		var kept []string

@@ -14,18 +14,18 @@ import (
 
 // Limits of the file.
 const (
-	MaxEntries = 1000 // every request is compared with all of them
-	MaxOwners  = 64   // of one client
+	MaxEntries = 1000 // credentials; every request is compared with all of them
+	MaxOwners  = 64   // owners of one client
 	maxName    = 64
 )
 
 // An Entry is one credential and its client.
 type Entry struct {
 	Name   string
-	Cert   bool              // Hash is of a client certificate; otherwise of a token
+	Cert   bool              // Hash is that of a client certificate; otherwise of a token
 	Hash   [sha256.Size]byte // the credential itself is never stored
 	Scopes Scope
-	Owners []int64 // ascending; nil: not limited
+	Owners []int64 // ascending; nil if not limited
 }
 
 // ParseEntry parses a line that is neither empty nor a comment.
@@ -83,7 +83,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// ParseOwners parses owners separated by commas, each 1 .. 2^63-1, and sorts them.
+// ParseOwners parses owners separated by commas, each from 1 to 2^63-1, and sorts
+// them.
 func ParseOwners(text string) ([]int64, error) {
 	var owners []int64
 	for word := range strings.SplitSeq(text, ",") {

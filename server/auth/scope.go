@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// A Scope is a set of permissions of a client.
+// A Scope is a set of permissions.
 type Scope uint8
 
-// Scopes. Admin includes everything, even what later versions add.
+// The scopes. Admin includes everything, even what later versions add.
 const (
 	Commit   Scope = 1 << iota // commit, commit/batch, commit/preflight
 	Register                   // register classes and shapes, also inside a transaction
@@ -16,9 +16,9 @@ const (
 	Metrics                    // /v1/metrics
 	Admin
 	Transfer // commit, limited to operations that neither create nor destroy units
-	Log      // the log itself and its checkpoints, which is reading everything
+	Log      // the log itself and its checkpoints, which amounts to reading everything
 
-	Open Scope = 0 // for every client, even without a token
+	Open Scope = 0 // required scope of routes that are open to every client, even without a token
 )
 
 var scopeNames = []struct {

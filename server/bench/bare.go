@@ -11,11 +11,12 @@ import (
 	"sync"
 )
 
-// The bare server is net/http with the least that a handler can do: read the
-// body, and answer fixed JSON of the ledger's length. It is what "bare" means
-// in the table. It runs as a process of its own, with the daemons' settings of
-// the collector left at Go's default. At /v1/durable it does the least that a
-// durable handler can do: it writes and syncs a block before it answers.
+// The bare server is net/http with the least work that a handler can do: it
+// reads the body, and responds with fixed JSON of the same length as the
+// ledger's. It is what "bare" means in the table. It runs as a process of its
+// own, with Go's default settings of the garbage collector instead of the
+// daemons'. At /v1/durable it does the least work that a durable handler can
+// do: it writes and syncs a block before it responds.
 
 const (
 	bareCommit   = `{"global_seq":1234567,"batch_seq":12,"minted_instances":[],"metadata":{}}`
@@ -24,7 +25,8 @@ const (
 
 var bareBuffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
 
-// serveBare keeps what it makes durable in the named file of zeroes.
+// serveBare runs the bare server. /v1/durable writes to the named file of
+// zeroes.
 func serveBare(name string) {
 	file, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
@@ -60,7 +62,7 @@ func serveBare(name string) {
 	http.Serve(ln, mux)
 }
 
-// bareRead reads the body, and is false if that failed.
+// bareRead reads the body, and reports whether that succeeded.
 func bareRead(r *http.Request) bool {
 	buf := bareBuffers.Get().(*[]byte)
 	defer bareBuffers.Put(buf)

@@ -8,8 +8,8 @@ import (
 
 const blockSize = 4096
 
-// A blockWriter writes one block after the other into a file of syncFile
-// bytes, over and over, and syncs each.
+// A blockWriter writes and syncs one block after another in a file of syncFile
+// bytes. At the end of the file it starts over.
 type blockWriter struct {
 	mu   sync.Mutex
 	file *os.File

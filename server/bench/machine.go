@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// describe names the machine: ratios travel, absolute numbers do not.
+// describe describes the machine. Ratios can be compared across machines,
+// absolute numbers can't.
 func describe(dir string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d cores, %s, %d GiB of memory, Linux %s, %s, log on %s",
@@ -17,7 +18,7 @@ func describe(dir string) string {
 	return b.String()
 }
 
-// field is the value of the first line "name : value" of a file of /proc.
+// field returns the value of the first line "name : value" of a file of /proc.
 func field(path, name string) string {
 	text, _ := os.ReadFile(path)
 	for line := range strings.Lines(string(text)) {
@@ -29,7 +30,7 @@ func field(path, name string) string {
 	return "unknown"
 }
 
-// kib is the number of a value such as "123 kB".
+// kib returns the number of a value such as "123 kB".
 func kib(value string) (n int64) {
 	fmt.Sscan(value, &n)
 	return n
@@ -41,13 +42,14 @@ func firstLine(path string) string {
 	return line
 }
 
-// loadAverage is that of the last minute.
+// loadAverage returns the load average of the last minute.
 func loadAverage() string {
 	first, _, _ := strings.Cut(firstLine("/proc/loadavg"), " ")
 	return first
 }
 
-// filesystem names the kind that holds dir, by the magic numbers of linux/magic.h.
+// filesystem returns the type of the file system that holds dir, by the magic
+// numbers of linux/magic.h.
 func filesystem(dir string) string {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil {

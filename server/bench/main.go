@@ -1,12 +1,12 @@
-// Command bench measures the ledger beside what it is compared with, on this
-// machine, and writes a table of ratios:
+// Command bench compares the ledger with other systems on this machine, and
+// writes a table of ratios:
 //
 //	build the programs → install and start the peers → rows, each in alternating rounds → table, picture
 //
 // Every row compares within one run: its probes take turns, forwards in one
 // round and backwards in the next, and a ratio is the median of the rounds'
 // ratios. Everything listens on the loopback, keeps its files in one temporary
-// folder, and is ended by process id. It stands outside the three programs;
+// folder, and is ended by process id. It is not part of the three programs;
 // `make bench` runs it.
 package main
 
@@ -24,19 +24,19 @@ import (
 	"time"
 )
 
-// A bench is one run: its settings and what it has started.
+// A bench is one run: its settings and the processes that it has started.
 type bench struct {
 	ctx     context.Context
 	rounds  int
-	slice   time.Duration // how long one probe loads what it measures
+	slice   time.Duration // how long one probe measures
 	stacks  int           // of the large ledger
-	commits int           // of the log that is replayed
-	history int           // commits of the log whose past is asked for
+	commits int           // in the log that is replayed
+	history int           // commits of the log for reads of the past
 	install bool
-	dir     string // temporary; gone at the end
-	bin     string // the built programs
-	before  string // folder of programs of an older version, "" for none
-	wrk     string // path of the load generator, "" when absent
+	dir     string // temporary, removed at the end
+	bin     string // folder of the built programs
+	before  string // folder of the programs of an older version; "": none
+	wrk     string // path of the load generator; "": absent
 	skipped []string
 	started []*process
 	log     *os.File
@@ -103,7 +103,7 @@ func run(args []string) error {
 	return b.all(match, *out)
 }
 
-// all prepares, runs the rows that match, and writes what came out.
+// all prepares, runs the matching rows, and writes the results.
 func (b *bench) all(match *regexp.Regexp, out string) error {
 	var err error
 	if b.log, err = os.Create(filepath.Join(out, "processes.log")); err != nil {
@@ -151,7 +151,8 @@ func (b *bench) all(match *regexp.Regexp, out string) error {
 	return nil
 }
 
-// skip notes once that something is absent, with what is not compared for it.
+// skip reports, once, that something is absent and what is not compared because
+// of it.
 func (b *bench) skip(what, why string) {
 	text := what + ": " + strings.TrimSpace(why)
 	for _, s := range b.skipped {

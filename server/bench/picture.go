@@ -6,14 +6,16 @@ import (
 	"strings"
 )
 
-// A picture shows where the time of one commit goes, when one client sends one
-// after the other. Its parts come from clocks that nest, so that they add up:
+// A picture shows where the time of one commit goes, if one client sends one
+// commit after another. Its parts come from clocks that nest, so that they add
+// up:
 //
 //	client's ⊃ request ⊃ decoded to durable ⊃ the log's write and sync
 //
-// The first is the client's, the others are the write daemon's own histograms.
+// The first clock is the client's, the others are the write daemon's
+// histograms.
 type picture struct {
-	rounds [][4]float64 // of each round the mean of these, in µs, outermost first
+	rounds [][4]float64 // the means of one round each, in µs, outermost clock first
 }
 
 const (
@@ -21,7 +23,7 @@ const (
 	commitRoute  = `{route="/v1/commit"}`
 )
 
-// pictured runs one round of a client, and notes where its time went.
+// pictured runs one round of a client, and records where its time went.
 func (b *bench) pictured(write *process, round func() (float64, error)) (float64, error) {
 	before, err := samples(write.url)
 	if err != nil {
@@ -47,7 +49,7 @@ func (b *bench) pictured(write *process, round func() (float64, error)) (float64
 	return p50, nil
 }
 
-// parts are the spans between the nested clocks, in µs.
+// parts returns the differences between the nested clocks, in µs.
 func (p *picture) parts() []part {
 	var clock [4]float64
 	for i := range clock {
@@ -71,7 +73,7 @@ type part struct {
 	color string
 }
 
-// write makes the SVG, if there is something to show.
+// write writes the SVG, if there is data.
 func (p *picture) write(path string) error {
 	if len(p.rounds) == 0 {
 		return nil

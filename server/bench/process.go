@@ -17,18 +17,18 @@ import (
 	"time"
 )
 
-// A process is one that the bench started, and that it alone ends.
+// A process is one that the bench has started. Only the bench ends it.
 type process struct {
 	cmd    *exec.Cmd
 	name   string
-	url    string // where it listens, if its ready line said so
+	url    string // base URL from its ready line, if it has one
 	ended  chan struct{}
 	mu     sync.Mutex
 	stderr bytes.Buffer
 	copyTo io.Writer
 }
 
-// Write keeps what the process says on standard error.
+// Write appends what the process writes to standard error.
 func (p *process) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -36,7 +36,7 @@ func (p *process) Write(text []byte) (int, error) {
 	return p.stderr.Write(text)
 }
 
-// said is what the process has said on standard error.
+// said returns what the process has written to standard error.
 func (p *process) said() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +50,7 @@ const (
 
 var readyURL = regexp.MustCompile(`http://\S+`)
 
-// start starts a program. With ready, it waits for a line with a URL on
+// start starts a program. If ready is set, it waits for a line with a URL on
 // standard output.
 func (b *bench) start(ready bool, path string, args ...string) (*process, error) {
 	return b.startCmd(ready, exec.Command(path, args...))
@@ -96,7 +96,8 @@ func (b *bench) startCmd(ready bool, cmd *exec.Cmd) (*process, error) {
 	return nil, fmt.Errorf("%s did not become ready in time", p.name)
 }
 
-// credential is that of a command that a caller wants to run as another user.
+// credential returns the credential of a command that is to run as another
+// user.
 func credential(cmd *exec.Cmd) *syscall.Credential {
 	if cmd.SysProcAttr == nil {
 		return nil
@@ -114,7 +115,8 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// stop ends the process by its id, and by force if it does not listen.
+// stop ends the process by its id. It kills the process if that doesn't end in
+// time.
 func (p *process) stop() {
 	select {
 	case <-p.ended:
@@ -130,7 +132,7 @@ func (p *process) stop() {
 	}
 }
 
-// stopAll ends all that runs, the latest first.
+// stopAll stops all running processes, the latest first.
 func (b *bench) stopAll() {
 	for len(b.started) > 0 {
 		last := len(b.started) - 1
@@ -139,17 +141,17 @@ func (b *bench) stopAll() {
 	}
 }
 
-// memory is the resident memory of the process, in bytes.
+// memory returns the resident memory of the process, in bytes.
 func (p *process) memory() float64 {
 	return float64(kib(field("/proc/"+strconv.Itoa(p.cmd.Process.Pid)+"/status", "VmRSS"))) * 1024
 }
 
-// peakMemory is the most that it was.
+// peakMemory returns the highest resident memory so far, in bytes.
 func (p *process) peakMemory() float64 {
 	return float64(kib(field("/proc/"+strconv.Itoa(p.cmd.Process.Pid)+"/status", "VmHWM"))) * 1024
 }
 
-// processor is the processor time that the process has taken, in seconds.
+// processor returns the processor time that the process has taken, in seconds.
 func (p *process) processor() float64 {
 	stat := firstLine("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/stat")
 	_, stat, _ = strings.Cut(stat, ") ") // the name may hold spaces
@@ -165,7 +167,7 @@ func (p *process) processor() float64 {
 // ticksPerSecond is the unit of /proc/PID/stat on every Linux that Go runs on.
 const ticksPerSecond = 100
 
-// output runs a command to its end and gives what it printed.
+// output runs a command to its end and returns its output.
 func (b *bench) output(cmd *exec.Cmd) (string, error) {
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
@@ -178,7 +180,7 @@ func (b *bench) output(cmd *exec.Cmd) (string, error) {
 	return string(out), nil
 }
 
-// build makes the three programs, as `make build` does.
+// build builds the three programs, as `make build` does.
 func (b *bench) build() error {
 	b.bin = filepath.Join(b.dir, "bin")
 	if err := os.MkdirAll(b.bin, 0o755); err != nil {

@@ -18,7 +18,7 @@ type report struct {
 	skipped []string
 }
 
-// text is the report for people: goals first, then every number.
+// text returns the report in readable form: the goals first, then all numbers.
 func (r *report) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Machine: %s\n", r.machine)
@@ -55,7 +55,7 @@ func (r *report) text() string {
 	return b.String()
 }
 
-// line is one probe: its median, and every round's number.
+// line writes one probe: its median, and the number of each round.
 func (r *result) line(w *tabwriter.Writer, name, unit string) {
 	numbers := r.of(name)
 	var each []string

@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// A row is one line of goals: what is set up for it, and its probes.
+// A row is one line of goals, with the setup of what it measures and its
+// probes.
 type row struct {
 	name, what string
 	setup      func(b *bench) ([]probe, error)
 	goals      []goal
-	once       bool // measured in one round: building it takes long and it varies little
+	once       bool // measured in one round, because the setup takes long and the result varies little
 }
 
 // A probe measures one number.
@@ -23,23 +24,23 @@ type probe struct {
 	more       []derived
 }
 
-// A derived number is measured together with a probe's.
+// A derived number is measured together with that of a probe.
 type derived struct {
 	name, unit string
-	value      func() float64 // after measure
+	value      func() float64 // called after measure
 }
 
-// A goal is a bound on a number that is computed from one round's probes; the
-// median over the rounds is compared. NaN from of says that a probe is absent.
+// A goal is a bound on a number that is computed from the probes of one round.
+// The median over the rounds is compared. of returns NaN if a probe is absent.
 type goal struct {
 	what   string
 	of     func(v values) float64
-	atMost bool // else at least
+	atMost bool // otherwise at least
 	bound  float64
 	unit   string // "" for a ratio
 }
 
-// values are the numbers of one round, by probe. What was not measured is NaN.
+// values holds the numbers of one round, by probe. A missing number is NaN.
 type values map[string]float64
 
 func (v values) get(name string) float64 {
@@ -49,26 +50,27 @@ func (v values) get(name string) float64 {
 	return math.NaN()
 }
 
-// ratio is a goal's usual number: one probe by another.
+// ratio returns the usual number of a goal: probe a divided by probe b.
 func ratio(a, b string) func(values) float64 {
 	return func(v values) float64 { return v.get(a) / v.get(b) }
 }
 
-// only is a goal's number when it is no ratio.
+// only returns the number of a goal that is not a ratio.
 func only(name string) func(values) float64 {
 	return func(v values) float64 { return v.get(name) }
 }
 
-// A result is what a row measured.
+// A result holds the measurements of a row.
 type result struct {
 	row    row
 	probes []probe
 	rounds []values
-	load   string // of the machine, before and after
+	load   string // load average of the machine, before and after
 	failed string
 }
 
-// row sets up a row and measures its rounds: forwards, backwards, forwards …
+// row sets up a row and measures its rounds, alternating forwards and
+// backwards.
 func (b *bench) row(r row) (result, error) {
 	res := result{row: r, load: loadAverage()}
 	probes, err := r.setup(b)
@@ -92,7 +94,7 @@ func (b *bench) row(r row) (result, error) {
 			}
 			start := time.Now()
 			n, err := p.measure()
-			if err != nil { // the other rounds may do: on a busy machine a peer can fail to answer in time
+			if err != nil { // the other rounds may succeed: on a busy machine a peer may respond too late
 				res.failed = fmt.Sprintf("%s, round %d: %v", p.name, i+1, err)
 				fmt.Fprintf(os.Stderr, "  round %d  %s failed: %v\n", i+1, p.name, err)
 				continue
@@ -109,7 +111,8 @@ func (b *bench) row(r row) (result, error) {
 	return res, nil
 }
 
-// median is the middle of the numbers that are there; NaN if none is.
+// median returns the median of the numbers that are not NaN; NaN if there are
+// none.
 func median(numbers []float64) float64 {
 	var n []float64
 	for _, v := range numbers {
@@ -127,7 +130,7 @@ func median(numbers []float64) float64 {
 	return (n[len(n)/2-1] + n[len(n)/2]) / 2
 }
 
-// of is a probe's numbers, round by round.
+// of returns the numbers of a probe by round.
 func (r *result) of(name string) []float64 {
 	var n []float64
 	for _, v := range r.rounds {
@@ -136,7 +139,7 @@ func (r *result) of(name string) []float64 {
 	return n
 }
 
-// reached is a goal's median over the rounds.
+// reached returns the median of a goal's number over the rounds.
 func (r *result) reached(g goal) float64 {
 	var n []float64
 	for _, v := range r.rounds {
@@ -145,7 +148,7 @@ func (r *result) reached(g goal) float64 {
 	return median(n)
 }
 
-// short is a number with three or four digits that mean something.
+// short formats a number with three or four significant digits.
 func short(n float64) string {
 	switch a := math.Abs(n); {
 	case math.IsNaN(n):

@@ -1,35 +1,35 @@
-// Package commitlog is the seam between the daemons and the log that keeps the
-// commits: the interfaces that a driver implements, and the driver "file", which
-// is package wal in a directory. Package memlog has a driver in memory for
-// tests, and package logtest the tests that every driver passes.
+// Package commitlog separates the daemons from the log that stores the commits. It
+// has the interfaces that a driver implements, and the driver "file", which stores
+// the log in a directory with package wal. Package memlog has a driver in memory
+// for tests, and package logtest the tests that every driver passes.
 //
-// # The way of a log
+// # The life of a log
 //
-// The write daemon calls Driver.OpenWriter, then Restore, Replay, Append for
-// each batch, and Close. A read daemon calls Source.Register, Open, Next for
-// each batch, and Close. Checkpoints beside the log are a CheckpointStore.
+// The write daemon calls Driver.OpenWriter, then Restore, Replay, Append for each
+// batch, and Close. A read daemon calls Source.Register, Open, Next for each batch,
+// and Close. The checkpoints of a log are in a CheckpointStore.
 //
-// The rule that reaches farthest: a commit is in the log exactly once, in the
-// order of its global_seq, and whoever replays the log arrives at the same
-// state. A Replayer compares the digest of the state after each batch with the
-// one that the write daemon stored. When they differ it returns a *ReplayError,
-// and the daemon must end, because it would serve wrong balances.
+// The farthest-reaching rule: a commit is in the log exactly once, in the order of
+// its global_seq, and every replay of the log leads to the same state. A Replayer
+// compares the digest of the state after each batch with the one that the write
+// daemon stored. When they differ it returns a *ReplayError, and the daemon must
+// end, because it would serve wrong balances.
 //
 // # The contract
 //
-// Frames. The sequencer sets First, Count, Time, Digest and Body before Append,
-// because batches are judged at their Time. The driver keeps all five, rejects a
-// frame that does not follow the last one (First is LastSeq+1, Time not below
-// LastTime), and sets Chain. Readers return the same five, and the same Chain.
-// Chain stands for all of the log up to the frame: a checkpoint that names
-// another one is of another log.
+// Frames. The sequencer sets First, Count, Time, Digest and Body before Append.
+// Time is set before, because a batch is judged at its Time. The driver stores all
+// five and sets Chain. It rejects a frame that does not follow the last one: First
+// must be LastSeq+1, and Time at least LastTime. Readers return the same five, and
+// the same Chain. Chain identifies the whole log up to the frame. A checkpoint with
+// another Chain belongs to another log.
 //
-// Durability. When Append returns nil, the frame is durable as the driver means
-// it, and a Reader that is asked afterwards sees it. No Reader returns a frame
-// before that. Durable never decreases. Next never returns wal.ErrEnd while
-// Durable is ahead of the last frame returned.
+// Durability. When Append returns nil, the frame is durable as the driver defines
+// it. A Reader sees it then or a moment later. No Reader returns a frame before
+// that. Durable never decreases. Next never returns wal.ErrEnd while Durable is
+// ahead of the last frame returned.
 //
-// Errors are compared with errors.Is and errors.As, for drivers wrap them.
+// Errors must be compared with errors.Is and errors.As, because drivers wrap them.
 //
 //	wal.ErrLocked        OpenWriter: another writer lives; Claim: another daemon has the duty
 //	wal.ErrNoLog         Open, Register: there is no log yet; ask again
@@ -44,22 +44,23 @@
 //	*wal.MismatchError   SeekAfter: the place is not of this log
 //	wal.FilesShort(err)  any: too many open files; the same call may be tried again
 //
-// Append also returns errors about the frame itself, before anything is
-// written; they are defects of the caller. All other errors are final for the
-// Writer or Reader: after one of Append it is unknown whether the frame is
-// durable, and only opening the log again tells. wal.ErrReplaced says that the
-// log was exchanged under a Reader; *wal.CorruptError that it is damaged;
+// Append also returns errors about the frame itself, before anything is written;
+// they are defects of the caller. All other errors are final for the Writer or
+// Reader. After such an error of Append it is unknown whether the frame is durable,
+// until the log is opened again. wal.ErrReplaced means that the log was replaced
+// while a Reader had it open, *wal.CorruptError that it is damaged, and
 // wal.ErrVersion that a newer program made it.
 //
-// One writer. A log whose writer can be replaced while its process lives says so
-// by ErrFenced: nothing that it is asked for after another has opened the log is
-// appended or confirmed.
+// One writer. In some logs, a writer can be replaced while its process lives. After
+// another writer has opened such a log, the first can append and confirm nothing
+// more, and its calls return ErrFenced.
 //
-// Goroutines. Restore, Replay, Append and Close of a Writer belong to one
-// goroutine at a time; its other methods to any, also during Append. Close
-// comes after all of them have returned. Durable, Moved, Wait and LogID of a
-// Reader belong to any goroutine, the others to one at a time; Close ends calls
-// of Wait, and may race with Durable, Moved and Wait. A CheckpointStore, and a
-// Registration but for its Close, belong to any goroutine. Frames and records
-// are valid until the next call of the Reader, or during the callback.
+// Goroutines. Only one goroutine at a time may call Restore, Replay, Append and
+// Close of a Writer. Any goroutine may call its other methods, even during Append.
+// Close must be called after all of them have returned. Any goroutine may call
+// Durable, Moved, Wait and LogID of a Reader, and one at a time the others. Close
+// ends calls of Wait, and may be called concurrently with Durable, Moved and Wait.
+// Any goroutine may use a CheckpointStore, and a Registration except its Close.
+// Frames and records are valid until the next call of the Reader, or during the
+// callback.
 package commitlog

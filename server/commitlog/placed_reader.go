@@ -8,23 +8,24 @@ import (
 	"assetledger/wal"
 )
 
-// A PlacedReader is a reader that knows where it stands.
+// A PlacedReader is a Reader that knows its position.
 type PlacedReader struct {
 	Reader
-	At uint64 // first commit of the batch that Next will return; 0 when unknown
-	// Text is for whoever uses the reader, to make the text of one commit in.
+	At uint64 // first commit of the batch that Next will return; 0 if unknown
+	// Text is a buffer for the user of the reader, such as for the text of one
+	// commit.
 	Text []byte
 
 	record ledger.Record
 }
 
-// Buffers of a PlacedReader that are larger are not kept while nobody uses it.
+// An idle PlacedReader keeps buffers up to these sizes.
 const (
 	keepText = 64 << 10 // bytes
 	keepOps  = 1 << 10  // operations
 )
 
-// Rest lets go of large buffers.
+// Rest releases large buffers. It is called before the reader becomes idle.
 func (r *PlacedReader) Rest() {
 	if cap(r.Text) > keepText {
 		r.Text = nil
@@ -36,11 +37,11 @@ func (r *PlacedReader) Rest() {
 
 var errEnough = errors.New("no more commits are wanted")
 
-// Commits calls fn for the commits from..to, in order, until it returns false.
-// The frame and the record are valid during the call alone.
+// Commits calls fn for the commits from..to, in order, until fn returns false. The
+// frame and the record are valid only during the call.
 func (r *PlacedReader) Commits(from, to uint64, fn func(f *wal.Frame, rec *ledger.Record, seq uint64) bool) error {
 	r.At = 0
-	if err := r.Seek(from); err != nil { // also where it stands there: that may be archived by now
+	if err := r.Seek(from); err != nil { // even if the reader is there already: that segment may have been archived since
 		return err
 	}
 	for from <= to {

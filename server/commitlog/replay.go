@@ -12,66 +12,64 @@ import (
 	"assetledger/wal"
 )
 
-// A ReplayError says that the log, though every byte of it is as it was
-// written, does not lead to the state that it led to when it was written. To
-// serve on would be to serve wrong balances.
+// A ReplayError means that a log whose bytes are intact leads to another state than
+// when it was written. A daemon that went on would serve wrong balances.
 type ReplayError struct {
-	Seq uint64 // last commit of the batch at fault, or the commit at fault
+	Seq uint64 // last commit of the batch that failed, or the commit that failed
 	Err error
 }
 
-// Error names the commit and what to do.
+// Error returns a message that names the commit and says what to do.
 func (e *ReplayError) Error() string {
 	return fmt.Sprintf("replaying commit %d of the log: %v; nothing was changed: check the log with `ledgerctl wal verify`, "+
 		"and start the version of the daemon that wrote it", e.Seq, e.Err)
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *ReplayError) Unwrap() error { return e.Err }
 
-// IsDamage reports whether err says that the log is damaged, or leads to
-// another state than the one it was written with.
+// IsDamage reports whether err means that the log is damaged, or that it leads to
+// another state than when it was written.
 func IsDamage(err error) bool {
 	_, damage := errors.AsType[*wal.CorruptError](err)
 	_, divergence := errors.AsType[*ReplayError](err)
 	return damage || divergence
 }
 
-// ProgressAfter is how long a replay is silent, and how often it then tells
-// how far it is.
+// ProgressAfter is the interval at which a replay logs its progress.
 const ProgressAfter = 5 * time.Second
 
-// PrefetchAhead is how many transactions, of a batch request or of the log,
-// have what they need prefetched before the first of them is applied.
+// PrefetchAhead is the number of transactions, of a batch request or of the log,
+// whose data is prefetched before the first of them is applied.
 const PrefetchAhead = 32
 
-// A Replayer applies the batches of a log to a state, and compares digests
-// after each.
+// A Replayer applies the batches of a log to a state. After each batch it compares
+// the digest of the state with the one in the log.
 type Replayer struct {
 	state  *ledger.State
 	Ops    uint64 // operations applied so far
 	first  uint64 // global_seq of the batch's first commit
-	last   uint64 // of the last one to be applied
-	at     int64  // time of the batch
+	last   uint64 // global_seq of the last commit to apply
+	at     int64  // time of the batch, in Unix nanoseconds
 	record func(seq uint64, record []byte) error
 
-	// Records that are decoded, with what they need prefetched, and not applied
-	// yet, the first of them as commit state.Seq()+1; reused.
+	// Records that are decoded, and whose data is prefetched, but that are not
+	// applied yet. The first of them is commit state.Seq()+1. The memory is reused.
 	ahead   [PrefetchAhead]ledger.Record
 	decoded int
 }
 
 func NewReplayer(state *ledger.State) *Replayer {
 	r := &Replayer{state: state}
-	r.record = r.replayRecord // made once: a method value allocates
+	r.record = r.replayRecord // made once, because a method value allocates
 	return r
 }
 
-// State is the state that batches are applied to.
+// State returns the state that batches are applied to.
 func (r *Replayer) State() *ledger.State { return r.state }
 
-// Replay brings a state to the end of the log; at is moved along. The error is
-// a ReplayError, the log's own, or ctx's.
+// Replay applies the rest of the log to a state, and stores the last commit of each
+// batch in at. The error is a *ReplayError, an error of the log, or that of ctx.
 func Replay(ctx context.Context, state *ledger.State, l Writer, log *slog.Logger, at *atomic.Uint64) error {
 	start := time.Now()
 	r, told := NewReplayer(state), start
@@ -93,11 +91,13 @@ func Replay(ctx context.Context, state *ledger.State, l Writer, log *slog.Logger
 	return nil
 }
 
-// ReplayFrame applies one batch. After an error a part of it may have been applied.
+// ReplayFrame applies one batch. After an error, part of the batch may have been
+// applied.
 func (r *Replayer) ReplayFrame(f *wal.Frame) error { return r.ReplayUpTo(f, f.Last()) }
 
-// ReplayUpTo applies the commits of a batch up to last. There is no digest of the
-// state within a batch: what is applied in part is compared with none.
+// ReplayUpTo applies the commits of a batch up to and including last. It compares
+// the digest only after a whole batch, since the log has no digests of states
+// within a batch.
 func (r *Replayer) ReplayUpTo(f *wal.Frame, last uint64) error {
 	if want := r.state.Seq() + 1; f.First != want {
 		return &ReplayError{f.First, fmt.Errorf("the batch begins here, and commit %d must follow", want)}
@@ -132,7 +132,7 @@ func (r *Replayer) replayRecord(seq uint64, record []byte) error {
 	return r.applyAhead()
 }
 
-// applyAhead applies what is decoded.
+// applyAhead applies the decoded records.
 func (r *Replayer) applyAhead() error {
 	r.state.Prefetch()
 	for i := range r.decoded {

@@ -7,11 +7,12 @@ import (
 	"assetledger/wal"
 )
 
-// RestoreNear makes the state from which what follows commit seq, or a time in
-// Unix nanoseconds, is replayed, and sets the log to what follows that state: the
-// newest good checkpoint at or before both, else the empty state. Where the front
-// of the log is archived and there is no such checkpoint, it is the oldest good
-// one, which is later. The state remembers that many idempotency keys.
+// RestoreNear returns a state from which the log can be replayed up to commit seq
+// or to a time in Unix nanoseconds, and positions the log after that state. It is
+// the state of the newest valid checkpoint that is at or before both, and otherwise
+// the empty state. If there is no such checkpoint and the front of the log is
+// archived, it is the state of the oldest valid checkpoint, which is later than
+// wanted. keys is the number of idempotency keys that the state remembers.
 func RestoreNear(store CheckpointStore, l Reader, keys int, seq uint64, time int64) (*ledger.State, wal.Place, error) {
 	seqs, err := store.List()
 	if err != nil {

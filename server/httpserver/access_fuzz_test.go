@@ -13,8 +13,8 @@ import (
 	"assetledger/server/servertest"
 )
 
-// FuzzIdentity: an Authorization header is one client's token, or nobody's, and
-// what is answered to it can stand in a header.
+// FuzzIdentity checks that an Authorization header is the token of one client or of
+// none, and that the text of the response is valid in a header.
 func FuzzIdentity(f *testing.F) {
 	gate := NewGate("auth", servertest.Tenants(f), slog.New(slog.DiscardHandler))
 	for _, v := range []string{"Bearer s", "bearer s", "Bearer  s", "Basic s", "Bearer a-long-secret", "", "Bearer"} {
@@ -40,15 +40,16 @@ func FuzzIdentity(f *testing.F) {
 	})
 }
 
-// FuzzEnvironment: whatever the service manager's variables say, there is no
-// panic, nobody else's socket is taken, and signs of life have a sane pace.
+// FuzzEnvironment checks that no values of the service manager's variables cause a
+// panic, take over a socket that was not opened for this process, or lead to an
+// absurd rate of signs of life.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("/run/notify", "30000000", "1", "1", "1")
 	f.Add("@abstract", "-1", "", "x", "2")
 	f.Add("", "9223372036854775807", "", "", "")
 	f.Fuzz(func(t *testing.T, path, usec, watchdogPID, listenPID, fds string) {
 		if listenPID == strconv.Itoa(os.Getpid()) {
-			fds = "2" // the third descriptor of a test is not for taking
+			fds = "2" // descriptor 3 of a test process must not be taken over
 		}
 		env := map[string]string{"NOTIFY_SOCKET": path, "WATCHDOG_USEC": usec, "WATCHDOG_PID": watchdogPID, "LISTEN_PID": listenPID, "LISTEN_FDS": fds}
 		lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }

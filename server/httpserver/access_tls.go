@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// certificates are the certificates of a daemon that serves TLS. A handshake
-// checks at most once in filesEvery whether the files have changed, and reloads
-// them. If the new ones are invalid, that is logged, and the old ones stay.
+// certificates are the certificates of a daemon that serves TLS. At most once in
+// filesEvery, a handshake checks whether the files have changed, and reloads them.
+// If the new ones are invalid, it logs that, and the old ones stay in use.
 type certificates struct {
-	files  []string // certificate, key, and the roots of clients if any
+	files  []string // certificate, key, and the roots for clients if any
 	log    *slog.Logger
 	config atomic.Pointer[tls.Config]
 
@@ -54,13 +54,13 @@ func (c *certificates) load() (*tls.Config, error) {
 	if !config.ClientCAs.AppendCertsFromPEM(roots) {
 		return nil, fmt.Errorf("%s has no certificate in PEM", c.files[2])
 	}
-	// A client with a token needs no certificate.
+	// Certificates are optional, because a client may have a token instead.
 	config.ClientAuth = tls.VerifyClientCertIfGiven
 	config.SessionTicketsDisabled = true // every connection presents its certificate again
 	return config, nil
 }
 
-// listening returns the configuration of a listener: each handshake uses the
+// listening returns the TLS configuration of a listener. Each handshake uses the
 // current certificates.
 func (c *certificates) listening() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
@@ -71,7 +71,7 @@ func (c *certificates) listening() *tls.Config {
 }
 
 // refresh reloads the files if they have changed, or at once if now is set.
-// Other handshakes don't wait for it.
+// Concurrent handshakes don't wait for it.
 func (c *certificates) refresh(now bool) {
 	if now {
 		c.mu.Lock()

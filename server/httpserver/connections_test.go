@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A fakeDoor is a listener that gives what a test puts into it.
+// A fakeDoor is a listener that accepts the connections that a test gives it.
 type fakeDoor struct {
 	conns chan net.Conn
 	errs  chan error
@@ -44,7 +44,8 @@ func (c *fakeConn) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(c
 func (c *fakeConn) Close() error         { c.closed = true; return nil }
 func (c *fakeConn) CloseWrite() error    { return nil }
 
-// boundOf makes connections of max, and a function that lets clients in.
+// boundOf returns connections with a maximum, and a function that lets clients
+// connect.
 func boundOf(t *testing.T, max int) (s *connections, door *fakeDoor, in func(from string) (*Tracked, *fakeConn)) {
 	door = &fakeDoor{make(chan net.Conn, 1), make(chan error, 1)}
 	s = newConnections(door, max, slog.New(slog.DiscardHandler))
@@ -56,13 +57,13 @@ func boundOf(t *testing.T, max int) (s *connections, door *fakeDoor, in func(fro
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Millisecond) // each is idle since another moment
+		time.Sleep(time.Millisecond) // each becomes idle at another time
 		return c.(*Tracked), raw
 	}
 }
 
-// TestFullOfIdleConnections: the oldest idle one of the client with the most is
-// closed; those with a request in progress stay.
+// TestFullOfIdleConnections checks that the longest idle connections of the client
+// with the most are closed, and that those with a request in progress stay.
 func TestFullOfIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, in := boundOf(t, 6)
@@ -72,9 +73,9 @@ func TestFullOfIdleConnections(t *testing.T) {
 			notice(c, state)
 			raws = append(raws, raw)
 		}
-		add("192.0.2.1", http.StateIdle) // one of this client alone
+		add("192.0.2.1", http.StateIdle) // the only one of this client
 		add("192.0.2.2", http.StateActive)
-		add("2001:db8::1", http.StateNew) // the most, as one network
+		add("2001:db8::1", http.StateNew) // this network has the most
 		add("2001:db8::2", http.StateActive)
 		add("2001:db8::3", http.StateIdle)
 		add("192.0.2.2", http.StateActive)
@@ -101,8 +102,8 @@ func TestFullOfIdleConnections(t *testing.T) {
 	})
 }
 
-// TestFullOfBusyConnections: a new connection waits until one gets idle or is
-// closed, or the listener is.
+// TestFullOfBusyConnections checks that a new connection waits until another
+// becomes idle or is closed, or the listener is closed.
 func TestFullOfBusyConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, door, in := boundOf(t, 1)
@@ -145,8 +146,8 @@ func TestFullOfBusyConnections(t *testing.T) {
 	})
 }
 
-// TestAcceptErrorsPass: no error of Accept ends serving but that the listener
-// is closed, and a shortage of descriptors closes idle connections.
+// TestAcceptErrorsPass checks that only closing the listener ends serving, and that
+// a shortage of file descriptors closes idle connections.
 func TestAcceptErrorsPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, door, in := boundOf(t, 100)

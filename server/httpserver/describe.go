@@ -8,11 +8,11 @@ import (
 	"assetledger/server/openapi"
 )
 
-// The daemons describe themselves at /v1/openapi.json, from their own route
-// tables. The page for people is not part of the interface.
+// The daemons describe themselves at /v1/openapi.json, from their own tables of
+// routes. The page for people is not part of that description.
 
-// A Description is a daemon's OpenAPI document. It is made at the first request
-// for it.
+// A Description is a daemon's OpenAPI document. The first request for it creates
+// it.
 type Description struct {
 	once sync.Once
 	text []byte

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// ContentHash returns a 64-bit hash of b. Each step folds 16 bytes with a full
-// 64 x 64 bit multiplication, as wyhash does. It need not resist chosen data:
-// a client that can write to the ledger gains nothing from a wrong response "not
-// modified". The hash is fixed, so that an ETag outlives the process and is the
-// same on every read daemon of a ledger.
+// ContentHash returns a 64-bit hash of b. Each step folds 16 bytes with a 64 x 64
+// bit multiplication, as wyhash does. The hash need not resist chosen input: a
+// client that can write to the ledger gains nothing from a wrong "not modified"
+// response. The algorithm is fixed, so that an ETag stays valid across restarts and
+// is the same on every read daemon of a ledger.
 func ContentHash(b []byte) uint64 {
 	const k0, k1, k2 = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb
 	h := uint64(len(b)) ^ k0
@@ -41,9 +41,9 @@ func AppendETag(dst []byte, hash uint64) []byte {
 	return append(dst, '"')
 }
 
-// MatchesETag reports whether an If-None-Match names tag, by the weak comparison
-// of RFC 9110 section 13.1.2: values of the header are lists of tags, each
-// optionally marked W/, or * for any.
+// MatchesETag reports whether an If-None-Match header contains tag, by the weak
+// comparison of RFC 9110, section 13.1.2. The values of the header are lists of
+// tags, each optionally marked W/, or * for any tag.
 func MatchesETag(values []string, tag string) bool {
 	for _, list := range values {
 		for list != "" {
@@ -53,7 +53,7 @@ func MatchesETag(values []string, tag string) bool {
 			}
 			list = strings.TrimPrefix(list, "W/")
 			if !strings.HasPrefix(list, `"`) {
-				break // not a list of tags: the condition can't hold
+				break // not a list of tags, so nothing matches
 			}
 			end := strings.IndexByte(list[1:], '"')
 			if end < 0 {

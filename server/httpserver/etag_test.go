@@ -34,8 +34,8 @@ func TestETag(t *testing.T) {
 	}
 }
 
-// The hash is part of the interface: other read daemons of the same ledger,
-// and later builds, must give the same.
+// The hash is part of the API: other read daemons of the same ledger, and later
+// builds, must return the same.
 func TestContentHash(t *testing.T) {
 	seen := map[uint64]string{}
 	for n := range 70 {

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// filesEvery is how often files are checked for changes.
+// filesEvery is the interval at which files are checked for changes.
 const filesEvery = time.Second
 
-// A fileStamp changes when its file changes.
+// A fileStamp identifies a version of a file. It differs after the file was changed
+// or replaced.
 type fileStamp struct {
 	size, modified int64
 	file           os.FileInfo // identifies the file
@@ -19,7 +20,7 @@ func (s fileStamp) same(as fileStamp) bool {
 		(s.file == nil || os.SameFile(s.file, as.file))
 }
 
-// stampsOf returns the stamps of files; zero for a missing one.
+// stampsOf returns the stamps of files. That of a missing file is zero.
 func stampsOf(files []string) []fileStamp {
 	stamps := make([]fileStamp, len(files))
 	for i, name := range files {

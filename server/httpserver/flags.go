@@ -49,7 +49,7 @@ func (a *Access) Flags(set *flag.FlagSet) {
 	set.BoolVar(&a.Insecure, "insecure", a.Insecure, "accept unauthenticated requests from other machines")
 }
 
-// modeFlag is a flag whose value is the permissions of a file.
+// modeFlag is a flag.Value for the permissions of a file.
 type modeFlag fs.FileMode
 
 // String returns the mode in octal.
@@ -65,7 +65,7 @@ func (m *modeFlag) Set(s string) error {
 	return nil
 }
 
-// countFlag is a flag whose value is a number of 1 or more.
+// countFlag is a flag.Value for a number of at least 1.
 type countFlag int
 
 // String returns the number in decimal.
@@ -81,7 +81,7 @@ func (n *countFlag) Set(s string) error {
 	return nil
 }
 
-// Hangups returns a channel that receives every SIGHUP from now on. Otherwise
+// Hangups returns a channel that receives every SIGHUP from now on. Without it,
 // SIGHUP ends the process.
 func Hangups() <-chan os.Signal {
 	c := make(chan os.Signal, 1)

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// ElementStart returns first for the first element of a list, and later for others.
+// ElementStart returns first for the first element of a list (i is 0), and later
+// for the others.
 func ElementStart(i int, first, later string) string {
 	if i == 0 {
 		return first
@@ -18,12 +19,13 @@ func AppendInt(dst []byte, name string, v int64) []byte {
 	return strconv.AppendInt(append(dst, name...), v, 10)
 }
 
-// AppendUint is AppendInt for unsigned integers.
+// AppendUint does the same as AppendInt for unsigned integers.
 func AppendUint(dst []byte, name string, v uint64) []byte {
 	return strconv.AppendUint(append(dst, name...), v, 10)
 }
 
-// Shorten shortens a client's text, so that it can't fill its own response.
+// Shorten shortens a client's text that is quoted in a response, so that it can't
+// fill the response.
 func Shorten(s string) string {
 	const most = 64
 	if len(s) <= most {

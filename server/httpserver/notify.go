@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A Notifier reports the state of the daemon to the service manager, as
-// sd_notify(3) does:
+// A Notifier reports the state of the daemon to the service manager, with the
+// protocol of sd_notify(3):
 //
 //	starting: STATUS with progress, EXTEND_TIMEOUT_USEC while there is some
 //	serving:  READY=1, then WATCHDOG=1 while the daemon responds
@@ -22,8 +22,8 @@ import (
 // A nil Notifier does nothing.
 type Notifier struct {
 	conn     net.Conn
-	watchdog time.Duration // time between signs of life; 0: none expected
-	once     sync.Once     // guards the call of stopping
+	watchdog time.Duration // maximum time between signs of life; 0 if the manager expects none
+	once     sync.Once     // guards closing stopping
 	done     chan struct{}
 }
 
@@ -31,13 +31,13 @@ type Notifier struct {
 const (
 	startTick = time.Second
 	startMore = 30 * time.Second
-	startLoad = 5 * time.Minute // for the steps before: recovery, and loading a checkpoint
+	startLoad = 5 * time.Minute // for the steps before the replay: recovery, and loading a checkpoint
 	stopMore  = 30 * time.Second
 )
 
-// NewNotifier returns the notifier of the environment (NOTIFY_SOCKET,
-// WATCHDOG_USEC, WATCHDOG_PID), nil if there is none. lookup is os.LookupEnv, or
-// a test's own.
+// NewNotifier returns the notifier described by the environment (NOTIFY_SOCKET,
+// WATCHDOG_USEC, WATCHDOG_PID), or nil if there is none. lookup is os.LookupEnv, or
+// a test's replacement.
 func NewNotifier(lookup func(string) (string, bool)) (*Notifier, error) {
 	path, ok := lookup("NOTIFY_SOCKET")
 	if !ok || path == "" {
@@ -54,7 +54,8 @@ func NewNotifier(lookup func(string) (string, bool)) (*Notifier, error) {
 }
 
 // watchdogTime returns how long the manager waits for a sign of life of this
-// process; 0 if it does not wait, or longer than a Duration can hold.
+// process. It returns 0 if the manager does not wait, or waits longer than a
+// Duration can hold.
 func watchdogTime(lookup func(string) (string, bool)) time.Duration {
 	if pid, ok := lookup("WATCHDOG_PID"); ok && pid != strconv.Itoa(os.Getpid()) {
 		return 0
@@ -67,7 +68,8 @@ func watchdogTime(lookup func(string) (string, bool)) time.Duration {
 	return time.Duration(us) * time.Microsecond
 }
 
-// tell sends assignments. It ignores a manager that does not listen.
+// tell sends assignments. It ignores errors, since the manager may not be
+// listening.
 func (n *Notifier) tell(lines ...string) {
 	if n != nil {
 		n.conn.Write([]byte(strings.Join(lines, "\n")))
@@ -78,9 +80,9 @@ func extend(d time.Duration) string {
 	return "EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(d.Microseconds(), 10)
 }
 
-// Starting reports the progress of the start once a second, until the returned
-// function is called, once or more. The start gets more time as long as at
-// moves; the manager ends one that hangs.
+// Starting reports the progress of the start once a second, until end is called.
+// end may be called more than once. The manager is asked for more time as long as
+// the result of at advances, so it ends only a start that hangs.
 func (n *Notifier) Starting(what string, at func() (done, of uint64)) (end func()) {
 	if n == nil {
 		return func() {}
@@ -118,8 +120,8 @@ func progress(what string, done, of uint64) string {
 }
 
 // Announcing returns a writer that passes the ready line on to w and then sends
-// READY. alive is called before each sign of life; it returns when the daemon
-// has responded.
+// READY. It calls alive before each sign of life. alive must return only when the
+// daemon has responded.
 func (n *Notifier) Announcing(w io.Writer, alive func()) io.Writer {
 	if n == nil {
 		return w
@@ -142,7 +144,7 @@ func (r *readyWriter) Write(p []byte) (int, error) {
 	return written, err
 }
 
-// live sends a sign of life, twice as often as the manager expects it, while the
+// live sends signs of life, twice as often as the manager expects them, while the
 // daemon responds.
 func (n *Notifier) live(alive func()) {
 	tick := time.NewTicker(n.watchdog / 2)
@@ -158,7 +160,8 @@ func (n *Notifier) live(alive func()) {
 	}
 }
 
-// Stopping reports that the daemon ends, and why. It also ends the signs of life.
+// Stopping reports that the daemon is stopping, and why. It also ends the signs of
+// life.
 func (n *Notifier) Stopping(why string) {
 	if n == nil {
 		return

@@ -31,7 +31,7 @@ func newFakeManager(t *testing.T) *fakeManager {
 	return &fakeManager{conn, t, path}
 }
 
-// env is that of a process that the manager started.
+// env returns the environment of a process that the manager started.
 func (m *fakeManager) env(more ...string) func(string) (string, bool) {
 	all := append([]string{"NOTIFY_SOCKET=" + m.path}, more...)
 	return func(name string) (string, bool) {
@@ -44,7 +44,7 @@ func (m *fakeManager) env(more ...string) func(string) (string, bool) {
 	}
 }
 
-// next is the next message.
+// next returns the next message.
 func (m *fakeManager) next() string {
 	m.t.Helper()
 	b := make([]byte, 4096)
@@ -68,7 +68,7 @@ func TestNotifier(t *testing.T) {
 	if got := m.next(); got != "STATUS=replaying: commit 5 of 20 (25 %)\nEXTEND_TIMEOUT_USEC=30000000" {
 		t.Errorf("%q", got)
 	}
-	if got := m.next(); got != "STATUS=replaying: commit 5 of 20 (25 %)" { // no progress, no more time
+	if got := m.next(); got != "STATUS=replaying: commit 5 of 20 (25 %)" { // without progress, no more time is requested
 		t.Errorf("%q", got)
 	}
 	end()
@@ -76,7 +76,7 @@ func TestNotifier(t *testing.T) {
 	asked := make(chan struct{}, 1000)
 	fmt.Fprintln(n.Announcing(io.Discard, func() { asked <- struct{}{} }), "ready on x")
 	got := m.next()
-	for strings.HasPrefix(got, "STATUS=replaying") { // one may have been on its way
+	for strings.HasPrefix(got, "STATUS=replaying") { // one may have been in flight
 		got = m.next()
 	}
 	if got != "READY=1\nSTATUS=ready on x" {
@@ -127,7 +127,7 @@ func TestNotifierSettings(t *testing.T) {
 			t.Errorf("%s was taken", wrong)
 		}
 	}
-	var none *Notifier // tells nobody, and fails nobody
+	var none *Notifier // does nothing, and never fails
 	none.Starting("x", nil)()
 	none.Stopping("x")
 	if w := none.Announcing(io.Discard, nil); w != io.Discard {

@@ -2,8 +2,8 @@
 
 package httpserver
 
-// Poison overwrites a buffer that is released to a pool, so that any code that
-// still refers to it shows nonsense. make poison runs tests like that.
+// Poison overwrites a buffer that is returned to a pool, so that code that still
+// refers to it reads garbage and fails. `make poison` runs the tests with it.
 func Poison(b []byte) {
 	b = b[:cap(b)]
 	for i := range b {

@@ -6,18 +6,18 @@ import (
 	"assetledger/ledger"
 )
 
-// Probes are for the programs that start, stop and load-balance daemons, not for
-// people: alive means that the process responds, ready that it accepts requests
-// now. Health tells more.
+// Probes serve programs that start, stop and load-balance daemons, not people.
+// Alive means that the process responds, and ready that it accepts requests now.
+// Health has more details.
 
-// Livez responds with 200 for as long as the daemon responds at all.
+// Livez responds with 200 as long as the daemon responds at all.
 func Livez(x *Exchange) *ledger.Error {
 	x.Out = append(x.Out, `{"status":"alive"}`...)
 	return nil
 }
 
-// AnswerReady responds with 200, or with 503 and the reason to send requests
-// elsewhere.
+// AnswerReady responds with 200 if reason is "", and otherwise with 503 and the
+// reason why requests should go elsewhere.
 func (x *Exchange) AnswerReady(reason string) {
 	if reason == "" {
 		x.Out = append(x.Out, `{"status":"ready"}`...)

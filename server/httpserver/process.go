@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// A Process is the surroundings of a daemon that is a program of its own.
+// A Process is the environment of a daemon that runs as a program of its own.
 type Process struct {
 	Ready  io.Writer
 	Notify *Notifier
@@ -16,7 +16,8 @@ type Process struct {
 	Exit   func() // ends the process as a failure
 }
 
-// Surround sets the fields that only a process has.
+// Surround sets the fields of Access that come from the process: signals and
+// inherited sockets.
 func (a *Access) Surround() (err error) {
 	a.Reload = Hangups()
 	a.Inherited, err = Inherited(os.LookupEnv)
@@ -25,10 +26,10 @@ func (a *Access) Surround() (err error) {
 
 var ErrNoDir = errors.New("-dir is required: the directory of the commit log")
 
-// MaxKeys is the largest number of idempotency keys that can be remembered.
+// MaxKeys is the maximum number of idempotency keys that can be remembered.
 const MaxKeys = 1 << 30
 
-// A Span is a number with its valid range.
+// A Span is the number of a flag, with its valid range.
 type Span struct {
 	Flag            string
 	Value, Min, Max int64

@@ -11,11 +11,11 @@ import (
 	"assetledger/server/metrics"
 )
 
-// Each failed request has one line: at a level that is shown if it failed on
-// our side, and at one that is not if callers can bring it about at will.
+// Each failed request has one log line. Its level is shown by default if the daemon
+// is at fault, and hidden if clients can cause the failure at will.
 func TestRequestLogLevels(t *testing.T) {
 	for _, c := range []struct {
-		code  ledger.Code // "" for an answer 200
+		code  ledger.Code // "" for a response with status 200
 		all   bool
 		level string // "" for no line
 	}{

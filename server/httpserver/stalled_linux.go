@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// tcpUserTimeout is TCP_USER_TIMEOUT of linux/tcp.h.
+// tcpUserTimeout is TCP_USER_TIMEOUT from linux/tcp.h.
 const tcpUserTimeout = 18
 
-// GiveUpAfter makes the kernel end the connection when the client does not
-// accept sent bytes for d, because it is gone or its buffer is full. A write
-// timeout does not notice this, because small writes fit in the buffers between.
+// GiveUpAfter makes the kernel end the connection if the client does not accept
+// sent bytes for d, because it has gone or its buffer is full. A write timeout does
+// not notice that, because small writes fit in the buffers on the way.
 func (t *Tracked) GiveUpAfter(d time.Duration) {
 	c, ok := t.writeCloser.(syscall.Conn)
-	if !ok || !t.client.IsValid() { // a unix socket has no such buffer
+	if !ok || !t.client.IsValid() { // a Unix socket has no such buffer
 		return
 	}
 	raw, err := c.SyscallConn()

@@ -4,5 +4,5 @@ package httpserver
 
 import "time"
 
-// GiveUpAfter does nothing where there is no TCP_USER_TIMEOUT.
+// GiveUpAfter does nothing on systems without TCP_USER_TIMEOUT.
 func (t *Tracked) GiveUpAfter(time.Duration) {}

@@ -5,31 +5,29 @@ import (
 	"sync/atomic"
 )
 
-// DefaultMaxStreams is how many streams of a read daemon are open at a time,
-// unless a flag says otherwise.
+// DefaultMaxStreams is the default maximum number of open streams of a read daemon.
 const DefaultMaxStreams = 1024
 
-// Streams bounds the streams that are open. A stream whose client
-// never reads looks like one that has nothing to send, so it can't be told from
-// others. When all places are taken, a new stream takes that of the oldest one of
-// the client that has the most. The client that loses a stream can open it
-// again where it ended.
+// Streams bounds the number of open streams. A stream whose client never reads
+// can't be distinguished from one that has nothing to send. So if the maximum is
+// reached, a new stream replaces the oldest stream of the client that has the most.
+// That client can open the stream again where it ended.
 type Streams struct {
 	Max   int
-	Ended atomic.Uint64 // to make room
+	Ended atomic.Uint64 // streams ended to make room
 
 	mu    sync.Mutex
 	count int
 	open  map[string][]*Stream // by client, oldest first
 }
 
-// A Stream is one that is open.
+// A Stream is an open stream.
 type Stream struct {
 	client string
-	end    func() // ends it, without waiting
+	end    func() // ends the stream, without waiting
 }
 
-// Enter opens a stream of a client. end ends it, without waiting.
+// Enter registers a stream of a client. end must end the stream, without waiting.
 func (s *Streams) Enter(client string, end func()) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,14 +52,14 @@ func (s *Streams) Enter(client string, end func()) *Stream {
 	return t
 }
 
-// Leave closes a stream.
+// Leave removes a stream.
 func (s *Streams) Leave(t *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remove(t)
 }
 
-// remove takes a stream out if it is there. Call with mu.
+// remove removes a stream if it is still there. The caller holds mu.
 func (s *Streams) remove(t *Stream) {
 	list := s.open[t.client]
 	for i := range list {
@@ -78,7 +76,7 @@ func (s *Streams) remove(t *Stream) {
 	}
 }
 
-// Opened returns how many streams are open.
+// Opened returns the number of open streams.
 func (s *Streams) Opened() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,13 +2,14 @@
 // daemons:
 //
 //	GET /v1/log?from=SEQ         the frames from the batch that holds SEQ on, without an end
-//	HEAD /v1/log?from=SEQ        where the log ends; mirrors say by it how far they are
+//	HEAD /v1/log?from=SEQ        where the log ends; mirrors report their progress with it
 //	GET /v1/checkpoints          the checkpoints
 //	GET /v1/checkpoints/{seq}    one of them, with Range
 //
-// The bytes of a stream are described in package wal, stream.go. A stream reads
-// the log by a reader of its own, so what is not durable is never sent. A client
-// that does not take a piece in time is dropped, and asks again for what it lacks.
+// The bytes of a stream are described in package wal, stream.go. Each stream
+// has a log reader of its own, so nothing is sent before it is durable. A
+// client that does not read a piece in time is dropped. It may ask again for
+// the frames that it lacks.
 package logstream
 
 import (
@@ -35,38 +36,39 @@ const (
 )
 
 const (
-	// DefaultMaxStreams is how many streams of the log are open at a time in a
-	// daemon that has no setting for it. One costs two file descriptors.
+	// DefaultMaxStreams is the maximum number of open streams of the log, in a
+	// daemon that has no setting for it. Each stream needs two file descriptors.
 	DefaultMaxStreams = 256
-	piece             = 256 << 10 // bytes after which what was written is sent
+	piece             = 256 << 10 // bytes after which the buffer is flushed
 )
 
-// A Server serves the log of a directory. Its methods may be called from any goroutine.
+// A Server serves the log of a directory. It is safe for concurrent use.
 type Server struct {
 	file    commitlog.File
 	streams *httpserver.Streams
 	log     *slog.Logger
 	mirrors mirrors
-	readmit func(*httpserver.Exchange) *ledger.Error // authenticates a client once more
+	readmit func(*httpserver.Exchange) *ledger.Error // authenticates a client again
 
-	beatEvery time.Duration // between two heartbeats
-	patience  time.Duration // for a client to take a piece
+	beatEvery time.Duration // time between two heartbeats
+	patience  time.Duration // maximum time for a client to read a piece
 
 	ctx  context.Context // done when the daemon stops
 	stop context.CancelFunc
 
 	mu  sync.Mutex
-	end *wal.Reader // for waiting at the end; nil until it is needed
+	end *wal.Reader // for waiting at the end; nil until the first wait
 }
 
-// New makes the server of a log. It opens nothing yet.
+// New returns the server of a log. It opens no file yet.
 func New(file commitlog.File, streams *httpserver.Streams, log *slog.Logger) *Server {
 	s := &Server{file: file, streams: streams, log: log, beatEvery: time.Second, patience: 10 * time.Second}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
-// Routes are the routes of the server, which may be nil when they are only described.
+// Routes returns the routes of the server. A nil Server returns them for the
+// description of the API.
 func (s *Server) Routes() []httpserver.Route {
 	return []httpserver.Route{
 		{Method: "GET", Pattern: LogPattern, Handle: s.stream},
@@ -75,12 +77,13 @@ func (s *Server) Routes() []httpserver.Route {
 	}
 }
 
-// ServedBy names the API that the routes became part of.
+// ServedBy sets the API that the routes are part of. Streams authenticate with
+// it.
 func (s *Server) ServedBy(a *httpserver.API) {
 	s.readmit = func(x *httpserver.Exchange) *ledger.Error { return a.Readmit(x, LogPattern) }
 }
 
-// Drain ends all streams. A client asks again elsewhere, or later.
+// Drain ends all streams. Clients may continue at another daemon, or later.
 func (s *Server) Drain() {
 	s.stop()
 	s.mu.Lock()
@@ -91,7 +94,7 @@ func (s *Server) Drain() {
 	}
 }
 
-// wait waits until the log ends after seq, for at most d.
+// wait waits for a commit after seq, for at most d.
 func (s *Server) wait(seq uint64, d time.Duration) error {
 	s.mu.Lock()
 	if s.ctx.Err() != nil {
@@ -112,7 +115,8 @@ func (s *Server) wait(seq uint64, d time.Duration) error {
 	return nil
 }
 
-// reopen forgets the reader that wait has used: the log may be another now.
+// reopen closes the reader that wait uses, because the directory may hold
+// another log now. The next wait opens a new one.
 func (s *Server) reopen() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +126,7 @@ func (s *Server) reopen() {
 	}
 }
 
-// everything refuses clients that may not see all of the ledger.
+// everything rejects clients that may not see the whole ledger.
 func everything(x *httpserver.Exchange) *ledger.Error {
 	if !x.Who.Limited() {
 		return nil
@@ -131,7 +135,7 @@ func everything(x *httpserver.Exchange) *ledger.Error {
 		With(ledger.Text("scope", auth.Log.String()))
 }
 
-// parseFrom reads the query, which holds from.
+// parseFrom parses the query, whose only parameter is from.
 func parseFrom(raw string) (uint64, *ledger.Error) {
 	query, err := url.ParseQuery(raw)
 	if err != nil {
@@ -157,13 +161,13 @@ func wrongParameter(name, format string, args ...any) *ledger.Error {
 	return ledger.Errorf(ledger.InvalidParameter, format, args...).With(ledger.Text("parameter", httpserver.Shorten(name)))
 }
 
-// parseSeq reads a global_seq from 1 to 2^63-1: digits without a zero in front.
+// parseSeq parses a global_seq from 1 to 2^63-1, without leading zeros.
 func parseSeq(s string) (uint64, bool) {
 	v, err := strconv.ParseInt(s, 10, 64)
 	return uint64(v), err == nil && v > 0 && s[0] != '+' && s[0] != '0'
 }
 
-// refusal turns an error of the log into an answer.
+// refusal turns an error of the log into an error response.
 func (s *Server) refusal(from uint64, err error) *ledger.Error {
 	var archived *wal.ArchivedError
 	switch {

@@ -12,7 +12,7 @@ import (
 	"assetledger/wal"
 )
 
-// stream answers a request for the log.
+// stream handles a request for the log.
 func (s *Server) stream(x *httpserver.Exchange) *ledger.Error {
 	if err := everything(x); err != nil {
 		return err
@@ -74,15 +74,15 @@ type sender struct {
 	r       *wal.Reader
 	control *http.ResponseController
 	id      wal.LogID
-	next    uint64 // commit after the last frame sent
+	next    uint64 // the commit after the last frame sent
 	unsent  int    // bytes written since the last flush
 	beaten  time.Time
 }
 
-// run sends frames until ctx is done, the client does not take them, or the log
+// run sends frames until ctx is done, the client stops reading, or the log
 // can't be read.
 func (t *sender) run(ctx context.Context, head wal.StreamHead) {
-	t.control.SetReadDeadline(time.Time{}) // nothing more is to come from the client but its end
+	t.control.SetReadDeadline(time.Time{}) // the client sends nothing more but its end
 	t.allow()
 	if !t.write(head.Append(nil)) || !t.beat() {
 		return
@@ -109,16 +109,17 @@ func (t *sender) run(ctx context.Context, head wal.StreamHead) {
 			}
 		default:
 			t.s.reopen()
-			t.s.refusal(t.next, err) // which logs it
+			t.s.refusal(t.next, err) // for its log line
 			return
 		}
 	}
 }
 
-// mayGoOn authenticates the client once more: its token may have been revoked.
+// mayGoOn authenticates the client again, because its token may have been
+// revoked.
 func (t *sender) mayGoOn() bool { return t.s.readmit(t.x) == nil && everything(t.x) == nil }
 
-// frame sends a frame. It is held back while more are at hand.
+// frame sends a frame. It does not flush while more frames are ready.
 func (t *sender) frame(f *wal.Frame) bool {
 	wire := f.Wire()
 	if !t.x.Claim.Grow(int64(len(wire)) - t.x.Claim.Held) {
@@ -128,13 +129,14 @@ func (t *sender) frame(f *wal.Frame) bool {
 	return t.write(wire) && (t.unsent < piece && t.r.Durable() >= t.next || t.flush())
 }
 
-// beat tells the durable end.
+// beat sends a heartbeat with the durable end.
 func (t *sender) beat() bool {
 	t.beaten = time.Now()
 	return t.write(wal.AppendBeat(nil, t.id, t.r.Durable(), t.beaten.UnixNano())) && t.flush()
 }
 
-// rest gives back what a stream needs only while it sends.
+// rest frees what a stream needs only while it sends: its part of the budget
+// and the buffer of a large frame.
 func (t *sender) rest() {
 	if t.x.Claim.Held > 0 {
 		t.x.Claim.Force(-t.x.Claim.Held)
@@ -142,7 +144,7 @@ func (t *sender) rest() {
 	}
 }
 
-// write writes b within the time that was allowed.
+// write writes b before the deadline that allow has set.
 func (t *sender) write(b []byte) bool {
 	if len(b) > piece {
 		t.allow()
@@ -155,7 +157,7 @@ func (t *sender) write(b []byte) bool {
 	return err == nil
 }
 
-// flush sends what was written, and allows the next piece its time.
+// flush sends what was written, and sets the deadline for the next piece.
 func (t *sender) flush() bool {
 	t.unsent = 0
 	err := t.control.Flush()
@@ -163,5 +165,5 @@ func (t *sender) flush() bool {
 	return err == nil
 }
 
-// allow gives the client its time to take what is sent next.
+// allow sets the deadline for the client to read the next piece.
 func (t *sender) allow() { t.control.SetWriteDeadline(time.Now().Add(t.s.patience)) }

@@ -1,9 +1,9 @@
-// Package metrics counts and measures, and writes the results in the Prometheus
-// text exposition format, version 0.0.4.
+// Package metrics implements counters, gauges and histograms, and writes them in
+// the Prometheus text exposition format, version 0.0.4.
 //
-// A Registry is filled once, at start, and is read-only from then on; its
-// metrics are safe for any number of goroutines. Counting is one atomic
-// addition: no lock, no map, no allocation.
+// A Registry is filled once, at start, and is read-only from then on. Any number of
+// goroutines may use its metrics. Counting is one atomic addition, without locks,
+// maps or allocations.
 package metrics
 
 import (
@@ -16,7 +16,7 @@ import (
 // ContentType is the media type of the text exposition format.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// A Registry holds metric families in the order in which they were made.
+// A Registry holds metric families in the order in which they were registered.
 type Registry struct{ families []*family }
 
 type family struct {
@@ -58,7 +58,7 @@ func (r *Registry) Append(dst []byte) []byte {
 	return dst
 }
 
-// labels renders name, value pairs as {a="b"}, "" for none.
+// labels renders name, value pairs as {a="b"}. It returns "" for no pairs.
 func labels(pairs []string) string {
 	if len(pairs) == 0 {
 		return ""
@@ -86,14 +86,14 @@ func appendFloat(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'g', -1, 64)
 }
 
-// A Counter never decreases.
+// A Counter is a number that never decreases.
 type Counter struct {
 	n      atomic.Uint64
 	labels string
-	sparse bool // leave it out while it is 0
+	sparse bool // omitted while it is 0
 }
 
-// Counter makes a counter with fixed labels, given as name, value pairs.
+// Counter registers a counter with fixed labels, given as name, value pairs.
 func (r *Registry) Counter(name, help string, pairs ...string) *Counter {
 	c := &Counter{labels: labels(pairs)}
 	f := r.family(name, help, "counter")
@@ -101,15 +101,15 @@ func (r *Registry) Counter(name, help string, pairs ...string) *Counter {
 	return c
 }
 
-// SparseCounter is a Counter that is left out of the text while it is zero,
-// for families with many possible labels, such as statuses.
+// SparseCounter registers a Counter that is omitted from the output while it is
+// zero. It is meant for families with many possible labels, such as statuses.
 func (r *Registry) SparseCounter(name, help string, pairs ...string) *Counter {
 	c := r.Counter(name, help, pairs...)
 	c.sparse = true
 	return c
 }
 
-// Add adds n.
+// Add adds n to the counter.
 func (c *Counter) Add(n uint64) { c.n.Add(n) }
 
 // Value returns the count so far.
@@ -130,7 +130,7 @@ type function struct {
 	labels string
 }
 
-// GaugeFunc makes a gauge that calls value whenever it is written.
+// GaugeFunc registers a gauge whose value is computed whenever it is written.
 func (r *Registry) GaugeFunc(name, help string, value func() float64, pairs ...string) {
 	f := r.family(name, help, "gauge")
 	f.series = append(f.series, &function{value, labels(pairs)})
@@ -141,8 +141,8 @@ type functions struct {
 	values func(show func(label string, value float64))
 }
 
-// GaugesFunc makes gauges that are told apart by one label: values shows those
-// there are whenever they are written, each label once.
+// GaugesFunc registers gauges that differ in one label. Whenever they are written,
+// it calls values, which must call show with each label once.
 func (r *Registry) GaugesFunc(name, help, label string, values func(show func(label string, value float64))) {
 	f := r.family(name, help, "gauge")
 	f.series = append(f.series, &functions{label, values})
@@ -156,7 +156,7 @@ func (g *functions) append(dst []byte, name string) []byte {
 	return dst
 }
 
-// CounterFunc makes a counter that calls value whenever it is written.
+// CounterFunc registers a counter whose value is computed whenever it is written.
 func (r *Registry) CounterFunc(name, help string, value func() float64, pairs ...string) {
 	f := r.family(name, help, "counter")
 	f.series = append(f.series, &function{value, labels(pairs)})
@@ -168,20 +168,22 @@ func (g *function) append(dst []byte, name string) []byte {
 	return append(appendFloat(dst, g.value()), '\n')
 }
 
-// A Histogram counts observations in buckets. Observations are integers of a
-// unit (nanoseconds, say) that scale turns into the unit shown (seconds).
+// A Histogram counts observations in buckets. Observations are integers in one
+// unit, such as nanoseconds. scale converts them to the unit shown, such as
+// seconds.
 type Histogram struct {
 	bounds []int64 // upper bounds, inclusive, ascending, in the unit of observation
 	les    []string
-	counts []atomic.Uint64 // one more than bounds: +Inf
+	counts []atomic.Uint64 // one more than bounds, for +Inf
 	sum    atomic.Int64
 	scale  float64
 	inner  string // labels without braces, with a trailing comma, or ""
 	labels string
 }
 
-// Histogram makes a histogram with the given upper bounds, in the unit shown.
-// One observed unit is scale shown units: 1e-9 for nanoseconds shown as seconds.
+// Histogram registers a histogram with the given upper bounds, in the unit shown.
+// scale is the value of one observed unit in the unit shown: 1e-9 for nanoseconds
+// shown as seconds.
 func (r *Registry) Histogram(name, help string, scale float64, bounds []float64, pairs ...string) *Histogram {
 	h := &Histogram{counts: make([]atomic.Uint64, len(bounds)+1), scale: scale, labels: labels(pairs)}
 	if h.labels != "" {
@@ -228,7 +230,7 @@ func (h *Histogram) append(dst []byte, name string) []byte {
 	return append(strconv.AppendUint(append(dst, ' '), total, 10), '\n')
 }
 
-// Bounds of the histograms of durations, in seconds: 10 µs to 10 s.
+// Bounds are the bounds of the histograms of durations, in seconds: 10 µs to 10 s.
 var Bounds = []float64{10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3, 1, 2.5, 5, 10}
 
 // Sizes are the bounds of the histograms of counts: powers of two to 16,384.

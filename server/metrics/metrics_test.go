@@ -14,7 +14,7 @@ func TestText(t *testing.T) {
 	r.GaugeFunc("c", "A gauge.", func() float64 { return 2.5 })
 	r.GaugesFunc("c_each", "Gauges.", "name", func(show func(string, float64)) { show("x", 1); show(`y"`, 2) })
 	h := r.Histogram("d_seconds", "Times.", 1e-9, []float64{0.001, 0.01}, "route", "r")
-	h.Observe(1_000_000) // on the bound: inside
+	h.Observe(1_000_000) // equal to the bound, which is inclusive
 	h.Observe(1_000_001)
 	h.ObserveN(20_000_000, 2)
 	plain := r.Histogram("e", "Sizes.", 1, []float64{1})

@@ -31,7 +31,7 @@ const (
 
 var silent = slog.New(slog.DiscardHandler)
 
-// An original is a log with real commits, and a server of it.
+// An original is a log with real commits, and a server of that log.
 type original struct {
 	testing.TB
 	dir   string
@@ -39,10 +39,10 @@ type original struct {
 	state *ledger.State
 	clock int64
 	url   string
-	fails atomic.Pointer[func(*http.Request) *ledger.Error] // what requests get instead
+	fails atomic.Pointer[func(*http.Request) *ledger.Error] // returns the error to send instead of a response
 }
 
-// newOriginal makes an empty log in a directory of its own, and serves it.
+// newOriginal creates an empty log in a new directory and serves it.
 func newOriginal(t testing.TB) *original {
 	o := &original{TB: t, dir: t.TempDir(), state: ledger.NewState(ledger.Config{IdempotencyKeys: 100})}
 	o.open()
@@ -81,8 +81,8 @@ func (o *original) serve() {
 	o.url = server.URL
 }
 
-// append appends frames, each of some commits; name makes them unlike those of
-// another history.
+// append appends frames of a few commits each. Logs with different names have
+// different histories.
 func (o *original) append(frames int, name string) {
 	o.Helper()
 	for range frames {
@@ -123,7 +123,7 @@ func (o *original) checkpoint() uint64 {
 	return seq
 }
 
-// segments is how many segments the log has.
+// segments returns the number of segments of the log.
 func (o *original) segments() int {
 	names, err := filepath.Glob(o.dir + "/wal/*.seg")
 	if err != nil {
@@ -132,7 +132,7 @@ func (o *original) segments() int {
 	return len(names)
 }
 
-// source is a source that reads from the originals in turn.
+// sourceOf returns a source that reads from the originals in turn.
 func sourceOf(t testing.TB, list ...*original) *Source {
 	t.Helper()
 	from := ""
@@ -156,7 +156,7 @@ func memOptions(p wal.FS) wal.Options {
 	return wal.Options{FS: p, Copy: true, Manual: true, SegmentSize: testSegment}
 }
 
-// fill fills the mirror's directory up to a commit, as Mirror does.
+// fill fills the mirror's directory up to commit upTo, as Mirror does.
 func fill(ctx context.Context, s *Source, p wal.FS, upTo uint64) error {
 	o := memOptions(p)
 	origin, err := s.Begin(ctx, mirrorDir, o)
@@ -171,14 +171,15 @@ func fill(ctx context.Context, s *Source, p wal.FS, upTo uint64) error {
 	if err := wal.ClearBegin(mirrorDir, o); err != nil {
 		return errors.Join(err, w.Close())
 	}
-	if upTo == 0 { // which stands for no end
+	if upTo == 0 { // Fill takes 0 as no end
 		return w.Close()
 	}
 	return errors.Join(s.Fill(ctx, mirrorDir, o, w, upTo), w.Close())
 }
 
 // same compares every segment and checkpoint of the mirror with the original's,
-// verifies it, and replays it from its checkpoint. It returns the first commit that it has.
+// verifies the mirror, and replays it from its checkpoint. It returns the first
+// commit of the mirror.
 func (o *original) same(d *memfs.Disk) (first uint64, err error) {
 	p := d.Process()
 	defer p.Kill()
@@ -218,7 +219,7 @@ func (o *original) same(d *memfs.Disk) (first uint64, err error) {
 	return segments[0].First, o.replays(p)
 }
 
-// replays brings a state to the end of the mirror, as a read daemon does.
+// replays replays the mirror to its end, as a read daemon does.
 func (o *original) replays(p wal.FS) error {
 	r, err := wal.OpenReader(mirrorDir, memOptions(p))
 	if err != nil {

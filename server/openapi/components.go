@@ -4,7 +4,7 @@ import "regexp"
 
 var componentRef = regexp.MustCompile(`"\$ref":\s*"#/components/([A-Za-z]+)/([^"]+)"`)
 
-// needed returns those components that the paths refer to, directly or through
+// needed returns the components that the paths refer to, directly or through
 // others, and the security schemes, which are named without a reference. A
 // document without the other daemon's schemas makes smaller clients.
 func needed(paths, components object) (object, error) {

@@ -16,7 +16,7 @@ type member struct {
 // list is a JSON array.
 type list = []any
 
-// o makes an object of names and values in turn; a member with a nil value is left out.
+// o returns an object of alternating names and values. It omits members with a nil value.
 func o(pairs ...any) object {
 	var made object
 	for i := 0; i < len(pairs); i += 2 {
@@ -49,7 +49,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// render writes the whole document, indented, for it is read by people too.
+// render writes the whole document, indented so that people can read it too.
 func render(document object) ([]byte, error) {
 	var compact, out bytes.Buffer
 	e := json.NewEncoder(&compact)

@@ -1,18 +1,18 @@
-// Package page holds the page that the read daemon serves to people: plain
-// HTML, CSS and JavaScript modules, embedded, served as they are written. It
-// reads the ledger through the same paths as everybody else.
+// Package page holds the web page that the read daemon serves: plain HTML, CSS
+// and JavaScript modules, embedded, and served as they are written. It reads
+// the ledger through the same paths as every other client.
 //
-//	/                        index.html, asked for each time, answered 304 when it is the same
-//	/page/{version}/{file}   what it needs; version is a hash of all of it, so these never change
+//	/                        index.html, requested each time, answered with 304 if it is unchanged
+//	/page/{version}/{file}   the other files; version is a hash of all of them, so a file at its path never changes
 //
-// The modules, each naming only those before it:
+// Each module imports only modules named before it:
 //
-//	json.js dom.js   exact numbers; elements made and renewed
-//	api.js live.js   asking the daemon; following its stream of commits
-//	metrics.js       what the daemon measures of itself
+//	json.js dom.js   exact numbers; creating and updating elements
+//	api.js live.js   requests to the daemon; following its stream of commits
+//	metrics.js status.js   the daemon's metrics; the state of the whole ledger
 //	time.js csv.js format.js chart.js minutes.js grid.js past.js commands.js commit_filters.js view_*.js   how things look, and what each address shows
-//	finder.js        the box that finds everything
-//	app.js           the address, the header, the refreshing
+//	finder.js        the search box for everything
+//	app.js           the address, the header, refreshing
 package page
 
 import (
@@ -32,14 +32,14 @@ var assets embed.FS
 type Asset struct {
 	Name string // as in the path
 	Type string // its Content-Type
-	Body []byte // must not be changed
+	Body []byte // must not be modified
 	Hash string // of the body, in hexadecimal; the same in every process
 }
 
-// A Page is all of it.
+// A Page is the whole web page.
 type Page struct {
 	Index   Asset
-	Version string // of all assets together, for their path
+	Version string // hash of all assets, for their path
 	Assets  map[string]Asset
 }
 
@@ -54,7 +54,7 @@ var types = map[string]string{
 func Load() (*Page, error) {
 	p := &Page{Assets: map[string]Asset{}}
 	all := sha256.New()
-	entries, err := fs.ReadDir(assets, "assets") // sorted by name, so the version is the same everywhere
+	entries, err := fs.ReadDir(assets, "assets") // sorted by name, so that the version is the same in every process
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +74,11 @@ func Load() (*Page, error) {
 	return p, nil
 }
 
-// belowHeader is where a note stands.
+// belowHeader is the text after which a note is inserted.
 const belowHeader = "</header>\n"
 
-// Noting is the index with a note below its header; "" is none.
+// Noting returns the index with a note below its header. An empty note changes
+// nothing.
 func (p *Page) Noting(note string) Asset {
 	if note == "" {
 		return p.Index

@@ -15,7 +15,8 @@ import (
 	"assetledger/wal"
 )
 
-// exampleLedger commits a little of everything, in batches of one and of several.
+// exampleLedger commits a few examples of every operation, in batches of one
+// and of several transactions.
 func exampleLedger(w *ledgerWriter) {
 	w.batch(
 		transactionOf(w.t, "RegisterClass class_id=1 name=Gold decimals=2", "RegisterClass class_id=2 name=Sword fungible=false"),
@@ -41,7 +42,8 @@ func exampleLedger(w *ledgerWriter) {
 	w.commit("BurnInstance instance_id=4", "MintInstance class_id=2")
 }
 
-// exampleReads are asked of the example ledger; a header may follow the path.
+// exampleReads are requested from the example ledger. Headers may follow the
+// path.
 var exampleReads = []string{
 	"/v1/read/container/1",
 	"/v1/read/container/3",
@@ -132,8 +134,8 @@ var exampleReads = []string{
 	"/v1/read//classes",
 }
 
-// TestAnswers compares every answer, to the byte, with those written down in
-// testdata/reads; -update-reads writes them anew.
+// TestAnswers compares every response, byte by byte, with testdata/reads.
+// -update-reads writes those files anew.
 func TestAnswers(t *testing.T) {
 	const golden = "../../testdata/reads/answers.txt"
 	for _, driver := range logDrivers {
@@ -178,7 +180,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// checkHead: HEAD has the status and length of GET, and no body.
+// checkHead checks that HEAD has the status and length of GET, and no body.
 func checkHead(t *testing.T, r *testReader, target string, headers []string, status, length int) {
 	t.Helper()
 	rec := r.do(http.MethodHead, target, headers...)
@@ -188,7 +190,7 @@ func checkHead(t *testing.T, r *testReader, target string, headers []string, sta
 	}
 }
 
-// logDrivers are the logs that the read daemon is tried on.
+// logDrivers are the logs that the read daemon is tested with.
 var logDrivers = []struct {
 	name string
 	open func(t testing.TB) (commitlog.Source, interface{ Append(*wal.Frame) error })
@@ -203,7 +205,8 @@ var logDrivers = []struct {
 	}},
 }
 
-// TestETagFollowsData: the tag changes when, and only when, the data does.
+// TestETagFollowsData checks that the tag changes if, and only if, the data
+// does.
 func TestETagFollowsData(t *testing.T) {
 	source, log := logDrivers[1].open(t)
 	w := newLedgerWriter(t, log)

@@ -15,7 +15,7 @@ import (
 	"assetledger/wal"
 )
 
-// benchLedger has 1,000 containers with 3 stacks each.
+// benchLedger returns a ledger of 1,000 containers with 3 stacks each.
 func benchLedger(b *testing.B) (*testReader, *ledgerWriter) {
 	log := newMemLog()
 	w := newLedgerWriter(b, log)
@@ -52,8 +52,8 @@ func BenchmarkBalancesHandlerParallel(b *testing.B) {
 	})
 }
 
-// BenchmarkConnection compares reads over a connection with the barest
-// handler of net/http that answers as many bytes.
+// BenchmarkConnection compares reads over a connection with the simplest
+// handler of net/http that responds with the same number of bytes.
 func BenchmarkConnection(b *testing.B) {
 	r, _ := benchLedger(b)
 	body := r.do("GET", "/v1/read/container/500/balances").Body.Bytes()
@@ -92,7 +92,7 @@ func BenchmarkConnection(b *testing.B) {
 	}
 }
 
-// skipAnswer reads one answer with next to no work.
+// skipAnswer reads one response with as little work as possible.
 func skipAnswer(in *bufio.Reader) error {
 	length := 0
 	for {
@@ -111,7 +111,8 @@ func skipAnswer(in *bufio.Reader) error {
 	return err
 }
 
-// BenchmarkApply replays transfers, 100 a batch, with and without reads beside it.
+// BenchmarkApply replays transfers, 100 per batch, with and without concurrent
+// reads.
 func BenchmarkApply(b *testing.B) {
 	for _, readers := range []int{0, 1} {
 		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
@@ -189,8 +190,8 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// BenchmarkReplay applies frames of 8,190 one-transfer records, as both
-// daemons do at their start: decode, prefetch, apply, compare digests.
+// BenchmarkReplay applies frames of 8,190 one-transfer records, as both daemons
+// do when they start: decode, prefetch, apply, compare digests.
 func BenchmarkReplay(b *testing.B) {
 	const size = 8190
 	r, w := benchLedger(b)

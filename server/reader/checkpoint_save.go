@@ -17,59 +17,61 @@ import (
 
 // A saver makes checkpoints for the tailer:
 //
-//	enough commits → the state into memory, between two batches → to disk, in the background
+//	enough commits → copy the state in memory, between two batches → write it to disk, in the background
 //
-// While the state is put into memory the tailer applies nothing, but reads go
-// on, at the sequence where it stopped, and say so; commits go on too. It takes
-// some 40 ns and 7 bytes a stack. To keep that away from the 99th percentile of
-// waits for freshness, the tailer is held at most one part in saverShare of the
-// time. Disks are waited for only where nobody waits.
+// While the state is copied, the tailer applies nothing. Reads continue at the
+// commit where it stopped, and say so. The write daemon is not affected. The copy
+// takes about 40 ns and 7 bytes for each stack. To keep it out of the 99th
+// percentile of waits for freshness, it takes at most one part in saverShare of the
+// tailer's time. No read waits for the disk.
 type saver struct {
 	store commitlog.CheckpointStore
-	every uint64 // commits between two checkpoints; 0: never any
+	every uint64 // commits between two checkpoints; 0 to make none
 	logID wal.LogID
 	log   *slog.Logger
 	meter *saverMeter
-	index *history.Index // has what a checkpoint holds in files, before there is one; nil for none
+	index *history.Index // must have everything up to a checkpoint in files before the checkpoint exists; nil for none
 
-	// The tailer's.
-	place  wal.Place // after the batch applied last
-	claim  io.Closer // of the duty; nil until we have it
-	due    uint64    // commit at which the next is made
-	rested time.Time // and not before
+	// Used only by the tailer.
+	place  wal.Place // place of the batch applied last
+	claim  io.Closer // holds the duty of making checkpoints; nil until this daemon has it
+	due    uint64    // commit at which the next checkpoint is due
+	rested time.Time // time before which no checkpoint is made
 
 	writing sync.WaitGroup
 	busy    atomic.Bool
-	quit    atomic.Int64 // Unix nanoseconds after which writing is given up; 0: never
+	quit    atomic.Int64 // Unix nanoseconds after which writing is given up; 0 for never
 }
 
-// saverMeter is what the metrics tell.
+// saverMeter has the values for metrics.
 type saverMeter struct {
 	made, failed, last atomic.Uint64
-	took, held         atomic.Int64 // nanoseconds; of the last one
+	took, held         atomic.Int64 // durations of the last checkpoint, in nanoseconds
 }
 
 const (
 	saverShare = 100
-	// saverStop is how long a daemon that was told to stop may go on writing.
+	// saverStop is how long a daemon that is stopping may continue to write a
+	// checkpoint.
 	saverStop = 9 * time.Second
 )
 
-// start tells where the state begins: at a checkpoint, or at nothing.
+// start sets the place at which the state begins: at a checkpoint, or at the
+// beginning of the log.
 func (s *saver) start(place wal.Place) {
 	s.place, s.due = place, place.Seq+s.every
 	s.meter.last.Store(place.Seq)
 }
 
-// applied is called after each batch, when nothing changes the state. It makes
-// a checkpoint if one is due.
+// applied is called after each batch, while nothing changes the state. It makes a
+// checkpoint if one is due.
 func (s *saver) applied(state *ledger.State, f *wal.Frame) {
 	s.place = f.Place()
 	if s.every == 0 || s.place.Seq < s.due || s.busy.Load() || time.Now().Before(s.rested) {
 		return
 	}
 	if !s.haveDuty() {
-		if s.index != nil { // so that its files reach as far as the checkpoint of another daemon
+		if s.index != nil { // so that the files of the index reach as far as the other daemon's checkpoint
 			s.index.Cut()
 		}
 		return
@@ -85,12 +87,12 @@ func (s *saver) applied(state *ledger.State, f *wal.Frame) {
 	})
 }
 
-// haveDuty reports whether this daemon is to make a checkpoint now.
+// haveDuty reports whether this daemon must make a checkpoint now.
 func (s *saver) haveDuty() bool {
 	if s.claim == nil {
 		claim, err := s.store.Claim()
 		if err != nil {
-			s.due = s.place.Seq + s.every // ask again then
+			s.due = s.place.Seq + s.every // look again then
 			if !errors.Is(err, wal.ErrLocked) {
 				s.failed(err)
 			}
@@ -98,7 +100,7 @@ func (s *saver) haveDuty() bool {
 		}
 		s.claim = claim
 		seqs, err := s.store.List()
-		if n := len(seqs); err == nil && n > 0 && seqs[n-1] > s.meter.last.Load() { // another daemon's
+		if n := len(seqs); err == nil && n > 0 && seqs[n-1] > s.meter.last.Load() { // made by another daemon
 			s.meter.last.Store(seqs[n-1])
 			s.due = seqs[n-1] + s.every
 		}
@@ -118,13 +120,13 @@ type image struct {
 	begun  time.Time
 }
 
-// Write keeps a copy of a block.
+// Write stores a copy of a block.
 func (m *image) Write(b []byte) (int, error) {
 	m.blocks = append(m.blocks, slices.Clone(b))
 	return len(b), nil
 }
 
-// take puts the state into memory.
+// take copies the state into memory.
 func (s *saver) take(state *ledger.State) (*image, error) {
 	m := &image{seq: s.place.Seq, begun: time.Now()}
 	if s.index != nil {
@@ -170,8 +172,8 @@ func (s *saver) write(m *image) {
 	s.log.Info("made a checkpoint", "file", s.store.Name(m.seq), "took", took, "applying_held", time.Duration(s.meter.held.Load()))
 }
 
-// stop makes a last checkpoint, if there is anything new and clean is true, and
-// lets go of the duty.
+// stop makes a last checkpoint if clean is true and there are new commits. Then it
+// releases the duty.
 func (s *saver) stop(state *ledger.State, clean bool) {
 	s.quit.Store(time.Now().Add(saverStop).UnixNano())
 	s.writing.Wait()

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestChildrenComeInPages attaches 10,001 instances to one. No answer has more
-// than its limit, and the pages together have all of them.
+// TestChildrenComeInPages attaches 10,001 instances to one instance. No
+// response has more entries than its limit, and the pages together list all of
+// them.
 func TestChildrenComeInPages(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)

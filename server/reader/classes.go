@@ -135,7 +135,8 @@ func appendClass(dst []byte, c *ledger.ClassInfo) []byte {
 	return append(dst, '}')
 }
 
-// appendInstance appends an instance without its children and the brace at its end.
+// appendInstance appends an instance without its children and without the closing
+// brace.
 func appendInstance(dst []byte, n *ledger.InstanceInfo) []byte {
 	dst = httpserver.AppendInt(dst, `{"instance_id":`, n.ID)
 	dst = httpserver.AppendInt(dst, `,"class_id":`, n.ClassID)

@@ -32,14 +32,15 @@ var readCommit = endpoint{
 	},
 }
 
-// maxPageBytes ends a page of commits early: one commit may be a megabyte. So
-// does a budget that has no room for more.
+// maxPageBytes is the size at which a page of commits ends early, because one
+// commit may take a megabyte. A page also ends early if the budget has no room for
+// more.
 const maxPageBytes = 8 << 20
 
 const (
-	// commitRoom is the room that a commit is given before its size is known.
+	// commitRoom is the memory claimed for a commit before its size is known.
 	commitRoom = 32 << 10
-	// tailRoom is more than what stands around the commits of an answer.
+	// tailRoom is more than the number of bytes around the commits of a response.
 	tailRoom = 512
 )
 
@@ -65,8 +66,8 @@ var readCommits = endpoint{
 	},
 }
 
-// planCommits decides which commits the page has at most, r.from to r.to, and
-// whether there are others behind them.
+// planCommits sets the maximum range of the page, r.from to r.to, and whether there
+// are more commits after it.
 func (r *reading) planCommits(s *ledger.State) *ledger.Error {
 	p := &r.params
 	first, last := p.After+1, s.Seq()
@@ -99,10 +100,10 @@ func (r *reading) planCommits(s *ledger.State) *ledger.Error {
 	return nil
 }
 
-// appendOldest appends the commits of the page, and says after which one the
-// next begins. A commit is made in the memory of a reader of the log, of which
-// there are few, and appended when there is room for it. For the first one that
-// is waited for, when no reader is held.
+// appendOldest appends the commits of the page, and returns the cursor of the next
+// page. A commit is rendered in the memory of a reader of the log, and appended
+// when there is room for it. There are few such readers, so only the first commit
+// waits for room, without holding a reader.
 func (r *reading) appendOldest(dst []byte) ([]byte, cursor, error) {
 	start, last, wanted := len(dst), r.from-1, 0
 	take := func(log *commitlog.PlacedReader, f *wal.Frame, rec *ledger.Record, seq uint64) bool {
@@ -139,7 +140,8 @@ func (r *reading) appendOldest(dst []byte) ([]byte, cursor, error) {
 	return dst, cursor{A: int64(last)}, err
 }
 
-// appendCommit appends a commit with what is known of it since.
+// appendCommit appends a commit with what has happened to it since, such as its
+// reversal.
 func (r *reading) appendCommit(dst []byte, f *wal.Frame, rec *ledger.Record, seq uint64) []byte {
 	i, found := slices.BinarySearchFunc(r.reversals, seq, func(v ledger.Reversal, seq uint64) int { return cmp.Compare(v.Seq, seq) })
 	if !found {
@@ -148,8 +150,8 @@ func (r *reading) appendCommit(dst []byte, f *wal.Frame, rec *ledger.Record, seq
 	return appendCommit(dst, f, seq, rec, r.reversals[i].By)
 }
 
-// readBack turns an error of reading commits back into an answer. The balances
-// served are not touched by it, so the daemon stays, but is no longer healthy.
+// readBack translates an error of reading commits into a response. The balances
+// that this daemon serves are unaffected, so it stays up but is no longer healthy.
 func (d *daemon) readBack(err error) *ledger.Error {
 	if err == nil {
 		return nil
@@ -158,7 +160,7 @@ func (d *daemon) readBack(err error) *ledger.Error {
 		return refused
 	}
 	if errors.Is(err, context.Canceled) {
-		return ledger.Errorf(ledger.Overloaded, "The client has gone.") // so nobody reads this
+		return ledger.Errorf(ledger.Overloaded, "The client has gone.") // nobody receives this
 	}
 	if wal.FilesShort(err) {
 		return ledger.Errorf(ledger.Overloaded, "This read daemon has too many files open to read the log back: try again.")

@@ -30,7 +30,7 @@ func TestCommitsInBothOrders(t *testing.T) {
 	source, log := logDrivers[1].open(t)
 	w := newLedgerWriter(t, log)
 	w.commit("RegisterClass class_id=1 name=Gold", "CreateContainer container_id=1 kind=Standard")
-	// Pieces of the log that are read at once end in the middle of these.
+	// The log is read in pieces, and the pieces end inside these commits.
 	long := strings.Repeat("x", 15_000)
 	for i := range 150 {
 		add := `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}],"metadata":{"text":"` + long[:i*i%15_000] + `"}}`
@@ -73,7 +73,7 @@ func TestCommitsInBothOrders(t *testing.T) {
 			}
 		}
 	}
-	// A commit is the same text in every list.
+	// A commit has the same text in every list.
 	var both [2]struct {
 		Data struct{ Commits []json.RawMessage }
 	}
@@ -89,7 +89,8 @@ func TestCommitsInBothOrders(t *testing.T) {
 	}
 }
 
-// TestNewestEndsEarly: a page in memory has a bound, whatever limit says.
+// TestNewestEndsEarly checks that a page in memory has a maximum size, whatever
+// its limit is.
 func TestNewestEndsEarly(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
@@ -154,8 +155,9 @@ func TestCommitsOfAKey(t *testing.T) {
 	}
 }
 
-// TestReversedBy: a commit read back names the one that took it back, as of the
-// commit that the answer reflects; the stream shows commits as they were made.
+// TestReversedBy checks that a commit names the commit that reversed it, as of
+// the commit that the response reflects. The stream shows commits as they were
+// made.
 func TestReversedBy(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
@@ -180,8 +182,8 @@ func TestReversedBy(t *testing.T) {
 	}
 }
 
-// TestLargeCommitNeedsRoom: a commit is not made into an answer that the budget
-// has no room for, in whichever form it is asked for; small ones are.
+// TestLargeCommitNeedsRoom checks that a commit is not rendered if the budget
+// has no room for its response, in any form. Small commits still are.
 func TestLargeCommitNeedsRoom(t *testing.T) {
 	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(128 << 10) })
 	r.until(11)

@@ -134,7 +134,8 @@ func (r *reading) getContainer(s *ledger.State) (err *ledger.Error) {
 	return err
 }
 
-// appendContainer appends what a list shows of a container, without the brace at its end.
+// appendContainer appends a container in the form used in lists, without the
+// closing brace.
 func appendContainer(dst []byte, c *ledger.ContainerInfo) []byte {
 	dst = httpserver.AppendInt(dst, `{"container_id":`, c.ID)
 	if c.Name != "" {
@@ -165,7 +166,7 @@ func appendPlacement(dst []byte, i int, p *ledger.Placement) []byte {
 	return append(dst, '}')
 }
 
-// endList closes a list and says where it goes on, if it does.
+// endList closes a list and adds the cursor of the next page, if there is one.
 func (r *reading) endList(dst []byte, last cursor, list listKind) []byte {
 	dst = append(dst, ']')
 	if r.more {

@@ -8,15 +8,15 @@ import (
 	"assetledger/wal"
 )
 
-// A Core is the read daemon without HTTP and without goroutines: its
-// caller gives it one batch after the other. The simulation runs on it.
+// A Core is the read daemon without HTTP and goroutines. Its caller passes it one
+// batch after another. The simulation uses it.
 type Core struct {
 	proj  *projection
 	saver *saver
 }
 
-// NewCore starts from the newest checkpoint in store that fits l, and sets
-// l to what follows it.
+// NewCore returns a core that starts from the newest checkpoint in store that fits
+// l. It positions l after that checkpoint.
 func NewCore(store commitlog.CheckpointStore, l commitlog.Reader, keys int) (*Core, error) {
 	log := slog.New(slog.DiscardHandler)
 	state, place, err := commitlog.Restore(store, l, keys, log)
@@ -29,7 +29,7 @@ func NewCore(store commitlog.CheckpointStore, l commitlog.Reader, keys int) (*Co
 	return c, nil
 }
 
-// State is the state after the last batch.
+// State returns the state after the last batch.
 func (c *Core) State() *ledger.State { return c.proj.state }
 
 // Apply applies the next batch.
@@ -41,8 +41,8 @@ func (c *Core) Apply(f *wal.Frame) error {
 	return nil
 }
 
-// Checkpoint makes a checkpoint if that is this daemon's duty, and reports
-// whether one was made. A store that fails is no error: a later one may work.
+// Checkpoint makes a checkpoint if that is this daemon's duty, and reports whether it
+// did. A failing store is not an error, since a later attempt may succeed.
 func (c *Core) Checkpoint() (made bool, err error) {
 	if !c.saver.haveDuty() {
 		return false, nil

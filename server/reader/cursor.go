@@ -8,16 +8,15 @@ import (
 	"assetledger/ledger"
 )
 
-// A cursor is the place in a list after which the next page begins: the sort
-// key of the last entry given. It names a place, not an entry, and so stays
-// valid when the ledger changes. On the wire it is base64url, without
-// padding, of
+// A cursor is the place in a list after which the next page begins: the sort key of
+// the last returned entry. It is a place and not an entry, so it stays valid when
+// the ledger changes. It is encoded in base64url, without padding, from
 //
 //	version 1 | list | first int64 | second int64     (18 bytes, big-endian)
 type cursor struct{ A, B int64 }
 
-// A listKind says which list a cursor is of. Clients hold cursors over
-// restarts and upgrades: never change or reuse a number.
+// A listKind says which list a cursor belongs to. Clients keep cursors over
+// restarts and upgrades, so a number must never be changed or reused.
 type listKind byte
 
 const (
@@ -34,10 +33,10 @@ const (
 	listHolders    listKind = 10 // container_id, key
 	listInstances  listKind = 11 // instance_id
 	listShapes     listKind = 12 // key, or 1 after the null key
-	listHistory    listKind = 13 // global_seq, and how many entries of it were passed
+	listHistory    listKind = 13 // global_seq, and the number of its entries that were passed
 )
 
-// newestFirst marks cursors of commits in that order.
+// newestFirst marks cursors of commits in the order newest first.
 const newestFirst = 1
 
 const (
@@ -46,7 +45,8 @@ const (
 	cursorChars   = 24 // of cursorBytes in base64
 )
 
-// Bits left over in the last character must be zero: one place, one spelling.
+// Strict requires unused bits in the last character to be zero, so that a place has
+// only one spelling.
 var cursorCoding = base64.RawURLEncoding.Strict()
 
 // append appends the cursor as a client sees it.
@@ -57,7 +57,7 @@ func (c cursor) append(dst []byte, list listKind) []byte {
 	return cursorCoding.AppendEncode(dst, raw[:])
 }
 
-// parseCursor is the inverse of append; ok is false for anything else, also
+// parseCursor parses a cursor made by append. ok is false for anything else, even
 // for the cursor of another list.
 func parseCursor(s string, list listKind) (c cursor, ok bool) {
 	if len(s) != cursorChars {
@@ -71,7 +71,7 @@ func parseCursor(s string, list listKind) (c cursor, ok bool) {
 	return c, raw[0] == cursorVersion && listKind(raw[1]) == list && c.A >= 0 && c.B >= 0
 }
 
-// appendPast appends the place in a list as it was after commit seq:
+// appendPast appends the cursor for a place in a list as it was after commit seq:
 //
 //	version 2 | list | first int64 | second int64 | seq     (26 bytes, big-endian)
 func (c cursor) appendPast(dst []byte, list listKind, seq uint64) []byte {
@@ -87,7 +87,7 @@ const (
 	pastCursorBytes   = cursorBytes + 8
 )
 
-// parsePastCursor is the inverse of appendPast; at is seq + 1.
+// parsePastCursor parses a cursor made by appendPast. at is seq + 1.
 func parsePastCursor(s string, list listKind) (c cursor, at uint64, ok bool) {
 	if len(s) != cursorCoding.EncodedLen(pastCursorBytes) {
 		return c, 0, false
@@ -101,7 +101,7 @@ func parsePastCursor(s string, list listKind) (c cursor, at uint64, ok bool) {
 	return c, seq + 1, raw[0] == pastCursorVersion && listKind(raw[1]) == list && c.A >= 0 && c.B >= 0 && seq < 1<<63
 }
 
-// appendNameCursor appends the place in a list that is sorted by name:
+// appendNameCursor appends the cursor for a place in a list ordered by name:
 //
 //	version 1 | list 8 | name
 func appendNameCursor(dst []byte, name string) []byte {
@@ -109,7 +109,7 @@ func appendNameCursor(dst []byte, name string) []byte {
 	return cursorCoding.AppendEncode(dst, raw)
 }
 
-// parseNameCursor is the inverse of appendNameCursor.
+// parseNameCursor parses a cursor made by appendNameCursor.
 func parseNameCursor(s string) (name string, ok bool) {
 	if len(s) > cursorCoding.EncodedLen(2+ledger.MaxContainerName) {
 		return "", false

@@ -23,7 +23,7 @@ import (
 	"assetledger/wal"
 )
 
-// A runningReader is Run in a goroutine.
+// A runningReader is a read daemon that runs in a goroutine.
 type runningReader struct {
 	t     *testing.T
 	url   string
@@ -31,8 +31,9 @@ type runningReader struct {
 	ended chan error
 }
 
-// startRead runs a read daemon on a directory until the test ends, and returns
-// when it is ready. The error is that of a daemon that never was.
+// startRead runs a read daemon on a directory until the test ends. It returns
+// when the daemon is ready, or with the error of a daemon that ended before
+// that.
 func startRead(t *testing.T, c Config) (*runningReader, error) {
 	t.Helper()
 	out, ready := io.Pipe()
@@ -79,8 +80,8 @@ func (r *runningReader) get(status int, target string) string {
 	return string(body)
 }
 
-// A clockedWriter commits to a directory, a second after each other, beginning
-// at testTime.
+// A clockedWriter commits to a directory. The commits are one second apart,
+// beginning at testTime.
 type clockedWriter struct {
 	*wal.Writer
 	at int64
@@ -103,8 +104,8 @@ func (c *clockedWriter) Append(f *wal.Frame) error {
 	return err
 }
 
-// TestRunRead takes a daemon through its life: alone, with a writer, after the
-// writer, and stopped.
+// TestRunRead runs a daemon through its life: without a writer, with one, after
+// the writer has stopped, and to its own stop.
 func TestRunRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "yet")
 	r, err := startRead(t, Config{Dir: dir})
@@ -114,18 +115,19 @@ func TestRunRead(t *testing.T) {
 	if got := r.get(200, "/v1/read/containers"); got != `{"data":{"containers":[]},"freshness":{"checkpoint_seq":0,"commit_log_seq":0}}` {
 		t.Error(got)
 	}
-	if err := os.Mkdir(filepath.Dir(dir), 0o700); err != nil { // a write daemon makes the last folder of its -dir only
+	if err := os.Mkdir(filepath.Dir(dir), 0o700); err != nil { // a write daemon creates only the last folder of its -dir
 		t.Fatal(err)
 	}
 	log := openWriter(t, dir)
 	w := newLedgerWriter(t, log)
 	exampleLedger(w)
-	// The first look may come before the log is there; after that, waiting is enough.
+	// The first check may come before the log exists. After that, waiting for a
+	// commit is enough.
 	for strings.Contains(r.get(200, "/v1/health"), `"commit_log_seq":0`) {
 	}
 	seq := w.commit("CreateContainer container_id=50 kind=Standard")
 	r.get(200, fmt.Sprintf("/v1/read/container/50?min_seq=%d&wait=30s", seq))
-	// The number is published after the commit is shown, so it may be a moment late.
+	// The number is published after the commit is visible, so it may be late.
 	for !cmp.Equal(readersOf(t, dir), []wal.ReaderState{{Name: "read", Seq: seq}}) {
 		runtime.Gosched()
 	}
@@ -198,8 +200,8 @@ func TestRunReadFails(t *testing.T) {
 	}
 }
 
-// TestLogIsExchanged: what was served must stay true, so a daemon ends when
-// its log becomes another, or loses commits.
+// TestLogIsExchanged checks that a daemon ends when its log is replaced by
+// another one, or loses commits. What it has served must stay true.
 func TestLogIsExchanged(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -15,7 +15,7 @@ func describe(x *httpserver.Exchange) *ledger.Error {
 	return description.Serve(x, openapi.Read, openAPIRoutes)
 }
 
-// openAPIRoutes are the read daemon's, the reads with their query parameters.
+// openAPIRoutes returns the routes of the read daemon, with the query parameters of reads.
 func openAPIRoutes() (routes []openapi.Route) {
 	for _, e := range endpoints {
 		routes = append(routes, openapi.Route{Method: http.MethodGet, Path: e.pattern, Query: (e.params | paramsOfAll).names()})
@@ -41,7 +41,7 @@ func hasRoute(routes []openapi.Route, r httpserver.Route) bool {
 	return false
 }
 
-// names are the names of parameters, in the order of their bits.
+// names returns the names of parameters, in the order of their bits.
 func (p param) names() (names []string) {
 	for i := range paramSpecs {
 		if p&(1<<i) != 0 {

@@ -1,18 +1,18 @@
-// Package reader is the read daemon. It follows the log, applies each batch to
-// a projection in memory, and answers reads from it.
+// Package reader is the read daemon. It follows the log, applies each batch to a
+// projection in memory, and answers reads from it.
 //
 //	log → tailer → projection → reading → response
 //
-// Run starts from a checkpoint, catches up with the log, listens and serves.
-// The tailer has one goroutine. It changes the projection one batch at a time,
-// under a lock that reads share. Between two batches it makes checkpoints when
-// that is this daemon's duty. Reads of commits go to the log itself, through a
-// few pooled readers.
+// Run starts from a checkpoint, catches up with the log, listens and serves. The
+// tailer has one goroutine. It changes the projection one batch at a time, under a
+// lock that reads share. Between two batches it makes checkpoints when that is this
+// daemon's duty. Reads of commits go to the log itself, through a few pooled
+// readers.
 //
-// The rule that reaches farthest: a read sees the state between two batches,
-// never a part of one, and says after which commit. When a batch can't be read
-// or leads to another state than the write daemon's, no read is answered any
-// more and the daemon ends.
+// The farthest-reaching rule: a read sees the state between two batches, never a
+// part of one, and says which commit was the last. When a batch can't be read or
+// leads to another state than the write daemon's, no more reads are answered and
+// the daemon ends.
 //
-// A Core is the same without HTTP and goroutines, for simulations.
+// A Core is the read daemon without HTTP and goroutines, for simulations.
 package reader

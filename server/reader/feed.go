@@ -12,22 +12,22 @@ import (
 	"assetledger/wal"
 )
 
-// A feed is the list of commits as server-sent events (the HTML standard,
-// section 9.2), one for each commit, without an end:
+// A feed is an endless list of commits as server-sent events (the HTML standard,
+// section 9.2), one for each commit:
 //
 //	id: 17
 //	data: {"global_seq":17,…}
 //
-// It reads the log in pieces and holds nothing, no reader and no lock, while a
-// piece is on its way; a client that does not take a piece in time is dropped,
-// and resumes with Last-Event-ID.
+// It reads the log in pieces. While it sends a piece, it holds neither a reader nor
+// a lock. A client that does not read a piece in time is disconnected, and can
+// resume with Last-Event-ID.
 
 const (
 	headerLastEvent = "Last-Event-ID"
-	feedPiece       = 64 << 10         // bytes sent at once, or one commit
+	feedPiece       = 64 << 10         // bytes sent at once, unless one commit is larger
 	keptPiece       = 4 << 10          // bytes of buffer that a stream keeps while it waits
-	feedPatience    = 10 * time.Second // for a client to take a piece
-	feedKeepAlive   = 15 * time.Second // of silence before a comment line
+	feedPatience    = 10 * time.Second // maximum time for a client to read a piece
+	feedKeepAlive   = 15 * time.Second // time without commits before a comment line is sent
 )
 
 // feed serves the commits as a stream, if the client asks for one.
@@ -52,7 +52,7 @@ func (r *reading) feed() (taken bool, err *ledger.Error) {
 	defer end()
 	place := r.daemon.streams.Enter(r.Client(), end)
 	defer r.daemon.streams.Leave(place)
-	*r = reading{Exchange: r.Exchange, daemon: r.daemon, params: r.params, reach: r.reach} // large slices are for reads that are short
+	*r = reading{Exchange: r.Exchange, daemon: r.daemon, params: r.params, reach: r.reach} // drops large slices, which are for short reads
 	if c := httpserver.ConnectionOf(r.R); c != nil {
 		c.GiveUpAfter(2 * r.daemon.keepAlive)
 	}
@@ -60,7 +60,7 @@ func (r *reading) feed() (taken bool, err *ledger.Error) {
 	return true, nil
 }
 
-// feedStart judges a request for a feed; the feed begins after the commit returned.
+// feedStart checks a request for a feed. The feed begins after the returned commit.
 func (r *reading) feedStart() (at uint64, err *ledger.Error) {
 	if r.params.has(paramLimit) || r.params.has(paramCursor) {
 		return 0, badParam("limit", "A stream of commits has no pages: leave limit and cursor out, and begin with after or Last-Event-ID.")
@@ -79,19 +79,19 @@ func (r *reading) feedStart() (at uint64, err *ledger.Error) {
 	if err := r.collect(byInteger, nothing); err != nil || at >= r.checkpoint {
 		return at, err
 	}
-	// Look for the first commit now: later there is no way to say that it was archived.
+	// Read the first commit now: later there is no way to report that it was archived.
 	return at, r.daemon.readBack(r.daemon.commits.each(r.R.Context(), at+1, at+1,
 		func(*commitlog.PlacedReader, *wal.Frame, *ledger.Record, uint64) bool { return false }))
 }
 
-// stream sends commits until ctx is done, as it is when the client goes, or the
+// stream sends commits until ctx is done, because the client disconnects or the
 // daemon stops.
 func (r *reading) stream(ctx context.Context, at uint64) {
 	fresh := r.daemon.proj.fresh
 	if !r.sendPiece() {
 		return
 	}
-	defer r.allowPiece() // for the end of the answer
+	defer r.allowPiece() // time to read the end of the response
 	for ctx.Err() == nil {
 		r.forget()
 		// at+1 can't overflow: at is at most 2^63-1.
@@ -104,7 +104,7 @@ func (r *reading) stream(ctx context.Context, at uint64) {
 		} else if !r.Claim.Grow(feedPiece) {
 			return
 		} else if at = r.appendEvents(at, fresh.applied.Load()); len(r.Out) == 0 {
-			return // the log could not be read, which was logged
+			return // the log could not be read, and readBack has logged that
 		}
 		if !r.sendPiece() {
 			return
@@ -112,8 +112,9 @@ func (r *reading) stream(ctx context.Context, at uint64) {
 	}
 }
 
-// appendEvents appends the events of commits after at, up to a piece, and
-// returns the last one: none if the log can't be read, or there is no room.
+// appendEvents appends the events of commits after at, up to the size of a piece,
+// and returns the last of these commits. It appends none if the log can't be read,
+// or if there is no room.
 func (r *reading) appendEvents(at, end uint64) uint64 {
 	wanted := 0
 	take := func(log *commitlog.PlacedReader, f *wal.Frame, rec *ledger.Record, seq uint64) bool {
@@ -136,8 +137,8 @@ func (r *reading) appendEvents(at, end uint64) uint64 {
 	return at
 }
 
-// forget lets go of what the stream needs only while it sends, since there may be
-// many that wait.
+// forget releases memory that the stream needs only while it sends, since many
+// streams may wait.
 func (r *reading) forget() {
 	r.Claim.Force(-r.Claim.Held)
 	r.Out = r.Out[:0]
@@ -146,7 +147,8 @@ func (r *reading) forget() {
 	}
 }
 
-// sendPiece sends r.Out, at first the header; false when the client did not take it.
+// sendPiece sends r.Out, the first time with the header. It returns false if the
+// client did not read it in time.
 func (r *reading) sendPiece() bool {
 	c := r.allowPiece()
 	if r.Claim.Held > 0 {
@@ -159,16 +161,16 @@ func (r *reading) sendPiece() bool {
 	return c.Flush() == nil
 }
 
-// allowPiece gives the client its time to take what is sent next.
+// allowPiece sets the deadline for the client to read the next piece.
 func (r *reading) allowPiece() *http.ResponseController {
 	c := http.NewResponseController(r.W)
-	c.SetReadDeadline(time.Time{}) // nothing more is to come from the client but its end
+	c.SetReadDeadline(time.Time{}) // the client sends nothing more except its end
 	c.SetWriteDeadline(time.Now().Add(r.daemon.patience()))
 	return c
 }
 
-// patience is how long a stream waits for its client to take a piece: not
-// longer than any client may take for an answer.
+// patience returns how long a stream waits for its client to read a piece:
+// feedPatience, but no longer than any client may take to read a response.
 func (d *daemon) patience() time.Duration {
 	if limit := d.timeouts.Write; limit > 0 && limit < feedPatience {
 		return limit
@@ -176,7 +178,7 @@ func (d *daemon) patience() time.Duration {
 	return feedPatience
 }
 
-// wantsEvents reports whether an Accept asks for server-sent events.
+// wantsEvents reports whether an Accept header asks for server-sent events.
 func wantsEvents(accept []string) bool {
 	for _, value := range accept {
 		for kind := range strings.SplitSeq(value, ",") {
@@ -189,9 +191,8 @@ func wantsEvents(accept []string) bool {
 	return false
 }
 
-// endure lets the connection live for d beyond what is left of the server's
-// own limits, for a client that waits on purpose. Without it the limit on
-// reading a request would cancel the wait.
+// endure extends the deadlines of the connection by d, for a client that waits on
+// purpose. Otherwise the limit on reading a request would cancel the wait.
 func (r *reading) endure(d time.Duration) {
 	t := r.daemon.timeouts
 	c := http.NewResponseController(r.W)

@@ -12,7 +12,7 @@ import (
 	"assetledger/ledger"
 )
 
-// advance is what the tailer does.
+// advance marks commits up to seq as applied, as the tailer does.
 func (f *freshness) advance(seq uint64) {
 	f.applied.Store(seq)
 	f.wake(seq)
@@ -110,7 +110,8 @@ func TestWaitIsBounded(t *testing.T) {
 	})
 }
 
-// Many wait, give up and are woken at once; none is forgotten.
+// Many requests wait, some time out and the others are woken at the same time. None
+// is left waiting.
 func TestWaitRace(t *testing.T) {
 	f := newFreshness()
 	const last = 2000

@@ -19,22 +19,22 @@ import (
 
 var updateReads = flag.Bool("update-reads", false, "write the golden files of reads anew")
 
-// testTime is the commit time of the first batch; each later one is a second on.
+// testTime is the commit time of the first batch, in Unix nanoseconds. Each later
+// batch is one second later.
 const testTime = int64(1_700_000_000_000_000_123)
 
-// A memLog is a log in memory: a second driver for the read daemon, whose end
-// and faults a test moves as it likes.
+// A memLog is a log in memory. Tests control its durable end and its faults.
 type memLog struct {
 	mu      sync.Mutex
-	absent  bool // Open answers ErrNoLog
+	absent  bool // Open returns ErrNoLog
 	frames  []wal.Frame
 	end     uint64
 	moved   int64
-	noOpen  error         // what Open answers, if set
-	fail    error         // what Next answers instead of the next frame
-	held    bool          // Next keeps its caller until it is false again
+	noOpen  error         // error of Open, if set
+	fail    error         // error of Next, if set
+	held    bool          // Next blocks while this is set
 	changed chan struct{} // closed and replaced at each change
-	open    int           // readers
+	open    int           // number of open readers
 }
 
 func newMemLog() *memLog { return &memLog{changed: make(chan struct{})} }
@@ -47,11 +47,11 @@ func (m *memLog) change(f func()) {
 	m.changed = make(chan struct{})
 }
 
-// hold lets the end move on without the reader; release lets it catch up.
+// hold blocks the reader while the end of the log advances. release unblocks it.
 func (m *memLog) hold()    { m.change(func() { m.held = true }) }
 func (m *memLog) release() { m.change(func() { m.held = false }) }
 
-// Append adds a batch and moves the end.
+// Append adds a batch and advances the end.
 func (m *memLog) Append(f *wal.Frame) error {
 	g := *f
 	g.Body = append([]byte(nil), f.Body...)
@@ -63,7 +63,7 @@ func (m *memLog) Append(f *wal.Frame) error {
 	return nil
 }
 
-// Open makes a reader.
+// Open returns a new reader.
 func (m *memLog) Open() (commitlog.Reader, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -77,10 +77,10 @@ func (m *memLog) Open() (commitlog.Reader, error) {
 	return &memReader{log: m, closed: make(chan struct{})}, nil
 }
 
-// Checkpoints are none.
+// Checkpoints returns no store: this log has no checkpoints.
 func (m *memLog) Checkpoints() commitlog.CheckpointStore { return commitlog.NoCheckpoints{} }
 
-// Register takes any name.
+// Register accepts any name.
 func (m *memLog) Register(string) (commitlog.Registration, error) { return &memRegistration{}, nil }
 
 type memRegistration struct{ applied atomic.Uint64 }
@@ -167,7 +167,7 @@ func newLedgerWriter(t testing.TB, log interface{ Append(*wal.Frame) error }) *l
 	return &ledgerWriter{t: t, log: log, state: ledger.NewState(ledger.Config{IdempotencyKeys: 100})}
 }
 
-// batch commits transactions, each the body of a commit request, in one batch.
+// batch commits transactions in one batch. Each is the body of a commit request.
 func (w *ledgerWriter) batch(bodies ...string) (last uint64) {
 	w.t.Helper()
 	if err := w.log.Append(w.frame(bodies...)); err != nil {
@@ -176,7 +176,7 @@ func (w *ledgerWriter) batch(bodies ...string) (last uint64) {
 	return w.state.Seq()
 }
 
-// commit commits operations as words, in one transaction and one batch.
+// commit commits operations, given as words, in one transaction and one batch.
 func (w *ledgerWriter) commit(words ...string) (seq uint64) {
 	w.t.Helper()
 	return w.batch(transactionOf(w.t, words...))
@@ -219,7 +219,7 @@ type testReader struct {
 	*daemon
 	t     testing.TB
 	ended chan struct{}
-	err   error // what the tailer ended with; once ended is closed
+	err   error // error of the tailer; set when ended is closed
 }
 
 // startReader starts a read daemon on a log and waits until it is ready.
@@ -247,7 +247,7 @@ func startReader(t testing.TB, source commitlog.Source, change ...func(*daemon))
 	return r
 }
 
-// until waits for a commit to be applied.
+// until waits until a commit is applied.
 func (r *testReader) until(seq uint64) {
 	r.t.Helper()
 	if ok, err := r.proj.fresh.wait(r.t.Context(), seq, time.Minute); !ok {
@@ -267,7 +267,7 @@ func (r *testReader) do(method, target string, headers ...string) *httptest.Resp
 	return rec
 }
 
-// get is a GET that must be answered with the status.
+// get sends a GET request, and fails the test if the response has another status.
 func (r *testReader) get(status int, target string, headers ...string) string {
 	r.t.Helper()
 	rec := r.do(http.MethodGet, target, headers...)

@@ -9,11 +9,12 @@ import (
 	"assetledger/server/reader/history"
 )
 
-// maxExamined is how many entries a page looks at. With filters that few match,
-// a page ends early, and says where it goes on.
+// maxExamined is the maximum number of entries that a page examines. If few entries
+// match the filters, the page ends there with a cursor for the next one.
 const maxExamined = 250_000
 
-// historyStride is how many entries a page examines between two looks at whether it may go on.
+// historyStride is the number of entries that a page examines before it checks
+// again whether it may continue.
 const historyStride = 8192
 
 var readHistory = endpoint{
@@ -37,25 +38,28 @@ var readHistory = endpoint{
 	render: (*reading).renderHistory,
 }
 
-// A pastReading is what a read of history needs while it goes on.
+// A pastReading is the state of a read of history while its page is being made.
 type pastReading struct {
 	view  *history.View
-	there bool // the container is there now
-	// since is the commit that made the container as it is now, if the client
-	// may see no more than that container; 0 without bounds.
+	there bool // the container exists now
+	// since is the commit that created the present container, and sinceOp the index
+	// of the operation in it. They are set if the client may see only that
+	// container's life, and not those of earlier containers with the same id.
+	// Without this limit, since is 0.
 	since   uint64
 	sinceOp int32
 
 	lowest   uint64 // first commit that is not archived
 	from, to uint64
-	seq      uint64 // of the entry before, in the order of the page
-	passed   int64  // entries of it, with those of earlier pages
+	seq      uint64 // commit of the previous entry, in the order of the page
+	passed   int64  // entries of commit seq that were passed, on this page and earlier ones
 	examined int
 	timeOf   uint64
 	time     int64
 }
 
-// renderHistory appends a page of entries.
+// renderHistory appends a page of entries. Errors: CommitArchived if the first
+// entry of the page was archived, and those of historyBounds and noHistory.
 func (r *reading) renderHistory(dst []byte) ([]byte, *ledger.Error) {
 	h := &r.past
 	if err := r.historyBounds(); err != nil {
@@ -124,8 +128,8 @@ func (r *reading) renderHistory(dst []byte) ([]byte, *ledger.Error) {
 	return append(r.endList(dst, place, listHistory), '}'), refusal
 }
 
-// passes counts an entry, and reports whether it is behind the cursor and the
-// client may see it.
+// passes counts an entry, and reports whether it is after the cursor and visible to
+// the client.
 func (h *pastReading) passes(e *history.Entry, after cursor) bool {
 	h.examined++
 	if e.Seq != h.seq {
@@ -138,8 +142,9 @@ func (h *pastReading) passes(e *history.Entry, after cursor) bool {
 	return e.Seq != h.since || e.Op >= h.sinceOp
 }
 
-// historyBounds finds the commits between which the entries lie, and refuses
-// an id that there never was.
+// historyBounds sets the range of commits from which the page takes entries.
+// Errors: CommitArchived (see wantKnown), that of a container that never existed,
+// and those of noHistory and readBack.
 func (r *reading) historyBounds() (err *ledger.Error) {
 	h, p := &r.past, &r.params
 	if !p.has(paramOrder) {
@@ -197,9 +202,10 @@ func (r *reading) historyBounds() (err *ledger.Error) {
 	return r.wantEver()
 }
 
-// wantKnown refuses to say that nothing happened in a time of which the index
-// knows only what there was at its end: it begins with a checkpoint then, and
-// the oldest entry of a container that was there is its last one by that time.
+// wantKnown returns CommitArchived if the index can't tell what happened in the
+// requested range. An index that begins with a checkpoint knows only what existed
+// at that commit. For a container that existed then, the oldest entry is its last
+// change up to the checkpoint.
 func (r *reading) wantKnown() *ledger.Error {
 	h, p := &r.past, &r.params
 	if h.view.Base() == 0 || h.from >= h.lowest || h.to >= h.lowest || h.from > h.to && !p.has(paramToTime) {
@@ -210,13 +216,14 @@ func (r *reading) wantKnown() *ledger.Error {
 		oldest = e.Seq
 		return false
 	})
-	if err != nil || oldest >= h.lowest || h.from > oldest { // from there on it is known
+	if err != nil || oldest >= h.lowest || h.from > oldest { // everything in the range is known
 		return r.daemon.noHistory(err)
 	}
 	return archived(max(h.to, 1), h.lowest)
 }
 
-// wantEver refuses a container that there never was.
+// wantEver returns the error for an unknown container if no container ever had the
+// id.
 func (r *reading) wantEver() *ledger.Error {
 	if r.past.there {
 		return nil
@@ -233,7 +240,7 @@ func (r *reading) wantEver() *ledger.Error {
 	return missing
 }
 
-// wantsEntry applies the filters.
+// wantsEntry reports whether an entry matches the filters.
 func (r *reading) wantsEntry(e *history.Entry) bool {
 	p := &r.params
 	isThing := e.Kind <= ledger.InstanceMoved
@@ -246,7 +253,8 @@ func (r *reading) wantsEntry(e *history.Entry) bool {
 	return !p.has(paramInstanceID) || e.InstanceID == p.InstanceID
 }
 
-// appendEntry appends an entry of a container's history.
+// appendEntry appends an entry of a container's history. at is the time of its
+// commit in Unix nanoseconds.
 func appendEntry(dst []byte, e *history.Entry, at int64) []byte {
 	dst = httpserver.AppendUint(dst, `{"global_seq":`, e.Seq)
 	dst = append(dst, `,"committed_at":"`...)

@@ -16,7 +16,7 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// historyLog makes a log with something of everything.
+// historyLog returns a log that contains every kind of change.
 func historyLog(t *testing.T) (*memLog, *ledgerWriter) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
@@ -38,14 +38,14 @@ func historyLog(t *testing.T) (*memLog, *ledgerWriter) {
 	return log, w
 }
 
-// part is what stands between two marks.
+// part returns the text between two marks.
 func part(s, from, to string) string {
 	_, s, _ = strings.Cut(s, from)
 	s, _, _ = strings.Cut(s, to)
 	return s
 }
 
-// TestHistoryEntries holds the entries to the forms of the interface.
+// TestHistoryEntries compares the entries with the forms that the API promises.
 func TestHistoryEntries(t *testing.T) {
 	log, _ := historyLog(t)
 	r := startReader(t, log)
@@ -98,14 +98,15 @@ func TestHistoryEntries(t *testing.T) {
 	}
 }
 
-// TestHistoryWithinOperation: of several changes by one operation, what was
-// taken is before what was given; newest first, behind it.
+// TestHistoryWithinOperation checks the order of several changes by one operation:
+// what was taken comes before what was given. With the newest first, it comes
+// after.
 func TestHistoryWithinOperation(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
 	w.commit("RegisterClass class_id=1 name=gold", "CreateContainer container_id=1 kind=Standard",
 		"AddFungible container_id=1 class_id=1 key=0 quantity=9", "AddFungible container_id=1 class_id=1 key=1 quantity=1")
-	for range 2 { // to a stack that is there, and to a new one
+	for range 2 { // first to a stack that exists, then to a new one
 		w.commit("SplitStack container_id=1 class_id=1 from_key=0 to_key=1 quantity=4", "MergeStacks container_id=1 class_id=1 from_key=1 to_key=0")
 	}
 	w.commit("SplitStack container_id=1 class_id=1 from_key=0 to_key=1 quantity=10")
@@ -138,7 +139,8 @@ func entriesOf(t *testing.T, body string) []json.RawMessage {
 	return answer.Data.Entries
 }
 
-// TestHistoryQueries: filters, orders and pages give the entries that they say.
+// TestHistoryQueries checks that filters, orders and pages return the right
+// entries.
 func TestHistoryQueries(t *testing.T) {
 	log, _ := historyLog(t)
 	r := startReader(t, log)
@@ -198,8 +200,8 @@ func TestHistoryQueries(t *testing.T) {
 	}
 }
 
-// TestPastReads: at a commit and at a time, reads give what they gave then, and
-// always will.
+// TestPastReads checks that reads of the past, by commit or by time, return what
+// reads returned then, whatever is committed later.
 func TestPastReads(t *testing.T) {
 	log := newMemLog()
 	r := startReader(t, log)
@@ -259,7 +261,7 @@ func TestPastReads(t *testing.T) {
 	r.get(http.StatusOK, "/v1/read/container/3?at_time=2026-01-01T00:00:00Z&min_seq=12")
 }
 
-// TestPastCursor: a page's cursor holds the commit that it came from.
+// TestPastCursor checks that a cursor contains the commit that its page shows.
 func TestPastCursor(t *testing.T) {
 	log, _ := historyLog(t)
 	r := startReader(t, log)
@@ -277,8 +279,9 @@ func TestPastCursor(t *testing.T) {
 	r.get(http.StatusBadRequest, "/v1/read/container/2/slots?cursor="+cursor)
 }
 
-// TestHistoryOfOthers: a token limited to owners sees the history of their
-// containers, from when each became theirs, and no past of another's.
+// TestHistoryOfOthers checks that a token limited to owners sees the history of
+// their containers, from when each became theirs, and no past of anyone else's
+// container.
 func TestHistoryOfOthers(t *testing.T) {
 	log, _ := historyLog(t)
 	r := startReader(t, log)

@@ -66,7 +66,7 @@ var readInstances = endpoint{
 	},
 }
 
-// key is the filter by key, nil if there is none.
+// key returns the key to filter by, or nil if the request has no such filter.
 func (p *params) key() *int64 {
 	if p.has(paramKey) {
 		return &p.Key
@@ -74,8 +74,8 @@ func (p *params) key() *int64 {
 	return nil
 }
 
-// appendQuantity appends the quantity of a stack, and what of it is held, and
-// ends its object.
+// appendQuantity appends the quantity of a stack and the part of it that is held,
+// and closes the JSON object.
 func appendQuantity(dst []byte, quantity, held int64) []byte {
 	dst = httpserver.AppendInt(dst, `,"quantity":`, quantity)
 	if held > 0 {
@@ -85,16 +85,18 @@ func appendQuantity(dst []byte, quantity, held int64) []byte {
 }
 
 const (
-	listPiece    = 500              // records that are entered into the lists in one hold of the lock
-	listPatience = 10 * time.Second // of a request for the lists to be made
+	listPiece    = 500              // records added to the lists while the lock is held once
+	listPatience = 10 * time.Second // maximum time that a request waits for the lists
 )
 
-// notListed is what collect returns while the lists of a state are not made.
+// notListed is the error of collect while the lists of holders and instances don't
+// exist yet.
 var notListed = ledger.Errorf(ledger.Overloaded, "This read daemon is still making its lists of the holders of classes: try again.")
 
-// makeLists makes the lists that the endpoint needs, when they are asked for the
-// first time. Between the pieces the lock is free. If it takes too long, the
-// request is refused, and a later one goes on.
+// makeLists builds the lists that the endpoint needs, on first use. It works in
+// pieces, and releases the lock between them. If the lists are not complete after
+// listPatience, it returns notListed's error, and a later request continues the
+// work.
 func (r *reading) makeLists(e *endpoint) *ledger.Error {
 	proj, ctx := r.daemon.proj, r.R.Context()
 	r.endure(listPatience)

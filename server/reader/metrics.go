@@ -7,8 +7,9 @@ import (
 	"assetledger/server/version"
 )
 
-// measures fills the registry with what the read daemon tells beside its
-// requests, and returns what the tailer calls when commits became readable.
+// measures registers the read daemon's metrics, except those of requests. It
+// returns the function that the tailer calls when commits become visible. took is
+// in nanoseconds.
 func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 	const prefix = "asset_ledger_read_"
 	g, fresh := &d.registry, d.proj.fresh
@@ -17,7 +18,7 @@ func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 	g.GaugeFunc(prefix+"checkpoint_seq", "Last commit that reads show.", applied)
 	g.GaugeFunc(prefix+"commit_log_seq", "Last commit that is durable in the log.", end)
 	g.GaugeFunc(prefix+"lag", "Durable commits that reads do not show yet.", func() float64 {
-		shown := applied() // first: the end may move on meanwhile, and lag is never below 0
+		shown := applied() // load this first, so that the lag is never negative when the end advances meanwhile
 		return max(float64(d.tail.durable())-shown, 0)
 	})
 	g.CounterFunc(prefix+"apply_operations_total", "Operations applied to the projection.", func() float64 { return float64(d.proj.ops.Load()) })
@@ -59,7 +60,7 @@ func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 	return visibility.ObserveN
 }
 
-// measureMirror adds what is known of the source of a copied log.
+// measureMirror registers the metrics of a mirror's source.
 func (d *daemon) measureMirror() {
 	m := d.tail.mirror
 	d.registry.GaugeFunc("asset_ledger_read_source_seq", "Last commit that is durable at the source of the log, as far as was heard.", func() float64 { return float64(m.Status().Seq) })

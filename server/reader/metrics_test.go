@@ -15,7 +15,7 @@ func TestReadMetrics(t *testing.T) {
 	r := startReader(t, log)
 	r.until(w.commit("CreateContainer container_id=50 kind=Standard"))
 	for !strings.Contains(string(r.registry.Text()), "asset_ledger_read_visibility_seconds_count 1\n") {
-		runtime.Gosched() // it is measured after the commit is shown
+		runtime.Gosched() // the metric is updated after the commit becomes visible
 	}
 	r.get(200, "/v1/read/container/50/balances")
 	r.get(404, "/v1/read/container/51/balances")

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// behind starts a reader that has one commit applied, and one more that is
-// durable and that it can't apply until release.
+// behind starts a read daemon that has applied one commit. A second commit is
+// durable, and can't be applied until release is called.
 func behind(t *testing.T) (*testReader, *memLog) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
@@ -25,7 +25,7 @@ func behind(t *testing.T) (*testReader, *memLog) {
 	return r, log
 }
 
-// untilWaiting lets the others run until n requests wait.
+// untilWaiting yields until n requests are waiting.
 func (r *testReader) untilWaiting(n int) {
 	for r.proj.fresh.waiting() != n {
 		runtime.Gosched()
@@ -68,7 +68,8 @@ func TestMinSeqInVain(t *testing.T) {
 			t.Errorf("wait=%s: %s", wait, got)
 		}
 	}
-	// Beyond the end there is nothing to wait for, however long one would.
+	// A commit beyond the end is never waited for, however long the request would
+	// wait.
 	r.get(425, "/v1/read/classes?min_seq=3&wait=30s")
 }
 
@@ -102,7 +103,8 @@ func TestWaitersAreToldOfTheEnd(t *testing.T) {
 	}
 }
 
-// TestLag looks at a daemon whose tailer stands still, at each place where it can.
+// TestLag checks the lag of a daemon whose tailer is stopped, at each point where
+// it can stop.
 func TestLag(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
@@ -128,11 +130,11 @@ func TestLag(t *testing.T) {
 	source, _ := log.Open()
 	d.tail.reader.Store(&source)
 	d.tail.known = &memRegistration{}
-	d.tail.behind.Store(testTime - 1e9) // nothing was there then
+	d.tail.behind.Store(testTime - 1e9) // at that time, everything was applied
 	look(`{"data":{"lag":3,"lag_ms":6000},"freshness":{"checkpoint_seq":0,"commit_log_seq":3}}`,
 		`{"status":"degraded","freshness":{"checkpoint_seq":0,"commit_log_seq":3,"lag":3}}`, 503)
 
-	d.tail.pending.Store(testTime) // now the first batch is decoded
+	d.tail.pending.Store(testTime) // the tailer is applying the first batch
 	look(`{"data":{"lag":3,"lag_ms":5000},"freshness":{"checkpoint_seq":0,"commit_log_seq":3}}`,
 		`{"status":"degraded","freshness":{"checkpoint_seq":0,"commit_log_seq":3,"lag":3}}`, 503)
 
@@ -151,7 +153,7 @@ func TestLag(t *testing.T) {
 		`{"status":"healthy","freshness":{"checkpoint_seq":3,"commit_log_seq":3,"lag":0}}`, 200)
 }
 
-// Reads beside the tailer see whole transactions, and never go back.
+// Reads concurrent with the tailer see whole transactions, in order.
 func TestReadsWhileApplying(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)

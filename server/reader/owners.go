@@ -5,22 +5,23 @@ import (
 	"assetledger/server/auth"
 )
 
-// A reach says what of a read clients see who are limited to the containers of
-// certain owners.
+// A reach says which part of a read is visible to a token that is limited to the
+// containers of certain owners.
 type reach uint8
 
 const (
-	reachesNobody    reach = iota // it shows what all owners do: not for them
-	reachesAll                    // it shows nothing of any owner
-	reachesContainer              // the id is a container's: theirs only
-	reachesInstance               // the id is an instance's: what stands in theirs only
-	reachesHold                   // the id is a hold's: of theirs only
-	reachesList                   // it leaves out what is not theirs
+	reachesNobody    reach = iota // nothing: the read shows the data of all owners
+	reachesAll                    // everything: the read shows no owner's data
+	reachesContainer              // only if the container in the path belongs to such an owner
+	reachesInstance               // only if the instance in the path is in such a container
+	reachesHold                   // only if the hold in the path is in such a container
+	reachesList                   // everything: the list omits the data of other owners
 )
 
 var notForLimited = ledger.Errorf(ledger.Forbidden, "This shows what belongs to every owner, and the token is limited to some.")
 
-// mayAsk judges what needs no look at the state.
+// mayAsk returns an error if the client may not use the endpoint, whatever the
+// state is.
 func (r *reading) mayAsk(e *endpoint) *ledger.Error {
 	switch {
 	case !r.Who.Limited():
@@ -31,7 +32,8 @@ func (r *reading) mayAsk(e *endpoint) *ledger.Error {
 	return nil
 }
 
-// maySee judges, under the lock, whether the client may see what it asks for.
+// maySee returns an error if the client may not see the entity in the path. The
+// caller holds the lock.
 func (r *reading) maySee(s *ledger.State) *ledger.Error {
 	if !r.Who.Limited() {
 		return nil
@@ -47,7 +49,8 @@ func (r *reading) maySee(s *ledger.State) *ledger.Error {
 	return nil
 }
 
-// stillLetIn reports whether the client of a stream would be let in again.
+// stillLetIn reports whether the client of a stream is still authorized, as when
+// its token was revoked after the stream began.
 func (r *reading) stillLetIn() bool {
 	return r.Who == nil || r.daemon.api.Gate.Still(r.Who, auth.Read)
 }

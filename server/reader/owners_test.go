@@ -7,7 +7,8 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// TestEveryReadRouteHasItsScope: the gate knows every route of the daemon.
+// TestEveryReadRouteHasItsScope checks that the gate knows every route of the read
+// daemon.
 func TestEveryReadRouteHasItsScope(t *testing.T) {
 	for _, r := range new(daemon).routes(true) {
 		if httpserver.ScopeOf(r.Pattern) == auth.Admin {
@@ -16,7 +17,8 @@ func TestEveryReadRouteHasItsScope(t *testing.T) {
 	}
 }
 
-// TestEveryReadHasItsReach: a read that shows containers or instances says so.
+// TestEveryReadHasItsReach checks that every read that shows containers or
+// instances declares its reach.
 func TestEveryReadHasItsReach(t *testing.T) {
 	want := map[string]reach{
 		"/v1/read/container/{id}": reachesContainer, "/v1/read/container/{id}/balances": reachesContainer,

@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A listCase is a list to be read to its end while the ledger changes.
+// A listCase is a list that is read to its end while the ledger changes.
 type listCase struct {
 	target string
-	fields []string // those that name an entry
-	want   []string // the entries that are there throughout, in order
-	// disturb adds and removes other entries, before the i-th page.
+	fields []string // fields that identify an entry
+	want   []string // entries that exist throughout, in order
+	// disturb adds or removes other entries, before page i.
 	disturb func(w *ledgerWriter, i int)
 }
 
@@ -49,7 +49,8 @@ func pagingCases(w *ledgerWriter) []listCase {
 	for i := range 30 {
 		cells = append(cells, fmt.Sprintf("%d/%d", 2*i%10, 2*i/10))
 	}
-	// Each disturbs with an odd number: first one that the pages have passed, then one still ahead, and takes it away again.
+	// Each case disturbs with odd numbers: first one that the pages have passed,
+	// then one ahead of them, and removes it again.
 	odd := func(i int) int { return (2*i*17 + 1) % 60 }
 	inAndOut := func(in, out string) func(*ledgerWriter, int) {
 		return func(w *ledgerWriter, i int) {
@@ -124,7 +125,7 @@ func TestPagingWhileTheLedgerChanges(t *testing.T) {
 				t.Errorf("%s by %d: %s", c.target, limit, diff)
 			}
 		}
-		log = newMemLog() // what disturbed would be in the way of the next round
+		log = newMemLog() // entries left by disturb would collide with the next round
 		w = newLedgerWriter(t, log)
 		cases = pagingCases(w)
 		r = startReader(t, log)
@@ -160,7 +161,7 @@ func TestPagingCommits(t *testing.T) {
 	}
 }
 
-// page reads one page of a list, and checks that it keeps to the limit.
+// page reads one page of a list, and checks that the page obeys the limit.
 func (r *testReader) page(target string, limit int, next string) (entries []map[string]json.Number, cursor string) {
 	r.t.Helper()
 	join := "?"

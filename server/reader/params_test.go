@@ -24,7 +24,7 @@ func TestParams(t *testing.T) {
 	for _, c := range []struct {
 		query string
 		want  params
-		bad   string // the parameter that is refused
+		bad   string // the rejected parameter
 	}{
 		{"", plain, ""},
 		{"&&", plain, ""},

@@ -12,15 +12,16 @@ import (
 	"assetledger/wal"
 )
 
-// A moment is what a read of the past reflects.
+// A moment is the point in the past that a read shows. It is the zero value if the
+// read shows the present.
 type moment struct {
 	past bool
 	seq  uint64
-	time int64 // Unix nanoseconds; of commit 0 there is none
+	time int64 // Unix nanoseconds; 0 for commit 0, which has no time
 }
 
-// judgePast holds the parameters of the past against each other, and makes a
-// cursor's at_seq the read's.
+// judgePast checks that the parameters of a read of the past agree with each other
+// and with the cursor. If the cursor has an at_seq, the read takes it from there.
 func (r *reading) judgePast(allowed param) *ledger.Error {
 	p := &r.params
 	if allowed&paramAtSeq == 0 {
@@ -43,8 +44,9 @@ func (r *reading) judgePast(allowed param) *ledger.Error {
 	return nil
 }
 
-// wanted is the commit that the read waits for: that of min_seq or at_seq, or
-// all that is durable, if a moment may not have been applied yet.
+// wanted returns the commit that the read must wait for: that of min_seq or at_seq.
+// A read with at_time waits for the durable end of the log if commits of that time
+// may not be applied yet.
 func (r *reading) wanted() uint64 {
 	p := &r.params
 	want := p.MinSeq
@@ -57,7 +59,7 @@ func (r *reading) wanted() uint64 {
 	return want
 }
 
-// readPast reads from the state of the container at a moment.
+// readPast calls from with the state of the container at the requested moment.
 func (r *reading) readPast(v *history.View, from func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
 	at, err := r.moment(v)
 	if err != nil {
@@ -83,8 +85,8 @@ func (r *reading) readPast(v *history.View, from func(*reading, *ledger.State) *
 	return from(r, s)
 }
 
-// moment finds out which commit the read asks for. Errors: CommitArchived, and
-// those of noHistory.
+// moment returns the commit that the read asks for, and its time. Errors:
+// CommitArchived, and those of noHistory and readBack.
 func (r *reading) moment(v *history.View) (at moment, err *ledger.Error) {
 	at = moment{past: true, seq: r.params.AtSeq}
 	var bad error
@@ -112,7 +114,7 @@ func archived(seq, first uint64) *ledger.Error {
 		With(ledger.Num("global_seq", int64(seq)), ledger.Num("first_seq", int64(first)))
 }
 
-// firstCommit is the first commit of the log that is not archived.
+// firstCommit returns the first commit of the log that is not archived.
 func (r *reading) firstCommit() (uint64, error) {
 	d := r.daemon
 	if d.tail.reader.Load() == nil {
@@ -131,7 +133,10 @@ func (r *reading) firstCommit() (uint64, error) {
 	return 1, err
 }
 
-// noHistory turns an error of the index into an answer.
+// noHistory translates an error of the history index into one for the client. It
+// returns nil for nil, Overloaded while the index is being built, and
+// LogUnavailable if the index can't be read, which it also logs. An error for the
+// client is returned unchanged.
 func (d *daemon) noHistory(err error) *ledger.Error {
 	if err == nil {
 		return nil
@@ -147,19 +152,19 @@ func (d *daemon) noHistory(err error) *ledger.Error {
 	return ledger.Errorf(ledger.LogUnavailable, "The history index can't be read: %v.", err)
 }
 
-// appendAsOf appends the moment of a read of the past.
+// append appends the as_of object of a read of the past.
 func (m *moment) append(dst []byte) []byte {
 	dst = httpserver.AppendUint(dst, `,"as_of":{"global_seq":`, m.seq)
 	dst = append(dst, `,"committed_at":"`...)
 	return append(time.Unix(0, m.time).UTC().AppendFormat(dst, committedAt), `"}`...)
 }
 
-// parseMoment reads a time of RFC 3339 as Unix nanoseconds; times beyond what
-// those reach are the first or last that they do.
+// parseMoment parses an RFC 3339 time as Unix nanoseconds. It returns the minimum
+// or maximum int64 for times before 1678 or after 2261.
 func parseMoment(value string) (int64, bool) {
 	t, err := time.Parse(time.RFC3339Nano, value)
 	switch {
-	case err != nil, value[13] != ':', strings.Contains(value, ","): // time.Parse takes an hour of one digit, and a comma
+	case err != nil, value[13] != ':', strings.Contains(value, ","): // time.Parse accepts hours of one digit and commas, RFC 3339 does not
 		return 0, false
 	case t.Year() < 1678:
 		return math.MinInt64, true

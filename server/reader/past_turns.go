@@ -8,17 +8,18 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// pastTurns bounds how many reads that go far back in a container's history run
-// at a time, so that they leave a core and memory to others. Most reads examine
-// little, and need no turn.
+// pastTurns is a semaphore for reads that go far back in a container's history.
+// Half of the cores, but at least one, may run such reads at a time, so that cores
+// and memory remain for other requests. Most reads examine little, and need no
+// turn.
 type pastTurns chan struct{}
 
-// pastPatience is how long a read waits for its turn.
+// pastPatience is the maximum time that a read waits for its turn.
 const pastPatience = 10 * time.Second
 
 func newPastTurns() pastTurns { return make(pastTurns, max(1, runtime.GOMAXPROCS(0)/2)) }
 
-// A pastTurn is the turn of one read, which begins with the first call of more.
+// A pastTurn is the turn of one read. The first call of more takes it.
 type pastTurn struct {
 	turns pastTurns
 	r     *reading
@@ -27,10 +28,12 @@ type pastTurn struct {
 
 func (p pastTurns) turn(r *reading) *pastTurn { return &pastTurn{turns: p, r: r} }
 
-var errGone = ledger.Errorf(ledger.Overloaded, "The client has gone.") // so nobody reads this
+var errGone = ledger.Errorf(ledger.Overloaded, "The client has gone.") // nobody receives this
 
-// more is called by a read that goes on for long, with the bytes of memory that
-// it has taken since. The error is for the client, if that is still there.
+// more continues a long read: it waits for a turn, and then claims memory for bytes
+// more bytes. A read calls it repeatedly, with the bytes allocated since the last
+// call. The error is meant for the client: Overloaded if there is no turn within
+// pastPatience or no room in the budget, or errGone if the client has disconnected.
 func (t *pastTurn) more(bytes int64) error {
 	if err := t.begin(); err != nil {
 		return err
@@ -61,7 +64,7 @@ func (t *pastTurn) begin() error {
 	}
 }
 
-// end gives the turn to the next read.
+// end releases the turn, if the read has one.
 func (t *pastTurn) end() {
 	if t.taken {
 		<-t.turns

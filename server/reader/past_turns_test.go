@@ -11,7 +11,8 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// deepLog makes a log in which container 1 has thousands of stacks, and container 2 one.
+// deepLog returns a log in which container 1 has thousands of stacks, and container
+// 2 has one.
 func deepLog(t *testing.T) *memLog {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
@@ -32,9 +33,9 @@ const (
 	shallow = "/v1/read/container/2/balances?limit=1&at_seq=11"
 )
 
-// TestPastTakesTurns: a read of the past that makes a large container again waits
-// for its turn, and not longer than its client; small ones, and reads of the
-// container's own record, need none.
+// TestPastTakesTurns checks that a read of the past that must rebuild a large
+// container waits for its turn, and not longer than its client waits. Reads of
+// small containers, and of a container's own record, need no turn.
 func TestPastTakesTurns(t *testing.T) {
 	r := startReader(t, deepLog(t), func(d *daemon) { d.pasts = make(pastTurns, 1) })
 	r.until(11)
@@ -42,7 +43,7 @@ func TestPastTakesTurns(t *testing.T) {
 	if len(r.pasts) != 0 {
 		t.Fatal("the turn was not given back")
 	}
-	r.pasts <- struct{}{} // somebody's
+	r.pasts <- struct{}{} // taken by another read
 	r.get(http.StatusOK, shallow)
 	if body := r.get(http.StatusOK, "/v1/read/container/1?at_seq=11"); !strings.Contains(body, `"stacks":10000`) {
 		t.Error(body)
@@ -64,8 +65,8 @@ func TestPastTakesTurns(t *testing.T) {
 	r.get(http.StatusOK, deep)
 }
 
-// TestPastIsCharged: what such a read makes counts in the budget. When that is
-// used up by others it is refused, and small reads are not.
+// TestPastIsCharged checks that memory of such a read counts in the budget. While
+// others use up the budget, the read is rejected, and small reads are not.
 func TestPastIsCharged(t *testing.T) {
 	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(1 << 20) })
 	r.until(11)
@@ -87,8 +88,9 @@ func TestPastIsCharged(t *testing.T) {
 	}
 }
 
-// TestShortListsGetThrough: a list is charged as long as it is, not as long as it
-// may be, so short ones are read while others have used the budget up.
+// TestShortListsGetThrough checks that a list claims memory for its actual length,
+// and not for its maximum. So short lists can be read while others use up the
+// budget.
 func TestShortListsGetThrough(t *testing.T) {
 	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(512 << 10) })
 	r.until(11)

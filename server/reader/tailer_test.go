@@ -37,14 +37,14 @@ func TestReaderStartsBeforeTheLog(t *testing.T) {
 	w := newLedgerWriter(t, log)
 	w.commit("RegisterClass class_id=1 name=Gold")
 	log.change(func() { log.absent = false })
-	// At once: one's own commit is never "beyond the end", however long ago it
-	// was that the daemon last looked for a log.
+	// There is no delay: a client's own commit is never "beyond the end", however
+	// long ago the daemon last looked for a log.
 	r.get(200, "/v1/read/class/1?min_seq=1&wait=30s")
 	r.get(200, "/v1/read/commit/1")
 }
 
-// brokenBy starts a reader on a sound commit, does damage, and returns what
-// the tailer ended with, once reads and health have been looked at.
+// brokenBy starts a read daemon on a valid commit and calls damage. It checks reads
+// and health, and returns the error that the tailer ended with.
 func brokenBy(t *testing.T, damage func(w *ledgerWriter, log *memLog)) (r *testReader, err error) {
 	t.Helper()
 	log := newMemLog()
@@ -68,8 +68,8 @@ func brokenBy(t *testing.T, damage func(w *ledgerWriter, log *memLog)) (r *testR
 	return r, r.err
 }
 
-// TestOneUnitIsMissed: a record whose quantity is off by one, in a frame that
-// is sound in every other way, is caught by the digest.
+// TestOneUnitIsMissed checks that the digest catches a record whose quantity is off
+// by one, in a frame that is otherwise valid.
 func TestOneUnitIsMissed(t *testing.T) {
 	var theirs uint64
 	r, err := brokenBy(t, func(w *ledgerWriter, log *memLog) {
@@ -101,7 +101,7 @@ func TestDamageEndsReading(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		damage func(w *ledgerWriter, log *memLog)
-		broken bool // it is damage
+		broken bool // the error counts as damage of the log
 		says   string
 	}{
 		{"a record that is refused", func(w *ledgerWriter, log *memLog) {
@@ -143,7 +143,7 @@ func TestDamageEndsReading(t *testing.T) {
 	}
 }
 
-// A defect met while applying leaves a state that is half changed: it is never
+// A panic while applying leaves the state half changed. The state must never be
 // read again.
 func TestDefectWhileApplying(t *testing.T) {
 	p := newProjection(0)
@@ -179,7 +179,7 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A slowSource is a log whose opening takes until release is closed.
+// A slowSource is a log whose Open blocks until release is closed.
 type slowSource struct {
 	*memLog
 	release chan struct{}
@@ -193,8 +193,8 @@ func (s slowSource) Open() (commitlog.Reader, error) {
 	return r, err
 }
 
-// TestReadWhileTheLogIsOpened: a read with min_seq that arrives while the log
-// is being opened is answered once the log is open.
+// TestReadWhileTheLogIsOpened checks that a read with min_seq that arrives while
+// the log is being opened is answered once the log is open.
 func TestReadWhileTheLogIsOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slowSource{newMemLog(), make(chan struct{})}
@@ -202,7 +202,7 @@ func TestReadWhileTheLogIsOpened(t *testing.T) {
 		r := startReader(t, log)
 		newLedgerWriter(t, log).commit("RegisterClass class_id=1 name=Gold")
 		log.change(func() { log.absent = false })
-		time.Sleep(longestLook) // in the bubble's time: the tailer is in Open now
+		time.Sleep(longestLook) // time of the bubble; afterwards the tailer is in Open
 		start, answered := time.Now(), make(chan int)
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -219,8 +219,8 @@ func TestReadWhileTheLogIsOpened(t *testing.T) {
 	})
 }
 
-// TestFewFiles: a shortage of file descriptors ends nothing: not while the log
-// is opened, while its next batch is read, or while commits are read back.
+// TestFewFiles checks that a shortage of file descriptors is never fatal: not while
+// the log is opened, while the next batch is read, or while commits are read back.
 func TestFewFiles(t *testing.T) {
 	for _, cause := range []error{syscall.EMFILE, syscall.ENFILE} {
 		synctest.Test(t, func(t *testing.T) {

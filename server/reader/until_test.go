@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// untilBatches are transactions as they stand in batches, with something that
-// every read shows.
+// untilBatches are the transactions of each batch. Every read shows something of
+// them.
 func untilBatches(t *testing.T) [][]string {
 	tx := func(words ...string) string { return transactionOf(t, words...) }
 	return [][]string{
@@ -26,13 +26,13 @@ func untilBatches(t *testing.T) [][]string {
 	}
 }
 
-// untilReads are the reads of which each answer must be that of then.
+// untilReads are the reads whose responses must be the same as at that point.
 var untilReads = []string{"freshness", "container/1", "container/2", "container/3", "container/1/balances", "container/1/holds", "container/2/slots", "container/3/grid",
 	"container/wallet", "containers", "containers?prefix=", "class/G", "classes", "class/1/shapes", "class/1/stats", "class/1/holders", "class/2/instances", "hold/9",
 	"instance/1", "commit/1", "commit/5", "commit/9", "commits", "commits?order=newest", "commits?before=5", "container/1/history", "container/3/history?order=oldest",
 	"container/1?at_seq=4", "container/1/balances?at_seq=9", "container/3/grid?at_time=2100-01-01T00:00:00Z", "container/1?at_time=2023-11-14T22:13:21Z", "containers?min_seq=6", "containers?min_seq=11"}
 
-// answers are the statuses and bodies of all reads.
+// answers returns the statuses and bodies of all reads.
 func (r *testReader) answers() (all []string) {
 	for _, path := range untilReads {
 		rec := r.do(http.MethodGet, "/v1/read/"+path)
@@ -45,9 +45,9 @@ func (r *testReader) answers() (all []string) {
 	return all
 }
 
-// TestUntil: a daemon that stops after a commit, or at a time, answers every read
-// as one did whose log ended there, also in the middle of a batch, and whatever
-// is committed later.
+// TestUntil checks that a daemon that stops after a commit, or at a time, answers
+// every read like a daemon whose log ended there. This holds in the middle of a
+// batch too, and whatever is committed later.
 func TestUntil(t *testing.T) {
 	batches := untilBatches(t)
 	log := newMemLog()
@@ -98,7 +98,8 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// TestUntilLater: a daemon whose end has not come yet follows up to it, and no further.
+// TestUntilLater checks that a daemon whose stopping point is in the future follows
+// the log up to it, and no further.
 func TestUntilLater(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
@@ -116,7 +117,7 @@ func TestUntilLater(t *testing.T) {
 	bySeq.until(5)
 	byTime.until(7)
 	for r, want := range map[*testReader]string{bySeq: "5", byTime: "7"} {
-		for r.tail.lastSeq() == endless { // until it has seen the batch that it leaves out
+		for r.tail.lastSeq() == endless { // until it has seen the first batch after the stopping point
 			log.change(func() {})
 		}
 		if body := r.get(http.StatusOK, "/v1/read/freshness"); !strings.Contains(body, `"lag":0,`) || !strings.Contains(body, `{"checkpoint_seq":`+want+`,"commit_log_seq":`+want+`}`) {

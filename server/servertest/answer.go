@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// Answer returns the response of a daemon to raw bytes, nil if they are no
-// request that would reach its handler. Every response must be well-formed.
+// Answer returns the response of h to the raw bytes of a request. It returns
+// nil if they are no request that would reach a handler. The test fails if the
+// response is malformed.
 func Answer(t *testing.T, h http.Handler, raw string) *httptest.ResponseRecorder {
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
 	if err != nil || r.ContentLength > 1<<20 {
@@ -42,13 +43,13 @@ func Answer(t *testing.T, h http.Handler, raw string) *httptest.ResponseRecorder
 	return rec
 }
 
-// A Sink is an http.ResponseWriter of no cost, for benchmarks of handlers.
+// A Sink is an http.ResponseWriter that discards everything at no cost, for
+// benchmarks of handlers.
 type Sink struct{ header http.Header }
 
-// NewSink returns a sink.
 func NewSink() *Sink { return &Sink{http.Header{}} }
 
-// Header returns the header that the next WriteHeader clears.
+// Header returns the header. The next WriteHeader clears it.
 func (s *Sink) Header() http.Header { return s.header }
 
 func (s *Sink) Write(b []byte) (int, error) { return len(b), nil }

@@ -1,2 +1,2 @@
-// Package servertest has what the tests of more than one package of server need.
+// Package servertest holds what the tests of several packages of server share.
 package servertest

@@ -8,12 +8,12 @@ import (
 )
 
 // Fuzz targets send whole requests to whole daemons, as a client limited to
-// owner 7 and as strangers. What owner 8 has is marked. It must never be shown
-// or changed.
+// owner 7 and as unknown clients. What owner 8 owns is marked. No such request
+// may ever show or change it.
 const (
-	// Mark is a quantity that owner 8 has, in digits.
+	// Mark is the quantity, in digits, of a stack of owner 8.
 	Mark = "4242424242"
-	// OfEight is a transaction that makes what both owners have.
+	// OfEight is a transaction that creates what both owners own.
 	OfEight = `{"operations":[
 	{"op":"CreateContainer","args":{"container_id":7,"kind":"Standard","owner":7}},
 	{"op":"CreateContainer","args":{"container_id":77,"kind":"Slots","slot_count":4,"owner":7}},
@@ -26,13 +26,14 @@ const (
 	{"op":"MintInstance","args":{"class_id":2,"container_id":77,"slot_index":0}},
 	{"op":"MintInstance","args":{"class_id":2,"container_id":88}},
 	{"op":"AddFungible","args":{"container_id":8,"class_id":1,"key":0,"quantity":4242424242}}],"idempotency_key":"eight","metadata":{"secret":4242424242}}`
-	// IsEights is a transaction that is accepted while owner 8 has all that it had, and nothing else.
+	// IsEights is a transaction that is accepted only while owner 8 owns exactly
+	// what OfEight created.
 	IsEights = `{"operations":[{"op":"RemoveFungible","args":{"container_id":8,"class_id":1,"key":0,"quantity":4242424242}},{"op":"RemoveContainer","args":{"container_id":8}},
 	{"op":"BurnInstance","args":{"instance_id":2}},{"op":"RemoveContainer","args":{"container_id":88}}]}`
 )
 
-// Tenants returns the clients: "s" is the token of one limited to owner 7, and
-// "a-long-secret" that of an administrator.
+// Tenants returns the tokens of the clients: "s" is limited to owner 7, and
+// "a-long-secret" is an administrator.
 func Tenants(t testing.TB) *auth.Table {
 	hash := func(token string) string { return fmt.Sprintf("sha256:%x", auth.HashToken(token)) }
 	table, err := auth.Parse("seven " + hash("s") + " commit,read owners=7\nadmin " + hash("a-long-secret") + " admin\n")

@@ -32,7 +32,7 @@ func describe(f *flag.Flag) Setting {
 	return s
 }
 
-// command returns the setting as one would type it.
+// command returns the setting as it is typed on a command line.
 func (s Setting) command() string {
 	if s.Value == "" {
 		return "-" + s.Name
@@ -40,7 +40,7 @@ func (s Setting) command() string {
 	return "-" + s.Name + " " + s.Example
 }
 
-// Settings describes all flags, ordered by name.
+// Settings returns the descriptions of all flags, ordered by name.
 func (p *Program) Settings() (list []Setting) {
 	p.Flags.VisitAll(func(f *flag.Flag) { list = append(list, describe(f)) })
 	return list
@@ -54,7 +54,7 @@ func (p *Program) help(w io.Writer) {
 	}
 }
 
-// text returns the usage with example and default.
+// text returns the usage with the example and the default.
 func (s Setting) text() string {
 	text := s.Usage
 	if s.Example != s.Default && s.Value != "" {
@@ -66,8 +66,8 @@ func (s Setting) text() string {
 	return text
 }
 
-// printConfig prints the settings with their sources. None of them is a secret:
-// secrets are in files, and settings only name the files.
+// printConfig prints the settings with their values and sources. None of them is
+// secret: secrets are in files, and settings only name the files.
 func (p *Program) printConfig(w io.Writer, lookup func(string) (string, bool)) {
 	given := map[string]bool{}
 	p.Flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -105,7 +105,7 @@ func (p *Program) Markdown() string {
 	return b.String()
 }
 
-// Man returns the manual page in the language of man(7).
+// Man returns the manual page in the markup of man(7).
 func (p *Program) Man() string {
 	esc := strings.NewReplacer(`\`, `\e`, `-`, `\-`, `'`, `\(aq`, "`", `\(ga`)
 	var b strings.Builder

@@ -10,14 +10,14 @@ import (
 )
 
 // A Program is the command line of a daemon. Help, the manual page and
-// docs/configuration.md are made from its flags. A flag's usage may end in
-// ", for example VALUE"; otherwise its default serves as the example in the
-// message about a wrong value.
+// docs/configuration.md are generated from its flags. A flag's usage may end with
+// ", for example VALUE". Otherwise the default serves as the example in the error
+// for an invalid value.
 type Program struct {
 	Name    string
-	Purpose string // a sentence
+	Purpose string // one sentence
 	Flags   *flag.FlagSet
-	Check   func() error // checks the settings together; an error begins with the flag at fault
+	Check   func() error // checks the settings together; an error begins with the invalid flag
 
 	version string
 	format  string
@@ -27,7 +27,7 @@ type Program struct {
 // New returns a program with the flags that every daemon has.
 func New(name, purpose, version string) *Program {
 	p := &Program{Name: name, Purpose: purpose, version: version, Flags: flag.NewFlagSet(name, flag.ContinueOnError)}
-	p.Flags.SetOutput(io.Discard) // Begin reports errors, once
+	p.Flags.SetOutput(io.Discard) // Begin reports the errors instead
 	p.Flags.Usage = func() {}
 	p.Flags.StringVar(&p.format, "log-format", "text", "`FORMAT` of the log on standard error: text or json")
 	p.Flags.BoolVar(&p.ask.version, "version", false, "print the version and exit")
@@ -41,7 +41,8 @@ const (
 	exitUsage = 2
 )
 
-// Begin reads the settings. If done, the program ends with the exit code.
+// Begin reads the settings. If done is true, the program must end with the exit
+// code.
 func (p *Program) Begin(args []string, lookup func(string) (string, bool), stdout, stderr io.Writer) (exit int, done bool) {
 	err := p.read(args, lookup)
 	switch {
@@ -51,7 +52,7 @@ func (p *Program) Begin(args []string, lookup func(string) (string, bool), stdou
 	case err == nil && p.ask.version:
 		fmt.Fprintln(stdout, p.Name, p.version)
 		return exitDone, true
-	case err == nil && p.ask.config: // even settings that contradict each other
+	case err == nil && p.ask.config: // show even settings that contradict each other
 		p.printConfig(stdout, lookup)
 	case err == nil && p.Check != nil:
 		err = p.Check()
@@ -77,7 +78,7 @@ func (p *Program) read(args []string, lookup func(string) (string, bool)) error 
 	return nil
 }
 
-// parse is Parse with errors that begin with the flag at fault.
+// parse does the same as Parse, but its errors begin with the invalid flag.
 func (p *Program) parse(args []string, lookup func(string) (string, bool)) error {
 	var wrong error
 	p.Flags.VisitAll(func(f *flag.Flag) { f.Value = &watched{Value: f.Value, name: f.Name, wrong: &wrong} })
@@ -90,8 +91,8 @@ func (p *Program) parse(args []string, lookup func(string) (string, bool)) error
 }
 
 // A watched value records which flag can't be set, and why. It rejects an empty
-// value, which is usually a shell variable that was not set, and a second value:
-// treating either as "not given" would drop a setting that somebody asked for.
+// value, which usually comes from an unset shell variable, and a second value.
+// Ignoring either would drop a setting that somebody asked for.
 type watched struct {
 	flag.Value
 	name  string
@@ -116,7 +117,7 @@ func (w *watched) Set(s string) error {
 	return err
 }
 
-// IsBoolFlag reports whether the flag may stand without a value.
+// IsBoolFlag reports whether the flag may be given without a value.
 func (w *watched) IsBoolFlag() bool { return isSwitch(w.Value) }
 
 func isSwitch(v flag.Value) bool {
@@ -124,8 +125,8 @@ func isSwitch(v flag.Value) bool {
 	return ok && b.IsBoolFlag()
 }
 
-// Explain returns the text of err. If it begins with a flag, as errors about one
-// do, Explain adds an example.
+// Explain returns the text of err. If it begins with a flag, as errors about a
+// setting do, Explain adds an example.
 func (p *Program) Explain(err error) string {
 	text := err.Error()
 	name, ok := strings.CutPrefix(text, "-")

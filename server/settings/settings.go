@@ -1,6 +1,6 @@
-// Package settings configures every program of the ledger in the same way: a
-// flag first, then the environment (LEDGER_ and the flag's name in capitals, - as
-// _), then the default.
+// Package settings configures every program of the ledger in the same way: from a
+// flag, else from the environment variable (LEDGER_ and the flag's name in
+// capitals, with - as _), else with the default.
 package settings
 
 import (
@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// EnvName returns the environment variable of a flag: LEDGER_SEGMENT_SIZE for
-// -segment-size.
+// EnvName returns the environment variable of a flag, such as LEDGER_SEGMENT_SIZE
+// for -segment-size.
 func EnvName(flagName string) string {
 	return "LEDGER_" + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
 }
 
-// Parse parses args into the flags, then sets flags that were not given from the
-// environment. lookup is os.LookupEnv, or a test's own. The error names the flag
-// or variable and its valid values; flag.ErrHelp means that help was requested.
+// Parse parses args into the flags, and then sets the flags that were not given
+// from the environment. lookup is os.LookupEnv, or a test's replacement. The error
+// names the flag or variable and its valid values. flag.ErrHelp means that help was
+// requested.
 func Parse(flags *flag.FlagSet, args []string, lookup func(string) (string, bool)) error {
 	if err := flags.Parse(args); err != nil {
 		return err

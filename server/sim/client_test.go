@@ -6,28 +6,29 @@ import (
 	"assetledger/server/writer"
 )
 
-// A simClient sends a request until it knows what became of it, always with the
-// same key, now and then twice at a time, and sometimes again long after.
+// A simClient sends a request until it knows the outcome, always with the same
+// idempotency key. Now and then it sends the request twice at a time, and
+// sometimes again much later.
 type simClient struct {
 	*simWorld
 	id    int
-	tx    ledger.Transaction // as it was made; no key: there is none
+	tx    ledger.Transaction // as generated; if it has no key, there is no request
 	body  []byte
 	sent  []*simAttempt
-	known bool                 // the outcome of the present request
-	old   []ledger.Transaction // that were acknowledged
+	known bool                 // the outcome of the current request is known
+	old   []ledger.Transaction // transactions that were acknowledged
 }
 
-// A simAttempt is a request on its way, alone or as a line of a stream.
+// A simAttempt is a request in flight, on its own or as a line of a stream.
 type simAttempt struct {
-	*writer.Submission // nil: a line that its stream has not submitted
+	*writer.Submission // nil: a line that its stream has not submitted yet
 	to                 *writer.Core
-	after              uint64 // durable end when it was sent
+	after              uint64 // the durable end when it was sent
 }
 
 func (c *simClient) busy() bool { return len(c.tx.Key) > 0 }
 
-// step collects an answer, or sends something.
+// step collects a response, or sends something.
 func (c *simClient) step() {
 	c.collect()
 	switch {
@@ -40,14 +41,14 @@ func (c *simClient) step() {
 	}
 }
 
-// finish is step without anything new.
+// finish is step without new requests.
 func (c *simClient) finish() {
 	if c.busy() {
 		c.step()
 	}
 }
 
-// begin makes a new request, or takes one that was acknowledged long ago.
+// begin makes a new request, or repeats one that was acknowledged long ago.
 func (c *simClient) begin() {
 	if len(c.old) > 0 && c.rng.IntN(8) == 0 {
 		c.tx = c.old[c.rng.IntN(len(c.old))]
@@ -85,12 +86,12 @@ func (c *simClient) send() {
 	}
 	sub, err := c.writer.core.Submit(&tx)
 	if err != nil {
-		return // nothing was done
+		return // nothing was committed
 	}
 	c.sent = append(c.sent, &simAttempt{sub, c.writer.core, c.end()})
 }
 
-// collect takes the answers that are there.
+// collect takes the responses that have arrived.
 func (c *simClient) collect() {
 	left := c.sent[:0]
 	for _, a := range c.sent {
@@ -105,7 +106,7 @@ func (c *simClient) collect() {
 	c.sent = left
 }
 
-// abandon gives up waiting for a writer that is gone.
+// abandon stops waiting for a writer that is gone.
 func (c *simClient) abandon(gone *writer.Core) {
 	left := c.sent[:0]
 	for _, a := range c.sent {
@@ -138,7 +139,7 @@ func (c *simClient) answered(a *simAttempt, v writer.Result) {
 	case v.Refusal == nil:
 		r := modeltest.Request{Ending: modeltest.Acknowledged, Seq: v.Seq, BatchSeq: v.BatchSeq, FirstMinted: v.FirstMinted, Minted: v.Minted}
 		if v.Minted == 0 {
-			r.FirstMinted = 0 // a repeated registration has its class there
+			r.FirstMinted = 0 // a repeated registration returns its class in FirstMinted
 		}
 		c.record(r)
 		if !c.known {
@@ -147,7 +148,7 @@ func (c *simClient) answered(a *simAttempt, v writer.Result) {
 		c.known = true
 	case v.Refusal.Code == ledger.LogUnavailable || v.Refusal.Code == ledger.Overloaded || v.Refusal.Code == ledger.ShuttingDown ||
 		v.Refusal.Code == ledger.NotAttempted:
-		// nothing was done: again, later
+		// nothing was committed: try again later
 	case v.Refusal.Code == ledger.IdempotencyConflict:
 		c.failf("the key %s was used by another request", c.tx.Key)
 	case v.Refusal.Code == ledger.PayloadTooLarge:

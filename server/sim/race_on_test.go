@@ -2,6 +2,6 @@
 
 package sim
 
-// raceFactor is how much slower the race detector makes a simulation, roughly:
-// there is one goroutine, so fewer runs will do.
+// raceFactor is roughly how much slower the race detector makes a simulation.
+// There is only one goroutine, so fewer runs are enough.
 const raceFactor = 10

@@ -20,7 +20,7 @@ type simReader struct {
 	p        *memfs.Process
 	log      *wal.Reader // nil: it does not run
 	core     *reader.Core
-	early    bool // it was started before the writer had repaired what a crash left
+	early    bool // it was started before the writer had repaired the log after a crash
 }
 
 func (r *simReader) name() string { return fmt.Sprintf("reader %d.%d", r.id, r.life) }
@@ -42,7 +42,8 @@ func (r *simReader) step() {
 	if err == nil || errors.Is(err, wal.ErrEnd) {
 		return
 	}
-	// It ends. Damage it may meet only in what the writer has not repaired yet.
+	// The reader ends. It may find damage only where the writer has not repaired
+	// the log yet.
 	var damage *wal.CorruptError
 	repairable := r.early && (errors.As(err, &damage) || errors.Is(err, wal.ErrReplaced))
 	if !injected(err) && !errors.Is(err, wal.ErrNoLog) && !repairable {
@@ -93,7 +94,7 @@ func (r *simReader) open() error {
 	return nil
 }
 
-// checkpoint makes one, as the saver does in the background.
+// checkpoint writes a checkpoint, as the saver does in the background.
 func (r *simReader) checkpoint() {
 	made, err := r.core.Checkpoint()
 	if err != nil {

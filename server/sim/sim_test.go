@@ -13,9 +13,10 @@ var (
 	simSeed  = flag.Uint64("seed", 0, "the first seed of the simulations; 0: by the clock")
 )
 
-// pastSeeds failed once, and are run for ever. Each is named after its defect;
-// docs/durability.md tells about it, and which test makes it without chance:
-// what a seed draws changes with the simulation.
+// pastSeeds have failed once, and are run forever. Each is named after its
+// defect. docs/durability.md describes the defect, and names a deterministic
+// test for it, because what a seed draws changes whenever the simulation
+// changes.
 var pastSeeds = []struct {
 	name string
 	seed uint64
@@ -51,7 +52,8 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// A simulation is all of its seed.
+// TestSimulationIsDetermined checks that the seed determines everything in a
+// simulation.
 func TestSimulationIsDetermined(t *testing.T) {
 	for seed := range uint64(10) {
 		a, errA := simulate(seed, sabotage{})
@@ -62,8 +64,8 @@ func TestSimulationIsDetermined(t *testing.T) {
 	}
 }
 
-// TestSimulationFinds is the test of the test: with each defect in the ledger
-// or its disk the simulation must find what it is there to find.
+// TestSimulationFinds tests the simulation itself. With each defect in the
+// ledger or its disk, it must find what it is meant to find.
 func TestSimulationFinds(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -15,30 +15,32 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// The simulation: a whole ledger in one goroutine, from one seed. Its world is
-// a disk and a machine, a writer (recovery, replay, the sequencer's core, the
-// log's), readers (the log's reader, the projection, checkpoints), and clients that send
-// requests and send them again with the same key until they know the outcome.
-// One step after the other is drawn from the seed, and so is what goes wrong:
-// a process is killed at its n-th operation on the disk, the machine loses
-// power, operations fail once or for good, the disk is full, the clock jumps.
-// Readers also run between any two operations of the writer.
+// The simulation: a whole ledger in one goroutine, from one seed. Its world has
+// a disk and a machine, a writer, readers and clients. The writer is recovery,
+// replay, the sequencer's core and the log's writer. The readers are the log's
+// reader, the projection and checkpoints. Clients repeat each request with the
+// same idempotency key until they know the outcome.
 //
-// Whatever happens, the history that the clients saw must be one that the
-// model allows (modeltest.History), and no state that anybody saw may ever go.
+// Each step is drawn from the seed, and so are the faults. A process is killed
+// at its n-th operation on the disk, the machine loses power, operations fail
+// once or for good, the disk is full, the clock jumps. Readers also run between
+// any two operations of the writer.
+//
+// Whatever happens, the model must allow the history that the clients saw
+// (modeltest.History). No state that any of them saw may ever disappear.
 
 const simDir = "/ledger"
 
-// sabotage is what is broken on purpose, to test the simulation itself.
+// sabotage says what is broken on purpose, to test the simulation itself.
 type sabotage struct {
-	syncLies   bool // the disk reports success, and does nothing
+	syncLies   bool // the disk reports success without syncing
 	endEarly   bool // END is stored before the frame is synced
-	replyEarly bool // clients are answered before the batch is durable
-	shuffled   bool // the blocks of a stream are submitted as if they were of several
-	goesOn     bool // a stream with on_error stop goes on after an error
+	replyEarly bool // clients get responses before the batch is durable
+	shuffled   bool // the blocks of a stream are submitted as if they belonged to several streams
+	goesOn     bool // a stream with on_error stop continues after an error
 }
 
-// simStats counts what runs met.
+// simStats counts what happened in the runs.
 type simStats struct {
 	runs, steps, commits, acked, unknown, refused, reads int
 	lines, stopped                                       int
@@ -78,31 +80,31 @@ type simWorld struct {
 	disk     *memfs.Disk
 	now      int64
 	sabotage sabotage
-	calm     bool // nothing goes wrong any more
-	doom     int  // if not 0, the writer dies at its so many-th write or sync from now
-	inside   bool // a reader runs between two operations of the writer
-	virgin   bool // no writer has opened the log since the machine was started
+	calm     bool // no more faults
+	doom     int  // if not 0, the writer dies at this many writes or syncs from now
+	inside   bool // a reader is running between two operations of the writer
+	virgin   bool // no writer has opened the log since the machine started
 
 	writer  *simWriter // nil: it does not run
 	readers []*simReader
 	clients []*simClient
 	streams []*simStream
 
-	model   *modeltest.Model // of what is durable, for making requests that fit
-	records []*ledger.Record // of what is durable, for taking it back
+	model   *modeltest.Model // of what is durable, for generating requests that fit
+	records []*ledger.Record // of what is durable, for reversals
 	gen     *modeltest.Gen
-	digests map[uint64]uint64 // of the state after a commit, where anybody saw it
+	digests map[uint64]uint64 // digests of the state by commit, where any process saw it
 	history modeltest.History
 	stats   simStats
-	end     func() uint64 // the durable end, which no answer may be older than
+	end     func() uint64 // the durable end; no response may be older
 }
 
-// A simFailure is what the simulation found.
+// A simFailure is a finding of the simulation.
 type simFailure struct{ err error }
 
 func (w *simWorld) failf(format string, args ...any) { panic(simFailure{fmt.Errorf(format, args...)}) }
 
-// simulate runs one world from its seed to its end; the error is what was found.
+// simulate runs one world from its seed to its end. The error is what it found.
 func simulate(seed uint64, s sabotage) (stats simStats, err error) {
 	w := &simWorld{
 		rng: rand.New(rand.NewPCG(seed, 0x73696d)), disk: memfs.New(seed), now: 1_700_000_000_000_000_000, sabotage: s,
@@ -140,7 +142,7 @@ func simulate(seed uint64, s sabotage) (stats simStats, err error) {
 	return w.stats, w.judge()
 }
 
-// step does one thing.
+// step does one random thing.
 func (w *simWorld) step() {
 	switch k := w.rng.IntN(200); {
 	case k < 90:
@@ -155,7 +157,7 @@ func (w *simWorld) step() {
 	case k < 184:
 		w.writer.syncEnd()
 	case k < 187:
-		w.now += w.rng.Int64N(30e9) - 10e9 // clocks jump, back too
+		w.now += w.rng.Int64N(30e9) - 10e9 // clocks jump, backwards too
 	case k < 189:
 		w.disk.Limit(0)
 		if w.rng.IntN(2) == 0 {
@@ -177,16 +179,16 @@ func (w *simWorld) step() {
 	}
 }
 
-// clock is the writer's; it may jump.
+// clock returns the writer's time, which may jump.
 func (w *simWorld) clock() int64 {
 	w.now += 1 + w.rng.Int64N(1e6)
 	return w.now
 }
 
-// plan draws what will go wrong with a process: being killed in the middle of
-// an operation, and operations that fail, once, from then on, or now and then.
+// plan draws the faults of a process: being killed in the middle of an
+// operation, and operations that fail once, from then on, or now and then.
 func (w *simWorld) plan(writer bool) memfs.Plan {
-	deadly := []int{0, 0, 300, 40}[w.rng.IntN(4)] // one in so many writes and syncs is the last
+	deadly := []int{0, 0, 300, 40}[w.rng.IntN(4)] // one in this many writes and syncs is the last
 	at, kind := w.rng.IntN(200), w.rng.IntN(20)
 	return func(n int, op memfs.Op, name string) (f memfs.Fault) {
 		if w.calm {
@@ -221,7 +223,7 @@ func (w *simWorld) doomed() bool {
 	return w.doom == 0
 }
 
-// injected reports whether an error is one that the simulation made.
+// injected reports whether the simulation itself caused an error.
 func injected(err error) bool {
 	return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, wal.ErrNoSpace)
 }
@@ -244,8 +246,8 @@ func (w *simWorld) killWriter() {
 	}
 }
 
-// saw notes that somebody saw the ledger after a commit: from then on no other
-// state may ever stand at that commit.
+// saw records that a process saw the ledger after a commit. From then on, that
+// commit may have no other state.
 func (w *simWorld) saw(who string, seq, digest uint64) {
 	if was, known := w.digests[seq]; known && was != digest {
 		w.failf("%s sees the state %016x at commit %d, which was %016x before: a commit was taken back", who, digest, seq, was)
@@ -253,7 +255,8 @@ func (w *simWorld) saw(who string, seq, digest uint64) {
 	w.digests[seq] = digest
 }
 
-// settle heals the world, and lets every client learn what became of its request.
+// settle repairs the world, and lets every client learn the outcome of its
+// request.
 func (w *simWorld) settle() {
 	w.calm = true
 	w.disk.Limit(0)
@@ -283,7 +286,7 @@ func (w *simWorld) settle() {
 	w.failf("the clients do not come to an end")
 }
 
-// expire lets time go by, after which no hold that has expired may be left.
+// expire lets time pass. No expired hold may then be left.
 func (w *simWorld) expire() {
 	w.now += 20e9
 	for range 10 {
@@ -296,11 +299,11 @@ func (w *simWorld) expire() {
 	}
 }
 
-// judge reads the log as it is in the end and checks the history against it.
+// judge reads the final log and checks the history against it.
 func (w *simWorld) judge() error {
 	if w.rng.IntN(2) == 0 {
 		w.crash()
-		w.startWriter() // END may be garbled, and only a writer may mend it
+		w.startWriter() // END may be damaged, and only a writer may repair it
 		w.writer.stop()
 	}
 	p := w.disk.Process()

@@ -17,8 +17,8 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// A simWriter is the write daemon without HTTP and goroutines. Its methods may
-// be called on nil, and do nothing then.
+// A simWriter is the write daemon without HTTP and goroutines. Its methods do
+// nothing on a nil simWriter.
 type simWriter struct {
 	*simWorld
 	p    *memfs.Process
@@ -26,7 +26,7 @@ type simWriter struct {
 	core *writer.Core
 }
 
-// writer.startWriter opens the log and replays it.
+// startWriter opens the log and replays it.
 func (w *simWorld) startWriter() {
 	s := &simWriter{simWorld: w, p: w.disk.Process()}
 	s.p.Plan(w.plan(true))
@@ -82,17 +82,19 @@ func (s *simWriter) open() (err error) {
 	return nil
 }
 
-// simLog hears what the daemons say.
+// simLog discards the log lines of the daemons.
 var simLog = slog.New(slog.DiscardHandler)
 
-// simKeys is more than there are requests: none is forgotten.
+// simKeys is greater than the number of requests, so no idempotency key is
+// forgotten.
 const simKeys = 10_000
 
 type zeroes struct{}
 
 func (zeroes) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// catchUp brings the model to the end of the log, with a healthy eye.
+// catchUp applies the rest of the log to the model, through a disk without
+// faults.
 func (w *simWorld) catchUp() {
 	p := w.disk.Process()
 	defer p.Kill()
@@ -101,7 +103,7 @@ func (w *simWorld) catchUp() {
 	}
 }
 
-// modelFrame takes a durable batch into the model.
+// modelFrame applies a durable batch to the model.
 func (w *simWorld) modelFrame(f *wal.Frame) error {
 	w.saw("who opened the log", f.Last(), f.Digest)
 	return f.Each(func(seq uint64, record []byte) error {
@@ -120,8 +122,8 @@ func (w *simWorld) modelFrame(f *wal.Frame) error {
 	})
 }
 
-// mayCrash follows the death of a process at an operation: sometimes it was
-// the whole machine.
+// mayCrash is called after a process died in an operation. Sometimes the whole
+// machine goes down with it.
 func (w *simWorld) mayCrash() {
 	w.writer.leave()
 	if w.rng.IntN(4) > 0 {
@@ -129,7 +131,7 @@ func (w *simWorld) mayCrash() {
 	}
 }
 
-// run does something as the writer's process.
+// run does something in the writer's process.
 func (s *simWriter) run(do func()) {
 	if s == nil {
 		return
@@ -138,14 +140,14 @@ func (s *simWriter) run(do func()) {
 		s.mayCrash()
 		return
 	}
-	if s.core.Failed() { // the daemon ends
+	if s.core.Failed() { // as the daemon would
 		memfs.Survives(func() { s.log.Close() })
 		s.p.Kill()
 		s.leave()
 	}
 }
 
-// judge has the sequencer judge the oldest group.
+// judge makes the sequencer judge the oldest group.
 func (s *simWriter) judge() {
 	s.run(func() { s.core.Judge() })
 }
@@ -166,7 +168,7 @@ func (s *simWriter) syncEnd() {
 	})
 }
 
-// stop ends the writer as a daemon that is told to.
+// stop ends the writer as a daemon that is asked to stop.
 func (s *simWriter) stop() {
 	for s != nil && s.simWorld.writer == s {
 		if s.core.Stop() {
@@ -195,7 +197,8 @@ func (s *simWriter) leave() {
 	}
 }
 
-// A lateLog says that a batch is durable, and writes it only with the next one.
+// A lateLog confirms that a batch is durable, but writes it only with the next
+// one.
 type lateLog struct {
 	commitlog.Writer
 	late    *wal.Frame

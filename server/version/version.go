@@ -1,4 +1,4 @@
-// Package version tells which build of the programs this is.
+// Package version identifies the build of the programs.
 package version
 
 import (
@@ -10,11 +10,11 @@ import (
 // Version of the build: set with -ldflags "-X assetledger/server/version.Version=…".
 var Version = "dev"
 
-// commit is set like Version, for go build is often told to leave it out.
+// commit is set like Version, because go build is often told to leave it out.
 var commit string
 
-// Commit is the commit of the source that this was built from, in hexadecimal
-// digits, "unknown" in a build outside git.
+// Commit returns the commit of the source of this build, in hexadecimal digits, or
+// "unknown" for a build outside git.
 func Commit() string {
 	if commit != "" {
 		return commit
@@ -22,8 +22,8 @@ func Commit() string {
 	return metrics.Revision()
 }
 
-// Build names the build for people: its version, and its commit unless the
-// version tells that already. There are no spaces in it.
+// Build returns the name of the build for people: its version, and its commit
+// unless the version contains it. It has no spaces.
 func Build() string {
 	const short = 12
 	commit := Commit()

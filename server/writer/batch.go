@@ -14,17 +14,17 @@ import (
 //	filling (sequencer) → in flight (syncer) → settled → filling …
 type batch struct {
 	frame wal.Frame
-	ops   [ledger.NumOpKinds]uint64 // operations in it, by kind
+	ops   [ledger.NumOpKinds]uint64 // number of its operations, by kind
 
 	mu      sync.Mutex
-	groups  []*group // wait until the batch is settled
+	groups  []*group // groups that wait until the batch is settled
 	settled bool
-	err     *ledger.Error // why it could not be made durable
+	err     *ledger.Error // error that kept it from becoming durable
 }
 
-// add appends the record of the commit seq, and returns its place in the batch,
-// from 1. at is the time at which the commit was judged; digest is the state's
-// digest after the commit.
+// add appends the record of commit seq, and returns its position in the batch,
+// counted from 1. at is the time at which the commit was judged, in Unix
+// nanoseconds. digest is the state's digest after the commit.
 func (b *batch) add(seq uint64, at int64, record []byte, ops []ledger.Op, digest uint64) uint32 {
 	f := &b.frame
 	if f.Count == 0 {
@@ -41,8 +41,8 @@ func (b *batch) add(seq uint64, at int64, record []byte, ops []ledger.Op, digest
 
 func (b *batch) empty() bool { return b.frame.Count == 0 }
 
-// attach adds g to the groups that are done when the batch is settled. If it is
-// settled already, g is done at once.
+// attach adds g to the groups that are done when the batch is settled. If the batch
+// is settled already, g is done at once.
 func (b *batch) attach(g *group) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,8 +53,8 @@ func (b *batch) attach(g *group) {
 	g.finish(b.err)
 }
 
-// settle wakes all groups that wait for the batch: it is durable, or err says
-// why its outcome is unknown.
+// settle wakes all groups that wait for the batch. If err is nil, the batch is
+// durable. Otherwise err says why its outcome is unknown.
 func (b *batch) settle(err *ledger.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,7 +74,8 @@ func (b *batch) reopen() {
 	b.settled, b.err = false, nil
 }
 
-// finish wakes the requests of the group.
+// finish wakes the requests of the group, with err as their common response if it
+// is not nil.
 func (g *group) finish(err *ledger.Error) {
 	g.err = err
 	close(g.done)

@@ -15,7 +15,7 @@ import (
 	"assetledger/wal"
 )
 
-// A nullLog is durable at once and keeps nothing.
+// A nullLog is durable at once and stores nothing.
 type nullLog struct{ *ramLog }
 
 func newNullLog() *nullLog {
@@ -28,7 +28,8 @@ func (*nullLog) Append(*wal.Frame) error { return nil }
 
 const benchBatch = 8190
 
-// benchTransfers is a batch request that moves 1 to and fro between containers.
+// benchTransfers returns a batch request of n transfers of 1, back and forth
+// between containers.
 func benchTransfers(n int) string {
 	txs := make([]string, n)
 	for i := range txs {
@@ -38,8 +39,8 @@ func benchTransfers(n int) string {
 	return batchOf("", txs...)
 }
 
-// One step is one batch request of 8,190 transfers through the sequencer: no
-// HTTP, no parsing, no disk.
+// One iteration is one batch request of 8,190 transfers through the sequencer,
+// without HTTP, parsing and disk.
 func BenchmarkSequencer(b *testing.B) {
 	l := newNullLog()
 	state := ledger.NewState(ledger.Config{IdempotencyKeys: 100})
@@ -75,7 +76,7 @@ func BenchmarkSequencer(b *testing.B) {
 	b.ReportMetric(float64(b.N)*benchBatch/b.Elapsed().Seconds(), "tx/s")
 }
 
-// One step is one batch request of 8,190 transfers over HTTP, through one
+// One iteration is one batch request of 8,190 transfers over HTTP, through one
 // connection, to a log on disk.
 func BenchmarkBatch(b *testing.B) {
 	for _, disk := range []bool{false, true} {
@@ -113,8 +114,8 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// One step is one commit of one transfer over HTTP, by many clients at once,
-// to a log on disk.
+// One iteration is one commit of one transfer over HTTP to a log on disk, with
+// many concurrent clients.
 func BenchmarkCommitClients(b *testing.B) {
 	w := runWriter(b, b.TempDir(), func(c *Config) { c.SegmentSize = wal.DefaultSegmentSize })
 	defer w.end()
@@ -132,8 +133,8 @@ func BenchmarkCommitClients(b *testing.B) {
 	})
 }
 
-// One step is one commit of one transfer through the handler: no network, no
-// disk, but both goroutines.
+// One iteration is one commit of one transfer through the handler, with both
+// goroutines, but without network and disk.
 func BenchmarkCommitHandler(b *testing.B) {
 	w := startWriter(b, newNullLog())
 	w.post(200, "/v1/commit", strings.Replace(world, `"quantity":1000`, `"quantity":1000000000`, 1))

@@ -10,33 +10,34 @@ import (
 )
 
 const (
-	// blockBytes is the largest block, in bytes, unless one line is longer.
+	// blockBytes is the maximum size of a block, in bytes, unless one line is
+	// longer.
 	blockBytes = 64 << 10
-	// blockLines is the most lines of a block. It bounds the memory of their parsed
-	// form, and of their rejections.
+	// blockLines is the maximum number of lines in a block. It bounds the memory of
+	// their parsed form, and of their rejections.
 	blockLines = 512
-	// blockClaim is what a block takes of the budget, in bytes: its lines, their
-	// parsed form, and their verdicts.
+	// blockClaim is the number of bytes that a block claims from the budget, for
+	// its lines, their parsed form, and their verdicts.
 	blockClaim = 768 << 10
 )
 
-// A block is a run of lines of a stream, which the sequencer gets as one
-// request. Blocks are pooled. The reading side of the stream owns a block until
-// it is submitted, and the answering side after that.
+// A block is a sequence of lines of a stream that the sequencer receives as one
+// request. Blocks are pooled. The reading side of the stream owns a block until it
+// is submitted, and the answering side after that.
 type block struct {
 	request
 	lines     []byte
-	claim     int64         // bytes that it holds of the budget
-	group     *group        // nil if it was rejected
-	refused   *ledger.Error // why it was rejected as a whole
+	claim     int64         // bytes claimed from the budget
+	group     *group        // nil if the block was rejected
+	refused   *ledger.Error // error if the block was rejected as a whole
 	submitted time.Time
 }
 
 var blocks = sync.Pool{New: func() any { return &block{request: request{bulk: true}, lines: make([]byte, 0, blockBytes)} }}
 
-// fill parses the first lines of data, at most blockLines, skipping empty ones,
-// and returns how many bytes of data they take. It stops before a line of more
-// than limit bytes: then long is true.
+// fill parses the first lines of data, at most blockLines, and skips empty ones. It
+// returns the number of bytes used. It stops before a line of more than limit
+// bytes, and then long is true.
 func (b *block) fill(data []byte, limit int64, lim ledger.ParseLimits) (used int, long bool) {
 	b.Reset()
 	b.lines = append(b.lines[:0], data...)
@@ -53,7 +54,8 @@ func (b *block) fill(data []byte, limit int64, lim ledger.ParseLimits) (used int
 	return used, false
 }
 
-// release returns the block to the pool; large memory is left to the collector.
+// release returns the block to the pool. It drops large buffers if the daemon is
+// crowded.
 func (b *block) release(crowded bool) {
 	b.clear()
 	b.group, b.refused, b.claim = nil, nil, 0
@@ -65,7 +67,7 @@ func (b *block) release(crowded bool) {
 
 var newline = []byte{'\n'}
 
-// isBlank reports whether a line is only white space.
+// isBlank reports whether a line is only whitespace.
 func isBlank(line []byte) bool {
 	for _, c := range line {
 		if c != ' ' && c != '\t' && c != '\r' {
@@ -76,8 +78,8 @@ func isBlank(line []byte) bool {
 }
 
 // wholeLines returns the part of data that may become the next block: complete
-// lines, as many as a block has room for, or one longer line. If data is the
-// end of a body, its last line needs no newline.
+// lines, as many as fit in a block, or one longer line. If end is true, data is the
+// end of the body, and its last line needs no newline.
 func wholeLines(data []byte, end bool) []byte {
 	switch {
 	case end && len(data) <= blockBytes:

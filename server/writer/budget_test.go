@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An answer counts until the client has taken it. One that nobody takes is
-// given up when others need the memory.
+// A response counts in the budget until the client has read it. A response that
+// nobody reads is dropped when others need the memory.
 func TestUnreadAnswersAreCounted(t *testing.T) {
 	w := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 16 << 20 })
 	w.post(200, "/v1/commit", world)
@@ -35,8 +35,8 @@ func TestUnreadAnswersAreCounted(t *testing.T) {
 	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
 }
 
-// Slow large bodies don't shut out small ones, and are dropped when another
-// large one needs their memory.
+// Slow large bodies don't block small ones. They are dropped when another large
+// body needs their memory.
 func TestSlowLargeBodies(t *testing.T) {
 	w := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 32 << 20 })
 	w.post(200, "/v1/commit", world)

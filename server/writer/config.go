@@ -13,31 +13,32 @@ import (
 	"assetledger/wal"
 )
 
-// Config is the configuration of a write daemon. A zero number means zero, so
-// begin with DefaultConfig.
+// Config is the configuration of a write daemon. A field that is 0 means 0 and not
+// a default, so begin with DefaultConfig.
 type Config struct {
-	Dir             string           // of the log; created if missing
-	Driver          commitlog.Driver // keeps the log; nil: as LogDriver selects
+	Dir             string           // directory of the log; created if missing
+	Driver          commitlog.Driver // driver of the log; nil for the one that LogDriver selects
 	LogDriver       LogConfig
 	Listen          string // host:port; port 0 for any
-	IdempotencyKeys int    // keyed commits to remember
-	SegmentSize     int64  // bytes of a segment of the log
-	MaxBody         int64  // bytes of the body of one transaction or registration
-	MaxBatchBody    int64  // bytes of the body of a batch request
-	MaxInflight     int64  // bytes that all requests hold, from body to response
-	MaxNesting      int    // levels of JSON in a body
-	Queue           int    // requests that may wait for the sequencer
-	MaxLag          uint64 // lag in commits of the slowest read daemon beyond which health is degraded; 0: no bound
+	IdempotencyKeys int    // number of commits with idempotency keys to remember
+	SegmentSize     int64  // size of a segment of the log, in bytes
+	MaxBody         int64  // maximum body of one transaction or registration, in bytes
+	MaxBatchBody    int64  // maximum body of a batch request, in bytes
+	MaxInflight     int64  // maximum bytes that all requests hold, from body to response
+	MaxNesting      int    // maximum levels of JSON in a body
+	Queue           int    // maximum number of requests that wait for the sequencer
+	MaxLag          uint64 // maximum lag of the slowest read daemon, in commits; health is degraded beyond it; 0 for no limit
 	Expire          bool   // release expired holds
 	Timeouts        httpserver.Timeouts
 	Access          httpserver.Access
 	LogAll          bool                 // log every request
-	Ready           io.Writer            // gets one line when the daemon serves
+	Ready           io.Writer            // receives one line when the daemon serves
 	Notify          *httpserver.Notifier // the service manager; nil for none
 	Log             *slog.Logger
 }
 
-// DefaultConfig returns the limits of the interface.
+// DefaultConfig returns the default configuration. Its limits are those that the
+// HTTP interface promises.
 func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", IdempotencyKeys: 1_000_000, MaxBody: 1 << 20, MaxBatchBody: 64 << 20, MaxInflight: 256 << 20,
@@ -46,7 +47,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Flags defines a flag for every setting; the current value is the default.
+// Flags defines a flag for every setting. The current value is the default.
 func (c *Config) Flags(set *flag.FlagSet) {
 	set.StringVar(&c.Dir, "dir", c.Dir, "`DIRECTORY` of the commit log; created if missing (required), for example /var/lib/ledger")
 	set.StringVar(&c.Listen, "listen", c.Listen, "`ADDRESS` to listen on: host:port (port 0: any free port) or unix:/path")

@@ -9,25 +9,26 @@ import (
 	"assetledger/wal"
 )
 
-// A Core is the write daemon without HTTP and without goroutines. Its caller
-// takes every step of the sequencer and of the syncer, in any order, so that a
-// run can be repeated. The simulation runs on it.
+// A Core is the write daemon without HTTP and goroutines. Its caller performs every
+// step of the sequencer and of the syncer, in any order, so that a run can be
+// repeated. The simulation uses it.
 type Core struct {
 	seq     *sequencer
 	durable func(*wal.Frame)
-	full    bool // the log does not accept the batch now
+	full    bool // the log rejects the batch at present
 }
 
-// NewCore returns a core on a state that is at the end of the log. now is the
-// clock, in Unix nanoseconds. durable is called with each batch when it is
-// durable; the frame is valid during the call.
+// NewCore returns a core with a state that is at the end of the log. queue is the
+// maximum number of waiting requests. now returns the time in Unix nanoseconds.
+// durable is called with each batch that became durable; the frame is valid only
+// during the call.
 func NewCore(l commitlog.Writer, state *ledger.State, queue int, now func() int64, durable func(*wal.Frame)) *Core {
 	log := slog.New(slog.DiscardHandler)
 	c := &Core{
 		seq:     newSequencer(state, l, queue, newMeters(new(metrics.Registry)), log, func() { panic("a step of a core has no goroutine to crash") }),
 		durable: durable,
 	}
-	c.seq.now, c.seq.check = now, 1 // turns end between any two transactions
+	c.seq.now, c.seq.check = now, 1 // a turn may end after any transaction
 	c.seq.sync.await = func() syncEvent {
 		c.append()
 		return <-c.seq.sync.events
@@ -38,7 +39,7 @@ func NewCore(l commitlog.Writer, state *ledger.State, queue int, now func() int6
 // A Submission is a transaction in progress in a core.
 type Submission struct {
 	r *request
-	i int // index in r
+	i int // index of the transaction in r
 	g *group
 }
 
@@ -88,13 +89,13 @@ type Result struct {
 	BatchSeq    uint32
 	FirstMinted int64
 	Minted      int
-	Refusal     *ledger.Error // nil: it is a durable commit
-	Unknown     bool          // the log failed; nothing else is set
-	Replayed    bool          // the commit belongs to an earlier request with the same key
+	Refusal     *ledger.Error // nil if the commit is durable
+	Unknown     bool          // the log failed; no other field is set
+	Replayed    bool          // the commit is of an earlier request with the same idempotency key
 }
 
-// Result returns the outcome of the transaction; done is false until it may be
-// sent.
+// Result returns the outcome of the transaction. done is false until the outcome
+// may be sent to the client.
 func (s *Submission) Result() (result Result, done bool) {
 	select {
 	case <-s.g.done:
@@ -154,7 +155,7 @@ func (c *Core) append() {
 	b := q.inFlight
 	select {
 	case <-q.sync.in:
-	default: // it is tried again
+	default: // temporary: the next Sync retries
 	}
 	err := q.sync.append(b)
 	if why := stallOf(err); why != nil {

@@ -18,14 +18,14 @@ import (
 type daemon struct {
 	duty                  atomic.Pointer[duty]
 	cluster               bool          // other daemons may take over
-	takeovers             atomic.Uint64 // how often this one became the writer
+	takeovers             atomic.Uint64 // number of times that this daemon became the writer
 	parsing               ledger.ParseLimits
 	maxBody, maxBatchBody int64
 	maxLag                uint64
 	timeouts              httpserver.Timeouts
 	streams               *streams
 	mirroring             *logstream.Server // serves the log to other machines
-	readBacks             chan struct{}     // holds a place for the reversal that reads its commit
+	readBacks             chan struct{}     // semaphore for reversals that read their commits
 	budget                *httpserver.Budget
 	inflight              atomic.Int64
 	stopping              atomic.Bool
@@ -34,8 +34,8 @@ type daemon struct {
 	api                   *httpserver.API
 }
 
-// newDaemon returns a daemon on a state that is at the end of the log, and
-// starts its sequencer. exit ends the process.
+// newDaemon returns a daemon with a state that is at the end of the log, and starts
+// its sequencer. exit ends the process.
 func newDaemon(c Config, l commitlog.Writer, state *ledger.State, exit func()) *daemon {
 	d := newAPI(c)
 	seq := newSequencer(state, l, c.Queue, d.meters, c.Log, exit)
@@ -63,7 +63,8 @@ func newAPI(c Config) *daemon {
 	return d
 }
 
-// ending returns why no more requests are accepted, nil if they are.
+// ending returns the error for new requests if none are accepted, and nil
+// otherwise.
 func (d *daemon) ending() *ledger.Error {
 	if err := d.standingBy(); err != nil {
 		return err
@@ -139,7 +140,8 @@ func start(ctx context.Context, c Config, l commitlog.Writer, exit func()) (*dae
 
 var errStuck = errors.New("the log did not become durable in time: the outcome of the last requests is unknown")
 
-// stopTime is the most time for the last sync, after everything else has stopped.
+// stopTime is the maximum time for the last sync, after everything else has
+// stopped.
 const stopTime = 2 * time.Second
 
 // serve listens and serves until ctx is done or the log fails, and stops the
@@ -160,7 +162,8 @@ func (d *daemon) serve(ctx context.Context, c Config, e *httpserver.Entrance) er
 	err = httpserver.Serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, d.seq().sync.failed, func() {
 		c.Notify.Stopping("answering what was accepted")
 		d.drain()
-		// Half of the time is for judging, the other half for sending responses.
+		// The first half of the time is for judging, the second for sending
+		// responses.
 		time.AfterFunc(c.Timeouts.Shutdown/2, func() { d.seq().hurry.Store(true) })
 	})
 	stopped := make(chan struct{})

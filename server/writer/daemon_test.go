@@ -49,7 +49,7 @@ func runWriter(t testing.TB, dir string, change ...func(*Config)) *runningWriter
 	return w
 }
 
-// end stops the daemon, which must end well.
+// end stops the daemon, which must end without an error.
 func (w *runningWriter) end() {
 	w.t.Helper()
 	w.stop()
@@ -58,8 +58,8 @@ func (w *runningWriter) end() {
 	}
 }
 
-// What was answered is there after a restart, with the same results for the
-// same keys, and the sequence goes on.
+// After a restart, every acknowledged commit is there, the same idempotency
+// keys have the same results, and the sequence continues.
 func TestRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "by the daemon")
 	w := runWriter(t, dir)
@@ -68,7 +68,7 @@ func TestRestart(t *testing.T) {
 	class := `{"class_id":9,"name":"Nine","idempotency_key":"class"}`
 	mint := `{"operations":[{"op":"MintInstance","args":{"class_id":2}}],"idempotency_key":"mint"}`
 	first := []answer{w.post(200, "/v1/commit", keyed), w.post(200, "/v1/register/class", class), w.post(200, "/v1/commit", mint)}
-	for i := range 300 { // over several segments
+	for i := range 300 { // fills several segments
 		w.post(200, "/v1/commit", transferTx(1, fmt.Sprintf(`,"metadata":{"i":%d,"text":"%s"}`, i, strings.Repeat("x", 3000))))
 	}
 	w.end()
@@ -99,8 +99,8 @@ func TestRestart(t *testing.T) {
 	w.end()
 }
 
-// Requests that were accepted before the daemon is told to stop are answered,
-// and are in the log.
+// Requests that were accepted before the daemon is asked to stop get their
+// response, and are in the log.
 func TestGracefulStop(t *testing.T) {
 	dir := t.TempDir()
 	w := runWriter(t, dir)
@@ -141,7 +141,7 @@ func TestGracefulStop(t *testing.T) {
 	}
 }
 
-// Each way not to start has its error.
+// Each reason not to start has its own error.
 func TestWriterDoesNotStart(t *testing.T) {
 	run := func(change func(*Config)) error {
 		c := DefaultConfig()
@@ -160,7 +160,7 @@ func TestWriterDoesNotStart(t *testing.T) {
 		about  string
 		change func(*Config)
 		locked bool
-		broken bool // it is damage
+		broken bool // it counts as damage
 		words  string
 	}{
 		{"another owns it", func(c *Config) { c.Dir = owned }, true, false, "owns"},
@@ -207,7 +207,7 @@ func TestWriterDoesNotStart(t *testing.T) {
 	}
 }
 
-// failingFS fails the sync of segments from the moment that broken is closed.
+// A failingFS fails every sync of a segment once broken is closed.
 type failingFS struct {
 	wal.FS
 	broken chan struct{}
@@ -237,8 +237,8 @@ func (f failingFile) Sync() error {
 	}
 }
 
-// When a sync fails the daemon answers that the outcome is unknown, and ends
-// with the code for failure; nothing is taken on after that.
+// When a sync fails, the daemon responds that the outcome is unknown, and ends
+// with the exit code for failure. It accepts nothing after that.
 func TestSyncFailureEndsTheDaemon(t *testing.T) {
 	broken := make(chan struct{})
 	dir := t.TempDir()

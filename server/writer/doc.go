@@ -1,18 +1,18 @@
 // Package writer is the write daemon. It accepts transactions, judges them one
-// after the other, makes them durable in batches, and acknowledges them.
+// after another, makes them durable in batches, and acknowledges them.
 //
 //	handler → intake → sequencer → batch → syncer → group done → response
 //
-// Run recovers and replays the log, listens, and serves until it is stopped or
-// the log fails. Then it answers the requests that it has accepted, and closes
-// the log. Each request has a goroutine for its handler. The sequencer has one
-// goroutine and owns the state. The syncer has one, and waits for the disk while
-// the sequencer fills the next batch.
+// Run recovers and replays the log, listens, and serves until it is stopped or the
+// log fails. Before it returns, it answers the requests that it has accepted, and
+// closes the log. Each request has a goroutine for its handler. The sequencer has
+// one goroutine, which owns the state. The syncer has one, which waits for the disk
+// while the sequencer fills the next batch.
 //
-// The rule that reaches farthest: no response, not even a rejection, is sent
-// before the state that it was judged against is durable. The state runs ahead
-// of the log, so after an error of the log nothing more is judged, and a panic
-// in the sequencer ends the process.
+// The farthest-reaching rule: no response, not even a rejection, is sent before the
+// state that it was judged against is durable. The state runs ahead of the log, so
+// after an error of the log nothing more is judged, and a panic in the sequencer
+// ends the process.
 //
-// A Core is the same without HTTP and goroutines, for simulations.
+// A Core is the write daemon without HTTP and goroutines, for simulations.
 package writer

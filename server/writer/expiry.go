@@ -7,24 +7,25 @@ import (
 	"assetledger/ledger"
 )
 
-// expiryCheck is the longest time between two checks of the clock while a hold
-// can expire, because the clock may be set meanwhile.
+// expiryCheck is the maximum time between two checks of the clock while a hold can
+// expire, because the clock may be changed meanwhile.
 const expiryCheck = time.Second / 2
 
-// releaseBytes is the most bytes of one ReleaseHold in a record: its kind, its
-// mask and the hold's id. releaseRest exceeds the rest of the record.
+// releaseBytes is the maximum size of one ReleaseHold in a record, in bytes: its
+// kind, its mask and the hold's id. releaseRest is more than the rest of the
+// record.
 const (
 	releaseBytes = 1 + 1 + 9
 	releaseRest  = 64
 )
 
-// expire releases expired holds with one commit of the ledger's own. It returns
-// when to call it again: 0 for at once, and a negative time if no hold can
-// expire. Between two of its commits, requests have their turn.
+// expire releases expired holds in a commit of the ledger's own. It returns the
+// time after which it must be called again: 0 for at once, and a negative time if
+// no hold can expire. Between two of its commits, requests get their turns.
 //
 // It uses the time of the log: a hold has expired when the time of the filling
-// batch is at or after the hold's end. So the commit that releases a hold is
-// never dated before that end, even if the clock is set back.
+// batch is at or after the hold's expiry. So the commit that releases a hold is
+// never dated before that expiry, even if the clock is set back.
 func (s *sequencer) expire() time.Duration {
 	at, ok := s.state.NextExpiry()
 	if !ok || s.keepExpired || s.failed != nil || s.intake.refusing() != nil {
@@ -49,8 +50,8 @@ func (s *sequencer) expire() time.Duration {
 	return 0
 }
 
-// expireFirst releases all holds that expired while the ledger was stopped;
-// caughtUp is done when that is durable.
+// expireFirst releases all holds that expired while the ledger was stopped. The
+// group caughtUp is done when that is durable.
 func (s *sequencer) expireFirst() {
 	for s.expire() == 0 {
 	}

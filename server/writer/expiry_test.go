@@ -12,8 +12,8 @@ import (
 	"assetledger/wal"
 )
 
-// vault is the world with holds in it, one for each end, numbered from 1. An
-// end is what follows quantity in HoldFungible.
+// vault returns a transaction that creates the world with one hold for each of
+// ends, numbered from 1. An end is the text after quantity in HoldFungible.
 func vault(ends ...string) string {
 	ops := world[:len(world)-len("]}")]
 	for i, end := range ends {
@@ -24,7 +24,7 @@ func vault(ends ...string) string {
 
 func expiresAt(second int64) string { return fmt.Sprintf(`,"expires_at":%d`, second) }
 
-// newVault is a bench at second 100 of its own clock, with holds.
+// newVault returns a bench with holds. Its own clock stands at second 100.
 func newVault(t *testing.T, l *ramLog, ends ...string) (b *bench, now *int64) {
 	b, now = newBench(t, l), new(int64)
 	*now = 100 * int64(time.Second)
@@ -35,7 +35,7 @@ func newVault(t *testing.T, l *ramLog, ends ...string) (b *bench, now *int64) {
 	return b, now
 }
 
-// expirations lists the commits that the ledger made itself as "seq: holds".
+// expirations lists the commits that the ledger itself made, as "seq: holds".
 func expirations(t *testing.T, frames []wal.Frame) (list []string) {
 	t.Helper()
 	for _, f := range frames {
@@ -68,8 +68,8 @@ func wantExpirations(t *testing.T, l *ramLog, want ...string) {
 	}
 }
 
-// A running ledger releases each hold within a second of its end, and never
-// before, without a request that wakes it.
+// A running ledger releases each hold within a second after its end, and never
+// before it, without any request.
 func TestHoldsExpireInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newRAMLog()
@@ -97,8 +97,8 @@ func TestHoldsExpireInTime(t *testing.T) {
 	})
 }
 
-// Requests have a turn between two commits that release holds, and none of
-// these is larger than the log takes.
+// Requests get a turn between two commits that release holds. None of these
+// commits is larger than the log permits.
 func TestExpiryTakesTurns(t *testing.T) {
 	l := newRAMLog()
 	b, now := newVault(t, l, expiresAt(101), expiresAt(101), expiresAt(102), expiresAt(103), expiresAt(200))
@@ -115,15 +115,15 @@ func TestExpiryTakesTurns(t *testing.T) {
 	wantExpirations(t, l, "2: 1 2", "3: 3 4")
 }
 
-// The commit that releases a hold is dated at or after its end, whatever batch
-// is filling and however the clock is set.
+// The commit that releases a hold has a time at or after the hold's end,
+// whichever batch is filling and however the clock is set.
 func TestExpiryFollowsTheTimeOfTheLog(t *testing.T) {
 	l := newRAMLog()
 	b, now := newVault(t, l, expiresAt(110), expiresAt(120))
 	b.submit(transferTx(1, ""))
-	b.step() // in flight
+	b.step() // now in flight
 	b.submit(transferTx(1, ""))
-	b.step() // fills, and began at 100
+	b.step() // now filling; it began at second 100
 	*now = 115 * int64(time.Second)
 	if wait := b.expire(); wait <= 0 {
 		t.Error("a hold is released in a batch that began before its end")
@@ -134,7 +134,7 @@ func TestExpiryFollowsTheTimeOfTheLog(t *testing.T) {
 	}
 	b.syncOne()
 	b.syncOne()
-	*now = 50 * int64(time.Second) // set back: the log's time stays
+	*now = 50 * int64(time.Second) // set back: the log's time does not go back
 	if wait := b.expire(); wait <= 0 || wait > expiryCheck {
 		t.Errorf("wait %v after the clock was set back", wait)
 	}
@@ -149,7 +149,8 @@ func TestExpiryFollowsTheTimeOfTheLog(t *testing.T) {
 	}
 }
 
-// While the log takes nothing, nothing expires, and the sequencer isn't busy.
+// While the log accepts nothing, nothing expires, and the sequencer does not
+// spin.
 func TestNothingExpiresWithoutALog(t *testing.T) {
 	for what, spoil := range map[string]func(*bench){
 		"no room":  func(b *bench) { b.log.set(nil, wal.ErrNoSpace) },
@@ -171,15 +172,15 @@ func TestNothingExpiresWithoutALog(t *testing.T) {
 	}
 }
 
-// What expired while the ledger was stopped is released, durably, before the
-// first request is judged; with -expire=false it stays.
+// Holds that expired while the ledger was stopped are released, durably, before
+// the first request is judged. With -expire=false they stay.
 func TestExpiryAtStart(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
 	w.post(200, "/v1/commit", vault(expiresAt(110), expiresAt(120), `,"expires_in":1000`))
 	w.stop()
 	settle := `{"operations":[{"op":"SettleHold","args":{"hold_id":1,"to_container":2,"keep":true}}]}`
-	l.log.Truncate(1) // as if it was killed before the holds that are long past were released
+	l.log.Truncate(1) // as if it was killed before it released the holds that expired long ago
 
 	kept := startWriter(t, l, func(c *Config) { c.Expire = false })
 	<-kept.seq().caughtUp.done
@@ -198,7 +199,7 @@ func TestExpiryAtStart(t *testing.T) {
 	}
 }
 
-// A core releases holds by its caller's clock, in its own steps.
+// A Core releases holds by its caller's clock, in its own steps.
 func TestCoreExpires(t *testing.T) {
 	now, l := int64(100*time.Second), newRAMLog()
 	c := NewCore(l, ledger.NewState(ledger.Config{}), 8, func() int64 { return now }, func(*wal.Frame) {})

@@ -11,7 +11,7 @@ import (
 	"assetledger/wal"
 )
 
-// A forgetfulLog keeps nothing, so that a fuzz target can run for hours.
+// A forgetfulLog stores nothing, so that a fuzz target can run for hours.
 type forgetfulLog struct{ *ramLog }
 
 func (forgetfulLog) Append(*wal.Frame) error { return nil }

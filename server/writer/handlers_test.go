@@ -7,7 +7,8 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// TestEveryWriteRouteHasItsScope: the gate knows every route of the daemon.
+// TestEveryWriteRouteHasItsScope checks that the gate knows every route of the
+// daemon.
 func TestEveryWriteRouteHasItsScope(t *testing.T) {
 	for _, r := range new(daemon).routes() {
 		if httpserver.ScopeOf(r.Pattern) == auth.Admin {

@@ -44,7 +44,8 @@ func TestHealthOfReaders(t *testing.T) {
 	}
 }
 
-// Read daemons that are registered at the log and live are listed, others are not.
+// Read daemons that are registered with the log and alive are listed, others
+// are not.
 func TestHealthListsLiveReaders(t *testing.T) {
 	dir := t.TempDir()
 	w := runWriter(t, dir)
@@ -72,8 +73,8 @@ func TestHealthListsLiveReaders(t *testing.T) {
 
 var metricsNumbers = regexp.MustCompile(`(?m)^((process|go)_\w+|\w+_seconds_(sum|bucket\{.*\})|asset_ledger_build_info.*) \S+$`)
 
-// Every metric of the interface is there, counts what it says, and promtool
-// has no complaint.
+// Every documented metric exists and counts correctly, and promtool has no
+// complaint.
 func TestWriteMetrics(t *testing.T) {
 	w := startWriter(t, newRAMLog())
 	w.post(200, "/v1/commit", world)
@@ -135,7 +136,7 @@ func TestWriteMetrics(t *testing.T) {
 	})
 }
 
-// A refusal is counted by its code, whichever endpoint it comes from.
+// A rejection is counted by its code, for every endpoint.
 func TestRejectionsAreCounted(t *testing.T) {
 	w := startWriter(t, newRAMLog())
 	w.post(200, "/v1/commit", world)

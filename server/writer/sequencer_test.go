@@ -11,8 +11,8 @@ import (
 	"assetledger/wal"
 )
 
-// A bench is a sequencer whose goroutines do not run: the test takes every
-// step itself, so that each interleaving can be made.
+// A bench is a sequencer without running goroutines. The test takes every step
+// itself, so that it can produce each interleaving.
 type bench struct {
 	*sequencer
 	t   testing.TB
@@ -25,7 +25,8 @@ func newBench(t testing.TB, l *ramLog) *bench {
 	return &bench{s, t, l}
 }
 
-// submit queues transactions as one request: more than one as a batch request.
+// submit queues transactions as one request. Several transactions make a batch
+// request.
 func (b *bench) submit(txs ...string) (*request, *group) {
 	b.t.Helper()
 	r := &request{BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, len(txs))}, bulk: len(txs) > 1}
@@ -49,7 +50,7 @@ func (b *bench) step() {
 	b.handOver()
 }
 
-// syncOne makes the batch in flight durable, and lets the sequencer know.
+// syncOne makes the batch in flight durable, and notifies the sequencer.
 func (b *bench) syncOne() {
 	b.t.Helper()
 	batch := b.inFlight
@@ -81,8 +82,8 @@ func (b *bench) wantDone(what string, g *group, want bool) {
 	}
 }
 
-// Whatever a request is answered, it is answered when the batch is durable
-// that it was judged against, and not before.
+// Whatever the response is, it is sent only after the batch that the request
+// was judged against is durable.
 func TestAnswersWaitForWhatTheyRestOn(t *testing.T) {
 	const keyed = `,"idempotency_key":"k"`
 	for _, c := range []struct {
@@ -106,12 +107,12 @@ func TestAnswersWaitForWhatTheyRestOn(t *testing.T) {
 				b.wantDone("a commit before its sync", first, false)
 				if filling {
 					b.submit(transferTx(5, keyed))
-					b.step() // the world is in flight, this one fills
+					b.step() // the world is in flight, and this batch fills
 				} else {
 					b.syncOne()
 					b.wantDone("a commit after its sync", first, true)
 					b.submit(transferTx(5, keyed))
-					b.step() // in flight
+					b.step() // now in flight
 				}
 				r, g := b.submit(c.tx)
 				r.preflight = c.preflight
@@ -143,8 +144,8 @@ func code(err *ledger.Error) ledger.Code {
 	return err.Code
 }
 
-// Requests that come while the sequencer is busy share one group and one
-// batch; a batch request is alone in its group, and not in its batch.
+// Requests that arrive while the sequencer is busy share one group and one
+// batch. A batch request has its own group, but not its own batch.
 func TestGrouping(t *testing.T) {
 	b := newBench(t, newRAMLog())
 	_, g0 := b.submit(world)
@@ -180,8 +181,9 @@ func TestGrouping(t *testing.T) {
 	}
 }
 
-// A batch request larger than a batch of the log is spread over several; each
-// has the digest of the state at its end, and replays.
+// A batch request that is larger than a batch of the log is spread over
+// several. Each batch has the digest of the state at its end, and can be
+// replayed.
 func TestSpreadOverBatches(t *testing.T) {
 	l := newRAMLog()
 	l.maxBody = 400
@@ -212,7 +214,8 @@ func TestSpreadOverBatches(t *testing.T) {
 	}
 }
 
-// A transaction that fits no batch is refused, and leaves nothing behind.
+// A transaction that is too large for any batch is rejected, and changes
+// nothing.
 func TestTooLargeForTheLog(t *testing.T) {
 	l := newRAMLog()
 	l.maxBody = 400
@@ -233,13 +236,14 @@ func TestTooLargeForTheLog(t *testing.T) {
 }
 
 // While the log has no space for the batch in flight, nothing new is accepted,
-// those who wait learn it, and afterwards all goes on with nothing lost.
+// and waiting requests are told so. After that, everything continues and
+// nothing is lost.
 func TestNoSpaceForABatch(t *testing.T) {
 	b := newBench(t, newRAMLog())
 	_, g1 := b.submit(world)
 	b.step()
 	_, g2 := b.submit(transferTx(1, ""))
-	b.step() // fills
+	b.step() // now filling
 	b.log.set(fmt.Errorf("spare: %w", wal.ErrNoSpace), nil)
 	batch := <-b.sync.in
 	ended := make(chan error)
@@ -272,8 +276,8 @@ func TestNoSpaceForABatch(t *testing.T) {
 	}
 }
 
-// The time of a batch never decreases, also across a restart, and is that at
-// which its transactions were judged.
+// The time of a batch never decreases, also across a restart. It is the time at
+// which its first transaction was judged.
 func TestBatchesHaveTheTimeOfTheirFirstJudging(t *testing.T) {
 	l := newRAMLog()
 	l.lastTime = 5000

@@ -7,8 +7,8 @@ import (
 	"assetledger/wal"
 )
 
-// Once there is space again, who comes later waits for his batch as ever,
-// though those who waited during the stall were told that they cannot know.
+// Once there is space again, later requests wait for their batch as usual. Only
+// those that waited during the stall were told that the outcome is unknown.
 func TestStallIsForThoseWhoWaited(t *testing.T) {
 	b := newBench(t, newRAMLog())
 	_, g1 := b.submit(world)

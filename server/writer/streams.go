@@ -8,26 +8,29 @@ import (
 	"assetledger/ledger"
 )
 
-// streams is the set of open streams. An idle stream costs memory and can't be
-// told from a slow one, so their number is bounded: all idle streams together
-// take at most a quarter of the budget, and those of one client half of that. An
-// open stream is never closed for a new one: the new one is rejected.
+// streams is the set of open streams. An idle stream takes memory and can't be
+// distinguished from a slow one, so the number of streams is bounded: all idle
+// streams together take at most a quarter of the budget, and those of one client
+// half of that. An open stream is never closed to make room for a new one. The new
+// one is rejected.
 type streams struct {
-	most int // most that may be open
+	most int // maximum number of open streams
 
-	// working holds a place for each piece of work that may run now, for all cores
-	// except one, if more streams are open than that. Otherwise the work of all
-	// streams would queue before every other request, because Go runs goroutines in
-	// turns. A few streams may do the work of both their sides at once.
+	// working is a semaphore for the work of streams that uses a core, and leaves
+	// one core to other requests. Otherwise the work of all streams would queue
+	// before every other request, because Go runs goroutines in turns. It is used
+	// only while more streams are open than it has places, so a few streams may do
+	// the work of both their sides at the same time.
 	working chan struct{}
-	count   atomic.Int32 // those in open
+	count   atomic.Int32 // number of streams in open
 
 	mu       sync.Mutex
-	open     map[*stream]string // the client of each
+	open     map[*stream]string // client of each stream
 	byClient map[string]int
 }
 
-// newStreams returns the set of streams of a daemon with a budget of so many bytes.
+// newStreams returns the set of streams of a daemon with a budget of the given
+// number of bytes.
 func newStreams(budget int64) *streams {
 	return &streams{
 		most:    int(min(max(budget/4/streamClaim, 2), 1<<20)),
@@ -36,7 +39,7 @@ func newStreams(budget int64) *streams {
 	}
 }
 
-// work runs f, which uses a processor for a while and waits for nothing.
+// work runs f, which uses a core for a while and doesn't wait for anything.
 func (t *streams) work(f func()) {
 	if int(t.count.Load()) <= cap(t.working) {
 		f()
@@ -47,7 +50,7 @@ func (t *streams) work(f func()) {
 	f()
 }
 
-// enter counts a stream. It returns false if there are too many.
+// enter adds a stream to the set. It returns false if there are too many.
 func (t *streams) enter(s *stream) bool {
 	client := s.x.Client()
 	t.mu.Lock()

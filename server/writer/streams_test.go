@@ -10,8 +10,8 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// The idle streams of one client leave room for those of others, and all of them
-// leave room for requests.
+// The idle streams of one client leave room for those of other clients, and all
+// streams leave room for requests.
 func TestStreamsAreBounded(t *testing.T) {
 	set := newStreams(4 * 8 * streamClaim)
 	from := func(addr string) *stream {
@@ -37,11 +37,12 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// A stream that is one too many is refused before it is open; the others go on.
+// One stream too many is rejected before it is opened. The other streams
+// continue.
 func TestStreamTooMany(t *testing.T) {
 	w := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 4 * 4 * streamClaim * 8 })
 	w.post(200, "/v1/commit", world)
-	most := w.streams.most / 2 // all are of one client
+	most := w.streams.most / 2 // all of the same client
 	var open []*testStream
 	for range most {
 		open = append(open, w.stream(""))
@@ -63,8 +64,8 @@ func TestStreamTooMany(t *testing.T) {
 	}
 }
 
-// When more streams are open than there are places, that many work at a time;
-// otherwise none waits for another.
+// If more streams are open than there are places to work, only as many work at
+// a time as there are places. Otherwise no stream waits for another.
 func TestStreamsTakeTurns(t *testing.T) {
 	for open, want := range []int{1: 2, 2: 1} {
 		if open == 0 {

@@ -7,7 +7,7 @@ import (
 	"assetledger/ledger"
 )
 
-// newTurns is a bench on which every look at the clock finds the turn over.
+// newTurns returns a bench on which a turn is over at every check of the clock.
 func newTurns(t *testing.T) *bench {
 	b := newBench(t, newRAMLog())
 	now := int64(0)
@@ -26,8 +26,9 @@ func seqs(r *request) (list []uint64) {
 	return list
 }
 
-// Large requests get turns one after another, the small ones one in between.
-// Each is judged in its own order, and answered when its last batch is durable.
+// Large requests get their turns one after another, with one turn for small
+// requests in between. Each request is judged in its own order, and answered
+// when its last batch is durable.
 func TestTurns(t *testing.T) {
 	b := newTurns(t)
 	tx := transferTx(1, "")
@@ -63,8 +64,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A request of one transaction with many operations, or one that may cost as
-// much, doesn't share a group.
+// A request of one transaction with many operations does not share a group.
+// Neither does one that may cost as much.
 func TestLargeTransactionsWaitAlone(t *testing.T) {
 	b := newTurns(t)
 	op := `{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}`
@@ -81,8 +82,8 @@ func TestLargeTransactionsWaitAlone(t *testing.T) {
 	}
 }
 
-// What is not judged when the daemon must end, or when its client has gone, is
-// refused. What was judged stays.
+// What is not yet judged when the daemon must end, or when its client is gone,
+// is rejected. What was judged stays.
 func TestTurnsEnd(t *testing.T) {
 	tx := transferTx(1, "")
 	for _, c := range []struct {

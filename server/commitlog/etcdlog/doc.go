@@ -1,25 +1,27 @@
 // Package etcdlog is the driver "etcd": a commit log on several machines. etcd
-// keeps the newest part of the log, durable on a majority of its members, and
-// says who writes. Each host's directory has the whole log, the same bytes
-// everywhere, and is what read daemons, checkpoints and backups use.
+// stores the newest part of the log, durable on a majority of its members, and
+// decides which daemon writes. The directory of each host has a copy of the whole
+// log, with the same bytes on every host. Read daemons, checkpoints and backups use
+// that copy.
 //
-//	<prefix>/head           where the log ends, and whose it is
+//	<prefix>/head           where the log ends, and which writer it belongs to
 //	<prefix>/f/<20 digits>  one frame as it is on disk, named by its first global_seq
 //	<prefix>/active         the writer's name and URL, bound to a lease
-//	<prefix>/mirror/<name>  how far the directory of a daemon that stands by is
+//	<prefix>/mirror/<name>  progress of the copy of a daemon that stands by
 //
-// A batch is appended by one transaction: if the head is the one that this
-// writer knows, put the frame and the next head. Heads never repeat, so there
-// is no gap, no torn end, and no frame that the head does not name.
+// One transaction appends a batch: if the head is the one that this writer knows,
+// put the frame and the next head. Heads never repeat. So there is no gap, no torn
+// end, and no frame beyond the head.
 //
-// The fence: a daemon becomes the writer by changing the head, in the same way,
-// to one with the next epoch. No transaction that compares with an older head
-// succeeds afterwards, whenever it was sent. So all that the writer before
-// acknowledged is in the log by then. Neither clocks nor leases matter for it:
-// the lease says who tries to become the writer, never who may.
+// The fence: a daemon becomes the writer by replacing the head, in the same way,
+// with one of the next epoch. Afterwards no transaction that compares with an older
+// head succeeds, whenever it was sent. So everything that the previous writer
+// acknowledged is in the log by then. This depends on neither clocks nor leases:
+// the lease determines which daemon tries to become the writer, never which one
+// may.
 //
-// A transaction without an answer is sent again, the very same one, until there
-// is an answer. If it is refused and the head is the one that it would have
-// put, an earlier attempt was carried out. With any other head, another daemon
-// is the writer.
+// A transaction without a response is sent again unchanged, until there is a
+// response. If its condition then fails and the head is the one that it would have
+// put, an earlier attempt succeeded. If the head is any other, another daemon is
+// the writer.
 package etcdlog

@@ -10,7 +10,8 @@ import (
 	"assetledger/wal"
 )
 
-// checkpointDuty: one daemon has the duty at a time.
+// checkpointDuty tests that one daemon at a time has the duty of making
+// checkpoints.
 func checkpointDuty(t *testing.T, l *log) {
 	l.start()
 	store := l.Checkpoints()
@@ -24,7 +25,8 @@ func checkpointDuty(t *testing.T, l *log) {
 	}
 }
 
-// checkpoints: what is written is what is read, whole or not at all.
+// checkpoints tests that checkpoints are read as they were written, and are written
+// completely or not at all.
 func checkpoints(t *testing.T, l *log) {
 	l.start()
 	store := l.Checkpoints()
@@ -61,8 +63,8 @@ func checkpoints(t *testing.T, l *log) {
 	}
 }
 
-// restore: the writer and a reader begin with the newest checkpoint, and replay
-// what follows it.
+// restore tests that a writer and a reader start from the newest checkpoint and
+// replay what follows it.
 func restore(t *testing.T, l *log) {
 	l.start()
 	l.append(2)
@@ -84,7 +86,7 @@ func restore(t *testing.T, l *log) {
 	l.wantNext(r, 2)
 }
 
-// restorePastDamage: a checkpoint that can't be used is skipped.
+// restorePastDamage tests that a checkpoint that can't be used is skipped.
 func restorePastDamage(t *testing.T, l *log) {
 	l.start()
 	l.append(2)

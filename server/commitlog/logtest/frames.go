@@ -8,7 +8,7 @@ import (
 	"assetledger/wal"
 )
 
-// noLogYet: before a writer has made the log, readers are told to ask again.
+// noLogYet tests that readers get wal.ErrNoLog before a writer has created the log.
 func noLogYet(t *testing.T, l *log) {
 	if _, err := l.Open(); !errors.Is(err, wal.ErrNoLog) {
 		t.Errorf("Open: %v", err)
@@ -31,7 +31,7 @@ func noLogYet(t *testing.T, l *log) {
 	}
 }
 
-// oneWriter: a second writer is refused until the first is closed.
+// oneWriter tests that a second writer is rejected until the first is closed.
 func oneWriter(t *testing.T, l *log) {
 	for range 3 {
 		l.start()
@@ -43,7 +43,8 @@ func oneWriter(t *testing.T, l *log) {
 	}
 }
 
-// frames: what is appended is what is read, by readers of before and after.
+// frames tests that readers opened before and after an append read what was
+// appended.
 func frames(t *testing.T, l *log) {
 	l.start()
 	early := l.reader()
@@ -68,7 +69,8 @@ func frames(t *testing.T, l *log) {
 	}
 }
 
-// refusedFrames: a frame that does not follow changes nothing.
+// refusedFrames tests that a frame that does not follow the last one is rejected
+// and changes nothing.
 func refusedFrames(t *testing.T, l *log) {
 	l.start()
 	l.append(2)
@@ -86,7 +88,7 @@ func refusedFrames(t *testing.T, l *log) {
 			t.Errorf("a frame %s: %v, the log ends at %d", name, err, l.w.LastSeq())
 		}
 	}
-	f.Time = l.all[1].Time // not below
+	f.Time = l.all[1].Time // the same time is allowed
 	l.must(l.w.Append(&f))
 	l.all = append(l.all, f)
 	r := l.reader()
@@ -98,7 +100,8 @@ func refusedFrames(t *testing.T, l *log) {
 	}
 }
 
-// largestBody: MaxBody is taken, a byte more is refused, and the log goes on.
+// largestBody tests that a body of MaxBody bytes is accepted, that one more byte is
+// rejected, and that the log then continues.
 func largestBody(t *testing.T, l *log) {
 	l.start()
 	f := wal.Frame{First: 1, Count: 1, Time: 1}
@@ -120,7 +123,7 @@ func largestBody(t *testing.T, l *log) {
 	}
 }
 
-// replay: the next writer finds every frame, and goes on.
+// replay tests that the next writer replays every frame, and can append.
 func replay(t *testing.T, l *log) {
 	for round := range 3 {
 		if n := l.start(); n != len(l.all) {
@@ -145,7 +148,8 @@ func replay(t *testing.T, l *log) {
 	}))
 }
 
-// replayThatFails: apply's error comes back, and the log can be opened again.
+// replayThatFails tests that Replay returns the error of apply, and that the log
+// can be opened again.
 func replayThatFails(t *testing.T, l *log) {
 	l.start()
 	l.append(1)
@@ -168,7 +172,7 @@ func replayThatFails(t *testing.T, l *log) {
 	}
 }
 
-// commit: a durable commit is read back alone, in any order.
+// commit tests that each durable commit can be read back alone, in any order.
 func commit(t *testing.T, l *log) {
 	l.start()
 	for range 5 {

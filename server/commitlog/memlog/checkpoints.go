@@ -12,7 +12,7 @@ import (
 	"assetledger/wal"
 )
 
-// Checkpoints are kept beside the log, all of them.
+// Checkpoints returns the checkpoints of the log. All are kept.
 func (l *Log) Checkpoints() commitlog.CheckpointStore { return checkpoints{l} }
 
 type checkpoints struct{ *Log }
@@ -45,7 +45,7 @@ func (c checkpoints) Claim() (io.Closer, error) {
 	return claim(c), nil
 }
 
-// A claim is the duty of making checkpoints.
+// A claim holds the duty of making checkpoints.
 type claim checkpoints
 
 func (c claim) Close() error {

@@ -1,5 +1,5 @@
-// Package memlog keeps a commit log in memory, for tests. It is a second
-// driver beside "file", and passes the same tests (package logtest).
+// Package memlog stores a commit log in memory, for tests. It is a second driver
+// besides "file", and passes the same tests (package logtest).
 package memlog
 
 import (
@@ -14,27 +14,28 @@ import (
 	"assetledger/wal"
 )
 
-// DefaultMaxBody is the largest body of a batch, in bytes.
+// DefaultMaxBody is the default maximum size of a batch's body, in bytes.
 const DefaultMaxBody = 4 << 20
 
-// A Log is a log in memory and its driver. It lives as long as the process: a
+// A Log is a log in memory, and its driver. It exists as long as the process: a
 // Writer that is closed and opened again finds what was appended before.
 type Log struct {
 	id      wal.LogID
 	maxBody int
 
 	mu      sync.Mutex
-	begun   bool // a writer has replayed it: there is a log
-	written bool // a writer lives
+	begun   bool // a writer has replayed the log, so that it exists
+	written bool // a writer is open
 	frames  []wal.Frame
-	moved   int64         // when the last frame was appended
+	moved   int64         // time of the last Append
 	changed chan struct{} // closed and replaced by each Append
 	readers map[string]*registration
 	points  map[uint64][]byte
 	claimed bool
 }
 
-// New returns an empty log. maxBody bounds a batch; 0 is DefaultMaxBody.
+// New returns an empty log. maxBody is the maximum size of a batch's body in bytes;
+// 0 means DefaultMaxBody.
 func New(maxBody int) *Log {
 	l := &Log{maxBody: maxBody, changed: make(chan struct{}), readers: map[string]*registration{}, points: map[uint64][]byte{}}
 	if maxBody == 0 {
@@ -51,7 +52,7 @@ func (l *Log) Frames() []wal.Frame {
 	return slices.Clone(l.frames)
 }
 
-// Truncate forgets all but the first n frames, as if the writer had been killed
+// Truncate removes all but the first n frames, as if the writer had been killed
 // before it appended the others. No reader may be open.
 func (l *Log) Truncate(n int) {
 	l.mu.Lock()
@@ -59,7 +60,7 @@ func (l *Log) Truncate(n int) {
 	l.frames = l.frames[:n]
 }
 
-// last is the last durable commit. Under mu.
+// last returns the place of the last durable commit. The caller holds mu.
 func (l *Log) last() wal.Place {
 	if n := len(l.frames); n > 0 {
 		return l.frames[n-1].Place()
@@ -67,7 +68,8 @@ func (l *Log) last() wal.Place {
 	return wal.Place{}
 }
 
-// index is that of the first frame that ends at seq or later. Under mu.
+// index returns the index of the first frame that ends at seq or later. The caller
+// holds mu.
 func (l *Log) index(seq uint64) int {
 	i, _ := slices.BinarySearchFunc(l.frames, seq, func(f wal.Frame, seq uint64) int {
 		if f.Last() < seq {
@@ -88,7 +90,7 @@ func (l *Log) Open() (commitlog.Reader, error) {
 	return &reader{log: l, closed: make(chan struct{})}, nil
 }
 
-// A reader stands before a frame of the log.
+// A reader is positioned before a frame of the log.
 type reader struct {
 	log    *Log
 	at     int
@@ -204,7 +206,7 @@ func (l *Log) Register(name string) (commitlog.Registration, error) {
 type registration struct {
 	log  *Log
 	name string
-	seq  uint64 // under log.mu
+	seq  uint64 // guarded by log.mu
 }
 
 func (r *registration) Applied(seq uint64) {

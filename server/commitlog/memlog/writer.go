@@ -26,12 +26,13 @@ func (l *Log) OpenWriter() (commitlog.Writer, error) {
 
 type writer struct {
 	log     *Log
-	start   wal.Place // of the checkpoint that Restore gave
-	started bool      // replayed
-	closed  bool      // under log.mu
+	start   wal.Place // place of the checkpoint that Restore returned
+	started bool      // Replay has succeeded
+	closed  bool      // guarded by log.mu
 }
 
-// reader reads also before the log has begun.
+// reader returns a reader of the log. Unlike Log.Open, it works before the log
+// exists.
 func (w *writer) reader() *reader { return &reader{log: w.log, closed: make(chan struct{})} }
 
 func (w *writer) Restore(keys int, log *slog.Logger) (state *ledger.State, err error) {
@@ -87,7 +88,7 @@ func (w *writer) Append(f *wal.Frame) error {
 	return nil
 }
 
-// Confirm: a writer stays the only one until it is closed.
+// Confirm returns nil, since a writer stays the only one until it is closed.
 func (w *writer) Confirm() error { return nil }
 
 func (w *writer) Room() error {

@@ -1,33 +1,37 @@
-// Package history keeps the index of the log that answers what happened to a
-// container, and what it held then, without replaying the log.
+// Package history maintains an index of the log. With it, the read daemon can
+// answer what happened to a container, and what the container held at some time,
+// without replaying the log.
 //
-// The index is derived: everything in it follows from the log. A file of it is
-// whole or does not exist, it is checked by CRC, tied to the log by the chain
-// of the frames at its ends, and made again when it is missing or damaged.
+// The index is derived: everything in it follows from the log. Each of its files is
+// complete or does not exist. CRCs protect a file, and the chains of the frames at
+// both its ends tie it to the log. A missing or damaged file is built again.
 //
-// While the tailer applies batches, a memory of the open generation takes each
-// change (ledger.Change). A full generation, and the one that is open when a
-// checkpoint is made, becomes a file; neighbouring files of like size are
-// merged, so that their number grows with the logarithm of the log:
+// While the tailer applies batches, the state notes their changes (ledger.Changes)
+// in blocks of the open generation. A generation becomes a file when it is full,
+// and when a checkpoint is made while it is open. The file is written in the
+// background: its changes are sorted by container and turned into entries.
+// Neighboring files of similar size are merged, so that the number of files grows
+// with the logarithm of the log. Readers turn the changes that are in no file yet
+// into entries themselves:
 //
 //	change → open generation → closed generation → file → larger file
 //
 //	DIR/history/LOCK                              flock of the daemon that writes the files
-//	DIR/history/next.tmp                          the next one, being written
+//	DIR/history/next.tmp                          the next file, being written
 //	DIR/history/<20 digits>-<20 digits>.hist      first and last commit that it covers
 //
-// All integers are little-endian; uvarint and varint are those of
-// encoding/binary. A file is:
+// All integers are little-endian; uvarint and varint are those of encoding/binary.
+// A file is:
 //
 //	header   64 bytes
 //	  0  8   magic "ALHIST\r\n"
-//	  8  4   version, 2
+//	  8  4   version, 3
 //	 12 16   log id
 //	 28  8   first commit
-//	 36  4   chain of the frame before the first commit, 0 for commit 1
+//	 36  4   chain of the frame before the first commit; 0 for commit 1
 //	 40 20   zero
 //	 60  4   CRC32C of the 60 bytes before
-//	blocks   up to 4096 bytes each, or one entry that is larger
+//	blocks   up to 4096 bytes each, or one larger entry
 //	filter   bits of a Bloom filter over the keys
 //	rows     one for each block, 32 bytes: first key 8, seq of its first entry 8,
 //	         offset 8, length 4, CRC32C 4
@@ -42,16 +46,18 @@
 //	 80 12   zero
 //	 92  4   CRC32C of the header and the 92 bytes before
 //
-// A block holds groups, by key: the key less the one before as uvarint (in the
-// first group less the row's key, so 0), the length of its entries as uvarint,
-// and the entries, oldest first. Each entry ends with its length as one byte,
-// so that a group is read from either end. A container's changes have its id as
-// key; what made, renamed or removed it is there a second time under
-// id - 1 + 2^63, so that its form at a commit is found at once. The key 2^64-1
-// has one entry for each batch: first commit as uvarint, time 8 bytes. An entry
-// of a change is
+// A block contains groups, ordered by key. A group consists of the difference of
+// its key to the previous one as uvarint (in the first group to the row's key, so
+// 0), the length of its entries as uvarint, and the entries, oldest first. Each
+// entry ends with its length in one byte, so that a group can be read from either
+// end. The key of a container's changes is its id. The changes that created,
+// renamed or removed it are stored a second time under id - 1 + 2^63, so that its
+// form at a commit is found at once. The key 2^64-1 has one entry for each batch:
+// first commit as uvarint, time as 8 bytes. The entry of a change is
 //
-//	seq uvarint | operation_index uvarint | kind, flags << 4 | op, held << 6 | stacks uvarint | instances uvarint
+//	seq uvarint | operation_index uvarint | kind, flags << 4 | op, held << 6, fresh << 7 | stacks uvarint | instances uvarint
 //
-// and by its kind what ledger.Change says of it, see entry.go.
+// followed by the fields of ledger.Change that its kind uses; see entry.go. If a
+// container has many entries in a file, some of them are copies of earlier ones;
+// see carry.go.
 package history

@@ -1,5 +1,5 @@
-// Package settingstest holds what is written about the flags of a program to
-// the flags. Programs never import it.
+// Package settingstest compares the documents about the flags of a program with the
+// flags. Only tests import it.
 package settingstest
 
 import (
@@ -15,8 +15,9 @@ import (
 	"assetledger/server/settings"
 )
 
-// Docs compares the program's part of configuration.md in the folder docs, and its manual page in
-// docs/man, with its flags, or writes them. Every flag must have a usage, and an example that it accepts.
+// Docs compares the program's part of configuration.md in the directory docs, and
+// its manual page in docs/man, with its flags. If update is true, it writes them
+// instead. Every flag must have a usage, and an example that it accepts.
 func Docs(t *testing.T, p *settings.Program, docs string, update bool) {
 	t.Helper()
 	for _, s := range p.Settings() {
@@ -33,7 +34,7 @@ func Docs(t *testing.T, p *settings.Program, docs string, update bool) {
 	rendered(t, page)
 }
 
-// rendered has groff read a manual page, and say nothing against it.
+// rendered checks that groff formats a manual page without warnings.
 func rendered(t *testing.T, page string) {
 	t.Helper()
 	groff, err := exec.LookPath("groff")
@@ -49,7 +50,8 @@ func rendered(t *testing.T, page string) {
 	}
 }
 
-// withPart puts what is said of the program's flags between its marks.
+// withPart returns text with the description of the program's flags between its
+// marks.
 func withPart(t *testing.T, path, text, name, part string) string {
 	t.Helper()
 	begin, end := "<!-- flags of "+name+" -->\n", "<!-- end -->\n"
