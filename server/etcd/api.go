@@ -6,43 +6,51 @@ import (
 	"fmt"
 )
 
-// API is what a replicated log uses of etcd. Reads are linearizable.
+// API has the calls of etcd that a replicated log uses. Reads are linearizable.
 type API interface {
-	// Txn carries out Then if all of If hold, else Else, as one step.
+	// Txn executes Then if all conditions of If hold, and otherwise Else,
+	// atomically.
 	Txn(ctx context.Context, t *Txn) (*TxnResult, error)
-	// Range returns the values of the keys from key up to end, which is excluded,
-	// by key, at most limit of them if that is not 0. An empty end means key alone.
+	// Range returns the values of the keys from key up to, but not including, end,
+	// ordered by key. If limit is not 0, it returns at most that many. An empty end
+	// means only key.
 	Range(ctx context.Context, key, end string, limit int) (*RangeResult, error)
-	// Watch calls changed after each change of a key from key up to end, from the
-	// revision from on, or from now on if that is 0. It returns when ctx is done
-	// or the watch has broken off: ErrCompacted if the revision is forgotten.
+	// Watch calls changed after each change of a key from key up to, but not
+	// including, end. It begins with revision from, or with the next change if from
+	// is 0. It returns when ctx is done or the watch breaks off. The error is
+	// ErrCompacted if the revision was compacted.
 	Watch(ctx context.Context, key, end string, from int64, changed func(Event)) error
-	// Grant makes a lease of about so many seconds, and says how many they are.
+	// Grant creates a lease of about the given number of seconds, and returns its
+	// id and its actual duration in seconds.
 	Grant(ctx context.Context, seconds int64) (id, granted int64, err error)
-	// KeepAlive renews a lease: ErrNoLease if it is over.
+	// KeepAlive renews a lease. It returns ErrNoLease if the lease has expired.
 	KeepAlive(ctx context.Context, id int64) error
-	// Revoke ends a lease, and deletes the keys that are bound to it.
+	// TimeToLive returns the seconds until a lease expires, rounded down. It is
+	// negative if there is no such lease.
+	TimeToLive(ctx context.Context, id int64) (seconds int64, err error)
+	// Revoke ends a lease and deletes the keys that are bound to it.
 	Revoke(ctx context.Context, id int64) error
-	// Status asks a member how it is.
+	// Status returns the status of one member.
 	Status(ctx context.Context) (Status, error)
-	// Compact forgets the values that were replaced before a revision.
+	// Compact deletes the values that were replaced before a revision.
 	Compact(ctx context.Context, revision int64) error
 }
 
-// A Cond is a condition on one key: that it has Value, or, if Value is nil,
-// that it is not there.
+// A Cond is a condition on one key: that its value is Value, or, if Value is nil,
+// that the key does not exist.
 type Cond struct {
 	Key   string
 	Value []byte
 }
 
-// An Op is a step of a transaction: exactly one of Put, Delete and Get names a
-// key. End is for Delete: the range from Delete up to End.
+// An Op is one operation of a transaction. Exactly one of Put, Delete and Get is
+// set, and names a key. End applies to Delete: it deletes the keys from Delete up
+// to, but not including, End.
 type Op struct {
 	Put, Delete, Get string
 	End              string
-	Value            []byte // of Put
-	Lease            int64  // of Put; 0: none
+	Value            []byte // value for Put
+	Lease            int64  // lease for Put; 0 for none
 }
 
 // A Txn is a transaction.
@@ -51,24 +59,25 @@ type Txn struct {
 	Then, Else []Op
 }
 
-// A TxnResult says which branch was carried out, and what its Gets found.
+// A TxnResult says which branch was executed, and what its Gets found.
 type TxnResult struct {
 	Succeeded bool
 	Revision  int64
-	KVs       []KV // of all Gets, in order; a key that is not there has none
+	KVs       []KV // results of all Gets, in order; a Get of a missing key has none
 }
 
 // A KV is a key and its value.
 type KV struct {
 	Key      string
 	Value    []byte
-	Revision int64 // of its last change
+	Revision int64 // revision of the last change of the key
+	Lease    int64 // lease that the key is bound to; 0 if none
 }
 
-// A RangeResult is what a Range found, at a revision.
+// A RangeResult is the result of a Range at a revision.
 type RangeResult struct {
 	KVs      []KV
-	More     bool // there are more than limit
+	More     bool // there are more keys than limit
 	Revision int64
 }
 
@@ -78,31 +87,32 @@ type Event struct {
 	Deleted bool
 }
 
-// A Status is that of a member.
+// A Status is the status of a member.
 type Status struct {
 	Version string
-	Size    int64  // bytes of the database file
-	InUse   int64  // bytes of it that are in use
-	Quota   int64  // bytes that Size may reach; 0 if the member does not say
-	Member  uint64 // its id
-	Leader  uint64 // id of the member that leads; 0: none
+	Size    int64  // size of the database file in bytes
+	InUse   int64  // bytes in use within the file
+	Quota   int64  // maximum of Size in bytes; 0 if the member does not report it
+	Member  uint64 // id of the member
+	Leader  uint64 // id of the leader; 0 if there is none
 	Alarms  []string
 }
 
 var (
-	// ErrCompacted means that the revision is forgotten: read anew.
+	// ErrCompacted means that the revision was compacted. Read the present values
+	// instead.
 	ErrCompacted = errors.New("etcd: the revision was compacted")
-	// ErrNoLease means that the lease is over.
+	// ErrNoLease means that the lease has expired.
 	ErrNoLease = errors.New("etcd: the lease is over")
-	// ErrNoSpace means that the quota is used up: nothing was written.
+	// ErrNoSpace means that the quota is used up and nothing was written.
 	ErrNoSpace = errors.New("etcd: the quota of the database is used up")
 )
 
-// An Error is a member's answer other than success, as gRPC gives it.
+// An Error is a member's response other than success, as gRPC reports it.
 type Error struct {
 	Method   string
 	Endpoint string
-	Code     int // of gRPC
+	Code     int // gRPC status code
 	Message  string
 }
 
@@ -110,7 +120,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("etcd %s: %s: %s (code %d)", e.Endpoint, e.Method, e.Message, e.Code)
 }
 
-// Codes of gRPC that matter here.
+// The gRPC status codes that matter here.
 const (
 	codeInvalid         = 3
 	codeNotFound        = 5
@@ -121,9 +131,8 @@ const (
 	codeUnauthenticated = 16
 )
 
-// Refused reports whether err says that this attempt was not carried out, and
-// would not be if it were sent again to another member: the request or the
-// client is at fault.
+// Refused reports whether err means that this attempt was not executed, and would
+// not be if it were sent to another member: the request or the client is at fault.
 func Refused(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 
 var _ API = (*Client)(nil)
 
-// Txn carries out a transaction.
+// Txn executes a transaction.
 func (c *Client) Txn(ctx context.Context, t *Txn) (*TxnResult, error) {
 	m, err := c.call(ctx, "KV/Txn", t.encode())
 	if err != nil {
@@ -30,13 +30,13 @@ func (c *Client) Range(ctx context.Context, key, end string, limit int) (*RangeR
 	return decodeRange(m)
 }
 
-// Compact forgets old values.
+// Compact deletes replaced values.
 func (c *Client) Compact(ctx context.Context, revision int64) error {
 	_, err := c.call(ctx, "KV/Compact", message(nil).varint(1, uint64(revision)))
 	return err
 }
 
-// Grant makes a lease.
+// Grant creates a lease.
 func (c *Client) Grant(ctx context.Context, seconds int64) (id, granted int64, err error) {
 	m, err := c.call(ctx, "Lease/LeaseGrant", message(nil).varint(1, uint64(seconds)))
 	if err != nil {
@@ -59,18 +59,30 @@ func (c *Client) KeepAlive(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
-	left := int64(0)
-	if err := m.each(func(field int, n uint64, _ message) {
+	left, err := timeLeft(m)
+	if err == nil && left <= 0 {
+		err = ErrNoLease
+	}
+	return err
+}
+
+// TimeToLive returns the seconds until a lease expires.
+func (c *Client) TimeToLive(ctx context.Context, id int64) (seconds int64, err error) {
+	m, err := c.call(ctx, "Lease/LeaseTimeToLive", message(nil).varint(1, uint64(id)))
+	if err != nil {
+		return 0, err
+	}
+	return timeLeft(m)
+}
+
+// timeLeft decodes the seconds until a lease expires.
+func timeLeft(m message) (seconds int64, err error) {
+	err = m.each(func(field int, n uint64, _ message) {
 		if field == 3 {
-			left = int64(n)
+			seconds = int64(n)
 		}
-	}); err != nil {
-		return err
-	}
-	if left <= 0 {
-		return ErrNoLease
-	}
-	return nil
+	})
+	return seconds, err
 }
 
 // Revoke ends a lease.
@@ -79,7 +91,7 @@ func (c *Client) Revoke(ctx context.Context, id int64) error {
 	return err
 }
 
-// Status asks the present member.
+// Status returns the status of the current member.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	m, err := c.call(ctx, "Maintenance/Status", nil)
 	if err != nil {
@@ -92,8 +104,8 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return s, err
 }
 
-// quota reads the quota from the metrics of the present member, as etcd before
-// 3.6 tells it nowhere else; 0 if they don't say.
+// quota returns the quota from the metrics of the current member, or 0 if they
+// don't contain it. etcd before 3.6 reports it nowhere else.
 func (c *Client) quota(ctx context.Context) int64 {
 	_, endpoint := c.endpoint()
 	resp, err := c.plain.Get(c.url(endpoint, "/metrics"))
@@ -111,7 +123,7 @@ func (c *Client) quota(ctx context.Context) int64 {
 	return 0
 }
 
-// Watch tells of changes until ctx is done or the watch breaks off.
+// Watch reports changes until ctx is done or the watch breaks off.
 func (c *Client) Watch(ctx context.Context, key, end string, from int64, changed func(Event)) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -126,10 +138,10 @@ func (c *Client) Watch(ctx context.Context, key, end string, from int64, changed
 			c.next(at)
 		}
 	}()
-	// The body stays open for as long as the watch does.
+	// The request body stays open as long as the watch.
 	body, send := io.Pipe()
 	defer send.Close()
-	// net/http sees that ctx is done only when the body ends.
+	// net/http notices that ctx is done only when the body ends.
 	defer context.AfterFunc(ctx, func() { send.CloseWithError(context.Cause(ctx)) })()
 	create := message(nil).text(1, key).text(2, end).varint(3, uint64(from)).varint(4, 1)
 	go send.Write(framed(message(nil).sub(1, create)))

@@ -18,25 +18,26 @@ import (
 	"time"
 )
 
-// A Config says where a cluster is and as whom to speak to it.
+// A Config says where a cluster is, and how to authenticate.
 type Config struct {
 	Endpoints []string // host:port of the members
-	// TLS is nil for plain connections. Its certificate, if any, authenticates
+	// TLS is nil for plain-text connections. Its certificate, if any, authenticates
 	// the client.
 	TLS            *tls.Config
-	User, Password string // "": none
-	// Timeout bounds each call but Watch; 0: DefaultTimeout.
+	User, Password string // "" for no user
+	// Timeout is the maximum duration of each call except Watch; 0 means
+	// DefaultTimeout.
 	Timeout time.Duration
 }
 
-// DefaultTimeout is longer than the members take to notice that their leader is
-// gone, and shorter than the lease of a writer.
+// DefaultTimeout is longer than the members take to notice that their leader has
+// failed, and shorter than the lease of a writer.
 const DefaultTimeout = 1500 * time.Millisecond
 
-// maxAnswer bounds the bytes of one answer.
+// maxAnswer is the maximum size of a response in bytes.
 const maxAnswer = 64 << 20
 
-// A Client speaks to a cluster.
+// A Client is a client of one cluster.
 type Client struct {
 	c     Config
 	http  *http.Client // HTTP/2, for gRPC
@@ -44,10 +45,10 @@ type Client struct {
 	at    atomic.Uint32
 
 	mu    sync.Mutex
-	token string // of authentication; "": none yet
+	token string // authentication token; "" if none yet
 }
 
-// NewClient returns a client. It connects with the first call.
+// NewClient returns a client. The first call connects.
 func NewClient(c Config) *Client {
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
@@ -61,7 +62,7 @@ func NewClient(c Config) *Client {
 			Protocols: p, TLSClientConfig: conf,
 			DialContext:         (&net.Dialer{Timeout: c.Timeout, KeepAlive: 5 * time.Second}).DialContext,
 			TLSHandshakeTimeout: c.Timeout, IdleConnTimeout: time.Minute,
-			// etcd takes a ping every five seconds at most.
+			// etcd accepts at most one ping in five seconds.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: 6 * time.Second, PingTimeout: 2 * time.Second},
 		}}
 	}
@@ -71,19 +72,19 @@ func NewClient(c Config) *Client {
 	return client
 }
 
-// Close gives up the connections that are idle.
+// Close closes the idle connections.
 func (c *Client) Close() {
 	c.http.CloseIdleConnections()
 	c.plain.CloseIdleConnections()
 }
 
-// endpoint is the member that is asked at present.
+// endpoint returns the current member: the one that calls are sent to.
 func (c *Client) endpoint() (at uint32, name string) {
 	at = c.at.Load()
 	return at, c.c.Endpoints[int(at)%len(c.c.Endpoints)]
 }
 
-// next turns to the next member, unless somebody else has.
+// next makes the next member the current one, unless another goroutine has done so.
 func (c *Client) next(at uint32) { c.at.CompareAndSwap(at, at+1) }
 
 func (c *Client) url(endpoint, path string) string {
@@ -94,8 +95,8 @@ func (c *Client) url(endpoint, path string) string {
 	return (&url.URL{Scheme: scheme, Host: endpoint, Path: path}).String()
 }
 
-// call makes one attempt. With a token that is no longer valid it gets another,
-// and makes a second.
+// call makes one attempt. If the authentication token is no longer valid, call gets
+// a new one and makes a second attempt.
 func (c *Client) call(ctx context.Context, method string, m message) (message, error) {
 	token, err := c.authenticate(ctx, "")
 	if err != nil {
@@ -111,13 +112,13 @@ func (c *Client) call(ctx context.Context, method string, m message) (message, e
 	return answer, err
 }
 
-// staleToken reports whether a new token may help: tokens end after a while, when
-// a member is started, and when users or roles change.
+// staleToken reports whether a new token may help. Tokens expire after a while,
+// when a member is started, and when users or roles change.
 func staleToken(e *Error) bool {
 	return e.Code == codeUnauthenticated || e.Code == codeInvalid && strings.Contains(e.Message, "auth")
 }
 
-// authenticate returns a token other than stale; "" without a user.
+// authenticate returns a token other than stale, or "" if there is no user.
 func (c *Client) authenticate(ctx context.Context, stale string) (string, error) {
 	if c.c.User == "" {
 		return "", nil
@@ -139,7 +140,8 @@ func (c *Client) authenticate(ctx context.Context, stale string) (string, error)
 	return c.token, err
 }
 
-// attempt sends one message to one member, and returns its one answer.
+// attempt sends one message to the current member, and returns the one message of
+// the response.
 func (c *Client) attempt(ctx context.Context, method string, m message, token string) (answer message, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.c.Timeout)
 	defer cancel()
@@ -156,7 +158,7 @@ func (c *Client) attempt(ctx context.Context, method string, m message, token st
 	defer resp.Body.Close()
 	answer, err = readMessage(resp.Body)
 	if err == nil || errors.Is(err, io.EOF) {
-		// The status comes after the message, and an error without one.
+		// The gRPC status follows the message. An error has no message.
 		if _, end := io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer)); end != nil {
 			return nil, fmt.Errorf("etcd %s: %s: %w", endpoint, method, end)
 		}
@@ -165,12 +167,12 @@ func (c *Client) attempt(ctx context.Context, method string, m message, token st
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("etcd %s: %s: the answer is cut off: %w", endpoint, method, err)
+		return nil, fmt.Errorf("etcd %s: %s: the response is truncated: %w", endpoint, method, err)
 	}
 	return answer, nil
 }
 
-// open sends a request, and returns when the header of the response is there.
+// open sends a request, and returns when the header of the response has arrived.
 func (c *Client) open(ctx context.Context, endpoint, method string, body io.Reader, token string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, "POST", c.url(endpoint, "/etcdserverpb."+method), body)
 	if err != nil {
@@ -191,14 +193,14 @@ func (c *Client) open(ctx context.Context, endpoint, method string, body io.Read
 	return resp, nil
 }
 
-// framed puts gRPC's five bytes before a message.
+// framed prepends gRPC's header of five bytes to a message.
 func framed(m message) []byte {
 	b := make([]byte, 5, 5+len(m))
 	binary.BigEndian.PutUint32(b[1:], uint32(len(m)))
 	return append(b, m...)
 }
 
-// readMessage reads one message: io.EOF if there is none.
+// readMessage reads one message. It returns io.EOF if there is none.
 func readMessage(r io.Reader) (message, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -206,7 +208,7 @@ func readMessage(r io.Reader) (message, error) {
 	}
 	n := binary.BigEndian.Uint32(head[1:])
 	if head[0] != 0 || n > maxAnswer {
-		return nil, fmt.Errorf("etcd: an answer of %d bytes, flags %#x", n, head[0])
+		return nil, fmt.Errorf("etcd: a response of %d bytes, flags %#x", n, head[0])
 	}
 	m := make(message, n)
 	if _, err := io.ReadFull(r, m); err != nil {
@@ -215,15 +217,15 @@ func readMessage(r io.Reader) (message, error) {
 	return m, nil
 }
 
-// status is the error that gRPC's trailers tell, nil for success.
+// status returns the error that gRPC's trailers report, or nil for success.
 func status(resp *http.Response, endpoint, method string) error {
 	trailers := resp.Trailer
-	if resp.Header.Get("Grpc-Status") != "" { // an error without a message
+	if resp.Header.Get("Grpc-Status") != "" { // an error has no message, and then the header has the status
 		trailers = resp.Header
 	}
 	code, err := strconv.Atoi(trailers.Get("Grpc-Status"))
 	if err != nil {
-		return fmt.Errorf("etcd %s: %s: the answer has no status", endpoint, method)
+		return fmt.Errorf("etcd %s: %s: the response has no status", endpoint, method)
 	}
 	if code == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"assetledger/server/etcd/etcdtest"
 )
 
-// TestCalls makes every call on a real etcd.
+// TestCalls makes every call to a real etcd.
 func TestCalls(t *testing.T) {
 	cluster := etcdtest.Start(t, 1, "--quota-backend-bytes", "268435456")
 	c := etcd.NewClient(etcd.Config{Endpoints: cluster.Endpoints()})
@@ -63,7 +63,16 @@ func TestCalls(t *testing.T) {
 	}
 
 	must(c.KeepAlive(ctx, id))
+	if left, err := c.TimeToLive(ctx, id); err != nil || left < 30 || left > 60 {
+		t.Errorf("the lease expires in %d s: %v", left, err)
+	}
+	if found, err := c.Range(ctx, "c", "", 0); err != nil || len(found.KVs) != 1 || found.KVs[0].Lease != id {
+		t.Errorf("a key of the lease %d: %+v, %v", id, found, err)
+	}
 	must(c.Revoke(ctx, id))
+	if left, err := c.TimeToLive(ctx, id); err != nil || left >= 0 {
+		t.Errorf("a lease that is over expires in %d s: %v", left, err)
+	}
 	if err := c.KeepAlive(ctx, id); !errors.Is(err, etcd.ErrNoLease) {
 		t.Errorf("a lease that is over: %v", err)
 	}
@@ -71,7 +80,7 @@ func TestCalls(t *testing.T) {
 		t.Errorf("a key whose lease is over: %v, %v", found, err)
 	}
 
-	watch, stop := context.WithTimeout(ctx, 10*time.Second)
+	watch, stop := context.WithTimeout(ctx, time.Minute)
 	var seen []etcd.Event
 	c.Watch(watch, "a", "d", first, func(e etcd.Event) {
 		if seen = append(seen, e); len(seen) == 5 { // a, b, c put, a changed, c gone
@@ -96,8 +105,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestMembers: what one member does not answer is asked of the next, and no
-// call waits for longer than its time.
+// TestMembers checks that calls go to the next member if one does not respond, and
+// that no call takes longer than its timeout.
 func TestMembers(t *testing.T) {
 	cluster := etcdtest.Start(t, 3)
 	c := etcd.NewClient(etcd.Config{Endpoints: cluster.Endpoints(), Timeout: 700 * time.Millisecond})
@@ -123,8 +132,8 @@ func TestMembers(t *testing.T) {
 	ask()
 }
 
-// TestPassword: a client with a wrong password is refused, and a token that
-// is no longer valid is exchanged for another.
+// TestPassword checks that a client with a wrong password is rejected, and that a
+// token that is no longer valid is replaced.
 func TestPassword(t *testing.T) {
 	cluster := etcdtest.Start(t, 1)
 	ctl, err := exec.LookPath("etcdctl")
@@ -145,11 +154,11 @@ func TestPassword(t *testing.T) {
 		if good != (err == nil) || !good && !etcd.Refused(err) {
 			t.Errorf("password %s: %v", password, err)
 		}
-		if good { // tokens end with the process
+		if good { // tokens end when the member's process ends
 			cluster.Members[0].Kill()
 			cluster.Members[0].Start()
 			cluster.Await(t)
-			c.Range(t.Context(), "a", "", 0) // on the connection that broke
+			c.Range(t.Context(), "a", "", 0) // uses the broken connection
 			if _, err := c.Range(t.Context(), "a", "", 0); err != nil {
 				t.Error(err)
 			}
@@ -162,7 +171,8 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// TestNoEtcd: what answers at the address is no etcd, or nothing does.
+// TestNoEtcd checks the errors if nothing, or something other than etcd, responds
+// at the address.
 func TestNoEtcd(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

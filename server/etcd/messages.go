@@ -11,7 +11,7 @@ func (t *Txn) encode() message {
 	var m message
 	for _, c := range t.If {
 		if c.Value == nil {
-			m = m.sub(1, message(nil).varint(2, compareCreate).text(3, c.Key)) // created at revision 0: never
+			m = m.sub(1, message(nil).varint(2, compareCreate).text(3, c.Key)) // created at revision 0 means: does not exist
 		} else {
 			m = m.sub(1, message(nil).varint(2, compareValue).text(3, c.Key).bytes(7, c.Value))
 		}
@@ -90,12 +90,14 @@ func decodeKV(m message) (kv KV) {
 			kv.Revision = int64(n)
 		case 5:
 			kv.Value = b
+		case 6:
+			kv.Lease = int64(n)
 		}
 	})
 	return kv
 }
 
-// A watchAnswer is one message of a watch.
+// A watchAnswer is one message from a watch.
 type watchAnswer struct {
 	created, canceled bool
 	compacted         int64

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// The wire format of Protocol Buffers, as far as etcd's messages need it:
-// varints, and fields of known length. A field of 0 or of no bytes is left out.
+// The part of the Protocol Buffers wire format that etcd's messages need: varints
+// and length-delimited fields. A field that is 0 or empty is omitted.
 
 const (
 	wireVarint = 0
@@ -38,7 +38,7 @@ func (m message) bytes(field int, b []byte) message {
 	return append(m.length(field, len(b)), b...)
 }
 
-// sub adds a message, also an empty one.
+// sub adds a message, even if it is empty.
 func (m message) sub(field int, b message) message {
 	return append(m.length(field, len(b)), b...)
 }
@@ -47,10 +47,10 @@ func (m message) length(field, n int) message {
 	return binary.AppendUvarint(binary.AppendUvarint(m, uint64(field)<<3|wireBytes), uint64(n))
 }
 
-var errProto = errors.New("etcd: an answer is no message of Protocol Buffers")
+var errProto = errors.New("etcd: a response is not a Protocol Buffers message")
 
-// each calls fn for every field: with its number if it is a varint, with its
-// bytes, which alias m, if it has a length. Others are skipped.
+// each calls fn for every field: with n if the field is a varint, or with b, which
+// aliases m, if it is length-delimited. Other fields are skipped.
 func (m message) each(fn func(field int, n uint64, b message)) error {
 	for len(m) > 0 {
 		tag, size := binary.Uvarint(m)

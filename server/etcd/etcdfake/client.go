@@ -12,26 +12,27 @@ type Fault uint8
 
 const (
 	None        Fault = iota
-	RequestLost       // it was not carried out
-	ReplyLost         // it was
-	CarriedLate       // it will be, by Store.Ghost
+	RequestLost       // the call was not executed
+	ReplyLost         // the call was executed
+	CarriedLate       // Store.Ghost will execute the call
 )
 
 // A Client is a daemon's connection to a store.
 type Client struct {
 	Store *Store
-	// Fault is asked before each call; nil: none. It may let others run first.
+	// Fault is called before each call, unless it is nil. It may run other daemons
+	// first.
 	Fault func(call string) Fault
-	// Broken ends watches when it is closed; nil: never.
+	// Broken ends watches when it is closed, unless it is nil.
 	Broken <-chan struct{}
-	Cut    bool // no member can be reached
+	Cut    bool // no member is reachable
 }
 
 var _ etcd.API = (*Client)(nil)
 
 var errLost = errors.New("etcdfake: no reply")
 
-// call makes a call as the fault of the moment has it.
+// call executes a call with the current fault.
 func (c *Client) call(ctx context.Context, name string, do, later func()) error {
 	fault := None
 	if c.Fault != nil {
@@ -56,7 +57,7 @@ func (c *Client) call(ctx context.Context, name string, do, later func()) error 
 	return nil
 }
 
-// Txn carries out a transaction.
+// Txn executes a transaction.
 func (c *Client) Txn(ctx context.Context, t *etcd.Txn) (r *etcd.TxnResult, err error) {
 	if lost := c.call(ctx, "Txn", func() { r, err = c.Store.Txn(t) }, func() { c.Store.later(t) }); lost != nil {
 		return nil, lost
@@ -72,12 +73,12 @@ func (c *Client) Range(ctx context.Context, key, end string, limit int) (r *etcd
 	return r, nil
 }
 
-// Watch tells of changes.
+// Watch reports changes.
 func (c *Client) Watch(ctx context.Context, key, end string, from int64, changed func(etcd.Event)) error {
 	return c.Store.Watch(ctx, key, end, from, c.Broken, changed)
 }
 
-// Grant makes a lease.
+// Grant creates a lease.
 func (c *Client) Grant(ctx context.Context, seconds int64) (id, granted int64, err error) {
 	err = c.call(ctx, "Grant", func() { id = c.Store.Grant() }, nil)
 	return id, seconds, err
@@ -100,12 +101,22 @@ func (c *Client) KeepAlive(ctx context.Context, id int64) (err error) {
 	return nil
 }
 
+// TimeToLive returns what Store.Left says, or a second.
+func (c *Client) TimeToLive(ctx context.Context, id int64) (seconds int64, err error) {
+	err = c.call(ctx, "TimeToLive", func() {
+		if seconds = 1; c.Store.Left != nil {
+			seconds = c.Store.Left(id)
+		}
+	}, nil)
+	return seconds, err
+}
+
 // Revoke ends a lease.
 func (c *Client) Revoke(ctx context.Context, id int64) error {
 	return c.call(ctx, "Revoke", func() { c.Store.Revoke(id) }, nil)
 }
 
-// Status tells how full the store is.
+// Status returns how full the store is.
 func (c *Client) Status(ctx context.Context) (s etcd.Status, err error) {
 	err = c.call(ctx, "Status", func() {
 		n := c.Store.Size()
@@ -114,7 +125,7 @@ func (c *Client) Status(ctx context.Context) (s etcd.Status, err error) {
 	return s, err
 }
 
-// Compact forgets changes.
+// Compact deletes old changes.
 func (c *Client) Compact(ctx context.Context, revision int64) error {
 	return c.call(ctx, "Compact", func() { c.Store.Compact(revision) }, nil)
 }

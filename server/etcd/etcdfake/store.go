@@ -1,8 +1,8 @@
-// Package etcdfake is an etcd in memory that fails on request: a map with a
-// revision. Requests and replies are lost, transactions are carried out long
-// after whoever sent them has given up, members can't be reached, leases end,
-// watches come late and break off, and the quota is used up. What happens is
-// drawn by Faults, so that a run can be repeated.
+// Package etcdfake is an etcd in memory that fails on request. It is a map with a
+// revision. Requests and replies are lost, transactions are executed long after
+// their senders have given up, members are unreachable, leases end, watches are
+// late and break off, and the quota is used up. Client.Fault chooses the faults, so
+// that a run can be repeated.
 package etcdfake
 
 import (
@@ -15,7 +15,7 @@ import (
 	"assetledger/server/etcd"
 )
 
-// A Store is what a cluster keeps. It does not fail; a Client of it may.
+// A Store is the data of a cluster. It never fails, but its Clients may.
 type Store struct {
 	mu        sync.Mutex
 	keys      map[string]*entry
@@ -23,13 +23,14 @@ type Store struct {
 	compacted int64
 	leases    map[int64]bool
 	lastLease int64
-	history   []change // since compacted, for watches
+	history   []change // changes after the compacted revision, for watches
 	changed   chan struct{}
-	ghosts    []func() // transactions that are on their way
+	ghosts    []func() // transactions that are still to be executed
 
-	Full   bool // the quota is used up
+	Left   func(lease int64) (seconds int64) // until a lease expires; may be nil
+	Full   bool                              // the quota is used up
 	Quota  int64
-	Ignore bool // sabotage: conditions always hold
+	Ignore bool // sabotage for tests of tests: conditions always hold
 }
 
 type entry struct {
@@ -47,7 +48,7 @@ func NewStore() *Store {
 	return &Store{keys: map[string]*entry{}, revision: 1, leases: map[int64]bool{}, changed: make(chan struct{}), Quota: 8 << 30}
 }
 
-// Txn carries out a transaction.
+// Txn executes a transaction.
 func (s *Store) Txn(t *etcd.Txn) (*etcd.TxnResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +97,7 @@ func (s *Store) Txn(t *etcd.Txn) (*etcd.TxnResult, error) {
 }
 
 func (s *Store) put(key string, value []byte, lease int64) {
-	kv := etcd.KV{Key: key, Value: slices.Clone(value), Revision: s.revision}
+	kv := etcd.KV{Key: key, Value: slices.Clone(value), Revision: s.revision, Lease: lease}
 	s.keys[key] = &entry{kv, lease}
 	s.history = append(s.history, change{s.revision, etcd.Event{KV: kv}})
 }
@@ -106,13 +107,13 @@ func (s *Store) remove(key string) {
 	s.history = append(s.history, change{s.revision, etcd.Event{KV: etcd.KV{Key: key, Revision: s.revision}, Deleted: true}})
 }
 
-// wake has watches look at the history. Call with mu.
+// wake makes watches look at the history. The caller holds mu.
 func (s *Store) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// between lists the keys of a range, in order. Call with mu.
+// between returns the keys of a range, in order. The caller holds mu.
 func (s *Store) between(key, end string) (found []string) {
 	for k := range s.keys {
 		if k == key || end != "" && k >= key && k < end {
@@ -138,7 +139,7 @@ func (s *Store) Range(key, end string, limit int) *etcd.RangeResult {
 	return r
 }
 
-// Grant makes a lease, which lives until Expire or Revoke.
+// Grant creates a lease, which lasts until Expire or Revoke.
 func (s *Store) Grant() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +165,7 @@ func (s *Store) Revoke(id int64) {
 	s.wake()
 }
 
-// Leases lists those that live.
+// Leases returns the ids of the leases that have not ended.
 func (s *Store) Leases() (ids []int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +176,7 @@ func (s *Store) Leases() (ids []int64) {
 	return ids
 }
 
-// Compact forgets changes before a revision.
+// Compact deletes the changes before a revision.
 func (s *Store) Compact(revision int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,14 +190,14 @@ func (s *Store) Compact(revision int64) {
 	s.history = slices.Clone(s.history[i:])
 }
 
-// Revision grows with each change.
+// Revision returns the revision, which each change increments.
 func (s *Store) Revision() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.revision
 }
 
-// Size is about how many bytes the values take.
+// Size returns the approximate number of bytes of the values.
 func (s *Store) Size() (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +207,7 @@ func (s *Store) Size() (n int64) {
 	return n
 }
 
-// Watch tells of changes until ctx is done or broken is closed.
+// Watch reports changes until ctx is done or broken is closed.
 func (s *Store) Watch(ctx context.Context, key, end string, from int64, broken <-chan struct{}, changed func(etcd.Event)) error {
 	s.mu.Lock()
 	if from == 0 {
@@ -241,7 +242,7 @@ func (s *Store) Watch(ctx context.Context, key, end string, from int64, broken <
 	}
 }
 
-// later keeps a transaction to be carried out by Ghost.
+// later stores a transaction for Ghost to execute.
 func (s *Store) later(t *etcd.Txn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +257,7 @@ func (s *Store) later(t *etcd.Txn) {
 	s.ghosts = append(s.ghosts, func() { s.Txn(&copied) })
 }
 
-// Ghost carries out the i-th of the transactions that are on their way.
+// Ghost executes the i-th stored transaction.
 func (s *Store) Ghost(i int) {
 	s.mu.Lock()
 	ghost := s.ghosts[i]
@@ -265,7 +266,7 @@ func (s *Store) Ghost(i int) {
 	ghost()
 }
 
-// Ghosts is how many transactions are on their way.
+// Ghosts returns the number of transactions that are still to be executed.
 func (s *Store) Ghosts() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

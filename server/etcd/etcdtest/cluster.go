@@ -5,17 +5,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"assetledger/server/etcd"
 )
+
+// Variable is the environment variable that names the etcd program to test with.
+// Without it, the etcd in the PATH is used.
+const Variable = "LEDGER_ETCD"
 
 // A Cluster is a cluster of etcd processes.
 type Cluster struct {
@@ -24,49 +31,91 @@ type Cluster struct {
 
 // A Member is one etcd process.
 type Member struct {
+	Name     string
 	Endpoint string // host:port
-	t        testing.TB
-	args     []string
-	log      *os.File
-	cmd      *exec.Cmd // nil while it does not run
+	Peer     string // URL for the other members
+	Data     string // data directory
+
+	t    testing.TB
+	args []string
+	log  *os.File
+	cmd  *exec.Cmd // nil while the member is not running
 }
 
-// Start starts n members, with further flags, and waits until they have a
-// leader. Without etcd on the machine it skips the test.
+// A Host is where a member runs.
+type Host struct {
+	Address string   // IP address; "" for free ports on loopback
+	Inside  []string // command that runs another command on the host
+}
+
+// Program returns the etcd program to test with. If there is none, it skips the
+// test.
+func Program(t testing.TB) string {
+	t.Helper()
+	name := "etcd"
+	if named := os.Getenv(Variable); named != "" {
+		name = named
+	}
+	program, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("needs etcd, which is absent: install Debian's etcd-server, or name one in %s: %v", Variable, err)
+	}
+	return program
+}
+
+// Start starts n members on loopback ports, with additional flags, and waits until
+// they have a leader. If there is no etcd program, it skips the test.
 func Start(t testing.TB, n int, flags ...string) *Cluster {
 	t.Helper()
-	program, err := exec.LookPath("etcd")
-	if err != nil {
-		t.Skip("needs etcd, which is absent: install Debian's etcd-server")
-	}
+	return StartOn(t, Program(t), make([]Host, n), flags...)
+}
+
+// StartOn starts a member on each host.
+func StartOn(t testing.TB, program string, hosts []Host, flags ...string) *Cluster {
+	t.Helper()
 	dir := t.TempDir()
 	c := new(Cluster)
-	ports := freePorts(t, 2*n)
 	var initial []string
-	for i := range n {
-		initial = append(initial, fmt.Sprintf("n%d=http://127.0.0.1:%d", i, ports[2*i+1]))
-	}
-	for i := range n {
+	for i, h := range hosts {
 		name := fmt.Sprintf("n%d", i)
-		client, peer := fmt.Sprintf("http://127.0.0.1:%d", ports[2*i]), fmt.Sprintf("http://127.0.0.1:%d", ports[2*i+1])
+		client, peer := h.Address+":2379", h.Address+":2380"
+		if h.Address == "" {
+			client, peer = FreeAddress(t), FreeAddress(t)
+		}
 		log, err := os.Create(filepath.Join(dir, name+".log"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &Member{Endpoint: strings.TrimPrefix(client, "http://"), t: t, log: log, args: append([]string{program,
-			"--name", name, "--data-dir", filepath.Join(dir, name), "--logger", "zap",
-			"--listen-client-urls", client, "--advertise-client-urls", client,
-			"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-			"--initial-cluster", strings.Join(initial, ","), "--initial-cluster-state", "new", "--snapshot-count", "1000"}, flags...)}
+		m := &Member{Name: name, Endpoint: client, Peer: "http://" + peer, Data: filepath.Join(dir, name), t: t, log: log}
+		m.args = append(slices.Clone(h.Inside), program,
+			"--name", name, "--data-dir", m.Data, "--logger", "zap",
+			"--listen-client-urls", "http://"+client, "--advertise-client-urls", "http://"+client,
+			"--listen-peer-urls", m.Peer, "--initial-advertise-peer-urls", m.Peer, "--snapshot-count", "1000")
+		m.args = append(m.args, flags...)
 		c.Members = append(c.Members, m)
+		initial = append(initial, name+"="+m.Peer)
 		t.Cleanup(func() { m.Kill(); log.Close() })
+	}
+	for _, m := range c.Members {
+		m.args = append(m.args, "--initial-cluster", strings.Join(initial, ","), "--initial-cluster-state", "new")
 		m.Start()
 	}
 	c.Await(t)
 	return c
 }
 
-// Endpoints are those of all members.
+// Lose kills the member and deletes its data. Before the member is started again,
+// it must be added to the cluster anew.
+func (m *Member) Lose() {
+	m.t.Helper()
+	m.Kill()
+	if err := os.RemoveAll(m.Data); err != nil {
+		m.t.Fatal(err)
+	}
+	m.args[len(m.args)-1] = "existing"
+}
+
+// Endpoints returns the endpoints of all members.
 func (c *Cluster) Endpoints() (all []string) {
 	for _, m := range c.Members {
 		all = append(all, m.Endpoint)
@@ -74,20 +123,17 @@ func (c *Cluster) Endpoints() (all []string) {
 	return all
 }
 
-// Leader is the member that leads, nil if none does.
+// Leader returns the leader, or nil if there is none.
 func (c *Cluster) Leader() *Member {
 	for _, m := range c.Members {
-		if m.cmd == nil {
-			continue
-		}
-		if id, leader := m.ids(); id != 0 && id == leader {
+		if m.Leads() {
 			return m
 		}
 	}
 	return nil
 }
 
-// Await waits until the cluster answers, if only with a refusal.
+// Await waits until the cluster responds, even if only with an error.
 func (c *Cluster) Await(t testing.TB) {
 	t.Helper()
 	client := etcd.NewClient(etcd.Config{Endpoints: c.Endpoints()})
@@ -106,36 +152,36 @@ func (c *Cluster) Await(t testing.TB) {
 	}
 }
 
-// pause returns after d, or when ctx is done.
+// pause waits for d, or until ctx is done.
 func pause(ctx context.Context, d time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	<-ctx.Done()
 }
 
-// ids are the member's own id and that of the leader it knows; 0 if it does
-// not answer.
-func (m *Member) ids() (self, leader uint64) {
+// Leads reports whether the member claims to be the leader.
+func (m *Member) Leads() bool {
+	if m.cmd == nil {
+		return false
+	}
 	client := etcd.NewClient(etcd.Config{Endpoints: []string{m.Endpoint}})
 	defer client.Close()
 	s, err := client.Status(context.Background())
-	if err != nil {
-		return 0, 0
-	}
-	return s.Member, s.Leader
+	return err == nil && s.Member != 0 && s.Member == s.Leader
 }
 
-// Start starts the member, again if it was killed.
+// Start starts the member, for the first time or after Kill.
 func (m *Member) Start() {
 	m.t.Helper()
 	m.cmd = exec.Command(m.args[0], m.args[1:]...)
 	m.cmd.Stdout, m.cmd.Stderr = m.log, m.log
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // end the member even if the test is killed
 	if err := m.cmd.Start(); err != nil {
 		m.t.Fatal(err)
 	}
 }
 
-// Kill ends the member as a power cut would.
+// Kill ends the member without warning, as a power failure would.
 func (m *Member) Kill() {
 	if m.cmd == nil {
 		return
@@ -145,29 +191,41 @@ func (m *Member) Kill() {
 	m.cmd = nil
 }
 
-// Signal sends the member a signal: SIGSTOP freezes it, SIGCONT goes on.
+// Signal sends the member a signal: SIGSTOP freezes it, SIGCONT lets it continue.
 func (m *Member) Signal(s syscall.Signal) {
 	if err := m.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		m.t.Error(err)
 	}
 }
 
-// tail is the end of the member's log.
+// tail returns the end of the member's log.
 func (m *Member) tail() string {
 	b, _ := os.ReadFile(m.log.Name())
 	return string(b[max(0, len(b)-2000):])
 }
 
-// freePorts returns ports of the loopback address that are free at the moment.
-func freePorts(t testing.TB, n int) (ports []int) {
+// ports is where FreeAddress goes on.
+var ports atomic.Uint32
+
+func init() { ports.Store(rand.Uint32N(freePorts)) }
+
+const (
+	firstPort = 20_000
+	freePorts = 10_000
+)
+
+// FreeAddress returns a loopback address at which nothing listens. Its port is
+// below those that the system chooses for connections and for listeners on port
+// 0, so nobody takes it before its user does, or while a daemon is restarted.
+func FreeAddress(t testing.TB) string {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+	for range freePorts {
+		address := fmt.Sprintf("127.0.0.1:%d", firstPort+ports.Add(1)%freePorts)
+		if l, err := net.Listen("tcp", address); err == nil {
+			l.Close()
+			return address
 		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
-	return ports
+	t.Fatal("no port is free")
+	return ""
 }
