@@ -9,24 +9,25 @@ import (
 	"assetledger/wal"
 )
 
-// Restore makes the state of the newest checkpoint that validates wholly and is
-// of this log, or the empty state, and sets the log to what follows it. Those
-// that can't be used are skipped with a warning. The error is the log's. When
-// the log begins after all that can be used, it is a *wal.CorruptError; or it
-// wraps ledger.ErrCheckpointWindow, if a checkpoint is good but for its window.
+// Restore returns the state of the newest checkpoint that is wholly valid and of
+// this log, or the empty state if there is none. It positions the log after that
+// state. Checkpoints that can't be used are skipped with a warning. Errors are
+// those of the log. If the log begins after every usable checkpoint, the error is a
+// *wal.CorruptError. It wraps ledger.ErrCheckpointWindow instead if a checkpoint is
+// valid except that it holds fewer idempotency keys than the given number.
 func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledger.State, wal.Place, error) {
 	seqs, err := store.List()
 	if err != nil {
 		return nil, wal.Place{}, err
 	}
-	var narrow error // why the newest good checkpoint has too few keys
+	var narrow error // why the newest checkpoint that is otherwise valid has too few keys
 	for i := len(seqs) - 1; i >= 0; i-- {
 		state, place, err := Load(store, seqs[i], l, keys)
 		if err == nil {
 			log.Info("started from a checkpoint", "file", store.Name(seqs[i]), "seq", place.Seq)
 			return state, place, nil
 		}
-		if _, damage := errors.AsType[*wal.CorruptError](err); damage || errors.Is(err, wal.ErrReplaced) { // of the log: an older checkpoint would lead there too
+		if _, damage := errors.AsType[*wal.CorruptError](err); damage || errors.Is(err, wal.ErrReplaced) { // the log is at fault, so an older checkpoint would lead to the same error
 			return nil, place, err
 		}
 		if narrow == nil && errors.Is(err, ledger.ErrCheckpointWindow) {
@@ -48,7 +49,10 @@ func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledg
 	return ledger.NewState(ledger.Config{IdempotencyKeys: keys}), wal.Place{}, err
 }
 
-// Load reads one checkpoint, and sets the log to what follows it.
+// Load reads one checkpoint, and positions the log after it. keys is the number of
+// idempotency keys that the state must hold. Errors: those of the store, of
+// ledger.ReadCheckpoint and of Reader.SeekAfter, and an error if the checkpoint is
+// of another log or commit.
 func Load(store CheckpointStore, seq uint64, l Reader, keys int) (*ledger.State, wal.Place, error) {
 	f, err := store.Open(seq)
 	if err != nil {
@@ -62,16 +66,16 @@ func Load(store CheckpointStore, seq uint64, l Reader, keys int) (*ledger.State,
 	place := PlaceOf(&info)
 	switch {
 	case info.LogID != l.LogID():
-		err = fmt.Errorf("it is of the log %x, and this is the log %s", info.LogID, l.LogID())
+		err = fmt.Errorf("it belongs to the log %x, but this is the log %s", info.LogID, l.LogID())
 	case info.Seq != seq:
-		err = fmt.Errorf("it holds the state after commit %d, and its name says %d", info.Seq, seq)
+		err = fmt.Errorf("it contains the state after commit %d, but its name says %d", info.Seq, seq)
 	default:
 		err = l.SeekAfter(place)
 	}
 	return state, place, err
 }
 
-// PlaceOf is the place in the log at which a checkpoint stands.
+// PlaceOf returns the place in the log that a checkpoint follows.
 func PlaceOf(info *ledger.CheckpointInfo) wal.Place {
 	return wal.Place{Seq: info.Seq, Chain: info.Chain, Time: info.Time, Digest: info.Digest}
 }

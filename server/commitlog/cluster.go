@@ -8,30 +8,39 @@ import (
 	"assetledger/wal"
 )
 
-// A Cluster is a Driver for several daemons, of which one writes. The others
-// stand by: they follow the log, and one of them takes over when the writer is
-// gone.
+// A Cluster is a Driver for several daemons, of which one writes. The others stand
+// by: they follow the log, and one of them takes over when the writer fails.
 type Cluster interface {
 	Driver
-	// Join makes this daemon one of those that stand by.
+	// Join adds this daemon to those that stand by.
 	Join(ctx context.Context) (Member, error)
+	// Hear sets the function that lists the mirrors that read the log from this
+	// daemon. It must be called once, before Member.Follow.
+	Hear(mirrors func() []Mirror)
 }
 
-// A Member is a daemon that stands by.
+// CopiesWanted is the number of copies of the log that there should be on other
+// hosts. Commits that fewer copies have are kept in the store of the newest part of
+// the log.
+const CopiesWanted = 2
+
+// A Member is a daemon of a Cluster that stands by.
 type Member interface {
-	// Restore is Writer.Restore, on this daemon's copy.
+	// Restore does the same as Writer.Restore, on this daemon's copy of the log.
 	Restore(keys int, log *slog.Logger) (*ledger.State, error)
-	// Follow calls apply with every durable batch after the restored state, and
-	// returns when this daemon is the writer, having applied everything. The
-	// Member then has become the Writer: only that one is closed. Otherwise the
-	// error is ctx's, apply's, or what makes the copy unusable.
+	// Follow calls apply with every durable batch after the restored state. It
+	// returns when this daemon has become the writer and has applied every batch.
+	// The Member has then turned into the returned Writer, and only that one must
+	// be closed. Otherwise the error is that of ctx, that of apply, or the reason
+	// why the copy is unusable.
 	Follow(ctx context.Context, apply func(*wal.Frame) error) (Writer, error)
-	// Leader is the URL of the writer, "" if there is none at the moment. It
-	// belongs to any goroutine, as the ones below do but Close.
+	// Leader returns the URL of the writer, or "" if there is none at the moment.
+	// Leader and the methods below, except Close, may be called from any goroutine.
 	Leader() string
-	// Durable is the last commit that is known to be durable.
+	// Durable returns the last commit that is known to be durable.
 	Durable() uint64
-	// Behind says why this daemon does not follow the log at present, nil if it does.
+	// Behind returns the reason why this daemon is not following the log at
+	// present, or nil if it is.
 	Behind() error
 	Driver() (name, path string)
 	Readers() []ReaderInfo
@@ -41,12 +50,14 @@ type Member interface {
 // A ClusterWriter is the Writer that a Member becomes.
 type ClusterWriter interface {
 	Writer
-	// Lost has one error when this daemon is no longer the writer.
+	// Lost returns a channel that receives one error when this daemon is no longer
+	// the writer.
 	Lost() <-chan error
-	// Shaky says why another daemon may be about to take over, nil if none is.
+	// Shaky returns the reason why another daemon may be about to take over, or nil
+	// if there is none.
 	Shaky() error
-	// Abandon has Append and Confirm return, though what they wait for has not
-	// happened.
+	// Abandon makes Append and Confirm return at once, although what they wait for
+	// has not happened.
 	Abandon()
 	Report() ClusterReport
 }
@@ -54,15 +65,17 @@ type ClusterWriter interface {
 // A Mirror is a copy of the log on another host.
 type Mirror struct {
 	Name string
-	Seq  uint64 // up to which it is durable there
-	URL  string // of its daemon
+	Seq  uint64 // last commit that is durable in the copy
+	Kept uint64 // last commit that the mirror no longer needs from elsewhere; at most Seq
+	URL  string // URL of its daemon
 }
 
-// A ClusterReport is what health and metrics tell of a log on several machines.
+// A ClusterReport is what health and metrics report about a log on several
+// machines.
 type ClusterReport struct {
 	Mirrors   []Mirror
-	TailBytes int64   // that the newest part of the log takes
-	QuotaUsed float64 // of what it may take, from 0 to 1
-	NearFull  bool    // commits will be refused soon
-	Retries   uint64  // attempts to append beyond the first
+	TailBytes int64   // size of the newest part of the log
+	QuotaUsed float64 // used part of the store's quota, from 0 to 1
+	NearFull  bool    // commits will be rejected soon
+	Retries   uint64  // repeated attempts to append
 }

@@ -17,23 +17,23 @@ type File struct {
 	Opt wal.Options
 }
 
-// OpenWriter makes the directory if it is missing, and locks it.
+// OpenWriter creates the directory if it is missing, and locks it.
 func (l File) OpenWriter() (Writer, error) {
 	dir, err := filepath.Abs(l.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("finding the directory of the log: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return nil, fmt.Errorf("making the directory of the log: %w", err)
+		return nil, fmt.Errorf("creating the directory of the log: %w", err)
 	}
 	w, err := OpenFile(dir, l.Opt)
 	if err != nil {
-		return nil, err // not w: an interface that holds a nil pointer is not nil
+		return nil, err // not w, since an interface that holds a nil pointer is not nil
 	}
 	return w, nil
 }
 
-// Open maps the log.
+// Open opens the log and maps it into memory.
 func (l File) Open() (Reader, error) {
 	r, err := wal.OpenReader(l.Dir, l.Opt)
 	if err != nil {
@@ -42,7 +42,7 @@ func (l File) Open() (Reader, error) {
 	return r, nil
 }
 
-// Register takes a name in the directory.
+// Register registers a name in the directory.
 func (l File) Register(name string) (Registration, error) {
 	r, err := wal.Register(l.Dir, name, l.Opt)
 	if errors.Is(err, wal.ErrNameTaken) {
@@ -57,14 +57,14 @@ func (l File) Register(name string) (Registration, error) {
 	return r, nil
 }
 
-// ErrNoDirYet is a wal.ErrNoLog for a directory that does not exist. The write
-// daemon may make it, or its name may be wrong.
+// ErrNoDirYet wraps wal.ErrNoLog. It means that the directory does not exist: the
+// write daemon may still create it, or its name is wrong.
 var ErrNoDirYet = fmt.Errorf("there is no such directory: %w", wal.ErrNoLog)
 
-// Checkpoints are in the same directory.
+// Checkpoints returns the checkpoints in the log's directory.
 func (l File) Checkpoints() CheckpointStore { return fileCheckpoints(l) }
 
-// fileCheckpoints are the checkpoints of a File.
+// fileCheckpoints is the CheckpointStore of a File.
 type fileCheckpoints File
 
 func (c fileCheckpoints) List() ([]uint64, error)   { return wal.ListCheckpoints(c.Dir, c.Opt) }

@@ -10,22 +10,22 @@ import (
 	"assetledger/wal"
 )
 
-// FileWriter is the log in a directory: the driver "file".
+// A FileWriter is the Writer of the driver "file".
 type FileWriter struct {
 	*wal.Writer // LastSeq, LastTime, MaxBody, Append, Room
 	dir         string
 	opt         wal.Options
-	start       wal.Place // of the checkpoint that Restore gave
+	start       wal.Place // place of the checkpoint that Restore returned
 	back        backReader
 }
 
 // A backReader reads single commits back, one at a time.
 type backReader struct {
 	mu sync.Mutex
-	r  *PlacedReader // left where it stopped; nil until it is needed
+	r  *PlacedReader // keeps its position; nil until the first use
 }
 
-// Commit reads a commit back through the reader that read daemons use.
+// Commit reads a commit back through the same reader that read daemons use.
 func (l *FileWriter) Commit(seq uint64, use func(*ledger.Record)) error {
 	l.back.mu.Lock()
 	defer l.back.mu.Unlock()
@@ -38,7 +38,7 @@ func (l *FileWriter) Commit(seq uint64, use func(*ledger.Record)) error {
 	}
 	err := l.back.r.Commits(seq, seq, func(_ *wal.Frame, rec *ledger.Record, _ uint64) bool { use(rec); return false })
 	if err != nil {
-		l.back.close() // begin anew with the next
+		l.back.close() // the next call opens a new reader
 	}
 	return err
 }
@@ -50,7 +50,7 @@ func (b *backReader) close() {
 	}
 }
 
-// Close releases the log, and what it was read back with.
+// Close closes the log, and the reader that Commit uses.
 func (l *FileWriter) Close() error {
 	l.back.mu.Lock()
 	defer l.back.mu.Unlock()
@@ -58,8 +58,8 @@ func (l *FileWriter) Close() error {
 	return l.Writer.Close()
 }
 
-// OpenFile locks dir, which must be absolute. Replay readies its log for
-// appending, or makes one.
+// OpenFile locks dir, which must be an absolute path. Replay then prepares the log
+// for appending, or creates it.
 func OpenFile(dir string, opt wal.Options) (*FileWriter, error) {
 	w, err := wal.Prepare(dir, opt)
 	if err != nil {
@@ -68,23 +68,23 @@ func OpenFile(dir string, opt wal.Options) (*FileWriter, error) {
 	return &FileWriter{Writer: w, dir: dir, opt: opt}, nil
 }
 
-// NewFileWriter returns the log of a writer that was started, for drivers that
-// keep a copy of their log in a directory.
+// NewFileWriter returns a FileWriter for a wal.Writer that was started, for drivers
+// that keep a copy of their log in a directory.
 func NewFileWriter(w *wal.Writer, dir string, opt wal.Options) *FileWriter {
 	return &FileWriter{Writer: w, dir: dir, opt: opt}
 }
 
-// Confirm: the lock on the directory keeps others out.
+// Confirm returns nil, since the lock on the directory excludes other writers.
 func (l *FileWriter) Confirm() error { return nil }
 
-// Driver names the driver "file" and the directory.
+// Driver returns "file" and the directory.
 func (l *FileWriter) Driver() (name, path string) { return "file", l.dir }
 
-// Space is that of the segment being written, in the directory.
+// Space returns the free bytes of the segment being written, and the directory.
 func (l *FileWriter) Space() (free int64, dir string) { return l.SegmentFree(), l.dir }
 
-// Readers lists those registered in the directory. What can't be read is left
-// out: a read daemon may come or go at any moment.
+// Readers returns the read daemons registered in the directory. It omits entries
+// that can't be read, since a read daemon may come or go at any moment.
 func (l *FileWriter) Readers() (list []ReaderInfo) {
 	all, err := wal.ListReaders(l.dir, l.opt)
 	if err != nil {
@@ -96,8 +96,8 @@ func (l *FileWriter) Readers() (list []ReaderInfo) {
 	return list
 }
 
-// Restore gives the state of the newest good checkpoint, from which Replay then
-// goes on, or the empty state.
+// Restore returns the state of the newest valid checkpoint, or the empty state.
+// Replay then continues after it.
 func (l *FileWriter) Restore(keys int, log *slog.Logger) (*ledger.State, error) {
 	r, err := l.OpenReader()
 	if err != nil {
@@ -109,8 +109,8 @@ func (l *FileWriter) Restore(keys int, log *slog.Logger) (*ledger.State, error) 
 	return state, err
 }
 
-// Replay reads the log back from disk, through the same reader that read
-// daemons use, and then readies it for appending.
+// Replay reads the log back from disk through the same reader that read daemons
+// use, and then prepares it for appending.
 func (l *FileWriter) Replay(apply func(*wal.Frame) error) error {
 	if err := l.ReadBack(apply); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (l *FileWriter) Replay(apply func(*wal.Frame) error) error {
 	return l.Start()
 }
 
-// ReadBack is Replay for a writer that was started.
+// ReadBack is Replay for a wal.Writer that was already started.
 func (l *FileWriter) ReadBack(apply func(*wal.Frame) error) error {
 	r, err := l.OpenReader()
 	if err != nil {
@@ -143,7 +143,7 @@ func (l *FileWriter) ReadBack(apply func(*wal.Frame) error) error {
 		}
 	}
 	if last != l.LastSeq() {
-		return &ReplayError{last, fmt.Errorf("the log read back ends here, and commit %d was recovered", l.LastSeq())}
+		return &ReplayError{last, fmt.Errorf("the log that was read back ends here, but commit %d was recovered", l.LastSeq())}
 	}
 	return nil
 }

@@ -13,10 +13,11 @@ import (
 // A logStatus is the position of the log and of its readers.
 type logStatus struct {
 	end     uint64                 // last durable commit
-	readers []commitlog.ReaderInfo // attached ones, by name
+	readers []commitlog.ReaderInfo // attached read daemons, ordered by name
 }
 
-// checkpoint returns the last commit that the slowest reader has applied, 0 without readers.
+// checkpoint returns the last commit that the slowest reader has applied, or 0
+// without readers.
 func (s logStatus) checkpoint() uint64 {
 	if len(s.readers) == 0 {
 		return 0
@@ -39,8 +40,8 @@ func (d *daemon) end() uint64 {
 	return du.seq.sync.end.Load()
 }
 
-// logStatus lists the readers first: the end may move on meanwhile, and no reader
-// is beyond it.
+// logStatus returns the status of the log. It lists the readers before it loads the
+// end, which may advance meanwhile, so that no reader is beyond the end.
 func (d *daemon) logStatus() logStatus {
 	readers := d.log().Readers()
 	s := logStatus{end: d.end(), readers: readers}
@@ -50,12 +51,15 @@ func (d *daemon) logStatus() logStatus {
 	return s
 }
 
-// health responds with whether writes are reliable, and the position of the log.
+// health serves the daemon's health: whether writes are reliable, and the position
+// of the log.
 func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	s := d.logStatus()
 	status := "healthy"
-	report, _ := d.report()
-	if d.unwell() != nil || report.NearFull || d.maxLag > 0 && s.lag() > d.maxLag {
+	report, writes := d.report()
+	mirrors := d.mirrors(report.Mirrors)
+	fewCopies := writes && len(mirrors) < commitlog.CopiesWanted
+	if d.unwell() != nil || report.NearFull || fewCopies || d.maxLag > 0 && s.lag() > d.maxLag {
 		status = "degraded"
 		x.Status = http.StatusServiceUnavailable
 		x.W.Header()["Retry-After"] = httpserver.RetryAfter
@@ -84,26 +88,33 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 		x.Out = append(x.Out, '}')
 	}
 	x.Out = append(x.Out, ']')
-	if mirrors := d.mirrors(report.Mirrors); d.cluster || len(mirrors) > 0 {
+	if d.cluster || len(mirrors) > 0 {
 		x.Out = appendMirrors(x.Out, mirrors, s.end)
 	}
 	x.Out = append(x.Out, `}}`...)
 	return nil
 }
 
-// mirrors adds the hosts that have lately read the log from this daemon to those
-// that the driver knows.
+// mirrors adds, to the hosts that the driver knows, those that have recently read
+// the log from this daemon.
 func (d *daemon) mirrors(known []commitlog.Mirror) []commitlog.Mirror {
-	for _, m := range d.mirroring.Mirrors() {
+	for _, m := range d.mirrorsHere() {
 		if !slices.ContainsFunc(known, func(k commitlog.Mirror) bool { return k.Name == m.Name }) {
-			known = append(known, commitlog.Mirror{Name: m.Name, Seq: m.Seq, URL: m.URL})
+			known = append(known, m)
 		}
 	}
 	return known
 }
 
-// appendMirrors appends the copies of the log on other hosts, as the writer
-// knows them.
+// mirrorsHere returns the hosts that have recently read the log from this daemon.
+func (d *daemon) mirrorsHere() (all []commitlog.Mirror) {
+	for _, m := range d.mirroring.Mirrors() {
+		all = append(all, commitlog.Mirror{Name: m.Name, Seq: m.Seq, Kept: min(m.Seq, m.Checkpoint), URL: m.URL})
+	}
+	return all
+}
+
+// appendMirrors appends the copies of the log on other hosts that the writer knows.
 func appendMirrors(dst []byte, mirrors []commitlog.Mirror, end uint64) []byte {
 	dst = append(dst, `,"mirrors":[`...)
 	for i, m := range mirrors {
@@ -120,7 +131,8 @@ func appendMirrors(dst []byte, mirrors []commitlog.Mirror, end uint64) []byte {
 	return append(dst, ']')
 }
 
-// unwell returns why the daemon can't do its duty: accept commits, or stand by.
+// unwell returns the reason why the daemon can't do its duty, which is to accept
+// commits or to stand by, or nil.
 func (d *daemon) unwell() error {
 	if m := d.duty.Load().member; m != nil && !d.stopping.Load() {
 		return m.Behind()
@@ -128,7 +140,7 @@ func (d *daemon) unwell() error {
 	return d.readyError()
 }
 
-// readyError returns why commits would be rejected, or nil.
+// readyError returns the reason why commits would be rejected, or nil.
 func (d *daemon) readyError() error {
 	if err := d.ending(); err != nil {
 		return err
@@ -139,8 +151,8 @@ func (d *daemon) readyError() error {
 	return d.log().Room()
 }
 
-// readyz reports whether commits would be accepted. A lagging read daemon does
-// not matter here.
+// readyz reports whether commits would be accepted. A lagging read daemon does not
+// affect it.
 func (d *daemon) readyz(x *httpserver.Exchange) *ledger.Error {
 	reason := ""
 	if err := d.readyError(); err != nil {
@@ -149,7 +161,7 @@ func (d *daemon) readyz(x *httpserver.Exchange) *ledger.Error {
 			reason = refusal.Message
 		}
 	}
-	if reason != "" && d.api.IsStranger(x) { // it may name files
+	if reason != "" && d.api.IsStranger(x) { // the reason may name files
 		reason = "Commits are not taken now: see the log lines of this daemon."
 	}
 	x.AnswerReady(reason)

@@ -19,11 +19,11 @@ func TestLogRate(t *testing.T) {
 		{0, 0, 0},
 		{0, 6000, 100},
 		{30 * time.Second, 0, 100},
-		{30 * time.Second, 0, 100},              // a new window: all of the one before counts
-		{30 * time.Second, 0, 50},               // half of it
-		{0, 3000, 100},                          // and what came since
-		{45 * time.Second, 0, 3000 * 0.75 / 60}, // the next
-		{10 * time.Minute, 0, 0},                // all forgotten
+		{30 * time.Second, 0, 100},              // a new window: the previous one counts in full
+		{30 * time.Second, 0, 50},               // half of the previous window
+		{0, 3000, 100},                          // plus the growth since
+		{45 * time.Second, 0, 3000 * 0.75 / 60}, // the next window
+		{10 * time.Minute, 0, 0},                // everything is forgotten
 		{0, 60, 1},
 	} {
 		now = now.Add(c.after)
@@ -43,15 +43,9 @@ func TestLogRate(t *testing.T) {
 	if got := secondsLeft(100, 0); !math.IsInf(got, 1) {
 		t.Error(got)
 	}
-	if free := diskFree(t.TempDir()); !(free > 0) {
-		t.Error(free)
-	}
-	if free := diskFree("/nowhere/at/all"); !math.IsNaN(free) {
-		t.Error(free)
-	}
 }
 
-// metric is the value of one of the write daemon's.
+// metric returns the value of one of the write daemon's metrics.
 func metric(t *testing.T, w *runningWriter, name string) float64 {
 	t.Helper()
 	_, rest, ok := strings.Cut(w.do("GET", "/v1/metrics", "").body, "\n"+metricPrefix+name+" ")
@@ -63,7 +57,8 @@ func metric(t *testing.T, w *runningWriter, name string) float64 {
 	return v
 }
 
-// The log's growth is what it took on disk, and its room what is left.
+// TestSpaceMetrics checks that the log's growth is the space that it took on
+// disk, and that its room is the free space.
 func TestSpaceMetrics(t *testing.T) {
 	w := runWriter(t, t.TempDir())
 	defer w.end()

@@ -23,7 +23,7 @@ type meters struct {
 
 const metricPrefix = "asset_ledger_write_"
 
-// otherRefusals are the codes that no transaction is rejected with.
+// otherRefusals are the codes with which no transaction is rejected.
 var otherRefusals = []ledger.Code{ledger.Unauthorized, ledger.NotFound, ledger.MethodNotAllowed, ledger.NotFresh}
 
 func newMeters(g *metrics.Registry) *meters {
@@ -50,7 +50,7 @@ func newMeters(g *metrics.Registry) *meters {
 	return m
 }
 
-// batchDurable counts a batch and the time that the log took for it.
+// batchDurable counts a durable batch, and the time that the log took for it.
 func (m *meters) batchDurable(b *batch, took time.Duration) {
 	m.syncDuration.Observe(int64(took))
 	m.batchCommits.Observe(int64(b.frame.Count))
@@ -70,14 +70,14 @@ func (m *meters) rejected(code ledger.Code) {
 	}
 }
 
-// gauges adds the gauges that are read when they are shown.
+// gauges registers the gauges that are computed when they are shown.
 func (d *daemon) gauges() {
 	g := &d.registry
 	g.GaugeFunc(metricPrefix+"ingress_queue_depth", "Requests that wait to be sequenced.", func() float64 { return float64(d.seq().intake.depth()) })
 	g.GaugeFunc(metricPrefix+"ingress_inflight", "Requests to write that are not answered yet.", func() float64 { return float64(d.inflight.Load()) })
 	g.CounterFunc(metricPrefix+"budget_waits_total", "Requests that waited for room within -max-inflight.", func() float64 { return float64(d.budget.Waits.Load()) })
 	g.CounterFunc(metricPrefix+"budget_dropped_total", "Slow clients that were dropped to make room within -max-inflight.", func() float64 { return float64(d.budget.Ended.Load()) })
-	g.GaugeFunc(metricPrefix+"ingress_inflight_bytes", "Bytes that they hold: bodies, what parsing made of them, answers.", func() float64 { return float64(d.budget.Used()) })
+	g.GaugeFunc(metricPrefix+"ingress_inflight_bytes", "Bytes that requests to write hold: bodies, their parsed form, and responses.", func() float64 { return float64(d.budget.Used()) })
 	g.GaugeFunc(metricPrefix+"commit_log_end_seq", "Last durable commit.", func() float64 { return float64(d.end()) })
 	g.GaugeFunc(metricPrefix+"commit_log_lag", "Durable commits that the slowest attached read daemon has not applied.",
 		func() float64 { return float64(d.logStatus().lag()) })

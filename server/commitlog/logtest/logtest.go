@@ -1,5 +1,5 @@
-// Package logtest has the tests that every driver of a commit log passes: the
-// contract of package commitlog, point by point.
+// Package logtest has the tests that every driver of a commit log must pass. They
+// check the contract of package commitlog point by point.
 package logtest
 
 import (
@@ -14,9 +14,9 @@ import (
 	"assetledger/wal"
 )
 
-// Run tests a driver. open returns one with a new, empty log each time; what it
-// needs is released when the test ends. The log takes bodies of 1 KiB at least,
-// and keeps checkpoints.
+// Run tests a driver. Each call of open returns a driver with a new, empty log, and
+// releases its resources when the test ends. The log must accept bodies of at least
+// 1 KiB, and keep checkpoints.
 func Run(t *testing.T, open func(t testing.TB) commitlog.Driver) {
 	for _, c := range []struct {
 		name string
@@ -46,20 +46,21 @@ func Run(t *testing.T, open func(t testing.TB) commitlog.Driver) {
 	}
 }
 
-const keys = 100 // idempotency keys that states hold
+const keys = 100 // number of idempotency keys that states remember
 
 var silent = slog.New(slog.DiscardHandler)
 
-// A log is a driver at work: at most one writer, and a state at its end.
+// A log is a driver under test, with at most one writer and the state at the end of
+// the log.
 type log struct {
 	*testing.T
 	commitlog.Driver
 	w     commitlog.Writer
 	state *ledger.State
-	all   []wal.Frame // that were appended
+	all   []wal.Frame // appended frames
 }
 
-// must ends the test after an error.
+// must fails the test if err is not nil.
 func (l *log) must(err error) {
 	l.Helper()
 	if err != nil {
@@ -67,8 +68,8 @@ func (l *log) must(err error) {
 	}
 }
 
-// start opens the writer and brings the state to the end of the log. It returns
-// how many frames were replayed.
+// start opens the writer and replays the log into the state. It returns the number
+// of replayed frames.
 func (l *log) start() (replayed int) {
 	l.Helper()
 	w, err := l.OpenWriter()
@@ -88,8 +89,8 @@ func (l *log) start() (replayed int) {
 	return replayed
 }
 
-// next makes the next frame, of n commits. Each creates a container whose id is
-// its global_seq.
+// next returns the next frame, with n commits. Each commit creates a container
+// whose id is its global_seq.
 func (l *log) next(n int) *wal.Frame {
 	l.Helper()
 	f := &wal.Frame{First: l.state.Seq() + 1, Count: uint32(n), Time: int64(1000 * (len(l.all) + 1))}
@@ -123,16 +124,19 @@ func (l *log) append(n int) {
 	}
 }
 
-// reader opens a reader.
+// reader opens a reader, which can see everything appended so far.
 func (l *log) reader() commitlog.Reader {
 	l.Helper()
 	r, err := l.Open()
 	l.must(err)
 	l.Cleanup(func() { r.Close() })
+	if l.w != nil && l.w.LastSeq() > 0 {
+		r.Wait(l.w.LastSeq()-1, long)
+	}
 	return r
 }
 
-// wantFrame compares a frame that was read with the i-th that was appended.
+// wantFrame compares a frame that was read with the i-th appended frame.
 func (l *log) wantFrame(f *wal.Frame, i int) {
 	l.Helper()
 	want := &l.all[i]
@@ -141,15 +145,16 @@ func (l *log) wantFrame(f *wal.Frame, i int) {
 	}
 }
 
-// wantNext reads a frame and compares it with the i-th that was appended.
+// wantNext reads the next frame and compares it with the i-th appended frame.
 func (l *log) wantNext(r commitlog.Reader, i int) {
 	l.Helper()
+	r.Wait(l.all[i].Last()-1, long) // the reader may see the frame a moment after Append
 	f, err := r.Next()
 	l.must(err)
 	l.wantFrame(f, i)
 }
 
-// checkpoint writes the checkpoint of the state at the end of the log.
+// checkpoint writes a checkpoint of the state at the end of the log.
 func (l *log) checkpoint() {
 	l.Helper()
 	last := l.all[len(l.all)-1]

@@ -11,17 +11,18 @@ import (
 	"assetledger/wal"
 )
 
-const long = time.Minute // nothing waits for so long
+const long = time.Minute // longer than any wait in these tests
 
-// seek: Next returns the frame that holds the commit.
+// seek tests that Next returns the frame that holds the commit.
 func seek(t *testing.T, l *log) {
 	l.start()
 	r := l.reader()
-	l.must(r.Seek(1)) // before there is a commit
+	l.must(r.Seek(1)) // before the first commit
 	for range 6 {
 		l.append(3)
 	}
 	l.wantNext(r, 0)
+	r.Wait(17, long)
 	for _, seq := range []uint64{18, 1, 4, 6, 5, 16, 3} {
 		l.must(r.Seek(seq))
 		i := int(seq-1) / 3
@@ -30,7 +31,7 @@ func seek(t *testing.T, l *log) {
 			l.wantNext(r, i+1)
 		}
 	}
-	l.must(r.Seek(19)) // the next one to come
+	l.must(r.Seek(19)) // the next commit to come
 	if _, err := r.Next(); !errors.Is(err, wal.ErrEnd) {
 		t.Errorf("at the end: %v", err)
 	}
@@ -42,7 +43,8 @@ func seek(t *testing.T, l *log) {
 	l.wantNext(r, 6)
 }
 
-// seekAfter: Next returns the frame after a place, which must be of the log.
+// seekAfter tests that Next returns the frame after a place, and that the place
+// must be of the log.
 func seekAfter(t *testing.T, l *log) {
 	l.start()
 	for range 4 {
@@ -78,8 +80,8 @@ func seekAfter(t *testing.T, l *log) {
 	}
 }
 
-// end: beside a writer at work, Next never says that there is no more while
-// Durable is ahead, and Durable never goes back.
+// end tests that, while a writer appends, Next never returns wal.ErrEnd while
+// Durable is ahead, and Durable never decreases.
 func end(t *testing.T, l *log) {
 	l.start()
 	var readers sync.WaitGroup
@@ -113,8 +115,8 @@ func end(t *testing.T, l *log) {
 	readers.Wait()
 }
 
-// wait: it returns at once when the end is beyond, when it gets there, and
-// after the timeout.
+// wait tests that Wait returns at once if the end is already beyond, when the end
+// gets there, and after the timeout.
 func wait(t *testing.T, l *log) {
 	l.start()
 	l.append(1)
@@ -134,7 +136,8 @@ func wait(t *testing.T, l *log) {
 	waiting.Wait()
 }
 
-// waitEndsWithClose: Close may be called while others wait and look.
+// waitEndsWithClose tests that Close may be called while other goroutines call
+// Wait, Durable and Moved.
 func waitEndsWithClose(t *testing.T, l *log) {
 	l.start()
 	l.append(1)
@@ -154,7 +157,7 @@ func waitEndsWithClose(t *testing.T, l *log) {
 	waiting.Wait()
 }
 
-// closed: what is closed says so.
+// closed tests that closed logs return errors.
 func closed(t *testing.T, l *log) {
 	l.start()
 	l.append(1)
@@ -171,10 +174,11 @@ func closed(t *testing.T, l *log) {
 	if l.w.Room() == nil {
 		t.Error("there is room in a closed log")
 	}
-	l.wantNext(l.reader(), 0) // readers need no writer
+	l.wantNext(l.reader(), 0) // readers don't need a writer
 }
 
-// registrations: the writer sees who reads, by name, and how far.
+// registrations tests that the writer sees the registered readers by name, and how
+// far they are.
 func registrations(t *testing.T, l *log) {
 	l.start()
 	want := func(list ...commitlog.ReaderInfo) {
