@@ -8,19 +8,19 @@ import (
 	"assetledger/wal"
 )
 
-// A head is the value that every append compares with and replaces. No two are
-// equal: epoch and seq never decrease, one of them grows each time, and the
-// nonce tells two daemons apart that try the same epoch.
+// A head is the value that every append compares with and replaces. No two heads
+// are equal: epoch and seq never decrease and one of them grows each time, and the
+// nonce distinguishes two daemons that try the same epoch.
 type head struct {
-	Epoch  uint64 `json:"epoch"` // grows with each new writer
+	Epoch  uint64 `json:"epoch"` // incremented by each new writer
 	Writer string `json:"writer"`
-	Nonce  string `json:"nonce"` // random, of the writer's opening
+	Nonce  string `json:"nonce"` // random; chosen when the writer takes over
 
-	Log         string `json:"log"` // id, in hex
+	Log         string `json:"log"` // id of the log, in hex
 	SegmentSize int64  `json:"segment_size"`
-	Created     int64  `json:"created"` // ns; both are the Origin of the log
+	Created     int64  `json:"created"` // Unix nanoseconds; Log and Created are the Origin of the log
 
-	Seq    uint64 `json:"seq"` // the last frame: its Place
+	Seq    uint64 `json:"seq"` // Seq to Digest: the Place of the last frame
 	Chain  uint32 `json:"chain"`
 	Time   int64  `json:"time"`
 	Digest uint64 `json:"digest"`
@@ -30,14 +30,14 @@ type head struct {
 func (h *head) encode() []byte {
 	b, err := json.Marshal(h)
 	if err != nil {
-		panic(err) // it has no value that can't be
+		panic(err) // a head has no values that can't be encoded
 	}
 	return b
 }
 
 func decodeHead(b []byte) (h head, err error) {
 	if err := json.Unmarshal(b, &h); err != nil {
-		return h, fmt.Errorf("the head of the log in etcd is %q, which this program does not read: %w", b, err)
+		return h, fmt.Errorf("the head of the log in etcd is %q, which this program can't parse: %w", b, err)
 	}
 	if id, err := hex.DecodeString(h.Log); err != nil || len(id) != len(wal.LogID{}) {
 		return h, fmt.Errorf("the head of the log in etcd has the log id %q", h.Log)
@@ -55,18 +55,19 @@ func (h *head) place() wal.Place {
 	return wal.Place{Seq: h.Seq, Chain: h.Chain, Time: h.Time, Digest: h.Digest}
 }
 
-// after is the head when frame f was appended and frames before first deleted.
+// after returns the head that follows h when frame f is appended and the frames
+// before first are deleted.
 func (h head) after(f *wal.Frame, first uint64) head {
 	h.Seq, h.Chain, h.Time, h.Digest, h.First = f.Last(), f.Chain, f.Time, f.Digest, first
 	return h
 }
 
 // Keys below the prefix.
-func (d *Driver) headKey() string          { return d.Prefix + "/head" }
-func (d *Driver) activeKey() string        { return d.Prefix + "/active" }
-func (d *Driver) frameKey(s uint64) string { return fmt.Sprintf("%s/f/%020d", d.Prefix, s) }
-func (d *Driver) framesEnd() string        { return d.Prefix + "/f0" } // '0' follows '/'
-func (d *Driver) mirrorKey() string        { return d.Prefix + "/mirror/" + d.Name }
+func (d *Driver) headKey() string              { return d.Prefix + "/head" }
+func (d *Driver) activeKey() string            { return d.Prefix + "/active" }
+func (d *Driver) frameKey(s uint64) string     { return fmt.Sprintf("%s/f/%020d", d.Prefix, s) }
+func (d *Driver) framesEnd() string            { return d.Prefix + "/f0" } // '0' follows '/'
+func (d *Driver) mirrorKey(name string) string { return d.Prefix + "/mirror/" + name }
 func (d *Driver) mirrors() (from, to string) {
 	return d.Prefix + "/mirror/", d.Prefix + "/mirror0"
 }
