@@ -14,24 +14,22 @@ import (
 	"assetledger/wal"
 )
 
-// A Member is a daemon that stands by. Its methods but Leader and Durable belong
-// to one goroutine.
+// A Member is a daemon that stands by. Only one goroutine may call its methods,
+// except Leader and Durable.
 type Member struct {
 	*site
 	files    *commitlog.FileWriter
-	who      atomic.Pointer[active] // the writer, nil if there is none
+	who      atomic.Pointer[active] // the writer; nil if there is none
 	end      atomic.Uint64          // last commit that is known to be durable
-	replayed bool                   // apply has seen this host's copy
-	seen     atomic.Int64           // when the copy last reached the end of the log, Unix ns
-	told     uint64                 // what announce said last
-	at       time.Time              // when
+	replayed bool                   // apply was called for everything in this host's copy
+	seen     atomic.Int64           // when the copy last reached the end of the log, in Unix nanoseconds
+	told     uint64                 // last announced commit
+	at       time.Time              // time of the last announcement
 }
 
-// lookEvery is how often a daemon that stands by looks without being woken.
+// lookEvery is the interval at which a standby looks at the log without being
+// woken.
 const lookEvery = 500 * time.Millisecond
-
-// announceEvery is how often it tells how far its copy is.
-const announceEvery = time.Second
 
 // Join checks that the cluster can be used, and opens this host's copy.
 func (d *Driver) Join(ctx context.Context) (commitlog.Member, error) {
@@ -52,12 +50,12 @@ func (d *Driver) Join(ctx context.Context) (commitlog.Member, error) {
 	return m, nil
 }
 
-// Restore gives the state of the newest good checkpoint of this host.
+// Restore returns the state of the newest valid checkpoint of this host.
 func (m *Member) Restore(keys int, log *slog.Logger) (*ledger.State, error) {
 	return m.files.Restore(keys, log)
 }
 
-// Leader is the URL of the writer, "" if there is none, or it is not known.
+// Leader returns the URL of the writer, or "" if there is none or it is unknown.
 func (m *Member) Leader() string {
 	if a := m.who.Load(); a != nil {
 		return a.URL
@@ -65,14 +63,16 @@ func (m *Member) Leader() string {
 	return ""
 }
 
-// Durable is the last commit that is known to be durable, whether this host has
-// it or not.
+// Durable returns the last commit that is known to be durable, whether or not this
+// host has it.
 func (m *Member) Durable() uint64 { return m.end.Load() }
 
-// behindAfter is how long a copy may be without a look at the log.
+// behindAfter is the time since the copy last reached the end of the log after
+// which Behind returns an error.
 const behindAfter = 3 * time.Second
 
-// Behind says why the copy may be behind.
+// Behind returns an ErrUnreachable if the copy may be behind the log, and nil
+// otherwise.
 func (m *Member) Behind() error {
 	seen := m.seen.Load()
 	if age := m.now().Sub(time.Unix(0, seen)); seen == 0 || age > behindAfter {
@@ -81,20 +81,21 @@ func (m *Member) Behind() error {
 	return nil
 }
 
-// Driver names the driver, and the cluster with the prefix.
+// Driver returns "etcd", and the cluster with the prefix.
 func (m *Member) Driver() (name, path string) { return "etcd", m.Where }
 
-// Readers lists the read daemons of this host.
+// Readers returns the read daemons of this host.
 func (m *Member) Readers() []commitlog.ReaderInfo { return m.files.Readers() }
 
-// Close ends it.
+// Close closes this host's copy.
 func (m *Member) Close() error { return m.files.Close() }
 
-// Follow calls apply with every batch after the restored state, until this
-// daemon is the writer, or ctx is done. It is the writer when Follow returns.
+// Follow calls apply with every batch after the restored state, until this daemon
+// is the writer or ctx is done. If it returns no error, this daemon is the writer.
 func (m *Member) Follow(ctx context.Context, apply func(*wal.Frame) error) (commitlog.Writer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	go m.hasten(ctx)
 	wake := m.watch(ctx)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -119,12 +120,13 @@ func (m *Member) Follow(ctx context.Context, apply func(*wal.Frame) error) (comm
 	}
 }
 
-// passing reports whether an error may be over soon.
+// passing reports whether an error may be temporary.
 func passing(err error) bool {
 	return errors.Is(err, commitlog.ErrUnreachable) || errors.Is(err, wal.ErrNoSpace) || etcd.Refused(err)
 }
 
-// Step is one turn of Follow: the writer is nil if this daemon stands by.
+// Step does one iteration of Follow. It returns a nil Writer while this daemon
+// stands by.
 func (m *Member) Step(ctx context.Context, apply func(*wal.Frame) error) (*Writer, error) {
 	if !m.replayed {
 		if err := m.files.ReadBack(apply); err != nil {
@@ -136,15 +138,15 @@ func (m *Member) Step(ctx context.Context, apply func(*wal.Frame) error) (*Write
 	if err != nil || !vacant {
 		return nil, err
 	}
-	w, err := m.become(ctx, apply)
-	if errors.Is(err, wal.ErrLocked) { // another daemon was faster
+	w, err := m.become(ctx, m.read, apply)
+	if errors.Is(err, wal.ErrLocked) { // another daemon became the writer first
 		return nil, nil
 	}
 	return w, err
 }
 
-// Look brings this host's copy up to the end of the log, and reports whether
-// nobody writes.
+// Look brings this host's copy up to the end of the log, and reports whether there
+// is no writer.
 func (m *Member) Look(ctx context.Context, apply func(*wal.Frame) error) (vacant bool, err error) {
 	h, who, err := m.look(ctx)
 	if err != nil {
@@ -158,16 +160,25 @@ func (m *Member) Look(ctx context.Context, apply func(*wal.Frame) error) (vacant
 	if err := m.advance(ctx, h, apply); err != nil {
 		return false, err
 	}
-	m.seen.Store(m.now().UnixNano())
-	if now := m.now(); m.told != m.local.LastSeq() && now.Sub(m.at) >= announceEvery {
-		if m.announce(ctx) == nil {
-			m.told, m.at = m.local.LastSeq(), now
+	if err := m.local.Err(); err != nil {
+		return false, err // a sync of the copy failed
+	}
+	if m.Manual {
+		if err := m.local.SyncCopy(); err != nil {
+			return false, err
+		}
+	}
+	now, mine := m.now(), m.local.Durable()
+	m.seen.Store(now.UnixNano())
+	if age := now.Sub(m.at); age >= signEvery || age >= announceEvery && m.told != mine {
+		if m.announce(ctx, mine) == nil {
+			m.told, m.at = mine, now
 		}
 	}
 	return who == nil, nil
 }
 
-// watch wakes Follow when the log has moved, or the writer's place is free.
+// watch wakes Follow when the log has grown or the writer's place has become free.
 func (m *Member) watch(ctx context.Context) <-chan struct{} {
 	wake := make(chan struct{}, 1)
 	for _, key := range []string{m.headKey(), m.activeKey()} {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"assetledger/server/commitlog"
 	"assetledger/server/commitlog/etcdlog"
@@ -16,12 +17,12 @@ import (
 	"assetledger/wal"
 )
 
-// frame is the next one of a log that ends at last.
+// frame returns the next frame of a log that ends at last.
 func frame(last uint64, size int) *wal.Frame {
 	return &wal.Frame{First: last + 1, Count: 1, Time: int64(last + 1), Digest: last, Body: wal.AppendRecord(nil, make([]byte, size))}
 }
 
-// openWriter takes the place of the writer.
+// openWriter opens d as the writer.
 func openWriter(t *testing.T, d *etcdlog.Driver) *etcdlog.Writer {
 	t.Helper()
 	w, err := d.OpenWriter()
@@ -48,8 +49,8 @@ func sameFiles(t *testing.T, a, b string) {
 	}
 }
 
-// TestFence: once another daemon has taken over, nothing of the first is
-// appended or confirmed, and both copies are the same.
+// TestFence checks that after another daemon has taken over, the first appends and
+// confirms nothing more, and that both copies are the same.
 func TestFence(t *testing.T) {
 	store := etcdfake.NewStore()
 	a := newDriver(t, &etcdfake.Client{Store: store}, "/log", "a")
@@ -99,8 +100,8 @@ func TestFence(t *testing.T) {
 	sameFiles(t, a.Dir, b.Dir)
 }
 
-// TestLeaseIsReplaced: a lease that ended while its holder lives is replaced,
-// unless another daemon has taken the place.
+// TestLeaseIsReplaced checks that a writer replaces an expired lease, unless
+// another daemon has taken the place.
 func TestLeaseIsReplaced(t *testing.T) {
 	store := etcdfake.NewStore()
 	a := newDriver(t, &etcdfake.Client{Store: store}, "/log", "a")
@@ -128,8 +129,8 @@ func TestLeaseIsReplaced(t *testing.T) {
 	}
 }
 
-// TestStandby: a daemon that stands by sees every frame, and is the writer when
-// the place is given back.
+// TestStandby checks that a standby sees every frame, and becomes the writer when
+// the place is released.
 func TestStandby(t *testing.T) {
 	store := etcdfake.NewStore()
 	a := newDriver(t, &etcdfake.Client{Store: store}, "/log", "a")
@@ -174,8 +175,8 @@ func TestStandby(t *testing.T) {
 	}
 }
 
-// TestStandbyWithoutWatches: watches only save time. Where they break off at
-// once, a daemon that stands by follows all the same.
+// TestStandbyWithoutWatches checks that a standby follows the log even if all
+// watches break off at once. Watches only save time.
 func TestStandbyWithoutWatches(t *testing.T) {
 	store := etcdfake.NewStore()
 	broken := make(chan struct{})
@@ -208,8 +209,8 @@ func TestStandbyWithoutWatches(t *testing.T) {
 	}
 }
 
-// TestUnreachable: an append that can't be told of is tried again, and goes
-// through once.
+// TestUnreachable checks that an append without a response is tried again, and
+// takes effect once.
 func TestUnreachable(t *testing.T) {
 	client := &etcdfake.Client{Store: etcdfake.NewStore()}
 	d := newDriver(t, client, "/log", "a")
@@ -236,7 +237,7 @@ func TestUnreachable(t *testing.T) {
 	if err := errors.Join(w.Append(f), w.Append(frame(1, 10))); err != nil || w.LastSeq() != 2 {
 		t.Errorf("afterwards: %v, the log ends at %d", err, w.LastSeq())
 	}
-	for client.Store.Ghosts() > 0 { // they compare with heads that are gone
+	for client.Store.Ghosts() > 0 { // their conditions name heads that were replaced
 		client.Store.Ghost(0)
 	}
 	if err := errors.Join(w.Confirm(), w.Append(frame(2, 10))); err != nil {
@@ -244,7 +245,31 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestQuota: a full etcd refuses frames, and nothing is written.
+// TestWaitsForTheLease checks that an append returns with an unknown outcome when
+// the lease may have ended, since another daemon may be the writer by then.
+func TestWaitsForTheLease(t *testing.T) {
+	client := &etcdfake.Client{Store: etcdfake.NewStore()}
+	d := newDriver(t, client, "/log", "a")
+	now, tries := time.Unix(1, 0), 0
+	d.Manual, d.Now = true, func() time.Time { return now }
+	d.Again = func() func() bool {
+		return func() bool { now = now.Add(time.Second); tries++; return tries < 100 }
+	}
+	w := openWriter(t, d)
+	client.Fault = func(string) etcdfake.Fault { return etcdfake.RequestLost }
+	f := frame(0, 10)
+	if err := w.Append(f); !errors.Is(err, commitlog.ErrUnreachable) || tries < 3 || tries > 5 {
+		t.Errorf("after %d seconds: %v", tries, err)
+	}
+	client.Fault = nil
+	w.Beat(t.Context(), 1)
+	if err := errors.Join(w.Append(f), w.Confirm()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestQuota checks that frames are rejected when etcd is full, and that nothing is
+// written.
 func TestQuota(t *testing.T) {
 	store := etcdfake.NewStore()
 	d := newDriver(t, &etcdfake.Client{Store: store}, "/log", "a")
@@ -273,7 +298,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestTrim: frames that two other hosts have are deleted, and no others.
+// TestTrim checks that frames that two other hosts have are deleted, and no others.
 func TestTrim(t *testing.T) {
 	store := etcdfake.NewStore()
 	client := &etcdfake.Client{Store: store}

@@ -1,0 +1,65 @@
+package etcdlog
+
+import (
+	"context"
+	"time"
+)
+
+// etcd looks for expired leases only twice a second. A daemon that stands by asks for
+// the time that the writer's lease has left, and revokes the lease as soon as it has
+// expired. That can't do harm if it is wrong: the fence does not depend on leases.
+
+// hastenEvery is the time between two questions while the writer is late in renewing
+// its lease.
+const hastenEvery = 50 * time.Millisecond
+
+// hasten revokes the writer's lease when it has expired, until ctx is done.
+func (m *Member) hasten(ctx context.Context) {
+	var e expiry
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		pause := lookEvery
+		if who := m.who.Load(); who != nil {
+			asked := time.Now()
+			left, err := m.API.TimeToLive(ctx, who.lease)
+			if err == nil && left <= 1 {
+				pause = hastenEvery
+			}
+			switch {
+			case err != nil:
+				e = expiry{} // the lease may have been renewed since the last reply
+			case e.over(who.lease, left, asked, time.Now()):
+				m.API.Revoke(ctx, who.lease)
+			}
+		}
+		timer.Reset(pause)
+	}
+}
+
+// An expiry finds out when a lease has expired, although etcd reports whole seconds.
+type expiry struct {
+	lease int64
+	low   time.Time // since when it is known to have less than a second left; zero if it has more
+}
+
+// over reports whether a lease has expired. left are its seconds, rounded down, at
+// some moment between asked and heard. Two zeroes that are a second apart say so, for
+// a lease that was renewed in between would have more left.
+func (e *expiry) over(lease, left int64, asked, heard time.Time) bool {
+	if lease != e.lease || left > 0 {
+		*e = expiry{lease: lease}
+	}
+	if left > 0 {
+		return false
+	}
+	if e.low.IsZero() {
+		e.low = heard
+	}
+	return asked.Sub(e.low) >= time.Second
+}
