@@ -13,26 +13,37 @@ import (
 	"assetledger/wal"
 )
 
-// A place is this daemon's place as the writer.
+// A place is this daemon's hold on the place of the writer: the key
+// <prefix>/active, bound to a lease.
 type place struct {
 	lease   int64
-	value   []byte    // of the key
-	renewed time.Time // last
+	value   []byte    // value of the key
+	renewed time.Time // time of the last renewal
 }
 
-// A quota is how full etcd is.
+// A quota tracks how full etcd is.
 type quota struct {
-	limit, used int64 // bytes, as a member said last; 0: not known
-	since       int64 // bytes that were appended since
-	revision    int64 // to compact to, next time
+	limit, used int64 // bytes, as last reported by a member; limit is 0 if unknown
+	file        int64 // size of the database file in bytes, including unused space
+	since       int64 // bytes appended since that report
+	revision    int64 // revision for the next compaction
+	compacted   int64 // total bytes appended at the time of the last compaction
 }
+
+// tight reports whether etcd is so full that commits will be rejected soon.
+func (q *quota) tight() bool { return q.percent() >= warnAt }
 
 // Shares of the quota, in percent.
 const (
-	// fullAt leaves room for the epoch of the next writer and for trimming.
+	// fullAt is where commits are rejected. It leaves room for the epoch of the
+	// next writer and for trimming.
 	fullAt = 70
-	// warnAt is where the health says so.
+	// warnAt is where health begins to warn.
 	warnAt = 50
+	// fileAt is where health warns because of the size of the file. etcd compares
+	// the quota with that size, and not with the space in use, and the file never
+	// shrinks.
+	fileAt = 90
 )
 
 func (q *quota) percent() int64 {
@@ -42,28 +53,31 @@ func (q *quota) percent() int64 {
 	return (q.used + q.since) * 100 / q.limit
 }
 
+// near reports whether commits may be rejected soon.
+func (q *quota) near() bool {
+	return q.tight() || q.limit > 0 && q.file*100/q.limit >= fileAt
+}
+
 func (q *quota) room() error {
 	if p := q.percent(); p >= fullAt {
-		return fmt.Errorf("%w: etcd is at %d %% of its quota, and commits are taken up to %d %%: the log is trimmed when %d copies on other hosts have it", commitlog.ErrTailFull, p, fullAt, copiesWanted)
+		return fmt.Errorf("%w: etcd is at %d %% of its quota, and commits are accepted up to %d %%: the log is trimmed when %d copies on other hosts have it", commitlog.ErrTailFull, p, fullAt, commitlog.CopiesWanted)
 	}
 	return nil
 }
 
 const (
-	// copiesWanted is how many copies on other hosts a frame must be in before
-	// it is deleted in etcd.
-	copiesWanted = 2
-	// beats between two looks at the quota and the copies, and between two compactions.
+	// numbers of beats between two checks of the quota and the copies, and between
+	// two compactions
 	statusBeats  = 3
 	compactBeats = 60
 )
 
-// run renews the lease, and looks after etcd, until the writer is closed.
-func (w *Writer) run() {
+// every calls beat three times per lease, until the writer is closed.
+func (w *Writer) every(beat func(ctx context.Context, n int)) {
 	tick := time.NewTicker(w.lease() / 3)
 	defer tick.Stop()
 	for n := 0; ; n++ {
-		w.Beat(w.ctx, n)
+		beat(w.ctx, n)
 		select {
 		case <-w.ctx.Done():
 			return
@@ -72,20 +86,45 @@ func (w *Writer) run() {
 	}
 }
 
-// Beat does what is to be done once in a third of the lease, for the n-th time.
+// Beat does the periodic work of a third of the lease; n counts the calls from 0.
+// Only simulations call it: a Writer that is not Manual calls renew and tend in
+// goroutines of their own, so that a slow member does not cost the lease.
 func (w *Writer) Beat(ctx context.Context, n int) {
-	w.renew(ctx)
+	w.renew(ctx, n)
+	w.tend(ctx, n)
+	if w.Manual {
+		w.local.SyncCopy()
+	}
+}
+
+// tend checks how full etcd is, and trims and compacts the log there as needed.
+func (w *Writer) tend(ctx context.Context, n int) {
+	tight := false
 	if n%statusBeats == 0 {
 		w.measure(ctx)
+		w.mu.Lock()
+		tight = w.quota.tight()
+		full := w.quota.room() != nil
+		w.mu.Unlock()
+		if tight {
+			w.trim(ctx)
+		}
+		if full {
+			w.nudge(ctx)
+		}
 	}
-	if n%compactBeats == compactBeats-1 {
+	if tight || n%compactBeats == compactBeats-1 {
 		w.compact(ctx)
 	}
 }
 
-// renew renews the lease. One that is over is replaced, unless another daemon
-// has taken the place.
-func (w *Writer) renew(ctx context.Context) {
+// renew renews the lease. If the lease has expired, renew replaces it, unless
+// another daemon has taken the place.
+func (w *Writer) renew(ctx context.Context, _ int) {
+	if err := w.local.Err(); err != nil { // a sync of the copy failed, and no Append may come to notice it
+		w.fail(err)
+		return
+	}
 	w.mu.Lock()
 	p := w.place
 	w.mu.Unlock()
@@ -99,7 +138,7 @@ func (w *Writer) renew(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		w.logger().Warn("the place of the writer could not be renewed", "error", err)
+		w.logger().Warn("the lease of the writer's place could not be renewed", "error", err)
 		return
 	}
 	replaced := p.lease != before
@@ -108,22 +147,28 @@ func (w *Writer) renew(ctx context.Context) {
 	w.place = p
 	w.mu.Unlock()
 	if replaced {
-		w.Confirm() // another daemon may have come and gone meanwhile
+		w.Confirm() // another daemon may have been the writer meanwhile
 	}
 }
 
-// Shaky says why another daemon may be about to take the place; nil while the
-// lease is renewed.
+// Shaky returns an ErrUnreachable if the lease has not been renewed lately, so that
+// another daemon may be about to take the place, and nil otherwise.
 func (w *Writer) Shaky() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if age := w.now().Sub(w.place.renewed); age > w.lease()/2+w.lease()/3 {
-		return unreachable(fmt.Errorf("the place of the writer was renewed %v ago, and lasts %v", age.Round(time.Millisecond), w.lease()))
+	if age := w.age(); age > w.lease()/2+w.lease()/3 {
+		return unreachable(fmt.Errorf("the lease of the writer's place was renewed %v ago, and lasts %v", age.Round(time.Millisecond), w.lease()))
 	}
 	return nil
 }
 
-// measure asks how full etcd is, and how far the copies are.
+// age returns the time since the lease was renewed.
+func (w *Writer) age() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now().Sub(w.place.renewed)
+}
+
+// measure asks etcd how full it is and how far the copies are, and updates what may
+// be trimmed.
 func (w *Writer) measure(ctx context.Context) {
 	w.mu.Lock()
 	before := w.quota.since
@@ -131,7 +176,7 @@ func (w *Writer) measure(ctx context.Context) {
 	s, err := w.API.Status(ctx)
 	if err == nil {
 		w.mu.Lock()
-		w.quota.limit, w.quota.used = s.Quota, cmp.Or(s.InUse, s.Size)
+		w.quota.limit, w.quota.used, w.quota.file = s.Quota, cmp.Or(s.InUse, s.Size), s.Size
 		w.quota.since -= before
 		w.mu.Unlock()
 	}
@@ -139,38 +184,25 @@ func (w *Writer) measure(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	heard := w.heard()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mirrors = all
-	w.trimTo = max(w.trimTo, trimmable(all, w.tailStart()))
+	w.mirrors = merge(w.living(all), heard)
+	w.tail.grow(w.head.Seq, w.appended, w.tailSize()/tailMarks)
+	w.trimTo = max(w.trimTo, trimmable(w.mirrors, w.tailStart()))
 }
 
-// tailStart is the commit from which on the log is always kept. Call with mu.
-// Its size is judged by the bytes that are in use in all.
-func (w *Writer) tailStart() uint64 {
-	tail := w.quota.used + w.quota.since
-	if tail <= w.tail() || w.head.Seq < w.head.First {
-		return w.head.First
+// compactStep returns the maximum number of bytes appended between two compactions.
+// It must be small: to remove the heads between the frames, etcd rewrites all
+// frames that are not compacted yet, and its file grows by their size.
+func (q *quota) compactStep() int64 {
+	if q.limit == 0 {
+		return DefaultTail
 	}
-	// Frames differ in size; the share of commits is near enough.
-	keep := float64(w.head.Seq-w.head.First+1) * float64(w.tail()) / float64(tail)
-	return w.head.Seq - min(w.head.Seq, uint64(keep)) + 1
+	return q.limit / 32
 }
 
-// trimmable is the commit before which frames may go: copiesWanted have them.
-func trimmable(copies []commitlog.Mirror, tailStart uint64) uint64 {
-	if len(copies) < copiesWanted {
-		return 0
-	}
-	seqs := make([]uint64, len(copies))
-	for i, c := range copies {
-		seqs[i] = c.Seq
-	}
-	slices.SortFunc(seqs, func(a, b uint64) int { return cmp.Compare(b, a) })
-	return min(seqs[copiesWanted-1]+1, tailStart)
-}
-
-// compact forgets what was replaced before the last call.
+// compact deletes the values that were replaced before the last call.
 func (w *Writer) compact(ctx context.Context) {
 	r, err := w.API.Range(ctx, w.headKey(), "", 0)
 	if err != nil {
@@ -178,19 +210,44 @@ func (w *Writer) compact(ctx context.Context) {
 	}
 	w.mu.Lock()
 	to := w.quota.revision
-	w.quota.revision = r.Revision
+	w.quota.revision, w.quota.compacted = r.Revision, w.appended
 	w.mu.Unlock()
 	if to != 0 {
 		w.API.Compact(ctx, to)
 	}
 }
 
-// Report is what health and metrics tell of a replicated log.
+// compactor compacts whenever compactStep bytes were appended since the last
+// compaction.
+func (w *Writer) compactor() {
+	for {
+		select {
+		case <-w.stale:
+			w.compact(w.ctx)
+		case <-w.ctx.Done():
+			return
+		}
+	}
+}
+
+// nudge makes a change without effect. Until its next change, etcd still counts the
+// space freed by the last one as used.
+func (w *Writer) nudge(ctx context.Context) {
+	w.mu.Lock()
+	p := w.place
+	w.mu.Unlock()
+	w.API.Txn(ctx, &etcd.Txn{
+		If:   []etcd.Cond{{Key: w.activeKey(), Value: p.value}},
+		Then: []etcd.Op{{Put: w.activeKey(), Value: p.value, Lease: p.lease}},
+	})
+}
+
+// Report returns what health and metrics report about the log.
 func (w *Writer) Report() commitlog.ClusterReport {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return commitlog.ClusterReport{
 		Mirrors: slices.Clone(w.mirrors), QuotaUsed: float64(w.quota.used+w.quota.since) / float64(max(1, w.quota.limit)),
-		Retries: w.retries, TailBytes: w.quota.used + w.quota.since, NearFull: w.quota.percent() >= warnAt,
+		Retries: w.retries, TailBytes: w.quota.used + w.quota.since, NearFull: w.quota.near(),
 	}
 }

@@ -16,20 +16,20 @@ import (
 	"assetledger/server/etcd"
 )
 
-// A Connection says where the cluster is and as whom to speak to it.
+// A Connection holds the settings to connect to a cluster and authenticate.
 type Connection struct {
 	URL      string // etcd://HOST:PORT[,HOST:PORT…]/PREFIX
-	CA       string // file of the roots of the members' certificates, as PEM; "": plain text
+	CA       string // file of the CA certificates for the members, as PEM; "" for plain text
 	Cert     string // file of this client's certificate, as PEM
 	Key      string // file of its private key, as PEM
 	UserFile string // file with user:password on its first line
 }
 
-// Scheme begins the URL of a log in etcd.
+// Scheme is the prefix of the URL of a log in etcd.
 const Scheme = "etcd://"
 
-// ParseURL splits the URL of a log into the members' addresses and the prefix of
-// its keys, which begins with a slash.
+// ParseURL splits the URL of a log into the addresses of the members and the prefix
+// of its keys. The prefix begins with a slash.
 func ParseURL(text string) (endpoints []string, prefix string, err error) {
 	rest, ok := strings.CutPrefix(text, Scheme)
 	hosts, prefix, slash := strings.Cut(rest, "/")
@@ -39,7 +39,7 @@ func ParseURL(text string) (endpoints []string, prefix string, err error) {
 	}
 	for _, r := range prefix {
 		if r <= ' ' || r == 0x7f || r == '\ufffd' {
-			return nil, "", fmt.Errorf("the prefix of %q has a character that can't be seen", text)
+			return nil, "", fmt.Errorf("the prefix of %q has an unprintable character", text)
 		}
 	}
 	for _, host := range strings.Split(hosts, ",") {
@@ -53,7 +53,7 @@ func ParseURL(text string) (endpoints []string, prefix string, err error) {
 	return endpoints, "/" + prefix, nil
 }
 
-// Check says what is wrong with the settings, before any file is read.
+// Check returns an error if the settings are invalid. It reads no files.
 func (c *Connection) Check() error {
 	if _, _, err := ParseURL(c.URL); err != nil {
 		return fmt.Errorf("-driver: %w", err)
@@ -67,8 +67,8 @@ func (c *Connection) Check() error {
 	return nil
 }
 
-// Connect returns a driver that speaks to the cluster. It reads the files, and
-// connects with its first call.
+// Connect returns a driver for the cluster. It reads the certificate and password
+// files; the first call of the driver connects.
 func (c *Connection) Connect() (*Driver, error) {
 	endpoints, prefix, err := ParseURL(c.URL)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *Connection) tls() (*tls.Config, error) {
 	return conf, nil
 }
 
-// DefaultName is the name of a daemon that clients reach at a URL.
+// DefaultName returns the default name of the daemon that clients reach at a URL.
 func DefaultName(at string) string {
 	if u, err := url.Parse(at); err == nil && u.Host != "" {
 		return u.Host
@@ -125,10 +125,10 @@ func DefaultName(at string) string {
 
 const (
 	leastVersion = "3.4"
-	leastQuota   = 1 << 30 // below it there is a warning
+	leastQuota   = 1 << 30 // bytes; a smaller quota causes a warning
 )
 
-// probe checks that the cluster can keep a log, as far as that can be asked.
+// probe checks that the cluster can store a log, as far as the cluster can tell.
 func (d *Driver) probe(ctx context.Context) error {
 	var s etcd.Status
 	err := d.insist(ctx, func() (err error) {
@@ -139,7 +139,7 @@ func (d *Driver) probe(ctx context.Context) error {
 	case etcd.Refused(err):
 		return fmt.Errorf("etcd refuses this client: %w: give it a user with -driver-user, or a certificate with -driver-cert and -driver-key", err)
 	case err != nil:
-		return fmt.Errorf("no member of %s answers: %w: check the addresses, that etcd runs, and -driver-ca, which is for clusters with TLS only", d.Where, err)
+		return fmt.Errorf("no member of %s responds: %w: check the addresses, that etcd runs, and -driver-ca, which is for clusters with TLS only", d.Where, err)
 	case older(s.Version, leastVersion):
 		return fmt.Errorf("etcd at %s is version %s; %s or newer is needed", d.Where, s.Version, leastVersion)
 	}
@@ -153,10 +153,13 @@ func (d *Driver) probe(ctx context.Context) error {
 	if err := d.insist(ctx, func() (err error) {
 		id, granted, err = d.API.Grant(ctx, max(2, int64(d.lease()/time.Second)))
 		return err
-	}); err != nil {
+	}); errors.Is(err, etcd.ErrNoSpace) {
+		d.logger().Warn("etcd is full and grants no leases, so this daemon can only stand by; see docs/ops.md", "error", err)
+	} else if err != nil {
 		return fmt.Errorf("etcd grants no lease: %w", err)
+	} else {
+		d.API.Revoke(ctx, id)
 	}
-	d.API.Revoke(ctx, id)
 	if least := time.Duration(granted) * time.Second; least > d.lease() {
 		d.logger().Warn("etcd grants longer leases than asked for, so a take-over takes longer", "asked", d.lease(), "granted", least)
 	}
@@ -166,11 +169,12 @@ func (d *Driver) probe(ctx context.Context) error {
 	return nil
 }
 
-// older compares two versions: major and minor.
+// older reports whether a version is older than the required one. It compares major
+// and minor.
 func older(version, least string) bool {
 	var a, b [2]int
 	if n, _ := fmt.Sscanf(version, "%d.%d", &a[0], &a[1]); n < 2 {
-		return false // it does not say
+		return false // unknown version
 	}
 	fmt.Sscanf(least, "%d.%d", &b[0], &b[1])
 	return a[0] < b[0] || a[0] == b[0] && a[1] < b[1]

@@ -15,40 +15,49 @@ import (
 	"assetledger/wal"
 )
 
-// A Driver is the log below one prefix in etcd, as the daemon of one host has it.
+// A Driver is the log below one prefix in etcd, for the daemon of one host.
 type Driver struct {
 	API    etcd.API
-	Prefix string // of the keys; without a slash at its end
-	Where  string // the cluster and the prefix, for people; without secrets
+	Prefix string // of the keys; does not end with a slash
+	Where  string // cluster and prefix for messages, without secrets
 
-	Dir  string // this host's copy of the log
+	Dir  string // directory of this host's copy of the log
 	Opt  wal.Options
-	Name string // of this daemon, unlike those of the others of the log
-	URL  string // where clients reach it
+	Name string // of this daemon; unique among the daemons of the log
+	URL  string // URL at which clients reach this daemon
 
-	Lease time.Duration // of the writer's place; DefaultLease if 0
-	Tail  int64         // bytes of the log that etcd keeps at least; DefaultTail if 0
+	Lease time.Duration // lease of the writer's place; 0 means DefaultLease
+	Tail  int64         // minimum bytes of the log kept in etcd; 0 means DefaultTail
 	Log   *slog.Logger
-	// Fill brings a directory that is older than what etcd keeps up to a commit,
-	// from another host. Nil: such a directory is refused.
+	// Fill copies the log up to a commit from another host, into a directory whose
+	// copy ends before the oldest frame in etcd. If it is nil, such a directory is
+	// rejected.
 	Fill func(ctx context.Context, w *wal.Writer, urls []string, upTo uint64) error
 
-	// For simulations: no goroutines, and when to go on trying.
+	// Heard returns the mirrors that read from this daemon. It may be nil.
+	Heard func() []commitlog.Mirror
+
+	// For simulations: Manual starts no goroutines, and Again replaces the rule
+	// that says when to stop trying.
 	Manual bool
-	Again  func() func() bool // nil: for Patience
+	Again  func() func() bool // nil means to try for Patience
 	Rand   io.Reader
 	Now    func() time.Time
 }
 
 const (
-	// DefaultLease is how long the writer's place stays taken after its end.
+	// DefaultLease is the time for which the writer's place stays taken after the
+	// writer ended.
 	DefaultLease = 3 * time.Second
-	// DefaultTail is what a daemon may miss while it is down for a while.
+	// DefaultTail is how much of the log, in bytes, a daemon may miss during a
+	// short downtime and still find in etcd.
 	DefaultTail = 64 << 20
-	// Patience is how long an append is tried before those who wait are told
-	// that its outcome is unknown. etcd elects a new leader in less.
+	// Patience is how long an append is tried before the waiting clients are told
+	// that its outcome is unknown. It is longer than etcd takes to elect a new
+	// leader.
 	Patience = 5 * time.Second
-	// MaxBody keeps a transaction below etcd's limit of 1.5 MiB.
+	// MaxBody is the maximum size of a batch's body, in bytes. It keeps a
+	// transaction below etcd's limit of 1.5 MiB.
 	MaxBody = 1<<20 - 4<<10
 )
 
@@ -58,31 +67,34 @@ var (
 	_ commitlog.Member  = (*Member)(nil)
 )
 
-// files is the driver of this host's copy.
+// files returns the driver of this host's copy.
 func (d *Driver) files() commitlog.File { return commitlog.File{Dir: d.Dir, Opt: d.Opt} }
 
 // Open opens this host's copy for reading.
 func (d *Driver) Open() (commitlog.Reader, error) { return d.files().Open() }
 
-// Register makes a read daemon of this host known.
+// Register registers a read daemon of this host.
 func (d *Driver) Register(name string) (commitlog.Registration, error) {
 	return d.files().Register(name)
 }
 
-// Checkpoints are those of this host.
+// Checkpoints returns the checkpoints of this host.
 func (d *Driver) Checkpoints() commitlog.CheckpointStore { return d.files().Checkpoints() }
 
-// OpenWriter takes the place of the writer: wal.ErrLocked if another daemon has
-// it. This host's copy is brought up to the end of the log.
+// OpenWriter takes the place of the writer, and brings this host's copy up to the
+// end of the log. It returns wal.ErrLocked if another daemon has the place.
 func (d *Driver) OpenWriter() (commitlog.Writer, error) {
 	ctx := context.Background()
 	s, err := d.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.become(ctx, nil)
+	w, err := s.become(ctx, s.read, nil)
 	if err != nil {
 		return nil, errors.Join(err, s.close())
+	}
+	if err := s.local.SyncCopy(); err != nil { // the copy is read back next
+		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
 }
@@ -108,7 +120,7 @@ func (d *Driver) now() time.Time {
 	return d.Now()
 }
 
-// nonce is a random word.
+// nonce returns a random string.
 func (d *Driver) nonce() string {
 	b, from := make([]byte, 8), d.Rand
 	if from == nil {
@@ -127,7 +139,7 @@ func (d *Driver) logger() *slog.Logger {
 	return d.Log
 }
 
-// tries returns a function that says, after some time, whether to try again.
+// tries returns a function that pauses, and then reports whether to try again.
 func (d *Driver) tries(ctx context.Context) func() bool {
 	if d.Again != nil {
 		return d.Again()
@@ -146,8 +158,8 @@ func (d *Driver) tries(ctx context.Context) func() bool {
 	}
 }
 
-// insist makes a call until it has an answer, good or bad: unreachable if there
-// is none for too long.
+// insist repeats a call until there is a response, whether success or error. It
+// returns an ErrUnreachable if there is none for too long.
 func (d *Driver) insist(ctx context.Context, call func() error) error {
 	again := d.tries(ctx)
 	for {
@@ -163,7 +175,7 @@ func (d *Driver) insist(ctx context.Context, call func() error) error {
 
 func unreachable(err error) error { return fmt.Errorf("%w: %w", commitlog.ErrUnreachable, err) }
 
-// txn insists on a transaction.
+// txn executes a transaction with insist.
 func (d *Driver) txn(ctx context.Context, t *etcd.Txn) (r *etcd.TxnResult, err error) {
 	err = d.insist(ctx, func() (err error) {
 		r, err = d.API.Txn(ctx, t)

@@ -14,14 +14,14 @@ import (
 	"assetledger/wal"
 )
 
-// A site is a host's part in the log: its copy, which it alone writes.
+// A site is a host's part of the log: its copy, which only this daemon writes.
 type site struct {
 	*Driver
 	local *wal.Writer
-	read  head // newest head that was read
+	read  head // the newest head that was read
 }
 
-// open opens this host's copy, and begins the log if there is none.
+// open opens this host's copy, and creates the log if there is none.
 func (d *Driver) open(ctx context.Context) (*site, error) {
 	s := &site{Driver: d}
 	h, err := s.readHead(ctx)
@@ -55,7 +55,7 @@ func (d *Driver) open(ctx context.Context) (*site, error) {
 
 func (s *site) close() error { return s.local.Close() }
 
-// readHead reads the head: nil if there is none.
+// readHead reads the head. It returns nil if there is none.
 func (s *site) readHead(ctx context.Context) (*head, error) {
 	var r *etcd.RangeResult
 	if err := s.insist(ctx, func() (err error) {
@@ -68,11 +68,11 @@ func (s *site) readHead(ctx context.Context) (*head, error) {
 	return &h, err
 }
 
-// begin begins a log, unless somebody else does.
+// begin creates a log, unless another daemon does so first.
 func (s *site) begin(ctx context.Context) (*head, error) {
 	if r, err := wal.OpenReader(s.Dir, s.Opt); err == nil {
 		defer r.Close()
-		return nil, fmt.Errorf("%s has a log, up to commit %d, and there is none in %s: `ledgerctl log push` makes one of it", s.Dir, r.Durable(), s.Where)
+		return nil, fmt.Errorf("%s has a log up to commit %d, but there is none in %s: `ledgerctl log push` creates it from the directory", s.Dir, r.Durable(), s.Where)
 	} else if !errors.Is(err, wal.ErrNoLog) {
 		return nil, err
 	}
@@ -90,8 +90,8 @@ func (s *site) begin(ctx context.Context) (*head, error) {
 	return s.create(ctx, h)
 }
 
-// create puts the first head of a log, unless there is one; it returns the one
-// that there is.
+// create stores the first head of a log, unless there is a head. It returns the
+// head that there is then.
 func (d *Driver) create(ctx context.Context, h head) (*head, error) {
 	r, err := d.txn(ctx, &etcd.Txn{
 		If:   []etcd.Cond{{Key: d.headKey()}},
@@ -99,11 +99,11 @@ func (d *Driver) create(ctx context.Context, h head) (*head, error) {
 		Else: []etcd.Op{{Get: d.headKey()}},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("beginning a log in %s: %w", d.Where, err)
+		return nil, fmt.Errorf("creating a log in %s: %w", d.Where, err)
 	}
 	if !r.Succeeded {
 		if len(r.KVs) == 0 {
-			return nil, fmt.Errorf("beginning a log in %s: the head came and went", d.Where)
+			return nil, fmt.Errorf("creating a log in %s: the head appeared and disappeared", d.Where)
 		}
 		if h, err = decodeHead(r.KVs[0].Value); err != nil {
 			return nil, err
@@ -112,11 +112,12 @@ func (d *Driver) create(ctx context.Context, h head) (*head, error) {
 	return &h, nil
 }
 
-// fetchAtOnce is how many frames are read with one call, each below 1 MiB.
+// fetchAtOnce is the maximum number of frames read by one call. Each is smaller
+// than 1 MiB.
 const fetchAtOnce = 16
 
-// advance brings this host's copy up to a head, and calls apply with each frame
-// that is new, if it is not nil.
+// advance brings this host's copy up to a head. If apply is not nil, it is called
+// with each new frame.
 func (s *site) advance(ctx context.Context, to *head, apply func(*wal.Frame) error) error {
 	s.read = *to
 	for s.local.LastSeq() < to.Seq {
@@ -146,11 +147,12 @@ func (s *site) advance(ctx context.Context, to *head, apply func(*wal.Frame) err
 	return s.compare(to)
 }
 
-// errMoved says that the log has moved on meanwhile: look again.
-var errMoved = unreachable(errors.New("the log in etcd has moved on meanwhile"))
+// errMoved means that the log has grown meanwhile, and the caller must look again.
+var errMoved = unreachable(errors.New("the log in etcd has grown meanwhile"))
 
-// gone says why a frame that the head names is not there: it may have been
-// trimmed since the head was read.
+// gone returns the error for a frame that the head includes and that is missing:
+// errMoved if it was trimmed since the head was read, and otherwise a
+// *wal.CorruptError.
 func (s *site) gone(ctx context.Context, to *head, seq uint64) error {
 	h, err := s.readHead(ctx)
 	if err != nil {
@@ -163,7 +165,7 @@ func (s *site) gone(ctx context.Context, to *head, seq uint64) error {
 		Err: fmt.Errorf("the head says that etcd has commits %d to %d", to.First, to.Seq)}
 }
 
-// take appends one frame of etcd to this host's copy.
+// take appends one frame from etcd to this host's copy.
 func (s *site) take(image []byte, apply func(*wal.Frame) error) error {
 	f, rest, err := wal.ParseFrame(image, s.local.LogID(), s.local.Segment())
 	if err == nil && len(rest) > 0 {
@@ -175,7 +177,7 @@ func (s *site) take(image []byte, apply func(*wal.Frame) error) error {
 	if f.Last() <= s.local.LastSeq() {
 		return nil
 	}
-	if err := s.local.AppendCopy(&f); err != nil {
+	if err := s.local.PutCopy(&f); err != nil {
 		return fmt.Errorf("copying commit %d from etcd: %w", f.First, err)
 	}
 	if apply == nil {
@@ -184,26 +186,29 @@ func (s *site) take(image []byte, apply func(*wal.Frame) error) error {
 	return apply(&f)
 }
 
-// fill brings the copy up to a commit that etcd has no longer.
+// fill brings the copy up to a commit whose frames etcd no longer has.
 func (s *site) fill(ctx context.Context, upTo uint64, apply func(*wal.Frame) error) error {
-	if s.Fill == nil {
-		return fmt.Errorf("%s ends at commit %d, and etcd has the log only after %d: copy the directory of another host, by `ledgerctl backup`, and start again",
-			s.Dir, s.local.LastSeq(), upTo)
-	}
 	urls, err := s.others(ctx)
 	if err != nil {
 		return err
+	}
+	if s.Fill == nil || len(urls) == 0 {
+		return fmt.Errorf("%s ends at commit %d, but etcd has the log only after commit %d: copy the directory of another host with `ledgerctl backup`, and start again",
+			s.Dir, s.local.LastSeq(), upTo)
 	}
 	from := s.local.LastSeq()
 	filled := s.Fill(ctx, s.local, urls, upTo)
 	if apply == nil {
 		return filled
 	}
-	return errors.Join(s.applyFrom(from+1, apply), filled) // also what came before an error
+	return errors.Join(s.applyFrom(from+1, apply), filled) // also apply what was copied before an error
 }
 
-// applyFrom calls apply with the frames of this host's copy from a commit on.
+// applyFrom calls apply with the frames of this host's copy, beginning at a commit.
 func (s *site) applyFrom(seq uint64, apply func(*wal.Frame) error) error {
+	if err := s.local.SyncCopy(); err != nil {
+		return err
+	}
 	r, err := s.local.OpenReader()
 	if err != nil {
 		return err
@@ -226,10 +231,11 @@ func (s *site) applyFrom(seq uint64, apply func(*wal.Frame) error) error {
 	}
 }
 
-// compare checks that the copy, which ends where the head says, ends alike.
+// compare checks that the copy and the head have the same last frame, if both end
+// at the same commit. It returns wal.ErrForeign if they differ.
 func (s *site) compare(h *head) error {
 	if s.local.LastSeq() != h.Seq || h.Seq == 0 {
-		return nil // it has gone on since the head was read
+		return nil // the log has grown since the head was read
 	}
 	if s.local.LastDigest() == h.Digest && s.local.LastTime() == h.Time {
 		return nil
@@ -237,9 +243,9 @@ func (s *site) compare(h *head) error {
 	return fmt.Errorf("%w: %s and etcd differ at commit %d", wal.ErrForeign, s.Dir, h.Seq)
 }
 
-// Push begins the log in etcd with what a directory has, which is then the
-// first copy. There must be none below the prefix, and no writer of the
-// directory.
+// Push creates the log in etcd from the log in a directory, which then is the first
+// copy. There must be no log below the prefix, and no writer of the directory. It
+// returns the last commit.
 func (d *Driver) Push(ctx context.Context) (last uint64, err error) {
 	if err := d.probe(ctx); err != nil {
 		return 0, err
@@ -249,7 +255,7 @@ func (d *Driver) Push(ctx context.Context) (last uint64, err error) {
 	if there, err := wal.HasLog(d.Dir, opt); err != nil || !there {
 		return 0, cmp.Or(err, fmt.Errorf("there is no log in %s", d.Dir))
 	}
-	w, err := wal.Prepare(d.Dir, opt) // for its lock
+	w, err := wal.Prepare(d.Dir, opt) // to lock the directory
 	if err != nil {
 		return 0, err
 	}
@@ -279,7 +285,7 @@ func (d *Driver) Push(ctx context.Context) (last uint64, err error) {
 	return place.Seq, wal.MarkCopy(d.Dir, d.Where, opt)
 }
 
-// lastPlace is where a log ends.
+// lastPlace returns the place of the last durable frame.
 func lastPlace(r *wal.Reader) (p wal.Place, err error) {
 	end := r.Durable()
 	if end == 0 {

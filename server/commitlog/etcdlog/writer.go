@@ -8,61 +8,70 @@ import (
 	"sync"
 	"time"
 
+	"assetledger/ledger"
 	"assetledger/server/commitlog"
 	"assetledger/server/etcd"
 	"assetledger/wal"
 )
 
-// A Writer is the log while this daemon writes it.
+// A Writer is the log while this daemon is the writer.
 type Writer struct {
-	*commitlog.FileWriter // of this host's copy: Restore, LastSeq, LastTime, Commit, Readers, Space
+	*commitlog.FileWriter // for this host's copy: Restore, LastSeq, LastTime, Commit, Readers, Space
 	*site
 
 	ctx    context.Context // done when the writer is closed or has lost its place
 	cancel context.CancelFunc
-	lost   chan error // has one error, when the place is gone
+	lost   chan error // receives one error when the place is lost
 	shell  sync.WaitGroup
 
-	// Of the appending goroutine.
-	image []byte   // wire form of the frame that is sent
-	sent  uint64   // first commit of the frame that is sent and not in the copy yet; 0: none
-	txn   etcd.Txn // that appends it
-	doubt bool     // an attempt had no answer: it may be carried out, now or later
+	turn  sync.Mutex // held while changing the head; guards image, sent, txn and doubt
+	image []byte     // wire form of the frame being appended
+	sent  uint64     // first commit of the frame that is being appended and is not in the copy yet; 0 if none
+	txn   etcd.Txn   // appends the frame, or only deletes frames
+	doubt bool       // an attempt had no response, so it may be executed now or later
 
-	mu      sync.Mutex
-	head    head   // as it is in etcd
-	next    []byte // the head that the frame that is sent would make; nil: none
-	dead    error  // why nothing is appended any more
-	trimTo  uint64 // frames before this commit may go
-	place   place
-	quota   quota
-	mirrors []commitlog.Mirror // of other hosts
-	retries uint64             // attempts to append beyond the first
+	mu       sync.Mutex
+	head     head   // current head in etcd
+	next     []byte // head that the transaction would store; nil if there is no transaction
+	dead     error  // error that ended the writer; nil while it works
+	trimTo   uint64 // frames before this commit may be deleted
+	appended int64  // bytes appended by this writer
+	tail     tail
+	stale    chan struct{} // wakes the compactor
+	place    place
+	quota    quota
+	mirrors  []commitlog.Mirror // live copies on other hosts
+	signs    map[string]sign    // last signs of all announced copies
+	retries  uint64             // repeated attempts to append
 }
 
 func newWriter(s *site, h head, lease int64, value []byte) *Writer {
-	w := &Writer{FileWriter: commitlog.NewFileWriter(s.local, s.Dir, s.Opt), site: s, head: h, lost: make(chan error, 1)}
+	w := &Writer{FileWriter: commitlog.NewFileWriter(s.local, s.Dir, s.Opt), site: s, head: h, lost: make(chan error, 1), stale: make(chan struct{}, 1)}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	w.place = place{lease: lease, value: value, renewed: s.now()}
+	w.tail = tail{{seq: h.Seq}}
 	if !s.Manual {
-		w.shell.Go(w.run)
+		w.shell.Go(func() { w.every(w.renew) })
+		w.shell.Go(func() { w.every(w.tend) })
+		w.shell.Go(w.compactor)
 	}
 	return w
 }
 
-// Replay reads this host's copy, which ends where the log does.
+// Replay reads this host's copy, which ends where the log ends.
 func (w *Writer) Replay(apply func(*wal.Frame) error) error { return w.ReadBack(apply) }
 
-// MaxBody is what one transaction of etcd takes.
+// MaxBody returns the maximum size of a batch's body in bytes, which fits in one
+// transaction of etcd.
 func (w *Writer) MaxBody() int { return min(MaxBody, w.FileWriter.MaxBody()) }
 
-// Driver names the driver, and the cluster with the prefix.
+// Driver returns "etcd", and the cluster with the prefix.
 func (w *Writer) Driver() (name, path string) { return "etcd", w.Where }
 
-// Lost has an error when the place is gone.
+// Lost returns a channel that receives an error when the place is lost.
 func (w *Writer) Lost() <-chan error { return w.lost }
 
-// fail makes the first failure stick, and returns what stuck.
+// fail records the first error that ends the writer, and returns the recorded one.
 func (w *Writer) fail(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,11 +92,20 @@ func (w *Writer) failed() error {
 	return w.dead
 }
 
-// Append makes the frame durable on a majority, and then puts it into this
-// host's copy. If there is no space there, the same call goes on with that.
+// Append makes the frame durable on a majority of etcd's members, and then copies
+// it to this host, where it is durable and visible to readers a moment later. If
+// there is no space for the copy, calling Append again with the same frame
+// continues there.
 func (w *Writer) Append(f *wal.Frame) error {
 	if err := w.failed(); err != nil {
 		return err
+	}
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	if w.sent == 0 && w.pending() != nil { // a deletion of frames is pending, and its outcome is unknown
+		if err := w.commit(); err != nil {
+			return err
+		}
 	}
 	switch {
 	case w.sent == 0:
@@ -95,11 +113,14 @@ func (w *Writer) Append(f *wal.Frame) error {
 			return fmt.Errorf("etcdlog: body of %d bytes, at most %d", len(f.Body), w.MaxBody())
 		}
 		if err := w.prepare(f); err != nil {
+			if w.local.Err() != nil { // the sync of the previous frame failed
+				w.fail(err)
+			}
 			return err
 		}
 	default:
 		if again, err := w.local.Encode(nil, f); err != nil || !bytes.Equal(again, w.image) {
-			return fmt.Errorf("etcdlog: the frame of commits %d to %d is another than the one before, and what became of that is not known yet: %w", f.First, f.Last(), err)
+			return fmt.Errorf("etcdlog: the frame of commits %d to %d differs from the previous one, whose outcome is still unknown: %w", f.First, f.Last(), err)
 		}
 	}
 	if w.pending() != nil {
@@ -107,7 +128,7 @@ func (w *Writer) Append(f *wal.Frame) error {
 			return err
 		}
 	}
-	if err := w.local.AppendCopy(f); err != nil {
+	if err := w.local.PutCopy(f); err != nil {
 		if !errors.Is(err, wal.ErrNoSpace) {
 			w.fail(err)
 		}
@@ -117,36 +138,36 @@ func (w *Writer) Append(f *wal.Frame) error {
 	return nil
 }
 
-// prepare makes the transaction that appends the frame.
+// Commit reads a commit back from this host's copy.
+func (w *Writer) Commit(seq uint64, use func(*ledger.Record)) error {
+	if err := w.local.SyncCopy(); err != nil {
+		return err
+	}
+	return w.FileWriter.Commit(seq, use)
+}
+
+// prepare prepares the transaction that appends the frame.
 func (w *Writer) prepare(f *wal.Frame) (err error) {
 	if w.image, err = w.local.Encode(w.image[:0], f); err != nil {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	first := max(w.head.First, min(w.trimTo, f.First))
-	next := w.head.after(f, first)
-	w.next, w.sent, w.doubt = next.encode(), f.First, false
-	w.txn = etcd.Txn{
-		If:   []etcd.Cond{{Key: w.headKey(), Value: w.head.encode()}},
-		Then: []etcd.Op{{Put: w.frameKey(f.First), Value: w.image}, {Put: w.headKey(), Value: w.next}},
-		Else: []etcd.Op{{Get: w.headKey()}},
-	}
-	if first > w.head.First {
-		w.txn.Then = append(w.txn.Then, etcd.Op{Delete: w.frameKey(w.head.First), End: w.frameKey(first)})
-	}
+	w.sent = f.First
+	w.propose(w.head.after(f, w.firstKept()), etcd.Op{Put: w.frameKey(f.First), Value: w.image})
 	return nil
 }
 
-// pending is the head that the frame that is sent would make, nil if it is in
-// the log, or there is none.
+// pending returns the head that the current transaction would store, or nil if
+// there is no transaction or it was executed.
 func (w *Writer) pending() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.next
 }
 
-// commit carries out the transaction: it sends it until there is an answer.
+// commit sends the transaction until there is a response. It stops early when the
+// lease may have ended, since the waiting clients should then ask another daemon.
 func (w *Writer) commit() error {
 	again := w.tries(w.ctx)
 	for {
@@ -164,7 +185,7 @@ func (w *Writer) commit() error {
 		case !etcd.Refused(err):
 			w.doubt = true
 		}
-		if !again() {
+		if !again() || w.age() > w.lease() {
 			if dead := w.failed(); dead != nil {
 				return dead
 			}
@@ -176,7 +197,7 @@ func (w *Writer) commit() error {
 	}
 }
 
-// committed takes note that the frame is in the log.
+// committed records that the transaction was executed.
 func (w *Writer) committed() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,18 +206,27 @@ func (w *Writer) committed() error {
 		return err
 	}
 	w.head, w.next = h, nil
-	w.quota.since += int64(len(w.image))
+	if w.sent != 0 {
+		w.quota.since += int64(len(w.image))
+		w.appended += int64(len(w.image))
+		if w.appended-w.quota.compacted >= w.quota.compactStep() {
+			select {
+			case w.stale <- struct{}{}:
+			default:
+			}
+		}
+	}
 	return nil
 }
 
-// forget gives up a frame that was never carried out, and won't be.
+// forget drops a transaction that was not executed and never will be.
 func (w *Writer) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sent, w.next = 0, nil
 }
 
-// fenced is the error that says who the writer is now.
+// fenced returns the ErrFenced that names the present writer.
 func (w *Writer) fenced(head []etcd.KV) error {
 	if len(head) == 0 {
 		return fmt.Errorf("%w: the head of the log in %s is gone", commitlog.ErrFenced, w.Where)
@@ -208,7 +238,8 @@ func (w *Writer) fenced(head []etcd.KV) error {
 	return fmt.Errorf("%w: it is %s, since epoch %d", commitlog.ErrFenced, h.Writer, h.Epoch)
 }
 
-// Confirm reads the head: it is this writer's, or the one that it is about to put.
+// Confirm reads the head and checks that it is this writer's: the current one, or
+// the one that a transaction in progress stores.
 func (w *Writer) Confirm() error {
 	if err := w.failed(); err != nil {
 		return err
@@ -235,7 +266,7 @@ func (w *Writer) Confirm() error {
 	return nil
 }
 
-// Room reports whether there is room in etcd and in this host's copy.
+// Room returns nil if there is room in etcd and in this host's copy.
 func (w *Writer) Room() error {
 	if err := w.failed(); err != nil {
 		return err
@@ -249,13 +280,13 @@ func (w *Writer) Room() error {
 	return w.FileWriter.Room()
 }
 
-// Abandon has what waits for etcd return.
+// Abandon makes all calls that wait for etcd return.
 func (w *Writer) Abandon() { w.fail(wal.ErrClosed) }
 
-// closeTime bounds the giving back of the place.
+// closeTime is the maximum time to release the writer's place.
 const closeTime = time.Second
 
-// Close gives back the place, so that another daemon can take it at once.
+// Close releases the writer's place, so that another daemon can take it at once.
 func (w *Writer) Close() error {
 	w.fail(wal.ErrClosed)
 	w.shell.Wait()
