@@ -16,36 +16,37 @@ import (
 )
 
 const (
-	// DefaultMaxConnections is the default of the most connections that a daemon
-	// keeps open. An idle one costs about 14 KiB.
+	// DefaultMaxConnections is the default maximum number of open connections of a
+	// daemon. An idle one costs about 14 KiB.
 	DefaultMaxConnections = 16_384
-	// keptFiles is the number of file descriptors that connections never use: the
+	// keptFiles is the number of file descriptors that connections never use. The
 	// log needs them, and a log that can't open a file can't continue.
 	keptFiles = 100
 )
 
-// connections is a listener that bounds the connections of a daemon. When the
-// most allowed are open, a new one replaces those that have been idle longest:
-// connections that have not sent a whole header yet, or have no request in
-// progress. The client with the most idle connections loses its own first, so
-// one client can't shut the others out. If no connection is idle, the new one
-// waits.
+// connections is a listener that bounds the number of open connections of a daemon.
+// At the bound, a new connection replaces those that have been idle longest. A
+// connection is idle if it has not sent a complete header yet, or has no request in
+// progress. The client with the most idle connections loses its own first, so one
+// client can't keep the others out. If no connection is idle, the new one waits.
 type connections struct {
 	net.Listener
 	max     int
 	log     *slog.Logger
-	dropped atomic.Uint64 // closed to make room
+	dropped atomic.Uint64 // connections closed to make room
 	waiting atomic.Bool   // Accept waits for room
-	room    chan struct{} // wakes Accept; holds one token
+	room    chan struct{} // wakes Accept; has at most one token
 	closed  chan struct{}
 	once    sync.Once // guards closed
+
+	deadlines deadlines
 
 	mu   sync.Mutex
 	open map[*Tracked]struct{}
 }
 
-// newConnections bounds the connections of a listener to max, and to what the
-// limit on open files allows.
+// newConnections returns a listener with at most max connections, and no more than
+// the limit on open files allows.
 func newConnections(ln net.Listener, max int, log *slog.Logger) *connections {
 	if max == 0 {
 		max = DefaultMaxConnections
@@ -54,7 +55,9 @@ func newConnections(ln net.Listener, max int, log *slog.Logger) *connections {
 		log.Info("the limit on open files allows fewer connections than -max-connections", "connections", most, "max_connections", max)
 		max = most
 	}
-	return &connections{Listener: ln, max: max, log: log, room: make(chan struct{}, 1), closed: make(chan struct{}), open: map[*Tracked]struct{}{}}
+	s := &connections{Listener: ln, max: max, log: log, room: make(chan struct{}, 1), closed: make(chan struct{}), open: map[*Tracked]struct{}{}}
+	s.deadlines.init(s.sweep)
+	return s
 }
 
 // openFiles returns the limit on open files of this process.
@@ -66,17 +69,21 @@ func openFiles() uint64 {
 	return uint64(l.Cur)
 }
 
-// connectionsFor returns how many connections a limit on open files allows.
+// connectionsFor returns the number of connections that a limit on open files
+// allows.
 func connectionsFor(files uint64) int {
 	return int(min(max(files-min(files, keptFiles), files/2, 1), 1<<30))
 }
 
-// A Tracked is a connection that connections counts.
+// A Tracked is a connection that a listener of type connections counts.
 type Tracked struct {
 	writeCloser
 	home   *connections
 	client netip.Prefix // its address, or IPv6 network; zero on a unix socket
-	idle   atomic.Int64 // since when, in Unix nanoseconds; 0 while a request is in progress
+	idle   atomic.Int64 // idle since this time in Unix nanoseconds; 0 while a request is in progress
+
+	read, write deadline
+	unwatched   atomic.Bool // the next Read returns nothing; see Unwatch
 }
 
 // A writeCloser is a connection that can close its writing half and still read:
@@ -86,7 +93,8 @@ type writeCloser interface {
 	CloseWrite() error
 }
 
-// trackedOf returns the tracked connection in c, also below TLS; nil if there is none.
+// trackedOf returns the tracked connection in c, even below TLS, or nil if there is
+// none.
 func trackedOf(c net.Conn) *Tracked {
 	if over, ok := c.(*tls.Conn); ok {
 		c = over.NetConn()
@@ -95,8 +103,8 @@ func trackedOf(c net.Conn) *Tracked {
 	return t
 }
 
-// clientOf returns the client at an address. An IPv6 client has a whole network
-// of addresses.
+// clientOf returns the client at an address. For IPv6 it is a network, because an
+// IPv6 client has a whole network of addresses.
 func clientOf(addr net.Addr) netip.Prefix {
 	at, ok := addr.(*net.TCPAddr)
 	if !ok {
@@ -111,14 +119,14 @@ func clientOf(addr net.Addr) netip.Prefix {
 	return client
 }
 
-// A passingError is an error of Accept after which net/http retries.
+// A passingError is a temporary error of Accept, after which net/http retries.
 type passingError struct{ error }
 
 func (passingError) Timeout() bool   { return false }
 func (passingError) Temporary() bool { return true }
 
-// Accept returns the next connection. Only a closed listener ends it: any other
-// error belongs to one connection, or is a shortage that passes.
+// Accept returns the next connection. Serving ends only when the listener is
+// closed. Any other error concerns one connection, or is a temporary shortage.
 func (s *connections) Accept() (net.Conn, error) {
 	c, err := s.Listener.Accept()
 	if errors.Is(err, net.ErrClosed) {
@@ -135,6 +143,8 @@ func (s *connections) Accept() (net.Conn, error) {
 	}
 	t := &Tracked{writeCloser: c.(writeCloser), home: s, client: clientOf(c.RemoteAddr())}
 	t.idle.Store(time.Now().UnixNano())
+	t.read.at.Store(never)
+	t.write.at.Store(never)
 	if !s.enter(t) {
 		c.Close()
 		return nil, net.ErrClosed
@@ -142,13 +152,14 @@ func (s *connections) Accept() (net.Conn, error) {
 	return t, nil
 }
 
-// isFilesShort reports whether err is a shortage of file descriptors, which passes.
+// isFilesShort reports whether err is a shortage of file descriptors, which is
+// temporary.
 func isFilesShort(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// enter counts a connection once there is room for it. It returns false if the
-// listener was closed before.
+// enter counts a connection as soon as there is room for it. It returns false if
+// the listener is closed before that.
 func (s *connections) enter(t *Tracked) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,9 +182,9 @@ func (s *connections) enter(t *Tracked) bool {
 	return true
 }
 
-// makeRoom closes the longest idle connections of the client that has the most
-// idle ones. It closes several at once, because searching all connections is
-// slow. It returns false if no connection is idle. Call with mu.
+// makeRoom closes the longest idle connections of the client that has the most idle
+// ones. It closes several at once, because it is slow to search all connections. It
+// returns false if no connection is idle. The caller holds mu.
 func (s *connections) makeRoom() bool {
 	idle := map[netip.Prefix][]*Tracked{}
 	var worst []*Tracked
@@ -216,7 +227,7 @@ func (s *connections) Close() error {
 	return s.Listener.Close()
 }
 
-// count returns how many connections are open.
+// count returns the number of open connections.
 func (s *connections) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,7 +244,7 @@ func (t *Tracked) Close() error {
 	return err
 }
 
-// notice is the ConnState of an http.Server.
+// notice is the ConnState function of the http.Server.
 func notice(c net.Conn, state http.ConnState) {
 	t := trackedOf(c)
 	if t == nil {
@@ -250,14 +261,14 @@ func notice(c net.Conn, state http.ConnState) {
 
 type connKey struct{}
 
-// ConnectionOf returns the connection of a request; nil if it is not tracked.
+// ConnectionOf returns the connection of a request, or nil if it is not tracked.
 func ConnectionOf(r *http.Request) *Tracked {
 	t, _ := r.Context().Value(connKey{}).(*Tracked)
 	return t
 }
 
-// Client names the client of a request by its credential, or by its address if
-// it has none.
+// Client returns a name for the client of a request: that of its credential, or its
+// address if it has none.
 func (x *Exchange) Client() string {
 	if x.Who != nil {
 		return "credential " + x.Who.Name

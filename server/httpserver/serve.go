@@ -12,24 +12,24 @@ import (
 	"time"
 )
 
-// Timeouts limit the time that one client can take. Zero means no limit.
+// Timeouts limit the time that one client may take. 0 means no limit.
 type Timeouts struct {
-	Header   time.Duration // to send the header of a request
-	Read     time.Duration // to send a whole request
-	Write    time.Duration // to read the response, from the end of the request's header
-	Idle     time.Duration // between requests
-	Shutdown time.Duration // for requests in progress when the daemon stops
+	Header   time.Duration // maximum time to send the header of a request
+	Read     time.Duration // maximum time to send a whole request
+	Write    time.Duration // maximum time to read the response, from the end of the request's header
+	Idle     time.Duration // maximum time between requests
+	Shutdown time.Duration // maximum time for requests in progress when the daemon stops
 }
 
-// DefaultTimeouts are the timeouts of the interface. Write exceeds the longest
-// wait for freshness.
+// DefaultTimeouts are the default timeouts. Write exceeds the longest wait for
+// freshness.
 var DefaultTimeouts = Timeouts{Header: 5 * time.Second, Read: 30 * time.Second, Write: 90 * time.Second,
 	Idle: 2 * time.Minute, Shutdown: 8 * time.Second}
 
-// maxHeader is the largest header of a request, in bytes.
+// maxHeader is the maximum size of a request's header, in bytes.
 const maxHeader = 64 << 10
 
-// NewServer returns an http.Server with these limits.
+// NewServer returns an http.Server with the given timeouts and maxHeader.
 func NewServer(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -45,15 +45,15 @@ func NewServer(h http.Handler, t Timeouts, log *slog.Logger) *http.Server {
 	}
 }
 
-// lastWords is how long a daemon that failed keeps responding before it closes
-// its connections. So a request in progress learns the reason, and whether its
-// outcome is known, instead of losing its connection.
+// lastWords is how long a failed daemon keeps responding before it closes its
+// connections. So a request in progress gets the reason, and whether its outcome is
+// known, instead of losing its connection.
 const lastWords = 200 * time.Millisecond
 
-// Serve announces the URL on ready and serves until ctx is done or failed
-// delivers an error. Then it stops: it accepts no new connections, and requests
-// in progress have at most t.Shutdown to finish. It first calls drain, which
-// ends what waits: SSE streams and waits for freshness.
+// Serve announces the URL on ready, and serves until ctx is done or failed delivers
+// an error. Then it calls drain, which must end everything that waits, such as SSE
+// streams and waits for freshness. It accepts no new connections, and requests in
+// progress have at most t.Shutdown to finish.
 func Serve(ctx context.Context, ln *Door, h http.Handler, t Timeouts, ready io.Writer, name string,
 	log *slog.Logger, failed <-chan error, drain func()) error {
 	srv := NewServer(h, t, log)
@@ -74,7 +74,7 @@ func Serve(ctx context.Context, ln *Door, h http.Handler, t Timeouts, ready io.W
 	grace, cancel := context.WithTimeout(context.Background(), t.Shutdown)
 	defer cancel()
 	if err := srv.Shutdown(grace); errors.Is(err, context.DeadlineExceeded) {
-		log.Warn("some clients did not take their answers in time; their connections are cut")
+		log.Warn("some clients did not read their responses in time; their connections are closed")
 		srv.Close()
 	}
 	return cause
