@@ -14,33 +14,33 @@ import (
 	"assetledger/server/auth"
 )
 
-// An Exchange is one request and its response. Handlers read the request
-// through it and leave the response in Out, which is written once, with its
-// length. Exchanges and their buffers are pooled: don't keep any part of one.
+// An Exchange is one request and its response. Handlers read the request through it
+// and leave the response in Out, which is written in one piece, with its length.
+// Exchanges and their buffers are pooled, so no part of one may be kept.
 type Exchange struct {
 	W       http.ResponseWriter
 	R       *http.Request
-	Who     *auth.Principal // the authenticated client; nil: any client, which may do everything
-	Body    []byte          // what ReadBody read
-	Out     []byte          // the response being made
+	Who     *auth.Principal // the authenticated client; nil if any client may do everything
+	Body    []byte          // the body, after ReadBody
+	Out     []byte          // the response body
 	Status  int             // 200 unless set
 	ErrCode ledger.Code
-	id      string // of the request; see requestID
+	id      string // id of the request; see requestID
 	Written bool   // the handler wrote the response itself
-	// Streamed: the response lasted as long as the client wanted, so its duration
-	// means nothing and is not measured.
+	// Streamed means that the response lasted as long as the client wanted, so its
+	// duration is not measured.
 	Streamed bool
-	unwanted bool // discardRest is to read the rest of the body
+	unwanted bool // discardRest must read the rest of the body
 
-	Claim   Claim // the bytes that it holds of the daemon's budget
+	Claim   Claim // the bytes that the exchange holds of the daemon's budget
 	charged int64 // the part of the claim that is for Body
 }
 
-// HeaderSeq is the response header with the commit that the response reports or
-// reflects.
+// HeaderSeq is the response header that contains the commit that the response
+// reports or reflects.
 const HeaderSeq = "X-Asset-Seq"
 
-// Larger buffers are left to the garbage collector instead of the pool.
+// Buffers larger than these are dropped instead of returned to the pool.
 const (
 	keepBody = 4 << 20
 	keepOut  = 2 << 20
@@ -55,8 +55,8 @@ func newExchange(w http.ResponseWriter, r *http.Request) *Exchange {
 }
 
 func (x *Exchange) release() {
+	x.Claim.Release() // uses the client, so it comes first
 	x.W, x.R, x.Who = nil, nil, nil
-	x.Claim.Release()
 	Poison(x.Body)
 	Poison(x.Out)
 	if x.letGo(cap(x.Body), keepBody) {
@@ -68,23 +68,23 @@ func (x *Exchange) release() {
 	exchanges.Put(x)
 }
 
-// letGo reports whether a buffer of size bytes is left to the collector.
+// letGo reports whether a buffer of size bytes is dropped instead of kept.
 func (x *Exchange) letGo(size, keep int) bool {
 	return size > keep || size > TinyClaim && x.Claim.budget.Crowded()
 }
 
-// Charge adds n bytes to the exchange's claim. If the budget has no room for
-// them, it waits a moment.
+// Charge adds n bytes to the exchange's claim. If the budget has no room for them,
+// it waits a moment, and then returns an Overloaded error.
 func (x *Exchange) Charge(n int64) *ledger.Error {
 	if x.Claim.Grow(n) {
 		return nil
 	}
-	x.W.Header()["Connection"] = []string{"close"} // don't read a body that is not wanted
+	x.W.Header()["Connection"] = []string{"close"} // so that the unwanted body is not read
 	return Overloaded
 }
 
-// unreadBody is how much of an unread body net/http reads by itself to keep the
-// connection.
+// unreadBody is the number of bytes of an unread body that net/http reads by
+// itself, to keep the connection open.
 const unreadBody = 256 << 10
 
 var (
@@ -114,11 +114,11 @@ func (x *Exchange) finish(err *ledger.Error) {
 	x.Written = true
 }
 
-// writePiece is the most bytes of a large response that one write takes.
+// writePiece is the maximum number of bytes in one write of a large response.
 const writePiece = 256 << 10
 
-// write writes x.Out. From here on the exchange holds only the response, until
-// the client has read it. An error means that the client is gone.
+// write writes x.Out. From then on the claim covers only the response, until the
+// client has read it. An error means that the client has disconnected.
 func (x *Exchange) write() {
 	out := x.Out
 	if x.Claim.Held > TinyClaim || len(out) > TinyClaim {
@@ -140,10 +140,10 @@ func (x *Exchange) write() {
 	x.W.Write(out)
 }
 
-// LongAgo is a deadline in the past: it ends a wait for a client at once.
+// LongAgo is a deadline in the past. Setting it ends a wait for a client at once.
 var LongAgo = time.Unix(1, 0)
 
-// Fail writes an error as the response. No other code does.
+// Fail renders an error as the response. All error responses come from here.
 func (x *Exchange) Fail(err *ledger.Error) {
 	x.ErrCode = err.Code
 	x.Status = err.Code.Status()
@@ -186,14 +186,18 @@ func (x *Exchange) RequireType(media string) *ledger.Error {
 	return nil
 }
 
-// ReadBody reads the whole body into x.Body, at most limit bytes. Memory grows
-// with the bytes that arrive, not with Content-Length, and is charged.
+// ReadBody reads the whole body into x.Body. It returns an error if the body has
+// more than limit bytes. Memory grows with the bytes that arrive, not with
+// Content-Length, and counts in the budget.
 func (x *Exchange) ReadBody(limit int64) *ledger.Error {
 	if x.R.ContentLength > limit {
 		x.refuseRest()
 		return tooLarge(limit)
 	}
-	src := http.MaxBytesReader(x.W, x.R.Body, limit)
+	src := x.R.Body // net/http reads no more than Content-Length
+	if x.R.ContentLength < 0 {
+		src = http.MaxBytesReader(x.W, src, limit)
+	}
 	if want := min(x.R.ContentLength+1, 64<<10); want > int64(cap(x.Body)) {
 		x.Body = make([]byte, 0, want)
 	}
@@ -225,8 +229,8 @@ func (x *Exchange) ReadBody(limit int64) *ledger.Error {
 	}
 }
 
-// growBody makes room for more of the body. While it copies, both buffers are
-// charged.
+// growBody makes room for more of the body. While it copies, the claim covers both
+// buffers.
 func (x *Exchange) growBody(limit int64) *ledger.Error {
 	if len(x.Body) < cap(x.Body) {
 		return nil
@@ -245,36 +249,36 @@ func (x *Exchange) growBody(limit int64) *ledger.Error {
 	return nil
 }
 
-// mostDiscarded is the most bytes that discardRest reads of a body: twice the
-// default limit of the largest body.
+// mostDiscarded is the maximum number of bytes of a body that discardRest reads:
+// twice the default of the largest limit on a body.
 const mostDiscarded = 128 << 20
 
-// refuseRest ends the connection after the response, which it sends at once,
-// without waiting for the rest of the body.
+// refuseRest makes the response be sent at once, without waiting for the rest of
+// the body, and the connection end after it.
 func (x *Exchange) refuseRest() {
 	x.W.Header()["Connection"] = []string{"close"}
 	if x.R.Header["Expect"] != nil {
-		return // the client has not begun to send, and a read would ask it to
+		return // the client has not begun to send, and reading would ask it to
 	}
 	// An error means HTTP/2, which may always respond while a body arrives.
 	http.NewResponseController(x.W).EnableFullDuplex()
 	x.unwanted = true
 }
 
-// discardRest sends the response and then reads and discards the rest of the
-// body. Many clients look for a response only after they have sent everything,
-// and closing a connection with unread bytes resets it, which may lose the
-// response. The time limit of a request holds here too. If the client sends
-// still more, net/http is told that its body was too long, and lingers before it
-// closes.
+// discardRest sends the response, and then reads and discards the rest of the body.
+// Many clients read the response only after they have sent everything. Closing a
+// connection with unread bytes resets it, and the response may be lost. The time
+// limit for reading a request applies here too. If the client sends still more than
+// mostDiscarded, net/http is told that the body was too long, and then lingers
+// before it closes the connection.
 func (x *Exchange) discardRest() {
 	http.NewResponseController(x.W).Flush()
-	io.Copy(io.Discard, http.MaxBytesReader(x.W, x.R.Body, mostDiscarded)) // an error or the end closes the connection
+	io.Copy(io.Discard, http.MaxBytesReader(x.W, x.R.Body, mostDiscarded)) // both an error and the end close the connection
 }
 
-// Linger closes the connection after the response, but first gives the client a
-// moment to read it. net/http does so for a body that was too long, so it is
-// told that this one was.
+// Linger closes the connection after the response, but gives the client a moment to
+// read it. net/http does that for a body that was too long, so Linger tells it that
+// this one was.
 func (x *Exchange) Linger() {
 	io.Copy(io.Discard, http.MaxBytesReader(x.W, io.NopCloser(strings.NewReader("too long")), 1))
 }

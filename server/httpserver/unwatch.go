@@ -1,0 +1,23 @@
+package httpserver
+
+// Read reads from the client, unless the handler does not watch it.
+func (t *Tracked) Read(p []byte) (int, error) {
+	if t.unwatched.Load() && t.unwatched.Swap(false) {
+		return 0, nil
+	}
+	return t.writeCloser.Read(p)
+}
+
+// Unwatch declares that the rest of the handler does not depend on whether the
+// client is still connected. Call it when the body has been read.
+//
+// From then on net/http reads from the connection in the background, to cancel
+// the request's context when the client disconnects. That takes a system call
+// and a goroutine that waits. After Unwatch, the next read returns nothing
+// instead, which ends the background read. An io.Reader may do that at any time,
+// so if another read gets it, it is only repeated.
+func (x *Exchange) Unwatch() {
+	if c := ConnectionOf(x.R); c != nil {
+		c.unwatched.Store(true)
+	}
+}

@@ -1,0 +1,100 @@
+package httpserver
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"assetledger/ledger"
+	"assetledger/server/metrics"
+)
+
+// A readingConn counts its reads that are in progress.
+type readingConn struct {
+	pipeConn
+	reading *atomic.Int32
+}
+
+func (c readingConn) Read(p []byte) (int, error) {
+	c.reading.Add(1)
+	defer c.reading.Add(-1)
+	return c.pipeConn.Read(p)
+}
+
+// TestUnwatch: while a handler waits that does not watch its client, nothing
+// reads from the connection. The requests that follow are read as always.
+func TestUnwatch(t *testing.T) {
+	for name, test := range map[string]struct {
+		unwatch bool
+		writes  []string // each after the answers to those before
+		reading int32    // reads in progress while a handler waits
+	}{
+		"watched":   {false, []string{"A", "B", "C"}, 1},
+		"unwatched": {true, []string{"A", "B", "C"}, 0},
+		"pipelined": {true, []string{"AB", "CDE", "F"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var reading atomic.Int32
+				client := unwatchServer(t, &reading, func(x *Exchange) *ledger.Error {
+					if test.unwatch {
+						x.Unwatch() // before the body is read, so that the read in the background can't be first
+					}
+					if err := x.ReadBody(100); err != nil {
+						return err
+					}
+					synctest.Wait()
+					if n := reading.Load(); n != test.reading {
+						t.Errorf("%d reads while the handler waits", n)
+					}
+					if err := x.R.Context().Err(); err != nil {
+						t.Error(err)
+					}
+					x.Out = append(x.Out, x.Body...)
+					return nil
+				})
+				in := bufio.NewReader(client)
+				for _, bodies := range test.writes {
+					all := ""
+					for _, body := range bodies {
+						all += "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n" + string(body)
+					}
+					go io.Copy(client, strings.NewReader(all))
+					for _, body := range bodies {
+						resp, err := http.ReadResponse(in, nil)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if got, err := io.ReadAll(resp.Body); err != nil || string(got) != string(body) {
+							t.Errorf("%q is answered with %q, %v", body, got, err)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// unwatchServer returns a client's end of a connection to a server, whose reads
+// are counted.
+func unwatchServer(t *testing.T, reading *atomic.Int32, handle Handler) (client net.Conn) {
+	s, door, _ := boundOf(t, 10)
+	var registry metrics.Registry
+	log := slog.New(slog.DiscardHandler)
+	srv := NewServer(NewAPI([]Route{{Method: "POST", Pattern: "/", Handle: handle}}, "test_", &registry, log), DefaultTimeouts, log)
+	go srv.Serve(s)
+	client, server := net.Pipe()
+	door.conns <- readingConn{pipeConn{server}, reading}
+	t.Cleanup(func() {
+		client.Close()
+		close(door.conns)
+		srv.Close()
+	})
+	return client
+}
