@@ -14,89 +14,102 @@ var (
 		"The body arrived too slowly while other requests waited for memory; nothing was done: send it again a little later, faster or in smaller parts.")
 )
 
-// A Budget bounds the bytes that all requests of a daemon hold at a time. What
-// one request holds is its claim, from the first byte of its body to the last
-// byte of its answer.
+// A Budget bounds the total bytes that all requests of a daemon hold. The bytes
+// that one request holds, from the first byte of its body to the last byte of its
+// response, are its claim.
 //
-// Claims of up to smallClaim bytes have a part of the budget to themselves, so
-// large ones can't shut them out, and tiny ones a part of that. When a claim doesn't fit, it waits for a
-// moment, and meanwhile the budget ends the claim whose client is slowest: the
-// one that would take longest to move what it holds at its present rate.
+// Part of the budget is reserved for claims of up to smallClaim bytes, so that
+// large claims can't keep small ones out. Part of that is reserved for claims of up
+// to TinyClaim bytes, and part of this for those of up to leastClaim bytes. A claim
+// that doesn't fit waits for a moment. Meanwhile the budget ends the claim with the
+// slowest client: the one that would take longest to move, at its present rate, the
+// bytes that its claim holds.
 type Budget struct {
-	max      int64 // of all claims
-	reserved int64 // part of max that large claims never get
+	max      int64 // maximum bytes of all claims
+	reserved int64 // part of max that large claims can't use
 
-	small   atomic.Int64 // held by small claims
-	large   atomic.Int64 // held by large claims; changes under mu
-	waiters atomic.Int32 // claims that wait for room
+	small   atomic.Int64 // bytes held by small claims
+	large   atomic.Int64 // bytes held by large claims; changed only under mu
+	waiters atomic.Int32 // number of claims that wait for room
 
-	Waits atomic.Uint64 // claims that found no room at once
-	Ended atomic.Uint64 // slow clients that were dropped for others
+	Waits atomic.Uint64 // number of claims that had to wait for room
+	Ended atomic.Uint64 // number of slow clients that were dropped for others
 
 	mu     sync.Mutex
+	shares shares
 	larges int                 // number of large claims
-	slow   map[*Claim]struct{} // claims that wait for their clients
-	ending int64               // held by claims that were ended and have not given back yet
-	room   chan struct{}       // closed when something was given back
+	slow   map[*Claim]struct{} // claims that wait for their clients, to read or to send
+	ending int64               // bytes held by claims that were ended and have not released them yet
+	room   chan struct{}       // closed when bytes are released
 }
 
 const (
-	// smallClaim is the largest claim that counts as small, in bytes: a body of
-	// 1 MiB and what parsing makes of it.
+	// smallClaim is the maximum size of a small claim, in bytes. It fits a body of
+	// 1 MiB with its parsed form.
 	smallClaim = 4 << 20
-	// TinyClaim is the largest claim that may use all that is kept for small
-	// ones. Larger ones leave a quarter of it.
+	// TinyClaim is the maximum size of a tiny claim, in bytes. Larger small claims
+	// leave a quarter of what is reserved for small claims free.
 	TinyClaim = 64 << 10
-	// claimPatience is how long a claim waits for room.
+	// leastClaim is the maximum size, in bytes, of a claim that may use everything
+	// reserved for small claims. Larger tiny claims leave an eighth of that free, so
+	// a request of one ordinary transaction doesn't wait until slow bodies of up to
+	// 64 KiB are known as slow.
+	leastClaim = 4 << 10
+	// claimPatience is the maximum time that a claim waits for room.
 	claimPatience = 2 * time.Second
-	// paceWindow is the time over which a client's rate is measured. A younger
-	// claim is never ended.
+	// paceWindow is the time over which a client's rate is measured. The budget
+	// never ends a younger claim.
 	paceWindow = time.Second
-	// slowClient is how long a client may need, at its present rate, to move as
-	// much as its claim holds. The budget ends slower ones when others wait.
+	// slowClient is the maximum time that a client may need, at its present rate,
+	// to move the bytes that its claim holds. The budget ends slower claims while
+	// others wait.
 	slowClient = 10 * time.Second
 )
 
-// NewBudget makes a budget of max bytes, an eighth of it for small claims.
+// NewBudget returns a budget of max bytes. An eighth of it is reserved for small
+// claims.
 func NewBudget(max int64) *Budget {
-	return &Budget{max: max, reserved: max / 8, slow: map[*Claim]struct{}{}, room: make(chan struct{})}
+	return &Budget{max: max, reserved: max / 8, slow: map[*Claim]struct{}{}, room: make(chan struct{}),
+		shares: shares{held: map[string]int64{}, waiting: map[string]int{}}}
 }
 
 // Used returns the bytes that all claims hold.
 func (b *Budget) Used() int64 { return b.small.Load() + b.large.Load() }
 
-// Crowded reports whether more than a quarter of the budget is used. Buffers
-// that nobody holds are not kept for later then.
+// Crowded reports whether more than a quarter of the budget is used. While it is,
+// unused buffers are dropped instead of kept for reuse.
 func (b *Budget) Crowded() bool { return b != nil && b.Used() > b.max/4 }
 
-// A Claim is what one request holds of a budget. Its methods, except those that
-// the budget calls, are for one goroutine. The zero claim has no budget, and
-// can hold anything.
+// A Claim is the part of a budget that one request holds. Only one goroutine may
+// use it, although the budget itself may end it at any time. A zero Claim has no
+// budget and no limit.
 type Claim struct {
 	budget *Budget
+	of     claimant // what the claim is for; nil for nothing in particular
 	Held   int64
 
-	waited bool // awaits was called, so what follows may have been changed
+	waited bool // Awaits was called, so the fields below may have changed
 
-	// These are guarded by budget.mu.
-	drop  func() // ends the client's connection; nil unless the claim waits for its client
-	ended int64  // what it held when the budget called drop; 0: it did not
-	since time.Time
-	moved int64 // bytes moved since then
-	rate  int64 // bytes a second in the window before, -1 if there was none
+	// Guarded by budget.mu.
+	client string // name of the client; see whose
+	drop   func() // ends the client's connection; nil unless the claim waits for its client
+	ended  int64  // bytes held when the budget called drop; 0 if it has not
+	since  time.Time
+	moved  int64 // bytes moved since the time since
+	rate   int64 // bytes per second in the previous window; -1 if there was none
 }
 
-// Claim returns a new claim of the budget, which holds nothing.
+// Claim returns a new, empty claim.
 func (b *Budget) Claim() Claim { return Claim{budget: b} }
 
-// Grow adds n bytes to the claim. It waits for room, at most claimPatience, and
-// returns false if there is none, or if the budget has ended the claim.
+// Grow adds n bytes to the claim. It waits at most claimPatience for room. It
+// returns false if there is no room, or if the budget has ended the claim.
 func (c *Claim) Grow(n int64) bool {
 	b := c.budget
 	if b == nil || n <= 0 {
 		return true
 	}
-	if c.drop == nil && c.Held+n <= smallClaim { // else the budget may look at the claim just now
+	if c.drop == nil && c.Held+n <= smallClaim { // otherwise the budget may be looking at the claim
 		if b.small.Add(n) <= c.part(n) {
 			c.Held += n
 			return true
@@ -108,7 +121,7 @@ func (c *Claim) Grow(n int64) bool {
 	return c.ended == 0 && (c.tryGrow(n) || c.wait(n))
 }
 
-// GrowNow is grow without waiting.
+// GrowNow does the same as Grow without waiting.
 func (c *Claim) GrowNow(n int64) bool {
 	b := c.budget
 	if b == nil || n <= 0 {
@@ -119,16 +132,22 @@ func (c *Claim) GrowNow(n int64) bool {
 	return c.ended == 0 && c.tryGrow(n)
 }
 
-// part returns how much small claims may hold when one of them grows by n.
+// part returns the maximum number of bytes that small claims may hold when this one
+// grows by n.
 func (c *Claim) part(n int64) int64 {
-	if c.Held+n <= TinyClaim {
-		return c.budget.reserved
+	switch reserved := c.budget.reserved; {
+	case c.Held+n <= leastClaim:
+		return reserved
+	case c.Held+n <= TinyClaim:
+		return reserved / 8 * 7
+	default:
+		return reserved / 4 * 3
 	}
-	return c.budget.reserved / 4 * 3
 }
 
-// wait is grow when there is no room at once. It holds mu on entry and return.
-// Meanwhile the claim doesn't wait for its client, so it can't be ended.
+// wait does the work of Grow if there is no room at once. It holds mu on entry and
+// on return. During wait, the budget can't end the claim, since it isn't waiting
+// for its client.
 func (c *Claim) wait(n int64) bool {
 	b := c.budget
 	if c.drop != nil {
@@ -141,9 +160,11 @@ func (c *Claim) wait(n int64) bool {
 	b.Waits.Add(1)
 	b.waiters.Add(1)
 	defer b.waiters.Add(-1)
+	b.shares.waits(c, 1)
+	defer b.shares.waits(c, -1)
 	patience := time.NewTimer(claimPatience)
 	defer patience.Stop()
-	look := time.NewTicker(paceWindow / 10) // a client gets slow without an event
+	look := time.NewTicker(paceWindow / 10) // no event tells that a client has become slow
 	defer look.Stop()
 	b.endSlow(n)
 	for {
@@ -166,9 +187,9 @@ func (c *Claim) wait(n int64) bool {
 	}
 }
 
-// tryGrow adds n bytes if there is room. A claim too large for the whole budget
-// has room if it is the only large one: whatever fits its own limits can be
-// served. Call with mu.
+// tryGrow adds n bytes if there is room. A claim that is too large for the whole
+// budget has room if it is the only large one, so that every request within its own
+// limits can be served. The caller holds mu.
 func (c *Claim) tryGrow(n int64) bool {
 	b := c.budget
 	small, large := b.small.Load(), b.large.Load()
@@ -179,10 +200,12 @@ func (c *Claim) tryGrow(n int64) bool {
 	} else {
 		was := c.Held
 		if was > smallClaim {
-			was = 0 // counted as large already
+			was = 0 // already counted as large
+		} else if b.shares.exceeds(c, was+n, (b.max-b.reserved)/2) {
+			return false
 		}
 		alone := b.larges == 0 || b.larges == 1 && c.Held > smallClaim
-		tooLarge := c.Held+n > b.max-b.reserved // even for an empty budget
+		tooLarge := c.Held+n > b.max-b.reserved // too large even for an empty budget
 		if !(alone && tooLarge) && large+was+n > b.max-max(b.reserved, small-was+b.reserved/4) {
 			return false
 		}
@@ -191,7 +214,7 @@ func (c *Claim) tryGrow(n int64) bool {
 	return true
 }
 
-// Force adds n bytes, or takes them off if n is negative, room or not.
+// Force adds n bytes even if there is no room. If n is negative, it releases bytes.
 func (c *Claim) Force(n int64) {
 	b := c.budget
 	if b == nil || n == 0 {
@@ -214,8 +237,8 @@ func (c *Claim) Force(n int64) {
 	}
 }
 
-// add changes what the claim holds, and the part of the budget that it counts
-// towards. Call with mu.
+// add changes the size of the claim, and of the part of the budget that it counts
+// towards. The caller holds mu.
 func (c *Claim) add(n int64) {
 	b, was, now := c.budget, c.Held, c.Held+n
 	c.Held = now
@@ -226,16 +249,19 @@ func (c *Claim) add(n int64) {
 		b.small.Add(-was)
 		b.large.Add(now)
 		b.larges++
+		b.shares.holds(c, now)
 	case now <= smallClaim:
 		b.large.Add(-was)
 		b.small.Add(now)
 		b.larges--
+		b.shares.holds(c, -was)
 	default:
 		b.large.Add(n)
+		b.shares.holds(c, n)
 	}
 }
 
-// Release gives everything back. The claim can be used again.
+// Release releases all bytes. The claim can be used again.
 func (c *Claim) Release() {
 	b := c.budget
 	if b == nil {
@@ -248,12 +274,12 @@ func (c *Claim) Release() {
 		b.ending -= c.ended
 		b.mu.Unlock()
 	}
-	*c = Claim{budget: b}
+	*c = Claim{budget: b, of: c.of, client: c.client}
 }
 
-// Awaits says that the claim waits for its client from now on, to send or to
-// read. If others wait for room and the client is slow, the budget calls drop,
-// once, which must end the waiting.
+// Awaits declares that the claim now waits for its client to send or to read. If
+// other claims wait for room and the client is slow, the budget calls drop once,
+// which must end the wait.
 func (c *Claim) Awaits(drop func()) {
 	b := c.budget
 	if b == nil {
@@ -266,7 +292,7 @@ func (c *Claim) Awaits(drop func()) {
 	b.slow[c] = struct{}{}
 }
 
-// Progress notes that the client sent or read n bytes.
+// Progress records that the client sent or read n bytes.
 func (c *Claim) Progress(n int) {
 	b := c.budget
 	if b == nil {
@@ -278,7 +304,7 @@ func (c *Claim) Progress(n int) {
 	c.pace(time.Now())
 }
 
-// Ready ends what awaits began. After it drop is not called any more.
+// Ready ends the wait that Awaits declared. Afterwards drop is not called any more.
 func (c *Claim) Ready() {
 	if c.budget == nil || c.drop == nil {
 		return
@@ -299,8 +325,8 @@ func (c *Claim) WasEnded() bool {
 	return c.ended != 0
 }
 
-// endSlow ends the claims whose clients are slowest until n bytes are on their
-// way back, as long as there are clients who are too slow. Call with mu.
+// endSlow ends the claims with the slowest clients, until the ended claims will
+// release n bytes or no client is too slow. The caller holds mu.
 func (b *Budget) endSlow(n int64) {
 	now := time.Now()
 	for b.ending < n {
@@ -322,8 +348,9 @@ func (b *Budget) endSlow(n int64) {
 	}
 }
 
-// pace returns how many seconds the client would take to move what the claim
-// holds. It is not known within the first window. Call with mu.
+// pace returns the number of seconds that the client would take to move the bytes
+// that the claim holds. known is false within the first window. The caller holds
+// mu.
 func (c *Claim) pace(now time.Time) (seconds int64, known bool) {
 	if d := now.Sub(c.since); d >= paceWindow {
 		c.rate, c.moved, c.since = int64(float64(c.moved)/d.Seconds()), 0, now

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -18,12 +19,12 @@ func (b *Budget) claim(t *testing.T, n int64) *Claim {
 	return c
 }
 
-// Large claims can't take what is kept for small ones, nor small ones what is
-// kept for tiny ones. The only large claim gets whatever it needs.
+// Large claims can't use what is reserved for small ones, nor small ones what is
+// reserved for tiny ones. The only large claim gets whatever it needs.
 func TestBudgetParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
-		first := b.claim(t, 100*mib) // alone
+		first := b.claim(t, 100*mib) // the only claim
 		if (&Claim{budget: b}).Grow(5 * mib) {
 			t.Error("a second large claim got more than there is")
 		}
@@ -32,23 +33,48 @@ func TestBudgetParts(t *testing.T) {
 		if (&Claim{budget: b}).Grow(mib) {
 			t.Error("a small claim got what is kept for tiny ones")
 		}
-		for range 32 {
+		for range 16 {
 			b.claim(t, TinyClaim)
+		}
+		if (&Claim{budget: b}).Grow(TinyClaim) {
+			t.Error("a tiny claim got what is kept for the least")
+		}
+		for range 256 {
+			b.claim(t, leastClaim)
 		}
 		if (&Claim{budget: b}).Grow(1) {
 			t.Error("a claim got more than there is")
 		}
 		first.Release()
 		b.claim(t, 40*mib)
-		b.claim(t, 3*mib) // of what large ones leave
+		b.claim(t, 3*mib) // uses what large claims left
 		if (&Claim{budget: b}).Grow(20 * mib) {
 			t.Error("a large claim got what small ones hold")
 		}
 	})
 }
 
-// Small claims may take what large ones leave, but for what is kept for tiny
-// ones: those find room whatever came before.
+// A commit of a few bytes finds room at once beside as many slow bodies of up to
+// 64 KiB as there is room for, though their clients are not known as slow yet.
+func TestBudgetKeepsRoomForTheLeast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(64 * mib)
+		b.claim(t, 60*mib)
+		for n := int64(4 * mib); n >= TinyClaim; n /= 2 {
+			for c := (&Claim{budget: b}); c.GrowNow(n); c = (&Claim{budget: b}) {
+				c.Awaits(func() { t.Error("ended") })
+			}
+		}
+		start := time.Now()
+		b.claim(t, 200)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("waited %v", took)
+		}
+	})
+}
+
+// Small claims may use what large ones leave, except what is reserved for tiny
+// ones. Those always find room.
 func TestBudgetKeepsRoomForTiny(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
@@ -61,14 +87,14 @@ func TestBudgetKeepsRoomForTiny(t *testing.T) {
 				c = &Claim{budget: b}
 			}
 		}
-		for range 32 {
+		for range 16 {
 			b.claim(t, TinyClaim)
 		}
 	})
 }
 
-// A claim that finds no room ends the one whose client is slowest for what it
-// holds, and no other; it waits until that has given back.
+// A claim that finds no room ends the claim whose client is slowest for its size,
+// and no other. It waits until that claim has released its bytes.
 func TestBudgetEndsTheSlowest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
@@ -102,8 +128,8 @@ func TestBudgetEndsTheSlowest(t *testing.T) {
 	})
 }
 
-// A young claim is not ended, and neither is one that is not its client's turn.
-// A claim that finds no room waits only so long.
+// The budget ends neither a young claim nor one that isn't waiting for its client.
+// A claim that finds no room waits only for a limited time.
 func TestBudgetPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
@@ -127,13 +153,14 @@ func TestBudgetPatience(t *testing.T) {
 	})
 }
 
-// Whatever claims do, the budget's sums are those of the claims.
+// Whatever the claims do, the sums of the budget equal those of the claims.
 func TestBudgetSums(t *testing.T) {
 	b := NewBudget(64 * mib)
 	rng := rand.New(rand.NewPCG(1, 2))
 	claims := make([]Claim, 10)
+	names := []named{"a", "b", "c"}
 	for i := range claims {
-		claims[i].budget = b
+		claims[i].budget, claims[i].of = b, names[i%len(names)]
 	}
 	for range 20_000 {
 		c := &claims[rng.IntN(len(claims))]
@@ -150,10 +177,11 @@ func TestBudgetSums(t *testing.T) {
 			b.mu.Unlock()
 		}
 		var small, large int64
-		larges := 0
+		larges, held := 0, map[string]int64{}
 		for i := range claims {
 			if claims[i].Held > smallClaim {
 				large += claims[i].Held
+				held[claims[i].of.Client()] += claims[i].Held
 				larges++
 			} else {
 				small += claims[i].Held
@@ -162,5 +190,69 @@ func TestBudgetSums(t *testing.T) {
 		if small != b.small.Load() || large != b.large.Load() || larges != b.larges {
 			t.Fatalf("small %d of %d, large %d of %d, %d of %d large claims", b.small.Load(), small, b.large.Load(), large, b.larges, larges)
 		}
+		if !maps.Equal(held, b.shares.held) || len(b.shares.waiting) != 0 {
+			t.Fatalf("clients hold %v, want %v; %v wait", b.shares.held, held, b.shares.waiting)
+		}
 	}
+}
+
+type named string
+
+func (n named) Client() string { return string(n) }
+
+// A client that holds half of the room gets no further large claim while another
+// client waits. Its large claims may grow, it may have small claims, and other
+// clients get large ones. If nobody else waits, it gets what there is.
+func TestBudgetShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(64 * mib)
+		new := func(who named) *Claim { return &Claim{budget: b, of: who} }
+		first, second := new("a"), new("a")
+		if !first.Grow(20*mib) || !second.Grow(10*mib) {
+			t.Fatal("no room in an empty budget")
+		}
+		if c := new("a"); !c.GrowNow(5 * mib) {
+			t.Error("refused though nobody waits")
+		} else {
+			c.Release()
+		}
+		got := make(chan bool)
+		other := new("b")
+		go func() { got <- other.Grow(40 * mib) }()
+		synctest.Wait()
+		if new("a").GrowNow(5 * mib) {
+			t.Error("a third large claim of a client that has half, while another waits")
+		}
+		if again := second.Another(); again.GrowNow(5 * mib) {
+			t.Error("another claim for the same client")
+		}
+		if !second.GrowNow(mib) || !new("a").GrowNow(mib) {
+			t.Error("a large claim may not grow, or a small one is refused")
+		}
+		third := new("c")
+		if !third.GrowNow(5 * mib) {
+			t.Error("a client that has nothing is refused")
+		}
+		third.Release()
+		first.Release()
+		if !<-got {
+			t.Error("the one that waited got nothing")
+		}
+		other.Release()
+		go func() { got <- new("a").Grow(60 * mib) }()
+		synctest.Wait()
+		if !new("a").GrowNow(30 * mib) {
+			t.Error("refused though only the client itself waits")
+		}
+		<-got
+
+		b = NewBudget(64 * mib)
+		new("a").Grow(10 * mib)
+		go func() { got <- new("b").Grow(50 * mib) }()
+		synctest.Wait()
+		if !new("c").GrowNow(30 * mib) {
+			t.Error("one large claim is refused, of a client that has no other")
+		}
+		<-got
+	})
 }
