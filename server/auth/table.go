@@ -13,23 +13,23 @@ import (
 	"assetledger/ledger"
 )
 
-// maxFile is the largest size of the file, in bytes.
+// maxFile is the maximum size of the file, in bytes.
 const maxFile = 1 << 20
 
 // A Principal is an authenticated client.
 type Principal struct {
 	Entry
-	Sender []byte         // the name, for a transaction
-	Permit *ledger.Permit // what its transactions may do; nil: everything
+	Sender []byte         // the name, to be stored in a transaction
+	Permit *ledger.Permit // what its transactions may do; nil for everything
 }
 
 // A Table holds the clients of one version of the file. It never changes.
 type Table struct {
 	clients []Principal
-	Mode    fs.FileMode // of the file
+	Mode    fs.FileMode // permissions of the file
 }
 
-// Load reads a file. An error names the line at fault.
+// Load reads a file. If a line is invalid, the error names it.
 func Load(path string) (*Table, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -41,7 +41,7 @@ func Load(path string) (*Table, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return nil, fmt.Errorf("%s is no regular file of at most %d bytes", path, maxFile)
+		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", path, maxFile)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxFile))
 	if err != nil {
@@ -59,9 +59,8 @@ func Load(path string) (*Table, error) {
 	return t, nil
 }
 
-// whole returns an error for the text of a file that was cut short: the missing
-// part of a line may be what limits a client, and an empty file would lock
-// everyone out.
+// whole returns an error if the text was cut short. The missing part of a line may
+// be the one that limits a client, and an empty file would lock everyone out.
 func whole(text string) error {
 	if text == "" {
 		return errors.New("the file is empty; one without clients has a comment, or an empty line")
@@ -119,14 +118,14 @@ func (t *Table) Entries() []Entry {
 	return list
 }
 
-// Token returns the client with the token, nil if there is none. It compares the
+// Token returns the client with the token, or nil if there is none. It compares the
 // token with every line in constant time, so that its duration reveals nothing.
 func (t *Table) Token(token string) *Principal {
 	return t.find(sha256.Sum256([]byte(token)), false)
 }
 
-// Certificate returns the client with the certificate, given as DER bytes; nil
-// if there is none. The caller has validated the certificate.
+// Certificate returns the client with the certificate, given as DER bytes, or nil
+// if there is none. The caller has already validated the certificate.
 func (t *Table) Certificate(der []byte) *Principal {
 	return t.find(sha256.Sum256(der), true)
 }
@@ -144,6 +143,6 @@ func (t *Table) find(hash [sha256.Size]byte, cert bool) *Principal {
 	return &t.clients[found]
 }
 
-// Again returns the client of the same credential as p in this table; nil if it
-// has been removed.
+// Again returns the client in this table that has the same credential as p, or nil
+// if the credential has been removed.
 func (t *Table) Again(p *Principal) *Principal { return t.find(p.Hash, p.Cert) }

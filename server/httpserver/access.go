@@ -13,37 +13,38 @@ import (
 	"time"
 )
 
-// Access configures who may reach a daemon, and how. The zero value serves every
-// client on this machine in plain text.
+// Access configures which clients may use a daemon, and how they reach it. The zero
+// value serves every client on this machine in plain text.
 type Access struct {
-	AuthFile   string      // lists the clients and what they may do; "": all clients may do everything
-	TLSCert    string      // PEM file of the certificate and its chain; "": plain text
-	TLSKey     string      // PEM file of its private key
-	ClientCA   string      // PEM file of the roots of client certificates; "": none are requested
-	SocketMode fs.FileMode // permissions of a unix socket; 0: 0600
-	Insecure   bool        // serve other machines even without an auth file
-	// MaxConnections is the most connections open at a time; 0: DefaultMaxConnections.
+	AuthFile   string      // lists the clients and their scopes; "" allows all clients everything
+	TLSCert    string      // PEM file with the certificate and its chain; "" for plain text
+	TLSKey     string      // PEM file with the private key of TLSCert
+	ClientCA   string      // PEM file with the root certificates for client certificates; "" to request none
+	SocketMode fs.FileMode // permissions of a Unix socket; 0 means 0600
+	Insecure   bool        // accept other machines even without an auth file
+	// MaxConnections is the maximum number of open connections; 0 means
+	// DefaultMaxConnections.
 	MaxConnections int
-	// Reload requests that the files are read again at once. Changes are noticed
-	// without it.
+	// Reload receives requests to read the files again at once. Without them,
+	// changes are noticed after a moment.
 	Reload <-chan os.Signal
-	// Inherited is a listener that was opened for the daemon and replaces the
+	// Inherited is a listener that was opened for the daemon. It replaces the
 	// address to listen on; see the function Inherited.
 	Inherited net.Listener
 }
 
-// A UsageError reports an invalid setting. Its text begins with the flag.
+// A UsageError reports an invalid setting. Its message begins with the flag.
 type UsageError struct{ words string }
 
 func (e *UsageError) Error() string { return e.words }
 
 func usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
 
-// socketPath returns the path of a listen address that names a unix socket.
+// socketPath returns the path if the listen address names a Unix socket.
 func socketPath(listen string) (path string, ok bool) { return strings.CutPrefix(listen, "unix:") }
 
-// Check returns an error if the settings are invalid together with the address
-// to listen on.
+// Check returns a *UsageError if the settings are invalid, alone or together with
+// the address to listen on.
 func (a *Access) Check(listen string) error {
 	switch {
 	case (a.TLSCert == "") != (a.TLSKey == ""):
@@ -51,9 +52,9 @@ func (a *Access) Check(listen string) error {
 	case a.ClientCA != "" && a.TLSCert == "":
 		return usagef("-client-ca needs -tls-cert and -tls-key: client certificates are a part of TLS")
 	case a.ClientCA != "" && a.AuthFile == "":
-		return usagef("-client-ca needs -auth-file, which says what the holder of each certificate may do")
+		return usagef("-client-ca needs -auth-file, which lists what the holder of each certificate may do")
 	case a.SocketMode&^0o777 != 0:
-		return usagef("-socket-mode is the permissions of a file, from 0000 to 0777, and not %#o", a.SocketMode)
+		return usagef("-socket-mode must be permissions from 0000 to 0777, not %#o", a.SocketMode)
 	case a.MaxConnections < 0:
 		return usagef("-max-connections must be 1 or more, not %d", a.MaxConnections)
 	}
@@ -62,7 +63,7 @@ func (a *Access) Check(listen string) error {
 		case path == "" || strings.HasPrefix(path, "@"):
 			return usagef("-listen unix: needs the path of a file, and not %q", path)
 		case a.TLSCert != "":
-			return usagef("-tls-cert is for addresses of the network; a unix socket is protected by -socket-mode")
+			return usagef("-tls-cert is for network addresses; a unix socket is protected by -socket-mode")
 		}
 		return nil
 	}
@@ -74,8 +75,8 @@ func (a *Access) Check(listen string) error {
 		return usagef("-listen is host:port or unix:/path: %v", err)
 	}
 	if a.AuthFile == "" && !a.Insecure && !isLoopback(host) {
-		return usagef("-listen %s would let everyone who reaches this address do everything: say with -auth-file who may "+
-			"(ledgerctl token new makes one), or listen on 127.0.0.1 or a unix socket, or accept it with -insecure", listen)
+		return usagef("-listen %s would let everyone who reaches this address do everything: list the clients in an -auth-file "+
+			"(ledgerctl token new creates one), listen on 127.0.0.1 or a unix socket, or accept it with -insecure", listen)
 	}
 	return nil
 }
@@ -85,17 +86,17 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// An Entrance is the way into a daemon: its clients, its certificates and, once
-// it listens, its listener.
+// An Entrance holds what a daemon needs to accept clients: its auth file, its
+// certificates and, once it listens, its listener.
 type Entrance struct {
 	access Access
-	gate   *Gate         // nil: all clients may do everything
-	certs  *certificates // nil: plain text
+	gate   *Gate         // nil if all clients may do everything
+	certs  *certificates // nil for plain text
 	log    *slog.Logger
 }
 
-// OpenEntrance reads the files. Call it before anything else is done. Its errors
-// are UsageErrors.
+// OpenEntrance reads the files. A daemon calls it before it does anything else. All
+// its errors are of type *UsageError.
 func OpenEntrance(a Access, listen string, log *slog.Logger) (*Entrance, error) {
 	if err := a.Check(listen); err != nil {
 		return nil, err
@@ -123,15 +124,15 @@ func OpenEntrance(a Access, listen string, log *slog.Logger) (*Entrance, error) 
 	return e, nil
 }
 
-// A Door is a listener that knows its address as clients write it.
+// A Door is a listener that knows its URL, as clients write it.
 type Door struct {
 	net.Listener
 	url   string
 	bound *connections
 }
 
-// Protect installs the entrance's authentication on the API, and the metrics of
-// its connections.
+// Protect installs the entrance's authentication on the API, and registers the
+// metrics of its connections.
 func (e *Entrance) Protect(a *API, d *Door) {
 	a.registry.GaugeFunc(a.prefix+"connections", "Connections that are open.", func() float64 { return float64(d.bound.count()) })
 	a.registry.CounterFunc(a.prefix+"connections_dropped_total", "Idle connections that were closed to make room for new ones.",
@@ -141,7 +142,7 @@ func (e *Entrance) Protect(a *API, d *Door) {
 	a.local = e.gate == nil && !e.access.Insecure && tcp && at.IP.IsLoopback()
 }
 
-// Listen opens the door, and bounds its connections.
+// Listen starts to listen, and bounds the number of connections.
 func (e *Entrance) Listen(addr string) (*Door, error) {
 	d, err := e.open(addr)
 	if err != nil {
@@ -155,7 +156,7 @@ func (e *Entrance) Listen(addr string) (*Door, error) {
 	return d, nil
 }
 
-// open opens the door without a bound and without TLS.
+// open starts to listen, without a bound and without TLS.
 func (e *Entrance) open(addr string) (*Door, error) {
 	ln := e.access.Inherited
 	if ln != nil {
@@ -177,7 +178,7 @@ func (e *Entrance) open(addr string) (*Door, error) {
 	}
 	at := ln.Addr().(*net.TCPAddr)
 	if e.gate == nil && !e.access.Insecure && !at.IP.IsLoopback() {
-		ln.Close() // localhost resolves to another address, or a socket unit names one
+		ln.Close() // localhost may resolve to another address, or a socket unit may name one
 		if e.access.Inherited != nil {
 			addr = "(the inherited socket)"
 		}
@@ -221,14 +222,14 @@ func (e *Entrance) reload() {
 		e.certs.refresh(true)
 	}
 	if e.gate == nil && e.certs == nil {
-		e.log.Info("asked to read the files again, and there are none: no -auth-file, no -tls-cert")
+		e.log.Info("asked to reload the files, but there are none: no -auth-file, no -tls-cert")
 	}
 }
 
-// Usage makes an error of a setting of it.
+// Usage turns an error of a setting into a *UsageError.
 func Usage(err error) error { return usagef("%v", err) }
 
-// IsUsage reports whether err is about a setting.
+// IsUsage reports whether err contains a *UsageError.
 func IsUsage(err error) bool {
 	var usage *UsageError
 	return errors.As(err, &usage)

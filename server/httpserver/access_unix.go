@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A unixDoor is a unix socket that removes its file when it is closed.
+// A unixDoor is a Unix socket that removes its file when it is closed.
 type unixDoor struct {
 	*net.UnixListener
 	path string
@@ -20,12 +20,13 @@ type unixDoor struct {
 	once sync.Once
 }
 
-// listenUnix listens on a unix socket with the given mode, 0600 for 0. It
-// replaces the socket of a daemon that was killed, but not a socket that a
-// process listens on, nor a file that is not a socket.
+// listenUnix listens on a Unix socket with the given mode; 0 means 0600. It
+// replaces the socket of a daemon that was killed, but neither a socket on which a
+// process listens nor a file that is not a socket.
 //
-// It makes the socket in a folder that only its owner may enter, sets its mode,
-// and then moves it into place, so that it is never reachable with a wider mode.
+// It creates the socket in a directory that only its owner may enter, sets its
+// mode, and then moves it to its place. So the socket is never reachable with a
+// wider mode.
 func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	if mode == 0 {
 		mode = 0o600
@@ -35,13 +36,13 @@ func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	}
 	private, err := os.MkdirTemp(filepath.Dir(path), ".l")
 	if err != nil {
-		return nil, fmt.Errorf("making a socket: %w", err)
+		return nil, fmt.Errorf("creating a socket: %w", err)
 	}
 	defer os.RemoveAll(private)
 	born := filepath.Join(private, "s")
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: born, Net: "unix"})
 	if errors.Is(err, syscall.EINVAL) {
-		return nil, fmt.Errorf("the path %s is too long for a unix socket, by the 10 bytes that its making needs: use a shorter one", path)
+		return nil, fmt.Errorf("the path %s is too long for a unix socket, whose creation needs 10 more bytes: use a shorter path", path)
 	}
 	if err != nil {
 		return nil, err
@@ -55,12 +56,12 @@ func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	}
 	if err != nil {
 		ln.Close()
-		return nil, fmt.Errorf("making the socket %s: %w", path, err)
+		return nil, fmt.Errorf("creating the socket %s: %w", path, err)
 	}
 	return d, nil
 }
 
-// checkVacant returns an error if path holds anything that must not be replaced.
+// checkVacant returns an error if path exists and must not be replaced.
 func checkVacant(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,19 +71,19 @@ func checkVacant(path string) error {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("%s is there already and is no socket", path)
+		return fmt.Errorf("%s exists and is not a socket", path)
 	}
 	conn, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {
 		conn.Close()
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return nil // left behind
+		return nil // left behind by a process that ended
 	}
 	return fmt.Errorf("another program listens on %s", path)
 }
 
-// Close stops listening, and removes the file if it is still this socket's.
+// Close stops listening. It removes the file if it still belongs to this socket.
 func (d *unixDoor) Close() error {
 	err := d.UnixListener.Close()
 	d.once.Do(func() {

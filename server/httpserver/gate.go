@@ -11,14 +11,14 @@ import (
 	"assetledger/server/auth"
 )
 
-// A Gate authenticates clients against the auth file. After a reload, requests
-// in progress keep the identity they started with; streams end if their client
-// was removed.
+// A Gate authenticates clients against the auth file. After a reload, requests in
+// progress keep the identity they started with, but streams end if their client was
+// removed.
 type Gate struct {
 	path  string
 	table atomic.Pointer[auth.Table]
 	log   *slog.Logger
-	stamp []fileStamp // of the file at the last read; used by refresh only
+	stamp []fileStamp // stamp of the file when it was last read; used only by refresh
 }
 
 // openGate reads the auth file and returns its gate.
@@ -42,13 +42,13 @@ func NewGate(path string, table *auth.Table, log *slog.Logger) *Gate {
 // Take replaces the gate's clients.
 func (g *Gate) Take(t *auth.Table) {
 	if t.Mode&0o077 != 0 {
-		g.log.Warn("others than its owner can read or write the auth file: chmod 600", "auth_file", g.path, "mode", t.Mode.String())
+		g.log.Warn("users other than its owner can read or write the auth file: chmod 600", "auth_file", g.path, "mode", t.Mode.String())
 	}
 	g.table.Store(t)
 }
 
-// refresh reloads the file if it has changed, or at once if now is set. If the
-// file is invalid, the old table stays. Only one goroutine may call it.
+// refresh reloads the file if it has changed, or at once if now is set. If the file
+// is invalid, the old table stays in use. Only one goroutine may call refresh.
 func (g *Gate) refresh(now bool) {
 	stamp := stampsOf([]string{g.path})
 	if !now && stamp[0].same(g.stamp[0]) {
@@ -57,15 +57,15 @@ func (g *Gate) refresh(now bool) {
 	g.stamp = stamp
 	table, err := auth.Load(g.path)
 	if err != nil {
-		g.log.Error("the auth file can't be used; what it said before still holds", "error", err)
+		g.log.Error("the auth file can't be used; the previous version stays in use", "error", err)
 		return
 	}
 	g.Take(table)
 	g.log.Info("auth file read again", "auth_file", g.path, "credentials", len(table.Entries()))
 }
 
-// ScopeOf returns the scope that the routes of a pattern require. For an unknown
-// pattern that is admin: a new route is closed until it is listed here.
+// ScopeOf returns the scope that the routes with a pattern require. For an unknown
+// pattern that is admin, so a new route is closed until it is listed here.
 func ScopeOf(pattern string) auth.Scope {
 	switch {
 	case strings.HasPrefix(pattern, "/v1/commit"):
@@ -74,21 +74,21 @@ func ScopeOf(pattern string) auth.Scope {
 		return auth.Register
 	case strings.HasPrefix(pattern, "/v1/read/"):
 		return auth.Read
-	case pattern == "/v1/metrics":
+	case pattern == "/v1/metrics", pattern == "/v1/status":
 		return auth.Metrics
 	case pattern == "/v1/log", strings.HasPrefix(pattern, "/v1/checkpoints"):
 		return auth.Log
 	case pattern == "/v1/health", pattern == "/v1/livez", pattern == "/v1/readyz", pattern == "/v1/openapi.json":
-		return auth.Open // probes, and the description
+		return auth.Open // probes and the OpenAPI description
 	case !strings.HasPrefix(pattern, "/v1/"):
-		return auth.Open // the page itself holds nothing of the ledger, and an unknown path is no secret
+		return auth.Open // the page itself contains nothing of the ledger, and that a path is unknown is no secret
 	}
 	return auth.Admin
 }
 
-// suffices reports whether scopes open the routes of a pattern that requires
-// want. The scope transfer opens the commit routes as commit does; the state
-// then judges which operations of the transaction it allows.
+// suffices reports whether scopes permit the routes of a pattern that requires
+// want. The scope transfer permits the commit routes in the same way as commit. The
+// state then decides which operations of the transaction it permits.
 func suffices(scopes, want auth.Scope, pattern string) bool {
 	if scopes.Has(want) {
 		return true
@@ -121,8 +121,8 @@ func (a *API) gated(pattern string, handle Handler) Handler {
 	}
 }
 
-// Readmit authenticates the client of a long request once more, because its
-// credential may have been revoked or changed.
+// Readmit authenticates the client of a long request again, because its credential
+// may have been revoked or changed.
 func (a *API) Readmit(x *Exchange, pattern string) *ledger.Error {
 	if a.Gate == nil {
 		return nil
@@ -134,7 +134,7 @@ func (a *API) Readmit(x *Exchange, pattern string) *ledger.Error {
 	return err
 }
 
-// IsStranger reports whether a client of an open route is unauthenticated, or
+// IsStranger reports whether the client of an open route is unauthenticated, or
 // limited to some owners. Such a client gets no details about this machine.
 func (a *API) IsStranger(x *Exchange) bool {
 	if a.Gate == nil {
@@ -144,7 +144,7 @@ func (a *API) IsStranger(x *Exchange) bool {
 	return err != nil || who.Limited()
 }
 
-// maxToken is the longest token, in bytes.
+// maxToken is the maximum length of a token, in bytes.
 const maxToken = 512
 
 var (
@@ -205,7 +205,8 @@ func (g *Gate) Still(who *auth.Principal, want auth.Scope) bool {
 	return now != nil && now.Scopes.Has(want) && !now.Limited()
 }
 
-// challenge returns the WWW-Authenticate header for a rejection (RFC 6750).
+// challenge returns the value of the WWW-Authenticate header for a rejection (RFC
+// 6750).
 func challenge(err *ledger.Error) []string {
 	const realm = `Bearer realm="ledger"`
 	if err.Code == ledger.Forbidden {

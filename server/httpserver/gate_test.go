@@ -10,12 +10,12 @@ import (
 	"assetledger/server/auth"
 )
 
-// TestScopes: nothing of the ledger is open, and a route that nobody thought
-// about is closed.
+// TestScopes checks that no route to the ledger's data is open, and that an unknown
+// route is closed.
 func TestScopes(t *testing.T) {
 	for pattern, want := range map[string]auth.Scope{
 		"/v1/commit": auth.Commit, "/v1/commit/batch": auth.Commit, "/v1/register/class": auth.Register, "/v1/read/classes": auth.Read,
-		"/v1/metrics": auth.Metrics, "/v1/health": auth.Open, "/v1/livez": auth.Open, "/v1/readyz": auth.Open, "/v1/openapi.json": auth.Open,
+		"/v1/metrics": auth.Metrics, "/v1/status": auth.Metrics, "/v1/health": auth.Open, "/v1/livez": auth.Open, "/v1/readyz": auth.Open, "/v1/openapi.json": auth.Open,
 		"/{$}": auth.Open, "/page/{version}/{file}": auth.Open, "/v1/new": auth.Admin, "/v1/readers": auth.Admin,
 	} {
 		if got := ScopeOf(pattern); got != want {
@@ -24,7 +24,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestPooledRequestsForget: no request is judged by the permit of another.
+// TestPooledRequestsForget checks that no request is judged with the permit of
+// another.
 func TestPooledRequestsForget(t *testing.T) {
 	var tx ledger.Transaction
 	tx.SetSender([]byte("a"), &ledger.Permit{Owners: []int64{1}})
@@ -42,7 +43,8 @@ func TestPooledRequestsForget(t *testing.T) {
 	}
 }
 
-// TestForeignPages: only what a browser sends for a name that could be anyone's.
+// TestForeignPages checks that only requests of browsers, under names that anyone
+// could own, are rejected.
 func TestForeignPages(t *testing.T) {
 	own, err := os.Hostname()
 	if err != nil || own == "" {
@@ -57,7 +59,7 @@ func TestForeignPages(t *testing.T) {
 		{"EVIL.EXAMPLE.:8080", "Sec-Fetch-Site", true},
 		{"127.0.0.1.evil.example", "Accept-Language", true},
 		{"localhost.evil.example", "Accept-Language", true},
-		{"evil.example:8080", "Accept", false}, // no browser
+		{"evil.example:8080", "Accept", false}, // not a browser
 		{"127.0.0.1:8080", "Accept-Language", false},
 		{"127.0.0.1", "Origin", false},
 		{"[::1]:8080", "Origin", false},
@@ -90,7 +92,7 @@ func TestForeignPages(t *testing.T) {
 	}
 }
 
-// Only the scope admin may say which commit a transaction reverses.
+// Only the scope admin may set which commit a transaction reverses.
 func TestReversesNeedsAdmin(t *testing.T) {
 	for scope, code := range map[auth.Scope]ledger.Code{auth.Commit: ledger.Forbidden, auth.Commit | auth.Register: ledger.Forbidden, auth.Admin: ""} {
 		state, out := ledger.NewState(ledger.Config{}), ledger.Outcome{}

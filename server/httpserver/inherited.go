@@ -12,9 +12,9 @@ import (
 const firstInherited = 3
 
 // Inherited returns the socket that a service manager opened for this process
-// (socket activation: LISTEN_PID, LISTEN_FDS), nil if it opened none. Clients
-// can then connect, and wait, before the daemon is ready and while it restarts.
-// lookup is os.LookupEnv, or a test's own.
+// (socket activation with LISTEN_PID and LISTEN_FDS), or nil if it opened none.
+// With such a socket, clients can connect, and wait, before the daemon is ready and
+// while it restarts. lookup is os.LookupEnv, or a test's replacement.
 func Inherited(lookup func(string) (string, bool)) (net.Listener, error) {
 	pid, _ := lookup("LISTEN_PID")
 	count, ok := lookup("LISTEN_FDS")
@@ -38,9 +38,9 @@ func listenerOf(fd uintptr) (net.Listener, error) {
 	case *net.TCPListener:
 		return ln, nil
 	case *net.UnixListener:
-		ln.SetUnlinkOnClose(false) // the service manager owns it, and clients wait there for the next daemon
+		ln.SetUnlinkOnClose(false) // the service manager owns the socket, and clients wait there for the next daemon
 		return ln, nil
 	}
 	ln.Close()
-	return nil, usagef("the socket that the service manager opened is a %s: give a stream of TCP or unix", ln.Addr().Network())
+	return nil, usagef("the socket that the service manager opened is a %s: configure a TCP or unix stream socket", ln.Addr().Network())
 }

@@ -9,16 +9,16 @@ import (
 )
 
 // Every request has an id, which connects the client's records with the daemon's
-// log lines: that of the header X-Request-Id if it is printable, or one made
-// here. The response repeats it.
+// log lines. It is the value of the header X-Request-Id if that is valid, and
+// otherwise generated here. The response repeats it.
 
 const (
 	headerRequestID = "X-Request-Id"
 	maxRequestID    = 128 // bytes
 )
 
-// requestIDs makes ids that differ between processes too: a random prefix,
-// chosen at start, and a count.
+// requestIDs generates ids that also differ between processes: a random prefix,
+// chosen at start, and a counter.
 var requestIDs = struct {
 	start string
 	count atomic.Uint64
@@ -30,14 +30,15 @@ func randomHex(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// requestID returns the id of r. It ignores the header if there are several, or
-// if it is empty, long, or not printable ASCII without spaces, because the id
-// goes into log lines and headers unchanged.
+// requestID returns the id of r. It ignores the header if there are several, or if
+// it is empty, too long, or anything but printable ASCII without spaces, because
+// the id goes into log lines and headers unchanged.
 func requestID(r *http.Request) string {
 	if sent := r.Header[headerRequestID]; len(sent) == 1 && fitRequestID(sent[0]) {
 		return sent[0]
 	}
-	return requestIDs.start + "-" + strconv.FormatUint(requestIDs.count.Add(1), 10)
+	var id [32]byte
+	return string(strconv.AppendUint(append(append(id[:0], requestIDs.start...), '-'), requestIDs.count.Add(1), 10))
 }
 
 func fitRequestID(id string) bool {

@@ -18,34 +18,35 @@ import (
 type Handler func(x *Exchange) *ledger.Error
 
 // A Route is one method of one path. Its pattern is that of net/http's ServeMux
-// without the method, and its label in the metrics.
+// without the method. It is also the label in the metrics.
 type Route struct {
 	Method, Pattern string
 	Handle          Handler
 }
 
-// An API serves a table of routes. Every response is JSON, even those for
-// unknown paths and methods, and every response is counted.
+// An API serves a table of routes. Every response of the API is JSON, even those
+// for unknown paths and methods, and every response is counted.
 type API struct {
 	mux      *http.ServeMux
 	Panics   atomic.Uint64
 	Log      *slog.Logger
-	prefix   string // of metric names
+	prefix   string // prefix of metric names
 	registry *metrics.Registry
-	// LogAll logs every request instead of only those that failed.
+	// LogAll logs every request, instead of only failed ones.
 	LogAll  bool
 	Gate    *Gate // nil: all clients may do everything
 	local   bool  // all clients are on this machine; see isForeignPage
 	unclean http.Handler
-	Budget  *Budget                // bounds the bytes of all requests and responses; nil: no bound
-	meters  map[string]*routeMeter // by pattern; filled before serving
+	Budget  *Budget                // bounds the bytes of all requests and responses; nil for no bound
+	meters  map[string]*routeMeter // by pattern; not changed while serving
 }
 
-// NewAPI returns the handler for routes. Names of metrics begin with prefix.
+// NewAPI returns an API with the given routes. The names of its metrics begin with
+// prefix.
 func NewAPI(routes []Route, prefix string, registry *metrics.Registry, log *slog.Logger) *API {
 	a := &API{mux: http.NewServeMux(), Log: log, prefix: prefix, registry: registry, meters: map[string]*routeMeter{}}
 	methods := map[string][]string{}
-	var patterns []string // in the order of the table, which is the order of the metrics
+	var patterns []string // in the order of the table, which becomes the order of the metrics
 	for _, r := range routes {
 		if methods[r.Pattern] == nil {
 			patterns = append(patterns, r.Pattern)
@@ -73,7 +74,7 @@ func NewAPI(routes []Route, prefix string, registry *metrics.Registry, log *slog
 	return a
 }
 
-// ServeHTTP responds by the route table.
+// ServeHTTP responds according to the table of routes.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A name in the path is one escaped segment and may contain slashes.
 	if !cleanPath(r.URL.EscapedPath()) {
@@ -85,8 +86,15 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // cleanPath reports whether the mux would accept the path unchanged.
 func cleanPath(p string) bool {
-	return strings.HasPrefix(p, "/") && !strings.Contains(p, "//") &&
-		!strings.Contains(p+"/", "/./") && !strings.Contains(p+"/", "/../")
+	rest, rooted := strings.CutPrefix(p, "/")
+	for more := rooted; more; {
+		var segment string
+		segment, rest, more = strings.Cut(rest, "/")
+		if segment == "." || segment == ".." || segment == "" && more {
+			return false
+		}
+	}
+	return rooted
 }
 
 func methodNotAllowed(allow string) Handler {
@@ -113,7 +121,7 @@ var statuses = func() []int {
 	return slices.Compact(list)
 }()
 
-// meter returns the pattern's meter, which its methods share.
+// meter returns the meter of the pattern, which all its methods share.
 func (a *API) meter(pattern string) *routeMeter {
 	if m := a.meters[pattern]; m != nil {
 		return m
@@ -128,18 +136,19 @@ func (a *API) meter(pattern string) *routeMeter {
 	return m
 }
 
-// measured wraps a handler with a pooled exchange, the handling of errors and
+// measured wraps a handler. It adds a pooled exchange, the handling of errors and
 // panics, metrics, and the log line.
 func (a *API) measured(pattern string, handle Handler) http.Handler {
 	m := a.meter(pattern)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		x := newExchange(w, r)
-		x.Claim.budget = a.Budget
+		x.Claim.budget, x.Claim.of = a.Budget, x
 		x.id = requestID(r)
 		w.Header()[headerRequestID] = []string{x.id}
 		if len(r.TransferEncoding) != 0 {
-			// A proxy may disagree about the end of this body, so nothing may follow it (RFC 9112, 6.1).
+			// A proxy may disagree about where this body ends, so no request may
+			// follow it (RFC 9112, section 6.1).
 			w.Header()["Connection"] = []string{"close"}
 		}
 		x.finish(a.Guarded(x, handle))
@@ -156,9 +165,9 @@ func (a *API) measured(pattern string, handle Handler) http.Handler {
 	})
 }
 
-// tell writes the log line of a request that failed, or of every request if
-// LogAll is set. Failures that clients can cause at will are logged at a level
-// that is off by default, so that clients can't fill the disk.
+// tell writes the log line of a failed request, or of every request if LogAll is
+// set. Failures that clients can cause at will are logged at a level that is off by
+// default, so that clients can't fill the disk.
 func (a *API) tell(x *Exchange, took time.Duration) {
 	level := slog.LevelDebug
 	switch {

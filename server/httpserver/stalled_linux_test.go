@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestGiveUpAfter: what a client does not take is noticed, though it is there
-// and there is room for more on the way.
+// TestGiveUpAfter checks that the connection ends if a client does not accept sent
+// bytes, even though it is there and the buffers on the way have room.
 func TestGiveUpAfter(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -29,11 +29,11 @@ func TestGiveUpAfter(t *testing.T) {
 	defer raw.Close()
 	c := &Tracked{writeCloser: raw.(*net.TCPConn), client: clientOf(raw.RemoteAddr())}
 	c.GiveUpAfter(300 * time.Millisecond)
-	c.SetWriteDeadline(time.Now().Add(time.Minute))
+	raw.SetWriteDeadline(time.Now().Add(time.Minute))
 	if _, err := c.Write(make([]byte, 1_000_000)); err != nil && !errors.Is(err, syscall.ETIMEDOUT) {
 		t.Fatal(err)
 	}
-	c.SetReadDeadline(time.Now().Add(time.Minute))
+	raw.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ETIMEDOUT) {
 		t.Errorf("the connection goes on: %v", err)
 	}

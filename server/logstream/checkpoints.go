@@ -14,7 +14,7 @@ import (
 	"assetledger/wal"
 )
 
-// list answers with the checkpoints, oldest first.
+// list responds with the checkpoints, oldest first.
 func (s *Server) list(x *httpserver.Exchange) *ledger.Error {
 	if err := everything(x); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (s *Server) list(x *httpserver.Exchange) *ledger.Error {
 	n := 0
 	for _, seq := range seqs {
 		f, err := wal.OpenCheckpointFile(s.file.Dir, seq, s.file.Opt)
-		if err != nil { // removed just now
+		if err != nil { // removed in the meantime
 			continue
 		}
 		size, err := f.Size()
@@ -48,7 +48,7 @@ func (s *Server) list(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// checkpoint answers with the bytes of a checkpoint, or a range of them.
+// checkpoint responds with the bytes of a checkpoint, or with a range of them.
 func (s *Server) checkpoint(x *httpserver.Exchange) *ledger.Error {
 	if err := everything(x); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (s *Server) checkpoint(x *httpserver.Exchange) *ledger.Error {
 	h[httpserver.HeaderSeq] = []string{strconv.FormatUint(seq, 10)}
 	if part && from >= size {
 		h["Content-Range"] = []string{fmt.Sprintf("bytes */%d", size)}
-		return ledger.Errorf(ledger.RangeNotSatisfiable, "The checkpoint has %d bytes, and the range begins behind them.", size).
+		return ledger.Errorf(ledger.RangeNotSatisfiable, "The range begins after the end of the checkpoint, which has %d bytes.", size).
 			With(ledger.Num("bytes", size))
 	}
 	if part {
@@ -111,7 +111,7 @@ func (s *Server) send(x *httpserver.Exchange, f wal.File, from, to int64) {
 		b := buf[:min(piece, to-from)]
 		if n, err := f.ReadAt(b, from); n < len(b) {
 			s.log.Error("a checkpoint can't be read for another machine", "offset", from, "error", err)
-			panic(http.ErrAbortHandler) // an answer that is not whole must not look so
+			panic(http.ErrAbortHandler) // an incomplete response must not look complete
 		}
 		c.SetWriteDeadline(time.Now().Add(s.patience))
 		n, err := x.W.Write(b)
@@ -123,8 +123,9 @@ func (s *Server) send(x *httpserver.Exchange, f wal.File, from, to int64) {
 	}
 }
 
-// parseRange reads the header Range, if it is one range of bytes. What it can't
-// read, or what depends on a validator, asks for the whole, as RFC 9110 allows.
+// parseRange returns the range of bytes that the header Range asks for. If the
+// header is malformed, has several ranges or depends on a validator, part is
+// false and the whole file is meant, as RFC 9110 allows.
 func parseRange(h http.Header, size int64) (from, to int64, part bool) {
 	values := h["Range"]
 	if len(values) != 1 || h["If-Range"] != nil {
@@ -135,7 +136,7 @@ func parseRange(h http.Header, size int64) (from, to int64, part bool) {
 	if !ok || !dash {
 		return 0, size, false
 	}
-	if first == "" { // the last bytes
+	if first == "" { // a suffix: the last bytes
 		n, err := strconv.ParseUint(last, 10, 63)
 		if err != nil {
 			return 0, size, false

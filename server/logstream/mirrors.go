@@ -15,28 +15,30 @@ import (
 	"assetledger/wal"
 )
 
-// HeaderMirror is the header by which a mirror tells the daemon that it reads
-// from who it is: its name, the older of its two checkpoints (0 without), and
-// its URL, which may be missing. The commit before from is then what it has synced.
+// HeaderMirror is the request header with which a mirror reports itself to the
+// daemon that it reads from. Its value is the mirror's name, the older of its
+// two checkpoints (0 if it has fewer), and optionally its URL, separated by
+// single spaces. A request with this header also reports that the mirror has
+// synced all commits before the parameter from.
 const HeaderMirror = "X-Asset-Mirror"
 
 const (
-	maxMirrors   = 256 // that are remembered
+	maxMirrors   = 256 // remembered at a time
 	mirrorLeaves = 10 * time.Second
 	maxMirrorURL = 512
 )
 
-// A Mirror is a copy of the log on another machine that has lately reported.
+// A Mirror is a copy of the log on another machine that has reported recently.
 type Mirror struct {
 	Name       string
-	Seq        uint64 // up to which its directory is synced
-	Checkpoint uint64 // the older of its two checkpoints; 0 without two
-	URL        string // where it serves; "": unknown
+	Seq        uint64 // last commit that is synced in its directory
+	Checkpoint uint64 // the older of its two checkpoints; 0 if it has fewer
+	URL        string // its base URL; "": unknown
 
 	heard time.Time
 }
 
-// mirrors are those that have lately reported.
+// mirrors holds the mirrors that have reported recently.
 type mirrors struct {
 	mu    sync.Mutex
 	known map[string]Mirror
@@ -58,7 +60,8 @@ func (m *mirrors) note(one Mirror) {
 	m.known[one.Name] = one
 }
 
-// forget drops those that have not reported for a while. Call with mu.
+// forget drops the mirrors that have not reported for mirrorLeaves. mu must be
+// held.
 func (m *mirrors) forget() {
 	maps.DeleteFunc(m.known, func(_ string, one Mirror) bool { return time.Since(one.heard) > mirrorLeaves })
 }
@@ -71,7 +74,7 @@ func (s *Server) Mirrors() []Mirror {
 	return slices.SortedFunc(maps.Values(s.mirrors.known), func(a, b Mirror) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Append is the value of HeaderMirror.
+// Append appends the value of HeaderMirror to dst.
 func (m Mirror) Append(dst []byte) []byte {
 	dst = strconv.AppendUint(append(append(dst, m.Name...), ' '), m.Checkpoint, 10)
 	if m.URL != "" {
@@ -80,7 +83,7 @@ func (m Mirror) Append(dst []byte) []byte {
 	return dst
 }
 
-// parseMirror reads HeaderMirror, which may be absent.
+// parseMirror parses HeaderMirror, which may be absent. Then m has no name.
 func parseMirror(values []string) (m Mirror, err *ledger.Error) {
 	if len(values) == 0 {
 		return m, nil
@@ -97,6 +100,6 @@ func parseMirror(values []string) (m Mirror, err *ledger.Error) {
 			return m, nil
 		}
 	}
-	return m, ledger.Errorf(ledger.InvalidParameter, "The header %s must be a name, a commit and perhaps a URL, with one space between them, and is %q.",
+	return m, ledger.Errorf(ledger.InvalidParameter, "The header %s must be a name, a commit and optionally a URL, separated by single spaces, and is %q.",
 		HeaderMirror, httpserver.Shorten(values[0])).With(ledger.Text("parameter", HeaderMirror))
 }

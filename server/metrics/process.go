@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Process adds asset_ledger_build_info and the usual metrics of a process: CPU,
-// memory, file descriptors, start time, goroutines.
+// Process registers asset_ledger_build_info and the usual metrics of a process:
+// CPU, memory, file descriptors, start time, goroutines.
 func Process(r *Registry, version, commit string) {
 	start := float64(time.Now().UnixNano()) / 1e9
-	r.GaugeFunc("asset_ledger_build_info", "Always 1; the labels tell the build.", func() float64 { return 1 },
+	r.GaugeFunc("asset_ledger_build_info", "Always 1; the labels identify the build.", func() float64 { return 1 },
 		"version", version, "commit", commit, "goversion", runtime.Version())
 	r.CounterFunc("process_cpu_seconds_total", "User and system CPU time spent, in seconds.", cpuSeconds)
 	r.GaugeFunc("process_start_time_seconds", "Start time of the process, in seconds since the epoch.", func() float64 { return start })
@@ -23,7 +23,7 @@ func Process(r *Registry, version, commit string) {
 	r.GaugeFunc("process_open_fds", "Number of open file descriptors.", openFiles)
 	r.GaugeFunc("process_max_fds", "Maximum number of open file descriptors.", maxFiles)
 	r.GaugeFunc("go_goroutines", "Number of goroutines.", func() float64 { return float64(runtime.NumGoroutine()) })
-	r.GaugeFunc("go_gc_heap_bytes", "Heap in use, in bytes, with what is not yet collected.", func() float64 {
+	r.GaugeFunc("go_gc_heap_bytes", "Heap in use, in bytes, including garbage that is not collected yet.", func() float64 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return float64(m.HeapAlloc)
@@ -38,7 +38,8 @@ func cpuSeconds() float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// statm returns a field of /proc/self/statm in pages; 0 where there is none.
+// statm returns a field of /proc/self/statm, which counts pages, in bytes. It
+// returns 0 on systems without that file.
 func statm(field int) float64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
