@@ -1,5 +1,6 @@
-// Package httpclient makes HTTP clients for the daemons' addresses: http://,
-// https:// with roots and client certificates of one's own, and unix:/path.
+// Package httpclient reads the settings with which programs connect to daemons:
+// files of root certificates, client certificates and tokens. The connections
+// are those of ctl/client, which imports nothing of the tree.
 package httpclient
 
 import (
@@ -10,21 +11,25 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
+
+	"assetledger/ctl/client"
 )
 
-// A SettingError is a file that can't be used as it was meant. Its words begin
-// with the flag.
+// A SettingError is an error of a setting, such as a file that can't be used.
+// Its message begins with the flag.
 type SettingError struct{ words string }
 
-// Error begins with the flag.
+// Error returns the message, which begins with the flag.
 func (e *SettingError) Error() string { return e.words }
 
 func settingf(format string, args ...any) error { return &SettingError{fmt.Sprintf(format, args...)} }
 
-// AsSetting makes any error of using a setting a *SettingError.
+// AsSetting wraps any error of using a setting as a *SettingError. It returns
+// nil for nil.
 func AsSetting(err error) error {
 	if err == nil {
 		return nil
@@ -32,14 +37,15 @@ func AsSetting(err error) error {
 	return &SettingError{err.Error()}
 }
 
-// A Trust is whom a client believes, and as whom it comes.
+// A Trust holds the root certificates that a client trusts, and the certificate
+// that it authenticates with.
 type Trust struct {
-	Prefix    string // of the flags' names, for messages: "" or "from-"
-	CA        string // file of roots in PEM; "": those of the system
-	Cert, Key string // files of a client certificate and its key in PEM; "": none
+	Prefix    string // prefix of the flags' names, for messages: "" or "from-"
+	CA        string // file of root certificates in PEM; "": those of the system
+	Cert, Key string // files of a client certificate and its private key in PEM; "": none
 }
 
-// Check reports whether the settings go together.
+// Check returns an error if only one of Cert and Key is set.
 func (t *Trust) Check() error {
 	if (t.Cert == "") != (t.Key == "") {
 		return settingf("-%scert and -%scert-key go together: the client certificate, and its private key", t.Prefix, t.Prefix)
@@ -47,39 +53,67 @@ func (t *Trust) Check() error {
 	return nil
 }
 
-// dialLimit is how long a connection may take to be made: a host that is gone
-// answers nothing at all.
-const dialLimit = 5 * time.Second
+// Fits returns an error if the connection to the base URL would be plain text
+// to another machine, though Trust has certificates. They would be silently
+// ignored.
+func (t *Trust) Fits(base string) error {
+	if t.CA == "" && t.Cert == "" || !strings.HasPrefix(base, "http:") {
+		return nil
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback() {
+		return err
+	}
+	flag := "ca"
+	if t.CA == "" {
+		flag = "cert"
+	}
+	return settingf("-%s%s is for https:// addresses, but %s is not one: the connection would be neither authenticated nor encrypted", t.Prefix, flag, base)
+}
 
-// Transport makes the transport to one base address, which keeps some idle
-// connections. It follows no redirects by itself: that is the client's part.
+// Transport returns a transport for one base URL. idle is the maximum number of
+// idle connections that it keeps. It follows no redirects: that is up to the
+// client.
 func (t *Trust) Transport(base string, idle int) (*http.Transport, error) {
-	transport := &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		TLSHandshakeTimeout:    10 * time.Second,
-		MaxIdleConnsPerHost:    idle,
-		IdleConnTimeout:        90 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
-		DialContext:            (&net.Dialer{Timeout: dialLimit}).DialContext,
+	if !strings.HasPrefix(base, "https:") {
+		return client.NewTransport(base, nil, idle), nil
 	}
-	if path, ok := strings.CutPrefix(base, "unix:"); ok {
-		transport.Proxy = nil
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", path)
-		}
+	config, err := t.tls()
+	if err != nil {
+		return nil, err
 	}
-	if strings.HasPrefix(base, "https:") {
-		config, err := t.tls()
-		if err != nil {
-			return nil, err
-		}
-		transport.TLSClientConfig = config
+	transport := client.NewTransport(base, config, idle)
+	if trust := *t; trust.CA != "" {
+		transport.DialTLSContext = trust.dial
 	}
 	return transport, nil
 }
 
-// NoRedirect is the CheckRedirect of clients of the ledger, which redirects nobody.
-func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// dialLimit is the maximum time to connect, TLS handshake included.
+const dialLimit = 10 * time.Second
+
+// dial connects with the roots that the file has now, because the daemon may run
+// longer than a root is valid.
+func (t *Trust) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	config, err := t.tls()
+	if err != nil {
+		return nil, err
+	}
+	return (&tls.Dialer{NetDialer: &net.Dialer{Timeout: dialLimit}, Config: config}).DialContext(ctx, network, addr)
+}
+
+// Client returns a client for one base URL, and that URL as HTTP requests need
+// it. limit is the maximum time of a request. The client follows no redirects.
+func (t *Trust) Client(base string, limit time.Duration) (*http.Client, string, error) {
+	if err := t.Fits(base); err != nil {
+		return nil, "", err
+	}
+	transport, err := t.Transport(base, 1)
+	if err != nil {
+		return nil, "", err
+	}
+	return &http.Client{Transport: transport, CheckRedirect: client.NoRedirect, Timeout: limit}, client.OverHTTP(base), nil
+}
 
 func (t *Trust) tls() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS13}
@@ -94,27 +128,49 @@ func (t *Trust) tls() (*tls.Config, error) {
 		}
 	}
 	if t.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-		if err != nil {
+		cert, key := t.Cert, t.Key
+		if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
 			return nil, fmt.Errorf("-%scert and -%scert-key: %w", t.Prefix, t.Prefix, err)
 		}
-		config.Certificates = []tls.Certificate{pair}
+		// Read for each connection, because the daemon may run longer than the
+		// certificate is valid.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(cert, key)
+			return &pair, err
+		}
 	}
 	return config, nil
 }
 
-// OverHTTP is a base address as HTTP writes it.
-func OverHTTP(base string) string {
-	if strings.HasPrefix(base, "unix:") {
-		return "http://localhost"
+// maxURLs is the maximum number of URLs in one flag.
+const maxURLs = 16
+
+// ParseURLs returns the base URLs in the value of a flag, separated by commas,
+// without trailing slashes.
+func ParseURLs(flag, value string) (list []string, err error) {
+	for text := range strings.SplitSeq(value, ",") {
+		text = strings.TrimRight(strings.TrimSpace(text), "/")
+		if path, ok := strings.CutPrefix(text, "unix:"); ok && path != "" {
+			list = append(list, text)
+			continue
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			return nil, settingf("-%s %q: each address must be http://host:port, https://host:port or unix:/path, separated by commas", flag, text)
+		}
+		list = append(list, text)
 	}
-	return base
+	if len(list) > maxURLs {
+		return nil, settingf("-%s has %d addresses; the maximum is %d", flag, len(list), maxURLs)
+	}
+	return list, nil
 }
 
-// maxTokenFile bounds a file with a token, in bytes.
+// maxTokenFile is the maximum size of a token file, in bytes.
 const maxTokenFile = 4096
 
-// ReadToken reads the file that the flag names, which holds a token.
+// ReadToken reads the token from the file at path. Errors name flag, the flag
+// that path comes from.
 func ReadToken(flag, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -132,11 +188,12 @@ func ReadToken(flag, path string) (string, error) {
 	return token, CheckToken(token, "of "+path)
 }
 
-// CheckToken refuses what no header can carry, without showing it.
+// CheckToken rejects a token that no header can carry. The error doesn't show
+// it.
 func CheckToken(token, where string) error {
 	strange := func(r rune) bool { return r <= ' ' || r > '~' }
 	if len(token) >= maxTokenFile || strings.ContainsFunc(token, strange) {
-		return settingf("the token %s is none: one is a word of printable ASCII", where)
+		return settingf("the token %s is invalid: it must be one word of printable ASCII", where)
 	}
 	return nil
 }
