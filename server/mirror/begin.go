@@ -11,12 +11,14 @@ import (
 	"assetledger/wal"
 )
 
-// Begin readies dir, which holds no log, for a copy of the source's: with the
-// source's newest checkpoint, and the segment in which it stands. If that is the
-// log's first, or there is no checkpoint, all of the log is to be copied, and
-// nothing is made yet. The log in dir is then opened with the Origin; nil says
-// that there is a log already. A crash on the way leaves what the next Begin
-// begins with. wal.ErrLocked: another process has the directory.
+// Begin prepares dir, which holds no log, for a copy of the source's log. It
+// fetches the source's newest checkpoint and the segment that the checkpoint
+// stands in, up to the checkpoint. The log in dir must then be opened with the
+// returned Origin. If that segment is the log's first, or if there is no
+// checkpoint, the whole log is to be copied and Begin creates nothing yet. A
+// nil Origin means that dir has a log already. After a crash, the next Begin
+// clears what is left and starts again. The error is wal.ErrLocked if another
+// process has the directory.
 func (s *Source) Begin(ctx context.Context, dir string, o wal.Options) (*wal.Origin, error) {
 	if has, err := wal.HasLog(dir, o); err != nil || has {
 		return nil, err
@@ -30,9 +32,9 @@ func (s *Source) Begin(ctx context.Context, dir string, o wal.Options) (*wal.Ori
 	if err != nil {
 		return nil, err
 	}
-	if of == "" { // else what is there is of an attempt that was broken off
+	if of == "" { // otherwise dir holds the rest of an interrupted attempt
 		if list, err := wal.ListCheckpoints(dir, o); err != nil || len(list) > 0 {
-			return nil, cmp.Or(err, fmt.Errorf("%s has checkpoints and no log: move them away to begin a copy there", dir))
+			return nil, cmp.Or(err, fmt.Errorf("%s has checkpoints but no log: move them away to begin a copy there", dir))
 		}
 		if err := wal.MarkCopy(dir, s.String(), o); err != nil {
 			return nil, err
@@ -56,7 +58,7 @@ func (s *Source) Begin(ctx context.Context, dir string, o wal.Options) (*wal.Ori
 	}
 }
 
-// beginFrom begins with what the daemon in use has.
+// beginFrom begins with the checkpoints of the daemon in use.
 func (s *Source) beginFrom(ctx context.Context, dir string, o wal.Options) (*wal.Origin, error) {
 	list, err := s.checkpoints(ctx)
 	if err != nil {
@@ -85,7 +87,7 @@ func (s *Source) beginFrom(ctx context.Context, dir string, o wal.Options) (*wal
 	return &head.Segment, err
 }
 
-// segmentOf describes the segment that holds a commit.
+// segmentOf returns the head of the segment that holds commit seq.
 func (s *Source) segmentOf(ctx context.Context, seq uint64) (wal.StreamHead, error) {
 	st, err := s.open(ctx, seq)
 	if err != nil {
@@ -95,7 +97,7 @@ func (s *Source) segmentOf(ctx context.Context, seq uint64) (wal.StreamHead, err
 	return st.StreamHead, nil
 }
 
-// beginAt fetches a checkpoint and its segment up to it, checks that they fit,
+// beginAt fetches checkpoint c and its segment up to c, checks that they match,
 // and moves them to dir.
 func (s *Source) beginAt(ctx context.Context, dir string, o wal.Options, c checkpoint, segment *wal.Origin) error {
 	s.log.Info("beginning a copy of the log with a checkpoint", "source", s.URL(), "seq", c.Seq, "bytes", c.Bytes, "segment_from", segment.First)
@@ -103,7 +105,7 @@ func (s *Source) beginAt(ctx context.Context, dir string, o wal.Options, c check
 	if err := s.copySegment(ctx, begin, o, c.Seq, segment); err != nil {
 		return err
 	}
-	var arriving error // not of the disk
+	var arriving error // from the source, not from the disk
 	err := wal.WriteCheckpoint(begin, c.Seq, o, func(w io.Writer) error {
 		arriving = s.download(ctx, c, w)
 		return arriving
@@ -142,7 +144,7 @@ func (s *Source) copySegment(ctx context.Context, begin string, o wal.Options, s
 			return fmt.Errorf("after commit %d: %w", w.LastSeq(), err)
 		}
 		if f != nil {
-			if err := w.AppendCopy(f); err != nil {
+			if err := w.PutCopy(f); err != nil {
 				return s.explain(st, err)
 			}
 		}
@@ -154,7 +156,7 @@ func (s *Source) copySegment(ctx context.Context, begin string, o wal.Options, s
 	return nil
 }
 
-// checkBegun loads the checkpoint wholly, and compares it with the frame where
+// checkBegun loads the whole checkpoint and compares it with the frame at which
 // it stands.
 func checkBegun(begin string, o wal.Options, seq uint64) error {
 	r, err := wal.OpenReader(begin, o)

@@ -12,40 +12,42 @@ import (
 	"assetledger/wal"
 )
 
-// A ForeignError says that a source has another log, or another history of the
-// log, than the directory: nothing of it may be copied there.
+// A ForeignError reports that a source has another log than the directory, or
+// another history of it. Nothing of it may be copied there.
 type ForeignError struct {
 	URL string
 	Err error
 }
 
-// Error says what differs, and what to do.
+// Error returns what differs and what to do.
 func (e *ForeignError) Error() string {
 	return fmt.Sprintf("the log of %s is not the one in this directory: %v; was one of them restored from an older backup? "+
 		"Restore the source from this directory, or stop this daemon, move the directory away, and start again", e.URL, e.Err)
 }
 
-// Unwrap is what differs.
+// Unwrap returns what differs.
 func (e *ForeignError) Unwrap() error { return e.Err }
 
-// errBehind is given for a source that has less of the same log.
-var errBehind = errors.New("it has less of the log than this directory")
+// errBehind is the error for a source whose log is shorter, with the same
+// history.
+var errBehind = errors.New("its log ends before this directory's")
 
-// Between tries of all sources.
+// Pauses between rounds over all sources.
 const (
 	shortestPause = 50 * time.Millisecond
 	longestPause  = 5 * time.Second
 )
 
-// localError is one of the directory, not of a source.
+// A localError is an error of the directory, not of a source.
 type localError struct{ error }
 
 func (e localError) Unwrap() error { return e.error }
 
-// Fill copies frames to w, which writes the log in dir, from one source after
-// the other, until w.LastSeq() is upTo or more; 0: until ctx is done. It returns
-// ctx's error, or one of the writer, which is final. What a source sends is
-// stored only if it is the next frame of this very log.
+// Fill copies frames to w, which writes the log in dir, until w.LastSeq() is at
+// least upTo. With upTo 0 it copies until ctx is done. When a source fails, it
+// continues with the next one. It stores a frame only if it is the next one of
+// this very log. It returns ctx's error, or an error of the writer, which is
+// final.
 func (s *Source) Fill(ctx context.Context, dir string, o wal.Options, w *wal.Writer, upTo uint64) error {
 	p := pauses{}
 	for upTo == 0 || w.LastSeq() < upTo {
@@ -72,7 +74,7 @@ func (s *Source) Fill(ctx context.Context, dir string, o wal.Options, w *wal.Wri
 	return nil
 }
 
-// pauses are the pauses between tries, and what was told of the failures.
+// pauses holds the pause between tries, and the last failure that was logged.
 type pauses struct {
 	pause time.Duration
 	told  string
@@ -80,8 +82,8 @@ type pauses struct {
 
 func (p *pauses) reset() { *p = pauses{told: p.told} }
 
-// failed tells of a failure, once as long as it stays the same, and goes on to
-// the next source; after the last one it waits.
+// failed logs a failure, unless it is the same as the last one, and moves on to
+// the next source. After the last source it waits.
 func (p *pauses) failed(ctx context.Context, s *Source, err error) error {
 	if text := err.Error(); text != p.told {
 		p.told = text
@@ -99,7 +101,7 @@ func (p *pauses) failed(ctx context.Context, s *Source, err error) error {
 	return s.pause(ctx, p.pause/2+rand.N(p.pause))
 }
 
-// pause waits for d, or until ctx is done.
+// pause waits for d or until ctx is done.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -110,14 +112,14 @@ func pause(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// fillOnce copies from the daemon in use until it fails, or upTo is reached.
+// fillOnce copies from the daemon in use until it fails or upTo is reached.
 func (s *Source) fillOnce(ctx context.Context, dir string, o wal.Options, w *wal.Writer, upTo uint64) error {
 	st, err := s.agree(ctx, dir, o, w)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	if err := s.mark(dir, o); err != nil {
+	if err := s.mark(dir, o, w, st.Epoch); err != nil {
 		return localError{err}
 	}
 	s.news(st.url, st.Durable)
@@ -131,41 +133,69 @@ func (s *Source) fillOnce(ctx context.Context, dir string, o wal.Options, w *wal
 			return fmt.Errorf("after commit %d: %w", w.LastSeq(), err)
 		}
 		if f != nil {
-			if err := w.AppendCopy(f); err != nil {
-				return s.explain(st, err)
-			}
+			err = w.PutCopy(f)
+		} else {
+			err = w.Err()
+		}
+		if err != nil {
+			return s.explain(st, err)
 		}
 		s.news(st.url, st.Durable)
 	}
 	return nil
 }
 
-// mark marks a directory that was filled in another way as a copy, once it is
-// known that it is one.
-func (s *Source) mark(dir string, o wal.Options) error {
+// ErrItself is the error for a source that reads the very directory to be
+// filled.
+var ErrItself = errors.New("the daemon of -from reads -dir itself: a copy needs a directory of its own")
+
+// errAlike asks for another try. It is the error for a source whose log was
+// opened for writing as often as the directory, so that it may be the directory
+// itself.
+var errAlike = errors.New("its log may be this very directory: checking again")
+
+// alikeLimit is how many times in a row a source may look like the directory.
+// Each try opens the directory for writing once more. The log of another
+// directory does not count that.
+const alikeLimit = 3
+
+// mark marks the directory as a copy, if it was filled in another way and has
+// no mark. It does so only once it is certain that the source does not read
+// this very directory. epoch is the epoch of the source's log.
+func (s *Source) mark(dir string, o wal.Options, w *wal.Writer, epoch uint64) error {
 	if !s.marks {
 		return nil
 	}
 	if of, err := wal.CopyOf(dir, o); err != nil || of != "" {
 		return err
 	}
-	return wal.MarkCopy(dir, s.String(), o)
+	if epoch != w.Epoch() {
+		s.alike = 0
+		return wal.MarkCopy(dir, s.String(), o)
+	}
+	if s.alike++; s.alike < alikeLimit {
+		return errAlike
+	}
+	return ErrItself
 }
 
-// explain says whose fault an error of AppendCopy is.
+// explain turns an error of PutCopy into a ForeignError or a localError.
 func (s *Source) explain(st *stream, err error) error {
 	switch {
 	case errors.Is(err, wal.ErrUnannounced):
-		return &ForeignError{st.url, fmt.Errorf("%w: begin with a backup that has it", err)}
+		return &ForeignError{st.url, fmt.Errorf("%w: start from a backup that has it", err)}
 	case errors.Is(err, wal.ErrForeign):
 		return &ForeignError{st.url, err}
 	}
 	return localError{err}
 }
 
-// agree opens the log of the daemon in use where the directory's ends. Its
-// frame there must be the last one of the directory.
+// agree opens the log of the daemon in use at the directory's last commit. The
+// frame there must be the same as the last one of the directory.
 func (s *Source) agree(ctx context.Context, dir string, o wal.Options, w *wal.Writer) (*stream, error) {
+	if err := w.SyncCopy(); err != nil { // what follows reads the directory
+		return nil, localError{err}
+	}
 	last := w.LastSeq()
 	if last == 0 {
 		return s.opened(ctx, 1, w)
@@ -176,7 +206,7 @@ func (s *Source) agree(ctx context.Context, dir string, o wal.Options, w *wal.Wr
 	}
 	st, err := s.opened(ctx, last, w)
 	if isRefusal(err, http.StatusGone) {
-		if st, err = s.opened(ctx, last+1, w); err == nil { // its log may begin just there
+		if st, err = s.opened(ctx, last+1, w); err == nil { // its log may begin exactly there
 			return st, nil
 		}
 	}
@@ -204,18 +234,18 @@ func (s *Source) agree(ctx context.Context, dir string, o wal.Options, w *wal.Wr
 	}
 }
 
-// opened is open, for a log that must have the id of w's.
+// opened calls open and checks that the log has the same id as w's.
 func (s *Source) opened(ctx context.Context, from uint64, w *wal.Writer) (*stream, error) {
 	st, err := s.open(ctx, from)
 	if err == nil && st.Segment.ID != w.LogID() {
 		st.Close()
-		return nil, &ForeignError{st.url, fmt.Errorf("its log id is %s, and here it is %s", st.Segment.ID, w.LogID())}
+		return nil, &ForeignError{st.url, fmt.Errorf("its log id is %s, but this directory's is %s", st.Segment.ID, w.LogID())}
 	}
 	return st, err
 }
 
-// behind is why a source can't be copied from that ends before the directory:
-// it may be late, or have another history.
+// behind returns why a source whose log ends before the directory's can't be
+// copied from. It is either late or has another history.
 func (s *Source) behind(ctx context.Context, dir string, o wal.Options, w *wal.Writer, end uint64) error {
 	late := fmt.Errorf("%s ends at commit %d, and this directory at %d: %w", s.URL(), end, w.LastSeq(), errBehind)
 	if end == 0 {
@@ -248,7 +278,7 @@ func (s *Source) behind(ctx context.Context, dir string, o wal.Options, w *wal.W
 	}
 }
 
-// placeAt is the place of the frame that holds a commit of the directory.
+// placeAt returns the place of the directory's frame that holds commit seq.
 func placeAt(dir string, o wal.Options, seq uint64) (wal.Place, error) {
 	r, err := wal.OpenReader(dir, o)
 	if err != nil {

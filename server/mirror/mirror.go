@@ -3,12 +3,13 @@
 //
 //	no log → begin, with a checkpoint or from the first frame → follow … ⇄ (try again, elsewhere)
 //
-// It is the only writer of the directory, under the same lock as a write daemon,
-// and the directory is marked as a copy, so that none makes a second history of
-// it. A frame is stored only when all of it was checked and it follows the last
-// one: its CRCs, its place in the segment, and the chain. Each frame is synced
-// before END tells of it, so readers of the directory see nothing that a crash
-// can take back. The digests are compared by the read daemons, which apply it.
+// It is the only writer of the directory, under the same lock as a write
+// daemon. The directory is marked as a copy, so that no daemon starts a second
+// history in it. A frame is stored only after its CRCs, its place in the
+// segment and the chain were checked, and only if it follows the last one. Each
+// frame is synced before END includes it, so readers of the directory see
+// nothing that a crash can take back. The digests are compared by the read
+// daemons, which apply the commits.
 package mirror
 
 import (
@@ -18,32 +19,35 @@ import (
 	"sync"
 	"time"
 
+	"assetledger/server/httpserver"
 	"assetledger/server/logstream"
 	"assetledger/wal"
 )
 
-// lockEvery is how often a mirror tries for the place of one that fills the directory.
+// lockEvery is how often a waiting mirror tries to become the one that fills
+// the directory. It is also the interval of reports.
 const lockEvery = time.Second
 
-// A Mirror fills a directory, or waits for the place of the process that does.
+// A Mirror fills a directory, or waits to take over from the process that does.
 type Mirror struct {
 	dir  string
 	opt  wal.Options
 	src  *Source
 	log  *slog.Logger
-	self logstream.Mirror // as it reports
+	self logstream.Mirror // as it reports itself to the source
 
 	mu      sync.Mutex
-	heard   uint64    // the source's durable end, as last told
-	when    time.Time // it was told; zero: never
-	url     string    // of who told it
+	heard   uint64    // the last durable end that a source reported
+	when    time.Time // time of that report; zero: none yet
+	url     string    // source of that report
 	began   time.Time
-	why     error // of the last failure; nil while all is well
-	hopeful bool  // no round over all sources has failed since something was heard
+	why     error // the last failure; nil while there is none
+	hopeful bool  // no round over all sources has failed since the last report
 	filling bool
 }
 
-// New makes a mirror. name is that of the daemon, url where it serves, "" if unknown.
+// New returns a mirror that fills dir. name is the daemon's name, and url its
+// base URL, "" if unknown.
 func New(c Config, dir, name, url string, log *slog.Logger) (*Mirror, error) {
 	m := &Mirror{dir: dir, log: log, self: logstream.Mirror{Name: name, URL: url}, began: time.Now(), hopeful: true}
 	m.opt = wal.Options{Copy: true, OnNotice: func(text string) { log.Warn(text) }}
@@ -62,7 +66,7 @@ func (m *Mirror) noteNews(url string, durable uint64) {
 	m.heard, m.when, m.url, m.why, m.hopeful = max(m.heard, durable), time.Now(), url, nil, true
 }
 
-// noteFailure is told why the daemon in use can't be copied from.
+// noteFailure records why the daemon in use can't be copied from.
 func (m *Mirror) noteFailure(err error, round bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,18 +78,18 @@ func (m *Mirror) noteFailure(err error, round bool) {
 	}
 }
 
-// A Status is how a mirror does.
+// A Status describes how far a mirror is, and its failures.
 type Status struct {
-	URL     string        // of the daemon that was heard last; "": none yet
-	Seq     uint64        // the last durable commit that was heard of
-	Silence time.Duration // since anything was heard
+	URL     string        // the source that reported last; "": none yet
+	Seq     uint64        // the last durable end that a source reported
+	Silence time.Duration // since the last report, or since the start
 	Foreign bool          // a source has another history
-	Err     error         // of the last failure; nil while all is well
-	Hopeful bool          // a source was heard, or not all were tried yet
-	Heard   bool          // anything was heard
+	Err     error         // the last failure; nil while there is none
+	Hopeful bool          // a source has reported, or not all were tried yet
+	Heard   bool          // any source has reported
 }
 
-// Status returns how the mirror does.
+// Status returns the mirror's current status.
 func (m *Mirror) Status() Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,7 +103,9 @@ func (m *Mirror) Status() Status {
 	return s
 }
 
-// Run fills the directory until ctx is done (nil), or the log in it is damaged.
+// Run fills the directory until ctx is done. It then returns nil. It returns an
+// error if the log in the directory is damaged, or if a source reads that very
+// directory.
 func (m *Mirror) Run(ctx context.Context) error {
 	told := false
 	p := pauses{}
@@ -110,12 +116,14 @@ func (m *Mirror) Run(ctx context.Context) error {
 			return nil
 		case errors.Is(err, wal.ErrLocked):
 			if !told {
-				m.log.Info("another process fills the directory; waiting for its place", "dir", m.dir)
+				m.log.Info("another process fills the directory; waiting to take over", "dir", m.dir)
 				told = true
 			}
 			m.listen(ctx)
 		case isDamage(err):
 			return err
+		case errors.Is(err, ErrItself):
+			return httpserver.Usage(err)
 		default:
 			told = false
 			if p.failed(ctx, m.src, err) != nil {
@@ -126,13 +134,13 @@ func (m *Mirror) Run(ctx context.Context) error {
 	return nil
 }
 
-// isDamage reports whether no other try can help.
+// isDamage reports whether trying again is of no use.
 func isDamage(err error) bool {
 	_, damage := errors.AsType[*wal.CorruptError](err)
 	return damage || errors.Is(err, wal.ErrVersion)
 }
 
-// fill takes the directory and fills it.
+// fill takes the directory's lock and fills the directory.
 func (m *Mirror) fill(ctx context.Context) error {
 	o := m.opt
 	origin, err := m.src.Begin(ctx, m.dir, o)
@@ -178,11 +186,12 @@ func (m *Mirror) report(ctx context.Context, w *wal.Writer) {
 			return
 		case <-tick.C:
 		}
-		m.src.end(ctx, w.LastSeq()+1)
+		m.src.end(ctx, w.Durable()+1)
 	}
 }
 
-// listen asks the source for its end, while another process fills the directory.
+// listen asks the source for the end of its log, while another process fills
+// the directory.
 func (m *Mirror) listen(ctx context.Context) {
 	if end, err := m.src.end(ctx, 1); err == nil {
 		m.noteNews(m.src.URL(), end)

@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -10,11 +11,13 @@ import (
 	"testing"
 
 	"assetledger/ledger"
+	"assetledger/server/logstream"
 	"assetledger/wal"
 	"assetledger/wal/memfs"
 )
 
-// late makes a log of several segments whose checkpoint is not in the first.
+// late makes a log of several segments with a checkpoint after the first
+// segment.
 func late(t testing.TB) *original {
 	o := newOriginal(t)
 	o.append(20, "a")
@@ -26,7 +29,7 @@ func late(t testing.TB) *original {
 	return o
 }
 
-// TestBegins fills new directories: with all of the log, or from a checkpoint.
+// TestBegins fills new directories with the whole log and from a checkpoint.
 func TestBegins(t *testing.T) {
 	for name, make := range map[string]func() *original{
 		"empty":            func() *original { return newOriginal(t) },
@@ -48,7 +51,7 @@ func TestBegins(t *testing.T) {
 			if _, err := wal.Open(mirrorDir, wal.Options{FS: d.Process(), Manual: true}); !errors.Is(err, wal.ErrCopy) {
 				t.Errorf("a write daemon would open it: %v", err)
 			}
-			// What comes later follows; and a mirror can be copied from.
+			// Later frames follow, and a mirror can itself be copied from.
 			o.append(9, "a")
 			if err := fill(t.Context(), sourceOf(t, o), d.Process(), o.w.LastSeq()); err != nil {
 				t.Fatal(err)
@@ -61,7 +64,8 @@ func TestBegins(t *testing.T) {
 }
 
 // TestCrashes ends the process or the machine of a mirror at each of its
-// operations, or fails that operation alone. It is gone on with, and is the same bytes.
+// operations, or makes that operation fail. The mirror then continues, and must
+// end up with the same bytes.
 func TestCrashes(t *testing.T) {
 	o := late(t)
 	s := sourceOf(t, o)
@@ -107,7 +111,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// A wire changes the bodies of the answers that a source gets.
+// A wire changes the bodies of the responses that a source gets.
 type wire struct {
 	http.RoundTripper
 	change func(path string, body io.ReadCloser) io.ReadCloser
@@ -121,7 +125,7 @@ func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A brokenBody ends after left bytes, or changes the byte there.
+// A brokenBody ends after left bytes, or flips the byte there.
 type brokenBody struct {
 	io.ReadCloser
 	left int
@@ -143,8 +147,8 @@ func (b *brokenBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestWire breaks connections off, and changes bytes on the way, at places all
-// over what is sent: the mirror asks again, and stores nothing that is not right.
+// TestWire breaks connections and flips bytes on the way, at many places of the
+// stream. The mirror asks again, and stores nothing that is wrong.
 func TestWire(t *testing.T) {
 	o := late(t)
 	step := 1
@@ -156,7 +160,7 @@ func TestWire(t *testing.T) {
 			s := sourceOf(t, o)
 			at, hits := n*n*40+n, 0
 			s.clients[0].Transport = wire{s.clients[0].Transport, func(path string, body io.ReadCloser) io.ReadCloser {
-				// Each answer fares worse than the one before, until all is well.
+				// Each response breaks later than the one before, until all are intact.
 				if hits++; hits > 12 || strings.HasSuffix(path, "/checkpoints") && flip {
 					return body
 				}
@@ -173,8 +177,8 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestGarbledCheckpoint: a checkpoint that does not arrive as it was sent is not
-// begun with.
+// TestGarbledCheckpoint checks that a mirror does not begin with a checkpoint
+// that arrives changed.
 func TestGarbledCheckpoint(t *testing.T) {
 	o := late(t)
 	s := sourceOf(t, o)
@@ -193,8 +197,8 @@ func TestGarbledCheckpoint(t *testing.T) {
 	}
 }
 
-// TestRefusesAnotherHistory: a source that was restored from an older backup, or
-// has another log, is not copied from, and nothing is stored.
+// TestRefusesAnotherHistory checks that a mirror stores nothing from a source
+// that has another log, or that was restored from an older backup.
 func TestRefusesAnotherHistory(t *testing.T) {
 	o := late(t)
 	d := memfs.New(1)
@@ -221,15 +225,15 @@ func TestRefusesAnotherHistory(t *testing.T) {
 			}
 		})
 	}
-	// One that has less of the same history is only late.
+	// A source that has less of the same history is only late.
 	b := fork(t, o, 0, false)
 	if err := refused(t, b, d); !errors.Is(err, errBehind) {
 		t.Errorf("a source that is late: %v", err)
 	}
 }
 
-// fork makes the original's log again up to its checkpoint, and goes on in
-// another way, if end is not 0: to before end, or beyond it.
+// fork copies the original's log up to its checkpoint. If end is not 0, the
+// copy then continues differently, to a commit before end or after it.
 func fork(t *testing.T, o *original, end uint64, beyond bool) *original {
 	t.Helper()
 	b := &original{TB: t, dir: t.TempDir() + "/fork", state: ledger.NewState(ledger.Config{IdempotencyKeys: 100})}
@@ -263,7 +267,7 @@ func originOf(t *testing.T, o *original) *wal.Origin {
 	return &origin
 }
 
-// refused tries once to copy from a source, and returns why it can't be.
+// refused tries once to copy from a source, and returns why it was rejected.
 func refused(t *testing.T, b *original, d *memfs.Disk) error {
 	t.Helper()
 	p := d.Process()
@@ -277,7 +281,7 @@ func refused(t *testing.T, b *original, d *memfs.Disk) error {
 	return sourceOf(t, b).fillOnce(t.Context(), mirrorDir, o, w, 0)
 }
 
-// TestNextSource goes on with another source when one fails.
+// TestNextSource continues with another source when one fails.
 func TestNextSource(t *testing.T) {
 	o, dead := late(t), newOriginal(t)
 	gone := func(*http.Request) *ledger.Error { return ledger.Errorf(ledger.ShuttingDown, "It stops.") }
@@ -294,8 +298,58 @@ func TestNextSource(t *testing.T) {
 	}
 }
 
-// TestArchived: a mirror that was away too long can't go on, and says why; a new
-// one begins with the checkpoint.
+// TestReportsWhatIsDurable checks that a mirror does not report frames that no sync
+// has covered yet.
+func TestReportsWhatIsDurable(t *testing.T) {
+	o := newOriginal(t)
+	o.append(2, "one")
+	m, err := New(Config{From: o.url}, mirrorDir, "eu", "", silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reported := make(chan string)
+	hear := func(r *http.Request) *ledger.Error {
+		if r.Method == http.MethodHead {
+			reported <- r.Header.Get(logstream.HeaderMirror) + " from " + r.URL.Query().Get("from")
+		}
+		return nil
+	}
+	o.fails.Store(&hear)
+	opt := memOptions(memfs.New(1).Process()) // nothing syncs it
+	if opt.Origin, err = m.src.Begin(t.Context(), mirrorDir, opt); err != nil {
+		t.Fatal(err)
+	}
+	w, err := wal.Open(mirrorDir, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := m.src.Fill(t.Context(), mirrorDir, opt, w, o.w.LastSeq()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); m.report(ctx, w) }()
+	const before = "eu 0 from 1"
+	if got := <-reported; got != before {
+		t.Errorf("before the sync it reports %q", got)
+	}
+	if err := w.SyncCopy(); err != nil {
+		t.Fatal(err)
+	}
+	got := <-reported
+	for got == before {
+		got = <-reported
+	}
+	if want := fmt.Sprint("eu 0 from ", o.w.LastSeq()+1); got != want {
+		t.Errorf("after it %q, and not %q", got, want)
+	}
+	cancel()
+	<-ended
+}
+
+// TestArchived checks that a mirror that was away too long can't continue, and
+// says why. A new one begins with the checkpoint.
 func TestArchived(t *testing.T) {
 	o := newOriginal(t)
 	o.append(2, "a")
@@ -323,7 +377,7 @@ func TestArchived(t *testing.T) {
 	}
 }
 
-// TestStopsAtOnce: a mirror that waits ends when it is told to.
+// TestStopsAtOnce checks that a waiting mirror ends as soon as it is stopped.
 func TestStopsAtOnce(t *testing.T) {
 	o := newOriginal(t)
 	o.append(3, "a")

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"assetledger/ctl/client"
 	"assetledger/server/httpclient"
 	"assetledger/server/httpserver"
 	"assetledger/server/logstream"
@@ -22,32 +23,35 @@ import (
 )
 
 const (
-	// silenceLimit is how long a source may send nothing, heartbeats included,
+	// silenceLimit is how long a source may send nothing, not even a heartbeat,
 	// before it counts as gone.
 	silenceLimit = 5 * time.Second
-	askLimit     = 10 * time.Second // for the header of an answer, and for short answers
-	maxAnswer    = 64 << 10         // bytes of a short answer
+	askLimit     = 10 * time.Second // for the header of a response, and for short responses
+	maxAnswer    = 64 << 10         // bytes of a short response
 )
 
-// A Source is the daemons that a log is copied from, one at a time.
+// A Source holds the daemons that a log can be copied from. It uses one of them
+// at a time.
 type Source struct {
 	urls    []string
 	clients []*http.Client
 	token   func() (string, error)
 	log     *slog.Logger
-	news    func(url string, durable uint64) // is told the end, as often as something is heard
-	failing func(err error, round bool)      // is told of failures; round: all sources have had their turn
+	news    func(url string, durable uint64) // called with the durable end, each time a source reports it
+	failing func(err error, round bool)      // called for each failure; round: all sources have been tried
 
-	marks bool // Fill marks the directory as a copy, if it is not marked
+	marks bool // Fill marks an unmarked directory as a copy
+	alike int  // how many times in a row the source looked like the directory itself
 	pause func(context.Context, time.Duration) error
 
 	mu  sync.Mutex
-	at  int    // of urls: the one in use
-	who string // the header with which a mirror reports; "": none
+	at  int    // index in urls of the daemon in use
+	who string // the header that a mirror reports itself with; "": none
 }
 
-// NewSource makes a source; an error is a *httpclient.SettingError. news, which may be nil, is called with each sign of
-// life of a daemon that has the same log, and the durable end that it told.
+// NewSource returns a source for the daemons of c. Its error is a
+// *httpclient.SettingError. news may be nil. It is called each time that a
+// daemon with the same log reports its durable end, heartbeats included.
 func NewSource(c Config, log *slog.Logger, news func(url string, durable uint64)) (*Source, error) {
 	urls, err := c.urls()
 	if err != nil {
@@ -65,16 +69,16 @@ func NewSource(c Config, log *slog.Logger, news func(url string, durable uint64)
 		}
 		transport.ResponseHeaderTimeout = askLimit
 		transport.DisableCompression = true
-		s.clients = append(s.clients, &http.Client{Transport: transport, CheckRedirect: httpclient.NoRedirect})
+		s.clients = append(s.clients, &http.Client{Transport: transport, CheckRedirect: client.NoRedirect})
 	}
 	_, err = c.token()
 	return s, httpclient.AsSetting(err)
 }
 
-// String is the URLs with commas.
+// String returns the URLs separated by commas.
 func (s *Source) String() string { return strings.Join(s.urls, ",") }
 
-// URL is that of the daemon in use.
+// URL returns the URL of the daemon in use.
 func (s *Source) URL() string { return s.urls[s.current()] }
 
 func (s *Source) current() int {
@@ -83,7 +87,7 @@ func (s *Source) current() int {
 	return s.at
 }
 
-// turn goes on to the next daemon, and reports whether all had their turn.
+// turn moves on to the next daemon, and reports whether all have been tried.
 func (s *Source) turn() (round bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,22 +95,22 @@ func (s *Source) turn() (round bool) {
 	return s.at == 0
 }
 
-// A refusal is an answer that is none of the expected ones.
+// A refusal is a response with an unexpected status.
 type refusal struct {
 	url, code, message string
 	status             int
-	end                uint64 // of the log there
+	end                uint64 // where the log of that daemon ends
 	told               bool   // end is known
 }
 
 func (r *refusal) Error() string {
 	if r.code == "" {
-		return fmt.Sprintf("%s answered %d, which no daemon of the ledger does", r.url, r.status)
+		return fmt.Sprintf("%s responded with status %d, which no ledger daemon does", r.url, r.status)
 	}
-	return fmt.Sprintf("%s answered %d %s: %s", r.url, r.status, r.code, r.message)
+	return fmt.Sprintf("%s responded with %d %s: %s", r.url, r.status, r.code, r.message)
 }
 
-// isRefusal reports whether err is a refusal of that status.
+// isRefusal reports whether err is a refusal with that status.
 func isRefusal(err error, status int) bool {
 	r, ok := errors.AsType[*refusal](err)
 	return ok && r.status == status
@@ -115,7 +119,7 @@ func isRefusal(err error, status int) bool {
 // ask sends a request to the daemon in use. The caller closes the body.
 func (s *Source) ask(ctx context.Context, method, path string, header http.Header) (*http.Response, error) {
 	i := s.current()
-	req, err := http.NewRequestWithContext(ctx, method, httpclient.OverHTTP(s.urls[i])+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, client.OverHTTP(s.urls[i])+path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +127,7 @@ func (s *Source) ask(ctx context.Context, method, path string, header http.Heade
 		req.Header[name] = values
 	}
 	req.Header.Set("User-Agent", "ledger-mirror")
-	token, err := s.token() // again each time: it may have been renewed
+	token, err := s.token() // read again each time: it may have been renewed
 	if err != nil {
 		return nil, err
 	}
@@ -146,10 +150,13 @@ func (s *Source) ask(ctx context.Context, method, path string, header http.Heade
 		r.code, r.message = answer.Error.Code, answer.Error.Message
 	}
 	r.end, r.told = endOf(resp)
+	if resp.Body.Close(); r.status == http.StatusUnauthorized { // an open connection keeps its old client certificate
+		s.clients[i].CloseIdleConnections()
+	}
 	return nil, r
 }
 
-// report is how a mirror says who it is.
+// report sets what the mirror reports about itself with each request.
 func (s *Source) report(m logstream.Mirror) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,12 +172,13 @@ func (s *Source) reporting() http.Header {
 	return http.Header{logstream.HeaderMirror: {s.who}}
 }
 
-// end asks where the log ends, and says that all before next is synced here.
+// end asks the source where its log ends, and reports that all commits before
+// next are synced here.
 func (s *Source) end(ctx context.Context, next uint64) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, silenceLimit)
 	defer cancel()
 	resp, err := s.ask(ctx, http.MethodHead, logPath(next), s.reporting())
-	if r, ok := errors.AsType[*refusal](err); ok && r.told { // it begins later, or ends before
+	if r, ok := errors.AsType[*refusal](err); ok && r.told { // its log begins after next, or ends before it
 		return r.end, nil
 	}
 	if err != nil {
@@ -179,12 +187,12 @@ func (s *Source) end(ctx context.Context, next uint64) (uint64, error) {
 	resp.Body.Close()
 	end, told := endOf(resp)
 	if !told {
-		return 0, fmt.Errorf("%s does not say where its log ends", s.URL())
+		return 0, fmt.Errorf("%s does not report where its log ends", s.URL())
 	}
 	return end, nil
 }
 
-// endOf is the end of the log that an answer names.
+// endOf returns the end of the log that a response reports.
 func endOf(resp *http.Response) (end uint64, told bool) {
 	end, err := strconv.ParseUint(resp.Header.Get(httpserver.HeaderSeq), 10, 63)
 	return end, err == nil
@@ -194,13 +202,14 @@ func logPath(from uint64) string {
 	return logstream.LogPattern + "?from=" + strconv.FormatUint(from, 10)
 }
 
-// A checkpoint is one that a source has.
+// A checkpoint describes one checkpoint of a source: its commit and its size in
+// bytes.
 type checkpoint struct {
 	Seq   uint64
 	Bytes int64
 }
 
-// checkpoints lists those of the daemon in use, newest first.
+// checkpoints lists the checkpoints of the daemon in use, newest first.
 func (s *Source) checkpoints(ctx context.Context) ([]checkpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
@@ -225,7 +234,7 @@ type stream struct {
 	cancel context.CancelFunc
 }
 
-// open asks the daemon in use for its log.
+// open requests the log of the daemon in use, from commit from on.
 func (s *Source) open(ctx context.Context, from uint64) (*stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	resp, err := s.ask(ctx, http.MethodGet, logPath(from), s.reporting())
@@ -257,18 +266,20 @@ func watched(src io.Reader, cancel context.CancelFunc) *watchedBody {
 	return &watchedBody{src, time.AfterFunc(silenceLimit, cancel)}
 }
 
-// Read reads what has arrived. The time while nobody reads does not count.
+// Read reads what has arrived. Time between two calls does not count as
+// silence.
 func (w *watchedBody) Read(b []byte) (int, error) {
 	w.timer.Reset(silenceLimit)
 	n, err := w.src.Read(b)
 	if !w.timer.Stop() && errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("nothing came for %v", silenceLimit)
+		err = fmt.Errorf("nothing received for %v", silenceLimit)
 	}
 	return n, err
 }
 
-// download writes a checkpoint of the daemon in use to w, and goes on where it
-// was when a connection breaks.
+// download writes a checkpoint of the daemon in use to w. When a connection
+// breaks, it continues where it was. It fails after three tries in a row
+// without progress.
 func (s *Source) download(ctx context.Context, c checkpoint, w io.Writer) error {
 	for at, tries := int64(0), 0; at < c.Bytes; {
 		n, err := s.part(ctx, c, at, w)
@@ -286,7 +297,8 @@ func (s *Source) download(ctx context.Context, c checkpoint, w io.Writer) error 
 	return nil
 }
 
-// part writes the bytes of a checkpoint from at on, as far as they come.
+// part writes the bytes of a checkpoint from offset at on, as many as arrive,
+// and returns their number.
 func (s *Source) part(ctx context.Context, c checkpoint, at int64, w io.Writer) (int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -297,7 +309,7 @@ func (s *Source) part(ctx context.Context, c checkpoint, at int64, w io.Writer) 
 	}
 	defer resp.Body.Close()
 	if want := fmt.Sprintf("bytes %d-%d/%d", at, c.Bytes-1, c.Bytes); resp.Header.Get("Content-Range") != want {
-		return 0, fmt.Errorf("it sent %q of the checkpoint, and not %q", resp.Header.Get("Content-Range"), want)
+		return 0, fmt.Errorf("it sent the range %q of the checkpoint instead of %q", resp.Header.Get("Content-Range"), want)
 	}
 	n, err := io.Copy(w, io.LimitReader(watched(resp.Body, cancel), c.Bytes-at))
 	if err == nil && n < c.Bytes-at {
