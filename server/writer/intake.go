@@ -9,12 +9,12 @@ import (
 
 // An intake is the bounded queue between the handlers and the sequencer.
 //
-// Requests wait in groups. Small requests that arrive while the sequencer is
-// busy join one group, are judged in the order of their arrival, and are woken
-// together by one closed channel. A large request is a group by itself, in a
-// lane: the blocks of a stream share one, any other request has its own.
-// The group of small requests and the lanes get turns alternately, and the
-// lanes get theirs one after another:
+// Requests wait in groups. Small requests that arrive while the sequencer is busy
+// join one group. They are judged in the order of their arrival, and closing one
+// channel wakes them all. A large request is a group by itself, in a lane. The
+// blocks of a stream share a lane, and any other large request has its own. Turns
+// alternate between the group of small requests and the lanes, and the lanes take
+// their turns round-robin:
 //
 //	small …→ open ───────────┐
 //	                         ├─ take → a turn of the sequencer → done
@@ -22,32 +22,33 @@ import (
 //	                  └───────────────────┘
 type intake struct {
 	mu      sync.Mutex
-	open    *group  // small requests that wait; nil: none
-	ring    []*lane // lanes with groups, except the one whose turn it is
-	last    bool    // the last turn was for open
-	waiting int     // requests that have not had a turn
-	blocks  int     // blocks of streams that have not had a turn
-	limit   int     // of waiting
+	open    *group  // waiting small requests; nil if none
+	ring    []*lane // lanes with groups, except the lane whose turn it is
+	last    bool    // the last turn was that of open
+	waiting int     // requests that have not had a turn yet
+	queued  int     // requests so far; tests wait for it
+	blocks  int     // blocks of streams that have not had a turn yet
+	limit   int     // maximum of waiting
 	refusal *ledger.Error
-	wake    chan struct{} // holds a token while there may be a group to take
+	wake    chan struct{} // has a token while there may be a group to take
 }
 
 // A lane is a queue of groups that are judged one after another.
 type lane struct {
 	stream bool
 	groups []*group // groups that are not done, oldest first
-	failed bool     // a request with on_error stop has failed; for the sequencer
+	failed bool     // a request with on_error stop has failed; used by the sequencer
 }
 
-// A group is a run of requests that are answered together.
+// A group is a list of requests that are answered together.
 type group struct {
 	requests []*request
-	lane     *lane // nil: small requests
-	judged   int   // requests that the sequencer is done with
-	begun    bool  // it had a turn
+	lane     *lane // nil for small requests
+	judged   int   // number of requests that are judged
+	begun    bool  // the group has had a turn
 	// done is closed when every request of the group is judged and the state that
-	// it was judged against is durable. If that failed, err is set before, and
-	// replaces every response of the group.
+	// it was judged against is durable. If the log failed, err is set before that,
+	// and replaces every response of the group.
 	done chan struct{}
 	err  *ledger.Error
 }
@@ -57,8 +58,9 @@ func newIntake(limit int) *intake {
 }
 
 // submit queues a request and returns its group. The caller must not touch the
-// request until the group is done. If it returns an error, nothing was queued.
-// It never rejects blocks of a stream for their number, which the stream bounds.
+// request until the group is done. If submit returns an error, nothing was queued.
+// It never rejects a block of a stream because of the limit, since each stream
+// bounds its blocks.
 func (q *intake) submit(r *request) (*group, *ledger.Error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -73,6 +75,7 @@ func (q *intake) submit(r *request) (*group, *ledger.Error) {
 		return nil, httpserver.Overloaded
 	}
 	q.waiting++
+	q.queued++
 	if !r.small() {
 		r.lane = new(lane)
 		return q.queue(r), nil
@@ -86,7 +89,7 @@ func (q *intake) submit(r *request) (*group, *ledger.Error) {
 	return q.open, nil
 }
 
-// queue appends a group of one request to its lane. Call with mu.
+// queue appends a group of one request to its lane. The caller holds mu.
 func (q *intake) queue(r *request) *group {
 	l := r.lane
 	g := &group{requests: []*request{r}, lane: l, done: make(chan struct{})}
@@ -105,8 +108,8 @@ func (q *intake) nudge() {
 	}
 }
 
-// take removes the group whose turn it is, nil if there is none. After that
-// nothing joins the group. Call release after its turn.
+// take removes and returns the group whose turn it is, or nil if there is none.
+// Nothing joins the group after that. The caller must call release after the turn.
 func (q *intake) take() *group {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -132,8 +135,8 @@ func (q *intake) take() *group {
 	return g
 }
 
-// release queues the lane of a group after its turn, if its lane has more
-// groups. A group of small requests that is not done gets a lane.
+// release ends the turn of a group. It queues the lane again if the lane has more
+// groups. A group of small requests that is not done gets a lane of its own.
 func (q *intake) release(g *group, done bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -160,6 +163,13 @@ func (q *intake) empty() bool {
 	return q.open == nil && len(q.ring) == 0
 }
 
+// hasSmall reports whether small requests wait for their turn.
+func (q *intake) hasSmall() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.open != nil
+}
+
 // depth returns the number of requests that wait for their first turn.
 func (q *intake) depth() int {
 	q.mu.Lock()
@@ -167,7 +177,8 @@ func (q *intake) depth() int {
 	return q.waiting + q.blocks
 }
 
-// refuse makes submit reject everything from now on. The first reason stays.
+// refuse makes submit reject everything from now on, with the reason of the first
+// call.
 func (q *intake) refuse(why *ledger.Error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -177,7 +188,8 @@ func (q *intake) refuse(why *ledger.Error) {
 	q.nudge()
 }
 
-// refusing returns why submit rejects everything, nil if it does not.
+// refusing returns the error with which submit rejects everything, or nil if it
+// does not.
 func (q *intake) refusing() *ledger.Error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

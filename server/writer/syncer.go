@@ -15,30 +15,31 @@ import (
 type syncer struct {
 	log    commitlog.Writer
 	meters *meters
-	in     chan *batch      // one at a time
-	events chan syncEvent   // the outcome; never blocks the syncer
+	in     chan *batch      // one batch at a time
+	events chan syncEvent   // outcomes; sending never blocks the syncer
 	await  func() syncEvent // receives an event; a simulation does the syncer's work here
 	end    atomic.Uint64    // last durable commit
 	// failed delivers the log's error when it can't be written any more.
 	failed chan error
-	quit   chan struct{} // closed: give up on a stalled batch
+	quit   chan struct{} // closed to give up on a stalled batch
 	ended  chan struct{} // closed when the goroutine has ended
 }
 
-// A syncEvent reports that the batch in flight is durable, that the log does not
-// accept it now and it is being retried, or that the log has failed.
+// A syncEvent reports one of three outcomes for the batch in flight: it is durable,
+// the log rejects it at present and it is being retried, or the log has failed.
 type syncEvent struct {
 	stalled *stall
 	failed  *ledger.Error
 }
 
-// A stall is the reason why the log does not accept a batch now, though it may later.
+// A stall holds the errors for requests while the log rejects a batch that it may
+// accept later.
 type stall struct {
-	now     *ledger.Error // the error for new requests
-	unknown *ledger.Error // the error for requests that wait
+	now     *ledger.Error // error for new requests
+	unknown *ledger.Error // error for requests that already wait
 }
 
-// spaceEvery is how often a stalled batch is retried.
+// spaceEvery is the interval at which a stalled batch is retried.
 const spaceEvery = 100 * time.Millisecond
 
 var (
@@ -52,16 +53,17 @@ var (
 	unreachableUnknown = ledger.Errorf(ledger.LogUnavailable,
 		"The commit log can't be reached, and whether this request was or will be carried out is unknown: send it again with the same idempotency key.")
 	tailFullNow = ledger.Errorf(ledger.LogUnavailable,
-		"The newest part of the commit log takes too much, for too few copies on other hosts follow; nothing was done: start write daemons that stand by, and send the request again.")
+		"The store of the newest part of the commit log is full, because too few copies on other hosts keep up; nothing was done: start standby write daemons, and send the request again.")
 	tailFullUnknown = ledger.Errorf(ledger.LogUnavailable,
-		"The newest part of the commit log takes too much, and whether this request will be carried out is unknown: start write daemons that stand by, and send it again with the same idempotency key.")
+		"The store of the newest part of the commit log is full, and whether this request will be carried out is unknown: start standby write daemons, and send it again with the same idempotency key.")
 
 	tailFull   = &stall{tailFullNow, tailFullUnknown}
 	diskFull   = &stall{noSpace, noSpaceUnknown}
 	notReached = &stall{unreachable, unreachableUnknown}
 )
 
-// stallOf returns the stall for an error of the log, nil if it is not one.
+// stallOf returns the stall for a temporary error of the log, and nil for any other
+// error.
 func stallOf(err error) *stall {
 	switch {
 	case errors.Is(err, commitlog.ErrTailFull):
@@ -86,7 +88,7 @@ func logFailed(err error) *ledger.Error {
 func newSyncer(l commitlog.Writer, end uint64, meters *meters) *syncer {
 	s := &syncer{log: l, meters: meters, in: make(chan *batch, 1), failed: make(chan error, 1),
 		quit: make(chan struct{}), ended: make(chan struct{})}
-	s.events = make(chan syncEvent, 2) // for one batch at most: stalled, and then its outcome
+	s.events = make(chan syncEvent, 2) // at most two events for one batch: stalled, and then its outcome
 	s.await = func() syncEvent { return <-s.events }
 	s.end.Store(end)
 	return s
@@ -107,7 +109,7 @@ func (s *syncer) run() {
 	}
 }
 
-// conclude reports the outcome of the batch; after an error nothing more is
+// conclude reports the outcome of the batch. After an error, nothing more is
 // appended.
 func (s *syncer) conclude(b *batch, err error) {
 	if err != nil {
@@ -121,8 +123,8 @@ func (s *syncer) conclude(b *batch, err error) {
 	s.events <- syncEvent{}
 }
 
-// stall tells the waiters of the batch that the log does not accept it now: a
-// full disk may stay full for long.
+// stall answers the waiters of the batch with the error that its outcome is
+// unknown, since a full disk may stay full for long.
 func (s *syncer) stall(b *batch, why *stall) {
 	s.events <- syncEvent{stalled: why}
 	b.settle(why.unknown)
@@ -155,7 +157,7 @@ func (s *syncer) retry(b *batch) error {
 	}
 }
 
-// fail tells the daemon why it must end; only the first reason counts.
+// fail reports the error that ends the daemon. Only the first call has an effect.
 func (s *syncer) fail(err error) {
 	select {
 	case s.failed <- err:
