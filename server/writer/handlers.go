@@ -1,16 +1,14 @@
 package writer
 
 import (
-	"errors"
 	"strconv"
 	"time"
 
 	"assetledger/ledger"
 	"assetledger/server/httpserver"
-	"assetledger/wal"
 )
 
-// routes returns the write daemon's table.
+// routes returns the write daemon's table of routes.
 func (d *daemon) routes() []httpserver.Route {
 	return append([]httpserver.Route{
 		{Method: "POST", Pattern: "/v1/commit", Handle: d.writes(typeJSON, d.commit)},
@@ -18,6 +16,7 @@ func (d *daemon) routes() []httpserver.Route {
 		{Method: "POST", Pattern: streamPattern, Handle: d.lingers(d.writes("application/x-ndjson", d.stream))},
 		{Method: "POST", Pattern: "/v1/commit/preflight", Handle: d.accepts(typeJSON, d.preflight)},
 		{Method: "POST", Pattern: "/v1/commit/{global_seq}/reverse", Handle: d.writes(typeJSON, d.reverse)},
+		{Method: "POST", Pattern: "/v1/commit/{global_seq}/reverse/preflight", Handle: d.accepts(typeJSON, d.preflightReversal)},
 		{Method: "POST", Pattern: "/v1/register/class", Handle: d.writes(typeJSON, d.registration(ledger.EndpointRegisterClass))},
 		{Method: "POST", Pattern: "/v1/register/class-shape", Handle: d.writes(typeJSON, d.registration(ledger.EndpointRegisterShape))},
 		{Method: "GET", Pattern: "/v1/health", Handle: d.health},
@@ -28,7 +27,7 @@ func (d *daemon) routes() []httpserver.Route {
 	}, d.mirroring.Routes()...)
 }
 
-// writes is accepts, and counts rejections.
+// writes does the same as accepts, and also counts rejections.
 func (d *daemon) writes(media string, handle httpserver.Handler) httpserver.Handler {
 	handle = d.accepts(media, handle)
 	return func(x *httpserver.Exchange) *ledger.Error {
@@ -43,7 +42,8 @@ func (d *daemon) writes(media string, handle httpserver.Handler) httpserver.Hand
 const typeJSON = "application/json"
 
 // accepts rejects requests while the daemon is stopping, and requests of another
-// media type. Any other request is answered, even while stopping.
+// media type. Every request that it lets through is answered, even while the daemon
+// is stopping.
 func (d *daemon) accepts(media string, handle httpserver.Handler) httpserver.Handler {
 	return func(x *httpserver.Exchange) *ledger.Error {
 		if err := d.ending(); err != nil {
@@ -59,30 +59,8 @@ func (d *daemon) accepts(media string, handle httpserver.Handler) httpserver.Han
 	}
 }
 
-// read reads the body within the limit and the budget, and charges the memory of
-// its parsed form.
-func (d *daemon) read(x *httpserver.Exchange, limit int64) *ledger.Error {
-	if err := x.ReadBody(limit); err != nil {
-		return err
-	}
-	if len(x.Body) <= httpserver.TinyClaim {
-		return nil
-	}
-	return x.Charge(max(ledger.ParsedSize(x.Body), answerSize(x.Body)))
-}
-
-// refusalSize is the size of a rejection in the response to a batch request, in
-// bytes, without the parts that it repeats of the request.
-const refusalSize = 512
-
-// answerSize estimates the largest response to a body: results repeat its
-// metadata, and each of its transactions, at least 16 bytes, may be rejected.
-func answerSize(body []byte) int64 {
-	n := int64(len(body))
-	return n + refusalSize*min(n/16, ledger.MaxBatch)
-}
-
-// settle makes the sequencer judge r, and returns when its verdicts may be sent.
+// settle makes the sequencer judge r, and returns when the verdicts may be sent.
+// The caller must call count when they are complete.
 func (d *daemon) settle(r *request) *ledger.Error {
 	r.judged()
 	start := time.Now()
@@ -91,47 +69,17 @@ func (d *daemon) settle(r *request) *ledger.Error {
 		return err
 	}
 	<-g.done
-	if g.err != nil {
-		return g.err
-	}
-	d.readBack(r)
-	d.count(r, time.Since(start))
-	return nil
-}
-
-// readBack completes replayed results whose metadata is long. A retry nearly
-// always spells it as the first request did; otherwise it is read from the log.
-func (d *daemon) readBack(r *request) {
-	for i := range r.verdicts {
-		v, tx := &r.verdicts[i], &r.Txs[i]
-		if !v.long || r.preflight || ledger.SpellingOf(tx.Metadata) == v.spelling {
-			continue
-		}
-		err := d.log().Commit(v.seq, func(rec *ledger.Record) { tx.Metadata = r.keep(rec.Tx.Metadata) })
-		if err != nil {
-			d.api.Log.Error("the first result of an idempotency key can't be read back from the log", "seq", v.seq, "error", err)
-			v.err = unreadableResult(v.seq, err)
-		}
-	}
-}
-
-// unreadableResult returns the error for a retry whose first result can't be read.
-func unreadableResult(seq uint64, err error) *ledger.Error {
-	if archived := new(wal.ArchivedError); errors.As(err, &archived) {
-		return ledger.Errorf(ledger.CommitArchived, "The request was carried out before, as commit %d. Its metadata was spelled otherwise, and the commit was moved to an archive.", seq).
-			With(ledger.Num("global_seq", int64(seq)), ledger.Num("first_seq", int64(archived.First)))
-	}
-	return ledger.Errorf(ledger.LogUnavailable, "The request was carried out before, as commit %d, which can't be read back from the log now.", seq).
-		With(ledger.Num("global_seq", int64(seq)))
+	r.took = time.Since(start)
+	return g.err
 }
 
 // count counts the outcomes of the transactions of r.
-func (d *daemon) count(r *request, took time.Duration) {
+func (d *daemon) count(r *request) {
 	var commits, hits uint64
 	for i := range r.verdicts {
 		switch v := &r.verdicts[i]; {
 		case r.preflight:
-		case v.err != nil && r.bulk: // others are counted with their response
+		case v.err != nil && r.bulk: // single ones are counted with their response
 			d.meters.rejected(v.err.Code)
 		case v.err != nil:
 		case v.replayed:
@@ -141,7 +89,7 @@ func (d *daemon) count(r *request, took time.Duration) {
 		}
 	}
 	if commits != 0 {
-		d.meters.commitDuration.ObserveN(int64(took), commits)
+		d.meters.commitDuration.ObserveN(int64(r.took), commits)
 	}
 	if hits != 0 {
 		d.meters.hits.Add(hits)
@@ -173,15 +121,18 @@ func (d *daemon) registration(e ledger.Endpoint) httpserver.Handler {
 	}
 }
 
+// A parser reads a body into a transaction.
+type parser func(body []byte, tx *ledger.Transaction) *ledger.Error
+
 // one serves a request of one transaction.
-func (d *daemon) one(x *httpserver.Exchange, parse func([]byte, *ledger.Transaction) *ledger.Error) *ledger.Error {
+func (d *daemon) one(x *httpserver.Exchange, parse parser) *ledger.Error {
 	r := singles.Get().(*request)
 	defer func() { r.release(d.budget.Crowded()) }()
 	return d.oneOf(x, r, parse)
 }
 
-// oneOf is one with the caller's request.
-func (d *daemon) oneOf(x *httpserver.Exchange, r *request, parse func([]byte, *ledger.Transaction) *ledger.Error) *ledger.Error {
+// oneOf does the same as one, with the caller's request.
+func (d *daemon) oneOf(x *httpserver.Exchange, r *request, parse parser) *ledger.Error {
 	tx, v, err := d.judgeOne(x, r, parse)
 	if err != nil {
 		return err
@@ -197,8 +148,7 @@ func (d *daemon) oneOf(x *httpserver.Exchange, r *request, parse func([]byte, *l
 func (d *daemon) preflight(x *httpserver.Exchange) *ledger.Error {
 	r := singles.Get().(*request)
 	defer func() { r.release(d.budget.Crowded()) }()
-	r.preflight = true
-	_, v, err := d.judgeOne(x, r, func(body []byte, tx *ledger.Transaction) *ledger.Error {
+	_, _, err := d.preflightOf(x, r, func(body []byte, tx *ledger.Transaction) *ledger.Error {
 		lim := d.parsing
 		lim.Conditions = true
 		return ledger.ParseTransaction(body, tx, lim)
@@ -206,16 +156,31 @@ func (d *daemon) preflight(x *httpserver.Exchange) *ledger.Error {
 	if err != nil {
 		return err
 	}
-	x.Out = httpserver.AppendUint(x.Out, `{"valid":true,"at_seq":`, r.atSeq)
-	x.Out = append(x.Out, `,"minted_instances":`...)
-	x.Out = append(ledger.AppendMinted(x.Out, v.firstMinted, v.minted), '}')
+	x.Out = append(x.Out, '}')
 	return nil
 }
 
+// preflightOf judges a transaction, changes nothing, and appends the response
+// without its closing brace.
+func (d *daemon) preflightOf(x *httpserver.Exchange, r *request, parse parser) (*ledger.Transaction, *verdict, *ledger.Error) {
+	r.preflight = true
+	tx, v, err := d.judgeOne(x, r, parse)
+	if err != nil {
+		return nil, nil, err
+	}
+	x.Out = httpserver.AppendUint(x.Out, `{"valid":true,"at_seq":`, r.atSeq)
+	x.Out = append(x.Out, `,"minted_instances":`...)
+	x.Out = ledger.AppendMinted(x.Out, v.firstMinted, v.minted)
+	return tx, v, nil
+}
+
 // judgeOne reads, parses and settles a request of one transaction.
-func (d *daemon) judgeOne(x *httpserver.Exchange, r *request, parse func([]byte, *ledger.Transaction) *ledger.Error) (
-	*ledger.Transaction, *verdict, *ledger.Error) {
-	if err := d.read(x, d.maxBody); err != nil {
+func (d *daemon) judgeOne(x *httpserver.Exchange, r *request, parse parser) (*ledger.Transaction, *verdict, *ledger.Error) {
+	if err := x.ReadBody(d.maxBody); err != nil {
+		return nil, nil, err
+	}
+	x.Unwatch()
+	if err := chargeOne(x); err != nil {
 		return nil, nil, err
 	}
 	tx := &r.Txs[0]
@@ -232,14 +197,16 @@ func (d *daemon) judgeOne(x *httpserver.Exchange, r *request, parse func([]byte,
 	if err := d.settle(r); err != nil {
 		return nil, nil, err
 	}
+	d.readBack(r, 0, &x.Claim)
+	d.count(r)
 	return tx, &r.verdicts[0], r.verdicts[0].err
 }
 
-// batch serves a batch request with a result for each transaction.
+// batch serves a batch request. Its response has a result for each transaction.
 func (d *daemon) batch(x *httpserver.Exchange) *ledger.Error {
 	r := bulks.Get().(*request)
 	defer func() { r.release(d.budget.Crowded()) }()
-	if err := d.read(x, d.maxBatchBody); err != nil {
+	if err := x.ReadBody(d.maxBatchBody); err != nil {
 		return err
 	}
 	if x.R.Header[headerKey] != nil {
@@ -247,9 +214,14 @@ func (d *daemon) batch(x *httpserver.Exchange) *ledger.Error {
 			"A batch request has no idempotency key of its own: give each transaction its idempotency_key, and leave %s out.", headerKey).
 			With(ledger.Text("field", headerKey))
 	}
+	charged, err := chargeBatch(x)
+	if err != nil {
+		return err
+	}
 	if err := ledger.ParseBatch(x.Body, &r.BatchRequest, d.parsing); err != nil {
 		return err
 	}
+	x.Claim.Force(batchSize(x.Body, int64(len(r.Txs))) - charged)
 	for i := range r.Txs {
 		x.Sign(&r.Txs[i])
 	}
@@ -257,19 +229,20 @@ func (d *daemon) batch(x *httpserver.Exchange) *ledger.Error {
 	if err := d.settle(r); err != nil {
 		return err
 	}
-	var last uint64
-	x.Out, last = appendResults(x.Out, r)
-	if last != 0 {
+	if last := d.appendResults(x, r); last != 0 {
 		setSeq(x, last)
 	}
+	d.count(r)
 	return nil
 }
 
-// goneTime is how long a batch is still judged after its client has closed the
-// connection, because it may have closed only its sending side.
+// goneTime is how long the sequencer goes on judging a batch request after its
+// client has closed the connection. The client may have closed only its sending
+// side.
 const goneTime = 10 * time.Second
 
-// alive returns a function that reports whether x can still be answered.
+// alive returns a function that reports whether the response to x can still be
+// delivered.
 func (d *daemon) alive(x *httpserver.Exchange) func() bool {
 	ctx, start := x.R.Context(), time.Now()
 	return func() bool {
@@ -279,19 +252,25 @@ func (d *daemon) alive(x *httpserver.Exchange) func() bool {
 }
 
 // appendResults appends the response to a batch request, and returns the highest
-// sequence number in it.
-func appendResults(dst []byte, r *request) (out []byte, last uint64) {
-	dst = append(dst, `{"results":`...)
+// sequence number in it. If the daemon is crowded, it first releases the
+// operations.
+func (d *daemon) appendResults(x *httpserver.Exchange, r *request) (last uint64) {
+	if d.budget.Crowded() {
+		r.ForgetOperations()
+	}
+	x.Out = append(x.Out, `{"results":`...)
 	bracket := byte('[')
 	for i := range r.verdicts {
-		dst = appendVerdict(append(dst, bracket), &r.verdicts[i], &r.Txs[i])
+		d.readBack(r, i, &x.Claim)
+		x.Out = appendVerdict(append(x.Out, bracket), &r.verdicts[i], &r.Txs[i])
 		bracket = ','
 		last = max(last, r.verdicts[i].seq)
 	}
-	return append(dst, "]}"...), last
+	x.Out = append(x.Out, "]}"...)
+	return last
 }
 
-// appendVerdict appends the result of one transaction of several.
+// appendVerdict appends the result of one of several transactions.
 func appendVerdict(dst []byte, v *verdict, tx *ledger.Transaction) []byte {
 	if v.err != nil {
 		return v.err.AppendJSON(dst)

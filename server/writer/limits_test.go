@@ -17,8 +17,8 @@ import (
 	"assetledger/wal"
 )
 
-// A retry that comes while the first is being made durable waits for it, and
-// gets the same answer.
+// A retry that arrives while the first request is being made durable waits for
+// it, and gets the same response.
 func TestRetryWhileInFlight(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
@@ -31,7 +31,7 @@ func TestRetryWhileInFlight(t *testing.T) {
 	for i := range retries {
 		retries[i] = w.later("/v1/commit", tx)
 	}
-	until(t, "all are in", func() bool { return w.inflight.Load() == 6 && w.seq().intake.depth() == 0 })
+	w.untilQueued(7) // and the one that made the world
 	select {
 	case a := <-first:
 		t.Fatal("answered before it was durable:", a)
@@ -54,8 +54,8 @@ func TestRetryWhileInFlight(t *testing.T) {
 	}
 }
 
-// With the queue full, requests are refused at once, and those in it are
-// answered when the log moves again.
+// When the queue is full, requests are rejected at once. The queued ones get
+// their response when the log moves again.
 func TestQueueFull(t *testing.T) {
 	l := newRAMLog()
 	l.maxBody = 300 // so that the sequencer soon waits for the log
@@ -65,7 +65,7 @@ func TestQueueFull(t *testing.T) {
 	var waiting []<-chan answer
 	big := batchOf("", slices.Repeat([]string{transferTx(1, "")}, 100)...)
 	waiting = append(waiting, w.later("/v1/commit/batch", big))
-	<-entered // the sequencer fills the next batch, and then waits with the rest
+	<-entered // the sequencer fills the next batch, and then waits with the remaining requests
 	for range 3 {
 		waiting = append(waiting, w.later("/v1/commit", transferTx(1, "")))
 	}
@@ -98,7 +98,7 @@ func TestQueueFull(t *testing.T) {
 	close(stop)
 }
 
-// Bodies beyond the budget are refused, but never one that is alone.
+// Bodies over the budget are rejected, but never if it is the only one.
 func TestBudget(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l, func(c *Config) { c.MaxInflight = 1000 })
@@ -122,8 +122,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// When the log fails, everyone waiting and everyone after is told that the
-// outcome is unknown, and the daemon is told to end.
+// When the log fails, every waiting and every later request is told that the
+// outcome is unknown, and the daemon is asked to end.
 func TestLogFailure(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
@@ -133,7 +133,7 @@ func TestLogFailure(t *testing.T) {
 	<-entered
 	waiting = append(waiting, w.later("/v1/commit", transferTx(1, "")), w.later("/v1/commit", transferTx(9999, "")),
 		w.later("/v1/commit/preflight", transferTx(1, "")), w.later("/v1/commit/batch", batchOf("", transferTx(1, ""), transferTx(1, ""))))
-	until(t, "all wait", func() bool { return w.inflight.Load() == 5 && w.seq().intake.depth() == 0 })
+	w.untilQueued(6)
 	l.set(errDisk, nil)
 	proceed <- struct{}{}
 	for i, c := range waiting {
@@ -158,8 +158,8 @@ func TestLogFailure(t *testing.T) {
 	}
 }
 
-// Without room nothing new is accepted, though what needs none is answered;
-// with room again all is as before.
+// If the log has no room, no new commit is accepted, but requests that need no
+// room are answered. Once there is room again, everything works as before.
 func TestNoRoom(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
@@ -197,14 +197,14 @@ func TestPanicEndsTheProcess(t *testing.T) {
 	l := newRAMLog()
 	s := newSequencer(ledger.NewState(ledger.Config{}), l, 8, newMeters(new(metrics.Registry)), silent, func() { close(ended) })
 	s.start()
-	if _, err := s.intake.submit(&request{BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, 1)}}); err != nil { // one without room for verdicts is a defect
+	if _, err := s.intake.submit(&request{BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, 1)}}); err != nil { // a request without room for its verdicts is a defect
 		t.Fatal(err)
 	}
 	<-ended
 }
 
-// What is accepted before the daemon stops is answered, also on connections
-// that are kept alive; what comes after is refused.
+// Requests accepted before the daemon stops get their response, also on
+// keep-alive connections. Later requests are rejected.
 func TestStopping(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
@@ -228,8 +228,8 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-// Many clients at once: every answer is another commit, and the batches that
-// the log got hold them all.
+// Many clients commit at once. Every response has a different commit, and the
+// batches in the log have all of them.
 func TestManyClients(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
@@ -266,5 +266,5 @@ func TestManyClients(t *testing.T) {
 	if last.Last() != clients*each+1 {
 		t.Errorf("the log ends at %d", last.Last())
 	}
-	startWriter(t, l) // replays, or the test fails
+	startWriter(t, l) // replays the log, or fails the test
 }

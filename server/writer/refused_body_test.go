@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// Many clients look for an answer only when they have sent everything: they
-// must find it, whatever the size of a body that was refused unread, and be
-// able to send all of it.
+// Many clients read a response only after they have sent their whole request.
+// They must be able to send all of it and then find the response, whatever the
+// size of a body that was rejected unread.
 func TestRefusedBodies(t *testing.T) {
 	w := startWriter(t, newRAMLog())
-	const json, large = "Content-Type: application/json\r\n", 20 << 20 // far beyond what the buffers of two sockets hold
+	const json, large = "Content-Type: application/json\r\n", 20 << 20 // far more than the buffers of two sockets hold
 	chunk := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", large, strings.Repeat(" ", large))
 	spaces, length := strings.Repeat(" ", large), fmt.Sprintf("Content-Length: %d\r\n", large)
 	for _, c := range []struct {
@@ -33,21 +33,21 @@ func TestRefusedBodies(t *testing.T) {
 		{"to a path without POST", "/v1/health", json + length, spaces, 405},
 	} {
 		head := "POST " + c.path + " HTTP/1.1\r\nHost: x\r\n" + c.head + "\r\n"
-		for _, first := range []string{head + c.body, head} { // the second wants its answer before it sends anything
+		for _, first := range []string{head + c.body, head} { // the second request waits for its response before it sends the body
 			if first == head && strings.Contains(head, "chunked") && c.status == 413 {
-				continue // nobody can tell yet that it's too large
+				continue // the daemon can't know yet that it is too large
 			}
 			conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			conn.SetDeadline(time.Now().Add(20 * time.Second))
+			conn.SetDeadline(time.Now().Add(time.Minute))
 			if _, err := io.WriteString(conn, first); err != nil {
 				t.Errorf("%s: %d bytes: %v", c.about, len(first), err)
 			}
 			r, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
-				conn.Close() // or the daemon would wait for the rest
+				conn.Close() // otherwise the daemon would wait for the rest
 				t.Fatalf("%s: no answer: %v", c.about, err)
 			}
 			body, err := io.ReadAll(r.Body)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// longMetadata is metadata of more than ledger.MaxInlineMetadata bytes, in two spellings.
+// longMetadata returns metadata of more than ledger.MaxInlineMetadata bytes, in
+// two spellings.
 func longMetadata(i int) (first, other string) {
 	note := strings.Repeat("n", 1000)
 	return fmt.Sprintf(`{"a":%d,"note":"%s"}`, i, note), fmt.Sprintf(`{"note":"%s","a":%d}`, strings.ReplaceAll(note, "nn", `n\u006e`), i)
@@ -17,8 +18,9 @@ func replayedTx(i int, metadata string) string {
 }
 
 // TestReplayedLongMetadata repeats requests whose metadata is too long to be
-// remembered. The same spelling needs no look into the log; another gets the
-// first one's, read back.
+// remembered. A retry with the same spelling needs no read of the log. A retry
+// with another spelling gets the metadata of the first request, read back from
+// the log.
 func TestReplayedLongMetadata(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
@@ -30,7 +32,8 @@ func TestReplayedLongMetadata(t *testing.T) {
 	if again := w.post(200, "/v1/commit", replayedTx(1, other)); again.body != told.body || l.readBack.Load() != 1 {
 		t.Errorf("spelled otherwise: %.60q, after %d looks into the log", again.body, l.readBack.Load())
 	}
-	// In one batch: new, the same again while it is not durable, an old one, and one that is refused.
+	// In one batch: a new request, its retry before it is durable, a retry of an
+	// old one, and one that is rejected.
 	first2, other2 := longMetadata(2)
 	got := w.post(200, "/v1/commit/batch", batchOf("", replayedTx(2, first2), replayedTx(2, other2), replayedTx(1, other), replayedTx(1, first2)))
 	result := func(seq, batchSeq, i int, metadata string) string {
@@ -42,12 +45,20 @@ func TestReplayedLongMetadata(t *testing.T) {
 	if !strings.HasPrefix(got.body, want) {
 		t.Errorf("batch:\n%s\nwant\n%s", shortNotes(got.body), shortNotes(want))
 	}
+	// The same in a stream, which reads the commits back one at a time.
+	lines := strings.Join([]string{replayedTx(1, other), replayedTx(2, other2), replayedTx(2, first2), replayedTx(1, first2), replayedTx(1, other), ""}, "\n")
+	got = w.post(200, "/v1/commit/stream", lines, "Content-Type: application/x-ndjson")
+	one, two := replayed(result(1, 1, 1, first)+"}")+"\n", replayed(result(2, 1, 2, first2)+"}")+"\n"
+	before, rest, _ := strings.Cut(got.body, `{"error":{"code":"IdempotencyConflict"`)
+	if _, after, _ := strings.Cut(rest, "\n"); before != one+two+two || after != one {
+		t.Errorf("stream:\n%s", shortNotes(got.body))
+	}
 	// A preflight needs no metadata.
-	before := l.readBack.Load()
-	if got := w.post(200, "/v1/commit/preflight", replayedTx(1, other)); !strings.Contains(got.body, `"valid":true`) || l.readBack.Load() != before {
+	looks := l.readBack.Load()
+	if got := w.post(200, "/v1/commit/preflight", replayedTx(1, other)); !strings.Contains(got.body, `"valid":true`) || l.readBack.Load() != looks {
 		t.Errorf("preflight: %s", got.body)
 	}
-	// What was archived can't be read back, and is not made up.
+	// An archived commit can't be read back, and its metadata is not guessed.
 	l.archived.Store(1)
 	if got := w.post(410, "/v1/commit", replayedTx(1, other)); !strings.Contains(got.body, `"details":{"global_seq":1,`) {
 		t.Errorf("archived: %s", got.body)
@@ -60,7 +71,7 @@ func TestReplayedLongMetadata(t *testing.T) {
 func shortNotes(s string) string { return strings.ReplaceAll(s, strings.Repeat("n", 1000), "n…") }
 
 // TestReplayedLongMetadataAfterRestart reads first results back from a log on
-// disk: while it is written, and after restarts.
+// disk, while it is written and after restarts.
 func TestReplayedLongMetadataAfterRestart(t *testing.T) {
 	dir := t.TempDir()
 	w := runWriter(t, dir)

@@ -2,32 +2,36 @@ package writer
 
 import (
 	"sync"
+	"time"
 
 	"assetledger/ledger"
 	"assetledger/server/httpserver"
 )
 
-// A request carries transactions from a handler to the sequencer, and the
-// verdicts back. The handler owns it until it is submitted, and again when its
-// group is done. Requests are pooled, and their transactions alias the body that
-// they were parsed from, so don't keep any part of one.
+// A request carries transactions from a handler to the sequencer, and the verdicts
+// back. The handler owns it until it is submitted, and again when its group is
+// done. Requests are pooled, and their transactions alias the body that they were
+// parsed from. So no part of a request may be kept after its release.
 type request struct {
 	ledger.BatchRequest // one transaction, or those of a batch request
 
 	bulk      bool // a batch request
-	preflight bool // judge the one transaction and change nothing
-	// alive reports whether the client still waits for the response; nil: it does.
-	// The sequencer calls it between two turns.
+	preflight bool // judge the one transaction, and change nothing
+	// alive reports whether the client still waits for the response. If it is nil,
+	// the client does. The sequencer calls it between two turns.
 	alive func() bool
-	// lane is where the request waits for its turns: that of its stream, or one
-	// that it gets on submission. Small requests have none.
+	// lane is the lane in which the request waits for its turns: that of its
+	// stream, or one that it gets on submission. Small requests have none.
 	lane *lane
 
-	next int // transactions that are judged
+	next int // number of transactions that are judged
 
 	verdicts []verdict // one for each transaction
-	atSeq    uint64    // preflight: the last commit that it was judged against
+	atSeq    uint64    // for a preflight: the last commit that it was judged against
 	kept     []byte    // metadata of replayed results
+	read     []byte    // metadata that readBack read last
+
+	took time.Duration // time from its submission to its verdicts
 }
 
 // A verdict is the outcome of one transaction: an error, or a result.
@@ -37,8 +41,8 @@ type verdict struct {
 	firstMinted int64
 	minted      int
 	batchSeq    uint32
-	replayed    bool // the result of an earlier request with the same key
-	long        bool // and only the hash of its metadata is known
+	replayed    bool // the result is that of an earlier request with the same idempotency key
+	long        bool // replayed, and only the hash of the metadata is known
 	spelling    ledger.Spelling
 }
 
@@ -49,23 +53,23 @@ func (r *request) keep(metadata []byte) []byte {
 	return r.kept[at:len(r.kept):len(r.kept)]
 }
 
-// keepMetadata is the most bytes for metadata of replayed results that a pooled
-// request keeps.
+// keepMetadata is the maximum number of bytes of replayed metadata for which a
+// pooled request keeps room.
 const keepMetadata = 256 << 10
 
-// keepOps is the most operations that a pooled request of one transaction keeps
-// room for while the daemon is crowded.
+// keepOps is the maximum number of operations for which a pooled request of one
+// transaction keeps room while the daemon is crowded.
 const keepOps = 512
 
-// Requests of one transaction and batch requests have separate pools, because
-// their buffers for parsing are of very different size.
+// Requests of one transaction and batch requests have separate pools, because the
+// sizes of their parse buffers are very different.
 var (
 	singles = sync.Pool{New: func() any { return &request{BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, 1)}} }}
 	bulks   = sync.Pool{New: func() any { return &request{bulk: true} }}
 )
 
 // small reports whether the request may share a group with others: it has one
-// transaction whose cost is surely low.
+// transaction, whose cost is certainly low.
 func (r *request) small() bool {
 	return !r.bulk && operationCost(r.Txs[0].Ops, turnCheck+1) <= turnCheck
 }
@@ -74,7 +78,7 @@ func (r *request) small() bool {
 // failed and on_error is stop.
 func (r *request) halted() bool { return r.StopOnError && r.lane.failed }
 
-// judged makes room for the verdicts.
+// judged prepares the request for being judged, with room for its verdicts.
 func (r *request) judged() {
 	r.next = 0
 	if cap(r.verdicts) < len(r.Txs) {
@@ -83,8 +87,8 @@ func (r *request) judged() {
 	r.verdicts = r.verdicts[:len(r.Txs)]
 }
 
-// release returns the request to its pool; large memory is left to the collector
-// if the daemon is crowded. Don't call it while the request waits in a group.
+// release returns the request to its pool. It drops large buffers if the daemon is
+// crowded. It must not be called while the request waits in a group.
 func (r *request) release(crowded bool) {
 	r.clear()
 	switch {
@@ -98,10 +102,11 @@ func (r *request) release(crowded bool) {
 
 // clear drops the request's references.
 func (r *request) clear() {
-	clear(r.verdicts) // and with them the errors
+	clear(r.verdicts) // also drops their errors
 	clear(r.Errs)
 	r.preflight, r.alive, r.lane, r.atSeq = false, nil, nil, 0
 	httpserver.Poison(r.kept)
+	httpserver.Poison(r.read)
 	if r.kept = r.kept[:0]; cap(r.kept) > keepMetadata {
 		r.kept = nil
 	}
