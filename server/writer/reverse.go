@@ -11,25 +11,70 @@ import (
 
 // reverse serves the reversal of a commit.
 func (d *daemon) reverse(x *httpserver.Exchange) *ledger.Error {
+	r, parse, err := d.reversal(x)
+	if err != nil {
+		return err
+	}
+	return d.oneOf(x, r, parse)
+}
+
+// preflightReversal serves the preflight of a reversal, whose response also has
+// the operations of the new commit: none if there would be none, because the
+// idempotency key is known.
+func (d *daemon) preflightReversal(x *httpserver.Exchange) *ledger.Error {
+	r, parse, err := d.reversal(x)
+	if err != nil {
+		return err
+	}
+	tx, v, err := d.preflightOf(x, r, parse)
+	if err != nil {
+		return err
+	}
+	ops := tx.Ops
+	if v.replayed {
+		x.W.Header()[headerHit] = valueHit
+		ops = nil
+	}
+	if !x.Claim.GrowNow(operationsText(ops)) {
+		return httpserver.Overloaded
+	}
+	x.Out = append(ledger.AppendOperations(append(x.Out, `,"operations":`...), ops), '}')
+	return nil
+}
+
+// operationsText returns the bytes that the JSON of operations takes at most,
+// while its buffer grows by copying.
+func operationsText(ops []ledger.Op) int64 {
+	const each = 768 // twice that of a SplitStack with large integers
+	size := int64(len(ops)) * each
+	for i := range ops {
+		size += 2 * int64(len(ops[i].Name))
+	}
+	return size
+}
+
+// reversal returns the request of a reversal, without its transaction, and the
+// parser of its body.
+func (d *daemon) reversal(x *httpserver.Exchange) (*request, parser, *ledger.Error) {
 	seq, err := x.PathInteger("global_seq")
 	if err == nil {
 		err = x.NoQuery()
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	r := &request{BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, 1)}} // not pooled: its operations may be many
-	return d.oneOf(x, r, func(body []byte, tx *ledger.Transaction) *ledger.Error {
+	r := &request{BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, 1)}} // not pooled, since it may have many operations
+	return r, func(body []byte, tx *ledger.Transaction) *ledger.Error {
 		return ledger.ParseReversal(body, uint64(seq), tx, d.parsing)
-	})
+	}, nil
 }
 
-// invert reads the commit that tx reverses, and sets the inverse operations of
-// tx. If the commit can't be read, the sequencer rejects the request, unless it
-// is a retry of one that was applied.
+// invert reads the commit that tx reverses, and sets the inverse operations of tx.
+// If the commit can't be read, the sequencer rejects the request, unless it is a
+// retry of a reversal that was applied.
 //
-// A commit that is not durable yet was acknowledged to nobody, so it counts as
-// not found.
+// A commit that is not durable yet was acknowledged to nobody, so it counts as not
+// found.
 func (d *daemon) invert(x *httpserver.Exchange, tx *ledger.Transaction) {
 	seq, end := tx.Reverses, d.end()
 	if seq > end {
@@ -54,12 +99,12 @@ func (d *daemon) invert(x *httpserver.Exchange, tx *ledger.Transaction) {
 	}
 }
 
-// readBackPatience is how long a reversal waits for its turn to read.
+// readBackPatience is the maximum time that a reversal waits for its turn to read.
 const readBackPatience = 10 * time.Second
 
-// takeReadBack waits until no other reversal reads its commit, because a few
-// bytes may request a commit of 10,000 operations. When the daemon ends, waiting
-// reversals are rejected.
+// takeReadBack waits until no other reversal reads its commit. Only one may read at
+// a time, because a request of a few bytes may read a commit of 10,000 operations.
+// When the daemon stops, waiting reversals are rejected.
 func (d *daemon) takeReadBack(x *httpserver.Exchange) *ledger.Error {
 	patience := time.NewTimer(readBackPatience)
 	defer patience.Stop()

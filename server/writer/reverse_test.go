@@ -14,7 +14,7 @@ import (
 
 func reversal(seq int) string { return fmt.Sprintf("/v1/commit/%d/reverse", seq) }
 
-// reversals lists the links in the log as "by: of".
+// reversals lists the reversals in the log as "by: of".
 func reversals(t *testing.T, l *ramLog) (list []string) {
 	t.Helper()
 	for _, f := range l.written() {
@@ -35,8 +35,9 @@ func reversals(t *testing.T, l *ramLog) (list []string) {
 	return list
 }
 
-// Two reversals of a commit that were read at the same time: the one that is
-// judged first takes it back, and a third, which comes later, is told by which.
+// Two reversals of the same commit are read at the same time. The one that is
+// judged first reverses it. The response to a third one, sent later, names the
+// commit that did.
 func TestOneReversalWins(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
@@ -66,8 +67,8 @@ func TestOneReversalWins(t *testing.T) {
 	}
 }
 
-// A commit that is not durable yet was acknowledged to nobody, and may still be
-// lost: it can't be reversed before it is.
+// A commit that is not durable yet may still be lost, and no client knows it.
+// So it can't be reversed.
 func TestNothingReversesWhatIsNotDurable(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
@@ -76,9 +77,9 @@ func TestNothingReversesWhatIsNotDurable(t *testing.T) {
 	inFlight := w.later("/v1/commit", transferTx(1, ""))
 	<-entered
 	filling := w.later("/v1/commit", transferTx(2, ""))
-	until(t, "it is judged", func() bool { return w.seq().intake.depth() == 0 && w.inflight.Load() == 2 })
+	w.untilQueued(3)
 	early := []<-chan answer{w.later(reversal(2), `{}`), w.later(reversal(3), `{}`), w.later(reversal(9), `{}`)}
-	until(t, "they are accepted", func() bool { return w.inflight.Load() == 5 && w.seq().intake.depth() == 0 })
+	w.untilQueued(6)
 	proceed <- struct{}{}
 	<-entered
 	proceed <- struct{}{}
@@ -97,8 +98,8 @@ func TestNothingReversesWhatIsNotDurable(t *testing.T) {
 	}
 }
 
-// A retry of a reversal has the first result, also when the commit that it
-// reversed can't be read any more; other requests are told why it can't.
+// A retry of a reversal gets the first result, even if the reversed commit can
+// no longer be read. Other requests are told why it can't be read.
 func TestReversalOfWhatCannotBeRead(t *testing.T) {
 	for what, c := range map[string]struct {
 		fault  error
@@ -140,8 +141,8 @@ func (l *lostLog) Commit(seq uint64, use func(*ledger.Record)) error {
 	return l.ramLog.Commit(seq, use)
 }
 
-// The inverse of a commit counts in the memory for requests as long as its
-// request is there. If there is no room for it, nothing is done.
+// The inverse of a commit counts in the budget as long as its request is in
+// progress. If there is no room for it, nothing is committed.
 func TestReversalsAreCounted(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l, func(c *Config) { c.MaxInflight = 8 << 20 })
@@ -182,13 +183,13 @@ func TestReversalsAreCounted(t *testing.T) {
 	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
 }
 
-// Reversals that wait to read their commit are refused when the daemon ends, and
-// have read nothing.
+// Reversals that wait to read their commit are rejected when the daemon ends,
+// without reading it.
 func TestReversalsThatWaitAreRefusedAtTheEnd(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
 	w.post(200, "/v1/commit", world)
-	w.readBacks <- struct{}{} // another one reads
+	w.readBacks <- struct{}{} // another reversal is reading
 	var answers []<-chan answer
 	for range 8 {
 		answers = append(answers, w.later(reversal(1), `{}`))
