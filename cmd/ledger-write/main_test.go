@@ -144,5 +144,6 @@ func TestWrongValues(t *testing.T) {
 	settingstest.Wrong(t, p, run, map[string]string{
 		"idempotency-keys": "-1", "segment-size": "100000", "max-body": "0", "max-batch-body": "1e6", "max-inflight": "none", "max-lag": "-1", "max-nesting": "0", "queue": "many",
 		"driver": "etcd://nowhere", "driver-ca": "nowhere", "driver-cert": "nowhere", "driver-key": "nowhere", "driver-user": "nowhere", "advertise": "nowhere",
+		"from-token-file": "nowhere", "from-ca": "nowhere", "from-cert": "nowhere", "from-cert-key": "nowhere",
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
@@ -11,22 +13,24 @@ import (
 	"assetledger/wal"
 )
 
-// runCluster runs a daemon whose log has several daemons, one of which writes:
+// runCluster runs one of several daemons of a log, of which one writes:
 //
 //	join → listen, report ready → stand by: follow, apply → take over → write → lose the place → stand by …
 //
-// While it stands by, it rejects requests with NotTheWriter. When it stops as
-// the writer, it gives the place back as soon as every accepted request is durable.
+// While the daemon stands by, it rejects requests with NotTheWriter. When it stops
+// as the writer, it gives up the place as soon as every accepted request is
+// durable.
 func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserver.Entrance, exit func()) error {
 	member, err := cl.Join(ctx)
 	if err != nil {
 		return err
 	}
 	if url := member.Leader(); !c.LogDriver.Standby && url != "" {
-		return errors.Join(fmt.Errorf("%w: %s writes the log, and -standby=false asks not to stand by", wal.ErrLocked, url), member.Close())
+		return errors.Join(fmt.Errorf("%w: %s writes the log, and with -standby=false this daemon does not stand by", wal.ErrLocked, url), member.Close())
 	}
 	d := newAPI(c)
 	d.cluster = true
+	cl.Hear(d.mirrorsHere)
 	d.standBy(member, c.Dir)
 	d.gauges()
 	ln, err := e.Listen(c.Listen)
@@ -52,7 +56,8 @@ func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserv
 	return err
 }
 
-// take stands by and writes in turn, until ctx is done or it can't continue.
+// take alternates between standing by and writing, until ctx is done or the daemon
+// can't continue.
 func (d *daemon) take(ctx context.Context, c Config, cl commitlog.Cluster, m commitlog.Member, exit func()) error {
 	for {
 		err := d.turn(ctx, c, m, exit)
@@ -63,7 +68,7 @@ func (d *daemon) take(ctx context.Context, c Config, cl commitlog.Cluster, m com
 			return err
 		}
 		c.Log.Warn("another daemon writes the log now; this one stands by", "error", err)
-		if m, err = cl.Join(ctx); err != nil {
+		if m, err = rejoin(ctx, cl, c.Log); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -73,8 +78,28 @@ func (d *daemon) take(ctx context.Context, c Config, cl commitlog.Cluster, m com
 	}
 }
 
-// turn stands by until this daemon is the writer, and writes until it no longer
-// is; then it returns commitlog.ErrFenced. The copy is closed.
+// rejoinPause is the time between two attempts to join the log again.
+const rejoinPause = 500 * time.Millisecond
+
+// rejoin joins the log again after another daemon became the writer. The cause that
+// cut this daemon off may persist, so rejoin tries until the log is reachable.
+func rejoin(ctx context.Context, cl commitlog.Cluster, log *slog.Logger) (commitlog.Member, error) {
+	for {
+		m, err := cl.Join(ctx)
+		if err == nil || !errors.Is(err, commitlog.ErrUnreachable) {
+			return m, err
+		}
+		log.Warn("this daemon can't join the log at the moment; trying again", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(rejoinPause):
+		}
+	}
+}
+
+// turn stands by until this daemon is the writer, and writes until it no longer is.
+// It then closes the copy and returns commitlog.ErrFenced.
 func (d *daemon) turn(ctx context.Context, c Config, m commitlog.Member, exit func()) error {
 	state, err := m.Restore(c.IdempotencyKeys, c.Log)
 	if err != nil {
@@ -106,15 +131,15 @@ func (d *daemon) turn(ctx context.Context, c Config, m commitlog.Member, exit fu
 	return errors.Join(cause, w.Close())
 }
 
-// stopped is a closed Member: it knows no writer.
+// stopped is a closed Member. It knows no writer.
 type stopped struct{ commitlog.Member }
 
 func (stopped) Behind() error                   { return commitlog.ErrUnreachable }
 func (stopped) Leader() string                  { return "" }
 func (stopped) Readers() []commitlog.ReaderInfo { return nil }
 
-// standingBy returns the error for requests that only the writer accepts, nil if
-// this daemon writes.
+// standingBy returns the error for requests that only the writer accepts, or nil if
+// this daemon is the writer.
 func (d *daemon) standingBy() *ledger.Error {
 	if m := d.duty.Load().member; m != nil {
 		return notTheWriter(m.Leader())
@@ -122,7 +147,7 @@ func (d *daemon) standingBy() *ledger.Error {
 	return nil
 }
 
-// clusterGauges adds the gauges of a log on several machines.
+// clusterGauges registers the gauges of a log on several machines.
 func (d *daemon) clusterGauges() {
 	g := &d.registry
 	g.GaugeFunc(metricPrefix+"role", "1 while this daemon writes the log, 0 while it stands by.", func() float64 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"assetledger/server/commitlog"
@@ -15,13 +16,16 @@ import (
 	"assetledger/wal"
 )
 
-// A LogConfig selects the driver that keeps the log, and holds the settings of a
-// log on several machines.
+// A LogConfig selects the driver of the log, and holds the settings of a log on
+// several machines.
 type LogConfig struct {
 	Name      string // "file", or etcd://HOST:PORT[,HOST:PORT…]/PREFIX
 	Etcd      etcdlog.Connection
-	Advertise string // URL at which clients reach this daemon; "": the listen address
+	Advertise string // URL at which clients reach this daemon; "" for the listen address
 	Standby   bool   // stand by if another daemon writes
+	// Peers has the credentials for the other daemons of the log. Its From is not
+	// used.
+	Peers mirror.Config
 }
 
 const driverFile = "file"
@@ -34,6 +38,7 @@ func (c *LogConfig) flags(set *flag.FlagSet) {
 	set.StringVar(&c.Etcd.UserFile, "driver-user", c.Etcd.UserFile, "`FILE` whose first line is user:password for etcd, for example /etc/ledger/etcd-user")
 	set.StringVar(&c.Advertise, "advertise", c.Advertise, "`URL` at which clients reach this daemon, for the other daemons of its log; without it, the listen address, for example http://10.0.0.1:8080")
 	set.BoolVar(&c.Standby, "standby", c.Standby, "with etcd: stand by while another daemon writes; -standby=false exits with 4 instead")
+	c.Peers.AccessFlags(set, "the other daemons of the log in etcd, from which an old or empty -dir is filled")
 }
 
 func (c *LogConfig) check() error {
@@ -45,10 +50,13 @@ func (c *LogConfig) check() error {
 		case c.Etcd.CA != "", c.Etcd.Cert != "", c.Etcd.Key != "", c.Etcd.UserFile != "":
 			return fmt.Errorf("-driver-ca, -driver-cert, -driver-key and -driver-user are for -driver %s…", etcdlog.Scheme)
 		}
-		return nil
+		return c.Peers.CheckUnused("-driver " + etcdlog.Scheme + "…, whose other daemons it is for")
 	}
 	c.Etcd.URL = c.Name
-	return c.Etcd.Check()
+	if err := c.Etcd.Check(); err != nil {
+		return err
+	}
+	return c.Peers.Trust.Check()
 }
 
 // driver returns the driver of the log.
@@ -63,6 +71,9 @@ func (c *Config) driver() (commitlog.Driver, error) {
 	}
 	c.LogDriver.Etcd.URL = c.LogDriver.Name
 	d, err := c.LogDriver.Etcd.Connect()
+	if err == nil {
+		err = c.LogDriver.Peers.CheckFiles()
+	}
 	if err != nil {
 		return nil, httpserver.Usage(err)
 	}
@@ -72,7 +83,17 @@ func (c *Config) driver() (commitlog.Driver, error) {
 	}
 	d.Dir, d.Opt, d.Log, d.Name = c.Dir, opt, c.Log, etcdlog.DefaultName(d.URL)
 	d.Fill = func(ctx context.Context, w *wal.Writer, urls []string, upTo uint64) error {
-		source, err := mirror.NewSource(mirror.Config{From: strings.Join(urls, ",")}, c.Log, nil)
+		from := c.LogDriver.Peers
+		// If a trust setting is given, prefer URLs that it fits: the log must not
+		// be read in plain text while another daemon may have it.
+		if safe := slices.DeleteFunc(slices.Clone(urls), func(at string) bool { return from.Trust.Fits(at) != nil }); len(safe) > 0 {
+			urls = safe
+		}
+		from.From = strings.Join(urls, ",")
+		if err := from.Check(); err != nil {
+			return err
+		}
+		source, err := mirror.NewSource(from, c.Log, nil)
 		if err != nil {
 			return err
 		}
@@ -88,7 +109,7 @@ func (c *Config) ownURL() string {
 		scheme = "https"
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		return c.Listen // a unix socket
+		return c.Listen // Unix socket
 	}
 	return scheme + "://" + c.Listen
 }

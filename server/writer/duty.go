@@ -9,19 +9,20 @@ import (
 	"assetledger/wal"
 )
 
-// A duty is the present role of the daemon: it writes, or it stands by. A daemon
-// whose log has one writer has the same duty for life.
+// A duty is the current role of the daemon: writer or standby. A daemon whose log
+// has only one writer keeps the same duty for life.
 type duty struct {
 	log commitlog.Writer
-	seq *sequencer // on standby, it rejects everything
-	// member is this daemon's part in the log while it stands by, nil if it writes.
+	seq *sequencer // on a standby, it rejects everything
+	// member is this daemon's part in the log while it stands by, and nil while it
+	// is the writer.
 	member commitlog.Member
 }
 
 func (d *daemon) log() commitlog.Writer { return d.duty.Load().log }
 func (d *daemon) seq() *sequencer       { return d.duty.Load().seq }
 
-// write makes the daemon write.
+// write makes the daemon the writer.
 func (d *daemon) write(l commitlog.Writer, seq *sequencer) {
 	d.duty.Store(&duty{log: l, seq: seq})
 }
@@ -33,11 +34,11 @@ func (d *daemon) standBy(m commitlog.Member, dir string) {
 	d.duty.Store(&duty{log: standbyLog{Member: m, dir: dir}, seq: seq, member: m})
 }
 
-// notTheWriter returns the error for requests that only the writer accepts; url
-// is the writer's, "" if unknown.
+// notTheWriter returns the error of a standby for requests that only the writer
+// accepts. url is the writer's URL, or "" if it is unknown.
 func notTheWriter(url string) *ledger.Error {
 	if url == "" {
-		return ledger.Errorf(ledger.NotTheWriter, "This daemon stands by, and who writes is being settled; nothing was done: send the request again soon.")
+		return ledger.Errorf(ledger.NotTheWriter, "This daemon stands by, and the next writer is not known yet; nothing was done: send the request again soon.")
 	}
 	return ledger.Errorf(ledger.NotTheWriter, "This daemon stands by; nothing was done: send the request to the writer, at %s.", url).
 		With(ledger.Text("writer", url))
@@ -64,8 +65,8 @@ func (l standbyLog) Restore(int, *slog.Logger) (*ledger.State, error) {
 	return nil, commitlog.ErrFenced
 }
 
-// role returns the duty's name in health and metrics; "" for a log that has one
-// writer.
+// role returns the duty's name in health and metrics, or "" for a log that has only
+// one writer.
 func (d *daemon) role() string {
 	switch du := d.duty.Load(); {
 	case du.member != nil:
@@ -76,8 +77,8 @@ func (d *daemon) role() string {
 	return ""
 }
 
-// shaky returns why clients should send commits elsewhere although this daemon
-// writes, or nil.
+// shaky returns the reason why clients should send commits elsewhere although this
+// daemon is the writer, or nil if there is none.
 func (d *daemon) shaky() error {
 	if w, ok := d.log().(commitlog.ClusterWriter); ok {
 		return w.Shaky()
@@ -85,7 +86,8 @@ func (d *daemon) shaky() error {
 	return nil
 }
 
-// report returns the state of a log on several machines while this daemon writes it.
+// report returns the report on a log on several machines. ok is false unless this
+// daemon is its writer.
 func (d *daemon) report() (r commitlog.ClusterReport, ok bool) {
 	w, ok := d.log().(commitlog.ClusterWriter)
 	if ok {
@@ -94,8 +96,8 @@ func (d *daemon) report() (r commitlog.ClusterReport, ok bool) {
 	return r, ok
 }
 
-// stopDuty stops a sequencer that was writing. Accepted requests are answered if
-// the log accepts them in time.
+// stopDuty stops the sequencer of a writer. Accepted requests are answered if the
+// log accepts their batches in time.
 func stopDuty(seq *sequencer, l commitlog.ClusterWriter) {
 	stopped := make(chan struct{})
 	go func() {
