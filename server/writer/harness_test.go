@@ -25,7 +25,7 @@ import (
 
 var updateWrites = flag.Bool("update-writes", false, "write the golden files of writes anew")
 
-// A ramLog is a log in memory, whose speed and faults a test decides.
+// A ramLog is a log in memory. Tests control its speed and its faults.
 type ramLog struct {
 	commitlog.Writer
 	log      *memlog.Log
@@ -36,11 +36,11 @@ type ramLog struct {
 
 	mu   sync.Mutex
 	read []commitlog.ReaderInfo
-	fail error // what Append answers
-	full error // what Room answers
+	fail error // the error of Append
+	full error // the error of Room
 
-	readBack atomic.Int32  // calls of Commit that found it
-	archived atomic.Uint64 // last commit that Commit no longer finds
+	readBack atomic.Int32  // successful calls of Commit
+	archived atomic.Uint64 // last commit that Commit does not find
 }
 
 func newRAMLog() *ramLog {
@@ -55,8 +55,8 @@ func newRAMLog() *ramLog {
 	return &ramLog{Writer: w, log: log, maxBody: 4 << 20}
 }
 
-// gate makes the log slow: the test receives from entered when the log has
-// begun with a batch, and sends on proceed to let it end.
+// gate slows the log down. The test receives from entered when the log has
+// begun a batch, and sends on proceed to let it finish.
 func (l *ramLog) gate() (entered <-chan struct{}, proceed chan<- struct{}) {
 	in, out := make(chan struct{}), make(chan struct{})
 	l.entered, l.proceed = in, out
@@ -92,7 +92,7 @@ func (l *ramLog) Room() error {
 	return l.full
 }
 
-// set changes the faults.
+// set sets the faults.
 func (l *ramLog) set(fail, full error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,20 +134,21 @@ func startWriter(t testing.TB, l commitlog.Writer, change ...func(*Config)) *tes
 	return w
 }
 
-// stop answers what is accepted and stops the daemon; once more does nothing.
+// stop stops the daemon after it has answered the accepted requests. A second
+// call does nothing.
 func (w *testWriter) stop() {
 	w.srv.Close()
 	w.seq().stop()
 }
 
-// An answer is a whole HTTP answer.
+// An answer is a complete HTTP response.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// do sends a request; header is lines of "Name: value".
+// do sends a request. header is "Name: value" lines.
 func (w *testWriter) do(method, path, body string, header ...string) answer {
 	w.t.Helper()
 	a, err := w.try(method, path, body, header...)
@@ -180,7 +181,7 @@ func (w *testWriter) try(method, path, body string, header ...string) (answer, e
 	return answer{resp.StatusCode, resp.Header, string(b)}, err
 }
 
-// post is a POST that must be answered with the status.
+// post sends a POST, whose response must have the status.
 func (w *testWriter) post(status int, path, body string, header ...string) answer {
 	w.t.Helper()
 	a := w.do("POST", path, body, header...)
@@ -190,7 +191,7 @@ func (w *testWriter) post(status int, path, body string, header ...string) answe
 	return a
 }
 
-// later posts in the background.
+// later sends a POST in the background.
 func (w *testWriter) later(path, body string, header ...string) <-chan answer {
 	got := make(chan answer, 1)
 	go func() {
@@ -203,17 +204,29 @@ func (w *testWriter) later(path, body string, header ...string) <-chan answer {
 	return got
 }
 
-// code is the error code of an answer.
+// code returns the error code of a response.
 func (a answer) code() string {
 	_, rest, _ := strings.Cut(a.body, `{"error":{"code":"`)
 	code, _, _ := strings.Cut(rest, `"`)
 	return code
 }
 
-// until waits for what other goroutines will soon make true.
+// untilQueued waits until so many requests were queued since the daemon started,
+// and all of them have had a turn.
+func (w *testWriter) untilQueued(n int) {
+	w.t.Helper()
+	until(w.t, fmt.Sprintf("%d requests are in", n), func() bool {
+		q := w.seq().intake
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return q.queued == n && q.waiting == 0
+	})
+}
+
+// until waits for a condition that other goroutines will soon make true.
 func until(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !cond(); runtime.Gosched() {
+	for end := time.Now().Add(time.Minute); !cond(); runtime.Gosched() {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain until %s", what)
 		}
@@ -222,8 +235,8 @@ func until(t testing.TB, what string, cond func() bool) {
 
 var errDisk = errors.New("input/output error")
 
-// world is a transaction that makes what others need: two containers and a
-// class with 1,000 of it in the first.
+// world is a transaction that most tests need: it creates two containers and a
+// class, and puts 1,000 of that class in the first container.
 const world = `{"operations":[
 	{"op":"CreateContainer","args":{"container_id":1,"kind":"Standard","owner":null}},
 	{"op":"CreateContainer","args":{"container_id":2,"kind":"Standard"}},

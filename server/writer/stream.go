@@ -11,13 +11,13 @@ import (
 )
 
 // A stream is one POST /v1/commit/stream. One goroutine reads lines and submits
-// them in blocks. The other, the handler's, writes the results of the oldest
-// block as soon as they may be sent:
+// them in blocks. The other, the handler's, writes the results of the oldest block
+// as soon as they may be sent:
 //
 //	client ─ read ─ block ─ lane of the intake ═ sequencer ═ group done ─ answer ─ client
 //
-// A bounded number of blocks is in flight. When all are, the stream stops
-// reading, so a client that does not read its results can't send any more either.
+// A bounded number of blocks is in flight. At the bound, the stream stops reading.
+// So a client that does not read its results can't send any more lines either.
 type stream struct {
 	d           *daemon
 	x           *httpserver.Exchange
@@ -25,35 +25,35 @@ type stream struct {
 	lane        lane
 	stopOnError bool
 
-	// Owned by the side that reads.
-	in   []byte           // bytes that were read and not submitted
+	// Owned by the reading side.
+	in   []byte           // bytes that were read and are not submitted yet
 	more httpserver.Claim // bytes of in beyond streamClaim
 	read chan struct{}    // closed when reading has ended
 
-	// Owned by the side that answers.
+	// Owned by the answering side.
 	out      []byte
-	answered int64 // lines
+	answered int64 // number of lines
 
-	sent  chan *block   // submitted, in order; has room for all
-	freed chan struct{} // holds a token when a block may have become free
+	sent  chan *block   // submitted blocks, in order; has room for all
+	freed chan struct{} // has a token when a block may have become free
 	ended chan struct{} // closed by end
 
 	mu       sync.Mutex
-	inFlight int           // blocks that are submitted and not answered
-	over     bool          // nothing is submitted any more
-	last     *ledger.Error // the last line, which belongs to no line of the request; nil: none
+	inFlight int           // submitted blocks that are not answered yet
+	over     bool          // nothing more is submitted
+	last     *ledger.Error // last line of the response, which belongs to no line of the request; nil for none
 	whole    bool          // the body ended properly
 	broken   bool          // the client does not read its results
 }
 
 const (
 	streamPattern = "/v1/commit/stream"
-	// streamBlocks is the most blocks of a stream in flight.
+	// streamBlocks is the maximum number of blocks of a stream in flight.
 	streamBlocks = 8
-	// streamClaim is what a stream takes of the budget besides its blocks, in bytes:
-	// its buffers, and those of net/http.
+	// streamClaim is the number of bytes that a stream claims from the budget
+	// besides its blocks, for its buffers and those of net/http.
 	streamClaim = 128 << 10
-	// lingerTime is how long a stream that ends before its body keeps reading, so
+	// lingerTime is how long a stream that ends before its body goes on reading, so
 	// that a client that is still sending can read the results.
 	lingerTime = time.Second
 )
@@ -64,7 +64,7 @@ var streamStopping = ledger.Errorf(ledger.ShuttingDown,
 // stream serves a stream of commits.
 func (d *daemon) stream(x *httpserver.Exchange) *ledger.Error {
 	s := &stream{
-		d: d, x: x, control: http.NewResponseController(x.W), lane: lane{stream: true}, more: d.budget.Claim(),
+		d: d, x: x, control: http.NewResponseController(x.W), lane: lane{stream: true}, more: x.Claim.Another(),
 		read: make(chan struct{}), sent: make(chan *block, streamBlocks), freed: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	if err := s.check(); err != nil {
@@ -78,7 +78,7 @@ func (d *daemon) stream(x *httpserver.Exchange) *ledger.Error {
 		return err
 	}
 	x.Written, x.Streamed = true, true
-	if err := d.ending(); err != nil { // it may have missed endAll
+	if err := d.ending(); err != nil { // endAll may have been called before this stream was entered
 		s.end(err)
 	}
 	go func() {
@@ -106,7 +106,8 @@ func (s *stream) check() *ledger.Error {
 	return err
 }
 
-// open takes the stream's part of the budget, and sends the header of the response.
+// open claims the stream's part of the budget, and sends the header of the
+// response.
 func (s *stream) open() *ledger.Error {
 	if !s.x.Claim.Grow(streamClaim + blockClaim) {
 		return httpserver.Overloaded
@@ -124,7 +125,7 @@ func (s *stream) open() *ledger.Error {
 	return nil
 }
 
-// parseStreamQuery reads the query, which may hold on_error.
+// parseStreamQuery parses the query, which may contain on_error.
 func parseStreamQuery(raw string) (stopOnError bool, err *ledger.Error) {
 	query, bad := url.ParseQuery(raw)
 	if bad != nil {
@@ -145,9 +146,9 @@ func parseStreamQuery(raw string) (stopOnError bool, err *ledger.Error) {
 	return false, ledger.Errorf(ledger.InvalidParameter, "on_error must be continue or stop, and be there once.").With(ledger.Text("parameter", "on_error"))
 }
 
-// end ends the stream: nothing more is submitted. When all submitted lines are
-// answered, last is written as the last line if it is not nil. Only the first
-// call counts.
+// end ends the stream. Nothing more is submitted. When all submitted lines are
+// answered, last is written as the last line if it is not nil. Only the first call
+// has an effect.
 func (s *stream) end(last *ledger.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,8 +162,8 @@ func (s *stream) end(last *ledger.Error) {
 	close(s.ended)
 }
 
-// close makes sure that nothing uses the request any more. After an end that is
-// not the body's, the client gets a moment to notice it.
+// close ensures that nothing uses the request any more. If the stream ended before
+// its body, close gives the client a moment to notice it.
 func (s *stream) close() {
 	p := recover()
 	if s.end(nil); p != nil {
@@ -192,8 +193,8 @@ func (s *stream) cut() {
 	s.control.SetWriteDeadline(httpserver.LongAgo)
 }
 
-// lingers wraps the handler of a stream, whose rejections are sent while the
-// client is still sending.
+// lingers wraps the handler of a stream. Its rejections are sent while the client
+// may still be sending.
 func (d *daemon) lingers(handle httpserver.Handler) httpserver.Handler {
 	return func(x *httpserver.Exchange) *ledger.Error {
 		err := handle(x)

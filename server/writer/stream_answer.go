@@ -8,7 +8,8 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// streamPiece is the most bytes of results that one write takes, or one result.
+// streamPiece is the maximum number of bytes of results in one write, unless one
+// result is larger.
 const streamPiece = 32 << 10
 
 // answer writes the results of the blocks in the order in which they were
@@ -26,7 +27,7 @@ func (s *stream) answer() {
 		case b := <-s.sent:
 			s.answerBlock(b)
 		case <-s.ended:
-			for len(s.sent) > 0 { // nothing comes any more
+			for len(s.sent) > 0 { // no more blocks come
 				s.answerBlock(<-s.sent)
 			}
 			s.answerLast()
@@ -35,8 +36,8 @@ func (s *stream) answer() {
 	}
 }
 
-// answerBlock writes the results of a block when they may be sent. Results that
-// were written before must not wait for them.
+// answerBlock writes the results of a block when they may be sent. Before it waits
+// for them, it flushes the results of earlier blocks.
 func (s *stream) answerBlock(b *block) {
 	why := b.refused
 	if b.group != nil {
@@ -48,15 +49,18 @@ func (s *stream) answerBlock(b *block) {
 		}
 		why = b.group.err
 	}
-	if why == nil {
-		s.d.readBack(&b.request)
-		s.d.count(&b.request, time.Since(b.submitted))
-	}
+	b.took = time.Since(b.submitted)
 	failed := why != nil
 	for i := 0; i < len(b.verdicts); {
+		if why == nil {
+			s.d.readBack(&b.request, i, &httpserver.Claim{}) // one at a time, so nothing is charged
+		}
 		s.d.streams.work(func() {
-			for ; i < len(b.verdicts) && len(s.out) < streamPiece; i++ {
+			for first := i; i < len(b.verdicts) && len(s.out) < streamPiece; i++ {
 				v := &b.verdicts[i]
+				if v.long && i > first {
+					break
+				}
 				if why != nil {
 					s.d.meters.rejected(why.Code)
 					v.err = why
@@ -68,6 +72,9 @@ func (s *stream) answerBlock(b *block) {
 		if len(s.out) >= streamPiece {
 			s.write()
 		}
+	}
+	if why == nil {
+		s.d.count(&b.request)
 	}
 	s.answered += int64(len(b.verdicts))
 	s.mu.Lock()
@@ -81,7 +88,7 @@ func (s *stream) answerBlock(b *block) {
 	}
 }
 
-// giveBack frees a block. Call with mu.
+// giveBack frees a block. The caller holds mu.
 func (s *stream) giveBack(b *block) {
 	s.inFlight--
 	s.x.Claim.Force(-b.claim)
@@ -92,9 +99,9 @@ func (s *stream) giveBack(b *block) {
 	}
 }
 
-// answerLast writes the line that gives the reason why the stream ends. Unless
-// it is the result of a line that was too long, it belongs to no line, and says
-// so by the number of lines that are answered.
+// answerLast writes the line that gives the reason why the stream ends. If the
+// reason is a line that was too long, it is the result of that line. Otherwise it
+// belongs to no line, and contains the number of answered lines to say so.
 func (s *stream) answerLast() {
 	s.mu.Lock()
 	last := s.last
@@ -110,7 +117,8 @@ func (s *stream) answerLast() {
 	s.flush()
 }
 
-// allowWrite starts the client's time to read the next write.
+// allowWrite sets the deadline for the next write, by which the client must read
+// it.
 func (s *stream) allowWrite() {
 	until := time.Time{}
 	if d := s.d.timeouts.Write; d > 0 {
@@ -122,7 +130,7 @@ func (s *stream) allowWrite() {
 // write writes s.out.
 func (s *stream) write() { s.deliver(false) }
 
-// flush writes s.out and makes sure that all results reach the client.
+// flush writes s.out and ensures that all results reach the client.
 func (s *stream) flush() { s.deliver(true) }
 
 func (s *stream) deliver(flush bool) {

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// manyBlank is the number of bytes of empty lines at a time that is more than
-	// keeping a stream open needs.
+	// manyBlank is a number of bytes of consecutive empty lines that is more than a
+	// client needs to keep a stream open.
 	manyBlank = 4 << 10
 	// breather is how long a stream that sends nothing useful is not read, so that
-	// it does not occupy a processor.
+	// it does not occupy a core.
 	breather = time.Millisecond
 )
 
-// receive reads the body and submits its lines, until it or the stream ends. It
-// returns why the stream ends if the client must know.
+// receive reads the body and submits its lines, until the body or the stream ends.
+// It returns the reason why the stream ends, if the client must know.
 func (s *stream) receive() *ledger.Error {
 	s.in = make([]byte, 0, blockBytes)
 	for s.makeRoom() && s.allowRead() {
@@ -44,8 +44,8 @@ func (s *stream) receive() *ledger.Error {
 	return nil
 }
 
-// allowRead starts the client's time to send more. It returns false if the
-// stream is over.
+// allowRead sets the deadline by which the client must send more. It returns false
+// if the stream is over.
 func (s *stream) allowRead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,14 +63,14 @@ func (s *stream) allowRead() bool {
 	return true
 }
 
-// unread returns why the rest of the body can't be read.
+// unread returns the error for a body whose rest can't be read.
 func (s *stream) unread(err error) *ledger.Error {
 	const then = "Lines without an answer were not carried out: send them in a new stream."
 	if timeout, ok := err.(interface{ Timeout() bool }); ok && timeout.Timeout() && !s.more.WasEnded() {
 		return ledger.Errorf(ledger.MalformedJSON, "Nothing came for %v, and an empty line keeps a stream open. %s", s.d.timeouts.Read, then)
 	}
 	if s.more.WasEnded() {
-		return ledger.Errorf(ledger.MalformedJSON, "A long line came too slowly while others waited for memory. %s", then)
+		return ledger.Errorf(ledger.MalformedJSON, "A long line arrived too slowly while other requests waited for memory. %s", then)
 	}
 	return ledger.Errorf(ledger.MalformedJSON, "The body did not arrive whole: %v. %s", err, then)
 }
@@ -100,8 +100,8 @@ func (s *stream) bodyEnded(whole bool) {
 	}
 }
 
-// makeRoom makes room to read a line that is longer than the buffer. It returns
-// false if the stream is over.
+// makeRoom makes room in the buffer to read more of a long line. It returns false
+// if the stream is over.
 func (s *stream) makeRoom() bool {
 	if len(s.in) < cap(s.in) {
 		return true
@@ -156,7 +156,7 @@ func (s *stream) take(end bool) *ledger.Error {
 	return nil
 }
 
-// skipBlank returns data without the empty lines that it begins with.
+// skipBlank returns data without the empty lines at its beginning.
 func skipBlank(data []byte, end bool) []byte {
 	i := 0
 	for i < len(data) && (data[i] == ' ' || data[i] == '\t' || data[i] == '\r' || data[i] == '\n') {
@@ -173,9 +173,9 @@ func (s *stream) tooLong() *ledger.Error {
 		With(ledger.Num("limit_bytes", s.d.maxBody))
 }
 
-// submit submits the first lines of data, which are complete. It returns how many
-// bytes they take, whether a line that is too long follows, and false if the
-// stream is over.
+// submit submits the first lines of data, which must be complete. It returns the
+// number of bytes used, and whether a line that is too long follows. ok is false if
+// the stream is over.
 func (s *stream) submit(data []byte) (used int, long, ok bool) {
 	size := int64(blockClaim)
 	if len(data) > blockBytes {
@@ -195,7 +195,7 @@ func (s *stream) submit(data []byte) (used int, long, ok bool) {
 	b.StopOnError, b.lane, b.submitted = s.stopOnError, &s.lane, time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over || len(b.Txs) == 0 { // nearly over: a line that is too long comes first
+	if s.over || len(b.Txs) == 0 { // a line that is too long comes first, so the stream is about to end
 		return used, long, !s.over
 	}
 	s.inFlight++
@@ -204,8 +204,8 @@ func (s *stream) submit(data []byte) (used int, long, ok bool) {
 	return used, long, true
 }
 
-// block returns a block that takes size bytes of the budget, nil if the stream
-// is over. When all blocks are in flight, or there is no memory for one more, it
+// block returns a block that claims size bytes of the budget, or nil if the stream
+// is over. If all blocks are in flight, or there is no memory for one more, it
 // waits for one of them.
 func (s *stream) block(size int64) *block {
 	for {
@@ -220,8 +220,8 @@ func (s *stream) block(size int64) *block {
 			return b
 		case s.isOver():
 			return nil
-		case none: // other requests must make room
-			room := s.d.budget.Claim()
+		case none: // only other requests can make room
+			room := s.x.Claim.Another()
 			room.Grow(size)
 			room.Release()
 		default:

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A testStream is a client of a stream that sends and reads as a test wishes.
+// A testStream is a client of a stream. Tests control when it sends and reads.
 type testStream struct {
 	t    testing.TB
 	body *io.PipeWriter
@@ -59,7 +59,7 @@ func (s *testStream) line() string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// rest reads the results up to the end of the answer.
+// rest reads the results up to the end of the response.
 func (s *testStream) rest() []string {
 	s.t.Helper()
 	b, err := io.ReadAll(s.read)
@@ -76,7 +76,8 @@ func splitLines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// codes are what results come to: a code, a commit, or a replay.
+// codes reduces each result to its error code, or to its commit, and whether it
+// was replayed.
 func codes(lines []string) (list []string) {
 	for _, line := range lines {
 		c := answer{body: line}.code()
@@ -94,7 +95,7 @@ func codes(lines []string) (list []string) {
 
 func oneLine(json string) string { return strings.NewReplacer("\n", "", "\t", "").Replace(json) }
 
-// Each line has the result that it would have had alone.
+// Each line has the same result as in a request of its own.
 func TestStreamResults(t *testing.T) {
 	long := transferTx(1, `,"metadata":{"text":"`+strings.Repeat("x", 900)+`"}`)
 	for _, c := range []struct {
@@ -112,9 +113,9 @@ func TestStreamResults(t *testing.T) {
 			[]string{"InsufficientBalance", "MalformedJSON", "InvalidRequest", "InvalidRequest", "2", "StackNotFound"}},
 		{"idempotency", "", transferTx(1, `,"idempotency_key":"a"`) + "\n" + transferTx(1, `,"idempotency_key":"a"`) + "\n" + transferTx(2, `,"idempotency_key":"a"`),
 			[]string{"2", "2 replayed", "IdempotencyConflict"}},
-		{"stop at a refusal", "?on_error=stop", transferTx(1, "") + "\n" + transferTx(1001, "") + "\n" + transferTx(1, "") + "\nnonsense",
+		{"stop at a refusal", "?on_error=stop", transferTx(1, "") + "\n" + transferTx(1001, "") + "\n" + transferTx(1, "") + "\nnonsense\n",
 			[]string{"2", "InsufficientBalance", "NotAttempted", "NotAttempted"}},
-		{"stop at what is not JSON", "?on_error=stop", "nonsense\n" + transferTx(1, ""), []string{"MalformedJSON", "NotAttempted"}},
+		{"stop at what is not JSON", "?on_error=stop", "nonsense\n" + transferTx(1, "") + "\n", []string{"MalformedJSON", "NotAttempted"}},
 		{"a line as long as may be", "", long + "\n" + transferTx(1, ""), []string{"2", "3"}},
 		{"a line too long", "", transferTx(1, "") + "\n" + long + " \n" + transferTx(1, "") + "\n", []string{"2", "PayloadTooLarge"}},
 		{"the first line too long", "", long + " \n" + transferTx(1, "") + "\n", []string{"PayloadTooLarge"}},
@@ -128,7 +129,7 @@ func TestStreamResults(t *testing.T) {
 			w.post(200, "/v1/commit", world)
 			for _, chunked := range []bool{false, true} {
 				if chunked && slices.Contains(c.want, "2") {
-					break // it has happened
+					break // its commits were made in the first round
 				}
 				var body io.Reader = strings.NewReader(c.body)
 				if chunked {
@@ -151,7 +152,7 @@ func TestStreamResults(t *testing.T) {
 	}
 }
 
-// A result is spelled as one of a batch.
+// A result has the same text as in a batch.
 func TestStreamResultsAreThoseOfABatch(t *testing.T) {
 	txs := []string{transferTx(1, `,"idempotency_key":"a","metadata":{"b":[1]}`), transferTx(1, `,"idempotency_key":"a","metadata":{"b":[1]}`),
 		transferTx(1001, ""), `{"operations":[{"op":"MintInstance","args":{"class_id":2}},{"op":"MintInstance","args":{"class_id":2}}]}`, `{"operations":5}`}
@@ -167,8 +168,8 @@ func TestStreamResultsAreThoseOfABatch(t *testing.T) {
 	}
 }
 
-// What is wrong with the request itself has its usual answer, while the body
-// is still open.
+// An error in the request itself gets its usual response, while the body is
+// still open.
 func TestStreamRefusals(t *testing.T) {
 	w := startWriter(t, newRAMLog())
 	full := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 2 << 20 })
@@ -223,7 +224,8 @@ func TestStreamRefusals(t *testing.T) {
 	}
 }
 
-// A result comes as soon as it is durable, while the client keeps the body open.
+// A result arrives as soon as it is durable, while the client keeps the body
+// open.
 func TestStreamIsInteractive(t *testing.T) {
 	w := startWriter(t, newRAMLog())
 	s := w.stream("")
@@ -241,8 +243,8 @@ func TestStreamIsInteractive(t *testing.T) {
 	until(t, "all memory is given back", func() bool { return w.budget.Used() == 0 })
 }
 
-// A result waits until everything it was judged against is durable, and those
-// of earlier lines don't wait for it.
+// A result waits until everything that it was judged against is durable. The
+// results of earlier lines don't wait for it.
 func TestStreamWaitsForDurability(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
@@ -251,7 +253,7 @@ func TestStreamWaitsForDurability(t *testing.T) {
 	s := w.stream("")
 	s.send(transferTx(1, ""))
 	<-entered
-	s.send(transferTx(2000, "")) // refused, judged against the first
+	s.send(transferTx(2000, "")) // rejected, judged against the first
 	w.awaitBlocks(2)
 	got := make(chan string, 2)
 	go func() {
@@ -270,8 +272,8 @@ func TestStreamWaitsForDurability(t *testing.T) {
 	}
 }
 
-// Many lines keep their order, in the log and in the answer, whatever the
-// sizes of the lines and of the pieces in which they come.
+// Many lines keep their order, in the log and in the response, whatever the
+// sizes of the lines and of the pieces that they arrive in.
 func TestStreamKeepsOrder(t *testing.T) {
 	w := startWriter(t, newRAMLog())
 	w.post(200, "/v1/commit", world)

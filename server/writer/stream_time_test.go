@@ -16,8 +16,8 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// A pipeListener accepts connections in memory, whose deadlines are those of the
-// bubble that they are made in.
+// A pipeListener accepts connections in memory. Their deadlines use the time of
+// the bubble in which they are created.
 type pipeListener chan net.Conn
 
 func (l pipeListener) Accept() (net.Conn, error) {
@@ -31,7 +31,7 @@ func (l pipeListener) Accept() (net.Conn, error) {
 func (l pipeListener) Close() error   { return nil }
 func (l pipeListener) Addr() net.Addr { return &net.UnixAddr{} }
 
-// inBubble runs a write daemon with its own clock, and a stream to it.
+// inBubble runs a write daemon with fake time, and a stream to it.
 func inBubble(t *testing.T, timeouts httpserver.Timeouts, test func(d *daemon, conn net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := DefaultConfig()
@@ -47,7 +47,7 @@ func inBubble(t *testing.T, timeouts httpserver.Timeouts, test func(d *daemon, c
 		close(listener)
 		d.seq().stop()
 		srv.Close()
-		time.Sleep(time.Second) // net/http lingers too
+		time.Sleep(time.Second) // net/http lingers as well
 		synctest.Wait()
 		if held := d.budget.Used(); held != 0 {
 			t.Errorf("%d bytes are held", held)
@@ -72,8 +72,8 @@ func sendChunk(t *testing.T, conn net.Conn, text string) {
 	}
 }
 
-// TestStreamSilence: -read-timeout bounds the time between two reads, so an empty
-// line now and then keeps a stream open for as long as one likes.
+// TestStreamSilence checks that -read-timeout limits the time between two
+// reads, so an occasional empty line keeps a stream open indefinitely.
 func TestStreamSilence(t *testing.T) {
 	inBubble(t, httpserver.Timeouts{Read: 30 * time.Second}, func(d *daemon, conn net.Conn) {
 		resp := openStream(t, conn)
@@ -81,7 +81,7 @@ func TestStreamSilence(t *testing.T) {
 			time.Sleep(29 * time.Second)
 			sendChunk(t, conn, "\n")
 		}
-		sendChunk(t, conn, oneLine(world)+"\n")
+		sendChunk(t, conn, oneLine(world)+"\n{")
 		began := time.Now()
 		b, err := io.ReadAll(resp.Body)
 		if got := codes(splitLines(string(b))); err != nil || !slices.Equal(got, []string{"1", "MalformedJSON"}) {
@@ -96,8 +96,8 @@ func TestStreamSilence(t *testing.T) {
 	})
 }
 
-// TestStreamUnreadIsCut: -write-timeout bounds each write, so a client that takes
-// no results is cut, and one that takes some in time is not.
+// TestStreamUnreadIsCut checks that -write-timeout limits each write. A client
+// that reads no results is cut off, and one that reads some in time is not.
 func TestStreamUnreadIsCut(t *testing.T) {
 	inBubble(t, httpserver.Timeouts{Write: 90 * time.Second}, func(d *daemon, conn net.Conn) {
 		resp := openStream(t, conn)
@@ -117,8 +117,8 @@ func TestStreamUnreadIsCut(t *testing.T) {
 	})
 }
 
-// TestStreamLingers: a stream that the daemon ends reads on for a moment, and
-// then no longer waits for its client.
+// TestStreamLingers checks that a stream that the daemon ends keeps reading for
+// a moment, and then no longer waits for its client.
 func TestStreamLingers(t *testing.T) {
 	inBubble(t, httpserver.DefaultTimeouts, func(d *daemon, conn net.Conn) {
 		resp := openStream(t, conn)
