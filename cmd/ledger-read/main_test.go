@@ -60,7 +60,7 @@ func TestWrongValues(t *testing.T) {
 	c := reader.DefaultConfig()
 	p := program(&c)
 	settingstest.Wrong(t, p, run, map[string]string{
-		"idempotency-keys": "-1", "checkpoint-every": "-1", "max-lag": "-1", "max-streams": "0", "max-inflight": "0", "name": "a/b", "poll": "0s", "until": "-1", "until-time": "yesterday",
+		"idempotency-keys": "-1", "checkpoint-every": "-1", "max-lag": "-1", "max-streams": "0", "max-inflight": "0", "name": "a/b", "poll": "0s", "until": "-1", "write-url": "ftp://x", "write-ca": "nowhere", "until-time": "yesterday",
 		"from": "ledger-1:8080", "from-token-file": "nowhere", "from-ca": "nowhere", "from-cert": "nowhere", "from-cert-key": "nowhere", "max-silence": "-1s",
 	})
 }

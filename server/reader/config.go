@@ -11,39 +11,43 @@ import (
 	"time"
 
 	"assetledger/server/commitlog"
+	"assetledger/server/httpclient"
 	"assetledger/server/httpserver"
 	"assetledger/server/mirror"
 	"assetledger/wal"
 )
 
-// Config is the configuration of a read daemon. Zero numbers mean zero: begin with
-// DefaultConfig.
+// Config is the configuration of a read daemon. A field that is 0 means 0 and not a
+// default, so begin with DefaultConfig.
 type Config struct {
-	Dir             string           // of the log
-	Source          commitlog.Source // where the log is; nil: in Dir
+	Dir             string           // directory of the log
+	Source          commitlog.Source // source of the log; nil for the one in Dir
 	Listen          string           // host:port; port 0 for any
-	Name            string           // of this read daemon, unlike those of the others on the same log
-	Mirror          mirror.Config    // from where the log is copied into Dir
-	MaxSilence      time.Duration    // of the sources of Mirror beyond which the health is degraded; 0: no bound
-	MaxLag          uint64           // commits behind the log beyond which the health is degraded; 0: no bound
-	CheckpointEvery uint64           // commits between two checkpoints; 0: none are made
-	IdempotencyKeys int              // keyed commits that checkpoints hold, for the write daemon; as many as its own setting
-	Poll            time.Duration    // longest sleep between two looks at the end of the log
-	MaxStreams      int              // streams of commits that are open at a time; 0: httpserver.DefaultMaxStreams
-	MaxInflight     int64            // bytes that all responses hold until they are written; 0: defaultReadInflight
+	Name            string           // name of this read daemon; unique among those of the same log
+	Mirror          mirror.Config    // sources from which the log is copied into Dir
+	WriteURL        string           // URLs, separated by commas, of the write daemons whose health the status shows; "" for none
+	WriteTrust      httpclient.Trust // how to trust these write daemons
+	MaxSilence      time.Duration    // maximum silence of the sources of Mirror; health is degraded beyond it; 0 for no limit
+	MaxLag          uint64           // maximum lag behind the log, in commits; health is degraded beyond it; 0 for no limit
+	CheckpointEvery uint64           // commits between two checkpoints; 0 to make none
+	IdempotencyKeys int              // idempotency keys that checkpoints hold for the write daemon; must be the number that the write daemon remembers
+	Poll            time.Duration    // maximum sleep between two looks at the end of the log
+	MaxStreams      int              // maximum number of open streams of commits; 0 for httpserver.DefaultMaxStreams
+	MaxInflight     int64            // maximum bytes that all responses hold until they are written; 0 for defaultReadInflight
 	Timeouts        httpserver.Timeouts
 	Access          httpserver.Access
 	LogAll          bool                 // log every request
 	Page            bool                 // serve the page for people at /
 	Until           Until                // where to stop following the log
-	Ready           io.Writer            // gets one line when the daemon serves
+	Ready           io.Writer            // receives one line when the daemon serves
 	Notify          *httpserver.Notifier // the service manager; nil for none
 	Log             *slog.Logger
 }
 
 const defaultReadInflight = 32 << 20
 
-// DefaultConfig has the limits of the interface.
+// DefaultConfig returns the default configuration. Its limits are those that the
+// HTTP interface promises.
 func DefaultConfig() Config {
 	return Config{
 		Listen: "127.0.0.1:8081", Name: "read", CheckpointEvery: 1_000_000, IdempotencyKeys: 1_000_000, Poll: 100 * time.Millisecond,
@@ -51,7 +55,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// source returns where the log is.
+// source returns the source of the log.
 func (c *Config) source() commitlog.Source {
 	if c.Source != nil {
 		return c.Source
@@ -59,8 +63,8 @@ func (c *Config) source() commitlog.Source {
 	return commitlog.File{Dir: c.Dir}
 }
 
-// url is where the daemon serves, as other machines may know it; "" if its
-// address does not tell.
+// url returns the URL at which other machines may reach the daemon, or "" if the
+// listen address does not show it.
 func (c *Config) url() string {
 	host, port, err := net.SplitHostPort(c.Listen)
 	if ip := net.ParseIP(host); err != nil || host == "" || port == "0" || ip != nil && ip.IsUnspecified() {
@@ -72,12 +76,15 @@ func (c *Config) url() string {
 	return "http://" + c.Listen
 }
 
-// Flags makes a flag for every setting, whose default is the present value.
+// Flags defines a flag for every setting. The current value is the default.
 func (c *Config) Flags(set *flag.FlagSet) {
 	set.StringVar(&c.Dir, "dir", c.Dir, "`DIRECTORY` of the commit log, the same as the write daemon's (required), for example /var/lib/ledger")
 	set.StringVar(&c.Listen, "listen", c.Listen, "`ADDRESS` to listen on: host:port (port 0: any free port) or unix:/path")
 	set.StringVar(&c.Name, "name", c.Name, "`NAME` of this read daemon; unique among those on one log")
 	c.Mirror.Flags(set)
+	c.WriteTrust.Prefix = "write-"
+	set.StringVar(&c.WriteURL, "write-url", c.WriteURL, "`URLS`, separated by commas, of the write daemons whose health the page shows, for example http://127.0.0.1:8080")
+	set.StringVar(&c.WriteTrust.CA, "write-ca", c.WriteTrust.CA, "`FILE` with the root certificates of the daemons of -write-url, in PEM, for example /etc/ledger/ca.crt")
 	set.DurationVar(&c.MaxSilence, "max-silence", c.MaxSilence, "maximum `TIME` without a sign of life from the daemons of -from; health is degraded beyond it; 0: no limit")
 	set.Uint64Var(&c.MaxLag, "max-lag", c.MaxLag, "maximum lag in `COMMITS`; health is degraded beyond it; 0: no limit")
 	set.Uint64Var(&c.CheckpointEvery, "checkpoint-every", c.CheckpointEvery, "`COMMITS` between two checkpoints; another one is written on shutdown; 0: none")
@@ -107,11 +114,17 @@ func (c *Config) Validate() error {
 	if err := c.Mirror.Check(); err != nil {
 		return err
 	}
+	if _, err := c.writeURLs(); err != nil {
+		return err
+	}
+	if c.WriteURL == "" && c.WriteTrust.CA != "" {
+		return errors.New("-write-ca needs -write-url: it is for connections to those daemons")
+	}
 	if c.MaxSilence < 0 {
 		return errors.New("-max-silence can't be negative")
 	}
 	if c.MaxSilence > 0 && c.Mirror.From == "" {
-		return errors.New("-max-silence needs -from: there is no other daemon to hear")
+		return errors.New("-max-silence needs -from: without it, there is no other daemon to hear from")
 	}
 	if c.Poll <= 0 || c.Poll > time.Minute {
 		return errors.New("-poll must be more than 0 and at most 1m")

@@ -27,24 +27,25 @@ type daemon struct {
 	commits   *commitReader
 	log       *slog.Logger
 	timeouts  httpserver.Timeouts
-	maxLag    uint64        // 0: no bound
-	silence   time.Duration // of the mirror's sources; 0: no bound
+	maxLag    uint64        // 0 for no limit
+	silence   time.Duration // maximum silence of the mirror's sources; 0 for no limit
 	keepAlive time.Duration
 	pasts     pastTurns
 	streams   httpserver.Streams
 	damaged   atomic.Bool // the log can't be read back
 	registry  metrics.Registry
 	api       *httpserver.API
-	stream    *logstream.Server // of the log, to other machines
+	stream    *logstream.Server // serves the log to other machines
+	watch     *statusWatch
 }
 
-// newDaemon puts a daemon together; it does nothing yet.
+// newDaemon returns a daemon without starting anything.
 func newDaemon(source commitlog.Source, c Config) *daemon {
 	d := &daemon{
 		proj: newProjection(c.IdempotencyKeys), commits: newCommitReader(source), log: c.Log,
 		timeouts: c.Timeouts, maxLag: c.MaxLag, keepAlive: feedKeepAlive, streams: httpserver.Streams{Max: cmp.Or(c.MaxStreams, httpserver.DefaultMaxStreams)}, pasts: newPastTurns(),
 	}
-	d.tail = &tailer{source: source, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now,
+	d.tail = &tailer{source: source, dir: c.Dir, name: c.Name, proj: d.proj, log: c.Log, poll: c.Poll, now: time.Now,
 		caughtUp: make(chan struct{}), looks: make(chan chan struct{}), opened: make(chan struct{}), ended: make(chan struct{}),
 		keys: c.IdempotencyKeys, every: c.CheckpointEvery, meter: &saverMeter{}, until: c.Until}
 	d.stream = logstream.New(commitlog.File{Dir: c.Dir}, &d.streams, c.Log)
@@ -54,18 +55,19 @@ func newDaemon(source commitlog.Source, c Config) *daemon {
 	d.stream.ServedBy(d.api)
 	d.api.Budget = httpserver.NewBudget(cmp.Or(c.MaxInflight, defaultReadInflight))
 	d.silence = c.MaxSilence
+	d.watch = newStatusWatch(&c)
 	d.tail.visible = d.measures()
 	return d
 }
 
-// endpoints are all reads, in the order of the interface's table.
+// endpoints are all reads, in the order of the API's table.
 var endpoints = []*endpoint{&readContainer, &readHistory, &readBalances, &readSlots, &readGrid, &readHolds, &readHold, &readClass, &readClasses,
-	&readShapes, &readStats, &readHolders, &readInstances, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits}
+	&readShapes, &readStats, &readHolders, &readInstances, &readFreshness, &readInstance, &readContainers, &readCommit, &readCommits, &readMinutes}
 
-// routes is the read daemon's table, with or without the page.
+// routes returns the read daemon's table of routes, with or without the page.
 func (d *daemon) routes(page bool) []httpserver.Route {
 	routes := []httpserver.Route{{Method: "GET", Pattern: "/v1/health", Handle: d.health}, {Method: "GET", Pattern: "/v1/livez", Handle: httpserver.Livez}, {Method: "GET", Pattern: "/v1/readyz", Handle: d.readyz},
-		{Method: "GET", Pattern: "/v1/metrics", Handle: d.metrics}, {Method: "GET", Pattern: "/v1/openapi.json", Handle: describe}}
+		{Method: "GET", Pattern: "/v1/metrics", Handle: d.metrics}, {Method: "GET", Pattern: "/v1/status", Handle: d.status}, {Method: "GET", Pattern: "/v1/openapi.json", Handle: describe}}
 	for _, e := range endpoints {
 		routes = append(routes, httpserver.Route{Method: "GET", Pattern: e.pattern, Handle: d.serve(e)})
 	}
@@ -76,24 +78,27 @@ func (d *daemon) routes(page bool) []httpserver.Route {
 	return routes
 }
 
-// Run runs a read daemon until ctx is done (then the error is nil) or it
-// can't go on:
+// Run runs a read daemon until ctx is done, and then returns nil, or until it can't
+// continue:
 //
 //	claim the name → load a checkpoint → catch up with the log → listen, say so → serve → stop in reverse
 //
-// When it stops it makes a last checkpoint.
+// When it stops, it makes a last checkpoint.
 func Run(ctx context.Context, c Config) error {
 	entrance, err := httpserver.OpenEntrance(c.Access, c.Listen, c.Log)
 	if err != nil {
 		return err
 	}
 	d := newDaemon(c.source(), c)
+	if d.watch.writers, err = newWriters(&c); err != nil {
+		return err
+	}
 	if c.Mirror.From != "" {
 		if d.tail.mirror, err = mirror.New(c.Mirror, c.Dir, c.Name, c.url(), c.Log); err != nil {
 			return err
 		}
 		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
-			return fmt.Errorf("making the directory of the log: %w", err)
+			return fmt.Errorf("creating the directory of the log: %w", err)
 		}
 		d.measureMirror()
 	}
@@ -143,16 +148,16 @@ func Run(ctx context.Context, c Config) error {
 	})
 }
 
-// errNeverServed ends a tailer whose work nobody ever saw.
+// errNeverServed is the cause that ends a tailer whose work was never visible.
 var errNeverServed = errors.New("the daemon could not serve")
 
-// drain ends all waiting.
+// drain ends all waits.
 func (d *daemon) drain() {
 	d.stream.Drain()
 	d.proj.fresh.end(ledger.Errorf(ledger.ShuttingDown, "This read daemon is stopping: ask another, or try again soon."))
 }
 
-// close unmaps the log; nobody may be reading any more.
+// close unmaps the log. Nothing may be reading any more.
 func (d *daemon) close() {
 	d.commits.close()
 	if r := d.tail.reader.Swap(nil); r != nil {

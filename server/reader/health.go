@@ -29,16 +29,17 @@ var readFreshness = endpoint{
 	varies: true,
 }
 
-// health reports whether reads can be relied on, and how far they are behind.
+// health reports whether reads are reliable, and how many commits they are behind
+// the log. An unhealthy daemon responds with 503.
 func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	if err := new(params).parse(x.R.URL.RawQuery, 0, noList); err != nil {
 		return err
 	}
 	checkpoint := d.proj.fresh.applied.Load()
 	end := max(d.tail.durable(), checkpoint)
-	status := "healthy"
-	if d.proj.isBroken() || d.damaged.Load() || d.tail.missing.Load() || d.maxLag > 0 && end-checkpoint > d.maxLag || d.cutOff() != "" {
-		status = "degraded"
+	status := healthy
+	if d.unwell() != "" {
+		status = degraded
 		x.Status = http.StatusServiceUnavailable
 		x.W.Header()["Retry-After"] = httpserver.RetryAfter
 	}
@@ -74,34 +75,41 @@ func (d *daemon) metrics(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// readyz: reads are answered, and not from further back than -max-lag.
+// readyz responds with 200 if reads are answered and are at most -max-lag commits
+// behind, and otherwise with 503 and the reason.
 func (d *daemon) readyz(x *httpserver.Exchange) *ledger.Error {
 	if err := new(params).parse(x.R.URL.RawQuery, 0, noList); err != nil {
 		return err
 	}
-	reason := ""
-	checkpoint := d.proj.fresh.applied.Load()
-	switch lag := max(d.tail.durable(), checkpoint) - checkpoint; {
-	case d.proj.isBroken() || d.damaged.Load():
-		reason = "The log can't be read: see the log lines of this daemon."
-	case d.tail.missing.Load():
-		reason = "The directory of the log does not exist yet: see the log lines of this daemon."
-	case d.proj.fresh.ended():
+	reason := d.unwell()
+	if reason == "" && d.proj.fresh.ended() {
 		reason = "This read daemon is stopping."
-	case d.maxLag > 0 && lag > d.maxLag:
-		reason = "Reads are further behind the log than -max-lag allows."
-	default:
-		reason = d.cutOff()
 	}
 	x.AnswerReady(reason)
 	return nil
 }
 
-// heartbeats is the silence of a source, in which one beats each second, that
-// says nothing.
+// unwell returns a message for people that says why reads are not reliable, or ""
+// if they are.
+func (d *daemon) unwell() string {
+	checkpoint := d.proj.fresh.applied.Load()
+	switch lag := max(d.tail.durable(), checkpoint) - checkpoint; {
+	case d.proj.isBroken() || d.damaged.Load():
+		return "The log can't be read: see the log lines of this daemon."
+	case d.tail.missing.Load():
+		return "The directory of the log does not exist yet: see the log lines of this daemon."
+	case d.maxLag > 0 && lag > d.maxLag:
+		return "Reads are further behind the log than -max-lag allows."
+	}
+	return d.cutOff()
+}
+
+// heartbeats is the longest silence of a mirror's source that is normal. A source
+// sends a heartbeat each second.
 const heartbeats = 2 * time.Second
 
-// unheard is how long nothing was heard of the log's source, 0 while all is well.
+// unheard returns how long the log's source has been silent, or 0 while the silence
+// is normal or this daemon is not a mirror.
 func (t *tailer) unheard() time.Duration {
 	if t.mirror == nil {
 		return 0
@@ -112,7 +120,9 @@ func (t *tailer) unheard() time.Duration {
 	return 0
 }
 
-// cutOff is why what is served may be of any age, "" if it is not.
+// cutOff returns a message for people if reads may be out of date without limit,
+// because the source of the log is foreign or has been silent for too long.
+// Otherwise it returns "".
 func (d *daemon) cutOff() string {
 	if d.tail.mirror == nil {
 		return ""
