@@ -9,10 +9,10 @@ import (
 	"assetledger/wal"
 )
 
-// A file is a file of the index, open. It is never changed, and stays readable
-// when its name is gone. Rows and filter are in memory, blocks are read when
-// they are needed, and checked each time. Nobody closes it: an os.File that is
-// out of reach is closed by the garbage collector, and views may outlive it.
+// A file is an open file of the index. It never changes, and remains readable after
+// its name is removed. Rows and filter are in memory. Blocks are read when needed,
+// and checked each time. A file is never closed explicitly, since views may use it
+// longer than the index does: the garbage collector closes an unreachable os.File.
 type file struct {
 	span
 	name   string
@@ -22,16 +22,16 @@ type file struct {
 	in     wal.File
 	keys   filter
 	rows   []byte
-	count  uint64 // entries
+	count  uint64 // number of entries
 }
 
-// errDamaged says that a file is not as it was written.
+// errDamaged means that the content of a file is not what was written.
 var errDamaged = errors.New("the file is damaged")
 
-// errVersion says that a file is of another version, or of another log.
+// errOther means that a file is of another version, or of another log.
 var errOther = errors.New("the file is of another version or another log")
 
-// openFile opens a file and checks all of it but its blocks.
+// openFile opens a file and checks everything except its blocks.
 func openFile(fsys wal.FS, dir string, s span, id wal.LogID) (*file, error) {
 	f := &file{span: s, name: join(dir, s.name())}
 	in, err := fsys.Open(f.name, false)
@@ -54,17 +54,18 @@ func (f *file) load(id wal.LogID) (err error) {
 		return errDamaged
 	}
 	head, foot := make([]byte, headerBytes), make([]byte, footerBytes)
-	if _, err := f.in.ReadAt(head, 0); err != nil {
+	if err := f.read(head, 0); err != nil {
 		return err
 	}
-	if _, err := f.in.ReadAt(foot, f.size-footerBytes); err != nil {
+	if err := f.read(foot, f.size-footerBytes); err != nil {
 		return err
 	}
 	f.before = binary.LittleEndian.Uint32(head[36:])
 	if checksum(head[:60]) != binary.LittleEndian.Uint32(head[60:]) {
 		return errDamaged
 	}
-	if string(head) != string(header(id, f.first, f.before)) {
+	v := binary.LittleEndian.Uint32(head[8:])
+	if v != version && v != bareVersion || string(head) != string(header(v, id, f.first, f.before)) || f.first == 1 && f.before != 0 {
 		return errOther
 	}
 	foots, ok := parseFooter(head, foot)
@@ -74,7 +75,7 @@ func (f *file) load(id wal.LogID) (err error) {
 	}
 	f.end, f.count = foots.place, foots.entries
 	rest := make([]byte, foots.end-foots.filter)
-	if _, err := f.in.ReadAt(rest, int64(foots.filter)); err != nil {
+	if err := f.read(rest, int64(foots.filter)); err != nil {
 		return err
 	}
 	f.keys, f.rows = filter(rest[:foots.rows-foots.filter]), rest[foots.rows-foots.filter:]
@@ -84,10 +85,23 @@ func (f *file) load(id wal.LogID) (err error) {
 	return nil
 }
 
+// read reads a part of the file. After an error it tries once more, so that a
+// temporary error has no effect. A part that can't be read counts as damaged.
+func (f *file) read(b []byte, at int64) error {
+	_, err := f.in.ReadAt(b, at)
+	if err != nil {
+		_, err = f.in.ReadAt(b, at)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return nil
+}
+
 func (f *file) blocks() int   { return len(f.rows) / rowBytes }
 func (f *file) row(i int) row { return parseRow(f.rows[i*rowBytes:]) }
 
-// block reads a block and checks it.
+// block reads and checks a block.
 func (f *file) block(i int, buf []byte) ([]byte, error) {
 	r := f.row(i)
 	if r.length > 1<<20 {
@@ -97,7 +111,7 @@ func (f *file) block(i int, buf []byte) ([]byte, error) {
 		buf = make([]byte, max(int(r.length), blockBytes))
 	}
 	buf = buf[:r.length]
-	if _, err := f.in.ReadAt(buf, int64(r.offset)); err != nil {
+	if err := f.read(buf, int64(r.offset)); err != nil {
 		return nil, &damageError{f, err}
 	}
 	if checksum(buf) != r.crc {
@@ -127,7 +141,7 @@ func (f *file) each(i int, block []byte, fn func(key uint64, group []byte) bool)
 	return nil
 }
 
-// group reads the entries of a key in a block, nil if it has none.
+// group returns the entries of a key in a block, or nil if it has none.
 func (f *file) group(i int, key uint64, buf []byte) (group, block []byte, err error) {
 	if block, err = f.block(i, buf); err != nil {
 		return nil, buf, err
@@ -141,7 +155,7 @@ func (f *file) group(i int, key uint64, buf []byte) (group, block []byte, err er
 	return group, block, err
 }
 
-// after is the first row that begins after an entry of the key and commit.
+// after returns the first row that begins after any entry of the key and commit.
 func (f *file) after(key, seq uint64) int {
 	return sort.Search(f.blocks(), func(i int) bool {
 		r := f.row(i)
@@ -149,24 +163,27 @@ func (f *file) after(key, seq uint64) int {
 	})
 }
 
-// newest calls fn for the entries of a key up to commit to, newest first, until
-// it returns false. An entry is valid during the call alone.
-func (f *file) newest(key, to uint64, fn func(entry []byte) bool) (on bool, err error) {
+// newest calls fn for the entries of a key up to and including commit to, newest
+// first, as long as fn returns goOn. An entry is valid only during the call.
+func (f *file) newest(key, to uint64, fn func(entry []byte) step) (step, error) {
 	if !f.keys.has(key) {
-		return true, nil
+		return goOn, nil
 	}
+	var err error
 	var buf, group []byte
 	for i := f.after(key, to) - 1; i >= 0; i-- {
 		if group, buf, err = f.group(i, key, buf); err != nil {
-			return false, err
+			return stop, err
 		}
 		for len(group) > 0 {
 			entry, rest, err := lastEntry(group)
 			if err != nil {
-				return false, &damageError{f, err}
+				return stop, &damageError{f, err}
 			}
-			if entrySeq(entry) <= to && !fn(entry) {
-				return false, nil
+			if entrySeq(entry) <= to {
+				if next := fn(entry); next != goOn {
+					return next, nil
+				}
 			}
 			group = rest
 		}
@@ -174,10 +191,11 @@ func (f *file) newest(key, to uint64, fn func(entry []byte) bool) (on bool, err 
 			break
 		}
 	}
-	return true, nil
+	return goOn, nil
 }
 
-// oldest calls fn for the entries of a key from commit from on, oldest first.
+// oldest calls fn for the entries of a key from commit from on, oldest first, until
+// fn returns false.
 func (f *file) oldest(key, from uint64, fn func(entry []byte) bool) (on bool, err error) {
 	if !f.keys.has(key) {
 		return true, nil
@@ -209,7 +227,27 @@ func (f *file) oldest(key, from uint64, fn func(entry []byte) bool) (on bool, er
 	return true, nil
 }
 
-// lastEntry cuts the last entry off a group.
+// eachNewest calls fn for the entries of a group, newest first, until fn returns
+// false.
+func eachNewest(group []byte, fn func(entry []byte) bool) {
+	for len(group) > 0 {
+		entry, rest, err := lastEntry(group)
+		if err != nil || !fn(entry) {
+			return
+		}
+		group = rest
+	}
+}
+
+// countEntries returns the number of entries in a group.
+func countEntries(group []byte) (n int, err error) {
+	for ; len(group) > 0 && err == nil; n++ {
+		_, group, err = lastEntry(group)
+	}
+	return n, err
+}
+
+// lastEntry splits the last entry off a group.
 func lastEntry(group []byte) (entry, rest []byte, err error) {
 	n := int(group[len(group)-1])
 	start := len(group) - 1 - n

@@ -11,13 +11,14 @@ import (
 	"assetledger/wal"
 )
 
-// The sizes and names of doc.go.
+// The sizes and names described in doc.go.
 const (
 	headerBytes = 64
 	footerBytes = 96
 	rowBytes    = 32
 	blockBytes  = 4096
-	version     = 2 // in version 1 the highest container had the key of the batches
+	version     = 3 // in version 1, the container with the highest id had the key of the batches
+	bareVersion = 2 // has no runs of carried entries; can still be read
 
 	fileExt = ".hist"
 	tmpName = "next.tmp"
@@ -30,12 +31,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// A span is the commits that a file covers.
+// A span is the range of commits that a file covers.
 type span struct{ first, last uint64 }
 
 func (s span) name() string { return fmt.Sprintf("%020d-%020d%s", s.first, s.last, fileExt) }
 
-// parseName is the inverse of name.
+// parseName parses a name made by name.
 func parseName(name string) (s span, ok bool) {
 	base, isFile := strings.CutSuffix(name, fileExt)
 	first, last, two := strings.Cut(base, "-")
@@ -48,7 +49,7 @@ func parseName(name string) (s span, ok bool) {
 	return s, err1 == nil && err2 == nil && s.first > 0 && s.first <= s.last && s.name() == name
 }
 
-// A row says what a block begins with and where it is.
+// A row has the beginning of a block and its location.
 type row struct {
 	key, seq, offset uint64
 	length, crc      uint32
@@ -67,8 +68,8 @@ func parseRow(b []byte) row {
 		binary.LittleEndian.Uint32(b[24:]), binary.LittleEndian.Uint32(b[28:])}
 }
 
-// header makes the header of a file.
-func header(id wal.LogID, first uint64, before uint32) []byte {
+// header returns the header of a file.
+func header(version uint32, id wal.LogID, first uint64, before uint32) []byte {
 	b := make([]byte, headerBytes)
 	copy(b, magic[:])
 	binary.LittleEndian.PutUint32(b[8:], version)
@@ -79,7 +80,7 @@ func header(id wal.LogID, first uint64, before uint32) []byte {
 	return b
 }
 
-// A footer says where the parts of a file are.
+// A footer has the locations of the parts of a file.
 type footer struct {
 	filter, rows, end uint64
 	entries           uint64
@@ -108,8 +109,8 @@ func parseFooter(head, b []byte) (f footer, ok bool) {
 	return f, binary.LittleEndian.Uint32(b[92:]) == footerCRC(head, b) && string(f.append(head)) == string(b)
 }
 
-// A filter is a Bloom filter: which keys a file may have. With eight bits a key
-// and three tests, about one key in thirty is there in vain.
+// A filter is a Bloom filter of the keys in a file. With eight bits for each key
+// and three tests, about one absent key in thirty seems present.
 type filter []byte
 
 const (

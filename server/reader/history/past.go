@@ -4,34 +4,41 @@ import (
 	"assetledger/ledger"
 )
 
-// thing names what an entry is of, within a container.
+// thing identifies the subject of an entry within a container.
 type thing struct {
 	kind      ledger.ChangeKind // StackChanged, HeldChanged, InstanceIn
 	id, other int64
 }
 
-// A past collects the last change of each thing, from the newest entry back.
+// A past collects the last change of each thing, beginning with the newest entry.
 type past struct {
 	made   *ledger.Past
 	seen   map[thing]struct{}
-	unheld map[thing]int64 // of a stack: what is held of it by holds not found yet; none: nothing
+	unheld map[thing]int64 // for a stack, the quantity held by holds that are not found yet; missing means 0
 
-	stacks, instances int // made
-	things            int // seen or made since more was called
-	examined          int
-	more              func(bytes int64) error
-	err               error
+	v        *View
+	seq      uint64
+	info     *ledger.ContainerInfo
+	entry    Entry
+	updated  uint64
+	left     int // number of stacks and instances that are not made yet
+	part     int // part of the previous entry
+	inRun    bool
+	things   int // number of things seen or made since the last call of more
+	examined int
+	more     func(bytes int64) error
+	err      error
 }
 
 const (
-	// moreAfter is how many entries At examines before it asks for more.
+	// moreAfter is the number of entries after which At calls more.
 	moreAfter = 4096
-	seenBytes = 96 // that a thing takes in seen
+	seenBytes = 96 // bytes that a thing takes in seen
 )
 
-// At makes the state of the container alone as it was after commit seq. After
-// every few thousand entries it calls more with the bytes of memory that it has
-// taken since, and ends with the error that more returns.
+// At returns a state that contains only the container, as of commit seq. After
+// every few thousand entries it calls more with the number of bytes allocated since
+// the last call, and stops with the error that more returns.
 func (v *View) At(seq uint64, more func(bytes int64) error) (*ledger.State, error) {
 	info, err := v.infoAt(seq)
 	if err != nil {
@@ -40,29 +47,52 @@ func (v *View) At(seq uint64, more func(bytes int64) error) (*ledger.State, erro
 	if info == nil {
 		return ledger.EmptyPast(seq), nil
 	}
-	p := past{made: v.x.newPast(seq, *info), seen: make(map[thing]struct{}), unheld: make(map[thing]int64), more: more}
-	var stacks, instances int
-	var updated uint64
-	err = v.Newest(seq, func(e *Entry) bool {
-		if p.examined == 0 {
-			stacks, instances, updated = e.Stacks, e.Instances, e.Seq
-		}
-		if e.Kind == ledger.ContainerCreated {
-			p.examined++
-			return false
-		}
-		return p.take(e) && (p.stacks < stacks || p.instances < instances || len(p.unheld) > 0)
-	})
-	if err = firstError(p.err, err); err != nil {
+	p := past{v: v, seq: seq, info: info, seen: make(map[thing]struct{}), unheld: make(map[thing]int64), more: more, updated: info.UpdatedSeq}
+	err = v.newestIn(uint64(v.container), seq, true, p.collect)
+	if err = firstError(err, p.err); err != nil {
 		return nil, err
 	}
-	if p.examined == 0 {
-		updated = info.UpdatedSeq
+	if p.made == nil {
+		p.made = v.x.newPast(seq, *info)
 	}
-	return p.made.State(updated), nil
+	return p.made.State(p.updated), nil
 }
 
-// BareAt is At without what is in the container: its form and its counts.
+// collect processes an entry of the container. The first entry says how much there
+// is to find. A run of carried entries includes everything from the file or
+// generation that it is in.
+func (p *past) collect(part int, b []byte) step {
+	carried := isCarried(b)
+	if p.inRun && part == p.part && !carried {
+		p.inRun = false
+		return before
+	}
+	p.inRun, p.part = carried, part
+	e := &p.entry
+	if p.err = e.decode(b, p.v.container); p.err != nil { // the checksum of its block is right, so this is a defect
+		return stop
+	}
+	if p.examined == 0 {
+		p.left, p.updated = e.Stacks+e.Instances, e.Seq
+		if p.left >= moreAfter { // a read that waits for a turn must not hold a state
+			if p.err = p.more(0); p.err != nil {
+				return stop
+			}
+		}
+		p.made = p.v.x.newPast(p.seq, *p.info)
+	}
+	if e.Kind == ledger.ContainerCreated {
+		p.examined++
+		return stop
+	}
+	if p.take(e) && (p.left > 0 || len(p.unheld) > 0) {
+		return goOn
+	}
+	return stop
+}
+
+// BareAt does the same as At without the contents of the container: only its form
+// and its counts.
 func (v *View) BareAt(seq uint64) (*ledger.State, error) {
 	info, err := v.infoAt(seq)
 	if err != nil {
@@ -84,11 +114,12 @@ func (x *Index) newPast(seq uint64, info ledger.ContainerInfo) *ledger.Past {
 	return ledger.NewPast(seq, info, used)
 }
 
-// Reclaim takes a state of At or BareAt back, which nobody reads any more: the
-// next one uses its memory.
+// Reclaim takes back a state returned by At or BareAt that is no longer used, so
+// that the next one can reuse its memory.
 func (x *Index) Reclaim(s *ledger.State) { x.pasts.Put(s) }
 
-// infoAt is the form of the container after commit seq, nil if there was none.
+// infoAt returns the form of the container as of commit seq, or nil if it did not
+// exist.
 func (v *View) infoAt(seq uint64) (info *ledger.ContainerInfo, err error) {
 	err = v.Lives(seq, func(e *Entry) bool {
 		if e.Kind != ledger.ContainerRemoved {
@@ -100,7 +131,8 @@ func (v *View) infoAt(seq uint64) (info *ledger.ContainerInfo, err error) {
 	return info, err
 }
 
-// take takes an entry, if nothing newer of the same thing was taken; false ends it.
+// take records an entry, unless a newer one of the same thing was recorded. It
+// returns false to end the search.
 func (p *past) take(e *Entry) bool {
 	if p.examined++; p.examined%moreAfter == 0 {
 		if p.err = p.more(int64(p.things) * (seenBytes + ledger.PastThing)); p.err != nil {
@@ -114,7 +146,7 @@ func (p *past) take(e *Entry) bool {
 		stack := thing{ledger.StackChanged, c.ClassID, c.Key}
 		if p.first(stack) && c.Quantity > 0 {
 			p.made.Stack(c)
-			p.stacks++
+			p.left--
 			if c.Held > 0 {
 				p.unheld[stack] = c.Held
 			}
@@ -128,7 +160,7 @@ func (p *past) take(e *Entry) bool {
 	case ledger.InstanceIn, ledger.InstanceOut, ledger.InstanceMoved:
 		if p.first(thing{ledger.InstanceIn, c.InstanceID, 0}) && c.Kind != ledger.InstanceOut {
 			p.made.Instance(c)
-			p.instances++
+			p.left--
 		}
 	}
 	return true

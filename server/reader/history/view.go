@@ -2,52 +2,69 @@ package history
 
 import (
 	"encoding/binary"
-	"math"
+	"slices"
 	"sort"
 )
 
-// A View is the index of one container at one moment. It needs no lock.
+// A View is a snapshot of the index of one container. It needs no lock.
 type View struct {
 	x         *Index
 	container int64
 	files     []*file
-	covered   uint64 // by the files
+	covered   uint64 // last commit that the files cover
 	gens      []memory
-	last      uint64 // last commit
-	base      uint64 // what happened up to this commit is not known one by one; 0: all is
-}
-
-// memory is a generation as a view sees it.
-type memory struct {
-	first, last   uint64
-	things, lives chain
-	batches       []batch
-}
-
-func (m *memory) of(key uint64) chain {
-	if key&lifeMark != 0 {
-		return m.lives
+	last      uint64   // last commit
+	times     struct { // the block of batches that Time read last
+		f       *file
+		block   int
+		batches []batch
 	}
-	return m.things
+	base uint64 // the changes up to this commit are not known individually; 0 if all are known
 }
 
-// Base is the commit up to which the index has no history, only what was then; 0: it has all.
+// memory is a generation as seen by a view.
+type memory struct {
+	first, last uint64
+	chain       chain
+	batches     []batch
+}
+
+// Base returns the commit at which the index begins. The index has only the state
+// at that commit, and no history before it. 0 means that the index is complete.
 func (v *View) Base() uint64 { return v.base }
 
-// newest calls fn for the entries of a key up to commit to, newest first. Files
-// of another daemon may go on beyond what this one has applied.
-func (v *View) newest(key, to uint64, fn func(entry []byte) bool) error {
+// A step says how to continue after an entry.
+type step int
+
+const (
+	goOn   step = iota
+	before      // continue with the previous file or generation
+	stop
+)
+
+// newest calls fn for the entries of a key up to and including commit to, newest
+// first. Files written by another daemon may extend beyond the commits that this
+// one has applied.
+func (v *View) newest(key, to uint64, fn func(entry []byte) step) error {
+	return v.newestIn(key, to, false, func(_ int, entry []byte) step { return fn(entry) })
+}
+
+// newestIn does the same as newest, and passes fn the number of the file or
+// generation. With last it may skip entries of a stack that has a newer one.
+func (v *View) newestIn(key, to uint64, last bool, fn func(part int, entry []byte) step) error {
 	to = min(to, v.last)
 	for i := len(v.gens) - 1; i >= 0; i-- {
 		g := &v.gens[i]
 		if g.first > to || g.last <= v.covered {
 			continue
 		}
-		on := g.of(key).newest(func(entry []byte) bool {
-			seq := entrySeq(entry)
-			return seq <= v.covered || seq > to || fn(entry)
+		next := g.chain.newest(key, to, last, func(entry []byte) step {
+			if entrySeq(entry) <= v.covered {
+				return before
+			}
+			return fn(len(v.files)+i, entry)
 		})
-		if !on {
+		if next == stop {
 			return nil
 		}
 	}
@@ -56,11 +73,11 @@ func (v *View) newest(key, to uint64, fn func(entry []byte) bool) error {
 		if f.first > to {
 			continue
 		}
-		on, err := f.newest(key, to, fn)
+		next, err := f.newest(key, to, func(entry []byte) step { return fn(i, entry) })
 		if err != nil {
 			return v.x.damaged(err)
 		}
-		if !on {
+		if next == stop {
 			return nil
 		}
 	}
@@ -83,23 +100,22 @@ func (v *View) oldest(key, from uint64, fn func(entry []byte) bool) error {
 		}
 	}
 	from = max(from, v.covered+1)
-	var places []uint32
 	for i := range v.gens {
-		c := v.gens[i].of(key)
-		places = c.places(from, places[:0])
-		for _, at := range places {
-			if !fn(c.at(at)) {
-				return nil
-			}
+		if !v.gens[i].chain.oldest(key, from, fn) {
+			return nil
 		}
 	}
 	return nil
 }
 
-// decoded makes fn, which takes entries, take their bytes; its error is in err.
+// decoded turns fn, which takes decoded entries, into a function that takes their
+// bytes and skips carried ones. It stores its error in err.
 func (v *View) decoded(err *error, fn func(*Entry) bool) func([]byte) bool {
 	var e Entry
 	return func(b []byte) bool {
+		if isCarried(b) {
+			return true
+		}
 		if *err = e.decode(b, v.container); *err != nil { // its block's checksum is right: a defect
 			return false
 		}
@@ -107,18 +123,29 @@ func (v *View) decoded(err *error, fn func(*Entry) bool) func([]byte) bool {
 	}
 }
 
-// Newest calls fn for what happened to the container up to commit to, newest
-// first, until it returns false. The entry is valid during the call alone.
+// until adapts fn to return stop instead of false.
+func until(fn func([]byte) bool) func([]byte) step {
+	return func(b []byte) step {
+		if fn(b) {
+			return goOn
+		}
+		return stop
+	}
+}
+
+// Newest calls fn for the changes of the container up to and including commit to,
+// newest first, until fn returns false. The entry is valid only during the call.
 func (v *View) Newest(to uint64, fn func(*Entry) bool) error {
 	var bad error
-	err := v.newest(uint64(v.container), to, v.decoded(&bad, fn))
+	err := v.newest(uint64(v.container), to, until(v.decoded(&bad, fn)))
 	if err == nil {
 		err = bad
 	}
 	return err
 }
 
-// Oldest is Newest from commit from on, oldest first.
+// Oldest calls fn for the changes of the container from commit from on, oldest
+// first, until fn returns false. The entry is valid only during the call.
 func (v *View) Oldest(from uint64, fn func(*Entry) bool) error {
 	var bad error
 	err := v.oldest(uint64(v.container), from, v.decoded(&bad, fn))
@@ -128,19 +155,19 @@ func (v *View) Oldest(from uint64, fn func(*Entry) bool) error {
 	return err
 }
 
-// Lives calls fn for what made, renamed and removed the container up to commit
-// to, newest first.
+// Lives calls fn for the entries that created, renamed or removed the container up
+// to and including commit to, newest first, until fn returns false.
 func (v *View) Lives(to uint64, fn func(*Entry) bool) error {
 	var bad error
-	err := v.newest(lifeKey(v.container), to, v.decoded(&bad, fn))
+	err := v.newest(lifeKey(v.container), to, until(v.decoded(&bad, fn)))
 	if err == nil {
 		err = bad
 	}
 	return err
 }
 
-// Time is when the commit was made, in Unix nanoseconds; 0 for a commit that
-// the index does not have.
+// Time returns the time of the commit, in Unix nanoseconds, or 0 for a commit that
+// the index does not cover.
 func (v *View) Time(seq uint64) (int64, error) {
 	if seq > v.covered {
 		for i := len(v.gens) - 1; i >= 0; i-- {
@@ -151,13 +178,16 @@ func (v *View) Time(seq uint64) (int64, error) {
 		}
 		return 0, nil
 	}
-	i := sort.Search(len(v.files), func(i int) bool { return v.files[i].last >= seq })
-	f, t := v.files[i], int64(0)
-	_, err := f.newest(batchKey, seq, func(entry []byte) bool {
-		_, t = batchOf(entry)
-		return false
-	})
-	return t, v.x.damaged(err)
+	f := v.files[sort.Search(len(v.files), func(i int) bool { return v.files[i].last >= seq })]
+	if i := max(f.after(batchKey, seq)-1, 0); v.times.f != f || v.times.block != i { // usually it is the block of the previous entry
+		batches, err := f.batches(i)
+		if err != nil {
+			return 0, v.x.damaged(err)
+		}
+		v.times.f, v.times.block, v.times.batches = f, i, batches
+	}
+	t, _ := timeIn(v.times.batches, seq)
+	return t, nil
 }
 
 func batchOf(entry []byte) (first uint64, time int64) {
@@ -168,7 +198,8 @@ func batchOf(entry []byte) (first uint64, time int64) {
 	return first, int64(binary.LittleEndian.Uint64(entry[n:]))
 }
 
-// SeqAt is the last commit made at or before a time, 0 if all were later.
+// SeqAt returns the last commit made at or before a time in Unix nanoseconds, or 0
+// if all were made later.
 func (v *View) SeqAt(time int64) (uint64, error) {
 	seq, err := v.seqAt(time)
 	return min(seq, v.last), err
@@ -197,29 +228,24 @@ func (v *View) seqAt(time int64) (uint64, error) {
 	return seq, v.x.damaged(err)
 }
 
-// seqAt is SeqAt in a file that ends later.
+// seqAt does the same as SeqAt within a file that ends later than the time.
 func (f *file) seqAt(time int64) (uint64, error) {
 	var bad error
+	in := func(i int) []batch {
+		batches, err := f.batches(i)
+		bad = firstError(bad, err)
+		return batches
+	}
 	start := max(f.after(batchKey, 0)-1, 0)
 	n := sort.Search(f.blocks()-start, func(i int) bool {
-		later := false
-		bad = firstError(bad, f.batches(start+i, func(_ uint64, t int64) bool {
-			later = t > time
-			return false
-		}))
-		return later
+		batches := in(start + i)
+		return len(batches) > 0 && batches[0].time > time
 	})
-	seq := f.first - 1
 	for i := max(start+n-1, start); i < f.blocks() && bad == nil; i++ {
-		over := false
-		bad = f.batches(i, func(first uint64, t int64) bool {
-			if seq = first - 1; t > time {
-				over = true
+		for _, b := range in(i) {
+			if b.time > time {
+				return b.first - 1, bad
 			}
-			return !over
-		})
-		if over {
-			return seq, bad
 		}
 	}
 	return f.last, bad
@@ -232,29 +258,20 @@ func firstError(a, b error) error {
 	return b
 }
 
-// batches calls fn for the batches in a block, oldest first.
-func (f *file) batches(i int, fn func(first uint64, time int64) bool) error {
+// batches returns the batches in a block, oldest first.
+func (f *file) batches(i int) (list []batch, err error) {
 	group, _, err := f.group(i, batchKey, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var all []batch
 	for len(group) > 0 {
 		entry, rest, err := lastEntry(group)
 		if err != nil {
-			return err
+			return nil, &damageError{f, err}
 		}
 		first, time := batchOf(entry)
-		all = append(all, batch{first, time})
-		group = rest
+		list, group = append(list, batch{first, time}), rest
 	}
-	for j := len(all) - 1; j >= 0; j-- {
-		if !fn(all[j].first, all[j].time) {
-			return nil
-		}
-	}
-	return nil
+	slices.Reverse(list)
+	return list, nil
 }
-
-// forever is a commit after all others.
-const forever = math.MaxUint64
