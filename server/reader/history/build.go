@@ -13,10 +13,10 @@ import (
 	"assetledger/wal"
 )
 
-// build makes the files of commits that no file has, by replaying the log from
-// the nearest checkpoint before them, or from its beginning, on a state of its
-// own. Where the front of the log is archived and no checkpoint is early enough,
-// the index begins at the oldest one.
+// build writes the files of commits that no file covers. On a state of its own, it
+// replays the log from the nearest checkpoint before those commits, or from the
+// beginning of the log. If the front of the log is archived and no checkpoint is
+// early enough, the index begins at the oldest checkpoint.
 func (x *Index) build(ctx context.Context, missing span) error {
 	log, err := x.c.Source.Open()
 	if err != nil {
@@ -50,11 +50,6 @@ type builder struct {
 
 func (b *builder) run(ctx context.Context) error {
 	replay := commitlog.NewReplayer(b.state)
-	b.state.Observe(func(c *ledger.Change) {
-		if b.gen != nil {
-			b.gen.add(b.state.Seq(), c)
-		}
-	})
 	for b.place.Seq < b.missing.last {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -65,6 +60,7 @@ func (b *builder) run(ctx context.Context) error {
 		}
 		if b.gen == nil && f.First >= b.missing.first {
 			b.gen = newGeneration(b.place)
+			b.gen.note(b.state, &b.x.spare)
 		}
 		if err := replay.ReplayFrame(f); err != nil {
 			return err
@@ -87,10 +83,12 @@ func (b *builder) run(ctx context.Context) error {
 	return nil
 }
 
-// write makes a file of the generation.
+// write writes the generation to a file.
 func (b *builder) write() error {
 	g := b.gen
 	b.gen = newGeneration(g.end)
+	b.gen.note(b.state, &b.x.spare)
+	defer b.x.spare.give(g.blocks)
 	_, err := b.x.create(span{g.first, g.end.Seq}, func(out io.Writer) error {
 		w := newWriter(out, b.x.id, g.first, g.before)
 		g.write(w, g.first)
@@ -99,7 +97,7 @@ func (b *builder) write() error {
 	return err
 }
 
-// buildBase begins the index with what all containers hold after a checkpoint.
+// buildBase begins the index with the contents of all containers at a checkpoint.
 func (x *Index) buildBase(state *ledger.State, place wal.Place) error {
 	x.c.Log.Warn("the front of the log is archived: the history index begins at a checkpoint", "seq", place.Seq)
 	list, err := x.spans()

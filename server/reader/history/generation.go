@@ -4,53 +4,34 @@ import (
 	"encoding/binary"
 	"slices"
 	"sort"
-	"sync"
-	"sync/atomic"
 
 	"assetledger/ledger"
 	"assetledger/wal"
 )
 
-// A generation is the index of a stretch of the log in memory. While it is
-// open, the tailer appends entries, under the lock of the projection. The entries
-// of one key are chained from the newest back, so that a reader which has the
-// head of a chain needs no lock:
-//
-//	place of the entry before + 1, 0 for none, 4 | key 8 | length 1 | entry
-//
-// To find that place costs a cache miss or two, so the tailer leaves it to others:
-// link chains what was appended. It is called in the background, and by each
-// reader for what is left.
+// A generation is the index of a part of the log in memory: blocks of changes, in
+// the order in which the tailer notes them. They are turned into entries when they
+// are read or written to a file. So while the tailer follows the log, it only has
+// to note changes.
 type generation struct {
 	first   uint64    // first commit
-	before  uint32    // chain of the frame before it
-	end     wal.Place // of the last batch
-	used    int       // bytes of the last chunk
+	before  uint32    // chain of the previous frame
+	end     wal.Place // place of the last batch
 	batches []batch
-
-	growing sync.Mutex
-	chunks  [][]byte      // of chunkBytes each; an entry lies in one of them; the tailer appends, under growing
-	written atomic.Uint32 // place after the last entry of the last batch
-
-	linking sync.Mutex // for what follows
-	linked  uint32     // place up to which entries are chained
-	heads   heads
+	blocks  []*block // the last block is not full
+	bytes   int64    // bytes of the batches, and of the changes in full blocks
+	viewed  bool     // a view may still read the blocks
 }
 
-// A batch is what the index says of a batch: its first commit, and its time.
+// A batch is the first commit and the time of a batch.
 type batch struct {
 	first uint64
 	time  int64
 }
 
 const (
-	chainBytes = 13
-	// chunkBytes is how much memory a generation takes at a time. A place is the
-	// number of a chunk and, in the low bits, where in it.
-	chunkBits  = 20
-	chunkBytes = 1 << chunkBits
-	entryBytes = 256 // at most
-	// generationBytes closes a generation.
+	largestEntry = 256
+	// generationBytes is the size, in bytes, at which a generation is closed.
 	generationBytes = 32 << 20
 )
 
@@ -58,116 +39,38 @@ func newGeneration(after wal.Place) *generation {
 	return &generation{first: after.Seq + 1, before: after.Chain, end: after}
 }
 
-// size is how many bytes its entries and batches take.
-func (g *generation) size() int {
-	return max(len(g.chunks)-1, 0)*chunkBytes + g.used + 16*len(g.batches)
+// note makes the state note its changes in g from now on.
+func (g *generation) note(s *ledger.State, of *store) {
+	if n := len(g.blocks); n > 0 {
+		g.bytes += int64(g.blocks[n-1].Bytes())
+	}
+	b := of.take(len(g.blocks))
+	g.blocks = append(g.blocks, b)
+	s.Observe(&b.Changes, func() { g.note(s, of) })
 }
 
-// add keeps a change of commit seq.
-func (g *generation) add(seq uint64, c *ledger.Change) {
-	g.append(uint64(c.Container), seq, c)
-	switch c.Kind {
-	case ledger.ContainerCreated, ledger.ContainerRemoved, ledger.ContainerRenamed:
-		g.append(lifeKey(c.Container), seq, c)
-	}
-}
+// open returns the block that is not full.
+func (g *generation) open() *block { return g.blocks[len(g.blocks)-1] }
 
-// lastStart is the last byte of a chunk at which an entry may begin.
-const lastStart = chunkBytes - chainBytes - entryBytes
+// size returns the size of g in bytes.
+func (g *generation) size() int64 { return g.bytes + int64(g.open().Bytes()) }
 
-func (g *generation) append(key, seq uint64, c *ledger.Change) {
-	if len(g.chunks) == 0 || g.used > lastStart {
-		g.growing.Lock()
-		g.chunks, g.used = append(g.chunks, make([]byte, chunkBytes)), 0
-		g.growing.Unlock()
-	}
-	b := g.chunks[len(g.chunks)-1][g.used:]
-	binary.LittleEndian.PutUint64(b[4:], key)
-	n := len(appendEntry(b[chainBytes:chainBytes], seq, c))
-	b[12] = byte(n)
-	g.used += chainBytes + n
-}
-
-// link chains what was appended. linking is held.
-func (g *generation) link() {
-	end := g.written.Load()
-	if g.linked == end {
-		return
-	}
-	g.growing.Lock()
-	chunks := g.chunks
-	g.growing.Unlock()
-	for g.linked < end {
-		if g.linked%chunkBytes > lastStart {
-			g.linked = (g.linked/chunkBytes + 1) * chunkBytes
-			continue
-		}
-		b := chunks[g.linked>>chunkBits][g.linked%chunkBytes:]
-		head := g.heads.of(binary.LittleEndian.Uint64(b[4:]))
-		binary.LittleEndian.PutUint32(b, *head)
-		*head = g.linked + 1
-		g.linked += chainBytes + uint32(b[12])
-	}
-}
-
-// applied closes a batch, of which the commits up to last were applied.
+// applied ends a batch. Its commits up to and including last were applied.
 func (g *generation) applied(f *wal.Frame, last uint64) {
 	g.batches = append(g.batches, batch{f.First, f.Time})
 	g.end = f.Place()
 	g.end.Seq = last
-	if len(g.chunks) > 0 {
-		g.written.Store(uint32((len(g.chunks)-1)<<chunkBits | g.used))
-	}
+	g.bytes += 16
 }
 
-// A chain is the entries of one key in a generation, as they were when it was taken.
-type chain struct {
-	chunks [][]byte
-	head   uint32
+// chain returns the present changes of the generation. In an open generation, the
+// last block is not full.
+func (g *generation) chain() chain {
+	n := len(g.blocks) - 1
+	return chain{g.blocks[:n:n], g.open().Changes}
 }
 
-// of returns the chain of a key. linking is held, and all is linked.
-func (g *generation) of(key uint64) chain { return chain{g.chunks, g.heads.get(key)} }
-
-// chains returns those of a container, after linking what is not linked.
-func (g *generation) chainsOf(container int64) (things, lives chain) {
-	g.linking.Lock()
-	defer g.linking.Unlock()
-	g.link()
-	return g.of(uint64(container)), g.of(lifeKey(container))
-}
-
-// newest calls fn for the entries, newest first, until it returns false.
-func (c chain) newest(fn func(entry []byte) bool) bool {
-	for at := c.head; at != 0; {
-		if !fn(c.at(at)) {
-			return false
-		}
-		at = c.before(at)
-	}
-	return true
-}
-
-func (c chain) at(at uint32) []byte {
-	b := c.chunks[(at-1)>>chunkBits][(at-1)%chunkBytes:]
-	return b[chainBytes : chainBytes+int(b[12])]
-}
-
-// before is the place of the entry before the one at a place.
-func (c chain) before(at uint32) uint32 {
-	return binary.LittleEndian.Uint32(c.chunks[(at-1)>>chunkBits][(at-1)%chunkBytes:])
-}
-
-// places are those of the entries from commit from on, oldest first.
-func (c chain) places(from uint64, dst []uint32) []uint32 {
-	for at := c.head; at != 0 && entrySeq(c.at(at)) >= from; at = c.before(at) {
-		dst = append(dst, at)
-	}
-	slices.Reverse(dst)
-	return dst
-}
-
-// timeIn is the time of the batch that holds the commit.
+// timeIn returns the time of the batch that contains the commit.
 func timeIn(batches []batch, seq uint64) (int64, bool) {
 	i := sort.Search(len(batches), func(i int) bool { return batches[i].first > seq })
 	if i == 0 {
@@ -176,26 +79,12 @@ func timeIn(batches []batch, seq uint64) (int64, bool) {
 	return batches[i-1].time, true
 }
 
-// write writes what a closed generation has from commit from on, by key.
+// write writes the entries of a closed generation, beginning with commit from,
+// ordered by key.
 func (g *generation) write(w *writer, from uint64) {
-	g.linking.Lock()
-	defer g.linking.Unlock()
-	g.link()
-	keys := make([]uint64, 0, g.heads.used)
-	for _, slot := range g.heads.slots {
-		if slot.at != 0 {
-			keys = append(keys, slot.key)
-		}
-	}
-	slices.Sort(keys)
-	var places []uint32
-	for _, key := range keys {
-		c := g.of(key)
-		places = c.places(from, places[:0])
-		for _, at := range places {
-			w.add(key, c.at(at))
-		}
-	}
+	refs, lives := g.refs(from)
+	g.render(w, sortRefs(refs))
+	g.render(w, sortRefs(lives))
 	var entry []byte
 	for _, b := range g.batches {
 		if b.first < from {
@@ -204,4 +93,99 @@ func (g *generation) write(w *writer, from uint64) {
 		entry = binary.AppendUvarint(entry[:0], b.first)
 		w.add(batchKey, binary.LittleEndian.AppendUint64(entry, uint64(b.time)))
 	}
+}
+
+// A ref is the place of a change, with the key of one of its entries.
+type ref struct {
+	key       uint64
+	block, at uint32
+}
+
+// refs returns the places of the changes, beginning with commit from. lives are the
+// places of changes that have a second entry under a lifeKey.
+func (g *generation) refs(from uint64) (refs, lives []ref) {
+	n := 0
+	for _, b := range g.blocks {
+		n += len(b.List())
+	}
+	refs = make([]ref, 0, n)
+	for i, b := range g.blocks {
+		list := b.List()
+		for j := range list {
+			s := &list[j]
+			if s.Seq < from {
+				continue
+			}
+			at := ref{uint64(s.Container), uint32(i), uint32(j)}
+			refs = append(refs, at)
+			if other := b.Other(s); other != nil && isLife(other) {
+				at.key = lifeKey(s.Container)
+				lives = append(lives, at)
+			}
+		}
+	}
+	return refs, lives
+}
+
+// lookAhead is the number of changes that render prefetches together. They are in
+// the order of the log, so nearly each one is a cache miss.
+const lookAhead = 32
+
+// render writes the entries of the changes.
+func (g *generation) render(w *writer, refs []ref) {
+	var group []byte
+	var ahead [lookAhead]*ledger.StackChange
+	entries := 0
+	for i, at := range refs {
+		if i%lookAhead == 0 {
+			next := refs[min(i+lookAhead, len(refs)):min(i+2*lookAhead, len(refs))]
+			for j, at := range next {
+				ahead[j] = &g.blocks[at.block].List()[at.at]
+			}
+			ledger.PrefetchChanges(ahead[:len(next)])
+		}
+		b := g.blocks[at.block]
+		s := &b.List()[at.at]
+		group = slices.Grow(group, largestEntry+1)
+		n := len(render(group[len(group):cap(group)], s, b.Other(s)))
+		group = append(group[:len(group)+n], byte(n))
+		if entries++; i+1 == len(refs) || refs[i+1].key != at.key {
+			w.addGroup(at.key, group, entries)
+			group, entries = group[:0], 0
+		}
+	}
+}
+
+// sortRefs sorts by key, and keeps the order of refs with the same key. It is a
+// radix sort with eleven bits of the key at a time. It skips bits in which the keys
+// do not differ.
+func sortRefs(refs []ref) []ref {
+	const bits = 11
+	differ := uint64(0)
+	for i := range refs {
+		differ |= refs[i].key ^ refs[0].key
+	}
+	room := make([]ref, len(refs))
+	for shift := 0; shift < 64; shift += bits {
+		digit := func(key uint64) uint64 { return key >> shift % (1 << bits) }
+		if digit(differ) == 0 {
+			continue
+		}
+		var ends [1 << bits]uint32
+		for i := range refs {
+			ends[digit(refs[i].key)]++
+		}
+		end := uint32(len(refs))
+		for i := len(ends) - 1; i >= 0; i-- {
+			end -= ends[i]
+			ends[i] = end
+		}
+		for i := range refs {
+			to := &ends[digit(refs[i].key)]
+			room[*to] = refs[i]
+			*to++
+		}
+		refs, room = room, refs
+	}
+	return refs
 }

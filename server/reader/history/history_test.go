@@ -12,8 +12,8 @@ import (
 
 func noLimit(int64) error { return nil }
 
-// compare holds what the index says of some containers and commits against
-// what was.
+// compare compares what the index returns for some containers and commits with
+// what was true then.
 func (f *follower) compare(r *rand.Rand, from uint64, n int) {
 	t := f.world.t
 	t.Helper()
@@ -37,7 +37,7 @@ func (f *follower) compare(r *rand.Rand, from uint64, n int) {
 			t.Fatal(err)
 		}
 		whole, refused := s.Container(id)
-		whole.OccupiedCells = 0 // not told
+		whole.OccupiedCells = 0 // not reported
 		if got, err := bare.Container(id); got != whole || (err == nil) != (refused == nil) {
 			t.Fatalf("container %d at commit %d: %+v, want %+v", id, seq, got, whole)
 		}
@@ -58,7 +58,8 @@ func (f *follower) compare(r *rand.Rand, from uint64, n int) {
 	}
 }
 
-// compareOrders: the entries oldest first are those newest first, and add up.
+// compareOrders checks that the entries oldest first are exactly the reverse of
+// those newest first.
 func (f *follower) compareOrders(v *View, from, to uint64) {
 	t := f.world.t
 	t.Helper()
@@ -88,7 +89,7 @@ func (f *follower) compareOrders(v *View, from, to uint64) {
 	}
 }
 
-// keep does what Run does, until there is nothing to do.
+// keep does what Run does, until there is nothing left to do.
 func (x *Index) keep(t testing.TB) error {
 	for {
 		if _, err := x.step(t.Context()); err != nil {
@@ -105,8 +106,8 @@ func (x *Index) keep(t testing.TB) error {
 	}
 }
 
-// TestFollowing: while an index follows a log, in memory and in files of all
-// sizes, each container at each commit is as it was.
+// TestFollowing checks that each container at each commit is as it was, while
+// an index follows a log, in memory and in files of all sizes.
 func TestFollowing(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -116,7 +117,6 @@ func TestFollowing(t *testing.T) {
 		}
 		disk := newDisk(seed)
 		f := w.follow(New(w.config(disk.Process())), 0)
-		go f.keepLinked(t.Context().Done())
 		merged := false
 		for more := true; more; {
 			more = f.apply(1 + r.IntN(40))
@@ -131,7 +131,8 @@ func TestFollowing(t *testing.T) {
 		}
 		f.compare(r, 0, 500)
 		f.Close()
-		// A daemon that starts at any checkpoint uses the files, and makes what is missing.
+		// A daemon that starts at any checkpoint uses the files, and makes the missing
+		// ones.
 		for seq := range w.log.checkpoints {
 			f := w.follow(New(w.config(disk.Process())), seq)
 			if err := f.keep(t); err != nil {
@@ -147,7 +148,8 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// TestMadeAgain: without files, all of it is made from the log.
+// TestMadeAgain checks that the whole index is made from the log if there are
+// no files.
 func TestMadeAgain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	w := newWorld(t, 9, 400)
@@ -165,8 +167,9 @@ func TestMadeAgain(t *testing.T) {
 	}
 }
 
-// TestArchivedFront: where the log begins later, the files that are there serve
-// on; without them, the index begins at the oldest checkpoint.
+// TestArchivedFront archives the front of the log. The existing files still
+// serve what they cover. Without them, the index begins at the oldest
+// checkpoint.
 func TestArchivedFront(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	w := newWorld(t, 5, 400)
@@ -202,77 +205,9 @@ func TestArchivedFront(t *testing.T) {
 	f.compare(r, base, 300)
 }
 
-// TestDamagedFiles: with any byte of a file changed, no answer is wrong: the
-// damage is met, and the file made again.
-func TestDamagedFiles(t *testing.T) {
-	w := newWorld(t, 3, 60)
-	disk := newDisk(1)
-	f := w.follow(New(w.config(disk.Process())), 0)
-	f.apply(1000)
-	f.Cut()
-	if err := f.keep(t); err != nil {
-		t.Fatal(err)
-	}
-	name := f.files[0].name
-	f.Close()
-	whole, err := disk.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	step := 1
-	if testing.Short() {
-		step = 7
-	}
-	met := 0
-	for at := 0; at < len(whole); at += step {
-		bad := append([]byte(nil), whole...)
-		bad[at] ^= 1 << (at % 8)
-		if err := disk.WriteFile(name, bad); err != nil {
-			t.Fatal(err)
-		}
-		met += w.useDamaged(disk, at)
-	}
-	if met == 0 {
-		t.Error("no damage was met while serving")
-	}
-}
-
-// useDamaged asks for everything, and is 1 if that met damage.
-func (w *world) useDamaged(disk *memfs.Disk, at int) (met int) {
-	x := w.follow(New(w.config(disk.Process())), 0)
-	x.apply(1000)
-	defer x.Close()
-	if err := x.keep(w.t); err != nil {
-		w.t.Fatalf("byte %d: %v", at, err)
-	}
-	for _, id := range w.ids {
-		v, err := x.View(id)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		s, err := v.At(x.files[0].last, noLimit)
-		var notReady *NotReadyError
-		if errors.As(err, &notReady) {
-			met = 1
-			if err := x.keep(w.t); err != nil {
-				w.t.Fatalf("byte %d: made again: %v", at, err)
-			}
-			if v, err = x.View(id); err == nil {
-				s, err = v.At(x.files[0].last, noLimit)
-			}
-		}
-		if err != nil {
-			w.t.Fatalf("byte %d: %v", at, err)
-		}
-		if got, want := dump(s, id), w.dumps[id][x.files[0].last]; got != want {
-			w.t.Fatalf("byte %d changed: container %d:\n%s\nwant\n%s", at, id, got, want)
-		}
-	}
-	return met
-}
-
-// TestFaultsAtEveryStep: a daemon whose n-th operation on the filesystem fails,
-// or that is killed there, leaves files on which the next one serves the truth.
+// TestFaultsAtEveryStep makes the n-th operation on the file system fail, or
+// kills the daemon there. From the files that are left, the next daemon must
+// return correct results.
 func TestFaultsAtEveryStep(t *testing.T) {
 	w := newWorld(t, 7, 150)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -337,10 +272,11 @@ func (f *follower) compareIfReady(r *rand.Rand) {
 	}
 }
 
-// TestReplacedEnd: files of commits that the log lost in a repair are not used.
+// TestReplacedEnd checks that files with commits that the log lost in a repair
+// are not used.
 func TestReplacedEnd(t *testing.T) {
 	w, other := newWorld(t, 3, 200), newWorld(t, 4, 200)
-	other.log.frames[0].Chain++ // another history from the beginning
+	other.log.frames[0].Chain++ // a different history from its beginning
 	disk := newDisk(1)
 	f := other.follow(New(other.config(disk.Process())), 0)
 	f.apply(1000)
@@ -356,7 +292,8 @@ func TestReplacedEnd(t *testing.T) {
 	f.compare(rand.New(rand.NewPCG(1, 1)), 0, 100)
 }
 
-// TestTwoDaemons: one writes the files, the other uses them.
+// TestTwoDaemons runs two daemons: one writes the files, and the other uses
+// them.
 func TestTwoDaemons(t *testing.T) {
 	w := newWorld(t, 8, 400)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -379,7 +316,8 @@ func TestTwoDaemons(t *testing.T) {
 	}
 }
 
-// TestEntry: an entry is what it was made of, whatever its bytes are cut to.
+// TestEntry checks that an entry decodes to what was encoded, and that decoding
+// rejects it truncated anywhere.
 func TestEntry(t *testing.T) {
 	c := ledger.Change{Kind: ledger.HeldChanged, Op: 3, OpKind: ledger.SettleHold, Container: 7, Stacks: 2, Instances: 1,
 		ClassID: 5, Key: 6, Delta: -9, Quantity: 1 << 62, Held: 4, InGrid: true, X: 1, Y: 2, Width: 3, Height: 4, Turned: true,
@@ -396,7 +334,24 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// newDisk makes a disk with the folder of the log.
+// TestStackEntry checks that the fast path for the entry of a change makes the
+// same bytes.
+func TestStackEntry(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	number := func() int64 { return r.Int64() >> r.IntN(63) }
+	for range 10_000 {
+		s := ledger.StackChange{Seq: uint64(number()), Container: number(), ClassID: number(), Key: number(), Delta: number() - number(), Quantity: number(),
+			Stacks: r.Uint32(), Instances: r.Uint32() >> 20, Op: r.Int32N(10_000), OpKind: ledger.OpKind(r.IntN(ledger.NumOpKinds))}
+		c := ledger.Change{Kind: ledger.StackChanged, Op: s.Op, OpKind: s.OpKind, Container: s.Container, Stacks: int(s.Stacks), Instances: int(s.Instances),
+			ClassID: s.ClassID, Key: s.Key, Delta: s.Delta, Quantity: s.Quantity}
+		var b [largestEntry]byte
+		if got, want := b[:putStack(b[:], &s)], appendEntry(nil, s.Seq, &c); string(got) != string(want) {
+			t.Fatalf("%+v: %x, want %x", s, got, want)
+		}
+	}
+}
+
+// newDisk returns a disk with the directory of the log.
 func newDisk(seed uint64) *memfs.Disk {
 	disk := memfs.New(seed)
 	p := disk.Process()

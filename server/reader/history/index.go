@@ -16,57 +16,64 @@ import (
 
 func join(names ...string) string { return filepath.Join(names...) }
 
-// Config of an index.
+// Config configures an index.
 type Config struct {
-	Dir    string           // of the log; the files are in its folder history; "": all stays in memory
-	FS     wal.FS           // nil: the operating system's
-	Source commitlog.Source // of the log, for making again what is missing; nil without Dir
+	Dir    string           // directory of the log; the files are in its subdirectory history; "" keeps everything in memory
+	FS     wal.FS           // nil for the operating system's
+	Source commitlog.Source // source of the log, to rebuild missing files; nil without Dir
 	Log    *slog.Logger
-	// Generation is how many bytes close a generation; 0: generationBytes.
-	Generation int
-	// Brief has the index hold the duty of writing the files only while it makes
-	// one: the daemon stops somewhere, and others go on.
+	// Generation is the size in bytes at which a generation is closed; 0 means
+	// generationBytes.
+	Generation int64
+	// Brief makes the index hold the duty of writing files only while it writes
+	// one. It is for a daemon that stops at some commit while other daemons
+	// continue.
 	Brief bool
 }
 
-// An Index is the index of one log. Begin, Change and Applied are the tailer's,
-// under the lock of the projection that it changes; View is called under that
-// lock too, shared.
+// An Index is the index of one log. The tailer calls Begin, Applied and Cut while
+// it holds the lock of the projection. View is called under the same lock, shared.
 type Index struct {
 	c    Config
 	dir  string
 	fsys wal.FS
 
-	Meter Meter
-	poke  chan struct{} // there is something to do for Run
-	loose chan struct{} // there is something to link
+	Meter   Meter
+	poke    chan struct{} // has a token when there is work for Run
+	written chan struct{} // has a token when Run has made progress
 
-	pasts sync.Pool // of states that can be used again
+	pasts sync.Pool // states that can be reused
 
 	writing sync.Mutex // held while files are written
 
-	open    *generation // the last one of gens; the tailer's
-	pending uint32      // commits since it last woke the one that links; the tailer's
+	open  *generation   // the last of gens; used by the tailer
+	state *ledger.State // used by the tailer
+	spare store
 
-	mu    sync.Mutex
-	begun bool
-	id    wal.LogID
-	gens  []*generation // oldest first; the last one is open
-	files []*file       // oldest first, each following the one before
-	ready bool          // files and gens have all, from base on
-	lock  io.Closer     // nil while another daemon writes the files
+	mu      sync.Mutex
+	begun   bool
+	id      wal.LogID
+	gens    []*generation // oldest first; the last one is open
+	files   []*file       // oldest first; each follows the previous one
+	ready   bool          // files and gens together have everything after base
+	lock    io.Closer     // nil while another daemon writes the files
+	failing bool          // the last step of Run failed
 }
 
-// A Meter is what metrics and health tell.
+// A Meter holds the values for metrics and health.
 type Meter struct {
 	Files, Bytes, Built, Failed atomic.Uint64
-	Done, Of                    atomic.Uint64 // commits, while the index is made again
+	Done, Of                    atomic.Uint64 // progress in commits, while the index is being rebuilt
 }
 
-// maxWaiting is how many closed generations may wait for becoming files.
-const maxWaiting = 8
+const (
+	// maxWaiting is the maximum number of closed generations that wait to be written.
+	maxWaiting = 8
+	// awaited is the number of them that a tailer that catches up leaves waiting.
+	awaited = 2
+)
 
-// New makes an index that has nothing.
+// New returns an empty index.
 func New(c Config) *Index {
 	if c.FS == nil {
 		c.FS = wal.OS{}
@@ -74,37 +81,32 @@ func New(c Config) *Index {
 	if c.Generation == 0 {
 		c.Generation = generationBytes
 	}
-	return &Index{c: c, dir: join(c.Dir, "history"), fsys: c.FS, poke: make(chan struct{}, 1), loose: make(chan struct{}, 1)}
+	return &Index{c: c, dir: join(c.Dir, "history"), fsys: c.FS, poke: make(chan struct{}, 1), written: make(chan struct{}, 1)}
 }
 
-// Begin says after which place of which log the changes begin.
-func (x *Index) Begin(id wal.LogID, after wal.Place) {
+// Begin sets the place in the log after which the index begins to record changes,
+// and makes the state at that place report them.
+func (x *Index) Begin(id wal.LogID, after wal.Place, state *ledger.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.begun, x.id = true, id
+	x.begun, x.id, x.state = true, id, state
 	x.open = newGeneration(after)
+	x.open.note(state, &x.spare)
 	x.gens = []*generation{x.open}
 	x.ready = x.c.Dir == "" && after.Seq == 0
 	wake(x.poke)
 }
 
-// Change keeps a change of commit seq.
-func (x *Index) Change(seq uint64, c *ledger.Change) { x.open.add(seq, c) }
-
-// Applied ends a batch, of which the commits up to last were applied. If that is
-// not all of it, nothing follows, and the generation stays open.
+// Applied ends a batch. Its commits up to and including last were applied. If last
+// is before the end of the batch, nothing follows, and the generation stays open.
 func (x *Index) Applied(f *wal.Frame, last uint64) {
 	x.open.applied(f, last)
-	if x.pending += f.Count; x.pending > linkAfter {
-		x.pending = 0
-		wake(x.loose)
-	}
 	if x.open.size() >= x.c.Generation && x.c.Dir != "" && last == f.Last() {
 		x.Cut()
 	}
 }
 
-// Cut closes the open generation. It is the tailer's, between two batches.
+// Cut closes the open generation. The tailer calls it between two batches.
 func (x *Index) Cut() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -112,14 +114,15 @@ func (x *Index) Cut() {
 		return
 	}
 	x.open = newGeneration(x.open.end)
+	x.open.note(x.state, &x.spare)
 	x.gens = append(x.gens, x.open)
 	if len(x.gens) > maxWaiting {
-		x.gens, x.ready = x.gens[1:], false // made again from the log
+		x.gens, x.ready = x.gens[1:], false // will be rebuilt from the log
 	}
 	wake(x.poke)
 }
 
-// wake makes who waits for c look again.
+// wake wakes the goroutine that waits for c.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -127,43 +130,14 @@ func wake(c chan struct{}) {
 	}
 }
 
-// linkAfter is the number of commits after which the tailer wakes the goroutine
-// that links them. What is left is linked by the next reader, in some 100 µs.
-const linkAfter = 500
-
-// Link links all that was applied. Readers call it before they take the lock
-// under which they take a view.
-func (x *Index) Link() {
-	x.mu.Lock()
-	gens := x.gens
-	x.mu.Unlock()
-	for _, g := range gens {
-		g.linking.Lock()
-		g.link()
-		g.linking.Unlock()
-	}
-}
-
-// keepLinked links what is applied until stop is closed.
-func (x *Index) keepLinked(stop <-chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-x.loose:
-			x.Link()
-		}
-	}
-}
-
-// A NotReadyError says that the index is being made.
+// A NotReadyError means that the index is being built.
 type NotReadyError struct{ Done, Of uint64 }
 
 func (e *NotReadyError) Error() string {
 	return fmt.Sprintf("the index of the log is being made: %d of %d commits", e.Done, e.Of)
 }
 
-// Ready returns nil, or a NotReadyError.
+// Ready returns nil, or a *NotReadyError while the index is being built.
 func (x *Index) Ready() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -177,7 +151,7 @@ func (x *Index) notReady() error {
 	return nil
 }
 
-// covered is the last commit that the files have.
+// covered returns the last commit that the files cover, or 0.
 func covered(files []*file) uint64 {
 	if len(files) == 0 {
 		return 0
@@ -185,7 +159,7 @@ func covered(files []*file) uint64 {
 	return files[len(files)-1].last
 }
 
-// View is the index of one container as it is now. The error is a NotReadyError.
+// View returns the current index of one container. The error is a *NotReadyError.
 func (x *Index) View(container int64) (*View, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -198,8 +172,8 @@ func (x *Index) View(container int64) (*View, error) {
 	}
 	for _, g := range x.gens {
 		if g.end.Seq >= g.first {
-			things, lives := g.chainsOf(container)
-			v.gens = append(v.gens, memory{g.first, g.end.Seq, things, lives, g.batches})
+			g.viewed = true
+			v.gens = append(v.gens, memory{g.first, g.end.Seq, g.chain(), g.batches})
 		}
 	}
 	v.last = x.gens[len(x.gens)-1].end.Seq
@@ -209,7 +183,7 @@ func (x *Index) View(container int64) (*View, error) {
 	return v, nil
 }
 
-// A damageError says which file is damaged.
+// A damageError names a damaged file.
 type damageError struct {
 	f    *file
 	what error
@@ -218,7 +192,8 @@ type damageError struct {
 func (e *damageError) Error() string { return e.f.name + ": " + e.what.Error() }
 func (e *damageError) Unwrap() error { return e.what }
 
-// damaged takes note of an error: a file that is damaged is removed, and made again.
+// damaged handles an error. If it is a *damageError, the file is removed and will
+// be built again.
 func (x *Index) damaged(err error) error {
 	var damage *damageError
 	if !errors.As(err, &damage) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,10 +17,18 @@ import (
 	"assetledger/wal"
 )
 
-// A testLog is a log in memory, with checkpoints, whose front may be archived.
+func TestMain(m *testing.M) {
+	carryAfter = 6 // low, so that random runs have many carried entries
+	blockRoom = 20 // low, so that generations have several blocks
+	oftenHere = 4
+	mergedFiles = 3
+	os.Exit(m.Run())
+}
+
+// A testLog is a log in memory with checkpoints. Its front may be archived.
 type testLog struct {
 	frames      []*wal.Frame
-	first       uint64 // of the log; what is before is archived
+	first       uint64 // first commit of the log; those before are archived
 	checkpoints map[uint64][]byte
 }
 
@@ -86,19 +95,20 @@ func (s testSource) Open() (commitlog.Reader, error)                 { return &t
 func (s testSource) Register(string) (commitlog.Registration, error) { panic("unused") }
 func (s testSource) Checkpoints() commitlog.CheckpointStore          { return s.l }
 
-// A world is a random ledger, with all that its containers ever were.
+// A world is a random ledger, with a record of all past states of its
+// containers.
 type world struct {
 	t     testing.TB
 	log   *testLog
 	ids   []int64
-	dumps map[int64][]string // by container, then commit
+	dumps map[int64][]string // by container, then by commit
 	times []int64            // by commit
 	state *ledger.State
 
 	reversals int
 }
 
-// newWorld makes a log of batches of random transactions.
+// newWorld returns a log of batches of random transactions.
 func newWorld(t testing.TB, seed uint64, commits int) *world {
 	w := &world{t: t, log: &testLog{first: 1, checkpoints: map[uint64][]byte{}}, dumps: map[int64][]string{}, times: []int64{0}}
 	for id := range int64(16) {
@@ -155,14 +165,14 @@ func newWorld(t testing.TB, seed uint64, commits int) *world {
 	return w
 }
 
-// note keeps what reads show of every container.
+// note records what reads show of every container.
 func (w *world) note() {
 	for _, id := range w.ids {
 		w.dumps[id] = append(w.dumps[id], dump(w.state, id))
 	}
 }
 
-// dump shows what reads show of a container.
+// dump returns what reads show of a container.
 func dump(s *ledger.State, id int64) string {
 	c, err := s.Container(id)
 	if err != nil {
@@ -193,10 +203,11 @@ type follower struct {
 }
 
 func (w *world) config(fsys wal.FS) Config {
-	return Config{Dir: "/log", FS: fsys, Source: testSource{w.log}, Log: slog.New(slog.DiscardHandler), Generation: 3 << 10}
+	return Config{Dir: "/log", FS: fsys, Source: testSource{w.log}, Log: slog.New(slog.DiscardHandler), Generation: 16 << 10}
 }
 
-// follow starts an index as a daemon that restored the state after a checkpoint, 0 for none.
+// follow starts an index as a daemon does that restored the state from a
+// checkpoint. checkpoint 0 stands for none.
 func (w *world) follow(x *Index, checkpoint uint64) *follower {
 	f := &follower{Index: x, world: w, state: ledger.NewState(ledger.Config{})}
 	place := wal.Place{}
@@ -210,9 +221,8 @@ func (w *world) follow(x *Index, checkpoint uint64) *follower {
 			f.at++
 		}
 	}
-	f.state.Observe(func(c *ledger.Change) { x.Change(f.state.Seq(), c) })
 	f.replay = commitlog.NewReplayer(f.state)
-	x.Begin(wal.LogID{1}, place)
+	x.Begin(wal.LogID{1}, place, f.state)
 	return f
 }
 
@@ -227,9 +237,6 @@ func (f *follower) apply(n int) bool {
 			f.world.t.Fatal(err)
 		}
 		f.Applied(frame, frame.Last())
-		if f.at%3 == 0 {
-			wake(f.loose) // beside the batches to come
-		}
 		f.at++
 	}
 	return f.at < len(f.world.log.frames)
