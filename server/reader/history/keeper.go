@@ -13,18 +13,17 @@ import (
 )
 
 const (
-	lookAgain    = 2 * time.Second // while another daemon writes the files
+	lookAgain    = 2 * time.Second // pause while another daemon writes the files
 	afterFailure = 10 * time.Second
-	// mergedBytes is the largest file that merging makes.
+	// mergedBytes is the maximum size, in bytes, of a file that merging writes.
 	mergedBytes = 1 << 30
 )
 
-// Run keeps the files: it finds those that are there, makes what is missing,
-// writes closed generations and merges. It returns when ctx is done.
+// Run maintains the files: it finds the existing ones, builds missing ones, writes
+// closed generations and merges files. It returns when ctx is done.
 //
-//	load → (missing: make it → load)… → write, merge → wait to be woken
+//	load → (missing: build → load)… → write, merge → wait to be woken
 func (x *Index) Run(ctx context.Context) {
-	go x.keepLinked(ctx.Done())
 	if x.c.Dir == "" {
 		return
 	}
@@ -33,6 +32,10 @@ func (x *Index) Run(ctx context.Context) {
 		if x.c.Brief {
 			x.release()
 		}
+		x.mu.Lock()
+		x.failing = err != nil
+		x.mu.Unlock()
+		wake(x.written)
 		if err != nil && ctx.Err() == nil {
 			x.Meter.Failed.Add(1)
 			x.c.Log.Warn("the history index can't be kept now; trying again", "reason", err)
@@ -42,7 +45,8 @@ func (x *Index) Run(ctx context.Context) {
 	}
 }
 
-// rest waits: for a wake, unless something failed, and at most for pause; 0: for a wake alone.
+// rest waits for at most pause, or without limit if pause is 0. A wake ends the
+// wait, unless the last step failed.
 func (x *Index) rest(ctx context.Context, pause time.Duration, failed bool) {
 	var after <-chan time.Time
 	if pause > 0 {
@@ -61,7 +65,8 @@ func (x *Index) rest(ctx context.Context, pause time.Duration, failed bool) {
 	}
 }
 
-// step does what there is to do. pause is when to look again if nothing wakes it.
+// step does the pending work. pause is the time after which it must be called again
+// if nothing wakes it.
 func (x *Index) step(ctx context.Context) (pause time.Duration, err error) {
 	x.mu.Lock()
 	begun, ready := x.begun, x.ready
@@ -88,7 +93,8 @@ func (x *Index) step(ctx context.Context) (pause time.Duration, err error) {
 	return x.Flush()
 }
 
-// hold takes the duty of writing the files; false if another daemon has it.
+// hold acquires the duty of writing the files. It returns false if another daemon
+// has it.
 func (x *Index) hold() (bool, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -109,7 +115,7 @@ func (x *Index) hold() (bool, error) {
 	return true, nil
 }
 
-// release lets go of the duty.
+// release gives up the duty.
 func (x *Index) release() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -119,7 +125,7 @@ func (x *Index) release() {
 	}
 }
 
-// Close lets go of the duty; nothing may be running any more.
+// Close gives up the duty. Nothing else may be running.
 func (x *Index) Close() {
 	x.release()
 	x.mu.Lock()
@@ -127,7 +133,7 @@ func (x *Index) Close() {
 	x.files = nil
 }
 
-// spans lists the files of the index, and removes what isn't needed.
+// spans returns the files of the index, and removes unneeded ones.
 func (x *Index) spans() ([]span, error) {
 	names, err := x.fsys.List(x.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,9 +149,9 @@ func (x *Index) spans() ([]span, error) {
 	return list, err
 }
 
-// load opens the files that follow each other, and finds the first commits that
-// no file has and memory neither. Files that can't be used are removed by the
-// daemon that writes them.
+// load opens the files that follow each other. It returns the first range of
+// commits that are neither in a file nor in memory. If this daemon writes the
+// files, load removes unusable ones.
 func (x *Index) load() (missing span, err error) {
 	list, err := x.spans()
 	if err != nil {
@@ -157,11 +163,11 @@ func (x *Index) load() (missing span, err error) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	need := x.gens[0].first - 1 // up to here files must reach
+	need := x.gens[0].first - 1 // the files must reach up to here
 	have := covered(files)
 	if have < need {
 		missing = span{have + 1, need}
-		for _, s := range list { // up to the next file that can be used
+		for _, s := range list { // up to the next usable file
 			if s.first > missing.first && s.first <= missing.last {
 				missing.last = s.first - 1
 			}
@@ -173,13 +179,17 @@ func (x *Index) load() (missing span, err error) {
 	return span{}, nil
 }
 
-// publish makes the files those of the next views. mu is held.
+// publish makes the files available to new views. The caller holds mu.
 func (x *Index) publish(files []*file) {
 	x.files = files
 	end := covered(files)
 	for len(x.gens) > 1 && x.gens[0].end.Seq <= end {
+		if g := x.gens[0]; !g.viewed {
+			x.spare.give(g.blocks)
+		}
 		x.gens = x.gens[1:]
 	}
+	wake(x.written)
 	x.Meter.Files.Store(uint64(len(files)))
 	var bytes int64
 	for _, f := range files {
@@ -188,7 +198,8 @@ func (x *Index) publish(files []*file) {
 	x.Meter.Bytes.Store(uint64(bytes))
 }
 
-// chain opens the files that follow each other from the first on, and fit the log.
+// chain opens the files that follow each other, beginning with the first, and match
+// the log.
 func (x *Index) chain(list []span) (files []*file, err error) {
 	id := x.id
 	known := map[string]*file{}
@@ -221,12 +232,12 @@ func (x *Index) chain(list []span) (files []*file, err error) {
 	return x.fitting(files)
 }
 
-// unusable deals with a file that can't be opened: what is damaged goes, so
-// that it is made again; of other errors the caller hears.
+// unusable handles a file that can't be opened. A damaged file is removed, so that
+// it is built again. Other errors are returned.
 func (x *Index) unusable(s span, err error) error {
 	if !errors.Is(err, errDamaged) && !errors.Is(err, errOther) {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // merged by the daemon that writes them
+			return nil // merged meanwhile by the daemon that writes the files
 		}
 		return err
 	}
@@ -238,8 +249,8 @@ func (x *Index) unusable(s span, err error) error {
 	return x.fsys.Remove(join(x.dir, s.name()))
 }
 
-// fitting leaves out the files at the end that are not of the log as it is:
-// they were made before it lost its end in a repair.
+// fitting drops files at the end that don't match the log. They were written before
+// the log lost its end in a repair.
 func (x *Index) fitting(files []*file) ([]*file, error) {
 	if len(files) == 0 {
 		return nil, nil
@@ -275,11 +286,11 @@ func (x *Index) fitting(files []*file) ([]*file, error) {
 	return files, nil
 }
 
-// Flush writes the closed generations, if this daemon writes the files, and
-// merges; else it looks whether another has.
+// Flush writes the generations that are closed now and merges files, if this daemon
+// writes the files. Otherwise it checks whether another daemon has done so.
 func (x *Index) Flush() (pause time.Duration, err error) {
 	x.mu.Lock()
-	waiting, ready := len(x.gens) > 1, x.ready
+	waiting, ready, open := len(x.gens) > 1, x.ready, x.open.first
 	x.mu.Unlock()
 	if x.c.Dir == "" || !ready || !waiting {
 		return 0, nil
@@ -296,20 +307,23 @@ func (x *Index) Flush() (pause time.Duration, err error) {
 	}
 	for {
 		x.mu.Lock()
-		if len(x.gens) < 2 || !x.ready {
+		if len(x.gens) < 2 || !x.ready || x.gens[0].first >= open {
 			x.mu.Unlock()
-			break
+			return 0, nil
 		}
 		g, files := x.gens[0], x.files
 		x.mu.Unlock()
 		if err := x.writeGeneration(g, files); err != nil {
 			return 0, err
 		}
+		if err := x.merge(); err != nil {
+			return 0, err
+		}
 	}
-	return 0, x.merge()
 }
 
-// writeGeneration makes a file of what a closed generation has beyond the files.
+// writeGeneration writes the part of a closed generation that the files don't cover
+// to a file.
 func (x *Index) writeGeneration(g *generation, files []*file) error {
 	s := span{max(g.first, covered(files)+1), g.end.Seq}
 	if s.first > s.last {
@@ -338,7 +352,7 @@ func (x *Index) writeGeneration(g *generation, files []*file) error {
 	return nil
 }
 
-// create makes a file and opens it.
+// create writes a file and opens it.
 func (x *Index) create(s span, write func(io.Writer) error) (*file, error) {
 	if err := createFile(x.fsys, x.dir, s, write); err != nil {
 		return nil, err
@@ -346,3 +360,25 @@ func (x *Index) create(s span, write func(io.Writer) error) (*file, error) {
 	x.Meter.Built.Add(1)
 	return openFile(x.fsys, x.dir, s, x.id)
 }
+
+// Await makes a tailer that catches up wait until all but a few of its generations
+// are written to files. Without the wait, generations would be dropped, and the log
+// replayed once more for them. Await does not wait if this daemon is not writing
+// files at present.
+func (x *Index) Await(ctx context.Context) {
+	for ctx.Err() == nil {
+		x.mu.Lock()
+		behind := len(x.gens) > 1+awaited && x.ready && x.lock != nil && !x.failing
+		x.mu.Unlock()
+		if !behind {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-x.written:
+		}
+	}
+}
+
+// CaughtUp releases memory that only a tailer that catches up needs.
+func (x *Index) CaughtUp() { x.spare.close() }

@@ -6,31 +6,40 @@ import (
 	"slices"
 )
 
-// merge merges the newest two files as long as the older is not much larger, so
-// that the number of files grows with the logarithm of the log.
+// mergedFiles is the minimum number of files that are merged. A larger number means
+// that entries are written less often, and that reads look into more files. Tests
+// lower it.
+var mergedFiles = 8
+
+// busyShare is the factor by which mergedFiles is larger while generations wait to
+// be written.
+const busyShare = 8
+
+// merge merges the newest files of about the same size as long as there are enough
+// of them, so that the number of files grows with the logarithm of the log.
 func (x *Index) merge() error {
 	for {
 		x.mu.Lock()
-		files := x.files
+		files, enough := x.files, mergedFiles
+		if len(x.gens) > 1 {
+			enough *= busyShare
+		}
 		x.mu.Unlock()
-		n := len(files)
-		if n < 2 || files[n-2].size > 2*files[n-1].size || files[n-2].size+files[n-1].size > mergedBytes {
+		old := alike(files, enough)
+		if len(old) == 0 {
 			return nil
 		}
-		a, b := files[n-2], files[n-1]
-		if a.first > 1 && a.before == 0 { // what was there when the index began stays by itself
-			return nil
-		}
-		f, err := x.create(span{a.first, b.last}, func(out io.Writer) error {
-			w := newWriter(out, x.id, a.first, a.before)
-			if err := mergeInto(w, a, b); err != nil {
+		first, last := old[0], old[len(old)-1]
+		f, err := x.create(span{first.first, last.last}, func(out io.Writer) error {
+			w := newWriter(out, x.id, first.first, first.before)
+			if err := mergeInto(w, old); err != nil {
 				return err
 			}
-			return w.finish(b.end)
+			return w.finish(last.end)
 		})
 		var damage *damageError
 		if errors.As(err, &damage) {
-			x.damaged(err) // and Run makes it again
+			x.damaged(err) // Run then builds it again
 			return nil
 		}
 		if err != nil {
@@ -38,29 +47,53 @@ func (x *Index) merge() error {
 		}
 		x.mu.Lock()
 		if x.ready {
-			x.publish(append(slices.Clip(files[:n-2]), f))
+			x.publish(append(slices.Clip(files[:len(files)-len(old)]), f))
 		}
 		x.mu.Unlock()
-		for _, old := range []*file{a, b} {
-			if err := x.fsys.Remove(old.name); err != nil {
+		for _, f := range old {
+			if err := x.fsys.Remove(f.name); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// A walk is a place in the groups of a file.
+// alike returns the files to merge, or none if there are fewer than enough. These
+// are the newest files of which none is much larger than all newer ones, and of
+// these as many as fit in mergedBytes.
+func alike(files []*file, enough int) []*file {
+	largest, sum := int64(0), int64(0)
+	n, fit := 0, 0
+	for _, f := range slices.Backward(files) {
+		isBase := f.first > 1 && f.before == 0 // a file with the state at which the index began is never merged
+		if isBase || n > 0 && f.size > 2*largest {
+			break
+		}
+		n, largest = n+1, max(largest, f.size)
+		if sum += f.size; sum <= mergedBytes {
+			fit = n
+		}
+	}
+	if n < enough || fit < 2 {
+		return nil
+	}
+	return files[len(files)-fit:]
+}
+
+// A walk is a position in the groups of a file.
 type walk struct {
 	f      *file
 	i      int // next block
 	keys   []uint64
 	groups [][]byte
+	next   int // of keys and groups
 	buf    []byte
 }
 
-// fill reads the next block when all groups are taken; false at the end.
+// fill reads the next block when all groups have been read. It returns false at the
+// end.
 func (w *walk) fill() (bool, error) {
-	for len(w.keys) == 0 {
+	for w.next == len(w.keys) {
 		if w.i == w.f.blocks() {
 			return false, nil
 		}
@@ -68,7 +101,7 @@ func (w *walk) fill() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		w.buf, w.groups = block, w.groups[:0]
+		w.buf, w.keys, w.groups, w.next = block, w.keys[:0], w.groups[:0], 0
 		err = w.f.each(w.i, block, func(key uint64, group []byte) bool {
 			w.keys, w.groups = append(w.keys, key), append(w.groups, group)
 			return true
@@ -81,66 +114,63 @@ func (w *walk) fill() (bool, error) {
 	return true, nil
 }
 
-// put writes the groups of a key.
-func (w *walk) put(key uint64, out *writer) error {
+func (w *walk) key() uint64 { return w.keys[w.next] }
+
+// each calls fn for the groups of a key.
+func (w *walk) each(key uint64, fn func(group []byte) error) error {
 	for {
 		on, err := w.fill()
-		if err != nil || !on || w.keys[0] != key {
+		if err != nil || !on || w.key() != key {
 			return err
 		}
-		if err := putGroup(out, key, w.groups[0]); err != nil {
+		if err := fn(w.groups[w.next]); err != nil {
 			return &damageError{w.f, err}
 		}
-		w.keys, w.groups = w.keys[1:], w.groups[1:]
+		w.next++
 	}
 }
 
-func putGroup(out *writer, key uint64, group []byte) error {
-	var entries [][]byte
-	for len(group) > 0 {
-		entry, rest, err := lastEntry(group)
-		if err != nil {
-			return err
-		}
-		entries = append(entries, entry)
-		group = rest
+// mergeInto writes the entries of files that follow each other.
+func mergeInto(w *writer, files []*file) error {
+	walks := make([]walk, len(files))
+	for i, f := range files {
+		walks[i].f = f
 	}
-	for _, entry := range slices.Backward(entries) {
-		out.add(key, entry)
-	}
-	return nil
-}
-
-// mergeInto writes the entries of both files; those of a are older.
-func mergeInto(w *writer, a, b *file) error {
-	wa, wb := &walk{f: a}, &walk{f: b}
+	var group []byte
 	for {
-		onA, err := wa.fill()
-		if err != nil {
-			return err
-		}
-		onB, err := wb.fill()
-		if err != nil {
-			return err
-		}
-		switch {
-		case !onA && !onB:
-			return nil
-		case onA && (!onB || wa.keys[0] <= wb.keys[0]):
-			key := wa.keys[0]
-			if err := wa.put(key, w); err != nil {
-				return err
-			}
-			if onB && wb.keys[0] == key {
-				err = wb.put(key, w)
-			}
+		lowest, found := uint64(0), false
+		for i := range walks {
+			on, err := walks[i].fill()
 			if err != nil {
 				return err
 			}
-		default:
-			if err := wb.put(wb.keys[0], w); err != nil {
+			if on && (!found || walks[i].key() < lowest) {
+				lowest, found = walks[i].key(), true
+			}
+		}
+		if !found {
+			return nil
+		}
+		whole, entries := true, 0
+		group = group[:0]
+		gather := func(more []byte) error {
+			if whole = whole && len(group)+len(more) <= wholeBytes(); whole {
+				group = append(group, more...)
+				n, err := countEntries(more)
+				entries += n
 				return err
 			}
+			err := w.addEach(lowest, group)
+			group = group[:0]
+			return errors.Join(err, w.addEach(lowest, more))
+		}
+		for i := range walks {
+			if err := walks[i].each(lowest, gather); err != nil {
+				return err
+			}
+		}
+		if whole {
+			w.addWhole(lowest, group, entries)
 		}
 	}
 }

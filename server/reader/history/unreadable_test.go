@@ -1,0 +1,143 @@
+package history
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"assetledger/wal/memfs"
+)
+
+// failReads makes the n-th read of a file fail, counted from 0. With lasting,
+// all later reads fail too. It counts the failed reads in hit.
+func failReads(n int, lasting bool, hit *int) memfs.Plan {
+	reads := 0
+	return func(_ int, op memfs.Op, _ string) (fault memfs.Fault) {
+		if op != memfs.OpRead {
+			return fault
+		}
+		if reads == n || lasting && reads > n {
+			fault.Err = errInjected
+			*hit++
+		}
+		reads++
+		return fault
+	}
+}
+
+// ask requests everything that views return of every container, at a few
+// commits. Each response must be right, or it must be the error that the index
+// is being made. It returns the number of those errors.
+func (f *follower) ask(seqs []uint64) (unanswered int) {
+	t := f.world.t
+	t.Helper()
+	told := func(err error) bool {
+		t.Helper()
+		if notReady := new(*NotReadyError); err != nil && !errors.As(err, notReady) {
+			t.Fatalf("an error that is not answered with 503: %v", err)
+		}
+		if err != nil {
+			unanswered++
+		}
+		return err == nil
+	}
+	for _, id := range f.world.ids {
+		for _, seq := range seqs {
+			v, err := f.View(id)
+			if !told(err) {
+				continue
+			}
+			if s, err := v.At(seq, noLimit); told(err) && dump(s, id) != f.world.dumps[id][seq] {
+				t.Fatalf("container %d at commit %d:\n%s\nwant\n%s", id, seq, dump(s, id), f.world.dumps[id][seq])
+			}
+			if _, err := v.BareAt(seq); told(err) {
+				if at, err := v.Time(seq); told(err) && at != f.world.times[seq] {
+					t.Fatalf("commit %d was made at %d, want %d", seq, at, f.world.times[seq])
+				}
+			}
+			if got, err := v.SeqAt(f.world.times[seq]); told(err) && f.world.times[got] != f.world.times[seq] {
+				t.Fatalf("at the time of commit %d the last one was %d", seq, got)
+			}
+			newest, oldest := []Entry(nil), []Entry(nil)
+			err1 := v.Newest(seq, func(e *Entry) bool { newest = append(newest, *e); return true })
+			err2 := v.Oldest(1, func(e *Entry) bool {
+				if e.Seq <= seq {
+					oldest = append(oldest, *e)
+				}
+				return e.Seq <= seq
+			})
+			slices.Reverse(newest)
+			if ok1, ok2 := told(err1), told(err2); ok1 && ok2 && !slices.Equal(newest, oldest) {
+				t.Fatalf("container %d up to commit %d: %d entries from the one end, %d from the other", id, seq, len(newest), len(oldest))
+			}
+		}
+	}
+	return unanswered
+}
+
+// TestUnreadableFiles makes the disk fail the n-th read of the index's files,
+// once or for good, for n from 0 to the last. It does so while the files are
+// opened and while views are read. Each response is right or an error. Once the
+// disk can be read again, every response is right, from files that are made
+// again if necessary.
+func TestUnreadableFiles(t *testing.T) {
+	w := newWorld(t, 11, 190)
+	made := newDisk(1)
+	f := w.follow(New(w.config(made.Process())), 0)
+	for more := true; more; {
+		more = f.apply(25)
+		if err := f.keep(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(f.files) < 2 || f.Meter.Built.Load() <= uint64(len(f.files)) {
+		t.Fatalf("%d files, of %d made: none was merged", len(f.files), f.Meter.Built.Load())
+	}
+	f.Close()
+	step := 3
+	if testing.Short() {
+		step = 11
+	}
+	refused, passed, again := 0, 0, 0
+	for _, lasting := range []bool{false, true} {
+		for n, hit := 0, 1; hit > 0; n += step {
+			disk := made.Clone(memfs.Random(uint64(n)), uint64(n))
+			p := disk.Process()
+			hit = 0
+			p.Plan(failReads(n, lasting, &hit))
+			f := w.follow(New(w.config(p)), 0)
+			for more := true; more; {
+				more = f.apply(25)
+				if err := f.keep(t); err != nil && !errors.Is(err, errInjected) {
+					t.Fatalf("read %d: %v", n, err)
+				}
+			}
+			seqs := []uint64{1, f.state.Seq() / 3, f.state.Seq()}
+			if missed := f.ask(seqs); missed > 0 {
+				refused++
+			} else if hit > 0 {
+				passed++
+			}
+			if !lasting && f.Meter.Built.Load() > 0 {
+				t.Errorf("read %d: an error that passed cost a file", n)
+			}
+			p.Plan(nil)
+			if err := f.keep(t); err != nil {
+				t.Fatalf("read %d, after it: %v", n, err)
+			}
+			if missed := f.ask(seqs); missed > 0 {
+				t.Fatalf("read %d, after it: %d questions are not answered", n, missed)
+			}
+			f.compare(rand.New(rand.NewPCG(uint64(n), 1)), 0, 5)
+			if f.Meter.Built.Load() > 0 {
+				again++
+			}
+			f.Close()
+		}
+	}
+	t.Logf("%d runs were refused answers, %d were not, and in %d files were made again", refused, passed, again)
+	if refused == 0 || passed == 0 || again == 0 {
+		t.Error("that was not tested")
+	}
+}
