@@ -10,42 +10,43 @@ import (
 	"assetledger/server/reader/history"
 )
 
-// An endpoint is one read. A request for it goes through four steps, so that
-// the lock is held for the second alone, and never while waiting or writing:
+// An endpoint is one kind of read. A request passes through four steps. The lock is
+// held only for the third, and never while waiting or writing:
 //
-//	judge path and query → wait for min_seq → collect, under the lock → render
+//	check path and query → wait for min_seq → collect, under the lock → render
 type endpoint struct {
 	pattern string
-	id      string   // the parameter of the path, "" for none
-	by      naming   // what beside an integer it may be
-	params  param    // taken beside min_seq and wait
-	list    listKind // whose cursors it takes
-	reach   reach    // of clients who are limited to owners
-	element int64    // most bytes that one element of the list takes, as collected and as rendered
-	bare    bool     // it needs nothing of what is in a container
+	id      string   // name of the parameter in the path; "" for none
+	by      naming   // which names the path may contain besides an integer
+	params  param    // parameters that it takes, besides min_seq and wait
+	list    listKind // list whose cursors it takes
+	reach   reach    // what clients that are limited to owners see
+	element int64    // maximum bytes of one element of the list, both as collected and as rendered
+	bare    bool     // a read of the past does not need the contents of the container
 
-	// collect copies from the state what the answer needs, and refuses.
+	// collect copies what the response needs from the state, or returns an error.
 	collect func(*reading, *ledger.State) *ledger.Error
-	// render appends the answer up to, and without, its freshness.
+	// render appends the response, without its freshness.
 	render func(*reading, []byte) ([]byte, *ledger.Error)
-	// stream, if set, may take the request over once it has been waited for.
+	// stream, if set, may take over the request after the wait.
 	stream func(*reading) (taken bool, err *ledger.Error)
-	// varies: the answer is about freshness, so its ETag covers that too.
+	// varies means that the response is about freshness itself, so its ETag must
+	// cover that too.
 	varies bool
 }
 
-// A reading is one read in progress, with room for what it collects. Readings
-// are pooled: the slices are used again.
+// A reading is one read in progress, with memory for what it collects. Readings are
+// pooled, and their slices are reused.
 type reading struct {
 	*httpserver.Exchange
 	daemon     *daemon
 	params     params
-	id         int64  // in the path; of a name once it was looked up
-	name       string // in the path, in place of an integer; "": none
+	id         int64  // id in the path, or that of the name in the path after lookUp
+	name       string // name in the path, instead of an id; "" for none
 	reach      reach
 	bare       bool
-	checkpoint uint64 // the commit that the answer reflects
-	end        uint64 // the last durable commit when it was made; at least checkpoint
+	checkpoint uint64 // commit that the response reflects
+	end        uint64 // last durable commit when the response was made; at least checkpoint
 
 	container  ledger.ContainerInfo
 	class      ledger.ClassInfo
@@ -61,18 +62,19 @@ type reading struct {
 	holdList   []ledger.HoldInfo
 	holders    []ledger.Holder
 	instances  []ledger.InstanceInfo
-	more       bool   // the list goes on
-	place      cursor // after this one
-	last       string // of a list by name: it goes on after this one
-	from, to   uint64 // commits of the page, at most
+	more       bool   // the list continues after this page
+	place      cursor // last entry of the page
+	last       string // last name of the page, in a list ordered by name
+	from, to   uint64 // maximum range of the page's commits
 	reversals  []ledger.Reversal
-	at         moment // of a read of the past
+	at         moment // moment of a read of the past
 	past       pastReading
+	minutes    *history.View
 }
 
 var readings = sync.Pool{New: func() any { return new(reading) }}
 
-// serve makes the handler of an endpoint.
+// serve returns the handler of an endpoint.
 func (d *daemon) serve(e *endpoint) httpserver.Handler {
 	allowed := e.params | paramsOfAll
 	return func(x *httpserver.Exchange) *ledger.Error {
@@ -81,9 +83,9 @@ func (d *daemon) serve(e *endpoint) httpserver.Handler {
 		err := r.answer(e, allowed)
 		large := r.Claim.Held > httpserver.TinyClaim
 		if len(r.Out) <= httpserver.TinyClaim {
-			r.Claim.Force(-r.Claim.Held) // it fits in the buffers on the way
+			r.Claim.Force(-r.Claim.Held) // the response fits in the buffers on the way
 		}
-		r.Exchange = nil
+		r.Exchange, r.past = nil, pastReading{} // a view keeps generations and files
 		if !large || !d.api.Budget.Crowded() {
 			readings.Put(r)
 		}
@@ -109,9 +111,6 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 			return err
 		}
 	}
-	if e.list == listHistory || r.params.given&paramsOfPast != 0 {
-		r.daemon.tail.index.Link()
-	}
 	charged, err := r.gather(e)
 	if charged != nil {
 		return charged
@@ -126,13 +125,13 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 	return r.refuse(err)
 }
 
-// gather charges what the answer may take, and collects it; charged is a refusal
-// of the budget. Most lists are short. So it first asks for as many elements as a
-// tiny claim has room for: short answers get through while long ones, which
-// nobody reads, fill the budget.
+// gather claims memory for the response and collects it. charged is an error of the
+// budget, and err any other. Most lists are short, so it first requests only as
+// many elements as fit in a tiny claim. So short responses are served even while
+// long ones that no client reads fill the budget.
 func (r *reading) gather(e *endpoint) (charged, err *ledger.Error) {
 	limit := r.params.Limit
-	if e.element > 0 && e.list != listHistory && r.params.given&paramsOfPast == 0 { // which are collected at some cost, and history while it is rendered
+	if e.element > 0 && e.list != listHistory && r.params.given&paramsOfPast == 0 { // a read of the past costs too much to collect it twice, and history is collected while it is rendered
 		r.params.Limit = min(limit, int(httpserver.TinyClaim/e.element))
 	}
 	for {
@@ -153,8 +152,9 @@ func (r *reading) gather(e *endpoint) (charged, err *ledger.Error) {
 	}
 }
 
-// roomFor makes room in b for n more bytes, and charges what b takes then beside
-// other bytes that the reading holds; false: the budget has no room for them.
+// roomFor makes room in b for n more bytes. It claims the size of b, and other
+// bytes that the reading holds. It returns false if the budget has no room for
+// them.
 func (r *reading) roomFor(b []byte, n, other int) ([]byte, bool) {
 	need := len(b) + n
 	if need <= cap(b) && r.chargeNow(cap(b)+other) {
@@ -162,7 +162,7 @@ func (r *reading) roomFor(b []byte, n, other int) ([]byte, bool) {
 	}
 	for _, size := range [...]int{2 * need, need + need/4, need} {
 		if size < 5*len(b)/4 {
-			break // each step leaves a buffer behind for the collector: let there be few
+			break // each growth leaves a buffer to the garbage collector, so grow in few steps
 		}
 		if r.chargeNow(size + other) {
 			return append(make([]byte, 0, size), b...), true
@@ -171,8 +171,8 @@ func (r *reading) roomFor(b []byte, n, other int) ([]byte, bool) {
 	return b, false
 }
 
-// beginAnswer returns the buffer for an answer whose size is not known, charged:
-// a large one from the pool only where memory is not scarce.
+// beginAnswer returns a claimed buffer for a response of unknown size. It takes a
+// large one from the pool only if memory is not scarce.
 func (r *reading) beginAnswer() ([]byte, *ledger.Error) {
 	if cap(r.Out) > commitRoom && r.daemon.api.Budget.Crowded() {
 		r.Out = nil
@@ -180,14 +180,15 @@ func (r *reading) beginAnswer() ([]byte, *ledger.Error) {
 	return r.Out, r.Charge(commitRoom)
 }
 
-// chargeNow has the claim hold at least as many bytes, if there is room.
+// chargeNow raises the claim to at least the given number of bytes. It returns
+// false if there is no room.
 func (r *reading) chargeNow(bytes int) bool { return r.Claim.GrowNow(int64(bytes) - r.Claim.Held) }
 
-// awaitRoom has the claim hold at least as many bytes, and waits for a moment if
-// there is no room.
+// awaitRoom raises the claim to at least the given number of bytes. If there is no
+// room, it waits a moment.
 func (r *reading) awaitRoom(bytes int) *ledger.Error { return r.Charge(int64(bytes) - r.Claim.Held) }
 
-// judge reads path, query and headers.
+// judge parses and checks path, query and headers.
 func (r *reading) judge(e *endpoint, allowed param) (err *ledger.Error) {
 	r.name, r.place = "", cursor{}
 	if e.id != "" {
@@ -205,13 +206,14 @@ func (r *reading) judge(e *endpoint, allowed param) (err *ledger.Error) {
 	return r.judgePast(allowed)
 }
 
-// wait waits until a commit is applied.
+// wait waits until commit want is applied. Errors: NotFresh if it is not applied in
+// time or is beyond the end of the log, and those of freshness.wait.
 func (r *reading) wait(want uint64) *ledger.Error {
 	fresh := r.daemon.proj.fresh
 	if fresh.applied.Load() >= want {
 		return nil
 	}
-	if end := r.daemon.tail.durableNow(r.R.Context()); want > end && r.daemon.tail.mirror == nil { // of a copied log the end may not be known here yet
+	if end := r.daemon.tail.durableNow(r.R.Context()); want > end && !r.daemon.tail.mayCome(want) {
 		return r.notFresh("Commit %d is beyond the end of the log, which is %d.", want, end)
 	}
 	r.endure(r.params.Wait)
@@ -229,7 +231,8 @@ func (r *reading) notFresh(format string, args ...any) *ledger.Error {
 		With(ledger.Num("checkpoint_seq", int64(r.checkpoint)), ledger.Num("commit_log_seq", int64(r.end)))
 }
 
-// collect runs an endpoint's collect: under the lock, or on the past.
+// collect calls an endpoint's collect function: on the present state under the
+// lock, or on a state of the past.
 func (r *reading) collect(by naming, from func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
 	if r.params.given&paramsOfPast == 0 {
 		return r.locked(by, from)
@@ -246,7 +249,8 @@ func (r *reading) collect(by naming, from func(*reading, *ledger.State) *ledger.
 	return r.readPast(v, from)
 }
 
-// locked calls fn under the lock, once it knows what the names mean.
+// locked calls fn under the lock, after it has resolved the names and checked the
+// client's permission.
 func (r *reading) locked(by naming, fn func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
 	proj := r.daemon.proj
 	proj.mu.RLock()
@@ -274,7 +278,7 @@ func (r *reading) locked(by naming, fn func(*reading, *ledger.State) *ledger.Err
 	return fn(r, proj.state)
 }
 
-// lookUp finds out what names in the query mean.
+// lookUp resolves the names in the query.
 func (p *params) lookUp(s *ledger.State) (err *ledger.Error) {
 	if p.ClassCode != "" {
 		if p.ClassID, err = s.ClassCoded(p.ClassCode); err != nil {
@@ -282,12 +286,12 @@ func (p *params) lookUp(s *ledger.State) (err *ledger.Error) {
 		}
 	}
 	if p.ContainerName != "" {
-		p.ContainerID, err = s.ContainerNamed(p.ContainerName, nil) // only of reads that no limited client may ask for
+		p.ContainerID, err = s.ContainerNamed(p.ContainerName, nil) // only for reads that no limited client may use
 	}
 	return err
 }
 
-// lookUp finds out what the name in the path means.
+// lookUp resolves the name in the path.
 func (r *reading) lookUp(s *ledger.State, by naming) (err *ledger.Error) {
 	if r.name == "" {
 		return nil
@@ -304,7 +308,7 @@ func (r *reading) lookUp(s *ledger.State, by naming) (err *ledger.Error) {
 	return err
 }
 
-// stamp notes at which commit the answer stands, and where the log ends.
+// stamp records the commit that the response reflects, and where the log ends.
 func (r *reading) stamp(checkpoint uint64) {
 	r.checkpoint = checkpoint
 	r.end = max(r.daemon.tail.durable(), checkpoint)
@@ -321,15 +325,15 @@ func (r *reading) appendFreshness(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// nothing is the collect of what is not read from the state.
+// nothing is the collect function of reads that need nothing from the state.
 func nothing(*reading, *ledger.State) *ledger.Error { return nil }
 
 func (r *reading) setSeqHeader() {
 	r.W.Header()[httpserver.HeaderSeq] = []string{strconv.FormatUint(r.checkpoint, 10)}
 }
 
-// finishRead completes a rendered answer: freshness, X-Asset-Seq, ETag, and
-// perhaps 304. The headers' values share one string, for the allocator's sake.
+// finishRead completes a rendered response: freshness, X-Asset-Seq, ETag, and
+// perhaps 304. The values of the headers share one string, to save allocations.
 func (r *reading) finishRead(varies bool) {
 	data := len(r.Out)
 	r.Out = r.appendFreshness(r.Out)
@@ -349,8 +353,9 @@ func (r *reading) finishRead(varies bool) {
 	}
 }
 
-// refuse answers an error. A 403, 404 or 422 was judged against the state, and says
-// at which commit that stood: "not there" is not "not there yet".
+// refuse responds with an error. A 403, 404 or 422 depends on the state, so the
+// response says which commit it reflects. This distinguishes "not there" from "not
+// there yet".
 func (r *reading) refuse(err *ledger.Error) *ledger.Error {
 	r.setSeqHeader()
 	if s := err.Code.Status(); s != http.StatusForbidden && s != http.StatusNotFound && s != http.StatusUnprocessableEntity {

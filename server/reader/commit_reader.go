@@ -2,6 +2,7 @@ package reader
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,31 +12,31 @@ import (
 	"assetledger/wal"
 )
 
-// commitReader reads commits back from the log itself, for the reads that show
-// them. It keeps a few readers of the log, each left where it stopped, so
-// that who reads on page by page, or follows the end, need not search again.
+// A commitReader reads commits from the log itself, for the reads that show them.
+// It keeps a few readers of the log. Each keeps its position, so paging through
+// commits or following the end needs no new search.
 type commitReader struct {
 	source commitlog.Source
-	slots  chan struct{} // one for each reader in use; bounds them
+	slots  chan struct{} // semaphore with one place for each reader in use
 
 	mu   sync.Mutex
 	idle []*commitlog.PlacedReader
 }
 
-// maxLogReaders bounds the readers of the log beside the tailer's.
+// maxLogReaders is the maximum number of readers of the log besides the tailer's.
 const maxLogReaders = 8
 
 func newCommitReader(source commitlog.Source) *commitReader {
 	return &commitReader{source: source, slots: make(chan struct{}, maxLogReaders)}
 }
 
-// A readCommitFunc is told of one commit. The frame is the batch that holds it;
-// frame, record and the reader's Text are valid during the call alone. False
-// ends the reading.
+// A readCommitFunc receives one commit. The frame is the batch that holds it. Frame,
+// record and the reader's Text are valid only during the call. Returning false ends
+// the reading.
 type readCommitFunc func(log *commitlog.PlacedReader, f *wal.Frame, rec *ledger.Record, seq uint64) bool
 
 // each calls fn for the commits from..to, in order. All of them must be durable.
-// What a record takes in memory belongs to one of the few readers of the log.
+// The memory of a record belongs to a reader of the log, of which there are few.
 func (c *commitReader) each(ctx context.Context, from, to uint64, fn readCommitFunc) error {
 	if from > to {
 		return nil
@@ -48,7 +49,7 @@ func (c *commitReader) each(ctx context.Context, from, to uint64, fn readCommitF
 	return r.Commits(from, to, func(f *wal.Frame, rec *ledger.Record, seq uint64) bool { return fn(r, f, rec, seq) })
 }
 
-// take gives the caller a reader, best one that stands at the commit already.
+// take returns a reader, preferably one that is already at the commit.
 func (c *commitReader) take(ctx context.Context, at uint64) (*commitlog.PlacedReader, error) {
 	select {
 	case c.slots <- struct{}{}:
@@ -86,7 +87,7 @@ func (c *commitReader) give(r *commitlog.PlacedReader) {
 	<-c.slots
 }
 
-// close closes the readers; none may be in use.
+// close closes the readers. None may be in use.
 func (c *commitReader) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,19 +97,25 @@ func (c *commitReader) close() {
 	c.idle = nil
 }
 
-// committedAt is how a commit's time is shown: UTC with all nine digits, so
-// that times compare as text.
+// committedAt is the format of a commit's time: UTC with all nine digits, so that
+// times compare as text.
 const committedAt = "2006-01-02T15:04:05.000000000Z"
 
+// opText is the size of the text of most operations, in bytes. All of a commit's
+// memory is allocated at once: growing in steps leaves five times as much garbage.
+const opText = 144
+
 // AppendCommit appends a commit as it was made: the JSON object that
-// /v1/read/commit/{global_seq} gives as data, without what happened to it since.
-// f is the frame that holds it.
+// /v1/read/commit/{global_seq} returns as data, without later events such as its
+// reversal. f is the frame that holds it.
 func AppendCommit(dst []byte, f *wal.Frame, seq uint64, rec *ledger.Record) []byte {
 	return appendCommit(dst, f, seq, rec, 0)
 }
 
-// appendCommit is AppendCommit of a commit that another one took back; 0: none did.
+// appendCommit does the same as AppendCommit, and adds the commit that reversed
+// this one; 0 if there is none.
 func appendCommit(dst []byte, f *wal.Frame, seq uint64, rec *ledger.Record, reversedBy uint64) []byte {
+	dst = slices.Grow(dst, opText*len(rec.Tx.Ops)+len(rec.Tx.Metadata))
 	dst = httpserver.AppendUint(dst, `{"global_seq":`, seq)
 	dst = httpserver.AppendUint(dst, `,"batch_seq":`, seq-f.First+1)
 	dst = append(dst, `,"committed_at":"`...)

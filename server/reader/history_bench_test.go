@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -18,8 +19,8 @@ import (
 	"assetledger/wal"
 )
 
-// historyFrames makes batches of 1,000 transfers between random containers;
-// each tenth takes from container 1.
+// historyFrames returns batches of 1,000 transfers between random containers. Every
+// tenth transfer takes from container 1.
 func historyFrames(b *testing.B, containers, commits int) []*wal.Frame {
 	log := &frameList{}
 	w := newLedgerWriter(b, log)
@@ -57,8 +58,8 @@ func (l *frameList) Append(f *wal.Frame) error {
 	return nil
 }
 
-// BenchmarkHistory asks a read daemon for histories and the past, over a log
-// of 400,000 transfers between 100,000 containers, one of which has 40,000.
+// BenchmarkHistory reads histories and past states from a log of 400,000 transfers
+// between 100,000 containers. 40,000 of the transfers are of one container.
 func BenchmarkHistory(b *testing.B) {
 	const containers, commits = 100_000, 400_000
 	frames := historyFrames(b, containers, commits)
@@ -94,69 +95,156 @@ func BenchmarkHistory(b *testing.B) {
 		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			sink := servertest.NewSink()
-			var took []time.Duration
-			for b.Loop() {
-				start := time.Now()
-				d.api.ServeHTTP(sink, httptest.NewRequest("GET", c.target(), nil))
-				took = append(took, time.Since(start))
-			}
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+			timeReads(b, d, c.target)
 			b.ReportMetric(float64(m.Bytes.Load())/float64(2*commits+2*containers), "index-B/change")
 		})
 	}
 }
 
-// BenchmarkFollow applies batches of transfers with the history index and without,
-// in turns, and compares the processor time of the goroutine that applies them: what
-// links the index runs beside it.
-func BenchmarkFollow(b *testing.B) {
-	const containers, commits = 100_000, 200_000
-	frames := historyFrames(b, containers, commits)
-	setup := len(frames) - commits/1000
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	follow := func(indexed bool) time.Duration {
-		p := newProjection(0)
-		if indexed {
-			ctx, stop := context.WithCancel(b.Context())
-			defer stop()
-			x := historyIndex("")
-			p.keepIndex(x, wal.LogID{}, wal.Place{})
-			x.Run(ctx)
-		}
-		var begun time.Duration
-		for i, f := range frames {
-			if i == setup {
-				begun = threadTime(b)
-			}
-			if err := p.apply(f, endless); err != nil {
+// BenchmarkLongHistory reads past states of a container with 2,000,000 changes. One
+// of its stacks has not changed since the first commit.
+func BenchmarkLongHistory(b *testing.B) {
+	const commits, each = 40_000, 50
+	dir := b.TempDir()
+	log := openWriter(b, dir)
+	w := newLedgerWriter(b, log)
+	w.commit("RegisterClass class_id=1 name=Gold", "RegisterClass class_id=2 name=Iron", "CreateContainer container_id=1 kind=Standard",
+		"AddFungible container_id=1 class_id=2 key=0 quantity=7")
+	op := `{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":3}}`
+	tx := `{"operations":[` + strings.Repeat(op+",", each-1) + op + `]}`
+	for range commits / 100 {
+		w.batch(slices.Repeat([]string{tx}, 100)...)
+	}
+	d := startReader(b, commitlog.File{Dir: dir}, func(d *daemon) { d.tail.index = historyIndex(dir) })
+	for _, where := range []string{"inMemory", "inFiles"} {
+		if where == "inFiles" {
+			d.proj.mu.Lock()
+			d.tail.index.Cut()
+			d.proj.mu.Unlock()
+			if _, err := d.tail.index.Flush(); err != nil {
 				b.Fatal(err)
 			}
 		}
-		took := threadTime(b) - begun
-		if indexed {
-			p.index.Link()
-		}
-		return took
-	}
-	best := map[bool]time.Duration{false: time.Hour, true: time.Hour}
-	for b.Loop() {
-		for _, indexed := range []bool{false, true} {
-			best[indexed] = min(best[indexed], follow(indexed))
+		r := rand.New(rand.NewPCG(3, 3))
+		for name, path := range map[string]string{"balancesAt": "balances?at_seq=", "rareNewest": "history?class_id=2&to_seq="} {
+			b.Run(name+"/"+where, func(b *testing.B) {
+				timeReads(b, d, func() string { return fmt.Sprintf("/v1/read/container/1/%s%d", path, 2+r.IntN(commits)) })
+			})
 		}
 	}
-	b.ReportMetric(float64(best[false].Nanoseconds())/commits, "plain-ns/commit")
-	b.ReportMetric(float64(best[true].Nanoseconds())/commits, "indexed-ns/commit")
-	b.ReportMetric(float64(best[true])/float64(best[false]), "ratio")
 }
 
-// threadTime is the processor time that the calling thread has taken.
-func threadTime(b *testing.B) time.Duration {
-	const thisThread = 1 // RUSAGE_THREAD of Linux
+// timeReads reports the 99th percentile of the duration of reads.
+func timeReads(b *testing.B, d *testReader, target func() string) {
+	sink := servertest.NewSink()
+	var took []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		d.api.ServeHTTP(sink, httptest.NewRequest("GET", target(), nil))
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+}
+
+// A cost is what it takes to follow the log: elapsed time, CPU time of the
+// goroutine that applies batches, and CPU time of the whole process.
+type cost struct{ wall, thread, process time.Duration }
+
+func costNow(b *testing.B) cost {
+	return cost{time.Duration(time.Now().UnixNano()), usedTime(b, thisThread), usedTime(b, syscall.RUSAGE_SELF)}
+}
+
+// least returns the minimum of each field.
+func (c cost) least(o cost) cost {
+	return cost{min(c.wall, o.wall), min(c.thread, o.thread), min(c.process, o.process)}
+}
+
+func (c cost) since(o cost) cost {
+	return cost{c.wall - o.wall, c.thread - o.thread, c.process - o.process}
+}
+
+// BenchmarkFollow applies batches of transfers alternately with and without the
+// history index, and compares the lowest costs. The index writes its files in
+// another goroutine meanwhile. process-ratio includes all of them.
+func BenchmarkFollow(b *testing.B) {
+	for _, of := range []struct{ containers, commits int }{{100_000, 1_000_000}, {1_000_000, 2_000_000}} {
+		b.Run(fmt.Sprintf("%dcontainers", of.containers), func(b *testing.B) {
+			frames := historyFrames(b, of.containers, of.commits)
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			without, with := followOnce(b, frames, of.commits, false), followOnce(b, frames, of.commits, true)
+			for b.Loop() {
+				without = without.least(followOnce(b, frames, of.commits, false))
+				with = with.least(followOnce(b, frames, of.commits, true))
+			}
+			b.ReportMetric(float64(without.thread)/float64(of.commits), "plain-ns/commit")
+			b.ReportMetric(float64(with.thread)/float64(of.commits), "indexed-ns/commit")
+			b.ReportMetric(float64(with.thread)/float64(without.thread), "ratio")
+			b.ReportMetric(float64(with.wall)/float64(without.wall), "wall-ratio")
+			b.ReportMetric(float64(with.process)/float64(without.process), "process-ratio")
+		})
+	}
+}
+
+// followOnce returns what it costs to apply the last commits.
+func followOnce(b *testing.B, frames []*wal.Frame, commits int, indexed bool) cost {
+	p := newProjection(0)
+	var x *history.Index
+	ctx, stop := context.WithCancel(b.Context())
+	written := func() {
+		if indexed {
+			p.mu.Lock()
+			x.Cut()
+			p.mu.Unlock()
+			if _, err := x.Flush(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	if indexed {
+		x = historyIndex(b.TempDir())
+		p.keepIndex(x, wal.LogID{}, wal.Place{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			x.Run(ctx)
+			x.Close()
+		}()
+		defer func() { <-done }()
+		for x.Ready() != nil {
+			runtime.Gosched()
+		}
+	}
+	defer stop()
+	apply := func(frames []*wal.Frame) {
+		for _, f := range frames {
+			if err := p.apply(f, endless); err != nil {
+				b.Fatal(err)
+			}
+			if indexed {
+				x.Await(ctx)
+			}
+		}
+	}
+	setup := len(frames) - commits/1000
+	apply(frames[:setup])
+	written()
+	runtime.GC()
+	begun := costNow(b)
+	apply(frames[setup:])
+	c := costNow(b).since(begun)
+	written()
+	c.process = usedTime(b, syscall.RUSAGE_SELF) - begun.process
+	return c
+}
+
+const thisThread = 1 // RUSAGE_THREAD of Linux
+
+// usedTime returns the CPU time used by the thread or the process.
+func usedTime(b *testing.B, who int) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(thisThread, &u); err != nil {
+	if err := syscall.Getrusage(who, &u); err != nil {
 		b.Skip("needs Linux, for the time of a thread:", err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())

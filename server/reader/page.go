@@ -8,23 +8,23 @@ import (
 	"assetledger/server/page"
 )
 
-// pagePolicy lets the page load and ask nothing but what this daemon serves,
-// and be framed by nobody.
+// pagePolicy is the Content-Security-Policy of the page. The page may load and
+// request only what this daemon serves, and may not be framed.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
 const (
-	revalidate = "no-cache"                            // the index: ask each time
-	immutable  = "public, max-age=31536000, immutable" // the version is in the path
+	revalidate = "no-cache"                            // for the index: revalidate each time
+	immutable  = "public, max-age=31536000, immutable" // for all other files: the path contains the version
 )
 
-// pageRoutes serve the page for people, with a note below its header unless that
-// is "". Reads of it go the way of all others,
-// through the table of routes, and are measured like them.
+// pageRoutes returns the routes of the page for people. note returns a text to show
+// below its header, or "" for none. Requests for the page pass through the table of
+// routes like all others, and are measured like them.
 func pageRoutes(note func() string) []httpserver.Route {
 	p, err := page.Load()
 	if err != nil {
-		panic(err) // the files are part of the program
+		panic(err) // the files are embedded, so this is a defect of the build
 	}
 	return []httpserver.Route{
 		{Method: "GET", Pattern: "/{$}", Handle: func(x *httpserver.Exchange) *ledger.Error {
@@ -34,7 +34,7 @@ func pageRoutes(note func() string) []httpserver.Route {
 		{Method: "GET", Pattern: "/page/{version}/{file}", Handle: func(x *httpserver.Exchange) *ledger.Error {
 			asset, ok := p.Assets[x.R.PathValue("file")]
 			if !ok || x.R.PathValue("version") != p.Version {
-				return ledger.Errorf(ledger.NotFound, "The page has no such file, or not in this version: load the page anew.").
+				return ledger.Errorf(ledger.NotFound, "The page has no such file in this version: reload the page.").
 					With(ledger.Text("path", httpserver.Shorten(x.R.URL.Path)))
 			}
 			return serveAsset(x, &asset, immutable)

@@ -1,10 +1,7 @@
 package reader
 
 import (
-	"math"
 	"net/url"
-	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,8 +9,8 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// A param is one query parameter, as a bit, so that a route can name those it
-// takes and a request those it gave.
+// A param is a query parameter as a bit. A route has a set of the parameters that
+// it takes, and a request a set of those that it gave.
 type param uint32
 
 const (
@@ -51,7 +48,8 @@ const (
 	paramsOfPast    = paramAtSeq | paramAtTime
 )
 
-// paramSpecs is indexed by the bit's number. Integers lie in lowest .. 2^63-1.
+// paramSpecs is indexed by the number of a param's bit. The range of an integer is
+// lowest to 2^63-1.
 var paramSpecs = [...]struct {
 	name   string
 	lowest int64
@@ -61,7 +59,7 @@ var paramSpecs = [...]struct {
 	{"container_id", 1}, {"instance_id", 1}, {"from_seq", 0}, {"to_seq", 0}, {"from_time", 0}, {"to_time", 0}, {"at_seq", 0}, {"at_time", 0},
 }
 
-// Limits of the parameters that every list or every read takes.
+// Defaults and maximums of the parameters that every list, or every read, takes.
 const (
 	defaultLimit = 1000
 	maxLimit     = 10_000
@@ -69,10 +67,9 @@ const (
 	maxWait      = 30 * time.Second
 )
 
-// headerMinSeq is min_seq as a header.
 const headerMinSeq = "X-Asset-Min-Seq"
 
-// params are the parameters of one read, judged one by one.
+// params are the parsed parameters of one read.
 type params struct {
 	given               param
 	MinSeq, After       uint64
@@ -83,31 +80,33 @@ type params struct {
 	FromTime, ToTime    int64 // Unix nanoseconds
 	AtSeq               uint64
 	AtTime              int64  // Unix nanoseconds
-	CursorAt            uint64 // at_seq of the cursor + 1; 0: it is not of the past
+	CursorAt            uint64 // 1 + the cursor's at_seq; 0 if the cursor is not of a read of the past
 	IdempotencyKey      string
 	Wait                time.Duration
 	Limit               int
 	ClassID, Key, Owner int64
-	ClassCode           string // in place of ClassID; "": none
+	ClassCode           string // set instead of ClassID; "" if unset
 	ContainerID         int64
-	ContainerName       string // in place of ContainerID; "": none
+	ContainerName       string // set instead of ContainerID; "" if unset
 	Kind                ledger.ContainerKind
 	Region              ledger.Rect
 	Prefix              string
 	Cursor              cursor
-	CursorName          string // of a list by name, in place of Cursor
+	CursorName          string // cursor of a list ordered by name, set instead of Cursor
 }
 
-// has reports whether every one of the parameters was given.
+// has reports whether all parameters in want were given.
 func (p *params) has(want param) bool { return p.given&want == want }
 
-// badParam is the refusal of a path or query parameter or a header.
+// badParam returns an InvalidParameter error that names a path or query parameter,
+// or a header.
 func badParam(name, format string, args ...any) *ledger.Error {
 	return ledger.Errorf(ledger.InvalidParameter, format, args...).With(ledger.Text("parameter", name))
 }
 
-// parse reads the query, which may hold each of the allowed parameters
-// once and no other. list says which list a cursor must be of.
+// parse parses the query. It returns an error for a parameter that is not allowed,
+// is given twice, or has an invalid value, and for parameters that exclude each
+// other. A cursor must be one of the given list.
 func (p *params) parse(rawQuery string, allowed param, list listKind) *ledger.Error {
 	*p = params{Wait: defaultWait, Limit: defaultLimit}
 	for rawQuery != "" {
@@ -149,7 +148,7 @@ func paramNamed(name string) int {
 	return -1
 }
 
-// set judges and keeps one value.
+// set checks and stores one value.
 func (p *params) set(which param, bit int, value string, list listKind) *ledger.Error {
 	spec := paramSpecs[bit]
 	switch which {
@@ -220,7 +219,8 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 	case paramOwner:
 		p.Owner = v
 	default:
-		// Beyond twice the largest side a region has nothing to touch: bounded, so that sums can't overflow.
+		// No grid reaches beyond twice the largest side. The bound keeps sums from
+		// overflowing.
 		v = min(v, 2*ledger.MaxSide)
 		switch which {
 		case paramX:
@@ -236,7 +236,8 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 	return nil
 }
 
-// setCursor keeps a cursor of the list, or of its variant by name.
+// setCursor checks and stores a cursor of the list, including its forms for the
+// past and for lists ordered by name.
 func (p *params) setCursor(value string, list listKind) *ledger.Error {
 	c, ok := parseCursor(value, list)
 	if !ok {
@@ -256,7 +257,7 @@ func badCursor(value string) *ledger.Error {
 	return badParam("cursor", "The cursor is not one that this list gave: %q.", httpserver.Shorten(value))
 }
 
-// setTime judges and keeps a time.
+// setTime checks and stores a time.
 func (p *params) setTime(which param, name, value string) *ledger.Error {
 	at, ok := parseMoment(value)
 	if !ok {
@@ -273,7 +274,7 @@ func (p *params) setTime(which param, name, value string) *ledger.Error {
 	return nil
 }
 
-// setText judges and keeps a parameter that is a word.
+// setText checks and stores an order or an idempotency key.
 func (p *params) setText(which param, name, value string) *ledger.Error {
 	switch {
 	case which == paramIdempotencyKey && ledger.ValidIdempotencyKey(value):
@@ -288,7 +289,7 @@ func (p *params) setText(which param, name, value string) *ledger.Error {
 	return nil
 }
 
-// together judges the parameters that depend on each other.
+// together checks the parameters that depend on each other.
 func (p *params) together(list listKind) *ledger.Error {
 	if p.has(paramIdempotencyKey) && p.given&^(paramIdempotencyKey|paramsOfAll) != 0 {
 		return badParam("idempotency_key", "An idempotency key names one commit: leave order, before, after, limit and cursor out.")
@@ -299,7 +300,7 @@ func (p *params) together(list listKind) *ledger.Error {
 	return p.regionWhole()
 }
 
-// cursorFits reports whether the cursor is of the order that is asked for.
+// cursorFits reports whether the cursor comes from a list in the requested order.
 func (p *params) cursorFits(list listKind) bool {
 	switch list {
 	case listContainers:
@@ -308,104 +309,4 @@ func (p *params) cursorFits(list listKind) bool {
 		return p.Newest == (p.Cursor.B == newestFirst)
 	}
 	return true
-}
-
-// longDuration matches what time.ParseDuration accepts that is not negative. It
-// recognizes durations of more than 2^63-1 nanoseconds, which are an error there.
-var longDuration = regexp.MustCompile(`^\+?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$`)
-
-func (p *params) setWait(value string) *ledger.Error {
-	wait, err := time.ParseDuration(value)
-	if err != nil && longDuration.MatchString(value) {
-		wait, err = maxWait, nil
-	}
-	if err != nil || wait < 0 {
-		return badParam("wait", "The query parameter wait must be a duration of 0 or more such as 500ms, and is %q.", httpserver.Shorten(value))
-	}
-	p.Wait = min(wait, maxWait)
-	return nil
-}
-
-// regionWhole refuses a region of which a part is missing.
-func (p *params) regionWhole() *ledger.Error {
-	if got := p.given & paramsOfRegion; got == 0 || got == paramsOfRegion {
-		return nil
-	}
-	for i := range paramSpecs {
-		if missing := param(1<<i) & paramsOfRegion &^ p.given; missing != 0 {
-			return badParam(paramSpecs[i].name, "A region needs x, y, width and height: %s is missing.", paramSpecs[i].name)
-		}
-	}
-	return nil
-}
-
-// header reads min_seq from its header, which may be given beside the
-// parameter if it says the same.
-func (p *params) header(values []string) *ledger.Error {
-	if len(values) == 0 {
-		return nil
-	}
-	if len(values) > 1 {
-		return badParam(headerMinSeq, "The header %s is given more than once.", headerMinSeq)
-	}
-	v, ok := parseInteger(values[0], false)
-	if !ok {
-		return badParam(headerMinSeq, "The header %s must be an integer from 0, and is %q.", headerMinSeq, httpserver.Shorten(values[0]))
-	}
-	if p.has(paramMinSeq) && p.MinSeq != uint64(v) {
-		return badParam(headerMinSeq, "The header %s says %d and the query parameter min_seq %d: send one of them.", headerMinSeq, v, p.MinSeq)
-	}
-	p.given |= paramMinSeq
-	p.MinSeq = uint64(v)
-	return nil
-}
-
-// parseInteger reads a decimal integer from 0 to 2^63-1 as JSON would spell
-// it: digits alone, no needless zero in front. With lower, a larger one is
-// read as 2^63-1.
-func parseInteger(s string, lower bool) (v int64, ok bool) {
-	if s == "" || len(s) > 1 && s[0] == '0' {
-		return 0, false
-	}
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-	}
-	v, err := strconv.ParseInt(s, 10, 64)
-	if err != nil && lower {
-		return math.MaxInt64, true
-	}
-	return v, err == nil
-}
-
-// A naming says what beside an integer the id in a path may be.
-type naming uint8
-
-const (
-	byInteger naming = iota
-	byContainerName
-	byClassCode
-)
-
-// pathID reads the id in the path: an integer from 1 to 2^63-1, or a name that
-// something could have.
-func pathID(param, value string, by naming) (id int64, name string, err *ledger.Error) {
-	if v, ok := parseInteger(value, false); ok && v > 0 {
-		return v, "", nil
-	}
-	or := ""
-	switch by {
-	case byContainerName:
-		if ledger.ValidContainerName(value) {
-			return 0, value, nil
-		}
-		or = " or a container's name"
-	case byClassCode:
-		if ledger.ValidClassCode(value) {
-			return 0, value, nil
-		}
-		or = " or a class's code"
-	}
-	return 0, "", badParam(param, "The %s in the path must be an integer from 1 to 9223372036854775807%s, and is %q.", param, or, httpserver.Shorten(value))
 }

@@ -13,28 +13,30 @@ import (
 	"assetledger/wal"
 )
 
-// A projection is the ledger as reads see it. The tailer alone changes it, one
-// batch of the log in one hold of the lock; reads share the lock. So a read
-// sees the edge of a batch, always, and state.Seq() says which.
+// A projection is the state of the ledger that reads see. Only the tailer changes
+// it. It holds the lock while it applies a batch, and reads share the lock. So a
+// read always sees the state between two batches, and state.Seq() is the last
+// commit of that state.
 type projection struct {
 	fresh *freshness
 
 	mu     sync.RWMutex
 	state  *ledger.State
-	broken *ledger.Error // why nothing may be read any more; nil while all is well
+	broken *ledger.Error // error for all reads from then on; nil while all is well
 
-	replay *commitlog.Replayer // the tailer's
-	index  *history.Index      // nil: none is kept
+	replay *commitlog.Replayer // used only by the tailer
+	index  *history.Index      // nil if there is no history index
 	ops    atomic.Uint64       // operations applied so far
 }
 
-// newProjection makes one that remembers as many idempotency keys.
+// newProjection returns a projection of an empty ledger that remembers the given
+// number of idempotency keys.
 func newProjection(keys int) *projection {
 	state := ledger.NewState(ledger.Config{IdempotencyKeys: keys})
 	return &projection{fresh: newFreshness(), state: state, replay: commitlog.NewReplayer(state)}
 }
 
-// adopt goes on from another state, when nothing has been applied yet.
+// adopt replaces the state. Nothing may have been applied yet.
 func (p *projection) adopt(state *ledger.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,18 +44,18 @@ func (p *projection) adopt(state *ledger.State) {
 	p.fresh.applied.Store(state.Seq())
 }
 
-// keepIndex has all that is applied from now on, after the place, indexed.
+// keepIndex starts to index all commits that are applied from now on, beginning
+// after a place in the log.
 func (p *projection) keepIndex(x *history.Index, id wal.LogID, after wal.Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.index = x
-	x.Begin(id, after)
-	p.state.Observe(func(c *ledger.Change) { x.Change(p.state.Seq(), c) })
+	x.Begin(id, after, p.state)
 }
 
-// apply applies one batch, or what of it is not after commit last. After an error
-// the projection is broken: a part of the batch may have been applied, and no
-// read is answered from it any more.
+// apply applies the commits of one batch up to and including last. After an error
+// the projection is broken: part of the batch may have been applied, so all further
+// reads fail.
 func (p *projection) apply(f *wal.Frame, last uint64) error {
 	last = min(last, f.Last())
 	if err := p.hold(f, last); err != nil {
@@ -64,13 +66,14 @@ func (p *projection) apply(f *wal.Frame, last uint64) error {
 	return nil
 }
 
-// hold is one hold of the lock: all of a batch, and the sequence that goes with it.
+// hold applies the batch and stores its sequence number while it holds the lock
+// once. It turns a panic into an error.
 func (p *projection) hold(f *wal.Frame, last uint64) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("applying commits %d to %d met a defect in the ledger, please report it: %v\n%s", f.First, f.Last(), r, debug.Stack())
+			err = fmt.Errorf("applying commits %d to %d failed because of a defect in the ledger, please report it: %v\n%s", f.First, f.Last(), r, debug.Stack())
 		}
 		if err != nil {
 			p.broken = unreadable(err)
@@ -87,14 +90,16 @@ func (p *projection) hold(f *wal.Frame, last uint64) (err error) {
 	return nil
 }
 
-// approach makes it quick to find out in whose container an instance is in the end.
+// approach makes it cheap to find the container that an instance is in, directly or
+// within parent instances.
 func (p *projection) approach(instance int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.Approach(instance)
 }
 
-// stop ends all reading because of err, which is not the fault of a batch.
+// stop makes all further reads fail because of err, for errors that no batch
+// caused.
 func (p *projection) stop(err error) {
 	p.mu.Lock()
 	if p.broken == nil {
@@ -105,7 +110,7 @@ func (p *projection) stop(err error) {
 }
 
 func unreadable(err error) *ledger.Error {
-	what, _, _ := strings.Cut(err.Error(), "\n") // stacks are for our log
+	what, _, _ := strings.Cut(err.Error(), "\n") // a stack trace is for the log lines only
 	return ledger.Errorf(ledger.LogUnavailable, "This read daemon has stopped serving: %s.", what)
 }
 
