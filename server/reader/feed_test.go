@@ -11,12 +11,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// listen serves a reader on a real connection, with the daemon's limits.
+// listen serves a reader on a real connection, with the daemon's timeouts.
 func (r *testReader) listen(t httpserver.Timeouts) *httptest.Server {
 	s := httptest.NewUnstartedServer(nil)
 	r.timeouts = t
@@ -56,7 +55,8 @@ func follow(t *testing.T, s *httptest.Server, query string, headers ...string) *
 	return &eventStream{t: t, lines: lines, leave: leave, resp: resp}
 }
 
-// block is the next lines up to an empty one; ok is false at the stream's end.
+// block returns the lines up to the next empty line. ok is false at the end of
+// the stream.
 func (e *eventStream) block() (lines []string, ok bool) {
 	for e.lines.Scan() {
 		if e.lines.Text() == "" {
@@ -67,7 +67,7 @@ func (e *eventStream) block() (lines []string, ok bool) {
 	return lines, false
 }
 
-// wants reads the events of the commits from..to, passing over comments.
+// wants reads the events of the commits from..to, skipping comments.
 func (e *eventStream) wants(from, to uint64) {
 	e.t.Helper()
 	for seq := from; seq <= to; {
@@ -106,7 +106,7 @@ func TestFeed(t *testing.T) {
 	all.wants(end+1, end+2)
 	resumed.wants(end+1, end+2)
 	after.wants(end+2, end+2)
-	// One event holds what the list shows of the commit.
+	// An event holds what the list shows of that commit.
 	list := r.get(200, fmt.Sprintf("/v1/read/commits?after=%d", end+1))
 	one := follow(t, s, fmt.Sprintf("?after=%d", end+1))
 	lines, _ := one.block()
@@ -116,55 +116,13 @@ func TestFeed(t *testing.T) {
 	one.leave()
 	after.leave()
 	for r.streams.Opened() != 2 {
-		runtime.Gosched() // those that left are given up
+		runtime.Gosched() // until the streams that have left are released
 	}
 	r.drain()
 	for _, e := range []*eventStream{all, resumed} {
 		if lines, ok := e.block(); ok || e.lines.Err() != nil {
 			t.Errorf("after the daemon stopped: %q, %v", lines, e.lines.Err())
 		}
-	}
-}
-
-// The server's own limits on reading and writing do not end a stream, and
-// neither does silence.
-func TestFeedOutlastsTimeouts(t *testing.T) {
-	log := newMemLog()
-	w := newLedgerWriter(t, log)
-	w.commit("CreateContainer container_id=1 kind=Standard")
-	r := startReader(t, log, func(d *daemon) { d.keepAlive = 60 * time.Millisecond })
-	s := r.listen(httpserver.Timeouts{Read: 200 * time.Millisecond, Write: 200 * time.Millisecond})
-	e := follow(t, s, "")
-	e.wants(1, 1)
-	for range 5 {
-		if lines, ok := e.block(); !ok || len(lines) != 1 || lines[0] != ": keep-alive" {
-			t.Fatalf("%q, %v", lines, e.lines.Err())
-		}
-	}
-	w.commit("CreateContainer container_id=2 kind=Standard")
-	e.wants(2, 2)
-}
-
-// And they do not end a wait for freshness, nor does that end the connection.
-func TestWaitOutlastsTimeouts(t *testing.T) {
-	r, log := behind(t)
-	s := r.listen(httpserver.Timeouts{Read: 200 * time.Millisecond, Write: 200 * time.Millisecond})
-	status := make(chan int)
-	go func() {
-		resp, err := s.Client().Get(s.URL + "/v1/read/container/2?min_seq=2&wait=30s")
-		if err != nil {
-			t.Error(err)
-			status <- 0
-			return
-		}
-		resp.Body.Close()
-		status <- resp.StatusCode
-	}()
-	r.untilWaiting(1)
-	r.get(425, "/v1/read/classes?min_seq=2&wait=300ms") // takes longer than the limits
-	log.release()
-	if got := <-status; got != 200 {
-		t.Errorf("status %d", got)
 	}
 }
 
@@ -205,8 +163,9 @@ func TestWantsEvents(t *testing.T) {
 	}
 }
 
-// TestStreamsMakeRoom: a new stream ends the oldest one of the client that has
-// the most, and of its own when all have as many.
+// TestStreamsMakeRoom checks that a new stream ends the oldest stream of the
+// client that has the most. If all have the same number, it ends one of its own
+// client.
 func TestStreamsMakeRoom(t *testing.T) {
 	var ended []string
 	s := httpserver.Streams{Max: 4}
@@ -218,7 +177,7 @@ func TestStreamsMakeRoom(t *testing.T) {
 	a2 := enter("a", "a2")
 	enter("a", "a3")
 	enter("c", "c1") // ends a1
-	enter("b", "b2") // ends a2: a and b have two each, or b has
+	enter("b", "b2") // ends a2 or b1: then a and b have two streams each
 	if want := []string{"a1", "a2"}; !cmp.Equal(ended, want) && !cmp.Equal(ended, []string{"a1", "b1"}) {
 		t.Errorf("ended %v", ended)
 	}
@@ -229,14 +188,14 @@ func TestStreamsMakeRoom(t *testing.T) {
 	s, ended = httpserver.Streams{Max: 1}, nil
 	first := enter("a", "first")
 	enter("a", "second")
-	s.Leave(first) // a second time
+	s.Leave(first) // again, which must do nothing
 	if !cmp.Equal(ended, []string{"first"}) || s.Opened() != 1 {
 		t.Errorf("ended %v, %d are open", ended, s.Opened())
 	}
 }
 
-// TestFeedMakesRoom: streams of clients that read nothing keep nobody out. The
-// one that is ended can go on where it was.
+// TestFeedMakesRoom checks that streams of clients that read nothing block no
+// other client. A client whose stream is ended can continue where it was.
 func TestFeedMakesRoom(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
@@ -246,11 +205,12 @@ func TestFeedMakesRoom(t *testing.T) {
 	s := r.listen(httpserver.DefaultTimeouts)
 	var silent []*eventStream
 	for range 3 {
-		silent = append(silent, follow(t, s, ""))
+		f := follow(t, s, "")
+		f.wants(1, 1) // otherwise it may be ended before it has responded
+		silent = append(silent, f)
 	}
 	reads := follow(t, s, "")
 	reads.wants(1, 1)
-	silent[0].wants(1, 1)
 	if lines, ok := silent[0].block(); ok || silent[0].lines.Err() != nil {
 		t.Errorf("the oldest stream goes on: %q %v", lines, silent[0].lines.Err())
 	}

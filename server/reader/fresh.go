@@ -11,33 +11,34 @@ import (
 	"assetledger/ledger"
 )
 
-// freshness is the queue of those who wait until a commit is applied: reads
-// with min_seq, and streams of commits. They stand in one heap by the commit
-// they wait for, and whoever applies commits wakes them. A waiter has no
-// goroutine of its own, and leaves the queue when its client goes.
+// A freshness holds the last applied commit, and a queue of requests that wait for
+// a later one: reads with min_seq, and streams of commits. The queue is a heap
+// ordered by the commit waited for. The tailer wakes waiters as it applies commits.
+// A waiter needs no goroutine of its own, and leaves the queue when its client
+// disconnects.
 //
-// Waking and waiting can't miss each other: wait puts itself into the queue,
-// moves lowest, and then looks at applied; the tailer moves applied and then
-// looks at lowest (wake). Whichever comes second sees the other.
+// No wakeup can be missed. wait enters the queue, updates lowest, and then loads
+// applied. The tailer stores applied and then loads lowest (in wake). Whichever
+// comes second sees what the other stored.
 type freshness struct {
-	applied atomic.Uint64 // last commit that reads show; stored by the tailer alone
-	lowest  atomic.Uint64 // lowest commit waited for; MaxUint64 if none is
+	applied atomic.Uint64 // last commit that reads show; only the tailer stores it
+	lowest  atomic.Uint64 // lowest commit waited for; MaxUint64 if nobody waits
 
 	mu    sync.Mutex
 	queue waiters
-	over  *ledger.Error // set once: why nobody may wait any more
+	over  *ledger.Error // set once, by end: the error for all waits from then on
 }
 
-// maxWaiters bounds the queue.
+// maxWaiters is the maximum length of the queue.
 const maxWaiters = 16_384
 
 type waiter struct {
 	seq   uint64
-	index int           // in the heap; -1 outside
-	woken chan struct{} // closed when seq is applied, or all is over
+	index int           // position in the heap; -1 when not in it
+	woken chan struct{} // closed when seq is applied, or by end
 }
 
-// waiters is a heap by seq.
+// waiters is a heap ordered by seq.
 type waiters []*waiter
 
 func (q waiters) Len() int           { return len(q) }
@@ -66,7 +67,8 @@ func newFreshness() *freshness {
 	return f
 }
 
-// wake wakes those who waited for seq, after applied was set to it.
+// wake wakes the requests that wait for seq or an earlier commit. The caller must
+// store applied first.
 func (f *freshness) wake(seq uint64) {
 	if f.lowest.Load() > seq {
 		return
@@ -87,7 +89,8 @@ func (f *freshness) noteLowest() {
 	f.lowest.Store(low)
 }
 
-// end wakes everyone and refuses all later waits with err.
+// end wakes all waiters, and makes their waits and all later ones fail with err.
+// Only the first call has an effect.
 func (f *freshness) end(err *ledger.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,9 +106,9 @@ func (f *freshness) end(err *ledger.Error) {
 	f.noteLowest()
 }
 
-// wait returns true when seq is applied, and false when it was not after at
-// most d, or the client of ctx has gone. The error is that of end, or
-// Overloaded when too many wait already.
+// wait waits for at most d until seq is applied, and reports whether it is. It
+// returns early, with false, when ctx is done. The error is the one given to end,
+// or Overloaded if the queue is full.
 func (f *freshness) wait(ctx context.Context, seq uint64, d time.Duration) (bool, *ledger.Error) {
 	if f.applied.Load() >= seq {
 		return true, nil
@@ -145,7 +148,7 @@ func (f *freshness) enter(seq uint64) (*waiter, *ledger.Error) {
 		return nil, f.over
 	}
 	if len(f.queue) >= maxWaiters {
-		return nil, ledger.Errorf(ledger.Overloaded, "Too many requests wait for commits to be applied: try again.")
+		return nil, ledger.Errorf(ledger.Overloaded, "Too many requests are waiting for commits to be applied: try again.")
 	}
 	w := &waiter{seq: seq, woken: make(chan struct{})}
 	heap.Push(&f.queue, w)
@@ -162,14 +165,14 @@ func (f *freshness) leave(w *waiter) {
 	}
 }
 
-// ended reports whether nobody may wait any more.
+// ended reports whether end was called, so that no request may wait any more.
 func (f *freshness) ended() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.over != nil
 }
 
-// waiting is how many wait.
+// waiting returns the number of waiters in the queue.
 func (f *freshness) waiting() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -19,53 +20,55 @@ import (
 //
 //	no log yet → open → catch up → (wait → apply)… → stopped
 //
-// It never skips and never guesses: a batch that can't be read, does not
-// follow, or leads to another state than the write daemon's ends it, and with
-// it all reading.
+// It never skips a batch. If a batch can't be read, does not follow the one before,
+// or leads to another state than the write daemon's, the tailer ends, and all
+// further reads fail.
 type tailer struct {
 	source commitlog.Source
-	name   string // under which the log knows us
+	name   string // under which this daemon is registered at the log
 	proj   *projection
 	log    *slog.Logger
-	keys   int    // idempotency keys that checkpoints are to hold
+	keys   int    // number of idempotency keys that checkpoints hold
 	saver  *saver // nil until the log is open
 	every  uint64 // commits between two checkpoints
 	index  *history.Index
 	meter  *saverMeter
 	until  Until            // where to stop
-	mirror *mirror.Mirror   // fills the log from another machine; nil: it is written on this one
-	poll   time.Duration    // longest sleep: the end moved without a wake, or we are to stop
+	dir    string           // of the log
+	mirror *mirror.Mirror   // copies the log from another machine; nil if the log is written on this machine
+	poll   time.Duration    // maximum sleep, in case a wakeup for a new batch was missed or the daemon is stopping
 	now    func() time.Time // for ages and progress only; never reaches the state
 
 	reader   atomic.Pointer[commitlog.Reader] // nil while there is no log
-	looks    chan chan struct{}               // asks open to look at once; it closes what it got when it has
-	opened   chan struct{}                    // closed when the log is open: nobody receives from looks any more
-	missing  atomic.Bool                      // the place of the log is not there either, so it may be the wrong one
-	reached  atomic.Bool                      // there is nothing before until.time to come any more
+	looks    chan chan struct{}               // asks open to look for the log at once; open closes the received channel afterwards
+	opened   chan struct{}                    // closed when the log is open; from then on nobody receives from looks
+	missing  atomic.Bool                      // the directory of the log doesn't exist either, so it may be the wrong one
+	reached  atomic.Bool                      // all commits up to until.time are applied
 	ended    chan struct{}                    // closed when run has returned
-	known    commitlog.Registration           // run's
+	known    commitlog.Registration           // used only by run
 	caughtUp chan struct{}                    // closed once the end that was durable at the start is applied
 
-	// What lag_ms needs, in Unix nanoseconds: see oldestUnapplied.
-	pending atomic.Int64 // commit time of the batch being applied, 0 for none
-	behind  atomic.Int64 // no commit that is not applied yet is older than this
+	// For lag_ms, in Unix nanoseconds; see oldestUnapplied.
+	pending atomic.Int64 // commit time of the batch being applied; 0 if none is
+	behind  atomic.Int64 // no unapplied commit is older than this
 
-	// visible is told how long after it became durable a batch was readable,
-	// in nanoseconds. A batch whose end was already overtaken by the next when
-	// we looked counts from that next one.
+	// visible receives the time in nanoseconds from when a batch became durable
+	// until reads see it. If the next batch became durable before the tailer
+	// looked, the time counts from that next batch.
 	visible func(took int64, commits uint64)
 }
 
-// Waiting for a log that is not there yet begins with the shortest of these
-// and doubles up to the longest.
+// Pauses between two looks for a log that does not exist yet. They begin with the
+// shortest and double up to the longest.
 const (
 	shortestLook = 5 * time.Millisecond
 	longestLook  = 500 * time.Millisecond
 )
 
-// durable is the last durable commit, 0 while there is no log, and at most the
-// one after which the tailer stops. Of a log that is copied from another machine
-// it is the last that was heard of.
+// durable returns the last durable commit, or 0 while there is no log. For a
+// mirror, this is the last durable commit that the source reported, even if it is
+// not copied yet. The result is never beyond the commit after which the tailer
+// stops.
 func (t *tailer) durable() (end uint64) {
 	if t.mirror != nil {
 		end = t.mirror.Status().Seq
@@ -76,9 +79,10 @@ func (t *tailer) durable() (end uint64) {
 	return min(end, t.lastSeq())
 }
 
-// awaited reports whether a log that is copied from another machine has not
-// reached yet what was durable there when it was first heard of; false when
-// nothing is heard.
+// awaited reports whether a mirror has yet to catch up with its source: with the
+// last commit that was durable there when the source was first heard from. *target
+// keeps that commit. awaited returns false if all sources were tried and none
+// responded, and if this daemon is not a mirror.
 func (t *tailer) awaited(target *uint64) bool {
 	if t.mirror == nil {
 		return false
@@ -90,8 +94,23 @@ func (t *tailer) awaited(target *uint64) bool {
 	return s.Hopeful && (!s.Heard || t.proj.fresh.applied.Load() < min(*target, t.lastSeq()))
 }
 
-// durableNow is durable, but does not answer 0 from a look that was some time
-// ago: the log may have been made since, and a commit to it been answered.
+// mayCome reports whether a commit beyond the end of this log may still arrive,
+// because the directory is a copy of a log elsewhere and the commit may be durable
+// there.
+func (t *tailer) mayCome(seq uint64) bool {
+	if seq > t.lastSeq() {
+		return false
+	}
+	if t.mirror != nil {
+		return true
+	}
+	of, err := wal.CopyOf(t.dir, wal.Options{})
+	return err == nil && of != ""
+}
+
+// durableNow returns the same as durable, but first looks for a log that has been
+// missing. The log may have been created since the last look, and a commit to it
+// acknowledged.
 func (t *tailer) durableNow(ctx context.Context) uint64 {
 	if t.reader.Load() == nil {
 		looked := make(chan struct{})
@@ -106,7 +125,8 @@ func (t *tailer) durableNow(ctx context.Context) uint64 {
 	return t.durable()
 }
 
-// run follows the log until ctx is done (nil) or something is wrong with it.
+// run follows the log until ctx is done, and then returns nil, or until an error.
+// An error makes all further reads fail.
 func (t *tailer) run(ctx context.Context) (err error) {
 	defer close(t.ended)
 	defer func() {
@@ -136,7 +156,7 @@ func (t *tailer) run(ctx context.Context) (err error) {
 	return t.follow(ctx, r)
 }
 
-// restore begins from the newest good checkpoint, if there is one.
+// restore starts from the newest valid checkpoint, if there is one.
 func (t *tailer) restore(r commitlog.Reader) (id wal.LogID, place wal.Place, err error) {
 	if t.until.set() {
 		return t.restoreUntil(r)
@@ -153,7 +173,7 @@ func (t *tailer) restore(r commitlog.Reader) (id wal.LogID, place wal.Place, err
 	return r.LogID(), place, nil
 }
 
-// keepIndex keeps the history index until what it returns is called.
+// keepIndex runs the history index in a goroutine until stop is called.
 func (t *tailer) keepIndex(ctx context.Context, id wal.LogID, place wal.Place) (stop func()) {
 	t.proj.keepIndex(t.index, id, place)
 	ctx, cancel := context.WithCancel(ctx)
@@ -169,13 +189,14 @@ func (t *tailer) keepIndex(ctx context.Context, id wal.LogID, place wal.Place) (
 	}
 }
 
-// open waits for the log to be there. With none, the ledger is truthfully
-// empty, and the daemon is ready.
+// open waits until the log exists, and opens it. If there is no log, the ledger is
+// empty, so the daemon is ready and serves that. open returns nil and no error when
+// ctx is done.
 func (t *tailer) open(ctx context.Context) (commitlog.Reader, commitlog.Registration, error) {
 	look := shortestLook
 	var asked chan struct{}
 	told, ready := false, false
-	var target uint64 // of a log that is copied
+	var target uint64 // for a mirror: see awaited
 	for {
 		t.behind.Store(t.now().UnixNano())
 		r, known, err := t.tryOpen()
@@ -217,7 +238,7 @@ func (t *tailer) open(ctx context.Context) (commitlog.Reader, commitlog.Registra
 	}
 }
 
-// noLogYet says what a daemon does that finds no log.
+// noLogYet returns the log line for a daemon that finds no log.
 func noLogYet(copied bool) string {
 	if copied {
 		return "there is no log in the directory yet: it is copied from the daemons of -from"
@@ -225,7 +246,7 @@ func noLogYet(copied bool) string {
 	return "there is no log yet: an empty ledger is served until there is one"
 }
 
-// tryOpen takes our name and opens the log.
+// tryOpen registers this daemon's name and opens the log.
 func (t *tailer) tryOpen() (commitlog.Reader, commitlog.Registration, error) {
 	known, err := commitlog.Registration(unregistered{}), error(nil)
 	if !t.until.set() {
@@ -242,7 +263,7 @@ func (t *tailer) tryOpen() (commitlog.Reader, commitlog.Registration, error) {
 	return r, known, nil
 }
 
-// catchUp applies what is durable now.
+// catchUp applies all commits that are durable when it begins.
 func (t *tailer) catchUp(ctx context.Context, r commitlog.Reader) error {
 	start, target := t.now(), r.Durable()
 	logged, heard := start, uint64(0)
@@ -253,10 +274,15 @@ func (t *tailer) catchUp(ctx context.Context, r commitlog.Reader) error {
 		} else if err != nil {
 			return t.explain(r, err)
 		}
+		t.index.Await(ctx)
 		if now := t.now(); now.Sub(logged) >= commitlog.ProgressAfter {
 			logged = now
 			t.log.Info("catching up", "checkpoint_seq", t.proj.fresh.applied.Load(), "commit_log_seq", r.Durable())
 		}
+	}
+	t.index.CaughtUp()
+	if t.now().Sub(start) > time.Second {
+		debug.FreeOSMemory() // memory of changes that are in files now
 	}
 	select {
 	case <-t.caughtUp:
@@ -269,8 +295,8 @@ func (t *tailer) catchUp(ctx context.Context, r commitlog.Reader) error {
 
 // follow applies batches as they become durable.
 func (t *tailer) follow(ctx context.Context, r commitlog.Reader) error {
-	var end uint64  // as last seen
-	var moved int64 // when it became durable
+	var end uint64  // durable end of the log, as last seen
+	var moved int64 // when it became durable, in Unix nanoseconds
 	for ctx.Err() == nil {
 		applied, calm := t.proj.fresh.applied.Load(), t.now().UnixNano()
 		if applied >= t.lastSeq() {
@@ -301,7 +327,7 @@ func (t *tailer) follow(ctx context.Context, r commitlog.Reader) error {
 	return nil
 }
 
-// step applies the next batch; wal.ErrEnd when there is none.
+// step applies the next batch. It returns wal.ErrEnd if there is none.
 func (t *tailer) step(r commitlog.Reader) error {
 	f, err := r.Next()
 	if wal.FilesShort(err) {
@@ -332,12 +358,11 @@ func (t *tailer) explain(r commitlog.Reader, err error) error {
 	return fmt.Errorf("after commit %d of the log, whose durable end is %d: %w", t.proj.fresh.applied.Load(), r.Durable(), err)
 }
 
-// oldestUnapplied is the commit time of the oldest durable commit that is not
-// applied yet, for when there is one. It costs nothing: while a batch is
-// being applied its time is known exactly. Between batches it is
-// not, and then the answer is the latest moment before which no such commit
-// can have been made: the time of the batch applied last, or when the tailer
-// last saw that it had all.
+// oldestUnapplied returns the commit time of the oldest durable commit that is not
+// applied yet. It is meaningful only if there is such a commit. While a batch is
+// being applied, the time is exact. Otherwise it is a lower bound that needs no
+// look at the log: the time of the last applied batch, or the time when the tailer
+// last found that everything was applied.
 func (t *tailer) oldestUnapplied() time.Time {
 	if pending := t.pending.Load(); pending != 0 {
 		return time.Unix(0, pending)

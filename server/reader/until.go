@@ -13,16 +13,16 @@ import (
 	"assetledger/wal"
 )
 
-// Until is where a read daemon stops following the log: after a commit, or
-// before the first commit made later than a time. It then serves the ledger as
-// it was at that point. The zero value is nowhere.
+// Until says where a read daemon stops following the log: after a commit, or before
+// the first commit made later than a time. The daemon then serves the ledger as it
+// was at that point. With the zero value it never stops.
 type Until struct {
 	bySeq, byTime bool
 	seq           uint64
 	time          int64 // Unix nanoseconds
 }
 
-// untilSeq is the flag for a commit.
+// untilSeq is the flag.Value for a commit.
 type untilSeq struct{ *Until }
 
 func (u untilSeq) String() string {
@@ -41,7 +41,7 @@ func (u untilSeq) Set(s string) error {
 	return nil
 }
 
-// untilTime is the flag for a time.
+// untilTime is the flag.Value for a time.
 type untilTime struct{ *Until }
 
 func (u untilTime) String() string {
@@ -64,16 +64,16 @@ func (u *Until) set() bool { return u.bySeq || u.byTime }
 
 func (u *Until) check() error {
 	if u.bySeq && u.byTime {
-		return errors.New("-until and -until-time both say when: give one of them")
+		return errors.New("-until and -until-time exclude each other: give only one")
 	}
 	return nil
 }
 
-// endless is the last commit of a tailer that doesn't stop by itself.
+// endless is the lastSeq of a tailer that never stops.
 const endless = math.MaxUint64
 
-// lastSeq is the commit after which the tailer stops: endless if there is none,
-// or if it is not known yet which one a time means.
+// lastSeq returns the commit after which the tailer stops. It returns endless if
+// the tailer never stops, or if it stops at a time that it has not reached yet.
 func (t *tailer) lastSeq() uint64 {
 	switch {
 	case t.until.bySeq:
@@ -84,7 +84,8 @@ func (t *tailer) lastSeq() uint64 {
 	return endless
 }
 
-// stopsBefore reports whether all of a batch is later than where the tailer stops.
+// stopsBefore reports whether the tailer stops before a batch, because the batch is
+// later than the time to stop at.
 func (t *tailer) stopsBefore(f *wal.Frame) bool {
 	if !t.until.byTime || f.Time <= t.until.time {
 		return false
@@ -93,8 +94,8 @@ func (t *tailer) stopsBefore(f *wal.Frame) bool {
 	return true
 }
 
-// restoreUntil is restore for a tailer that stops: from the newest checkpoint
-// that is not later, and without making any.
+// restoreUntil is restore for a tailer that stops somewhere. It starts from the
+// newest checkpoint that is not later than that point, and makes no checkpoints.
 func (t *tailer) restoreUntil(r commitlog.Reader) (id wal.LogID, place wal.Place, err error) {
 	last, at := t.until.seq, t.until.time
 	if t.until.bySeq {
@@ -104,7 +105,7 @@ func (t *tailer) restoreUntil(r commitlog.Reader) (id wal.LogID, place wal.Place
 	}
 	state, place, err := commitlog.RestoreNear(t.source.Checkpoints(), r, t.keys, last, at)
 	if err == nil && place.Seq > 0 && (place.Seq > last || place.Time > at) {
-		err = fmt.Errorf("the log before commit %d is archived, and no checkpoint is of an earlier one: move archived segments back", place.Seq+1)
+		err = fmt.Errorf("the log before commit %d is %s", place.Seq+1, t.backHint())
 	}
 	if err != nil {
 		return id, place, fmt.Errorf("starting before -until: %w", err)
@@ -113,19 +114,28 @@ func (t *tailer) restoreUntil(r commitlog.Reader) (id wal.LogID, place wal.Place
 	return r.LogID(), place, nil
 }
 
-// rest waits where the tailer stops, until ctx is done.
+// backHint says why the beginning of the log is missing, and what to do.
+func (t *tailer) backHint() string {
+	if t.mirror != nil {
+		return "not in this copy, which began with a checkpoint of its source: use -until where the older segments are, or copy them from there"
+	}
+	return "archived, and no checkpoint is of an earlier one: move archived segments back"
+}
+
+// rest logs that the tailer stopped, and waits until ctx is done.
 func (t *tailer) rest(ctx context.Context) {
 	t.log.Info("stopped following the log where -until says", "seq", t.proj.fresh.applied.Load())
 	<-ctx.Done()
 }
 
-// unregistered is the Registration of a daemon that stops: nobody waits for it.
+// unregistered is the Registration of a daemon that stops somewhere. It is not in
+// the log's list of readers, so nothing waits for it.
 type unregistered struct{}
 
 func (unregistered) Applied(uint64) {}
 func (unregistered) Close() error   { return nil }
 
-// appendUntil appends to the health where the daemon stops.
+// appendUntil appends to the health report where the daemon stops.
 func (t *tailer) appendUntil(dst []byte) []byte {
 	if last := t.lastSeq(); last != endless {
 		dst = httpserver.AppendUint(dst, `,"until":`, last)
@@ -136,7 +146,8 @@ func (t *tailer) appendUntil(dst []byte) []byte {
 	return dst
 }
 
-// untilNote tells people on the page where the daemon stops; "" if it doesn't.
+// untilNote returns the note on the page that says where the daemon stops, or "" if
+// it doesn't stop.
 func (t *tailer) untilNote() string {
 	last, applied := t.lastSeq(), t.proj.fresh.applied.Load()
 	switch {
