@@ -1,10 +1,10 @@
-// Package openapi describes the HTTP interface in the form of OpenAPI 3.1
-// (https://spec.openapis.org/oas/v3.1.0), one document for each daemon.
+// Package openapi describes the HTTP interface in OpenAPI 3.1
+// (https://spec.openapis.org/oas/v3.1.0), with one document for each daemon.
 //
-// What the programs know is taken from them, so that it can't be told
-// otherwise here: the routes and their query parameters from the daemon's
-// table, the operations and their arguments from that of ledger, and the error
-// codes and their statuses too. The rest is said in this package by hand:
+// What the programs know is taken from them, so the documents can't contradict
+// them: the routes and their query parameters from the daemon's table, the
+// operations and their arguments from that of ledger, and the error codes with
+// their statuses. The rest is written by hand in this package:
 //
 //	routes (server) ─┐
 //	operations ──────┤
@@ -23,7 +23,7 @@ import (
 	"assetledger/ledger"
 )
 
-// A Route is one method of one path of a daemon, as its table has it.
+// A Route is one method of one path of a daemon, as in its table.
 type Route struct {
 	Method, Path string
 	Query        []string // the query parameters that it takes
@@ -42,7 +42,7 @@ var (
 	Write = Daemon{"Asset ledger: write daemon", aboutWrite, "http://127.0.0.1:8080", withLog("write", writeOperations)}
 )
 
-// An operation is what is said by hand of a route.
+// An operation is the hand-written part of the description of a route.
 type operation struct {
 	id, tag, summary, about string
 	headers                 []string // request headers, by the name of their parameter component
@@ -56,8 +56,8 @@ type operation struct {
 	errors                  []int    // statuses of errors
 }
 
-// Document renders the description of a daemon that has these routes. It is an
-// error if a route is not described, or a description has no route.
+// Document renders the description of a daemon that has these routes. It returns
+// an error if a route has no description, or a description has no route.
 func Document(d Daemon, routes []Route) ([]byte, error) {
 	paths := object{}
 	described := map[string]bool{}
@@ -93,7 +93,7 @@ func Document(d Daemon, routes []Route) ([]byte, error) {
 	return render(o(
 		"openapi", "3.1.0",
 		"info", o("title", d.title, "version", "1", "description", d.about),
-		"servers", list{o("url", d.url, "description", "The address that the daemon listens on unless told otherwise")},
+		"servers", list{o("url", d.url, "description", "The default address of the daemon")},
 		"tags", tags(routes, d),
 		"paths", paths,
 		"components", components,
@@ -143,7 +143,7 @@ func (op operation) describe(r Route) object {
 	return append(described, member{"responses", op.responses()})
 }
 
-// pathSchema is the schema of the parameter in a path. Containers and classes
+// pathSchema returns the schema of the parameter in a path. Containers and classes
 // have names too.
 func pathSchema(path string) object {
 	switch {
@@ -157,15 +157,17 @@ func pathSchema(path string) object {
 
 const typeJSON = "application/json"
 
-// closed reports whether a daemon that knows its clients asks who wants this.
-func (op operation) closed() bool { return op.tag != "Operation" || op.answer == "Metrics" }
+// closed reports whether a daemon with an auth file requires credentials for it.
+func (op operation) closed() bool {
+	return op.tag != "Operation" || op.answer == "Metrics" || op.answer == "StatusAnswer"
+}
 
-// securitySchemes are the ways to say who asks. A daemon without an auth file
-// asks nobody.
+// securitySchemes returns the ways to authenticate. A daemon without an auth file
+// requires none.
 func securitySchemes() object {
 	return o(
-		"token", o("type", "http", "scheme", "bearer", "description", "Where the daemon has an auth file; ledgerctl token new makes a token."),
-		"certificate", o("type", "mutualTLS", "description", "Where it has an auth file and roots of client certificates."),
+		"token", o("type", "http", "scheme", "bearer", "description", "For daemons with an auth file; ledgerctl token new creates a token."),
+		"certificate", o("type", "mutualTLS", "description", "For daemons with an auth file and roots of client certificates."),
 	)
 }
 
@@ -174,7 +176,7 @@ func (op operation) responses() object {
 	if op.events {
 		content = append(content, member{"text/event-stream", o("schema", ref("Events"))})
 	}
-	ok := o("description", "What was asked for")
+	ok := o("description", "The requested data")
 	if op.answerHeaders != nil {
 		ok = append(ok, member{"headers", headerRefs(op.answerHeaders...)})
 	}
@@ -193,12 +195,12 @@ func headerRefs(names ...string) (refs object) {
 	return refs
 }
 
-// errorName is the name of the response component of a status, such as NotFound.
+// errorName returns the name of the response component of a status, such as NotFound.
 func errorName(status int) string {
 	return strings.ReplaceAll(http.StatusText(status), " ", "")
 }
 
-// errorResponses has one response for each status of the ledger's codes.
+// errorResponses returns one response for each status of the ledger's codes.
 func errorResponses() (all object) {
 	var codes list
 	status := 0
@@ -228,7 +230,7 @@ func errorResponses() (all object) {
 	return all
 }
 
-// meaning says in a sentence what each status of an error means here.
+// meaning describes in a sentence what each status of an error means here.
 var meaning = map[int]string{
 	400: "the request is not one that the interface knows. Nothing was changed.",
 	401: "the caller is not known.",

@@ -15,7 +15,7 @@ var (
 	pastErrors = []int{400, 404, 410, 422, 425, 500, 503}
 )
 
-// read is a read with what all of them have in common.
+// read returns the description of a read, with what all reads have in common.
 func read(id, tag, summary, about, answer string, errors []int) operation {
 	return operation{id: id, tag: tag, summary: summary, about: about, headers: minSeq, answer: answer, answerHeaders: seqAndTag, also: notModified, errors: errors}
 }
@@ -23,33 +23,37 @@ func read(id, tag, summary, about, answer string, errors []int) operation {
 var readOperations = map[string]operation{
 	"GET /v1/read/container/{id}":          read("readContainer", "Containers", "A container", "", "ContainerAnswer", []int{400, 404, 410, 425, 500, 503}),
 	"GET /v1/read/container/{id}/balances": read("readBalances", "Containers", "Its stacks", "By class_id, then key. Also of a Grid; a Slots container has no stacks (422).", "BalancesAnswer", pastErrors),
-	"GET /v1/read/container/{id}/slots":    read("readSlots", "Containers", "Its slots", "The filled ones, by slot_index.", "SlotsAnswer", pastErrors),
-	"GET /v1/read/container/{id}/grid":     read("readGrid", "Containers", "Its grid", "By y, then x. x, y, width and height, all four, give what touches that rectangle.", "GridAnswer", pastErrors),
+	"GET /v1/read/container/{id}/slots":    read("readSlots", "Containers", "Its slots", "The occupied slots, by slot_index.", "SlotsAnswer", pastErrors),
+	"GET /v1/read/container/{id}/grid":     read("readGrid", "Containers", "Its grid", "By y, then x. With x, y, width and height, all four, the placements that overlap that rectangle.", "GridAnswer", pastErrors),
 	"GET /v1/read/container/{id}/holds":    read("readHolds", "Holds", "The holds of its stacks", "By hold_id. A Slots container has no stacks (422).", "HoldsAnswer", pastErrors),
-	"GET /v1/read/container/{id}/history": read("readHistory", "Containers", "What happened to it", "Every change, newest first unless order says otherwise. With filters that few changes match, a page may have fewer entries than limit although next_cursor is there.", "HistoryAnswer",
+	"GET /v1/read/container/{id}/history": read("readHistory", "Containers", "What happened to it", "Every change, by default newest first. With filters that few changes match, a page may have fewer entries than limit although next_cursor is present.", "HistoryAnswer",
 		[]int{400, 404, 410, 425, 500, 503}),
 	"GET /v1/read/hold/{id}":         read("readHold", "Holds", "A hold", "", "HoldAnswer", oneErrors),
-	"GET /v1/read/containers":        read("readContainers", "Containers", "All containers", "By container_id; with prefix by name. With kind or prefix a page may have fewer elements than limit although next_cursor is there.", "ContainersAnswer", readErrors),
+	"GET /v1/read/containers":        read("readContainers", "Containers", "All containers", "By container_id; with prefix by name. With kind or prefix a page may have fewer elements than limit although next_cursor is present.", "ContainersAnswer", readErrors),
 	"GET /v1/read/class/{id}":        read("readClass", "Classes", "A class", "", "ClassAnswer", oneErrors),
 	"GET /v1/read/classes":           read("readClasses", "Classes", "All classes", "By class_id.", "ClassesAnswer", readErrors),
 	"GET /v1/read/class/{id}/shapes": read("readShapes", "Classes", "Its shapes", "The null key first, then by key.", "ShapesAnswer", oneErrors),
 	"GET /v1/read/class/{id}/stats":  read("readStats", "Classes", "Its totals", "total_quantity is total_added less total_removed.", "StatsAnswer", oneErrors),
-	"GET /v1/read/class/{id}/holders": read("readHolders", "Classes", "Who holds stacks of it",
-		"By container_id, then key. Only of a fungible class (422). With key a page may have fewer elements than limit although next_cursor is there.", "HoldersAnswer", kindErrors),
+	"GET /v1/read/class/{id}/holders": read("readHolders", "Classes", "The holders of its stacks",
+		"By container_id, then key. The class must be fungible (422). With key a page may have fewer elements than limit although next_cursor is present.", "HoldersAnswer", kindErrors),
 	"GET /v1/read/class/{id}/instances": read("readInstances", "Classes", "Its instances",
-		"By instance_id, without their children. Not of a fungible class (422). With key or container_id a page may have fewer elements than limit although next_cursor is there.", "InstancesAnswer", kindErrors),
+		"By instance_id, without their children. The class must not be fungible (422). With key or container_id a page may have fewer elements than limit although next_cursor is present.", "InstancesAnswer", kindErrors),
 	"GET /v1/read/instance/{id}":       read("readInstance", "Instances", "An instance", "Its children come in pages, by instance_id.", "InstanceAnswer", oneErrors),
 	"GET /v1/read/freshness":           read("readFreshness", "Freshness", "How far reads are behind the log", "", "FreshnessAnswer", readErrors),
-	"GET /v1/read/commit/{global_seq}": read("readCommit", "Commits", "A commit, as it was made", "", "CommitAnswer", []int{400, 404, 410, 425, 500, 503}),
-	"GET /v1/read/commits": {id: "readCommits", tag: "Commits", summary: "Commits in order, as a list or for ever",
-		about:   "With Accept: text/event-stream it is a stream of server-sent events that goes on for ever; it takes only after, min_seq and wait.",
+	"GET /v1/read/commit/{global_seq}": read("readCommit", "Commits", "A commit, as it was submitted", "", "CommitAnswer", []int{400, 404, 410, 425, 500, 503}),
+	"GET /v1/read/commits": {id: "readCommits", tag: "Commits", summary: "Commits in order, as a list or an endless stream",
+		about:   "With Accept: text/event-stream it is an endless stream of server-sent events, which accepts only after, min_seq and wait.",
 		headers: append([]string{"Last-Event-ID"}, minSeq...), answer: "CommitsAnswer", answerHeaders: seqAndTag, events: true, also: notModified,
 		errors: []int{400, 410, 425, 500, 503}},
+	"GET /v1/read/minutes": read("readMinutes", "Commits", "Commits each minute of the last hour", "The present minute is the last one.", "MinutesAnswer", readErrors),
 	"GET /v1/health": {id: "readHealth", tag: "Operation", summary: "Whether reads can be relied on", answer: "ReadHealth",
 		also: degraded("ReadHealth"), errors: []int{400, 500}},
-	"GET /v1/livez":   probe("readAlive", "Whether the daemon answers at all", "Alive"),
-	"GET /v1/readyz":  probe("readReady", "Whether reads are answered now, and not from too far back", "Ready"),
+	"GET /v1/livez":   probe("readAlive", "Whether the daemon responds at all", "Alive"),
+	"GET /v1/readyz":  probe("readReady", "Whether reads are answered now, and are not too stale", "Ready"),
 	"GET /v1/metrics": {id: "readMetrics", tag: "Operation", summary: "Metrics", answer: "Metrics", answerType: metricsType, errors: []int{500}},
+	"GET /v1/status": {id: "readStatus", tag: "Operation", summary: "All daemons, the log and its copies, for operators",
+		about:  "What this read daemon sees of the ledger: the log in its directory, the read daemons on it, the copies that are made from here, and the write daemons of its -write-url. The page shows it.",
+		answer: "StatusAnswer", errors: []int{400, 500}},
 	"GET /v1/openapi.json": {id: "readOpenAPI", tag: "Operation", summary: "This document", answer: "OpenAPI",
 		answerHeaders: []string{"ETag"}, also: notModified, errors: []int{500}},
 }
@@ -59,12 +63,12 @@ var (
 	signed      = integer(-most, most, "")
 )
 
-// past is an answer that may be of the past.
+// past returns a response that may be of the past.
 func past(data any) object {
 	return optional([]string{"as_of"}, "data", data, "freshness", ref("Freshness"), "as_of", ref("AsOf"))
 }
 
-// about is an answer of data and freshness.
+// about returns a response with data and freshness.
 func about(data any) object {
 	return only("data", data, "freshness", ref("Freshness"))
 }
@@ -83,7 +87,7 @@ func readSchemas() object {
 			"created_seq", ref("Seq"), "updated_seq", ref("Seq"),
 			"slot_count", integer(1, 65536, "Of a Slots container."), "grid_width", ref("Side"), "grid_height", ref("Side"),
 			"stacks", ref("Count"), "instances", ref("Count"))...)),
-		"BalancesAnswer", optional(append([]string{"as_of"}, next...), "container_id", ref("Id"), "balances", array(optional([]string{"held"}, append(what, "quantity", ref("Quantity"), "held", described(ref("Quantity"), "What of the quantity is held; absent if nothing is."))...), ""),
+		"BalancesAnswer", optional(append([]string{"as_of"}, next...), "container_id", ref("Id"), "balances", array(optional([]string{"held"}, append(what, "quantity", ref("Quantity"), "held", described(ref("Quantity"), "The part of the quantity that is held; absent if nothing is."))...), ""),
 			"next_cursor", ref("NextCursor"), "freshness", ref("Freshness"), "as_of", ref("AsOf")),
 		"SlotsAnswer", past(optional(next, "container_id", ref("Id"), "slot_count", integer(1, 65536, ""),
 			"slots", array(only(append([]any{"slot_index", integer(0, 65535, ""), "instance_id", ref("Id")}, what...)...), ""), "next_cursor", ref("NextCursor"))),
@@ -97,10 +101,10 @@ func readSchemas() object {
 		"ClassesAnswer", about(optional(next, "classes", array(ref("Class"), ""), "next_cursor", ref("NextCursor"))),
 		"ShapesAnswer", about(optional(next, "class_id", ref("Id"), "shapes", array(only("key", ref("ShapeKey"), "width", ref("Side"), "height", ref("Side")), ""), "next_cursor", ref("NextCursor"))),
 		"HoldersAnswer", about(optional(next, "class_id", ref("Id"), "holders", array(optional([]string{"held"}, "container_id", ref("Id"), "key", ref("Key"),
-			"quantity", ref("Quantity"), "held", described(ref("Quantity"), "What of the quantity is held; absent if nothing is.")), ""), "next_cursor", ref("NextCursor"))),
+			"quantity", ref("Quantity"), "held", described(ref("Quantity"), "The part of the quantity that is held; absent if nothing is.")), ""), "next_cursor", ref("NextCursor"))),
 		"StatsAnswer", about(optional([]string{"total_held"}, "class_id", ref("Id"), "total_quantity", ref("Count"),
-			"total_held", described(ref("Quantity"), "What of the total quantity is held; absent if nothing is."), "total_added", ref("Total"), "total_removed", ref("Total"),
-			"stacks", ref("Count"), "containers", described(ref("Count"), "Those that hold a stack or, directly, an instance of the class."),
+			"total_held", described(ref("Quantity"), "The part of the total quantity that is held; absent if nothing is."), "total_added", ref("Total"), "total_removed", ref("Total"),
+			"stacks", ref("Count"), "containers", described(ref("Count"), "Containers with a stack or, directly, an instance of the class."),
 			"instances_minted", ref("Count"), "instances_burned", ref("Count"), "instances_live", ref("Count"))),
 	), laterReadSchemas(next)...)
 }
@@ -115,6 +119,7 @@ func laterReadSchemas(next []string) object {
 	}
 	what := []any{"class_id", ref("Id"), "key", ref("Key")}
 	cells := []any{"x", ref("Cell"), "y", ref("Cell"), "rotation", ref("Rotation")}
+	why := o("type", "string", "description", "Why, for people; absent if all is well.")
 	return o(
 		"HistoryAnswer", about(optional(next, "container_id", ref("Id"), "entries", array(ref("HistoryEntry"), ""), "next_cursor", ref("NextCursor"))),
 		"HistoryEntry", o("oneOf", list{
@@ -124,7 +129,7 @@ func laterReadSchemas(next []string) object {
 			entry(nil, append(append(append([]any{"instance_id", ref("Id")}, what...), "change", o("enum", list{"in", "out", "moved"})), cells...)...),
 			entry(nil, "change", o("enum", list{"created", "removed"})),
 			entry(nil, "change", o("const", "renamed"), "name", o("type", list{"string", "null"})),
-		}, "description", "A stack, what is held of one, an instance in a slot, one in a grid, or the container itself."),
+		}, "description", "A stack, a hold on one, an instance in a slot, an instance in a grid, or the container itself."),
 		"AsOf", described(only("global_seq", ref("Checkpoint"), "committed_at", committedAt), "Of a read of the past."),
 		"HoldAnswer", about(optional(never, append([]any{"hold_id", ref("Id"), "container_id", ref("Id")}, hold...)...)),
 		"HoldsAnswer", past(optional(next, "container_id", ref("Id"),
@@ -144,14 +149,24 @@ func laterReadSchemas(next []string) object {
 			"committed_at", committedAt,
 			"operations", array(ref("Operation"), "As they were sent, with arguments in the order of the interface's table."),
 			"minted_instances", array(ref("Id"), ""), "metadata", ref("Metadata"),
-			"reverses", described(ref("Seq"), "The commit that this one takes back."), "reversed_by", described(ref("Seq"), "The commit that took this one back; not in a stream."),
-			"principal", o("type", "string", "description", "Who sent it, where the daemon asks.")),
+			"reverses", described(ref("Seq"), "The commit that this one reverses."), "reversed_by", described(ref("Seq"), "The commit that reversed this one; not in a stream."),
+			"principal", o("type", "string", "description", "The client that sent it, with an auth file.")),
 		"CommitAnswer", about(ref("Commit")),
+		"MinutesAnswer", about(only("from", o("type", "string", "format", "date-time", "description", "When the first of the minutes began."), "commits", array(ref("Count"), "Of each minute, 60 in all."))),
 		"CommitsAnswer", about(optional(next, "commits", array(ref("Commit"), ""), "next_cursor", ref("NextCursor"))),
+		"StatusAnswer", about(only(
+			"read", optional([]string{"reason"}, "name", o("type", "string"), "version", o("type", "string"), "status", ref("HealthStatus"), "reason", why),
+			"log", optional([]string{"disk_free_bytes", "open_for_writing", "reason"}, "path", o("type", "string"), "segments", integer(0, most, ""),
+				"bytes", integer(0, most, "Of the segments' files; the newest is allocated ahead in full."), "first_seq", described(ref("Checkpoint"), "The first commit that is not archived; 0 if there is no log yet."),
+				"end_seq", ref("Checkpoint"), "disk_free_bytes", integer(0, most, ""), "open_for_writing", o("type", "boolean", "description", "A process on this machine has the log open for writing."), "reason", why),
+			"readers", readersAttached, "mirrors", copies,
+			"write", array(optional([]string{"role", "reason", "commit_log"}, "url", o("type", "string"), "status", o("type", "string", "enum", list{"healthy", "degraded", "unreachable"}),
+				"reason", why, "role", ref("Role"), "commit_log", described(only("end_seq", ref("Checkpoint"), "checkpoint_seq", ref("Checkpoint"), "lag", ref("Count"),
+					"readers", readersAttached, "mirrors", copies), "As its health has it; absent if it is unreachable.")), "Those of -write-url."))),
 		"ReadHealth", optional([]string{"until", "until_time", "source", "history"}, "status", ref("HealthStatus"), "freshness", only("checkpoint_seq", ref("Checkpoint"), "commit_log_seq", ref("Checkpoint"), "lag", ref("Count")),
 			"until", described(ref("Checkpoint"), "The commit after which the daemon stops following the log; only with -until or -until-time, when it is known."),
 			"until_time", o("type", "string", "format", "date-time", "description", "The time of -until-time."),
-			"source", described(only("url", o("type", "string"), "seq", ref("Checkpoint"), "silence_ms", ref("Count")), "With -from: which daemon the log is copied from, the last commit that was heard of there, and how long ago anything was heard."),
-			"history", described(only("made_seq", ref("Checkpoint"), "of_seq", ref("Checkpoint")), "How far a missing history index is made; absent when it is there.")),
+			"source", described(only("url", o("type", "string"), "seq", ref("Checkpoint"), "silence_ms", ref("Count")), "With -from: the daemon that the log is copied from, its last known commit, and the time since it was last heard from."),
+			"history", described(only("made_seq", ref("Checkpoint"), "of_seq", ref("Checkpoint")), "Progress of building a missing history index; absent when it is complete.")),
 	)
 }

@@ -8,7 +8,7 @@ import (
 
 func ref(name string) object { return o("$ref", "#/components/schemas/"+name) }
 
-// integer is a 64-bit integer from lowest to highest.
+// integer returns a 64-bit integer from lowest to highest.
 func integer(lowest, highest int64, about string) object {
 	i := o("type", "integer", "format", "int64", "minimum", lowest, "maximum", highest)
 	if about != "" {
@@ -17,10 +17,11 @@ func integer(lowest, highest int64, about string) object {
 	return i
 }
 
-// only is an object with these properties, all of them there, and no others.
+// only returns an object that has all of these properties, and no others.
 func only(properties ...any) object { return optional(nil, properties...) }
 
-// optional is an object with these properties and no others, in which some may be absent.
+// optional returns an object with these properties and no others. Those in absent
+// may be missing.
 func optional(absent []string, properties ...any) object {
 	var required list
 	may := map[string]bool{}
@@ -54,7 +55,7 @@ func described(schema object, about string) object {
 
 const most = math.MaxInt64
 
-// schemas are all that the two documents name.
+// schemas returns all schemas that the two documents may use.
 func schemas() object {
 	all := append(valueSchemas(), operationSchemas()...)
 	all = append(all, writeSchemas()...)
@@ -66,40 +67,40 @@ func schemas() object {
 func valueSchemas() object {
 	counter := integer(0, most, "")
 	return o(
-		"Id", integer(1, most, "An identifier. Clients choose those of containers and classes, the ledger those of instances."),
-		"ContainerName", nameOfAtMost(ledger.MaxContainerName, "A container's name, which can stand for its id."),
-		"ClassCode", nameOfAtMost(ledger.MaxClassCode, "A class's code, which can stand for its id."),
+		"Id", integer(1, most, "An identifier. Clients choose the ids of containers and classes, the ledger those of instances."),
+		"ContainerName", nameOfAtMost(ledger.MaxContainerName, "A container's name, which can be used in place of its id."),
+		"ClassCode", nameOfAtMost(ledger.MaxClassCode, "A class's code, which can be used in place of its id."),
 		"IdOrName", o("oneOf", list{ref("Id"), ref("ContainerName")}, "description", "A container's id, or its name; in a path percent-encoded as one segment."),
 		"IdOrCode", o("oneOf", list{ref("Id"), ref("ClassCode")}, "description", "A class's id, or its code; in a path percent-encoded as one segment."),
-		"Key", integer(0, most, "Tells stacks of a class in a container apart."),
-		"Quantity", integer(1, most, "An amount in minor units; the class's decimals say how to show it."),
+		"Key", integer(0, most, "Distinguishes stacks of a class in a container."),
+		"Quantity", integer(1, most, "An amount in minor units. The class's decimals determine how to display it."),
 		"Seq", integer(1, most, "A commit's place in the ledger's history."),
-		"Checkpoint", integer(0, most, "The last commit of something, 0 before the first."),
+		"Checkpoint", integer(0, most, "The number of a commit, 0 before the first."),
 		"Count", counter,
-		"Total", o("type", "integer", "minimum", 0, "description", "A sum over the ledger's life. It may exceed 64 bits."),
+		"Total", o("type", "integer", "minimum", 0, "description", "A sum over the whole ledger. It may exceed 64 bits."),
 		"Cell", integer(0, ledger.MaxSide-1, "A column or row of a grid, from 0."),
 		"Side", integer(1, ledger.MaxSide, "A width or height in cells."),
 		"Rotation", o("type", "integer", "enum", list{0, 90}, "description", "90: width and height of the shape are exchanged."),
 		"ContainerKind", o("type", "string", "enum", list{"Standard", "Slots", "Grid"}),
-		"Owner", o("oneOf", list{ref("Id"), o("type", "null")}, "description", "Who a container belongs to; null for nobody."),
+		"Owner", o("oneOf", list{ref("Id"), o("type", "null")}, "description", "The owner of a container; null for none."),
 		"ShapeKey", o("oneOf", list{ref("Key"), o("type", "null")}, "description", "null: all keys without a shape of their own."),
 		"IdempotencyKey", o("type", "string", "minLength", 1, "maxLength", 255, "pattern", "^[ -~]+$",
-			"description", "The same key with the same request gives the first result again."),
-		"Metadata", o("type", "object", "additionalProperties", true, "description", "Any JSON object up to 16 KiB, stored with the commit and given back as it was sent."),
+			"description", "The same idempotency key with the same request returns the first result again."),
+		"Metadata", o("type", "object", "additionalProperties", true, "description", "Any JSON object up to 16 KiB. It is stored with the commit and returned as it was sent."),
 		"Freshness", described(only("checkpoint_seq", ref("Checkpoint"), "commit_log_seq", ref("Checkpoint")),
 			"checkpoint_seq is the last commit that the answer reflects, commit_log_seq the last one that was durable when it was made."),
-		"NextCursor", o("type", "string", "description", "There while the list goes on: give it as cursor. It stays valid when the ledger changes."),
+		"NextCursor", o("type", "string", "description", "Present if there are more: pass it as cursor. It stays valid when the ledger changes."),
 		"Alive", only("status", o("type", "string", "const", "alive")),
 		"Ready", only("status", o("type", "string", "const", "ready")),
-		"NotReady", only("status", o("type", "string", "const", "not_ready"), "reason", o("type", "string", "description", "Words for people.")),
+		"NotReady", only("status", o("type", "string", "const", "not_ready"), "reason", o("type", "string", "description", "Text for people.")),
 		"Metrics", o("type", "string", "description", "Text exposition format 0.0.4."),
 		"OpenAPI", o("type", "object", "description", "This document."),
-		"Events", o("type", "string", "description", "Server-sent events without an end, one for each commit: its id is the commit's global_seq, "+
+		"Events", o("type", "string", "description", "An endless stream of server-sent events, one for each commit: its id is the commit's global_seq, "+
 			"its data a Commit on one line. A comment every 15 s keeps a silent stream alive. Last-Event-ID resumes it."),
 	)
 }
 
-// operationSchemas are made from the ledger's own table of operations.
+// operationSchemas returns the schemas made from the ledger's table of operations.
 func operationSchemas() object {
 	var all object
 	var kinds list
@@ -116,7 +117,7 @@ func operationSchemas() object {
 	return append(o("Operation", o("oneOf", kinds, "discriminator", o("propertyName", "op"))), all...)
 }
 
-// arguments is the object of an operation's arguments, and of more that may be absent.
+// arguments returns the object of an operation's arguments, with more that may be missing.
 func arguments(kind ledger.OpKind, more ...any) object {
 	var properties []any
 	var absent []string
@@ -153,12 +154,12 @@ func argument(t ledger.ArgType) object {
 	case ledger.ArgRotation:
 		return ref("Rotation")
 	case ledger.ArgSlotCount:
-		return integer(1, ledger.MaxSlotCount, "How many slots the container has; 64 unless given.")
+		return integer(1, ledger.MaxSlotCount, "Number of slots of the container; default 64.")
 	case ledger.ArgSide:
 		return ref("Side")
 	case ledger.ArgInstance:
 		return o("oneOf", list{ref("Id"), only("minted", integer(0, most, ""))},
-			"description", "An instance's id, or which of the instances minted earlier in the same transaction, from 0.")
+			"description", "An instance's id, or the index, from 0, of an instance minted earlier in the same transaction.")
 	case ledger.ArgKind:
 		return ref("ContainerKind")
 	case ledger.ArgOwner:
@@ -172,16 +173,16 @@ func argument(t ledger.ArgType) object {
 	case ledger.ArgFlag:
 		return o("type", "boolean", "default", false)
 	case ledger.ArgPeriod:
-		return integer(1, ledger.MaxPeriod, "Seconds from the moment of judging.")
+		return integer(1, ledger.MaxPeriod, "Seconds from the time of the commit.")
 	case ledger.ArgTime:
 		return integer(1, ledger.MaxTime, "Seconds since 1970.")
 	case ledger.ArgDecimals:
-		return integer(0, 18, "How many digits of a quantity people are shown after the point; 0 unless given.")
+		return integer(0, 18, "Number of digits of a quantity that are displayed after the decimal point; default 0.")
 	}
 	return o()
 }
 
-// reference is the name of a container, or the code of a class.
+// reference returns the name of a container, or the code of a class.
 func reference(class bool) object {
 	if class {
 		return ref("ClassCode")
@@ -189,8 +190,8 @@ func reference(class bool) object {
 	return ref("ContainerName")
 }
 
-// idOr is the id of a container or its name, or the id of a class or its code.
-// All of it has names, for which generators make types.
+// idOr returns the id of a container or its name, or the id of a class or its code.
+// Each part has a name, so that generators make a type for it.
 func idOr(class bool) object {
 	if class {
 		return ref("IdOrCode")
@@ -198,8 +199,8 @@ func idOr(class bool) object {
 	return ref("IdOrName")
 }
 
-// nameOfAtMost is a name or code of at most so many characters. The pattern
-// does without lookahead, which RE2 lacks.
+// nameOfAtMost returns a name or code of at most that many characters. The pattern
+// avoids lookahead, which RE2 lacks.
 func nameOfAtMost(most int, about string) object {
 	return o("type", "string", "minLength", 1, "maxLength", most, "pattern", `^([A-Za-z]|[0-9]+[A-Za-z._:/@+-])[A-Za-z0-9._:/@+-]*$`, "description", about)
 }
@@ -213,10 +214,10 @@ func refusalSchemas() object {
 		"ErrorCode", o("type", "string", "enum", codes),
 		"Error", optional([]string{"operation_index"},
 			"code", ref("ErrorCode"),
-			"message", o("type", "string", "description", "A sentence for people. Its wording may change."),
+			"message", o("type", "string", "description", "A message for people. Its wording may change."),
 			"details", o("type", "object", "additionalProperties", o("oneOf", list{o("type", "integer", "format", "int64"), o("type", "string")}),
-				"description", "The identifiers and numbers that matter."),
-			"operation_index", integer(0, 9999, "Which operation of the transaction failed, from 0.")),
+				"description", "The relevant identifiers and numbers."),
+			"operation_index", integer(0, 9999, "Index of the operation that failed, from 0.")),
 		"Refusal", optional([]string{"freshness"}, "error", ref("Error"), "freshness", ref("Freshness")),
 	)
 }
