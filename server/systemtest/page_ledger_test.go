@@ -19,13 +19,13 @@ import (
 	"assetledger/server/writer"
 )
 
-// A pageLedger is both daemons in this process, on the warehouse scenario.
+// A pageLedger runs both daemons in this process, with the warehouse scenario.
 type pageLedger struct {
 	t             *testing.T
 	dir           string
 	writer        *daemon
 	reader        *daemon
-	address       string // of the reader, also of the next one
+	address       string // listen address of the reader, and of its successor
 	lastCommitted uint64
 }
 
@@ -45,13 +45,13 @@ func (l *pageLedger) startReader() {
 	l.t.Helper()
 	l.reader = startDaemon(l.t, "the read daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {
 		return server.RunRead(ctx, reader.Config{
-			Dir: l.dir, Listen: l.address, Name: "read", Page: true, IdempotencyKeys: writer.DefaultConfig().IdempotencyKeys, Poll: 100 * time.Millisecond, Timeouts: httpserver.DefaultTimeouts, Ready: ready, Log: log,
+			Dir: l.dir, Listen: l.address, Name: "read", Page: true, WriteURL: l.writer.url, IdempotencyKeys: writer.DefaultConfig().IdempotencyKeys, Poll: 100 * time.Millisecond, Timeouts: httpserver.DefaultTimeouts, Ready: ready, Log: log,
 		})
 	})
 	l.address = strings.TrimPrefix(l.reader.url, "http://")
 }
 
-// warehouse commits the scenario, refused transactions and retries too.
+// warehouse commits the scenario, including rejected transactions and retries.
 func (l *pageLedger) warehouse() {
 	l.t.Helper()
 	lines, err := os.ReadFile("../../testdata/warehouse/transactions.ndjson")
@@ -61,7 +61,7 @@ func (l *pageLedger) warehouse() {
 	l.post("/v1/commit/batch", `{"transactions":[`+strings.Join(strings.Split(strings.TrimSpace(string(lines)), "\n"), ",")+`]}`)
 }
 
-// commit makes one commit of operations, given as JSON.
+// commit commits operations, given as JSON.
 func (l *pageLedger) commit(operations string) {
 	l.t.Helper()
 	l.post("/v1/commit", `{"operations":[`+operations+`]}`)
@@ -81,17 +81,17 @@ func (l *pageLedger) post(path, body string) {
 	fmt.Sscan(answer.Header.Get("X-Asset-Seq"), &l.lastCommitted)
 }
 
-// An object is a JSON object with its numbers as they were spelled.
+// An object is a JSON object whose numbers keep their spelling.
 type object = map[string]any
 
-// read asks the reader, for what it says once the last commit is applied.
+// read requests path from the reader, once the last commit is applied.
 func (l *pageLedger) read(path string) object {
 	l.t.Helper()
 	join := "?"
 	if strings.Contains(path, "?") {
 		join = "&"
 	}
-	if !strings.Contains(path, "at_seq=") { // which waits for its commit itself
+	if !strings.Contains(path, "at_seq=") && path != "/v1/status" { // reads with at_seq wait for their commit themselves
 		path += join + fmt.Sprintf("min_seq=%d&wait=20s", l.lastCommitted)
 	}
 	answer, err := http.Get(l.reader.url + path)
@@ -112,13 +112,13 @@ func (l *pageLedger) read(path string) object {
 	return o
 }
 
-// data is read(path).data.
+// data returns read(path).data.
 func (l *pageLedger) data(path string) object {
 	l.t.Helper()
 	return l.read(path)["data"].(object)
 }
 
-// listOf is a list of objects in an object.
+// listOf returns a list of objects in an object.
 func listOf(o object, name string) (list []object) {
 	for _, e := range o[name].([]any) {
 		list = append(list, e.(object))
@@ -126,7 +126,7 @@ func listOf(o object, name string) (list []object) {
 	return list
 }
 
-// str is how a value is shown where nothing else is said.
+// str returns the text with which the page shows a value by default.
 func str(v any) string {
 	if v == nil {
 		return "null"
@@ -134,7 +134,7 @@ func str(v any) string {
 	return fmt.Sprint(v)
 }
 
-// decimal is a quantity with the class's decimals, by arithmetic on text.
+// decimal returns a quantity with the class's decimals, computed on text.
 func (l *pageLedger) decimal(quantity, classID any) string {
 	l.t.Helper()
 	var n int
@@ -152,7 +152,7 @@ func (l *pageLedger) className(id any) string {
 	return str(l.data("/v1/read/class/" + str(id))["name"])
 }
 
-// readAll is the body of an answer.
+// readAll returns the body of a response.
 func readAll(t *testing.T, answer *http.Response) string {
 	t.Helper()
 	defer answer.Body.Close()

@@ -3,23 +3,25 @@ package systemtest
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"assetledger/server/reader"
 )
 
-// TestPageSignIn: where the daemon asks who asks, the page asks for a token,
-// also one that may not see every commit.
+// TestPageSignIn checks that the page asks for a token if the daemon requires
+// one. The token may be one that may not see every commit.
 func TestPageSignIn(t *testing.T) {
 	t.Parallel()
 	b := startBrowser(t)
 	file, dir := filepath.Join(t.TempDir(), "auth"), t.TempDir()
-	clientsOf(t, file, "all token-of-all read", "seven token-of-seven read owners=7")
+	clientsOf(t, file, "all token-of-all read", "seven token-of-seven read owners=7", "ops token-of-ops read,metrics owners=7")
 	w := startWriter(t, dir)
 	mustCommit(t, w.url, `{"operations":[{"op":"CreateContainer","args":{"container_id":17,"kind":"Standard","owner":7}},`+
 		`{"op":"CreateContainer","args":{"container_id":18,"kind":"Standard","owner":8}},`+
 		`{"op":"RegisterClass","args":{"request":{"class_id":3,"name":"Ore"}}}]}`)
-	r := startReader(t, dir, func(c *reader.Config) { c.Access.AuthFile, c.Page = file, true })
+	r := startReader(t, dir, func(c *reader.Config) { c.Access.AuthFile, c.Page, c.WriteURL = file, true, w.url })
+	p := &pageTest{browser: b}
 	signIn := func(token string) {
 		b.until(`document.querySelector('#sign-in input') !== null`)
 		b.eval(fmt.Sprintf(`(() => { const f = document.querySelector('#sign-in'); f.elements.token.value = %q; f.requestSubmit(); return true })()`, token), new(bool))
@@ -28,10 +30,12 @@ func TestPageSignIn(t *testing.T) {
 	b.load(r.url + "/#/containers")
 	signIn("token-of-nobody")
 	b.until(`document.querySelector('#wrong')?.textContent.startsWith('The token is not')`)
+	p.everyLook(t, "a wrong token")
 	signIn("token-of-seven")
 	b.until(listed + ` === '17'`)
 	b.until(`document.querySelector('#seq')?.textContent === '1'`)
-	// One owner's token opens every section, though not what all owners did.
+	// A token limited to one owner opens every section, but does not show what
+	// other owners did.
 	b.goTo("#/")
 	b.until(`document.querySelector('#value-applied')?.textContent === '1' && document.querySelector('.empty .title').textContent === 'Not for this token.'`)
 	b.goTo("#/commits")
@@ -40,6 +44,27 @@ func TestPageSignIn(t *testing.T) {
 	b.until(`document.querySelector('h1')?.textContent === 'Ore' && document.querySelector('.card') === null`)
 	b.goTo("#/classes")
 	b.until(`document.querySelector('main tbody tr')?.cells[3].textContent === '–'`)
+	// Every view explains in words what the token may not see.
+	for _, v := range []struct{ hash, shows string }{
+		{"#/", "Not for this token."}, {"#/commits", "Forbidden"}, {"#/commit/1", "Forbidden"}, {"#/class/3", "Shapes"}, {"#/class/3/holders", "Forbidden"}, {"#/container/18", "Forbidden"},
+		{"#/container/18/history", "Forbidden"}, {"#/container/17/history", "CreateContainer"}, {"#/container/17?at=1", "The past:"}, {"#/daemon", "are shown to tokens with the scope metrics."},
+	} {
+		b.goTo(v.hash)
+		b.until(fmt.Sprintf(`document.querySelector('#main').textContent.includes(%q)`, v.shows))
+		p.basics()
+		p.everyLook(t, "limited "+v.hash)
+	}
+	// With the scope metrics it shows the daemons, but not their addresses.
+	b.eval(`(sessionStorage.setItem('ledger-token', 'token-of-ops'), true)`, new(bool))
+	b.goTo("#/")
+	b.until(`document.querySelector('#readers')?.textContent === '1 daemon'`)
+	b.goTo("#/daemon")
+	b.until(`document.querySelector('#value-write')?.textContent === 'healthy'`)
+	if shown := b.text(`document.querySelector('#main').textContent`); strings.Contains(shown, dir) || strings.Contains(shown, w.url) || !strings.Contains(shown, "not for this token") {
+		t.Errorf("a token limited to owners sees %s", shown)
+	}
+	p.everyLook(t, "limited daemons")
+	b.goTo("#/")
 	b.click(`document.querySelector('#sign-out')`)
 	b.until(`document.querySelector('#pill').dataset.state === 'locked' && document.querySelector('#banner').hidden && document.querySelector('#sign-out').hidden`)
 	if *screenshots != "" {
@@ -50,5 +75,5 @@ func TestPageSignIn(t *testing.T) {
 	b.goTo("#/containers")
 	b.until(listed + ` === '17 18'`)
 	b.eval(`(sessionStorage.clear(), true)`, new(bool))
-	b.seen() // refusals of tokens are faults to the console
+	b.seen() // the console reports rejected tokens as faults
 }

@@ -1,8 +1,8 @@
-// Asking the read daemon that served this page.
+// Requests to the read daemon that served this page.
 
 import { parseExact } from './json.js';
 
-// Where the daemon asks who asks, the token stays in this tab, and goes with it.
+// If the daemon requires a token, it is kept in this tab and forgotten with it.
 const kept = 'ledger-token';
 export const signIn = (token) => sessionStorage.setItem(kept, token);
 export const signOut = () => sessionStorage.removeItem(kept);
@@ -12,43 +12,45 @@ export const signed = (headers) => {
   return token ? { ...headers, Authorization: `Bearer ${token}` } : headers;
 };
 
-/** A refusal, as the daemon worded it. */
+/** An error response, with the daemon's message. */
 export class Refusal extends Error {
-  constructor(status, error) {
+  constructor(status, error, retryAfter) {
     super(error.message);
     this.status = status;
     this.code = error.code;
+    this.details = error.details ?? {};
+    this.retryAfter = retryAfter; // seconds, NaN without a Retry-After
   }
 }
 
-/** The daemon gave no answer at all, or none that it could have meant. */
+/** The daemon did not respond, or the response is not a daemon's. */
 export class Gone extends Error {}
 
-/** The status and the text that a path is answered with. The browser keeps answers and asks by their ETag whether they still hold. */
+/** Requests a path, and returns the status, the text, and after how many seconds to retry. The browser caches responses and revalidates them with their ETag. */
 export async function ask(path, query, signal) {
   try {
     const answer = await fetch(withQuery(path, query), { signal, cache: 'no-cache', credentials: 'omit', headers: signed({}) });
-    return { ok: answer.ok, status: answer.status, text: await answer.text() };
+    return { ok: answer.ok, status: answer.status, text: await answer.text(), retryAfter: parseInt(answer.headers.get('Retry-After'), 10) };
   } catch (e) {
     if (e.name === 'AbortError') throw e;
     throw new Gone('The read daemon does not answer.');
   }
 }
 
-/** Reads a path. */
+/** Reads a path; throws a Refusal or Gone. */
 export async function get(path, query, signal) {
-  const { ok, status, text } = await ask(path, query, signal);
+  const { ok, status, text, retryAfter } = await ask(path, query, signal);
   let body;
   try {
     body = parseExact(text);
   } catch {
-    throw new Gone('What answers here is not a read daemon.');
+    throw new Gone('The server that responded is not a read daemon.');
   }
   if (ok) return body;
-  throw new Refusal(status, body?.error ?? { code: status, message: 'The read daemon refused without a reason.' });
+  throw new Refusal(status, body?.error ?? { code: status, message: 'The read daemon rejected the request without a reason.' }, retryAfter);
 }
 
-/** What a promise gives, or null if this token may not see it. */
+/** The value of a promise, or null if this token may not see it. */
 export const unlessForbidden = (asked) => asked.catch((e) => {
   if (e instanceof Refusal && e.status === 403) return null;
   throw e;
@@ -59,20 +61,25 @@ export function withQuery(path, query) {
   return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
-/** Reads a list to its end, or until it holds `most` elements. pick finds the list in an answer. */
+/** Reads a list to its end, to `most` elements, or to the first archived commit. pick returns the list in a response. */
 export async function getList(path, query, pick, most, signal) {
   const all = [];
   let cursor;
   do {
-    const answer = await get(path, { ...query, cursor }, signal);
-    const list = pick(answer);
-    for (const element of list) all.push(element);
+    let answer;
+    try {
+      answer = await get(path, { ...query, cursor }, signal);
+    } catch (e) {
+      if (all.length > 0 && e instanceof Refusal && e.status === 410) return { all, more: false, archived: true };
+      throw e;
+    }
+    for (const element of pick(answer)) all.push(element);
     cursor = answer.next_cursor ?? answer.data?.next_cursor;
   } while (cursor && all.length < most);
   return { all, more: Boolean(cursor) };
 }
 
-// A class never changes once it is registered, so each is asked for once.
+// A registered class never changes, so each one is requested only once.
 const classes = new Map();
 
 export const rememberClass = (c) => { classes.set(String(c.class_id), Promise.resolve(c)); };
@@ -84,7 +91,7 @@ export async function classesAll(signal) {
   return data.classes;
 }
 
-/** The classes of ids, as a Map by the id's text; an unknown one is left out. */
+/** The classes with these ids, as a Map by the id's text, without unknown ones. */
 export async function classesOf(ids) {
   const wanted = [...new Set(ids.map(String))];
   const found = await Promise.all(wanted.map((id) => {

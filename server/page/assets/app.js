@@ -1,8 +1,8 @@
-// The page: a header that knows the present, and one view at a time, chosen by
-// the part of the address after #.
+// The page: a header that shows the current state, and one view at a time, chosen
+// by the part of the address after #.
 //
 //	address changes → load the view → put it in place, move focus to its heading
-//	new commits     → load it again, at most once a second → morph what differs
+//	new commits     → load it again, at most once a second → change only what differs
 
 import { h, flat, morphChildren } from './dom.js';
 import { Gone, Refusal, signIn, signOut, signedIn } from './api.js';
@@ -24,8 +24,9 @@ const views = [overview, containers, container, history, classes, oneClass, hold
 const main = document.getElementById('main');
 let current = null; // what is shown: {view, params, query, store, hash}
 let loading = null; // the AbortController of a load in progress
+let again = null;   // the timer of a postponed load
 
-/** Reads an address such as #/containers?owner=7. */
+/** Parses an address such as #/containers?owner=7. */
 function route(hash) {
   const [path, search] = hash.replace(/^#\/?/, '').split('?');
   for (const view of views) {
@@ -43,7 +44,7 @@ function decode(text) {
   }
 }
 
-/** Goes to the address; a navigation moves focus and scrolls up, unlike a refresh. */
+/** Shows the view of the address. Unlike a refresh, it moves the focus and scrolls up. */
 function navigate() {
   current = route(location.hash);
   const section = current?.view.section ?? '';
@@ -71,10 +72,12 @@ async function load(navigation) {
     put(nodes, here.pending, here.view.title(here.params));
   } catch (e) {
     if (signal.aborted || here !== current) return;
-    if (e instanceof Gone && !here.pending) return; // what was shown stays; the banner tells
+    if (e instanceof Gone && !here.pending) return; // the last view stays; the banner explains
     if (!(e instanceof Gone || e instanceof Refusal)) console.error(e);
     put([h('h1', { tabindex: -1 }, here.view.title(here.params)), refusal(e)], here.pending, here.view.title(here.params));
-    if (e instanceof Gone) return; // keep pending, so that it is shown as new when the daemon is back
+    if (e instanceof Gone) return; // keep pending, so that it is shown as a new view when the daemon is back
+    clearTimeout(again);
+    if (e.retryAfter > 0) again = setTimeout(() => here === current && load(false), e.retryAfter * 1000);
   }
   here.pending = false;
 }
@@ -84,6 +87,7 @@ function put(nodes, navigation, title) {
   if (navigation) main.replaceChildren(...flat(nodes));
   else morphChildren(main, fresh);
   main.classList.remove('loading');
+  reachScrolled();
   document.title = `${title} · Asset ledger`;
   main.dataset.shown = current?.hash ?? location.hash;
   if (navigation && started) {
@@ -94,35 +98,51 @@ function put(nodes, navigation, title) {
 }
 let started = false;
 
+/** Makes tables that are wider than the window focusable with Tab, unless a link in them is. */
+function reachScrolled() {
+  for (const e of main.querySelectorAll('.scroll')) {
+    if (e.scrollWidth > e.clientWidth && !e.querySelector('a')) e.tabIndex = 0;
+    else e.removeAttribute('tabindex');
+  }
+}
+window.addEventListener('resize', reachScrolled);
+
 const problem = (title, words, ...more) => h('div', { class: 'empty problem', role: 'alert' }, h('p', { class: 'title' }, title), h('p', null, words), more);
 
 function refusal(e) {
-  if (e instanceof Gone) return problem('No answer.', `${e.message} This view will come by itself as soon as it does.`);
+  if (e instanceof Gone) return problem('No answer.', `${e.message} This view appears by itself as soon as it does.`);
   if (!(e instanceof Refusal)) return problem('This view failed.', 'A defect of the page; the console has the details.');
   if (e.status === 401) return signInForm(e);
   if (e.status === 403) return problem(e.message, h('code', null, e.code), h('p', null, h('a', { href: '#/containers' }, 'The containers that it may see')));
-  const soon = e.status === 404 ? h('p', { class: 'aside' }, 'If it is made, it will show up here by itself.') : null;
-  return problem(e.message, h('code', null, e.code), soon);
+  return problem(e.message, h('code', null, e.code), nextStep(e));
 }
 
-/** Asks for a token; what it opens is then asked for again. */
+/** What happens after an error response, or what to do about it. */
+function nextStep(e) {
+  if (e.status === 404) return h('p', { class: 'aside' }, 'Once it is made, it appears here by itself.');
+  if (e.status === 410) return h('p', { class: 'aside' }, e.details.first_seq && [h('a', { href: `#/commit/${e.details.first_seq}` }, 'The first commit here'), '. '], 'The operator of the ledger can move archived segments back.');
+  if (e.retryAfter > 0) return h('p', { class: 'aside' }, `This view asks again every ${e.retryAfter === 1 ? 'second' : `${e.retryAfter} s`}, and comes by itself.`);
+  return null;
+}
+
+/** Shows the form for a token. With the token, it loads the view again. */
 function signInForm(e) {
   const wrong = signedIn() && h('p', { class: 'wrong', role: 'alert', id: 'wrong' }, e.message);
   const onsubmit = (event) => {
     event.preventDefault();
     signIn(event.currentTarget.elements.token.value.trim());
-    again();
+    anew();
   };
   return h('form', { id: 'sign-in', class: 'panel', onsubmit }, h('h2', null, 'Sign in'),
-    h('p', null, 'This ledger shows itself to those who have a token. It stays in this tab and is forgotten with it.'), wrong,
+    h('p', null, 'This ledger requires a token. It stays in this tab, and is forgotten when the tab is closed.'), wrong,
     h('label', { for: 'token' }, 'Token', h('input', { id: 'token', name: 'token', type: 'password', autocomplete: 'off', spellcheck: 'false', required: true,
       'aria-invalid': wrong && 'true', 'aria-describedby': wrong && 'wrong' })),
     h('button', { class: 'chief' }, 'Sign in'),
-    h('p', { class: 'hint' }, 'Who runs the ledger makes one with ', h('code', null, 'ledgerctl token new')));
+    h('p', { class: 'hint' }, 'The operator of the ledger creates one with ', h('code', null, 'ledgerctl token new')));
 }
 
-/** Asks for everything anew, as somebody else. */
-function again() {
+/** Loads everything again, with another token. */
+function anew() {
   navigate();
   retryNow();
 }
@@ -130,12 +150,12 @@ function again() {
 const out = document.getElementById('sign-out');
 out.onclick = () => {
   signOut();
-  again();
+  anew();
 };
 
 const go = (hash) => { if (location.hash === hash) navigate(); else location.hash = hash; };
 
-// New commits: at most one refresh a second, or as seldom as the view wishes.
+// New commits: at most one refresh a second, or as rarely as the view asks for.
 let due = null;
 function refreshSoon() {
   if (!current || due) return;
@@ -146,7 +166,7 @@ function refreshSoon() {
   }, Math.max(0, wait));
 }
 
-// The header: the pill says how fresh the page is, the banner that the daemon is away.
+// The header: the pill shows how fresh the page is, the banner that the daemon is unreachable.
 const pill = document.getElementById('pill');
 const banner = document.getElementById('banner');
 let told = null;
@@ -158,12 +178,12 @@ function showLive() {
     connecting: ['connecting'],
     gone: ['no answer'],
     locked: ['signed out'],
-    live: ['commit ', h('b', { id: 'seq' }, digits(live.applied ?? 0)), late ? [', ', digits(live.lag), ' behind'] : null],
+    live: [document.querySelector('.note') ? 'as of commit ' : 'live, commit ', h('b', { id: 'seq' }, digits(live.applied ?? 0)), late ? [', ', digits(live.lag), ' behind'] : null],
   }[live.state];
   morphChildren(pill, h('span', null, h('span', { class: 'dot', 'aria-hidden': 'true' }), h('span', null, words)));
   out.hidden = !signedIn() || live.state === 'locked';
   if (live.state === told && live.state !== 'gone') return;
-  if (live.state === 'locked' && told === 'live') navigate(); // the token has become void: what is shown gives way
+  if (live.state === 'locked' && told === 'live') navigate(); // the token is no longer valid: replace the view
   if (live.state !== told) {
     document.body.classList.toggle('gone', live.state === 'gone');
     banner.hidden = live.state !== 'gone';
@@ -187,7 +207,10 @@ setInterval(() => {
   if (document.hidden) return;
   ageTimes(main);
   if (live.state === 'gone') showRetry();
-  else if (current) current.view.tick?.(main);
+  else if (current) {
+    current.view.tick?.(main);
+    if (live.state === 'live' && Date.now() > current.loadedAt + current.view.poll) load(false);
+  }
 }, 1000);
 
 document.getElementById('again').onclick = () => retryNow();

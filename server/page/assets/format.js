@@ -1,11 +1,11 @@
-// How things of the ledger are shown: numbers, ids as links, classes, times.
+// How values of the ledger are shown: numbers, ids as links, classes, times.
 
 import { h } from './dom.js';
 import { Spelled, namesOf } from './json.js';
 import { csvButton } from './csv.js';
 export { time } from './time.js';
 
-/** An integer with its digits in groups of three. The gaps are style: copied text has none. */
+/** An integer with its digits in groups of three. The gaps are style, so copied text has none. */
 export function digits(value) {
   const text = String(value);
   const sign = text.startsWith('-') ? '-' : '';
@@ -27,6 +27,15 @@ export function decimal(minor, decimals) {
 
 export const quantity = (minor, cls) => digits(decimal(minor, cls?.decimals ?? 0));
 
+const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** A number of bytes in a readable unit, with the exact number on hover. */
+export function bytes(n) {
+  let value = Number(n), unit = 0;
+  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024;
+  return h('span', { title: `${n} bytes` }, digits(value >= 100 ? Math.round(value) : Math.round(value * 10) / 10), h('small', null, ` ${units[unit]}`));
+}
+
 /** "1 stack", "2 stacks". */
 export const count = (n, one, many = one + 's') => [digits(n), ` ${String(n) === '1' ? one : many}`];
 
@@ -37,7 +46,7 @@ export const commitLink = (seq, text) => link('commit', seq, text);
 export const ownerLink = (owner) => (owner === null ? h('span', { class: 'none' }, 'nobody')
   : h('a', { href: `#/containers?owner=${owner}`, class: 'id' }, String(owner)));
 
-/** One of ten colours, always the same for a class. Names stand beside it: colour alone tells nothing. */
+/** One of ten colours, always the same for a class. It is always next to the name, so that no information is in the colour alone. */
 export const colour = (classID) => `c${BigInt(classID) % 10n}`;
 
 /** A class: a swatch and its name, linked. */
@@ -50,7 +59,7 @@ export const kindTag = (kind) => h('span', { class: 'kind' }, kind);
 export const facts = (...pairs) => h('dl', { class: 'facts' }, pairs.filter(Boolean).map(([name, ...value]) =>
   h('div', null, h('dt', null, name), h('dd', null, value))));
 
-/** A table with a caption that only screen readers need, and a button that saves it. Columns: [title, 'num' for numbers]. */
+/** A table with a caption for screen readers and a button that saves it. A column is [title, 'num' for numbers]. */
 export function table(caption, columns, rows) {
   return h('div', { class: 'tablebox' }, h('div', { class: 'scroll' }, h('table', null,
     h('caption', { class: 'unseen' }, caption),
@@ -61,14 +70,14 @@ export function table(caption, columns, rows) {
 
 export const empty = (title, ...words) => h('div', { class: 'empty' }, h('p', { class: 'title' }, title), words.length ? h('p', null, words) : null);
 
-// What the arguments of operations name.
+// What the arguments of operations refer to.
 export const containerArguments = new Set(['container_id', 'from_container', 'to_container', 'other_container_id']);
 const instances = new Set(['instance_id', 'parent_id']);
 
-/** The arguments of an operation, wherever they stand. */
+/** The arguments of an operation, in args or in its request. */
 export const argsOf = (op) => op.args?.request ?? op.args ?? {};
 
-/** The value of one argument, linked to what it names. */
+/** The value of one argument, linked to what it refers to. */
 export function argument(name, value, op, classes) {
   if (value === null) return h('span', { class: 'none' }, 'null');
   if (typeof value === 'object' && !(value instanceof Spelled)) return `mint ${value.minted} of this commit`;
@@ -80,7 +89,7 @@ export function argument(name, value, op, classes) {
   return String(value);
 }
 
-/** An operation on one line: its name, then what it is about. */
+/** An operation on one line: its name, then its arguments. */
 export function operationLine(op, classes) {
   const args = argsOf(op);
   return h('span', { class: 'op' }, h('b', null, op.op), namesOf(args).map((name) => [
@@ -88,5 +97,5 @@ export function operationLine(op, classes) {
   ]));
 }
 
-/** The ids of all classes that operations name. */
+/** The ids of all classes in operations. */
 export const classesNamed = (operations) => operations.map((op) => argsOf(op).class_id).filter((id) => id !== undefined && id !== null);

@@ -1,8 +1,8 @@
-// What the daemon measures of itself, in the words of its metrics.
+// The daemon's own metrics.
 
 import { ask } from './api.js';
 
-/** The metrics as a Map from a name, with its labels, to the text of its value; null for those who may not see them. */
+/** The metrics as a Map from a name with its labels to the text of its value; null if this token may not see them. */
 export async function metrics(signal) {
   const { ok, text } = await ask('/v1/metrics', null, signal);
   if (!ok) return null;
@@ -12,8 +12,13 @@ export async function metrics(signal) {
   }));
 }
 
-/** The daemon's version, or null. */
-export async function versionOf(signal) {
-  const build = [...(await metrics(signal))?.keys() ?? []].find((name) => name.startsWith('asset_ledger_build_info{'));
-  return /version="([^"]*)"/.exec(build ?? '')?.[1] ?? null;
+/** The upper bound of the bucket with the 99th percentile of a histogram, in seconds; undefined if it has no values. */
+export function mostBelow(measured, name) {
+  const all = Number(measured.get(`${name}_count`));
+  if (!all) return undefined;
+  for (const [key, value] of measured) {
+    const bound = key.startsWith(`${name}_bucket{`) && /le="([^"]*)"/.exec(key);
+    if (bound && Number(value) >= 0.99 * all) return bound[1] === '+Inf' ? Infinity : Number(bound[1]);
+  }
+  return undefined;
 }

@@ -1,58 +1,71 @@
-// For operators: how the daemon that serves this page is, in the words of the operator's guide.
+// For operators: the state of the daemons, their log and its copies, in the words of the operator's guide.
 
 import { h, morphChildren } from './dom.js';
 import { ask, get } from './api.js';
 import { parseExact } from './json.js';
 import { live } from './live.js';
 import { bars } from './chart.js';
-import { digits, facts, table } from './format.js';
+import { bytes, count, digits, facts, table } from './format.js';
 import { commands } from './commands.js';
-import { metrics, versionOf } from './metrics.js';
+import { metrics, mostBelow } from './metrics.js';
+import { statusOf, alertsOf, readersOf, mirrorsOf } from './status.js';
 
-// Names as in docs/ops.md and in the alerts.
+// Names and normal values, as in docs/ops.md.
 const watched = [
   ['asset_ledger_read_lag', 'near 0'],
+  ['asset_ledger_read_visibility_seconds', '99 % below 10 ms'],
   ['asset_ledger_read_log_damaged', '0'],
-  ['asset_ledger_read_connections_dropped_total', '0; else clients hold as many connections as it allows'],
+  ['asset_ledger_read_source_silence_seconds', 'below 2: a heartbeat comes each second'],
+  ['asset_ledger_read_source_foreign', '0'],
+  ['asset_ledger_read_connections_dropped_total', '0; else clients hold as many connections as -max-connections or the limit on open files allows'],
+  ['asset_ledger_read_budget_waits_total', 'rarely grows (LedgerMemoryFull); requests waited for room within -max-inflight, and what waits for 2 s is answered 503 Overloaded'],
+  ['asset_ledger_read_budget_dropped_total', '0 (LedgerSlowClients); else slow clients were dropped so that others had room'],
   ['asset_ledger_read_streams_ended_total', '0; else more streams are asked for than -max-streams'],
   ['asset_ledger_read_checkpoints_failed_total', '0'],
   ['asset_ledger_read_history_ready', '1; else histories and the past are being indexed'],
   ['asset_ledger_read_history_bytes', 'of the index of histories'],
-  ['asset_ledger_read_streams', 'who follow the commits'],
   ['process_resident_memory_bytes', 'memory'],
 ];
 
 export const daemon = {
   pattern: /^daemon$/,
   section: '',
-  every: 3000, // ms at least between refreshes
-  title: () => 'This daemon',
+  every: 3000, // minimum ms between refreshes
+  poll: 5000,  // ms between reads without new commits, because a daemon may be gone
+  title: () => 'Daemons',
   async load({ signal }) {
-    const [health, { freshness, data }, measured, version] = await Promise.all(
-      [ask('/v1/health', null, signal), get('/v1/read/freshness', null, signal), metrics(signal), versionOf(signal)]);
-    const { status, history, until } = parseExact(health.text);
+    const [health, { freshness, data }, measured, status] = await Promise.all(
+      [ask('/v1/health', null, signal), get('/v1/read/freshness', null, signal), metrics(signal), statusOf(signal)]);
+    const said = parseExact(health.text);
     return [
-      h('h1', { tabindex: -1 }, 'This daemon'),
-      facts(
-        ['Health', h('b', { class: status === 'healthy' ? null : 'less' }, status ?? 'unknown')],
-        ['Address', location.host],
-        version && ['Version', version],
-        until !== undefined && ['Serves the ledger until', 'commit ', digits(until)],
-        history && ['History index', 'commit ', digits(history.made_seq), ' of ', digits(history.of_seq)]),
+      h('h1', { tabindex: -1 }, 'Daemons'),
       h('div', { class: 'cards' },
-        card('Applied', digits(freshness.checkpoint_seq), 'the last commit that reads show', 'applied'),
-        card('Durable', digits(freshness.commit_log_seq), 'the end of the commit log', 'durable'),
-        card('Lag', digits(data.lag), String(data.lag) === '0' ? 'commits: nothing is waiting' : 'commits not applied yet', 'lag'),
-        card('Lag in time', [digits(data.lag_ms), h('small', null, ' ms')], 'age of the oldest of them', 'lag_ms')),
+        card('Read daemon', state(said.status), status?.read.reason ?? (said.status === 'healthy' ? 'reads can be relied on' : 'see its log lines'), 'read'),
+        status && writeCard(status, said),
+        card('Lag', [digits(data.lag), h('small', null, ' commits')], [digits(data.lag_ms), ' ms; commit ', h('span', { id: 'applied' }, digits(freshness.checkpoint_seq)), ' of ', h('span', { id: 'durable' }, digits(freshness.commit_log_seq)), ' is applied'], 'lag'),
+        status && logCard(status.log)),
+      status ? alertSection(alertsOf(status, data.lag, measured))
+        : h('p', { class: 'aside' }, 'The write daemon, the log and its copies are shown to tokens with the scope ', h('code', null, 'metrics'), '.'),
+      facts(
+        ['Address', location.host],
+        status && ['Name', status.read.name],
+        status && ['Version', status.read.version],
+        status?.log.path && ['Directory', h('code', null, status.log.path)],
+        said.until !== undefined && ['Serves the ledger until', 'commit ', digits(said.until)],
+        said.source && ['Copies the log from', said.source.url || 'another daemon', ', heard of ', digits(said.source.silence_ms), ' ms ago'],
+        said.history && ['History index', 'commit ', digits(said.history.made_seq), ' of ', digits(said.history.of_seq)]),
       h('div', { class: 'pair', id: 'charts' }, charts()),
-      measured && h('section', { 'aria-labelledby': 'metrics' },
-        h('h2', { id: 'metrics' }, 'Metrics ', h('span', { class: 'aside' }, h('a', { href: 'v1/metrics' }, 'all of them'))),
-        table('Metrics of this daemon', [['Metric'], ['Value', 'num'], ['Good']],
-          watched.filter(([name]) => measured.has(name)).map(([name, good]) => [h('code', null, name), value(measured.get(name)), good]))),
-      h('section', { 'aria-labelledby': 'others' },
-        h('h2', { id: 'others' }, 'The write daemon'),
-        h('p', null, 'A page may ask only the daemon that it came from. ', h('code', null, 'ledgerctl health'), ' shows both: the log and its disk, the read daemons and how far each is.')),
-      commands(['/v1/health'], ['/v1/read/freshness']),
+      status?.write.length > 0 && part('write', 'Write daemons', table('Write daemons', [['Address'], ['Health'], ['Role'], ['End of the log', 'num'], ['Lag of the slowest reader', 'num']],
+        status.write.map((w) => [where(w.url), [state(w.status), w.reason && h('div', { class: 'line aside' }, w.reason)], w.role ?? '',
+          w.commit_log ? digits(w.commit_log.end_seq) : '', w.commit_log ? digits(w.commit_log.lag) : '']))),
+      status && part('readers', 'Read daemons', table('Read daemons', [['Name'], ['Where'], ['Applied', 'num'], ['Lag', 'num']],
+        readersOf(status).map((r) => [r.name, r.by, digits(r.checkpoint_seq), digits(r.lag)]))),
+      status && part('mirrors', 'Mirrors', mirrorsOf(status).length === 0 ? h('p', { class: 'none' }, 'No copy of the log on another host has reported lately.')
+        : table('Mirrors', [['Name'], ['Where'], ['Copied', 'num'], ['Lag', 'num']], mirrorsOf(status).map((m) => [m.name, where(m.url), digits(m.seq), digits(m.lag)]))),
+      measured && part('metrics', ['Metrics of this daemon ', h('span', { class: 'aside' }, h('a', { href: 'v1/metrics' }, 'all of them'))],
+        table('Metrics of this daemon', [['Metric', 'idcol'], ['Value', 'num'], ['Good']],
+          watched.map(([name, good]) => [h('code', null, name), valueOf(measured, name), good]).filter(([, value]) => value !== undefined))),
+      commands(status && ['/v1/status'], ['/v1/health'], ['/v1/read/freshness']),
     ];
   },
   tick(main) {
@@ -61,7 +74,36 @@ export const daemon = {
   },
 };
 
-const value = (text) => digits(/^[\d.]+e[+]\d+$/.test(text) ? Math.round(Number(text)) : text);
+const part = (id, title, ...content) => h('section', { 'aria-labelledby': id }, h('h2', { id }, title), content);
+
+const state = (status) => h('span', { class: status === 'healthy' ? null : 'less' }, status ?? 'unknown');
+
+const where = (at) => (at ? h('code', null, at) : h('span', { class: 'none' }, 'not for this token'));
+
+/** The worst state of the write daemons; without -write-url, what the lock of the log shows. */
+function writeCard({ write, log }, said) {
+  if (write.length === 0) {
+    const open = said.source || log.open_for_writing === undefined ? null : log.open_for_writing ? 'A process on this machine has the log open for writing. ' : 'No process on this machine has the log open for writing. ';
+    return card('Write daemon', h('span', { class: 'none' }, 'not asked'), [open, 'Start this daemon with ', h('code', null, '-write-url'), ' to see its health.'], 'write');
+  }
+  const worst = ['unreachable', 'degraded', 'healthy'].find((s) => write.some((w) => w.status === s));
+  const one = write.find((w) => w.status === worst);
+  return card(write.length === 1 ? 'Write daemon' : `${write.length} write daemons`, state(worst), one.reason ?? (one.role === 'standby' ? 'none of them writes' : 'commits are accepted'), 'write');
+}
+
+const logCard = (log) => card('Log', bytes(log.bytes), log.reason ?? [count(log.segments, 'segment'),
+  String(log.end_seq) === '0' ? null : [', commits ', digits(log.first_seq), ' to ', digits(log.end_seq)],
+  log.disk_free_bytes === undefined ? null : [', ', bytes(log.disk_free_bytes), ' free on its disk']], 'log');
+
+const alertSection = (on) => (on.length === 0 ? null : part('alerts', 'Alerts', table('Alerts', [['Alert'], ['What it means'], ['What to do']],
+  on.map(([name, ...words]) => [h('b', { class: 'less' }, name), ...words]))));
+
+function valueOf(measured, name) {
+  const below = mostBelow(measured, name);
+  if (below !== undefined) return h('span', { class: 'number' }, '99 % below ', digits(String(below * 1000)), ' ms');
+  const text = measured.get(name);
+  return text && digits(/^[\d.]+e[+]\d+$/.test(text) ? Math.round(Number(text)) : text);
+}
 
 const charts = () => [['commits', 'Commits a second'], ['lag', 'Lag in commits']].map(([field, label]) =>
   h('figure', { class: 'panel' }, h('figcaption', null, label, h('span', { class: 'aside' }, 'last minute, at most ', digits(Math.max(0, ...live.history.map((entry) => entry[field]))))),

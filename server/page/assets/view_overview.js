@@ -1,42 +1,50 @@
-// The first view: which ledger this is, how much there is in it, and what came in last.
+// The first view: which ledger this is, what it contains, and the latest commits.
 
 import { h, morphChildren } from './dom.js';
 import { get, classesAll, unlessForbidden } from './api.js';
 import { live } from './live.js';
 import { bars } from './chart.js';
-import { digits, quantity, classTag, table, empty } from './format.js';
+import { bytes, count, digits, quantity, classTag, table, empty } from './format.js';
 import { lastCommits, commitTable } from './view_commits.js';
 import { commitsByMinute, minuteBars } from './minutes.js';
-import { versionOf } from './metrics.js';
+import { commands } from './commands.js';
+import { statusOf, readersOf } from './status.js';
 
 const mostCounted = 10_000; // containers
 const mostClasses = 100;    // classes whose totals are read
-const mostShown = 8;        // of them
-const stale = 15_000;       // ms until the totals are read again
+const mostShown = 8;        // of those, in the table
+const mostLatest = 8;       // commits
+const stale = 15_000;       // ms after which the totals are read again
 
 export const overview = {
   pattern: /^$/,
   section: 'overview',
   title: () => 'Overview',
   async load(ctx) {
-    const { signal, store } = ctx;
-    const [{ freshness, data }, commits] = await Promise.all([get('/v1/read/freshness', null, signal), unlessForbidden(lastCommits(8, signal))]);
-    if (!store.totals || Date.now() > store.readAt + stale) {
-      [store.totals, store.version] = await Promise.all([totals(signal), versionOf(signal)]);
-      store.readAt = Date.now();
+    const { signal, store, refresh } = ctx;
+    const [{ freshness, data }, commits] = await Promise.all([get('/v1/read/freshness', null, signal), unlessForbidden(lastCommits(mostLatest, signal))]);
+    const seq = String(freshness.checkpoint_seq);
+    if (!store.totals?.containers.count || Date.now() > store.readAt + stale) {
+      [store.totals, store.status] = await Promise.all([totals(signal), statusOf(signal)]);
+      [store.readAt, store.readSeq] = [Date.now(), seq];
+    }
+    if (store.readSeq !== seq) { // what is shown is older than the last commit, and no other may come
+      const timer = setTimeout(refresh, store.readAt + stale + 1000 - Date.now());
+      signal.addEventListener('abort', () => clearTimeout(timer));
     }
     store.minutes = commits && await commitsByMinute(store.minutes, freshness.checkpoint_seq, signal);
     overview.minutes = store.minutes;
-    const { containers, classes, stats } = store.totals, late = String(data.lag) !== '0';
+    const { status, totals: { containers, classes, stats } } = store, then = document.querySelector('.note'), late = String(data.lag) !== '0';
     return [
       h('h1', { tabindex: -1 }, 'Overview'),
-      h('p', { class: 'lead' }, 'The ledger at ', h('b', null, location.host), ', live and read-only: what is committed appears here by itself, and nothing here can change it.',
-        store.version && h('span', { class: 'aside' }, 'version ', store.version)),
+      h('p', { class: 'lead' }, 'The ledger at ', h('b', null, location.host), then ? ' as it was then, read-only.' : ', live and read-only: what is committed appears here by itself, and nothing here can change it.',
+        status && h('span', { class: 'aside' }, 'version ', status.read.version)),
       h('div', { class: 'cards' },
-        card('Commits', digits(freshness.checkpoint_seq), [late ? [h('b', { id: 'value-lag' }, digits(data.lag)), ' more in the log, not applied yet. '] : 'all that the log has. ', h('a', { href: '#/daemon' }, 'This daemon')], 'applied'),
+        card('Commits', digits(freshness.checkpoint_seq), [late ? [h('b', { id: 'value-lag' }, digits(data.lag)), ' more in the log, not applied yet'] : then ? 'up to then' : 'all that the log has'], 'applied'),
         card('Containers', [digits(containers.count), containers.more ? '+' : ''], containers.words, 'containers'),
         card('Classes', [digits(classes.length), classes.length === 1000 ? '+' : ''], h('a', { href: '#/classes' }, 'All classes'), 'classes'),
-        stats && classes.length <= mostClasses && card('Live instances', digits(stats.reduce((n, s) => n + BigInt(s.instances_live), 0n)), 'of all classes', 'instances')),
+        stats && classes.length <= mostClasses && card('Live instances', digits(stats.reduce((n, s) => n + BigInt(s.instances_live), 0n)), 'of all classes', 'instances'),
+        status && card('Log', bytes(status.log.bytes), [count(status.log.segments, 'segment'), ', read by ', h('a', { href: '#/daemon', id: 'readers' }, count(readersOf(status).length, 'daemon'))], 'log')),
       h('div', { class: 'pair', id: 'charts' }, charts()),
       stats && stats.length > 0 && h('section', { 'aria-labelledby': 'largest' },
         h('h2', { id: 'largest' }, 'Largest classes ', h('span', { class: 'aside' }, 'by the containers that hold some', classes.length > mostClasses ? `, of the first ${mostClasses}` : '')),
@@ -45,17 +53,18 @@ export const overview = {
         h('h2', { id: 'latest' }, 'Latest commits'),
         !commits ? empty('Not for this token.', 'Commits show what belongs to every owner, and this token is limited to some. ', h('a', { href: '#/containers' }, 'Their containers'))
           : commits.list.length ? [commitTable('The latest commits, newest first', commits), h('p', { class: 'more' }, h('a', { href: '#/commits' }, 'All commits'))]
-          : empty('The ledger is empty.', 'Its first commit will show up here by itself. ', h('code', null, 'ledgerctl commit -help'), ' says how to make one.')),
+          : empty('The ledger is empty.', 'Its first commit appears here by itself. ', h('code', null, 'ledgerctl commit -help'), ' says how to make one.')),
+      commands(['/v1/read/freshness'], commits && ['/v1/read/commits', { order: 'newest', limit: mostLatest }], ['/v1/read/classes']),
     ];
   },
-  // Once a second, from memory alone, so that the charts move on.
+  // Once a second, without a request, so that the charts advance.
   tick(main) {
     const place = main.querySelector('#charts');
     if (place) morphChildren(place, h('div', null, charts()));
   },
 };
 
-/** How many containers and classes there are, and the totals of the classes; stats is null for a token that may not see them. */
+/** The numbers of containers and classes, and the totals of the classes. stats is null for a token that may not see them. */
 async function totals(signal) {
   const [list, classes] = await Promise.all([get('/v1/read/containers', { limit: mostCounted }, signal), classesAll(signal)]);
   const stats = await Promise.all(classes.slice(0, mostClasses).map(async (c) => (await unlessForbidden(get(`/v1/read/class/${c.class_id}/stats`, null, signal)))?.data));
@@ -64,7 +73,7 @@ async function totals(signal) {
   return {
     containers: {
       count: list.data.containers.length, more: Boolean(list.data.next_cursor),
-      words: list.data.next_cursor ? 'only so many are counted' : [...kinds].map(([kind, n]) => `${n} ${kind}`).join(', ') || 'none yet',
+      words: list.data.next_cursor ? 'only this many are counted' : [...kinds].map(([kind, n]) => `${n} ${kind}`).join(', ') || 'none yet',
     },
     classes, stats: stats.includes(undefined) ? null : stats,
   };
@@ -81,7 +90,7 @@ const figure = (label, aside, chart) => h('figure', { class: 'panel' }, h('figca
 function charts() {
   const most = Math.max(0, ...live.history.map((entry) => entry.commits));
   return [
-    overview.minutes && figure('Commits a minute', overview.minutes.words, minuteBars(overview.minutes)),
+    overview.minutes && figure('Commits a minute', 'last hour', minuteBars(overview.minutes)),
     figure('Commits a second', ['last minute, at most ', digits(most)], live.history.length ? bars('commits', 'Commits a second') : null)];
 }
 
