@@ -1,11 +1,11 @@
-// Small charts of bars: seconds of the last minute, minutes of the last hour.
+// Small bar charts: seconds of the last minute, minutes of the last hour.
 
 import { h } from './dom.js';
 import { live, span } from './live.js';
 
-const width = 6, height = 48; // of a bar at most, in units of the drawing
+const width = 6, height = 48; // largest size of a bar, in units of the drawing
 
-/** Bars for one field of the history, a bar a second, the newest at the right. */
+/** Bars for one field of the history, one per second, the newest on the right. */
 export function bars(field, label) {
   const now = Math.floor(Date.now() / 1000);
   const values = new Array(span).fill(0);
@@ -16,7 +16,7 @@ export function bars(field, label) {
   return barsOf(values, (most) => `${label}: at most ${most} in a second of the last minute`);
 }
 
-/** Bars for values; words says what they show, given the largest. */
+/** Bars for values. words returns their description, given the largest value. */
 export function barsOf(values, words) {
   const top = Math.max(1, ...values);
   return h('svg', { class: 'bars', viewBox: `0 0 ${values.length * width} ${height}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': words(Math.max(...values)) },

@@ -1,9 +1,9 @@
-// What one looks at as commands: the same read with curl, and with ledgerctl.
+// The current view as commands: the same read with curl and with ledgerctl.
 
 import { h } from './dom.js';
 import { signedIn, withQuery } from './api.js';
 
-// Paths, and the words of ledgerctl for them.
+// Paths, and ledgerctl's words for them.
 const words = [
   [/^\/v1\/read\/container\/([^/]+)\/history$/, 'history'],
   [/^\/v1\/read\/container\/([^/]+)\/(balances|slots|grid|holds)$/, 'read $2'],
@@ -13,17 +13,17 @@ const words = [
   [/^\/v1\/health$/, 'health'],
 ];
 
-// Parameters, and the flags for them where the name is another.
+// Parameters whose flags have another name, and those flags.
 const flags = {
   at_seq: 'at', at_time: 'at', from_seq: 'from', from_time: 'from', to_seq: 'to', to_time: 'to', instance_id: 'instance', container_id: 'container', class_id: 'class',
 };
 
-/** A word as a shell reads it. */
+/** A word, quoted for a shell. */
 const quoted = (word) => (/^[\w.:/@%+,=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
 const curl = (path, query) => ['curl', '-s', ...(signedIn() ? ['-H', '"Authorization: Bearer $LEDGER_TOKEN"'] : []), quoted(location.origin + withQuery(path, query))].join(' ');
 
-/** The line of ledgerctl for a read, or null if it has none. */
+/** The ledgerctl command line for a read, null if there is none. */
 function ledgerctl(path, query) {
   for (const [pattern, command] of words) {
     const found = pattern.exec(path);
@@ -47,7 +47,7 @@ function ledgerctl(path, query) {
 
 const said = (text) => { document.getElementById('said').textContent = text; };
 
-// The line is selected too, for a browser lets a page copy only over HTTPS or on the same machine.
+// The line is also selected, because browsers let a page copy only over HTTPS or on localhost.
 function copy(code) {
   getSelection().selectAllChildren(code);
   if (navigator.clipboard) navigator.clipboard.writeText(code.textContent).then(() => said('Copied.'), () => said('Selected.'));
@@ -57,6 +57,6 @@ function copy(code) {
 const copyLine = (kind, line) => line && h('div', { class: 'command' }, h('code', null, line),
   h('button', { 'aria-label': `Copy as ${kind}`, onclick: (e) => copy(e.currentTarget.parentNode.querySelector('code')) }, 'Copy'));
 
-/** A part that shows reads, [path, query] each, as commands. */
+/** A section that shows reads as commands; each read is [path, query]. */
 export const commands = (...reads) => h('details', { class: 'commands' }, h('summary', null, 'Copy as curl, or ledgerctl'),
   reads.filter(Boolean).map(([path, query]) => [copyLine('curl', curl(path, query)), copyLine('ledgerctl', ledgerctl(path, query))]));

@@ -1,5 +1,5 @@
-// Choosing among the commits that the page has read: by operation, class,
-// container, client and time. The address keeps what was asked for.
+// Filters for the commits that the page has read: by operation, class, container,
+// client and time. The address keeps the filters.
 
 import { h } from './dom.js';
 import { get } from './api.js';
@@ -12,7 +12,7 @@ const fields = [
   ['by', 'By', 'the name of a client'], ['since', 'Since', 'a time such as 2026-01-31 12:00'], ['until', 'Until', 'a time such as 2026-01-31 12:00'],
 ];
 
-/** The function that says whether a commit is wanted; undefined if all are. */
+/** Returns a function that reports whether a commit matches the filters; undefined if all do. */
 export async function picker(query, signal) {
   if (!fields.some(([name]) => query[name])) return undefined;
   const [classID, containerID] = await Promise.all([idOf('class', query.class, signal), idOf('container', query.container, signal)]);
@@ -28,7 +28,7 @@ export async function picker(query, signal) {
   return (c) => tests.every((test) => test(c));
 }
 
-/** The id of what is named: commits hold ids only. */
+/** The id for a name, because commits hold only ids. */
 async function idOf(kind, named, signal) {
   if (!named || /^\d+$/.test(named)) return named;
   return String((await get(`/v1/read/${kind}/${encodeURIComponent(named)}`, null, signal)).data[`${kind}_id`]);

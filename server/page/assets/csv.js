@@ -1,9 +1,9 @@
-// Any table as a file of comma-separated values. Numbers are exact and without
-// gaps, times are those of the ledger, not of the reader's zone.
+// Any table as a file of comma-separated values. Numbers are exact and have no
+// digit groups. Times are the ledger's, not those of the user's zone.
 
 import { h } from './dom.js';
 
-const apart = new Set(['aside', 'line', 'arg', 'name']); // set apart by style, so by a space here
+const apart = new Set(['aside', 'line', 'arg', 'name']); // separated by style on the page, and by a space here
 
 function textOf(node) {
   if (node.nodeType === Node.TEXT_NODE) return node.data;
@@ -12,7 +12,7 @@ function textOf(node) {
   return [...(node.classList ?? [])].some((c) => apart.has(c)) ? ` ${inner} ` : inner;
 }
 
-// A spreadsheet takes what begins with these for a formula, and names are anybody's.
+// Spreadsheets treat text that begins with these as a formula, and clients choose the names.
 const guarded = (text) => (/^[=@\t]/.test(text) || /^[+-](?!\d+(\.\d+)?$)/.test(text) ? `'${text}` : text);
 
 function field(cell) {
@@ -20,10 +20,10 @@ function field(cell) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A table element as CSV (RFC 4180), its header first. */
+/** A table element as CSV (RFC 4180), with a header line. */
 export const csvOf = (table) => [...table.rows].map((row) => [...row.cells].map(field).join(',') + '\r\n').join('');
 
-/** A button that saves the table beside it. */
+/** A button that saves the table next to it. */
 export const csvButton = (caption) => h('button', {
   class: 'csv', 'aria-label': `CSV of this table: ${caption}`, title: 'Save these rows as comma-separated values',
   onclick(e) {

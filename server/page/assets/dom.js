@@ -1,11 +1,11 @@
-// Making and renewing elements. A view is made anew for every state of the
-// ledger and then morphed into the page, so that focus, scrolling and
-// selection stay where they are.
+// Creating and updating elements. A view is built from scratch for every state
+// of the ledger. Then only its differences are applied to the page, so that focus,
+// scroll position and selection stay.
 
 const svgTags = new Set(['svg', 'g', 'rect', 'line', 'path', 'text', 'circle', 'pattern', 'defs']);
 const handlers = ['onclick', 'onsubmit', 'onkeydown', 'onfocus', 'onblur', 'onchange', 'onpointermove', 'onpointerleave'];
 
-/** Makes an element. Attributes named on… are handlers; null and false leave one out. */
+/** Creates an element. Attributes named on… are event handlers. Attributes that are null or false are omitted. */
 export function h(tag, attributes, ...children) {
   const e = svgTags.has(tag) ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -16,12 +16,12 @@ export function h(tag, attributes, ...children) {
   return e;
 }
 
-/** Nested lists without what is null or false; anything that is no node is text. */
+/** Flattens nested lists and drops null and false. Everything that is not a node becomes text. */
 export const flat = (children) => children.flat(Infinity)
   .filter((c) => c !== null && c !== undefined && c !== false)
   .map((c) => (c instanceof Node ? c : String(c)));
 
-/** Makes the children of old those of fresh, keeping the elements that stay. */
+/** Changes the children of old into those of fresh, keeping existing elements where possible. */
 export function morphChildren(old, fresh) {
   const keyed = new Map();
   for (const c of old.children) if (c.dataset.key) keyed.set(c.dataset.key, c);

@@ -1,5 +1,5 @@
-// One box for everything that has an id, a name, a code, a key or a number: it
-// asks the daemon what there is of that, and offers it.
+// One search box for everything that has an id, a name, a code, an idempotency key
+// or a number. It asks the daemon for matches and offers them.
 
 import { h } from './dom.js';
 import { get, classesAll, Gone, Refusal } from './api.js';
@@ -7,11 +7,12 @@ import { get, classesAll, Gone, Refusal } from './api.js';
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$/;
 const keyPattern = /^[\x20-\x7e]{1,255}$/;
 const idPattern = /^[1-9]\d{0,18}$/;
-const pause = 150; // ms after a key until the daemon is asked
-const most = 6;    // names offered of a kind
+const pause = 150; // ms from a keystroke to the request
+const most = 6;    // names offered of each kind
 
-/** What is not there, or not for this token, is no match. */
+/** An item that does not exist, or that this token may not see, is no match. An archived commit is one. */
 const orNone = (asked, of) => asked.then((a) => of(a.data)).catch((e) => {
+  if (e instanceof Refusal && e.status === 410) return [match('commit', e.details.global_seq, 'archived', `#/commit/${e.details.global_seq}`)];
   if (e instanceof Refusal && e.status !== 401) return [];
   throw e;
 });
@@ -20,7 +21,7 @@ const match = (kind, text, aside, hash) => ({ kind, text: String(text), aside, h
 const containerMatch = (c) => match('container', c.name ?? c.container_id, c.name ? `${c.container_id}, ${c.kind}` : c.kind, `#/container/${c.container_id}`);
 const classMatch = (c) => match('class', c.name, [c.code, c.class_id].filter(Boolean).join(', '), `#/class/${c.class_id}`);
 
-/** All that a text may mean, what it means exactly first. */
+/** Everything that a text may refer to, exact matches first. */
 export async function find(typed, signal) {
   const id = typed.replace(/^#/, '');
   const read = (path, query, of) => orNone(get(path, query, signal), of);
@@ -51,7 +52,7 @@ export async function find(typed, signal) {
   return found.filter((m, i) => found.findIndex((n) => n.hash === m.hash && n.kind === m.kind) === i);
 }
 
-/** Makes the form of the header work. go follows an address. */
+/** Activates the form in the header. go opens an address. */
 export function startFinder(go) {
   const form = document.getElementById('find'), input = form.elements.what, list = document.getElementById('found');
   let asking = null, timer = null, matches = [], active = -1, answered = '';
@@ -119,7 +120,7 @@ export function startFinder(go) {
     }
   };
   input.onblur = close;
-  list.onpointerdown = (e) => e.preventDefault(); // the focus stays, so the list does
+  list.onpointerdown = (e) => e.preventDefault(); // keeps the focus, and with it the list
   form.onsubmit = async (e) => {
     e.preventDefault();
     if (answered !== input.value.trim() || list.hidden) await ask();

@@ -1,19 +1,19 @@
-// A grid drawn to scale. The drawing is one stop of the Tab key; the arrow
-// keys go from placement to placement, and what is pointed at or focused is
-// told in words beside it.
+// A grid drawn to scale. The drawing is one Tab stop. The arrow keys move from
+// placement to placement. The placement under the pointer or with the focus is
+// described in words next to the drawing.
 
 import { h, morphChildren } from './dom.js';
 import { quantity, digits, classTag, instanceLink, colour, decimal } from './format.js';
 
 const cell = 32;         // units of the drawing
-const zoom = 1.7;        // pixels a unit, where there is room
-const mostLines = 128;   // cells a side up to which lines are drawn
-const fewest = 26;       // cells a side from which the drawing shrinks to fit, and its axes have to grow
+const zoom = 1.7;        // pixels per unit, if there is room
+const mostLines = 128;   // longest side, in cells, for which lines are drawn
+const fewest = 26;       // side, in cells, from which on the drawing shrinks to fit, and its axes must grow
 
-// How much larger than in a small grid the axes are drawn.
+// Factor by which the axes are larger than in a small grid.
 const axisScale = (w, gh) => Math.max(1, Math.max(w, gh) / fewest);
 
-/** The drawing, with its details and a legend. */
+/** The drawing, with details and a legend. */
 export function gridPanel(data, held) {
   const { grid_width: w, grid_height: gh } = data;
   const details = h('div', { class: 'details', id: 'details' }, hint());
@@ -57,31 +57,31 @@ function placement(p, i, held, tell) {
     'aria-label': `${nameOf(p, held)} ${amount(p, cls)}, at ${p.x}, ${p.y}, ${p.width} by ${p.height} cells`,
     transform: `translate(${p.x * cell} ${p.y * cell})`, 'data-x': p.x, 'data-y': p.y, 'data-w': p.width, 'data-h': p.height,
     'data-open': p.instance_id !== undefined ? `#/instance/${p.instance_id}` : `#/class/${p.class_id}`,
-    onfocus: () => tell(p), onpointermove: () => tell(p), // not entering: the page scrolls below the pointer when the keyboard moves focus
+    onfocus: () => tell(p), onpointermove: () => tell(p), // not pointerenter: the page scrolls under the pointer when the keyboard moves the focus
     onpointerleave: () => { if (!document.activeElement?.closest?.('#grid')) tell(null); },
     onclick: () => tell(p),
   }, h('rect', { x: 1.5, y: 1.5, width: width - 3, height: height - 3, rx: 4 }));
 }
 
-// What is written on a placement is not part of it: a name that is cut would not
-// be in its label, which has the whole one.
+// The text on a placement is not part of its element, because a truncated name
+// would not match its label, which has the full name.
 function caption(p, held) {
   const width = p.width * cell - 10;
   return h('g', { class: 'caption', transform: `translate(${p.x * cell} ${p.y * cell})`, 'data-x': p.x, 'data-y': p.y },
     cutText(nameOf(p, held), width), wholeText(amount(p, held.classes.get(String(p.class_id))), width));
 }
 
-// A character is about 0.62 of its size wide, in most fonts.
+// In most fonts, the width of a character is about 0.62 of the font size.
 const wide = 0.62, large = 7.5, small = 4;
 
-// A name is cut to the width that it has.
+// A name is truncated to the available width.
 function cutText(text, width) {
   const most = Math.floor(width / (large * wide));
   const all = [...text];
   return h('text', { x: 5, y: 12.5, 'font-size': large }, all.length <= most ? text : `${all.slice(0, Math.max(1, most - 1)).join('')}…`);
 }
 
-// An amount is never cut, for that would be another amount: it becomes smaller, or stays away.
+// An amount is never truncated, because that would be another amount. It is drawn smaller, or not at all.
 function wholeText(text, width) {
   const size = Math.min(large, width / (text.length * wide * 1.1));
   return size < small ? null : h('text', { x: 5, y: 23.5, class: 'amount', 'font-size': size }, text);
@@ -103,7 +103,7 @@ function legend(held) {
     h('li', null, classTag(id, held.classes.get(id)), h('span', { class: 'aside' }, `× ${n}`)))));
 }
 
-// Enter: to what stands there. Arrow keys: to the nearest placement in that direction. Home and End: the first and the last.
+// Enter opens the placement. Arrow keys move to the nearest placement in that direction, Home and End to the first and the last.
 function walk(e) {
   const all = [...e.currentTarget.querySelectorAll('.placement')];
   const here = e.target.closest('.placement');

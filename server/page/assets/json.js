@@ -1,7 +1,7 @@
-// An exact JSON reader. JSON.parse turns every number into a double, which
-// holds integers only up to 2^53, and ledger numbers go to 2^63 and beyond.
-// Here an integer that a double can't hold becomes a BigInt, and a number with
-// a fraction or exponent (in metadata) a Spelled, which keeps how it was sent.
+// An exact JSON parser. JSON.parse turns every number into a double, which holds
+// integers exactly only up to 2^53. Numbers of the ledger go to 2^63 and beyond.
+// Here an integer that a double can't hold becomes a BigInt. A number with a
+// fraction or exponent (in metadata) becomes a Spelled, which keeps its spelling.
 
 export class Spelled {
   constructor(text) { this.text = text; }
@@ -12,10 +12,10 @@ const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const plain = /[^"\\]*/y;
 const space = /[ \t\n\r]*/y;
 
-// Objects whose names look like array indexes would lose their order.
+// JavaScript would reorder the names of an object that look like array indexes.
 const orders = new WeakMap();
 
-/** The names of an object, in the order they were sent. */
+/** The names of an object, in the order in which they were sent. */
 export const namesOf = (object) => orders.get(object) ?? Object.keys(object);
 
 export function parseExact(text) {
@@ -101,7 +101,7 @@ export function parseExact(text) {
   return result;
 }
 
-/** Writes a value as parseExact read it, on lines of its own, indented. */
+/** Formats a value of parseExact as indented lines, with numbers as they were sent. */
 export function spell(value, indent = '') {
   if (value === null || typeof value === 'boolean') return String(value);
   if (typeof value === 'string') return JSON.stringify(value);

@@ -1,6 +1,6 @@
-// What the page knows of the ledger's present: the last commit applied, the
-// end of the log, and whether the daemon is there. It comes over the stream of
-// commits; nothing is asked for on a timer.
+// The current state of the ledger: the last commit applied, the end of the log,
+// and whether the daemon responds. It comes over the stream of commits. The page
+// does not poll.
 //
 //   freshness → stream of commits after it → an event → freshness, at most once a second …
 //                      ↓ broken or silent                           ↓ a flood of events
@@ -8,33 +8,33 @@
 
 import { get, signed, Gone } from './api.js';
 
-const pace = 1000;              // ms between two looks at freshness
-const flood = 256 << 10;        // bytes of events within one pace beyond which the stream is left
+const pace = 1000;              // ms between two reads of freshness
+const flood = 256 << 10;        // bytes of events within one pace after which the stream is closed for a while
 const silence = 45_000;         // ms; the daemon sends a comment every 15 s
-const withoutStream = 5_000;    // ms between two looks for those who may not have the stream
+const withoutStream = 5_000;    // ms between two reads for tokens that may not read the stream
 const longestWait = 15_000;     // ms between two attempts
 const forEver = 2 ** 31 - 1;    // ms, until something else ends it
 export const span = 60;         // seconds of history
 
 export const live = {
-  state: 'connecting', // then 'live', 'gone', or 'locked': a token is asked for
+  state: 'connecting', // then 'live', 'gone', or 'locked': a token is required
   applied: undefined, end: undefined, lag: undefined, lagMs: undefined,
   retryAt: 0,
   history: [], // {second, commits, lag}, oldest first
 };
 
 const listeners = new Set();
-/** Calls fn(news) whenever something changed; news is true when there are new commits. */
+/** Calls fn(news) after every change; news is true if there are new commits. */
 export const onLive = (fn) => listeners.add(fn);
 const tell = (news) => { for (const fn of listeners) fn(news); };
 
 let stop = new AbortController();
 let skipWait = () => {};
 
-/** Tries again at once. */
+/** Retries at once. */
 export const retryNow = () => skipWait();
 
-/** Follows the ledger for ever; while the page is hidden it lets go of the stream. */
+/** Follows the ledger indefinitely. While the page is hidden, it closes the stream. */
 export async function follow() {
   document.addEventListener('visibilitychange', () => (document.hidden ? stop.abort() : skipWait()));
   for (let wait = pace; ;) {
@@ -70,7 +70,7 @@ const pause = (ms) => new Promise((done) => {
   skipWait = () => { clearTimeout(timer); done(); };
 });
 
-/** Asks for freshness once, and tells. */
+/** Reads the freshness once, and notifies the listeners. */
 async function look(signal) {
   const { data, freshness } = await get('/v1/read/freshness', null, signal);
   const before = live.applied, back = live.state !== 'live';
@@ -91,13 +91,13 @@ function note(commits, lag) {
   while (live.history[0].second <= second - span) live.history.shift();
 }
 
-/** Reads the stream; returns when it should be opened anew, throws when it broke. */
+/** Reads the stream. It returns if the stream should be reopened, and throws if it broke. */
 async function stream(signal) {
   const answer = await fetch(`/v1/read/commits?after=${live.applied}`, {
     signal, cache: 'no-store', credentials: 'omit', headers: signed({ Accept: 'text/event-stream' }),
   });
   if (answer.status === 403) return pause(withoutStream); // this token may not see all commits
-  if (!answer.ok) throw new Gone('The read daemon has no stream of commits to give.');
+  if (!answer.ok) throw new Gone('The read daemon offers no stream of commits.');
   const reader = answer.body.getReader();
   let looked = Date.now(), bytes = 0, due = null, failed = null;
   const lookSoon = () => {

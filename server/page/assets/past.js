@@ -1,6 +1,6 @@
-// Moving a container back in time: the tabs that lead to its history, and the
-// bar that says of which moment a view is. A moment is the number of a commit or
-// a time, and stands in the address: #/container/7?at=123.
+// A container as of an earlier moment: the tabs for its history, and the bar that
+// shows the moment of a view. A moment is the number of a commit or a time. It is
+// part of the address: #/container/7?at=123.
 
 import { h } from './dom.js';
 import { commitLink, time } from './format.js';
@@ -13,7 +13,7 @@ export function atOf(moment, prefix) {
   return seqPattern.test(moment) ? { [`${prefix}seq`]: moment } : { [`${prefix}time`]: moment };
 }
 
-/** What somebody typed as a moment, as it stands in the address: a time in their own zone becomes one in UTC. */
+/** Turns a moment as typed into its form in the address. A time in the user's own zone becomes one in UTC. */
 export function typedMoment(text) {
   const typed = text.trim().replace(/^#/, '');
   if (!typed || seqPattern.test(typed)) return typed;
@@ -23,7 +23,7 @@ export function typedMoment(text) {
 
 export const momentHint = 'a commit such as 123, or a time such as 2026-01-31 12:00';
 
-/** An address below a container, with what is given of a query. */
+/** An address below a container, with the parts of the query that are set. */
 export function containerHash(id, part, query) {
   const given = Object.entries(query ?? {}).filter(([, v]) => v !== undefined && v !== null && v !== '');
   return `#/container/${encodeURIComponent(id)}${part}${given.length ? `?${new URLSearchParams(given)}` : ''}`;
@@ -34,7 +34,7 @@ export const containerTabs = (id, here) => h('nav', { class: 'tabs', 'aria-label
   [['now', '', 'What it holds'], ['history', '/history', 'History']].map(([name, part, words]) =>
     h('a', { href: containerHash(id, part), 'aria-current': name === here ? 'page' : null }, words)));
 
-/** Says of which moment the view is, and goes to another. data and asOf are null if there was nothing. */
+/** The bar that shows the view's moment, and leads to another one. data and asOf are null if there was nothing then. */
 export function pastBar(id, ctx, data, asOf) {
   const { at } = ctx.query;
   const to = (moment, words) => h('a', { href: containerHash(id, '', { at: moment }) }, words);

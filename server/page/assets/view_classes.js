@@ -1,4 +1,4 @@
-// Classes: the list with totals, and one with its shapes drawn.
+// Classes: the list with totals, and one class with drawings of its shapes.
 
 import { h } from './dom.js';
 import { get, getList, unlessForbidden, rememberClass } from './api.js';
@@ -13,7 +13,7 @@ export const classes = {
   pattern: /^classes$/,
   section: 'classes',
   title: () => 'Classes',
-  every: 3000, // ms at least between refreshes: each class is a read of its own
+  every: 3000, // minimum ms between refreshes: each class is a separate read
   async load({ query, signal }) {
     const { data } = await get('/v1/read/classes', { cursor: query.cursor, limit: pageSize }, signal);
     data.classes.forEach(rememberClass);
@@ -34,7 +34,7 @@ export const classes = {
 
 const totals = (c, stats) => (stats ? [c.fungible ? quantity(stats.total_quantity, c) : digits(stats.instances_live), digits(stats.containers)] : ['–', '–']);
 
-/** The totals of a class; null for a token that may see only what belongs to some. */
+/** The totals of a class; null for a token that is limited to some owners. */
 const statsOf = async (id, signal) => (await unlessForbidden(get(`/v1/read/class/${encodeURIComponent(id)}/stats`, null, signal)))?.data;
 
 export const oneClass = {

@@ -1,4 +1,4 @@
-// The feed of commits, newest first, and one commit with all that it did.
+// The feed of commits, newest first, and one commit with all its operations.
 
 import { h } from './dom.js';
 import { get, getList, classesOf } from './api.js';
@@ -8,21 +8,21 @@ import { commands } from './commands.js';
 import { picker, commitFilters } from './commit_filters.js';
 
 const pageSize = 50;
-const searched = 1000;    // commits that a page with filters looks at
-const mostOperations = 2; // of a commit, in a row of the feed
-const mostShown = 500;    // of a commit, on its own page
+const searched = 1000;    // commits searched for a page with filters
+const mostOperations = 2; // operations of a commit, in a row of the feed
+const mostShown = 500;    // operations of a commit, in its own view
 
-/** Up to `most` commits that end at `to`, or the last ones; newest first. pick chooses among them. */
+/** Up to `most` commits that end at `to`, or the last ones, newest first. pick filters them. */
 export async function lastCommits(most, signal, to, pick = () => true) {
-  const { all } = await getList('/v1/read/commits', { order: 'newest', before: to && BigInt(to) + 1n, limit: most }, (a) => a.data.commits, most, signal);
+  const { all, archived } = await getList('/v1/read/commits', { order: 'newest', before: to && BigInt(to) + 1n, limit: most }, (a) => a.data.commits, most, signal);
   const seen = all.slice(0, most), list = seen.filter(pick);
   const after = seen.length === most ? BigInt(seen.at(-1).global_seq) - 1n : 0n;
-  return { list, after, seen, classes: await classesOf(list.flatMap((c) => classesNamed(c.operations.slice(0, mostOperations)))) };
+  return { list, after: archived ? 0n : after, archived, seen, classes: await classesOf(list.flatMap((c) => classesNamed(c.operations.slice(0, mostOperations)))) };
 }
 
 export function commitTable(caption, { list, classes }) {
   const by = list.some((c) => c.principal !== undefined), keyed = list.some((c) => c.metadata.idempotency_key !== undefined);
-  return table(caption, [['Commit', 'num idcol'], ['Time', 'when'], ['What it did'], ...(by ? [['By']] : []), ...(keyed ? [['Idempotency key', 'keycol']] : [])],
+  return table(caption, [['Commit', 'num idcol'], ['Time', 'when'], ['What it did', 'did'], ...(by ? [['By']] : []), ...(keyed ? [['Idempotency key', 'keycol']] : [])],
     list.map((c) => [commitLink(c.global_seq), time(c.committed_at), [
       c.operations.slice(0, mostOperations).map((op) => h('div', { class: 'line' }, operationLine(op, classes))),
       c.operations.length > mostOperations ? h('div', { class: 'line aside' }, `and ${c.operations.length - mostOperations} more`) : null],
@@ -45,8 +45,9 @@ export const commits = {
       h('div', { class: 'tools' }, commitFilters(query, go)),
       pick && page.seen.length > 0 && h('p', { class: 'aside' }, count(page.list.length, 'match', 'matches'), ` in commits ${page.seen.at(-1).global_seq} to ${page.seen[0].global_seq}`),
       page.list.length === 0 ? (pick ? empty('No commit here is like that.', page.after > 0n ? 'Earlier ones may be.' : '')
-        : empty('There are no commits here.', 'As soon as one is made it will show up here.'))
+        : empty('There are no commits here.', 'A new one appears here by itself.'))
         : commitTable('Commits, newest first', page),
+      page.archived && h('p', { class: 'aside' }, 'Earlier commits are archived.'),
       h('nav', { class: 'pager', 'aria-label': 'Pages' },
         to === undefined ? null : h('a', { href: address(rest) }, 'Newest'),
         page.after > 0n ? h('a', { href: address({ ...rest, to: page.after }), class: 'next' }, 'Earlier') : null),
@@ -71,6 +72,8 @@ export const commit = {
         ['Committed', time(data.committed_at)],
         ['Exactly', h('span', { class: 'exact' }, data.committed_at)],
         data.principal !== undefined && ['By', h('code', null, data.principal)],
+        data.reverses !== undefined && ['Takes back', 'commit ', commitLink(data.reverses)],
+        data.reversed_by !== undefined && ['Taken back by', 'commit ', commitLink(data.reversed_by)],
         ['In its batch', 'number ', digits(data.batch_seq)],
         ['Idempotency key', data.metadata.idempotency_key === undefined ? h('span', { class: 'none' }, 'none') : h('code', null, data.metadata.idempotency_key)],
         ['Minted', data.minted_instances.length ? minted(data.minted_instances) : h('span', { class: 'none' }, 'nothing')]),

@@ -1,4 +1,4 @@
-// One container: what it is, and all that it holds.
+// One container: its properties and its contents.
 
 import { h } from './dom.js';
 import { get, getList, classesOf, Refusal } from './api.js';
@@ -7,7 +7,7 @@ import { gridPanel } from './grid.js';
 import { commands } from './commands.js';
 import { atOf, containerTabs, pastBar } from './past.js';
 
-const step = 1000; // stacks or placements shown at first, and more at each wish
+const step = 1000; // stacks or placements shown at first, and added by each click
 const slotPage = 512;
 
 export const container = {

@@ -1,4 +1,4 @@
-// The list of containers: by owner and kind, page by page.
+// The list of containers, filtered by owner and kind, in pages.
 
 import { h } from './dom.js';
 import { get } from './api.js';
@@ -58,7 +58,7 @@ h('label', null, 'Name begins with', h('input', { name: 'prefix', pattern: nameP
 h('button', null, 'Filter'),
 owner || kind || prefix ? h('a', { href: '#/containers', class: 'clear' }, 'Clear') : null);
 
-/** Links to the first and the next page of a list that goes by cursor. */
+/** Links to the first and the next page of a list with a cursor. */
 export function pager(query, next, base) {
   if (!query.cursor && !next) return null;
   const { cursor, ...rest } = query;

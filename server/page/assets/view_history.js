@@ -1,4 +1,4 @@
-// What happened to one container: every change with what was there afterwards.
+// What happened to one container: every change, and the state after it.
 
 import { h } from './dom.js';
 import { get, classesOf } from './api.js';
@@ -36,7 +36,7 @@ export const history = {
   },
 };
 
-/** The cells of one change: of what, how much, and what was there afterwards, as a link to that moment. */
+/** The cells of one change: what changed, by how much, and the state afterwards, linked to that moment. */
 function what(e, id, cls) {
   const then = (...words) => h('a', { href: containerHash(id, '', { at: e.global_seq }), title: `Container ${id} after commit ${e.global_seq}` }, words);
   const of = e.class_id === undefined ? null : [classTag(e.class_id, cls), h('span', { class: 'aside' }, 'key ', String(e.key))];

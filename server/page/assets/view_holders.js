@@ -1,4 +1,4 @@
-// Who holds a class: its stacks by container, or its instances and where they are.
+// The holders of a class: its stacks by container, or its instances and their places.
 
 import { h } from './dom.js';
 import { get, classesOf } from './api.js';
@@ -15,11 +15,11 @@ export const classTabs = (id, c, here) => h('nav', { class: 'tabs', 'aria-label'
   [['class', '', 'Totals and shapes'], c.fungible ? ['holders', '/holders', 'Holders'] : ['instances', '/instances', 'Instances']].map(([name, part, words]) =>
     h('a', { href: address(id, part), 'aria-current': name === here ? 'page' : null }, words)));
 
-/** A view of one list of a class. columns and cells say how it looks, given the list and each element. */
+/** A view of one list of a class. columns and cells return its columns, given the list, and the cells of each element. */
 const listOf = (name, title, fields, columns, cells) => ({
   pattern: new RegExp(`^class/([^/]+)/${name}$`),
   section: 'classes',
-  every: 3000, // ms at least between refreshes: the list may be long
+  every: 3000, // minimum ms between refreshes: the list may be long
   title: ([id]) => `${title} of class ${id}`,
   async load({ params: [id], query, signal, go }) {
     const path = `/v1/read/class/${encodeURIComponent(id)}`;

@@ -1,4 +1,4 @@
-// One instance: where it is, what it hangs on and what hangs on it.
+// One instance: where it is, what it is attached to, and what is attached to it.
 
 import { h } from './dom.js';
 import { get, classesOf, Refusal } from './api.js';
@@ -43,7 +43,7 @@ export function place(location) {
   return [`at ${location.x}, ${location.y}${location.rotation ? `, turned ${location.rotation}°` : ''} in container `, containerLink(location.container_id)];
 }
 
-/** The instances above, the root first. */
+/** The instances that it is attached to, the root first. */
 async function climb(self, signal) {
   const above = [];
   for (let at = self; at.location?.parent_id !== undefined && above.length < mostAncestors;) {
@@ -53,13 +53,13 @@ async function climb(self, signal) {
   return above;
 }
 
-/** The instances below by id, level by level, up to a limit. */
+/** The instances attached below it, by id, level by level, up to a limit. */
 async function descend(self, signal) {
   const below = new Map();
   for (let level = self.children; level.length && below.size < mostDescendants;) {
     const asked = level.slice(0, mostDescendants - below.size);
     const found = await Promise.all(asked.map((id) => read(id, signal).catch((e) => {
-      if (e instanceof Refusal && e.status === 404) return null; // burned since
+      if (e instanceof Refusal && e.status === 404) return null; // it was burned in the meantime
       throw e;
     })));
     level = [];
