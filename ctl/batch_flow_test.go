@@ -9,10 +9,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"assetledger/ledger"
+	"assetledger/server/writer"
 )
 
 const flowWorld = "RegisterClass class_id=1 name=Gold\n" +
@@ -23,12 +22,13 @@ func transferLine(i int) string {
 	return fmt.Sprintf(`{"operations":[{"op":"TransferFungible","args":{"from_container":1,"to_container":2,"class_id":1,"key":0,"quantity":1}}],"metadata":{"n":%d}}`, i)
 }
 
-// manyLines are more lines than are on their way at a time, with some that are
-// refused, by the ledger or here, one too long for a stream, and empty ones.
+// manyLines returns more lines than are in flight at a time. Some are rejected,
+// by the ledger or by ledgerctl. One is too long for a stream, and some are
+// empty.
 func manyLines() (text string, results []string) {
 	var b strings.Builder
 	seq := 3
-	for i := 1; i <= (maxAhead+2)*ledger.MaxBatch+17; i++ {
+	for i := 1; i <= linesAhead+ledger.MaxBatch+17; i++ {
 		line, want := transferLine(i), ""
 		switch {
 		case i%7001 == 0:
@@ -38,7 +38,7 @@ func manyLines() (text string, results []string) {
 		case i%9001 == 0:
 			line = ""
 		case i == 12_000:
-			line = "{" + strings.Repeat(" ", streamLine+1) + line[1:]
+			line = "{" + strings.Repeat(" ", 1<<20+1) + line[1:]
 		}
 		b.WriteString(line + "\n")
 		switch {
@@ -52,8 +52,8 @@ func manyLines() (text string, results []string) {
 	return b.String(), results
 }
 
-// Requests follow each other in the stream; every line has its own result, in
-// its place, and is committed in its order.
+// Requests follow each other in the stream. Every line has its own result, in
+// its place, and lines are committed in order.
 func TestBatchFlows(t *testing.T) {
 	x := tool{t, startDaemons(t, t.TempDir())}
 	x.must(exitDone, flowWorld, "batch", "-f", "-")
@@ -73,13 +73,13 @@ func TestBatchFlows(t *testing.T) {
 	}
 }
 
-// With -on-error stop nothing after the first refusal is committed, whatever was
-// on its way, and every line that was sent has a result.
+// With -on-error stop, nothing after the first rejection is committed, whatever
+// was in flight. Every line that was sent has a result.
 func TestBatchFlowStops(t *testing.T) {
 	x := tool{t, startDaemons(t, t.TempDir())}
 	x.must(exitDone, flowWorld, "batch", "-f", "-")
 	text, _ := manyLines()
-	text = text[strings.Index(text, transferLine(14_003)):] // the first refusal is that of line 15,009
+	text = text[strings.Index(text, transferLine(14_003)):] // the first rejection is that of line 15,009
 	code, out, words := x.run(text, "batch", "-f", "-", "-o", "ndjson", "-on-error", "stop")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	committed, untried := 0, 0
@@ -99,8 +99,8 @@ func TestBatchFlowStops(t *testing.T) {
 	}
 }
 
-// A cutter passes connections on, and cuts the first ones after so many bytes of
-// answers.
+// A cutter forwards connections, and cuts the first ones after a number of
+// response bytes.
 type cutter struct {
 	net.Listener
 	cuts atomic.Int64
@@ -140,14 +140,14 @@ func newCutter(t *testing.T, to string, cuts, after int64) *cutter {
 	return c
 }
 
-// A connection that breaks with several requests on their way: with keys, each
-// line is committed once; without, the lines in doubt are named.
+// A connection breaks with several requests in flight. With idempotency keys,
+// each line is committed once. Without them, the lines in doubt are named.
 func TestBatchFlowIsCut(t *testing.T) {
 	for _, keyed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("keys: %v", keyed), func(t *testing.T) {
 			x := tool{t, startDaemons(t, t.TempDir())}
 			x.must(exitDone, flowWorld, "batch", "-f", "-")
-			const lines = (maxAhead + 3) * ledger.MaxBatch
+			const lines = linesAhead + 2*ledger.MaxBatch
 			var text strings.Builder
 			for i := range lines {
 				text.WriteString(transferLine(i) + "\n")
@@ -178,8 +178,69 @@ func TestBatchFlowIsCut(t *testing.T) {
 	}
 }
 
-// From a pipe each line's result is shown when it is durable, before the next
-// line is given; a line may be an operation in words.
+// A write daemon that is stopped and started again under a batch costs no line, with keys or without: those that it did
+// not carry out are sent again.
+func TestBatchOutlivesADaemon(t *testing.T) {
+	for _, args := range [][]string{{"-o", "ndjson"}, {"-o", "ndjson", "-resume", "-name", "restarts"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			dir := t.TempDir()
+			daemons := startDaemons(t, dir)
+			tool{t, daemons}.must(exitDone, flowWorld, "batch", "-f", "-")
+			in, give := io.Pipe()
+			out, shown := io.Pipe()
+			enough := make(chan struct{})
+			lines := 0
+			go func() {
+				defer give.Close()
+				text := strings.Repeat(transferLine(0)+"\n", 50)
+				for going := true; going; lines += 50 {
+					select {
+					case <-enough:
+						going = false
+					default:
+					}
+					io.WriteString(give, text)
+				}
+			}()
+			var words strings.Builder
+			ended := make(chan int)
+			go func() {
+				args := append([]string{"batch", "-f", "-", "-write-url", daemons.writeURL}, args...)
+				code := Main(args, in, shown, &words, func(string) (string, bool) { return "", false })
+				shown.Close()
+				ended <- code
+			}()
+			restart := make(chan bool, 2)
+			go func() { // the results are read meanwhile: a daemon that stops waits only so long for a client that reads none
+				defer close(enough)
+				for range 2 {
+					if !<-restart {
+						return
+					}
+					daemons.stop()
+					daemons = startDaemonsWith(t, dir, func(c *writer.Config) { c.Listen = strings.TrimPrefix(daemons.writeURL, "http://") })
+				}
+			}()
+			defer close(restart)
+			n := 0
+			for results := bufio.NewScanner(out); results.Scan(); {
+				n++
+				if want := fmt.Sprintf(`{"line":%d,"global_seq":%d,`, n, n+3); !strings.HasPrefix(results.Text(), want) {
+					t.Fatalf("%s, want %s", results.Text(), want)
+				}
+				if n == 1000 || n == 3000 {
+					restart <- true
+				}
+			}
+			if code := <-ended; code != exitDone || n != lines {
+				t.Errorf("exit code %d, %d results of %d lines: %s", code, n, lines, &words)
+			}
+		})
+	}
+}
+
+// If the input is a pipe, the result of each line is shown as soon as it is
+// durable, before the next line is written. A line may be an operation in words.
 func TestBatchIsInteractive(t *testing.T) {
 	daemons := startDaemons(t, t.TempDir())
 	in, give, err := os.Pipe()
@@ -211,63 +272,5 @@ func TestBatchIsInteractive(t *testing.T) {
 	give.Close()
 	if code := <-ended; code != exitRefused {
 		t.Errorf("exit code %d", code)
-	}
-}
-
-// An idle stream gets an empty line before the daemon could think it silent.
-func TestStreamStaysOpen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		in, out := io.Pipe()
-		s := &lineStream{body: out}
-		go s.stayOpen(t.Context())
-		buf := make([]byte, 10)
-		for range 3 {
-			began := time.Now()
-			if n, err := in.Read(buf); err != nil || string(buf[:n]) != "\n" || time.Since(began) != keepOpen {
-				t.Errorf("%v %q after %v", err, buf[:n], time.Since(began))
-			}
-		}
-		in.Close()
-	})
-}
-
-// Only a line that counts the results before it is the daemon's own.
-func TestStreamOwnLine(t *testing.T) {
-	for line, own := range map[string]bool{
-		`{"error":{"code":"ShuttingDown","message":"x","details":{"lines_answered":2}}}`:                 true,
-		`{"error":{"code":"Forbidden","message":"x","details":{"scope":"commit","lines_answered":2}}}`:   true,
-		`{"error":{"code":"ShuttingDown","message":"x","details":{"lines_answered":1}}}`:                 false,
-		`{"error":{"code":"ShuttingDown","message":"x","details":{}}}`:                                   false,
-		`{"error":{"code":"InvalidRequest","message":"\"lines_answered\":2","details":{"field":"x"}}}`:   false,
-		`{"global_seq":1,"batch_seq":1,"minted_instances":[],"metadata":{"error":{"lines_answered":2}}}`: false,
-	} {
-		s := &lineStream{told: 2}
-		if got := s.isOwn([]byte(line)); got != own || (s.last != nil) != own {
-			t.Errorf("%s: %v", line, got)
-		}
-	}
-}
-
-// parseResult gives the same, whichever way a result is read.
-func TestParseResult(t *testing.T) {
-	for raw, want := range map[string]string{
-		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":{}}`:                                 "12 3 {} false",
-		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":{"a":{}},"replayed":true}`:           `12 3 {"a":{}} true`,
-		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":{},"class":{"code":"x"}}`:            "12 3 {} false",
-		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":{"t":",\"replayed\":true}"}}`:        `12 3 {"t":",\"replayed\":true}"} false`,
-		`{"global_seq": 12, "batch_seq": 3, "minted_instances": [], "metadata": {"b":1} , "replayed": true }`: `12 3 {"b":1} true`,
-		`{"global_seq":0,"batch_seq":3,"minted_instances":[],"metadata":{}}`:                                  "none",
-		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":{}`:                                  "none",
-		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":}`:                                   "none",
-		`{}`: "none",
-	} {
-		var r batchResult
-		got := "none"
-		if err := parseResult([]byte(raw), &r); err == nil {
-			got = fmt.Sprintf("%d %d %s %v", r.GlobalSeq, r.BatchSeq, r.Metadata, r.Replayed)
-		}
-		if got != want {
-			t.Errorf("%s: %s, want %s", raw, got, want)
-		}
 	}
 }

@@ -4,213 +4,223 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
-	"time"
+	"iter"
 
+	"assetledger/ctl/client"
 	"assetledger/ledger"
 )
 
-// Lines go into requests, several of which are on their way at a time:
-//
-//	file → lineReader → runs of lines → lineRequest → flow → stream of commits → results
-//
-// Memory is bounded by maxAhead requests and one more, and their answers.
-
 const (
-	maxBatchBytes = 8 << 20              // bytes of a request, unless one line is longer
-	maxLine       = 16 << 20             // bytes of a line; the ledger takes 64 MiB in a request
-	linger        = 5 * time.Millisecond // for further lines of a pipe, before what there is gets sent
-	runBytes      = 64 << 10             // bytes of lines that are passed on together
+	maxLine    = 16 << 20 // bytes of a line; the ledger takes 64 MiB in a request
+	runBytes   = 64 << 10 // bytes of lines that are passed on together
+	groupBytes = 8 << 20  // bytes of lines whose results are shown together
+	linesAhead = 4 * ledger.MaxBatch
 )
 
-// inputLine is a line that is not blank, or the end of the input.
-type inputLine struct {
-	number int
-	text   []byte
-	err    error
+// sendLines commits first and the lines after it, each a transaction, and shows their
+// results.
+func (b *batch) sendLines(c *call, in *lineReader, first []byte) error {
+	o := client.LinesOptions{Base: c.writeURL, OnError: b.onError.value, Window: linesAhead, GiveUp: c.timeout.Duration}
+	b.stopping, b.halt = untilSignal(c.ctx)
+	defer b.halt(nil)
+	o.Stop = b.stopping.Done()
+	o.Again = func(why error, keyed bool) {
+		b.bar.clear()
+		saying := sameKey
+		if !keyed {
+			saying = "trying again what was not carried out"
+		}
+		c.again(saying)(why)
+	}
+	for r, err := range c.api.CommitLines(c.ctx, b.lines(in, bytes.Clone(first)), o) {
+		if err != nil {
+			return b.failed(c, err)
+		}
+		if err := b.result(c, &r); err != nil {
+			b.halt(err) // the results of what is in flight are still counted
+		}
+	}
+	if err := b.endGroup(c); err != nil {
+		b.halt(err)
+	}
+	if why := context.Cause(b.stopping); why != nil {
+		return b.halted(why)
+	}
+	if !b.stopped() && b.ended != io.EOF {
+		return b.unreadable(in, b.ended)
+	}
+	return b.mark.save(c, true)
 }
 
-// sendLines sends first and the lines after it, each a transaction.
-func (b *batch) sendLines(c *call, in *lineReader, first []byte) error {
-	stop := make(chan struct{})
-	defer close(stop)
-	lines := make(chan []inputLine)
-	go passLines(in, bytes.Clone(first), lines, stop)
-	var pause <-chan time.Time // nil for a file, which never makes one wait
-	timer := time.NewTimer(linger)
-	defer timer.Stop()
-	if !b.bar.regular {
-		pause = timer.C
-	}
-	f := &flow{b: b, c: c, filling: &lineRequest{b: b}}
-	defer f.close()
-	for !b.stopped() {
-		results, late := f.awaits()
-		select {
-		case run := <-lines:
-			if f.filling.n() == 0 {
-				timer.Reset(linger)
-			}
-			for _, l := range run {
-				if l.err != nil {
-					return f.end(in, l.err)
-				}
-				if err := f.line(l); err != nil || b.stopped() {
-					return err
+// lines yields line and those after it, in runs that have arrived together, and
+// whether more come without a wait. At the end it sets b.ended.
+func (b *batch) lines(in *lineReader, line []byte) iter.Seq2[[]client.Line, bool] {
+	return func(yield func([]client.Line, bool) bool) {
+		var run []client.Line
+		var text []byte // of the run
+		var tx ledger.Transaction
+		for b.ended == nil {
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				var l client.Line
+				text, l = b.line(text, line, in.number, &tx)
+				run = append(run, l)
+				if l.Given != nil && b.onError.value == "stop" && !b.mark.isDone(l.Number) {
+					b.ended = io.EOF
 				}
 			}
-		case <-pause:
-			if err := f.dispatch(); err != nil {
-				return err
+			ready := in.ready()
+			if len(run) > 0 && (len(text) >= runBytes || !ready || b.ended != nil) {
+				if !yield(run, ready || b.bar.regular) {
+					return
+				}
+				run, text = make([]client.Line, 0, len(run)), make([]byte, 0, runBytes)
 			}
-		case chunk, open := <-results:
-			if err := f.got(chunk, open); err != nil {
-				return err
+			if b.ended == nil {
+				line, b.ended = in.next()
 			}
-		case <-late:
-			if err := f.broke(failure{err: &noAnswer{url: c.writeURL, err: context.DeadlineExceeded}}); err != nil {
-				return err
-			}
-		case <-c.ctx.Done():
-			return f.broke(failure{err: &noAnswer{url: c.writeURL, err: c.ctx.Err()}})
 		}
+		if len(run) > 0 {
+			yield(run, false)
+		}
+	}
+}
+
+// line returns a line of the input as it is sent, with its text appended to that of
+// others. A line that is not JSON would make a whole batch request invalid, so it is
+// rejected here.
+func (b *batch) line(text, line []byte, number int, tx *ledger.Transaction) ([]byte, client.Line) {
+	l := client.Line{Number: number}
+	if b.mark.isDone(number) {
+		l.Given = []byte(`{"skipped":true}`)
+		return text, l
+	}
+	line, fault := ofWords(line)
+	refusal := ledger.ParseTransaction(line, tx, jsonLimits)
+	if refusal != nil && refusal.Code == ledger.MalformedJSON {
+		if fault != nil {
+			refusal = ledger.Errorf(ledger.MalformedJSON, "A line is a transaction as JSON, or one operation in words: %v.", fault)
+		}
+		l.Given = append(ledger.AppendError([]byte(`{"error":`), refusal), '}')
+		return text, l
+	}
+	from := len(text)
+	text, l.Keyed = append(text, line...), refusal == nil && len(tx.Key) > 0
+	if !l.Keyed && b.mark != nil {
+		if refusal == nil || lacksKey(line) {
+			text = b.mark.appendKey(text, number)
+		}
+		l.Keyed = true
+	}
+	l.Text = text[from:len(text):len(text)]
+	return text, l
+}
+
+// lacksKey reports whether a line that the ledger will reject, unless it is newer than
+// ledgerctl, can be given a key. One that can't has a key or is no transaction in any
+// version, so that it is safe to send again.
+func lacksKey(line []byte) bool {
+	var fields map[string]json.RawMessage
+	return json.Unmarshal(line, &fields) == nil && len(fields) > 0 && fields["idempotency_key"] == nil
+}
+
+// jsonLimits are the limits of the ledger, less the two levels of the batch around
+// a transaction.
+var jsonLimits = ledger.ParseLimits{Nesting: ledger.DefaultNesting - 2}
+
+// ofWords returns the transaction of a line that is one operation in words, as -op
+// takes it. Other lines are returned unchanged, those that seem to be words with
+// what is wrong with them.
+func ofWords(line []byte) ([]byte, error) {
+	if c := line[0] | 0x20; c < 'a' || c > 'z' {
+		return line, nil
+	}
+	op, err := ledger.ParseOpWords(string(line))
+	if err != nil {
+		return line, nearerOp(string(line), err)
+	}
+	return append(ledger.AppendOperations([]byte(`{"operations":`), []ledger.Op{op}), '}'), nil
+}
+
+// A group is a run of lines whose results are shown together.
+type group struct {
+	lines   int
+	size    int               // bytes of these
+	last    int               // number of the last one
+	results []json.RawMessage // if they are shown as one answer
+	done    client.Result     // committed last; its metadata are reused
+}
+
+// result shows the result of a line.
+func (b *batch) result(c *call, r *client.Answered) error {
+	skipped := b.mark.isDone(r.Number)
+	alone := r.Given != nil && !skipped
+	if alone {
+		if err := b.endGroup(c); err != nil {
+			return err
+		}
+	}
+	b.bar.clear()
+	g := &b.group
+	g.lines, g.size, g.last = g.lines+1, g.size+len(r.Text), r.Number
+	if skipped {
+		b.skip(c, r.Number)
+	} else {
+		b.add(c, r.Number, &r.Verdict, r.Raw)
+		if c.json() && !c.ndjson() {
+			g.results = append(g.results, bytes.Clone(r.Raw))
+		}
+		if r.Err == nil && b.mark != nil {
+			metadata := append(g.done.Metadata[:0], r.Metadata...)
+			g.done = r.Result
+			g.done.Metadata = metadata
+		}
+	}
+	switch {
+	case alone, g.lines == ledger.MaxBatch, g.size >= groupBytes, !r.More && !b.bar.regular:
+		return b.endGroup(c)
+	case !r.More:
+		return b.flush(c, r.Number, c.ndjson())
 	}
 	return nil
 }
 
-// passLines passes lines on until the end, or until stop is closed: those that
-// have arrived together.
-func passLines(in *lineReader, line []byte, to chan<- []inputLine, stop <-chan struct{}) {
-	var run []inputLine
-	var text []byte
-	var err error
-	for {
-		if line = bytes.TrimSpace(line); len(line) > 0 || err != nil {
-			from := len(text)
-			text = append(text, line...)
-			run = append(run, inputLine{in.number, text[from:len(text):len(text)], err})
-		}
-		if len(run) > 0 && (err != nil || len(text) >= runBytes || !in.ready()) {
-			select {
-			case to <- run:
-			case <-stop:
-				return
-			}
-			run, text = nil, make([]byte, 0, runBytes)
-		}
-		if err != nil {
-			return
-		}
-		line, err = in.next()
+// endGroup shows the results of the group, and notes how far the batch has come.
+func (b *batch) endGroup(c *call) error {
+	g := b.group
+	if g.lines == 0 {
+		return nil
 	}
+	b.group = group{}
+	if len(g.results) > 0 {
+		c.showRaw(&answer{client.Answer{Body: resultsOf(g.results)}})
+	}
+	if !c.json() {
+		b.table.flush()
+	}
+	if err := b.flush(c, g.last, true); err != nil {
+		return err
+	}
+	b.bar.at(g.last, b.refused)
+	if !b.mark.isDone(g.last) {
+		b.mark.answered(g.last, &g.done)
+	}
+	return b.mark.save(c, false)
 }
 
-// jsonLimits are the ledger's, less the two levels of the batch around a transaction.
-var jsonLimits = ledger.ParseLimits{Nesting: ledger.DefaultNesting - 2}
-
-// skip shows a line that an earlier run has done.
+// skip shows a line that an earlier run has committed.
 func (b *batch) skip(c *call, line int) {
 	switch {
 	case c.ndjson():
 		fmt.Fprintf(c.out, `{"line":%d,"skipped":true}`+"\n", line)
 	case !c.json():
-		b.table.row(fmt.Sprint(line), "-", "-", "-", "done by an earlier run")
-		if len(b.table.rows) >= 1000 {
-			b.table.flush()
-		}
+		b.table.row(line, "-", "-", "-", "done by an earlier run")
 	}
 }
 
-// A lineRequest is a run of lines that are sent together.
-type lineRequest struct {
-	b       *batch
-	body    []byte // the lines, each with a newline
-	ends    []int  // where they end in body
-	lines   []int  // their numbers
-	done    int    // how many have a result
-	since   time.Time
-	got     []json.RawMessage // results, if they are shown together
-	last    *batchResult      // of the last one that is committed
-	failed  *failure          // of the stream in which it was sent
-	unkeyed bool              // a transaction without a key is among them
-	long    bool              // a line is too long for a stream
-	over    bool              // it is finished
-	tx      ledger.Transaction
-}
-
-func (r *lineRequest) n() int { return len(r.lines) }
-
-func (r *lineRequest) add(text []byte, line int, keyed bool) {
-	r.body = append(append(r.body, text...), '\n')
-	r.ends = append(r.ends, len(r.body))
-	r.lines = append(r.lines, line)
-	r.unkeyed = r.unkeyed || !keyed
-	r.long = r.long || len(text) > streamLine
-}
-
-// rest is the lines without a result.
-func (r *lineRequest) rest() []byte {
-	if r.done == 0 {
-		return r.body
-	}
-	return r.body[r.ends[r.done-1]:]
-}
-
-// result takes note of the result of the next line, and shows it.
-func (r *lineRequest) result(c *call, raw []byte) error {
-	b := r.b
-	var res batchResult
-	if err := parseResult(raw, &res); err != nil {
-		return b.unclear(fmt.Errorf("%s answered what is no result: %.200q", c.writeURL, raw))
-	}
-	b.last = r.lines[r.done]
-	r.done++
-	b.add(c, b.last, &res, raw)
-	if b.mark != nil && res.Error == nil {
-		res.Metadata = bytes.Clone(res.Metadata)
-		r.last = &res
-	}
-	if c.json() && !c.ndjson() {
-		r.got = append(r.got, bytes.Clone(raw))
-	}
-	return nil
-}
-
-// show shows the results that are shown together.
-func (r *lineRequest) show(c *call) {
-	if len(r.got) > 0 {
-		c.showRaw(&answer{body: resultsOf(r.got)})
-		r.got = nil
-	}
-	if !c.json() {
-		r.b.table.flush()
-	}
-}
-
-// finish is for a request whose lines all have results; once more does nothing.
-func (r *lineRequest) finish(c *call) error {
-	if r.over {
-		return nil
-	}
-	r.over = true
-	b := r.b
-	b.bar.clear()
-	r.show(c)
-	if err := c.out.Flush(); err != nil {
-		return err
-	}
-	last := r.lines[r.n()-1]
-	b.bar.at(last, b.refused)
-	b.mark.answered(last, r.last)
-	return b.mark.save(c, false)
-}
-
-// notTried is the result of a line that a stream ended before, with -on-error stop.
-const notTried = `{"error":{"code":"NotAttempted","message":"Not tried, since an earlier transaction failed and -on-error is stop.","details":{}}}`
-
-// resultsOf is the answer to a batch request with these results.
+// resultsOf returns the response to a batch request with these results.
 func resultsOf(results []json.RawMessage) []byte {
 	body := []byte(`{"results":[`)
 	for i, r := range results {
@@ -222,33 +232,27 @@ func resultsOf(results []json.RawMessage) []byte {
 	return append(body, "]}"...)
 }
 
-// A resumeProof is how -resume knows that the ledger is the one that it knew:
-// a commit, and the key that it had.
-type resumeProof struct {
-	GlobalSeq int64  `json:"global_seq"`
-	Key       string `json:"key"`
-}
-
-// proofOf is the proof that a result gives.
-func proofOf(r *batchResult) *resumeProof {
-	var metadata struct {
-		Key string `json:"idempotency_key"`
+// failed returns the error for lines without a result.
+func (b *batch) failed(c *call, err error) error {
+	if !c.json() {
+		b.table.flush() // its header too, if there was no result
 	}
-	if r == nil || json.Unmarshal(r.Metadata, &metadata) != nil || metadata.Key == "" {
-		return nil
+	if err := b.endGroup(c); err != nil {
+		b.halt(err)
 	}
-	return &resumeProof{r.GlobalSeq, metadata.Key}
-}
-
-// regularSize is the size of a regular file.
-func regularSize(in io.Reader) (size int64, regular bool) {
-	f, ok := in.(*os.File)
-	if !ok {
-		return 0, true // a reader in memory, which makes nobody wait either
+	why, _ := errors.AsType[*client.Unanswered](err)
+	if err = inWords(why.Err); why.Answer != nil {
+		err = c.refusal(&answer{*why.Answer})
 	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return 0, false
+	if cause := context.Cause(b.stopping); cause != nil {
+		err = exitf(max(exitCode(cause), exitCode(err)), "%v; %v", cause, err)
 	}
-	return info.Size(), true
+	what, next := "", againAll
+	for _, l := range why.Doubtful {
+		what = fmt.Sprintf("of lines %d to %d", why.Doubtful[0].Number, l.Number)
+		if !l.Keyed {
+			next = againKeyed
+		}
+	}
+	return b.unanswered(err, what, next+"; no later line was carried out")
 }

@@ -11,24 +11,27 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"assetledger/ctl/client"
 )
 
-// Resuming. A line's key is "batch:" NAME ":" LINE, so the same line of the
-// same file is the same request in every run. The line's text is not in the
-// key: a line that was changed after it was committed is refused
+// Resuming. A line's idempotency key is "batch:" NAME ":" LINE, so the same line of
+// the same file is the same request in every run. The key does not contain the
+// line's text: a line that was changed after it was committed is rejected
 // (IdempotencyConflict), not committed a second time.
 //
-// The ledger remembers a limited number of keys. A file with more lines than
-// that would be unsafe to send again from its first line; so when a run is far
-// beyond what it needs the keys for, it notes in NAME.resume how far it has
-// come, and the next run skips what lies more than resumeWindow before that.
+// The ledger remembers a limited number of idempotency keys. It would be unsafe to
+// send a file with more lines than that again from its first line. So a run that is
+// far beyond the lines for which it needs the keys writes its position to
+// NAME.resume, and the next run skips lines more than resumeWindow before that.
 
 const (
 	resumeWindow = 500_000 // lines whose keys are taken to be remembered: half of the ledger's default
 	resumeStep   = 100_000 // lines between two notes
 )
 
-// A resumeMark is how far the runs over a file have come. A nil one does nothing.
+// A resumeMark is the position that the runs over a file have reached. A nil one
+// does nothing.
 type resumeMark struct {
 	path         string
 	window, step int
@@ -44,7 +47,7 @@ type resumeNote struct {
 	Proof    *resumeProof `json:"proof"`
 }
 
-// prepareResume reads what an earlier run has noted.
+// prepareResume reads the position of an earlier run.
 func (b *batch) prepareResume(c *call) error {
 	switch {
 	case !b.resume && b.name != "":
@@ -65,8 +68,8 @@ func (b *batch) prepareResume(c *call) error {
 	return b.mark.load(c)
 }
 
-// keyName is name as it stands in keys: itself, or a hash of one that is too
-// long or has characters that a key can't have.
+// keyName returns name in the form used in idempotency keys: unchanged, or a hash of
+// a name that is too long or has invalid characters.
 func keyName(name string) string {
 	plain := len(name) <= 100 && strings.IndexFunc(name, func(r rune) bool {
 		return r <= ' ' || r > '~' || r == '"' || r == '\\' || r == '/'
@@ -77,17 +80,34 @@ func keyName(name string) string {
 	return fmt.Sprintf("sha256-%x", sha256.Sum256([]byte(name)))[:32]
 }
 
-// withKey adds the line's key to a transaction that has none.
-func (m *resumeMark) withKey(transaction []byte, line int) []byte {
-	end := len(transaction) - 1
-	return fmt.Appendf(transaction[:end:end], `,"idempotency_key":"batch:%s:%d"}`, m.note.Name, line)
+// appendKey adds the line's idempotency key to the transaction that text ends with.
+func (m *resumeMark) appendKey(text []byte, line int) []byte {
+	return fmt.Appendf(text[:len(text)-1], `,"idempotency_key":"batch:%s:%d"}`, m.note.Name, line)
 }
 
-// isDone reports whether an earlier run has done the line.
+// isDone reports whether an earlier run has committed the line.
 func (m *resumeMark) isDone(line int) bool { return m != nil && line <= m.done }
 
-// answered notes that every line up to this one is answered.
-func (m *resumeMark) answered(line int, last *batchResult) {
+// A resumeProof shows -resume that the ledger is the same as before: a commit, and
+// the idempotency key that it had.
+type resumeProof struct {
+	GlobalSeq int64  `json:"global_seq"`
+	Key       string `json:"key"`
+}
+
+// proofOf returns the proof that a result provides.
+func proofOf(r *client.Result) *resumeProof {
+	var metadata struct {
+		Key string `json:"idempotency_key"`
+	}
+	if json.Unmarshal(r.Metadata, &metadata) != nil || metadata.Key == "" {
+		return nil
+	}
+	return &resumeProof{r.GlobalSeq, metadata.Key}
+}
+
+// answered records that every line up to this one has a result.
+func (m *resumeMark) answered(line int, last *client.Result) {
 	if m == nil {
 		return
 	}
@@ -97,14 +117,14 @@ func (m *resumeMark) answered(line int, last *batchResult) {
 	}
 }
 
-// save writes the note, when it is of use and enough is new in it.
+// save writes the position, if it is needed and has advanced enough.
 func (m *resumeMark) save(c *call, atEnd bool) error {
 	if m == nil || m.note.Proof == nil || m.note.Answered <= m.window || m.note.Answered == m.saved || !atEnd && m.note.Answered < m.saved+m.step {
 		return nil
 	}
 	text, err := json.Marshal(m.note)
 	if err == nil {
-		err = writeDurably(m.path, append(text, '\n'))
+		err = client.ReplaceFile(m.path, text)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot note how far the batch has come: %w; make room, and run it again", err)
@@ -113,21 +133,7 @@ func (m *resumeMark) save(c *call, atEnd bool) error {
 	return nil
 }
 
-// writeDurably replaces a file so that it is whole, whatever happens.
-func writeDurably(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}
-
-// load reads the note of an earlier run, and asks the ledger for its proof.
+// load reads the position of an earlier run, and checks its proof against the ledger.
 func (m *resumeMark) load(c *call) error {
 	text, err := os.ReadFile(m.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -153,10 +159,10 @@ func (m *resumeMark) load(c *call) error {
 	return nil
 }
 
-// knows reports whether the ledger is the one that the proof is of.
+// knows reports whether the proof is of this ledger.
 func (c *call) knows(proof *resumeProof) (bool, error) {
 	seq := strconv.FormatInt(proof.GlobalSeq, 10)
-	a, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/commit/" + seq, query: url.Values{"min_seq": {seq}}})
+	a, err := c.peek("/v1/read/commit/"+seq, url.Values{"min_seq": {seq}})
 	if err != nil {
 		return false, err
 	}
@@ -168,7 +174,7 @@ func (c *call) knows(proof *resumeProof) (bool, error) {
 		}
 		return false, refused
 	}
-	var page struct{ Data batchResult }
+	var page struct{ Data client.Result }
 	if err := a.decode(&page); err != nil {
 		return false, err
 	}

@@ -9,13 +9,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"assetledger/ctl/client"
 )
 
-// Beyond what the ledger remembers, lines that are done are skipped by the note.
+// Lines that are done are skipped by the resume note, even if the ledger no
+// longer remembers them.
 func TestResumeMark(t *testing.T) {
 	x := tool{t, startDaemons(t, t.TempDir())}
 	x.must(exitDone, "", "commit", "-key", "batch:w:7", "-op", "CreateContainer container_id=1 kind=Standard")
-	run := &call{ctx: t.Context(), api: newClient(&connecting{})}
+	run := &call{ctx: t.Context(), api: newClient(&connecting{}, idle)}
 	run.readURL, run.timeout.Duration = x.daemons.readURL, time.Minute
 	path := filepath.Join(t.TempDir(), "w.resume")
 	mark := func() *resumeMark {
@@ -23,9 +26,7 @@ func TestResumeMark(t *testing.T) {
 	}
 	at := func(m *resumeMark, line int, end bool) bool {
 		before, _ := os.ReadFile(path)
-		r := &batchResult{}
-		r.GlobalSeq, r.Metadata = 1, json.RawMessage(`{"idempotency_key":"batch:w:7"}`)
-		m.answered(line, r)
+		m.answered(line, &client.Result{GlobalSeq: 1, Metadata: json.RawMessage(`{"idempotency_key":"batch:w:7"}`)})
 		if err := m.save(run, end); err != nil {
 			t.Fatal(err)
 		}
@@ -101,11 +102,12 @@ func TestBarLine(t *testing.T) {
 	}
 }
 
-// On a terminal the bar is drawn now and then, and taken away before results.
+// On a terminal, the bar is redrawn from time to time, and cleared before
+// results.
 func TestBarIsDrawnAndCleared(t *testing.T) {
 	var shown bytes.Buffer
 	now := time.Unix(0, 0)
-	b := &bar{w: &shown, now: func() time.Time { return now }, begin: now, next: now.Add(progressEvery)}
+	b := &bar{progress: progress{w: &shown, now: func() time.Time { return now }, begin: now, next: now.Add(progressEvery)}}
 	for range 4 {
 		b.at(1, 0)
 		now = now.Add(progressEvery / 2)

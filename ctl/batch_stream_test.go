@@ -12,29 +12,46 @@ import (
 	"time"
 )
 
-// What becomes of the lines when a stream ends early, by whichever way.
+// What happens to the lines when a stream ends early, in each way.
 func TestBatchOverStreams(t *testing.T) {
 	const (
 		refusal  = `{"error":{"code":"GridFull","message":"It is full.","details":{}}}`
 		stopping = `{"error":{"code":"ShuttingDown","message":"The daemon is stopping.","details":{"lines_answered":1}}}`
 		tooLong  = `{"error":{"code":"PayloadTooLarge","message":"A line is too long.","details":{}}}`
+		busy     = `{"error":{"code":"ShuttingDown","message":"Nothing was done.","details":{}}}`
+		deposed  = `{"error":{"code":"NotTheWriter","message":"Nothing was done.","details":{}}}`
+		noLog    = `{"error":{"code":"LogUnavailable","message":"It is unknown.","details":{}}}`
+		untried  = `{"error":{"code":"NotAttempted","message":"An earlier one failed.","details":{}}}`
 		revoked  = `{"error":{"code":"Unauthorized","message":"The token is not known.","details":{"reason":"unknown","lines_answered":1}}}`
 	)
+	stopping2 := strings.Replace(stopping, ":1}", ":2}", 1)
+	keys := []string{"-resume", "-name", "x"}
+	all := []string{`"line":1,"global_seq":1`, `"line":2,"global_seq":2`, `"line":3,"global_seq":3`}
 	for _, c := range []struct {
 		name    string
 		args    []string
-		streams [][]string // results that each stream gives; "" commits, "cut" cuts, "end" ends the answer
+		streams [][]string // results of each stream; "" commits, "cut" cuts the connection, "end" ends the response
 		code    int
 		stdout  []string
 		stderr  string
 	}{
-		{"all", nil, [][]string{{"", "", ""}}, exitDone, []string{`"line":3,"global_seq":3`}, ""},
+		{"all", nil, [][]string{{"", "", ""}}, exitDone, all, ""},
 		{"a refusal", nil, [][]string{{"", refusal, ""}}, exitRefused, []string{`"line":2,"error"`, `"line":3,"global_seq":2`}, "1 of 3 transactions failed"},
 		{"stop", []string{"-on-error", "stop"}, [][]string{{"", refusal, "end"}}, exitRefused, []string{`"line":2,"error":{"code":"GridFull"`, `"line":3,"error":{"code":"NotAttempted"`}, "1 of 2 transactions failed, and 1 after it not tried"},
-		{"cut, with keys", []string{"-resume", "-name", "x"}, [][]string{{"", "cut"}, {"", ""}}, exitDone, []string{`"line":1,"global_seq":1`, `"line":3,"global_seq":3`}, ""},
+		{"cut, with keys", keys, [][]string{{"", "cut"}, {"", ""}}, exitDone, all, ""},
 		{"cut, without keys", nil, [][]string{{"", "cut"}}, exitSilent, []string{`"line":1,"global_seq":1`}, "1 committed and 0 failed before, and of lines 2 to 3 it is not known"},
-		{"the daemon stops, with keys", []string{"-resume", "-name", "x"}, [][]string{{"", stopping, "end"}, {"", ""}}, exitDone, []string{`"line":1,"global_seq":1`, `"line":3,"global_seq":3`}, ""},
-		{"the daemon stops, without keys", nil, [][]string{{"", stopping, "end"}}, exitSilent, []string{`"line":1,"global_seq":1`}, "ShuttingDown: The daemon is stopping; 1 committed and 0 failed before that"},
+		{"the daemon stops, with keys", keys, [][]string{{"", stopping, "end"}, {"", ""}}, exitDone, all, ""},
+		{"the daemon stops, without keys", nil, [][]string{{"", stopping, "end"}, {"", ""}}, exitDone, all, "ShuttingDown: The daemon is stopping; trying again what was not carried out"},
+		{"lines come while it stops", nil, [][]string{{"", busy, busy}, {"", ""}}, exitDone, all, ""},
+		{"lines come while it stops, and it says so", nil, [][]string{{"", busy, stopping2, "end"}, {"", ""}}, exitDone, all, ""},
+		{"lines come while it stops, with keys", keys, [][]string{{"", busy, stopping2, "end"}, {"", ""}}, exitDone, all, ""},
+		{"another one writes", keys, [][]string{{deposed, deposed, deposed}, {busy, "end"}, {"", "", ""}}, exitDone, all, ""},
+		{"a line behind one that is sent again has a key too", keys, [][]string{{"", busy, ""}, {"", ""}}, exitDone, []string{`"line":2,"global_seq":3`, `"line":3,"global_seq":4`}, ""},
+		{"a line behind one that could be sent again has no key", nil, [][]string{{"", busy, ""}}, exitRefused, []string{`"line":2,"error":{"code":"ShuttingDown"`, `"line":3,"global_seq":2`}, "1 of 3 transactions failed"},
+		{"it stops, and is cut", nil, [][]string{{"", busy, "cut"}}, exitSilent, []string{`"line":1,"global_seq":1`}, "1 committed and 0 failed before, and of lines 3 to 3 it is not known"},
+		{"it stops with -on-error stop", []string{"-on-error", "stop"}, [][]string{{"", busy, untried, "end"}, {"", ""}}, exitDone, all, ""},
+		{"the log fails, with keys", keys, [][]string{{"", noLog, noLog}, {"", ""}}, exitDone, all, ""},
+		{"the log fails, without keys", nil, [][]string{{"", noLog, ""}}, exitRefused, []string{`"line":2,"error":{"code":"LogUnavailable"`, `"line":3,"global_seq":2`}, "1 of 3 transactions failed"},
 		{"a line too long", nil, [][]string{{"", tooLong, "end"}, {""}}, exitRefused, []string{`"line":2,"error":{"code":"PayloadTooLarge"`, `"line":3,"global_seq":2`}, "1 of 3"},
 		{"the token is revoked", nil, [][]string{{"", revoked, "end"}}, exitRefused, []string{`"line":1,"global_seq":1`}, "Unauthorized"},
 	} {

@@ -5,168 +5,79 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"sync"
-	"time"
 	"unicode/utf16"
 
-	"assetledger/server/httpclient"
+	"assetledger/ctl/client"
 )
 
-// maxAnswer bounds an answer, in bytes. The largest is that of a full batch
-// whose every transaction has the largest metadata.
-const maxAnswer = 256 << 20
-
-// A client asks the daemons. It follows no redirects and keeps its connections.
-// Any goroutine may ask.
-type client struct {
-	how   *connecting
-	pause func(ctx context.Context, d time.Duration) error // between tries
-
-	mu     sync.Mutex
-	byBase map[string]*http.Client
-	inUse  map[string]int // of the addresses of a base
-	idle   int            // connections to a daemon that are kept while nobody asks
+// newClient makes the client of a run, which keeps some idle connections to each daemon.
+func newClient(how *connecting, idle int) *client.Client {
+	return client.New(client.Options{Token: how.token, UserAgent: "ledgerctl", Timeout: -1, Transport: func(base string) (*http.Transport, error) {
+		trust := how.trust()
+		if err := trust.Fits(base); err != nil {
+			return nil, asUsage(err)
+		}
+		transport, err := trust.Transport(base, idle)
+		return transport, asUsage(err)
+	}})
 }
 
-func newClient(how *connecting) *client {
-	return &client{how: how, byBase: map[string]*http.Client{}, pause: pause, idle: 4}
-}
+// idle is the number of idle connections kept to a daemon.
+const idle = 4
 
-// to is the client for a base address.
-func (c *client) to(base string) (*http.Client, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known := c.byBase[base]; known != nil {
-		return known, nil
-	}
-	made, err := c.how.client(base, c.idle)
-	if err == nil {
-		c.byBase[base] = made
-	}
-	return made, err
-}
+// An answer is the response of a daemon, whatever its status.
+type answer struct{ client.Answer }
 
-// pause waits for d, or until ctx is done.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+// A request is a single request to a daemon.
+type request = client.Request
 
-// send sends a request to the daemon at base, as whom ledgerctl is. That there
-// is no answer is a noAnswer.
-func (c *client) send(base string, req *http.Request) (*http.Response, error) {
-	via, err := c.to(base)
+// received returns the outcome of a request, with errors in ledgerctl's words.
+func received(a *client.Answer, err error) (*answer, error) {
 	if err != nil {
-		return nil, err
+		return nil, inWords(err)
 	}
-	req.Header.Set("User-Agent", "ledgerctl")
-	if c.how.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.how.token)
-	}
-	resp, err := via.Do(req)
-	if err != nil {
-		return nil, &noAnswer{url: base, err: err}
-	}
-	return resp, nil
+	return &answer{*a}, nil
 }
 
-// An answer is what a daemon said, whatever its status.
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
-	url    string // without the query
-}
-
-// A request is one question to a daemon.
-type request struct {
-	method, base, path string
-	query              url.Values
-	body               []byte // of a POST; JSON
-	key                string // idempotency key, "" for none
-}
-
-// do asks once, at an address that can be reached. An error is a noAnswer:
-// whether the request took effect is unknown.
-func (c *client) do(ctx context.Context, r request) (*answer, error) {
-	return c.eachAddress(ctx, r.base, func(address string) (*answer, error) {
-		at := r
-		at.base = address
-		return c.doAt(ctx, at)
-	})
-}
-
-// doAt asks once, at the one address of r.
-func (c *client) doAt(ctx context.Context, r request) (*answer, error) {
-	address := r.base + r.path
-	full := httpclient.OverHTTP(r.base) + r.path
-	if len(r.query) > 0 {
-		full += "?" + r.query.Encode()
-	}
-	req, err := http.NewRequestWithContext(ctx, r.method, full, bytes.NewReader(r.body))
-	if err != nil {
-		return nil, err
-	}
-	if r.method == http.MethodPost {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if r.key != "" {
-		req.Header.Set("X-Idempotency-Key", r.key)
-	}
-	resp, err := c.send(r.base, req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	if err != nil {
-		return nil, &noAnswer{url: r.base, err: err}
-	}
-	if len(body) > maxAnswer {
-		return nil, &noAnswer{url: r.base, err: fmt.Errorf("its answer is larger than %d bytes", maxAnswer)}
-	}
-	return &answer{status: resp.StatusCode, header: resp.Header, body: body, url: address}, nil
-}
-
-// check is nil for a 200, and otherwise the error that the answer is.
+// check returns nil for a 200, and otherwise the error that the response is.
 func (a *answer) check() error {
-	if a.status == http.StatusOK {
+	if a.Status == http.StatusOK {
 		return nil
 	}
 	return newAPIError(a)
 }
 
-// decode reads the answer's JSON into v. Fields that v does not have are left.
+// decode reads the response's JSON into v. Fields that v does not have are ignored.
 func (a *answer) decode(v any) error {
-	if err := json.Unmarshal(a.body, v); err != nil {
-		return fmt.Errorf("the answer of %s is not what the ledger says: %v", a.url, err)
+	if err := json.Unmarshal(a.Body, v); err != nil {
+		return notALedgers(a.URL, "%v", err)
 	}
 	return nil
 }
 
-// lacks is the error of an answer without a field that every ledger's has: it is
-// another server's, or a proxy's.
-func (a *answer) lacks(field string) error {
-	return fmt.Errorf("the answer of %s is not what the ledger says: it has no %s", a.url, field)
+// part returns a part of the response, to be decoded like it.
+func (a *answer) part(body []byte) *answer { return &answer{client.Answer{Body: body, URL: a.URL}} }
+
+// lacks returns the error for a response without a field that every response of a
+// ledger has. It comes from another server, or a proxy.
+func (a *answer) lacks(field string) error { return notALedgers(a.URL, "it has no "+field) }
+
+// notALedgers returns the error for a response that no ledger gives.
+func notALedgers(url, format string, args ...any) error {
+	return fmt.Errorf("the answer of %s is not what the ledger says: "+format, append([]any{url}, args...)...)
 }
 
-// askQuietly asks once within the time allowed and shows nothing.
+// askQuietly sends a request once within the time allowed and shows nothing.
 func (c *call) askQuietly(r request) (*answer, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
 	defer cancel()
-	return c.api.do(ctx, r)
+	return received(c.api.Do(ctx, r))
 }
 
-// ask asks once within the time allowed and refuses all answers but 200.
+// ask sends a request once within the time allowed and returns an error for any
+// status but 200.
 func (c *call) ask(r request) (*answer, error) {
 	a, err := c.askQuietly(r)
 	if err != nil {
@@ -175,32 +86,37 @@ func (c *call) ask(r request) (*answer, error) {
 	return a, c.refusal(a)
 }
 
-// get asks for one page.
-func (c *call) get(base, path string, query url.Values) (*answer, error) {
-	return c.ask(request{method: http.MethodGet, base: base, path: path, query: query})
+// peek reads from the read daemon, and shows nothing.
+func (c *call) peek(path string, query url.Values) (*answer, error) {
+	return c.askQuietly(request{Method: http.MethodGet, Base: c.readURL, Path: path, Query: query})
 }
 
-// refusal is the error that an answer is, if it is one. As JSON it is shown
-// like any answer, for programs; the words go to standard error later.
+// get requests one page.
+func (c *call) get(base, path string, query url.Values) (*answer, error) {
+	return c.ask(request{Method: http.MethodGet, Base: base, Path: path, Query: query})
+}
+
+// refusal returns the error in a response, if it is one. As JSON it is shown like
+// any response, for programs; the message goes to standard error later.
 func (c *call) refusal(a *answer) error {
 	err := a.check()
-	if err != nil && c.json() && json.Valid(a.body) {
+	if err != nil && c.json() && json.Valid(a.Body) {
 		c.showRaw(a)
 	} else if refused, ok := err.(*apiError); ok {
-		refused.amounts = c.amountsOf(refused.Details)
+		c.toPeople(&refused.Refused)
 	}
 	return err
 }
 
-// showRaw writes the answer as it came, on one line of its own.
+// showRaw writes the response unchanged, on one line of its own.
 func (c *call) showRaw(a *answer) {
-	c.raw(bytes.TrimRight(a.body, "\n"))
+	c.raw(bytes.TrimRight(a.Body, "\n"))
 	c.out.WriteByte('\n')
 }
 
-// raw writes bytes that come from elsewhere: as they are to a file or pipe.
-// On a terminal, characters that could steer it are written as \u escapes,
-// which mean the same inside a JSON string; line breaks and tabs stay.
+// raw writes bytes from other sources, unchanged to a file or pipe. On a
+// terminal, characters that could control it are written as \u escapes, which mean
+// the same inside a JSON string; line breaks and tabs stay.
 func (c *call) raw(text []byte) {
 	if !c.screen.terminal {
 		c.out.Write(text)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// fakeDaemons say what a script tells them to, and note what they are asked.
+// fakeDaemons respond as a script tells them to, and record the requests.
 type fakeDaemons struct {
 	write, read *httptest.Server
 	mu          sync.Mutex
@@ -20,7 +20,7 @@ type fakeDaemons struct {
 }
 
 type fakeAnswer struct {
-	status string // a number; drop: the connection is cut; hang: no answer at all
+	status string // a number; drop: cut the connection; hang: never respond
 	header [][2]string
 	body   string
 	given  bool
@@ -38,7 +38,7 @@ func newFakeDaemons(t *testing.T) *fakeDaemons {
 
 var headerLine = regexp.MustCompile(`^([A-Z][A-Za-z-]*): (.*)$`)
 
-// add reads an answer directive: METHOD PATH STATUS, and its lines.
+// add parses an answer directive: METHOD PATH STATUS, and its lines.
 func (f *fakeDaemons) add(t *testing.T, spec string, lines []string) {
 	words := strings.Fields(spec)
 	if len(words) != 3 {
@@ -63,8 +63,8 @@ func (f *fakeDaemons) add(t *testing.T, spec string, lines []string) {
 	f.answers[route] = append(f.answers[route], a)
 }
 
-// take returns the next answer for the route; the last one stays until another
-// is added.
+// take returns the next response for the route. The last one stays until
+// another is added.
 func (f *fakeDaemons) take(route, asked string) (fakeAnswer, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,8 +91,12 @@ func (f *fakeDaemons) takeAsked() []string {
 }
 
 func (f *fakeDaemons) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/v1/commit/stream" { // they are older than streams, whose bodies don't end
+	if r.URL.Path == "/v1/commit/stream" { // the fake daemons are older than streams, whose bodies don't end
 		http.NewResponseController(w).EnableFullDuplex()
+		http.NotFound(w, r)
+		return
+	}
+	if r.URL.Path == "/v1/log" { // nor do they have a log
 		http.NotFound(w, r)
 		return
 	}
