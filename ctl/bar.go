@@ -8,48 +8,80 @@ import (
 	"time"
 )
 
-// A bar shows a person how far a long run over a file has come, on one line of
-// the terminal that standard error is. On anything else it is silent:
+// progress shows how far a long run has come, on one line of standard error. If
+// that is not a terminal, it shows nothing.
+type progress struct {
+	w     io.Writer // nil: silent
+	now   func() time.Time
+	begin time.Time
+	next  time.Time // when the line may change
+	shown bool
+}
+
+// progressEvery is the time between two lines.
+const progressEvery = 500 * time.Millisecond
+
+func newProgress(words io.Writer) *progress {
+	p := &progress{now: time.Now, begin: time.Now()}
+	if isTerminal(words) {
+		p.w = words
+	}
+	p.next = p.begin.Add(progressEvery)
+	return p
+}
+
+// due reports whether it is time for another line.
+func (p *progress) due() bool { return p.w != nil && !p.now().Before(p.next) }
+
+// say replaces the last line, if that is old enough.
+func (p *progress) say(format string, args ...any) {
+	if p.due() {
+		fmt.Fprintf(p.w, "\r"+format+"\x1b[K", args...)
+		p.next, p.shown = p.now().Add(progressEvery), true
+	}
+}
+
+// clear removes the line, to make room for other output.
+func (p *progress) clear() {
+	if p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.shown, p.next = false, time.Time{}
+	}
+}
+
+func (p *progress) elapsed() time.Duration { return p.now().Sub(p.begin).Round(time.Millisecond) }
+
+// A bar is the progress over a file:
 //
 //	[########------------]  41%  1230000 lines  85000/s  12s left
 type bar struct {
-	w       io.Writer // nil: silent
+	progress
 	in      io.Seeker // nil: position not known
 	regular bool      // the input is a file, which never makes one wait
 	size    int64     // bytes of the input; 0: not known
-	now     func() time.Time
-	begin   time.Time
-	next    time.Time
-	shown   bool
 }
 
 func newBar(words io.Writer, in io.Reader) *bar {
-	b := &bar{now: time.Now, begin: time.Now()}
+	b := &bar{progress: *newProgress(words)}
 	if b.size, b.regular = regularSize(in); b.size > 0 {
 		b.in = in.(*os.File)
 	}
-	if isTerminal(words) {
-		b.w = words
-	}
-	b.next = b.begin.Add(progressEvery)
 	return b
 }
 
-// at draws the bar, if it was not drawn just now.
+// at draws the bar, unless it was drawn a moment ago.
 func (b *bar) at(lines, refused int) {
-	now := b.now()
-	if b.w == nil || now.Before(b.next) {
+	if !b.due() {
 		return
 	}
 	position := int64(0)
 	if b.in != nil {
 		position, _ = b.in.Seek(0, io.SeekCurrent)
 	}
-	fmt.Fprint(b.w, "\r"+b.line(position, lines, refused, now.Sub(b.begin))+"\x1b[K")
-	b.next, b.shown = now.Add(progressEvery), true
+	b.say("%s", b.line(position, lines, refused, b.now().Sub(b.begin)))
 }
 
-// line is the bar after so many bytes and lines.
+// line returns the bar for a position in bytes and a number of lines.
 func (b *bar) line(position int64, lines, refused int, elapsed time.Duration) string {
 	const cells = 20
 	var s strings.Builder
@@ -72,12 +104,15 @@ func (b *bar) line(position int64, lines, refused int, elapsed time.Duration) st
 	return s.String()
 }
 
-// clear takes the bar away, to make room for other output.
-func (b *bar) clear() {
-	if b.shown {
-		fmt.Fprint(b.w, "\r\x1b[K")
-		b.shown, b.next = false, time.Time{}
+// regularSize returns the size of a regular file.
+func regularSize(in io.Reader) (size int64, regular bool) {
+	f, ok := in.(*os.File)
+	if !ok {
+		return 0, true // a reader in memory, which makes nobody wait either
 	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	return info.Size(), true
 }
-
-func (b *bar) elapsed() time.Duration { return b.now().Sub(b.begin).Round(time.Millisecond) }

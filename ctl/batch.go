@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -13,20 +14,25 @@ import (
 
 var batchCommand = command{
 	Words:   "batch",
+	Args:    "[FILE]",
 	List:    true,
 	Purpose: "submit many transactions, each on its own: the fast way",
-	Notes: "The file is NDJSON, one transaction a line and as long as it may be, or the body of /v1/commit/batch. A line\n" +
+	Notes: "FILE, or - for standard input, is NDJSON, one transaction a line and as long as it may be, or the body of /v1/commit/batch. A line\n" +
 		"may also be one operation in words, as -op of commit takes it. Lines are sent in order, in one stream of\n" +
 		"commits, and each gives a line of results. From a pipe, a line is sent at once and its result is shown when\n" +
 		"it is durable. The exit code is 3 if any transaction was refused.\n\n" +
+		"If the daemon stops or another one takes over, the lines that were not carried out are sent again until\n" +
+		"-timeout. If a connection breaks, so are those with a key; of the others the outcome is unknown. If the results\n" +
+		"can't be written, or at SIGINT or SIGTERM, nothing more is sent, and the end says which lines have a result. A\n" +
+		"second signal ends it at once, as does a pipe that nobody reads, such as that of head: then it is not said.\n\n" +
 		"With -resume the same command can be run again, after whatever ended it: a line without an idempotency_key\n" +
 		"gets one made of the file's name (or -name) and the line's number, so a line that was committed is not\n" +
 		"committed again, and one that was refused may be mended first. Use a new name for new work. The ledger\n" +
 		"remembers the last 1,000,000 keys; for files of more than half of that the lines done are kept in FILE.resume.",
-	Examples: [2]string{"batch -f transactions.ndjson -on-error stop", "batch -f transactions.ndjson -resume -o ndjson"},
+	Examples: [2]string{"batch transactions.ndjson -on-error stop", "batch transactions.ndjson -resume -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
 		b := &batch{onError: choice{of: []string{"continue", "stop"}}}
-		set.StringVar(&b.file, "f", "", "transactions one a line, or a batch, in `FILE`; - for standard input, also alone")
+		set.StringVar(&b.file, "f", "", "the same as the word `FILE`; - is standard input")
 		set.Var(&b.onError, "on-error", "`WHAT` to do after a refusal: continue (as the ledger does unless told), or stop")
 		set.BoolVar(&b.resume, "resume", false, "give each line a key of its own, so that the command is safe to repeat")
 		set.StringVar(&b.name, "name", "", "`NAME` of this work in the keys of -resume; needed for standard input")
@@ -44,8 +50,12 @@ type batch struct {
 	text      []byte // reused
 	bar       *bar
 	mark      *resumeMark // nil without -resume
-	last      int         // line or transaction whose result was shown last
-	answered  int         // results shown, but for those not tried
+	group     group
+	ended     error                   // why the input ended
+	stopping  context.Context         // of lines: done when no more are to be sent, and why
+	halt      context.CancelCauseFunc // ends it
+	written   int                     // every line up to this one has its result written
+	last      int                     // line or transaction whose result was shown last
 	untried   int
 	refused   int
 	committed int // replayed ones too
@@ -54,7 +64,7 @@ type batch struct {
 
 func (b *batch) run(c *call) error {
 	if b.file == "" {
-		return usagef("there is no batch: give it with -f FILE, or - for standard input")
+		return usagef("there is no batch: give a FILE, or - for standard input")
 	}
 	if err := b.prepareResume(c); err != nil {
 		return err
@@ -85,16 +95,16 @@ func (b *batch) run(c *call) error {
 		err = b.sendWhole(c, lines.in, first)
 	}
 	b.bar.clear()
-	if flushed := c.out.Flush(); flushed != nil {
-		return exitf(exitFailure, "%s; the results could not be written: %v", b.done(), flushed)
-	}
 	if err != nil {
 		return err
+	}
+	if flushed := c.out.Flush(); flushed != nil {
+		return exitf(exitFailure, "%s; the results could not be written: %v", b.done(), flushed)
 	}
 	return b.summary(c)
 }
 
-// summary is the error of refusals. A person is told of success too.
+// summary returns the error for rejected lines. On a terminal it reports success too.
 func (b *batch) summary(c *call) error {
 	var note strings.Builder
 	if b.untried > 0 {
@@ -107,7 +117,7 @@ func (b *batch) summary(c *call) error {
 		fmt.Fprintf(&note, "; %d had been committed before", b.replayed)
 	}
 	if b.refused > 0 {
-		return exitf(exitRefused, "%d of %s failed%s", b.refused, count(b.answered, "transaction"), &note)
+		return exitf(exitRefused, "%d of %s failed%s", b.refused, count(b.committed+b.refused, "transaction"), &note)
 	}
 	if isTerminal(c.words) {
 		c.say("%s committed in %v%s", count(b.committed, "transaction"), b.bar.elapsed(), &note)
@@ -115,7 +125,7 @@ func (b *batch) summary(c *call) error {
 	return nil
 }
 
-// firstLine is the first line that is not blank; io.EOF when there is none.
+// firstLine returns the first line that is not blank; io.EOF when there is none.
 func firstLine(lines *lineReader) ([]byte, error) {
 	for {
 		line, err := lines.next()
@@ -129,9 +139,9 @@ func firstLine(lines *lineReader) ([]byte, error) {
 }
 
 // isTransaction reports whether the first line of the input is a transaction, or
-// was meant to be one, so that each line is. Otherwise it begins the body of a
-// batch: an object, perhaps of many lines, with transactions or on_error, or of
-// which the first line says nothing.
+// is meant to be one, so that each line is a transaction. Otherwise the line begins
+// the body of a batch: an object, perhaps of many lines, with transactions or
+// on_error.
 func isTransaction(line []byte) bool {
 	in := json.NewDecoder(bytes.NewReader(line))
 	if opening, err := in.Token(); err != nil || opening != json.Delim('{') {
@@ -156,7 +166,7 @@ func isTransaction(line []byte) bool {
 	}
 }
 
-// unreadable is the error of input that can't be read.
+// unreadable returns the error of input that can't be read.
 func (b *batch) unreadable(lines *lineReader, err error) error {
 	if errors.Is(err, errLongLine) {
 		return usagef("line %d of %s is longer than %d bytes; %s before it", lines.number, b.file, maxLine, b.done())
@@ -164,7 +174,7 @@ func (b *batch) unreadable(lines *lineReader, err error) error {
 	return fmt.Errorf("cannot read %s: %w; %s before that", b.file, err, b.done())
 }
 
-// sendWhole sends the input as it is: the body of a batch request.
+// sendWhole sends the input unchanged, as the body of a batch request.
 func (b *batch) sendWhole(c *call, in io.Reader, first []byte) error {
 	rest, err := io.ReadAll(io.LimitReader(in, maxInput+1))
 	if err != nil {
@@ -182,9 +192,13 @@ func (b *batch) sendWhole(c *call, in io.Reader, first []byte) error {
 			return err
 		}
 	}
-	a, err := c.ask(request{method: http.MethodPost, base: c.writeURL, path: "/v1/commit/batch", body: body})
+	a, err := c.ask(request{Method: http.MethodPost, Base: c.writeURL, Path: "/v1/commit/batch", Body: body})
 	if err != nil {
-		return b.unanswered(err, "of the batch", false)
+		what := "of the batch"
+		if silent, ok := errors.AsType[*noAnswer](err); !ok || silent.NeverSent() {
+			what = ""
+		}
+		return b.unanswered(err, what, againKeyed)
 	}
 	return b.show(c, a)
 }
@@ -206,31 +220,33 @@ func withOnError(body []byte, value string) ([]byte, error) {
 	return fmt.Appendf(body[:end:end], `%s"on_error":%q}`, comma, value), nil
 }
 
-// stopped reports whether what has not been sent shall not be.
+// stopped reports whether the remaining lines must not be sent.
 func (b *batch) stopped() bool { return b.onError.value == "stop" && b.refused > 0 }
 
-// done says what became of the transactions so far.
+// done describes the outcome of the transactions so far.
 func (b *batch) done() string {
 	return fmt.Sprintf("%d committed and %d failed", b.committed, b.refused)
 }
 
-// unanswered says what a missing answer means for the transactions sent.
-func (b *batch) unanswered(err error, what string, keyed bool) error {
-	var silent *noAnswer
-	if !errors.As(err, &silent) || silent.neverSent() {
-		if b.committed+b.refused > 0 {
-			return exitf(exitCode(err), "%v; %s before that", err, b.done())
-		}
+// What to do about lines whose outcome is unknown.
+const (
+	againAll   = "run the same command again, which commits none twice"
+	againKeyed = "run again those that have an idempotency_key"
+)
+
+// unanswered adds to an error what is known about the transactions. what names those
+// whose outcome is unknown ("": none), and next what to do.
+func (b *batch) unanswered(err error, what, next string) error {
+	switch {
+	case what == "" && b.committed+b.refused == 0:
 		return err
+	case what == "":
+		return exitf(exitCode(err), "%v; %s before that", err, b.done())
 	}
-	next := "run again those that have an idempotency_key"
-	if keyed {
-		next = "run the same command again, which commits none twice"
-	}
-	return exitf(exitSilent, "%v; %s before, and %s it is not known: %s", err, b.done(), what, next)
+	return exitf(max(exitSilent, exitCode(err)), "%v; %s before, and %s it is not known: %s", err, b.done(), what, next)
 }
 
-// unclear adds what is known to the error of an answer that is no result.
+// unclear adds what is known to the error for a response that is not a result.
 func (b *batch) unclear(err error) error {
 	return exitf(exitSilent, "%v; %s before; whether the others were committed is not known", err, b.done())
 }

@@ -12,9 +12,11 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"assetledger/wal"
 )
 
-// hostileAnswers are what a wrong or malicious server may say.
+// hostileAnswers are responses of a broken or malicious server.
 var hostileAnswers = map[string]http.HandlerFunc{
 	"empty object":  says("application/json", `{}`),
 	"empty data":    says("application/json", `{"data":{},"freshness":{}}`),
@@ -51,7 +53,7 @@ var hostileAnswers = map[string]http.HandlerFunc{
 		}
 	},
 	"silence": func(_ http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) // only then it is seen that the client has gone
+		io.Copy(io.Discard, r.Body) // only then does the handler notice that the client is gone
 		<-r.Context().Done()
 	},
 }
@@ -70,7 +72,8 @@ func hostileStatus(status int, body string) http.HandlerFunc {
 	}
 }
 
-// lastIs3 answers a question for freshness as a daemon does, and the rest by other.
+// lastIs3 answers a request for freshness as a daemon does, and all others with
+// other.
 func lastIs3(other http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/read/freshness" {
@@ -81,11 +84,11 @@ func lastIs3(other http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// asking are command lines of every command that asks a daemon.
+// asking lists command lines of every command that sends requests to a daemon.
 var asking = [][]string{
 	{"create", "a"}, {"add", "a", "1", "EUR"}, {"remove", "a", "1.5", "1"}, {"transfer", "a", "b", "1", "EUR", "-dry-run"}, {"transfer", "a", "b", "1", "1", "-minor"},
 	{"hold", "1", "a", "1", "1"}, {"settle", "1", "a"}, {"settle", "1", "a", "1"}, {"settle", "2", "a", "1"}, {"release", "1"}, {"mint", "sword"}, {"place", "1", "a"},
-	{"move", "a", "1", "2"}, {"burn", "1"}, {"reverse", "1"}, {"reverse", "1", "-key", "k"}, {"commit", "BurnInstance", "instance_id=1"},
+	{"move", "a", "1", "2"}, {"burn", "1"}, {"reverse", "1"}, {"reverse", "1", "-key", "k"}, {"reverse", "1", "-dry-run"}, {"commit", "BurnInstance", "instance_id=1"},
 	{"commit", "-op", "CreateContainer container_id=1 kind=Standard"},
 	{"commit", "-key", "k", "-op", "CreateContainer container_id=1 kind=Standard"},
 	{"batch", "-f", "lines"}, {"batch", "-f", "whole"}, {"batch", "-f", "lines", "-resume"},
@@ -102,11 +105,12 @@ var asking = [][]string{
 	{"watch", "-freshness", "-count", "1"}, {"health"}, {"metrics"}, {"bench", "-duration", "1ms", "-clients", "1", "-containers", "2"},
 }
 
-// local are the commands that ask no daemon.
+// local matches the commands that send no requests to a daemon.
 var local = regexp.MustCompile(`^(token|wal|log|backup|dev|version|help|completion|__)`)
 
-// Before any answer every command ends in time, with an exit code of its own,
-// and without steering the terminal; a commit's outcome is always said.
+// Whatever the response, every command ends in time, with a defined exit code,
+// and sends no control sequences to the terminal. It always states the outcome
+// of a commit.
 func TestHostileServer(t *testing.T) {
 	covered := map[string]bool{}
 	for _, words := range asking {
@@ -136,7 +140,7 @@ func TestHostileServer(t *testing.T) {
 			t.Cleanup(bare.Close)
 			for i, words := range asking {
 				if words[0] == "watch" && words[1] != "-freshness" && (name == "endless" || name == "silence") {
-					continue // goes on until Ctrl-C, as it should
+					continue // it continues until Ctrl-C, as it should
 				}
 				base := server.URL
 				if i%2 == 1 || strings.Contains(strings.Join(words, " "), "freshness") {
@@ -148,17 +152,18 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
-// An answer without the fields is no yes: it is another server's.
+// A response without the required fields is not a success: it comes from
+// another server.
 func TestAnswersOfOtherServers(t *testing.T) {
 	for _, answer := range []string{"empty object", "null", "empty data", "nulls"} {
 		server := httptest.NewServer(hostileAnswers[answer])
 		defer server.Close()
-		for _, words := range [][]string{{"freshness"}, {"freshness", "-wait", "5"}, {"freshness", "-max-lag", "0"}, {"preflight", "ReleaseHold", "hold_id=1"},
+		for _, words := range [][]string{{"freshness"}, {"freshness", "-wait", "5"}, {"freshness", "-max-lag", "0"}, {"preflight", "ReleaseHold", "hold_id=1"}, {"reverse", "1", "-dry-run"},
 			{"export"}, {"read", "container", "1"}, {"read", "class", "1"}, {"read", "stats", "1"}, {"read", "commit", "1"}, {"read", "freshness"}, {"read", "hold", "1"},
 			{"move", "1", "0,0", "1,1"}, {"health"}} {
 			for _, format := range []string{"table", "json"} {
 				if format == "json" && words[0] == "read" {
-					continue // shown as it came
+					continue // it is shown unchanged
 				}
 				var out, errs bytes.Buffer
 				args := append(append([]string{}, words...), "-o", format, "-timeout", "100ms", "-write-url", server.URL, "-read-url", server.URL)
@@ -170,7 +175,7 @@ func TestAnswersOfOtherServers(t *testing.T) {
 	}
 }
 
-// hostileRun runs ledgerctl as on a terminal.
+// hostileRun runs ledgerctl as if on a terminal.
 func hostileRun(t *testing.T, dir, base string, words []string, name string) {
 	cmd, _, _ := resolve(commands, words)
 	for _, format := range []string{"table", "json", "csv"} {
@@ -189,7 +194,7 @@ func hostileRun(t *testing.T, dir, base string, words []string, name string) {
 		err := c.run(args, noEnv)
 		c.out.Flush()
 		code := tell(&errs, err)
-		shown := strings.NewReplacer("\r", "", "\x1b[K", "").Replace(out.String() + errs.String()) // the line that moves
+		shown := strings.NewReplacer("\r", "", "\x1b[K", "").Replace(out.String() + errs.String()) // the progress line
 		if strings.ContainsFunc(shown, func(r rune) bool { return r != '\n' && r != '\t' && unprintable(r) }) || !utf8.ValidString(shown) {
 			t.Errorf("%q shows %q", args, shown)
 		}
@@ -197,14 +202,14 @@ func hostileRun(t *testing.T, dir, base string, words []string, name string) {
 			t.Errorf("%q ends with %d and says nothing", args, code)
 		}
 		commits := words[0] == "commit" || words[0] == "register"
-		if known := code == exitDone && strings.Contains(shown, "global_seq") || strings.Contains(shown, "not known"); commits && name != "error, code 7" && name != "error" && !known {
+		if known := code == exitDone && strings.Contains(shown, "global_seq") || strings.Contains(shown, "not known"); commits && name != "error, code 7" && !known {
 			t.Errorf("%q ends with %d, and does not say whether it was committed: %q", args, code, shown)
 		}
 	}
 }
 
-// With a full standard output every command fails and says so, and a commit
-// that was made is named.
+// If standard output is full, every command fails and says so, and names a
+// commit that was made.
 func TestFullOutput(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -226,17 +231,29 @@ func TestFullOutput(t *testing.T) {
 			t.Errorf("%q: exit code %d, %q, want %q", words, code, errs, want)
 		}
 	}
-	if code, errs := run("batch", "-f", "-"); code != exitFailure || !strings.Contains(errs, "0 committed and 1 failed; the results could not be written") {
+	if code, errs := run("batch", "-f", "-"); code != exitFailure || !strings.Contains(errs, "have a result: 0 committed and 1 failed") {
 		t.Errorf("batch: exit code %d, %q", code, errs)
 	}
 	for _, words := range [][]string{
 		{"export"}, {"watch", "-after", "0"}, {"watch", "-freshness"}, {"metrics"}, {"health"}, {"help"}, {"version"}, {"freshness"}, {"completion", "bash"},
 		{"read", "container", "1"}, {"read", "balances", "1"}, {"read", "grid", "2"}, {"read", "class", "7"}, {"read", "classes", "-all"}, {"read", "shapes", "7"},
 		{"read", "stats", "7"}, {"read", "freshness"}, {"read", "containers"}, {"read", "commit", "1"}, {"read", "commits", "-all"},
-		{"add", "a", "5", "7", "-dry-run"}, {"history", "a"}, {"history", "a", "-o", "csv"}, {"statement", "a", "-class", "7"}, {"read", "container", "a"}, {"read", "holds", "a"}, {"read", "hold", "1"},
+		{"read", "holders", "7"}, {"read", "containers", "-o", "csv"}, {"statement", "a", "-class", "7", "-o", "csv"}, {"watch", "-container", "a", "-after", "0", "-count", "1"},
+		{"bench", "-yes", "-clean", "-containers", "2", "-clients", "1", "-duration", "10ms"}, {"add", "a", "5", "7", "-dry-run"}, {"history", "a"}, {"history", "a", "-o", "csv"}, {"statement", "a", "-class", "7"}, {"read", "container", "a"}, {"read", "holds", "a"}, {"read", "hold", "1"},
 	} {
 		if code, errs := run(words...); code != exitFailure || !strings.Contains(errs, "no space left") {
 			t.Errorf("%q: exit code %d, %q", words, code, errs)
+		}
+	}
+	// Changes to a log are reported anyway, because they can't be repeated.
+	dir := t.TempDir()
+	makeLog(t, dir, 64<<10, containers(t, 3, 1))
+	for _, format := range []string{"table", "json"} {
+		if err := wal.MarkCopy(dir, "http://other", wal.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if code, errs := run("log", "detach", "-dir", dir, "-accept-loss", "-o", format); code != exitFailure || !strings.Contains(errs, "goes on alone after commit 3") {
+			t.Errorf("log detach: exit code %d, %q", code, errs)
 		}
 	}
 }
