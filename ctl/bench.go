@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"assetledger/ctl/client"
 )
 
 var benchCommand = command{
@@ -19,6 +22,7 @@ var benchCommand = command{
 	Purpose: "load the running ledger, and show throughput and latency",
 	Notes: "It first makes a class and containers of its own, from -first-id on, each with a trillion units; they are\n" +
 		"used again by the next run, or removed at the end with -clean. Then it moves single units between them.\n" +
+		"If one of these ids is in use for anything else, it changes nothing and says so.\n" +
 		"Interrupted, it shows what it has. The commits stay in the ledger for good, so it asks before it loads one\n" +
 		"that has others, unless -yes is given.\n\n" +
 		"Kinds of requests: single, one commit; batch, -batch commits in one request; stream, -batch commits at a time\n" +
@@ -29,7 +33,7 @@ var benchCommand = command{
 			clients:    number{least: 1, most: 4096, value: 16, given: true},
 			containers: number{least: 2, most: 1_000_000, value: 1000, given: true},
 			batch:      number{least: 1, most: 10_000, value: 100, given: true},
-			firstID:    number{least: 1, most: 1<<53 - 1 - 1_000_000, value: 1 << 52, given: true},
+			firstID:    number{least: 1, most: 1<<53 - 1 - 1_000_000, value: 1 << 51, given: true},
 			duration:   duration{10 * time.Second},
 			mix:        benchMix{weights: [benchKinds]int{single: 1}},
 		}
@@ -38,7 +42,8 @@ var benchCommand = command{
 		set.Var(&b.mix, "mix", "weights of the `KINDS` of requests: single, batch, stream and read")
 		set.Var(&b.batch, "batch", "transactions in a batch request, or at a time in a stream: `N`")
 		set.Var(&b.containers, "containers", "`N` containers to move between")
-		// 2^52: far from people's own ids, and below 2^53, from which JavaScript rounds.
+		// 2^51: far from people's own ids, below those that the ledger assigns, from 2^52 on, and
+		// below 2^53, from which JavaScript rounds.
 		set.Var(&b.firstID, "first-id", "lowest `ID` of the class and of the containers that it makes")
 		set.BoolVar(&b.clean, "clean", false, "remove the containers at the end, with what is in them")
 		set.BoolVar(&b.yes, "yes", false, "don't ask whether to load a ledger that has other commits")
@@ -57,7 +62,7 @@ const (
 
 var benchNames = [benchKinds]string{"single", "batch", "stream", "read"}
 
-// longestBench bounds a run.
+// longestBench is the maximum duration of a run.
 const longestBench = time.Hour
 
 type bench struct {
@@ -74,13 +79,17 @@ func (b *bench) run(c *call) error {
 	if err := b.ask(c); err != nil {
 		return err
 	}
+	have, err := b.own(c)
+	if err != nil {
+		return err
+	}
 	then := "stay"
 	if b.clean {
 		then = "the containers are removed at the end"
 	}
 	c.say("class %d and containers %d to %d are made, if they are not there, and %s",
 		b.firstID.value, b.firstID.value, b.firstID.value+b.containers.value-1, then)
-	if err := b.prepare(c); err != nil {
+	if err := b.prepare(c, have); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(c.ctx, os.Interrupt, syscall.SIGTERM)
@@ -101,65 +110,65 @@ func (b *bench) run(c *call) error {
 	return nil
 }
 
-// prepare makes the class and the containers, but for those that are there: a run
-// before this one has made them.
-func (b *bench) prepare(c *call) error {
+// prepare creates the class and the containers that do not exist yet.
+func (b *bench) prepare(c *call, have map[int64]bool) error {
 	id := b.firstID.value
 	class := fmt.Appendf(nil, `{"class_id":%d,"name":%q,"idempotency_key":"%s%d"}`, id, benchClass, benchKey, id)
-	_, err := c.askQuietlyFor("/v1/register/class", class)
-	if err := unlessThere(err, "ClassAlreadyExists"); err != nil {
+	if _, err := c.askQuietlyFor("/v1/register/class", class); unlessThere(err, "ClassAlreadyExists") != nil {
 		return err
 	}
-	const perRequest = 2000
-	var last string // commit of what was made
-	for first := int64(0); first < b.containers.value; first += perRequest {
-		body := []byte(`{"transactions":[`)
-		for n := first; n < min(first+perRequest, b.containers.value); n++ {
-			if n > first {
-				body = append(body, ',')
-			}
-			body = fmt.Appendf(body, `{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}},`+
-				`{"op":"AddFungible","args":{"container_id":%d,"class_id":%d,"key":0,"quantity":1000000000000}}]}`, id+n, id+n, id)
-		}
-		a, err := c.askQuietlyFor("/v1/commit/batch", append(body, "]}"...))
-		if err != nil {
-			return err
-		}
-		last = a.header.Get("X-Asset-Seq")
-		var answer struct {
-			Results []batchResult `json:"results"`
-		}
-		if err := a.decode(&answer); err != nil {
-			return err
-		}
-		for i := range answer.Results {
-			if e := answer.Results[i].Error; e != nil && e.Code != "ContainerAlreadyExists" {
-				return exitf(exitRefused, "container %d can't be made: %s", id+first+int64(i), e)
+	last, err := c.commitAll("made", func(yield func(string) bool) {
+		for n := id; n < id+b.containers.value; n++ {
+			if !have[n] && !yield(fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}},`+
+				`{"op":"AddFungible","args":{"container_id":%d,"class_id":%d,"key":0,"quantity":1000000000000}}]}`, n, n, id)) {
+				return
 			}
 		}
-	}
-	if b.mix.weights[reading] == 0 || last == "" {
-		return nil
+	})
+	if err != nil || b.mix.weights[reading] == 0 || last == 0 {
+		return err
 	}
 	return c.awaitRead(last)
 }
 
-// awaitRead waits until reads show the commit.
-func (c *call) awaitRead(seq string) error {
-	_, err := c.get(c.readURL, "/v1/read/freshness", url.Values{"min_seq": {seq}, "wait": {c.timeout.String()}})
+// commitAll commits transactions about containers, which must all be accepted. It
+// returns the last commit, 0 without any.
+func (c *call) commitAll(done string, txs iter.Seq[string]) (last int64, err error) {
+	lines := func(yield func([]client.Line, bool) bool) {
+		for tx := range txs {
+			if !yield([]client.Line{{Text: []byte(tx)}}, true) {
+				return
+			}
+		}
+	}
+	for r, err := range c.api.CommitLines(c.ctx, lines, client.LinesOptions{Base: c.writeURL, GiveUp: c.timeout.Duration}) {
+		if failed, ok := errors.AsType[*client.Unanswered](err); ok {
+			return 0, inWords(failed.Err)
+		}
+		if r.Err != nil {
+			return 0, exitf(exitRefused, "a container can't be %s: %s", done, r.Err)
+		}
+		last = r.GlobalSeq
+	}
+	return last, nil
+}
+
+// awaitRead waits until the commit is visible to reads.
+func (c *call) awaitRead(seq int64) error {
+	_, err := c.get(c.readURL, "/v1/read/freshness", url.Values{"min_seq": {strconv.FormatInt(seq, 10)}, "wait": {c.timeout.String()}})
 	return err
 }
 
-// askQuietlyFor posts to the write daemon and refuses all answers but 200.
+// askQuietlyFor posts to the write daemon and returns an error for any status but 200.
 func (c *call) askQuietlyFor(path string, body []byte) (*answer, error) {
-	a, err := c.askQuietly(request{method: http.MethodPost, base: c.writeURL, path: path, body: body})
+	a, err := c.askQuietly(request{Method: http.MethodPost, Base: c.writeURL, Path: path, Body: body})
 	if err != nil {
 		return nil, err
 	}
 	return a, a.check()
 }
 
-// unlessThere is err, unless it says that what was to be made is there.
+// unlessThere returns err, unless it says that what was to be created exists.
 func unlessThere(err error, code string) error {
 	var refused *apiError
 	if errors.As(err, &refused) && refused.Code == code {
@@ -196,7 +205,7 @@ func (b *bench) show(c *call, r *benchResult) {
 		if each > 0 {
 			transactions = strconv.FormatFloat(rate*each, 'f', 0, 64)
 		}
-		t.row(benchNames[kind], strconv.FormatUint(k.count, 10), strconv.FormatFloat(rate, 'f', 0, 64), transactions,
+		t.row(benchNames[kind], k.count, strconv.FormatFloat(rate, 'f', 0, 64), transactions,
 			showTime(k.at(0.5)), showTime(k.at(0.99)), showTime(k.at(0.999)), showTime(k.most))
 	}
 	if c.json() {
@@ -204,17 +213,14 @@ func (b *bench) show(c *call, r *benchResult) {
 		return
 	}
 	t.flush()
-	for kind := range r.kinds {
-		r.kinds[kind].draw(c.out, benchNames[kind])
-	}
 }
 
-// showTime is a duration in milliseconds.
+// showTime returns a duration in milliseconds.
 func showTime(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds()*1e3, 'f', 3, 64) + "ms"
 }
 
-// benchMix is a flag: how often each kind of request is sent, as weights.
+// benchMix is a flag with the weights of the kinds of requests.
 type benchMix struct{ weights [benchKinds]int }
 
 func (m *benchMix) Set(s string) error {
@@ -256,7 +262,7 @@ func (m *benchMix) String() string {
 	return strings.Join(parts, ",")
 }
 
-// pick is the kind that number n, 0 or more, of a run of requests has.
+// pick returns the kind of request number n, from 0.
 func (m *benchMix) pick(n int) int {
 	total := 0
 	for _, w := range m.weights {

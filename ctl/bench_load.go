@@ -1,19 +1,21 @@
 package ctl
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"math/bits"
 	"math/rand/v2"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"assetledger/ctl/client"
 )
 
-// A benchResult is what the clients of a run met with, together.
+// A benchResult is the combined result of all clients of a run.
 type benchResult struct {
 	took   time.Duration
 	kinds  [benchKinds]latencies // of requests that were answered with 200
@@ -21,17 +23,9 @@ type benchResult struct {
 	first  error // the first failure of one of the clients
 }
 
-// load sends requests for the time asked for, or until ctx is done.
+// load sends requests for the configured time, or until ctx is done.
 func (b *bench) load(ctx context.Context, c *call) (*benchResult, error) {
-	for _, base := range []string{c.writeURL, c.readURL} {
-		via, err := c.api.to(c.api.address(base)) // before the clients share it
-		if err != nil {
-			return nil, err
-		}
-		if t, ok := via.Transport.(*http.Transport); ok {
-			t.MaxIdleConnsPerHost = int(b.clients.value)
-		}
-	}
+	c.api = newClient(&c.connecting, int(b.clients.value))
 	ctx, cancel := context.WithTimeout(ctx, b.duration.Duration)
 	defer cancel()
 	var done atomic.Uint64
@@ -54,7 +48,7 @@ func (b *bench) load(ctx context.Context, c *call) (*benchResult, error) {
 	return all, nil
 }
 
-// watch keeps a line of progress until the clients have stopped.
+// watch updates a line of progress until the clients have stopped.
 func (b *bench) watch(c *call, start time.Time, done *atomic.Uint64, stopped <-chan struct{}) {
 	line := newProgress(c.words)
 	tick := time.NewTicker(progressEvery)
@@ -74,11 +68,11 @@ func (b *bench) watch(c *call, start time.Time, done *atomic.Uint64, stopped <-c
 	}
 }
 
-// client sends one request after the other. A request that is under way when
-// the time is over is waited for, and counts.
+// client sends one request after the other. A request in progress when the time is
+// over is completed, and counts.
 func (b *bench) client(ctx context.Context, c *call, index int, r *benchResult, done *atomic.Uint64) {
 	k := &benchClient{bench: b, c: c, random: rand.New(rand.NewPCG(uint64(index), uint64(time.Now().UnixNano())))}
-	defer func() { k.stream.close() }()
+	defer k.close()
 	for n := index; ctx.Err() == nil; n++ {
 		kind := b.mix.pick(n)
 		start := time.Now()
@@ -96,7 +90,7 @@ func (b *bench) client(ctx context.Context, c *call, index int, r *benchResult, 
 		if r.first == nil {
 			r.first = err
 		}
-		if pause(ctx, failurePause) != nil {
+		if client.Pause(ctx, failurePause) != nil {
 			return
 		}
 	}
@@ -108,17 +102,17 @@ type benchClient struct {
 	c      *call
 	random *rand.Rand
 	body   []byte
-	stream *lineStream // nil: none is open
+	stream *benchStream // nil: none is open
 }
 
 // once sends a request that is not of a stream.
 func (k *benchClient) once(kind int) error {
-	q := request{method: http.MethodPost, base: k.c.writeURL, path: "/v1/commit"}
+	q := request{Method: http.MethodPost, Base: k.c.writeURL, Path: "/v1/commit"}
 	switch kind {
 	case single:
 		k.body = k.appendTransfer(k.body[:0], k.random)
 	case batched:
-		q.path, k.body = "/v1/commit/batch", append(k.body[:0], `{"transactions":[`...)
+		q.Path, k.body = "/v1/commit/batch", append(k.body[:0], `{"transactions":[`...)
 		for i := range k.batch.value {
 			if i > 0 {
 				k.body = append(k.body, ',')
@@ -127,10 +121,10 @@ func (k *benchClient) once(kind int) error {
 		}
 		k.body = append(k.body, "]}"...)
 	case reading:
-		q.method, q.base, k.body = http.MethodGet, k.c.readURL, k.body[:0]
-		q.path = fmt.Sprintf("/v1/read/container/%d/balances", k.firstID.value+k.random.Int64N(k.containers.value))
+		q.Method, q.Base, k.body = http.MethodGet, k.c.readURL, k.body[:0]
+		q.Path = fmt.Sprintf("/v1/read/container/%d/balances", k.firstID.value+k.random.Int64N(k.containers.value))
 	}
-	q.body = k.body
+	q.Body = k.body
 	a, err := k.c.askQuietly(q)
 	if err != nil {
 		return err
@@ -138,49 +132,76 @@ func (k *benchClient) once(kind int) error {
 	return a.check()
 }
 
-// lines sends lines in the client's stream, which it opens if need be, and
-// waits for their results.
-func (k *benchClient) lines(l *latencies, done *atomic.Uint64) error {
-	ctx, cancel := context.WithTimeout(k.c.ctx, k.c.timeout.Duration)
-	defer cancel()
-	if !k.stream.idle() {
-		k.stream.close()
-		s, refused, err := k.c.openStream(ctx, "")
-		if k.stream = s; err != nil {
-			return err
-		}
-		if refused != nil {
-			return refused.check()
+// A benchStream is a stream of commits, with one run of lines in it at a time.
+type benchStream struct {
+	run  []client.Line
+	runs chan []client.Line
+	next func() (client.Answered, error, bool) // result
+	stop func()
+}
+
+// open opens a stream.
+func (k *benchClient) open() *benchStream {
+	s := &benchStream{run: make([]client.Line, k.batch.value), runs: make(chan []client.Line, 1)}
+	source := func(yield func([]client.Line, bool) bool) {
+		for run := range s.runs {
+			if !yield(run, false) {
+				return
+			}
 		}
 	}
+	o := client.LinesOptions{Base: k.c.writeURL, Window: len(s.run), Tries: 1, GiveUp: k.c.timeout.Duration}
+	s.next, s.stop = iter.Pull2(k.c.api.CommitLines(k.c.ctx, source, o))
+	return s
+}
+
+// lines sends lines in the client's stream, which it opens if necessary, and waits
+// for their results.
+func (k *benchClient) lines(l *latencies, done *atomic.Uint64) error {
+	if k.stream == nil {
+		k.stream = k.open()
+	}
+	s := k.stream
 	k.body = k.body[:0]
-	for range k.batch.value {
-		k.body = append(k.appendTransfer(k.body, k.random), '\n')
+	for i := range s.run {
+		from := len(k.body)
+		k.body = k.appendTransfer(k.body, k.random)
+		s.run[i].Text = k.body[from:]
 	}
 	start := time.Now()
-	k.stream.send(k.body)
-	for left := int(k.batch.value); left > 0; {
-		results, open, err := k.stream.receive(ctx)
-		if err == nil && !open {
-			err = &noAnswer{url: k.stream.url, err: io.ErrUnexpectedEOF}
-		}
-		if at := bytes.Index(results, []byte(`{"error":`)); err == nil && at >= 0 {
-			line, _, _ := bytes.Cut(results[at:], []byte{'\n'})
-			err = fmt.Errorf("a line was refused: %.300s", line)
+	s.runs <- s.run
+	n := 0
+	for range s.run {
+		r, err, _ := s.next()
+		if failed, ok := errors.AsType[*client.Unanswered](err); ok {
+			err = inWords(failed.Err)
+		} else if r.Err != nil {
+			err = fmt.Errorf("a line was refused: %.300s", r.Raw)
 		}
 		if err != nil {
-			k.stream.failed = true
+			k.close()
 			return err
 		}
-		n := bytes.Count(results, []byte{'\n'})
-		l.add(time.Since(start), n)
-		done.Add(uint64(n))
-		left -= n
+		if n++; !r.More {
+			l.add(time.Since(start), n)
+			done.Add(uint64(n))
+			n = 0
+		}
 	}
 	return nil
 }
 
-// failurePause is how long a client waits after a request that failed.
+// close ends the stream, if there is one.
+func (k *benchClient) close() {
+	if s := k.stream; s != nil {
+		k.stream = nil
+		close(s.runs)
+		s.next() // so that it ends as it should, unless it failed
+		s.stop()
+	}
+}
+
+// failurePause is how long a client waits after a failed request.
 const failurePause = 100 * time.Millisecond
 
 // appendTransfer appends a transaction that moves 1 between two containers.
@@ -215,7 +236,7 @@ const (
 	latencySteps = 1 << latencyBits
 )
 
-// bucket is where d is counted.
+// bucket returns the bucket in which d is counted.
 func bucket(d time.Duration) int {
 	n := uint64(max(d, 1))
 	power := bits.Len64(n) - 1
@@ -225,7 +246,7 @@ func bucket(d time.Duration) int {
 	return (power-latencyBits+1)<<latencyBits + int(n>>(power-latencyBits))&(latencySteps-1)
 }
 
-// upper is the highest duration that is counted in bucket i.
+// upper returns the highest duration that is counted in bucket i.
 func upper(i int) time.Duration {
 	if i < latencySteps {
 		return time.Duration(i)
@@ -249,7 +270,7 @@ func (l *latencies) merge(o *latencies) {
 	l.most = max(l.most, o.most)
 }
 
-// at is the duration that the share q of all do not exceed; 0 of none.
+// at returns the duration that the share q of all requests do not exceed, 0 without any.
 func (l *latencies) at(q float64) time.Duration {
 	want, seen := uint64(q*float64(l.count)), uint64(0)
 	for i, n := range l.buckets {

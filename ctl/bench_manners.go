@@ -2,19 +2,17 @@ package ctl
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
-	"time"
+
+	"assetledger/ctl/client"
 )
 
-// What bench owes to the ledger that it loads: it asks before it writes, and
-// removes what it has made. And the picture that it draws.
+// How bench treats the ledger that it loads: it asks before it writes, and removes
+// what it has created.
 
 const (
 	benchKey   = "ledgerctl-bench-class-" // begins the idempotency key of its class
@@ -44,9 +42,9 @@ func (b *bench) ask(c *call) error {
 	return nil
 }
 
-// commits is how many commits the ledger has.
+// commits returns the number of commits in the ledger.
 func (c *call) commits() (int64, error) {
-	a, err := c.askQuietly(request{method: http.MethodGet, base: c.writeURL, path: "/v1/health"})
+	a, err := c.askQuietly(request{Method: http.MethodGet, Base: c.writeURL, Path: "/v1/health"})
 	if err != nil {
 		return 0, err
 	}
@@ -61,11 +59,11 @@ func (c *call) commits() (int64, error) {
 
 // began reports whether the ledger's first commit is the class of a run of bench.
 func (b *bench) began(c *call) bool {
-	a, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/commit/1", query: url.Values{"min_seq": {"1"}}})
+	a, err := c.peek("/v1/read/commit/1", url.Values{"min_seq": {"1"}})
 	if err != nil || a.check() != nil {
 		return false
 	}
-	var page struct{ Data batchResult }
+	var page struct{ Data client.Result }
 	if a.decode(&page) != nil {
 		return false
 	}
@@ -73,108 +71,49 @@ func (b *bench) began(c *call) bool {
 	return proof != nil && strings.HasPrefix(proof.Key, benchKey)
 }
 
-// remove removes the containers with what is in them. The class can't be removed.
+// remove removes the containers with their contents. The class can't be removed.
 func (b *bench) remove(c *call) error {
 	commits, err := c.commits()
 	if err != nil {
 		return err
 	}
-	if err := c.awaitRead(strconv.FormatInt(commits, 10)); err != nil {
+	if err := c.awaitRead(commits); err != nil {
 		return err
 	}
-	const perRequest = 1000
-	for first := int64(0); first < b.containers.value; first += perRequest {
-		var txs []string
-		for n := first; n < min(first+perRequest, b.containers.value); n++ {
-			tx, err := b.removal(c, b.firstID.value+n)
-			if err != nil {
-				return err
-			}
-			if tx != "" {
-				txs = append(txs, tx)
+	var failed error // read when all are removed, or it has ended that
+	_, err = c.commitAll("removed", func(yield func(string) bool) {
+		for n := range b.containers.value {
+			var tx string
+			if tx, failed = b.removal(c, b.firstID.value+n); failed != nil || tx != "" && !yield(tx) {
+				return
 			}
 		}
-		if len(txs) == 0 {
-			continue
-		}
-		a, err := c.askQuietlyFor("/v1/commit/batch", []byte(`{"transactions":[`+strings.Join(txs, ",")+`]}`))
-		if err != nil {
-			return err
-		}
-		var answer struct {
-			Results []batchResult `json:"results"`
-		}
-		if err := a.decode(&answer); err != nil {
-			return err
-		}
-		for i := range answer.Results {
-			if e := answer.Results[i].Error; e != nil {
-				return exitf(exitRefused, "a container can't be removed: %s", e)
-			}
-		}
+	})
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return err
 	}
 	if commits, err = c.commits(); err == nil {
-		err = c.awaitRead(strconv.FormatInt(commits, 10)) // so that whoever looks next finds them gone
+		err = c.awaitRead(commits) // so that whoever looks next finds them gone
 	}
 	c.say("the containers are removed; class %d stays", b.firstID.value)
 	return err
 }
 
-// removal is the transaction that removes a container with what is in it, "" if
-// it is not there.
+// removal returns the transaction that removes a container with its contents, or ""
+// if it does not exist, or no longer belongs to bench alone.
 func (b *bench) removal(c *call, id int64) (string, error) {
-	a, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: fmt.Sprintf("/v1/read/container/%d/balances", id)})
-	if err != nil {
-		return "", err
-	}
-	if a.status == http.StatusNotFound {
-		return "", nil
-	}
-	if err := a.check(); err != nil {
-		return "", err
-	}
-	var page struct {
-		Balances []struct {
-			Class    int64       `json:"class_id"`
-			Key      int64       `json:"key"`
-			Quantity json.Number `json:"quantity"`
-		}
-	}
-	if err := a.decode(&page); err != nil {
+	stacks, there, err := stacksOf(c, id)
+	if err != nil || !there || !b.owns(stacks) {
 		return "", err
 	}
 	var tx strings.Builder
 	tx.WriteString(`{"operations":[`)
-	for _, s := range page.Balances {
+	for _, s := range stacks {
 		fmt.Fprintf(&tx, `{"op":"RemoveFungible","args":{"container_id":%d,"class_id":%d,"key":%d,"quantity":%s}},`, id, s.Class, s.Key, s.Quantity)
 	}
 	fmt.Fprintf(&tx, `{"op":"RemoveContainer","args":{"container_id":%d}}]}`, id)
 	return tx.String(), nil
-}
-
-// draw shows how the latencies spread: a line for each power of two.
-func (l *latencies) draw(w io.Writer, name string) {
-	if l.count == 0 {
-		return
-	}
-	const width = 50
-	var powers [64]uint64
-	first, last, most := -1, 0, uint64(0)
-	for i, n := range l.buckets {
-		if n == 0 {
-			continue
-		}
-		power := max(i/latencySteps-1, 0)
-		if first < 0 {
-			first = power
-		}
-		last = power
-		powers[power] += uint64(n)
-		most = max(most, powers[power])
-	}
-	fmt.Fprintf(w, "\n%s\n", name)
-	for power := first; power <= last; power++ {
-		bar := strings.Repeat("#", int(powers[power]*width/most))
-		fmt.Fprintf(w, "%13s  %-*s %5.1f%%\n", "to "+showTime(time.Duration(1)<<(power+latencyBits+1)), width, bar, 100*float64(powers[power])/float64(l.count))
-	}
 }
