@@ -3,22 +3,29 @@ package ctl
 import (
 	"flag"
 	"fmt"
-	"strconv"
-	"time"
+	"io"
 
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
 	"assetledger/wal"
 )
 
 var backupCommand = command{
 	Words:   "backup",
-	Args:    "DIR OUT",
+	Args:    "[DIR] OUT",
 	Purpose: "copy a log, also one in use, up to what is durable",
 	Notes: "OUT is made, or holds an earlier backup of the same log, which is continued: what it has is not\n" +
 		"copied again, but for the segment in use, and that only if it has new commits.\n" +
-		"Every checksum, the chain and the state of the copy are checked. ledger-write -dir OUT starts on it.",
-	Examples: [2]string{"backup data backup", "backup data /mnt/backup -o json"},
+		"Every checksum, the chain and the state of the copy are checked. ledgerctl dev OUT and ledger-write -dir OUT start on it.\n" +
+		"A copy that was started is a ledger of its own: back up elsewhere from then on. On the same machine, start it on\n" +
+		"other ports (-write-listen, -read-listen). OUT is rejected, and not changed, while a write daemon uses it, and when\n" +
+		"it has commits that DIR lacks. A copy that was started, and stopped without commits, can be continued; note that\n" +
+		"holds that expire make commits by themselves.",
+	Examples: [2]string{"backup /mnt/backup", "backup data /mnt/backup -o json"},
 	Setup: func(set *flag.FlagSet) action {
-		return func(c *call) error { return (&backing{c: c, dir: c.args[0], out: c.args[1]}).run() }
+		l := &logFlags{}
+		l.declare(set)
+		return func(c *call) error { return (&backing{c: c, dir: l.dir, out: c.args[0]}).run() }
 	},
 }
 
@@ -29,9 +36,15 @@ type backing struct {
 }
 
 func (b *backing) run() error {
-	bar, start := newProgress(b.c.words), time.Now()
+	bar := newProgress(b.c.words)
 	report, err := wal.Backup(b.dir, b.out, wal.BackupOptions{
-		OnProgress: func(done, total int64) { bar.bytes(done, total, time.Since(start)) },
+		OnProgress: func(done, total int64) {
+			bar.say("copied %d of %d MiB, %.0f MiB/s", done>>20, total>>20, float64(done>>20)/max(bar.elapsed().Seconds(), 1e-3))
+		},
+		Place: func(checkpoint io.Reader) (wal.Place, error) {
+			info, err := ledger.ReadCheckpointInfo(checkpoint)
+			return commitlog.PlaceOf(&info), err
+		},
 		Check: func() error {
 			b.checked = verification{log: logFlags{b.out}}
 			_, err := b.checked.verify(bar)
@@ -42,22 +55,21 @@ func (b *backing) run() error {
 	if err != nil {
 		return (&logFlags{b.dir}).explain(err)
 	}
-	took := time.Since(start)
 	if b.c.json() {
 		fmt.Fprintf(b.c.out, `{"log_id":"%v","end_seq":%d,"segments":%d,"copied_segments":%d,"copied_checkpoints":%d,"copied_bytes":%d,"continued":%t,"digest":"%016x"}`+"\n",
 			report.ID, report.End, report.Segments, report.Copied, report.Checkpoints, report.Bytes, report.Continued, b.checked.state.Digest())
 		return nil
 	}
 	t := newTable(b.c.out)
-	t.row("log_id", report.ID.String())
-	t.row("end_seq", strconv.FormatUint(report.End, 10))
-	t.row("segments", strconv.Itoa(report.Segments))
-	t.row("copied_segments", strconv.Itoa(report.Copied))
-	t.row("copied_checkpoints", strconv.Itoa(report.Checkpoints))
-	t.row("copied_bytes", strconv.FormatInt(report.Bytes, 10))
-	t.row("continued", strconv.FormatBool(report.Continued))
+	t.row("log_id", report.ID)
+	t.row("end_seq", report.End)
+	t.row("segments", report.Segments)
+	t.row("copied_segments", report.Copied)
+	t.row("copied_checkpoints", report.Checkpoints)
+	t.row("copied_bytes", report.Bytes)
+	t.row("continued", report.Continued)
 	t.row("digest", fmt.Sprintf("%016x", b.checked.state.Digest()))
 	t.flush()
-	fmt.Fprintf(b.c.words, "ledgerctl: copied and checked in %v\n", took.Round(time.Millisecond))
+	fmt.Fprintf(b.c.words, "ledgerctl: copied and checked in %v\n", bar.elapsed())
 	return nil
 }

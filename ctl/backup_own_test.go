@@ -1,0 +1,152 @@
+package ctl
+
+import (
+	"bytes"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A devLog is a directory, and ledgerctl dev if it is running on it.
+type devLog struct {
+	t    *testing.T
+	dir  string
+	dev  *running
+	urls map[string]string
+}
+
+// start starts ledgerctl dev.
+func (d *devLog) start() {
+	d.t.Helper()
+	d.dev = startRunning(d.t, d.t.TempDir(), "dev", d.dir, "-write-listen", "127.0.0.1:0", "-read-listen", "127.0.0.1:0")
+	d.urls = map[string]string{}
+	for d.urls["log"] == "" {
+		fields := strings.Fields(d.dev.line())
+		d.urls[fields[0]] = fields[1]
+	}
+}
+
+// commit makes a commit, and waits until dev shows it.
+func (d *devLog) commit(args ...string) {
+	d.t.Helper()
+	d.run(exitDone, args...)
+	d.dev.line()
+}
+
+// run runs ledgerctl, and returns what it wrote.
+func (d *devLog) run(code int, args ...string) string {
+	d.t.Helper()
+	var out bytes.Buffer
+	env := map[string]string{"LEDGER_WRITE_URL": d.urls["write"], "LEDGER_READ_URL": d.urls["read"]}
+	if got := Main(args, strings.NewReader(""), &out, &out, func(name string) (string, bool) { v := env[name]; return v, v != "" }); got != code {
+		d.t.Fatalf("ledgerctl %v: exit code %d, want %d\n%s", args, got, code, &out)
+	}
+	return out.String()
+}
+
+// content returns all files of the directory.
+func (d *devLog) content() map[string]string {
+	all := map[string]string{}
+	err := filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			var b []byte
+			b, err = os.ReadFile(path)
+			all[path] = string(b)
+		}
+		return err
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return all
+}
+
+// A copy that was started and has commits of its own is rejected, and not changed.
+func TestBackupOntoStartedCopy(t *testing.T) {
+	class, box := []string{"register", "class", "1", "gold"}, []string{"create", "wallet"}
+	for _, c := range []struct {
+		name   string
+		before [][]string                    // commits before the copy is made
+		copied func(t *testing.T, d *devLog) // with dev running on the copy
+		after  [][]string                    // commits to the log after that
+	}{
+		{"as long", nil, func(t *testing.T, d *devLog) {
+			d.commit("create", "copied")
+			d.dev.interrupt()
+		}, [][]string{{"create", "a"}}},
+		{"shorter", nil, func(t *testing.T, d *devLog) {
+			d.commit("create", "copied")
+			d.dev.interrupt()
+		}, [][]string{{"create", "a"}, {"create", "b"}}},
+		{"killed", nil, func(t *testing.T, d *devLog) {
+			d.commit("create", "copied")
+			d.dev.cmd.Process.Kill()
+			d.dev.cmd.Wait()
+		}, [][]string{{"create", "a"}, {"create", "b"}}},
+		{"by an expired hold", [][]string{{"add", "wallet", "5", "1"}, {"hold", "300", "wallet", "1", "1", "-expires-in", "8s"}}, func(t *testing.T, d *devLog) {
+			if line := d.dev.line(); !strings.Contains(line, "ReleaseHold") {
+				t.Errorf("the copy commits %q", line)
+			}
+			d.dev.interrupt()
+		}, [][]string{{"create", "a"}, {"create", "b"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			log := &devLog{t: t, dir: filepath.Join(t.TempDir(), "main")}
+			log.start()
+			for _, args := range append([][]string{class, box}, c.before...) {
+				log.commit(args...)
+			}
+			if c.before != nil {
+				log.dev.interrupt() // so that the hold expires in the copy only
+			}
+			out := &devLog{t: t, dir: filepath.Join(t.TempDir(), "copy")}
+			out.run(exitDone, "backup", log.dir, out.dir)
+			out.start()
+			if words := out.run(exitFailure, "backup", log.dir, out.dir); !strings.Contains(words, out.dir) {
+				t.Errorf("onto a running copy: %s", words)
+			}
+			c.copied(t, out)
+			if c.before != nil {
+				log.start()
+			}
+			for _, args := range c.after {
+				log.commit(args...)
+			}
+			log.dev.interrupt()
+			before := out.content()
+			for range 2 {
+				if words := out.run(exitFailure, "backup", log.dir, out.dir); !strings.Contains(words, "commits of its own after global_seq") {
+					t.Errorf("backup says %s", words)
+				}
+			}
+			if !maps.Equal(before, out.content()) {
+				t.Error("the copy was changed")
+			}
+			out.run(exitDone, "wal", "verify", out.dir)
+		})
+	}
+}
+
+// A copy that was started, and stopped without commits, is continued.
+func TestBackupContinuesStartedCopy(t *testing.T) {
+	log := &devLog{t: t, dir: filepath.Join(t.TempDir(), "main")}
+	log.start()
+	log.commit("create", "a")
+	out := &devLog{t: t, dir: filepath.Join(t.TempDir(), "copy")}
+	out.run(exitDone, "backup", log.dir, out.dir)
+	out.start()
+	out.dev.interrupt()
+	log.commit("create", "b")
+	if words := out.run(exitDone, "backup", log.dir, out.dir); !strings.Contains(words, "copied and checked") {
+		t.Errorf("backup says %s", words)
+	}
+	out.start()
+	out.commit("create", "c")
+	out.dev.interrupt()
+	log.dev.interrupt()
+	out.run(exitDone, "wal", "verify", out.dir)
+}
