@@ -14,7 +14,7 @@ import (
 	"assetledger/server/settings"
 )
 
-// globals are the flags of every command.
+// globals are the flags that every command has.
 type globals struct {
 	writeURL, readURL string
 	output            choice
@@ -24,8 +24,8 @@ type globals struct {
 
 func (g *globals) declare(set *flag.FlagSet) {
 	g.writeURL, g.readURL = "http://127.0.0.1:8080", "http://127.0.0.1:8081"
-	set.Var(baseURL{&g.writeURL}, "write-url", "base `URL` of the write daemon: http://, https:// or unix:/path; several, with commas, are tried in turn")
-	set.Var(baseURL{&g.readURL}, "read-url", "base `URL` of the read daemon: http://, https:// or unix:/path; several, with commas, are tried in turn")
+	set.Var(baseURL{&g.writeURL}, "write-url", "base `URL` of the write daemon: http://, https:// or unix:/path; several, separated by commas, are tried in turn")
+	set.Var(baseURL{&g.readURL}, "read-url", "base `URL` of the read daemon: http://, https:// or unix:/path; several, separated by commas, are tried in turn")
 	g.output = choice{value: "table", of: []string{"table", "json", "ndjson", "csv"}}
 	set.Var(&g.output, "o", "output `FORMAT`: table for people, json: the API's answers as they came, ndjson: an entry of a list a line, or csv: the table of a list")
 	g.timeout = duration{30 * time.Second}
@@ -39,22 +39,22 @@ func (g *globals) declare(set *flag.FlagSet) {
 // json reports whether the output is JSON, for programs.
 func (g *globals) json() bool { return g.output.value == "json" || g.ndjson() }
 
-// ndjson reports whether each entry of a list stands on a line of its own.
+// ndjson reports whether each entry of a list is on a line of its own.
 func (g *globals) ndjson() bool { return g.output.value == "ndjson" }
 
-// csv reports whether a table is for spreadsheets.
+// csv reports whether tables are written for spreadsheets.
 func (g *globals) csv() bool { return g.output.value == "csv" }
 
-// split parts args into flags with their values, and words. takesValue names
-// the flags whose value is the next argument. After -- all are words. help
-// says that -h was among the flags.
+// split separates args into flags with their values, and words. takesValue names
+// the flags whose value is the next argument. After -- everything is a word. help
+// reports whether -h was among the flags.
 func split(args []string, takesValue map[string]bool) (flags, words []string, help bool) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		if a == "--" {
 			return flags, append(words, args[i+1:]...), help
 		}
-		if len(a) < 2 || a[0] != '-' {
+		if len(a) < 2 || a[0] != '-' || a[1] >= '0' && a[1] <= '9' { // no flag begins with a digit
 			words = append(words, a)
 			continue
 		}
@@ -73,7 +73,7 @@ func split(args []string, takesValue map[string]bool) (flags, words []string, he
 }
 
 // valueFlags names the flags of all commands that take a value. A name means
-// the same kind of flag everywhere, so that flags may stand before the command.
+// the same kind of flag everywhere, so flags may come before the command.
 func valueFlags(table []command) map[string]bool {
 	names := map[string]bool{}
 	for i := range table {
@@ -87,7 +87,7 @@ func valueFlags(table []command) map[string]bool {
 	return names
 }
 
-// flagSet is the command's flags, with the global ones, for looking at.
+// flagSet returns the command's flags with the global ones, for inspection.
 func (cmd *command) flagSet() *flag.FlagSet {
 	set := flag.NewFlagSet(cmd.Words, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
@@ -96,16 +96,15 @@ func (cmd *command) flagSet() *flag.FlagSet {
 	return set
 }
 
-// isSwitch reports whether the flag stands alone, as -all does.
+// isSwitch reports whether the flag takes no value, like -all.
 func isSwitch(f *flag.Flag) bool {
 	b, ok := f.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
 }
 
-// refuseEmpty returns an error for a flag, or a variable in its place, that
-// was given without a value. That is usually a shell variable that was not
-// set: to take it for "not given" would drop a limit, a key or a filter that
-// was asked for.
+// refuseEmpty returns an error for a flag, or a variable in its place, with an
+// empty value. That is usually a shell variable that was not set. Treating it as
+// absent would drop a limit, a key or a filter that the user wanted.
 func refuseEmpty(set *flag.FlagSet, env func(string) (string, bool)) (err error) {
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -122,8 +121,8 @@ func refuseEmpty(set *flag.FlagSet, env func(string) (string, bool)) (err error)
 	return err
 }
 
-// once is a text flag that sets a limit. A second one is an error, since only
-// one of the two could count.
+// once is a text flag that sets a limit. A second one is an error, because only
+// one of the two could take effect.
 type once struct {
 	value string
 	given bool
@@ -171,14 +170,14 @@ func (n *number) String() string {
 	return strconv.FormatInt(n.value, 10)
 }
 
-// setQuery adds the value of a flag to q under name if it was given.
+// setQuery adds the value of a flag to q under name, if it was given.
 func setQuery(q url.Values, name string, value flag.Value) {
 	if s := value.String(); s != "" {
 		q.Set(name, s)
 	}
 }
 
-// choice is a flag with few possible values. Capitals make no difference.
+// choice is a flag with few possible values. Case does not matter.
 type choice struct {
 	value string
 	of    []string
@@ -211,8 +210,8 @@ func (d *duration) Set(s string) error {
 	return nil
 }
 
-// baseURL is a flag that holds the address of a daemon, or several with commas,
-// without a slash at their ends.
+// baseURL is a flag that holds the address of a daemon, or several separated by
+// commas, without trailing slashes.
 type baseURL struct{ value *string }
 
 func (b baseURL) Set(s string) error {
@@ -229,10 +228,10 @@ func (b baseURL) Set(s string) error {
 	return nil
 }
 
-// maxAddresses bounds the addresses of one flag.
+// maxAddresses is the maximum number of addresses in one flag.
 const maxAddresses = 16
 
-// oneURL is one address.
+// oneURL is a flag that holds one address.
 type oneURL struct{ value *string }
 
 func (b oneURL) Set(s string) error {
@@ -258,21 +257,22 @@ func (b baseURL) String() string {
 	return *b.value
 }
 
-// A nameable is what a word may name: an id, or for containers and classes a
-// name or code.
+// A nameable describes what a word may refer to: an id, or for containers and
+// classes a name or code.
 type nameable struct {
 	what  string // "name", "code", "" for what has an id alone
 	valid func(string) bool
 }
 
-// nameables are what arguments and flags name, by the word that help shows for
-// their value. Other words are ids.
+// nameables are the things that arguments and flags refer to, by the word that help
+// shows for their value. Other words are ids.
 var nameables = map[string]nameable{
 	"CONTAINER": {"name", ledger.ValidContainerName[string]},
 	"CLASS":     {"code", ledger.ValidClassCode[string]},
 }
 
-// checkRef refuses what is no id, nor, where there are such, a name or code.
+// checkRef returns an error for a word that is neither an id nor, where possible, a
+// name or code.
 func checkRef(kind, word string) error {
 	n := anyID()
 	err := n.Set(word)
@@ -285,7 +285,7 @@ func checkRef(kind, word string) error {
 	return err
 }
 
-// ref reads argument i as the id, name or code of what its kind says, as a
+// ref reads argument i as an id, name or code of the given kind, for use as a
 // segment of a path.
 func (c *call) ref(i int, kind string) (string, error) {
 	if err := checkRef(kind, c.args[i]); err != nil {

@@ -2,12 +2,13 @@ package ctl
 
 import (
 	"flag"
+	"fmt"
 	"slices"
 	"strings"
 )
 
-// A command is one row of the table from which arguments are resolved and
-// help is made.
+// A command is one row of the table that arguments are resolved with and help is
+// generated from.
 type command struct {
 	Words    string    // as typed: "read balances"
 	Args     string    // names of what follows, [optional]… last: "CLASS_ID NAME"
@@ -17,15 +18,15 @@ type command struct {
 	Purpose  string    // half a sentence: "show …"
 	Notes    string    // what the flags do not say; may be empty
 	Examples [2]string // without "ledgerctl "
-	// Setup declares the command's flags and returns what runs it.
+	// Setup declares the command's flags and returns the action.
 	Setup func(set *flag.FlagSet) action
 }
 
 // An action runs a command whose flags are set.
 type action func(c *call) error
 
-// commands is the whole of ledgerctl, in the order of its help. Commands of a
-// group (two words, the same first) stand together.
+// commands are all commands of ledgerctl, in the order of its help. Commands of a
+// group (two words, the same first) are adjacent.
 var commands = slices.Concat(verbCommands(), []command{
 	reverseCommand,
 	commitCommand,
@@ -37,7 +38,6 @@ var commands = slices.Concat(verbCommands(), []command{
 }, readCommands(), []command{
 	readSlotsCommand,
 	readGridCommand,
-	readShapesCommand,
 	readInstanceCommand,
 	readCommitCommand,
 	readCommitsCommand,
@@ -68,22 +68,93 @@ var commands = slices.Concat(verbCommands(), []command{
 	manCommand,
 })
 
-// checkArgs compares the words after the command with what it takes.
+// checkArgs checks the words after the command against what it takes.
 func (cmd *command) checkArgs(given []string) error {
-	var least, most int
-	for _, name := range strings.Fields(cmd.Args) {
-		if strings.HasPrefix(name, "[") {
-			most = len(given)
-			break
+	least, most := 0, 0
+	for name := range strings.FieldsSeq(cmd.Args) {
+		if most++; name[0] != '[' {
+			least++
 		}
-		least++
+		if strings.HasSuffix(name, "…") {
+			most = max(most, len(given))
+		}
 	}
-	most = max(most, least)
 	if len(given) < least {
-		return usagef("%s needs %s; see ledgerctl %s -h", cmd.Words, cmd.Args, cmd.Words)
+		return usagef("%s needs %s, as in: ledgerctl %s", cmd.Words, cmd.Args, cmd.Examples[0])
 	}
 	if len(given) > most {
-		return usagef("%s does not take %q; see ledgerctl %s -h", cmd.Words, given[most], cmd.Words)
+		takes := ""
+		if most > 0 {
+			takes = "takes " + cmd.Args + ", and "
+		}
+		meant := ""
+		if other := otherCommands[cmd.Words+" "+given[0]]; other != "" {
+			meant = fmt.Sprintf(" (did you mean %q?)", other)
+		}
+		return usagef("%s %sdoes not take %q%s; see ledgerctl %s -h", cmd.Words, takes, given[most], meant, cmd.Words)
 	}
 	return nil
+}
+
+// wordFlags are the flags that optional arguments set.
+var wordFlags = map[string]string{"[DIR]": "dir", "[FILE]": "f"}
+
+// places are the arguments that name something to read or write.
+var places = []string{"DIR", "OUT", "FILE", "URL"}
+
+// refuseEmptyWord returns an error for a place that is empty, as refuseEmpty does for
+// flags. An empty path would lead to the current directory.
+func refuseEmptyWord(name, word string) error {
+	bare := strings.Trim(name, "[]…")
+	if word != "" || !slices.ContainsFunc(strings.Split(bare, "|"), func(s string) bool { return slices.Contains(places, s) }) {
+		return nil
+	}
+	if name[0] == '[' {
+		return usagef("%s is empty: give it a value, or leave it out", bare)
+	}
+	return usagef("%s is empty: give it a value", bare)
+}
+
+// takeWords sets the flags that some of the words stand for, and returns the
+// other words. flags are those of the command line: setting one of them by a word
+// too is an error. A word takes precedence over the environment.
+func (cmd *command) takeWords(set *flag.FlagSet, words, flags []string) ([]string, error) {
+	names := strings.Fields(cmd.Args)
+	spare := len(words)
+	for _, name := range names {
+		if name[0] != '[' {
+			spare--
+		}
+	}
+	var rest []string
+	for _, name := range names {
+		if len(words) == 0 || name[0] == '[' && spare == 0 {
+			continue
+		}
+		if err := refuseEmptyWord(name, words[0]); err != nil {
+			return nil, err
+		}
+		to := wordFlags[name]
+		switch {
+		case to == "":
+			rest = append(rest, words[0])
+		case slices.ContainsFunc(flags, func(f string) bool { return isFlag(f, to) }):
+			return nil, usagef("%s is given twice, as %s and as -%s: use one", strings.Trim(name, "[]"), words[0], to)
+		default:
+			if err := set.Set(to, words[0]); err != nil {
+				return nil, usagef("%s is %q: %v", strings.Trim(name, "[]"), words[0], err)
+			}
+		}
+		if name[0] == '[' {
+			spare--
+		}
+		words = words[1:]
+	}
+	return append(rest, words...), nil
+}
+
+// isFlag reports whether a word of the command line is the flag of this name.
+func isFlag(word, name string) bool {
+	word, _, _ = strings.Cut(word, "=")
+	return len(word) > 1 && word[0] == '-' && strings.TrimPrefix(word[1:], "-") == name
 }

@@ -3,8 +3,11 @@ package ctl
 import (
 	"bytes"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,14 +24,14 @@ func runs(env func(string) (string, bool), words ...string) (code int, stdout, s
 	return code, out.String(), errs.String()
 }
 
-// Every flag of every command, and every variable in its place, is refused
-// when it has no value. What was asked for must not be dropped.
+// Every flag of every command, and every environment variable, is rejected when
+// it has an empty value. A setting must not be silently ignored.
 func TestEmptyValues(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tried := 0
 	for _, cmd := range commands {
 		if cmd.Hidden && cmd.Words != manCommand.Words {
-			continue // takes a command line, not flags
+			continue // it takes a command line, not flags
 		}
 		cmd.flagSet().VisitAll(func(f *flag.Flag) {
 			if isSwitch(f) {
@@ -55,7 +58,62 @@ func TestEmptyValues(t *testing.T) {
 	}
 }
 
-// A limit on a token that can't be understood makes no token.
+// Every command rejects an empty word that names a place, and touches nothing. In
+// the current directory is a log, which an empty path would lead to.
+func TestEmptyWords(t *testing.T) {
+	tried := map[string]int{}
+	for _, cmd := range commands {
+		names := strings.Fields(cmd.Args)
+		for i, name := range names {
+			bare := strings.Trim(name, "[]…")
+			if !slices.Contains([]string{"DIR", "OUT", "FILE", "URL", "FILE|OPERATION"}, bare) {
+				continue
+			}
+			tried[bare]++
+			t.Run(cmd.Words+" "+bare, func(t *testing.T) {
+				log, other := t.TempDir(), t.TempDir()
+				makeLog(t, log, 64<<10, containers(t, 3, 1))
+				t.Chdir(log)
+				words := strings.Fields(cmd.Words)
+				for j := range names {
+					words = append(words, filepath.Join(other, strconv.Itoa(j)))
+				}
+				words[len(words)-len(names)+i] = ""
+				if cmd.Words == walArchiveCommand.Words {
+					words = append(words, "-to", filepath.Join(other, "to"))
+				}
+				before := filesIn(t, log)
+				code, out, errs := runs(noEnv, words...)
+				if code != exitUsage || out != "" || !strings.Contains(errs, bare+" is empty: give it a value") {
+					t.Errorf("ledgerctl %q: exit code %d, %q %q", words, code, out, errs)
+				}
+				if after := filesIn(t, log); !slices.Equal(before, after) || len(filesIn(t, other)) > 0 {
+					t.Errorf("ledgerctl %q: the log's files were %v, and are %v; elsewhere: %v", words, before, after, filesIn(t, other))
+				}
+			})
+		}
+	}
+	if tried["DIR"] < 9 || tried["OUT"] != 1 || tried["FILE"] != 1 || tried["FILE|OPERATION"] != 2 {
+		t.Errorf("tried: %v", tried)
+	}
+}
+
+// filesIn lists the files and directories below a directory, by path.
+func filesIn(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if path != dir {
+			list = append(list, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// An invalid limit on a token creates no token.
 func TestTokenLimitsFailClosed(t *testing.T) {
 	for _, limit := range [][]string{
 		{"-owners", ""}, {"-owners="}, {"-owners", " "}, {"-owners", ","}, {"-owners", "7,"}, {"-owners", "x"}, {"-owners", "0"},
@@ -82,7 +140,21 @@ func TestTokenLimitsFailClosed(t *testing.T) {
 	}
 }
 
-// A token that can't be printed is not valid, and nothing was written for it.
+// The rights of a token are described in one sentence, for one scope and for
+// several.
+func TestTokenWords(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "auth")
+	for scopes, want := range map[string]string{"metrics": "one can now use: metrics; the daemons", "commit,read": "one can now use: commit,read; the daemons"} {
+		if code, _, words := runs(noEnv, "token", "new", "one", "-again", "-scopes", scopes, "-auth-file", file); code != exitDone || !strings.HasPrefix(words, "ledgerctl: "+want) {
+			t.Errorf("exit code %d: %s", code, words)
+		}
+	}
+	if code, _, words := runs(noEnv, "token", "revoke", "one", "-auth-file", file); code != exitDone || !strings.HasPrefix(words, "ledgerctl: 2 credentials of one revoked; the daemons") {
+		t.Errorf("exit code %d: %s", code, words)
+	}
+}
+
+// A token that can't be printed is not valid, and nothing is written for it.
 func TestTokenOnFullOutput(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

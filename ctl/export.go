@@ -1,7 +1,6 @@
 package ctl
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -20,25 +19,27 @@ var exportCommand = command{
 		"it reverses; registrations are operations too. Importing all of them into an empty ledger, with batch\n" +
 		"-on-error stop, gives an equal ledger: ledgerctl wal verify shows equal digests. If the log has holds that\n" +
 		"expire, import into a ledger-write -expire=false: their releases are commits of the log too. The export ends\n" +
-		"with what was the last commit at the start. Without -after it begins with the first that was not archived.",
+		"with what was the last commit at the start. Without -from or -after it begins with the first that was not archived.",
 	Examples: [2]string{"export > ledger.ndjson", "export -after 1000 -o ndjson | jq -c '.operations[]'"},
 	Setup: func(set *flag.FlagSet) action {
-		e := &export{after: anyKey(), to: anyID()}
-		set.Var(&e.after, "after", "only commits after this `SEQ`")
-		set.Var(&e.to, "to", "last commit `SEQ`")
+		e := &export{}
+		e.declare(set, true)
 		return e.run
 	},
 }
 
-type export struct{ after, to number }
+type export struct{ span }
 
 func (e *export) run(c *call) error {
+	if err := e.settle(); err != nil {
+		return err
+	}
 	last, err := c.lastSeq()
 	if err != nil {
 		return err
 	}
-	if e.to.given {
-		last = min(last, e.to.value)
+	if e.to.seq.given {
+		last = min(last, e.to.seq.value)
 	}
 	first, err := e.begin(c)
 	if err != nil || last <= first {
@@ -69,11 +70,11 @@ func (e *export) run(c *call) error {
 	return err
 }
 
-// begin is the commit to begin after: the one asked for, or the last one that
-// was archived.
+// begin returns the commit to begin after: the requested one, or the last archived
+// one.
 func (e *export) begin(c *call) (int64, error) {
-	if e.after.given {
-		return e.after.value, nil
+	if e.from.seq.given {
+		return max(e.from.seq.value-1, 0), nil
 	}
 	_, err := c.get(c.readURL, "/v1/read/commits", url.Values{"limit": {"1"}})
 	var refused *apiError
@@ -90,13 +91,13 @@ func (e *export) begin(c *call) (int64, error) {
 	return details.First - 1, nil
 }
 
-// remaining is the time left when n of all took from begin until now.
+// remaining estimates the time left when n of all took from begin until now.
 func remaining(begin time.Time, n, all int64) time.Duration {
 	return time.Duration(float64(time.Since(begin)) * float64(all-n) / float64(n)).Round(time.Second)
 }
 
-// appendTransaction appends the transaction that a commit was made of. What
-// the ledger decided is left out: it decides the same again.
+// appendTransaction appends the transaction of a commit. It omits what the ledger
+// decided, since it decides the same again.
 func appendTransaction(dst, commit []byte) ([]byte, error) {
 	var made struct {
 		Operations json.RawMessage
@@ -126,40 +127,24 @@ func appendTransaction(dst, commit []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// partMetadata parts the metadata of a commit into the idempotency key and
-// what was sent as metadata, both as JSON and nil for none. Values stay as they
-// are spelled.
+// partMetadata separates the metadata of a commit into the idempotency key and the
+// metadata that was sent, both as JSON and nil if absent. Values keep their
+// spelling.
 func partMetadata(object []byte) (key, rest []byte, err error) {
-	if len(object) == 0 {
-		return nil, nil, nil
-	}
-	in := json.NewDecoder(bytes.NewReader(object))
-	if _, err := in.Token(); err != nil { // the opening brace
-		return nil, nil, err
-	}
-	for in.More() {
-		name, err := in.Token()
-		if err != nil {
-			return nil, nil, err
-		}
-		var value json.RawMessage
-		if err := in.Decode(&value); err != nil {
-			return nil, nil, err
-		}
-		field, _ := name.(string)
-		if field == "idempotency_key" {
+	err = eachField(object, func(name string, value json.RawMessage) error {
+		if name == "idempotency_key" {
 			key = value
-			continue
+			return nil
 		}
 		opening := byte(',')
 		if rest == nil {
 			opening = '{'
 		}
-		rest = append(ledger.AppendString(append(rest, opening), field), ':')
-		rest = append(rest, value...)
-	}
+		rest = append(append(ledger.AppendString(append(rest, opening), name), ':'), value...)
+		return nil
+	})
 	if rest != nil {
 		rest = append(rest, '}')
 	}
-	return key, rest, nil
+	return key, rest, err
 }

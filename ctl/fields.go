@@ -9,18 +9,18 @@ import (
 // view leaves out a field that ends in "?" when the object doesn't have it.
 type view string
 
-// wordFields hold words. All others are numbers, which stand at the right.
+// wordFields hold text. All other fields are numbers, which are right-aligned.
 var wordFields = map[string]bool{"name": true, "code": true, "class": true, "container": true, "kind": true, "fungible": true, "location": true, "expires_at": true,
-	"op": true, "committed_at": true, "what": true, "metadata": true}
+	"op": true, "operations": true, "committed_at": true, "what": true, "metadata": true}
 
 // amountFields count minor units of the class in class_id.
 var amountFields = map[string]bool{"quantity": true, "held": true, "change": true, "held_change": true,
 	"total_quantity": true, "total_held": true, "total_added": true, "total_removed": true}
 
-// An entry is an object of an answer, as a view looks at it.
+// An entry is an object of a response, as a view uses it.
 type entry map[string]json.RawMessage
 
-// showItem shows the data of an answer, a field a row.
+// showItem shows the data of a response, one field a row.
 func (c *call) showItem(a *answer, v view) error {
 	var page struct{ Data entry }
 	if err := a.decode(&page); err != nil {
@@ -64,8 +64,8 @@ func (c *call) listTable(v view) *table {
 	return c.newTable(columns...)
 }
 
-// addEntries adds a row for each entry of the answer's list. An entry without a
-// class_id is of the class that stands beside the list, if one does.
+// addEntries adds a row for each entry of the response's list. An entry without a
+// class_id has the class given next to the list, if there is one.
 func (c *call) addEntries(t *table, a *answer) error {
 	list, err := a.entries()
 	if err != nil {
@@ -77,10 +77,10 @@ func (c *call) addEntries(t *table, a *answer) error {
 	}
 	for _, raw := range list {
 		e := entry{"class_id": page.Data["class_id"]}
-		if err := (&answer{body: raw, url: a.url}).decode(&e); err != nil {
+		if err := a.part(raw).decode(&e); err != nil {
 			return err
 		}
-		row := make([]string, len(t.columns))
+		row := make([]any, len(t.columns))
 		for i, column := range t.columns {
 			if row[i], err = c.cell(e, column.name); err != nil {
 				return err
@@ -91,10 +91,10 @@ func (c *call) addEntries(t *table, a *answer) error {
 	return nil
 }
 
-// cell shows one field of an entry, "-" if the entry doesn't have it. The field
+// cell returns one field of an entry, "-" if the entry does not have it. The field
 // "class" is the code of the class in class_id, or its name if it has no code;
-// "container" is the name of the container in container_id; "what" is what else
-// a change did, in words.
+// "container" is the name of the container in container_id; "what" describes what
+// else a change did.
 func (c *call) cell(e entry, name string) (string, error) {
 	raw := string(e[name])
 	isAmount := amountFields[name] && isInteger(raw)
@@ -111,6 +111,12 @@ func (c *call) cell(e entry, name string) (string, error) {
 		return class.show(raw), nil
 	}
 	switch {
+	case name == "operations":
+		var ops []operation
+		if err := json.Unmarshal(e[name], &ops); err != nil {
+			return "", err
+		}
+		return c.summary(ops)
 	case name == "what":
 		return c.changed(e)
 	case name == "container" && len(e["container_id"]) > 0:

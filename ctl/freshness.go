@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
+
+	"assetledger/ctl/client"
 )
 
 var readFreshnessCommand = command{
@@ -16,37 +17,53 @@ var readFreshnessCommand = command{
 	Notes:    "For scripts there is ledgerctl freshness, which waits and sets bounds.",
 	Examples: [2]string{"read freshness", "read freshness -min-seq 12 -wait 5s -o json"},
 	Setup: func(set *flag.FlagSet) action {
-		r := &readFlags{}
-		r.declare(set)
-		return func(c *call) error {
-			return r.show(c, "/v1/read/freshness", func(a *answer) error {
-				page, err := decodeFreshness(a)
-				if err == nil {
-					page.show(c)
-				}
-				return err
-			})
-		}
+		return itemAction(set, "", "/v1/read/freshness", false, func(c *call, a *answer) error {
+			page, err := decodeFreshness(a)
+			if err == nil {
+				page.show(c)
+			}
+			return err
+		})
 	},
 }
 
 var freshnessCommand = command{
 	Words:   "freshness",
 	Purpose: "wait until the read daemon has come far enough; for scripts",
-	Notes: "The exit code is 5 when commit -wait cannot be read within -timeout, or when more than -max-lag commits\n" +
-		"are durable but cannot be read yet.",
-	Examples: [2]string{"freshness -wait 12 -timeout 2s", "freshness -max-lag 10"},
+	Notes: "The exit code is 5 when commit -min-seq cannot be read within -wait, or when more than -max-lag commits\n" +
+		"are durable but cannot be read yet. -wait 12 without -min-seq, the older spelling, waits for commit 12.",
+	Examples: [2]string{"freshness -min-seq 12 -wait 2s", "freshness -max-lag 10"},
 	Setup: func(set *flag.FlagSet) action {
-		f := &freshnessFlags{wait: anyKey(), maxLag: anyKey()}
-		// As the flag of readFlags it takes a value; here it is the commit.
-		set.Var(&f.wait, "wait", "wait until commit `SEQ` can be read")
+		f := &freshnessFlags{minSeq: anyKey(), maxLag: anyKey()}
+		set.Var(&f.minSeq, "min-seq", "wait until commit `SEQ` can be read")
+		set.Var(&f.wait, "wait", "longest `TIME` to wait for -min-seq (default: that of -timeout)")
 		set.Var(&f.maxLag, "max-lag", "allow a lag of at most `N` commits")
 		return f.run
 	},
 }
 
 type freshnessFlags struct {
-	wait, maxLag number
+	minSeq, maxLag number
+	wait           textFlag
+}
+
+// bound reads -wait: the time to wait for -min-seq or, alone and a number, the
+// commit to wait for.
+func (f *freshnessFlags) bound(c *call) (err error) {
+	switch {
+	case f.wait == "":
+		return nil
+	case f.minSeq.given:
+		err = c.timeout.Set(string(f.wait))
+	case isInteger(string(f.wait)):
+		err = f.minSeq.Set(string(f.wait))
+	default:
+		return usagef("-wait waits for the commit that -min-seq names: give that too")
+	}
+	if err != nil {
+		return usagef("-wait is %s: %v", f.wait, err)
+	}
+	return nil
 }
 
 type freshnessPage struct {
@@ -79,14 +96,17 @@ func decodeFreshness(a *answer) (*freshnessPage, error) {
 
 func (p *freshnessPage) show(c *call) {
 	t := c.newTable()
-	t.row("checkpoint_seq", strconv.FormatInt(p.Freshness.CheckpointSeq, 10))
-	t.row("commit_log_seq", strconv.FormatInt(p.Freshness.CommitLogSeq, 10))
-	t.row("lag", strconv.FormatInt(p.Data.Lag, 10))
+	t.row("checkpoint_seq", p.Freshness.CheckpointSeq)
+	t.row("commit_log_seq", p.Freshness.CommitLogSeq)
+	t.row("lag", p.Data.Lag)
 	t.row("lag_ms", strconv.FormatFloat(p.Data.LagMS, 'f', -1, 64))
 	t.flush()
 }
 
 func (f *freshnessFlags) run(c *call) error {
+	if err := f.bound(c); err != nil {
+		return err
+	}
 	a, err := f.await(c)
 	if err != nil {
 		return err
@@ -100,8 +120,8 @@ func (f *freshnessFlags) run(c *call) error {
 	} else {
 		page.show(c)
 	}
-	if f.wait.given && page.Freshness.CheckpointSeq < f.wait.value {
-		return exitf(exitStale, "commit %d cannot be read yet: the read daemon is at %d of %d", f.wait.value, page.Freshness.CheckpointSeq, page.Freshness.CommitLogSeq)
+	if f.minSeq.given && page.Freshness.CheckpointSeq < f.minSeq.value {
+		return exitf(exitStale, "commit %d cannot be read yet: the read daemon is at %d of %d", f.minSeq.value, page.Freshness.CheckpointSeq, page.Freshness.CommitLogSeq)
 	}
 	if f.maxLag.given && page.Data.Lag > f.maxLag.value {
 		return exitf(exitStale, "the read daemon lags %s behind the log, and -max-lag is %d", count(page.Data.Lag, "commit"), f.maxLag.value)
@@ -109,37 +129,37 @@ func (f *freshnessFlags) run(c *call) error {
 	return nil
 }
 
-// await asks until commit f.wait can be read or the time is over. The daemon
-// does the waiting, as long as it may; only when the commit is not even in the
-// log does it answer at once, and is asked again after a pause.
+// await sends the request until commit f.minSeq is visible or the time is over. The
+// daemon waits, as long as it may. Only when the commit is not even in the log does
+// it respond at once, and the request is sent again after a pause.
 func (f *freshnessFlags) await(c *call) (*answer, error) {
 	const grace = time.Second // for the answer to travel when the daemon has waited
 	deadline := time.Now().Add(c.timeout.Duration)
 	for i := 1; ; i++ {
 		left := max(0, time.Until(deadline)).Truncate(time.Millisecond)
 		q := url.Values{}
-		if f.wait.given {
-			setQuery(q, "min_seq", &f.wait)
+		if f.minSeq.given {
+			setQuery(q, "min_seq", &f.minSeq)
 			q.Set("wait", min(left, maxWait).String())
 		}
 		asked := *c
 		asked.timeout.Duration = left + grace
-		a, err := asked.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/freshness", query: q})
+		a, err := asked.peek("/v1/read/freshness", q)
 		if err != nil {
 			return nil, err
 		}
 		err = a.check()
-		wait := backoff(i, nil)
+		wait := client.Backoff(i, nil)
 		if exitCode(err) != exitStale || time.Until(deadline) < wait {
 			return a, f.missed(c, a, err)
 		}
-		if err := c.api.pause(c.ctx, wait); err != nil {
+		if err := client.Pause(c.ctx, wait); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// missed says in numbers how far the daemon has come when it was not far enough.
+// missed reports in numbers how far a daemon that was not far enough has come.
 func (f *freshnessFlags) missed(c *call, a *answer, err error) error {
 	var refused *apiError
 	if !errors.As(err, &refused) {
@@ -152,8 +172,8 @@ func (f *freshnessFlags) missed(c *call, a *answer, err error) error {
 	if exitCode(err) != exitStale || json.Unmarshal(refused.Details, &at) != nil {
 		return err
 	}
-	if at.CommitLogSeq < f.wait.value {
-		return exitf(exitStale, "commit %d is not in the log: its last is %d", f.wait.value, at.CommitLogSeq)
+	if at.CommitLogSeq < f.minSeq.value {
+		return exitf(exitStale, "commit %d is not in the log: its last is %d", f.minSeq.value, at.CommitLogSeq)
 	}
-	return exitf(exitStale, "commit %d cannot be read yet: the read daemon is at %d of %d", f.wait.value, at.CheckpointSeq, at.CommitLogSeq)
+	return exitf(exitStale, "commit %d cannot be read yet: the read daemon is at %d of %d", f.minSeq.value, at.CheckpointSeq, at.CommitLogSeq)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 var historyCommand = readRow{
-	words: "history", arg: "CONTAINER", purpose: "list what changed in a container, the newest first", list: true,
+	words: "history", arg: "CONTAINER", purpose: "list what changed in a container, the newest first", list: true, span: true,
 	notes:    amountsNote + "\nQUANTITY is that of the stack after the change; WHAT says what else changed: a hold, an instance, a place.",
 	examples: [2]string{"history users/42 -limit 20", "history bag/7 -class sword -from 2026-01-01 -to 2026-01-31 -order oldest -all -o csv"},
 	path:     "/v1/read/container/*/history",
@@ -16,12 +16,10 @@ var historyCommand = readRow{
 	filters: []filter{{"class", "class_id", classValue, "only changes of this `CLASS`"},
 		{"key", "key", keyValue, "only changes of this `KEY` of classes"},
 		{"instance", "instance_id", idValue, "only changes of this `INSTANCE`"},
-		{"from", "from", firstMoment, "from this `SEQ|TIME` on: " + momentUsage},
-		{"to", "to", lastMoment, "up to this `SEQ|TIME`, inclusive"},
 		{"order", "order", func() flag.Value { return &choice{of: []string{"newest", "oldest"}} }, "`ORDER`: newest first, or oldest first (default newest)"}},
 }.command()
 
-// changed says in words what an entry of a history has beside its amounts.
+// changed describes what an entry of a history has besides its amounts.
 func (c *call) changed(e entry) (string, error) {
 	var words []string
 	raw := func(name string) string { return string(e[name]) }

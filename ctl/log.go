@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -12,11 +13,12 @@ import (
 
 var logPushCommand = command{
 	Words:   "log push",
+	Args:    "[DIR]",
 	Purpose: "begin a log on several machines with a directory",
 	Notes: "No write daemon may run on the directory. Afterwards it is the first copy of the log in etcd: start ledger-write\n" +
 		"with -driver and the same URL on it, and on the other hosts with directories of their own, which fill from this\n" +
 		"one. What is in the directory is on this host alone until they have.",
-	Examples: [2]string{"log push -dir data -to etcd://10.0.0.1:2379,10.0.0.2:2379/ledger", "log push -dir data -to etcd://10.0.0.1:2379/ledger -driver-user /etc/ledger/etcd-user"},
+	Examples: [2]string{"log push data -to etcd://10.0.0.1:2379,10.0.0.2:2379/ledger", "log push data -to etcd://10.0.0.1:2379/ledger -driver-user /etc/ledger/etcd-user"},
 	Setup: func(set *flag.FlagSet) action {
 		p := &logPush{}
 		p.log.declare(set)
@@ -35,14 +37,14 @@ type logPush struct {
 }
 
 func (p *logPush) run(c *call) error {
-	if err := p.log.check(); err != nil {
-		return err
-	}
 	if p.to.URL == "" {
 		return usagef("where to? give a URL with -to, such as etcd://10.0.0.1:2379/ledger")
 	}
 	if err := p.to.Check(); err != nil {
 		return usagef("%v", err)
+	}
+	if err := p.log.present(); err != nil {
+		return err
 	}
 	d, err := p.to.Connect()
 	if err != nil {
@@ -53,21 +55,32 @@ func (p *logPush) run(c *call) error {
 	if err != nil {
 		return err
 	}
+	return c.done(fmt.Sprintf("%s has a log now, which goes on after commit %d; start ledger-write -dir %s -driver %s", p.to.URL, last, p.log.dir, p.to.URL),
+		`{"log":%s,"seq":%d}`, ledger.AppendString(nil, p.to.URL), last)
+}
+
+// done reports the outcome of a command that can't be repeated, as JSON or in words.
+// It also writes words if standard output is full.
+func (c *call) done(words, format string, values ...any) error {
 	if c.json() {
-		fmt.Fprintf(c.out, `{"log":%s,"seq":%d}`+"\n", ledger.AppendString(nil, p.to.URL), last)
-		return nil
+		fmt.Fprintf(c.out, format+"\n", values...)
+	} else {
+		fmt.Fprintln(c.out, words)
 	}
-	fmt.Fprintf(c.out, "%s has a log now, which goes on after commit %d; start ledger-write -dir %s -driver %s\n", p.to.URL, last, p.log.dir, p.to.URL)
+	if err := c.out.Flush(); err != nil {
+		return exitf(exitFailure, "%s; the result could not be written: %v", words, err)
+	}
 	return nil
 }
 
 var logDetachCommand = command{
 	Words:   "log detach",
+	Args:    "[DIR]",
 	Purpose: "let a copy of a log go on alone, when the log is lost for good",
 	Notes: "A directory that is a copy, of a log in etcd or of another host's, is rejected by ledger-write with -driver file.\n" +
 		"This command takes the mark away. Commits that were acknowledged and have not reached the directory are lost.\n" +
 		"Nothing is fenced: make sure that no daemon writes the original any more, or there will be two histories.",
-	Examples: [2]string{"log detach -dir data -accept-loss", "log detach -dir /var/lib/ledger/log -accept-loss -o json"},
+	Examples: [2]string{"log detach data -accept-loss", "log detach /var/lib/ledger/log -accept-loss -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		d := &logDetach{}
 		d.log.declare(set)
@@ -82,17 +95,14 @@ type logDetach struct {
 }
 
 func (d *logDetach) run(c *call) error {
-	if err := d.log.check(); err != nil {
-		return err
-	}
 	of, err := wal.CopyOf(d.log.dir, wal.Options{})
 	if err != nil {
-		return err
+		return d.log.explain(err)
 	}
 	if of == "" {
-		return fmt.Errorf("%s is no copy of another log; nothing is to be done", d.log.dir)
+		return cmp.Or(d.log.present(), fmt.Errorf("%s is no copy of another log; nothing is to be done", d.log.dir))
 	}
-	w, err := wal.Prepare(d.log.dir, wal.Options{Copy: true})
+	w, err := wal.Prepare(d.log.dir, wal.Options{Copy: true, Manual: true})
 	if err != nil {
 		return err
 	}
@@ -100,13 +110,12 @@ func (d *logDetach) run(c *call) error {
 	if !d.accept {
 		return usagef("%s reaches commit %d of %s, and commits after it may have been acknowledged: say -accept-loss if they are lost for good", d.log.dir, w.LastSeq(), of)
 	}
+	if err := w.Start(); err != nil { // recovers the end by the rules for copies, which allow more
+		return err
+	}
 	if err := wal.UnmarkCopy(d.log.dir, wal.Options{}); err != nil {
 		return err
 	}
-	if c.json() {
-		fmt.Fprintf(c.out, `{"was_copy_of":%s,"seq":%d}`+"\n", ledger.AppendString(nil, of), w.LastSeq())
-		return nil
-	}
-	fmt.Fprintf(c.out, "%s goes on alone after commit %d; it was a copy of %s, which is not fenced: no daemon may write that any more\n", d.log.dir, w.LastSeq(), of)
-	return nil
+	return c.done(fmt.Sprintf("%s goes on alone after commit %d; it was a copy of %s, which is not fenced: no daemon may write that any more", d.log.dir, w.LastSeq(), of),
+		`{"was_copy_of":%s,"seq":%d}`, ledger.AppendString(nil, of), w.LastSeq())
 }

@@ -1,28 +1,30 @@
 package ctl
 
 import (
+	"flag"
 	"fmt"
 	"net/url"
 	"time"
 )
 
-// A moment is a flag that holds a commit's number, a time of RFC 3339, or a date,
-// which stands for that whole day in UTC: its first nanosecond or, if last is
-// set, its last one.
+// A moment is a flag that holds a commit's number, a time of RFC 3339, or a date.
+// A date stands for that whole day in UTC: its first nanosecond or, if last is set,
+// its last one.
 type moment struct {
-	last bool
-	seq  number    // given: it is a commit
-	at   time.Time // zero: it is not a time
-	word string    // as it was given
+	last    bool
+	seqOnly bool      // no time is taken
+	seq     number    // given: it is a commit
+	at      time.Time // zero: it is not a time
+	word    string    // as it was given
 }
 
-// momentUsage says what a moment may be.
+// momentUsage describes the values of a moment.
 const momentUsage = "a commit, a time such as 2026-01-31T12:00:00Z, or a date (UTC)"
 
 func (m *moment) Set(s string) error {
-	*m = moment{last: m.last, seq: anyKey(), word: s}
-	if m.seq.Set(s) == nil {
-		return nil
+	*m = moment{last: m.last, seqOnly: m.seqOnly, seq: anyKey(), word: s}
+	if err := m.seq.Set(s); err == nil || m.seqOnly {
+		return err
 	}
 	at, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
@@ -49,7 +51,7 @@ func (m *moment) ask(q url.Values, prefix string) {
 	}
 }
 
-// before is the last moment before this one, nil for the beginning of the ledger.
+// before returns the last moment before this one, nil for the beginning of the ledger.
 func (m *moment) before() *moment {
 	b := *m
 	switch {
@@ -61,4 +63,92 @@ func (m *moment) before() *moment {
 		b.at = b.at.Add(-1)
 	}
 	return &b
+}
+
+// A span is the flags that limit a range of commits. -from and -to are inclusive,
+// -after and -before exclusive.
+type span struct{ from, to, after, before moment }
+
+// declare declares the flags, whose values are moments or, with seqOnly, the
+// numbers of commits.
+func (s *span) declare(set *flag.FlagSet, seqOnly bool) {
+	s.to.last, s.after.last = true, true
+	value, what := "SEQ|TIME", ": "+momentUsage
+	if seqOnly {
+		value, what = "SEQ", ""
+	}
+	for _, f := range []struct {
+		name, usage string
+		m           *moment
+	}{
+		{"from", "from this `" + value + "` on, inclusive" + what, &s.from},
+		{"to", "up to this `" + value + "`, inclusive", &s.to},
+		{"after", "from after this `" + value + "` on", &s.after},
+		{"before", "up to before this `" + value + "`", &s.before},
+	} {
+		f.m.seqOnly = seqOnly
+		set.Var(f.m, f.name, f.usage)
+	}
+}
+
+// settle turns -after into the -from that follows it, and -before into the -to
+// that precedes it.
+func (s *span) settle() error {
+	if s.after.word != "" {
+		if s.from.word != "" {
+			return usagef("-from and -after are two beginnings: use one")
+		}
+		s.from = s.after.next()
+	}
+	if s.before.word != "" {
+		if s.to.word != "" {
+			return usagef("-to and -before are two ends: use one")
+		}
+		to := s.before.before()
+		if to == nil {
+			return usagef("-before is %s, and there is no commit before the first", &s.before)
+		}
+		s.to = *to
+	}
+	return s.ordered()
+}
+
+// ordered refuses an end before the beginning. A span that ends just before its
+// beginning is empty.
+func (s *span) ordered() error {
+	if s.from.word == "" || s.to.word == "" {
+		return nil
+	}
+	if next := s.to.next(); s.from.isAfter(&next) {
+		return usagef("the end is before the beginning: from %s to %s", s.from.value(), s.to.value())
+	}
+	return nil
+}
+
+// isAfter reports whether m is later than n, as far as their values tell: a commit
+// and a time can't be compared.
+func (m *moment) isAfter(n *moment) bool {
+	if m.seq.given && n.seq.given {
+		return m.seq.value > n.seq.value
+	}
+	return !m.at.IsZero() && !n.at.IsZero() && m.at.After(n.at)
+}
+
+// value returns the commit or the time as text.
+func (m *moment) value() string {
+	if m.seq.given {
+		return "commit " + m.seq.String()
+	}
+	return m.at.Format(time.RFC3339Nano)
+}
+
+// next returns the first moment after this one.
+func (m *moment) next() moment {
+	n := *m
+	if n.seq.given {
+		n.seq.value = max(n.seq.value, n.seq.value+1)
+	} else {
+		n.at = n.at.Add(1)
+	}
+	return n
 }

@@ -16,14 +16,23 @@ var readCommitsCommand = command{
 		list := &listFlags{}
 		list.declare(set)
 		last := number{least: 1, most: maxListLimit}
-		set.Var(&last, "last", "the newest `N` commits, or those before -before, newest first")
+		set.Var(&last, "last", "the newest `N` commits, or of those before -before or up to -to, newest first")
+		var within span
+		within.declare(set, true)
 		query := declareFilters(set, []filter{
-			{"after", "after", keyValue, "only commits after this `SEQ`"},
-			{"before", "before", idValue, "only commits before this `SEQ`"},
 			{"idempotency-key", "idempotency_key", textValue, "the commit of this idempotency `KEY`, while it is remembered"},
 		})
 		return func(c *call) error {
+			if err := within.settle(); err != nil {
+				return err
+			}
 			q := query()
+			if from := within.from.seq; from.given {
+				q.Set("after", strconv.FormatInt(max(from.value-1, 0), 10))
+			}
+			if to := within.to.seq; to.given {
+				q.Set("before", strconv.FormatInt(max(to.value, to.value+1), 10))
+			}
 			if last.given {
 				if list.paged() {
 					return usagef("-last N is a page of its own: leave out -limit, -cursor and -all")
@@ -32,31 +41,14 @@ var readCommitsCommand = command{
 				q.Set("limit", last.String())
 				list.whole = true
 			}
-			t := c.newTable(numeric("global_seq"), numeric("batch_seq"), text("committed_at"), text("operations"))
-			return list.show(c, "/v1/read/commits", q, t, func(a *answer) error { return c.addCommits(t, a) })
+			t := c.listTable("global_seq batch_seq committed_at operations")
+			return list.show(c, "/v1/read/commits", q, t, func(a *answer) error { return c.addEntries(t, a) })
 		}
 	},
 }
 
-func (c *call) addCommits(t *table, a *answer) error {
-	var page struct {
-		Data struct{ Commits []commitData }
-	}
-	if err := a.decode(&page); err != nil {
-		return err
-	}
-	for _, d := range page.Data.Commits {
-		ops, err := c.summary(d.Operations)
-		if err != nil {
-			return err
-		}
-		t.row(strconv.FormatInt(d.GlobalSeq, 10), strconv.FormatInt(d.BatchSeq, 10), c.timeCell(d.CommittedAt), ops)
-	}
-	return nil
-}
-
-// timeCell is a time of a table: to the millisecond. What is cut off is in
-// read commit, in JSON and in CSV.
+// timeCell returns a time for a table, to the millisecond. read commit, JSON and CSV
+// show all of it.
 func (c *call) timeCell(exact string) string {
 	if t, err := time.Parse(time.RFC3339Nano, exact); err == nil && !c.csv() {
 		return t.UTC().Format("2006-01-02T15:04:05.000Z")
@@ -64,7 +56,7 @@ func (c *call) timeCell(exact string) string {
 	return exact
 }
 
-// summary is the only operation, or the first and how many more there are.
+// summary returns the only operation, or the first and the number of others.
 func (c *call) summary(ops []operation) (string, error) {
 	if len(ops) == 0 {
 		return none, nil

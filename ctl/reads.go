@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A readRow is a command that reads one thing, or a list. Its path has a *
-// where the argument goes, if it takes one.
+// A readRow is a command that reads one thing, or a list. Its path has a * in place
+// of the argument, if it takes one.
 type readRow struct {
 	words, arg, purpose, notes string
 	examples                   [2]string
@@ -16,6 +16,7 @@ type readRow struct {
 	csv                        view // of CSV, if it has others
 	list                       bool
 	past                       bool // it can be read as it was
+	span                       bool // it can be bounded by commits or times
 	filters                    []filter
 }
 
@@ -26,14 +27,12 @@ type filter struct {
 	usage       string
 }
 
-func idValue() flag.Value     { n := anyID(); return &n }
-func keyValue() flag.Value    { n := anyKey(); return &n }
-func textValue() flag.Value   { return new(textFlag) }
-func classValue() flag.Value  { return &reference{kind: "CLASS"} }
-func firstMoment() flag.Value { return &moment{} }
-func lastMoment() flag.Value  { return &moment{last: true} }
+func idValue() flag.Value    { n := anyID(); return &n }
+func keyValue() flag.Value   { n := anyKey(); return &n }
+func textValue() flag.Value  { return new(textFlag) }
+func classValue() flag.Value { return &reference{kind: "CLASS"} }
 
-// declareFilters declares the flags, and returns what they ask for.
+// declareFilters declares the flags, and returns a function for their parameters.
 func declareFilters(set *flag.FlagSet, filters []filter) func() url.Values {
 	values := make([]flag.Value, len(filters))
 	for i, f := range filters {
@@ -43,11 +42,7 @@ func declareFilters(set *flag.FlagSet, filters []filter) func() url.Values {
 	return func() url.Values {
 		q := url.Values{}
 		for i, f := range filters {
-			if m, ok := values[i].(*moment); ok {
-				m.ask(q, f.param)
-			} else {
-				setQuery(q, f.param, values[i])
-			}
+			setQuery(q, f.param, values[i])
 		}
 		return q
 	}
@@ -64,23 +59,33 @@ func (r readRow) command() command {
 			if r.past {
 				list.declarePast(set)
 			}
+			var within span
+			if r.span {
+				within.declare(set, false)
+			}
 			query := declareFilters(set, r.filters)
 			return func(c *call) error {
 				path, err := c.path(r.path, r.arg)
 				if err != nil {
 					return err
 				}
+				if err := within.settle(); err != nil {
+					return err
+				}
+				q := query()
+				within.from.ask(q, "from")
+				within.to.ask(q, "to")
 				fields := r.fields
 				if c.csv() && r.csv != "" {
 					fields = r.csv
 				}
 				t := c.listTable(fields)
-				return list.show(c, path, query(), t, func(a *answer) error { return c.addEntries(t, a) })
+				return list.show(c, path, q, t, func(a *answer) error { return c.addEntries(t, a) })
 			}
 		}}
 }
 
-// path puts the argument of the kind into a path, if it takes one.
+// path inserts the argument of the kind into a path, if it takes one.
 func (c *call) path(path, kind string) (string, error) {
 	if kind == "" {
 		return path, nil
@@ -89,7 +94,7 @@ func (c *call) path(path, kind string) (string, error) {
 	return strings.Replace(path, "*", ref, 1), err
 }
 
-// itemAction is the action of a read of one thing, named by its only argument.
+// itemAction returns the action of a read of one thing, named by its only argument.
 func itemAction(set *flag.FlagSet, arg, path string, past bool, render func(c *call, a *answer) error) action {
 	f := &readFlags{}
 	f.declare(set)
@@ -105,7 +110,7 @@ func itemAction(set *flag.FlagSet, arg, path string, past bool, render func(c *c
 	}
 }
 
-// amountsNote is of tables with amounts.
+// amountsNote is the note on tables with amounts.
 const amountsNote = "The table shows quantities with the decimals of their class, JSON the minor units."
 
 var (
@@ -113,7 +118,7 @@ var (
 	containerFilter = filter{"container", "container_id", func() flag.Value { return &reference{kind: "CONTAINER"} }, "only those in this `CONTAINER`"}
 )
 
-// readRows are the reads that need no more than a row.
+// readRows are the reads that are described by a row alone.
 var readRows = []readRow{{
 	words: "read container", arg: "CONTAINER", purpose: "show a container: kind, owner, size", past: true,
 	examples: [2]string{"read container users/42", "read container 1 -at 12 -o json"},
@@ -147,6 +152,12 @@ var readRows = []readRow{{
 	path:     "/v1/read/classes",
 	fields:   "class_id code name fungible decimals registered_seq",
 }, {
+	words: "read shapes", arg: "CLASS", purpose: "list the shapes of a class", list: true,
+	notes:    "The key \"any\" is the shape of all keys that have none of their own.",
+	examples: [2]string{"read shapes sword", "read shapes 2 -o json"},
+	path:     "/v1/read/class/*/shapes",
+	fields:   "key width height",
+}, {
 	words: "read stats", arg: "CLASS", purpose: "show the totals of a class", notes: amountsNote,
 	examples: [2]string{"read stats EUR", "read stats 1 -min-seq 12 -o json"},
 	path:     "/v1/read/class/*/stats",
@@ -166,7 +177,7 @@ var readRows = []readRow{{
 	fields:   "instance_id key location minted_seq",
 	filters:  []filter{stackKeyFilter, containerFilter},
 }, {
-	words: "read containers", purpose: "list the containers, or the named ones by name", list: true,
+	words: "read containers", purpose: "list the containers; -prefix: those whose names begin so", list: true,
 	examples: [2]string{"read containers -kind Grid", "read containers -prefix users/ -all -o csv"},
 	path:     "/v1/read/containers",
 	fields:   "container_id name kind owner",
@@ -175,27 +186,10 @@ var readRows = []readRow{{
 		{"prefix", "prefix", textValue, "only containers whose name begins with this `PREFIX`, by name"}},
 }}
 
-// readCommands makes the commands of the rows.
+// readCommands returns the commands of the rows.
 func readCommands() (list []command) {
 	for _, r := range readRows {
 		list = append(list, r.command())
 	}
 	return list
-}
-
-var readShapesCommand = command{
-	Words:    "read shapes",
-	Args:     "CLASS",
-	Purpose:  "list the shapes of a class",
-	Notes:    "The key \"any\" is the shape of all keys that have none of their own.",
-	Examples: [2]string{"read shapes sword", "read shapes 2 -o json"},
-	List:     true,
-	Setup: func(set *flag.FlagSet) action {
-		return itemAction(set, "CLASS", "/v1/read/class/*/shapes", false, func(c *call, a *answer) error {
-			t := c.listTable("key width height")
-			err := c.addEntries(t, a)
-			t.flush()
-			return err
-		})
-	},
 }

@@ -13,7 +13,7 @@ var registerClassCommand = command{
 	Purpose: "register a class of assets",
 	Notes: "CLASS is a code, such as EUR, and the ledger assigns an id; or CLASS is an id. Without a NAME the code is\n" +
 		"the name too. A fungible class has quantities; another has instances, each with an id of its own.",
-	Examples: [2]string{"register class EUR -name Euro -decimals 2", "register class 2 sword -fungible=false -key class-2"},
+	Examples: [2]string{"register class EUR -name Euro -decimals 2", "register class sword -fungible=false -key class-2"},
 	Setup: func(set *flag.FlagSet) action {
 		r := &classFlags{id: anyID(), decimals: number{least: 0, most: ledger.MaxDecimals}}
 		set.Var(&r.id, "id", "`ID` of a class whose code is given first, instead of the next one")
@@ -33,7 +33,7 @@ type classFlags struct {
 	key          string
 }
 
-// arguments puts the words after the command into the flags.
+// arguments sets the flags from the words after the command.
 func (r *classFlags) arguments(words []string) error {
 	if checkRef("ID", words[0]) == nil {
 		if r.id.given {
@@ -46,9 +46,6 @@ func (r *classFlags) arguments(words []string) error {
 		return usagef("the code is given twice, as %s and as -code %s", words[0], &r.code)
 	} else {
 		r.code = textFlag(words[0])
-	}
-	if len(words) > 2 {
-		return usagef("register class does not take %q; see ledgerctl register class -h", words[2])
 	}
 	if len(words) == 2 {
 		if r.name != "" {

@@ -20,26 +20,26 @@ var statementCommand = command{
 	Args:    "CONTAINER",
 	Purpose: "show a balance from one moment to another, with each change",
 	Notes: "It has the balance before -from, each change with its commit and the balance after it, and the balance after\n" +
-		"-to. Without -key the stacks of all keys are summed. Without -to it ends with the last commit. A token that is limited\n" +
+		"-to. Without -key the stacks of all keys are summed. Without -to, or with a time to come, it ends with the last commit. A token that is limited\n" +
 		"to owners sees no metadata.\n" + amountsNote,
 	Examples: [2]string{"statement users/42 -class EUR -from 2026-01-01 -to 2026-01-31", "statement 1 -class EUR -from 100 -to 200 -o csv"},
 	List:     true,
 	Setup: func(set *flag.FlagSet) action {
-		s := &statement{class: reference{kind: "CLASS"}, key: anyKey(), to: moment{last: true}}
-		set.Var(&s.class, "class", "of this `CLASS` (needed)")
+		s := &statement{class: reference{kind: "CLASS"}, key: anyKey()}
+		set.Var(&s.class, "class", "of this `CLASS`; needed if the container holds several")
 		set.Var(&s.key, "key", "of the stack of this `KEY` alone")
-		set.Var(&s.from, "from", "from this `SEQ|TIME` on: "+momentUsage)
-		set.Var(&s.to, "to", "up to this `SEQ|TIME`, inclusive")
+		s.declare(set, false)
 		return s.run
 	},
 }
 
-// A statement is made from the history of a container, oldest first. Every entry
-// says what its stack holds afterwards, which must agree with the entries before.
+// A statement is computed from the history of a container, oldest first. Every entry
+// contains the balance of its stack afterwards, which must agree with the entries
+// before.
 type statement struct {
-	class    reference
-	key      number
-	from, to moment
+	class reference
+	key   number
+	span
 
 	c       *call
 	of      *classData
@@ -55,21 +55,29 @@ type statement struct {
 }
 
 func (s *statement) run(c *call) (err error) {
-	if s.class.value == "" {
-		return usagef("statement needs -class CLASS: a container may hold several")
-	}
 	ref, err := c.ref(0, "CONTAINER")
 	if err != nil {
 		return err
 	}
+	if err := s.settle(); err != nil {
+		return err
+	}
 	s.c, s.path, s.stacks = c, "/v1/read/container/"+ref, map[int64]*big.Int{}
+	if s.class.value == "" {
+		if s.class.value, err = s.onlyClass(); err != nil {
+			return err
+		}
+	}
 	if s.of, err = c.class(s.class.value); err != nil {
 		return err
 	}
 	if s.of.Fungible != nil && !*s.of.Fungible {
 		return usagef("a statement is of quantities, and class %s has instances: see ledgerctl history", s.class.value)
 	}
-	if s.to.word == "" { // pinned, so that pages and balances are of one end
+	if err := s.compare(); err != nil {
+		return err
+	}
+	if s.to.word == "" || s.to.at.After(time.Now()) { // pinned, so that pages and balances are of one end
 		last, err := c.lastSeq()
 		if err != nil {
 			return err
@@ -89,38 +97,68 @@ func (s *statement) run(c *call) (err error) {
 	return nil
 }
 
-// filters are the parameters that name the stacks.
+// compare refuses a statement whose end is before its beginning, when one of them is
+// a commit and the other a time. Otherwise the opening balance would be shown as that
+// of the end. If the commit can't be read, they are not compared.
+func (s *statement) compare() error {
+	if s.from.word == "" || s.to.word == "" || s.from.seq.given == s.to.seq.given {
+		return nil
+	}
+	timed := s.span
+	m := &timed.from
+	if !m.seq.given {
+		m = &timed.to
+	}
+	a, err := s.c.peek("/v1/read/commit/"+m.seq.String(), nil)
+	if err != nil || a.Status != http.StatusOK {
+		return err
+	}
+	var page struct {
+		Data struct {
+			At time.Time `json:"committed_at"`
+		}
+	}
+	if err := a.decode(&page); err != nil {
+		return err
+	}
+	*m = moment{at: page.Data.At, word: m.word}
+	return timed.ordered()
+}
+
+// onlyClass returns the class that all stacks now in the container have.
+func (s *statement) onlyClass() (class string, err error) {
+	a, err := s.c.get(s.c.readURL, s.path+"/balances", url.Values{"limit": {strconv.Itoa(maxListLimit)}})
+	if err != nil {
+		return "", err
+	}
+	list, err := a.entries()
+	if err != nil {
+		return "", err
+	}
+	for _, raw := range list {
+		var e entry
+		if err := a.part(raw).decode(&e); err != nil {
+			return "", err
+		}
+		if class != "" && class != string(e["class_id"]) {
+			return "", usagef("%s holds several classes: say which with -class", s.c.args[0])
+		}
+		class = string(e["class_id"])
+	}
+	if class == "" {
+		return "", usagef("%s holds nothing now: say with -class what the statement is of", s.c.args[0])
+	}
+	return class, nil
+}
+
+// filters returns the parameters that select the stacks.
 func (s *statement) filters() url.Values {
 	q := url.Values{"class_id": {strconv.FormatInt(s.of.ClassID, 10)}, "limit": {strconv.Itoa(maxListLimit)}}
 	setQuery(q, "key", &s.key)
 	return q
 }
 
-// pages calls add for each page of a list.
-func (s *statement) pages(what string, q url.Values, check, add func(a *answer) error) error {
-	for {
-		a, err := s.c.askQuietly(request{method: http.MethodGet, base: s.c.readURL, path: s.path + what, query: q})
-		if err == nil {
-			err = check(a)
-		}
-		if err == nil {
-			err = add(a)
-		}
-		if err != nil {
-			return err
-		}
-		switch next := a.nextCursor(); next {
-		case "":
-			return nil
-		case q.Get("cursor"):
-			return endlessList(a)
-		default:
-			q.Set("cursor", next)
-		}
-	}
-}
-
-// open reads what the stacks held before the statement.
+// open reads the balance before the statement.
 func (s *statement) open() error {
 	before := s.from.before()
 	if before == nil {
@@ -128,7 +166,7 @@ func (s *statement) open() error {
 	}
 	q := s.filters()
 	before.ask(q, "at")
-	err := s.pages("/balances", q, (*answer).check, func(a *answer) error {
+	_, err := s.c.pages(s.path+"/balances", q, true, (*answer).check, func(a *answer) error {
 		var page struct {
 			Balances []struct {
 				ClassID       int64 `json:"class_id"`
@@ -140,7 +178,7 @@ func (s *statement) open() error {
 		}
 		for _, b := range page.Balances {
 			if b.ClassID != s.of.ClassID {
-				return fmt.Errorf("the answer of %s is not what the ledger says: it has class %d", a.url, b.ClassID)
+				return notALedgers(a.URL, "it has class %d", b.ClassID)
 			}
 			s.stacks[b.Key] = big.NewInt(b.Quantity)
 			s.balance.Add(&s.balance, s.stacks[b.Key])
@@ -163,7 +201,7 @@ func (s *statement) changes() error {
 	if s.to.seq.given {
 		q.Set("min_seq", s.to.seq.String())
 	}
-	return s.pages("/history", q, s.c.refusal, func(a *answer) error {
+	_, err := s.c.pages(s.path+"/history", q, true, s.c.refusal, func(a *answer) error {
 		list, err := a.entries()
 		if err == nil {
 			err = s.begin(a)
@@ -172,7 +210,7 @@ func (s *statement) changes() error {
 			return err
 		}
 		for _, raw := range list {
-			if err := s.change(&answer{body: raw, url: a.url}); err != nil {
+			if err := s.change(a.part(raw)); err != nil {
 				return err
 			}
 		}
@@ -181,9 +219,11 @@ func (s *statement) changes() error {
 		}
 		return s.c.out.Flush()
 	})
+	return err
 }
 
-// change shows one entry, unless it is of what is held, which is no other balance.
+// change shows one entry, unless it only changes what is held, which leaves the
+// balance as it is.
 func (s *statement) change(a *answer) error {
 	var e struct {
 		Seq      int64  `json:"global_seq"`
@@ -202,7 +242,7 @@ func (s *statement) change(a *answer) error {
 	}
 	change, ok := new(big.Int).SetString(e.Change.String(), 10)
 	if !ok || e.Quantity == nil {
-		return fmt.Errorf("the answer of %s is not what the ledger says: commit %d changes no stack", a.url, e.Seq)
+		return notALedgers(a.URL, "commit %d changes no stack", e.Seq)
 	}
 	stack := s.stacks[e.Key]
 	if stack == nil {
@@ -210,7 +250,7 @@ func (s *statement) change(a *answer) error {
 		s.stacks[e.Key] = stack
 	}
 	if stack.Add(stack, change); stack.Cmp(big.NewInt(*e.Quantity)) != 0 {
-		return fmt.Errorf("the answer of %s is not what the ledger says: commit %d leaves %d of key %d, and %v must be left", a.url, e.Seq, *e.Quantity, e.Key, stack)
+		return notALedgers(a.URL, "commit %d leaves %d of key %d, and %v must be left", e.Seq, *e.Quantity, e.Key, stack)
 	}
 	if change.Sign() == 0 {
 		return nil // it was moved within a grid
@@ -220,28 +260,28 @@ func (s *statement) change(a *answer) error {
 		return err
 	}
 	if s.c.json() {
-		s.json(a.body)
+		s.json(a.Body)
 		return nil
 	}
 	signed := s.of.show(change.String())
 	if change.Sign() >= 0 && !s.c.csv() {
 		signed = "+" + signed
 	}
-	s.t.row(strconv.FormatInt(e.Seq, 10), s.c.timeCell(e.At), e.Op, strconv.FormatInt(e.Key, 10), signed, s.shown(), cmp.Or(string(s.commit.Metadata), none))
+	s.t.row(e.Seq, s.c.timeCell(e.At), e.Op, e.Key, signed, s.shown(), s.metadata())
 	return nil
 }
 
-// readCommit reads a commit, unless it was the last one that was read, or the
-// token may read none: then nothing but its number is known.
+// readCommit reads a commit, unless it was the last one read, or the token may not
+// read it. In that case only its number is known.
 func (s *statement) readCommit(seq int64) error {
 	if s.commit.GlobalSeq == seq || s.noCommits {
 		return nil
 	}
-	a, err := s.c.askQuietly(request{method: http.MethodGet, base: s.c.readURL, path: "/v1/read/commit/" + strconv.FormatInt(seq, 10)})
+	a, err := s.c.peek("/v1/read/commit/"+strconv.FormatInt(seq, 10), nil)
 	if err != nil {
 		return err
 	}
-	if s.noCommits = a.status == http.StatusForbidden; s.noCommits {
+	if s.noCommits = a.Status == http.StatusForbidden; s.noCommits {
 		return nil
 	}
 	if err := s.c.refusal(a); err != nil {
@@ -254,7 +294,15 @@ func (s *statement) readCommit(seq int64) error {
 	return err
 }
 
-// shown is the balance with the class's decimals.
+// metadata returns the metadata of the commit, for a table.
+func (s *statement) metadata() string {
+	if text := string(s.commit.Metadata); text != "{}" || s.c.csv() {
+		return cmp.Or(text, none)
+	}
+	return none
+}
+
+// shown returns the balance with the class's decimals.
 func (s *statement) shown() string { return s.of.show(s.balance.String()) }
 
 // edge shows the balance before or after all changes.
@@ -299,7 +347,8 @@ func (s *statement) begin(a *answer) error {
 	return nil
 }
 
-// json writes an entry with the balance after it, and who made its commit and why.
+// json writes an entry with the balance after it, and the principal and metadata of
+// its commit.
 func (s *statement) json(entry []byte) {
 	out := s.c.out
 	if s.any && !s.c.ndjson() {

@@ -31,7 +31,8 @@ func (a *authFlags) declare(set *flag.FlagSet) {
 	set.StringVar(&a.file, "auth-file", "", "`FILE` of the clients and what they may do, as the daemons' flag names it")
 }
 
-// need says that the file must be named, and, unless it is to be made, exist.
+// need returns an error if the file is not named or, unless it is to be created,
+// does not exist.
 func (a *authFlags) need(exists bool) error {
 	if a.file == "" {
 		return usagef("-auth-file must say which file: the one that the daemons were given")
@@ -54,8 +55,8 @@ var tokenNewCommand = command{
 		a := &authFlags{}
 		a.declare(set)
 		a.scopes.value = "commit,register,read"
-		set.Var(&a.scopes, "scopes", "`SCOPES` with commas: commit, transfer, register, read, metrics, log, admin")
-		set.Var(&a.owners, "owners", "limit the client to containers of these `OWNERS`, with commas")
+		set.Var(&a.scopes, "scopes", "`SCOPES`, separated by commas: commit, transfer, register, read, metrics, log, admin")
+		set.Var(&a.owners, "owners", "limit the client to containers of these `OWNERS`, separated by commas")
 		set.StringVar(&a.cert, "cert-file", "", "accept the holder of the certificate in this `FILE`, in PEM, instead of a token")
 		set.StringVar(&a.to, "to", "", "write the token to this new `FILE`, mode 0600, instead of printing it")
 		set.BoolVar(&a.again, "again", false, "NAME may have other tokens: to replace one, make a new one, hand it out, revoke the old one by -hash")
@@ -93,8 +94,8 @@ func (a *authFlags) create(c *call) error {
 	return a.issue(c, e)
 }
 
-// issue makes the token of an entry, and hands it out before it is valid: a
-// token that nobody got must not stay in the file.
+// issue creates the token of an entry, and prints it before it becomes valid: a
+// token that nobody received must not stay in the file.
 func (a *authFlags) issue(c *call, e auth.Entry) error {
 	token := auth.NewToken()
 	e.Hash = auth.HashToken(token)
@@ -120,7 +121,7 @@ func (a *authFlags) issue(c *call, e auth.Entry) error {
 	return err
 }
 
-// add makes an entry valid, when handOut, if there is one, has succeeded.
+// add makes an entry valid after handOut, if there is one, has succeeded.
 func (a *authFlags) add(c *call, e auth.Entry, handOut func() error) error {
 	err := auth.Add(a.file, e, a.again, handOut)
 	if errors.Is(err, auth.ErrTaken) {
@@ -133,7 +134,7 @@ func (a *authFlags) add(c *call, e auth.Entry, handOut func() error) error {
 	return nil
 }
 
-// certificateHash is the hash of the first certificate in a file.
+// certificateHash returns the hash of the first certificate in a file.
 func certificateHash(path string) (hash [sha256.Size]byte, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -163,7 +164,7 @@ var tokenListCommand = command{
 	},
 }
 
-// shownHash is how many digits of a hash are shown.
+// shownHash is the number of digits of a hash that are shown.
 const shownHash = 12
 
 func (a *authFlags) list(c *call) error {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Help is made from the table of commands alone.
+// Help is generated from the table of commands alone.
 
 // writeOverview lists the commands whose first word is group, or all for "".
 func writeOverview(w io.Writer, table []command, group string) {
@@ -40,7 +40,7 @@ func writeOverview(w io.Writer, table []command, group string) {
 	}
 }
 
-// sections are the titles in the overview, by the command that they stand above.
+// sections are the titles in the overview, by the command below them.
 var sections = map[string]string{
 	"create":         "change it, an operation at a time",
 	"commit":         "transactions, and classes",
@@ -55,7 +55,9 @@ func writeConnecting(w io.Writer) {
 	new(globals).declare(set)
 	fmt.Fprint(w, "These flags are of every command, and may stand before or after its words.\n")
 	writeFlags(w, "flags", set, func(string) bool { return true })
-	fmt.Fprint(w, "\nEvery flag can be given in the environment too: LEDGER_ and its name in capitals,\nLEDGER_WRITE_URL for -write-url.\n")
+	fmt.Fprint(w, "\nEvery flag can be given in the environment too: LEDGER_ and its name in capitals,\nLEDGER_WRITE_URL for -write-url. NO_COLOR, set to anything, turns off the colours of a terminal.\n\n"+
+		"Both addresses must be of one ledger: a verb reads the decimals of an AMOUNT from the read daemon. It refuses to commit\n"+
+		"if the ids of the two logs differ. It can't tell if the token lacks the scope log, or one log is a copy of the other.\n")
 }
 
 const exitHelp = `exit codes:
@@ -68,7 +70,7 @@ const exitHelp = `exit codes:
   6  the log is damaged
 `
 
-// writeHelp is the help of one command.
+// writeHelp writes the help of one command.
 func (cmd *command) writeHelp(w io.Writer) {
 	fmt.Fprintf(w, "ledgerctl %s: %s\n\nusage: ledgerctl %s [flags]\n", cmd.Words, cmd.Purpose, strings.TrimSpace(cmd.Words+" "+cmd.Args))
 	if cmd.Notes != "" {
@@ -82,7 +84,7 @@ func (cmd *command) writeHelp(w io.Writer) {
 	fmt.Fprintf(w, "\nexamples:\n  ledgerctl %s\n  ledgerctl %s\n\nledgerctl help connecting lists the flags of every command, such as -o json.\n", cmd.Examples[0], cmd.Examples[1])
 }
 
-// writeFlags lists those flags of the set that show takes.
+// writeFlags lists the flags of the set for which show returns true.
 func writeFlags(w io.Writer, title string, set *flag.FlagSet, show func(name string) bool) {
 	t := newTable(w)
 	set.VisitAll(func(f *flag.Flag) {
@@ -98,7 +100,7 @@ func writeFlags(w io.Writer, title string, set *flag.FlagSet, show func(name str
 	}
 }
 
-// flagUsage is the name of a flag's value, "" for a switch, and what it does.
+// flagUsage returns the name of a flag's value, "" for a switch, and its description.
 func flagUsage(f *flag.Flag) (value, usage string) {
 	value, usage = flag.UnquoteUsage(f)
 	if isSwitch(f) {

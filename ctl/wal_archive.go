@@ -11,12 +11,13 @@ import (
 
 var walArchiveCommand = command{
 	Words:   "wal archive",
+	Args:    "[DIR]",
 	Purpose: "move old segments of a log to another directory",
 	Notes: "It moves the segments that lie wholly before the older of the two newest checkpoints, which it checks first,\n" +
 		"for the daemons' -idempotency-keys too, and works beside running daemons: what an attached read daemon still\n" +
 		"needs stays. Reads of the commits in them answer 410 CommitArchived from then on. To have them again, move\n" +
 		"the files back.",
-	Examples: [2]string{"wal archive -dir data -to archive", "wal archive -dir data -to /mnt/archive -o json"},
+	Examples: [2]string{"wal archive data -to archive", "wal archive data -to /mnt/archive -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		a := &archiving{}
 		a.log.declare(set)
@@ -33,14 +34,14 @@ type archiving struct {
 }
 
 func (a *archiving) run(c *call) error {
-	if err := a.log.check(); err != nil {
-		return err
-	}
 	if a.keys < 0 {
 		return usagef("-idempotency-keys is %d, and must be at least 0", a.keys)
 	}
 	if a.to == "" {
 		return usagef("where to? give a directory with -to")
+	}
+	if err := a.log.present(); err != nil {
+		return err
 	}
 	seqs, err := wal.ListCheckpoints(a.log.dir, wal.Options{})
 	if err != nil {

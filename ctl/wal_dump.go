@@ -12,28 +12,28 @@ import (
 
 var walDumpCommand = command{
 	Words:   "wal dump",
+	Args:    "[DIR]",
 	Purpose: "write a log's commits, one JSON object a line",
 	Notes: "A line is what /v1/read/commit/{global_seq} gives as data. Without -from it begins with the first commit that\n" +
 		"was not archived.",
-	Examples: [2]string{"wal dump -dir data", "wal dump -dir data -from 100 -to 199 | jq .operations"},
+	Examples: [2]string{"wal dump data", "wal dump data -from 100 -to 199 | jq .operations"},
 	Setup: func(set *flag.FlagSet) action {
-		d := &dump{from: anyID(), to: anyID()}
+		d := &dump{}
 		d.log.declare(set)
-		set.Var(&d.from, "from", "first commit `SEQ`")
-		set.Var(&d.to, "to", "last commit `SEQ`")
+		d.declare(set, true)
 		return d.run
 	},
 }
 
 type dump struct {
-	log      logFlags
-	from, to number
-	record   ledger.Record
-	line     []byte
+	log logFlags
+	span
+	record ledger.Record
+	line   []byte
 }
 
 func (d *dump) run(c *call) error {
-	if err := d.log.check(); err != nil {
+	if err := d.settle(); err != nil {
 		return err
 	}
 	r, err := wal.OpenReader(d.log.dir, wal.Options{})
@@ -42,17 +42,17 @@ func (d *dump) run(c *call) error {
 	}
 	defer r.Close()
 	from, to := uint64(1), r.Durable()
-	if d.from.given {
-		from = uint64(d.from.value)
+	if d.from.seq.given {
+		from = max(1, uint64(d.from.seq.value))
 	}
-	if d.to.given {
-		to = min(to, uint64(d.to.value))
+	if d.to.seq.given {
+		to = min(to, uint64(d.to.seq.value))
 	}
 	if from > to {
 		return nil
 	}
 	err = r.Seek(from)
-	if gone := new(wal.ArchivedError); errors.As(err, &gone) && !d.from.given {
+	if gone := new(wal.ArchivedError); errors.As(err, &gone) && !d.from.seq.given {
 		c.say("the log begins at commit %d; those before it were archived", gone.First)
 		from = gone.First
 		err = r.Seek(from)

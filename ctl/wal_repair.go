@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"strconv"
 
 	"assetledger/ledger"
 	"assetledger/wal"
@@ -13,12 +12,14 @@ import (
 
 var walRepairCommand = command{
 	Words:   "wal repair",
+	Args:    "[DIR]",
+	List:    true,
 	Purpose: "end a damaged log at its last good commit, and say what that loses",
 	Notes: "Without -accept-loss it changes nothing, lists the commits that would be lost, and exits with 6. With it, the\n" +
 		"damaged bytes are kept: copied to wal/repair-….bad, and later segments and checkpoints renamed to ….bad.\n" +
 		"Damaged checkpoints are renamed too, which loses no commit.\n" +
 		"It needs the log for itself: stop ledger-write first. A backup is the better way, if there is one.",
-	Examples: [2]string{"wal repair -dir data", "wal repair -dir data -accept-loss"},
+	Examples: [2]string{"wal repair data", "wal repair data -accept-loss"},
 	Setup: func(set *flag.FlagSet) action {
 		r := &repairing{}
 		r.log.declare(set)
@@ -34,9 +35,6 @@ type repairing struct {
 }
 
 func (r *repairing) run(c *call) error {
-	if err := r.log.check(); err != nil {
-		return err
-	}
 	plan, err := wal.Repair(r.log.dir, wal.RepairOptions{Checkpoint: r.checkpoint})
 	if errors.Is(err, wal.ErrLocked) {
 		return fmt.Errorf("%w: stop ledger-write first", err)
@@ -74,8 +72,8 @@ func (r *repairing) run(c *call) error {
 	return nil
 }
 
-// checkpoint reads a checkpoint as wal verify does. One of a newer version, or
-// one that the disk does not give, is not damaged.
+// checkpoint reads a checkpoint as wal verify does. A checkpoint of a newer version,
+// or one that can't be read from the disk, is not damaged.
 func (r *repairing) checkpoint(seq uint64) (wal.Place, error) {
 	_, place, err := readCheckpoint(r.log.dir, seq, 0)
 	_, disk := errors.AsType[*fs.PathError](err)
@@ -85,16 +83,16 @@ func (r *repairing) checkpoint(seq uint64) (wal.Place, error) {
 	return place, err
 }
 
-// list shows each lost commit: its global_seq, its key, and whether its record
-// can still be read. Those that can't stand there with their numbers alone.
+// list shows each lost commit: its global_seq, its idempotency key, and whether its
+// record can still be read. For unreadable ones it shows only the number.
 func (r *repairing) list(c *call, plan *wal.RepairReport) (readable int, err error) {
-	t := newTable(c.out, numeric("global_seq"), text("idempotency_key"), text("readable"))
+	t := c.newTable(numeric("global_seq"), text("idempotency_key"), text("readable"))
 	row := func(seq uint64, key string, found bool) {
 		if c.json() {
 			fmt.Fprintf(c.out, `{"global_seq":%d,"idempotency_key":%s,"readable":%t}`+"\n", seq, keyOrNull(key), found)
 			return
 		}
-		t.row(strconv.FormatUint(seq, 10), key, strconv.FormatBool(found))
+		t.row(seq, key, found)
 	}
 	next := plan.Kept + 1
 	gap := func(to uint64) {

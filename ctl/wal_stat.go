@@ -3,7 +3,6 @@ package ctl
 import (
 	"flag"
 	"fmt"
-	"strconv"
 	"time"
 
 	"assetledger/ledger"
@@ -12,10 +11,11 @@ import (
 
 var walStatCommand = command{
 	Words:    "wal stat",
+	Args:     "[DIR]",
 	List:     true,
 	Purpose:  "list the segments of a log",
 	Notes:    "It reads the headers of frames only: ledgerctl wal verify checks the rest.",
-	Examples: [2]string{"wal stat -dir data", "wal stat -dir data -o json"},
+	Examples: [2]string{"wal stat data", "wal stat data -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		l := &logFlags{}
 		l.declare(set)
@@ -23,11 +23,8 @@ var walStatCommand = command{
 	},
 }
 
-// stat shows what was counted, also when it ends at damage.
+// stat shows what was counted, also when the count ends at damage.
 func (l *logFlags) stat(c *call) error {
-	if err := l.check(); err != nil {
-		return err
-	}
 	segments, _, err := wal.Stat(l.dir, nil)
 	err = l.explain(err)
 	if err != nil && exitCode(err) != exitDamaged {
@@ -44,9 +41,7 @@ func (l *logFlags) stat(c *call) error {
 				s.Used, s.Size, s.Sealed, stamp(s, `"`, "null"))
 			continue
 		}
-		t.row(s.File, strconv.FormatUint(s.First, 10), strconv.FormatUint(s.Last, 10), strconv.FormatUint(s.Commits, 10),
-			strconv.FormatUint(s.Frames, 10), strconv.FormatInt(s.Used, 10), strconv.FormatInt(s.Size, 10),
-			strconv.FormatBool(s.Sealed), stamp(s, "", "-"))
+		t.row(s.File, s.First, s.Last, s.Commits, s.Frames, s.Used, s.Size, s.Sealed, stamp(s, "", "-"))
 	}
 	if !c.json() {
 		t.flush()
@@ -54,7 +49,7 @@ func (l *logFlags) stat(c *call) error {
 	return err
 }
 
-// stamp is the time of a segment's last commit in quotes, or none.
+// stamp returns the time of a segment's last commit in quotes, or none.
 func stamp(s *wal.SegmentStat, quote, none string) string {
 	if s.Frames == 0 {
 		return none

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"strconv"
 
 	"assetledger/ledger"
 	"assetledger/wal"
@@ -13,12 +12,13 @@ import (
 
 var walVerifyCommand = command{
 	Words:   "wal verify",
+	Args:    "[DIR]",
 	Purpose: "check every byte of a log, and that it gives the state it says",
 	Notes: "It recomputes every checksum and the chain of frames, replays every commit and compares the digest of the\n" +
 		"state with that in each frame, and checks all checkpoints. Where segments were archived it begins with the\n" +
 		"oldest checkpoint. It stops at the first damage, with exit code 6. A log in use is checked up to\n" +
 		"what was durable at the start.",
-	Examples: [2]string{"wal verify -dir data", "wal verify -dir data -o json"},
+	Examples: [2]string{"wal verify data", "wal verify data -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		v := &verification{}
 		v.log.declare(set)
@@ -26,9 +26,9 @@ var walVerifyCommand = command{
 	},
 }
 
-// A verification replays a log from its first commit or, when its first
-// segments were archived, from its oldest checkpoint. The state that comes of
-// it must be the one of every checkpoint on the way.
+// A verification replays a log from its first commit or, if its first segments were
+// archived, from its oldest checkpoint. The resulting state must equal that of every
+// checkpoint on the way.
 type verification struct {
 	log    logFlags
 	state  *ledger.State
@@ -38,17 +38,14 @@ type verification struct {
 }
 
 func (v *verification) run(c *call) error {
-	if err := v.log.check(); err != nil {
-		return err
-	}
 	bar := newProgress(c.words)
 	report, err := v.verify(bar)
 	bar.clear()
 	return v.show(c, &report, v.log.explain(err))
 }
 
-// archiveTries is how often a walk over a log is begun again because its
-// oldest segments were moved to an archive meanwhile.
+// archiveTries is the number of times that a walk over a log is started again
+// because its oldest segments were archived meanwhile.
 const archiveTries = 20
 
 // verify walks over the log and replays it.
@@ -67,7 +64,7 @@ func (v *verification) walk(bar *progress) (wal.VerifyReport, error) {
 	report, err := wal.Verify(v.log.dir, wal.VerifyOptions{
 		OnSegment: v.begin,
 		OnFrame: func(f *wal.FrameInfo) error {
-			bar.at(f.Frame.Last())
+			bar.say("commit %d is good", f.Frame.Last())
 			return v.frame(f)
 		},
 	})
@@ -100,8 +97,8 @@ func (v *verification) begin(s *wal.SegmentInfo) error {
 	return nil
 }
 
-// durableEnd is how far checkpoints are looked at: in a log without END, as far
-// as there are any.
+// durableEnd returns the commit up to which checkpoints are examined. In a log
+// without END it is beyond all of them.
 func durableEnd(dir string) (uint64, error) {
 	r, err := wal.OpenReader(dir, wal.Options{})
 	if errors.Is(err, wal.ErrNoLog) {
@@ -114,8 +111,8 @@ func durableEnd(dir string) (uint64, error) {
 	return r.Durable(), nil
 }
 
-// complete makes sure that what was replayed is all that is durable: a check
-// that skipped something must not call it valid.
+// complete checks that everything durable was replayed: a check that skipped
+// something must not report success.
 func (v *verification) complete(r *wal.VerifyReport) error {
 	if len(v.places) > 0 && (!r.Live || v.places[0].Seq <= r.LastSeq) { // beside a writer, more were made meanwhile
 		return exitf(exitDamaged, "no frame of the log ends at commit %d, where there is a checkpoint", v.places[0].Seq)
@@ -129,8 +126,8 @@ func (v *verification) complete(r *wal.VerifyReport) error {
 	return nil
 }
 
-// frame replays one frame and compares the digests. What it finds is damage
-// that the checksums do not show.
+// frame replays one frame and compares the digests. Differences are damage that the
+// checksums do not show.
 func (v *verification) frame(f *wal.FrameInfo) error {
 	if f.Seal {
 		return nil
@@ -184,13 +181,13 @@ func (v *verification) show(c *call, r *wal.VerifyReport, err error) error {
 	default:
 		t := c.newTable()
 		t.row("valid", "yes")
-		t.row("log_id", r.ID.String())
-		t.row("commits", strconv.FormatUint(r.Commits, 10))
-		t.row("frames", strconv.FormatUint(r.Frames, 10))
-		t.row("segments", strconv.Itoa(r.Segments))
-		t.row("bytes", strconv.FormatInt(r.Bytes, 10))
+		t.row("log_id", r.ID)
+		t.row("commits", r.Commits)
+		t.row("frames", r.Frames)
+		t.row("segments", r.Segments)
+		t.row("bytes", r.Bytes)
 		if r.Torn > 0 {
-			t.row("torn_bytes", strconv.FormatInt(r.Torn, 10)+" (of a batch that was never acknowledged)")
+			t.row("torn_bytes", fmt.Sprint(r.Torn, " (of a batch that was never acknowledged)"))
 		}
 		t.row("digest", fmt.Sprintf("%016x", v.state.Digest()))
 		t.flush()
