@@ -9,17 +9,17 @@ import (
 	"assetledger/ledger"
 )
 
-// Completion. The shells' scripts (completion.go) ask ledgerctl itself what
-// may follow: they give the words typed so far, of which the last is the one
-// to be completed and may be empty. It answers a candidate a line, with a tab
-// and what it means after it; or a line ":files", for the shell's own files.
+// Completion. The shells' scripts (completion.go) ask ledgerctl what may follow.
+// They pass the words typed so far, of which the last is to be completed and may be
+// empty. It prints one candidate a line, with a tab and its meaning, or a line
+// ":files" for the shell's own files.
 
 var completeCommand = command{
 	Words:    "__complete",
 	Args:     "[WORD]…",
 	Purpose:  "say what may follow, for the shells",
 	Hidden:   true,
-	Examples: [2]string{"__complete -- read ba", "__complete -- commit -op 'TransferFungible from_'"},
+	Examples: [2]string{"__complete -- read ba", "__complete -- commit TransferFungible from_"},
 	Setup: func(*flag.FlagSet) action {
 		return func(c *call) error {
 			for _, s := range complete(c.table, c.args) {
@@ -30,12 +30,12 @@ var completeCommand = command{
 	},
 }
 
-// A suggestion is one candidate. A word that ends in = or a space goes on.
+// A suggestion is one candidate. A word that ends in = or a space continues.
 type suggestion struct{ word, meaning string }
 
 var theFiles = []suggestion{{":files", ""}}
 
-// complete lists what the last of the words may become.
+// complete lists the completions of the last word.
 func complete(table []command, words []string) []suggestion {
 	if len(words) == 0 {
 		words = []string{""}
@@ -48,7 +48,7 @@ func complete(table []command, words []string) []suggestion {
 	if n := len(before); n > 0 && len(flags) > 0 && flags[len(flags)-1] == before[n-1] {
 		name := strings.TrimLeft(before[n-1], "-")
 		if takesValue[name] && len(before[n-1]) > 1 {
-			return matching(flagValues(cmd, name, last), last)
+			return matching(flagValues(cmd, name), last)
 		}
 	}
 	switch {
@@ -60,6 +60,9 @@ func complete(table []command, words []string) []suggestion {
 	if err == nil && cmd.Args == operationArgs {
 		return matching(operationWords(typed[len(strings.Fields(cmd.Words)):], last), last)
 	}
+	if err == nil && (strings.HasPrefix(cmd.Args, "[DIR]") || strings.HasPrefix(cmd.Args, "[FILE]")) {
+		return theFiles
+	}
 	next := nextWords(table, typed)
 	if err == nil && cmd.Choices != nil && len(typed) == len(strings.Fields(cmd.Words)) {
 		for _, choice := range cmd.Choices {
@@ -69,7 +72,7 @@ func complete(table []command, words []string) []suggestion {
 	return matching(next, last)
 }
 
-// joinEquals joins what bash takes apart at each =.
+// joinEquals joins words that bash separates at each =.
 func joinEquals(words []string) []string {
 	var list []string
 	for i, word := range words {
@@ -83,22 +86,22 @@ func joinEquals(words []string) []string {
 	return list
 }
 
-// operationWords are the ways to go on with operations in words of their own.
+// operationWords returns the continuations of operations in words: a name, the
+// arguments that the operation does not have yet, or the values of an argument
+// that has few.
 func operationWords(typed []string, last string) []suggestion {
-	for i, word := range typed {
-		if word == "+" {
-			return operationWords(typed[i+1:], last)
+	if i := slices.Index(typed, "+"); i >= 0 {
+		return operationWords(typed[i+1:], last)
+	}
+	if len(typed) == 0 {
+		return opNames()
+	}
+	for _, kind := range ledger.OpKinds() {
+		if kind.String() == typed[0] {
+			return argSuggestions(kind, typed[1:], last)
 		}
 	}
-	head := ""
-	if len(typed) > 0 {
-		head = strings.Join(typed, " ") + " "
-	}
-	list := opSuggestions(head + last)
-	for i := range list {
-		list[i].word = strings.TrimSuffix(strings.TrimPrefix(list[i].word, head), " ")
-	}
-	return list
+	return nil
 }
 
 func matching(list []suggestion, prefix string) []suggestion {
@@ -107,7 +110,7 @@ func matching(list []suggestion, prefix string) []suggestion {
 	})
 }
 
-// nextWords are the words of commands that may follow those typed.
+// nextWords returns the words of commands that may follow those typed.
 func nextWords(table []command, typed []string) []suggestion {
 	var list []suggestion
 	for _, cmd := range table {
@@ -126,7 +129,7 @@ func nextWords(table []command, typed []string) []suggestion {
 	return list
 }
 
-// flagNames are the flags of a command, or those of all.
+// flagNames returns the flags of a command, or those of all.
 func flagNames(cmd command, known bool) []suggestion {
 	set := flag.NewFlagSet("", flag.ContinueOnError)
 	if known {
@@ -142,11 +145,8 @@ func flagNames(cmd command, known bool) []suggestion {
 	return list
 }
 
-// flagValues are the values that a flag may have.
-func flagValues(cmd command, name, typed string) []suggestion {
-	if name == "op" {
-		return opSuggestions(typed)
-	}
+// flagValues returns the values that a flag may have.
+func flagValues(cmd command, name string) []suggestion {
 	set := flag.NewFlagSet("", flag.ContinueOnError)
 	new(globals).declare(set)
 	if cmd.Setup != nil {
@@ -170,26 +170,6 @@ func flagValues(cmd command, name, typed string) []suggestion {
 	return nil
 }
 
-// opSuggestions are the ways to go on with an operation in words: its name,
-// the arguments that it does not have yet, the values of an argument that has
-// few.
-func opSuggestions(typed string) []suggestion {
-	head, last := "", typed
-	if i := strings.LastIndexByte(typed, ' '); i >= 0 {
-		head, last = typed[:i+1], typed[i+1:]
-	}
-	given := strings.Fields(head)
-	if len(given) == 0 {
-		return opNames()
-	}
-	for _, kind := range ledger.OpKinds() {
-		if kind.String() == given[0] {
-			return argSuggestions(kind, head, last, given[1:])
-		}
-	}
-	return nil
-}
-
 func opNames() []suggestion {
 	var list []suggestion
 	for _, kind := range ledger.OpKinds() {
@@ -199,12 +179,12 @@ func opNames() []suggestion {
 				needed = append(needed, arg.Name)
 			}
 		}
-		list = append(list, suggestion{kind.String() + " ", strings.Join(needed, " ")})
+		list = append(list, suggestion{kind.String(), strings.Join(needed, " ")})
 	}
 	return list
 }
 
-func argSuggestions(kind ledger.OpKind, head, last string, given []string) []suggestion {
+func argSuggestions(kind ledger.OpKind, given []string, last string) []suggestion {
 	var list []suggestion
 	name, _, inValue := strings.Cut(last, "=")
 	for _, arg := range kind.Args() {
@@ -212,21 +192,17 @@ func argSuggestions(kind ledger.OpKind, head, last string, given []string) []sug
 		switch {
 		case inValue && arg.Name == name:
 			for _, v := range argValues(arg.Type) {
-				list = append(list, suggestion{head + name + "=" + v + " ", ""})
+				list = append(list, suggestion{name + "=" + v, ""})
 			}
 		case !inValue && !has:
-			meaning := "may be left out"
-			if arg.Required {
-				meaning = "needed"
-			}
-			list = append(list, suggestion{head + arg.Name + "=", meaning})
+			list = append(list, suggestion{arg.Name + "=", need(kind, arg)})
 		}
 	}
 	return list
 }
 
-// argValues are the values of arguments that have few, and the forms of those
-// that have more than numbers.
+// argValues returns the values of arguments that have few, and the forms of those
+// that accept more than numbers.
 func argValues(t ledger.ArgType) []string {
 	switch t {
 	case ledger.ArgKind:

@@ -19,8 +19,8 @@ var helpCommand = command{
 	},
 }
 
-// showHelp writes the help of the command, or group of commands, that words
-// name; of all for none.
+// showHelp writes the help of the command, or group of commands, with these words,
+// or of all commands without any.
 func (c *call) showHelp(words []string) error {
 	if len(words) == 0 {
 		writeOverview(c.out, c.table, "")
@@ -35,13 +35,20 @@ func (c *call) showHelp(words []string) error {
 	}
 	cmd, _, err := resolve(c.table, words)
 	if err != nil {
+		var names []string
+		for _, kind := range ledger.OpKinds() {
+			names = append(names, kind.String())
+		}
+		if near := didYouMean(words[0], names); len(words) == 1 && near != "" {
+			return usagef("there is no operation named %q%s; ledgerctl help ops lists them", words[0], near)
+		}
 		return err
 	}
 	cmd.writeHelp(c.out)
 	return nil
 }
 
-// helpTopic writes the help of a word that is no command, if it is a topic.
+// helpTopic writes the help of a word that is not a command, if it is a topic.
 func (c *call) helpTopic(word string) bool {
 	if word == "connecting" {
 		writeConnecting(c.out)
@@ -49,35 +56,29 @@ func (c *call) helpTopic(word string) bool {
 	}
 	ops := c.newTable(text("operation"), text("arguments that it needs"))
 	for _, kind := range ledger.OpKinds() {
-		if kind.String() == word {
+		if strings.EqualFold(kind.String(), word) {
 			c.helpOperation(kind)
 			return true
 		}
 	}
 	if word == "ops" {
 		for _, s := range opNames() {
-			ops.row(strings.TrimSpace(s.word), s.meaning)
+			ops.row(s.word, s.meaning)
 		}
 		ops.flush()
 	}
 	return word == "ops"
 }
 
-// helpOperation writes what an operation takes, and an example.
+// helpOperation writes the arguments of an operation, and an example.
 func (c *call) helpOperation(kind ledger.OpKind) {
-	example := kind.String()
 	t := c.newTable(text("argument"), text(""), text("value"))
 	for _, arg := range kind.Args() {
-		needed := "may be left out"
-		if arg.Required {
-			needed = "needed"
-			example += " " + arg.Name + "=" + exampleValue(arg)
-		}
 		value, _, _ := strings.Cut(arg.Type.Values(), ": 1 to") // not what a name is made of
-		t.row(arg.Name, needed, value)
+		t.row(arg.Name, need(kind, arg), value)
 	}
 	t.flush()
-	fmt.Fprintf(c.out, "\nexample:\n  ledgerctl commit %s\n", example)
+	fmt.Fprintf(c.out, "\nexample:\n  ledgerctl commit %s\n", strings.Join(exampleOf(kind), " "))
 	for _, v := range verbs {
 		if slices.Contains(v.kinds, kind) {
 			fmt.Fprintf(c.out, "\nledgerctl %s makes one.\n", v.word)
@@ -85,14 +86,53 @@ func (c *call) helpOperation(kind ledger.OpKind) {
 	}
 }
 
-func exampleValue(arg ledger.Arg) string {
-	if arg.Name == "to_container" {
+// need tells whether an operation needs an argument.
+func need(kind ledger.OpKind, arg ledger.Arg) string {
+	switch {
+	case !arg.Required:
+		return "may be left out"
+	case arg.Type != ledger.ArgNewID:
+		return "needed"
+	case kind == ledger.RegisterClass:
+		return "needed, unless a code is given"
+	}
+	return "needed, unless a name is given"
+}
+
+// exampleOf returns an operation with the arguments that it needs, in words.
+func exampleOf(kind ledger.OpKind) []string {
+	example := []string{kind.String()}
+	var more []string
+	for _, arg := range kind.Args() {
+		word := arg.Name + "=" + exampleValue(kind, arg)
+		if arg.Required {
+			example = append(example, word)
+		} else {
+			more = append(more, word)
+		}
+	}
+	if _, err := ledger.ParseOpList(example); err != nil { // it needs one of the others
+		example = append(example, more[0])
+	}
+	return example
+}
+
+func exampleValue(kind ledger.OpKind, arg ledger.Arg) string {
+	switch arg.Name {
+	case "to_container":
 		return "shop"
+	case "parent_id":
+		return "2"
+	case "to_key", "to_x", "slot_b", "at_least": // other than from_key, x, slot_a, and nothing
+		return "1"
 	}
 	switch arg.Type {
 	case ledger.ArgContainer, ledger.ArgContainerNameOrNull:
 		return "users/42"
 	case ledger.ArgClass:
+		if kind == ledger.MintInstance {
+			return "sword"
+		}
 		return "EUR"
 	case ledger.ArgName:
 		return "Euro"

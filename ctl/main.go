@@ -2,11 +2,11 @@
 //
 //	arguments → words and flags, in any order → a command of the table
 //	→ its flags, from the arguments or the environment → run
-//	→ data on standard output; what went wrong on standard error, and an exit code
+//	→ data on standard output; messages on standard error, and an exit code
 //
-// Data and words never mix: standard output holds only what was asked for, as
-// a table or as the API's own JSON. manners.go has the rules for words and
-// exit codes, commands.go the table from which help is made.
+// Data and messages never mix: standard output holds only the requested data, as
+// a table or as the API's own JSON. manners.go has the rules for messages and
+// exit codes, commands.go the table from which help is generated.
 package ctl
 
 import (
@@ -14,14 +14,17 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"strings"
 
+	"assetledger/ctl/client"
+	"assetledger/ledger"
 	"assetledger/server/settings"
 )
 
-// Main runs ledgerctl with args (without the program's name) and returns its
-// exit code. env is os.LookupEnv, or a test's own.
+// Main runs ledgerctl with args, without the program's name, and returns its exit
+// code. env is os.LookupEnv, or a test's own.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) (string, bool)) int {
 	c := &call{ctx: context.Background(), in: stdin, out: bufio.NewWriterSize(stdout, 64<<10), words: stderr, table: commands, screen: newScreen(stdout, env)}
 	err := c.run(args, env)
@@ -41,9 +44,10 @@ type call struct {
 	screen screen
 	table  []command
 	globals
-	api     *client
-	made    string                // the operation that a verb made, in words
+	api     *client.Client
+	made    []string              // the operations that a verb made, in words
 	classes map[string]*classData // already asked for, by id or code
+	noClass bool                  // a class could not be read for a refusal
 	names   map[string]string     // of containers, already asked for, by id; "-" if there is none
 }
 
@@ -74,10 +78,10 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 	if err := refuseEmpty(set, env); err != nil {
 		return err
 	}
-	if rest, err = inputWord(set, cmd.Args, rest); err != nil {
+	if err := cmd.checkArgs(rest); err != nil {
 		return err
 	}
-	if err := cmd.checkArgs(rest); err != nil {
+	if rest, err = cmd.takeWords(set, rest, flags); err != nil {
 		return err
 	}
 	if c.csv() && !cmd.List {
@@ -87,23 +91,11 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 	if err := c.connecting.load(env); err != nil {
 		return err
 	}
-	c.api = newClient(&c.connecting)
+	c.api = newClient(&c.connecting, idle)
 	return run(c)
 }
 
-// inputWord takes a lone - after a command that reads from -f for -f -.
-func inputWord(set *flag.FlagSet, args string, words []string) ([]string, error) {
-	f := set.Lookup("f")
-	if f == nil || args != "" && args[0] != '[' || len(words) != 1 || words[0] != "-" {
-		return words, nil
-	}
-	if file := f.Value.String(); file != "" && file != "-" {
-		return nil, usagef("-f %s and - are two inputs: use one", file)
-	}
-	return nil, f.Value.Set("-")
-}
-
-// resolve finds the command whose words begin the given words, and what follows them.
+// resolve finds the command that the given words begin with, and the words after it.
 func resolve(table []command, words []string) (command, []string, error) {
 	if len(words) == 0 {
 		return command{}, nil, usagef("no command was given: ledgerctl help lists them")
@@ -132,25 +124,91 @@ func hasPrefix(words, prefix []string) bool {
 	return true
 }
 
-// unknownCommand says what could have been meant.
+// unknownCommand returns an error that suggests what was meant.
 func unknownCommand(table []command, words []string) error {
 	group := membersOf(table, words[0])
 	switch {
 	case len(group) > 0 && len(words) == 1:
 		return usagef("%s needs one of: %s", words[0], strings.Join(group, ", "))
 	case len(group) > 0:
-		return usagef("unknown command %q%s; ledgerctl %s -h lists them", words[0]+" "+words[1], didYouMean(words[1], group), words[0])
+		for i := range group {
+			group[i] = words[0] + " " + group[i]
+		}
+		given := words[0] + " " + words[1]
+		meant := didYouMean(given, group)
+		if meant == "" {
+			meant = ": " + words[0] + " needs one of " + strings.Join(membersOf(table, words[0]), ", ")
+		}
+		return usagef("unknown command %q%s; ledgerctl %s -h lists them", given, meant, words[0])
 	}
-	for _, cmd := range table {
-		if own := strings.Fields(cmd.Words); len(own) == 2 && own[1] == words[0] {
-			return usagef("unknown command %q (did you mean %q?); ledgerctl help lists them", words[0], cmd.Words)
+	return usagef("unknown command %q%s; ledgerctl help lists them", words[0], meantCommand(table, words))
+}
+
+// meantCommand returns what was meant by words that begin no command.
+func meantCommand(table []command, words []string) string {
+	meant := meantWord(table, words[0])
+	if verb := otherVerbs[words[0]]; verb != "" {
+		meant = fmt.Sprintf(" (did you mean %q?)", verb)
+		if verb == "read" && len(words) > 1 && meantWord(table, words[1]) != "" {
+			meant = meantWord(table, words[1])
 		}
 	}
-	switch words[0] {
-	case "get", "describe", "list", "ls", "show":
-		return usagef("unknown command %q (did you mean \"read\"?); ledgerctl read -h lists them", words[0])
+	if meant == "" {
+		meant = didYouMean(words[0], firstWords(table))
 	}
-	return usagef("unknown command %q%s; ledgerctl help lists them", words[0], didYouMean(words[0], firstWords(table)))
+	if meant == "" {
+		meant = meantOperation(words[0])
+	}
+	return meant
+}
+
+// meantOperation returns the command for an operation whose name begins with word.
+func meantOperation(word string) string {
+	for _, kind := range ledger.OpKinds() {
+		if len(word) < 4 || !strings.HasPrefix(strings.ToLower(kind.String()), strings.ToLower(word)) {
+			continue
+		}
+		return fmt.Sprintf(" (did you mean %q?)", "commit "+kind.String())
+	}
+	return ""
+}
+
+// otherVerbs maps words of other tools to those of ledgerctl.
+var otherVerbs = map[string]string{
+	"get": "read", "describe": "read", "list": "read", "ls": "read", "show": "read", "info": "read", "put": "add", "set": "add",
+	"apply": "commit", "exec": "commit", "edit": "commit", "logs": "watch", "tail": "watch", "follow": "watch",
+	"top": "health", "status": "health", "ping": "health", "explain": "help", "man": "help",
+	"delete": "commit RemoveContainer", "rm": "commit RemoveContainer", "destroy": "burn", "swap": "move", "new": "create", "open": "create",
+	"rename": "commit RenameContainer", "pay": "transfer", "send": "transfer", "deposit": "add", "credit": "add", "fund": "add", "topup": "add",
+	"withdraw": "remove", "debit": "remove", "undo": "reverse", "revert": "reverse", "rollback": "reverse", "refund": "reverse",
+	"reserve": "hold", "authorize": "hold", "capture": "settle", "cancel": "release", "void": "release", "unhold": "release",
+	"import": "batch", "load": "batch", "restore": "backup", "start": "dev", "run": "dev", "serve": "dev", "up": "dev", "init": "dev",
+}
+
+// otherCommands maps a command and a word that it does not take to the command that
+// was meant.
+var otherCommands = map[string]string{
+	"create container": "create", "create class": "register class", "create shape": "register shape", "create token": "token new",
+	"add container": "create", "add class": "register class", "remove container": "commit RemoveContainer", "watch freshness": "watch -freshness",
+}
+
+// otherFlags maps flags of other tools to those of ledgerctl.
+var otherFlags = map[string]string{
+	"output": "-o", "format": "-o", "json": "-o json", "ojson": "-o json", "csv": "-o csv", "ocsv": "-o csv", "n": "-limit",
+	"token": "-token-file", "url": "-write-url and -read-url", "server": "-write-url and -read-url",
+}
+
+// meantWord returns what was meant by the second word of a command alone, also in
+// singular or plural.
+func meantWord(table []command, word string) string {
+	for _, spelled := range []string{word, word + "s", word + "es", strings.TrimSuffix(word, "s")} {
+		for _, cmd := range table {
+			if own := strings.Fields(cmd.Words); len(own) == 2 && own[1] == spelled {
+				return fmt.Sprintf(" (did you mean %q?)", cmd.Words)
+			}
+		}
+	}
+	return ""
 }
 
 // membersOf lists the second words of the commands that begin with first.
@@ -182,7 +240,11 @@ func flagError(cmd command, set *flag.FlagSet, err error) error {
 	if name, ok := strings.CutPrefix(err.Error(), undefined); ok {
 		var names []string
 		set.VisitAll(func(f *flag.Flag) { names = append(names, "-"+f.Name) })
-		return usagef("%s has no flag -%s%s; ledgerctl %s -h lists them", cmd.Words, name, didYouMean("-"+name, names), cmd.Words)
+		meant := didYouMean("-"+name, names)
+		if other := otherFlags[name]; other != "" && (name != "n" || set.Lookup("limit") != nil) {
+			meant = fmt.Sprintf(" (did you mean %q?)", other)
+		}
+		return usagef("%s has no flag -%s%s; ledgerctl %s -h lists them", cmd.Words, name, meant, cmd.Words)
 	}
 	if errors.Is(err, flag.ErrHelp) {
 		return usagef("%s -h takes no value", cmd.Words)

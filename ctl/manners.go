@@ -4,16 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"assetledger/wal"
 )
 
-// Manners: data goes to standard output, words to standard error. Words are
-// one line, "ledgerctl: " and a sentence that begins in lower case (unless by
-// a code of the API) and says the next step where there is one. No colour, no
-// prompt. Text from elsewhere is shown without its control characters.
+// Manners: data goes to standard output, messages to standard error. A message is
+// one line: "ledgerctl: " and a sentence that begins in lower case, unless with a
+// code of the API, and says what to do next where that is known. There is no color
+// and no prompt. Text from other sources is shown without its control characters.
 
 // Exit codes.
 const (
@@ -38,10 +39,10 @@ func exitf(code int, format string, args ...any) error {
 	return &exitError{code, fmt.Sprintf(format, args...)}
 }
 
-// usagef is wrong usage.
+// usagef returns an error for wrong usage.
 func usagef(format string, args ...any) error { return exitf(exitUsage, format, args...) }
 
-// exitCode is the exit code that goes with err.
+// exitCode returns the exit code that goes with err.
 func exitCode(err error) int {
 	var own *exitError
 	var refused *apiError
@@ -64,7 +65,7 @@ func exitCode(err error) int {
 	return exitFailure
 }
 
-// tell says what went wrong, if anything did, and returns the exit code.
+// tell reports err, if there is one, and returns the exit code.
 func tell(stderr io.Writer, err error) int {
 	if err != nil && err.Error() != "" {
 		say(stderr, "%v", err)
@@ -72,15 +73,15 @@ func tell(stderr io.Writer, err error) int {
 	return exitCode(err)
 }
 
-// say writes one line of words.
+// say writes a message of one line.
 func say(stderr io.Writer, format string, args ...any) {
 	fmt.Fprintf(stderr, "ledgerctl: %s\n", clean(fmt.Sprintf(format, args...)))
 }
 
-// say writes one line of words.
+// say writes a message of one line.
 func (c *call) say(format string, args ...any) { say(c.words, format, args...) }
 
-// clean replaces what could steer a terminal, or break a line, by its escape.
+// clean escapes characters that could control a terminal, or break a line.
 func clean(s string) string {
 	if strings.IndexFunc(s, unprintable) < 0 {
 		return s
@@ -98,7 +99,7 @@ func clean(s string) string {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// count is a number with its noun: "1 commit", "2 commits".
+// count returns a number with its noun: "1 commit", "2 commits".
 func count[T int | int64 | uint64](n T, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -106,30 +107,49 @@ func count[T int | int64 | uint64](n T, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// didYouMean is ` (did you mean "x"?)` for the candidate nearest to word, or
-// nothing when none is near.
+// didYouMean returns ` (did you mean "x"?)` for the candidates that word abbreviates,
+// in singular or plural, or for the one nearest to it; or "" if none is near. A word
+// that differs in more than one letter has its first one right.
 func didYouMean(word string, candidates []string) string {
-	letters := len(strings.TrimLeft(word, "-"))
-	if letters < 2 {
+	bare := strings.TrimLeft(word, "-")
+	if len(bare) < 2 {
 		return ""
 	}
-	best, least := "", 1+min(3, (letters+1)/2)
+	first := len(word) - len(bare) // index of its first letter
+	stem := word
+	if len(bare) > 3 {
+		stem = strings.TrimSuffix(word, "s")
+	}
+	var longer []string
+	best, least := "", 1+min(3, max(1, len(bare)/2))
 	for _, c := range candidates {
-		d := distance(word, c)
-		if strings.HasPrefix(c, word) {
-			d = 1
+		if strings.HasPrefix(c, stem) {
+			longer = append(longer, c)
 		}
-		if d < least {
+		same := len(c) > first && c[first] == word[first]
+		if d := distance(word, c); d < least && (same || d == 1) {
 			best, least = c, d
 		}
 	}
-	if best == "" {
-		return ""
+	switch {
+	case least > 1 && 0 < len(longer) && len(longer) < 4:
+		return fmt.Sprintf(" (did you mean %s?)", quotedOr(longer))
+	case best != "":
+		return fmt.Sprintf(" (did you mean %q?)", best)
 	}
-	return fmt.Sprintf(" (did you mean %q?)", best)
+	return ""
 }
 
-// distance is the Levenshtein distance in bytes.
+// quotedOr returns words in quotes, with "or" between them.
+func quotedOr(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = strconv.Quote(w)
+	}
+	return strings.Join(quoted, " or ")
+}
+
+// distance returns the Levenshtein distance in bytes.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

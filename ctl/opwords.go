@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// words shows an operation as -op takes it: its name, then name=value in the
-// order of its arguments. Those inside "request" stand without it.
+// words returns an operation as -op takes it: its name, then name=value in the
+// order of its arguments. Those inside "request" are shown without it.
 func (o *operation) words() (string, error) {
 	return o.wordsAs(func(_ string, value json.RawMessage) string { return argValue(value) })
 }
 
-// wordsAs is words with its own way to show each argument.
+// wordsAs is words with a different way to show each argument.
 func (o *operation) wordsAs(show func(name string, value json.RawMessage) string) (string, error) {
 	var b strings.Builder
 	b.WriteString(o.Op)
@@ -25,6 +25,18 @@ func (o *operation) wordsAs(show func(name string, value json.RawMessage) string
 
 // argWords appends " name=value" for each field of a JSON object.
 func argWords(b *strings.Builder, object []byte, show func(name string, value json.RawMessage) string) error {
+	return eachField(object, func(name string, value json.RawMessage) error {
+		if name == "request" {
+			return argWords(b, value, show)
+		}
+		fmt.Fprintf(b, " %s=%s", name, show(name, value))
+		return nil
+	})
+}
+
+// eachField calls each for the fields of a JSON object, in their order and
+// spelling.
+func eachField(object []byte, each func(name string, value json.RawMessage) error) error {
 	if len(object) == 0 {
 		return nil
 	}
@@ -37,23 +49,20 @@ func argWords(b *strings.Builder, object []byte, show func(name string, value js
 		if err != nil {
 			return err
 		}
-		name, _ := token.(string)
 		var value json.RawMessage
 		if err := in.Decode(&value); err != nil {
 			return err
 		}
-		if name == "request" {
-			if err := argWords(b, value, show); err != nil {
-				return err
-			}
-			continue
+		name, _ := token.(string)
+		if err := each(name, value); err != nil {
+			return err
 		}
-		fmt.Fprintf(b, " %s=%s", name, show(name, value))
 	}
 	return nil
 }
 
-// argValue shows one value: {"minted":0} as minted:0, a plain word without its quotes.
+// argValue returns one value as text: {"minted":0} as minted:0, a plain word without
+// its quotes.
 func argValue(value json.RawMessage) string {
 	var ref struct{ Minted *json.Number }
 	if value[0] == '{' && json.Unmarshal(value, &ref) == nil && ref.Minted != nil {
@@ -69,8 +78,8 @@ func argValue(value json.RawMessage) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
 }
 
-// wordsOf shows an operation of a commit: to people by the names that its
-// containers and classes have now, and else as it was committed.
+// wordsOf returns an operation of a commit in words. People see the present names of
+// its containers and classes, others the operation as it was committed.
 func (c *call) wordsOf(o *operation) (string, error) {
 	if c.csv() || o.gives() {
 		return o.words()
@@ -90,8 +99,8 @@ func (c *call) wordsOf(o *operation) (string, error) {
 	})
 }
 
-// gives reports whether the operation gives or takes a name or code: it is shown
-// with the id, and names that were read before may be others after it.
+// gives reports whether the operation gives or removes a name or code. It is shown
+// with the id, and names that were read before may have changed.
 func (o *operation) gives() bool {
 	switch o.Op {
 	case "CreateContainer", "RemoveContainer", "RenameContainer", "RegisterClass", "RenameClass":

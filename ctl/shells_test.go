@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Each is started at a terminal, with nothing of the user's own. Ctrl-T shows
-// the line as it stands between << and >>, and empties it.
+// Each shell is started at a terminal, without the user's configuration. Ctrl-T
+// shows the current line between << and >>, and clears it.
 var interactiveShells = map[string]struct {
 	args  []string
 	setup string
@@ -23,7 +23,7 @@ var interactiveShells = map[string]struct {
 		`function show; printf '<<%s>>' (commandline); commandline ''; end; bind \ct show; echo REA''DY` + "\n"},
 }
 
-// What a line becomes by Tab. bash has tests of its own, in which a Tab is not needed.
+// What Tab makes of a line. bash has tests of its own that need no Tab.
 var completedLines = []struct{ typed, zsh, fish string }{
 	{"ledgerctl comp", "ledgerctl completion ", ""},
 	{"ledgerctl completion z", "ledgerctl completion zsh ", ""},
@@ -36,14 +36,7 @@ var completedLines = []struct{ typed, zsh, fish string }{
 	{"ledgerctl commit Trans", "ledgerctl commit TransferFungible ", ""},
 	{"ledgerctl commit HoldFungible hold_id=1 cont", "ledgerctl commit HoldFungible hold_id=1 container_id=", ""},
 	{"ledgerctl transfer a b 1 EUR -dry", "ledgerctl transfer a b 1 EUR -dry-run ", ""},
-	// The names of operations and arguments, in quotes that stay open.
-	{"ledgerctl commit -op 'Trans", "ledgerctl commit -op 'TransferFungible ", ""},
-	{"ledgerctl commit -op 'TransferFungible from_container=1 to", "ledgerctl commit -op 'TransferFungible from_container=1 to_container=", ""},
-	{`ledgerctl preflight -op "CreateContainer container_id=1 ki`, `ledgerctl preflight -op "CreateContainer container_id=1 kind=`, ""},
-	{"ledgerctl commit -op 'CreateContainer container_id=1 kind=Gr", "ledgerctl commit -op 'CreateContainer container_id=1 kind=Grid ", ""},
-	// fish closes quotes behind a word that is the only one, so it is given the next one too.
-	{"ledgerctl commit -op 'RemoveContainer container_id=1' -op 'Det", "ledgerctl commit -op 'RemoveContainer container_id=1' -op 'Detach ",
-		"ledgerctl commit -op 'RemoveContainer container_id=1' -op 'Detach instance_id="},
+	{"ledgerctl preflight CreateContainer container_id=1 kind=Gr", "ledgerctl preflight CreateContainer container_id=1 kind=Grid ", ""},
 }
 
 // TestCompletionAtATerminal types into real shells.
@@ -123,8 +116,8 @@ func (s *terminalShell) enter(keys string) {
 	}
 }
 
-// await reads the terminal until a pattern is shown, and returns what its
-// group is. It answers a shell that asks what terminal this is.
+// await reads from the terminal until pattern matches, and returns the match of
+// its group. It replies to a shell that asks for the type of the terminal.
 func (s *terminalShell) await(pattern string) string {
 	s.t.Helper()
 	p, buffer := regexp.MustCompile(pattern), make([]byte, 4096)

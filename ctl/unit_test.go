@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
+	"assetledger/ctl/client"
 	"assetledger/wal"
 )
 
@@ -31,7 +31,7 @@ func TestWithDecimals(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
-	status := func(s int) error { return &apiError{Status: s} }
+	status := func(s int) error { return &apiError{Refused: client.Refused{Status: s}} }
 	for _, c := range []struct {
 		err  error
 		want int
@@ -39,7 +39,7 @@ func TestExitCodes(t *testing.T) {
 		{nil, 0}, {errors.New("disk"), 1}, {usagef("wrong"), 2},
 		{status(400), 3}, {status(401), 3}, {status(403), 3}, {status(404), 3}, {status(409), 3}, {status(413), 3}, {status(422), 3}, {status(424), 3},
 		{status(425), 5}, {status(500), 4}, {status(502), 4}, {status(503), 4}, {status(302), 1},
-		{&noAnswer{err: context.DeadlineExceeded}, 4}, {&wal.CorruptError{}, 6},
+		{&noAnswer{&client.NoAnswer{Err: context.DeadlineExceeded}}, 4}, {&wal.CorruptError{}, 6},
 		{fmt.Errorf("verify: %w", &wal.CorruptError{}), 6}, {exitf(exitStale, "late"), 5},
 	} {
 		if got := exitCode(c.err); got != c.want {
@@ -69,8 +69,9 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// A flag's value is found without knowing the command, so a name must be of
-// one kind everywhere; and help and completion need every field of the table.
+// The value of a flag is found without knowing the command, so a flag's name
+// must have the same kind in all commands. Help and completion need every field
+// of the table.
 func TestCommandTable(t *testing.T) {
 	switches, groups := map[string]bool{}, map[string]bool{}
 	last := ""
@@ -109,6 +110,27 @@ func exampleWords(example string) []string {
 	return words
 }
 
+// Without arguments ledgerctl prints an overview. Each usual way to ask for the
+// version prints it.
+func TestHelpAndVersionUnasked(t *testing.T) {
+	code, out, words := runs(noEnv)
+	if code != exitUsage || out != "" || !strings.Contains(words, "usage: ledgerctl COMMAND") || !strings.Contains(words, "  batch ") {
+		t.Errorf("no arguments: exit code %d, %q %q", code, out, words)
+	}
+	_, version, _ := runs(noEnv, "version")
+	for _, ask := range []string{"-v", "-version", "--version"} {
+		if code, out, words := runs(noEnv, ask); code != exitDone || out != version || !strings.Contains(out, "platform ") {
+			t.Errorf("%s: exit code %d, %q %q", ask, code, out, words)
+		}
+	}
+	_, help, _ := runs(noEnv, "help")
+	for _, ask := range []string{"-h", "-help", "--help"} {
+		if code, out, words := runs(noEnv, ask); code != exitDone || out != help || !strings.Contains(out, "usage: ledgerctl COMMAND") {
+			t.Errorf("%s: exit code %d, %q %q", ask, code, out, words)
+		}
+	}
+}
+
 func TestDidYouMean(t *testing.T) {
 	names := []string{"commit", "batch", "read", "health"}
 	for word, want := range map[string]string{
@@ -133,24 +155,5 @@ func TestTable(t *testing.T) {
 	want := "N  NAME\n1  a\\u001b[31mb\\u000a\n1000  é\n   7\n"
 	if out.String() != want {
 		t.Errorf("got:\n%q\nwant:\n%q", out.String(), want)
-	}
-}
-
-func TestBackoff(t *testing.T) {
-	last := time.Duration(0)
-	for i := 1; i <= maxTries; i++ {
-		d := backoff(i, nil)
-		if d < last || d > maxPause || d < firstPause {
-			t.Errorf("pause %d is %v after %v", i, d, last)
-		}
-		last = d
-	}
-	late := &answer{header: map[string][]string{"Retry-After": {"1"}}}
-	if d := backoff(1, late); d != time.Second {
-		t.Errorf("with Retry-After: 1 the first pause is %v", d)
-	}
-	late.header.Set("Retry-After", "100000000000")
-	if d := backoff(1, late); d != maxPause {
-		t.Errorf("with a huge Retry-After the pause is %v", d)
 	}
 }
