@@ -4,12 +4,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"assetledger/wal"
 )
 
-// Commands that begin with the first commit begin with the first one that is
-// there, and say so.
+// Commands that start with the first commit start with the first existing one,
+// and say so.
 func TestArchivedLog(t *testing.T) {
 	dir := t.TempDir()
 	makeLog(t, dir, 64<<10, containers(t, 300, 1))
@@ -29,6 +30,11 @@ func TestArchivedLog(t *testing.T) {
 		if n := strings.Count(out, "\n"); code != exitDone || uint64(n) != 300-first+1 || !strings.Contains(words, "archived") {
 			t.Errorf("ledgerctl %v: exit code %d, %d lines, want %d\n%s", args, code, n, 300-first+1, words)
 		}
+	}
+	c := &call{ctx: t.Context(), api: newClient(&connecting{}, idle)}
+	c.timeout.Duration = time.Minute
+	if id, ok := c.logID(x.daemons.readURL); !ok || id == (wal.LogID{}) {
+		t.Errorf("logID returns %v, %t for a log whose first commits are archived", id, ok)
 	}
 	x.must(exitFailure, "", "wal", "dump", "-dir", dir, "-from", "1")
 	x.must(exitRefused, "", "export", "-after", "0")

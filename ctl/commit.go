@@ -5,26 +5,29 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"assetledger/ctl/client"
 )
 
 // operationArgs are the arguments of commands that take operations in words.
-const operationArgs = "[OPERATION]…"
+const operationArgs = "[FILE|OPERATION]…"
 
 var commitCommand = command{
 	Words:   "commit",
 	Args:    operationArgs,
 	Purpose: "submit a transaction: all of its operations, or none",
-	Notes: "An operation is its name, then argument=value for each argument; several have a + between them. One word\n" +
-		"with a dot or slash in it is a file.\n\n" +
-		"It ends when the commit is on stable storage. With a key, a lost connection or a daemon that is not\n" +
-		"ready is tried again until -timeout; without one nothing is tried twice.",
+	Notes: "An operation is its name, then argument=value for each argument; several have a + between them. FILE, or -\n" +
+		"for standard input, is the transaction as JSON; a name without a dot or slash goes with -f.\n\n" +
+		"It ends when the commit is on stable storage. With a key, it is tried again until -timeout after a lost\n" +
+		"connection or an answer of 500 or more; without one nothing is tried twice.",
 	Examples: [2]string{
 		"commit -key order-17 TransferFungible from_container=users/42 to_container=shop class_id=EUR key=0 quantity=2550",
-		"commit -f transaction.json -o json",
+		"commit transaction.json -o json",
 	},
 	Setup: func(set *flag.FlagSet) action {
 		var tx txFlags
@@ -43,19 +46,22 @@ func (t *txFlags) commit(c *call) error {
 
 // commitAt submits a transaction or a registration and shows the result.
 func (c *call) commitAt(path string, body []byte, key string, keyed bool) error {
-	a, err := c.submit(request{method: http.MethodPost, base: c.writeURL, path: path, body: body, key: key}, keyed)
+	a, err := c.submit(request{Method: http.MethodPost, Base: c.writeURL, Path: path, Body: body, Key: key}, keyed)
 	if err != nil {
 		return err
 	}
 	var result commitResult
 	if err := a.decode(&result); err != nil || result.GlobalSeq < 1 {
-		return mayBeCommitted(fmt.Errorf("the answer of %s is not the result of a commit", a.url), keyed)
+		return mayBeCommitted(fmt.Errorf("the answer of %s is not the result of a commit", a.URL), keyed)
 	}
-	result.Replayed = a.header.Get("X-Asset-Idempotency") == "hit"
+	result.Replayed = a.Header.Get("X-Asset-Idempotency") == "hit"
 	signal.Ignore(syscall.SIGPIPE) // a reader that has gone must not hide the outcome
 	if c.json() {
 		c.showRaw(a)
 	} else {
+		if strings.HasSuffix(path, "/reverse") {
+			c.made = c.operationsOf(result.GlobalSeq)
+		}
 		result.show(c)
 	}
 	if err := c.out.Flush(); err != nil {
@@ -64,21 +70,17 @@ func (c *call) commitAt(path string, body []byte, key string, keyed bool) error 
 	return nil
 }
 
-// commitResult is what the ledger says of a transaction that it took.
+// commitResult is the ledger's result for an accepted transaction.
 type commitResult struct {
-	GlobalSeq int64           `json:"global_seq"`
-	BatchSeq  int64           `json:"batch_seq"`
-	Minted    []int64         `json:"minted_instances"`
-	Metadata  json.RawMessage `json:"metadata"`
-	Replayed  bool            `json:"replayed"`
-	Class     entry           `json:"class"` // of a registration
+	client.Result
+	Class entry `json:"class"` // of a registration
 }
 
 func (r *commitResult) show(c *call) {
 	t := c.newTable()
 	c.addMade(t)
-	t.row("global_seq", strconv.FormatInt(r.GlobalSeq, 10))
-	t.row("batch_seq", strconv.FormatInt(r.BatchSeq, 10))
+	t.row("global_seq", r.GlobalSeq)
+	t.row("batch_seq", r.BatchSeq)
 	if code := r.Class["code"]; code != nil {
 		t.row("class_id", string(r.Class["class_id"]))
 	}
@@ -97,19 +99,49 @@ func (r *commitResult) show(c *call) {
 		t.row("metadata", string(metadata))
 	}
 	if r.Replayed {
-		t.row("replayed", "yes: this key was committed before")
+		t.row("replayed", replayed)
 	}
 	t.flush()
 }
 
-// addMade adds the operation that a verb made.
+const replayed = "yes: this key was committed before"
+
+// addMade adds the operations that a verb created.
 func (c *call) addMade(t *table) {
-	if c.made != "" {
-		t.row("operation", c.made)
+	for _, words := range c.made {
+		t.row("operation", words)
 	}
 }
 
-// joinInts shows integers with a space between, "-" for none.
+// operationsOf returns the operations of a commit in words, none if they can't
+// be read.
+func (c *call) operationsOf(seq int64) (list []string) {
+	n := strconv.FormatInt(seq, 10)
+	a, err := c.peek("/v1/read/commit/"+n, url.Values{"min_seq": {n}})
+	if err != nil || a.check() != nil {
+		return nil
+	}
+	var page struct{ Data commitData }
+	if a.decode(&page) != nil {
+		return nil
+	}
+	list, _ = c.wordsOfAll(page.Data.Operations)
+	return list
+}
+
+// wordsOfAll returns operations in words.
+func (c *call) wordsOfAll(operations []operation) ([]string, error) {
+	list := make([]string, len(operations))
+	for i := range operations {
+		var err error
+		if list[i], err = c.wordsOf(&operations[i]); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// joinInts returns integers separated by spaces, "-" for none.
 func joinInts(values []int64) string {
 	if len(values) == 0 {
 		return "-"

@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"assetledger/ctl/client"
 	"assetledger/ledger"
 )
 
-// withDecimals shows an integer of minor units with a class's decimals:
-// "12345" and 2 give "123.45". It works on the digits, so it is exact for any
-// length.
+// withDecimals returns an integer of minor units with a class's decimals: "12345"
+// and 2 give "123.45". It works on the digits, so it is exact for any length.
 func withDecimals(minor string, decimals int) string {
 	if decimals <= 0 {
 		return minor
@@ -30,13 +32,13 @@ func withDecimals(minor string, decimals int) string {
 	return sign + minor[:point] + "." + minor[point:]
 }
 
-// isInteger reports whether the text is digits, after a sign or none.
+// isInteger reports whether the text is digits, with or without a sign.
 func isInteger(text string) bool {
 	digits := strings.TrimPrefix(text, "-")
 	return digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// classData is what ledgerctl uses of a class.
+// classData is the part of a class that ledgerctl uses.
 type classData struct {
 	ClassID  int64 `json:"class_id"`
 	Code     string
@@ -45,10 +47,10 @@ type classData struct {
 	Fungible *bool // nil of a daemon that doesn't say
 }
 
-// label is the code of the class, or its name if it has none.
+// label returns the code of the class, or its name if it has none.
 func (d *classData) label() string { return cmp.Or(d.Code, d.Name) }
 
-// show shows a quantity of minor units.
+// show returns a quantity of minor units as text.
 func (d *classData) show(minor string) string {
 	if !isInteger(minor) {
 		return minor
@@ -56,13 +58,14 @@ func (d *classData) show(minor string) string {
 	return withDecimals(minor, d.Decimals)
 }
 
-// class reads a class, by id or code, once in a run: its decimals never change.
+// class reads a class, by id or code, once in a run, because its decimals never
+// change.
 func (c *call) class(ref string) (*classData, error) {
 	if d, ok := c.classes[ref]; ok {
 		return d, nil
 	}
 	if checkRef("CLASS", ref) != nil {
-		return nil, fmt.Errorf("the answer of %s is not what the ledger says: it has the class %q", c.readURL, ref)
+		return nil, notALedgers(c.readURL, "it has the class %q", ref)
 	}
 	answer, err := c.readFresh("/v1/read/class/" + url.PathEscape(ref))
 	if err != nil {
@@ -73,31 +76,31 @@ func (c *call) class(ref string) (*classData, error) {
 		return nil, err
 	}
 	if d := page.Data.Decimals; d < 0 || d > ledger.MaxDecimals {
-		return nil, fmt.Errorf("the answer of %s is not what the ledger says: a class has %d decimals", answer.url, d)
+		return nil, notALedgers(answer.URL, "a class has %d decimals", d)
 	}
 	if c.classes == nil {
 		c.classes = map[string]*classData{}
 	}
-	c.classes[ref] = &page.Data
+	c.classes[ref], c.classes[strconv.FormatInt(page.Data.ClassID, 10)] = &page.Data, &page.Data
 	return &page.Data, nil
 }
 
 func (c *call) classByID(id int64) (*classData, error) { return c.class(strconv.FormatInt(id, 10)) }
 
-// readFresh reads what may have been made just before. What isn't there is
-// asked for once more, when the read daemon has come to the end of the log.
+// readFresh reads something that may have just been created. If it does not exist,
+// it is read again when the read daemon has reached the end of the log.
 func (c *call) readFresh(path string) (*answer, error) {
-	r := request{method: http.MethodGet, base: c.readURL, path: path}
+	r := request{Method: http.MethodGet, Base: c.readURL, Path: path}
 	a, err := c.askQuietly(r)
 	if err != nil {
 		return nil, err
 	}
-	if a.status == http.StatusNotFound {
+	if a.Status == http.StatusNotFound {
 		last, err := c.lastSeq()
 		if err != nil {
 			return nil, err
 		}
-		r.query = url.Values{"min_seq": {strconv.FormatInt(last, 10)}}
+		r.Query = url.Values{"min_seq": {strconv.FormatInt(last, 10)}}
 		if a, err = c.askQuietly(r); err != nil {
 			return nil, err
 		}
@@ -105,30 +108,112 @@ func (c *call) readFresh(path string) (*answer, error) {
 	return a, c.refusal(a)
 }
 
-// amountsOf shows the amounts in the details of a refusal, if they are of a
-// class that is known in this run and their digits alone don't say it.
-func (c *call) amountsOf(details json.RawMessage) string {
+// shortfall describes, for an insufficient balance, how much there is and how much
+// was requested, in decimals and the code of the class. It returns "" if the class
+// can't be read, or for any other error.
+func (c *call) shortfall(e *client.Refused) string {
 	var d entry
-	if json.Unmarshal(details, &d) != nil {
+	words := strings.Fields(e.Message)
+	if e.Code != string(ledger.InsufficientBalance) || json.Unmarshal(e.Details, &d) != nil || len(words) < 2 {
 		return ""
 	}
 	var class *classData
+	if id := d["class_id"]; id != nil {
+		class = c.classSoon(string(id))
+	} else if c.made != nil { // of a hold, whose class the verb has read
+		class = c.onlyClass()
+	}
+	if class == nil {
+		return ""
+	}
+	holder := words[1]
+	if isInteger(holder) {
+		holder = "container " + holder
+	}
+	amount := func(name string) string { return class.show(string(d[name])) }
+	stack := class.label()
+	if key := string(d["key"]); key != "" && key != "0" {
+		stack += " with key " + key
+	}
+	switch {
+	case d["available"] == nil:
+		return fmt.Sprintf("hold %s holds %s %s, %s requested", words[1], amount("held"), stack, amount("requested"))
+	case d["held"] == nil:
+		return fmt.Sprintf("%s holds %s %s, %s requested", holder, amount("available"), stack, amount("requested"))
+	}
+	return fmt.Sprintf("%s has %s %s available, %s requested; %s more are held", holder, amount("available"), stack, amount("requested"), amount("held"))
+}
+
+// classSoon returns a class, or nil if it is not read within two seconds, or if
+// another one was not before. The error is then shown without it.
+func (c *call) classSoon(id string) *classData {
+	if c.noClass {
+		return nil
+	}
+	quick := *c
+	quick.timeout.Duration = min(c.timeout.Duration, 2*time.Second)
+	class, err := quick.class(id)
+	c.classes, c.noClass = quick.classes, err != nil
+	return class
+}
+
+// onlyClass returns the class that was read in this run, nil if there were several.
+func (c *call) onlyClass() (class *classData) {
 	for _, known := range c.classes {
-		if id := d["class_id"]; id == nil && len(c.classes) == 1 || string(id) == strconv.FormatInt(known.ClassID, 10) {
-			class = known
+		if class != nil && class.ClassID != known.ClassID {
+			return nil
 		}
+		class = known
 	}
-	if class == nil || class.Decimals == 0 && class.Code == "" {
-		return ""
+	return class
+}
+
+// toPeople rewrites an error in the user's terms: amounts have decimals, and the
+// only operation of a verb has no number.
+func (c *call) toPeople(e *client.Refused) {
+	if words := c.shortfall(e); words != "" {
+		e.Message = words
 	}
-	var list []string
-	for _, name := range []string{"quantity", "available", "held", "requested"} {
-		if amount := string(d[name]); amount != "" {
-			list = append(list, fmt.Sprintf("%s %s %s", name, class.show(amount), class.label()))
+	if c.made != nil {
+		e.OperationIndex = nil
+	}
+	if next := c.nextStep(e); next != "" {
+		e.Message = strings.TrimSuffix(e.Message, ".") + ": " + next
+	}
+}
+
+// nextStep returns what to do after an error, "" if that is not known.
+func (c *call) nextStep(e *client.Refused) string {
+	is := func(code ledger.Code, ops ...string) bool {
+		return e.Code == string(code) && len(c.made) == 1 && slices.ContainsFunc(ops, func(op string) bool { return strings.HasPrefix(c.made[0], op+" ") })
+	}
+	class := c.onlyClass()
+	switch {
+	case e.Code == string(ledger.UnregisteredClassShape):
+		return "ledgerctl register shape CLASS WIDTHxHEIGHT registers one"
+	case is(ledger.WrongClassKind, "MintInstance"):
+		return "ledgerctl register class CLASS -fungible=false registers one of instances"
+	case is(ledger.WrongContainerKind, "PlaceInGrid"):
+		return "-slot SLOT puts it into a slot"
+	case is(ledger.AlreadyPlaced, "AddFungible"):
+		return "-stack-key N makes a second stack"
+	case is(ledger.AlreadyPlaced, "TransferFungible"):
+		return "leave out -x and -y to add to it"
+	case is(ledger.AlreadyPlaced, "PlaceInSlot", "PlaceInGrid"):
+		var at struct {
+			Container json.Number  `json:"container_id"`
+			Instance  json.Number  `json:"instance_id"`
+			Slot      *json.Number `json:"slot_index"`
 		}
+		if json.Unmarshal(e.Details, &at) != nil || at.Container == "" || at.Instance == "" {
+			return ""
+		}
+		if at.Slot != nil {
+			return fmt.Sprintf("ledgerctl commit RemoveFromSlot container_id=%s slot_index=%s", at.Container, *at.Slot)
+		}
+		return fmt.Sprintf("ledgerctl commit RemoveFromGrid container_id=%s instance_id=%s", at.Container, at.Instance)
+	case is(ledger.WrongContainerKind, "TransferFungible") && class != nil && class.Fungible != nil && !*class.Fungible, is(ledger.WrongClassKind, "TransferFungible"):
+		return "ledgerctl move FROM SLOT SLOT -other-container TO moves an instance between slots"
 	}
-	if list == nil {
-		return ""
-	}
-	return " (" + strings.Join(list, ", ") + ")"
+	return ""
 }

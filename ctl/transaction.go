@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -14,8 +15,8 @@ import (
 	"assetledger/ledger"
 )
 
-// maxInput bounds a transaction or batch in one piece, in bytes: what the
-// write daemon takes by default.
+// maxInput is the maximum size of a transaction or batch in one piece, in bytes: the
+// write daemon's default.
 const maxInput = 64 << 20
 
 // opFlags collects -op.
@@ -24,7 +25,7 @@ type opFlags []string
 func (o *opFlags) Set(s string) error { *o = append(*o, s); return nil }
 func (o *opFlags) String() string     { return strings.Join(*o, "; ") }
 
-// txFlags are the ways to give a transaction.
+// txFlags are the ways to specify a transaction.
 type txFlags struct {
 	file     string
 	ops      opFlags
@@ -33,7 +34,7 @@ type txFlags struct {
 }
 
 func (t *txFlags) declare(set *flag.FlagSet) {
-	set.StringVar(&t.file, "f", "", "transaction as JSON in `FILE`; - for standard input, also alone")
+	set.StringVar(&t.file, "f", "", "the same as the word `FILE`")
 	set.Var(&t.ops, "op", "one operation as `WORDS`: 'Name argument=value …'; repeatable")
 	set.StringVar(&t.metadata, "metadata", "", "`JSON` object to keep with the commit")
 	declareKey(set, &t.key)
@@ -43,13 +44,13 @@ func declareKey(set *flag.FlagSet, key *string) {
 	set.StringVar(key, "key", "", "idempotency `KEY`: run again with the same key, it is committed once")
 }
 
-// body is the transaction's JSON: the file's bytes as they are, or made of words.
+// body returns the transaction's JSON: the bytes of the file, or JSON made from words.
 func (t *txFlags) body(c *call) ([]byte, error) {
 	if err := checkKey(t.key); err != nil {
 		return nil, err
 	}
 	words := c.args
-	if len(words) == 1 && strings.ContainsAny(words[0], "./") && t.file == "" {
+	if len(words) == 1 && (words[0] == "-" || strings.ContainsAny(words[0], "./")) && (t.file == "" || t.file == words[0]) {
 		t.file, words = words[0], nil // no operation's name has either
 	}
 	switch {
@@ -62,28 +63,28 @@ func (t *txFlags) body(c *call) ([]byte, error) {
 	case len(t.ops)+len(words) > 0:
 		return t.bodyOfWords(words)
 	}
-	return nil, usagef("there is no transaction: give its operations in words, or a FILE with -f")
+	return nil, usagef("there is no transaction: give its operations in words, a FILE, or - for standard input")
 }
 
-// nearerOp is err, or, where a word was meant to be the name of an operation,
-// the name that it is nearest to.
+// nearerOp returns err or, if a word seems to be a misspelled operation, an error
+// that suggests the nearest name.
 func nearerOp(words string, err error) error {
 	name, _, _ := strings.Cut(strings.TrimSpace(words), " ")
+	if slices.ContainsFunc(verbs, func(v verb) bool { return v.word == name }) {
+		return fmt.Errorf("there is no operation named %q: ledgerctl %s is a command", name, name)
+	}
 	var names []string
 	for _, kind := range ledger.OpKinds() {
-		if kind.String() == name {
+		if kind.String() == name || name == "" {
 			return err
 		}
 		names = append(names, kind.String())
 	}
-	if near := didYouMean(name, names); near != "" {
-		return fmt.Errorf("there is no operation named %q%s", name, near)
-	}
-	return err
+	return fmt.Errorf("there is no operation named %q%s", name, cmp.Or(didYouMean(name, names), "; ledgerctl help ops lists them"))
 }
 
-// bodyOfWords makes a transaction of -op, or of the words after the command,
-// with a + between operations.
+// bodyOfWords returns a transaction made from -op, or from the words after the
+// command, with a + between operations.
 func (t *txFlags) bodyOfWords(words []string) ([]byte, error) {
 	var ops []ledger.Op
 	for _, text := range t.ops {
@@ -113,7 +114,7 @@ func (t *txFlags) bodyOf(ops []ledger.Op) ([]byte, error) {
 	return append(body, '}'), err
 }
 
-// appendMetadata appends the field metadata after a separator, if there is one.
+// appendMetadata appends the field metadata after a separator, if there is any.
 func (t *txFlags) appendMetadata(body []byte, separator string) ([]byte, error) {
 	if t.metadata == "" {
 		return body, nil
@@ -130,7 +131,7 @@ func (t *txFlags) keyed(body []byte) bool {
 	return t.key != "" || json.Unmarshal(body, &fields) == nil && fields["idempotency_key"] != nil
 }
 
-// checkKey refuses what no header can carry.
+// checkKey returns an error for a key that no header can carry.
 func checkKey(key string) error {
 	if len(key) > ledger.MaxKeyLength {
 		return usagef("-key has %d bytes, and at most %d are allowed", len(key), ledger.MaxKeyLength)

@@ -1,7 +1,9 @@
 package ctl
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -20,7 +22,7 @@ type verbRun struct {
 	flags  map[string]flag.Value // by argument of the operation
 	tx     txFlags
 	minor  bool
-	dryRun bool
+	dryRun *bool
 }
 
 func (r *verbRun) run(c *call) error {
@@ -35,6 +37,9 @@ func (r *verbRun) run(c *call) error {
 		if given["quantity"], err = c.minorUnits(amount, given); err != nil {
 			return err
 		}
+		if err = c.sameLedger(); err != nil {
+			return err
+		}
 	}
 	op, err := r.operation(given)
 	if err != nil {
@@ -44,16 +49,18 @@ func (r *verbRun) run(c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.made, err = wordsOf(op); err != nil {
+	made, err := wordsOf(op)
+	if err != nil {
 		return err
 	}
-	if r.dryRun {
-		return c.preflight(body, r.tx.key)
+	c.made = []string{made}
+	if *r.dryRun {
+		return c.preflight(preflightPath, body, r.tx.key)
 	}
 	return c.commitAt("/v1/commit", body, r.tx.key, r.tx.key != "")
 }
 
-// arguments are the arguments of the operation by name, from words and flags.
+// arguments returns the arguments of the operation by name, from words and flags.
 func (r *verbRun) arguments(words []string) (map[string]string, error) {
 	given := map[string]string{}
 	for name, value := range r.flags {
@@ -62,9 +69,6 @@ func (r *verbRun) arguments(words []string) (map[string]string, error) {
 		}
 	}
 	specs := strings.Fields(r.verb.args)
-	if len(words) > len(specs) {
-		return nil, usagef("%s does not take %q; see ledgerctl %s -h", r.verb.word, words[len(specs)], r.verb.word)
-	}
 	for i, word := range words {
 		shown, names, _ := strings.Cut(specs[i], "=")
 		number, other, either := strings.Cut(names, "|")
@@ -89,7 +93,7 @@ func (r *verbRun) arguments(words []string) (map[string]string, error) {
 	return given, nil
 }
 
-// operation makes the operation of the verb that the arguments are of.
+// operation returns the verb's operation that has these arguments.
 func (r *verbRun) operation(given map[string]string) (ledger.Op, error) {
 	r.verb.defaults(given)
 	kind := r.verb.kinds[0]
@@ -100,25 +104,65 @@ func (r *verbRun) operation(given map[string]string) (ledger.Op, error) {
 		}
 	}
 	words := []string{kind.String()}
+	var op ledger.Op
 	for _, arg := range kind.Args() {
-		if value, ok := given[arg.Name]; ok {
-			words = append(words, arg.Name+"="+spelled(arg.Type, value))
-			delete(given, arg.Name)
+		value, ok := given[arg.Name]
+		if !ok {
+			continue
 		}
+		word := arg.Name + "=" + spelled(arg.Type, value)
+		if !ledger.ValidWord(kind, word) {
+			return op, usagef("%s is %q, and must be %s", r.verb.shown(arg.Name), value, valuesOf(arg))
+		}
+		words = append(words, word)
+		delete(given, arg.Name)
 	}
-	if len(given) > 0 {
-		rest := slices.Sorted(maps.Keys(given))
-		return ledger.Op{}, usagef("%s makes %s here, which takes no %s; see ledgerctl %s -h", r.verb.word, kind, strings.Join(rest, ", "), r.verb.word)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		return op, usagef("%s is %q, which does not go with the other words; see ledgerctl %s -h", r.verb.shown(name), given[name], r.verb.word)
 	}
 	op, err := ledger.ParseOpList(words)
 	if err != nil {
-		return ledger.Op{}, usagef("%v", err)
+		name, why, missing := strings.Cut(err.Error(), " is missing: ")
+		if !missing {
+			return op, usagef("%v", err)
+		}
+		return op, usagef("%s is missing: %s", r.verb.shown(name), why)
 	}
 	return op, nil
 }
 
-// defaults adds what a verb may leave out and its operation may not: the key 0,
-// and the kind that the size of a new container is of.
+// shown returns the word or flag that gives an argument of the operation.
+func (v *verb) shown(argument string) string {
+	for _, spec := range strings.Fields(v.args) {
+		word, names, _ := strings.Cut(spec, "=")
+		if slices.Contains(argumentsOf(names), argument) {
+			return strings.Trim(word, "[]")
+		}
+	}
+	return "-" + flagName(argument)
+}
+
+// valuesOf describes the values of a verb's words and flags.
+func valuesOf(arg ledger.Arg) string {
+	switch arg.Type {
+	case ledger.ArgPeriod:
+		return "a length of time such as 15m, or a number of seconds up to 315360000"
+	case ledger.ArgTime:
+		return "a time such as 2027-01-31T12:00:00Z, or a number of seconds since 1970"
+	case ledger.ArgInstance:
+		return "the number of an instance"
+	}
+	switch arg.Name {
+	case "hold_id":
+		return "a number of yours, such as 18: " + arg.Type.Values()
+	case "quantity":
+		return "an integer, since -minor counts smallest units"
+	}
+	return arg.Type.Values()
+}
+
+// defaults adds arguments that are optional for the verb and required by its
+// operation: the key 0, and the kind that the size of a new container implies.
 func (v *verb) defaults(given map[string]string) {
 	for _, arg := range v.kinds[0].Args() {
 		if _, ok := given[arg.Name]; ok || !arg.Required {
@@ -146,7 +190,7 @@ func allRequired(kind ledger.OpKind, given map[string]string) bool {
 	})
 }
 
-// spelled is a value as operations have it: a length of time in seconds, a time
+// spelled returns a value in the form of operations: a duration in seconds, a time
 // in seconds since 1970.
 func spelled(t ledger.ArgType, value string) string {
 	switch t {
@@ -162,7 +206,7 @@ func spelled(t ledger.ArgType, value string) string {
 	return value
 }
 
-// wordsOf is an operation as -op takes it.
+// wordsOf returns an operation as -op takes it.
 func wordsOf(op ledger.Op) (string, error) {
 	var shown []operation
 	if err := json.Unmarshal(ledger.AppendOperations(nil, []ledger.Op{op}), &shown); err != nil {
@@ -171,12 +215,12 @@ func wordsOf(op ledger.Op) (string, error) {
 	return shown[0].words()
 }
 
-// minorUnits is an amount in the smallest units of its class: of the class that
-// is given, or of the hold that is.
+// minorUnits returns an amount in the smallest units of its class: the given class,
+// or that of the given hold.
 func (c *call) minorUnits(amount string, given map[string]string) (string, error) {
 	const inMinor = "-minor gives it in smallest units, without a read"
 	if strings.Trim(strings.Replace(amount, ".", "", 1), "0123456789") != "" || strings.Trim(amount, ".") != amount || amount == "" {
-		return "", usagef("AMOUNT is %q, and must be a number such as 25 or 25.50", amount)
+		return "", usagef("AMOUNT is %q, and must be a positive number such as 25 or 25.50", amount)
 	}
 	ref, ok := given["class_id"]
 	if !ok {
@@ -189,6 +233,10 @@ func (c *call) minorUnits(amount string, given map[string]string) (string, error
 		return "", usagef("CLASS is %q, and %v", ref, err)
 	}
 	class, err := c.class(ref)
+	var refused *apiError
+	if errors.As(err, &refused) && refused.Code == string(ledger.ClassNotFound) {
+		return "", fmt.Errorf("%w%s", err, c.nearClass(ref))
+	}
 	if err != nil {
 		return "", fmt.Errorf("%w (class %s is needed for its decimals; %s)", err, ref, inMinor)
 	}
@@ -197,10 +245,34 @@ func (c *call) minorUnits(amount string, given map[string]string) (string, error
 		return "", usagef("%s has %s, and class %s has %d", amount, count(len(fraction), "decimal"), ref, class.Decimals)
 	}
 	digits := strings.TrimLeft(whole+fraction+strings.Repeat("0", class.Decimals-len(fraction)), "0")
-	if digits == "" {
-		digits = "0"
+	const most = "9223372036854775807"
+	switch _, err := strconv.ParseInt(digits, 10, 64); {
+	case digits == "":
+		return "", usagef("AMOUNT is %q, and must be at least %s", amount, withDecimals("1", class.Decimals))
+	case err != nil:
+		return "", usagef("AMOUNT is %q, and must be at most %s", amount, withDecimals(most, class.Decimals))
 	}
 	return digits, nil
+}
+
+// nearClass suggests a class whose code is like the given one.
+func (c *call) nearClass(code string) string {
+	a, err := c.peek("/v1/read/classes", nil)
+	if err != nil {
+		return ""
+	}
+	var page struct{ Data struct{ Classes []classData } }
+	if a.check() != nil || a.decode(&page) != nil {
+		return ""
+	}
+	var codes []string
+	for _, class := range page.Data.Classes {
+		if strings.EqualFold(class.Code, code) {
+			return fmt.Sprintf(" (did you mean %q?)", class.Code)
+		}
+		codes = append(codes, class.Code)
+	}
+	return cmp.Or(didYouMean(code, codes), ": ledgerctl read classes lists them")
 }
 
 func (c *call) classOfHold(id string) (string, error) {

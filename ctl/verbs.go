@@ -2,17 +2,18 @@ package ctl
 
 import (
 	"flag"
+	"slices"
 	"strings"
 
 	"assetledger/ledger"
 )
 
-// A verb is a command that makes one operation, for people. Its flags, and
-// which of its kinds it makes, come from the operations' own table.
+// A verb is a command for people that makes one operation. Its flags, and which of
+// its kinds it makes, come from the operations' own table.
 type verb struct {
 	word string
-	// args are its arguments: WORD=argument of the operation. With a|b, a takes
-	// an integer and b anything else; with b,c two parts with a comma between.
+	// args are its arguments: WORD=argument of the operation. With a|b, a takes an
+	// integer and b anything else; with b,c it has two parts separated by a comma.
 	args           string
 	kinds          []ledger.OpKind // the first whose required arguments were all given
 	purpose, notes string
@@ -21,8 +22,9 @@ type verb struct {
 
 var verbs = []verb{
 	{word: "create", args: "NAME=container_id|name", kinds: []ledger.OpKind{ledger.CreateContainer}, purpose: "create a container",
-		notes:    "NAME is a name, to which the ledger assigns an id, or an id. The kind is Standard, or what the flags of a\nkind say.",
-		examples: [2]string{"create wallet/7 -owner 7", "create bag/7 -slot-count 16"}},
+		notes: "NAME is a name, to which the ledger assigns an id, or an id. The kind is Standard, which holds quantities;\n" +
+			"Slots with -slot-count, such as a bag; Grid with -grid-width and -grid-height, such as a shelf.",
+		examples: [2]string{"create wallet/7 -owner 7", "create shelf/1 -grid-width 6 -grid-height 3"}},
 	{word: "add", args: "CONTAINER=container_id AMOUNT=quantity CLASS=class_id", kinds: []ledger.OpKind{ledger.AddFungible},
 		purpose: "add an amount that comes from outside the ledger", notes: amountNote,
 		examples: [2]string{"add wallet/7 100.00 EUR -key card-88123", "add shelf/1 40 crate -x 0 -y 0"}},
@@ -36,7 +38,8 @@ var verbs = []verb{
 		purpose: "set an amount aside: settle or release it later", notes: "HOLD is a number of yours, such as that of the order.\n" + amountNote,
 		examples: [2]string{"hold 17 wallet/7 25.50 EUR -expires-in 15m", "hold 18 shelf/1 4 crate"}},
 	{word: "settle", args: "HOLD=hold_id TO=to_container [AMOUNT]=quantity", kinds: []ledger.OpKind{ledger.SettleHold},
-		purpose: "transfer what a hold holds, or a part of it", notes: "What is not settled is released, or with -keep stays held.\n" + amountNote,
+		purpose: "transfer what a hold holds, or a part of it", notes: "What is not settled is released, or with -keep stays held.\n" +
+			"A commit that settles can't be reversed: to undo it, transfer the amount back.\n" + amountNote,
 		examples: [2]string{"settle 17 shop", "settle 17 shop 20.00 -keep"}},
 	{word: "release", args: "HOLD=hold_id", kinds: []ledger.OpKind{ledger.ReleaseHold}, purpose: "end a hold",
 		examples: [2]string{"release 17", "release 17 -dry-run"}},
@@ -54,18 +57,18 @@ var verbs = []verb{
 
 const amountNote = "AMOUNT has the class's decimals, for which the class is read; with -minor it counts smallest units."
 
-// verbFlags say what the flags of verbs are called, where it is not the
-// argument's own name, and what they do.
+// verbFlags are the names and descriptions of verbs' flags that differ from the
+// argument's name.
 var verbFlags = map[string]struct{ name, usage string }{
 	"key":                {"stack-key", "`KEY` of the stack or instance within its class (default 0)"},
 	"slot_index":         {"slot", "`SLOT`, counted from 0"},
 	"container_id":       {"in", "`CONTAINER` to put it into"},
 	"other_container_id": {"other-container", "`CONTAINER` of the second slot"},
 	"owner":              {"", "`OWNER`: a number of yours, such as a user's id"},
-	"kind":               {"", "`KIND`: Standard, Slots or Grid"},
-	"slot_count":         {"", "number of `SLOTS` of a container of kind Slots"},
-	"grid_width":         {"", "`CELLS` in a row of a container of kind Grid"},
-	"grid_height":        {"", "`CELLS` in a column of a container of kind Grid"},
+	"kind":               {"", "`KIND`: Standard, Slots or Grid (default: Slots or Grid if a size is given, else Standard)"},
+	"slot_count":         {"", "number of `SLOTS` of a container of kind Slots (default 64)"},
+	"grid_width":         {"", "`CELLS` in a row of a container of kind Grid (default 16)"},
+	"grid_height":        {"", "`CELLS` in a column of a container of kind Grid (default 16)"},
 	"name":               {"", "`NAME` of a container whose id is given"},
 	"x":                  {"", "`COLUMN` of a grid, from 0"},
 	"y":                  {"", "`ROW` of a grid, from 0"},
@@ -75,7 +78,7 @@ var verbFlags = map[string]struct{ name, usage string }{
 	"keep":               {"", "what is not settled stays held"},
 }
 
-// flagName is the name of the flag that gives an argument of an operation.
+// flagName returns the name of the flag for an argument of an operation.
 func flagName(argument string) string {
 	if known := verbFlags[argument].name; known != "" {
 		return known
@@ -83,7 +86,7 @@ func flagName(argument string) string {
 	return strings.ReplaceAll(argument, "_", "-")
 }
 
-// verbCommands makes the commands of the verbs.
+// verbCommands returns the commands of the verbs.
 func verbCommands() []command {
 	list := make([]command, len(verbs))
 	for i := range verbs {
@@ -102,16 +105,19 @@ func verbCommands() []command {
 func (v *verb) takesWord(argument string) bool {
 	for _, spec := range strings.Fields(v.args) {
 		_, names, _ := strings.Cut(spec, "=")
-		for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == '|' || r == ',' }) {
-			if name == argument && argument != "name" {
-				return true
-			}
+		if slices.Contains(argumentsOf(names), argument) && argument != "name" {
+			return true
 		}
 	}
 	return false
 }
 
-// setup declares a flag for each argument of the operation that isn't a word.
+// argumentsOf returns the arguments of the operation that a word may stand for.
+func argumentsOf(names string) []string {
+	return strings.FieldsFunc(names, func(r rune) bool { return r == '|' || r == ',' })
+}
+
+// setup declares a flag for each argument of the operation that is not a word.
 func (v *verb) setup(set *flag.FlagSet) action {
 	r := &verbRun{verb: v, set: set, flags: map[string]flag.Value{}}
 	for _, kind := range v.kinds {
@@ -124,7 +130,7 @@ func (v *verb) setup(set *flag.FlagSet) action {
 	if strings.Contains(v.args, "AMOUNT") {
 		set.BoolVar(&r.minor, "minor", false, "AMOUNT counts the smallest units of the class")
 	}
-	set.BoolVar(&r.dryRun, "dry-run", false, "show the operation and whether it would be accepted, and change nothing")
+	r.dryRun = declareDryRun(set)
 	set.StringVar(&r.tx.metadata, "metadata", "", "`JSON` object to keep with the commit")
 	declareKey(set, &r.tx.key)
 	return r.run

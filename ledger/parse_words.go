@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// ParseOpWords reads one operation as a command line gives it, like
+// ParseOpWords reads one operation in the form of the command line, such as
 //
 //	TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=5
 //
-// Values are those of JSON without quotes (kind=Standard, also in small letters,
-// owner=null, fungible=false); name="two words" has quotes when it has spaces, and \" and
-// \\ inside them; instance_id=minted:0 means {"minted":0}, which is not compared
-// with the operations before; a container or class that is not a number is a
-// name or code. The arguments of the registrations stand directly
-// after the name. Errors name the word at fault and the arguments expected.
+// Values are JSON values without quotes (kind=Standard, also in lower case,
+// owner=null, fungible=false). A value with spaces has quotes, name="two words",
+// with \" and \\ inside them. instance_id=minted:0 means {"minted":0}, which is
+// not checked against the operations before. A container or class that is not a
+// number is a name or code. The arguments of the registrations follow the name
+// directly. Errors name the word at fault and the arguments expected.
 func ParseOpWords(words string) (Op, error) {
 	list, err := splitWords(words)
 	if err != nil {
@@ -25,8 +25,8 @@ func ParseOpWords(words string) (Op, error) {
 	return ParseOpList(list)
 }
 
-// ParseOpList reads an operation whose words are split already, as a shell
-// splits them: values have no quotes.
+// ParseOpList reads an operation whose words are already split, as by a shell.
+// Values have no quotes.
 func ParseOpList(list []string) (Op, error) {
 	if len(list) == 0 {
 		return Op{}, errors.New("no operation: write its name, then name=value for each argument")
@@ -52,6 +52,14 @@ func ParseOpList(list []string) (Op, error) {
 		return Op{}, errors.New(strings.TrimSuffix(p.err.Message, "."))
 	}
 	return op, nil
+}
+
+// ValidWord reports whether word is name=value for an argument of the kind.
+func ValidWord(kind OpKind, word string) bool {
+	var p requestParser
+	p.begin(nil, ParseLimits{})
+	p.mints = MaxOperations
+	return p.word(&Op{Kind: kind}, word) == nil
 }
 
 // word reads name=value into an argument of op.
@@ -85,7 +93,7 @@ func (p *requestParser) word(op *Op, word string) error {
 	return nil
 }
 
-// Values says what values arguments of the type have, as words.
+// Values describes the values that arguments of the type may have.
 func (t ArgType) Values() string {
 	return strings.ReplaceAll(valueRanges[t].what, `{"minted": n}`, "minted:n")
 }
@@ -118,13 +126,13 @@ func appendWordJSON(dst []byte, value string, t ArgType) []byte {
 	return append(dst, value...)
 }
 
-// isNumber reports whether the value is a JSON number, so it can be no name.
+// isNumber reports whether the value is a JSON number, so that it can't be a name.
 func isNumber(value string) bool {
 	s := jsonScanner{data: []byte(value)}
 	return value != "" && (value[0] == '-' || value[0]-'0' <= 9) && s.skip(1) && s.end()
 }
 
-// splitWords splits at white space outside of double quotes, which are removed.
+// splitWords splits at whitespace outside of double quotes, which are removed.
 func splitWords(s string) (list []string, err error) {
 	var word strings.Builder
 	inWord, inQuotes := false, false
