@@ -6,13 +6,13 @@ import (
 	"strconv"
 )
 
-// gridMarks are what stands for things in a drawing; manyMark for those beyond.
+// gridMarks are the marks of things in a drawing. manyMark is for further ones.
 const (
 	gridMarks = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	manyMark  = '*'
 )
 
-// label gives each thing its mark, and returns the legend: a row for each
+// label assigns each thing its mark, and returns the legend: a row for each
 // thing, or for each class when there are too many things.
 func (g *gridPicture) label(c *call) (*table, error) {
 	n := len(g.things)
@@ -47,7 +47,7 @@ func (g *gridPicture) label(c *call) (*table, error) {
 	return g.thingLegend(c)
 }
 
-// classCount is what a drawing holds of a class.
+// classCount is how much of a class is in a drawing.
 type classCount struct {
 	things, cells int
 	mark          rune
@@ -74,8 +74,7 @@ func (g *gridPicture) thingLegend(c *call) (*table, error) {
 		if p.Rotation != 0 {
 			size += " turned"
 		}
-		t.row(string(g.marks[i]), strconv.Itoa(p.X), strconv.Itoa(p.Y), size, strconv.FormatInt(p.ClassID, 10), class.Name,
-			strconv.FormatInt(p.Key, 10), quantity, orDash(p.InstanceID))
+		t.row(string(g.marks[i]), p.X, p.Y, size, p.ClassID, class.Name, p.Key, quantity, orDash(p.InstanceID))
 	}
 	return t, nil
 }
@@ -92,12 +91,12 @@ func (g *gridPicture) classLegend(c *call, classes []int64, counts map[int64]*cl
 			return nil, err
 		}
 		k := counts[id]
-		t.row(string(k.mark), strconv.FormatInt(id, 10), class.Name, strconv.Itoa(k.things), strconv.Itoa(k.cells))
+		t.row(string(k.mark), id, class.Name, k.things, k.cells)
 	}
 	return t, nil
 }
 
-// orDash shows an integer, or "-" when there is none.
+// orDash returns an integer as text, or "-" for nil.
 func orDash(v *int64) string {
 	if v == nil {
 		return "-"

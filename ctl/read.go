@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net/url"
 	"time"
+
+	"assetledger/ctl/client"
 )
 
-// maxListLimit is the longest page that a read daemon gives.
+// maxListLimit is the maximum page length of a read daemon.
 const maxListLimit = 10_000
 
-// maxWait is the longest wait for a commit that one request may ask for.
+// maxWait is the maximum time that one request may wait for a commit.
 const maxWait = 30 * time.Second
 
 // readFlags are the flags of every read.
@@ -27,13 +29,13 @@ func (r *readFlags) declare(set *flag.FlagSet) {
 	set.Var(&r.wait, "wait", "longest `TIME` to wait for -min-seq, up to 30s; the daemon's own default is 1s")
 }
 
-// declarePast declares the flag of reads that can answer as it was.
+// declarePast declares the flag of reads that can be of the past.
 func (r *readFlags) declarePast(set *flag.FlagSet) {
 	r.at.last = true
 	set.Var(&r.at, "at", "as it was after this `SEQ|TIME`: "+momentUsage)
 }
 
-// query is what the flags ask of the daemon.
+// query returns the query parameters that the flags stand for.
 func (r *readFlags) query(c *call) (url.Values, error) {
 	q := url.Values{}
 	if r.wait.Duration > maxWait {
@@ -54,7 +56,7 @@ func (r *readFlags) query(c *call) (url.Values, error) {
 	return q, nil
 }
 
-// show reads path and shows its answer: as it came, or by render.
+// show reads path and shows the response, unchanged or by render.
 func (r *readFlags) show(c *call, path string, render func(a *answer) error) error {
 	q, err := r.query(c)
 	if err != nil {
@@ -71,7 +73,7 @@ func (r *readFlags) show(c *call, path string, render func(a *answer) error) err
 	return render(a)
 }
 
-// listFlags are the flags of reads that give a list page by page.
+// listFlags are the flags of reads that return a list page by page.
 type listFlags struct {
 	readFlags
 	limit  number
@@ -89,7 +91,7 @@ func (l *listFlags) declare(set *flag.FlagSet) {
 }
 
 // show reads a list: one page, or all of them. filters are further parameters.
-// addRows adds a page's entries to the table; as JSON each page is a line.
+// addRows adds a page's entries to the table. As JSON each page is a line.
 func (l *listFlags) show(c *call, path string, filters url.Values, t *table, addRows func(a *answer) error) error {
 	q, err := l.query(c)
 	if err != nil {
@@ -102,36 +104,38 @@ func (l *listFlags) show(c *call, path string, filters url.Values, t *table, add
 	if l.cursor != "" {
 		q.Set("cursor", l.cursor)
 	}
+	next, err := c.pages(path, q, l.all, c.refusal, func(a *answer) error { return c.showPage(a, t, addRows) })
+	if err == nil && next != "" && !c.json() && !l.whole {
+		c.say("there is more: go on with -cursor %s, or use -all", next)
+	}
+	return err
+}
+
+// pages reads one page of a list, or all from there on, and calls add with each that
+// check accepts. next is the cursor of a further page.
+func (c *call) pages(path string, q url.Values, all bool, check, add func(a *answer) error) (next string, err error) {
 	for {
-		a, err := c.get(c.readURL, path, q)
-		if err != nil {
-			return err
+		a, err := c.peek(path, q)
+		if err == nil {
+			err = check(a)
 		}
-		if err := c.showPage(a, t, addRows); err != nil {
-			return err
+		if err == nil {
+			err = add(a)
 		}
-		next := a.nextCursor()
-		if next == "" {
-			return nil
+		if next = ""; err == nil {
+			next = a.nextCursor()
 		}
-		if !l.all {
-			if !c.json() && !l.whole {
-				c.say("there is more: go on with -cursor %s, or use -all", next)
-			}
-			return nil
-		}
-		if next == q.Get("cursor") {
-			return endlessList(a)
+		switch {
+		case err != nil || next == "" || !all:
+			return next, err
+		case next == q.Get("cursor"):
+			return "", fmt.Errorf("the answer of %s gives the cursor that was asked for: the list would never end", a.URL)
 		}
 		q.Set("cursor", next)
 	}
 }
 
-func endlessList(a *answer) error {
-	return fmt.Errorf("the answer of %s gives the cursor that was asked for: the list would never end", a.url)
-}
-
-// paged reports whether a page was asked for, and not simply what there is.
+// paged reports whether a page was requested, rather than whatever there is.
 func (l *listFlags) paged() bool { return l.limit.given || l.cursor != "" || l.all }
 
 // collect reads all pages of a list without showing them.
@@ -159,7 +163,7 @@ func (c *call) showPage(a *answer, t *table, addRows func(a *answer) error) erro
 }
 
 // showEntries writes each entry of a list on a line of its own, without what
-// stands around the list.
+// surrounds the list.
 func (c *call) showEntries(a *answer) error {
 	entries, err := a.entries()
 	if err != nil {
@@ -172,40 +176,20 @@ func (c *call) showEntries(a *answer) error {
 	return nil
 }
 
-// entries is the list of a page: its only array, in data or beside it.
+// entries returns the list of a page.
 func (a *answer) entries() ([]json.RawMessage, error) {
-	var page map[string]json.RawMessage
-	if err := a.decode(&page); err != nil {
-		return nil, err
+	list, _, err := client.Page(a.Body)
+	switch {
+	case err != nil:
+		return nil, notALedgers(a.URL, "%v", err)
+	case list == nil:
+		return nil, a.lacks("list")
 	}
-	if data, ok := page["data"]; ok {
-		page = nil
-		if err := (&answer{body: data, url: a.url}).decode(&page); err != nil {
-			return nil, err
-		}
-	}
-	for _, field := range page {
-		var list []json.RawMessage
-		if len(field) > 0 && field[0] == '[' && json.Unmarshal(field, &list) == nil {
-			return list, nil
-		}
-	}
-	return nil, fmt.Errorf("the answer of %s has no list", a.url)
+	return list, nil
 }
 
-// nextCursor is where a list goes on, "" at its end.
+// nextCursor returns the cursor of the next page, "" at the end of the list.
 func (a *answer) nextCursor() string {
-	var page struct {
-		Next string `json:"next_cursor"`
-		Data struct {
-			Next string `json:"next_cursor"`
-		} `json:"data"`
-	}
-	if json.Unmarshal(a.body, &page) != nil {
-		return ""
-	}
-	if page.Next != "" {
-		return page.Next
-	}
-	return page.Data.Next
+	_, next, _ := client.Page(a.Body)
+	return next
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"strconv"
 )
 
 var readCommitCommand = command{
@@ -43,8 +42,8 @@ func showCommit(c *call, a *answer) error {
 		return a.lacks("global_seq")
 	}
 	t := c.newTable()
-	t.row("global_seq", strconv.FormatInt(d.GlobalSeq, 10))
-	t.row("batch_seq", strconv.FormatInt(d.BatchSeq, 10))
+	t.row("global_seq", d.GlobalSeq)
+	t.row("batch_seq", d.BatchSeq)
 	t.row("committed_at", d.CommittedAt)
 	t.row("minted_instances", joinInts(d.Minted))
 	t.row("metadata", string(d.Metadata))
@@ -52,10 +51,10 @@ func showCommit(c *call, a *answer) error {
 		t.row("principal", d.Principal)
 	}
 	if d.Reverses != 0 {
-		t.row("reverses", strconv.FormatInt(d.Reverses, 10))
+		t.row("reverses", d.Reverses)
 	}
 	if d.ReversedBy != 0 {
-		t.row("reversed_by", strconv.FormatInt(d.ReversedBy, 10))
+		t.row("reversed_by", d.ReversedBy)
 	}
 	t.flush()
 	fmt.Fprintln(c.out)
@@ -65,7 +64,7 @@ func showCommit(c *call, a *answer) error {
 		if err != nil {
 			return err
 		}
-		ops.row(strconv.Itoa(i), words)
+		ops.row(i, words)
 	}
 	ops.flush()
 	return nil

@@ -56,7 +56,7 @@ func (g *grid) run(c *call) error {
 	return g.list.show(c, path, region, t, func(a *answer) error { return c.addEntries(t, a) })
 }
 
-// gridPage is one page of the answer.
+// gridPage is one page of the response.
 type gridPage struct{ Data gridData }
 
 type gridData struct {
@@ -66,8 +66,8 @@ type gridData struct {
 	Placements []placement
 }
 
-// check returns an error for a grid that no ledger has, so that drawing it
-// neither fails nor takes memory without bound.
+// check returns an error for a grid that no ledger has, so that drawing it can't
+// fail or take unbounded memory.
 func (d *gridData) check() error {
 	if d.Width < 1 || d.Height < 1 || d.Width > ledger.MaxSide || d.Height > ledger.MaxSide {
 		return fmt.Errorf("a grid of %dx%d cells", d.Width, d.Height)
@@ -96,7 +96,7 @@ func (g *grid) draw(c *call, path string, region url.Values) error {
 	}
 	d := &all.Data
 	if err := d.check(); err != nil {
-		return fmt.Errorf("the answer of %s is not what the ledger says: %w", c.readURL+path, err)
+		return notALedgers(c.readURL+path, "%w", err)
 	}
 	p := &gridPicture{screen: &c.screen, width: d.Width, height: d.Height, things: d.Placements}
 	if g.width.given {

@@ -2,7 +2,6 @@ package ctl
 
 import (
 	"cmp"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"net/http"
@@ -28,7 +27,7 @@ type location struct {
 	ParentID    *int64 `json:"parent_id"`
 }
 
-// place says where an instance is. To people it names the container.
+// place describes where an instance is. People see the container's name.
 func (c *call) place(l *location) (string, error) {
 	switch {
 	case l == nil:
@@ -52,12 +51,12 @@ func (c *call) place(l *location) (string, error) {
 	return fmt.Sprintf("container %s cell %d,%d rotation %d", container, l.X, l.Y, l.Rotation), nil
 }
 
-// mostNames is how many containers a run asks the name of: a long list takes no
-// more requests than that.
+// mostNames is the maximum number of containers whose names a run reads, which limits
+// the requests for a long list.
 const mostNames = 1000
 
-// containerName reads the name of a container, "-" if it has none. That of one
-// which is removed or out of reach, or beyond mostNames, stays unknown.
+// containerName reads the name of a container, "-" if it has none. The name of a
+// container that was removed, may not be read, or exceeds mostNames stays unknown.
 func (c *call) containerName(id string) (string, error) {
 	if name, ok := c.names[id]; ok {
 		return name, nil
@@ -65,12 +64,12 @@ func (c *call) containerName(id string) (string, error) {
 	if len(c.names) >= mostNames {
 		return none, nil
 	}
-	a, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/v1/read/container/" + url.PathEscape(id)})
+	a, err := c.peek("/v1/read/container/"+url.PathEscape(id), nil)
 	if err != nil {
 		return "", err
 	}
 	var page struct{ Data struct{ Name string } }
-	if a.status == http.StatusOK {
+	if a.Status == http.StatusOK {
 		if err := a.decode(&page); err != nil {
 			return "", err
 		}
@@ -82,40 +81,33 @@ func (c *call) containerName(id string) (string, error) {
 	return c.names[id], nil
 }
 
-// showInstance shows an instance with all of its children, which come in pages.
+// showInstance shows an instance with all of its children, page by page.
 func showInstance(c *call, a *answer) error {
+	var page struct{ Data entry }
+	if err := a.decode(&page); err != nil {
+		return err
+	}
 	t := c.newTable()
+	if err := c.addItem(t, page.Data, "instance_id class_id class key minted_seq location"); err != nil {
+		return err
+	}
 	var children []int64
-	q := url.Values{"limit": {strconv.Itoa(maxListLimit)}}
-	for first := true; ; first = false {
-		var page struct{ Data entry }
+	add := func(a *answer) error {
+		var page struct{ Data struct{ Children []int64 } }
 		if err := a.decode(&page); err != nil {
 			return err
 		}
-		if first {
-			if err := c.addItem(t, page.Data, "instance_id class_id class key minted_seq location"); err != nil {
-				return err
-			}
-		}
-		var more []int64
-		if list := page.Data["children"]; list != nil && json.Unmarshal(list, &more) != nil || !first && len(more) == 0 {
-			return fmt.Errorf("the answer of %s is not what the ledger says: its children are none", a.url)
-		}
-		children = append(children, more...)
-		next := a.nextCursor()
-		if next == "" {
-			break
-		}
-		if next == q.Get("cursor") {
-			return endlessList(a)
-		}
-		q.Set("cursor", next)
-		var err error
-		if a, err = c.get(c.readURL, "/v1/read/instance/"+c.args[0], q); err != nil {
-			return err
-		}
+		children = append(children, page.Data.Children...)
+		return nil
+	}
+	err := add(a)
+	if next := a.nextCursor(); err == nil && next != "" {
+		q := url.Values{"limit": {strconv.Itoa(maxListLimit)}, "cursor": {next}}
+		_, err = c.pages("/v1/read/instance/"+c.args[0], q, true, c.refusal, add)
 	}
 	t.row("children", joinInts(children))
-	t.flush()
-	return nil
+	if err == nil {
+		t.flush()
+	}
+	return err
 }

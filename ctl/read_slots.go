@@ -1,8 +1,10 @@
 package ctl
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -12,7 +14,7 @@ var readSlotsCommand = command{
 	List:     true,
 	Args:     "CONTAINER",
 	Purpose:  "draw a container's slots, or list those occupied",
-	Notes:    "Of more than 256 slots only the occupied ones are shown, as a list.",
+	Notes:    "Three or more empty slots in a row are drawn as one. More than 256 occupied slots are shown as a list.",
 	Examples: [2]string{"read slots 3", "read slots 3 -list -limit 10000 -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		s := &slots{}
@@ -36,7 +38,7 @@ type slotData struct {
 	Key        int64 `json:"key"`
 }
 
-// slotsPage is one page of the answer.
+// slotsPage is one page of the response.
 type slotsPage struct {
 	Data struct {
 		SlotCount int `json:"slot_count"`
@@ -44,7 +46,7 @@ type slotsPage struct {
 	}
 }
 
-// mostDrawn is the number of slots beyond which they are listed.
+// mostDrawn is the number of occupied slots from which they are listed, not drawn.
 const mostDrawn = 256
 
 func (s *slots) run(c *call) error {
@@ -53,95 +55,116 @@ func (s *slots) run(c *call) error {
 		return err
 	}
 	path := "/v1/read/container/" + ref + "/slots"
-	t := c.newTable(numeric("slot_index"), numeric("instance_id"), numeric("class_id"), numeric("key"))
+	fields := view("slot_index instance_id class_id class key")
+	if c.csv() { // as it was before tables had the class
+		fields = "slot_index instance_id class_id key"
+	}
+	t := c.listTable(fields)
 	if s.asList || c.json() || c.csv() || s.list.paged() {
-		return s.list.show(c, path, nil, t, func(a *answer) error {
-			var page slotsPage
-			if err := a.decode(&page); err != nil {
-				return err
-			}
-			addSlots(t, page.Data.Slots)
-			return nil
-		})
+		return s.list.show(c, path, nil, t, func(a *answer) error { return c.addEntries(t, a) })
 	}
 	var all slotsPage
 	err = s.list.collect(c, path, nil, func(a *answer) error {
 		before := all.Data.Slots
 		all.Data.Slots = nil
-		err := a.decode(&all)
-		all.Data.Slots = append(before, all.Data.Slots...)
-		return err
+		if err := a.decode(&all); err != nil {
+			return err
+		}
+		if all.Data.Slots = append(before, all.Data.Slots...); len(all.Data.Slots) > mostDrawn {
+			return errEnough
+		}
+		return nil
 	})
+	if errors.Is(err, errEnough) {
+		c.say("more than %d occupied slots are too many to draw: they are listed", mostDrawn)
+		s.asList, s.list.all = true, true
+		return s.run(c)
+	}
 	if err != nil {
 		return err
 	}
 	d := &all.Data
+	last := int64(-1)
 	for _, s := range d.Slots {
-		if s.SlotIndex < 0 || s.SlotIndex >= int64(d.SlotCount) || s.ClassID < 1 {
-			return fmt.Errorf("the answer of %s is not what the ledger says: class %d in slot %d of %d", c.readURL+path, s.ClassID, s.SlotIndex, d.SlotCount)
+		if s.SlotIndex <= last || s.SlotIndex >= int64(d.SlotCount) || s.ClassID < 1 {
+			return notALedgers(c.readURL+path, "class %d in slot %d of %d", s.ClassID, s.SlotIndex, d.SlotCount)
 		}
+		last = s.SlotIndex
 	}
 	if d.SlotCount < 1 {
-		return fmt.Errorf("the answer of %s is not what the ledger says: it has no slots", c.readURL+path)
+		return notALedgers(c.readURL+path, "it has no slots")
 	}
 	fmt.Fprintf(c.out, "container %s: %s, %d occupied\n\n", c.args[0], count(d.SlotCount, "slot"), len(d.Slots))
-	if d.SlotCount <= mostDrawn {
-		return drawSlots(c, d.SlotCount, d.Slots)
-	}
-	if len(d.Slots) > 0 {
-		addSlots(t, d.Slots)
-		t.flush()
-	}
-	c.out.Flush()
-	c.say("more than %d slots are too many to draw: only the occupied ones are listed", mostDrawn)
-	return nil
+	return c.drawSlots(d.SlotCount, d.Slots)
 }
 
-func addSlots(t *table, list []slotData) {
-	for _, s := range list {
-		t.row(strconv.FormatInt(s.SlotIndex, 10), strconv.FormatInt(s.InstanceID, 10),
-			strconv.FormatInt(s.ClassID, 10), strconv.FormatInt(s.Key, 10))
-	}
-}
-
-// A slot is drawn as a box with two lines in it, its number above:
+// A slotBox has two lines in it and a number above. It is a slot, or a run of empty
+// slots:
 //
-//	0      1
-//	┌──────┬──────┐
-//	│sword │      │
-//	│#17   │      │
-//	└──────┴──────┘
+//	0      1-14      15
+//	┌──────┬─────────┬──────┐
+//	│sword │         │shield│
+//	│#17   │14 empty │#9    │
+//	└──────┴─────────┴──────┘
+type slotBox struct {
+	number, name, id string
+	colour           int
+}
+
 const (
 	slotHeight   = 4 // lines from the number to the lower border, which the next row has above its own
 	widestInside = 12
+	foldFrom     = 3 // empty slots in a row that become one box
 )
 
-func drawSlots(c *call, slotCount int, list []slotData) error {
-	names, ids := make([]string, slotCount), make([]string, slotCount)
-	colours := make([]int, slotCount)
-	inside := len(strconv.Itoa(slotCount))
-	for _, s := range list {
+// slotBoxes returns the boxes of a container's slots.
+func (c *call) slotBoxes(slotCount int, occupied []slotData) ([]slotBox, error) {
+	var boxes []slotBox
+	empty := func(from, to int) {
+		if n := to - from; n >= foldFrom {
+			boxes = append(boxes, slotBox{number: fmt.Sprintf("%d-%d", from, to-1), id: fmt.Sprintf("%d empty", n)})
+			return
+		}
+		for ; from < to; from++ {
+			boxes = append(boxes, slotBox{number: strconv.Itoa(from)})
+		}
+	}
+	next := 0
+	for _, s := range occupied {
 		class, err := c.classByID(s.ClassID)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		i := s.SlotIndex
-		names[i], ids[i] = clean(class.Name), "#"+strconv.FormatInt(s.InstanceID, 10)
+		empty(next, int(s.SlotIndex))
+		next = int(s.SlotIndex) + 1
+		box := slotBox{strconv.FormatInt(s.SlotIndex, 10), clean(class.Name), "#" + strconv.FormatInt(s.InstanceID, 10), classColours[s.ClassID%int64(len(classColours))]}
 		if s.Key != 0 {
-			names[i] += "/" + strconv.FormatInt(s.Key, 10)
+			box.name += "/" + strconv.FormatInt(s.Key, 10)
 		}
-		colours[i] = classColours[s.ClassID%int64(len(classColours))]
-		inside = max(inside, min(utf8.RuneCountInString(names[i]), widestInside), len(ids[i]))
+		boxes = append(boxes, box)
 	}
-	perRow := min(max((c.screen.drawWidth()-1)/(inside+1), 1), slotCount)
-	for first := 0; first < slotCount; first += perRow {
-		n := min(perRow, slotCount-first)
-		v := newCanvas(&c.screen, n*(inside+1)+1, slotHeight+1)
-		for i := range n {
-			drawSlot(v, i*(inside+1), inside, i == 0, i == n-1)
-			v.text(i*(inside+1)+1, 0, strconv.Itoa(first+i), 0)
-			v.text(i*(inside+1)+1, 2, shorten(names[first+i], inside, c.screen.ellipsis()), colours[first+i])
-			v.text(i*(inside+1)+1, 3, ids[first+i], 0)
+	empty(next, slotCount)
+	return boxes, nil
+}
+
+func (c *call) drawSlots(slotCount int, occupied []slotData) error {
+	boxes, err := c.slotBoxes(slotCount, occupied)
+	if err != nil {
+		return err
+	}
+	inside := 0
+	for _, b := range boxes {
+		inside = max(inside, len(b.number), min(utf8.RuneCountInString(b.name), widestInside), len(b.id))
+	}
+	perRow := max((c.screen.drawWidth()-1)/(inside+1), 1)
+	for row := range slices.Chunk(boxes, perRow) {
+		v := newCanvas(&c.screen, len(row)*(inside+1)+1, slotHeight+1)
+		for i, b := range row {
+			left := i * (inside + 1)
+			drawSlot(v, left, inside, i == 0, i == len(row)-1)
+			v.text(left+1, 0, b.number, 0)
+			v.text(left+1, 2, shorten(b.name, inside, c.screen.ellipsis()), b.colour)
+			v.text(left+1, 3, b.id, 0)
 		}
 		v.write(c.out, func(int) string { return "" })
 	}

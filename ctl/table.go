@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A column of a table.
+// A column is a column of a table.
 type column struct {
 	name  string
 	right bool // numbers stand at the right
@@ -17,12 +17,12 @@ type column struct {
 func text(name string) column    { return column{name, false} }
 func numeric(name string) column { return column{name, true} }
 
-// A table lines its rows up in columns, two spaces apart. Rows are kept until
-// flush; a table that is flushed more than once, as a long list is page by
-// page, writes its header once and never makes a column narrower. Without
-// columns it has no header: names at the left, values at the right. On a
-// terminal long texts are cut so that a row is a line; elsewhere nothing is. As
-// CSV the header is as the API spells it, and what isn't there is an empty cell.
+// A table aligns its rows in columns, two spaces apart. It keeps rows until flush.
+// One that is flushed more than once, such as a long list page by page, writes its
+// header once and never makes a column narrower. Without columns it has no header:
+// names are on the left, values on the right. On a terminal long texts are cut so
+// that a row is a line; elsewhere nothing is cut. In CSV the header has the API's
+// spelling, and a missing value is an empty cell.
 type table struct {
 	w       io.Writer
 	csv     bool
@@ -35,21 +35,27 @@ type table struct {
 
 func newTable(w io.Writer, columns ...column) *table { return &table{w: w, columns: columns} }
 
-// newTable is a table on standard output.
+// newTable returns a table on standard output.
 func (c *call) newTable(columns ...column) *table {
 	t := newTable(c.out, columns...)
 	t.screen, t.csv = c.screen, c.csv()
 	return t
 }
 
-func (t *table) row(cells ...string) {
-	for i, cell := range cells {
-		cells[i] = clean(cell)
+// row adds a row of texts, integers and other values.
+func (t *table) row(values ...any) {
+	cells := make([]string, len(values))
+	for i, value := range values {
+		if text, ok := value.(string); ok {
+			cells[i] = clean(text)
+		} else {
+			cells[i] = clean(fmt.Sprint(value))
+		}
 	}
 	t.rows = append(t.rows, cells)
 }
 
-// none is the cell of what isn't there.
+// none is the cell of a missing value.
 const none = "-"
 
 // flush writes the rows that were added since the last flush.
@@ -84,7 +90,7 @@ func (t *table) flush() {
 	t.rows = t.rows[:0]
 }
 
-// flushCSV writes the rows as RFC 4180 has them, but for lines that end in \n.
+// flushCSV writes the rows as in RFC 4180, except that lines end in \n.
 func (t *table) flushCSV() {
 	out := csv.NewWriter(t.w)
 	for _, row := range t.rows {
