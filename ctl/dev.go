@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -24,6 +25,7 @@ import (
 
 var devCommand = command{
 	Words:   "dev",
+	Args:    "[DIR]",
 	Purpose: "run a whole ledger here: both daemons, and the commits as they happen",
 	Notes: "It prints the two addresses, and that of the page, then each commit on a line, and ends at Ctrl-C. Both\n" +
 		"daemons run in this one process; ledger-write and ledger-read are the same two as programs of their own.\n" +
@@ -32,7 +34,7 @@ var devCommand = command{
 	Examples: [2]string{"dev -seed wallet", "dev -memory -auth -write-listen 127.0.0.1:0 -read-listen 127.0.0.1:0 -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		d := &dev{}
-		set.StringVar(&d.dir, "dir", defaultDevDir, "`DIR` of the log; created if missing")
+		set.StringVar(&d.dir, "dir", defaultDir, "`DIR` of the log; created if missing")
 		set.StringVar(&d.seed, "seed", "", "fill a new ledger with the example `NAME`: "+seedNames)
 		set.BoolVar(&d.auth, "auth", false, "require tokens, and print three new ones")
 		set.BoolVar(&d.memory, "memory", false, "keep the log in a new folder that is deleted at the end")
@@ -53,13 +55,14 @@ type dev struct {
 	tokens                       []devToken // with auth
 }
 
-const defaultDevDir = "ledger-data"
-
 func (d *dev) run(c *call) error {
 	if d.seed != "" {
 		if _, err := seedLines(d.seed); err != nil {
 			return err
 		}
+	}
+	if d.memory && d.dir != defaultDir {
+		return usagef("-memory has a folder of its own: leave DIR out")
 	}
 	for _, l := range []struct{ address, flag string }{{d.writeListen, "-write-listen"}, {d.readListen, "-read-listen"}} {
 		if err := free(l.address, l.flag); err != nil {
@@ -67,9 +70,6 @@ func (d *dev) run(c *call) error {
 		}
 	}
 	if d.memory {
-		if d.dir != defaultDevDir {
-			return usagef("-memory has a folder of its own: leave -dir out")
-		}
 		dir, err := os.MkdirTemp("", "ledger-dev-")
 		if err != nil {
 			return err
@@ -94,16 +94,21 @@ func (d *dev) run(c *call) error {
 	return err
 }
 
-// serve starts the daemons, says where they are and follows the commits.
+// serve starts the daemons, prints their addresses and follows the commits.
 func (d *dev) serve(c *call, daemons *inside) error {
 	log := slog.New(slog.NewTextHandler(c.words, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	authFile := ""
 	if d.auth {
+		// This comes before the tokens of a running ledgerctl dev are replaced.
+		if taken, err := (wal.OS{}).Locked(filepath.Join(d.dir, "LOCK")); err == nil && taken {
+			return d.explain(wal.ErrLocked)
+		}
 		var err error
 		if authFile, d.tokens, err = d.makeTokens(); err != nil {
 			return err
 		}
-		c.api.how.token = d.tokens[0].token
+		c.connecting.token = d.tokens[0].token
+		c.api = newClient(&c.connecting, idle)
 	}
 	write := writer.DefaultConfig()
 	write.Access.AuthFile = authFile
@@ -117,7 +122,7 @@ func (d *dev) serve(c *call, daemons *inside) error {
 	}
 	read := reader.DefaultConfig()
 	read.Access.AuthFile = authFile
-	read.Dir, read.Listen, read.Name, read.Log = d.dir, d.readListen, "dev", log
+	read.Dir, read.Listen, read.Name, read.WriteURL, read.Log = d.dir, d.readListen, "dev", c.writeURL, log
 	c.readURL = daemons.start(func(ctx context.Context, ready io.Writer) error {
 		read.Ready = ready
 		return d.explain(server.RunRead(ctx, read))
@@ -141,11 +146,11 @@ func (d *dev) serve(c *call, daemons *inside) error {
 	return c.follow(daemons.ctx, after, math.MaxInt64, func(seq int64, commit []byte) error { return w.commit(c, seq, commit) })
 }
 
-// greet says where everything is.
+// greet prints where everything is.
 func (d *dev) greet(c *call) error {
 	page := ""
-	a, err := c.askQuietly(request{method: http.MethodGet, base: c.readURL, path: "/"})
-	if err == nil && a.status == http.StatusOK {
+	a, err := c.peek("/", nil)
+	if err == nil && a.Status == http.StatusOK {
 		page = c.readURL + "/"
 	}
 	if c.json() {
@@ -174,7 +179,7 @@ func (d *dev) greet(c *call) error {
 	return nil
 }
 
-// explain says what to do when a daemon could not start.
+// explain adds what to do to the error of a daemon that could not start.
 func (d *dev) explain(err error) error {
 	switch {
 	case errors.Is(err, wal.ErrLocked):
@@ -185,7 +190,7 @@ func (d *dev) explain(err error) error {
 	return err
 }
 
-// free says that nothing listens at an address yet, before anything is made.
+// free checks that nothing listens at an address, before anything is created.
 func free(address, flagName string) error {
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -197,7 +202,7 @@ func free(address, flagName string) error {
 	return l.Close()
 }
 
-// inside are daemons that run in this process. When one ends, all are told to.
+// inside are daemons that run in this process. When one ends, all are stopped.
 type inside struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -205,8 +210,7 @@ type inside struct {
 	running int
 }
 
-// start runs a daemon and returns its URL when it is ready; "" if it ended
-// before that.
+// start runs a daemon and returns its URL when it is ready, "" if it ended before.
 func (i *inside) start(run func(ctx context.Context, ready io.Writer) error) (url string) {
 	r, w := io.Pipe()
 	i.running++

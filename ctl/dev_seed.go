@@ -28,7 +28,7 @@ func seedLines(name string) ([][]byte, error) {
 	return bytes.Split(bytes.TrimSpace(text), []byte{'\n'}), nil
 }
 
-// plant commits the seed into a ledger that has no commits yet.
+// plant commits the seed into an empty ledger.
 func (d *dev) plant(c *call) error {
 	lines, err := seedLines(d.seed)
 	if err != nil {
@@ -43,18 +43,18 @@ func (d *dev) plant(c *call) error {
 		return nil
 	}
 	for i, line := range lines {
-		if _, err := c.submit(request{method: http.MethodPost, base: c.writeURL, path: "/v1/commit", body: line}, true); err != nil {
+		if _, err := c.submit(request{Method: http.MethodPost, Base: c.writeURL, Path: "/v1/commit", Body: line}, true); err != nil {
 			return fmt.Errorf("-seed %s, line %d: %w", d.seed, i+1, err)
 		}
 	}
 	return nil
 }
 
-// A devToken is a client that dev -auth makes.
+// A devToken is a client that dev -auth creates.
 type devToken struct{ name, scopes, owners, token string }
 
-// makeTokens writes an auth file with new tokens of three usual kinds: of an
-// operator, of a service of one's own, and of an end user.
+// makeTokens writes an auth file with new tokens of three common kinds: for an
+// operator, for a service of yours, and for an end user.
 func (d *dev) makeTokens() (file string, tokens []devToken, err error) {
 	tokens = []devToken{
 		{name: "admin", scopes: "admin"},

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A ledgerctl that runs until it is told to stop.
+// A running is a ledgerctl that runs until it is interrupted.
 type running struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -43,7 +43,7 @@ func startRunning(t *testing.T, dir string, args ...string) *running {
 	return r
 }
 
-// line is the next line of standard output.
+// line returns the next line of standard output.
 func (r *running) line() string {
 	r.t.Helper()
 	if !r.out.Scan() {
@@ -97,10 +97,13 @@ func TestDev(t *testing.T) {
 	if code := watch.interrupt(); code != exitDone {
 		t.Errorf("watch: exit code %d after an interrupt: %s", code, &watch.stderr)
 	}
-	// A second one on the same directory, and on the same address.
-	code, out := run("dev", "-dir", filepath.Join(dir, "ledger-data"), "-write-listen", "127.0.0.1:0", "-read-listen", "127.0.0.1:0")
+	// A second ledgerctl uses the same directory, then the same address.
+	code, out := run("dev", "-auth", "-dir", filepath.Join(dir, "ledger-data"), "-write-listen", "127.0.0.1:0", "-read-listen", "127.0.0.1:0")
 	if code != exitFailure || !strings.Contains(out, "another write daemon has ") {
 		t.Errorf("on a directory in use: exit code %d: %s", code, out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ledger-data", "dev-auth")); err == nil {
+		t.Error("it made tokens where another one runs, and may have its own")
 	}
 	taken := strings.TrimPrefix(urls["write"], "http://")
 	code, out = run("dev", "-dir", filepath.Join(dir, "other"), "-read-listen", taken, "-write-listen", "127.0.0.1:0")
@@ -123,8 +126,8 @@ func TestDev(t *testing.T) {
 	}
 }
 
-// TestDevSeeds starts a ledger with each example, in a folder that is gone
-// afterwards, behind tokens that each do what they say.
+// TestDevSeeds starts a ledger with each example in a temporary folder, with
+// tokens that each do what their text says.
 func TestDevSeeds(t *testing.T) {
 	for name, want := range map[string]string{"wallet": "wallet/ada", "warehouse": "shelf/1", "inventory": "bag/ada"} {
 		t.Run(name, func(t *testing.T) {

@@ -5,13 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"strconv"
 )
 
 var healthCommand = command{
 	Words:    "health",
+	List:     true,
 	Purpose:  "show whether the daemons are healthy",
-	Notes:    "The exit code is 4 unless all that were asked are healthy.",
+	Notes:    "The exit code is 4 unless all that were asked are healthy. As CSV it lists the daemons alone, as JSON also\nthe write daemon's readers.",
 	Examples: [2]string{"health", "health -read -read-url http://127.0.0.1:8082"},
 	Setup: func(set *flag.FlagSet) action {
 		w := &which{}
@@ -28,7 +28,7 @@ func (w *which) declare(set *flag.FlagSet) {
 	set.BoolVar(&w.read, "read", false, "only the read daemon")
 }
 
-// A daemon is one of those asked.
+// A daemon is one of the daemons to ask.
 type daemon struct{ name, url string }
 
 func (w *which) daemons(c *call) []daemon {
@@ -80,7 +80,7 @@ func (w *which) health(c *call) error {
 	}
 	if !c.json() && len(overview.rows) > 0 {
 		overview.flush()
-		if len(readers.rows) > 0 {
+		if len(readers.rows) > 0 && !c.csv() {
 			fmt.Fprintln(c.out)
 			readers.flush()
 		}
@@ -91,14 +91,14 @@ func (w *which) health(c *call) error {
 	return nil
 }
 
-// health asks one daemon and adds what it says to the tables.
+// health asks one daemon and adds its health to the tables.
 func (d daemon) health(c *call, overview, readers *table) error {
-	a, err := c.askQuietly(request{method: http.MethodGet, base: d.url, path: "/v1/health"})
+	a, err := c.askQuietly(request{Method: http.MethodGet, Base: d.url, Path: "/v1/health"})
 	if err != nil {
 		return err
 	}
 	var h healthData
-	if a.status != http.StatusOK && a.status != http.StatusServiceUnavailable {
+	if a.Status != http.StatusOK && a.Status != http.StatusServiceUnavailable {
 		return a.check()
 	}
 	if err := a.decode(&h); err != nil {
@@ -113,17 +113,15 @@ func (d daemon) health(c *call, overview, readers *table) error {
 	switch {
 	case h.CommitLog != nil:
 		l := h.CommitLog
-		overview.row(d.name, h.Status, strconv.FormatInt(l.CheckpointSeq, 10), strconv.FormatInt(l.EndSeq, 10),
-			strconv.FormatInt(l.Lag, 10), l.Driver.Name+" "+l.Driver.Path)
+		overview.row(d.name, h.Status, l.CheckpointSeq, l.EndSeq, l.Lag, l.Driver.Name+" "+l.Driver.Path)
 		for _, r := range l.Readers {
-			readers.row(r.Name, strconv.FormatInt(r.CheckpointSeq, 10), strconv.FormatInt(r.Lag, 10))
+			readers.row(r.Name, r.CheckpointSeq, r.Lag)
 		}
 	case h.Freshness != nil:
 		f := h.Freshness
-		overview.row(d.name, h.Status, strconv.FormatInt(f.CheckpointSeq, 10), strconv.FormatInt(f.CommitLogSeq, 10),
-			strconv.FormatInt(f.Lag, 10), "-")
+		overview.row(d.name, h.Status, f.CheckpointSeq, f.CommitLogSeq, f.Lag, "-")
 	}
-	if a.status != http.StatusOK {
+	if a.Status != http.StatusOK {
 		return exitf(exitSilent, "it is %s", h.Status)
 	}
 	return nil

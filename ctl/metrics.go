@@ -27,7 +27,7 @@ func (w *which) metrics(c *call) error {
 		if len(daemons) > 1 {
 			fmt.Fprintf(c.out, "# %s daemon\n", d.name)
 		}
-		c.raw(a.body)
+		c.raw(a.Body)
 	}
 	return c.out.Flush()
 }

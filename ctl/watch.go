@@ -10,16 +10,17 @@ import (
 	"strings"
 	"time"
 
+	"assetledger/ctl/client"
 	"assetledger/server"
 )
 
 var watchCommand = command{
 	Words:   "watch",
 	Purpose: "follow the commits as they happen, one line each, until Ctrl-C",
-	Notes: "Without -after it begins with the next commit. A lost connection is made again for up to -timeout, and\n" +
-		"nothing is missed or shown twice. With -container each commit that changes it is followed by what it held\n" +
-		"after that commit. With -freshness there is a line of the read daemon's lag instead. As JSON each commit is\n" +
-		"an object.",
+	Notes: "Without -after it begins with the next commit. It waits for commits without a limit, also with -count. A\n" +
+		"lost connection is made again for up to -timeout, and nothing is missed or shown twice. With -container\n" +
+		"each commit that changes it is followed by what it held after that commit. With -freshness there is a line\n" +
+		"of the read daemon's lag instead. As JSON each commit is an object.",
 	Examples: [2]string{"watch -container 1", "watch -after 0 -count 100 -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
 		w := &watch{after: anyKey(), count: anyID(), every: duration{time.Second}}
@@ -41,6 +42,7 @@ type watch struct {
 
 	id   int64 // of the container; 0 for all commits
 	seen int64 // commits shown, or looks taken
+	most int64 // the largest lag
 }
 
 func (w *watch) run(c *call) error {
@@ -90,10 +92,10 @@ func (w *watch) commits(ctx context.Context, c *call) error {
 	return err
 }
 
-// commit shows one commit, if it is one of those asked for.
+// commit shows one commit, if it matches the filters.
 func (w *watch) commit(c *call, seq int64, raw []byte) error {
 	var d commitData
-	if err := (&answer{body: raw, url: c.readURL}).decode(&d); err != nil {
+	if err := (&answer{client.Answer{Body: raw, URL: c.readURL}}).decode(&d); err != nil {
 		return err
 	}
 	there := true
@@ -121,8 +123,8 @@ func (w *watch) commit(c *call, seq int64, raw []byte) error {
 	return nil
 }
 
-// commitLine is a commit on one line: number, time, what it did, what it
-// minted, its key.
+// commitLine returns a commit on one line: number, time, operations, minted
+// instances, idempotency key, and the commit that it reverses.
 func (c *call) commitLine(d *commitData) (string, error) {
 	for i := range d.Operations {
 		if d.Operations[i].gives() {
@@ -147,6 +149,9 @@ func (c *call) commitLine(d *commitData) (string, error) {
 	}
 	if json.Unmarshal(d.Metadata, &metadata) == nil && metadata.Key != "" {
 		fmt.Fprintf(&b, "  key %s", metadata.Key)
+	}
+	if d.Reverses != 0 {
+		fmt.Fprintf(&b, "  reverses %d", d.Reverses)
 	}
 	line := clean(b.String())
 	if c.screen.width > 0 {

@@ -11,12 +11,14 @@ import (
 	"strings"
 
 	"assetledger/ledger"
+
+	"assetledger/ctl/client"
 )
 
-// mostHoldings is how many stacks or slots stand on one line.
+// mostHoldings is the maximum number of stacks or slots on one line.
 const mostHoldings = 20
 
-// containerID reads the id of a container that is there.
+// containerID reads the id of an existing container.
 func (c *call) containerID(ref string) (int64, error) {
 	a, err := c.get(c.readURL, "/v1/read/container/"+url.PathEscape(ref), nil)
 	if err != nil {
@@ -31,7 +33,7 @@ func (c *call) containerID(ref string) (int64, error) {
 		return 0, err
 	}
 	if page.Data.ID < 1 {
-		return 0, fmt.Errorf("the answer of %s is not what the ledger says: it has no container_id", a.url)
+		return 0, a.lacks("container_id")
 	}
 	return page.Data.ID, nil
 }
@@ -63,8 +65,8 @@ func (d *commitData) mayTouch(container int64) (named, may bool, err error) {
 	return false, may, nil
 }
 
-// containerAt reads a container, or what is in it, as it was after commit seq.
-// Refusals that a container can meet (404, 422) are answers too.
+// containerAt reads a container, or its contents, as of commit seq. Errors that
+// depend on the container (404, 422) are returned as responses.
 func (c *call) containerAt(container, seq int64, what string) (*answer, error) {
 	q := url.Values{"at_seq": {strconv.FormatInt(seq, 10)}}
 	if what != "" {
@@ -72,22 +74,24 @@ func (c *call) containerAt(container, seq int64, what string) (*answer, error) {
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
 	defer cancel()
-	r := request{method: http.MethodGet, base: c.readURL, path: "/v1/read/container/" + strconv.FormatInt(container, 10) + what, query: q}
-	a, err := c.try(ctx, r, maxTries) // the history index may be in the making
-	if err == nil && a.status != http.StatusNotFound && a.status != http.StatusUnprocessableEntity {
+	r := request{Method: http.MethodGet, Base: c.readURL, Path: "/v1/read/container/" + strconv.FormatInt(container, 10) + what, Query: q}
+	ask := func() (*client.Answer, error) { return c.api.Do(ctx, r) }
+	a, err := received(c.api.Try(ctx, client.MaxTries, c.again("trying again"), ask)) // the history index may be in the making
+	if err == nil && a.Status != http.StatusNotFound && a.Status != http.StatusUnprocessableEntity {
 		err = a.check()
 	}
 	return a, err
 }
 
-// touched reports whether a commit changed the container, and whether it is there after it.
+// touched reports whether a commit changed the container, and whether it exists
+// after it.
 func (c *call) touched(d *commitData, container int64) (touched, there bool, err error) {
 	named, may, err := d.mayTouch(container)
 	if err != nil || !may {
 		return false, false, err
 	}
 	a, err := c.containerAt(container, d.GlobalSeq, "")
-	if err == nil && a.status == http.StatusNotFound {
+	if err == nil && a.Status == http.StatusNotFound {
 		return named, false, nil // the commit removed it, if it was there
 	}
 	if err != nil {
@@ -102,11 +106,11 @@ func (c *call) touched(d *commitData, container int64) (touched, there bool, err
 	return page.Data.UpdatedSeq == d.GlobalSeq, true, err
 }
 
-// showHoldings shows what a container held after commit seq: its balances, or
+// showHoldings shows the contents of a container as of commit seq: its balances, or
 // the instances in its slots.
 func (c *call) showHoldings(container, seq int64, there bool) error {
 	a, err := c.containerAt(container, seq, "/balances")
-	if err == nil && a.status == http.StatusUnprocessableEntity {
+	if err == nil && a.Status == http.StatusUnprocessableEntity {
 		a, err = c.containerAt(container, seq, "/slots")
 	}
 	if err != nil {
@@ -134,7 +138,7 @@ func (c *call) showHoldings(container, seq int64, there bool) error {
 	return nil
 }
 
-// holdings are the stacks, or slots, of a page in words.
+// holdings returns the stacks, or slots, of a page in words.
 func (c *call) holdings(a *answer) ([]string, error) {
 	var page struct {
 		Balances []struct {
@@ -170,7 +174,7 @@ func (c *call) holdings(a *answer) ([]string, error) {
 	return held, nil
 }
 
-// mayBeLater reports whether err is a read that was too early, or not answered.
+// mayBeLater reports whether err may pass: a read was too early, or got no response.
 func mayBeLater(err error) bool {
 	var silent *noAnswer
 	return errors.As(err, &silent) || exitCode(err) == exitSilent
