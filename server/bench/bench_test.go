@@ -24,7 +24,8 @@ func TestMedianLeavesOutWhatIsAbsent(t *testing.T) {
 	}
 }
 
-// TestGoalIsTheMedianOfTheRoundsRatios, not the ratio of the medians.
+// TestGoalIsTheMedianOfTheRoundsRatios checks that it is not the ratio of the
+// medians.
 func TestGoalIsTheMedianOfTheRoundsRatios(t *testing.T) {
 	r := result{rounds: []values{{"a": 1, "b": 10}, {"a": 9, "b": 10}, {"a": 40, "b": 50}}}
 	least, most := goal{of: ratio("a", "b"), bound: 0.8}, goal{of: ratio("a", "b"), bound: 0.7, atMost: true}
@@ -54,7 +55,7 @@ func TestSkipAnswer(t *testing.T) {
 	}
 }
 
-// TestPicture: the parts add up to what the client saw.
+// TestPicture checks that the parts add up to the time that the client saw.
 func TestPicture(t *testing.T) {
 	p := &picture{rounds: [][4]float64{{100, 70, 60, 40}, {110, 70, 60, 40}, {90, 70, 60, 40}}}
 	total := 0.0
@@ -74,9 +75,22 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// A pattern that no row matches is an error, before anything is built.
+// TestOnlyWithoutMatch checks that a pattern that matches no row is an error,
+// before anything is built.
 func TestOnlyWithoutMatch(t *testing.T) {
 	if err := run([]string{"-only", "a,b", "-out", t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no row matches") {
 		t.Error(err)
+	}
+}
+
+// TestGoalsOfSpeedAreRatios checks that no goal is a rate that depends only on
+// the machine.
+func TestGoalsOfSpeedAreRatios(t *testing.T) {
+	for _, r := range rows() {
+		for _, g := range r.goals {
+			if strings.HasSuffix(g.unit, "/s") {
+				t.Errorf("%s: %q is so many %s: compare it with something measured beside it", r.name, g.what, g.unit)
+			}
+		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A pair is the two daemons on one log.
+// A pair is a write daemon and a read daemon on one log.
 type pair struct {
 	b     *bench
 	dir   string
@@ -20,7 +20,7 @@ type pair struct {
 	read  *process // nil until follow
 }
 
-// newPair starts a write daemon on a log of its own.
+// newPair starts a write daemon on a new log.
 func (b *bench) newPair(args ...string) (*pair, error) {
 	dir, err := os.MkdirTemp(b.dir, "log-")
 	if err != nil {
@@ -30,19 +30,41 @@ func (b *bench) newPair(args ...string) (*pair, error) {
 	return p, p.startWriter(args...)
 }
 
+// newWorld returns a pair with containers 1..n and the given number of stacks
+// in each. On a log on several machines it waits until the daemon writes.
+func (b *bench) newWorld(containers, stacks int, args ...string) (*pair, error) {
+	p, err := b.newPair(args...)
+	if err != nil {
+		return nil, err
+	}
+	if err := until(p.write, func() error { return exchange(http.Get(p.write.url + "/v1/readyz"))(nil) }); err != nil {
+		return nil, err
+	}
+	return p, p.world(containers, stacks)
+}
+
+// followedWorld returns newWorld's pair with a read daemon.
+func (b *bench) followedWorld(containers, stacks int, args ...string) (*pair, error) {
+	p, err := b.newWorld(containers, stacks, args...)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.follow()
+}
+
 func (p *pair) startWriter(args ...string) (err error) {
 	p.write, err = p.b.start(true, filepath.Join(p.b.bin, "ledger-write"),
 		append([]string{"-dir", p.dir, "-listen", "127.0.0.1:0"}, args...)...)
 	return err
 }
 
-// follow starts the read daemon; it is ready when it has caught up.
+// follow starts the read daemon. It is ready when it has caught up.
 func (p *pair) follow(args ...string) (err error) {
 	p.read, err = p.b.start(true, filepath.Join(p.b.bin, "ledger-read"), append([]string{"-dir", p.dir, "-listen", "127.0.0.1:0"}, args...)...)
 	return err
 }
 
-// remove ends the daemons and frees the disk.
+// remove stops the daemons and deletes their log.
 func (p *pair) remove() {
 	for _, d := range []*process{p.read, p.write} {
 		if d != nil {
@@ -52,7 +74,7 @@ func (p *pair) remove() {
 	os.RemoveAll(filepath.Dir(p.dir))
 }
 
-// post sends one request to a write daemon and wants 200.
+// post sends one request to the write daemon. Any status but 200 is an error.
 func (p *pair) post(path string, body []byte) error {
 	resp, err := http.Post(p.write.url+path, "application/json", bytes.NewReader(body))
 	if err != nil {
@@ -66,8 +88,9 @@ func (p *pair) post(path string, body []byte) error {
 	return err
 }
 
-// world registers class 1 and makes containers 1..n of class 1 with the given
-// stacks each: keys 0.. of a billion. It sends them in batches.
+// world registers class 1 and creates containers 1..n of class 1. Each has the
+// given number of stacks: keys from 0, a quantity of a billion each. It sends
+// them in batches.
 func (p *pair) world(containers, stacks int) error {
 	if err := p.post("/v1/register/class", []byte(`{"class_id":1,"name":"Gold"}`)); err != nil {
 		return err
@@ -97,8 +120,8 @@ func (p *pair) world(containers, stacks int) error {
 	return nil
 }
 
-// appendTransfer appends a transaction that moves 1 between two of the
-// containers 1..n.
+// appendTransfer appends a transaction that moves 1 between two random
+// containers of 1..n.
 func appendTransfer(dst []byte, r *rand.Rand, n int) []byte {
 	from := 1 + r.IntN(n)
 	to := 1 + (from+r.IntN(n-1))%n
@@ -108,7 +131,7 @@ func appendTransfer(dst []byte, r *rand.Rand, n int) []byte {
 	return dst
 }
 
-// transfers is a batch request of size such transactions.
+// transfers returns a batch request of size transfers.
 func transfers(r *rand.Rand, size, n int) []byte {
 	body := []byte(`{"transactions":[`)
 	for i := range size {
@@ -120,10 +143,10 @@ func transfers(r *rand.Rand, size, n int) []byte {
 	return append(body, "]}"...)
 }
 
-// variety is how many different requests a load cycles through.
+// variety is the number of different requests that a load cycles through.
 const variety = 4096
 
-// singles are requests of one transfer each.
+// singles returns requests of one transfer each.
 func singles(n int) []string {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	bodies := make([]string, variety)
@@ -133,7 +156,7 @@ func singles(n int) []string {
 	return bodies
 }
 
-// balances are the paths of the balances of containers among 1..n.
+// balances returns paths for the balances of containers in 1..n.
 func balances(n int) []string {
 	r := rand.New(rand.NewPCG(2, uint64(n)))
 	paths := make([]string, variety)
@@ -143,13 +166,14 @@ func balances(n int) []string {
 	return paths
 }
 
-// metric reads one sample of a daemon's metrics, 0 if it is not there.
+// metric returns one sample of a daemon's metrics, 0 if there is none of that
+// name.
 func metric(url, name string) (float64, error) {
 	all, err := samples(url)
 	return all[name], err
 }
 
-// samples reads all metrics of a daemon: name with labels, and value.
+// samples returns all metrics of a daemon. The keys are names with labels.
 func samples(url string) (map[string]float64, error) {
 	resp, err := http.Get(url + "/v1/metrics")
 	if err != nil {
@@ -170,9 +194,9 @@ func samples(url string) (map[string]float64, error) {
 	return all, nil
 }
 
-// quantile is where the share q of a histogram's observations between two
-// readings lies, in the metric's unit, interpolated in its bucket; bounds are
-// the bucket's upper ends.
+// quantile returns the quantile q of a histogram's observations between two
+// readings, in the metric's unit, interpolated within its bucket. bounds are
+// the upper ends of the buckets.
 func quantile(before, after map[string]float64, name string, q float64) float64 {
 	total := after[name+"_count"] - before[name+"_count"]
 	lower, below := 0.0, 0.0

@@ -19,13 +19,13 @@ import (
 	"time"
 )
 
-// A load is what clients send, over and over.
+// A load is a set of requests that clients send over and over.
 type load struct {
 	url      string
 	requests []request
 }
 
-// A request is a GET, or with a body, a POST of JSON.
+// A request is a GET, or a POST of JSON if it has a body.
 type request struct{ path, body string }
 
 func posts(url, path string, bodies []string) load {
@@ -44,33 +44,33 @@ func gets(url string, paths []string) load {
 	return l
 }
 
-// An outcome is what a load met with.
+// An outcome is the result of a load.
 type outcome struct {
 	seconds   float64
-	ok        int // answers of 200
-	busy      int // answers of 503
+	ok        int // responses with status 200
+	busy      int // responses with status 503
 	other     int
-	p50, p99  time.Duration // of answers of 200
+	p50, p99  time.Duration // of responses with status 200
 	p999      time.Duration
-	p99Busy   time.Duration // of answers of 503
+	p99Busy   time.Duration // of responses with status 503
 	firstFail string
 }
 
-// rate is the answers of 200 in a second.
+// rate returns the number of 200 responses per second.
 func (o *outcome) rate() float64 { return float64(o.ok) / o.seconds }
 
-// check wants every answer to have been 200.
+// check returns an error if any response was not 200.
 func (o *outcome) check() error {
 	if o.busy+o.other > 0 {
-		return fmt.Errorf("%d answers were not 200, the first: %s", o.busy+o.other, o.firstFail)
+		return fmt.Errorf("%d responses were not 200, the first: %s", o.busy+o.other, o.firstFail)
 	}
 	if o.ok == 0 {
-		return errors.New("no request was answered")
+		return errors.New("no request got a response")
 	}
 	return nil
 }
 
-// render makes the bytes of a request.
+// render returns the bytes of a request.
 func (r request) render(host string) []byte {
 	if r.body == "" {
 		return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", r.path, host)
@@ -79,8 +79,8 @@ func (r request) render(host string) []byte {
 		r.path, host, len(r.body), r.body)
 }
 
-// drive sends a load over connections for a time, each client one request
-// after the other, from this process.
+// drive sends a load from this process, for the time d. Each connection is one
+// client, which sends one request after another.
 func (l load) drive(ctx context.Context, connections int, d time.Duration) (*outcome, error) {
 	host := strings.TrimPrefix(l.url, "http://")
 	rendered := make([][]byte, len(l.requests))
@@ -115,15 +115,15 @@ func (l load) drive(ctx context.Context, connections int, d time.Duration) (*out
 type client struct {
 	conn     net.Conn
 	in       *bufio.Reader
-	at       int // which request is next
+	at       int // index of the next request
 	ok, busy []time.Duration
-	results  int // of a stream, whose times in ok are a sample
+	results  int // results of a stream; ok then has the times of only a sample of them
 	other    int
 	first    string
 	err      error
 }
 
-// answerWait bounds the wait for one answer.
+// answerWait is the maximum wait for one response.
 const answerWait = time.Minute
 
 func (c *client) once(request []byte) {
@@ -151,7 +151,8 @@ func (c *client) once(request []byte) {
 	}
 }
 
-// skipAnswer reads an answer with next to no work, and gives its status.
+// skipAnswer reads a response with as little work as possible, and returns its
+// status.
 func skipAnswer(in *bufio.Reader) (status int, err error) {
 	length := 0
 	for first := true; ; first = false {
@@ -177,7 +178,7 @@ func gather(clients []*client, took time.Duration) (*outcome, error) {
 	o := &outcome{seconds: took.Seconds()}
 	var ok, busy []time.Duration
 	for _, c := range clients {
-		if c.err != nil && !errors.Is(c.err, io.EOF) { // a daemon may close a connection that it refuses
+		if c.err != nil && !errors.Is(c.err, io.EOF) { // a daemon may close a connection that it rejects
 			return nil, c.err
 		}
 		ok, busy, o.other = append(ok, c.ok...), append(busy, c.busy...), o.other+c.other
@@ -192,7 +193,7 @@ func gather(clients []*client, took time.Duration) (*outcome, error) {
 	return o, nil
 }
 
-// at is the share q of sorted durations; 0 of none.
+// at returns the quantile q of sorted durations, 0 if there are none.
 func at(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -200,18 +201,19 @@ func at(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }
 
-// findWrk looks for the load generator that costs least, and installs it.
+// findWrk looks for wrk, the cheapest load generator, and installs it if it
+// may.
 func (b *bench) findWrk() {
 	b.want("wrk", "wrk")
 	path, err := exec.LookPath("wrk")
 	if err != nil {
-		b.skip("wrk", "absent; the bench's own generator, which takes more of the processor, stands in for it on both sides")
+		b.skip("wrk", "absent; the bench's own generator, which uses more CPU, replaces it on both sides")
 		return
 	}
 	b.wrk = path
 }
 
-// wrkReport has wrk print what an outcome needs on one line.
+// wrkReport makes wrk print all numbers of an outcome on one line.
 const wrkReport = `
 done = function(s, latency)
   io.write(string.format("\nOUTCOME %d %d %d %d %d %d %d\n", s.duration, s.requests, s.errors.status,
@@ -220,8 +222,9 @@ done = function(s, latency)
 end
 `
 
-// press drives a load with wrk, in one thread: it takes the least from the two
-// cores that it shares with what is measured. Without wrk it drives it itself.
+// press drives a load with wrk in one thread. wrk takes the least from the two
+// cores that it shares with the measured process. Without wrk, press calls
+// drive.
 func (b *bench) press(l load, connections int, d time.Duration) (*outcome, error) {
 	if b.wrk == "" {
 		return l.drive(b.ctx, connections, d)
@@ -240,7 +243,7 @@ func (b *bench) press(l load, connections int, d time.Duration) (*outcome, error
 	_, line, ok := strings.Cut(out, "OUTCOME ")
 	var micros, all, failed, broken, p50, p99, p999 int
 	if n, _ := fmt.Sscan(line, &micros, &all, &failed, &broken, &p50, &p99, &p999); !ok || n != 7 {
-		return nil, fmt.Errorf("wrk said: %s", lastLine(out))
+		return nil, fmt.Errorf("wrk reported: %s", lastLine(out))
 	}
 	o := &outcome{seconds: float64(micros) / 1e6, ok: all - failed, other: failed + broken, firstFail: "see processes.log",
 		p50: micro(p50), p99: micro(p99), p999: micro(p999)}
@@ -249,7 +252,7 @@ func (b *bench) press(l load, connections int, d time.Duration) (*outcome, error
 
 func micro(n int) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// wrkScript writes the requests out as a script that formats them once.
+// wrkScript writes a script for wrk that formats all requests once.
 func (b *bench) wrkScript(l load) (string, error) {
 	var s strings.Builder
 	s.WriteString("local r = {}\ninit = function()\n  local h = {}\n  h[\"Content-Type\"] = \"application/json\"\n")
@@ -266,14 +269,14 @@ func (b *bench) wrkScript(l load) (string, error) {
 	return path, os.WriteFile(path, []byte(s.String()), 0o644)
 }
 
-// pinToThread keeps one client's wake-ups comparable: the goroutine and its
-// thread do not part.
+// pinToThread locks the goroutine to its thread, so that the wake-ups of one
+// client are comparable.
 func pinToThread(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
-		// A thread that ends takes the processes with it that it has started.
+		// When a thread ends, the kernel kills the processes that it has started.
 		defer runtime.UnlockOSThread()
 		f()
 	}()

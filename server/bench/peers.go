@@ -1,29 +1,25 @@
 package main
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// Peers are other people's durable systems on the same machine, with their
-// default settings for durability: nothing is answered before it is on disk.
+// Peers are other durable systems on the same machine, with their default
+// settings for durability: each acknowledges only what is on disk.
 
-// want makes sure that a program is there: it installs its Debian package when
-// that is allowed and possible.
+// want checks that a program is there. If it may and can, it installs the
+// program's Debian package.
 func (b *bench) want(program, pkg string) {
 	if _, err := exec.LookPath(program); err == nil || !b.install || os.Getuid() != 0 {
 		return
@@ -34,7 +30,8 @@ func (b *bench) want(program, pkg string) {
 	fmt.Fprintf(os.Stderr, "bench: installing %s\n", pkg)
 	install := func() error {
 		cmd := exec.Command("apt-get", "install", "-y", "-qq", "--no-install-recommends", pkg)
-		// A policy that refuses keeps the package from starting a service of its own.
+		// A policy that denies starting services keeps the package from starting its
+		// own.
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
 		_, err := b.output(cmd)
 		return err
@@ -43,10 +40,10 @@ func (b *bench) want(program, pkg string) {
 		return
 	}
 	b.output(exec.Command("apt-get", "update", "-qq"))
-	install() // if it is absent still, that is told as skipped
+	install() // if it is still absent, skip reports it
 }
 
-// freePort is a port that nobody listens on.
+// freePort returns a port on which nothing listens.
 func freePort() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,7 +54,7 @@ func freePort() (string, error) {
 	return port, err
 }
 
-// until tries again until it works, or the process has ended.
+// until repeats try until it succeeds or the process has ended.
 func until(p *process, try func() error) error {
 	deadline := time.Now().Add(30 * time.Second)
 	for {
@@ -73,105 +70,12 @@ func until(p *process, try func() error) error {
 	}
 }
 
-const postgresSchema = `
-CREATE TABLE accounts (id bigint PRIMARY KEY, balance bigint NOT NULL CHECK (balance >= 0));
-CREATE TABLE log (seq bigserial PRIMARY KEY, src bigint NOT NULL, dst bigint NOT NULL, amount bigint NOT NULL, at timestamptz NOT NULL DEFAULT now());
-INSERT INTO accounts SELECT i, 1000000000000 FROM generate_series(1, 10000) i;
-VACUUM ANALYZE accounts;
-`
-
-// Accounts are locked in one order, so that there are no deadlocks.
-const postgresTransfer = `\set src random(1, 9999)
-\set dst random(:src + 1, 10000)
-BEGIN;
-INSERT INTO log (src, dst, amount) VALUES (:src, :dst, 1);
-UPDATE accounts SET balance = balance - 1 WHERE id = :src;
-UPDATE accounts SET balance = balance + 1 WHERE id = :dst;
-COMMIT;
-`
-
-// A postgresCluster is a fresh cluster that runs.
-type postgresCluster struct {
-	b       *bench
-	dir     string
-	command func(name string, args ...string) *exec.Cmd // one of its programs
-	connect []string                                    // arguments
-}
-
-// psql runs a statement.
-func (pg *postgresCluster) psql(sql string) error {
-	_, err := pg.b.output(pg.command("psql", append(slices.Clone(pg.connect), "-q", "-v", "ON_ERROR_STOP=1", "-d", "postgres", "-c", sql)...))
-	return err
-}
-
-// postgresCluster starts one; nil if PostgreSQL is absent.
-func (b *bench) postgresCluster() (*postgresCluster, error) {
-	b.want("pgbench", "postgresql")
-	folders, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if len(folders) == 0 {
-		b.skip("PostgreSQL", "initdb is not installed")
-		return nil, nil
-	}
-	bin := filepath.Dir(folders[len(folders)-1])
-	dir, err := os.MkdirTemp(b.dir, "postgres-")
-	if err != nil {
-		return nil, err
-	}
-	as, err := unprivileged(dir)
-	if err != nil {
-		b.skip("PostgreSQL", err.Error())
-		return nil, nil
-	}
-	command := func(name string, args ...string) *exec.Cmd {
-		cmd := exec.Command(filepath.Join(bin, name), args...)
-		cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as}
-		return cmd
-	}
-	data := filepath.Join(dir, "data")
-	if _, err := b.output(command("initdb", "-D", data, "-A", "trust", "-U", "bench")); err != nil {
-		return nil, err
-	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	server, err := b.startCmd(false, command("postgres", "-D", data, "-k", dir, "-h", "127.0.0.1", "-p", port))
-	if err != nil {
-		return nil, err
-	}
-	pg := &postgresCluster{b, dir, command, []string{"-h", "127.0.0.1", "-p", port, "-U", "bench"}}
-	return pg, until(server, func() error { return pg.psql("SELECT 1") })
-}
-
-// postgres gives a probe of transfers for each count of clients.
-func (b *bench) postgres(clients ...int) ([]probe, error) {
-	pg, err := b.postgresCluster()
-	if pg == nil || err != nil {
-		return nil, err
-	}
-	for statement := range strings.SplitSeq(strings.TrimSpace(postgresSchema), "\n") {
-		if err := pg.psql(statement); err != nil {
-			return nil, err
-		}
-	}
-	script := filepath.Join(b.dir, "transfer.sql")
-	if err := os.WriteFile(script, []byte(postgresTransfer), 0o644); err != nil {
-		return nil, err
-	}
-	var probes []probe
-	for _, n := range clients {
-		args := append(slices.Clone(pg.connect), "-n", "-M", "prepared", "-c", strconv.Itoa(n), "-j", "1", "-T", strconv.Itoa(b.seconds()), "-f", script, "postgres")
-		probes = append(probes, probe{name: fmt.Sprintf("PostgreSQL, %d clients", n), unit: "tx/s", measure: func() (float64, error) {
-			return b.figure(pg.command("pgbench", args...), `tps = ([0-9.]+)`)
-		}})
-	}
-	return probes, nil
-}
-
-// seconds is the slice for programs that take whole seconds.
+// seconds returns b.slice in whole seconds, at least one, for programs that
+// take only those.
 func (b *bench) seconds() int { return max(1, int(b.slice.Seconds()+0.5)) }
 
-// figure runs a command and reads a number from what it prints.
+// figure runs a command and returns the number that pattern finds in its
+// output.
 func (b *bench) figure(cmd *exec.Cmd, pattern string) (float64, error) {
 	out, err := b.output(cmd)
 	if err != nil {
@@ -184,8 +88,8 @@ func (b *bench) figure(cmd *exec.Cmd, pattern string) (float64, error) {
 	return strconv.ParseFloat(found[1], 64)
 }
 
-// unprivileged is a user to run as what refuses to run as root, and owns dir;
-// nil when we are not root.
+// unprivileged returns a user for programs that refuse to run as root, and
+// makes it the owner of dir. It returns nil if this process is not root.
 func unprivileged(dir string) (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -202,53 +106,8 @@ func unprivileged(dir string) (*syscall.Credential, error) {
 	return nil, errors.New("it does not run as root, and there is no user postgres or nobody")
 }
 
-// etcd starts a single member and gives the load of puts through its gateway.
-func (b *bench) etcd() (*load, error) {
-	b.want("etcd", "etcd-server")
-	path, err := exec.LookPath("etcd")
-	if err != nil {
-		b.skip("etcd", "not installed")
-		return nil, nil
-	}
-	dir, err := os.MkdirTemp(b.dir, "etcd-")
-	if err != nil {
-		return nil, err
-	}
-	client, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	peer, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	url := "http://127.0.0.1:" + client
-	server, err := b.start(false, path, "--data-dir", dir, "--listen-client-urls", url, "--advertise-client-urls", url,
-		"--listen-peer-urls", "http://127.0.0.1:"+peer, "--log-level", "error")
-	if err != nil {
-		return nil, err
-	}
-	bodies := make([]string, variety)
-	for i := range bodies {
-		key := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "account-%d", i))
-		bodies[i] = fmt.Sprintf(`{"key":"%s","value":"MTAwMDAwMDAwMDAwMA=="}`, key)
-	}
-	l := posts(url, "/v3/kv/put", bodies)
-	return &l, until(server, func() error {
-		resp, err := http.Post(url+"/v3/kv/put", "application/json", strings.NewReader(bodies[0]))
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		io.Copy(io.Discard, resp.Body)
-		if resp.StatusCode != http.StatusOK {
-			return errors.New(resp.Status)
-		}
-		return nil
-	})
-}
-
-// A redisLoad is clients that each send so many INCR before they wait.
+// A redisLoad is a number of clients. Each sends pipeline INCR commands before
+// it waits.
 type redisLoad struct{ clients, pipeline int }
 
 func (l redisLoad) String() string {
@@ -259,7 +118,7 @@ func (l redisLoad) String() string {
 	return name
 }
 
-// redis starts a server that syncs its log before it answers, and gives a
+// redis starts a server that syncs its log before it responds. It returns a
 // probe for each load.
 func (b *bench) redis(loads ...redisLoad) ([]probe, error) {
 	b.want("redis-benchmark", "redis-server")
@@ -291,7 +150,7 @@ func (b *bench) redis(loads ...redisLoad) ([]probe, error) {
 	})
 	var probes []probe
 	for _, l := range loads {
-		each := 8_000 // requests a second, about, so that a run takes about a slice
+		each := 8_000 // requests a second, roughly, so that a run takes about one slice
 		switch {
 		case l.clients*l.pipeline > 1024:
 			each = 600_000

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	historyPerContainer = 20 // commits of history for each container
-	historyBusyShare    = 10 // one in so many takes from container 1
+	historyPerContainer = 20 // commits in the history of each container
+	historyBusyShare    = 10 // one in historyBusyShare takes from container 1
 	historyBatch        = 10_000
 
 	historyNewest   = "newest 100 entries of a random container"
@@ -27,22 +27,16 @@ const (
 	pgBusyAsOf      = "PostgreSQL, its balance as of a random entry"
 )
 
-// p99 and p50 name a probe's derived numbers.
+// p99 and p50 return the names of a probe's derived numbers.
 func p99(name string) string { return name + ", p99" }
 func p50(name string) string { return name + ", p50" }
 
 var historyRow = row{
 	name: "history", what: "histories and the past, 20,000,000 commits over 1,000,000 containers, one of which has 2,000,000; one connection, warm",
 	setup: func(b *bench) ([]probe, error) {
-		p, err := b.newPair()
-		if err != nil {
-			return nil, err
-		}
 		containers := b.history / historyPerContainer
-		if err := p.world(containers, 1); err != nil {
-			return nil, err
-		}
-		if err := p.follow(); err != nil {
+		p, err := b.followedWorld(containers, 1)
+		if err != nil {
 			return nil, err
 		}
 		r := rand.New(rand.NewPCG(14, 14))
@@ -51,7 +45,7 @@ var historyRow = row{
 				return nil, err
 			}
 		}
-		p.read.stop() // with a checkpoint: all of the index is in files
+		p.read.stop() // it writes a checkpoint: the whole index is then in files
 		if err := p.follow(); err != nil {
 			return nil, err
 		}
@@ -99,7 +93,8 @@ var historyRow = row{
 	},
 }
 
-// historyTransfers is a batch of transfers; each tenth takes from container 1.
+// historyTransfers returns a batch of transfers. Every tenth one takes from
+// container 1.
 func historyTransfers(r *rand.Rand, containers int) []byte {
 	body := []byte(`{"transactions":[`)
 	for i := range historyBatch {
@@ -119,8 +114,8 @@ func historyTransfers(r *rand.Rand, containers int) []byte {
 	return append(body, "]}"...)
 }
 
-// percentiles is a probe of the median time of one request after the other, and
-// of their 99th percentile.
+// percentiles returns a probe of the median time of requests, one after
+// another. It also measures their 99th percentile.
 func (b *bench) percentiles(name string, p *pair, paths []string) probe {
 	var o *outcome
 	l := gets(p.read.url, paths)
@@ -133,7 +128,8 @@ func (b *bench) percentiles(name string, p *pair, paths []string) probe {
 	}, more: []derived{{p99(name), "µs", func() float64 { return float64(o.p99.Microseconds()) }}}}
 }
 
-// postgresHistory is the same in a table of entries with an index on (account, id).
+// postgresHistory returns the same probe for a table of entries with an index
+// on (account, id).
 func (b *bench) postgresHistory(accounts int) ([]probe, error) {
 	pg, err := b.postgresCluster()
 	if pg == nil || err != nil {
@@ -173,8 +169,8 @@ func (b *bench) postgresHistory(accounts int) ([]probe, error) {
 	return probes, nil
 }
 
-// latencies runs a script with one client, and returns how long each query took,
-// in microseconds, rising.
+// latencies runs a script with one client, and returns the time of each query,
+// in microseconds, in ascending order.
 func (pg *postgresCluster) latencies(script string) (took []int, err error) {
 	prefix := filepath.Join(pg.dir, "latency")
 	args := append(slices.Clone(pg.connect), "-n", "-M", "prepared", "-c", "1", "-T", strconv.Itoa(pg.b.seconds()), "-l", "--log-prefix="+prefix, "-f", script, "postgres")

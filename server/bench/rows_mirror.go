@@ -18,32 +18,32 @@ const (
 	sinceReply = ", after the commit's answer"
 )
 
-// mirrorRow commits one at a time, and reads each commit back from a read daemon
-// on the same directory, and from one that copies the log over HTTP.
+// mirrorRow commits one transaction at a time. It reads each commit back from a
+// read daemon on the same directory, and from one that copies the log over
+// HTTP.
 var mirrorRow = row{
 	name: "mirror", what: "a commit is readable on the same host, and on another",
 	setup: func(b *bench) ([]probe, error) {
-		p, err := b.newPair()
+		p, err := b.followedWorld(accounts, 1)
 		if err != nil {
 			return nil, err
 		}
-		if err := p.world(accounts, 1); err != nil {
-			return nil, err
-		}
-		if err := p.follow(); err != nil {
-			return nil, err
-		}
-		mirror, err := b.start(true, filepath.Join(b.bin, "ledger-read"), "-dir", p.dir+"-mirror", "-listen", "127.0.0.1:0", "-name", "mirror", "-from", p.write.url)
-		if err != nil {
-			return nil, err
-		}
-		return []probe{p.seen(seenHere, p.read.url), p.seen(seenThere, mirror.url)}, nil
+		return p.seenTwice()
 	},
 	goals: []goal{{what: "mirror / same directory", of: ratio(seenThere, seenHere), atMost: true, bound: 2}},
 }
 
-// seen measures the time from a commit's being sent to its being read, and that
-// from its answer.
+// seenTwice returns probes of the read daemon and of one that copies the log.
+func (p *pair) seenTwice() ([]probe, error) {
+	mirror, err := p.b.start(true, filepath.Join(p.b.bin, "ledger-read"), "-dir", p.dir+"-mirror", "-listen", "127.0.0.1:0", "-name", "mirror", "-from", p.write.url)
+	if err != nil {
+		return nil, err
+	}
+	return []probe{p.seen(seenHere, p.read.url), p.seen(seenThere, mirror.url)}, nil
+}
+
+// seen measures the time from sending a commit to reading it, and the time from
+// its response to reading it.
 func (p *pair) seen(name, reader string) probe {
 	var reply float64
 	dice := rand.New(rand.NewPCG(3, 4))
@@ -76,7 +76,8 @@ func (p *pair) seen(name, reader string) probe {
 	}
 }
 
-// exchange returns what decodes the answer to a request, which must be 200.
+// exchange returns a function that decodes the response to a request. Any
+// status but 200 is an error.
 func exchange(resp *http.Response, err error) func(into any) error {
 	return func(into any) error {
 		if err != nil {

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// strained is a probe of the p99 of commits, by 8 clients, and of reads, by 2,
-// that happen at the same time.
+// strained returns a probe of the p99 of commits by 8 clients and of reads by
+// 2, at the same time.
 func (b *bench) strained(p *pair, containers int, commit, read string) probe {
 	commits, reads := posts(p.write.url, "/v1/commit", singles(containers)), gets(p.read.url, balances(containers))
 	var readOutcome *outcome
@@ -33,8 +33,8 @@ const (
 	readCuts = "read p99, segments of 1 MiB"
 )
 
-// A cut is measured by making many: with segments of 1 MiB one is cut several
-// times a second.
+// Segment rotation is measured by doing it often: segments of 1 MiB rotate
+// several times a second.
 var cutRow = row{
 	name: "cut", what: "commit and read p99 while segments are cut, against none being cut",
 	setup: func(b *bench) ([]probe, error) {
@@ -66,19 +66,19 @@ const (
 	readMade = "read p99, checkpoints being made"
 )
 
-// Checkpoints of a tenth of the large ledger's stacks are made one after the
-// other, as often as the read daemon allows itself.
+// Checkpoints of a tenth of the large ledger's stacks are made one after
+// another, as often as the read daemon permits.
 var checkpointRow = row{
 	name: "checkpoint", what: "commit and read p99 while checkpoints are made, against none being made",
 	setup: func(b *bench) ([]probe, error) {
 		containers := max(2, b.stacks/stacksEach/10)
 		var probes []probe
 		for _, side := range []struct{ commit, read, every string }{{p99None, readNone, "0"}, {p99Made, readMade, "1000"}} {
-			p, err := b.newPair()
+			p, err := b.newWorld(containers, stacksEach)
 			if err != nil {
 				return nil, err
 			}
-			if err := errors.Join(p.world(containers, stacksEach), p.follow("-checkpoint-every", side.every)); err != nil {
+			if err := p.follow("-checkpoint-every", side.every); err != nil {
 				return nil, err
 			}
 			probes = append(probes, b.strained(p, containers, side.commit, side.read))
@@ -105,18 +105,13 @@ const (
 var overloadRow = row{
 	name: "overload", what: "2,000 connections that send without pause",
 	setup: func(b *bench) ([]probe, error) {
-		p, err := b.newPair()
+		p, err := b.newWorld(accounts, 1)
 		if err != nil {
 			return nil, err
 		}
-		short, err := b.newPair("-queue", "50")
+		short, err := b.newWorld(accounts, 1, "-queue", "50")
 		if err != nil {
 			return nil, err
-		}
-		for _, p := range []*pair{p, short} {
-			if err := p.world(accounts, 1); err != nil {
-				return nil, err
-			}
 		}
 		bodies := singles(accounts)
 		l, lShort := posts(p.write.url, "/v1/commit", bodies), posts(short.write.url, "/v1/commit", bodies)
@@ -128,7 +123,7 @@ var overloadRow = row{
 					return 0, err
 				}
 				if o.other > 0 {
-					return 0, fmt.Errorf("%d answers were neither 200 nor 503, the first: %s", o.other, o.firstFail)
+					return 0, fmt.Errorf("%d responses were neither 200 nor 503, the first: %s", o.other, o.firstFail)
 				}
 				*keep = o
 				return o.rate(), nil
@@ -150,7 +145,7 @@ var overloadRow = row{
 				{busyShare, "", func() float64 { return float64(refused.busy) / float64(refused.ok+refused.busy) }},
 				{busyP99, "ms", func() float64 {
 					if refused.busy == 0 {
-						return math.NaN() // none was refused
+						return math.NaN() // none was rejected
 					}
 					return refused.p99Busy.Seconds() * 1e3
 				}},

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// throughStreams is a probe of the transfers a second through streams, and of
-// the processor time that each takes from the daemon.
+// throughStreams returns a probe of the transfers a second through streams. It
+// also measures the daemon's CPU time per transfer.
 func (b *bench) throughStreams(name string, p *process, l streamLoad) probe {
 	var each float64
 	return probe{name: name, unit: "transfers/s", measure: func() (float64, error) {
@@ -25,7 +25,7 @@ func (b *bench) throughStreams(name string, p *process, l streamLoad) probe {
 	}, more: []derived{{name + processorOf, "µs", func() float64 { return each }}}}
 }
 
-// full is a probe of streams that are kept full.
+// full returns a probe of streams that are kept full.
 func (b *bench) full(p *process, streams, window int) probe {
 	return b.throughStreams(streamName(streams, window), p, streamed(p.url, accounts, streams, window))
 }
@@ -37,19 +37,10 @@ func streamName(streams, window int) string {
 	return fmt.Sprintf("%d streams, %d in flight in each", streams, window)
 }
 
-// newWorld is a pair with accounts containers.
-func (b *bench) newWorld() (*pair, error) {
-	p, err := b.newPair()
-	if err != nil {
-		return nil, err
-	}
-	return p, p.world(accounts, 1)
-}
-
 var streamRow = row{
 	name: "stream", what: "one-transfer commits through streams, against requests of their own and batches",
 	setup: func(b *bench) ([]probe, error) {
-		p, err := b.newWorld()
+		p, err := b.newWorld(accounts, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +68,7 @@ var (
 var streamPeersRow = row{
 	name: "stream-peers", what: "one-transfer commits through streams, against Redis with pipelines, PostgreSQL and etcd",
 	setup: func(b *bench) ([]probe, error) {
-		p, err := b.newWorld()
+		p, err := b.newWorld(accounts, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -86,13 +77,11 @@ var streamPeersRow = row{
 			b.full(p.write, 1, 1024),
 			b.full(p.write, 16, 512),
 		}
-		put, err := b.etcd()
+		puts, err := b.etcd()
 		if err != nil {
 			return nil, err
 		}
-		if put != nil {
-			probes = append(probes, b.pressed(etcdPut, nil, *put, connections))
-		}
+		probes = append(probes, puts...)
 		postgres, err := b.postgres(64)
 		if err != nil {
 			return nil, err
@@ -115,8 +104,8 @@ const (
 	streamP50  = "line of 1 stream x 64, p50"
 )
 
-// beside is a probe of the p50 and p99 of one client's commits, one after the other, while
-// streams are full.
+// beside returns a probe of the p50 and p99 of one client's commits, one after
+// another, while streams are full.
 func (b *bench) beside(p *process, name string, streams int) probe {
 	var p99, rate float64
 	more := []derived{{name + ": p99", "µs", func() float64 { return p99 }}}
@@ -138,7 +127,7 @@ func (b *bench) beside(p *process, name string, streams int) probe {
 				}
 				got <- err
 			}()
-			time.Sleep(b.slice / 10) // a commit before the streams are full, or after, would count too
+			time.Sleep(b.slice / 10) // exclude commits before the streams are full, and after they end
 		}
 		p50, tail, err := b.lone(p.url)
 		stop()
@@ -147,8 +136,8 @@ func (b *bench) beside(p *process, name string, streams int) probe {
 	}}
 }
 
-// lone measures one client's commits from a process of its own: in that of the
-// streams it would wait for its turn among their goroutines.
+// lone measures one client's commits from a separate process. In the process of
+// the streams, it would wait for its turn among their goroutines.
 func (b *bench) lone(url string) (p50, p99 float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -159,12 +148,13 @@ func (b *bench) lone(url string) (p50, p99 float64, err error) {
 		return 0, 0, err
 	}
 	if n, _ := fmt.Sscan(out, &p50, &p99); n != 2 {
-		return 0, 0, fmt.Errorf("the lone client said: %s", lastLine(out))
+		return 0, 0, fmt.Errorf("the lone client reported: %s", lastLine(out))
 	}
 	return p50, p99, nil
 }
 
-// lone is the process of one client, which prints its p50 and p99 in µs.
+// lone runs that process: one client for the time slice. It prints the p50 and
+// p99 of its commits in µs, and returns the exit code.
 func lone(url, slice string) (code int) {
 	d, err := time.ParseDuration(slice)
 	if err == nil {
@@ -185,7 +175,7 @@ func lone(url, slice string) (code int) {
 var besideRow = row{
 	name: "stream-beside", what: "one client's single commits beside full streams, and the time of a line itself",
 	setup: func(b *bench) ([]probe, error) {
-		p, err := b.newWorld()
+		p, err := b.newWorld(accounts, 1)
 		if err != nil {
 			return nil, err
 		}

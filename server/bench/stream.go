@@ -17,17 +17,17 @@ import (
 	"time"
 )
 
-// A streamLoad is streams of commits that are kept full: each has so many lines
-// in flight, and for each result one more is sent.
+// A streamLoad is a number of streams of commits that are kept full: each has
+// window lines in flight, and each result allows one more line.
 type streamLoad struct {
 	url     string
-	lines   []byte // one transfer a line
-	ends    []int  // of the lines
+	lines   []byte // one transfer per line
+	ends    []int  // ends of the lines in lines
 	streams int
-	window  int // lines in flight in each
+	window  int // lines in flight in each stream
 }
 
-// streamed is a load of transfers between the containers 1..n.
+// streamed returns a load of transfers between containers 1..n.
 func streamed(url string, n, streams, window int) streamLoad {
 	l := streamLoad{url: url, streams: streams, window: window}
 	r := rand.New(rand.NewPCG(6, uint64(n)))
@@ -38,7 +38,8 @@ func streamed(url string, n, streams, window int) streamLoad {
 	return l
 }
 
-// run returns lines at..at+n, fewer at the end of the lines.
+// run returns the text of n lines from line at on, fewer at the end of the
+// lines.
 func (l *streamLoad) run(at, n int) (text []byte, lines int) {
 	at %= len(l.ends)
 	n = min(n, len(l.ends)-at)
@@ -49,7 +50,8 @@ func (l *streamLoad) run(at, n int) (text []byte, lines int) {
 	return l.lines[from:l.ends[at+n-1]], n
 }
 
-// drive keeps the streams full for a time, and then has them answered.
+// drive keeps the streams full for a time, and then waits for the remaining
+// results.
 func (l *streamLoad) drive(ctx context.Context, d time.Duration) (*outcome, error) {
 	clients := make([]*client, l.streams)
 	var err error
@@ -70,7 +72,7 @@ func (l *streamLoad) drive(ctx context.Context, d time.Duration) (*outcome, erro
 			go func() { done <- s.send(ctx) }()
 			err := s.receive()
 			if err != nil {
-				c.conn.Close() // and with it the sender
+				c.conn.Close() // which also ends the sender
 			}
 			c.err = errors.Join(err, <-done)
 		})
@@ -101,7 +103,7 @@ func (l *streamLoad) open() (*client, error) {
 	if err == nil {
 		var resp *http.Response
 		if resp, err = http.ReadResponse(c.in, nil); err == nil && resp.StatusCode != http.StatusOK {
-			err = errors.New("the stream was refused: " + resp.Status)
+			err = errors.New("the stream was rejected: " + resp.Status)
 		}
 	}
 	if err != nil {
@@ -117,19 +119,19 @@ type sender struct {
 	at      int
 	end     time.Time
 	allowed atomic.Int64  // lines that may be sent
-	credit  chan struct{} // holds a token when allowed grew
+	credit  chan struct{} // holds a token if allowed has grown
 
 	mu   sync.Mutex
-	sent []sentRun // that are not answered, the oldest first
+	sent []sentRun // not yet answered, oldest first
 }
 
-// A sentRun is lines that were written together.
+// A sentRun is a run of lines that were written together.
 type sentRun struct {
 	lines int
 	at    time.Time
 }
 
-// send writes lines as fast as results allow, and the end of the body.
+// send writes lines as fast as results permit, and then the end of the body.
 func (s *sender) send(ctx context.Context) error {
 	for n := 0; ; {
 		now := time.Now()
@@ -141,7 +143,7 @@ func (s *sender) send(ctx context.Context) error {
 			select {
 			case <-s.credit:
 			case <-time.After(answerWait):
-				return errors.New("no result came")
+				return errors.New("no result arrived")
 			}
 			continue
 		}
@@ -160,8 +162,8 @@ func (s *sender) send(ctx context.Context) error {
 	}
 }
 
-// receive counts results until the answer ends. Of the times of results it
-// keeps one in sampled.
+// receive counts results until the response ends. It keeps the time of every
+// sampled-th result.
 func (s *sender) receive() error {
 	body := httputil.NewChunkedReader(s.c.in)
 	buf := make([]byte, 64<<10)
@@ -189,7 +191,7 @@ func (s *sender) receive() error {
 	}
 }
 
-// sampled is how many results there are for one whose time is kept.
+// sampled is the number of results for each time that is kept.
 const sampled = 16
 
 func (s *sender) answered(results int) {
