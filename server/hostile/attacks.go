@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// An attack is what one kind of hostile client does, again and again until
-// stop is closed.
+// An attack is what one kind of hostile client repeats until stop is closed.
 type attack struct {
 	name    string
 	clients int
@@ -29,40 +28,50 @@ const (
 	goodCommit = `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}]}`
 )
 
-// stacks is how many stacks the costly consolidation moves.
+// stacks is the number of stacks that the costly consolidation moves.
 const stacks = 90_000
 
-var attacks = []attack{
-	{"none", 0, nil, nil},
-	{"slow large bodies", 16, nil, slowBodies},
-	{"slow bodies of 1 MiB", 100, nil, slowSmallBodies},
-	{"batches of refused consolidations", 4, manyStacks, repeated("/v1/commit/batch", batch(10_000, ops(1,
-		`{"op":"ConsolidateStacks","args":{"container_id":2,"class_id":1}}`)+`,{"op":"Detach","args":{"instance_id":1}}`, ""))},
-	{"preflights of consolidations", 4, manyStacks, repeated("/v1/commit/preflight",
-		`{"operations":[{"op":"ConsolidateStacks","args":{"container_id":2,"class_id":1}}]}`)},
-	{"batches of first fit in a full grid", 4, nil, repeated("/v1/commit/batch", batch(1000, ops(40,
-		`{"op":"AddFungible","args":{"container_id":3,"class_id":1,"key":5,"quantity":1}},`+
-			`{"op":"RemoveFungible","args":{"container_id":3,"class_id":1,"key":5,"quantity":1}}`), ""))},
-	{"reversals of a large commit", 200, largeCommit, unread(func(l *ledger) (*daemon, string) {
-		return l.writer, strings.Repeat(post(fmt.Sprintf("/v1/commit/%d/reverse", l.large), "{}"), 20)
-	})},
-	{"reads of a large container's past", 32, manyStacks, pastReads},
-	{"many operations in large bodies", 8, nil, repeated("/v1/commit/batch", batch(1800, ops(160, `{"op":"Detach","args":{"instance_id":1}}`), ""))},
-	{"batch answers that nobody reads", 24, nil, unread(func(l *ledger) (*daemon, string) { return l.writer, bigAnswers })},
-	{"pages that nobody reads", 100, fillLog, unread(func(l *ledger) (*daemon, string) {
-		return l.reader, "GET /v1/read/commits?limit=10000 HTTP/1.1\r\nHost: x\r\n\r\n"
-	})},
-	{"streams that nobody reads", 100, fillLog, unread(func(l *ledger) (*daemon, string) {
-		return l.reader, "GET /v1/read/commits HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
-	})},
-	{"streams of commits that nobody reads", 24, nil, unreadLines(`{"operations":[` + goodOperation + `],"metadata":{"a":"` + strings.Repeat("x", 10_000) + `"}}` + "\n")},
-	{"streams of refusals that nobody reads", 24, nil, unreadLines("1\n")},
-	{"streams of empty lines", 8, nil, unreadLines("\n")},
-	{"streams of lines without end", 24, nil, unreadLines(strings.Repeat(" x", 500))},
-	{"idle streams", 600, nil, idleStream},
+// attacks returns all attacks. The largest body and its parsed form nearly fill
+// the budget.
+func attacks(size scale) []attack {
+	bigAnswers := post("/v1/commit/batch", bigBatch(size))
+	fill := func(l *ledger) error { return l.must("/v1/commit/batch", bigBatch(size)) } // commits that are expensive to read back
+	return []attack{
+		{"none", 0, nil, nil},
+		{"slow large bodies", 16, nil, func(l *ledger, stop <-chan struct{}) { slowBody(l, stop, "/v1/commit/batch", int(size.maxBody)) }},
+		{"slow bodies of 1 MiB", 100, nil, func(l *ledger, stop <-chan struct{}) { slowBody(l, stop, "/v1/commit", 1<<20) }},
+		{"batches of refused consolidations", 4, manyStacks, repeated("/v1/commit/batch", batch(10_000, ops(1,
+			`{"op":"ConsolidateStacks","args":{"container_id":2,"class_id":1}}`)+`,{"op":"Detach","args":{"instance_id":1}}`, ""))},
+		{"preflights of consolidations", 4, manyStacks, repeated("/v1/commit/preflight",
+			`{"operations":[{"op":"ConsolidateStacks","args":{"container_id":2,"class_id":1}}]}`)},
+		{"batches of first fit in a full grid", 4, nil, repeated("/v1/commit/batch", batch(1000, ops(40,
+			`{"op":"AddFungible","args":{"container_id":3,"class_id":1,"key":5,"quantity":1}},`+
+				`{"op":"RemoveFungible","args":{"container_id":3,"class_id":1,"key":5,"quantity":1}}`), ""))},
+		{"batches of first fit among holes", 4, holedGrid, repeated("/v1/commit/batch", batch(20, ops(searches, searchAgain), ""))},
+		{"reversals of a large commit", 200, largeCommit, unread(func(l *ledger) (*daemon, string) {
+			return l.writer, strings.Repeat(post(fmt.Sprintf("/v1/commit/%d/reverse", l.large), "{}"), 20)
+		})},
+		{"reads of a large container's past", 32, manyStacks, pastReads},
+		{"many operations in large bodies", 8, nil, repeated("/v1/commit/batch", batch(1800*size.times, ops(160, `{"op":"Detach","args":{"instance_id":1}}`), ""))},
+		{"batches of wrong shapes", 16, nil, repeated("/v1/commit/batch", `{"transactions":[`+ops(10_000, "1")+`]}`)},
+		{"batch answers that nobody reads", 24, nil, unread(func(l *ledger) (*daemon, string) { return l.writer, bigAnswers })},
+		{"pages that nobody reads", 100, fill, unread(func(l *ledger) (*daemon, string) {
+			return l.reader, "GET /v1/read/commits?limit=10000 HTTP/1.1\r\nHost: x\r\n\r\n"
+		})},
+		{"streams that nobody reads", 100, fill, unread(func(l *ledger) (*daemon, string) {
+			return l.reader, "GET /v1/read/commits HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
+		})},
+		{"streams of commits that nobody reads", 24, nil, unreadLines(`{"operations":[` + goodOperation + `],"metadata":{"a":"` + strings.Repeat("x", 10_000) + `"}}` + "\n")},
+		{"streams of refusals that nobody reads", 24, nil, unreadLines("1\n")},
+		{"streams of empty lines", 8, nil, unreadLines("\n")},
+		{"streams of lines without end", 24, nil, unreadLines(strings.Repeat(" x", 500))},
+		{"idle streams", 600, nil, idleStream},
+	}
 }
 
-var bigAnswers = post("/v1/commit/batch", batch(1000, goodOperation, `,"metadata":{"a":"`+strings.Repeat("x", 10_000)+`"}`))
+func bigBatch(size scale) string {
+	return batch(1000*size.times, goodOperation, `,"metadata":{"a":"`+strings.Repeat("x", 10_000)+`"}`)
+}
 
 const goodOperation = `{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":1,"quantity":1}}`
 
@@ -76,11 +85,11 @@ func post(path, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
 }
 
-// pause is how long an attacker rests before it comes again: these attacks are
-// not floods.
+// pause is the time between two requests of an attacker. These attacks are not
+// floods.
 const pause = 100 * time.Millisecond
 
-// until calls do again and again until stop is closed.
+// until repeats do until stop is closed.
 func until(stop <-chan struct{}, do func()) {
 	for {
 		select {
@@ -93,7 +102,7 @@ func until(stop <-chan struct{}, do func()) {
 	}
 }
 
-// repeated posts a body, reads what is answered, and posts it again.
+// repeated posts a body, reads the response, and posts it again.
 func repeated(path, body string) func(*ledger, <-chan struct{}) {
 	return func(l *ledger, stop <-chan struct{}) {
 		until(stop, func() {
@@ -106,8 +115,8 @@ func repeated(path, body string) func(*ledger, <-chan struct{}) {
 	}
 }
 
-// unread sends a request, never reads the answer, and comes again when the
-// daemon ends the connection. What follows the request is sent without a pause.
+// unread sends a request and then more, without a pause. It never reads the
+// response. When the daemon closes the connection, it starts again.
 func unread(request func(*ledger) (*daemon, string), more ...string) func(*ledger, <-chan struct{}) {
 	return func(l *ledger, stop <-chan struct{}) {
 		until(stop, func() {
@@ -130,12 +139,8 @@ func unread(request func(*ledger) (*daemon, string), more ...string) func(*ledge
 	}
 }
 
-func slowBodies(l *ledger, stop <-chan struct{}) { slowBody(l, stop, "/v1/commit/batch", maxBody) }
-
-func slowSmallBodies(l *ledger, stop <-chan struct{}) { slowBody(l, stop, "/v1/commit", 1<<20) }
-
-// slowBody sends all of a body but for its last byte. If the daemon doesn't take
-// it, half of it may still fit.
+// slowBody sends a body without its last byte. If the daemon rejects it, the
+// next one is half as large, because that may still fit the budget.
 func slowBody(l *ledger, stop <-chan struct{}, path string, largest int) {
 	size := largest
 	until(stop, func() {
@@ -146,7 +151,7 @@ func slowBody(l *ledger, stop <-chan struct{}, path string, largest int) {
 		defer c.Close()
 		request := post(path, strings.Repeat(" ", size))
 		if _, err := io.WriteString(c, request[:len(request)-1]); err == nil {
-			io.Copy(io.Discard, c) // until the daemon ends it
+			io.Copy(io.Discard, c) // until the daemon closes the connection
 		}
 		if size /= 2; size < 256 {
 			size = largest
@@ -154,7 +159,7 @@ func slowBody(l *ledger, stop <-chan struct{}, path string, largest int) {
 	})
 }
 
-// manyStacks puts the stacks into container 2.
+// manyStacks creates the stacks in container 2.
 func manyStacks(l *ledger) error {
 	for at := 0; at < stacks; at += 9000 {
 		var list []string
@@ -168,8 +173,34 @@ func manyStacks(l *ledger) error {
 	return nil
 }
 
-// largeCommit makes a commit of many operations that can't be taken back: the
-// last one of its inverse is refused.
+// holedGrid creates grid 4. Its columns leave holes of one cell in each row,
+// and one free place at the bottom. A small stack in a hole moves up and down,
+// so that first fit must search everything again before it finds that place.
+func holedGrid(l *ledger) error {
+	list := []string{
+		`{"op":"CreateContainer","args":{"container_id":4,"kind":"Grid","grid_width":1024,"grid_height":1024}}`,
+		`{"op":"RegisterClassShape","args":{"request":{"class_id":1,"key":7,"width":1,"height":1}}}`,
+		`{"op":"RegisterClassShape","args":{"request":{"class_id":1,"key":8,"width":2,"height":3}}}`,
+		`{"op":"AddFungible","args":{"container_id":4,"class_id":1,"key":7,"quantity":1,"x":0,"y":0}}`,
+	}
+	for key := 1000; key < 1341; key++ {
+		list = append(list, fmt.Sprintf(`{"op":"RegisterClassShape","args":{"request":{"class_id":1,"key":%d,"width":2,"height":1020}}},`+
+			`{"op":"AddFungible","args":{"container_id":4,"class_id":1,"key":%d,"quantity":1,"x":%d,"y":0}}`, key, key, 3*(key-1000)+1))
+	}
+	return l.must("/v1/commit", `{"operations":[`+strings.Join(list, ",")+`]}`)
+}
+
+// searches is a little more than one transaction may search grid 4, so the
+// transaction is rolled back at its end.
+const searches = 250
+
+const searchAgain = `{"op":"MoveInGrid","args":{"container_id":4,"x":0,"y":0,"to_x":0,"to_y":1000}},` +
+	`{"op":"MoveInGrid","args":{"container_id":4,"x":0,"y":1000,"to_x":0,"to_y":0}},` +
+	`{"op":"AddFungible","args":{"container_id":4,"class_id":1,"key":8,"quantity":1}},` +
+	`{"op":"RemoveFungible","args":{"container_id":4,"class_id":1,"key":8,"quantity":1}}`
+
+// largeCommit makes a commit of many operations that can't be reversed: the
+// last operation of its inverse is rejected.
 func largeCommit(l *ledger) error {
 	var list []string
 	for key := range 9000 {
@@ -185,7 +216,7 @@ func largeCommit(l *ledger) error {
 	return l.must("/v1/commit", `{"operations":[{"op":"RemoveFungible","args":{"container_id":1,"class_id":1,"key":1000000,"quantity":1}}]}`)
 }
 
-// pastReads asks for a container as it was in the middle of manyStacks.
+// pastReads reads a container as it was in the middle of manyStacks.
 func pastReads(l *ledger, stop <-chan struct{}) {
 	until(stop, func() {
 		resp, err := http.Get("http://" + l.reader.addr + "/v1/read/container/2/balances?limit=1&at_seq=8")
@@ -196,16 +227,11 @@ func pastReads(l *ledger, stop <-chan struct{}) {
 	})
 }
 
-// fillLog makes commits that take much to read back.
-func fillLog(l *ledger) error {
-	_, body, _ := strings.Cut(bigAnswers, "\r\n\r\n")
-	return l.must("/v1/commit/batch", body)
-}
-
 const openStream = "POST /v1/commit/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-// unreadLines sends a text over and over in a stream of commits, as fast as it
-// is taken, never reads, and comes again when the daemon ends the stream.
+// unreadLines sends a text over and over in a stream of commits, as fast as the
+// daemon reads it, and never reads. When the daemon ends the stream, it starts
+// again.
 func unreadLines(text string) func(*ledger, <-chan struct{}) {
 	if n := 32 << 10 / len(text); n > 1 {
 		text = strings.Repeat(text, n)
@@ -214,8 +240,8 @@ func unreadLines(text string) func(*ledger, <-chan struct{}) {
 	return unread(func(l *ledger) (*daemon, string) { return l.writer, openStream }, chunk)
 }
 
-// idleStream opens a stream of commits, sends half a line a byte at a time, and
-// comes again when it is refused or ended.
+// idleStream opens a stream of commits and sends half a line, one byte a
+// second. When the daemon rejects or ends the stream, it starts again.
 func idleStream(l *ledger, stop <-chan struct{}) {
 	until(stop, func() {
 		c, err := l.writer.deaf()

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,11 +18,11 @@ import (
 	"time"
 )
 
-// A ledger is a pair of daemons on a folder of their own.
+// A ledger is a pair of daemons with a directory of their own.
 type ledger struct {
 	dir            string
 	writer, reader *daemon
-	large          int // the commit of largeCommit
+	large          int // global_seq of the commit of largeCommit
 }
 
 type daemon struct {
@@ -37,12 +38,12 @@ func build(folder string) error {
 	return nil
 }
 
-func start(folder string) (l *ledger, err error) {
+func start(folder string, size scale) (l *ledger, err error) {
 	l = &ledger{}
 	if l.dir, err = os.MkdirTemp("", "hostile-ledger-"); err != nil {
 		return nil, err
 	}
-	l.writer, err = spawn(folder, "ledger-write", "-dir", l.dir, "-max-inflight", fmt.Sprint(maxInflight), "-max-batch-body", fmt.Sprint(maxBody))
+	l.writer, err = spawn(folder, "ledger-write", "-dir", l.dir, "-max-inflight", fmt.Sprint(size.maxInflight), "-max-batch-body", fmt.Sprint(size.maxBody))
 	if err == nil {
 		l.reader, err = spawn(folder, "ledger-read", "-dir", l.dir)
 	}
@@ -55,7 +56,7 @@ func start(folder string) (l *ledger, err error) {
 	return l, err
 }
 
-// spawn starts a daemon. What it logs is of no interest.
+// spawn starts a daemon. Its log lines are discarded.
 func spawn(folder, name string, args ...string) (*daemon, error) {
 	d := &daemon{cmd: exec.Command(filepath.Join(folder, name), append(args, "-listen", "127.0.0.1:0")...)}
 	out, err := d.cmd.StdoutPipe()
@@ -69,13 +70,13 @@ func spawn(folder, name string, args ...string) (*daemon, error) {
 	_, url, ok := strings.Cut(strings.TrimSpace(line), " ready on http://")
 	if err != nil || !ok {
 		d.end()
-		return nil, fmt.Errorf("%s said %q: %v", name, line, err)
+		return nil, fmt.Errorf("%s wrote %q: %v", name, line, err)
 	}
 	d.addr = url
 	return d, nil
 }
 
-// end kills the daemon: what it was attacked with need not be answered.
+// end kills the daemon: the attackers need no response.
 func (d *daemon) end() {
 	d.cmd.Process.Kill()
 	d.cmd.Wait()
@@ -90,8 +91,8 @@ func (l *ledger) remove() {
 	os.RemoveAll(l.dir)
 }
 
-// memory returns the daemon's anonymous memory, in bytes: pages of the log that
-// it has mapped belong to the kernel's cache.
+// memory returns the daemon's anonymous memory, in bytes. Mapped pages of the
+// log are not part of it, because they belong to the page cache.
 func (d *daemon) memory() int64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
 	for line := range bytes.Lines(text) {
@@ -103,13 +104,14 @@ func (d *daemon) memory() int64 {
 	return 0
 }
 
-// must posts what has to be accepted.
+// must posts a body, and fails if the daemon does not accept it.
 func (l *ledger) must(path, body string) error {
 	_, err := l.post(path, body)
 	return err
 }
 
-// commit is must for one transaction, and returns the answer.
+// commit posts one transaction, and returns the response. It fails if the
+// daemon does not accept the transaction.
 func (l *ledger) commit(body string) (string, error) { return l.post("/v1/commit", body) }
 
 func (l *ledger) post(path, body string) (string, error) {
@@ -125,32 +127,37 @@ func (l *ledger) post(path, body string) (string, error) {
 	return string(text), err
 }
 
-// What a well-behaved client noticed.
+// measured is what the well-behaved client measured.
+type measured struct {
+	Took    []time.Duration // latencies of its commits, sorted
+	Refused int
+}
+
+// noticed is the effect of an attack.
 type noticed struct {
-	took        []time.Duration // of its commits, sorted
-	refused     int
+	measured
 	write, read int64 // highest memory of the daemons, in bytes
 }
 
 func (n *noticed) quantile(q float64) time.Duration {
-	if len(n.took) == 0 {
+	if len(n.Took) == 0 {
 		return 0
 	}
-	return n.took[int(q*float64(len(n.took)-1))].Round(10 * time.Microsecond)
+	return n.Took[int(q*float64(len(n.Took)-1))].Round(10 * time.Microsecond)
 }
 
-// within reports whether the promises of SECURITY.md were kept.
-func (n *noticed) within() bool {
-	ok := n.refused == 0 && len(n.took) > 0 && n.write <= mostWrite && n.read <= mostRead
+// within reports whether the limits of SECURITY.md were kept.
+func (n *noticed) within(size scale) bool {
+	ok := n.Refused == 0 && len(n.Took) > 0 && n.write <= size.mostWrite() && n.read <= mostRead
 	if !ok {
-		fmt.Fprintf(os.Stderr, "hostile: %d commits refused, %d and %d bytes of memory; none, and at most %d and %d are promised\n",
-			n.refused, n.write, n.read, int64(mostWrite), int64(mostRead))
+		fmt.Fprintf(os.Stderr, "hostile: %d commits rejected, %d and %d bytes of memory; SECURITY.md promises none, and at most %d and %d\n",
+			n.Refused, n.write, n.read, size.mostWrite(), int64(mostRead))
 	}
 	return ok
 }
 
-// watch looks at the daemons' memory until stop is closed; then highest returns
-// the most that it has seen of each.
+// watch samples the daemons' memory until stop is closed. After that, highest
+// returns the maximum of each daemon, in bytes.
 func (l *ledger) watch(stop <-chan struct{}) (highest func() (write, read int64)) {
 	var write, read int64
 	done := make(chan struct{})
@@ -171,29 +178,44 @@ func (l *ledger) watch(stop <-chan struct{}) (highest func() (write, read int64)
 	}
 }
 
-// behave commits one after another for a while.
-func (l *ledger) behave(d time.Duration) (n noticed) {
+// behave runs the well-behaved client, in a process of its own: in this one it
+// would wait for the attackers' goroutines too.
+func (l *ledger) behave(d time.Duration) (n noticed, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return n, err
+	}
+	out, err := exec.Command(self, "-client", l.writer.addr, "-for", d.String()).Output()
+	if err == nil {
+		err = json.Unmarshal(out, &n.measured)
+	}
+	return n, err
+}
+
+// behave sends one commit after another for the time d.
+func behave(addr string, d time.Duration) (m measured) {
 	client := &http.Client{Timeout: 30 * time.Second}
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		start := time.Now()
-		resp, err := client.Post("http://"+l.writer.addr+"/v1/commit", "application/json", strings.NewReader(goodCommit))
+		resp, err := client.Post("http://"+addr+"/v1/commit", "application/json", strings.NewReader(goodCommit))
 		if err == nil {
 			_, err = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 		}
 		switch {
 		case err != nil || resp.StatusCode != 200:
-			n.refused++
+			m.Refused++
 			time.Sleep(10 * time.Millisecond)
 		default:
-			n.took = append(n.took, time.Since(start))
+			m.Took = append(m.Took, time.Since(start))
 		}
 	}
-	slices.Sort(n.took)
-	return n
+	slices.Sort(m.Took)
+	return m
 }
 
-// A deaf connection sends requests and reads nothing.
+// deaf opens a connection with a small receive buffer, for sending requests
+// without reading.
 func (d *daemon) deaf() (net.Conn, error) {
 	c, err := net.Dial("tcp", d.addr)
 	if err != nil {

@@ -1,15 +1,18 @@
 // Command hostile attacks a ledger of its own and prints what a well-behaved
-// client notices: how long its commits take, and how many are refused. Its
+// client notices: the latency of its commits, and how many were rejected. Its
 // table is in SECURITY.md.
 //
-//	go run ./server/hostile [-programs DIR] [-for TIME] [-only NAME] [-together]
+//	go run ./server/hostile [-programs DIR] [-for TIME] [-only NAME] [-together] [-defaults]
 //
-// Each attack runs against fresh daemons. With -together all run at once, and
-// the exit code is 1 if a daemon used more memory than SECURITY.md states, or
-// the write daemon refused the well-behaved client.
+// Each attack runs against fresh daemons. With -together all attacks run at
+// once. The exit code is then 1 if a daemon used more memory than SECURITY.md
+// states, or if the write daemon rejected a commit of the well-behaved client.
+// The write daemon has a small -max-inflight; with -defaults it has the
+// default, and bodies are larger.
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -22,29 +25,42 @@ var (
 	duration = flag.Duration("for", 10*time.Second, "`TIME` of each attack")
 	only     = flag.String("only", "", "`NAME` of the one attack to run")
 	together = flag.Bool("together", false, "run all attacks at once, and check the bound")
+	defaults = flag.Bool("defaults", false, "leave the settings of the write daemon at their defaults")
+	client   = flag.String("client", "", "be the well-behaved client of the daemon at `ADDRESS`, and print its measurements as JSON")
 )
 
-// Settings of the write daemon. The largest body and what is made of it fit in
-// the budget.
-const (
-	maxInflight = 64 << 20
-	maxBody     = 12 << 20
+// A scale is the -max-inflight of the write daemon, and the size of the
+// attacks.
+type scale struct {
+	maxInflight, maxBody int64
+	times                int // factor for the number of transactions in large batches
+}
+
+var (
+	small = scale{64 << 20, 12 << 20, 1}
+	full  = scale{256 << 20, 64 << 20, 5} // the defaults
 )
 
-// mostWrite and mostRead bound the anonymous memory of the daemons, as SECURITY.md
-// states it: three times what may be alive, and what a daemon needs anyway.
+// mostWrite and mostRead are the limits of the daemons' anonymous memory, in
+// bytes, as SECURITY.md states them: three times the largest live memory, plus
+// what every daemon needs.
+func (s scale) mostWrite() int64 { return 3*(s.maxInflight+state) + 96<<20 }
+
 const (
-	mostWrite = 3*(maxInflight+state) + 96<<20
-	mostRead  = 3*(readInflight+logReaders+state+index) + 96<<20
+	mostRead = 3*(readInflight+logReaders+state+index) + 96<<20
 
 	readInflight = 32 << 20 // the default
-	logReaders   = 32 << 20 // commits that are being made, in eight readers of the log
-	state        = 32 << 20 // some 100,000 stacks
+	logReaders   = 32 << 20 // commits that are being rendered, in eight log readers
+	state        = 32 << 20 // about 100,000 stacks
 	index        = 64 << 20 // of the history: one generation that grows, and one that is being written
 )
 
 func main() {
 	flag.Parse()
+	if *client != "" {
+		json.NewEncoder(os.Stdout).Encode(behave(*client, *duration))
+		return
+	}
 	ok, err := run()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hostile:", err)
@@ -69,15 +85,19 @@ func run() (ok bool, err error) {
 	if folder, err = filepath.Abs(folder); err != nil {
 		return false, err
 	}
+	size := small
+	if *defaults {
+		size = full
+	}
 	fmt.Println("| attack | commits/s | p50 | p99 | longest | refused | write daemon | read daemon |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
 	if *together {
-		n, err := play(folder, "all at once", attacks)
-		return n.within(), err
+		n, err := play(folder, size, "all at once", attacks(size))
+		return n.within(size), err
 	}
-	for _, a := range attacks {
+	for _, a := range attacks(size) {
 		if *only == "" || *only == a.name {
-			if _, err := play(folder, a.name, []attack{a}); err != nil {
+			if _, err := play(folder, size, a.name, []attack{a}); err != nil {
 				return false, err
 			}
 		}
@@ -85,9 +105,10 @@ func run() (ok bool, err error) {
 	return true, nil
 }
 
-// play runs attacks against fresh daemons, and a well-behaved client beside.
-func play(folder, name string, list []attack) (noticed, error) {
-	l, err := start(folder)
+// play runs attacks against fresh daemons, and a well-behaved client at the
+// same time.
+func play(folder string, size scale, name string, list []attack) (noticed, error) {
+	l, err := start(folder, size)
 	if err != nil {
 		return noticed{}, err
 	}
@@ -105,12 +126,15 @@ func play(folder, name string, list []attack) (noticed, error) {
 			go a.play(l, stop)
 		}
 	}
-	time.Sleep(time.Second) // let the attack unfold
+	time.Sleep(time.Second) // let the attack get going
 	highest := l.watch(stop)
-	n := l.behave(*duration)
+	n, err := l.behave(*duration)
 	close(stop)
+	if err != nil {
+		return n, err
+	}
 	n.write, n.read = highest()
-	fmt.Printf("| %s | %.0f | %s | %s | %s | %d of %d | %d MiB | %d MiB |\n", name, float64(len(n.took))/duration.Seconds(),
-		n.quantile(0.5), n.quantile(0.99), n.quantile(1), n.refused, n.refused+len(n.took), n.write>>20, n.read>>20)
+	fmt.Printf("| %s | %.0f | %s | %s | %s | %d of %d | %d MiB | %d MiB |\n", name, float64(len(n.Took))/duration.Seconds(),
+		n.quantile(0.5), n.quantile(0.99), n.quantile(1), n.Refused, n.Refused+len(n.Took), n.write>>20, n.read>>20)
 	return n, nil
 }

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// TestHostileStreams are clients that mean harm to a write daemon by streams of
-// commits. One that behaves goes on beside them.
+// TestHostileStreams attacks a write daemon with streams of commits. At the
+// same time, a well-behaved client continues.
 func TestHostileStreams(t *testing.T) {
 	v := newVictim(t)
-	t.Cleanup(v.finish) // after all attacks, which run at once
+	t.Cleanup(v.finish) // after all attacks, which run at the same time
 	one := func(name string, attack func(v *victim)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -24,7 +24,9 @@ func TestHostileStreams(t *testing.T) {
 	}
 	other := strings.Replace(goodCommit, `"key":0`, `"key":7`, 1) // not the units that the good client counts
 	one("never reads", func(v *victim) {
-		for _, line := range []string{other + "\n", "1\n"} {
+		// Results as long as their lines soon fill what the sockets hold, 5 MiB, on any disk.
+		long := strings.TrimSuffix(other, "}") + `,"metadata":{"x":"` + strings.Repeat("x", 4000) + `"}}`
+		for _, line := range []string{long + "\n", "1\n"} {
 			c := v.openStream()
 			c.SetReadBuffer(4096)
 			text := strings.Repeat(line, 20_000/len(line)+1)
@@ -55,7 +57,7 @@ func TestHostileStreams(t *testing.T) {
 			v.Errorf("%q", codes)
 		}
 	})
-	one("a byte now and then", func(v *victim) { // which is no silence: it may go on until the line is too long
+	one("a byte now and then", func(v *victim) { // that is not silence: it may continue until the line is too long
 		c := v.openStream()
 		for i := range 80 {
 			c.sendChunk(other[i : i+1])
@@ -123,7 +125,7 @@ type hostileStream struct {
 	results *bufio.Reader
 }
 
-// openStream opens a stream, once there is a place for one.
+// openStream opens a stream as soon as there is a place for one.
 func (v *victim) openStream() *hostileStream {
 	v.Helper()
 	var s *hostileStream
@@ -142,7 +144,7 @@ func (v *victim) openStream() *hostileStream {
 
 func (c *hostileStream) sendChunk(text string) { c.send(fmt.Sprintf("%x\r\n%s\r\n", len(text), text)) }
 
-// result is the code of the next result, "" for a commit.
+// result returns the code of the next result, "" for a commit.
 func (c *hostileStream) result() string {
 	c.t.Helper()
 	line, err := c.results.ReadString('\n')
@@ -152,7 +154,8 @@ func (c *hostileStream) result() string {
 	return errorCode(line)
 }
 
-// codes are those of all results up to the end of the answer, which must be whole.
+// codes returns the codes of all results up to the end of the response, which
+// must be complete.
 func (c *hostileStream) codes() (codes []string) {
 	c.t.Helper()
 	for {

@@ -1,7 +1,6 @@
 package systemtest
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -10,33 +9,20 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 )
 
-// These tests are clients that mean harm, or act as if they did, on real
-// daemons. While each is at work, a client that behaves goes on, and notices
-// nothing; at the end all that it was promised is there, and the daemons have
-// never used more memory than this:
+// These tests are clients that attack real daemons, or behave as if they did.
+// During each attack, a well-behaved client continues and must notice nothing.
+// At the end everything that it was promised must be there, and the daemons
+// must never have used more memory than this:
 const (
-	mostWriteMemory = 512 << 20 // bytes resident, at the highest
+	mostWriteMemory = 512 << 20 // peak resident memory, in bytes
 	mostReadMemory  = 256 << 20
 )
-
-// A victim is a pair of daemons with short patience.
-type victim struct {
-	*testing.T
-	w, r  *process
-	stop  chan struct{}
-	ended chan struct{}
-	acked *atomic.Int64 // units that the good client was promised
-}
 
 const (
 	goodContainers = `{"operations":[{"op":"CreateContainer","args":{"container_id":1,"kind":"Standard"}},` +
@@ -44,163 +30,12 @@ const (
 	goodCommit = `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}]}`
 )
 
-func newVictim(t *testing.T, more ...string) *victim {
-	t.Helper()
-	limits := more
-	for _, limit := range [][2]string{{"-header-timeout", "700ms"}, {"-read-timeout", "1500ms"}, {"-write-timeout", "3s"}, {"-idle-timeout", "3s"}} {
-		if !slices.Contains(more, limit[0]) {
-			limits = append(limits, limit[0], limit[1])
-		}
-	}
-	dir := t.TempDir()
-	v := &victim{T: t, acked: new(atomic.Int64), stop: make(chan struct{}), ended: make(chan struct{})}
-	v.w = startProcess(t, "ledger-write", append(limits, "-dir", dir, "-segment-size", fmt.Sprint(16<<20),
-		"-idempotency-keys", "1000", "-max-inflight", fmt.Sprint(128<<20))...)
-	v.r = startProcess(t, "ledger-read", append(limits, "-dir", dir)...)
-	mustCommit(t, v.w.url, goodContainers)
-	go v.behave()
-	return v
-}
-
-// behave commits and reads back until it is told to stop.
-func (v *victim) behave() {
-	defer close(v.ended)
-	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
-	for n := 1; ; n++ {
-		select {
-		case <-v.stop:
-			return
-		default:
-		}
-		a, err := post(client, v.w.url+"/v1/commit", goodCommit)
-		if err != nil || a.status != 200 {
-			v.Errorf("the client that behaves was refused: %v %d %s", err, a.status, a.body)
-			return
-		}
-		v.acked.Add(1)
-		if a, err = get(client, v.r.url+"/v1/read/container/1/balances?wait=20s&min_seq="+seqOf(a.body)); err != nil ||
-			!strings.Contains(a.body, fmt.Sprintf(`"quantity":%d}`, n)) {
-			v.Errorf("the client that behaves read: %v %d %s", err, a.status, a.body)
-			return
-		}
-	}
-}
-
-// finish checks that the good client's commits are there, in the daemons that
-// were attacked and in one that starts from the log, and the bounds of memory.
-func (v *victim) finish() {
-	close(v.stop)
-	<-v.ended
-	want := fmt.Sprintf(`"quantity":%d}`, v.acked.Load())
-	a, err := get(http.DefaultClient, v.r.url+"/v1/read/container/1/balances")
-	if err != nil || !strings.Contains(a.body, want) || v.acked.Load() == 0 {
-		v.Errorf("balance: %v %s, want %s", err, a.body, want)
-	}
-	for _, m := range []struct {
-		p    *process
-		most int64
-	}{{v.w, mostWriteMemory}, {v.r, mostReadMemory}} {
-		highest := statusBytes(v.T, m.p, "VmHWM")
-		v.Logf("%s: at most %d MiB resident (mapped segments of the log included); %d good commits meanwhile", m.p.name, highest>>20, v.acked.Load())
-		if highest > m.most {
-			v.Errorf("%s had %d bytes resident, more than %d", m.p.name, highest, m.most)
-		}
-	}
-	v.w.stop(v.T)
-	v.r.stop(v.T)
-}
-
-// statusBytes reads a line of /proc/PID/status that is in kB.
-func statusBytes(t *testing.T, p *process, field string) int64 {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := regexp.MustCompile(field + `:\s+(\d+) kB`).FindSubmatch(text)
-	if m == nil {
-		t.Fatalf("no %s in %s", field, text)
-	}
-	kib, _ := strconv.ParseInt(string(m[1]), 10, 64)
-	return kib << 10
-}
-
-// A rawConn is a connection that can send anything.
-type rawConn struct {
-	*net.TCPConn
-	t  *testing.T
-	in *bufio.Reader
-}
-
-func (v *victim) dial(p *process) *rawConn {
-	v.Helper()
-	c, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
-	if err != nil {
-		v.Fatal(err)
-	}
-	v.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(time.Minute)) // for a daemon that never ends it
-	return &rawConn{c.(*net.TCPConn), v.T, bufio.NewReader(c)}
-}
-
-// send sends what the daemon may not want to read.
-func (c *rawConn) send(text string) { io.WriteString(c, text) }
-
-// answer reads one answer.
-func (c *rawConn) answer() (status int, body string) {
-	c.t.Helper()
-	res, err := http.ReadResponse(c.in, nil)
-	if err != nil {
-		c.t.Fatalf("no answer: %v", err)
-	}
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		c.t.Fatalf("half an answer: %v", err)
-	}
-	return res.StatusCode, string(b)
-}
-
-// isDropped waits until the daemon ends the connection, and returns what it
-// said before.
-func (c *rawConn) isDropped() string {
-	c.t.Helper()
-	said, err := io.ReadAll(c.in)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		c.t.Error("the daemon did not end the connection")
-	}
-	return string(said)
-}
-
-// drip sends bytes slowly until the other end has gone.
-func (c *rawConn) drip(b byte) {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range tick.C {
-		if _, err := c.Write([]byte{b}); err != nil {
-			return
-		}
-	}
-}
-
-// seqOf is the global_seq of a result.
-func seqOf(body string) string {
-	_, seq, _ := strings.Cut(body, `{"global_seq":`)
-	seq, _, _ = strings.Cut(seq, ",")
-	return seq
-}
-
-func postHead(path string, lines ...string) string {
-	return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + strings.Join(append(lines, ""), "\r\n") + "\r\n"
-}
-
 const getHealth = "GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 func TestHostileClients(t *testing.T) {
 	v := newVictim(t)
-	t.Cleanup(v.finish) // after all attacks, which run at once
-	// What daemons are asked for must be more than sockets hold.
+	t.Cleanup(v.finish) // after all attacks, which run at the same time
+	// The responses must be larger than sockets can hold.
 	bulk := `{"transactions":[` + strings.Repeat(`{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":1,"quantity":1}}],"metadata":{"a":"`+
 		strings.Repeat("x", 16000)+`"}},`, 599) + `{"operations":[]}]}`
 	if a, err := post(http.DefaultClient, v.w.url+"/v1/commit/batch", bulk); err != nil || a.status != 200 {
@@ -297,7 +132,8 @@ func TestHostileClients(t *testing.T) {
 	one("idempotency keys", (*victim).floodOfKeys)
 }
 
-// neverReading asks for much and reads nothing, until the daemon has enough.
+// neverReading sends large requests and reads nothing, until the daemon drops
+// it.
 func (v *victim) neverReading() {
 	for path, p := range map[string]*process{"/v1/read/commits": v.r, "/v1/openapi.json": v.r, "/v1/metrics": v.w} {
 		c := v.dial(p)
@@ -313,7 +149,7 @@ func (v *victim) neverReading() {
 	}
 }
 
-// deafStreams follows the commits and reads nothing.
+// deafStreams opens streams of commits and reads nothing.
 func (v *victim) deafStreams() {
 	const streams = 50
 	for range streams {
@@ -327,30 +163,8 @@ func (v *victim) deafStreams() {
 	})
 }
 
-// await asks again and again, at most for a minute.
-func (v *victim) await(what string, cond func() bool) {
-	v.Helper()
-	for end := time.Now().Add(time.Minute); !cond(); {
-		if time.Now().After(end) {
-			v.Fatalf("waited in vain until %s", what)
-		}
-	}
-}
-
-// metric is the value of a series, 0 if it is not there.
-func (v *victim) metric(p *process, series string) float64 {
-	v.Helper()
-	a, err := get(http.DefaultClient, p.url+"/v1/metrics")
-	if err != nil {
-		v.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(a.body, "\n"+series+" ")
-	value, _, _ := strings.Cut(rest, "\n")
-	n, _ := strconv.ParseFloat(value, 64)
-	return n
-}
-
-// halfClosed asks and closes its sending side: a whole request is answered.
+// halfClosed sends a request and closes its sending side. A complete request is
+// answered.
 func (v *victim) halfClosed(p *process) {
 	c := v.dial(p)
 	c.send(getHealth)
@@ -367,7 +181,7 @@ func (v *victim) halfClosed(p *process) {
 	}
 }
 
-// pipelines sends many requests before it reads: the answers come in order.
+// pipelines sends many requests before it reads. The responses come in order.
 func (v *victim) pipelines() {
 	c := v.dial(v.w)
 	commit := `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":2,"quantity":1}}]}`
@@ -388,7 +202,7 @@ func (v *victim) pipelines() {
 	}
 }
 
-// compressed sends a bomb: 100 MiB of zeroes in 100 KiB.
+// compressed sends a decompression bomb: 100 MiB of zeroes in 100 KiB.
 func (v *victim) compressed() {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -406,7 +220,7 @@ func (v *victim) compressed() {
 	}
 }
 
-// deepAndWide sends bodies that are much work for a careless parser.
+// deepAndWide sends bodies that would be much work for a careless parser.
 func (v *victim) deepAndWide() {
 	const million = 1_000_000
 	fields := func(of string) string {
@@ -437,7 +251,7 @@ func (v *victim) deepAndWide() {
 		{"a number of a million digits", "/v1/commit", `{"operations":[{"op":"RemoveContainer","args":{"container_id":` + strings.Repeat("9", million) + `}}]}`, 400, "InvalidRequest"},
 	} {
 		a, err := post(http.DefaultClient, v.w.url+c.path, c.body)
-		for tries := 0; err != nil && tries < 10; tries++ { // on a busy machine so much takes longer to send than it may
+		for tries := 0; err != nil && tries < 10; tries++ { // on a busy machine it takes longer to send so much than is permitted
 			a, err = post(http.DefaultClient, v.w.url+c.path, c.body)
 		}
 		if code := errorCode(strings.TrimSuffix(strings.TrimPrefix(a.body, `{"results":[`), `]}`)); err != nil || a.status != c.status || code != c.code || len(a.body) > 2000 {
@@ -446,8 +260,8 @@ func (v *victim) deepAndWide() {
 	}
 }
 
-// floodOfKeys commits with many more keys, as long as they may be, than the
-// daemon remembers.
+// floodOfKeys commits with many more idempotency keys, of the maximum length,
+// than the daemon remembers.
 func (v *victim) floodOfKeys() {
 	const batches, each = 20, 2000
 	key := func(n int) string { return fmt.Sprintf("%0255d", n) }
@@ -481,7 +295,7 @@ func (v *victim) floodOfKeys() {
 	}
 }
 
-// TestTenThousandIdleConnections holds them on either daemon.
+// TestTenThousandIdleConnections opens them to each daemon.
 func TestTenThousandIdleConnections(t *testing.T) {
 	t.Run("ledger-write", func(t *testing.T) { tenThousand(t, func(v *victim) *process { return v.w }) })
 	t.Run("ledger-read", func(t *testing.T) { tenThousand(t, func(v *victim) *process { return v.r }) })
@@ -503,7 +317,7 @@ func tenThousand(t *testing.T, choose func(*victim) *process) {
 	conns := make([]net.Conn, most)
 	for i := range conns {
 		conns[i] = v.dial(p)
-		if i%2 == 0 { // half of them have asked for something
+		if i%2 == 0 { // half of them have sent a request
 			conns[i].(*rawConn).send("GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
 		}
 	}

@@ -16,13 +16,14 @@ import (
 	"time"
 )
 
-// TestHostileHandshakes: who connects to TLS and then says nothing, half of a
-// hello, or nonsense, is dropped within the time that a header has.
+// TestHostileHandshakes connects with TLS and then sends nothing, half of a
+// hello, or garbage. The daemon must drop each connection within the time limit
+// for a header.
 func TestHostileHandshakes(t *testing.T) {
 	ca := newAuthority(t)
 	serving := ca.issue(t, "server", time.Time{})
 	w := startProcess(t, "ledger-write", "-dir", t.TempDir(), "-segment-size", fmt.Sprint(testSegment), "-tls-cert", serving.cert, "-tls-key", serving.key,
-		"-header-timeout", "700ms", "-read-timeout", "1500ms", "-write-timeout", "3s", "-idle-timeout", "3s")
+		"-header-timeout", "3s", "-read-timeout", "6s", "-write-timeout", "6s", "-idle-timeout", "6s")
 	addr := strings.TrimPrefix(w.url, "https://")
 	good := &http.Client{Transport: &http.Transport{TLSClientConfig: ca.client()}}
 	defer good.CloseIdleConnections()
@@ -42,7 +43,7 @@ func TestHostileHandshakes(t *testing.T) {
 					return
 				}
 				defer c.Close()
-				c.SetDeadline(time.Now().Add(time.Minute)) // for a daemon that never ends it
+				c.SetDeadline(time.Now().Add(time.Minute)) // in case the daemon never ends it
 				io.WriteString(c, said)
 				if _, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Errorf("%s: the daemon did not end the connection", about)
@@ -50,7 +51,7 @@ func TestHostileHandshakes(t *testing.T) {
 			})
 		}
 	}
-	attacks.Go(func() { // a handshake that is whole, and then nothing
+	attacks.Go(func() { // a complete handshake, and then nothing
 		c, err := tls.Dial("tcp", addr, ca.client())
 		if err != nil {
 			t.Error(err)
@@ -64,7 +65,7 @@ func TestHostileHandshakes(t *testing.T) {
 	})
 	over := make(chan struct{})
 	go func() { attacks.Wait(); close(over) }()
-	for n, done := 1, false; !done || n < 20; n++ { // who behaves notices nothing
+	for n, done := 1, false; !done || n < 20; n++ { // well-behaved clients notice nothing
 		if a, err := post(good, w.url+"/v1/commit", fmt.Sprintf(oneContainer, n)); err != nil || a.status != 200 {
 			t.Fatalf("%v %d %s", err, a.status, a.body)
 		}
@@ -80,8 +81,8 @@ func TestHostileHandshakes(t *testing.T) {
 	w.stop(t)
 }
 
-// TestStrangersHoldNothing: who is not let in can't use up the memory for
-// bodies, neither with large ones nor with many slow ones.
+// TestStrangersHoldNothing checks that unauthenticated clients can't use up the
+// memory for bodies, neither with large bodies nor with many slow ones.
 func TestStrangersHoldNothing(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "auth")
@@ -114,14 +115,14 @@ func TestStrangersHoldNothing(t *testing.T) {
 		}
 	}
 	attacks.Wait()
-	const most = 128 << 20 // what strangers send, 400 MiB, is not kept
+	const most = 128 << 20 // the 400 MiB that strangers send are not stored
 	if highest := statusBytes(t, w, "VmHWM"); highest > most {
 		t.Errorf("%d bytes resident, more than %d", highest, most)
 	}
 	w.stop(t)
 }
 
-// endless is white space without end.
+// endless is an endless stream of white space.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
