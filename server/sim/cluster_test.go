@@ -20,25 +20,26 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// The simulation of a log on several machines: an etcd that loses requests and
-// replies, and carries out others long after their sender has given up; two or
-// three hosts with a disk each, whose daemons stand by, take over, write, sleep
-// between any two calls, lose their leases while they live, are killed, and lose
-// their disk; and the clients of the other simulation. All from one seed.
+// The simulation of a log on several machines, from one seed. Its etcd loses
+// requests and replies, and executes others long after their sender has given
+// up. It has two or three hosts with a disk each. Their daemons stand by, take
+// over, write, sleep between any two calls, lose their leases while they live,
+// are killed, and lose their disk. The clients are those of the other
+// simulation.
 //
-// In the end every host must have the same frames, and the history that the
-// clients saw must be one that the model allows.
+// In the end every host must have the same frames, and the model must allow the
+// history that the clients saw.
 
-// A clusterWorld is a simulation of several machines. Of the other simulation
-// it has the clients, and what they know.
+// A clusterWorld is a simulation of several machines. From the other simulation
+// it takes the clients, and what is known about their requests.
 type clusterWorld struct {
 	*simWorld
 	store  *etcdfake.Store
 	hosts  []*simHost
-	frames [][]byte // all that were in etcd, in wire form
+	frames [][]byte // all frames that were ever in etcd, in wire form
 	id     wal.LogID
-	looked int64  // revision of etcd at which headSeq looked
-	last   uint64 // what it found
+	looked int64  // revision of etcd that headSeq looked at
+	last   uint64 // what it found there
 	broken clusterSabotage
 	stats  clusterStats
 }
@@ -73,6 +74,9 @@ func simulateCluster(seed uint64, s clusterSabotage) (stats clusterStats, err er
 	knobs := modeltest.DefaultKnobs()
 	knobs.Keyed, knobs.Repeated, knobs.Bulky, knobs.Refused, knobs.Wild = 1, 0, 0.05, 0.1, 0.03
 	w.gen = modeltest.NewGen(seed, w.model, knobs)
+	if w.rng.IntN(3) == 0 { // commits are rejected until frames are deleted
+		w.store.Quota = 4<<10 + w.rng.Int64N(16<<10)
+	}
 	for i := range 2 + w.rng.IntN(2) {
 		h := &simHost{clusterWorld: w, name: fmt.Sprint("host", i), disk: memfs.New(seed + uint64(i)), client: &etcdfake.Client{Store: w.store}}
 		h.client.Fault = h.fault
@@ -89,7 +93,7 @@ func simulateCluster(seed uint64, s clusterSabotage) (stats clusterStats, err er
 	return w.stats, w.judge()
 }
 
-// turn does one thing.
+// turn does one random thing.
 func (w *clusterWorld) turn() {
 	h := w.hosts[w.rng.IntN(len(w.hosts))]
 	switch k := w.rng.IntN(1000); {
@@ -106,7 +110,7 @@ func (w *clusterWorld) turn() {
 		if ids := w.store.Leases(); len(ids) > 0 {
 			w.store.Revoke(ids[w.rng.IntN(len(ids))])
 		}
-	case k < 980: // what is broken is mended sooner than it breaks
+	case k < 980: // faults are repaired faster than they occur
 		h.client.Cut, w.store.Full = false, false
 	case k < 982:
 		h.client.Cut = true
@@ -128,7 +132,7 @@ func (w *clusterWorld) turn() {
 	}
 }
 
-// client lets one client do something with a host that takes requests.
+// client lets one client take a step with a host that accepts requests.
 func (w *clusterWorld) client(step func(*simClient)) {
 	w.writer = nil
 	h := w.hosts[w.rng.IntN(len(w.hosts))]
@@ -138,7 +142,7 @@ func (w *clusterWorld) client(step func(*simClient)) {
 	step(w.clients[w.rng.IntN(len(w.clients))])
 }
 
-// headSeq is where the log ends.
+// headSeq returns the last commit of the log.
 func (w *clusterWorld) headSeq() uint64 {
 	if at := w.store.Revision(); at != w.looked {
 		w.looked, w.last = at, w.readHead()
@@ -162,7 +166,7 @@ func (w *clusterWorld) readHead() uint64 {
 	return head.Seq
 }
 
-// catchUp takes into the model what has become durable in etcd.
+// catchUp applies what has become durable in etcd to the model.
 func (w *clusterWorld) catchUp() {
 	for end := w.headSeq(); w.model.Seq() < end; {
 		next := w.model.Seq() + 1
@@ -193,7 +197,8 @@ func (w *clusterWorld) catchUp() {
 	}
 }
 
-// settle heals the world, and lets every client learn what became of its request.
+// settle repairs the world, and lets every client learn the outcome of its
+// request.
 func (w *clusterWorld) settle() {
 	for w.store.Ghosts() > 0 {
 		w.store.Ghost(0)
@@ -201,7 +206,7 @@ func (w *clusterWorld) settle() {
 	for _, id := range w.store.Leases() {
 		w.store.Revoke(id)
 	}
-	w.calm, w.store.Full = true, false
+	w.calm, w.store.Full, w.store.Quota = true, false, 8<<30
 	for _, h := range w.hosts {
 		h.client.Cut, h.asleep = false, 0
 	}
@@ -213,7 +218,7 @@ func (w *clusterWorld) settle() {
 		if n%10 == 0 {
 			w.now += 1e9
 		}
-		if n%2000 == 1999 { // of daemons that were killed while they took the place
+		if n%2000 == 1999 { // left by daemons that were killed while they took over
 			for _, id := range w.store.Leases() {
 				w.store.Revoke(id)
 			}
@@ -242,7 +247,7 @@ func (w *clusterWorld) settle() {
 	w.failf("the clients do not come to an end, with the log at %d: %s", w.headSeq(), strings.Join(still, "; "))
 }
 
-// level reports whether every host has the whole log, and one writes.
+// level reports whether every host has the whole log, and one of them writes.
 func (w *clusterWorld) level() bool {
 	writers := 0
 	for _, h := range w.hosts {
@@ -256,10 +261,10 @@ func (w *clusterWorld) level() bool {
 	return writers == 1
 }
 
-// judge compares the copies, and checks the history.
+// judge compares the copies and checks the history.
 func (w *clusterWorld) judge() error {
 	for _, h := range w.hosts {
-		h.kill()
+		h.stop()
 		if err := w.sameFrames(h); err != nil {
 			return err
 		}
@@ -301,7 +306,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestClusterIsDetermined: a simulation is all of its seed.
+// TestClusterIsDetermined checks that the seed determines everything in a
+// simulation.
 func TestClusterIsDetermined(t *testing.T) {
 	for seed := range uint64(5) {
 		a, errA := simulateCluster(seed, clusterSabotage{})
@@ -330,8 +336,8 @@ var clusterSabotages = []clusterSabotage{
 	{name: "acknowledged before the reply", log: func(h *simHost, l commitlog.Writer) commitlog.Writer {
 		return &lateLog{Writer: l, written: func(*wal.Frame) {}}
 	}},
-	{name: "confirmed without being asked", first: 1000, log: func(h *simHost, l commitlog.Writer) commitlog.Writer { return sureLog{l} }},
-	{name: "trimmed below what the copies have", first: 600, api: func(a etcd.API) etcd.API {
+	{name: "confirmed without being asked", first: 2190, log: func(h *simHost, l commitlog.Writer) commitlog.Writer { return sureLog{l} }},
+	{name: "trimmed below what the copies have", first: 100, api: func(a etcd.API) etcd.API {
 		return &brokenAPI{API: a, found: func(key string, r *etcd.RangeResult) {
 			if key == "/l/mirror/" {
 				claim := []byte(`{"seq":18446744073709551614,"url":""}`)
@@ -341,7 +347,7 @@ var clusterSabotages = []clusterSabotage{
 	}},
 }
 
-// TestClusterFinds is the test of the test: each defect must be found.
+// TestClusterFinds tests the simulation itself: it must find each defect.
 func TestClusterFinds(t *testing.T) {
 	for _, s := range clusterSabotages {
 		const seeds = 2000

@@ -19,9 +19,9 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// A simHost is a machine with a write daemon on it. What the daemon does runs in
-// a coroutine, which pauses before every call of etcd: others go on meanwhile,
-// for as long as it pleases the seed.
+// A simHost is a machine with a write daemon. The daemon's work runs in a
+// coroutine that pauses before every call of etcd. During the pause, others run
+// for as long as the seed says.
 type simHost struct {
 	*clusterWorld
 	name   string
@@ -29,20 +29,21 @@ type simHost struct {
 	client *etcdfake.Client
 
 	p      *memfs.Process
-	resume func() (struct{}, bool) // nil: the daemon does nothing at the moment
-	leave  func()                  // ends what the daemon does, as a kill would
+	resume func() (struct{}, bool) // nil: the daemon is idle
+	leave  func()                  // ends the daemon's work, as a kill would
 	yield  func(struct{}) bool
-	asleep int // turns that the daemon sleeps
+	asleep int // turns that the daemon still sleeps
 
-	member *etcdlog.Member // it stands by
+	member *etcdlog.Member // not nil: it stands by
 	replay *commitlog.Replayer
-	core   *writer.Core // it writes
+	core   *writer.Core // not nil: it writes
 	log    *etcdlog.Writer
-	count  int   // beats
-	why    error // the last that went wrong
+	count  int   // number of beats
+	why    error // the last error
 }
 
-// abandoned ends a coroutine whose process was killed from outside.
+// abandoned is the panic that ends a coroutine whose process was killed from
+// outside.
 type abandoned struct{}
 
 func (h *simHost) driver() *etcdlog.Driver {
@@ -51,7 +52,7 @@ func (h *simHost) driver() *etcdlog.Driver {
 		api = h.broken.api(h.client)
 	}
 	return &etcdlog.Driver{
-		API: api, Prefix: "/l", Where: "etcd://sim/l", Dir: simDir, Name: h.name, URL: "http://" + h.name, Tail: 2 << 10, Manual: true, Rand: h.noise(),
+		API: api, Prefix: "/l", Where: "etcd://sim/l", Dir: simDir, Name: h.name, URL: "http://" + h.name, Tail: 64, Manual: true, Rand: h.noise(),
 		Opt:  wal.Options{SegmentSize: 64 << 10, FS: h.p, Now: h.clock, Manual: true},
 		Now:  func() time.Time { return time.Unix(0, h.clock()) },
 		Fill: h.fill,
@@ -65,7 +66,7 @@ func (h *simHost) driver() *etcdlog.Driver {
 	}
 }
 
-// noise gives nonces.
+// noise returns a source of nonces.
 func (w *clusterWorld) noise() noise { return noise{w} }
 
 type noise struct{ w *clusterWorld }
@@ -77,7 +78,7 @@ func (n noise) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// do begins something in the host's coroutine.
+// do starts what in the host's coroutine.
 func (h *simHost) do(what func()) {
 	h.resume, h.leave = iter.Pull(func(yield func(struct{}) bool) {
 		defer func() {
@@ -93,6 +94,13 @@ func (h *simHost) do(what func()) {
 	h.goOn()
 }
 
+// finish lets the daemon complete what it does.
+func (h *simHost) finish() {
+	for h.resume != nil {
+		h.goOn()
+	}
+}
+
 // goOn runs the coroutine up to its next pause.
 func (h *simHost) goOn() {
 	if _, paused := h.resume(); !paused {
@@ -100,8 +108,8 @@ func (h *simHost) goOn() {
 	}
 }
 
-// fault is asked before each call of etcd: it lets others run, and draws what
-// goes wrong.
+// fault is called before each call of etcd. It lets others run, and draws a
+// fault.
 func (h *simHost) fault(string) etcdfake.Fault {
 	if !h.yield(struct{}{}) {
 		panic(abandoned{})
@@ -144,7 +152,7 @@ func (h *simHost) step() {
 	}
 }
 
-// deadly draws when the process is killed in an operation on its disk.
+// deadly draws the operation on its disk at which the process is killed.
 func (h *simHost) deadly() memfs.Plan {
 	at := 60 + h.rng.IntN(4000)
 	return func(n int, op memfs.Op, _ string) memfs.Fault {
@@ -222,7 +230,7 @@ func (h *simHost) start() {
 	h.become(l.(*etcdlog.Writer))
 }
 
-// standBy follows the log, and takes over if nobody writes.
+// standBy follows the log, and takes over if no daemon writes.
 func (h *simHost) standBy() {
 	w, err := h.member.Step(context.Background(), h.replay.ReplayFrame)
 	if h.why = err; err != nil {
@@ -247,12 +255,13 @@ func (h *simHost) become(w *etcdlog.Writer) {
 	h.core = writer.NewCore(l, h.replay.State(), 8, h.clock, func(f *wal.Frame) { h.saw(h.name, f.Last(), f.Digest) })
 }
 
-// mayPass reports whether an error is one that the simulation made.
+// mayPass reports whether the simulation itself caused an error.
 func mayPass(err error) bool {
 	return errors.Is(err, commitlog.ErrUnreachable) || errors.Is(err, wal.ErrLocked) || etcd.Refused(err) || injected(err)
 }
 
-// failed ends the daemon, and the simulation if the error has no right to be.
+// failed ends the daemon. If the simulation did not cause the error, it ends
+// the simulation too.
 func (h *simHost) failed(doing string, err error) {
 	h.why = err
 	if !mayPass(err) {
@@ -261,7 +270,7 @@ func (h *simHost) failed(doing string, err error) {
 	h.gone()
 }
 
-// gone has everybody notice that the process has ended.
+// gone makes every client notice that the process has ended.
 func (h *simHost) gone() {
 	h.p.Kill()
 	h.p = nil
@@ -289,7 +298,17 @@ func (h *simHost) kill() {
 	h.asleep = 0
 }
 
-// fill copies what etcd has no longer from the disks of the other hosts.
+// stop ends the process. A writer first completes its copy of the log.
+func (h *simHost) stop() {
+	h.finish()
+	if h.core != nil {
+		h.do(func() { h.log.Close() })
+		h.finish()
+	}
+	h.kill()
+}
+
+// fill copies what etcd has deleted from the disks of the other hosts.
 func (h *simHost) fill(_ context.Context, w *wal.Writer, _ []string, upTo uint64) error {
 	for _, other := range h.hosts {
 		if other == h {
@@ -305,7 +324,7 @@ func (h *simHost) fill(_ context.Context, w *wal.Writer, _ []string, upTo uint64
 		for err == nil && w.LastSeq() < upTo {
 			var f *wal.Frame
 			if f, err = r.Next(); err == nil {
-				err = w.AppendCopy(f)
+				err = w.PutCopy(f)
 			}
 		}
 		r.Close()
@@ -317,23 +336,23 @@ func (h *simHost) fill(_ context.Context, w *wal.Writer, _ []string, upTo uint64
 	return fmt.Errorf("%w: no other host has commit %d", commitlog.ErrUnreachable, w.LastSeq()+1)
 }
 
-// lose exchanges the disk of the host for a new one.
+// lose replaces the host's disk with an empty one.
 func (h *simHost) lose() {
 	h.kill()
 	h.disk = memfs.New(h.rng.Uint64())
 	h.stats.lost++
 }
 
-// A clusterSabotage is what is broken on purpose.
+// A clusterSabotage says what is broken on purpose.
 type clusterSabotage struct {
 	name  string
-	first uint64 // seed to begin with: near one that finds it, so that the test is short
+	first uint64 // the seed to begin with: one close to a finding keeps the test short
 	store func(*etcdfake.Store)
 	api   func(etcd.API) etcd.API
 	log   func(*simHost, commitlog.Writer) commitlog.Writer
 }
 
-// A brokenAPI changes transactions, their results, and what ranges find.
+// A brokenAPI changes transactions, their results, and the results of ranges.
 type brokenAPI struct {
 	etcd.API
 	txn    func(t *etcd.Txn) *etcd.Txn
@@ -365,7 +384,7 @@ func appends(t *etcd.Txn) bool {
 	return len(t.Then) > 0 && strings.HasPrefix(t.Then[0].Put, "/l/f/")
 }
 
-// A sureLog confirms whatever it is asked.
+// A sureLog confirms its lease without asking etcd.
 type sureLog struct{ commitlog.Writer }
 
 func (sureLog) Confirm() error { return nil }
@@ -391,5 +410,5 @@ func (w *clusterWorld) sameFrames(h *simHost) error {
 	return err
 }
 
-// frameFirst is the first commit of a frame in its wire form.
+// frameFirst returns the first commit of a frame in wire form.
 func frameFirst(image []byte) uint64 { return binary.LittleEndian.Uint64(image[8:]) }

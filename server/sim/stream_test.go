@@ -5,20 +5,20 @@ import (
 	"assetledger/server/writer"
 )
 
-// A simStream is a stream of commits that clients share: their requests are its
-// lines, submitted in blocks. When the writer goes, so does the stream.
+// A simStream is a stream of commits that clients share. Their requests are its
+// lines, submitted in blocks. It ends with its writer.
 type simStream struct {
 	*simWorld
 	core    *writer.CoreStream // nil: it is not open
 	stop    bool               // on_error is stop
 	lines   []ledger.Transaction
-	waiting []*simAttempt // of lines
-	sent    []*simAttempt // that have no result yet, oldest first
-	last    uint64        // commit of the line committed last
-	failed  bool          // a line was refused
+	waiting []*simAttempt // lines not yet submitted
+	sent    []*simAttempt // lines without a result, oldest first
+	last    uint64        // commit of the last committed line
+	failed  bool          // a line was rejected
 }
 
-// add takes a line, which waits until its block is submitted.
+// add adds a line. It waits until its block is submitted.
 func (s *simStream) add(tx *ledger.Transaction) *simAttempt {
 	if s.core == nil {
 		s.stop = s.rng.IntN(4) == 0
@@ -29,7 +29,7 @@ func (s *simStream) add(tx *ledger.Transaction) *simAttempt {
 	return a
 }
 
-// step submits what waits, or closes the stream when all is answered.
+// step submits the waiting lines, or closes the stream when all have results.
 func (s *simStream) step() {
 	s.check()
 	switch {
@@ -40,7 +40,7 @@ func (s *simStream) step() {
 	}
 }
 
-// submit submits the lines that wait as one block.
+// submit submits the waiting lines as one block.
 func (s *simStream) submit() {
 	s.check()
 	if s.writer == nil || len(s.lines) == 0 {
@@ -52,7 +52,7 @@ func (s *simStream) submit() {
 	}
 	all, err := s.writer.core.SubmitBlock(core, s.lines)
 	if err != nil {
-		return // nothing was done: again, later
+		return // the block was rejected: try again later
 	}
 	for i, a := range s.waiting {
 		a.Submission, a.after = all[i], s.writer.core.Durable()
@@ -60,9 +60,9 @@ func (s *simStream) submit() {
 	s.sent, s.lines, s.waiting = append(s.sent, s.waiting...), nil, nil
 }
 
-// check makes sure that results come in the order of their lines, that the
-// commits are in that order too, and that nothing is done after an error with
-// on_error stop.
+// check checks that results come in the order of their lines, and that the
+// commits are in that order too. With on_error stop, nothing may be committed
+// after an error.
 func (s *simStream) check() {
 	waits := false
 	left := s.sent[:0]
@@ -75,9 +75,9 @@ func (s *simStream) check() {
 		}
 		s.stats.lines++
 		switch {
+		case v.Unknown: // the log has failed, but the batch in flight is not settled yet: the daemon waits for its oldest block first
 		case waits:
 			s.failf("a line was answered before an earlier one of its stream")
-		case v.Unknown:
 		case s.failed && s.stop:
 			s.stats.stopped++
 			if v.Refusal == nil || v.Refusal.Code != ledger.NotAttempted {
@@ -95,7 +95,7 @@ func (s *simStream) check() {
 	s.sent = left
 }
 
-// leave ends the stream; its clients learn nothing more.
+// leave ends the stream. Its clients learn nothing more.
 func (s *simStream) leave() {
 	s.check()
 	*s = simStream{simWorld: s.simWorld}
