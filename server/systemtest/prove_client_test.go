@@ -7,27 +7,28 @@ import (
 	"strings"
 )
 
-// A client sends jobs one after the other, each until its outcome is known.
+// A client sends jobs one after another, each until its outcome is known.
 type client struct {
 	id   int
 	rng  *rand.Rand
 	to   *target
 	http *http.Client
 
-	made    int // jobs so far
+	made    int // number of jobs so far
 	classes int // registered by this client
 	jobs    []*job
-	pending *job    // sent, and not settled
-	minted  []int64 // instances to burn
-	refused *answer // the last 503
+	pending *job    // sent, and not settled yet
+	minted  []int64 // instances that it may burn
+	refused *answer // the last response with status 503
 	err     error   // a fault of the daemon
+	pauses  *pauses // nil: not measured
 }
 
 func newClient(id int, seed uint64, to *target) *client {
 	return &client{id: id, rng: rand.New(rand.NewPCG(seed, uint64(id))), to: to, http: &http.Client{Transport: &http.Transport{}}}
 }
 
-// run sends jobs until stop is closed, or the daemon is at fault.
+// run sends jobs until stop is closed or the daemon is at fault.
 func (c *client) run(stop <-chan struct{}) {
 	defer c.http.CloseIdleConnections()
 	for c.err == nil {
@@ -50,7 +51,8 @@ func (c *client) run(stop <-chan struct{}) {
 	}
 }
 
-// send sends a job once. One without a key is done then, whatever happened.
+// send sends a job once. A job without an idempotency key is then done,
+// whatever happened.
 func (c *client) send(url string, j *job) {
 	c.pending = nil
 	kind := "application/json"
@@ -69,6 +71,7 @@ func (c *client) send(url string, j *job) {
 		c.pending = j
 	}
 	if settled && j.acknowledged() {
+		c.pauses.end()
 		for _, p := range j.parts {
 			if p.Minted > 0 && len(c.minted) < 4 {
 				c.minted = append(c.minted, p.FirstMinted)
@@ -77,8 +80,8 @@ func (c *client) send(url string, j *job) {
 	}
 }
 
-// again is now and then one of the last jobs that is settled, to be sent once
-// more; else nil.
+// again returns, now and then, one of the last settled jobs, to be sent once
+// more. Otherwise it returns nil.
 func (c *client) again() *job {
 	if len(c.jobs) == 0 || c.rng.IntN(25) != 0 {
 		return nil
@@ -99,7 +102,7 @@ const (
 	uniques   = 2  // 5..6, with shapes
 )
 
-// setUp is the transaction that makes the pools.
+// setUp returns the transaction that creates the pools.
 func setUp() string {
 	var ops []string
 	for id := range fungibles + uniques {
@@ -121,7 +124,7 @@ func setUp() string {
 	return `{"operations":[` + strings.Join(ops, ",") + `],"idempotency_key":"set-up"}`
 }
 
-// next makes a job.
+// next returns a new job.
 func (c *client) next() (*job, error) {
 	c.made++
 	switch p := c.rng.IntN(100); {
@@ -150,7 +153,7 @@ func (c *client) key(i int) string   { return fmt.Sprintf("c%d-%d-%d", c.id, c.m
 func (c *client) ownID(n int) int    { return 1000*(c.id+1) + n }
 func (c *client) pick(n, of int) int { return n + c.rng.IntN(of) }
 
-// transaction makes a transaction of one to three operations.
+// transaction returns a transaction of one to three operations.
 func (c *client) transaction(fields string) string {
 	ops := []string{c.operation()}
 	for c.rng.IntN(6) == 0 && len(ops) < 3 {

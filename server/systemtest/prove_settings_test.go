@@ -9,11 +9,11 @@ import (
 )
 
 // The tests named TestProve… run built programs for long, or need root and
-// change mounts. They run only when the environment says how long: `make prove`
-// says long, .ci/run says short.
+// change mounts. They run only if this variable says for how long: `make prove`
+// sets it to long, and .ci/run to short.
 const proveVariable = "LEDGER_PROVE"
 
-// proof skips the test unless it was asked for, and picks between two lengths.
+// proof skips the test unless it was requested, and returns one of two lengths.
 func proof[T any](t *testing.T, short, long T) T {
 	t.Helper()
 	switch os.Getenv(proveVariable) {
@@ -29,19 +29,26 @@ func proof[T any](t *testing.T, short, long T) T {
 // insideVariable marks the process that onMachineOfItsOwn starts.
 const insideVariable = "LEDGER_PROVE_INSIDE"
 
-// onMachineOfItsOwn makes the test run once more in a process with mounts and
-// process ids of its own, and is true there: whatever happens to that process,
-// its daemons end, and what it mounted is unmounted and its loop devices freed.
-// In the first process it is false, and the test is over.
+// onMachineOfItsOwn runs the test once more in a process with its own mounts
+// and process ids, and returns true there. Whatever happens to that process,
+// its daemons end, its mounts are unmounted and its loop devices freed. In the
+// first process it returns false after that run, and the test is over.
 func onMachineOfItsOwn(t *testing.T, programs ...string) bool {
+	t.Helper()
+	return inNamespaces(t, 0, "needs root: it mounts filesystems on loop devices", append(programs, "mkfs.ext4")...)
+}
+
+// inNamespaces is onMachineOfItsOwn with additional namespaces. why is the
+// reason for skipping the test without root.
+func inNamespaces(t *testing.T, more uintptr, why string, programs ...string) bool {
 	t.Helper()
 	proof(t, 0, 0)
 	if os.Getuid() != 0 {
-		t.Skip("needs root: it mounts filesystems on loop devices")
+		t.Skip(why) // the test needs root, and why says for what
 	}
-	for _, name := range append(programs, "mount", "umount", "mkfs.ext4") {
+	for _, name := range append(programs, "mount", "umount") {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("needs the program %s: %v", name, err)
+			t.Skipf("%s; the program %s is absent: %v", why, name, err)
 		}
 	}
 	if os.Getenv(insideVariable) != "" {
@@ -53,7 +60,7 @@ func onMachineOfItsOwn(t *testing.T, programs ...string) bool {
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=20m")
 	cmd.Env = append(os.Environ(), insideVariable+"=yes", builtPrograms+"="+buildPrograms(t))
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWPID, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL,
+		Cloneflags: syscall.CLONE_NEWPID | more, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL,
 	}
 	out, err := cmd.CombinedOutput()
 	text := string(out)

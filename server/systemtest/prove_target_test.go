@@ -1,18 +1,21 @@
 package systemtest
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
-// A target is where a daemon is that is killed and started again and again.
+// A target is the address of a daemon that is killed and started repeatedly.
 type target struct {
 	mu   sync.Mutex
 	url  string
-	life int           // counts the daemon's lives
+	life int           // counts the starts of the daemon
 	up   chan struct{} // closed while it is up
 }
 
 func newTarget() *target { return &target{up: make(chan struct{})} }
 
-// set says that the daemon serves at a URL.
+// set reports that the daemon serves at a URL.
 func (x *target) set(url string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -21,7 +24,8 @@ func (x *target) set(url string) {
 	close(x.up)
 }
 
-// clear says that the daemon is about to be killed, if it is not down already.
+// clear reports that the daemon is about to be killed, unless it is down
+// already.
 func (x *target) clear() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -30,7 +34,14 @@ func (x *target) clear() {
 	}
 }
 
-// await waits until the daemon is up; false if stop is closed first.
+// now returns the daemon's URL, "" while it is down.
+func (x *target) now() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.url
+}
+
+// await waits until the daemon is up. ok is false if stop is closed first.
 func (x *target) await(stop <-chan struct{}) (url string, life int, ok bool) {
 	for {
 		x.mu.Lock()
@@ -52,9 +63,42 @@ func (x *target) await(stop <-chan struct{}) (url string, life int, ok bool) {
 	}
 }
 
-// lives reports whether the daemon is up, and in that life.
+// lives reports whether the daemon is up and has not been restarted since that
+// life.
 func (x *target) lives(life int) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.url != "" && x.life == life
+}
+
+// A pauses measures the longest time between two acknowledgements.
+type pauses struct {
+	mu      sync.Mutex
+	last    time.Time
+	longest time.Duration
+}
+
+// begin starts a new measurement.
+func (p *pauses) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last, p.longest = time.Now(), 0
+}
+
+// end records an acknowledgement.
+func (p *pauses) end() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.last, p.longest = now, max(p.longest, now.Sub(p.last))
+}
+
+// worst returns the longest pause since begin.
+func (p *pauses) worst() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.longest.Round(time.Millisecond)
 }
