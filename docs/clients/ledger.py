@@ -174,10 +174,10 @@ class Ledger:
                     after = commit["global_seq"]
                     if cursor:
                         _save_cursor(cursor, after)
-            except (Refused, ValueError) as e:
-                if isinstance(e, Refused) and e.status < 500:
+            except Refused as e:
+                if e.status < 500:
                     raise
-            except (OSError, http.client.HTTPException):
+            except (OSError, http.client.HTTPException, ValueError):
                 pass
             self._pass_over("read")
             wait = self._backoff(wait, None)
@@ -187,6 +187,8 @@ class Ledger:
 
     def _post(self, path, body):
         result = self._call("write", "POST", path, body)
+        if "global_seq" not in result:
+            raise OutcomeUnknown("the answer is not the result of a commit", body["idempotency_key"])
         self._committed(result)
         return result
 
@@ -220,16 +222,18 @@ class Ledger:
             base, retry_after = self._base(kind), None
             try:
                 status, headers, answer = self._attempt(base, method, path, data)
-                if status == 200:
+                if status == 200 and answer is not None:
                     return answer
-                error = answer.get("error", {})
-                if status < 500 and error.get("code") != "NotFresh":
+                error = _error(answer)
+                code, retry_after = error.get("code"), headers.get("Retry-After")
+                if code and status < 500 and code != "NotFresh":
                     raise refusal(status, error)
-                last, retry_after = "%s: %s" % (error.get("code"), error.get("message")), headers.get("Retry-After")
-                unknown = unknown or error.get("code") not in ("Overloaded", "ShuttingDown", "NotTheWriter", "NotFresh")
-                if error.get("code") == "NotFresh" and time.monotonic() > end:
-                    raise refusal(status, error)
-            except (OSError, http.client.HTTPException, ValueError) as e:
+                last = "%s: %s" % (code, error.get("message")) if code else "%s answered %d, which is no answer of the ledger's" % (base, status)
+                unknown = unknown or code not in ("Overloaded", "ShuttingDown", "NotTheWriter", "NotFresh")
+                whole = "Content-Length" in headers or "Transfer-Encoding" in headers  # else it may have been cut in its header
+                if not code and status < 500 and whole:
+                    break  # another server, which would say so again
+            except (OSError, http.client.HTTPException) as e:
                 last = "%s: %s" % (base, e)
                 unknown = unknown or not isinstance(e, ConnectionRefusedError)
                 self._drop(base)
@@ -252,7 +256,7 @@ class Ledger:
         text = response.read()
         if response.getheader("Connection") == "close":
             self._drop(base)
-        return response.status, response.headers, json.loads(text)
+        return response.status, response.headers, _parse(text)
 
     def _events(self, after):
         base = self._base("read")
@@ -262,7 +266,7 @@ class Ledger:
                 self._headers, Accept="text/event-stream", **{"Last-Event-ID": str(after)}))
             response = conn.getresponse()
             if response.status != 200:
-                raise refusal(response.status, json.loads(response.read()).get("error", {}))
+                raise refusal(response.status, _error(_parse(response.read())))
             for line in iter(response.readline, b""):
                 if line.startswith(b"data:"):
                     yield json.loads(line[5:])
@@ -345,7 +349,7 @@ class _Stream:
             conn.endheaders()
             response = conn.getresponse()  # sent at once
             if response.status != 200:
-                error = json.loads(response.read()).get("error", {})
+                error = _error(_parse(response.read()))
                 if response.status < 500:
                     raise refusal(response.status, error)
                 raise OSError(error.get("code", "HTTP %d" % response.status))
@@ -446,6 +450,20 @@ def _transaction(operations, key=None, metadata=None):
 
 def _dump(value):
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _parse(text):
+    """Returns a JSON object, or None: it is another server's."""
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _error(answer):
+    error = (answer or {}).get("error")
+    return error if isinstance(error, dict) else {}
 
 
 def _addresses(urls):

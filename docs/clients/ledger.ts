@@ -183,7 +183,7 @@ export class Ledger {
       const response = await fetch(this.base("read") + "/v1/read/commits", {
         headers: { ...this.headers, Accept: "text/event-stream", "Last-Event-ID": String(after) }, signal: silence.signal,
       });
-      if (response.status !== 200) throw new Refused(response.status, ((await parse(response)).error ?? {}) as JsonObject);
+      if (response.status !== 200) throw new Refused(response.status, errorOf(parseAnswer(await response.text())));
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
       for (let text = ""; ;) {
         const { value, done } = await reader.read();
@@ -203,6 +203,7 @@ export class Ledger {
 
   private async post(path: string, body: JsonObject): Promise<CommitResult> {
     const result = (await this.call("write", "POST", path, body)) as unknown as CommitResult;
+    if (!result.global_seq) throw new OutcomeUnknown("the answer is not the result of a commit", String(body.idempotency_key));
     this.committed(result);
     return result;
   }
@@ -251,15 +252,17 @@ export class Ledger {
       let retryAfter: string | null = null;
       try {
         const response = await fetch(this.base(kind) + path, {
-          method, body: text, signal: AbortSignal.timeout(this.timeout), redirect: "error",
+          method, body: text, signal: AbortSignal.timeout(this.timeout), redirect: "manual",
           headers: text ? { ...this.headers, "Content-Type": "application/json" } : this.headers,
         });
-        const answer = await parse(response);
-        if (response.status === 200) return answer;
-        const error = (answer.error ?? {}) as JsonObject, code = String(error.code);
-        if (response.status < 500 && (code !== "NotFresh" || Date.now() > end)) throw new Refused(response.status, error);
-        [last, retryAfter] = [`${code}: ${error.message}`, response.headers.get("Retry-After")];
+        const answer = parseAnswer(await response.text());
+        if (response.status === 200 && answer) return answer;
+        const error = errorOf(answer), code = String(error.code ?? "");
+        if (code && response.status < 500 && code !== "NotFresh") throw new Refused(response.status, error);
+        last = code ? `${code}: ${error.message}` : `${this.base(kind)} answered ${response.status}, which is no answer of the ledger's`;
+        retryAfter = response.headers.get("Retry-After");
         unknown ||= !NOTHING_DONE.includes(code);
+        if (!code && response.status < 500) break; // another server, which would say so again
       } catch (e) {
         if (e instanceof Refused) throw e;
         last = `${this.base(kind)}: ${e}`;
@@ -335,7 +338,7 @@ class Stream {
       if (response.statusCode !== 200) {
         let text = "";
         for await (const piece of response.setEncoding("utf8")) text += piece;
-        const error = parseJson(text).error as JsonObject;
+        const error = errorOf(parseAnswer(text));
         if (response.statusCode < 500) throw new Refused(response.statusCode, error);
         throw new Error(String(error.code));
       }
@@ -427,8 +430,19 @@ function exact(digits: string): Integer {
   return Number.isSafeInteger(n) ? n : BigInt(digits);
 }
 
-async function parse(response: Response): Promise<JsonObject> {
-  return parseJson(await response.text());
+/** Returns a JSON object, or null: it is another server's. */
+function parseAnswer(text: string): JsonObject | null {
+  try {
+    const answer: Json = parseJson(text);
+    return answer && typeof answer === "object" && !Array.isArray(answer) ? answer : null;
+  } catch {
+    return null;
+  }
+}
+
+function errorOf(answer: JsonObject | null): JsonObject {
+  const error = answer?.error;
+  return error && typeof error === "object" && !Array.isArray(error) ? error : {};
 }
 
 function lines(transactions: Transaction[]): string {

@@ -1,8 +1,30 @@
-"""Drives docs/clients/ledger.py for TestClients: drive.py WRITE READ CURSOR N."""
+"""Drives docs/clients/ledger.py for TestClients: drive.py WRITE READ CURSOR N; and for
+TestClientsOutcomes: drive.py outcomes URL NAME SECONDS NAME SECONDS…."""
 
 import sys
 
-from ledger import ContainerNotFound, InsufficientBalance, Ledger, Refused, op
+from ledger import ContainerNotFound, InsufficientBalance, Ledger, OutcomeUnknown, Refused, Unavailable, op
+
+
+def outcome(doing):
+    try:
+        doing()
+        return "done"
+    except OutcomeUnknown:
+        return "unknown"
+    except Unavailable:
+        return "unavailable"
+    except Refused as e:
+        return ("refused " + e.code).strip()
+
+
+if sys.argv[1] == "outcomes":
+    for name, seconds in zip(sys.argv[3::2], sys.argv[4::2]):
+        ledger = Ledger(sys.argv[2], sys.argv[2], give_up=float(seconds))
+        print("commit", name, outcome(lambda: ledger.commit([op("ReleaseHold", hold_id=1)], key=name)))
+        print("read", name, outcome(lambda: ledger.read("/v1/read/class/" + name)))
+    print("feed", outcome(lambda: [print("feed", commit["global_seq"]) for commit in Ledger(read=sys.argv[2]).feed()]))
+    sys.exit()
 
 write, read, cursor, n = sys.argv[1].split(","), sys.argv[2].split(","), sys.argv[3], int(sys.argv[4])
 ledger = Ledger(write, read, timeout=5)

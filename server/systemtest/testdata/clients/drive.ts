@@ -1,6 +1,30 @@
-// Drives docs/clients/ledger.ts for TestClients: drive.ts WRITE READ CURSOR N.
+// Drives docs/clients/ledger.ts for TestClients: drive.ts WRITE READ CURSOR N; and for
+// TestClientsOutcomes: drive.ts outcomes URL NAME SECONDS NAME SECONDS….
 
-import { fileCursor, Ledger, op, Refused, type Transaction } from "./ledger.ts";
+import { fileCursor, Ledger, op, OutcomeUnknown, Refused, type Transaction, Unavailable } from "./ledger.ts";
+
+async function outcome(doing: Promise<unknown>): Promise<string> {
+  return doing.then(() => "done", (e) => {
+    if (e instanceof OutcomeUnknown) return "unknown";
+    if (e instanceof Unavailable) return "unavailable";
+    if (e instanceof Refused) return ("refused " + e.code).trim();
+    throw e;
+  });
+}
+
+if (process.argv[2] === "outcomes") {
+  const [url, ...names] = process.argv.slice(3);
+  for (let i = 0; i < names.length; i += 2) {
+    const ledger = new Ledger({ write: url, read: url, giveUp: Number(names[i + 1]) * 1000 });
+    console.log("commit", names[i], await outcome(ledger.commit([op("ReleaseHold", { hold_id: 1 })], { key: names[i] })));
+    console.log("read", names[i], await outcome(ledger.read("/v1/read/class/" + names[i])));
+  }
+  const follow = async () => {
+    for await (const commit of new Ledger({ read: url }).feed()) console.log("feed", commit.global_seq);
+  };
+  console.log("feed", await outcome(follow()));
+  process.exit(0);
+}
 
 const [write, read, cursor, count] = process.argv.slice(2);
 const n = Number(count);

@@ -1,0 +1,171 @@
+package systemtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A scriptedLedger answers requests of the same name with one reply after
+// another. It repeats the last reply. The name is the idempotency key of a
+// commit, or the last element of the path of a read.
+type scriptedLedger struct {
+	mu    sync.Mutex
+	asked map[string]int
+}
+
+func (l *scriptedLedger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := path.Base(r.URL.Path)
+	if r.Method == http.MethodPost {
+		var tx struct {
+			Key string `json:"idempotency_key"`
+		}
+		text, _ := io.ReadAll(r.Body)
+		json.Unmarshal(text, &tx)
+		name = tx.Key
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if name == "commits" {
+		l.asked[name]++
+		scriptedReplies[feedReplies[min(l.asked[name], len(feedReplies))-1]](w)
+		return
+	}
+	for i := range outcomeCases {
+		if x := &outcomeCases[i]; x.name == name {
+			n := l.asked[r.Method+name]
+			l.asked[r.Method+name]++
+			scriptedReplies[x.replies[min(n, len(x.replies)-1)]](w)
+			return
+		}
+	}
+	http.Error(w, "no such case", http.StatusTeapot)
+}
+
+// feedReplies are the replies to the connections of a feed, one after another.
+// The feed continues until another server responds that there is nothing.
+var feedReplies = []string{"html 502", "Internal", "html 504", "event", "cut", "html 404"}
+
+// scriptedReplies are possible replies of a daemon, or of a server in between.
+var scriptedReplies = map[string]func(http.ResponseWriter){
+	"ok": replies(200, `{"global_seq":1,"batch_seq":1,"minted_instances":[],"metadata":{}}`),
+	"{}": replies(200, "{}"),
+	"event": func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, "id: 1\ndata: {\"global_seq\":1}\n\n")
+	},
+	"cut":                 func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+	"html 200":            replies(200, "<html>sign in</html>"),
+	"html 302":            replies(302, "<html>moved</html>"),
+	"html 404":            replies(404, "<html>not here</html>"),
+	"json 404":            replies(404, `{"message":"no Route matched with those values"}`),
+	"html 500":            replies(500, "<html>broken</html>"),
+	"html 502":            replies(502, "<html>bad gateway</html>"),
+	"html 503":            replies(503, "<html>unavailable</html>"),
+	"html 504":            replies(504, "<html>timeout</html>"),
+	"Internal":            replies(500, `{"error":{"code":"Internal","message":"No.","details":{}}}`),
+	"LogUnavailable":      replies(503, `{"error":{"code":"LogUnavailable","message":"No.","details":{}}}`),
+	"Overloaded":          replies(503, `{"error":{"code":"Overloaded","message":"No.","details":{}}}`),
+	"NotTheWriter":        replies(503, `{"error":{"code":"NotTheWriter","message":"No.","details":{}}}`),
+	"NotFresh":            replies(425, `{"error":{"code":"NotFresh","message":"No.","details":{}}}`),
+	"InsufficientBalance": replies(422, `{"error":{"code":"InsufficientBalance","message":"No.","details":{},"operation_index":0}}`),
+}
+
+func replies(status int, body string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}
+}
+
+// outcomeCases are the outcomes of a commit with its key, and of a read. With
+// giveUp the replies never change, so the client must give up. tries is the
+// number of its attempts; 0: as many as the time permits.
+var outcomeCases = []struct {
+	name    string
+	replies []string
+	giveUp  bool
+	tries   int
+	commit  string
+	read    string
+}{
+	{"defect-once", []string{"Internal", "ok"}, false, 2, "done", "done"},
+	{"500-once", []string{"html 500", "ok"}, false, 2, "done", "done"},
+	{"502-once", []string{"html 502", "ok"}, false, 2, "done", "done"},
+	{"503-once", []string{"html 503", "ok"}, false, 2, "done", "done"},
+	{"504-once", []string{"html 504", "ok"}, false, 2, "done", "done"},
+	{"log-once", []string{"LogUnavailable", "ok"}, false, 2, "done", "done"},
+	{"overloaded-once", []string{"Overloaded", "ok"}, false, 2, "done", "done"},
+	{"cut-once", []string{"cut", "ok"}, false, 2, "done", "done"},
+	{"late-once", []string{"NotFresh", "ok"}, false, 2, "done", "done"},
+	{"refused", []string{"InsufficientBalance"}, false, 1, "refused InsufficientBalance", "refused InsufficientBalance"},
+	{"refused-later", []string{"html 502", "InsufficientBalance"}, false, 2, "refused InsufficientBalance", "refused InsufficientBalance"},
+	{"another-server", []string{"html 404"}, false, 1, "unknown", "unavailable"},
+	{"another-server-json", []string{"json 404"}, false, 1, "unknown", "unavailable"},
+	{"redirect", []string{"html 302"}, false, 1, "unknown", "unavailable"},
+	{"sign-in", []string{"html 200"}, false, 1, "unknown", "unavailable"},
+	{"no-result", []string{"{}"}, false, 1, "unknown", "done"},
+	{"defect", []string{"Internal"}, true, 0, "unknown", "unavailable"},
+	{"502", []string{"html 502"}, true, 0, "unknown", "unavailable"},
+	{"cut", []string{"cut"}, true, 0, "unknown", "unavailable"},
+	{"log", []string{"LogUnavailable"}, true, 0, "unknown", "unavailable"},
+	{"overloaded", []string{"Overloaded"}, true, 0, "unavailable", "unavailable"},
+	{"standby", []string{"NotTheWriter"}, true, 0, "unavailable", "unavailable"},
+	{"502-then-overloaded", []string{"html 502", "Overloaded"}, true, 0, "unknown", "unavailable"},
+}
+
+// TestClientsOutcomes has all clients repeat the same requests. They must
+// report the same outcomes.
+func TestClientsOutcomes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT TESTED with -short: the clients")
+	}
+	for language := range clientDrivers {
+		t.Run(language, func(t *testing.T) {
+			run := prepareClient(t, language, t.TempDir())
+			l := &scriptedLedger{asked: map[string]int{}}
+			server := httptest.NewServer(l)
+			defer server.Close()
+			args := []string{"outcomes", server.URL}
+			var want []string
+			for _, x := range outcomeCases {
+				seconds := "60"
+				if x.giveUp {
+					seconds = "0.3"
+				}
+				args = append(args, x.name, seconds)
+				want = append(want, "commit "+x.name+" "+x.commit, "read "+x.name+" "+x.read)
+			}
+			want = append(want, "feed 1", "feed refused")
+			cmd := run("drive", args...)
+			var out, words bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &words
+			late := time.AfterFunc(3*time.Minute, func() { cmd.Process.Kill() })
+			defer late.Stop()
+			if err := cmd.Run(); err != nil {
+				t.Fatalf("%v\n%s%s", err, out.String(), words.String())
+			}
+			told := strings.Split(strings.TrimSpace(out.String()), "\n")
+			if !slices.Equal(told, want) {
+				t.Errorf("(-want +got)\n%s", cmp.Diff(want, told))
+			}
+			for _, x := range outcomeCases {
+				for _, method := range []string{http.MethodPost, http.MethodGet} {
+					if n := l.asked[method+x.name]; n != x.tries && x.tries > 0 || n == 0 {
+						t.Errorf("%s %s was sent %d times, want %d", method, x.name, n, x.tries)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,166 @@
+// Drives ctl/client for TestClients: drive WRITE READ CURSOR N; and for
+// TestClientsOutcomes: drive outcomes URL NAME SECONDS NAME SECONDS….
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log"
+	"math"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"assetledger/ctl/client"
+)
+
+var ctx = context.Background()
+
+func transfer(i int) []client.Operation {
+	quantity := 1 + i%5
+	if i%20 == 0 {
+		quantity = 1e9
+	}
+	return []client.Operation{client.Op("TransferFungible", client.Args{
+		"from_container": fmt.Sprintf("acct/%d", i%10), "to_container": fmt.Sprintf("acct/%d", (i*7+1)%10),
+		"class_id": "GOLD", "key": 0, "quantity": quantity})}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
+}
+
+// told prints the outcome of a transaction.
+func told(key string, r client.Result, err error) {
+	var refused *client.Refused
+	if !errors.As(err, &refused) {
+		fmt.Println("ack", key, must(r, err).GlobalSeq)
+		return
+	}
+	var details struct{ Requested json.Number }
+	must(0, json.Unmarshal(refused.Details, &details))
+	fmt.Println("refused", key, refused.Code, details.Requested)
+}
+
+func main() {
+	log.SetFlags(0)
+	if os.Args[1] == "outcomes" {
+		outcomes(os.Args[2], os.Args[3:])
+		return
+	}
+	o := client.Options{Write: os.Args[1], Read: os.Args[2], Timeout: 5 * time.Second}
+	n := must(strconv.Atoi(os.Args[4]))
+	c := client.New(o)
+	defer c.Close()
+	gold := client.Op("RegisterClass", client.Args{"request": client.Args{"name": "Gold", "code": "GOLD"}})
+	must(c.Commit(ctx, client.Tx{Key: "setup", Operations: []client.Operation{gold}}))
+	for i := range 10 {
+		name := fmt.Sprintf("acct/%d", i)
+		must(c.Commit(ctx, client.Tx{Key: fmt.Sprintf("open-%d", i), Operations: []client.Operation{
+			client.Op("CreateContainer", client.Args{"kind": "Standard", "name": name}),
+			client.Op("AddFungible", client.Args{"container_id": name, "class_id": "GOLD", "key": 0, "quantity": 100_000})}}))
+	}
+	single := func(i int) {
+		key := fmt.Sprintf("single-%d", i)
+		r, err := c.Commit(ctx, client.Tx{Key: key, Operations: transfer(i)})
+		told(key, r, err)
+	}
+	for i := range n {
+		single(i)
+	}
+	single(1)
+	single(n/2 + 1)
+	_, err := c.Commit(ctx, client.Tx{Operations: []client.Operation{client.Op("RemoveContainer", client.Args{"container_id": "nobody"})}})
+	var refused *client.Refused
+	if !errors.As(err, &refused) {
+		log.Fatal("not refused: ", err)
+	}
+	fmt.Println("typed", refused.Code, *refused.OperationIndex)
+	for out, err := range c.CommitAll(ctx, many(n), 200) {
+		must(0, err)
+		if err = nil; out.Err != nil {
+			err = out.Err
+		}
+		told(out.Tx.Key, out.Result, err)
+	}
+	big(c)
+	feed(o, os.Args[3], c.LastSeq())
+}
+
+func many(n int) iter.Seq[client.Tx] {
+	return func(yield func(client.Tx) bool) {
+		for i := range 4 * n {
+			if !yield(client.Tx{Key: fmt.Sprintf("many-%d", i), Operations: transfer(i)}) {
+				return
+			}
+		}
+	}
+}
+
+// big commits and reads the largest integers.
+func big(c *client.Client) {
+	r := must(c.Commit(ctx, client.Tx{Key: "exact", Metadata: map[string]any{"n": math.MaxInt64}, Operations: []client.Operation{
+		client.Op("AddFungible", client.Args{"container_id": "acct/0", "class_id": "GOLD", "key": math.MaxInt64, "quantity": math.MaxInt64 - 10_000_000})}}))
+	var metadata struct{ N int64 }
+	must(0, json.Unmarshal(r.Metadata, &metadata))
+	fmt.Println("exact", metadata.N)
+	type stack struct{ Key, Quantity int64 }
+	for s, err := range client.Items[stack](ctx, c, "/v1/read/container/acct%2F0/balances", url.Values{"limit": {"1"}}) { // sees all of the above
+		fmt.Println("stack", must(s, err).Key, s.Quantity)
+	}
+}
+
+// feed follows the feed in two parts, each with a client of its own.
+func feed(o client.Options, cursor string, last int64) {
+	for _, stop := range []int64{last / 2, last} {
+		for commit, err := range client.New(o).Feed(ctx, client.FeedOptions{Cursor: client.FileCursor(cursor)}) {
+			fmt.Println("saw", must(commit, err).GlobalSeq)
+			if commit.GlobalSeq >= stop {
+				break
+			}
+		}
+	}
+}
+
+// outcomes sends a commit and a read for each name, and prints what became of them. Then it follows the feed to its end.
+func outcomes(base string, names []string) {
+	for ; len(names) > 1; names = names[2:] {
+		name, giveUp := names[0], must(strconv.ParseFloat(names[1], 64))
+		c := client.New(client.Options{Write: base, Read: base, GiveUp: time.Duration(giveUp * float64(time.Second))})
+		_, err := c.Commit(ctx, client.Tx{Key: name, Operations: transfer(1)})
+		fmt.Println("commit", name, outcome(err))
+		var v any
+		fmt.Println("read", name, outcome(c.Read(ctx, "/v1/read/class/"+name, nil, &v)))
+		c.Close()
+	}
+	for commit, err := range client.New(client.Options{Read: base}).Feed(ctx, client.FeedOptions{}) {
+		if err != nil {
+			fmt.Println("feed", outcome(err))
+			break
+		}
+		fmt.Println("feed", commit.GlobalSeq)
+	}
+}
+
+func outcome(err error) string {
+	var refused *client.Refused
+	switch {
+	case err == nil:
+		return "done"
+	case errors.As(err, new(*client.OutcomeUnknown)):
+		return "unknown"
+	case errors.As(err, new(*client.Unavailable)):
+		return "unavailable"
+	case errors.As(err, &refused):
+		return strings.TrimSpace("refused " + refused.Code)
+	}
+	return err.Error()
+}
