@@ -14,15 +14,17 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"assetledger/server/etcd/etcdtest"
 )
 
-// A badWire is a proxy between two daemons. It cuts connections after some
-// bytes, and changes bytes on their way, as long as it is told to.
+// A badWire is a proxy between two daemons. While it is switched on, it cuts
+// connections after a number of bytes, or changes bytes in transit.
 type badWire struct {
 	ln     net.Listener
 	target atomic.Pointer[string] // host:port
-	cut    atomic.Int64           // bytes after which a connection is cut, at most; 0: never
-	flip   atomic.Bool            // and a byte is changed instead
+	cut    atomic.Int64           // a connection is cut after at most this many bytes; 0: never
+	flip   atomic.Bool            // change a byte instead of cutting
 	dice   *rand.Rand
 	hits   atomic.Int64
 
@@ -57,7 +59,7 @@ func newBadWire(t *testing.T, url string) *badWire {
 
 func (w *badWire) url() string { return "http://" + w.ln.Addr().String() }
 
-// lead names the daemon behind the proxy.
+// lead sets the daemon behind the proxy.
 func (w *badWire) lead(url string) {
 	at := strings.TrimPrefix(url, "http://")
 	w.target.Store(&at)
@@ -95,7 +97,7 @@ func (w *badWire) carry(c net.Conn, limit int64) {
 	}
 }
 
-// cutAll cuts what is open.
+// cutAll cuts all open connections.
 func (w *badWire) cutAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,7 +107,7 @@ func (w *badWire) cutAll() {
 	clear(w.open)
 }
 
-// batchOf is a batch of transactions of various lengths.
+// batchOf returns a batch of transactions of various lengths.
 func batchOf(n, size int) string {
 	var b strings.Builder
 	b.WriteString(`{"transactions":[`)
@@ -118,7 +120,7 @@ func batchOf(n, size int) string {
 	return b.String() + "]}"
 }
 
-// commits makes some batches, and returns the last commit.
+// commits commits some batches, and returns the last commit.
 func commits(t *testing.T, url string, batches int) int64 {
 	t.Helper()
 	for i := range batches {
@@ -130,7 +132,7 @@ func commits(t *testing.T, url string, batches int) int64 {
 	return logEnd(t, url)
 }
 
-// prepared makes what batches need.
+// prepared creates what the batches need.
 func prepared(t *testing.T, url string) {
 	t.Helper()
 	mustCommit(t, url, `{"operations":[{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"Gold"}}}]}`)
@@ -139,8 +141,8 @@ func prepared(t *testing.T, url string) {
 	}
 }
 
-// arrives waits until a read daemon shows a commit, and returns what it says of
-// all balances.
+// arrives waits until a read daemon has applied commit seq, and returns its
+// response for all balances.
 func arrives(t *testing.T, url string, seq int64) (all string) {
 	t.Helper()
 	for i := range 3 {
@@ -163,9 +165,9 @@ func arrives(t *testing.T, url string, seq int64) (all string) {
 	return all
 }
 
-// sameFiles compares the segments that two directories have in common, by
-// bytes: those that the copy has must all be in the original. It returns the
-// name of the copy's first.
+// sameFiles compares the bytes of the segments of two directories. Each segment
+// of the copy must be in the original. It returns the name of the copy's first
+// segment.
 func sameFiles(t *testing.T, original, copied string) (first string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(copied, "wal", "*.seg"))
@@ -196,10 +198,11 @@ func sameFiles(t *testing.T, original, copied string) (first string) {
 
 const firstSegment = "00000000000000000001.seg"
 
-// TestMirrors copies a log to a second directory, and from there to a third, over
-// connections that are cut and garbled all the time, while each of the daemons is
-// killed again and again. In the end all have the same bytes, and give the same
-// answers. Last comes a host that begins with a checkpoint.
+// TestMirrors copies a log to a second directory, and from there to a third,
+// over connections that are constantly cut and garbled, while each daemon is
+// killed repeatedly. In the end all directories must have the same bytes, and
+// all daemons must give the same responses. Finally, a host begins with a
+// checkpoint.
 func TestMirrors(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -214,8 +217,8 @@ func TestMirrors(t *testing.T) {
 	reader := func(listen, name, from string) *process {
 		return startProcessAt(t, listen, "ledger-read", "-dir", dir(name), "-name", name, "-from", from, "-checkpoint-every", "0")
 	}
-	b := reader("127.0.0.1:0", "b", wire.url())
-	atB := strings.TrimPrefix(b.url, "http://")
+	atB := etcdtest.FreeAddress(t)
+	b := reader(atB, "b", wire.url())
 	c := reader("127.0.0.1:0", "c", b.url+","+wire.url())
 	rounds := 12
 	if testing.Short() {
@@ -295,7 +298,8 @@ func TestMirrors(t *testing.T) {
 }
 
 // TestMirrorOfRestoredSource restores the source of a mirror from an older
-// backup. The mirror refuses its new history, says so, and serves what it has.
+// backup. The mirror must reject its new history, say so, and serve what it
+// has.
 func TestMirrorOfRestoredSource(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -344,8 +348,8 @@ func TestMirrorOfRestoredSource(t *testing.T) {
 	sameFiles(t, dir("a"), dir("b"))
 }
 
-// TestMirrorAsksForTheScope: a source with an auth file gives its log to those
-// alone who have the scope log, and whole clients at that.
+// TestMirrorAsksForTheScope checks that a source with an auth file sends its
+// log only to clients with the scope log that are not limited to owners.
 func TestMirrorAsksForTheScope(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -377,7 +381,8 @@ func TestMirrorAsksForTheScope(t *testing.T) {
 		}
 	}
 	r := startProcess(t, "ledger-read", "-dir", filepath.Join(base, "b"), "-from", w.url, "-from-token-file", mirrors)
-	a, err := get(http.DefaultClient, r.url+"/v1/read/class/1?min_seq=1&wait=30s")
+	awaitSeq(t, r.url, 1)
+	a, err := get(http.DefaultClient, r.url+"/v1/read/class/1")
 	if err != nil || a.status != 200 {
 		t.Errorf("%+v %v", a, err)
 	}
