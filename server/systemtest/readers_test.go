@@ -13,8 +13,8 @@ import (
 )
 
 // TestSecondWriterHarmsNothing starts second write daemons under load, on a log
-// whose segments are cut all the time and whose read daemon never stops. From
-// the third on LOCK was removed.
+// whose segments rotate all the time, with a read daemon that never stops. From
+// the third one on, LOCK is removed first.
 func TestSecondWriterHarmsNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, filepath.Join(t.TempDir(), "log"), "65536", 6)
@@ -46,9 +46,9 @@ func TestSecondWriterHarmsNothing(t *testing.T) {
 }
 
 // TestGrownUnderSleepingReader restores an older backup in place while a read
-// daemon sleeps, and commits other things, as many and more, before it wakes:
-// the log's id and epoch are the same, and END has not gone back. It must
-// notice.
+// daemon is stopped, and makes as many other commits and more before it
+// continues. The log's id and epoch are the same, and END has not gone back.
+// The daemon must notice.
 func TestGrownUnderSleepingReader(t *testing.T) {
 	t.Parallel()
 	const add = `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":%d}}]}`
@@ -87,8 +87,8 @@ func TestGrownUnderSleepingReader(t *testing.T) {
 	}
 }
 
-// TestRestoredUnderReader puts an older backup in the place of a log that a
-// read daemon serves. It must not be served: the daemon answers 503, and ends.
+// TestRestoredUnderReader replaces a log that a read daemon serves by an older
+// backup. The daemon must not serve it: it responds with 503, and ends.
 func TestRestoredUnderReader(t *testing.T) {
 	copyOver := func(flags ...string) func(t *testing.T, backup, dir string) {
 		return func(t *testing.T, backup, dir string) { run(t, "cp", append(flags, backup+"/.", dir)...) }
@@ -147,12 +147,12 @@ func TestRestoredUnderReader(t *testing.T) {
 			w.stop(t)
 			began := time.Now()
 			c.restore(t, backup, dir)
-			for { // what is answered is the newer ledger, until it is noticed
+			for { // until it notices, it serves the newer ledger
 				a, err := get(http.DefaultClient, reader.url+"/v1/health")
 				if err != nil || a.status == 503 {
 					break
 				}
-				if !strings.Contains(a.body, `"checkpoint_seq":21`) || time.Since(began) > 20*time.Second {
+				if !strings.Contains(a.body, `"checkpoint_seq":21`) || time.Since(began) > time.Minute {
 					t.Fatalf("the health is %d %s", a.status, a.body)
 				}
 			}

@@ -40,7 +40,7 @@ func files(t *testing.T, dir, sub, ext string) []string {
 	return list
 }
 
-// ctl runs ledgerctl, which must end with the code.
+// ctl runs ledgerctl, which must end with this exit code.
 func ctl(t *testing.T, code int, args ...string) (out, words string) {
 	t.Helper()
 	got, out, words := runProgram(t, "ledgerctl", args...)
@@ -50,8 +50,8 @@ func ctl(t *testing.T, code int, args ...string) (out, words string) {
 	return out, words
 }
 
-// fillLog makes n commits with keys and metadata, so that segments fill, and
-// returns the answers by number.
+// fillLog makes n commits with idempotency keys and metadata, so that segments
+// fill up. It returns the responses by number.
 func fillLog(t *testing.T, url string, from, n int) map[int]string {
 	t.Helper()
 	told := map[int]string{}
@@ -67,7 +67,7 @@ func wide(i int) string {
 }
 
 // TestCheckpointsStandForTheLog makes checkpoints, starts both daemons from
-// them, archives what they stand for, and damages them.
+// them, archives the segments that they replace, and damages the checkpoints.
 func TestCheckpointsStandForTheLog(t *testing.T) {
 	dir := t.TempDir()
 	w := writeSmall(t, dir)
@@ -82,7 +82,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	verified, _ := ctl(t, 0, "wal", "verify", "-dir", dir)
 	before := len(files(t, dir, "wal", ".seg"))
 
-	// Start from the checkpoint: the same answers for the same keys.
+	// Start from the checkpoint: the same idempotency keys get the same responses.
 	w.stop(t)
 	w = writeSmall(t, dir)
 	for i, want := range told {
@@ -93,11 +93,12 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	r = readEvery(t, dir, 15)
 	mustShow(t, r.url, 60, 60)
 
-	// Archive beside both. The read daemon has read what goes away, and indexed it.
+	// Archive while both daemons run. The read daemon has read and indexed the
+	// archived segments.
 	mustGet := func(path string, want int) {
 		t.Helper()
 		var a answer
-		awaits(t, path, func() bool { // while the index is being made it is 503
+		awaits(t, path, func() bool { // 503 while the index is being made
 			var err error
 			a, err = get(http.DefaultClient, r.url+path)
 			return err == nil && a.status != 503
@@ -117,7 +118,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	if moved == 0 || len(files(t, dir, "wal", ".seg")) != before-moved || len(files(t, to, "", ".seg")) != moved {
 		t.Fatalf("archived %d of %d segments:\n%s", moved, before, out)
 	}
-	ctl(t, 0, "wal", "archive", "-dir", dir, "-to", to) // once more does nothing
+	ctl(t, 0, "wal", "archive", "-dir", dir, "-to", to) // the second time does nothing
 	for _, path := range gone {
 		mustGet(path, 410)
 	}
@@ -135,8 +136,8 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 		t.Errorf("verified before:\n%s\nand after the archive:\n%s", verified, again)
 	}
 
-	// An index that is made again begins at a checkpoint, and does not say of
-	// earlier commits that nothing happened.
+	// An index that is made again begins at a checkpoint. It does not claim that
+	// nothing happened in earlier commits.
 	r.stop(t)
 	os.RemoveAll(filepath.Join(dir, "history"))
 	r = readEvery(t, dir, 15)
@@ -151,7 +152,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 		mustGet(path, want)
 	}
 
-	// Both start without the front, and a backup of it too.
+	// Both daemons start without the archived front, also from a backup of it.
 	fillLog(t, w.url, 61, 5)
 	r.stop(t)
 	w.stop(t)
@@ -168,7 +169,8 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	}
 	w.stop(t)
 
-	// The newest is bad: the older one serves. Both are: refused.
+	// If the newest checkpoint is damaged, the older one is used. If both are, the
+	// log is rejected.
 	ckpts = files(t, dir, "ckpt", ".ckpt")
 	spoil(t, ckpts[1])
 	w = writeSmall(t, dir)
@@ -192,7 +194,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	if code, _, words := runProgram(t, "ledger-write", "-dir", dir, "-listen", "127.0.0.1:0"); code != 3 {
 		t.Errorf("without any: exit code %d\n%s", code, words)
 	}
-	// With the archive moved back the log is whole.
+	// After the archive is moved back, the log is complete.
 	for _, path := range files(t, to, "", ".seg") {
 		if err := os.Rename(path, filepath.Join(dir, "wal", filepath.Base(path))); err != nil {
 			t.Fatal(err)
@@ -205,8 +207,8 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	w.stop(t)
 }
 
-// TestOtherWindowIsNoDamage archives a log whose daemons remember 20 keys, and
-// then starts both daemons with 40.
+// TestOtherWindowIsNoDamage archives a log whose daemons remember 20
+// idempotency keys, and then starts both daemons with 40.
 func TestOtherWindowIsNoDamage(t *testing.T) {
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "old")
 	start := func() *process {
@@ -239,125 +241,6 @@ func TestOtherWindowIsNoDamage(t *testing.T) {
 	if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(60)); err != nil || !a.hit || a.body != told[60] {
 		t.Errorf("key k60: %v %+v", err, a)
 	}
-	w.stop(t)
-}
-
-func spoil(t *testing.T, path string) {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b[len(b)/2] ^= 4
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestBackupUnderLoad copies a log in use twice into the same directory, and
-// starts daemons on the copy. What was acknowledged before a backup began is in it.
-func TestBackupUnderLoad(t *testing.T) {
-	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "copy")
-	w := writeSmall(t, dir)
-	r := readEvery(t, dir, 20)
-	var load sync.WaitGroup
-	var mu sync.Mutex
-	last, quit := 0, make(chan struct{})
-	load.Go(func() {
-		for i := 1; ; i++ {
-			select {
-			case <-quit:
-				return
-			default:
-			}
-			if a, err := post(http.DefaultClient, w.url+"/v1/commit", wide(i)); err != nil || a.status != 200 {
-				t.Errorf("commit %d: %v %d %s", i, err, a.status, a.body)
-				return
-			}
-			mu.Lock()
-			last = i
-			mu.Unlock()
-		}
-	})
-	acknowledged := func(atLeast int) int {
-		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-			mu.Lock()
-			n := last
-			mu.Unlock()
-			if n >= atLeast {
-				return n
-			}
-		}
-		t.Fatalf("%d commits were not acknowledged in a minute", atLeast)
-		return 0
-	}
-	for _, least := range []int{60, 120} {
-		n := acknowledged(least)
-		report, _ := ctl(t, 0, "backup", dir, out, "-o", "json")
-		if continued := strings.Contains(report, `"continued":true`); continued != (least == 120) {
-			t.Errorf("backup: %s", report)
-		}
-		ctl(t, 0, "wal", "verify", "-dir", out)
-		again := acknowledged(n + 1)
-		copyWriter := writeSmall(t, out)
-		for _, i := range []int{1, n / 2, n} {
-			if a, err := post(http.DefaultClient, copyWriter.url+"/v1/commit", wide(i)); err != nil || !a.hit {
-				t.Errorf("commit %d of %d on the copy: %v %+v", i, again, err, a)
-			}
-		}
-		copyWriter.stop(t)
-	}
-	close(quit)
-	load.Wait()
-	other := t.TempDir()
-	x := writeSmall(t, other)
-	if _, words := ctl(t, 1, "backup", other, out); !strings.Contains(words, "another log") {
-		t.Errorf("backup of another log: %s", words)
-	}
-	x.stop(t)
-	r.stop(t)
-	w.stop(t)
-}
-
-// TestRepairAcceptsLoss damages a log in the middle.
-func TestRepairAcceptsLoss(t *testing.T) {
-	dir := t.TempDir()
-	w := writeSmall(t, dir)
-	fillLog(t, w.url, 1, 30)
-	if code, _, _ := runProgram(t, "ledgerctl", "wal", "repair", "-dir", dir, "-accept-loss"); code == 0 {
-		t.Error("a log in use was repaired")
-	}
-	w.stop(t)
-	if _, words := ctl(t, 0, "wal", "repair", "-dir", dir); !strings.Contains(words, "needs no repair") {
-		t.Errorf("a good log: %s", words)
-	}
-	f, err := os.OpenFile(files(t, dir, "wal", ".seg")[0], os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const frame = 15872 // of one commit of wide
-	if _, err := f.WriteAt([]byte("damage"), 4096+2*frame+300); err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	ctl(t, 6, "wal", "verify", "-dir", dir)
-	plan, words := ctl(t, 6, "wal", "repair", "-dir", dir, "-o", "json")
-	if !strings.Contains(plan, `{"global_seq":3,"idempotency_key":null,"readable":false}`) ||
-		!strings.Contains(plan, `{"global_seq":4,"idempotency_key":"k4","readable":true}`) ||
-		!strings.Contains(plan, `{"global_seq":30,"idempotency_key":"k30","readable":true}`) || strings.Count(plan, "\n") != 28 {
-		t.Errorf("the plan:\n%s%s", plan, words)
-	}
-	ctl(t, 6, "wal", "verify", "-dir", dir) // nothing was changed
-	did, _ := ctl(t, 0, "wal", "repair", "-dir", dir, "-accept-loss", "-o", "json")
-	if did != plan {
-		t.Errorf("planned:\n%s\nand done:\n%s", plan, did)
-	}
-	ctl(t, 0, "wal", "verify", "-dir", dir)
-	w = writeSmall(t, dir)
-	if end := logEnd(t, w.url); end != 2 {
-		t.Errorf("the log ends at %d", end)
-	}
-	fillLog(t, w.url, 3, 3)
 	w.stop(t)
 }
 
@@ -397,8 +280,8 @@ func TestFormatDocumentCheckpoint(t *testing.T) {
 	}
 }
 
-// TestReadersShareTheDuty runs two read daemons that both would make
-// checkpoints: one at a time does, and the other takes over.
+// TestReadersShareTheDuty runs two read daemons that could both make
+// checkpoints. Only one of them does at a time, and the other takes over.
 func TestReadersShareTheDuty(t *testing.T) {
 	dir := t.TempDir()
 	w := writeSmall(t, dir)
@@ -424,7 +307,7 @@ func TestReadersShareTheDuty(t *testing.T) {
 }
 
 // TestCheckpointsBesideReads reads and commits while checkpoints are made, in
-// one process, so that the race detector sees all of it.
+// one process, so that the race detector sees everything.
 func TestCheckpointsBesideReads(t *testing.T) {
 	dir := t.TempDir()
 	w := startWriter(t, dir)

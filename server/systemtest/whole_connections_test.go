@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// withFewFiles makes a folder of programs that run with a limit on open files.
+// withFewFiles creates a folder of programs that run with a limit on open
+// files.
 func withFewFiles(t *testing.T, files int) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -24,9 +25,9 @@ func withFewFiles(t *testing.T, files int) (folder string) {
 	return folder
 }
 
-// TestIdleConnectionsOfStrangers: more connections than the daemons may have
-// open files, half of which never send anything, neither end the daemons nor
-// keep a client out that makes a connection for each request.
+// TestIdleConnectionsOfStrangers opens more connections than the daemons may
+// have open files. Half of them never send anything. They must neither end the
+// daemons nor block a client that opens a connection for each request.
 func TestIdleConnectionsOfStrangers(t *testing.T) {
 	t.Parallel()
 	for _, files := range []int{128, 256} {
@@ -51,7 +52,7 @@ func idleStrangers(t *testing.T, files int) {
 			}
 		}
 	}
-	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	large := strings.Replace(goodCommit, "}]}", `}],"metadata":{"a":"`+strings.Repeat("x", 16000)+`"}}`, 1)
 	const commits = 20 // each new segment has room for three
 	for n := 1; n <= commits; n++ {
@@ -76,8 +77,8 @@ func idleStrangers(t *testing.T, files int) {
 	}
 }
 
-// TestSilentFollowers: as many streams as there may be, of clients that never
-// read, keep no other client from following the commits.
+// TestSilentFollowers opens as many streams as are permitted, by clients that
+// never read. They must not keep other clients from following the commits.
 func TestSilentFollowers(t *testing.T) {
 	dir := t.TempDir()
 	w := startWriteProcess(t, dir)
@@ -99,7 +100,7 @@ func TestSilentFollowers(t *testing.T) {
 	(&victim{T: t}).await("all are open", func() bool { return (&victim{T: t}).metric(r, "asset_ledger_read_streams") == 50 })
 	for range 50 {
 		c, said := open(), make([]byte, 0, 4096)
-		c.SetReadDeadline(time.Now().Add(20 * time.Second))
+		c.SetReadDeadline(time.Now().Add(time.Minute))
 		for !strings.Contains(string(said), "id: 1\ndata: ") {
 			n, err := c.Read(said[len(said):cap(said)])
 			if said = said[:len(said)+n]; err != nil {

@@ -9,10 +9,10 @@ import (
 
 const (
 	expiryRounds = 3
-	expiryHolds  = 200 // made in a round; their ends lie within the next two seconds
+	expiryHolds  = 200 // made in each round; they expire within the next two seconds
 )
 
-// A readCommit is what these tests want of a commit read back.
+// A readCommit has the fields of a commit that these tests need.
 type readCommit struct {
 	GlobalSeq   int64     `json:"global_seq"`
 	CommittedAt time.Time `json:"committed_at"`
@@ -26,9 +26,9 @@ type readCommit struct {
 	}
 }
 
-// released reads the whole log through a read daemon, and returns which commit
-// ended each hold. A hold that ended twice, before its time, or by a commit
-// that is not the ledger's own is a fault.
+// released reads the whole log through a read daemon, and returns the commit
+// that ended each hold, and the open holds. It is a fault if a hold ended
+// twice, before its time, or by a commit that is not the ledger's own.
 func released(t *testing.T, reader string, end int64) (ended map[int64]int64, open map[int64]time.Time) {
 	t.Helper()
 	var page struct {
@@ -55,8 +55,9 @@ func released(t *testing.T, reader string, end int64) (ended map[int64]int64, op
 }
 
 // TestHoldsExpireThroughKills kills the write daemon while holds expire. Each
-// time it starts it has released, before it serves, what expired meanwhile; with
-// -expire=false it hasn't. In the end each hold was released once, in time.
+// time it starts, it must release what expired in the meantime before it
+// serves; with -expire=false it must not. In the end each hold must have been
+// released once, in time.
 func TestHoldsExpireThroughKills(t *testing.T) {
 	dir := t.TempDir()
 	w := startWriteProcess(t, dir)
@@ -65,16 +66,17 @@ func TestHoldsExpireThroughKills(t *testing.T) {
 		`{"op":"CreateContainer","args":{"container_id":1,"kind":"Standard"}},{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1000}}]}`)
 	id := 0
 	for round := range expiryRounds {
-		for range 10 {
+		const commits = 10
+		before := logEnd(t, w.url)
+		for range commits {
 			var holds []string
-			for i := range expiryHolds / 10 {
+			for i := range expiryHolds / commits {
 				id++
 				holds = append(holds, fmt.Sprintf(`{"op":"HoldFungible","args":{"hold_id":%d,"container_id":1,"class_id":1,"key":0,"quantity":1,"expires_in":%d}}`, id, 1+i%2))
 			}
 			mustCommit(t, w.url, `{"operations":[`+strings.Join(holds, ",")+`]}`)
 		}
-		made := logEnd(t, w.url)
-		awaits(t, "a hold expires", func() bool { return logEnd(t, w.url) > made })
+		awaits(t, "a hold expires", func() bool { return logEnd(t, w.url) > before+commits })
 		w.kill()
 		awaits(t, "all have expired", func() bool { return time.Now().Unix() > lastEnd(t, r.url) })
 		if round == 0 {
@@ -102,15 +104,15 @@ func TestHoldsExpireThroughKills(t *testing.T) {
 // awaits polls until cond is true.
 func awaits(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !cond(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain until %s", what)
 		}
 	}
 }
 
-// lastEnd is the last end of a hold that a read daemon shows, in Unix seconds; 0
-// without one.
+// lastEnd returns the latest expiry of the holds that a read daemon shows, in
+// Unix seconds; 0 without a hold.
 func lastEnd(t *testing.T, reader string) (last int64) {
 	t.Helper()
 	var page struct {

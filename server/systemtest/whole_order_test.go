@@ -26,7 +26,7 @@ func mustShow(t *testing.T, url string, id int, seq int64) {
 
 // TestDaemonsInAnyOrder starts, stops and kills the two daemons in all orders.
 func TestDaemonsInAnyOrder(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "log") // made by whoever comes first
+	dir := filepath.Join(t.TempDir(), "log") // created by the daemon that starts first
 	r := startProcess(t, "ledger-read", "-dir", dir)
 	var list struct {
 		Data struct{ Containers []struct{} }
@@ -41,17 +41,17 @@ func TestDaemonsInAnyOrder(t *testing.T) {
 	awaitSeq(t, r.url, 1)
 	mustShow(t, r.url, 1, 1)
 
-	w.stop(t) // the reader alone
+	w.stop(t) // only the reader runs
 	mustShow(t, r.url, 1, 1)
 	r.kill()
 	r = startProcess(t, "ledger-read", "-dir", dir)
 	mustShow(t, r.url, 1, 1)
 
-	w = startWriteProcess(t, dir) // and the writer joins
+	w = startWriteProcess(t, dir) // the writer joins
 	mustCommit(t, w.url, fmt.Sprintf(oneContainer, 2))
 	mustShow(t, r.url, 2, 2)
 
-	r.stop(t) // the writer alone
+	r.stop(t) // only the writer runs
 	mustCommit(t, w.url, fmt.Sprintf(oneContainer, 3))
 	w.kill()
 	w = startWriteProcess(t, dir)
@@ -67,10 +67,10 @@ func TestDaemonsInAnyOrder(t *testing.T) {
 }
 
 // awaitSeq waits until a read daemon that may not have found the log yet shows
-// a commit: before that, min_seq is beyond the end and refused at once.
+// a commit. Before that, min_seq is beyond the end, and is rejected at once.
 func awaitSeq(t *testing.T, url string, seq int) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		a, err := get(http.DefaultClient, fmt.Sprintf("%s/v1/read/freshness?min_seq=%d&wait=20s", url, seq))
 		if err == nil && a.status == 200 {
 			return
@@ -79,7 +79,7 @@ func awaitSeq(t *testing.T, url string, seq int) {
 	t.Fatalf("the read daemon did not find commit %d", seq)
 }
 
-// TestExitCodes checks what the daemons say to their service manager.
+// TestExitCodes checks the daemons' exit codes for their service manager.
 func TestExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	w := startWriteProcess(t, dir)
@@ -108,7 +108,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// damage changes one byte in the middle of what was acknowledged.
+// damage changes one byte in the middle of acknowledged commits.
 func damage(t *testing.T, dir string) {
 	t.Helper()
 	segments, err := filepath.Glob(filepath.Join(dir, "wal", "*.seg"))
@@ -131,9 +131,9 @@ func damage(t *testing.T, dir string) {
 	}
 }
 
-// TestRefusedLogIsNotChanged damages a commit that only replay meets, and
-// leaves the rest of a torn frame at the end of the log, which a start would
-// set aside: the write daemon exits with 3 and changes no file.
+// TestRefusedLogIsNotChanged damages a commit that only replay reads, and
+// leaves a torn frame at the end of the log, which a start would move aside.
+// The write daemon must exit with 3 and change no file.
 func TestRefusedLogIsNotChanged(t *testing.T) {
 	dir := t.TempDir()
 	w := startProcess(t, "ledger-write", "-dir", dir, "-segment-size", "65536")

@@ -6,17 +6,19 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"assetledger/server/etcd/etcdtest"
 )
 
-// TestUpgradeWhileInUse does what docs/ops.md says of an upgrade, and of going
-// back, while a client commits with keys and tries again what failed: nothing
-// is lost, and nothing is done twice.
+// TestUpgradeWhileInUse does an upgrade and a downgrade as docs/ops.md
+// describes, while a client commits with idempotency keys and retries what
+// failed. Nothing may be lost or committed twice.
 func TestUpgradeWhileInUse(t *testing.T) {
 	before, after := buildPrograms(t), t.TempDir()
 	if err := buildVersion("v1-next", after); err != nil {
 		t.Fatal(err)
 	}
-	dir, writeAt, readAt := t.TempDir(), freeAddress(t), freeAddress(t)
+	dir, writeAt, readAt := t.TempDir(), etcdtest.FreeAddress(t), etcdtest.FreeAddress(t)
 	writer := func(folder string) *process {
 		return startProcessFrom(t, folder, writeAt, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(testSegment))
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -11,26 +12,30 @@ import (
 	"testing"
 )
 
-// streamLines sends lines in one stream until send returns false, and hands
-// each result to result. It returns whether the answer ended as it should.
+// streamLines sends lines in one stream until send returns false, and calls
+// result with each result. It reports whether the response ended correctly.
+//
+// It speaks HTTP by hand: a client of net/http loses the results that it has not
+// read when it can't send any more.
 func streamLines(url string, send func() (line string, ok bool), result func(line string)) (whole bool, err error) {
-	in, out := io.Pipe()
-	go func() {
-		for line, ok := send(); ok; line, ok = send() {
-			if _, err := io.WriteString(out, line+"\n"); err != nil {
-				return
-			}
-		}
-		out.Close()
-	}()
-	defer in.Close()
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
-	res, err := client.Post(url+"/v1/commit/stream", "application/x-ndjson", in)
+	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
 		return false, err
 	}
-	defer res.Body.Close()
+	defer c.Close()
+	io.WriteString(c, streamHead) // an error shows in the response
+	go func() {
+		for line, ok := send(); ok; line, ok = send() {
+			if _, err := fmt.Fprintf(c, "%x\r\n%s\n\r\n", len(line)+1, line); err != nil {
+				return
+			}
+		}
+		io.WriteString(c, "0\r\n\r\n")
+	}()
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return false, err
+	}
 	if res.StatusCode != 200 {
 		return false, fmt.Errorf("status %s", res.Status)
 	}
@@ -47,8 +52,8 @@ func streamLines(url string, send func() (line string, ok bool), result func(lin
 	}
 }
 
-// TestKilledStreamsLoseNothing kills the write daemon under streams, again and
-// again. What was acknowledged is there, at the place that the result said, and
+// TestKilledStreamsLoseNothing repeatedly kills the write daemon under streams.
+// What was acknowledged must be there, at the commit that the result named, and
 // in the order in which it was sent.
 func TestKilledStreamsLoseNothing(t *testing.T) {
 	dir := t.TempDir()
@@ -65,7 +70,7 @@ func TestKilledStreamsLoseNothing(t *testing.T) {
 		kill := make(chan struct{})
 		for i := range clients {
 			all.Go(func() {
-				n := len(told[i]) // what has no result yet is sent again
+				n := len(told[i]) // lines without a result are sent again
 				_, err := streamLines(w.url, func() (string, bool) { n++; return addOne(i, n-1), true }, func(line string) {
 					if !strings.HasPrefix(line, `{"global_seq":`) {
 						t.Errorf("client %d: %s", i, line)
@@ -76,7 +81,7 @@ func TestKilledStreamsLoseNothing(t *testing.T) {
 					}
 				})
 				select {
-				case <-kill: // it may not have been open yet
+				case <-kill: // the stream may not have been open yet
 				default:
 					if err != nil {
 						t.Error(err)
@@ -114,8 +119,9 @@ func TestKilledStreamsLoseNothing(t *testing.T) {
 	w.stop(t)
 }
 
-// TestStoppedStreams: a daemon that is told to stop answers what it has read,
-// says that it stops, and ends the answer; the results are all there is in the log.
+// TestStoppedStreams checks that a daemon that is asked to stop answers the
+// lines that it has read, says that it stops, and ends the response. The log
+// must hold exactly those results.
 func TestStoppedStreams(t *testing.T) {
 	dir := t.TempDir()
 	w := startWriteProcess(t, dir)
