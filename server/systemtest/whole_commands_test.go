@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,19 +16,19 @@ import (
 	"time"
 )
 
-// Commands stand in documents in three ways: in console blocks, which walks
-// and TestOpsGuide run from top to bottom; in indented blocks and blocks
-// without a language; and in code spans within a sentence. The commands of
-// the latter two are all in told, each with the way in which it is run.
+// Documents contain commands in three forms: in console blocks, which walks and
+// TestOpsGuide run from top to bottom; in indented blocks and blocks without a
+// language; and in code spans within a sentence. The commands of the last two
+// forms are all in told, each with the way in which it is run.
 //
-// What can't be run in a test is in notRun, and nowhere else.
+// Commands that no test can run are in notRun, and nowhere else.
 var told = []struct {
 	way      func(*sandbox, string)
 	commands []string
 }{
 	{(*sandbox).byStranger, []string{"make help", "make demo", "make build", "make run", "man -M bin/man ledgerctl"}},
 	{(*sandbox).ends, []string{
-		"ledgerctl -h", "ledgerctl help connecting", "ledgerctl backup DIR OUT", "ledgerctl health", "ledgerctl read commits", "ledgerctl export",
+		"ledgerctl -h", "ledgerctl help", "ledgerctl help connecting", "ledgerctl backup DIR OUT", "ledgerctl health", "ledgerctl read commits", "ledgerctl export",
 		"curl -s http://127.0.0.1:8080/v1/openapi.json", "curl -s http://127.0.0.1:8081/v1/openapi.json",
 		"ledgerctl token new shop -scopes commit,read -owners 7,9 -auth-file /etc/ledger/auth -to shop.token",
 		"ledgerctl token list -auth-file /etc/ledger/auth", "ledgerctl token revoke shop -auth-file /etc/ledger/auth",
@@ -40,12 +41,12 @@ var told = []struct {
 	}},
 	{(*sandbox).follows, []string{"ledgerctl watch -container 1001", "bin/ledgerctl watch -container 100"}},
 	{(*sandbox).everyCommand, []string{"ledgerctl COMMAND -h"}},
-	// Names of commands in a sentence: they, and the flags with them, exist.
+	// Names of commands in a sentence: the commands and their flags must exist.
 	{(*sandbox).exists, []string{
 		"ledgerctl backup", "ledgerctl wal verify", "ledgerctl wal verify -dir", "ledgerctl wal archive", "ledgerctl wal repair -dir",
-		"ledgerctl wal repair -accept-loss", "ledgerctl freshness", "ledgerctl bench", "ledgerctl commit", "ledgerctl batch", "ledgerctl transfer", "ledgerctl release", "bin/ledgerctl commit -key …", "bin/ledgerctl preflight", "curl --retry",
+		"ledgerctl wal repair -accept-loss", "ledgerctl freshness", "ledgerctl bench", "ledgerctl log detach", "ledgerctl batch", "ledgerctl transfer", "ledgerctl release", "bin/ledgerctl commit -key …", "bin/ledgerctl preflight", "curl --retry",
 	}},
-	// Tests can't well be run by a test; but they, and their flags, exist.
+	// A test can't easily run tests, but the tests and their flags must exist.
 	{(*sandbox).testExists, []string{
 		"go test ./cmd/... -run Docs -update", "go test ./server/systemtest -run TestPage", "go test ./server/systemtest -run TestPage -screenshots ../../docs/page",
 		"go test ./server/systemtest -run TestOpenAPI", "go test ./wal -run TestRulesTotal", "go test ./wal/memfs", "go test ./wal -run Copy",
@@ -55,7 +56,8 @@ var told = []struct {
 	}},
 }
 
-// notRun are the commands that no test runs as they stand, with the reason.
+// notRun are the commands that no test runs as they are written, with the
+// reason.
 var notRun = map[string]string{
 	"make check":    "takes twenty minutes; .ci/run runs it",
 	"make test":     "runs this test",
@@ -94,20 +96,24 @@ var notRun = map[string]string{
 	"ledger-read -from URL[,URL…]": "URL stands for any source; the tests of server/mirror follow one",
 	"ledger-read -from":            "needs a URL; as above",
 	"ledger-read -dir /var/lib/ledger/log -from http://ledger-1:8080,http://ledger-2:8081 -name shop-eu": "needs other hosts; as above",
+	"bin/ledger-read -dir ledger-data -write-url http://127.0.0.1:8080":                                  "TestPageOfDaemonsInTrouble starts a daemon with it",
 	"ledgerctl token new mirrors -scopes log":                                                            "other forms of token new are run",
 	"ledgerctl dev -seed wallet|warehouse|inventory":                                                     "TestDevSeeds runs each",
-	"bin/ledgerctl dev -memory -seed wallet":                                                             "runs until it is stopped; TestDevSeeds runs it",
-	"make cross":                                                                                         "takes minutes; .ci/run runs it",
-	"go run ./server/hostile":                                                                            "takes minutes; TestMemoryUnderAttack makes the same attacks",
-	"make vuln":                                                                                          "asks a database on the network; .ci/run runs it",
-	"ledgerctl wal archive -dir DIR -to DIR2":                                                            "needs a log of several segments and checkpoints; TestCheckpointsStandForTheLog runs it on one",
+	"ledgerctl dev -seed warehouse":                                                                      "as above",
+	"ledgerctl hold 17 wallet/7 20 EUR; ledgerctl settle 17 shop":                                        "needs the wallets of the README's first minute; TestStrangersTrial holds and settles there",
+	"make cross":              "takes minutes; .ci/run runs it",
+	"go run ./server/hostile": "takes minutes; TestMemoryUnderAttack makes the same attacks",
+	"go run ./server/hostile -together -defaults": "takes a minute and a gigabyte; TestMemoryUnderAttack makes the same attacks",
+	"make vuln": "asks a database on the network; .ci/run runs it",
+	"ledgerctl wal archive -dir DIR -to DIR2":                                                 "needs a log of several segments and checkpoints; TestCheckpointsStandForTheLog runs it on one",
 	"ledgerctl token new shop -scopes commit,read -auth-file /etc/ledger/auth -to shop.token": "docs/security.md has it with owners, and that is run",
 	"chown ledger: /etc/ledger/auth /etc/ledger/tls.key":                                      "needs root and the user of the package",
 }
 
-// printed are lines of such blocks that are no commands: what programs say,
-// and what files hold.
-var printed = regexp.MustCompile(`^((write|read|page) +http:|log +ledger-data|ledger-read ready on |ledger-write: -queue |(shop|grafana|billing|root) +(sha256|cert):)`)
+// printed matches lines of such blocks that are not commands of the ledger:
+// output of programs, contents of files, the repair of an etcd, and the compiling
+// of TypeScript, which TestStrangersTrial does.
+var printed = regexp.MustCompile(`^((write|read|page) +http:|log +ledger-data|ledger-read ready on |ledger-write: -queue |(shop|grafana|billing|root) +(sha256|cert):|etcdctl |npm |npx tsc |node pay|echo '.*package.json$)`)
 
 var (
 	commandWords = `make|go|curl|etcd|man|source|fuser|kill|chmod|chown|openssl|apt|docker|systemctl|systemd-analyze|(?:bin/)?ledger(?:ctl|-read|-write)`
@@ -116,7 +122,7 @@ var (
 	anyFence     = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 )
 
-// commandsTold finds the commands of a document outside of console blocks.
+// commandsTold returns the commands of a document outside of console blocks.
 func commandsTold(t *testing.T, file, doc string) (commands []string) {
 	t.Helper()
 	take := func(line string) {
@@ -132,7 +138,7 @@ func commandsTold(t *testing.T, file, doc string) (commands []string) {
 	}
 	doc = anyFence.ReplaceAllStringFunc(doc, func(block string) string {
 		m := anyFence.FindStringSubmatch(block)
-		if m[1] != "console" && m[1] != "http" && m[1] != "json" {
+		if !slices.Contains([]string{"console", "http", "json", "python", "ts"}, m[1]) {
 			for line := range strings.Lines(m[2]) {
 				take(line)
 			}
@@ -154,7 +160,7 @@ func commandsTold(t *testing.T, file, doc string) (commands []string) {
 }
 
 // TestEveryCommandIsRun runs every command that a document names outside of
-// console blocks, and fails at one that is neither run nor in notRun.
+// console blocks. It fails for a command that is neither run nor in notRun.
 func TestEveryCommandIsRun(t *testing.T) {
 	t.Parallel()
 	ways, used := map[string]func(*sandbox, string){}, map[string]bool{}
@@ -197,11 +203,12 @@ func TestEveryCommandIsRun(t *testing.T) {
 	}
 }
 
-// A sandbox is a ledger of a container 100 and one 1001 in which commands are run.
+// A sandbox is a ledger with containers 100 and 1001, in which commands are
+// run.
 type sandbox struct {
 	*docWalk
-	t, outer *testing.T // of the command; of all of them
-	checkout string     // a stranger's copy of the repository; "": not made yet
+	t, outer *testing.T // of the command; of all commands
+	checkout string     // a fresh copy of the repository; "": not made yet
 }
 
 func newSandbox(t *testing.T) *sandbox {
@@ -228,7 +235,7 @@ func (p pair) copyTo(t *testing.T, path string) {
 	}
 }
 
-// shell is the command, ready to be started.
+// shell returns the command, ready to be started.
 func (s *sandbox) shell(command string) *exec.Cmd {
 	s.t.Helper()
 	name, _, _ := strings.Cut(command, " ")
@@ -240,7 +247,8 @@ func (s *sandbox) shell(command string) *exec.Cmd {
 	return cmd
 }
 
-// ends runs a command that ends by itself and has something to say, to a file or here.
+// ends runs a command that ends by itself and must write something, to a file
+// or to its output.
 func (s *sandbox) ends(command string) {
 	out, err := s.shell(command).CombinedOutput()
 	if err != nil {
@@ -257,14 +265,15 @@ func (s *sandbox) ends(command string) {
 	}
 }
 
-// serves runs a command until Ctrl-C, which comes when it has said something.
+// serves runs a command until it has written something, and then interrupts it
+// as Ctrl-C does.
 func (s *sandbox) serves(command string) {
 	cmd := s.shell("exec " + command)
 	if !strings.Contains(command, " -name ") && (strings.Contains(command, "ledger-data") || strings.HasPrefix(command, "ledger-read")) {
 		cmd = s.shell("exec " + command + " -name another") // the sandbox has one already
 	}
 	cmd.Env = append(cmd.Env, "LEDGER_LISTEN=127.0.0.1:0", "LEDGER_WRITE_LISTEN=127.0.0.1:0", "LEDGER_READ_LISTEN=127.0.0.1:0")
-	if strings.HasPrefix(command, "ledger-write") || strings.HasSuffix(command, " dev") { // on a log of its own
+	if strings.HasPrefix(command, "ledger-write") || strings.HasSuffix(command, " dev") { // with a log of its own
 		cmd.Dir = s.t.TempDir()
 	}
 	line, rest, err := untilInterrupt(s.t, cmd, func(line string) bool { return line != "" })
@@ -273,7 +282,8 @@ func (s *sandbox) serves(command string) {
 	}
 }
 
-// follows runs a command that shows what happens to a container, beside commits to it, until it has shown one.
+// follows runs a command that shows what happens to a container, while that
+// container gets commits. It ends once the command has shown one.
 func (s *sandbox) follows(command string) {
 	const add = `{"op":"AddFungible","args":{"container_id":%s,"class_id":1,"key":0,"quantity":1}}`
 	container := command[strings.LastIndex(command, " ")+1:]
@@ -299,9 +309,9 @@ func (s *sandbox) follows(command string) {
 	}
 }
 
-// untilInterrupt starts a command, interrupts all of its processes, as Ctrl-C
-// does, once a line of its standard output is what was awaited, and waits for
-// its end.
+// untilInterrupt starts a command. Once a line of its standard output is the
+// awaited one, it interrupts all of its processes, as Ctrl-C does, and waits
+// for their end.
 func untilInterrupt(t *testing.T, cmd *exec.Cmd, awaited func(line string) bool) (said, words string, err error) {
 	t.Helper()
 	var standardError strings.Builder
@@ -332,7 +342,8 @@ func untilInterrupt(t *testing.T, cmd *exec.Cmd, awaited func(line string) bool)
 	return said, standardError.String(), err
 }
 
-// everyCommand asks every command of ledgerctl for its help, which has two examples.
+// everyCommand runs the help of every command of ledgerctl, which must have two
+// examples.
 func (s *sandbox) everyCommand(string) {
 	overview := s.command(s.t, "bin/ledgerctl help")
 	n := 0
@@ -349,7 +360,7 @@ func (s *sandbox) everyCommand(string) {
 	}
 }
 
-// exists looks for a command, and the flags with it, in its help.
+// exists checks that a command and its flags are in its help.
 func (s *sandbox) exists(command string) {
 	words, help := strings.Fields(command), ""
 	if words[0] == "curl" {
@@ -370,7 +381,8 @@ func (s *sandbox) exists(command string) {
 	}
 }
 
-// testExists looks for the tests and flags of a go test command in its packages.
+// testExists checks that the tests and flags of a go test command are in its
+// packages.
 func (s *sandbox) testExists(command string) {
 	words := strings.Fields(strings.NewReplacer("'", "", `\|`, "|").Replace(command))
 	var source strings.Builder

@@ -15,17 +15,17 @@ import (
 	"assetledger/server/writer"
 )
 
-// testSegment is the size in bytes of log segments in tests: small, so that a
-// fresh log is quickly made.
+// testSegment is the size of log segments in tests, in bytes. It is small, so
+// that a new log is created quickly.
 const testSegment = 4 << 20
 
-// A daemon is one that runs in this process, on a port of its own.
+// A daemon runs in this process, on a port of its own.
 type daemon struct {
 	url  string
-	stop func() // waits until it has stopped; a second call does nothing
+	stop func() // returns when it has stopped; a second call does nothing
 }
 
-// readyLine gets the line that a daemon prints when it serves.
+// readyLine receives the line that a daemon prints when it is ready.
 type readyLine chan string
 
 func (r readyLine) Write(p []byte) (int, error) {
@@ -34,7 +34,7 @@ func (r readyLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// startDaemon runs one and waits until it serves.
+// startDaemon runs a daemon and waits until it is ready.
 func startDaemon(t *testing.T, name string, run func(ctx context.Context, ready readyLine, log *slog.Logger) error) *daemon {
 	t.Helper()
 	var words bytes.Buffer // read only after the daemon has ended
@@ -47,9 +47,9 @@ func startDaemon(t *testing.T, name string, run func(ctx context.Context, ready 
 	case err := <-ended:
 		cancel()
 		t.Fatalf("%s did not start: %v\n%s", name, err, words.String())
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		cancel()
-		t.Fatalf("%s was not ready within 30 s", name)
+		t.Fatalf("%s was not ready within a minute", name)
 	}
 	stopped := false
 	d.stop = func() {

@@ -13,12 +13,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"assetledger/server/etcd/etcdtest"
 )
 
 // TestServiceManager starts the programs as systemd would: with a socket that
-// is open before they are, somebody to notify, and a mask that hides nothing.
+// is already open, a socket for notifications, and a umask that hides nothing.
 func TestServiceManager(t *testing.T) {
-	programs := buildPrograms(t) // before any clock runs
+	programs := buildPrograms(t) // before any timeout runs
 	dir := filepath.Join(t.TempDir(), "log")
 	for _, name := range []string{"ledger-write", "ledger-read"} {
 		notify := filepath.Join(t.TempDir(), "notify")
@@ -85,7 +87,7 @@ func TestServiceManager(t *testing.T) {
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, words.String())
 		}
-		// The socket is the manager's still, and waits for the next daemon.
+		// The socket still belongs to the manager, and waits for the next daemon.
 		c, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
 			t.Error(err)
@@ -120,9 +122,9 @@ func TestServiceManager(t *testing.T) {
 	}
 }
 
-// TestSocketActivation has systemd's own tool open the socket, on the network
-// and in the filesystem. One that other machines reach is not served without
-// an auth file, whoever opened it.
+// TestSocketActivation opens the socket with systemd's own tool, on the network
+// and in the file system. A socket that other machines can reach is not served
+// without an auth file, whoever opened it.
 func TestSocketActivation(t *testing.T) {
 	activate := tool(t, "systemd-socket-activate", "systemd")
 	programs, dir := buildPrograms(t), t.TempDir()
@@ -137,18 +139,19 @@ func TestSocketActivation(t *testing.T) {
 		t.Cleanup(func() { cmd.Process.Kill() })
 		return cmd, &words
 	}
-	// ready asks until somebody listens, and then as long as the daemon needs.
+	// ready sends requests until a process listens, and then as long as the daemon
+	// needs.
 	ready := func(network, address string) (answer, error) {
-		client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
+		client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true,
 			Dial: func(string, string) (net.Conn, error) { return net.Dial(network, address) }}}
-		for end := time.Now().Add(30 * time.Second); ; {
+		for end := time.Now().Add(time.Minute); ; {
 			a, err := get(client, "http://ledger/v1/readyz")
 			if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.ENOENT) || time.Now().After(end) {
 				return a, err
 			}
 		}
 	}
-	for _, at := range [][2]string{{"tcp", freeAddress(t)}, {"unix", socket}} {
+	for _, at := range [][2]string{{"tcp", etcdtest.FreeAddress(t)}, {"unix", socket}} {
 		cmd, words := start(at[1])
 		if a, err := ready(at[0], at[1]); err != nil || a.body != `{"status":"ready"}` {
 			t.Errorf("%v: %v %+v", at, err, a)
@@ -158,7 +161,7 @@ func TestSocketActivation(t *testing.T) {
 			t.Errorf("%v: %v\n%s", at, err, words)
 		}
 	}
-	_, port, _ := net.SplitHostPort(freeAddress(t))
+	_, port, _ := net.SplitHostPort(etcdtest.FreeAddress(t))
 	cmd, words := start("0.0.0.0:" + port)
 	if a, err := ready("tcp", "127.0.0.1:"+port); err == nil {
 		t.Errorf("other machines are served: %+v", a)

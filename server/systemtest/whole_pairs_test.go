@@ -25,21 +25,25 @@ var update = flag.Bool("update", false, "record the answers of testdata and docs
 
 const pairsDir = "../../testdata/pairs"
 
-// checkedHeaders are recorded when an answer has them, and must be absent when
-// the recorded answer has not.
+// checkedHeaders are recorded if a response has them. They must be absent if
+// the recorded response does not have them.
 var checkedHeaders = []string{"Allow", "Content-Type", "ETag", "Retry-After", "WWW-Authenticate", "X-Asset-Idempotency", "X-Asset-Seq"}
 
-// masks are the parts of an answer that differ from run to run.
+// masks match the parts of a response that differ between runs.
 var masks = []struct {
 	part *regexp.Regexp
 	as   string
 }{
 	{regexp.MustCompile(`"committed_at":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z"`), `"committed_at":"{time}"`},
 	{regexp.MustCompile(`("driver":\{"name":"file","path":)"[^"]*"`), `$1"{dir}"`},
+	{regexp.MustCompile(`("log":\{"path":)"[^"]*"`), `$1"{dir}"`},
+	{regexp.MustCompile(`"disk_free_bytes":\d+`), `"disk_free_bytes":1000000000`},
+	{regexp.MustCompile(`"url":"http://127.0.0.1:\d+"`), `"url":"{write_base_url}"`},
+	{regexp.MustCompile(`"from":"\d{4}-\d\d-\d\dT\d\d:\d\d:00Z"`), `"from":"{time}"`},
 }
 
 // TestPairs replays every folder of recorded exchanges against real daemons on
-// a fresh log.
+// a new log.
 func TestPairs(t *testing.T) {
 	for _, side := range []string{"write", "read"} {
 		topics, err := os.ReadDir(filepath.Join(pairsDir, side))
@@ -65,16 +69,16 @@ func TestPairs(t *testing.T) {
 // A world is a log with its two daemons.
 type world struct {
 	dir          string
-	side         string // where requests go that only the folder can say
+	side         string // the daemon for requests whose path does not say which
 	write, read  *daemon
 	client       http.Client
 	seq          int    // highest X-Asset-Seq of the write daemon
-	cursor, etag string // of the answer before
-	authFile     string // "": the daemons ask nobody for a token
+	cursor, etag string // of the previous response
+	authFile     string // "": the daemons require no token
 }
 
-// clientsFile is an auth file beside exchanges: the daemons then ask for
-// tokens. ownToken is the one that the test itself uses.
+// clientsFile is an auth file next to exchanges, with which the daemons require
+// tokens. ownToken is the token of the test itself.
 const (
 	clientsFile = "clients"
 	ownToken    = "token-of-the-admin"
@@ -103,7 +107,7 @@ func (w *world) startWriter(t *testing.T) {
 }
 
 func (w *world) startReader(t *testing.T) {
-	w.read = startReader(t, w.dir, func(c *reader.Config) { c.Access.AuthFile = w.authFile })
+	w.read = startReader(t, w.dir, func(c *reader.Config) { c.Access.AuthFile, c.WriteURL = w.authFile, w.write.url })
 }
 
 func (w *world) replayFile(t *testing.T, file string) {
@@ -124,7 +128,7 @@ func (w *world) replayFile(t *testing.T, file string) {
 	}
 }
 
-// replay plays exchanges and puts the answers it got into them.
+// replay sends the requests of exchanges, and sets the responses in them.
 func (w *world) replay(t *testing.T, name string, list []*exchange) {
 	t.Helper()
 	for _, x := range list {
@@ -142,7 +146,7 @@ func (w *world) replay(t *testing.T, name string, list []*exchange) {
 	}
 }
 
-// play sends one request and keeps its answer.
+// play sends one request and records its response.
 func (w *world) play(t *testing.T, x *exchange) {
 	t.Helper()
 	base, path := w.where(x.target)
@@ -153,9 +157,9 @@ func (w *world) play(t *testing.T, x *exchange) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.URL.Opaque = path // as it is, so that unclean paths can be sent
+	req.URL.Opaque = path // unchanged, so that unclean paths can be sent
 	if strings.HasPrefix(path, "//") {
-		req.URL.Opaque = "//" + req.URL.Host + path // else it would be taken for a host
+		req.URL.Opaque = "//" + req.URL.Host + path // otherwise it would be taken for a host
 	}
 	if x.method == "POST" {
 		req.Header["Content-Type"] = []string{"application/json"}
@@ -184,7 +188,7 @@ func (w *world) play(t *testing.T, x *exchange) {
 	}
 }
 
-// keep masks the answer and remembers what later requests refer to.
+// keep masks the response, and remembers what later requests refer to.
 func (w *world) keep(x *exchange, base string, res *http.Response, body []byte) {
 	if seq, err := strconv.Atoi(res.Header.Get("X-Asset-Seq")); err == nil && base == w.write.url {
 		w.seq = max(w.seq, seq)
@@ -200,21 +204,21 @@ func (w *world) keep(x *exchange, base string, res *http.Response, body []byte) 
 	}
 	w.etag = res.Header.Get("ETag")
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/plain") {
-		body = []byte("{text}") // metrics are tested by their own
+		body = []byte("{text}") // metrics have their own tests
 	}
 	masked := x.mask(body)
 	x.status, x.head = res.StatusCode, nil
 	for _, name := range checkedHeaders {
 		for _, v := range res.Header.Values(name) {
 			if name == "ETag" && masked {
-				v = "{etag}" // it covers what was masked
+				v = "{etag}" // it depends on what was masked
 			}
 			x.head = append(x.head, name+": "+v)
 		}
 	}
 }
 
-// mask keeps the body, without what differs from run to run.
+// mask sets the body, with everything masked that differs between runs.
 func (x *exchange) mask(body []byte) (masked bool) {
 	body = bytes.TrimRight(body, "\n")
 	x.body = string(body)
@@ -226,7 +230,7 @@ func (x *exchange) mask(body []byte) (masked bool) {
 	return masked
 }
 
-// where says which daemon a request goes to, and with which path.
+// where returns the base URL and the path that a request goes to.
 func (w *world) where(target string) (base, path string) {
 	path = strings.ReplaceAll(target, "{next_cursor}", w.cursor)
 	for _, to := range []struct{ prefix, cut, base string }{
@@ -246,8 +250,8 @@ func (w *world) where(target string) (base, path string) {
 	return w.write.url, path
 }
 
-// waitForReader makes the read daemon apply all that was committed, so that
-// its answers are the same in every run.
+// waitForReader waits until the read daemon has applied all commits, so that
+// its responses are the same in every run.
 func (w *world) waitForReader(t *testing.T) {
 	t.Helper()
 	req, err := http.NewRequest("GET", fmt.Sprintf("%s/v1/read/freshness?wait=20s&min_seq=%d", w.read.url, w.seq), nil)
@@ -266,7 +270,7 @@ func (w *world) waitForReader(t *testing.T) {
 	}
 }
 
-// errorCode is the code of an error answer, "" for others.
+// errorCode returns the code of an error response, "" for others.
 func errorCode(body string) string {
 	var answer struct {
 		Error struct {

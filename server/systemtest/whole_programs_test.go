@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// builtPrograms is the environment variable that names a folder with the
-// programs, for a test that runs itself once more.
+// builtPrograms is the environment variable with the folder of the programs,
+// for a test that runs itself again.
 const builtPrograms = "LEDGER_TEST_PROGRAMS"
 
 var programs struct {
@@ -64,7 +64,7 @@ func buildVersion(version, folder string) error {
 	return nil
 }
 
-// A process is a daemon of its own.
+// A process is a daemon in a process of its own.
 type process struct {
 	name  string
 	cmd   *exec.Cmd
@@ -73,7 +73,7 @@ type process struct {
 	ended chan error
 }
 
-// startProcess runs a daemon on a port of its own and waits until it serves.
+// startProcess runs a daemon on a free port and waits until it is ready.
 func startProcess(t *testing.T, name string, args ...string) *process {
 	t.Helper()
 	return startProcessAt(t, "127.0.0.1:0", name, args...)
@@ -88,9 +88,16 @@ func startProcessAt(t *testing.T, listen, name string, args ...string) *process 
 // startProcessFrom is startProcessAt with the folder of the programs.
 func startProcessFrom(t *testing.T, folder, listen, name string, args ...string) *process {
 	t.Helper()
+	return startCommand(t, name, listen, append(append([]string{filepath.Join(folder, name)}, args...), "-listen", listen)...)
+}
+
+// startCommand is startProcessFrom with the whole command line.
+func startCommand(t *testing.T, name, listen string, line ...string) *process {
+	t.Helper()
 	p := &process{name: name, words: new(bytes.Buffer), ended: make(chan error, 1)}
-	p.cmd = exec.Command(filepath.Join(folder, name), append(args, "-listen", listen)...)
+	p.cmd = exec.Command(line[0], line[1:]...)
 	p.cmd.Stderr = p.words
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // also if the test is killed
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +107,7 @@ func startProcessFrom(t *testing.T, folder, listen, name string, args ...string)
 	}
 	t.Cleanup(func() { p.kill() })
 	late := time.AfterFunc(time.Minute, func() { p.cmd.Process.Kill() })
-	line, err := bufio.NewReader(out).ReadString('\n')
+	text, err := bufio.NewReader(out).ReadString('\n')
 	late.Stop()
 	go func() {
 		io.Copy(io.Discard, out)
@@ -110,9 +117,9 @@ func startProcessFrom(t *testing.T, folder, listen, name string, args ...string)
 		<-p.ended
 		t.Fatalf("%s said nothing on standard output: %v\n%s", name, err, p.words)
 	}
-	_, url, ok := strings.Cut(strings.TrimSpace(line), " ready on ")
-	if !ok || !strings.HasPrefix(url, "http://127.0.0.1:") && !strings.HasPrefix(url, "https://127.0.0.1:") && url != listen {
-		t.Fatalf("%s: the ready line is %q", name, line)
+	_, url, ok := strings.Cut(strings.TrimSpace(text), " ready on ")
+	if !ok || !strings.HasPrefix(url, "http://127.0.0.1:") && !strings.HasPrefix(url, "https://127.0.0.1:") && !strings.HasSuffix(url, listen) {
+		t.Fatalf("%s: the ready line is %q", name, text)
 	}
 	p.url = url
 	return p
@@ -123,7 +130,8 @@ func startWriteProcess(t *testing.T, dir string) *process {
 	return startProcess(t, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(testSegment))
 }
 
-// kill ends the process as a power cut would, as far as it can tell.
+// kill ends the process with SIGKILL, which to the process is the same as a
+// power cut.
 func (p *process) kill() {
 	if p.ended == nil {
 		return
@@ -133,13 +141,13 @@ func (p *process) kill() {
 	p.ended = nil
 }
 
-// exit waits until it ends by itself and returns its exit code.
+// exit waits until it ends by itself, and returns its exit code.
 func (p *process) exit(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-p.ended:
 		p.ended = nil
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		p.kill()
 		t.Fatalf("%s did not end by itself\n%s", p.name, p.words)
 	}
@@ -155,7 +163,7 @@ func (p *process) stop(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s was asked to stop: %v\n%s", p.name, err, p.words)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		p.cmd.Process.Kill()
 		<-p.ended
 		t.Errorf("%s did not stop\n%s", p.name, p.words)

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// These tests are about the repository itself.
+// These tests check the repository itself.
 
-// TestProgramsImportTheStandardLibraryOnly asks the go command.
+// TestProgramsImportTheStandardLibraryOnly checks the output of go list.
 func TestProgramsImportTheStandardLibraryOnly(t *testing.T) {
 	cmd := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./cmd/...")
 	cmd.Dir = "../.."
@@ -33,10 +33,10 @@ func TestProgramsImportTheStandardLibraryOnly(t *testing.T) {
 	}
 }
 
-// TestDependenciesPointOneWay: ledger and wal know nothing of each other, nor
-// of what is built on them. The daemons know nothing of each other, and what
-// they share knows neither: server → {writer, reader} → {httpserver, commitlog}
-// → {ledger, wal}. docs/architecture.md shows it.
+// TestDependenciesPointOneWay checks the imports. ledger and wal import neither
+// each other nor what is built on them. The daemons don't import each other,
+// and what they share imports neither of them: server → {writer, reader} →
+// {httpserver, commitlog} → {ledger, wal}. docs/architecture.md shows it.
 func TestDependenciesPointOneWay(t *testing.T) {
 	const server = "assetledger/server"
 	above := []string{"assetledger/ctl", "assetledger/cmd", server + "/writer", server + "/reader", server + "/bench", server + "/servertest"}
@@ -50,6 +50,7 @@ func TestDependenciesPointOneWay(t *testing.T) {
 		"./server/commitlog/etcdlog": append(above, server+"/httpserver", server+"/auth", server+"/metrics", "="+server),
 		"./server/version":           append(above, server+"/httpserver", server+"/commitlog", "assetledger/ledger", "assetledger/wal", "="+server),
 		"./ledger":                   {"assetledger/wal", "assetledger/server", "assetledger/ctl", "net", "os", "time", "math/rand"},
+		"./ctl/client":               {"assetledger"},
 		"./wal":                      {"assetledger/ledger", "assetledger/server", "assetledger/ctl"},
 	} {
 		cmd := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, pkg)
@@ -69,7 +70,8 @@ func TestDependenciesPointOneWay(t *testing.T) {
 	}
 }
 
-// TestArchitectureNamesWhatIsThere looks up every path in docs/architecture.md.
+// TestArchitectureNamesWhatIsThere checks that every path in
+// docs/architecture.md exists.
 func TestArchitectureNamesWhatIsThere(t *testing.T) {
 	found := regexp.MustCompile("`([a-z][\\w.*/-]*/[\\w.*/-]+)`").FindAllStringSubmatch(text(t, "../../docs/architecture.md"), -1)
 	for _, m := range found {
@@ -82,7 +84,7 @@ func TestArchitectureNamesWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestProgramsAreSmallAndStatic looks into the executables.
+// TestProgramsAreSmallAndStatic checks the executables.
 func TestProgramsAreSmallAndStatic(t *testing.T) {
 	const most = 12 << 20
 	for _, name := range []string{"ledger-write", "ledger-read", "ledgerctl"} {
@@ -110,7 +112,7 @@ func TestProgramsAreSmallAndStatic(t *testing.T) {
 	}
 }
 
-// TestGoModRequiresGoCmpAlone reads go.mod.
+// TestGoModRequiresGoCmpAlone checks go.mod.
 func TestGoModRequiresGoCmpAlone(t *testing.T) {
 	text, err := os.ReadFile("../../go.mod")
 	if err != nil {
@@ -125,8 +127,8 @@ func TestGoModRequiresGoCmpAlone(t *testing.T) {
 	}
 }
 
-// ours are the files that belong to the repository: what git knows, or, in a
-// copy without git, what is not made by building.
+// ours returns the files that belong to the repository: those that git tracks,
+// or, in a copy without git, those that no build creates.
 func ours(t *testing.T) []string {
 	t.Helper()
 	cmd := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard")
@@ -154,7 +156,7 @@ func ours(t *testing.T) []string {
 	return files
 }
 
-// TestTopLevel allows no further folders or files.
+// TestTopLevel permits no other files or folders at the top level.
 func TestTopLevel(t *testing.T) {
 	allowed := map[string]bool{"cmd": true, "ledger": true, "wal": true, "server": true, "ctl": true, "testdata": true, "docs": true,
 		"go.mod": true, "go.sum": true, "Makefile": true, "README.md": true, "CHANGELOG.md": true, "SECURITY.md": true, "Dockerfile": true}
@@ -166,8 +168,8 @@ func TestTopLevel(t *testing.T) {
 	}
 }
 
-// TestFilesAreReadable bounds the length of files, and keeps out what only one
-// machine has.
+// TestFilesAreReadable limits the length of files, and rejects paths that only
+// one machine has.
 func TestFilesAreReadable(t *testing.T) {
 	const most = 500 // lines
 	machine := regexp.MustCompile(`(^|[\s"'=(])/(work|home|root|Users|tmp)/`)
@@ -175,7 +177,7 @@ func TestFilesAreReadable(t *testing.T) {
 	for _, file := range ours(t) {
 		text, err := os.ReadFile(filepath.Join("../..", file))
 		if os.IsNotExist(err) {
-			continue // removed, and git not told yet
+			continue // deleted, but still in git's index
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -1,34 +1,38 @@
 package systemtest
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"assetledger/server/etcd/etcdtest"
 )
 
-// walks are the documents that a reader can follow by typing, each from an
-// empty ledger.
+// walks are the documents that a reader can follow by typing, each starting
+// with an empty ledger.
 var walks = []struct {
 	path  string
-	least int      // commands in it, at least
-	tools []string // beside a shell
+	least int      // minimum number of commands in it
+	tools []string // required besides a shell
 }{
-	{"README.md", 8, []string{"curl"}},
+	{"README.md", 10, []string{"curl"}},
 	{"docs/recipes.md", 30, []string{"curl", "jq", "awk", "sed"}},
 	{"docs/tutorial-wallet.md", 20, []string{"curl", "sed"}},
 	{"docs/tutorial-shelf.md", 20, []string{"curl"}},
 	{"docs/tutorial-inventory.md", 20, []string{"curl", "sed"}},
+	{"docs/tutorial-cluster.md", 40, []string{"etcd", "curl", "sed", "seq", "cmp"}},
 }
 
-// TestWalks runs the commands of these documents, in order, in one shell each,
-// and compares what they print.
+// TestWalks runs the commands of these documents in order, with one shell for
+// each document, and compares their output.
 func TestWalks(t *testing.T) {
 	t.Parallel()
 	for _, doc := range walks {
@@ -43,7 +47,7 @@ func TestWalks(t *testing.T) {
 	}
 }
 
-// TestWalksAreWhole finds console blocks in documents that nobody walks.
+// TestWalksAreWhole finds console blocks in documents that are not in walks.
 func TestWalksAreWhole(t *testing.T) {
 	walked := map[string]bool{"docs/ops.md": true} // by TestOpsGuide
 	for _, doc := range walks {
@@ -63,12 +67,13 @@ func TestWalksAreWhole(t *testing.T) {
 	}
 }
 
-// A docWalk runs the commands of a document beside two daemons of its own.
+// A docWalk runs the commands of a document, with its own two daemons.
 type docWalk struct {
-	home        string
-	env         []string
-	toReal      *strings.Replacer
-	write, read *process
+	home           string
+	env            []string
+	addresses      []string          // addresses in the document and actual ones, in turn
+	toReal, toText *strings.Replacer // made from addresses
+	write, read    *process
 }
 
 func newDocWalk(t *testing.T) *docWalk {
@@ -81,31 +86,54 @@ func newDocWalk(t *testing.T) *docWalk {
 	dir := filepath.Join(home, "ledger-data")
 	w := startWriteProcess(t, dir)
 	r := startProcess(t, "ledger-read", "-dir", dir)
-	t.Cleanup(func() { // a copy's daemons, if a recipe before their end failed
-		if pid, err := os.ReadFile(filepath.Join(home, "copy.pid")); err == nil {
-			if n, err := strconv.Atoi(strings.TrimSpace(string(pid))); err == nil {
-				syscall.Kill(n, syscall.SIGTERM)
-			}
+	t.Cleanup(func() { // stops what was started by hand, if a command failed before the document's end
+		files, _ := filepath.Glob(filepath.Join(home, "*.pid"))
+		more, _ := filepath.Glob(filepath.Join(home, "*", "*.pid"))
+		for _, file := range append(files, more...) {
+			endHandmade(home, file)
 		}
 	})
-	return &docWalk{
+	walk := &docWalk{
 		home: home, write: w, read: r,
 		env: append(os.Environ(), "LEDGER_WRITE_URL="+w.url, "LEDGER_READ_URL="+r.url,
 			"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "LC_ALL=C.UTF-8"),
-		toReal: strings.NewReplacer("http://127.0.0.1:8080", w.url, "http://127.0.0.1:8081", r.url,
-			"127.0.0.1:9080", freeAddress(t), "127.0.0.1:9081", freeAddress(t)),
+		addresses: []string{"http://127.0.0.1:8080", w.url, "http://127.0.0.1:8081", r.url},
+	}
+	walk.assign(t, "127.0.0.1:9080 and 127.0.0.1:9081 of the recipes")
+	return walk
+}
+
+// endHandmade ends the process whose id is in a file, if its command line still
+// has its folder.
+func endHandmade(home, file string) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return
+	}
+	pid := strings.TrimSpace(string(text))
+	at, _ := os.Readlink("/proc/" + pid + "/cwd")
+	if n, err := strconv.Atoi(pid); err == nil && at == home {
+		syscall.Kill(n, syscall.SIGKILL)
 	}
 }
 
-// freeAddress is an address at which nothing listens.
-func freeAddress(t *testing.T) string {
+// handmade matches the addresses of what a document starts by hand.
+var handmade = regexp.MustCompile(`127\.0\.0\.1:(90|[1-9]\d\d)\d\d\b`)
+
+// assign replaces each address of the document by a free one.
+func (w *docWalk) assign(t *testing.T, text string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for _, at := range handmade.FindAllString(text, -1) {
+		if !slices.Contains(w.addresses, at) {
+			w.addresses = append(w.addresses, at, etcdtest.FreeAddress(t))
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	w.toReal = strings.NewReplacer(w.addresses...)
+	back := slices.Clone(w.addresses)
+	for i := 0; i < len(back); i += 2 {
+		back[i], back[i+1] = back[i+1], back[i]
+	}
+	w.toText = strings.NewReplacer(back...)
 }
 
 // run runs the document's commands, of which there must be some, and compares
@@ -117,6 +145,7 @@ func (w *docWalk) run(t *testing.T, path string, least int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.assign(t, string(text))
 	ran := 0
 	got := codeBlocks("console").ReplaceAllStringFunc(string(text), func(block string) string {
 		var out strings.Builder
@@ -140,7 +169,7 @@ func (w *docWalk) run(t *testing.T, path string, least int) {
 	}
 }
 
-// command runs one command in a shell and returns what it printed.
+// command runs one command in a shell and returns its output.
 func (w *docWalk) command(t *testing.T, command string) string {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", w.toReal.Replace(command))
@@ -149,11 +178,15 @@ func (w *docWalk) command(t *testing.T, command string) string {
 	if err != nil && !strings.Contains(command, "$?") {
 		t.Errorf("%s: %v\n%s", command, err, printed)
 	}
-	return string(printed)
+	return anyTime.ReplaceAllString(w.toText.Replace(string(printed)), "2026-01-31T12:00:00.000Z")
 }
 
-// commandsOf are the lines that begin with "$ ", with those after it that
-// begin with "> ".
+// anyTime matches the times in tables. Documents show the same time for all of
+// them.
+var anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+
+// commandsOf returns the lines that begin with "$ ", each with the following
+// lines that begin with "> ".
 func commandsOf(block string) (commands []string) {
 	for _, line := range strings.Split(block, "\n") {
 		if command, ok := strings.CutPrefix(line, "$ "); ok {
@@ -165,7 +198,7 @@ func commandsOf(block string) (commands []string) {
 	return commands
 }
 
-// withNewline ends a text with one.
+// withNewline returns s with a newline at its end.
 func withNewline(s string) string {
 	if s == "" || strings.HasSuffix(s, "\n") {
 		return s

@@ -16,6 +16,7 @@ import (
 
 	"assetledger/server/commitlog/etcdlog"
 	"assetledger/server/etcd/etcdfake"
+	"assetledger/server/etcd/etcdtest"
 	"assetledger/server/reader"
 	"assetledger/server/writer"
 )
@@ -30,8 +31,8 @@ func tool(t *testing.T, name, from string) string {
 	return path
 }
 
-// TestAlertRules checks the rules, and that each fires on its trouble and not
-// without it.
+// TestAlertRules checks the rules, and that each alert fires on its problem and
+// not without it.
 func TestAlertRules(t *testing.T) {
 	t.Parallel()
 	promtool := tool(t, "promtool", "prometheus")
@@ -46,7 +47,8 @@ func TestAlertRules(t *testing.T) {
 	}
 }
 
-// TestAlertsAreExplained: every alert is tested, and docs/ops.md says what to do.
+// TestAlertsAreExplained checks that every alert is tested, and that
+// docs/ops.md says what to do.
 func TestAlertsAreExplained(t *testing.T) {
 	rules, tests, guide := text(t, "../../docs/ops/alerts.yml"), text(t, "../../testdata/ops/alerts_test.yml"), text(t, "../../docs/ops.md")
 	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(rules, -1)
@@ -72,7 +74,8 @@ func text(t *testing.T, path string) string {
 	return string(b)
 }
 
-// TestMetricsExist: what rules and dashboard ask for is what the daemons tell.
+// TestMetricsExist checks that the daemons have all metrics that rules and
+// dashboard use.
 func TestMetricsExist(t *testing.T) {
 	w := newWorld(t, "write")
 	mirror := startReader(t, t.TempDir(), func(c *reader.Config) { c.Mirror.From = w.write.url })
@@ -104,7 +107,8 @@ func TestMetricsExist(t *testing.T) {
 	}
 }
 
-// TestPrometheus has a real one scrape both daemons, with our rules.
+// TestPrometheus has a real Prometheus scrape both daemons, with the ledger's
+// rules.
 func TestPrometheus(t *testing.T) {
 	t.Parallel()
 	program := tool(t, "prometheus", "prometheus")
@@ -123,7 +127,7 @@ func TestPrometheus(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := prometheus{t, "http://" + freeAddress(t)}
+	p := prometheus{t, "http://" + etcdtest.FreeAddress(t)}
 	cmd := exec.Command(program, "--config.file="+filepath.Join(home, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(home, "data"),
 		"--web.listen-address="+strings.TrimPrefix(p.url, "http://"), "--log.level=warn")
 	words, err := os.Create(filepath.Join(home, "words"))
@@ -171,7 +175,7 @@ func TestPrometheus(t *testing.T) {
 			t.Errorf("%+v", target)
 		}
 	}
-	// A reader that goes is seen at once, and its alert waits for its time.
+	// A reader that is gone is noticed at once, and its alert waits for its time.
 	r.stop(t)
 	p.mustBecome(`asset_ledger_write_readers`, "0")
 	p.mustBecome(`count(ALERTS{alertname="LedgerReadDown",alertstate="pending"})`, "1")
@@ -188,7 +192,7 @@ func (p prometheus) ask(path string, into any) bool {
 	return err == nil && a.status == 200 && json.Unmarshal([]byte(a.body), into) == nil
 }
 
-// mustBecome asks until a query has one result of the value.
+// mustBecome repeats a query until it has one result with that value.
 func (p prometheus) mustBecome(query, want string) {
 	p.t.Helper()
 	var got struct {

@@ -1,0 +1,172 @@
+package systemtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// trial is what someone does in the first ten minutes who has read README.md
+// and ledgerctl help, and no other document. README.md has the words of the
+// clients.
+var trial = []struct{ task, command, want string }{
+	{"create two wallets by name", "ledgerctl register class EUR -name Euro -decimals 2", "class_id"},
+	{"", "ledgerctl create wallet/7 -owner 7", "name=wallet/7"},
+	{"", "ledgerctl create shop", "name=shop"},
+	{"pay", "ledgerctl add wallet/7 100.00 EUR", "quantity=10000"},
+	{"", "ledgerctl transfer wallet/7 shop 25.50 EUR -key order-17", "global_seq       5"},
+	{"retry", "ledgerctl transfer wallet/7 shop 25.50 EUR -key order-17", "replayed"},
+	{"hold and settle", "ledgerctl hold 18 wallet/7 30.00 EUR", "HoldFungible"},
+	{"", "ledgerctl settle 18 shop 20.00", "SettleHold"},
+	{"see the statement", "ledgerctl statement wallet/7", "54.50"},
+	{"undo a payment", "ledgerctl reverse 5", "from_container=shop to_container=wallet/7 class_id=EUR key=0 quantity=2550"},
+	{"draw a shelf", "ledgerctl create shelf/1 -grid-width 6 -grid-height 3", "kind=Grid"},
+	{"", "ledgerctl register class crate", "class_id"},
+	{"", "ledgerctl register shape crate 2x1", "global_seq"},
+	{"", "ledgerctl add shelf/1 40 crate", "AddFungible"},
+	{"", "ledgerctl read grid shelf/1", "A 40"},
+	{"watch the feed", "ledgerctl watch -after 7 -count 1", "     8  "},
+	{"back it up", "ledgerctl backup copy", "digest"},
+}
+
+// TestStrangersTrial does everything in trial in a fresh copy of the repository
+// with an empty home. It starts a ledger, uses it by hand and from two
+// languages, backs it up, and starts the copy. Every word of a command must be
+// in README.md or in the help where people look for it.
+func TestStrangersTrial(t *testing.T) {
+	t.Parallel()
+	tool(t, "make", "make")
+	begin := time.Now()
+	s := &stranger{checkout: copyOfRepository(t), read: map[string]bool{}}
+	s.env = append(os.Environ(), "HOME="+t.TempDir(), "MAKEFLAGS=", "LC_ALL=C.UTF-8",
+		"PATH="+filepath.Join(s.checkout, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	s.started(t, "make run", func(at map[string]string) {
+		s.env = append(s.env, "LEDGER_WRITE_URL="+at["write"], "LEDGER_READ_URL="+at["read"])
+		s.readme = strings.NewReplacer("http://127.0.0.1:8080", at["write"], "http://127.0.0.1:8081", at["read"]).
+			Replace(text(t, filepath.Join(s.checkout, "README.md")))
+		s.help = s.runs(t, "ledgerctl help")
+		for _, step := range trial {
+			s.finds(t, step.command)
+			if out := s.runs(t, step.command); !strings.Contains(out, step.want) {
+				t.Errorf("%s does not say %q:\n%s", step.command, step.want, out)
+			}
+		}
+		t.Run("Python", s.fromPython)
+		t.Run("TypeScript", s.fromTypeScript)
+	})
+	s.finds(t, "ledgerctl dev copy")
+	s.started(t, "ledgerctl dev copy", func(at map[string]string) {
+		if out := s.runs(t, "ledgerctl read balances shop -read-url "+at["read"]); !strings.Contains(out, "20.00") {
+			t.Errorf("the copy has in shop:\n%s", out)
+		}
+	})
+	t.Logf("%d commands, help of %d of them read, in %v with the build", len(trial)+4, len(s.read), time.Since(begin).Round(time.Second))
+}
+
+// A stranger is someone with a fresh copy of the repository.
+type stranger struct {
+	checkout, readme, help string
+	env                    []string
+	read                   map[string]bool // commands whose help was read
+}
+
+// started runs a command that starts daemons. It calls use with their addresses
+// when they are ready, and then presses Ctrl-C.
+func (s *stranger) started(t *testing.T, command string, use func(at map[string]string)) {
+	t.Helper()
+	cmd := exec.Command("bash", "-c", "exec "+command)
+	cmd.Dir, cmd.Env = s.checkout, append(s.env, "LEDGER_WRITE_LISTEN=127.0.0.1:0", "LEDGER_READ_LISTEN=127.0.0.1:0")
+	at := map[string]string{}
+	untilInterrupt(t, cmd, func(line string) bool {
+		if fields := strings.Fields(line); len(fields) == 2 {
+			at[fields[0]] = fields[1]
+		}
+		if at["log"] != "" {
+			use(at)
+		}
+		return at["log"] != ""
+	})
+}
+
+// runs runs a command to its end.
+func (s *stranger) runs(t *testing.T, command string) string {
+	t.Helper()
+	cmd := exec.Command("bash", "-c", command)
+	cmd.Dir, cmd.Env = s.checkout, s.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v\n%s", command, err, out)
+	}
+	return string(out)
+}
+
+var (
+	commandName = regexp.MustCompile(`^ledgerctl ((?:read |register )?[a-z]+)`)
+	flagName    = regexp.MustCompile(` -[a-z-]+`)
+)
+
+// finds looks for a command in README.md and ledgerctl help, and for its flags
+// there and in the command's own help.
+func (s *stranger) finds(t *testing.T, command string) {
+	t.Helper()
+	name := commandName.FindStringSubmatch(command)[1]
+	if !strings.Contains(s.help, "\n  "+name+" ") {
+		t.Errorf("ledgerctl help does not name %s", name)
+	}
+	if strings.Contains(s.readme, command) {
+		return // it is there to be copied
+	}
+	s.read[name] = true
+	own := s.runs(t, "ledgerctl "+name+" -h")
+	for _, flag := range flagName.FindAllString(command, -1) {
+		if !strings.Contains(own, " "+flag+" ") {
+			t.Errorf("ledgerctl %s -h does not name%s:\n%s", name, flag, own)
+		}
+	}
+}
+
+// program writes the example of a language in README.md into a file.
+func (s *stranger) program(t *testing.T, language, file string) {
+	t.Helper()
+	blocks := codeBlocks(language).FindStringSubmatch(s.readme)
+	if blocks == nil {
+		t.Fatalf("README.md has no example in %s", language)
+	}
+	if err := os.WriteFile(filepath.Join(s.checkout, file), []byte(blocks[1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *stranger) fromPython(t *testing.T) {
+	tool(t, "python3", "python3")
+	s.program(t, "python", "pay.py")
+	const command = "PYTHONPATH=docs/clients python3 pay.py"
+	if !strings.Contains(s.readme, command) {
+		t.Errorf("README.md does not say %s", command)
+	}
+	if out := s.runs(t, command); !strings.Contains(out, "'quantity': 1900") {
+		t.Errorf("it prints %s", out)
+	}
+}
+
+func (s *stranger) fromTypeScript(t *testing.T) {
+	tool(t, "node", "nodejs")
+	compiler := os.Getenv("LEDGER_TEST_TSC")
+	if compiler == "" {
+		t.Skip("LEDGER_TEST_TSC unset: it needs a folder in which npm has installed typescript and @types/node")
+	}
+	s.program(t, "ts", "pay.ts")
+	commands := regexp.MustCompile(`(?s)\n    npm install [^\n]*\n(.*)\n    npx (tsc [^\n]*)\n    (node pay.js)\n`).
+		FindStringSubmatch(text(t, filepath.Join(s.checkout, "docs/clients/README.md")))
+	if commands == nil {
+		t.Fatal("docs/clients/README.md does not say how to compile pay.ts")
+	}
+	out := s.runs(t, commands[1]+` && "$LEDGER_TEST_TSC/node_modules/.bin"/`+commands[2]+` --typeRoots "$LEDGER_TEST_TSC/node_modules/@types" && `+commands[3])
+	if !strings.Contains(out, "quantity: 1") {
+		t.Errorf("it prints %s", out)
+	}
+}
