@@ -13,14 +13,14 @@ import (
 	"assetledger/ledger"
 )
 
-// Lines beyond what one request may have go into further ones.
+// Lines beyond the limit of one request go into further requests.
 func TestBatchSplitsLines(t *testing.T) {
 	const lines = 2*ledger.MaxBatch + 1
 	for _, c := range []struct {
 		name   string
 		args   []string
-		fail   int // request (from 1) whose first transaction is refused; 0: none
-		drop   int // request that gets no answer; 0: none
+		fail   int // request (from 1) whose first transaction is rejected; 0: none
+		drop   int // request that gets no response; 0: none
 		code   int
 		sizes  []int // transactions of each request
 		stderr string
@@ -33,7 +33,7 @@ func TestBatchSplitsLines(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var sizes []int
 			daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != "/v1/commit/batch" { // older than streams
+				if r.URL.Path != "/v1/commit/batch" { // it is older than streams
 					http.NewResponseController(w).EnableFullDuplex()
 					http.NotFound(w, r)
 					return
@@ -59,7 +59,7 @@ func TestBatchSplitsLines(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			args := append([]string{"batch", "-f", "-", "-write-url", daemon.URL}, c.args...)
 			code := Main(args, input, &stdout, &stderr, func(string) (string, bool) { return "", false })
-			daemon.Close() // waits for the handler, so that sizes is at rest
+			daemon.Close() // waits for the handler, so that sizes no longer changes
 			if code != c.code || !slices.Equal(sizes, c.sizes) || !strings.Contains(stderr.String(), c.stderr) {
 				t.Errorf("exit code %d, requests %v, words %q", code, sizes, &stderr)
 			}

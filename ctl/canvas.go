@@ -21,7 +21,7 @@ func newCanvas(s *screen, width, height int) *canvas {
 	return v
 }
 
-// put draws one character; what lies outside is left out.
+// put draws one character. Characters outside the canvas are dropped.
 func (v *canvas) put(column, row int, mark rune, colour int) {
 	if column >= 0 && column < v.width && row >= 0 && row < v.height {
 		v.marks[row*v.width+column], v.colours[row*v.width+column] = mark, uint8(colour)
@@ -63,7 +63,7 @@ func (v *canvas) write(out *bufio.Writer, margin func(row int) string) {
 	}
 }
 
-// Where lines meet, by the arms that they have there.
+// The arms of the lines that meet at a corner.
 const (
 	armUp = 1 << iota
 	armRight
@@ -76,7 +76,7 @@ var (
 	plainCorners = [16]rune([]rune(" |-+||++-+-+++++"))
 )
 
-// corner is the character for lines with these arms.
+// corner returns the character for lines with these arms.
 func (s *screen) corner(arms int) rune {
 	if s.utf8 {
 		return corners[arms]

@@ -10,8 +10,8 @@ import (
 	"assetledger/wal"
 )
 
-// readCheckpoint reads and checks a checkpoint wholly. Damage is a
-// *wal.CorruptError; a checkpoint that was removed meanwhile is fs.ErrNotExist.
+// readCheckpoint reads and checks a whole checkpoint. Damage is a
+// *wal.CorruptError; a checkpoint that has been removed is fs.ErrNotExist.
 func readCheckpoint(dir string, seq uint64, keys int) (*ledger.State, wal.Place, error) {
 	f, err := wal.OpenCheckpoint(dir, seq, wal.Options{})
 	if err != nil {
@@ -31,7 +31,7 @@ func readCheckpoint(dir string, seq uint64, keys int) (*ledger.State, wal.Place,
 	return state, commitlog.PlaceOf(&info), nil
 }
 
-// readCheckpoints reads all checkpoints of a log up to commit end. It gives the
+// readCheckpoints reads all checkpoints of a log up to commit end. It returns the
 // place of each, and the state of the oldest.
 func readCheckpoints(dir string, end uint64) (places []wal.Place, oldest *ledger.State, err error) {
 	seqs, err := wal.ListCheckpoints(dir, wal.Options{})

@@ -18,10 +18,10 @@ import (
 	"assetledger/server/writer"
 )
 
-// realDaemons are a write and a read daemon in this process.
+// realDaemons are a write daemon and a read daemon in this process.
 type realDaemons struct {
 	writeURL, readURL string
-	stop              func() // returns when both have ended
+	stop              func() // returns when both have stopped
 }
 
 func startDaemons(t *testing.T, dir string) *realDaemons {
@@ -29,7 +29,8 @@ func startDaemons(t *testing.T, dir string) *realDaemons {
 	return startDaemonsWith(t, dir, func(*writer.Config) {})
 }
 
-// startDaemonsWith starts them with a write daemon that is configured further.
+// startDaemonsWith starts them, after configure has changed the write daemon's
+// settings.
 func startDaemonsWith(t *testing.T, dir string, configure func(*writer.Config)) *realDaemons {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -53,7 +54,7 @@ func startDaemonsWith(t *testing.T, dir string, configure func(*writer.Config)) 
 		r.CloseWithError(fmt.Errorf("the read daemon ended: %v", err))
 		ended <- err
 	}()
-	d.readURL = urlOf(t, readReady) // on a log that is there: it sees every commit at once
+	d.readURL = urlOf(t, readReady) // its log exists by now, so it sees every commit at once
 	running := true
 	d.stop = func() {
 		if !running {
@@ -71,7 +72,7 @@ func startDaemonsWith(t *testing.T, dir string, configure func(*writer.Config)) 
 	return d
 }
 
-// urlOf reads the line that a daemon writes when it is ready.
+// urlOf reads the ready line of a daemon, and returns the URL in it.
 func urlOf(t *testing.T, ready io.Reader) string {
 	t.Helper()
 	line, err := bufio.NewReader(ready).ReadString('\n')
@@ -81,7 +82,7 @@ func urlOf(t *testing.T, ready io.Reader) string {
 	return line[strings.Index(line, "http://") : len(line)-1]
 }
 
-// flip changes one bit of a file: "FILE OFFSET".
+// flip flips one bit of a file: "FILE OFFSET".
 func (s *script) flip(spec string) {
 	var name string
 	var offset int64

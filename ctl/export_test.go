@@ -32,7 +32,7 @@ func (x tool) run(stdin string, args ...string) (code int, stdout, stderr string
 	return code, out.String(), words.String()
 }
 
-// must is run, with an exit code that is expected.
+// must runs ledgerctl, which must return the exit code want.
 func (x tool) must(want int, stdin string, args ...string) string {
 	x.t.Helper()
 	code, out, words := x.run(stdin, args...)
@@ -42,7 +42,7 @@ func (x tool) must(want int, stdin string, args ...string) string {
 	return out
 }
 
-// digestOf is what wal verify says of the state.
+// digestOf returns the digest of the state, as wal verify prints it.
 func (x tool) digestOf(dir string) string {
 	x.t.Helper()
 	out := x.must(exitDone, "", "wal", "verify", "-dir", dir, "-o", "json")
@@ -53,7 +53,7 @@ func (x tool) digestOf(dir string) string {
 	return digest
 }
 
-// What is exported and imported into an empty ledger gives an equal ledger.
+// An export, imported into an empty ledger, gives an equal ledger.
 func TestExportAndImport(t *testing.T) {
 	scenario, err := os.ReadFile("../testdata/warehouse/transactions.ndjson")
 	if err != nil {
@@ -61,7 +61,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 	first, second := t.TempDir(), t.TempDir()
 	from := tool{t, startDaemons(t, first)}
-	from.must(exitRefused, string(scenario), "batch", "-f", "-") // some of it must be refused
+	from.must(exitRefused, string(scenario), "batch", "-f", "-") // some of it must be rejected
 	from.must(exitDone, "", "register", "class", "990001", `sword "épée"`, "-fungible=false", "-key", `"odd" \ key`)
 	from.must(exitDone, "", "register", "shape", "990001", "1x3")
 	from.must(exitDone, "", "commit", "-key", "k", "-metadata", `{"a b":1e5,"z":{"idempotency_key":"inner"},"é":[1,"\u0001"]}`,
@@ -90,8 +90,8 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-// So does one with names, holds, one of which the ledger released when its time
-// had passed, and a reversal.
+// The same with names, a reversal, and holds, one of which the ledger released
+// when it expired.
 func TestExportOfHolds(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	from := tool{t, startDaemons(t, first)}
@@ -107,7 +107,7 @@ func TestExportOfHolds(t *testing.T) {
 	reversal := `{"operations":[{"op":"TransferFungible","args":{"from_container":"shop","to_container":"wallet/7","class_id":"EUR","key":0,"quantity":150}}],"reverses":10}`
 	from.must(exitDone, reversal, "commit", "-f", "-")
 	from.must(exitDone, "", strings.Fields("commit HoldFungible hold_id=3 container_id=wallet/7 class_id=EUR key=0 quantity=1 expires_at=1000000000")...)
-	from.must(exitDone, "", "freshness", "-wait", "15", "-timeout", "30s") // the hold's end
+	from.must(exitDone, "", "freshness", "-wait", "15", "-timeout", "30s") // the hold expires
 	exported := from.must(exitDone, "", "export")
 	for _, want := range []string{`"reverses":10}`, `{"operations":[{"op":"ReleaseHold","args":{"hold_id":3}}]}`} {
 		if !strings.Contains(exported, want) {
@@ -125,7 +125,7 @@ func TestExportOfHolds(t *testing.T) {
 	}
 }
 
-// A batch with -resume commits each line once, however often it is run.
+// A batch with -resume commits each line once, however often it runs.
 func TestResumeIsSafeToRepeat(t *testing.T) {
 	dir := t.TempDir()
 	x := tool{t, startDaemons(t, filepath.Join(dir, "data"))}
@@ -141,10 +141,10 @@ func TestResumeIsSafeToRepeat(t *testing.T) {
 	}
 	batch := []string{"batch", "-f", file, "-resume", "-on-error"}
 	write(add + wrong + add)
-	x.must(exitRefused, "", append(batch, "stop")...) // 1 is committed, and 3 not tried
+	x.must(exitRefused, "", append(batch, "stop")...) // 1 is committed, and 3 is not attempted
 	x.must(exitRefused, "", append(batch, "continue")...)
 	x.must(exitRefused, "", append(batch, "continue")...)
-	write(add + add + add + add) // 2 is mended, and 4 is new
+	write(add + add + add + add) // 2 is corrected, and 4 is new
 	x.must(exitDone, "", append(batch, "continue")...)
 	x.must(exitDone, "", append(batch, "continue")...)
 	if out := x.must(exitDone, "", "read", "stats", "1", "-min-seq", "6"); !strings.Contains(out, "total_added       20\n") {
@@ -157,7 +157,7 @@ func TestResumeIsSafeToRepeat(t *testing.T) {
 	}
 }
 
-// Parting the metadata of a commit loses nothing of it.
+// Splitting the metadata of a commit loses nothing of it.
 func FuzzPartMetadata(f *testing.F) {
 	f.Add(`{}`)
 	f.Add(`{"idempotency_key":"k"}`)

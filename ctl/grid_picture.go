@@ -19,8 +19,8 @@ type placement struct {
 	InstanceID *int64      `json:"instance_id"` // of an instance
 }
 
-// A gridPicture is a grid, or the rectangle of it that was asked for, in the
-// largest of three forms that fits the screen:
+// A gridPicture is a grid, or the requested rectangle of it, in the largest of
+// three forms that fits the screen:
 //
 //	boxes    a cell has an inside and lines around it
 //	letters  a cell is a character
@@ -36,7 +36,7 @@ type gridPicture struct {
 	owner               []int32 // index of the thing in each cell that is drawn, or -1
 }
 
-// lay fills owner from the things.
+// lay fills owner with the things.
 func (g *gridPicture) lay() {
 	g.owner = make([]int32, g.width*g.height)
 	for i := range g.owner {
@@ -52,7 +52,7 @@ func (g *gridPicture) lay() {
 	}
 }
 
-// at is the thing in a cell of the picture: -1 in an empty one, -2 outside.
+// at returns the thing in a cell of the picture: -1 in an empty one, -2 outside.
 func (g *gridPicture) at(x, y int) int32 {
 	if x < 0 || y < 0 || x >= g.width || y >= g.height {
 		return -2
@@ -65,7 +65,7 @@ const (
 	leastRoom  = 8 // columns for the cells, however narrow the screen says it is
 )
 
-// draw draws the grid and returns what has to be said of the form.
+// draw draws the grid and returns a note about the form, if needed.
 func (g *gridPicture) draw(out *bufio.Writer) (note string) {
 	g.lay()
 	margin := len(strconv.Itoa(g.y+g.height-1)) + 1
@@ -84,8 +84,8 @@ func (g *gridPicture) draw(out *bufio.Writer) (note string) {
 	return note
 }
 
-// head writes the numbers of the columns, each `step` characters wide, as
-// many as there is room for.
+// head writes the numbers of the columns, each `step` characters wide, as far as
+// there is room.
 func (g *gridPicture) head(out *bufio.Writer, margin, step int) {
 	every := 1
 	for every*step < len(strconv.Itoa(g.x+g.width-1))+1 {
@@ -126,8 +126,8 @@ func (g *gridPicture) boxes(out *bufio.Writer, margin, inside int) {
 	})
 }
 
-// lines draws the lines that go right and down from the upper left corner of a
-// cell, and the corner.
+// lines draws the lines to the right and down from the upper left corner of a cell,
+// and the corner.
 func (g *gridPicture) lines(v *canvas, i, j, step int) {
 	upLeft, up, left, here := g.at(i-1, j-1), g.at(i, j-1), g.at(i-1, j), g.at(i, j)
 	arms := 0
@@ -150,7 +150,7 @@ func (g *gridPicture) lines(v *canvas, i, j, step int) {
 	v.put(i*step, 2*j, g.screen.corner(arms), 0)
 }
 
-// caption writes into a thing what it is, as far as there is room.
+// caption writes a description into a thing, as far as there is room.
 func (g *gridPicture) caption(v *canvas, i, step int) {
 	p := &g.things[i]
 	left, top := max(p.X-g.x, 0), max(p.Y-g.y, 0)
@@ -223,8 +223,8 @@ func (g *gridPicture) shades(out *bufio.Writer, margin, room int) (w, h int) {
 	return w, h
 }
 
-// shade is the character for so many occupied cells: only 0 is shown as empty,
-// and only all as full.
+// shade returns the character for a number of occupied cells. Only 0 is shown as
+// empty, and only all cells as full.
 func (g *gridPicture) shade(occupied, cells int) rune {
 	shades := []rune("·░▒▓█")
 	if !g.screen.utf8 {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Whatever the grid and the screen: no line is wider than the screen, and all
-// things are in the drawing when a cell has a character.
+// For every grid and screen: no line is wider than the screen, and the picture
+// shows all items if each cell has a character.
 func TestGridFitsItsScreen(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {8, 4}, {16, 16}, {40, 3}, {3, 40}, {100, 20}, {1024, 1}, {1, 1024}, {1024, 1024}} {
 		for _, width := range []int{1, 12, 20, 44, 80, 200} {

@@ -21,8 +21,8 @@ func newLineReader(in io.Reader, most int) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(in, 64<<10), most: most}
 }
 
-// next returns the next line without its end, until the next call; io.EOF
-// after the last one, errLongLine for one that is longer than allowed.
+// next returns the next line without its end; it is valid until the next call. The
+// error is io.EOF after the last line, errLongLine for one that is too long.
 func (l *lineReader) next() ([]byte, error) {
 	l.line = l.line[:0]
 	for {
@@ -43,13 +43,13 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// ready reports whether the next line is here, so that next won't wait.
+// ready reports whether the next line has arrived, so that next will not wait.
 func (l *lineReader) ready() bool {
 	have, _ := l.in.Peek(l.in.Buffered())
 	return bytes.IndexByte(have, '\n') >= 0
 }
 
-// trimEnd takes away the end of a line, \n or \r\n.
+// trimEnd removes the end of a line, \n or \r\n.
 func trimEnd(line []byte) []byte {
 	if n := len(line); n > 0 && line[n-1] == '\n' {
 		line = line[:n-1]

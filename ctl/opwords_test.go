@@ -7,7 +7,7 @@ import (
 	"assetledger/ledger"
 )
 
-// What a commit shows as words can be given to -op again.
+// A commit shown in words can be passed to -op again.
 func TestOperationWordsRoundTrip(t *testing.T) {
 	for _, words := range []string{
 		`CreateContainer container_id=1 kind=Standard owner=null`,

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestCommitNamesAreAskedOnce: a list of commits asks for each name once, also
-// behind commits that give names, so that a long list has a bound on its requests.
+// TestCommitNamesAreAskedOnce checks that a list of commits requests each name
+// only once, even after commits that change names. So the number of requests
+// for a long list is limited.
 func TestCommitNamesAreAskedOnce(t *testing.T) {
 	asked := map[string]int{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -51,5 +51,5 @@ func (r *shapeFlags) register(c *call) error {
 	return c.commitAt("/v1/register/class-shape", body, r.key, r.key != "")
 }
 
-// side is a width or height in cells.
+// side returns a width or height in cells.
 func side() number { return number{least: 1, most: ledger.MaxSide} }

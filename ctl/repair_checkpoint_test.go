@@ -9,8 +9,8 @@ import (
 	"assetledger/wal"
 )
 
-// After wal repair, wal verify accepts a log of which a checkpoint was damaged
-// and every frame is good.
+// After wal repair, wal verify accepts a log that had a damaged checkpoint but
+// only valid frames.
 func TestRepairDamagedCheckpoint(t *testing.T) {
 	dir := t.TempDir()
 	makeLog(t, dir, 64<<10, containers(t, 6, 2))

@@ -14,7 +14,7 @@ import (
 )
 
 // Commands that read one directory and write another refuse to write into the
-// log, with the exit code of wrong usage.
+// log, with the exit code for wrong usage.
 func TestTargetIsTheLog(t *testing.T) {
 	dir := t.TempDir()
 	makeLog(t, dir, 64<<10, containers(t, 3, 1))
@@ -47,8 +47,8 @@ func containers(t *testing.T, batches, ops int) (all [][]ledger.Op) {
 	return all
 }
 
-// writeCheckpoints writes the checkpoints after the given commits of a log,
-// which must each end a frame.
+// writeCheckpoints writes checkpoints after the given commits of a log. Each of
+// them must end a frame.
 func writeCheckpoints(t *testing.T, dir string, seqs ...uint64) {
 	t.Helper()
 	r, err := wal.OpenReader(dir, wal.Options{})

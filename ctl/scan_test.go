@@ -12,7 +12,7 @@ import (
 	"assetledger/wal"
 )
 
-// makeLog writes one frame for each batch of operations; the digests are right.
+// makeLog writes one frame for each batch of operations, with correct digests.
 func makeLog(t *testing.T, dir string, segmentSize int64, batches [][]ledger.Op) {
 	t.Helper()
 	w, err := wal.Open(dir, wal.Options{SegmentSize: segmentSize})
@@ -39,7 +39,7 @@ func makeLog(t *testing.T, dir string, segmentSize int64, batches [][]ledger.Op)
 	}
 }
 
-// Frames of all sizes, in several segments, are all read back.
+// Frames of all sizes, in several segments, can all be read back.
 func TestLogCommandsSeeEveryCommit(t *testing.T) {
 	dir, next, batches := t.TempDir(), int64(1), [][]ledger.Op(nil)
 	for _, n := range []int{1, 1, 500, 1, 2000, 30, 2000, 2000, 1, 2000, 2000, 2000} {
@@ -78,8 +78,8 @@ func TestLogCommandsSeeEveryCommit(t *testing.T) {
 	}
 }
 
-// A record with an operation that is not known yet was made by a newer version,
-// and is not damaged.
+// A record with an unknown operation was made by a newer version. It is not
+// damage.
 func TestVerifyNamesNewerRecords(t *testing.T) {
 	dir := t.TempDir()
 	w, err := wal.Open(dir, wal.Options{SegmentSize: 1 << 20})
@@ -101,7 +101,7 @@ func TestVerifyNamesNewerRecords(t *testing.T) {
 	}
 }
 
-// A log whose checksums all fit may still be wrong: verify replays it.
+// A log with correct checksums may still be wrong, so verify replays it.
 func TestVerifyComparesWithReplay(t *testing.T) {
 	add, err := ledger.ParseOpWords("AddFungible container_id=1 class_id=1 key=0 quantity=5")
 	if err != nil {
@@ -118,7 +118,7 @@ func TestVerifyComparesWithReplay(t *testing.T) {
 		name, rule string
 		record     []byte
 		digest     uint64
-		good       uint64 // the last good commit
+		good       uint64 // the last valid commit
 	}{
 		{"digest", "state digest", record(create), 1, 1},
 		{"refused by the state", "replay", record(add), 0, 0},

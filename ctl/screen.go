@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A screen is what standard output can show. A file or pipe has no width and
-// no colours, so that programs get every byte.
+// A screen describes what standard output can show. A file or pipe has no width and
+// no colors, so that programs get every byte.
 type screen struct {
 	terminal bool
 	width    int // columns; 0: no bound
@@ -17,13 +17,13 @@ type screen struct {
 	colour   bool // a terminal, and NO_COLOR (no-color.org) does not forbid it
 }
 
-// What a drawing takes for the size of a screen that has none.
+// The size that drawings assume where there is no screen.
 const (
 	usualWidth  = 80
 	usualHeight = 40
 )
 
-// newScreen looks at w and the environment.
+// newScreen examines w and the environment.
 func newScreen(w io.Writer, env func(string) (string, bool)) screen {
 	s := screen{utf8: utf8Locale(env)}
 	if s.width, s.height, s.terminal = terminalSize(w); !s.terminal {
@@ -37,7 +37,7 @@ func newScreen(w io.Writer, env func(string) (string, bool)) screen {
 	return s
 }
 
-// drawWidth is how wide a drawing may be.
+// drawWidth returns the maximum width of a drawing.
 func (s *screen) drawWidth() int {
 	if s.width > 0 {
 		return s.width
@@ -45,7 +45,7 @@ func (s *screen) drawWidth() int {
 	return usualWidth
 }
 
-// drawHeight is how high a drawing of something large should be.
+// drawHeight returns the preferred maximum height of a large drawing.
 func (s *screen) drawHeight() int {
 	if s.height > 12 {
 		return s.height - 8 // room for a legend
@@ -53,8 +53,8 @@ func (s *screen) drawHeight() int {
 	return usualHeight
 }
 
-// utf8Locale reports whether characters beyond ASCII will be shown: the first of
-// the locale variables that is set decides.
+// utf8Locale reports whether characters beyond ASCII can be shown. The first locale
+// variable that is set decides.
 func utf8Locale(env func(string) (string, bool)) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToUpper(value(env, name)); v != "" {
@@ -69,8 +69,8 @@ func value(env func(string) (string, bool), name string) string {
 	return v
 }
 
-// terminalSize asks w for its columns and rows; both are 0 when the terminal
-// does not know them.
+// terminalSize returns the columns and rows of w; both are 0 if the terminal does
+// not know them.
 func terminalSize(w io.Writer) (columns, rows int, terminal bool) {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -84,14 +84,14 @@ func isTerminal(w io.Writer) bool {
 	return ok
 }
 
-// bold is the number of no colour, but of bold type.
+// bold is not a color but bold type.
 const bold = 1
 
-// Colours of the terminal, by their ANSI numbers; those of the eight that can
-// be read on light and dark grounds.
+// classColours are the ANSI numbers of the colors that are readable on light and dark
+// backgrounds.
 var classColours = []int{32, 33, 34, 35, 36, 31}
 
-// paint wraps s in a colour, if there are colours.
+// paint wraps text in a color, if the screen has colors.
 func (s *screen) paint(colour int, text string) string {
 	if !s.colour || text == "" {
 		return text
@@ -99,7 +99,7 @@ func (s *screen) paint(colour int, text string) string {
 	return "\x1b[" + strconv.Itoa(colour) + "m" + text + "\x1b[0m"
 }
 
-// ellipsis stands for what a narrow screen has no room for.
+// ellipsis replaces text for which a narrow screen has no room.
 func (s *screen) ellipsis() string {
 	if s.utf8 {
 		return "…"

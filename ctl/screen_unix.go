@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// windowSize is the size of the terminal behind a file descriptor, from the
+// windowSize returns the size of the terminal behind a file descriptor, from the
 // kernel (ioctl_tty(2) or tty(4), TIOCGWINSZ).
 func windowSize(fd uintptr) (columns, rows int, terminal bool) {
 	var size struct{ Rows, Columns, XPixels, YPixels uint16 }

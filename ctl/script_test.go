@@ -15,22 +15,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The scripts in testdata run ledgerctl, this test binary under another name,
-// and hold what it should print:
+// The scripts in testdata run ledgerctl, which is this test binary under
+// another name, and contain its expected output:
 //
 //	# a remark
 //	file NAME … end                     writes a file where the commands run
 //	env NAME=VALUE                      sets a variable for the commands after it
 //	terminal COLUMNSxROWS               standard output of the commands after it is a terminal; 0x0: no longer
-//	answer METHOD PATH STATUS … end     what the fake daemons say: headers, then the body; the last stays
+//	answer METHOD PATH STATUS … end     a response of the fake daemons: headers, then the body; the last one stays
 //	daemons                             starts real daemons, on the directory data, in place of the fake ones
 //	stop                                stops them
 //	flip FILE OFFSET                    damages a file by one bit
 //	$ ledgerctl words… [< FILE]         runs it
-//	<- METHOD PATH [key=KEY] BODY       what the fake daemons were asked
+//	<- METHOD PATH [key=KEY] BODY       a request that the fake daemons received
 //	> line                              standard output
 //	! line                              standard error
-//	= N                                 the exit code, when it is not 0
+//	= N                                 the exit code, if it is not 0
 var update = flag.Bool("update", false, "rewrite the expectations of the scripts in testdata")
 
 const asProgram = "LEDGERCTL_TEST_RUN"
@@ -68,7 +68,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// A script is one file of testdata being run.
+// A script is one file of testdata that is being run.
 type script struct {
 	t        *testing.T
 	dir      string
@@ -88,7 +88,7 @@ func newScript(t *testing.T) *script {
 	return s
 }
 
-// run runs the source and returns it with what really came out.
+// run runs the source, and returns it with the actual output.
 func (s *script) run(source string) string {
 	lines := strings.Split(strings.TrimSuffix(source, "\n"), "\n")
 	for i := 0; i < len(lines); i++ {
@@ -96,7 +96,7 @@ func (s *script) run(source string) string {
 		verb, rest, _ := strings.Cut(line, " ")
 		switch verb {
 		case "<-", ">", "!", "=":
-			continue // an expectation: made anew
+			continue // an expectation: it is written anew
 		case "file", "answer":
 			end := i + 1
 			for end < len(lines) && lines[end] != "end" {
@@ -146,7 +146,7 @@ func (s *script) file(name string, lines []string) {
 	}
 }
 
-// command runs one line and writes what came of it.
+// command runs one line and writes its output.
 func (s *script) command(line string) {
 	words, stdin := s.words(line)
 	if len(words) == 0 || words[0] != "ledgerctl" {
@@ -187,7 +187,8 @@ func (s *script) command(line string) {
 	}
 }
 
-// What differs between runs: times, the log's random id, and the CRCs that depend on it.
+// What differs between runs: times, the log's random id, and the CRCs that
+// depend on it.
 var (
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(?:\d{6})?Z`)
 	clock     = regexp.MustCompile(`\b\d\d:\d\d:\d\d\.\d{3}Z`)
@@ -195,7 +196,7 @@ var (
 	crc       = regexp.MustCompile(`\b(CRC is|bytes give) [0-9a-f]{8}\b`)
 )
 
-// prefixed writes output line by line, without what differs between runs.
+// prefixed writes output line by line, with what differs between runs replaced.
 func (s *script) prefixed(prefix, output string) {
 	if output == "" {
 		return
@@ -218,7 +219,8 @@ func (s *script) prefixed(prefix, output string) {
 	}
 }
 
-// words splits a line at spaces that are not inside quotes; "< FILE" at its end is standard input.
+// words splits a line at spaces outside quotes. "< FILE" at its end is standard
+// input.
 func (s *script) words(line string) (words []string, stdin string) {
 	var word strings.Builder
 	begun, quote := false, rune(0)

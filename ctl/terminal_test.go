@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// A pty is a terminal of a given size whose screen a test reads (pty(7)).
+// A pty is a terminal of a given size, whose screen a test reads (pty(7)).
 type pty struct{ master, slave *os.File }
 
 func openPty(t *testing.T, columns, rows int) *pty {
@@ -51,8 +51,8 @@ func ioctl(t *testing.T, f *os.File, request uintptr, arg unsafe.Pointer) {
 	}
 }
 
-// run runs cmd with its standard output on the terminal, and returns what was
-// shown there, with plain line ends.
+// run runs cmd with its standard output on the terminal, and returns what the
+// terminal showed, with plain line ends.
 func (p *pty) run(cmd *exec.Cmd) (string, error) {
 	cmd.Stdout = p.slave
 	shown := make(chan string, 1)

@@ -15,8 +15,8 @@ import (
 )
 
 // A browser is a headless Chromium with one tab, driven by the DevTools
-// protocol over two pipes: JSON messages that each end with a zero byte, ours
-// on its descriptor 3, its own on 4.
+// protocol over two pipes. Each JSON message ends with a zero byte. Chromium
+// reads from its descriptor 3 and writes to its descriptor 4.
 type browser struct {
 	t       *testing.T
 	in      *os.File
@@ -25,7 +25,7 @@ type browser struct {
 	mu      sync.Mutex
 	last    int
 	waiting map[int]chan reply
-	faults  []string // errors of the console, exceptions, violations of the policy
+	faults  []string // console errors, exceptions, and policy violations
 	ended   error
 }
 
@@ -34,7 +34,7 @@ type reply struct {
 	Error  *struct{ Message string }
 }
 
-// browserPatience bounds every wait for the browser.
+// browserPatience is the limit of every wait for the browser.
 const browserPatience = 60 * time.Second
 
 func startBrowser(t *testing.T) *browser {
@@ -80,7 +80,7 @@ func startBrowser(t *testing.T) *browser {
 	return b
 }
 
-// open makes the tab that the test uses.
+// open opens the tab that the test uses.
 func (b *browser) open() {
 	b.t.Helper()
 	var target struct{ TargetID string }
@@ -101,13 +101,13 @@ func (b *browser) size(width, height int) {
 	b.must("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
-// scheme sets what the reader prefers: light or dark.
+// scheme sets the preferred color scheme: light or dark.
 func (b *browser) scheme(name string) {
 	b.t.Helper()
 	b.must("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": name}}}, nil)
 }
 
-// read hands replies to those who wait, and keeps what went wrong in the page.
+// read passes replies to the waiting commands, and records faults in the page.
 func (b *browser) read(out *os.File) {
 	r := bufio.NewReader(out)
 	for {
@@ -143,8 +143,8 @@ func (b *browser) read(out *os.File) {
 	}
 }
 
-// faultOf is what an event says went wrong, "" for nothing. That a request
-// was refused is no fault: a page may ask for what is not there.
+// faultOf returns the fault that an event reports, "" for none. A rejected
+// request is no fault, because a page may request what does not exist.
 func faultOf(method string, params json.RawMessage) string {
 	var p struct {
 		Type  string
@@ -163,7 +163,7 @@ func faultOf(method string, params json.RawMessage) string {
 	return ""
 }
 
-// command sends one and waits for its reply.
+// command sends a command and waits for its reply.
 func (b *browser) command(method string, params any) (json.RawMessage, error) {
 	b.mu.Lock()
 	if b.ended != nil {
@@ -213,7 +213,8 @@ func (b *browser) must(method string, params, into any) {
 	}
 }
 
-// eval gives the value of an expression in the page, promises awaited.
+// eval evaluates an expression in the page, awaits promises, and decodes the
+// value.
 func (b *browser) eval(expression string, into any) {
 	b.t.Helper()
 	var r struct {
@@ -237,7 +238,7 @@ func (b *browser) text(expression string) (s string) {
 	return s
 }
 
-// until waits for an expression to become true, looking at each frame.
+// until waits for an expression to become true, and evaluates it at each frame.
 func (b *browser) until(expression string) {
 	b.t.Helper()
 	var ok bool
@@ -251,7 +252,7 @@ func (b *browser) until(expression string) {
 	}
 }
 
-// load opens an address, and waits for the view that it names.
+// load opens a URL, and waits for the view that it names.
 func (b *browser) load(url string) {
 	b.t.Helper()
 	b.must("Page.navigate", map[string]any{"url": url}, nil)
@@ -259,7 +260,7 @@ func (b *browser) load(url string) {
 	b.shows("#" + hash)
 }
 
-// goTo changes the part of the address after #, and waits for the view.
+// goTo changes the part of the URL after #, and waits for the view.
 func (b *browser) goTo(hash string) {
 	b.t.Helper()
 	b.eval(fmt.Sprintf("void (location.hash = %q)", hash), nil)
@@ -272,7 +273,7 @@ func (b *browser) shows(hash string) {
 	b.until(fmt.Sprintf(`document.querySelector('#main')?.dataset.shown === %q && !document.querySelector('#main').classList.contains('loading')`, strings.TrimSuffix(hash, "#")))
 }
 
-// click presses the mouse in the middle of the element that an expression gives.
+// click clicks in the middle of the element that an expression returns.
 func (b *browser) click(expression string) {
 	b.t.Helper()
 	x, y := b.point(expression)
@@ -281,7 +282,7 @@ func (b *browser) click(expression string) {
 	}
 }
 
-// hover moves the mouse over the element.
+// hover moves the mouse over the element that an expression returns.
 func (b *browser) hover(expression string) {
 	b.t.Helper()
 	x, y := b.point(expression)
@@ -299,7 +300,7 @@ func (b *browser) point(expression string) (x, y float64) {
 	return at[0], at[1]
 }
 
-// linkNamed is the expression for the link of that text, in an element.
+// linkNamed returns the expression for the link with that text in an element.
 func linkNamed(within, text string) string {
 	return fmt.Sprintf(`[...document.querySelector(%q).querySelectorAll('a')].find((a) => a.textContent === %q)`, within, text)
 }
@@ -319,14 +320,14 @@ func (b *browser) key(name string) {
 	b.must("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": name, "code": name, "windowsVirtualKeyCode": codes[name]}, nil)
 }
 
-// fill types a text into the focused element that an expression gives.
+// fill types a text into the element that an expression returns.
 func (b *browser) fill(expression, text string) {
 	b.t.Helper()
 	b.eval(fmt.Sprintf("(() => { const e = %s; e.focus(); e.value = ''; })()", expression), nil)
 	b.must("Input.insertText", map[string]any{"text": text}, nil)
 }
 
-// seen takes what went wrong in the page so far.
+// seen returns the faults in the page so far, and forgets them.
 func (b *browser) seen() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -335,7 +336,7 @@ func (b *browser) seen() []string {
 	return faults
 }
 
-// screenshot is a PNG of the window.
+// screenshot returns a PNG of the window.
 func (b *browser) screenshot() []byte {
 	b.t.Helper()
 	var shot struct{ Data string }

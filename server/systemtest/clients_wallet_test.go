@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// TestWalletServices uses the wallet service of each language, and then stops the
-// write daemon under it: the service says so, and goes on when there is one again.
+// TestWalletServices uses the wallet service of each language, and then stops
+// its write daemon. The service must report that, and continue once there is a
+// write daemon again.
 func TestWalletServices(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED with -short: the wallet services")
@@ -80,8 +81,9 @@ var walletExchanges = []struct{ ask, want string }{
 
 var isTime = regexp.MustCompile(`"at":"[^"]+Z"`)
 
-// askWallet sends a request and returns status and body, without times; of a 400,
-// whose words are the service's own, the status alone.
+// askWallet sends a request, and returns status and body without times. For
+// status 400 it returns only the status, because the message is the service's
+// own.
 func askWallet(t *testing.T, url, ask string) string {
 	word := strings.SplitN(ask, " ", 3)
 	req, err := http.NewRequest(word[0], url+word[1], nil)

@@ -1,18 +1,18 @@
-// Package systemtest tests the ledger as a user meets it: built programs,
-// their files, their HTTP interface and the documents that describe them. It
-// holds tests only.
+// Package systemtest tests the ledger as a user meets it: built programs, their
+// files, their HTTP interface and the documents that describe them. It contains
+// tests only.
 //
 // These tests build the three programs once and start them as processes, or
 // start the daemons through the exported names of package server. They never
 // use an unexported name of the product.
 //
-// A test that needs only one daemon's insides belongs in that daemon's package
-// and takes seconds there. A test belongs here when it needs processes, a
-// browser, a shell, or both daemons together. File names say which kind:
+// A test that needs only the internals of one daemon belongs in that daemon's
+// package, and takes seconds there. A test belongs here if it needs processes,
+// a browser, a shell, or both daemons together. File names say which kind:
 //
 //	whole_*     the programs together, and the documents and examples that show them
 //	prove_*     killed daemons, power cuts, failing syncs and full disks (make prove)
-//	page*       the page for people, in a headless browser
+//	page*       the web page, in a headless browser
 //	openapi     recorded requests and responses against the OpenAPI documents
 //	readers     many read daemons on one log
 package systemtest

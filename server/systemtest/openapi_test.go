@@ -27,7 +27,7 @@ func parseJSON(t *testing.T, text string) any {
 	return v
 }
 
-// describedBy gets the documents that the two daemons serve.
+// describedBy returns the documents that the two daemons serve.
 func describedBy(t *testing.T) map[string]*validator {
 	t.Helper()
 	l := startPageLedger(t)
@@ -53,7 +53,8 @@ func describedBy(t *testing.T) map[string]*validator {
 	return documents
 }
 
-// operationOf is what the document says of a request, nil if it says nothing.
+// operationOf returns the document's operation for a request, nil if there is
+// none.
 func (v *validator) operationOf(method, path string) (name string, op object) {
 	for pattern, item := range v.document["paths"].(object) {
 		expression := "^" + regexp.MustCompile(`\{\w+\}`).ReplaceAllString(pattern, "[^/]+") + "$"
@@ -64,7 +65,7 @@ func (v *validator) operationOf(method, path string) (name string, op object) {
 	return "", nil
 }
 
-// content is the schema for the JSON of an answer or a request.
+// content returns the schema for the JSON of a response or a request.
 func (v *validator) content(of any) (object, error) {
 	resolved, err := v.resolve(of.(object))
 	if err != nil || resolved["content"] == nil {
@@ -77,9 +78,9 @@ func (v *validator) content(of any) (object, error) {
 	return media["schema"].(object), nil
 }
 
-// TestOpenAPI compares what the daemons say of themselves with what they do:
-// the form of the documents, the codes and the operations of the ledger, and
-// every recorded request with its answer.
+// TestOpenAPI compares the daemons' documents with what they do: the form of
+// the documents, the codes and operations of the ledger, and every recorded
+// request with its response.
 func TestOpenAPI(t *testing.T) {
 	documents := describedBy(t)
 	for side, v := range documents {
@@ -90,7 +91,8 @@ func TestOpenAPI(t *testing.T) {
 	t.Run("recorded pairs", func(t *testing.T) { checkPairs(t, documents) })
 }
 
-// checkReferences wants each $ref to lead somewhere, each component of its own to be meant, and ids to differ.
+// checkReferences checks that each $ref has a target, that each component is
+// used, and that operation ids are unique.
 func checkReferences(t *testing.T, v *validator) {
 	meant := map[string]bool{}
 	var walk func(any)
@@ -141,7 +143,7 @@ func checkCodes(t *testing.T, v *validator) {
 		delete(listed, string(code))
 		name := strings.ReplaceAll(http.StatusText(code.Status()), " ", "")
 		response := components["responses"].(object)[name]
-		if response == nil { // no path of this daemon answers so
+		if response == nil { // no path of this daemon responds like that
 			continue
 		}
 		responses[name] = true
@@ -186,7 +188,7 @@ func checkOperations(t *testing.T, v *validator) {
 	}
 }
 
-// checkPairs judges each recorded request that was accepted, and each answer.
+// checkPairs checks each recorded request that was accepted, and each response.
 func checkPairs(t *testing.T, documents map[string]*validator) {
 	answers, requests := 0, 0
 	seen := map[string]bool{}
@@ -251,7 +253,7 @@ func checkPairs(t *testing.T, documents map[string]*validator) {
 	}
 }
 
-// checkLines judges each line of the answer to a stream.
+// checkLines checks each line of the response to a stream.
 func checkLines(t *testing.T, v *validator, x *exchange, where string) {
 	t.Helper()
 	for line := range strings.Lines(x.body) {
@@ -261,8 +263,8 @@ func checkLines(t *testing.T, v *validator, x *exchange, where string) {
 	}
 }
 
-// checkAnswer judges an answer, and that the schema would notice a field too
-// many or too few.
+// checkAnswer checks a response, and also that the schema would reject it with
+// a field too many or too few.
 func checkAnswer(t *testing.T, v *validator, op object, x *exchange, where string) bool {
 	t.Helper()
 	response := op["responses"].(object)[fmt.Sprint(x.status)]
@@ -277,7 +279,7 @@ func checkAnswer(t *testing.T, v *validator, op object, x *exchange, where strin
 	if schema == nil || x.body == "" || !strings.HasPrefix(x.body, "{") {
 		return false
 	}
-	recorded := strings.ReplaceAll(x.body, `"{time}"`, `"2026-01-02T03:04:05.000000006Z"`) // what differs from run to run is masked
+	recorded := strings.ReplaceAll(x.body, `"{time}"`, `"2026-01-02T03:04:05.000000006Z"`) // what differs between runs is masked
 	value := parseJSON(t, recorded).(object)
 	if err := v.judge(schema, value); err != nil {
 		t.Errorf("%s: %v\n%s", where, err, x.body)
@@ -301,7 +303,7 @@ func checkAnswer(t *testing.T, v *validator, op object, x *exchange, where strin
 	return true
 }
 
-// sideOf says which daemon a recorded request went to, and its path.
+// sideOf returns which daemon a recorded request went to, and its path.
 func sideOf(folder, target string) (side, path string) {
 	path, _, _ = strings.Cut(target, "?")
 	side = folder
@@ -319,8 +321,8 @@ func sideOf(folder, target string) (side, path string) {
 	return side, path
 }
 
-// TestOpenAPIClients has generators make clients from the documents, and the
-// clients talk to a ledger.
+// TestOpenAPIClients generates clients from the documents, and uses them on a
+// ledger.
 func TestOpenAPIClients(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("LEDGER_OPENAPI") == "" {

@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// A validator judges values by the schemas of one document. It knows just the
-// keywords that the documents use, and refuses others, so that none is there
-// for show.
+// A validator checks values against the schemas of one document. It supports
+// only the keywords that the documents use and rejects all others, so that no
+// keyword is there without effect.
 type validator struct{ document object }
 
 // resolve follows a $ref.
@@ -32,7 +32,7 @@ func (v *validator) resolve(t object) (object, error) {
 	return t, nil
 }
 
-// judge says why value is not what the schema describes, nil if it is.
+// judge returns why value does not match the schema, nil if it does.
 func (v *validator) judge(schema object, value any) error {
 	schema, err := v.resolve(schema)
 	if err != nil {
@@ -48,7 +48,7 @@ func (v *validator) judge(schema object, value any) error {
 
 func (v *validator) keyword(schema object, word string, rule, value any) error {
 	switch word {
-	case "description", "format", "default", "examples", "discriminator": // words alone
+	case "description", "format", "default", "examples", "discriminator": // annotations without effect
 		return nil
 	case "type":
 		return typed(rule, value)
@@ -151,7 +151,7 @@ func textual(word string, rule, value any) error {
 	case "maxLength":
 		fits = length <= asInt(rule)
 	default:
-		pattern := regexp.MustCompile(`\\u([0-9a-f]{4})`).ReplaceAllString(rule.(string), `\x{$1}`) // from ECMA-262's spelling
+		pattern := regexp.MustCompile(`\\u([0-9a-f]{4})`).ReplaceAllString(rule.(string), `\x{$1}`) // from the notation of ECMA-262
 		fits = regexp.MustCompile(pattern).MatchString(s)
 	}
 	if !fits {

@@ -49,7 +49,7 @@ func (p *pageTest) containers(t *testing.T) {
 	p.shows("#/container/1001")
 }
 
-// head compares the facts of a container.
+// head compares the facts at the head of a container's view.
 func (p *pageTest) head(t *testing.T, id string) object {
 	t.Helper()
 	c := p.ledger.data("/v1/read/container/" + id)

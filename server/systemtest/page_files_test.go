@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// policy does what the page may not, so that it is sure that this would have been noticed.
+// policy does what the page may not do, to prove that this would be noticed.
 func (p *pageTest) policy(t *testing.T) {
 	for _, forbidden := range []string{
 		`document.body.setAttribute('style', 'color: red')`,
@@ -31,7 +31,7 @@ func (p *pageTest) policy(t *testing.T) {
 	p.eval(`document.body.removeAttribute('style')`, nil)
 }
 
-// TestPageFiles asks for the page without a browser.
+// TestPageFiles requests the files of the page without a browser.
 func TestPageFiles(t *testing.T) {
 	l := startPageLedger(t)
 	get := func(path, header, value string) (*http.Response, string) {

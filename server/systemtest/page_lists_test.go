@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// holders: a class leads to who holds it, and to its instances.
+// holders follows the links of a class to its holders and its instances.
 func (p *pageTest) holders(t *testing.T) {
 	p.goTo("#/class/4")
 	p.follow(".tabs", "Holders", "#/class/4/holders")
@@ -41,7 +41,7 @@ func (p *pageTest) holders(t *testing.T) {
 	same(t, "the wrong kind", p.text(`document.querySelector('.problem code').textContent`), "WrongClassKind")
 }
 
-// filters choose among the commits that were read.
+// filters filters the commits that were loaded.
 func (p *pageTest) filters(t *testing.T) {
 	about := func(op object, names ...string) (values []string) {
 		args := op["args"].(object)
@@ -90,13 +90,14 @@ func (p *pageTest) filters(t *testing.T) {
 	same(t, "commits since", len(p.rows("#main")), len(later))
 	p.goTo("#/commits?until=2020-01-01T00:00:00Z")
 	same(t, "commits before all", p.text(`document.querySelector('.empty .title').textContent`), "No commit here is like that.")
-	// Who committed, and the key.
+	// By the client that committed, and by the idempotency key.
 	p.goTo("#/commits?to=60")
 	row := p.rows("#main")[0]
 	same(t, "the key", row[len(row)-1], str(p.ledger.data("/v1/read/commit/60")["metadata"].(object)["idempotency_key"]))
 }
 
-// csv saves a table, with exact numbers and nothing that a spreadsheet would run.
+// csv saves a table, with exact numbers and nothing that a spreadsheet would
+// execute.
 func (p *pageTest) csv(t *testing.T) {
 	p.ledger.commit(`{"op":"RegisterClass","args":{"request":{"class_id":9500,"name":"=1+1, \"quoted\""}}},
 		{"op":"CreateContainer","args":{"container_id":9501,"kind":"Standard"}},
@@ -130,7 +131,7 @@ func (p *pageTest) csv(t *testing.T) {
 		[]string{str(p.ledger.lastCommitted), at, "AddFungible", "Euro key 0", "1234567.89", "1234567.89"})
 }
 
-// enter opens what stands in a grid.
+// enter opens an item in a grid.
 func (p *pageTest) enter(t *testing.T) {
 	p.goTo("#/container/3001")
 	placements := listOf(p.ledger.data("/v1/read/container/3001/grid"), "placements")
@@ -151,7 +152,8 @@ func (p *pageTest) enter(t *testing.T) {
 	}
 }
 
-// times are told by how long ago they were, and exactly to whoever points at them.
+// times checks that times are shown relative to now, with the exact time on
+// hover.
 func (p *pageTest) times(t *testing.T) {
 	p.ledger.commit(`{"op":"AddFungible","args":{"container_id":1001,"class_id":1,"key":0,"quantity":1}}`)
 	p.ledger.data("/v1/read/freshness")
@@ -161,8 +163,8 @@ func (p *pageTest) times(t *testing.T) {
 	if title := p.text(`document.querySelector('time').title`); !strings.HasSuffix(title, "("+at+")") {
 		t.Errorf("pointing at the time shows %q instead of %s", title, at)
 	}
-	// They move on by themselves, and what is long ago is told by its date.
-	// Each look sets the time anew, for the view may be renewed in between.
+	// They advance by themselves, and times long ago are shown as dates. Each check
+	// sets the time again, because the view may be refreshed in between.
 	p.until(`(document.querySelector('time').dateTime = new Date(Date.now() - 7_300_000).toISOString()) && /^2 h/.test(document.querySelector('time').textContent)`)
 	p.until(`(document.querySelector('time').dateTime = '2020-02-03T04:05:06Z') && document.querySelector('time').textContent.startsWith('3 Feb 2020')`)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// exactNumbers shows what a double can't hold.
+// exactNumbers checks quantities that a double can't hold.
 func (p *pageTest) exactNumbers(t *testing.T) {
 	const most = "9223372036854775807"
 	p.ledger.commit(`{"op":"RegisterClass","args":{"request":{"class_id":` + most + `,"name":"Largest <b>&amp; \"quoted\"","decimals":18}}},
@@ -39,7 +39,7 @@ func (p *pageTest) exactNumbers(t *testing.T) {
 	same(t, "the last slot", p.text(`[...document.querySelectorAll('.slot')].at(-1).textContent`), "599empty")
 }
 
-// paging goes through more containers than a page has.
+// paging pages through more containers than a page has.
 func (p *pageTest) paging(t *testing.T) {
 	var ops []string
 	for i := range 120 {
@@ -61,7 +61,8 @@ func (p *pageTest) paging(t *testing.T) {
 	}
 }
 
-// live sees commits come without being asked, and keeps what the reader does.
+// live checks that commits appear by themselves, without disturbing what the
+// user does.
 func (p *pageTest) live(t *testing.T) {
 	p.goTo("#/container/1001")
 	p.eval(`void document.querySelector('table a').focus()`, nil)
@@ -95,8 +96,8 @@ func (p *pageTest) upToDate(id string) {
 	p.until(fmt.Sprintf(`document.querySelector('#main > .facts').textContent.includes('Last changedcommit %sHolds')`, changed))
 }
 
-// flood commits faster than anyone reads: the page must come to the end of it,
-// and must not ask more often because of it.
+// flood commits faster than anyone can read. The page must catch up, and must
+// not send more requests because of it.
 func (p *pageTest) flood(t *testing.T) {
 	p.goTo("#/container/1001")
 	p.eval(`performance.clearResourceTimings(); window.floodBegan = performance.now()`, nil)
@@ -115,7 +116,7 @@ func (p *pageTest) flood(t *testing.T) {
 	}
 }
 
-// gone stops the daemon, and starts another in its place.
+// gone stops the daemon, and starts another one in its place.
 func (p *pageTest) gone(t *testing.T) {
 	p.goTo("#/container/1001")
 	p.ledger.reader.stop()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// changes are the cells that entries of a history should have, without the time.
+// changes returns the cells that a history should have, without the time.
 func (p *pageTest) changes(query string) (rows [][]string) {
 	p.t.Helper()
 	for _, e := range listOf(p.ledger.data("/v1/read/container/"+query), "entries") {
@@ -52,7 +52,8 @@ func (p *pageTest) compareChanges(t *testing.T, query string) {
 	same(t, "history of "+query, shown, p.changes(query))
 }
 
-// history shows what happened to a container, and leads to each moment of it.
+// history checks what happened to a container, and follows the links to each
+// moment.
 func (p *pageTest) history(t *testing.T) {
 	p.goTo("#/container/1001")
 	p.follow(".tabs", "History", "#/container/1001/history")
@@ -62,7 +63,7 @@ func (p *pageTest) history(t *testing.T) {
 		p.compareChanges(t, id+"/history?limit=100")
 		p.basics()
 	}
-	// Filters, by hand and by address.
+	// Filters, set by hand and in the URL.
 	p.goTo("#/container/3001/history")
 	p.fill(`document.querySelector('form[aria-label="Filter changes"] input[name=class]')`, "4")
 	p.fill(`document.querySelector('form[aria-label="Filter changes"] input[name=to]')`, "150")
@@ -91,7 +92,7 @@ func (p *pageTest) history(t *testing.T) {
 	same(t, "the first", seen[130][2:], []string{"CreateContainer", "the container itself", "created", "empty"})
 }
 
-// past moves a container back in time.
+// past shows a container as of earlier commits.
 func (p *pageTest) past(t *testing.T) {
 	p.goTo("#/container/1001/history")
 	seq := p.rows("#main")[2][0]
@@ -126,7 +127,7 @@ func (p *pageTest) past(t *testing.T) {
 	p.goTo("#/container/1001?at=" + at)
 	same(t, "balances by time", p.rows("#main"), then)
 	p.goTo("#/container/1001")
-	p.compareBalances(t, "1001") // which are others by now
+	p.compareBalances(t, "1001") // which have changed by now
 	if fmt.Sprint(then) == fmt.Sprint(p.rows("#main")) {
 		t.Error("a time shows the present")
 	}
@@ -142,7 +143,7 @@ func (p *pageTest) past(t *testing.T) {
 	var shown int
 	p.eval(`document.querySelectorAll('.placement').length`, &shown)
 	same(t, "placements then", shown, len(listOf(p.ledger.data("/v1/read/container/3001/grid?at_seq=120"), "placements")))
-	// A time as people write it is one of their own zone, which is UTC here.
+	// A time without a zone is in the user's own zone, which is UTC here.
 	p.fill(`document.querySelector('.past input')`, "2026-01-31 12:00")
 	p.key("Enter")
 	p.shows("#/container/3001?at=2026-01-31T12%3A00%3A00.000Z")

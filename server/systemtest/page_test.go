@@ -7,17 +7,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A pageTest is a browser that looks at a ledger.
+// A pageTest is a browser that shows a ledger.
 type pageTest struct {
 	*browser
 	ledger *pageLedger
 }
 
-// TestPage goes through every view of the page, by its links, and compares
-// what it shows with what the daemon answers.
+// TestPage visits every view of the page through its links, and compares what
+// it shows with the daemon's responses.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	b := startBrowser(t) // first, for it may skip
+	b := startBrowser(t) // first, because it may skip the test
 	l := startPageLedger(t)
 	p := &pageTest{browser: b, ledger: l}
 	t.Run("empty ledger", p.emptyLedger)
@@ -43,10 +43,10 @@ func TestPage(t *testing.T) {
 		})
 		b.t, l.t = t, t
 	}
-	t.Run("policy", p.policy) // last, for what it does wrong may be noticed twice
+	t.Run("policy", p.policy) // last, because its violations may be reported twice
 }
 
-// same compares what is shown with what is meant.
+// same compares what is shown with what is expected.
 func same(t *testing.T, what string, shown, meant any) {
 	t.Helper()
 	if diff := cmp.Diff(meant, shown); diff != "" {
@@ -54,14 +54,14 @@ func same(t *testing.T, what string, shown, meant any) {
 	}
 }
 
-// rows is the text of the cells of the first table.
+// rows returns the text of the cells of the first table.
 func (p *pageTest) rows(within string) (rows [][]string) {
 	p.t.Helper()
 	p.eval(fmt.Sprintf(`[...document.querySelector(%q).querySelectorAll('table tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))`, within), &rows)
 	return rows
 }
 
-// facts is the names and values of the facts at the head of a view.
+// facts returns the names and values of the facts at the head of a view.
 func (p *pageTest) facts(within string) (facts map[string]string) {
 	p.t.Helper()
 	p.eval(fmt.Sprintf(`Object.fromEntries([...document.querySelectorAll(%q)].map((d) => [d.querySelector('dt').textContent, d.querySelector('dd').textContent]))`,
@@ -69,7 +69,8 @@ func (p *pageTest) facts(within string) (facts map[string]string) {
 	return facts
 }
 
-// follow clicks the link of that text and waits for its view, whose basics it checks.
+// follow clicks the link with that text, waits for its view, and checks its
+// basics.
 func (p *pageTest) follow(within, text, hash string) {
 	p.t.Helper()
 	p.click(linkNamed(within, text))
@@ -77,7 +78,8 @@ func (p *pageTest) follow(within, text, hash string) {
 	p.basics()
 }
 
-// basics are what every view must have for those who can't see it.
+// basics checks what every view needs to be accessible: headings, labels,
+// names, landmarks.
 func (p *pageTest) basics() {
 	p.t.Helper()
 	var wrong []string

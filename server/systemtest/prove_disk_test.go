@@ -9,27 +9,30 @@ import (
 	"unsafe"
 )
 
-// A disk is an ext4 filesystem on a loop device. It lives in the namespaces of
-// onMachineOfItsOwn: mount makes a loop device that goes when it is unmounted.
+// A disk is an ext4 file system on a loop device. It lives in the namespaces of
+// onMachineOfItsOwn. mount creates a loop device that is removed when the disk
+// is unmounted.
 type disk struct {
 	t       *testing.T
-	image   string // file below the loop device
-	at      string // where it is mounted
+	image   string // file behind the loop device
+	at      string // mount point
 	how     string // mount options
 	mounted bool
 }
 
-// commitInterval makes ext4 write its journal as seldom as it can, so that a
-// power cut finds as much as possible that only a sync would have made durable.
+// commitInterval makes ext4 commit its journal as rarely as possible. So a
+// power cut finds as much unsynced data as possible.
 const commitInterval = "commit=300"
 
-// newDisk makes a filesystem in a file of size bytes in folder, and mounts it.
+// newDisk creates a file system in a file of size bytes in folder, and mounts
+// it.
 func newDisk(t *testing.T, folder string, size int64) *disk {
 	t.Helper()
 	return makeDisk(t, folder, size, "loop,"+commitInterval)
 }
 
-// newDiskWithoutJournal is newDisk; what is written there is written by files alone.
+// newDiskWithoutJournal is newDisk without a journal, so only file data is
+// written to the device.
 func newDiskWithoutJournal(t *testing.T, folder string, size int64) *disk {
 	t.Helper()
 	return makeDisk(t, folder, size, "loop", "-O", "^has_journal")
@@ -56,7 +59,7 @@ func makeDisk(t *testing.T, folder string, size int64, how string, options ...st
 	return d
 }
 
-// run runs a program of the system that must succeed.
+// run runs a system program, which must succeed.
 func run(t *testing.T, name string, args ...string) {
 	t.Helper()
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
@@ -70,7 +73,8 @@ func (d *disk) mount() {
 	d.mounted = true
 }
 
-// unmount forgets what the page cache holds; nobody may use the disk.
+// unmount unmounts the disk, which drops its page cache. No process may use the
+// disk.
 func (d *disk) unmount() {
 	d.t.Helper()
 	run(d.t, "umount", d.at)
@@ -83,7 +87,7 @@ const (
 	noLogFlush    = 2
 )
 
-// cut cuts the power: from now on nothing reaches the device, not even the
+// cut cuts the power. From then on nothing reaches the device, not even the
 // journal, and every write and sync fails.
 func (d *disk) cut() {
 	d.t.Helper()
@@ -98,7 +102,7 @@ func (d *disk) cut() {
 	}
 }
 
-// newTmpfs mounts a filesystem in memory of size bytes.
+// newTmpfs mounts a file system in memory of size bytes.
 func newTmpfs(t *testing.T, size string) string {
 	t.Helper()
 	at := t.TempDir()
@@ -109,7 +113,7 @@ func newTmpfs(t *testing.T, size string) string {
 	return at
 }
 
-// fill makes a file longer until the disk has no room left.
+// fill extends a file until the disk is full.
 func fill(t *testing.T, name string) {
 	t.Helper()
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -117,10 +121,10 @@ func fill(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	for size := 1 << 20; size >= 4096; { // ever smaller pieces
+	for size := 1 << 20; size >= 4096; { // in ever smaller pieces
 		if _, err := f.Write(make([]byte, size)); err != nil {
 			size /= 2
 		}
 	}
-	f.Sync() // its error is the full disk
+	f.Sync() // its error is that the disk is full
 }

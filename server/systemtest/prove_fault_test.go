@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// fileAndOffset is how damage is named.
+// fileAndOffset matches the place of damage in a message.
 var fileAndOffset = regexp.MustCompile(`wal/\d{20}\.seg at offset \d+`)
 
-// TestCutSegment cuts the mapped segment under a read daemon that must read
-// the missing part next, so that the kernel sends SIGBUS: it must stop with
-// exit code 3, and name file and offset.
+// TestCutSegment truncates the mapped segment of a read daemon that must read
+// the missing part next, so that the kernel sends SIGBUS. The daemon must stop
+// with exit code 3, and name file and offset.
 func TestCutSegment(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, filepath.Join(t.TempDir(), "log"), longSegment, 5)
@@ -27,8 +27,8 @@ func TestCutSegment(t *testing.T) {
 	})
 }
 
-// unreadable puts the read daemon to sleep, commits, breaks the segment, and
-// wakes it.
+// unreadable stops the read daemon with SIGSTOP, commits, breaks the segment,
+// and continues the daemon.
 func (r *rig) unreadable(breaks func(segment string)) {
 	r.t.Helper()
 	r.start()
@@ -55,10 +55,10 @@ func (r *rig) unreadable(breaks func(segment string)) {
 	r.t.Log(lines[len(lines)-1])
 }
 
-// TestCutEnd empties the mapped END under a write daemon, so that the kernel
-// sends SIGBUS: who commits is told that the outcome is unknown, or health says
-// so first; the daemon stops with exit code 1 and a word about it, and the next
-// one has all commits.
+// TestCutEnd truncates the mapped END of a write daemon, so that the kernel
+// sends SIGBUS. Clients that commit must be told that the outcome is unknown,
+// unless health reports the failure first. The daemon must stop with exit code
+// 1 and a message about it, and the next one must have all commits.
 func TestCutEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	w := startWriteProcess(t, dir)
@@ -78,7 +78,7 @@ func TestCutEnd(t *testing.T) {
 		t.Errorf("exit code %d, want 1, with the name of END, and no trace:\n%.4000s", code, words)
 	}
 	w = startWriteProcess(t, dir)
-	mustCommit(t, w.url, add) // once, whether it was done or not
+	mustCommit(t, w.url, add) // once, whether it was done before or not
 	var balances struct{ Balances []struct{ Quantity int } }
 	r := startProcess(t, "ledger-read", "-dir", dir)
 	mustGet(t, fmt.Sprintf("%s/v1/read/container/1/balances?min_seq=%d&wait=20s", r.url, logEnd(t, w.url)), &balances)

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestProveFullDisk fills the disk under load: requests are refused before the
-// log's segment ends, health says so, and service resumes, without a restart,
-// when there is room again.
+// TestProveFullDisk fills the disk under load. Requests must be rejected before
+// the log's segment is full, health must say so, and service must resume
+// without a restart when there is room again.
 func TestProveFullDisk(t *testing.T) {
 	if !onMachineOfItsOwn(t) {
 		return
@@ -56,8 +56,8 @@ func outlivesFullDisk(t *testing.T, at string) {
 	t.Logf("%d commits acknowledged, %d requests of unknown outcome; none lost", done, open)
 }
 
-// fillUntilRefused fills the disk until health and commits say so. It fills
-// again and again, for ext4 finds some room when it has written.
+// fillUntilRefused fills the disk until both health and commits report it. It
+// fills repeatedly, because ext4 finds some more room after writing.
 func (r *rig) fillUntilRefused(filler string) {
 	r.t.Helper()
 	const body = `{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}],"idempotency_key":"full-%d"}`
@@ -84,7 +84,7 @@ func (r *rig) fillUntilRefused(filler string) {
 	r.t.Fatalf("a full disk is not told: the health is %d %s, a commit is answered %d %s", health.status, health.body, a.status, a.body)
 }
 
-// awaitHealth waits until a daemon's health has a status.
+// awaitHealth waits until a daemon's health responds with status.
 func awaitHealth(t *testing.T, url string, status int) {
 	t.Helper()
 	var last answer
@@ -101,7 +101,7 @@ func awaitHealth(t *testing.T, url string, status int) {
 	t.Fatalf("the health stays %d %s", last.status, last.body)
 }
 
-// mustRead makes sure that the read daemon serves.
+// mustRead checks that the read daemon serves reads.
 func (r *rig) mustRead() {
 	r.t.Helper()
 	if a, err := get(http.DefaultClient, r.read.url+"/v1/read/classes"); err != nil || a.status != 200 {

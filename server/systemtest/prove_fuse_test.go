@@ -13,22 +13,23 @@ import (
 	"testing"
 )
 
-// A badDisk shows a folder, read-only, at another place, and can be told that
-// the sectors of some bytes have failed: reads of them, also by page faults of
-// those who have mapped the file, get EIO from the kernel. It is a FUSE server
-// of the few operations that this needs; the protocol is that of linux/fuse.h.
+// A badDisk shows a folder, read-only, at another place. It can be told that
+// some sectors have failed: reads of those bytes get EIO from the kernel, and
+// so do page faults in processes that have mapped the file. It is a FUSE server
+// with the few operations that this needs. The protocol is that of
+// linux/fuse.h.
 //
-// The process that serves must not map files of the disk itself: a page fault
-// stops a thread of Go where no other goroutine can take over.
+// The serving process must not map files of the disk itself: a page fault would
+// stop a thread of Go at a place where no other goroutine can take over.
 type badDisk struct {
 	folder string
-	conn   int // /dev/fuse
+	conn   int // descriptor of /dev/fuse
 	faults atomic.Int64
 	served sync.WaitGroup
 
 	mu    sync.Mutex
-	paths []string          // by node id - 1
-	ids   map[string]uint64 // of nodes
+	paths []string          // path of node i+1
+	ids   map[string]uint64 // node of each path
 	fails func(name string, from, to int64) bool
 }
 
@@ -54,11 +55,12 @@ const (
 	fuseInHeader  = 40
 	fuseOutHeader = 16
 	fuseMinor     = 31 // of version 7
-	fuseKeepCache = 2  // an open file does not drop the cached pages of its inode
+	fuseKeepCache = 2  // opening a file does not drop its cached pages
 	fuseCacheTime = 3600
 )
 
-// mountBadDisk shows folder at a place, until the test ends or unmount.
+// mountBadDisk shows folder at another place, until the test ends or until
+// unmount.
 func mountBadDisk(t *testing.T, folder, at string) *badDisk {
 	t.Helper()
 	conn, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
@@ -76,7 +78,7 @@ func mountBadDisk(t *testing.T, folder, at string) *badDisk {
 	return d
 }
 
-// unmount ends the server; nobody may use the disk.
+// unmount ends the server. No process may use the disk.
 func (d *badDisk) unmount(t *testing.T, at string) {
 	t.Helper()
 	if err := syscall.Unmount(at, 0); err != nil {
@@ -85,29 +87,29 @@ func (d *badDisk) unmount(t *testing.T, at string) {
 	d.served.Wait()
 }
 
-// fail makes those reads fail of which fails is true, by the file's name and
-// the range of bytes; nil: none.
+// fail makes each read fail for which fails returns true. Its arguments are the
+// file's name and the range of bytes. With nil, no read fails.
 func (d *badDisk) fail(fails func(name string, from, to int64) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fails = fails
 }
 
-// serve answers until the disk is unmounted.
+// serve answers requests until the disk is unmounted.
 func (d *badDisk) serve() {
 	defer syscall.Close(d.conn)
 	in := make([]byte, 256<<10)
 	for {
 		n, err := syscall.Read(d.conn, in)
-		if err == syscall.EINTR || err == syscall.ENOENT || err == syscall.EAGAIN { // of a request that was interrupted
+		if err == syscall.EINTR || err == syscall.ENOENT || err == syscall.EAGAIN { // a request was interrupted
 			continue
 		}
 		if err != nil || n < fuseInHeader {
-			return // ENODEV: unmounted
+			return // ENODEV: it was unmounted
 		}
 		op, node := order.Uint32(in[4:]), order.Uint64(in[16:])
 		if op == fuseForget || op == fuseBatchForget || op == fuseInterrupt {
-			continue // these have no answer
+			continue // these get no answer
 		}
 		body, err := d.answer(op, node, in[fuseInHeader:n])
 		errno, _ := err.(syscall.Errno)
@@ -122,12 +124,12 @@ func (d *badDisk) serve() {
 		}
 		out := order.AppendUint32(nil, uint32(fuseOutHeader+len(body)))
 		out = order.AppendUint32(out, uint32(-int32(errno)))
-		out = append(out, in[8:16]...) // the request's number
+		out = append(out, in[8:16]...) // the number of the request
 		syscall.Write(d.conn, append(out, body...))
 	}
 }
 
-var order = binary.LittleEndian // of this machine, as the protocol wants it
+var order = binary.LittleEndian // the protocol uses this machine's byte order
 
 func (d *badDisk) answer(op uint32, node uint64, in []byte) ([]byte, error) {
 	switch op {
@@ -135,7 +137,7 @@ func (d *badDisk) answer(op uint32, node uint64, in []byte) ([]byte, error) {
 		out := make([]byte, 64)
 		order.PutUint32(out, 7)
 		order.PutUint32(out[4:], fuseMinor)
-		order.PutUint32(out[20:], 4096) // max_write; no read-ahead, and no options
+		order.PutUint32(out[20:], 4096) // max_write; no read-ahead and no options
 		return out, nil
 	case fuseLookup:
 		name, _, _ := bytes.Cut(in, []byte{0})
@@ -165,7 +167,7 @@ func (d *badDisk) path(node uint64) string {
 	return d.paths[node-1]
 }
 
-// lookup gives a node for a path; nodes are never forgotten.
+// lookup returns a node for a path. Nodes are never forgotten.
 func (d *badDisk) lookup(path string) ([]byte, error) {
 	attr, err := attributes(path)
 	if err != nil {
@@ -186,7 +188,7 @@ func (d *badDisk) lookup(path string) ([]byte, error) {
 	return append(append(out, make([]byte, 8)...), attr...), nil
 }
 
-// attributes are the 88 bytes of a struct fuse_attr.
+// attributes returns the 88 bytes of a struct fuse_attr.
 func attributes(path string) (out []byte, err error) {
 	var st syscall.Stat_t
 	if err := syscall.Lstat(path, &st); err != nil {
@@ -219,7 +221,8 @@ func (d *badDisk) read(path string, off, size int64) ([]byte, error) {
 	return b[:n], nil
 }
 
-// list gives names from the one with number off, as many as size bytes hold.
+// list returns directory entries from number off on, as many as fit into size
+// bytes.
 func (d *badDisk) list(path string, off uint64, size int) (out []byte, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -232,7 +235,7 @@ func (d *badDisk) list(path string, off uint64, size int) (out []byte, err error
 			break
 		}
 		start := len(out)
-		out = order.AppendUint64(out, i+2) // inode: any but 0
+		out = order.AppendUint64(out, i+2) // inode: anything but 0
 		out = order.AppendUint64(out, i+1)
 		out = order.AppendUint32(out, uint32(len(name)))
 		out = order.AppendUint32(out, syscall.DT_UNKNOWN)

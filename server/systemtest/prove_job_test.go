@@ -18,14 +18,14 @@ type job struct {
 	keyed bool    // it may be sent again
 }
 
-// A part is one transaction of a job, and how it ended.
+// A part is one transaction of a job, with its outcome.
 type part struct {
 	modeltest.Request
-	answer string // as first given, without what says that it was replayed
+	answer string // the first answer, without the mark of a replay
 }
 
-// newJob makes a job of transactions, which are bodies of path; more than one
-// makes a batch or a stream.
+// newJob returns a job of transactions. bodies are request bodies of path.
+// Several bodies make a batch or a stream.
 func newJob(path string, keyed bool, bodies ...string) (*job, error) {
 	j := &job{path: path, keyed: keyed, body: bodies[0]}
 	for _, body := range bodies {
@@ -53,15 +53,16 @@ func newJob(path string, keyed bool, bodies ...string) (*job, error) {
 	return j, nil
 }
 
-// settleLines takes the results of a stream, as many as there are: each that
-// arrived whole is a promise. It is false if any is missing or leaves the outcome open.
+// settleLines records the results of a stream, as many as there are. Each
+// complete line is a promise. It returns false if any result is missing or
+// leaves the outcome open.
 func (j *job) settleLines(text string) (settled bool, err error) {
 	lines := strings.SplitAfter(text, "\n")
-	lines = lines[:len(lines)-1] // what was cut, or nothing
+	lines = lines[:len(lines)-1] // an incomplete line, or nothing
 	settled = len(lines) >= len(j.parts)
 	for i, line := range lines {
 		switch {
-		case strings.Contains(line, `"lines_answered":`): // the daemon's own
+		case strings.Contains(line, `"lines_answered":`): // a line of the daemon itself
 			return settled && i >= len(j.parts), nil
 		case i >= len(j.parts):
 			return true, fmt.Errorf("a stream of %d lines has one more result: %s", len(j.parts), line)
@@ -76,8 +77,8 @@ func (j *job) settleLines(text string) (settled bool, err error) {
 	return settled, nil
 }
 
-// settle takes the daemon's answer. It is false if the answer leaves the
-// outcome open; the error is a fault of the daemon.
+// settle records the daemon's response. It returns false if the response leaves
+// the outcome open. An error is a fault of the daemon.
 func (j *job) settle(a answer) (settled bool, err error) {
 	if a.status == 503 {
 		return false, nil
@@ -106,8 +107,8 @@ func (j *job) settle(a answer) (settled bool, err error) {
 	return settled, nil
 }
 
-// settle takes the answer to one transaction, and compares it with the one
-// that it had before, if any.
+// settle records the answer to one transaction. If there was an answer before,
+// both must be equal.
 func (p *part) settle(text string) error {
 	var res struct {
 		Seq      uint64  `json:"global_seq"`
@@ -137,7 +138,7 @@ func (p *part) settle(text string) error {
 	return nil
 }
 
-// acknowledged reports whether all of the job was committed.
+// acknowledged reports whether the whole job was committed.
 func (j *job) acknowledged() bool {
 	for _, p := range j.parts {
 		if p.Ending != modeltest.Acknowledged {

@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// roundsOfOneLog bounds the length of a log, which is read back after each round.
+// roundsOfOneLog limits the length of a log, which is read back after each
+// round.
 const roundsOfOneLog = 8
 
-// TestProveKilledDaemons kills the daemons, either or both, at random moments
-// under load, and compares the log with all that clients and readers saw.
+// TestProveKilledDaemons kills one or both daemons at random moments under
+// load, and compares the log with everything that clients and readers saw.
 func TestProveKilledDaemons(t *testing.T) {
 	total := proof(t, 15*time.Second, 2*time.Minute)
 	seed := rand.Uint64()
@@ -28,7 +29,7 @@ func TestProveKilledDaemons(t *testing.T) {
 			sum.rounds++
 			began := time.Now()
 			r.load()
-			for n := rng.IntN(3); n > 0; n-- { // the load goes on meanwhile
+			for n := rng.IntN(3); n > 0; n-- { // while the load continues
 				time.Sleep(time.Duration(100+rng.IntN(800)) * time.Millisecond)
 				r.kill(false, true)
 				sum.reads++
@@ -38,7 +39,7 @@ func TestProveKilledDaemons(t *testing.T) {
 			both := rng.IntN(2) == 0
 			r.kill(true, both)
 			sum.writes++
-			if rng.IntN(2) == 0 { // and under load to the end
+			if rng.IntN(2) == 0 { // with the load still running
 				r.start()
 				time.Sleep(time.Duration(rng.IntN(500)) * time.Millisecond)
 				r.kill(true, both)

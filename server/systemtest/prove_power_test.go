@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestProvePowerCut cuts the power of the log's disk under load, again and
-// again: what was acknowledged must be there.
+// TestProvePowerCut repeatedly cuts the power of the log's disk under load.
+// Everything that was acknowledged must be there afterwards.
 func TestProvePowerCut(t *testing.T) {
 	if !onMachineOfItsOwn(t) {
 		return
@@ -39,12 +39,12 @@ func (r *rig) cutUnderLoad(d *disk, after time.Duration) {
 	r.t.Helper()
 	r.load()
 	time.Sleep(after)
-	r.readAt.clear() // its disk is gone: what it says now does not count
+	r.readAt.clear() // its disk is gone, so its responses no longer count
 	d.cut()
 	if code := r.write.exit(r.t); code != 1 {
 		r.t.Errorf("without a disk the write daemon ended with exit code %d, want 1\n%s", code, r.write.words)
 	}
-	r.writeAt.clear() // not before: without a commit the daemon would have nothing to notice it by
+	r.writeAt.clear() // only now: without a commit the daemon would not notice the failure
 	r.write = nil
 	r.kill(false, true)
 	r.endLoad()
@@ -52,8 +52,8 @@ func (r *rig) cutUnderLoad(d *disk, after time.Duration) {
 	d.mount()
 }
 
-// TestProvePowerCutWithoutSync is the test of the test: with a sync that only
-// says that it was done, the same rig must find that commits are lost.
+// TestProvePowerCutWithoutSync tests the test itself: with a sync that does
+// nothing but report success, the same rig must find lost commits.
 func TestProvePowerCutWithoutSync(t *testing.T) {
 	if !onMachineOfItsOwn(t, "strace") {
 		return
@@ -77,7 +77,8 @@ func TestProvePowerCutWithoutSync(t *testing.T) {
 	}
 }
 
-// cutUnderLoadSabotaged is cutUnderLoad of a daemon that does not notice.
+// cutUnderLoadSabotaged is cutUnderLoad for a daemon that does not notice the
+// cut.
 func (r *rig) cutUnderLoadSabotaged(d *disk) {
 	r.t.Helper()
 	r.load()
@@ -92,8 +93,8 @@ func (r *rig) cutUnderLoadSabotaged(d *disk) {
 
 var attached = regexp.MustCompile(`Process \d+ attached`)
 
-// inject has strace change the outcome of system calls of a running daemon.
-// It returns when it does, and ends with the daemon.
+// inject makes strace change the result of system calls of a running daemon. It
+// returns once strace does so. strace ends with the daemon.
 func inject(t *testing.T, p *process, calls, how string) {
 	t.Helper()
 	cmd := exec.Command("strace", "-f", "-p", fmt.Sprint(p.cmd.Process.Pid), "-o", "/dev/null",

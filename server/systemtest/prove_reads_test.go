@@ -11,7 +11,7 @@ import (
 	"assetledger/ledger/modeltest"
 )
 
-// A poller reads from a read daemon all the time, and keeps what it saw.
+// A poller reads from a read daemon all the time, and records the responses.
 type poller struct {
 	from *target
 	rng  *rand.Rand
@@ -24,7 +24,7 @@ type poller struct {
 	count  int
 }
 
-// maxReads bounds what is kept for one check.
+// maxReads limits the number of responses recorded for one check.
 const maxReads = 50_000
 
 func startPoller(seed uint64, from *target) *poller {
@@ -38,7 +38,7 @@ func (p *poller) stop() {
 	p.done.Wait()
 }
 
-// take gives the reads since the last call, and what was wrong.
+// take returns the reads since the last call, and all faults.
 func (p *poller) take() ([]modeltest.Read, []error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +76,7 @@ func (p *poller) run() {
 	}
 }
 
-// query picks something that changes all the time.
+// query returns a query for something that changes all the time.
 func (p *poller) query() modeltest.Query {
 	switch n := p.rng.IntN(10); {
 	case n < 4:
@@ -88,7 +88,7 @@ func (p *poller) query() modeltest.Query {
 	case n < 9:
 		return modeltest.Query{What: modeltest.ReadClass, ID: 1000*(1+p.rng.Int64N(32)) + 1}
 	}
-	return modeltest.Query{What: modeltest.ReadBalances, ID: 1000 * (1 + p.rng.Int64N(32))} // comes and goes
+	return modeltest.Query{What: modeltest.ReadBalances, ID: 1000 * (1 + p.rng.Int64N(32))} // containers that come and go
 }
 
 func pathOf(q modeltest.Query) string {
@@ -101,7 +101,7 @@ func pathOf(q modeltest.Query) string {
 	return fmt.Sprintf("/v1/read/container/%d/%s", q.ID, q.What)
 }
 
-// parseRead makes of an answer what the model would have given.
+// parseRead turns a response into what the model would have returned.
 func parseRead(q modeltest.Query, a answer) (r modeltest.Read, err error) {
 	var page struct {
 		Error     struct{ Code ledger.Code }
@@ -129,7 +129,7 @@ func parseRead(q modeltest.Query, a answer) (r modeltest.Read, err error) {
 	return r, err
 }
 
-// shownValue makes the value of package ledger that a read shows.
+// shownValue returns the value of package ledger that a read shows.
 func shownValue(q modeltest.Query, body string) (any, error) {
 	var page struct {
 		Balances []struct {

@@ -12,8 +12,8 @@ import (
 	"assetledger/wal"
 )
 
-// A rig is a ledger of real processes under load: 32 clients, a write daemon,
-// a read daemon that is read all the time, and what all of them saw.
+// A rig is a ledger of real processes under load: 32 clients, a write daemon, a
+// read daemon with a poller, and a record of everything that they saw.
 //
 //	newRig → start → (load → fault → check)… → close
 type rig struct {
@@ -26,7 +26,7 @@ type rig struct {
 	readAt  *target
 	clients []*client
 	poller  *poller
-	began   *job             // setUp
+	began   *job             // the job of setUp
 	reads   []modeltest.Read // of all checks
 	stop    chan struct{}
 	loading sync.WaitGroup
@@ -48,7 +48,7 @@ func newRig(t *testing.T, dir, segment string, seed uint64) *rig {
 	return r
 }
 
-// close ends what runs. It may be called twice.
+// close stops everything that runs. It may be called twice.
 func (r *rig) close() {
 	r.endLoad()
 	if r.poller != nil {
@@ -94,7 +94,7 @@ func (r *rig) kill(write, read bool) {
 	}
 }
 
-// load starts the clients, which go on while daemons come and go.
+// load starts the clients. They continue while daemons come and go.
 func (r *rig) load() {
 	r.stop = make(chan struct{})
 	for _, c := range r.clients {
@@ -102,7 +102,7 @@ func (r *rig) load() {
 	}
 }
 
-// endLoad stops the clients, each after the request that it waits for.
+// endLoad stops the clients. Each one finishes the request that it waits for.
 func (r *rig) endLoad() {
 	if r.stop != nil {
 		close(r.stop)
@@ -111,8 +111,8 @@ func (r *rig) endLoad() {
 	}
 }
 
-// acknowledged counts the transactions that were committed, and those whose
-// outcome is open.
+// acknowledged returns the number of committed transactions, and the number of
+// those whose outcome is open.
 func (r *rig) acknowledged() (done, open int) {
 	for _, c := range r.clients {
 		for _, j := range c.jobs {
@@ -129,7 +129,7 @@ func (r *rig) acknowledged() (done, open int) {
 	return done, open
 }
 
-// verify has ledgerctl check the log.
+// verify checks the log with ledgerctl.
 func (r *rig) verify() {
 	r.t.Helper()
 	if code, out, words := runProgram(r.t, "ledgerctl", "wal", "verify", "-dir", r.dir); code != 0 {
@@ -137,15 +137,15 @@ func (r *rig) verify() {
 	}
 }
 
-// check reads the log back and compares it with all that clients and poller
-// saw. The load must have been ended.
+// check reads the log back, and compares it with everything that the clients
+// and the poller saw. The load must have ended.
 func (r *rig) check() error {
 	reads, faults := r.poller.take()
 	r.reads = append(r.reads, reads...)
 	for _, c := range r.clients {
 		faults = append(faults, c.err)
 	}
-	h := modeltest.History{Others: true} // those without a key
+	h := modeltest.History{Others: true} // requests without a key are not in the history
 	unkeyed := map[string]*part{}
 	for _, j := range append(r.jobs(), r.began) {
 		for _, p := range j.parts {
@@ -198,9 +198,9 @@ func onceOf(metadata []byte) string {
 	return m.Once
 }
 
-// checkUnkeyed looks for the requests without a key by the mark in their
-// metadata: acknowledged ones must be there once, others at most once, and
-// refused ones not at all.
+// checkUnkeyed looks for the requests without an idempotency key by the mark in
+// their metadata. Acknowledged ones must be there once, rejected ones not at
+// all, and all others at most once.
 func checkUnkeyed(commits []modeltest.Commit, sent map[string]*part) (faults []error) {
 	found := map[string]uint64{}
 	for _, c := range commits {
@@ -229,7 +229,7 @@ func checkUnkeyed(commits []modeltest.Commit, sent map[string]*part) (faults []e
 	return faults
 }
 
-// lost counts the commits that a check found to be lost.
+// lost returns the number of lost commits that a check has found.
 func lost(err error) int {
 	if err == nil {
 		return 0

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// longSegment is so long that no test here gets as far as asking for another.
+// longSegment is so large that no test here needs a second segment.
 const longSegment = "67108864"
 
 // TestProveFailingSync makes the first sync of the log fail under load, in two
-// ways: all who wait and all who come later must be told that the outcome is
-// unknown, the daemon must exit with 1, and the next one must sort it out.
+// ways. All waiting and all later requests must be told that the outcome is
+// unknown, the daemon must exit with 1, and the next one must resolve it.
 func TestProveFailingSync(t *testing.T) {
 	if !onMachineOfItsOwn(t, "strace", "fallocate") {
 		return
@@ -33,16 +33,16 @@ func TestProveFailingSync(t *testing.T) {
 	})
 }
 
-// newRigOnFullDevice lets the syncs of a log fail because its device, an image
-// in a tmpfs, has no room. A loop device counts a write that was cut short there
-// as done (seen on Linux 6.18): it lies about acknowledged frames. So here
-// either all that was acknowledged is there, or the log is refused.
+// newRigOnFullDevice makes the syncs of a log fail because its device, an image
+// in a tmpfs, has no room. A loop device counts a truncated write there as done
+// (seen on Linux 6.18), so it lies about acknowledged frames. So either
+// everything that was acknowledged must be there, or the log must be rejected.
 func newRigOnFullDevice(t *testing.T, seed uint64) *rig {
 	t.Helper()
 	memory := newTmpfs(t, "128m")
 	d := newDiskWithoutJournal(t, memory, 256<<20)
 	r := newRig(t, filepath.Join(d.at, "log"), longSegment, seed)
-	// The log's segment is of zeroes; fallocate makes holes of them, so that
+	// The log's segment is full of zeroes. fallocate turns them into holes, so that
 	// the device must find room for every new frame.
 	r.start()
 	r.kill(true, true)
@@ -68,8 +68,8 @@ func newRigOnFullDevice(t *testing.T, seed uint64) *rig {
 	return r
 }
 
-// refused reports whether the log is found damaged: by verify, and then by the
-// write daemon too.
+// refused reports whether the log is found to be damaged, by verify and then
+// also by the write daemon.
 func (r *rig) refused() bool {
 	r.t.Helper()
 	code, _, words := runProgram(r.t, "ledgerctl", "wal", "verify", "-dir", r.dir)
@@ -86,7 +86,7 @@ func (r *rig) refused() bool {
 	return true
 }
 
-// failing lets the disk fail under load, and checks what clients are told.
+// failing makes the disk fail under load, and checks what clients are told.
 func (r *rig) failing(fail func()) {
 	r.t.Helper()
 	r.load()
@@ -114,9 +114,9 @@ func (r *rig) failing(fail func()) {
 	r.t.Logf("%d of %d clients were told that the outcome is unknown, the others found no daemon", told, rigClients)
 }
 
-// outlives starts a daemon on the log whose sync failed, without rebooting: the
-// page cache shows bytes that are not on disk. What it then takes for durable
-// must be there when the page cache is gone.
+// outlives starts a daemon on the log whose sync failed, without a reboot, so
+// the page cache has bytes that are not on disk. Everything that the daemon
+// then counts as durable must be there after the page cache is gone.
 func (r *rig) outlives(d *disk) {
 	r.t.Helper()
 	r.verify()
@@ -130,7 +130,7 @@ func (r *rig) outlives(d *disk) {
 	if now := logEnd(r.t, r.write.url); now < end {
 		r.t.Errorf("the log ended at commit %d, and, read from the disk, at %d", end, now)
 	}
-	r.load() // which sends again what is pending
+	r.load() // which repeats the pending jobs
 	time.Sleep(300 * time.Millisecond)
 	r.endLoad()
 	if err := r.check(); err != nil {

@@ -14,8 +14,8 @@ import (
 	"assetledger/wal"
 )
 
-// TestProveUnreadable lets the disk answer reads of the log with EIO, under a
-// read daemon that has mapped it, so that the kernel sends SIGBUS.
+// TestProveUnreadable makes the disk answer reads of the log with EIO, while a
+// read daemon has it mapped, so that the kernel sends SIGBUS.
 func TestProveUnreadable(t *testing.T) {
 	if !onMachineOfItsOwn(t) {
 		return
@@ -31,11 +31,11 @@ func TestProveUnreadable(t *testing.T) {
 // A logToBreak is a log of several segments whose write daemon has stopped.
 type logToBreak struct {
 	dir    string        // with wal/, where bad disks are mounted
-	folder string        // what they show
+	folder string        // the folder that they show
 	name   string        // of the first segment
 	second uint64        // first commit of the second segment
 	end    uint64        // of the log
-	middle wal.FrameInfo // of the first segment
+	middle wal.FrameInfo // a frame in the middle of the first segment
 }
 
 func newLogToBreak(t *testing.T) *logToBreak {
@@ -73,7 +73,7 @@ func newLogToBreak(t *testing.T) *logToBreak {
 	return l
 }
 
-// mount mounts a disk that is well, with nothing of it cached.
+// mount mounts a disk without faults, with an empty cache.
 func (l *logToBreak) mount(t *testing.T) *badDisk {
 	t.Helper()
 	at := filepath.Join(l.dir, "wal")
@@ -82,7 +82,7 @@ func (l *logToBreak) mount(t *testing.T) *badDisk {
 	return d
 }
 
-// setEnd stores a durable end into END, as a write daemon does.
+// setEnd stores a durable end in END, as a write daemon does.
 func (l *logToBreak) setEnd(t *testing.T, seq uint64) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(l.dir, "END"), os.O_RDWR, 0)
@@ -100,7 +100,7 @@ func (l *logToBreak) setEnd(t *testing.T, seq uint64) {
 	word(88, ^seq)
 }
 
-// withoutCheckpoints starts a read daemon that has the log to read, up to the
+// withoutCheckpoints starts a read daemon that must read the log, up to the
 // middle of its first segment.
 func (l *logToBreak) withoutCheckpoints(t *testing.T) *process {
 	t.Helper()
@@ -121,7 +121,7 @@ func (l *logToBreak) withoutCheckpoints(t *testing.T) *process {
 	return reader
 }
 
-// breaksAhead: the pages that the daemon must read next are gone.
+// breaksAhead makes the pages fail that the daemon must read next.
 func (l *logToBreak) breaksAhead(t *testing.T) {
 	d := l.mount(t)
 	reader := l.withoutCheckpoints(t)
@@ -154,7 +154,8 @@ func (l *logToBreak) mustEndDamaged(t *testing.T, d *badDisk, code int, words st
 	t.Log(lines[len(lines)-1])
 }
 
-// hiccups: one read fails, by way of the map; the file itself can be read.
+// hiccups makes one read through the map fail. The file itself can still be
+// read.
 func (l *logToBreak) hiccups(t *testing.T) {
 	d := l.mount(t)
 	reader := l.withoutCheckpoints(t)
@@ -171,7 +172,8 @@ func (l *logToBreak) hiccups(t *testing.T) {
 	reader.stop(t)
 }
 
-// brokenAtStart: the daemon never serves, and wal verify says where.
+// brokenAtStart checks that the daemon never serves, and that wal verify
+// reports the place.
 func (l *logToBreak) brokenAtStart(t *testing.T) {
 	d := l.mount(t)
 	d.fail(func(name string, _, to int64) bool { return name == l.name && to > 40<<10 })
@@ -189,7 +191,8 @@ func (l *logToBreak) brokenAtStart(t *testing.T) {
 	l.mustEndDamaged(t, d, code, words)
 }
 
-// breaksBehind: commits that were applied long ago can't be read back.
+// breaksBehind checks commits that were applied long ago and can't be read back
+// any more.
 func (l *logToBreak) breaksBehind(t *testing.T) {
 	l.readsBack(t, 1, func(name string, _, to int64) bool { return name == l.name && to > 40<<10 })
 }
@@ -198,10 +201,12 @@ func (l *logToBreak) breaksHeader(t *testing.T) {
 	l.readsBack(t, 0, func(name string, from, _ int64) bool { return name == l.name && from == 0 })
 }
 
-// readsBack: balances are served as before, for they do not depend on what is
-// gone; what does is refused, and the health says so.
+// readsBack checks that balances are served as before, because they do not
+// depend on the lost bytes. Reads that depend on them are rejected, and health
+// says so.
 func (l *logToBreak) readsBack(t *testing.T, readable int, fails func(string, int64, int64) bool) {
-	// Without a folder for it the index of history is not made, which would read the old segments.
+	// Without a folder for it, the history index is not made. Making it would read
+	// the old segments.
 	history := filepath.Join(l.dir, "history")
 	os.RemoveAll(history)
 	if err := os.WriteFile(history, nil, 0o600); err != nil {
@@ -225,7 +230,7 @@ func (l *logToBreak) readsBack(t *testing.T, readable int, fails func(string, in
 	if err != nil || a.status != 503 || !strings.Contains(a.body, "LogUnavailable") || d.faults.Load() == 0 {
 		t.Errorf("a commit that can't be read: %v %d %s", err, a.status, a.body)
 	}
-	health, err := get(http.DefaultClient, reader.url+"/v1/health") // at once
+	health, err := get(http.DefaultClient, reader.url+"/v1/health") // immediately
 	if err != nil || health.status != 503 || !strings.Contains(health.body, "degraded") {
 		t.Errorf("the health is %v %d %s", err, health.status, health.body)
 	}

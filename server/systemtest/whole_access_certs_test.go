@@ -24,7 +24,7 @@ type authority struct {
 	next int64
 }
 
-// A pair is the files of a certificate and its key.
+// A pair is the paths of a certificate and its private key.
 type pair struct{ cert, key string }
 
 func newAuthority(t *testing.T) *authority {
@@ -41,7 +41,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// root is the file of the authority's own certificate.
+// root returns the path of the authority's own certificate.
 func (a *authority) root() string { return filepath.Join(a.dir, "root.crt") }
 
 func (a *authority) sign(t *testing.T, template, parent *x509.Certificate, key *ecdsa.PrivateKey) []byte {
@@ -58,7 +58,7 @@ func (a *authority) sign(t *testing.T, template, parent *x509.Certificate, key *
 	return der
 }
 
-// issue makes the files NAME.crt and NAME.key, of a server or a client.
+// issue creates NAME.crt and NAME.key, for a server or a client.
 func (a *authority) issue(t *testing.T, name string, until time.Time) pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -85,7 +85,7 @@ func writePEM(t *testing.T, path, kind string, der []byte) {
 	replaceFile(t, path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// replaceFile puts a new file in the place of one, in one step.
+// replaceFile replaces a file atomically.
 func replaceFile(t *testing.T, path string, text []byte) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
@@ -96,7 +96,7 @@ func replaceFile(t *testing.T, path string, text []byte) {
 	}
 }
 
-// load is a pair for a client to show.
+// load returns the pair for use by a client.
 func (p pair) load(t *testing.T) tls.Certificate {
 	t.Helper()
 	c, err := tls.LoadX509KeyPair(p.cert, p.key)
@@ -106,7 +106,8 @@ func (p pair) load(t *testing.T) tls.Certificate {
 	return c
 }
 
-// client trusts the authority, and shows the certificates.
+// client returns the configuration of a client that trusts the authority and
+// presents certs.
 func (a *authority) client(certs ...tls.Certificate) *tls.Config {
 	roots := x509.NewCertPool()
 	roots.AddCert(a.cert)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestProgramsKnowWhoAsks: tokens are made, used, listed and revoked by
-// ledgerctl, over TLS with a client certificate too, and over unix sockets.
+// TestProgramsKnowWhoAsks creates, uses, lists and revokes tokens with
+// ledgerctl, also over TLS with a client certificate, and over Unix sockets.
 func TestProgramsKnowWhoAsks(t *testing.T) {
 	ca, home := newAuthority(t), t.TempDir()
 	serving, holder := ca.issue(t, "server", time.Time{}), ca.issue(t, "holder", time.Time{})
@@ -34,7 +34,7 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 		}
 		return path
 	}
-	mask := syscall.Umask(0) // nothing may depend on it
+	mask := syscall.Umask(0) // nothing may depend on the umask
 	defer syscall.Umask(mask)
 	admin := token("admin", "-scopes", "admin")
 	ctl(0, "token", "new", "holder", "-cert-file", holder.cert, "-scopes", "commit,read", "-owners", "7")
@@ -45,7 +45,7 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 	if out, _ := ctl(0, "token", "new", "printed", "-scopes", "metrics"); len(out) != 48 {
 		t.Errorf("the token is %q", out)
 	}
-	ctl(1, "token", "new", "second", "-to", admin) // never over a file that is there
+	ctl(1, "token", "new", "second", "-to", admin) // an existing file is never overwritten
 	ctl(2, "token", "new", "admin", "-to", filepath.Join(home, "taken"))
 	if _, err := os.Stat(filepath.Join(home, "taken")); !os.IsNotExist(err) {
 		t.Errorf("a token that lets nobody in was left behind: %v", err)
@@ -76,7 +76,7 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 		t.Errorf("read commit: %s", out)
 	}
 	ctl(3, append(read, "-token-file", serving.cert)[:len(read)]...)
-	ctl(2, append(read, "-token-file", serving.cert)...) // no word of printable ASCII
+	ctl(2, append(read, "-token-file", serving.cert)...) // not a word of printable ASCII
 
 	late := token("late", "-scopes", "read")
 	ctl(3, append(read, "-token-file", late)...)

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// All kinds of hostile clients at once don't bring either daemon beyond the
-// memory that SECURITY.md states, and a well-behaved client is not refused.
+// All kinds of hostile clients attack at once. Neither daemon may use more
+// memory than SECURITY.md states, and no request of a well-behaved client may
+// be rejected.
 func TestMemoryUnderAttack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out of -short: hostile clients of every kind at once take their time")

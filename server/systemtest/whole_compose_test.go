@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestCompose reads docs/ops/compose as docker would, runs the commands in it as
-// far as their settings, and looks for the files that it mounts. Where docker is,
+// TestCompose reads docs/ops/compose as Docker would. It checks the settings of
+// the commands in it, and the files that it mounts. If docker is installed,
 // docker checks it too.
 func TestCompose(t *testing.T) {
 	t.Parallel()
@@ -70,8 +70,8 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// checkArchives looks into the archives of make dist, and checks the bills of
-// materials against the programs beside them.
+// checkArchives checks the contents of the archives of make dist, and compares
+// the bills of materials with the programs next to them.
 func checkArchives(t *testing.T, folder string) {
 	t.Helper()
 	check := exec.Command("sha256sum", "-c", "SHA256SUMS")

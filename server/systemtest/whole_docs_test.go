@@ -13,7 +13,7 @@ import (
 	"assetledger/ledger"
 )
 
-// codeBlocks finds the fenced blocks of a kind in a text.
+// codeBlocks matches the fenced blocks of one language in a text.
 func codeBlocks(kind string) *regexp.Regexp {
 	return regexp.MustCompile("(?ms)^```" + kind + "\n(.*?)^```$")
 }
@@ -23,13 +23,14 @@ func TestReference(t *testing.T) {
 	replayDoc(t, "../../docs/api.md", newWorld(t, "write"), 40)
 }
 
-// TestSecurityGuide replays those of docs/security.md, for which daemons ask
-// for tokens.
+// TestSecurityGuide replays those of docs/security.md, with daemons that
+// require tokens.
 func TestSecurityGuide(t *testing.T) {
 	replayDoc(t, "../../docs/security.md", newWorld(t, "write", filepath.Join(pairsDir, "write", "auth", clientsFile)), 10)
 }
 
-// replayDoc replays the exchanges in a text, of which there are at least some.
+// replayDoc replays the exchanges in a text. There must be at least atLeast of
+// them.
 func replayDoc(t *testing.T, path string, w *world, atLeast int) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -56,8 +57,8 @@ func replayDoc(t *testing.T, path string, w *world, atLeast int) {
 	}
 }
 
-// TestReferenceIsWhole looks for every code, with its status, and every
-// operation in docs/api.md.
+// TestReferenceIsWhole checks that docs/api.md has every code, with its status,
+// and every operation.
 func TestReferenceIsWhole(t *testing.T) {
 	text, err := os.ReadFile("../../docs/api.md")
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"assetledger/ledger"
 )
 
-// A layout is a table of docs/format.md: where each field is.
+// A layout is a table of docs/format.md: the place and size of each field.
 type layout map[string]struct{ at, size int }
 
-// layoutOf reads the table below a heading.
+// layoutOf parses the table below a heading.
 func layoutOf(t *testing.T, doc, heading string) layout {
 	t.Helper()
 	_, section, ok := strings.Cut(doc, "\n## "+heading+"\n")
@@ -37,7 +37,7 @@ func layoutOf(t *testing.T, doc, heading string) layout {
 	return l
 }
 
-// bytes are those of a field.
+// bytes returns the bytes of a field.
 func (l layout) bytes(t *testing.T, b []byte, field string) []byte {
 	t.Helper()
 	f, ok := l[field]
@@ -47,7 +47,7 @@ func (l layout) bytes(t *testing.T, b []byte, field string) []byte {
 	return b[f.at : f.at+f.size]
 }
 
-// num is a field as a number.
+// num returns a field as a number.
 func (l layout) num(t *testing.T, b []byte, field string) uint64 {
 	t.Helper()
 	var wide [8]byte
@@ -55,7 +55,7 @@ func (l layout) num(t *testing.T, b []byte, field string) uint64 {
 	return binary.LittleEndian.Uint64(wide[:])
 }
 
-// TestFormatDocument reads a log that a write daemon made, by the tables of
+// TestFormatDocument reads a log of a write daemon by the tables of
 // docs/format.md and nothing else.
 func TestFormatDocument(t *testing.T) {
 	text, err := os.ReadFile("../../docs/format.md")
@@ -109,7 +109,8 @@ func checkSegmentHeader(t *testing.T, l layout, b []byte) (id []byte, salt uint3
 	return id, crc32.Checksum(append(bytes.Clone(id), l.bytes(t, b, "first")...), castagnoli)
 }
 
-// checkFrames walks over the frames and returns the global_seq after the last.
+// checkFrames walks over the frames, and returns the global_seq after the last
+// one.
 func checkFrames(t *testing.T, l layout, segment []byte, next uint64, prev, salt uint32) uint64 {
 	t.Helper()
 	castagnoli := crc32.MakeTable(crc32.Castagnoli)
@@ -143,7 +144,7 @@ func checkFrames(t *testing.T, l layout, segment []byte, next uint64, prev, salt
 	return next
 }
 
-// checkFirstRecord looks at a record of the test by hand: version, endpoint,
+// checkFirstRecord decodes a record of the test by hand: version, endpoint,
 // key, one CreateContainer with two arguments.
 func checkFirstRecord(t *testing.T, r []byte, seq uint64) {
 	t.Helper()
@@ -154,7 +155,8 @@ func checkFirstRecord(t *testing.T, r []byte, seq uint64) {
 	}
 }
 
-// TestFormatDocumentRecord: the example, and the numbers of the operations.
+// TestFormatDocumentRecord checks the example of the document, and the numbers
+// of the operations.
 func TestFormatDocumentRecord(t *testing.T) {
 	text, err := os.ReadFile("../../docs/format.md")
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// pastOf is all that a read daemon says of three containers' past: every page of
-// their history, and their balances after every seventh commit up to last.
+// pastOf returns everything that a read daemon reports about the past of three
+// containers: every page of their history, and their balances after every
+// seventh commit up to last.
 func pastOf(t *testing.T, url string, last int) string {
 	t.Helper()
 	var all strings.Builder
@@ -47,7 +48,7 @@ func pastOf(t *testing.T, url string, last int) string {
 	return all.String()
 }
 
-// mustGetReady is mustGet that asks again while the index of history is made.
+// mustGetReady is mustGet, repeated while the history index is being made.
 func mustGetReady(t *testing.T, url string, into any) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
@@ -64,8 +65,8 @@ func mustGetReady(t *testing.T, url string, into any) {
 	}
 }
 
-// change is a transaction of random transfers between the three containers; pad
-// fills segments.
+// change returns a transaction of random transfers between the three
+// containers. Its padding fills segments.
 func change(rnd *rand.Rand) string {
 	from := 1 + rnd.IntN(3)
 	return fmt.Sprintf(`{"operations":[{"op":"AddFungible","args":{"container_id":%d,"class_id":1,"key":%d,"quantity":%d}},`+
@@ -73,9 +74,10 @@ func change(rnd *rand.Rand) string {
 		1+rnd.IntN(3), rnd.IntN(3), 1+rnd.IntN(50), from, from%3+1, strings.Repeat("p", 4000))
 }
 
-// TestHistoryOfPrograms asks built daemons for the past of three containers: from
-// files of the index, after the files are gone, in a backup, with the front of the
-// log archived and brought back, and from a daemon that stops in the past.
+// TestHistoryOfPrograms reads the past of three containers from built daemons:
+// from files of the index, after the files are deleted, from a backup, with the
+// front of the log archived and moved back, and from a daemon that stops in the
+// past.
 func TestHistoryOfPrograms(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -116,7 +118,7 @@ func TestHistoryOfPrograms(t *testing.T) {
 		t.Error("the index has no file")
 	}
 
-	// A daemon that stops in the middle of a batch, beside the other one.
+	// A daemon that stops in the middle of a batch, next to the other one.
 	stop := last - 33
 	until := startProcess(t, "ledger-read", "-dir", dir, "-until", fmt.Sprint(stop))
 	var state, then struct {
@@ -138,7 +140,8 @@ func TestHistoryOfPrograms(t *testing.T) {
 		t.Errorf("the write daemon knows of the readers %s", a.body)
 	}
 
-	// All files gone, with nobody else: made again by the one that stops, which leaves the duty to the next.
+	// All files are deleted while no other daemon runs. The daemon that stops makes
+	// them again, and leaves the duty to the next.
 	r.stop(t)
 	until.stop(t)
 	if err := os.RemoveAll(filepath.Join(dir, "history")); err != nil {
@@ -162,7 +165,7 @@ func TestHistoryOfPrograms(t *testing.T) {
 	same(b.url, "in a backup")
 	b.stop(t)
 
-	// The front of the log archived, and brought back.
+	// The front of the log is archived, and moved back.
 	old := filepath.Join(t.TempDir(), "old")
 	if moved, _ := ctl(t, 0, "wal", "archive", "-dir", dir, "-to", old); moved == "" {
 		t.Fatalf("nothing was archived; checkpoints: %v", files(t, dir, "ckpt", ".ckpt"))
@@ -200,8 +203,8 @@ func TestHistoryOfPrograms(t *testing.T) {
 	same(r.url, "with the archived segments back")
 }
 
-// TestHistoryOfOwners: a token that is limited to owners sees the past of their
-// containers alone.
+// TestHistoryOfOwners checks that a token limited to owners sees only the past
+// of their containers.
 func TestHistoryOfOwners(t *testing.T) {
 	t.Parallel()
 	dir, auth := t.TempDir(), filepath.Join(t.TempDir(), "auth")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// installing runs in a mount namespace of its own, where all that is written
-// to the root folder goes to memory. Each line it prints is a fact to check.
+// installing runs in a mount namespace of its own, in which all writes to the
+// root folder go to memory. Each line of its output is a fact to check.
 const installing = `set -eu
 mount -t tmpfs none "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
@@ -49,7 +49,7 @@ INSIDE
 `
 
 // checkInstalling installs the package with dpkg, runs the daemon as the user
-// that it makes, and takes the package away again.
+// that the package creates, and removes the package.
 func checkInstalling(t *testing.T, deb string) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -98,6 +98,6 @@ ledger after purging: END LOCK ckpt readers wal
 		t.Errorf("installing said\n%swant\n%s%s", out, want, words.String())
 	}
 	if left, _ := filepath.Glob("/etc/ledger/*"); left != nil {
-		t.Log("this machine has settings of its own in /etc/ledger:", left) // they show through
+		t.Log("this machine has settings of its own in /etc/ledger:", left) // they are visible inside
 	}
 }

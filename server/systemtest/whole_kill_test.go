@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// An answer is what a daemon said.
+// An answer is a daemon's response.
 type answer struct {
 	status int
 	body   string
@@ -37,7 +37,7 @@ func read(res *http.Response, err error) (answer, error) {
 	return answer{res.StatusCode, string(body), res.Header.Get("X-Asset-Idempotency") == "hit"}, err
 }
 
-// mustGet gets and decodes an answer 200.
+// mustGet sends a GET, whose response must have status 200, and decodes it.
 func mustGet(t *testing.T, url string, into any) {
 	t.Helper()
 	a, err := get(http.DefaultClient, url)
@@ -49,7 +49,7 @@ func mustGet(t *testing.T, url string, into any) {
 	}
 }
 
-// mustCommit commits and returns the answer's body.
+// mustCommit commits, and returns the body of the response.
 func mustCommit(t *testing.T, url, body string) string {
 	t.Helper()
 	a, err := post(http.DefaultClient, url+"/v1/commit", body)
@@ -62,19 +62,17 @@ func mustCommit(t *testing.T, url, body string) string {
 const (
 	killRounds  = 3
 	killClients = 6
-	killAfter   = 400 // commits acknowledged in a round
+	killAfter   = 400 // acknowledged commits per round
 )
 
-// addOne is the transaction that client commits for the n-th time, in a
-// container of its own.
+// addOne returns the n-th transaction of a client, in a container of its own.
 func addOne(client, n int) string {
 	return fmt.Sprintf(`{"operations":[{"op":"AddFungible","args":{"container_id":%d,"class_id":1,"key":0,"quantity":1}}],"idempotency_key":"c%d-%d"}`,
 		client+1, client, n)
 }
 
-// TestKilledWriterLosesNothing kills the write daemon under load, again and
-// again, and looks for every commit that was acknowledged. A read daemon runs
-// all the time.
+// TestKilledWriterLosesNothing repeatedly kills the write daemon under load,
+// and looks for every acknowledged commit. A read daemon runs all the time.
 func TestKilledWriterLosesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -85,8 +83,8 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 		mustCommit(t, w.url, fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}]}`, i+1))
 	}
 	see := watch(r.url)
-	var told [killClients]map[int]string // by client and n: the answer
-	var next [killClients]int            // the first n that was not answered
+	var told [killClients]map[int]string // responses by client and n
+	var next [killClients]int            // the first n without a response
 	for i := range told {
 		told[i] = map[int]string{}
 	}
@@ -115,8 +113,8 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 	r.stop(t)
 }
 
-// underLoad lets clients commit until enough is acknowledged, and kills the
-// daemon in the middle of it.
+// underLoad lets clients commit until enough commits are acknowledged, and
+// kills the daemon meanwhile.
 func underLoad(t *testing.T, w *process, told *[killClients]map[int]string, next *[killClients]int) {
 	t.Helper()
 	var acknowledged atomic.Int64
@@ -154,8 +152,8 @@ func underLoad(t *testing.T, w *process, told *[killClients]map[int]string, next
 	<-ended
 }
 
-// askAgain sends everything that was acknowledged once more, and what was not:
-// the first must give the same answers.
+// askAgain repeats everything that was acknowledged, which must get the same
+// responses, and then the requests without a response.
 func askAgain(t *testing.T, url string, told *[killClients]map[int]string, next *[killClients]int) {
 	t.Helper()
 	for i := range told {
@@ -168,12 +166,12 @@ func askAgain(t *testing.T, url string, told *[killClients]map[int]string, next 
 				t.Fatalf("client %d, commit %d: the answer was\n%s\nand after the restart (hit: %t)\n%s", i, n, was, a.hit, a.body)
 			}
 		}
-		told[i][next[i]] = mustCommit(t, url, addOne(i, next[i])) // once, whether the killed daemon had done it or not
+		told[i][next[i]] = mustCommit(t, url, addOne(i, next[i])) // once, whether the killed daemon had committed it or not
 		next[i]++
 	}
 }
 
-// logEnd is the end of the log as the write daemon says.
+// logEnd returns the end of the log, as the write daemon reports it.
 func logEnd(t *testing.T, url string) int64 {
 	t.Helper()
 	var health struct {
@@ -187,7 +185,7 @@ func logEnd(t *testing.T, url string) int64 {
 
 // A watcher reads a read daemon's freshness all the time.
 type watcher struct {
-	highest atomic.Int64 // commit that was shown
+	highest atomic.Int64 // highest visible commit
 	end     chan struct{}
 	done    chan []string
 }
@@ -228,7 +226,7 @@ func watch(url string) *watcher {
 	return w
 }
 
-// stop ends the watching and returns what was wrong.
+// stop stops watching, and returns the faults.
 func (w *watcher) stop() []string {
 	close(w.end)
 	return <-w.done

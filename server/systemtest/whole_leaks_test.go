@@ -10,7 +10,7 @@ import (
 	"assetledger/server/writer"
 )
 
-// askAs sends one request with headers of its own, and for a host of its own.
+// askAs sends one request with the given headers and host.
 func askAs(t *testing.T, method, url, host, body string, headers ...string) (int, string, http.Header) {
 	t.Helper()
 	req, err := http.NewRequest(method, url, strings.NewReader(body))
@@ -31,8 +31,8 @@ func askAs(t *testing.T, method, url, host, body string, headers ...string) (int
 	return a.status, a.body, res.Header
 }
 
-// TestPagesOfOthers: a page whose name was made to lead to this machine can't
-// use a ledger that lets in everyone on it.
+// TestPagesOfOthers checks DNS rebinding: a web page whose name resolves to
+// this machine can't use a ledger that accepts every local client.
 func TestPagesOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(t.TempDir(), "auth")
@@ -63,7 +63,8 @@ func TestPagesOfOthers(t *testing.T) {
 	if status, body, _ := askAs(t, "GET", reads.url+"/v1/read/containers", "evil.example", "", browser...); status != 403 {
 		t.Errorf("reading: %d %s", status, body)
 	}
-	// What a page may send anywhere without asking is no JSON; and nobody is told that it may ask.
+	// A web page may send some requests anywhere without a preflight, but not JSON.
+	// And no preflight is answered with permission.
 	if status, body, header := askAs(t, "OPTIONS", open.url+"/v1/commit", "127.0.0.1", "", browser...); status != 405 || header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("%d %s %v", status, body, header)
 	}
@@ -76,8 +77,8 @@ func TestPagesOfOthers(t *testing.T) {
 	}
 }
 
-// TestHealthTellsStrangersLittle: with an auth file, whether it works, and not
-// where on the machine it is.
+// TestHealthTellsStrangersLittle checks that with an auth file, health tells
+// strangers whether the daemon works, but not its paths.
 func TestHealthTellsStrangersLittle(t *testing.T) {
 	file, dir := filepath.Join(t.TempDir(), "auth"), t.TempDir()
 	clientsOf(t, file, "admin a admin", "seven s read owners=7", "metrics m metrics")

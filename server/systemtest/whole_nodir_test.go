@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestWrongDirectory: a read daemon does not make a directory that is missing. It
-// says that it waits for it, and serves the ledger once the write daemon made it.
+// TestWrongDirectory checks that a read daemon does not create a missing
+// directory. It reports that it waits for it, and serves the ledger once the
+// write daemon has created it.
 func TestWrongDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "log")
 	r := startProcess(t, "ledger-read", "-dir", dir)

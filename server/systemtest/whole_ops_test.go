@@ -12,7 +12,7 @@ import (
 )
 
 // TestOpsGuide runs the commands of docs/ops.md on a running ledger, and checks
-// that what they made is the ledger, whole.
+// that the ledger is complete afterwards.
 func TestOpsGuide(t *testing.T) {
 	tool(t, "curl", "curl")
 	home := t.TempDir()
@@ -42,7 +42,7 @@ func TestOpsGuide(t *testing.T) {
 			}
 			awaitSeq(t, r.url, commits+1+others)
 			if others > 0 && len(files(t, dir, "ckpt", ".ckpt")) < 2 {
-				r.stop(t) // makes one more
+				r.stop(t) // makes one more checkpoint
 				r = readEvery(t, dir, 15)
 			}
 		}
@@ -58,7 +58,7 @@ func TestOpsGuide(t *testing.T) {
 		}
 		if stopped {
 			start(dir)
-			if strings.Contains(block, "ledger-data.before") { // what came after the backup is lost
+			if strings.Contains(block, "ledger-data.before") { // commits after the backup are lost
 				commits = balance(t, r.url)
 				if before := balance(t, startProcess(t, "ledger-read", "-dir", dir+".before").url); before < commits || commits == 0 {
 					t.Errorf("the backup has %d commits, and the log had %d", commits, before)
@@ -74,7 +74,7 @@ func TestOpsGuide(t *testing.T) {
 	}
 }
 
-// balance is what goodCommit has added so far.
+// balance returns the sum of what goodCommit has added so far.
 func balance(t *testing.T, url string) int {
 	t.Helper()
 	a, err := get(http.DefaultClient, url+"/v1/read/container/1/balances")
@@ -87,7 +87,8 @@ func balance(t *testing.T, url string) int {
 	return n
 }
 
-// TestLogLinesAreExplained: every line that a daemon can write is in docs/ops.md.
+// TestLogLinesAreExplained checks that docs/ops.md explains every line that a
+// daemon can log.
 func TestLogLinesAreExplained(t *testing.T) {
 	guide := text(t, "../../docs/ops.md")
 	found := 0

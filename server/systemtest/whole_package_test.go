@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// checkout is a fresh copy of the present commit, with its history.
+// checkout returns a fresh clone of the current commit, with its history.
 func checkout(t *testing.T, name string) string {
 	t.Helper()
 	tool(t, "git", "git")
@@ -35,7 +35,8 @@ func runMake(t *testing.T, dir, target string) {
 	}
 }
 
-// TestReproducible builds programs and package of one commit in two folders.
+// TestReproducible builds programs and package of one commit in two folders,
+// and compares them.
 func TestReproducible(t *testing.T) {
 	if os.Getenv("LEDGER_PACKAGE") == "" {
 		t.Skip("needs LEDGER_PACKAGE=1, as .ci/run sets it: it builds everything twice")
@@ -62,7 +63,8 @@ func TestReproducible(t *testing.T) {
 	checkImage(t, a)
 }
 
-// checkPackage looks at what is in the package, and runs it from where it was unpacked.
+// checkPackage checks the contents of the package, and runs it from where it
+// was unpacked.
 func checkPackage(t *testing.T, deb string) {
 	t.Helper()
 	out, err := exec.Command("dpkg-deb", "--contents", deb).CombinedOutput()
@@ -91,8 +93,8 @@ func checkPackage(t *testing.T, deb string) {
 	}
 }
 
-// checkImage makes the folder that the Dockerfile describes, and runs the
-// programs in it with nothing else, as the user that it names.
+// checkImage creates the folder that the Dockerfile describes. It runs the
+// programs in it with nothing else, as the user that the Dockerfile names.
 func checkImage(t *testing.T, source string) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -127,7 +129,7 @@ func checkImage(t *testing.T, source string) {
 	if err := os.Chown(filepath.Join(root, "data"), user, user); err != nil {
 		t.Fatal(err)
 	}
-	proc := filepath.Join(root, "proc") // which every container runtime mounts
+	proc := filepath.Join(root, "proc") // every container runtime mounts it
 	if err := os.Mkdir(proc, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +177,8 @@ func checkImage(t *testing.T, source string) {
 	}
 }
 
-// TestUnits: systemd takes the units, and thinks well of them.
+// TestUnits checks that systemd accepts the units and rates their security
+// well.
 func TestUnits(t *testing.T) {
 	analyze := tool(t, "systemd-analyze", "systemd")
 	for _, unit := range []string{"ledger-write", "ledger-read"} {
@@ -184,7 +187,7 @@ func TestUnits(t *testing.T) {
 		if err != nil {
 			t.Errorf("the exposure of %s is above 1.5: %v\n%s", unit, err, out)
 		}
-		// Nothing but what is not installed here may be wrong.
+		// Nothing may be wrong except what is not installed here.
 		out, _ = exec.Command(analyze, "verify", "--man=no", path, strings.TrimSuffix(path, "service")+"socket").CombinedOutput()
 		for line := range strings.Lines(string(out)) {
 			if strings.Contains(line, "ledger-") && !strings.Contains(line, "is not executable") {

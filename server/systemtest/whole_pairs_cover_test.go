@@ -12,7 +12,7 @@ import (
 	"assetledger/ledger"
 )
 
-// unrecordable are the codes that no exchange with a healthy daemon can show.
+// unrecordable are the codes that no exchange with a working daemon can show.
 var unrecordable = map[ledger.Code]string{
 	ledger.Internal:       "needs a defect of the ledger",
 	ledger.LogUnavailable: "needs a disk that fails",
@@ -24,7 +24,7 @@ var unrecordable = map[ledger.Code]string{
 	ledger.NotTheWriter:        "needs a log on several machines",
 }
 
-// TestPairsCoverEverything fails when an error code or an operation has no
+// TestPairsCoverEverything fails if an error code or an operation has no
 // recorded exchange.
 func TestPairsCoverEverything(t *testing.T) {
 	codes, ops := map[string]bool{}, map[string]bool{}
@@ -61,7 +61,7 @@ func TestPairsCoverEverything(t *testing.T) {
 	}
 }
 
-// allCodes reads the codes from where they are declared.
+// allCodes reads the codes from their declarations.
 func allCodes(t *testing.T) (codes []ledger.Code) {
 	t.Helper()
 	source, err := os.ReadFile("../../ledger/code.go")
@@ -77,7 +77,8 @@ func allCodes(t *testing.T) (codes []ledger.Code) {
 	return codes
 }
 
-// codesIn notes every error code of an answer, also those of a batch's results.
+// codesIn collects every error code of a response, including those of a batch's
+// results.
 func codesIn(body string, codes map[string]bool) {
 	for {
 		_, rest, ok := strings.Cut(body, `"error":{"code":"`)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The files of testdata/pairs hold exchanges, one after the other:
+// The files of testdata/pairs hold exchanges, one after another:
 //
 //	# 200: what this exchange shows
 //	> POST /v1/commit
@@ -20,18 +20,18 @@ import (
 //
 //	{"error":{"code":"InvalidRequest"}}
 //
-// The first line is what the interface asks for, written by hand: a status,
-// for an error a code, a colon and words. It is compared with what was
-// recorded, so that -update can't record a mistake unseen.
+// The first line is what the API requires, written by hand: a status, for an
+// error also a code, then a colon and a description. It is compared with the
+// recorded response, so that -update can't record a mistake unnoticed.
 //
 // Requests to /v1/read/… go to the read daemon, /v1/commit… and /v1/register/…
-// to the write daemon, others to the daemon of the folder, or of the place
-// holder {write_base_url} or {read_base_url} before the path. A POST without a
-// Content-Type line is sent as application/json. In a request, {next_cursor}
-// and {etag} stand for what the answer before it gave.
+// to the write daemon. Others go to the daemon of the folder, or to that of the
+// placeholder {write_base_url} or {read_base_url} before the path. A POST
+// without a Content-Type line is sent as application/json. In a request,
+// {next_cursor} and {etag} stand for the values in the response before it.
 //
-// A request body of lines that begin with @ is put together from them:
-// @quoted "a Go string", @repeat 100 "a Go string".
+// A request body of lines that begin with @ is built from them: @quoted "a Go
+// string", @repeat 100 "a Go string".
 //
 // A line "! restart write" or "! restart read" between exchanges stops that
 // daemon and starts it again on the same folder.
@@ -44,11 +44,12 @@ type exchange struct {
 	reqHead []string
 	reqBody string
 	status  int
-	head    []string // "Name: value", sorted, those of checkedHeaders
+	head    []string // "Name: value", sorted; only checkedHeaders
 	body    string
 }
 
-// parsePairs reads a file; the answers may be missing from those to record.
+// parsePairs parses a file. Exchanges that are yet to be recorded may have no
+// response.
 func parsePairs(t *testing.T, name, text string) []*exchange {
 	t.Helper()
 	lines := strings.Split(text, "\n")
@@ -81,13 +82,13 @@ func parsePairs(t *testing.T, name, text string) []*exchange {
 		}
 	}
 	if len(next.words) > 0 {
-		list = append(list, next) // closing words
+		list = append(list, next) // comments at the end
 	}
 	return list
 }
 
-// parseMessage reads header lines, and after a blank line a body, up to the
-// next exchange or answer.
+// parseMessage parses header lines and, after a blank line, a body, up to the
+// next exchange or response.
 func parseMessage(lines []string, i int) (head []string, body string, next int) {
 	for ; i < len(lines) && lines[i] != ""; i++ {
 		head = append(head, lines[i])
@@ -136,7 +137,7 @@ func writeMessage(b *strings.Builder, first string, head []string, body string) 
 	}
 }
 
-// bytesToSend puts a request body together.
+// bytesToSend builds a request body.
 func bytesToSend(t *testing.T, x *exchange) string {
 	t.Helper()
 	if !strings.HasPrefix(x.reqBody, "@") {
@@ -160,7 +161,8 @@ func bytesToSend(t *testing.T, x *exchange) string {
 	return b.String()
 }
 
-// checkWords compares the answer with what was asked for by hand.
+// checkWords compares the response with the first line, which was written by
+// hand.
 func checkWords(t *testing.T, name string, x *exchange) {
 	t.Helper()
 	if len(x.words) == 0 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSecondSignal: the first signal waits for a client that has sent nothing
-// yet, and the second one ends either daemon at once.
+// TestSecondSignal checks that after the first signal, a daemon waits for a
+// client that has sent nothing yet, and that the second signal ends it at once.
 func TestSecondSignal(t *testing.T) {
 	dir := t.TempDir()
 	for _, p := range []*process{startWriteProcess(t, dir), startProcess(t, "ledger-read", "-dir", dir)} {
@@ -19,12 +19,13 @@ func TestSecondSignal(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer silent.Close()
-		// The daemon accepts in turn: once it answers this one, it has silent too.
+		// The daemon accepts connections in order. Once it answers this one, it has
+		// accepted the silent one too.
 		if a, err := get(http.DefaultClient, p.url+"/v1/health"); err != nil || a.status != 200 {
 			t.Fatal(err, a)
 		}
 		p.cmd.Process.Signal(syscall.SIGTERM)
-		for { // until it accepts no more
+		for { // until it accepts no more connections
 			probe, err := net.Dial("tcp", addr)
 			if err != nil {
 				break

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// talk sends text on a connection of its own, then nothing more, and returns
-// all that the daemon says until it closes.
+// talk sends text on a new connection, then nothing more. It returns everything
+// that the daemon sends until it closes the connection.
 func talk(t *testing.T, url, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
@@ -29,15 +29,16 @@ func talk(t *testing.T, url, text string) string {
 	return string(said)
 }
 
-// smuggled is a request that a proxy in front, which reads the one before
-// otherwise than the daemon, would not know of.
+// smuggled is a request that a proxy in front of the daemon would not notice,
+// if it sees the end of the request before it elsewhere than the daemon.
 const (
 	smuggledBody = `{"operations":[{"op":"CreateContainer","args":{"container_id":666,"kind":"Standard"}}]}`
 	smuggled     = "POST /v1/commit HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 87\r\n\r\n" + smuggledBody
 )
 
-// TestSmuggling: requests whose end two readers may see at different places
-// are refused, or end the connection; nothing after them is carried out.
+// TestSmuggling sends requests whose end two readers may see at different
+// places. They must be rejected or end the connection, and nothing after them
+// may be executed.
 func TestSmuggling(t *testing.T) {
 	w := newWorld(t, "write")
 	if len(smuggledBody) != 87 {
@@ -47,7 +48,7 @@ func TestSmuggling(t *testing.T) {
 	for _, c := range []struct {
 		about, head, body string
 		status            int
-		code              string // of the ledger's own answer, "" for one of net/http
+		code              string // of the ledger's own response, "" for a response of net/http
 	}{
 		{"both lengths", "Content-Length: 5\r\n" + chunked, "0\r\n\r\n", 400, "MalformedJSON"},
 		{"both lengths, the other way round", chunked + "Content-Length: 5\r\n", "0\r\n\r\n", 400, "MalformedJSON"},
@@ -90,14 +91,14 @@ func TestSmuggling(t *testing.T) {
 	if a, err := get(http.DefaultClient, w.read.url+"/v1/read/container/666"); err != nil || a.status != 404 {
 		t.Errorf("%v %d %s", err, a.status, a.body)
 	}
-	// And the smuggled request is one that would have been carried out.
+	// The smuggled request on its own is valid and would be executed.
 	if said := talk(t, w.write.url, smuggled); !strings.Contains(said, `{"global_seq":1,`) {
 		t.Errorf("%q", said)
 	}
 }
 
-// TestSmugglingReads: behind a read whose end is in doubt nothing is answered,
-// so that no proxy takes that for the answer to another client's request.
+// TestSmugglingReads checks that nothing is answered after a read whose end is
+// in doubt. A proxy could take that for the response to another client.
 func TestSmugglingReads(t *testing.T) {
 	w := newWorld(t, "write")
 	const secret = "GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -118,7 +119,8 @@ func TestSmugglingReads(t *testing.T) {
 	}
 }
 
-// firstAnswer is the status and the body of the first answer of several.
+// firstAnswer returns the status and the body of the first of several
+// responses.
 func firstAnswer(said string) (status int, body string) {
 	fmt.Sscanf(said, "HTTP/1.1 %d", &status)
 	_, body, _ = strings.Cut(said, "\r\n\r\n")
@@ -126,8 +128,8 @@ func firstAnswer(said string) (status int, body string) {
 	return status, body
 }
 
-// TestStrangeRequestLines: each has a clear answer, and none but those that
-// say so reaches what it seems to name.
+// TestStrangeRequestLines checks that each has a clear response, and that only
+// those marked so reach the path that they seem to name.
 func TestStrangeRequestLines(t *testing.T) {
 	w := newWorld(t, "write")
 	for _, d := range []*daemon{w.write, w.read} {
@@ -137,9 +139,9 @@ func TestStrangeRequestLines(t *testing.T) {
 			code   string
 		}{
 			{"GET /v1/health HTTP/1.1", 200, ""},
-			{"GET http://elsewhere/v1/health HTTP/1.1", 200, ""}, // a proxy's form: the host is not looked at
+			{"GET http://elsewhere/v1/health HTTP/1.1", 200, ""}, // the form for proxies: the host is ignored
 			{"GET /v1/health HTTP/1.0", 200, ""},
-			{"GET /v1/%68ealth HTTP/1.1", 200, ""}, // the same path, spelled otherwise
+			{"GET /v1/%68ealth HTTP/1.1", 200, ""}, // the same path, spelled differently
 			{"GET /v1/./health HTTP/1.1", 404, "NotFound"},
 			{"GET /v1/../v1/health HTTP/1.1", 404, "NotFound"},
 			{"GET /v1/%2e%2e/v1/health HTTP/1.1", 404, "NotFound"},
@@ -180,8 +182,8 @@ func TestStrangeRequestLines(t *testing.T) {
 	}
 }
 
-// TestRequestID: one that was sent comes back if it is fit to be shown, else
-// one that was made.
+// TestRequestID checks that a request's id is sent back if it is fit to be
+// shown, and that otherwise a new one is made.
 func TestRequestID(t *testing.T) {
 	w := newWorld(t, "write")
 	made := map[string]bool{}

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A batch whose transactions each move many stacks and then fail doesn't spoil
-// the stop of the write daemon: what is not judged in time is refused, and said.
+// The transactions of a batch each move many stacks and then fail. They must
+// not prevent the write daemon from stopping: transactions that are not judged
+// in time are rejected, and their errors say so.
 func TestStopDuringCostlyBatch(t *testing.T) {
 	w := startProcess(t, "ledger-write", "-dir", t.TempDir(), "-shutdown-timeout", "4s")
 	mustCommit(t, w.url, goodContainers)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// copyOfRepository is a folder with the files of the repository as they are
-// now, and nothing that was built: what a stranger has in the first minute.
+// copyOfRepository returns a folder with the current files of the repository,
+// without anything built: what a new user has in the first minute.
 func copyOfRepository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -20,7 +20,7 @@ func copyOfRepository(t *testing.T) string {
 		from, to := filepath.Join("../..", file), filepath.Join(dir, file)
 		info, err := os.Stat(from)
 		if os.IsNotExist(err) {
-			continue // removed, and git not told yet
+			continue // deleted, but still in git's index
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -72,8 +72,8 @@ func (s *sandbox) strangely(command string) string {
 	return string(out)
 }
 
-// makeRun starts a ledger as README.md says, though on other ports, opens the
-// page that it names, commits, sees the commit, and presses Ctrl-C.
+// makeRun starts a ledger as README.md describes, but on other ports. It opens
+// the page that the output names, commits, sees the commit, and presses Ctrl-C.
 func (s *sandbox) makeRun() {
 	cmd := exec.Command("make", "run")
 	cmd.Dir, cmd.Env = s.checkout, append(os.Environ(), "LEDGER_WRITE_LISTEN=127.0.0.1:0", "LEDGER_READ_LISTEN=127.0.0.1:0", "MAKEFLAGS=")
@@ -88,7 +88,7 @@ func (s *sandbox) makeRun() {
 		}
 		return strings.Contains(line, "CreateContainer container_id=")
 	})
-	if exit, _ := err.(*exec.ExitError); exit == nil || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT || strings.Contains(words, "rror") { // make ends so
+	if exit, _ := err.(*exec.ExitError); exit == nil || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT || strings.Contains(words, "rror") { // that is how make ends
 		s.t.Errorf("after Ctrl-C: %v\n%s%s", err, said, words)
 	}
 	if out := s.strangely("bin/ledgerctl wal verify -dir ledger-data"); !strings.Contains(out, "commits   1\n") {

@@ -7,12 +7,13 @@ import (
 	"testing"
 )
 
-// mostReadHeap bounds the memory of the read daemon without the pages of the
-// log that it has mapped.
+// mostReadHeap is the limit of the read daemon's memory, in bytes, without the
+// pages of the log that it has mapped.
 const mostReadHeap = 256 << 20
 
-// TestUnreadPages: hundreds of clients ask for the largest pages and read nothing.
-// What the daemon holds for them has a bound, and others are served.
+// TestUnreadPages has hundreds of clients request the largest pages and read
+// nothing. The daemon's memory for them must stay below the limit, and other
+// clients must be served.
 func TestUnreadPages(t *testing.T) {
 	v := newVictim(t)
 	const each = 6000

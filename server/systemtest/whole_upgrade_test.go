@@ -21,7 +21,7 @@ import (
 const formats = "../../testdata/formats"
 
 // TestOldLogs opens every log that an earlier version wrote, and the one that
-// was the newest when this was written, with the daemons of now.
+// was the newest when this test was written, with the current daemons.
 func TestOldLogs(t *testing.T) {
 	logs, err := filepath.Glob(filepath.Join(formats, "v*", "*"))
 	if err != nil || len(logs) < 4 {
@@ -49,11 +49,11 @@ func TestOldLogs(t *testing.T) {
 	}
 }
 
-// An oldLog is a log of an earlier version, and what it holds.
+// An oldLog is a log of an earlier version, with its expected contents.
 type oldLog struct {
 	dir       string
 	digests   map[uint64]string // of the state after a commit
-	questions [][2]string       // a path, and the answer of the version that wrote it
+	questions [][2]string       // a path, and the response of the version that wrote the log
 	begins    uint64            // first commit that was not archived
 	ends      uint64
 }
@@ -90,7 +90,7 @@ func readOldLog(t *testing.T, home string) *oldLog {
 	return old
 }
 
-// copyTo makes a directory that daemons may write to.
+// copyTo copies the log to a directory that daemons may write to.
 func (old *oldLog) copyTo(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "log")
@@ -100,7 +100,7 @@ func (old *oldLog) copyTo(t *testing.T) string {
 	return dir
 }
 
-// checkCheckpoints reads each, and compares the state's digest.
+// checkCheckpoints reads each checkpoint, and compares the digest of its state.
 func (old *oldLog) checkCheckpoints(t *testing.T) {
 	dir := old.copyTo(t)
 	seqs, err := wal.ListCheckpoints(dir, wal.Options{})
@@ -128,9 +128,9 @@ func (old *oldLog) checkCheckpoints(t *testing.T) {
 	}
 }
 
-// checkBytes carries out every record once more: it must come out as the same
-// bytes, and so must each checkpoint. Records of version 1 lack the facts that
-// are kept now.
+// checkBytes executes every record again. The result must have the same bytes,
+// and so must each checkpoint. Records of version 1 lack the facts that are
+// stored now.
 func (old *oldLog) checkBytes(t *testing.T) {
 	dir := old.copyTo(t)
 	seqs, err := wal.ListCheckpoints(dir, wal.Options{})
@@ -177,7 +177,7 @@ func (old *oldLog) checkBytes(t *testing.T) {
 	}
 }
 
-// again carries out a record of the log.
+// again executes a record of the log.
 func again(state *ledger.State, f *wal.Frame, seq uint64, b []byte) error {
 	var rec ledger.Record
 	if err := rec.Decode(b); err != nil {
@@ -197,7 +197,7 @@ func again(state *ledger.State, f *wal.Frame, seq uint64, b []byte) error {
 	return nil
 }
 
-// checkAnswers asks everything again.
+// checkAnswers repeats all reads.
 func (old *oldLog) checkAnswers(t *testing.T, d *daemon) {
 	t.Helper()
 	for _, q := range old.questions {
@@ -215,14 +215,14 @@ func (old *oldLog) checkAnswers(t *testing.T, d *daemon) {
 	}
 }
 
-// includes reports whether everything of was is in is: later versions may say
-// more, and must not say otherwise.
+// includes reports whether is includes everything in was. Later versions may
+// report more, but must not contradict earlier ones.
 func includes(is, was any) bool {
 	switch was := was.(type) {
 	case map[string]any:
 		is, ok := is.(map[string]any)
 		for name, value := range was {
-			if name == "message" { // words for people may change
+			if name == "message" { // messages for people may change
 				continue
 			}
 			if got, there := is[name]; !ok || !there || !includes(got, value) {
@@ -245,8 +245,8 @@ func includes(is, was any) bool {
 	return reflect.DeepEqual(is, was)
 }
 
-// checkBoth goes on with the log: what was remembered is, and new commits
-// follow the old ones.
+// checkBoth continues the log. Idempotency keys must still be remembered, and
+// new commits follow the old ones.
 func (old *oldLog) checkBoth(t *testing.T) {
 	dir := old.copyTo(t)
 	w := startWriter(t, dir)
@@ -268,10 +268,11 @@ func (old *oldLog) checkBoth(t *testing.T) {
 	}
 	w.stop()
 	r.stop()
-	startWriter(t, dir) // over what both versions wrote
+	startWriter(t, dir) // on the log that both versions wrote
 }
 
-// checkVerify compares the digests in the log, and has ledgerctl replay it.
+// checkVerify compares the digests in the log, and replays the log with
+// ledgerctl.
 func (old *oldLog) checkVerify(t *testing.T) {
 	dir := old.copyTo(t)
 	frames := 0
@@ -292,8 +293,8 @@ func (old *oldLog) checkVerify(t *testing.T) {
 	}
 }
 
-// TestOldLogsCanBeMade runs the generator of the newest format, and asks of
-// what it wrote the same questions; times and batches may differ.
+// TestOldLogsCanBeMade runs the generator of the newest format, and repeats the
+// same reads on what it wrote. Times and batches may differ.
 func TestOldLogsCanBeMade(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "v")

@@ -17,7 +17,7 @@ import (
 
 const warehouse = "../../testdata/warehouse"
 
-// TestWarehouseFilesAreGenerated: the committed files are those that the
+// TestWarehouseFilesAreGenerated checks that the committed files are what the
 // generator writes.
 func TestWarehouseFilesAreGenerated(t *testing.T) {
 	dir := t.TempDir()
@@ -43,8 +43,8 @@ func lines(t *testing.T, path string) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// TestWarehouse plays the scenario, once a transaction a request and once in
-// batches, and compares every read with what the generator's own ledger says.
+// TestWarehouse runs the scenario, once with one transaction per request and
+// once in batches. It compares every read with the generator's own ledger.
 func TestWarehouse(t *testing.T) {
 	for name, play := range map[string]func(*testing.T, string) []string{"commits": playCommits, "batches": playBatches} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestWarehouse(t *testing.T) {
 	}
 }
 
-// refusals reads what must be refused: line, code and operation_index.
+// refusals returns the expected rejections: line, code and operation_index.
 func refusals(t *testing.T) []string {
 	return lines(t, filepath.Join(warehouse, "refused.txt"))
 }
@@ -82,7 +82,7 @@ func (r *refusal) line(n int) string {
 	return fmt.Sprintf("%d %s %d", n, r.Code, index)
 }
 
-// playCommits sends one transaction a request, and returns the refusals.
+// playCommits sends one transaction per request, and returns the rejections.
 func playCommits(t *testing.T, url string) (refused []string) {
 	for i, tx := range lines(t, filepath.Join(warehouse, "transactions.ndjson")) {
 		a, err := post(http.DefaultClient, url+"/v1/commit", tx)
@@ -101,7 +101,7 @@ func playCommits(t *testing.T, url string) (refused []string) {
 	return refused
 }
 
-// playBatches sends all in batches of 50.
+// playBatches sends all transactions in batches of 50.
 func playBatches(t *testing.T, url string) (refused []string) {
 	const size = 50
 	all := lines(t, filepath.Join(warehouse, "transactions.ndjson"))
@@ -129,7 +129,7 @@ func playBatches(t *testing.T, url string) (refused []string) {
 	return refused
 }
 
-// checkWarehouse asks everything that expected.txt has an answer to.
+// checkWarehouse sends every read that has a response in expected.txt.
 func checkWarehouse(t *testing.T, url string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(warehouse, "expected.txt"))
@@ -158,7 +158,7 @@ func checkWarehouse(t *testing.T, url string) {
 	}
 }
 
-// lastSeq is the commit_log_seq of an answer.
+// lastSeq returns the commit_log_seq of a response.
 func lastSeq(body string) string {
 	_, seq, _ := strings.Cut(body, `"commit_log_seq":`)
 	return strings.TrimRight(seq, "}")
