@@ -1,4 +1,4 @@
-# make help lists what can be made.
+# make help lists the targets.
 
 GO       ?= go
 FUZZTIME ?= 5
@@ -32,7 +32,7 @@ build:
 	@rm -rf bin/man && bin/ledgerctl __man bin/man/man1
 	@mkdir -p bin/man/man8 && cp docs/man/*.8 bin/man/man8/
 
-# The plain tests come last, so that their closing lines are the last thing said.
+# The plain tests come last, so that their closing lines are the last output.
 test: fmt vet unit
 
 # What .ci/run adds to test. The bench is not to measure anything here: only to
@@ -66,17 +66,17 @@ race:
 	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; CGO_ENABLED=1 $(GO) test -race -short -timeout 30m ./...; \
 	else echo 'race detector left out: it needs a C compiler'; fi
 
-# Pooled buffers are scribbled over when they are released: what still uses one
-# then fails its test. And what processors without assembly here run.
+# Pooled buffers are overwritten when they are released, so that code that still uses
+# one fails its test. The second run tests the code for processors without assembly.
 poison:
 	$(GO) test -tags poison -short -timeout 10m ./server/httpserver ./server/writer ./server/reader ./server/sim
 	$(GO) test -tags purego -run Prefetch ./ledger
 
-# Most tests of built programs wait more than they work, hence -parallel.
+# Most tests of built programs wait more than they compute, hence -parallel.
 unit:
 	$(GO) test -timeout 20m -parallel 4 ./...
 
-# What other systems get is in docs/ops.md.
+# docs/ops.md lists what is supported on other systems.
 cross:
 	@for target in darwin/amd64 darwin/arm64 freebsd/amd64 linux/arm64; do \
 		echo "$$target"; \
@@ -101,7 +101,7 @@ microbench:
 
 # The short forms are part of make check.
 prove:
-	LEDGER_PROVE=long $(GO) test -count=1 -timeout 40m -run '^TestProve' -v ./server/systemtest
+	LEDGER_PROVE=long $(GO) test -count=1 -timeout 70m -run '^TestProve' -v ./server/systemtest
 
 # The same commit gives the same bytes, in any folder.
 deb: build

@@ -1,10 +1,10 @@
-# Shell functions to start and stop the two daemons. Source it. Only processes
-# that were started through it are ever ended.
+# Shell functions that start and stop the two daemons. Source this file. It ends only
+# processes that it has started.
 
 pids=()
 
-# start NAME OUT ARGS…: starts NAME of $BIN, or bin, logging to OUT.log, and waits for its
-# ready line. Sets pid and url.
+# start NAME OUT ARGS…: starts the program NAME of $BIN, or bin, with its log lines in
+# OUT.log, and waits for its ready line. Sets pid and url.
 start() {
 	local name=$1 out=$2
 	shift 2
@@ -23,13 +23,13 @@ start() {
 	return 1
 }
 
-# stop PID: asks it to stop and waits for its exit code.
+# stop PID: asks the process to stop, and waits for its exit code.
 stop() {
 	kill -TERM "$1"
 	wait "$1"
 }
 
-# stop_all ends what is still running; for an EXIT trap.
+# stop_all: stops all running processes; for an EXIT trap.
 stop_all() {
 	local p
 	for p in "${pids[@]}"; do kill -TERM "$p" 2>/dev/null || true; done

@@ -36,7 +36,7 @@ func play(dir string, txs []string) error {
 	return err
 }
 
-// archived is a log whose first segments were taken away.
+// archived returns a log whose first segments were taken away.
 func archived(dir string, txs []string) error {
 	if err := play(dir, txs); err != nil {
 		return err
@@ -52,7 +52,7 @@ func archived(dir string, txs []string) error {
 	return err
 }
 
-// torn is a log whose last write was cut short by a loss of power: half of
+// torn returns a log whose last write was cut short by a loss of power: half of
 // another frame stands beyond the end.
 func torn(dir string, txs []string) error {
 	if err := play(dir, txs); err != nil {

@@ -51,7 +51,7 @@ var part2 = [][2]string{
 	commit(`HoldFungible {"hold_id":74,"container_id":"vault/1","class_id":"EUR","key":0,"quantity":1,"expires_at":1}`),
 }
 
-// commit is a request with operations, each a name and its arguments.
+// commit returns a request with operations, each a name and its arguments.
 func commit(ops ...string) [2]string {
 	return [2]string{"/v1/commit", `{"operations":[` + words(ops...) + `]}`}
 }
@@ -65,7 +65,7 @@ func words(ops ...string) string {
 	return strings.Join(list, ",")
 }
 
-// playPart2 makes the log of the scenario, and goes on with the requests above.
+// playPart2 makes the log of the scenario, and continues with the requests above.
 func playPart2(dir string, txs []string) error {
 	if err := play(dir, txs); err != nil {
 		return err

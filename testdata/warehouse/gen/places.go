@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// size is the shape registered for a key, or the one for all keys.
+// size returns the shape registered for a key, or the one for all keys.
 func (b *book) size(class, key int) (w, h int) {
 	shapes := b.classes[class].shapes
 	s, ok := shapes[key]
