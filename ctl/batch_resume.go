@@ -174,10 +174,10 @@ func (c *call) knows(proof *resumeProof) (bool, error) {
 		}
 		return false, refused
 	}
-	var page struct{ Data client.Result }
-	if err := a.decode(&page); err != nil {
+	var result client.Result
+	if err := a.data(&result); err != nil {
 		return false, err
 	}
-	found := proofOf(&page.Data)
+	found := proofOf(&result)
 	return found != nil && *found == *proof, nil
 }

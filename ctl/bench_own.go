@@ -35,11 +35,11 @@ func (b *bench) own(c *call) (have map[int64]bool, err error) {
 	if err := a.check(); err != nil {
 		return nil, err
 	}
-	var page struct{ Data classData }
-	if err := a.decode(&page); err != nil {
+	var class classData
+	if err := a.data(&class); err != nil {
 		return nil, err
 	}
-	if page.Data.Name != benchClass {
+	if class.Name != benchClass {
 		return nil, exitf(exitRefused, "class %s is there, and is not one of bench: give another -first-id; nothing was done", id)
 	}
 	have = map[int64]bool{}

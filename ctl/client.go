@@ -57,6 +57,9 @@ func (a *answer) decode(v any) error {
 	return nil
 }
 
+// data reads the data of the response into v, a pointer.
+func (a *answer) data(v any) error { return a.decode(&struct{ Data any }{v}) }
+
 // part returns a part of the response, to be decoded like it.
 func (a *answer) part(body []byte) *answer { return &answer{client.Answer{Body: body, URL: a.URL}} }
 
@@ -89,6 +92,18 @@ func (c *call) ask(r request) (*answer, error) {
 // peek reads from the read daemon, and shows nothing.
 func (c *call) peek(path string, query url.Values) (*answer, error) {
 	return c.askQuietly(request{Method: http.MethodGet, Base: c.readURL, Path: path, Query: query})
+}
+
+// read reads the data at a path of the read daemon into v, a pointer, and shows nothing.
+func (c *call) read(path string, query url.Values, v any) error {
+	a, err := c.peek(path, query)
+	if err == nil {
+		err = a.check()
+	}
+	if err != nil {
+		return err
+	}
+	return a.data(v)
 }
 
 // get requests one page.

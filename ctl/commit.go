@@ -117,15 +117,11 @@ func (c *call) addMade(t *table) {
 // be read.
 func (c *call) operationsOf(seq int64) (list []string) {
 	n := strconv.FormatInt(seq, 10)
-	a, err := c.peek("/v1/read/commit/"+n, url.Values{"min_seq": {n}})
-	if err != nil || a.check() != nil {
+	var d commitData
+	if c.read("/v1/read/commit/"+n, url.Values{"min_seq": {n}}, &d) != nil {
 		return nil
 	}
-	var page struct{ Data commitData }
-	if a.decode(&page) != nil {
-		return nil
-	}
-	list, _ = c.wordsOfAll(page.Data.Operations)
+	list, _ = c.wordsOfAll(d.Operations)
 	return list
 }
 

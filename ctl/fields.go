@@ -22,15 +22,15 @@ type entry map[string]json.RawMessage
 
 // showItem shows the data of a response, one field a row.
 func (c *call) showItem(a *answer, v view) error {
-	var page struct{ Data entry }
-	if err := a.decode(&page); err != nil {
+	var e entry
+	if err := a.data(&e); err != nil {
 		return err
 	}
-	if len(page.Data) == 0 {
+	if len(e) == 0 {
 		return a.lacks("data")
 	}
 	t := c.newTable()
-	if err := c.addItem(t, page.Data, v); err != nil {
+	if err := c.addItem(t, e, v); err != nil {
 		return err
 	}
 	t.flush()
@@ -71,12 +71,12 @@ func (c *call) addEntries(t *table, a *answer) error {
 	if err != nil {
 		return err
 	}
-	var page struct{ Data entry }
-	if err := a.decode(&page); err != nil {
+	var whole entry
+	if err := a.data(&whole); err != nil {
 		return err
 	}
 	for _, raw := range list {
-		e := entry{"class_id": page.Data["class_id"]}
+		e := entry{"class_id": whole["class_id"]}
 		if err := a.part(raw).decode(&e); err != nil {
 			return err
 		}

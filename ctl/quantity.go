@@ -71,18 +71,18 @@ func (c *call) class(ref string) (*classData, error) {
 	if err != nil {
 		return nil, err
 	}
-	var page struct{ Data classData }
-	if err := answer.decode(&page); err != nil {
+	class := &classData{}
+	if err := answer.data(class); err != nil {
 		return nil, err
 	}
-	if d := page.Data.Decimals; d < 0 || d > ledger.MaxDecimals {
+	if d := class.Decimals; d < 0 || d > ledger.MaxDecimals {
 		return nil, notALedgers(answer.URL, "a class has %d decimals", d)
 	}
 	if c.classes == nil {
 		c.classes = map[string]*classData{}
 	}
-	c.classes[ref], c.classes[strconv.FormatInt(page.Data.ClassID, 10)] = &page.Data, &page.Data
-	return &page.Data, nil
+	c.classes[ref], c.classes[strconv.FormatInt(class.ClassID, 10)] = class, class
+	return class, nil
 }
 
 func (c *call) classByID(id int64) (*classData, error) { return c.class(strconv.FormatInt(id, 10)) }

@@ -33,11 +33,10 @@ type operation struct {
 }
 
 func showCommit(c *call, a *answer) error {
-	var page struct{ Data commitData }
-	if err := a.decode(&page); err != nil {
+	var d commitData
+	if err := a.data(&d); err != nil {
 		return err
 	}
-	d := page.Data
 	if d.GlobalSeq < 1 {
 		return a.lacks("global_seq")
 	}

@@ -68,37 +68,35 @@ func (c *call) containerName(id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var page struct{ Data struct{ Name string } }
+	var container struct{ Name string }
 	if a.Status == http.StatusOK {
-		if err := a.decode(&page); err != nil {
+		if err := a.data(&container); err != nil {
 			return "", err
 		}
 	}
 	if c.names == nil {
 		c.names = map[string]string{}
 	}
-	c.names[id] = cmp.Or(page.Data.Name, none)
+	c.names[id] = cmp.Or(container.Name, none)
 	return c.names[id], nil
 }
 
 // showInstance shows an instance with all of its children, page by page.
 func showInstance(c *call, a *answer) error {
-	var page struct{ Data entry }
-	if err := a.decode(&page); err != nil {
+	var e entry
+	if err := a.data(&e); err != nil {
 		return err
 	}
 	t := c.newTable()
-	if err := c.addItem(t, page.Data, "instance_id class_id class key minted_seq location"); err != nil {
+	if err := c.addItem(t, e, "instance_id class_id class key minted_seq location"); err != nil {
 		return err
 	}
 	var children []int64
 	add := func(a *answer) error {
-		var page struct{ Data struct{ Children []int64 } }
-		if err := a.decode(&page); err != nil {
-			return err
-		}
-		children = append(children, page.Data.Children...)
-		return nil
+		var page struct{ Children []int64 }
+		err := a.data(&page)
+		children = append(children, page.Children...)
+		return err
 	}
 	err := add(a)
 	if next := a.nextCursor(); err == nil && next != "" {

@@ -257,16 +257,12 @@ func (c *call) minorUnits(amount string, given map[string]string) (string, error
 
 // nearClass suggests a class whose code is like the given one.
 func (c *call) nearClass(code string) string {
-	a, err := c.peek("/v1/read/classes", nil)
-	if err != nil {
-		return ""
-	}
-	var page struct{ Data struct{ Classes []classData } }
-	if a.check() != nil || a.decode(&page) != nil {
+	var page struct{ Classes []classData }
+	if c.read("/v1/read/classes", nil, &page) != nil {
 		return ""
 	}
 	var codes []string
-	for _, class := range page.Data.Classes {
+	for _, class := range page.Classes {
 		if strings.EqualFold(class.Code, code) {
 			return fmt.Sprintf(" (did you mean %q?)", class.Code)
 		}
@@ -283,7 +279,7 @@ func (c *call) classOfHold(id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var page struct{ Data entry }
-	err = a.decode(&page)
-	return string(page.Data["class_id"]), err
+	var hold entry
+	err = a.data(&hold)
+	return string(hold["class_id"]), err
 }

@@ -24,18 +24,16 @@ func (c *call) containerID(ref string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var page struct {
-		Data struct {
-			ID int64 `json:"container_id"`
-		}
+	var container struct {
+		ID int64 `json:"container_id"`
 	}
-	if err := a.decode(&page); err != nil {
+	if err := a.data(&container); err != nil {
 		return 0, err
 	}
-	if page.Data.ID < 1 {
+	if container.ID < 1 {
 		return 0, a.lacks("container_id")
 	}
-	return page.Data.ID, nil
+	return container.ID, nil
 }
 
 // mayTouch reports whether an operation of a commit names the container, and whether
@@ -97,13 +95,11 @@ func (c *call) touched(d *commitData, container int64) (touched, there bool, err
 	if err != nil {
 		return false, false, err
 	}
-	var page struct {
-		Data struct {
-			UpdatedSeq int64 `json:"updated_seq"`
-		}
+	var read struct {
+		UpdatedSeq int64 `json:"updated_seq"`
 	}
-	err = a.decode(&page)
-	return page.Data.UpdatedSeq == d.GlobalSeq, true, err
+	err = a.data(&read)
+	return read.UpdatedSeq == d.GlobalSeq, true, err
 }
 
 // showHoldings shows the contents of a container as of commit seq: its balances, or
