@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,8 +36,8 @@ var benchCommand = command{
 			batch:      number{least: 1, most: 10_000, value: 100, given: true},
 			firstID:    number{least: 1, most: 1<<53 - 1 - 1_000_000, value: 1 << 51, given: true},
 			duration:   duration{10 * time.Second},
-			mix:        benchMix{weights: [benchKinds]int{single: 1}},
 		}
+		b.mix.Set("single=1")
 		set.Var(&b.clients, "clients", "`N` connections that send one request after the other")
 		set.Var(&b.duration, "duration", "`TIME` to go on for, at most an hour")
 		set.Var(&b.mix, "mix", "weights of the `KINDS` of requests: single, batch, stream and read")
@@ -94,10 +95,7 @@ func (b *bench) run(c *call) error {
 	}
 	ctx, stop := signal.NotifyContext(c.ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	result, err := b.load(ctx, c)
-	if err != nil {
-		return err
-	}
+	result := b.load(ctx, c)
 	b.show(c, result)
 	if b.clean {
 		if err := b.remove(c); err != nil {
@@ -179,12 +177,9 @@ func unlessThere(err error, code string) error {
 
 // show writes a line for each kind of request that was sent.
 func (b *bench) show(c *call, r *benchResult) {
-	if c.json() {
-		fmt.Fprintf(c.out, `{"seconds":%.3f,"requests":[`, r.took.Seconds())
-	}
 	t := newTable(c.out, text("request"), numeric("answered"), numeric("requests/s"), numeric("transactions/s"),
 		numeric("p50"), numeric("p99"), numeric("p99.9"), numeric("slowest"))
-	first := true
+	var objects []string
 	for kind := range r.kinds {
 		k := &r.kinds[kind]
 		if k.count == 0 {
@@ -193,12 +188,8 @@ func (b *bench) show(c *call, r *benchResult) {
 		rate := float64(k.count) / r.took.Seconds()
 		each := map[int]float64{single: 1, streamed: 1, batched: float64(b.batch.value)}[kind]
 		if c.json() {
-			if !first {
-				c.out.WriteByte(',')
-			}
-			first = false
-			fmt.Fprintf(c.out, `{"request":%q,"answered":%d,"requests_per_s":%.1f,"transactions_per_s":%.1f,"p50_us":%d,"p99_us":%d,"p999_us":%d,"slowest_us":%d}`,
-				benchNames[kind], k.count, rate, rate*each, k.at(0.5).Microseconds(), k.at(0.99).Microseconds(), k.at(0.999).Microseconds(), k.most.Microseconds())
+			objects = append(objects, fmt.Sprintf(`{"request":%q,"answered":%d,"requests_per_s":%.1f,"transactions_per_s":%.1f,"p50_us":%d,"p99_us":%d,"p999_us":%d,"slowest_us":%d}`,
+				benchNames[kind], k.count, rate, rate*each, k.at(0.5).Microseconds(), k.at(0.99).Microseconds(), k.at(0.999).Microseconds(), k.most.Microseconds()))
 			continue
 		}
 		transactions := "-"
@@ -209,7 +200,7 @@ func (b *bench) show(c *call, r *benchResult) {
 			showTime(k.at(0.5)), showTime(k.at(0.99)), showTime(k.at(0.999)), showTime(k.most))
 	}
 	if c.json() {
-		fmt.Fprintf(c.out, "],\"failed\":%d}\n", r.failed)
+		fmt.Fprintf(c.out, `{"seconds":%.3f,"requests":[%s],"failed":%d}`+"\n", r.took.Seconds(), strings.Join(objects, ","), r.failed)
 		return
 	}
 	t.flush()
@@ -221,34 +212,33 @@ func showTime(d time.Duration) string {
 }
 
 // benchMix is a flag with the weights of the kinds of requests.
-type benchMix struct{ weights [benchKinds]int }
+type benchMix struct {
+	weights [benchKinds]int
+	order   []int // a kind as often as it weighs
+}
 
 func (m *benchMix) Set(s string) error {
 	const need = "it must be weights such as single=8,batch=1,read=16"
-	var weights [benchKinds]int
-	total := 0
+	var mix benchMix
 	for part := range strings.SplitSeq(s, ",") {
 		name, value, _ := strings.Cut(part, "=")
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 0 || n > 1000 {
 			return errors.New(need + ", each from 0 to 1000")
 		}
-		kind := -1
-		for i, known := range benchNames {
-			if name == known {
-				kind = i
-			}
-		}
+		kind := slices.Index(benchNames[:], name)
 		if kind < 0 {
 			return errors.New(need)
 		}
-		weights[kind] = n
-		total += n
+		mix.weights[kind] = n
 	}
-	if total == 0 {
+	for kind, n := range mix.weights {
+		mix.order = append(mix.order, slices.Repeat([]int{kind}, n)...)
+	}
+	if mix.order == nil {
 		return errors.New(need + ", not all 0")
 	}
-	m.weights = weights
+	*m = mix
 	return nil
 }
 
@@ -263,17 +253,4 @@ func (m *benchMix) String() string {
 }
 
 // pick returns the kind of request number n, from 0.
-func (m *benchMix) pick(n int) int {
-	total := 0
-	for _, w := range m.weights {
-		total += w
-	}
-	n %= total
-	for kind, w := range m.weights {
-		if n < w {
-			return kind
-		}
-		n -= w
-	}
-	panic("unreachable: n is below the sum of the weights")
-}
+func (m *benchMix) pick(n int) int { return m.order[n%len(m.order)] }

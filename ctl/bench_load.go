@@ -5,51 +5,73 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/bits"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"assetledger/ctl/client"
 )
 
-// A benchResult is the combined result of all clients of a run.
+// A benchResult is the result of a run, to which all of its clients add.
 type benchResult struct {
 	took   time.Duration
+	mu     sync.Mutex
 	kinds  [benchKinds]latencies // of requests that were answered with 200
 	failed uint64
-	first  error // the first failure of one of the clients
+	first  error
+}
+
+// answered adds n requests of a kind.
+func (r *benchResult) answered(kind int, took time.Duration, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kinds[kind].add(took, n)
+}
+
+func (r *benchResult) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed++
+	if r.first == nil {
+		r.first = err
+	}
+}
+
+// count returns the number of requests that were answered.
+func (r *benchResult) count() (n uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.kinds {
+		n += r.kinds[i].count
+	}
+	return n
 }
 
 // load sends requests for the configured time, or until ctx is done.
-func (b *bench) load(ctx context.Context, c *call) (*benchResult, error) {
+func (b *bench) load(ctx context.Context, c *call) *benchResult {
 	c.api = newClient(&c.connecting, int(b.clients.value))
 	ctx, cancel := context.WithTimeout(ctx, b.duration.Duration)
 	defer cancel()
-	var done atomic.Uint64
-	results := make([]benchResult, b.clients.value)
+	r := &benchResult{}
 	start := time.Now()
 	var clients sync.WaitGroup
-	for i := range results {
-		clients.Go(func() { b.client(ctx, c, i, &results[i], &done) })
+	for i := range int(b.clients.value) {
+		clients.Go(func() { b.client(ctx, c, i, r) })
 	}
 	stopped := make(chan struct{})
 	go func() {
 		clients.Wait()
 		close(stopped)
 	}()
-	b.watch(c, start, &done, stopped)
-	all := &benchResult{took: time.Since(start)}
-	for i := range results {
-		all.add(&results[i])
-	}
-	return all, nil
+	b.watch(c, start, r, stopped)
+	r.took = time.Since(start)
+	return r
 }
 
 // watch updates a line of progress until the clients have stopped.
-func (b *bench) watch(c *call, start time.Time, done *atomic.Uint64, stopped <-chan struct{}) {
+func (b *bench) watch(c *call, start time.Time, r *benchResult, stopped <-chan struct{}) {
 	line := newProgress(c.words)
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
@@ -60,7 +82,7 @@ func (b *bench) watch(c *call, start time.Time, done *atomic.Uint64, stopped <-c
 			line.clear()
 			return
 		case now := <-tick.C:
-			n := done.Load()
+			n := r.count()
 			line.say("%d of %d s, %.0f requests/s", int(now.Sub(start).Seconds()), int(b.duration.Seconds()),
 				float64(n-before)/now.Sub(at).Seconds())
 			before, at = n, now
@@ -70,28 +92,21 @@ func (b *bench) watch(c *call, start time.Time, done *atomic.Uint64, stopped <-c
 
 // client sends one request after the other. A request in progress when the time is
 // over is completed, and counts.
-func (b *bench) client(ctx context.Context, c *call, index int, r *benchResult, done *atomic.Uint64) {
-	k := &benchClient{bench: b, c: c, random: rand.New(rand.NewPCG(uint64(index), uint64(time.Now().UnixNano())))}
+func (b *bench) client(ctx context.Context, c *call, index int, r *benchResult) {
+	k := &benchClient{bench: b, c: c, result: r, random: rand.New(rand.NewPCG(uint64(index), uint64(time.Now().UnixNano())))}
 	defer k.close()
 	for n := index; ctx.Err() == nil; n++ {
 		kind := b.mix.pick(n)
 		start := time.Now()
 		var err error
 		if kind == streamed {
-			err = k.lines(&r.kinds[kind], done)
+			err = k.lines()
 		} else if err = k.once(kind); err == nil {
-			r.kinds[kind].add(time.Since(start), 1)
-			done.Add(1)
+			r.answered(kind, time.Since(start), 1)
 		}
-		if err == nil {
-			continue
-		}
-		r.failed++
-		if r.first == nil {
-			r.first = err
-		}
-		if client.Pause(ctx, failurePause) != nil {
-			return
+		if err != nil {
+			r.fail(err)
+			client.Pause(ctx, failurePause)
 		}
 	}
 }
@@ -100,6 +115,7 @@ func (b *bench) client(ctx context.Context, c *call, index int, r *benchResult, 
 type benchClient struct {
 	*bench
 	c      *call
+	result *benchResult
 	random *rand.Rand
 	body   []byte
 	stream *benchStream // nil: none is open
@@ -157,7 +173,7 @@ func (k *benchClient) open() *benchStream {
 
 // lines sends lines in the client's stream, which it opens if necessary, and waits
 // for their results.
-func (k *benchClient) lines(l *latencies, done *atomic.Uint64) error {
+func (k *benchClient) lines() error {
 	if k.stream == nil {
 		k.stream = k.open()
 	}
@@ -183,8 +199,7 @@ func (k *benchClient) lines(l *latencies, done *atomic.Uint64) error {
 			return err
 		}
 		if n++; !r.More {
-			l.add(time.Since(start), n)
-			done.Add(uint64(n))
+			k.result.answered(streamed, time.Since(start), n)
 			n = 0
 		}
 	}
@@ -213,46 +228,30 @@ func (b *bench) appendTransfer(dst []byte, random *rand.Rand) []byte {
 		b.firstID.value+from, b.firstID.value+to, b.firstID.value)
 }
 
-func (r *benchResult) add(o *benchResult) {
-	for i := range r.kinds {
-		r.kinds[i].merge(&o.kinds[i])
-	}
-	r.failed += o.failed
-	if r.first == nil {
-		r.first = o.first
-	}
-}
+// latencySteps is the number of buckets that share a power of two.
+const latencySteps = 32
 
-// latencies counts durations in buckets of which 32 share a power of two
-// nanoseconds: a quantile is at most 1/32 too high, and memory is bounded.
+// latencies counts durations in buckets: a quantile is at most 1/32 too high, and memory is bounded.
 type latencies struct {
 	buckets [64 * latencySteps]uint32
 	count   uint64
 	most    time.Duration
 }
 
-const (
-	latencyBits  = 5
-	latencySteps = 1 << latencyBits
-)
+// lowMantissa is the number of low bits of a float64 in which the durations of a bucket differ.
+const lowMantissa = 52 - 5
+
+var firstBucket = math.Float64bits(1) >> lowMantissa
 
 // bucket returns the bucket in which d is counted.
 func bucket(d time.Duration) int {
-	n := uint64(max(d, 1))
-	power := bits.Len64(n) - 1
-	if power < latencyBits {
-		return int(n)
-	}
-	return (power-latencyBits+1)<<latencyBits + int(n>>(power-latencyBits))&(latencySteps-1)
+	return int(math.Float64bits(float64(max(d, 1)))>>lowMantissa - firstBucket)
 }
 
 // upper returns the highest duration that is counted in bucket i.
 func upper(i int) time.Duration {
-	if i < latencySteps {
-		return time.Duration(i)
-	}
-	shift := i>>latencyBits - 1
-	return time.Duration((uint64(i&(latencySteps-1))+latencySteps+1)<<shift - 1)
+	next := math.Float64frombits((firstBucket + uint64(i) + 1) << lowMantissa)
+	return time.Duration(math.Ceil(next)) - 1
 }
 
 // add counts n requests that took d.
@@ -260,14 +259,6 @@ func (l *latencies) add(d time.Duration, n int) {
 	l.buckets[bucket(d)] += uint32(n)
 	l.count += uint64(n)
 	l.most = max(l.most, d)
-}
-
-func (l *latencies) merge(o *latencies) {
-	for i, n := range o.buckets {
-		l.buckets[i] += n
-	}
-	l.count += o.count
-	l.most = max(l.most, o.most)
 }
 
 // at returns the duration that the share q of all requests do not exceed, 0 without any.

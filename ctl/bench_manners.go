@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -48,13 +49,20 @@ func (c *call) commits() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var health struct {
-		Log struct {
-			End int64 `json:"end_seq"`
-		} `json:"commit_log"`
+	var health healthData
+	if err := a.decode(&health); err != nil || health.CommitLog == nil {
+		return 0, err
 	}
-	err = a.decode(&health)
-	return health.Log.End, err
+	return health.CommitLog.EndSeq, nil
+}
+
+// catchUp waits until every commit is visible to reads.
+func (c *call) catchUp() error {
+	commits, err := c.commits()
+	if err != nil || commits == 0 {
+		return err
+	}
+	return c.awaitRead(commits)
 }
 
 // began reports whether the ledger's first commit is the class of a run of bench.
@@ -69,15 +77,11 @@ func (b *bench) began(c *call) bool {
 
 // remove removes the containers with their contents. The class can't be removed.
 func (b *bench) remove(c *call) error {
-	commits, err := c.commits()
-	if err != nil {
-		return err
-	}
-	if err := c.awaitRead(commits); err != nil {
+	if err := c.catchUp(); err != nil {
 		return err
 	}
 	var failed error // read when all are removed, or it has ended that
-	_, err = c.commitAll("removed", func(yield func(string) bool) {
+	_, err := c.commitAll("removed", func(yield func(string) bool) {
 		for n := range b.containers.value {
 			var tx string
 			if tx, failed = b.removal(c, b.firstID.value+n); failed != nil || tx != "" && !yield(tx) {
@@ -85,15 +89,10 @@ func (b *bench) remove(c *call) error {
 			}
 		}
 	})
-	if err == nil {
-		err = failed
-	}
-	if err != nil {
+	if err := cmp.Or(err, failed); err != nil {
 		return err
 	}
-	if commits, err = c.commits(); err == nil {
-		err = c.awaitRead(commits) // so that whoever looks next finds them gone
-	}
+	err = c.catchUp() // so that whoever looks next finds them gone
 	c.say("the containers are removed; class %d stays", b.firstID.value)
 	return err
 }

@@ -17,11 +17,7 @@ import (
 // own finds the containers that an earlier run has created. It rejects ids that are
 // used for anything else, before anything is changed.
 func (b *bench) own(c *call) (have map[int64]bool, err error) {
-	commits, err := c.commits()
-	if err == nil && commits > 0 {
-		err = c.awaitRead(commits)
-	}
-	if err != nil {
+	if err := c.catchUp(); err != nil {
 		return nil, err
 	}
 	id := strconv.FormatInt(b.firstID.value, 10)
