@@ -11,21 +11,19 @@ import (
 	"assetledger/ctl/client"
 )
 
-var readFreshnessCommand = command{
-	Words:    "read freshness",
-	Purpose:  "show how far the read daemon has come",
-	Notes:    "For scripts there is ledgerctl freshness, which waits and sets bounds.",
-	Examples: [2]string{"read freshness", "read freshness -min-seq 12 -wait 5s -o json"},
-	Setup: func(set *flag.FlagSet) action {
-		return itemAction(set, "", "/v1/read/freshness", false, func(c *call, a *answer) error {
-			page, err := decodeFreshness(a)
-			if err == nil {
-				page.show(c)
-			}
-			return err
-		})
+var readFreshnessCommand = readRow{
+	words: "read freshness", purpose: "show how far the read daemon has come",
+	notes:    "For scripts there is ledgerctl freshness, which waits and sets bounds.",
+	examples: [2]string{"read freshness", "read freshness -min-seq 12 -wait 5s -o json"},
+	path:     "/v1/read/freshness",
+	render: func(c *call, a *answer) error {
+		page, err := decodeFreshness(a)
+		if err == nil {
+			page.show(c)
+		}
+		return err
 	},
-}
+}.command()
 
 var freshnessCommand = command{
 	Words:   "freshness",

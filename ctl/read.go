@@ -82,12 +82,18 @@ type listFlags struct {
 	whole  bool // one page is all that is asked for
 }
 
+// declare declares the flags that a list has besides those of every read.
 func (l *listFlags) declare(set *flag.FlagSet) {
-	l.readFlags.declare(set)
 	l.limit = number{least: 1, most: maxListLimit}
 	set.Var(&l.limit, "limit", "at most `N` entries a page, up to 10000; the daemon's own default is 1000")
 	set.StringVar(&l.cursor, "cursor", "", "go on from the page that gave this `CURSOR`")
 	set.BoolVar(&l.all, "all", false, "follow the pages to the end; each is consistent in itself")
+}
+
+// showTable shows a list, as a table with these fields.
+func (l *listFlags) showTable(c *call, path string, filters url.Values, fields view) error {
+	t := c.listTable(fields)
+	return l.show(c, path, filters, t, func(a *answer) error { return c.addEntries(t, a) })
 }
 
 // show reads a list: one page, or all of them. filters are further parameters.

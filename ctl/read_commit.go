@@ -2,20 +2,16 @@ package ctl
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 )
 
-var readCommitCommand = command{
-	Words:    "read commit",
-	Args:     "GLOBAL_SEQ",
-	Purpose:  "show a commit as it was made",
-	Notes:    "Quantities are in minor units, as in the transaction. Containers and classes have their present names; -o json has their ids.",
-	Examples: [2]string{"read commit 12", "read commit 12 -o json"},
-	Setup: func(set *flag.FlagSet) action {
-		return itemAction(set, "GLOBAL_SEQ", "/v1/read/commit/*", false, showCommit)
-	},
-}
+var readCommitCommand = readRow{
+	words: "read commit", arg: "GLOBAL_SEQ", purpose: "show a commit as it was made",
+	notes:    "Quantities are in minor units, as in the transaction. Containers and classes have their present names; -o json has their ids.",
+	examples: [2]string{"read commit 12", "read commit 12 -o json"},
+	path:     "/v1/read/commit/*",
+	render:   showCommit,
+}.command()
 
 type commitData struct {
 	commitResult

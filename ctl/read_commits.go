@@ -14,6 +14,7 @@ var readCommitsCommand = command{
 	Examples: [2]string{"read commits -last 20", "read commits -idempotency-key order-17 -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		list := &listFlags{}
+		list.readFlags.declare(set)
 		list.declare(set)
 		last := number{least: 1, most: maxListLimit}
 		set.Var(&last, "last", "the newest `N` commits, or of those before -before or up to -to, newest first")
@@ -41,8 +42,7 @@ var readCommitsCommand = command{
 				q.Set("limit", last.String())
 				list.whole = true
 			}
-			t := c.listTable("global_seq batch_seq committed_at operations")
-			return list.show(c, "/v1/read/commits", q, t, func(a *answer) error { return c.addEntries(t, a) })
+			return list.showTable(c, "/v1/read/commits", q, "global_seq batch_seq committed_at operations")
 		}
 	},
 }

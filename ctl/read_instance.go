@@ -2,22 +2,18 @@ package ctl
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 )
 
-var readInstanceCommand = command{
-	Words:    "read instance",
-	Args:     "INSTANCE",
-	Purpose:  "show an instance and where it is",
-	Examples: [2]string{"read instance 17", "read instance 17 -min-seq 12 -o json"},
-	Setup: func(set *flag.FlagSet) action {
-		return itemAction(set, "INSTANCE", "/v1/read/instance/*", false, showInstance)
-	},
-}
+var readInstanceCommand = readRow{
+	words: "read instance", arg: "INSTANCE", purpose: "show an instance and where it is",
+	examples: [2]string{"read instance 17", "read instance 17 -min-seq 12 -o json"},
+	path:     "/v1/read/instance/*",
+	render:   showInstance,
+}.command()
 
 type location struct {
 	ContainerID int64  `json:"container_id"`

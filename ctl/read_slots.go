@@ -1,34 +1,22 @@
 package ctl
 
 import (
-	"errors"
-	"flag"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"unicode/utf8"
 )
 
-var readSlotsCommand = command{
-	Words:    "read slots",
-	List:     true,
-	Args:     "CONTAINER",
-	Purpose:  "draw a container's slots, or list those occupied",
-	Notes:    "Three or more empty slots in a row are drawn as one. More than 256 occupied slots are shown as a list.",
-	Examples: [2]string{"read slots 3", "read slots 3 -list -limit 10000 -o json"},
-	Setup: func(set *flag.FlagSet) action {
-		s := &slots{}
-		s.list.declare(set)
-		s.list.declarePast(set)
-		set.BoolVar(&s.asList, "list", false, "a table of what is there, instead of a drawing; so do -limit, -cursor and -all")
-		return s.run
-	},
-}
-
-type slots struct {
-	list   listFlags
-	asList bool
-}
+var readSlotsCommand = readRow{
+	words: "read slots", arg: "CONTAINER", purpose: "draw a container's slots, or list those occupied", list: true, past: true,
+	notes:    "Three or more empty slots in a row are drawn as one. More than 256 occupied slots are shown as a list.",
+	examples: [2]string{"read slots 3", "read slots 3 -list -limit 10000 -o json"},
+	path:     "/v1/read/container/*/slots",
+	fields:   "slot_index instance_id class_id class key",
+	csv:      "slot_index instance_id class_id key", // as it was before tables had the class
+	draw:     readSlots,
+}.command()
 
 // slotData is one occupied slot.
 type slotData struct {
@@ -38,52 +26,30 @@ type slotData struct {
 	Key        int64 `json:"key"`
 }
 
-// slotsPage is one page of the response.
-type slotsPage struct {
-	Data struct {
-		SlotCount int `json:"slot_count"`
-		Slots     []slotData
-	}
-}
-
 // mostDrawn is the number of occupied slots from which they are listed, not drawn.
 const mostDrawn = 256
 
-func (s *slots) run(c *call) error {
-	ref, err := c.ref(0, "CONTAINER")
-	if err != nil {
-		return err
+// readSlots reads all slots and draws them.
+func readSlots(c *call, list *listFlags, path string, q url.Values) error {
+	var d struct {
+		SlotCount int `json:"slot_count"`
+		Slots     []slotData
 	}
-	path := "/v1/read/container/" + ref + "/slots"
-	fields := view("slot_index instance_id class_id class key")
-	if c.csv() { // as it was before tables had the class
-		fields = "slot_index instance_id class_id key"
-	}
-	t := c.listTable(fields)
-	if s.asList || c.json() || c.csv() || s.list.paged() {
-		return s.list.show(c, path, nil, t, func(a *answer) error { return c.addEntries(t, a) })
-	}
-	var all slotsPage
-	err = s.list.collect(c, path, nil, func(a *answer) error {
-		before := all.Data.Slots
-		all.Data.Slots = nil
-		if err := a.decode(&all); err != nil {
+	err := list.collect(c, path, q, func(a *answer) error {
+		before := d.Slots
+		d.Slots = nil
+		if err := a.data(&d); err != nil {
 			return err
 		}
-		if all.Data.Slots = append(before, all.Data.Slots...); len(all.Data.Slots) > mostDrawn {
+		if d.Slots = append(before, d.Slots...); len(d.Slots) > mostDrawn {
+			c.say("more than %d occupied slots are too many to draw: they are listed", mostDrawn)
 			return errEnough
 		}
 		return nil
 	})
-	if errors.Is(err, errEnough) {
-		c.say("more than %d occupied slots are too many to draw: they are listed", mostDrawn)
-		s.asList, s.list.all = true, true
-		return s.run(c)
-	}
 	if err != nil {
 		return err
 	}
-	d := &all.Data
 	last := int64(-1)
 	for _, s := range d.Slots {
 		if s.SlotIndex <= last || s.SlotIndex >= int64(d.SlotCount) || s.ClassID < 1 {

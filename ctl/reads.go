@@ -1,6 +1,8 @@
 package ctl
 
 import (
+	"cmp"
+	"errors"
 	"flag"
 	"net/url"
 	"strings"
@@ -18,6 +20,9 @@ type readRow struct {
 	past                       bool // it can be read as it was
 	span                       bool // it can be bounded by commits or times
 	filters                    []filter
+	check                      func(q url.Values) error                                     // of the filters together; may be nil
+	render                     func(c *call, a *answer) error                               // of one thing; nil: its fields
+	draw                       func(c *call, l *listFlags, path string, q url.Values) error // instead of a table, unless it returns errEnough; may be nil
 }
 
 // A filter is a flag that sets a parameter of the query.
@@ -49,40 +54,59 @@ func declareFilters(set *flag.FlagSet, filters []filter) func() url.Values {
 }
 
 func (r readRow) command() command {
-	return command{Words: r.words, Args: r.arg, Purpose: r.purpose, Notes: r.notes, Examples: r.examples, List: r.list,
-		Setup: func(set *flag.FlagSet) action {
-			if !r.list {
-				return itemAction(set, r.arg, r.path, r.past, func(c *call, a *answer) error { return c.showItem(a, r.fields) })
+	return command{Words: r.words, Args: r.arg, Purpose: r.purpose, Notes: r.notes, Examples: r.examples, List: r.list, Setup: r.setup}
+}
+
+func (r readRow) setup(set *flag.FlagSet) action {
+	f, within, asList := &listFlags{}, &span{}, false
+	f.readFlags.declare(set)
+	if r.past {
+		f.declarePast(set)
+	}
+	if r.list {
+		f.declare(set)
+	}
+	if r.span {
+		within.declare(set, false)
+	}
+	if r.draw != nil {
+		set.BoolVar(&asList, "list", false, "a table of what is there, instead of a drawing; so do -limit, -cursor and -all")
+	}
+	query := declareFilters(set, r.filters)
+	return func(c *call) error {
+		path, err := c.path(r.path, r.arg)
+		if err != nil {
+			return err
+		}
+		if err := within.settle(); err != nil {
+			return err
+		}
+		switch {
+		case r.render != nil:
+			return f.readFlags.show(c, path, func(a *answer) error { return r.render(c, a) })
+		case !r.list:
+			return f.readFlags.show(c, path, func(a *answer) error { return c.showItem(a, r.fields) })
+		}
+		q := query()
+		within.from.ask(q, "from")
+		within.to.ask(q, "to")
+		if r.check != nil {
+			if err := r.check(q); err != nil {
+				return err
 			}
-			list := &listFlags{}
-			list.declare(set)
-			if r.past {
-				list.declarePast(set)
+		}
+		if r.draw != nil && !asList && !c.json() && !c.csv() && !f.paged() {
+			if err := r.draw(c, f, path, q); !errors.Is(err, errEnough) {
+				return err
 			}
-			var within span
-			if r.span {
-				within.declare(set, false)
-			}
-			query := declareFilters(set, r.filters)
-			return func(c *call) error {
-				path, err := c.path(r.path, r.arg)
-				if err != nil {
-					return err
-				}
-				if err := within.settle(); err != nil {
-					return err
-				}
-				q := query()
-				within.from.ask(q, "from")
-				within.to.ask(q, "to")
-				fields := r.fields
-				if c.csv() && r.csv != "" {
-					fields = r.csv
-				}
-				t := c.listTable(fields)
-				return list.show(c, path, q, t, func(a *answer) error { return c.addEntries(t, a) })
-			}
-		}}
+			f.all = true
+		}
+		fields := r.fields
+		if c.csv() {
+			fields = cmp.Or(r.csv, fields)
+		}
+		return f.showTable(c, path, q, fields)
+	}
 }
 
 // path inserts the argument of the kind into a path, if it takes one.
@@ -92,22 +116,6 @@ func (c *call) path(path, kind string) (string, error) {
 	}
 	ref, err := c.ref(0, kind)
 	return strings.Replace(path, "*", ref, 1), err
-}
-
-// itemAction returns the action of a read of one thing, named by its only argument.
-func itemAction(set *flag.FlagSet, arg, path string, past bool, render func(c *call, a *answer) error) action {
-	f := &readFlags{}
-	f.declare(set)
-	if past {
-		f.declarePast(set)
-	}
-	return func(c *call) error {
-		path, err := c.path(path, arg)
-		if err != nil {
-			return err
-		}
-		return f.show(c, path, func(a *answer) error { return render(c, a) })
-	}
 }
 
 // amountsNote is the note on tables with amounts.
