@@ -176,16 +176,9 @@ func (b *batch) unreadable(lines *lineReader, err error) error {
 
 // sendWhole sends the input unchanged, as the body of a batch request.
 func (b *batch) sendWhole(c *call, in io.Reader, first []byte) error {
-	rest, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	body, err := readWhole(io.MultiReader(bytes.NewReader(first), strings.NewReader("\n"), in), b.file, ": give it as one transaction a line")
 	if err != nil {
-		return fmt.Errorf("cannot read %s: %w", b.file, err)
-	}
-	body := append(append(bytes.Clone(first), '\n'), rest...)
-	if len(body) > maxInput {
-		return usagef("%s is larger than %d bytes: give it as one transaction a line", b.file, maxInput)
-	}
-	if len(bytes.TrimSpace(body)) == 0 {
-		return usagef("%s is empty", b.file)
+		return err
 	}
 	if b.onError.value != "" {
 		if body, err = withOnError(body, b.onError.value); err != nil {

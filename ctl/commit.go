@@ -41,11 +41,15 @@ func (t *txFlags) commit(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.commitAt("/v1/commit", body, t.key, t.keyed(body))
+	return c.commitAt("/v1/commit", body, t.key)
 }
 
 // commitAt submits a transaction or a registration and shows the result.
-func (c *call) commitAt(path string, body []byte, key string, keyed bool) error {
+func (c *call) commitAt(path string, body []byte, key string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	keyed := key != "" || hasKey(body)
 	a, err := c.submit(request{Method: http.MethodPost, Base: c.writeURL, Path: path, Body: body, Key: key}, keyed)
 	if err != nil {
 		return err

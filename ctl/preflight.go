@@ -38,6 +38,9 @@ func declareDryRun(set *flag.FlagSet) *bool {
 
 // preflight checks whether a transaction would be accepted, and shows the result.
 func (c *call) preflight(path string, body []byte, key string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
 	a, err := c.ask(request{Method: http.MethodPost, Base: c.writeURL, Path: path, Body: body, Key: key})
 	if err != nil {
 		return err

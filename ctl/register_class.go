@@ -71,9 +71,6 @@ func (r *classFlags) register(c *call) error {
 	if err := r.arguments(c.args); err != nil {
 		return err
 	}
-	if err := checkKey(r.key); err != nil {
-		return err
-	}
 	body := []byte(`{`)
 	if r.id.given {
 		body = append(append(append(body, `"class_id":`...), r.id.String()...), ',')
@@ -88,5 +85,5 @@ func (r *classFlags) register(c *call) error {
 	if r.code != "" {
 		body = ledger.AppendString(append(body, `,"code":`...), string(r.code))
 	}
-	return c.commitAt("/v1/register/class", append(body, '}'), r.key, r.key != "")
+	return c.commitAt("/v1/register/class", append(body, '}'), r.key)
 }

@@ -40,15 +40,12 @@ func (r *shapeFlags) register(c *call) error {
 	if width.Set(w) != nil || height.Set(h) != nil {
 		return usagef("WIDTHxHEIGHT is %q, and must be two integers from 1 to %d, such as 2x3", c.args[1], ledger.MaxSide)
 	}
-	if err := checkKey(r.key); err != nil {
-		return err
-	}
 	body := fmt.Appendf(nil, `{"class_id":%s`, class)
 	if r.shapeKey.given {
 		body = fmt.Appendf(body, `,"key":%d`, r.shapeKey.value)
 	}
 	body = fmt.Appendf(body, `,"width":%d,"height":%d}`, width.value, height.value)
-	return c.commitAt("/v1/register/class-shape", body, r.key, r.key != "")
+	return c.commitAt("/v1/register/class-shape", body, r.key)
 }
 
 // side returns a width or height in cells.

@@ -21,9 +21,6 @@ var reverseCommand = command{
 			if err != nil {
 				return err
 			}
-			if err := checkKey(tx.key); err != nil {
-				return err
-			}
 			body, err := tx.appendMetadata([]byte("{"), "")
 			if err != nil {
 				return err
@@ -33,7 +30,7 @@ var reverseCommand = command{
 			if *dryRun {
 				return c.preflight(path+"/preflight", body, tx.key)
 			}
-			return c.commitAt(path, body, tx.key, tx.key != "")
+			return c.commitAt(path, body, tx.key)
 		}
 	},
 }

@@ -46,9 +46,6 @@ func declareKey(set *flag.FlagSet, key *string) {
 
 // body returns the transaction's JSON: the bytes of the file, or JSON made from words.
 func (t *txFlags) body(c *call) ([]byte, error) {
-	if err := checkKey(t.key); err != nil {
-		return nil, err
-	}
 	words := c.args
 	if len(words) == 1 && (words[0] == "-" || strings.ContainsAny(words[0], "./")) && (t.file == "" || t.file == words[0]) {
 		t.file, words = words[0], nil // no operation's name has either
@@ -125,10 +122,10 @@ func (t *txFlags) appendMetadata(body []byte, separator string) ([]byte, error) 
 	return append(append(append(body, separator...), `"metadata":`...), t.metadata...), nil
 }
 
-// keyed reports whether the transaction has an idempotency key of its own.
-func (t *txFlags) keyed(body []byte) bool {
+// hasKey reports whether a transaction has an idempotency key of its own.
+func hasKey(body []byte) bool {
 	var fields map[string]json.RawMessage
-	return t.key != "" || json.Unmarshal(body, &fields) == nil && fields["idempotency_key"] != nil
+	return json.Unmarshal(body, &fields) == nil && fields["idempotency_key"] != nil
 }
 
 // checkKey returns an error for a key that no header can carry.
@@ -154,12 +151,17 @@ func (c *call) readInput(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer closeInput()
+	return readWhole(in, name, "")
+}
+
+// readWhole reads an input up to maxInput bytes. instead says what to do with a larger one.
+func readWhole(in io.Reader, name, instead string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}
 	if len(data) > maxInput {
-		return nil, usagef("%s is larger than %d bytes", name, maxInput)
+		return nil, usagef("%s is larger than %d bytes%s", name, maxInput, instead)
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, usagef("%s is empty", name)

@@ -26,9 +26,6 @@ type verbRun struct {
 }
 
 func (r *verbRun) run(c *call) error {
-	if err := checkKey(r.tx.key); err != nil {
-		return err
-	}
 	given, err := r.arguments(c.args)
 	if err != nil {
 		return err
@@ -57,7 +54,7 @@ func (r *verbRun) run(c *call) error {
 	if *r.dryRun {
 		return c.preflight(preflightPath, body, r.tx.key)
 	}
-	return c.commitAt("/v1/commit", body, r.tx.key, r.tx.key != "")
+	return c.commitAt("/v1/commit", body, r.tx.key)
 }
 
 // arguments returns the arguments of the operation by name, from words and flags.
