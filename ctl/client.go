@@ -3,13 +3,21 @@ package ctl
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
+	"os"
+	"strings"
+	"time"
 	"unicode/utf16"
 
 	"assetledger/ctl/client"
+	"assetledger/server/httpclient"
 )
 
 // newClient makes the client of a run, which keeps some idle connections to each daemon.
@@ -148,4 +156,161 @@ func (c *call) raw(text []byte) {
 			fmt.Fprintf(c.out, `\u%04x`, r)
 		}
 	}
+}
+
+// connecting holds the addresses of the daemons and the credentials.
+type connecting struct {
+	ca        string // file of roots
+	cert, key string // files of a client certificate and its key
+	tokenFile string
+	token     string // of the environment, or read from the file
+}
+
+// envToken is the environment variable for a token. There is no flag for it,
+// because everyone on a machine can see the flags of a program.
+const envToken = "LEDGER_TOKEN"
+
+// load reads the token, and checks which settings are combined.
+func (o *connecting) load(env func(string) (string, bool)) (err error) {
+	trust := o.trust()
+	if err := trust.Check(); err != nil {
+		return asUsage(err)
+	}
+	if o.tokenFile == "" {
+		o.token, _ = env(envToken)
+		return asUsage(httpclient.CheckToken(o.token, "in "+envToken))
+	}
+	o.token, err = httpclient.ReadToken("token-file", o.tokenFile)
+	return asUsage(err)
+}
+
+// asUsage turns an invalid setting into wrong usage.
+func asUsage(err error) error {
+	if bad, ok := errors.AsType[*httpclient.SettingError](err); ok {
+		return usagef("%v", bad)
+	}
+	return err
+}
+
+func (o *connecting) trust() httpclient.Trust {
+	return httpclient.Trust{CA: o.ca, Cert: o.cert, Key: o.key}
+}
+
+// addresses returns the addresses in a base URL, which may be several with commas.
+func addresses(base string) []string { return strings.Split(base, ",") }
+
+// An apiError is a response with a status other than 200.
+type apiError struct{ client.Refused }
+
+func newAPIError(a *answer) *apiError { return &apiError{*a.Refused()} }
+
+func (e *apiError) Error() string {
+	s := e.Refused.Error()
+	switch e.Code {
+	case "":
+		s += ": check -write-url and -read-url"
+	case "Unauthorized":
+		s += " (a token is taken from -token-file or LEDGER_TOKEN)"
+	case "NotFound", "MethodNotAllowed":
+		s += " (asked at " + e.URL + ": check -write-url and -read-url)"
+	}
+	return s
+}
+
+func (e *apiError) exitCode() int {
+	switch {
+	case e.Status == http.StatusTooEarly:
+		return exitStale
+	case e.Status >= 500:
+		return exitSilent
+	case e.Status >= 400:
+		return exitRefused
+	}
+	return exitFailure
+}
+
+// A noAnswer is a request without a response: there was no connection, it broke, or
+// it took too long.
+type noAnswer struct{ *client.NoAnswer }
+
+func (e *noAnswer) Error() string {
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](e.Err)
+	_, alert := errors.AsType[tls.AlertError](e.Err)
+	s := e.NoAnswer.Error()
+	switch {
+	case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, os.ErrDeadlineExceeded):
+		s += ": -timeout gives it longer"
+	case unknown:
+		s += ": -ca names the file of who signed it"
+	case alert:
+		s += ": see -cert and -cert-key"
+	}
+	return s
+}
+
+// inWords adds the flags that are concerned to an error of the client.
+func inWords(err error) error {
+	switch err := err.(type) {
+	case *client.NoAnswer:
+		return &noAnswer{err}
+	case *client.Refused:
+		return &apiError{*err}
+	}
+	return err
+}
+
+// errEnough ends a feed without an error.
+var errEnough = errors.New("enough was seen")
+
+// follow calls each for every commit after `after`, with the commit's JSON, until
+// ctx is done (then the error is nil) or each returns an error. It reconnects after
+// a lost connection, for at most the call's time. If the log is known to reach a
+// commit, known, the next one must come within that time too; otherwise known is
+// math.MaxInt64.
+func (c *call) follow(ctx context.Context, after, known int64, each func(seq int64, commit []byte) error) error {
+	o := client.FeedOptions{Base: c.readURL, After: after, Lost: c.lost}
+	if known < math.MaxInt64 {
+		o.Within = c.timeout.Duration
+	}
+	for commit, err := range c.api.Feed(ctx, o) {
+		if err == nil {
+			err = each(commit.GlobalSeq, commit.JSON)
+		}
+		if err == nil && !commit.More {
+			err = c.out.Flush() // what was written, before waiting for more
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return inWords(err)
+		}
+	}
+	return nil
+}
+
+// lost reports that a connection to the feed is lost, and gives up after the call's
+// time.
+func (c *call) lost(err error, since time.Duration, connected bool) error {
+	silent, _ := errors.AsType[*client.NoAnswer](err)
+	err = inWords(err)
+	switch {
+	case since == 0 && !connected && silent.NeverSent():
+		return err
+	case since == 0:
+		c.say("%v; trying again", err)
+	case since > c.timeout.Duration:
+		return exitf(exitSilent, "%v; gave up after %v: -timeout gives it longer", err, c.timeout.Duration)
+	}
+	return nil
+}
+
+// lastSeq requests the last durable commit.
+func (c *call) lastSeq() (int64, error) {
+	a, err := c.get(c.readURL, "/v1/read/freshness", nil)
+	if err != nil {
+		return 0, err
+	}
+	page, err := decodeFreshness(a)
+	return page.Freshness.CommitLogSeq, err
 }

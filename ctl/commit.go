@@ -1,7 +1,9 @@
 package ctl
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -151,4 +153,81 @@ func joinInts(values []int64) string {
 		words[i] = strconv.FormatInt(v, 10)
 	}
 	return strings.Join(words, " ")
+}
+
+// submit sends a commit. With an idempotency key, in the header or in the body, it
+// retries while there is no response or its status is 500 or more, within the time
+// allowed. The key ensures that the commit takes effect once. Without a key it sends
+// the request once, since one without a response may have taken effect.
+func (c *call) submit(r request, keyed bool) (*answer, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
+	defer cancel()
+	tries := 1
+	if keyed {
+		tries = client.MaxTries
+	}
+	sent, unknown, err := c.api.Submit(ctx, r, tries, c.again(sameKey))
+	a, err := received(sent, err)
+	if err != nil && unknown {
+		err = mayBeCommitted(err, keyed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = c.refusal(a)
+	var refused *apiError
+	if errors.As(err, &refused) && (a.Status == 500 || refused.Code == "" && (a.Status < 400 || a.Status > 500)) {
+		err = mayBeCommitted(err, keyed) // of a defect, or of something in between, which may have passed it on
+	}
+	return a, err
+}
+
+// sameKey says how a commit is retried.
+const sameKey = "trying again with the same key"
+
+// again returns a function that reports why something is tried again.
+func (c *call) again(saying string) func(why error) {
+	return func(why error) { c.say("%v; %s", inWords(why), saying) }
+}
+
+// mayBeCommitted adds to an error that the outcome is unknown, and what to do.
+func mayBeCommitted(err error, keyed bool) error {
+	if keyed {
+		return exitf(exitSilent, "%v; whether it was committed is not known: run it again with the same key", err)
+	}
+	return exitf(exitSilent, "%v; whether it was committed is not known: "+
+		"look with ledgerctl read commits, and give -key to be able to run it again", err)
+}
+
+var reverseCommand = command{
+	Words:   "reverse",
+	Args:    "GLOBAL_SEQ",
+	Purpose: "take a commit back by a new commit of the inverse operations",
+	Notes: "GLOBAL_SEQ is the number of the commit, as its answer, statement, history and read commits show it.\n" +
+		"It is refused if what the commit did can't be undone any more, such as a payment that was spent. A settled\n" +
+		"hold can't be reversed either: transfer the amount back. It shows the operations that it made, if there is a read\n" +
+		"daemon.",
+	Examples: [2]string{"reverse 17 -dry-run", "reverse 17 -key undo-17 -metadata '{\"why\":\"paid twice\"}'"},
+	Setup: func(set *flag.FlagSet) action {
+		var tx txFlags
+		dryRun := declareDryRun(set)
+		set.StringVar(&tx.metadata, "metadata", "", "`JSON` object to keep with the commit")
+		declareKey(set, &tx.key)
+		return func(c *call) error {
+			seq, err := c.ref(0, "GLOBAL_SEQ")
+			if err != nil {
+				return err
+			}
+			body, err := tx.appendMetadata([]byte("{"), "")
+			if err != nil {
+				return err
+			}
+			body = append(body, '}')
+			path := "/v1/commit/" + seq + "/reverse"
+			if *dryRun {
+				return c.preflight(path+"/preflight", body, tx.key)
+			}
+			return c.commitAt(path, body, tx.key)
+		}
+	},
 }

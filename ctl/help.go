@@ -3,10 +3,12 @@ package ctl
 import (
 	"flag"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
 	"assetledger/ledger"
+	"assetledger/server/version"
 )
 
 var helpCommand = command{
@@ -142,4 +144,27 @@ func exampleValue(kind ledger.OpKind, arg ledger.Arg) string {
 		return "0"
 	}
 	return "1"
+}
+
+var versionCommand = command{
+	Words:    "version",
+	Purpose:  "show which ledgerctl this is",
+	Examples: [2]string{"version", "version -o json"},
+	Setup:    func(*flag.FlagSet) action { return showVersion },
+}
+
+func showVersion(c *call) error {
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	if c.json() {
+		fmt.Fprintf(c.out, `{"version":%s,"commit":%s,"go":"%s","platform":"%s"}`+"\n",
+			ledger.AppendString(nil, version.Version), ledger.AppendString(nil, version.Commit()), runtime.Version(), platform)
+		return nil
+	}
+	t := c.newTable()
+	t.row("version", version.Version)
+	t.row("commit", version.Commit())
+	t.row("go", runtime.Version())
+	t.row("platform", platform)
+	t.flush()
+	return nil
 }

@@ -4,8 +4,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
+	"time"
 
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
 	"assetledger/wal"
 )
 
@@ -35,3 +39,97 @@ func (l *logFlags) explain(err error) error {
 
 // present returns an error if there is no log.
 func (l *logFlags) present() error { return l.explain(wal.CheckPresent(l.dir, wal.Options{})) }
+
+// readCheckpoint reads and checks a whole checkpoint. Damage is a
+// *wal.CorruptError; a checkpoint that has been removed is fs.ErrNotExist.
+func readCheckpoint(dir string, seq uint64, keys int) (*ledger.State, wal.Place, error) {
+	f, err := wal.OpenCheckpoint(dir, seq, wal.Options{})
+	if err != nil {
+		return nil, wal.Place{}, err
+	}
+	defer f.Close()
+	state, info, err := ledger.ReadCheckpoint(f, ledger.Config{IdempotencyKeys: keys})
+	if err == nil && info.Seq != seq {
+		err = fmt.Errorf("it holds the state after commit %d", info.Seq)
+	}
+	if errors.Is(err, ledger.ErrCheckpointWindow) {
+		return nil, wal.Place{}, fmt.Errorf("%s: %w", wal.CheckpointPath(dir, seq), err)
+	}
+	if err != nil {
+		return nil, wal.Place{}, &wal.CorruptError{File: wal.CheckpointPath(dir, seq), Seq: seq, Rule: "checkpoint", Err: err}
+	}
+	return state, commitlog.PlaceOf(&info), nil
+}
+
+// readCheckpoints reads all checkpoints of a log up to commit end. It returns the
+// place of each, and the state of the oldest.
+func readCheckpoints(dir string, end uint64) (places []wal.Place, oldest *ledger.State, err error) {
+	seqs, err := wal.ListCheckpoints(dir, wal.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, seq := range seqs {
+		if seq > end {
+			break
+		}
+		state, place, err := readCheckpoint(dir, seq, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if places = append(places, place); oldest == nil {
+			oldest = state
+		}
+	}
+	return places, oldest, nil
+}
+
+var walStatCommand = command{
+	Words:    "wal stat",
+	Args:     "[DIR]",
+	List:     true,
+	Purpose:  "list the segments of a log",
+	Notes:    "It reads the headers of frames only: ledgerctl wal verify checks the rest.",
+	Examples: [2]string{"wal stat data", "wal stat data -o json"},
+	Setup: func(set *flag.FlagSet) action {
+		l := &logFlags{}
+		l.declare(set)
+		return l.stat
+	},
+}
+
+// stat shows what was counted, also when the count ends at damage.
+func (l *logFlags) stat(c *call) error {
+	segments, _, err := wal.Stat(l.dir, nil)
+	err = l.explain(err)
+	if err != nil && exitCode(err) != exitDamaged {
+		return err
+	}
+	t := c.newTable(text("segment"), numeric("first_seq"), numeric("last_seq"), numeric("commits"), numeric("frames"),
+		numeric("used_bytes"), numeric("bytes"), text("sealed"), text("last_commit_at"))
+	for i := range segments {
+		s := &segments[i]
+		if c.json() {
+			fmt.Fprintf(c.out, `{"segment":%s,"first_seq":%d,"last_seq":%d,"commits":%d,"frames":%d,`,
+				ledger.AppendString(nil, s.File), s.First, s.Last, s.Commits, s.Frames)
+			fmt.Fprintf(c.out, `"used_bytes":%d,"bytes":%d,"sealed":%t,"last_commit_at":%s}`+"\n",
+				s.Used, s.Size, s.Sealed, stamp(s, `"`, "null"))
+			continue
+		}
+		t.row(s.File, s.First, s.Last, s.Commits, s.Frames, s.Used, s.Size, s.Sealed, stamp(s, "", "-"))
+	}
+	if !c.json() {
+		t.flush()
+	}
+	return err
+}
+
+// stamp returns the time of a segment's last commit in quotes, or none.
+func stamp(s *wal.SegmentStat, quote, none string) string {
+	if s.Frames == 0 {
+		return none
+	}
+	return quote + time.Unix(0, s.LastTime).UTC().Format("2006-01-02T15:04:05.000000000Z") + quote
+}
