@@ -14,7 +14,6 @@ import (
 	"assetledger/server/settings"
 )
 
-// globals are the flags that every command has.
 type globals struct {
 	writeURL, readURL string
 	output            choice
@@ -96,7 +95,6 @@ func (cmd *command) flagSet() *flag.FlagSet {
 	return set
 }
 
-// isSwitch reports whether the flag takes no value, like -all.
 func isSwitch(f *flag.Flag) bool {
 	b, ok := f.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
@@ -138,7 +136,6 @@ func (o *once) Set(s string) error {
 
 func (o *once) String() string { return o.value }
 
-// textFlag is a flag that holds any text.
 type textFlag string
 
 func (t *textFlag) Set(s string) error { *t = textFlag(s); return nil }
@@ -170,7 +167,6 @@ func (n *number) String() string {
 	return strconv.FormatInt(n.value, 10)
 }
 
-// setQuery adds the value of a flag to q under name, if it was given.
 func setQuery(q url.Values, name string, value flag.Value) {
 	if s := value.String(); s != "" {
 		q.Set(name, s)
@@ -228,10 +224,8 @@ func (b baseURL) Set(s string) error {
 	return nil
 }
 
-// maxAddresses is the maximum number of addresses in one flag.
 const maxAddresses = 16
 
-// oneURL is a flag that holds one address.
 type oneURL struct{ value *string }
 
 func (b oneURL) Set(s string) error {
@@ -294,7 +288,6 @@ func (c *call) ref(i int, kind string) (string, error) {
 	return url.PathEscape(c.args[i]), nil
 }
 
-// reference is a flag that holds an id, or a name or code.
 type reference struct{ kind, value string }
 
 func (r *reference) Set(s string) error {

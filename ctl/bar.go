@@ -18,7 +18,6 @@ type progress struct {
 	shown bool
 }
 
-// progressEvery is the time between two lines.
 const progressEvery = 500 * time.Millisecond
 
 func newProgress(words io.Writer) *progress {
@@ -30,7 +29,6 @@ func newProgress(words io.Writer) *progress {
 	return p
 }
 
-// due reports whether it is time for another line.
 func (p *progress) due() bool { return p.w != nil && !p.now().Before(p.next) }
 
 // say replaces the last line, if that is old enough.

@@ -166,7 +166,6 @@ func isTransaction(line []byte) bool {
 	}
 }
 
-// unreadable returns the error of input that can't be read.
 func (b *batch) unreadable(lines *lineReader, err error) error {
 	if errors.Is(err, errLongLine) {
 		return usagef("line %d of %s is longer than %d bytes; %s before it", lines.number, b.file, maxLine, b.done())
@@ -174,7 +173,6 @@ func (b *batch) unreadable(lines *lineReader, err error) error {
 	return fmt.Errorf("cannot read %s: %w; %s before that", b.file, err, b.done())
 }
 
-// sendWhole sends the input unchanged, as the body of a batch request.
 func (b *batch) sendWhole(c *call, in io.Reader, first []byte) error {
 	body, err := readWhole(io.MultiReader(bytes.NewReader(first), strings.NewReader("\n"), in), b.file, ": give it as one transaction a line")
 	if err != nil {
@@ -196,7 +194,6 @@ func (b *batch) sendWhole(c *call, in io.Reader, first []byte) error {
 	return b.show(c, a)
 }
 
-// withOnError adds on_error to a batch that does not have it.
 func withOnError(body []byte, value string) ([]byte, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil {
@@ -216,7 +213,6 @@ func withOnError(body []byte, value string) ([]byte, error) {
 // stopped reports whether the remaining lines must not be sent.
 func (b *batch) stopped() bool { return b.onError.value == "stop" && b.refused > 0 }
 
-// done describes the outcome of the transactions so far.
 func (b *batch) done() string {
 	return fmt.Sprintf("%d committed and %d failed", b.committed, b.refused)
 }

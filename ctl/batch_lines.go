@@ -154,7 +154,6 @@ type group struct {
 	done    client.Result     // committed last; its metadata are reused
 }
 
-// result shows the result of a line.
 func (b *batch) result(c *call, r *client.Answered) error {
 	skipped := b.mark.isDone(r.Number)
 	alone := r.Given != nil && !skipped

@@ -13,7 +13,6 @@ import (
 	"assetledger/ledger"
 )
 
-// show shows the results of a batch request.
 func (b *batch) show(c *call, a *answer) error {
 	var answer struct{ Results []json.RawMessage }
 	if err := a.decode(&answer); err != nil {
@@ -36,7 +35,6 @@ func (b *batch) show(c *call, a *answer) error {
 	return nil
 }
 
-// add counts one result, and shows it.
 func (b *batch) add(c *call, n int, r *client.Verdict, raw []byte) {
 	b.last = n
 	if c.ndjson() {
@@ -61,7 +59,6 @@ func (b *batch) add(c *call, n int, r *client.Verdict, raw []byte) {
 	}
 }
 
-// row adds a result to the table.
 func (b *batch) row(c *call, n int, r *client.Verdict) {
 	if r.Err != nil {
 		c.toPeople(r.Err)

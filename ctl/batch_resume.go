@@ -47,7 +47,6 @@ type resumeNote struct {
 	Proof    *resumeProof `json:"proof"`
 }
 
-// prepareResume reads the position of an earlier run.
 func (b *batch) prepareResume(c *call) error {
 	switch {
 	case !b.resume && b.name != "":
@@ -80,12 +79,10 @@ func keyName(name string) string {
 	return fmt.Sprintf("sha256-%x", sha256.Sum256([]byte(name)))[:32]
 }
 
-// appendKey adds the line's idempotency key to the transaction that text ends with.
 func (m *resumeMark) appendKey(text []byte, line int) []byte {
 	return fmt.Appendf(text[:len(text)-1], `,"idempotency_key":"batch:%s:%d"}`, m.note.Name, line)
 }
 
-// isDone reports whether an earlier run has committed the line.
 func (m *resumeMark) isDone(line int) bool { return m != nil && line <= m.done }
 
 // A resumeProof shows -resume that the ledger is the same as before: a commit, and
@@ -159,7 +156,6 @@ func (m *resumeMark) load(c *call) error {
 	return nil
 }
 
-// knows reports whether the proof is of this ledger.
 func (c *call) knows(proof *resumeProof) (bool, error) {
 	seq := strconv.FormatInt(proof.GlobalSeq, 10)
 	a, err := c.peek("/v1/read/commit/"+seq, url.Values{"min_seq": {seq}})

@@ -63,7 +63,6 @@ const (
 
 var benchNames = [benchKinds]string{"single", "batch", "stream", "read"}
 
-// longestBench is the maximum duration of a run.
 const longestBench = time.Hour
 
 type bench struct {
@@ -175,7 +174,6 @@ func unlessThere(err error, code string) error {
 	return err
 }
 
-// show writes a line for each kind of request that was sent.
 func (b *bench) show(c *call, r *benchResult) {
 	t := newTable(c.out, text("request"), numeric("answered"), numeric("requests/s"), numeric("transactions/s"),
 		numeric("p50"), numeric("p99"), numeric("p99.9"), numeric("slowest"))
@@ -206,7 +204,6 @@ func (b *bench) show(c *call, r *benchResult) {
 	t.flush()
 }
 
-// showTime returns a duration in milliseconds.
 func showTime(d time.Duration) string {
 	return strconv.FormatFloat(d.Seconds()*1e3, 'f', 3, 64) + "ms"
 }

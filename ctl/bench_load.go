@@ -23,7 +23,6 @@ type benchResult struct {
 	first  error
 }
 
-// answered adds n requests of a kind.
 func (r *benchResult) answered(kind int, took time.Duration, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +38,6 @@ func (r *benchResult) fail(err error) {
 	}
 }
 
-// count returns the number of requests that were answered.
 func (r *benchResult) count() (n uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,7 +109,6 @@ func (b *bench) client(ctx context.Context, c *call, index int, r *benchResult) 
 	}
 }
 
-// A benchClient is one client of a run.
 type benchClient struct {
 	*bench
 	c      *call
@@ -156,7 +153,6 @@ type benchStream struct {
 	stop func()
 }
 
-// open opens a stream.
 func (k *benchClient) open() *benchStream {
 	s := &benchStream{run: make([]client.Line, k.batch.value), runs: make(chan []client.Line, 1)}
 	source := func(yield func([]client.Line, bool) bool) {
@@ -216,7 +212,6 @@ func (k *benchClient) close() {
 	}
 }
 
-// failurePause is how long a client waits after a failed request.
 const failurePause = 100 * time.Millisecond
 
 // appendTransfer appends a transaction that moves 1 between two containers.
@@ -254,7 +249,6 @@ func upper(i int) time.Duration {
 	return time.Duration(math.Ceil(next)) - 1
 }
 
-// add counts n requests that took d.
 func (l *latencies) add(d time.Duration, n int) {
 	l.buckets[bucket(d)] += uint32(n)
 	l.count += uint64(n)

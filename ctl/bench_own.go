@@ -85,7 +85,6 @@ func (b *bench) vacant(c *call) error {
 	return nil
 }
 
-// A benchStack is a stack in a container.
 type benchStack struct {
 	Class    int64       `json:"class_id"`
 	Key      int64       `json:"key"`
@@ -149,7 +148,6 @@ func (b *bench) ask(c *call) error {
 	return nil
 }
 
-// commits returns the number of commits in the ledger.
 func (c *call) commits() (int64, error) {
 	a, err := c.askQuietly(request{Method: http.MethodGet, Base: c.writeURL, Path: "/v1/health"})
 	if err != nil {

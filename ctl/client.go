@@ -32,13 +32,11 @@ func newClient(how *connecting, idle int) *client.Client {
 	}})
 }
 
-// idle is the number of idle connections kept to a daemon.
 const idle = 4
 
 // An answer is the response of a daemon, whatever its status.
 type answer struct{ client.Answer }
 
-// A request is a single request to a daemon.
 type request = client.Request
 
 // received returns the outcome of a request, with errors in ledgerctl's words.
@@ -65,7 +63,6 @@ func (a *answer) decode(v any) error {
 	return nil
 }
 
-// data reads the data of the response into v, a pointer.
 func (a *answer) data(v any) error { return a.decode(&struct{ Data any }{v}) }
 
 // part returns a part of the response, to be decoded like it.
@@ -75,7 +72,6 @@ func (a *answer) part(body []byte) *answer { return &answer{client.Answer{Body: 
 // ledger has. It comes from another server, or a proxy.
 func (a *answer) lacks(field string) error { return notALedgers(a.URL, "it has no "+field) }
 
-// notALedgers returns the error for a response that no ledger gives.
 func notALedgers(url, format string, args ...any) error {
 	return fmt.Errorf("the answer of %s is not what the ledger says: "+format, append([]any{url}, args...)...)
 }
@@ -158,7 +154,6 @@ func (c *call) raw(text []byte) {
 	}
 }
 
-// connecting holds the addresses of the daemons and the credentials.
 type connecting struct {
 	ca        string // file of roots
 	cert, key string // files of a client certificate and its key
@@ -184,7 +179,6 @@ func (o *connecting) load(env func(string) (string, bool)) (err error) {
 	return asUsage(err)
 }
 
-// asUsage turns an invalid setting into wrong usage.
 func asUsage(err error) error {
 	if bad, ok := errors.AsType[*httpclient.SettingError](err); ok {
 		return usagef("%v", bad)
@@ -196,10 +190,8 @@ func (o *connecting) trust() httpclient.Trust {
 	return httpclient.Trust{CA: o.ca, Cert: o.cert, Key: o.key}
 }
 
-// addresses returns the addresses in a base URL, which may be several with commas.
 func addresses(base string) []string { return strings.Split(base, ",") }
 
-// An apiError is a response with a status other than 200.
 type apiError struct{ client.Refused }
 
 func newAPIError(a *answer) *apiError { return &apiError{*a.Refused()} }

@@ -22,7 +22,6 @@ type command struct {
 	Setup func(set *flag.FlagSet) action
 }
 
-// An action runs a command whose flags are set.
 type action func(c *call) error
 
 // commands are all commands of ledgerctl, in the order of its help. Commands of a
@@ -68,7 +67,6 @@ var commands = slices.Concat(verbCommands(), []command{
 	manCommand,
 })
 
-// checkArgs checks the words after the command against what it takes.
 func (cmd *command) checkArgs(given []string) error {
 	least, most := 0, 0
 	for name := range strings.FieldsSeq(cmd.Args) {
@@ -153,7 +151,6 @@ func (cmd *command) takeWords(set *flag.FlagSet, words, flags []string) ([]strin
 	return append(rest, words...), nil
 }
 
-// isFlag reports whether a word of the command line is the flag of this name.
 func isFlag(word, name string) bool {
 	word, _, _ = strings.Cut(word, "=")
 	return len(word) > 1 && word[0] == '-' && strings.TrimPrefix(word[1:], "-") == name

@@ -46,7 +46,6 @@ func (t *txFlags) commit(c *call) error {
 	return c.commitAt("/v1/commit", body, t.key)
 }
 
-// commitAt submits a transaction or a registration and shows the result.
 func (c *call) commitAt(path string, body []byte, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
@@ -76,7 +75,6 @@ func (c *call) commitAt(path string, body []byte, key string) error {
 	return nil
 }
 
-// commitResult is the ledger's result for an accepted transaction.
 type commitResult struct {
 	client.Result
 	Class entry `json:"class"` // of a registration
@@ -112,7 +110,6 @@ func (r *commitResult) show(c *call) {
 
 const replayed = "yes: this key was committed before"
 
-// addMade adds the operations that a verb created.
 func (c *call) addMade(t *table) {
 	for _, words := range c.made {
 		t.row("operation", words)
@@ -131,7 +128,6 @@ func (c *call) operationsOf(seq int64) (list []string) {
 	return list
 }
 
-// wordsOfAll returns operations in words.
 func (c *call) wordsOfAll(operations []operation) ([]string, error) {
 	list := make([]string, len(operations))
 	for i := range operations {
@@ -182,7 +178,6 @@ func (c *call) submit(r request, keyed bool) (*answer, error) {
 	return a, err
 }
 
-// sameKey says how a commit is retried.
 const sameKey = "trying again with the same key"
 
 // again returns a function that reports why something is tried again.
@@ -190,7 +185,6 @@ func (c *call) again(saying string) func(why error) {
 	return func(why error) { c.say("%v; %s", inWords(why), saying) }
 }
 
-// mayBeCommitted adds to an error that the outcome is unknown, and what to do.
 func mayBeCommitted(err error, keyed bool) error {
 	if keyed {
 		return exitf(exitSilent, "%v; whether it was committed is not known: run it again with the same key", err)

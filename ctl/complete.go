@@ -35,7 +35,6 @@ type suggestion struct{ word, meaning string }
 
 var theFiles = []suggestion{{":files", ""}}
 
-// complete lists the completions of the last word.
 func complete(table []command, words []string) []suggestion {
 	if len(words) == 0 {
 		words = []string{""}
@@ -145,7 +144,6 @@ func flagNames(cmd command, known bool) []suggestion {
 	return list
 }
 
-// flagValues returns the values that a flag may have.
 func flagValues(cmd command, name string) []suggestion {
 	set := flag.NewFlagSet("", flag.ContinueOnError)
 	new(globals).declare(set)

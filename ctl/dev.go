@@ -149,7 +149,6 @@ func (d *dev) serve(c *call, daemons *inside) error {
 	return c.follow(daemons.ctx, after, math.MaxInt64, func(seq int64, commit []byte) error { return w.commit(c, seq, commit) })
 }
 
-// greet prints where everything is.
 func (d *dev) greet(c *call) error {
 	page := ""
 	a, err := c.peek("/", nil)
@@ -229,7 +228,6 @@ func (i *inside) start(run func(ctx context.Context, ready io.Writer) error) (ur
 	return url
 }
 
-// wait waits until all have ended, and returns the first error.
 func (i *inside) wait() error {
 	var first error
 	for ; i.running > 0; i.running-- {
@@ -245,10 +243,8 @@ func (i *inside) wait() error {
 //go:embed seeds/*.ndjson
 var seeds embed.FS
 
-// seedNames are the values of -seed.
 const seedNames = "wallet, warehouse or inventory"
 
-// seedLines returns the transactions of a seed.
 func seedLines(name string) ([][]byte, error) {
 	text, err := seeds.ReadFile("seeds/" + name + ".ndjson")
 	if err != nil {
@@ -257,7 +253,6 @@ func seedLines(name string) ([][]byte, error) {
 	return bytes.Split(bytes.TrimSpace(text), []byte{'\n'}), nil
 }
 
-// plant commits the seed into an empty ledger.
 func (d *dev) plant(c *call) error {
 	lines, err := seedLines(d.seed)
 	if err != nil {
@@ -279,7 +274,6 @@ func (d *dev) plant(c *call) error {
 	return nil
 }
 
-// A devToken is a client that dev -auth creates.
 type devToken struct{ name, scopes, owners, token string }
 
 // makeTokens writes an auth file with new tokens of three common kinds: for an

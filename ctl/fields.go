@@ -21,7 +21,6 @@ var amountFields = map[string]bool{"quantity": true, "held": true, "change": tru
 // An entry is an object of a response, as a view uses it.
 type entry map[string]json.RawMessage
 
-// showItem shows the data of a response, one field a row.
 func (c *call) showItem(a *answer, v view) error {
 	var e entry
 	if err := a.data(&e); err != nil {
@@ -56,7 +55,6 @@ func (c *call) addItem(t *table, e entry, v view) error {
 	return nil
 }
 
-// listTable makes a table with a column for each field of the view.
 func (c *call) listTable(v view) *table {
 	var columns []column
 	for _, name := range strings.Fields(string(v)) {

@@ -47,7 +47,6 @@ func (g *gridPicture) label(c *call) (*table, error) {
 	return g.thingLegend(c)
 }
 
-// classCount is how much of a class is in a drawing.
 type classCount struct {
 	things, cells int
 	mark          rune
@@ -96,7 +95,6 @@ func (g *gridPicture) classLegend(c *call, classes []int64, counts map[int64]*cl
 	return t, nil
 }
 
-// orDash returns an integer as text, or "-" for nil.
 func orDash(v *int64) string {
 	if v == nil {
 		return "-"

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// placement is one thing in a grid.
 type placement struct {
 	X, Y, Width, Height, Rotation int
 
@@ -36,7 +35,6 @@ type gridPicture struct {
 	owner               []int32 // index of the thing in each cell that is drawn, or -1
 }
 
-// lay fills owner with the things.
 func (g *gridPicture) lay() {
 	g.owner = make([]int32, g.width*g.height)
 	for i := range g.owner {
@@ -150,7 +148,6 @@ func (g *gridPicture) lines(v *canvas, i, j, step int) {
 	v.put(i*step, 2*j, g.screen.corner(arms), 0)
 }
 
-// caption writes a description into a thing, as far as there is room.
 func (g *gridPicture) caption(v *canvas, i, step int) {
 	p := &g.things[i]
 	left, top := max(p.X-g.x, 0), max(p.Y-g.y, 0)
@@ -180,7 +177,6 @@ func (g *gridPicture) caption(v *canvas, i, step int) {
 	}
 }
 
-// letters draws a character for each cell.
 func (g *gridPicture) letters(out *bufio.Writer, margin int) {
 	v := newCanvas(g.screen, g.width, g.height)
 	for y := range g.height {

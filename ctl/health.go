@@ -28,7 +28,6 @@ func (w *which) declare(set *flag.FlagSet) {
 	set.BoolVar(&w.read, "read", false, "only the read daemon")
 }
 
-// A daemon is one of the daemons to ask.
 type daemon struct{ name, url string }
 
 func (w *which) daemons(c *call) []daemon {
@@ -47,7 +46,6 @@ func (w *which) daemons(c *call) []daemon {
 	return list
 }
 
-// healthData is the health of either daemon.
 type healthData struct {
 	Status    string
 	CommitLog *struct {

@@ -72,7 +72,6 @@ func (c *call) helpTopic(word string) bool {
 	return word == "ops"
 }
 
-// helpOperation writes the arguments of an operation, and an example.
 func (c *call) helpOperation(kind ledger.OpKind) {
 	t := c.newTable(text("argument"), text(""), text("value"))
 	for _, arg := range kind.Args() {
@@ -88,7 +87,6 @@ func (c *call) helpOperation(kind ledger.OpKind) {
 	}
 }
 
-// need tells whether an operation needs an argument.
 func need(kind ledger.OpKind, arg ledger.Arg) string {
 	switch {
 	case !arg.Required:

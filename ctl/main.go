@@ -95,7 +95,6 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 	return run(c)
 }
 
-// resolve finds the command that the given words begin with, and the words after it.
 func resolve(table []command, words []string) (command, []string, error) {
 	if len(words) == 0 {
 		return command{}, nil, usagef("no command was given: ledgerctl help lists them")
@@ -124,7 +123,6 @@ func hasPrefix(words, prefix []string) bool {
 	return true
 }
 
-// unknownCommand returns an error that suggests what was meant.
 func unknownCommand(table []command, words []string) error {
 	group := membersOf(table, words[0])
 	switch {

@@ -16,7 +16,6 @@ import (
 // code of the API, and says what to do next where that is known. There is no color
 // and no prompt. Text from other sources is shown without its control characters.
 
-// Exit codes.
 const (
 	exitDone    = 0
 	exitFailure = 1
@@ -39,10 +38,8 @@ func exitf(code int, format string, args ...any) error {
 	return &exitError{code, fmt.Sprintf(format, args...)}
 }
 
-// usagef returns an error for wrong usage.
 func usagef(format string, args ...any) error { return exitf(exitUsage, format, args...) }
 
-// exitCode returns the exit code that goes with err.
 func exitCode(err error) int {
 	var own *exitError
 	var refused *apiError

@@ -18,7 +18,6 @@ type moment struct {
 	word    string    // as it was given
 }
 
-// momentUsage describes the values of a moment.
 const momentUsage = "a commit, a time such as 2026-01-31T12:00:00Z, or a date (UTC)"
 
 func (m *moment) Set(s string) error {
@@ -134,7 +133,6 @@ func (m *moment) isAfter(n *moment) bool {
 	return !m.at.IsZero() && !n.at.IsZero() && m.at.After(n.at)
 }
 
-// value returns the commit or the time as text.
 func (m *moment) value() string {
 	if m.seq.given {
 		return "commit " + m.seq.String()

@@ -34,13 +34,11 @@ func withDecimals(minor string, decimals int) string {
 	return sign + minor[:point] + "." + minor[point:]
 }
 
-// isInteger reports whether the text is digits, with or without a sign.
 func isInteger(text string) bool {
 	digits := strings.TrimPrefix(text, "-")
 	return digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// classData is the part of a class that ledgerctl uses.
 type classData struct {
 	ClassID  int64 `json:"class_id"`
 	Code     string
@@ -52,7 +50,6 @@ type classData struct {
 // label returns the code of the class, or its name if it has none.
 func (d *classData) label() string { return cmp.Or(d.Code, d.Name) }
 
-// show returns a quantity of minor units as text.
 func (d *classData) show(minor string) string {
 	if !isInteger(minor) {
 		return minor
@@ -184,7 +181,6 @@ func (c *call) toPeople(e *client.Refused) {
 	}
 }
 
-// nextStep returns what to do after an error, "" if that is not known.
 func (c *call) nextStep(e *client.Refused) string {
 	is := func(code ledger.Code, ops ...string) bool {
 		return e.Code == string(code) && len(c.made) == 1 && slices.ContainsFunc(ops, func(op string) bool { return strings.HasPrefix(c.made[0], op+" ") })

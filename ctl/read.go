@@ -16,7 +16,6 @@ const maxListLimit = 10_000
 // maxWait is the maximum time that one request may wait for a commit.
 const maxWait = 30 * time.Second
 
-// readFlags are the flags of every read.
 type readFlags struct {
 	minSeq number
 	wait   duration
@@ -29,13 +28,11 @@ func (r *readFlags) declare(set *flag.FlagSet) {
 	set.Var(&r.wait, "wait", "longest `TIME` to wait for -min-seq, up to 30s; the daemon's own default is 1s")
 }
 
-// declarePast declares the flag of reads that can be of the past.
 func (r *readFlags) declarePast(set *flag.FlagSet) {
 	r.at.last = true
 	set.Var(&r.at, "at", "as it was after this `SEQ|TIME`: "+momentUsage)
 }
 
-// query returns the query parameters that the flags stand for.
 func (r *readFlags) query(c *call) (url.Values, error) {
 	q := url.Values{}
 	if r.wait.Duration > maxWait {
@@ -90,7 +87,6 @@ func (l *listFlags) declare(set *flag.FlagSet) {
 	set.BoolVar(&l.all, "all", false, "follow the pages to the end; each is consistent in itself")
 }
 
-// showTable shows a list, as a table with these fields.
 func (l *listFlags) showTable(c *call, path string, filters url.Values, fields view) error {
 	t := c.listTable(fields)
 	return l.show(c, path, filters, t, func(a *answer) error { return c.addEntries(t, a) })
@@ -182,7 +178,6 @@ func (c *call) showEntries(a *answer) error {
 	return nil
 }
 
-// entries returns the list of a page.
 func (a *answer) entries() ([]json.RawMessage, error) {
 	list, _, err := client.Page(a.Body)
 	switch {
@@ -194,7 +189,6 @@ func (a *answer) entries() ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// nextCursor returns the cursor of the next page, "" at the end of the list.
 func (a *answer) nextCursor() string {
 	_, next, _ := client.Page(a.Body)
 	return next

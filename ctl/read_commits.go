@@ -86,7 +86,6 @@ type commitData struct {
 	Operations  []operation
 }
 
-// An operation as a commit shows it.
 type operation struct {
 	Op   string
 	Args json.RawMessage

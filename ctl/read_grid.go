@@ -53,7 +53,6 @@ func (d *gridData) check() error {
 	return nil
 }
 
-// drawGrid reads all pages and draws them.
 func drawGrid(c *call, list *listFlags, path string, region url.Values) error {
 	d := &gridData{}
 	err := list.collect(c, path, region, func(a *answer) error {

@@ -18,7 +18,6 @@ var readSlotsCommand = readRow{
 	draw:     readSlots,
 }.command()
 
-// slotData is one occupied slot.
 type slotData struct {
 	SlotIndex  int64 `json:"slot_index"`
 	InstanceID int64 `json:"instance_id"`
@@ -29,7 +28,6 @@ type slotData struct {
 // mostDrawn is the number of occupied slots from which they are listed, not drawn.
 const mostDrawn = 256
 
-// readSlots reads all slots and draws them.
 func readSlots(c *call, list *listFlags, path string, q url.Values) error {
 	var d struct {
 		SlotCount int `json:"slot_count"`
@@ -83,7 +81,6 @@ const (
 	foldFrom     = 3 // empty slots in a row that become one box
 )
 
-// slotBoxes returns the boxes of a container's slots.
 func (c *call) slotBoxes(slotCount int, occupied []slotData) ([]slotBox, error) {
 	var boxes []slotBox
 	empty := func(from, to int) {
@@ -137,7 +134,6 @@ func (c *call) drawSlots(slotCount int, occupied []slotData) error {
 	return nil
 }
 
-// drawSlot draws the box of a slot.
 func drawSlot(v *canvas, left, inside int, isFirst, isLast bool) {
 	s := v.screen
 	for k := 0; k <= inside+1; k++ {

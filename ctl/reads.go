@@ -118,7 +118,6 @@ func (c *call) path(path, kind string) (string, error) {
 	return strings.Replace(path, "*", ref, 1), err
 }
 
-// amountsNote is the note on tables with amounts.
 const amountsNote = "The table shows quantities with the decimals of their class, JSON the minor units."
 
 var (
@@ -194,7 +193,6 @@ var readRows = []readRow{{
 		{"prefix", "prefix", textValue, "only containers whose name begins with this `PREFIX`, by name"}},
 }}
 
-// readCommands returns the commands of the rows.
 func readCommands() (list []command) {
 	for _, r := range readRows {
 		list = append(list, r.command())

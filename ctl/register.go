@@ -130,5 +130,4 @@ func (r *shapeFlags) register(c *call) error {
 	return c.commitAt("/v1/register/class-shape", body, r.key)
 }
 
-// side returns a width or height in cells.
 func side() number { return number{least: 1, most: ledger.MaxSide} }

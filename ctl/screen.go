@@ -24,7 +24,6 @@ const (
 	usualHeight = 40
 )
 
-// newScreen examines w and the environment.
 func newScreen(w io.Writer, env func(string) (string, bool)) screen {
 	s := screen{utf8: utf8Locale(env)}
 	if s.width, s.height, s.terminal = terminalSize(w); !s.terminal {
@@ -131,7 +130,6 @@ func (v *canvas) put(column, row int, mark rune, colour int) {
 	}
 }
 
-// text draws a line of text.
 func (v *canvas) text(column, row int, text string, colour int) {
 	for _, r := range text {
 		v.put(column, row, r, colour)
@@ -187,7 +185,6 @@ func (s *screen) corner(arms int) rune {
 	return plainCorners[arms]
 }
 
-// dot marks an empty cell.
 func (s *screen) dot() rune {
 	if s.utf8 {
 		return '·'

@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// A column is a column of a table.
 type column struct {
 	name  string
 	right bool // numbers stand at the right
@@ -42,7 +41,6 @@ func (c *call) newTable(columns ...column) *table {
 	return t
 }
 
-// row adds a row of texts, integers and other values.
 func (t *table) row(values ...any) {
 	cells := make([]string, len(values))
 	for i, value := range values {

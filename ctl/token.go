@@ -16,7 +16,6 @@ import (
 
 const reloadHint = "the daemons notice the change within a second"
 
-// authFlags are the flags of every command about tokens.
 type authFlags struct {
 	file   string
 	scopes once
@@ -134,7 +133,6 @@ func (a *authFlags) add(c *call, e auth.Entry, handOut func() error) error {
 	return nil
 }
 
-// certificateHash returns the hash of the first certificate in a file.
 func certificateHash(path string) (hash [sha256.Size]byte, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -164,7 +162,6 @@ var tokenListCommand = command{
 	},
 }
 
-// shownHash is the number of digits of a hash that are shown.
 const shownHash = 12
 
 func (a *authFlags) list(c *call) error {

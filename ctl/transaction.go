@@ -20,13 +20,11 @@ import (
 // write daemon's default.
 const maxInput = 64 << 20
 
-// opFlags collects -op.
 type opFlags []string
 
 func (o *opFlags) Set(s string) error { *o = append(*o, s); return nil }
 func (o *opFlags) String() string     { return strings.Join(*o, "; ") }
 
-// txFlags are the ways to specify a transaction.
 type txFlags struct {
 	file     string
 	ops      opFlags
@@ -123,7 +121,6 @@ func (t *txFlags) appendMetadata(body []byte, separator string) ([]byte, error) 
 	return append(append(append(body, separator...), `"metadata":`...), t.metadata...), nil
 }
 
-// hasKey reports whether a transaction has an idempotency key of its own.
 func hasKey(body []byte) bool {
 	var fields map[string]json.RawMessage
 	return json.Unmarshal(body, &fields) == nil && fields["idempotency_key"] != nil
@@ -211,12 +208,10 @@ func (t *txFlags) preflight(c *call) error {
 
 const preflightPath = "/v1/commit/preflight"
 
-// declareDryRun declares -dry-run.
 func declareDryRun(set *flag.FlagSet) *bool {
 	return set.Bool("dry-run", false, "show the operations and whether they would be accepted, and change nothing")
 }
 
-// preflight checks whether a transaction would be accepted, and shows the result.
 func (c *call) preflight(path string, body []byte, key string) error {
 	if err := checkKey(key); err != nil {
 		return err

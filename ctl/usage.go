@@ -53,7 +53,6 @@ var sections = map[string]string{
 	"version":        "about ledgerctl",
 }
 
-// writeConnecting lists the flags of every command.
 func writeConnecting(w io.Writer) {
 	set := flag.NewFlagSet("", flag.ContinueOnError)
 	new(globals).declare(set)
@@ -74,7 +73,6 @@ const exitHelp = `exit codes:
   6  the log is damaged
 `
 
-// writeHelp writes the help of one command.
 func (cmd *command) writeHelp(w io.Writer) {
 	fmt.Fprintf(w, "ledgerctl %s: %s\n\nusage: ledgerctl %s [flags]\n", cmd.Words, cmd.Purpose, strings.TrimSpace(cmd.Words+" "+cmd.Args))
 	if cmd.Notes != "" {

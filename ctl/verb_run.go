@@ -15,7 +15,6 @@ import (
 	"assetledger/ledger"
 )
 
-// A verbRun is one use of a verb.
 type verbRun struct {
 	verb   *verb
 	set    *flag.FlagSet
@@ -57,7 +56,6 @@ func (r *verbRun) run(c *call) error {
 	return c.commitAt("/v1/commit", body, r.tx.key)
 }
 
-// arguments returns the arguments of the operation by name, from words and flags.
 func (r *verbRun) arguments(words []string) (map[string]string, error) {
 	given := map[string]string{}
 	for name, value := range r.flags {
@@ -90,7 +88,6 @@ func (r *verbRun) arguments(words []string) (map[string]string, error) {
 	return given, nil
 }
 
-// operation returns the verb's operation that has these arguments.
 func (r *verbRun) operation(given map[string]string) (ledger.Op, error) {
 	r.verb.defaults(given)
 	kind := r.verb.kinds[0]
@@ -252,7 +249,6 @@ func (c *call) minorUnits(amount string, given map[string]string) (string, error
 	return digits, nil
 }
 
-// nearClass suggests a class whose code is like the given one.
 func (c *call) nearClass(code string) string {
 	var page struct{ Classes []classData }
 	if c.read("/v1/read/classes", nil, &page) != nil {

@@ -16,7 +16,6 @@ import (
 // The wal commands read a log's directory directly, with or without a running write
 // daemon. They see what is durable and change nothing.
 
-// logFlags select the log.
 type logFlags struct{ dir string }
 
 // defaultDir is the directory in which ledgerctl dev, and so make run, keeps a log.
@@ -26,7 +25,6 @@ func (l *logFlags) declare(set *flag.FlagSet) {
 	set.StringVar(&l.dir, "dir", defaultDir, "`DIR` of the log, as given to ledger-write; the same as the word DIR")
 }
 
-// explain adds what to do to an error of opening the log.
 func (l *logFlags) explain(err error) error {
 	if at, serr := os.Stat(l.dir); err != nil && serr == nil && !at.IsDir() {
 		return fmt.Errorf("there is no log in %s: it is a file, not a directory", l.dir)
@@ -37,7 +35,6 @@ func (l *logFlags) explain(err error) error {
 	return err
 }
 
-// present returns an error if there is no log.
 func (l *logFlags) present() error { return l.explain(wal.CheckPresent(l.dir, wal.Options{})) }
 
 // readCheckpoint reads and checks a whole checkpoint. Damage is a

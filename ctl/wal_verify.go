@@ -48,7 +48,6 @@ func (v *verification) run(c *call) error {
 // because its oldest segments were archived meanwhile.
 const archiveTries = 20
 
-// verify walks over the log and replays it.
 func (v *verification) verify(bar *progress) (report wal.VerifyReport, err error) {
 	for range archiveTries {
 		report, err = v.walk(bar)
@@ -167,7 +166,6 @@ func (v *verification) frame(f *wal.FrameInfo) error {
 	return nil
 }
 
-// show shows what was found.
 func (v *verification) show(c *call, r *wal.VerifyReport, err error) error {
 	var damaged *wal.CorruptError
 	switch {

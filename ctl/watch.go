@@ -93,7 +93,6 @@ func (w *watch) commits(ctx context.Context, c *call) error {
 	return err
 }
 
-// commit shows one commit, if it matches the filters.
 func (w *watch) commit(c *call, seq int64, raw []byte) error {
 	var d commitData
 	if err := (&answer{client.Answer{Body: raw, URL: c.readURL}}).decode(&d); err != nil {
@@ -193,7 +192,6 @@ func (w *watch) lag(ctx context.Context, c *call) error {
 	return nil
 }
 
-// endLine ends the updated line.
 func (w *watch) endLine(c *call) {
 	if c.screen.terminal && !c.json() && w.seen > 0 {
 		fmt.Fprintln(c.out)
@@ -201,7 +199,6 @@ func (w *watch) endLine(c *call) {
 	}
 }
 
-// look shows one response.
 func (w *watch) look(c *call, a *answer, rows *table) error {
 	page, err := decodeFreshness(a)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 // mostHoldings is the maximum number of stacks or slots on one line.
 const mostHoldings = 20
 
-// containerID reads the id of an existing container.
 func (c *call) containerID(ref string) (int64, error) {
 	a, err := c.get(c.readURL, "/v1/read/container/"+url.PathEscape(ref), nil)
 	if err != nil {
@@ -134,7 +133,6 @@ func (c *call) showHoldings(container, seq int64, there bool) error {
 	return nil
 }
 
-// holdings returns the stacks, or slots, of a page in words.
 func (c *call) holdings(a *answer) ([]string, error) {
 	var page struct {
 		Balances []struct {
