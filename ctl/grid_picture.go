@@ -106,8 +106,14 @@ func (g *gridPicture) boxes(out *bufio.Writer, margin, inside int) {
 	v := newCanvas(g.screen, g.width*step+1, 2*g.height+1)
 	for j := 0; j <= g.height; j++ {
 		for i := 0; i <= g.width; i++ {
-			g.lines(v, i, j, step)
-			if g.at(i, j) == -1 {
+			here := g.at(i, j)
+			if g.at(i, j-1) != here {
+				v.line(i*step, 2*j, step, false)
+			}
+			if g.at(i-1, j) != here {
+				v.line(i*step, 2*j, 2, true)
+			}
+			if here == -1 {
 				v.put(i*step+(step+1)/2, 2*j+1, g.screen.dot(), 0)
 			}
 		}
@@ -122,30 +128,6 @@ func (g *gridPicture) boxes(out *bufio.Writer, margin, inside int) {
 		}
 		return fmt.Sprintf("%*d ", margin-1, g.y+row/2)
 	})
-}
-
-// lines draws the lines to the right and down from the upper left corner of a cell,
-// and the corner.
-func (g *gridPicture) lines(v *canvas, i, j, step int) {
-	upLeft, up, left, here := g.at(i-1, j-1), g.at(i, j-1), g.at(i-1, j), g.at(i, j)
-	arms := 0
-	if upLeft != up {
-		arms |= armUp
-	}
-	if up != here {
-		arms |= armRight
-		for k := 1; k < step; k++ {
-			v.put(i*step+k, 2*j, g.screen.corner(armLeft|armRight), 0)
-		}
-	}
-	if left != here {
-		arms |= armDown
-		v.put(i*step, 2*j+1, g.screen.corner(armUp|armDown), 0)
-	}
-	if upLeft != left {
-		arms |= armLeft
-	}
-	v.put(i*step, 2*j, g.screen.corner(arms), 0)
 }
 
 func (g *gridPicture) caption(v *canvas, i, step int) {

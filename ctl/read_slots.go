@@ -124,7 +124,10 @@ func (c *call) drawSlots(slotCount int, occupied []slotData) error {
 		v := newCanvas(&c.screen, len(row)*(inside+1)+1, slotHeight+1)
 		for i, b := range row {
 			left := i * (inside + 1)
-			drawSlot(v, left, inside, i == 0, i == len(row)-1)
+			v.line(left, 1, inside+1, false)
+			v.line(left, slotHeight, inside+1, false)
+			v.line(left, 1, slotHeight-1, true)
+			v.line(left+inside+1, 1, slotHeight-1, true)
 			v.text(left+1, 0, b.number, 0)
 			v.text(left+1, 2, shorten(b.name, inside, c.screen.ellipsis()), b.colour)
 			v.text(left+1, 3, b.id, 0)
@@ -132,24 +135,4 @@ func (c *call) drawSlots(slotCount int, occupied []slotData) error {
 		v.write(c.out, func(int) string { return "" })
 	}
 	return nil
-}
-
-func drawSlot(v *canvas, left, inside int, isFirst, isLast bool) {
-	s := v.screen
-	for k := 0; k <= inside+1; k++ {
-		across := armLeft | armRight
-		if k == 0 && isFirst {
-			across = armRight
-		} else if k == inside+1 && isLast {
-			across = armLeft
-		}
-		up, down := across, across
-		if k == 0 || k == inside+1 {
-			up, down = across|armDown, across|armUp
-			v.put(left+k, 2, s.corner(armUp|armDown), 0)
-			v.put(left+k, 3, s.corner(armUp|armDown), 0)
-		}
-		v.put(left+k, 1, s.corner(up), 0)
-		v.put(left+k, slotHeight, s.corner(down), 0)
-	}
 }

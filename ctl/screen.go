@@ -113,10 +113,11 @@ type canvas struct {
 	width, height int
 	marks         []rune
 	colours       []uint8 // of the mark at the same place; 0 for none
+	arms          []int   // of the lines there
 }
 
 func newCanvas(s *screen, width, height int) *canvas {
-	v := &canvas{screen: s, width: width, height: height, marks: make([]rune, width*height), colours: make([]uint8, width*height)}
+	v := &canvas{screen: s, width: width, height: height, marks: make([]rune, width*height), colours: make([]uint8, width*height), arms: make([]int, width*height)}
 	for i := range v.marks {
 		v.marks[i] = ' '
 	}
@@ -134,6 +135,25 @@ func (v *canvas) text(column, row int, text string, colour int) {
 	for _, r := range text {
 		v.put(column, row, r, colour)
 		column++
+	}
+}
+
+// line draws a line of some steps to the right, or down. It joins the lines that it
+// meets.
+func (v *canvas) line(column, row, steps int, down bool) {
+	begin, end, step := armRight, armLeft, 1
+	if down {
+		begin, end, step = armDown, armUp, v.width
+	}
+	at := row*v.width + column
+	add := func(arm int) {
+		v.arms[at] |= arm
+		v.marks[at] = v.screen.corner(v.arms[at])
+	}
+	for range steps {
+		add(begin)
+		at += step
+		add(end)
 	}
 }
 
