@@ -3,7 +3,6 @@ package ctl
 import (
 	"flag"
 	"fmt"
-	"io"
 	"math"
 	"net/url"
 	"strconv"
@@ -88,10 +87,14 @@ func valueFlags(table []command) map[string]bool {
 
 // flagSet returns the command's flags with the global ones, for inspection.
 func (cmd *command) flagSet() *flag.FlagSet {
-	set := flag.NewFlagSet(cmd.Words, flag.ContinueOnError)
-	set.SetOutput(io.Discard)
-	new(globals).declare(set)
+	set := globalFlags()
 	cmd.Setup(set)
+	return set
+}
+
+func globalFlags() *flag.FlagSet {
+	set := flag.NewFlagSet("", flag.ContinueOnError)
+	new(globals).declare(set)
 	return set
 }
 

@@ -148,10 +148,10 @@ func ofWords(line []byte) ([]byte, error) {
 // A group is a run of lines whose results are shown together.
 type group struct {
 	lines   int
-	size    int               // bytes of these
-	last    int               // number of the last one
-	results []json.RawMessage // if they are shown as one answer
-	done    client.Result     // committed last; its metadata are reused
+	size    int           // bytes of these
+	last    int           // number of the last one
+	results [][]byte      // if they are shown as one answer
+	done    client.Result // committed last; its metadata are reused
 }
 
 func (b *batch) result(c *call, r *client.Answered) error {
@@ -195,7 +195,7 @@ func (b *batch) endGroup(c *call) error {
 	}
 	b.group = group{}
 	if len(g.results) > 0 {
-		c.showRaw(&answer{client.Answer{Body: resultsOf(g.results)}})
+		c.showRaw(&answer{client.Answer{Body: fmt.Appendf(nil, `{"results":[%s]}`, bytes.Join(g.results, []byte(",")))}})
 	}
 	if !c.json() {
 		b.table.flush()
@@ -218,18 +218,6 @@ func (b *batch) skip(c *call, line int) {
 	case !c.json():
 		b.table.row(line, "-", "-", "-", "done by an earlier run")
 	}
-}
-
-// resultsOf returns the response to a batch request with these results.
-func resultsOf(results []json.RawMessage) []byte {
-	body := []byte(`{"results":[`)
-	for i, r := range results {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = append(body, r...)
-	}
-	return append(body, "]}"...)
 }
 
 // failed returns the error for lines without a result.
@@ -271,7 +259,7 @@ func newLineReader(in io.Reader, most int) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(in, 64<<10), most: most}
 }
 
-// next returns the next line without its end; it is valid until the next call. The
+// next returns the next line with its end; it is valid until the next call. The
 // error is io.EOF after the last line, errLongLine for one that is too long.
 func (l *lineReader) next() ([]byte, error) {
 	l.line = l.line[:0]
@@ -289,7 +277,7 @@ func (l *lineReader) next() ([]byte, error) {
 			return nil, err
 		}
 		l.number++
-		return trimEnd(l.line), nil
+		return l.line, nil
 	}
 }
 
@@ -297,15 +285,4 @@ func (l *lineReader) next() ([]byte, error) {
 func (l *lineReader) ready() bool {
 	have, _ := l.in.Peek(l.in.Buffered())
 	return bytes.IndexByte(have, '\n') >= 0
-}
-
-// trimEnd removes the end of a line, \n or \r\n.
-func trimEnd(line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == '\n' {
-		line = line[:n-1]
-	}
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	return line
 }

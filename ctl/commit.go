@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -141,14 +142,7 @@ func (c *call) wordsOfAll(operations []operation) ([]string, error) {
 
 // joinInts returns integers separated by spaces, "-" for none.
 func joinInts(values []int64) string {
-	if len(values) == 0 {
-		return "-"
-	}
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = strconv.FormatInt(v, 10)
-	}
-	return strings.Join(words, " ")
+	return cmp.Or(strings.Trim(fmt.Sprint(values), "[]"), none)
 }
 
 // submit sends a commit. With an idempotency key, in the header or in the body, it

@@ -130,11 +130,9 @@ func nextWords(table []command, typed []string) []suggestion {
 
 // flagNames returns the flags of a command, or those of all.
 func flagNames(cmd command, known bool) []suggestion {
-	set := flag.NewFlagSet("", flag.ContinueOnError)
+	set := globalFlags()
 	if known {
 		set = cmd.flagSet()
-	} else {
-		new(globals).declare(set)
 	}
 	list := []suggestion{{"-h", "say what it does"}}
 	set.VisitAll(func(f *flag.Flag) {
@@ -145,8 +143,7 @@ func flagNames(cmd command, known bool) []suggestion {
 }
 
 func flagValues(cmd command, name string) []suggestion {
-	set := flag.NewFlagSet("", flag.ContinueOnError)
-	new(globals).declare(set)
+	set := globalFlags()
 	if cmd.Setup != nil {
 		set = cmd.flagSet()
 	}

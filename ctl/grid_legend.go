@@ -61,9 +61,10 @@ func (g *gridPicture) thingLegend(c *call) (*table, error) {
 		if err != nil {
 			return nil, err
 		}
-		quantity := "-"
+		quantity, instance := none, none
 		if p.InstanceID != nil {
-			g.amounts[i] = "#" + strconv.FormatInt(*p.InstanceID, 10)
+			instance = strconv.FormatInt(*p.InstanceID, 10)
+			g.amounts[i] = "#" + instance
 		} else {
 			quantity = class.show(p.Quantity.String())
 			g.amounts[i] = quantity
@@ -73,7 +74,7 @@ func (g *gridPicture) thingLegend(c *call) (*table, error) {
 		if p.Rotation != 0 {
 			size += " turned"
 		}
-		t.row(string(g.marks[i]), p.X, p.Y, size, p.ClassID, class.Name, p.Key, quantity, orDash(p.InstanceID))
+		t.row(string(g.marks[i]), p.X, p.Y, size, p.ClassID, class.Name, p.Key, quantity, instance)
 	}
 	return t, nil
 }
@@ -93,11 +94,4 @@ func (g *gridPicture) classLegend(c *call, classes []int64, counts map[int64]*cl
 		t.row(string(k.mark), id, class.Name, k.things, k.cells)
 	}
 	return t, nil
-}
-
-func orDash(v *int64) string {
-	if v == nil {
-		return "-"
-	}
-	return strconv.FormatInt(*v, 10)
 }

@@ -54,10 +54,8 @@ var sections = map[string]string{
 }
 
 func writeConnecting(w io.Writer) {
-	set := flag.NewFlagSet("", flag.ContinueOnError)
-	new(globals).declare(set)
 	fmt.Fprint(w, "These flags are of every command, and may stand before or after its words.\n")
-	writeFlags(w, "flags", set, func(string) bool { return true })
+	writeFlags(w, globalFlags(), flag.NewFlagSet("", flag.ContinueOnError))
 	fmt.Fprint(w, "\nEvery flag can be given in the environment too: LEDGER_ and its name in capitals,\nLEDGER_WRITE_URL for -write-url. NO_COLOR, set to anything, turns off the colours of a terminal.\n\n"+
 		"Both addresses must be of one ledger: a verb reads the decimals of an AMOUNT from the read daemon. It refuses to commit\n"+
 		"if the ids of the two logs differ. It can't tell if the token lacks the scope log, or one log is a copy of the other.\n")
@@ -78,26 +76,21 @@ func (cmd *command) writeHelp(w io.Writer) {
 	if cmd.Notes != "" {
 		fmt.Fprintf(w, "\n%s\n", cmd.Notes)
 	}
-	global := flag.NewFlagSet("", flag.ContinueOnError)
-	new(globals).declare(global)
-	isGlobal := func(name string) bool { return global.Lookup(name) != nil }
-	set := cmd.flagSet()
-	writeFlags(w, "flags", set, func(name string) bool { return !isGlobal(name) })
+	writeFlags(w, cmd.flagSet(), globalFlags())
 	fmt.Fprintf(w, "\nexamples:\n  ledgerctl %s\n  ledgerctl %s\n\nledgerctl help connecting lists the flags of every command, such as -o json.\n", cmd.Examples[0], cmd.Examples[1])
 }
 
-// writeFlags lists the flags of the set for which show returns true.
-func writeFlags(w io.Writer, title string, set *flag.FlagSet, show func(name string) bool) {
+// writeFlags lists the flags of a set that are not in another.
+func writeFlags(w io.Writer, set, without *flag.FlagSet) {
 	t := newTable(w)
 	set.VisitAll(func(f *flag.Flag) {
-		if !show(f.Name) {
-			return
+		if without.Lookup(f.Name) == nil {
+			value, usage := flagUsage(f)
+			t.row("  -"+strings.TrimSpace(f.Name+" "+value), usage)
 		}
-		value, usage := flagUsage(f)
-		t.row("  -"+strings.TrimSpace(f.Name+" "+value), usage)
 	})
 	if len(t.rows) > 0 {
-		fmt.Fprintf(w, "\n%s:\n", title)
+		fmt.Fprint(w, "\nflags:\n")
 		t.flush()
 	}
 }

@@ -176,7 +176,7 @@ func (w *watch) lag(ctx context.Context, c *call) error {
 			if err := w.look(c, a, rows); err != nil {
 				return err
 			}
-		case w.seen == 0 || !mayBeLater(err) || !failing.IsZero() && time.Since(failing) > c.timeout.Duration:
+		case w.seen == 0 || exitCode(err) != exitSilent || !failing.IsZero() && time.Since(failing) > c.timeout.Duration:
 			w.endLine(c)
 			return err
 		case failing.IsZero():

@@ -3,7 +3,6 @@ package ctl
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -166,10 +165,4 @@ func (c *call) holdings(a *answer) ([]string, error) {
 		held = append(held, fmt.Sprintf("%s %d in slot %d", class.Name, s.InstanceID, s.SlotIndex))
 	}
 	return held, nil
-}
-
-// mayBeLater reports whether err may pass: a read was too early, or got no response.
-func mayBeLater(err error) bool {
-	var silent *noAnswer
-	return errors.As(err, &silent) || exitCode(err) == exitSilent
 }
