@@ -96,10 +96,14 @@ func (b *bar) line(position int64, lines, refused int, elapsed time.Duration) st
 		fmt.Fprintf(&s, "  %.0f/s", float64(lines)/elapsed.Seconds())
 	}
 	if b.size > 0 && position > 0 {
-		left := time.Duration(float64(elapsed) * float64(b.size-min(position, b.size)) / float64(position))
-		fmt.Fprintf(&s, "  %v left", left.Round(time.Second))
+		fmt.Fprintf(&s, "  %v left", left(elapsed, min(position, b.size), b.size))
 	}
 	return s.String()
+}
+
+// left estimates the time left when a part of all took this long.
+func left(took time.Duration, part, all int64) time.Duration {
+	return time.Duration(float64(took) * float64(all-part) / float64(part)).Round(time.Second)
 }
 
 // regularSize returns the size of a regular file.

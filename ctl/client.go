@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"iter"
 	"net/http"
 	"net/url"
 	"os"
@@ -251,34 +251,26 @@ func inWords(err error) error {
 	return err
 }
 
-// errEnough ends a feed without an error.
-var errEnough = errors.New("enough was seen")
-
-// follow calls each for every commit after `after`, with the commit's JSON, until
-// ctx is done (then the error is nil) or each returns an error. It reconnects after
-// a lost connection, for at most the call's time. If the log is known to reach a
-// commit, known, the next one must come within that time too; otherwise known is
-// math.MaxInt64.
-func (c *call) follow(ctx context.Context, after, known int64, each func(seq int64, commit []byte) error) error {
-	o := client.FeedOptions{Base: c.readURL, After: after, Lost: c.lost}
-	if known < math.MaxInt64 {
-		o.Within = c.timeout.Duration
-	}
-	for commit, err := range c.api.Feed(ctx, o) {
-		if err == nil {
-			err = each(commit.GlobalSeq, commit.JSON)
-		}
-		if err == nil && !commit.More {
-			err = c.out.Flush() // what was written, before waiting for more
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return inWords(err)
+// follow yields every commit after `after`, until ctx is done. It reconnects after a
+// lost connection, for at most the call's time. within, if it is not 0, bounds the
+// time to the next commit: the log is known to have one.
+func (c *call) follow(ctx context.Context, after int64, within time.Duration) iter.Seq2[client.Commit, error] {
+	return func(yield func(client.Commit, error) bool) {
+		for commit, err := range c.api.Feed(ctx, client.FeedOptions{Base: c.readURL, After: after, Lost: c.lost, Within: within}) {
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err == nil && !yield(commit, nil):
+				return
+			case err == nil && !commit.More:
+				err = c.out.Flush() // what was written, before waiting for more
+			}
+			if err != nil {
+				yield(commit, inWords(err))
+				return
+			}
 		}
 	}
-	return nil
 }
 
 // lost reports that a connection to the feed is lost, and gives up after the call's

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
 	"os"
@@ -146,7 +145,15 @@ func (d *dev) serve(c *call, daemons *inside) error {
 		return err
 	}
 	w := &watch{}
-	return c.follow(daemons.ctx, after, math.MaxInt64, func(seq int64, commit []byte) error { return w.commit(c, seq, commit) })
+	for commit, err := range c.follow(daemons.ctx, after, 0) {
+		if err == nil {
+			err = w.commit(c, commit)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *dev) greet(c *call) error {

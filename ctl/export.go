@@ -48,28 +48,22 @@ func (e *export) run(c *call) error {
 		return err
 	}
 	shown := newProgress(c.words)
-	begin := time.Now()
-	ctx := server.SignalContext()
+	defer shown.clear()
 	var line []byte
-	err = c.follow(ctx, first, last, func(seq int64, commit []byte) error {
-		if line, err = appendTransaction(line[:0], commit); err != nil {
-			return fmt.Errorf("commit %d cannot be exported: %w", seq, err)
+	for commit, err := range c.follow(server.SignalContext(), first, c.timeout.Duration) {
+		if err != nil {
+			return err
+		}
+		if line, err = appendTransaction(line[:0], commit.JSON); err != nil {
+			return fmt.Errorf("commit %d cannot be exported: %w", commit.GlobalSeq, err)
 		}
 		c.raw(append(line, '\n'))
-		shown.say("commit %d of %d, %s left", seq, last, remaining(begin, seq-first, last-first))
-		if seq >= last {
-			return errEnough
+		shown.say("commit %d of %d, %s left", commit.GlobalSeq, last, left(time.Since(shown.begin), commit.GlobalSeq-first, last-first))
+		if commit.GlobalSeq >= last {
+			return nil
 		}
-		return nil
-	})
-	shown.clear()
-	switch {
-	case errors.Is(err, errEnough):
-		return nil
-	case err == nil:
-		return exitf(exitFailure, "stopped before commit %d: what was written is not the whole", last)
 	}
-	return err
+	return exitf(exitFailure, "stopped before commit %d: what was written is not the whole", last)
 }
 
 // begin returns the commit to begin after: the requested one, or the last archived
@@ -91,11 +85,6 @@ func (e *export) begin(c *call) (int64, error) {
 	}
 	c.say("the log begins at commit %d; those before it were archived, so this is not the whole ledger", details.First)
 	return details.First - 1, nil
-}
-
-// remaining estimates the time left when n of all took from begin until now.
-func remaining(begin time.Time, n, all int64) time.Duration {
-	return time.Duration(float64(time.Since(begin)) * float64(all-n) / float64(n)).Round(time.Second)
 }
 
 // appendTransaction appends the transaction of a commit. It omits what the ledger

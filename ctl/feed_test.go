@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -36,7 +35,9 @@ func TestFeedEnds(t *testing.T) {
 			defer daemon.Close()
 			run := &call{words: io.Discard, out: bufio.NewWriter(io.Discard), api: newClient(&connecting{}, idle)}
 			run.readURL, run.timeout.Duration = daemon.URL, c.timeout
-			err := run.follow(context.Background(), 5, math.MaxInt64, func(int64, []byte) error { return nil })
+			var err error
+			for _, err = range run.follow(context.Background(), 5, 0) {
+			}
 			if exitCode(err) != c.code || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("exit code %d: %v", exitCode(err), err)
 			}

@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net/url"
@@ -12,6 +13,9 @@ import (
 
 // maxListLimit is the maximum page length of a read daemon.
 const maxListLimit = 10_000
+
+// errEnough ends a list without an error.
+var errEnough = errors.New("enough was seen")
 
 // maxWait is the maximum time that one request may wait for a commit.
 const maxWait = 30 * time.Second

@@ -3,7 +3,6 @@ package ctl
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -78,24 +77,20 @@ func (w *watch) commits(ctx context.Context, c *call) error {
 			return err
 		}
 	}
-	err := c.follow(ctx, after, math.MaxInt64, func(seq int64, commit []byte) error {
-		if err := w.commit(c, seq, commit); err != nil {
+	for commit, err := range c.follow(ctx, after, 0) {
+		if err == nil {
+			err = w.commit(c, commit)
+		}
+		if err != nil || w.seen >= w.count.value {
 			return err
 		}
-		if w.seen >= w.count.value {
-			return errEnough
-		}
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		return nil
 	}
-	return err
+	return nil
 }
 
-func (w *watch) commit(c *call, seq int64, raw []byte) error {
+func (w *watch) commit(c *call, commit client.Commit) error {
 	var d commitData
-	if err := (&answer{client.Answer{Body: raw, URL: c.readURL}}).decode(&d); err != nil {
+	if err := (&answer{client.Answer{Body: commit.JSON, URL: c.readURL}}).decode(&d); err != nil {
 		return err
 	}
 	there := true
@@ -108,7 +103,7 @@ func (w *watch) commit(c *call, seq int64, raw []byte) error {
 	}
 	w.seen++
 	if c.json() {
-		c.raw(raw)
+		c.raw(commit.JSON)
 		c.out.WriteByte('\n')
 	} else {
 		line, err := c.commitLine(&d)
@@ -118,7 +113,7 @@ func (w *watch) commit(c *call, seq int64, raw []byte) error {
 		fmt.Fprintln(c.out, line)
 	}
 	if w.id != 0 {
-		return c.showHoldings(w.id, seq, there)
+		return c.showHoldings(w.id, commit.GlobalSeq, there)
 	}
 	return nil
 }
