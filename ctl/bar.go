@@ -31,7 +31,6 @@ func newProgress(words io.Writer) *progress {
 
 func (p *progress) due() bool { return p.w != nil && !p.now().Before(p.next) }
 
-// say replaces the last line, if that is old enough.
 func (p *progress) say(format string, args ...any) {
 	if p.due() {
 		fmt.Fprintf(p.w, "\r"+format+"\x1b[K", args...)
@@ -67,7 +66,6 @@ func newBar(words io.Writer, in io.Reader) *bar {
 	return b
 }
 
-// at draws the bar, unless it was drawn a moment ago.
 func (b *bar) at(lines, refused int) {
 	if !b.due() {
 		return
@@ -79,7 +77,6 @@ func (b *bar) at(lines, refused int) {
 	b.say("%s", b.line(position, lines, refused, b.now().Sub(b.begin)))
 }
 
-// line returns the bar for a position in bytes and a number of lines.
 func (b *bar) line(position int64, lines, refused int, elapsed time.Duration) string {
 	const cells = 20
 	var s strings.Builder

@@ -210,7 +210,6 @@ func withOnError(body []byte, value string) ([]byte, error) {
 	return fmt.Appendf(body[:end:end], `%s"on_error":%q}`, comma, value), nil
 }
 
-// stopped reports whether the remaining lines must not be sent.
 func (b *batch) stopped() bool { return b.onError.value == "stop" && b.refused > 0 }
 
 func (b *batch) done() string {

@@ -145,7 +145,6 @@ func ofWords(line []byte) ([]byte, error) {
 	return append(ledger.AppendOperations([]byte(`{"operations":`), []ledger.Op{op}), '}'), nil
 }
 
-// A group is a run of lines whose results are shown together.
 type group struct {
 	lines   int
 	size    int           // bytes of these
@@ -220,7 +219,6 @@ func (b *batch) skip(c *call, line int) {
 	}
 }
 
-// failed returns the error for lines without a result.
 func (b *batch) failed(c *call, err error) error {
 	if !c.json() {
 		b.table.flush() // its header too, if there was no result
@@ -245,7 +243,6 @@ func (b *batch) failed(c *call, err error) error {
 	return b.unanswered(err, what, next+"; no later line was carried out")
 }
 
-// A lineReader reads lines of bounded length and counts them.
 type lineReader struct {
 	in     *bufio.Reader
 	most   int // bytes of a line

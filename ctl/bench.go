@@ -107,7 +107,6 @@ func (b *bench) run(c *call) error {
 	return nil
 }
 
-// prepare creates the class and the containers that do not exist yet.
 func (b *bench) prepare(c *call, have map[int64]bool) error {
 	id := b.firstID.value
 	class := fmt.Appendf(nil, `{"class_id":%d,"name":%q,"idempotency_key":"%s%d"}`, id, benchClass, benchKey, id)
@@ -150,7 +149,6 @@ func (c *call) commitAll(done string, txs iter.Seq[string]) (last int64, err err
 	return last, nil
 }
 
-// awaitRead waits until the commit is visible to reads.
 func (c *call) awaitRead(seq int64) error {
 	_, err := c.get(c.readURL, "/v1/read/freshness", url.Values{"min_seq": {strconv.FormatInt(seq, 10)}, "wait": {c.timeout.String()}})
 	return err

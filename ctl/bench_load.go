@@ -47,7 +47,6 @@ func (r *benchResult) count() (n uint64) {
 	return n
 }
 
-// load sends requests for the configured time, or until ctx is done.
 func (b *bench) load(ctx context.Context, c *call) *benchResult {
 	c.api = newClient(&c.connecting, int(b.clients.value))
 	ctx, cancel := context.WithTimeout(ctx, b.duration.Duration)
@@ -118,7 +117,6 @@ type benchClient struct {
 	stream *benchStream // nil: none is open
 }
 
-// once sends a request that is not of a stream.
 func (k *benchClient) once(kind int) error {
 	q := request{Method: http.MethodPost, Base: k.c.writeURL, Path: "/v1/commit"}
 	switch kind {
@@ -202,7 +200,6 @@ func (k *benchClient) lines() error {
 	return nil
 }
 
-// close ends the stream, if there is one.
 func (k *benchClient) close() {
 	if s := k.stream; s != nil {
 		k.stream = nil
@@ -214,7 +211,6 @@ func (k *benchClient) close() {
 
 const failurePause = 100 * time.Millisecond
 
-// appendTransfer appends a transaction that moves 1 between two containers.
 func (b *bench) appendTransfer(dst []byte, random *rand.Rand) []byte {
 	n := b.containers.value
 	from := random.Int64N(n)

@@ -107,7 +107,6 @@ func stacksOf(c *call, id int64) (stacks []benchStack, there bool, err error) {
 	return page.Balances, true, err
 }
 
-// owns reports whether a container with these contents belongs to bench.
 func (b *bench) owns(stacks []benchStack) bool {
 	for _, s := range stacks {
 		if s.Class != b.firstID.value {

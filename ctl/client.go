@@ -20,7 +20,6 @@ import (
 	"assetledger/server/httpclient"
 )
 
-// newClient makes the client of a run, which keeps some idle connections to each daemon.
 func newClient(how *connecting, idle int) *client.Client {
 	return client.New(client.Options{Token: how.token, UserAgent: "ledgerctl", Timeout: -1, Transport: func(base string) (*http.Transport, error) {
 		trust := how.trust()
@@ -110,7 +109,6 @@ func (c *call) read(path string, query url.Values, v any) error {
 	return a.data(v)
 }
 
-// get requests one page.
 func (c *call) get(base, path string, query url.Values) (*answer, error) {
 	return c.ask(request{Method: http.MethodGet, Base: base, Path: path, Query: query})
 }
@@ -165,7 +163,6 @@ type connecting struct {
 // because everyone on a machine can see the flags of a program.
 const envToken = "LEDGER_TOKEN"
 
-// load reads the token, and checks which settings are combined.
 func (o *connecting) load(env func(string) (string, bool)) (err error) {
 	trust := o.trust()
 	if err := trust.Check(); err != nil {

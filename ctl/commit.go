@@ -17,7 +17,6 @@ import (
 	"assetledger/ctl/client"
 )
 
-// operationArgs are the arguments of commands that take operations in words.
 const operationArgs = "[FILE|OPERATION]…"
 
 var commitCommand = command{
@@ -174,7 +173,6 @@ func (c *call) submit(r request, keyed bool) (*answer, error) {
 
 const sameKey = "trying again with the same key"
 
-// again returns a function that reports why something is tried again.
 func (c *call) again(saying string) func(why error) {
 	return func(why error) { c.say("%v; %s", inWords(why), saying) }
 }

@@ -109,7 +109,6 @@ func matching(list []suggestion, prefix string) []suggestion {
 	})
 }
 
-// nextWords returns the words of commands that may follow those typed.
 func nextWords(table []command, typed []string) []suggestion {
 	var list []suggestion
 	for _, cmd := range table {

@@ -96,7 +96,6 @@ func (d *dev) run(c *call) error {
 	return err
 }
 
-// serve starts the daemons, prints their addresses and follows the commits.
 func (d *dev) serve(c *call, daemons *inside) error {
 	log := slog.New(slog.NewTextHandler(c.words, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	authFile := ""

@@ -50,7 +50,6 @@ func (c *call) showHelp(words []string) error {
 	return nil
 }
 
-// helpTopic writes the help of a word that is not a command, if it is a topic.
 func (c *call) helpTopic(word string) bool {
 	if word == "connecting" {
 		writeConnecting(c.out)

@@ -142,7 +142,6 @@ func unknownCommand(table []command, words []string) error {
 	return usagef("unknown command %q%s; ledgerctl help lists them", words[0], meantCommand(table, words))
 }
 
-// meantCommand returns what was meant by words that begin no command.
 func meantCommand(table []command, words []string) string {
 	meant := meantWord(table, words[0])
 	if verb := otherVerbs[words[0]]; verb != "" {
@@ -160,7 +159,6 @@ func meantCommand(table []command, words []string) string {
 	return meant
 }
 
-// meantOperation returns the command for an operation whose name begins with word.
 func meantOperation(word string) string {
 	for _, kind := range ledger.OpKinds() {
 		if len(word) < 4 || !strings.HasPrefix(strings.ToLower(kind.String()), strings.ToLower(word)) {

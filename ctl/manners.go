@@ -137,7 +137,6 @@ func didYouMean(word string, candidates []string) string {
 	return ""
 }
 
-// quotedOr returns words in quotes, with "or" between them.
 func quotedOr(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {

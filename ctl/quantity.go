@@ -47,7 +47,6 @@ type classData struct {
 	Fungible *bool // nil of a daemon that doesn't say
 }
 
-// label returns the code of the class, or its name if it has none.
 func (d *classData) label() string { return cmp.Or(d.Code, d.Name) }
 
 func (d *classData) show(minor string) string {
@@ -230,7 +229,6 @@ func (c *call) sameLedger() error {
 	return nil
 }
 
-// logID returns the id of the log that a daemon sends to mirrors.
 func (c *call) logID(base string) (id wal.LogID, ok bool) {
 	ctx, cancel := context.WithTimeout(c.ctx, min(c.timeout.Duration, 2*time.Second))
 	defer cancel()

@@ -37,7 +37,6 @@ func keyValue() flag.Value   { n := anyKey(); return &n }
 func textValue() flag.Value  { return new(textFlag) }
 func classValue() flag.Value { return &reference{kind: "CLASS"} }
 
-// declareFilters declares the flags, and returns a function for their parameters.
 func declareFilters(set *flag.FlagSet, filters []filter) func() url.Values {
 	values := make([]flag.Value, len(filters))
 	for i, f := range filters {

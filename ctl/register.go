@@ -35,7 +35,6 @@ type classFlags struct {
 	key          string
 }
 
-// arguments sets the flags from the words after the command.
 func (r *classFlags) arguments(words []string) error {
 	if checkRef("ID", words[0]) == nil {
 		if r.id.given {

@@ -37,7 +37,6 @@ func newScreen(w io.Writer, env func(string) (string, bool)) screen {
 	return s
 }
 
-// drawWidth returns the maximum width of a drawing.
 func (s *screen) drawWidth() int {
 	if s.width > 0 {
 		return s.width
@@ -91,7 +90,6 @@ const bold = 1
 // backgrounds.
 var classColours = []int{32, 33, 34, 35, 36, 31}
 
-// paint wraps text in a color, if the screen has colors.
 func (s *screen) paint(colour int, text string) string {
 	if !s.colour || text == "" {
 		return text
@@ -99,7 +97,6 @@ func (s *screen) paint(colour int, text string) string {
 	return "\x1b[" + strconv.Itoa(colour) + "m" + text + "\x1b[0m"
 }
 
-// ellipsis replaces text for which a narrow screen has no room.
 func (s *screen) ellipsis() string {
 	if s.utf8 {
 		return "…"

@@ -34,7 +34,6 @@ type table struct {
 
 func newTable(w io.Writer, columns ...column) *table { return &table{w: w, columns: columns} }
 
-// newTable returns a table on standard output.
 func (c *call) newTable(columns ...column) *table {
 	t := newTable(c.out, columns...)
 	t.screen, t.csv = c.screen, c.csv()

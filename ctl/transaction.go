@@ -142,7 +142,6 @@ func checkKey(key string) error {
 	return nil
 }
 
-// readInput reads a file, or standard input for "-", up to maxInput bytes.
 func (c *call) readInput(name string) ([]byte, error) {
 	in, closeInput, err := c.openInput(name)
 	if err != nil {

@@ -95,7 +95,6 @@ func writeFlags(w io.Writer, set, without *flag.FlagSet) {
 	}
 }
 
-// flagUsage returns the name of a flag's value, "" for a switch, and its description.
 func flagUsage(f *flag.Flag) (value, usage string) {
 	value, usage = flag.UnquoteUsage(f)
 	if isSwitch(f) {

@@ -136,7 +136,6 @@ func (v *verb) shown(argument string) string {
 	return "-" + flagName(argument)
 }
 
-// valuesOf describes the values of a verb's words and flags.
 func valuesOf(arg ledger.Arg) string {
 	switch arg.Type {
 	case ledger.ArgPeriod:

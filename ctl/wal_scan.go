@@ -123,7 +123,6 @@ func (l *logFlags) stat(c *call) error {
 	return err
 }
 
-// stamp returns the time of a segment's last commit in quotes, or none.
 func stamp(s *wal.SegmentStat, quote, none string) string {
 	if s.Frames == 0 {
 		return none

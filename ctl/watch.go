@@ -62,7 +62,6 @@ func (w *watch) run(c *call) error {
 	return w.commits(ctx, c)
 }
 
-// commits shows commits until it has shown enough of them.
 func (w *watch) commits(ctx context.Context, c *call) error {
 	if ref := w.container.value; ref != "" {
 		var err error
