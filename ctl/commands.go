@@ -24,6 +24,18 @@ type command struct {
 
 type action func(c *call) error
 
+// setup returns the Setup of a command that runs with an F, which declares its flags.
+func setup[F any, P interface {
+	*F
+	declare(*flag.FlagSet)
+}](run func(P, *call) error) func(*flag.FlagSet) action {
+	return func(set *flag.FlagSet) action {
+		f := P(new(F))
+		f.declare(set)
+		return func(c *call) error { return run(f, c) }
+	}
+}
+
 // commands are all commands of ledgerctl, in the order of its help. Commands of a
 // group (two words, the same first) are adjacent.
 var commands = slices.Concat(verbCommands(), []command{

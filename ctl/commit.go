@@ -31,11 +31,7 @@ var commitCommand = command{
 		"commit -key order-17 TransferFungible from_container=users/42 to_container=shop class_id=EUR key=0 quantity=2550",
 		"commit transaction.json -o json",
 	},
-	Setup: func(set *flag.FlagSet) action {
-		var tx txFlags
-		tx.declare(set)
-		return tx.commit
-	},
+	Setup: setup((*txFlags).commit),
 }
 
 func (t *txFlags) commit(c *call) error {

@@ -13,11 +13,7 @@ var healthCommand = command{
 	Purpose:  "show whether the daemons are healthy",
 	Notes:    "The exit code is 4 unless all that were asked are healthy. As CSV it lists the daemons alone, as JSON also\nthe write daemon's readers.",
 	Examples: [2]string{"health", "health -read -read-url http://127.0.0.1:8082"},
-	Setup: func(set *flag.FlagSet) action {
-		w := &which{}
-		w.declare(set)
-		return w.health
-	},
+	Setup:    setup((*which).health),
 }
 
 // which daemons a command asks: without a flag, both.
@@ -130,11 +126,7 @@ var metricsCommand = command{
 	Purpose:  "show the daemons' metrics as they give them",
 	Notes:    "Without -write or -read both are shown, each after a comment that names it.",
 	Examples: [2]string{"metrics -write", "metrics -read | grep lag"},
-	Setup: func(set *flag.FlagSet) action {
-		w := &which{}
-		w.declare(set)
-		return w.metrics
-	},
+	Setup:    setup((*which).metrics),
 }
 
 func (w *which) metrics(c *call) error {

@@ -43,11 +43,7 @@ func (c *call) newTable(columns ...column) *table {
 func (t *table) row(values ...any) {
 	cells := make([]string, len(values))
 	for i, value := range values {
-		if text, ok := value.(string); ok {
-			cells[i] = clean(text)
-		} else {
-			cells[i] = clean(fmt.Sprint(value))
-		}
+		cells[i] = clean(fmt.Sprint(value))
 	}
 	t.rows = append(t.rows, cells)
 }

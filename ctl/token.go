@@ -155,11 +155,7 @@ var tokenListCommand = command{
 	Purpose:  "list the clients and their permissions",
 	Notes:    "A token is named by the first digits of its SHA-256: the file has no more of it.",
 	Examples: [2]string{"token list -auth-file /etc/ledger/auth", "token list -auth-file /etc/ledger/auth -o json"},
-	Setup: func(set *flag.FlagSet) action {
-		a := &authFlags{}
-		a.declare(set)
-		return a.list
-	},
+	Setup:    setup((*authFlags).list),
 }
 
 const shownHash = 12

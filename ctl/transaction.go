@@ -190,11 +190,7 @@ var preflightCommand = command{
 		"preflight RemoveFungible container_id=users/42 class_id=EUR key=0 quantity=5",
 		"preflight transaction.json && ledgerctl commit transaction.json",
 	},
-	Setup: func(set *flag.FlagSet) action {
-		var tx txFlags
-		tx.declare(set)
-		return tx.preflight
-	},
+	Setup: setup((*txFlags).preflight),
 }
 
 func (t *txFlags) preflight(c *call) error {

@@ -90,11 +90,7 @@ var walStatCommand = command{
 	Purpose:  "list the segments of a log",
 	Notes:    "It reads the headers of frames only: ledgerctl wal verify checks the rest.",
 	Examples: [2]string{"wal stat data", "wal stat data -o json"},
-	Setup: func(set *flag.FlagSet) action {
-		l := &logFlags{}
-		l.declare(set)
-		return l.stat
-	},
+	Setup:    setup((*logFlags).stat),
 }
 
 // stat shows what was counted, also when the count ends at damage.
