@@ -17,7 +17,17 @@ func (t *Tracked) Read(p []byte) (int, error) {
 // instead, which ends the background read. An io.Reader may do that at any time,
 // so if another read gets it, it is only repeated.
 func (x *Exchange) Unwatch() {
-	if c := ConnectionOf(x.R); c != nil {
-		c.unwatched.Store(true)
+	if x.unwatched = ConnectionOf(x.R); x.unwatched != nil {
+		x.unwatched.unwatched.Store(true)
+	}
+}
+
+// watchAgain ends the effect of Unwatch. Without it, the next request of the
+// connection would be unwatched if it has arrived already, because then nothing
+// is read before its own background read.
+func (x *Exchange) watchAgain() {
+	if x.unwatched != nil {
+		x.unwatched.unwatched.Store(false)
+		x.unwatched = nil
 	}
 }

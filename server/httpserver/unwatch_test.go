@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"assetledger/ledger"
 	"assetledger/server/metrics"
@@ -79,6 +80,43 @@ func TestUnwatch(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestUnwatchEndsWithItsRequest: the request that follows in the same packet is
+// watched, so its handler learns that the client has disconnected.
+func TestUnwatchEndsWithItsRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reading atomic.Int32
+		begun, gone := make(chan struct{}), make(chan bool)
+		client := unwatchServer(t, &reading, func(x *Exchange) *ledger.Error {
+			if err := x.ReadBody(100); err != nil {
+				return err
+			}
+			if string(x.Body) == "A" {
+				synctest.Wait() // the read in the background has begun, so Unwatch does not end it
+				x.Unwatch()
+				return nil
+			}
+			begun <- struct{}{}
+			select {
+			case <-x.R.Context().Done():
+			case <-time.After(time.Hour):
+			}
+			gone <- x.R.Context().Err() != nil
+			return nil
+		})
+		const request = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n"
+		go io.WriteString(client, request+"A"+request+"B")
+		if _, err := http.ReadResponse(bufio.NewReader(client), nil); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+		synctest.Wait()
+		client.Close()
+		if !<-gone {
+			t.Error("the handler of the second request did not learn that its client had gone")
+		}
+	})
 }
 
 // unwatchServer returns a client's end of a connection to a server, whose reads
