@@ -84,22 +84,35 @@ func (t *Trust) Transport(base string, idle int) (*http.Transport, error) {
 	}
 	transport := client.NewTransport(base, config, idle)
 	if trust := *t; trust.CA != "" {
-		transport.DialTLSContext = trust.dial
+		transport.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return trust.dial(ctx, transport, network, addr)
+		}
 	}
 	return transport, nil
 }
 
-// dialLimit is the maximum time to connect, TLS handshake included.
-const dialLimit = 10 * time.Second
-
-// dial connects with the roots that the file has now, because the daemon may run
-// longer than a root is valid.
-func (t *Trust) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+// dial connects as the transport would by itself, within the same times, but with
+// the roots that the file has now: the daemon may run longer than a root is valid.
+func (t *Trust) dial(ctx context.Context, as *http.Transport, network, addr string) (net.Conn, error) {
 	config, err := t.tls()
 	if err != nil {
 		return nil, err
 	}
-	return (&tls.Dialer{NetDialer: &net.Dialer{Timeout: dialLimit}, Config: config}).DialContext(ctx, network, addr)
+	if config.ServerName, _, err = net.SplitHostPort(addr); err != nil {
+		return nil, err
+	}
+	conn, err := as.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, as.TLSHandshakeTimeout)
+	defer cancel()
+	over := tls.Client(conn, config)
+	if err := over.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return over, nil
 }
 
 // Client returns a client for one base URL, and that URL as HTTP requests need

@@ -1,6 +1,7 @@
 package httpclient
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -11,11 +12,13 @@ import (
 	"io"
 	"log"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -69,4 +72,47 @@ func TestRootsAreReadAgain(t *testing.T) {
 	}
 	have(stranger)
 	unknown()
+}
+
+// TestRootsChangeNoTimeout checks that a client waits for a server that does not
+// answer as long with a file of roots as without.
+func TestRootsChangeNoTimeout(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	server.Close()
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	root := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(file, root, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const connects = 3 * time.Second
+	for name, accepts := range map[string]bool{"a dead address": false, "a silent server": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var took []time.Duration
+				for _, trust := range []Trust{{}, {CA: file}} {
+					transport, err := trust.Transport("https://127.0.0.1:1", 1)
+					if err != nil {
+						t.Fatal(err)
+					}
+					transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+						time.Sleep(connects)
+						if !accepts {
+							return nil, &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
+						}
+						ours, theirs := net.Pipe()
+						go io.Copy(io.Discard, theirs)
+						return ours, nil
+					}
+					start := time.Now()
+					if _, err := (&http.Client{Transport: transport}).Get("https://127.0.0.1:1"); err == nil {
+						t.Fatal("a response of nobody")
+					}
+					took = append(took, time.Since(start))
+				}
+				if took[0] != took[1] || took[0] < connects {
+					t.Errorf("it takes %v without a file of roots, and %v with one", took[0], took[1])
+				}
+			})
+		})
+	}
 }
