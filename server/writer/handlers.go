@@ -179,7 +179,9 @@ func (d *daemon) judgeOne(x *httpserver.Exchange, r *request, parse parser) (*le
 	if err := x.ReadBody(d.maxBody); err != nil {
 		return nil, nil, err
 	}
-	x.Unwatch()
+	if !r.reversal {
+		x.Unwatch()
+	}
 	if err := chargeOne(x); err != nil {
 		return nil, nil, err
 	}
@@ -191,8 +193,9 @@ func (d *daemon) judgeOne(x *httpserver.Exchange, r *request, parse parser) (*le
 		return nil, nil, err
 	}
 	x.Sign(tx)
-	if tx.Endpoint == ledger.EndpointReverse {
-		d.invert(x, tx)
+	if r.reversal {
+		d.invert(x, tx) // ends when the client disconnects
+		x.Unwatch()
 	}
 	if err := d.settle(r); err != nil {
 		return nil, nil, err

@@ -17,6 +17,7 @@ type request struct {
 
 	bulk      bool // a batch request
 	preflight bool // judge the one transaction, and change nothing
+	reversal  bool // its handler reads the commit that the transaction reverses
 	// alive reports whether the client still waits for the response. If it is nil,
 	// the client does. The sequencer calls it between two turns.
 	alive func() bool

@@ -63,7 +63,7 @@ func (d *daemon) reversal(x *httpserver.Exchange) (*request, parser, *ledger.Err
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &request{BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, 1)}} // not pooled, since it may have many operations
+	r := &request{reversal: true, BatchRequest: ledger.BatchRequest{Txs: make([]ledger.Transaction, 1)}} // not pooled, since it may have many operations
 	return r, func(body []byte, tx *ledger.Transaction) *ledger.Error {
 		return ledger.ParseReversal(body, uint64(seq), tx, d.parsing)
 	}, nil
@@ -104,7 +104,8 @@ const readBackPatience = 10 * time.Second
 
 // takeReadBack waits until no other reversal reads its commit. Only one may read at
 // a time, because a request of a few bytes may read a commit of 10,000 operations.
-// When the daemon stops, waiting reversals are rejected.
+// A reversal loses its place when its client disconnects. When the daemon stops,
+// waiting reversals are rejected.
 func (d *daemon) takeReadBack(x *httpserver.Exchange) *ledger.Error {
 	patience := time.NewTimer(readBackPatience)
 	defer patience.Stop()
