@@ -29,22 +29,28 @@ const (
 )
 
 // await makes g done when everything judged so far is durable, or when it is known
-// that it can't become durable.
+// that it can't become durable. While the log is stalled, neither can be known.
 func (s *sequencer) await(g *group) {
 	switch {
 	case s.failed != nil:
 		g.finish(s.failed)
+	case s.stalled != nil:
+		g.finish(s.stalled.unknown)
 	case !s.filling.empty():
 		s.filling.attach(g)
-	case s.inFlight != nil:
-		s.inFlight.attach(g)
 	default:
-		g.finish(s.confirm())
+		if err := s.confirm(); err != nil || s.inFlight == nil {
+			g.finish(err)
+			return
+		}
+		s.inFlight.attach(g)
 	}
 }
 
 // confirm asks the log whether this daemon is still the writer. It is called before
-// a group for which nothing is appended is answered, since no append would tell.
+// a group is answered for which nothing is appended later, since no append would
+// tell. The batch in flight does not tell either: it may have been appended before
+// the group was judged.
 func (s *sequencer) confirm() *ledger.Error {
 	switch err := s.log.Confirm(); {
 	case err == nil:

@@ -34,10 +34,11 @@ type ramLog struct {
 	entered  chan struct{}   // if set, every Append sends on it first …
 	proceed  <-chan struct{} // … and then receives from it
 
-	mu   sync.Mutex
-	read []commitlog.ReaderInfo
-	fail error // the error of Append
-	full error // the error of Room
+	mu     sync.Mutex
+	read   []commitlog.ReaderInfo
+	fail   error // the error of Append
+	full   error // the error of Room
+	fenced error // the error of Confirm
 
 	readBack atomic.Int32  // successful calls of Commit
 	archived atomic.Uint64 // last commit that Commit does not find
@@ -97,6 +98,12 @@ func (l *ramLog) set(fail, full error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fail, l.full = fail, full
+}
+
+func (l *ramLog) Confirm() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fenced
 }
 
 func (l *ramLog) written() []wal.Frame { return l.log.Frames() }

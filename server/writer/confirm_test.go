@@ -1,0 +1,38 @@
+package writer
+
+import (
+	"testing"
+
+	"assetledger/ledger"
+	"assetledger/server/commitlog"
+)
+
+// TestRefusalsAreConfirmed checks that a rejection is sent only if no other daemon
+// had become the writer after it was judged. A batch in flight does not prove that:
+// the log may have appended it before.
+func TestRefusalsAreConfirmed(t *testing.T) {
+	for name, appended := range map[string]func(*bench){
+		"nothing is in flight":         func(b *bench) { b.syncOne() },
+		"a batch was appended":         func(b *bench) { b.sync.append(b.inFlight) },
+		"its clients are answered too": func(b *bench) { b.sync.append(b.inFlight); b.inFlight.settle(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, newRAMLog())
+			_, first := b.submit(world)
+			b.step()
+			appended(b)
+			b.log.fenced = commitlog.ErrFenced
+			_, g := b.submit(transferTx(5000, ""))
+			b.step()
+			if b.inFlight != nil {
+				b.inFlight.settle(nil)
+			}
+			if !isDone(first) || first.err != nil {
+				t.Errorf("the commit before: %v", first.err)
+			}
+			if !isDone(g) || code(g.err) != ledger.LogUnavailable {
+				t.Errorf("the rejection is sent, though another daemon writes: %v", g.err)
+			}
+		})
+	}
+}
