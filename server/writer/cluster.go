@@ -127,13 +127,18 @@ func (d *daemon) turn(ctx context.Context, c Config, m commitlog.Member, exit fu
 	case cause = <-seq.sync.failed:
 	}
 	stopDuty(seq, w)
-	d.standBy(stopped{m}, c.Dir)
+	d.standBy(stopped{m, seq.sync.end.Load()}, c.Dir)
 	return errors.Join(cause, w.Close())
 }
 
-// stopped is a closed Member. It knows no writer.
-type stopped struct{ commitlog.Member }
+// stopped is a closed Member. It knows no writer, and the end of the log only as
+// this daemon left it.
+type stopped struct {
+	commitlog.Member
+	end uint64
+}
 
+func (m stopped) Durable() uint64               { return m.end }
 func (stopped) Behind() error                   { return commitlog.ErrUnreachable }
 func (stopped) Leader() string                  { return "" }
 func (stopped) Readers() []commitlog.ReaderInfo { return nil }
