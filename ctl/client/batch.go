@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"time"
 )
 
 const (
@@ -43,7 +42,7 @@ func (p *pipeline) request(ctx context.Context) error {
 	if err := json.Unmarshal(a.Body, &whole); err != nil || len(whole.Results) != n {
 		return fmt.Errorf("%s answered %d results to %d transactions", a.URL, len(whole.Results), n)
 	}
-	p.opened, p.since = true, time.Now()
+	p.opened = true
 	for i, raw := range whole.Results {
 		if err := p.result(a.URL, raw, i < n-1); err != nil {
 			return err

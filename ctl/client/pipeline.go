@@ -41,8 +41,8 @@ type pipeline struct {
 	noStream bool      // it is older than streams
 	refused  bool      // a line was, and OnError is stop
 	said     bool      // why lines are sent again
-	tries    int       // since a result
-	since    time.Time // when there was a result, or the queue was empty
+	tries    int       // since a result was yielded
+	since    time.Time // when a result was yielded, or the queue was empty
 	address  string    // of the daemon
 	answer   *Answer   // with which it refused the last attempt; nil: it did not
 }
@@ -277,7 +277,6 @@ const notTried = `{"error":{"code":"NotAttempted","message":"Not tried, since an
 
 // results handles results, which are those of the oldest lines.
 func (p *pipeline) results(s *stream, lines []byte) error {
-	p.since = time.Now()
 	for len(lines) > 0 {
 		line, rest, _ := bytes.Cut(lines, []byte{'\n'})
 		if lines = rest; !s.isResult(line) {
@@ -351,7 +350,7 @@ func (p *pipeline) tell(a *Answered) error {
 	a.Line = p.queue[0]
 	p.queue, p.size = p.queue[1:], p.size-len(a.Text)
 	p.sent, p.held = max(p.sent-1, 0), max(p.held-1, 0)
-	p.tries, p.said = 0, false
+	p.tries, p.since, p.said = 0, time.Now(), false
 	p.c.saw(a.GlobalSeq)
 	if a.Err != nil && a.Given == nil && p.o.OnError == "stop" && !p.refused {
 		p.refused, p.source, p.more = true, nil, false
