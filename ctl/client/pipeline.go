@@ -291,7 +291,10 @@ func (p *pipeline) results(s *stream, lines []byte) error {
 
 // result handles the result of the next line.
 func (p *pipeline) result(url string, raw []byte, more bool) error {
-	if p.held == p.sent {
+	switch {
+	case p.refused && p.sent == 0:
+		return nil // of a line behind a given one, which is not told
+	case p.held == p.sent:
 		return fmt.Errorf("%s answered a line that was not sent: %.200q", url, raw)
 	}
 	l := &p.queue[p.held]
@@ -316,6 +319,9 @@ func (p *pipeline) result(url string, raw []byte, more bool) error {
 		if err := p.tell(known(&p.queue[0])); err != nil {
 			return err
 		}
+	}
+	if len(p.queue) == 0 {
+		return nil // OnError is stop, and one of them ended it
 	}
 	if err := p.tell(a); err != nil {
 		return err
@@ -356,7 +362,7 @@ func (p *pipeline) tell(a *Answered) error {
 		p.refused, p.source, p.more = true, nil, false
 		given := func(l Line) bool { return l.Given != nil }
 		if at := slices.IndexFunc(p.queue[:p.sent], given); at >= 0 {
-			p.sent = at
+			p.sent, p.held = at, min(p.held, at)
 		}
 		p.queue = p.queue[:p.sent]
 	}
