@@ -136,11 +136,14 @@ func (b *backup) ownCheckpoint(r *Reader, seq uint64, o Options) error {
 	}
 	defer f.Close()
 	place, err := b.o.Place(f)
+	if err == nil && place.Seq != seq {
+		err = fmt.Errorf("%s is of commit %d", seqName(seq, ckptExt), place.Seq)
+	}
 	if err == nil {
 		err = r.SeekAfter(place)
 	}
 	var archived *ArchivedError
-	if err == nil && place.Seq == seq || errors.As(err, &archived) {
+	if err == nil || errors.As(err, &archived) {
 		return nil
 	}
 	return fmt.Errorf("wal: %s has a checkpoint of its own, after global_seq %d, or a damaged one: it is no longer the same log as %s; "+

@@ -135,6 +135,16 @@ func TestBackupOntoOwnHistory(t *testing.T) {
 		{"a checkpoint of another history", func(t *testing.T, out string) {
 			placed(t, out, Place{Seq: shared, Chain: 1})
 		}, 3, fmt.Sprintf("a checkpoint of its own, after global_seq %d,", shared)},
+		{"a checkpoint under the name of another", func(t *testing.T, out string) {
+			f, err := mustReader(t, out, small()).Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			placed(t, out, f.Place())
+			if err := os.Rename(CheckpointPath(out, f.Last()), CheckpointPath(out, shared)); err != nil {
+				t.Fatal(err)
+			}
+		}, 3, "is of commit 2"},
 		{"without segments", func(t *testing.T, out string) {
 			if err := os.RemoveAll(segmentsPath(out)); err != nil {
 				t.Fatal(err)
