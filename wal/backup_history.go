@@ -15,10 +15,10 @@ import (
 // originals are all segments of the original, including one without commits. end is
 // the copy's END.
 func (b *backup) continues(originals []segmentFile, end *endState) error {
+	var t tail
 	last := uint64(0)
 	if n := len(b.there); n > 0 {
-		s := &b.there[n-1]
-		t := tail{seg: *s}
+		t.seg = b.there[n-1]
 		if err := t.read(b.fs, cursor{}, end.durable, 0); err != nil {
 			return fmt.Errorf("the earlier backup can't be continued; back up into another directory: %w", err)
 		}
@@ -26,7 +26,7 @@ func (b *backup) continues(originals []segmentFile, end *endState) error {
 		if err != nil {
 			return err
 		}
-		if !same || t.facts&stray != 0 {
+		if !same {
 			return b.own(after)
 		}
 		last = t.last()
@@ -34,6 +34,10 @@ func (b *backup) continues(originals []segmentFile, end *endState) error {
 	if end.there && end.durable > last {
 		return fmt.Errorf("wal: the backup in %s has commits to %d, and its END says %d: it is damaged; back up into another directory",
 			b.out, last, end.durable)
+	}
+	if t.facts&stray != 0 {
+		return fmt.Errorf("wal: %s has bytes at offset %d, after global_seq %d, that are no whole batch: "+
+			"a daemon on this copy was cut short while it wrote, or the disk has changed them; back up into another directory", t.seg.path, t.at.off, last)
 	}
 	return b.ownCheckpoints(last)
 }
@@ -44,7 +48,7 @@ func (b *backup) own(after uint64) error {
 }
 
 // shared returns the last commit that both logs have. same is true if the original
-// has everything up to t, the end of the copy.
+// has everything up to t, the last whole batch of the copy.
 func (b *backup) shared(originals []segmentFile, t *tail) (last uint64, same bool, err error) {
 	first, newest := &originals[0].head, len(b.there)-1
 	for i := newest; i >= 0 && b.there[i].head.Ordinal >= first.Ordinal; i-- {
@@ -53,7 +57,7 @@ func (b *backup) shared(originals []segmentFile, t *tail) (last uint64, same boo
 			continue
 		}
 		both, err := b.walkBoth(&originals[at], &b.there[i])
-		return both.next - 1, i == newest && both.off == t.at.off, err
+		return both.next - 1, i == newest && both.off >= t.at.off, err
 	}
 	if first.Ordinal <= t.seg.head.Ordinal {
 		return b.there[0].head.First - 1, false, nil

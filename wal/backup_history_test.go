@@ -121,7 +121,14 @@ func TestBackupOntoOwnHistory(t *testing.T) {
 				t.Fatal(err)
 			}
 			patch(t, seg, list[len(list)-1].Used+frameAlign, flip, 1)
-		}, 3, own},
+		}, 3, fmt.Sprintf("after global_seq %d, that are no whole batch:", shared)},
+		{"a damaged last batch", func(t *testing.T, out string) {
+			list, _, err := Stat(out, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			patch(t, last(t, out), list[len(list)-1].Used-frameAlign, flip, 1)
+		}, 3, fmt.Sprintf("its END says %d: it is damaged", shared)},
 		{"in an unfinished copy", func(t *testing.T, out string) {
 			started(t, out, func(w *Writer) { ownFrame(t, w) })
 			b := &backup{fs: OS{}, out: out}
@@ -176,6 +183,36 @@ func TestBackupOntoOwnHistory(t *testing.T) {
 				t.Error("the copy was changed")
 			}
 		})
+	}
+}
+
+// TestBackupOntoTornMirror backs up onto the directory of a mirror that was killed. It
+// ends with the header of a batch that the log has, without the batch's whole body.
+func TestBackupOntoTornMirror(t *testing.T) {
+	dir, w := longLog(t)
+	out, later := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "later")
+	_, err := Backup(dir, out, BackupOptions{})
+	at := w.LastSeq()
+	fill(t, w, 1, 2000)
+	if _, more := Backup(dir, later, BackupOptions{}); err != nil || more != nil {
+		t.Fatal(err, more)
+	}
+	list, _, err := Stat(later, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seg := segPath(t, out, len(list)-1)
+	if err := os.Rename(segPath(t, later, len(list)-1), seg); err != nil {
+		t.Fatal(err)
+	}
+	patch(t, seg, list[len(list)-1].Used-frameAlign, flip, 1)
+	before := files(t, out)
+	_, err = Backup(dir, out, BackupOptions{})
+	if want := fmt.Sprintf("%s has bytes at offset", seg); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprintf("after global_seq %d,", at)) {
+		t.Errorf("got %v", err)
+	}
+	if !maps.Equal(before, files(t, out)) {
+		t.Error("the copy was changed")
 	}
 }
 
