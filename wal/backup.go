@@ -271,11 +271,20 @@ func (b *backup) used(src File, s *segmentFile) (int64, error) {
 			err = w.load()
 		}
 		if err != nil {
-			return 0, sealError(s, &w.at, err)
+			return 0, b.damage(s, &w.at, err)
 		}
 		w.step()
 	}
 	return w.at.off, nil
+}
+
+// damage returns the error for a segment of the original in which a walk ended early,
+// before the end that END shows.
+func (b *backup) damage(s *segmentFile, at *cursor, err error) error {
+	if err == errVoid {
+		err = &flaw{rule: "acknowledged frames missing", err: fmt.Errorf("there is no frame here, but END says that the log has commits to %d", b.End)}
+	}
+	return sealError(s, at, err)
 }
 
 // fill writes the first used bytes of src, then zeroes up to size.

@@ -81,10 +81,14 @@ func (b *backup) walkBoth(original, there *segmentFile) (cursor, error) {
 		w[i] = newWalker(src, s.head, nil)
 	}
 	for {
-		for _, w := range w {
+		for i, w := range w {
 			if err := w.peek(); err != nil {
 				_, flawed := errors.AsType[*flaw](err)
-				if flawed || err == errVoid {
+				switch {
+				case !flawed && err != errVoid:
+				case i == 0 && w.at.next <= b.End:
+					err = b.damage(original, &w.at, err)
+				default:
 					err = nil
 				}
 				return w.at, err

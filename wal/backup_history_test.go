@@ -186,6 +186,39 @@ func TestBackupOntoOwnHistory(t *testing.T) {
 	}
 }
 
+// TestBackupOfDamagedLog continues a backup of a log that was damaged since. The error
+// is about the log, and not about the copy.
+func TestBackupOfDamagedLog(t *testing.T) {
+	for name, c := range map[string]struct {
+		at     int64
+		damage func(b []byte)
+		rule   string
+	}{
+		"a header that the copy has": {segmentHeaderSize, flip, "frame header"},
+		"nothing there":              {segmentHeaderSize, func(b []byte) { clear(b) }, "acknowledged frames missing"},
+	} {
+		dir, _ := longLog(t)
+		out := filepath.Join(t.TempDir(), "out")
+		if _, err := Backup(dir, out, BackupOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		list, _, err := Stat(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seg := segPath(t, dir, len(list)-1)
+		patch(t, seg, c.at, c.damage, frameHeaderSize)
+		before := files(t, out)
+		_, err = Backup(dir, out, BackupOptions{})
+		if damage := wantRule(t, err, c.rule); damage.File != seg || damage.Offset != c.at {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if !maps.Equal(before, files(t, out)) {
+			t.Errorf("%s: the copy was changed", name)
+		}
+	}
+}
+
 // TestBackupOntoTornMirror backs up onto the directory of a mirror that was killed. It
 // ends with the header of a batch that the log has, without the batch's whole body.
 func TestBackupOntoTornMirror(t *testing.T) {
