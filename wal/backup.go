@@ -84,12 +84,8 @@ type backup struct {
 }
 
 func (b *backup) run() error {
-	var err error
-	if b.end, err = readEnd(b.fs, b.dir); err != nil {
+	if err := b.findEnd(); err != nil {
 		return err
-	}
-	if !b.end.there {
-		return errors.Join(ErrNoLog, b.end.bad)
 	}
 	b.ID, b.End = b.end.ID, b.end.durable
 	if err := b.fs.Mkdir(b.out); err != nil {
@@ -260,31 +256,6 @@ func (b *backup) segment(s *segmentFile, last bool) error {
 	}
 	b.Copied++
 	return b.fs.SyncDir(d)
-}
-
-// used returns the offset at which the last frame that END covers ends.
-func (b *backup) used(src File, s *segmentFile) (int64, error) {
-	w := newWalker(src, s.head, nil)
-	for w.at.next <= b.End {
-		err := w.peek()
-		if err == nil {
-			err = w.load()
-		}
-		if err != nil {
-			return 0, b.damage(s, &w.at, err)
-		}
-		w.step()
-	}
-	return w.at.off, nil
-}
-
-// damage returns the error for a segment of the original in which a walk ended early,
-// before the end that END shows.
-func (b *backup) damage(s *segmentFile, at *cursor, err error) error {
-	if err == errVoid {
-		err = &flaw{rule: "acknowledged frames missing", err: fmt.Errorf("there is no frame here, but END says that the log has commits to %d", b.End)}
-	}
-	return sealError(s, at, err)
 }
 
 // fill writes the first used bytes of src, then zeroes up to size.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -209,6 +210,39 @@ func TestBackupIsNeverHalf(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestBackupWithoutEnd backs up a stopped log whose END is missing or garbled. The copy
+// has all frames. A copy that is not finished is rejected.
+func TestBackupWithoutEnd(t *testing.T) {
+	for name, change := range map[string]func(end string) error{
+		"its durable end is garbled": func(end string) error {
+			patch(t, end, endDurableAt, func(b []byte) { b[0] = 50 }, 1)
+			return nil
+		},
+		"garbled": func(end string) error { patch(t, end, 0, flip, 1); return nil },
+		"empty":   func(end string) error { return os.Truncate(end, 0) },
+		"missing": os.Remove,
+	} {
+		dir, w := longLog(t)
+		w.Close()
+		out := filepath.Join(t.TempDir(), "out")
+		if err := change(filepath.Join(dir, endName)); err != nil {
+			t.Fatal(err)
+		}
+		if report, err := Backup(dir, out, BackupOptions{}); err != nil || report.End != w.LastSeq() {
+			t.Errorf("%s: %+v, %v", name, report, err)
+			continue
+		}
+		if got := readAll(t, mustReader(t, out, small())); got != w.LastSeq() {
+			t.Errorf("%s: the copy ends at %d, the log at %d", name, got, w.LastSeq())
+		}
+	}
+	dir, w := longLog(t)
+	w.Close()
+	patch(t, filepath.Join(dir, endName), 0, func(b []byte) { copy(b, unfinished) }, pageSize)
+	_, err := Backup(dir, filepath.Join(t.TempDir(), "out"), BackupOptions{})
+	wantRule(t, err, "unfinished backup")
 }
 
 func TestBackupCheckFails(t *testing.T) {
