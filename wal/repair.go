@@ -38,7 +38,8 @@ type RepairReport struct {
 // valid checkpoint would be left. Without o.Accept it changes nothing and reports
 // what would be lost. It deletes nothing: it copies damaged bytes, and renames
 // later segments and bad checkpoints. Readers of a log that was shortened get
-// ErrReplaced. It returns ErrNoLog if there is no log, and then creates no LOCK.
+// ErrReplaced. It returns ErrNoLog if there is no log. In that case and without
+// o.Accept it creates no LOCK.
 //
 // END is set back last. So an interrupted repair leaves a log that Open rejects,
 // and can be repeated.
@@ -47,15 +48,41 @@ func Repair(dir string, o RepairOptions) (RepairReport, error) {
 	if err := CheckPresent(dir, Options{FS: o.FS}); err != nil {
 		return RepairReport{}, err
 	}
+	if !o.Accept {
+		return p.look()
+	}
 	lock, err := lockLog(p.fs, dir)
 	if err != nil {
 		return RepairReport{}, err
 	}
 	defer lock.Close()
-	if err := p.survey(); err != nil || !p.Needed || !o.Accept {
+	if err := p.survey(); err != nil || !p.Needed {
 		return p.RepairReport, err
 	}
 	return p.RepairReport, p.apply()
+}
+
+// look surveys the log without locking it, because that may create LOCK. It looks
+// for a writer before and after: to the survey, a frame that is being written is
+// damaged.
+func (p *repair) look() (RepairReport, error) {
+	if err := p.free(); err != nil {
+		return RepairReport{}, err
+	}
+	err := p.survey()
+	if locked := p.free(); locked != nil {
+		return RepairReport{}, locked
+	}
+	return p.RepairReport, err
+}
+
+// free returns ErrLocked if a process has the log open for writing.
+func (p *repair) free() error {
+	locked, err := logLocked(p.fs, p.dir)
+	if err == nil && locked {
+		err = fmt.Errorf("%w (%s)", ErrLocked, join(p.dir, lockName))
+	}
+	return err
 }
 
 type repair struct {

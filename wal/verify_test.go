@@ -3,10 +3,12 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -164,9 +166,56 @@ func TestRepair(t *testing.T) {
 func TestRepairNeedsTheLock(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, small())
-	if _, err := Repair(dir, RepairOptions{FS: noSync{}, Accept: true}); !errors.Is(err, ErrLocked) {
+	for _, accept := range []bool{false, true} {
+		if _, err := Repair(dir, RepairOptions{FS: noSync{}, Accept: accept}); !errors.Is(err, ErrLocked) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRepairOnlyLooks checks that Repair without Accept creates nothing, also in a
+// directory without LOCK that it may only read, and that it finds a writer that
+// starts meanwhile.
+func TestRepairOnlyLooks(t *testing.T) {
+	dir := damaged(t, func(d *damage) { patch(d.t, d.seg(2), d.off-bigFrame+100, flip, 1) })
+	if err := os.Remove(join(dir, lockName)); err != nil {
 		t.Fatal(err)
 	}
+	before := files(t, dir)
+	look := func(fsys FS) (RepairReport, error) { return Repair(dir, RepairOptions{FS: fsys}) }
+	if report, err := look(readOnly{}); err != nil || !report.Needed {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if !maps.Equal(before, files(t, dir)) {
+		t.Error("the directory was changed")
+	}
+	fsys := &faultFS{FS: noSync{}}
+	fsys.setFail(func(_ int, op, name string) error {
+		if op != "open" || filepath.Base(name) != segmentName(1) {
+			return nil
+		}
+		fsys.fail = nil // the lock of fsys is held
+		writer, err := (OS{}).Lock(join(dir, lockName))
+		if err == nil {
+			t.Cleanup(func() { writer.Close() })
+		}
+		return err
+	})
+	if report, err := look(fsys); !errors.Is(err, ErrLocked) {
+		t.Errorf("beside a writer that starts: %+v, %v", report, err)
+	}
+}
+
+// A readOnly file system refuses to be changed.
+type readOnly struct{ OS }
+
+func (readOnly) Create(string) (File, error) { return nil, syscall.EROFS }
+func (readOnly) Lock(string) (File, error)   { return nil, syscall.EROFS }
+func (readOnly) Open(name string, write bool) (File, error) {
+	if write {
+		return nil, syscall.EROFS
+	}
+	return OS{}.Open(name, false)
 }
 
 // Repair leaves nothing in a directory without a log. Checkpoints alone are what is
