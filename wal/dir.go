@@ -99,6 +99,16 @@ func (e *endState) settle() {
 	}
 }
 
+// sameBoot reports whether the log may have been written since the machine was
+// started. boot is the current boot, and before the one in LOCK. END is better
+// evidence, since it is written after recovery has succeeded.
+func (e *endState) sameBoot(boot, before BootID) bool {
+	if e.there {
+		before = e.Boot
+	}
+	return boot == BootID{} || before == BootID{} && e.there || boot == before
+}
+
 // A dirState describes a log directory before anything in it is changed.
 type dirState struct {
 	end      endState

@@ -1,8 +1,10 @@
 package wal
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"time"
 )
@@ -46,6 +48,27 @@ func (l *logLock) Close() error {
 	}
 	return err
 }
+
+// boot returns the boot in which the log was last opened successfully, according to
+// LOCK, or zero if LOCK does not say. LOCK is never synced, so it names the current
+// boot only if it was written since the machine started.
+func (l *logLock) boot() (id BootID, err error) {
+	const at = len("boot ")
+	b := make([]byte, lockSize)
+	n, err := l.lock.ReadAt(b, 0)
+	if err != nil && err != io.EOF {
+		return id, err
+	}
+	if n == lockSize {
+		if text, err := hex.DecodeString(string(b[at : at+2*len(id)])); err == nil {
+			copy(id[:], text)
+		}
+	}
+	return id, nil
+}
+
+// lockSize is the length of the text in LOCK.
+const lockSize = 128
 
 // logLocked reports whether a process has the log in dir open for writing.
 func logLocked(fsys FS, dir string) (bool, error) {

@@ -1,10 +1,8 @@
 package wal
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -82,7 +80,7 @@ func (w *Writer) survey() (*finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, err := w.lockBoot()
+	before, err := w.lock.boot()
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +103,7 @@ func (w *Writer) survey() (*finding, error) {
 		}
 		return found, nil
 	}
-	// END is better evidence, since it is written after recovery has succeeded.
-	if d.end.there {
-		before = d.end.Boot
-	}
-	found.sameBoot = boot == BootID{} || before == BootID{} && d.end.there || boot == before
+	found.sameBoot = d.end.sameBoot(boot, before)
 	if found.tail, err = readTail(w.fs, &found.dir); err != nil {
 		return nil, err
 	}
@@ -195,24 +189,6 @@ func refusal(r *rule, cause error) error {
 	return fmt.Errorf("%s: %w", r.why, cause)
 }
 
-// lockBoot returns the boot in which the log was last opened successfully,
-// according to LOCK, or zero if LOCK does not say. LOCK is never synced, so it
-// names the current boot only if it was written since the machine started.
-func (w *Writer) lockBoot() (id BootID, err error) {
-	const at = len("boot ")
-	b := make([]byte, lockSize)
-	n, err := w.lock.lock.ReadAt(b, 0)
-	if err != nil && err != io.EOF {
-		return id, err
-	}
-	if n == lockSize {
-		if text, err := hex.DecodeString(string(b[at : at+2*len(id)])); err == nil {
-			copy(id[:], text)
-		}
-	}
-	return id, nil
-}
-
 // signLock writes to LOCK who holds the lock, for people, and in which boot it was
 // taken, for the next Open. It comes last. Until END is valid again, the end of the
 // log must not be rewritten: it may be from an earlier boot, and acknowledged.
@@ -221,6 +197,3 @@ func (w *Writer) signLock(boot BootID) error {
 	_, err := w.lock.lock.WriteAt(fmt.Appendf(nil, "%-*s\n", lockSize-1, text), 0)
 	return err
 }
-
-// lockSize is the length of the text in LOCK.
-const lockSize = 128

@@ -56,10 +56,14 @@ func Repair(dir string, o RepairOptions) (RepairReport, error) {
 		return RepairReport{}, err
 	}
 	defer lock.Close()
+	before, err := lock.boot()
+	if err != nil {
+		return RepairReport{}, err
+	}
 	if err := p.survey(); err != nil || !p.Needed {
 		return p.RepairReport, err
 	}
-	return p.RepairReport, p.apply()
+	return p.RepairReport, p.apply(before)
 }
 
 // look surveys the log without locking it, because that may create LOCK. It looks
@@ -140,8 +144,15 @@ func (p *repair) surveyLog(firsts []uint64) (n int, err error) {
 		return 0, err
 	}
 	p.end.settle()
-	if n, err = p.walk(firsts); err != nil || n == 0 {
+	of, err := CopyOf(p.dir, Options{FS: p.fs})
+	if err != nil {
+		return 0, err
+	}
+	if n, err = p.walk(firsts, of != ""); err != nil || n == 0 {
 		return n, err
+	}
+	if p.end.ID != p.last.seg.head.ID {
+		p.end.Boot = BootID{} // of another log
 	}
 	p.id, p.Kept, p.File, p.Offset = p.last.seg.head.ID, p.last.last(), p.last.seg.path, p.last.at.off
 	p.Bytes = p.last.strayEnd - p.Offset
@@ -218,9 +229,10 @@ func covered(ckpts []uint64, first, last uint64) bool {
 }
 
 // walk sets last to the end of the valid part, and returns the number of segments
-// in that part.
-func (p *repair) walk(firsts []uint64) (n int, err error) {
+// in that part. copied tells that the directory is marked as a copy.
+func (p *repair) walk(firsts []uint64, copied bool) (n int, err error) {
 	var at cursor
+	d := dirState{end: p.end, copy: copied}
 	for i, first := range firsts {
 		s := segmentFile{path: join(segmentsPath(p.dir), segmentName(first))}
 		if s.head, err = checkSegment(p.fs, s.path, first); err != nil {
@@ -229,8 +241,11 @@ func (p *repair) walk(firsts []uint64) (n int, err error) {
 		if i > 0 && checkLink(s.path, &s.head, p.last.seg.head.ID, p.last.seg.head.Ordinal, &at) != nil {
 			return i, nil
 		}
-		t := tail{seg: s}
-		if err := t.read(p.fs, at, 0, 0); err != nil {
+		t := tail{seg: s, group: d.group()}
+		if d.end.ID != s.head.ID {
+			d.end.durable = 0 // of another log
+		}
+		if err := t.read(p.fs, at, d.end.durable, 0); err != nil {
 			return i, err
 		}
 		p.last, at = t, t.at
@@ -250,7 +265,8 @@ func onlyDamage(err error) error {
 }
 
 // apply changes the disk. It begins with the copies, and ends with END.
-func (p *repair) apply() error {
+// before is the boot in LOCK.
+func (p *repair) apply(before BootID) error {
 	if !p.cut {
 		return p.setAside()
 	}
@@ -267,9 +283,14 @@ func (p *repair) apply() error {
 	if err := p.setAside(); err != nil {
 		return err
 	}
-	// Frames that END did not cover may be only in the page cache.
-	if err := rewrite(file, p.last.doubt, p.Offset); err != nil {
+	boot, err := p.fs.Boot()
+	if err != nil {
 		return err
+	}
+	if p.end.sameBoot(boot, before) { // frames that END does not cover may be only in the page cache
+		if err := rewrite(file, p.last.doubt, p.Offset); err != nil {
+			return err
+		}
 	}
 	if err := zeroRange(file, p.Offset, p.last.strayEnd); err != nil {
 		return err
