@@ -1,0 +1,163 @@
+package history
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"assetledger/wal"
+)
+
+// spans returns the files of the index, and removes unneeded ones.
+func (x *Index) spans() ([]span, error) {
+	names, err := x.fsys.List(x.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var list []span
+	for _, name := range names {
+		if s, ok := parseName(name); ok {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b span) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(b.last, a.last)) })
+	return list, err
+}
+
+// load opens the files that follow each other. It returns the first range of
+// commits that are neither in a file nor in memory. If this daemon writes the
+// files, load removes unusable ones.
+func (x *Index) load() (missing span, err error) {
+	list, err := x.spans()
+	if err != nil {
+		return span{}, err
+	}
+	files, err := x.chain(list)
+	if err != nil {
+		return span{}, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	need := x.gens[0].first - 1 // the files must reach up to here
+	have := covered(files)
+	if have < need {
+		missing = span{have + 1, need}
+		for _, s := range list { // up to the next usable file
+			if s.first > missing.first && s.first <= missing.last {
+				missing.last = s.first - 1
+			}
+		}
+		return missing, nil
+	}
+	x.publish(files)
+	x.ready = true
+	return span{}, nil
+}
+
+// publish makes the files available to new views. The caller holds mu.
+func (x *Index) publish(files []*file) {
+	x.files = files
+	end := covered(files)
+	for len(x.gens) > 1 && x.gens[0].end.Seq <= end {
+		if g := x.gens[0]; !g.viewed {
+			x.spare.give(g.blocks)
+		}
+		x.gens = x.gens[1:]
+	}
+	wake(x.written)
+	x.Meter.Files.Store(uint64(len(files)))
+	var bytes int64
+	for _, f := range files {
+		bytes += f.size
+	}
+	x.Meter.Bytes.Store(uint64(bytes))
+}
+
+// chain opens the files that follow each other, beginning with the first, and match
+// the log.
+func (x *Index) chain(list []span) (files []*file, err error) {
+	id := x.id
+	known := map[string]*file{}
+	x.mu.Lock()
+	for _, f := range x.files {
+		known[f.name] = f
+	}
+	x.mu.Unlock()
+	for _, s := range list {
+		next := covered(files) + 1
+		if s.last < next || s.first > next && len(files) > 0 {
+			continue
+		}
+		f := known[join(x.dir, s.name())]
+		if f == nil {
+			if f, err = openFile(x.fsys, x.dir, s, id); err != nil {
+				if err := x.unusable(s, err); err != nil {
+					return nil, err
+				}
+				continue
+			}
+		}
+		isBase := s.first > 1 && f.before == 0
+		switch {
+		case len(files) == 0 && s.first > 1 && !isBase, len(files) > 0 && (s.first != next || f.before != files[len(files)-1].end.Chain):
+			continue
+		}
+		files = append(files, f)
+	}
+	return x.fitting(files)
+}
+
+// unusable handles a file that can't be opened. A damaged file is removed, so that
+// it is built again. Other errors are returned.
+func (x *Index) unusable(s span, err error) error {
+	if !errors.Is(err, errDamaged) && !errors.Is(err, errOther) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // merged meanwhile by the daemon that writes the files
+		}
+		return err
+	}
+	held, lockErr := x.hold()
+	if !held {
+		return lockErr
+	}
+	x.c.Log.Warn("a file of the history index can't be used; it is made again", "file", s.name(), "reason", err)
+	return x.fsys.Remove(join(x.dir, s.name()))
+}
+
+// fitting drops files at the end that don't match the log. They were written before
+// the log lost its end in a repair.
+func (x *Index) fitting(files []*file) ([]*file, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	r, err := x.c.Source.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for len(files) > 0 {
+		last := files[len(files)-1]
+		err := r.SeekAfter(last.end)
+		var mismatch *wal.MismatchError
+		var archived *wal.ArchivedError
+		if err == nil || errors.As(err, &archived) {
+			break
+		}
+		if !errors.As(err, &mismatch) && !errors.Is(err, wal.ErrBeyond) {
+			return nil, err
+		}
+		held, lockErr := x.hold()
+		if lockErr != nil {
+			return nil, lockErr
+		}
+		if held {
+			x.c.Log.Warn("a file of the history index is not of this log as it is now; it is made again", "file", last.name, "reason", err)
+			if err := x.fsys.Remove(last.name); err != nil {
+				return nil, err
+			}
+		}
+		files = files[:len(files)-1]
+	}
+	return files, nil
+}
