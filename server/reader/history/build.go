@@ -89,6 +89,8 @@ func (b *builder) write() error {
 	b.gen = newGeneration(g.end)
 	b.gen.note(b.state, &b.x.spare)
 	defer b.x.spare.give(g.blocks)
+	b.x.writing.Lock()
+	defer b.x.writing.Unlock()
 	_, err := b.x.create(span{g.first, g.end.Seq}, func(out io.Writer) error {
 		w := newWriter(out, b.x.id, g.first, g.before)
 		g.write(w, g.first)
@@ -100,6 +102,8 @@ func (b *builder) write() error {
 // buildBase begins the index with the contents of all containers at a checkpoint.
 func (x *Index) buildBase(state *ledger.State, place wal.Place) error {
 	x.c.Log.Warn("the front of the log is archived: the history index begins at a checkpoint", "seq", place.Seq)
+	x.writing.Lock()
+	defer x.writing.Unlock()
 	list, err := x.spans()
 	if err != nil {
 		return err

@@ -44,7 +44,10 @@ type Index struct {
 
 	pasts sync.Pool // states that can be reused
 
-	writing sync.Mutex // held while files are written
+	// writing is held while files are written, removed or looked for: a generation
+	// that is being written must not be reused, and there is one next.tmp. It is
+	// acquired before mu, which is never held during an operation of the disk.
+	writing sync.Mutex
 
 	open  *generation   // the last of gens; used by the tailer
 	state *ledger.State // used by the tailer
@@ -58,6 +61,7 @@ type Index struct {
 	ready   bool          // files and gens together have everything after base
 	lock    io.Closer     // nil while another daemon writes the files
 	failing bool          // the last step of Run failed
+	spoilt  []string      // damaged files, which Run must remove
 }
 
 // A Meter holds the values for metrics and health.
@@ -192,8 +196,8 @@ type damageError struct {
 func (e *damageError) Error() string { return e.f.name + ": " + e.what.Error() }
 func (e *damageError) Unwrap() error { return e.what }
 
-// damaged handles an error. If it is a *damageError, the file is removed and will
-// be built again.
+// damaged handles an error. If it is a *damageError, Run removes the file and builds
+// it again.
 func (x *Index) damaged(err error) error {
 	var damage *damageError
 	if !errors.As(err, &damage) {
@@ -204,8 +208,7 @@ func (x *Index) damaged(err error) error {
 	for _, mine := range x.files {
 		if mine == damage.f {
 			x.c.Log.Warn("a file of the history index is damaged; it is made again", "file", mine.name, "reason", damage.what)
-			x.ready, x.files = false, nil
-			x.fsys.Remove(mine.name)
+			x.ready, x.files, x.spoilt = false, nil, append(x.spoilt, mine.name)
 			wake(x.poke)
 		}
 	}

@@ -73,13 +73,13 @@ func (x *Index) step(ctx context.Context) (pause time.Duration, err error) {
 		return 0, nil
 	}
 	if !ready {
-		missing, err := x.load()
+		missing, held, err := x.find()
 		if err != nil {
 			return 0, err
 		}
 		if missing.first != 0 {
-			if held, err := x.hold(); !held {
-				return lookAgain, err
+			if !held {
+				return lookAgain, nil
 			}
 			if err := x.build(ctx, missing); err != nil {
 				return 0, err
@@ -91,12 +91,26 @@ func (x *Index) step(ctx context.Context) (pause time.Duration, err error) {
 	return x.Flush()
 }
 
+// find loads the files. If some are missing, it acquires the duty of making them.
+// held is false if another daemon has that duty.
+func (x *Index) find() (missing span, held bool, err error) {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	if err := x.discard(); err != nil {
+		return missing, false, err
+	}
+	if missing, err = x.load(); err != nil || missing.first == 0 {
+		return missing, false, err
+	}
+	held, err = x.hold()
+	return missing, held, err
+}
+
 // hold acquires the duty of writing the files. It returns false if another daemon
-// has it.
+// has it. The caller holds writing, and not mu, so that no reader waits for the
+// disk.
 func (x *Index) hold() (bool, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.lock != nil {
+	if x.holds() {
 		return true, nil
 	}
 	if err := errors.Join(x.fsys.Mkdir(x.dir), x.fsys.SyncDir(x.c.Dir)); err != nil {
@@ -109,17 +123,29 @@ func (x *Index) hold() (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	x.lock = lock
 	return true, nil
 }
 
-// release gives up the duty.
-func (x *Index) release() {
+// holds reports whether this daemon has the duty of writing the files.
+func (x *Index) holds() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.lock != nil {
-		x.lock.Close()
-		x.lock = nil
+	return x.lock != nil
+}
+
+// release gives up the duty.
+func (x *Index) release() {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	x.mu.Lock()
+	lock := x.lock
+	x.lock = nil
+	x.mu.Unlock()
+	if lock != nil {
+		lock.Close()
 	}
 }
 
@@ -140,12 +166,12 @@ func (x *Index) Flush() (pause time.Duration, err error) {
 	if x.c.Dir == "" || !ready || !waiting {
 		return 0, nil
 	}
+	x.writing.Lock()
+	defer x.writing.Unlock()
 	held, err := x.hold()
 	if err != nil {
 		return 0, err
 	}
-	x.writing.Lock()
-	defer x.writing.Unlock()
 	if !held {
 		_, err := x.load()
 		return lookAgain, err
@@ -197,7 +223,7 @@ func (x *Index) writeGeneration(g *generation, files []*file) error {
 	return nil
 }
 
-// create writes a file and opens it.
+// create writes a file and opens it. The caller holds writing.
 func (x *Index) create(s span, write func(io.Writer) error) (*file, error) {
 	if err := createFile(x.fsys, x.dir, s, write); err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func (x *Index) spans() ([]span, error) {
 
 // load opens the files that follow each other. It returns the first range of
 // commits that are neither in a file nor in memory. If this daemon writes the
-// files, load removes unusable ones.
+// files, load removes unusable ones. The caller holds writing.
 func (x *Index) load() (missing span, err error) {
 	list, err := x.spans()
 	if err != nil {
@@ -106,6 +106,28 @@ func (x *Index) chain(list []span) (files []*file, err error) {
 		files = append(files, f)
 	}
 	return x.fitting(files)
+}
+
+// discard removes the files in which views found damage. If another daemon writes the
+// files, they stay: that daemon may have made them again.
+func (x *Index) discard() error {
+	x.mu.Lock()
+	names := x.spoilt
+	x.spoilt = nil
+	x.mu.Unlock()
+	if len(names) == 0 {
+		return nil
+	}
+	held, err := x.hold()
+	if !held {
+		return err
+	}
+	for _, name := range names {
+		if err := x.fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // unusable handles a file that can't be opened. A damaged file is removed, so that

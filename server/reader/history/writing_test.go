@@ -1,0 +1,154 @@
+package history
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"assetledger/wal"
+)
+
+// A guardedFS checks, at each operation on a name, that no reader waits for the disk,
+// and at each change, that no other goroutine may change files or reuse a generation.
+type guardedFS struct {
+	wal.FS
+	t testing.TB
+	x *Index // nil until there is one
+}
+
+func (g *guardedFS) look(op, name string) {
+	if g.x == nil {
+		return
+	}
+	if !g.x.mu.TryLock() {
+		g.t.Errorf("%s %s: readers wait for it", op, name)
+		return
+	}
+	g.x.mu.Unlock()
+}
+
+func (g *guardedFS) change(op, name string) {
+	g.look(op, name)
+	if g.x != nil && g.x.writing.TryLock() {
+		g.x.writing.Unlock()
+		g.t.Errorf("%s %s: another goroutine may change files too", op, name)
+	}
+}
+
+func (g *guardedFS) Open(name string, write bool) (wal.File, error) {
+	g.change("open", name)
+	return g.FS.Open(name, write)
+}
+func (g *guardedFS) List(dir string) ([]string, error) { g.change("list", dir); return g.FS.List(dir) }
+func (g *guardedFS) Create(name string) (wal.File, error) {
+	g.change("create", name)
+	return g.FS.Create(name)
+}
+func (g *guardedFS) Rename(a, b string) error { g.change("rename", b); return g.FS.Rename(a, b) }
+func (g *guardedFS) Remove(name string) error { g.change("remove", name); return g.FS.Remove(name) }
+func (g *guardedFS) Mkdir(dir string) error   { g.change("mkdir", dir); return g.FS.Mkdir(dir) }
+func (g *guardedFS) SyncDir(dir string) error { g.change("syncdir", dir); return g.FS.SyncDir(dir) }
+func (g *guardedFS) Lock(name string) (wal.File, error) {
+	g.change("lock", name)
+	return g.FS.Lock(name)
+}
+
+// TestFilesChangeInTurn keeps an index in all ways: files are written, merged, made
+// again after damage and after the tailer was too far ahead, and begun at a
+// checkpoint. All of that happens while writing is held and mu is not.
+func TestFilesChangeInTurn(t *testing.T) {
+	w, disk := newWorld(t, 5, 400), newDisk(1)
+	g := &guardedFS{FS: disk.Process(), t: t}
+	index := func() *Index {
+		g.x = nil
+		g.x = New(w.config(g))
+		return g.x
+	}
+	f := w.follow(index(), 0)
+	for more := true; more; {
+		more = f.apply(25)
+		if err := f.keep(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.Meter.Built.Load() <= uint64(len(f.files)) {
+		t.Error("nothing was merged")
+	}
+	whole, err := disk.ReadFile(f.files[0].name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole[headerBytes+100] ^= 1
+	if err := disk.WriteFile(f.files[0].name, whole); err != nil {
+		t.Fatal(err)
+	}
+	if f.ask([]uint64{f.files[0].last}) == 0 {
+		t.Error("the damage was not found")
+	}
+	if err := f.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	f.compare(rand.New(rand.NewPCG(1, 1)), 0, 50)
+	f.Close()
+	seqs, _ := w.log.List()
+	g.FS = newDisk(1).Process()
+	f = w.follow(index(), seqs[0])
+	f.apply(1000) // more than may wait
+	if err := f.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	for _, old := range seqs[:len(seqs)-2] {
+		delete(w.log.checkpoints, old)
+	}
+	w.log.first = seqs[len(seqs)-2] - 20
+	g.FS = newDisk(1).Process()
+	f = w.follow(index(), seqs[len(seqs)-1])
+	if err := f.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := f.View(1); err != nil || v.Base() == 0 {
+		t.Errorf("the index did not begin at a checkpoint: %v", err)
+	}
+	f.Close()
+}
+
+// TestDamageOfAnothersFile finds damage in a file that another daemon writes. Only that
+// daemon removes the file, because it may have made it again.
+func TestDamageOfAnothersFile(t *testing.T) {
+	w := newWorld(t, 3, 60)
+	disk := newDisk(1)
+	name, whole := w.oneFile(disk)
+	p := disk.Process()
+	a := w.follow(New(w.config(p)), 0)
+	if held, err := a.hold(); !held || err != nil {
+		t.Fatal(held, err)
+	}
+	b := w.follow(New(w.config(p)), 0)
+	for _, f := range []*follower{a, b} {
+		f.apply(1000)
+		if err := f.keep(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bad := append([]byte(nil), whole...)
+	bad[headerBytes+100] ^= 1
+	if err := disk.WriteFile(name, bad); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(disk.RemoveFile(name), disk.WriteFile(name, whole)); err != nil { // a makes it again
+		t.Fatal(err)
+	}
+	if b.ask([]uint64{b.files[0].last}) == 0 {
+		t.Fatal("the damage was not found")
+	}
+	if err := b.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := disk.ReadFile(name); err != nil {
+		t.Errorf("the file that was made again is gone: %v", err)
+	}
+	if b.ask([]uint64{b.files[0].last}) != 0 {
+		t.Error("the file that was made again is not used")
+	}
+}
