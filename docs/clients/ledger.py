@@ -230,8 +230,7 @@ class Ledger:
                     raise refusal(status, error)
                 last = "%s: %s" % (code, error.get("message")) if code else "%s answered %d, which is no answer of the ledger's" % (base, status)
                 unknown = unknown or code not in ("Overloaded", "ShuttingDown", "NotTheWriter", "NotFresh")
-                whole = "Content-Length" in headers or "Transfer-Encoding" in headers  # else it may have been cut in its header
-                if not code and status < 500 and whole:
+                if not code and status < 500:
                     break  # another server, which would say so again
             except (OSError, http.client.HTTPException) as e:
                 last = "%s: %s" % (base, e)
@@ -253,10 +252,10 @@ class Ledger:
             headers["Content-Type"] = "application/json"
         conn.request(method, path, body=data, headers=headers)
         response = conn.getresponse()
-        text = response.read()
+        answer = _answer(response)
         if response.getheader("Connection") == "close":
             self._drop(base)
-        return response.status, response.headers, _parse(text)
+        return response.status, response.headers, answer
 
     def _events(self, after):
         base = self._base("read")
@@ -266,7 +265,7 @@ class Ledger:
                 self._headers, Accept="text/event-stream", **{"Last-Event-ID": str(after)}))
             response = conn.getresponse()
             if response.status != 200:
-                raise refusal(response.status, _error(_parse(response.read())))
+                raise refusal(response.status, _error(_answer(response)))
             for line in iter(response.readline, b""):
                 if line.startswith(b"data:"):
                     yield json.loads(line[5:])
@@ -349,7 +348,7 @@ class _Stream:
             conn.endheaders()
             response = conn.getresponse()  # sent at once
             if response.status != 200:
-                error = _error(_parse(response.read()))
+                error = _error(_answer(response))
                 if response.status < 500:
                     raise refusal(response.status, error)
                 raise OSError(error.get("code", "HTTP %d" % response.status))
@@ -452,11 +451,14 @@ def _dump(value):
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _parse(text):
-    """Returns a JSON object, or None: it is another server's."""
+def _answer(response):
+    """Returns the JSON object of a response, or None: it is another server's."""
+    text = response.read()
     try:
         answer = json.loads(text)
     except ValueError:
+        if not response.chunked and response.length is None:  # http.client can't tell a header that was cut
+            raise http.client.HTTPException("the end of the response is missing")
         return None
     return answer if isinstance(answer, dict) else None
 

@@ -1,5 +1,6 @@
-// Drives ctl/client for TestClients: drive WRITE READ CURSOR N; and for
-// TestClientsOutcomes: drive outcomes URL NAME SECONDS NAME SECONDS….
+// Drives ctl/client for TestClients: drive WRITE READ CURSOR N; for
+// TestClientsOutcomes: drive outcomes URL NAME SECONDS NAME SECONDS…; and for
+// TestClientsCutAnswers: drive cuts URL NAME BYTES NAME BYTES….
 package main
 
 import (
@@ -12,8 +13,10 @@ import (
 	"math"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"assetledger/ctl/client"
@@ -52,8 +55,12 @@ func told(key string, r client.Result, err error) {
 
 func main() {
 	log.SetFlags(0)
-	if os.Args[1] == "outcomes" {
+	switch os.Args[1] {
+	case "outcomes":
 		outcomes(os.Args[2], os.Args[3:])
+		return
+	case "cuts":
+		cuts(os.Args[2], os.Args[3:])
 		return
 	}
 	o := client.Options{Write: os.Args[1], Read: os.Args[2], Timeout: 5 * time.Second}
@@ -163,4 +170,56 @@ func outcome(err error) string {
 		return strings.TrimSpace("refused " + refused.Code)
 	}
 	return err.Error()
+}
+
+// cuts makes a request for each case and number of bytes, up to all of them, and prints what came of it.
+func cuts(base string, cases []string) {
+	var places []string
+	for ; len(cases) > 1; cases = cases[2:] {
+		for at := range must(strconv.Atoi(cases[1])) + 1 {
+			places = append(places, fmt.Sprint(cases[0], "-", at))
+		}
+	}
+	told, next := make([]string, len(places)), make(chan int)
+	var all sync.WaitGroup
+	for range 64 {
+		all.Go(func() {
+			for i := range next {
+				told[i] = places[i] + " " + cut(base, places[i])
+			}
+		})
+	}
+	for i := range places {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	fmt.Println(strings.Join(told, "\n"))
+}
+
+// cut makes the request of one case, with the place as the token.
+func cut(base, place string) (told string) {
+	c := client.New(client.Options{Write: base, Read: base, Token: place})
+	defer c.Close()
+	switch kind, _, _ := strings.Cut(place, "-"); kind {
+	case "read":
+		var v struct{ Quantity int }
+		err := c.Read(ctx, "/v1/read/stack", nil, &v)
+		return fmt.Sprint(outcome(err), " ", v.Quantity)
+	case "stream":
+		txs := []client.Tx{{Key: "1", Operations: transfer(1)}, {Key: "2", Operations: transfer(2)}}
+		for out, err := range c.CommitAll(ctx, slices.Values(txs), 0) {
+			told += fmt.Sprint(outcome(err), " ", out.Tx.Key, "=", out.GlobalSeq, " ")
+		}
+		return strings.TrimSpace(told)
+	case "feed":
+		for commit, err := range c.Feed(ctx, client.FeedOptions{}) {
+			if told += fmt.Sprint(outcome(err), " ", commit.GlobalSeq, " "); err != nil || commit.GlobalSeq >= 3 {
+				break
+			}
+		}
+		return strings.TrimSpace(told)
+	}
+	r, err := c.Commit(ctx, client.Tx{Key: place, Operations: transfer(1)})
+	return fmt.Sprint(outcome(err), " ", r.GlobalSeq)
 }

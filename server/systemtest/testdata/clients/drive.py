@@ -1,9 +1,11 @@
-"""Drives docs/clients/ledger.py for TestClients: drive.py WRITE READ CURSOR N; and for
-TestClientsOutcomes: drive.py outcomes URL NAME SECONDS NAME SECONDS…."""
+"""Drives docs/clients/ledger.py for TestClients: drive.py WRITE READ CURSOR N; for
+TestClientsOutcomes: drive.py outcomes URL NAME SECONDS NAME SECONDS…; and for
+TestClientsCutAnswers: drive.py cuts URL NAME BYTES NAME BYTES…."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
-from ledger import ContainerNotFound, InsufficientBalance, Ledger, OutcomeUnknown, Refused, Unavailable, op
+from ledger import ContainerNotFound, InsufficientBalance, Ledger, LedgerError, OutcomeUnknown, Refused, Unavailable, op
 
 
 def outcome(doing):
@@ -17,6 +19,36 @@ def outcome(doing):
     except Refused as e:
         return ("refused " + e.code).strip()
 
+
+def cut(place):
+    """Makes the request of one case, with the place as the token, and returns what came of it."""
+    ledger, kind = Ledger(sys.argv[2], sys.argv[2], token=place), place.split("-")[0]
+    told = []
+    try:
+        if kind == "read":
+            told = ["done", ledger.read("/v1/read/stack")["quantity"]]
+        elif kind == "stream":
+            for tx, result in ledger.commit_all([([], "1"), ([], "2")]):
+                told += ["done", "%s=%s" % (tx["idempotency_key"], result["global_seq"])]
+        elif kind == "feed":
+            for commit in ledger.feed():
+                told += ["done", commit["global_seq"]]
+                if commit["global_seq"] >= 3:
+                    break
+        else:
+            told = ["done", ledger.commit([], key=place)["global_seq"]]
+    except Refused as e:
+        told += ["refused", e.code, 0]
+    except LedgerError as e:
+        told += [type(e).__name__, e]
+    return " ".join(map(str, [place] + told))
+
+
+if sys.argv[1] == "cuts":
+    places = ["%s-%d" % (name, at) for name, size in zip(sys.argv[3::2], sys.argv[4::2]) for at in range(int(size) + 1)]
+    with ThreadPoolExecutor(64) as pool:
+        print("\n".join(pool.map(cut, places)))
+    sys.exit()
 
 if sys.argv[1] == "outcomes":
     for name, seconds in zip(sys.argv[3::2], sys.argv[4::2]):

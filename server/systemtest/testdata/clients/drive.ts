@@ -1,7 +1,8 @@
-// Drives docs/clients/ledger.ts for TestClients: drive.ts WRITE READ CURSOR N; and for
-// TestClientsOutcomes: drive.ts outcomes URL NAME SECONDS NAME SECONDS….
+// Drives docs/clients/ledger.ts for TestClients: drive.ts WRITE READ CURSOR N; for
+// TestClientsOutcomes: drive.ts outcomes URL NAME SECONDS NAME SECONDS…; and for
+// TestClientsCutAnswers: drive.ts cuts URL NAME BYTES NAME BYTES….
 
-import { fileCursor, Ledger, op, OutcomeUnknown, Refused, type Transaction, Unavailable } from "./ledger.ts";
+import { type CommitResult, fileCursor, Ledger, op, OutcomeUnknown, Refused, type Transaction, Unavailable } from "./ledger.ts";
 
 async function outcome(doing: Promise<unknown>): Promise<string> {
   return doing.then(() => "done", (e) => {
@@ -23,6 +24,49 @@ if (process.argv[2] === "outcomes") {
     for await (const commit of new Ledger({ read: url }).feed()) console.log("feed", commit.global_seq);
   };
   console.log("feed", await outcome(follow()));
+  process.exit(0);
+}
+
+/** Makes the request of one case, with the place as the token, and returns what came of it. */
+async function cut(url: string, place: string): Promise<string> {
+  const ledger = new Ledger({ write: url, read: url, token: place });
+  const told: unknown[] = [place];
+  try {
+    switch (place.split("-")[0]) {
+      case "read":
+        told.push("done", (await ledger.read("/v1/read/stack")).quantity);
+        break;
+      case "stream":
+        for await (const [tx, result] of ledger.commitAll(["1", "2"].map((key) => ({ operations: [], idempotency_key: key })))) {
+          told.push("done", `${tx.idempotency_key}=${(result as CommitResult).global_seq}`);
+        }
+        break;
+      case "feed":
+        for await (const commit of ledger.feed()) {
+          told.push("done", commit.global_seq);
+          if (commit.global_seq >= 3) break;
+        }
+        break;
+      default:
+        told.push("done", (await ledger.commit([], { key: place })).global_seq);
+    }
+  } catch (e) {
+    if (e instanceof Refused) told.push("refused", e.code, 0);
+    else told.push(String(e));
+  }
+  return told.join(" ");
+}
+
+if (process.argv[2] === "cuts") {
+  const [url, ...cases] = process.argv.slice(3);
+  const places: string[] = [];
+  for (let i = 0; i < cases.length; i += 2) for (let at = 0; at <= Number(cases[i + 1]); at++) places.push(`${cases[i]}-${at}`);
+  const told: string[] = [];
+  let next = 0;
+  await Promise.all(Array.from({ length: 64 }, async () => {
+    for (let i; (i = next++) < places.length;) told[i] = await cut(url, places[i]);
+  }));
+  console.log(told.join("\n"));
   process.exit(0);
 }
 
