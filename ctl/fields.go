@@ -1,8 +1,10 @@
 package ctl
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
+	"slices"
 	"strings"
 )
 
@@ -11,7 +13,7 @@ import (
 type view string
 
 // wordFields hold text. All other fields are numbers, which are right-aligned.
-var wordFields = map[string]bool{"name": true, "code": true, "class": true, "container": true, "kind": true, "fungible": true, "location": true, "expires_at": true,
+var wordFields = map[string]bool{"name": true, "code": true, "class": true, "container": true, "counterparty": true, "kind": true, "fungible": true, "location": true, "expires_at": true,
 	"op": true, "operations": true, "committed_at": true, "what": true, "metadata": true}
 
 // amountFields count minor units of the class in class_id.
@@ -74,9 +76,15 @@ func (c *call) addEntries(t *table, a *answer) error {
 	if err := a.data(&whole); err != nil {
 		return err
 	}
+	if err := c.related.expect(a, list); err != nil {
+		return err
+	}
 	for _, raw := range list {
 		e := entry{"class_id": whole["class_id"]}
 		if err := a.part(raw).decode(&e); err != nil {
+			return err
+		}
+		if err := c.related.relate(e); err != nil {
 			return err
 		}
 		row := make([]any, len(t.columns))
@@ -92,8 +100,8 @@ func (c *call) addEntries(t *table, a *answer) error {
 
 // cell returns one field of an entry, "-" if the entry does not have it. The field
 // "class" is the code of the class in class_id, or its name if it has no code;
-// "container" is the name of the container in container_id; "what" describes what
-// else a change did.
+// "container" and "counterparty" are the names of the containers in container_id
+// and counterparty_id; "what" describes what else a change did.
 func (c *call) cell(e entry, name string) (string, error) {
 	raw := string(e[name])
 	isAmount := amountFields[name] && isInteger(raw)
@@ -118,8 +126,8 @@ func (c *call) cell(e entry, name string) (string, error) {
 		return c.summary(ops)
 	case name == "what":
 		return c.changed(e)
-	case name == "container" && len(e["container_id"]) > 0:
-		return c.containerName(string(e["container_id"]))
+	case (name == "container" || name == "counterparty") && len(e[name+"_id"]) > 0:
+		return c.containerName(string(e[name+"_id"]))
 	case raw == "":
 		return none, nil
 	case name == "location":
@@ -130,7 +138,7 @@ func (c *call) cell(e entry, name string) (string, error) {
 		return c.place(l)
 	case raw == "null" && name == "key":
 		return "any", nil // of a shape
-	case raw == "null":
+	case raw == "null", raw == "{}" && !c.csv():
 		return none, nil
 	}
 	var word string
@@ -145,17 +153,24 @@ func (c *call) cell(e entry, name string) (string, error) {
 
 var historyCommand = readRow{
 	words: "history", arg: "CONTAINER", purpose: "list what changed in a container, the newest first", list: true, span: true,
-	notes:    amountsNote + "\nQUANTITY is that of the stack after the change; WHAT says what else changed: a hold, an instance, a place.",
+	notes: amountsNote + "\nQUANTITY is that of the stack after the change. WHAT says what else changed: a hold, an instance, a place; to or\n" +
+		"from which container; which commit it reverses, or was reversed by. After 1000 requests for commits, these two are\n" +
+		"left out. JSON is the API's answer, which has neither.\n" + commitsNote,
 	examples: [2]string{"history users/42 -limit 20", "history bag/7 -class sword -from 2026-01-01 -to 2026-01-31 -order oldest -all -o csv"},
 	path:     "/v1/read/container/*/history",
 	fields:   "global_seq committed_at op class key change quantity what",
 	csv: "global_seq committed_at operation_index op class_id class key change quantity hold_id held_change held " +
-		"instance_id slot_index x y rotation name",
+		"instance_id slot_index x y rotation name counterparty_id counterparty reverses reversed_by",
+	commits: true,
 	filters: []filter{{"class", "class_id", classValue, "only changes of this `CLASS`"},
 		{"key", "key", keyValue, "only changes of this `KEY` of classes"},
 		{"instance", "instance_id", idValue, "only changes of this `INSTANCE`"},
 		{"order", "order", func() flag.Value { return &choice{of: []string{"newest", "oldest"}} }, "`ORDER`: newest first, or oldest first (default newest)"}},
 }.command()
+
+// commitsNote is the note on lists that show what commits say of their entries.
+const commitsNote = "The other container, the reversal and metadata come from the commits, read up to 100 in a request. A token that is\n" +
+	"limited to owners can't read them. What a settled hold transfers names the other container on the side of the payer alone."
 
 // changed describes what an entry of a history has besides its amounts.
 func (c *call) changed(e entry) (string, error) {
@@ -188,8 +203,26 @@ func (c *call) changed(e entry) (string, error) {
 		}
 		words = append(words, "name "+shown)
 	}
-	if words == nil {
-		return none, nil
+	place := strings.Join(words, " ")
+	words = slices.DeleteFunc([]string{place}, func(s string) bool { return s == "" })
+	if other := raw("counterparty_id"); other != "" {
+		shown, err := c.cell(e, "counterparty")
+		if err != nil {
+			return "", err
+		}
+		if shown == none {
+			shown = other
+		}
+		direction := "from "
+		if change := raw("change"); strings.HasPrefix(change, "-") || change == `"out"` {
+			direction = "to "
+		}
+		words = append(words, direction+shown)
 	}
-	return strings.Join(words, " "), nil
+	for _, relation := range []string{"reverses", "reversed_by"} {
+		if seq := raw(relation); seq != "" {
+			words = append(words, strings.ReplaceAll(relation, "_", " ")+" "+seq)
+		}
+	}
+	return cmp.Or(strings.Join(words, ", "), none), nil
 }

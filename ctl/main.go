@@ -49,6 +49,7 @@ type call struct {
 	classes map[string]*classData // already asked for, by id or code
 	noClass bool                  // a class could not be read for a refusal
 	names   map[string]string     // of containers, already asked for, by id; "-" if there is none
+	related *commitReader         // says more of the entries of a history; nil for other lists
 }
 
 func (c *call) run(args []string, env func(string) (string, bool)) error {

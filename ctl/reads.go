@@ -19,6 +19,7 @@ type readRow struct {
 	list                       bool
 	past                       bool // it can be read as it was
 	span                       bool // it can be bounded by commits or times
+	commits                    bool // its table shows what commits say of its entries
 	filters                    []filter
 	check                      func(q url.Values) error                                     // of the filters together; may be nil
 	render                     func(c *call, a *answer) error                               // of one thing; nil: its fields
@@ -99,6 +100,9 @@ func (r readRow) setup(set *flag.FlagSet) action {
 				return err
 			}
 			f.all = true
+		}
+		if r.commits {
+			c.related = &commitReader{c: c, left: mostNames}
 		}
 		fields := r.fields
 		if c.csv() {

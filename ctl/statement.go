@@ -1,7 +1,6 @@
 package ctl
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -20,8 +19,9 @@ var statementCommand = command{
 	Args:    "CONTAINER",
 	Purpose: "show a balance from one moment to another, with each change",
 	Notes: "It has the balance before -from, each change with its commit and the balance after it, and the balance after\n" +
-		"-to. Without -key the stacks of all keys are summed. Without -to, or with a time to come, it ends with the last commit. A token that is limited\n" +
-		"to owners sees no metadata.\n" + amountsNote,
+		"-to. Without -key the stacks of all keys are summed. Without -to, or with a time to come, it ends with the last commit.\n" +
+		"WHAT says to or from which container, and which commit it reverses or was reversed by. CSV and JSON have them as\n" +
+		"counterparty_id, counterparty (the name), reverses and reversed_by.\n" + commitsNote + "\n" + amountsNote,
 	Examples: [2]string{"statement users/42 -class EUR -from 2026-01-01 -to 2026-01-31", "statement 1 -class EUR -from 100 -to 200 -o csv"},
 	List:     true,
 	Setup: func(set *flag.FlagSet) action {
@@ -49,9 +49,7 @@ type statement struct {
 	t       *table
 	begun   bool // the opening balance was shown
 	any     bool // a change was
-	commit  commitData
-
-	noCommits bool // the token is limited to owners
+	commits commitReader
 }
 
 func (s *statement) run(c *call) (err error) {
@@ -89,7 +87,11 @@ func (s *statement) run(c *call) (err error) {
 	if err := s.open(); err != nil {
 		return err
 	}
-	s.t = c.newTable(numeric("global_seq"), text("committed_at"), text("op"), numeric("key"), numeric("change"), numeric("balance"), text("metadata"))
+	s.commits = commitReader{c: c, left: allCommits}
+	s.t = c.newTable(numeric("global_seq"), text("committed_at"), text("op"), numeric("key"), numeric("change"), numeric("balance"), text("what"), text("metadata"))
+	if c.csv() {
+		s.t.columns = append(s.t.columns[:6], text("metadata"), numeric("counterparty_id"), text("counterparty"), numeric("reverses"), numeric("reversed_by"))
+	}
 	if err := s.changes(); err != nil {
 		return err
 	}
@@ -206,6 +208,9 @@ func (s *statement) changes() error {
 		if err == nil {
 			err = s.begin(a)
 		}
+		if err == nil {
+			err = s.commits.expect(a, list)
+		}
 		if err != nil {
 			return err
 		}
@@ -256,50 +261,30 @@ func (s *statement) change(a *answer) error {
 		return nil // it was moved within a grid
 	}
 	s.balance.Add(&s.balance, change)
-	if err := s.readCommit(e.Seq); err != nil {
+	more := entry{}
+	if err := a.decode(&more); err != nil {
+		return err
+	}
+	if err := s.commits.relate(more); err != nil {
 		return err
 	}
 	if s.c.json() {
-		s.json(a.Body)
-		return nil
+		return s.json(a.Body, more)
 	}
 	signed := s.of.show(change.String())
 	if change.Sign() >= 0 && !s.c.csv() {
 		signed = "+" + signed
 	}
-	s.t.row(e.Seq, s.c.timeCell(e.At), e.Op, e.Key, signed, s.shown(), s.metadata())
+	row := []any{e.Seq, s.c.timeCell(e.At), e.Op, e.Key, signed, s.shown()}
+	for _, column := range s.t.columns[len(row):] {
+		cell, err := s.c.cell(more, column.name)
+		if err != nil {
+			return err
+		}
+		row = append(row, cell)
+	}
+	s.t.row(row...)
 	return nil
-}
-
-// readCommit reads a commit, unless it was the last one read, or the token may not
-// read it. In that case only its number is known.
-func (s *statement) readCommit(seq int64) error {
-	if s.commit.GlobalSeq == seq || s.noCommits {
-		return nil
-	}
-	a, err := s.c.peek("/v1/read/commit/"+strconv.FormatInt(seq, 10), nil)
-	if err != nil {
-		return err
-	}
-	if s.noCommits = a.Status == http.StatusForbidden; s.noCommits {
-		return nil
-	}
-	if err := s.c.refusal(a); err != nil {
-		return err
-	}
-	var page struct{ Data commitData }
-	err = a.decode(&page)
-	s.commit = page.Data
-	s.commit.GlobalSeq = seq
-	return err
-}
-
-// metadata returns the metadata of the commit, for a table.
-func (s *statement) metadata() string {
-	if text := string(s.commit.Metadata); text != "{}" || s.c.csv() {
-		return cmp.Or(text, none)
-	}
-	return none
 }
 
 // shown returns the balance with the class's decimals.
@@ -313,7 +298,11 @@ func (s *statement) edge(name string, m *moment) {
 	} else if m.word != "" {
 		at = s.c.timeCell(m.at.Format(time.RFC3339Nano))
 	}
-	s.t.row(seq, at, name, none, none, s.shown(), none)
+	row := []any{seq, at, name, none, none, s.shown()}
+	for range s.t.columns[len(row):] {
+		row = append(row, none)
+	}
+	s.t.row(row...)
 }
 
 // begin shows the opening balance, before the first page.
@@ -347,28 +336,31 @@ func (s *statement) begin(a *answer) error {
 	return nil
 }
 
-// json writes an entry with the balance after it, and the principal and metadata of
-// its commit.
-func (s *statement) json(entry []byte) {
+// json writes an entry with the balance after it and what its commit says besides.
+func (s *statement) json(raw []byte, e entry) error {
 	out := s.c.out
 	if s.any && !s.c.ndjson() {
 		out.WriteByte(',')
 	}
 	s.any = true
-	s.c.raw(entry[:len(entry)-1])
+	s.c.raw(raw[:len(raw)-1])
 	fmt.Fprintf(out, `,"balance":%v`, &s.balance)
-	if len(s.commit.Metadata) > 0 {
-		out.WriteString(`,"metadata":`)
-		s.c.raw(s.commit.Metadata)
+	if name, err := s.c.cell(e, "counterparty"); err != nil {
+		return err
+	} else if name != none {
+		e["counterparty"] = ledger.AppendString(nil, name)
 	}
-	if s.commit.Principal != "" {
-		out.WriteString(`,"principal":`)
-		s.c.raw(ledger.AppendString(nil, s.commit.Principal))
+	for _, name := range []string{"metadata", "principal", "counterparty_id", "counterparty", "reverses", "reversed_by"} {
+		if len(e[name]) > 0 {
+			fmt.Fprintf(out, `,"%s":`, name)
+			s.c.raw(e[name])
+		}
 	}
 	out.WriteByte('}')
 	if s.c.ndjson() {
 		out.WriteByte('\n')
 	}
+	return nil
 }
 
 // end shows the closing balance.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,19 +39,11 @@ func (c *call) containerID(ref string) (int64, error) {
 // one may have changed it.
 func (d *commitData) mayTouch(container int64) (named, may bool, err error) {
 	for _, op := range d.Operations {
-		var args struct {
-			Container int64 `json:"container_id"`
-			From      int64 `json:"from_container"`
-			To        int64 `json:"to_container"`
-			Other     int64 `json:"other_container_id"`
+		ids, err := op.containers()
+		if err != nil {
+			return false, false, fmt.Errorf("the arguments of %s in commit %d are none: %v", op.Op, d.GlobalSeq, err)
 		}
-		if len(op.Args) > 0 {
-			if err := json.Unmarshal(op.Args, &args); err != nil {
-				return false, false, fmt.Errorf("the arguments of %s in commit %d are none: %v", op.Op, d.GlobalSeq, err)
-			}
-		}
-		switch container {
-		case args.Container, args.From, args.To, args.Other:
+		if slices.Contains(ids[:], container) {
 			return true, true, nil
 		}
 		switch op.Op {
