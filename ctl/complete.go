@@ -33,6 +33,15 @@ var completeCommand = command{
 // A suggestion is one candidate. A word that ends in = or a space continues.
 type suggestion struct{ word, meaning string }
 
+// wordsIn returns the words of suggestions.
+func wordsIn(list []suggestion) []string {
+	words := make([]string, len(list))
+	for i, s := range list {
+		words[i] = s.word
+	}
+	return words
+}
+
 var theFiles = []suggestion{{":files", ""}}
 
 func complete(table []command, words []string) []suggestion {

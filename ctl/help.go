@@ -28,7 +28,7 @@ func (c *call) showHelp(words []string) error {
 		writeOverview(c.out, c.table, "")
 		return nil
 	}
-	if len(words) == 1 && len(membersOf(c.table, words[0])) > 0 {
+	if len(words) == 1 && len(nextWords(c.table, words)) > 0 {
 		writeOverview(c.out, c.table, words[0])
 		return nil
 	}
@@ -37,11 +37,7 @@ func (c *call) showHelp(words []string) error {
 	}
 	cmd, _, err := resolve(c.table, words)
 	if err != nil {
-		var names []string
-		for _, kind := range ledger.OpKinds() {
-			names = append(names, kind.String())
-		}
-		if near := didYouMean(words[0], names); len(words) == 1 && near != "" {
+		if near := didYouMean(words[0], wordsIn(opNames())); len(words) == 1 && near != "" {
 			return usagef("there is no operation named %q%s; ledgerctl help ops lists them", words[0], near)
 		}
 		return err

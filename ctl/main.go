@@ -11,11 +11,13 @@ package ctl
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"assetledger/ctl/client"
@@ -113,31 +115,22 @@ func resolve(table []command, words []string) (command, []string, error) {
 }
 
 func hasPrefix(words, prefix []string) bool {
-	if len(words) < len(prefix) {
-		return false
-	}
-	for i, w := range prefix {
-		if words[i] != w {
-			return false
-		}
-	}
-	return true
+	return len(words) >= len(prefix) && slices.Equal(words[:len(prefix)], prefix)
 }
 
 func unknownCommand(table []command, words []string) error {
-	group := membersOf(table, words[0])
+	group := nextWords(table, words[:1])
 	switch {
 	case len(group) > 0 && len(words) == 1:
-		return usagef("%s needs one of: %s", words[0], strings.Join(group, ", "))
+		return usagef("%s needs one of: %s", words[0], strings.Join(wordsIn(group), ", "))
 	case len(group) > 0:
-		for i := range group {
-			group[i] = words[0] + " " + group[i]
+		members := wordsIn(group)
+		none := ": " + words[0] + " needs one of " + strings.Join(members, ", ")
+		for i := range members {
+			members[i] = words[0] + " " + members[i]
 		}
 		given := words[0] + " " + words[1]
-		meant := didYouMean(given, group)
-		if meant == "" {
-			meant = ": " + words[0] + " needs one of " + strings.Join(membersOf(table, words[0]), ", ")
-		}
+		meant := cmp.Or(didYouMean(given, members), none)
 		return usagef("unknown command %q%s; ledgerctl %s -h lists them", given, meant, words[0])
 	}
 	return usagef("unknown command %q%s; ledgerctl help lists them", words[0], meantCommand(table, words))
@@ -151,13 +144,7 @@ func meantCommand(table []command, words []string) string {
 			meant = meantWord(table, words[1])
 		}
 	}
-	if meant == "" {
-		meant = didYouMean(words[0], firstWords(table))
-	}
-	if meant == "" {
-		meant = meantOperation(words[0])
-	}
-	return meant
+	return cmp.Or(meant, didYouMean(words[0], wordsIn(nextWords(table, nil))), meantOperation(words[0]))
 }
 
 func meantOperation(word string) string {
@@ -206,29 +193,6 @@ func meantWord(table []command, word string) string {
 		}
 	}
 	return ""
-}
-
-// membersOf lists the second words of the commands that begin with first.
-func membersOf(table []command, first string) []string {
-	var seconds []string
-	for _, cmd := range table {
-		if own := strings.Fields(cmd.Words); len(own) > 1 && own[0] == first {
-			seconds = append(seconds, own[1])
-		}
-	}
-	return seconds
-}
-
-// firstWords lists the first word of every command once.
-func firstWords(table []command) []string {
-	var firsts []string
-	for _, cmd := range table {
-		first, _, _ := strings.Cut(cmd.Words, " ")
-		if n := len(firsts); !cmd.Hidden && (n == 0 || firsts[n-1] != first) {
-			firsts = append(firsts, first)
-		}
-	}
-	return firsts
 }
 
 // flagError turns the flag package's error into a sentence with a next step.

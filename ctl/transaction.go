@@ -69,12 +69,9 @@ func nearerOp(words string, err error) error {
 	if slices.ContainsFunc(verbs, func(v verb) bool { return v.word == name }) {
 		return fmt.Errorf("there is no operation named %q: ledgerctl %s is a command", name, name)
 	}
-	var names []string
-	for _, kind := range ledger.OpKinds() {
-		if kind.String() == name || name == "" {
-			return err
-		}
-		names = append(names, kind.String())
+	names := wordsIn(opNames())
+	if name == "" || slices.Contains(names, name) {
+		return err
 	}
 	return fmt.Errorf("there is no operation named %q%s", name, cmp.Or(didYouMean(name, names), "; ledgerctl help ops lists them"))
 }
