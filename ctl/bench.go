@@ -110,7 +110,7 @@ func (b *bench) run(c *call) error {
 func (b *bench) prepare(c *call, have map[int64]bool) error {
 	id := b.firstID.value
 	class := fmt.Appendf(nil, `{"class_id":%d,"name":%q,"idempotency_key":"%s%d"}`, id, benchClass, benchKey, id)
-	if _, err := c.askQuietlyFor("/v1/register/class", class); unlessThere(err, "ClassAlreadyExists") != nil {
+	if _, err := c.askQuietlyFor("/v1/register/class", class); err != nil && client.Code(err) != "ClassAlreadyExists" {
 		return err
 	}
 	last, err := c.commitAll("made", func(yield func(string) bool) {
@@ -161,15 +161,6 @@ func (c *call) askQuietlyFor(path string, body []byte) (*answer, error) {
 		return nil, err
 	}
 	return a, a.check()
-}
-
-// unlessThere returns err, unless it says that what was to be created exists.
-func unlessThere(err error, code string) error {
-	var refused *apiError
-	if errors.As(err, &refused) && refused.Code == code {
-		return nil
-	}
-	return err
 }
 
 func (b *bench) show(c *call, r *benchResult) {

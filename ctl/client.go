@@ -51,7 +51,7 @@ func (a *answer) check() error {
 	if a.Status == http.StatusOK {
 		return nil
 	}
-	return newAPIError(a)
+	return &apiError{*a.Refused()}
 }
 
 // decode reads the response's JSON into v. Fields that v does not have are ignored.
@@ -191,7 +191,8 @@ func addresses(base string) []string { return strings.Split(base, ",") }
 
 type apiError struct{ client.Refused }
 
-func newAPIError(a *answer) *apiError { return &apiError{*a.Refused()} }
+// Unwrap returns the client's error, which client.Code looks for.
+func (e *apiError) Unwrap() error { return &e.Refused }
 
 func (e *apiError) Error() string {
 	s := e.Refused.Error()

@@ -3,7 +3,6 @@ package ctl
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"assetledger/ctl/client"
 	"assetledger/ledger"
 )
 
@@ -226,8 +226,7 @@ func (c *call) minorUnits(amount string, given map[string]string) (string, error
 		return "", usagef("CLASS is %q, and %v", ref, err)
 	}
 	class, err := c.class(ref)
-	var refused *apiError
-	if errors.As(err, &refused) && refused.Code == string(ledger.ClassNotFound) {
+	if client.Code(err) == string(ledger.ClassNotFound) {
 		return "", fmt.Errorf("%w%s", err, c.nearClass(ref))
 	}
 	if err != nil {
