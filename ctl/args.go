@@ -218,8 +218,9 @@ func (b baseURL) Set(s string) error {
 	if len(list) > maxAddresses {
 		return fmt.Errorf("it has %d addresses, and may have %d", len(list), maxAddresses)
 	}
-	for i := range list {
-		if err := (oneURL{&list[i]}).Set(strings.TrimSpace(list[i])); err != nil {
+	for i, text := range list {
+		var err error
+		if list[i], err = parseURL(strings.TrimSpace(text)); err != nil {
 			return err
 		}
 	}
@@ -227,31 +228,22 @@ func (b baseURL) Set(s string) error {
 	return nil
 }
 
+func (b baseURL) String() string { return *b.value }
+
 const maxAddresses = 16
 
-type oneURL struct{ value *string }
-
-func (b oneURL) Set(s string) error {
-	if path, ok := strings.CutPrefix(s, "unix:"); ok && strings.HasPrefix(path, "/") {
-		*b.value = s
-		return nil
+func parseURL(s string) (string, error) {
+	if strings.HasPrefix(s, "unix:/") {
+		return s, nil
 	}
 	if !strings.Contains(s, "://") {
 		s = "http://" + s
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("it must be an address such as http://127.0.0.1:8080, 127.0.0.1:8080 or unix:/run/ledger/write")
+		return "", fmt.Errorf("it must be an address such as http://127.0.0.1:8080, 127.0.0.1:8080 or unix:/run/ledger/write")
 	}
-	*b.value = strings.TrimRight(s, "/")
-	return nil
-}
-
-func (b baseURL) String() string {
-	if b.value == nil {
-		return ""
-	}
-	return *b.value
+	return strings.TrimRight(s, "/"), nil
 }
 
 // A nameable describes what a word may refer to: an id, or for containers and
