@@ -28,9 +28,9 @@ func (g *globals) declare(set *flag.FlagSet) {
 	set.Var(&g.output, "o", "output `FORMAT`: table for people, json: the API's answers as they came, ndjson: an entry of a list a line, or csv: the table of a list")
 	g.timeout = duration{30 * time.Second}
 	set.Var(&g.timeout, "timeout", "longest `TIME` to wait for an answer, tries included")
-	set.StringVar(&g.ca, "ca", "", "`FILE` of the roots, in PEM, that the daemons' certificates lead to, instead of this machine's")
-	set.StringVar(&g.cert, "cert", "", "`FILE` of a client certificate to show, in PEM")
-	set.StringVar(&g.connecting.key, "cert-key", "", "`FILE` of the private key that goes with -cert")
+	set.StringVar(&g.trust.CA, "ca", "", "`FILE` of the roots, in PEM, that the daemons' certificates lead to, instead of this machine's")
+	set.StringVar(&g.trust.Cert, "cert", "", "`FILE` of a client certificate to show, in PEM")
+	set.StringVar(&g.trust.Key, "cert-key", "", "`FILE` of the private key that goes with -cert")
 	set.StringVar(&g.tokenFile, "token-file", "", "`FILE` with the token to send; without it the token is taken from LEDGER_TOKEN")
 }
 
@@ -85,10 +85,12 @@ func valueFlags(table []command) map[string]bool {
 	return names
 }
 
-// flagSet returns the command's flags with the global ones, for inspection.
+// flagSet returns the global flags with those of the command, if it is one.
 func (cmd *command) flagSet() *flag.FlagSet {
 	set := globalFlags()
-	cmd.Setup(set)
+	if cmd.Setup != nil {
+		cmd.Setup(set)
+	}
 	return set
 }
 

@@ -94,13 +94,20 @@ type resumeProof struct {
 
 // proofOf returns the proof that a result provides.
 func proofOf(r *client.Result) *resumeProof {
-	var metadata struct {
-		Key string `json:"idempotency_key"`
-	}
-	if json.Unmarshal(r.Metadata, &metadata) != nil || metadata.Key == "" {
+	key := keyOf(r.Metadata)
+	if key == "" {
 		return nil
 	}
-	return &resumeProof{r.GlobalSeq, metadata.Key}
+	return &resumeProof{r.GlobalSeq, key}
+}
+
+// keyOf returns the idempotency key in the metadata of a commit, "" if there is none.
+func keyOf(metadata []byte) string {
+	var fields struct {
+		Key string `json:"idempotency_key"`
+	}
+	json.Unmarshal(metadata, &fields) // "" of anything else
+	return fields.Key
 }
 
 // answered records that every line up to this one has a result.

@@ -22,11 +22,10 @@ import (
 
 func newClient(how *connecting, idle int) *client.Client {
 	return client.New(client.Options{Token: how.token, UserAgent: "ledgerctl", Timeout: -1, Transport: func(base string) (*http.Transport, error) {
-		trust := how.trust()
-		if err := trust.Fits(base); err != nil {
+		if err := how.trust.Fits(base); err != nil {
 			return nil, asUsage(err)
 		}
-		transport, err := trust.Transport(base, idle)
+		transport, err := how.trust.Transport(base, idle)
 		return transport, asUsage(err)
 	}})
 }
@@ -153,8 +152,7 @@ func (c *call) raw(text []byte) {
 }
 
 type connecting struct {
-	ca        string // file of roots
-	cert, key string // files of a client certificate and its key
+	trust     httpclient.Trust
 	tokenFile string
 	token     string // of the environment, or read from the file
 }
@@ -164,8 +162,7 @@ type connecting struct {
 const envToken = "LEDGER_TOKEN"
 
 func (o *connecting) load(env func(string) (string, bool)) (err error) {
-	trust := o.trust()
-	if err := trust.Check(); err != nil {
+	if err := o.trust.Check(); err != nil {
 		return asUsage(err)
 	}
 	if o.tokenFile == "" {
@@ -181,10 +178,6 @@ func asUsage(err error) error {
 		return usagef("%v", bad)
 	}
 	return err
-}
-
-func (o *connecting) trust() httpclient.Trust {
-	return httpclient.Trust{CA: o.ca, Cert: o.cert, Key: o.key}
 }
 
 func addresses(base string) []string { return strings.Split(base, ",") }

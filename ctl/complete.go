@@ -9,7 +9,7 @@ import (
 	"assetledger/ledger"
 )
 
-// Completion. The shells' scripts (completion.go) ask ledgerctl what may follow.
+// Completion. The shells' scripts ask ledgerctl what may follow.
 // They pass the words typed so far, of which the last is to be completed and may be
 // empty. It prints one candidate a line, with a tab and its meaning, or a line
 // ":files" for the shell's own files.
@@ -61,7 +61,7 @@ func complete(table []command, words []string) []suggestion {
 	}
 	switch {
 	case strings.HasPrefix(last, "-"):
-		return matching(flagNames(cmd, err == nil), last)
+		return matching(flagNames(cmd), last)
 	case len(typed) > 0 && typed[0] == "help":
 		return matching(nextWords(table, typed[1:]), last)
 	}
@@ -136,14 +136,9 @@ func nextWords(table []command, typed []string) []suggestion {
 	return list
 }
 
-// flagNames returns the flags of a command, or those of all.
-func flagNames(cmd command, known bool) []suggestion {
-	set := globalFlags()
-	if known {
-		set = cmd.flagSet()
-	}
+func flagNames(cmd command) []suggestion {
 	list := []suggestion{{"-h", "say what it does"}}
-	set.VisitAll(func(f *flag.Flag) {
+	cmd.flagSet().VisitAll(func(f *flag.Flag) {
 		_, usage := flag.UnquoteUsage(f)
 		list = append(list, suggestion{"-" + f.Name, usage})
 	})
@@ -151,11 +146,7 @@ func flagNames(cmd command, known bool) []suggestion {
 }
 
 func flagValues(cmd command, name string) []suggestion {
-	set := globalFlags()
-	if cmd.Setup != nil {
-		set = cmd.flagSet()
-	}
-	f := set.Lookup(name)
+	f := cmd.flagSet().Lookup(name)
 	if f == nil {
 		return nil
 	}

@@ -51,20 +51,21 @@ func (c *call) helpTopic(word string) bool {
 		writeConnecting(c.out)
 		return true
 	}
-	ops := c.newTable(text("operation"), text("arguments that it needs"))
+	if word == "ops" {
+		ops := c.newTable(text("operation"), text("arguments that it needs"))
+		for _, s := range opNames() {
+			ops.row(s.word, s.meaning)
+		}
+		ops.flush()
+		return true
+	}
 	for _, kind := range ledger.OpKinds() {
 		if strings.EqualFold(kind.String(), word) {
 			c.helpOperation(kind)
 			return true
 		}
 	}
-	if word == "ops" {
-		for _, s := range opNames() {
-			ops.row(s.word, s.meaning)
-		}
-		ops.flush()
-	}
-	return word == "ops"
+	return false
 }
 
 func (c *call) helpOperation(kind ledger.OpKind) {

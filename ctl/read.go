@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"net/url"
 	"time"
 
@@ -103,9 +104,7 @@ func (l *listFlags) show(c *call, path string, filters url.Values, t *table, add
 	if err != nil {
 		return err
 	}
-	for name, values := range filters {
-		q[name] = values
-	}
+	maps.Copy(q, filters)
 	setQuery(q, "limit", &l.limit)
 	if l.cursor != "" {
 		q.Set("cursor", l.cursor)

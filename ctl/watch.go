@@ -2,7 +2,6 @@ package ctl
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
@@ -138,11 +137,8 @@ func (c *call) commitLine(d *commitData) (string, error) {
 	if len(d.Minted) > 0 {
 		fmt.Fprintf(&b, "  minted %s", shorten(joinInts(d.Minted), 30, c.screen.ellipsis()))
 	}
-	var metadata struct {
-		Key string `json:"idempotency_key"`
-	}
-	if json.Unmarshal(d.Metadata, &metadata) == nil && metadata.Key != "" {
-		fmt.Fprintf(&b, "  key %s", metadata.Key)
+	if key := keyOf(d.Metadata); key != "" {
+		fmt.Fprintf(&b, "  key %s", key)
 	}
 	if d.Reverses != 0 {
 		fmt.Fprintf(&b, "  reverses %d", d.Reverses)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -92,9 +93,7 @@ func (c *Client) saw(globalSeq int64) {
 // Read reads one path into v, a pointer. It reflects all commits of this client. Numbers in an any become json.Number.
 func (c *Client) Read(ctx context.Context, path string, query url.Values, v any) error {
 	q := url.Values{}
-	for name, values := range query {
-		q[name] = values
-	}
+	maps.Copy(q, query)
 	if last := c.LastSeq(); last > 0 && !q.Has("min_seq") && !q.Has("at_seq") && !q.Has("at_time") {
 		q.Set("min_seq", strconv.FormatInt(last, 10))
 	}
@@ -120,9 +119,7 @@ func Items[T any](ctx context.Context, c *Client, path string, query url.Values)
 	return func(yield func(T, error) bool) {
 		var none T
 		q := url.Values{}
-		for name, values := range query {
-			q[name] = values
-		}
+		maps.Copy(q, query)
 		for {
 			var body json.RawMessage
 			var list []json.RawMessage
