@@ -70,8 +70,7 @@ func split(args []string, takesValue map[string]bool) (flags, words []string, he
 	return flags, words, help
 }
 
-// valueFlags names the flags of all commands that take a value. A name means
-// the same kind of flag everywhere, so flags may come before the command.
+// valueFlags names the flags that take a value, which they do in every command.
 func valueFlags(table []command) map[string]bool {
 	names := map[string]bool{}
 	for i := range table {
@@ -124,8 +123,7 @@ func refuseEmpty(set *flag.FlagSet, env func(string) (string, bool)) (err error)
 	return err
 }
 
-// once is a text flag that sets a limit. A second one is an error, because only
-// one of the two could take effect.
+// once is a text flag of which only one could take effect: a second one is an error.
 type once struct {
 	value string
 	given bool
@@ -211,8 +209,7 @@ func (d *duration) Set(s string) error {
 	return nil
 }
 
-// baseURL is a flag that holds the address of a daemon, or several separated by
-// commas, without trailing slashes.
+// baseURL is a flag that holds addresses of a daemon, separated by commas.
 type baseURL struct{ value *string }
 
 func (b baseURL) Set(s string) error {
@@ -248,22 +245,19 @@ func parseURL(s string) (string, error) {
 	return strings.TrimRight(s, "/"), nil
 }
 
-// A nameable describes what a word may refer to: an id, or for containers and
-// classes a name or code.
+// A nameable is what a word may refer to by a name or code instead of an id.
 type nameable struct {
 	what  string // "name", "code", "" for what has an id alone
 	valid func(string) bool
 }
 
-// nameables are the things that arguments and flags refer to, by the word that help
-// shows for their value. Other words are ids.
+// nameables are keyed by the word that help shows. Other words are ids alone.
 var nameables = map[string]nameable{
 	"CONTAINER": {"name", ledger.ValidContainerName[string]},
 	"CLASS":     {"code", ledger.ValidClassCode[string]},
 }
 
-// checkRef returns an error for a word that is neither an id nor, where possible, a
-// name or code.
+// checkRef returns an error for a word that is no id, nor a name or code of its kind.
 func checkRef(kind, word string) error {
 	n := anyID()
 	err := n.Set(word)
@@ -276,8 +270,7 @@ func checkRef(kind, word string) error {
 	return err
 }
 
-// ref reads argument i as an id, name or code of the given kind, for use as a
-// segment of a path.
+// ref returns argument i, an id, name or code of the kind, as a segment of a path.
 func (c *call) ref(i int, kind string) (string, error) {
 	if err := checkRef(kind, c.args[i]); err != nil {
 		return "", usagef("%s is %q, and %v", kind, c.args[i], err)

@@ -327,8 +327,7 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelCauseFunc)
 	return ctx, halt
 }
 
-// flush writes the results shown so far. whole says that these are all up to the
-// last line of the group.
+// flush writes the results shown so far: with whole, all up to the last line.
 func (b *batch) flush(c *call, last int, whole bool) error {
 	if err := c.out.Flush(); err != nil {
 		return fmt.Errorf("not all results from line %d on could be written: %w", b.written+1, err)
@@ -339,8 +338,7 @@ func (b *batch) flush(c *call, last int, whole bool) error {
 	return nil
 }
 
-// halted returns the error of a batch that was stopped, once all lines in flight
-// have a result.
+// halted returns the error of a stopped batch, once no line is in flight.
 func (b *batch) halted(why error) error {
 	known := "no line was carried out"
 	if b.last > 0 {

@@ -21,8 +21,7 @@ const (
 	linesAhead = 4 * ledger.MaxBatch
 )
 
-// sendLines commits first and the lines after it, each a transaction, and shows their
-// results.
+// sendLines commits first and the lines after it, and shows their results.
 func (b *batch) sendLines(c *call, in *lineReader, first []byte) error {
 	o := client.LinesOptions{Base: c.writeURL, OnError: b.onError.value, Window: linesAhead, GiveUp: c.timeout.Duration}
 	b.stopping, b.halt = untilSignal(c.ctx)
@@ -127,8 +126,7 @@ func lacksKey(line []byte) bool {
 	return json.Unmarshal(line, &fields) == nil && len(fields) > 0 && fields["idempotency_key"] == nil
 }
 
-// jsonLimits are the limits of the ledger, less the two levels of the batch around
-// a transaction.
+// jsonLimits allow for the two levels of the batch around a transaction.
 var jsonLimits = ledger.ParseLimits{Nesting: ledger.DefaultNesting - 2}
 
 // ofWords returns the transaction of a line that is one operation in words, as -op

@@ -30,8 +30,7 @@ const (
 	resumeStep   = 100_000 // lines between two notes
 )
 
-// A resumeMark is the position that the runs over a file have reached. A nil one
-// does nothing.
+// A resumeMark is the position of the runs over a file. A nil one does nothing.
 type resumeMark struct {
 	path         string
 	window, step int
@@ -67,8 +66,7 @@ func (b *batch) prepareResume(c *call) error {
 	return b.mark.load(c)
 }
 
-// keyName returns name in the form used in idempotency keys: unchanged, or a hash of
-// a name that is too long or has invalid characters.
+// keyName returns name as keys have it: a hash if it is too long or not plain.
 func keyName(name string) string {
 	plain := len(name) <= 100 && strings.IndexFunc(name, func(r rune) bool {
 		return r <= ' ' || r > '~' || r == '"' || r == '\\' || r == '/'
@@ -85,8 +83,7 @@ func (m *resumeMark) appendKey(text []byte, line int) []byte {
 
 func (m *resumeMark) isDone(line int) bool { return m != nil && line <= m.done }
 
-// A resumeProof shows -resume that the ledger is the same as before: a commit, and
-// the idempotency key that it had.
+// A resumeProof is a commit with its key, which no other ledger has.
 type resumeProof struct {
 	GlobalSeq int64  `json:"global_seq"`
 	Key       string `json:"key"`

@@ -127,8 +127,7 @@ func (b *bench) prepare(c *call, have map[int64]bool) error {
 	return c.awaitRead(last)
 }
 
-// commitAll commits transactions about containers, which must all be accepted. It
-// returns the last commit, 0 without any.
+// commitAll commits transactions, all or an error, and returns the last commit or 0.
 func (c *call) commitAll(done string, txs iter.Seq[string]) (last int64, err error) {
 	lines := func(yield func([]client.Line, bool) bool) {
 		for tx := range txs {

@@ -87,8 +87,7 @@ func (b *bench) watch(c *call, start time.Time, r *benchResult, stopped <-chan s
 	}
 }
 
-// client sends one request after the other. A request in progress when the time is
-// over is completed, and counts.
+// client sends one request after the other. The last one is completed, and counts.
 func (b *bench) client(ctx context.Context, c *call, index int, r *benchResult) {
 	k := &benchClient{bench: b, c: c, result: r, random: rand.New(rand.NewPCG(uint64(index), uint64(time.Now().UnixNano())))}
 	defer k.close()
@@ -165,8 +164,7 @@ func (k *benchClient) open() *benchStream {
 	return s
 }
 
-// lines sends lines in the client's stream, which it opens if necessary, and waits
-// for their results.
+// lines sends lines in the client's stream, and waits for their results.
 func (k *benchClient) lines() error {
 	if k.stream == nil {
 		k.stream = k.open()

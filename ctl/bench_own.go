@@ -19,8 +19,7 @@ import (
 // run of it has created: its class has its name, and its containers hold units of
 // that class and of no other.
 
-// own finds the containers that an earlier run has created. It rejects ids that are
-// used for anything else, before anything is changed.
+// own finds the containers of an earlier run, and rejects ids of anything else.
 func (b *bench) own(c *call) (have map[int64]bool, err error) {
 	if err := c.catchUp(); err != nil {
 		return nil, err
@@ -61,8 +60,7 @@ func taken(id int64) error {
 	return exitf(exitRefused, "container %d is there, and bench did not make it: give another -first-id; nothing was done", id)
 }
 
-// vacant returns an error if containers exist, by checking whether they could be
-// created.
+// vacant returns an error if a container could not be created.
 func (b *bench) vacant(c *call) error {
 	const perRequest = 5000
 	for first := int64(0); first < b.containers.value; first += perRequest {
@@ -200,8 +198,7 @@ func (b *bench) remove(c *call) error {
 	return err
 }
 
-// removal returns the transaction that removes a container with its contents, or ""
-// if it does not exist, or no longer belongs to bench alone.
+// removal returns the transaction that removes a container of bench, "" for others.
 func (b *bench) removal(c *call, id int64) (string, error) {
 	stacks, there, err := stacksOf(c, id)
 	if err != nil || !there || !b.owns(stacks) {

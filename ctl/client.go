@@ -66,8 +66,7 @@ func (a *answer) data(v any) error { return a.decode(&struct{ Data any }{v}) }
 // part returns a part of the response, to be decoded like it.
 func (a *answer) part(body []byte) *answer { return &answer{client.Answer{Body: body, URL: a.URL}} }
 
-// lacks returns the error for a response without a field that every response of a
-// ledger has. It comes from another server, or a proxy.
+// lacks returns the error for a response without a field that those of a ledger have.
 func (a *answer) lacks(field string) error { return notALedgers(a.URL, "it has no "+field) }
 
 func notALedgers(url, format string, args ...any) error {
@@ -81,8 +80,7 @@ func (c *call) askQuietly(r request) (*answer, error) {
 	return received(c.api.Do(ctx, r))
 }
 
-// ask sends a request once within the time allowed and returns an error for any
-// status but 200.
+// ask is askQuietly, and returns an error for any status but 200.
 func (c *call) ask(r request) (*answer, error) {
 	a, err := c.askQuietly(r)
 	if err != nil {
@@ -212,8 +210,7 @@ func (e *apiError) exitCode() int {
 	return exitFailure
 }
 
-// A noAnswer is a request without a response: there was no connection, it broke, or
-// it took too long.
+// A noAnswer is a request without a response, or without one in time.
 type noAnswer struct{ *client.NoAnswer }
 
 func (e *noAnswer) Error() string {
@@ -264,8 +261,7 @@ func (c *call) follow(ctx context.Context, after int64, within time.Duration) it
 	}
 }
 
-// lost reports that a connection to the feed is lost, and gives up after the call's
-// time.
+// lost reports a lost connection of the feed, and gives up after the call's time.
 func (c *call) lost(err error, since time.Duration, connected bool) error {
 	silent, _ := errors.AsType[*client.NoAnswer](err)
 	err = inWords(err)

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// A command is one row of the table that arguments are resolved with and help is
-// generated from.
+// A command is a row of the table that resolves arguments and makes the help.
 type command struct {
 	Words    string    // as typed: "read balances"
 	Args     string    // names of what follows, [optional]… last: "CLASS_ID NAME"
@@ -36,8 +35,7 @@ func setup[F any, P interface {
 	}
 }
 
-// commands are all commands of ledgerctl, in the order of its help. Commands of a
-// group (two words, the same first) are adjacent.
+// commands are in the order of the help, with those of a group next to each other.
 var commands = slices.Concat(verbCommands(), []command{
 	reverseCommand,
 	commitCommand,
@@ -112,8 +110,7 @@ var wordFlags = map[string]string{"[DIR]": "dir", "[FILE]": "f"}
 // places are the arguments that name something to read or write.
 var places = []string{"DIR", "OUT", "FILE", "URL"}
 
-// refuseEmptyWord returns an error for a place that is empty, as refuseEmpty does for
-// flags. An empty path would lead to the current directory.
+// refuseEmptyWord rejects an empty place: its path would be the current directory.
 func refuseEmptyWord(name, word string) error {
 	bare := strings.Trim(name, "[]…")
 	if word != "" || !slices.ContainsFunc(strings.Split(bare, "|"), func(s string) bool { return slices.Contains(places, s) }) {

@@ -112,8 +112,7 @@ func (c *call) addMade(t *table) {
 	}
 }
 
-// operationsOf returns the operations of a commit in words, none if they can't
-// be read.
+// operationsOf returns a commit's operations in words, if they can be read.
 func (c *call) operationsOf(seq int64) (list []string) {
 	n := strconv.FormatInt(seq, 10)
 	var d commitData

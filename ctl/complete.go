@@ -195,8 +195,7 @@ func argSuggestions(kind ledger.OpKind, given []string, last string) []suggestio
 	return list
 }
 
-// argValues returns the values of arguments that have few, and the forms of those
-// that accept more than numbers.
+// argValues returns values of arguments that have few, or take more than numbers.
 func argValues(t ledger.ArgType) []string {
 	switch t {
 	case ledger.ArgKind:

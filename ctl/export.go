@@ -66,8 +66,7 @@ func (e *export) run(c *call) error {
 	return exitf(exitFailure, "stopped before commit %d: what was written is not the whole", last)
 }
 
-// begin returns the commit to begin after: the requested one, or the last archived
-// one.
+// begin returns the commit to begin after: that asked for, or the last archived.
 func (e *export) begin(c *call) (int64, error) {
 	if e.from.seq.given {
 		return max(e.from.seq.value-1, 0), nil
@@ -87,8 +86,7 @@ func (e *export) begin(c *call) (int64, error) {
 	return details.First - 1, nil
 }
 
-// appendTransaction appends the transaction of a commit. It omits what the ledger
-// decided, since it decides the same again.
+// appendTransaction appends a commit without what the ledger will decide again.
 func appendTransaction(dst, commit []byte) ([]byte, error) {
 	var made struct {
 		Operations json.RawMessage

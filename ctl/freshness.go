@@ -45,8 +45,7 @@ type freshnessFlags struct {
 	wait           textFlag
 }
 
-// bound reads -wait: the time to wait for -min-seq or, alone and a number, the
-// commit to wait for.
+// bound reads -wait: a time for -min-seq or, alone, the number of a commit.
 func (f *freshnessFlags) bound(c *call) (err error) {
 	switch {
 	case f.wait == "":

@@ -82,8 +82,7 @@ func (g *gridPicture) draw(out *bufio.Writer) (note string) {
 	return note
 }
 
-// head writes the numbers of the columns, each `step` characters wide, as far as
-// there is room.
+// head writes numbers of columns, as many as there is room for.
 func (g *gridPicture) head(out *bufio.Writer, margin, step int) {
 	every := 1
 	for every*step < len(strconv.Itoa(g.x+g.width-1))+1 {
@@ -99,8 +98,7 @@ func (g *gridPicture) head(out *bufio.Writer, margin, step int) {
 	out.Write(append(line, '\n'))
 }
 
-// boxes draws every cell with `inside` characters in it and lines around it,
-// but none inside a thing or between empty cells.
+// boxes draws cells with lines between them, but not within a thing or empty space.
 func (g *gridPicture) boxes(out *bufio.Writer, margin, inside int) {
 	step := inside + 1
 	v := newCanvas(g.screen, g.width*step+1, 2*g.height+1)
@@ -174,8 +172,7 @@ func (g *gridPicture) letters(out *bufio.Writer, margin int) {
 	v.write(out, func(row int) string { return fmt.Sprintf("%*d ", margin-1, g.y+row) })
 }
 
-// shades draws a character for w x h cells, h being twice w, since characters
-// are about twice as high as wide.
+// shades draws a character, which is twice as high as wide, for w x h cells.
 func (g *gridPicture) shades(out *bufio.Writer, margin, room int) (w, h int) {
 	w = 1
 	for (g.width+w-1)/w > room || (g.height+2*w-1)/(2*w) > g.screen.drawHeight() {
@@ -201,8 +198,7 @@ func (g *gridPicture) shades(out *bufio.Writer, margin, room int) (w, h int) {
 	return w, h
 }
 
-// shade returns the character for a number of occupied cells. Only 0 is shown as
-// empty, and only all cells as full.
+// shade returns the character for cells of which none, some or all are occupied.
 func (g *gridPicture) shade(occupied, cells int) rune {
 	shades := []rune("·░▒▓█")
 	if !g.screen.utf8 {

@@ -21,8 +21,7 @@ var helpCommand = command{
 	},
 }
 
-// showHelp writes the help of the command, or group of commands, with these words,
-// or of all commands without any.
+// showHelp writes the help of a command, a group, a topic, or of all without words.
 func (c *call) showHelp(words []string) error {
 	if len(words) == 0 {
 		writeOverview(c.out, c.table, "")

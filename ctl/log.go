@@ -59,8 +59,7 @@ func (p *logPush) run(c *call) error {
 		`{"log":%s,"seq":%d}`, ledger.AppendString(nil, p.to.URL), last)
 }
 
-// done reports the outcome of a command that can't be repeated, as JSON or in words.
-// It also writes words if standard output is full.
+// done reports an outcome that can't be had again, even if standard output is full.
 func (c *call) done(words, format string, values ...any) error {
 	if c.json() {
 		fmt.Fprintf(c.out, format+"\n", values...)

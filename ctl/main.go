@@ -169,8 +169,7 @@ var otherVerbs = map[string]string{
 	"import": "batch", "load": "batch", "restore": "backup", "start": "dev", "run": "dev", "serve": "dev", "up": "dev", "init": "dev",
 }
 
-// otherCommands maps a command and a word that it does not take to the command that
-// was meant.
+// otherCommands maps a command and a word that it lacks to the one that was meant.
 var otherCommands = map[string]string{
 	"create container": "create", "create class": "register class", "create shape": "register shape", "create token": "token new",
 	"add container": "create", "add class": "register class", "remove container": "commit RemoveContainer", "watch freshness": "watch -freshness",
@@ -182,8 +181,7 @@ var otherFlags = map[string]string{
 	"token": "-token-file", "url": "-write-url and -read-url", "server": "-write-url and -read-url",
 }
 
-// meantWord returns what was meant by the second word of a command alone, also in
-// singular or plural.
+// meantWord finds a command by its second word, in singular or plural.
 func meantWord(table []command, word string) string {
 	for _, spelled := range []string{word, word + "s", word + "es", strings.TrimSuffix(word, "s")} {
 		for _, cmd := range table {

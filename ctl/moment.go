@@ -68,8 +68,7 @@ func (m *moment) before() *moment {
 // -after and -before exclusive.
 type span struct{ from, to, after, before moment }
 
-// declare declares the flags, whose values are moments or, with seqOnly, the
-// numbers of commits.
+// declare declares the flags of moments or, with seqOnly, of commits alone.
 func (s *span) declare(set *flag.FlagSet, seqOnly bool) {
 	s.to.last, s.after.last = true, true
 	value, what := "SEQ|TIME", ": "+momentUsage
@@ -90,8 +89,7 @@ func (s *span) declare(set *flag.FlagSet, seqOnly bool) {
 	}
 }
 
-// settle turns -after into the -from that follows it, and -before into the -to
-// that precedes it.
+// settle turns -after into the next -from, and -before into the -to before it.
 func (s *span) settle() error {
 	if s.after.word != "" {
 		if s.from.word != "" {
@@ -112,8 +110,7 @@ func (s *span) settle() error {
 	return s.ordered()
 }
 
-// ordered refuses an end before the beginning. A span that ends just before its
-// beginning is empty.
+// ordered refuses an end before the beginning, unless the span is just empty.
 func (s *span) ordered() error {
 	if s.from.word == "" || s.to.word == "" {
 		return nil
@@ -124,8 +121,7 @@ func (s *span) ordered() error {
 	return nil
 }
 
-// isAfter reports whether m is later than n, as far as their values tell: a commit
-// and a time can't be compared.
+// isAfter reports whether m is later than n, false of a commit and a time.
 func (m *moment) isAfter(n *moment) bool {
 	if m.seq.given && n.seq.given {
 		return m.seq.value > n.seq.value

@@ -34,8 +34,7 @@ func argWords(b *strings.Builder, object []byte, show func(name string, value js
 	})
 }
 
-// eachField calls each for the fields of a JSON object, in their order and
-// spelling.
+// eachField calls each for the fields of a JSON object, as they are spelled.
 func eachField(object []byte, each func(name string, value json.RawMessage) error) error {
 	if len(object) == 0 {
 		return nil
@@ -61,8 +60,7 @@ func eachField(object []byte, each func(name string, value json.RawMessage) erro
 	return nil
 }
 
-// argValue returns one value as text: {"minted":0} as minted:0, a plain word without
-// its quotes.
+// argValue returns {"minted":0} as minted:0, and a plain word without its quotes.
 func argValue(value json.RawMessage) string {
 	var ref struct{ Minted *json.Number }
 	if value[0] == '{' && json.Unmarshal(value, &ref) == nil && ref.Minted != nil {

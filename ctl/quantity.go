@@ -56,8 +56,7 @@ func (d *classData) show(minor string) string {
 	return withDecimals(minor, d.Decimals)
 }
 
-// class reads a class, by id or code, once in a run, because its decimals never
-// change.
+// class reads a class by id or code, once in a run: its decimals never change.
 func (c *call) class(ref string) (*classData, error) {
 	if d, ok := c.classes[ref]; ok {
 		return d, nil

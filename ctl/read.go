@@ -167,8 +167,7 @@ func (c *call) showPage(a *answer, t *table, addRows func(a *answer) error) erro
 	return c.out.Flush()
 }
 
-// showEntries writes each entry of a list on a line of its own, without what
-// surrounds the list.
+// showEntries writes the entries of a list alone, one a line.
 func (c *call) showEntries(a *answer) error {
 	entries, err := a.entries()
 	if err != nil {

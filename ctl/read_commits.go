@@ -48,8 +48,7 @@ var readCommitsCommand = command{
 	},
 }
 
-// timeCell returns a time for a table, to the millisecond. read commit, JSON and CSV
-// show all of it.
+// timeCell returns a time for a table, to the millisecond, or for CSV as it is.
 func (c *call) timeCell(exact string) string {
 	if t, err := time.Parse(time.RFC3339Nano, exact); err == nil && !c.csv() {
 		return t.UTC().Format("2006-01-02T15:04:05.000Z")

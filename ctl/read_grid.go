@@ -39,8 +39,7 @@ type gridData struct {
 	Placements []placement
 }
 
-// check returns an error for a grid that no ledger has, so that drawing it can't
-// fail or take unbounded memory.
+// check rejects a grid that no ledger has, so that drawing it is safe.
 func (d *gridData) check() error {
 	if d.Width < 1 || d.Height < 1 || d.Width > ledger.MaxSide || d.Height > ledger.MaxSide {
 		return fmt.Errorf("a grid of %dx%d cells", d.Width, d.Height)
@@ -101,8 +100,7 @@ const (
 	manyMark  = '*'
 )
 
-// label assigns each thing its mark, and returns the legend: a row for each
-// thing, or for each class when there are too many things.
+// label assigns the marks, and returns a legend of the things or, of many, of classes.
 func (g *gridPicture) label(c *call) (*table, error) {
 	n := len(g.things)
 	g.marks, g.names, g.amounts, g.colours = make([]rune, n), make([]string, n), make([]string, n), make([]int, n)

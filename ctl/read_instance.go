@@ -47,8 +47,7 @@ func (c *call) place(l *location) (string, error) {
 	return fmt.Sprintf("container %s cell %d,%d rotation %d", container, l.X, l.Y, l.Rotation), nil
 }
 
-// mostNames is the maximum number of containers whose names a run reads, which limits
-// the requests for a long list.
+// mostNames limits the requests for the names in a long list.
 const mostNames = 1000
 
 // containerName reads the name of a container, "-" if it has none. The name of a

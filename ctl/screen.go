@@ -68,8 +68,7 @@ func value(env func(string) (string, bool), name string) string {
 	return v
 }
 
-// terminalSize returns the columns and rows of w; both are 0 if the terminal does
-// not know them.
+// terminalSize returns the size of w, 0 and 0 if the terminal does not know it.
 func terminalSize(w io.Writer) (columns, rows int, terminal bool) {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -86,8 +85,7 @@ func isTerminal(w io.Writer) bool {
 // bold is not a color but bold type.
 const bold = 1
 
-// classColours are the ANSI numbers of the colors that are readable on light and dark
-// backgrounds.
+// classColours are the ANSI colors that are readable on light and dark.
 var classColours = []int{32, 33, 34, 35, 36, 31}
 
 func (s *screen) paint(colour int, text string) string {
@@ -135,8 +133,7 @@ func (v *canvas) text(column, row int, text string, colour int) {
 	}
 }
 
-// line draws a line of some steps to the right, or down. It joins the lines that it
-// meets.
+// line draws a line to the right, or down, which joins the lines that it meets.
 func (v *canvas) line(column, row, steps int, down bool) {
 	begin, end, step := armRight, armLeft, 1
 	if down {

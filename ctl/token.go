@@ -30,8 +30,7 @@ func (a *authFlags) declare(set *flag.FlagSet) {
 	set.StringVar(&a.file, "auth-file", "", "`FILE` of the clients and what they may do, as the daemons' flag names it")
 }
 
-// need returns an error if the file is not named or, unless it is to be created,
-// does not exist.
+// need returns an error if the file is not named, or must exist and does not.
 func (a *authFlags) need(exists bool) error {
 	if a.file == "" {
 		return usagef("-auth-file must say which file: the one that the daemons were given")

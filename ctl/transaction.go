@@ -16,8 +16,7 @@ import (
 	"assetledger/ledger"
 )
 
-// maxInput is the maximum size of a transaction or batch in one piece, in bytes: the
-// write daemon's default.
+// maxInput is the maximum size of one request in bytes: the write daemon's default.
 const maxInput = 64 << 20
 
 type opFlags []string
@@ -62,8 +61,7 @@ func (t *txFlags) body(c *call) ([]byte, error) {
 	return nil, usagef("there is no transaction: give its operations in words, a FILE, or - for standard input")
 }
 
-// nearerOp returns err or, if a word seems to be a misspelled operation, an error
-// that suggests the nearest name.
+// nearerOp returns err, or an error that suggests the name of an operation.
 func nearerOp(words string, err error) error {
 	name, _, _ := strings.Cut(strings.TrimSpace(words), " ")
 	if slices.ContainsFunc(verbs, func(v verb) bool { return v.word == name }) {
@@ -76,8 +74,7 @@ func nearerOp(words string, err error) error {
 	return fmt.Errorf("there is no operation named %q%s", name, cmp.Or(didYouMean(name, names), "; ledgerctl help ops lists them"))
 }
 
-// bodyOfWords returns a transaction made from -op, or from the words after the
-// command, with a + between operations.
+// bodyOfWords returns a transaction made from -op, or from words with + between.
 func (t *txFlags) bodyOfWords(words []string) ([]byte, error) {
 	var ops []ledger.Op
 	for _, text := range t.ops {

@@ -117,8 +117,7 @@ var manCommand = command{
 	},
 }
 
-// writeManPages writes ledgerctl.1, and a page for each command, into a directory.
-// They are generated from the help.
+// writeManPages writes ledgerctl.1 and a page for each command, made of the help.
 func writeManPages(table []command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

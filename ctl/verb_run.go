@@ -183,8 +183,7 @@ func allRequired(kind ledger.OpKind, given map[string]string) bool {
 	})
 }
 
-// spelled returns a value in the form of operations: a duration in seconds, a time
-// in seconds since 1970.
+// spelled returns a value as operations take it: lengths and times in seconds.
 func spelled(t ledger.ArgType, value string) string {
 	switch t {
 	case ledger.ArgPeriod:
@@ -208,8 +207,7 @@ func wordsOf(op ledger.Op) (string, error) {
 	return shown[0].words()
 }
 
-// minorUnits returns an amount in the smallest units of its class: the given class,
-// or that of the given hold.
+// minorUnits returns an amount in the smallest units of the given class or hold's.
 func (c *call) minorUnits(amount string, given map[string]string) (string, error) {
 	const inMinor = "-minor gives it in smallest units, without a read"
 	if strings.Trim(strings.Replace(amount, ".", "", 1), "0123456789") != "" || strings.Trim(amount, ".") != amount || amount == "" {

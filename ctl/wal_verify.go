@@ -44,8 +44,7 @@ func (v *verification) run(c *call) error {
 	return v.show(c, &report, v.log.explain(err))
 }
 
-// archiveTries is the number of times that a walk over a log is started again
-// because its oldest segments were archived meanwhile.
+// archiveTries limits how often a walk restarts when segments were archived meanwhile.
 const archiveTries = 20
 
 func (v *verification) verify(bar *progress) (report wal.VerifyReport, err error) {
@@ -96,8 +95,7 @@ func (v *verification) begin(s *wal.SegmentInfo) error {
 	return nil
 }
 
-// durableEnd returns the commit up to which checkpoints are examined. In a log
-// without END it is beyond all of them.
+// durableEnd returns the last commit whose checkpoints count: without END, any.
 func durableEnd(dir string) (uint64, error) {
 	r, err := wal.OpenReader(dir, wal.Options{})
 	if errors.Is(err, wal.ErrNoLog) {
@@ -110,8 +108,7 @@ func durableEnd(dir string) (uint64, error) {
 	return r.Durable(), nil
 }
 
-// complete checks that everything durable was replayed: a check that skipped
-// something must not report success.
+// complete checks that nothing durable was skipped.
 func (v *verification) complete(r *wal.VerifyReport) error {
 	if len(v.places) > 0 && (!r.Live || v.places[0].Seq <= r.LastSeq) { // beside a writer, more were made meanwhile
 		return exitf(exitDamaged, "no frame of the log ends at commit %d, where there is a checkpoint", v.places[0].Seq)

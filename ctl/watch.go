@@ -150,8 +150,7 @@ func (c *call) commitLine(d *commitData) (string, error) {
 	return line, nil
 }
 
-// lag polls the freshness: on a terminal it updates one line, elsewhere it writes a
-// line each time.
+// lag polls the freshness: one line that moves on a terminal, elsewhere a line each.
 func (w *watch) lag(ctx context.Context, c *call) error {
 	rows := c.newTable(text("time"), numeric("checkpoint_seq"), numeric("commit_log_seq"), numeric("lag"), numeric("lag_ms"))
 	failing := time.Time{}

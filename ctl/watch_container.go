@@ -35,8 +35,7 @@ func (c *call) containerID(ref string) (int64, error) {
 	return container.ID, nil
 }
 
-// mayTouch reports whether an operation of a commit names the container, and whether
-// one may have changed it.
+// mayTouch reports whether an operation names the container, and may have changed it.
 func (d *commitData) mayTouch(container int64) (named, may bool, err error) {
 	for _, op := range d.Operations {
 		ids, err := op.containers()
@@ -54,8 +53,7 @@ func (d *commitData) mayTouch(container int64) (named, may bool, err error) {
 	return false, may, nil
 }
 
-// containerAt reads a container, or its contents, as of commit seq. Errors that
-// depend on the container (404, 422) are returned as responses.
+// containerAt reads a container or its contents after commit seq, or a 404 or 422.
 func (c *call) containerAt(container, seq int64, what string) (*answer, error) {
 	q := url.Values{"at_seq": {strconv.FormatInt(seq, 10)}}
 	if what != "" {
@@ -72,8 +70,7 @@ func (c *call) containerAt(container, seq int64, what string) (*answer, error) {
 	return a, err
 }
 
-// touched reports whether a commit changed the container, and whether it exists
-// after it.
+// touched reports whether a commit changed the container and left it there.
 func (c *call) touched(d *commitData, container int64) (touched, there bool, err error) {
 	named, may, err := d.mayTouch(container)
 	if err != nil || !may {
@@ -93,8 +90,7 @@ func (c *call) touched(d *commitData, container int64) (touched, there bool, err
 	return read.UpdatedSeq == d.GlobalSeq, true, err
 }
 
-// showHoldings shows the contents of a container as of commit seq: its balances, or
-// the instances in its slots.
+// showHoldings shows the balances of a container after commit seq, or its slots.
 func (c *call) showHoldings(container, seq int64, there bool) error {
 	a, err := c.containerAt(container, seq, "/balances")
 	if err == nil && a.Status == http.StatusUnprocessableEntity {
