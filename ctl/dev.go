@@ -35,9 +35,9 @@ var devCommand = command{
 		"-memory is for tests of other projects: the log is in a new folder, which is deleted at the end.",
 	Examples: [2]string{"dev -seed wallet", "dev -memory -auth -write-listen 127.0.0.1:0 -read-listen 127.0.0.1:0 -o json"},
 	Setup: func(set *flag.FlagSet) action {
-		d := &dev{}
+		d := &dev{seed: choice{of: []string{"wallet", "warehouse", "inventory"}}}
 		set.StringVar(&d.dir, "dir", defaultDir, "`DIR` of the log; created if missing")
-		set.StringVar(&d.seed, "seed", "", "fill a new ledger with the example `NAME`: "+seedNames)
+		set.Var(&d.seed, "seed", "fill a new ledger with the example `NAME`: wallet, warehouse or inventory")
 		set.BoolVar(&d.auth, "auth", false, "require tokens, and print three new ones")
 		set.BoolVar(&d.memory, "memory", false, "keep the log in a new folder that is deleted at the end")
 		set.StringVar(&d.writeListen, "write-listen", "127.0.0.1:8080", "`ADDRESS` of the write daemon; port 0 for any")
@@ -52,17 +52,12 @@ var devCommand = command{
 //	or a daemon's end → both are stopped, and waited for
 type dev struct {
 	dir, writeListen, readListen string
-	seed                         string
+	seed                         choice
 	auth, memory                 bool
 	tokens                       []devToken // with auth
 }
 
 func (d *dev) run(c *call) error {
-	if d.seed != "" {
-		if _, err := seedLines(d.seed); err != nil {
-			return err
-		}
-	}
 	if d.memory && d.dir != defaultDir {
 		return usagef("-memory has a folder of its own: leave DIR out")
 	}
@@ -131,7 +126,7 @@ func (d *dev) serve(c *call, daemons *inside) error {
 	if c.readURL == "" {
 		return nil
 	}
-	if d.seed != "" {
+	if d.seed.value != "" {
 		if err := d.plant(c); err != nil {
 			return err
 		}
@@ -249,18 +244,8 @@ func (i *inside) wait() error {
 //go:embed seeds/*.ndjson
 var seeds embed.FS
 
-const seedNames = "wallet, warehouse or inventory"
-
-func seedLines(name string) ([][]byte, error) {
-	text, err := seeds.ReadFile("seeds/" + name + ".ndjson")
-	if err != nil {
-		return nil, usagef("-seed %s: need %s", name, seedNames)
-	}
-	return bytes.Split(bytes.TrimSpace(text), []byte{'\n'}), nil
-}
-
 func (d *dev) plant(c *call) error {
-	lines, err := seedLines(d.seed)
+	text, err := seeds.ReadFile("seeds/" + d.seed.value + ".ndjson")
 	if err != nil {
 		return err
 	}
@@ -272,9 +257,9 @@ func (d *dev) plant(c *call) error {
 		c.say("%s has %d commits already, so -seed adds none", d.dir, last)
 		return nil
 	}
-	for i, line := range lines {
+	for i, line := range bytes.Split(bytes.TrimSpace(text), []byte{'\n'}) {
 		if _, err := c.submit(request{Method: http.MethodPost, Base: c.writeURL, Path: "/v1/commit", Body: line}, true); err != nil {
-			return fmt.Errorf("-seed %s, line %d: %w", d.seed, i+1, err)
+			return fmt.Errorf("-seed %s, line %d: %w", d.seed.value, i+1, err)
 		}
 	}
 	return nil
