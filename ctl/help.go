@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"runtime"
@@ -112,31 +113,22 @@ func exampleOf(kind ledger.OpKind) []string {
 	return example
 }
 
+// Values of arguments in examples, by name or by type. Others are 1.
+var (
+	namedExamples = map[string]string{"to_container": "shop", "parent_id": "2",
+		"to_key": "1", "to_x": "1", "slot_b": "1", "at_least": "1"} // other than from_key, x, slot_a, and nothing
+	typedExamples = map[ledger.ArgType]string{
+		ledger.ArgContainer: "users/42", ledger.ArgContainerNameOrNull: "users/42",
+		ledger.ArgClass: "EUR", ledger.ArgName: "Euro", ledger.ArgKind: "Standard",
+		ledger.ArgKey: "0", ledger.ArgIndex: "0",
+	}
+)
+
 func exampleValue(kind ledger.OpKind, arg ledger.Arg) string {
-	switch arg.Name {
-	case "to_container":
-		return "shop"
-	case "parent_id":
-		return "2"
-	case "to_key", "to_x", "slot_b", "at_least": // other than from_key, x, slot_a, and nothing
-		return "1"
+	if kind == ledger.MintInstance && arg.Type == ledger.ArgClass {
+		return "sword"
 	}
-	switch arg.Type {
-	case ledger.ArgContainer, ledger.ArgContainerNameOrNull:
-		return "users/42"
-	case ledger.ArgClass:
-		if kind == ledger.MintInstance {
-			return "sword"
-		}
-		return "EUR"
-	case ledger.ArgName:
-		return "Euro"
-	case ledger.ArgKind:
-		return "Standard"
-	case ledger.ArgKey, ledger.ArgIndex:
-		return "0"
-	}
-	return "1"
+	return cmp.Or(namedExamples[arg.Name], typedExamples[arg.Type], "1")
 }
 
 var versionCommand = command{
