@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -83,7 +84,7 @@ func (b *batch) run(c *call) error {
 	defer closeInput()
 	b.bar = newBar(c.words, in)
 	defer b.bar.clear()
-	lines := newLineReader(in, maxLine)
+	lines := &lineReader{in: bufio.NewReaderSize(in, 64<<10), most: maxLine}
 	first, err := firstLine(lines)
 	if err != nil && err != io.EOF {
 		return b.unreadable(lines, err)

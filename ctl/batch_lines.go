@@ -250,10 +250,6 @@ type lineReader struct {
 
 var errLongLine = errors.New("the line is too long")
 
-func newLineReader(in io.Reader, most int) *lineReader {
-	return &lineReader{in: bufio.NewReaderSize(in, 64<<10), most: most}
-}
-
 // next returns the next line with its end; it is valid until the next call. The
 // error is io.EOF after the last line, errLongLine for one that is too long.
 func (l *lineReader) next() ([]byte, error) {

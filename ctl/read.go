@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -109,7 +110,19 @@ func (l *listFlags) show(c *call, path string, filters url.Values, t *table, add
 	if l.cursor != "" {
 		q.Set("cursor", l.cursor)
 	}
-	next, err := c.pages(path, q, l.all, c.refusal, func(a *answer) error { return c.showPage(a, t, addRows) })
+	next, err := c.pages(path, q, l.all, c.refusal, func(a *answer) (err error) {
+		switch {
+		case c.ndjson():
+			err = c.showEntries(a)
+		case c.json():
+			c.showRaw(a)
+		default:
+			if err = addRows(a); err == nil {
+				t.flush()
+			}
+		}
+		return cmp.Or(err, c.out.Flush())
+	})
 	if err == nil && next != "" && !c.json() && !l.whole {
 		c.say("there is more: go on with -cursor %s, or use -all", next)
 	}
@@ -148,23 +161,6 @@ func (l *listFlags) collect(c *call, path string, filters url.Values, add func(a
 	whole := *l
 	whole.all, whole.limit.value, whole.limit.given = true, maxListLimit, true
 	return whole.show(c, path, filters, c.newTable(), add)
-}
-
-func (c *call) showPage(a *answer, t *table, addRows func(a *answer) error) error {
-	switch {
-	case c.ndjson():
-		if err := c.showEntries(a); err != nil {
-			return err
-		}
-	case c.json():
-		c.showRaw(a)
-	default:
-		if err := addRows(a); err != nil {
-			return err
-		}
-		t.flush()
-	}
-	return c.out.Flush()
 }
 
 // showEntries writes the entries of a list alone, one a line.
