@@ -215,9 +215,14 @@ func appendInHalves(w *wal.Writer, f *wal.Frame) error {
 // TestCopyCrashes ends the process or the machine of a copy at each of its
 // operations. The copy then continues, and must end up with the same bytes.
 func TestCopyCrashes(t *testing.T) {
-	t.Run("at once", func(t *testing.T) { copyCrashes(t, (*wal.Writer).AppendCopy) })
-	t.Run("in halves", func(t *testing.T) { copyCrashes(t, appendInHalves) })
-	t.Run("in groups", func(t *testing.T) { copyCrashes(t, (*wal.Writer).PutCopy) })
+	for name, appendCopy := range map[string]func(*wal.Writer, *wal.Frame) error{
+		"at once": (*wal.Writer).AppendCopy, "in halves": appendInHalves, "in groups": (*wal.Writer).PutCopy,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			copyCrashes(t, appendCopy)
+		})
+	}
 }
 
 // copyEnds are the ways in which one operation ends the filling of a copy. In the last
@@ -245,7 +250,7 @@ func copyCrashes(t *testing.T, appendCopy func(*wal.Writer, *wal.Frame) error) {
 	d, from := original(t)
 	for _, end := range copyEnds {
 		n := 0
-		for ; ; n++ {
+		for ; ; n += raceFactor {
 			to := memfs.New(uint64(n))
 			p := to.Process()
 			p.Plan(end.plan(n))
