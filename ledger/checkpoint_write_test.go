@@ -18,6 +18,9 @@ func (w *failingWriter) Write(b []byte) (int, error) {
 }
 
 func TestCheckpointWriteErrors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out of -short: it writes a large checkpoint many times")
+	}
 	s := stocked(t, 2, 200_000)
 	for n := 0; ; n++ {
 		err := s.WriteCheckpoint(&failingWriter{n}, testPlace)

@@ -57,6 +57,9 @@ func TestRemembersTheNewestKeys(t *testing.T) {
 // each key, the key itself, and its metadata if that has at most 256 bytes,
 // otherwise 16 bytes.
 func TestMemoryOfKeysIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out of -short: it measures memory")
+	}
 	const n = 60_000
 	for _, c := range []struct{ metadata, kept int }{{0, 0}, {256, 256}, {257, 16}, {MaxMetadata, 16}} {
 		s := NewState(Config{IdempotencyKeys: n})

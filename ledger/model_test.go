@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"testing"
 
 	"assetledger/ledger"
@@ -166,25 +167,40 @@ func TestAgainstModel(t *testing.T) {
 	if seed := ledger.Seed(); seed != 0 {
 		seeds = []uint64{seed}
 	}
-	seen := newCoverage()
-	for i, seed := range seeds {
-		r := newTrial(t, seed, knobsFor(seed), seen)
-		for n := 0; seen.operations < operations*(i+1)/len(seeds); n++ {
-			r.step()
-			if n%50 == 0 {
-				r.queries()
-				r.restart()
-			}
-			// Now and then a new ledger, because in an old one everything is registered.
-			if n%2000 == 1999 {
-				r = newTrial(t, seed+uint64(n)<<32, knobsFor(seed), seen)
-			}
+	seen := make([]*coverage, len(seeds))
+	t.Run("seeds", func(t *testing.T) {
+		for i, seed := range seeds {
+			seen[i] = newCoverage()
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				compareWorlds(t, seed, operations/len(seeds), seen[i])
+			})
 		}
-		r.queries()
+	})
+	all := newCoverage()
+	for _, c := range seen {
+		all.add(c)
 	}
 	t.Logf("%d requests, %d operations, %d answered from memory, %d holds expired; refused in %d ways; taken back %v",
-		seen.requests, seen.operations, seen.replayed, seen.expired, len(seen.refused), seen.takenBack)
-	seen.check(t)
+		all.requests, all.operations, all.replayed, all.expired, len(all.refused), all.takenBack)
+	all.check(t)
+}
+
+// compareWorlds compares so many operations.
+func compareWorlds(t *testing.T, seed uint64, operations int, seen *coverage) {
+	r := newTrial(t, seed, knobsFor(seed), seen)
+	for n := 0; seen.operations < operations; n++ {
+		r.step()
+		if n%50 == 0 {
+			r.queries()
+			r.restart()
+		}
+		// Now and then a new ledger, because in an old one everything is registered.
+		if n%2000 == 1999 {
+			r = newTrial(t, seed+uint64(n)<<32, knobsFor(seed), seen)
+		}
+	}
+	r.queries()
 }
 
 // check fails for everything that a run never met, and for rejections that the

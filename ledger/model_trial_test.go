@@ -52,6 +52,21 @@ func newCoverage() *coverage {
 	return &coverage{accepted: map[ledger.OpKind]int{}, refused: map[refusal]int{}, takenBack: map[ledger.OpKind]int{}}
 }
 
+// add adds what another run has met.
+func (c *coverage) add(o *coverage) {
+	c.requests, c.operations = c.requests+o.requests, c.operations+o.operations
+	c.replayed, c.expired = c.replayed+o.replayed, c.expired+o.expired
+	for kind, n := range o.accepted {
+		c.accepted[kind] += n
+	}
+	for how, n := range o.refused {
+		c.refused[how] += n
+	}
+	for kind, n := range o.takenBack {
+		c.takenBack[kind] += n
+	}
+}
+
 const rememberedKeys = 25 // so few that keys are forgotten and used again
 
 func newTrial(t *testing.T, seed uint64, knobs modeltest.Knobs, seen *coverage) *trial {

@@ -193,6 +193,9 @@ func TestOrdered(t *testing.T) {
 
 // TestNameMemory checks that a name takes at most 100 bytes besides its own.
 func TestNameMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out of -short: it measures memory")
+	}
 	const n = 60_000
 	heap := func() int64 {
 		var m runtime.MemStats

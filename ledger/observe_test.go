@@ -79,7 +79,10 @@ func dumpContainer(t *testing.T, s *State, id int64) string {
 // complete. From them, each container at each commit is as reads showed it
 // then. Each change reports its correct difference.
 func TestPastFromChanges(t *testing.T) {
-	kinds, short := map[ChangeKind]int{}, 0
+	kinds, short, rounds := map[ChangeKind]int{}, 0, 1500
+	if testing.Short() {
+		rounds /= 5
+	}
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		s, replay := NewState(Config{}), NewState(Config{})
@@ -128,7 +131,7 @@ func TestPastFromChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		commit(first, &out)
-		for range 1500 {
+		for range rounds {
 			tx := &Transaction{}
 			for range 1 + r.IntN(4) {
 				tx.Ops = append(tx.Ops, randomStateOp(r, s.nextInstance))
