@@ -9,7 +9,8 @@ import (
 	"assetledger/wal"
 )
 
-// spans returns the files of the index, and removes unneeded ones.
+// spans returns the ranges of the files in the directory, ordered by their first
+// commit, larger ones first.
 func (x *Index) spans() ([]span, error) {
 	names, err := x.fsys.List(x.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -27,7 +28,7 @@ func (x *Index) spans() ([]span, error) {
 
 // load opens the files that follow each other. It returns the first range of
 // commits that are neither in a file nor in memory. If this daemon writes the
-// files, load removes unusable ones. The caller holds writing.
+// files, load removes unusable and unneeded ones. The caller holds writing.
 func (x *Index) load() (missing span, err error) {
 	list, err := x.spans()
 	if err != nil {
@@ -36,6 +37,9 @@ func (x *Index) load() (missing span, err error) {
 	files, err := x.chain(list)
 	if err != nil {
 		return span{}, err
+	}
+	if x.tidy(list, files) {
+		return x.load()
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -106,6 +110,26 @@ func (x *Index) chain(list []span) (files []*file, err error) {
 		files = append(files, f)
 	}
 	return x.fitting(files)
+}
+
+// tidy removes the files whose commits are all in files. A crash leaves them after a
+// merge. If it fails, they only take space. again is true if this daemon has just
+// become the one that writes the files: another one may have changed them since they
+// were listed.
+func (x *Index) tidy(list []span, files []*file) (again bool) {
+	for _, s := range list {
+		if len(files) == 0 || s.first < files[0].first || s.last > covered(files) || slices.ContainsFunc(files, func(f *file) bool { return f.span == s }) {
+			continue
+		}
+		if !x.holds() {
+			held, _ := x.hold()
+			return held
+		}
+		if x.fsys.Remove(join(x.dir, s.name())) != nil {
+			return false
+		}
+	}
+	return false
 }
 
 // discard removes the files in which views found damage. If another daemon writes the

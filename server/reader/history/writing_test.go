@@ -3,9 +3,12 @@ package history
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"assetledger/wal"
+	"assetledger/wal/memfs"
 )
 
 // A guardedFS checks, at each operation on a name, that no reader waits for the disk,
@@ -150,5 +153,62 @@ func TestDamageOfAnothersFile(t *testing.T) {
 	}
 	if b.ask([]uint64{b.files[0].last}) != 0 {
 		t.Error("the file that was made again is not used")
+	}
+}
+
+// TestLeftFiles kills a daemon after a merge, before it has removed the merged files.
+// The next daemon removes them, but not while another one writes the files.
+func TestLeftFiles(t *testing.T) {
+	w, disk := newWorld(t, 5, 400), newDisk(1)
+	p := disk.Process()
+	p.Plan(func(_ int, op memfs.Op, name string) memfs.Fault {
+		return memfs.Fault{Kill: op == memfs.OpRemove && strings.HasSuffix(name, fileExt)}
+	})
+	if memfs.Survives(func() {
+		f := w.follow(New(w.config(p)), 0)
+		for f.apply(25) {
+			if err := f.keep(t); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}) {
+		t.Fatal("nothing was merged")
+	}
+	q := disk.Process()
+	start := func(batches int) (here, used []string) {
+		f := w.follow(New(w.config(q)), 0)
+		defer f.Close()
+		if err := f.keep(t); err != nil {
+			t.Fatal(err)
+		}
+		names, err := q.List("/log/history")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, fileExt) {
+				here = append(here, join("/log/history", name))
+			}
+		}
+		for _, file := range f.files {
+			used = append(used, file.name)
+		}
+		f.apply(batches)
+		if err := f.keep(t); err != nil {
+			t.Fatal(err)
+		}
+		f.compare(rand.New(rand.NewPCG(1, 1)), 0, 50)
+		return here, used
+	}
+	lock, err := q.Lock("/log/history/LOCK")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if here, used := start(1); len(here) <= len(used) {
+		t.Errorf("beside a daemon that writes the files: there are %q, and used are %q", here, used)
+	}
+	lock.Close()
+	if here, used := start(1000); !slices.Equal(here, used) {
+		t.Errorf("there are %q, and used are %q", here, used)
 	}
 }
