@@ -27,9 +27,6 @@ func (x *Index) Run(ctx context.Context) {
 	}
 	for ctx.Err() == nil {
 		pause, err := x.step(ctx)
-		if x.c.Brief {
-			x.release()
-		}
 		x.mu.Lock()
 		x.failing = err != nil
 		x.mu.Unlock()
@@ -64,8 +61,15 @@ func (x *Index) rest(ctx context.Context, pause time.Duration, failed bool) {
 }
 
 // step does the pending work. pause is the time after which it must be called again
-// if nothing wakes it.
+// if nothing wakes it. After an error it gives up the duty of writing files. So
+// another daemon may have more success, and a directory that was removed is made
+// again.
 func (x *Index) step(ctx context.Context) (pause time.Duration, err error) {
+	defer func() {
+		if err != nil || x.c.Brief {
+			x.release()
+		}
+	}()
 	x.mu.Lock()
 	begun, ready := x.begun, x.ready
 	x.mu.Unlock()
@@ -168,13 +172,20 @@ func (x *Index) Flush() (pause time.Duration, err error) {
 	}
 	x.writing.Lock()
 	defer x.writing.Unlock()
+	had := x.holds()
 	held, err := x.hold()
 	if err != nil {
 		return 0, err
 	}
-	if !held {
-		_, err := x.load()
-		return lookAgain, err
+	if !had { // another daemon may have written, merged or removed files
+		missing, err := x.load()
+		if err != nil || !held {
+			return lookAgain, err
+		}
+		if missing.first != 0 {
+			x.lose()
+			return 0, nil
+		}
 	}
 	for {
 		x.mu.Lock()
@@ -191,6 +202,14 @@ func (x *Index) Flush() (pause time.Duration, err error) {
 			return 0, err
 		}
 	}
+}
+
+// lose makes the index not ready, because files are missing. Run builds them again.
+func (x *Index) lose() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ready = false
+	wake(x.poke)
 }
 
 // writeGeneration writes the part of a closed generation that the files don't cover

@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"slices"
 )
 
@@ -51,7 +52,7 @@ func (x *Index) merge() error {
 		}
 		x.mu.Unlock()
 		for _, f := range old {
-			if err := x.fsys.Remove(f.name); err != nil {
+			if err := x.fsys.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}

@@ -2,6 +2,7 @@ package history
 
 import (
 	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -210,5 +211,47 @@ func TestLeftFiles(t *testing.T) {
 	lock.Close()
 	if here, used := start(1000); !slices.Equal(here, used) {
 		t.Errorf("there are %q, and used are %q", here, used)
+	}
+}
+
+// TestRemovedDirectory removes the directory under a daemon that writes it. The daemon
+// makes it again, with all files, and other daemons use them.
+func TestRemovedDirectory(t *testing.T) {
+	w, disk := newWorld(t, 5, 400), newDisk(1)
+	p := disk.Process()
+	f := w.follow(New(w.config(p)), 0)
+	f.apply(60)
+	if err := f.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	names, err := p.List("/log/history")
+	if err != nil || len(names) < 2 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		err = errors.Join(err, p.Remove(join("/log/history", name)))
+	}
+	if err = errors.Join(err, p.Remove("/log/history")); err != nil {
+		t.Fatal(err)
+	}
+	f.apply(30)
+	f.Cut()
+	if err := f.keep(t); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in a directory that is not there: %v", err)
+	}
+	if err := f.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	f.compare(r, 0, 50)
+	f.Close()
+	g := w.follow(New(w.config(p)), 0)
+	g.apply(60)
+	if err := g.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	g.compare(r, 0, 50)
+	if g.Meter.Built.Load() != 0 {
+		t.Errorf("the next daemon made %d files", g.Meter.Built.Load())
 	}
 }
