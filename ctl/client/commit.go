@@ -233,5 +233,5 @@ func mayHaveHappened(a *Answer, err error) bool {
 
 // nothingDone reports whether a daemon that rejects with this code for now has done nothing.
 func nothingDone(code string) bool {
-	return code == "Overloaded" || code == "ShuttingDown" || code == "NotTheWriter"
+	return code == "Overloaded" || handsOver(code)
 }

@@ -12,7 +12,8 @@
 // Every method takes a context. Timeout bounds an attempt, GiveUp a call with all its attempts, and the context both.
 //
 // A call is repeated while there is no response, or its status is 500 or more, or it is a 425 because the read daemon is behind
-// the client's own commit. The pauses grow exponentially, with jitter, and honour Retry-After. Several URLs are tried in turn.
+// the client's own commit. The pauses grow exponentially, with jitter, and honour Retry-After, except that of a daemon that hands
+// over to another one. Several URLs are tried in turn.
 //
 // Retries can't double anything: every commit has an idempotency key (a random one if you give none), and all attempts of
 // a call use the same key. Give your own key, stored with the order it pays for, so that you can also repeat the call after

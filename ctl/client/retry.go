@@ -58,17 +58,20 @@ func passes(err error) bool {
 }
 
 // Backoff returns the pause after attempt i, from 1: it doubles up to 2 s, with jitter, and is at least what Retry-After
-// asks for, up to 30 s.
+// asks for, up to 30 s. The Retry-After of a daemon that hands over is not about the next writer, and is ignored.
 func Backoff(i int, a *Answer) time.Duration {
 	wait := min(firstPause<<min(i-1, 10), maxPause)
 	wait = wait/2 + rand.N(wait/2)
-	if a != nil {
+	if a != nil && !handsOver(Code(a.Err())) {
 		if seconds, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil && seconds > 0 {
 			wait += min(time.Duration(min(seconds, 3600))*time.Second, mostRetryAfter)
 		}
 	}
 	return wait
 }
+
+// handsOver reports whether a daemon that rejects with this code stops, or leaves writing to another one.
+func handsOver(code string) bool { return code == "ShuttingDown" || code == "NotTheWriter" }
 
 // Pause waits for d, or until ctx is done.
 func Pause(ctx context.Context, d time.Duration) error {

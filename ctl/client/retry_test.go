@@ -86,6 +86,12 @@ func TestBackoff(t *testing.T) {
 	if d := Backoff(1, late); d > mostRetryAfter+firstPause {
 		t.Errorf("with a huge Retry-After the pause is %v", d)
 	}
+	for _, code := range []string{"ShuttingDown", "NotTheWriter"} {
+		late.Status, late.Body = http.StatusServiceUnavailable, fmt.Appendf(nil, `{"error":{"code":%q}}`, code)
+		if d := Backoff(1, late); d > firstPause {
+			t.Errorf("while another daemon takes over (%s) the pause is %v", code, d)
+		}
+	}
 }
 
 // A site is a daemon that replies as it is told, and notes the keys that it is asked with.
