@@ -21,6 +21,7 @@ A Ledger may be used by any number of threads.
 import http.client
 import itertools
 import json
+import math
 import os
 import queue
 import random
@@ -40,6 +41,8 @@ PayloadTooLarge UnsupportedMediaType WrongContainerKind WrongClassKind InvalidQu
 NotReversible StackHeld InvalidOperation UnregisteredClassShape ContainerNotEmpty SlotOutOfRange SlotEmpty
 OutOfBounds CellEmpty GridFull StackNotFound NotAttached NotPlaced HasChildren WouldCreateCycle NotAttempted
 NotFresh Internal Overloaded ShuttingDown LogUnavailable NotTheWriter"""
+
+HANDS_OVER = ("ShuttingDown", "NotTheWriter")  # what such a daemon says of Retry-After is not about the next writer
 
 
 class LedgerError(Exception):
@@ -101,8 +104,6 @@ class Ledger:
     give_up      seconds until a call ends with Unavailable or OutcomeUnknown
     """
 
-    MAX_BACKOFF = 5.0
-
     def __init__(self, write="http://127.0.0.1:8080", read="http://127.0.0.1:8081", token=None, ca=None,
                  timeout=30.0, give_up=60.0):
         self._bases = {"write": _addresses(write), "read": _addresses(read)}
@@ -111,7 +112,7 @@ class Ledger:
         self._tls = ssl.create_default_context(cafile=ca) if ca else None
         self._timeout, self._give_up = timeout, give_up
         self._local = threading.local()
-        self._seq_lock = threading.Lock()
+        self._lock = threading.Lock()
         self.last_seq = 0  # highest global_seq that this object has committed
 
     # Commits
@@ -165,11 +166,12 @@ class Ledger:
         a crash the commit that was being processed is yielded again, so make its effect repeatable by its global_seq."""
         if cursor:
             after = max(after, _load_cursor(cursor))
-        wait = 0
+        tries = _Tries(self, "read", math.inf)
         while True:
+            base, elsewhere = self._base("read"), False
             try:
-                for commit in self._events(after):
-                    wait = 0
+                for commit in self._events(base, after):
+                    tries.progress()
                     yield commit
                     after = commit["global_seq"]
                     if cursor:
@@ -177,11 +179,9 @@ class Ledger:
             except Refused as e:
                 if e.status < 500:
                     raise
-            except (OSError, http.client.HTTPException, ValueError):
-                pass
-            self._pass_over("read")
-            wait = self._backoff(wait, None)
-            time.sleep(wait)
+            except (OSError, http.client.HTTPException, ValueError) as e:
+                elsewhere = isinstance(e, ConnectionRefusedError)
+            tries.again(base, elsewhere)
 
     # The machinery
 
@@ -199,13 +199,19 @@ class Ledger:
                 return
             for tx in batch:
                 tx.setdefault("idempotency_key", new_key())
-            answer = self._call("write", "POST", "/v1/commit/batch", {"transactions": batch})
-            for tx, result in zip(batch, answer["results"]):
+            try:
+                results = self._call("write", "POST", "/v1/commit/batch", {"transactions": batch}).get("results")
+                if not isinstance(results, list) or len(results) != len(batch):
+                    raise OutcomeUnknown("the answer is not the results of the batch")
+            except OutcomeUnknown as e:
+                e.key = batch[0]["idempotency_key"]
+                raise
+            for tx, result in zip(batch, results):
                 self._committed(result)
                 yield tx, refusal(0, result["error"]) if "error" in result else result
 
     def _committed(self, result):
-        with self._seq_lock:
+        with self._lock:
             self.last_seq = max(self.last_seq, result.get("global_seq", 0))
 
     def _query(self, query):
@@ -216,16 +222,18 @@ class Ledger:
 
     def _call(self, kind, method, path, body=None):
         """Sends a request until a daemon decides it, or time is up."""
-        end, wait, unknown, last = time.monotonic() + self._give_up, 0, False, "no attempt was made"
+        tries, unknown, going = _Tries(self, kind, self._give_up), False, True
         data = _dump(body) if body is not None else None
-        while True:
-            base, retry_after = self._base(kind), None
+        while going:
+            base, code, retry_after, refused = self._base(kind), None, None, False
             try:
                 status, headers, answer = self._attempt(base, method, path, data)
                 if status == 200 and answer is not None:
                     return answer
                 error = _error(answer)
-                code, retry_after = error.get("code"), headers.get("Retry-After")
+                code = error.get("code")
+                if code not in HANDS_OVER:
+                    retry_after = headers.get("Retry-After")
                 if code and status < 500 and code != "NotFresh":
                     raise refusal(status, error)
                 last = "%s: %s" % (code, error.get("message")) if code else "%s answered %d, which is no answer of the ledger's" % (base, status)
@@ -234,13 +242,10 @@ class Ledger:
                     break  # another server, which would say so again
             except (OSError, http.client.HTTPException) as e:
                 last = "%s: %s" % (base, e)
-                unknown = unknown or not isinstance(e, ConnectionRefusedError)
+                refused = isinstance(e, ConnectionRefusedError)
+                unknown = unknown or not refused
                 self._drop(base)
-            self._pass_over(kind)
-            wait = self._backoff(wait, retry_after)
-            if time.monotonic() + wait > end:
-                break
-            time.sleep(wait)
+            going = tries.again(base, refused or code == "NotTheWriter", retry_after)
         if method == "POST" and unknown:
             raise OutcomeUnknown(last, (body or {}).get("idempotency_key"))
         raise Unavailable(last)
@@ -257,14 +262,13 @@ class Ledger:
             self._drop(base)
         return response.status, response.headers, answer
 
-    def _events(self, after):
-        base = self._base("read")
+    def _events(self, base, after):
         conn = self._connect(base, timeout=45)  # the daemon sends a comment every 15 s
         try:
             conn.request("GET", "/v1/read/commits", headers=dict(
                 self._headers, Accept="text/event-stream", **{"Last-Event-ID": str(after)}))
             response = conn.getresponse()
-            if response.status != 200:
+            if response.status != 200 or response.headers.get_content_type() != "text/event-stream":
                 raise refusal(response.status, _error(_answer(response)))
             for line in iter(response.readline, b""):
                 if line.startswith(b"data:"):
@@ -275,14 +279,10 @@ class Ledger:
     def _base(self, kind):
         return self._bases[kind][self._preferred[kind] % len(self._bases[kind])]
 
-    def _pass_over(self, kind):
-        self._preferred[kind] += 1
-
-    def _backoff(self, wait, retry_after):
-        """Returns the seconds to wait: exponential with full jitter, or what the daemon asks for."""
-        if retry_after and retry_after.isdigit():
-            return int(retry_after) * random.uniform(1.0, 1.5)
-        return random.uniform(0.5, 1.0) * min(self.MAX_BACKOFF, max(0.05, wait * 2))
+    def _pass_over(self, kind, failed):
+        with self._lock:
+            if self._base(kind) == failed:  # else another thread has passed it over
+                self._preferred[kind] += 1
 
     def _connection(self, base):
         conns = self._local.__dict__.setdefault("conns", {})
@@ -302,39 +302,78 @@ class Ledger:
         return http.client.HTTPConnection(url.hostname, url.port or 80, timeout=timeout)
 
 
+class _Tries:
+    """The attempts of one call, each at the next address."""
+
+    MAX_BACKOFF, MAX_RETRY_AFTER = 5.0, 30
+
+    def __init__(self, ledger, kind, give_up):
+        self.ledger, self.kind, self.give_up = ledger, kind, give_up
+        self.progress()
+
+    def progress(self):
+        self.end, self.wait, self.passed = time.monotonic() + self.give_up, 0, 0
+
+    def again(self, failed, elsewhere=False, retry_after=None):
+        """Prepares for the next attempt, and returns False if there is no time for one.
+
+        If the daemon is elsewhere, it pauses only after it has passed over all addresses."""
+        self.ledger._pass_over(self.kind, failed)
+        self.passed += 1
+        if elsewhere and self.passed < len(self.ledger._bases[self.kind]):
+            return True
+        self.passed = 0
+        self.wait = random.uniform(0.5, 1.0) * min(self.MAX_BACKOFF, max(0.05, self.wait * 2))
+        if retry_after and retry_after.isdigit():
+            self.wait = min(int(retry_after), self.MAX_RETRY_AFTER) * random.uniform(1.0, 1.5)
+        if time.monotonic() + self.wait > self.end:
+            return False
+        time.sleep(self.wait)
+        return True
+
+
 class _Stream:
     """One run of commit_all: a thread sends lines, the caller's thread reads results."""
 
-    # The daemon ends a stream with one of these, in a line that may belong to no transaction.
-    ENDINGS = ("ShuttingDown", "LogUnavailable", "Unauthorized", "Forbidden", "NotTheWriter", "Internal")
+    # With one of these results a line was not carried out, or may be sent again because of its key.
+    AGAIN = ("Overloaded", "ShuttingDown", "LogUnavailable", "NotTheWriter", "Internal")
 
     def __init__(self, ledger, transactions, window):
         self.ledger, self.window = ledger, window
         self.source = iter(transactions)
         self.unanswered = deque()  # in the order of sending
+        self.doubtful = 0  # how many of them, the oldest, may have taken effect
         self.exhausted = False
+        self.source_failure = None  # of the source
 
     def results(self):
-        end, wait = time.monotonic() + self.ledger._give_up, 0
-        while not (self.exhausted and not self.unanswered):
-            last = "the stream ended early"
+        tries = _Tries(self.ledger, "write", self.ledger._give_up)
+        while self.unanswered or not self.exhausted:
+            base, failure = self.ledger._base("write"), OSError("the stream ended early")
             try:
-                for answered in self._connection():
-                    end, wait = time.monotonic() + self.ledger._give_up, 0
+                for answered in self._connection(base):
+                    tries.progress()
                     yield answered
-                if self.exhausted and not self.unanswered:
-                    return
+                if not self.unanswered and self.exhausted:
+                    break
+            except (Refused, Unavailable) as e:
+                self._fail(e)
             except (OSError, http.client.HTTPException, ValueError) as e:
-                last = str(e)
-            self.ledger._pass_over("write")
-            wait = self.ledger._backoff(wait, None)
-            if time.monotonic() + wait > end:
-                raise OutcomeUnknown(last, self.unanswered[0].get("idempotency_key") if self.unanswered else None)
-            time.sleep(wait)
+                failure = e
+            elsewhere = isinstance(failure, ConnectionRefusedError) or failure.args == ("NotTheWriter",)
+            if not tries.again(base, elsewhere, getattr(failure, "retry_after", None)):
+                self._fail(Unavailable(str(failure)))
+        if self.source_failure:
+            raise self.source_failure
 
-    def _connection(self):
+    def _fail(self, error):
+        if self.doubtful:
+            raise OutcomeUnknown(str(error), self.unanswered[0]["idempotency_key"]) from error
+        raise error
+
+    def _connection(self, base):
         """Opens one stream, and yields (transaction, result) until it ends."""
-        conn = self.ledger._connect(self.ledger._base("write"), self.ledger._timeout)
+        conn = self.ledger._connect(base, self.ledger._timeout)
         outbox, stop = queue.SimpleQueue(), threading.Event()
         sender = None
         conn.connect()
@@ -349,9 +388,14 @@ class _Stream:
             response = conn.getresponse()  # sent at once
             if response.status != 200:
                 error = _error(_answer(response))
-                if response.status < 500:
-                    raise refusal(response.status, error)
-                raise OSError(error.get("code", "HTTP %d" % response.status))
+                if response.status >= 500:
+                    failure = OSError(error.get("code", "HTTP %d" % response.status))
+                    if error.get("code") not in HANDS_OVER:
+                        failure.retry_after = response.getheader("Retry-After")
+                    raise failure
+                if not error.get("code"):
+                    raise Unavailable("%s answered %d, which is no answer of the ledger's" % (base, response.status))
+                raise refusal(response.status, error)
             sender = threading.Thread(target=_send, args=(sock, outbox, stop), daemon=True)
             sender.start()
             for tx in self.unanswered:
@@ -371,43 +415,38 @@ class _Stream:
 
     def _receive(self, response, outbox):
         self._refill(outbox)
-        held = None  # a result that may be the daemon's last word instead
-        while self.unanswered or held:
+        doubtful, self.doubtful = self.doubtful, len(self.unanswered)
+        answered = 0
+        while self.unanswered:
             line = response.readline()
-            if held is not None:
-                if not line and (len(self.unanswered) > 1 or not self.exhausted):
-                    return  # it was: what it stood for is sent again
-                tx = self.unanswered.popleft()
-                yield tx, refusal(0, held)
-                held = None
-                self._refill(outbox)
             if not line:
                 return
             if not line.endswith(b"\n"):
                 raise ValueError("the stream of results was cut short")
             result = json.loads(line)
             error = result.get("error")
-            if error is None:
-                tx = self.unanswered.popleft()
-                self.ledger._committed(result)
-                yield tx, result
-                self._refill(outbox)
-            elif error["code"] == "Forbidden":
-                held = error
-            elif error["code"] == "Unauthorized":
-                raise refusal(0, error)
-            elif error["code"] in self.ENDINGS:
+            if error and error["details"].get("lines_answered") == answered:  # why the daemon ends the stream
+                self.doubtful = max(0, doubtful - answered)  # it has not carried out any other line
+                if error["code"] in ("Unauthorized", "Forbidden"):
+                    raise refusal(0, error)
                 return
-            else:
-                yield self.unanswered.popleft(), refusal(0, error)
-                self._refill(outbox)
+            if error and error["code"] in self.AGAIN:
+                return
+            tx = self.unanswered.popleft()
+            answered += 1
+            if not error:
+                self.ledger._committed(result)
+            yield tx, refusal(0, error) if error else result
+            self._refill(outbox)
+            self.doubtful = len(self.unanswered)
 
     def _refill(self, outbox):
         while not self.exhausted and len(self.unanswered) < self.window:
             try:
                 tx = next(self.source)
-            except StopIteration:
+            except Exception as e:
                 self.exhausted = True
+                self.source_failure = None if isinstance(e, StopIteration) else e  # raised when what came before it is committed
                 break
             tx.setdefault("idempotency_key", new_key())
             self.unanswered.append(tx)
@@ -482,8 +521,11 @@ def _load_cursor(path):
 
 def _save_cursor(path, seq):
     temporary = path + ".tmp"
-    with open(temporary, "w") as f:
-        f.write("%d\n" % seq)
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(temporary, path)
+    try:
+        with open(temporary, "w") as f:
+            f.write("%d\n" % seq)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(temporary, path)
+    except OSError as e:
+        raise LedgerError("the position %d could not be kept: %s" % (seq, e)) from e

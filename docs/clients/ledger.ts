@@ -84,10 +84,11 @@ export interface Options {
   giveUp?: number;
 }
 
-const MAX_BACKOFF = 5000;
+const MAX_BACKOFF = 5000, MAX_RETRY_AFTER = 30;
 const NOTHING_DONE = ["Overloaded", "ShuttingDown", "NotTheWriter", "NotFresh"];
-// The daemon ends a stream with one of these, in a line that may belong to no transaction.
-const ENDINGS = ["ShuttingDown", "LogUnavailable", "NotTheWriter", "Internal"];
+const HANDS_OVER = ["ShuttingDown", "NotTheWriter"]; // what such a daemon says of Retry-After is not about the next writer
+// With one of these results a line of a stream was not carried out, or may be sent again because of its key.
+const AGAIN = ["Overloaded", "ShuttingDown", "LogUnavailable", "NotTheWriter", "Internal"];
 
 /** A connection to one ledger. */
 export class Ledger {
@@ -131,7 +132,7 @@ export class Ledger {
   ): AsyncGenerator<[Transaction, CommitResult | Refused]> {
     const node = await import("node:http").catch(() => null);
     const source = (Symbol.asyncIterator in transactions ? transactions[Symbol.asyncIterator]() : transactions[Symbol.iterator]()) as AsyncIterator<Transaction>;
-    yield* node ? new Stream(this.internals(), node, source, window).results() : this.inBatches(source, window);
+    yield* node ? new Stream(this.internals("write"), node, source, window).results() : this.inBatches(source, window);
   }
 
   /** Returns one read, which reflects all commits of this object. */
@@ -156,34 +157,41 @@ export class Ledger {
    * again, so make its effect repeatable by its global_seq.
    */
   async *feed(o: { after?: Integer; cursor?: Cursor; signal?: AbortSignal } = {}): AsyncGenerator<Commit> {
-    let after = (await o.cursor?.load()) ?? o.after ?? 0;
-    for (let wait = 0; !o.signal?.aborted;) {
+    let after = o.after ?? 0;
+    const kept = (await o.cursor?.load()) ?? 0;
+    if (kept > after) after = kept;
+    const tries = new Tries(this.internals("read"), Infinity);
+    for (let going = true; going && !o.signal?.aborted;) {
+      const base = this.base("read");
+      let elsewhere = false;
       try {
-        for await (const commit of this.events(after, o.signal)) {
-          wait = 0;
+        for await (const commit of this.events(base, after, o.signal)) {
+          tries.progress();
           yield commit;
           after = commit.global_seq;
-          await o.cursor?.save(after);
+          await o.cursor?.save(after).catch((e) => { throw new LedgerError(`the position ${after} could not be kept: ${e}`); });
         }
       } catch (e) {
-        if (e instanceof Refused && e.status < 500) throw e;
+        if (e instanceof LedgerError && !(e instanceof Refused && e.status >= 500)) throw e;
         if (o.signal?.aborted) return;
+        elsewhere = refusedConnection(e);
       }
-      this.preferred.read++;
-      await sleep((wait = backoff(wait)));
+      going = await tries.again(base, elsewhere);
     }
   }
 
-  private async *events(after: Integer, signal?: AbortSignal): AsyncGenerator<Commit> {
+  private async *events(base: string, after: Integer, signal?: AbortSignal): AsyncGenerator<Commit> {
     const silence = new AbortController(); // the daemon sends a comment every 15 s
     const abort = () => silence.abort();
     signal?.addEventListener("abort", abort);
     let timer = setTimeout(abort, 45_000);
     try {
-      const response = await fetch(this.base("read") + "/v1/read/commits", {
+      const response = await fetch(base + "/v1/read/commits", {
         headers: { ...this.headers, Accept: "text/event-stream", "Last-Event-ID": String(after) }, signal: silence.signal,
       });
-      if (response.status !== 200) throw new Refused(response.status, errorOf(parseAnswer(await response.text())));
+      if (response.status !== 200 || !response.headers.get("Content-Type")?.startsWith("text/event-stream")) {
+        throw new Refused(response.status, errorOf(parseAnswer(await response.text())));
+      }
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
       for (let text = ""; ;) {
         const { value, done } = await reader.read();
@@ -220,8 +228,10 @@ export class Ledger {
         batch.push({ ...next.value, idempotency_key: next.value.idempotency_key ?? newKey() });
       }
       if (!batch.length) return;
-      const answer = await this.call("write", "POST", "/v1/commit/batch", { transactions: batch as unknown as Json });
+      const key = batch[0].idempotency_key;
+      const answer = await this.call("write", "POST", "/v1/commit/batch", { transactions: batch as unknown as Json }, key);
       const results = answer.results as JsonObject[];
+      if (!Array.isArray(results) || results.length !== batch.length) throw new OutcomeUnknown("the answer is not the results of the batch", key);
       for (let i = 0; i < batch.length; i++) yield [batch[i], this.verdict(results[i])];
     }
   }
@@ -244,14 +254,17 @@ export class Ledger {
   }
 
   /** Sends a request until a daemon decides it, or time is up. */
-  private async call(kind: "write" | "read", method: string, path: string, body?: JsonObject): Promise<JsonObject> {
-    const end = Date.now() + this.giveUp;
+  private async call(
+    kind: "write" | "read", method: string, path: string, body?: JsonObject, key = body?.idempotency_key as string | undefined,
+  ): Promise<JsonObject> {
+    const tries = new Tries(this.internals(kind), this.giveUp);
     const text = body && stringifyJson(body);
-    let unknown = false, last = "no attempt was made";
-    for (let wait = 0; ;) {
-      let retryAfter: string | null = null;
+    let unknown = false, last = "";
+    for (let going = true; going;) {
+      const base = this.base(kind);
+      let retryAfter: string | null = null, elsewhere = false;
       try {
-        const response = await fetch(this.base(kind) + path, {
+        const response = await fetch(base + path, {
           method, body: text, signal: AbortSignal.timeout(this.timeout), redirect: "manual",
           headers: text ? { ...this.headers, "Content-Type": "application/json" } : this.headers,
         });
@@ -259,21 +272,20 @@ export class Ledger {
         if (response.status === 200 && answer) return answer;
         const error = errorOf(answer), code = String(error.code ?? "");
         if (code && response.status < 500 && code !== "NotFresh") throw new Refused(response.status, error);
-        last = code ? `${code}: ${error.message}` : `${this.base(kind)} answered ${response.status}, which is no answer of the ledger's`;
-        retryAfter = response.headers.get("Retry-After");
+        last = code ? `${code}: ${error.message}` : `${base} answered ${response.status}, which is no answer of the ledger's`;
+        if (!HANDS_OVER.includes(code)) retryAfter = response.headers.get("Retry-After");
         unknown ||= !NOTHING_DONE.includes(code);
         if (!code && response.status < 500) break; // another server, which would say so again
+        elsewhere = code === "NotTheWriter";
       } catch (e) {
         if (e instanceof Refused) throw e;
-        last = `${this.base(kind)}: ${e}`;
-        unknown ||= (e as any)?.cause?.code !== "ECONNREFUSED";
+        last = `${base}: ${e}`;
+        elsewhere = refusedConnection(e);
+        unknown ||= !elsewhere;
       }
-      this.preferred[kind]++;
-      wait = backoff(wait, retryAfter);
-      if (Date.now() + wait > end) break;
-      await sleep(wait);
+      going = await tries.again(base, elsewhere, retryAfter);
     }
-    if (method === "POST" && unknown) throw new OutcomeUnknown(last, body?.idempotency_key as string | undefined);
+    if (method === "POST" && unknown) throw new OutcomeUnknown(last, key);
     throw new Unavailable(last);
   }
 
@@ -281,47 +293,96 @@ export class Ledger {
     return this.bases[kind][this.preferred[kind] % this.bases[kind].length];
   }
 
-  private internals() {
+  private internals(kind: "write" | "read") {
     return {
-      base: () => this.base("write"), passOver: () => this.preferred.write++, verdict: (r: JsonObject) => this.verdict(r),
+      base: () => this.base(kind), count: this.bases[kind].length, verdict: (r: JsonObject) => this.verdict(r),
+      passOver: (failed: string) => { if (this.base(kind) === failed) this.preferred[kind]++; }, // unless another call has
       headers: this.headers, timeout: this.timeout, giveUp: this.giveUp,
     };
+  }
+}
+
+type Internals = ReturnType<Ledger["internals"]>;
+
+/** The attempts of one call, each at the next address. */
+class Tries {
+  private end = 0;
+  private wait = 0;
+  private passed = 0;
+
+  constructor(private ledger: Internals, private giveUp: number) {
+    this.progress();
+  }
+
+  progress() {
+    [this.end, this.wait, this.passed] = [Date.now() + this.giveUp, 0, 0];
+  }
+
+  /**
+   * Prepares for the next attempt, and returns false if there is no time for one. If the daemon is elsewhere, it pauses
+   * only after it has passed over all addresses.
+   */
+  async again(failed: string, elsewhere: boolean, retryAfter?: string | null): Promise<boolean> {
+    this.ledger.passOver(failed);
+    if (++this.passed < this.ledger.count && elsewhere) return true;
+    this.passed = 0;
+    this.wait = (0.5 + Math.random() / 2) * Math.min(MAX_BACKOFF, Math.max(50, this.wait * 2));
+    if (retryAfter && /^\d+$/.test(retryAfter)) this.wait = Math.min(Number(retryAfter), MAX_RETRY_AFTER) * 1000 * (1 + Math.random() / 2);
+    if (Date.now() + this.wait > this.end) return false;
+    await new Promise((resolve) => setTimeout(resolve, this.wait));
+    return true;
+  }
+}
+
+/** Says that no stream can be opened now: a response of 500 or more. */
+class Closed extends Error {
+  constructor(readonly code: string, readonly retryAfter?: string) {
+    super(code);
   }
 }
 
 /** One run of commitAll over streams. */
 class Stream {
   private unanswered: Transaction[] = []; // in the order of sending
+  private doubtful = 0; // how many of them, the oldest, may have taken effect
   private exhausted = false;
+  private sourceFailure: [unknown] | null = null;
 
   constructor(
-    private ledger: ReturnType<Ledger["internals"]>, private node: any, private source: AsyncIterator<Transaction>, private window: number,
+    private ledger: Internals, private node: any, private source: AsyncIterator<Transaction>, private window: number,
   ) {}
 
   async *results(): AsyncGenerator<[Transaction, CommitResult | Refused]> {
-    let end = Date.now() + this.ledger.giveUp;
-    for (let wait = 0; !this.exhausted || this.unanswered.length;) {
-      let last = "the stream ended early";
+    const tries = new Tries(this.ledger, this.ledger.giveUp);
+    while (!this.exhausted || this.unanswered.length) {
+      const base = this.ledger.base();
+      let failure: unknown = new Error("the stream ended early");
       try {
-        for await (const answered of this.connection()) {
-          [end, wait] = [Date.now() + this.ledger.giveUp, 0];
+        for await (const answered of this.connection(base)) {
+          tries.progress();
           yield answered;
         }
-        if (this.exhausted && !this.unanswered.length) return;
+        if (this.exhausted && !this.unanswered.length) break;
       } catch (e) {
-        if (e instanceof Refused) throw e;
-        last = String(e);
+        if (e instanceof LedgerError) this.fail(e);
+        failure = e;
       }
-      this.ledger.passOver();
-      wait = backoff(wait);
-      if (Date.now() + wait > end) throw new OutcomeUnknown(last, this.unanswered[0]?.idempotency_key);
-      await sleep(wait);
+      const closed = failure instanceof Closed ? failure : null;
+      const elsewhere = closed?.code === "NotTheWriter" || refusedConnection(failure);
+      const retryAfter = closed && !HANDS_OVER.includes(closed.code) ? closed.retryAfter : null;
+      if (!(await tries.again(base, elsewhere, retryAfter))) this.fail(new Unavailable(String(failure)));
     }
+    if (this.sourceFailure) throw this.sourceFailure[0];
+  }
+
+  private fail(e: LedgerError): never {
+    if (this.doubtful) throw new OutcomeUnknown(String(e), this.unanswered[0].idempotency_key);
+    throw e;
   }
 
   /** Opens one stream, and yields [transaction, result] until it ends. */
-  private async *connection(): AsyncGenerator<[Transaction, CommitResult | Refused]> {
-    const url = new URL(this.ledger.base() + "/v1/commit/stream");
+  private async *connection(base: string): AsyncGenerator<[Transaction, CommitResult | Refused]> {
+    const url = new URL(base + "/v1/commit/stream");
     const http = url.protocol === "https:" ? await import("node:https" as string) : this.node;
     const request = http.request(url, {
       method: "POST", timeout: this.ledger.timeout, headers: { ...this.ledger.headers, "Content-Type": "application/x-ndjson" },
@@ -339,8 +400,9 @@ class Stream {
         let text = "";
         for await (const piece of response.setEncoding("utf8")) text += piece;
         const error = errorOf(parseAnswer(text));
-        if (response.statusCode < 500) throw new Refused(response.statusCode, error);
-        throw new Error(String(error.code));
+        if (response.statusCode >= 500) throw new Closed(String(error.code ?? response.statusCode), response.headers["retry-after"]);
+        if (!error.code) throw new Unavailable(`${base} answered ${response.statusCode}, which is no answer of the ledger's`);
+        throw new Refused(response.statusCode, error);
       }
       if (this.unanswered.length) request.write(lines(this.unanswered));
       yield* this.receive(request, response);
@@ -351,31 +413,41 @@ class Stream {
   }
 
   private async *receive(request: any, response: any): AsyncGenerator<[Transaction, CommitResult | Refused]> {
-    let rest = "", held: JsonObject | null = null; // a result that may be the daemon's last word instead
+    let rest = "", answered = 0;
     await this.refill(request);
     if (!this.unanswered.length) return;
+    const doubtful = this.doubtful;
+    this.doubtful = this.unanswered.length;
     for await (const piece of response.setEncoding("utf8")) {
       const results = (rest + piece).split("\n");
       rest = results.pop()!;
       for (const line of results) {
-        if (held) yield [this.unanswered.shift()!, new Refused(0, held)];
-        held = null;
         const result = parseJson(line), error = result.error as JsonObject | undefined;
-        if (error?.code === "Forbidden") held = error;
-        else if (error?.code === "Unauthorized") throw new Refused(0, error);
-        else if (error && ENDINGS.includes(String(error.code))) return;
-        else yield [this.unanswered.shift()!, this.ledger.verdict(result)];
+        if (error && (error.details as JsonObject).lines_answered === answered) { // why the daemon ends the stream
+          this.doubtful = Math.max(0, doubtful - answered); // it has not carried out any other line
+          if (error.code === "Unauthorized" || error.code === "Forbidden") throw new Refused(0, error);
+          return;
+        }
+        if (error && AGAIN.includes(String(error.code))) return;
+        answered++;
+        this.doubtful--;
+        yield [this.unanswered.shift()!, this.ledger.verdict(result)];
       }
       await this.refill(request);
+      this.doubtful = this.unanswered.length;
       if (this.exhausted && !this.unanswered.length) return;
     }
-    if (held && this.exhausted && this.unanswered.length === 1) yield [this.unanswered.shift()!, new Refused(0, held)];
   }
 
   private async refill(request: any) {
     const fresh: Transaction[] = [];
     while (!this.exhausted && this.unanswered.length < this.window) {
-      const next = await this.source.next();
+      let next: IteratorResult<Transaction> = { done: true, value: undefined };
+      try {
+        next = await this.source.next();
+      } catch (e) {
+        this.sourceFailure = [e]; // thrown when what came before it is committed
+      }
       if (next.done) {
         this.exhausted = true;
         break;
@@ -459,12 +531,7 @@ function addresses(urls: string | string[]): string[] {
   return (typeof urls === "string" ? [urls] : urls).map((url) => url.replace(/\/+$/, ""));
 }
 
-/** Returns the milliseconds to wait: exponential with jitter, or what the daemon asks for. */
-function backoff(wait: number, retryAfter?: string | null): number {
-  if (retryAfter && /^\d+$/.test(retryAfter)) return Number(retryAfter) * 1000 * (1 + Math.random() / 2);
-  return (0.5 + Math.random() / 2) * Math.min(MAX_BACKOFF, Math.max(50, wait * 2));
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+/** Reports whether a connection was refused, so that nothing was sent. */
+function refusedConnection(e: unknown): boolean {
+  return ((e as any)?.cause ?? (e as any))?.code === "ECONNREFUSED";
 }

@@ -109,8 +109,8 @@ var cutCases = []struct {
 	{"read-chunked", cutReply(200, true, cutRead), len("\r\n0\r\n\r\n"), "done 2550"},
 	{"refusal-length", cutReply(422, false, cutRefusal), 0, "refused InsufficientBalance 0"},
 	{"refusal-chunked", cutReply(422, true, cutRefusal), len("\r\n0\r\n\r\n"), "refused InsufficientBalance 0"},
-	{"stream", cutStream, len("\r\n0\r\n\r\n"), "done 1=1 done 2=2"},
-	{"feed", cutFeed, len("\n\n\r\n0\r\n\r\n"), "done 1 done 2 done 3"},
+	{"stream", cutStream, len("\r\n0\r\n\r\n"), "1=1 2=2"},
+	{"feed", cutFeed, len("\n\n\r\n0\r\n\r\n"), "1 2 3"},
 }
 
 const (

@@ -1,6 +1,7 @@
 // Drives ctl/client for TestClients: drive WRITE READ CURSOR N; for
-// TestClientsOutcomes: drive outcomes URL NAME SECONDS NAME SECONDS…; and for
-// TestClientsCutAnswers: drive cuts URL NAME BYTES NAME BYTES….
+// TestClientsOutcomes: drive outcomes URL NAME SECONDS NAME SECONDS…; for
+// TestClientsCutAnswers: drive cuts URL NAME BYTES NAME BYTES…; and for
+// TestClientsStreams: drive streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS….
 package main
 
 import (
@@ -8,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"log"
 	"math"
@@ -17,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"assetledger/ctl/client"
@@ -61,6 +64,9 @@ func main() {
 		return
 	case "cuts":
 		cuts(os.Args[2], os.Args[3:])
+		return
+	case "streams":
+		streams(os.Args[2], os.Args[3], os.Args[4], os.Args[5:])
 		return
 	}
 	o := client.Options{Write: os.Args[1], Read: os.Args[2], Timeout: 5 * time.Second}
@@ -207,19 +213,85 @@ func cut(base, place string) (told string) {
 		err := c.Read(ctx, "/v1/read/stack", nil, &v)
 		return fmt.Sprint(outcome(err), " ", v.Quantity)
 	case "stream":
-		txs := []client.Tx{{Key: "1", Operations: transfer(1)}, {Key: "2", Operations: transfer(2)}}
-		for out, err := range c.CommitAll(ctx, slices.Values(txs), 0) {
-			told += fmt.Sprint(outcome(err), " ", out.Tx.Key, "=", out.GlobalSeq, " ")
-		}
-		return strings.TrimSpace(told)
+		return two(c)
 	case "feed":
-		for commit, err := range c.Feed(ctx, client.FeedOptions{}) {
-			if told += fmt.Sprint(outcome(err), " ", commit.GlobalSeq, " "); err != nil || commit.GlobalSeq >= 3 {
-				break
-			}
-		}
-		return strings.TrimSpace(told)
+		return upToThree(c, client.FeedOptions{})
 	}
 	r, err := c.Commit(ctx, client.Tx{Key: place, Operations: transfer(1)})
 	return fmt.Sprint(outcome(err), " ", r.GlobalSeq)
+}
+
+// two commits two transactions over a stream.
+func two(c *client.Client) string {
+	var told []string
+	txs := []client.Tx{{Key: "1", Operations: transfer(1)}, {Key: "2", Operations: transfer(2)}}
+	for out, err := range c.CommitAll(ctx, slices.Values(txs), 0) {
+		var unknown *client.OutcomeUnknown
+		switch {
+		case errors.As(err, &unknown):
+			told = append(told, "unknown", unknown.Key)
+		case err != nil:
+			told = append(told, outcome(err))
+		case out.Err != nil:
+			told = append(told, out.Tx.Key+"="+out.Err.Code)
+		default:
+			told = append(told, fmt.Sprint(out.Tx.Key, "=", out.GlobalSeq))
+		}
+	}
+	return strings.Join(told, " ")
+}
+
+// upToThree follows a feed up to commit 3.
+func upToThree(c *client.Client, o client.FeedOptions) string {
+	var told []string
+	for commit, err := range c.Feed(ctx, o) {
+		if errors.As(err, new(*fs.PathError)) {
+			return strings.Join(append(told, "failed"), " ")
+		}
+		if err != nil {
+			return strings.Join(append(told, outcome(err)), " ")
+		}
+		if told = append(told, fmt.Sprint(commit.GlobalSeq)); commit.GlobalSeq >= 3 {
+			break
+		}
+	}
+	return strings.Join(told, " ")
+}
+
+// streams plays the cases of TestClientsStreams, with their names as tokens.
+func streams(standby, base, cursor string, cases []string) {
+	for ; len(cases) > 1; cases = cases[2:] {
+		name, giveUp := cases[0], must(strconv.ParseFloat(cases[1], 64))
+		o := client.Options{Write: base, Read: base, Token: name, GiveUp: time.Duration(giveUp * float64(time.Second))}
+		told := ""
+		switch name {
+		case "elsewhere":
+			o.Write = standby + "," + base
+			told = eight(client.New(o))
+		case "feed-after":
+			told = upToThree(client.New(o), client.FeedOptions{After: 1})
+		case "feed-position":
+			told = upToThree(client.New(o), client.FeedOptions{Cursor: client.FileCursor(cursor)})
+		case "feed-sign-in":
+			told = upToThree(client.New(o), client.FeedOptions{})
+		default:
+			told = two(client.New(o))
+		}
+		fmt.Println(name, told)
+	}
+}
+
+// eight commits eight transactions at the same time, and returns how many are done.
+func eight(c *client.Client) string {
+	var all sync.WaitGroup
+	var done atomic.Int64
+	for i := range 8 {
+		all.Go(func() {
+			if _, err := c.Commit(ctx, client.Tx{Operations: transfer(i)}); err == nil {
+				done.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	return fmt.Sprint(done.Load(), " done")
 }

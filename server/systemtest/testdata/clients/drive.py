@@ -1,6 +1,7 @@
 """Drives docs/clients/ledger.py for TestClients: drive.py WRITE READ CURSOR N; for
-TestClientsOutcomes: drive.py outcomes URL NAME SECONDS NAME SECONDS…; and for
-TestClientsCutAnswers: drive.py cuts URL NAME BYTES NAME BYTES…."""
+TestClientsOutcomes: drive.py outcomes URL NAME SECONDS NAME SECONDS…; for
+TestClientsCutAnswers: drive.py cuts URL NAME BYTES NAME BYTES…; and for
+TestClientsStreams: drive.py streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -20,34 +21,88 @@ def outcome(doing):
         return ("refused " + e.code).strip()
 
 
+def two(ledger, told, case=""):
+    """Commits two transactions over a stream, or in a batch as over https, and adds what came of them to told."""
+    def transactions():
+        yield [], "1"
+        yield [], "2"
+        if case == "source":
+            raise ValueError("source failed")
+    batches = ledger._in_batches(({"operations": [], "idempotency_key": key} for key in "12"), 2)
+    for tx, result in batches if case.startswith("batches") else ledger.commit_all(transactions()):
+        told.append("%s=%s" % (tx["idempotency_key"], result.code if isinstance(result, Refused) else result["global_seq"]))
+
+
+def up_to_three(ledger, told, **where):
+    """Follows a feed up to commit 3."""
+    for commit in ledger.feed(**where):
+        told.append(commit["global_seq"])
+        if commit["global_seq"] >= 3:
+            break
+
+
+def eight(ledger):
+    """Commits eight transactions at the same time, and returns how many are done."""
+    with ThreadPoolExecutor(8) as pool:
+        return list(pool.map(lambda i: outcome(lambda: ledger.commit([])), range(8))).count("done")
+
+
+def streamed(name, give_up):
+    """Plays one case of TestClientsStreams, with its name as the token."""
+    ledger, told = Ledger(sys.argv[3], sys.argv[3], token=name, give_up=give_up), [name]
+    try:
+        if name == "elsewhere":
+            told += [eight(Ledger([sys.argv[2], sys.argv[3]], token=name, give_up=give_up)), "done"]
+        elif name == "feed-after":
+            up_to_three(ledger, told, after=1)
+        elif name == "feed-position":
+            up_to_three(ledger, told, cursor=sys.argv[4])
+        elif name == "feed-sign-in":
+            up_to_three(ledger, told)
+        else:
+            two(ledger, told, name)
+    except OutcomeUnknown as e:
+        told += ["unknown", e.key]
+    except Unavailable:
+        told.append("unavailable")
+    except Refused as e:
+        told += ["refused"] + [e.code] * bool(e.code)
+    except LedgerError:
+        told.append("failed")
+    except ValueError as e:
+        told.append(e)
+    return " ".join(map(str, told))
+
+
 def cut(place):
     """Makes the request of one case, with the place as the token, and returns what came of it."""
     ledger, kind = Ledger(sys.argv[2], sys.argv[2], token=place), place.split("-")[0]
-    told = []
+    told = [place]
     try:
         if kind == "read":
-            told = ["done", ledger.read("/v1/read/stack")["quantity"]]
+            told += ["done", ledger.read("/v1/read/stack")["quantity"]]
         elif kind == "stream":
-            for tx, result in ledger.commit_all([([], "1"), ([], "2")]):
-                told += ["done", "%s=%s" % (tx["idempotency_key"], result["global_seq"])]
+            two(ledger, told)
         elif kind == "feed":
-            for commit in ledger.feed():
-                told += ["done", commit["global_seq"]]
-                if commit["global_seq"] >= 3:
-                    break
+            up_to_three(ledger, told)
         else:
-            told = ["done", ledger.commit([], key=place)["global_seq"]]
+            told += ["done", ledger.commit([], key=place)["global_seq"]]
     except Refused as e:
         told += ["refused", e.code, 0]
     except LedgerError as e:
         told += [type(e).__name__, e]
-    return " ".join(map(str, [place] + told))
+    return " ".join(map(str, told))
 
 
 if sys.argv[1] == "cuts":
     places = ["%s-%d" % (name, at) for name, size in zip(sys.argv[3::2], sys.argv[4::2]) for at in range(int(size) + 1)]
     with ThreadPoolExecutor(64) as pool:
         print("\n".join(pool.map(cut, places)))
+    sys.exit()
+
+if sys.argv[1] == "streams":
+    for name, seconds in zip(sys.argv[5::2], sys.argv[6::2]):
+        print(streamed(name, float(seconds)))
     sys.exit()
 
 if sys.argv[1] == "outcomes":

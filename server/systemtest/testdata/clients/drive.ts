@@ -1,8 +1,9 @@
 // Drives docs/clients/ledger.ts for TestClients: drive.ts WRITE READ CURSOR N; for
-// TestClientsOutcomes: drive.ts outcomes URL NAME SECONDS NAME SECONDS…; and for
-// TestClientsCutAnswers: drive.ts cuts URL NAME BYTES NAME BYTES….
+// TestClientsOutcomes: drive.ts outcomes URL NAME SECONDS NAME SECONDS…; for
+// TestClientsCutAnswers: drive.ts cuts URL NAME BYTES NAME BYTES…; and for
+// TestClientsStreams: drive.ts streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS….
 
-import { type CommitResult, fileCursor, Ledger, op, OutcomeUnknown, Refused, type Transaction, Unavailable } from "./ledger.ts";
+import { type Cursor, fileCursor, Ledger, op, OutcomeUnknown, Refused, type Transaction, Unavailable } from "./ledger.ts";
 
 async function outcome(doing: Promise<unknown>): Promise<string> {
   return doing.then(() => "done", (e) => {
@@ -27,6 +28,52 @@ if (process.argv[2] === "outcomes") {
   process.exit(0);
 }
 
+/** Commits two transactions over a stream, or in a batch as in browsers, and adds what came of them to told. */
+async function two(ledger: Ledger, told: unknown[], name = ""): Promise<void> {
+  const transactions = function* (): Generator<Transaction> {
+    for (const key of ["1", "2"]) yield { operations: [], idempotency_key: key };
+    if (name === "source") throw new RangeError("source failed");
+  };
+  const batches = (ledger as any).inBatches(transactions(), 2) as ReturnType<Ledger["commitAll"]>;
+  for await (const [tx, result] of name.startsWith("batches") ? batches : ledger.commitAll(transactions())) {
+    told.push(`${tx.idempotency_key}=${result instanceof Refused ? result.code : result.global_seq}`);
+  }
+}
+
+/** Follows a feed up to commit 3. */
+async function upToThree(ledger: Ledger, told: unknown[], where: { after?: number; cursor?: Cursor } = {}): Promise<void> {
+  for await (const commit of ledger.feed(where)) {
+    told.push(commit.global_seq);
+    if (commit.global_seq >= 3) break;
+  }
+}
+
+/** Commits eight transactions at the same time, and returns how many are done. */
+async function eight(ledger: Ledger): Promise<number> {
+  const all = await Promise.all(Array.from({ length: 8 }, () => outcome(ledger.commit([]))));
+  return all.filter((told) => told === "done").length;
+}
+
+/** Plays one case of TestClientsStreams, with its name as the token. */
+async function streamed(standby: string, url: string, cursor: string, name: string, giveUp: number): Promise<string> {
+  const o = { write: url, read: url, token: name, giveUp };
+  const told: unknown[] = [name];
+  try {
+    if (name === "elsewhere") told.push(await eight(new Ledger({ ...o, write: [standby, url] })), "done");
+    else if (name === "feed-after") await upToThree(new Ledger(o), told, { after: 1, cursor: { load: async () => 0, save: async () => {} } });
+    else if (name === "feed-position") await upToThree(new Ledger(o), told, { cursor: fileCursor(cursor) });
+    else if (name === "feed-sign-in") await upToThree(new Ledger(o), told);
+    else await two(new Ledger(o), told, name);
+  } catch (e) {
+    if (e instanceof OutcomeUnknown) told.push("unknown", e.key);
+    else if (e instanceof Unavailable) told.push("unavailable");
+    else if (e instanceof Refused) told.push(("refused " + e.code).trim());
+    else if (e instanceof RangeError) told.push(e.message);
+    else told.push("failed");
+  }
+  return told.join(" ");
+}
+
 /** Makes the request of one case, with the place as the token, and returns what came of it. */
 async function cut(url: string, place: string): Promise<string> {
   const ledger = new Ledger({ write: url, read: url, token: place });
@@ -37,15 +84,10 @@ async function cut(url: string, place: string): Promise<string> {
         told.push("done", (await ledger.read("/v1/read/stack")).quantity);
         break;
       case "stream":
-        for await (const [tx, result] of ledger.commitAll(["1", "2"].map((key) => ({ operations: [], idempotency_key: key })))) {
-          told.push("done", `${tx.idempotency_key}=${(result as CommitResult).global_seq}`);
-        }
+        await two(ledger, told);
         break;
       case "feed":
-        for await (const commit of ledger.feed()) {
-          told.push("done", commit.global_seq);
-          if (commit.global_seq >= 3) break;
-        }
+        await upToThree(ledger, told);
         break;
       default:
         told.push("done", (await ledger.commit([], { key: place })).global_seq);
@@ -67,6 +109,12 @@ if (process.argv[2] === "cuts") {
     for (let i; (i = next++) < places.length;) told[i] = await cut(url, places[i]);
   }));
   console.log(told.join("\n"));
+  process.exit(0);
+}
+
+if (process.argv[2] === "streams") {
+  const [standby, url, cursor, ...cases] = process.argv.slice(3);
+  for (let i = 0; i < cases.length; i += 2) console.log(await streamed(standby, url, cursor, cases[i], Number(cases[i + 1]) * 1000));
   process.exit(0);
 }
 
