@@ -33,7 +33,9 @@ func (r *Record) Decode(b []byte) error {
 	}
 	for i := 0; i < int(n) && d.err == nil; i++ {
 		tx.Ops = append(tx.Ops, Op{})
-		d.operation(&tx.Ops[i], i, r)
+		if op := &tx.Ops[i]; !d.plain(op) {
+			d.operation(op, i, r)
+		}
 	}
 	if d.err == nil && flags&recordHasFacts != 0 {
 		d.facts(r)
