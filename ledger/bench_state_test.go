@@ -74,17 +74,30 @@ func BenchmarkApplyUndo(b *testing.B) {
 	applyAll(b, s, transfers(1<<14, hot), s.Undo)
 }
 
+// BenchmarkReplayTransfer decodes and replays records of one transfer, as a daemon
+// does when it starts.
 func BenchmarkReplayTransfer(b *testing.B) {
-	s, txs := stocked(b, hot, 1), transfers(1<<14, hot)
-	records := make([]Record, len(txs))
-	for i := range records {
-		records[i].Tx = txs[i]
-	}
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if err := s.Replay(&records[i&(1<<14-1)], 0, 1); err != nil {
-			b.Fatal(err)
-		}
+	for _, containers := range []int{hot, 1_000_000} {
+		b.Run(fmt.Sprintf("containers=%d", containers), func(b *testing.B) {
+			s, txs := stocked(b, containers, 1), transfers(1<<16, containers)
+			records := make([][]byte, len(txs))
+			for i := range records {
+				records[i] = AppendRecord(nil, &txs[i], &Outcome{})
+			}
+			recs := make([]Record, 32)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				n := i % len(recs)
+				if err := recs[n].Decode(records[i&(len(records)-1)]); err != nil {
+					b.Fatal(err)
+				}
+				if n == len(recs)-1 {
+					if _, err := s.ReplayAll(recs, 0, 1); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
 	}
 }
 

@@ -83,6 +83,11 @@ func (s *State) touch(ref uint32) {
 		return
 	}
 	s.undo.push(undoUpdated, ref, c.updated)
+	s.changeUpdated(c)
+}
+
+// changeUpdated is touch without a way to undo it.
+func (s *State) changeUpdated(c *container) {
 	before := updatedItem(c)
 	c.updated = s.seq
 	s.digest += updatedItem(c) - before

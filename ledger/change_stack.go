@@ -70,7 +70,11 @@ func (s *State) setQuantity(ref uint32, quantity int64) {
 	}
 	r := s.stacks.at(ref)
 	s.undo.push(undoQuantity, ref, uint64(r.quantity))
-	identity := s.stackIdentity(r)
+	s.changeQuantity(r, s.stackIdentity(r), quantity)
+}
+
+// changeQuantity is setQuantity without a way to undo it, for a quantity above 0.
+func (s *State) changeQuantity(r *stack, identity uint64, quantity int64) {
 	s.digest += stackItem(identity, quantity) - stackItem(identity, r.quantity)
 	r.quantity = quantity
 }

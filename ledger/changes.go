@@ -32,6 +32,16 @@ const changesRoom = 512
 // there may be a few more.
 func (c *Changes) Grow(n int) { c.list = slices.Grow(c.list, n) }
 
+// add returns a new element of the list, with old values.
+func (c *Changes) add() *StackChange {
+	n := len(c.list)
+	if n == cap(c.list) {
+		c.list = slices.Grow(c.list, changesRoom)
+	}
+	c.list = c.list[:n+1]
+	return &c.list[n]
+}
+
 // List returns all changes, in order.
 func (c *Changes) List() []StackChange { return c.list }
 

@@ -131,6 +131,21 @@ func (s *State) observeStacks(op *Op, entries []undoEntry) bool {
 	return true
 }
 
+// observeTransfer is observeStacks for a plain transfer of q: see replayTransfer.
+func (s *State) observeTransfer(k *class, key, q int64, tc *container, target *stack, fc *container, source *stack) {
+	if s.observed.full() {
+		s.observedFull()
+	}
+	c := s.observed.add()
+	c.Seq, c.Container, c.ClassID, c.Key = s.seq, tc.id, k.id, key
+	c.Delta, c.Quantity, c.Stacks, c.Instances = q, target.quantity, tc.stacks, tc.instances
+	c.Op, c.OpKind, c.other = 0, TransferFungible, false
+	c = s.observed.add()
+	c.Seq, c.Container, c.ClassID, c.Key = s.seq, fc.id, k.id, key
+	c.Delta, c.Quantity, c.Stacks, c.Instances = -q, source.quantity, fc.stacks, fc.instances
+	c.Op, c.OpKind, c.other = 0, TransferFungible, false
+}
+
 func (o *observation) entry(e undoEntry) {
 	s := o.s
 	switch e.kind {

@@ -27,12 +27,14 @@ type side struct {
 	key       int64
 	class     uint32
 	container uint32 // 0: not found yet
+	stack     uint32 // 0: not found
 }
 
 // ahead is what Expect has collected for Prefetch.
 type ahead struct {
 	n     int
-	sides [prefetchSides]side
+	class uint32              // the last one found, see aheadClass
+	sides [prefetchSides]side // those of the last Prefetch, with what it found
 }
 
 // Expect makes the next Prefetch load what the operations of tx will read, as far
@@ -47,29 +49,41 @@ func (s *State) expect(ops []Op) {
 	for i := range ops {
 		switch op := &ops[i]; op.Kind {
 		case TransferFungible:
-			s.expectSide(op, TransferFrom, TransferClass, TransferKey)
-			s.expectSide(op, TransferTo, TransferClass, TransferKey)
+			class := s.aheadClass(op, TransferClass)
+			s.expectSide(op, TransferFrom, class, TransferKey)
+			s.expectSide(op, TransferTo, class, TransferKey)
 		case AddFungible, RemoveFungible:
-			s.expectSide(op, FungibleContainer, FungibleClass, FungibleKey)
+			s.expectSide(op, FungibleContainer, s.aheadClass(op, FungibleClass), FungibleKey)
 		case RequireBalance:
-			s.expectSide(op, BalanceContainer, BalanceClass, BalanceKey)
+			s.expectSide(op, BalanceContainer, s.aheadClass(op, BalanceClass), BalanceKey)
 		case HoldFungible:
-			s.expectSide(op, HoldContainer, HoldClass, HoldKey)
+			s.expectSide(op, HoldContainer, s.aheadClass(op, HoldClass), HoldKey)
 		}
 	}
 }
 
-// expectSide records the stack that three arguments of an operation name.
-func (s *State) expectSide(op *Op, container, class, key int) {
+// aheadClass is lookClass, and remembers one class that was named by its id: most
+// operations of a log are about few classes.
+func (s *State) aheadClass(op *Op, i int) uint32 {
 	a := &s.ahead
-	if a.n == len(a.sides) {
+	if op.Ref != 0 && op.named(i) {
+		return s.lookClass(op, i)
+	}
+	if a.class == 0 || s.classes.at(a.class).id != op.Args[i] {
+		a.class = s.findClass(op.Args[i])
+	}
+	return a.class
+}
+
+// expectSide records the stack of a class that is in the container, and has the key,
+// that two arguments of an operation name.
+func (s *State) expectSide(op *Op, container int, class uint32, key int) {
+	a := &s.ahead
+	if a.n == len(a.sides) || class == 0 {
 		return
 	}
 	d := &a.sides[a.n]
-	if d.class = s.lookClass(op, class); d.class == 0 {
-		return
-	}
-	d.key, d.container, d.hash = op.Args[key], 0, 0
+	d.key, d.class, d.container, d.stack, d.hash = op.Args[key], class, 0, 0, 0
 	if op.Ref != 0 && op.named(container) {
 		if d.container = s.lookContainer(op, container); d.container == 0 {
 			return
@@ -84,6 +98,7 @@ func (s *State) expectSide(op *Op, container, class, key int) {
 // nothing visible.
 func (s *State) Prefetch() {
 	a := &s.ahead
+	a.class = 0
 	if a.n == 0 {
 		return
 	}
@@ -120,6 +135,7 @@ func (s *State) Prefetch() {
 		}
 		p := s.stackIndex.probe(sides[i].hash)
 		if ref := p.next(); ref != 0 {
+			sides[i].stack = ref
 			r := s.stacks.at(ref)
 			at = append(at, unsafe.Pointer(r), unsafe.Pointer(&r.held))
 		}

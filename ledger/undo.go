@@ -69,15 +69,21 @@ func (u *undoList) drop(kind undoKind, ref uint32) {
 	u.dropped = true
 }
 
-// begin starts the next transaction. The one before can't be undone any more.
+// begin starts the next transaction.
 func (s *State) begin() {
+	s.endUndo()
 	u := &s.undo
-	if u.dropped {
+	u.digest, u.nextInstance, u.assigned, u.part2 = s.digest, s.nextInstance, s.assigned, s.part2
+	s.seq++
+}
+
+// endUndo ends the time in which the last transaction can be undone, and releases
+// what it removed.
+func (s *State) endUndo() {
+	if s.undo.dropped {
 		s.releaseDropped()
 	}
 	s.clearUndo()
-	u.digest, u.nextInstance, u.assigned, u.part2 = s.digest, s.nextInstance, s.assigned, s.part2
-	s.seq++
 }
 
 func (s *State) clearUndo() {

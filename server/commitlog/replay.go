@@ -125,7 +125,6 @@ func (r *Replayer) replayRecord(seq uint64, record []byte) error {
 	} else if err != nil {
 		return &ReplayError{seq, err}
 	}
-	r.state.Expect(&rec.Tx)
 	if r.decoded++; r.decoded < PrefetchAhead {
 		return nil
 	}
@@ -134,14 +133,14 @@ func (r *Replayer) replayRecord(seq uint64, record []byte) error {
 
 // applyAhead applies the decoded records.
 func (r *Replayer) applyAhead() error {
-	r.state.Prefetch()
-	for i := range r.decoded {
-		rec, seq := &r.ahead[i], r.state.Seq()+1
-		if err := r.state.Replay(rec, r.at, uint32(seq-r.first+1)); err != nil {
-			return &ReplayError{seq, err}
-		}
-		r.Ops += uint64(len(rec.Tx.Ops))
+	first := uint32(r.state.Seq() + 2 - r.first)
+	n, err := r.state.ReplayAll(r.ahead[:r.decoded], r.at, first)
+	for i := range n {
+		r.Ops += uint64(len(r.ahead[i].Tx.Ops))
 	}
 	r.decoded = 0
+	if err != nil {
+		return &ReplayError{r.state.Seq() + 1, err}
+	}
 	return nil
 }
