@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,11 @@ func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserv
 	e.Watch(ctx)
 	defer c.Notify.Stopping("stopped")
 	failed, ended := make(chan error, 1), make(chan struct{})
+	var cause error
 	go func() {
 		defer close(ended)
-		if err := d.take(ctx, c, cl, member, exit); err != nil {
-			failed <- err
+		if cause = d.take(ctx, c, cl, member, exit); cause != nil {
+			failed <- cause
 		}
 	}()
 	ready := c.Notify.Announcing(c.Ready, func() {})
@@ -53,18 +55,19 @@ func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserv
 		d.drain()
 	})
 	<-ended
-	return err
+	return cmp.Or(err, cause)
 }
 
 // take alternates between standing by and writing, until ctx is done or the daemon
-// can't continue.
+// can't continue. The error may also be that of closing the copy in the end.
 func (d *daemon) take(ctx context.Context, c Config, cl commitlog.Cluster, m commitlog.Member, exit func()) error {
 	for {
 		err := d.turn(ctx, c, m, exit)
-		if ctx.Err() != nil {
+		fenced := errors.Is(err, commitlog.ErrFenced)
+		switch {
+		case ctx.Err() != nil && (fenced || errors.Is(err, context.Canceled)):
 			return nil
-		}
-		if !errors.Is(err, commitlog.ErrFenced) {
+		case ctx.Err() != nil || !fenced:
 			return err
 		}
 		c.Log.Warn("another daemon writes the log now; this one stands by", "error", err)

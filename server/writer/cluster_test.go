@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"testing"
 
@@ -78,5 +79,21 @@ func TestEndStaysWhenThePlaceIsLost(t *testing.T) {
 	}
 	if end := d.end(); end != 1 {
 		t.Errorf("commit 1 was durable, and the end is %d", end)
+	}
+}
+
+// TestStopReportsTheCopy checks that a daemon that can't close its copy of the log
+// says so when it stops.
+func TestStopReportsTheCopy(t *testing.T) {
+	c, m := DefaultConfig(), newNearMember()
+	m.writer.closing = errDisk
+	listener := make(pipeListener)
+	defer close(listener)
+	c.Dir, c.Log, c.Ready = t.TempDir(), silent, io.Discard
+	c.Driver, c.Access.Inherited = &nearCluster{member: m}, listener
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Run(ctx, c, func() { panic("exit") }); !errors.Is(err, errDisk) {
+		t.Errorf("it stopped with %v", err)
 	}
 }
