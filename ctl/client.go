@@ -14,7 +14,6 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode/utf16"
 
 	"assetledger/ctl/client"
 	"assetledger/server/httpclient"
@@ -136,17 +135,7 @@ func (c *call) raw(text []byte) {
 		c.out.Write(text)
 		return
 	}
-	for _, r := range string(text) {
-		switch {
-		case r == '\n', r == '\t', !unprintable(r):
-			c.out.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(c.out, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(c.out, `\u%04x`, r)
-		}
-	}
+	c.out.WriteString(escape(strings.ToValidUTF8(string(text), "\ufffd"), "\n\t"))
 }
 
 type connecting struct {

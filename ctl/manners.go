@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 
 	"assetledger/wal"
 )
@@ -78,23 +79,29 @@ func say(stderr io.Writer, format string, args ...any) {
 // say writes a message of one line.
 func (c *call) say(format string, args ...any) { say(c.words, format, args...) }
 
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
 // clean escapes characters that could control a terminal, or break a line.
-func clean(s string) string {
-	if strings.IndexFunc(s, unprintable) < 0 {
+func clean(s string) string { return escape(s, "") }
+
+// escape escapes unprintable characters, other than those to keep, as JSON does.
+func escape(s, keep string) string {
+	strange := func(r rune) bool { return unprintable(r) && !strings.ContainsRune(keep, r) }
+	if strings.IndexFunc(s, strange) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if unprintable(r) {
-			fmt.Fprintf(&b, "\\u%04x", r)
-		} else {
+		if !strange(r) {
 			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
 		}
 	}
 	return b.String()
 }
-
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // count returns a number with its noun: "1 commit", "2 commits".
 func count[T int | int64 | uint64](n T, noun string) string {
