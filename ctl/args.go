@@ -34,14 +34,10 @@ func (g *globals) declare(set *flag.FlagSet) {
 	set.StringVar(&g.tokenFile, "token-file", "", "`FILE` with the token to send; without it the token is taken from LEDGER_TOKEN")
 }
 
-// json reports whether the output is JSON, for programs.
-func (g *globals) json() bool { return g.output.value == "json" || g.ndjson() }
-
-// ndjson reports whether each entry of a list is on a line of its own.
+// How the output is written. Both forms of JSON are for programs.
+func (g *globals) json() bool   { return g.output.value == "json" || g.ndjson() }
 func (g *globals) ndjson() bool { return g.output.value == "ndjson" }
-
-// csv reports whether tables are written for spreadsheets.
-func (g *globals) csv() bool { return g.output.value == "csv" }
+func (g *globals) csv() bool    { return g.output.value == "csv" }
 
 // split separates args into flags with their values, and words. takesValue names
 // the flags whose value is the next argument. After -- everything is a word. help

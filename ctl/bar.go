@@ -59,9 +59,14 @@ type bar struct {
 }
 
 func newBar(words io.Writer, in io.Reader) *bar {
-	b := &bar{progress: *newProgress(words)}
-	if b.size, b.regular = regularSize(in); b.size > 0 {
-		b.in = in.(*os.File)
+	b := &bar{progress: *newProgress(words), regular: true} // a reader in memory makes nobody wait either
+	f, isFile := in.(*os.File)
+	if !isFile {
+		return b
+	}
+	info, err := f.Stat()
+	if b.regular = err == nil && info.Mode().IsRegular(); b.regular && info.Size() > 0 {
+		b.in, b.size = f, info.Size()
 	}
 	return b
 }
@@ -101,17 +106,4 @@ func (b *bar) line(position int64, lines, refused int, elapsed time.Duration) st
 // left estimates the time left when a part of all took this long.
 func left(took time.Duration, part, all int64) time.Duration {
 	return time.Duration(float64(took) * float64(all-part) / float64(part)).Round(time.Second)
-}
-
-// regularSize returns the size of a regular file.
-func regularSize(in io.Reader) (size int64, regular bool) {
-	f, ok := in.(*os.File)
-	if !ok {
-		return 0, true // a reader in memory, which makes nobody wait either
-	}
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return 0, false
-	}
-	return info.Size(), true
 }

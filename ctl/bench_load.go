@@ -123,13 +123,10 @@ func (k *benchClient) once(kind int) error {
 		k.body = k.appendTransfer(k.body[:0], k.random)
 	case batched:
 		q.Path, k.body = "/v1/commit/batch", append(k.body[:0], `{"transactions":[`...)
-		for i := range k.batch.value {
-			if i > 0 {
-				k.body = append(k.body, ',')
-			}
-			k.body = k.appendTransfer(k.body, k.random)
+		for range k.batch.value {
+			k.body = append(k.appendTransfer(k.body, k.random), ',')
 		}
-		k.body = append(k.body, "]}"...)
+		k.body = append(k.body[:len(k.body)-1], "]}"...)
 	case reading:
 		q.Method, q.Base, k.body = http.MethodGet, k.c.readURL, k.body[:0]
 		q.Path = fmt.Sprintf("/v1/read/container/%d/balances", k.firstID.value+k.random.Int64N(k.containers.value))

@@ -27,17 +27,17 @@ func (w *which) declare(set *flag.FlagSet) {
 type daemon struct{ name, url string }
 
 func (w *which) daemons(c *call) []daemon {
-	both := w.write == w.read
 	var list []daemon
-	if both || w.write {
-		for _, at := range addresses(c.writeURL) {
-			list = append(list, daemon{"write", at})
+	add := func(name, base string) {
+		for _, at := range addresses(base) {
+			list = append(list, daemon{name, at})
 		}
 	}
-	if both || w.read {
-		for _, at := range addresses(c.readURL) {
-			list = append(list, daemon{"read", at})
-		}
+	if w.write || !w.read {
+		add("write", c.writeURL)
+	}
+	if w.read || !w.write {
+		add("read", c.readURL)
 	}
 	return list
 }

@@ -75,18 +75,14 @@ func (s *span) declare(set *flag.FlagSet, seqOnly bool) {
 	if seqOnly {
 		value, what = "SEQ", ""
 	}
-	for _, f := range []struct {
-		name, usage string
-		m           *moment
-	}{
-		{"from", "from this `" + value + "` on, inclusive" + what, &s.from},
-		{"to", "up to this `" + value + "`, inclusive", &s.to},
-		{"after", "from after this `" + value + "` on", &s.after},
-		{"before", "up to before this `" + value + "`", &s.before},
-	} {
-		f.m.seqOnly = seqOnly
-		set.Var(f.m, f.name, f.usage)
+	add := func(m *moment, name, usage string) {
+		m.seqOnly = seqOnly
+		set.Var(m, name, usage)
 	}
+	add(&s.from, "from", "from this `"+value+"` on, inclusive"+what)
+	add(&s.to, "to", "up to this `"+value+"`, inclusive")
+	add(&s.after, "after", "from after this `"+value+"` on")
+	add(&s.before, "before", "up to before this `"+value+"`")
 }
 
 // settle turns -after into the next -from, and -before into the -to before it.
