@@ -16,6 +16,11 @@ type placement struct {
 	Key        int64       `json:"key"`
 	Quantity   json.Number `json:"quantity"`    // of a stack
 	InstanceID *int64      `json:"instance_id"` // of an instance
+
+	mark   rune
+	colour int
+	name   string // of the class, "" where not known
+	amount string // quantity, or #instance
 }
 
 // A gridPicture is a grid, or the requested rectangle of it, in the largest of
@@ -28,10 +33,6 @@ type gridPicture struct {
 	screen              *screen
 	x, y, width, height int // what is drawn, in cells
 	things              []placement
-	marks               []rune   // of the things
-	names               []string // of their classes, "" where not known
-	amounts             []string // quantity, or #instance
-	colours             []int
 	owner               []int32 // index of the thing in each cell that is drawn, or -1
 }
 
@@ -117,7 +118,7 @@ func (g *gridPicture) boxes(out *bufio.Writer, margin, inside int) {
 		}
 	}
 	for i := range g.things {
-		g.caption(v, i, step)
+		g.caption(v, &g.things[i], step)
 	}
 	g.head(out, margin, step)
 	v.write(out, func(row int) string {
@@ -128,15 +129,14 @@ func (g *gridPicture) boxes(out *bufio.Writer, margin, inside int) {
 	})
 }
 
-func (g *gridPicture) caption(v *canvas, i, step int) {
-	p := &g.things[i]
+func (g *gridPicture) caption(v *canvas, p *placement, step int) {
 	left, top := max(p.X-g.x, 0), max(p.Y-g.y, 0)
 	right, bottom := min(p.X+p.Width-g.x, g.width), min(p.Y+p.Height-g.y, g.height)
 	room := (right-left)*step - 1
-	mark := string(g.marks[i])
-	lines := []string{mark + " " + g.amounts[i]}
+	mark := string(p.mark)
+	lines := []string{mark + " " + p.amount}
 	if bottom-top > 1 {
-		lines = []string{mark + " " + g.names[i], g.amounts[i]}
+		lines = []string{mark + " " + p.name, p.amount}
 		if room > 4 {
 			lines[0] = shorten(lines[0], room, g.screen.ellipsis())
 		}
@@ -153,7 +153,7 @@ func (g *gridPicture) caption(v *canvas, i, step int) {
 		} else if utf8.RuneCountInString(line) < room {
 			line = " " + line
 		}
-		v.text(left*step+1, 2*top+1+n, line, g.colours[i])
+		v.text(left*step+1, 2*top+1+n, line, p.colour)
 	}
 }
 
@@ -162,7 +162,7 @@ func (g *gridPicture) letters(out *bufio.Writer, margin int) {
 	for y := range g.height {
 		for x := range g.width {
 			if i := g.at(x, y); i >= 0 {
-				v.put(x, y, g.marks[i], g.colours[i])
+				v.put(x, y, g.things[i].mark, g.things[i].colour)
 			} else {
 				v.put(x, y, g.screen.dot(), 0)
 			}

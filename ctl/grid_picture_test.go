@@ -16,9 +16,9 @@ func TestGridFitsItsScreen(t *testing.T) {
 		for _, width := range []int{1, 12, 20, 44, 80, 200} {
 			t.Run(fmt.Sprintf("%dx%d on %d", size[0], size[1], width), func(t *testing.T) {
 				s := &screen{terminal: true, width: width, height: 24, utf8: true}
-				g := &gridPicture{screen: s, width: size[0], height: size[1], marks: []rune("AB"), names: []string{"gold", "a long name"},
-					amounts: []string{"0.05", "#2"}, colours: []int{0, 0}}
-				g.things = []placement{{Width: 1, Height: 1}, {X: size[0] / 2, Y: size[1] / 2, Width: (size[0] + 1) / 2, Height: (size[1] + 1) / 2}}
+				g := &gridPicture{screen: s, width: size[0], height: size[1]}
+				g.things = []placement{{Width: 1, Height: 1, mark: 'A', name: "gold", amount: "0.05"},
+					{X: size[0] / 2, Y: size[1] / 2, Width: (size[0] + 1) / 2, Height: (size[1] + 1) / 2, mark: 'B', name: "a long name", amount: "#2"}}
 				if size[0]*size[1] == 1 {
 					g.things = g.things[:1]
 				}
@@ -32,8 +32,8 @@ func TestGridFitsItsScreen(t *testing.T) {
 					}
 				}
 				for i := range g.things {
-					if !strings.Contains(note, "from") && !strings.ContainsRune(shown.String(), g.marks[i]) {
-						t.Errorf("%c is not in it:\n%s", g.marks[i], &shown)
+					if !strings.Contains(note, "from") && !strings.ContainsRune(shown.String(), g.things[i].mark) {
+						t.Errorf("%c is not in it:\n%s", g.things[i].mark, &shown)
 					}
 				}
 			})

@@ -102,8 +102,6 @@ const (
 
 // label assigns the marks, and returns a legend of the things or, of many, of classes.
 func (g *gridPicture) label(c *call) (*table, error) {
-	n := len(g.things)
-	g.marks, g.names, g.amounts, g.colours = make([]rune, n), make([]string, n), make([]string, n), make([]int, n)
 	counts := map[int64]*classCount{}
 	var classes []int64
 	for i := range g.things {
@@ -125,10 +123,10 @@ func (g *gridPicture) label(c *call) (*table, error) {
 		}
 	}
 	for i := range g.things {
-		k := counts[g.things[i].ClassID]
-		g.marks[i], g.colours[i] = k.mark, k.colour
+		p := &g.things[i]
+		p.mark, p.colour = counts[p.ClassID].mark, counts[p.ClassID].colour
 	}
-	if n > len(gridMarks) {
+	if len(g.things) > len(gridMarks) {
 		return g.classLegend(c, classes, counts)
 	}
 	return g.thingLegend(c)
@@ -151,17 +149,17 @@ func (g *gridPicture) thingLegend(c *call) (*table, error) {
 		quantity, instance := none, none
 		if p.InstanceID != nil {
 			instance = strconv.FormatInt(*p.InstanceID, 10)
-			g.amounts[i] = "#" + instance
+			p.amount = "#" + instance
 		} else {
 			quantity = class.show(p.Quantity.String())
-			g.amounts[i] = quantity
+			p.amount = quantity
 		}
-		g.marks[i], g.names[i] = rune(gridMarks[i]), clean(class.Name)
+		p.mark, p.name = rune(gridMarks[i]), clean(class.Name)
 		size := fmt.Sprintf("%dx%d", p.Width, p.Height)
 		if p.Rotation != 0 {
 			size += " turned"
 		}
-		t.row(string(g.marks[i]), p.X, p.Y, size, p.ClassID, class.Name, p.Key, quantity, instance)
+		t.row(string(p.mark), p.X, p.Y, size, p.ClassID, class.Name, p.Key, quantity, instance)
 	}
 	return t, nil
 }
