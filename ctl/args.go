@@ -39,9 +39,8 @@ func (g *globals) json() bool   { return g.output.value == "json" || g.ndjson() 
 func (g *globals) ndjson() bool { return g.output.value == "ndjson" }
 func (g *globals) csv() bool    { return g.output.value == "csv" }
 
-// split separates args into flags with their values, and words. takesValue names
-// the flags whose value is the next argument. After -- everything is a word. help
-// reports whether -h was among the flags.
+// split separates flags, with the values of those in takesValue, from words. After --
+// everything is a word. help reports whether -h was among the flags.
 func split(args []string, takesValue map[string]bool) (flags, words []string, help bool) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
@@ -100,9 +99,8 @@ func isSwitch(f *flag.Flag) bool {
 	return ok && b.IsBoolFlag()
 }
 
-// refuseEmpty returns an error for a flag, or a variable in its place, with an
-// empty value. That is usually a shell variable that was not set. Treating it as
-// absent would drop a limit, a key or a filter that the user wanted.
+// refuseEmpty rejects a flag, or a variable in its place, that is empty: usually an
+// unset shell variable, without which a limit, a key or a filter would be lost.
 func refuseEmpty(set *flag.FlagSet, env func(string) (string, bool)) (err error) {
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })

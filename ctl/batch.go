@@ -146,10 +146,8 @@ func firstLine(lines *lineReader) ([]byte, error) {
 	}
 }
 
-// isTransaction reports whether the first line of the input is a transaction, or
-// is meant to be one, so that each line is a transaction. Otherwise the line begins
-// the body of a batch: an object, perhaps of many lines, with transactions or
-// on_error.
+// isTransaction reports whether each line is, or is meant to be, a transaction, as the
+// first one tells. Otherwise it begins the body of a batch, perhaps of many lines.
 func isTransaction(line []byte) bool {
 	in := json.NewDecoder(bytes.NewReader(line))
 	if opening, err := in.Token(); err != nil || opening != json.Delim('{') {

@@ -129,9 +129,8 @@ func lacksKey(line []byte) bool {
 // jsonLimits allow for the two levels of the batch around a transaction.
 var jsonLimits = ledger.ParseLimits{Nesting: ledger.DefaultNesting - 2}
 
-// ofWords returns the transaction of a line that is one operation in words, as -op
-// takes it. Other lines are returned unchanged, those that seem to be words with
-// what is wrong with them.
+// ofWords returns the transaction of a line that is one operation in words. Others are
+// returned unchanged, those that seem to be words with what is wrong with them.
 func ofWords(line []byte) ([]byte, error) {
 	if c := line[0] | 0x20; c < 'a' || c > 'z' {
 		return line, nil

@@ -114,9 +114,6 @@ func (b *bench) owns(stacks []benchStack) bool {
 	return len(stacks) > 0
 }
 
-// How bench treats the ledger that it loads: it asks before it writes, and removes
-// what it has created.
-
 const (
 	benchKey   = "ledgerctl-bench-class-" // begins the idempotency key of its class
 	benchClass = "ledgerctl bench"

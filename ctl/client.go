@@ -127,9 +127,8 @@ func (c *call) showRaw(a *answer) {
 	c.out.WriteByte('\n')
 }
 
-// raw writes bytes from other sources, unchanged to a file or pipe. On a
-// terminal, characters that could control it are written as \u escapes, which mean
-// the same inside a JSON string; line breaks and tabs stay.
+// raw writes bytes from other sources: to a file or pipe as they are, to a terminal
+// with escapes, which mean the same inside a JSON string; line breaks and tabs stay.
 func (c *call) raw(text []byte) {
 	if !c.screen.terminal {
 		c.out.Write(text)

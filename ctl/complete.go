@@ -94,9 +94,8 @@ func joinEquals(words []string) []string {
 	return list
 }
 
-// operationWords returns the continuations of operations in words: a name, the
-// arguments that the operation does not have yet, or the values of an argument
-// that has few.
+// operationWords returns what may follow in an operation: its name, the arguments that
+// it does not have yet, or the values of an argument that has few.
 func operationWords(typed []string, last string) []suggestion {
 	if i := slices.Index(typed, "+"); i >= 0 {
 		return operationWords(typed[i+1:], last)

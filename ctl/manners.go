@@ -111,9 +111,8 @@ func count[T int | int64 | uint64](n T, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// didYouMean returns ` (did you mean "x"?)` for the candidates that word abbreviates,
-// in singular or plural, or for the one nearest to it; or "" if none is near. A word
-// that differs in more than one letter has its first one right.
+// didYouMean returns ` (did you mean "x"?)` for the candidates that word abbreviates or,
+// with the first letter right, comes near to; or "".
 func didYouMean(word string, candidates []string) string {
 	bare := strings.TrimLeft(word, "-")
 	if len(bare) < 2 {

@@ -26,9 +26,8 @@ var walVerifyCommand = command{
 	},
 }
 
-// A verification replays a log from its first commit or, if its first segments were
-// archived, from its oldest checkpoint. The resulting state must equal that of every
-// checkpoint on the way.
+// A verification replays a log from its first commit or, if that was archived, its
+// oldest checkpoint. The state must equal that of every checkpoint on the way.
 type verification struct {
 	log    logFlags
 	state  *ledger.State

@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"assetledger/ledger"
-
 	"assetledger/ctl/client"
+	"assetledger/ledger"
 )
 
 // mostHoldings is the maximum number of stacks or slots on one line.
