@@ -147,6 +147,33 @@ func TestRunRead(t *testing.T) {
 	}
 }
 
+// TestHistoryCannotBeKept runs a read daemon that can't write its history index. Its
+// health and its metrics tell that, and other reads are served.
+func TestHistoryCannotBeKept(t *testing.T) {
+	dir := t.TempDir()
+	log := openWriter(t, dir)
+	exampleLedger(newLedgerWriter(t, log))
+	if err := os.WriteFile(filepath.Join(dir, "history"), nil, 0o600); err != nil { // in place of the directory
+		t.Fatal(err)
+	}
+	r, err := startRead(t, Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !strings.HasSuffix(r.get(200, "/v1/health"), `},"history":{"failing":true}}`) {
+		runtime.Gosched()
+	}
+	if got := r.get(200, "/v1/metrics"); !strings.Contains(got, "\nasset_ledger_read_history_failing 1\n") {
+		t.Error("no metric tells it")
+	}
+	r.get(200, "/v1/read/containers")
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.stop()
+	<-r.ended
+}
+
 func readersOf(t *testing.T, dir string) []wal.ReaderState {
 	t.Helper()
 	list, err := wal.ListReaders(dir, wal.Options{})

@@ -59,14 +59,27 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 		x.Out = httpserver.AppendUint(x.Out, `,"seq":`, s.Seq)
 		x.Out = append(httpserver.AppendInt(x.Out, `,"silence_ms":`, s.Silence.Milliseconds()), '}')
 	}
-	var making *history.NotReadyError
-	if errors.As(d.tail.index.Ready(), &making) && making.Of > 0 {
-		x.Out = httpserver.AppendUint(x.Out, `,"history":{"made_seq":`, making.Done)
-		x.Out = httpserver.AppendUint(x.Out, `,"of_seq":`, making.Of)
-		x.Out = append(x.Out, '}')
-	}
-	x.Out = append(x.Out, '}')
+	x.Out = append(appendHistory(x.Out, d.tail.index), '}')
 	return nil
+}
+
+// appendHistory appends what health says of the history index: how much of a missing
+// one is made, and whether it can't be kept. It appends nothing of a complete one.
+func appendHistory(dst []byte, x *history.Index) []byte {
+	var making *history.NotReadyError
+	var said []byte
+	if errors.As(x.Ready(), &making) && making.Of > 0 {
+		said = httpserver.AppendUint(said, `,"made_seq":`, making.Done)
+		said = httpserver.AppendUint(said, `,"of_seq":`, making.Of)
+	}
+	if x.Failing() {
+		said = append(said, `,"failing":true`...)
+	}
+	if said == nil {
+		return dst
+	}
+	dst = append(append(dst, `,"history":{`...), said[1:]...)
+	return append(dst, '}')
 }
 
 func (d *daemon) metrics(x *httpserver.Exchange) *ledger.Error {

@@ -50,6 +50,12 @@ func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 		}
 		return 1
 	})
+	g.GaugeFunc(prefix+"history_failing", "1 while the history index can't be kept: its files can't be written or read; else 0.", func() float64 {
+		if d.tail.index.Failing() {
+			return 1
+		}
+		return 0
+	})
 	g.GaugeFunc(prefix+"history_made_seq", "Commit up to which a missing history index has been made.", count(&h.Done))
 	g.GaugeFunc(prefix+"history_files", "Files of the history index.", count(&h.Files))
 	g.GaugeFunc(prefix+"history_bytes", "Bytes of the files of the history index.", count(&h.Bytes))

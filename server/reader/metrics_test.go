@@ -56,7 +56,7 @@ func TestReadMetrics(t *testing.T) {
 		"asset_ledger_read_log_damaged gauge", "asset_ledger_read_panics_total counter",
 		"asset_ledger_read_checkpoints_made_total counter", "asset_ledger_read_checkpoints_failed_total counter",
 		"asset_ledger_read_saved_checkpoint_seq gauge", "asset_ledger_read_saved_checkpoint_duration_seconds gauge",
-		"asset_ledger_read_saved_checkpoint_hold_seconds gauge", "asset_ledger_read_history_ready gauge",
+		"asset_ledger_read_saved_checkpoint_hold_seconds gauge", "asset_ledger_read_history_ready gauge", "asset_ledger_read_history_failing gauge",
 		"asset_ledger_read_history_made_seq gauge", "asset_ledger_read_history_files gauge", "asset_ledger_read_history_bytes gauge",
 		"asset_ledger_read_history_failed_total counter", "asset_ledger_read_visibility_seconds histogram", "asset_ledger_build_info gauge"}
 	if diff := cmp.Diff(want, families); diff != "" {

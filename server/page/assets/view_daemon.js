@@ -23,6 +23,7 @@ const watched = [
   ['asset_ledger_read_streams_ended_total', '0; else more streams are asked for than -max-streams'],
   ['asset_ledger_read_checkpoints_failed_total', '0'],
   ['asset_ledger_read_history_ready', '1; else histories and the past are being indexed'],
+  ['asset_ledger_read_history_failing', "0; else the index of histories can't be kept: space, permissions, or the disk"],
   ['asset_ledger_read_history_bytes', 'of the index of histories'],
   ['process_resident_memory_bytes', 'memory'],
 ];
@@ -53,7 +54,8 @@ export const daemon = {
         status?.log.path && ['Directory', h('code', null, status.log.path)],
         said.until !== undefined && ['Serves the ledger until', 'commit ', digits(said.until)],
         said.source && ['Copies the log from', said.source.url || 'another daemon', ', heard of ', digits(said.source.silence_ms), ' ms ago'],
-        said.history && ['History index', 'commit ', digits(said.history.made_seq), ' of ', digits(said.history.of_seq)]),
+        said.history?.of_seq !== undefined && ['History index', 'commit ', digits(said.history.made_seq), ' of ', digits(said.history.of_seq)],
+        said.history?.failing && ['Histories', "the index can't be kept: see its log lines"]),
       h('div', { class: 'pair', id: 'charts' }, charts()),
       status?.write.length > 0 && part('write', 'Write daemons', table('Write daemons', [['Address'], ['Health'], ['Role'], ['End of the log', 'num'], ['Lag of the slowest reader', 'num']],
         status.write.map((w) => [where(w.url), [state(w.status), w.reason && h('div', { class: 'line aside' }, w.reason)], w.role ?? '',

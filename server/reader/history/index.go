@@ -148,6 +148,14 @@ func (x *Index) Ready() error {
 	return x.notReady()
 }
 
+// Failing reports whether the files can't be kept, because of the disk. Run goes on
+// trying.
+func (x *Index) Failing() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.failing
+}
+
 func (x *Index) notReady() error {
 	if x.begun && !x.ready {
 		return &NotReadyError{x.Meter.Done.Load(), x.Meter.Of.Load()}
