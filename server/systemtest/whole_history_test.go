@@ -194,6 +194,16 @@ func TestHistoryOfPrograms(t *testing.T) {
 		t.Errorf("-until of what is archived: exit code %d, %s", code, words)
 	}
 	r.stop(t)
+	if err := os.RemoveAll(filepath.Join(dir, "history")); err != nil { // so that the index begins at a checkpoint
+		t.Fatal(err)
+	}
+	r = readEvery(t, dir, 20)
+	awaitSeq(t, r.url, last)
+	mustGetReady(t, fmt.Sprintf("%s/v1/read/container/1?at_seq=%d", r.url, last), &struct{}{})
+	r.stop(t)
+	if base := files(t, dir, "history", ".hist"); len(base) == 0 || strings.Contains(base[0], fmt.Sprintf("%020d-", 1)) {
+		t.Fatalf("the index does not begin at a checkpoint: %v", base)
+	}
 	for _, path := range files(t, old, "", ".seg") {
 		if err := os.Rename(path, filepath.Join(dir, "wal", filepath.Base(path))); err != nil {
 			t.Fatal(err)

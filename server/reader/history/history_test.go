@@ -194,7 +194,8 @@ func TestArchivedFront(t *testing.T) {
 	f.compare(r, 0, 100)
 	f.Close()
 	base := seqs[len(seqs)-2]
-	f = w.follow(New(w.config(newDisk(1).Process())), last)
+	disk = newDisk(1)
+	f = w.follow(New(w.config(disk.Process())), last)
 	f.apply(1000)
 	if err := f.keep(t); err != nil {
 		t.Fatal(err)
@@ -203,6 +204,34 @@ func TestArchivedFront(t *testing.T) {
 		t.Fatalf("base %d, want %d: %v", v.Base(), base, err)
 	}
 	f.compare(r, base, 300)
+
+	// The front is moved back. A daemon that stops before the base starts beside the
+	// one that still writes the files, and then one that writes them.
+	w.log.first = 1
+	early := w.follow(New(w.config(disk.Process())), 0)
+	early.apply(10)
+	if err := early.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	early.compare(r, 0, 100)
+	early.Close()
+	other := w.follow(New(w.config(disk.Process())), last)
+	other.apply(1000)
+	if err := other.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	other.compare(r, base, 100)
+	other.Close()
+	f.Close()
+	f = w.follow(New(w.config(disk.Process())), last)
+	f.apply(1000)
+	if err := f.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := f.View(1); err != nil || v.Base() != 0 {
+		t.Fatalf("base %d, want none: %v", v.Base(), err)
+	}
+	f.compare(r, 0, 300)
 }
 
 // TestFaultsAtEveryStep makes the n-th operation on the file system fail, or

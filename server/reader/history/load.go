@@ -103,6 +103,13 @@ func (x *Index) chain(list []span) (files []*file, err error) {
 			}
 		}
 		isBase := s.first > 1 && f.before == 0
+		if len(files) == 0 && isBase {
+			if surpassed, err := x.surpassed(f); err != nil {
+				return nil, err
+			} else if surpassed {
+				continue
+			}
+		}
 		switch {
 		case len(files) == 0 && s.first > 1 && !isBase, len(files) > 0 && (s.first != next || f.before != files[len(files)-1].end.Chain):
 			continue
@@ -130,6 +137,35 @@ func (x *Index) tidy(list []span, files []*file) (again bool) {
 		}
 	}
 	return false
+}
+
+// surpassed reports whether the log has the commits before f, the file with which the
+// index begins. The front of the log was archived when f was made, and was moved back.
+// If this daemon writes the files, f is removed. Otherwise f is still used, unless the
+// changes in memory begin before it.
+func (x *Index) surpassed(f *file) (bool, error) {
+	r, err := x.c.Source.Open()
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	if r.Seek(1) != nil {
+		return false, nil
+	}
+	held, err := x.hold()
+	if err != nil {
+		return false, err
+	}
+	if !held {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return x.gens[0].first < f.first, nil
+	}
+	x.c.Log.Info("the front of the log is back: the history index is made from its beginning")
+	if err := x.fsys.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return true, nil
 }
 
 // discard removes the files in which views found damage. If another daemon writes the
