@@ -137,13 +137,19 @@ func ClearBegin(dir string, o Options) error {
 	return nil
 }
 
-// DropCheckpoints removes the checkpoints of DIR, which must not contain a log.
+// DropCheckpoints durably removes the checkpoints of DIR, which must not contain a
+// log. A checkpoint that a power cut brought back could be beyond the end of the log
+// that is begun next, which Open would then reject.
 func DropCheckpoints(dir string, o Options) error {
+	fsys := o.withDefaults().FS
 	seqs, err := ListCheckpoints(dir, o)
-	for _, seq := range seqs {
-		err = errors.Join(err, o.withDefaults().FS.Remove(CheckpointPath(dir, seq)))
+	if err != nil || len(seqs) == 0 {
+		return err
 	}
-	return err
+	for _, seq := range seqs {
+		err = errors.Join(err, fsys.Remove(CheckpointPath(dir, seq)))
+	}
+	return errors.Join(err, fsys.SyncDir(join(dir, ckptDir)))
 }
 
 // Adopt moves the log from BeginPath to DIR, which must contain neither a log nor

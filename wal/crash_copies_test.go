@@ -20,6 +20,28 @@ const (
 	backupDir  = "/backup"
 )
 
+// TestDroppedCheckpointsStayAway checks that a power cut does not bring back the
+// checkpoints of an interrupted attempt to begin a copy.
+func TestDroppedCheckpointsStayAway(t *testing.T) {
+	for seed := range uint64(20) {
+		d := memfs.New(seed)
+		p := d.Process()
+		if err := errors.Join(p.Mkdir(copyDir), p.Mkdir(copyDir+"/ckpt"), p.SyncDir(copyDir), p.SyncDir("/")); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.WriteFile(wal.CheckpointPath(copyDir, 7), checkpointBytes(7)); err != nil {
+			t.Fatal(err)
+		}
+		if err := wal.DropCheckpoints(copyDir, options(p, nil)); err != nil {
+			t.Fatal(err)
+		}
+		d.Crash()
+		if seqs, err := wal.ListCheckpoints(copyDir, options(d.Process(), nil)); err != nil || len(seqs) > 0 {
+			t.Fatalf("seed %d: checkpoints %d are back, %v", seed, seqs, err)
+		}
+	}
+}
+
 // filesOf returns the files of a directory with the given extension; none if
 // the directory is missing.
 func filesOf(d *memfs.Disk, dir, ext string) (map[string][]byte, error) {
