@@ -151,8 +151,8 @@ func (p *repair) surveyLog(firsts []uint64) (n int, err error) {
 	if n, err = p.walk(firsts, of != ""); err != nil || n == 0 {
 		return n, err
 	}
-	if p.end.ID != p.last.seg.head.ID {
-		p.end.Boot = BootID{} // of another log
+	if p.end.ID != p.last.seg.head.ID { // of another log, so it proves nothing
+		p.end.Boot, p.end.durable = BootID{}, 0
 	}
 	p.id, p.Kept, p.File, p.Offset = p.last.seg.head.ID, p.last.last(), p.last.seg.path, p.last.at.off
 	p.Bytes = p.last.strayEnd - p.Offset

@@ -163,6 +163,21 @@ func TestRepair(t *testing.T) {
 	}
 }
 
+// TestRepairWithAnothersEnd repairs a log with the END of a longer one, which proves
+// no loss.
+func TestRepairWithAnothersEnd(t *testing.T) {
+	other := endHeader{ID: LogID{1}}
+	dir := damaged(t, func(d *damage) {
+		if err := os.WriteFile(join(d.dir, endName), other.Marshal(1<<40), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
+	report, err := Repair(dir, RepairOptions{FS: noSync{}})
+	if err != nil || !report.Needed || report.Kept == 0 || report.Lost != 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
 func TestRepairNeedsTheLock(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, small())
