@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"time"
 )
 
@@ -36,7 +35,7 @@ type LinesOptions struct {
 	Base    string                      // base URLs; "": those of the client's write daemons
 	OnError string                      // that of the interface, "stop" or "continue"; "": continue
 	Window  int                         // maximum of lines without a result; default 1024
-	Tries   int                         // attempts without a result; default: as many as there is time for
+	Tries   int                         // attempts without a result; default MaxTries
 	GiveUp  time.Duration               // for these attempts; default: the client's
 	Again   func(why error, keyed bool) // told why lines are sent again, once until there is a result; may be nil
 	Stop    <-chan struct{}             // when closed, no further line is sent, nor one again, and the results of those sent are the last; may be nil
@@ -66,7 +65,7 @@ func (c *Client) CommitLines(ctx context.Context, source iter.Seq2[[]Line, bool]
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		o.Base, o.Window = cmp.Or(o.Base, c.o.Write), cmp.Or(o.Window, 1024)
-		o.Tries, o.GiveUp = cmp.Or(o.Tries, math.MaxInt), cmp.Or(o.GiveUp, c.o.GiveUp)
+		o.Tries, o.GiveUp = cmp.Or(o.Tries, MaxTries), cmp.Or(o.GiveUp, c.o.GiveUp)
 		runs := make(chan run, 16)
 		go func() {
 			defer close(runs)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"iter"
 	"net"
 	"net/http"
 	"testing"
@@ -27,73 +26,90 @@ func (l pipeListener) Accept() (net.Conn, error) {
 func (l pipeListener) Close() error   { return nil }
 func (l pipeListener) Addr() net.Addr { return &net.UnixAddr{} }
 
-// TestGiveUpIsKept sends lines again for as long as GiveUp says, and no longer, to a daemon that has no room for them for
-// some time, and says so at once.
+// TestGiveUpIsKept sends a transaction again for as long as GiveUp says, and no longer, to a daemon that has no room for
+// it for some time, and says so at once.
 func TestGiveUpIsKept(t *testing.T) {
+	lines := func(t *testing.T, c *Client) (err error) {
+		source := func(yield func([]Line, bool) bool) { yield([]Line{{Text: []byte("{}"), Keyed: true}}, false) }
+		for _, err = range c.CommitLines(t.Context(), source, LinesOptions{}) {
+		}
+		return err
+	}
 	for name, x := range map[string]struct {
-		giveUp, busy time.Duration
-		batches      bool // and has no streams
+		streams bool // the daemon has them
+		commit  func(t *testing.T, c *Client) error
 	}{
-		"too long":             {giveUp: 10 * time.Second, busy: time.Hour},
-		"too long, in batches": {giveUp: 10 * time.Second, busy: time.Hour, batches: true},
-		"long":                 {giveUp: 10 * time.Minute, busy: 9 * time.Minute},
+		"in a stream":        {true, lines},
+		"in a batch request": {false, lines},
+		"by itself":          {false, func(t *testing.T, c *Client) error { _, err := c.Commit(t.Context(), Tx{}); return err }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				start := time.Now()
-				result := func() string {
-					if time.Since(start) < x.busy {
-						return `{"error":{"code":"Overloaded","message":"No room.","details":{}}}`
-					}
-					return `{"global_seq":1,"batch_seq":1,"minted_instances":[],"metadata":{}}`
-				}
-				listener := make(pipeListener)
-				srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path == "/v1/commit/batch" {
-						io.Copy(io.Discard, r.Body)
-						fmt.Fprintf(w, `{"results":[%s]}`, result())
-						return
-					}
-					control := http.NewResponseController(w)
-					control.EnableFullDuplex()
-					defer control.SetReadDeadline(time.Unix(1, 0)) // don't wait for the rest of the body
-					if x.batches {
-						w.WriteHeader(http.StatusNotFound)
-						return
-					}
-					control.Flush()
-					for in := bufio.NewScanner(r.Body); in.Scan(); control.Flush() {
-						if len(in.Bytes()) > 0 {
-							fmt.Fprintln(w, result())
-						}
-					}
-				})}
-				go srv.Serve(listener)
-				c := New(Options{Write: "http://ledger", Transport: func(string) (*http.Transport, error) {
-					return &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
-						ours, theirs := net.Pipe()
-						listener <- theirs
-						return ours, nil
-					}}, nil
-				}})
-				var source iter.Seq2[[]Line, bool] = func(yield func([]Line, bool) bool) {
-					yield([]Line{{Text: []byte("{}"), Keyed: true}}, false)
-				}
-				for a, err := range c.CommitLines(t.Context(), source, LinesOptions{GiveUp: x.giveUp}) {
+		for _, giveUp := range []time.Duration{10 * time.Second, 10 * time.Minute} {
+			t.Run(fmt.Sprint(name, " ", giveUp), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					start := time.Now()
+					const busy = 9 * time.Minute
+					c := toBusyDaemon(t, giveUp, x.streams, func() bool { return time.Since(start) < busy })
+					err := x.commit(t, c)
 					took := time.Since(start)
 					switch {
-					case x.busy > x.giveUp:
-						if err == nil || took > x.giveUp || took < x.giveUp-maxPause {
-							t.Errorf("given up after %v: %v", took, err)
-						}
-					case err != nil || a.Err != nil || took < x.busy:
-						t.Errorf("after %v: %v %v", took, err, a.Err)
+					case giveUp > busy && (err != nil || took < busy):
+						t.Errorf("after %v: %v", took, err)
+					case giveUp < busy && (err == nil || took > giveUp || took < giveUp-maxPause):
+						t.Errorf("given up after %v: %v", took, err)
 					}
-				}
-				c.Close()
-				close(listener)
-				srv.Close()
+				})
 			})
-		})
+		}
 	}
+}
+
+// toBusyDaemon returns a client of a daemon that says that it is overloaded while it is busy.
+func toBusyDaemon(t *testing.T, giveUp time.Duration, streams bool, busy func() bool) *Client {
+	result := func() (string, int) {
+		if busy() {
+			return `{"error":{"code":"Overloaded","message":"No room.","details":{}}}`, http.StatusServiceUnavailable
+		}
+		return `{"global_seq":1,"batch_seq":1,"minted_instances":[],"metadata":{}}`, http.StatusOK
+	}
+	var mux http.ServeMux
+	mux.HandleFunc("/v1/commit", func(w http.ResponseWriter, r *http.Request) {
+		text, status := result()
+		w.WriteHeader(status)
+		io.WriteString(w, text)
+	})
+	mux.HandleFunc("/v1/commit/batch", func(w http.ResponseWriter, r *http.Request) {
+		text, _ := result()
+		fmt.Fprintf(w, `{"results":[%s]}`, text)
+	})
+	mux.HandleFunc("/v1/commit/stream", func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		control.EnableFullDuplex()
+		defer control.SetReadDeadline(time.Unix(1, 0)) // don't wait for the rest of the body
+		if !streams {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		control.Flush()
+		for in := bufio.NewScanner(r.Body); in.Scan(); control.Flush() {
+			if len(in.Bytes()) > 0 {
+				text, _ := result()
+				fmt.Fprintln(w, text)
+			}
+		}
+	})
+	listener, srv := make(pipeListener), &http.Server{Handler: &mux}
+	go srv.Serve(listener)
+	c := New(Options{Write: "http://ledger", GiveUp: giveUp, Transport: func(string) (*http.Transport, error) {
+		return &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			listener <- theirs
+			return ours, nil
+		}}, nil
+	}})
+	t.Cleanup(func() {
+		c.Close()
+		close(listener)
+		srv.Close()
+	})
+	return c
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -11,7 +12,7 @@ import (
 
 // Limits of retries.
 const (
-	MaxTries       = 50
+	MaxTries       = math.MaxInt // no limit but the time
 	firstPause     = 100 * time.Millisecond
 	maxPause       = 2 * time.Second
 	mostRetryAfter = 30 * time.Second
