@@ -218,7 +218,9 @@ func (p *pipeline) stream(ctx context.Context, s *stream) (err error) {
 				return p.ended(s)
 			}
 			late.Reset(p.patience())
-			err = p.results(s, lines)
+			if err = p.results(s, lines); err == nil && s.last != nil {
+				return p.ended(s) // its daemon still reads for a moment
+			}
 		case <-late.C:
 			if len(p.queue) > 0 {
 				err = &NoAnswer{s.url, os.ErrDeadlineExceeded}

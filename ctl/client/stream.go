@@ -189,14 +189,15 @@ func (s *stream) isResult(line []byte) bool {
 	return false
 }
 
-// ended returns why the stream ended, once results is closed: a *Refused of the daemon, a *NoAnswer if the outcome of lines
-// without a result is unknown, or nil if it ended as it should. Without a *NoAnswer these lines were not carried out.
+// ended returns why the stream ended, once results is closed or last is set: a *Refused of the daemon, a *NoAnswer if the
+// outcome of lines without a result is unknown, or nil if it ended as it should. Without a *NoAnswer these lines were not
+// carried out.
 func (s *stream) ended() error {
 	switch {
-	case !s.whole:
-		return &NoAnswer{s.url, io.ErrUnexpectedEOF}
 	case s.last != nil:
 		return s.last.Err()
+	case !s.whole:
+		return &NoAnswer{s.url, io.ErrUnexpectedEOF}
 	case s.told == 0:
 		return &NoAnswer{s.url, io.EOF}
 	}

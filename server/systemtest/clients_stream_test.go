@@ -32,7 +32,7 @@ type streamLedger struct {
 //
 //	done        commit the next line
 //	line:CODE   reject the next line
-//	last:CODE   end the stream, for this reason
+//	last:CODE   end the stream, for this reason, and wait for the end of the request
 //	cut         close the connection
 //	STATUS:CODE respond with an error and Retry-After: 30 instead of a stream; without a CODE, as another server does
 var streamCases = []struct {
@@ -44,7 +44,7 @@ var streamCases = []struct {
 }{
 	{"whole", []string{"done done"}, "60", 1, "1=1 2=2"},
 	{"silence", []string{"done last:MalformedJSON", "done"}, "60", 2, "1=1 2=2"},
-	{"stopping", []string{"done last:ShuttingDown", "done"}, "60", 2, "1=1 2=2"},
+	{"stopping", []string{"done last:ShuttingDown", "done"}, "3", 2, "1=1 2=2"},
 	{"cut-once", []string{"done cut", "done"}, "60", 2, "1=1 2=2"},
 	{"log-once", []string{"done line:LogUnavailable", "done"}, "60", 2, "1=1 2=2"},
 	{"malformed-line", []string{"line:MalformedJSON done"}, "60", 1, "1=MalformedJSON 2=2"},
@@ -132,7 +132,6 @@ func playStream(w http.ResponseWriter, r *http.Request, script []string) {
 			fmt.Fprintf(w, failure, code, "")
 		case "last":
 			fmt.Fprintf(w, failure, code, fmt.Sprintf(`"lines_answered":%d`, answered))
-			return
 		case "cut":
 			panic(http.ErrAbortHandler)
 		}
