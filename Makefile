@@ -61,7 +61,8 @@ vet:
 fuzz:
 	@.ci/fuzz $(FUZZTIME)
 
-# The race detector makes the model ten times slower; -short gives it a tenth of the work.
+# The race detector makes the model ten times slower; -short gives it a tenth of the
+# work, and leaves out built programs and browsers, into which it does not see.
 race:
 	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; CGO_ENABLED=1 $(GO) test -race -short -timeout 30m ./...; \
 	else echo 'race detector left out: it needs a C compiler'; fi

@@ -39,6 +39,7 @@ const browserPatience = 60 * time.Second
 
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
+	skipUnderRace(t)
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {

@@ -39,6 +39,7 @@ var programs struct {
 // and returns their folder.
 func buildPrograms(t *testing.T) string {
 	t.Helper()
+	skipUnderRace(t)
 	programs.once.Do(func() {
 		if programs.dir = os.Getenv(builtPrograms); programs.dir != "" {
 			return
@@ -51,6 +52,15 @@ func buildPrograms(t *testing.T) string {
 		t.Fatalf("building the programs: %v", programs.err)
 	}
 	return programs.dir
+}
+
+// skipUnderRace skips a test of other processes with -race -short, because the
+// race detector does not see into them.
+func skipUnderRace(t *testing.T) {
+	t.Helper()
+	if raceDetector && testing.Short() {
+		t.Skip("NOT TESTED with -race -short: what other processes do")
+	}
 }
 
 // buildVersion builds the programs of a version into a folder.

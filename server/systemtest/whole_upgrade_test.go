@@ -297,6 +297,7 @@ func (old *oldLog) checkVerify(t *testing.T) {
 // same reads on what it wrote. Times and batches may differ.
 func TestOldLogsCanBeMade(t *testing.T) {
 	t.Parallel()
+	skipUnderRace(t)
 	folder := filepath.Join(t.TempDir(), "v")
 	cmd := exec.Command("go", "run", "./testdata/formats/gen", folder)
 	cmd.Dir = "../.."

@@ -24,6 +24,7 @@ import (
 // tool finds a program, or skips the test.
 func tool(t *testing.T, name, from string) string {
 	t.Helper()
+	skipUnderRace(t)
 	path, err := exec.LookPath(name)
 	if err != nil {
 		t.Skipf("%s absent: needs Debian's package %s", name, from)
