@@ -65,7 +65,7 @@ func TestBench(t *testing.T) {
 		}
 		cmd := exec.Command(os.Args[0], "bench", fmt.Sprintf("-clean=%v", i == 1), "-write-url", d.writeURL, "-read-url", d.readURL, "-clients", "4", "-duration", "1s",
 			"-mix", "single=1,batch=1,stream=1,read=1", "-batch", "7", "-containers", "50", "-first-id", "900", "-o", "json")
-		cmd.Env = append(cmd.Environ(), asProgram+"=1")
+		cmd.Env = append(cmd.Environ(), asProgram+"=1", "GORACE=atexit_sleep_ms=0")
 		var words strings.Builder
 		cmd.Stderr = &words
 		out, err := cmd.Output()
