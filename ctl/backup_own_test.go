@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"assetledger/server/writer"
 )
 
 // A devLog is a directory, and ledgerctl dev if it is running on it.
@@ -69,7 +71,7 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 	class, box := []string{"register", "class", "1", "gold"}, []string{"create", "wallet"}
 	for _, c := range []struct {
 		name   string
-		before [][]string                    // commits before the copy is made
+		hold   []string                      // a commit before the copy is made, to a daemon that lets no hold expire
 		copied func(t *testing.T, d *devLog) // with dev running on the copy
 		after  [][]string                    // commits to the log after that
 	}{
@@ -86,7 +88,7 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 			d.dev.cmd.Process.Kill()
 			d.dev.cmd.Wait()
 		}, [][]string{{"create", "a"}, {"create", "b"}}},
-		{"by an expired hold", [][]string{{"add", "wallet", "5", "1"}, {"hold", "300", "wallet", "1", "1", "-expires-in", "8s"}}, func(t *testing.T, d *devLog) {
+		{"by an expired hold", []string{"hold", "300", "wallet", "1", "1", "-expires-in", "1s"}, func(t *testing.T, d *devLog) {
 			if line := d.dev.line(); !strings.Contains(line, "ReleaseHold") {
 				t.Errorf("the copy commits %q", line)
 			}
@@ -97,11 +99,15 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 			t.Parallel()
 			log := &devLog{t: t, dir: filepath.Join(t.TempDir(), "main")}
 			log.start()
-			for _, args := range append([][]string{class, box}, c.before...) {
+			for _, args := range [][]string{class, box, {"add", "wallet", "5", "1"}} {
 				log.commit(args...)
 			}
-			if c.before != nil {
-				log.dev.interrupt() // so that the hold expires in the copy only
+			if c.hold != nil {
+				log.dev.interrupt()
+				d := startDaemonsWith(t, log.dir, func(c *writer.Config) { c.Expire = false })
+				log.urls = map[string]string{"write": d.writeURL, "read": d.readURL}
+				log.run(exitDone, c.hold...)
+				d.stop()
 			}
 			out := &devLog{t: t, dir: filepath.Join(t.TempDir(), "copy")}
 			out.run(exitDone, "backup", log.dir, out.dir)
@@ -110,7 +116,7 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 				t.Errorf("onto a running copy: %s", words)
 			}
 			c.copied(t, out)
-			if c.before != nil {
+			if c.hold != nil {
 				log.start()
 			}
 			for _, args := range c.after {
