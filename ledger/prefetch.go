@@ -119,6 +119,9 @@ func (s *State) Prefetch() {
 			p := s.containerIndex.probe(d.hash)
 			d.container = p.next() // very likely the one: the rest of its hash is equal
 		}
+	}
+	for i := range sides {
+		d := &sides[i]
 		if d.container == 0 {
 			continue
 		}

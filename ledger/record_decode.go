@@ -20,6 +20,13 @@ func (r *Record) Decode(b []byte) error {
 	tx := &r.Tx
 	*tx = Transaction{Ops: tx.Ops[:0], scratch: tx.scratch}
 	r.Out.Reset()
+	if len(b) > len(plainHead) && string(b[:len(plainHead)]) == plainHead {
+		d.pos, tx.version = len(plainHead), recordVersion1
+		if tx.Ops = append(tx.Ops, Op{}); d.plain(&tx.Ops[0]) && d.pos == len(b) {
+			return nil
+		}
+		d.pos, tx.Ops = 0, tx.Ops[:0]
+	}
 	flags := d.header(tx)
 	if flags != 0 {
 		d.head(r, flags)

@@ -4,6 +4,10 @@ package ledger
 // and no decision. Nearly all operations of a log are plain, so Decode reads them in
 // one loop.
 
+// plainHead is what a record of a commit with one operation, and nothing else, begins
+// with.
+const plainHead = "\x01\x00\x00\x01"
+
 // A plainSpec describes the plain operations of a kind.
 type plainSpec struct {
 	has    uint8 // mask of the arguments, which are the first ones; 0: the kind has no plain operations

@@ -13,15 +13,11 @@ func (s *State) ReplayAll(recs []Record, at int64, batchSeq uint32) (n int, err 
 		var sides [prefetchSides / 2]uint8 // place in ahead.sides of the two of each record, or noSides
 		group := recs[n:min(n+len(sides), len(recs))]
 		for i := range group {
-			before := s.ahead.n
-			if before > prefetchSides-2 {
+			if s.ahead.n > prefetchSides-2 {
 				group = group[:i]
 				break
 			}
-			s.expectRecord(&group[i])
-			if sides[i] = uint8(before); s.ahead.n != before+2 {
-				sides[i] = noSides
-			}
+			sides[i] = s.expectRecord(&group[i])
 		}
 		s.Prefetch()
 		for i := range group {
@@ -36,20 +32,25 @@ func (s *State) ReplayAll(recs []Record, at int64, batchSeq uint32) (n int, err 
 
 const noSides = 255
 
-// expectRecord is Expect for a record. The stacks of a plain transfer are worth
-// finding even if they are in the processor's cache.
-func (s *State) expectRecord(rec *Record) {
-	if rec.isPlainTransfer() {
-		s.expect(rec.Tx.Ops)
-	} else {
+// expectRecord is Expect for a record. It returns the place of the two sides of a
+// plain transfer, or noSides. Their stacks are worth finding even if they are in the
+// processor's cache.
+func (s *State) expectRecord(rec *Record) uint8 {
+	if !rec.isPlainTransfer() {
 		s.Expect(&rec.Tx)
+		return noSides
 	}
+	first := s.ahead.n
+	if s.expect(rec.Tx.Ops); s.ahead.n != first+2 {
+		return noSides // its class is unknown
+	}
+	return uint8(first)
 }
 
 // replayAhead replays one record of a group, of which Prefetch has found two sides.
 func (s *State) replayAhead(rec *Record, sides uint8, at int64, batchSeq uint32) error {
 	s.endUndo()
-	if sides == noSides || !rec.isPlainTransfer() || !s.replayTransfer(&rec.Tx.Ops[0], &s.ahead.sides[sides], &s.ahead.sides[sides+1]) {
+	if sides == noSides || !s.replayTransfer(&rec.Tx.Ops[0], &s.ahead.sides[sides], &s.ahead.sides[sides+1]) {
 		return s.Replay(rec, at, batchSeq)
 	}
 	s.Remember(&rec.Tx, &rec.Out, s.seq, batchSeq)

@@ -120,9 +120,10 @@ func (r *Replayer) replayRecord(seq uint64, record []byte) error {
 		return errEnough
 	}
 	rec := &r.ahead[r.decoded]
-	if err := rec.Decode(record); errors.Is(err, ledger.ErrNewer) {
-		return fmt.Errorf("commit %d of the log: %w", seq, err)
-	} else if err != nil {
+	if err := rec.Decode(record); err != nil {
+		if errors.Is(err, ledger.ErrNewer) {
+			return fmt.Errorf("commit %d of the log: %w", seq, err)
+		}
 		return &ReplayError{seq, err}
 	}
 	if r.decoded++; r.decoded < PrefetchAhead {
