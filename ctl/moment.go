@@ -132,6 +132,14 @@ func (m *moment) value() string {
 	return m.at.Format(time.RFC3339Nano)
 }
 
+// said returns the moment as it was given.
+func (m *moment) said() string {
+	if m.seq.given {
+		return m.value()
+	}
+	return m.word
+}
+
 // next returns the first moment after this one.
 func (m *moment) next() moment {
 	n := *m

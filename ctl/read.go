@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"strings"
 	"time"
 
 	"assetledger/ctl/client"
+	"assetledger/ledger"
 )
 
 // maxListLimit is the maximum page length of a read daemon.
@@ -67,13 +69,39 @@ func (r *readFlags) show(c *call, path string, render func(a *answer) error) err
 	}
 	a, err := c.get(c.readURL, path, q)
 	if err != nil {
-		return err
+		return r.absent(c, path, err)
 	}
 	if c.json() {
 		c.showRaw(a)
 		return nil
 	}
 	return render(a)
+}
+
+// absent explains the rejection of a read of a container that did not exist at -at:
+// its history says when it was created.
+func (r *readFlags) absent(c *call, path string, err error) error {
+	var refused *apiError
+	if r.at.word == "" || !errors.As(err, &refused) || refused.Code != string(ledger.ContainerNotFound) && refused.Code != string(ledger.Forbidden) {
+		return err
+	}
+	var page struct {
+		Entries []struct {
+			Seq int64     `json:"global_seq"`
+			At  time.Time `json:"committed_at"`
+		}
+	}
+	container := strings.Join(strings.Split(path, "/")[:5], "/")
+	if c.read(container+"/history", url.Values{"order": {"oldest"}, "limit": {"1"}}, &page) != nil || len(page.Entries) == 0 {
+		return err
+	}
+	first := page.Entries[0]
+	known := fmt.Sprintf("it was created in commit %d, at %s", first.Seq, first.At.Format(time.RFC3339Nano))
+	if then := (moment{seq: number{value: first.Seq, given: r.at.seq.given}, at: first.At}); !then.isAfter(&r.at) {
+		known = "ledgerctl history " + c.args[0] + " says when it was created and removed"
+	}
+	refused.Message = fmt.Sprintf("container %s did not exist at %s: %s", c.args[0], r.at.said(), known)
+	return err
 }
 
 // listFlags are the flags of reads that return a list page by page.
@@ -126,7 +154,7 @@ func (l *listFlags) show(c *call, path string, filters url.Values, t *table, add
 	if err == nil && next != "" && !c.json() && !l.whole {
 		c.say("there is more: go on with -cursor %s, or use -all", next)
 	}
-	return err
+	return l.absent(c, path, err)
 }
 
 // pages reads one page of a list, or all from there on, and calls add with each that
