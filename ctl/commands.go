@@ -60,17 +60,17 @@ func (cmd *command) checkArgs(given []string) error {
 			most = max(most, len(given))
 		}
 	}
+	meant := ""
+	if len(given) > 0 && otherCommands[cmd.Words+" "+given[0]] != "" {
+		meant = fmt.Sprintf(" (did you mean %q?)", otherCommands[cmd.Words+" "+given[0]])
+	}
 	if len(given) < least {
-		return usagef("%s needs %s, as in: ledgerctl %s", cmd.Words, cmd.Args, cmd.Examples[0])
+		return usagef("%s needs %s, as in: ledgerctl %s%s", cmd.Words, cmd.Args, cmd.Examples[0], meant)
 	}
 	if len(given) > most {
 		takes := ""
 		if most > 0 {
 			takes = "takes " + cmd.Args + ", and "
-		}
-		meant := ""
-		if other := otherCommands[cmd.Words+" "+given[0]]; other != "" {
-			meant = fmt.Sprintf(" (did you mean %q?)", other)
 		}
 		return usagef("%s %sdoes not take %q%s; see ledgerctl %s -h", cmd.Words, takes, given[most], meant, cmd.Words)
 	}

@@ -32,10 +32,10 @@ func (c *call) showHelp(words []string) error {
 		writeOverview(c.out, c.table, words[0])
 		return nil
 	}
-	if len(words) == 1 && c.helpTopic(words[0]) {
+	cmd, _, err := resolve(c.table, words)
+	if err != nil && len(words) == 1 && c.helpTopic(words[0]) {
 		return nil
 	}
-	cmd, _, err := resolve(c.table, words)
 	if err != nil {
 		if near := didYouMean(words[0], wordsIn(opNames())); len(words) == 1 && near != "" {
 			return usagef("there is no operation named %q%s; ledgerctl help ops lists them", words[0], near)
@@ -52,9 +52,9 @@ func (c *call) helpTopic(word string) bool {
 		return true
 	}
 	if word == "ops" {
-		ops := c.newTable(text("operation"), text("arguments that it needs"))
-		for _, s := range opNames() {
-			ops.row(s.word, s.meaning)
+		ops := c.newTable(text("operation"), text("command"), text("arguments that it needs"))
+		for i, s := range opNames() {
+			ops.row(s.word, cmp.Or(commandOf(ledger.OpKinds()[i]), commitCommand.Words), s.meaning)
 		}
 		ops.flush()
 		return true
@@ -76,11 +76,26 @@ func (c *call) helpOperation(kind ledger.OpKind) {
 	}
 	t.flush()
 	fmt.Fprintf(c.out, "\nexample:\n  ledgerctl commit %s\n", strings.Join(exampleOf(kind), " "))
+	if command := commandOf(kind); command != "" {
+		fmt.Fprintf(c.out, "\nledgerctl %s makes one.\n", command)
+	}
+}
+
+// commandOf returns the command that makes an operation of the kind alone, "" if
+// there is none.
+func commandOf(kind ledger.OpKind) string {
+	switch kind {
+	case ledger.RegisterClass:
+		return registerClassCommand.Words
+	case ledger.RegisterClassShape:
+		return registerShapeCommand.Words
+	}
 	for _, v := range verbs {
 		if slices.Contains(v.kinds, kind) {
-			fmt.Fprintf(c.out, "\nledgerctl %s makes one.\n", v.word)
+			return v.word
 		}
 	}
+	return ""
 }
 
 func need(kind ledger.OpKind, arg ledger.Arg) string {

@@ -88,7 +88,7 @@ func lastIs3(other http.HandlerFunc) http.HandlerFunc {
 var asking = [][]string{
 	{"create", "a"}, {"add", "a", "1", "EUR"}, {"remove", "a", "1.5", "1"}, {"transfer", "a", "b", "1", "EUR", "-dry-run"}, {"transfer", "a", "b", "1", "1", "-minor"},
 	{"hold", "1", "a", "1", "1"}, {"settle", "1", "a"}, {"settle", "1", "a", "1"}, {"settle", "2", "a", "1"}, {"release", "1"}, {"mint", "sword"}, {"place", "1", "a"},
-	{"move", "a", "1", "2"}, {"burn", "1"}, {"reverse", "1"}, {"reverse", "1", "-key", "k"}, {"reverse", "1", "-dry-run"}, {"commit", "BurnInstance", "instance_id=1"},
+	{"move", "a", "1", "2"}, {"take", "a", "-slot", "1"}, {"attach", "2", "1"}, {"detach", "1"}, {"burn", "1"}, {"split", "a", "1", "1", "0", "3"}, {"merge", "a", "1", "3", "0"}, {"rename", "a", "b"}, {"delete", "a"}, {"reverse", "1"}, {"reverse", "1", "-key", "k"}, {"reverse", "1", "-dry-run"}, {"commit", "BurnInstance", "instance_id=1"},
 	{"commit", "-op", "CreateContainer container_id=1 kind=Standard"},
 	{"commit", "-key", "k", "-op", "CreateContainer container_id=1 kind=Standard"},
 	{"batch", "-f", "lines"}, {"batch", "-f", "whole"}, {"batch", "-f", "lines", "-resume"},

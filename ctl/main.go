@@ -162,8 +162,8 @@ var otherVerbs = map[string]string{
 	"get": "read", "describe": "read", "list": "read", "ls": "read", "show": "read", "info": "read", "put": "add", "set": "add",
 	"apply": "commit", "exec": "commit", "edit": "commit", "logs": "watch", "tail": "watch", "follow": "watch",
 	"top": "health", "status": "health", "ping": "health", "explain": "help", "man": "help",
-	"delete": "commit RemoveContainer", "rm": "commit RemoveContainer", "destroy": "burn", "swap": "move", "new": "create", "open": "create",
-	"rename": "commit RenameContainer", "pay": "transfer", "send": "transfer", "deposit": "add", "credit": "add", "fund": "add", "topup": "add",
+	"rm": "delete", "del": "delete", "destroy": "burn", "swap": "move", "new": "create", "open": "create", "unplace": "take", "insert": "place",
+	"pay": "transfer", "send": "transfer", "deposit": "add", "credit": "add", "fund": "add", "topup": "add",
 	"withdraw": "remove", "debit": "remove", "undo": "reverse", "revert": "reverse", "rollback": "reverse", "refund": "reverse",
 	"reserve": "hold", "authorize": "hold", "capture": "settle", "cancel": "release", "void": "release", "unhold": "release",
 	"import": "batch", "load": "batch", "restore": "backup", "start": "dev", "run": "dev", "serve": "dev", "up": "dev", "init": "dev",
@@ -172,7 +172,8 @@ var otherVerbs = map[string]string{
 // otherCommands maps a command and a word that it lacks to the one that was meant.
 var otherCommands = map[string]string{
 	"create container": "create", "create class": "register class", "create shape": "register shape", "create token": "token new",
-	"add container": "create", "add class": "register class", "remove container": "commit RemoveContainer", "watch freshness": "watch -freshness",
+	"add container": "create", "add class": "register class", "remove container": "delete", "delete container": "delete",
+	"delete instance": "burn", "delete hold": "release", "delete token": "token revoke", "rename container": "rename", "watch freshness": "watch -freshness",
 }
 
 // otherFlags maps flags of other tools to those of ledgerctl.

@@ -12,12 +12,12 @@ import (
 func TestMeant(t *testing.T) {
 	for _, x := range []struct{ words, want string }{
 		{"get", `"read"`}, {"get containers", `"read containers"`}, {"describe container wallet/7", `"read container"`}, {"list commits", `"read commits"`},
-		{"info wallet/7", `"read"`}, {"delete wallet/7", `"commit RemoveContainer"`}, {"rm wallet/7", `"commit RemoveContainer"`}, {"apply x.json", `"commit"`},
+		{"info wallet/7", `"read"`}, {"rm wallet/7", `"delete"`}, {"delete container wallet/7", `"delete"`}, {"remove container wallet/7", `"delete"`}, {"delete token shop", `"token revoke"`}, {"apply x.json", `"commit"`},
 		{"pay wallet/7 shop 5 EUR", `"transfer"`}, {"send a b 5 EUR", `"transfer"`}, {"deposit a 5 EUR", `"add"`}, {"credit a 5 EUR", `"add"`},
 		{"withdraw a 5 EUR", `"remove"`}, {"debit a 5 EUR", `"remove"`}, {"undo 5", `"reverse"`}, {"refund 5", `"reverse"`}, {"reserve 1 a 5 EUR", `"hold"`},
 		{"capture 17", `"settle"`}, {"cancel 17", `"release"`}, {"import x", `"batch"`}, {"restore out", `"backup"`}, {"run", `"dev"`}, {"start", `"dev"`},
-		{"init", `"dev"`}, {"ping", `"health"`}, {"logs", `"watch"`}, {"rename a b", `"commit RenameContainer"`}, {"swap bag/7 1 2", `"move"`},
-		{"attach 1 2", `"commit Attach"`}, {"split a", `"commit SplitStack"`}, {"merge a", `"commit MergeStacks"`},
+		{"init", `"dev"`}, {"ping", `"health"`}, {"logs", `"watch"`}, {"rename container a b", `"rename"`}, {"swap bag/7 1 2", `"move"`},
+		{"atach 1 2", `"attach"`}, {"consolidate a", `"commit ConsolidateStacks"`},
 		{"balance wallet/7", `"read balances"`}, {"classes", `"read classes"`}, {"hlep", `"help"`}, {"trasnfer a b 1 EUR", `"transfer"`}, {"tokn list", `"token"`},
 		{"read balance wallet/7", `"read balances"`}, {"read contaner wallet/7", `"read container"`}, {"read wallet/7", "read needs one of container, balances,"},
 		{"register EUR", "register needs one of class, shape"}, {"create container x", `"create"`}, {"create class USD", `"register class"`},
@@ -26,7 +26,7 @@ func TestMeant(t *testing.T) {
 		{"read containers --output json", `"-o"`}, {"read containers -ojson", `"-o json"`}, {"read commits -n 2", `"-limit"`}, {"read balances a -class 1", `"-class-id"`},
 		{"transfer a b 5", "transfer needs FROM TO AMOUNT CLASS, as in: ledgerctl transfer wallet/7 shop 25.50 EUR"},
 		{"transfer a to b 5 EUR", `transfer takes FROM TO AMOUNT CLASS, and does not take "EUR"`},
-		{"xyzzy", ""}, {"flub", ""}, {"at", ""}, {"reverse 9 -q", ""},
+		{"xyzzy", ""}, {"flub", ""}, {"on", ""}, {"reverse 9 -q", ""},
 	} {
 		var out, errs bytes.Buffer
 		if code := Main(strings.Fields(x.words), strings.NewReader(""), &out, &errs, noEnv); code != exitUsage {

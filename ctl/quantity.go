@@ -195,19 +195,25 @@ func (c *call) nextStep(e *client.Refused) string {
 		return "-stack-key N makes a second stack"
 	case is(ledger.AlreadyPlaced, "TransferFungible"):
 		return "leave out -x and -y to add to it"
-	case is(ledger.AlreadyPlaced, "PlaceInSlot", "PlaceInGrid"):
+	case is(ledger.WrongContainerKind, "RemoveFromSlot"):
+		return "-instance INSTANCE takes one out of a grid"
+	case is(ledger.WrongContainerKind, "RemoveFromGrid"):
+		return "-slot SLOT takes one out of a slot"
+	case is(ledger.AlreadyPlaced, "PlaceInSlot", "PlaceInGrid", "Attach"), is(ledger.AlreadyAttached, "PlaceInSlot", "PlaceInGrid", "Attach"):
 		var at struct {
 			Container json.Number  `json:"container_id"`
 			Instance  json.Number  `json:"instance_id"`
 			Slot      *json.Number `json:"slot_index"`
 		}
-		if json.Unmarshal(e.Details, &at) != nil || at.Container == "" || at.Instance == "" {
+		switch {
+		case json.Unmarshal(e.Details, &at) != nil || at.Instance == "":
 			return ""
+		case at.Container == "":
+			return fmt.Sprintf("ledgerctl detach %s", at.Instance)
+		case at.Slot != nil:
+			return fmt.Sprintf("ledgerctl take %s -slot %s", at.Container, *at.Slot)
 		}
-		if at.Slot != nil {
-			return fmt.Sprintf("ledgerctl commit RemoveFromSlot container_id=%s slot_index=%s", at.Container, *at.Slot)
-		}
-		return fmt.Sprintf("ledgerctl commit RemoveFromGrid container_id=%s instance_id=%s", at.Container, at.Instance)
+		return fmt.Sprintf("ledgerctl take %s -instance %s", at.Container, at.Instance)
 	case is(ledger.WrongContainerKind, "TransferFungible") && class != nil && class.Fungible != nil && !*class.Fungible, is(ledger.WrongClassKind, "TransferFungible"):
 		return "ledgerctl move FROM SLOT SLOT -other-container TO moves an instance between slots"
 	}

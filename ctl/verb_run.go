@@ -161,10 +161,10 @@ func (v *verb) defaults(given map[string]string) {
 		if _, ok := given[arg.Name]; ok || !arg.Required {
 			continue
 		}
-		switch arg.Type {
-		case ledger.ArgKey:
+		switch {
+		case arg.Name == "key":
 			given[arg.Name] = "0"
-		case ledger.ArgKind:
+		case arg.Type == ledger.ArgKind:
 			kind := ledger.Standard
 			if given["slot_count"] != "" {
 				kind = ledger.Slots

@@ -25,6 +25,10 @@ var verbs = []verb{
 		notes: "NAME is a name, to which the ledger assigns an id, or an id. The kind is Standard, which holds quantities;\n" +
 			"Slots with -slot-count, such as a bag; Grid with -grid-width and -grid-height, such as a shelf.",
 		examples: [2]string{"create wallet/7 -owner 7", "create shelf/1 -grid-width 6 -grid-height 3"}},
+	{word: "rename", args: "CONTAINER=container_id NAME=name", kinds: []ledger.OpKind{ledger.RenameContainer}, purpose: "give a container another name",
+		notes: "NAME null takes the name away. A class is renamed with ledgerctl commit RenameClass.", examples: [2]string{"rename wallet/7 users/7", "rename wallet/7 null"}},
+	{word: "delete", args: "CONTAINER=container_id", kinds: []ledger.OpKind{ledger.RemoveContainer}, purpose: "delete an empty container",
+		examples: [2]string{"delete shelf/1", "delete wallet/7 -dry-run"}},
 	{word: "add", args: "CONTAINER=container_id AMOUNT=quantity CLASS=class_id", kinds: []ledger.OpKind{ledger.AddFungible},
 		purpose: "add an amount that comes from outside the ledger", notes: amountNote,
 		examples: [2]string{"add wallet/7 100.00 EUR -key card-88123", "add shelf/1 40 crate -x 0 -y 0"}},
@@ -34,6 +38,12 @@ var verbs = []verb{
 	{word: "transfer", args: "FROM=from_container TO=to_container AMOUNT=quantity CLASS=class_id", kinds: []ledger.OpKind{ledger.TransferFungible},
 		purpose: "transfer an amount between containers", notes: amountNote,
 		examples: [2]string{"transfer wallet/7 shop 25.50 EUR -key order-17", "transfer 1 2 2550 1 -minor"}},
+	{word: "split", args: "CONTAINER=container_id AMOUNT=quantity CLASS=class_id FROM=from_key TO=to_key", kinds: []ledger.OpKind{ledger.SplitStack},
+		purpose: "move a part of a stack to another key", notes: "FROM and TO are keys of the class. In a grid a new stack is placed at -x and -y, or where it fits first.\n" + amountNote,
+		examples: [2]string{"split shelf/1 8 crate 0 3", "split shelf/1 8 crate 0 3 -x 2 -y 0"}},
+	{word: "merge", args: "CONTAINER=container_id CLASS=class_id FROM=from_key TO=to_key", kinds: []ledger.OpKind{ledger.MergeStacks},
+		purpose: "move all of a stack into another of its class", notes: "FROM and TO are keys of the class. ledgerctl commit ConsolidateStacks merges all of its stacks.",
+		examples: [2]string{"merge shelf/1 crate 3 0", "merge shelf/1 crate 3 0 -dry-run"}},
 	{word: "hold", args: "HOLD=hold_id CONTAINER=container_id AMOUNT=quantity CLASS=class_id", kinds: []ledger.OpKind{ledger.HoldFungible},
 		purpose: "set an amount aside: settle or release it later", notes: "HOLD is a number of yours, such as that of the order.\n" + amountNote,
 		examples: [2]string{"hold 17 wallet/7 25.50 EUR -expires-in 15m", "hold 18 shelf/1 4 crate"}},
@@ -48,9 +58,17 @@ var verbs = []verb{
 	{word: "place", args: "INSTANCE=instance_id CONTAINER=container_id", kinds: []ledger.OpKind{ledger.PlaceInSlot, ledger.PlaceInGrid},
 		purpose: "put an instance that is nowhere into a slot or a grid", notes: "With -slot it goes into that slot, else into a grid: at -x and -y, or where it fits first.",
 		examples: [2]string{"place 17 bag/7 -slot 3", "place 17 shelf/1 -x 4 -y 0 -rotation 90"}},
+	{word: "take", args: "CONTAINER=container_id", kinds: []ledger.OpKind{ledger.RemoveFromSlot, ledger.RemoveFromGrid},
+		purpose: "take an instance out of a slot or a grid", notes: "It takes what is in -slot, or -instance out of a grid. The instance is nowhere then: place puts it elsewhere.",
+		examples: [2]string{"take bag/7 -slot 3", "take shelf/1 -instance 17"}},
 	{word: "move", args: "CONTAINER=container_id FROM=slot_a|x,y TO=slot_b|to_x,to_y", kinds: []ledger.OpKind{ledger.MoveInGrid, ledger.SwapSlots},
 		purpose: "move what is at a cell of a grid, or swap two slots", notes: "FROM and TO are cells, as X,Y, or the numbers of slots; -other-container says where slot TO is, if elsewhere.",
 		examples: [2]string{"move shelf/1 0,0 3,1 -rotation 90", "move bag/7 3 5"}},
+	{word: "attach", args: "INSTANCE=instance_id PARENT=parent_id", kinds: []ledger.OpKind{ledger.Attach},
+		purpose: "attach an instance that is nowhere to another", notes: "PARENT is an instance too: what is attached to it goes where it goes.",
+		examples: [2]string{"attach 18 17", "attach 18 17 -dry-run"}},
+	{word: "detach", args: "INSTANCE=instance_id", kinds: []ledger.OpKind{ledger.Detach}, purpose: "detach an instance from the one it is attached to",
+		examples: [2]string{"detach 18", "detach 18 -dry-run"}},
 	{word: "burn", args: "INSTANCE=instance_id", kinds: []ledger.OpKind{ledger.BurnInstance}, purpose: "destroy an instance",
 		examples: [2]string{"burn 17", "burn 17 -key scrap-17"}},
 }
@@ -62,6 +80,7 @@ const amountNote = "AMOUNT has the class's decimals, for which the class is read
 var verbFlags = map[string]struct{ name, usage string }{
 	"key":                {"stack-key", "`KEY` of the stack or instance within its class (default 0)"},
 	"slot_index":         {"slot", "`SLOT`, counted from 0"},
+	"instance_id":        {"instance", "`INSTANCE` in a grid"},
 	"container_id":       {"in", "`CONTAINER` to put it into"},
 	"other_container_id": {"other-container", "`CONTAINER` of the second slot"},
 	"owner":              {"", "`OWNER`: a number of yours, such as a user's id"},
@@ -105,7 +124,7 @@ func verbCommands() []command {
 func (v *verb) takesWord(argument string) bool {
 	for _, spec := range strings.Fields(v.args) {
 		_, names, _ := strings.Cut(spec, "=")
-		if slices.Contains(argumentsOf(names), argument) && argument != "name" {
+		if slices.Contains(argumentsOf(names), argument) && (argument != "name" || names == "name") {
 			return true
 		}
 	}

@@ -44,7 +44,8 @@ func TestVerbs(t *testing.T) {
 	}{
 		{"create wallet/7 -owner 7", ""}, {"add wallet/7 100.00 EUR", "10000"}, {"remove wallet/7 1.5 EUR", "150"}, {"transfer wallet/7 shop 25.50 EUR", "2550"},
 		{"hold 17 wallet/7 25.50 EUR", "2550"}, {"settle 17 shop 20", "2000"}, {"release 17", ""}, {"mint sword -in bag/7 -slot 3", ""},
-		{"place 17 bag/7 -slot 3", ""}, {"move bag/7 3 5", ""}, {"burn 17", ""}, {"reverse 17", ""},
+		{"place 17 bag/7 -slot 3", ""}, {"take bag/7 -slot 3", ""}, {"move bag/7 3 5", ""}, {"attach 18 17", ""}, {"detach 18", ""}, {"burn 17", ""}, {"reverse 17", ""},
+		{"split shelf/1 1.5 EUR 0 3", "150"}, {"merge shelf/1 EUR 3 0", ""}, {"rename wallet/7 users/7", ""}, {"delete wallet/7", ""},
 	} {
 		words := strings.Fields(x.words)
 		untested = slices.DeleteFunc(untested, func(verb string) bool { return verb == words[0] })
