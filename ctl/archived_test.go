@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,8 +34,8 @@ func TestArchivedLog(t *testing.T) {
 	}
 	c := &call{ctx: t.Context(), api: newClient(&connecting{}, idle)}
 	c.timeout.Duration = time.Minute
-	if id, ok := c.logID(x.daemons.readURL); !ok || id == (wal.LogID{}) {
-		t.Errorf("logID returns %v, %t for a log whose first commits are archived", id, ok)
+	if id, status := c.logID(x.daemons.readURL); status != http.StatusOK || id == (wal.LogID{}) {
+		t.Errorf("logID returns %v, %d for a log whose first commits are archived", id, status)
 	}
 	x.must(exitFailure, "", "wal", "dump", "-dir", dir, "-from", "1")
 	x.must(exitRefused, "", "export", "-after", "0")

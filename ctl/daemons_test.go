@@ -30,7 +30,7 @@ func startDaemons(t *testing.T, dir string) *realDaemons {
 }
 
 // startDaemonsWith starts them, after configure has changed the write daemon's
-// settings.
+// settings. Both have the same auth file.
 func startDaemonsWith(t *testing.T, dir string, configure func(*writer.Config)) *realDaemons {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -43,6 +43,7 @@ func startDaemonsWith(t *testing.T, dir string, configure func(*writer.Config)) 
 	readReady, r := io.Pipe()
 	write.Ready, read.Ready = w, r
 	configure(&write)
+	read.Access.AuthFile = write.Access.AuthFile
 	go func() {
 		err := server.RunWrite(ctx, write)
 		w.CloseWithError(fmt.Errorf("the write daemon ended: %v", err))

@@ -222,39 +222,48 @@ func (c *call) nextStep(e *client.Refused) string {
 
 // sameLedger returns an error if the read daemon, which gave the decimals of an
 // amount, is of another ledger than the write daemon. The ids of their logs tell. It
-// returns nil if one of them does not show its log.
-func (c *call) sameLedger() error {
-	read, ok := c.logID(c.readURL)
-	if !ok {
-		return nil
+// returns nil if one of them does not show its log. A token needs the scope log for
+// it: for others a dry run says that the two were not compared.
+func (c *call) sameLedger(dryRun bool) error {
+	read, status := c.logID(c.readURL)
+	write := read
+	if status == http.StatusOK {
+		write, status = c.logID(c.writeURL)
 	}
-	if write, ok := c.logID(c.writeURL); ok && write != read {
+	switch {
+	case status == http.StatusOK && write != read:
 		return usagef("-write-url %s and -read-url %s are of different ledgers, whose decimals may differ", c.writeURL, c.readURL)
+	case status == http.StatusForbidden && dryRun:
+		c.say("without the scope log it can't be checked that -write-url and -read-url are of one ledger, whose decimals these are")
 	}
 	return nil
 }
 
-func (c *call) logID(base string) (id wal.LogID, ok bool) {
+// logID returns the id of the log that a daemon sends to mirrors, or another status
+// than 200.
+func (c *call) logID(base string) (id wal.LogID, status int) {
 	ctx, cancel := context.WithTimeout(c.ctx, min(c.timeout.Duration, 2*time.Second))
 	defer cancel()
 	from := json.Number("1") // found without a search
 	for range 2 {
 		a, err := c.api.Do(ctx, request{Method: http.MethodGet, Base: base, Path: "/v1/log", Query: url.Values{"from": {from.String()}}, First: wal.StreamHeaderSize})
 		if err != nil {
-			return id, false
+			return id, 0
 		}
-		if a.Status == http.StatusOK {
+		if status = a.Status; status == http.StatusOK {
 			var head wal.StreamHead
-			err := head.Parse(a.Body)
-			return head.Segment.ID, err == nil
+			if head.Parse(a.Body) != nil {
+				return id, 0
+			}
+			return head.Segment.ID, status
 		}
 		var archived struct {
 			First json.Number `json:"first_seq"`
 		}
 		if json.Unmarshal(a.Refused().Details, &archived) != nil || archived.First == "" {
-			return id, false
+			return id, status
 		}
 		from = archived.First // the older commits are in an archive
 	}
-	return id, false
+	return id, status
 }

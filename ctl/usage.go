@@ -58,7 +58,8 @@ func writeConnecting(w io.Writer) {
 	writeFlags(w, globalFlags(), flag.NewFlagSet("", flag.ContinueOnError))
 	fmt.Fprint(w, "\nEvery flag can be given in the environment too: LEDGER_ and its name in capitals,\nLEDGER_WRITE_URL for -write-url. NO_COLOR, set to anything, turns off the colours of a terminal.\n\n"+
 		"Both addresses must be of one ledger: a verb reads the decimals of an AMOUNT from the read daemon. It refuses to commit\n"+
-		"if the ids of the two logs differ. It can't tell if the token lacks the scope log, or one log is a copy of the other.\n")
+		"if the ids of the two logs differ. It can't tell if one log is a copy of the other, or if the token lacks the scope log.\n"+
+		"Then it commits, and -dry-run says that they were not compared.\n")
 }
 
 const exitHelp = `exit codes:

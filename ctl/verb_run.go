@@ -33,7 +33,7 @@ func (r *verbRun) run(c *call) error {
 		if given["quantity"], err = c.minorUnits(amount, given); err != nil {
 			return err
 		}
-		if err = c.sameLedger(); err != nil {
+		if err = c.sameLedger(*r.dryRun); err != nil {
 			return err
 		}
 	}
