@@ -192,7 +192,7 @@ func (c *choice) String() string { return c.value }
 type duration struct{ time.Duration }
 
 func (d *duration) Set(s string) error {
-	if isInteger(s) {
+	if strings.Trim(s, "0123456789.") == "" {
 		s += "s"
 	}
 	v, err := time.ParseDuration(s)

@@ -16,14 +16,14 @@ import (
 var watchCommand = command{
 	Words:   "watch",
 	Purpose: "follow the commits as they happen, one line each, until Ctrl-C",
-	Notes: "Without -after it begins with the next commit. It waits for commits without a limit, also with -count. A\n" +
-		"lost connection is made again for up to -timeout, and nothing is missed or shown twice. With -container\n" +
+	Notes: "Without -from or -after it begins with the next commit. It waits for commits without a limit, also with -to and\n" +
+		"-count. A lost connection is made again for up to -timeout, and nothing is missed or shown twice. With -container\n" +
 		"each commit that changes it is followed by what it held after that commit. With -freshness there is a line\n" +
 		"of the read daemon's lag instead. As JSON each commit is an object.",
 	Examples: [2]string{"watch -container 1", "watch -after 0 -count 100 -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
-		w := &watch{after: anyKey(), count: anyID(), every: duration{time.Second}}
-		set.Var(&w.after, "after", "begin after commit `SEQ`, 0 for the first")
+		w := &watch{count: anyID(), every: duration{time.Second}}
+		w.declare(set, true)
 		w.container.kind = "CONTAINER"
 		set.Var(&w.container, "container", "only commits that change this `CONTAINER`, each with what it held after it")
 		set.BoolVar(&w.freshness, "freshness", false, "show how far the read daemon is behind the log, as a line that moves")
@@ -34,10 +34,11 @@ var watchCommand = command{
 }
 
 type watch struct {
-	after, count number
-	container    reference
-	freshness    bool
-	every        duration
+	span
+	count     number
+	container reference
+	freshness bool
+	every     duration
 
 	id   int64 // of the container; 0 for all commits
 	seen int64 // commits shown, or looks taken
@@ -46,13 +47,16 @@ type watch struct {
 
 func (w *watch) run(c *call) error {
 	switch {
-	case w.freshness && (w.container.value != "" || w.after.given):
-		return usagef("-freshness shows no commits: leave out -container and -after")
+	case w.freshness && w.container.value+w.from.word+w.to.word+w.after.word+w.before.word != "":
+		return usagef("-freshness shows no commits: leave out -container, -from, -to, -after and -before")
 	case w.every.Duration < time.Millisecond:
 		return usagef("-every is %v, and must be at least 1ms", &w.every)
 	}
 	if !w.count.given {
 		w.count.value = math.MaxInt64
+	}
+	if err := w.settle(); err != nil {
+		return err
 	}
 	ctx := server.SignalContext()
 	if w.freshness {
@@ -68,18 +72,24 @@ func (w *watch) commits(ctx context.Context, c *call) error {
 			return err
 		}
 	}
-	after := w.after.value
-	if !w.after.given {
+	after, last := max(w.from.seq.value-1, 0), int64(math.MaxInt64)
+	if !w.from.seq.given {
 		var err error
 		if after, err = c.lastSeq(); err != nil {
 			return err
 		}
 	}
+	if w.to.seq.given {
+		last = w.to.seq.value
+	}
+	if after >= last {
+		return nil
+	}
 	for commit, err := range c.follow(ctx, after, 0) {
 		if err == nil {
 			err = w.commit(c, commit)
 		}
-		if err != nil || w.seen >= w.count.value {
+		if err != nil || w.seen >= w.count.value || commit.GlobalSeq >= last {
 			return err
 		}
 	}
