@@ -95,8 +95,8 @@ func (x *Index) step(ctx context.Context) (pause time.Duration, err error) {
 	return x.Flush()
 }
 
-// find loads the files. If some are missing, it acquires the duty of making them.
-// held is false if another daemon has that duty.
+// find loads the files. If some are missing, it notes the progress for health and
+// acquires the duty of making them. held is false if another daemon has that duty.
 func (x *Index) find() (missing span, held bool, err error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -106,6 +106,8 @@ func (x *Index) find() (missing span, held bool, err error) {
 	if missing, err = x.load(); err != nil || missing.first == 0 {
 		return missing, false, err
 	}
+	x.Meter.Done.Store(missing.first - 1)
+	x.Meter.Of.Store(missing.last)
 	held, err = x.hold()
 	return missing, held, err
 }

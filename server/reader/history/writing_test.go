@@ -157,6 +157,31 @@ func TestDamageOfAnothersFile(t *testing.T) {
 	}
 }
 
+// TestAnotherMakesIt waits for an index that another daemon makes, and knows how much
+// of it is there.
+func TestAnotherMakesIt(t *testing.T) {
+	w := newWorld(t, 3, 120)
+	p := newDisk(1).Process()
+	a := w.follow(New(w.config(p)), 0)
+	a.apply(10)
+	if err := a.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	a.Cut()
+	if err := a.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	seqs, _ := w.log.List()
+	b := w.follow(New(w.config(p)), seqs[0])
+	if _, err := b.step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var making *NotReadyError
+	if made := covered(a.files); made == 0 || !errors.As(b.Ready(), &making) || making.Done != made || making.Of != seqs[0] {
+		t.Errorf("%d of %d commits are made; known: %+v", made, seqs[0], making)
+	}
+}
+
 // TestLeftFiles kills a daemon after a merge, before it has removed the merged files.
 // The next daemon removes them, but not while another one writes the files.
 func TestLeftFiles(t *testing.T) {
