@@ -62,11 +62,14 @@ func (r *reading) feed() (taken bool, err *ledger.Error) {
 
 // feedStart checks a request for a feed. The feed begins after the returned commit.
 func (r *reading) feedStart() (at uint64, err *ledger.Error) {
-	if r.params.has(paramLimit) || r.params.has(paramCursor) {
-		return 0, badParam("limit", "A stream of commits has no pages: leave limit and cursor out, and begin with after or Last-Event-ID.")
-	}
-	if r.params.given&(paramOrder|paramBefore|paramIdempotencyKey) != 0 {
-		return 0, badParam("order", "A stream of commits goes on from old to new without an end: leave order, before and idempotency_key out.")
+	for bit := range paramSpecs {
+		switch p := param(1 << bit); {
+		case !r.params.has(p):
+		case p == paramLimit, p == paramCursor:
+			return 0, badParam(paramSpecs[bit].name, "A stream of commits has no pages: leave limit and cursor out, and begin with after or Last-Event-ID.")
+		case p == paramOrder, p == paramBefore, p == paramIdempotencyKey:
+			return 0, badParam(paramSpecs[bit].name, "A stream of commits goes on from old to new without an end: leave order, before and idempotency_key out.")
+		}
 	}
 	at = r.params.After
 	if values := r.R.Header["Last-Event-Id"]; len(values) != 0 {

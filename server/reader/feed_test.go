@@ -133,19 +133,26 @@ func TestFeedIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		query, header string
 		status        int
+		names         string
 	}{
-		{"?limit=1", "", 400},
-		{"?cursor=AQYAAAAAAAAABAAAAAAAAAAA", "", 400},
-		{"?after=x", "", 400},
-		{"", "Last-Event-ID: x", 400},
-		{"", "Last-Event-ID: -1", 400},
-		{"?min_seq=2", "", 425},
+		{"?limit=1", "", 400, "limit"},
+		{"?cursor=AQYAAAAAAAAABAAAAAAAAAAA", "", 400, "cursor"},
+		{"?order=oldest", "", 400, "order"},
+		{"?before=3", "", 400, "before"},
+		{"?idempotency_key=k", "", 400, "idempotency_key"},
+		{"?after=x", "", 400, "after"},
+		{"", "Last-Event-ID: x", 400, "Last-Event-ID"},
+		{"", "Last-Event-ID: -1", 400, "Last-Event-ID"},
+		{"?min_seq=2", "", 425, ""},
 	} {
 		headers := []string{"Accept: text/event-stream"}
 		if c.header != "" {
 			headers = append(headers, c.header)
 		}
-		r.get(c.status, "/v1/read/commits"+c.query, headers...)
+		got := r.get(c.status, "/v1/read/commits"+c.query, headers...)
+		if c.names != "" && !strings.Contains(got, `"details":{"parameter":"`+c.names+`"}`) {
+			t.Errorf("%s %s: %s does not name %s", c.query, c.header, got, c.names)
+		}
 	}
 	if rec := r.do("HEAD", "/v1/read/commits", "Accept: text/event-stream"); rec.Code != 200 || rec.Header().Get("Content-Type") != "text/event-stream" {
 		t.Error("HEAD:", rec.Code, rec.Header())
