@@ -48,6 +48,7 @@ type Index struct {
 	// that is being written must not be reused, and there is one next.tmp. It is
 	// acquired before mu, which is never held during an operation of the disk.
 	writing sync.Mutex
+	quit    atomic.Bool // Run must return: no merge may begin or go on
 
 	open  *generation   // the last of gens; used by the tailer
 	state *ledger.State // used by the tailer

@@ -18,13 +18,16 @@ const (
 )
 
 // Run maintains the files: it finds the existing ones, builds missing ones, writes
-// closed generations and merges files. It returns when ctx is done.
+// closed generations and merges files. It returns when ctx is done, and gives up a
+// merge for that, which may take many seconds.
 //
 //	load → (missing: build → load)… → write, merge → wait to be woken
 func (x *Index) Run(ctx context.Context) {
 	if x.c.Dir == "" {
 		return
 	}
+	stop := context.AfterFunc(ctx, func() { x.quit.Store(true) })
+	defer stop()
 	for ctx.Err() == nil {
 		pause, err := x.step(ctx)
 		x.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"sync/atomic"
 )
 
 // mergedFiles is the minimum number of files that are merged. A larger number means
@@ -27,13 +28,13 @@ func (x *Index) merge() error {
 		}
 		x.mu.Unlock()
 		old := alike(files, enough)
-		if len(old) == 0 {
+		if len(old) == 0 || x.quit.Load() {
 			return nil
 		}
 		first, last := old[0], old[len(old)-1]
 		f, err := x.create(span{first.first, last.last}, func(out io.Writer) error {
 			w := newWriter(out, x.id, first.first, first.before)
-			if err := mergeInto(w, old); err != nil {
+			if err := mergeInto(w, old, &x.quit); err != nil {
 				return err
 			}
 			return w.finish(last.end)
@@ -41,6 +42,9 @@ func (x *Index) merge() error {
 		var damage *damageError
 		if errors.As(err, &damage) {
 			x.damaged(err) // Run then builds it again
+			return nil
+		}
+		if errors.Is(err, errQuit) {
 			return nil
 		}
 		if err != nil {
@@ -131,14 +135,21 @@ func (w *walk) each(key uint64, fn func(group []byte) error) error {
 	}
 }
 
-// mergeInto writes the entries of files that follow each other.
-func mergeInto(w *writer, files []*file) error {
+// errQuit ends a merge when Run must return.
+var errQuit = errors.New("the index is being closed")
+
+// mergeInto writes the entries of files that follow each other. It returns errQuit
+// when quit is set.
+func mergeInto(w *writer, files []*file, quit *atomic.Bool) error {
 	walks := make([]walk, len(files))
 	for i, f := range files {
 		walks[i].f = f
 	}
 	var group []byte
 	for {
+		if quit.Load() {
+			return errQuit
+		}
 		lowest, found := uint64(0), false
 		for i := range walks {
 			on, err := walks[i].fill()

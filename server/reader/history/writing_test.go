@@ -1,9 +1,11 @@
 package history
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -279,4 +281,50 @@ func TestRemovedDirectory(t *testing.T) {
 	if g.Meter.Built.Load() != 0 {
 		t.Errorf("the next daemon made %d files", g.Meter.Built.Load())
 	}
+}
+
+// TestMergeIsGivenUp stops a daemon when it has begun to merge files. It keeps the
+// files, and the next daemon merges them.
+func TestMergeIsGivenUp(t *testing.T) {
+	w, disk := newWorld(t, 5, 400), newDisk(1)
+	p := disk.Process()
+	f := w.follow(New(w.config(p)), 0)
+	for len(f.files) < mergedFiles-1 || len(f.gens) < 2 {
+		if !f.apply(1) {
+			t.Fatal("the log has too few commits")
+		}
+		if len(f.files) < mergedFiles-1 {
+			if err := f.keep(t); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	made := 0
+	p.Plan(func(_ int, op memfs.Op, name string) memfs.Fault {
+		if op == memfs.OpCreate && strings.HasSuffix(name, tmpName) {
+			if made++; made == 2 { // the generation was the first
+				stop()
+				for !f.quit.Load() { // set by another goroutine
+					runtime.Gosched()
+				}
+			}
+		}
+		return memfs.Fault{}
+	})
+	f.Run(ctx)
+	if made != 2 || len(f.files) != mergedFiles {
+		t.Errorf("%d files were begun, and there are %d", made, len(f.files))
+	}
+	if _, err := disk.ReadFile(join("/log/history", tmpName)); err == nil {
+		t.Error("the unfinished file is still there")
+	}
+	f.Close()
+	g := w.follow(New(w.config(disk.Process())), 0)
+	g.apply(1000)
+	if err := g.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	g.compare(rand.New(rand.NewPCG(1, 1)), 0, 50)
 }
