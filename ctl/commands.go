@@ -2,7 +2,6 @@ package ctl
 
 import (
 	"flag"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -61,8 +60,8 @@ func (cmd *command) checkArgs(given []string) error {
 		}
 	}
 	meant := ""
-	if len(given) > 0 && otherCommands[cmd.Words+" "+given[0]] != "" {
-		meant = fmt.Sprintf(" (did you mean %q?)", otherCommands[cmd.Words+" "+given[0]])
+	if len(given) > 0 {
+		meant = otherCommand(cmd.Words + " " + given[0])
 	}
 	if len(given) < least {
 		return usagef("%s needs %s, as in: ledgerctl %s%s", cmd.Words, cmd.Args, cmd.Examples[0], meant)

@@ -124,13 +124,15 @@ func unknownCommand(table []command, words []string) error {
 	case len(group) > 0 && len(words) == 1:
 		return usagef("%s needs one of: %s", words[0], strings.Join(wordsIn(group), ", "))
 	case len(group) > 0:
-		members := wordsIn(group)
-		none := ": " + words[0] + " needs one of " + strings.Join(members, ", ")
-		for i := range members {
-			members[i] = words[0] + " " + members[i]
-		}
 		given := words[0] + " " + words[1]
-		meant := cmp.Or(didYouMean(given, members), none)
+		var near []string
+		for _, member := range wordsIn(group) {
+			if didYouMean(words[1], []string{member}) != "" {
+				near = append(near, words[0]+" "+member)
+			}
+		}
+		none := ": " + words[0] + " needs one of " + strings.Join(wordsIn(group), ", ")
+		meant := cmp.Or(otherCommand(given), didYouMean(given, near), none)
 		return usagef("unknown command %q%s; ledgerctl %s -h lists them", given, meant, words[0])
 	}
 	return usagef("unknown command %q%s; ledgerctl help lists them", words[0], meantCommand(table, words))
@@ -139,12 +141,25 @@ func unknownCommand(table []command, words []string) error {
 func meantCommand(table []command, words []string) string {
 	meant := meantWord(table, words[0])
 	if verb := otherVerbs[words[0]]; verb != "" {
-		meant = fmt.Sprintf(" (did you mean %q?)", verb)
-		if verb == "read" && len(words) > 1 && meantWord(table, words[1]) != "" {
-			meant = meantWord(table, words[1])
+		meant = meantInstead(verb)
+		if verb == "read" && len(words) > 1 {
+			if cmd, _, err := resolve(table, words[1:]); err == nil {
+				meant = meantInstead(cmd.Words)
+			}
+			meant = cmp.Or(otherCommand(words[0]+" "+words[1]), meantWord(table, words[1]), meant)
 		}
 	}
 	return cmp.Or(meant, didYouMean(words[0], wordsIn(nextWords(table, nil))), meantOperation(words[0]))
+}
+
+func meantInstead(words string) string { return fmt.Sprintf(" (did you mean %q?)", words) }
+
+// otherCommand returns what was meant by a command and a word that it lacks.
+func otherCommand(words string) string {
+	if other := otherCommands[words]; other != "" {
+		return meantInstead(other)
+	}
+	return ""
 }
 
 func meantOperation(word string) string {
@@ -152,7 +167,7 @@ func meantOperation(word string) string {
 		if len(word) < 4 || !strings.HasPrefix(strings.ToLower(kind.String()), strings.ToLower(word)) {
 			continue
 		}
-		return fmt.Sprintf(" (did you mean %q?)", "commit "+kind.String())
+		return meantInstead("commit " + kind.String())
 	}
 	return ""
 }
@@ -174,6 +189,9 @@ var otherCommands = map[string]string{
 	"create container": "create", "create class": "register class", "create shape": "register shape", "create token": "token new",
 	"add container": "create", "add class": "register class", "remove container": "delete", "delete container": "delete",
 	"delete instance": "burn", "delete hold": "release", "delete token": "token revoke", "rename container": "rename", "watch freshness": "watch -freshness",
+	"get tokens": "token list", "list tokens": "token list", "token create": "token new", "token add": "token new", "token delete": "token revoke",
+	"token rm": "token revoke", "token remove": "token revoke", "token ls": "token list", "token get": "token list", "token show": "token list",
+	"wal check": "wal verify", "wal ls": "wal stat", "wal list": "wal stat", "wal info": "wal stat", "wal show": "wal dump", "wal fix": "wal repair",
 }
 
 // otherFlags maps flags of other tools to those of ledgerctl.
@@ -182,16 +200,22 @@ var otherFlags = map[string]string{
 	"token": "-token-file", "url": "-write-url and -read-url", "server": "-write-url and -read-url",
 }
 
-// meantWord finds a command by its second word, in singular or plural.
-func meantWord(table []command, word string) string {
+// meantWord finds a command by its second word, in singular or plural: a read, or
+// else another one.
+func meantWord(table []command, word string) (meant string) {
 	for _, spelled := range []string{word, word + "s", word + "es", strings.TrimSuffix(word, "s")} {
 		for _, cmd := range table {
-			if own := strings.Fields(cmd.Words); len(own) == 2 && own[1] == spelled {
-				return fmt.Sprintf(" (did you mean %q?)", cmd.Words)
+			own := strings.Fields(cmd.Words)
+			if len(own) < 2 || own[1] != spelled {
+				continue
 			}
+			if own[0] == "read" {
+				return meantInstead(cmd.Words)
+			}
+			meant = cmp.Or(meant, meantInstead(cmd.Words))
 		}
 	}
-	return ""
+	return meant
 }
 
 // flagError turns the flag package's error into a sentence with a next step.
@@ -202,7 +226,7 @@ func flagError(cmd command, set *flag.FlagSet, err error) error {
 		set.VisitAll(func(f *flag.Flag) { names = append(names, "-"+f.Name) })
 		meant := didYouMean("-"+name, names)
 		if other := otherFlags[name]; other != "" && (name != "n" || set.Lookup("limit") != nil) {
-			meant = fmt.Sprintf(" (did you mean %q?)", other)
+			meant = meantInstead(other)
 		}
 		return usagef("%s has no flag -%s%s; ledgerctl %s -h lists them", cmd.Words, name, meant, cmd.Words)
 	}

@@ -120,6 +120,9 @@ func (r *verbRun) operation(given map[string]string) (ledger.Op, error) {
 		if !missing {
 			return op, usagef("%v", err)
 		}
+		if len(r.verb.kinds) > 1 {
+			why += "; see ledgerctl " + r.verb.word + " -h"
+		}
 		return op, usagef("%s is missing: %s", r.verb.shown(name), why)
 	}
 	return op, nil
