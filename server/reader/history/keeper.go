@@ -103,10 +103,9 @@ func (x *Index) step(ctx context.Context) (pause time.Duration, err error) {
 func (x *Index) find() (missing span, held bool, err error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	if err := x.discard(); err != nil {
-		return missing, false, err
-	}
-	if missing, err = x.load(); err != nil || missing.first == 0 {
+	stuck := x.discard() // the other files are of use nevertheless
+	missing, err = x.load()
+	if err = errors.Join(err, stuck); err != nil || missing.first == 0 {
 		return missing, false, err
 	}
 	x.Meter.Done.Store(missing.first - 1)

@@ -328,3 +328,35 @@ func TestMergeIsGivenUp(t *testing.T) {
 	}
 	g.compare(rand.New(rand.NewPCG(1, 1)), 0, 50)
 }
+
+// TestDamagedFileCannotBeRemoved finds damage on a disk that can't be written. Run
+// fails, and what is not damaged is served at once.
+func TestDamagedFileCannotBeRemoved(t *testing.T) {
+	w, disk := newWorld(t, 3, 60), newDisk(1)
+	name, whole := w.oneFile(disk)
+	p := disk.Process()
+	f := w.follow(New(w.config(p)), 0)
+	f.apply(1000)
+	if err := f.keep(t); err != nil {
+		t.Fatal(err)
+	}
+	whole[headerBytes+100] ^= 1
+	if err := disk.WriteFile(name, whole); err != nil {
+		t.Fatal(err)
+	}
+	p.Plan(func(_ int, op memfs.Op, _ string) (fault memfs.Fault) {
+		if op == memfs.OpLock || op == memfs.OpRemove {
+			fault.Err = errInjected
+		}
+		return fault
+	})
+	if f.ask([]uint64{f.files[0].last}) == 0 {
+		t.Fatal("the damage was not found")
+	}
+	if err := f.keep(t); !errors.Is(err, errInjected) {
+		t.Errorf("got %v", err)
+	}
+	if err := f.Ready(); err != nil {
+		t.Error(err)
+	}
+}
