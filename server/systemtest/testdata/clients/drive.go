@@ -1,10 +1,12 @@
 // Drives ctl/client for TestClients: drive WRITE READ CURSOR N; for
 // TestClientsOutcomes: drive outcomes URL NAME SECONDS NAME SECONDS…; for
-// TestClientsCutAnswers: drive cuts URL NAME BYTES NAME BYTES…; and for
-// TestClientsStreams: drive streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS….
+// TestClientsCutAnswers: drive cuts URL NAME BYTES NAME BYTES…; for
+// TestClientsStreams: drive streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
+// TestProveHandOver: drive stream WRITE, with a key a line on standard input.
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,6 +69,9 @@ func main() {
 		return
 	case "streams":
 		streams(os.Args[2], os.Args[3], os.Args[4], os.Args[5:])
+		return
+	case "stream":
+		stream(os.Args[2])
 		return
 	}
 	o := client.Options{Write: os.Args[1], Read: os.Args[2], Timeout: 5 * time.Second}
@@ -294,4 +299,20 @@ func eight(c *client.Client) string {
 	}
 	all.Wait()
 	return fmt.Sprint(done.Load(), " done")
+}
+
+// stream commits a transaction for each key, and prints the outcomes.
+func stream(write string) {
+	add := []client.Operation{client.Op("AddFungible", client.Args{"container_id": 1, "class_id": 1, "key": 0, "quantity": 1})}
+	keys := func(yield func(client.Tx) bool) {
+		for in := bufio.NewScanner(os.Stdin); in.Scan() && yield(client.Tx{Key: in.Text(), Operations: add}); {
+		}
+	}
+	for out, err := range client.New(client.Options{Write: write}).CommitAll(ctx, keys, 0) {
+		must(0, err)
+		if out.Err != nil {
+			log.Fatal(out.Tx.Key, " was refused: ", out.Err)
+		}
+		told(out.Tx.Key, out.Result, nil)
+	}
 }

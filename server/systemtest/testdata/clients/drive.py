@@ -1,7 +1,8 @@
 """Drives docs/clients/ledger.py for TestClients: drive.py WRITE READ CURSOR N; for
 TestClientsOutcomes: drive.py outcomes URL NAME SECONDS NAME SECONDS…; for
-TestClientsCutAnswers: drive.py cuts URL NAME BYTES NAME BYTES…; and for
-TestClientsStreams: drive.py streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…."""
+TestClientsCutAnswers: drive.py cuts URL NAME BYTES NAME BYTES…; for
+TestClientsStreams: drive.py streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
+TestProveHandOver: drive.py stream WRITE, with a key a line on standard input."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -103,6 +104,13 @@ if sys.argv[1] == "cuts":
 if sys.argv[1] == "streams":
     for name, seconds in zip(sys.argv[5::2], sys.argv[6::2]):
         print(streamed(name, float(seconds)))
+    sys.exit()
+
+if sys.argv[1] == "stream":
+    add = op("AddFungible", container_id=1, class_id=1, key=0, quantity=1)
+    ledger = Ledger(sys.argv[2].split(","))
+    for tx, result in ledger.commit_all(([add], line.strip()) for line in sys.stdin):
+        print("ack", tx["idempotency_key"], result["global_seq"], flush=True)
     sys.exit()
 
 if sys.argv[1] == "outcomes":

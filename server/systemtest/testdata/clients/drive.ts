@@ -1,9 +1,11 @@
 // Drives docs/clients/ledger.ts for TestClients: drive.ts WRITE READ CURSOR N; for
 // TestClientsOutcomes: drive.ts outcomes URL NAME SECONDS NAME SECONDS…; for
-// TestClientsCutAnswers: drive.ts cuts URL NAME BYTES NAME BYTES…; and for
-// TestClientsStreams: drive.ts streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS….
+// TestClientsCutAnswers: drive.ts cuts URL NAME BYTES NAME BYTES…; for
+// TestClientsStreams: drive.ts streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
+// TestProveHandOver: drive.ts stream WRITE, with a key a line on standard input.
 
-import { type Cursor, fileCursor, Ledger, op, OutcomeUnknown, Refused, type Transaction, Unavailable } from "./ledger.ts";
+import { createInterface } from "node:readline";
+import { type CommitResult, type Cursor, fileCursor, Ledger, op, OutcomeUnknown, Refused, type Transaction, Unavailable } from "./ledger.ts";
 
 async function outcome(doing: Promise<unknown>): Promise<string> {
   return doing.then(() => "done", (e) => {
@@ -115,6 +117,17 @@ if (process.argv[2] === "cuts") {
 if (process.argv[2] === "streams") {
   const [standby, url, cursor, ...cases] = process.argv.slice(3);
   for (let i = 0; i < cases.length; i += 2) console.log(await streamed(standby, url, cursor, cases[i], Number(cases[i + 1]) * 1000));
+  process.exit(0);
+}
+
+if (process.argv[2] === "stream") {
+  const add = op("AddFungible", { container_id: 1, class_id: 1, key: 0, quantity: 1 });
+  const keyed = async function* (): AsyncGenerator<Transaction> {
+    for await (const key of createInterface({ input: process.stdin })) yield { operations: [add], idempotency_key: key };
+  };
+  for await (const [tx, result] of new Ledger({ write: process.argv[3].split(",") }).commitAll(keyed())) {
+    console.log("ack", tx.idempotency_key, (result as CommitResult).global_seq);
+  }
   process.exit(0);
 }
 
