@@ -72,7 +72,7 @@ func TestCrashes(t *testing.T) {
 	up := o.w.LastSeq()
 	step := 1
 	if testing.Short() {
-		step = 5
+		step = 17
 	}
 	for _, how := range []string{"process", "machine", "error", "errors"} {
 		n := 0
@@ -153,7 +153,7 @@ func TestWire(t *testing.T) {
 	o := late(t)
 	step := 1
 	if testing.Short() {
-		step = 4
+		step = 13
 	}
 	for _, flip := range []bool{false, true} {
 		for n := 0; n < 60; n += step {

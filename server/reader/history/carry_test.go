@@ -172,7 +172,7 @@ func fileOf(t *testing.T, s span, changes []Entry) *file {
 func TestCarried(t *testing.T) {
 	seeds := uint64(200)
 	if testing.Short() {
-		seeds = 30
+		seeds = 10
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 9))

@@ -34,7 +34,7 @@ func TestDamagedFiles(t *testing.T) {
 	name, whole := w.oneFile(disk)
 	step := 1
 	if testing.Short() {
-		step = 7
+		step = 53
 	}
 	met := 0
 	for at := 0; at < len(whole); at += step {
@@ -141,7 +141,7 @@ func TestUnfitFiles(t *testing.T) {
 	}
 	step := 1
 	if testing.Short() {
-		step = 29
+		step = 211
 	}
 	for n := 0; n < len(whole); n += step {
 		unfit[fmt.Sprintf("cut to %d bytes", n)] = whole[:n]

@@ -109,7 +109,11 @@ func (x *Index) keep(t testing.TB) error {
 // TestFollowing checks that each container at each commit is as it was, while
 // an index follows a log, in memory and in files of all sizes.
 func TestFollowing(t *testing.T) {
-	for seed := range uint64(3) {
+	seeds := uint64(3)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, seed, 600)
 		if w.reversals < 20 {
@@ -243,7 +247,7 @@ func TestFaultsAtEveryStep(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		step := 1
 		if testing.Short() {
-			step = 5
+			step = 23
 		}
 		fired := true
 		n := 0

@@ -97,7 +97,7 @@ func TestUnreadableFiles(t *testing.T) {
 	f.Close()
 	step := 3
 	if testing.Short() {
-		step = 11
+		step = 37
 	}
 	refused, passed, again := 0, 0, 0
 	for _, lasting := range []bool{false, true} {
