@@ -6,12 +6,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"assetledger/ledger"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -167,5 +170,25 @@ func TestClientsOutcomes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestClientsCodes compares the exceptions of the client for Python with the
+// codes of the ledger.
+func TestClientsCodes(t *testing.T) {
+	text, err := os.ReadFile("../../docs/clients/ledger.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), `CODES = """`)
+	list, _, _ := strings.Cut(rest, `"""`)
+	got, want := strings.Fields(list), []string{}
+	for _, code := range ledger.Codes() {
+		want = append(want, string(code))
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("(-want +got)\n%s", cmp.Diff(want, got))
 	}
 }
