@@ -460,7 +460,10 @@ class Stream {
   }
 }
 
-/** A cursor in a file, for Node and Deno. It is replaced in one step, and durable when save returns. */
+/**
+ * A cursor in a file, for Node and Deno. It is replaced in one step. After a power cut it may be the one before, so that
+ * a commit is yielded again.
+ */
 export function fileCursor(path: string): Cursor {
   const fs = () => import("node:fs/promises" as string);
   return {
