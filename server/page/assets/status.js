@@ -24,6 +24,8 @@ const alerts = [
     'its source has another history of the log: one of the two was restored from an older backup', 'decide which history is right; see readers on other hosts'],
   ['LedgerNoCheckpoints', (s, lag, metric) => metric('checkpoints_failed_total') > 0,
     "checkpoints can't be written", 'check the space and permissions of ckpt/; nothing is lost, the next start replays more'],
+  ['LedgerHistoryFailing', (s, lag, metric) => metric('history_failing') === 1,
+    "the index of histories can't be kept; reads of history and of the past get 503 after some time", "check the space and permissions of history/, and the daemon's log lines; other reads are served"],
 ];
 
 /** The active alerts: [name, meaning, what to do]. measured holds the metrics and may be null. */

@@ -23,7 +23,7 @@ const watched = [
   ['asset_ledger_read_streams_ended_total', '0; else more streams are asked for than -max-streams'],
   ['asset_ledger_read_checkpoints_failed_total', '0'],
   ['asset_ledger_read_history_ready', '1; else histories and the past are being indexed'],
-  ['asset_ledger_read_history_failing', "0; else the index of histories can't be kept: space, permissions, or the disk"],
+  ['asset_ledger_read_history_failing', "0 (LedgerHistoryFailing); else the index of histories can't be kept: space, permissions, or the disk"],
   ['asset_ledger_read_history_bytes', 'of the index of histories'],
   ['process_resident_memory_bytes', 'memory'],
 ];
