@@ -66,7 +66,7 @@ func exitCode(err error) int {
 // tell reports err, if there is one, and returns the exit code.
 func tell(stderr io.Writer, err error) int {
 	if err != nil && err.Error() != "" {
-		say(stderr, "%s", strings.ReplaceAll(err.Error(), "\n", "; ")) // errors.Join puts a line break between errors
+		say(stderr, "%v", err)
 	}
 	return exitCode(err)
 }

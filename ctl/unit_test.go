@@ -157,12 +157,3 @@ func TestTable(t *testing.T) {
 		t.Errorf("got:\n%q\nwant:\n%q", out.String(), want)
 	}
 }
-
-// TestTellsSeveralErrors checks that several errors stand in one line of words.
-func TestTellsSeveralErrors(t *testing.T) {
-	var words strings.Builder
-	err := errors.Join(errors.New("one"), fmt.Errorf("two: %w", wal.ErrSameDir))
-	if code := tell(&words, err); code != exitUsage || words.String() != "ledgerctl: one; two: "+wal.ErrSameDir.Error()+"\n" {
-		t.Errorf("%d %q", code, words.String())
-	}
-}

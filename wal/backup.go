@@ -158,8 +158,10 @@ func (b *backup) firstOrdinal() uint32 {
 // prepare reads both directories, rejects a copy that can't be continued, and marks a
 // new copy as unfinished.
 func (b *backup) prepare() error {
-	if err := errors.Join(noShared(b.fs, segmentsPath(b.dir), segmentsPath(b.out), segmentExt),
-		noShared(b.fs, join(b.dir, ckptDir), join(b.out, ckptDir), ckptExt)); err != nil {
+	if err := noShared(b.fs, segmentsPath(b.dir), segmentsPath(b.out), segmentExt); err != nil {
+		return err
+	}
+	if err := noShared(b.fs, join(b.dir, ckptDir), join(b.out, ckptDir), ckptExt); err != nil {
 		return err
 	}
 	was, err := readEnd(b.fs, b.out)
