@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"assetledger/ledger"
-
 	"github.com/google/go-cmp/cmp"
+
+	"assetledger/ledger"
 )
 
 // A scriptedLedger answers requests of the same name with one reply after
