@@ -100,6 +100,7 @@ func (r *readFlags) absent(c *call, path string, err error) error {
 	if then := (moment{seq: number{value: first.Seq, given: r.at.seq.given}, at: first.At}); !then.isAfter(&r.at) {
 		known = "ledgerctl history " + c.args[0] + " says when it was created and removed"
 	}
+	refused.Code = string(ledger.ContainerNotFound) // Forbidden, to a token that is limited to owners
 	refused.Message = fmt.Sprintf("container %s did not exist at %s: %s", c.args[0], r.at.said(), known)
 	return err
 }

@@ -40,36 +40,63 @@ func TestSameLedger(t *testing.T) {
 	}
 }
 
+// gated starts daemons with an auth file of these clients, made with the flags, and
+// returns a function that runs ledgerctl as one of them.
+func gated(t *testing.T, clients map[string][]string) (as func(client string, words ...string) (int, string, string)) {
+	file := filepath.Join(t.TempDir(), "auth")
+	tokens := map[string]string{}
+	for name, flags := range clients {
+		code, out, words := runs(noEnv, append([]string{"token", "new", name, "-auth-file", file}, flags...)...)
+		if code != exitDone {
+			t.Fatal(words)
+		}
+		tokens[name] = strings.TrimSpace(out)
+	}
+	d := startDaemonsWith(t, t.TempDir(), func(c *writer.Config) { c.Access.AuthFile = file })
+	return func(client string, words ...string) (int, string, string) {
+		env := func(name string) (string, bool) { return tokens[client], name == envToken }
+		return runs(env, append(words, "-write-url", d.writeURL, "-read-url", d.readURL)...)
+	}
+}
+
 // A token without the scope log can't compare the ledgers: the amount is committed,
 // and a dry run says what was not checked.
 func TestSameLedgerWithoutScope(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "auth")
-	tokens := map[string]string{}
-	for _, scopes := range []string{"commit,read", "admin"} {
-		code, out, words := runs(noEnv, "token", "new", "t", "-again", "-scopes", scopes, "-auth-file", file)
-		if code != exitDone {
-			t.Fatal(words)
-		}
-		tokens[scopes] = strings.TrimSpace(out)
-	}
-	d := startDaemonsWith(t, t.TempDir(), func(c *writer.Config) { c.Access.AuthFile = file })
-	run := func(token string, words ...string) (int, string, string) {
-		env := func(name string) (string, bool) { return token, name == envToken }
-		return runs(env, append(words, "-write-url", d.writeURL, "-read-url", d.readURL)...)
-	}
+	as := gated(t, map[string][]string{"usual": {"-scopes", "commit,read"}, "admin": {"-scopes", "admin"}})
 	for _, words := range [][]string{{"register", "class", "EUR", "-decimals", "2"}, {"create", "shop"}} {
-		if code, _, said := run(tokens["admin"], words...); code != exitDone {
+		if code, _, said := as("admin", words...); code != exitDone {
 			t.Fatal(said)
 		}
 	}
-	for scopes, note := range map[string]string{"commit,read": "without the scope log", "admin": ""} {
-		code, out, words := run(tokens[scopes], "add", "shop", "1.50", "EUR", "-dry-run")
+	for client, note := range map[string]string{"usual": "without the scope log", "admin": ""} {
+		code, out, words := as(client, "add", "shop", "1.50", "EUR", "-dry-run")
 		if code != exitDone || !strings.Contains(out, "quantity=150") || !strings.Contains(words, note) || note == "" && words != "" {
-			t.Errorf("%s: exit code %d\n%s%s", scopes, code, out, words)
+			t.Errorf("%s: exit code %d\n%s%s", client, code, out, words)
 		}
-		if code, out, words := run(tokens[scopes], "add", "shop", "1.50", "EUR"); code != exitDone || words != "" || !strings.Contains(out, "quantity=150") {
-			t.Errorf("%s: exit code %d\n%s%s", scopes, code, out, words)
+		if code, out, words := as(client, "add", "shop", "1.50", "EUR"); code != exitDone || words != "" || !strings.Contains(out, "quantity=150") {
+			t.Errorf("%s: exit code %d\n%s%s", client, code, out, words)
 		}
+	}
+}
+
+// To a token that is limited to owners, a container that is its own now was another's
+// before it existed. It is told when the container was created, too.
+func TestAbsentToOwner(t *testing.T) {
+	t.Parallel()
+	as := gated(t, map[string][]string{"all": nil, "one": {"-scopes", "read", "-owners", "7"}})
+	for _, words := range [][]string{{"register", "class", "EUR"}, {"create", "mine", "-owner", "7"}, {"create", "other", "-owner", "8"},
+		{"add", "mine", "5", "EUR", "-minor"}, {"freshness", "-min-seq", "4"}} {
+		if code, _, said := as("all", words...); code != exitDone {
+			t.Fatal(said)
+		}
+	}
+	for container, want := range map[string]string{"mine": "ContainerNotFound: container mine did not exist at commit 1: it was created in commit 2", "other": "Forbidden: There is no container"} {
+		if code, _, words := as("one", "read", "balances", container, "-at", "1"); code != exitRefused || !strings.Contains(words, want) {
+			t.Errorf("%s: exit code %d, %s", container, code, words)
+		}
+	}
+	if code, out, words := as("one", "statement", "mine"); code != exitDone || words != "" || !strings.Contains(out, "AddFungible") {
+		t.Errorf("exit code %d\n%s%s", code, out, words)
 	}
 }
