@@ -14,6 +14,7 @@ import (
 // describes, while a client commits with idempotency keys and retries what
 // failed. Nothing may be lost or committed twice.
 func TestUpgradeWhileInUse(t *testing.T) {
+	t.Parallel()
 	before, after := buildPrograms(t), t.TempDir()
 	if err := buildVersion("v1-next", after); err != nil {
 		t.Fatal(err)

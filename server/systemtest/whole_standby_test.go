@@ -45,6 +45,7 @@ const standbyCommit = `{"operations":[{"op":"CreateContainer","args":{"container
 // TestStandby checks that one daemon writes and the other names it. When the
 // first stops, the second takes over, and gives the first one's responses.
 func TestStandby(t *testing.T) {
+	t.Parallel()
 	store := etcdfake.NewStore()
 	a := startHost(t, store, "a")
 	awaitStatus(t, a.url+"/v1/readyz", 200)
@@ -97,6 +98,7 @@ func TestStandby(t *testing.T) {
 // TestLosesItsPlace checks that a writer that was replaced by another daemon
 // stands by, and writes again once that daemon is gone.
 func TestLosesItsPlace(t *testing.T) {
+	t.Parallel()
 	store := etcdfake.NewStore()
 	a := startHost(t, store, "a")
 	awaitStatus(t, a.url+"/v1/readyz", 200)
