@@ -81,6 +81,7 @@ func (w *world) useDamaged(disk *memfs.Disk, what any) (met int) {
 		if got, want := dump(s, id), w.dumps[id][x.files[0].last]; got != want {
 			w.t.Fatalf("%v: container %d:\n%s\nwant\n%s", what, id, got, want)
 		}
+		x.Reclaim(s)
 	}
 	return met
 }

@@ -48,10 +48,14 @@ func (f *follower) ask(seqs []uint64) (unanswered int) {
 			if !told(err) {
 				continue
 			}
-			if s, err := v.At(seq, noLimit); told(err) && dump(s, id) != f.world.dumps[id][seq] {
-				t.Fatalf("container %d at commit %d:\n%s\nwant\n%s", id, seq, dump(s, id), f.world.dumps[id][seq])
+			if s, err := v.At(seq, noLimit); told(err) {
+				if dump(s, id) != f.world.dumps[id][seq] {
+					t.Fatalf("container %d at commit %d:\n%s\nwant\n%s", id, seq, dump(s, id), f.world.dumps[id][seq])
+				}
+				f.Reclaim(s)
 			}
-			if _, err := v.BareAt(seq); told(err) {
+			if s, err := v.BareAt(seq); told(err) {
+				f.Reclaim(s)
 				if at, err := v.Time(seq); told(err) && at != f.world.times[seq] {
 					t.Fatalf("commit %d was made at %d, want %d", seq, at, f.world.times[seq])
 				}
