@@ -33,11 +33,15 @@ const (
 	listHolders    listKind = 10 // container_id, key
 	listInstances  listKind = 11 // instance_id
 	listShapes     listKind = 12 // key, or 1 after the null key
-	listHistory    listKind = 13 // global_seq, and the number of its entries that were passed
+	listHistory    listKind = 13 // global_seq, and the number of its entries that were passed, with oldestFirst or without
 )
 
 // newestFirst marks cursors of commits in the order newest first.
 const newestFirst = 1
+
+// oldestFirst is set in the second number of cursors of a history in the order
+// oldest first.
+const oldestFirst = 1 << 62
 
 const (
 	cursorVersion = 1

@@ -125,6 +125,9 @@ func (r *reading) renderHistory(dst []byte) ([]byte, *ledger.Error) {
 	if refusal == nil {
 		refusal = r.daemon.noHistory(err)
 	}
+	if !r.params.Newest {
+		place.B |= oldestFirst
+	}
 	return append(r.endList(dst, place, listHistory), '}'), refusal
 }
 
@@ -136,7 +139,7 @@ func (h *pastReading) passes(e *history.Entry, after cursor) bool {
 		h.seq, h.passed = e.Seq, 0
 	}
 	h.passed++
-	if e.Seq == uint64(after.A) && h.passed <= after.B {
+	if e.Seq == uint64(after.A) && h.passed <= after.B&^oldestFirst {
 		return false
 	}
 	return e.Seq != h.since || e.Op >= h.sinceOp

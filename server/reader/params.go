@@ -307,6 +307,9 @@ func (p *params) cursorFits(list listKind) bool {
 		return p.has(paramPrefix) == (p.CursorName != "")
 	case listCommits:
 		return p.Newest == (p.Cursor.B == newestFirst)
+	case listHistory:
+		oldest := p.has(paramOrder) && !p.Newest // the default is newest
+		return oldest == (p.Cursor.B&oldestFirst != 0)
 	}
 	return true
 }

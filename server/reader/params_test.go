@@ -228,6 +228,19 @@ func TestCursorsOfCommits(t *testing.T) {
 	}
 }
 
+func TestCursorsOfHistory(t *testing.T) {
+	newest, oldest := string(cursor{4, 2}.append(nil, listHistory)), string(cursor{4, 2 | oldestFirst}.append(nil, listHistory))
+	for query, ok := range map[string]bool{
+		"cursor=" + newest: true, "cursor=" + newest + "&order=newest": true, "order=oldest&cursor=" + newest: false,
+		"cursor=" + oldest: false, "cursor=" + oldest + "&order=newest": false, "cursor=" + oldest + "&order=oldest": true,
+	} {
+		var p params
+		if err := p.parse(query, ^param(0), listHistory); (err == nil) != ok {
+			t.Errorf("%q: %v", query, err)
+		}
+	}
+}
+
 func FuzzCursor(f *testing.F) {
 	f.Add("AQEAAAAAAAAAAQAAAAAAAAAC")
 	f.Add("AQh1c2Vycy80Mg")
