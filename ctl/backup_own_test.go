@@ -89,8 +89,9 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 			d.dev.cmd.Wait()
 		}, [][]string{{"create", "a"}, {"create", "b"}}},
 		{"by an expired hold", []string{"hold", "300", "wallet", "1", "1", "-expires-in", "1s"}, func(t *testing.T, d *devLog) {
-			if line := d.dev.line(); !strings.Contains(line, "ReleaseHold") {
-				t.Errorf("the copy commits %q", line)
+			d.run(exitDone, "freshness", "-min-seq", "5", "-wait", "30s")
+			if commit := d.run(exitDone, "read", "commit", "5"); !strings.Contains(commit, "ReleaseHold") {
+				t.Errorf("the copy commits %s", commit)
 			}
 			d.dev.interrupt()
 		}, [][]string{{"create", "a"}, {"create", "b"}}},
