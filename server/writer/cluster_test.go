@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"testing"
 
 	"assetledger/ledger"
@@ -87,8 +88,10 @@ func TestEndStaysWhenThePlaceIsLost(t *testing.T) {
 func TestStopReportsTheCopy(t *testing.T) {
 	c, m := DefaultConfig(), newNearMember()
 	m.writer.closing = errDisk
-	listener := make(pipeListener)
-	defer close(listener)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	c.Dir, c.Log, c.Ready = t.TempDir(), silent, io.Discard
 	c.Driver, c.Access.Inherited = &nearCluster{member: m}, listener
 	ctx, cancel := context.WithCancel(t.Context())
