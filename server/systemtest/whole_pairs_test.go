@@ -108,6 +108,10 @@ func (w *world) startWriter(t *testing.T) {
 
 func (w *world) startReader(t *testing.T) {
 	w.read = startReader(t, w.dir, func(c *reader.Config) { c.Access.AuthFile, c.WriteURL = w.authFile, w.write.url })
+	awaits(t, "the history index is there", func() bool {
+		a, err := get(&w.client, w.read.url+"/v1/read/minutes") // without a token, if one is required
+		return err == nil && a.status != 503
+	})
 }
 
 func (w *world) replayFile(t *testing.T, file string) {
