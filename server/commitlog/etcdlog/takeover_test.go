@@ -245,6 +245,38 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
+// lateReads is an etcd whose replies to reads arrive after something else was done.
+type lateReads struct {
+	etcd.API
+	meanwhile func()
+}
+
+func (l *lateReads) Range(ctx context.Context, key, end string, limit int) (*etcd.RangeResult, error) {
+	r, err := l.API.Range(ctx, key, end, limit)
+	l.meanwhile()
+	return r, err
+}
+
+// TestConfirmBesideAppends checks that a writer does not take an older head of its
+// own for that of another one, if it has appended since the head was read.
+func TestConfirmBesideAppends(t *testing.T) {
+	api := &lateReads{&etcdfake.Client{Store: etcdfake.NewStore()}, func() {}}
+	d := newDriver(t, &etcdfake.Client{Store: etcdfake.NewStore()}, "/log", "a")
+	d.Manual, d.API = true, api
+	w := openWriter(t, d)
+	for range 3 {
+		api.meanwhile = func() {
+			if err := errors.Join(w.Append(frame(w.LastSeq(), 10)), w.Append(frame(w.LastSeq(), 10))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Confirm(); err != nil {
+			t.Fatal(err)
+		}
+		api.meanwhile = func() {}
+	}
+}
+
 // TestWaitsForTheLease checks that an append returns with an unknown outcome when
 // the lease may have ended, since another daemon may be the writer by then.
 func TestWaitsForTheLease(t *testing.T) {

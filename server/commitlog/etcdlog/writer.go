@@ -238,12 +238,16 @@ func (w *Writer) fenced(head []etcd.KV) error {
 	return fmt.Errorf("%w: it is %s, since epoch %d", commitlog.ErrFenced, h.Writer, h.Epoch)
 }
 
-// Confirm reads the head and checks that it is this writer's: the current one, or
-// the one that a transaction in progress stores.
+// Confirm reads the head and checks that it is this writer's. A transaction may be
+// in progress or begin meanwhile, so the head may be any since the call, or the one
+// that a transaction in progress stores.
 func (w *Writer) Confirm() error {
 	if err := w.failed(); err != nil {
 		return err
 	}
+	w.mu.Lock()
+	since := w.head
+	w.mu.Unlock()
 	var r *etcd.RangeResult
 	if err := w.insist(w.ctx, func() (err error) {
 		r, err = w.API.Range(w.ctx, w.headKey(), "", 0)
@@ -257,13 +261,22 @@ func (w *Writer) Confirm() error {
 		}
 		return err
 	}
-	w.mu.Lock()
-	mine := len(r.KVs) > 0 && (bytes.Equal(r.KVs[0].Value, w.head.encode()) || w.next != nil && bytes.Equal(r.KVs[0].Value, w.next))
-	w.mu.Unlock()
-	if !mine {
+	if len(r.KVs) == 0 || !w.isMine(r.KVs[0].Value, since) {
 		return w.fail(w.fenced(r.KVs))
 	}
 	return nil
+}
+
+// isMine reports whether a head that was read is this writer's, and not older than
+// since.
+func (w *Writer) isMine(value []byte, since head) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.next != nil && bytes.Equal(value, w.next) {
+		return true
+	}
+	h, err := decodeHead(value)
+	return err == nil && h.Epoch == w.head.Epoch && h.Nonce == w.head.Nonce && h.Log == w.head.Log && since.Seq <= h.Seq && h.Seq <= w.head.Seq
 }
 
 // Room returns nil if there is room in etcd and in this host's copy.
