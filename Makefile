@@ -7,12 +7,13 @@ COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS  := -s -w -X assetledger/server/version.Version=$(VERSION) -X assetledger/server/version.commit=$(COMMIT)
 PROGRAMS := ledger-write ledger-read ledgerctl
 
-.PHONY: help build test check package clients bench.quick prove.short fmt vet fuzz race poison unit cross demo cluster run bench microbench prove deb dist image vuln clean
+.PHONY: help build test check long package clients bench.quick prove.short fmt vet fuzz race poison unit cross demo cluster run bench microbench prove deb dist image vuln clean
 
 help:
 	@echo 'make build   three static binaries in bin/, and man pages: man -M bin/man ledgerctl'
 	@echo 'make test    formatting, vet and all plain tests, in about three minutes on two cores'
-	@echo 'make check   all else that .ci/run wants: demo, cross, the race detector, fuzzing, generated clients, bench, prove'
+	@echo 'make long    the long forms of the tests that have one (LEDGER_LONG=1)'
+	@echo 'make check   all else that .ci/run wants: the long forms, demo, cross, the race detector, fuzzing, generated clients, bench, prove'
 	@echo 'make cross   the three programs compile for macOS, FreeBSD and linux/arm64 too'
 	@echo 'make demo    the warehouse scenario on fresh daemons, checked; ends by itself'
 	@echo 'make cluster three etcds and two hosts on this machine: the writer is killed, and the other takes over; needs etcd'
@@ -37,7 +38,7 @@ test: fmt vet unit
 
 # What .ci/run adds to test. The bench is not to measure anything here: only to
 # see that it still works. prove.short: real processes and, as root, real kernels.
-check: demo cross race poison fuzz package clients vuln bench.quick prove.short
+check: demo cross long race poison fuzz package clients vuln bench.quick prove.short
 
 # Two builds of one commit, the package and what the image holds.
 package:
@@ -52,6 +53,11 @@ bench.quick:
 prove.short:
 	LEDGER_PROVE=short $(GO) test -count=1 -timeout 10m -run '^TestProve' -v ./server/systemtest
 
+# longtest.Tests lists the tests that have a long form.
+long:
+	LEDGER_LONG=1 $(GO) test -timeout 20m -parallel 4 -run "$$(sed -n 's/^const Tests = `\(.*\)`$$/\1/p' server/servertest/longtest/longtest.go)" \
+		$$(grep -rl --include='*_test.go' 'longtest\.Form' . | xargs -n1 dirname | sort -u)
+
 fmt:
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 
@@ -64,18 +70,19 @@ fuzz:
 # The race detector makes the model ten times slower; -short gives it a tenth of the
 # work, and leaves out built programs and browsers, into which it does not see.
 race:
-	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; CGO_ENABLED=1 $(GO) test -race -short -timeout 30m ./...; \
+	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; LEDGER_LONG=1 CGO_ENABLED=1 $(GO) test -race -short -timeout 30m ./...; \
 	else echo 'race detector left out: it needs a C compiler'; fi
 
 # Pooled buffers are overwritten when they are released, so that code that still uses
 # one fails its test. The second run tests the code for processors without assembly.
 poison:
-	$(GO) test -tags poison -short -timeout 10m ./server/httpserver ./server/writer ./server/reader ./server/sim
+	LEDGER_LONG=1 $(GO) test -tags poison -short -timeout 10m ./server/httpserver ./server/writer ./server/reader ./server/sim
 	$(GO) test -tags purego -run Prefetch ./ledger
 
-# Most tests of built programs wait more than they compute, hence -parallel.
+# Most tests wait more than they compute, hence -parallel. The package that takes
+# longest comes first, so that the others run beside it.
 unit:
-	$(GO) test -timeout 20m -parallel 4 ./...
+	$(GO) test -timeout 20m -parallel 4 ./server/systemtest ./...
 
 # docs/ops.md lists what is supported on other systems.
 cross:

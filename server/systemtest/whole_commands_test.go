@@ -61,6 +61,7 @@ var told = []struct {
 var notRun = map[string]string{
 	"make check":    "takes twenty minutes; .ci/run runs it",
 	"make test":     "runs this test",
+	"make long":     "runs this test, too",
 	"go test ./...": "runs this test",
 	"go vet":        "is part of make test, beside this test",
 	"make cluster":  "needs etcd",

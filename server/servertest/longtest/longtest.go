@@ -1,0 +1,66 @@
+// Package longtest keeps a plain go test short. It chooses between the two forms
+// of tests that would take long: a plain go test runs the short form, which finds
+// the same kinds of faults with fewer cases. make long runs the long form, with
+// Variable set to 1.
+package longtest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"testing"
+)
+
+// Main runs the tests of a package. It is for a TestMain.
+//
+// Tests make much garbage beside small heaps, and collecting it took a quarter
+// of their time. So the heap may grow to five times what is in use, up to a
+// limit. Benchmarks run with the usual settings.
+//
+// More tests run at the same time than there are processors, because most of
+// those with t.Parallel wait.
+func Main(m *testing.M) int {
+	flag.Parse()
+	if flag.Lookup("test.bench").Value.String() == "" {
+		debug.SetGCPercent(400)
+		debug.SetMemoryLimit(512 << 20)
+	}
+	processors := runtime.GOMAXPROCS(0)
+	if at := flag.Lookup("test.parallel").Value; at.String() == fmt.Sprint(processors) { // nobody asked for another number
+		at.Set(fmt.Sprint(3 * processors))
+	}
+	return m.Run()
+}
+
+// Variable is the environment variable that selects the long forms.
+const Variable = "LEDGER_LONG"
+
+// Tests matches the names of the tests that have a long form. make long runs
+// them.
+const Tests = `^Test(AgainstModel|ReplayAllOfAnotherLog|ErrorAtEveryStep|EverySubsetOfSectors|CopyCrashes|UnreadableFiles|DamagedFiles|UnfitFiles|Carried|FaultsAtEveryStep|Simulation|HostileServer|Page|PageSignIn|PageOfDaemonsInTrouble|PageRefused|ClientsCutAnswers|MemoryUnderAttack|KilledWhileTheIndexIsMade|HostileClients|TenThousandIdleConnections|RandomOperations|EveryBitFlip|KilledBeforeNewEnd|Crashes|Wire)$`
+
+var (
+	listed = regexp.MustCompile(Tests[:len(Tests)-1] + "(/|$)")
+	told   sync.Map // what has been logged, so that loops log it once
+)
+
+// Form reports whether a test must run its long form. If it must not, it logs
+// what is not tested, and how to test it. A test that Tests does not match
+// fails, because make long would not run it.
+func Form(t testing.TB, untested string) bool {
+	t.Helper()
+	if !listed.MatchString(t.Name()) {
+		t.Errorf("%s has a long form: add it to longtest.Tests", t.Name())
+	}
+	if os.Getenv(Variable) == "1" {
+		return true
+	}
+	if _, again := told.LoadOrStore(untested, true); !again {
+		t.Logf("NOT TESTED in the short form: %s; %s=1 (make long) tests it", untested, Variable)
+	}
+	return false
+}
