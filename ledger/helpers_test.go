@@ -4,12 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"assetledger/server/servertest/longtest"
 )
+
+func TestMain(m *testing.M) { os.Exit(longtest.Main(m)) }
 
 // asOp parses an operation in words: Name arg=value …. A value is an integer,
 // true, false, null, a container kind, a name, or minted:n.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"assetledger/server/servertest/longtest"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the random operations; 0: a fixed set of seeds")
@@ -214,13 +216,20 @@ func TestRandomOperations(t *testing.T) {
 	if *seedFlag != 0 {
 		seeds = []uint64{*seedFlag}
 	}
+	rounds, whole := 2500, !testing.Short() && (*seedFlag != 0 || longtest.Form(t, "70 % of the random transactions, and that each operation is accepted often"))
+	switch {
+	case testing.Short():
+		rounds /= 10
+	case !whole:
+		rounds = rounds * 3 / 10
+	}
 	found := make([]map[OpKind]int, len(seeds)) // accepted operations
 	t.Run("seeds", func(t *testing.T) {
 		for i, seed := range seeds {
 			found[i] = map[OpKind]int{}
 			t.Run(fmt.Sprint(seed), func(t *testing.T) { // repeat with -seed
 				t.Parallel()
-				randomRun(t, rand.New(rand.NewPCG(seed, 0)), found[i])
+				randomRun(t, rand.New(rand.NewPCG(seed, 0)), rounds, found[i])
 			})
 		}
 	})
@@ -231,22 +240,18 @@ func TestRandomOperations(t *testing.T) {
 		}
 	}
 	for _, kind := range OpKinds() {
-		if counts[kind] < len(seeds) && *seedFlag == 0 && !testing.Short() {
+		if counts[kind] < len(seeds) && *seedFlag == 0 && whole {
 			t.Errorf("%d times %s was accepted; the ranges don't fit it", counts[kind], kind)
 		}
 	}
 }
 
-func randomRun(t *testing.T, r *rand.Rand, counts map[OpKind]int) {
+func randomRun(t *testing.T, r *rand.Rand, rounds int, counts map[OpKind]int) {
 	s, plain, replay := NewState(Config{}), NewState(Config{}), NewState(Config{})
 	for _, s := range [...]*State{s, plain, replay} {
 		accept(t, s, field)
 	}
 	codes := map[Code]int{}
-	rounds := 2500
-	if testing.Short() {
-		rounds /= 10
-	}
 	for range rounds {
 		tx := &Transaction{}
 		for range 1 + r.IntN(4) {

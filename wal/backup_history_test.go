@@ -121,7 +121,7 @@ func TestBackupOntoOwnHistory(t *testing.T) {
 				t.Fatal(err)
 			}
 			patch(t, seg, list[len(list)-1].Used+frameAlign, flip, 1)
-		}, 3, fmt.Sprintf("after global_seq %d, that are no whole batch:", shared)},
+		}, 3, fmt.Sprintf("after global_seq %d, that are not a whole batch:", shared)},
 		{"a damaged last batch", func(t *testing.T, out string) {
 			list, _, err := Stat(out, nil)
 			if err != nil {

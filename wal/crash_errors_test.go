@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"assetledger/server/servertest/longtest"
 	"assetledger/wal"
 	"assetledger/wal/memfs"
 )
@@ -198,21 +199,25 @@ func harmless(op memfs.Op, name string) bool {
 // error must be reported. The next open, with or without a power cut before it,
 // must find every acknowledged commit, and the log must continue.
 func TestErrorAtEveryStep(t *testing.T) {
+	every := 1
+	if !longtest.Form(t, "five of six operations in each mode of failure") {
+		every = 6
+	}
 	var faults atomic.Int64
 	t.Cleanup(func() { t.Logf("%d errors in %d scenes", faults.Load(), len(errorScenes)) })
 	for _, scene := range errorScenes {
 		t.Run(scene.name, func(t *testing.T) {
 			t.Parallel()
 			for mode := range 8 {
-				faults.Add(scene.failInMode(t, mode))
+				faults.Add(scene.failInMode(t, mode, every))
 			}
 		})
 	}
 }
 
 // failInMode makes the scene's operations fail in one of eight ways, and
-// returns the number of faults.
-func (s *errorScene) failInMode(t *testing.T, mode int) (faults int64) {
+// returns the number of faults. Only every so many-th operation fails.
+func (s *errorScene) failInMode(t *testing.T, mode, every int) (faults int64) {
 	lasting, cut, full := mode&1 != 0, mode&2 != 0 && !s.noCut, mode>>2
 	cause := []error{syscall.EIO, syscall.ENOSPC}[full]
 	n, step := 0, 1
@@ -223,6 +228,9 @@ func (s *errorScene) failInMode(t *testing.T, mode int) (faults int64) {
 		n, step = mode, 11
 	case s.long && !*exhaustive:
 		n, step = (2*full+mode)%4, 4
+	}
+	if raceFactor == 1 {
+		n, step = n+mode%every*step, every*step
 	}
 	for s.failAt(t, n, cause, lasting, cut) {
 		n += step

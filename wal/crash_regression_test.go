@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"assetledger/server/servertest/longtest"
 	"assetledger/wal"
 	"assetledger/wal/memfs"
 )
@@ -126,9 +127,13 @@ func TestNameOfEndIsSynced(t *testing.T) {
 // doubtful, and rewrote them (found by simulation 8485).
 func TestKilledBeforeNewEnd(t *testing.T) {
 	made, acked := newLog(t, 1)
+	step := raceFactor
+	if !longtest.Form(t, "two of three operations of the second open") {
+		step *= 3
+	}
 	for n := 0; ; n++ {
 		dead := true
-		for m := n % raceFactor; dead; m += raceFactor {
+		for m := n % step; dead; m += step {
 			seed := uint64(100*n + m)
 			d, r := made.Clone(memfs.Random(seed), seed), acked
 			d.Crash()

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"assetledger/server/servertest/longtest"
 )
 
 const killDirEnv = "WAL_KILL_TEST_DIR"
@@ -18,7 +20,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(killDirEnv); dir != "" {
 		appendForever(dir)
 	}
-	os.Exit(m.Run())
+	os.Exit(longtest.Main(m))
 }
 
 func appendForever(dir string) {

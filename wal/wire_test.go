@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"assetledger/server/servertest/longtest"
 	"assetledger/wal"
 	"assetledger/wal/memfs"
 )
@@ -215,12 +216,16 @@ func appendInHalves(w *wal.Writer, f *wal.Frame) error {
 // TestCopyCrashes ends the process or the machine of a copy at each of its
 // operations. The copy then continues, and must end up with the same bytes.
 func TestCopyCrashes(t *testing.T) {
+	step := raceFactor
+	if !longtest.Form(t, "nine of ten operations of a copy") {
+		step *= 10
+	}
 	for name, appendCopy := range map[string]func(*wal.Writer, *wal.Frame) error{
 		"at once": (*wal.Writer).AppendCopy, "in halves": appendInHalves, "in groups": (*wal.Writer).PutCopy,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			copyCrashes(t, appendCopy)
+			copyCrashes(t, step, appendCopy)
 		})
 	}
 }
@@ -246,11 +251,11 @@ var copyEnds = []struct {
 	}},
 }
 
-func copyCrashes(t *testing.T, appendCopy func(*wal.Writer, *wal.Frame) error) {
+func copyCrashes(t *testing.T, step int, appendCopy func(*wal.Writer, *wal.Frame) error) {
 	d, from := original(t)
 	for _, end := range copyEnds {
 		n := 0
-		for ; ; n += raceFactor {
+		for ; ; n += step {
 			to := memfs.New(uint64(n))
 			p := to.Process()
 			p.Plan(end.plan(n))
