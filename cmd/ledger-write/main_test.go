@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"assetledger/server"
+	"assetledger/server/servertest/longtest"
 	"assetledger/server/settings/settingstest"
 	"assetledger/server/version"
 	"assetledger/server/writer"
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asDaemon) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	os.Exit(longtest.Main(m))
 }
 
 func TestUsage(t *testing.T) {

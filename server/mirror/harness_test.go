@@ -20,9 +20,12 @@ import (
 	"assetledger/server/httpserver"
 	"assetledger/server/logstream"
 	"assetledger/server/metrics"
+	"assetledger/server/servertest/longtest"
 	"assetledger/wal"
 	"assetledger/wal/memfs"
 )
+
+func TestMain(m *testing.M) { os.Exit(longtest.Main(m)) }
 
 const (
 	mirrorDir   = "/mirror"

@@ -12,6 +12,7 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/logstream"
+	"assetledger/server/servertest/longtest"
 	"assetledger/wal"
 	"assetledger/wal/memfs"
 )
@@ -71,11 +72,14 @@ func TestCrashes(t *testing.T) {
 	s := sourceOf(t, o)
 	up := o.w.LastSeq()
 	step := 1
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		step = 17
+	case !longtest.Form(t, "four of five operations in each way to fail"):
+		step = 5
 	}
-	for _, how := range []string{"process", "machine", "error", "errors"} {
-		n := 0
+	for i, how := range []string{"process", "machine", "error", "errors"} {
+		n := i
 		for ; ; n += step {
 			d := memfs.New(uint64(n))
 			p := d.Process()
@@ -152,8 +156,11 @@ func (b *brokenBody) Read(p []byte) (int, error) {
 func TestWire(t *testing.T) {
 	o := late(t)
 	step := 1
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		step = 13
+	case !longtest.Form(t, "two of three places"):
+		step = 3
 	}
 	for _, flip := range []bool{false, true} {
 		for n := 0; n < 60; n += step {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,10 +15,13 @@ import (
 
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
+	"assetledger/server/servertest/longtest"
 	"assetledger/wal"
 )
 
-var updateReads = flag.Bool("update-reads", false, "write the golden files of reads anew")
+func TestMain(m *testing.M) { os.Exit(longtest.Main(m)) }
+
+var updateReads = flag.Bool("update-reads", false, "rewrite the golden files of reads")
 
 // testTime is the commit time of the first batch, in Unix nanoseconds. Each later
 // batch is one second later.

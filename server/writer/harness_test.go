@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -20,10 +21,13 @@ import (
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
 	"assetledger/server/commitlog/memlog"
+	"assetledger/server/servertest/longtest"
 	"assetledger/wal"
 )
 
-var updateWrites = flag.Bool("update-writes", false, "write the golden files of writes anew")
+func TestMain(m *testing.M) { os.Exit(longtest.Main(m)) }
+
+var updateWrites = flag.Bool("update-writes", false, "rewrite the golden files of writes")
 
 // A ramLog is a log in memory. Tests control its speed and its faults.
 type ramLog struct {

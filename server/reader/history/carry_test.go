@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"assetledger/ledger"
+	"assetledger/server/servertest/longtest"
 	"assetledger/wal"
 )
 
@@ -173,6 +174,8 @@ func TestCarried(t *testing.T) {
 	seeds := uint64(200)
 	if testing.Short() {
 		seeds = 10
+	} else if !longtest.Form(t, "three quarters of the seeds") {
+		seeds = 50
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 9))

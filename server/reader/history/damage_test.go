@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"assetledger/server/servertest/longtest"
 	"assetledger/wal/memfs"
 )
 
@@ -35,6 +36,8 @@ func TestDamagedFiles(t *testing.T) {
 	step := 1
 	if testing.Short() {
 		step = 53
+	} else if !longtest.Form(t, "seven of eight bytes that could be damaged") {
+		step = 8
 	}
 	met := 0
 	for at := 0; at < len(whole); at += step {
@@ -94,15 +97,17 @@ func TestOlderVersion(t *testing.T) {
 	w := newWorld(t, 3, 60)
 	disk := newDisk(1)
 	name, whole := w.oneFile(disk)
-	old := reheaded(whole, func(head []byte) { head[8] = bareVersion })
-	if err := disk.WriteFile(name, old); err != nil {
-		t.Fatal(err)
-	}
-	if w.useDamaged(disk, "the version before") != 0 {
-		t.Error("the file was taken for damaged")
-	}
-	if now, err := disk.ReadFile(name); err != nil || string(now) != string(old) {
-		t.Errorf("the file was made again: %v", err)
+	for v := byte(bareVersion); v < version; v++ {
+		old := reheaded(whole, func(head []byte) { head[8] = v })
+		if err := disk.WriteFile(name, old); err != nil {
+			t.Fatal(err)
+		}
+		if w.useDamaged(disk, fmt.Sprint("version ", v)) != 0 {
+			t.Errorf("the file of version %d was taken for damaged", v)
+		}
+		if now, err := disk.ReadFile(name); err != nil || string(now) != string(old) {
+			t.Errorf("the file of version %d was rebuilt: %v", v, err)
+		}
 	}
 }
 
@@ -135,7 +140,7 @@ func TestUnfitFiles(t *testing.T) {
 		"of other commits":     headed(func(h []byte) { h[28]++ }),
 		"after another frame":  headed(func(h []byte) { h[36]++ }),
 		"of another log's end": foreign,
-		"with bytes behind it": append(append([]byte(nil), whole...), 0),
+		"with bytes after it":  append(append([]byte(nil), whole...), 0),
 		"twice":                append(append([]byte(nil), whole...), whole...),
 		"with zeroes in front": append(make([]byte, 4096), whole...),
 		"of zeroes":            make([]byte, len(whole)),
@@ -143,6 +148,8 @@ func TestUnfitFiles(t *testing.T) {
 	step := 1
 	if testing.Short() {
 		step = 211
+	} else if !longtest.Form(t, "most lengths of a truncated file") {
+		step = 29
 	}
 	for n := 0; n < len(whole); n += step {
 		unfit[fmt.Sprintf("cut to %d bytes", n)] = whole[:n]

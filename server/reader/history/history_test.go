@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"assetledger/ledger"
+	"assetledger/server/servertest/longtest"
 	"assetledger/wal/memfs"
 )
 
@@ -248,6 +249,8 @@ func TestFaultsAtEveryStep(t *testing.T) {
 		step := 1
 		if testing.Short() {
 			step = 23
+		} else if !longtest.Form(t, "two of three steps") {
+			step = 3
 		}
 		fired := true
 		n := 0

@@ -14,6 +14,7 @@ import (
 	"assetledger/ledger"
 	"assetledger/ledger/modeltest"
 	"assetledger/server/commitlog"
+	"assetledger/server/servertest/longtest"
 	"assetledger/wal"
 )
 
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 	blockRoom = 20 // low, so that generations have several blocks
 	oftenHere = 4
 	mergedFiles = 3
-	os.Exit(m.Run())
+	os.Exit(longtest.Main(m))
 }
 
 // A testLog is a log in memory with checkpoints. Its front may be archived.

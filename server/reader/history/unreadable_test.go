@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"assetledger/server/servertest/longtest"
 	"assetledger/wal/memfs"
 )
 
@@ -102,6 +103,8 @@ func TestUnreadableFiles(t *testing.T) {
 	step := 3
 	if testing.Short() {
 		step = 37
+	} else if !longtest.Form(t, "three of four errors") {
+		step = 12
 	}
 	refused, passed, again := 0, 0, 0
 	for _, lasting := range []bool{false, true} {
