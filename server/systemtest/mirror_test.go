@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"assetledger/server/etcd/etcdtest"
 )
@@ -146,21 +145,18 @@ func prepared(t *testing.T, url string) {
 func arrives(t *testing.T, url string, seq int64) (all string) {
 	t.Helper()
 	for i := range 3 {
-		deadline := time.Now().Add(time.Minute)
-		for {
+		awaits(t, fmt.Sprintf("commit %d arrives at %s", seq, url), func() bool {
 			a, err := get(http.DefaultClient, fmt.Sprintf("%s/v1/read/container/%d/balances?min_seq=%d&wait=10s", url, i+1, seq))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.status == 200 {
-				body, _, _ := strings.Cut(a.body, `,"freshness"`)
-				all += body
-				break
+			if a.status != 200 {
+				return false
 			}
-			if time.Now().After(deadline) {
-				t.Fatalf("commit %d does not arrive at %s: %s", seq, url, a.body)
-			}
-		}
+			body, _, _ := strings.Cut(a.body, `,"freshness"`)
+			all += body
+			return true
+		})
 	}
 	return all
 }
@@ -328,12 +324,7 @@ func TestMirrorOfRestoredSource(t *testing.T) {
 		}
 		return a
 	}
-	deadline := time.Now().Add(time.Minute)
-	for health().status != 503 {
-		if time.Now().After(deadline) {
-			t.Fatalf("health is %s", health().body)
-		}
-	}
+	awaits(t, "health is 503", func() bool { return health().status == 503 })
 	if a, err := get(http.DefaultClient, r.url+"/v1/readyz"); err != nil || !strings.Contains(a.body, "another history") {
 		t.Errorf("%s %v", a.body, err)
 	}

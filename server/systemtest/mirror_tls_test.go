@@ -142,15 +142,10 @@ func TestFillOverTLS(t *testing.T) {
 	a := host(dir)
 	await := func(what string, path, token, body string) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); ; {
+		awaits(t, what, func() bool {
 			status, got := ask(t, s.client(), "GET", a.url+path, token, "")
-			if status == 200 && body == "" || body != "" && strings.Contains(got, body) {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%s: %d %s", what, status, got)
-			}
-		}
+			return status == 200 && body == "" || body != "" && strings.Contains(got, body)
+		})
 	}
 	await("the first host writes", "/v1/readyz", "", "")
 	s.commit(t, a.url, 100)

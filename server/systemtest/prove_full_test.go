@@ -36,13 +36,9 @@ func outlivesFullDisk(t *testing.T, at string) {
 		if err := os.Remove(filler); err != nil {
 			t.Fatal(err)
 		}
-		awaitHealth(t, r.write.url, http.StatusOK)
+		awaitStatus(t, r.write.url+"/v1/health", http.StatusOK)
 		end := logEnd(t, r.write.url)
-		for deadline := time.Now().Add(20 * time.Second); logEnd(t, r.write.url) == end; {
-			if time.Now().After(deadline) {
-				t.Fatal("nothing is committed, though there is room again")
-			}
-		}
+		awaits(t, "something is committed, as there is room again", func() bool { return logEnd(t, r.write.url) != end })
 		r.endLoad()
 		r.verify()
 		if err := r.check(); err != nil {
@@ -81,24 +77,7 @@ func (r *rig) fillUntilRefused(filler string) {
 			return
 		}
 	}
-	r.t.Fatalf("a full disk is not told: the health is %d %s, a commit is answered %d %s", health.status, health.body, a.status, a.body)
-}
-
-// awaitHealth waits until a daemon's health responds with status.
-func awaitHealth(t *testing.T, url string, status int) {
-	t.Helper()
-	var last answer
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
-		a, err := get(http.DefaultClient, url+"/v1/health")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a.status == status {
-			return
-		}
-		last = a
-	}
-	t.Fatalf("the health stays %d %s", last.status, last.body)
+	r.t.Fatalf("a full disk is not reported: the health is %d %s, a commit is answered %d %s", health.status, health.body, a.status, a.body)
 }
 
 // mustRead checks that the read daemon serves reads.

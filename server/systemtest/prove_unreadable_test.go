@@ -168,7 +168,7 @@ func (l *logToBreak) hiccups(t *testing.T) {
 	if d.faults.Load() != 1 {
 		t.Errorf("%d reads failed, want 1", d.faults.Load())
 	}
-	awaitHealth(t, reader.url, 200)
+	awaitStatus(t, reader.url+"/v1/health", 200)
 	reader.stop(t)
 }
 
@@ -224,7 +224,7 @@ func (l *logToBreak) readsBack(t *testing.T, readable int, fails func(string, in
 		var page struct{}
 		mustGet(t, fmt.Sprintf("%s/v1/read/commit/%d", reader.url, seq+1), &page)
 	}
-	awaitHealth(t, reader.url, 200)
+	awaitStatus(t, reader.url+"/v1/health", 200)
 	d.fail(fails)
 	a, err := get(http.DefaultClient, fmt.Sprintf("%s/v1/read/commit/%d", reader.url, l.second-1))
 	if err != nil || a.status != 503 || !strings.Contains(a.body, "LogUnavailable") || d.faults.Load() == 0 {

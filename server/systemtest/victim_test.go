@@ -49,11 +49,13 @@ func (v *victim) behave() {
 	defer close(v.ended)
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
+	pause := time.NewTicker(50 * time.Millisecond)
+	defer pause.Stop()
 	for n := 1; ; n++ {
 		select {
 		case <-v.stop:
 			return
-		default:
+		case <-pause.C:
 		}
 		a, err := post(client, v.w.url+"/v1/commit", goodCommit)
 		if err != nil || a.status != 200 {
@@ -175,16 +177,6 @@ func seqOf(body string) string {
 
 func postHead(path string, lines ...string) string {
 	return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + strings.Join(append(lines, ""), "\r\n") + "\r\n"
-}
-
-// await polls cond, for at most a minute.
-func (v *victim) await(what string, cond func() bool) {
-	v.Helper()
-	for end := time.Now().Add(time.Minute); !cond(); {
-		if time.Now().After(end) {
-			v.Fatalf("waited in vain until %s", what)
-		}
-	}
 }
 
 // metric returns the value of a series, 0 if it is absent.

@@ -98,7 +98,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	mustGet := func(path string, want int) {
 		t.Helper()
 		var a answer
-		awaits(t, path, func() bool { // 503 while the index is being made
+		awaits(t, path, func() bool { // 503 while the index is being built
 			var err error
 			a, err = get(http.DefaultClient, r.url+path)
 			return err == nil && a.status != 503

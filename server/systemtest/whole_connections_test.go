@@ -97,7 +97,7 @@ func TestSilentFollowers(t *testing.T) {
 	for range 50 {
 		open()
 	}
-	(&victim{T: t}).await("all are open", func() bool { return (&victim{T: t}).metric(r, "asset_ledger_read_streams") == 50 })
+	awaits(t, "all are open", func() bool { return (&victim{T: t}).metric(r, "asset_ledger_read_streams") == 50 })
 	for range 50 {
 		c, said := open(), make([]byte, 0, 4096)
 		c.SetReadDeadline(time.Now().Add(time.Minute))

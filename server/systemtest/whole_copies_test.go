@@ -33,7 +33,7 @@ func TestHealthCountsCopies(t *testing.T) {
 	}
 	b := startHost(t, store, "b")
 	c := startReader(t, t.TempDir()+"/log", func(c *reader.Config) { c.Mirror.From, c.Name, c.CheckpointEvery = b.url, "shop-eu", 0 })
-	awaits(t, "both copies are told of in the metrics", func() bool {
+	awaits(t, "both copies are in the metrics", func() bool {
 		metrics, err := get(http.DefaultClient, a.url+"/v1/metrics")
 		return err == nil && strings.Contains(metrics.body, "asset_ledger_write_mirror_seq{name=\"b\"} 1\n") &&
 			strings.Contains(metrics.body, "asset_ledger_write_mirror_seq{name=\"shop-eu\"} 1\n")

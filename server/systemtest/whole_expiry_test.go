@@ -105,7 +105,7 @@ func TestHoldsExpireThroughKills(t *testing.T) {
 // awaits polls until cond is true.
 func awaits(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain until %s", what)
 		}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // pastOf returns everything that a read daemon reports about the past of three
@@ -51,17 +50,16 @@ func pastOf(t *testing.T, url string, last int) string {
 // mustGetReady is mustGet, repeated while the history index is being made.
 func mustGetReady(t *testing.T, url string, into any) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; {
-		a, err := get(http.DefaultClient, url)
-		if err == nil && a.status == 200 {
-			if err := json.Unmarshal([]byte(a.body), into); err != nil {
-				t.Fatal(a.body, err)
-			}
-			return
-		}
-		if err != nil || a.status != 503 || time.Now().After(end) {
+	var a answer
+	awaits(t, "the history index is there", func() bool {
+		var err error
+		if a, err = get(http.DefaultClient, url); err != nil || a.status != 200 && a.status != 503 {
 			t.Fatalf("GET %s: %v %d %s", url, err, a.status, a.body)
 		}
+		return a.status == 200
+	})
+	if err := json.Unmarshal([]byte(a.body), into); err != nil {
+		t.Fatal(a.body, err)
 	}
 }
 

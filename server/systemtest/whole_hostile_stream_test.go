@@ -81,7 +81,7 @@ func TestHostileStreams(t *testing.T) {
 		c.SetLinger(0)
 		c.sendChunk(other + "\n" + other[:50])
 		c.Close()
-		v.await("the stream is over", func() bool {
+		awaits(v.T, "the stream is over", func() bool {
 			return v.metric(v.w, `asset_ledger_write_requests_total{route="/v1/commit/stream",status="200"}`) > before
 		})
 	})
@@ -129,7 +129,7 @@ type hostileStream struct {
 func (v *victim) openStream() *hostileStream {
 	v.Helper()
 	var s *hostileStream
-	v.await("a stream opens", func() bool {
+	awaits(v.T, "a stream opens", func() bool {
 		c := v.dial(v.w)
 		c.send(streamHead)
 		res, err := http.ReadResponse(c.in, nil)

@@ -157,7 +157,7 @@ func (v *victim) deafStreams() {
 		c.SetReadBuffer(4096)
 		c.send("GET /v1/read/commits HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n")
 	}
-	v.await("all streams are dropped", func() bool {
+	awaits(v.T, "all streams are dropped", func() bool {
 		return v.metric(v.r, `asset_ledger_read_requests_total{route="/v1/read/commits",status="200"}`) >= streams &&
 			v.metric(v.r, "asset_ledger_read_streams") == 0
 	})
@@ -321,13 +321,13 @@ func tenThousand(t *testing.T, choose func(*victim) *process) {
 			conns[i].(*rawConn).send("GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
 		}
 	}
-	v.await("all are open", func() bool { return v.metric(p, "process_open_fds") >= most })
+	awaits(v.T, "all are open", func() bool { return v.metric(p, "process_open_fds") >= float64(most) })
 	seen := v.acked.Load()
-	v.await("the client that behaves went on", func() bool { return v.acked.Load() > seen+20 })
+	awaits(v.T, "the well-behaved client continued", func() bool { return v.acked.Load() > seen+5 })
 	t.Logf("%d connections take %d MiB", most, (statusBytes(t, p, "VmRSS")-before)>>20)
 	for _, c := range conns {
 		c.Close()
 	}
-	v.await("all are gone", func() bool { return v.metric(p, "process_open_fds") < 100 })
+	awaits(v.T, "all are gone", func() bool { return v.metric(p, "process_open_fds") < 100 })
 	v.finish()
 }

@@ -65,7 +65,10 @@ func TestHostileHandshakes(t *testing.T) {
 	})
 	over := make(chan struct{})
 	go func() { attacks.Wait(); close(over) }()
+	pause := time.NewTicker(20 * time.Millisecond)
+	defer pause.Stop()
 	for n, done := 1, false; !done || n < 20; n++ { // well-behaved clients notice nothing
+		<-pause.C
 		if a, err := post(good, w.url+"/v1/commit", fmt.Sprintf(oneContainer, n)); err != nil || a.status != 200 {
 			t.Fatalf("%v %d %s", err, a.status, a.body)
 		}

@@ -144,12 +144,13 @@ func TestSocketActivation(t *testing.T) {
 	ready := func(network, address string) (answer, error) {
 		client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true,
 			Dial: func(string, string) (net.Conn, error) { return net.Dial(network, address) }}}
-		for end := time.Now().Add(time.Minute); ; {
-			a, err := get(client, "http://ledger/v1/readyz")
-			if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.ENOENT) || time.Now().After(end) {
-				return a, err
-			}
-		}
+		var a answer
+		var err error
+		awaits(t, "a process listens", func() bool {
+			a, err = get(client, "http://ledger/v1/readyz")
+			return !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.ENOENT)
+		})
+		return a, err
 	}
 	for _, at := range [][2]string{{"tcp", etcdtest.FreeAddress(t)}, {"unix", socket}} {
 		cmd, words := start(at[1])

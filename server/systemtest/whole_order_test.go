@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -70,13 +69,10 @@ func TestDaemonsInAnyOrder(t *testing.T) {
 // a commit. Before that, min_seq is beyond the end, and is rejected at once.
 func awaitSeq(t *testing.T, url string, seq int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+	awaits(t, fmt.Sprintf("the read daemon finds commit %d", seq), func() bool {
 		a, err := get(http.DefaultClient, fmt.Sprintf("%s/v1/read/freshness?min_seq=%d&wait=20s", url, seq))
-		if err == nil && a.status == 200 {
-			return
-		}
-	}
-	t.Fatalf("the read daemon did not find commit %d", seq)
+		return err == nil && a.status == 200
+	})
 }
 
 // TestExitCodes checks the daemons' exit codes for their service manager.
@@ -160,7 +156,7 @@ func TestRefusedLogIsNotChanged(t *testing.T) {
 		t.Errorf("exit code %d, want 3\n%s", code, words)
 	}
 	if diff := cmp.Diff(before, allFiles(t, dir)); diff != "" {
-		t.Errorf("a refused log was changed:\n%.2000s", diff)
+		t.Errorf("a rejected log was changed:\n%.2000s", diff)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"assetledger/server/etcd/etcdtest"
 )
@@ -34,9 +35,12 @@ func TestUpgradeWhileInUse(t *testing.T) {
 	url := w.url
 	go func() {
 		defer close(ended)
+		pause := time.NewTicker(5 * time.Millisecond)
+		defer pause.Stop()
 		for n := 1; ; n++ {
 			body := strings.TrimSuffix(goodCommit, "}") + fmt.Sprintf(`,"idempotency_key":"client-%d"}`, n)
 			for {
+				<-pause.C
 				a, err := post(http.DefaultClient, url+"/v1/commit", body)
 				if err == nil && a.status == 200 {
 					break
@@ -56,13 +60,15 @@ func TestUpgradeWhileInUse(t *testing.T) {
 	}()
 	more := func() {
 		t.Helper()
-		for seen := acked.Load(); acked.Load() < seen+20; {
+		seen := acked.Load()
+		awaits(t, "the client goes on", func() bool {
 			select {
 			case <-ended:
 				t.Fatal("the client gave up")
 			default:
 			}
-		}
+			return acked.Load() >= seen+20
+		})
 	}
 	is := func(version string, urls ...string) {
 		t.Helper()

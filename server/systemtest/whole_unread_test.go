@@ -37,7 +37,7 @@ func TestUnreadPages(t *testing.T) {
 		most = max(most, statusBytes(t, v.r, "RssAnon"))
 	}
 	seen := v.acked.Load()
-	v.await("the client that behaves goes on", func() bool {
+	awaits(v.T, "the well-behaved client continues", func() bool {
 		most = max(most, statusBytes(t, v.r, "RssAnon"))
 		return v.acked.Load() > seen+100
 	})

@@ -201,7 +201,7 @@ func (p prometheus) mustBecome(query, want string) {
 			Result []struct{ Value [2]any }
 		}
 	}
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+	for end, again := time.Now().Add(time.Minute), time.Tick(50*time.Millisecond); time.Now().Before(end); <-again { // it scrapes every 100 ms
 		got.Data.Result = nil
 		if p.ask("/api/v1/query?query="+url.QueryEscape(query), &got) && len(got.Data.Result) == 1 && fmt.Sprint(got.Data.Result[0].Value[1]) == want {
 			return
