@@ -178,7 +178,7 @@ func TestClientsCutAnswers(t *testing.T) {
 	for language := range clientDrivers {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
-			run := prepareClient(t, language, t.TempDir())
+			run := prepareClient(t, language)
 			l, url := startCutLedger(t)
 			args, size := []string{"cuts", url}, map[string]int{}
 			for _, x := range cutCases {

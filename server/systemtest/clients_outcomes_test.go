@@ -135,7 +135,8 @@ func TestClientsOutcomes(t *testing.T) {
 	}
 	for language := range clientDrivers {
 		t.Run(language, func(t *testing.T) {
-			run := prepareClient(t, language, t.TempDir())
+			t.Parallel()
+			run := prepareClient(t, language)
 			l := &scriptedLedger{asked: map[string]int{}}
 			server := httptest.NewServer(l)
 			defer server.Close()

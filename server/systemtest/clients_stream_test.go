@@ -150,7 +150,7 @@ func TestClientsStreams(t *testing.T) {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			run := prepareClient(t, language, folder)
+			run := prepareClient(t, language)
 			l := &streamLedger{asked: map[string]int{}}
 			server := httptest.NewServer(l)
 			defer server.Close()

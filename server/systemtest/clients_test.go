@@ -134,17 +134,51 @@ var clientDrivers = map[string]func(t *testing.T, folder string) (command []stri
 	},
 }
 
-// prepareClient puts a client into a folder. It returns a function that makes
-// the command that runs a driver or sample of that language. It skips the test
-// if a tool is missing.
-func prepareClient(t *testing.T, language, folder string) func(name string, args ...string) *exec.Cmd {
-	command, missing := clientDrivers[language](t, folder)
-	if missing != "" {
-		t.Skip("NOT TESTED: the client for " + language + "; needs " + missing)
+// madeClients has the clients that tests have prepared so far, by language.
+var madeClients = struct {
+	sync.Mutex
+	clients map[string]*preparedClient
+}{clients: map[string]*preparedClient{}}
+
+// A preparedClient is a client that is ready to run, for all tests.
+type preparedClient struct {
+	once            sync.Once
+	folder, missing string
+	command         []string
+}
+
+// prepareClient compiles a client, once for all tests. It returns a function
+// that makes the command that runs a driver or sample of that language. It skips
+// the test if a tool is missing.
+func prepareClient(t *testing.T, language string) func(name string, args ...string) *exec.Cmd {
+	t.Helper()
+	madeClients.Lock()
+	c := madeClients.clients[language]
+	if c == nil {
+		c = &preparedClient{missing: "what another test needed in vain"}
+		madeClients.clients[language] = c
+	}
+	madeClients.Unlock()
+	c.once.Do(func() {
+		var err error
+		if c.folder, err = os.MkdirTemp("", "ledger-client-"); err != nil {
+			t.Fatal(err)
+		}
+		c.command, c.missing = clientDrivers[language](t, c.folder)
+	})
+	if c.missing != "" {
+		t.Skip("NOT TESTED: the client for " + language + "; needs " + c.missing)
 	}
 	return func(name string, args ...string) *exec.Cmd {
-		words := slices.Concat(command, []string{filepath.Join(folder, name+script[language])}, args)
+		words := slices.Concat(c.command, []string{filepath.Join(c.folder, name+script[language])}, args)
 		return exec.Command(words[0], words[1:]...)
+	}
+}
+
+// removeClients removes what prepareClient made.
+func removeClients() {
+	for _, c := range madeClients.clients {
+		os.RemoveAll(c.folder)
 	}
 }
 
@@ -174,7 +208,7 @@ func TestClients(t *testing.T) {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			run := prepareClient(t, language, folder)
+			run := prepareClient(t, language)
 			const n = 100
 			seed := uint64(time.Now().UnixNano())
 			t.Logf("seed %d", seed)

@@ -22,7 +22,7 @@ func TestWalletServices(t *testing.T) {
 	for language := range clientDrivers {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
-			run := prepareClient(t, language, t.TempDir())
+			run := prepareClient(t, language)
 			dir := t.TempDir()
 			write := startWriteProcess(t, dir)
 			read := startProcess(t, "ledger-read", "-dir", dir, "-name", "r")

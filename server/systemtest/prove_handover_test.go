@@ -25,9 +25,8 @@ func TestProveHandOver(t *testing.T) {
 		return exec.Command(filepath.Join(buildPrograms(t), "ledgerctl"), "batch", "-", "-o", "ndjson", "-write-url", write)
 	}}
 	for language := range clientDrivers {
-		folder := t.TempDir()
 		t.Run(language, func(t *testing.T) { // a missing tool skips it
-			run := prepareClient(t, language, folder)
+			run := prepareClient(t, language)
 			all[language] = func(write string) *exec.Cmd { return run("drive", "stream", write) }
 		})
 	}
