@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,6 +54,10 @@ func (s *sandbox) byStranger(command string) {
 		if strings.HasPrefix(command, start) && !strings.Contains(out, want) {
 			s.t.Errorf("it does not say %q:\n%s", want, out)
 		}
+	}
+	// The demonstration kills a daemon, which the shell must not report.
+	if alien := regexp.MustCompile(`Killed|Terminated|line \d+:`).FindString(out); command == "make demo" && alien != "" {
+		s.t.Errorf("it says %q:\n%s", alien, out)
 	}
 }
 
