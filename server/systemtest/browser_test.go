@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"assetledger/server/servertest/longtest"
 )
 
 // A browser is a headless Chromium with one tab, driven by the DevTools
@@ -95,6 +97,7 @@ func (b *browser) open() {
 	b.must("Emulation.setTimezoneOverride", map[string]any{"timezoneId": "UTC"}, nil)
 	b.must("Emulation.setLocaleOverride", map[string]any{"locale": "en-GB"}, nil)
 	b.size(1200, 800)
+	b.scheme("light")
 }
 
 func (b *browser) size(width, height int) {
@@ -105,7 +108,11 @@ func (b *browser) size(width, height int) {
 // scheme sets the preferred color scheme: light or dark.
 func (b *browser) scheme(name string) {
 	b.t.Helper()
-	b.must("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": name}}}, nil)
+	features := []map[string]string{{"name": "prefers-color-scheme", "value": name}}
+	if !longtest.Form(b.t, "pages that fade in") {
+		features = append(features, map[string]string{"name": "prefers-reduced-motion", "value": "reduce"})
+	}
+	b.must("Emulation.setEmulatedMedia", map[string]any{"features": features}, nil)
 }
 
 // read passes replies to the waiting commands, and records faults in the page.
@@ -249,7 +256,7 @@ func (b *browser) until(expression string) {
 		look();
 	})`, expression), &ok)
 	if !ok {
-		b.t.Fatalf("the page did not come to: %s\nit shows %s:\n%s\nfaults: %q", expression, b.text("location.href"), b.text("document.body.innerText"), b.seen())
+		b.t.Fatalf("the page never reached: %s\nit shows %s:\n%s\nfaults: %q", expression, b.text("location.href"), b.text("document.body.innerText"), b.seen())
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"assetledger/server/servertest/longtest"
 )
 
 var screenshots = flag.String("screenshots", "", "directory to write pictures of the page to, such as ../../docs/page")
@@ -80,7 +82,11 @@ func (p *pageTest) pictures(t *testing.T) {
 		}
 	}
 	p.scheme("light")
-	for _, width := range []int{360, 768} {
+	widths := []int{360, 768}
+	if !longtest.Form(t, "a width of 768 pixels") {
+		widths = widths[:1]
+	}
+	for _, width := range widths {
 		p.size(width, 800)
 		for _, v := range pageViews {
 			p.goTo(v.hash)
@@ -102,7 +108,7 @@ func (p *pageTest) accessible(t *testing.T) {
 	if os.Getenv(axeFile) == "" {
 		t.Skipf("NOT TESTED: the page with axe-core; set %s to its axe.min.js (npm pack axe-core)", axeFile)
 	}
-	for _, scheme := range []string{"light", "dark"} {
+	for _, scheme := range axeSchemes(t) {
 		p.scheme(scheme)
 		for _, v := range pageViews {
 			p.goTo(v.hash)
@@ -120,6 +126,15 @@ func (p *pageTest) accessible(t *testing.T) {
 	p.scheme("light")
 }
 
+// axeSchemes returns the color schemes in which axe-core checks.
+func axeSchemes(t *testing.T) []string {
+	t.Helper()
+	if longtest.Form(t, "the dark color scheme, and axe-core's own rule of contrast") {
+		return []string{"light", "dark"}
+	}
+	return []string{"light"}
+}
+
 // axe checks the current view with axe-core, if axeFile is set.
 func (p *pageTest) axe(t *testing.T, view string) {
 	t.Helper()
@@ -127,14 +142,15 @@ func (p *pageTest) axe(t *testing.T, view string) {
 	if path == "" {
 		return
 	}
-	source, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	p.until(`getComputedStyle(document.querySelector('#main')).opacity === '1'`) // it fades in
-	p.eval(string(source)+"; undefined", nil)
+	var loaded bool
+	if p.eval(`'axe' in window`, &loaded); !loaded {
+		p.eval(text(t, path)+"; undefined", nil)
+	}
 	var found []string
-	p.eval(`axe.run(document, {rules: {'label-content-name-mismatch': {enabled: true}}}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes[0].html))`, &found)
+	// The rule of contrast takes longest, and p.contrast has it too.
+	p.eval(`axe.run(document, {resultTypes: ['violations'], rules: {'label-content-name-mismatch': {enabled: true}, 'color-contrast': {enabled: `+
+		fmt.Sprint(os.Getenv(longtest.Variable) == "1")+`}}}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes[0].html))`, &found)
 	for _, f := range found {
 		t.Errorf("%s: %s", view, f)
 	}

@@ -24,6 +24,7 @@ type victim struct {
 	stop  chan struct{}
 	ended chan struct{}
 	acked *atomic.Int64 // units whose commits the good client was promised
+	scale int           // of large attacks: 10 in the long form
 }
 
 func newVictim(t *testing.T, more ...string) *victim {

@@ -3,6 +3,8 @@ package systemtest
 import (
 	"os/exec"
 	"testing"
+
+	"assetledger/server/servertest/longtest"
 )
 
 // All kinds of hostile clients attack at once. Neither daemon may use more
@@ -12,7 +14,11 @@ func TestMemoryUnderAttack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out of -short: hostile clients of every kind at once take their time")
 	}
-	out, err := exec.Command("go", "run", "assetledger/server/hostile", "-programs", buildPrograms(t), "-together", "-for", "10s").CombinedOutput()
+	seconds := "10s"
+	if !longtest.Form(t, "hostile clients for longer than a second") {
+		seconds = "1s"
+	}
+	out, err := exec.Command("go", "run", "assetledger/server/hostile", "-programs", buildPrograms(t), "-together", "-for", seconds).CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {
 		t.Error(err)

@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"assetledger/server/servertest/longtest"
 )
 
 const (
@@ -63,8 +64,8 @@ func TestKilledWhileTheIndexIsMade(t *testing.T) {
 	awaitSeq(t, r.url, last)
 	r.stop(t) // it writes a checkpoint, so that the next daemon serves while it makes the index
 	rounds := 16
-	if testing.Short() {
-		rounds = 5
+	if !longtest.Form(t, "more than 6 kills of a read daemon that makes the index") {
+		rounds = 6
 	}
 	midway, writing := 0, 0
 	for round := range rounds {
@@ -108,7 +109,7 @@ func TestKilledWhileTheIndexIsMade(t *testing.T) {
 // index was, -1 if it was complete, and whether there was an unfinished file.
 func killWhileMaking(t *testing.T, r *process, folder string, at int) (seq int, writing bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; {
+	awaits(t, "the index is made", func() bool {
 		_, err := os.Stat(filepath.Join(folder, "next.tmp"))
 		var health struct {
 			History *struct {
@@ -116,16 +117,14 @@ func killWhileMaking(t *testing.T, r *process, folder string, at int) (seq int, 
 			}
 		}
 		a, failed := get(http.DefaultClient, r.url+"/v1/health")
-		if failed != nil || json.Unmarshal([]byte(a.body), &health) != nil || time.Now().After(end) {
+		if failed != nil || json.Unmarshal([]byte(a.body), &health) != nil {
 			t.Fatal(failed, a)
 		}
 		if seq = -1; health.History != nil {
 			seq = health.History.Made
 		}
-		if seq < 0 || err == nil || seq >= at {
-			break
-		}
-	}
+		return seq < 0 || err == nil || seq >= at
+	})
 	r.kill()
 	_, err := os.Stat(filepath.Join(folder, "next.tmp"))
 	return seq, err == nil

@@ -11,8 +11,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+
+	"assetledger/server/servertest/longtest"
 )
 
 // These tests are clients that attack real daemons, or behave as if they did.
@@ -34,6 +37,10 @@ const getHealth = "GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 func TestHostileClients(t *testing.T) {
 	v := newVictim(t)
+	v.scale = 2
+	if longtest.Form(t, "bodies of a million fields, and others that are larger still") {
+		v.scale = 10
+	}
 	t.Cleanup(v.finish) // after all attacks, which run at the same time
 	// The responses must be larger than sockets can hold.
 	bulk := `{"transactions":[` + strings.Repeat(`{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":1,"quantity":1}}],"metadata":{"a":"`+
@@ -135,18 +142,22 @@ func TestHostileClients(t *testing.T) {
 // neverReading sends large requests and reads nothing, until the daemon drops
 // it.
 func (v *victim) neverReading() {
+	var all sync.WaitGroup
 	for path, p := range map[string]*process{"/v1/read/commits": v.r, "/v1/openapi.json": v.r, "/v1/metrics": v.w} {
 		c := v.dial(p)
 		c.SetReadBuffer(4096)
-		request := "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n"
-		var err error
-		for err == nil {
-			_, err = io.WriteString(c, request)
-		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			v.Errorf("%s: the daemon did not end the connection", path)
-		}
+		all.Go(func() {
+			request := "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n"
+			var err error
+			for err == nil {
+				_, err = io.WriteString(c, request)
+			}
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				v.Errorf("%s: the daemon did not end the connection", path)
+			}
+		})
 	}
+	all.Wait()
 }
 
 // deafStreams opens streams of commits and reads nothing.
@@ -207,7 +218,7 @@ func (v *victim) compressed() {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
 	zeroes := make([]byte, 1<<20)
-	for range 100 {
+	for range 10 * v.scale {
 		z.Write(zeroes)
 	}
 	z.Close()
@@ -222,7 +233,7 @@ func (v *victim) compressed() {
 
 // deepAndWide sends bodies that would be much work for a careless parser.
 func (v *victim) deepAndWide() {
-	const million = 1_000_000
+	million := 100_000 * v.scale
 	fields := func(of string) string {
 		var b strings.Builder
 		for i := range million {
@@ -263,7 +274,8 @@ func (v *victim) deepAndWide() {
 // floodOfKeys commits with many more idempotency keys, of the maximum length,
 // than the daemon remembers.
 func (v *victim) floodOfKeys() {
-	const batches, each = 20, 2000
+	const each = 2000
+	batches := 2 * v.scale
 	key := func(n int) string { return fmt.Sprintf("%0255d", n) }
 	var first, last string
 	for b := range batches {
@@ -297,14 +309,17 @@ func (v *victim) floodOfKeys() {
 
 // TestTenThousandIdleConnections opens them to each daemon.
 func TestTenThousandIdleConnections(t *testing.T) {
-	t.Run("ledger-write", func(t *testing.T) { tenThousand(t, func(v *victim) *process { return v.w }) })
-	t.Run("ledger-read", func(t *testing.T) { tenThousand(t, func(v *victim) *process { return v.r }) })
+	most := 10_000
+	if !longtest.Form(t, "more than 2000 idle connections") {
+		most = 2000
+	}
+	t.Run("ledger-write", func(t *testing.T) { idle(t, most, func(v *victim) *process { return v.w }) })
+	t.Run("ledger-read", func(t *testing.T) { idle(t, most, func(v *victim) *process { return v.r }) })
 }
 
-func tenThousand(t *testing.T, choose func(*victim) *process) {
-	const most = 10_000
+func idle(t *testing.T, most int, choose func(*victim) *process) {
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Max < most+1000 {
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Max < uint64(most)+1000 {
 		t.Skipf("needs a limit of %d open files, and has %d (%v): raise it with ulimit -Hn", most+1000, limit.Max, err)
 	}
 	limit.Cur = limit.Max

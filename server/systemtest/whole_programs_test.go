@@ -14,11 +14,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"assetledger/server/servertest/longtest"
 )
 
 // TestMain removes what the tests of whole programs have built.
 func TestMain(m *testing.M) {
-	code := m.Run()
+	code := longtest.Main(m)
+	removeClients()
 	if programs.dir != "" && os.Getenv(builtPrograms) == "" {
 		os.RemoveAll(programs.dir)
 	}

@@ -39,7 +39,7 @@ func TestUnreadPages(t *testing.T) {
 	seen := v.acked.Load()
 	awaits(v.T, "the well-behaved client continues", func() bool {
 		most = max(most, statusBytes(t, v.r, "RssAnon"))
-		return v.acked.Load() > seen+100
+		return v.acked.Load() > seen+20
 	})
 	t.Logf("%d clients that do not read: at most %d MiB", clients, most>>20)
 	if most > mostReadHeap {

@@ -1,6 +1,6 @@
 // Drives ctl/client for TestClients: drive WRITE READ CURSOR N; for
 // TestClientsOutcomes: drive outcomes URL NAME SECONDS NAME SECONDS…; for
-// TestClientsCutAnswers: drive cuts URL NAME BYTES NAME BYTES…; for
+// TestClientsCutAnswers: drive cuts URL STEP NAME BYTES NAME BYTES…; for
 // TestClientsStreams: drive streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
 // TestProveHandOver: drive stream WRITE, with a key a line on standard input.
 package main
@@ -65,7 +65,7 @@ func main() {
 		outcomes(os.Args[2], os.Args[3:])
 		return
 	case "cuts":
-		cuts(os.Args[2], os.Args[3:])
+		cuts(os.Args[2], must(strconv.Atoi(os.Args[3])), os.Args[4:])
 		return
 	case "streams":
 		streams(os.Args[2], os.Args[3], os.Args[4], os.Args[5:])
@@ -183,11 +183,12 @@ func outcome(err error) string {
 	return err.Error()
 }
 
-// cuts makes a request for each case and number of bytes, up to all of them, and prints what came of it.
-func cuts(base string, cases []string) {
+// cuts makes a request for each case and number of bytes, up to all of them, and prints the outcomes.
+func cuts(base string, step int, cases []string) {
 	var places []string
 	for ; len(cases) > 1; cases = cases[2:] {
-		for at := range must(strconv.Atoi(cases[1])) + 1 {
+		size := must(strconv.Atoi(cases[1]))
+		for at := size % step; at <= size; at += step {
 			places = append(places, fmt.Sprint(cases[0], "-", at))
 		}
 	}

@@ -1,6 +1,6 @@
 """Drives docs/clients/ledger.py for TestClients: drive.py WRITE READ CURSOR N; for
 TestClientsOutcomes: drive.py outcomes URL NAME SECONDS NAME SECONDS…; for
-TestClientsCutAnswers: drive.py cuts URL NAME BYTES NAME BYTES…; for
+TestClientsCutAnswers: drive.py cuts URL STEP NAME BYTES NAME BYTES…; for
 TestClientsStreams: drive.py streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
 TestProveHandOver: drive.py stream WRITE, with a key a line on standard input."""
 
@@ -96,7 +96,8 @@ def cut(place):
 
 
 if sys.argv[1] == "cuts":
-    places = ["%s-%d" % (name, at) for name, size in zip(sys.argv[3::2], sys.argv[4::2]) for at in range(int(size) + 1)]
+    step, cases = int(sys.argv[3]), zip(sys.argv[4::2], map(int, sys.argv[5::2]))
+    places = ["%s-%d" % (name, at) for name, size in cases for at in range(size % step, size + 1, step)]
     with ThreadPoolExecutor(64) as pool:
         print("\n".join(pool.map(cut, places)))
     sys.exit()

@@ -1,6 +1,6 @@
 // Drives docs/clients/ledger.ts for TestClients: drive.ts WRITE READ CURSOR N; for
 // TestClientsOutcomes: drive.ts outcomes URL NAME SECONDS NAME SECONDS…; for
-// TestClientsCutAnswers: drive.ts cuts URL NAME BYTES NAME BYTES…; for
+// TestClientsCutAnswers: drive.ts cuts URL STEP NAME BYTES NAME BYTES…; for
 // TestClientsStreams: drive.ts streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
 // TestProveHandOver: drive.ts stream WRITE, with a key a line on standard input.
 
@@ -102,9 +102,12 @@ async function cut(url: string, place: string): Promise<string> {
 }
 
 if (process.argv[2] === "cuts") {
-  const [url, ...cases] = process.argv.slice(3);
-  const places: string[] = [];
-  for (let i = 0; i < cases.length; i += 2) for (let at = 0; at <= Number(cases[i + 1]); at++) places.push(`${cases[i]}-${at}`);
+  const [url, every, ...cases] = process.argv.slice(3);
+  const places: string[] = [], step = Number(every);
+  for (let i = 0; i < cases.length; i += 2) {
+    const size = Number(cases[i + 1]);
+    for (let at = size % step; at <= size; at += step) places.push(`${cases[i]}-${at}`);
+  }
   const told: string[] = [];
   let next = 0;
   await Promise.all(Array.from({ length: 64 }, async () => {
