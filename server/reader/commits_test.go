@@ -27,6 +27,7 @@ func (r *testReader) seqs(target string, limit int) (seqs []string) {
 }
 
 func TestCommitsInBothOrders(t *testing.T) {
+	t.Parallel()
 	source, log := logDrivers[1].open(t)
 	w := newLedgerWriter(t, log)
 	w.commit("RegisterClass class_id=1 name=Gold", "CreateContainer container_id=1 kind=Standard")
@@ -92,6 +93,7 @@ func TestCommitsInBothOrders(t *testing.T) {
 // TestNewestEndsEarly checks that a page in memory has a maximum size, whatever
 // its limit is.
 func TestNewestEndsEarly(t *testing.T) {
+	t.Parallel()
 	log := newMemLog()
 	w := newLedgerWriter(t, log)
 	w.commit("RegisterClass class_id=1 name=Gold", "CreateContainer container_id=1 kind=Standard")
@@ -185,6 +187,7 @@ func TestReversedBy(t *testing.T) {
 // TestLargeCommitNeedsRoom checks that a commit is not rendered if the budget
 // has no room for its response, in any form. Small commits still are.
 func TestLargeCommitNeedsRoom(t *testing.T) {
+	t.Parallel()
 	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(128 << 10) })
 	r.until(11)
 	others := r.api.Budget.Claim()

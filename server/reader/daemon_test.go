@@ -230,6 +230,7 @@ func TestRunReadFails(t *testing.T) {
 // TestLogIsExchanged checks that a daemon ends when its log is replaced by
 // another one, or loses commits. What it has served must stay true.
 func TestLogIsExchanged(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		exchange func(t *testing.T, dir string)

@@ -68,6 +68,7 @@ func TestPastTakesTurns(t *testing.T) {
 // TestPastIsCharged checks that memory of such a read counts in the budget. While
 // others use up the budget, the read is rejected, and small reads are not.
 func TestPastIsCharged(t *testing.T) {
+	t.Parallel()
 	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(1 << 20) })
 	r.until(11)
 	others := r.api.Budget.Claim()
@@ -92,6 +93,7 @@ func TestPastIsCharged(t *testing.T) {
 // and not for its maximum. So short lists can be read while others use up the
 // budget.
 func TestShortListsGetThrough(t *testing.T) {
+	t.Parallel()
 	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(512 << 10) })
 	r.until(11)
 	others := r.api.Budget.Claim()

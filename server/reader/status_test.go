@@ -75,6 +75,7 @@ func (r *testReader) statusOf(headers ...string) (data struct {
 // TestStatusOfWriteDaemons checks what operators are told about whatever responds
 // at the addresses.
 func TestStatusOfWriteDaemons(t *testing.T) {
+	t.Parallel()
 	elsewhere := fakeWriter(t, map[string]string{"/v1/health": `200 {"status":"healthy",` + commitLog + `}`})
 	for name, c := range map[string]struct {
 		answers        map[string]string

@@ -49,6 +49,7 @@ func (r *testReader) answers() (all []string) {
 // every read like a daemon whose log ended there. This holds in the middle of a
 // batch too, and whatever is committed later.
 func TestUntil(t *testing.T) {
+	t.Parallel()
 	batches := untilBatches(t)
 	log := newMemLog()
 	w := newLedgerWriter(t, log)

@@ -82,6 +82,7 @@ func (v *validator) content(of any) (object, error) {
 // the documents, the codes and operations of the ledger, and every recorded
 // request with its response.
 func TestOpenAPI(t *testing.T) {
+	t.Parallel()
 	documents := describedBy(t)
 	for side, v := range documents {
 		t.Run(side+" refers to what is there", func(t *testing.T) { checkReferences(t, v) })

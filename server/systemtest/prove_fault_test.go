@@ -60,6 +60,7 @@ func (r *rig) unreadable(breaks func(segment string)) {
 // unless health reports the failure first. The daemon must stop with exit code
 // 1 and a message about it, and the next one must have all commits.
 func TestCutEnd(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "log")
 	w := startWriteProcess(t, dir)
 	mustCommit(t, w.url, setUp())

@@ -76,6 +76,7 @@ func (l logLines) await(t *testing.T, words string) {
 // TestAuthFileIsReadAgain checks SIGHUP: tokens are added and revoked, streams
 // of revoked tokens end, and an invalid file changes nothing.
 func TestAuthFileIsReadAgain(t *testing.T) {
+	t.Parallel()
 	file, dir := filepath.Join(t.TempDir(), "auth"), t.TempDir()
 	clientsOf(t, file, "old one commit,read", "stays two read")
 	hup, lines := make(chan os.Signal), make(logLines, 1000)
@@ -166,6 +167,7 @@ func TestAuthFileIsNoticed(t *testing.T) {
 // TestOwnersAreJudgedWhenItHappens moves a container between owners. A limited
 // token must never change it while it belongs to another owner.
 func TestOwnersAreJudgedWhenItHappens(t *testing.T) {
+	t.Parallel()
 	file, dir := filepath.Join(t.TempDir(), "auth"), t.TempDir()
 	clientsOf(t, file, "admin a admin", "seven s commit,read owners=7")
 	w := startWriter(t, dir, func(c *writer.Config) { c.Access.AuthFile = file })

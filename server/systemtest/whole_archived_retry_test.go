@@ -16,6 +16,7 @@ import (
 // was made, and which one it is. It is not committed again, and gets the result
 // once the segment is back.
 func TestRetryOfAnArchivedCommit(t *testing.T) {
+	t.Parallel()
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "old")
 	w := writeSmall(t, dir)
 	r := readEvery(t, dir, 15)

@@ -26,6 +26,7 @@ func spoil(t *testing.T, path string) {
 // starts daemons on the copy. Everything that was acknowledged before a backup
 // began must be in it.
 func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
 	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	w := writeSmall(t, dir)
 	r := readEvery(t, dir, 20)
@@ -90,6 +91,7 @@ func TestBackupUnderLoad(t *testing.T) {
 
 // TestRepairAcceptsLoss damages a log in the middle.
 func TestRepairAcceptsLoss(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := writeSmall(t, dir)
 	fillLog(t, w.url, 1, 30)

@@ -69,6 +69,7 @@ func wide(i int) string {
 // TestCheckpointsStandForTheLog makes checkpoints, starts both daemons from
 // them, archives the segments that they replace, and damages the checkpoints.
 func TestCheckpointsStandForTheLog(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := writeSmall(t, dir)
 	r := readEvery(t, dir, 15)
@@ -210,6 +211,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 // TestOtherWindowIsNoDamage archives a log whose daemons remember 20
 // idempotency keys, and then starts both daemons with 40.
 func TestOtherWindowIsNoDamage(t *testing.T) {
+	t.Parallel()
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "old")
 	start := func() *process {
 		return startProcess(t, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(128<<10), "-idempotency-keys", "20")
@@ -283,6 +285,7 @@ func TestFormatDocumentCheckpoint(t *testing.T) {
 // TestReadersShareTheDuty runs two read daemons that could both make
 // checkpoints. Only one of them does at a time, and the other takes over.
 func TestReadersShareTheDuty(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := writeSmall(t, dir)
 	a, b := readEvery(t, dir, 10, "-name", "a"), readEvery(t, dir, 10, "-name", "b")
@@ -309,6 +312,7 @@ func TestReadersShareTheDuty(t *testing.T) {
 // TestCheckpointsBesideReads reads and commits while checkpoints are made, in
 // one process, so that the race detector sees everything.
 func TestCheckpointsBesideReads(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := startWriter(t, dir)
 	r := startDaemon(t, "the read daemon", func(ctx context.Context, ready readyLine, log *slog.Logger) error {

@@ -80,6 +80,7 @@ func idleStrangers(t *testing.T, files int) {
 // TestSilentFollowers opens as many streams as are permitted, by clients that
 // never read. They must not keep other clients from following the commits.
 func TestSilentFollowers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := startWriteProcess(t, dir)
 	r := startProcess(t, "ledger-read", "-dir", dir, "-max-streams", "50")

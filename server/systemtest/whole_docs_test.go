@@ -20,12 +20,14 @@ func codeBlocks(kind string) *regexp.Regexp {
 
 // TestReference replays the exchanges of docs/api.md.
 func TestReference(t *testing.T) {
+	t.Parallel()
 	replayDoc(t, "../../docs/api.md", newWorld(t, "write"), 40)
 }
 
 // TestSecurityGuide replays those of docs/security.md, with daemons that
 // require tokens.
 func TestSecurityGuide(t *testing.T) {
+	t.Parallel()
 	replayDoc(t, "../../docs/security.md", newWorld(t, "write", filepath.Join(pairsDir, "write", "auth", clientsFile)), 10)
 }
 

@@ -12,6 +12,7 @@ import (
 // TestHostileStreams attacks a write daemon with streams of commits. At the
 // same time, a well-behaved client continues.
 func TestHostileStreams(t *testing.T) {
+	t.Parallel()
 	v := newVictim(t)
 	t.Cleanup(v.finish) // after all attacks, which run at the same time
 	one := func(name string, attack func(v *victim)) {

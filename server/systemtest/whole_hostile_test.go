@@ -36,6 +36,7 @@ const (
 const getHealth = "GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n"
 
 func TestHostileClients(t *testing.T) {
+	t.Parallel()
 	v := newVictim(t)
 	v.scale = 2
 	if longtest.Form(t, "bodies of a million fields, and others that are larger still") {

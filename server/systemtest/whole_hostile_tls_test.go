@@ -20,6 +20,7 @@ import (
 // hello, or garbage. The daemon must drop each connection within the time limit
 // for a header.
 func TestHostileHandshakes(t *testing.T) {
+	t.Parallel()
 	ca := newAuthority(t)
 	serving := ca.issue(t, "server", time.Time{})
 	w := startProcess(t, "ledger-write", "-dir", t.TempDir(), "-segment-size", fmt.Sprint(testSegment), "-tls-cert", serving.cert, "-tls-key", serving.key,

@@ -34,6 +34,7 @@ func askAs(t *testing.T, method, url, host, body string, headers ...string) (int
 // TestPagesOfOthers checks DNS rebinding: a web page whose name resolves to
 // this machine can't use a ledger that accepts every local client.
 func TestPagesOfOthers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(t.TempDir(), "auth")
 	clientsOf(t, file, "admin a admin")

@@ -20,6 +20,7 @@ import (
 // TestServiceManager starts the programs as systemd would: with a socket that
 // is already open, a socket for notifications, and a umask that hides nothing.
 func TestServiceManager(t *testing.T) {
+	t.Parallel()
 	programs := buildPrograms(t) // before any timeout runs
 	dir := filepath.Join(t.TempDir(), "log")
 	for _, name := range []string{"ledger-write", "ledger-read"} {
@@ -126,6 +127,7 @@ func TestServiceManager(t *testing.T) {
 // and in the file system. A socket that other machines can reach is not served
 // without an auth file, whoever opened it.
 func TestSocketActivation(t *testing.T) {
+	t.Parallel()
 	activate := tool(t, "systemd-socket-activate", "systemd")
 	programs, dir := buildPrograms(t), t.TempDir()
 	socket := filepath.Join(dir, "write")

@@ -12,6 +12,7 @@ import (
 // directory. It reports that it waits for it, and serves the ledger once the
 // write daemon has created it.
 func TestWrongDirectory(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "log")
 	r := startProcess(t, "ledger-read", "-dir", dir)
 	for path, want := range map[string]string{"/v1/health": `"status":"degraded"`, "/v1/readyz": "does not exist"} {

@@ -14,6 +14,7 @@ import (
 // TestOpsGuide runs the commands of docs/ops.md on a running ledger, and checks
 // that the ledger is complete afterwards.
 func TestOpsGuide(t *testing.T) {
+	t.Parallel()
 	tool(t, "curl", "curl")
 	home := t.TempDir()
 	if err := os.Symlink(buildPrograms(t), filepath.Join(home, "bin")); err != nil {
@@ -90,6 +91,7 @@ func balance(t *testing.T, url string) int {
 // TestLogLinesAreExplained checks that docs/ops.md explains every line that a
 // daemon can log.
 func TestLogLinesAreExplained(t *testing.T) {
+	t.Parallel()
 	guide := text(t, "../../docs/ops.md")
 	found := 0
 	for _, file := range ours(t) {

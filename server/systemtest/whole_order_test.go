@@ -25,6 +25,7 @@ func mustShow(t *testing.T, url string, id int, seq int64) {
 
 // TestDaemonsInAnyOrder starts, stops and kills the two daemons in all orders.
 func TestDaemonsInAnyOrder(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "log") // created by the daemon that starts first
 	r := startProcess(t, "ledger-read", "-dir", dir)
 	var list struct {
@@ -77,6 +78,7 @@ func awaitSeq(t *testing.T, url string, seq int) {
 
 // TestExitCodes checks the daemons' exit codes for their service manager.
 func TestExitCodes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := startWriteProcess(t, dir)
 	for i := range 20 {
@@ -131,6 +133,7 @@ func damage(t *testing.T, dir string) {
 // leaves a torn frame at the end of the log, which a start would move aside.
 // The write daemon must exit with 3 and change no file.
 func TestRefusedLogIsNotChanged(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := startProcess(t, "ledger-write", "-dir", dir, "-segment-size", "65536")
 	for i := range 150 {

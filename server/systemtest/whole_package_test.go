@@ -180,6 +180,7 @@ func checkImage(t *testing.T, source string) {
 // TestUnits checks that systemd accepts the units and rates their security
 // well.
 func TestUnits(t *testing.T) {
+	t.Parallel()
 	analyze := tool(t, "systemd-analyze", "systemd")
 	for _, unit := range []string{"ledger-write", "ledger-read"} {
 		path := "../../docs/ops/systemd/" + unit + ".service"

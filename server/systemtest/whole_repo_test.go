@@ -16,6 +16,7 @@ import (
 
 // TestProgramsImportTheStandardLibraryOnly checks the output of go list.
 func TestProgramsImportTheStandardLibraryOnly(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "./cmd/...")
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
@@ -181,6 +182,7 @@ func TestTopLevel(t *testing.T) {
 // TestFilesAreReadable limits the length of files, and rejects paths that only
 // one machine has.
 func TestFilesAreReadable(t *testing.T) {
+	t.Parallel()
 	const most = 500 // lines
 	machine := regexp.MustCompile(`(^|[\s"'=(])/(work|home|root|Users|tmp)/`)
 	marks := regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)

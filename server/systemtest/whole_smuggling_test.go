@@ -102,6 +102,7 @@ func TestSmuggling(t *testing.T) {
 // TestSmugglingReads checks that nothing is answered after a read whose end is
 // in doubt. A proxy could take that for the response to another client.
 func TestSmugglingReads(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "write")
 	const secret = "GET /v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
 	for _, d := range []*daemon{w.read, w.write} {
@@ -133,6 +134,7 @@ func firstAnswer(said string) (status int, body string) {
 // TestStrangeRequestLines checks that each has a clear response, and that only
 // those marked so reach the path that they seem to name.
 func TestStrangeRequestLines(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "write")
 	for _, d := range []*daemon{w.write, w.read} {
 		for _, c := range []struct {
@@ -188,6 +190,7 @@ func TestStrangeRequestLines(t *testing.T) {
 // TestRequestID checks that a request's id is sent back if it is fit to be
 // shown, and that otherwise a new one is made.
 func TestRequestID(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "write")
 	made := map[string]bool{}
 	for _, d := range []*daemon{w.write, w.read} {

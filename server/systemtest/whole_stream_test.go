@@ -56,6 +56,7 @@ func streamLines(url string, send func() (line string, ok bool), result func(lin
 // What was acknowledged must be there, at the commit that the result named, and
 // in the order in which it was sent.
 func TestKilledStreamsLoseNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := startWriteProcess(t, dir)
 	mustCommit(t, w.url, `{"operations":[{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"Gold"}}}]}`)
@@ -123,6 +124,7 @@ func TestKilledStreamsLoseNothing(t *testing.T) {
 // lines that it has read, says that it stops, and ends the response. The log
 // must hold exactly those results.
 func TestStoppedStreams(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := startWriteProcess(t, dir)
 	mustCommit(t, w.url, `{"operations":[{"op":"RegisterClass","args":{"request":{"class_id":1,"name":"Gold"}}},{"op":"CreateContainer","args":{"container_id":1,"kind":"Standard"}}]}`)

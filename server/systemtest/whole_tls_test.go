@@ -29,6 +29,7 @@ import (
 // tokens, client certificates, and certificates that change while the daemon
 // runs.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	ca, strangers := newAuthority(t), newAuthority(t)
 	serving := ca.issue(t, "server", time.Time{})
 	clerk, unknown, stranger := ca.issue(t, "clerk", time.Time{}), ca.issue(t, "unknown", time.Time{}), strangers.issue(t, "clerk", time.Time{})
@@ -146,6 +147,7 @@ func hashOf(t *testing.T, path string) [sha256.Size]byte {
 // TestUnixSocket checks the socket's mode, which files it replaces, and its
 // removal.
 func TestUnixSocket(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "write")
 	log := t.TempDir()
@@ -202,6 +204,7 @@ func TestUnixSocket(t *testing.T) {
 
 // TestAddresses checks which access settings are rejected at start.
 func TestAddresses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "auth")
 	clientsOf(t, file, "a a admin")

@@ -15,6 +15,7 @@ const mostReadHeap = 256 << 20
 // nothing. The daemon's memory for them must stay below the limit, and other
 // clients must be served.
 func TestUnreadPages(t *testing.T) {
+	t.Parallel()
 	v := newVictim(t)
 	const each = 6000
 	bulk := `{"transactions":[` + strings.Repeat(`{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":1,"quantity":1}}],"metadata":{"a":"`+

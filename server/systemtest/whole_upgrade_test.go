@@ -23,12 +23,14 @@ const formats = "../../testdata/formats"
 // TestOldLogs opens every log that an earlier version wrote, and the one that
 // was the newest when this test was written, with the current daemons.
 func TestOldLogs(t *testing.T) {
+	t.Parallel()
 	logs, err := filepath.Glob(filepath.Join(formats, "v*", "*"))
 	if err != nil || len(logs) < 4 {
 		t.Fatalf("only %d logs were found: %v", len(logs), err)
 	}
 	for _, home := range logs {
 		t.Run(strings.TrimPrefix(home, formats+"/"), func(t *testing.T) {
+			t.Parallel()
 			old := readOldLog(t, home)
 			t.Run("checkpoints", old.checkCheckpoints)
 			t.Run("bytes", old.checkBytes)

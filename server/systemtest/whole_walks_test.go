@@ -37,6 +37,7 @@ func TestWalks(t *testing.T) {
 	t.Parallel()
 	for _, doc := range walks {
 		t.Run(doc.path, func(t *testing.T) {
+			t.Parallel()
 			for _, tool := range doc.tools {
 				if _, err := exec.LookPath(tool); err != nil {
 					t.Skipf("%s absent: the walk in %s needs it", tool, doc.path)

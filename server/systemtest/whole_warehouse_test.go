@@ -20,6 +20,7 @@ const warehouse = "../../testdata/warehouse"
 // TestWarehouseFilesAreGenerated checks that the committed files are what the
 // generator writes.
 func TestWarehouseFilesAreGenerated(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if *update {
 		dir = warehouse

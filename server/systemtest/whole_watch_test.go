@@ -78,6 +78,7 @@ func text(t *testing.T, path string) string {
 // TestMetricsExist checks that the daemons have all metrics that rules and
 // dashboard use.
 func TestMetricsExist(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "write")
 	mirror := startReader(t, t.TempDir(), func(c *reader.Config) { c.Mirror.From = w.write.url })
 	told := "up\n"

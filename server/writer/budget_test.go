@@ -10,6 +10,7 @@ import (
 // A response counts in the budget until the client has read it. A response that
 // nobody reads is dropped when others need the memory.
 func TestUnreadAnswersAreCounted(t *testing.T) {
+	t.Parallel()
 	w := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 16 << 20 })
 	w.post(200, "/v1/commit", world)
 	txs := make([]string, 999)
@@ -38,6 +39,7 @@ func TestUnreadAnswersAreCounted(t *testing.T) {
 // Slow large bodies don't block small ones. They are dropped when another large
 // body needs their memory.
 func TestSlowLargeBodies(t *testing.T) {
+	t.Parallel()
 	w := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 32 << 20 })
 	w.post(200, "/v1/commit", world)
 	const promised = 20 << 20

@@ -100,6 +100,7 @@ func TestQueueFull(t *testing.T) {
 
 // Bodies over the budget are rejected, but never if it is the only one.
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	l := newRAMLog()
 	w := startWriter(t, l, func(c *Config) { c.MaxInflight = 1000 })
 	alone := w.post(200, "/v1/commit", world+strings.Repeat(" ", 5000))

@@ -16,6 +16,7 @@ import (
 // They must be able to send all of it and then find the response, whatever the
 // size of a body that was rejected unread.
 func TestRefusedBodies(t *testing.T) {
+	t.Parallel()
 	w := startWriter(t, newRAMLog())
 	const json, large = "Content-Type: application/json\r\n", 20 << 20 // far more than the buffers of two sockets hold
 	chunk := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", large, strings.Repeat(" ", large))

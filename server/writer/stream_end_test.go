@@ -89,6 +89,7 @@ func (w *testWriter) wantEmpty() {
 // However the body ends, lines that arrived completely are executed and
 // answered. An incomplete line is not.
 func TestStreamBodyEnds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		about string
 		end   func(*rawStream)
@@ -134,6 +135,7 @@ func TestStreamExpectContinue(t *testing.T) {
 // When the daemon stops, the lines that it has read are answered. Then follows
 // a line that says so, and the response ends, even if the client keeps sending.
 func TestStreamStops(t *testing.T) {
+	t.Parallel()
 	for _, sends := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the client goes on sending: %v", sends), func(t *testing.T) {
 			l := newRAMLog()
@@ -173,6 +175,7 @@ func TestStreamStops(t *testing.T) {
 
 // When the log fails, every line in doubt gets that error, and the stream ends.
 func TestStreamLogFails(t *testing.T) {
+	t.Parallel()
 	l := newRAMLog()
 	w := startWriter(t, l)
 	w.post(200, "/v1/commit", world)
@@ -192,6 +195,7 @@ func TestStreamLogFails(t *testing.T) {
 
 // While the disk is full, lines are rejected, and the stream continues.
 func TestStreamDiskFull(t *testing.T) {
+	t.Parallel()
 	l := newRAMLog()
 	w := startWriter(t, l)
 	w.post(200, "/v1/commit", world)
@@ -209,6 +213,7 @@ func TestStreamDiskFull(t *testing.T) {
 // With on_error stop, the stream ends by itself after the first error. Lines
 // that were read after the error are not attempted.
 func TestStreamStopsOnError(t *testing.T) {
+	t.Parallel()
 	l := newRAMLog()
 	w := startWriter(t, l)
 	w.post(200, "/v1/commit", world)
@@ -230,6 +235,7 @@ func TestStreamStopsOnError(t *testing.T) {
 // A client that sends and never reads is cut off after a limited number of
 // lines.
 func TestStreamOfAClientThatNeverReads(t *testing.T) {
+	t.Parallel()
 	w := startWriter(t, newRAMLog(), func(c *Config) { c.Timeouts.Write = 200 * time.Millisecond })
 	w.post(200, "/v1/commit", world)
 	s, _ := w.raw()
@@ -244,6 +250,7 @@ func TestStreamOfAClientThatNeverReads(t *testing.T) {
 
 // A line without an end takes no more memory than the longest permitted line.
 func TestStreamOfALineWithoutEnd(t *testing.T) {
+	t.Parallel()
 	w := startWriter(t, newRAMLog())
 	s, resp := w.raw()
 	go func() {

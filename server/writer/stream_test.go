@@ -171,6 +171,7 @@ func TestStreamResultsAreThoseOfABatch(t *testing.T) {
 // An error in the request itself gets its usual response, while the body is
 // still open.
 func TestStreamRefusals(t *testing.T) {
+	t.Parallel()
 	w := startWriter(t, newRAMLog())
 	full := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 2 << 20 })
 	others := full.budget.Claim()
@@ -246,6 +247,7 @@ func TestStreamIsInteractive(t *testing.T) {
 // A result waits until everything that it was judged against is durable. The
 // results of earlier lines don't wait for it.
 func TestStreamWaitsForDurability(t *testing.T) {
+	t.Parallel()
 	l := newRAMLog()
 	w := startWriter(t, l)
 	w.post(200, "/v1/commit", world)

@@ -40,6 +40,7 @@ func TestStreamsAreBounded(t *testing.T) {
 // One stream too many is rejected before it is opened. The other streams
 // continue.
 func TestStreamTooMany(t *testing.T) {
+	t.Parallel()
 	w := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 4 * 4 * streamClaim * 8 })
 	w.post(200, "/v1/commit", world)
 	most := w.streams.most / 2 // all of the same client
