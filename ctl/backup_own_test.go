@@ -68,6 +68,7 @@ func (d *devLog) content() map[string]string {
 
 // A copy that was started and has commits of its own is rejected, and not changed.
 func TestBackupOntoStartedCopy(t *testing.T) {
+	t.Parallel()
 	class, box := []string{"register", "class", "1", "gold"}, []string{"create", "wallet"}
 	for _, c := range []struct {
 		name   string
@@ -140,6 +141,7 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 
 // A copy that was started, and stopped without commits, is continued.
 func TestBackupContinuesStartedCopy(t *testing.T) {
+	t.Parallel()
 	log := &devLog{t: t, dir: filepath.Join(t.TempDir(), "main")}
 	log.start()
 	log.commit("create", "a")

@@ -76,6 +76,7 @@ func TestBatchFlows(t *testing.T) {
 // With -on-error stop, nothing after the first rejection is committed, whatever
 // was in flight. Every line that was sent has a result.
 func TestBatchFlowStops(t *testing.T) {
+	t.Parallel()
 	x := tool{t, startDaemons(t, t.TempDir())}
 	x.must(exitDone, flowWorld, "batch", "-f", "-")
 	text, _ := manyLines()

@@ -15,6 +15,7 @@ import (
 
 // Lines beyond the limit of one request go into further requests.
 func TestBatchSplitsLines(t *testing.T) {
+	t.Parallel()
 	const lines = 2*ledger.MaxBatch + 1
 	for _, c := range []struct {
 		name   string

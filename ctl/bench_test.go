@@ -53,6 +53,7 @@ func TestMix(t *testing.T) {
 // TestBench runs the benchmark against real daemons twice. The second run finds
 // what the first has created.
 func TestBench(t *testing.T) {
+	t.Parallel()
 	d := startDaemons(t, filepath.Join(t.TempDir(), "data"))
 	x := tool{t, d}
 	for i := range 2 {

@@ -68,6 +68,7 @@ func historyOf(t *testing.T, seqs []int64, status int) (url string, requests *at
 // A history reads its commits with a bounded number of requests, and is shown without
 // them if the token may not read them.
 func TestHistoryCommits(t *testing.T) {
+	t.Parallel()
 	var dense, sparse []int64
 	for i := range int64(mostNames) + 10 {
 		dense, sparse = append(dense, 5000-i), append(sparse, (mostNames+10-i)*1000)

@@ -123,6 +123,7 @@ func TestCompletionSyntax(t *testing.T) {
 
 // Every command has a man page, and groff reports nothing about any.
 func TestManPages(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := writeManPages(commands, dir); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"assetledger/server/servertest/longtest"
 )
 
 // The scripts in testdata run ledgerctl, which is this test binary under
@@ -39,10 +41,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv))
 	}
-	os.Exit(m.Run())
+	os.Exit(longtest.Main(m))
 }
 
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts in testdata: %v", err)

@@ -41,6 +41,7 @@ var completedLines = []struct{ typed, zsh, fish string }{
 
 // TestCompletionAtATerminal types into real shells.
 func TestCompletionAtATerminal(t *testing.T) {
+	t.Parallel()
 	for name, shell := range interactiveShells {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
