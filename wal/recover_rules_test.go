@@ -36,10 +36,10 @@ func TestRulesTotal(t *testing.T) {
 				t.Errorf("%s: rule %q never holds", name, r.name)
 			}
 			if r.want&^r.mask != 0 {
-				t.Errorf("%s: rule %q wants facts outside of its mask", name, r.name)
+				t.Errorf("%s: rule %q needs facts outside of its mask", name, r.name)
 			}
 			if (r.then == refuse) != (r.why != "") {
-				t.Errorf("%s: rule %q: exactly the refusals need a reason", name, r.name)
+				t.Errorf("%s: rule %q: exactly the rejections need a reason", name, r.name)
 			}
 		}
 	}

@@ -72,9 +72,9 @@ var dirRules = []rule{
 	{"existing log, END damaged", badEnd | hasSegments | headless | halfCopy, badEnd | hasSegments, recovery, ""},
 	{"END damaged", badEnd | hasSegments | halfCopy, badEnd, refuse,
 		"there are no segments, and END is neither empty nor valid"},
-	{"log missing, END there", badEnd | foreignEnd | hasSegments | hasEnd | halfCopy, hasEnd, refuse,
+	{"log missing, END present", badEnd | foreignEnd | hasSegments | hasEnd | halfCopy, hasEnd, refuse,
 		"there are no segments, but END says that there was a log"},
-	{"log missing, checkpoints there", badEnd | foreignEnd | hasSegments | hasEnd | hasCkpt | halfCopy, hasCkpt, refuse,
+	{"log missing, checkpoints present", badEnd | foreignEnd | hasSegments | hasEnd | hasCkpt | halfCopy, hasCkpt, refuse,
 		"there are no segments, but checkpoints of a log"},
 	{"new log", dirFacts &^ headless, 0, create, ""},
 }
@@ -84,7 +84,7 @@ var dirRules = []rule{
 const (
 	misfit    facts = 1 << iota // X has a frame header with a valid CRC that does not fit
 	acked                       // END or a checkpoint is beyond L
-	laterSeq                    // there is a valid frame header beyond X, with a global_seq beyond L, and the log is no copy
+	laterSeq                    // there is a valid frame header beyond X, with a global_seq beyond L, and the log is not a copy
 	stray                       // bytes at or after X that are not zero
 	farStray                    // such bytes are further from X than the largest frame
 	tailFacts = misfit | acked | laterSeq | stray | farStray
@@ -92,9 +92,9 @@ const (
 
 // tailRules decide about the end of the log. A crash can interrupt at most one
 // frame, which had not been acknowledged. In a copy it can interrupt a group of
-// frames, which together are not larger than the largest frame, and of which a later
-// one proves nothing about an earlier one. Everything else is damage, and is not
-// repaired here.
+// frames, which together are not larger than the largest frame. There, a later
+// frame proves nothing about an earlier one. Everything else is damage, and is
+// not repaired here.
 var tailRules = []rule{
 	{"acknowledged frames missing", acked, acked, refuse,
 		"END or a checkpoint is beyond the last good frame: acknowledged commits are damaged or missing"},
