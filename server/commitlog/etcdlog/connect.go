@@ -34,19 +34,23 @@ func ParseURL(text string) (endpoints []string, prefix string, err error) {
 	rest, ok := strings.CutPrefix(text, Scheme)
 	hosts, prefix, slash := strings.Cut(rest, "/")
 	prefix = strings.TrimRight(prefix, "/")
+	shown := text
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		shown = "…" + text[at:]
+	}
 	if !ok || !slash || prefix == "" || hosts == "" {
-		return nil, "", fmt.Errorf("%q is not etcd://HOST:PORT[,HOST:PORT…]/PREFIX", text)
+		return nil, "", fmt.Errorf("%q is not etcd://HOST:PORT[,HOST:PORT…]/PREFIX", shown)
 	}
 	for _, r := range prefix {
 		if r <= ' ' || r == 0x7f || r == '\ufffd' {
-			return nil, "", fmt.Errorf("the prefix of %q has an unprintable character", text)
+			return nil, "", fmt.Errorf("the prefix of %q has an unprintable character", shown)
 		}
 	}
 	for _, host := range strings.Split(hosts, ",") {
 		name, port, err := net.SplitHostPort(host)
 		n, bad := strconv.ParseUint(port, 10, 16)
 		if err != nil || name == "" || bad != nil || n == 0 || strings.ContainsAny(host, "@?#") {
-			return nil, "", fmt.Errorf("%q in %q is not HOST:PORT", host, text)
+			return nil, "", fmt.Errorf("an address in %q is not HOST:PORT", shown)
 		}
 		endpoints = append(endpoints, host)
 	}
