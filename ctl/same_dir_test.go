@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,13 +20,18 @@ func TestTargetIsTheLog(t *testing.T) {
 	dir := t.TempDir()
 	makeLog(t, dir, 64<<10, containers(t, 3, 1))
 	writeCheckpoints(t, dir, 1, 2)
+	before := filesIn(t, dir)
 	for _, args := range [][]string{
-		{"backup", dir, dir}, {"backup", dir, filepath.Join(dir, "ckpt")},
+		{"backup", dir, dir}, {"backup", dir, filepath.Join(dir, "ckpt")}, {"backup", dir, filepath.Join(dir, "sub")},
 		{"wal", "archive", "-dir", dir, "-to", filepath.Join(dir, "wal", "..", "wal")},
+		{"dev", filepath.Join(dir, "ckpt"), "-auth", "-write-listen", "127.0.0.1:0", "-read-listen", "127.0.0.1:0"},
 	} {
 		var out, words bytes.Buffer
 		if code := Main(args, strings.NewReader(""), &out, &words, func(string) (string, bool) { return "", false }); code != exitUsage {
 			t.Errorf("ledgerctl %v: exit code %d: %s", args, code, words.String())
+		}
+		if after := filesIn(t, dir); !slices.Equal(before, after) {
+			t.Fatalf("ledgerctl %v: the files were %v, and are %v", args, before, after)
 		}
 	}
 }

@@ -3,13 +3,14 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 )
 
 // ErrSameDir means that the target directory is the log itself, a part of it, or a
-// part of another log, under whatever name. It is returned before anything is
-// written.
-var ErrSameDir = errors.New("wal: the target is part of a log")
+// part of another log, under whatever name; or that a log is within the directory of
+// its backup, or the other way round. It is returned before anything is written.
+var ErrSameDir = errors.New("wal: the target must be apart from every log")
 
 // apartFrom returns ErrSameDir unless the target and parts are apart from the log
 // in dir, and the target is in no directory of any log.
@@ -17,7 +18,10 @@ func apartFrom(fsys FS, dir, target string, parts ...string) error {
 	if err := apart(fsys, dir, append([]string{target}, parts...)...); err != nil {
 		return err
 	}
-	return notWithin(fsys, dir, target)
+	if err := notWithin(fsys, dir, target); err != nil {
+		return fmt.Errorf("%w: %w", ErrSameDir, err)
+	}
+	return nil
 }
 
 // apart returns ErrSameDir if a directory of the log in dir is also one of targets:
@@ -37,45 +41,122 @@ func apart(fsys FS, dir string, targets ...string) error {
 	return nil
 }
 
-// notWithin returns ErrSameDir if the target, or a directory between it and the
+// A partError means that a directory is one that the programs keep in the directory
+// of a log, or within it.
+type partError struct{ target, log string }
+
+func (e *partError) Error() string        { return e.target + " is part of the log in " + e.log }
+func (e *partError) Is(target error) bool { return target == ErrSameDir }
+
+// NotPartOfLog returns an error that is ErrSameDir if a new log in dir would be part
+// of another log. It returns nil if there is a log in dir already.
+func NotPartOfLog(dir string, o Options) error {
+	o = o.withDefaults()
+	for _, name := range []string{join(dir, endName), segmentsPath(dir), BeginPath(dir)} {
+		if there, err := o.FS.Same(name, name); there || err != nil {
+			return nil // opening the log reports the error
+		}
+	}
+	err := notWithin(o.FS, dir, dir)
+	if errors.Is(err, ErrSameDir) {
+		return err
+	}
+	return nil // such as of a parent directory that must not be searched
+}
+
+// notWithin returns a *partError if the target, or a directory between it and the
 // root, is one that the programs keep below dir or below the directory of another
 // log. Those directories are cleared at times, and files in wal/ count as parts of
-// its log. Going up by ".." follows the directories themselves, and not the names
-// in the path.
+// its log.
 func notWithin(fsys FS, dir, target string) error {
-	at := target
-	if there, err := fsys.Same(at, at); err != nil {
-		return err
-	} else if !there {
-		at = filepath.Dir(filepath.Clean(at))
-	}
-	for {
-		up := at + "/.."
-		if top, err := fsys.Same(at, up); err != nil || top {
+	for at, err := range upFrom(fsys, target) {
+		if err != nil {
 			return err
 		}
-		if there, err := fsys.Same(up, up); err != nil || !there {
+		up, err := above(fsys, at)
+		if err != nil {
 			return err
 		}
-		parts := logDirs(dir)[1:]
+		logs := []string{dir}
 		if log, err := fsys.Same(up+"/"+endName, up+"/"+endName); err != nil {
 			return err
 		} else if log {
+			logs = append(logs, up)
+		}
+		for _, log := range logs {
 			for _, part := range logDirs("")[1:] {
-				parts = append(parts, up+"/"+part)
+				part = log + "/" + part
+				same, err := fsys.Same(part, at)
+				if err != nil {
+					return err
+				}
+				if same || filepath.Clean(part) == filepath.Clean(at) { // the path comparison works for one that does not exist yet
+					return &partError{filepath.Clean(target), shorter(fsys, log)}
+				}
 			}
 		}
-		for _, part := range parts {
-			same, err := fsys.Same(part, at)
-			if err != nil {
+	}
+	return nil
+}
+
+// shorter returns the path without "..", if that leads to the same directory.
+func shorter(fsys FS, path string) string {
+	if same, err := fsys.Same(filepath.Clean(path), path); err == nil && same {
+		return filepath.Clean(path)
+	}
+	return path
+}
+
+// beside returns ErrSameDir if one of two directories is within the other: moving or
+// deleting the outer one would include the inner one.
+func beside(fsys FS, a, b string) error {
+	for _, pair := range [][2]string{{a, b}, {b, a}} {
+		for at, err := range upFrom(fsys, pair[0]) {
+			same, sameErr := fsys.Same(at, pair[1])
+			if err = errors.Join(err, sameErr); err != nil {
 				return err
 			}
 			if same {
-				return fmt.Errorf("%w: %s is, or lies in, its directory %s", ErrSameDir, filepath.Clean(target), filepath.Base(part))
+				return fmt.Errorf("%w: %s is within %s", ErrSameDir, filepath.Clean(pair[0]), filepath.Clean(pair[1]))
 			}
 		}
-		at = up
 	}
+	return nil
+}
+
+// upFrom yields path, which may not exist, and each directory above it.
+func upFrom(fsys FS, path string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for {
+			if !yield(path, nil) {
+				return
+			}
+			up, err := above(fsys, path)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			top, err := fsys.Same(path, up)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			if top || up == path {
+				return
+			}
+			path = up
+		}
+	}
+}
+
+// above returns the directory that path is in. Going up by ".." follows the
+// directories themselves, and not the names in the path.
+func above(fsys FS, path string) (string, error) {
+	there, err := fsys.Same(path, path)
+	if there {
+		return path + "/..", err
+	}
+	return filepath.Dir(filepath.Clean(path)), err
 }
 
 // historyDir is the directory of the history index, which a read daemon keeps in
@@ -106,7 +187,7 @@ func noLinks(fsys FS, to, ext string) error {
 func notLink(fsys FS, path string) error {
 	link, err := fsys.IsLink(path)
 	if err == nil && link {
-		err = fmt.Errorf("%w: %s is a symbolic link, and no copy; remove it, or give another directory", ErrSameDir, path)
+		err = fmt.Errorf("%w: %s is a symbolic link, not a copy; remove it, or give another directory", ErrSameDir, path)
 	}
 	return err
 }
@@ -128,7 +209,7 @@ func noShared(fsys FS, dir, to, ext string) error {
 			return err
 		}
 		if same {
-			return fmt.Errorf("%w: %s and %s are one file; remove the second, or give another directory", ErrSameDir, join(dir, name), join(to, name))
+			return fmt.Errorf("%w: %s and %s are the same file; remove the second, or give another directory", ErrSameDir, join(dir, name), join(to, name))
 		}
 	}
 	return nil

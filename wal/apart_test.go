@@ -56,7 +56,7 @@ func TestWritesIntoItself(t *testing.T) {
 				t.Errorf("backup to a directory whose %s leads to the log by %s: %v", part, name, err)
 			}
 			if names, _ := (OS{}).List(out); len(names) != 1 {
-				t.Errorf("the refused backup wrote %v", names)
+				t.Errorf("the rejected backup wrote %v", names)
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func TestWritesWithinTheLogsDirectories(t *testing.T) {
 				t.Errorf("%s: the log was changed", to)
 			}
 			if _, err := os.Stat(part + "/new"); err == nil {
-				t.Fatalf("%s: it was made", to)
+				t.Fatalf("%s: it was created", to)
 			}
 		}
 	}
@@ -99,6 +99,41 @@ func TestWritesWithinTheLogsDirectories(t *testing.T) {
 		if report, err := Archive(dir, to, w.LastSeq(), nil); err != nil || len(report.Moved) == 0 && to == join(dir, "archive") {
 			t.Errorf("archive to %s: moved %v, %v", to, report.Moved, err)
 		}
+	}
+}
+
+// TestBackupBesideTheLog checks that a backup can't go below the directory of the log,
+// nor be restored to a directory above its own.
+func TestBackupBesideTheLog(t *testing.T) {
+	dir, _ := longLog(t)
+	store := t.TempDir()
+	copied := join(store, "copy")
+	if _, err := Backup(dir, copied, BackupOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	sub := join(dir, "sub")
+	if err := os.Mkdir(sub, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(from, to string) {
+		before := snapshot(t, dir) + snapshot(t, store)
+		if _, err := Backup(from, to, BackupOptions{}); !errors.Is(err, ErrSameDir) {
+			t.Errorf("from %s to %s: %v", from, to, err)
+		}
+		if after := snapshot(t, dir) + snapshot(t, store); after != before {
+			t.Fatalf("from %s to %s: something was written", from, to)
+		}
+	}
+	for _, out := range aliases(t, sub) {
+		refused(dir, out)
+		refused(dir, out+"/new")
+	}
+	for _, log := range aliases(t, dir) {
+		refused(log, sub)
+		refused(log, join(dir, "new"))
+	}
+	for _, out := range aliases(t, store) {
+		refused(copied, out)
 	}
 }
 
@@ -133,6 +168,36 @@ func TestWritesWithinAnotherLog(t *testing.T) {
 	}
 }
 
+// TestNewLogWithinAnother checks that no log is made within the directories of
+// another, whether they exist or not, and that one beside them, and one that is there
+// already, may be opened.
+func TestNewLogWithinAnother(t *testing.T) {
+	dir, _ := longLog(t)
+	if err := os.Symlink(join(dir, segmentDir), dir+"-link"); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{segmentDir, ckptDir, readersDir, historyDir, beginName, segmentDir + "/new", historyDir + "/new/log"} {
+		err := NotPartOfLog(join(dir, part), Options{})
+		if want := join(dir, part) + " is part of the log in " + dir; !errors.Is(err, ErrSameDir) || err.Error() != want {
+			t.Errorf("%s: %v, want %s", part, err, want)
+		}
+	}
+	if err := NotPartOfLog(dir+"-link", Options{}); !errors.Is(err, ErrSameDir) {
+		t.Errorf("a symbolic link to %s: %v", segmentDir, err)
+	}
+	before := join(dir, ckptDir, "before")
+	w, err := Open(before, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	for _, at := range []string{dir, before, join(dir, "beside"), dir + "-new", "new"} {
+		if err := NotPartOfLog(at, Options{}); err != nil {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+}
+
 // A directory of the log that does not exist yet belongs to the log all the
 // same.
 func TestArchiveIntoHistory(t *testing.T) {
@@ -141,7 +206,7 @@ func TestArchiveIntoHistory(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(join(dir, historyDir)); err == nil {
-		t.Error("it was made")
+		t.Error("it was created")
 	}
 }
 

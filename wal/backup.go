@@ -57,11 +57,14 @@ func Backup(dir, out string, o BackupOptions) (BackupReport, error) {
 	if o.FS == nil {
 		o.FS = OS{}
 	}
-	out = filepath.Clean(out) // as join does, so that the checked path is the written one
-	if err := apartFrom(o.FS, dir, out, logDirs(out)[1:]...); err != nil {
+	out = filepath.Clean(out) // join also cleans paths: check the path that will be written
+	err := apartFrom(o.FS, dir, out, logDirs(out)[1:]...)
+	if err == nil {
+		err = beside(o.FS, dir, out)
+	}
+	if err != nil {
 		return BackupReport{}, err
 	}
-	var err error
 	for range backupRetries {
 		b := backup{o: o, fs: o.FS, dir: dir, out: out}
 		if err = b.run(); !errors.Is(err, ErrArchiving) && !errors.Is(err, fs.ErrNotExist) {
