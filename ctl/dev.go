@@ -66,6 +66,9 @@ func (d *dev) run(c *call) error {
 			return err
 		}
 	}
+	if err := wal.NotPartOfLog(d.dir, wal.Options{}); err != nil {
+		return err
+	}
 	if d.memory {
 		dir, err := os.MkdirTemp("", "ledger-dev-")
 		if err != nil {

@@ -24,7 +24,7 @@ func ExitCode(err error) int {
 	switch {
 	case err == nil:
 		return ExitStopped
-	case httpserver.IsUsage(err), isSetting(err), errors.Is(err, ledger.ErrCheckpointWindow):
+	case httpserver.IsUsage(err), isSetting(err), errors.Is(err, ledger.ErrCheckpointWindow), errors.Is(err, wal.ErrSameDir):
 		return ExitUsage
 	case commitlog.IsDamage(err):
 		return ExitDamaged

@@ -24,6 +24,7 @@ func TestExitCode(t *testing.T) {
 		{&wal.CorruptError{File: "x.seg"}, ExitDamaged},
 		{&commitlog.ReplayError{Seq: 3, Err: errors.New("the digest differs")}, ExitDamaged},
 		{fmt.Errorf("-idempotency-keys: %w", ledger.ErrCheckpointWindow), ExitUsage},
+		{wal.ErrSameDir, ExitUsage},
 		{wal.ErrLocked, ExitLocked},
 	} {
 		wrapped := c.err

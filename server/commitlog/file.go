@@ -33,6 +33,21 @@ func (l File) OpenWriter() (Writer, error) {
 	return w, nil
 }
 
+// CheckDir returns an error if dir can't be the directory of a log. It is for people
+// who name a wrong one.
+func CheckDir(dir string) error {
+	if dir == "" {
+		return nil // another driver needs none
+	}
+	if at, err := os.Stat(dir); err == nil && !at.IsDir() {
+		return fmt.Errorf("there can be no log in %s: it is a file, not a directory", dir)
+	}
+	if _, err := os.Stat(dir + "/."); errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("there can be no log in %s: permission denied", dir)
+	}
+	return wal.NotPartOfLog(dir, wal.Options{})
+}
+
 // Open opens the log and maps it into memory.
 func (l File) Open() (Reader, error) {
 	r, err := wal.OpenReader(l.Dir, l.Opt)

@@ -85,6 +85,9 @@ func (d *daemon) routes(page bool) []httpserver.Route {
 //
 // When it stops, it makes a last checkpoint.
 func Run(ctx context.Context, c Config) error {
+	if err := commitlog.CheckDir(c.Dir); err != nil {
+		return err
+	}
 	entrance, err := httpserver.OpenEntrance(c.Access, c.Listen, c.Log)
 	if err != nil {
 		return err

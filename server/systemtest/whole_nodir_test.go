@@ -34,6 +34,13 @@ func TestWrongDirectory(t *testing.T) {
 	if a, err := get(http.DefaultClient, r.url+"/v1/health"); err != nil || a.status != 200 {
 		t.Errorf("health, once it is there: %v %d %s", err, a.status, a.body)
 	}
+	for _, name := range []string{"ledger-write", "ledger-read"} {
+		within := filepath.Join(dir, "ckpt", "new")
+		code, _, words := runProgram(t, name, "-dir", within, "-listen", "127.0.0.1:0")
+		if code != 2 || !strings.Contains(words, within+" is part of the log in "+dir) {
+			t.Errorf("%s within the log: exit code %d: %s", name, code, words)
+		}
+	}
 	w.stop(t)
 	r.stop(t)
 	if words := r.words.String(); !strings.Contains(words, "is -dir right?") || !strings.Contains(words, dir) {

@@ -93,6 +93,9 @@ func (d *daemon) drain() {
 // When it stops, it rejects new requests, answers the accepted ones, and closes
 // the log. exit ends the process as a failure; a panic calls it.
 func Run(ctx context.Context, c Config, exit func()) (err error) {
+	if err := commitlog.CheckDir(c.Dir); err != nil {
+		return err
+	}
 	entrance, err := httpserver.OpenEntrance(c.Access, c.Listen, c.Log)
 	if err != nil {
 		return err
