@@ -42,11 +42,9 @@ type Exchange struct {
 // reports or reflects.
 const HeaderSeq = "X-Asset-Seq"
 
-// Buffers larger than these are dropped instead of returned to the pool.
-const (
-	keepBody = 4 << 20
-	keepOut  = 2 << 20
-)
+// keepOut is the maximum size of a buffer for responses that is returned to the
+// pool, in bytes. Larger ones are dropped.
+const keepOut = 2 << 20
 
 var exchanges = sync.Pool{New: func() any { return new(Exchange) }}
 
@@ -62,10 +60,11 @@ func (x *Exchange) release() {
 	x.W, x.R, x.Who = nil, nil, nil
 	Poison(x.Body)
 	Poison(x.Out)
-	if x.letGo(cap(x.Body), keepBody) {
+	if cap(x.Body) > TinyClaim {
+		spareBody(x.Body)
 		x.Body = nil
 	}
-	if x.letGo(cap(x.Out), keepOut) {
+	if cap(x.Out) > keepOut || cap(x.Out) > TinyClaim && x.Claim.budget.Crowded() {
 		x.Out = nil
 	}
 	exchanges.Put(x)
@@ -125,9 +124,8 @@ const writePiece = 256 << 10
 func (x *Exchange) write() {
 	out := x.Out
 	if x.Claim.Held > TinyClaim || len(out) > TinyClaim {
-		if x.letGo(cap(x.Body), 0) {
-			x.Body = nil
-		}
+		spareBody(x.Body)
+		x.Body = nil
 		x.Claim.Force(int64(cap(out)) - x.Claim.Held)
 		x.Claim.Awaits(func() { http.NewResponseController(x.W).SetWriteDeadline(LongAgo) })
 		defer x.Claim.Ready()
@@ -202,7 +200,7 @@ func (x *Exchange) ReadBody(limit int64) *ledger.Error {
 		src = http.MaxBytesReader(x.W, src, limit)
 	}
 	if want := min(x.R.ContentLength+1, 64<<10); want > int64(cap(x.Body)) {
-		x.Body = make([]byte, 0, want)
+		x.Body = takeBody(want)
 	}
 	defer x.Claim.Ready()
 	for reads := 0; ; reads++ {
@@ -243,12 +241,14 @@ func (x *Exchange) growBody(limit int64) *ledger.Error {
 		size = min(size, promised)
 	}
 	size = max(size, int64(len(x.Body))+512)
-	if err := x.Charge(size); err != nil {
+	if err := x.Charge(size); err != nil { // it may wait, so the room comes after it
 		return err
 	}
-	x.Body = append(make([]byte, 0, size), x.Body...)
-	x.Claim.Force(-x.charged)
-	x.charged = size
+	small := x.Body
+	x.Body = append(takeBody(size), small...)
+	spareBody(small)
+	x.Claim.Force(int64(cap(x.Body)) - size - x.charged)
+	x.charged = int64(cap(x.Body))
 	return nil
 }
 
