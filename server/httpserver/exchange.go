@@ -25,8 +25,9 @@ type Exchange struct {
 	Out     []byte          // the response body
 	Status  int             // 200 unless set
 	ErrCode ledger.Code
-	id      string // id of the request; see requestID
-	Written bool   // the handler wrote the response itself
+	id      string   // id of the request; see requestID
+	values  []string // values of the response's headers; see SetHeader
+	Written bool     // the handler wrote the response itself
 	// Streamed means that the response lasted as long as the client wanted, so its
 	// duration is not measured.
 	Streamed bool
@@ -57,7 +58,7 @@ func newExchange(w http.ResponseWriter, r *http.Request) *Exchange {
 func (x *Exchange) release() {
 	x.Claim.Release() // uses the client, so it comes first
 	x.watchAgain()
-	x.W, x.R, x.Who = nil, nil, nil
+	x.W, x.R, x.Who, x.values = nil, nil, nil, nil
 	Poison(x.Body)
 	Poison(x.Out)
 	if cap(x.Body) > TinyClaim {
@@ -70,10 +71,20 @@ func (x *Exchange) release() {
 	exchanges.Put(x)
 }
 
-// letGo reports whether a buffer of size bytes is dropped instead of kept.
-func (x *Exchange) letGo(size, keep int) bool {
-	return size > keep || size > TinyClaim && x.Claim.budget.Crowded()
+// SetHeader sets a header of the response. name must be in canonical form. The
+// values of one response share an array, to save allocations. It is not pooled,
+// because net/http may refer to it until it has sent the response.
+func (x *Exchange) SetHeader(name, value string) {
+	if x.values == nil {
+		x.values = make([]string, 0, 4)
+	}
+	i := len(x.values)
+	x.values = append(x.values, value)
+	x.W.Header()[name] = x.values[i : i+1 : i+1]
 }
+
+// SetSeq sets the header HeaderSeq.
+func (x *Exchange) SetSeq(seq uint64) { x.SetHeader(HeaderSeq, strconv.FormatUint(seq, 10)) }
 
 // Charge adds n bytes to the exchange's claim. If the budget has no room for them,
 // it waits a moment, and then returns an Overloaded error.
@@ -107,7 +118,7 @@ func (x *Exchange) finish(err *ledger.Error) {
 		h["Content-Type"] = typeJSON
 	}
 	if x.Status != http.StatusNotModified {
-		h["Content-Length"] = []string{strconv.Itoa(len(x.Out))}
+		x.SetHeader("Content-Length", strconv.Itoa(len(x.Out)))
 	}
 	x.W.WriteHeader(x.Status)
 	if x.R.Method != http.MethodHead && x.Status != http.StatusNotModified {

@@ -145,7 +145,7 @@ func (a *API) measured(pattern string, handle Handler) http.Handler {
 		x := newExchange(w, r)
 		x.Claim.budget, x.Claim.of = a.Budget, x
 		x.id = requestID(r)
-		w.Header()[headerRequestID] = []string{x.id}
+		x.SetHeader(headerRequestID, x.id)
 		if len(r.TransferEncoding) != 0 {
 			// A proxy may disagree about where this body ends, so no request may
 			// follow it (RFC 9112, section 6.1).

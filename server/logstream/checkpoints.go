@@ -76,7 +76,7 @@ func (s *Server) checkpoint(x *httpserver.Exchange) *ledger.Error {
 	from, to, part := parseRange(x.R.Header, size)
 	h := x.W.Header()
 	h["Accept-Ranges"] = []string{"bytes"}
-	h[httpserver.HeaderSeq] = []string{strconv.FormatUint(seq, 10)}
+	x.SetSeq(seq)
 	if part && from >= size {
 		h["Content-Range"] = []string{fmt.Sprintf("bytes */%d", size)}
 		return ledger.Errorf(ledger.RangeNotSatisfiable, "The range begins after the end of the checkpoint, which has %d bytes.", size).

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"assetledger/ledger"
@@ -31,7 +30,7 @@ func (s *Server) stream(x *httpserver.Exchange) *ledger.Error {
 	}
 	defer r.Close()
 	end := r.Durable()
-	x.W.Header()[httpserver.HeaderSeq] = []string{strconv.FormatUint(end, 10)}
+	x.SetSeq(end)
 	if err = r.Seek(from); errors.Is(err, wal.ErrBeyond) {
 		return ledger.Errorf(ledger.NotFresh, "Commit %d is beyond the end of the log here, which is %d.", from, end).
 			With(ledger.Num("global_seq", int64(from)), ledger.Num("commit_log_seq", int64(end)))

@@ -226,7 +226,7 @@ func (r *reading) wait(want uint64) *ledger.Error {
 
 func (r *reading) notFresh(format string, args ...any) *ledger.Error {
 	r.stamp(r.daemon.proj.fresh.applied.Load())
-	r.setSeqHeader()
+	r.SetSeq(r.checkpoint)
 	return ledger.Errorf(ledger.NotFresh, format, args...).
 		With(ledger.Num("checkpoint_seq", int64(r.checkpoint)), ledger.Num("commit_log_seq", int64(r.end)))
 }
@@ -328,10 +328,6 @@ func (r *reading) appendFreshness(dst []byte) []byte {
 // nothing is the collect function of reads that need nothing from the state.
 func nothing(*reading, *ledger.State) *ledger.Error { return nil }
 
-func (r *reading) setSeqHeader() {
-	r.W.Header()[httpserver.HeaderSeq] = []string{strconv.FormatUint(r.checkpoint, 10)}
-}
-
 // finishRead completes a rendered response: freshness, X-Asset-Seq, ETag, and
 // perhaps 304. The values of the headers share one string, to save allocations.
 func (r *reading) finishRead(varies bool) {
@@ -343,11 +339,10 @@ func (r *reading) finishRead(varies bool) {
 	var buf [20 + httpserver.ETagLength]byte
 	text := httpserver.AppendETag(buf[:0], httpserver.ContentHash(r.Out[:data]))
 	both := string(strconv.AppendUint(text, r.checkpoint, 10))
-	values := []string{both[:httpserver.ETagLength], both[httpserver.ETagLength:]}
-	h := r.W.Header()
-	h["Etag"] = values[0:1:1]
-	h[httpserver.HeaderSeq] = values[1:2:2]
-	if match := r.R.Header["If-None-Match"]; len(match) != 0 && httpserver.MatchesETag(match, values[0]) {
+	tag := both[:httpserver.ETagLength]
+	r.SetHeader("Etag", tag)
+	r.SetHeader(httpserver.HeaderSeq, both[httpserver.ETagLength:])
+	if match := r.R.Header["If-None-Match"]; len(match) != 0 && httpserver.MatchesETag(match, tag) {
 		r.Status = http.StatusNotModified
 		r.Out = r.Out[:0]
 	}
@@ -357,7 +352,7 @@ func (r *reading) finishRead(varies bool) {
 // response says which commit it reflects. This distinguishes "not there" from "not
 // there yet".
 func (r *reading) refuse(err *ledger.Error) *ledger.Error {
-	r.setSeqHeader()
+	r.SetSeq(r.checkpoint)
 	if s := err.Code.Status(); s != http.StatusForbidden && s != http.StatusNotFound && s != http.StatusUnprocessableEntity {
 		return err
 	}

@@ -42,7 +42,7 @@ func (r *reading) feed() (taken bool, err *ledger.Error) {
 	h := r.W.Header()
 	h["Content-Type"] = []string{"text/event-stream"}
 	h["Cache-Control"] = []string{"no-cache"}
-	r.setSeqHeader()
+	r.SetSeq(r.checkpoint)
 	r.Written, r.Streamed = true, true
 	if r.R.Method == http.MethodHead {
 		r.W.WriteHeader(r.Status)

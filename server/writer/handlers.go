@@ -1,7 +1,6 @@
 package writer
 
 import (
-	"strconv"
 	"time"
 
 	"assetledger/ledger"
@@ -103,10 +102,6 @@ const (
 
 var valueHit = []string{"hit"}
 
-func setSeq(x *httpserver.Exchange, seq uint64) {
-	x.W.Header()[httpserver.HeaderSeq] = []string{strconv.FormatUint(seq, 10)}
-}
-
 func (d *daemon) commit(x *httpserver.Exchange) *ledger.Error {
 	return d.one(x, func(body []byte, tx *ledger.Transaction) *ledger.Error {
 		return ledger.ParseTransaction(body, tx, d.parsing)
@@ -140,7 +135,7 @@ func (d *daemon) oneOf(x *httpserver.Exchange, r *request, parse parser) *ledger
 	if v.replayed {
 		x.W.Header()[headerHit] = valueHit
 	}
-	setSeq(x, v.seq)
+	x.SetSeq(v.seq)
 	x.Out = ledger.AppendResult(x.Out, tx, v.seq, v.batchSeq, v.firstMinted, v.minted)
 	return nil
 }
@@ -233,7 +228,7 @@ func (d *daemon) batch(x *httpserver.Exchange) *ledger.Error {
 		return err
 	}
 	if last := d.appendResults(x, r); last != 0 {
-		setSeq(x, last)
+		x.SetSeq(last)
 	}
 	d.count(r)
 	return nil
