@@ -145,6 +145,7 @@ func (s *connections) Accept() (net.Conn, error) {
 	t.idle.Store(time.Now().UnixNano())
 	t.read.at.Store(never)
 	t.write.at.Store(never)
+	t.write.waits.Store(1) // writes are not counted: their deadline hardly ever expires
 	if !s.enter(t) {
 		c.Close()
 		return nil, net.ErrClosed

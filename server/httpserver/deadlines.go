@@ -15,7 +15,9 @@ import (
 //
 //	SetReadDeadline → stored ─ timer → expired → the poller ends the wait
 //
-// The poller is given only deadlines that have expired.
+// The poller is given only deadlines that have expired, and those of reads only
+// while a read waits: net/http ends its background read with one for each request,
+// usually before that read has begun.
 
 // deadlines manages the deadlines of all connections of a listener.
 type deadlines struct {
@@ -29,7 +31,7 @@ type deadlines struct {
 }
 
 const (
-	expired = 0             // a deadline that the poller has been given
+	expired = 0             // a deadline in the past, or that a sweep found to be
 	never   = math.MaxInt64 // no deadline
 	// sweepEvery is the least time between two sweeps, and so the longest that a
 	// wait exceeds its deadline.
@@ -50,6 +52,9 @@ func (d *deadlines) of(t time.Time) int64 {
 	return max(expired, int64(t.Sub(d.start)))
 }
 
+// now returns the stored form of the present, which is above 0.
+func (d *deadlines) now() int64 { return max(1, int64(time.Since(d.start))) }
+
 // soon makes the timer fire at the given time, if that is before next.
 func (d *deadlines) soon(at int64) {
 	d.mu.Lock()
@@ -69,7 +74,7 @@ func (d *deadlines) soon(at int64) {
 // expire ends the waits whose deadlines have expired, and sets the timer for the
 // next deadline.
 func (d *deadlines) expire(each func(func(*Tracked))) {
-	now := int64(time.Since(d.start))
+	now := d.now()
 	d.mu.Lock()
 	d.swept = now
 	d.next.Store(never) // deadlines that are stored from here on set the timer
@@ -96,9 +101,26 @@ func (s *connections) sweep() {
 
 // A deadline is the read or write deadline of one connection.
 type deadline struct {
-	at atomic.Int64
-	mu sync.Mutex // serializes calls of the poller
+	at    atomic.Int64
+	waits atomic.Int32 // waits in progress, or that are about to begin or end
+	told  atomic.Bool  // the poller may have been told that the deadline has expired
+	mu    sync.Mutex   // serializes calls of the poller
 }
+
+// begin must be called before a wait. It returns false if the deadline has expired,
+// and then there must be no wait. Either begin sees that the deadline has expired,
+// or those who let it expire see the wait, and tell the poller.
+func (d *deadline) begin() bool {
+	d.waits.Add(1)
+	if d.at.Load() != expired {
+		return true
+	}
+	d.end()
+	return false
+}
+
+// end must be called after a wait.
+func (d *deadline) end() { d.waits.Add(-1) }
 
 // expire returns the deadline if it is after now. Otherwise it makes the poller end
 // the wait, and returns never.
@@ -107,32 +129,33 @@ func (d *deadline) expire(now int64, poller func(time.Time) error) int64 {
 	if at > now {
 		return at
 	}
-	if at != expired && d.at.CompareAndSwap(at, expired) {
+	if at != expired && d.at.CompareAndSwap(at, expired) && d.waits.Load() > 0 {
 		d.tell(poller)
 	}
 	return never
 }
 
-// tell gives the poller the present state: expired, or no deadline. Call it after
-// each change between the two.
+// tell gives the poller the present state: expired, or no deadline.
 func (d *deadline) tell(poller func(time.Time) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.told.Store(true) // first: whoever takes the expired deadline back later sees it
 	if d.at.Load() == expired {
 		return poller(LongAgo)
 	}
+	d.told.Store(false)
 	return poller(time.Time{})
 }
 
 // set stores the deadline. It calls the poller only if the deadline is in the past
-// or the one before it has expired.
+// and there is a wait, or if the poller was told of an expired one.
 func (d *deadline) set(when time.Time, all *deadlines, poller func(time.Time) error) error {
 	at := all.of(when)
-	was := d.at.Swap(at)
+	d.at.Store(at)
 	if at != expired && at < all.next.Load() {
 		all.soon(at)
 	}
-	if was == expired || at == expired {
+	if at == expired && d.waits.Load() > 0 || at != expired && d.told.Load() {
 		return d.tell(poller)
 	}
 	return nil

@@ -97,8 +97,91 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// TestSweepsAreFew: many deadlines, each a little after another, do not cause as
-// many looks at all connections, and none passes long unnoticed.
+// A pollerConn counts the deadlines that its poller is given.
+type pollerConn struct {
+	pipeConn
+	told *int
+}
+
+func (c pollerConn) SetReadDeadline(t time.Time) error {
+	*c.told++
+	return c.pipeConn.SetReadDeadline(t)
+}
+
+// TestExpiredBeforeWait: a read that begins after its deadline ends at once, and the
+// poller is not told. Only a read that has begun is ended by the poller.
+func TestExpiredBeforeWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, door, _ := boundOf(t, 10)
+		client, server := net.Pipe()
+		defer client.Close()
+		told := 0
+		door.conns <- pollerConn{pipeConn{server}, &told}
+		c, err := s.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // as net/http does for each request
+			c.SetReadDeadline(LongAgo)
+			if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("read: %v", err)
+			}
+			c.SetReadDeadline(time.Time{})
+		}
+		if told != 0 {
+			t.Errorf("the poller was told %d times of reads that had not begun", told)
+		}
+		ended := make(chan error)
+		go func() {
+			_, err := c.Read(make([]byte, 1))
+			ended <- err
+		}()
+		synctest.Wait()
+		c.SetReadDeadline(LongAgo)
+		if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) || told != 1 {
+			t.Errorf("%v, and the poller was told %d times", err, told)
+		}
+		c.SetReadDeadline(time.Time{})
+		go client.Write([]byte("a"))
+		if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil || told != 2 {
+			t.Errorf("%d bytes, %v, and the poller was told %d times", n, err, told)
+		}
+	})
+}
+
+// TestDeadlineTurns: however a deadline and reads alternate, it ends all reads that
+// it must end, and no later one.
+func TestDeadlineTurns(t *testing.T) {
+	s, door, _ := boundOf(t, 10)
+	c, client := pipe(t, s, door)
+	go func() {
+		for {
+			if _, err := client.Write([]byte("a")); err != nil {
+				return
+			}
+		}
+	}()
+	b := make([]byte, 1)
+	for range 2_000 {
+		ended := make(chan struct{})
+		go func() { // net/http's read in the background
+			defer close(ended)
+			if _, err := c.Read(make([]byte, 1)); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error(err)
+			}
+		}()
+		c.SetReadDeadline(LongAgo)
+		<-ended
+		c.SetReadDeadline(time.Time{})
+		if _, err := c.Read(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Close()
+}
+
+// TestSweepsAreFew: many deadlines, each a little after the one before, do not cause as
+// many sweeps of all connections, and each is noticed soon after it has passed.
 func TestSweepsAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, door, _ := boundOf(t, 1000)
@@ -132,8 +215,8 @@ type toldConn struct {
 
 func (c *toldConn) SetReadDeadline(t time.Time) error { c.told = t; return nil }
 
-// TestDeadlineBesideSweep: a deadline that is taken back while a sweep finds it
-// passed does not stay passed.
+// TestDeadlineBesideSweep: a deadline that is cleared while a sweep finds that it has
+// passed has no effect afterwards.
 func TestDeadlineBesideSweep(t *testing.T) {
 	s, door, _ := boundOf(t, 1)
 	raw := &toldConn{}
@@ -149,7 +232,7 @@ func TestDeadlineBesideSweep(t *testing.T) {
 		c.SetReadDeadline(time.Time{})
 		sweeping.Wait()
 		if !raw.told.IsZero() {
-			t.Fatal("the connection has a deadline that was taken back")
+			t.Fatal("the connection has a deadline that was cleared")
 		}
 	}
 }

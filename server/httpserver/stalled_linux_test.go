@@ -28,6 +28,7 @@ func TestGiveUpAfter(t *testing.T) {
 	}
 	defer raw.Close()
 	c := &Tracked{writeCloser: raw.(*net.TCPConn), client: clientOf(raw.RemoteAddr())}
+	c.read.at.Store(never)
 	c.GiveUpAfter(300 * time.Millisecond)
 	raw.SetWriteDeadline(time.Now().Add(time.Minute))
 	if _, err := c.Write(make([]byte, 1_000_000)); err != nil && !errors.Is(err, syscall.ETIMEDOUT) {
@@ -35,6 +36,6 @@ func TestGiveUpAfter(t *testing.T) {
 	}
 	raw.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ETIMEDOUT) {
-		t.Errorf("the connection goes on: %v", err)
+		t.Errorf("the connection continues: %v", err)
 	}
 }

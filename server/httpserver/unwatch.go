@@ -1,10 +1,16 @@
 package httpserver
 
+import "os"
+
 // Read reads from the client, unless the handler does not watch it.
 func (t *Tracked) Read(p []byte) (int, error) {
 	if t.unwatched.Load() && t.unwatched.Swap(false) {
 		return 0, nil
 	}
+	if !t.read.begin() {
+		return 0, os.ErrDeadlineExceeded
+	}
+	defer t.read.end()
 	return t.writeCloser.Read(p)
 }
 
