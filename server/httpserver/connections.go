@@ -256,6 +256,7 @@ func notice(c net.Conn, state http.ConnState) {
 		t.idle.Store(0)
 	case http.StateIdle:
 		t.idle.Store(time.Now().UnixNano())
+		t.watchAgain()
 		t.home.wake()
 	}
 }

@@ -32,8 +32,6 @@ type Exchange struct {
 	// duration is not measured.
 	Streamed bool
 	unwanted bool // discardRest must read the rest of the body
-	// unwatched is the connection after Unwatch, and nil before.
-	unwatched *Tracked
 
 	Claim   Claim // the bytes that the exchange holds of the daemon's budget
 	charged int64 // the part of the claim that is for Body
@@ -57,7 +55,6 @@ func newExchange(w http.ResponseWriter, r *http.Request) *Exchange {
 
 func (x *Exchange) release() {
 	x.Claim.Release() // uses the client, so it comes first
-	x.watchAgain()
 	x.W, x.R, x.Who, x.values = nil, nil, nil, nil
 	Poison(x.Body)
 	Poison(x.Out)

@@ -19,21 +19,20 @@ func (t *Tracked) Read(p []byte) (int, error) {
 //
 // From then on net/http reads from the connection in the background, to cancel
 // the request's context when the client disconnects. That takes a system call
-// and a goroutine that waits. After Unwatch, the next read returns nothing
-// instead, which ends the background read. An io.Reader may do that at any time,
-// so if another read gets it, it is only repeated.
+// and a goroutine that waits. After Unwatch, the next read until the response is
+// sent returns nothing instead, which ends the background read. An io.Reader may
+// do that at any time, so if another read gets it, it is only repeated.
 func (x *Exchange) Unwatch() {
-	if x.unwatched = ConnectionOf(x.R); x.unwatched != nil {
-		x.unwatched.unwatched.Store(true)
+	if t := ConnectionOf(x.R); t != nil {
+		t.unwatched.Store(true)
 	}
 }
 
 // watchAgain ends the effect of Unwatch. Without it, the next request of the
 // connection would be unwatched if it has arrived already, because then nothing
 // is read before its own background read.
-func (x *Exchange) watchAgain() {
-	if x.unwatched != nil {
-		x.unwatched.unwatched.Store(false)
-		x.unwatched = nil
+func (t *Tracked) watchAgain() {
+	if t.unwatched.Load() {
+		t.unwatched.Store(false)
 	}
 }

@@ -28,7 +28,7 @@ func (c readingConn) Read(p []byte) (int, error) {
 	return c.pipeConn.Read(p)
 }
 
-// TestUnwatch: while a handler waits that does not watch its client, nothing
+// TestUnwatch: while a handler that does not watch its client waits, nothing
 // reads from the connection. The requests that follow are read as always.
 func TestUnwatch(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -80,6 +80,23 @@ func TestUnwatch(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestUnwatchUntilSent: if a handler does not watch its client, nothing reads from the
+// connection while the response waits for the client.
+func TestUnwatchUntilSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reading atomic.Int32
+		client := unwatchServer(t, &reading, func(x *Exchange) *ledger.Error {
+			x.Unwatch() // before the body is read, so that the read in the background can't be first
+			return x.ReadBody(100)
+		})
+		io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nA")
+		synctest.Wait()
+		if n := reading.Load(); n != 0 {
+			t.Errorf("%d reads while the response waits for its client", n)
+		}
+	})
 }
 
 // TestUnwatchEndsWithItsRequest: the request that follows in the same packet is
