@@ -2,9 +2,11 @@ package reader
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -40,6 +42,27 @@ func exampleLedger(w *ledgerWriter) {
 		{"op":"Attach","args":{"instance_id":{"minted":2},"parent_id":{"minted":0}}},
 		{"op":"MintInstance","args":{"class_id":2,"key":4,"container_id":3,"slot_index":1}}]}`)
 	w.commit("BurnInstance instance_id=4", "MintInstance class_id=2")
+}
+
+// TestBriefReads: brief reads have the same answer whether or not their client is
+// still there, since they do not learn that it has gone.
+func TestBriefReads(t *testing.T) {
+	log := newMemLog()
+	exampleLedger(newLedgerWriter(t, log))
+	r := startReader(t, log)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, e := range endpoints {
+		path := strings.NewReplacer("{id}", "4", "{global_seq}", "1").Replace(e.pattern)
+		if !e.brief {
+			continue
+		}
+		got, want := httptest.NewRecorder(), r.do("GET", path)
+		r.api.ServeHTTP(got, httptest.NewRequestWithContext(gone, "GET", path, nil))
+		if got.Code != want.Code || got.Body.String() != want.Body.String() {
+			t.Errorf("%s: %d %s, and for a client that is there %d %s", path, got.Code, got.Body, want.Code, want.Body)
+		}
+	}
 }
 
 // exampleReads are requested from the example ledger. Headers may follow the

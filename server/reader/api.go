@@ -23,6 +23,7 @@ type endpoint struct {
 	reach   reach    // what clients that are limited to owners see
 	element int64    // maximum bytes of one element of the list, both as collected and as rendered
 	bare    bool     // a read of the past does not need the contents of the container
+	brief   bool     // a read of the present never depends on whether the client is still there
 
 	// collect copies what the response needs from the state, or returns an error.
 	collect func(*reading, *ledger.State) *ledger.Error
@@ -105,6 +106,9 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 		if err := r.wait(want); err != nil {
 			return err
 		}
+	}
+	if e.brief && r.params.given&paramsOfPast == 0 {
+		r.Unwatch()
 	}
 	if e.stream != nil {
 		if taken, err := e.stream(r); taken || err != nil {
