@@ -12,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 )
 
 const (
@@ -40,6 +39,7 @@ type connections struct {
 	once    sync.Once // guards closed
 
 	deadlines deadlines
+	headers   atomic.Int64 // bytes that connections hold for headers; see countHeader
 
 	mu   sync.Mutex
 	open map[*Tracked]struct{}
@@ -80,10 +80,15 @@ type Tracked struct {
 	writeCloser
 	home   *connections
 	client netip.Prefix // its address, or IPv6 network; zero on a unix socket
-	idle   atomic.Int64 // idle since this time in Unix nanoseconds; 0 while a request is in progress
+	idle   atomic.Int64 // idle since this time, as deadlines are stored; 0 while a request is in progress
 
 	read, write deadline
 	unwatched   atomic.Bool // the next Read returns nothing; see Unwatch
+
+	header headerSize   // of the present header; only reads and notice use it
+	last   headerSize   // of the part in its last read
+	held   atomic.Int64 // bytes of it that count in home.headers
+	since  atomic.Int64 // when it began to count, as deadlines are stored
 }
 
 // A writeCloser is a connection that can close its writing half and still read:
@@ -142,7 +147,7 @@ func (s *connections) Accept() (net.Conn, error) {
 		return nil, passingError{err}
 	}
 	t := &Tracked{writeCloser: c.(writeCloser), home: s, client: clientOf(c.RemoteAddr())}
-	t.idle.Store(time.Now().UnixNano())
+	t.idle.Store(s.deadlines.now())
 	t.read.at.Store(never)
 	t.write.at.Store(never)
 	t.write.waits.Store(1) // writes are not counted: their deadline hardly ever expires
@@ -187,26 +192,52 @@ func (s *connections) enter(t *Tracked) bool {
 // ones. It closes several at once, because it is slow to search all connections. It
 // returns false if no connection is idle. The caller holds mu.
 func (s *connections) makeRoom() bool {
-	idle := map[netip.Prefix][]*Tracked{}
-	var worst []*Tracked
+	return s.closeLongest(int64(s.max/64+1), func(_ *Tracked, idle int64) (weight, since int64) {
+		return min(idle, 1), idle
+	})
+}
+
+// closeLongest closes connections of the client whose connections weigh most,
+// longest first, until those closed weigh enough. weigh gets the time since which a
+// connection is idle, or 0. A connection that weighs nothing stays. closeLongest
+// returns false if none was closed. The caller holds mu.
+func (s *connections) closeLongest(enough int64, weigh func(t *Tracked, idle int64) (weight, since int64)) bool {
+	type member struct {
+		*Tracked
+		idle, weight, since int64
+	}
+	type group struct {
+		members []member
+		sum     int64
+	}
+	groups := map[netip.Prefix]group{}
+	var worst group
 	for t := range s.open {
-		if t.idle.Load() != 0 {
-			list := append(idle[t.client], t)
-			idle[t.client] = list
-			if len(list) > len(worst) {
-				worst = list
+		m := member{Tracked: t, idle: t.idle.Load()}
+		if m.weight, m.since = weigh(t, m.idle); m.weight > 0 {
+			g := groups[t.client]
+			g = group{append(g.members, m), g.sum + m.weight}
+			groups[t.client] = g
+			if g.sum > worst.sum {
+				worst = g
 			}
 		}
 	}
-	slices.SortFunc(worst, func(a, b *Tracked) int { return cmp.Compare(a.idle.Load(), b.idle.Load()) })
+	slices.SortFunc(worst.members, func(a, b member) int { return cmp.Compare(a.since, b.since) })
 	closed := false
-	for _, t := range worst[:min(len(worst), s.max/64+1)] {
-		if since := t.idle.Load(); since != 0 && t.idle.CompareAndSwap(since, 0) {
-			t.writeCloser.Close()
-			delete(s.open, t)
-			s.dropped.Add(1)
-			closed = true
+	for _, m := range worst.members {
+		if enough <= 0 {
+			break
 		}
+		if !m.Tracked.idle.CompareAndSwap(m.idle, 0) {
+			continue // its request began or ended since
+		}
+		enough -= m.weight
+		m.writeCloser.Close()
+		delete(s.open, m.Tracked)
+		m.freeHeader()
+		s.dropped.Add(1)
+		closed = true
 	}
 	return closed
 }
@@ -238,6 +269,7 @@ func (s *connections) count() int {
 // Close closes the connection and makes room for another.
 func (t *Tracked) Close() error {
 	err := t.writeCloser.Close()
+	t.freeHeader()
 	t.home.mu.Lock()
 	delete(t.home.open, t)
 	t.home.mu.Unlock()
@@ -254,9 +286,14 @@ func notice(c net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateActive:
 		t.idle.Store(0)
+		if _, ok := c.(*tls.Conn); ok {
+			t.headerRead()
+		}
 	case http.StateIdle:
-		t.idle.Store(time.Now().UnixNano())
 		t.watchAgain()
+		t.header = headerSize{}
+		t.freeHeader()
+		t.idle.Store(t.home.deadlines.now())
 		t.home.wake()
 	}
 }

@@ -11,7 +11,11 @@ func (t *Tracked) Read(p []byte) (int, error) {
 		return 0, os.ErrDeadlineExceeded
 	}
 	defer t.read.end()
-	return t.writeCloser.Read(p)
+	n, err := t.writeCloser.Read(p)
+	if t.idle.Load() != 0 && !t.countHeader(p[:n]) {
+		return 0, errHeaders
+	}
+	return n, err
 }
 
 // Unwatch declares that the rest of the handler does not depend on whether the
