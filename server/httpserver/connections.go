@@ -84,6 +84,7 @@ type Tracked struct {
 
 	read, write deadline
 	unwatched   atomic.Bool // the next Read returns nothing; see Unwatch
+	gathered    gathered
 
 	header headerSize   // of the present header; only reads and notice use it
 	last   headerSize   // of the part in its last read

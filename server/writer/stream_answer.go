@@ -143,10 +143,13 @@ func (s *stream) deliver(flush bool) {
 	s.mu.Unlock()
 	if !broken {
 		s.x.Claim.Awaits(func() { s.control.SetWriteDeadline(httpserver.LongAgo) })
-		_, err := s.x.W.Write(s.out)
-		if err == nil && flush {
-			err = s.control.Flush()
-		}
+		err := s.x.Together(func() error {
+			_, err := s.x.W.Write(s.out)
+			if err == nil && flush {
+				err = s.control.Flush()
+			}
+			return err
+		})
 		s.x.Claim.Progress(n)
 		s.x.Claim.Ready()
 		if err != nil {

@@ -1,0 +1,67 @@
+package httpserver
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+)
+
+// gatherBytes is the maximum number of bytes that Together gathers.
+const gatherBytes = 8 << 10
+
+// gathered is the written bytes of a connection that wait for the end of Together.
+type gathered struct {
+	on    atomic.Bool
+	mu    sync.Mutex
+	bytes []byte
+}
+
+// Together calls write, which writes to the response and flushes it, and sends what
+// it wrote in one system call if that is at most 8 KiB. net/http alone sends a
+// chunk of a response in up to three, and the first wakes a client that then finds
+// only a part.
+func (x *Exchange) Together(write func() error) error {
+	c := ConnectionOf(x.R)
+	if c == nil {
+		return write()
+	}
+	c.gathered.on.Store(true)
+	return errors.Join(write(), c.sendGathered())
+}
+
+// sendGathered sends the gathered bytes, and ends gathering.
+func (t *Tracked) sendGathered() error {
+	g := &t.gathered
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.on.Store(false)
+	return g.send(t.writeCloser)
+}
+
+// Write writes to the client, or gathers.
+func (t *Tracked) Write(p []byte) (int, error) {
+	g := &t.gathered
+	if !g.on.Load() {
+		return t.writeCloser.Write(p)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.on.Load() && len(g.bytes)+len(p) <= gatherBytes {
+		g.bytes = append(g.bytes, p...)
+		return len(p), nil
+	}
+	if err := g.send(t.writeCloser); err != nil {
+		return 0, err
+	}
+	return t.writeCloser.Write(p)
+}
+
+// send sends the gathered bytes. The caller holds mu.
+func (g *gathered) send(to writeCloser) error {
+	if len(g.bytes) == 0 {
+		return nil
+	}
+	_, err := to.Write(g.bytes)
+	g.bytes = g.bytes[:0]
+	return err
+}

@@ -1,0 +1,88 @@
+package httpserver
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"assetledger/ledger"
+)
+
+// TestTogether: what a handler writes and flushes within Together arrives whole
+// and in order, and in one piece if it is at most 8 KiB.
+func TestTogether(t *testing.T) {
+	for _, size := range []int{0, 1, 100, 4094, 4096, 8000, 9000, 30_000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			text := strings.Repeat("0123456789", size/10+1)[:size]
+			client := unwatchServer(t, new(atomic.Int32), func(x *Exchange) *ledger.Error {
+				control := http.NewResponseController(x.W)
+				x.Written = true
+				control.Flush() // the header
+				if err := x.Together(func() error {
+					x.W.Write([]byte(text))
+					return control.Flush()
+				}); err != nil {
+					t.Error(err)
+				}
+				return nil
+			})
+			go io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+			buf := make([]byte, 64<<10)
+			readPiece(t, client, buf) // the header
+			want := fmt.Appendf(nil, "%x\r\n%s\r\n", size, text)
+			if size == 0 {
+				want = nil
+			}
+			want = append(want, "0\r\n\r\n"...)
+			var got []byte
+			for pieces := 1; !bytes.HasSuffix(got, []byte("0\r\n\r\n")); pieces++ {
+				got = append(got, readPiece(t, client, buf)...)
+				if pieces == 1 && 0 < size && size <= 8000 && len(got) != len(want)-len("0\r\n\r\n") {
+					t.Errorf("the first of several pieces has %d bytes", len(got))
+				}
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%d bytes arrived, want %d", len(got), len(want))
+			}
+		})
+	}
+}
+
+// readPiece reads what one write sent.
+func readPiece(t *testing.T, client net.Conn, buf []byte) []byte {
+	t.Helper()
+	n, err := client.Read(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return buf[:n]
+}
+
+// TestTogetherReportsErrors: Together fails if the client is gone, even if what
+// was written was only gathered.
+func TestTogetherReportsErrors(t *testing.T) {
+	failed := make(chan bool)
+	client := unwatchServer(t, new(atomic.Int32), func(x *Exchange) *ledger.Error {
+		control := http.NewResponseController(x.W)
+		x.Written = true
+		control.Flush()
+		<-failed
+		failed <- x.Together(func() error {
+			io.WriteString(x.W, "text")
+			return control.Flush()
+		}) != nil
+		return nil
+	})
+	go io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+	readPiece(t, client, make([]byte, 64<<10))
+	client.Close()
+	failed <- true
+	if !<-failed {
+		t.Error("no error")
+	}
+}
