@@ -65,17 +65,8 @@ func (l *streamLoad) drive(ctx context.Context, d time.Duration) (*outcome, erro
 	end := start.Add(d)
 	var wait sync.WaitGroup
 	for i, c := range clients {
-		wait.Go(func() {
-			s := &sender{load: l, c: c, credit: make(chan struct{}, 1), end: end, at: i * 7919}
-			s.allowed.Store(int64(l.window))
-			done := make(chan error, 1)
-			go func() { done <- s.send(ctx) }()
-			err := s.receive()
-			if err != nil {
-				c.conn.Close() // which also ends the sender
-			}
-			c.err = errors.Join(err, <-done)
-		})
+		s := &sender{ctx: ctx, load: l, c: c, credit: make(chan struct{}, 1), end: end, at: i * 7919}
+		wait.Go(func() { c.err = s.run() })
 	}
 	wait.Wait()
 	took := time.Since(start)
@@ -114,10 +105,12 @@ func (l *streamLoad) open() (*client, error) {
 
 // A sender keeps one stream full.
 type sender struct {
+	ctx     context.Context
 	load    *streamLoad
 	c       *client
 	at      int
 	end     time.Time
+	over    bool          // the body has ended
 	allowed atomic.Int64  // lines that may be sent
 	credit  chan struct{} // holds a token if allowed has grown
 
@@ -131,15 +124,43 @@ type sentRun struct {
 	at    time.Time
 }
 
-// send writes lines as fast as results permit, and then the end of the body.
-func (s *sender) send(ctx context.Context) error {
-	for n := 0; ; {
-		now := time.Now()
-		if !now.Before(s.end) || ctx.Err() != nil {
-			_, err := io.WriteString(s.c.conn, "0\r\n\r\n")
-			return err
-		}
-		if n = int(s.allowed.Swap(0)); n == 0 {
+// alone is the maximum window for which one goroutine sends and receives, as in
+// redis-benchmark and in the clients of other rows: with few lines in flight,
+// their results arrive together, and so nothing is left to do at the same time.
+// The daemon reads as many lines without waiting until their results are read.
+const alone = 64
+
+// run sends lines as fast as results permit, and returns when the response has
+// ended.
+func (s *sender) run() error {
+	if s.load.window <= alone {
+		return errors.Join(s.send(s.load.window), s.receive(s.send))
+	}
+	s.allowed.Store(int64(s.load.window))
+	done := make(chan error, 1)
+	go func() { done <- s.sendAllowed() }()
+	err := s.receive(s.allow)
+	if err != nil {
+		s.c.conn.Close() // which also ends the sending goroutine
+	}
+	return errors.Join(err, <-done)
+}
+
+// allow lets sendAllowed send n more lines.
+func (s *sender) allow(n int) error {
+	s.allowed.Add(int64(n))
+	select {
+	case s.credit <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// sendAllowed sends the allowed lines, until the body has ended.
+func (s *sender) sendAllowed() error {
+	for !s.over {
+		n := int(s.allowed.Swap(0))
+		if n == 0 {
 			select {
 			case <-s.credit:
 			case <-time.After(answerWait):
@@ -147,24 +168,41 @@ func (s *sender) send(ctx context.Context) error {
 			}
 			continue
 		}
-		for n > 0 {
-			text, lines := s.load.run(s.at, n)
-			s.at += lines
-			n -= lines
-			s.mu.Lock()
-			s.sent = append(s.sent, sentRun{lines, now})
-			s.mu.Unlock()
-			pieces := net.Buffers{fmt.Appendf(nil, "%x\r\n", len(text)), text, []byte("\r\n")}
-			if _, err := pieces.WriteTo(s.c.conn); err != nil {
-				return err
-			}
+		if err := s.send(n); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// receive counts results until the response ends. It keeps the time of every
-// sampled-th result.
-func (s *sender) receive() error {
+// send writes n lines, or the end of the body if the time is over.
+func (s *sender) send(n int) error {
+	now := time.Now()
+	if s.over {
+		return nil
+	}
+	if s.over = !now.Before(s.end) || s.ctx.Err() != nil; s.over {
+		_, err := io.WriteString(s.c.conn, "0\r\n\r\n")
+		return err
+	}
+	for n > 0 {
+		text, lines := s.load.run(s.at, n)
+		s.at += lines
+		n -= lines
+		s.mu.Lock()
+		s.sent = append(s.sent, sentRun{lines, now})
+		s.mu.Unlock()
+		pieces := net.Buffers{fmt.Appendf(nil, "%x\r\n", len(text)), text, []byte("\r\n")}
+		if _, err := pieces.WriteTo(s.c.conn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive counts results until the response ends, and calls more with the number
+// of lines that may be sent for them. It keeps the time of every sampled-th result.
+func (s *sender) receive(more func(n int) error) error {
 	body := httputil.NewChunkedReader(s.c.in)
 	buf := make([]byte, 64<<10)
 	failed := []byte(`"error"`)
@@ -176,10 +214,8 @@ func (s *sender) receive() error {
 		}
 		if results := bytes.Count(buf[:n], []byte{'\n'}); results > 0 {
 			s.answered(results)
-			s.allowed.Add(int64(results))
-			select {
-			case s.credit <- struct{}{}:
-			default:
+			if err := more(results); err != nil {
+				return err
 			}
 		}
 		if err == io.EOF {
