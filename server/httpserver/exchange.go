@@ -4,7 +4,9 @@ import (
 	"errors"
 	"io"
 	"mime"
+	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -309,5 +311,18 @@ func (x *Exchange) bodyError(err error, limit int64) *ledger.Error {
 		x.W.Header()["Connection"] = []string{"close"}
 		return tooSlow
 	}
-	return ledger.Errorf(ledger.MalformedJSON, "The body did not arrive whole: %v.", err)
+	return ledger.Errorf(ledger.MalformedJSON, "The body is incomplete: %s.", WhyIncomplete(err))
+}
+
+// WhyIncomplete returns, for an error message, why the rest of a body can't be read.
+// It leaves out the addresses that errors of the network name.
+func WhyIncomplete(err error) string {
+	var network *net.OpError
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "its rest did not arrive in time"
+	case errors.As(err, &network):
+		return network.Err.Error()
+	}
+	return err.Error()
 }

@@ -72,7 +72,7 @@ func (s *stream) unread(err error) *ledger.Error {
 	if s.more.WasEnded() {
 		return ledger.Errorf(ledger.MalformedJSON, "A long line arrived too slowly while other requests waited for memory. %s", then)
 	}
-	return ledger.Errorf(ledger.MalformedJSON, "The body did not arrive whole: %v. %s", err, then)
+	return ledger.Errorf(ledger.MalformedJSON, "The body is incomplete: %s. %s", httpserver.WhyIncomplete(err), then)
 }
 
 // discard reads and drops the rest of the body, until close ends it.
