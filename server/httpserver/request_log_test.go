@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"assetledger/ledger"
 	"assetledger/server/metrics"
@@ -54,5 +56,25 @@ func TestRequestLogLevels(t *testing.T) {
 		if w.Header().Get("X-Request-Id") != "abc" {
 			t.Errorf("%+v: %v", c, w.Header())
 		}
+	}
+}
+
+// TestWarningsAreFew: of the requests that fail because of the daemon, one in each
+// second has a line that is shown by default, or all if all requests are logged.
+func TestWarningsAreFew(t *testing.T) {
+	for all, want := range map[bool]int{false: 3, true: 300} {
+		synctest.Test(t, func(t *testing.T) {
+			var words bytes.Buffer
+			a := NewAPI([]Route{{"GET", "/x", func(*Exchange) *ledger.Error { return ledger.Errorf(ledger.LogUnavailable, "No.") }}},
+				"x_", new(metrics.Registry), slog.New(slog.NewTextHandler(&words, nil)))
+			a.LogAll = all
+			for range 300 {
+				a.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/x", nil))
+				time.Sleep(10 * time.Millisecond)
+			}
+			if got := strings.Count(words.String(), "level=WARN"); got != want {
+				t.Errorf("all %v: %d lines, want %d", all, got, want)
+			}
+		})
 	}
 }

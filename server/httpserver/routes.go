@@ -37,6 +37,7 @@ type API struct {
 	Gate    *Gate // nil: all clients may do everything
 	local   bool  // all clients are on this machine; see isForeignPage
 	unclean http.Handler
+	warned  atomic.Int64           // time of the last WARN line of a request, in Unix nanoseconds
 	Budget  *Budget                // bounds the bytes of all requests and responses; nil for no bound
 	meters  map[string]*routeMeter // by pattern; not changed while serving
 }
@@ -174,7 +175,9 @@ func (a *API) tell(x *Exchange, took time.Duration) {
 	case x.Status == http.StatusInternalServerError:
 		level = slog.LevelError
 	case x.Status > 500 && x.ErrCode != ledger.Overloaded && x.ErrCode != ledger.ShuttingDown && x.ErrCode != ledger.NotTheWriter:
-		level = slog.LevelWarn
+		if level = slog.LevelWarn; !a.LogAll && !a.mayWarn() {
+			level = slog.LevelDebug
+		}
 	case a.LogAll:
 		level = slog.LevelInfo
 	case x.Status < 400:
@@ -190,6 +193,13 @@ func (a *API) tell(x *Exchange, took time.Duration) {
 	}
 	a.Log.Log(ctx, level, "request", "request_id", x.id, "principal", who, "method", Shorten(x.R.Method), "path", Shorten(x.R.URL.Path),
 		"status", x.Status, "code", string(x.ErrCode), "took", took)
+}
+
+// mayWarn reports whether a second has passed since it last returned true. While the
+// disk is full, every request fails, and clients repeat them.
+func (a *API) mayWarn() bool {
+	last, now := a.warned.Load(), time.Now().UnixNano()
+	return now-last >= int64(time.Second) && a.warned.CompareAndSwap(last, now)
 }
 
 // Guarded runs a handler. If it panics, the response is 500, and the panic is
