@@ -2,8 +2,6 @@ package writer
 
 import (
 	"errors"
-	"runtime"
-	"time"
 
 	"assetledger/ledger"
 	"assetledger/server/commitlog"
@@ -20,10 +18,6 @@ const (
 	// eagerBytes is the size from which a batch is handed over in the middle of a
 	// group if the syncer is idle. It is enough to be worth a sync.
 	eagerBytes = 256 << 10
-	// gatherCommits is the number of commits in a batch that share a sync well
-	// enough, and gatherTime the longest time that gather takes for one batch.
-	gatherCommits = 256
-	gatherTime    = time.Millisecond
 	// recordPrefix is the number of bytes that the log adds to each record.
 	recordPrefix = 4
 )
@@ -139,35 +133,6 @@ func (s *sequencer) poll() {
 	}
 }
 
-// offer hands the filling batch over, unless gather adds to it first.
-func (s *sequencer) offer() {
-	if s.small && s.gather() {
-		return
-	}
-	s.gathering = 0
-	s.handOver()
-}
-
-// gather lets other goroutines run before a batch goes to an idle syncer, and
-// reports whether they submitted small requests, which then join the batch. A
-// sync takes as much processor time as several requests, so a batch should have
-// all requests that can be submitted at once. Nothing waits for requests that
-// have not arrived yet.
-func (s *sequencer) gather() bool {
-	if s.inFlight != nil || s.filling.empty() || s.filling.frame.Count >= gatherCommits {
-		return false
-	}
-	now := s.now()
-	if s.gathering == 0 {
-		s.gathering = now
-	}
-	if d := now - s.gathering; d < 0 || d >= int64(gatherTime) {
-		return false
-	}
-	runtime.Gosched()
-	return s.intake.hasSmall()
-}
-
 // handOver hands the filling batch to the syncer, if the syncer is idle.
 func (s *sequencer) handOver() {
 	if s.filling.empty() || s.inFlight != nil || s.failed != nil {
@@ -192,6 +157,7 @@ func (s *sequencer) synced(e syncEvent) {
 			s.filling.reopen()
 		}
 		s.stalled = nil
+		s.returning(s.inFlight.frame.Count+s.filling.frame.Count, e.took)
 		s.spare, s.inFlight = s.inFlight, nil
 		s.spare.reset()
 	}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -79,5 +80,103 @@ func TestOffer(t *testing.T) {
 				t.Errorf("handed over: %v", handed)
 			}
 		})
+	}
+}
+
+// slowly returns a bench whose log took 4 ms for a batch of the given number of
+// commits, and whose filling batch is empty.
+func slowly(t *testing.T, commits uint32) *bench {
+	b := newBench(t, newRAMLog())
+	b.small, b.inFlight = true, new(batch)
+	b.inFlight.frame.Count = commits
+	b.synced(syncEvent{took: 4 * time.Millisecond})
+	return b
+}
+
+// gathered gives waiting requests their turns until the filling batch would be
+// handed over, and returns the time that passed.
+func (b *bench) gathered() time.Duration {
+	start := time.Now()
+	for first := true; first || b.gather(); first = false {
+		if g := b.intake.take(); g != nil {
+			b.turn(g)
+		}
+	}
+	b.gathering.began = 0
+	return time.Since(start)
+}
+
+// TestLinger checks for how long a batch waits for the clients that were just
+// answered.
+func TestLinger(t *testing.T) {
+	for name, test := range map[string]struct {
+		commits uint32          // of the batch before
+		others  []time.Duration // times at which clients send, besides the first
+		most    time.Duration   // time until the batch is handed over
+		count   uint32          // its commits
+	}{
+		"all return":           {3, []time.Duration{500e3, 1e6}, 1e6, 3},
+		"the only one is back": {1, nil, 0, 1},
+		"one stays away":       {4, []time.Duration{500e3, 1e6}, 2e6, 3},
+		"one is late":          {3, []time.Duration{500e3, 3e6}, 2e6, 2},
+		"more come than left":  {2, []time.Duration{500e3, 600e3}, 500e3, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := slowly(t, test.commits)
+				b.submit(world)
+				for _, at := range test.others {
+					time.AfterFunc(at, func() { b.submit(transferTx(1, "")) })
+				}
+				if took := b.gathered(); took != test.most || b.filling.frame.Count != test.count {
+					t.Errorf("after %v a batch of %d commits, want %v and %d", took, b.filling.frame.Count, test.most, test.count)
+				}
+				time.Sleep(5 * time.Millisecond) // for those that are late
+			})
+		})
+	}
+}
+
+// TestLingerRests checks that batches stop waiting, for a while, if the clients
+// that were answered don't return.
+func TestLingerRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := slowly(t, 8)
+		b.submit(world)
+		for i := range 3 * (vainBatches + restBatches) {
+			want := 2 * time.Millisecond
+			if i%(vainBatches+restBatches) >= vainBatches {
+				want = 0
+			}
+			if took := b.gathered(); took != want {
+				t.Fatalf("batch %d waited %v, want %v", i, took, want)
+			}
+			b.returning(8, 4*time.Millisecond)
+		}
+		for range vainBatches - 1 {
+			b.gathered()
+			b.returning(8, 4*time.Millisecond)
+		}
+		for range 8 * vainBatches {
+			b.filling.frame.Count = 6
+			b.gathered()
+			b.returning(8, 4*time.Millisecond)
+		}
+		if b.gathering.rest > 0 {
+			t.Error("batches that got most of the expected commits stopped waiting")
+		}
+	})
+}
+
+// TestPatience checks the time that a batch waits, by the time that the log took
+// for the one before.
+func TestPatience(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{
+		200 * time.Microsecond: 0, slowLog - 1: 0, slowLog: slowLog / 2, 5 * time.Second: patienceMost,
+	} {
+		s := new(sequencer)
+		if s.returning(2, took); s.gathering.patience != want {
+			t.Errorf("after %v: %v, want %v", took, s.gathering.patience, want)
+		}
 	}
 }

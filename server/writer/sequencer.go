@@ -15,7 +15,8 @@ import (
 // records of accepted ones to the filling batch. While the syncer makes one batch
 // durable, the next one fills. A batch is handed over as soon as the syncer is
 // idle and no more small requests can join it at once (gather). So the sync is
-// the clock, and the only timer is the one for holds that expire.
+// the clock. There are timers only for holds that expire, and for clients that may
+// return if the log is slow.
 //
 //	intake → judge → filling batch → syncer → durable → group done
 //
@@ -44,8 +45,8 @@ type sequencer struct {
 	check int         // operations between two checks of the clock: turnCheck, or fewer in a simulation
 	hurry atomic.Bool // requests that are not judged yet are rejected, since the time to stop is short
 
-	small     bool  // the filling batch may have small requests
-	gathering int64 // start of gather for the filling batch; 0 if it has not begun
+	small     bool // the filling batch may have small requests
+	gathering gathering
 
 	keepExpired bool               // expired holds are not released
 	expired     ledger.Transaction // reused for every commit that releases holds
@@ -68,7 +69,7 @@ func newSequencer(state *ledger.State, l commitlog.Writer, queue int, meters *me
 		state: state, log: l, intake: newIntake(queue), meters: meters, logger: logger, maxBody: l.MaxBody(),
 		now: func() int64 { return time.Now().UnixNano() }, at: l.LastTime(),
 		filling: new(batch), spare: new(batch), check: turnCheck, exit: exit, stopped: make(chan struct{}),
-		caughtUp: &group{done: make(chan struct{})},
+		caughtUp: &group{done: make(chan struct{})}, gathering: gathering{timer: time.NewTimer(0)},
 	}
 	s.sync = newSyncer(l, state.Seq(), meters)
 	return s

@@ -19,6 +19,7 @@ type syncer struct {
 	events chan syncEvent   // outcomes; sending never blocks the syncer
 	await  func() syncEvent // receives an event; a simulation does the syncer's work here
 	end    atomic.Uint64    // last durable commit
+	took   time.Duration    // time that the log took for the last batch
 	// failed delivers the log's error when it can't be written any more.
 	failed chan error
 	quit   chan struct{} // closed to give up on a stalled batch
@@ -28,6 +29,7 @@ type syncer struct {
 // A syncEvent reports one of three outcomes for the batch in flight: it is durable,
 // the log rejects it at present and it is being retried, or the log has failed.
 type syncEvent struct {
+	took    time.Duration // time that the log took to make the batch durable
 	stalled *stall
 	failed  *ledger.Error
 }
@@ -120,7 +122,7 @@ func (s *syncer) conclude(b *batch, err error) {
 		return
 	}
 	b.settle(nil)
-	s.events <- syncEvent{}
+	s.events <- syncEvent{took: s.took}
 }
 
 // stall answers the waiters of the batch with the error that its outcome is
@@ -136,8 +138,9 @@ func (s *syncer) append(b *batch) error {
 	if err := s.log.Append(&b.frame); err != nil {
 		return err
 	}
+	s.took = time.Since(start)
 	s.end.Store(b.frame.Last())
-	s.meters.batchDurable(b, time.Since(start))
+	s.meters.batchDurable(b, s.took)
 	return nil
 }
 
