@@ -69,8 +69,16 @@ func (d *daemon) settle(r *request) *ledger.Error {
 	}
 	<-g.done
 	r.took = time.Since(start)
+	if g.err != nil && r.preflight {
+		return unjudged
+	}
 	return g.err
 }
+
+// unjudged is the error of a preflight for which the log can't confirm that this
+// daemon is the writer, or that what it was judged against is durable.
+var unjudged = ledger.Errorf(ledger.LogUnavailable,
+	"The commit log can't be reached or written, so the transaction could not be judged; nothing was changed: send the request again soon.")
 
 // count counts the outcomes of the transactions of r.
 func (d *daemon) count(r *request) {

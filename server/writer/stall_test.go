@@ -2,10 +2,26 @@ package writer
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"assetledger/server/commitlog"
 	"assetledger/wal"
 )
+
+// A preflight changes nothing, so its outcome is never unknown.
+func TestPreflightWithoutLog(t *testing.T) {
+	l := newRAMLog()
+	w := startWriter(t, l)
+	w.post(200, "/v1/commit", world)
+	l.mu.Lock()
+	l.fenced = commitlog.ErrUnreachable
+	l.mu.Unlock()
+	a := w.post(503, "/v1/commit/preflight", transferTx(1, ""))
+	if a.code() != "LogUnavailable" || !strings.Contains(a.body, "could not be judged; nothing was changed") {
+		t.Error(a)
+	}
+}
 
 // Once there is space again, later requests wait for their batch as usual. Only
 // those that waited during the stall were told that the outcome is unknown.
@@ -17,7 +33,7 @@ func TestStallIsForThoseWhoWaited(t *testing.T) {
 	b.sync.stall(<-b.sync.in, diskFull)
 	b.poll()
 	if !isDone(g1) || g1.err != noSpaceUnknown {
-		t.Fatalf("who waited was told: %v", g1.err)
+		t.Fatalf("a waiting client was told: %v", g1.err)
 	}
 	b.log.set(nil, nil)
 	b.sync.conclude(b.inFlight, b.sync.append(b.inFlight))
