@@ -41,6 +41,7 @@ func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserv
 	e.Protect(d.api, ln)
 	e.Watch(ctx)
 	defer c.Notify.Stopping("stopped")
+	ctx, stop := context.WithCancel(ctx)
 	failed, ended := make(chan error, 1), make(chan struct{})
 	var cause error
 	go func() {
@@ -51,9 +52,10 @@ func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserv
 	}()
 	ready := c.Notify.Announcing(c.Ready, func() {})
 	err = httpserver.Serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, failed, func() {
-		c.Notify.Stopping("answering what was accepted")
+		c.Notify.Stopping("answering accepted requests")
 		d.drain()
 	})
+	stop() // it may have ended because the listener did
 	<-ended
 	return cmp.Or(err, cause)
 }
@@ -164,7 +166,7 @@ func (d *daemon) clusterGauges() {
 		}
 		return 0
 	})
-	g.CounterFunc(metricPrefix+"takeovers_total", "How often this daemon has become the writer.", func() float64 { return float64(d.takeovers.Load()) })
+	g.CounterFunc(metricPrefix+"takeovers_total", "Number of times that this daemon has become the writer.", func() float64 { return float64(d.takeovers.Load()) })
 	report := func(of func(commitlog.ClusterReport) float64) func() float64 {
 		return func() float64 {
 			r, _ := d.report()

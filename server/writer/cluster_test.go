@@ -86,17 +86,32 @@ func TestEndStaysWhenThePlaceIsLost(t *testing.T) {
 // TestStopReportsTheCopy checks that a daemon that can't close its copy of the log
 // says so when it stops.
 func TestStopReportsTheCopy(t *testing.T) {
-	c, m := DefaultConfig(), newNearMember()
+	c, m := nearConfig(t)
 	m.writer.closing = errDisk
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Dir, c.Log, c.Ready = t.TempDir(), silent, io.Discard
-	c.Driver, c.Access.Inherited = &nearCluster{member: m}, listener
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := Run(ctx, c, func() { panic("exit") }); !errors.Is(err, errDisk) {
 		t.Errorf("it stopped with %v", err)
+	}
+}
+
+// nearConfig returns the settings of a daemon of a nearCluster.
+func nearConfig(t *testing.T) (Config, *nearMember) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, m := DefaultConfig(), newNearMember()
+	c.Dir, c.Log, c.Ready = t.TempDir(), silent, io.Discard
+	c.Driver, c.Access.Inherited = &nearCluster{member: m}, listener
+	return c, m
+}
+
+// TestEndsWithoutItsListener checks that a daemon ends if it can't serve any more.
+func TestEndsWithoutItsListener(t *testing.T) {
+	c, _ := nearConfig(t)
+	c.Access.Inherited.Close()
+	if err := Run(t.Context(), c, func() { panic("exit") }); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("it ended with %v", err)
 	}
 }
