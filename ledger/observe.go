@@ -131,7 +131,8 @@ func (s *State) observeStacks(op *Op, entries []undoEntry) bool {
 	return true
 }
 
-// observeTransfer is observeStacks for a plain transfer of q: see replayTransfer.
+// observeTransfer is like observeStacks, for a plain transfer of q; see
+// transferAhead.
 func (s *State) observeTransfer(k *class, key, q int64, tc *container, target *stack, fc *container, source *stack) {
 	if s.observed.full() {
 		s.observedFull()

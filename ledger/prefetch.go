@@ -23,23 +23,39 @@ const (
 
 // A side is one stack that an operation of the group will look up.
 type side struct {
-	hash      uint64 // of the container's id, then of the stack
-	key       int64
+	hash      uint64 // of the container's id, then of the stack; 0 if not needed
+	id, key   int64
 	class     uint32
 	container uint32 // 0: not found yet
 	stack     uint32 // 0: not found
+	plain     bool   // of a plain transfer, for which Apply does not search again
 }
 
 // ahead is what Expect has collected for Prefetch.
 type ahead struct {
 	n     int
 	class uint32              // the last one found, see aheadClass
-	sides [prefetchSides]side // those of the last Prefetch, with what it found
+	sides [prefetchSides]side // sides of the last Prefetch, with their results
+
+	// Containers that were created one after another mostly have consecutive ids. Their
+	// numbers are consecutive too.
+	distance int64 // from the number of the container found last to its id
+	same     int   // containers in a row at that distance; 0 after a wrong guess, and after a transfer that searches
 }
 
 // Expect makes the next Prefetch load what the operations of tx will read, as far
-// as there is room. Like Apply, both need exclusive access to the state.
+// as there is room. Like Apply, both need exclusive access to the state. The stacks
+// of a plain transfer are worth finding even if they are in the processor's cache.
 func (s *State) Expect(tx *Transaction) {
+	tx.sides = 0
+	if tx.isPlainTransfer() {
+		first := s.ahead.n
+		if s.expect(tx.Ops); s.ahead.n == first+2 { // otherwise its class is unknown, or there is no room
+			tx.sides = uint8(first + 1)
+			s.ahead.sides[first].plain, s.ahead.sides[first+1].plain = true, true
+		}
+		return
+	}
 	if s.stacks.next >= prefetchFrom && len(tx.Ops) <= prefetchOps {
 		s.expect(tx.Ops)
 	}
@@ -83,7 +99,7 @@ func (s *State) expectSide(op *Op, container int, class uint32, key int) {
 		return
 	}
 	d := &a.sides[a.n]
-	d.key, d.class, d.container, d.stack, d.hash = op.Args[key], class, 0, 0, 0
+	d.key, d.class, d.container, d.stack, d.hash, d.id, d.plain = op.Args[key], class, 0, 0, 0, op.Args[container], false
 	if op.Ref != 0 && op.named(container) {
 		if d.container = s.lookContainer(op, container); d.container == 0 {
 			return

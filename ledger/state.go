@@ -90,7 +90,11 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 		return Errorf(InvalidRequest, "A transaction needs at least one operation.").With(Text("field", "operations"))
 	}
 	s.begin()
-	d := &s.doing // each field by itself: a whole struct would be made beside it and copied
+	if s.observed == nil && s.transferAhead(tx, true) {
+		s.undo.open = true
+		return nil
+	}
+	d := &s.doing // set field by field: a composite literal would be built elsewhere and copied
 	d.out, d.at, d.firstMinted, d.permit, d.limited, d.consolidated, d.gridWork = out, at, s.nextInstance, tx.permit, tx.permit.Limited(), 0, 0
 	s.loose = s.loose[:0]
 	var guards []guard // of a reversal

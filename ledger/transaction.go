@@ -40,7 +40,8 @@ type Transaction struct {
 	Metadata  []byte // compact JSON object as sent; empty if none was sent
 	Principal []byte // name of the token that sent it; empty without authentication
 	Endpoint  Endpoint
-	version   byte     // of the record that it was decoded from; 0: none
+	version   byte     // version of the record that it was decoded from; 0: none
+	sides     uint8    // place in State.ahead after those of its two sides; see Expect; 0: none
 	Hash      [16]byte // of endpoint, operations, metadata and sender; set only when Key is
 
 	inverse *inverse       // what Invert found, only if Reverses is set
