@@ -1,5 +1,7 @@
 package ledger
 
+import "unsafe"
+
 // A slab keeps records of one type in chunks that never move. A uint32 names a
 // record for as long as it exists; number 0 is no record. Growing the slab
 // allocates one more chunk and copies only the list of chunks.
@@ -24,8 +26,10 @@ const (
 )
 
 // at returns the record named ref. The pointer is valid until the record is released.
+// Indexing the chunk would be a cache miss more with many chunks, because Go checks
+// a pointer to a large array by reading its first byte.
 func (s *slab[T, P]) at(ref uint32) *T {
-	return &s.chunks[ref>>chunkBits][ref&(chunkLen-1)]
+	return (*T)(unsafe.Add(unsafe.Pointer(s.chunks[ref>>chunkBits]), uintptr(ref&(chunkLen-1))*unsafe.Sizeof(*new(T))))
 }
 
 // alloc returns a zero record.
