@@ -7,7 +7,8 @@ import "unsafe"
 // index of stacks, and the stack. Prefetch takes these steps for a group of
 // operations together, before the first of them is applied: first all slots,
 // then all containers, and so on. So the processor waits as long for a whole group
-// as for one operation. What it loads is a guess; nothing depends on it.
+// as for one operation. For a plain transfer it also guesses, and needs neither
+// index if the guesses are right. What it finds is a hint; nothing depends on it.
 
 const (
 	// prefetchFrom is the number of stacks from which prefetching pays. Fewer are in
@@ -16,9 +17,16 @@ const (
 	// prefetchOps is the maximum number of operations of one transaction that are
 	// prefetched together. A transaction with more prefetches while it is applied.
 	prefetchOps = 16
-	// prefetchSides is the maximum number of stacks that a group looks up; a transfer
-	// looks up two. They fit well into the processor's first-level cache.
+	// prefetchSides is the maximum number of stacks that a group looks up; a
+	// transfer looks up two. They fit well into the processor's first-level
+	// cache.
 	prefetchSides = 64
+	// guessAfter is the number of containers in a row whose number followed from
+	// their id, after which that of the next one is guessed.
+	guessAfter = 32
+	// steadyAfter is how often in a row the same stack must be found again in a
+	// container before it is guessed.
+	steadyAfter = 2
 )
 
 // A side is one stack that an operation of the group will look up.
@@ -78,8 +86,8 @@ func (s *State) expect(ops []Op) {
 	}
 }
 
-// aheadClass is lookClass, and remembers one class that was named by its id: most
-// operations of a log are about few classes.
+// aheadClass is like lookClass, but remembers the last class that was named by
+// its id, because most operations of a log are about few classes.
 func (s *State) aheadClass(op *Op, i int) uint32 {
 	a := &s.ahead
 	if op.Ref != 0 && op.named(i) {
@@ -91,8 +99,8 @@ func (s *State) aheadClass(op *Op, i int) uint32 {
 	return a.class
 }
 
-// expectSide records the stack of a class that is in the container, and has the key,
-// that two arguments of an operation name.
+// expectSide records a stack of the class. Two arguments of the operation give its
+// container and its key.
 func (s *State) expectSide(op *Op, container int, class uint32, key int) {
 	a := &s.ahead
 	if a.n == len(a.sides) || class == 0 {
@@ -104,8 +112,6 @@ func (s *State) expectSide(op *Op, container int, class uint32, key int) {
 		if d.container = s.lookContainer(op, container); d.container == 0 {
 			return
 		}
-	} else {
-		d.hash = containerHash(op.Args[container])
 	}
 	a.n++
 }
@@ -118,11 +124,27 @@ func (s *State) Prefetch() {
 	if a.n == 0 {
 		return
 	}
-	var room [3 * prefetchSides]unsafe.Pointer
-	sides, at := a.sides[:a.n], room[:0]
+	sides := a.sides[:a.n]
 	a.n = 0
+	s.loadContainers(sides)
+	s.loadStacks(sides)
+}
+
+// loadContainers finds the containers of the sides and starts to load them.
+func (s *State) loadContainers(sides []side) {
+	var room [2 * prefetchSides]unsafe.Pointer
+	a, at := &s.ahead, room[:0]
 	for i := range sides {
-		at = s.containerIndex.home(at, sides[i].hash)
+		d := &sides[i]
+		if d.plain && a.same >= guessAfter {
+			if ref := d.id - a.distance; 0 < ref && ref < int64(s.containers.next) {
+				d.container = uint32(ref)
+			}
+		}
+		if d.container == 0 {
+			d.hash = containerHash(d.id)
+			at = s.containerIndex.home(at, d.hash)
+		}
 	}
 	if s.observed != nil {
 		at = s.observed.ahead(at, len(sides))
@@ -133,33 +155,78 @@ func (s *State) Prefetch() {
 		d := &sides[i]
 		if d.container == 0 {
 			p := s.containerIndex.probe(d.hash)
-			d.container = p.next() // very likely the one: the rest of its hash is equal
+			d.container = p.next() // very likely the right one: the rest of its hash is equal
+			if distance := d.id - int64(d.container); distance == a.distance {
+				a.same++
+			} else {
+				a.distance, a.same = distance, 0
+			}
+		}
+		if d.container != 0 {
+			at = append(at, unsafe.Pointer(s.containers.at(d.container)))
 		}
 	}
+	prefetchLines(at)
+}
+
+// loadStacks finds the stacks of the sides and starts to load them. Their containers
+// are loaded.
+func (s *State) loadStacks(sides []side) {
+	var room [2 * prefetchSides]unsafe.Pointer
+	at := room[:0]
+	for i := range sides {
+		d := &sides[i]
+		if d.plain && d.container != 0 {
+			c := s.containers.at(d.container)
+			if c.id != d.id { // a wrong guess
+				s.ahead.same = 0
+				d.container = s.findContainer(d.id)
+				c = s.containers.at(d.container) // the zero record if there is none
+			}
+			if c.steady >= steadyAfter {
+				d.stack = c.recent
+				at = s.stackLines(at, d.stack)
+				continue
+			}
+		}
+		if d.container != 0 {
+			d.hash = stackHash(d.container, d.class, d.key)
+			at = s.stackIndex.home(at, d.hash)
+		}
+	}
+	prefetchLines(at)
+	at = at[:0]
 	for i := range sides {
 		d := &sides[i]
 		if d.container == 0 {
 			continue
 		}
-		c := s.containers.at(d.container)
-		at = append(at, unsafe.Pointer(&c.id), unsafe.Pointer(&c.grid))
-		d.hash = stackHash(d.container, d.class, d.key)
-		at = s.stackIndex.home(at, d.hash)
-	}
-	prefetchLines(at)
-	at = at[:0]
-	for i := range sides {
-		if sides[i].container == 0 {
+		if d.stack != 0 {
+			if r := s.stacks.at(d.stack); r.container != d.container || r.class != d.class || r.key != d.key {
+				d.stack = s.findStack(d.container, d.class, d.key)
+				s.containers.at(d.container).steady = 0
+			}
 			continue
 		}
-		p := s.stackIndex.probe(sides[i].hash)
-		if ref := p.next(); ref != 0 {
-			sides[i].stack = ref
-			r := s.stacks.at(ref)
-			at = append(at, unsafe.Pointer(r), unsafe.Pointer(&r.held))
+		p := s.stackIndex.probe(d.hash)
+		if d.stack = p.next(); d.stack == 0 {
+			continue
+		}
+		at = s.stackLines(at, d.stack)
+		if c := s.containers.at(d.container); c.recent == d.stack {
+			c.steady = min(c.steady+1, steadyAfter)
+		} else {
+			c.recent, c.steady = d.stack, 0
 		}
 	}
 	prefetchLines(at)
+}
+
+// stackLines appends the addresses of what a transfer reads of a stack, which may be
+// on two cache lines.
+func (s *State) stackLines(at []unsafe.Pointer, ref uint32) []unsafe.Pointer {
+	r := s.stacks.at(ref)
+	return append(at, unsafe.Pointer(r), unsafe.Pointer(&r.held))
 }
 
 // home appends the address at which the search for a hash begins, if any.

@@ -86,10 +86,170 @@ func TestPrefetchChangesNothing(t *testing.T) {
 		}
 	}
 	if refused == 0 || ahead.Seq() < 1000 {
-		t.Errorf("%d commits, %d refused: the test shows little", ahead.Seq(), refused)
+		t.Errorf("%d commits, %d rejected: the test shows little", ahead.Seq(), refused)
 	}
 	if err := ahead.Invariants(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestApplyAhead checks that random transactions, mostly of one transfer, lead to
+// the same rejections, decisions and state with and without prefetching, also if
+// some of them are undone, and if what was prefetched has changed meanwhile.
+func TestApplyAhead(t *testing.T) {
+	ahead, limited := 0, &Permit{Owners: []int64{1}}
+	for seed := range uint64(4) {
+		r := rand.New(rand.NewPCG(seed, 14))
+		one, all := NewState(Config{}), NewState(Config{})
+		apply := func(tx *Transaction) {
+			var was, is Outcome
+			before := one.Digest()
+			refused, also := one.Apply(tx, 0, &was), all.Apply(tx, 0, &is)
+			if d := cmp.Diff(refused, also, cmp.AllowUnexported(Error{}, Detail{})); d != "" {
+				t.Fatal(d)
+			}
+			if d := cmp.Diff(was, is, cmp.AllowUnexported(Fact{})); d != "" {
+				t.Fatal(d)
+			}
+			if one.Digest() != all.Digest() {
+				t.Fatalf("after %+v the digests are %016x and %016x", tx.Ops, one.Digest(), all.Digest())
+			}
+			if refused == nil && r.IntN(4) == 0 {
+				one.Undo()
+				all.Undo()
+				if one.Digest() != before || all.Digest() != before {
+					t.Fatalf("undoing %+v leads to the digests %016x and %016x, from %016x", tx.Ops, one.Digest(), all.Digest(), before)
+				}
+			}
+		}
+		apply(asTx(t, field))
+		for range 500 {
+			group := make([]Transaction, 1+r.IntN(40))
+			for i := range group {
+				group[i].Ops = []Op{transferOp(r, one)}
+				switch r.IntN(9) {
+				case 0:
+					group[i].Ops[0] = randomStateOp(r, one.nextInstance)
+				case 1:
+					group[i].Ops = append(group[i].Ops, transferOp(r, one))
+				case 2:
+					group[i].permit = limited
+				case 3:
+					held := group[i].Ops[0].Args
+					group[i].Ops[0] = op(HoldFungible, 1+r.Int64N(1<<40), held[TransferFrom], held[TransferClass], held[TransferKey], held[TransferQuantity])
+				}
+				all.Expect(&group[i])
+				if r.IntN(10) > 0 {
+					continue
+				}
+				all.Prefetch()
+			}
+			all.Prefetch()
+			for i := range group {
+				if group[i].sides != 0 {
+					ahead++
+				}
+				apply(&group[i])
+			}
+		}
+		same(t, "prefetched", dump(t, one), dump(t, all))
+		if err := all.Invariants(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ahead < 3000 {
+		t.Errorf("only %d plain transfers: the test shows little", ahead)
+	}
+}
+
+// TestGuesses checks that transfers between containers with consecutive ids, mostly of
+// the same stacks, lead to the same state with and without prefetching, also while
+// containers and stacks take the places of others.
+func TestGuesses(t *testing.T) {
+	const first, last = 1000, 1299
+	r := rand.New(rand.NewPCG(1, 15))
+	one, all := stocked(t, 1, 1), stocked(t, 1, 1)
+	create := func(s *State, id int64) {
+		ops := []Op{op(CreateContainer, id, int64(Standard))}
+		for key := range int64(3) {
+			ops = append(ops, op(AddFungible, id, 1, key, 1_000_000))
+		}
+		mustApply(t, s, ops...)
+	}
+	remove := func(s *State, id int64) {
+		var ops []Op
+		stacks, _, _, _ := s.Balances(nil, id, BalanceFilter{}, nil, 10)
+		for _, of := range stacks {
+			ops = append(ops, op(RemoveFungible, id, 1, of.Key, of.Quantity))
+		}
+		mustApply(t, s, append(ops, op(RemoveContainer, id))...)
+	}
+	any := func() int64 { return first + r.Int64N(last-first+1) }
+	for id := int64(first); id <= last; id++ {
+		create(one, id)
+		create(all, id)
+	}
+	guessed, wrong := 0, 0
+	var moved int64
+	for round := range 1000 {
+		if round%10 == 9 { // a container and its stacks take the places of another one, and then move back
+			if round%20 == 9 {
+				moved = any()
+			}
+			for _, s := range []*State{one, all} {
+				remove(s, moved)
+				remove(s, moved%(last-first)+first)
+				create(s, moved)
+				create(s, moved%(last-first)+first)
+			}
+		}
+		group := transfers(1+r.IntN(prefetchSides/2), 2)
+		for i := range group {
+			args := &group[i].Ops[0].Args
+			args[TransferFrom], args[TransferTo], args[TransferKey] = any(), any(), int64(round/50%3)
+			if r.IntN(300) == 0 {
+				args[TransferTo] = []int64{1, 5, 1 << 40}[r.IntN(3)]
+			}
+			all.Expect(&group[i])
+		}
+		guesses := all.ahead.same >= guessAfter
+		all.Prefetch()
+		if guesses && all.ahead.same == 0 {
+			wrong++
+		}
+		for i := range group {
+			if sides := group[i].sides; sides != 0 && all.ahead.sides[sides].hash == 0 {
+				guessed++
+			}
+			var out Outcome
+			refused, also := one.Apply(&group[i], 0, &out), all.Apply(&group[i], 0, &out)
+			if d := cmp.Diff(refused, also, cmp.AllowUnexported(Error{}, Detail{})); d != "" {
+				t.Fatal(d)
+			}
+			if one.Digest() != all.Digest() {
+				t.Fatalf("after %+v the digests are %016x and %016x", group[i].Ops, one.Digest(), all.Digest())
+			}
+		}
+	}
+	same(t, "prefetched", dump(t, one), dump(t, all))
+	if err := all.Invariants(); err != nil {
+		t.Error(err)
+	}
+	if guessed < 1000 || wrong < 20 {
+		t.Errorf("%d transfers needed no index, and %d groups had a wrong container: the test shows little", guessed, wrong)
+	}
+}
+
+// TestContainersFitCacheLines checks that what a transfer reads of a container is on
+// one cache line.
+func TestContainersFitCacheLines(t *testing.T) {
+	const line = 64
+	s := stocked(t, 2*chunkLen, 1)
+	for ref := uint32(1); ref < s.containers.next; ref++ {
+		c := s.containers.at(ref)
+		if from, to := uintptr(unsafe.Pointer(c)), uintptr(unsafe.Pointer(&c.instances)); from/line != to/line {
+			t.Fatalf("the fields of container %d that a transfer reads are at %#x to %#x", ref, from, to)
+		}
 	}
 }
 
