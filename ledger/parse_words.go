@@ -88,9 +88,24 @@ func (p *requestParser) word(op *Op, word string) error {
 		if name == "quantity" && strings.Contains(value, ".") {
 			return errors.New("quantity counts whole minor units: in a class of 2 decimals 1.50 is 150")
 		}
-		return fmt.Errorf("%s must be %s", name, t.Values())
+		return fmt.Errorf("%s must be %s%s", name, t.Values(), badSpelling(value))
 	}
 	return nil
+}
+
+// badSpelling says what is wrong with a number that JSON or the ledger spells in another
+// way. It returns "" for other values.
+func badSpelling(value string) string {
+	if strings.Trim(value, "-.0123456789eE") != "" {
+		return ""
+	}
+	if digits := strings.TrimPrefix(value, "-"); len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
+		return ", without leading zeros"
+	}
+	if strings.ContainsAny(value, "eE") {
+		return ", without an exponent"
+	}
+	return ""
 }
 
 // Values describes the values that arguments of the type may have.

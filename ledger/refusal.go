@@ -1,6 +1,9 @@
 package ledger
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // Errors that several operations and reads share.
 
@@ -104,7 +107,11 @@ func wantQuantity(q int64) *Error {
 	if q > 0 {
 		return nil
 	}
-	return Errorf(InvalidQuantity, "The quantity is %d; it must be at least 1.", q).With(Num("quantity", q))
+	orLess := ""
+	if q == math.MinInt64 { // the parser stores lower numbers as this one
+		orLess = " or less"
+	}
+	return Errorf(InvalidQuantity, "The quantity is %d%s; it must be at least 1.", q, orLess).With(Num("quantity", q))
 }
 
 // wantSlot returns an error for a slot_index that the container does not have.
