@@ -18,6 +18,7 @@ type Change struct {
 	Delta        int64 // StackChanged: of the quantity; HeldChanged: of what is held
 	Quantity     int64 // of the stack afterwards
 	Held         int64 // of the stack afterwards
+	Payer        int64 // StackChanged by SettleHold, in the container that was paid: the container of the hold
 	InstanceID   int64
 
 	Slot             int // of an instance in Slots
@@ -84,6 +85,9 @@ func (s *State) observeOp(op *Op, from int) {
 		o.add(ContainerRenamed, ref).Info = s.containerInfo(ref)
 	}
 	o.touched(entries)
+	if op.Kind == SettleHold {
+		o.pay()
+	}
 	for i := range o.changes {
 		o.finish(&o.changes[i])
 		into.list = append(into.list, StackChange{Seq: s.seq, Container: o.changes[i].Container, Op: int32(n + i), other: true})
@@ -286,7 +290,22 @@ func (o *observation) touched(entries []undoEntry) {
 	}
 }
 
-// finish fills in what every change says about its container.
+// pay sets the payer of the stack that a settled hold was added to.
+func (o *observation) pay() {
+	var payer int64
+	for _, c := range o.changes {
+		if c.Kind == HeldChanged {
+			payer = o.s.containers.at(c.inside).id
+		}
+	}
+	for i := range o.changes {
+		if c := &o.changes[i]; c.Kind == StackChanged && c.Delta > 0 {
+			c.Payer = payer
+		}
+	}
+}
+
+// finish sets the fields of a change that describe its container.
 func (o *observation) finish(c *Change) {
 	r := o.s.containers.at(c.inside)
 	c.Container, c.Stacks, c.Instances = r.id, int(r.stacks), int(r.instances)

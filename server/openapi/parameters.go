@@ -45,6 +45,7 @@ func parameters() object {
 		query("to_seq", ref("Checkpoint"), "End with this commit."),
 		query("from_time", moment, "Begin with commits made at this time."),
 		query("to_time", moment, "End with commits made at this time."),
+		query("payer", o("type", "boolean"), "Show the payer of a settled hold in the entry of the container that it paid."),
 		query("at_seq", ref("Checkpoint"), "The response as of this commit; 0 is the empty ledger. It waits for the commit as min_seq does, and can't be combined with min_seq or at_time."),
 		query("at_time", moment, "The response as of the last commit made at or before this time."),
 		query("idempotency_key", ref("IdempotencyKey"), "Only the remembered commit with this idempotency key. It can be combined with min_seq and wait only."),

@@ -123,7 +123,7 @@ func laterReadSchemas(next []string) object {
 	return o(
 		"HistoryAnswer", about(optional(next, "container_id", ref("Id"), "entries", array(ref("HistoryEntry"), ""), "next_cursor", ref("NextCursor"))),
 		"HistoryEntry", o("oneOf", list{
-			entry([]string{"x", "y", "rotation"}, append(append(append([]any{}, what...), "change", signed, "quantity", ref("Count")), cells...)...),
+			entry([]string{"x", "y", "rotation", "payer"}, append(append(append(append([]any{}, what...), "change", signed, "quantity", ref("Count")), cells...), "payer", ref("Id"))...),
 			entry(nil, append(append([]any{"hold_id", ref("Id")}, what...), "held_change", signed, "held", ref("Count"))...),
 			entry(nil, append(append([]any{"instance_id", ref("Id")}, what...), "change", o("enum", list{"in", "out", "moved"}), "slot_index", integer(0, 65535, ""))...),
 			entry(nil, append(append(append([]any{"instance_id", ref("Id")}, what...), "change", o("enum", list{"in", "out", "moved"})), cells...)...),

@@ -113,7 +113,7 @@ func (r *reading) renderHistory(dst []byte) ([]byte, *ledger.Error) {
 		if shown++; shown > 1 {
 			dst = append(dst, ',')
 		}
-		dst = appendEntry(dst, e, h.time)
+		dst = appendEntry(dst, e, h.time, r.params.Payer && !r.Who.Limited())
 		return true
 	}
 	var err error
@@ -257,8 +257,8 @@ func (r *reading) wantsEntry(e *history.Entry) bool {
 }
 
 // appendEntry appends an entry of a container's history. at is the time of its
-// commit in Unix nanoseconds.
-func appendEntry(dst []byte, e *history.Entry, at int64) []byte {
+// commit in Unix nanoseconds. With payer, the entry shows who paid, if it has that.
+func appendEntry(dst []byte, e *history.Entry, at int64, payer bool) []byte {
 	dst = httpserver.AppendUint(dst, `{"global_seq":`, e.Seq)
 	dst = append(dst, `,"committed_at":"`...)
 	dst = time.Unix(0, at).UTC().AppendFormat(dst, committedAt)
@@ -272,6 +272,9 @@ func appendEntry(dst []byte, e *history.Entry, at int64) []byte {
 		dst = httpserver.AppendInt(dst, `,"quantity":`, e.Quantity)
 		if e.Placed {
 			dst = appendCells(dst, e)
+		}
+		if payer && e.Payer != 0 {
+			dst = httpserver.AppendInt(dst, `,"payer":`, e.Payer)
 		}
 	case ledger.HeldChanged:
 		dst = httpserver.AppendInt(dst, `,"hold_id":`, e.Hold.ID)

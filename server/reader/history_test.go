@@ -279,15 +279,45 @@ func TestPastCursor(t *testing.T) {
 	r.get(http.StatusBadRequest, "/v1/read/container/2/slots?cursor="+cursor)
 }
 
-// TestHistoryOfOthers checks that a token limited to owners sees the history of
-// their containers, from when each became theirs, and no past of anyone else's
-// container.
-func TestHistoryOfOthers(t *testing.T) {
-	log, _ := historyLog(t)
+// TestHistoryPayer checks that the payer of a settled hold is shown on request, in
+// Standard containers and in Grids, and not to a client that is limited to owners.
+func TestHistoryPayer(t *testing.T) {
+	log, w := historyLog(t)
+	w.commit("CreateContainer container_id=4 kind=Standard owner=8", "CreateContainer container_id=5 kind=Standard", "AddFungible container_id=5 class_id=1 key=0 quantity=50",
+		"HoldFungible hold_id=9 container_id=5 class_id=1 key=0 quantity=20", "SettleHold hold_id=9 to_container=4 quantity=5 keep=true", "SettleHold hold_id=9 to_container=4")
 	r := startReader(t, log)
-	r.until(12)
+	r.until(13)
+	payers := func(container int, headers ...string) (list string) {
+		rec := r.do(http.MethodGet, fmt.Sprintf("/v1/read/container/%d/history?payer=true&order=oldest", container), headers...)
+		for _, e := range entriesOf(t, rec.Body.String()) {
+			if payer := part(string(e), `,"payer":`, "}"); payer != "" {
+				list += part(string(e), `"change":`, ",") + " of " + payer + " "
+			}
+		}
+		return list
+	}
+	for container, want := range map[int]string{1: "", 3: "5 of 1 ", 4: "5 of 5 15 of 5 ", 5: ""} {
+		if got := payers(container); got != want {
+			t.Errorf("container %d was paid %q, want %q", container, got, want)
+		}
+	}
+	for _, query := range []string{"", "?payer=false"} {
+		if body := r.get(http.StatusOK, "/v1/read/container/4/history"+query); strings.Contains(body, "payer") {
+			t.Errorf("%q: %s", query, body)
+		}
+	}
+	r.get(http.StatusBadRequest, "/v1/read/container/4/history?payer=1")
+	r.limitTo(t, 8)
+	if got := payers(4, "Authorization: Bearer 8"); got != "" {
+		t.Errorf("owner 8 is told %q", got)
+	}
+}
+
+// limitTo makes the daemon require a token, which is its number, of each owner.
+func (r *testReader) limitTo(t *testing.T, owners ...int) {
+	t.Helper()
 	clients := ""
-	for _, owner := range []int64{7, 8} {
+	for _, owner := range owners {
 		clients += fmt.Sprintf("of%d sha256:%x read owners=%d\n", owner, auth.HashToken(fmt.Sprint(owner)), owner)
 	}
 	table, err := auth.Parse(clients)
@@ -296,6 +326,16 @@ func TestHistoryOfOthers(t *testing.T) {
 	}
 	table.Mode = 0o600
 	r.api.Gate = httpserver.NewGate("auth", table, slog.New(slog.DiscardHandler))
+}
+
+// TestHistoryOfOthers checks that a token limited to owners sees the history of
+// their containers, from when each became theirs, and no past of anyone else's
+// container.
+func TestHistoryOfOthers(t *testing.T) {
+	log, _ := historyLog(t)
+	r := startReader(t, log)
+	r.until(12)
+	r.limitTo(t, 7, 8)
 	ask := func(owner int64, target string) (string, int) {
 		rec := r.do(http.MethodGet, target, fmt.Sprintf("Authorization: Bearer %d", owner))
 		return rec.Body.String(), rec.Code

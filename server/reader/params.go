@@ -39,12 +39,13 @@ const (
 	paramToTime
 	paramAtSeq
 	paramAtTime
+	paramPayer
 
 	paramsOfRegion = paramX | paramY | paramWidth | paramHeight
 	paramsOfList   = paramLimit | paramCursor
 	paramsOfAll    = paramMinSeq | paramWait // every read takes these
 
-	paramsOfHistory = paramInstanceID | paramFromSeq | paramToSeq | paramFromTime | paramToTime
+	paramsOfHistory = paramInstanceID | paramFromSeq | paramToSeq | paramFromTime | paramToTime | paramPayer
 	paramsOfPast    = paramAtSeq | paramAtTime
 )
 
@@ -56,7 +57,7 @@ var paramSpecs = [...]struct {
 }{
 	{"min_seq", 0}, {"wait", 0}, {"limit", 1}, {"cursor", 0}, {"class_id", 1}, {"key", 0}, {"owner", 1}, {"kind", 0},
 	{"x", 0}, {"y", 0}, {"width", 1}, {"height", 1}, {"after", 0}, {"prefix", 0}, {"order", 0}, {"before", 0}, {"idempotency_key", 0},
-	{"container_id", 1}, {"instance_id", 1}, {"from_seq", 0}, {"to_seq", 0}, {"from_time", 0}, {"to_time", 0}, {"at_seq", 0}, {"at_time", 0},
+	{"container_id", 1}, {"instance_id", 1}, {"from_seq", 0}, {"to_seq", 0}, {"from_time", 0}, {"to_time", 0}, {"at_seq", 0}, {"at_time", 0}, {"payer", 0},
 }
 
 // Defaults and maximums of the parameters that every list, or every read, takes.
@@ -75,6 +76,7 @@ type params struct {
 	MinSeq, After       uint64
 	Before              uint64
 	Newest              bool // order=newest
+	Payer               bool
 	InstanceID          int64
 	FromSeq, ToSeq      uint64
 	FromTime, ToTime    int64 // Unix nanoseconds
@@ -171,6 +173,12 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 		return nil
 	case paramFromTime, paramToTime, paramAtTime:
 		return p.setTime(which, spec.name, value)
+	case paramPayer:
+		if value != "true" && value != "false" {
+			return badParam(spec.name, "The query parameter payer must be true or false, not %q.", httpserver.Shorten(value))
+		}
+		p.Payer = value == "true"
+		return nil
 	case paramOrder, paramIdempotencyKey:
 		return p.setText(which, spec.name, value)
 	}

@@ -89,7 +89,7 @@ func (w *world) useDamaged(disk *memfs.Disk, what any) (met int) {
 	return met
 }
 
-// TestOlderVersion checks that a file of the previous version, which has no
+// TestOlderVersion checks that a file of version 2 or 3, which has no payers and no
 // carried entries, is used as it is.
 func TestOlderVersion(t *testing.T) {
 	defer func(n int) { carryAfter = n }(carryAfter)

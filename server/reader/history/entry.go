@@ -16,6 +16,8 @@ const (
 	flagCarried = 1 << 7
 
 	kindMask = 1<<4 - 1
+	// paidKind is the kind of a ledger.StackChanged that has a payer.
+	paidKind = 10
 
 	flagHeld  = 1 << 6 // in the byte with the op
 	flagFresh = 1 << 7 // in the byte with the op, for a copy
@@ -43,6 +45,9 @@ func appendEntry(dst []byte, seq uint64, c *ledger.Change) []byte {
 	dst = binary.AppendUvarint(dst, seq)
 	dst = binary.AppendUvarint(dst, uint64(c.Op))
 	kind, op := byte(c.Kind), byte(c.OpKind)
+	if c.Payer != 0 {
+		kind = paidKind
+	}
 	if c.InGrid {
 		kind |= flagGrid
 	}
@@ -64,6 +69,9 @@ func appendEntry(dst []byte, seq uint64, c *ledger.Change) []byte {
 		dst = appendNumbers(dst, c.Quantity)
 		if c.Held != 0 {
 			dst = appendNumbers(dst, c.Held)
+		}
+		if c.Payer != 0 {
+			dst = appendNumbers(dst, c.Payer)
 		}
 		if c.Kind == ledger.HeldChanged {
 			dst = appendNumbers(dst, c.Hold.ID, c.Hold.Quantity, int64(c.Hold.HeldSeq), c.Hold.ExpiresAt)
@@ -134,6 +142,10 @@ func (e *Entry) decode(b []byte, container int64) error {
 	c.Container, c.Op = container, int32(d.int())
 	kind, op := d.byte(), d.byte()
 	c.Kind, c.OpKind = ledger.ChangeKind(kind&kindMask), ledger.OpKind(op&opMask)
+	paid := c.Kind == paidKind
+	if paid {
+		c.Kind = ledger.StackChanged
+	}
 	c.InGrid, c.Placed, c.Turned = kind&flagGrid != 0, kind&flagPlaced != 0, kind&flagTurned != 0
 	c.Stacks, c.Instances = int(d.int()), int(d.int())
 	switch c.Kind {
@@ -141,6 +153,9 @@ func (e *Entry) decode(b []byte, container int64) error {
 		c.ClassID, c.Key, c.Delta, c.Quantity = d.int(), d.int(), d.signed(), d.int()
 		if op&flagHeld != 0 {
 			c.Held = d.int()
+		}
+		if paid {
+			c.Payer = d.int()
 		}
 		if c.Kind == ledger.HeldChanged {
 			c.Hold = ledger.HoldInfo{ID: d.int(), ContainerID: container, ClassID: c.ClassID, Key: c.Key}

@@ -65,7 +65,7 @@ func (f *file) load(id wal.LogID) (err error) {
 		return errDamaged
 	}
 	v := binary.LittleEndian.Uint32(head[8:])
-	if v != version && v != bareVersion || string(head) != string(header(v, id, f.first, f.before)) || f.first == 1 && f.before != 0 {
+	if v < bareVersion || v > version || string(head) != string(header(v, id, f.first, f.before)) || f.first == 1 && f.before != 0 {
 		return errOther
 	}
 	foots, ok := parseFooter(head, foot)

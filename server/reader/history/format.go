@@ -17,8 +17,8 @@ const (
 	footerBytes = 96
 	rowBytes    = 32
 	blockBytes  = 4096
-	version     = 3 // in version 1, the container with the highest id had the key of the batches
-	bareVersion = 2 // has no runs of carried entries; can still be read
+	version     = 4 // in version 1, the container with the highest id had the key of the batches
+	bareVersion = 2 // the oldest that can still be read: without payers, as version 3, and without runs of carried entries
 
 	fileExt = ".hist"
 	tmpName = "next.tmp"

@@ -355,17 +355,21 @@ func TestTwoDaemons(t *testing.T) {
 // TestEntry checks that an entry decodes to what was encoded, and that decoding
 // rejects it truncated anywhere.
 func TestEntry(t *testing.T) {
-	c := ledger.Change{Kind: ledger.HeldChanged, Op: 3, OpKind: ledger.SettleHold, Container: 7, Stacks: 2, Instances: 1,
+	held := ledger.Change{Kind: ledger.HeldChanged, Op: 3, OpKind: ledger.SettleHold, Container: 7, Stacks: 2, Instances: 1,
 		ClassID: 5, Key: 6, Delta: -9, Quantity: 1 << 62, Held: 4, InGrid: true, X: 1, Y: 2, Width: 3, Height: 4, Turned: true,
 		Hold: ledger.HoldInfo{ID: 8, ContainerID: 7, ClassID: 5, Key: 6, Quantity: 4, HeldSeq: 77, ExpiresAt: 99}}
-	b := appendEntry(nil, 1234, &c)
-	var e Entry
-	if err := e.decode(b, 7); err != nil || e != (Entry{1234, c}) {
-		t.Fatalf("%+v, %v; want %+v", e, err, c)
-	}
-	for n := range len(b) {
-		if err := e.decode(b[:n], 7); err == nil {
-			t.Errorf("the first %d bytes were decoded", n)
+	paid := held
+	paid.Kind, paid.Delta, paid.Payer, paid.Hold = ledger.StackChanged, 9, 1<<62, ledger.HoldInfo{}
+	for _, c := range []ledger.Change{held, paid} {
+		b := appendEntry(nil, 1234, &c)
+		var e Entry
+		if err := e.decode(b, 7); err != nil || e != (Entry{1234, c}) {
+			t.Fatalf("%+v, %v; want %+v", e, err, c)
+		}
+		for n := range len(b) {
+			if err := e.decode(b[:n], 7); err == nil {
+				t.Errorf("the first %d bytes were decoded", n)
+			}
 		}
 	}
 }
