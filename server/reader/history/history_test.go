@@ -153,6 +153,25 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
+// TestNoCommitYet checks that an empty log has an empty history, also before the
+// files were looked for.
+func TestNoCommitYet(t *testing.T) {
+	w := newWorld(t, 9, 1)
+	f := w.follow(New(w.config(newDisk(1).Process())), 0)
+	v, err := f.View(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Newest(0, func(e *Entry) bool { t.Errorf("%+v", e); return false }); err != nil {
+		t.Error(err)
+	}
+	if s, err := v.At(0, func(int64) error { return nil }); err != nil {
+		t.Error(err)
+	} else {
+		f.Reclaim(s)
+	}
+}
+
 // TestMadeAgain checks that the whole index is made from the log if there are
 // no files.
 func TestMadeAgain(t *testing.T) {

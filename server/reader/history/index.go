@@ -176,13 +176,13 @@ func covered(files []*file) uint64 {
 func (x *Index) View(container int64) (*View, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if !x.begun || x.open.end.Seq == 0 {
+		return &View{x: x, container: container}, nil // there is no commit yet
+	}
 	if err := x.notReady(); err != nil {
 		return nil, err
 	}
 	v := &View{x: x, container: container, files: x.files, covered: covered(x.files)}
-	if !x.begun {
-		return v, nil // there is no log yet
-	}
 	for _, g := range x.gens {
 		if g.end.Seq >= g.first {
 			g.viewed = true
