@@ -2,7 +2,9 @@ package reader
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"net/http"
 	"strings"
 	"time"
 
@@ -29,7 +31,7 @@ func (r *reading) judgePast(allowed param) *ledger.Error {
 	}
 	if p.CursorAt != 0 {
 		if p.has(paramAtSeq) && p.AtSeq != p.CursorAt-1 {
-			return badParam("cursor", "The cursor is of the past at commit %d: leave at_seq out, or send the same.", p.CursorAt-1)
+			return badParam("cursor", "The cursor belongs to a read as of commit %d: omit at_seq, or send the same one.", p.CursorAt-1)
 		}
 		p.AtSeq, p.given = p.CursorAt-1, p.given&^paramAtTime|paramAtSeq
 	}
@@ -79,10 +81,15 @@ func (r *reading) readPast(v *history.View, from func(*reading, *ledger.State) *
 	}
 	defer r.daemon.tail.index.Reclaim(s)
 	r.at = at
-	if err := r.maySee(s); err != nil {
-		return err
+	if err = r.maySee(s); err == nil {
+		err = from(r, s)
 	}
-	return from(r, s)
+	if err != nil && err.Code.Status() == http.StatusNotFound { // it may exist now
+		then := *err
+		then.Message = fmt.Sprintf("%s as of commit %d.", strings.TrimSuffix(err.Message, "."), at.seq)
+		err = &then
+	}
+	return err
 }
 
 // moment returns the commit that the read asks for, and its time. Errors:
