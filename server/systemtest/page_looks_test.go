@@ -171,7 +171,13 @@ func (p *pageTest) longNames(t *testing.T) {
 	p.ledger.commit(`{"op":"RegisterClass","args":{"request":{"class_id":77,"name":"` + strings.Repeat("Unbroken", 14) + `"}}},
 		{"op":"RegisterClassShape","args":{"request":{"class_id":77,"width":2,"height":1}}},
 		{"op":"CreateContainer","args":{"container_id":79,"kind":"Grid","grid_width":100,"grid_height":3}},
-		{"op":"AddFungible","args":{"container_id":79,"class_id":77,"key":9223372036854775807,"quantity":9223372036854775807}}`)
+		{"op":"AddFungible","args":{"container_id":79,"class_id":77,"key":9223372036854775807,"quantity":9223372036854775807}},
+		{"op":"CreateContainer","args":{"container_id":80,"kind":"Standard","name":"` + strings.Repeat("Unbroken", 16) + `"}},
+		{"op":"RegisterClass","args":{"request":{"class_id":78,"code":"EUR","name":"Euro of the ` + strings.Repeat("Unbroken", 8) + `"}}},
+		{"op":"RegisterClassShape","args":{"request":{"class_id":78,"width":1,"height":1}}},
+		{"op":"AddFungible","args":{"container_id":80,"class_id":78,"key":9223372036854775807,"quantity":9223372036854775806}},
+		{"op":"CreateContainer","args":{"container_id":81,"kind":"Grid","grid_width":1024,"grid_height":1024}},
+		{"op":"AddFungible","args":{"container_id":81,"class_id":78,"key":0,"quantity":1,"x":500,"y":500}}`)
 	commit := fmt.Sprint("#/commit/", p.ledger.lastCommitted)
 	p.ledger.data("/v1/read/freshness")
 	for _, width := range []int{360, 1200} {
@@ -181,6 +187,22 @@ func (p *pageTest) longNames(t *testing.T) {
 			p.until(`document.body.innerText.includes('Unbroken')`)
 			p.fits(t, width)
 		}
+		p.goTo("#/container/80")
+		var lines int
+		p.eval(`(() => {
+			const code = document.createRange();
+			code.selectNodeContents(document.querySelector('td .class .aside'));
+			return code.getClientRects().length;
+		})()`, &lines)
+		if lines != 1 {
+			t.Errorf("a code is broken into %d lines in a window of %d", lines, width)
+		}
+	}
+	p.goTo("#/container/81")
+	var side float64
+	p.eval(`document.querySelector('.placement rect').getBoundingClientRect().width`, &side)
+	if side < 2 {
+		t.Errorf("one cell of a large grid is %.1f pixels wide", side)
 	}
 	// In a grid of many columns, the numbers of its axes must stay readable.
 	p.goTo("#/container/79")

@@ -8,6 +8,7 @@ import { quantity, digits, classTag, instanceLink, colour, decimal } from './for
 const cell = 32;         // units of the drawing
 const zoom = 1.7;        // pixels per unit, if there is room
 const mostLines = 128;   // longest side, in cells, for which lines are drawn
+const leastShare = 200;  // a placement is drawn at least as large as this part of the longest side, to be visible
 const fewest = 26;       // side, in cells, from which on the drawing shrinks to fit, and its axes must grow
 
 // Factor by which the axes are larger than in a small grid.
@@ -25,7 +26,7 @@ export function gridPanel(data, held) {
     class: 'grid', id: 'grid', viewBox: `${-edge} ${-edge} ${wide} ${high}`,
     width: wide * zoom, height: high * zoom, role: 'listbox', 'aria-label': title, 'aria-describedby': 'details',
     onkeydown: walk,
-  }, backdrop(w, gh), held.placements.map((p, i) => placement(p, i, held, tell)),
+  }, backdrop(w, gh), held.placements.map((p, i) => placement(p, i, held, tell, Math.max(w, gh) * cell / leastShare)),
   h('g', { 'aria-hidden': 'true', 'pointer-events': 'none' }, held.placements.map((p) => caption(p, held))));
   return h('section', { 'aria-labelledby': 'grid-title' },
     h('h2', { id: 'grid-title' }, 'Grid ', h('span', { class: 'aside' }, digits(cells), ' of ', digits(w * gh), ' cells covered')),
@@ -49,9 +50,10 @@ function backdrop(w, gh) {
 const amount = (p, cls) => (p.instance_id !== undefined ? `#${p.instance_id}` : decimal(p.quantity, cls?.decimals));
 const nameOf = (p, held) => held.classes.get(String(p.class_id))?.name ?? `class ${p.class_id}`;
 
-function placement(p, i, held, tell) {
+function placement(p, i, held, tell, least) {
   const cls = held.classes.get(String(p.class_id));
   const width = p.width * cell, height = p.height * cell;
+  const wide = Math.max(width - 3, least), high = Math.max(height - 3, least);
   return h('g', {
     class: `placement ${colour(p.class_id)}`, role: 'option', tabindex: i === 0 ? 0 : -1, 'aria-selected': 'false',
     'aria-label': `${nameOf(p, held)} ${amount(p, cls)}, at ${p.x}, ${p.y}, ${p.width} by ${p.height} cells`,
@@ -60,7 +62,7 @@ function placement(p, i, held, tell) {
     onfocus: () => tell(p), onpointermove: () => tell(p), // not pointerenter: the page scrolls under the pointer when the keyboard moves the focus
     onpointerleave: () => { if (!document.activeElement?.closest?.('#grid')) tell(null); },
     onclick: () => tell(p),
-  }, h('rect', { x: 1.5, y: 1.5, width: width - 3, height: height - 3, rx: 4 }));
+  }, h('rect', { x: (width - wide) / 2, y: (height - high) / 2, width: wide, height: high, rx: 4 }));
 }
 
 // The text on a placement is not part of its element, because a truncated name
