@@ -527,5 +527,11 @@ def _save_cursor(path, seq):
             f.flush()
             os.fsync(f.fileno())
         os.replace(temporary, path)
+        if os.name != "nt":  # Windows can't sync folders
+            folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except OSError as e:
         raise LedgerError("the position %d could not be kept: %s" % (seq, e)) from e

@@ -475,12 +475,19 @@ export function fileCursor(path: string): Cursor {
       return exact(text.trim());
     },
     async save(seq) {
-      const { open, rename } = await fs();
-      const file = await open(path + ".tmp", "w");
-      await file.writeFile(seq + "\n");
-      await file.sync();
-      await file.close();
+      const [{ open, rename }, { dirname }, { platform }] = await Promise.all([fs(), import("node:path" as string), import("node:os" as string)]);
+      const sync = async (name: string, flags: string, text?: string) => {
+        const file = await open(name, flags);
+        try {
+          if (text) await file.writeFile(text);
+          await file.sync();
+        } finally {
+          await file.close();
+        }
+      };
+      await sync(path + ".tmp", "w", seq + "\n");
       await rename(path + ".tmp", path);
+      if (platform() !== "win32") await sync(dirname(path), "r");
     },
   };
 }

@@ -65,12 +65,14 @@ var streamCases = []struct {
 	{"elsewhere", []string{"done"}, "3", 8, "8 done"},
 	{"feed-after", nil, "60", 1, "2 3"},
 	{"feed-position", nil, "60", 1, "1 failed"},
-	{"feed-sign-in", nil, "60", 1, "refused"},
+	{"cursor", nil, "60", 0, "file folder"}, // what is synced, in this order
+	{"feed-sign-in", nil, "60", 1, "unavailable"},
+	{"feed-stopping", []string{"503:ShuttingDown", "feed"}, "60", 2, "1 2 3"},
 }
 
-// notGo are cases that Go does not have: its iterators can't fail, and its client
-// needs no batches.
-var notGo = map[string]bool{"source": true, "batches": true, "batches-short": true}
+// notGo are cases that Go does not have: its iterators can't fail, its client
+// needs no batches, and no test sees what it syncs.
+var notGo = map[string]bool{"source": true, "batches": true, "batches-short": true, "cursor": true}
 
 func (l *streamLedger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -7,7 +7,7 @@ TestProveHandOver: drive.py stream WRITE, with a key a line on standard input.""
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from ledger import ContainerNotFound, InsufficientBalance, Ledger, LedgerError, OutcomeUnknown, Refused, Unavailable, op
+from ledger import ContainerNotFound, InsufficientBalance, Ledger, LedgerError, OutcomeUnknown, Refused, Unavailable, _save_cursor, op
 
 
 def outcome(doing):
@@ -42,6 +42,19 @@ def up_to_three(ledger, told, **where):
             break
 
 
+def synced(path):
+    """Saves a cursor, and returns what is synced."""
+    told, fsync = [], os.fsync
+
+    def noted(fd):
+        told.append("folder" if stat.S_ISDIR(os.fstat(fd).st_mode) else "file")
+        fsync(fd)
+    os.fsync = noted
+    _save_cursor(path, 7)
+    os.fsync = fsync
+    return told
+
+
 def eight(ledger):
     """Commits eight transactions at the same time, and returns how many are done."""
     with ThreadPoolExecutor(8) as pool:
@@ -54,6 +67,8 @@ def streamed(name, give_up):
     try:
         if name == "elsewhere":
             told += [eight(Ledger([sys.argv[2], sys.argv[3]], token=name, give_up=give_up)), "done"]
+        elif name == "cursor":
+            told += synced(os.path.join(os.path.dirname(__file__), "cursor"))
         elif name == "feed-after":
             up_to_three(ledger, told, after=1)
         elif name == "feed-position":

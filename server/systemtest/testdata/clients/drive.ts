@@ -4,6 +4,8 @@
 // TestClientsStreams: drive.ts streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
 // TestProveHandOver: drive.ts stream WRITE, with a key a line on standard input.
 
+import fs from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { createInterface } from "node:readline";
 import { type CommitResult, type Cursor, fileCursor, Ledger, op, OutcomeUnknown, Refused, type Transaction, Unavailable } from "./ledger.ts";
 
@@ -43,11 +45,23 @@ async function two(ledger: Ledger, told: unknown[], name = ""): Promise<void> {
 }
 
 /** Follows a feed up to commit 3. */
-async function upToThree(ledger: Ledger, told: unknown[], where: { after?: number; cursor?: Cursor } = {}): Promise<void> {
+async function upToThree(ledger: Ledger, told: unknown[], where: { after?: number; cursor?: Cursor; signal?: AbortSignal } = {}): Promise<void> {
   for await (const commit of ledger.feed(where)) {
     told.push(commit.global_seq);
     if (commit.global_seq >= 3) break;
   }
+}
+
+/** Saves a cursor, and adds to told what is synced. */
+async function synced(told: unknown[]): Promise<void> {
+  const open = fs.open;
+  fs.open = async (...args: Parameters<typeof open>) => {
+    const file = await open(...args), sync = file.sync.bind(file);
+    file.sync = async () => { told.push((await file.stat()).isDirectory() ? "folder" : "file"); return sync(); };
+    return file;
+  };
+  syncBuiltinESMExports();
+  await fileCursor(process.argv[1] + ".cursor").save(7);
 }
 
 /** Commits eight transactions at the same time, and returns how many are done. */
@@ -62,6 +76,7 @@ async function streamed(standby: string, url: string, cursor: string, name: stri
   const told: unknown[] = [name];
   try {
     if (name === "elsewhere") told.push(await eight(new Ledger({ ...o, write: [standby, url] })), "done");
+    else if (name === "cursor") await synced(told);
     else if (name === "feed-after") await upToThree(new Ledger(o), told, { after: 1, cursor: { load: async () => 0, save: async () => {} } });
     else if (name === "feed-position") await upToThree(new Ledger(o), told, { cursor: fileCursor(cursor) });
     else if (name === "feed-sign-in") await upToThree(new Ledger(o), told);
