@@ -223,6 +223,8 @@ func inWords(err error) error {
 		return &noAnswer{err}
 	case *client.Refused:
 		return &apiError{*err}
+	case *client.Unavailable:
+		return inWords(err.Err)
 	}
 	return err
 }

@@ -90,14 +90,19 @@ func (f *fakeDaemons) takeAsked() []string {
 	return asked
 }
 
+func noPath(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusNotFound)
+	io.WriteString(w, `{"error":{"code":"NotFound","message":"There is nothing at this path.","details":{}}}`)
+}
+
 func (f *fakeDaemons) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v1/commit/stream" { // the fake daemons are older than streams, whose bodies don't end
 		http.NewResponseController(w).EnableFullDuplex()
-		http.NotFound(w, r)
+		noPath(w)
 		return
 	}
-	if r.URL.Path == "/v1/log" { // nor do they have a log
-		http.NotFound(w, r)
+	if r.URL.Path == "/v1/log" { // they have no log either
+		noPath(w)
 		return
 	}
 	body, _ := io.ReadAll(r.Body)
@@ -110,8 +115,7 @@ func (f *fakeDaemons) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a, ok := f.take(r.Method+" "+r.URL.Path, asked)
 	if !ok {
-		w.WriteHeader(http.StatusNotFound)
-		io.WriteString(w, `{"error":{"code":"NotFound","message":"There is nothing at this path.","details":{}}}`)
+		noPath(w)
 		return
 	}
 	switch a.status {

@@ -52,8 +52,14 @@ func (c *Client) Preflight(ctx context.Context, operations ...Operation) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.call(ctx, Request{Method: http.MethodPost, Base: c.o.Write, Path: "/v1/commit/preflight", Body: body})
-	return err
+	a, err := c.call(ctx, Request{Method: http.MethodPost, Base: c.o.Write, Path: "/v1/commit/preflight", Body: body})
+	if unknown, ok := err.(*OutcomeUnknown); ok {
+		return &Unavailable{unknown.Err}
+	}
+	if err != nil {
+		return err
+	}
+	return a.decode(&struct{}{})
 }
 
 func (c *Client) commit(ctx context.Context, path string, tx Tx) (result Result, err error) {
@@ -101,6 +107,12 @@ func (c *Client) Read(ctx context.Context, path string, query url.Values, v any)
 	if err != nil {
 		return err
 	}
+	return a.decode(v)
+}
+
+// decode decodes a response into v, with exact numbers. If it is not JSON, the error is an *Unavailable, because another
+// server sent it.
+func (a *Answer) decode(v any) error {
 	if !json.Valid(a.Body) {
 		return &Unavailable{fmt.Errorf("the answer of %s is not JSON", a.URL)}
 	}

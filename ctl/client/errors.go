@@ -55,7 +55,16 @@ func (e *Unavailable) Error() string { return "no daemon accepted the request: "
 // Unwrap returns the last failure.
 func (e *Unavailable) Unwrap() error { return e.Err }
 
-// OutcomeUnknown is the error of a commit that may have taken effect. Repeat it with the same key.
+// decided returns the error for a rejection that a retry would not change. It is an *Unavailable if the response is not
+// from a ledger.
+func decided(r *Refused) error {
+	if r.Code == "" {
+		return &Unavailable{r}
+	}
+	return r
+}
+
+// OutcomeUnknown is the error for a commit that may have taken effect. Repeat it with the same key.
 type OutcomeUnknown struct {
 	Key string // idempotency key; in CommitAll that of the first transaction without a result
 	Err error

@@ -70,7 +70,8 @@ type feed struct {
 	o         FeedOptions
 	last      int64 // processed last
 	connected bool
-	moved     bool // the last connection lasted, or had a commit
+	moved     bool    // the last connection lasted for feedLasted, or a commit arrived
+	answer    *Answer // rejection of the last connection; nil: it was not rejected
 	yield     func(Commit, error) bool
 }
 
@@ -86,7 +87,7 @@ func (f *feed) run(ctx context.Context) error {
 	var lostAt time.Time
 	passed := 0 // addresses, one after the other
 	for i := 1; ; i++ {
-		f.moved = false
+		f.moved, f.answer = false, nil
 		err := f.connection(ctx)
 		if ctx.Err() != nil && err != errStopped {
 			return ctx.Err()
@@ -112,7 +113,7 @@ func (f *feed) run(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := f.c.pause(ctx, Backoff(i, nil)); err != nil {
+		if err := f.c.pause(ctx, Backoff(i, f.answer)); err != nil {
 			return err
 		}
 	}
@@ -151,16 +152,16 @@ func (f *feed) connection(ctx context.Context) (err error) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		a, err := f.c.readAnswer(resp, address, path)
-		if err == nil {
-			err = a.Err()
+		if err != nil {
+			return err
 		}
-		if resp.StatusCode >= http.StatusInternalServerError {
-			err = &NoAnswer{address, err} // it stops, or has too many streams, and may take it later
+		if f.answer = a; a.Status >= http.StatusInternalServerError {
+			return &NoAnswer{address, a.Err()} // it is stopping or has too many streams: try again
 		}
-		return err
+		return decided(a.Refused())
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
-		return &Refused{Status: resp.StatusCode, URL: address + path}
+		return decided(&Refused{Status: resp.StatusCode, URL: address + path})
 	}
 	f.connected = true
 	return f.events(address, resp.Body, silence, late)

@@ -150,7 +150,7 @@ func called(err error) error {
 	case len(failed.Doubtful) > 0:
 		return &OutcomeUnknown{failed.Doubtful[0].tx.Key, failed.Err}
 	case isRefused && !passes(refused):
-		return refused
+		return decided(refused)
 	}
 	return &Unavailable{failed.Err}
 }

@@ -87,6 +87,7 @@ func toBusyDaemon(t *testing.T, giveUp time.Duration, streams bool, busy func() 
 		defer control.SetReadDeadline(time.Unix(1, 0)) // don't wait for the rest of the body
 		if !streams {
 			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"error":{"code":"NotFound"}}`)
 			return
 		}
 		control.Flush()

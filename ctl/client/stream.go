@@ -81,11 +81,11 @@ func (c *Client) openStreamAt(ctx, life context.Context, address, onError string
 		return nil, nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		defer end() // and with it the connection, on which the body has not ended
-		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed {
+		defer end() // also closes the connection: the request body has not ended
+		a, err := c.readAnswer(resp, address, path)
+		if err == nil && (a.Status == http.StatusNotFound || a.Status == http.StatusMethodNotAllowed) && Code(a.Err()) != "" {
 			return nil, nil, errNoStream
 		}
-		a, err := c.readAnswer(resp, address, path)
 		return nil, a, err
 	}
 	go s.read(life, resp.Body)

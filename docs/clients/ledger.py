@@ -10,11 +10,11 @@
         print("only", e.details["available"], "cents left")
     print(ledger.read("/v1/read/container/shop/balances"))  # reflects the commit above
 
-Retries can't double anything: every commit has an idempotency key (a random one if you give
+Retries can't commit anything twice: every commit has an idempotency key (a random one if you give
 none), and all attempts of one call use the same key. Give your own key, stored with the order it
 pays for, so that you can also repeat the call after your program has crashed.
 
-Addresses may be lists; a daemon that does not respond, or is not the writer, is passed over.
+Addresses may be lists; if a daemon does not respond, or is not the writer, the next one is tried.
 A Ledger may be used by any number of threads.
 """
 
@@ -42,7 +42,8 @@ NotReversible StackHeld InvalidOperation UnregisteredClassShape ContainerNotEmpt
 OutOfBounds CellEmpty GridFull StackNotFound NotAttached NotPlaced HasChildren WouldCreateCycle NotAttempted
 NotFresh Internal Overloaded ShuttingDown LogUnavailable NotTheWriter"""
 
-HANDS_OVER = ("ShuttingDown", "NotTheWriter")  # what such a daemon says of Retry-After is not about the next writer
+HANDS_OVER = ("ShuttingDown", "NotTheWriter")  # their Retry-After says nothing about the next writer
+NOTHING_DONE = HANDS_OVER + ("Overloaded", "NotFresh")
 
 
 class LedgerError(Exception):
@@ -59,6 +60,14 @@ class OutcomeUnknown(LedgerError):
     def __init__(self, message, key=None):
         super().__init__(message)
         self.key = key
+
+
+class _Later(OSError):
+    """An error response that a retry may get rid of. code is None if the ledger did not send it."""
+
+    def __init__(self, message, code, retry_after):
+        super().__init__(message)
+        self.code, self.retry_after = code, retry_after
 
 
 class Refused(LedgerError):
@@ -122,20 +131,22 @@ class Ledger:
         return self._post("/v1/commit", _transaction(operations, key, metadata))
 
     def reverse(self, global_seq, key=None, metadata=None):
-        """Reverses a commit by a new one, and returns that as commit does."""
+        """Reverses a commit with a new commit, and returns the result of the new one as commit does."""
         body = _transaction(None, key, metadata)
         return self._post("/v1/commit/%d/reverse" % global_seq, body)
 
     def preflight(self, operations):
-        """Judges operations without applying them. Returns {"at_seq", "minted_instances"}, or raises what commit would."""
+        """Judges operations without applying them. Returns {"at_seq", "minted_instances"}, or raises what commit would.
+
+        It changes nothing, so it raises Unavailable instead of OutcomeUnknown."""
         return self._call("write", "POST", "/v1/commit/preflight", {"operations": operations})
 
     def commit_all(self, transactions, window=1024):
-        """Commits many transactions over one stream (over https: in batches), each atomic by itself.
+        """Commits many transactions over one stream (over https: in batches). Each transaction is atomic.
 
         transactions is an iterable of (operations, key, metadata) or dicts as for /v1/commit. Yields, in order,
         (transaction, result): a commit result, or a Refused. At most window transactions are unanswered at a time.
-        A broken connection is replaced, and unanswered transactions are sent again with their keys."""
+        If the connection breaks, it is opened again, and unanswered transactions are sent again with their keys."""
         source = (tx if isinstance(tx, dict) else _transaction(*tx) for tx in transactions)
         if self._tls or any(base.startswith("https:") for base in self._bases["write"]):
             return self._in_batches(source, window)  # Python's TLS sockets are for one thread
@@ -144,7 +155,7 @@ class Ledger:
     # Reads
 
     def read(self, path, **query):
-        """Returns one read, which reflects all commits of this object: read("/v1/read/container/7")."""
+        """Returns the response to one read, which reflects all commits of this object: read("/v1/read/container/7")."""
         return self._call("read", "GET", path + self._query(query))
 
     def items(self, path, **query):
@@ -163,12 +174,12 @@ class Ledger:
         """Yields every commit, in order and for ever, beginning after the commit of that global_seq.
 
         cursor names a file that keeps the position: a commit counts as processed when the next one is asked for. After
-        a crash the commit that was being processed is yielded again, so make its effect repeatable by its global_seq."""
+        a crash the commit that was being processed is yielded again, so make your processing idempotent by its global_seq."""
         if cursor:
             after = max(after, _load_cursor(cursor))
         tries = _Tries(self, "read", math.inf)
         while True:
-            base, elsewhere = self._base("read"), False
+            base, failure = self._base("read"), None
             try:
                 for commit in self._events(base, after):
                     tries.progress()
@@ -176,19 +187,17 @@ class Ledger:
                     after = commit["global_seq"]
                     if cursor:
                         _save_cursor(cursor, after)
-            except Refused as e:
-                if e.status < 500:
-                    raise
             except (OSError, http.client.HTTPException, ValueError) as e:
-                elsewhere = isinstance(e, ConnectionRefusedError)
-            tries.again(base, elsewhere)
+                failure = e
+            tries.again(base, failure)
 
     # The machinery
 
     def _post(self, path, body):
-        result = self._call("write", "POST", path, body)
+        key = body["idempotency_key"]
+        result = self._call("write", "POST", path, body, key)
         if "global_seq" not in result:
-            raise OutcomeUnknown("the answer is not the result of a commit", body["idempotency_key"])
+            raise OutcomeUnknown("the response is not a commit result", key)
         self._committed(result)
         return result
 
@@ -198,14 +207,11 @@ class Ledger:
             if not batch:
                 return
             for tx in batch:
-                tx.setdefault("idempotency_key", new_key())
-            try:
-                results = self._call("write", "POST", "/v1/commit/batch", {"transactions": batch}).get("results")
-                if not isinstance(results, list) or len(results) != len(batch):
-                    raise OutcomeUnknown("the answer is not the results of the batch")
-            except OutcomeUnknown as e:
-                e.key = batch[0]["idempotency_key"]
-                raise
+                tx["idempotency_key"] = tx.get("idempotency_key") or new_key()
+            key = batch[0]["idempotency_key"]
+            results = self._call("write", "POST", "/v1/commit/batch", {"transactions": batch}, key).get("results")
+            if not isinstance(results, list) or len(results) != len(batch):
+                raise OutcomeUnknown("the response does not have the results of the batch", key)
             for tx, result in zip(batch, results):
                 self._committed(result)
                 yield tx, refusal(0, result["error"]) if "error" in result else result
@@ -220,35 +226,25 @@ class Ledger:
         query = {k: v for k, v in query.items() if v is not None}
         return "?" + urllib.parse.urlencode(query) if query else ""
 
-    def _call(self, kind, method, path, body=None):
-        """Sends a request until a daemon decides it, or time is up."""
+    def _call(self, kind, method, path, body=None, key=None):
+        """Sends a request until a daemon accepts or rejects it, or time runs out. Only a request with a key changes anything."""
         tries, unknown, going = _Tries(self, kind, self._give_up), False, True
         data = _dump(body) if body is not None else None
         while going:
-            base, code, retry_after, refused = self._base(kind), None, None, False
+            base = self._base(kind)
             try:
-                status, headers, answer = self._attempt(base, method, path, data)
-                if status == 200 and answer is not None:
-                    return answer
-                error = _error(answer)
-                code = error.get("code")
-                if code not in HANDS_OVER:
-                    retry_after = headers.get("Retry-After")
-                if code and status < 500 and code != "NotFresh":
-                    raise refusal(status, error)
-                last = "%s: %s" % (code, error.get("message")) if code else "%s answered %d, which is no answer of the ledger's" % (base, status)
-                unknown = unknown or code not in ("Overloaded", "ShuttingDown", "NotTheWriter", "NotFresh")
-                if not code and status < 500:
-                    break  # another server, which would say so again
+                return self._attempt(base, method, path, data)
+            except Unavailable as e:  # not a response of the ledger: a retry would get the same
+                failure, unknown, going = e, True, False
+            except _Later as e:
+                failure, unknown = e, unknown or e.code not in NOTHING_DONE
             except (OSError, http.client.HTTPException) as e:
-                last = "%s: %s" % (base, e)
-                refused = isinstance(e, ConnectionRefusedError)
-                unknown = unknown or not refused
+                failure, unknown = e, unknown or not isinstance(e, ConnectionRefusedError)
                 self._drop(base)
-            going = tries.again(base, refused or code == "NotTheWriter", retry_after)
-        if method == "POST" and unknown:
-            raise OutcomeUnknown(last, (body or {}).get("idempotency_key"))
-        raise Unavailable(last)
+            going = going and tries.again(base, failure)
+        if key is not None and unknown:
+            raise OutcomeUnknown(str(failure), key)
+        raise Unavailable(str(failure))
 
     def _attempt(self, base, method, path, data):
         conn = self._connection(base)
@@ -260,7 +256,9 @@ class Ledger:
         answer = _answer(response)
         if response.getheader("Connection") == "close":
             self._drop(base)
-        return response.status, response.headers, answer
+        if response.status == 200 and answer is not None:
+            return answer
+        raise _failure(base, response, answer)
 
     def _events(self, base, after):
         conn = self._connect(base, timeout=45)  # the daemon sends a comment every 15 s
@@ -269,7 +267,7 @@ class Ledger:
                 self._headers, Accept="text/event-stream", **{"Last-Event-ID": str(after)}))
             response = conn.getresponse()
             if response.status != 200 or response.headers.get_content_type() != "text/event-stream":
-                raise refusal(response.status, _error(_answer(response)))
+                raise _failure(base, response, _answer(response))
             for line in iter(response.readline, b""):
                 if line.startswith(b"data:"):
                     yield json.loads(line[5:])
@@ -281,7 +279,7 @@ class Ledger:
 
     def _pass_over(self, kind, failed):
         with self._lock:
-            if self._base(kind) == failed:  # else another thread has passed it over
+            if self._base(kind) == failed:  # otherwise another thread has moved on already
                 self._preferred[kind] += 1
 
     def _connection(self, base):
@@ -312,30 +310,33 @@ class _Tries:
         self.progress()
 
     def progress(self):
-        self.end, self.wait, self.passed = time.monotonic() + self.give_up, 0, 0
+        self.end, self.pauses, self.passed = time.monotonic() + self.give_up, 0, 0
 
-    def again(self, failed, elsewhere=False, retry_after=None):
+    def again(self, failed, failure):
         """Prepares for the next attempt, and returns False if there is no time for one.
 
-        If the daemon is elsewhere, it pauses only after it has passed over all addresses."""
+        If the daemon can't be at this address (connection refused, or not the writer), it pauses only after
+        it has tried all addresses."""
         self.ledger._pass_over(self.kind, failed)
         self.passed += 1
+        code, retry_after = getattr(failure, "code", None), getattr(failure, "retry_after", None)
+        elsewhere = isinstance(failure, ConnectionRefusedError) or code == "NotTheWriter"
         if elsewhere and self.passed < len(self.ledger._bases[self.kind]):
             return True
-        self.passed = 0
-        self.wait = random.uniform(0.5, 1.0) * min(self.MAX_BACKOFF, max(0.05, self.wait * 2))
-        if retry_after and retry_after.isdigit():
-            self.wait = min(int(retry_after), self.MAX_RETRY_AFTER) * random.uniform(1.0, 1.5)
-        if time.monotonic() + self.wait > self.end:
+        self.passed, self.pauses = 0, self.pauses + 1
+        wait = random.uniform(0.5, 1.0) * min(self.MAX_BACKOFF, 0.02 * 2 ** max(0, min(self.pauses, 20) - 4))  # the first four are short
+        if retry_after and retry_after.isdigit() and code not in HANDS_OVER:
+            wait = min(int(retry_after), self.MAX_RETRY_AFTER) * random.uniform(1.0, 1.5)
+        if time.monotonic() + wait > self.end:
             return False
-        time.sleep(self.wait)
+        time.sleep(wait)
         return True
 
 
 class _Stream:
     """One run of commit_all: a thread sends lines, the caller's thread reads results."""
 
-    # With one of these results a line was not carried out, or may be sent again because of its key.
+    # With one of these results a line was not executed, or can safely be sent again because of its key.
     AGAIN = ("Overloaded", "ShuttingDown", "LogUnavailable", "NotTheWriter", "Internal")
 
     def __init__(self, ledger, transactions, window):
@@ -344,7 +345,7 @@ class _Stream:
         self.unanswered = deque()  # in the order of sending
         self.doubtful = 0  # how many of them, the oldest, may have taken effect
         self.exhausted = False
-        self.source_failure = None  # of the source
+        self.source_failure = None  # the exception that source raised
 
     def results(self):
         tries = _Tries(self.ledger, "write", self.ledger._give_up)
@@ -360,8 +361,7 @@ class _Stream:
                 self._fail(e)
             except (OSError, http.client.HTTPException, ValueError) as e:
                 failure = e
-            elsewhere = isinstance(failure, ConnectionRefusedError) or failure.args == ("NotTheWriter",)
-            if not tries.again(base, elsewhere, getattr(failure, "retry_after", None)):
+            if not tries.again(base, failure):
                 self._fail(Unavailable(str(failure)))
         if self.source_failure:
             raise self.source_failure
@@ -377,7 +377,7 @@ class _Stream:
         outbox, stop = queue.SimpleQueue(), threading.Event()
         sender = None
         conn.connect()
-        sock = conn.sock.dup()  # http.client lets go of its own when the response says that the connection will end
+        sock = conn.sock.dup()  # http.client drops its own when the response says that the connection will close
         try:
             conn.putrequest("POST", "/v1/commit/stream")
             for name, value in self.ledger._headers.items():
@@ -385,17 +385,9 @@ class _Stream:
             conn.putheader("Content-Type", "application/x-ndjson")
             conn.putheader("Transfer-Encoding", "chunked")
             conn.endheaders()
-            response = conn.getresponse()  # sent at once
+            response = conn.getresponse()  # its headers come before any line is sent
             if response.status != 200:
-                error = _error(_answer(response))
-                if response.status >= 500:
-                    failure = OSError(error.get("code", "HTTP %d" % response.status))
-                    if error.get("code") not in HANDS_OVER:
-                        failure.retry_after = response.getheader("Retry-After")
-                    raise failure
-                if not error.get("code"):
-                    raise Unavailable("%s answered %d, which is no answer of the ledger's" % (base, response.status))
-                raise refusal(response.status, error)
+                raise _failure(base, response, _answer(response))
             sender = threading.Thread(target=_send, args=(sock, outbox, stop), daemon=True)
             sender.start()
             for tx in self.unanswered:
@@ -405,7 +397,7 @@ class _Stream:
             stop.set()
             outbox.put(None)
             try:
-                sock.shutdown(socket.SHUT_RDWR)  # ends a send that waits
+                sock.shutdown(socket.SHUT_RDWR)  # ends a blocked send
             except OSError:
                 pass
             sock.close()
@@ -426,7 +418,7 @@ class _Stream:
             result = json.loads(line)
             error = result.get("error")
             if error and error["details"].get("lines_answered") == answered:  # why the daemon ends the stream
-                self.doubtful = max(0, doubtful - answered)  # it has not carried out any other line
+                self.doubtful = max(0, doubtful - answered)  # it has executed no further line
                 if error["code"] in ("Unauthorized", "Forbidden"):
                     raise refusal(0, error)
                 return
@@ -446,9 +438,9 @@ class _Stream:
                 tx = next(self.source)
             except Exception as e:
                 self.exhausted = True
-                self.source_failure = None if isinstance(e, StopIteration) else e  # raised when what came before it is committed
+                self.source_failure = None if isinstance(e, StopIteration) else e  # raised after the transactions before it are committed
                 break
-            tx.setdefault("idempotency_key", new_key())
+            tx["idempotency_key"] = tx.get("idempotency_key") or new_key()
             self.unanswered.append(tx)
             outbox.put(tx)
         if self.exhausted:
@@ -456,7 +448,7 @@ class _Stream:
 
 
 def _send(sock, outbox, stop):
-    """Sends transactions as lines in chunks, until None comes."""
+    """Sends transactions as lines in chunks, until it gets None."""
     try:
         while not stop.is_set():
             tx, lines = outbox.get(), []
@@ -491,20 +483,25 @@ def _dump(value):
 
 
 def _answer(response):
-    """Returns the JSON object of a response, or None: it is another server's."""
+    """Returns the JSON object of a response, or None if it has none: the ledger did not send it."""
     text = response.read()
     try:
         answer = json.loads(text)
     except ValueError:
-        if not response.chunked and response.length is None:  # http.client can't tell a header that was cut
+        if not response.chunked and response.length is None:  # http.client doesn't notice headers that were cut short
             raise http.client.HTTPException("the end of the response is missing")
         return None
     return answer if isinstance(answer, dict) else None
 
 
-def _error(answer):
+def _failure(base, response, answer):
+    """Returns the exception for an error response."""
     error = (answer or {}).get("error")
-    return error if isinstance(error, dict) else {}
+    code = error.get("code") if isinstance(error, dict) else None
+    message = "%s: %s" % (code, error.get("message")) if code else "%s returned %d, which is not a response of the ledger" % (base, response.status)
+    if response.status >= 500 or code == "NotFresh":
+        return _Later(message, code, response.getheader("Retry-After"))
+    return refusal(response.status, error) if code else Unavailable(message)
 
 
 def _addresses(urls):
@@ -534,4 +531,4 @@ def _save_cursor(path, seq):
             finally:
                 os.close(folder)
     except OSError as e:
-        raise LedgerError("the position %d could not be kept: %s" % (seq, e)) from e
+        raise LedgerError("the position %d could not be saved: %s" % (seq, e)) from e

@@ -13,11 +13,11 @@
  *     }
  *     console.log(await ledger.read("/v1/read/container/shop/balances")); // reflects the commit above
  *
- * Integers are exact: those beyond 2^53 are bigint, both ways. Retries can't double anything: every commit has an
- * idempotency key (a random one if you give none), and all attempts of one call use the same key. Give your own key,
- * stored with the order it pays for, so that you can also repeat the call after your program has crashed.
+ * Integers are exact: those beyond 2^53 are bigint, both ways. Retries can't commit anything twice: every commit
+ * has an idempotency key (a random one if you give none), and all attempts of one call use the same key. Give your own
+ * key, stored with the order it pays for, so that you can also repeat the call after your program has crashed.
  *
- * Addresses may be lists; a daemon that does not respond, or is not the writer, is passed over.
+ * Addresses may be lists; if a daemon does not respond, or is not the writer, the next one is tried.
  */
 
 export type Integer = number | bigint;
@@ -86,8 +86,8 @@ export interface Options {
 
 const MAX_BACKOFF = 5000, MAX_RETRY_AFTER = 30;
 const NOTHING_DONE = ["Overloaded", "ShuttingDown", "NotTheWriter", "NotFresh"];
-const HANDS_OVER = ["ShuttingDown", "NotTheWriter"]; // what such a daemon says of Retry-After is not about the next writer
-// With one of these results a line of a stream was not carried out, or may be sent again because of its key.
+const HANDS_OVER = ["ShuttingDown", "NotTheWriter"]; // their Retry-After says nothing about the next writer
+// With one of these results a line of a stream was not executed, or can safely be sent again because of its key.
 const AGAIN = ["Overloaded", "ShuttingDown", "LogUnavailable", "NotTheWriter", "Internal"];
 
 /** A connection to one ledger. */
@@ -112,20 +112,21 @@ export class Ledger {
     return this.post("/v1/commit", { operations, ...frame(o) });
   }
 
-  /** Reverses a commit by a new one. */
+  /** Reverses a commit with a new commit. */
   reverse(globalSeq: Integer, o: CommitOptions = {}): Promise<CommitResult> {
     return this.post(`/v1/commit/${globalSeq}/reverse`, frame(o));
   }
 
-  /** Judges operations without applying them, and throws what commit would. */
+  /** Judges operations without applying them. It throws what commit would, except that it throws Unavailable instead of OutcomeUnknown: it changes nothing. */
   async preflight(operations: Operation[]): Promise<{ at_seq: Integer; minted_instances: Integer[] }> {
     return (await this.call("write", "POST", "/v1/commit/preflight", { operations })) as any;
   }
 
   /**
-   * Commits many transactions, each atomic by itself, and yields [transaction, result] in order, where result is a
-   * CommitResult or a Refused. At most window transactions are unanswered at a time. On Node and Deno they travel on
-   * one stream, elsewhere in batches. A broken connection is replaced, and what is unanswered is sent again.
+   * Commits many transactions, and yields [transaction, result] in order, where result is a CommitResult or a Refused.
+   * Each transaction is atomic. At most window transactions are unanswered at a time. On Node and Deno they travel on
+   * one stream, elsewhere in batches. If the connection breaks, it is opened again, and unanswered transactions are
+   * sent again with their keys.
    */
   async *commitAll(
     transactions: Iterable<Transaction> | AsyncIterable<Transaction>, window = 1024,
@@ -135,7 +136,7 @@ export class Ledger {
     yield* node ? new Stream(this.internals("write"), node, source, window).results() : this.inBatches(source, window);
   }
 
-  /** Returns one read, which reflects all commits of this object. */
+  /** Returns the response to one read, which reflects all commits of this object. */
   read(path: string, query: Record<string, Integer | string | boolean> = {}): Promise<JsonObject> {
     return this.call("read", "GET", path + this.query(query));
   }
@@ -154,7 +155,7 @@ export class Ledger {
   /**
    * Yields every commit, in order and for ever, beginning after the commit `after`. A cursor keeps the position: a commit
    * counts as processed when the next one is asked for. After a crash the commit that was being processed is yielded
-   * again, so make its effect repeatable by its global_seq.
+   * again, so make your processing idempotent by its global_seq.
    */
   async *feed(o: { after?: Integer; cursor?: Cursor; signal?: AbortSignal } = {}): AsyncGenerator<Commit> {
     let after = o.after ?? 0;
@@ -163,20 +164,20 @@ export class Ledger {
     const tries = new Tries(this.internals("read"), Infinity);
     for (let going = true; going && !o.signal?.aborted;) {
       const base = this.base("read");
-      let elsewhere = false;
+      let failure: unknown = null;
       try {
         for await (const commit of this.events(base, after, o.signal)) {
           tries.progress();
           yield commit;
           after = commit.global_seq;
-          await o.cursor?.save(after).catch((e) => { throw new LedgerError(`the position ${after} could not be kept: ${e}`); });
+          await o.cursor?.save(after).catch((e) => { throw new LedgerError(`the position ${after} could not be saved: ${e}`); });
         }
       } catch (e) {
-        if (e instanceof LedgerError && !(e instanceof Refused && e.status >= 500)) throw e;
+        if (e instanceof LedgerError) throw e;
         if (o.signal?.aborted) return;
-        elsewhere = refusedConnection(e);
+        failure = e;
       }
-      going = await tries.again(base, elsewhere);
+      going = await tries.again(base, failure, o.signal);
     }
   }
 
@@ -190,7 +191,7 @@ export class Ledger {
         headers: { ...this.headers, Accept: "text/event-stream", "Last-Event-ID": String(after) }, signal: silence.signal,
       });
       if (response.status !== 200 || !response.headers.get("Content-Type")?.startsWith("text/event-stream")) {
-        throw new Refused(response.status, errorOf(parseAnswer(await response.text())));
+        throw failureOf(base, response.status, response.headers.get("Retry-After"), parseAnswer(await response.text()));
       }
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
       for (let text = ""; ;) {
@@ -211,7 +212,7 @@ export class Ledger {
 
   private async post(path: string, body: JsonObject): Promise<CommitResult> {
     const result = (await this.call("write", "POST", path, body)) as unknown as CommitResult;
-    if (!result.global_seq) throw new OutcomeUnknown("the answer is not the result of a commit", String(body.idempotency_key));
+    if (!result.global_seq) throw new OutcomeUnknown("the response is not a commit result", String(body.idempotency_key));
     this.committed(result);
     return result;
   }
@@ -231,7 +232,7 @@ export class Ledger {
       const key = batch[0].idempotency_key;
       const answer = await this.call("write", "POST", "/v1/commit/batch", { transactions: batch as unknown as Json }, key);
       const results = answer.results as JsonObject[];
-      if (!Array.isArray(results) || results.length !== batch.length) throw new OutcomeUnknown("the answer is not the results of the batch", key);
+      if (!Array.isArray(results) || results.length !== batch.length) throw new OutcomeUnknown("the response does not have the results of the batch", key);
       for (let i = 0; i < batch.length; i++) yield [batch[i], this.verdict(results[i])];
     }
   }
@@ -253,7 +254,7 @@ export class Ledger {
     return all.size ? "?" + all : "";
   }
 
-  /** Sends a request until a daemon decides it, or time is up. */
+  /** Sends a request until a daemon accepts or rejects it, or time runs out. Only a request with a key changes anything. */
   private async call(
     kind: "write" | "read", method: string, path: string, body?: JsonObject, key = body?.idempotency_key as string | undefined,
   ): Promise<JsonObject> {
@@ -262,7 +263,7 @@ export class Ledger {
     let unknown = false, last = "";
     for (let going = true; going;) {
       const base = this.base(kind);
-      let retryAfter: string | null = null, elsewhere = false;
+      let failure: unknown;
       try {
         const response = await fetch(base + path, {
           method, body: text, signal: AbortSignal.timeout(this.timeout), redirect: "manual",
@@ -270,22 +271,17 @@ export class Ledger {
         });
         const answer = parseAnswer(await response.text());
         if (response.status === 200 && answer) return answer;
-        const error = errorOf(answer), code = String(error.code ?? "");
-        if (code && response.status < 500 && code !== "NotFresh") throw new Refused(response.status, error);
-        last = code ? `${code}: ${error.message}` : `${base} answered ${response.status}, which is no answer of the ledger's`;
-        if (!HANDS_OVER.includes(code)) retryAfter = response.headers.get("Retry-After");
-        unknown ||= !NOTHING_DONE.includes(code);
-        if (!code && response.status < 500) break; // another server, which would say so again
-        elsewhere = code === "NotTheWriter";
+        const error = failureOf(base, response.status, response.headers.get("Retry-After"), answer);
+        [failure, last] = [error, error.message];
       } catch (e) {
-        if (e instanceof Refused) throw e;
-        last = `${base}: ${e}`;
-        elsewhere = refusedConnection(e);
-        unknown ||= !elsewhere;
+        [failure, last] = [e, `${base}: ${e}`];
       }
-      going = await tries.again(base, elsewhere, retryAfter);
+      if (failure instanceof Refused) throw failure;
+      unknown ||= !(failure instanceof Later ? NOTHING_DONE.includes(failure.code) : refusedConnection(failure));
+      if (failure instanceof Unavailable) break; // not a response of the ledger: a retry would get the same
+      going = await tries.again(base, failure);
     }
-    if (method === "POST" && unknown) throw new OutcomeUnknown(last, key);
+    if (key !== undefined && unknown) throw new OutcomeUnknown(last, key);
     throw new Unavailable(last);
   }
 
@@ -296,7 +292,7 @@ export class Ledger {
   private internals(kind: "write" | "read") {
     return {
       base: () => this.base(kind), count: this.bases[kind].length, verdict: (r: JsonObject) => this.verdict(r),
-      passOver: (failed: string) => { if (this.base(kind) === failed) this.preferred[kind]++; }, // unless another call has
+      passOver: (failed: string) => { if (this.base(kind) === failed) this.preferred[kind]++; }, // otherwise another call has moved on already
       headers: this.headers, timeout: this.timeout, giveUp: this.giveUp,
     };
   }
@@ -307,7 +303,7 @@ type Internals = ReturnType<Ledger["internals"]>;
 /** The attempts of one call, each at the next address. */
 class Tries {
   private end = 0;
-  private wait = 0;
+  private pauses = 0;
   private passed = 0;
 
   constructor(private ledger: Internals, private giveUp: number) {
@@ -315,29 +311,38 @@ class Tries {
   }
 
   progress() {
-    [this.end, this.wait, this.passed] = [Date.now() + this.giveUp, 0, 0];
+    [this.end, this.pauses, this.passed] = [Date.now() + this.giveUp, 0, 0];
   }
 
   /**
-   * Prepares for the next attempt, and returns false if there is no time for one. If the daemon is elsewhere, it pauses
-   * only after it has passed over all addresses.
+   * Prepares for the next attempt, and returns false if there is no time for one. If the daemon can't be
+   * at this address (connection refused, or not the writer), it pauses only after it has tried all addresses.
    */
-  async again(failed: string, elsewhere: boolean, retryAfter?: string | null): Promise<boolean> {
+  async again(failed: string, failure: unknown, signal?: AbortSignal): Promise<boolean> {
     this.ledger.passOver(failed);
-    if (++this.passed < this.ledger.count && elsewhere) return true;
+    const { code, retryAfter } = failure instanceof Later ? failure : { code: "", retryAfter: null };
+    if (++this.passed < this.ledger.count && (code === "NotTheWriter" || refusedConnection(failure))) return true;
     this.passed = 0;
-    this.wait = (0.5 + Math.random() / 2) * Math.min(MAX_BACKOFF, Math.max(50, this.wait * 2));
-    if (retryAfter && /^\d+$/.test(retryAfter)) this.wait = Math.min(Number(retryAfter), MAX_RETRY_AFTER) * 1000 * (1 + Math.random() / 2);
-    if (Date.now() + this.wait > this.end) return false;
-    await new Promise((resolve) => setTimeout(resolve, this.wait));
+    let wait = (0.5 + Math.random() / 2) * Math.min(MAX_BACKOFF, 20 * 2 ** Math.max(0, ++this.pauses - 4)); // the first four are short
+    if (retryAfter && /^\d+$/.test(retryAfter) && !HANDS_OVER.includes(code)) wait = Math.min(Number(retryAfter), MAX_RETRY_AFTER) * 1000 * (1 + Math.random() / 2);
+    if (Date.now() + wait > this.end) return false;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(done, wait);
+      signal?.addEventListener("abort", done);
+      function done() {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", done);
+        resolve();
+      }
+    });
     return true;
   }
 }
 
-/** Says that no stream can be opened now: a response of 500 or more. */
-class Closed extends Error {
-  constructor(readonly code: string, readonly retryAfter?: string) {
-    super(code);
+/** An error response that a retry may get rid of. The code is "" if the ledger did not send it. */
+class Later extends Error {
+  constructor(message: string, readonly code: string, readonly retryAfter?: string | null) {
+    super(message);
   }
 }
 
@@ -367,10 +372,7 @@ class Stream {
         if (e instanceof LedgerError) this.fail(e);
         failure = e;
       }
-      const closed = failure instanceof Closed ? failure : null;
-      const elsewhere = closed?.code === "NotTheWriter" || refusedConnection(failure);
-      const retryAfter = closed && !HANDS_OVER.includes(closed.code) ? closed.retryAfter : null;
-      if (!(await tries.again(base, elsewhere, retryAfter))) this.fail(new Unavailable(String(failure)));
+      if (!(await tries.again(base, failure))) this.fail(new Unavailable(String(failure)));
     }
     if (this.sourceFailure) throw this.sourceFailure[0];
   }
@@ -399,10 +401,7 @@ class Stream {
       if (response.statusCode !== 200) {
         let text = "";
         for await (const piece of response.setEncoding("utf8")) text += piece;
-        const error = errorOf(parseAnswer(text));
-        if (response.statusCode >= 500) throw new Closed(String(error.code ?? response.statusCode), response.headers["retry-after"]);
-        if (!error.code) throw new Unavailable(`${base} answered ${response.statusCode}, which is no answer of the ledger's`);
-        throw new Refused(response.statusCode, error);
+        throw failureOf(base, response.statusCode, response.headers["retry-after"], parseAnswer(text));
       }
       if (this.unanswered.length) request.write(lines(this.unanswered));
       yield* this.receive(request, response);
@@ -424,7 +423,7 @@ class Stream {
       for (const line of results) {
         const result = parseJson(line), error = result.error as JsonObject | undefined;
         if (error && (error.details as JsonObject).lines_answered === answered) { // why the daemon ends the stream
-          this.doubtful = Math.max(0, doubtful - answered); // it has not carried out any other line
+          this.doubtful = Math.max(0, doubtful - answered); // it has executed no further line
           if (error.code === "Unauthorized" || error.code === "Forbidden") throw new Refused(0, error);
           return;
         }
@@ -446,7 +445,7 @@ class Stream {
       try {
         next = await this.source.next();
       } catch (e) {
-        this.sourceFailure = [e]; // thrown when what came before it is committed
+        this.sourceFailure = [e]; // thrown after the transactions before it are committed
       }
       if (next.done) {
         this.exhausted = true;
@@ -461,8 +460,8 @@ class Stream {
 }
 
 /**
- * A cursor in a file, for Node and Deno. It is replaced in one step. After a power cut it may be the one before, so that
- * a commit is yielded again.
+ * A cursor in a file, for Node and Deno. A save replaces the file atomically, and is durable when it returns (except on
+ * Windows, which can't sync folders: after a power cut the file may have the position before).
  */
 export function fileCursor(path: string): Cursor {
   const fs = () => import("node:fs/promises" as string);
@@ -512,7 +511,7 @@ function exact(digits: string): Integer {
   return Number.isSafeInteger(n) ? n : BigInt(digits);
 }
 
-/** Returns a JSON object, or null: it is another server's. */
+/** Returns the JSON object of a response, or null if it has none: the ledger did not send it. */
 function parseAnswer(text: string): JsonObject | null {
   try {
     const answer: Json = parseJson(text);
@@ -522,9 +521,12 @@ function parseAnswer(text: string): JsonObject | null {
   }
 }
 
-function errorOf(answer: JsonObject | null): JsonObject {
-  const error = answer?.error;
-  return error && typeof error === "object" && !Array.isArray(error) ? error : {};
+/** Returns the error for an error response. */
+function failureOf(base: string, status: number, retryAfter: string | null | undefined, answer: JsonObject | null): Error {
+  const error = (answer?.error ?? {}) as JsonObject, code = String(error.code ?? "");
+  const message = code ? `${code}: ${error.message}` : `${base} returned ${status}, which is not a response of the ledger`;
+  if (status >= 500 || code === "NotFresh") return new Later(message, code, retryAfter);
+  return code ? new Refused(status, error) : new Unavailable(message);
 }
 
 function lines(transactions: Transaction[]): string {

@@ -8,7 +8,7 @@
 //	GET  /users/ada                                      {"user":"ada","balance":"7.50"}
 //	GET  /users/ada/history                              newest first
 //
-// The id of a deposit or payment is its idempotency key: a client that got no response sends the same again.
+// The id of a deposit or payment is its idempotency key: a client without a response can safely send the same request again.
 package main
 
 import (
@@ -35,7 +35,7 @@ type wallets struct{ *client.Client }
 // An order is the body of a request.
 type order struct{ ID, From, To, Amount string }
 
-// A reply is the body of a response, or an entry of it, with those of its fields that are set.
+// A reply is the body of a response, or an entry of a list in it. Empty fields are omitted.
 type reply struct {
 	ID      string  `json:"id,omitempty"`
 	User    string  `json:"user,omitempty"`

@@ -28,14 +28,22 @@ type scriptedLedger struct {
 }
 
 func (l *scriptedLedger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	name := path.Base(r.URL.Path)
+	kind, name := "read", path.Base(r.URL.Path)
 	if r.Method == http.MethodPost {
 		var tx struct {
-			Key string `json:"idempotency_key"`
+			Key        string `json:"idempotency_key"`
+			Operations []struct {
+				Args struct {
+					Hold string `json:"hold_id"`
+				}
+			}
 		}
 		text, _ := io.ReadAll(r.Body)
 		json.Unmarshal(text, &tx)
-		name = tx.Key
+		kind, name = name, tx.Key
+		if kind == "preflight" && tx.Key == "" && len(tx.Operations) == 1 {
+			name = tx.Operations[0].Args.Hold
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,8 +54,8 @@ func (l *scriptedLedger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	for i := range outcomeCases {
 		if x := &outcomeCases[i]; x.name == name {
-			n := l.asked[r.Method+name]
-			l.asked[r.Method+name]++
+			n := l.asked[kind+" "+name]
+			l.asked[kind+" "+name]++
 			scriptedReplies[x.replies[min(n, len(x.replies)-1)]](w)
 			return
 		}
@@ -148,7 +156,7 @@ func TestClientsOutcomes(t *testing.T) {
 					seconds = "0.3"
 				}
 				args = append(args, x.name, seconds)
-				want = append(want, "commit "+x.name+" "+x.commit, "read "+x.name+" "+x.read)
+				want = append(want, "commit "+x.name+" "+x.commit, "preflight "+x.name+" "+x.read, "read "+x.name+" "+x.read)
 			}
 			want = append(want, "feed 1", "feed refused")
 			cmd := run("drive", args...)
@@ -164,9 +172,9 @@ func TestClientsOutcomes(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", cmp.Diff(want, told))
 			}
 			for _, x := range outcomeCases {
-				for _, method := range []string{http.MethodPost, http.MethodGet} {
-					if n := l.asked[method+x.name]; n != x.tries && x.tries > 0 || n == 0 {
-						t.Errorf("%s %s was sent %d times, want %d", method, x.name, n, x.tries)
+				for _, kind := range []string{"commit", "preflight", "read"} {
+					if n := l.asked[kind+" "+x.name]; n != x.tries && x.tries > 0 || n == 0 {
+						t.Errorf("%s %s was sent %d times, want %d", kind, x.name, n, x.tries)
 					}
 				}
 			}

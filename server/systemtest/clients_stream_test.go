@@ -42,6 +42,7 @@ var streamCases = []struct {
 	asked   int    // 0: as often as time permits
 	want    string
 }{
+	{"feed-waits", []string{"503:Overloaded"}, "60", 1, "waits"}, // until the end of all other cases
 	{"whole", []string{"done done"}, "60", 1, "1=1 2=2"},
 	{"silence", []string{"done last:MalformedJSON", "done"}, "60", 2, "1=1 2=2"},
 	{"stopping", []string{"done last:ShuttingDown", "done"}, "3", 2, "1=1 2=2"},
@@ -53,7 +54,8 @@ var streamCases = []struct {
 	{"lost-scope", []string{"done last:Forbidden"}, "60", 1, "1=1 refused Forbidden"},
 	{"revoked-after-stop", []string{"done last:ShuttingDown", "401:Unauthorized"}, "60", 2, "1=1 refused Unauthorized"},
 	{"revoked-in-doubt", []string{"done cut", "401:Unauthorized"}, "60", 2, "1=1 unknown 2"},
-	{"gone-in-doubt", []string{"done cut", "404:"}, "60", 0, "1=1 unknown 2"},
+	{"gone", []string{"404:"}, "60", 1, "unavailable"},
+	{"gone-in-doubt", []string{"done cut", "404:"}, "60", 2, "1=1 unknown 2"},
 	{"standby", []string{"503:NotTheWriter"}, "0.3", 0, "unavailable"},
 	{"standby-once", []string{"503:NotTheWriter", "done done"}, "3", 2, "1=1 2=2"}, // its Retry-After is not binding
 	{"stopping-once", []string{"503:ShuttingDown", "done done"}, "3", 2, "1=1 2=2"},
@@ -118,6 +120,10 @@ func playStream(w http.ResponseWriter, r *http.Request, script []string) {
 			return
 		}
 		if answered == 0 {
+			if kind == "feed" {
+				cutFeed(w, r)
+				return
+			}
 			w.Header().Set("Content-Type", "application/x-ndjson")
 			control.Flush()
 		}

@@ -155,6 +155,7 @@ func outcomes(base string, names []string) {
 		c := client.New(client.Options{Write: base, Read: base, GiveUp: time.Duration(giveUp * float64(time.Second))})
 		_, err := c.Commit(ctx, client.Tx{Key: name, Operations: transfer(1)})
 		fmt.Println("commit", name, outcome(err))
+		fmt.Println("preflight", name, outcome(c.Preflight(ctx, client.Op("ReleaseHold", client.Args{"hold_id": name}))))
 		var v any
 		fmt.Println("read", name, outcome(c.Read(ctx, "/v1/read/class/"+name, nil, &v)))
 		c.Close()
@@ -278,7 +279,10 @@ func streams(standby, base, cursor string, cases []string) {
 			told = upToThree(client.New(o), client.FeedOptions{After: 1})
 		case "feed-position":
 			told = upToThree(client.New(o), client.FeedOptions{Cursor: client.FileCursor(cursor)})
-		case "feed-sign-in":
+		case "feed-waits":
+			go upToThree(client.New(o), client.FeedOptions{})
+			told = "waits"
+		case "feed-sign-in", "feed-stopping":
 			told = upToThree(client.New(o), client.FeedOptions{})
 		default:
 			told = two(client.New(o))

@@ -2,10 +2,13 @@
 TestClientsOutcomes: drive.py outcomes URL NAME SECONDS NAME SECONDS…; for
 TestClientsCutAnswers: drive.py cuts URL STEP NAME BYTES NAME BYTES…; for
 TestClientsStreams: drive.py streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
-TestProveHandOver: drive.py stream WRITE, with a key a line on standard input."""
+TestProveHandover: drive.py stream WRITE, with a key a line on standard input."""
 
+import os
+import stat
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 
 from ledger import ContainerNotFound, InsufficientBalance, Ledger, LedgerError, OutcomeUnknown, Refused, Unavailable, _save_cursor, op
 
@@ -73,7 +76,10 @@ def streamed(name, give_up):
             up_to_three(ledger, told, after=1)
         elif name == "feed-position":
             up_to_three(ledger, told, cursor=sys.argv[4])
-        elif name == "feed-sign-in":
+        elif name == "feed-waits":
+            Thread(target=up_to_three, args=(ledger, []), daemon=True).start()
+            told.append("waits")
+        elif name in ("feed-sign-in", "feed-stopping"):
             up_to_three(ledger, told)
         else:
             two(ledger, told, name)
@@ -133,6 +139,7 @@ if sys.argv[1] == "outcomes":
     for name, seconds in zip(sys.argv[3::2], sys.argv[4::2]):
         ledger = Ledger(sys.argv[2], sys.argv[2], give_up=float(seconds))
         print("commit", name, outcome(lambda: ledger.commit([op("ReleaseHold", hold_id=1)], key=name)))
+        print("preflight", name, outcome(lambda: ledger.preflight([op("ReleaseHold", hold_id=name)])))
         print("read", name, outcome(lambda: ledger.read("/v1/read/class/" + name)))
     print("feed", outcome(lambda: [print("feed", commit["global_seq"]) for commit in Ledger(read=sys.argv[2]).feed()]))
     sys.exit()

@@ -23,6 +23,7 @@ if (process.argv[2] === "outcomes") {
   for (let i = 0; i < names.length; i += 2) {
     const ledger = new Ledger({ write: url, read: url, giveUp: Number(names[i + 1]) * 1000 });
     console.log("commit", names[i], await outcome(ledger.commit([op("ReleaseHold", { hold_id: 1 })], { key: names[i] })));
+    console.log("preflight", names[i], await outcome(ledger.preflight([op("ReleaseHold", { hold_id: names[i] })])));
     console.log("read", names[i], await outcome(ledger.read("/v1/read/class/" + names[i])));
   }
   const follow = async () => {
@@ -70,6 +71,9 @@ async function eight(ledger: Ledger): Promise<number> {
   return all.filter((told) => told === "done").length;
 }
 
+const stop = new AbortController();
+let waiting: Promise<void>;
+
 /** Plays one case of TestClientsStreams, with its name as the token. */
 async function streamed(standby: string, url: string, cursor: string, name: string, giveUp: number): Promise<string> {
   const o = { write: url, read: url, token: name, giveUp };
@@ -79,7 +83,10 @@ async function streamed(standby: string, url: string, cursor: string, name: stri
     else if (name === "cursor") await synced(told);
     else if (name === "feed-after") await upToThree(new Ledger(o), told, { after: 1, cursor: { load: async () => 0, save: async () => {} } });
     else if (name === "feed-position") await upToThree(new Ledger(o), told, { cursor: fileCursor(cursor) });
-    else if (name === "feed-sign-in") await upToThree(new Ledger(o), told);
+    else if (name === "feed-waits") {
+      waiting = upToThree(new Ledger(o), [], { signal: stop.signal });
+      told.push("waits");
+    } else if (name.startsWith("feed-")) await upToThree(new Ledger(o), told);
     else await two(new Ledger(o), told, name);
   } catch (e) {
     if (e instanceof OutcomeUnknown) told.push("unknown", e.key);
@@ -135,6 +142,10 @@ if (process.argv[2] === "cuts") {
 if (process.argv[2] === "streams") {
   const [standby, url, cursor, ...cases] = process.argv.slice(3);
   for (let i = 0; i < cases.length; i += 2) console.log(await streamed(standby, url, cursor, cases[i], Number(cases[i + 1]) * 1000));
+  stop.abort();
+  const late = setTimeout(() => console.log("the feed goes on after it was aborted"), 10_000);
+  await waiting!;
+  clearTimeout(late);
   process.exit(0);
 }
 
