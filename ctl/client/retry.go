@@ -12,8 +12,9 @@ import (
 
 // Limits of retries.
 const (
-	MaxTries       = math.MaxInt // no limit but the time
-	firstPause     = 100 * time.Millisecond
+	MaxTries       = math.MaxInt // only time limits the retries
+	firstPause     = 20 * time.Millisecond
+	shortPauses    = 4 // number of pauses before they grow; a handover usually takes no longer
 	maxPause       = 2 * time.Second
 	mostRetryAfter = 30 * time.Second
 )
@@ -61,7 +62,7 @@ func passes(err error) bool {
 // Backoff returns the pause after attempt i, from 1: it doubles up to 2 s, with jitter, and is at least what Retry-After
 // asks for, up to 30 s. The Retry-After of a daemon that hands over is not about the next writer, and is ignored.
 func Backoff(i int, a *Answer) time.Duration {
-	wait := min(firstPause<<min(i-1, 10), maxPause)
+	wait := min(firstPause<<min(max(i-shortPauses, 0), 10), maxPause)
 	wait = wait/2 + rand.N(wait/2)
 	if a != nil && !handsOver(Code(a.Err())) {
 		if seconds, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil && seconds > 0 {

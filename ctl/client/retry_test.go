@@ -65,10 +65,14 @@ func TestTriesAreBounded(t *testing.T) {
 }
 
 func TestBackoff(t *testing.T) {
+	sum, last := time.Duration(0), firstPause
 	for i := 1; i <= 50; i++ {
-		most := min(firstPause<<min(i-1, 10), maxPause)
-		if d := Backoff(i, nil); d < most/2 || d > most {
-			t.Errorf("pause %d is %v, and at most %v", i, d, most)
+		d := Backoff(i, nil)
+		if d < firstPause/2 || d > maxPause || d > 4*last || i > 20 && d < maxPause/2 {
+			t.Errorf("pause %d is %v, after %v", i, d, last)
+		}
+		if sum, last = sum+d, d; i == 4 && sum > 100*time.Millisecond { // so a standby that takes over within 50 ms is tried soon
+			t.Errorf("the first %d pauses are %v", i, sum)
 		}
 	}
 	seen := map[time.Duration]bool{}
