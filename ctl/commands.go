@@ -61,7 +61,7 @@ func (cmd *command) checkArgs(given []string) error {
 	}
 	meant := ""
 	if len(given) > 0 {
-		meant = otherCommand(cmd.Words + " " + given[0])
+		meant = didMean(otherWords[cmd.Words+" "+given[0]])
 	}
 	if len(given) < least {
 		return usagef("%s needs %s, as in: ledgerctl %s%s", cmd.Words, cmd.Args, cmd.Examples[0], meant)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -109,65 +108,4 @@ func count[T int | int64 | uint64](n T, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// didYouMean returns ` (did you mean "x"?)` for the candidates that word abbreviates or,
-// with the first letter right, comes near to; or "".
-func didYouMean(word string, candidates []string) string {
-	bare := strings.TrimLeft(word, "-")
-	if len(bare) < 2 {
-		return ""
-	}
-	first := len(word) - len(bare) // index of its first letter
-	stem := word
-	if len(bare) > 3 {
-		stem = strings.TrimSuffix(word, "s")
-	}
-	var longer []string
-	best, least := "", 1+min(3, max(1, len(bare)/2))
-	for _, c := range candidates {
-		if strings.HasPrefix(c, stem) {
-			longer = append(longer, c)
-		}
-		same := len(c) > first && c[first] == word[first]
-		if d := distance(word, c); d < least && (same || d == 1) {
-			best, least = c, d
-		}
-	}
-	switch {
-	case least > 1 && 0 < len(longer) && len(longer) < 4:
-		return fmt.Sprintf(" (did you mean %s?)", quotedOr(longer))
-	case best != "":
-		return fmt.Sprintf(" (did you mean %q?)", best)
-	}
-	return ""
-}
-
-func quotedOr(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = strconv.Quote(w)
-	}
-	return strings.Join(quoted, " or ")
-}
-
-// distance returns the Levenshtein distance in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			change := diagonal
-			if a[i-1] != b[j-1] {
-				change++
-			}
-			diagonal = row[j]
-			row[j] = min(change, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }

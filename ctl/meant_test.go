@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestMeant is what ledgerctl suggests for words that it does not have: those of
-// other tools and of trade, misspelled ones, and the right word in the wrong place.
-// Nothing is suggested where no word is near.
+// TestMeant checks the suggestions for unknown words: commands of other tools, words of
+// trade, misspellings, and words in the wrong place. If no known word is similar, there
+// is no suggestion.
 func TestMeant(t *testing.T) {
 	for _, x := range []struct{ words, want string }{
 		{"get", `"read"`}, {"get containers", `"read containers"`}, {"describe container wallet/7", `"read container"`}, {"list commits", `"read commits"`},
