@@ -16,6 +16,7 @@ type command struct {
 	Purpose  string    // half a sentence: "show …"
 	Notes    string    // what the flags do not say; may be empty
 	Examples [2]string // without "ledgerctl "
+	Run      action    // for a command without flags
 	// Setup declares the command's flags and returns the action.
 	Setup func(set *flag.FlagSet) action
 }

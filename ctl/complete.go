@@ -20,13 +20,11 @@ var completeCommand = command{
 	Purpose:  "say what may follow, for the shells",
 	Hidden:   true,
 	Examples: [2]string{"__complete -- read ba", "__complete -- commit TransferFungible from_"},
-	Setup: func(*flag.FlagSet) action {
-		return func(c *call) error {
-			for _, s := range complete(c.table, c.args) {
-				fmt.Fprintf(c.out, "%s\t%s\n", s.word, s.meaning)
-			}
-			return nil
+	Run: func(c *call) error {
+		for _, s := range complete(c.table, c.args) {
+			fmt.Fprintf(c.out, "%s\t%s\n", s.word, s.meaning)
 		}
+		return nil
 	},
 }
 

@@ -2,7 +2,6 @@ package ctl
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"runtime"
 	"slices"
@@ -17,9 +16,7 @@ var helpCommand = command{
 	Args:     "[TOPIC]…",
 	Purpose:  "say what a command, an operation, or the flags of every command do",
 	Examples: [2]string{"help", "help TransferFungible"},
-	Setup: func(*flag.FlagSet) action {
-		return func(c *call) error { return c.showHelp(c.args) }
-	},
+	Run:      func(c *call) error { return c.showHelp(c.args) },
 }
 
 // showHelp writes the help of a command, a group, a topic, or of all without words.
@@ -150,7 +147,7 @@ var versionCommand = command{
 	Words:    "version",
 	Purpose:  "show which ledgerctl this is",
 	Examples: [2]string{"version", "version -o json"},
-	Setup:    func(*flag.FlagSet) action { return showVersion },
+	Run:      showVersion,
 }
 
 func showVersion(c *call) error {

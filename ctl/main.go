@@ -70,7 +70,10 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 	set.SetOutput(io.Discard)
 	set.Usage = func() {}
 	c.globals.declare(set)
-	run := cmd.Setup(set)
+	run := cmd.Run
+	if cmd.Setup != nil {
+		run = cmd.Setup(set)
+	}
 	if err := settings.Parse(set, flags, env); err != nil {
 		return flagError(cmd, set, err)
 	}

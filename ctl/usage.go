@@ -113,9 +113,7 @@ var manCommand = command{
 	Purpose:  "write the man pages, for the build",
 	Hidden:   true,
 	Examples: [2]string{"__man man1", "__man man1 -o table"},
-	Setup: func(*flag.FlagSet) action {
-		return func(c *call) error { return writeManPages(c.table, c.args[0]) }
-	},
+	Run:      func(c *call) error { return writeManPages(c.table, c.args[0]) },
 }
 
 // writeManPages writes ledgerctl.1 and a page for each command, made of the help.
