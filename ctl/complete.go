@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"embed"
 	"flag"
 	"fmt"
 	"slices"
@@ -31,7 +32,15 @@ var completeCommand = command{
 // A suggestion is one candidate. A word that ends in = or a space continues.
 type suggestion struct{ word, meaning string }
 
-// wordsIn returns the words of suggestions.
+// suggestions returns the values, each with the prefix.
+func suggestions(prefix string, values []string) (list []suggestion) {
+	for _, v := range values {
+		list = append(list, suggestion{prefix + v, ""})
+	}
+	return list
+}
+
+// wordsIn returns the words of the suggestions.
 func wordsIn(list []suggestion) []string {
 	words := make([]string, len(list))
 	for i, s := range list {
@@ -71,9 +80,7 @@ func complete(table []command, words []string) []suggestion {
 	}
 	next := nextWords(table, typed)
 	if err == nil && cmd.Choices != nil && len(typed) == len(strings.Fields(cmd.Words)) {
-		for _, choice := range cmd.Choices {
-			next = append(next, suggestion{choice, ""})
-		}
+		next = append(next, suggestions("", cmd.Choices)...)
 	}
 	return matching(next, last)
 }
@@ -147,12 +154,8 @@ func flagValues(cmd command, name string) []suggestion {
 	if f == nil {
 		return nil
 	}
-	var list []suggestion
 	if c, ok := f.Value.(*choice); ok {
-		for _, v := range c.of {
-			list = append(list, suggestion{v, ""})
-		}
-		return list
+		return suggestions("", c.of)
 	}
 	switch value, _ := flag.UnquoteUsage(f); value {
 	case "FILE", "DIR":
@@ -182,9 +185,7 @@ func argSuggestions(kind ledger.OpKind, given []string, last string) []suggestio
 		has := slices.ContainsFunc(given, func(word string) bool { return strings.HasPrefix(word, arg.Name+"=") })
 		switch {
 		case inValue && arg.Name == name:
-			for _, v := range argValues(arg.Type) {
-				list = append(list, suggestion{name + "=" + v, ""})
-			}
+			list = suggestions(name+"=", argValues(arg.Type))
 		case !inValue && !has:
 			list = append(list, suggestion{arg.Name + "=", need(kind, arg)})
 		}
@@ -221,69 +222,17 @@ var completionCommand = command{
 	Notes: "It completes commands, flags, their values, and the names of operations and of their arguments. bash: put the first example into ~/.bashrc. zsh: source <(ledgerctl completion zsh), after\n" +
 		"compinit, in ~/.zshrc. fish: the second example.",
 	Examples: [2]string{"completion bash > ledgerctl.bash && source ledgerctl.bash", "completion fish > ~/.config/fish/completions/ledgerctl.fish"},
-	Setup: func(*flag.FlagSet) action {
-		return func(c *call) error {
-			script, ok := completionScripts[c.args[0]]
-			if !ok {
-				return usagef("SHELL is %q, and must be bash, zsh or fish", c.args[0])
-			}
-			_, err := c.out.WriteString(script)
-			return err
+	Run: func(c *call) error {
+		script, err := completionScripts.ReadFile("shells/ledgerctl." + c.args[0])
+		if err != nil {
+			return usagef("SHELL is %q, but must be bash, zsh or fish", c.args[0])
 		}
+		_, err = c.out.Write(script)
+		return err
 	},
 }
 
 // The scripts pass the words before the cursor to ledgerctl __complete.
-var completionScripts = map[string]string{
-	"bash": `# bash completion of ledgerctl
-_ledgerctl() {
-	local line candidate word=${COMP_WORDS[COMP_CWORD]}
-	COMPREPLY=()
-	while IFS= read -r line; do
-		candidate=${line%%$'\t'*}
-		if [[ $candidate == :files ]]; then
-			compopt -o filenames 2>/dev/null
-			while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$word")
-			return
-		fi
-		[[ $candidate == *= ]] && compopt -o nospace 2>/dev/null
-		# bash takes words apart at each =.
-		[[ $word == = || ${COMP_WORDS[COMP_CWORD - 1]} == = ]] && candidate=${candidate#*=}
-		COMPREPLY+=("$candidate")
-	done < <("${COMP_WORDS[0]}" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
-}
-complete -F _ledgerctl ledgerctl
-`,
-	"zsh": `#compdef ledgerctl
-# zsh completion of ledgerctl
-_ledgerctl() {
-	local -a going ended
-	local line word meaning
-	while IFS= read -r line; do
-		word=${line%%$'\t'*} meaning=${line#*$'\t'}
-		if [[ $word == :files ]]; then
-			_files
-			return
-		fi
-		if [[ $word == *= ]]; then going+=("${word//:/\\:}:$meaning"); else ended+=("${word//:/\\:}:$meaning"); fi
-	done < <("${words[1]}" __complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)
-	(( ${#going} )) && _describe -t words 'word' going -S ''
-	(( ${#ended} )) && _describe -t words 'word' ended
-}
-compdef _ledgerctl ledgerctl
-`,
-	"fish": `# fish completion of ledgerctl
-function __ledgerctl_complete
-	set -l words (commandline -opc) (commandline -ct)
-	set -e words[1]
-	for line in (ledgerctl __complete -- $words 2>/dev/null)
-		if string match -q ':files*' -- $line
-			__fish_complete_path (commandline -ct)
-		else
-			echo $line
-		end
-	end
-end
-complete -c ledgerctl -f -k -a '(__ledgerctl_complete)'
-`,
-}
+//
+//go:embed shells/*
+var completionScripts embed.FS

@@ -72,7 +72,7 @@ func TestBashCompletion(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "data.ndjson"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script := completionScripts["bash"] + `
+	script := string(must(os.ReadFile("shells/ledgerctl.bash"))) + `
 words=(ledgerctl "$@")
 ledgerctl() { "$LEDGERCTL" "$@"; }
 COMP_WORDS=("${words[@]}") COMP_CWORD=$((${#words[@]} - 1))
@@ -106,14 +106,13 @@ complete -p ledgerctl >/dev/null
 // Each shell accepts its script. TestCompletionAtATerminal tests the other two
 // shells.
 func TestCompletionSyntax(t *testing.T) {
-	for shell, script := range completionScripts {
+	for _, shell := range completionCommand.Choices {
 		t.Run(shell, func(t *testing.T) {
 			path, err := exec.LookPath(shell)
 			if err != nil {
 				t.Skipf("%s absent: the syntax of its completion needs it", shell)
 			}
-			cmd := exec.Command(path, "-n")
-			cmd.Stdin = strings.NewReader(script)
+			cmd := exec.Command(path, "-n", "shells/ledgerctl."+shell)
 			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 				t.Errorf("%v: %s", err, out)
 			}
@@ -146,9 +145,7 @@ func TestManPages(t *testing.T) {
 	if err != nil {
 		t.Skip("groff absent: checking the pages needs it")
 	}
-	for _, page := range pages {
-		if out, err := exec.Command(groff, "-man", "-ww", "-z", page).CombinedOutput(); err != nil || len(out) > 0 {
-			t.Errorf("%s: %v\n%s", filepath.Base(page), err, out)
-		}
+	if out, err := exec.Command(groff, append([]string{"-man", "-ww", "-z"}, pages...)...).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

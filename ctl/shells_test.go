@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// Each shell is started at a terminal, without the user's configuration. Ctrl-T
-// shows the current line between << and >>, and clears it.
+// interactiveShells has the arguments and the first input of each shell. It runs on a
+// terminal, without the user's configuration. Ctrl-T shows the current line between << and
+// >>, and clears it.
 var interactiveShells = map[string]struct {
 	args  []string
 	setup string
@@ -23,7 +24,7 @@ var interactiveShells = map[string]struct {
 		`function show; printf '<<%s>>' (commandline); commandline ''; end; bind \ct show; echo REA''DY` + "\n"},
 }
 
-// What Tab makes of a line. bash has tests of its own that need no Tab.
+// completedLines has lines and what Tab completes them to. bash has its own tests.
 var completedLines = []struct{ typed, zsh, fish string }{
 	{"ledgerctl comp", "ledgerctl completion ", ""},
 	{"ledgerctl completion z", "ledgerctl completion zsh ", ""},
@@ -39,7 +40,7 @@ var completedLines = []struct{ typed, zsh, fish string }{
 	{"ledgerctl preflight CreateContainer container_id=1 kind=Gr", "ledgerctl preflight CreateContainer container_id=1 kind=Grid ", ""},
 }
 
-// TestCompletionAtATerminal types into real shells.
+// TestCompletionAtATerminal types into real shells, and checks the completed lines.
 func TestCompletionAtATerminal(t *testing.T) {
 	t.Parallel()
 	for name, shell := range interactiveShells {
@@ -117,8 +118,8 @@ func (s *terminalShell) enter(keys string) {
 	}
 }
 
-// await reads from the terminal until pattern matches, and returns the match of
-// its group. It replies to a shell that asks for the type of the terminal.
+// await reads from the terminal until pattern matches, and returns the text of its group.
+// If the shell asks for the type of the terminal, await replies.
 func (s *terminalShell) await(pattern string) string {
 	s.t.Helper()
 	p, buffer := regexp.MustCompile(pattern), make([]byte, 4096)
@@ -130,7 +131,7 @@ func (s *terminalShell) await(pattern string) string {
 		}
 		n, err := s.master.Read(buffer)
 		if err != nil {
-			s.t.Fatalf("the shell ended, or stood still, before it showed %s: %v\n%q", pattern, err, s.shown)
+			s.t.Fatalf("the shell ended or hung before it showed %s: %v\n%q", pattern, err, s.shown)
 		}
 		if bytes.Contains(buffer[:n], []byte("\x1b[0c")) || bytes.Contains(buffer[:n], []byte("\x1b[c")) {
 			s.enter("\x1b[?62;c")
