@@ -119,7 +119,7 @@ func (a *archiving) run(c *call) error {
 	}
 	seqs = seqs[len(seqs)-2:]
 	for _, seq := range seqs {
-		_, _, err := readCheckpoint(a.log.dir, seq, a.keys)
+		_, _, err := readCheckpoint(a.log.dir, seq, wal.LogID{}, a.keys)
 		if errors.Is(err, ledger.ErrCheckpointWindow) {
 			return usagef("nothing was archived: ledger-write -idempotency-keys %d could not start without the segments: %v; "+
 				"start ledger-read with as many as ledger-write, and wait for two checkpoints; or say -idempotency-keys here, if the daemons have another number", a.keys, err)

@@ -46,7 +46,10 @@ func (r *repairing) run(c *call) error {
 		fmt.Fprintln(c.words, "ledgerctl: the log needs no repair: ledger-write starts on it as it is")
 		return nil
 	}
-	fmt.Fprintln(c.words, "ledgerctl:", plan.Reason)
+	c.say("%s", plan.Reason)
+	for _, name := range plan.Foreign {
+		c.say("%s is of another log, or of another history of this log", name)
+	}
 	readable, err := r.list(c, &plan)
 	if err != nil {
 		return err
@@ -72,10 +75,10 @@ func (r *repairing) run(c *call) error {
 	return nil
 }
 
-// checkpoint reads a checkpoint as wal verify does. A checkpoint of a newer version,
-// or one that can't be read from the disk, is not damaged.
-func (r *repairing) checkpoint(seq uint64) (wal.Place, error) {
-	_, place, err := readCheckpoint(r.log.dir, seq, 0)
+// checkpoint reads a checkpoint in the same way as wal verify. A checkpoint of a newer
+// version, or with a read error of the disk, does not count as damaged.
+func (r *repairing) checkpoint(seq uint64, id wal.LogID) (wal.Place, error) {
+	_, place, err := readCheckpoint(r.log.dir, seq, id, 0)
 	_, disk := errors.AsType[*fs.PathError](err)
 	if !errors.Is(err, fs.ErrNotExist) && (disk || errors.Is(err, ledger.ErrCheckpointVersion)) {
 		return place, fmt.Errorf("%s: %v", wal.CheckpointPath(r.log.dir, seq), errors.Unwrap(err))

@@ -37,9 +37,10 @@ func (l *logFlags) explain(err error) error {
 
 func (l *logFlags) present() error { return l.explain(wal.CheckPresent(l.dir, wal.Options{})) }
 
-// readCheckpoint reads and checks a whole checkpoint. Damage is a
-// *wal.CorruptError; a checkpoint that has been removed is fs.ErrNotExist.
-func readCheckpoint(dir string, seq uint64, keys int) (*ledger.State, wal.Place, error) {
+// readCheckpoint reads and checks a whole checkpoint. The error is a *wal.CorruptError
+// if it is damaged, a *wal.MismatchError if it is of another log than id, unless that is
+// zero, and fs.ErrNotExist if it was removed.
+func readCheckpoint(dir string, seq uint64, id wal.LogID, keys int) (*ledger.State, wal.Place, error) {
 	f, err := wal.OpenCheckpoint(dir, seq, wal.Options{})
 	if err != nil {
 		return nil, wal.Place{}, err
@@ -55,12 +56,20 @@ func readCheckpoint(dir string, seq uint64, keys int) (*ledger.State, wal.Place,
 	if err != nil {
 		return nil, wal.Place{}, &wal.CorruptError{File: wal.CheckpointPath(dir, seq), Seq: seq, Rule: "checkpoint", Err: err}
 	}
+	if id != (wal.LogID{}) && id != info.LogID {
+		return nil, wal.Place{}, &wal.MismatchError{Seq: seq, What: fmt.Sprintf("it has the log id %s, and the log has %s", wal.LogID(info.LogID), id)}
+	}
 	return state, commitlog.PlaceOf(&info), nil
+}
+
+// foreign reports a checkpoint of another log as damage.
+func foreign(dir string, after uint64, err *wal.MismatchError) error {
+	return &wal.CorruptError{File: wal.CheckpointPath(dir, err.Seq), Seq: after, Rule: "checkpoint", Err: err}
 }
 
 // readCheckpoints reads all checkpoints of a log up to commit end. It returns the
 // place of each, and the state of the oldest.
-func readCheckpoints(dir string, end uint64) (places []wal.Place, oldest *ledger.State, err error) {
+func readCheckpoints(dir string, id wal.LogID, end uint64) (places []wal.Place, oldest *ledger.State, err error) {
 	seqs, err := wal.ListCheckpoints(dir, wal.Options{})
 	if err != nil {
 		return nil, nil, err
@@ -69,9 +78,12 @@ func readCheckpoints(dir string, end uint64) (places []wal.Place, oldest *ledger
 		if seq > end {
 			break
 		}
-		state, place, err := readCheckpoint(dir, seq, 0)
+		state, place, err := readCheckpoint(dir, seq, id, 0)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
+		}
+		if other, ok := errors.AsType[*wal.MismatchError](err); ok {
+			err = foreign(dir, 0, other)
 		}
 		if err != nil {
 			return nil, nil, err

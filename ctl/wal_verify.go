@@ -7,17 +7,18 @@ import (
 	"math"
 
 	"assetledger/ledger"
+	"assetledger/server/commitlog"
 	"assetledger/wal"
 )
 
 var walVerifyCommand = command{
 	Words:   "wal verify",
 	Args:    "[DIR]",
-	Purpose: "check every byte of a log, and that it gives the state it says",
-	Notes: "It recomputes every checksum and the chain of frames, replays every commit and compares the digest of the\n" +
-		"state with that in each frame, and checks all checkpoints. Where segments were archived it begins with the\n" +
-		"oldest checkpoint. It stops at the first damage, with exit code 6. A log in use is checked up to\n" +
-		"what was durable at the start.",
+	Purpose: "check every byte of a log, and the digest of its state",
+	Notes: "It recomputes every checksum and the chain of frames, replays every commit, compares the digest of the\n" +
+		"state with that in each frame, and checks all checkpoints. If segments were archived, it begins with the\n" +
+		"oldest checkpoint. It stops at the first damage, with exit code 6. A log in use is checked up to what\n" +
+		"was durable when the command started.",
 	Examples: [2]string{"wal verify data", "wal verify data -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		v := &verification{}
@@ -26,14 +27,14 @@ var walVerifyCommand = command{
 	},
 }
 
-// A verification replays a log from its first commit or, if that was archived, its
-// oldest checkpoint. The state must equal that of every checkpoint on the way.
+// A verification replays a log from its first commit, or from its oldest checkpoint if
+// that commit is archived. At every later checkpoint, the states must be equal.
 type verification struct {
 	log    logFlags
 	state  *ledger.State
-	record ledger.Record
-	places []wal.Place // of checkpoints that were not reached yet
-	first  uint64      // commit that the log begins with
+	replay *commitlog.Replayer
+	places []wal.Place // places of the checkpoints that were not reached yet
+	first  uint64      // first commit of the log
 }
 
 func (v *verification) run(c *call) error {
@@ -81,7 +82,7 @@ func (v *verification) begin(s *wal.SegmentInfo) error {
 		return err
 	}
 	v.state, v.first = ledger.NewState(ledger.Config{}), s.First
-	places, oldest, err := readCheckpoints(v.log.dir, end)
+	places, oldest, err := readCheckpoints(v.log.dir, s.ID, end)
 	if err != nil {
 		return err
 	}
@@ -91,6 +92,7 @@ func (v *verification) begin(s *wal.SegmentInfo) error {
 		}
 		v.state = oldest
 	}
+	v.replay = commitlog.NewReplayer(v.state)
 	return nil
 }
 
@@ -107,22 +109,22 @@ func durableEnd(dir string) (uint64, error) {
 	return r.Durable(), nil
 }
 
-// complete checks that nothing durable was skipped.
+// complete checks that the replay reached the end of the log and all checkpoints.
 func (v *verification) complete(r *wal.VerifyReport) error {
-	if len(v.places) > 0 && (!r.Live || v.places[0].Seq <= r.LastSeq) { // beside a writer, more were made meanwhile
-		return exitf(exitDamaged, "no frame of the log ends at commit %d, where there is a checkpoint", v.places[0].Seq)
+	if len(v.places) > 0 && (!r.Live || v.places[0].Seq <= r.LastSeq) { // a running writer may have appended beyond the end of this walk
+		return v.misfit(wal.Place{})
 	}
 	if v.state == nil {
 		v.state = ledger.NewState(ledger.Config{})
 	}
 	if seq := v.state.Seq(); seq != r.LastSeq || r.HasEnd && seq < r.End {
-		return exitf(exitDamaged, "replay came to commit %d only, and the log to %d: keep a copy of the directory", seq, max(r.LastSeq, r.End))
+		return exitf(exitDamaged, "replay reached only commit %d, but the log reaches %d: keep a copy of the directory", seq, max(r.LastSeq, r.End))
 	}
 	return nil
 }
 
-// frame replays one frame and compares the digests. Differences are damage that the
-// checksums do not show.
+// frame replays one frame and compares the digests. A difference is damage that the
+// checksums did not detect.
 func (v *verification) frame(f *wal.FrameInfo) error {
 	if f.Seal {
 		return nil
@@ -133,34 +135,27 @@ func (v *verification) frame(f *wal.FrameInfo) error {
 	if len(v.places) > 0 && f.Frame.Last() == v.places[0].Seq {
 		f.Frame.Chain = f.CRC
 		if got := f.Frame.Place(); got != v.places[0] {
-			return broken("checkpoint", fmt.Errorf("the checkpoint is of %+v, the frame of %+v", v.places[0], got))
+			return v.misfit(got)
 		}
 		v.places = v.places[1:]
 	}
 	if f.Frame.Last() <= v.state.Seq() {
 		return nil // the state begins later
 	}
-	batchSeq := uint32(0)
-	err := f.Frame.Each(func(seq uint64, record []byte) error {
-		batchSeq++
-		if err := v.record.Decode(record); errors.Is(err, ledger.ErrNewer) {
-			return fmt.Errorf("commit %d: %w", seq, err)
-		} else if err != nil {
-			return broken("record", err)
-		}
-		if err := v.state.Replay(&v.record, f.Frame.Time, batchSeq); err != nil {
-			return broken("replay", err)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
+	err := v.replay.ReplayFrame(&f.Frame)
+	if differs, ok := errors.AsType[*commitlog.ReplayError](err); ok {
+		return broken("replay", differs.Err)
 	}
-	if got := v.state.Digest(); got != f.Frame.Digest {
-		return broken("state digest", fmt.Errorf("the frame has %016x, and replay gives %016x", f.Frame.Digest, got))
-	}
-	return nil
+	return err
 }
+
+// misfit returns the error for the next checkpoint, where the log has got.
+func (v *verification) misfit(got wal.Place) error {
+	other, _ := errors.AsType[*wal.MismatchError](wal.Mismatch(got, v.places[0]))
+	return foreign(v.log.dir, v.state.Seq(), other)
+}
+
+func (v *verification) digest() string { return fmt.Sprintf("%016x", v.state.Digest()) }
 
 func (v *verification) show(c *call, r *wal.VerifyReport, err error) error {
 	var damaged *wal.CorruptError

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+	"time"
 )
 
 var (
@@ -32,10 +33,10 @@ var (
 	ErrBeyond = errors.New("wal: beyond the durable end")
 	// ErrArchiving means that an archive run moved segments or checkpoints while
 	// they were being read. Start again.
-	ErrArchiving = errors.New("wal: segments or checkpoints were moved away meanwhile; try again")
+	ErrArchiving = errors.New("wal: segments or checkpoints were moved away in the meantime; try again")
 	// ErrForeign is returned for a frame that is not the next one of this log.
 	// Create the copy again.
-	ErrForeign = errors.New("wal: of another log, or of another history of this log")
+	ErrForeign = errors.New("wal: part of another log, or of another history of this log")
 	// ErrUnannounced is returned for a frame that begins a segment but has no flag
 	// that says so. Begin the copy with a backup that includes the segment.
 	ErrUnannounced = errors.New("wal: the segment was cut by an older version of this program")
@@ -55,15 +56,30 @@ func (e *ArchivedError) Error() string {
 	return fmt.Sprintf("wal: commit %d is in a segment that was moved to an archive; the log begins at commit %d", e.Seq, e.First)
 }
 
-// A MismatchError means that a checkpoint does not belong to this log: the frame at
-// its place is a different one.
+// A MismatchError means that a checkpoint does not belong to this log: it has another
+// log id, or the frame at its place is a different one.
 type MismatchError struct {
 	Seq  uint64 // global_seq of the checkpoint
 	What string // what differs
 }
 
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("the checkpoint does not fit the log: after commit %d %s", e.Seq, e.What)
+	return fmt.Sprintf("the checkpoint at commit %d is of another log, or of another history of this log: %s", e.Seq, e.What)
+}
+
+// Mismatch returns a MismatchError for a checkpoint at p, where the log has the frame
+// that ends at got. It returns nil if they are the same.
+func Mismatch(got, p Place) error {
+	switch {
+	case got == p:
+		return nil
+	case got.Seq != p.Seq:
+		return &MismatchError{p.Seq, "no batch of the log ends there"}
+	}
+	words := func(p Place) string {
+		return fmt.Sprintf("chain %08x, time %s and digest %016x", p.Chain, time.Unix(0, p.Time).UTC().Format(time.RFC3339Nano), p.Digest)
+	}
+	return &MismatchError{p.Seq, fmt.Sprintf("the batch that ends there has %s, and the checkpoint has %s", words(got), words(p))}
 }
 
 // A CorruptError reports where the log is damaged, and the rule that found it.
@@ -76,13 +92,22 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
+	return e.damage() + "; keep a copy of the directory, restore it from a backup, or see what `ledgerctl wal repair` would lose"
+}
+
+func (e *CorruptError) damage() string {
 	cause := ""
 	if e.Err != nil {
 		cause = ": " + e.Err.Error()
 	}
-	return fmt.Sprintf("wal: %s at offset %d, after global_seq %d: damaged (%s)%s; keep a copy of the directory, "+
-		"restore it from a backup, or see what `ledgerctl wal repair` would lose", e.File, e.Offset, e.Seq, e.Rule, cause)
+	return fmt.Sprintf("wal: %s at offset %d, after global_seq %d: damaged (%s)%s", e.File, e.Offset, e.Seq, e.Rule, cause)
 }
+
+// repairError is a *CorruptError in the words of Repair, without the advice to run it.
+type repairError struct{ *CorruptError }
+
+func (e repairError) Error() string { return e.damage() }
+func (e repairError) Unwrap() error { return e.CorruptError }
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 

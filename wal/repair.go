@@ -16,20 +16,21 @@ type RepairOptions struct {
 	// Checkpoint reads the checkpoint at seq and returns its place in the log. A
 	// *CorruptError means that the file is damaged. Any other error, except
 	// fs.ErrNotExist, ends the run. If Checkpoint is nil, checkpoints are not read.
-	Checkpoint func(seq uint64) (Place, error)
+	Checkpoint func(seq uint64, id LogID) (Place, error)
 }
 
 // A RepairReport lists what a repair keeps, and what it loses or would lose.
 type RepairReport struct {
-	Needed bool     // false if the log and its checkpoints are intact
-	Reason error    // the damage
-	Kept   uint64   // last global_seq that is kept
-	Lost   uint64   // number of global_seqs beyond Kept that are known to have been durable
-	File   string   // the segment that will be the last
-	Offset int64    // offset at which that segment will end
-	Bytes  int64    // number of bytes that will be zeroed there
-	Moved  []string // files that are set aside; after the repair, their new names, which end in .bad
-	Copy   string   // copy of the zeroed bytes; set after the repair
+	Needed  bool     // false if the log and its checkpoints are intact
+	Reason  error    // the damage
+	Kept    uint64   // last global_seq that is kept
+	Lost    uint64   // number of global_seqs beyond Kept that are known to have been durable
+	File    string   // the segment that will be the last
+	Offset  int64    // offset at which that segment will end
+	Bytes   int64    // number of bytes that will be zeroed there
+	Foreign []string // files of checkpoints that are of another log, or of another history of this log; they are in Moved too
+	Moved   []string // files that are set aside; after the repair, their new names, which end in .bad
+	Copy    string   // copy of the zeroed bytes; set after the repair
 }
 
 // Repair makes a log that Open rejects usable again, by ending it at its last valid
@@ -105,10 +106,12 @@ type repair struct {
 func (p *repair) survey() error {
 	report, err := Verify(p.dir, VerifyOptions{FS: lockedFS{p.fs}})
 	if err != nil {
-		p.Reason = err
-		if damage, ok := errors.AsType[*CorruptError](err); !ok || damage.Rule == ruleUnreadable {
+		damage, ok := errors.AsType[*CorruptError](err)
+		if !ok || damage.Rule == ruleUnreadable {
+			p.Reason = err
 			return err // no log, a newer version, or an unreadable disk: another disk or program may still be able to read the log
 		}
+		p.Reason = repairError{damage}
 	}
 	p.ckpts, err = listSeqs(p.fs, join(p.dir, ckptDir), ckptExt)
 	if err != nil {
@@ -161,8 +164,16 @@ func (p *repair) surveyLog(firsts []uint64) (n int, err error) {
 		p.Moved = append(p.Moved, join(segmentsPath(p.dir), segmentName(first)))
 		known = max(known, first-1)
 	}
-	if len(p.ckpts) > 0 {
-		known = max(known, p.ckpts[len(p.ckpts)-1])
+	for _, seq := range slices.Backward(p.ckpts) {
+		foreign, err := p.foreign(seq)
+		if err != nil {
+			return 0, err
+		}
+		if !foreign {
+			known = max(known, seq)
+			break
+		}
+		p.Foreign = append(p.Foreign, CheckpointPath(p.dir, seq))
 	}
 	p.Lost = max(known, p.Kept) - p.Kept
 	return n, nil
@@ -188,11 +199,15 @@ func (p *repair) badCheckpoints() (bad []string, err error) {
 			good = append(good, seq)
 			continue
 		}
+		if _, ok := errors.AsType[*MismatchError](why); ok {
+			p.Foreign = append(p.Foreign, path)
+		}
 		if bad = append(bad, path); p.Reason == nil {
-			p.Reason = why
-			if _, ok := errors.AsType[*CorruptError](why); !ok {
-				p.Reason = &CorruptError{File: path, Seq: p.Kept, Rule: "checkpoint", Err: why}
+			damage, ok := errors.AsType[*CorruptError](why)
+			if !ok {
+				damage = &CorruptError{File: path, Seq: p.Kept, Rule: "checkpoint", Err: why}
 			}
+			p.Reason = repairError{damage}
 		}
 	}
 	p.ckpts = good
@@ -204,22 +219,38 @@ func (p *repair) judge(r *Reader, seq uint64) (why, err error) {
 	if p.o.Checkpoint == nil {
 		return nil, nil
 	}
-	place, err := p.o.Checkpoint(seq)
+	place, err := p.o.Checkpoint(seq, p.id)
 	if errors.Is(err, fs.ErrNotExist) { // a read daemon has written a newer one and removed this
 		return nil, nil
 	}
 	if err == nil {
 		err = r.SeekAfter(place)
-		_, misfit := errors.AsType[*MismatchError](err)
-		_, archived := errors.AsType[*ArchivedError](err)
-		if misfit || archived {
-			return err, nil
-		}
+	}
+	_, misfit := errors.AsType[*MismatchError](err)
+	_, archived := errors.AsType[*ArchivedError](err)
+	if misfit || archived {
+		return err, nil
 	}
 	if damage, ok := errors.AsType[*CorruptError](err); ok && damage.Rule != ruleUnreadable {
 		return err, nil
 	}
 	return nil, err
+}
+
+// foreign reports whether a checkpoint beyond the log has the id of another log, so
+// that it is no evidence of lost commits.
+func (p *repair) foreign(seq uint64) (bool, error) {
+	if p.o.Checkpoint == nil || seq <= p.Kept {
+		return false, nil
+	}
+	_, err := p.o.Checkpoint(seq, p.id)
+	if _, ok := errors.AsType[*MismatchError](err); ok {
+		return true, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return false, onlyDamage(err)
 }
 
 // covered reports whether there is a checkpoint in the segments from first to last.

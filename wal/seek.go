@@ -144,8 +144,8 @@ func (r *Reader) SeekAfter(p Place) error {
 		return err
 	}
 	f := r.w.frame()
-	if got := f.Place(); got != p {
-		return &MismatchError{p.Seq, fmt.Sprintf("the log has %+v, the checkpoint %+v", got, p)}
+	if err := Mismatch(f.Place(), p); err != nil {
+		return err
 	}
 	r.index.note(r.seg.head.First, r.at)
 	r.step()

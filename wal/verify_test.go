@@ -300,7 +300,7 @@ func TestRepairCheckpoints(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			o := RepairOptions{FS: noSync{}, Checkpoint: func(seq uint64) (Place, error) {
+			o := RepairOptions{FS: noSync{}, Checkpoint: func(seq uint64, _ LogID) (Place, error) {
 				if slices.Contains(c.bad, seq) && seq%2 == 0 {
 					return Place{}, &CorruptError{File: CheckpointPath(dir, seq), Rule: "checkpoint"}
 				}

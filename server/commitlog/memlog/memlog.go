@@ -145,7 +145,7 @@ func (r *reader) SeekAfter(p wal.Place) error {
 	}
 	i := r.log.index(p.Seq)
 	if got := r.log.frames[i].Place(); got != p {
-		return &wal.MismatchError{Seq: p.Seq, What: fmt.Sprintf("the log has %+v, the checkpoint %+v", got, p)}
+		return wal.Mismatch(got, p)
 	}
 	r.at = i + 1
 	return nil
