@@ -14,14 +14,13 @@ import (
 var backupCommand = command{
 	Words:   "backup",
 	Args:    "[DIR] OUT",
-	Purpose: "copy a log, also one in use, up to what is durable",
-	Notes: "OUT is made, or holds an earlier backup of the same log, which is continued: what it has is not\n" +
-		"copied again, but for the segment in use, and that only if it has new commits.\n" +
-		"Every checksum, the chain and the state of the copy are checked. ledgerctl dev OUT and ledger-write -dir OUT start on it.\n" +
-		"A copy that was started is a ledger of its own: back up elsewhere from then on. On the same machine, start it on\n" +
-		"other ports (-write-listen, -read-listen). OUT is rejected, and not changed, while a write daemon uses it, and when\n" +
-		"it has commits that DIR lacks. A copy that was started, and stopped without commits, can be continued; note that\n" +
-		"holds that expire make commits by themselves.",
+	Purpose: "copy a log, even while it is in use, up to its durable end",
+	Notes: "OUT is created. If it holds an earlier backup of the same log, that backup is continued: only new data is copied, and\n" +
+		"the segment in use, if it has new commits. All checksums, the chain and the state of the copy are checked.\n" +
+		"To start the copy, use ledgerctl dev OUT or ledger-write -dir OUT. On the same machine, use other ports\n" +
+		"(-write-listen, -read-listen). A copy that was started is a ledger of its own: from then on, back up to another OUT.\n" +
+		"OUT is rejected, and not changed, while a write daemon uses it, and if it has commits that DIR lacks. A copy that was\n" +
+		"started and stopped without commits can be continued. Note that expiring holds create commits.",
 	Examples: [2]string{"backup /mnt/backup", "backup data /mnt/backup -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		l := &logFlags{}
@@ -56,22 +55,10 @@ func (b *backing) run() error {
 	if err != nil {
 		return (&logFlags{b.dir}).explain(err)
 	}
-	if b.c.json() {
-		fmt.Fprintf(b.c.out, `{"log_id":"%v","end_seq":%d,"segments":%d,"copied_segments":%d,"copied_checkpoints":%d,"copied_bytes":%d,"continued":%t,"digest":"%016x"}`+"\n",
-			report.ID, report.End, report.Segments, report.Copied, report.Checkpoints, report.Bytes, report.Continued, b.checked.state.Digest())
-		return nil
-	}
-	t := newTable(b.c.out)
-	t.row("log_id", report.ID)
-	t.row("end_seq", report.End)
-	t.row("segments", report.Segments)
-	t.row("copied_segments", report.Copied)
-	t.row("copied_checkpoints", report.Checkpoints)
-	t.row("copied_bytes", report.Bytes)
-	t.row("continued", report.Continued)
-	t.row("digest", fmt.Sprintf("%016x", b.checked.state.Digest()))
-	t.flush()
-	fmt.Fprintf(b.c.words, "ledgerctl: copied and checked in %v\n", bar.elapsed())
+	b.c.showFacts(fact{"log_id", report.ID.String()}, fact{"end_seq", report.End}, fact{"segments", report.Segments},
+		fact{"copied_segments", report.Copied}, fact{"copied_checkpoints", report.Checkpoints}, fact{"copied_bytes", report.Bytes},
+		fact{"continued", report.Continued}, fact{"digest", b.checked.digest()})
+	b.c.say("copied and checked in %v", bar.elapsed())
 	return nil
 }
 
@@ -79,9 +66,9 @@ var walArchiveCommand = command{
 	Words:   "wal archive",
 	Args:    "[DIR]",
 	Purpose: "move old segments of a log to another directory",
-	Notes: "It moves the segments that lie wholly before the older of the two newest checkpoints, which it checks first,\n" +
-		"for the daemons' -idempotency-keys too, and works beside running daemons: what an attached read daemon still\n" +
-		"needs stays. Reads of the commits in them answer 410 CommitArchived from then on. To have them again, move\n" +
+	Notes: "It moves the segments that end before the older of the two newest checkpoints. It first checks both checkpoints,\n" +
+		"including their number of idempotency keys. Daemons may be running: segments that an attached read daemon still\n" +
+		"needs are not moved. Afterwards, reads of the moved commits return 410 CommitArchived. To undo this, move\n" +
 		"the files back.",
 	Examples: [2]string{"wal archive data -to archive", "wal archive data -to /mnt/archive -o json"},
 	Setup: func(set *flag.FlagSet) action {
@@ -131,16 +118,16 @@ func (a *archiving) run(c *call) error {
 	report, err := wal.Archive(a.log.dir, a.to, seqs[0], nil)
 	for _, name := range report.Moved {
 		if c.json() {
-			fmt.Fprintf(c.out, `{"moved":%s}`+"\n", ledger.AppendString(nil, name))
+			c.writeObject([]fact{{"moved", name}})
 		} else {
 			fmt.Fprintln(c.out, name)
 		}
 	}
 	if err == nil {
-		fmt.Fprintf(c.words, "ledgerctl: moved %d segments that end before commit %d to %s\n", len(report.Moved), report.Below, a.to)
+		c.say("moved %d segments that end before commit %d to %s", len(report.Moved), report.Below, a.to)
 	}
 	if err == nil && report.Held != "" {
-		fmt.Fprintf(c.words, "ledgerctl: the segments from commit %d on stay for the read daemon %s, which has applied no more yet\n", report.Below, report.Held)
+		c.say("the segments from commit %d on are kept for the read daemon %s, which has not applied them yet", report.Below, report.Held)
 	}
 	return err
 }

@@ -49,7 +49,7 @@ func (c *call) helpTopic(word string) bool {
 		return true
 	}
 	if word == "ops" {
-		ops := c.newTable(text("operation"), text("command"), text("arguments that it needs"))
+		ops := c.newTable(text("operation"), text("command"), text("required arguments"))
 		for i, s := range opNames() {
 			ops.row(s.word, cmp.Or(commandOf(ledger.OpKinds()[i]), commitCommand.Words), s.meaning)
 		}
@@ -151,17 +151,7 @@ var versionCommand = command{
 }
 
 func showVersion(c *call) error {
-	platform := runtime.GOOS + "/" + runtime.GOARCH
-	if c.json() {
-		fmt.Fprintf(c.out, `{"version":%s,"commit":%s,"go":"%s","platform":"%s"}`+"\n",
-			ledger.AppendString(nil, version.Version), ledger.AppendString(nil, version.Commit()), runtime.Version(), platform)
-		return nil
-	}
-	t := c.newTable()
-	t.row("version", version.Version)
-	t.row("commit", version.Commit())
-	t.row("go", runtime.Version())
-	t.row("platform", platform)
-	t.flush()
+	c.showFacts(fact{"version", version.Version}, fact{"commit", version.Commit()}, fact{"go", runtime.Version()},
+		fact{"platform", runtime.GOOS + "/" + runtime.GOARCH})
 	return nil
 }

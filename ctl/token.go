@@ -45,9 +45,9 @@ var tokenNewCommand = command{
 	Words:   "token new",
 	Args:    "NAME",
 	Purpose: "create a token and print it once",
-	Notes: "The file keeps the token's SHA-256 only: what is printed now can't be printed again. NAME is stored with\n" +
-		"every commit. With -owners the client is limited to the containers of these owners. With -to the token goes\n" +
-		"into a new file that only you can read. With -cert-file no token is made: the holder of that certificate is accepted.",
+	Notes: "The file has only the token's SHA-256, so the token can't be printed again. NAME is stored with\n" +
+		"every commit. With -owners the client is limited to the containers of these owners. With -to the token is written\n" +
+		"to a new file that only you can read. With -cert-file no token is created: the holder of that certificate is accepted.",
 	Examples: [2]string{"token new shop -scopes commit,read -owners 7 -auth-file /etc/ledger/auth -to shop.token", "token new grafana -scopes metrics -auth-file /etc/ledger/auth"},
 	Setup: func(set *flag.FlagSet) action {
 		a := &authFlags{}
@@ -167,30 +167,19 @@ func (a *authFlags) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	t := c.newTable(text("name"), text("kind"), text("hash"), text("scopes"), text("owners"))
+	row, end := c.list(text("name"), text("kind"), text("hash"), text("scopes"), text("owners"))
 	for _, e := range table.Entries() {
-		kind, owners := "token", "any"
+		kind, owners := "token", both{"any", "null"}
 		if e.Cert {
 			kind = "cert"
 		}
 		if e.Owners != nil {
-			owners = auth.OwnersText(e.Owners)
+			owners = both{auth.OwnersText(e.Owners), "[" + auth.OwnersText(e.Owners) + "]"}
 		}
-		hash := fmt.Sprintf("%x", e.Hash)[:shownHash]
-		if c.json() {
-			list := "null"
-			if e.Owners != nil {
-				list = "[" + owners + "]"
-			}
-			fmt.Fprintf(c.out, `{"name":%q,"kind":%q,"hash":%q,"scopes":["%s"],"owners":%s}`+"\n",
-				e.Name, kind, hash, strings.ReplaceAll(e.Scopes.String(), ",", `","`), list)
-			continue
-		}
-		t.row(e.Name, kind, hash, e.Scopes.String(), owners)
+		scopes := e.Scopes.String()
+		row(e.Name, kind, fmt.Sprintf("%x", e.Hash)[:shownHash], both{scopes, `["` + strings.ReplaceAll(scopes, ",", `","`) + `"]`}, owners)
 	}
-	if !c.json() {
-		t.flush()
-	}
+	end()
 	return nil
 }
 

@@ -14,9 +14,9 @@ var walRepairCommand = command{
 	Words:   "wal repair",
 	Args:    "[DIR]",
 	List:    true,
-	Purpose: "end a damaged log at its last good commit, and say what that loses",
-	Notes: "Without -accept-loss it changes nothing, lists the commits that would be lost, and exits with 6. With it, the\n" +
-		"damaged bytes are kept: copied to wal/repair-….bad, and later segments and checkpoints renamed to ….bad.\n" +
+	Purpose: "end a damaged log at its last good commit, and report the loss",
+	Notes: "Without -accept-loss it changes nothing, lists the commits that would be lost, and exits with 6. With it, nothing\n" +
+		"is deleted: damaged bytes are copied to wal/repair-….bad, and later segments and checkpoints are renamed to ….bad.\n" +
 		"Damaged checkpoints are renamed too, which loses no commit.\n" +
 		"It needs the log for itself: stop ledger-write first. A backup is the better way, if there is one.",
 	Examples: [2]string{"wal repair data", "wal repair data -accept-loss"},
@@ -43,7 +43,7 @@ func (r *repairing) run(c *call) error {
 		return r.log.explain(err)
 	}
 	if !plan.Needed {
-		fmt.Fprintln(c.words, "ledgerctl: the log needs no repair: ledger-write starts on it as it is")
+		c.say("the log needs no repair: ledger-write can start on it")
 		return nil
 	}
 	c.say("%s", plan.Reason)
@@ -66,12 +66,12 @@ func (r *repairing) run(c *call) error {
 		return err
 	}
 	for _, name := range done.Moved {
-		fmt.Fprintf(c.words, "ledgerctl: kept %s\n", name)
+		c.say("kept %s", name)
 	}
 	if done.Copy != "" {
-		fmt.Fprintf(c.words, "ledgerctl: kept %s\n", done.Copy)
+		c.say("kept %s", done.Copy)
 	}
-	fmt.Fprintf(c.words, "ledgerctl: the log ends at commit %d now; %s\n", done.Kept, sum)
+	c.say("the log now ends at commit %d; %s", done.Kept, sum)
 	return nil
 }
 
@@ -89,18 +89,12 @@ func (r *repairing) checkpoint(seq uint64, id wal.LogID) (wal.Place, error) {
 // list shows each lost commit: its global_seq, its idempotency key, and whether its
 // record can still be read. For unreadable ones it shows only the number.
 func (r *repairing) list(c *call, plan *wal.RepairReport) (readable int, err error) {
-	t := c.newTable(numeric("global_seq"), text("idempotency_key"), text("readable"))
-	row := func(seq uint64, key string, found bool) {
-		if c.json() {
-			fmt.Fprintf(c.out, `{"global_seq":%d,"idempotency_key":%s,"readable":%t}`+"\n", seq, keyOrNull(key), found)
-			return
-		}
-		t.row(seq, key, found)
-	}
+	row, end := c.list(numeric("global_seq"), text("idempotency_key"), text("readable"))
+	defer end()
 	next := plan.Kept + 1
 	gap := func(to uint64) {
 		for ; next < to; next++ {
-			row(next, "", false)
+			row(next, absent, false)
 		}
 	}
 	err = wal.Salvage(r.log.dir, plan.Kept, wal.Options{}, func(f *wal.Frame) error {
@@ -112,22 +106,16 @@ func (r *repairing) list(c *call, plan *wal.RepairReport) (readable int, err err
 			if err := r.record.Decode(record); err != nil {
 				return nil // it counts as not readable
 			}
-			row(seq, string(r.record.Tx.Key), true)
+			var key any = absent
+			if len(r.record.Tx.Key) > 0 {
+				key = string(r.record.Tx.Key)
+			}
+			row(seq, key, true)
 			readable++
 			next = seq + 1
 			return nil
 		})
 	})
 	gap(plan.Kept + plan.Lost + 1)
-	if !c.json() {
-		t.flush()
-	}
 	return readable, err
-}
-
-func keyOrNull(key string) []byte {
-	if key == "" {
-		return []byte("null")
-	}
-	return ledger.AppendString(nil, key)
 }

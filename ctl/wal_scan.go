@@ -112,28 +112,16 @@ func (l *logFlags) stat(c *call) error {
 	if err != nil && exitCode(err) != exitDamaged {
 		return err
 	}
-	t := c.newTable(text("segment"), numeric("first_seq"), numeric("last_seq"), numeric("commits"), numeric("frames"),
+	row, end := c.list(text("segment"), numeric("first_seq"), numeric("last_seq"), numeric("commits"), numeric("frames"),
 		numeric("used_bytes"), numeric("bytes"), text("sealed"), text("last_commit_at"))
 	for i := range segments {
 		s := &segments[i]
-		if c.json() {
-			fmt.Fprintf(c.out, `{"segment":%s,"first_seq":%d,"last_seq":%d,"commits":%d,"frames":%d,`,
-				ledger.AppendString(nil, s.File), s.First, s.Last, s.Commits, s.Frames)
-			fmt.Fprintf(c.out, `"used_bytes":%d,"bytes":%d,"sealed":%t,"last_commit_at":%s}`+"\n",
-				s.Used, s.Size, s.Sealed, stamp(s, `"`, "null"))
-			continue
+		var last any = absent
+		if s.Frames > 0 {
+			last = time.Unix(0, s.LastTime).UTC().Format("2006-01-02T15:04:05.000000000Z")
 		}
-		t.row(s.File, s.First, s.Last, s.Commits, s.Frames, s.Used, s.Size, s.Sealed, stamp(s, "", "-"))
+		row(s.File, s.First, s.Last, s.Commits, s.Frames, s.Used, s.Size, s.Sealed, last)
 	}
-	if !c.json() {
-		t.flush()
-	}
+	end()
 	return err
-}
-
-func stamp(s *wal.SegmentStat, quote, none string) string {
-	if s.Frames == 0 {
-		return none
-	}
-	return quote + time.Unix(0, s.LastTime).UTC().Format("2006-01-02T15:04:05.000000000Z") + quote
 }

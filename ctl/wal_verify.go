@@ -161,25 +161,14 @@ func (v *verification) show(c *call, r *wal.VerifyReport, err error) error {
 	var damaged *wal.CorruptError
 	switch {
 	case errors.As(err, &damaged) && c.json():
-		fmt.Fprintf(c.out, `{"valid":false,"file":%s,"offset":%d,"last_good_seq":%d,"rule":%s}`+"\n",
-			ledger.AppendString(nil, damaged.File), damaged.Offset, damaged.Seq, ledger.AppendString(nil, damaged.Rule))
-	case err != nil:
-	case c.json():
-		fmt.Fprintf(c.out, `{"valid":true,"log_id":"%v","commits":%d,"frames":%d,"segments":%d,"bytes":%d,"torn_bytes":%d,"digest":"%016x"}`+"\n",
-			r.ID, r.Commits, r.Frames, r.Segments, r.Bytes, r.Torn, v.state.Digest())
-	default:
-		t := c.newTable()
-		t.row("valid", "yes")
-		t.row("log_id", r.ID)
-		t.row("commits", r.Commits)
-		t.row("frames", r.Frames)
-		t.row("segments", r.Segments)
-		t.row("bytes", r.Bytes)
-		if r.Torn > 0 {
-			t.row("torn_bytes", fmt.Sprint(r.Torn, " (of a batch that was never acknowledged)"))
+		c.showFacts(fact{"valid", false}, fact{"file", damaged.File}, fact{"offset", damaged.Offset},
+			fact{"last_good_seq", damaged.Seq}, fact{"rule", damaged.Rule})
+	case err == nil:
+		facts := []fact{{"valid", both{"yes", "true"}}, {"log_id", r.ID.String()}, {"commits", r.Commits}, {"frames", r.Frames}, {"segments", r.Segments}, {"bytes", r.Bytes}}
+		if r.Torn > 0 || c.json() {
+			facts = append(facts, fact{"torn_bytes", both{fmt.Sprint(r.Torn, " (of a batch that was never acknowledged)"), fmt.Sprint(r.Torn)}})
 		}
-		t.row("digest", fmt.Sprintf("%016x", v.state.Digest()))
-		t.flush()
+		c.showFacts(append(facts, fact{"digest", v.digest()})...)
 	}
 	return err
 }
