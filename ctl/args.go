@@ -147,6 +147,7 @@ type number struct {
 
 func anyID() number  { return number{least: 1, most: math.MaxInt64} }
 func anyKey() number { return number{least: 0, most: math.MaxInt64} }
+func side() number   { return number{least: 1, most: ledger.MaxSide} }
 
 func (n *number) Set(s string) error {
 	v, err := strconv.ParseInt(s, 10, 64)

@@ -35,12 +35,11 @@ func setup[F any, P interface {
 	}
 }
 
-// commands are in the order of the help, with those of a group next to each other.
-var commands = slices.Concat(verbCommands(), []command{
+// commands lists all commands in the order of the help. Those of a group are adjacent.
+var commands = slices.Concat(verbCommands(verbs), []command{
 	reverseCommand, commitCommand, batchCommand, exportCommand, preflightCommand,
-	registerClassCommand, registerShapeCommand,
-}, readCommands(), []command{
-	readSlotsCommand, readGridCommand, readInstanceCommand, readCommitCommand, readCommitsCommand, readFreshnessCommand,
+}, verbCommands(registrations), readCommands(), []command{
+	readGridCommand, readInstanceCommand, readCommitCommand, readCommitsCommand, readFreshnessCommand,
 	historyCommand, statementCommand, freshnessCommand, watchCommand,
 	healthCommand, metricsCommand,
 	tokenNewCommand, tokenListCommand, tokenRevokeCommand,

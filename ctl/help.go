@@ -81,13 +81,7 @@ func (c *call) helpOperation(kind ledger.OpKind) {
 // commandOf returns the command that makes an operation of the kind alone, "" if
 // there is none.
 func commandOf(kind ledger.OpKind) string {
-	switch kind {
-	case ledger.RegisterClass:
-		return registerClassCommand.Words
-	case ledger.RegisterClassShape:
-		return registerShapeCommand.Words
-	}
-	for _, v := range verbs {
+	for _, v := range slices.Concat(verbs, registrations) {
 		if slices.Contains(v.kinds, kind) {
 			return v.word
 		}

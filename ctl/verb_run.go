@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"flag"
@@ -17,8 +18,7 @@ import (
 
 type verbRun struct {
 	verb   *verb
-	set    *flag.FlagSet
-	flags  map[string]flag.Value // by argument of the operation
+	flags  map[string]*flag.Flag // by argument of the operation
 	tx     txFlags
 	minor  bool
 	dryRun *bool
@@ -45,22 +45,38 @@ func (r *verbRun) run(c *call) error {
 	if err != nil {
 		return err
 	}
-	made, err := wordsOf(op)
+	var made struct {
+		Operations []operation
+	}
+	if err := json.Unmarshal(body, &made); err != nil {
+		return err
+	}
+	words, err := made.Operations[0].words()
 	if err != nil {
 		return err
 	}
-	c.made = []string{made}
+	c.made = []string{words}
 	if *r.dryRun {
 		return c.preflight(preflightPath, body, r.tx.key)
 	}
-	return c.commitAt("/v1/commit", body, r.tx.key)
+	if r.verb.path == "" {
+		return c.commitAt("/v1/commit", body, r.tx.key)
+	}
+	var args struct{ Request json.RawMessage }
+	if err := json.Unmarshal(made.Operations[0].Args, &args); err != nil {
+		return err
+	}
+	if body, err = r.tx.appendMetadata(bytes.TrimSuffix(args.Request, []byte("}")), ","); err != nil {
+		return err
+	}
+	return c.commitAt(r.verb.path, append(body, '}'), r.tx.key)
 }
 
 func (r *verbRun) arguments(words []string) (map[string]string, error) {
 	given := map[string]string{}
-	for name, value := range r.flags {
-		if s := value.String(); s != "" && s != "false" {
-			given[name] = s
+	for name, f := range r.flags {
+		if isGiven(f) {
+			given[name] = f.Value.String()
 		}
 	}
 	specs := strings.Fields(r.verb.args)
@@ -72,15 +88,20 @@ func (r *verbRun) arguments(words []string) (map[string]string, error) {
 		}
 		list := strings.Split(number, ",")
 		parts := []string{word}
-		if len(list) > 1 {
+		switch {
+		case len(list) > 1 && !either: // WIDTHxHEIGHT
+			parts = strings.Split(word, "x")
+		case len(list) > 1:
 			parts = strings.Split(word, ",")
 		}
-		if len(parts) != len(list) {
-			return nil, usagef("%s is %q, and must be a slot's number or a cell as X,Y", shown, word)
+		if len(parts) != len(list) && either {
+			return nil, usagef("%s is %q, but must be a slot's number or a cell as X,Y", shown, word)
+		} else if len(parts) != len(list) || slices.Contains(parts, "") {
+			return nil, usagef("%s is %q, but must be two integers, such as 2x3", shown, word)
 		}
 		for j, name := range list {
 			if _, twice := given[name]; twice {
-				return nil, usagef("%s is given twice, as %s and as -%s", name, word, flagName(name))
+				return nil, usagef("%s is given twice, as %s and as %s", name, word, r.shown(name))
 			}
 			given[name] = parts[j]
 		}
@@ -106,13 +127,13 @@ func (r *verbRun) operation(given map[string]string) (ledger.Op, error) {
 		}
 		word := arg.Name + "=" + spelled(arg.Type, value)
 		if !ledger.ValidWord(kind, word) {
-			return op, usagef("%s is %q, and must be %s", r.verb.shown(arg.Name), value, valuesOf(arg))
+			return op, usagef("%s is %q, but must be %s", r.shown(arg.Name), value, valuesOf(arg))
 		}
 		words = append(words, word)
 		delete(given, arg.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		return op, usagef("%s is %q, which does not go with the other words; see ledgerctl %s -h", r.verb.shown(name), given[name], r.verb.word)
+		return op, usagef("%s is %q, which can't be combined with the other arguments; see ledgerctl %s -h", r.shown(name), given[name], r.verb.word)
 	}
 	op, err := ledger.ParseOpList(words)
 	if err != nil {
@@ -123,21 +144,22 @@ func (r *verbRun) operation(given map[string]string) (ledger.Op, error) {
 		if len(r.verb.kinds) > 1 {
 			why += "; see ledgerctl " + r.verb.word + " -h"
 		}
-		return op, usagef("%s is missing: %s", r.verb.shown(name), why)
+		return op, usagef("%s is missing: %s", r.shown(name), why)
 	}
 	return op, nil
 }
 
-// shown returns the word or flag that gives an argument of the operation.
-func (v *verb) shown(argument string) string {
-	for _, spec := range strings.Fields(v.args) {
-		word, names, _ := strings.Cut(spec, "=")
-		if slices.Contains(argumentsOf(names), argument) {
-			return strings.Trim(word, "[]")
-		}
+// shown returns the flag or word for an argument of the operation.
+func (r *verbRun) shown(argument string) string {
+	word := r.verb.wordOf(argument)
+	if word != "" && !isGiven(r.flags[argument]) {
+		return word
 	}
-	return "-" + flagName(argument)
+	name, _ := r.verb.flag(argument)
+	return "-" + name
 }
+
+func isGiven(f *flag.Flag) bool { return f != nil && f.Value.String() != f.DefValue }
 
 func valuesOf(arg ledger.Arg) string {
 	switch arg.Type {
@@ -150,15 +172,15 @@ func valuesOf(arg ledger.Arg) string {
 	}
 	switch arg.Name {
 	case "hold_id":
-		return "a number of yours, such as 18: " + arg.Type.Values()
+		return "a number that you choose, such as 18: " + arg.Type.Values()
 	case "quantity":
-		return "an integer, since -minor counts smallest units"
+		return "an integer, because with -minor it counts the smallest units"
 	}
 	return arg.Type.Values()
 }
 
-// defaults adds arguments that are optional for the verb and required by its
-// operation: the key 0, and the kind that the size of a new container implies.
+// defaults adds arguments that are optional for the verb, but required by its operation:
+// the key 0, the code as the name, and the kind that the size of a container implies.
 func (v *verb) defaults(given map[string]string) {
 	for _, arg := range v.kinds[0].Args() {
 		if _, ok := given[arg.Name]; ok || !arg.Required {
@@ -167,6 +189,8 @@ func (v *verb) defaults(given map[string]string) {
 		switch {
 		case arg.Name == "key":
 			given[arg.Name] = "0"
+		case arg.Type == ledger.ArgName && given["code"] != "":
+			given[arg.Name] = given["code"]
 		case arg.Type == ledger.ArgKind:
 			kind := ledger.Standard
 			if given["slot_count"] != "" {
@@ -186,7 +210,7 @@ func allRequired(kind ledger.OpKind, given map[string]string) bool {
 	})
 }
 
-// spelled returns a value as operations take it: lengths and times in seconds.
+// spelled converts a value to the form of operations: durations and times in seconds.
 func spelled(t ledger.ArgType, value string) string {
 	switch t {
 	case ledger.ArgPeriod:
@@ -201,20 +225,12 @@ func spelled(t ledger.ArgType, value string) string {
 	return value
 }
 
-// wordsOf returns an operation as -op takes it.
-func wordsOf(op ledger.Op) (string, error) {
-	var shown []operation
-	if err := json.Unmarshal(ledger.AppendOperations(nil, []ledger.Op{op}), &shown); err != nil {
-		return "", err
-	}
-	return shown[0].words()
-}
-
-// minorUnits returns an amount in the smallest units of the given class or hold's.
+// minorUnits converts an amount to the smallest units of the class, or of the class of the
+// hold.
 func (c *call) minorUnits(amount string, given map[string]string) (string, error) {
-	const inMinor = "-minor gives it in smallest units, without a read"
+	const inMinor = "with -minor, AMOUNT is in smallest units and no read is needed"
 	if strings.Trim(strings.Replace(amount, ".", "", 1), "0123456789") != "" || strings.Trim(amount, ".") != amount || amount == "" {
-		return "", usagef("AMOUNT is %q, and must be a positive number such as 25 or 25.50", amount)
+		return "", usagef("AMOUNT is %q, but must be a positive number such as 25 or 25.50", amount)
 	}
 	ref, ok := given["class_id"]
 	if !ok {
@@ -224,7 +240,7 @@ func (c *call) minorUnits(amount string, given map[string]string) (string, error
 		}
 	}
 	if err := checkRef("CLASS", ref); err != nil {
-		return "", usagef("CLASS is %q, and %v", ref, err)
+		return "", usagef("CLASS is %q, but %v", ref, err)
 	}
 	class, err := c.class(ref)
 	if client.Code(err) == string(ledger.ClassNotFound) {
@@ -241,9 +257,9 @@ func (c *call) minorUnits(amount string, given map[string]string) (string, error
 	const most = "9223372036854775807"
 	switch _, err := strconv.ParseInt(digits, 10, 64); {
 	case digits == "":
-		return "", usagef("AMOUNT is %q, and must be at least %s", amount, withDecimals("1", class.Decimals))
+		return "", usagef("AMOUNT is %q, but must be at least %s", amount, withDecimals("1", class.Decimals))
 	case err != nil:
-		return "", usagef("AMOUNT is %q, and must be at most %s", amount, withDecimals(most, class.Decimals))
+		return "", usagef("AMOUNT is %q, but must be at most %s", amount, withDecimals(most, class.Decimals))
 	}
 	return digits, nil
 }
@@ -265,7 +281,7 @@ func (c *call) nearClass(code string) string {
 
 func (c *call) classOfHold(id string) (string, error) {
 	if err := checkRef("HOLD", id); err != nil {
-		return "", usagef("HOLD is %q, and %v", id, err)
+		return "", usagef("HOLD is %q, but %v", id, err)
 	}
 	a, err := c.readFresh("/v1/read/hold/" + id)
 	if err != nil {

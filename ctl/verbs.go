@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"flag"
 	"slices"
 	"strings"
@@ -8,25 +9,31 @@ import (
 	"assetledger/ledger"
 )
 
-// A verb is a command for people that makes one operation. Its flags, and which of
-// its kinds it makes, come from the operations' own table.
+// A verb is a command for people that commits one operation. Its flags come from the
+// table of operations.
 type verb struct {
 	word string
-	// args are its arguments: WORD=argument of the operation. With a|b, a takes an
-	// integer and b anything else; with b,c it has two parts separated by a comma.
+	// args has the arguments as WORD=ARGUMENT, with an argument of the operation. With
+	// a|b, an integer is argument a, and anything else is b. With b,c the word has two
+	// parts, separated by a comma.
 	args           string
-	kinds          []ledger.OpKind // the first whose required arguments were all given
+	kinds          []ledger.OpKind // the first one whose required arguments are all given is used
 	purpose, notes string
 	examples       [2]string
+	path           string              // endpoint of a registration, whose body is the arguments alone; "" for others
+	flags          map[string]verbFlag // by argument: flags that differ from verbFlags, and flags for arguments that are also words
 }
+
+type verbFlag struct{ name, usage string }
 
 var verbs = []verb{
 	{word: "create", args: "NAME=container_id|name", kinds: []ledger.OpKind{ledger.CreateContainer}, purpose: "create a container",
-		notes: "NAME is a name, to which the ledger assigns an id, or an id. The kind is Standard, which holds quantities;\n" +
-			"Slots with -slot-count, such as a bag; Grid with -grid-width and -grid-height, such as a shelf.",
-		examples: [2]string{"create wallet/7 -owner 7", "create shelf/1 -grid-width 6 -grid-height 3"}},
-	{word: "rename", args: "CONTAINER=container_id NAME=name", kinds: []ledger.OpKind{ledger.RenameContainer}, purpose: "give a container another name",
-		notes: "NAME null takes the name away. A class is renamed with ledgerctl commit RenameClass.", examples: [2]string{"rename wallet/7 users/7", "rename wallet/7 null"}},
+		notes: "NAME is a name or an id. With a name, the ledger assigns the id. The kind is Standard, which holds quantities. With\n" +
+			"-slot-count it is Slots, such as a bag. With -grid-width and -grid-height it is Grid, such as a shelf.",
+		examples: [2]string{"create wallet/7 -owner 7", "create shelf/1 -grid-width 6 -grid-height 3"},
+		flags:    map[string]verbFlag{"name": {"", "`NAME` of a container that is given by id"}}},
+	{word: "rename", args: "CONTAINER=container_id NAME=name", kinds: []ledger.OpKind{ledger.RenameContainer}, purpose: "rename a container",
+		notes: "NAME null removes the name. To rename a class, use ledgerctl commit RenameClass.", examples: [2]string{"rename wallet/7 users/7", "rename wallet/7 null"}},
 	{word: "delete", args: "CONTAINER=container_id", kinds: []ledger.OpKind{ledger.RemoveContainer}, purpose: "delete an empty container",
 		examples: [2]string{"delete shelf/1", "delete wallet/7 -dry-run"}},
 	{word: "add", args: "CONTAINER=container_id AMOUNT=quantity CLASS=class_id", kinds: []ledger.OpKind{ledger.AddFungible},
@@ -42,30 +49,30 @@ var verbs = []verb{
 		purpose: "move a part of a stack to another key", notes: "FROM and TO are keys of the class. In a grid a new stack is placed at -x and -y, or where it fits first.\n" + amountNote,
 		examples: [2]string{"split shelf/1 8 crate 0 3", "split shelf/1 8 crate 0 3 -x 2 -y 0"}},
 	{word: "merge", args: "CONTAINER=container_id CLASS=class_id FROM=from_key TO=to_key", kinds: []ledger.OpKind{ledger.MergeStacks},
-		purpose: "move all of a stack into another of its class", notes: "FROM and TO are keys of the class. ledgerctl commit ConsolidateStacks merges all of its stacks.",
+		purpose: "move a whole stack into another of its class", notes: "FROM and TO are keys of the class. ledgerctl commit ConsolidateStacks merges all of its stacks.",
 		examples: [2]string{"merge shelf/1 crate 3 0", "merge shelf/1 crate 3 0 -dry-run"}},
 	{word: "hold", args: "HOLD=hold_id CONTAINER=container_id AMOUNT=quantity CLASS=class_id", kinds: []ledger.OpKind{ledger.HoldFungible},
 		purpose: "set an amount aside: settle or release it later", notes: "HOLD is a number of yours, such as that of the order.\n" + amountNote,
 		examples: [2]string{"hold 17 wallet/7 25.50 EUR -expires-in 15m", "hold 18 shelf/1 4 crate"}},
 	{word: "settle", args: "HOLD=hold_id TO=to_container [AMOUNT]=quantity", kinds: []ledger.OpKind{ledger.SettleHold},
-		purpose: "transfer what a hold holds, or a part of it", notes: "What is not settled is released, or with -keep stays held.\n" +
+		purpose: "transfer a held quantity, or a part of it", notes: "The rest is released or, with -keep, stays held.\n" +
 			"A commit that settles can't be reversed: to undo it, transfer the amount back.\n" + amountNote,
 		examples: [2]string{"settle 17 shop", "settle 17 shop 20.00 -keep"}},
 	{word: "release", args: "HOLD=hold_id", kinds: []ledger.OpKind{ledger.ReleaseHold}, purpose: "end a hold",
 		examples: [2]string{"release 17", "release 17 -dry-run"}},
-	{word: "mint", args: "CLASS=class_id", kinds: []ledger.OpKind{ledger.MintInstance}, purpose: "make a new instance",
+	{word: "mint", args: "CLASS=class_id", kinds: []ledger.OpKind{ledger.MintInstance}, purpose: "mint a new instance",
 		examples: [2]string{"mint sword -in bag/7 -slot 3", "mint machine -in shelf/1 -x 0 -y 2"}},
 	{word: "place", args: "INSTANCE=instance_id CONTAINER=container_id", kinds: []ledger.OpKind{ledger.PlaceInSlot, ledger.PlaceInGrid},
-		purpose: "put an instance that is nowhere into a slot or a grid", notes: "With -slot it goes into that slot, else into a grid: at -x and -y, or where it fits first.",
+		purpose: "put an instance that is nowhere into a slot or a grid", notes: "With -slot it is placed in that slot, otherwise in a grid: at -x and -y, or where it fits first.",
 		examples: [2]string{"place 17 bag/7 -slot 3", "place 17 shelf/1 -x 4 -y 0 -rotation 90"}},
 	{word: "take", args: "CONTAINER=container_id", kinds: []ledger.OpKind{ledger.RemoveFromSlot, ledger.RemoveFromGrid},
-		purpose: "take an instance out of a slot or a grid", notes: "It takes what is in -slot, or -instance out of a grid. The instance is nowhere then: place puts it elsewhere.",
+		purpose: "take an instance out of a slot or a grid", notes: "It takes the instance out of -slot, or -instance out of a grid. The instance is then nowhere: place puts it elsewhere.",
 		examples: [2]string{"take bag/7 -slot 3", "take shelf/1 -instance 17"}},
 	{word: "move", args: "CONTAINER=container_id FROM=slot_a|x,y TO=slot_b|to_x,to_y", kinds: []ledger.OpKind{ledger.MoveInGrid, ledger.SwapSlots},
-		purpose: "move what is at a cell of a grid, or swap two slots", notes: "FROM and TO are cells, as X,Y, or the numbers of slots; -other-container says where slot TO is, if elsewhere.",
+		purpose: "move what is at a cell of a grid, or swap two slots", notes: "FROM and TO are cells, as X,Y, or slot numbers; -other-container is the container of slot TO, if it is another one.",
 		examples: [2]string{"move shelf/1 0,0 3,1 -rotation 90", "move bag/7 3 5"}},
 	{word: "attach", args: "INSTANCE=instance_id PARENT=parent_id", kinds: []ledger.OpKind{ledger.Attach},
-		purpose: "attach an instance that is nowhere to another", notes: "PARENT is an instance too: what is attached to it goes where it goes.",
+		purpose: "attach an instance that is nowhere to another", notes: "PARENT is also an instance. An attached instance moves with it.",
 		examples: [2]string{"attach 18 17", "attach 18 17 -dry-run"}},
 	{word: "detach", args: "INSTANCE=instance_id", kinds: []ledger.OpKind{ledger.Detach}, purpose: "detach an instance from the one it is attached to",
 		examples: [2]string{"detach 18", "detach 18 -dry-run"}},
@@ -73,40 +80,58 @@ var verbs = []verb{
 		examples: [2]string{"burn 17", "burn 17 -key scrap-17"}},
 }
 
-const amountNote = "AMOUNT has the class's decimals, for which the class is read; with -minor it counts smallest units."
+var registrations = []verb{
+	{word: "register class", args: "CLASS=class_id|code [NAME]=name", kinds: []ledger.OpKind{ledger.RegisterClass}, path: "/v1/register/class",
+		purpose: "register a class of assets",
+		notes: "CLASS is a code, such as EUR, or an id. With a code, the ledger assigns the id. Without a NAME the code is\n" +
+			"also the name. A fungible class has quantities; any other has instances, each with its own id.",
+		examples: [2]string{"register class EUR -name Euro -decimals 2", "register class sword -fungible=false -key class-2"},
+		flags: map[string]verbFlag{
+			"class_id": {"id", "`ID` of a class that is given by code (default: the ledger assigns one)"},
+			"code":     {"", "`CODE` of a class that is given by id"},
+			"name":     {"", "`NAME` for people"}}},
+	{word: "register shape", args: "CLASS=class_id WIDTHxHEIGHT=width,height", kinds: []ledger.OpKind{ledger.RegisterClassShape}, path: "/v1/register/class-shape",
+		purpose:  "register the shape of a class in grids",
+		notes:    "Without -shape-key, the shape is for all keys without one of their own.",
+		examples: [2]string{"register shape sword 1x3", "register shape 2 2x2 -shape-key 7 -key shape-2-7"},
+		flags:    map[string]verbFlag{"key": {"shape-key", "the shape of this `KEY` of the class only"}}},
+}
 
-// verbFlags are the names and descriptions of verbs' flags that differ from the
-// argument's name.
-var verbFlags = map[string]struct{ name, usage string }{
+const amountNote = "AMOUNT has the class's decimals, so the class is read first. With -minor it counts the smallest units."
+
+// verbFlags has the names and descriptions of flags of verbs, by argument. An empty name
+// means that the flag has the name of the argument.
+var verbFlags = map[string]verbFlag{
 	"key":                {"stack-key", "`KEY` of the stack or instance within its class (default 0)"},
 	"slot_index":         {"slot", "`SLOT`, counted from 0"},
 	"instance_id":        {"instance", "`INSTANCE` in a grid"},
 	"container_id":       {"in", "`CONTAINER` to put it into"},
 	"other_container_id": {"other-container", "`CONTAINER` of the second slot"},
-	"owner":              {"", "`OWNER`: a number of yours, such as a user's id"},
+	"owner":              {"", "`OWNER`: a number that you choose, such as a user id"},
 	"kind":               {"", "`KIND`: Standard, Slots or Grid (default: Slots or Grid if a size is given, else Standard)"},
 	"slot_count":         {"", "number of `SLOTS` of a container of kind Slots (default 64)"},
 	"grid_width":         {"", "`CELLS` in a row of a container of kind Grid (default 16)"},
 	"grid_height":        {"", "`CELLS` in a column of a container of kind Grid (default 16)"},
-	"name":               {"", "`NAME` of a container whose id is given"},
 	"x":                  {"", "`COLUMN` of a grid, from 0"},
 	"y":                  {"", "`ROW` of a grid, from 0"},
-	"rotation":           {"", "`DEGREES`: 0, or 90 with width and height exchanged"},
-	"expires_in":         {"", "`TIME` after which it ends by itself, such as 15m, or a number of seconds"},
-	"expires_at":         {"", "`TIME` when it ends by itself, such as 2027-01-31T12:00:00Z"},
-	"keep":               {"", "what is not settled stays held"},
+	"rotation":           {"", "`DEGREES`: 0, or 90 to swap width and height"},
+	"expires_in":         {"", "`TIME` after which it expires, such as 15m, or a number of seconds"},
+	"expires_at":         {"", "`TIME` when it expires, such as 2027-01-31T12:00:00Z"},
+	"keep":               {"", "keep holding the rest"},
+	"fungible":           {"", "the class has quantities; =false: it has instances"},
+	"decimals":           {"", "`DIGITS` after the point when quantities are shown to people, 0 to 18"},
 }
 
-// flagName returns the name of the flag for an argument of an operation.
-func flagName(argument string) string {
-	if known := verbFlags[argument].name; known != "" {
-		return known
+// flag returns the name and description of the flag for an argument of an operation.
+func (v *verb) flag(argument string) (name, usage string) {
+	known, ok := v.flags[argument]
+	if !ok {
+		known = verbFlags[argument]
 	}
-	return strings.ReplaceAll(argument, "_", "-")
+	return cmp.Or(known.name, strings.ReplaceAll(argument, "_", "-")), known.usage
 }
 
-// verbCommands returns the commands of the verbs.
-func verbCommands() []command {
+func verbCommands(verbs []verb) []command {
 	list := make([]command, len(verbs))
 	for i := range verbs {
 		v := &verbs[i]
@@ -120,29 +145,29 @@ func verbCommands() []command {
 	return list
 }
 
-// takesWord reports whether an argument of the operation is one of the words.
-func (v *verb) takesWord(argument string) bool {
+// wordOf returns the word for an argument of the operation, or "" if there is none.
+func (v *verb) wordOf(argument string) string {
 	for _, spec := range strings.Fields(v.args) {
-		_, names, _ := strings.Cut(spec, "=")
-		if slices.Contains(argumentsOf(names), argument) && (argument != "name" || names == "name") {
-			return true
+		word, names, _ := strings.Cut(spec, "=")
+		if slices.Contains(argumentsOf(names), argument) {
+			return strings.Trim(word, "[]")
 		}
 	}
-	return false
+	return ""
 }
 
-// argumentsOf returns the arguments of the operation that a word may stand for.
+// argumentsOf returns the arguments of the operation that one word can set.
 func argumentsOf(names string) []string {
 	return strings.FieldsFunc(names, func(r rune) bool { return r == '|' || r == ',' })
 }
 
-// setup declares a flag for each argument of the operation that is not a word.
+// setup declares a flag for each argument of the operation that can be given by flag.
 func (v *verb) setup(set *flag.FlagSet) action {
-	r := &verbRun{verb: v, set: set, flags: map[string]flag.Value{}}
+	r := &verbRun{verb: v, flags: map[string]*flag.Flag{}}
 	for _, kind := range v.kinds {
 		for _, arg := range kind.Args() {
-			if r.flags[arg.Name] == nil && !v.takesWord(arg.Name) {
-				r.declare(arg)
+			if _, too := v.flags[arg.Name]; r.flags[arg.Name] == nil && (too || v.wordOf(arg.Name) == "") {
+				r.flags[arg.Name] = v.declare(set, arg)
 			}
 		}
 	}
@@ -150,22 +175,20 @@ func (v *verb) setup(set *flag.FlagSet) action {
 		set.BoolVar(&r.minor, "minor", false, "AMOUNT counts the smallest units of the class")
 	}
 	r.dryRun = declareDryRun(set)
-	set.StringVar(&r.tx.metadata, "metadata", "", "`JSON` object to keep with the commit")
+	set.StringVar(&r.tx.metadata, "metadata", "", "`JSON` object to store with the commit")
 	declareKey(set, &r.tx.key)
 	return r.run
 }
 
-func (r *verbRun) declare(arg ledger.Arg) {
-	name, usage := flagName(arg.Name), verbFlags[arg.Name].usage
+func (v *verb) declare(set *flag.FlagSet, arg ledger.Arg) *flag.Flag {
+	name, usage := v.flag(arg.Name)
 	switch arg.Type {
-	case ledger.ArgFlag:
-		r.set.Bool(name, false, usage)
-		r.flags[arg.Name] = r.set.Lookup(name).Value
-		return
+	case ledger.ArgFlag, ledger.ArgBool:
+		set.Bool(name, arg.Type == ledger.ArgBool, usage)
 	case ledger.ArgKind, ledger.ArgRotation:
-		r.flags[arg.Name] = &choice{of: argValues(arg.Type)}
+		set.Var(&choice{of: argValues(arg.Type)}, name, usage)
 	default:
-		r.flags[arg.Name] = new(textFlag)
+		set.Var(new(textFlag), name, usage)
 	}
-	r.set.Var(r.flags[arg.Name], name, usage)
+	return set.Lookup(name)
 }
