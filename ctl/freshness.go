@@ -5,15 +5,14 @@ import (
 	"errors"
 	"flag"
 	"net/url"
-	"strconv"
 	"time"
 
 	"assetledger/ctl/client"
 )
 
 var readFreshnessCommand = readRow{
-	words: "read freshness", purpose: "show how far the read daemon has come",
-	notes:    "For scripts there is ledgerctl freshness, which waits and sets bounds.",
+	words: "read freshness", purpose: "show which commit the read daemon has reached",
+	notes:    "For scripts there is ledgerctl freshness, which waits and has limits.",
 	examples: [2]string{"read freshness", "read freshness -min-seq 12 -wait 5s -o json"},
 	path:     "/v1/read/freshness",
 	render: func(c *call, a *answer) error {
@@ -27,14 +26,14 @@ var readFreshnessCommand = readRow{
 
 var freshnessCommand = command{
 	Words:   "freshness",
-	Purpose: "wait until the read daemon has come far enough; for scripts",
-	Notes: "The exit code is 5 when commit -min-seq cannot be read within -wait, or when more than -max-lag commits\n" +
+	Purpose: "wait until the read daemon has reached a commit; for scripts",
+	Notes: "The exit code is 5 if commit -min-seq cannot be read within -wait, or if more than -max-lag commits\n" +
 		"are durable but cannot be read yet. -wait 12 without -min-seq, the older spelling, waits for commit 12.",
 	Examples: [2]string{"freshness -min-seq 12 -wait 2s", "freshness -max-lag 10"},
 	Setup: func(set *flag.FlagSet) action {
 		f := &freshnessFlags{minSeq: anyKey(), maxLag: anyKey()}
 		set.Var(&f.minSeq, "min-seq", "wait until commit `SEQ` can be read")
-		set.Var(&f.wait, "wait", "longest `TIME` to wait for -min-seq (default: that of -timeout)")
+		set.Var(&f.wait, "wait", "maximum `TIME` to wait for -min-seq (default: that of -timeout)")
 		set.Var(&f.maxLag, "max-lag", "allow a lag of at most `N` commits")
 		return f.run
 	},
@@ -45,7 +44,7 @@ type freshnessFlags struct {
 	wait           textFlag
 }
 
-// bound reads -wait: a time for -min-seq or, alone, the number of a commit.
+// bound parses -wait: a time with -min-seq, or the number of a commit without it.
 func (f *freshnessFlags) bound(c *call) (err error) {
 	switch {
 	case f.wait == "":
@@ -55,7 +54,7 @@ func (f *freshnessFlags) bound(c *call) (err error) {
 	case isInteger(string(f.wait)):
 		err = f.minSeq.Set(string(f.wait))
 	default:
-		return usagef("-wait waits for the commit that -min-seq names: give that too")
+		return usagef("-wait needs -min-seq, the commit to wait for")
 	}
 	if err != nil {
 		return usagef("-wait is %s: %v", f.wait, err)
@@ -65,13 +64,13 @@ func (f *freshnessFlags) bound(c *call) (err error) {
 
 type freshnessPage struct {
 	Data struct {
-		Lag   int64   `json:"lag"`
-		LagMS float64 `json:"lag_ms"`
+		Lag   int64       `json:"lag"`
+		LagMS json.Number `json:"lag_ms"`
 	}
 	Freshness seqs
 }
 
-// seqs is the freshness object of every read.
+// seqs is the freshness object of a response.
 type seqs struct {
 	CheckpointSeq int64 `json:"checkpoint_seq"`
 	CommitLogSeq  int64 `json:"commit_log_seq"`
@@ -96,7 +95,7 @@ func (p *freshnessPage) show(c *call) {
 	t.row("checkpoint_seq", p.Freshness.CheckpointSeq)
 	t.row("commit_log_seq", p.Freshness.CommitLogSeq)
 	t.row("lag", p.Data.Lag)
-	t.row("lag_ms", strconv.FormatFloat(p.Data.LagMS, 'f', -1, 64))
+	t.row("lag_ms", p.Data.LagMS)
 	t.flush()
 }
 
@@ -117,20 +116,17 @@ func (f *freshnessFlags) run(c *call) error {
 	} else {
 		page.show(c)
 	}
-	if f.minSeq.given && page.Freshness.CheckpointSeq < f.minSeq.value {
-		return exitf(exitStale, "commit %d cannot be read yet: the read daemon is at %d of %d", f.minSeq.value, page.Freshness.CheckpointSeq, page.Freshness.CommitLogSeq)
-	}
 	if f.maxLag.given && page.Data.Lag > f.maxLag.value {
-		return exitf(exitStale, "the read daemon lags %s behind the log, and -max-lag is %d", count(page.Data.Lag, "commit"), f.maxLag.value)
+		return exitf(exitStale, "the read daemon is %s behind the log, and -max-lag is %d", count(page.Data.Lag, "commit"), f.maxLag.value)
 	}
 	return nil
 }
 
-// await sends the request until commit f.minSeq is visible or the time is over. The
-// daemon waits, as long as it may. Only when the commit is not even in the log does
-// it respond at once, and the request is sent again after a pause.
+// await sends the request until commit f.minSeq is visible or the time is over. Usually
+// the daemon waits. If the commit is not in the log yet, the daemon responds at once, and
+// await sends the request again after a pause.
 func (f *freshnessFlags) await(c *call) (*answer, error) {
-	const grace = time.Second // for the answer to travel when the daemon has waited
+	const grace = time.Second // for the response to arrive after the daemon has waited
 	deadline := time.Now().Add(c.timeout.Duration)
 	for i := 1; ; i++ {
 		left := max(0, time.Until(deadline)).Truncate(time.Millisecond)
@@ -145,32 +141,12 @@ func (f *freshnessFlags) await(c *call) (*answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = a.check()
 		wait := client.Backoff(i, nil)
-		if exitCode(err) != exitStale || time.Until(deadline) < wait {
-			return a, f.missed(c, a, err)
+		if exitCode(a.check()) != exitStale || time.Until(deadline) < wait {
+			return a, c.refusal(a)
 		}
 		if err := client.Pause(c.ctx, wait); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// missed reports in numbers how far a daemon that was not far enough has come.
-func (f *freshnessFlags) missed(c *call, a *answer, err error) error {
-	var refused *apiError
-	if !errors.As(err, &refused) {
-		return err
-	}
-	if c.json() {
-		c.showRaw(a)
-	}
-	var at seqs
-	if exitCode(err) != exitStale || json.Unmarshal(refused.Details, &at) != nil {
-		return err
-	}
-	if at.CommitLogSeq < f.minSeq.value {
-		return exitf(exitStale, "commit %d is not in the log: its last is %d", f.minSeq.value, at.CommitLogSeq)
-	}
-	return exitf(exitStale, "commit %d cannot be read yet: the read daemon is at %d of %d", f.minSeq.value, at.CheckpointSeq, at.CommitLogSeq)
 }

@@ -1,11 +1,9 @@
 package ctl
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,20 +13,18 @@ import (
 
 var watchCommand = command{
 	Words:   "watch",
-	Purpose: "follow the commits as they happen, one line each, until Ctrl-C",
-	Notes: "Without -from or -after it begins with the next commit. It waits for commits without a limit, also with -to and\n" +
-		"-count. A lost connection is made again for up to -timeout, and nothing is missed or shown twice. With -container\n" +
-		"each commit that changes it is followed by what it held after that commit. With -freshness there is a line\n" +
-		"of the read daemon's lag instead. As JSON each commit is an object.",
+	Purpose: "follow the commits, one line each, until Ctrl-C",
+	Notes: "Without -from or -after it begins with the next commit. It waits for commits without a limit, even with -to and\n" +
+		"-count. If the connection is lost, it reconnects for up to -timeout, and shows each commit exactly once. With\n" +
+		"-container it shows the commits that change this container, each with its entries of the container's history. As JSON\n" +
+		"a commit is an object, as is the response with these entries.",
 	Examples: [2]string{"watch -container 1", "watch -after 0 -count 100 -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
-		w := &watch{count: anyID(), every: duration{time.Second}}
+		w := &watch{count: anyID()}
 		w.declare(set, true)
 		w.container.kind = "CONTAINER"
-		set.Var(&w.container, "container", "only commits that change this `CONTAINER`, each with what it held after it")
-		set.BoolVar(&w.freshness, "freshness", false, "show how far the read daemon is behind the log, as a line that moves")
-		set.Var(&w.every, "every", "`TIME` between two looks of -freshness")
-		set.Var(&w.count, "count", "end after `N` commits, or looks")
+		set.Var(&w.container, "container", "only commits that change this `CONTAINER`, each with what it changed")
+		set.Var(&w.count, "count", "end after `N` commits")
 		return w.run
 	},
 }
@@ -37,21 +33,12 @@ type watch struct {
 	span
 	count     number
 	container reference
-	freshness bool
-	every     duration
 
-	id   int64 // of the container; 0 for all commits
-	seen int64 // commits shown, or looks taken
-	most int64 // the largest lag
+	id   int64 // id of the container; 0 for all commits
+	seen int64 // number of commits shown
 }
 
 func (w *watch) run(c *call) error {
-	switch {
-	case w.freshness && w.container.value+w.from.word+w.to.word+w.after.word+w.before.word != "":
-		return usagef("-freshness shows no commits: leave out -container, -from, -to, -after and -before")
-	case w.every.Duration < time.Millisecond:
-		return usagef("-every is %v, and must be at least 1ms", &w.every)
-	}
 	if !w.count.given {
 		w.count.value = math.MaxInt64
 	}
@@ -59,13 +46,6 @@ func (w *watch) run(c *call) error {
 		return err
 	}
 	ctx := server.SignalContext()
-	if w.freshness {
-		return w.lag(ctx, c)
-	}
-	return w.commits(ctx, c)
-}
-
-func (w *watch) commits(ctx context.Context, c *call) error {
 	if ref := w.container.value; ref != "" {
 		var err error
 		if w.id, err = c.containerID(ref); err != nil {
@@ -101,11 +81,10 @@ func (w *watch) commit(c *call, commit client.Commit) error {
 	if err := (&answer{client.Answer{Body: commit.JSON, URL: c.readURL}}).decode(&d); err != nil {
 		return err
 	}
-	there := true
+	var changes *answer
 	if w.id != 0 {
-		var touched bool
 		var err error
-		if touched, there, err = c.touched(&d, w.id); err != nil || !touched {
+		if changes, err = c.changesBy(&d, w.id); err != nil || changes == nil {
 			return err
 		}
 	}
@@ -120,13 +99,17 @@ func (w *watch) commit(c *call, commit client.Commit) error {
 		}
 		fmt.Fprintln(c.out, line)
 	}
-	if w.id != 0 {
-		return c.showHoldings(w.id, commit.GlobalSeq, there)
+	if changes == nil {
+		return nil
 	}
-	return nil
+	if c.json() {
+		c.showRaw(changes)
+		return nil
+	}
+	return c.showChanges(changes)
 }
 
-// commitLine returns a commit on one line: number, time, operations, minted
+// commitLine describes a commit on one line: number, time, operations, minted
 // instances, idempotency key, and the commit that it reverses.
 func (c *call) commitLine(d *commitData) (string, error) {
 	for i := range d.Operations {
@@ -158,63 +141,4 @@ func (c *call) commitLine(d *commitData) (string, error) {
 		line = shorten(line, c.screen.width, c.screen.ellipsis())
 	}
 	return line, nil
-}
-
-// lag polls the freshness: one line that moves on a terminal, elsewhere a line each.
-func (w *watch) lag(ctx context.Context, c *call) error {
-	rows := c.newTable(text("time"), numeric("checkpoint_seq"), numeric("commit_log_seq"), numeric("lag"), numeric("lag_ms"))
-	failing := time.Time{}
-	for w.seen < w.count.value {
-		a, err := c.peek("/v1/read/freshness", nil)
-		if err == nil {
-			err = a.check()
-		}
-		switch {
-		case err == nil:
-			failing = time.Time{}
-			if err := w.look(c, a, rows); err != nil {
-				return err
-			}
-		case w.seen == 0 || exitCode(err) != exitSilent || !failing.IsZero() && time.Since(failing) > c.timeout.Duration:
-			w.endLine(c)
-			return err
-		case failing.IsZero():
-			failing = time.Now()
-			w.endLine(c)
-			c.say("%v; trying again", err)
-		}
-		if w.seen < w.count.value && client.Pause(ctx, w.every.Duration) != nil {
-			break
-		}
-	}
-	w.endLine(c)
-	return nil
-}
-
-func (w *watch) endLine(c *call) {
-	if c.screen.terminal && !c.json() && w.seen > 0 {
-		fmt.Fprintln(c.out)
-		c.out.Flush()
-	}
-}
-
-func (w *watch) look(c *call, a *answer, rows *table) error {
-	page, err := decodeFreshness(a)
-	if err != nil {
-		return err
-	}
-	w.seen++
-	age := strconv.FormatFloat(page.Data.LagMS, 'f', -1, 64)
-	switch {
-	case c.json():
-		c.showRaw(a)
-	case c.screen.terminal:
-		w.most = max(w.most, page.Data.Lag)
-		fmt.Fprintf(c.out, "\rcommit %d  lag %d (%s ms)  max %d\x1b[K", page.Freshness.CheckpointSeq, page.Data.Lag, age, w.most)
-	default:
-		at := time.Now().UTC().Format("2006-01-02T15:04:05.000000000Z")
-		rows.row(at, page.Freshness.CheckpointSeq, page.Freshness.CommitLogSeq, page.Data.Lag, age)
-		rows.flush()
-	}
-	return c.out.Flush()
 }

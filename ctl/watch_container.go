@@ -2,7 +2,6 @@ package ctl
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,9 +12,6 @@ import (
 	"assetledger/ctl/client"
 	"assetledger/ledger"
 )
-
-// mostHoldings is the maximum number of stacks or slots on one line.
-const mostHoldings = 20
 
 func (c *call) containerID(ref string) (int64, error) {
 	a, err := c.get(c.readURL, "/v1/read/container/"+url.PathEscape(ref), nil)
@@ -34,123 +30,75 @@ func (c *call) containerID(ref string) (int64, error) {
 	return container.ID, nil
 }
 
-// mayTouch reports whether an operation names the container, and may have changed it.
-func (d *commitData) mayTouch(container int64) (named, may bool, err error) {
+// mayTouch reports whether an operation names the container, or may change it without
+// naming it.
+func (d *commitData) mayTouch(container int64) (bool, error) {
 	for _, op := range d.Operations {
 		ids, err := op.containers()
 		if err != nil {
-			return false, false, fmt.Errorf("the arguments of %s in commit %d are none: %v", op.Op, d.GlobalSeq, err)
-		}
-		if slices.Contains(ids[:], container) {
-			return true, true, nil
+			return false, fmt.Errorf("the arguments of %s in commit %d are invalid: %v", op.Op, d.GlobalSeq, err)
 		}
 		switch op.Op {
 		case ledger.BurnInstance.String(), ledger.SettleHold.String(), ledger.ReleaseHold.String():
-			may = true
+			return true, nil
+		}
+		if slices.Contains(ids[:], container) {
+			return true, nil
 		}
 	}
-	return false, may, nil
+	return false, nil
 }
 
-// containerAt reads a container or its contents after commit seq, or a 404 or 422.
-func (c *call) containerAt(container, seq int64, what string) (*answer, error) {
-	q := url.Values{"at_seq": {strconv.FormatInt(seq, 10)}}
-	if what != "" {
-		q.Set("limit", strconv.Itoa(mostHoldings))
+// changesBy returns the entries of one commit in the container's history, or nil if the
+// commit did not change the container.
+func (c *call) changesBy(d *commitData, container int64) (*answer, error) {
+	if may, err := d.mayTouch(container); err != nil || !may {
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
-	defer cancel()
-	r := request{Method: http.MethodGet, Base: c.readURL, Path: "/v1/read/container/" + strconv.FormatInt(container, 10) + what, Query: q}
-	ask := func() (*client.Answer, error) { return c.api.Do(ctx, r) }
-	a, err := received(c.api.Try(ctx, client.MaxTries, c.again("trying again"), ask)) // the history index may be in the making
-	if err == nil && a.Status != http.StatusNotFound && a.Status != http.StatusUnprocessableEntity {
+	seq := strconv.FormatInt(d.GlobalSeq, 10)
+	q := url.Values{"from_seq": {seq}, "to_seq": {seq}, "order": {"oldest"}, "limit": {strconv.Itoa(maxListLimit)}}
+	a, err := c.insist("/v1/read/container/"+strconv.FormatInt(container, 10)+"/history", q)
+	if err == nil {
 		err = a.check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.entries()
+	if len(list) == 0 {
+		a = nil
 	}
 	return a, err
 }
 
-// touched reports whether a commit changed the container and left it there.
-func (c *call) touched(d *commitData, container int64) (touched, there bool, err error) {
-	named, may, err := d.mayTouch(container)
-	if err != nil || !may {
-		return false, false, err
-	}
-	a, err := c.containerAt(container, d.GlobalSeq, "")
-	if err == nil && a.Status == http.StatusNotFound {
-		return named, false, nil // the commit removed it, if it was there
-	}
-	if err != nil {
-		return false, false, err
-	}
-	var read struct {
-		UpdatedSeq int64 `json:"updated_seq"`
-	}
-	err = a.data(&read)
-	return read.UpdatedSeq == d.GlobalSeq, true, err
+// insist reads from the read daemon until it can respond, or the time is over: the history
+// index may still be being built.
+func (c *call) insist(path string, q url.Values) (*answer, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
+	defer cancel()
+	r := request{Method: http.MethodGet, Base: c.readURL, Path: path, Query: q}
+	return received(c.api.Try(ctx, client.MaxTries, c.again("retrying"), func() (*client.Answer, error) { return c.api.Do(ctx, r) }))
 }
 
-// showHoldings shows the balances of a container after commit seq, or its slots.
-func (c *call) showHoldings(container, seq int64, there bool) error {
-	a, err := c.containerAt(container, seq, "/balances")
-	if err == nil && a.Status == http.StatusUnprocessableEntity {
-		a, err = c.containerAt(container, seq, "/slots")
-	}
-	if err != nil {
+// showChanges shows the entries of a history, one per line.
+func (c *call) showChanges(a *answer) error {
+	t := c.listTable("change class key quantity what")
+	if err := c.addEntries(t, a); err != nil {
 		return err
 	}
-	if c.json() {
-		c.showRaw(a)
-		return nil
+	for _, cell := range t.rows {
+		thing := strings.TrimPrefix(cell[0]+" "+cell[1], none+" ")
+		if key := cell[2]; key != none && key != "0" {
+			thing += " key " + key
+		}
+		words := []string{strings.TrimSuffix(thing, " "+none)}
+		if cell[3] != none {
+			words = append(words, "now "+cell[3])
+		}
+		if cell[4] != none {
+			words = append(words, cell[4])
+		}
+		fmt.Fprintf(c.out, "        %s\n", strings.Join(words, ", "))
 	}
-	if !there {
-		fmt.Fprintf(c.out, "        container %d is gone\n", container)
-		return nil
-	}
-	held, err := c.holdings(a)
-	if err != nil {
-		return err
-	}
-	if a.nextCursor() != "" {
-		held = append(held, "and more")
-	}
-	if len(held) == 0 {
-		held = []string{"nothing"}
-	}
-	fmt.Fprintf(c.out, "        holds %s\n", clean(strings.Join(held, ", ")))
 	return nil
-}
-
-func (c *call) holdings(a *answer) ([]string, error) {
-	var page struct {
-		Balances []struct {
-			ClassID  int64 `json:"class_id"`
-			Key      int64
-			Quantity json.Number
-			Held     json.Number
-		}
-		Data struct{ Slots []slotData }
-	}
-	if err := a.decode(&page); err != nil {
-		return nil, err
-	}
-	var held []string
-	for _, b := range page.Balances {
-		class, err := c.classByID(b.ClassID)
-		if err != nil {
-			return nil, err
-		}
-		what := fmt.Sprintf("%s %s (class %d key %d)", class.show(b.Quantity.String()), class.label(), b.ClassID, b.Key)
-		if b.Held != "" {
-			what += " of which " + class.show(b.Held.String()) + " held"
-		}
-		held = append(held, what)
-	}
-	for _, s := range page.Data.Slots {
-		class, err := c.classByID(s.ClassID)
-		if err != nil {
-			return nil, err
-		}
-		held = append(held, fmt.Sprintf("%s %d in slot %d", class.Name, s.InstanceID, s.SlotIndex))
-	}
-	return held, nil
 }

@@ -37,7 +37,6 @@ var told = []struct {
 	}},
 	{(*sandbox).serves, []string{
 		"ledgerctl dev", "bin/ledger-read -dir ledger-data", "ledger-write -dir DIR", "ledger-read -dir DIR -name NAME", "ledger-read -dir DIR -until-time 2026-01-31T23:59:59Z",
-		"ledgerctl watch -freshness",
 	}},
 	{(*sandbox).follows, []string{"ledgerctl watch -container 1001", "bin/ledgerctl watch -container 100"}},
 	{(*sandbox).everyCommand, []string{"ledgerctl COMMAND -h"}},
