@@ -95,7 +95,7 @@ var asking = [][]string{
 	{"batch", "-f", "lines"}, {"batch", "-f", "whole"}, {"batch", "-f", "lines", "-resume"},
 	{"export"}, {"preflight", "-op", "CreateContainer container_id=1 kind=Standard"},
 	{"register", "class", "1", "x"}, {"register", "shape", "1", "1x1"},
-	{"read", "container", "1"}, {"read", "balances", "1"}, {"read", "balances", "1", "-all"}, {"read", "slots", "1"}, {"read", "slots", "1", "-list"},
+	{"read", "container", "1"}, {"read", "balances", "1"}, {"read", "balances", "1", "-all"}, {"read", "slots", "1"},
 	{"read", "grid", "1"}, {"read", "grid", "1", "-list"}, {"read", "grid", "1", "-x", "0", "-y", "0", "-width", "1", "-height", "1"},
 	{"read", "class", "1"}, {"read", "classes", "-all"}, {"read", "shapes", "1"}, {"read", "stats", "1"}, {"read", "freshness"},
 	{"read", "instance", "1"}, {"read", "containers", "-all"}, {"read", "containers", "-prefix", "a"}, {"read", "commit", "1"}, {"read", "commits", "-all"},
@@ -201,7 +201,7 @@ func hostileRun(t *testing.T, dir, base string, words []string, name string, tur
 		}
 		var out, errs bytes.Buffer
 		c := &call{ctx: t.Context(), in: strings.NewReader(""), out: bufio.NewWriter(&out), words: &errs, table: commands,
-			screen: screen{terminal: true, width: 80, height: 24, utf8: true}}
+			screen: screen{terminal: true, width: 80, utf8: true}}
 		err := c.run(args, noEnv)
 		c.out.Flush()
 		code := tell(&errs, err)

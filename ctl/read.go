@@ -185,11 +185,20 @@ func (c *call) pages(path string, q url.Values, all bool, check, add func(a *ans
 // paged reports whether a page was requested, rather than whatever there is.
 func (l *listFlags) paged() bool { return l.limit.given || l.cursor != "" || l.all }
 
-// collect reads all pages of a list without showing them.
-func (l *listFlags) collect(c *call, path string, filters url.Values, add func(a *answer) error) error {
-	whole := *l
-	whole.all, whole.limit.value, whole.limit.given = true, maxListLimit, true
-	return whole.show(c, path, filters, c.newTable(), add)
+// mostDrawn is the maximum number of things to draw. More are listed.
+const mostDrawn = 256
+
+// draw draws the things of a list, or returns errEnough if there are too many.
+func (l *listFlags) draw(c *call, path string, filters url.Values, draw func(*call, *answer, url.Values) error) error {
+	few := *l
+	few.limit.value, few.limit.given = mostDrawn, true
+	return few.show(c, path, filters, c.newTable(), func(a *answer) error {
+		if a.nextCursor() != "" {
+			c.say("more than %d things are too many to draw, so they are listed", mostDrawn)
+			return errEnough
+		}
+		return draw(c, a, filters)
+	})
 }
 
 // showEntries writes the entries of a list alone, one a line.

@@ -21,9 +21,8 @@ type readRow struct {
 	span                       bool // it can be bounded by commits or times
 	commits                    bool // its table shows what commits say of its entries
 	filters                    []filter
-	check                      func(q url.Values) error                                     // of the filters together; may be nil
-	render                     func(c *call, a *answer) error                               // of one thing; nil: its fields
-	draw                       func(c *call, l *listFlags, path string, q url.Values) error // instead of a table, unless it returns errEnough; may be nil
+	render                     func(c *call, a *answer) error               // shows one thing; nil: show its fields
+	draw                       func(c *call, a *answer, q url.Values) error // draws instead of a table, unless it returns errEnough; may be nil
 }
 
 // A filter is a flag that sets a parameter of the query.
@@ -90,13 +89,8 @@ func (r readRow) setup(set *flag.FlagSet) action {
 		q := query()
 		within.from.ask(q, "from")
 		within.to.ask(q, "to")
-		if r.check != nil {
-			if err := r.check(q); err != nil {
-				return err
-			}
-		}
 		if r.draw != nil && !asList && !c.json() && !c.csv() && !f.paged() {
-			if err := r.draw(c, f, path, q); !errors.Is(err, errEnough) {
+			if err := f.draw(c, path, q, r.draw); !errors.Is(err, errEnough) {
 				return err
 			}
 			f.all = true
@@ -194,6 +188,12 @@ var readRows = []readRow{{
 	filters: []filter{{"owner", "owner", idValue, "only containers of this `OWNER`"},
 		{"kind", "kind", func() flag.Value { return &choice{of: kindNames()} }, "only containers of this `KIND`: Standard, Slots or Grid"},
 		{"prefix", "prefix", textValue, "only containers whose name begins with this `PREFIX`, by name"}},
+}, {
+	words: "read slots", arg: "CONTAINER", purpose: "list the occupied slots of a container", list: true, past: true,
+	examples: [2]string{"read slots 3", "read slots 3 -limit 10000 -o json"},
+	path:     "/v1/read/container/*/slots",
+	fields:   "slot_index instance_id class_id class key",
+	csv:      "slot_index instance_id class_id key", // unchanged since before tables had the class
 }}
 
 func readCommands() (list []command) {
