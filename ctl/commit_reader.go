@@ -62,6 +62,9 @@ func (r *commitReader) relate(e entry) error {
 	if r == nil || e == nil {
 		return nil
 	}
+	if payer := e["payer"]; payer != nil {
+		e["counterparty_id"] = payer
+	}
 	seq, _ := strconv.ParseInt(string(e["global_seq"]), 10, 64)
 	if err := r.read(seq); err != nil || r.known[seq] == nil {
 		return err

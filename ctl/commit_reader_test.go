@@ -31,14 +31,18 @@ func TestNearCommits(t *testing.T) {
 	}
 }
 
-// historyOf serves the history of container 1, which has a transfer in each commit
-// of seqs, and the commits. It counts the requests for commits. status is that of the
-// answers with commits.
+// historyOf serves the history of container 1, which has a transfer in each of the commits
+// seqs, and these commits, as a daemon that does not know the parameter payer. It counts
+// the requests for commits. Their responses have the given status.
 func historyOf(t *testing.T, seqs []int64, status int) (url string, requests *atomic.Int64) {
 	requests = new(atomic.Int64)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch q := r.URL.Query(); r.URL.Path {
 		case "/v1/read/container/1/history":
+			if q.Has("payer") {
+				http.Error(w, `{"error":{"code":"InvalidParameter","message":"There is no query parameter \"payer\" here.","details":{"parameter":"payer"}}}`, http.StatusBadRequest)
+				return
+			}
 			var entries []string
 			for _, seq := range seqs {
 				entries = append(entries, fmt.Sprintf(`{"global_seq":%d,"committed_at":"2026-01-31T12:00:00Z","operation_index":0,"op":"TransferFungible","class_id":1,"key":0,"change":-1,"quantity":5}`, seq))

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -163,6 +164,10 @@ func (l *listFlags) show(c *call, path string, filters url.Values, t *table, add
 func (c *call) pages(path string, q url.Values, all bool, check, add func(a *answer) error) (next string, err error) {
 	for {
 		a, err := c.peek(path, q)
+		if err == nil && a.Status == http.StatusBadRequest && q.Has("payer") { // the daemon may be older than this parameter
+			q.Del("payer")
+			a, err = c.peek(path, q)
+		}
 		if err == nil {
 			err = check(a)
 		}

@@ -97,6 +97,9 @@ func (r readRow) setup(set *flag.FlagSet) action {
 		}
 		if r.commits {
 			c.related = &commitReader{c: c, left: mostNames}
+			if !c.json() {
+				q.Set("payer", "true")
+			}
 		}
 		fields := r.fields
 		if c.csv() {
