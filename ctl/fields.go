@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"flag"
-	"slices"
 	"strings"
 )
 
@@ -14,11 +13,11 @@ type view string
 
 // wordFields hold text. All other fields are numbers, which are right-aligned.
 var wordFields = map[string]bool{"name": true, "code": true, "class": true, "container": true, "counterparty": true, "kind": true, "fungible": true, "location": true, "expires_at": true,
-	"op": true, "operations": true, "committed_at": true, "what": true, "metadata": true}
+	"mark": true, "op": true, "operations": true, "committed_at": true, "what": true, "metadata": true}
 
 // amountFields count minor units of the class in class_id.
 var amountFields = map[string]bool{"quantity": true, "held": true, "change": true, "held_change": true,
-	"total_quantity": true, "total_held": true, "total_added": true, "total_removed": true}
+	"balance": true, "total_quantity": true, "total_held": true, "total_added": true, "total_removed": true}
 
 // An entry is an object of a response, as a view uses it.
 type entry map[string]json.RawMessage
@@ -87,19 +86,26 @@ func (c *call) addEntries(t *table, a *answer) error {
 		if err := c.related.relate(e); err != nil {
 			return err
 		}
-		row := make([]any, len(t.columns))
-		for i, column := range t.columns {
-			if row[i], err = c.cell(e, column.name); err != nil {
-				return err
-			}
+		if err := c.addRow(t, e); err != nil {
+			return err
 		}
-		t.row(row...)
 	}
 	return nil
 }
 
-// cell returns one field of an entry, "-" if the entry does not have it. The field
-// "class" is the code of the class in class_id, or its name if it has no code;
+func (c *call) addRow(t *table, e entry) (err error) {
+	row := make([]any, len(t.columns))
+	for i, column := range t.columns {
+		if row[i], err = c.cell(e, column.name); err != nil {
+			return err
+		}
+	}
+	t.row(row...)
+	return nil
+}
+
+// cell returns a field of an entry, or "-" if the entry does not have it. The field
+// "class" is the code of the class in class_id, or its name if it has no code.
 // "container" and "counterparty" are the names of the containers in container_id
 // and counterparty_id; "what" describes what else a change did.
 func (c *call) cell(e entry, name string) (string, error) {
@@ -152,10 +158,10 @@ func (c *call) cell(e entry, name string) (string, error) {
 }
 
 var historyCommand = readRow{
-	words: "history", arg: "CONTAINER", purpose: "list what changed in a container, the newest first", list: true, span: true,
-	notes: amountsNote + "\nQUANTITY is that of the stack after the change. WHAT says what else changed: a hold, an instance, a place; to or\n" +
-		"from which container; which commit it reverses, or was reversed by. After 1000 requests for commits, these two are\n" +
-		"left out. JSON is the API's answer, which has neither.\n" + commitsNote,
+	words: "history", arg: "CONTAINER", purpose: "list what changed in a container, newest first", list: true, span: true,
+	notes: amountsNote + "\nQUANTITY is that of the stack after the change. WHAT shows what else changed: a hold, an instance or a place. It\n" +
+		"also names the other container of a transfer, and the commit that it reverses or that reversed it. These two are\n" +
+		"omitted after 1000 requests for commits, and JSON, which is the API's response, does not have them.\n" + commitsNote,
 	examples: [2]string{"history users/42 -limit 20", "history bag/7 -class sword -from 2026-01-01 -to 2026-01-31 -order oldest -all -o csv"},
 	path:     "/v1/read/container/*/history",
 	fields:   "global_seq committed_at op class key change quantity what",
@@ -168,61 +174,52 @@ var historyCommand = readRow{
 		{"order", "order", func() flag.Value { return &choice{of: []string{"newest", "oldest"}} }, "`ORDER`: newest first, or oldest first (default newest)"}},
 }.command()
 
-// commitsNote is the note on lists that show what commits say of their entries.
-const commitsNote = "The other container, the reversal and metadata come from the commits, read up to 100 in a request. A token that is\n" +
-	"limited to owners can't read them. What a settled hold transfers names the other container on the side of the payer alone."
+// commitsNote is the note for lists that show fields from the commits of their entries.
+const commitsNote = "The other container, the reversal and the metadata come from the commits, read up to 100 per request. A token that\n" +
+	"is limited to owners can't read them."
 
 // changed describes what an entry of a history has besides its amounts.
 func (c *call) changed(e entry) (string, error) {
-	var words []string
+	var failed error
 	raw := func(name string) string { return string(e[name]) }
-	if hold := raw("hold_id"); hold != "" {
-		change, err := c.cell(e, "held_change")
-		if err != nil {
-			return "", err
-		}
-		held, err := c.cell(e, "held")
-		if err != nil {
-			return "", err
-		}
-		words = append(words, "hold "+hold+" "+change+", held "+held)
+	cell := func(name string) string {
+		shown, err := c.cell(e, name)
+		failed = cmp.Or(failed, err)
+		return shown
 	}
-	if instance := raw("instance_id"); instance != "" {
-		words = append(words, "instance "+instance)
+	var place, words []string
+	if raw("hold_id") != "" {
+		place = append(place, "hold "+raw("hold_id")+" "+cell("held_change")+", held "+cell("held"))
+	}
+	if raw("instance_id") != "" {
+		place = append(place, "instance "+raw("instance_id"))
 	}
 	switch {
 	case raw("slot_index") != "":
-		words = append(words, "slot "+raw("slot_index"))
+		place = append(place, "slot "+raw("slot_index"))
 	case raw("x") != "":
-		words = append(words, "cell "+raw("x")+","+raw("y")+" rotation "+raw("rotation"))
+		place = append(place, "cell "+raw("x")+","+raw("y")+" rotation "+raw("rotation"))
 	}
-	if name := e["name"]; name != nil {
-		shown, err := c.cell(e, "name")
-		if err != nil {
-			return "", err
-		}
-		words = append(words, "name "+shown)
+	if e["name"] != nil {
+		place = append(place, "name "+cell("name"))
 	}
-	place := strings.Join(words, " ")
-	words = slices.DeleteFunc([]string{place}, func(s string) bool { return s == "" })
+	if place != nil {
+		words = append(words, strings.Join(place, " "))
+	}
 	if other := raw("counterparty_id"); other != "" {
-		shown, err := c.cell(e, "counterparty")
-		if err != nil {
-			return "", err
-		}
-		if shown == none {
-			shown = other
+		if shown := cell("counterparty"); shown != none {
+			other = shown
 		}
 		direction := "from "
 		if change := raw("change"); strings.HasPrefix(change, "-") || change == `"out"` {
 			direction = "to "
 		}
-		words = append(words, direction+shown)
+		words = append(words, direction+other)
 	}
 	for _, relation := range []string{"reverses", "reversed_by"} {
 		if seq := raw(relation); seq != "" {
 			words = append(words, strings.ReplaceAll(relation, "_", " ")+" "+seq)
 		}
 	}
-	return cmp.Or(strings.Join(words, ", "), none), nil
+	return cmp.Or(strings.Join(words, ", "), none), failed
 }

@@ -112,7 +112,7 @@ func (s *span) ordered() error {
 		return nil
 	}
 	if next := s.to.next(); s.from.isAfter(&next) {
-		return usagef("the end is before the beginning: from %s to %s", s.from.value(), s.to.value())
+		return usagef("the end is before the beginning: from %s to %s", s.from.said(), s.to.said())
 	}
 	return nil
 }
@@ -125,17 +125,10 @@ func (m *moment) isAfter(n *moment) bool {
 	return !m.at.IsZero() && !n.at.IsZero() && m.at.After(n.at)
 }
 
-func (m *moment) value() string {
-	if m.seq.given {
-		return "commit " + m.seq.String()
-	}
-	return m.at.Format(time.RFC3339Nano)
-}
-
-// said returns the moment as it was given.
+// said returns the moment in the form in which it was given.
 func (m *moment) said() string {
 	if m.seq.given {
-		return m.value()
+		return "commit " + m.seq.String()
 	}
 	return m.word
 }
