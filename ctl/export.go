@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -16,12 +17,12 @@ import (
 
 var exportCommand = command{
 	Words:   "export",
-	Purpose: "write the ledger's commits as NDJSON, as batch takes them",
-	Notes: "Each line is the transaction of one commit, in their order, with its key, its metadata and the commit that\n" +
-		"it reverses; registrations are operations too. Importing all of them into an empty ledger, with batch\n" +
-		"-on-error stop, gives an equal ledger: ledgerctl wal verify shows equal digests. If the log has holds that\n" +
-		"expire, import into a ledger-write -expire=false: their releases are commits of the log too. The export ends\n" +
-		"with what was the last commit at the start. Without -from or -after it begins with the first that was not archived.",
+	Purpose: "write the ledger's commits as NDJSON, as input for batch",
+	Notes: "Each line is the transaction of one commit, in order, with its key, its metadata and the commit that\n" +
+		"it reverses. Registrations are operations, too. To get an equal ledger, import all lines into an empty one with\n" +
+		"batch -on-error stop: ledgerctl wal verify shows equal digests. If the log has holds that expire, import into a\n" +
+		"ledger-write -expire=false, because their releases are commits, too. The export ends with the commit that was the\n" +
+		"last at its start. Without -from or -after it begins with the first commit that is not archived.",
 	Examples: [2]string{"export > ledger.ndjson", "export -after 1000 -o ndjson | jq -c '.operations[]'"},
 	Setup: func(set *flag.FlagSet) action {
 		e := &export{}
@@ -49,24 +50,27 @@ func (e *export) run(c *call) error {
 	}
 	shown := newProgress(c.words)
 	defer shown.clear()
-	var line []byte
+	var line bytes.Buffer
+	out := json.NewEncoder(&line)
+	out.SetEscapeHTML(false)
 	for commit, err := range c.follow(server.SignalContext(), first, c.timeout.Duration) {
 		if err != nil {
 			return err
 		}
-		if line, err = appendTransaction(line[:0], commit.JSON); err != nil {
+		line.Reset()
+		if err := writeTransaction(out, commit.JSON); err != nil {
 			return fmt.Errorf("commit %d cannot be exported: %w", commit.GlobalSeq, err)
 		}
-		c.raw(append(line, '\n'))
+		c.raw(line.Bytes())
 		shown.say("commit %d of %d, %s left", commit.GlobalSeq, last, left(time.Since(shown.begin), commit.GlobalSeq-first, last-first))
 		if commit.GlobalSeq >= last {
 			return nil
 		}
 	}
-	return exitf(exitFailure, "stopped before commit %d: what was written is not the whole", last)
+	return exitf(exitFailure, "stopped before commit %d: the output is incomplete", last)
 }
 
-// begin returns the commit to begin after: that asked for, or the last archived.
+// begin returns the commit to begin after: the requested one, or the last archived one.
 func (e *export) begin(c *call) (int64, error) {
 	if e.from.seq.given {
 		return max(e.from.seq.value-1, 0), nil
@@ -86,39 +90,29 @@ func (e *export) begin(c *call) (int64, error) {
 	return details.First - 1, nil
 }
 
-// appendTransaction appends a commit without what the ledger will decide again.
-func appendTransaction(dst, commit []byte) ([]byte, error) {
+// writeTransaction writes the transaction of a commit, without the fields that the ledger
+// decides again at import.
+func writeTransaction(out *json.Encoder, commit []byte) (err error) {
 	var made struct {
-		Operations json.RawMessage
-		Metadata   json.RawMessage
-		Reverses   json.RawMessage
+		Operations json.RawMessage `json:"operations"`
+		Key        json.RawMessage `json:"idempotency_key,omitempty"`
+		Metadata   json.RawMessage `json:"metadata,omitempty"`
+		Reverses   json.RawMessage `json:"reverses,omitempty"`
 	}
 	if err := json.Unmarshal(commit, &made); err != nil {
-		return nil, err
+		return err
 	}
 	if len(made.Operations) == 0 {
-		return nil, errors.New("it has no operations")
+		return errors.New("it has no operations")
 	}
-	dst = append(append(dst, `{"operations":`...), made.Operations...)
-	key, metadata, err := partMetadata(made.Metadata)
-	if err != nil {
-		return nil, fmt.Errorf("its metadata cannot be read: %w", err)
+	if made.Key, made.Metadata, err = partMetadata(made.Metadata); err != nil {
+		return fmt.Errorf("its metadata cannot be read: %w", err)
 	}
-	if key != nil {
-		dst = append(append(dst, `,"idempotency_key":`...), key...)
-	}
-	if metadata != nil {
-		dst = append(append(dst, `,"metadata":`...), metadata...)
-	}
-	if made.Reverses != nil {
-		dst = append(append(dst, `,"reverses":`...), made.Reverses...)
-	}
-	return append(dst, '}'), nil
+	return out.Encode(&made)
 }
 
-// partMetadata separates the metadata of a commit into the idempotency key and the
-// metadata that was sent, both as JSON and nil if absent. Values keep their
-// spelling.
+// partMetadata splits the metadata of a commit into the idempotency key and the metadata
+// that was sent. Both are JSON, or nil if absent. Values keep their spelling.
 func partMetadata(object []byte) (key, rest []byte, err error) {
 	err = eachField(object, func(name string, value json.RawMessage) error {
 		if name == "idempotency_key" {
@@ -141,9 +135,9 @@ func partMetadata(object []byte) (key, rest []byte, err error) {
 var walDumpCommand = command{
 	Words:   "wal dump",
 	Args:    "[DIR]",
-	Purpose: "write a log's commits, one JSON object a line",
-	Notes: "A line is what /v1/read/commit/{global_seq} gives as data. Without -from it begins with the first commit that\n" +
-		"was not archived.",
+	Purpose: "write a log's commits, one JSON object per line",
+	Notes: "A line is the data of /v1/read/commit/{global_seq}. Without -from it begins with the first commit that\n" +
+		"is not archived.",
 	Examples: [2]string{"wal dump data", "wal dump data -from 100 -to 199 | jq .operations"},
 	Setup: func(set *flag.FlagSet) action {
 		d := &dump{}
@@ -215,6 +209,6 @@ func (d *dump) write(c *call, f *wal.Frame, seq uint64, record []byte) error {
 	}
 	d.line = reader.AppendCommit(d.line[:0], f, seq, &d.record)
 	c.raw(append(d.line, '\n'))
-	_, err := c.out.Write(nil) // the error of an earlier write, if there was one
+	_, err := c.out.Write(nil) // returns the error of an earlier write, if any
 	return err
 }

@@ -32,7 +32,7 @@ func (x tool) run(stdin string, args ...string) (code int, stdout, stderr string
 	return code, out.String(), words.String()
 }
 
-// must runs ledgerctl, which must return the exit code want.
+// must runs ledgerctl, and fails the test if the exit code is not want.
 func (x tool) must(want int, stdin string, args ...string) string {
 	x.t.Helper()
 	code, out, words := x.run(stdin, args...)
@@ -53,7 +53,8 @@ func (x tool) digestOf(dir string) string {
 	return digest
 }
 
-// An export, imported into an empty ledger, gives an equal ledger.
+// TestExportAndImport checks that an export, imported into an empty ledger, results in an
+// equal ledger.
 func TestExportAndImport(t *testing.T) {
 	scenario, err := os.ReadFile("../testdata/warehouse/transactions.ndjson")
 	if err != nil {
@@ -61,7 +62,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 	first, second := t.TempDir(), t.TempDir()
 	from := tool{t, startDaemons(t, first)}
-	from.must(exitRefused, string(scenario), "batch", "-f", "-") // some of it must be rejected
+	from.must(exitRefused, string(scenario), "batch", "-f", "-") // the scenario includes rejections
 	from.must(exitDone, "", "register", "class", "990001", `sword "épée"`, "-fungible=false", "-key", `"odd" \ key`)
 	from.must(exitDone, "", "register", "shape", "990001", "1x3")
 	from.must(exitDone, "", "commit", "-key", "k", "-metadata", `{"a b":1e5,"z":{"idempotency_key":"inner"},"é":[1,"\u0001"]}`,
@@ -79,7 +80,7 @@ func TestExportAndImport(t *testing.T) {
 	last := strings.Count(exported, "\n")
 	to.must(exitDone, "", "freshness", "-wait", ledger.Uint128{Lo: uint64(last)}.String())
 	if again := to.must(exitDone, "", "export"); again != exported {
-		t.Error("what was imported is exported otherwise")
+		t.Error("the export of the copy differs")
 	}
 	part := to.must(exitDone, "", "export", "-after", "3", "-to", "5")
 	if want := strings.Join(strings.SplitAfter(exported, "\n")[3:5], ""); part != want {
@@ -90,8 +91,8 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-// The same with names, a reversal, and holds, one of which the ledger released
-// when it expired.
+// TestExportOfHolds does the same with names, a reversal and holds, one of which the
+// ledger released when it expired.
 func TestExportOfHolds(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	from := tool{t, startDaemons(t, first)}
@@ -121,11 +122,12 @@ func TestExportOfHolds(t *testing.T) {
 	}
 	to.must(exitDone, "", "freshness", "-wait", "15")
 	if again := to.must(exitDone, "", "export"); again != exported {
-		t.Errorf("what was imported is exported otherwise:\n%s", cmp.Diff(exported, again))
+		t.Errorf("the export of the copy differs:\n%s", cmp.Diff(exported, again))
 	}
 }
 
-// A batch with -resume commits each line once, however often it runs.
+// TestResumeIsSafeToRepeat checks that a batch with -resume commits each line once,
+// however often it runs.
 func TestResumeIsSafeToRepeat(t *testing.T) {
 	dir := t.TempDir()
 	x := tool{t, startDaemons(t, filepath.Join(dir, "data"))}
@@ -152,12 +154,16 @@ func TestResumeIsSafeToRepeat(t *testing.T) {
 	}
 	// A line that was changed after it was committed is not committed again.
 	write(add + strings.Replace(add, `"quantity":5`, `"quantity":6`, 1))
+	x.must(exitUsage, "", append(batch, "continue")...)
+	if err := os.Remove(file + ".resume"); err != nil {
+		t.Fatal(err)
+	}
 	if out := x.must(exitRefused, "", append(batch, "continue")...); !strings.Contains(out, "IdempotencyConflict") {
 		t.Errorf("a changed line gave\n%s", out)
 	}
 }
 
-// Splitting the metadata of a commit loses nothing of it.
+// FuzzPartMetadata checks that splitting the metadata of a commit loses nothing.
 func FuzzPartMetadata(f *testing.F) {
 	f.Add(`{}`)
 	f.Add(`{"idempotency_key":"k"}`)
