@@ -100,21 +100,14 @@ func TestBatchFlowStops(t *testing.T) {
 	}
 }
 
-// A cutter forwards connections, and cuts the first ones after a number of
-// response bytes.
-type cutter struct {
-	net.Listener
-	cuts atomic.Int64
-}
-
-func newCutter(t *testing.T, to string, cuts, after int64) *cutter {
+// forward returns the URL of a proxy to a daemon. copy copies the responses of a
+// connection.
+func forward(t *testing.T, to string, copy func(client io.Writer, server io.Reader)) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cutter{Listener: ln}
 	t.Cleanup(func() { ln.Close() })
-	c.cuts.Store(cuts)
 	go func() {
 		for {
 			client, err := ln.Accept()
@@ -130,15 +123,11 @@ func newCutter(t *testing.T, to string, cuts, after int64) *cutter {
 			go func() {
 				defer client.Close()
 				defer server.Close()
-				if c.cuts.Add(-1) >= 0 {
-					io.CopyN(client, server, after)
-				} else {
-					io.Copy(client, server)
-				}
+				copy(client, server)
 			}()
 		}
 	}()
-	return c
+	return "http://" + ln.Addr().String()
 }
 
 // A connection breaks with several requests in flight. With idempotency keys,
@@ -153,9 +142,14 @@ func TestBatchFlowIsCut(t *testing.T) {
 			for i := range lines {
 				text.WriteString(transferLine(i) + "\n")
 			}
-			through := newCutter(t, x.daemons.writeURL, 2, 2<<20)
 			direct := x.daemons.writeURL
-			x.daemons.writeURL = "http://" + through.Addr().String()
+			var connections atomic.Int64
+			x.daemons.writeURL = forward(t, direct, func(client io.Writer, server io.Reader) {
+				if connections.Add(1) <= 2 {
+					server = io.LimitReader(server, 2<<20)
+				}
+				io.Copy(client, server)
+			})
 			args := []string{"batch", "-f", "-", "-o", "ndjson"}
 			if keyed {
 				args = append(args, "-resume", "-name", "cut")

@@ -1,53 +1,43 @@
 package ctl
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
-	"iter"
-	"net/http"
-	"net/url"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-
-	"assetledger/ctl/client"
 )
 
 var benchCommand = command{
 	Words:   "bench",
 	Purpose: "load the running ledger, and show throughput and latency",
-	Notes: "It first makes a class and containers of its own, from -first-id on, each with a trillion units; they are\n" +
-		"used again by the next run, or removed at the end with -clean. Then it moves single units between them.\n" +
-		"If one of these ids is in use for anything else, it changes nothing and says so.\n" +
-		"Interrupted, it shows what it has. The commits stay in the ledger for good, so it asks before it loads one\n" +
-		"that has others, unless -yes is given.\n\n" +
+	Notes: "It first creates containers, each with a trillion units of the class ledgerctl/bench. Then it moves single\n" +
+		"units between them, shows the results, and removes the containers. On SIGINT or SIGTERM it stops early, and still removes\n" +
+		"what it has created. A second signal ends it at once. The commits and the class stay in the ledger forever. So it\n" +
+		"asks before it loads a ledger with other commits, unless -yes is given.\n\n" +
 		"Kinds of requests: single, one commit; batch, -batch commits in one request; stream, -batch commits at a time\n" +
-		"in a stream, each of which counts, as long as the client lives; read, the balances of a container.",
-	Examples: [2]string{"bench -clients 4 -mix stream=1 -batch 1000 -clean", "bench -mix single=8,batch=1,read=16 -batch 100 -yes -o json"},
+		"over one stream per client, where each commit counts; read, the balances of a container.",
+	Examples: [2]string{"bench -clients 4 -mix stream=1 -batch 1000", "bench -mix single=8,batch=1,read=16 -batch 100 -yes -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		b := &bench{
 			clients:    number{least: 1, most: 4096, value: 16, given: true},
 			containers: number{least: 2, most: 1_000_000, value: 1000, given: true},
 			batch:      number{least: 1, most: 10_000, value: 100, given: true},
-			firstID:    number{least: 1, most: 1<<53 - 1 - 1_000_000, value: 1 << 51, given: true},
 			duration:   duration{10 * time.Second},
 		}
 		b.mix.Set("single=1")
-		set.Var(&b.clients, "clients", "`N` connections that send one request after the other")
-		set.Var(&b.duration, "duration", "`TIME` to go on for, at most an hour")
+		set.Var(&b.clients, "clients", "`N` connections, each with one request at a time")
+		set.Var(&b.duration, "duration", "`TIME` to run, at most 1h")
 		set.Var(&b.mix, "mix", "weights of the `KINDS` of requests: single, batch, stream and read")
-		set.Var(&b.batch, "batch", "transactions in a batch request, or at a time in a stream: `N`")
+		set.Var(&b.batch, "batch", "`N` transactions in a batch request, or at a time in a stream")
 		set.Var(&b.containers, "containers", "`N` containers to move between")
-		// 2^51: far from people's own ids, below those that the ledger assigns, from 2^52 on, and
-		// below 2^53, from which JavaScript rounds.
-		set.Var(&b.firstID, "first-id", "lowest `ID` of the class and of the containers that it makes")
-		set.BoolVar(&b.clean, "clean", false, "remove the containers at the end, with what is in them")
-		set.BoolVar(&b.yes, "yes", false, "don't ask whether to load a ledger that has other commits")
+		set.BoolVar(&b.clean, "clean", true, "remove the containers at the end; =false: they stay")
+		set.BoolVar(&b.yes, "yes", false, "load a ledger with other commits without asking")
 		return b.run
 	},
 }
@@ -66,10 +56,12 @@ var benchNames = [benchKinds]string{"single", "batch", "stream", "read"}
 const longestBench = time.Hour
 
 type bench struct {
-	clients, containers, batch, firstID number
-	duration                            duration
-	mix                                 benchMix
-	clean, yes                          bool
+	clients, containers, batch number
+	duration                   duration
+	mix                        benchMix
+	clean, yes                 bool
+
+	class, first int64 // ids of the class and of the first container
 }
 
 func (b *bench) run(c *call) error {
@@ -79,87 +71,39 @@ func (b *bench) run(c *call) error {
 	if err := b.ask(c); err != nil {
 		return err
 	}
-	have, err := b.own(c)
-	if err != nil {
+	ctx, halt := untilSignal(c.ctx)
+	defer halt(nil)
+	err := b.prepare(ctx, c)
+	if err == nil {
+		result := b.load(ctx, c)
+		b.show(c, result)
+		err = result.failure()
+	}
+	if !b.clean || b.containers.value == 0 {
 		return err
 	}
-	then := "stay"
-	if b.clean {
-		then = "the containers are removed at the end"
+	left := b.remove(c)
+	if left != nil && err != nil {
+		return exitf(exitCode(err), "%v; the containers are not removed: %v", err, left)
 	}
-	c.say("class %d and containers %d to %d are made, if they are not there, and %s",
-		b.firstID.value, b.firstID.value, b.firstID.value+b.containers.value-1, then)
-	if err := b.prepare(c, have); err != nil {
+	return cmp.Or(err, left)
+}
+
+// ask asks the user before it loads a ledger whose first commit is not one of bench.
+func (b *bench) ask(c *call) error {
+	commits, err := c.commits()
+	if err != nil || b.yes || commits == 0 || b.began(c) {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(c.ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	result := b.load(ctx, c)
-	b.show(c, result)
-	if b.clean {
-		if err := b.remove(c); err != nil {
-			return err
-		}
+	if in, isFile := c.in.(*os.File); !isFile || !isTerminal(in) || !isTerminal(c.words) {
+		return usagef("the ledger has %s from elsewhere, and those of bench stay in it forever: give -yes to load it anyway", count(commits, "commit"))
 	}
-	if result.failed > 0 {
-		return exitf(exitCode(result.first), "%s failed; the first: %v", count(result.failed, "request"), result.first)
+	fmt.Fprintf(c.words, "The ledger has %s. The commits of bench stay in it forever. Continue? [y/N] ", count(commits, "commit"))
+	answer, _ := bufio.NewReader(c.in).ReadString('\n')
+	if word := strings.ToLower(strings.TrimSpace(answer)); word != "y" && word != "yes" {
+		return exitf(exitFailure, "nothing was done")
 	}
 	return nil
-}
-
-func (b *bench) prepare(c *call, have map[int64]bool) error {
-	id := b.firstID.value
-	class := fmt.Appendf(nil, `{"class_id":%d,"name":%q,"idempotency_key":"%s%d"}`, id, benchClass, benchKey, id)
-	if _, err := c.askQuietlyFor("/v1/register/class", class); err != nil && client.Code(err) != "ClassAlreadyExists" {
-		return err
-	}
-	last, err := c.commitAll("made", func(yield func(string) bool) {
-		for n := id; n < id+b.containers.value; n++ {
-			if !have[n] && !yield(fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}},`+
-				`{"op":"AddFungible","args":{"container_id":%d,"class_id":%d,"key":0,"quantity":1000000000000}}]}`, n, n, id)) {
-				return
-			}
-		}
-	})
-	if err != nil || b.mix.weights[reading] == 0 || last == 0 {
-		return err
-	}
-	return c.awaitRead(last)
-}
-
-// commitAll commits transactions, all or an error, and returns the last commit or 0.
-func (c *call) commitAll(done string, txs iter.Seq[string]) (last int64, err error) {
-	lines := func(yield func([]client.Line, bool) bool) {
-		for tx := range txs {
-			if !yield([]client.Line{{Text: []byte(tx)}}, true) {
-				return
-			}
-		}
-	}
-	for r, err := range c.api.CommitLines(c.ctx, lines, client.LinesOptions{Base: c.writeURL, GiveUp: c.timeout.Duration}) {
-		if failed, ok := errors.AsType[*client.Unanswered](err); ok {
-			return 0, inWords(failed.Err)
-		}
-		if r.Err != nil {
-			return 0, exitf(exitRefused, "a container can't be %s: %s", done, r.Err)
-		}
-		last = r.GlobalSeq
-	}
-	return last, nil
-}
-
-func (c *call) awaitRead(seq int64) error {
-	_, err := c.get(c.readURL, "/v1/read/freshness", url.Values{"min_seq": {strconv.FormatInt(seq, 10)}, "wait": {c.timeout.String()}})
-	return err
-}
-
-// askQuietlyFor posts to the write daemon and returns an error for any status but 200.
-func (c *call) askQuietlyFor(path string, body []byte) (*answer, error) {
-	a, err := c.askQuietly(request{Method: http.MethodPost, Base: c.writeURL, Path: path, Body: body})
-	if err != nil {
-		return nil, err
-	}
-	return a, a.check()
 }
 
 func (b *bench) show(c *call, r *benchResult) {
@@ -173,17 +117,17 @@ func (b *bench) show(c *call, r *benchResult) {
 		}
 		rate := float64(k.count) / r.took.Seconds()
 		each := map[int]float64{single: 1, streamed: 1, batched: float64(b.batch.value)}[kind]
+		p50, p99, p999 := k.at(0.5), k.at(0.99), k.at(0.999)
 		if c.json() {
 			objects = append(objects, fmt.Sprintf(`{"request":%q,"answered":%d,"requests_per_s":%.1f,"transactions_per_s":%.1f,"p50_us":%d,"p99_us":%d,"p999_us":%d,"slowest_us":%d}`,
-				benchNames[kind], k.count, rate, rate*each, k.at(0.5).Microseconds(), k.at(0.99).Microseconds(), k.at(0.999).Microseconds(), k.most.Microseconds()))
+				benchNames[kind], k.count, rate, rate*each, p50.Microseconds(), p99.Microseconds(), p999.Microseconds(), k.most.Microseconds()))
 			continue
 		}
-		transactions := "-"
+		transactions := none
 		if each > 0 {
-			transactions = strconv.FormatFloat(rate*each, 'f', 0, 64)
+			transactions = fmt.Sprintf("%.0f", rate*each)
 		}
-		t.row(benchNames[kind], k.count, strconv.FormatFloat(rate, 'f', 0, 64), transactions,
-			showTime(k.at(0.5)), showTime(k.at(0.99)), showTime(k.at(0.999)), showTime(k.most))
+		t.row(benchNames[kind], k.count, fmt.Sprintf("%.0f", rate), transactions, showTime(p50), showTime(p99), showTime(p999), showTime(k.most))
 	}
 	if c.json() {
 		fmt.Fprintf(c.out, `{"seconds":%.3f,"requests":[%s],"failed":%d}`+"\n", r.took.Seconds(), strings.Join(objects, ","), r.failed)
@@ -192,50 +136,33 @@ func (b *bench) show(c *call, r *benchResult) {
 	t.flush()
 }
 
-func showTime(d time.Duration) string {
-	return strconv.FormatFloat(d.Seconds()*1e3, 'f', 3, 64) + "ms"
-}
+func showTime(d time.Duration) string { return fmt.Sprintf("%.3fms", d.Seconds()*1e3) }
 
 // benchMix is a flag with the weights of the kinds of requests.
 type benchMix struct {
-	weights [benchKinds]int
-	order   []int // a kind as often as it weighs
+	text  string
+	order []int // each kind as many times as its weight
 }
 
 func (m *benchMix) Set(s string) error {
-	const need = "it must be weights such as single=8,batch=1,read=16"
-	var mix benchMix
+	var order []int
 	for part := range strings.SplitSeq(s, ",") {
 		name, value, _ := strings.Cut(part, "=")
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 0 || n > 1000 {
-			return errors.New(need + ", each from 0 to 1000")
-		}
 		kind := slices.Index(benchNames[:], name)
-		if kind < 0 {
-			return errors.New(need)
+		n, err := strconv.Atoi(value)
+		if err != nil || kind < 0 || n < 0 || n > 1000 {
+			return errors.New("it must be weights from 0 to 1000, such as single=8,batch=1,read=16")
 		}
-		mix.weights[kind] = n
+		order = append(order, slices.Repeat([]int{kind}, n)...)
 	}
-	for kind, n := range mix.weights {
-		mix.order = append(mix.order, slices.Repeat([]int{kind}, n)...)
+	if order == nil {
+		return errors.New("one of its weights must be more than 0")
 	}
-	if mix.order == nil {
-		return errors.New(need + ", not all 0")
-	}
-	*m = mix
+	*m = benchMix{s, order}
 	return nil
 }
 
-func (m *benchMix) String() string {
-	var parts []string
-	for kind, w := range m.weights {
-		if w > 0 {
-			parts = append(parts, benchNames[kind]+"="+strconv.Itoa(w))
-		}
-	}
-	return strings.Join(parts, ",")
-}
+func (m *benchMix) String() string { return m.text }
 
-// pick returns the kind of request number n, from 0.
+// pick returns the kind of request number n, counted from 0.
 func (m *benchMix) pick(n int) int { return m.order[n%len(m.order)] }

@@ -1,188 +1,135 @@
 package ctl
 
 import (
-	"bufio"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 
 	"assetledger/ctl/client"
+	"assetledger/ledger"
 )
 
-// What belongs to bench. Whatever ids it is given, it moves and removes only what a
-// run of it has created: its class has its name, and its containers hold units of
-// that class and of no other.
-
-// own finds the containers of an earlier run, and rejects ids of anything else.
-func (b *bench) own(c *call) (have map[int64]bool, err error) {
-	if err := c.catchUp(); err != nil {
-		return nil, err
-	}
-	id := strconv.FormatInt(b.firstID.value, 10)
-	a, err := c.peek("/v1/read/class/"+url.PathEscape(id), nil)
-	if err != nil {
-		return nil, err
-	}
-	if a.Status == http.StatusNotFound {
-		return nil, b.vacant(c)
-	}
-	if err := a.check(); err != nil {
-		return nil, err
-	}
-	var class classData
-	if err := a.data(&class); err != nil {
-		return nil, err
-	}
-	if class.Name != benchClass {
-		return nil, exitf(exitRefused, "class %s is there, and is not one of bench: give another -first-id; nothing was done", id)
-	}
-	have = map[int64]bool{}
-	for n := range b.containers.value {
-		stacks, there, err := stacksOf(c, b.firstID.value+n)
-		if err != nil {
-			return nil, err
-		}
-		if there && !b.owns(stacks) {
-			return nil, taken(b.firstID.value + n)
-		}
-		have[b.firstID.value+n] = there
-	}
-	return have, nil
-}
-
-func taken(id int64) error {
-	return exitf(exitRefused, "container %d is there, and bench did not make it: give another -first-id; nothing was done", id)
-}
-
-// vacant returns an error if a container could not be created.
-func (b *bench) vacant(c *call) error {
-	const perRequest = 5000
-	for first := int64(0); first < b.containers.value; first += perRequest {
-		var ops []string
-		for n := first; n < min(first+perRequest, b.containers.value); n++ {
-			ops = append(ops, fmt.Sprintf(`{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}`, b.firstID.value+n))
-		}
-		_, err := c.askQuietlyFor("/v1/commit/preflight", []byte(`{"operations":[`+strings.Join(ops, ",")+`]}`))
-		if refused, ok := errors.AsType[*apiError](err); ok && refused.Code == "ContainerAlreadyExists" {
-			var at struct {
-				ID int64 `json:"container_id"`
-			}
-			json.Unmarshal(refused.Details, &at) // 0 of an answer that doesn't say
-			return taken(at.ID)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-type benchStack struct {
-	Class    int64       `json:"class_id"`
-	Key      int64       `json:"key"`
-	Quantity json.Number `json:"quantity"`
-}
-
-// stacksOf reads the contents of a container, and whether it exists.
-func stacksOf(c *call, id int64) (stacks []benchStack, there bool, err error) {
-	a, err := c.peek(fmt.Sprintf("/v1/read/container/%d/balances", id), nil)
-	if err != nil {
-		return nil, false, err
-	}
-	if a.Status == http.StatusNotFound {
-		return nil, false, nil
-	}
-	var page struct{ Balances []benchStack }
-	if err = a.check(); err == nil {
-		err = a.decode(&page)
-	}
-	return page.Balances, true, err
-}
-
-func (b *bench) owns(stacks []benchStack) bool {
-	for _, s := range stacks {
-		if s.Class != b.firstID.value {
-			return false
-		}
-	}
-	return len(stacks) > 0
-}
+// A run of bench uses only containers that it has created itself. Their ids are random,
+// and the run fails if one of them exists already.
 
 const (
-	benchKey   = "ledgerctl-bench-class-" // begins the idempotency key of its class
-	benchClass = "ledgerctl bench"
+	benchClass = "ledgerctl/bench"        // code of the class
+	benchKey   = "ledgerctl-bench-class-" // prefix of the idempotency key of its registration
 )
 
-// ask asks whether to load a ledger whose first commit is not one of bench.
-func (b *bench) ask(c *call) error {
-	if b.yes {
-		return nil
+// prepare registers the class, unless an earlier run did, and creates the containers.
+// Their ids are from 2^51 to 2^52, because the ledger assigns those from 2^52 and people
+// choose small ones. If prepare fails or ctx is done, b.containers is the number of
+// containers that it has created.
+func (b *bench) prepare(ctx context.Context, c *call) error {
+	class := fmt.Appendf(nil, `{"code":%q,"name":"ledgerctl bench","idempotency_key":"%s1"}`, benchClass, benchKey)
+	wanted := b.containers.value
+	b.containers.value = 0
+	if _, err := c.post("/v1/register/class", class); err != nil && client.Code(err) != string(ledger.NameTaken) {
+		return err
 	}
-	commits, err := c.commits()
+	known, err := c.class(benchClass)
 	if err != nil {
 		return err
 	}
-	if commits == 0 || b.began(c) {
-		return nil
+	b.class, b.first = known.ClassID, 1<<51+rand.Int64N(1<<51-b.containers.most)
+	made, last, err := c.commitAll(ctx.Done(), "created", func(yield func(string) bool) {
+		for id := b.first; id < b.first+wanted; id++ {
+			if !yield(fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}},`+
+				`{"op":"AddFungible","args":{"container_id":%d,"class_id":%d,"key":0,"quantity":1000000000000}}]}`, id, id, b.class)) {
+				return
+			}
+		}
+	})
+	if b.containers.value = made; made > 0 {
+		c.say("created containers %d to %d", b.first, b.first+made-1)
 	}
-	if in, isFile := c.in.(*os.File); !isFile || !isTerminal(in) || !isTerminal(c.words) {
-		return usagef("the ledger has %s that bench did not make, and what it does stays: give -yes to load it all the same", count(int(commits), "commit"))
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+		return err
 	}
-	fmt.Fprintf(c.words, "The ledger has %s. What bench commits stays in it for good. Go on? [y/N] ", count(int(commits), "commit"))
-	answer, _ := bufio.NewReader(c.in).ReadString('\n')
-	if word := strings.ToLower(strings.TrimSpace(answer)); word != "y" && word != "yes" {
-		return exitf(exitFailure, "nothing was done")
-	}
-	return nil
+	return c.awaitRead(last)
 }
 
+// commitAll commits transactions in order until one fails or stop is closed. It returns
+// their number and the last commit.
+func (c *call) commitAll(stop <-chan struct{}, done string, txs iter.Seq[string]) (n, last int64, err error) {
+	lines := func(yield func([]client.Line, bool) bool) {
+		for tx := range txs {
+			if !yield([]client.Line{{Text: []byte(tx)}}, true) {
+				return
+			}
+		}
+	}
+	o := client.LinesOptions{Base: c.writeURL, OnError: "stop", GiveUp: c.timeout.Duration, Stop: stop}
+	for r, err := range c.api.CommitLines(c.ctx, lines, o) {
+		if failed, ok := errors.AsType[*client.Unanswered](err); ok {
+			return n, last, inWords(failed.Err)
+		}
+		if r.Err != nil {
+			return n, last, exitf(exitRefused, "a container can't be %s: %s", done, r.Err)
+		}
+		n, last = n+1, r.GlobalSeq
+	}
+	return n, last, nil
+}
+
+// post posts to the write daemon, and returns an error for any status but 200.
+func (c *call) post(path string, body []byte) (*answer, error) {
+	a, err := c.askQuietly(request{Method: http.MethodPost, Base: c.writeURL, Path: path, Body: body})
+	if err != nil {
+		return nil, err
+	}
+	return a, a.check()
+}
+
+func (c *call) awaitRead(seq int64) error {
+	_, err := c.get(c.readURL, "/v1/read/freshness", url.Values{"min_seq": {strconv.FormatInt(seq, 10)}, "wait": {c.timeout.String()}})
+	return err
+}
+
+// commits returns the last commit of the write daemon.
 func (c *call) commits() (int64, error) {
 	a, err := c.askQuietly(request{Method: http.MethodGet, Base: c.writeURL, Path: "/v1/health"})
 	if err != nil {
 		return 0, err
 	}
-	var health healthData
-	if err := a.decode(&health); err != nil || health.CommitLog == nil {
-		return 0, err
+	var health struct {
+		CommitLog struct {
+			EndSeq int64 `json:"end_seq"`
+		} `json:"commit_log"`
 	}
-	return health.CommitLog.EndSeq, nil
+	err = a.decode(&health)
+	return health.CommitLog.EndSeq, err
 }
 
-// catchUp waits until every commit is visible to reads.
-func (c *call) catchUp() error {
-	commits, err := c.commits()
-	if err != nil || commits == 0 {
-		return err
-	}
-	return c.awaitRead(commits)
-}
-
-// began reports whether the ledger's first commit is the class of a run of bench.
+// began reports whether the ledger's first commit registered the class of bench.
 func (b *bench) began(c *call) bool {
 	var first client.Result
-	if c.read("/v1/read/commit/1", url.Values{"min_seq": {"1"}}, &first) != nil {
-		return false
-	}
-	proof := proofOf(&first)
-	return proof != nil && strings.HasPrefix(proof.Key, benchKey)
+	return c.read("/v1/read/commit/1", url.Values{"min_seq": {"1"}}, &first) == nil && strings.HasPrefix(keyOf(first.Metadata), benchKey)
 }
 
-// remove removes the containers with their contents. The class can't be removed.
+// remove empties and removes the containers.
 func (b *bench) remove(c *call) error {
-	if err := c.catchUp(); err != nil {
+	commits, err := c.commits()
+	if err != nil {
 		return err
 	}
-	var failed error // read when all are removed, or it has ended that
-	_, err := c.commitAll("removed", func(yield func(string) bool) {
-		for n := range b.containers.value {
+	if err := c.awaitRead(commits); err != nil {
+		return err
+	}
+	var failed error // valid once commitAll has returned
+	_, last, err := c.commitAll(nil, "removed", func(yield func(string) bool) {
+		for id := b.first; id < b.first+b.containers.value; id++ {
 			var tx string
-			if tx, failed = b.removal(c, b.firstID.value+n); failed != nil || tx != "" && !yield(tx) {
+			if tx, failed = b.removal(c, id); failed != nil || !yield(tx) {
 				return
 			}
 		}
@@ -190,22 +137,25 @@ func (b *bench) remove(c *call) error {
 	if err := cmp.Or(err, failed); err != nil {
 		return err
 	}
-	err = c.catchUp() // so that whoever looks next finds them gone
-	c.say("the containers are removed; class %d stays", b.firstID.value)
-	return err
+	c.say("removed the containers")
+	return c.awaitRead(last) // so that later reads do not show them
 }
 
-// removal returns the transaction that removes a container of bench, "" for others.
+// removal returns a transaction that empties and removes a container.
 func (b *bench) removal(c *call, id int64) (string, error) {
-	stacks, there, err := stacksOf(c, id)
-	if err != nil || !there || !b.owns(stacks) {
+	a, err := c.get(c.readURL, fmt.Sprintf("/v1/read/container/%d/balances", id), nil)
+	if err != nil {
 		return "", err
 	}
-	var tx strings.Builder
-	tx.WriteString(`{"operations":[`)
-	for _, s := range stacks {
-		fmt.Fprintf(&tx, `{"op":"RemoveFungible","args":{"container_id":%d,"class_id":%d,"key":%d,"quantity":%s}},`, id, s.Class, s.Key, s.Quantity)
+	var held struct {
+		Balances []struct{ Quantity json.Number }
 	}
-	fmt.Fprintf(&tx, `{"op":"RemoveContainer","args":{"container_id":%d}}]}`, id)
-	return tx.String(), nil
+	if err := a.decode(&held); err != nil {
+		return "", err
+	}
+	if len(held.Balances) == 0 {
+		return "", a.lacks("balances")
+	}
+	return fmt.Sprintf(`{"operations":[{"op":"RemoveFungible","args":{"container_id":%d,"class_id":%d,"key":0,"quantity":%s}},`+
+		`{"op":"RemoveContainer","args":{"container_id":%d}}]}`, id, b.class, held.Balances[0].Quantity, id), nil
 }
