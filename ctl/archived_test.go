@@ -10,16 +10,24 @@ import (
 	"assetledger/wal"
 )
 
-// Commands that start with the first commit start with the first existing one,
-// and say so.
-func TestArchivedLog(t *testing.T) {
-	dir := t.TempDir()
+// archivedLog returns the directory of a log with 300 commits, the first of which
+// are archived.
+func archivedLog(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	makeLog(t, dir, 64<<10, containers(t, 300, 1))
 	writeCheckpoints(t, dir, 250, 300)
 	report, err := wal.Archive(dir, filepath.Join(t.TempDir(), "to"), 250, nil)
 	if err != nil || len(report.Moved) == 0 {
 		t.Fatalf("%+v, %v", report, err)
 	}
+	return dir
+}
+
+// TestArchivedLog checks that commands that begin with the first commit begin with
+// the first one that is not archived, and report that.
+func TestArchivedLog(t *testing.T) {
+	dir := archivedLog(t)
 	x := tool{t, startDaemons(t, dir)}
 	segments, _, err := wal.Stat(dir, nil)
 	if err != nil {

@@ -1,7 +1,6 @@
 package ctl
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"strconv"
@@ -24,25 +22,34 @@ var batchCommand = command{
 	Words:   "batch",
 	Args:    "[FILE]",
 	List:    true,
-	Purpose: "submit many transactions, each on its own: the fast way",
-	Notes: "FILE, or - for standard input, is NDJSON, one transaction a line and as long as it may be, or the body of /v1/commit/batch. A line\n" +
-		"may also be one operation in words, as -op of commit takes it. Lines are sent in order, in one stream of\n" +
-		"commits, and each gives a line of results. From a pipe, a line is sent at once and its result is shown when\n" +
-		"it is durable. The exit code is 3 if any transaction was refused.\n\n" +
-		"If the daemon stops or another one takes over, the lines that were not carried out are sent again until\n" +
-		"-timeout. If a connection breaks, so are those with a key; of the others the outcome is unknown. If the results\n" +
-		"can't be written, or at SIGINT or SIGTERM, nothing more is sent, and the end says which lines have a result. A\n" +
-		"second signal ends it at once, as does a pipe that nobody reads, such as that of head: then it is not said.\n\n" +
-		"With -resume the same command can be run again, after whatever ended it: a line without an idempotency_key\n" +
-		"gets one made of the file's name (or -name) and the line's number, so a line that was committed is not\n" +
-		"committed again, and one that was refused may be mended first. Use a new name for new work. The ledger\n" +
-		"remembers the last 1,000,000 keys; for files of more than half of that the lines done are kept in FILE.resume.",
+	Purpose: "submit many transactions, each on its own, at the highest rate",
+	Notes: "FILE, or - for standard input, is NDJSON of any length, one transaction per line, or the body of\n" +
+		"/v1/commit/batch, whose transactions are sent like lines. A line may also be one operation in words, as for -op of\n" +
+		"commit. Lines are sent in order, in one stream of commits, and each has a line in the results. From a pipe, a line\n" +
+		"is sent at once and its result is shown when it is durable. The exit code is 3 if any transaction was rejected.\n\n" +
+		"If the daemon stops or another one takes over, the lines that were not executed are sent again until\n" +
+		"-timeout. If a connection breaks, those with a key are sent again, too; the outcome of the others is unknown. If the results\n" +
+		"can't be written, or on SIGINT or SIGTERM, nothing more is sent, and the last message says which lines have a result. A\n" +
+		"second signal or a closed pipe, such as that of head, ends the command at once, without that message.\n\n" +
+		"With -resume you can repeat the same command, however it ended. A line without an idempotency_key\n" +
+		"gets one from the file's name (or -name) and the line's number. So a line that was committed is not\n" +
+		"committed again. You may correct a rejected line in its place, or leave it empty, and add lines at the end. Don't edit\n" +
+		"committed lines, and don't insert or delete lines before them: then the next run ends with exit code 2, and sends nothing.\n" +
+		"Use a new name for new work.\n\n" +
+		"The command keeps its position in FILE.resume (for standard input NAME.resume, in the current directory): which lines\n" +
+		"are committed, which of the last ones may be, checksums of both, and a commit with its key. The next run compares the\n" +
+		"file with it before it sends a line. From a pipe, it sends rejected lines again before it notices a change. Keep\n" +
+		"FILE.resume until all lines are committed, and then remove it.\n\n" +
+		"After a crash of ledgerctl or a broken connection, the lines sent last are recognized by their keys. For that, the\n" +
+		"ledger must remember at least 1,000 keys, and more if other clients commit, too: see -idempotency-keys of ledger-write,\n" +
+		"whose default is 1,000,000. If it may have forgotten them, the next run ends without sending a line. A run whose last\n" +
+		"commit's key is forgotten needs the read daemon, and the scope read, to recognize the ledger.",
 	Examples: [2]string{"batch transactions.ndjson -on-error stop", "batch transactions.ndjson -resume -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
 		b := &batch{onError: choice{of: []string{"continue", "stop"}}}
 		set.StringVar(&b.file, "f", "", "the same as the word `FILE`; - is standard input")
-		set.Var(&b.onError, "on-error", "`WHAT` to do after a refusal: continue (as the ledger does unless told), or stop")
-		set.BoolVar(&b.resume, "resume", false, "give each line a key of its own, so that the command is safe to repeat")
+		set.Var(&b.onError, "on-error", "`WHAT` to do after a rejection: continue (the ledger's default), or stop")
+		set.BoolVar(&b.resume, "resume", false, "give each line its own idempotency key, so that the command is safe to repeat")
 		set.StringVar(&b.name, "name", "", "`NAME` of this work in the keys of -resume; needed for standard input")
 		return b.run
 	},
@@ -53,56 +60,52 @@ type batch struct {
 	onError    choice
 	resume     bool
 
-	column    string // what counts the results: lines of a file, or transactions of a batch
+	in        *lineReader
+	first     []byte // the first line, already read
+	column    string // header of the first column: lines of a file, or transactions of a batch
 	table     *table
-	text      []byte // reused
+	text      []byte // reused buffer
 	bar       *bar
 	mark      *resumeMark // nil without -resume
 	group     group
 	ended     error                   // why the input ended
-	stopping  context.Context         // of lines: done when no more are to be sent, and why
-	halt      context.CancelCauseFunc // ends it
-	written   int                     // every line up to this one has its result written
+	stopping  context.Context         // done when no more lines are to be sent; its cause says why
+	halt      context.CancelCauseFunc // cancels stopping
+	written   int                     // the results of all lines up to this one are written
 	last      int                     // line or transaction whose result was shown last
 	untried   int
 	refused   int
-	committed int // replayed ones too
+	committed int // includes replayed ones
 	replayed  int
+	doubt     bool // lines that were sent have no result
 }
 
 func (b *batch) run(c *call) error {
 	if b.file == "" {
-		return usagef("there is no batch: give a FILE, or - for standard input")
+		return usagef("no batch was given: give a FILE, or - for standard input")
 	}
-	if err := b.prepareResume(c); err != nil {
-		return err
+	b.stopping, b.halt = untilSignal(c.ctx)
+	defer b.halt(nil)
+	prepared := make(chan error, 1)
+	go func() { prepared <- b.prepare(c) }() // may wait for input, which a signal must interrupt
+	select {
+	case err := <-prepared:
+		if err != nil {
+			return err
+		}
+	case <-b.stopping.Done():
+		return b.halted(context.Cause(b.stopping))
 	}
-	in, closeInput, err := c.openInput(b.file)
-	if err != nil {
-		return err
-	}
-	defer closeInput()
-	b.bar = newBar(c.words, in)
 	defer b.bar.clear()
-	lines := &lineReader{in: bufio.NewReaderSize(in, 64<<10), most: maxLine}
-	first, err := firstLine(lines)
-	if err != nil && err != io.EOF {
-		return b.unreadable(lines, err)
-	}
-	b.column = "n"
-	if isTransaction(first) {
-		b.column = "line"
-	}
 	b.table = c.newTable(numeric(b.column), numeric("global_seq"), numeric("batch_seq"), text("minted"), text("result"))
-	switch {
-	case b.column == "line":
-		err = b.sendLines(c, lines, first)
-	case b.resume:
-		return usagef("-resume goes line by line: give %s as one transaction a line", b.file)
-	default:
-		err = b.sendWhole(c, lines.in, first)
-	}
+	err := b.sendLines(c)
 	b.bar.clear()
+	if saved := b.mark.end(b.doubt); saved != nil {
+		if err != nil {
+			return exitf(exitCode(err), "%v; %v", err, saved)
+		}
+		return saved
+	}
 	if err != nil {
 		return err
 	}
@@ -112,20 +115,57 @@ func (b *batch) run(c *call) error {
 	return b.summary(c)
 }
 
-// summary returns the error for rejected lines. On a terminal it reports success too.
+// prepare reads the input up to the first line to send. The input stays open until
+// ledgerctl ends.
+func (b *batch) prepare(c *call) error {
+	if err := b.prepareResume(c); err != nil {
+		return err
+	}
+	in, _, err := c.openInput(b.file)
+	if err != nil {
+		return err
+	}
+	b.bar = newBar(c.words, in)
+	var again io.ReadSeeker // the lines, to read them once more; nil for a pipe
+	var start int64
+	if b.bar.in != nil {
+		again = in.(*os.File)
+		start, _ = again.Seek(0, io.SeekCurrent) // of a regular file
+	}
+	b.in = newLineReader(in, maxLine)
+	b.first, err = firstLine(b.in)
+	if err == io.EOF {
+		return usagef("%s is empty", b.file)
+	}
+	if err != nil {
+		return b.unreadable(err)
+	}
+	b.column = "line"
+	if beginsBody(b.first) {
+		b.column = "n"
+		text, err := b.unpack(io.MultiReader(bytes.NewReader(b.first), strings.NewReader("\n"), b.in.in))
+		if err != nil {
+			return err
+		}
+		again, start, b.in, b.first = bytes.NewReader(text), 0, newLineReader(bytes.NewReader(text), maxInput), nil
+	}
+	return b.verify(again, start)
+}
+
+// summary returns the error if lines were rejected. On a terminal it also reports success.
 func (b *batch) summary(c *call) error {
 	var note strings.Builder
 	if b.untried > 0 {
 		fmt.Fprintf(&note, ", and %d after it not tried", b.untried)
 	}
-	if b.stopped() && b.column == "line" {
+	if b.stopped() {
 		fmt.Fprintf(&note, "; nothing after line %d was sent", b.last)
 	}
 	if b.replayed > 0 {
 		fmt.Fprintf(&note, "; %d had been committed before", b.replayed)
 	}
 	if b.refused > 0 {
-		return exitf(exitRefused, "%d of %s failed%s", b.refused, count(b.committed+b.refused, "transaction"), &note)
+		return exitf(exitRefused, "%d of %s failed%s", b.refused, count(b.committed+b.refused+b.untried, "transaction"), &note)
 	}
 	if isTerminal(c.words) {
 		c.say("%s committed in %v%s", count(b.committed, "transaction"), b.bar.elapsed(), &note)
@@ -133,7 +173,7 @@ func (b *batch) summary(c *call) error {
 	return nil
 }
 
-// firstLine returns the first line that is not blank; io.EOF when there is none.
+// firstLine returns the first line that is not blank, or io.EOF if there is none.
 func firstLine(lines *lineReader) ([]byte, error) {
 	for {
 		line, err := lines.next()
@@ -146,74 +186,77 @@ func firstLine(lines *lineReader) ([]byte, error) {
 	}
 }
 
-// isTransaction reports whether each line is, or is meant to be, a transaction, as the
-// first one tells. Otherwise it begins the body of a batch, perhaps of many lines.
-func isTransaction(line []byte) bool {
-	in := json.NewDecoder(bytes.NewReader(line))
-	if opening, err := in.Token(); err != nil || opening != json.Delim('{') {
-		return len(line) > 0 // no object: that line is refused alone
+// beginsBody reports whether the first line begins the body of a batch request, which
+// may have many lines. Otherwise the line is a transaction, complete or cut short.
+func beginsBody(line []byte) bool {
+	var fields map[string]json.RawMessage
+	if json.NewDecoder(bytes.NewReader(line)).Decode(&fields) == io.ErrUnexpectedEOF {
+		return line[0] == '{' && (bytes.Contains(line, []byte(`"transactions"`)) || !bytes.Contains(line, []byte(`"operations"`)))
 	}
-	for {
-		name, err := in.Token()
-		switch {
-		case name == "transactions" || name == "on_error":
-			return false
-		case name == json.Delim('}'):
-			return true
-		case err != nil:
-			return !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
-		case name == "operations" || name == "idempotency_key" || name == "metadata":
-			return true
-		}
-		var value json.RawMessage
-		if err := in.Decode(&value); err != nil {
-			return true
-		}
-	}
+	return fields["transactions"] != nil || fields["on_error"] != nil
 }
 
-func (b *batch) unreadable(lines *lineReader, err error) error {
+// unpack returns the transactions of the body of a batch request as lines.
+func (b *batch) unpack(in io.Reader) ([]byte, error) {
+	body, err := readWhole(in, b.file, ": give it as one transaction per line")
+	if err != nil {
+		return nil, err
+	}
+	fields, err := bodyFields(body)
+	if err != nil {
+		return nil, usagef("%s is not a batch: %v", b.file, err)
+	}
+	var transactions []json.RawMessage
+	if err := json.Unmarshal(fields["transactions"], &transactions); err != nil || len(transactions) == 0 {
+		return nil, usagef("%s has no transactions: give an array with at least one", b.file)
+	}
+	if text := fields["on_error"]; text != nil {
+		var mode string
+		if b.onError.value != "" {
+			return nil, usagef("the batch has its own on_error: omit -on-error")
+		}
+		if json.Unmarshal(text, &mode) != nil || b.onError.Set(mode) != nil {
+			return nil, usagef("on_error of %s is %.100s, and must be continue or stop", b.file, text)
+		}
+	}
+	var text bytes.Buffer
+	for _, tx := range transactions {
+		json.Compact(&text, tx)
+		text.WriteByte('\n')
+	}
+	return text.Bytes(), nil
+}
+
+// bodyFields returns the fields of the body of a batch request. Repeated and unknown
+// fields are errors.
+func bodyFields(body []byte) (map[string]json.RawMessage, error) {
+	fields := map[string]json.RawMessage{}
+	err := eachField(body, func(name string, value json.RawMessage) error {
+		switch {
+		case name != "transactions" && name != "on_error":
+			return fmt.Errorf("it has an unknown field %.100q", name)
+		case fields[name] != nil:
+			return fmt.Errorf("it has %s twice", name)
+		}
+		fields[name] = value
+		return nil
+	})
+	return fields, err
+}
+
+func (b *batch) unreadable(err error) error {
 	if errors.Is(err, errLongLine) {
-		return usagef("line %d of %s is longer than %d bytes; %s before it", lines.number, b.file, maxLine, b.done())
+		return usagef("line %d of %s is longer than %d bytes; %s before it", b.in.number, b.file, maxLine, b.done())
+	}
+	if errors.Is(err, errChanged) {
+		n, known := b.mark.earlier.Answered, b.done()
+		if b.last == 0 {
+			known = noneExecuted
+		}
+		return usagef("lines 1 to %d of %s differ from those that earlier runs committed: correct a rejected line in its place, or leave it empty; "+
+			"don't edit committed lines, and don't insert or delete lines before line %d; use a new file name or -name for new work; %s", n, b.file, n+1, known)
 	}
 	return fmt.Errorf("cannot read %s: %w; %s before that", b.file, err, b.done())
-}
-
-func (b *batch) sendWhole(c *call, in io.Reader, first []byte) error {
-	body, err := readWhole(io.MultiReader(bytes.NewReader(first), strings.NewReader("\n"), in), b.file, ": give it as one transaction a line")
-	if err != nil {
-		return err
-	}
-	if b.onError.value != "" {
-		if body, err = withOnError(body, b.onError.value); err != nil {
-			return err
-		}
-	}
-	a, err := c.ask(request{Method: http.MethodPost, Base: c.writeURL, Path: "/v1/commit/batch", Body: body})
-	if err != nil {
-		what := "of the batch"
-		if silent, ok := errors.AsType[*noAnswer](err); !ok || silent.NeverSent() {
-			what = ""
-		}
-		return b.unanswered(err, what, againKeyed)
-	}
-	return b.show(c, a)
-}
-
-func withOnError(body []byte, value string) ([]byte, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(body, &fields); err != nil {
-		return nil, usagef("the batch is not a JSON object: %v", err)
-	}
-	if fields["on_error"] != nil {
-		return nil, usagef("the batch has its own on_error: leave out -on-error")
-	}
-	end := bytes.LastIndexByte(body, '}')
-	comma := ","
-	if len(fields) == 0 {
-		comma = ""
-	}
-	return fmt.Appendf(body[:end:end], `%s"on_error":%q}`, comma, value), nil
 }
 
 func (b *batch) stopped() bool { return b.onError.value == "stop" && b.refused > 0 }
@@ -222,14 +265,14 @@ func (b *batch) done() string {
 	return fmt.Sprintf("%d committed and %d failed", b.committed, b.refused)
 }
 
-// What to do about lines whose outcome is unknown.
+// Advice about lines whose outcome is unknown.
 const (
-	againAll   = "run the same command again, which commits none twice"
-	againKeyed = "run again those that have an idempotency_key"
+	againAll   = "run the same command again; nothing is committed twice"
+	againKeyed = "send again those that have an idempotency_key"
 )
 
-// unanswered adds to an error what is known about the transactions. what names those
-// whose outcome is unknown ("": none), and next what to do.
+// unanswered adds to an error what is known about the transactions. what names the
+// transactions whose outcome is unknown ("": none), and next says what to do.
 func (b *batch) unanswered(err error, what, next string) error {
 	switch {
 	case what == "" && b.committed+b.refused == 0:
@@ -237,34 +280,7 @@ func (b *batch) unanswered(err error, what, next string) error {
 	case what == "":
 		return exitf(exitCode(err), "%v; %s before that", err, b.done())
 	}
-	return exitf(max(exitSilent, exitCode(err)), "%v; %s before, and %s it is not known: %s", err, b.done(), what, next)
-}
-
-// unclear adds what is known to the error for a response that is not a result.
-func (b *batch) unclear(err error) error {
-	return exitf(exitSilent, "%v; %s before; whether the others were committed is not known", err, b.done())
-}
-
-func (b *batch) show(c *call, a *answer) error {
-	var answer struct{ Results []json.RawMessage }
-	if err := a.decode(&answer); err != nil {
-		return b.unclear(err)
-	}
-	b.bar.clear()
-	for i, raw := range answer.Results {
-		var r client.Verdict
-		if err := client.ParseVerdict(raw, &r); err != nil {
-			return b.unclear(fmt.Errorf("result %d of %s is none: %.200s", i, a.URL, raw))
-		}
-		b.add(c, i+1, &r, raw)
-	}
-	if c.json() && !c.ndjson() {
-		c.showRaw(a)
-	}
-	if !c.json() {
-		b.table.flush()
-	}
-	return nil
+	return exitf(max(exitSilent, exitCode(err)), "%v; %s before, and the outcome of %s is unknown: %s", err, b.done(), what, next)
 }
 
 func (b *batch) add(c *call, n int, r *client.Verdict, raw []byte) {
@@ -304,9 +320,9 @@ func (b *batch) row(c *call, n int, r *client.Verdict) {
 	b.table.row(n, r.GlobalSeq, r.BatchSeq, joinInts(r.Minted), result)
 }
 
-// untilSignal returns a context that the first SIGINT or SIGTERM ends, with the
-// error to end with as its cause. A second signal kills the process. A signal that is
-// ignored, as nohup and & have it, stays so.
+// untilSignal returns a context that the first SIGINT or SIGTERM cancels. Its cause is
+// the error to exit with. A second signal kills the process. Signals that were ignored
+// at the start, such as by nohup or &, stay ignored.
 func untilSignal(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, halt := context.WithCancelCause(ctx)
 	arrived := make(chan os.Signal, 1)
@@ -326,7 +342,7 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelCauseFunc)
 	return ctx, halt
 }
 
-// flush writes the results shown so far: with whole, all up to the last line.
+// flush writes the buffered results. whole says that they include all results up to line last.
 func (b *batch) flush(c *call, last int, whole bool) error {
 	if err := c.out.Flush(); err != nil {
 		return fmt.Errorf("not all results from line %d on could be written: %w", b.written+1, err)
@@ -337,11 +353,13 @@ func (b *batch) flush(c *call, last int, whole bool) error {
 	return nil
 }
 
-// halted returns the error of a stopped batch, once no line is in flight.
+const noneExecuted = "no line was executed"
+
+// halted returns the error for a stopped batch. No line may be in flight.
 func (b *batch) halted(why error) error {
-	known := "no line was carried out"
+	known := noneExecuted
 	if b.last > 0 {
-		known = fmt.Sprintf("lines 1 to %d have a result: %s; no later line was carried out", b.last, b.done())
+		known = fmt.Sprintf("lines 1 to %d have a result: %s; no later line was executed", b.last, b.done())
 	}
 	return exitf(exitCode(why), "%v; %s", why, known)
 }

@@ -52,8 +52,8 @@ func manyLines() (text string, results []string) {
 	return b.String(), results
 }
 
-// Requests follow each other in the stream. Every line has its own result, in
-// its place, and lines are committed in order.
+// TestBatchFlows checks that lines are committed in order, and that every line has
+// its own result, in the same order.
 func TestBatchFlows(t *testing.T) {
 	x := tool{t, startDaemons(t, t.TempDir())}
 	x.must(exitDone, flowWorld, "batch", "-f", "-")
@@ -73,8 +73,8 @@ func TestBatchFlows(t *testing.T) {
 	}
 }
 
-// With -on-error stop, nothing after the first rejection is committed, whatever
-// was in flight. Every line that was sent has a result.
+// TestBatchFlowStops checks that with -on-error stop nothing after the first rejection
+// is committed, even if it was in flight, and that every line that was sent has a result.
 func TestBatchFlowStops(t *testing.T) {
 	t.Parallel()
 	x := tool{t, startDaemons(t, t.TempDir())}
@@ -92,7 +92,7 @@ func TestBatchFlowStops(t *testing.T) {
 			untried++
 		}
 	}
-	if code != exitRefused || committed+1+untried != len(lines) || !strings.Contains(words, fmt.Sprintf("1 of %d transactions failed, and %d after it not tried", committed+1, untried)) {
+	if code != exitRefused || committed+1+untried != len(lines) || !strings.Contains(words, fmt.Sprintf("1 of %d transactions failed, and %d after it not tried", len(lines), untried)) {
 		t.Errorf("exit code %d, %d of %d committed, %d not tried: %s", code, committed, len(lines), untried, words)
 	}
 	if end := x.must(exitDone, "", "health", "-o", "json"); !strings.Contains(end, fmt.Sprintf(`"commit_log_seq":%d`, committed+3)) {
@@ -130,11 +130,13 @@ func forward(t *testing.T, to string, copy func(client io.Writer, server io.Read
 	return "http://" + ln.Addr().String()
 }
 
-// A connection breaks with several requests in flight. With idempotency keys,
-// each line is committed once. Without them, the lines in doubt are named.
+// TestBatchFlowIsCut breaks a connection with many lines in flight. With idempotency
+// keys, each line must be committed once. Without them, the message must name the lines
+// in doubt.
 func TestBatchFlowIsCut(t *testing.T) {
 	for _, keyed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("keys: %v", keyed), func(t *testing.T) {
+			t.Chdir(t.TempDir())
 			x := tool{t, startDaemons(t, t.TempDir())}
 			x.must(exitDone, flowWorld, "batch", "-f", "-")
 			const lines = linesAhead + 2*ledger.MaxBatch
@@ -157,7 +159,7 @@ func TestBatchFlowIsCut(t *testing.T) {
 			code, out, words := x.run(text.String(), args...)
 			x.daemons.writeURL = direct
 			if keyed {
-				if code != exitDone || strings.Count(out, "\n") != lines || !strings.Contains(words, "trying again with the same key") {
+				if code != exitDone || strings.Count(out, "\n") != lines || !strings.Contains(words, "retrying with the same key") {
 					t.Errorf("exit code %d, %d results: %s", code, strings.Count(out, "\n"), words)
 				}
 				if end := x.must(exitDone, "", "health", "-o", "json"); !strings.Contains(end, fmt.Sprintf(`"commit_log_seq":%d`, lines+3)) {
@@ -166,18 +168,19 @@ func TestBatchFlowIsCut(t *testing.T) {
 				return
 			}
 			told := strings.Count(out, "\n")
-			if code != exitSilent || !strings.Contains(words, fmt.Sprintf("%d committed and 0 failed before, and of lines %d to ", told, told+1)) {
+			if code != exitSilent || !strings.Contains(words, fmt.Sprintf("%d committed and 0 failed before, and the outcome of lines %d to ", told, told+1)) {
 				t.Errorf("exit code %d, %d results: %s", code, told, words)
 			}
 		})
 	}
 }
 
-// A write daemon that is stopped and started again under a batch costs no line, with keys or without: those that it did
-// not carry out are sent again.
+// TestBatchOutlivesADaemon restarts the write daemon during a batch. No line may be
+// lost, with or without keys: those that were not executed are sent again.
 func TestBatchOutlivesADaemon(t *testing.T) {
 	for _, args := range [][]string{{"-o", "ndjson"}, {"-o", "ndjson", "-resume", "-name", "restarts"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Chdir(t.TempDir())
 			dir := t.TempDir()
 			daemons := startDaemons(t, dir)
 			tool{t, daemons}.must(exitDone, flowWorld, "batch", "-f", "-")
@@ -206,7 +209,7 @@ func TestBatchOutlivesADaemon(t *testing.T) {
 				ended <- code
 			}()
 			restart := make(chan bool, 2)
-			go func() { // the results are read meanwhile: a daemon that stops waits only so long for a client that reads none
+			go func() { // read the results: a daemon that stops does not wait long for a client that reads none
 				defer close(enough)
 				for range 2 {
 					if !<-restart {
@@ -234,8 +237,8 @@ func TestBatchOutlivesADaemon(t *testing.T) {
 	}
 }
 
-// If the input is a pipe, the result of each line is shown as soon as it is
-// durable, before the next line is written. A line may be an operation in words.
+// TestBatchIsInteractive checks that with input from a pipe the result of each line is
+// shown before the next line is written. A line may be an operation in words.
 func TestBatchIsInteractive(t *testing.T) {
 	daemons := startDaemons(t, t.TempDir())
 	in, give, err := os.Pipe()

@@ -3,44 +3,44 @@ package ctl
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"math"
 
 	"assetledger/ctl/client"
 	"assetledger/ledger"
 )
 
 const (
-	maxLine    = 16 << 20 // bytes of a line; the ledger takes 64 MiB in a request
-	runBytes   = 64 << 10 // bytes of lines that are passed on together
-	groupBytes = 8 << 20  // bytes of lines whose results are shown together
+	maxLine    = 16 << 20 // maximum size of a line in bytes; a request may have 64 MiB
+	runBytes   = 64 << 10 // size in bytes from which on collected lines are passed to the client
+	groupBytes = 8 << 20  // size in bytes of lines from which on their results are shown
 	linesAhead = 4 * ledger.MaxBatch
 )
 
-// sendLines commits first and the lines after it, and shows their results.
-func (b *batch) sendLines(c *call, in *lineReader, first []byte) error {
+// sendLines commits the lines, and shows their results.
+func (b *batch) sendLines(c *call) error {
 	o := client.LinesOptions{Base: c.writeURL, OnError: b.onError.value, Window: linesAhead, GiveUp: c.timeout.Duration}
-	b.stopping, b.halt = untilSignal(c.ctx)
-	defer b.halt(nil)
 	o.Stop = b.stopping.Done()
 	o.Again = func(why error, keyed bool) {
 		b.bar.clear()
 		saying := sameKey
 		if !keyed {
-			saying = "trying again what was not carried out"
+			saying = "retrying the lines that were not executed"
 		}
 		c.again(saying)(why)
 	}
-	for r, err := range c.api.CommitLines(c.ctx, b.lines(in, bytes.Clone(first)), o) {
+	for r, err := range c.api.CommitLines(c.ctx, b.lines(bytes.Clone(b.first)), o) {
 		if err != nil {
 			return b.failed(c, err)
 		}
 		if err := b.result(c, &r); err != nil {
-			b.halt(err) // the results of what is in flight are still counted
+			b.halt(err) // results of lines in flight are still counted
 		}
 	}
 	if err := b.endGroup(c); err != nil {
@@ -50,53 +50,61 @@ func (b *batch) sendLines(c *call, in *lineReader, first []byte) error {
 		return b.halted(why)
 	}
 	if !b.stopped() && b.ended != io.EOF {
-		return b.unreadable(in, b.ended)
+		return b.unreadable(b.ended)
 	}
-	return b.mark.save(c, true)
+	return nil
 }
 
-// lines yields line and those after it, in runs that have arrived together, and
-// whether more come without a wait. At the end it sets b.ended.
-func (b *batch) lines(in *lineReader, line []byte) iter.Seq2[[]client.Line, bool] {
+// lines yields line and the lines after it, in slices of lines that are available
+// together, and whether more are available without waiting. At the end it sets b.ended.
+func (b *batch) lines(line []byte) iter.Seq2[[]client.Line, bool] {
 	return func(yield func([]client.Line, bool) bool) {
 		var run []client.Line
-		var text []byte // of the run
+		var text []byte // text of the lines to yield
 		var tx ledger.Transaction
 		for b.ended == nil {
 			if line = bytes.TrimSpace(line); len(line) > 0 {
+				if b.ended = b.mark.reached(b.in.number); b.ended != nil {
+					break
+				}
 				var l client.Line
-				text, l = b.line(text, line, in.number, &tx)
+				text, l = b.line(text, line, b.in.number, &tx)
 				run = append(run, l)
 				if l.Given != nil && b.onError.value == "stop" && !b.mark.isDone(l.Number) {
 					b.ended = io.EOF
 				}
 			}
-			ready := in.ready()
-			if len(run) > 0 && (len(text) >= runBytes || !ready || b.ended != nil) {
-				if !yield(run, ready || b.bar.regular) {
+			ready := b.bar.in != nil || b.in.ready()
+			if len(run) > 0 && (len(text) >= runBytes || b.mark.full(run) || !ready || b.ended != nil) {
+				if err := b.mark.send(b.stopping, run); err != nil {
+					b.halt(err)
+					return
+				}
+				if !yield(run, (ready || b.bar.regular) && b.mark == nil) { // mark.send may wait for results
 					return
 				}
 				run, text = make([]client.Line, 0, len(run)), make([]byte, 0, runBytes)
 			}
 			if b.ended == nil {
-				line, b.ended = in.next()
+				line, b.ended = b.in.next()
+				if b.ended == io.EOF {
+					b.ended = cmp.Or(b.mark.reached(math.MaxInt), b.ended)
+				}
 			}
 		}
-		if len(run) > 0 {
+		if err := b.mark.send(b.stopping, run); err != nil {
+			b.halt(err)
+		} else if len(run) > 0 {
 			yield(run, false)
 		}
 	}
 }
 
-// line returns a line of the input as it is sent, with its text appended to that of
-// others. A line that is not JSON would make a whole batch request invalid, so it is
-// rejected here.
+// line returns a line of the input in the form in which it is sent. It appends its text
+// to the given buffer. A line that is not JSON would make a whole batch request
+// invalid, so line gives it the result of a rejection.
 func (b *batch) line(text, line []byte, number int, tx *ledger.Transaction) ([]byte, client.Line) {
 	l := client.Line{Number: number}
-	if b.mark.isDone(number) {
-		l.Given = []byte(`{"skipped":true}`)
-		return text, l
-	}
 	line, fault := ofWords(line)
 	refusal := ledger.ParseTransaction(line, tx, jsonLimits)
 	if refusal != nil && refusal.Code == ledger.MalformedJSON {
@@ -115,22 +123,26 @@ func (b *batch) line(text, line []byte, number int, tx *ledger.Transaction) ([]b
 		l.Keyed = true
 	}
 	l.Text = text[from:len(text):len(text)]
+	if b.mark.isDone(number) {
+		b.mark.seen += lineSum(number, l.Text)
+		return text[:from], client.Line{Number: number, Given: []byte(`{"skipped":true}`)}
+	}
 	return text, l
 }
 
-// lacksKey reports whether a line that the ledger will reject, unless it is newer than
-// ledgerctl, can be given a key. One that can't has a key or is no transaction in any
-// version, so that it is safe to send again.
+// lacksKey reports whether a line that this version can't parse lacks a key, and can be
+// given one. A newer ledger may accept the line. A line for which lacksKey returns false
+// has a key or is not a transaction in any version, so it is safe to send again.
 func lacksKey(line []byte) bool {
 	var fields map[string]json.RawMessage
 	return json.Unmarshal(line, &fields) == nil && len(fields) > 0 && fields["idempotency_key"] == nil
 }
 
-// jsonLimits allow for the two levels of the batch around a transaction.
+// jsonLimits leaves two levels of nesting for the batch around a transaction.
 var jsonLimits = ledger.ParseLimits{Nesting: ledger.DefaultNesting - 2}
 
-// ofWords returns the transaction of a line that is one operation in words. Others are
-// returned unchanged, those that seem to be words with what is wrong with them.
+// ofWords converts a line that is one operation in words to a transaction. It returns
+// any other line unchanged. If the line looks like words, the error says what is wrong.
 func ofWords(line []byte) ([]byte, error) {
 	if c := line[0] | 0x20; c < 'a' || c > 'z' {
 		return line, nil
@@ -144,13 +156,13 @@ func ofWords(line []byte) ([]byte, error) {
 
 type group struct {
 	lines   int
-	size    int           // bytes of these
-	last    int           // number of the last one
-	results [][]byte      // if they are shown as one answer
-	done    client.Result // committed last; its metadata are reused
+	size    int      // size of the lines in bytes
+	last    int      // number of the last line
+	results [][]byte // set if they are shown as one response
 }
 
 func (b *batch) result(c *call, r *client.Answered) error {
+	b.mark.result(r)
 	skipped := b.mark.isDone(r.Number)
 	alone := r.Given != nil && !skipped
 	if alone {
@@ -168,11 +180,6 @@ func (b *batch) result(c *call, r *client.Answered) error {
 		if c.json() && !c.ndjson() {
 			g.results = append(g.results, bytes.Clone(r.Raw))
 		}
-		if r.Err == nil && b.mark != nil {
-			metadata := append(g.done.Metadata[:0], r.Metadata...)
-			g.done = r.Result
-			g.done.Metadata = metadata
-		}
 	}
 	switch {
 	case alone, g.lines == ledger.MaxBatch, g.size >= groupBytes, !r.More && !b.bar.regular:
@@ -183,7 +190,7 @@ func (b *batch) result(c *call, r *client.Answered) error {
 	return nil
 }
 
-// endGroup shows the results of the group, and notes how far the batch has come.
+// endGroup shows the results of the group.
 func (b *batch) endGroup(c *call) error {
 	g := b.group
 	if g.lines == 0 {
@@ -200,14 +207,13 @@ func (b *batch) endGroup(c *call) error {
 		return err
 	}
 	b.bar.at(g.last, b.refused)
-	if !b.mark.isDone(g.last) {
-		b.mark.answered(g.last, &g.done)
-	}
-	return b.mark.save(c, false)
+	return nil
 }
 
-// skip shows a line that an earlier run has committed.
+// skip shows a line that an earlier run committed.
 func (b *batch) skip(c *call, line int) {
+	b.committed++
+	b.replayed++
 	switch {
 	case c.ndjson():
 		fmt.Fprintf(c.out, `{"line":%d,"skipped":true}`+"\n", line)
@@ -218,7 +224,7 @@ func (b *batch) skip(c *call, line int) {
 
 func (b *batch) failed(c *call, err error) error {
 	if !c.json() {
-		b.table.flush() // its header too, if there was no result
+		b.table.flush() // also writes the header if there was no result
 	}
 	if err := b.endGroup(c); err != nil {
 		b.halt(err)
@@ -230,27 +236,32 @@ func (b *batch) failed(c *call, err error) error {
 	if cause := context.Cause(b.stopping); cause != nil {
 		err = exitf(max(exitCode(cause), exitCode(err)), "%v; %v", cause, err)
 	}
+	b.doubt = len(why.Doubtful) > 0
 	what, next := "", againAll
 	for _, l := range why.Doubtful {
-		what = fmt.Sprintf("of lines %d to %d", why.Doubtful[0].Number, l.Number)
+		what = fmt.Sprintf("lines %d to %d", why.Doubtful[0].Number, l.Number)
 		if !l.Keyed {
 			next = againKeyed
 		}
 	}
-	return b.unanswered(err, what, next+"; no later line was carried out")
+	return b.unanswered(err, what, next+"; no later line was executed")
 }
 
 type lineReader struct {
 	in     *bufio.Reader
-	most   int // bytes of a line
-	number int // of the line returned last, from 1
+	most   int // maximum size of a line in bytes
+	number int // number of the line returned last, counted from 1
 	line   []byte
+}
+
+func newLineReader(in io.Reader, most int) *lineReader {
+	return &lineReader{in: bufio.NewReaderSize(in, runBytes), most: most}
 }
 
 var errLongLine = errors.New("the line is too long")
 
-// next returns the next line with its end; it is valid until the next call. The
-// error is io.EOF after the last line, errLongLine for one that is too long.
+// next returns the next line with its line break. It is valid until the next call. The
+// error is io.EOF after the last line, and errLongLine for a line that is too long.
 func (l *lineReader) next() ([]byte, error) {
 	l.line = l.line[:0]
 	for {
@@ -271,7 +282,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// ready reports whether the next line has arrived, so that next will not wait.
+// ready reports whether the next line is available, so that next does not wait.
 func (l *lineReader) ready() bool {
 	have, _ := l.in.Peek(l.in.Buffered())
 	return bytes.IndexByte(have, '\n') >= 0

@@ -1,59 +1,92 @@
 package ctl
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
-	"os"
+	"hash/crc32"
+	"io"
+	"math"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
+	"sync"
 
 	"assetledger/ctl/client"
+	"assetledger/ledger"
 )
 
-// Resuming. A line's idempotency key is "batch:" NAME ":" LINE, so the same line of
-// the same file is the same request in every run. The key does not contain the
-// line's text: a line that was changed after it was committed is rejected
-// (IdempotencyConflict), not committed a second time.
+// How a batch resumes. The idempotency key of a line is "batch:" NAME ":" LINE, so the
+// same line of the same file has the same key in every run. The key does not depend on
+// the line's text: a line that was changed after it was committed is rejected
+// (IdempotencyConflict) instead of committed a second time.
 //
-// The ledger remembers a limited number of idempotency keys. It would be unsafe to
-// send a file with more lines than that again from its first line. So a run that is
-// far beyond the lines for which it needs the keys writes its position to
-// NAME.resume, and the next run skips lines more than resumeWindow before that.
+// Keys alone are not enough: a line that moves gets another key, and the ledger
+// remembers only its newest keys. So a run keeps a note of its position in NAME.resume,
+// with checksums of the lines that are committed and of those that may be. No line of a
+// regular file is sent before a note covers it. The next run verifies both checksums in
+// a first pass over the file, and then sends the lines that are not known to be
+// committed. It needs the keys of at most 2*resumeStep of them: no more lines are sent
+// before their results are noted.
 
-const (
-	resumeWindow = 500_000 // lines whose keys are taken to be remembered: half of the ledger's default
-	resumeStep   = 100_000 // lines between two notes
-)
+const resumeStep = 400 // maximum number of lines between two saves of the position, if few lines failed
 
-// A resumeMark is the position of the runs over a file. A nil one does nothing.
+// A resumeMark keeps the position of the runs over a file. The methods of a nil
+// *resumeMark do nothing. The goroutine that sends lines also saves the position.
 type resumeMark struct {
-	path         string
-	window, step int
-	done         int // lines up to this one are not sent again
-	saved        int // line of the note on disk
-	note         resumeNote
+	path    string
+	earlier resumeNote // saved by earlier runs
+	covers  bool       // each line is covered by a note before it is sent; not for a pipe
+	seen    uint64     // hash of the skipped lines
+	checked bool       // seen was compared with that of the earlier runs
+
+	mu       sync.Mutex    // guards the fields below
+	answered chan struct{} // receives after a result
+	note     resumeNote
+	open     openLines
+	at       int    // line of the last result
+	flying   int    // number of lines without a result
+	since    int    // number of results since the position was saved
+	saved    bool   // this run has saved the position
+	ended    bool   // the position must not be saved any more; nothing more may be sent
+	seq      int64  // the last commit
+	text     []byte // its line
 }
 
-// resumeNote is the content of the file.
+// A resumeNote is the content of NAME.resume.
 type resumeNote struct {
 	Name     string       `json:"name"`
-	Answered int          `json:"answered"` // every line up to this one
-	Proof    *resumeProof `json:"proof"`
+	Answered int          `json:"answered"` // all lines up to this one have a result
+	Failed   [][2]int     `json:"failed"`   // the lines among them that are not committed, as ranges from first to last
+	Sum      uint64       `json:"sum"`      // hash of the committed ones, to detect changes
+	Proof    *resumeProof `json:"proof"`    // a commit before those of all open lines; nil: no line is known to be committed
+	Open     *openLines   `json:"open,omitempty"`
 }
+
+// openLines are lines that may have been committed: those of a range that are not
+// committed according to the note. There are none after a run that got the results of all
+// lines that it sent.
+type openLines struct {
+	After int    `json:"after"`
+	To    int    `json:"to"`
+	Sum   uint64 `json:"sum"` // their hash
+}
+
+// open returns the open lines; there may be none.
+func (n *resumeNote) open() openLines { return *cmp.Or(n.Open, new(openLines)) }
 
 func (b *batch) prepareResume(c *call) error {
 	switch {
 	case !b.resume && b.name != "":
-		return usagef("-name goes with -resume")
+		return usagef("-name needs -resume")
 	case !b.resume:
 		return nil
 	case b.file == "-" && b.name == "":
-		return usagef("-resume of standard input needs a name for this work: give it with -name")
+		return usagef("-resume with standard input needs -name, a name for this work")
 	}
 	name, path := filepath.Base(b.file), b.file+".resume"
 	if b.file == "-" {
@@ -62,11 +95,15 @@ func (b *batch) prepareResume(c *call) error {
 	if b.name != "" {
 		name = b.name
 	}
-	b.mark = &resumeMark{path: path, window: resumeWindow, step: resumeStep, note: resumeNote{Name: keyName(name)}}
+	b.mark = newResumeMark(path, keyName(name))
 	return b.mark.load(c)
 }
 
-// keyName returns name as keys have it: a hash if it is too long or not plain.
+func newResumeMark(path, name string) *resumeMark {
+	return &resumeMark{path: path, note: resumeNote{Name: name}, answered: make(chan struct{}, 1)}
+}
+
+// keyName returns the form of name in keys: a hash if it is too long or not plain ASCII.
 func keyName(name string) string {
 	plain := len(name) <= 100 && strings.IndexFunc(name, func(r rune) bool {
 		return r <= ' ' || r > '~' || r == '"' || r == '\\' || r == '/'
@@ -81,103 +118,238 @@ func (m *resumeMark) appendKey(text []byte, line int) []byte {
 	return fmt.Appendf(text[:len(text)-1], `,"idempotency_key":"batch:%s:%d"}`, m.note.Name, line)
 }
 
-func (m *resumeMark) isDone(line int) bool { return m != nil && line <= m.done }
+// isDone reports whether an earlier run committed a line.
+func (m *resumeMark) isDone(line int) bool {
+	if m == nil || line > m.earlier.Answered {
+		return false
+	}
+	left := rangesFrom(m.earlier.Failed, line)
+	return len(left) == 0 || line < left[0][0]
+}
 
-// A resumeProof is a commit with its key, which no other ledger has.
+// rangesFrom returns the ranges that do not end before line.
+func rangesFrom(ranges [][2]int, line int) [][2]int {
+	i, _ := slices.BinarySearchFunc(ranges, line, func(r [2]int, line int) int { return cmp.Compare(r[1], line) })
+	return ranges[i:]
+}
+
+func lineSum(number int, text []byte) uint64 {
+	return uint64(number) * uint64(crc32.Checksum(text, castagnoli))
+}
+
+var (
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+	errChanged = errors.New("the lines have changed")
+)
+
+// verify reads once more the lines that earlier runs sent, and returns an error unless
+// they are the same. It reads them from again, which begins at the offset start.
+func (b *batch) verify(again io.ReadSeeker, start int64) (err error) {
+	m := b.mark
+	if m == nil || again == nil {
+		return nil
+	}
+	open := m.earlier.open()
+	m.covers, m.open.To = true, max(m.earlier.Answered, open.To)
+	if m.open.To == 0 {
+		return nil
+	}
+	var text []byte
+	var tx ledger.Transaction
+	for line := b.first; err == nil && b.in.number <= m.open.To; line, err = b.in.next() {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		_, l := b.line(text[:0], line, b.in.number, &tx)
+		if m.isDone(l.Number) {
+			continue
+		}
+		sum := lineSum(l.Number, l.Text)
+		m.open.Sum += sum
+		if l.Number > open.After && l.Number <= open.To {
+			open.Sum -= sum
+		}
+	}
+	if err != nil && err != io.EOF {
+		return b.unreadable(err)
+	}
+	if err := m.reached(math.MaxInt); err != nil {
+		return b.unreadable(err)
+	}
+	if open.Sum != 0 {
+		return usagef("lines %d to %d of %s may have been committed by a run that was cut off, and differ from what it sent: "+
+			"restore them and run the batch again, before you correct what it rejects; %s", open.After+1, open.To, b.file, noneExecuted)
+	}
+	m.seen, m.checked = 0, false // lines compares them once more
+	b.first, b.in = nil, newLineReader(again, b.in.most)
+	_, err = again.Seek(start, io.SeekStart)
+	return err
+}
+
+// reached must be called before each line is sent. At the first line after those of the
+// earlier runs, it returns errChanged if the lines that they committed have changed.
+func (m *resumeMark) reached(line int) error {
+	if m == nil || m.checked || line <= m.earlier.Answered {
+		return nil
+	}
+	m.checked = true
+	if m.seen != m.earlier.Sum {
+		return errChanged
+	}
+	return nil
+}
+
+// A resumeProof is a commit with its key. It identifies the ledger: no other one has both.
 type resumeProof struct {
 	GlobalSeq int64  `json:"global_seq"`
 	Key       string `json:"key"`
 }
 
-// proofOf returns the proof that a result provides.
-func proofOf(r *client.Result) *resumeProof {
-	key := keyOf(r.Metadata)
-	if key == "" {
-		return nil
-	}
-	return &resumeProof{r.GlobalSeq, key}
-}
-
-// keyOf returns the idempotency key in the metadata of a commit, "" if there is none.
-func keyOf(metadata []byte) string {
+// keyOf returns the idempotency key in a transaction or in the metadata of a commit, or "" if there is none.
+func keyOf(object []byte) string {
 	var fields struct {
 		Key string `json:"idempotency_key"`
 	}
-	json.Unmarshal(metadata, &fields) // "" of anything else
+	json.Unmarshal(object, &fields) // an error means that there is no key
 	return fields.Key
 }
 
-// answered records that every line up to this one has a result.
-func (m *resumeMark) answered(line int, last *client.Result) {
+// send must be called before lines are sent. It waits while too many are without a
+// result, and saves the position. If it returns an error, the lines must not be sent.
+func (m *resumeMark) send(stopping context.Context, lines []client.Line) error {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for m.flying > m.room(lines) && stopping.Err() == nil {
+		m.mu.Unlock()
+		select {
+		case <-m.answered:
+		case <-stopping.Done():
+		}
+		m.mu.Lock()
+	}
+	if m.ended || stopping.Err() != nil {
+		return cmp.Or(context.Cause(stopping), context.Canceled)
+	}
+	n := 0
+	for i := range lines {
+		if l := &lines[i]; !m.isDone(l.Number) {
+			n++
+			if l.Number > m.open.To { // verify has covered the lines before
+				m.open.To = l.Number
+				m.open.Sum += lineSum(l.Number, l.Text)
+			}
+		}
+	}
+	if n > 0 && (m.covers || !m.saved || m.since+m.flying >= m.step()) {
+		if err := m.save(false); err != nil {
+			return err
+		}
+	}
+	m.flying += n
+	return nil
+}
+
+// step returns the number of lines after which the position is saved. It grows with the
+// size of a note.
+func (m *resumeMark) step() int { return max(resumeStep, len(m.note.Failed)/8) }
+
+// room returns how many lines may be without a result when the given lines are sent. New
+// lines are not sent before the open lines of earlier runs have results.
+func (m *resumeMark) room(lines []client.Line) int {
+	if open := m.earlier.open(); len(lines) > 0 && lines[0].Number > open.To && m.at <= open.To {
+		return 0
+	}
+	return m.step()
+}
+
+// full reports whether no more lines are to be sent together with these.
+func (m *resumeMark) full(lines []client.Line) bool {
+	if m == nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(lines) >= m.step() || lines[len(lines)-1].Number == m.earlier.open().To
+}
+
+// result records the result of a line.
+func (m *resumeMark) result(r *client.Answered) {
 	if m == nil {
 		return
 	}
-	m.note.Answered = line
-	if proof := proofOf(last); proof != nil {
-		m.note.Proof = proof
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.at = r.Number
+	if m.isDone(r.Number) {
+		return
 	}
+	m.since++
+	m.flying--
+	select {
+	case m.answered <- struct{}{}:
+	default:
+	}
+	sum := lineSum(r.Number, r.Text)
+	m.open.Sum -= sum
+	if r.Err == nil {
+		m.note.Sum += sum
+		m.seq, m.text = r.GlobalSeq, r.Text
+		if open := m.earlier.open(); r.Replayed && r.Number > open.After && r.Number <= open.To {
+			m.note.Proof = &resumeProof{m.seq, keyOf(m.text)}
+		}
+		return
+	}
+	failed := m.note.Failed
+	if n := len(failed); n > 0 && failed[n-1][1] == r.Number-1 {
+		failed[n-1][1] = r.Number
+		return
+	}
+	m.note.Failed = append(failed, [2]int{r.Number, r.Number})
 }
 
-// save writes the position, if it is needed and has advanced enough.
-func (m *resumeMark) save(c *call, atEnd bool) error {
-	if m == nil || m.note.Proof == nil || m.note.Answered <= m.window || m.note.Answered == m.saved || !atEnd && m.note.Answered < m.saved+m.step {
+// end saves the position for the last time. doubt means that lines that were sent have no
+// result.
+func (m *resumeMark) end(doubt bool) error {
+	if m == nil {
 		return nil
 	}
-	text, err := json.Marshal(m.note)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ended || !m.saved {
+		return nil // it can't be saved, or nothing was sent
+	}
+	err := m.save(!doubt && m.at >= m.earlier.open().To)
+	m.ended = true
+	return err
+}
+
+// save writes the position. all means that the results of all lines that were sent are
+// known. The caller holds m.mu.
+func (m *resumeMark) save(all bool) error {
+	if m.seq > 0 && (m.earlier.Proof == nil || m.at >= m.earlier.open().To) {
+		m.note.Proof = &resumeProof{m.seq, keyOf(m.text)}
+	}
+	note := m.note
+	note.Answered = max(m.at, m.earlier.Answered)
+	note.Failed = slices.Clip(note.Failed)
+	for _, left := range rangesFrom(m.earlier.Failed, m.at+1) { // failed lines that were not sent again yet
+		note.Failed = append(note.Failed, [2]int{max(left[0], m.at+1), left[1]})
+	}
+	if !all {
+		m.open.After = m.at
+		note.Open = &m.open
+	}
+	text, err := json.Marshal(note)
 	if err == nil {
 		err = client.ReplaceFile(m.path, text)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot note how far the batch has come: %w; make room, and run it again", err)
+		m.ended = true
+		return fmt.Errorf("cannot save the position of the batch: %w", err)
 	}
-	m.saved = m.note.Answered
+	m.since, m.saved = 0, true
 	return nil
-}
-
-// load reads the position of an earlier run, and checks its proof against the ledger.
-func (m *resumeMark) load(c *call) error {
-	text, err := os.ReadFile(m.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("cannot see how far the batch had come: %w", err)
-	}
-	var note resumeNote
-	if err := json.Unmarshal(text, &note); err != nil || note.Proof == nil || note.Answered < 1 {
-		return fmt.Errorf("%s is no note of an earlier run: remove it, if nothing of this batch was committed", m.path)
-	}
-	if note.Name != m.note.Name {
-		return fmt.Errorf("%s is of a batch named %s, and this is %s: give -name %s, or remove it", m.path, note.Name, m.note.Name, note.Name)
-	}
-	if known, err := c.knows(note.Proof); err != nil {
-		return err
-	} else if !known {
-		return fmt.Errorf("%s is of another ledger, whose commit %d had the key %s: remove it to begin anew in this one",
-			m.path, note.Proof.GlobalSeq, note.Proof.Key)
-	}
-	m.note, m.saved, m.done = note, note.Answered, max(note.Answered-m.window, 0)
-	return nil
-}
-
-func (c *call) knows(proof *resumeProof) (bool, error) {
-	seq := strconv.FormatInt(proof.GlobalSeq, 10)
-	a, err := c.peek("/v1/read/commit/"+seq, url.Values{"min_seq": {seq}})
-	if err != nil {
-		return false, err
-	}
-	var refused *apiError
-	if errors.As(a.check(), &refused) {
-		var at seqs
-		if refused.Status == http.StatusTooEarly && json.Unmarshal(refused.Details, &at) == nil && at.CommitLogSeq < proof.GlobalSeq {
-			return false, nil // the ledger is not that long
-		}
-		return false, refused
-	}
-	var result client.Result
-	if err := a.data(&result); err != nil {
-		return false, err
-	}
-	found := proofOf(&result)
-	return found != nil && *found == *proof, nil
 }

@@ -1,68 +1,356 @@
 package ctl
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
-	"assetledger/ctl/client"
+	"assetledger/server/writer"
 )
 
-// Lines that are done are skipped by the resume note, even if the ledger no
-// longer remembers them.
-func TestResumeMark(t *testing.T) {
-	x := tool{t, startDaemons(t, t.TempDir())}
-	x.must(exitDone, "", "commit", "-key", "batch:w:7", "-op", "CreateContainer container_id=1 kind=Standard")
-	run := &call{ctx: t.Context(), api: newClient(&connecting{}, idle)}
-	run.readURL, run.timeout.Duration = x.daemons.readURL, time.Minute
-	path := filepath.Join(t.TempDir(), "w.resume")
-	mark := func() *resumeMark {
-		return &resumeMark{path: path, window: 10, step: 5, note: resumeNote{Name: "w"}}
+// TestResumeWithFewKeys checks that a file with more lines than the ledger remembers keys
+// is committed once, however its runs end. Failed lines are sent again, and a file whose
+// lines have changed is rejected.
+func TestResumeWithFewKeys(t *testing.T) {
+	t.Chdir(t.TempDir())
+	x := tool{t, startDaemonsWith(t, t.TempDir(), func(c *writer.Config) { c.IdempotencyKeys = 100 })}
+	x.must(exitDone, flowWorld, "batch", "-")
+	const lines = 20_700
+	text := make([]string, lines)
+	for i := range text {
+		text[i] = transferLine(i)
 	}
-	at := func(m *resumeMark, line int, end bool) bool {
-		before, _ := os.ReadFile(path)
-		m.answered(line, &client.Result{GlobalSeq: 1, Metadata: json.RawMessage(`{"idempotency_key":"batch:w:7"}`)})
-		if err := m.save(run, end); err != nil {
+	wrong := strings.Replace(text[0], `"quantity":1`, `"quantity":1000001`, 1)
+	good := text[20_000]
+	text[1], text[2], text[20_000] = wrong, "x", wrong
+	run := func(code int, balance string, args ...string) (words string) {
+		t.Helper()
+		if err := os.WriteFile("work", []byte(strings.Join(text, "\n")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		after, _ := os.ReadFile(path)
-		return !bytes.Equal(before, after)
+		got, _, words := x.run("", append([]string{"batch", "work", "-resume", "-o", "ndjson"}, args...)...)
+		if got != code {
+			t.Errorf("exit code %d, want %d: %s", got, code, words)
+		}
+		x.must(exitDone, "", "freshness", "-min-seq", x.endSeq(), "-wait", "30s")
+		if held := x.must(exitDone, "", "read", "balances", "2", "-o", "json"); !strings.Contains(held, balance) {
+			t.Errorf("want %s: %s", balance, held)
+		}
+		return words
 	}
-	m := mark()
+	for range 2 {
+		run(exitRefused, `"quantity":20697`)
+	}
+	text[1], text[2] = good, good
+	run(exitRefused, `"quantity":20699`, "-on-error", "stop")
+	run(exitRefused, `"quantity":20699`)
+	text[20_000] = good
+	text = append(text, good)
+	for range 2 {
+		run(exitDone, `"quantity":20701`)
+	}
+	text[17] = good
+	if words := run(exitUsage, `"quantity":20701`); !strings.Contains(words, "lines 1 to 20701 of work differ from those that earlier runs committed") {
+		t.Error(words)
+	}
+	text = text[:600]
+	run(exitUsage, `"quantity":20701`)
+}
+
+// A resuming is a batch of lines in the file "work", whose name and content may change between runs.
+type resuming struct {
+	tool
+	lines []string
+	body  bool // the file is the body of a batch request
+}
+
+// newResuming returns a batch of n lines, of which the fourth is rejected. Line n moves n.
+func newResuming(t *testing.T, n int, with func(*writer.Config)) *resuming {
+	t.Chdir(t.TempDir())
+	if with == nil {
+		with = func(*writer.Config) {}
+	}
+	r := &resuming{tool: tool{t, startDaemonsWith(t, t.TempDir(), with)}}
+	r.must(exitDone, flowWorld, "batch", "-")
+	for i := range n {
+		r.lines = append(r.lines, move(i+1))
+	}
+	r.lines[3] = move(1_000_001)
+	return r
+}
+
+func move(n int) string {
+	return strings.Replace(transferLine(0), `"quantity":1`, fmt.Sprintf(`"quantity":%d`, n), 1)
+}
+
+func (r *resuming) write(lines []string) {
+	text := strings.Join(lines, "\n")
+	if r.body {
+		text = fmt.Sprintf(`{"transactions":[%s]}`, strings.Join(lines, ","))
+	}
+	if err := os.WriteFile("work", []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// run runs the batch, and checks the exit code, the error, and what was moved afterwards.
+func (r *resuming) run(lines []string, code int, want string, moved int, args ...string) {
+	r.t.Helper()
+	r.write(lines)
+	got, _, words := r.tool.run("", append([]string{"batch", "work", "-resume", "-o", "ndjson"}, args...)...)
+	if got != code || !strings.Contains(words, want) {
+		r.t.Errorf("exit code %d, want %d and %q: %s", got, code, want, words)
+	}
+	r.must(exitDone, "", "freshness", "-min-seq", r.endSeq(), "-wait", "30s")
+	if held := r.must(exitDone, "", "read", "balances", "2", "-o", "json"); !strings.Contains(held, fmt.Sprintf(`"quantity":%d}`, moved)) {
+		r.t.Errorf("want %d: %s", moved, held)
+	}
+}
+
+// kill runs the batch in a process, and kills it after some results.
+func (r *resuming) kill(lines []string) {
+	r.write(lines)
+	cmd := exec.Command(os.Args[0], "batch", "work", "-resume", "-o", "ndjson", "-write-url", r.daemons.writeURL)
+	cmd.Env = append(cmd.Environ(), asProgram+"=1")
+	out := must(cmd.StdoutPipe()) // not read further, so that the batch can't end
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, 100_000)); err != nil {
+		r.t.Error(err)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+}
+
+func sumTo(n int) int { return n * (n + 1) / 2 }
+
+// TestResumeRejectsMovedLines checks that nothing is sent if committed lines of the file have moved or changed, and that
+// the file is then accepted with its rejected line corrected in its place.
+func TestResumeRejectsMovedLines(t *testing.T) {
 	for _, c := range []struct {
-		line    int
-		end     bool
-		written bool
-	}{{8, false, false}, {10, true, false}, {11, false, true}, {15, false, false}, {16, false, true}, {17, true, true}} {
-		if written := at(m, c.line, c.end); written != c.written {
-			t.Errorf("at line %d (end: %v) the note was written: %v", c.line, c.end, written)
-		}
+		lines int
+		body  bool
+	}{{10, false}, {10, true}, {2*resumeStep + 7, false}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			r := newResuming(t, c.lines, nil)
+			r.body = c.body
+			moved := sumTo(c.lines) - 4
+			r.run(r.lines, exitRefused, "1 of ", moved)
+			before := slices.Clip(r.lines[:3])
+			for _, changed := range [][]string{
+				append(before, r.lines[4:]...),                               // without the rejected line
+				append(before, append([]string{move(4)}, r.lines[5:]...)...), // without a committed one
+				append([]string{move(4)}, r.lines...),
+				append(before, append([]string{move(4), move(6)}, r.lines[5:]...)...),
+				r.lines[:5],
+			} {
+				r.run(changed, exitUsage, fmt.Sprintf("lines 1 to %d of work differ from those that earlier runs committed", c.lines), moved)
+			}
+			r.lines[3] = move(4)
+			r.run(append(r.lines, move(1)), exitDone, "", moved+5)
+			r.run(append(r.lines, move(1)), exitDone, "", moved+5)
+		})
 	}
-	m = mark()
-	if err := m.load(run); err != nil || m.done != 7 || !m.isDone(7) || m.isDone(8) {
-		t.Errorf("done up to line %d: %v", m.done, err)
+}
+
+// TestResumeAfterKill checks that a batch that was killed is completed exactly, also if the ledger remembers few keys. A
+// file that was changed since is rejected, as long as it is not known which lines were committed.
+func TestResumeAfterKill(t *testing.T) {
+	const lines = 5000
+	r := newResuming(t, lines, func(c *writer.Config) { c.IdempotencyKeys = 2*resumeStep + 100 })
+	for i := range r.lines {
+		r.lines[i] = transferLine(i)
 	}
-	if none := (*resumeMark)(nil); none.isDone(1) {
-		t.Error("without -resume a line is done")
+	r.lines[3] = move(1_000_001)
+	r.kill(r.lines)
+	note := must(os.ReadFile("work.resume"))
+	code, _, words := 0, "", ""
+	r.write(append(slices.Clip(r.lines[:3]), r.lines[4:]...))
+	if code, _, words = r.tool.run("", "batch", "work", "-resume"); code != exitUsage || !strings.Contains(words, "of work may have been committed by a run that was cut off, and differ") &&
+		!strings.Contains(words, "differ from those that earlier runs committed") {
+		t.Errorf("exit code %d: %s", code, words)
 	}
-	for name, note := range map[string]string{
-		"is of another ledger":        strings.Replace(string(must(os.ReadFile(path))), "batch:w:7", "batch:w:8", 1),
-		"whose commit 9 had the key ": strings.Replace(string(must(os.ReadFile(path))), `"global_seq":1`, `"global_seq":9`, 1),
-		"is of a batch named v":       strings.Replace(string(must(os.ReadFile(path))), `"name":"w"`, `"name":"v"`, 1),
-		"is no note":                  "{}",
+	if kept := must(os.ReadFile("work.resume")); !bytes.Equal(kept, note) || !bytes.Contains(note, []byte(`"open":`)) {
+		t.Errorf("the note was\n%s and is\n%s", note, kept)
+	}
+	for range 3 {
+		r.kill(r.lines)
+	}
+	r.run(r.lines, exitRefused, "1 of 5000 transactions failed", lines-1)
+	r.lines[3] = transferLine(3)
+	r.run(r.lines, exitDone, "", lines)
+}
+
+// TestResumeAfterKeysAreForgotten checks that lines of a killed batch are not sent again if the ledger may have forgotten that they were committed.
+func TestResumeAfterKeysAreForgotten(t *testing.T) {
+	r := newResuming(t, 5000, func(c *writer.Config) { c.IdempotencyKeys = 100 })
+	for i := range r.lines {
+		r.lines[i] = transferLine(i)
+	}
+	r.kill(r.lines)
+	r.must(exitDone, strings.Repeat(transferLine(0)+"\n", 101), "batch", "-", "-resume", "-name", "other")
+	if code, out, words := r.tool.run("", "batch", "work", "-resume"); code != exitFailure || out != "" || !strings.Contains(words, "the ledger no longer remembers the key of commit ") {
+		t.Errorf("exit code %d: %s%s", code, out, words)
+	}
+}
+
+// TestStoppedRunSavesItsPosition checks that a run saves its position when a signal stops
+// it. The run is a separate process, because a second signal would end that of the tests.
+func TestStoppedRunSavesItsPosition(t *testing.T) {
+	x := tool{t, startDaemons(t, t.TempDir())}
+	x.must(exitDone, flowWorld, "batch", "-")
+	cmd := exec.Command(os.Args[0], "batch", "-", "-resume", "-name", "x", "-o", "ndjson", "-write-url", x.daemons.writeURL)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(cmd.Environ(), asProgram+"=1", "GORACE=atexit_sleep_ms=0")
+	var words strings.Builder
+	cmd.Stderr = &words
+	give, out := must(cmd.StdinPipe()), must(cmd.StdoutPipe())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(give, strings.Repeat(transferLine(0)+"\n", 7)) // the pipe stays open
+	results := bufio.NewScanner(out)
+	for n := 0; n < 7 && results.Scan(); n++ {
+	}
+	cmd.Process.Signal(os.Interrupt)
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(words.String(), "lines 1 to 7 have a result") {
+		t.Errorf("exit code %d: %s", code, &words)
+	}
+	if note, err := os.ReadFile(filepath.Join(cmd.Dir, "x.resume")); !bytes.Contains(note, []byte(`"answered":7,`)) || bytes.Contains(note, []byte(`"open"`)) {
+		t.Errorf("%v: %s", err, note)
+	}
+}
+
+// TestResumeNote checks that notes which are damaged, or of another ledger or name, are rejected before a line is sent.
+func TestResumeNote(t *testing.T) {
+	r := newResuming(t, 10, nil)
+	r.run(r.lines, exitRefused, "", sumTo(10)-4)
+	text := must(os.ReadFile("work.resume"))
+	for want, change := range map[string]func(n *resumeNote){
+		"work.resume is damaged":                         func(n *resumeNote) { n.Proof = nil },
+		"work.resume is damaged, ":                       func(n *resumeNote) { n.Proof.Key = "" },
+		"work.resume is damaged, or ":                    func(n *resumeNote) { *n = resumeNote{} },
+		"work.resume belongs to a batch named v":         func(n *resumeNote) { n.Name = "v" },
+		"whose commit 12 had the key batch:work:1: ":     func(n *resumeNote) { n.Proof.Key = "batch:work:1" },
+		"whose commit 12 had the key batch:work:11: ":    func(n *resumeNote) { n.Proof.Key = "batch:work:11" },
+		"another ledger, whose commit 13 had the key b":  func(n *resumeNote) { n.Proof.GlobalSeq = 13 },
+		"another ledger, whose commit 13 had the key x:": func(n *resumeNote) { n.Proof = &resumeProof{13, "x"} },
 	} {
-		if err := os.WriteFile(path, []byte(note), 0o600); err != nil {
+		var note resumeNote
+		json.Unmarshal(text, &note)
+		change(&note)
+		os.WriteFile("work.resume", must(json.Marshal(note)), 0o600)
+		r.run(r.lines, exitFailure, want, sumTo(10)-4)
+	}
+	os.WriteFile("work.resume", text, 0o600)
+	r.run(r.lines, exitRefused, "1 of 10", sumTo(10)-4, "-read-url", "http://127.0.0.1:1") // not needed while the key is remembered
+	other := tool{t, startDaemons(t, t.TempDir())}
+	other.must(exitDone, flowWorld, "batch", "-")
+	want := "work.resume belongs to another ledger, whose commit 12 had the key batch:work:10"
+	r.run(r.lines, exitFailure, want, sumTo(10)-4, "-write-url", other.daemons.writeURL)
+	for range 12 {
+		other.must(exitDone, move(1)+"\n", "batch", "-")
+	}
+	r.run(r.lines, exitUsage, "belong to different ledgers", sumTo(10)-4, "-write-url", other.daemons.writeURL)
+	r.run(r.lines, exitFailure, want, sumTo(10)-4, "-write-url", other.daemons.writeURL, "-read-url", other.daemons.readURL)
+}
+
+// TestResumeNoteFile checks that a position that can't be read or saved ends the run before it sends a line.
+func TestResumeNoteFile(t *testing.T) {
+	r := newResuming(t, 10, nil)
+	for _, c := range []struct {
+		make func() error
+		want string
+	}{
+		{func() error { return syscall.Mkfifo("work.resume", 0o600) }, "work.resume is not a regular file"},
+		{func() error { return os.Symlink("/dev/full", "work.resume") }, "work.resume is not a regular file"},
+		{func() error { return os.Mkdir("work.resume", 0o700) }, "work.resume is not a regular file"},
+		{func() error { return os.WriteFile("work.resume", nil, 0o600) }, "work.resume is empty"},
+	} {
+		if err := c.make(); err != nil {
 			t.Fatal(err)
 		}
-		if err := mark().load(run); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("a note that %s: %v", name, err)
+		r.write(r.lines)
+		if code, _, words := r.tool.run("", "batch", "work", "-resume"); code == exitDone || !strings.Contains(words, "nothing was sent, because the position of the batch can't be read: "+c.want) {
+			t.Errorf("exit code %d: %s", code, words)
+		}
+		os.Remove("work.resume")
+	}
+	long := strings.Repeat("n", 100)
+	r.write(r.lines)
+	text := strings.Join(r.lines, "\n")
+	if err := os.Mkdir("folder", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("folder")
+	if err := os.Remove("../folder"); err != nil { // nothing can be written to it
+		t.Fatal(err)
+	}
+	code, _, words := r.tool.run(text, "batch", "-", "-resume", "-name", long)
+	if code != exitFailure || !strings.Contains(words, "cannot save the position of the batch") || !strings.HasSuffix(words, "; no line was executed\n") || strings.Count(words, "cannot") != 1 {
+		t.Errorf("exit code %d: %s", code, words)
+	}
+	if end := r.endSeq(); end != "3" {
+		t.Errorf("the ledger has %s commits", end)
+	}
+}
+
+// TestResumeBehind checks that the error for a read daemon that lacks the last commit says so.
+func TestResumeBehind(t *testing.T) {
+	r := newResuming(t, 10, func(c *writer.Config) { c.IdempotencyKeys = 1 })
+	r.run(r.lines, exitRefused, "", sumTo(10)-4)
+	r.must(exitDone, "", "create", "other", "-key", "other")
+	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusTooEarly)
+		io.WriteString(w, `{"error":{"code":"NotFresh","message":"It is not there.","details":{"checkpoint_seq":7,"commit_log_seq":7}}}`)
+	}))
+	defer behind.Close()
+	r.run(r.lines, exitStale, "has not reached commit 12 (it is at 7): wait, or name another one with -read-url", sumTo(10)-4, "-read-url", behind.URL)
+	r.run(r.lines, exitRefused, "1 of 10", sumTo(10)-4)
+}
+
+// A note whose commit can't be read, because the token lacks the scope or the commit is archived, ends the run before it sends a line.
+func TestResumeMarkUnreadable(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const note = `{"name":"w","answered":501,"failed":[],"sum":0,"proof":{"global_seq":1,"key":"batch:w:501"}}`
+	if err := os.WriteFile("w", []byte(transferLine(1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func(want string, run func(words ...string) (int, string, string)) {
+		t.Helper()
+		if err := os.WriteFile("w.resume", []byte(note), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, words := run("batch", "w", "-resume")
+		if code != exitRefused || out != "" || !strings.Contains(words, "nothing was sent, because w.resume can't be checked: "+want) {
+			t.Errorf("exit code %d, want %q\n%s%s", code, want, out, words)
+		}
+		if kept := must(os.ReadFile("w.resume")); string(kept) != note {
+			t.Errorf("the note is %s", kept)
 		}
 	}
+	as := gated(t, map[string][]string{"shop": {"-scopes", "commit"}})
+	if code, _, words := as("shop", "create", "7"); code != exitDone {
+		t.Fatal(words)
+	}
+	check("Forbidden: ", func(words ...string) (int, string, string) { return as("shop", words...) })
+	x := tool{t, startDaemons(t, archivedLog(t))}
+	check("CommitArchived: ", func(words ...string) (int, string, string) { return x.run("", words...) })
 }
 
 func must[T any](v T, err error) T {
@@ -90,7 +378,7 @@ func TestBarLine(t *testing.T) {
 	}{
 		{0, 0, 0, 0, "[--------------------]   0%  0 lines"},
 		{250, 1000, 0, time.Second, "[#####---------------]  25%  1000 lines  1000/s  3s left"},
-		{1000, 4000, 2, 4 * time.Second, "[####################] 100%  4000 lines, 2 refused  1000/s  0s left"},
+		{1000, 4000, 2, 4 * time.Second, "[####################] 100%  4000 lines, 2 rejected  1000/s  0s left"},
 		{2000, 1, 0, 4 * time.Second, "[####################] 100%  1 line  0/s  0s left"}, // the file has grown
 	} {
 		if got := b.line(c.position, c.lines, c.refused, c.elapsed); got != c.want {
@@ -98,12 +386,12 @@ func TestBarLine(t *testing.T) {
 		}
 	}
 	if got := new(bar).line(0, 5, 0, time.Second); got != "5 lines  5/s" {
-		t.Errorf("of a pipe: %s", got)
+		t.Errorf("for a pipe: %s", got)
 	}
 }
 
-// On a terminal, the bar is redrawn from time to time, and cleared before
-// results.
+// TestBarIsDrawnAndCleared checks that on a terminal the bar is redrawn at intervals,
+// and cleared before results.
 func TestBarIsDrawnAndCleared(t *testing.T) {
 	var shown bytes.Buffer
 	now := time.Unix(0, 0)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,13 +16,13 @@ import (
 	"time"
 )
 
-// A streamer is a write daemon with streams, which commits every line. It cuts the
-// connection before it answers line cutAt, once broken is closed.
+// A streamer is a write daemon that commits every line of a stream. At line cutAt it
+// waits until broken is closed, and then breaks the connection.
 type streamer struct {
 	cutAt     int
 	broken    chan struct{}
-	committed int      // lines
-	keyless   []string // of these
+	committed int      // number of committed lines
+	keyless   []string // those without a key
 }
 
 func (s *streamer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -45,7 +47,7 @@ func (s *streamer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A fullOutput calls then at the first write, and each write fails if fail is set.
+// A fullOutput is an output whose writes return fail. The first one calls then.
 type fullOutput struct {
 	fail error
 	then func()
@@ -57,8 +59,9 @@ func (f *fullOutput) Write(p []byte) (int, error) {
 	return len(p), f.fail
 }
 
-// A batch whose output fails, or that gets a signal, sends nothing more, counts the results of what is in flight, and says
-// how far it came.
+// TestBatchIsStopped checks that a batch whose output fails, or that gets a signal,
+// sends nothing more, counts the results of lines in flight, and reports how far it
+// came.
 func TestBatchIsStopped(t *testing.T) {
 	const (
 		line  = `{"operations":[{"op":"RemoveContainer","args":{"container_id":1}}]}` + "\n"
@@ -70,30 +73,31 @@ func TestBatchIsStopped(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		args []string
-		text string // further lines than two
+		text string // lines after the first two
 		fail error
 		then func()
 		cut  int
 		code int
-		want string // %[1]d: lines that the daemon has committed
+		want string // %[1]d: number of lines that the daemon committed
 	}{
 		{"full", []string{"-o", "ndjson"}, strings.Repeat(line, 2*linesAhead), full, nil, 0, exitFailure,
-			"not all results from line 1 on could be written: no space left; lines 1 to %[1]d have a result: %[1]d committed and 0 failed; no later line was carried out"},
+			"not all results from line 1 on could be written: no space left; lines 1 to %[1]d have a result: %[1]d committed and 0 failed; no later line was executed"},
 		{"full, as a table", nil, strings.Repeat(line, 2*linesAhead), full, nil, 0, exitFailure,
-			"not all results from line 1 on could be written: no space left; lines 1 to %[1]d have a result: %[1]d committed and 0 failed; no later line was carried out"},
+			"not all results from line 1 on could be written: no space left; lines 1 to %[1]d have a result: %[1]d committed and 0 failed; no later line was executed"},
 		{"full, then cut", []string{"-o", "ndjson"}, line, full, nil, 3, exitSilent,
-			"not all results from line 1 on could be written: no space left; no answer from ADDRESS: it closed the connection; " +
-				"2 committed and 0 failed before, and of lines 3 to 3 it is not known: run again those that have an idempotency_key; no later line was carried out"},
+			"not all results from line 1 on could be written: no space left; no response from ADDRESS: it closed the connection; " +
+				"2 committed and 0 failed before, and the outcome of lines 3 to 3 is unknown: send again those that have an idempotency_key; no later line was executed"},
 		{"full, then cut, with keys", []string{"-o", "ndjson", "-resume", "-name", "x"}, wrong + "{}\n" + given + "[]\n" + line, full, nil, 3, exitSilent,
-			"2 committed and 0 failed before, and of lines 3 to 7 it is not known: run the same command again, which commits none twice; no later line was carried out"},
+			"2 committed and 0 failed before, and the outcome of lines 3 to 7 is unknown: run the same command again; nothing is committed twice; no later line was executed"},
 		{"a signal", []string{"-o", "ndjson"}, "", nil, interrupt, 0, 130,
-			"stopped by a signal (interrupt); lines 1 to 2 have a result: 2 committed and 0 failed; no later line was carried out"},
+			"stopped by a signal (interrupt); lines 1 to 2 have a result: 2 committed and 0 failed; no later line was executed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
 			s := &streamer{cutAt: c.cut, broken: make(chan struct{})}
 			daemon := httptest.NewServer(s)
 			in, give := io.Pipe()
-			go io.WriteString(give, line+line+c.text) // and more may come
+			go io.WriteString(give, line+line+c.text) // the pipe stays open
 			out := &fullOutput{fail: c.fail, then: func() {
 				if c.then != nil {
 					c.then()
@@ -120,8 +124,33 @@ func TestBatchIsStopped(t *testing.T) {
 	}
 }
 
-// With -resume a line has a key even if the ledger of this version would reject it.
+// TestBatchIsStoppedBeforeItSends checks that a signal before the first line is sent,
+// such as within a body, ends the batch with a message that no line was executed. The
+// batch is a separate process, because a second signal would end that of the tests.
+func TestBatchIsStoppedBeforeItSends(t *testing.T) {
+	for _, begin := range []string{"", `{"transactions":[`} {
+		cmd := exec.Command(os.Args[0], "batch", "-", "-write-url", "http://127.0.0.1:1")
+		cmd.Env = append(cmd.Environ(), asProgram+"=1", "GORACE=atexit_sleep_ms=0")
+		var words strings.Builder
+		cmd.Stderr = &words
+		in := must(cmd.StdinPipe())
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(in, begin+strings.Repeat("\n", 1<<20)) // more than a pipe holds: when this returns, the process has begun to read
+		cmd.Process.Signal(os.Interrupt)
+		cmd.Wait()
+		want := "ledgerctl: stopped by a signal (interrupt); no line was executed\n"
+		if code := cmd.ProcessState.ExitCode(); code != 130 || words.String() != want {
+			t.Errorf("after %q: exit code %d, %q, want %q", begin, code, &words, want)
+		}
+	}
+}
+
+// TestEveryLineHasAKey checks that with -resume every line gets a key, even one that a ledger
+// of this version would reject.
 func TestEveryLineHasAKey(t *testing.T) {
+	t.Chdir(t.TempDir())
 	s := &streamer{}
 	daemon := httptest.NewServer(s)
 	defer daemon.Close()

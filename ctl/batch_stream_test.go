@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// What happens to the lines when a stream ends early, in each way.
+// TestBatchOverStreams checks the results of lines when a stream ends early, in each possible
+// way.
 func TestBatchOverStreams(t *testing.T) {
 	const (
 		refusal  = `{"error":{"code":"GridFull","message":"It is full.","details":{}}}`
@@ -36,19 +37,19 @@ func TestBatchOverStreams(t *testing.T) {
 		stderr  string
 	}{
 		{"all", nil, [][]string{{"", "", ""}}, exitDone, all, ""},
-		{"a refusal", nil, [][]string{{"", refusal, ""}}, exitRefused, []string{`"line":2,"error"`, `"line":3,"global_seq":2`}, "1 of 3 transactions failed"},
-		{"stop", []string{"-on-error", "stop"}, [][]string{{"", refusal, "end"}}, exitRefused, []string{`"line":2,"error":{"code":"GridFull"`, `"line":3,"error":{"code":"NotAttempted"`}, "1 of 2 transactions failed, and 1 after it not tried"},
+		{"a rejection", nil, [][]string{{"", refusal, ""}}, exitRefused, []string{`"line":2,"error"`, `"line":3,"global_seq":2`}, "1 of 3 transactions failed"},
+		{"stop", []string{"-on-error", "stop"}, [][]string{{"", refusal, "end"}}, exitRefused, []string{`"line":2,"error":{"code":"GridFull"`, `"line":3,"error":{"code":"NotAttempted"`}, "1 of 3 transactions failed, and 1 after it not tried"},
 		{"cut, with keys", keys, [][]string{{"", "cut"}, {"", ""}}, exitDone, all, ""},
-		{"cut, without keys", nil, [][]string{{"", "cut"}}, exitSilent, []string{`"line":1,"global_seq":1`}, "1 committed and 0 failed before, and of lines 2 to 3 it is not known"},
+		{"cut, without keys", nil, [][]string{{"", "cut"}}, exitSilent, []string{`"line":1,"global_seq":1`}, "1 committed and 0 failed before, and the outcome of lines 2 to 3 is unknown"},
 		{"the daemon stops, with keys", keys, [][]string{{"", stopping, "end"}, {"", ""}}, exitDone, all, ""},
-		{"the daemon stops, without keys", nil, [][]string{{"", stopping, "end"}, {"", ""}}, exitDone, all, "ShuttingDown: The daemon is stopping; trying again what was not carried out"},
+		{"the daemon stops, without keys", nil, [][]string{{"", stopping, "end"}, {"", ""}}, exitDone, all, "ShuttingDown: The daemon is stopping; retrying the lines that were not executed"},
 		{"lines come while it stops", nil, [][]string{{"", busy, busy}, {"", ""}}, exitDone, all, ""},
 		{"lines come while it stops, and it says so", nil, [][]string{{"", busy, stopping2, "end"}, {"", ""}}, exitDone, all, ""},
 		{"lines come while it stops, with keys", keys, [][]string{{"", busy, stopping2, "end"}, {"", ""}}, exitDone, all, ""},
 		{"another one writes", keys, [][]string{{deposed, deposed, deposed}, {busy, "end"}, {"", "", ""}}, exitDone, all, ""},
 		{"a line behind one that is sent again has a key too", keys, [][]string{{"", busy, ""}, {"", ""}}, exitDone, []string{`"line":2,"global_seq":3`, `"line":3,"global_seq":4`}, ""},
 		{"a line behind one that could be sent again has no key", nil, [][]string{{"", busy, ""}}, exitRefused, []string{`"line":2,"error":{"code":"ShuttingDown"`, `"line":3,"global_seq":2`}, "1 of 3 transactions failed"},
-		{"it stops, and is cut", nil, [][]string{{"", busy, "cut"}}, exitSilent, []string{`"line":1,"global_seq":1`}, "1 committed and 0 failed before, and of lines 3 to 3 it is not known"},
+		{"it stops, and is cut", nil, [][]string{{"", busy, "cut"}}, exitSilent, []string{`"line":1,"global_seq":1`}, "1 committed and 0 failed before, and the outcome of lines 3 to 3 is unknown"},
 		{"it stops with -on-error stop", []string{"-on-error", "stop"}, [][]string{{"", busy, untried, "end"}, {"", ""}}, exitDone, all, ""},
 		{"the log fails, with keys", keys, [][]string{{"", noLog, noLog}, {"", ""}}, exitDone, all, ""},
 		{"the log fails, without keys", nil, [][]string{{"", noLog, ""}}, exitRefused, []string{`"line":2,"error":{"code":"LogUnavailable"`, `"line":3,"global_seq":2`}, "1 of 3 transactions failed"},
@@ -56,10 +57,11 @@ func TestBatchOverStreams(t *testing.T) {
 		{"the token is revoked", nil, [][]string{{"", revoked, "end"}}, exitRefused, []string{`"line":1,"global_seq":1`}, "Unauthorized"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
 			seq, asked := 0, 0
 			daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if asked == len(c.streams) {
-					t.Error("one stream too many")
+					t.Error("there is one stream too many")
 					panic(http.ErrAbortHandler)
 				}
 				results := c.streams[asked]

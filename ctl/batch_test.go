@@ -13,30 +13,31 @@ import (
 	"assetledger/ledger"
 )
 
-// Lines beyond the limit of one request go into further requests.
+// TestBatchSplitsLines checks that lines beyond the limit of one request go into further
+// requests.
 func TestBatchSplitsLines(t *testing.T) {
 	t.Parallel()
 	const lines = 2*ledger.MaxBatch + 1
 	for _, c := range []struct {
 		name   string
 		args   []string
-		fail   int // request (from 1) whose first transaction is rejected; 0: none
-		drop   int // request that gets no response; 0: none
+		fail   int // number of the request whose first transaction is rejected; 0: none
+		drop   int // number of the request that gets no response; 0: none
 		code   int
-		sizes  []int // transactions of each request
+		sizes  []int // number of transactions in each request
 		stderr string
 	}{
 		{"all", nil, 0, 0, exitDone, []int{ledger.MaxBatch, ledger.MaxBatch, 1}, ""},
-		{"one refused", nil, 1, 0, exitRefused, []int{ledger.MaxBatch, ledger.MaxBatch, 1}, "1 of 20001 transactions failed"},
+		{"one rejected", nil, 1, 0, exitRefused, []int{ledger.MaxBatch, ledger.MaxBatch, 1}, "1 of 20001 transactions failed"},
 		{"stop", []string{"-on-error", "stop"}, 2, 0, exitRefused, []int{ledger.MaxBatch, ledger.MaxBatch}, "1 of 20000 transactions failed"},
-		{"no answer", nil, 0, 2, exitSilent, []int{ledger.MaxBatch, ledger.MaxBatch}, "10000 committed and 0 failed before"},
+		{"no response", nil, 0, 2, exitSilent, []int{ledger.MaxBatch, ledger.MaxBatch}, "10000 committed and 0 failed before"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var sizes []int
 			daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != "/v1/commit/batch" { // it is older than streams
+				if r.URL.Path != "/v1/commit/batch" { // a daemon without streams
 					http.NewResponseController(w).EnableFullDuplex()
-					http.NotFound(w, r)
+					noPath(w)
 					return
 				}
 				var body struct{ Transactions []json.RawMessage }

@@ -3,7 +3,9 @@ package ctl
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -56,6 +58,12 @@ func eachField(object []byte, each func(name string, value json.RawMessage) erro
 		if err := each(name, value); err != nil {
 			return err
 		}
+	}
+	if _, err := in.Token(); err != nil { // the closing brace
+		return err
+	}
+	if _, err := in.Token(); err != io.EOF {
+		return errors.New("there is more after the end of the JSON")
 	}
 	return nil
 }

@@ -1,0 +1,29 @@
+package ctl
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestBatchBodyIsStrict checks that a file with a body of /v1/commit/batch must be as exact
+// as for the endpoint.
+func TestBatchBodyIsStrict(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"transactions":[{},{}],"transactions":[{}]}`:              "- is not a batch: it has transactions twice",
+		`{"on_error":"stop","transactions":[{}],"on_error":"stop"}`: "- is not a batch: it has on_error twice",
+		`{"transactions":[{}],"on_error":null}`:                     "on_error of - is null, and must be continue or stop",
+		`{"transactions":[{}],"on_error":1}`:                        "on_error of - is 1, and must be continue or stop",
+		`{"transactions":{}}`:                                       "- has no transactions: give an array with at least one",
+		`{"transactions":null}`:                                     "- has no transactions: give an array with at least one",
+		`{"on_error":"stop"}`:                                       "- has no transactions: give an array with at least one",
+		`{"transactions":[{}],"x":1}`:                               `- is not a batch: it has an unknown field "x"`,
+		`{"transactions":[{}]} {}`:                                  "- is not a batch: there is more after the end of the JSON",
+		`{"transactions":[{}]} }`:                                   "- is not a batch: there is more after the end of the JSON",
+		`{"transactions":[{}]`:                                      "- is not a batch: ",
+	} {
+		var words strings.Builder
+		if code := Main([]string{"batch", "-"}, strings.NewReader(body), &words, &words, noEnv); code != exitUsage || !strings.Contains(words.String(), want) {
+			t.Errorf("%s: exit code %d: %s", body, code, &words)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package ctl
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+
+	"assetledger/ctl/client"
+	"assetledger/ledger"
+)
+
+// What a run of batch -resume checks of the note of earlier runs, before it sends anything.
+
+// load reads the note of earlier runs, and checks that it is of this ledger.
+func (m *resumeMark) load(c *call) error {
+	info, err := os.Stat(m.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !info.Mode().IsRegular() { // such as a pipe, which has no end
+		err = fmt.Errorf("%s is not a regular file", m.path)
+	}
+	var text []byte
+	if err == nil {
+		text, err = c.readInput(m.path)
+	}
+	if err != nil {
+		return fmt.Errorf("nothing was sent, because the position of the batch can't be read: %w", err)
+	}
+	var note resumeNote
+	err = json.Unmarshal(text, &note)
+	proof := cmp.Or(note.Proof, new(resumeProof))
+	if err != nil || note.Name == "" || note.Answered < 0 || note.Proof != nil && !ledger.ValidIdempotencyKey(proof.Key) || note.Proof == nil && note.Sum != 0 {
+		return fmt.Errorf("nothing was sent, because %s is damaged, or was not written by an earlier run: restore it; if nothing of this batch was committed, remove it", m.path)
+	}
+	if note.Name != m.note.Name {
+		return fmt.Errorf("%s belongs to a batch named %s, but this one is named %s: give -name %s, or remove the file", m.path, note.Name, m.note.Name, note.Name)
+	}
+	m.earlier, m.note.Sum, m.note.Proof = note, note.Sum, note.Proof
+	if note.Proof == nil {
+		return nil
+	}
+	known, err := m.check(c)
+	if client.Code(err) == string(ledger.CommitArchived) {
+		return fmt.Errorf("nothing was sent, because %s can't be checked: %w; move its segment back until this batch is complete", m.path, err)
+	} else if err != nil {
+		return fmt.Errorf("nothing was sent, because %s can't be checked: %w", m.path, err)
+	} else if !known {
+		return fmt.Errorf("%s belongs to another ledger, whose commit %d had the key %s: remove it to start over in this one", m.path, proof.GlobalSeq, proof.Key)
+	}
+	return nil
+}
+
+// probe is a transaction that is not a line of any batch, so with the key of a commit it is a conflict.
+const probe = `{"operations":[{"op":"CreateContainer","args":{"kind":"Standard","name":"batch"}}],"metadata":{"ledgerctl":"Is the key remembered?"},"idempotency_key":%q}`
+
+// check reports whether the ledger has the commit of the note. If the write daemon
+// remembers its key, it also remembers those of all later commits. Otherwise the commit
+// is read from the read daemon, and open lines can't be recognized.
+func (m *resumeMark) check(c *call) (known bool, err error) {
+	proof, open := m.earlier.Proof, m.earlier.Open
+	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
+	defer cancel()
+	sent, _, err := c.api.Submit(ctx, request{Method: http.MethodPost, Base: c.writeURL, Path: preflightPath, Body: fmt.Appendf(nil, probe, proof.Key)}, client.MaxTries, c.again("retrying"))
+	a, err := received(sent, err)
+	if err != nil {
+		return false, err
+	}
+	var at struct {
+		GlobalSeq int64 `json:"global_seq"`
+		AtSeq     int64 `json:"at_seq"`
+	}
+	var refused *apiError
+	switch errors.As(a.check(), &refused); {
+	case refused == nil:
+		if err = a.decode(&at); err != nil || at.AtSeq < proof.GlobalSeq {
+			return false, err
+		}
+	case refused.Code == string(ledger.IdempotencyConflict):
+		json.Unmarshal(refused.Details, &at) // a token limited to owners does not get the number
+		return at.GlobalSeq == 0 || at.GlobalSeq == proof.GlobalSeq, nil
+	case refused.Status >= 500:
+		return false, refused
+	}
+	if err := c.sameLedger(false); err != nil {
+		return false, err
+	}
+	if known, err = c.knows(proof); known && open != nil {
+		err = fmt.Errorf("a run was cut off, which may have committed lines %d to %d, and the ledger no longer remembers the key of commit %d: "+
+			"ledgerctl read commits -from %[3]d shows which were committed; send the others with a new file name", open.After+1, open.To, proof.GlobalSeq)
+	}
+	return known, err
+}
+
+// knows reports whether the ledger of the read daemon has the commit of proof.
+func (c *call) knows(proof *resumeProof) (bool, error) {
+	seq := strconv.FormatInt(proof.GlobalSeq, 10)
+	var result client.Result
+	err := c.read("/v1/read/commit/"+seq, url.Values{"min_seq": {seq}}, &result)
+	var stale *apiError
+	var at seqs
+	if errors.As(err, &stale) && stale.Status == http.StatusTooEarly && json.Unmarshal(stale.Details, &at) == nil {
+		return false, exitf(exitStale, "the read daemon at %s has not reached commit %s (it is at %d): wait, or name another one with -read-url", c.readURL, seq, at.CommitLogSeq)
+	}
+	return err == nil && *proof == resumeProof{result.GlobalSeq, keyOf(result.Metadata)}, err
+}
