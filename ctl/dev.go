@@ -28,10 +28,10 @@ import (
 var devCommand = command{
 	Words:   "dev",
 	Args:    "[DIR]",
-	Purpose: "run a whole ledger here: both daemons, and the commits as they happen",
-	Notes: "It prints the two addresses, and that of the page, then each commit on a line, and ends at Ctrl-C. Both\n" +
-		"daemons run in this one process; ledger-write and ledger-read are the same two as programs of their own.\n" +
-		"-auth makes three tokens and prints them: of an operator, of a service, and of the end user 501.\n" +
+	Purpose: "run a whole ledger here: both daemons, and a line for each commit",
+	Notes: "It prints the two addresses and that of the page, then a line for each commit, until Ctrl-C. Both\n" +
+		"daemons run in this process; ledger-write and ledger-read are the same daemons as separate programs.\n" +
+		"-auth creates three tokens and prints them: for an operator, for a service, and for the end user 501.\n" +
 		"-memory is for tests of other projects: the log is in a new folder, which is deleted at the end.",
 	Examples: [2]string{"dev -seed wallet", "dev -memory -auth -write-listen 127.0.0.1:0 -read-listen 127.0.0.1:0 -o json"},
 	Setup: func(set *flag.FlagSet) action {
@@ -134,7 +134,10 @@ func (d *dev) serve(c *call, daemons *inside) error {
 			return err
 		}
 	}
-	after, err := c.lastSeq()
+	after, err := c.commits()
+	if err == nil {
+		err = c.awaitRead(after) // so that reads show all earlier commits
+	}
 	if err != nil {
 		return err
 	}
@@ -252,7 +255,7 @@ func (d *dev) plant(c *call) error {
 	if err != nil {
 		return err
 	}
-	last, err := c.lastSeq()
+	last, err := c.commits()
 	if err != nil {
 		return err
 	}
@@ -278,7 +281,7 @@ func (d *dev) makeTokens() (file string, tokens []devToken, err error) {
 		{name: "service", scopes: "commit,register,read"},
 		{name: "user-501", scopes: "transfer,read", owners: "501"},
 	}
-	text := []byte("# made anew by each ledgerctl dev -auth\n")
+	text := []byte("# rewritten by each ledgerctl dev -auth\n")
 	for i := range tokens {
 		t := &tokens[i]
 		t.token = auth.NewToken()
