@@ -49,21 +49,21 @@ var commands = slices.Concat(verbCommands(verbs), []command{
 	versionCommand, helpCommand, completionCommand, completeCommand, manCommand,
 })
 
+// least returns the number of required arguments.
+func (cmd *command) least() int {
+	return len(strings.Fields(cmd.Args)) - strings.Count(cmd.Args, "[")
+}
+
 func (cmd *command) checkArgs(given []string) error {
-	least, most := 0, 0
-	for name := range strings.FieldsSeq(cmd.Args) {
-		if most++; name[0] != '[' {
-			least++
-		}
-		if strings.HasSuffix(name, "…") {
-			most = max(most, len(given))
-		}
+	most := len(strings.Fields(cmd.Args))
+	if strings.HasSuffix(cmd.Args, "…") {
+		most = max(most, len(given))
 	}
 	meant := ""
 	if len(given) > 0 {
 		meant = didMean(otherWords[cmd.Words+" "+given[0]])
 	}
-	if len(given) < least {
+	if len(given) < cmd.least() {
 		return usagef("%s needs %s, as in: ledgerctl %s%s", cmd.Words, cmd.Args, cmd.Examples[0], meant)
 	}
 	if len(given) > most {
@@ -79,19 +79,17 @@ func (cmd *command) checkArgs(given []string) error {
 // wordFlags are the flags that optional arguments set.
 var wordFlags = map[string]string{"[DIR]": "dir", "[FILE]": "f"}
 
-// places are the arguments that name something to read or write.
-var places = []string{"DIR", "OUT", "FILE", "URL"}
-
-// refuseEmptyWord rejects an empty place: its path would be the current directory.
+// refuseEmptyWord rejects an empty word. The usual cause is an unset shell variable, and
+// an empty path would be the current directory. Only words to complete may be empty.
 func refuseEmptyWord(name, word string) error {
-	bare := strings.Trim(name, "[]…")
-	if word != "" || !slices.ContainsFunc(strings.Split(bare, "|"), func(s string) bool { return slices.Contains(places, s) }) {
+	switch bare := strings.Trim(name, "[]…"); {
+	case word != "" || bare == "WORD":
 		return nil
+	case name[0] == '[':
+		return usagef("%s is empty: give it a value, or omit it", bare)
+	default:
+		return usagef("%s is empty: give it a value", bare)
 	}
-	if name[0] == '[' {
-		return usagef("%s is empty: give it a value, or leave it out", bare)
-	}
-	return usagef("%s is empty: give it a value", bare)
 }
 
 // takeWords sets the flags that some of the words stand for, and returns the
@@ -99,12 +97,7 @@ func refuseEmptyWord(name, word string) error {
 // too is an error. A word takes precedence over the environment.
 func (cmd *command) takeWords(set *flag.FlagSet, words, flags []string) ([]string, error) {
 	names := strings.Fields(cmd.Args)
-	spare := len(words)
-	for _, name := range names {
-		if name[0] != '[' {
-			spare--
-		}
-	}
+	spare := len(words) - cmd.least()
 	var rest []string
 	for _, name := range names {
 		if len(words) == 0 || name[0] == '[' && spare == 0 {
