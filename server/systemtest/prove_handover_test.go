@@ -19,7 +19,7 @@ import (
 // while ledgerctl batch and all clients commit long streams, each with the
 // addresses of all daemons. Every line must be committed once, and every client
 // must succeed without help.
-func TestProveHandOver(t *testing.T) {
+func TestProveHandover(t *testing.T) {
 	rounds := proof(t, 1, 6)
 	all := map[string]func(write string) *exec.Cmd{"ledgerctl": func(write string) *exec.Cmd {
 		return exec.Command(filepath.Join(buildPrograms(t), "ledgerctl"), "batch", "-", "-o", "ndjson", "-write-url", write)

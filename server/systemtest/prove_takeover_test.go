@@ -15,7 +15,7 @@ import (
 // TestProveTakeOver measures how long a ledger on several machines accepts no
 // commits when its writer is killed or asked to stop, without load and under
 // load. Everything that was acknowledged must be there afterwards.
-func TestProveTakeOver(t *testing.T) {
+func TestProveTakeover(t *testing.T) {
 	rounds := proof(t, 0, 30)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
