@@ -4,6 +4,9 @@
 //	→ its flags, from the arguments or the environment → run
 //	→ data on standard output; messages on standard error, and an exit code
 //
+// The main invariant: a command says whether its commit took effect, or that this is
+// unknown.
+//
 // Data and messages never mix: standard output holds only the requested data, as
 // a table or as the API's own JSON. manners.go has the rules for messages and
 // exit codes, commands.go the table from which help is generated.

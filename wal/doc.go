@@ -1,8 +1,9 @@
 // Package wal stores batches of opaque records on disk and reads them back.
 //
 // One process writes (Writer), any number of processes read (Reader). A batch is a
-// Frame. One sync makes it durable, and it is on disk completely or not at all. No
-// reader sees it before it is durable.
+// Frame. One sync makes it durable, and it is on disk completely or not at all.
+//
+// The main invariant: nothing is acknowledged or shown before it is durable.
 //
 // # Directory
 //

@@ -15,9 +15,9 @@
 // the client's own commit. The pauses grow exponentially, with jitter, and honour Retry-After, except that of a daemon that hands
 // over to another one. Several URLs are tried in turn.
 //
-// Retries can't double anything: every commit has an idempotency key (a random one if you give none), and all attempts of
-// a call use the same key. Give your own key, stored with the order it pays for, so that you can also repeat the call after
-// your program has crashed.
+// The main invariant: all attempts of a call use the same idempotency key, so a retry never commits twice. If you give no
+// key, the client chooses a random one. Give a key of your own and store it, such as with the order that is paid. Then you
+// can also repeat the call after your program has crashed.
 //
 // A call fails in one of three ways. *Refused has the code and details of the ledger: nothing changed. *Unavailable: no
 // daemon accepted the request, and nothing changed. *OutcomeUnknown: repeat the call with the same key.

@@ -1,11 +1,12 @@
 // Package modeltest is a second, slow ledger for tests to compare the real one
 // with, a generator of random transactions, and a checker of histories.
 //
-// The model is written for being seen to be right: plain maps and slices, one
-// fact in one place, everything else found by searching. A grid is painted
-// cell by cell whenever it is looked at, an instance's place is looked for in
-// every container, totals are big integers, and the whole ledger is copied
-// before a transaction so that a refusal can put it back.
+// The main invariant: no rule is shared with the real ledger. The model implements
+// every rule again, in code that is easy to check. It has plain maps and slices,
+// stores each fact once, and finds everything else by searching. It paints a grid
+// cell by cell for every question about it, searches every container for an
+// instance, and adds totals as big integers. It copies the whole ledger before each
+// transaction, so that a rejection can restore it.
 //
 // Programs never import this package; a test sees to it.
 package modeltest

@@ -9,11 +9,11 @@
 // batch, and Close. A read daemon calls Source.Register, Open, Next for each batch,
 // and Close. The checkpoints of a log are in a CheckpointStore.
 //
-// The farthest-reaching rule: a commit is in the log exactly once, in the order of
-// its global_seq, and every replay of the log leads to the same state. A Replayer
-// compares the digest of the state after each batch with the one that the write
-// daemon stored. When they differ it returns a *ReplayError, and the daemon must
-// end, because it would serve wrong balances.
+// The main invariant: every replay of the log leads to the same state, or the
+// daemon ends. A commit is in the log exactly once, in the order of its global_seq.
+// A Replayer compares the digest of the state after each batch with the one that
+// the write daemon stored. If they differ it returns a *ReplayError. The daemon must
+// then end, because it would serve wrong balances.
 //
 // # The contract
 //

@@ -1,6 +1,10 @@
 // Package httpclient reads the settings with which programs connect to daemons:
 // files of root certificates, client certificates and tokens. The connections
-// are those of ctl/client, which imports nothing of the tree.
+// are those of ctl/client, which imports no other package of this module.
+//
+// The main invariant: no certificate is silently ignored. Settings with certificates
+// are rejected for an address to which the connection would be in plain text, unless
+// it is on this machine.
 package httpclient
 
 import (

@@ -9,8 +9,8 @@
 // and its claim on the memory budget are released. So a handler must not keep any
 // part of an Exchange.
 //
-// The farthest-reaching rule: every byte, connection and second that a client can
-// consume is limited, and the limit is enforced here. A new route is open only to
+// The main invariant: every byte, connection and second that a client can consume
+// is limited. The limits are enforced here. A new route is open only to
 // administrators until ScopeOf knows it.
 //
 // The package knows neither the log nor what the daemons do.

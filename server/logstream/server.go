@@ -6,10 +6,12 @@
 //	GET /v1/checkpoints          the checkpoints
 //	GET /v1/checkpoints/{seq}    one of them, with Range
 //
-// The bytes of a stream are described in package wal, stream.go. Each stream
-// has a log reader of its own, so nothing is sent before it is durable. A
-// client that does not read a piece in time is dropped. It may ask again for
-// the frames that it lacks.
+// The main invariant: nothing is sent before it is durable. Each stream reads the
+// log through a reader of its own, and readers return durable frames only.
+//
+// The file stream.go of package wal describes the bytes of a stream. A client that
+// does not read a piece in time is disconnected. It may ask again for the frames
+// that it lacks.
 package logstream
 
 import (

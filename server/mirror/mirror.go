@@ -3,7 +3,11 @@
 //
 //	no log → begin, with a checkpoint or from the first frame → follow … ⇄ (try again, elsewhere)
 //
-// It is the only writer of the directory, under the same lock as a write
+// The main invariant: a frame is stored only if it follows the last one of the same
+// log. Its CRCs, its place in the segment and the chain are checked before. The read
+// daemons, which apply the commits, compare the digests.
+//
+// A mirror is the only writer of its directory, and holds the same lock as a write
 // daemon. The directory is marked as a copy, so that no daemon starts a second
 // history in it. A frame is stored only after its CRCs, its place in the
 // segment and the chain were checked, and only if it follows the last one. Each

@@ -9,10 +9,10 @@
 // daemon's duty. Reads of commits go to the log itself, through a few pooled
 // readers.
 //
-// The farthest-reaching rule: a read sees the state between two batches, never a
-// part of one, and says which commit was the last. When a batch can't be read or
-// leads to another state than the write daemon's, no more reads are answered and
-// the daemon ends.
+// The main invariant: a read sees the state between two batches, never a part of
+// one. Its response says which commit was the last. If a batch can't be read, or
+// leads to another state than the write daemon's, the daemon answers no more reads
+// and ends.
 //
 // A Core is the read daemon without HTTP and goroutines, for simulations.
 package reader

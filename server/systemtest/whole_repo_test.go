@@ -3,6 +3,8 @@ package systemtest
 import (
 	"bytes"
 	"debug/elf"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -92,6 +94,32 @@ func TestArchitectureNamesWhatIsThere(t *testing.T) {
 	}
 	if len(found) < 40 {
 		t.Errorf("only %d paths were found", len(found))
+	}
+}
+
+// TestInvariantsInPackageComments checks that each package comment states the main
+// invariant of the package in the words of docs/architecture.md.
+func TestInvariantsInPackageComments(t *testing.T) {
+	rows := regexp.MustCompile("(?m)^\\| `([\\w/]+)` \\| [^|]+ \\| ([^|]{5,}) \\|").FindAllStringSubmatch(text(t, "../../docs/architecture.md"), -1)
+	for _, row := range rows {
+		comment := ""
+		paths, err := filepath.Glob(filepath.Join("../..", row[1], "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly|parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			comment += " " + file.Doc.Text()
+		}
+		if words := strings.Join(strings.Fields(comment), " "); !strings.Contains(words, "The main invariant: "+row[2]) {
+			t.Errorf("the package comment of %s does not state the main invariant: %s", row[1], row[2])
+		}
+	}
+	if len(rows) < 15 {
+		t.Errorf("only %d invariants were found", len(rows))
 	}
 }
 

@@ -9,8 +9,8 @@
 // one goroutine, which owns the state. The syncer has one, which waits for the disk
 // while the sequencer fills the next batch.
 //
-// The farthest-reaching rule: no response, not even a rejection, is sent before the
-// state that it was judged against is durable. The state runs ahead of the log, so
+// The main invariant: no response is sent before the state that it was judged
+// against is durable. This includes rejections. The state is ahead of the log. So
 // after an error of the log nothing more is judged, and a panic in the sequencer
 // ends the process.
 //

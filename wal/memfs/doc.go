@@ -9,6 +9,9 @@
 //	Process.Kill    the process ends: its locks are released, the cache stays
 //	Disk.Crash      the machine crashes: some of what is not synced reaches the disk
 //
+// The main invariant: a crash preserves what was synced; anything else may be lost
+// or garbled.
+//
 // # What a crash of the machine leaves
 //
 // Bytes. Each 512-byte sector that was written since the last sync of its file has

@@ -13,12 +13,13 @@
 // put the frame and the next head. Heads never repeat. So there is no gap, no torn
 // end, and no frame beyond the head.
 //
-// The fence: a daemon becomes the writer by replacing the head, in the same way,
-// with one of the next epoch. Afterwards no transaction that compares with an older
-// head succeeds, whenever it was sent. So everything that the previous writer
-// acknowledged is in the log by then. This depends on neither clocks nor leases:
-// the lease determines which daemon tries to become the writer, never which one
-// may.
+// The main invariant: after a takeover, the previous writer can append nothing
+// more. This is the fence. A daemon becomes the writer by replacing the head, in the
+// same way, with one of the next epoch. Afterwards no transaction that compares with
+// an older head succeeds, whenever it was sent. So everything that the previous
+// writer acknowledged is in the log by then. The fence depends on neither clocks nor
+// leases: the lease determines which daemon tries to become the writer, never which
+// one may.
 //
 // A transaction without a response is sent again unchanged, until there is a
 // response. If its condition then fails and the head is the one that it would have

@@ -2,9 +2,10 @@
 // answer what happened to a container, and what the container held at some time,
 // without replaying the log.
 //
-// The index is derived: everything in it follows from the log. Each of its files is
-// complete or does not exist. CRCs protect a file, and the chains of the frames at
-// both its ends tie it to the log. A missing or damaged file is built again.
+// The main invariant: everything in the index can be rebuilt from the log. Each of
+// its files is complete or does not exist. CRCs protect a file, and the chains of
+// the frames at both its ends tie it to the log. A missing or damaged file is built
+// again.
 //
 // While the tailer applies batches, the state notes their changes (ledger.Changes)
 // in blocks of the open generation. A generation becomes a file when it is full,
