@@ -148,7 +148,7 @@ func (h *CheckpointInfo) marshal() []byte {
 func (h *CheckpointInfo) unmarshal(b []byte) error {
 	le := binary.LittleEndian
 	if string(b[:8]) != checkpointMagic {
-		return fmt.Errorf("it begins with %q, and a checkpoint with %q", b[:8], checkpointMagic)
+		return fmt.Errorf("it begins with %q instead of %q", b[:8], checkpointMagic)
 	}
 	if got, want := crc32.Checksum(b[:124], castagnoli), le.Uint32(b[124:]); got != want {
 		return fmt.Errorf("the CRC of the header is %08x, its bytes give %08x", want, got)
@@ -167,7 +167,7 @@ func (h *CheckpointInfo) unmarshal(b []byte) error {
 	h.Classes, h.Shapes, h.Containers, h.Stacks, h.Instances = word(4), word(5), word(6), word(7), word(8)
 	h.Keys, h.Window = word(9), word(10)
 	if h.NextInstance < 1 || h.Keys > h.Window {
-		return fmt.Errorf("the next instance is %d, and %d keys are held of at most %d", h.NextInstance, h.Keys, h.Window)
+		return fmt.Errorf("the next instance is %d, and there are %d keys with a capacity of %d", h.NextInstance, h.Keys, h.Window)
 	}
 	return nil
 }

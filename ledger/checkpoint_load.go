@@ -92,7 +92,7 @@ func (l *checkpointLoader) item(kind byte) {
 // enter moves on to a later section, and finishes those before it.
 func (l *checkpointLoader) enter(section byte) {
 	if section < l.phase {
-		l.d.fault("an item of section %d stands in section %d", section, l.phase)
+		l.d.fault("an item of section %d is in section %d", section, l.phase)
 	}
 	if l.d.err != nil || section == l.phase {
 		return
@@ -113,7 +113,7 @@ func (l *checkpointLoader) enter(section byte) {
 func (l *checkpointLoader) finish() {
 	l.enter(itemReversal)
 	if l.d.err == nil && l.keys != l.d.head.Keys {
-		l.d.fault("%d idempotency keys, and the header says %d", l.keys, l.d.head.Keys)
+		l.d.fault("%d idempotency keys, but the header says %d", l.keys, l.d.head.Keys)
 	}
 	if l.d.err == nil {
 		l.checkClasses()
@@ -221,7 +221,7 @@ func (l *checkpointLoader) stackClass(same bool) (fresh bool) {
 	d, s := l.d, l.s
 	if same {
 		if l.classRef == 0 {
-			d.fault("a stack of the same class as the one before, and there is none")
+			d.fault("a stack of the same class as the previous one, but it is the first")
 		}
 		return false
 	}
@@ -233,7 +233,7 @@ func (l *checkpointLoader) stackClass(same bool) (fresh bool) {
 		l.classID, l.classRef = id, s.findClass(id)
 	}
 	if d.err == nil && (l.classRef == 0 || !s.classes.at(l.classRef).fungible) {
-		d.fault("a stack of class %d, which is not there or has none", id)
+		d.fault("a stack of class %d, which does not exist or has no stacks", id)
 	}
 	return true
 }

@@ -15,7 +15,7 @@ func (l *checkpointLoader) readInstance() {
 	r.class, r.key, r.minted = kref, d.amount(), d.between(1, s.seq)
 	where := LocationKind(d.number(uint64(Attached)))
 	if d.err == nil && (r.id <= l.instance || r.id >= s.nextInstance || kref == 0 || s.classes.at(kref).fungible) {
-		d.fault("instance %d is out of order, or of a class that is not there or has none", r.id)
+		d.fault("instance %d is out of order, or of a class that does not exist or has no instances", r.id)
 	}
 	if d.err != nil {
 		return
@@ -49,7 +49,7 @@ func (l *checkpointLoader) host(kind ContainerKind) (uint32, *container) {
 	id := l.d.id()
 	cref := l.s.findContainer(id)
 	if l.d.err == nil && (cref == 0 || l.s.containers.at(cref).kind != kind) {
-		l.d.fault("an instance is in container %d, which is not there or can't hold it", id)
+		l.d.fault("an instance is in container %d, which does not exist or can't hold it", id)
 	}
 	if l.d.err != nil {
 		return 0, nil
@@ -64,7 +64,7 @@ func (l *checkpointLoader) endInstances() {
 	for _, a := range l.attached {
 		parent := s.findInstance(a.parent)
 		if parent == 0 || s.topmost(parent) == a.child {
-			l.d.fault("instance %d hangs under %d, which is not there or hangs under it", s.instances.at(a.child).id, a.parent)
+			l.d.fault("instance %d is attached to %d, which does not exist or is attached below it", s.instances.at(a.child).id, a.parent)
 			return
 		}
 		s.linkChild(a.child, parent)
@@ -90,7 +90,7 @@ func (l *checkpointLoader) readKey(long bool) {
 		kept = d.text(MaxMetadata) // version 1 has it long too
 	}
 	if d.err == nil && (!ValidIdempotencyKey(key) || e.seq <= l.keySeq) {
-		d.fault("idempotency key %q of commit %d is no key or out of order", key, e.seq)
+		d.fault("idempotency key %q of commit %d is invalid or out of order", key, e.seq)
 	}
 	if d.err != nil {
 		return

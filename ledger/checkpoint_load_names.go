@@ -37,7 +37,7 @@ func (l *checkpointLoader) readName() {
 	t := &s.names[table]
 	again := t.labels.next > 1 && t.labels.at(t.labels.next-1).owner == owner
 	if d.err == nil && (!valid || owner == 0 || late || again || l.phase > itemContainer || !s.part2) {
-		d.fault("the name %q is none, or names nothing", name)
+		d.fault("the name %q is invalid, or names nothing", name)
 	}
 	if d.err != nil {
 		return
@@ -61,7 +61,7 @@ func (l *checkpointLoader) endNames(table int) {
 	slices.SortFunc(refs, compare)
 	for i := 1; i < len(refs); i++ {
 		if compare(refs[i-1], refs[i]) == 0 {
-			l.d.fault("the name %q is there twice", t.text(refs[i], &buf))
+			l.d.fault("the name %q occurs twice", t.text(refs[i], &buf))
 			return
 		}
 	}

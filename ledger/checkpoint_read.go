@@ -131,7 +131,7 @@ func (d *checkpointReader) number(limit uint64) uint64 {
 	}
 	v, n := binary.Uvarint(d.buf[d.pos:])
 	if n <= 0 || v > limit || n > 1 && d.buf[d.pos+n-1] == 0 {
-		d.fault("byte %d of the items begins no number of at most %d in its shortest form", d.pos, limit)
+		d.fault("byte %d of the items does not begin a number of at most %d in its shortest form", d.pos, limit)
 		return 0
 	}
 	d.pos += n
@@ -142,7 +142,7 @@ func (d *checkpointReader) number(limit uint64) uint64 {
 func (d *checkpointReader) between(low, high uint64) uint64 {
 	v := d.number(high)
 	if v < low && d.err == nil {
-		d.fault("byte %d of the items ends a %d, which must be at least %d", d.pos, v, low)
+		d.fault("byte %d of the items ends the number %d, which must be at least %d", d.pos, v, low)
 	}
 	return v
 }
@@ -178,7 +178,7 @@ func ReadCheckpoint(r io.Reader, c Config) (*State, CheckpointInfo, error) {
 		return nil, d.head, err
 	}
 	if want := uint64(max(c.IdempotencyKeys, 0)); !d.head.usable(want) {
-		return nil, d.head, fmt.Errorf("%w: it holds the last %d, and %d are wanted", ErrCheckpointWindow, d.head.Window, want)
+		return nil, d.head, fmt.Errorf("%w: it holds the last %d, but %d are needed", ErrCheckpointWindow, d.head.Window, want)
 	}
 	l := newCheckpointLoader(&d, c)
 	for kind := d.next(); kind != 0; kind = d.next() {
@@ -200,7 +200,7 @@ func ReadCheckpointInfo(r io.Reader) (CheckpointInfo, error) {
 	return d.head, err
 }
 
-var errDigest = errors.New("the state that it holds does not have the digest that it says")
+var errDigest = errors.New("its state does not have the digest of its header")
 
 // sumsTo compares what was read with what the header says.
 func (d *checkpointReader) sumsTo(s *State) {
@@ -209,8 +209,8 @@ func (d *checkpointReader) sumsTo(s *State) {
 	got.Keys, got.Window = d.head.Keys, d.head.Window // compared when they were read: the new state may keep fewer
 	got.version = s.checkpointVersion(d.longKeys)     // of what was read: the keys may be written otherwise now
 	if got.Digest != d.head.Digest {
-		d.err = fmt.Errorf("%w: %016x, and its header says %016x", errDigest, got.Digest, d.head.Digest)
+		d.err = fmt.Errorf("%w: %016x, but the header says %016x", errDigest, got.Digest, d.head.Digest)
 	} else if got != d.head {
-		d.err = fmt.Errorf("it holds %+v, and its header says %+v", got, d.head)
+		d.err = fmt.Errorf("it holds %+v, but its header says %+v", got, d.head)
 	}
 }

@@ -108,7 +108,7 @@ func TestCheckpointsAreEqual(t *testing.T) {
 		for name, s := range map[string]*State{"undone": undone, "revived": revived, "loaded": loadCheckpoint(t, want, window)} {
 			check(t, s)
 			if !bytes.Equal(checkpointOf(t, s), want) {
-				t.Errorf("seed %d: the state %s gives another checkpoint", seed, name)
+				t.Errorf("seed %d: the state %s writes a different checkpoint", seed, name)
 			}
 			for _, rec := range log {
 				a, ok1 := plain.Recall(rec.Tx.Key)
@@ -134,7 +134,7 @@ func TestCheckpointGoesOn(t *testing.T) {
 		s = loadCheckpoint(t, checkpointOf(t, s), 1000)
 		replayAll(t, s, log[n:])
 		if !bytes.Equal(checkpointOf(t, s), want) {
-			t.Fatalf("loaded after commit %d, the rest of the log leads elsewhere", n)
+			t.Fatalf("loaded after commit %d, the rest of the log leads to another state", n)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestCheckpointManyBlocks(t *testing.T) {
 	loaded := loadCheckpoint(t, b, 60_000)
 	check(t, loaded)
 	if !bytes.Equal(checkpointOf(t, loaded), b) {
-		t.Error("the loaded state gives other bytes")
+		t.Error("the loaded state writes different bytes")
 	}
 	for off, blocks := checkpointHeader, 0; ; blocks++ {
 		n := int(binary.LittleEndian.Uint32(b[off+4:]))
@@ -349,7 +349,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 			return // the state has another window, which its bytes show
 		}
 		if again := checkpointOf(t, s); !bytes.Equal(again[checkpointHeader+checkpointBlock:len(again)-checkpointTrailer], items) {
-			t.Fatal("the state gives other items than it was made of")
+			t.Fatal("the state writes other items than it was made from")
 		}
 	})
 }

@@ -30,7 +30,7 @@ func TestConsolidationIsBounded(t *testing.T) {
 	mustApply(t, s, consolidate(1))
 	s.Undo()
 	if s.Digest() != before {
-		t.Error("undone, the digest is another")
+		t.Error("after undo the digest differs")
 	}
 	for _, c := range []struct {
 		name string

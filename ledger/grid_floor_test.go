@@ -82,7 +82,7 @@ func TestFirstPlaceAfterChanges(t *testing.T) {
 		}
 	}
 	if found < 1000 || full < 200 || kept < 200 || made < 15 {
-		t.Errorf("%d found, %d did not fit, %d searched in a plane that was kept, %d grids made anew", found, full, kept, made)
+		t.Errorf("%d found, %d did not fit, %d searched in a plane that was kept, %d grids rebuilt", found, full, kept, made)
 	}
 }
 

@@ -28,6 +28,6 @@ func (s *State) wantLittleGridWork() *Error {
 	if s.replaying {
 		return nil
 	}
-	return Errorf(InvalidOperation, "The transaction takes more work in grids than one may, which is to look at 64 cells %d times: split it, or name the places (x, y).", MaxGridWork).
+	return Errorf(InvalidOperation, "The transaction searches grids for longer than a transaction may, which is to examine 64 cells %d times: split it, or give the places (x, y).", MaxGridWork).
 		With(Num("max_grid_work", MaxGridWork))
 }

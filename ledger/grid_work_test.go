@@ -31,7 +31,7 @@ func TestGridWorkIsBounded(t *testing.T) {
 		t.Fatalf("%d moves at most: %v", most, err)
 	}
 	if s.Digest() != before {
-		t.Error("refused, the digest is another")
+		t.Error("after a rejection the digest differs")
 	}
 	rec := &Record{Tx: Transaction{Ops: toAndFro(2 * most), version: recordVersion1}}
 	if err := s.Replay(rec, 0, 1); err != nil {

@@ -103,10 +103,10 @@ func refuse(t testing.TB, s *State, text string) *Error {
 		t.Fatalf("%s: accepted", strings.TrimSpace(text))
 	}
 	if out.Minted != 0 || out.FirstMinted != 0 || len(out.Decisions) != 0 {
-		t.Errorf("%s: refused, with the outcome %+v", text, *out)
+		t.Errorf("%s: rejected, with the outcome %+v", text, *out)
 	}
 	check(t, s)
-	same(t, "after a refusal", before, dump(t, s))
+	same(t, "after a rejection", before, dump(t, s))
 	return err
 }
 

@@ -20,7 +20,7 @@ func (tx *Transaction) SetHeaderKey(values []string) *Error {
 	}
 	for i, v := range values {
 		if i > 0 && v != values[0] {
-			return Errorf(IdempotencyKeyMismatch, "The header %s is there twice with different keys.", header).
+			return Errorf(IdempotencyKeyMismatch, "The header %s is given twice with different keys.", header).
 				With(Text("header_key", values[0]), Text("other_header_key", v))
 		}
 	}

@@ -186,7 +186,7 @@ func TestReplayFindsDivergence(t *testing.T) {
 		out       Outcome
 		what      string
 	}{
-		{"refused", "BurnInstance instance_id=99", Outcome{}, "refused: InstanceNotFound"},
+		{"refused", "BurnInstance instance_id=99", Outcome{}, "rejected: InstanceNotFound"},
 		{"minted", mint, Outcome{FirstMinted: 9, Minted: 1, Decisions: []Decision{{Placed: true}}}, "mints 1 instances from 8; the record says 1 from 9"},
 		{"count", mint, Outcome{FirstMinted: 8, Minted: 2, Decisions: []Decision{{Placed: true}}}, "the record says 2 from 8"},
 		{"place", mint, Outcome{FirstMinted: 8, Minted: 1, Decisions: []Decision{{Placed: true, X: 1}}}, "decision 0"},
@@ -229,7 +229,7 @@ func TestUndoIsOnlyForTheLastAccepted(t *testing.T) {
 	mustPanic("twice", s)
 	accept(t, s, world)
 	refuse(t, s, "BurnInstance instance_id=99")
-	mustPanic("after a refusal", s)
+	mustPanic("after a rejection", s)
 	accept(t, s, "MintInstance class_id=3")
 	s.Remember(keyed("a", 0), &Outcome{}, s.Seq(), 1)
 	mustPanic("remembered", s)

@@ -114,7 +114,7 @@ func (v *inverter) refuse(reason, format string, args ...any) {
 func notReversible(of *inverse, op int32, reason, format string, args ...any) *Error {
 	kind := of.ops[op].Kind.String()
 	args = append([]any{op, of.seq, kind}, args...)
-	return Errorf(NotReversible, "Operation %d of commit %d, %s, can't be taken back: "+format, args...).
+	return Errorf(NotReversible, "Operation %d of commit %d, %s, can't be reversed: "+format, args...).
 		With(Num("global_seq", int64(of.seq)), Text("op", kind), Text("reason", reason)).At(int(op))
 }
 
@@ -188,7 +188,7 @@ func (v *inverter) invert(op *Op) {
 	case PlaceInGrid, RemoveFromGrid, MoveInGrid:
 		v.invertGrid(op)
 	default:
-		v.refuse("operation", "there is no inverse of it.")
+		v.refuse("operation", "it has no inverse.")
 	}
 }
 

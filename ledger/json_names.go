@@ -67,7 +67,7 @@ func (s *jsonScanner) popNames(base int) bool {
 
 // repeated records that an object has two fields of one name.
 func (s *jsonScanner) repeated(name []byte) bool {
-	return s.malformed(s.pos, "the field %q is there twice in one object, before byte %d", clip(name), s.pos)
+	return s.malformed(s.pos, "the field %q is repeated in one object, before byte %d", clip(name), s.pos)
 }
 
 // clipLength is the number of bytes of a client's text that an error shows.

@@ -38,11 +38,11 @@ func (s *jsonScanner) malformed(at int, format string, args ...any) bool {
 // unexpected records that the position holds something other than wanted.
 func (s *jsonScanner) unexpected(wanted string) bool {
 	if s.pos >= len(s.data) {
-		return s.malformed(s.pos, "it ends at byte %d where %s should follow", s.pos, wanted)
+		return s.malformed(s.pos, "it ends at byte %d where %s is expected", s.pos, wanted)
 	}
-	form := "%q at byte %d where %s should stand"
+	form := "%q at byte %d where %s is expected"
 	if s.data[s.pos] >= utf8.RuneSelf {
-		form = "%#x at byte %d where %s should stand"
+		form = "%#x at byte %d where %s is expected"
 	}
 	return s.malformed(s.pos, form, s.data[s.pos], s.pos, wanted)
 }

@@ -108,13 +108,13 @@ func TestScanner(t *testing.T) {
 	}
 	for _, text := range good {
 		if s, ok := scan([]byte(text), 4); !ok || !wellFormed([]byte(text), 4) {
-			t.Errorf("%q is refused: %v", text, s.err)
+			t.Errorf("%q is rejected: %v", text, s.err)
 		}
 	}
 	for _, text := range bad {
 		s, ok := scan([]byte(text), 4)
 		if ok || wellFormed([]byte(text), 4) {
-			t.Errorf("%q is taken", text)
+			t.Errorf("%q is accepted", text)
 		} else if s.err == nil || s.err.Code != MalformedJSON || s.err.Details[0].Name != "offset" {
 			t.Errorf("%q: %v", text, s.err)
 		}
@@ -133,7 +133,7 @@ func TestRepeatedNamesInLargeObjects(t *testing.T) {
 			}
 			text = append(text, '}')
 			if _, ok := scan(text, 4); ok != (repeat == "") {
-				t.Errorf("%d fields, %q again: taken is %v", n, repeat, ok)
+				t.Errorf("%d fields, %q again: accepted is %v", n, repeat, ok)
 			}
 		}
 	}
@@ -174,7 +174,7 @@ func FuzzScanner(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, ok := scan(text, 7)
 		if want := wellFormed(text, 7); ok != want {
-			t.Fatalf("taken is %v, want %v: %v", ok, want, s.err)
+			t.Fatalf("accepted is %v, want %v: %v", ok, want, s.err)
 		}
 		if !ok {
 			return

@@ -30,7 +30,7 @@ func TestChosenIDsMakeNoDeepTree(t *testing.T) {
 		return 1 + max(depth(l.left), depth(l.right))
 	}
 	if d := depth(s.byID); d > 60 {
-		t.Errorf("%d chosen ids stand %d deep", n, d)
+		t.Errorf("%d chosen ids make a tree of depth %d", n, d)
 	}
 }
 

@@ -65,7 +65,7 @@ func TestOneUnitOff(t *testing.T) {
 	}
 	for _, k := range []ledger.OpKind{ledger.AddFungible, ledger.RemoveFungible, ledger.TransferFungible, ledger.HoldFungible, ledger.SettleHold, ledger.SplitStack} {
 		if changed[k] < 2 && !testing.Short() {
-			t.Errorf("the quantity of %v was changed %d times only", k, changed[k])
+			t.Errorf("the quantity of %v was changed only %d times", k, changed[k])
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestDivergenceIsNoticed(t *testing.T) {
 		var divergence *ledger.DivergenceError
 		switch {
 		case i == 4 && !errors.As(replayed, &divergence):
-			t.Errorf("the merge of another quantity replays: %v", replayed)
+			t.Errorf("the replay of a merge of another quantity: %v", replayed)
 		case i == 4 && second.Digest() != before:
 			t.Error("the merge that diverged changed the state")
 		case i < 4 && replayed != nil:

@@ -74,11 +74,11 @@ func (r *trial) named() {
 		id, refused := r.model.ContainerNamed(name)
 		got, err := r.state.ContainerNamed(name, nil)
 		r.same("container "+name, id, got)
-		r.same("and its refusal", refused, code(err))
+		r.same("and its rejection", refused, code(err))
 		id, refused = r.model.ClassCoded(name)
 		got, err = r.state.ClassCoded(name)
 		r.same("class "+name, id, got)
-		r.same("and its refusal", refused, code(err))
+		r.same("and its rejection", refused, code(err))
 	}
 }
 

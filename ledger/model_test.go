@@ -22,9 +22,9 @@ func (r *trial) compare(sent *ledger.Transaction, want ledger.Outcome, refusal *
 	r.t.Helper()
 	switch {
 	case refusal == nil && err != nil:
-		r.fatal(sent, "the ledger refuses (%v), the model accepts", err)
+		r.fatal(sent, "the ledger rejects (%v), the model accepts", err)
 	case refusal != nil && err == nil:
-		r.fatal(sent, "the ledger accepts, the model refuses (%v)", refusal)
+		r.fatal(sent, "the ledger accepts, the model rejects (%v)", refusal)
 	case refusal != nil:
 		if err.Code != refusal.Code || err.OpIndex != refusal.Op {
 			r.fatal(sent, "the ledger says %v, the model %v", err, refusal)
@@ -152,7 +152,7 @@ func (r *trial) restart() {
 		r.t.Fatal(err)
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
-		r.t.Fatalf("seed %d, after commit %d: the checkpoint after replay is another one", r.seed, r.model.Seq())
+		r.t.Fatalf("seed %d, after commit %d: the checkpoint after replay differs", r.seed, r.model.Seq())
 	}
 	loaded, _, err := ledger.ReadCheckpoint(&second, ledger.Config{IdempotencyKeys: rememberedKeys})
 	if err != nil {
@@ -189,7 +189,7 @@ func TestAgainstModel(t *testing.T) {
 	for _, c := range seen {
 		all.add(c)
 	}
-	t.Logf("%d requests, %d operations, %d answered from memory, %d holds expired; refused in %d ways; taken back %v",
+	t.Logf("%d requests, %d operations, %d answered from memory, %d holds expired; rejected in %d ways; reversed %v",
 		all.requests, all.operations, all.replayed, all.expired, len(all.refused), all.takenBack)
 	all.check(t, whole)
 }
@@ -233,7 +233,7 @@ func (c *coverage) check(t *testing.T, whole bool) {
 	}
 	for how, n := range c.refused {
 		if !foreseen[how] {
-			t.Errorf("%v was refused with %s %d times, which the interface does not foresee", how.Kind, how.Code, n)
+			t.Errorf("%v was rejected with %s %d times, which the API does not document", how.Kind, how.Code, n)
 		}
 	}
 	if c.replayed == 0 || c.expired == 0 {

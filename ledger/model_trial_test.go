@@ -118,20 +118,20 @@ func (r *trial) step() {
 	before := r.state.Digest()
 	want := r.model.Submit(&sent, batchSeq)
 	if want.Replayed || want.Refusal != nil && want.Refusal.Code == ledger.IdempotencyConflict {
-		r.fatal(&sent, "the ledger does not remember key %q, the model does", sent.Key)
+		r.fatal(&sent, "the ledger does not remember key %q, but the model does", sent.Key)
 	}
 	err := r.state.Apply(&r.body, r.model.Now, &r.out)
 	r.compare(&sent, want.Out, want.Refusal, err)
 	if err != nil {
 		if got := r.state.Digest(); got != before {
-			r.fatal(&sent, "refused, but the digest went from %016x to %016x", before, got)
+			r.fatal(&sent, "rejected, but the digest went from %016x to %016x", before, got)
 		}
 		r.seen.refused[refusal{want.Refusal.Kind, err.Code}]++
 		r.seen.operations += err.OpIndex + 1
 		return
 	}
 	if d := difference(r.model.Ops(), modeltest.Meant(r.body.Ops)); d != "" {
-		r.fatal(&sent, "operations as the log holds them (-model +ledger):\n%s", d)
+		r.fatal(&sent, "operations as the log stores them (-model +ledger):\n%s", d)
 	}
 	if r.rng.IntN(8) == 0 {
 		r.undoAndRepeat(&sent, before)
@@ -194,12 +194,12 @@ func (r *trial) parse(sent *ledger.Transaction) {
 		err = ledger.ParseRegistration(body, sent.Endpoint, &r.body, ledger.ParseLimits{})
 	}
 	if err != nil {
-		r.fatal(sent, "the parser refuses %s: %v", body, err)
+		r.fatal(sent, "the parser rejects %s: %v", body, err)
 	}
 	r.body.SetSender(sent.Principal, sent.Permit())
 	if d := difference(sent.Ops, r.body.Ops); d != "" || r.body.Endpoint != sent.Endpoint || r.body.Reverses != sent.Reverses ||
 		!bytes.Equal(r.body.Key, sent.Key) || !bytes.Equal(r.body.Metadata, sent.Metadata) {
-		r.fatal(sent, "parsed otherwise than sent: key %q, metadata %s\n%s", r.body.Key, r.body.Metadata, d)
+		r.fatal(sent, "parsed differently from what was sent: key %q, metadata %s\n%s", r.body.Key, r.body.Metadata, d)
 	}
 	if sent.Endpoint == ledger.EndpointReverse {
 		var rec ledger.Record
@@ -241,7 +241,7 @@ func (r *trial) undoAndRepeat(sent *ledger.Transaction, before uint64) {
 	}
 	r.check(sent)
 	if err := r.state.Apply(&r.body, r.model.Now, &r.out); err != nil {
-		r.fatal(sent, "accepted, undone, and then refused: %v", err)
+		r.fatal(sent, "accepted, undone, and then rejected: %v", err)
 	}
 	if d := difference(first, r.out); d != "" || r.state.Digest() != after {
 		r.fatal(sent, "done again after undo, digest %016x then %016x, outcome (-first +again):\n%s", after, r.state.Digest(), d)

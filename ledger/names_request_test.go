@@ -246,7 +246,7 @@ func TestPermitAndNames(t *testing.T) {
 			}
 			check(t, s)
 			if err != nil && err.Code == Forbidden && strings.Contains(c.ops, "container=foreign") && detail(err, "container_id") == "12" && !strings.Contains(c.ops, "=12") {
-				t.Errorf("it tells the id: %+v", err)
+				t.Errorf("it reveals the id: %+v", err)
 			}
 		})
 	}

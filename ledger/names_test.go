@@ -301,8 +301,8 @@ func TestCheckpointNamesRefused(t *testing.T) {
 		t.Fatalf("unchanged: %v", err)
 	}
 	for want, change := range map[string]func([]byte) []byte{
-		"is there twice":           swap("\x09\x02bb", "\x09\x02aa"),
-		"is none, or names":        swap("\x09\x02bb", "\x09\x02b!"),
+		"occurs twice":             swap("\x09\x02bb", "\x09\x02aa"),
+		"is invalid, or names":     swap("\x09\x02bb", "\x09\x02b!"),
 		"names nothing":            swap("\x09\x02bb", "\x09\x02bb\x09\x02cc"),
 		"not the first item":       swap("\x03\x01", "\x0a\x00\x00\x03\x01"),
 		"unknown kind 63":          swap("\x09\x02bb", "\x3f\x02bb"),
@@ -323,7 +323,7 @@ func TestNamesLeaveNoTrace(t *testing.T) {
 	accept(t, plain, "CreateContainer container_id=1 kind=Standard; RegisterClass class_id=1 name=gold")
 	accept(t, named, "CreateContainer container_id=1 kind=Standard name=x; RegisterClass class_id=1 name=gold code=AU")
 	if plain.Digest() == named.Digest() {
-		t.Error("the digest does not see names")
+		t.Error("the digest does not cover names")
 	}
 	accept(t, plain, "CreateContainer container_id=2 kind=Standard")
 	if v := checkpointOf(t, plain)[8]; v != checkpointVersion1 {

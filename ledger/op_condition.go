@@ -89,10 +89,10 @@ func (s *State) requireInstance(op *Op) *Error {
 	if in && r.host == cref && (!inSlot || int64(r.spot) == slot) {
 		return nil
 	}
-	e := requirementFailed("Instance %d does not stand in container %s.", r.id, s.called(c)).
+	e := requirementFailed("Instance %d is not in container %s.", r.id, s.called(c)).
 		With(Num("instance_id", r.id), Num("container_id", c.id))
 	if inSlot {
-		e = requirementFailed("Instance %d does not stand in slot %d of container %s.", r.id, slot, s.called(c)).
+		e = requirementFailed("Instance %d is not in slot %d of container %s.", r.id, slot, s.called(c)).
 			With(Num("instance_id", r.id), Num("container_id", c.id), Num("slot_index", slot))
 	}
 	return e.With(s.foundAt(r)...)

@@ -42,7 +42,7 @@ func (s *State) wantNewContainer(op *Op, owner int64) *Error {
 	case op.Has&(1<<CreateContainerID) != 0:
 		ref = s.findContainer(id)
 	case name == "":
-		return invalidField("container_id", "container_id is missing: without a name the ledger assigns none.")
+		return invalidField("container_id", "container_id is missing: the ledger assigns one only if a name is given.")
 	}
 	if p := s.doing.permit; !p.allows(owner) || ref != 0 && !p.allows(s.containers.at(ref).owner) {
 		if op.Has&(1<<CreateContainerID) == 0 {
@@ -53,7 +53,7 @@ func (s *State) wantNewContainer(op *Op, owner int64) *Error {
 			With(Num("container_id", id))
 	}
 	if ref != 0 {
-		return Errorf(ContainerAlreadyExists, "Container %d exists already.", id).With(Num("container_id", id))
+		return Errorf(ContainerAlreadyExists, "Container %d already exists.", id).With(Num("container_id", id))
 	}
 	return s.wantFreeName(name, 0)
 }

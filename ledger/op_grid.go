@@ -20,7 +20,7 @@ func (s *State) stackSpot(c *container, kref uint32, key int64, target uint32, w
 	p := s.placements.at(s.stacks.at(target).place)
 	if want.at && (want.x != int64(p.x) || want.y != int64(p.y)) || want.rotated && want.turned != p.turned {
 		id := s.classes.at(kref).id
-		return spot{}, Errorf(AlreadyPlaced, "The stack of class %s with key %d stands at (%d,%d) of container %s with rotation %d already.",
+		return spot{}, Errorf(AlreadyPlaced, "The stack of class %s with key %d is already at (%d,%d) of container %s with rotation %d.",
 			s.classCalled(s.classes.at(kref)), key, p.x, p.y, s.called(c), rotationOf(p.turned)).
 			With(Num("container_id", c.id), Num("class_id", id), Num("key", key),
 				Num("x", int64(p.x)), Num("y", int64(p.y)), Num("rotation", rotationOf(p.turned)))
@@ -67,7 +67,7 @@ func (s *State) gridFull(c *container, class, key int64, w, h int, want placeArg
 	}
 	e := Errorf(GridFull, "Container %s has no free place for %d x %d cells.", s.called(c), w, h)
 	if !want.rotated && w != h {
-		e = Errorf(GridFull, "Container %s has no free place for %d x %d cells, turned or not.", s.called(c), w, h)
+		e = Errorf(GridFull, "Container %s has no free place for %d x %d cells, rotated or not.", s.called(c), w, h)
 	}
 	return e.With(Num("container_id", c.id), Num("class_id", class), Num("key", key), Num("width", int64(w)), Num("height", int64(h)))
 }
@@ -101,7 +101,7 @@ func (s *State) wantFree(c *container, x, y int64, w, h int, except uint32) (are
 	}
 	width, height := int64(c.gridWidth), int64(c.gridHeight)
 	if x < 0 || y < 0 || x > width-int64(w) || y > height-int64(h) {
-		return area{}, details(Errorf(OutOfBounds, "%d x %d cells at (%d,%d) leave container %s, which is a grid of %d x %d.",
+		return area{}, details(Errorf(OutOfBounds, "%d x %d cells at (%d,%d) extend beyond container %s, which is a grid of %d x %d.",
 			w, h, x, y, s.called(c), width, height)).With(Num("grid_width", width), Num("grid_height", height))
 	}
 	a := area{int(x), int(y), w, h}
@@ -151,7 +151,7 @@ func (s *State) removeFromGrid(op *Op) *Error {
 		return err
 	}
 	if r.where != InGrid || r.host != cref {
-		return Errorf(NotPlaced, "Instance %d does not stand in container %s.", r.id, s.called(c)).
+		return Errorf(NotPlaced, "Instance %d is not in container %s.", r.id, s.called(c)).
 			With(Num("container_id", c.id), Num("instance_id", r.id))
 	}
 	s.notePlace(FactStood, r.spot, 0, 0)

@@ -10,7 +10,7 @@ func (s *State) holdFungible(op *Op) *Error {
 	}
 	id, q := op.Args[HoldID], op.Args[HoldQuantity]
 	if s.findHold(id) != 0 {
-		return Errorf(HoldAlreadyExists, "There is a hold %d already.", id).With(Num("hold_id", id))
+		return Errorf(HoldAlreadyExists, "Hold %d already exists.", id).With(Num("hold_id", id))
 	}
 	ref, err := s.wantStack(cref, kref, op.Args[HoldKey])
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *State) settleHold(op *Op) *Error {
 	from, kref, key := r.container, r.class, r.key
 	s.resolve(op, SettleTo)
 	if c := s.containers.at(from); c.id == op.Args[SettleTo] {
-		return Errorf(InvalidOperation, "Hold %d is of container %s itself; a settlement needs another.", h.id, s.called(c)).
+		return Errorf(InvalidOperation, "Hold %d is in container %s itself; a settlement needs another container.", h.id, s.called(c)).
 			With(Num("hold_id", h.id), Num("to_container", c.id))
 	}
 	to, tc, err := s.wantContainer(op, SettleTo)

@@ -24,7 +24,7 @@ func (s *State) mintInstance(op *Op) *Error {
 		}
 	}
 	if k.fungible {
-		return Errorf(WrongClassKind, "Class %s is fungible: it has stacks, no instances.", s.classCalled(k)).With(Num("class_id", k.id))
+		return Errorf(WrongClassKind, "Class %s is fungible: it has stacks, not instances.", s.classCalled(k)).With(Num("class_id", k.id))
 	}
 	key := op.Get(MintKey, 0)
 	switch {
@@ -56,7 +56,7 @@ func (s *State) wantMintKind(op *Op, c *container, want placeArgs) *Error {
 	case c.kind == Slots && want.given():
 		return s.wantPlaceFits(c, want)
 	case c.kind == Slots && !op.Given(MintSlot):
-		return invalidField("slot_index", "Container %s is of kind Slots: slot_index must say where the instance goes.", s.called(c)).
+		return invalidField("slot_index", "Container %s is of kind Slots: slot_index must name the slot.", s.called(c)).
 			With(Num("container_id", c.id))
 	}
 	return nil
@@ -96,7 +96,7 @@ func (s *State) attachInstance(op *Op) *Error {
 		return err
 	}
 	if s.topmost(parent) == ref { // the child is nowhere, so it is the top of its tree
-		return Errorf(WouldCreateCycle, "Instance %d can't be attached to instance %d, which is itself or hangs under it.", r.id, p.id).
+		return Errorf(WouldCreateCycle, "Instance %d can't be attached to instance %d, which is the same instance or attached below it.", r.id, p.id).
 			With(Num("instance_id", r.id), Num("parent_id", p.id))
 	}
 	s.attach(ref, parent)

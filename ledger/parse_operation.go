@@ -81,7 +81,7 @@ func (p *requestParser) opName(op *Op) bool {
 		}
 	}
 	if p.err == nil {
-		p.err = Errorf(UnknownOperation, "There is no operation named %q; there are %s.", clip(raw), listNames(opNames[CreateContainer:])).
+		p.err = Errorf(UnknownOperation, "There is no operation named %q; the operations are %s.", clip(raw), listNames(opNames[CreateContainer:])).
 			With(Text("op", clip(raw))).At(p.op)
 	}
 	return false

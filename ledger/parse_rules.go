@@ -36,20 +36,20 @@ func (p *requestParser) checkArguments(op *Op) bool {
 			return true
 		}
 		name := k.Args()[bits.OnesCount16(op.Has)].Name
-		return p.invalid(name, "%s is missing: %s needs %s, and at least one of those that it may have", name, k, listArguments(k))
+		return p.invalid(name, "%s is missing: %s needs %s, and at least one of the optional ones", name, k, listArguments(k))
 	}
 	x, y, slot := op.Has&xArg[k] != 0, op.Has&yArg[k] != 0, op.Has&slotArg[k] != 0
 	switch {
 	case slot && (x || y):
-		return p.invalid("slot_index", "slot_index and a place in a grid (x, y) exclude each other")
+		return p.invalid("slot_index", "slot_index and a place in a grid (x, y) can't be combined")
 	case x && !y:
-		return p.invalid("y", "y is missing: x and y go together")
+		return p.invalid("y", "y is missing: x and y must be given together")
 	case y && !x:
-		return p.invalid("x", "x is missing: x and y go together")
+		return p.invalid("x", "x is missing: x and y must be given together")
 	case k == MintInstance && op.Has&anyPlaceArg[k] != 0 && !op.Given(MintContainer):
 		return p.invalid("container_id", "container_id is missing: a place (slot_index, x, y, rotation) needs the container that it is in")
 	case k == HoldFungible && op.Given(HoldExpiresIn) && op.Given(HoldExpiresAt):
-		return p.invalid("expires_in", "expires_in and expires_at exclude each other")
+		return p.invalid("expires_in", "expires_in and expires_at can't be combined")
 	case k == CreateContainer:
 		return p.checkSizes(op)
 	}
@@ -85,5 +85,5 @@ func listArguments(k OpKind) string {
 	if len(may) == 0 {
 		return strings.Join(need, ", ")
 	}
-	return fmt.Sprintf("%s (and may have %s)", strings.Join(need, ", "), strings.Join(may, ", "))
+	return fmt.Sprintf("%s (optional: %s)", strings.Join(need, ", "), strings.Join(may, ", "))
 }

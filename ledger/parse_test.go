@@ -211,7 +211,7 @@ func TestScratchMemoryIsLetGo(t *testing.T) {
 	body = append(body, `},"operations":[]}`...)
 	var tx Transaction
 	if err := ParseTransaction(body, &tx, ParseLimits{}); err == nil {
-		t.Fatal("the request is taken")
+		t.Fatal("the request is accepted")
 	}
 	if cap(tx.scratch.names) <= keepNames {
 		t.Fatalf("room for %d names: the test shows nothing", cap(tx.scratch.names))

@@ -44,7 +44,7 @@ func (p *requestParser) transaction(tx *Transaction, level int) bool {
 	}
 	tx.Ops = p.ops[first:len(p.ops):len(p.ops)]
 	if !p.conditions && onlyConditions(tx.Ops) {
-		return p.invalid("operations", "operations has only conditions, which change nothing: a commit needs an operation that does, and preflight does not")
+		return p.invalid("operations", "operations has only conditions, which change nothing: a commit needs an operation that changes something; a preflight does not")
 	}
 	p.seal(tx)
 	return true
@@ -189,7 +189,7 @@ func (p *requestParser) reverses(tx *Transaction) bool {
 func ParseReversal(body []byte, seq uint64, tx *Transaction, lim ParseLimits) *Error {
 	p := tx.reset(EndpointReverse)
 	tx.Reverses = seq
-	if p.begin(body, lim) && p.enter('{', 1, "body", "a JSON object with the fields idempotency_key and metadata, or without") {
+	if p.begin(body, lim) && p.enter('{', 1, "body", "a JSON object, optionally with the fields idempotency_key and metadata") {
 		_, ok := p.fields(transactionFields[fieldKey:fieldReverses], func(i int) bool {
 			return i == 0 && p.key(tx) || i == 1 && p.metadata(tx, 2)
 		})

@@ -38,7 +38,7 @@ func ParseOpList(list []string) (Op, error) {
 		}
 	}
 	if op.Kind == 0 {
-		return Op{}, fmt.Errorf("there is no operation named %q; there are %s", list[0], listNames(opNames[CreateContainer:]))
+		return Op{}, fmt.Errorf("there is no operation named %q; the operations are %s", list[0], listNames(opNames[CreateContainer:]))
 	}
 	var p requestParser
 	p.begin(nil, ParseLimits{})
@@ -172,7 +172,7 @@ func splitWords(s string) (list []string, err error) {
 		}
 	}
 	if inQuotes {
-		return nil, fmt.Errorf("the last double quote has no partner in %q", s)
+		return nil, fmt.Errorf("unmatched double quote in %q", s)
 	}
 	if inWord {
 		list = append(list, word.String())

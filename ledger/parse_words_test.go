@@ -56,7 +56,7 @@ func TestParseOpWordsErrors(t *testing.T) {
 		{"BurnInstance instance_id=minted:x", "instance_id must be"},
 		{`BurnInstance instance_id=minted:0,"x":1`, "instance_id must be"},
 		{"BurnInstance instance_id=minted:-1", "instance_id must be"},
-		{`RegisterClass class_id=1 name="x`, "no partner"},
+		{`RegisterClass class_id=1 name="x`, "unmatched double quote"},
 		{"RegisterClass class_id=1 name=\xff", "not UTF-8"},
 		{`RegisterClass class_id=1 name=""`, "name must be a string of 1 to 128"},
 		{"RegisterClass class_id=1 name=x fungible=yes", "fungible must be true or false"},

@@ -46,7 +46,7 @@ func wantMoves(op *Op) *Error {
 	if moves(op.Kind) {
 		return nil
 	}
-	return Errorf(Forbidden, "This token may only move what there is: %s needs the scope commit.", op.Kind).
+	return Errorf(Forbidden, "This token may only transfer existing units: %s needs the scope commit.", op.Kind).
 		With(Text("op", op.Kind.String()), Text("scope", "commit"))
 }
 

@@ -233,7 +233,7 @@ func TestKeyOfAnotherSender(t *testing.T) {
 		}
 		seen[hash(name)] = name
 		if hash(name) != hash(name) {
-			t.Errorf("%q is not itself", name)
+			t.Errorf("%q is not the same sender as itself", name)
 		}
 	}
 	if got := fmt.Sprintf("%x", hash("a")); got != "47844f27f04398ddcd5d7078ed452c69" {

@@ -297,7 +297,7 @@ func randomRun(t *testing.T, r *rand.Rand, rounds int, counts map[OpKind]int) {
 			t.Fatalf("digests %x, %x, %x", s.Digest(), plain.Digest(), replay.Digest())
 		}
 	}
-	same(t, "without the refused and undone", dump(t, s), dump(t, plain))
+	same(t, "without the rejected and undone", dump(t, s), dump(t, plain))
 	same(t, "from records", dump(t, s), dump(t, replay))
-	t.Logf("%d commits; refusals: %v", s.Seq(), codes)
+	t.Logf("%d commits; rejections: %v", s.Seq(), codes)
 }

@@ -29,7 +29,7 @@ func (s *State) WantKind(class int64, fungible bool) *Error {
 		if fungible {
 			return s.wantFungible(k)
 		}
-		return Errorf(WrongClassKind, "Class %s is fungible: it has stacks, no instances.", s.classCalled(k)).With(Num("class_id", class))
+		return Errorf(WrongClassKind, "Class %s is fungible: it has stacks, not instances.", s.classCalled(k)).With(Num("class_id", class))
 	}
 	return nil
 }

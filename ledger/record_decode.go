@@ -48,7 +48,7 @@ func (r *Record) Decode(b []byte) error {
 		d.facts(r)
 	}
 	if d.err == nil && d.pos < len(b) {
-		d.fail("%d bytes behind the last operation", len(b)-d.pos)
+		d.fail("%d bytes after the last operation", len(b)-d.pos)
 	}
 	if d.err == nil {
 		d.checkWhole(r)
@@ -171,7 +171,7 @@ func (d *recordDecoder) head(r *Record, flags byte) {
 	if flags&recordHasMetadata != 0 {
 		md := d.bytes(int(d.uvarint(MaxMetadata, "length of metadata")), "metadata")
 		if d.err == nil && (len(md) < 2 || md[0] != '{' || md[len(md)-1] != '}') {
-			d.fail("the metadata is no JSON object")
+			d.fail("the metadata is not a JSON object")
 		}
 		r.Tx.Metadata = md
 	}
@@ -257,7 +257,7 @@ func (d *recordDecoder) textArgument(op *Op, i, j int) {
 	a := &opSpecs[op.Kind].args[j]
 	text := d.text("string")
 	if d.err == nil && !validText(a.Type, text) {
-		d.fail("operation %d: %s is no valid name", i, a.Name)
+		d.fail("operation %d: %s is not a valid name", i, a.Name)
 	}
 	if op.Name != "" {
 		op.Name += "\n"

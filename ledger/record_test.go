@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // sampleRecords returns a record for each part of the format.
 func sampleRecords(t *testing.T) (names []string, records []Record) {
@@ -180,11 +180,11 @@ func TestRecordCutOrExtended(t *testing.T) {
 		b := AppendRecord(nil, &r.Tx, &r.Out)
 		for n := range b {
 			if err := got.Decode(b[:n]); err == nil {
-				t.Errorf("%s: %d bytes of %d are taken", names[i], n, len(b))
+				t.Errorf("%s: %d bytes of %d are accepted", names[i], n, len(b))
 			}
 		}
 		if err := got.Decode(append(b, 0)); err == nil {
-			t.Errorf("%s: a byte more is taken", names[i])
+			t.Errorf("%s: a byte more is accepted", names[i])
 		}
 	}
 }
@@ -221,8 +221,8 @@ func TestRecordRefusals(t *testing.T) {
 		{"flags", head(64, 1, 2, 1, 5), "unknown flags 0x40"},
 		{"empty key", head(1, 0), "not printable"},
 		{"bad key", append(head(1, 1, 7), make([]byte, 16)...), "not printable"},
-		{"empty metadata", head(2, 0, 1, 2, 1, 5), "no JSON object"},
-		{"metadata", head(2, 2, '[', ']', 1, 2, 1, 5), "no JSON object"},
+		{"empty metadata", head(2, 0, 1, 2, 1, 5), "not a JSON object"},
+		{"metadata", head(2, 2, '[', ']', 1, 2, 1, 5), "not a JSON object"},
 		{"long metadata", head(2, 0x81, 0x80, 0x01), "more than 16384"},
 		{"empty principal", head(4, 0, 1, 2, 1, 5), "principal is empty"},
 		{"minted 0", head(8, 0, 1, 1, 8, 1, 5), "minted ids out of range"},
@@ -244,8 +244,8 @@ func TestRecordRefusals(t *testing.T) {
 		{"rotation", op(byte(PlaceInGrid), 19, 1, 1, 45), "rotation is 45"},
 		{"kind of container", op(byte(CreateContainer), 3, 1, 4), "kind is 4"},
 		{"boolean", op(byte(RegisterClass), 7, 1, 1, 'a', 2), "fungible is 2"},
-		{"name", op(byte(RegisterClass), 3, 1, 1, 7), "no valid name"},
-		{"name not UTF-8", op(byte(RegisterClass), 3, 1, 1, 0xff), "no valid name"},
+		{"name", op(byte(RegisterClass), 3, 1, 1, 7), "not a valid name"},
+		{"name not UTF-8", op(byte(RegisterClass), 3, 1, 1, 0xff), "not a valid name"},
 		{"empty masks", op(2|0x80, 1, 0, 0, 5), "masks"},
 		{"null for an id", op(2|0x80, 1, 1, 0), "masks"},
 		{"null not given", op(byte(CreateContainer)|0x80, 3, 4, 0, 1, 1), "more than 3"},
@@ -265,7 +265,7 @@ func TestRecordRefusals(t *testing.T) {
 		}
 		newer := strings.Contains(tt.want, "unknown") || strings.Contains(tt.want, "this program knows")
 		if errors.Is(err, ErrNewer) != newer {
-			t.Errorf("%s: %v, want that it is of a newer version: %t", tt.name, err, newer)
+			t.Errorf("%s: %v, want an error about a newer version: %t", tt.name, err, newer)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (s *State) wantFungible(k *class) *Error {
 	if k.fungible {
 		return nil
 	}
-	return Errorf(WrongClassKind, "Class %s is not fungible: it has instances, no stacks.", s.classCalled(k)).With(Num("class_id", k.id))
+	return Errorf(WrongClassKind, "Class %s is not fungible: it has instances, not stacks.", s.classCalled(k)).With(Num("class_id", k.id))
 }
 
 func (s *State) stackNotFound(c *container, k *class, key int64) *Error {
@@ -125,7 +125,7 @@ func (s *State) wantSlot(c *container, index int64) *Error {
 }
 
 func (s *State) slotOccupied(c *container, index, occupant int64) *Error {
-	return Errorf(SlotOccupied, "Slot %d of container %s holds instance %d already.", index, s.called(c), occupant).
+	return Errorf(SlotOccupied, "Slot %d of container %s already holds instance %d.", index, s.called(c), occupant).
 		With(Num("container_id", c.id), Num("slot_index", index), Num("instance_id", occupant))
 }
 
@@ -138,11 +138,11 @@ func (s *State) wantNowhere(r *instance) *Error {
 			With(Num("instance_id", r.id), Num("parent_id", parent))
 	case InSlot:
 		c := s.containers.at(r.host)
-		return Errorf(AlreadyPlaced, "Instance %d stands in slot %d of container %s; take it out first.", r.id, r.spot, s.called(c)).
+		return Errorf(AlreadyPlaced, "Instance %d is in slot %d of container %s; take it out first.", r.id, r.spot, s.called(c)).
 			With(Num("instance_id", r.id), Num("container_id", c.id), Num("slot_index", int64(r.spot)))
 	case InGrid:
 		c, p := s.containers.at(r.host), s.placements.at(r.spot)
-		return Errorf(AlreadyPlaced, "Instance %d stands at (%d,%d) of container %s; take it out first.", r.id, p.x, p.y, s.called(c)).
+		return Errorf(AlreadyPlaced, "Instance %d is at (%d,%d) of container %s; take it out first.", r.id, p.x, p.y, s.called(c)).
 			With(Num("instance_id", r.id), Num("container_id", c.id), Num("x", int64(p.x)), Num("y", int64(p.y)))
 	}
 	return nil

@@ -276,7 +276,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("got %v, want %s at operation %d", err, tt.code, last)
 			}
 			if !strings.HasSuffix(err.Message, ".") {
-				t.Errorf("message %q is no sentence", err.Message)
+				t.Errorf("message %q is not a sentence", err.Message)
 			}
 			for _, want := range strings.Fields(tt.details) {
 				name, value, _ := strings.Cut(want, "=")
@@ -302,7 +302,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, kind := range OpKinds() {
 		if !seen[kind] {
-			t.Errorf("no refusal of %s is tested", kind)
+			t.Errorf("no rejection of %s is tested", kind)
 		}
 	}
 }

@@ -79,22 +79,22 @@ func TestRefusalsSayNames(t *testing.T) {
 			{"RemoveFungible container_id=10 class_id=1 key=3 quantity=2", "Container " + purse + " holds 1 of class " + euro + " with key 3, which is less than the 2 requested."},
 			{"RemoveFungible container_id=10 class_id=1 key=0 quantity=8", "Container " + purse + " has 7 available of class " + euro + " with key 0, which is less than the 8 requested; 2 more is held."},
 			{"RemoveFungible container_id=10 class_id=1 key=1 quantity=2", "Container " + purse + " holds no stack of class " + euro + " with key 1."},
-			{"RemoveFungible container_id=10 class_id=2 key=1 quantity=2", "Class " + sword + " is not fungible: it has instances, no stacks."},
+			{"RemoveFungible container_id=10 class_id=2 key=1 quantity=2", "Class " + sword + " is not fungible: it has instances, not stacks."},
 			{"AddFungible container_id=20 class_id=1 key=0 quantity=1", "Container " + rack + " is of kind Slots, which holds no stacks."},
 			{"AddFungible container_id=30 class_id=1 key=0 quantity=1", "Class " + euro + " has no shape for key 0, so it can't be put in a Grid."},
 			{"MergeStacks container_id=10 class_id=1 from_key=0 to_key=3", "Container " + purse + " holds 9 of class " + euro + " with key 0, and 2 of it is held: settle or release that first."},
-			{"MintInstance class_id=1", "Class " + euro + " is fungible: it has stacks, no instances."},
-			{"MintInstance class_id=2 container_id=20 slot_index=0", "Slot 0 of container " + rack + " holds instance 1 already."},
+			{"MintInstance class_id=1", "Class " + euro + " is fungible: it has stacks, not instances."},
+			{"MintInstance class_id=2 container_id=20 slot_index=0", "Slot 0 of container " + rack + " already holds instance 1."},
 			{"RemoveFromSlot container_id=20 slot_index=4", "Container " + rack + " has 4 slots, from 0 to 3; there is no slot 4."},
-			{"PlaceInSlot container_id=20 slot_index=1 instance_id=1", "Instance 1 stands in slot 0 of container " + rack + "; take it out first."},
-			{"PlaceInSlot container_id=20 slot_index=1 instance_id=2", "Instance 2 stands at (0,0) of container " + chest + "; take it out first."},
-			{"MintInstance class_id=2 container_id=30 x=0 y=15", "1 x 2 cells at (0,15) leave container " + chest + ", which is a grid of 16 x 16."},
+			{"PlaceInSlot container_id=20 slot_index=1 instance_id=1", "Instance 1 is in slot 0 of container " + rack + "; take it out first."},
+			{"PlaceInSlot container_id=20 slot_index=1 instance_id=2", "Instance 2 is at (0,0) of container " + chest + "; take it out first."},
+			{"MintInstance class_id=2 container_id=30 x=0 y=15", "1 x 2 cells at (0,15) extend beyond container " + chest + ", which is a grid of 16 x 16."},
 			{"RemoveContainer container_id=10", "Container " + purse + " holds 2 stacks and 0 instances; it must be empty."},
-			{"SettleHold hold_id=5 to_container=10", "Hold 5 is of container " + purse + " itself; a settlement needs another."},
+			{"SettleHold hold_id=5 to_container=10", "Hold 5 is in container " + purse + " itself; a settlement needs another container."},
 			{"RequireUnchanged container_id=10 since_seq=1", "Container " + purse + " was changed by commit 4, after commit 1."},
-			{"RequireInstance instance_id=1 container_id=30", "Instance 1 does not stand in container " + chest + "."},
-			{"RegisterClassShape class_id=2 width=1 height=1", "Class " + sword + " has a shape for all keys without their own already."},
-			{"CreateContainer container_id=10 kind=Slots", "Container 10 exists already."},
+			{"RequireInstance instance_id=1 container_id=30", "Instance 1 is not in container " + chest + "."},
+			{"RegisterClassShape class_id=2 width=1 height=1", "Class " + sword + " already has a shape for all keys without one of their own."},
+			{"CreateContainer container_id=10 kind=Slots", "Container 10 already exists."},
 		} {
 			if named {
 				c.message = strings.ReplaceAll(c.message, "changed by commit 4", "changed by commit 5")
@@ -106,7 +106,7 @@ func TestRefusalsSayNames(t *testing.T) {
 			for _, d := range err.Details {
 				if d.Name == "container_id" || d.Name == "class_id" {
 					if detail(err, d.Name) == "" || strings.ContainsAny(detail(err, d.Name), "abcdefghijklmnopqrstuvwxyz") {
-						t.Errorf("%s: the detail %s is no id: %s", c.op, d.Name, detail(err, d.Name))
+						t.Errorf("%s: the detail %s is not an id: %s", c.op, d.Name, detail(err, d.Name))
 					}
 				}
 			}

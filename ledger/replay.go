@@ -25,7 +25,7 @@ func (s *State) Replay(rec *Record, at int64, batchSeq uint32) error {
 	err := s.Apply(&rec.Tx, at, &s.replayed)
 	s.replaying = false
 	if err != nil {
-		return &DivergenceError{s.seq + 1, "it is refused: " + err.Error()}
+		return &DivergenceError{s.seq + 1, "it is rejected: " + err.Error()}
 	}
 	what := difference(&s.replayed, &rec.Out)
 	if what == "" && !slices.Equal(s.replayed.Facts, rec.Out.Facts) && rec.Tx.version != recordVersion1 { // in version 1 there were none

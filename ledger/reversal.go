@@ -64,7 +64,7 @@ func (s *State) beginReversal(tx *Transaction) *Error {
 			With(Num("global_seq", int64(tx.Reverses)))
 	}
 	if by, ok := s.ReversedBy(tx.Reverses); ok {
-		return Errorf(AlreadyReversed, "Commit %d was reversed already, by commit %d.", tx.Reverses, by).With(Num("global_seq", int64(by)))
+		return Errorf(AlreadyReversed, "Commit %d was already reversed by commit %d.", tx.Reverses, by).With(Num("global_seq", int64(by)))
 	}
 	if of != nil && of.refused != nil {
 		return of.refused
@@ -161,7 +161,7 @@ func (s *State) wantUnchanged(of *inverse, g *guard, op *Op) *Error {
 	if g.kind == guardNoGrid {
 		// A container created since then is another one, and nothing was in that.
 		if ref := s.findContainer(g.a); ref != 0 && s.containers.at(ref).kind == Grid && s.containers.at(ref).created <= of.seq && s.reaches(ref) {
-			return notReversible(of, g.op, "record", "its record was made by an earlier version, and does not say where the stack stood.")
+			return notReversible(of, g.op, "record", "its record was made by an earlier version, and does not say where the stack was.")
 		}
 		return nil
 	}
@@ -170,7 +170,7 @@ func (s *State) wantUnchanged(of *inverse, g *guard, op *Op) *Error {
 		return err.At(int(s.doing.op))
 	}
 	if err != nil || !same {
-		return notReversible(of, g.op, "changed", "what it left is not there any more as it was.")
+		return notReversible(of, g.op, "changed", "what it left has changed since.")
 	}
 	return nil
 }

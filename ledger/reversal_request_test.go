@@ -118,7 +118,7 @@ func TestReversesOfImports(t *testing.T) {
 	linked := s.Digest()
 	s.Undo()
 	if _, ok := s.ReversedBy(2); ok || s.Digest() != plain {
-		t.Error("undone, and the link stays")
+		t.Error("after undo the link is still there")
 	}
 	accept(t, s, "RemoveFungible container_id=1 class_id=1 key=5 quantity=1")
 	if s.Digest() == linked {

@@ -121,18 +121,18 @@ func TestReverseRandomCommits(t *testing.T) {
 				if err == nil || err.Code != NotReversible || !slices.Contains(irreversible, tx.Ops[err.OpIndex].Kind) {
 					t.Fatalf("%v: %v", tx.Ops, err)
 				}
-				same(t, "after a refusal", after, dump(t, s))
+				same(t, "after a rejection", after, dump(t, s))
 				refused[tx.Ops[err.OpIndex].Kind]++
 				continue
 			}
 			if err != nil {
-				t.Fatalf("%+v, taken back by %+v: %v", tx.Ops, back.Ops, err)
+				t.Fatalf("%+v, reversed by %+v: %v", tx.Ops, back.Ops, err)
 			}
 			for _, op := range tx.Ops {
 				reversed[op.Kind]++
 			}
 			if diff := cmp.Diff(before, contents(t, s)); diff != "" {
-				t.Fatalf("%+v, taken back by %+v:\n%s", tx.Ops, back.Ops, diff)
+				t.Fatalf("%+v, reversed by %+v:\n%s", tx.Ops, back.Ops, diff)
 			}
 			again := new(Record)
 			if err := again.Decode(AppendRecord(nil, back, &out)); err != nil || again.Tx.Reverses != seq || again.Tx.Endpoint != EndpointReverse {
@@ -154,13 +154,13 @@ func TestReverseRandomCommits(t *testing.T) {
 			t.Error("a checkpoint forgets reversals")
 		}
 	}
-	t.Logf("reversed %v, refused %v", reversed, refused)
+	t.Logf("reversed %v, rejected %v", reversed, refused)
 	if testing.Short() {
 		return // too few commits for every kind
 	}
 	for _, k := range kinds {
 		if got := reversed[k] + refused[k]; got == 0 && !k.IsCondition() || slices.Contains(irreversible, k) != (refused[k] > 0) {
-			t.Errorf("%s: %d times reversed, %d times refused", k, reversed[k], refused[k])
+			t.Errorf("%s: %d times reversed, %d times rejected", k, reversed[k], refused[k])
 		}
 	}
 }
@@ -266,7 +266,7 @@ func TestReverseAfterChanges(t *testing.T) {
 				t.Errorf("%s: detail %s is %q, want %q", c.commit, name, detail(err, name), value)
 			}
 		}
-		same(t, c.commit+" refused", before, dump(t, s))
+		same(t, c.commit+" rejected", before, dump(t, s))
 	}
 }
 

@@ -114,7 +114,7 @@ func TestTreeShapeIgnoresHistory(t *testing.T) {
 	}
 	sorted := depth(order)
 	if deepest := slices.Max(sorted); deepest > 60 {
-		t.Errorf("100,000 ranks in order stand %d deep", deepest)
+		t.Errorf("100,000 ranks in order make a tree of depth %d", deepest)
 	}
 	rand.New(rand.NewPCG(5, 6)).Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	if !slices.Equal(sorted, depth(order)) {
@@ -230,7 +230,7 @@ func TestMixingSpreads(t *testing.T) {
 			}
 		}
 		if turned < 64*26 || turned > 64*38 {
-			t.Errorf("word %d: %d of %d bits turned", w, turned, 64*64)
+			t.Errorf("word %d: %d of %d bits changed", w, turned, 64*64)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func TestGenReachesEverything(t *testing.T) {
 	}
 	for _, k := range Kinds() {
 		if accepted[k] == 0 || refused[k] == 0 {
-			t.Errorf("%v: accepted %d times, refused %d times; want both", k, accepted[k], refused[k])
+			t.Errorf("%v: accepted %d times, rejected %d times; want both", k, accepted[k], refused[k])
 		}
 	}
 	for _, c := range StateCodes() {

@@ -77,7 +77,7 @@ func (h *History) Check() error {
 	visit := func() {
 		for _, r := range readsAt[m.Seq()] {
 			if right := m.Ask(r.Query); show(right) != show(r.Reply) {
-				errs = append(errs, fmt.Errorf("%s read %v at commit %d:\n%s, right is\n%s", r.Client, r.Query, r.Seq, show(r.Reply), show(right)))
+				errs = append(errs, fmt.Errorf("%s read %v at commit %d:\n%s, want\n%s", r.Client, r.Query, r.Seq, show(r.Reply), show(right)))
 			}
 		}
 		delete(readsAt, m.Seq())
@@ -118,7 +118,7 @@ func (h *History) asked() map[string]*Request {
 func (h *History) replay(m *Model, i int, asked map[string]*Request) error {
 	c := &h.Commits[i]
 	if c.Seq != uint64(i)+1 {
-		return fmt.Errorf("commit %d stands in place %d of the log", c.Seq, i+1)
+		return fmt.Errorf("commit %d is at position %d of the log", c.Seq, i+1)
 	}
 	tx := &c.Record.Tx
 	r := asked[string(tx.Key)]
@@ -133,14 +133,14 @@ func (h *History) replay(m *Model, i int, asked map[string]*Request) error {
 	}
 	out, refusal := m.applyHere(tx)
 	if refusal != nil {
-		return fmt.Errorf("commit %d should have been refused: %v", c.Seq, refusal)
+		return fmt.Errorf("commit %d should have been rejected: %v", c.Seq, refusal)
 	}
 	if right, got := show(m.Ops()), show(Meant(c.Record.Tx.Ops)); right != got {
-		return fmt.Errorf("request %q is another one in commit %d, which has the operations\n%s, right is\n%s", tx.Key, c.Seq, got, right)
+		return fmt.Errorf("request %q differs from commit %d, which has the operations\n%s, want\n%s", tx.Key, c.Seq, got, right)
 	}
 	out.Facts = c.Record.Out.Facts // the model does not know where things stood
 	if show(out) != show(c.Record.Out) {
-		return fmt.Errorf("commit %d decided\n%s, right is\n%s", c.Seq, show(c.Record.Out), show(out))
+		return fmt.Errorf("commit %d decided\n%s, want\n%s", c.Seq, show(c.Record.Out), show(out))
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (h *History) checkRequests() []error {
 		case r.Ending == Unknown && len(byKey[key]) > 0 && !sameFrame(&r.Tx, &byKey[key][0].Record.Tx):
 			errs = append(errs, fmt.Errorf("request %q was committed as something else, in commit %d", key, byKey[key][0].Seq))
 		case r.Ending == Refused && len(byKey[key]) > 0 && !acknowledged[key] && !h.retried(i):
-			errs = append(errs, fmt.Errorf("request %q was refused (%s), but is commit %d", key, r.Code, byKey[key][0].Seq))
+			errs = append(errs, fmt.Errorf("request %q was rejected (%s), but is commit %d", key, r.Code, byKey[key][0].Seq))
 		}
 	}
 	if !h.Others {
@@ -229,11 +229,11 @@ func (r *Request) checkCommitted(found []*Commit) []error {
 		errs = append(errs, fmt.Errorf("request %q was acknowledged as commit %d (%d of its batch), but is commit %d (%d)", r.Tx.Key, r.Seq, r.BatchSeq, c.Seq, c.BatchSeq))
 	}
 	if c.Record.Out.Minted != r.Minted || c.Record.Out.FirstMinted != r.FirstMinted {
-		errs = append(errs, fmt.Errorf("request %q was told of %d instances from %d, but commit %d minted %d from %d",
+		errs = append(errs, fmt.Errorf("the response to request %q has %d instances from %d, but commit %d minted %d from %d",
 			r.Tx.Key, r.Minted, r.FirstMinted, c.Seq, c.Record.Out.Minted, c.Record.Out.FirstMinted))
 	}
 	if !sameFrame(&r.Tx, &c.Record.Tx) {
-		errs = append(errs, fmt.Errorf("request %q is another one in commit %d", r.Tx.Key, c.Seq))
+		errs = append(errs, fmt.Errorf("request %q differs from commit %d", r.Tx.Key, c.Seq))
 	}
 	return errs
 }
@@ -282,7 +282,7 @@ func (c *refusalCheck) visit(m *Model) {
 func (c *refusalCheck) unexplained() []error {
 	var errs []error
 	for _, r := range c.open {
-		errs = append(errs, fmt.Errorf("request %q was refused (%s), but no state from commit %d to %d refuses it so", r.Tx.Key, r.Code, r.After, r.Before))
+		errs = append(errs, fmt.Errorf("request %q was rejected (%s), but no state from commit %d to %d rejects it in this way", r.Tx.Key, r.Code, r.After, r.Before))
 	}
 	return errs
 }

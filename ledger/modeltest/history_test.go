@@ -89,7 +89,7 @@ func TestHistory(t *testing.T) {
 			h.Commits = slices.Delete(h.Commits, int(seq)-1, int(seq))
 			renumber(h)
 		}, "is lost"},
-		{"a gap", func(t *testing.T, h *History) { h.Commits = slices.Delete(h.Commits, 20, 21) }, "commit 22 stands in place 21"},
+		{"a gap", func(t *testing.T, h *History) { h.Commits = slices.Delete(h.Commits, 20, 21) }, "commit 22 is at position 21"},
 		{"doubled", func(t *testing.T, h *History) {
 			h.Commits = append(h.Commits, h.Commits[len(h.Commits)-1])
 			renumber(h)
@@ -101,13 +101,13 @@ func TestHistory(t *testing.T) {
 			renumber(h)
 		}, "was committed 2 times"},
 		{"other seq", func(t *testing.T, h *History) { h.Requests[find(t, h, Acknowledged, 0)].Seq++ }, "was acknowledged as commit"},
-		{"other ids", func(t *testing.T, h *History) { h.Requests[find(t, h, Acknowledged, 0)].Minted++ }, "was told of"},
+		{"other ids", func(t *testing.T, h *History) { h.Requests[find(t, h, Acknowledged, 0)].Minted++ }, "the response to request"},
 		{"other batch_seq", func(t *testing.T, h *History) { h.Requests[find(t, h, Acknowledged, 0)].BatchSeq++ }, "was acknowledged as commit"},
-		{"refused but done", func(t *testing.T, h *History) {
+		{"rejected but done", func(t *testing.T, h *History) {
 			r := &h.Requests[find(t, h, Acknowledged, 0)]
 			*r = Request{Tx: r.Tx, Ending: Refused, Code: ledger.Overloaded}
-		}, "was refused (Overloaded), but is commit"},
-		{"refused without a reason", func(t *testing.T, h *History) {
+		}, "was rejected (Overloaded), but is commit"},
+		{"rejected without a reason", func(t *testing.T, h *History) {
 			r := &h.Requests[find(t, h, Refused, 0)]
 			r.Code = ledger.SlotEmpty
 			if r.Tx.Ops[0].Kind == ledger.RemoveFromSlot {
@@ -162,7 +162,7 @@ func TestHistory(t *testing.T) {
 			err := h.Check()
 			switch {
 			case c.want == "" && err != nil:
-				t.Errorf("a true history is said to be wrong: %v", err)
+				t.Errorf("a valid history is rejected: %v", err)
 			case c.want != "" && err == nil:
 				t.Errorf("not noticed; want an error with %q", c.want)
 			case c.want != "" && !strings.Contains(err.Error(), c.want):

@@ -32,7 +32,7 @@ func TestOnlyTestsImport(t *testing.T) {
 		}
 	}
 	if !seen {
-		t.Errorf("go list does not know %s: this test looks at nothing", self)
+		t.Errorf("go list does not know %s: this test checks nothing", self)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestRefusals(t *testing.T) {
 		{"too much", op(ledger.TransferFungible, args{"from_container": 1, "to_container": 4, "class_id": 1, "key": 5, "quantity": 11}), ledger.InsufficientBalance},
 		{"all of it", op(ledger.TransferFungible, args{"from_container": 1, "to_container": 4, "class_id": 1, "key": 5, "quantity": 10}), ""},
 		{"overflow of the class", op(ledger.AddFungible, args{"container_id": 4, "class_id": 1, "key": 5, "quantity": 1<<63 - 18}), ledger.InvalidOperation},
-		{"up to the brim", op(ledger.AddFungible, args{"container_id": 4, "class_id": 1, "key": 5, "quantity": 1<<63 - 19}), ""},
+		{"up to the maximum", op(ledger.AddFungible, args{"container_id": 4, "class_id": 1, "key": 5, "quantity": 1<<63 - 19}), ""},
 		{"merge into itself", op(ledger.MergeStacks, args{"container_id": 9, "class_id": 1, "from_key": 5, "to_key": 5}), ledger.InvalidOperation},
 		{"merge into nothing", op(ledger.MergeStacks, args{"container_id": 1, "class_id": 1, "from_key": 5, "to_key": 6}), ledger.StackNotFound},
 		{"consolidate nothing", op(ledger.ConsolidateStacks, args{"container_id": 4, "class_id": 1}), ledger.StackNotFound},
@@ -213,7 +213,7 @@ func TestReversals(t *testing.T) {
 		if _, refusal := m.Apply(back); refusal != nil {
 			code = refusal.Code
 		} else if _, refusal = m.Apply(back); refusal == nil || refusal.Code != ledger.AlreadyReversed {
-			t.Errorf("%s, taken back twice: %v", c.name, refusal)
+			t.Errorf("%s, reversed twice: %v", c.name, refusal)
 		}
 		if code != c.want {
 			t.Errorf("%s: %q, want %q", c.name, code, c.want)
@@ -255,7 +255,7 @@ func TestRefusedChangesNothing(t *testing.T) {
 		op(ledger.Detach, args{"instance_id": 3}),
 	}})
 	if refusal == nil || refusal.Op != 3 || refusal.Code != ledger.NotAttached {
-		t.Fatalf("refusal %v, want NotAttached at operation 3", refusal)
+		t.Fatalf("rejection %v, want NotAttached at operation 3", refusal)
 	}
 	for _, q := range AllQueries(before) {
 		if d := cmp.Diff(before.Ask(q), m.Ask(q)); d != "" {
@@ -281,7 +281,7 @@ func TestIdempotency(t *testing.T) {
 		t.Errorf("changed: %+v", a)
 	}
 	if a := m.Submit(request("refused", 0), 1); a.Refusal == nil || a.Refusal.Code != ledger.InvalidQuantity {
-		t.Errorf("refused: %+v", a)
+		t.Errorf("rejected: %+v", a)
 	}
 	m.Submit(request("b", 1), 1)
 	m.Submit(request("c", 1), 1)

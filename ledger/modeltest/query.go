@@ -198,7 +198,7 @@ func (m *Model) Stats(id int64) (ledger.ClassStats, ledger.Code) {
 	}
 	total := m.total(id)
 	if difference := new(big.Int).Sub(cl.added, cl.removed); difference.Cmp(total) != 0 {
-		panic("modeltest: what is there is not what was added less what was removed")
+		panic("modeltest: the total differs from what was added less what was removed")
 	}
 	s := ledger.ClassStats{ClassID: id, TotalQuantity: total.Int64(), TotalAdded: uint128(cl.added), TotalRemoved: uint128(cl.removed),
 		InstancesMinted: cl.minted, InstancesBurned: cl.burned}
