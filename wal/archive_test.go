@@ -44,7 +44,7 @@ func TestArchive(t *testing.T) {
 			}
 			fill(t, w, 10, 2000) // the writer continues
 			if got := readAll(t, old); got != w.LastSeq() {
-				t.Errorf("a reader with a map came to %d", got)
+				t.Errorf("a reader with a map reached commit %d", got)
 			}
 			fresh := mustReader(t, dir, small())
 			var gone *ArchivedError
@@ -120,7 +120,7 @@ func TestArchiveKeepsWhatReadersNeed(t *testing.T) {
 		t.Errorf("the reader at the end of a segment: %v", err)
 	}
 	if got := readAll(t, r); got != w.LastSeq() {
-		t.Errorf("the reader came to %d", got)
+		t.Errorf("the reader reached commit %d", got)
 	}
 	g.Close()
 	report, err = Archive(dir, to, w.LastSeq(), nil)

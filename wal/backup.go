@@ -92,7 +92,7 @@ func (b *backup) run() error {
 	}
 	b.ID, b.End = b.end.ID, b.end.durable
 	if err := b.fs.Mkdir(b.out); err != nil {
-		return fmt.Errorf("wal: make %s: %w", b.out, err)
+		return fmt.Errorf("wal: create %s: %w", b.out, err)
 	}
 	lock, err := lockLog(b.fs, b.out)
 	if err != nil {
@@ -197,7 +197,7 @@ func (b *backup) prepare() error {
 		return err
 	}
 	if err := makeDirs(b.fs, b.out); err != nil {
-		return fmt.Errorf("wal: make %s: %w", b.out, err)
+		return fmt.Errorf("wal: create %s: %w", b.out, err)
 	}
 	b.was = was.durable
 	if b.Continued = was.there; !b.Continued {

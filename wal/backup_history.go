@@ -36,7 +36,7 @@ func (b *backup) continues(originals []segmentFile, end *endState) error {
 			b.out, last, end.durable)
 	}
 	if t.facts&stray != 0 {
-		return fmt.Errorf("wal: %s has bytes at offset %d, after global_seq %d, that are no whole batch: "+
+		return fmt.Errorf("wal: %s has bytes at offset %d, after global_seq %d, that are not a whole batch: "+
 			"a daemon on this copy was cut short while it wrote, or the disk has changed them; back up into another directory", t.seg.path, t.at.off, last)
 	}
 	return b.ownCheckpoints(last)

@@ -60,7 +60,7 @@ func TestCheckpointFiles(t *testing.T) {
 	}
 	names, _ := (OS{}).List(join(dir, ckptDir))
 	if slices.Contains(names, spareName) {
-		t.Error("a temporary file stays")
+		t.Error("a temporary file was left behind")
 	}
 	f, err := OpenCheckpoint(dir, 30, Options{})
 	if err != nil {
@@ -154,7 +154,7 @@ func TestBackupContinues(t *testing.T) {
 	}
 	copied.Close()
 	if _, err := Backup(dir, out, BackupOptions{}); err == nil || !strings.Contains(err.Error(), "no longer the same log") {
-		t.Errorf("onto a copy that went on by itself: %v", err)
+		t.Errorf("onto a copy that continued by itself: %v", err)
 	}
 	o := small()
 	o.Rand = bytes.NewReader([]byte("another log id.."))

@@ -80,7 +80,7 @@ func (o *Options) checkCopy(dir string) error {
 	}
 	of, err := CopyOf(dir, *o)
 	if err == nil && of != "" {
-		err = fmt.Errorf("%w: %s is filled from %s, and must not be written by itself; `ledgerctl log detach` lets it go on alone", ErrCopy, dir, of)
+		err = fmt.Errorf("%w: %s is filled from %s, and must not be written by a daemon of its own; `ledgerctl log detach` makes it an independent log", ErrCopy, dir, of)
 	}
 	return err
 }
@@ -188,7 +188,7 @@ func Adopt(dir string, o Options) error {
 func LockCopy(dir string, o Options) (io.Closer, error) {
 	fsys := o.withDefaults().FS
 	if err := fsys.Mkdir(dir); err != nil {
-		return nil, fmt.Errorf("wal: make %s: %w", dir, err)
+		return nil, fmt.Errorf("wal: create %s: %w", dir, err)
 	}
 	lock, err := lockLog(fsys, dir)
 	if err != nil {

@@ -179,7 +179,7 @@ func moveBack(d *memfs.Disk, before map[string][]byte) error {
 	after, err := filesOf(d, crashDir+"/wal", ".seg")
 	for name, b := range before {
 		if !bytes.Equal(after[name], b) {
-			return fmt.Errorf("%w: %s is gone or harmed", errLost, name)
+			return fmt.Errorf("%w: %s is gone or damaged", errLost, name)
 		}
 	}
 	return err
@@ -220,7 +220,7 @@ func backupScene(name string, continued bool) errorScene {
 			after, err := filesOf(d, crashDir+"/wal", ".seg")
 			for name, b := range before {
 				if !bytes.Equal(after[name], b) {
-					return fmt.Errorf("%w: %s of the original is gone or harmed", errLost, name)
+					return fmt.Errorf("%w: %s of the original is gone or damaged", errLost, name)
 				}
 			}
 			if err != nil {
@@ -246,7 +246,7 @@ func halfCopy(d *memfs.Disk, earlier, acked uint64) error {
 	case err == nil:
 		return fmt.Errorf("%w: the copy counts as whole: %+v", errLost, report)
 	case earlier > 0:
-		return fmt.Errorf("%w: the earlier copy is spoilt: %w", errLost, err)
+		return fmt.Errorf("%w: the earlier copy is damaged: %w", errLost, err)
 	case errors.Is(err, wal.ErrNoLog):
 		return nil
 	}

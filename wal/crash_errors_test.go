@@ -185,7 +185,7 @@ func appendOne(_ *memfs.Process, w *wal.Writer, r *run) error {
 	return err
 }
 
-var errNotSticky = errors.New("a failed writer goes on")
+var errNotSticky = errors.New("a failed writer continues")
 
 // harmless reports whether the failure of an operation changes nothing that
 // matters: closing a file that was only read, or removing a file that the next
@@ -276,7 +276,7 @@ func (s *errorScene) failAt(t *testing.T, n int, cause error, lasting, cut bool)
 		}
 		return false
 	case err == nil && !excused:
-		t.Fatalf("%s: nobody says so", where)
+		t.Fatalf("%s: not reported", where)
 	case errors.Is(err, errNotSticky) || err != nil && !errors.Is(err, cause):
 		t.Fatalf("%s: %v", where, err)
 	}

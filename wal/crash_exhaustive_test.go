@@ -30,7 +30,7 @@ func (n *tally) judge(d *memfs.Disk, r run) error {
 		}
 	}
 	if rerr == nil && last > r.begun {
-		return fmt.Errorf("reader: shows commit %d, which never was", last)
+		return fmt.Errorf("reader: shows commit %d, which never existed", last)
 	}
 	switch err := r.recovers(d); {
 	case err == nil:
@@ -93,7 +93,7 @@ func TestEveryBitFlip(t *testing.T) {
 			t.Errorf("%d flips were rejected, of %d in bytes that matter", n.refused, within)
 		}
 		if name != firstSegment && n.refused > 0 {
-			t.Errorf("%s: %d flips are refused, though the frames prove all", name, n.refused)
+			t.Errorf("%s: %d flips are rejected, though the frames prove all", name, n.refused)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestEverySubsetOfSectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Contains(ops, memfs.OpRename) || len(ops) < 100 {
-		t.Fatal("the scenario does not cut")
+		t.Fatal("the scenario does not rotate")
 	}
 	const shards = 8 // enough to keep all cores busy to the end
 	var counts [shards]crashCounts

@@ -78,7 +78,7 @@ func (r *run) work(fs wal.FS, rounds, frames int) error {
 // closeAfter closes a writer that has failed. Close must return an error too.
 func closeAfter(w *wal.Writer, cause error) error {
 	if err := w.Close(); err == nil && errors.Is(cause, wal.ErrFailed) {
-		return errors.New("Close does not tell that the writer failed")
+		return errors.New("Close does not report that the writer failed")
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (r *run) recovers(d *memfs.Disk) error {
 	return nil
 }
 
-var errLost = errors.New("commits are lost or false")
+var errLost = errors.New("commits are lost or wrong")
 
 // newLog writes a log of three batches and closes it.
 func newLog(t testing.TB, seed uint64) (*memfs.Disk, run) {
@@ -168,9 +168,9 @@ func wellRefused(err error) error {
 	var c *wal.CorruptError
 	switch {
 	case !errors.As(err, &c):
-		return fmt.Errorf("not a refusal: %w", err)
+		return fmt.Errorf("not a rejection: %w", err)
 	case c.File == "" || c.Rule == "" || c.Offset < 0 || c.Offset > crashSegment:
-		return fmt.Errorf("a refusal without a place: %+v", c)
+		return fmt.Errorf("a rejection without a place: %+v", c)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func TestEndCutUnderWriter(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if err := w.Append(testFrame(w.LastSeq()+1, 2, 100)); err == nil {
-				t.Error("it goes on")
+				t.Error("it continues")
 			}
 			end := w.LastSeq()
 			w.Close()

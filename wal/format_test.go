@@ -85,7 +85,7 @@ func TestSegmentHeaderRoundTrip(t *testing.T) {
 		}
 	}
 	if got.Unmarshal(want.Marshal()[:100]) == nil {
-		t.Error("a short header is taken")
+		t.Error("a short header is accepted")
 	}
 }
 
@@ -159,7 +159,7 @@ func TestFrameHeaderFields(t *testing.T) {
 		le.PutUint32(b, crc32.Update(salt, castagnoli, b[4:]))
 		var h frameHeader
 		if !h.Unmarshal(b, salt) {
-			t.Fatalf("%s: the CRC does not fit", c.name)
+			t.Fatalf("%s: the CRC does not match", c.name)
 		}
 		if err := h.Validate(b); err == nil || errors.Is(err, ErrVersion) != c.version {
 			t.Errorf("%s: got %v", c.name, err)
@@ -220,11 +220,11 @@ func TestEachRecord(t *testing.T) {
 	nothing := func(uint64, []byte) error { return nil }
 	for n := range f.Body { // every truncation
 		if (&Frame{First: 5, Count: 3, Body: f.Body[:n]}).Each(nothing) == nil {
-			t.Errorf("a body cut at %d is taken", n)
+			t.Errorf("a body cut at %d is accepted", n)
 		}
 	}
 	if (&Frame{First: 5, Count: 2, Body: f.Body}).Each(nothing) == nil {
-		t.Error("a record too many is taken")
+		t.Error("a record too many is accepted")
 	}
 }
 
@@ -242,7 +242,7 @@ func TestMaxBody(t *testing.T) {
 	}
 	for _, bad := range []int64{1, 4096, 65537, 64<<10 + 512, maxSegment + 4096} {
 		if _, err := Open(t.TempDir(), Options{SegmentSize: bad}); err == nil {
-			t.Errorf("segment size %d is taken", bad)
+			t.Errorf("segment size %d is accepted", bad)
 		}
 	}
 }

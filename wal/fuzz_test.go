@@ -61,7 +61,7 @@ func FuzzScan(f *testing.F) {
 			t.Errorf("%d bytes of memory", cap(w.buf))
 		}
 		if !bytes.Equal(again, seg[segmentHeaderSize:w.at.off]) {
-			t.Error("what was taken is not what these frames are written as")
+			t.Error("the frames that were accepted would be written differently")
 		}
 	})
 }
@@ -83,7 +83,7 @@ func FuzzFrameHeader(f *testing.F) {
 			le.PutUint32(b, crc32.Update(salt, castagnoli, b[4:]))
 			if !h.Unmarshal(b, salt) {
 				if b[4] != 0 {
-					t.Fatal("a right CRC does not fit")
+					t.Fatal("a correct CRC does not match")
 				}
 				return
 			}
@@ -126,7 +126,7 @@ func FuzzEnd(f *testing.F) {
 			t.Error("END does not survive a round trip")
 		}
 		if fits := le.Uint64(b[endCheckAt:]) == ^durable || le.Uint64(b[endCheckAt+8:]) == ^durable; checkEndPage(b) == nil && !fits {
-			t.Errorf("an END is taken whose end %d fits no check word", durable)
+			t.Errorf("an END is accepted whose end %d matches no check word", durable)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // testBody returns count records that depend on seq.
 func testBody(seq uint64, count, size int) []byte {

@@ -46,7 +46,7 @@ func Prepare(dir string, o Options) (*Writer, error) {
 		return nil, err
 	}
 	if err := o.FS.Mkdir(dir); err != nil {
-		return nil, fmt.Errorf("wal: make %s: %w", dir, err)
+		return nil, fmt.Errorf("wal: create %s: %w", dir, err)
 	}
 	lock, err := lockLog(o.FS, dir)
 	if err != nil {
@@ -156,7 +156,7 @@ func (w *Writer) Start() error {
 
 func (w *Writer) start() error {
 	if err := makeDirs(w.fs, w.dir); err != nil {
-		return fmt.Errorf("wal: make %s: %w", w.dir, err)
+		return fmt.Errorf("wal: create %s: %w", w.dir, err)
 	}
 	end := &w.found.dir.end
 	if w.found.tail == nil {
@@ -165,7 +165,7 @@ func (w *Writer) start() error {
 		}
 	} else {
 		if end.bad != nil {
-			w.o.OnNotice(fmt.Sprintf("%s was damaged (%v) and is made anew: the frames of the log decide where it ends", w.path(endName), end.bad))
+			w.o.OnNotice(fmt.Sprintf("%s was damaged (%v) and is created again: the frames of the log decide where it ends", w.path(endName), end.bad))
 		}
 		if err := w.recoverLog(w.found.tail, w.found.sameBoot); err != nil {
 			return err

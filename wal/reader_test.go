@@ -184,7 +184,7 @@ func TestReplaced(t *testing.T) {
 		"another log id": func(t *testing.T, dir string) {
 			patch(t, join(dir, endName), 16, flip, 1)
 		},
-		"directory made anew": func(t *testing.T, dir string) {
+		"directory created again": func(t *testing.T, dir string) {
 			os.RemoveAll(segmentsPath(dir))
 			os.Remove(join(dir, endName))
 			mustOpen(t, dir, Options{SegmentSize: minSegment, Manual: true})
@@ -236,7 +236,7 @@ func TestReaderRefusesDamage(t *testing.T) {
 		}
 		wantRule(t, err, c.rule)
 		if _, again := r.Next(); again == nil {
-			t.Errorf("%s: goes on after damage", name)
+			t.Errorf("%s: continues after damage", name)
 		}
 	}
 }

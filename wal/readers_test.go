@@ -16,7 +16,7 @@ func TestRegistry(t *testing.T) {
 	mustOpen(t, dir, small())
 	for _, bad := range []string{"", ".", "..", "a/b", "ä", "a b", string(make([]byte, 65))} {
 		if _, err := Register(dir, bad, Options{}); err == nil {
-			t.Errorf("name %q is taken", bad)
+			t.Errorf("name %q is accepted", bad)
 		}
 	}
 	g, err := Register(dir, "read-1", Options{})

@@ -119,10 +119,10 @@ var refusals = []struct {
 	{"middle segment missing", ruleGap, func(d *damage) { os.Remove(d.seg(1)) }},
 	{"first segment missing", "front of the log missing", func(d *damage) { os.Remove(d.seg(0)) }},
 	{"last segment missing", "acknowledged frames missing", func(d *damage) { os.Remove(d.seg(2)) }},
-	{"all segments missing", "log missing, END there", func(d *damage) {
+	{"all segments missing", "log missing, END present", func(d *damage) {
 		os.RemoveAll(segmentsPath(d.dir))
 	}},
-	{"segments and END missing", "log missing, checkpoints there", func(d *damage) {
+	{"segments and END missing", "log missing, checkpoints present", func(d *damage) {
 		os.RemoveAll(segmentsPath(d.dir))
 		os.Remove(join(d.dir, endName))
 		writeTestFile(d.t, join(d.dir, ckptDir, "00000000000000000003.ckpt"), nil)
@@ -178,7 +178,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("the error does not say where and what to do: %v", err)
 			}
 			if after := snapshot(t, dir); after != before {
-				t.Errorf("a refused log was changed:\n%s\n%s", before, after)
+				t.Errorf("a rejected log was changed:\n%s\n%s", before, after)
 			}
 			if _, err := Verify(dir, VerifyOptions{}); err == nil {
 				t.Error("Verify finds nothing")

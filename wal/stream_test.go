@@ -133,7 +133,7 @@ func TestStreamHead(t *testing.T) {
 	b := (&wal.StreamHead{Segment: wal.Origin{SegmentSize: 64 << 10}}).Append(nil)
 	b[4] = 2
 	if err := new(wal.StreamHead).Parse(b); err == nil {
-		t.Error("a head whose CRC does not fit was taken")
+		t.Error("a head whose CRC does not match was accepted")
 	}
 }
 
@@ -192,7 +192,7 @@ func TestCopyBeginsLate(t *testing.T) {
 		}
 		for name, b := range got {
 			if !bytes.Equal(b, want[name]) {
-				t.Errorf("from %d: segment %s is other bytes", s.First, name)
+				t.Errorf("from %d: segment %s differs", s.First, name)
 			}
 		}
 		if _, err := wal.Open(copyDir, options(p, nil)); err == nil {
@@ -267,7 +267,7 @@ func FuzzStream(f *testing.F) {
 				wire = frame.Wire()
 			}
 			if !bytes.HasPrefix(b[at:], wire) || len(wire) < wal.StreamHeaderSize {
-				t.Fatal("what was taken is not what came")
+				t.Fatal("what was accepted is not what was sent")
 			}
 			at += len(wire)
 		}

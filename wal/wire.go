@@ -77,7 +77,7 @@ func ParseFrame(b []byte, id LogID, segment uint64) (f Frame, rest []byte, err e
 	if !h.Unmarshal(b, salt) {
 		segment = le.Uint64(b[8:])
 		if salt = segmentSalt(id, segment); !h.Unmarshal(b, salt) {
-			return f, b, errors.New("wal: the CRC of the frame header does not fit")
+			return f, b, errors.New("wal: the CRC of the frame header does not match")
 		}
 	}
 	if err := h.Validate(b[:frameHeaderSize]); err != nil {

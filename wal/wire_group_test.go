@@ -121,6 +121,6 @@ func TestCopySyncsInGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(copied, segment)); err != nil || !bytes.Equal(got, want) {
-		t.Fatalf("the copy is other bytes: %v", err)
+		t.Fatalf("the copy differs: %v", err)
 	}
 }

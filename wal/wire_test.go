@@ -126,7 +126,7 @@ func sameSegments(original, copied *memfs.Disk) error {
 	}
 	for name := range a {
 		if !bytes.Equal(a[name], b[name]) {
-			return fmt.Errorf("segment %s is other bytes: %d and %d", name, len(a[name]), len(b[name]))
+			return fmt.Errorf("segment %s differs: %d and %d bytes", name, len(a[name]), len(b[name]))
 		}
 	}
 	return nil
@@ -331,7 +331,7 @@ func TestCopyRefuses(t *testing.T) {
 		after, _ := filesOf(to, copyDir+"/wal", ".seg")
 		for name := range after {
 			if !bytes.Equal(before[name], after[name]) {
-				t.Fatalf("%s was changed by a frame that was refused", name)
+				t.Fatalf("%s was changed by a frame that was rejected", name)
 			}
 		}
 		if err := w.AppendCopy(f); err != nil {
@@ -406,7 +406,7 @@ func FuzzParseFrame(f *testing.F) {
 		}
 		wire := frame.AppendWire(nil)
 		if !bytes.Equal(append(bytes.Clone(wire), rest...), b) || len(wire) < 64+len(frame.Body) {
-			t.Error("the wire form of what was parsed is not what was parsed")
+			t.Error("the wire form of the parsed frame differs from the input")
 		}
 		for _, n := range []int{0, 63, 64, len(wire) - 1} {
 			if _, _, err := wal.ParseFrame(wire[:n], l.LogID(), segment); !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -50,7 +50,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 		if !fired {
 			t.Logf("%d operations", n)
 			if n < 60 {
-				t.Fatal("too few operations: the scenario does not cut")
+				t.Fatal("too few operations: the scenario does not rotate")
 			}
 			return
 		}
@@ -98,7 +98,7 @@ func TestErrorAtEveryOperation(t *testing.T) {
 				err := w.Append(testFrame(w.LastSeq()+1, 2, 2000))
 				switch {
 				case err == nil && w.Err() != nil:
-					t.Fatalf("%s failed, Append went on", fired)
+					t.Fatalf("%s failed, but Append continued", fired)
 				case err == nil:
 					acked = w.LastSeq()
 				case !errors.Is(err, ErrFailed) || !errors.Is(err, errBroken):
@@ -111,7 +111,7 @@ func TestErrorAtEveryOperation(t *testing.T) {
 			return
 		}
 		if err == nil && !strings.HasPrefix(fired, "remove") {
-			t.Errorf("%s failed, and nobody said so", fired)
+			t.Errorf("%s failed without a report", fired)
 		}
 		w = mustOpen(t, dir, small())
 		if w.LastSeq() < acked || w.LastSeq() > acked+2 {

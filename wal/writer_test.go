@@ -161,7 +161,7 @@ func TestLockRemoved(t *testing.T) {
 		t.Errorf("the first writer, without LOCK and END: %v", err)
 	}
 	if err := w.Append(testFrame(w.LastSeq()+1, 1, 1)); err == nil {
-		t.Error("the first writer goes on")
+		t.Error("the first writer continues")
 	}
 }
 

@@ -129,7 +129,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write what docs say of the flags anew")
+var update = flag.Bool("update", false, "rewrite the descriptions of the flags in docs")
 
 // TestDocs holds the documentation to the flags.
 func TestDocs(t *testing.T) {

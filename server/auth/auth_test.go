@@ -80,11 +80,11 @@ func TestParseRefuses(t *testing.T) {
 	ok := line("a", "t", "read")
 	for _, c := range []struct{ text, words string }{
 		{"a", "line 1"},
-		{ok + "\n" + ok, "stands in line 1"},
+		{ok + "\n" + ok, "is in line 1"},
 		{ok + "\n" + line("b", "t", "commit"), "line 2"},
 		{line("a b", "t", "read"), "second word"},
 		{line("ä", "t", "read"), "a name is"},
-		{line("ledger", "t", "commit"), "for the commits that the ledger makes itself"},
+		{line("ledger", "t", "commit"), "for commits that the ledger makes itself"},
 		{line(strings.Repeat("n", 65), "t", "read"), "a name is"},
 		{strings.Replace(ok, "sha256:", "md5:", 1), "sha256:"},
 		{strings.ToUpper(ok), "second word"},
@@ -121,7 +121,7 @@ func TestParseRefuses(t *testing.T) {
 		b.WriteString(line("n", fmt.Sprint(i), "read") + "\n")
 	}
 	if _, err := Parse(b.String()); err == nil {
-		t.Errorf("%d credentials are taken", MaxEntries+1)
+		t.Errorf("%d credentials are accepted", MaxEntries+1)
 	}
 }
 

@@ -76,7 +76,7 @@ func realPath(path string, f *os.File) (string, error) {
 		return "", err
 	}
 	if now, err := os.Stat(real); err != nil || !os.SameFile(info, now) {
-		return "", fmt.Errorf("%s was replaced meanwhile: try again", path)
+		return "", fmt.Errorf("%s was replaced in the meantime: try again", path)
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
 		return "", fmt.Errorf("%s has %d names (hard links), and the others would keep the old content: use a symbolic link instead; nothing was changed", path, stat.Nlink)
@@ -184,7 +184,7 @@ func Add(path string, e Entry, again bool, handOut func() error) error {
 }
 
 // ErrTaken is the error of Add for a name that already has a credential.
-var ErrTaken = errors.New("the name has a credential already")
+var ErrTaken = errors.New("the name already has a credential")
 
 // ErrNobody is the error of Revoke if no line has the name.
 var ErrNobody = errors.New("no such credential")

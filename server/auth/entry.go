@@ -32,7 +32,7 @@ type Entry struct {
 func ParseEntry(line string) (e Entry, err error) {
 	words := strings.Fields(line)
 	if len(words) < 3 {
-		return e, fmt.Errorf("a line has a name, sha256: or cert: with a hash, scopes, and perhaps owners=")
+		return e, fmt.Errorf("a line has a name, sha256: or cert: with a hash, scopes, and optionally owners=")
 	}
 	e.Name = words[0]
 	if err := CheckName(e.Name); err != nil {
@@ -53,7 +53,7 @@ func ParseEntry(line string) (e Entry, err error) {
 	for _, word := range words[3:] {
 		list, ok := strings.CutPrefix(word, "owners=")
 		if !ok || e.Owners != nil {
-			return e, fmt.Errorf("unexpected word %q: after the scopes comes owners= once, or nothing", word)
+			return e, fmt.Errorf("unexpected word %q: only owners= may follow the scopes, once", word)
 		}
 		if e.Owners, err = ParseOwners(list); err != nil {
 			return e, err
@@ -75,10 +75,10 @@ func CheckName(name string) error {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
 	}
 	if name == "" || len(name) > maxName || strings.ContainsFunc(name, strange) {
-		return fmt.Errorf("a name is 1 to %d letters, digits, dots, underscores and hyphens, and this is %q", maxName, name)
+		return fmt.Errorf("a name is 1 to %d letters, digits, dots, underscores and hyphens, not %q", maxName, name)
 	}
 	if name == ledger.PrincipalLedger {
-		return fmt.Errorf("the name %s is for the commits that the ledger makes itself: choose another", name)
+		return fmt.Errorf("the name %s is reserved for commits that the ledger makes itself: choose another", name)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func ParseOwners(text string) ([]int64, error) {
 	for word := range strings.SplitSeq(text, ",") {
 		v, err := strconv.ParseInt(word, 10, 64)
 		if err != nil || v < 1 || word[0] == '+' || word[0] == '0' {
-			return nil, fmt.Errorf("an owner is an integer from 1 to %d, and this is %q", int64(math.MaxInt64), word)
+			return nil, fmt.Errorf("an owner is an integer from 1 to %d, not %q", int64(math.MaxInt64), word)
 		}
 		owners = append(owners, v)
 	}

@@ -50,7 +50,7 @@ func ParseScopes(text string) (set Scope, err error) {
 			}
 		}
 		if found == Open {
-			return 0, fmt.Errorf("there is no scope %q; the scopes are commit, transfer, register, read, metrics, log and admin, with commas between them", name)
+			return 0, fmt.Errorf("there is no scope %q; the scopes are commit, transfer, register, read, metrics, log and admin, separated by commas", name)
 		}
 		set |= found
 	}

@@ -63,7 +63,7 @@ func Load(path string) (*Table, error) {
 // be the one that limits a client, and an empty file would lock everyone out.
 func whole(text string) error {
 	if text == "" {
-		return errors.New("the file is empty; one without clients has a comment, or an empty line")
+		return errors.New("the file is empty; a file without clients must have a comment, or an empty line")
 	}
 	if !strings.HasSuffix(text, "\n") {
 		return fmt.Errorf("line %d: a line break is missing at the end: was the file cut short?", strings.Count(text, "\n")+1)
@@ -86,7 +86,7 @@ func Parse(text string) (*Table, error) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		if at := seen[e.Hash]; at != 0 {
-			return nil, fmt.Errorf("line %d: the same hash stands in line %d: a credential has one line", n, at)
+			return nil, fmt.Errorf("line %d: the same hash is in line %d: a credential has one line", n, at)
 		}
 		seen[e.Hash] = n
 		if len(t.clients) == MaxEntries {

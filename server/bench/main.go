@@ -60,18 +60,18 @@ func main() {
 func run(args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	b := &bench{picture: &picture{}}
-	quick := flags.Bool("quick", false, "few short rounds and small ledgers: to see that it works, not to measure")
+	quick := flags.Bool("quick", false, "few short rounds and small ledgers: a smoke test, not a measurement")
 	only := flags.String("only", "", "run only the rows whose name matches this regular expression")
 	out := flags.String("out", "bench-out", "folder for the table and the picture")
-	list := flags.Bool("list", false, "list the rows and end")
+	list := flags.Bool("list", false, "list the rows and exit")
 	flags.IntVar(&b.rounds, "rounds", 5, "alternating rounds of each row")
 	flags.DurationVar(&b.slice, "slice", 3*time.Second, "how long each probe runs in a round")
 	flags.IntVar(&b.stacks, "stacks", 10_000_000, "stacks of the large ledger")
 	flags.IntVar(&b.commits, "commits", 4_000_000, "commits in the log that is replayed")
-	flags.IntVar(&b.history, "history", 20_000_000, "commits of the log whose past is asked for")
+	flags.IntVar(&b.history, "history", 20_000_000, "commits of the log whose past is read")
 	flags.BoolVar(&b.install, "install", true, "install absent peers with apt-get when root")
 	flags.StringVar(&b.before, "before", "", "folder with the programs of an older version, whose replay is measured too")
-	temp := flags.String("dir", os.TempDir(), "where to make the temporary folder: on the disk that is to be measured")
+	temp := flags.String("dir", os.TempDir(), "parent of the temporary folder, on the disk to measure")
 	flags.Parse(args)
 	if *quick {
 		b.rounds, b.slice, b.stacks, b.commits, b.history = 1, 300*time.Millisecond, 100_000, 100_000, 50_000

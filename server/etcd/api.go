@@ -103,7 +103,7 @@ var (
 	// instead.
 	ErrCompacted = errors.New("etcd: the revision was compacted")
 	// ErrNoLease means that the lease has expired.
-	ErrNoLease = errors.New("etcd: the lease is over")
+	ErrNoLease = errors.New("etcd: the lease has expired")
 	// ErrNoSpace means that the quota is used up and nothing was written.
 	ErrNoSpace = errors.New("etcd: the quota of the database is used up")
 )

@@ -168,7 +168,7 @@ func (c *Client) Watch(ctx context.Context, key, end string, from int64, changed
 		case a.compacted != 0:
 			return ErrCompacted
 		case a.canceled:
-			return fmt.Errorf("etcd %s: the watch was refused: %s", endpoint, a.reason)
+			return fmt.Errorf("etcd %s: the watch was rejected: %s", endpoint, a.reason)
 		}
 		for _, e := range a.events {
 			changed(e)

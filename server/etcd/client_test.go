@@ -71,13 +71,13 @@ func TestCalls(t *testing.T) {
 	}
 	must(c.Revoke(ctx, id))
 	if left, err := c.TimeToLive(ctx, id); err != nil || left >= 0 {
-		t.Errorf("a lease that is over expires in %d s: %v", left, err)
+		t.Errorf("an expired lease expires in %d s: %v", left, err)
 	}
 	if err := c.KeepAlive(ctx, id); !errors.Is(err, etcd.ErrNoLease) {
-		t.Errorf("a lease that is over: %v", err)
+		t.Errorf("an expired lease: %v", err)
 	}
 	if found, err = c.Range(ctx, "c", "", 0); err != nil || len(found.KVs) > 0 {
-		t.Errorf("a key whose lease is over: %v, %v", found, err)
+		t.Errorf("a key whose lease has expired: %v, %v", found, err)
 	}
 
 	watch, stop := context.WithTimeout(ctx, time.Minute)
@@ -95,7 +95,7 @@ func TestCalls(t *testing.T) {
 		t.Errorf("watching from a forgotten revision: %v", err)
 	}
 	if _, err = c.Txn(ctx, &etcd.Txn{Then: []etcd.Op{{Put: "a"}, {Put: "a"}}}); !etcd.Refused(err) {
-		t.Errorf("a transaction that can't be: %v", err)
+		t.Errorf("an invalid transaction: %v", err)
 	}
 	if _, err = c.Txn(ctx, &etcd.Txn{Then: []etcd.Op{{Delete: "a", End: "c"}}}); err != nil {
 		t.Error(err)

@@ -40,7 +40,7 @@ func attacks(size scale) []attack {
 		{"none", 0, nil, nil},
 		{"slow large bodies", 16, nil, func(l *ledger, stop <-chan struct{}) { slowBody(l, stop, "/v1/commit/batch", int(size.maxBody)) }},
 		{"slow bodies of 1 MiB", 100, nil, func(l *ledger, stop <-chan struct{}) { slowBody(l, stop, "/v1/commit", 1<<20) }},
-		{"batches of refused consolidations", 4, manyStacks, repeated("/v1/commit/batch", batch(10_000, ops(1,
+		{"batches of rejected consolidations", 4, manyStacks, repeated("/v1/commit/batch", batch(10_000, ops(1,
 			`{"op":"ConsolidateStacks","args":{"container_id":2,"class_id":1}}`)+`,{"op":"Detach","args":{"instance_id":1}}`, ""))},
 		{"preflights of consolidations", 4, manyStacks, repeated("/v1/commit/preflight",
 			`{"operations":[{"op":"ConsolidateStacks","args":{"container_id":2,"class_id":1}}]}`)},
@@ -62,7 +62,7 @@ func attacks(size scale) []attack {
 			return l.reader, "GET /v1/read/commits HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
 		})},
 		{"streams of commits that nobody reads", 24, nil, unreadLines(`{"operations":[` + goodOperation + `],"metadata":{"a":"` + strings.Repeat("x", 10_000) + `"}}` + "\n")},
-		{"streams of refusals that nobody reads", 24, nil, unreadLines("1\n")},
+		{"streams of rejections that nobody reads", 24, nil, unreadLines("1\n")},
 		{"streams of empty lines", 8, nil, unreadLines("\n")},
 		{"streams of lines without end", 24, nil, unreadLines(strings.Repeat(" x", 500))},
 		{"idle streams", 600, nil, idleStream},

@@ -89,7 +89,7 @@ func run() (ok bool, err error) {
 	if *defaults {
 		size = full
 	}
-	fmt.Println("| attack | commits/s | p50 | p99 | longest | refused | write daemon | read daemon |")
+	fmt.Println("| attack | commits/s | p50 | p99 | longest | rejected | write daemon | read daemon |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
 	if *together {
 		n, err := play(folder, size, "all at once", attacks(size))

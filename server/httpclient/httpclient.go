@@ -52,7 +52,7 @@ type Trust struct {
 // Check returns an error if only one of Cert and Key is set.
 func (t *Trust) Check() error {
 	if (t.Cert == "") != (t.Key == "") {
-		return settingf("-%scert and -%scert-key go together: the client certificate, and its private key", t.Prefix, t.Prefix)
+		return settingf("-%scert and -%scert-key must be given together: the client certificate, and its private key", t.Prefix, t.Prefix)
 	}
 	return nil
 }

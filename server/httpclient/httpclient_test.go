@@ -105,7 +105,7 @@ func TestRootsChangeNoTimeout(t *testing.T) {
 					}
 					start := time.Now()
 					if _, err := (&http.Client{Transport: transport}).Get("https://127.0.0.1:1"); err == nil {
-						t.Fatal("a response of nobody")
+						t.Fatal("a response without a server")
 					}
 					took = append(took, time.Since(start))
 				}

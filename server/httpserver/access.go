@@ -48,9 +48,9 @@ func socketPath(listen string) (path string, ok bool) { return strings.CutPrefix
 func (a *Access) Check(listen string) error {
 	switch {
 	case (a.TLSCert == "") != (a.TLSKey == ""):
-		return usagef("-tls-cert and -tls-key go together: the certificate, and its private key")
+		return usagef("-tls-cert and -tls-key must be given together: the certificate, and its private key")
 	case a.ClientCA != "" && a.TLSCert == "":
-		return usagef("-client-ca needs -tls-cert and -tls-key: client certificates are a part of TLS")
+		return usagef("-client-ca needs -tls-cert and -tls-key: client certificates are part of TLS")
 	case a.ClientCA != "" && a.AuthFile == "":
 		return usagef("-client-ca needs -auth-file, which lists what the holder of each certificate may do")
 	case a.SocketMode&^0o777 != 0:
@@ -61,7 +61,7 @@ func (a *Access) Check(listen string) error {
 	if path, ok := socketPath(listen); ok {
 		switch {
 		case path == "" || strings.HasPrefix(path, "@"):
-			return usagef("-listen unix: needs the path of a file, and not %q", path)
+			return usagef("-listen unix: needs the path of a file, not %q", path)
 		case a.TLSCert != "":
 			return usagef("-tls-cert is for network addresses; a unix socket is protected by -socket-mode")
 		}
@@ -134,8 +134,8 @@ type Door struct {
 // Protect installs the entrance's authentication on the API, and registers the
 // metrics of its connections.
 func (e *Entrance) Protect(a *API, d *Door) {
-	a.registry.GaugeFunc(a.prefix+"connections", "Connections that are open.", func() float64 { return float64(d.bound.count()) })
-	a.registry.CounterFunc(a.prefix+"connections_dropped_total", "Idle connections that were closed to make room for new ones.",
+	a.registry.GaugeFunc(a.prefix+"connections", "Number of open connections.", func() float64 { return float64(d.bound.count()) })
+	a.registry.CounterFunc(a.prefix+"connections_dropped_total", "Idle connections that were closed to make room for new ones, or for the headers of others.",
 		func() float64 { return float64(d.bound.dropped.Load()) })
 	at, tcp := d.Addr().(*net.TCPAddr)
 	a.Gate = e.gate

@@ -90,9 +90,9 @@ func (c *certificates) refresh(now bool) {
 	c.stamps = stamps
 	config, err := c.load()
 	if err != nil {
-		c.log.Error("the new certificates can't be used; the old ones stay", "error", err)
+		c.log.Error("the new certificates can't be used; the old ones stay in use", "error", err)
 		return
 	}
 	c.config.Store(config)
-	c.log.Info("certificates read again", "tls_cert", c.files[0])
+	c.log.Info("certificates reloaded", "tls_cert", c.files[0])
 }

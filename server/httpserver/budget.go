@@ -9,9 +9,9 @@ import (
 )
 
 var (
-	Overloaded = ledger.Errorf(ledger.Overloaded, "Too many requests are waiting; nothing was done: send it again a little later.")
+	Overloaded = ledger.Errorf(ledger.Overloaded, "Too many requests are waiting; nothing was changed: retry a little later.")
 	tooSlow    = ledger.Errorf(ledger.Overloaded,
-		"The body arrived too slowly while other requests waited for memory; nothing was done: send it again a little later, faster or in smaller parts.")
+		"The body arrived too slowly while other requests waited for memory; nothing was changed: retry a little later, faster or in smaller parts.")
 )
 
 // A Budget bounds the total bytes that all requests of a daemon hold. The bytes

@@ -212,7 +212,7 @@ func TestBudgetShares(t *testing.T) {
 			t.Fatal("no room in an empty budget")
 		}
 		if c := new("a"); !c.GrowNow(5 * mib) {
-			t.Error("refused though nobody waits")
+			t.Error("rejected though nobody waits")
 		} else {
 			c.Release()
 		}
@@ -227,11 +227,11 @@ func TestBudgetShares(t *testing.T) {
 			t.Error("another claim for the same client")
 		}
 		if !second.GrowNow(mib) || !new("a").GrowNow(mib) {
-			t.Error("a large claim may not grow, or a small one is refused")
+			t.Error("a large claim may not grow, or a small one is rejected")
 		}
 		third := new("c")
 		if !third.GrowNow(5 * mib) {
-			t.Error("a client that has nothing is refused")
+			t.Error("a client that has nothing is rejected")
 		}
 		third.Release()
 		first.Release()
@@ -242,7 +242,7 @@ func TestBudgetShares(t *testing.T) {
 		go func() { got <- new("a").Grow(60 * mib) }()
 		synctest.Wait()
 		if !new("a").GrowNow(30 * mib) {
-			t.Error("refused though only the client itself waits")
+			t.Error("rejected though only the client itself waits")
 		}
 		<-got
 
@@ -251,7 +251,7 @@ func TestBudgetShares(t *testing.T) {
 		go func() { got <- new("b").Grow(50 * mib) }()
 		synctest.Wait()
 		if !new("c").GrowNow(30 * mib) {
-			t.Error("one large claim is refused, of a client that has no other")
+			t.Error("one large claim is rejected, of a client that has no other")
 		}
 		<-got
 	})

@@ -29,7 +29,7 @@ func (t *Timeouts) Check() error {
 		value time.Duration
 	}{{"header-timeout", t.Header}, {"read-timeout", t.Read}, {"write-timeout", t.Write}, {"idle-timeout", t.Idle}, {"shutdown-timeout", t.Shutdown}} {
 		if limit.value < 0 {
-			return usagef("-%s can't be negative, and is %v", limit.name, limit.value)
+			return usagef("-%s can't be negative, but is %v", limit.name, limit.value)
 		}
 	}
 	return nil

@@ -61,7 +61,7 @@ func (g *Gate) refresh(now bool) {
 		return
 	}
 	g.Take(table)
-	g.log.Info("auth file read again", "auth_file", g.path, "credentials", len(table.Entries()))
+	g.log.Info("auth file reloaded", "auth_file", g.path, "credentials", len(table.Entries()))
 }
 
 // ScopeOf returns the scope that the routes with a pattern require. For an unknown
@@ -148,13 +148,13 @@ func (a *API) IsStranger(x *Exchange) bool {
 const maxToken = 512
 
 var (
-	noToken = ledger.Errorf(ledger.Unauthorized, "This ledger wants to know who asks: send the header Authorization: Bearer and a token.").
+	noToken = ledger.Errorf(ledger.Unauthorized, "Authentication is required: send the header Authorization: Bearer and a token.").
 		With(ledger.Text("reason", "missing"))
-	badToken = ledger.Errorf(ledger.Unauthorized, "The token is not, or no longer, known here.").
+	badToken = ledger.Errorf(ledger.Unauthorized, "The token is unknown, or was revoked.").
 			With(ledger.Text("reason", "unknown"))
-	badHeader = ledger.Errorf(ledger.Unauthorized, "The header Authorization must be there once, and be Bearer and a token.").
+	badHeader = ledger.Errorf(ledger.Unauthorized, "The header Authorization must be given once, as Bearer and a token.").
 			With(ledger.Text("reason", "malformed"))
-	badCertificate = ledger.Errorf(ledger.Unauthorized, "The client certificate is valid, but not known here, or it has expired.").
+	badCertificate = ledger.Errorf(ledger.Unauthorized, "The client certificate is valid, but it is not listed here, or has expired.").
 			With(ledger.Text("reason", "unknown"))
 )
 

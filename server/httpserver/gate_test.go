@@ -33,13 +33,13 @@ func TestPooledRequestsForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tx.Permit() != nil || tx.Principal != nil {
-		t.Error("parsing left", tx.Permit(), tx.Principal)
+		t.Error("still set after parsing", tx.Permit(), tx.Principal)
 	}
 	x := newExchange(nil, nil)
 	x.Who = &auth.Principal{}
 	x.release()
 	if x = newExchange(nil, nil); x.Who != nil {
-		t.Error("an exchange remembers who it was of")
+		t.Error("an exchange keeps the client of the previous request")
 	}
 }
 

@@ -124,7 +124,7 @@ func TestNotifierSettings(t *testing.T) {
 	}
 	for _, wrong := range []string{"relative", "/nowhere/at/all"} {
 		if _, err := NewNotifier(func(string) (string, bool) { return wrong, true }); err == nil {
-			t.Errorf("%s was taken", wrong)
+			t.Errorf("%s was accepted", wrong)
 		}
 	}
 	var none *Notifier // does nothing, and never fails

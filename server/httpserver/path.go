@@ -13,7 +13,7 @@ func (x *Exchange) PathInteger(name string) (int64, *ledger.Error) {
 	text := x.R.PathValue(name)
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || v < 1 || strconv.FormatInt(v, 10) != text {
-		return 0, badParameter(name, "The %s in the path must be an integer from 1 to 9223372036854775807, and is %q.", name, Shorten(text))
+		return 0, badParameter(name, "The %s in the path must be an integer from 1 to 9223372036854775807, not %q.", name, Shorten(text))
 	}
 	return v, nil
 }

@@ -128,10 +128,10 @@ func (a *API) meter(pattern string) *routeMeter {
 		return m
 	}
 	m := &routeMeter{duration: a.registry.Histogram(a.prefix+"request_duration_seconds",
-		"Time from the request's header to its answer, in seconds, by route.", 1e-9, metrics.Bounds, "route", pattern)}
+		"Time from the header of a request to its response, in seconds, by route.", 1e-9, metrics.Bounds, "route", pattern)}
 	for _, s := range statuses {
 		m.byStatus[s] = a.registry.SparseCounter(a.prefix+"requests_total",
-			"Requests answered, by route and status.", "route", pattern, "status", strconv.Itoa(s))
+			"Number of requests answered, by route and status.", "route", pattern, "status", strconv.Itoa(s))
 	}
 	a.meters[pattern] = m
 	return m
@@ -215,7 +215,7 @@ func (a *API) Guarded(x *Exchange, handle Handler) (err *ledger.Error) {
 		}
 		a.Panics.Add(1)
 		a.Log.Error("panic in a handler: a defect in the ledger, please report it", "panic", p, "request_id", x.id, "path", x.R.URL.Path, "stack", string(debug.Stack()))
-		err = ledger.Errorf(ledger.Internal, "The ledger failed to answer this request because of a defect of its own.")
+		err = ledger.Errorf(ledger.Internal, "The ledger failed to answer this request because of a defect in it.")
 	}()
 	return handle(x)
 }

@@ -20,7 +20,7 @@ func (s *Server) list(x *httpserver.Exchange) *ledger.Error {
 		return err
 	}
 	if x.R.URL.RawQuery != "" {
-		return wrongParameter(x.R.URL.RawQuery, "No query parameters are taken here.")
+		return wrongParameter(x.R.URL.RawQuery, "This path has no query parameters.")
 	}
 	seqs, err := wal.ListCheckpoints(s.file.Dir, s.file.Opt)
 	if err != nil {
@@ -54,15 +54,15 @@ func (s *Server) checkpoint(x *httpserver.Exchange) *ledger.Error {
 		return err
 	}
 	if x.R.URL.RawQuery != "" {
-		return wrongParameter(x.R.URL.RawQuery, "No query parameters are taken here.")
+		return wrongParameter(x.R.URL.RawQuery, "This path has no query parameters.")
 	}
 	seq, ok := parseSeq(x.R.PathValue("seq"))
 	if !ok {
-		return wrongParameter("seq", "The checkpoint's number in the path must be an integer from 1, and is %q.", httpserver.Shorten(x.R.PathValue("seq")))
+		return wrongParameter("seq", "The checkpoint's number in the path must be an integer from 1, not %q.", httpserver.Shorten(x.R.PathValue("seq")))
 	}
 	f, err := wal.OpenCheckpointFile(s.file.Dir, seq, s.file.Opt)
 	if errors.Is(err, fs.ErrNotExist) {
-		return ledger.Errorf(ledger.NotFound, "There is no checkpoint at commit %d, or no longer; %s lists those that are there.", seq, CheckpointsPattern).
+		return ledger.Errorf(ledger.NotFound, "There is no checkpoint at commit %d, or it was deleted; %s lists those that exist.", seq, CheckpointsPattern).
 			With(ledger.Text("path", x.R.URL.Path))
 	}
 	if err != nil {

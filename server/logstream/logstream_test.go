@@ -311,6 +311,6 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("no log: %d", resp.StatusCode)
 	}
 	if _, err := os.Stat(v.file.Dir + "/LOCK"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("something was made: %v", err)
+		t.Errorf("something was created: %v", err)
 	}
 }

@@ -100,6 +100,6 @@ func parseMirror(values []string) (m Mirror, err *ledger.Error) {
 			return m, nil
 		}
 	}
-	return m, ledger.Errorf(ledger.InvalidParameter, "The header %s must be a name, a commit and optionally a URL, separated by single spaces, and is %q.",
+	return m, ledger.Errorf(ledger.InvalidParameter, "The header %s must be a name, a commit and optionally a URL, separated by single spaces, not %q.",
 		HeaderMirror, httpserver.Shorten(values[0])).With(ledger.Text("parameter", HeaderMirror))
 }

@@ -150,11 +150,11 @@ func parseFrom(raw string) (uint64, *ledger.Error) {
 	}
 	values := query["from"]
 	if len(values) != 1 {
-		return 0, wrongParameter("from", "The query must have the parameter from once: the commit to begin with, 1 for the first.")
+		return 0, wrongParameter("from", "The query must have the parameter from, once: the commit to begin with, 1 for the first.")
 	}
 	seq, ok := parseSeq(values[0])
 	if !ok {
-		return 0, wrongParameter("from", "The query parameter from must be an integer from 1, and is %q.", httpserver.Shorten(values[0]))
+		return 0, wrongParameter("from", "The query parameter from must be an integer from 1, not %q.", httpserver.Shorten(values[0]))
 	}
 	return seq, nil
 }

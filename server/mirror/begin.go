@@ -78,7 +78,7 @@ func (s *Source) beginFrom(ctx context.Context, dir string, o wal.Options) (*wal
 		if _, local := errors.AsType[localError](err); local || ctx.Err() != nil {
 			return nil, err
 		}
-		s.log.Warn("a checkpoint can't be begun with; trying an older one", "source", s.URL(), "seq", c.Seq, "reason", err)
+		s.log.Warn("a checkpoint can't be used to begin a copy; trying an older one", "source", s.URL(), "seq", c.Seq, "reason", err)
 		if err := wal.ClearBegin(dir, o); err != nil {
 			return nil, localError{err}
 		}

@@ -226,7 +226,7 @@ func (s *Source) agree(ctx context.Context, dir string, o wal.Options, w *wal.Wr
 			return st, nil
 		case f != nil:
 			st.Close()
-			return nil, &ForeignError{st.url, fmt.Errorf("commit %d is another one there than here", last)}
+			return nil, &ForeignError{st.url, fmt.Errorf("commit %d there differs from the one here", last)}
 		case st.Durable < last:
 			st.Close()
 			return nil, s.behind(ctx, dir, o, w, st.Durable)
@@ -272,7 +272,7 @@ func (s *Source) behind(ctx context.Context, dir string, o wal.Options, w *wal.W
 			continue
 		}
 		if f.Place() != mine {
-			return &ForeignError{st.url, fmt.Errorf("it ends at commit %d, this directory at %d, and commit %d is another one there than here", end, w.LastSeq(), end)}
+			return &ForeignError{st.url, fmt.Errorf("it ends at commit %d, this directory at %d, and commit %d there differs from the one here", end, w.LastSeq(), end)}
 		}
 		return late
 	}

@@ -204,7 +204,7 @@ func (o *original) same(d *memfs.Disk) (first uint64, err error) {
 				return 0, err
 			}
 			if !bytes.Equal(mine, theirs) {
-				return 0, fmt.Errorf("%s/%s is other bytes", part, name)
+				return 0, fmt.Errorf("%s/%s has other bytes", part, name)
 			}
 		}
 	}

@@ -218,8 +218,8 @@ func TestRefusesAnotherHistory(t *testing.T) {
 		want   string
 	}{
 		"another log": {func() *original { b := newOriginal(t); b.append(30, "b"); return b }, "log id"},
-		"shorter":     {func() *original { return fork(t, o, end, false) }, "another one there"},
-		"longer":      {func() *original { return fork(t, o, end, true) }, "another one there"},
+		"shorter":     {func() *original { return fork(t, o, end, false) }, "differs from the one here"},
+		"longer":      {func() *original { return fork(t, o, end, true) }, "differs from the one here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := c.source()
@@ -397,6 +397,6 @@ func TestStopsAtOnce(t *testing.T) {
 	}
 	d := memfs.New(1)
 	if err := fill(ctx, s, d.Process(), 1000); !errors.Is(err, context.Canceled) {
-		t.Errorf("it ended by %v", err)
+		t.Errorf("it ended with %v", err)
 	}
 }

@@ -77,7 +77,7 @@ func Document(d Daemon, routes []Route) ([]byte, error) {
 	}
 	for name := range d.operations {
 		if !described[name] {
-			return nil, fmt.Errorf("openapi: %s is described, but is no route", name)
+			return nil, fmt.Errorf("openapi: %s is described, but is not a route", name)
 		}
 	}
 	components, err := needed(paths, o(
@@ -232,19 +232,19 @@ func errorResponses() (all object) {
 
 // meaning describes in a sentence what each status of an error means here.
 var meaning = map[int]string{
-	400: "the request is not one that the interface knows. Nothing was changed.",
-	401: "the caller is not known.",
-	403: "the caller may not do this.",
-	404: "what the path or an operation names is not there. Judged by a read daemon it comes with the freshness of that judgement.",
-	405: "the path does not take this method; Allow lists those that it takes.",
-	409: "it is there already, or its place is taken, or the idempotency key belongs to another request.",
+	400: "the request is invalid. Nothing was changed.",
+	401: "the client is not authenticated.",
+	403: "the client is not authorized to do this.",
+	404: "what the path or an operation names does not exist. A read daemon adds the freshness of that finding.",
+	405: "the path does not support this method; Allow lists those that it supports.",
+	409: "it already exists, or its place is taken, or the idempotency key belongs to another request.",
 	410: "the commit was moved out of the log.",
-	413: "the body is larger than the daemon takes.",
+	413: "the body is larger than the daemon accepts.",
 	415: "the body is not application/json in UTF-8.",
-	416: "the range begins behind the end.",
-	422: "the ledger can't do it in its present state. Nothing was changed.",
+	416: "the range begins after the end.",
+	422: "the present state of the ledger does not allow it. Nothing was changed.",
 	424: "not tried, because an earlier transaction of the batch failed. Only inside the results of a batch.",
 	425: "min_seq was not reached in time, or is beyond the end of the log.",
-	500: "a defect of the ledger.",
-	503: "not now. Whether a write took effect may be unknown: repeat it with the same idempotency key.",
+	500: "a defect in the ledger.",
+	503: "temporarily unavailable. Whether a write took effect may be unknown: repeat it with the same idempotency key.",
 }

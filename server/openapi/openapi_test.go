@@ -19,7 +19,7 @@ func TestDocumentWantsRoutesAndWordsToMatch(t *testing.T) {
 	}{
 		{"both", []Route{a}, ""},
 		{"a route without words", []Route{a, {Method: "POST", Path: "/v1/a/{id}"}}, "nothing describes POST /v1/a/{id}"},
-		{"words without a route", nil, "GET /v1/a/{id} is described, but is no route"},
+		{"words without a route", nil, "GET /v1/a/{id} is described, but is not a route"},
 	} {
 		text, err := Document(d, c.routes)
 		switch {
@@ -56,7 +56,7 @@ func TestComponentsSuitGenerators(t *testing.T) {
 				}
 				plain := strings.ToLower(strings.ReplaceAll(name, "-", ""))
 				if other := seen[plain]; other != "" {
-					t.Errorf("%s: %s and %s have one name", d.title, other, name)
+					t.Errorf("%s: %s and %s have the same name", d.title, other, name)
 				}
 				seen[plain] = name
 			}

@@ -1,10 +1,10 @@
 package openapi
 
-const aboutRead = `Answers reads of a ledger of containers, asset classes and balances. Every answer is consistent at one commit,
-freshness.checkpoint_seq, and shows nothing that a crash could still lose. min_seq with the global_seq of one's own commit reads one's own writes.
+const aboutRead = `Answers reads of a ledger of containers, asset classes and balances. Every response is consistent as of one commit,
+freshness.checkpoint_seq, and shows only durable commits. Pass the global_seq of your commit as min_seq to read your own writes.
 
-Integers go up to 2^63-1, and sums beyond: read them with a parser that keeps them whole. Every error has a JSON body, also those of unknown
-paths (404) and methods (405). Lists come in pages: while there is more, next_cursor is given beside the list.`
+Integers go up to 2^63-1, and sums beyond: parse them without loss of precision. Every error has a JSON body, including those for unknown
+paths (404) and methods (405). Lists are paged: next_cursor is present while there is more.`
 
 var (
 	seqAndTag  = []string{"X-Asset-Seq", "ETag"}
@@ -45,14 +45,14 @@ var readOperations = map[string]operation{
 		about:   "With Accept: text/event-stream it is an endless stream of server-sent events, which accepts only after, min_seq and wait.",
 		headers: append([]string{"Last-Event-ID"}, minSeq...), answer: "CommitsAnswer", answerHeaders: seqAndTag, events: true, also: notModified,
 		errors: []int{400, 410, 425, 500, 503}},
-	"GET /v1/read/minutes": read("readMinutes", "Commits", "Commits each minute of the last hour", "The present minute is the last one.", "MinutesAnswer", readErrors),
-	"GET /v1/health": {id: "readHealth", tag: "Operation", summary: "Whether reads can be relied on", answer: "ReadHealth",
+	"GET /v1/read/minutes": read("readMinutes", "Commits", "Commits each minute of the last hour", "The current minute is the last one.", "MinutesAnswer", readErrors),
+	"GET /v1/health": {id: "readHealth", tag: "Operation", summary: "The health of the read daemon", answer: "ReadHealth",
 		also: degraded("ReadHealth"), errors: []int{400, 500}},
-	"GET /v1/livez":   probe("readAlive", "Whether the daemon responds at all", "Alive"),
+	"GET /v1/livez":   probe("readAlive", "Whether the daemon responds", "Alive"),
 	"GET /v1/readyz":  probe("readReady", "Whether reads are answered now, and are not too stale", "Ready"),
 	"GET /v1/metrics": {id: "readMetrics", tag: "Operation", summary: "Metrics", answer: "Metrics", answerType: metricsType, errors: []int{500}},
 	"GET /v1/status": {id: "readStatus", tag: "Operation", summary: "All daemons, the log and its copies, for operators",
-		about:  "What this read daemon sees of the ledger: the log in its directory, the read daemons on it, the copies that are made from here, and the write daemons of its -write-url. The page shows it.",
+		about:  "What this read daemon sees of the ledger: the log in its directory, the read daemons on it, the mirrors that copy from it, and the write daemons of its -write-url. The page shows it.",
 		answer: "StatusAnswer", errors: []int{400, 500}},
 	"GET /v1/openapi.json": {id: "readOpenAPI", tag: "Operation", summary: "This document", answer: "OpenAPI",
 		answerHeaders: []string{"ETag"}, also: notModified, errors: []int{500}},
@@ -119,7 +119,7 @@ func laterReadSchemas(next []string) object {
 	}
 	what := []any{"class_id", ref("Id"), "key", ref("Key")}
 	cells := []any{"x", ref("Cell"), "y", ref("Cell"), "rotation", ref("Rotation")}
-	why := o("type", "string", "description", "Why, for people; absent if all is well.")
+	why := o("type", "string", "description", "The reason, for people; absent if healthy.")
 	return o(
 		"HistoryAnswer", about(optional(next, "container_id", ref("Id"), "entries", array(ref("HistoryEntry"), ""), "next_cursor", ref("NextCursor"))),
 		"HistoryEntry", o("oneOf", list{
@@ -147,22 +147,22 @@ func laterReadSchemas(next []string) object {
 			"lag_ms", described(ref("Count"), "Age of the oldest of them in milliseconds, 0 when there is none."))),
 		"Commit", optional([]string{"reverses", "reversed_by", "principal"}, "global_seq", ref("Seq"), "batch_seq", integer(1, most, ""),
 			"committed_at", committedAt,
-			"operations", array(ref("Operation"), "As they were sent, with arguments in the order of the interface's table."),
+			"operations", array(ref("Operation"), "As they were sent, with arguments in the order of the table in docs/api.md."),
 			"minted_instances", array(ref("Id"), ""), "metadata", ref("Metadata"),
-			"reverses", described(ref("Seq"), "The commit that this one reverses."), "reversed_by", described(ref("Seq"), "The commit that reversed this one; not in a stream."),
+			"reverses", described(ref("Seq"), "The commit that this one reverses."), "reversed_by", described(ref("Seq"), "The commit that reversed this one; absent in a stream."),
 			"principal", o("type", "string", "description", "The client that sent it, with an auth file.")),
 		"CommitAnswer", about(ref("Commit")),
-		"MinutesAnswer", about(only("from", o("type", "string", "format", "date-time", "description", "When the first of the minutes began."), "commits", array(ref("Count"), "Of each minute, 60 in all."))),
+		"MinutesAnswer", about(only("from", o("type", "string", "format", "date-time", "description", "Start of the first minute."), "commits", array(ref("Count"), "Number of commits in each of the 60 minutes."))),
 		"CommitsAnswer", about(optional(next, "commits", array(ref("Commit"), ""), "next_cursor", ref("NextCursor"))),
 		"StatusAnswer", about(only(
 			"read", optional([]string{"reason"}, "name", o("type", "string"), "version", o("type", "string"), "status", ref("HealthStatus"), "reason", why),
 			"log", optional([]string{"disk_free_bytes", "open_for_writing", "reason"}, "path", o("type", "string"), "segments", integer(0, most, ""),
-				"bytes", integer(0, most, "Of the segments' files; the newest is allocated ahead in full."), "first_seq", described(ref("Checkpoint"), "The first commit that is not archived; 0 if there is no log yet."),
+				"bytes", integer(0, most, "Of the segments' files; the newest is allocated in full in advance."), "first_seq", described(ref("Checkpoint"), "The first commit that is not archived; 0 if there is no log yet."),
 				"end_seq", ref("Checkpoint"), "disk_free_bytes", integer(0, most, ""), "open_for_writing", o("type", "boolean", "description", "A process on this machine has the log open for writing."), "reason", why),
 			"readers", readersAttached, "mirrors", copies,
 			"write", array(optional([]string{"role", "reason", "commit_log"}, "url", o("type", "string"), "status", o("type", "string", "enum", list{"healthy", "degraded", "unreachable"}),
 				"reason", why, "role", ref("Role"), "commit_log", described(only("end_seq", ref("Checkpoint"), "checkpoint_seq", ref("Checkpoint"), "lag", ref("Count"),
-					"readers", readersAttached, "mirrors", copies), "As its health has it; absent if it is unreachable.")), "Those of -write-url."))),
+					"readers", readersAttached, "mirrors", copies), "As its health reports it; absent if it is unreachable.")), "Those of -write-url."))),
 		"ReadHealth", optional([]string{"until", "until_time", "source", "history"}, "status", ref("HealthStatus"), "freshness", only("checkpoint_seq", ref("Checkpoint"), "commit_log_seq", ref("Checkpoint"), "lag", ref("Count")),
 			"until", described(ref("Checkpoint"), "The commit after which the daemon stops following the log; only with -until or -until-time, when it is known."),
 			"until_time", o("type", "string", "format", "date-time", "description", "The time of -until-time."),

@@ -3,10 +3,10 @@ package openapi
 import "assetledger/ledger"
 
 const aboutWrite = `Accepts transactions for a ledger of containers, asset classes and balances. A transaction is a list of operations,
-executed in order, all or nothing; its answer is sent when the commit is on stable storage.
+executed in order and atomically. The response is sent only after the commit is on stable storage.
 
-JSON must be exact: an unknown or repeated field, a number with a fraction or exponent, or one outside its range is refused, never guessed at.
-Integers go up to 2^63-1: read them with a parser that keeps them whole. Every error has a JSON body, also those of unknown paths (404) and methods (405).`
+JSON must be exact: an unknown or repeated field, a number with a fraction or exponent, or one outside its range is rejected, never guessed at.
+Integers go up to 2^63-1: parse them without loss of precision. Every error has a JSON body, including those for unknown paths (404) and methods (405).`
 
 var writeErrors = []int{400, 404, 409, 410, 412, 413, 415, 422, 500, 503}
 
@@ -17,20 +17,20 @@ var writeOperations = map[string]operation{
 		about: "All operations are applied atomically, in order. The first that fails undoes those before it, and operation_index names it.",
 		body:  "Transaction", answer: "CommitResult", headers: []string{"X-Idempotency-Key"}, answerHeaders: commitHeaders, errors: writeErrors},
 	"POST /v1/commit/batch": {id: "commitBatch", tag: "Commits", summary: "Submit many transactions",
-		about: "Each transaction succeeds or fails alone; the results come in order. This is the fast way to submit many. Idempotency keys are in the transactions, not in a header.",
+		about: "Each transaction succeeds or fails alone; the results come in order. This is the fastest way to submit many transactions in one request. Idempotency keys are in the transactions, not in a header.",
 		body:  "Batch", answer: "BatchResult", answerHeaders: []string{"X-Asset-Seq"}, errors: []int{400, 413, 415, 500, 503}},
 	"POST /v1/commit/stream": {id: "commitStream", tag: "Commits", summary: "Submit transactions one after another on one connection",
 		about: "Full duplex: each line of the body is a transaction. Its result line is sent as soon as it is durable, in the same order, while more lines are sent. " +
-			"Each transaction succeeds or fails alone. The client must read while it sends. A response that ends without its final chunk was cut: send the lines without a result again, with their idempotency keys, in a new stream.",
+			"Each transaction succeeds or fails alone. The client must read while it sends. A response that ends without its final chunk was truncated: send the lines without a result again, with their idempotency keys, in a new stream.",
 		body: "TransactionLines", bodyType: typeLines, answer: "ResultLines", answerType: typeLines, errors: []int{400, 415, 500, 503}},
 	"POST /v1/commit/preflight": {id: "preflight", tag: "Commits", summary: "Check whether a transaction would be accepted",
-		about: "Changes nothing. An error is the one that the commit would have got.",
+		about: "Changes nothing. Any error is the one that the commit would have returned.",
 		body:  "Transaction", answer: "PreflightResult", headers: []string{"X-Idempotency-Key"}, errors: writeErrors},
 	"POST /v1/commit/{global_seq}/reverse": {id: "reverse", tag: "Commits", summary: "Reverse a commit",
-		about: "Makes a new commit of the inverse operations, in reverse order. Nothing is erased. A commit can be reversed once. What has been spent or moved since then can't be reversed.",
+		about: "Creates a new commit with the inverse operations, in reverse order. Nothing is erased. A commit can be reversed once. What has been spent or moved since then can't be reversed.",
 		body:  "Reversal", answer: "CommitResult", headers: []string{"X-Idempotency-Key"}, answerHeaders: commitHeaders, errors: writeErrors},
 	"POST /v1/commit/{global_seq}/reverse/preflight": {id: "preflightReversal", tag: "Commits", summary: "Check whether a commit could be reversed",
-		about: "Changes nothing. An error is the one that the reversal would have got.",
+		about: "Changes nothing. Any error is the one that the reversal would have returned.",
 		body:  "Reversal", answer: "ReversalPreflightResult", headers: []string{"X-Idempotency-Key"}, answerHeaders: []string{"X-Asset-Idempotency"}, errors: writeErrors},
 	"POST /v1/register/class": {id: "registerClass", tag: "Registrations", summary: "Register an asset class",
 		about: "A commit of one operation RegisterClass.",
@@ -38,8 +38,8 @@ var writeOperations = map[string]operation{
 	"POST /v1/register/class-shape": {id: "registerClassShape", tag: "Registrations", summary: "Register the shape of a class in grids",
 		about: "A commit of one operation RegisterClassShape. A class needs a shape before anything of it is put in a Grid.",
 		body:  "ShapeRegistration", answer: "ShapeResult", headers: []string{"X-Idempotency-Key"}, answerHeaders: commitHeaders, errors: writeErrors},
-	"GET /v1/health": {id: "writeHealth", tag: "Operation", summary: "Whether writes can be relied on", answer: "WriteHealth", also: degraded("WriteHealth"), errors: []int{500}},
-	"GET /v1/livez":  probe("writeAlive", "Whether the daemon responds at all", "Alive"),
+	"GET /v1/health": {id: "writeHealth", tag: "Operation", summary: "The health of the write daemon", answer: "WriteHealth", also: degraded("WriteHealth"), errors: []int{500}},
+	"GET /v1/livez":  probe("writeAlive", "Whether the daemon responds", "Alive"),
 	"GET /v1/readyz": probe("writeReady", "Whether commits are accepted now", "Ready"),
 	"GET /v1/metrics": {id: "writeMetrics", tag: "Operation", summary: "Metrics",
 		answer: "Metrics", answerType: metricsType, errors: []int{500}},
@@ -80,7 +80,7 @@ func result(absent []string, more ...any) object {
 	return optional(absent, append([]any{
 		"global_seq", ref("Seq"),
 		"batch_seq", integer(1, most, "The commit's position, from 1, among those made durable by one sync of the log."),
-		"minted_instances", array(ref("Id"), "Instances that the commit made, in order."),
+		"minted_instances", array(ref("Id"), "Instances that the commit minted, in order."),
 		"metadata", described(ref("Metadata"), "The metadata of the request, with idempotency_key if it had one."),
 	}, more...)...)
 }
@@ -88,7 +88,7 @@ func result(absent []string, more ...any) object {
 func writeSchemas() object {
 	keyed := []any{"idempotency_key", ref("IdempotencyKey"), "metadata", ref("Metadata")}
 	operations := o("type", "array", "items", ref("Operation"), "minItems", 1, "maxItems", 10_000)
-	preflight := []any{"valid", o("type", "boolean", "const", true), "at_seq", ref("Checkpoint"), "minted_instances", array(ref("Id"), "The ids that the instances would have got.")}
+	preflight := []any{"valid", o("type", "boolean", "const", true), "at_seq", ref("Checkpoint"), "minted_instances", array(ref("Id"), "The ids that the instances would have received.")}
 	return o(
 		"Transaction", optional([]string{"idempotency_key", "metadata", "reverses"}, append([]any{"operations", operations,
 			"reverses", described(ref("Seq"), "For imports: the earlier commit that this one reverses. With an auth file it needs the scope admin.")}, keyed...)...),

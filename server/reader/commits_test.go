@@ -204,7 +204,7 @@ func TestLargeCommitNeedsRoom(t *testing.T) {
 		}
 	}
 	if body := r.get(http.StatusOK, "/v1/read/commits?limit=5"); !strings.Contains(body, `"next_cursor"`) || strings.Contains(body, `"global_seq":2,`) {
-		t.Errorf("a page goes beyond what there is room for: %.300s", body)
+		t.Errorf("a page takes more than there is room for: %.300s", body)
 	}
 	others.Release()
 	if body := r.get(http.StatusOK, "/v1/read/commit/2"); len(body) < 60_000 {

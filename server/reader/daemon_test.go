@@ -123,7 +123,7 @@ func TestRunRead(t *testing.T) {
 	exampleLedger(w)
 	// The first check may come before the log exists. After that, waiting for a
 	// commit is enough.
-	for strings.Contains(r.get(200, "/v1/health"), `"commit_log_seq":0`) {
+	for strings.Contains(r.get(200, "/v1/read/freshness"), `"commit_log_seq":0`) {
 	}
 	seq := w.commit("CreateContainer container_id=50 kind=Standard")
 	r.get(200, fmt.Sprintf("/v1/read/container/50?min_seq=%d&wait=30s", seq))
@@ -164,7 +164,7 @@ func TestHistoryCannotBeKept(t *testing.T) {
 		runtime.Gosched()
 	}
 	if got := r.get(200, "/v1/metrics"); !strings.Contains(got, "\nasset_ledger_read_history_failing 1\n") {
-		t.Error("no metric tells it")
+		t.Error("no metric shows it")
 	}
 	r.get(200, "/v1/read/containers")
 	if err := log.Close(); err != nil {

@@ -66,16 +66,16 @@ func (r *reading) feedStart() (at uint64, err *ledger.Error) {
 		switch p := param(1 << bit); {
 		case !r.params.has(p):
 		case p == paramLimit, p == paramCursor:
-			return 0, badParam(paramSpecs[bit].name, "A stream of commits has no pages: leave limit and cursor out, and begin with after or Last-Event-ID.")
+			return 0, badParam(paramSpecs[bit].name, "A stream of commits has no pages: omit limit and cursor, and begin with after or Last-Event-ID.")
 		case p == paramOrder, p == paramBefore, p == paramIdempotencyKey:
-			return 0, badParam(paramSpecs[bit].name, "A stream of commits goes on from old to new without an end: leave order, before and idempotency_key out.")
+			return 0, badParam(paramSpecs[bit].name, "A stream of commits runs from old to new without end: omit order, before and idempotency_key.")
 		}
 	}
 	at = r.params.After
 	if values := r.R.Header["Last-Event-Id"]; len(values) != 0 {
 		v, ok := parseInteger(values[0], false)
 		if !ok || len(values) > 1 {
-			return 0, badParam(headerLastEvent, "The header %s must be the id of an event, and is %q.", headerLastEvent, httpserver.Shorten(values[0]))
+			return 0, badParam(headerLastEvent, "The header %s must be the id of an event, not %q.", headerLastEvent, httpserver.Shorten(values[0]))
 		}
 		at = uint64(v)
 	}

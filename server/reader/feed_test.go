@@ -219,7 +219,7 @@ func TestFeedMakesRoom(t *testing.T) {
 	reads := follow(t, s, "")
 	reads.wants(1, 1)
 	if lines, ok := silent[0].block(); ok || silent[0].lines.Err() != nil {
-		t.Errorf("the oldest stream goes on: %q %v", lines, silent[0].lines.Err())
+		t.Errorf("the oldest stream continues: %q %v", lines, silent[0].lines.Err())
 	}
 	next := w.commit("CreateContainer container_id=51 kind=Standard")
 	reads.wants(next, next)

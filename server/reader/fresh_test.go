@@ -45,7 +45,7 @@ func TestWaitWakesInOrder(t *testing.T) {
 			}
 			for seq := range woken {
 				if seq > step.seq {
-					t.Errorf("at %d, one who waited for %d was woken", step.seq, seq)
+					t.Errorf("at %d, a read that waited for %d was woken", step.seq, seq)
 				}
 			}
 		}
@@ -64,7 +64,7 @@ func TestWaitEnds(t *testing.T) {
 		}
 		start := time.Now()
 		if ok, err := f.wait(t.Context(), 5, 3*time.Second); ok || err != nil || time.Since(start) != 3*time.Second {
-			t.Errorf("in vain: %v, %v after %v", ok, err, time.Since(start))
+			t.Errorf("after the timeout: %v, %v after %v", ok, err, time.Since(start))
 		}
 		gone, leave := context.WithCancel(t.Context())
 		done := make(chan bool)
@@ -75,10 +75,10 @@ func TestWaitEnds(t *testing.T) {
 		synctest.Wait()
 		leave()
 		if <-done {
-			t.Error("the client that went got its answer")
+			t.Error("a client that disconnected got a response")
 		}
 		if f.waiting() != 0 {
-			t.Errorf("%d wait still", f.waiting())
+			t.Errorf("%d still wait", f.waiting())
 		}
 		go func() {
 			_, err := f.wait(t.Context(), 6, time.Hour)
@@ -88,7 +88,7 @@ func TestWaitEnds(t *testing.T) {
 		f.end(ledger.Errorf(ledger.ShuttingDown, "over"))
 		f.end(ledger.Errorf(ledger.Internal, "the first reason counts"))
 		if !<-done {
-			t.Error("the end was not told")
+			t.Error("the end was not reported")
 		}
 		if _, err := f.wait(t.Context(), 6, time.Hour); err == nil || err.Code != ledger.ShuttingDown {
 			t.Errorf("after the end: %v", err)
@@ -136,6 +136,6 @@ func TestWaitRace(t *testing.T) {
 	}
 	all.Wait()
 	if f.waiting() != 0 {
-		t.Errorf("%d wait still", f.waiting())
+		t.Errorf("%d still wait", f.waiting())
 	}
 }

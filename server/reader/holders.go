@@ -91,7 +91,7 @@ const (
 
 // notListed is the error of collect while the lists of holders and instances don't
 // exist yet.
-var notListed = ledger.Errorf(ledger.Overloaded, "This read daemon is still making its lists of the holders of classes: try again.")
+var notListed = ledger.Errorf(ledger.Overloaded, "This read daemon is still building its lists of the holders of classes: try again.")
 
 // makeLists builds the lists that the endpoint needs, on first use. It works in
 // pieces, and releases the lock between them. If the lists are not complete after

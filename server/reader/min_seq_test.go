@@ -55,7 +55,7 @@ func TestMinSeqWaits(t *testing.T) {
 	log.release()
 	asked.Wait()
 	if r.proj.fresh.waiting() != 0 {
-		t.Error("someone waits still")
+		t.Error("a request still waits")
 	}
 }
 
@@ -87,7 +87,7 @@ func TestClientGoneIsForgotten(t *testing.T) {
 	leave()
 	<-done
 	if n := r.proj.fresh.waiting(); n != 0 {
-		t.Errorf("%d wait still", n)
+		t.Errorf("%d still wait", n)
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 	reachesList                   // everything: the list omits the data of other owners
 )
 
-var notForLimited = ledger.Errorf(ledger.Forbidden, "This shows what belongs to every owner, and the token is limited to some.")
+var notForLimited = ledger.Errorf(ledger.Forbidden, "This read shows what belongs to every owner, but the token is limited to some.")
 
 // mayAsk returns an error if the client may not use the endpoint, whatever the
 // state is.

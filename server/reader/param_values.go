@@ -21,7 +21,7 @@ func (p *params) setWait(value string) *ledger.Error {
 		wait, err = maxWait, nil
 	}
 	if err != nil || wait < 0 {
-		return badParam("wait", "The query parameter wait must be a duration of 0 or more such as 500ms, and is %q.", httpserver.Shorten(value))
+		return badParam("wait", "The query parameter wait must be a duration of 0 or more such as 500ms, not %q.", httpserver.Shorten(value))
 	}
 	p.Wait = min(wait, maxWait)
 	return nil
@@ -51,7 +51,7 @@ func (p *params) header(values []string) *ledger.Error {
 	}
 	v, ok := parseInteger(values[0], false)
 	if !ok {
-		return badParam(headerMinSeq, "The header %s must be an integer from 0, and is %q.", headerMinSeq, httpserver.Shorten(values[0]))
+		return badParam(headerMinSeq, "The header %s must be an integer from 0, not %q.", headerMinSeq, httpserver.Shorten(values[0]))
 	}
 	if p.has(paramMinSeq) && p.MinSeq != uint64(v) {
 		return badParam(headerMinSeq, "The header %s says %d and the query parameter min_seq %d: send one of them.", headerMinSeq, v, p.MinSeq)
@@ -108,5 +108,5 @@ func pathID(param, value string, by naming) (id int64, name string, err *ledger.
 		}
 		or = " or a class's code"
 	}
-	return 0, "", badParam(param, "The %s in the path must be an integer from 1 to 9223372036854775807%s, and is %q.", param, or, httpserver.Shorten(value))
+	return 0, "", badParam(param, "The %s in the path must be an integer from 1 to 9223372036854775807%s, not %q.", param, or, httpserver.Shorten(value))
 }

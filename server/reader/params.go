@@ -199,7 +199,7 @@ func (p *params) set(which param, bit int, value string, list listKind) *ledger.
 		case paramContainerID:
 			or = " or a container's name"
 		}
-		return badParam(spec.name, "The query parameter %s must be an integer from %d%s, and is %q.", spec.name, spec.lowest, or, httpserver.Shorten(value))
+		return badParam(spec.name, "The query parameter %s must be an integer from %d%s, not %q.", spec.name, spec.lowest, or, httpserver.Shorten(value))
 	}
 	switch which {
 	case paramMinSeq:
@@ -262,14 +262,14 @@ func (p *params) setCursor(value string, list listKind) *ledger.Error {
 }
 
 func badCursor(value string) *ledger.Error {
-	return badParam("cursor", "The cursor is not one that this list gave: %q.", httpserver.Shorten(value))
+	return badParam("cursor", "The cursor %q is not one of this list.", httpserver.Shorten(value))
 }
 
 // setTime checks and stores a time.
 func (p *params) setTime(which param, name, value string) *ledger.Error {
 	at, ok := parseMoment(value)
 	if !ok {
-		return badParam(name, "The query parameter %s must be a time of RFC 3339 such as 2026-01-31T12:00:00Z, and is %q.", name, httpserver.Shorten(value))
+		return badParam(name, "The query parameter %s must be an RFC 3339 time such as 2026-01-31T12:00:00Z, not %q.", name, httpserver.Shorten(value))
 	}
 	switch which {
 	case paramFromTime:
@@ -288,11 +288,11 @@ func (p *params) setText(which param, name, value string) *ledger.Error {
 	case which == paramIdempotencyKey && ledger.ValidIdempotencyKey(value):
 		p.IdempotencyKey = value
 	case which == paramIdempotencyKey:
-		return badParam(name, "An idempotency key is 1 to %d bytes of printable ASCII, and not %q.", ledger.MaxKeyLength, httpserver.Shorten(value))
+		return badParam(name, "An idempotency key is 1 to %d bytes of printable ASCII, not %q.", ledger.MaxKeyLength, httpserver.Shorten(value))
 	case value == "newest":
 		p.Newest = true
 	case value != "oldest":
-		return badParam(name, "The order is oldest or newest, and not %q.", httpserver.Shorten(value))
+		return badParam(name, "The order is oldest or newest, not %q.", httpserver.Shorten(value))
 	}
 	return nil
 }
@@ -300,10 +300,10 @@ func (p *params) setText(which param, name, value string) *ledger.Error {
 // together checks the parameters that depend on each other.
 func (p *params) together(list listKind) *ledger.Error {
 	if p.has(paramIdempotencyKey) && p.given&^(paramIdempotencyKey|paramsOfAll) != 0 {
-		return badParam("idempotency_key", "An idempotency key names one commit: leave order, before, after, limit and cursor out.")
+		return badParam("idempotency_key", "An idempotency key names one commit: omit order, before, after, limit and cursor.")
 	}
 	if p.has(paramCursor) && !p.cursorFits(list) {
-		return badParam("cursor", "The cursor is of another order of this list: send the cursor with the parameters that it came from.")
+		return badParam("cursor", "The cursor belongs to another order of this list: send it with the same parameters as the request that returned it.")
 	}
 	return p.regionWhole()
 }

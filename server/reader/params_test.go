@@ -108,7 +108,7 @@ func TestParams(t *testing.T) {
 		err := p.parse(c.query, all, listGrid)
 		if c.bad != "" {
 			if err == nil || err.Code != ledger.InvalidParameter || len(err.Details) != 1 || err.Details[0] != ledger.Text("parameter", c.bad) {
-				t.Errorf("%q: %v, want %s to be refused", c.query, err, c.bad)
+				t.Errorf("%q: %v, want %s to be rejected", c.query, err, c.bad)
 			}
 			continue
 		}
@@ -120,7 +120,7 @@ func TestParams(t *testing.T) {
 	}
 	var p params
 	if err := p.parse("limit=1", paramsOfAll, noList); err == nil {
-		t.Error("a parameter of another route was taken")
+		t.Error("a parameter of another route was accepted")
 	}
 }
 
@@ -169,18 +169,18 @@ func TestCursor(t *testing.T) {
 			t.Errorf("%v came back as %v, %v", c, got, ok)
 		}
 		if _, ok := parseCursor(text, listSlots); ok {
-			t.Errorf("%v was taken by another list", c)
+			t.Errorf("%v was accepted by another list", c)
 		}
 		if _, ok := parseCursor(text[1:], listBalances); ok {
-			t.Errorf("%v was taken without its first character", c)
+			t.Errorf("%v was accepted without its first character", c)
 		}
 	}
 	if got := string(cursor{1, 2}.append(nil, listBalances)); got != "AQEAAAAAAAAAAQAAAAAAAAAC" {
-		t.Errorf("cursors that clients hold are read no more: the same place is now written %s", got)
+		t.Errorf("cursors that clients hold are no longer valid: the same place is now encoded as %s", got)
 	}
 	for _, bad := range []string{"", "x", "AQEAAAAAAAAAAQAAAAAAAAA!", "AgEAAAAAAAAAAQAAAAAAAAAC", "AQH_________8QAAAAAAAAAC", "AQEAAAAAAAAAAQAAAAAAAAAC=", "\nQEAAAAAAAAAAQAAAAAAAAAC"} {
 		if c, ok := parseCursor(bad, listBalances); ok {
-			t.Errorf("%q was taken as %v", bad, c)
+			t.Errorf("%q was accepted as %v", bad, c)
 		}
 	}
 }
@@ -192,16 +192,16 @@ func TestNameCursor(t *testing.T) {
 			t.Errorf("%q came back as %q, %v", name, got, ok)
 		}
 		if _, ok := parseCursor(text, listContainers); ok {
-			t.Errorf("%q was taken as a place by id", name)
+			t.Errorf("%q was accepted as a place by id", name)
 		}
 	}
 	if got := string(appendNameCursor(nil, "users/42")); got != "AQh1c2Vycy80Mg" {
-		t.Errorf("cursors that clients hold are read no more: the same place is now written %s", got)
+		t.Errorf("cursors that clients hold are no longer valid: the same place is now encoded as %s", got)
 	}
 	for _, bad := range []string{"", "AQ", "AQg", "AQh1c2Vycy80Mh", "AQh1c2Vycy80M\ng", "AQkx", "AghhYmM", string(appendNameCursor(nil, "7")),
 		string(appendNameCursor(nil, strings.Repeat("x", ledger.MaxContainerName+1))), string(cursor{1, 2}.append(nil, listContainers))} {
 		if name, ok := parseNameCursor(bad); ok {
-			t.Errorf("%q was taken as %q", bad, name)
+			t.Errorf("%q was accepted as %q", bad, name)
 		}
 	}
 	for query, ok := range map[string]bool{

@@ -39,7 +39,7 @@ func (r *reading) judgePast(allowed param) *ledger.Error {
 	case !p.has(paramAtSeq):
 		return nil
 	case p.has(paramAtTime):
-		return badParam("at_time", "at_seq and at_time both say when: send one of them.")
+		return badParam("at_time", "at_seq and at_time can't be combined: send one of them.")
 	case p.has(paramMinSeq):
 		return badParam("min_seq", "at_seq waits for its commit itself: send it without min_seq.")
 	}
@@ -153,7 +153,7 @@ func (d *daemon) noHistory(err error) *ledger.Error {
 	}
 	var notReady *history.NotReadyError
 	if errors.As(err, &notReady) {
-		return ledger.Errorf(ledger.Overloaded, "The history index of this read daemon is being made: try again. Other reads are served.")
+		return ledger.Errorf(ledger.Overloaded, "The history index of this read daemon is being built: try again. Other reads are served.")
 	}
 	d.log.Error("the history index can't be read", "error", err)
 	return ledger.Errorf(ledger.LogUnavailable, "The history index can't be read: %v.", err)

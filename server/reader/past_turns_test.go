@@ -41,7 +41,7 @@ func TestPastTakesTurns(t *testing.T) {
 	r.until(11)
 	r.get(http.StatusOK, deep)
 	if len(r.pasts) != 0 {
-		t.Fatal("the turn was not given back")
+		t.Fatal("the turn was not released")
 	}
 	r.pasts <- struct{}{} // taken by another read
 	r.get(http.StatusOK, shallow)
@@ -58,7 +58,7 @@ func TestPastTakesTurns(t *testing.T) {
 		gone()
 		<-ended
 		if len(r.pasts) != 1 {
-			t.Fatalf("%s took a turn that was another's", target)
+			t.Fatalf("%s took the turn of another read", target)
 		}
 	}
 	<-r.pasts

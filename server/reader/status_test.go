@@ -83,7 +83,7 @@ func TestStatusOfWriteDaemons(t *testing.T) {
 	}{
 		"healthy":               {map[string]string{"/v1/health": `200 {"status":"healthy",` + commitLog + `}`}, "healthy", ""},
 		"standby":               {map[string]string{"/v1/health": `200 {"status":"healthy","role":"standby",` + commitLog + `}`}, "healthy", ""},
-		"commits refused":       {map[string]string{"/v1/health": `503 {"status":"degraded",` + commitLog + `}`, "/v1/readyz": `503 {"status":"not_ready","reason":"The disk is full."}`}, "degraded", "The disk is full."},
+		"commits rejected":      {map[string]string{"/v1/health": `503 {"status":"degraded",` + commitLog + `}`, "/v1/readyz": `503 {"status":"not_ready","reason":"The disk is full."}`}, "degraded", "The disk is full."},
 		"a reader lags":         {map[string]string{"/v1/health": `503 {"status":"degraded",` + commitLog + `}`, "/v1/readyz": `200 {"status":"ready"}`}, "degraded", "It accepts commits, but"},
 		"a read daemon":         {map[string]string{"/v1/health": `200 {"status":"healthy","freshness":{"checkpoint_seq":1,"commit_log_seq":1,"lag":0}}`}, "unreachable", notTheLedgers},
 		"another program":       {map[string]string{"/v1/health": `200 <html>`}, "unreachable", notTheLedgers},
@@ -116,7 +116,7 @@ func TestStatusOfWriteDaemons(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	if why, _ := data.Write[1]["reason"].(string); data.Write[1]["status"] != "unreachable" || !strings.HasPrefix(why, "No response: dial tcp") {
-		t.Errorf("nobody there: %v", data.Write[1])
+		t.Errorf("no daemon there: %v", data.Write[1])
 	}
 }
 

@@ -307,7 +307,7 @@ func (t *tailer) follow(ctx context.Context, r commitlog.Reader) error {
 			end, moved = now, r.Moved()
 		}
 		if end < applied {
-			return fmt.Errorf("the log now ends at commit %d, and %d was already served: %w", end, applied, wal.ErrReplaced)
+			return fmt.Errorf("the log now ends at commit %d, but %d was already served: %w", end, applied, wal.ErrReplaced)
 		}
 		err := t.step(r)
 		if errors.Is(err, wal.ErrEnd) && end == applied {

@@ -93,7 +93,7 @@ func TestOneUnitIsMissed(t *testing.T) {
 		}
 	}
 	if !commitlog.IsDamage(err) {
-		t.Error("it is not told as damage")
+		t.Error("it is not reported as damage")
 	}
 }
 
@@ -104,7 +104,7 @@ func TestDamageEndsReading(t *testing.T) {
 		broken bool // the error counts as damage of the log
 		says   string
 	}{
-		{"a record that is refused", func(w *ledgerWriter, log *memLog) {
+		{"a record that is rejected", func(w *ledgerWriter, log *memLog) {
 			f := w.frame(transactionOf(t, "CreateContainer container_id=2 kind=Standard"))
 			tx, out := ledger.Transaction{Ops: []ledger.Op{{Kind: ledger.RemoveContainer, Has: 1, Args: [ledger.MaxArgs]int64{9}}}}, ledger.Outcome{}
 			f.Body = wal.AppendRecord(nil, ledger.AppendRecord(nil, &tx, &out))
@@ -129,7 +129,7 @@ func TestDamageEndsReading(t *testing.T) {
 		}, true, "commit 1"},
 		{"the end goes back", func(w *ledgerWriter, log *memLog) {
 			log.change(func() { log.end = 0 })
-		}, false, "ends at commit 0, and 1 was already served"},
+		}, false, "ends at commit 0, but 1 was already served"},
 		{"the log is replaced", func(w *ledgerWriter, log *memLog) {
 			log.change(func() { log.fail = wal.ErrReplaced })
 		}, false, "replaced"},

@@ -54,7 +54,7 @@ func (u untilTime) String() string {
 func (u untilTime) Set(s string) error {
 	at, ok := parseMoment(s)
 	if !ok {
-		return errors.New("must be a time of RFC 3339")
+		return errors.New("must be an RFC 3339 time")
 	}
 	u.time, u.byTime = at, true
 	return nil
@@ -64,7 +64,7 @@ func (u *Until) set() bool { return u.bySeq || u.byTime }
 
 func (u *Until) check() error {
 	if u.bySeq && u.byTime {
-		return errors.New("-until and -until-time exclude each other: give only one")
+		return errors.New("-until and -until-time can't be combined: give only one")
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func (t *tailer) backHint() string {
 	if t.mirror != nil {
 		return "not in this copy, which began with a checkpoint of its source: use -until where the older segments are, or copy them from there"
 	}
-	return "archived, and no checkpoint is of an earlier one: move archived segments back"
+	return "archived, and there is no earlier checkpoint: move archived segments back"
 }
 
 // rest logs that the tailer stopped, and waits until ctx is done.

@@ -26,7 +26,7 @@ func Answer(t *testing.T, h http.Handler, raw string) *httptest.ResponseRecorder
 	}
 	page := rec.Code == 200 && !strings.HasPrefix(r.URL.Path, "/v1/")
 	if r.Method != http.MethodHead && rec.Code != http.StatusNotModified && !page && !json.Valid([]byte(body)) {
-		t.Fatalf("%q: %d and this is no JSON: %q", raw, rec.Code, body)
+		t.Fatalf("%q: %d and invalid JSON: %q", raw, rec.Code, body)
 	}
 	if refused := rec.Code == 401 || rec.Code == 403; refused != (rec.Header().Get("WWW-Authenticate") != "") || r.Method != http.MethodHead && refused != strings.HasPrefix(body, `{"error":{"code":"Unauthorized"`) &&
 		refused != strings.HasPrefix(body, `{"error":{"code":"Forbidden"`) {
@@ -38,7 +38,7 @@ func Answer(t *testing.T, h http.Handler, raw string) *httptest.ResponseRecorder
 		}
 	}
 	if n := rec.Header().Get("Content-Length"); n != "" && r.Method != http.MethodHead && n != strconv.Itoa(len(body)) {
-		t.Fatalf("%q: %s bytes were promised, and %d came", raw, n, len(body))
+		t.Fatalf("%q: %s bytes were announced, but %d were sent", raw, n, len(body))
 	}
 	return rec
 }

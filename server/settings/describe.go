@@ -48,7 +48,7 @@ func (p *Program) Settings() (list []Setting) {
 
 func (p *Program) help(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s\n\nusage: %s [flags]\n\n", p.Name, p.Purpose, p.Name)
-	fmt.Fprintln(w, "Every flag can be given in the environment too: LEDGER_ and its name in capitals, - as _.\nThe flag counts before the environment, and that before the default.")
+	fmt.Fprintln(w, "Every flag can also be set in the environment, as LEDGER_ and its name in capitals, with _ for -.\nA flag overrides the environment, which overrides the default.")
 	for _, s := range p.Settings() {
 		fmt.Fprintf(w, "\n  -%s\n        %s\n", strings.TrimSpace(s.Name+" "+s.Value), s.text())
 	}
@@ -111,17 +111,17 @@ func (p *Program) Man() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 8\n.SH NAME\n%s \\- %s\n", strings.ToUpper(esc.Replace(p.Name)), esc.Replace(p.Name), esc.Replace(strings.TrimSuffix(p.Purpose, ".")))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n\\-dir\n.I DIRECTORY\n[flags]\n.SH FLAGS\n", esc.Replace(p.Name))
-	b.WriteString("Every flag can be given in the environment too.\nThe flag counts before the environment, and that before the default.\n")
+	b.WriteString("Every flag can also be set in the environment.\nA flag overrides the environment, which overrides the default.\n")
 	for _, s := range p.Settings() {
 		fmt.Fprintf(&b, ".TP\n.BI \\-%s \" %s\"\n%s.\nEnvironment: %s.\n", esc.Replace(s.Name), esc.Replace(s.Value), esc.Replace(s.text()), s.Env)
 	}
 	b.WriteString(`.SH SIGNALS
 .TP
 .B SIGTERM, SIGINT
-stop: answer what was accepted, and exit with 0.
+stop: answer accepted requests, and exit with 0.
 .TP
 .B SIGHUP
-read the auth file and the certificates again.
+reload the auth file and the certificates.
 .SH EXIT STATUS
 0 stopped on request, 1 failure, 2 wrong usage, 3 the log is damaged, 4 another write daemon owns the log.
 `)

@@ -104,7 +104,7 @@ func (w *watched) Set(s string) error {
 	var err error
 	switch {
 	case strings.TrimSpace(s) == "":
-		err = errors.New("it is empty; give it a value, or leave it out")
+		err = errors.New("it is empty; give it a value, or omit it")
 	case w.given:
 		err = errors.New("it is given twice")
 	default:

@@ -75,7 +75,7 @@ func (c *simClient) send() {
 		err = ledger.ParseRegistration(c.body, c.tx.Endpoint, &tx, ledger.ParseLimits{})
 	}
 	if err != nil {
-		c.failf("the parser refuses %s: %v", c.body, err)
+		c.failf("the parser rejects %s: %v", c.body, err)
 	}
 	if c.tx.Endpoint == ledger.EndpointReverse {
 		tx.Invert(c.records[c.tx.Reverses-1], c.tx.Reverses)

@@ -244,7 +244,7 @@ func (w *clusterWorld) settle() {
 			still = append(still, fmt.Sprintf("client %d waits for %d answers", c.id, len(c.sent)))
 		}
 	}
-	w.failf("the clients do not come to an end, with the log at %d: %s", w.headSeq(), strings.Join(still, "; "))
+	w.failf("the clients' requests never end, with the log at %d: %s", w.headSeq(), strings.Join(still, "; "))
 }
 
 // level reports whether every host has the whole log, and one of them writes.
@@ -320,7 +320,7 @@ func TestClusterIsDetermined(t *testing.T) {
 
 var clusterSabotages = []clusterSabotage{
 	{name: "conditions are ignored", store: func(s *etcdfake.Store) { s.Ignore = true }},
-	{name: "a refusal is taken for a confirmation", api: func(a etcd.API) etcd.API {
+	{name: "a rejection is taken for a confirmation", api: func(a etcd.API) etcd.API {
 		return &brokenAPI{API: a, result: func(t *etcd.Txn, r *etcd.TxnResult) { r.Succeeded = r.Succeeded || appends(t) }}
 	}},
 	{name: "the head is not compared", api: func(a etcd.API) etcd.API {

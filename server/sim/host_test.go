@@ -394,12 +394,12 @@ func (w *clusterWorld) sameFrames(h *simHost) error {
 	p := h.disk.Process()
 	defer p.Kill()
 	if _, err := wal.Verify(simDir, wal.VerifyOptions{FS: p}); err != nil {
-		return fmt.Errorf("%s: verify in the end: %w", h.name, err)
+		return fmt.Errorf("%s: verify at the end: %w", h.name, err)
 	}
 	i := 0
 	err := readFrames(p, func(f *wal.Frame) error {
 		if i == len(w.frames) || !bytes.Equal(f.AppendWire(nil), w.frames[i]) {
-			return fmt.Errorf("frame %d of %s is another than in etcd", i, h.name)
+			return fmt.Errorf("frame %d of %s differs from the one in etcd", i, h.name)
 		}
 		i++
 		return nil

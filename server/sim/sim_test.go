@@ -26,7 +26,7 @@ var pastSeeds = []struct {
 	name string
 	seed uint64
 }{
-	{"a start that was killed before it had made a new END", 8485},
+	{"a start that was killed before it had created a new END", 8485},
 }
 
 func TestSimulation(t *testing.T) {
@@ -87,7 +87,7 @@ func TestSimulationFinds(t *testing.T) {
 		{"END before the sync", sabotage{endEarly: true}, []string{"was seen at commit", "taken back"}},
 		{"reply before the sync", sabotage{replyEarly: true}, []string{"lost", "acknowledged as"}},
 		{"a stream whose blocks are not in one lane", sabotage{shuffled: true}, []string{"out of its stream's order", "before an earlier one"}},
-		{"a stream that goes on after an error", sabotage{goesOn: true}, []string{"was tried after an error"}},
+		{"a stream that continues after an error", sabotage{goesOn: true}, []string{"was tried after an error"}},
 	} {
 		found := map[string]int{}
 		failed := 0

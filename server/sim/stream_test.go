@@ -87,7 +87,7 @@ func (s *simStream) check() {
 			s.failed = true
 		case v.Replayed:
 		case v.Seq <= s.last:
-			s.failf("commit %d is of a line after that of commit %d, out of its stream's order", v.Seq, s.last)
+			s.failf("commit %d is of a later line than commit %d of the same stream", v.Seq, s.last)
 		default:
 			s.last = v.Seq
 		}

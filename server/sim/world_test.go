@@ -69,8 +69,8 @@ func (s *simStats) add(o *simStats) {
 }
 
 func (s *simStats) String() string {
-	return fmt.Sprintf("%d runs of %d steps: %d commits; %d requests acknowledged, %d unknown, %d refused; %d lines of streams answered, %d after an error with on_error stop; %d reads; "+
-		"%d commits that release expired holds, %d that take back others; "+
+	return fmt.Sprintf("%d runs of %d steps: %d commits; %d requests acknowledged, %d unknown, %d rejected; %d lines of streams answered, %d after an error with on_error stop; %d reads; "+
+		"%d commits that release expired holds, %d that reverse others; "+
 		"%d processes killed, %d machine crashes, %d failed operations, %d torn frames, %d damaged ENDs, %d checkpoints",
 		s.runs, s.steps, s.commits, s.acked, s.unknown, s.refused, s.lines, s.stopped, s.reads, s.expired, s.reversed, s.kills, s.crashes, s.faults, s.torn, s.ends, s.checkpoints)
 }
@@ -250,7 +250,7 @@ func (w *simWorld) killWriter() {
 // commit may have no other state.
 func (w *simWorld) saw(who string, seq, digest uint64) {
 	if was, known := w.digests[seq]; known && was != digest {
-		w.failf("%s sees the state %016x at commit %d, which was %016x before: a commit was taken back", who, digest, seq, was)
+		w.failf("%s sees the state %016x at commit %d, which was %016x before: a commit was undone", who, digest, seq, was)
 	}
 	w.digests[seq] = digest
 }
@@ -283,7 +283,7 @@ func (w *simWorld) settle() {
 			return
 		}
 	}
-	w.failf("the clients do not come to an end")
+	w.failf("the clients' requests never end")
 }
 
 // expire lets time pass. No expired hold may then be left.
@@ -295,7 +295,7 @@ func (w *simWorld) expire() {
 	}
 	w.model.Now = w.now
 	if ids := w.model.Expired(); len(ids) > 0 {
-		w.failf("the holds %v have expired, and the writer keeps them", ids)
+		w.failf("the holds %v have expired, but the writer has not released them", ids)
 	}
 }
 
@@ -308,7 +308,7 @@ func (w *simWorld) judge() error {
 	}
 	p := w.disk.Process()
 	if _, err := wal.Verify(simDir, wal.VerifyOptions{FS: p}); err != nil {
-		return fmt.Errorf("verify in the end: %w", err)
+		return fmt.Errorf("verify at the end: %w", err)
 	}
 	state := ledger.NewState(ledger.Config{})
 	replay := commitlog.NewReplayer(state)
@@ -325,7 +325,7 @@ func (w *simWorld) judge() error {
 		})
 	})
 	if err != nil && !(errors.Is(err, wal.ErrNoLog) && len(w.digests) == 0) {
-		return fmt.Errorf("reading the log in the end: %w", err)
+		return fmt.Errorf("reading the log at the end: %w", err)
 	}
 	for seq, digest := range w.digests {
 		if at[seq] != digest {

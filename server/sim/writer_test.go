@@ -115,7 +115,7 @@ func (w *simWorld) modelFrame(f *wal.Frame) error {
 			return err
 		}
 		if _, refusal := w.model.Apply(&rec.Tx); refusal != nil {
-			w.failf("commit %d is none that the model allows: %v", seq, refusal)
+			w.failf("the model does not allow commit %d: %v", seq, refusal)
 		}
 		w.records = append(w.records, &rec)
 		return nil

@@ -97,7 +97,7 @@ func (l *cutLedger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cutCases are responses that are cut, and what a client must tell of each. The
+// cutCases are responses that are cut, and what a client must report for each. The
 // last bytes, which carry no data, may be missing.
 var cutCases = []struct {
 	name  string
@@ -170,9 +170,9 @@ func cutFeed(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestClientsCutAnswers closes the connection after every possible number of
-// bytes of a response. All clients must repeat the request, with the same key,
-// unless the response is whole.
+// TestClientsCutAnswers closes the connection after every possible number of bytes of a
+// response, or every sixth in the short form. All clients must repeat the request, with
+// the same key, unless the response is whole.
 func TestClientsCutAnswers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED with -short: the clients")

@@ -21,10 +21,10 @@ import (
 
 // A scriptedLedger answers requests of the same name with one reply after
 // another. It repeats the last reply. The name is the idempotency key of a
-// commit, or the last element of the path of a read.
+// commit, the hold of a preflight, or the last element of the path of a read.
 type scriptedLedger struct {
 	mu    sync.Mutex
-	asked map[string]int
+	asked map[string]int // by kind of request and name
 }
 
 func (l *scriptedLedger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -99,7 +99,8 @@ func replies(status int, body string) func(http.ResponseWriter) {
 	}
 }
 
-// outcomeCases are the outcomes of a commit with its key, and of a read. With
+// outcomeCases are the outcomes of a commit with its key, and of a read. Those
+// of a preflight are the same as those of a read, because it changes nothing. With
 // giveUp the replies never change, so the client must give up. tries is the
 // number of its attempts; 0: as many as the time permits.
 var outcomeCases = []struct {
@@ -158,7 +159,7 @@ func TestClientsOutcomes(t *testing.T) {
 				args = append(args, x.name, seconds)
 				want = append(want, "commit "+x.name+" "+x.commit, "preflight "+x.name+" "+x.read, "read "+x.name+" "+x.read)
 			}
-			want = append(want, "feed 1", "feed refused")
+			want = append(want, "feed 1", "feed unavailable")
 			cmd := run("drive", args...)
 			var out, words bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &words

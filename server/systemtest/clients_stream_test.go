@@ -27,13 +27,14 @@ type streamLedger struct {
 }
 
 // streamCases are streams of the transactions with the keys 1 and 2, and what
-// clients tell of them. Each connection has a script of its own; the last one is
+// clients report about them. Each connection has a script of its own; the last one is
 // repeated. These are its words:
 //
 //	done        commit the next line
 //	line:CODE   reject the next line
 //	last:CODE   end the stream, for this reason, and wait for the end of the request
 //	cut         close the connection
+//	feed        serve the three commits of a feed
 //	STATUS:CODE respond with an error and Retry-After: 30 instead of a stream; without a CODE, as another server does
 var streamCases = []struct {
 	name    string

@@ -180,7 +180,7 @@ func sameFiles(t *testing.T, original, copied string) (first string) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(mine, theirs) {
-			t.Errorf("%s is other bytes than in %s", name, original)
+			t.Errorf("%s has other bytes than in %s", name, original)
 		}
 	}
 	if last, _ := filepath.Glob(filepath.Join(original, "wal", "*.seg")); filepath.Base(last[len(last)-1]) != filepath.Base(names[len(names)-1]) {
@@ -259,7 +259,7 @@ func TestMirrors(t *testing.T) {
 	}
 	a, err = get(http.DefaultClient, w.url+"/v1/metrics")
 	if err != nil || !strings.Contains(a.body, `asset_ledger_write_mirror_seq{name="b"} `) {
-		t.Errorf("the source's metrics don't tell of the mirror b: %v", err)
+		t.Errorf("the source's metrics don't show the mirror b: %v", err)
 	}
 	late := reader("127.0.0.1:0", "d", w.url)
 	end = commits(t, w.url, 6)
@@ -288,7 +288,7 @@ func TestMirrors(t *testing.T) {
 	}
 	alone := startProcess(t, "ledger-write", "-dir", dir("b"))
 	if commits(t, alone.url, 1) <= end {
-		t.Error("the copy does not go on where it ended")
+		t.Error("the copy does not continue where it ended")
 	}
 	alone.stop(t)
 }
@@ -333,7 +333,7 @@ func TestMirrorOfRestoredSource(t *testing.T) {
 	}
 	r.stop(t)
 	old.stop(t)
-	if words := r.words.String(); !strings.Contains(words, "restored from an older backup") || !strings.Contains(words, "is another one there than here") {
+	if words := r.words.String(); !strings.Contains(words, "restored from an older backup") || !strings.Contains(words, "there differs from the one here") {
 		t.Errorf("it says %s", words)
 	}
 	sameFiles(t, dir("a"), dir("b"))

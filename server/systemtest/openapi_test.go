@@ -180,7 +180,7 @@ func checkOperations(t *testing.T, v *validator) {
 		required, _ := args["required"].([]any)
 		for _, arg := range kind.Args() {
 			if described, _ := properties[arg.Name].(object); len(described) == 0 || slices.Contains(required, any(arg.Name)) != (arg.Required && arg.Type != ledger.ArgNewID) {
-				t.Errorf("%s: the argument %s is not described as it is", kind, arg.Name)
+				t.Errorf("%s: the argument %s is described wrongly", kind, arg.Name)
 			}
 		}
 		if len(properties) != len(kind.Args()) {
@@ -297,7 +297,7 @@ func checkAnswer(t *testing.T, v *validator, op object, x *exchange, where strin
 	for name, was := range value {
 		delete(value, name)
 		if optional := name == "freshness" && value["error"] != nil || name == "next_cursor" || name == "as_of"; !optional && v.judge(schema, value) == nil {
-			t.Errorf("%s: the schema would not miss %s", where, name)
+			t.Errorf("%s: the schema would not notice that %s is missing", where, name)
 		}
 		value[name] = was
 	}

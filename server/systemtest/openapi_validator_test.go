@@ -155,7 +155,7 @@ func textual(word string, rule, value any) error {
 		fits = regexp.MustCompile(pattern).MatchString(s)
 	}
 	if !fits {
-		return fmt.Errorf("%q does not keep to the %s %v", s, word, rule)
+		return fmt.Errorf("%q does not match the %s %v", s, word, rule)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (p *pageTest) containers(t *testing.T) {
 	check("kind=Grid")
 	p.basics()
 	p.goTo("#/containers?owner=77")
-	same(t, "nothing found", p.text(`document.querySelector('.empty .title').textContent`), "No container is like that.")
+	same(t, "nothing found", p.text(`document.querySelector('.empty .title').textContent`), "No container matches.")
 	p.follow("#main", "Show all containers", "#/containers")
 	p.fill(`document.querySelector('form[aria-label="Open a container"] input')`, "1001")
 	p.key("Enter")

@@ -35,7 +35,7 @@ func (p *pageTest) daemon(t *testing.T) {
 	same(t, "directory", p.facts("#main > .facts")["Directory"], p.ledger.dir)
 	same(t, "write daemons", p.rows("section[aria-labelledby=write]"), [][]string{{p.ledger.writer.url, "healthy", "", str(log["end_seq"]), "0"}})
 	same(t, "read daemons", p.rows("section[aria-labelledby=readers]"), [][]string{{"read", "this daemon", str(log["end_seq"]), "0"}})
-	same(t, "mirrors", p.text(`document.querySelector('section[aria-labelledby=mirrors] p').textContent`), "No copy of the log on another host has reported lately.")
+	same(t, "mirrors", p.text(`document.querySelector('section[aria-labelledby=mirrors] p').textContent`), "No copy of the log on another host has reported recently.")
 	same(t, "alerts", p.text(`String(document.querySelector('section[aria-labelledby=alerts]'))`), "null")
 	shown := map[string]string{}
 	for _, row := range p.rows("section[aria-labelledby=metrics]") {
@@ -205,7 +205,7 @@ func TestPageRefused(t *testing.T) {
 			if strings.HasSuffix(q.URL.Path, "/history") {
 				w.Header().Set("Retry-After", "1")
 				w.WriteHeader(http.StatusServiceUnavailable)
-				fmt.Fprint(w, `{"error":{"code":"Overloaded","message":"The history index of this read daemon is being made: try again. Other reads are served.","details":{}}}`)
+				fmt.Fprint(w, `{"error":{"code":"Overloaded","message":"The history index of this read daemon is being built: try again. Other reads are served.","details":{}}}`)
 				return
 			}
 		}
@@ -223,7 +223,7 @@ func TestPageRefused(t *testing.T) {
 		p.basics()
 	}
 	b.load(proxy.URL + "/#/container/1/history")
-	problem("Overloaded", "is being made", "This view asks again every second, and comes by itself.")
+	problem("Overloaded", "is being built", "This view retries every second, and appears when it is ready.")
 	p.everyLook(t, "503")
 	b.goTo("#/container/1")
 	b.until(fmt.Sprintf(`document.querySelector('#main tbody tr')?.cells[2].textContent === '%d'`, total)) // other reads are served

@@ -25,7 +25,7 @@ func (p *pageTest) policy(t *testing.T) {
 			}
 		}
 		if faults == nil {
-			t.Errorf("nothing was noticed of %s", forbidden)
+			t.Errorf("%s was not noticed", forbidden)
 		}
 	}
 	p.eval(`document.body.removeAttribute('style')`, nil)

@@ -63,7 +63,7 @@ func (p *pageTest) instances(t *testing.T) {
 	p.goTo("#/instance/16")
 	place := fmt.Sprintf("at %s, %s", in["x"], in["y"])
 	if str(in["rotation"]) != "0" {
-		place += fmt.Sprintf(", turned %s°", in["rotation"])
+		place += fmt.Sprintf(", rotated by %s°", in["rotation"])
 	}
 	same(t, "place in a grid", p.facts("#main > .facts")["Place"], place+" in container "+str(in["container_id"]))
 }

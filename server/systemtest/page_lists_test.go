@@ -82,14 +82,14 @@ func (p *pageTest) filters(t *testing.T) {
 	p.key("Enter")
 	p.shows("#/commits?container=1001")
 	p.goTo("#/commits?by=nobody")
-	same(t, "nobody's", p.text(`document.querySelector('.empty .title').textContent`), "No commit here is like that.")
+	same(t, "nobody's", p.text(`document.querySelector('.empty .title').textContent`), "No commit here matches.")
 	at := str(p.ledger.data("/v1/read/commit/200")["committed_at"])
 	p.goTo("#/commits?since=" + at)
 	all := listOf(p.ledger.data("/v1/read/commits?order=newest"), "commits")
 	later := slices.DeleteFunc(slices.Clone(all), func(c object) bool { return str(c["committed_at"]) < at })
 	same(t, "commits since", len(p.rows("#main")), len(later))
 	p.goTo("#/commits?until=2020-01-01T00:00:00Z")
-	same(t, "commits before all", p.text(`document.querySelector('.empty .title').textContent`), "No commit here is like that.")
+	same(t, "commits before all", p.text(`document.querySelector('.empty .title').textContent`), "No commit here matches.")
 	// By the client that committed, and by the idempotency key.
 	p.goTo("#/commits?to=60")
 	row := p.rows("#main")[0]

@@ -126,10 +126,10 @@ func (p *pageTest) gone(t *testing.T) {
 	p.contrast(t, "daemon gone")
 	p.picture("gone")
 	p.goTo("#/classes") // can't be loaded now
-	same(t, "a new view", p.text(`document.querySelector('.problem .title').textContent`), "No answer.")
+	same(t, "a new view", p.text(`document.querySelector('.problem .title').textContent`), "No response.")
 	p.ledger.startReader()
 	p.click(`document.querySelector('#again')`)
 	p.until(`document.querySelector('#banner').hidden && document.querySelector('table')`)
-	same(t, "said", p.text(`document.querySelector('#said').textContent`), "The read daemon answers again.")
+	same(t, "said", p.text(`document.querySelector('#said').textContent`), "The read daemon responds again.")
 	same(t, "classes again", p.rows("#main")[0][1], "Euro")
 }

@@ -182,7 +182,7 @@ func (p *pageTest) longNames(t *testing.T) {
 	p.ledger.data("/v1/read/freshness")
 	for _, width := range []int{360, 1200} {
 		p.size(width, 800)
-		for _, hash := range []string{"#/", "#/container/79", "#/classes", "#/class/77", "#/commits", commit} {
+		for _, hash := range []string{"#/", "#/container/79", "#/container/80", "#/containers", "#/classes", "#/class/77", "#/commits", commit} {
 			p.goTo(hash)
 			p.until(`document.body.innerText.includes('Unbroken')`)
 			p.fits(t, width)

@@ -55,7 +55,7 @@ func (p *pageTest) overview(t *testing.T) {
 	// opened.
 	if lead := p.text(`document.querySelector('.lead').textContent`); !strings.HasPrefix(lead, "The ledger at "+strings.TrimPrefix(p.ledger.reader.url, "http://")+", live and read-only:") ||
 		!strings.HasSuffix(lead, "version dev") {
-		t.Errorf("it says of itself %q", lead)
+		t.Errorf("its description is %q", lead)
 	}
 	// All 200 commits are in one batch, and so in one minute.
 	same(t, "the last hour", p.text(`document.querySelector('.bars').getAttribute('aria-label')`), "Commits a minute: at most 200 in a minute of the last hour")

@@ -77,7 +77,7 @@ func (p *pageTest) history(t *testing.T) {
 	p.goTo("#/container/3001/history?from=" + at)
 	p.compareChanges(t, "3001/history?limit=100&from_time="+at)
 	p.goTo("#/container/3001/history?key=123456")
-	same(t, "nothing", p.text(`document.querySelector('.empty .title').textContent`), "No change is like that.")
+	same(t, "nothing", p.text(`document.querySelector('.empty .title').textContent`), "No change matches.")
 
 	// More changes than a page has.
 	p.ledger.commit(`{"op":"RegisterClass","args":{"request":{"class_id":9401,"name":"Plenty","decimals":2}}},{"op":"CreateContainer","args":{"container_id":9400,"kind":"Standard","owner":9}}` +
@@ -129,10 +129,10 @@ func (p *pageTest) past(t *testing.T) {
 	p.goTo("#/container/1001")
 	p.compareBalances(t, "1001") // which have changed by now
 	if fmt.Sprint(then) == fmt.Sprint(p.rows("#main")) {
-		t.Error("a time shows the present")
+		t.Error("a past time shows the present")
 	}
 	p.goTo("#/container/1001?at=1")
-	same(t, "before it was made", p.text(`document.querySelector('.empty').textContent`), "Not then.There is no container 1001.")
+	same(t, "before it was made", p.text(`document.querySelector('.empty').textContent`), "Not at that time.There is no container 1001 as of commit 1.")
 	p.basics()
 	for _, id := range []string{"2001", "3001"} {
 		p.goTo("#/container/" + id + "?at=120")

@@ -29,7 +29,7 @@ func TestPageSignIn(t *testing.T) {
 	const listed = `[...document.querySelectorAll('main table tbody tr')].map((r) => r.cells[0].textContent.trim()).join(' ')`
 	b.load(r.url + "/#/containers")
 	signIn("token-of-nobody")
-	b.until(`document.querySelector('#wrong')?.textContent.startsWith('The token is not')`)
+	b.until(`document.querySelector('#wrong')?.textContent.startsWith('The token is unknown')`)
 	p.everyLook(t, "a wrong token")
 	signIn("token-of-seven")
 	b.until(listed + ` === '17'`)

@@ -41,24 +41,24 @@ func TestProveQuota(t *testing.T) {
 	}
 	filler.send("http://"+all[0].listen, filler.pending)
 	if !degraded || !strings.Contains(filler.refused.body, "too few copies") {
-		t.Errorf("health degraded before commits were refused: %t; they were refused with %d %s", degraded, filler.refused.status, filler.refused.body)
+		t.Errorf("health degraded before commits were rejected: %t; they were rejected with %d %s", degraded, filler.refused.status, filler.refused.body)
 	}
 	client := etcd.NewClient(etcd.Config{Endpoints: r.etcd.Endpoints()})
 	defer client.Close()
 	s, err := client.Status(context.Background())
 	if err != nil || len(s.Alarms) > 0 || s.Size >= quota {
-		t.Errorf("when commits are refused, etcd is at %d of %d bytes, its alarms are %q, %v", s.Size, quota, s.Alarms, err)
+		t.Errorf("when commits are rejected, etcd is at %d of %d bytes, its alarms are %q, %v", s.Size, quota, s.Alarms, err)
 	}
-	t.Logf("commits are refused at %d %% of the quota", 100*s.InUse/quota)
+	t.Logf("commits are rejected at %d %% of the quota", 100*s.InUse/quota)
 
 	r.found()
 	<-r.searched
 	r.machines = all
 	r.startAll()
-	r.until("commits are taken again", func() bool { return r.fill(filler) })
+	r.until("commits are accepted again", func() bool { return r.fill(filler) })
 	if long {
 		for range 40 { // more than the quota in total
-			r.until("commits are taken", func() bool { return r.fill(filler) })
+			r.until("commits are accepted", func() bool { return r.fill(filler) })
 		}
 		r.loseDirectory(r.standby()) // what etcd no longer has comes from another host
 		r.fillEtcd(filler, client)
@@ -73,7 +73,7 @@ func TestProveQuota(t *testing.T) {
 	r.clients = append(r.clients, filler)
 	r.compare()
 	done, open := r.acknowledged()
-	t.Logf("%d commits acknowledged, %d requests of unknown outcome, none lost, none doubled", done, open)
+	t.Logf("%d commits acknowledged, %d requests of unknown outcome, none lost, none duplicated", done, open)
 }
 
 // fillEtcd fills etcd as another client, and repairs it as docs/ops.md
@@ -85,7 +85,7 @@ func (r *clusterRig) fillEtcd(filler *client, client *etcd.Client) {
 	for ; !errors.Is(err, etcd.ErrNoSpace); put++ {
 		_, err = client.Txn(context.Background(), &etcd.Txn{Then: []etcd.Op{{Put: fmt.Sprintf("/junk/%d", put), Value: []byte(junk)}}})
 	}
-	r.until("commits are refused", func() bool { return !r.fill(filler) })
+	r.until("commits are rejected", func() bool { return !r.fill(filler) })
 	// A daemon that is started now stands by. A daemon that is killed now is
 	// replaced later.
 	lost := r.machines[0]
@@ -95,7 +95,7 @@ func (r *clusterRig) fillEtcd(filler *client, client *etcd.Client) {
 	r.etcdctl("compact", "--physical", fmt.Sprint(revision(r.t, client)))
 	r.etcdctl("defrag")
 	r.etcdctl("alarm", "disarm")
-	r.until("commits are taken again", func() bool { return r.fill(filler) })
+	r.until("commits are accepted again", func() bool { return r.fill(filler) })
 }
 
 // fill sends most of a mebibyte as one client. It returns false if that is

@@ -183,5 +183,5 @@ func shownValue(q modeltest.Query, body string) (any, error) {
 		return ledger.ClassStats{ClassID: d.Class, TotalQuantity: d.Total, TotalAdded: ledger.Uint128{Lo: d.Added}, TotalRemoved: ledger.Uint128{Lo: d.Removed},
 			Stacks: d.Stacks, Containers: d.Containers, InstancesMinted: d.Minted, InstancesBurned: d.Burned, Alive: d.Live}, nil
 	}
-	return nil, fmt.Errorf("%v is a read that is not known here", q)
+	return nil, fmt.Errorf("%v is an unknown read", q)
 }

@@ -217,7 +217,7 @@ func checkUnkeyed(commits []modeltest.Commit, sent map[string]*part) (faults []e
 		case p.Ending == modeltest.Refused || p.Ending == modeltest.Acknowledged && (p.Seq != c.Seq || p.BatchSeq != c.BatchSeq):
 			faults = append(faults, fmt.Errorf("request %s was answered %q %s, and is commit %d", once, p.Code, p.answer, c.Seq))
 		case !modeltest.Same(&p.Tx, &c.Record.Tx):
-			faults = append(faults, fmt.Errorf("request %s is another one in commit %d", once, c.Seq))
+			faults = append(faults, fmt.Errorf("request %s differs from commit %d", once, c.Seq))
 		}
 		found[once] = c.Seq
 	}

@@ -77,12 +77,12 @@ func (r *rig) refused() bool {
 		return false
 	}
 	if code, _, _ := runProgram(r.t, "ledger-write", "-dir", r.dir, "-listen", "127.0.0.1:0"); code != 3 {
-		r.t.Errorf("on a log that verify refuses the write daemon ended with %d, want 3", code)
+		r.t.Errorf("on a log that verify rejects, the write daemon ended with %d, want 3", code)
 	}
 	if code != 6 || !fileAndOffset.MatchString(words) {
 		r.t.Errorf("verify ended with %d, want 6, and file and offset: %s", code, words)
 	}
-	r.t.Logf("the device lied, and the log is refused: %s", words)
+	r.t.Logf("the device lied, and the log is rejected: %s", words)
 	return true
 }
 
@@ -104,7 +104,7 @@ func (r *rig) failing(fail func()) {
 			continue // it was between two requests when the daemon ended
 		}
 		told++
-		if !strings.Contains(c.refused.body, `"LogUnavailable"`) || !strings.Contains(c.refused.body, "is unknown: send it again with the same idempotency key") {
+		if !strings.Contains(c.refused.body, `"LogUnavailable"`) || !strings.Contains(c.refused.body, "It is unknown whether this request took effect: send it again with the same idempotency key") {
 			r.t.Errorf("client %d was told %d %s", c.id, c.refused.status, c.refused.body)
 		}
 	}

@@ -60,13 +60,13 @@ func (v *victim) behave() {
 		}
 		a, err := post(client, v.w.url+"/v1/commit", goodCommit)
 		if err != nil || a.status != 200 {
-			v.Errorf("the client that behaves was refused: %v %d %s", err, a.status, a.body)
+			v.Errorf("the well-behaved client was rejected: %v %d %s", err, a.status, a.body)
 			return
 		}
 		v.acked.Add(1)
 		if a, err = get(client, v.r.url+"/v1/read/container/1/balances?wait=20s&min_seq="+seqOf(a.body)); err != nil ||
 			!strings.Contains(a.body, fmt.Sprintf(`"quantity":%d}`, n)) {
-			v.Errorf("the client that behaves read: %v %d %s", err, a.status, a.body)
+			v.Errorf("the well-behaved client read: %v %d %s", err, a.status, a.body)
 			return
 		}
 	}
@@ -87,7 +87,7 @@ func (v *victim) finish() {
 		most int64
 	}{{v.w, mostWriteMemory}, {v.r, mostReadMemory}} {
 		highest := statusBytes(v.T, m.p, "VmHWM")
-		v.Logf("%s: at most %d MiB resident (mapped segments of the log included); %d good commits meanwhile", m.p.name, highest>>20, v.acked.Load())
+		v.Logf("%s: at most %d MiB resident (mapped segments of the log included); %d good commits in that time", m.p.name, highest>>20, v.acked.Load())
 		if highest > m.most {
 			v.Errorf("%s had %d bytes resident, more than %d", m.p.name, highest, m.most)
 		}

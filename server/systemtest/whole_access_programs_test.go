@@ -88,7 +88,7 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 		t.Error(words)
 	}
 	w.stop(t)
-	if !strings.Contains(w.words.String(), "auth file read again") {
+	if !strings.Contains(w.words.String(), "auth file reloaded") {
 		t.Errorf("after SIGHUP the daemon logged\n%s", w.words)
 	}
 }

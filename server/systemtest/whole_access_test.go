@@ -110,7 +110,7 @@ func TestAuthFileIsReadAgain(t *testing.T) {
 	}
 	hup <- syscall.SIGHUP
 	lines.await(t, "chmod 600")
-	lines.await(t, "auth file read again")
+	lines.await(t, "auth file reloaded")
 	for token, want := range map[string]int{"one": 401, "two": 200, "three": 200} {
 		if status, body := ask(t, http.DefaultClient, "GET", url, token, ""); status != want {
 			t.Errorf("token %s: %d %s, want %d", token, status, body, want)
@@ -120,12 +120,12 @@ func TestAuthFileIsReadAgain(t *testing.T) {
 	// shows it.
 	mustCommit(t, w.url, fmt.Sprintf(oneContainer, 1))
 	if text, err := io.ReadAll(gone); err != nil || len(text) != 0 {
-		t.Errorf("the stream of who was revoked: %q %v", text, err)
+		t.Errorf("the stream of a revoked client: %q %v", text, err)
 	}
 	for seen := ""; !strings.Contains(seen, `"global_seq":1`); {
 		line, err := stays.ReadString('\n')
 		if err != nil {
-			t.Fatalf("the stream of who stays: %v", err)
+			t.Fatalf("the stream of a remaining client: %v", err)
 		}
 		seen = line
 	}
@@ -145,14 +145,14 @@ func TestAuthFileIsNoticed(t *testing.T) {
 	if err := auth.Add(file, new, false, nil); err != nil {
 		t.Fatal(err)
 	}
-	lines.await(t, "auth file read again")
+	lines.await(t, "auth file reloaded")
 	if status, body := ask(t, http.DefaultClient, "GET", url, "two", ""); status != 200 {
 		t.Errorf("a new token: %d %s", status, body)
 	}
 	if _, err := auth.Revoke(file, "old", ""); err != nil {
 		t.Fatal(err)
 	}
-	lines.await(t, "auth file read again")
+	lines.await(t, "auth file reloaded")
 	for _, cut := range []string{"", new.String(), new.String() + "\nold sha"} {
 		replaceFile(t, file, []byte(cut))
 		lines.await(t, "can't be used")
@@ -211,7 +211,7 @@ func TestOwnersAreJudgedWhenItHappens(t *testing.T) {
 	}
 	close(done)
 	wait.Wait()
-	t.Logf("touched %d times, refused %d times", touched, refused)
+	t.Logf("touched %d times, rejected %d times", touched, refused)
 	r := startReader(t, dir)
 	owner := 7
 	for seq := 2; ; seq++ {

@@ -45,7 +45,7 @@ func TestRetryOfAnArchivedCommit(t *testing.T) {
 		same(60, otherwise(60))
 		a := send("/v1/commit", otherwise(1))
 		if a.status != 410 || !strings.Contains(a.body, `"code":"CommitArchived"`) || !strings.Contains(a.body, `"details":{"global_seq":1,"first_seq":`) {
-			t.Errorf("archived and spelled otherwise: %d %s", a.status, a.body)
+			t.Errorf("archived and spelled differently: %d %s", a.status, a.body)
 		}
 		a = send("/v1/commit/batch", fmt.Sprintf(`{"transactions":[%s,%s,%s]}`, otherwise(2), wide(2), otherwise(59)))
 		if a.status != 200 || !strings.HasPrefix(a.body, `{"results":[{"error":{"code":"CommitArchived"`) || strings.Count(a.body, `"replayed":true`) != 2 {
@@ -59,7 +59,7 @@ func TestRetryOfAnArchivedCommit(t *testing.T) {
 		if err := os.WriteFile(file, []byte(otherwise(1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, words := ctl(t, 3, "commit", "-write-url", w.url, "-f", file); !strings.Contains(words, "carried out before, as commit 1") {
+		if _, words := ctl(t, 3, "commit", "-write-url", w.url, "-f", file); !strings.Contains(words, "already executed, as commit 1") {
 			t.Errorf("ledgerctl says %s", words)
 		}
 		if a, err := get(http.DefaultClient, w.url+"/v1/health"); err != nil || !strings.Contains(a.body, `"end_seq":60,`) {

@@ -76,7 +76,7 @@ var notRun = map[string]string{
 	"systemctl enable --now ledger-write ledger-read": "needs root and a running systemd; TestUnits and TestServiceManager check what it starts",
 	"systemctl enable --now ledger-write.socket":      "needs root and a running systemd; TestServiceManager hands a socket over",
 	"systemctl edit ledger-write":                     "needs root, a running systemd and an editor",
-	"systemctl status":                                "needs a running systemd; TestServiceManager checks what it is told",
+	"systemctl status":                                "needs a running systemd; TestServiceManager checks the messages to it",
 	"systemctl reload":                                "needs root and a running systemd; it sends SIGHUP; TestAuthFileIsReadAgain does so",
 	"systemd-analyze security":                        "TestUnits runs it",
 	"apt install ./bin/asset-ledger_amd64.deb":        "needs root, and changes the machine; TestReproducible unpacks the package and runs what is in it",
@@ -301,7 +301,7 @@ func (s *sandbox) follows(command string) {
 			}
 		}
 	}()
-	line, rest, err := untilInterrupt(s.t, s.shell("exec "+command), func(line string) bool { return strings.Contains(line, "holds ") })
+	line, rest, err := untilInterrupt(s.t, s.shell("exec "+command), func(line string) bool { return strings.Contains(line, ", now ") })
 	close(seen)
 	<-over
 	if err != nil {
@@ -337,7 +337,7 @@ func untilInterrupt(t *testing.T, cmd *exec.Cmd, awaited func(line string) bool)
 	}
 	err = cmd.Wait()
 	if !seen {
-		t.Fatalf("it ended before it said what was awaited: %v\n%s%s", err, said, &standardError)
+		t.Fatalf("it ended before the expected output: %v\n%s%s", err, said, &standardError)
 	}
 	return said, standardError.String(), err
 }

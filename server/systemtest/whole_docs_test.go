@@ -79,7 +79,7 @@ func TestReferenceIsWhole(t *testing.T) {
 		delete(told, string(code))
 	}
 	for code := range told {
-		t.Errorf("docs/api.md names %s, which is no code", code)
+		t.Errorf("docs/api.md names %s, which is not an error code", code)
 	}
 	for _, kind := range ledger.OpKinds() {
 		if !strings.Contains(string(text), "\n| ["+kind.String()+"](#") || !strings.Contains(string(text), `{"op":"`+kind.String()+`"`) {

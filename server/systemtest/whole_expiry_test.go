@@ -85,7 +85,7 @@ func TestHoldsExpireThroughKills(t *testing.T) {
 			before := logEnd(t, kept.url)
 			mustCommit(t, kept.url, `{"operations":[{"op":"CreateContainer","args":{"container_id":2,"kind":"Standard"}}]}`)
 			if end := logEnd(t, kept.url); end != before+1 {
-				t.Errorf("with -expire=false the log went on from commit %d to %d", before, end)
+				t.Errorf("with -expire=false the log continued from commit %d to %d", before, end)
 			}
 			kept.kill()
 		}
@@ -107,7 +107,7 @@ func awaits(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }

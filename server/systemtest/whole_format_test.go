@@ -78,7 +78,7 @@ func TestFormatDocument(t *testing.T) {
 	id, salt := checkSegmentHeader(t, head, segment)
 	next := checkFrames(t, layoutOf(t, doc, "Frame"), segment, head.num(t, segment, "first"), uint32(head.num(t, segment, "prev")), salt)
 	if next != commits+1 {
-		t.Errorf("by docs/format.md the log ends before %d, and %d were committed", next, commits)
+		t.Errorf("by docs/format.md the log ends before %d, but %d were committed", next, commits)
 	}
 	end, err := os.ReadFile(filepath.Join(dir, "END"))
 	if err != nil {
@@ -86,10 +86,10 @@ func TestFormatDocument(t *testing.T) {
 	}
 	e := layoutOf(t, doc, "END")
 	if len(end) != 4096 || string(e.bytes(t, end, "magic")) != "ASTLEND\n" || e.num(t, end, "version") != 1 || !bytes.Equal(e.bytes(t, end, "log id"), id) {
-		t.Errorf("END is not as in docs/format.md: %x", end[:136])
+		t.Errorf("the header of END does not match docs/format.md: %x", end[:136])
 	}
 	if e.num(t, end, "durable") != commits || e.num(t, end, "epoch") != 1 || e.num(t, end, "moved") == 0 || e.num(t, end, "wake") == 0 {
-		t.Errorf("END has not what docs/format.md says: %x", end[:136])
+		t.Errorf("the content of END does not match docs/format.md: %x", end[:136])
 	}
 }
 
@@ -101,9 +101,9 @@ func checkSegmentHeader(t *testing.T, l layout, b []byte) (id []byte, salt uint3
 	case string(l.bytes(t, b, "magic")) != "ASTLSEG\n":
 		t.Errorf("magic is %q", l.bytes(t, b, "magic"))
 	case l.num(t, b, "version") != 1 || l.num(t, b, "alignment") != 512 || l.num(t, b, "size") != uint64(len(b)) || l.num(t, b, "ordinal") != 0:
-		t.Errorf("the segment header is not as in docs/format.md: %x", b[:64])
+		t.Errorf("the segment header does not match docs/format.md: %x", b[:64])
 	case uint64(crc32.Checksum(b[:crcAt], castagnoli)) != l.num(t, b, "crc"):
-		t.Error("the CRC of the segment header does not fit")
+		t.Error("the CRC of the segment header does not match")
 	}
 	id = l.bytes(t, b, "log id")
 	return id, crc32.Checksum(append(bytes.Clone(id), l.bytes(t, b, "first")...), castagnoli)
@@ -121,13 +121,13 @@ func checkFrames(t *testing.T, l layout, segment []byte, next uint64, prev, salt
 		body := b[l["body"].at:][:l.num(t, b, "body length")]
 		switch {
 		case size != 64 || l.num(t, b, "kind") != 1 || l.num(t, b, "flags") != 0:
-			t.Fatalf("the frame at %d is not as in docs/format.md: %x", at, b[:64])
+			t.Fatalf("the frame at %d does not match docs/format.md: %x", at, b[:64])
 		case uint64(crc32.Update(salt, castagnoli, b[4:size])) != l.num(t, b, "crc"):
-			t.Fatalf("the CRC of the frame at %d does not fit", at)
+			t.Fatalf("the CRC of the frame at %d does not match", at)
 		case uint64(crc32.Update(salt, castagnoli, body)) != l.num(t, b, "body crc"):
-			t.Fatalf("the CRC of the body at %d does not fit", at)
+			t.Fatalf("the CRC of the body at %d does not match", at)
 		case l.num(t, b, "first") != next || l.num(t, b, "prev") != uint64(prev) || l.num(t, b, "time") < before:
-			t.Fatalf("the frame at %d does not follow the one before", at)
+			t.Fatalf("the frame at %d does not follow the previous one", at)
 		}
 		for range l.num(t, b, "count") {
 			n := binary.LittleEndian.Uint32(body)
@@ -151,7 +151,7 @@ func checkFirstRecord(t *testing.T, r []byte, seq uint64) {
 	key := fmt.Sprintf("k%d", seq-1)
 	want := append([]byte{1, 0, 1, byte(len(key))}, key...)
 	if !bytes.HasPrefix(r, want) || !bytes.Equal(r[len(want)+16:], []byte{1, 1, 3, byte(seq), 1}) {
-		t.Errorf("the record of commit %d is not as in docs/format.md: %x", seq, r)
+		t.Errorf("the record of commit %d does not match docs/format.md: %x", seq, r)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestFormatDocumentRecord(t *testing.T) {
 		want = append(want, b...)
 	}
 	if got := ledger.AppendRecord(nil, &tx, &ledger.Outcome{}); !bytes.Equal(got, want) {
-		t.Errorf("the record of the example is\n% x\nand docs/format.md says\n% x", got, want)
+		t.Errorf("the record of the example is\n% x\nbut docs/format.md says\n% x", got, want)
 	}
 	for _, kind := range ledger.OpKinds() {
 		if !strings.Contains(doc, fmt.Sprintf("\n| %d | %s |\n", kind, kind)) {

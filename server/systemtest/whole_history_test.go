@@ -109,7 +109,7 @@ func TestHistoryOfPrograms(t *testing.T) {
 	same := func(url, where string) {
 		t.Helper()
 		if got := pastOf(t, url, last); got != truth {
-			t.Errorf("%s: the past is another", where)
+			t.Errorf("%s: the past differs", where)
 		}
 	}
 	if len(files(t, dir, "history", ".hist")) == 0 {
@@ -129,7 +129,7 @@ func TestHistoryOfPrograms(t *testing.T) {
 		t.Errorf("-until %d has %s, %s, want %s", stop, state.Balances, state.Freshness, then.Balances)
 	}
 	if pastOf(t, until.url, stop) != pastOf(t, r.url, stop) {
-		t.Errorf("-until %d tells another past", stop)
+		t.Errorf("-until %d shows a different past", stop)
 	}
 	if a, err := get(http.DefaultClient, until.url+"/"); err != nil || !strings.Contains(a.body, fmt.Sprintf("as it was after commit %d.", stop)) {
 		t.Error("the page does not say where it stops", err, a)
@@ -152,7 +152,7 @@ func TestHistoryOfPrograms(t *testing.T) {
 	awaitSeq(t, r.url, last)
 	truth = pastOf(t, r.url, last)
 	if pastOf(t, r.url, stop) != shown || pastOf(t, until.url, stop) != shown {
-		t.Error("the past up to where one daemon stops is another")
+		t.Error("the past up to where one daemon stops differs")
 	}
 	until.stop(t)
 

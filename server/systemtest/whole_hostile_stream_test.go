@@ -113,7 +113,7 @@ func TestHostileStreams(t *testing.T) {
 			}
 		}
 		if refused < 60 {
-			v.Errorf("%d of 200 streams were refused", refused)
+			v.Errorf("%d of 200 streams were rejected", refused)
 		}
 	})
 }

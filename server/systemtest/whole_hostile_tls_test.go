@@ -115,7 +115,7 @@ func TestStrangersHoldNothing(t *testing.T) {
 	}
 	for n := 1; n < 50; n++ {
 		if status, body := ask(t, http.DefaultClient, "POST", w.url+"/v1/commit", "g", fmt.Sprintf(oneContainer, n)); status != 200 {
-			t.Errorf("who may was refused: %d %s", status, body)
+			t.Errorf("an authorized client was rejected: %d %s", status, body)
 		}
 	}
 	attacks.Wait()

@@ -75,7 +75,7 @@ func TestServiceManager(t *testing.T) {
 			t.Errorf("%s said %q before it was ready", name, before)
 		}
 		if err := <-early; err != nil {
-			t.Errorf("who connected before %s was there: %v", name, err)
+			t.Errorf("a client that connected before %s was running: %v", name, err)
 		}
 		hear("WATCHDOG=1")
 		hear("WATCHDOG=1")

@@ -14,7 +14,7 @@ import (
 
 // unrecordable are the codes that no exchange with a working daemon can show.
 var unrecordable = map[ledger.Code]string{
-	ledger.Internal:       "needs a defect of the ledger",
+	ledger.Internal:       "needs a defect in the ledger",
 	ledger.LogUnavailable: "needs a disk that fails",
 	ledger.Overloaded:     "needs more requests at once than the daemon takes",
 	ledger.ShuttingDown:   "needs a daemon that is stopping",
@@ -72,7 +72,7 @@ func allCodes(t *testing.T) (codes []ledger.Code) {
 		codes = append(codes, ledger.Code(m[1]))
 	}
 	if len(codes) < 40 {
-		t.Fatalf("found only %d codes: are they declared otherwise now?", len(codes))
+		t.Fatalf("found only %d codes: are they declared differently now?", len(codes))
 	}
 	return codes
 }

@@ -89,7 +89,7 @@ func TestArchitectureNamesWhatIsThere(t *testing.T) {
 	found := regexp.MustCompile("`([a-z][\\w.*/-]*/[\\w.*/-]+)`").FindAllStringSubmatch(text(t, "../../docs/architecture.md"), -1)
 	for _, m := range found {
 		if paths, err := filepath.Glob(filepath.Join("../..", m[1])); err != nil || len(paths) == 0 {
-			t.Errorf("docs/architecture.md names %s, which is not there", m[1])
+			t.Errorf("docs/architecture.md names %s, which does not exist", m[1])
 		}
 	}
 	if len(found) < 40 {

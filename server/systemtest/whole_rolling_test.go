@@ -97,6 +97,6 @@ func TestUpgradeWhileInUse(t *testing.T) {
 	<-ended
 	awaitSeq(t, r.url, int(acked.Load())+1)
 	if got := balance(t, r.url); int64(got) != acked.Load() {
-		t.Errorf("%d units, and %d were promised", got, acked.Load())
+		t.Errorf("%d units, want %d", got, acked.Load())
 	}
 }

@@ -87,7 +87,7 @@ func TestSmuggling(t *testing.T) {
 			t.Errorf("%s: %.300q, want %d %s", c.about, said, c.status, c.code)
 		}
 		if strings.Contains(said, `"global_seq"`) {
-			t.Errorf("%s: what followed was carried out: %q", c.about, said)
+			t.Errorf("%s: what followed was executed: %q", c.about, said)
 		}
 	}
 	if a, err := get(http.DefaultClient, w.read.url+"/v1/read/container/666"); err != nil || a.status != 404 {

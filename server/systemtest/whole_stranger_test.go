@@ -97,7 +97,7 @@ func (s *sandbox) makeRun() {
 		s.t.Errorf("after Ctrl-C: %v\n%s%s", err, said, words)
 	}
 	if out := s.strangely("bin/ledgerctl wal verify -dir ledger-data"); !strings.Contains(out, "commits   1\n") {
-		s.t.Errorf("what is in ledger-data is not whole:\n%s", out)
+		s.t.Errorf("what is in ledger-data is not complete:\n%s", out)
 	}
 }
 

@@ -86,7 +86,7 @@ func TestTLS(t *testing.T) {
 	old.MaxVersion = tls.VersionTLS12
 	if conn, err := tls.Dial("tcp", addr, old); err == nil {
 		conn.Close()
-		t.Error("TLS 1.2 is spoken")
+		t.Error("TLS 1.2 is accepted")
 	}
 	serial := func() string {
 		conn, err := tls.Dial("tcp", addr, ca.client())
@@ -102,7 +102,7 @@ func TestTLS(t *testing.T) {
 	first := serial()
 	ca.issue(t, "server", time.Time{})
 	hup <- syscall.SIGHUP
-	lines.await(t, "certificates read again")
+	lines.await(t, "certificates reloaded")
 	second := serial()
 	if second == first {
 		t.Error("the old certificate is still shown after a hangup")
@@ -115,7 +115,7 @@ func TestTLS(t *testing.T) {
 	hup <- syscall.SIGHUP
 	lines.await(t, "the old ones stay")
 	if got := serial(); got == second || got == first {
-		t.Error("after a file that is none, an older certificate is shown")
+		t.Error("after an invalid file, an older certificate is shown")
 	}
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {

@@ -28,7 +28,7 @@ var trial = []struct{ task, command, want string }{
 	{"", "ledgerctl register class crate", "class_id"},
 	{"", "ledgerctl register shape crate 2x1", "global_seq"},
 	{"", "ledgerctl add shelf/1 40 crate", "AddFungible"},
-	{"", "ledgerctl read grid shelf/1", "A 40"},
+	{"", "ledgerctl read grid shelf/1", "0 A A"},
 	{"watch the feed", "ledgerctl watch -after 7 -count 1", "     8  "},
 	{"back it up", "ledgerctl backup copy", "digest"},
 }

@@ -47,7 +47,7 @@ func TestUnreadPages(t *testing.T) {
 		t.Errorf("the read daemon had %d bytes resident, more than %d", most, mostReadHeap)
 	}
 	if a, err = get(http.DefaultClient, v.r.url+"/v1/read/commits?limit=10000&after=1"); err != nil || a.status != 200 || !strings.Contains(a.body, `"global_seq":2,`) {
-		t.Errorf("a page is refused: %v %d", err, a.status)
+		t.Errorf("a page is rejected: %v %d", err, a.status)
 	}
 	close(v.stop)
 	<-v.ended

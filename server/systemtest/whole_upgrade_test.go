@@ -170,7 +170,7 @@ func (old *oldLog) checkBytes(t *testing.T) {
 			return err
 		}
 		if !bytes.Equal(got.Bytes(), want) {
-			t.Errorf("the checkpoint at %d is another one", info.Seq)
+			t.Errorf("the checkpoint at %d differs", info.Seq)
 		}
 		return nil
 	}})

@@ -54,7 +54,7 @@ func TestWarehouse(t *testing.T) {
 			w := startWriter(t, dir)
 			r := startReader(t, dir)
 			if diff := cmp.Diff(refusals(t), play(t, w.url)); diff != "" {
-				t.Errorf("refusals (-expected +got):\n%s", diff)
+				t.Errorf("rejections (-expected +got):\n%s", diff)
 			}
 			checkWarehouse(t, r.url)
 			w.stop()

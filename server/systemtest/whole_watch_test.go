@@ -55,7 +55,7 @@ func TestAlertsAreExplained(t *testing.T) {
 	alerts := regexp.MustCompile(`- alert: (\w+)`).FindAllStringSubmatch(rules, -1)
 	for _, a := range alerts {
 		if strings.Count(tests, `alertname="`+a[1]+`"`) < 2 {
-			t.Errorf("%s is not tested with and without its trouble", a[1])
+			t.Errorf("%s is not tested with and without its problem", a[1])
 		}
 		if !strings.Contains(guide, "| "+a[1]+" |") {
 			t.Errorf("docs/ops.md does not say what to do on %s", a[1])
@@ -100,7 +100,7 @@ func TestMetricsExist(t *testing.T) {
 		for _, name := range names {
 			family := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")
 			if !strings.Contains(told, "\n# TYPE "+family+" ") && !strings.Contains(told, "\n# TYPE "+name+" ") {
-				t.Errorf("%s asks for %s, which no daemon tells", file, name)
+				t.Errorf("%s asks for %s, which no daemon has", file, name)
 			}
 		}
 		if len(names) < 15 {

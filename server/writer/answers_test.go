@@ -36,7 +36,7 @@ func TestWriteAnswers(t *testing.T) {
 		{"two keys", "POST", "/v1/commit", transferTx(1, `,"idempotency_key":"k1"`), []string{key + "k2"}},
 		{"a key that is none", "POST", "/v1/commit", transferTx(1, ``), []string{key + "k\u00e4"}},
 		{"instances", "POST", "/v1/commit", fmt.Sprintf(mint, ""), nil},
-		{"a refusal names the operation", "POST", "/v1/commit",
+		{"a rejection names the operation", "POST", "/v1/commit",
 			`{"operations":[{"op":"RemoveContainer","args":{"container_id":1}},{"op":"RemoveContainer","args":{"container_id":9}}]}`, nil},
 		{"too little", "POST", "/v1/commit", transferTx(5000, ""), nil},
 		{"not JSON", "POST", "/v1/commit", `{"operations":`, nil},
@@ -67,7 +67,7 @@ func TestWriteAnswers(t *testing.T) {
 
 		{"a preflight", "POST", "/v1/commit/preflight", fmt.Sprintf(mint, ""), nil},
 		{"it changed nothing", "POST", "/v1/commit/preflight", fmt.Sprintf(mint, ""), nil},
-		{"a refused one", "POST", "/v1/commit/preflight", transferTx(5000, ""), nil},
+		{"a rejected one", "POST", "/v1/commit/preflight", transferTx(5000, ""), nil},
 		{"one with a new key", "POST", "/v1/commit/preflight", fmt.Sprintf(mint, `,"idempotency_key":"m"`), nil},
 		{"the commit", "POST", "/v1/commit", fmt.Sprintf(mint, `,"idempotency_key":"m"`), nil},
 		{"a preflight with its key", "POST", "/v1/commit/preflight", fmt.Sprintf(mint, `,"idempotency_key":"m"`), nil},

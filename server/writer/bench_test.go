@@ -107,7 +107,7 @@ func BenchmarkBatch(b *testing.B) {
 				resp.Body.Close()
 			}
 			if bytes.Contains(answer.Bytes(), []byte("error")) {
-				b.Fatalf("refused: %.300s", answer.Bytes())
+				b.Fatalf("rejected: %.300s", answer.Bytes())
 			}
 			b.ReportMetric(float64(b.N)*benchBatch/b.Elapsed().Seconds(), "tx/s")
 		})

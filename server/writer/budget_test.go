@@ -26,14 +26,14 @@ func TestUnreadAnswersAreCounted(t *testing.T) {
 	conn.(*net.TCPConn).SetReadBuffer(4096)
 	fmt.Fprintf(conn, "POST /v1/commit/batch HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	answer := int64(999 * 12_000)
-	until(t, "the answer is being written, and the body given back", func() bool {
+	until(t, "the answer is being written, and the body is released", func() bool {
 		return w.inflight.Load() == 0 && w.budget.Used() > answer && w.budget.Used() < answer*3/2
 	})
 	until(t, "another gets through, which needs more than is left", func() bool {
 		a, err := w.try("POST", "/v1/commit/batch", body)
 		return err == nil && a.status == 200
 	})
-	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
+	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 }
 
 // Slow large bodies don't block small ones. They are dropped when another large

@@ -46,11 +46,11 @@ func TestBatchesTakeWhatIsCharged(t *testing.T) {
 	for _, c := range []struct{ name, before, body string }{
 		{"wrong shapes", "", many(10_000, "1")},
 		{"empty objects", "", many(10_000, "{}")},
-		{"one operation each, refused", "", many(10_000, `{"operations":[`+detach+`]}`)},
-		{"many operations, refused", "", many(100, `{"operations":[`+strings.Repeat(detach+",", 159)+detach+`]}`)},
-		{"long metadata, refused", "", many(1000, `{"operations":[`+detach+`],"metadata":{"a":"`+strings.Repeat(`x\n`, 2000)+`"}}`)},
+		{"one operation each, rejected", "", many(10_000, `{"operations":[`+detach+`]}`)},
+		{"many operations, rejected", "", many(100, `{"operations":[`+strings.Repeat(detach+",", 159)+detach+`]}`)},
+		{"long metadata, rejected", "", many(1000, `{"operations":[`+detach+`],"metadata":{"a":"`+strings.Repeat(`x\n`, 2000)+`"}}`)},
 		{"replayed, with short metadata", batchOf("", short...), batchOf("", shortAgain...)},
-		{"replayed, with long metadata in other words", batchOf("", first...), batchOf("", again...)},
+		{"replayed, with long metadata in another spelling", batchOf("", first...), batchOf("", again...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := startWriter(t, newRAMLog())
@@ -105,7 +105,7 @@ func TestShortBatchesAreCharged(t *testing.T) {
 			t.Errorf("%.200s", a.body)
 		}
 	}
-	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
+	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 }
 
 // A batch that needs too much memory next to what others hold is rejected

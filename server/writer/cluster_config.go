@@ -32,7 +32,7 @@ const driverFile = "file"
 
 func (c *LogConfig) flags(set *flag.FlagSet) {
 	set.StringVar(&c.Name, "driver", c.Name, "where the log is kept: file, in -dir alone, or the `URL` etcd://HOST:PORT,HOST:PORT/PREFIX, of which -dir then is this host's copy; see docs/ops.md")
-	set.StringVar(&c.Etcd.CA, "driver-ca", c.Etcd.CA, "`FILE` with the root certificates of etcd's members, in PEM; without it the connection is plain, for example /etc/ledger/etcd-ca.crt")
+	set.StringVar(&c.Etcd.CA, "driver-ca", c.Etcd.CA, "`FILE` with the root certificates of etcd's members, in PEM; without it the connection is not encrypted, for example /etc/ledger/etcd-ca.crt")
 	set.StringVar(&c.Etcd.Cert, "driver-cert", c.Etcd.Cert, "`FILE` with the client certificate for etcd, in PEM, for example /etc/ledger/etcd.crt")
 	set.StringVar(&c.Etcd.Key, "driver-key", c.Etcd.Key, "`FILE` with the private key of -driver-cert, in PEM, for example /etc/ledger/etcd.key")
 	set.StringVar(&c.Etcd.UserFile, "driver-user", c.Etcd.UserFile, "`FILE` whose first line is user:password for etcd, for example /etc/ledger/etcd-user")

@@ -163,7 +163,7 @@ func (d *daemon) serve(ctx context.Context, c Config, e *httpserver.Entrance) er
 	e.Watch(ctx)
 	ready := c.Notify.Announcing(c.Ready, func() { d.seq().intake.depth() })
 	err = httpserver.Serve(ctx, ln, d.api, c.Timeouts, ready, "ledger-write", c.Log, d.seq().sync.failed, func() {
-		c.Notify.Stopping("answering what was accepted")
+		c.Notify.Stopping("answering accepted requests")
 		d.drain()
 		// The first half of the time is for judging, the second for sending
 		// responses.

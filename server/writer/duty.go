@@ -38,9 +38,9 @@ func (d *daemon) standBy(m commitlog.Member, dir string) {
 // accepts. url is the writer's URL, or "" if it is unknown.
 func notTheWriter(url string) *ledger.Error {
 	if url == "" {
-		return ledger.Errorf(ledger.NotTheWriter, "This daemon stands by, and the next writer is not known yet; nothing was done: send the request again soon.")
+		return ledger.Errorf(ledger.NotTheWriter, "This daemon stands by, and the next writer is not known yet; nothing was changed: send the request again soon.")
 	}
-	return ledger.Errorf(ledger.NotTheWriter, "This daemon stands by; nothing was done: send the request to the writer, at %s.", url).
+	return ledger.Errorf(ledger.NotTheWriter, "This daemon stands by; nothing was changed: send the request to the writer, at %s.", url).
 		With(ledger.Text("writer", url))
 }
 

@@ -222,6 +222,6 @@ func TestCoreExpires(t *testing.T) {
 	}
 	wantExpirations(t, l, "2: 1")
 	if !c.Stop() {
-		t.Error("it does not come to an end")
+		t.Error("it never ends")
 	}
 }

@@ -43,7 +43,7 @@ func FuzzWriteRequest(f *testing.F) {
 			return
 		}
 		if strings.Contains(rec.Body.String(), servertest.Mark) && !strings.Contains(raw, "424242") {
-			t.Fatalf("%q tells what owner 8 has: %s", raw, rec.Body)
+			t.Fatalf("%q reveals what owner 8 has: %s", raw, rec.Body)
 		}
 		if a := servertest.Answer(t, w.api, post("/v1/commit/preflight", "a-long-secret", servertest.IsEights)); a.Code != 200 {
 			t.Fatalf("%q touched what owner 8 has: %s\n%s", raw, rec.Body, a.Body)

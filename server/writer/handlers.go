@@ -217,7 +217,7 @@ func (d *daemon) batch(x *httpserver.Exchange) *ledger.Error {
 	}
 	if x.R.Header[headerKey] != nil {
 		return ledger.Errorf(ledger.InvalidRequest,
-			"A batch request has no idempotency key of its own: give each transaction its idempotency_key, and leave %s out.", headerKey).
+			"A batch request has no idempotency key of its own: give each transaction its own idempotency_key, and omit %s.", headerKey).
 			With(ledger.Text("field", headerKey))
 	}
 	charged, err := chargeBatch(x)

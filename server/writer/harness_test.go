@@ -226,7 +226,7 @@ func (a answer) code() string {
 // and all of them have had a turn.
 func (w *testWriter) untilQueued(n int) {
 	w.t.Helper()
-	until(w.t, fmt.Sprintf("%d requests are in", n), func() bool {
+	until(w.t, fmt.Sprintf("%d requests are queued", n), func() bool {
 		q := w.seq().intake
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -239,7 +239,7 @@ func until(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !cond(); runtime.Gosched() {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }

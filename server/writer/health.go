@@ -162,7 +162,7 @@ func (d *daemon) readyz(x *httpserver.Exchange) *ledger.Error {
 		}
 	}
 	if reason != "" && d.api.IsStranger(x) { // the reason may name files
-		reason = "Commits are not taken now: see the log lines of this daemon."
+		reason = "Commits are not accepted now: see the log lines of this daemon."
 	}
 	x.AnswerReady(reason)
 	return nil

@@ -117,7 +117,7 @@ func TestBudget(t *testing.T) {
 	if a := <-held; a.status != 200 {
 		t.Error(a)
 	}
-	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
+	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 	if a := w.do("POST", "/v1/commit", transferTx(2000, "")+strings.Repeat(" ", 700)); a.status != 422 {
 		t.Error(a)
 	}
@@ -173,7 +173,7 @@ func TestNoRoom(t *testing.T) {
 	first := w.post(200, "/v1/commit", keyed)
 	l.set(nil, wal.ErrNoSpace)
 	a := w.post(503, "/v1/commit", transferTx(1, ""))
-	if a.code() != "LogUnavailable" || !strings.Contains(a.body, "full; nothing was done") || a.header.Get("Retry-After") == "" {
+	if a.code() != "LogUnavailable" || !strings.Contains(a.body, "full; nothing was changed") || a.header.Get("Retry-After") == "" {
 		t.Error(a)
 	}
 	if a := w.post(200, "/v1/commit/batch", batchOf("", transferTx(1, ""), keyed)); !strings.Contains(a.body, "LogUnavailable") ||

@@ -29,7 +29,7 @@ var otherRefusals = []ledger.Code{ledger.Unauthorized, ledger.NotFound, ledger.M
 func newMeters(g *metrics.Registry) *meters {
 	m := &meters{
 		commitDuration: g.Histogram(metricPrefix+"commit_duration_seconds",
-			"Time from a transaction's being decoded to its being durable, in seconds, for each commit.", 1e-9, metrics.Bounds),
+			"Time from decoding a transaction until it is durable, in seconds, for each commit.", 1e-9, metrics.Bounds),
 		syncDuration: g.Histogram(metricPrefix+"log_sync_duration_seconds",
 			"Time that the log takes to make a batch durable, in seconds.", 1e-9, metrics.Bounds),
 		batchCommits: g.Histogram(metricPrefix+"batch_commits", "Commits in a batch that one sync made durable.", 1, metrics.Sizes),
@@ -45,7 +45,7 @@ func newMeters(g *metrics.Registry) *meters {
 		if slices.Contains(otherRefusals, c) {
 			continue
 		}
-		m.rejections[c] = g.SparseCounter(metricPrefix+"rejections_total", "Transactions refused, by code.", "code", string(c))
+		m.rejections[c] = g.SparseCounter(metricPrefix+"rejections_total", "Transactions rejected, by code.", "code", string(c))
 	}
 	return m
 }
@@ -74,10 +74,10 @@ func (m *meters) rejected(code ledger.Code) {
 func (d *daemon) gauges() {
 	g := &d.registry
 	g.GaugeFunc(metricPrefix+"ingress_queue_depth", "Requests that wait to be sequenced.", func() float64 { return float64(d.seq().intake.depth()) })
-	g.GaugeFunc(metricPrefix+"ingress_inflight", "Requests to write that are not answered yet.", func() float64 { return float64(d.inflight.Load()) })
+	g.GaugeFunc(metricPrefix+"ingress_inflight", "Write requests that are not answered yet.", func() float64 { return float64(d.inflight.Load()) })
 	g.CounterFunc(metricPrefix+"budget_waits_total", "Requests that waited for room within -max-inflight.", func() float64 { return float64(d.budget.Waits.Load()) })
 	g.CounterFunc(metricPrefix+"budget_dropped_total", "Slow clients that were dropped to make room within -max-inflight.", func() float64 { return float64(d.budget.Ended.Load()) })
-	g.GaugeFunc(metricPrefix+"ingress_inflight_bytes", "Bytes that requests to write hold: bodies, their parsed form, and responses.", func() float64 { return float64(d.budget.Used()) })
+	g.GaugeFunc(metricPrefix+"ingress_inflight_bytes", "Bytes that write requests hold: bodies, their parsed form, and responses.", func() float64 { return float64(d.budget.Used()) })
 	g.GaugeFunc(metricPrefix+"commit_log_end_seq", "Last durable commit.", func() float64 { return float64(d.end()) })
 	g.GaugeFunc(metricPrefix+"commit_log_lag", "Durable commits that the slowest attached read daemon has not applied.",
 		func() float64 { return float64(d.logStatus().lag()) })
@@ -93,7 +93,7 @@ func (d *daemon) gauges() {
 	if d.cluster {
 		d.clusterGauges()
 	}
-	g.CounterFunc(metricPrefix+"panics_total", "Requests that met a defect of the ledger.", func() float64 { return float64(d.api.Panics.Load()) })
+	g.CounterFunc(metricPrefix+"panics_total", "Requests that met a defect in the ledger.", func() float64 { return float64(d.api.Panics.Load()) })
 	metrics.Process(g, version.Version, version.Commit())
 }
 

@@ -34,5 +34,5 @@ func TestWriteProbes(t *testing.T) {
 	l.set(nil, fmt.Errorf("%w on the filesystem of /secret", wal.ErrNoSpace))
 	ready(503, `{"status":"not_ready","reason":"wal: no space for the next segment on the filesystem of /secret"`)
 	w.api.Gate = httpserver.NewGate("auth", servertest.Tenants(t), silent)
-	ready(503, `{"status":"not_ready","reason":"Commits are not taken now`)
+	ready(503, `{"status":"not_ready","reason":"Commits are not accepted now`)
 }

@@ -24,7 +24,7 @@ func (d *daemon) readBack(r *request, i int, claim *httpserver.Claim) {
 		d.api.Log.Error("the first result of an idempotency key can't be read back from the log", "seq", v.seq, "error", err)
 		v.err = unreadableResult(v.seq, err)
 	case !claim.GrowNow(int64(len(r.read))):
-		v.err = ledger.Errorf(ledger.Overloaded, "The request was carried out before, as commit %d, and too many requests are waiting to read its result back: send it again a little later.", v.seq).
+		v.err = ledger.Errorf(ledger.Overloaded, "The request was already executed, as commit %d, and too many requests are waiting to read its result back: retry a little later.", v.seq).
 			With(ledger.Num("global_seq", int64(v.seq)))
 	default:
 		tx.Metadata = r.read
@@ -35,9 +35,9 @@ func (d *daemon) readBack(r *request, i int, claim *httpserver.Claim) {
 // back.
 func unreadableResult(seq uint64, err error) *ledger.Error {
 	if archived := new(wal.ArchivedError); errors.As(err, &archived) {
-		return ledger.Errorf(ledger.CommitArchived, "The request was carried out before, as commit %d. Its metadata was spelled otherwise, and the commit was moved to an archive.", seq).
+		return ledger.Errorf(ledger.CommitArchived, "The request was already executed, as commit %d. Its metadata was spelled differently, and the commit was moved to an archive.", seq).
 			With(ledger.Num("global_seq", int64(seq)), ledger.Num("first_seq", int64(archived.First)))
 	}
-	return ledger.Errorf(ledger.LogUnavailable, "The request was carried out before, as commit %d, which can't be read back from the log now.", seq).
+	return ledger.Errorf(ledger.LogUnavailable, "The request was already executed, as commit %d, which can't be read back from the log now.", seq).
 		With(ledger.Num("global_seq", int64(seq)))
 }

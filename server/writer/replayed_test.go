@@ -27,10 +27,10 @@ func TestReplayedLongMetadata(t *testing.T) {
 	first, other := longMetadata(1)
 	told := w.post(200, "/v1/commit", replayedTx(1, first))
 	if again := w.post(200, "/v1/commit", replayedTx(1, first)); again.body != told.body || again.header.Get(headerHit) != "hit" || l.readBack.Load() != 0 {
-		t.Errorf("again: %.60q, after %d looks into the log", again.body, l.readBack.Load())
+		t.Errorf("again: %.60q, after %d reads of the log", again.body, l.readBack.Load())
 	}
 	if again := w.post(200, "/v1/commit", replayedTx(1, other)); again.body != told.body || l.readBack.Load() != 1 {
-		t.Errorf("spelled otherwise: %.60q, after %d looks into the log", again.body, l.readBack.Load())
+		t.Errorf("another spelling: %.60q, after %d reads of the log", again.body, l.readBack.Load())
 	}
 	// In one batch: a new request, its retry before it is durable, a retry of an
 	// old one, and one that is rejected.

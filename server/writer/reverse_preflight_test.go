@@ -51,7 +51,7 @@ func TestPreflightSaysWhatAReversalDoes(t *testing.T) {
 			done := w.post(x.status, reversal(2), x.body)
 			if x.status != http.StatusOK {
 				if done.body != said.body {
-					t.Errorf("the reversal is refused with %s, and the preflight said %s", done.body, said.body)
+					t.Errorf("the reversal is rejected with %s, and the preflight said %s", done.body, said.body)
 				}
 				return
 			}
@@ -101,7 +101,7 @@ func TestPreflightsOfReversalsAreCounted(t *testing.T) {
 	w := startWriter(t, newRAMLog(), func(c *Config) { c.MaxInflight = 16 << 20 })
 	w.post(200, "/v1/commit", world)
 	w.post(200, "/v1/commit", large)
-	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
+	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 	others := w.budget.Claim()
 	if !others.GrowNow(8 << 20) { // enough for the inverse, but not for its text
 		t.Fatal("no room for others")
@@ -113,5 +113,5 @@ func TestPreflightsOfReversalsAreCounted(t *testing.T) {
 	if a := w.do("POST", reversal(2)+"/preflight", `{}`); a.status != 200 || strings.Count(a.body, `"RemoveFungible"`) != operations {
 		t.Errorf("with room: %d %.200s", a.status, a.body)
 	}
-	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
+	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 }

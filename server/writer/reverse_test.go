@@ -153,7 +153,7 @@ func TestReversalsAreCounted(t *testing.T) {
 		ops[i] = `{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}`
 	}
 	w.post(200, "/v1/commit", `{"operations":[`+strings.Join(ops, ",")+`]}`)
-	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
+	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 	var size int64
 	if err := l.Commit(2, func(rec *ledger.Record) { size = ledger.InverseSize(rec) }); err != nil || size < operations*100 {
 		t.Fatal(size, err)
@@ -168,7 +168,7 @@ func TestReversalsAreCounted(t *testing.T) {
 	}
 	large.Release()
 	small.Release()
-	until(t, "what was refused is given back", func() bool { return w.budget.Used() == 0 })
+	until(t, "the memory of the rejected request is released", func() bool { return w.budget.Used() == 0 })
 
 	entered, proceed := l.gate()
 	reversed := w.later(reversal(2), `{}`)
@@ -180,7 +180,7 @@ func TestReversalsAreCounted(t *testing.T) {
 	if a := <-reversed; a.status != 200 {
 		t.Error(a)
 	}
-	until(t, "all is given back", func() bool { return w.budget.Used() == 0 })
+	until(t, "everything is released", func() bool { return w.budget.Used() == 0 })
 }
 
 // Reversals that wait to read their commit are rejected when the daemon ends,

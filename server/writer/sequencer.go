@@ -91,7 +91,7 @@ func (s *sequencer) start() {
 // response may be based on it.
 func (s *sequencer) crash(who string) {
 	if p := recover(); p != nil {
-		s.logger.Error("panic: a defect in the ledger, please report it; the daemon ends, and what is durable is safe",
+		s.logger.Error("panic: a defect in the ledger, please report it; the daemon exits, and durable commits are safe",
 			"in", who, "panic", p, "stack", string(debug.Stack()))
 		s.exit()
 	}
@@ -146,7 +146,7 @@ func (s *sequencer) finished() bool {
 		return false
 	}
 	if s.stalled != nil {
-		s.logger.Warn("the last batch is not written, since there is no space or the log can't be reached; its clients were told that the outcome is unknown",
+		s.logger.Warn("the last batch is not written, because there is no space or the log can't be reached; its clients were told that the outcome is unknown",
 			"first_seq", s.inFlight.frame.First)
 		s.sync.giveUp()
 		return true

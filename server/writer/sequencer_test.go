@@ -93,11 +93,11 @@ func TestAnswersWaitForWhatTheyRestOn(t *testing.T) {
 		code      ledger.Code
 		replayed  bool
 	}{
-		{about: "a refusal", tx: transferTx(999, ""), code: ledger.InsufficientBalance},
+		{about: "a rejection", tx: transferTx(999, ""), code: ledger.InsufficientBalance},
 		{about: "a replay", tx: transferTx(5, keyed), replayed: true},
 		{about: "a conflict", tx: transferTx(6, keyed), code: ledger.IdempotencyConflict},
 		{about: "a preflight", tx: transferTx(7, ""), preflight: true},
-		{about: "a refused preflight", tx: transferTx(999, ""), preflight: true, code: ledger.InsufficientBalance},
+		{about: "a rejected preflight", tx: transferTx(999, ""), preflight: true, code: ledger.InsufficientBalance},
 	} {
 		for _, filling := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, batch filling %v", c.about, filling), func(t *testing.T) {

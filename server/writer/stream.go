@@ -59,7 +59,7 @@ const (
 )
 
 var streamStopping = ledger.Errorf(ledger.ShuttingDown,
-	"The daemon is stopping. Later lines of this stream were not carried out: send them in a new stream when it runs again.")
+	"The daemon is stopping. Later lines of this stream were not executed: send them in a new stream when it runs again.")
 
 // stream serves a stream of commits.
 func (d *daemon) stream(x *httpserver.Exchange) *ledger.Error {
@@ -98,7 +98,7 @@ func (d *daemon) stream(x *httpserver.Exchange) *ledger.Error {
 func (s *stream) check() *ledger.Error {
 	if s.x.R.Header[headerKey] != nil {
 		return ledger.Errorf(ledger.InvalidRequest,
-			"A stream has no idempotency key of its own: give each transaction its idempotency_key, and leave %s out.", headerKey).
+			"A stream has no idempotency key of its own: give each transaction its own idempotency_key, and omit %s.", headerKey).
 			With(ledger.Text("field", headerKey))
 	}
 	var err *ledger.Error
@@ -143,7 +143,7 @@ func parseStreamQuery(raw string) (stopOnError bool, err *ledger.Error) {
 	case len(v) == 1 && v[0] == "stop":
 		return true, nil
 	}
-	return false, ledger.Errorf(ledger.InvalidParameter, "on_error must be continue or stop, and be there once.").With(ledger.Text("parameter", "on_error"))
+	return false, ledger.Errorf(ledger.InvalidParameter, "on_error must be continue or stop, and be given once.").With(ledger.Text("parameter", "on_error"))
 }
 
 // end ends the stream. Nothing more is submitted. When all submitted lines are

@@ -83,7 +83,7 @@ func (w *testWriter) awaitBlocks(n int) {
 
 func (w *testWriter) wantEmpty() {
 	w.t.Helper()
-	until(w.t, "all memory is given back", func() bool { return w.budget.Used() == 0 })
+	until(w.t, "all memory is released", func() bool { return w.budget.Used() == 0 })
 }
 
 // However the body ends, lines that arrived completely are executed and
@@ -99,7 +99,7 @@ func TestStreamBodyEnds(t *testing.T) {
 		{"the final chunk, and the sending side is shut down", func(s *rawStream) { s.put("0\r\n\r\n"); s.CloseWrite() }, []string{"2", "3"}},
 		{"shut down without a final chunk", func(s *rawStream) { s.CloseWrite() }, []string{"2", "MalformedJSON"}},
 		{"shut down within a chunk", func(s *rawStream) { s.put("1000\r\n"); s.CloseWrite() }, []string{"2", "MalformedJSON"}},
-		{"what is no chunk", func(s *rawStream) { s.put("nonsense\r\n") }, []string{"2", "MalformedJSON"}},
+		{"an invalid chunk", func(s *rawStream) { s.put("nonsense\r\n") }, []string{"2", "MalformedJSON"}},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			w := startWriter(t, newRAMLog())
@@ -137,7 +137,7 @@ func TestStreamExpectContinue(t *testing.T) {
 func TestStreamStops(t *testing.T) {
 	t.Parallel()
 	for _, sends := range []bool{false, true} {
-		t.Run(fmt.Sprintf("the client goes on sending: %v", sends), func(t *testing.T) {
+		t.Run(fmt.Sprintf("the client keeps sending: %v", sends), func(t *testing.T) {
 			l := newRAMLog()
 			w := startWriter(t, l)
 			w.post(200, "/v1/commit", world)

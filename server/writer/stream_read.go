@@ -65,9 +65,9 @@ func (s *stream) allowRead() bool {
 
 // unread returns the error for a body whose rest can't be read.
 func (s *stream) unread(err error) *ledger.Error {
-	const then = "Lines without an answer were not carried out: send them in a new stream."
+	const then = "Lines without a response were not executed: send them in a new stream."
 	if timeout, ok := err.(interface{ Timeout() bool }); ok && timeout.Timeout() && !s.more.WasEnded() {
-		return ledger.Errorf(ledger.MalformedJSON, "Nothing came for %v, and an empty line keeps a stream open. %s", s.d.timeouts.Read, then)
+		return ledger.Errorf(ledger.MalformedJSON, "Nothing was received for %v; an empty line keeps a stream open. %s", s.d.timeouts.Read, then)
 	}
 	if s.more.WasEnded() {
 		return ledger.Errorf(ledger.MalformedJSON, "A long line arrived too slowly while other requests waited for memory. %s", then)
@@ -169,7 +169,7 @@ func skipBlank(data []byte, end bool) []byte {
 }
 
 func (s *stream) tooLong() *ledger.Error {
-	return ledger.Errorf(ledger.PayloadTooLarge, "A line is longer than %d bytes. It and later lines of this stream were not carried out.", s.d.maxBody).
+	return ledger.Errorf(ledger.PayloadTooLarge, "A line is longer than %d bytes. It and later lines of this stream were not executed.", s.d.maxBody).
 		With(ledger.Num("limit_bytes", s.d.maxBody))
 }
 

@@ -109,11 +109,11 @@ func TestStreamResults(t *testing.T) {
 		{"no newline at the end", "", transferTx(1, "") + "\n" + transferTx(2, ""), []string{"2", "3"}},
 		{"CR LF", "", transferTx(1, "") + "\r\n\r\n" + transferTx(2, "") + "\r", []string{"2", "3"}},
 		{"empty lines between", "?on_error=continue", "\n" + transferTx(1, "") + "\n \n\n" + transferTx(2, "") + "\n\n", []string{"2", "3"}},
-		{"refusals change nothing", "", transferTx(1001, "") + "\nnonsense\n[]\n{\"operations\":[]}\n" + transferTx(1000, "") + "\n" + transferTx(1, ""),
+		{"rejections change nothing", "", transferTx(1001, "") + "\nnonsense\n[]\n{\"operations\":[]}\n" + transferTx(1000, "") + "\n" + transferTx(1, ""),
 			[]string{"InsufficientBalance", "MalformedJSON", "InvalidRequest", "InvalidRequest", "2", "StackNotFound"}},
 		{"idempotency", "", transferTx(1, `,"idempotency_key":"a"`) + "\n" + transferTx(1, `,"idempotency_key":"a"`) + "\n" + transferTx(2, `,"idempotency_key":"a"`),
 			[]string{"2", "2 replayed", "IdempotencyConflict"}},
-		{"stop at a refusal", "?on_error=stop", transferTx(1, "") + "\n" + transferTx(1001, "") + "\n" + transferTx(1, "") + "\nnonsense\n",
+		{"stop at a rejection", "?on_error=stop", transferTx(1, "") + "\n" + transferTx(1001, "") + "\n" + transferTx(1, "") + "\nnonsense\n",
 			[]string{"2", "InsufficientBalance", "NotAttempted", "NotAttempted"}},
 		{"stop at what is not JSON", "?on_error=stop", "nonsense\n" + transferTx(1, "") + "\n", []string{"MalformedJSON", "NotAttempted"}},
 		{"a line as long as may be", "", long + "\n" + transferTx(1, ""), []string{"2", "3"}},
@@ -221,7 +221,7 @@ func TestStreamRefusals(t *testing.T) {
 	}
 	others.Release()
 	for _, w := range []*testWriter{w, full, ending} {
-		until(t, "all memory is given back", func() bool { return w.budget.Used() == 0 })
+		until(t, "all memory is released", func() bool { return w.budget.Used() == 0 })
 	}
 }
 
@@ -241,7 +241,7 @@ func TestStreamIsInteractive(t *testing.T) {
 	if got := codes(s.rest()); !slices.Equal(got, []string{"6"}) {
 		t.Errorf("at last %q", got)
 	}
-	until(t, "all memory is given back", func() bool { return w.budget.Used() == 0 })
+	until(t, "all memory is released", func() bool { return w.budget.Used() == 0 })
 }
 
 // A result waits until everything that it was judged against is durable. The
@@ -316,5 +316,5 @@ func TestStreamKeepsOrder(t *testing.T) {
 			t.Fatalf("line %d: %.300s answered %.300s, want %s", i, sent[i], line, want)
 		}
 	}
-	until(t, "all memory is given back", func() bool { return w.budget.Used() == 0 })
+	until(t, "all memory is released", func() bool { return w.budget.Used() == 0 })
 }

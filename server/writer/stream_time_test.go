@@ -90,7 +90,7 @@ func TestStreamSilence(t *testing.T) {
 		if took := time.Since(began); took != 30*time.Second {
 			t.Errorf("silence ended it after %v", took)
 		}
-		if !strings.Contains(string(b), "Nothing came for 30s") || !strings.Contains(string(b), `"lines_answered":1`) {
+		if !strings.Contains(string(b), "Nothing was received for 30s") || !strings.Contains(string(b), `"lines_answered":1`) {
 			t.Errorf("%s", b)
 		}
 	})

@@ -45,19 +45,19 @@ type stall struct {
 const spaceEvery = 100 * time.Millisecond
 
 var (
-	shuttingDown = ledger.Errorf(ledger.ShuttingDown, "The daemon is stopping; nothing was done: send the request again when it runs again.")
+	shuttingDown = ledger.Errorf(ledger.ShuttingDown, "The daemon is stopping; nothing was changed: send the request again when it is running.")
 	noSpace      = ledger.Errorf(ledger.LogUnavailable,
-		"The disk of the commit log is full; nothing was done: make room, and send the request again.")
+		"The disk of the commit log is full; nothing was changed: free some space, and send the request again.")
 	noSpaceUnknown = ledger.Errorf(ledger.LogUnavailable,
-		"The disk of the commit log is full, and whether this request will be carried out is unknown: make room, and send it again with the same idempotency key.")
+		"The disk of the commit log is full, and it is unknown whether this request will take effect: free some space, and send it again with the same idempotency key.")
 	unreachable = ledger.Errorf(ledger.LogUnavailable,
-		"The commit log can't be reached; nothing was done: send the request again soon.")
+		"The commit log can't be reached; nothing was changed: send the request again soon.")
 	unreachableUnknown = ledger.Errorf(ledger.LogUnavailable,
-		"The commit log can't be reached, and whether this request was or will be carried out is unknown: send it again with the same idempotency key.")
+		"The commit log can't be reached, and it is unknown whether this request has taken or will take effect: send it again with the same idempotency key.")
 	tailFullNow = ledger.Errorf(ledger.LogUnavailable,
-		"The store of the newest part of the commit log is full, because too few copies on other hosts keep up; nothing was done: start standby write daemons, and send the request again.")
+		"The store of the newest part of the commit log is full, because too few copies on other hosts keep up; nothing was changed: start standby write daemons, and send the request again.")
 	tailFullUnknown = ledger.Errorf(ledger.LogUnavailable,
-		"The store of the newest part of the commit log is full, and whether this request will be carried out is unknown: start standby write daemons, and send it again with the same idempotency key.")
+		"The store of the newest part of the commit log is full, and it is unknown whether this request will take effect: start standby write daemons, and send it again with the same idempotency key.")
 
 	tailFull   = &stall{tailFullNow, tailFullUnknown}
 	diskFull   = &stall{noSpace, noSpaceUnknown}
@@ -81,10 +81,10 @@ func stallOf(err error) *stall {
 func logFailed(err error) *ledger.Error {
 	if errors.Is(err, commitlog.ErrFenced) {
 		return ledger.Errorf(ledger.LogUnavailable,
-			"Another daemon has become the writer. Whether this request was carried out is unknown: send it to that one again with the same idempotency key.")
+			"Another daemon has become the writer. It is unknown whether this request took effect: send it to that daemon with the same idempotency key.")
 	}
 	return ledger.Errorf(ledger.LogUnavailable,
-		"The commit log can't be written (%v). Whether this request was carried out is unknown: send it again with the same idempotency key when the daemon runs again.", err)
+		"The commit log can't be written (%v). It is unknown whether this request took effect: send it again with the same idempotency key when the daemon is running.", err)
 }
 
 func newSyncer(l commitlog.Writer, end uint64, meters *meters) *syncer {

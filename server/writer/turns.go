@@ -74,8 +74,8 @@ func operationCost(ops []ledger.Op, heavy int) int {
 }
 
 var (
-	notAttempted = ledger.Errorf(ledger.NotAttempted, "Not tried, since an earlier transaction of this request failed and on_error is stop.")
-	abandoned    = ledger.Errorf(ledger.Overloaded, "Not tried, since the time for the response had run out.")
+	notAttempted = ledger.Errorf(ledger.NotAttempted, "Not tried, because an earlier transaction of this request failed and on_error is stop.")
+	abandoned    = ledger.Errorf(ledger.Overloaded, "Not tried, because the time for the response had run out.")
 )
 
 // judge judges the transactions of r, beginning with r.next. It returns false if

@@ -113,7 +113,7 @@ func (h *handle) Size() (size int64, err error) {
 func (h *handle) Grow(size int64) error {
 	return h.p.run(OpGrow, h.name, func() error {
 		if size < h.node.size {
-			return fmt.Errorf("memfs: cutting a file from %d to %d bytes", h.node.size, size)
+			return fmt.Errorf("memfs: a file of %d bytes can't shrink to %d", h.node.size, size)
 		}
 		h.node.resize(size)
 		return h.check()

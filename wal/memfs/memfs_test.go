@@ -129,7 +129,7 @@ func TestSyncedSurvives(t *testing.T) {
 			t.Fatalf("seed %d: %q", seed, got)
 		}
 		if _, err := f.WriteAt([]byte("x"), 0); !errors.Is(err, ErrKilled) && !errors.Is(err, syscall.EBADF) {
-			t.Fatalf("a dead process writes: %v", err)
+			t.Fatalf("a dead process can write: %v", err)
 		}
 		if now, _ := d.Process().Boot(); now == boot {
 			t.Fatal("the boot id did not change")
@@ -187,7 +187,7 @@ func TestFailedSync(t *testing.T) {
 			}
 			b := make([]byte, sectorSize)
 			if f.ReadAt(b, 0); b[0] != 'b' {
-				t.Fatal("the cache lost it")
+				t.Fatal("the write is gone from the cache")
 			}
 			if again {
 				f.WriteAt(b, 0)
@@ -249,10 +249,10 @@ func TestKill(t *testing.T) {
 	p.Plan(KillAt(0))
 	reached := false
 	if Survives(func() { p.Mkdir("/x"); reached = true }) || reached {
-		t.Fatal("it lives")
+		t.Fatal("the process survived")
 	}
 	if !Survives(func() {}) {
-		t.Fatal("nobody was killed")
+		t.Fatal("no process was killed")
 	}
 	q := d.Process()
 	if locked, err := q.Locked("/lock"); locked || err != nil {
@@ -265,7 +265,7 @@ func TestKill(t *testing.T) {
 		t.Error("the machine did not stop")
 	}
 	if _, err := lock.WriteAt([]byte("x"), 0); err == nil {
-		t.Error("a dead process writes")
+		t.Error("a dead process can write")
 	}
 	if err := p.Mkdir("/y"); !errors.Is(err, ErrKilled) {
 		t.Error(err)
@@ -283,19 +283,19 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(n, err, d.Used())
 	}
 	if _, err := a.WriteAt([]byte("bc"), 0); err != nil {
-		t.Errorf("bytes that have their space: %v", err)
+		t.Errorf("overwriting allocated bytes: %v", err)
 	}
 	check(t, p.Remove("/a"))
 	if d.Used() != 3*pageSize {
-		t.Error("an open file gave its space back")
+		t.Error("the space of an open file was freed")
 	}
 	check(t, a.Close())
 	if d.Used() != pageSize {
-		t.Errorf("%d are used", d.Used())
+		t.Errorf("%d bytes are used", d.Used())
 	}
 	check(t, p.SyncDir("/"))
 	d.Crash()
 	if d.Used() > pageSize {
-		t.Errorf("%d are used after the crash", d.Used())
+		t.Errorf("%d bytes are used after the crash", d.Used())
 	}
 }

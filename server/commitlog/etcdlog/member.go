@@ -76,7 +76,7 @@ const behindAfter = 3 * time.Second
 func (m *Member) Behind() error {
 	seen := m.seen.Load()
 	if age := m.now().Sub(time.Unix(0, seen)); seen == 0 || age > behindAfter {
-		return unreachable(errors.New("this daemon stands by, and has not reached the end of the log lately"))
+		return unreachable(errors.New("this daemon stands by, and has not reached the end of the log recently"))
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func (s *site) claim(ctx context.Context, h head, lease int64, value []byte) (mi
 			return mine, err
 		}
 		if n >= claimsAtOnce && !again() {
-			return mine, unreachable(errors.New("the previous writer goes on appending"))
+			return mine, unreachable(errors.New("the previous writer keeps appending"))
 		}
 	}
 }

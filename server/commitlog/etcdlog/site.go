@@ -46,7 +46,7 @@ func (d *Driver) open(ctx context.Context) (*site, error) {
 		return nil, errors.Join(fmt.Errorf("marking %s as a copy: %w", d.Dir, err), s.close())
 	}
 	if last := s.local.LastSeq(); last > h.Seq {
-		err := fmt.Errorf("%s has the log up to commit %d, and etcd only up to %d: etcd has lost a part of the log, or was restored from an old copy; "+
+		err := fmt.Errorf("%s has the log up to commit %d, but etcd only up to %d: etcd has lost a part of the log, or was restored from an old copy; "+
 			"see docs/ops.md on losing etcd before anything is written", d.Dir, last, h.Seq)
 		return nil, errors.Join(err, s.close())
 	}
@@ -147,8 +147,8 @@ func (s *site) advance(ctx context.Context, to *head, apply func(*wal.Frame) err
 	return s.compare(to)
 }
 
-// errMoved means that the log has grown meanwhile, and the caller must look again.
-var errMoved = unreachable(errors.New("the log in etcd has grown meanwhile"))
+// errMoved means that the log has grown in the meantime, and the caller must read it again.
+var errMoved = unreachable(errors.New("the log in etcd has grown in the meantime"))
 
 // gone returns the error for a frame that the head includes and that is missing:
 // errMoved if it was trimmed since the head was read, and otherwise a

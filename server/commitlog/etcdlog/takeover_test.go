@@ -231,7 +231,7 @@ func TestUnreachable(t *testing.T) {
 		}
 	}
 	if err := w.Append(frame(1, 10)); err == nil {
-		t.Error("another frame was taken")
+		t.Error("another frame was accepted")
 	}
 	client.Fault = nil
 	if err := errors.Join(w.Append(f), w.Append(frame(1, 10))); err != nil || w.LastSeq() != 2 {
@@ -326,7 +326,7 @@ func TestQuota(t *testing.T) {
 		}
 	}
 	if n := store.Size(); n < 65_000 || n > 75_000 || !w.Report().NearFull {
-		t.Errorf("commits are refused when %d of %d bytes are used", n, store.Quota)
+		t.Errorf("commits are rejected when %d of %d bytes are used", n, store.Quota)
 	}
 }
 

@@ -87,7 +87,7 @@ func TestTrimInDoubt(t *testing.T) {
 			store.Ghost(0)
 		}
 		if err := errors.Join(w.Append(frame(w.LastSeq(), 10)), w.Confirm()); err != nil || store.Size() > 35_000 {
-			t.Errorf("fault %d, after what came late: %v, %d bytes are kept", fault, err, store.Size())
+			t.Errorf("fault %d, after the late transactions: %v, %d bytes are kept", fault, err, store.Size())
 		}
 	}
 }

@@ -25,7 +25,7 @@ func Run(t *testing.T, open func(t testing.TB) commitlog.Driver) {
 		{"no log yet", noLogYet},
 		{"one writer", oneWriter},
 		{"frames", frames},
-		{"refused frames", refusedFrames},
+		{"rejected frames", refusedFrames},
 		{"largest body", largestBody},
 		{"replay", replay},
 		{"replay that fails", replayThatFails},
@@ -84,7 +84,7 @@ func (l *log) start() (replayed int) {
 		return r.ReplayFrame(f)
 	}))
 	if l.state.Seq() != w.LastSeq() {
-		l.Fatalf("replayed to commit %d, and the log ends at %d", l.state.Seq(), w.LastSeq())
+		l.Fatalf("replayed to commit %d, but the log ends at %d", l.state.Seq(), w.LastSeq())
 	}
 	return replayed
 }
@@ -120,7 +120,7 @@ func (l *log) append(n int) {
 	f.Body = bytes.Clone(f.Body)
 	l.all = append(l.all, *f)
 	if l.w.LastSeq() != f.Last() || l.w.LastTime() != f.Time {
-		l.Errorf("the log ends at commit %d, time %d; appended was %d, time %d", l.w.LastSeq(), l.w.LastTime(), f.Last(), f.Time)
+		l.Errorf("the log ends at commit %d, time %d, want %d, time %d", l.w.LastSeq(), l.w.LastTime(), f.Last(), f.Time)
 	}
 }
 
@@ -141,7 +141,7 @@ func (l *log) wantFrame(f *wal.Frame, i int) {
 	l.Helper()
 	want := &l.all[i]
 	if f.Place() != want.Place() || f.First != want.First || f.Count != want.Count || !bytes.Equal(f.Body, want.Body) {
-		l.Fatalf("frame %d is %+v, appended was %+v", i, f, want)
+		l.Fatalf("frame %d is %+v, want %+v", i, f, want)
 	}
 }
 

@@ -93,7 +93,7 @@ func end(t *testing.T, l *log) {
 			for last < batches {
 				durable := r.Durable()
 				if durable < last {
-					t.Errorf("durable is %d, and %d was read", durable, last)
+					t.Errorf("durable is %d, but %d was read", durable, last)
 					return
 				}
 				f, err := r.Next()

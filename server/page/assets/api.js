@@ -33,7 +33,7 @@ export async function ask(path, query, signal) {
     return { ok: answer.ok, status: answer.status, text: await answer.text(), retryAfter: parseInt(answer.headers.get('Retry-After'), 10) };
   } catch (e) {
     if (e.name === 'AbortError') throw e;
-    throw new Gone('The read daemon does not answer.');
+    throw new Gone('The read daemon does not respond.');
   }
 }
 

@@ -110,8 +110,8 @@ window.addEventListener('resize', reachScrolled);
 const problem = (title, words, ...more) => h('div', { class: 'empty problem', role: 'alert' }, h('p', { class: 'title' }, title), h('p', null, words), more);
 
 function refusal(e) {
-  if (e instanceof Gone) return problem('No answer.', `${e.message} This view appears by itself as soon as it does.`);
-  if (!(e instanceof Refusal)) return problem('This view failed.', 'A defect of the page; the console has the details.');
+  if (e instanceof Gone) return problem('No response.', `${e.message} This view appears as soon as the daemon responds.`);
+  if (!(e instanceof Refusal)) return problem('This view failed.', 'A defect in the page; the console has the details.');
   if (e.status === 401) return signInForm(e);
   if (e.status === 403) return problem(e.message, h('code', null, e.code), h('p', null, h('a', { href: '#/containers' }, 'The containers that it may see')));
   return problem(e.message, h('code', null, e.code), nextStep(e));
@@ -119,9 +119,9 @@ function refusal(e) {
 
 /** What happens after an error response, or what to do about it. */
 function nextStep(e) {
-  if (e.status === 404) return h('p', { class: 'aside' }, 'Once it is made, it appears here by itself.');
+  if (e.status === 404) return h('p', { class: 'aside' }, 'It appears here once it exists.');
   if (e.status === 410) return h('p', { class: 'aside' }, e.details.first_seq && [h('a', { href: `#/commit/${e.details.first_seq}` }, 'The first commit here'), '. '], 'The operator of the ledger can move archived segments back.');
-  if (e.retryAfter > 0) return h('p', { class: 'aside' }, `This view asks again every ${e.retryAfter === 1 ? 'second' : `${e.retryAfter} s`}, and comes by itself.`);
+  if (e.retryAfter > 0) return h('p', { class: 'aside' }, `This view retries every ${e.retryAfter === 1 ? 'second' : `${e.retryAfter} s`}, and appears when it is ready.`);
   return null;
 }
 
@@ -188,7 +188,7 @@ function showLive() {
     document.body.classList.toggle('gone', live.state === 'gone');
     banner.hidden = live.state !== 'gone';
     if (live.state === 'gone') document.getElementById('why').textContent = `${live.why} What you see may be out of date.`;
-    document.getElementById('said').textContent = live.state === 'live' && told === 'gone' ? 'The read daemon answers again.' : '';
+    document.getElementById('said').textContent = live.state === 'live' && told === 'gone' ? 'The read daemon responds again.' : '';
     told = live.state;
   }
   showRetry();

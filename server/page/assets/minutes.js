@@ -24,7 +24,7 @@ async function read(applied, signal) {
     const first = minuteOf(Date.parse(data.from));
     return { counts: new Map(data.commits.map((n, i) => [first + i, Number(n)])), applied, at: Date.now() };
   } catch (e) {
-    if (e instanceof Refusal && e.status !== 401) return null; // this token may not read it, or the history index is being made
+    if (e instanceof Refusal && e.status !== 401) return null; // this token may not read it, or the history index is being built
     throw e;
   }
 }

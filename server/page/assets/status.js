@@ -11,7 +11,7 @@ const alerts = [
   ['LedgerWriteDown', ({ write }) => write.length > 0 && write.every((w) => w.status === 'unreachable'),
     'nothing can be committed; reads continue', 'check its log and exit code; 3: damage, 4: another write daemon runs on the same directory'],
   ['LedgerNoWriter', ({ write }) => write.some((w) => w.role) && !write.some((w) => w.role === 'writer'),
-    'of the daemons on several machines, none writes', "check etcd: has it a majority? then the write daemons' logs"],
+    'of the daemons on several machines, none writes', "check that etcd has a majority, then the write daemons' logs"],
   ['LedgerDamaged', (s, lag, metric) => metric('log_damaged') === 1,
     "the log's digest and the replayed state differ, or bytes of the log can't be read", 'stop committing; ledgerctl wal verify -dir; see below'],
   ['LedgerReadLag', (s, lag) => lag > 10_000,
@@ -19,13 +19,13 @@ const alerts = [
   ['LedgerDiskLow', ({ log }) => log.disk_free_bytes < 1e9,
     'less than 1 GB is left', 'archive now, or free space otherwise. A full disk loses nothing; commits are rejected'],
   ['LedgerSourceSilent', (s, lag, metric) => metric('source_silence_seconds') > 30,
-    'a read daemon with -from reaches none of its sources; it goes on serving what it has', "check the source, the network between, and this daemon's log lines; see readers on other hosts"],
+    'a read daemon with -from reaches none of its sources; it keeps serving what it has', "check the source, the network between, and this daemon's log lines; see readers on other hosts"],
   ['LedgerSourceForeign', (s, lag, metric) => metric('source_foreign') === 1,
     'its source has another history of the log: one of the two was restored from an older backup', 'decide which history is right; see readers on other hosts'],
   ['LedgerNoCheckpoints', (s, lag, metric) => metric('checkpoints_failed_total') > 0,
     "checkpoints can't be written", 'check the space and permissions of ckpt/; nothing is lost, the next start replays more'],
   ['LedgerHistoryFailing', (s, lag, metric) => metric('history_failing') === 1,
-    "the index of histories can't be kept; reads of history and of the past get 503 after some time", "check the space and permissions of history/, and the daemon's log lines; other reads are served"],
+    "the history index can't be written or read; reads of history and of the past get 503 after some time", "check the space and permissions of history/, and the daemon's log lines; other reads are served"],
 ];
 
 /** The active alerts: [name, meaning, what to do]. measured holds the metrics and may be null. */

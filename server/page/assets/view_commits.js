@@ -41,11 +41,11 @@ export const commits = {
     const rest = Object.fromEntries(Object.entries(query).filter(([name]) => name !== 'to'));
     const address = (q) => `#/commits${Object.keys(q).length ? `?${new URLSearchParams(q)}` : ''}`;
     return [
-      h('h1', { tabindex: -1 }, 'Commits ', h('span', { class: 'aside' }, to === undefined ? 'newest first, as they come' : `up to ${to}`)),
+      h('h1', { tabindex: -1 }, 'Commits ', h('span', { class: 'aside' }, to === undefined ? 'newest first, as they arrive' : `up to ${to}`)),
       h('div', { class: 'tools' }, commitFilters(query, go)),
       pick && page.seen.length > 0 && h('p', { class: 'aside' }, count(page.list.length, 'match', 'matches'), ` in commits ${page.seen.at(-1).global_seq} to ${page.seen[0].global_seq}`),
-      page.list.length === 0 ? (pick ? empty('No commit here is like that.', page.after > 0n ? 'Earlier ones may be.' : '')
-        : empty('There are no commits here.', 'A new one appears here by itself.'))
+      page.list.length === 0 ? (pick ? empty('No commit here matches.', page.after > 0n ? 'Earlier ones may match.' : '')
+        : empty('There are no commits here.', 'New commits appear here automatically.'))
         : commitTable('Commits, newest first', page),
       page.archived && h('p', { class: 'aside' }, 'Earlier commits are archived.'),
       h('nav', { class: 'pager', 'aria-label': 'Pages' },
@@ -73,7 +73,7 @@ export const commit = {
         ['Exactly', h('span', { class: 'exact' }, data.committed_at)],
         data.principal !== undefined && ['By', h('code', null, data.principal)],
         data.reverses !== undefined && ['Takes back', 'commit ', commitLink(data.reverses)],
-        data.reversed_by !== undefined && ['Taken back by', 'commit ', commitLink(data.reversed_by)],
+        data.reversed_by !== undefined && ['Reversed by', 'commit ', commitLink(data.reversed_by)],
         ['In its batch', 'number ', digits(data.batch_seq)],
         ['Idempotency key', data.metadata.idempotency_key === undefined ? h('span', { class: 'none' }, 'none') : h('code', null, data.metadata.idempotency_key)],
         ['Minted', data.minted_instances.length ? minted(data.minted_instances) : h('span', { class: 'none' }, 'nothing')]),

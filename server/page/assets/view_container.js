@@ -22,7 +22,7 @@ export const container = {
       answer = await get(path, past, ctx.signal);
     } catch (e) {
       if (!past || !(e instanceof Refusal) || e.status === 401 || e.status === 403) throw e;
-      return [...head(id, h('span', { class: 'number' }, id), ctx), empty('Not then.', e.message)];
+      return [...head(id, h('span', { class: 'number' }, id), ctx), empty('Not at that time.', e.message)];
     }
     const { data, as_of: asOf } = answer;
     // What it holds changes only when updated_seq does.

@@ -23,8 +23,8 @@ export const containers = {
       h('h1', { tabindex: -1 }, 'Containers'),
       h('div', { class: 'tools' }, openForm(go), filterForm(owner, kind, prefix, go)),
       data.containers.length === 0
-        ? empty(filtered ? 'No container is like that.' : 'There are no containers yet.',
-          filtered ? h('a', { href: '#/containers' }, 'Show all containers') : ['An operation ', h('code', null, 'CreateContainer'), ' makes the first.'])
+        ? empty(filtered ? 'No container matches.' : 'There are no containers yet.',
+          filtered ? h('a', { href: '#/containers' }, 'Show all containers') : ['An operation ', h('code', null, 'CreateContainer'), ' creates the first.'])
         : table(prefix ? 'Containers by name' : 'Containers by id', [['Container', 'idcol'], ...(named ? [['Name']] : []), ['Kind'], ['Owner']],
           data.containers.map((c) => [containerLink(c.container_id), ...(named ? [c.name ? containerLink(c.container_id, c.name) : ''] : []), kindTag(c.kind), ownerLink(c.owner)])),
       pager(query, data.next_cursor, '#/containers'),

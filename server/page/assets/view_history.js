@@ -25,7 +25,7 @@ export const history = {
       containerTabs(id, 'history'),
       h('div', { class: 'tools' }, filters(id, ctx)),
       data.entries.length === 0
-        ? empty(filtered ? 'No change is like that.' : 'Nothing is known of its past.',
+        ? empty(filtered ? 'No change matches.' : 'Nothing is known about its past.',
           data.next_cursor ? 'None in this part of its history; there is more.' : filtered ? h('a', { href: containerHash(id, '/history') }, 'Show all changes') : '')
         : table(`Changes of container ${id}, newest first`,
           [['Commit', 'num idcol'], ['Time', 'when'], ['Operation'], ['Of'], ['Change', 'num'], ['Afterwards', 'num']],

@@ -40,7 +40,7 @@ export function place(location) {
   if (!location) return h('span', { class: 'none' }, 'nowhere');
   if (location.parent_id !== undefined) return ['attached to ', instanceLink(location.parent_id)];
   if (location.slot_index !== undefined) return ['slot ', digits(location.slot_index), ' of container ', containerLink(location.container_id)];
-  return [`at ${location.x}, ${location.y}${location.rotation ? `, turned ${location.rotation}°` : ''} in container `, containerLink(location.container_id)];
+  return [`at ${location.x}, ${location.y}${location.rotation ? `, rotated by ${location.rotation}°` : ''} in container `, containerLink(location.container_id)];
 }
 
 /** The instances that it is attached to, the root first. */

@@ -32,7 +32,7 @@ func (x *Index) build(ctx context.Context, missing span) error {
 	if place.Seq >= missing.first {
 		return x.buildBase(state, place)
 	}
-	x.c.Log.Info("making the history index", "first_seq", missing.first, "last_seq", missing.last, "replaying_from", place.Seq+1)
+	x.c.Log.Info("building the history index", "first_seq", missing.first, "last_seq", missing.last, "replaying_from", place.Seq+1)
 	b := builder{x: x, log: log, state: state, missing: missing, place: place, told: time.Now()}
 	return b.run(ctx)
 }
@@ -77,7 +77,7 @@ func (b *builder) run(ctx context.Context) error {
 		}
 		if now := time.Now(); now.Sub(b.told) >= commitlog.ProgressAfter {
 			b.told = now
-			b.x.c.Log.Info("making the history index", "at_seq", b.place.Seq, "last_seq", b.missing.last)
+			b.x.c.Log.Info("building the history index", "at_seq", b.place.Seq, "last_seq", b.missing.last)
 		}
 	}
 	return nil

@@ -72,7 +72,7 @@ func (w *world) useDamaged(disk *memfs.Disk, what any) (met int) {
 		if errors.As(err, &notReady) {
 			met = 1
 			if err := x.keep(w.t); err != nil {
-				w.t.Fatalf("%v: made again: %v", what, err)
+				w.t.Fatalf("%v: rebuilt: %v", what, err)
 			}
 			if v, err = x.View(id); err == nil {
 				s, err = v.At(x.files[0].last, noLimit)
@@ -129,12 +129,12 @@ func TestUnfitFiles(t *testing.T) {
 	name, whole := w.oneFile(disk)
 	headed := func(change func(head []byte)) []byte { return reheaded(whole, change) }
 	if string(headed(func([]byte) {})) != string(whole) {
-		t.Fatal("the checksums are made in another way")
+		t.Fatal("the checksums are computed differently")
 	}
 	other := newWorld(t, 4, 60)
 	_, foreign := other.oneFile(newDisk(2))
 	unfit := map[string][]byte{
-		"a version to come":    headed(func(h []byte) { h[8] = version + 1 }),
+		"a future version":     headed(func(h []byte) { h[8] = version + 1 }),
 		"the first version":    headed(func(h []byte) { h[8] = 1 }),
 		"another ledger's":     headed(func(h []byte) { h[12]++ }),
 		"of other commits":     headed(func(h []byte) { h[28]++ }),

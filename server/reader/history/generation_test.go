@@ -114,7 +114,7 @@ func TestViewKeepsItsChanges(t *testing.T) {
 		}
 	}
 	if again == 0 {
-		t.Error("no block was used again")
+		t.Error("no block was reused")
 	}
 }
 

@@ -139,7 +139,7 @@ func wake(c chan struct{}) {
 type NotReadyError struct{ Done, Of uint64 }
 
 func (e *NotReadyError) Error() string {
-	return fmt.Sprintf("the index of the log is being made: %d of %d commits", e.Done, e.Of)
+	return fmt.Sprintf("the index of the log is being built: %d of %d commits", e.Done, e.Of)
 }
 
 // Ready returns nil, or a *NotReadyError while the index is being built.
@@ -216,7 +216,7 @@ func (x *Index) damaged(err error) error {
 	defer x.mu.Unlock()
 	for _, mine := range x.files {
 		if mine == damage.f {
-			x.c.Log.Warn("a file of the history index is damaged; it is made again", "file", mine.name, "reason", damage.what)
+			x.c.Log.Warn("a file of the history index is damaged; it is rebuilt", "file", mine.name, "reason", damage.what)
 			x.ready, x.files, x.spoilt = false, nil, append(x.spoilt, mine.name)
 			wake(x.poke)
 		}

@@ -161,7 +161,7 @@ func (x *Index) surpassed(f *file) (bool, error) {
 		defer x.mu.Unlock()
 		return x.gens[0].first < f.first, nil
 	}
-	x.c.Log.Info("the front of the log is back: the history index is made from its beginning")
+	x.c.Log.Info("the front of the log is back: the history index is rebuilt from its beginning")
 	if err := x.fsys.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
@@ -203,7 +203,7 @@ func (x *Index) unusable(s span, err error) error {
 	if !held {
 		return lockErr
 	}
-	x.c.Log.Warn("a file of the history index can't be used; it is made again", "file", s.name(), "reason", err)
+	x.c.Log.Warn("a file of the history index can't be used; it is rebuilt", "file", s.name(), "reason", err)
 	return x.fsys.Remove(join(x.dir, s.name()))
 }
 
@@ -234,7 +234,7 @@ func (x *Index) fitting(files []*file) ([]*file, error) {
 			return nil, lockErr
 		}
 		if held {
-			x.c.Log.Warn("a file of the history index is not of this log as it is now; it is made again", "file", last.name, "reason", err)
+			x.c.Log.Warn("a file of the history index does not match the log; it is rebuilt", "file", last.name, "reason", err)
 			if err := x.fsys.Remove(last.name); err != nil {
 				return nil, err
 			}

@@ -127,14 +127,14 @@ func TestUnreadableFiles(t *testing.T) {
 				passed++
 			}
 			if !lasting && f.Meter.Built.Load() > 0 {
-				t.Errorf("read %d: an error that passed cost a file", n)
+				t.Errorf("read %d: a file was rebuilt because of a temporary error", n)
 			}
 			p.Plan(nil)
 			if err := f.keep(t); err != nil {
 				t.Fatalf("read %d, after it: %v", n, err)
 			}
 			if missed := f.ask(seqs); missed > 0 {
-				t.Fatalf("read %d, after it: %d questions are not answered", n, missed)
+				t.Fatalf("read %d, after it: %d reads fail", n, missed)
 			}
 			f.compare(rand.New(rand.NewPCG(uint64(n), 1)), 0, 5)
 			if f.Meter.Built.Load() > 0 {
@@ -143,8 +143,8 @@ func TestUnreadableFiles(t *testing.T) {
 			f.Close()
 		}
 	}
-	t.Logf("%d runs were refused answers, %d were not, and in %d files were made again", refused, passed, again)
+	t.Logf("in %d runs some reads failed, in %d none did, and in %d files were built again", refused, passed, again)
 	if refused == 0 || passed == 0 || again == 0 {
-		t.Error("that was not tested")
+		t.Error("some case was not tested")
 	}
 }

@@ -152,10 +152,10 @@ func TestDamageOfAnothersFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := disk.ReadFile(name); err != nil {
-		t.Errorf("the file that was made again is gone: %v", err)
+		t.Errorf("the rebuilt file is gone: %v", err)
 	}
 	if b.ask([]uint64{b.files[0].last}) != 0 {
-		t.Error("the file that was made again is not used")
+		t.Error("the rebuilt file is not used")
 	}
 }
 

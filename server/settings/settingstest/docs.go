@@ -24,7 +24,7 @@ func Docs(t *testing.T, p *settings.Program, docs string, update bool) {
 		if s.Usage == "" || s.Value != "" && s.Example == "" {
 			t.Errorf("-%s has no usage, or neither a default nor an example", s.Name)
 		} else if err := p.Flags.Lookup(s.Name).Value.Set(s.Example); s.Value != "" && err != nil {
-			t.Errorf("the example of -%s, %q, is none: %v", s.Name, s.Example, err)
+			t.Errorf("the example of -%s, %q, is invalid: %v", s.Name, s.Example, err)
 		}
 	}
 	path := filepath.Join(docs, "configuration.md")
@@ -77,6 +77,6 @@ func compare(t *testing.T, path string, update bool, should func(text string) st
 		return
 	}
 	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(string(text), "\n")); diff != "" {
-		t.Errorf("%s does not say what the flags are (go test -run %s -update writes it); -flags +file:\n%s", path, t.Name(), diff)
+		t.Errorf("%s does not match the flags (go test -run %s -update writes it); -flags +file:\n%s", path, t.Name(), diff)
 	}
 }

@@ -34,7 +34,7 @@ func Wrong(t *testing.T, p *settings.Program, run func(args []string, stdout, st
 			value, ok = "perhaps", true
 		}
 		if !ok {
-			t.Errorf("no wrong value of -%s is tried", s.Name)
+			t.Errorf("no invalid value of -%s is tested", s.Name)
 			continue
 		}
 		var others []string
@@ -47,7 +47,7 @@ func Wrong(t *testing.T, p *settings.Program, run func(args []string, stdout, st
 			t.Helper()
 			var words bytes.Buffer
 			if exit := run(append(args, others...), io.Discard, &words); exit != 2 || !strings.Contains(words.String(), "-"+s.Name) || !strings.Contains(words.String(), "for example -") {
-				t.Errorf("%q for -%s: exit code %d, and these words: %s", args, s.Name, exit, &words)
+				t.Errorf("%q for -%s: exit code %d, and this message: %s", args, s.Name, exit, &words)
 			}
 		}
 		given := "-" + s.Name + "="
@@ -61,6 +61,6 @@ func Wrong(t *testing.T, p *settings.Program, run func(args []string, stdout, st
 		}
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("a wrong setting made the folder of the log: %v", err)
+		t.Errorf("an invalid setting created the folder of the log: %v", err)
 	}
 }

@@ -2,7 +2,7 @@
 // TestClientsOutcomes: drive outcomes URL NAME SECONDS NAME SECONDS…; for
 // TestClientsCutAnswers: drive cuts URL STEP NAME BYTES NAME BYTES…; for
 // TestClientsStreams: drive streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
-// TestProveHandOver: drive stream WRITE, with a key a line on standard input.
+// TestProveHandover: drive stream WRITE, with a key a line on standard input.
 package main
 
 import (
@@ -148,7 +148,7 @@ func feed(o client.Options, cursor string, last int64) {
 	}
 }
 
-// outcomes sends a commit and a read for each name, and prints what became of them. Then it follows the feed to its end.
+// outcomes sends a commit, a preflight and a read for each name, and prints the outcomes. Then it follows the feed to its end.
 func outcomes(base string, names []string) {
 	for ; len(names) > 1; names = names[2:] {
 		name, giveUp := names[0], must(strconv.ParseFloat(names[1], 64))
