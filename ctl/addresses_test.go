@@ -14,7 +14,7 @@ func TestAddressFlag(t *testing.T) {
 	}
 	for _, bad := range []string{"a:1,", ",", "http://a:1,ftp://b", strings.Repeat("a:1,", 16) + "a:1"} {
 		if err := (baseURL{&got}).Set(bad); err == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q is accepted", bad)
 		}
 	}
 }

@@ -25,12 +25,12 @@ func (g *globals) declare(set *flag.FlagSet) {
 	set.Var(baseURL{&g.writeURL}, "write-url", "base `URL` of the write daemon: http://, https:// or unix:/path; several, separated by commas, are tried in turn")
 	set.Var(baseURL{&g.readURL}, "read-url", "base `URL` of the read daemon: http://, https:// or unix:/path; several, separated by commas, are tried in turn")
 	g.output = choice{value: "table", of: []string{"table", "json", "ndjson", "csv"}}
-	set.Var(&g.output, "o", "output `FORMAT`: table for people, json: the API's answers as they came, ndjson: an entry of a list a line, or csv: the table of a list")
+	set.Var(&g.output, "o", "output `FORMAT`: table, for people; json, the API's responses unchanged; ndjson, one entry of a list per line; or csv, the table of a list")
 	g.timeout = duration{30 * time.Second}
-	set.Var(&g.timeout, "timeout", "longest `TIME` to wait for an answer, tries included")
-	set.StringVar(&g.trust.CA, "ca", "", "`FILE` of the roots, in PEM, that the daemons' certificates lead to, instead of this machine's")
-	set.StringVar(&g.trust.Cert, "cert", "", "`FILE` of a client certificate to show, in PEM")
-	set.StringVar(&g.trust.Key, "cert-key", "", "`FILE` of the private key that goes with -cert")
+	set.Var(&g.timeout, "timeout", "maximum `TIME` to wait for a response, including retries")
+	set.StringVar(&g.trust.CA, "ca", "", "`FILE` with the root certificates for the daemons, in PEM, instead of this machine's")
+	set.StringVar(&g.trust.Cert, "cert", "", "`FILE` with the client certificate, in PEM")
+	set.StringVar(&g.trust.Key, "cert-key", "", "`FILE` with the private key of -cert, in PEM")
 	set.StringVar(&g.tokenFile, "token-file", "", "`FILE` with the token to send; without it the token is taken from LEDGER_TOKEN")
 }
 
@@ -109,7 +109,7 @@ func refuseEmpty(set *flag.FlagSet, env func(string) (string, bool)) (err error)
 		switch {
 		case err != nil || f.Value.String() != "":
 		case given[f.Name]:
-			err = usagef("-%s is empty: give it a value, or leave it out", f.Name)
+			err = usagef("-%s is empty: give it a value, or omit it", f.Name)
 		case inEnv && value == "":
 			err = usagef("%s is set and empty: give it a value, or unset it", settings.EnvName(f.Name))
 		}
@@ -125,7 +125,7 @@ type once struct {
 
 func (o *once) Set(s string) error {
 	if o.given {
-		return fmt.Errorf("it is given twice: list the values with commas")
+		return fmt.Errorf("it is given twice: separate several values with commas")
 	}
 	o.value, o.given = s, true
 	return nil
@@ -210,7 +210,7 @@ type baseURL struct{ value *string }
 func (b baseURL) Set(s string) error {
 	list := addresses(s)
 	if len(list) > maxAddresses {
-		return fmt.Errorf("it has %d addresses, and may have %d", len(list), maxAddresses)
+		return fmt.Errorf("it has %d addresses; the maximum is %d", len(list), maxAddresses)
 	}
 	for i, text := range list {
 		var err error
@@ -268,7 +268,7 @@ func checkRef(kind, word string) error {
 // ref returns argument i, an id, name or code of the kind, as a segment of a path.
 func (c *call) ref(i int, kind string) (string, error) {
 	if err := checkRef(kind, c.args[i]); err != nil {
-		return "", usagef("%s is %q, and %v", kind, c.args[i], err)
+		return "", usagef("%s is %q, but %v", kind, c.args[i], err)
 	}
 	return url.PathEscape(c.args[i]), nil
 }

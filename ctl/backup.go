@@ -74,8 +74,8 @@ var walArchiveCommand = command{
 	Setup: func(set *flag.FlagSet) action {
 		a := &archiving{}
 		a.log.declare(set)
-		set.StringVar(&a.to, "to", "", "`DIR` that the segments go to; made if missing")
-		set.IntVar(&a.keys, "idempotency-keys", 1_000_000, "`NUMBER` that the daemons are started with: the checkpoints must hold as many keys")
+		set.StringVar(&a.to, "to", "", "`DIR` to move the segments to; created if missing")
+		set.IntVar(&a.keys, "idempotency-keys", 1_000_000, "the daemons' -idempotency-keys, a `NUMBER`: the checkpoints must hold as many keys")
 		return a.run
 	},
 }
@@ -88,10 +88,10 @@ type archiving struct {
 
 func (a *archiving) run(c *call) error {
 	if a.keys < 0 {
-		return usagef("-idempotency-keys is %d, and must be at least 0", a.keys)
+		return usagef("-idempotency-keys is %d, but must be at least 0", a.keys)
 	}
 	if a.to == "" {
-		return usagef("where to? give a directory with -to")
+		return usagef("no target: give a directory with -to")
 	}
 	if err := a.log.present(); err != nil {
 		return err
@@ -101,15 +101,15 @@ func (a *archiving) run(c *call) error {
 		return err
 	}
 	if len(seqs) < 2 {
-		return fmt.Errorf("nothing can be archived: the log has %s, and segments go only when two stand for them; "+
-			"ledger-read makes them (-checkpoint-every)", count(len(seqs), "checkpoint"))
+		return fmt.Errorf("nothing can be archived: the log has %s, and two are needed to replace segments; "+
+			"ledger-read writes them (-checkpoint-every)", count(len(seqs), "checkpoint"))
 	}
 	seqs = seqs[len(seqs)-2:]
 	for _, seq := range seqs {
 		_, _, err := readCheckpoint(a.log.dir, seq, wal.LogID{}, a.keys)
 		if errors.Is(err, ledger.ErrCheckpointWindow) {
 			return usagef("nothing was archived: ledger-write -idempotency-keys %d could not start without the segments: %v; "+
-				"start ledger-read with as many as ledger-write, and wait for two checkpoints; or say -idempotency-keys here, if the daemons have another number", a.keys, err)
+				"give -idempotency-keys if the daemons use another number; otherwise start ledger-read with the same number as ledger-write, and wait for two checkpoints", a.keys, err)
 		}
 		if err != nil {
 			return err

@@ -92,7 +92,7 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 		{"by an expired hold", []string{"hold", "300", "wallet", "1", "1", "-expires-in", "1s"}, func(t *testing.T, d *devLog) {
 			d.run(exitDone, "freshness", "-min-seq", "5", "-wait", "30s")
 			if commit := d.run(exitDone, "read", "commit", "5"); !strings.Contains(commit, "ReleaseHold") {
-				t.Errorf("the copy commits %s", commit)
+				t.Errorf("the copy committed %s", commit)
 			}
 			d.dev.interrupt()
 		}, [][]string{{"create", "a"}, {"create", "b"}}},

@@ -92,7 +92,7 @@ func (b *bar) line(position int64, lines, refused int, elapsed time.Duration) st
 	}
 	fmt.Fprintf(&s, "%s", count(lines, "line"))
 	if refused > 0 {
-		fmt.Fprintf(&s, ", %d refused", refused)
+		fmt.Fprintf(&s, ", %d rejected", refused)
 	}
 	if elapsed > 0 {
 		fmt.Fprintf(&s, "  %.0f/s", float64(lines)/elapsed.Seconds())

@@ -69,7 +69,7 @@ func (a *answer) part(body []byte) *answer { return &answer{client.Answer{Body: 
 func (a *answer) lacks(field string) error { return notALedgers(a.URL, "it has no "+field) }
 
 func notALedgers(url, format string, args ...any) error {
-	return fmt.Errorf("the answer of %s is not what the ledger says: "+format, append([]any{url}, args...)...)
+	return fmt.Errorf("the response of %s is not one of the ledger: "+format, append([]any{url}, args...)...)
 }
 
 // askQuietly sends a request once within the time allowed and shows nothing.
@@ -207,9 +207,9 @@ func (e *noAnswer) Error() string {
 	s := e.NoAnswer.Error()
 	switch {
 	case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, os.ErrDeadlineExceeded):
-		s += ": -timeout gives it longer"
+		s += ": to wait longer, use -timeout"
 	case unknown:
-		s += ": -ca names the file of who signed it"
+		s += ": give the root certificate of its signer with -ca"
 	case alert:
 		s += ": see -cert and -cert-key"
 	}
@@ -259,9 +259,9 @@ func (c *call) lost(err error, since time.Duration, connected bool) error {
 	case since == 0 && !connected && silent.NeverSent():
 		return err
 	case since == 0:
-		c.say("%v; trying again", err)
+		c.say("%v; retrying", err)
 	case since > c.timeout.Duration:
-		return exitf(exitSilent, "%v; gave up after %v: -timeout gives it longer", err, c.timeout.Duration)
+		return exitf(exitSilent, "%v; gave up after %v: to wait longer, use -timeout", err, c.timeout.Duration)
 	}
 	return nil
 }

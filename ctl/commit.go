@@ -23,10 +23,10 @@ var commitCommand = command{
 	Words:   "commit",
 	Args:    operationArgs,
 	Purpose: "submit a transaction: all of its operations, or none",
-	Notes: "An operation is its name, then argument=value for each argument; several have a + between them. FILE, or -\n" +
-		"for standard input, is the transaction as JSON; a name without a dot or slash goes with -f.\n\n" +
-		"It ends when the commit is on stable storage. With a key, it is tried again until -timeout after a lost\n" +
-		"connection or an answer of 500 or more; without one nothing is tried twice.",
+	Notes: "An operation is its name, then argument=value for each argument. Separate several operations with +. FILE, or -\n" +
+		"for standard input, is the transaction as JSON; a file name without a dot or slash needs -f.\n\n" +
+		"It returns when the commit is on stable storage. With a key, it retries until -timeout after a lost\n" +
+		"connection or a response of 500 or more. Without a key, nothing is sent twice.",
 	Examples: [2]string{
 		"commit -key order-17 TransferFungible from_container=users/42 to_container=shop class_id=EUR key=0 quantity=2550",
 		"commit transaction.json -o json",
@@ -53,7 +53,7 @@ func (c *call) commitAt(path string, body []byte, key string) error {
 	}
 	var result commitResult
 	if err := a.decode(&result); err != nil || result.GlobalSeq < 1 {
-		return mayBeCommitted(fmt.Errorf("the answer of %s is not the result of a commit", a.URL), keyed)
+		return mayBeCommitted(fmt.Errorf("the response of %s is not a commit result", a.URL), keyed)
 	}
 	result.Replayed = a.Header.Get("X-Asset-Idempotency") == "hit"
 	signal.Ignore(syscall.SIGPIPE) // a reader that has gone must not hide the outcome
@@ -166,7 +166,7 @@ func (c *call) submit(r request, keyed bool) (*answer, error) {
 	return a, err
 }
 
-const sameKey = "trying again with the same key"
+const sameKey = "retrying with the same key"
 
 func (c *call) again(saying string) func(why error) {
 	return func(why error) { c.say("%v; %s", inWords(why), saying) }
@@ -174,25 +174,25 @@ func (c *call) again(saying string) func(why error) {
 
 func mayBeCommitted(err error, keyed bool) error {
 	if keyed {
-		return exitf(exitSilent, "%v; whether it was committed is not known: run it again with the same key", err)
+		return exitf(exitSilent, "%v; it is unknown whether it was committed: run the command again with the same key", err)
 	}
-	return exitf(exitSilent, "%v; whether it was committed is not known: "+
-		"look with ledgerctl read commits, and give -key to be able to run it again", err)
+	return exitf(exitSilent, "%v; it is unknown whether it was committed: "+
+		"look with ledgerctl read commits; next time use -key, so that you can safely repeat the command", err)
 }
 
 var reverseCommand = command{
 	Words:   "reverse",
 	Args:    "GLOBAL_SEQ",
-	Purpose: "take a commit back by a new commit of the inverse operations",
-	Notes: "GLOBAL_SEQ is the number of the commit, as its answer, statement, history and read commits show it.\n" +
-		"It is refused if what the commit did can't be undone any more, such as a payment that was spent. A settled\n" +
-		"hold can't be reversed either: transfer the amount back. It shows the operations that it made, if there is a read\n" +
+	Purpose: "reverse a commit by a new commit with the inverse operations",
+	Notes: "GLOBAL_SEQ is the number of the commit: see its result, or statement, history and read commits.\n" +
+		"It is rejected if the commit can no longer be undone, such as a payment that was spent. A settled\n" +
+		"hold can't be reversed either: transfer the amount back. It shows the operations of the new commit, if there is a read\n" +
 		"daemon.",
 	Examples: [2]string{"reverse 17 -dry-run", "reverse 17 -key undo-17 -metadata '{\"why\":\"paid twice\"}'"},
 	Setup: func(set *flag.FlagSet) action {
 		var tx txFlags
 		dryRun := declareDryRun(set)
-		set.StringVar(&tx.metadata, "metadata", "", "`JSON` object to keep with the commit")
+		set.StringVar(&tx.metadata, "metadata", "", "`JSON` object to store with the commit")
 		declareKey(set, &tx.key)
 		return func(c *call) error {
 			seq, err := c.ref(0, "GLOBAL_SEQ")

@@ -94,7 +94,7 @@ func (r *commitReader) read(seq int64) error {
 		return nil
 	}
 	if r.ended = r.left == 0; r.ended {
-		r.c.say("from commit %d on nothing is said of other containers and of reversals: %s were sent for it", seq, count(mostNames, "request"))
+		r.c.say("other containers and reversals are not shown from commit %d on: the limit of %s was reached", seq, count(mostNames, "request"))
 		return nil
 	}
 	r.wanted = r.wanted[max(0, slices.Index(r.wanted, seq)):]

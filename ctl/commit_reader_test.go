@@ -85,7 +85,7 @@ func TestHistoryCommits(t *testing.T) {
 		words         string
 	}{
 		{"dense", dense, 200, 11, len(dense), ""},
-		{"sparse", sparse, 200, mostNames, mostNames, "from commit 10000 on nothing is said"},
+		{"sparse", sparse, 200, mostNames, mostNames, "are not shown from commit 10000 on: the limit of "},
 		{"forbidden", sparse, 403, atOnce, 0, ""},
 	} {
 		url, requests := historyOf(t, x.seqs, x.status)
@@ -108,7 +108,7 @@ func TestHistoryCommits(t *testing.T) {
 			related++
 		}
 		if related != x.related {
-			t.Errorf("%s: %d lines have another container, want %d", x.name, related, x.related)
+			t.Errorf("%s: %d lines show another container, want %d", x.name, related, x.related)
 		}
 	}
 }

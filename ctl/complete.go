@@ -18,7 +18,7 @@ import (
 var completeCommand = command{
 	Words:    "__complete",
 	Args:     "[WORD]…",
-	Purpose:  "say what may follow, for the shells",
+	Purpose:  "print possible completions, for shells",
 	Hidden:   true,
 	Examples: [2]string{"__complete -- read ba", "__complete -- commit TransferFungible from_"},
 	Run: func(c *call) error {
@@ -218,7 +218,7 @@ var completionCommand = command{
 	Words:   "completion",
 	Args:    "SHELL",
 	Choices: []string{"bash", "zsh", "fish"},
-	Purpose: "write the script that completes ledgerctl's words in bash, zsh or fish",
+	Purpose: "write the completion script for bash, zsh or fish",
 	Notes: "It completes commands, flags, their values, and the names of operations and of their arguments. bash: put the first example into ~/.bashrc. zsh: source <(ledgerctl completion zsh), after\n" +
 		"compinit, in ~/.zshrc. fish: the second example.",
 	Examples: [2]string{"completion bash > ledgerctl.bash && source ledgerctl.bash", "completion fish > ~/.config/fish/completions/ledgerctl.fish"},

@@ -55,7 +55,7 @@ func TestComplete(t *testing.T) {
 		}
 	}
 	if first := suggested(""); !slices.Contains(first, "read") || !slices.Contains(first, "dev") || len(first) < 12 {
-		t.Errorf("of nothing: %q", first)
+		t.Errorf("without words: %q", first)
 	}
 	if all := suggested("commit", ""); len(all) != len(ledger.OpKinds()) {
 		t.Errorf("operations: %q", all)
@@ -66,7 +66,7 @@ func TestComplete(t *testing.T) {
 func TestBashCompletion(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("bash absent: its completion needs it")
+		t.Skip("needs bash")
 	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "data.ndjson"), nil, 0o600); err != nil {
@@ -110,7 +110,7 @@ func TestCompletionSyntax(t *testing.T) {
 		t.Run(shell, func(t *testing.T) {
 			path, err := exec.LookPath(shell)
 			if err != nil {
-				t.Skipf("%s absent: the syntax of its completion needs it", shell)
+				t.Skipf("needs %s", shell)
 			}
 			cmd := exec.Command(path, "-n", "shells/ledgerctl."+shell)
 			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
@@ -143,7 +143,7 @@ func TestManPages(t *testing.T) {
 	}
 	groff, err := exec.LookPath("groff")
 	if err != nil {
-		t.Skip("groff absent: checking the pages needs it")
+		t.Skip("needs groff")
 	}
 	if out, err := exec.Command(groff, append([]string{"-man", "-ww", "-z"}, pages...)...).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)

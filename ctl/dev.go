@@ -59,7 +59,7 @@ type dev struct {
 
 func (d *dev) run(c *call) error {
 	if d.memory && d.dir != defaultDir {
-		return usagef("-memory has a folder of its own: leave DIR out")
+		return usagef("-memory uses its own folder: omit DIR")
 	}
 	for _, l := range []struct{ address, flag string }{{d.writeListen, "-write-listen"}, {d.readListen, "-read-listen"}} {
 		if err := free(l.address, l.flag); err != nil {
@@ -184,7 +184,7 @@ func (d *dev) greet(c *call) error {
 	if err := c.out.Flush(); err != nil {
 		return err
 	}
-	c.say("commits follow, one a line; Ctrl-C stops both daemons")
+	c.say("commits follow, one per line; Ctrl-C stops both daemons")
 	return nil
 }
 
@@ -192,9 +192,9 @@ func (d *dev) greet(c *call) error {
 func (d *dev) explain(err error) error {
 	switch {
 	case errors.Is(err, wal.ErrLocked):
-		return fmt.Errorf("another write daemon has %s: stop it, or use another directory with -dir", d.dir)
+		return fmt.Errorf("another write daemon uses %s: stop it, or use another directory with -dir", d.dir)
 	case errors.Is(err, wal.ErrNameTaken):
-		return fmt.Errorf("another ledgerctl dev has %s: stop it, or use another directory with -dir", d.dir)
+		return fmt.Errorf("another ledgerctl dev uses %s: stop it, or use another directory with -dir", d.dir)
 	}
 	return err
 }
@@ -203,7 +203,7 @@ func (d *dev) explain(err error) error {
 func free(address, flagName string) error {
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%s is taken: is a ledger running already? Else give another address with %s", address, flagName)
+		return fmt.Errorf("%s is in use: is a ledger already running? If not, give another address with %s", address, flagName)
 	}
 	if err != nil {
 		return usagef("cannot listen at %s: %v; give another address with %s", address, err, flagName)
@@ -260,7 +260,7 @@ func (d *dev) plant(c *call) error {
 		return err
 	}
 	if last > 0 {
-		c.say("%s has %d commits already, so -seed adds none", d.dir, last)
+		c.say("%s already has %d commits, so -seed adds none", d.dir, last)
 		return nil
 	}
 	for i, line := range bytes.Split(bytes.TrimSpace(text), []byte{'\n'}) {

@@ -99,19 +99,19 @@ func TestDev(t *testing.T) {
 	}
 	// A second ledgerctl uses the same directory, then the same address.
 	code, out := run("dev", "-auth", "-dir", filepath.Join(dir, "ledger-data"), "-write-listen", "127.0.0.1:0", "-read-listen", "127.0.0.1:0")
-	if code != exitFailure || !strings.Contains(out, "another write daemon has ") {
+	if code != exitFailure || !strings.Contains(out, "another write daemon uses ") {
 		t.Errorf("on a directory in use: exit code %d: %s", code, out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "ledger-data", "dev-auth")); err == nil {
-		t.Error("it made tokens where another one runs, and may have its own")
+		t.Error("it made tokens although another one is running")
 	}
 	taken := strings.TrimPrefix(urls["write"], "http://")
 	code, out = run("dev", "-dir", filepath.Join(dir, "other"), "-read-listen", taken, "-write-listen", "127.0.0.1:0")
-	if code != exitFailure || !strings.Contains(out, taken+" is taken") || !strings.Contains(out, "-read-listen") {
+	if code != exitFailure || !strings.Contains(out, taken+" is in use") || !strings.Contains(out, "-read-listen") {
 		t.Errorf("on an address in use: exit code %d: %s", code, out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "other")); err == nil {
-		t.Error("a directory was made before the address was found taken")
+		t.Error("it created a directory although the address is in use")
 	}
 	if code := dev.interrupt(); code != exitDone {
 		t.Errorf("exit code %d after an interrupt: %s", code, &dev.stderr)

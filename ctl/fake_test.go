@@ -42,7 +42,7 @@ var headerLine = regexp.MustCompile(`^([A-Z][A-Za-z-]*): (.*)$`)
 func (f *fakeDaemons) add(t *testing.T, spec string, lines []string) {
 	words := strings.Fields(spec)
 	if len(words) != 3 {
-		t.Fatalf("answer needs METHOD PATH STATUS, and has %q", spec)
+		t.Fatalf("answer needs METHOD PATH STATUS, but has %q", spec)
 	}
 	a := fakeAnswer{status: words[2]}
 	for len(lines) > 0 {

@@ -11,7 +11,7 @@ var healthCommand = command{
 	Words:    "health",
 	List:     true,
 	Purpose:  "show whether the daemons are healthy",
-	Notes:    "The exit code is 4 unless all that were asked are healthy. As CSV it lists the daemons alone, as JSON also\nthe write daemon's readers.",
+	Notes:    "The exit code is 4 unless all requested daemons are healthy. CSV lists only the daemons. JSON also lists\nthe write daemon's readers.",
 	Examples: [2]string{"health", "health -read -read-url http://127.0.0.1:8082"},
 	Setup:    setup((*which).health),
 }
@@ -123,8 +123,8 @@ func (d daemon) health(c *call, overview, readers *table) error {
 
 var metricsCommand = command{
 	Words:    "metrics",
-	Purpose:  "show the daemons' metrics as they give them",
-	Notes:    "Without -write or -read both are shown, each after a comment that names it.",
+	Purpose:  "show the daemons' metrics unchanged",
+	Notes:    "Without -write or -read it shows both, each after a comment with the name of the daemon.",
 	Examples: [2]string{"metrics -write", "metrics -read | grep lag"},
 	Setup:    setup((*which).metrics),
 }

@@ -14,7 +14,7 @@ import (
 var helpCommand = command{
 	Words:    "help",
 	Args:     "[TOPIC]…",
-	Purpose:  "say what a command, an operation, or the flags of every command do",
+	Purpose:  "describe a command, an operation, or the flags of every command",
 	Examples: [2]string{"help", "help TransferFungible"},
 	Run:      func(c *call) error { return c.showHelp(c.args) },
 }
@@ -74,7 +74,7 @@ func (c *call) helpOperation(kind ledger.OpKind) {
 	t.flush()
 	fmt.Fprintf(c.out, "\nexample:\n  ledgerctl commit %s\n", strings.Join(exampleOf(kind), " "))
 	if command := commandOf(kind); command != "" {
-		fmt.Fprintf(c.out, "\nledgerctl %s makes one.\n", command)
+		fmt.Fprintf(c.out, "\nledgerctl %s commits this operation.\n", command)
 	}
 }
 
@@ -92,13 +92,13 @@ func commandOf(kind ledger.OpKind) string {
 func need(kind ledger.OpKind, arg ledger.Arg) string {
 	switch {
 	case !arg.Required:
-		return "may be left out"
+		return "optional"
 	case arg.Type != ledger.ArgNewID:
 		return "needed"
 	case kind == ledger.RegisterClass:
-		return "needed, unless a code is given"
+		return "required, unless a code is given"
 	}
-	return "needed, unless a name is given"
+	return "required, unless a name is given"
 }
 
 // exampleOf returns an operation with the arguments that it needs, in words.
@@ -139,7 +139,7 @@ func exampleValue(kind ledger.OpKind, arg ledger.Arg) string {
 
 var versionCommand = command{
 	Words:    "version",
-	Purpose:  "show which ledgerctl this is",
+	Purpose:  "show the version of ledgerctl",
 	Examples: [2]string{"version", "version -o json"},
 	Run:      showVersion,
 }

@@ -213,7 +213,7 @@ func hostileRun(t *testing.T, dir, base string, words []string, name string, tur
 			t.Errorf("%q ends with %d and says nothing", args, code)
 		}
 		commits := words[0] == "commit" || words[0] == "register"
-		if known := code == exitDone && strings.Contains(shown, "global_seq") || strings.Contains(shown, "not known"); commits && name != "error, code 7" && !known {
+		if known := code == exitDone && strings.Contains(shown, "global_seq") || strings.Contains(shown, "it is unknown whether"); commits && name != "error, code 7" && !known {
 			t.Errorf("%q ends with %d, and does not say whether it was committed: %q", args, code, shown)
 		}
 	}
@@ -263,7 +263,7 @@ func TestFullOutput(t *testing.T) {
 		if err := wal.MarkCopy(dir, "http://other", wal.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if code, errs := run("log", "detach", "-dir", dir, "-accept-loss", "-o", format); code != exitFailure || !strings.Contains(errs, "goes on alone after commit 3") {
+		if code, errs := run("log", "detach", "-dir", dir, "-accept-loss", "-o", format); code != exitFailure || !strings.Contains(errs, "is independent after commit 3") {
 			t.Errorf("log detach: exit code %d, %q", code, errs)
 		}
 	}

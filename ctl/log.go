@@ -14,16 +14,16 @@ import (
 var logPushCommand = command{
 	Words:   "log push",
 	Args:    "[DIR]",
-	Purpose: "begin a log on several machines with a directory",
-	Notes: "No write daemon may run on the directory. Afterwards it is the first copy of the log in etcd: start ledger-write\n" +
-		"with -driver and the same URL on it, and on the other hosts with directories of their own, which fill from this\n" +
-		"one. What is in the directory is on this host alone until they have.",
+	Purpose: "create a log on several machines from a directory",
+	Notes: "Stop the write daemon of the directory first. Afterwards the directory is the first copy of the log in etcd. Start\n" +
+		"ledger-write with -driver and the same URL on it. On the other hosts, start ledger-write with empty directories,\n" +
+		"which are filled from this one. Until then, the commits are only on this host.",
 	Examples: [2]string{"log push data -to etcd://10.0.0.1:2379,10.0.0.2:2379/ledger", "log push data -to etcd://10.0.0.1:2379/ledger -driver-user /etc/ledger/etcd-user"},
 	Setup: func(set *flag.FlagSet) action {
 		p := &logPush{}
 		p.log.declare(set)
 		set.StringVar(&p.to.URL, "to", "", "`URL` of the log: etcd://HOST:PORT[,HOST:PORT...]/PREFIX")
-		set.StringVar(&p.to.CA, "driver-ca", "", "`FILE` with the root certificates of etcd's members, in PEM; without it the connection is plain")
+		set.StringVar(&p.to.CA, "driver-ca", "", "`FILE` with the root certificates of etcd's members, in PEM; without it the connection is not encrypted")
 		set.StringVar(&p.to.Cert, "driver-cert", "", "`FILE` with the client certificate for etcd, in PEM")
 		set.StringVar(&p.to.Key, "driver-key", "", "`FILE` with the private key of -driver-cert, in PEM")
 		set.StringVar(&p.to.UserFile, "driver-user", "", "`FILE` whose first line is user:password for etcd")
@@ -38,7 +38,7 @@ type logPush struct {
 
 func (p *logPush) run(c *call) error {
 	if p.to.URL == "" {
-		return usagef("where to? give a URL with -to, such as etcd://10.0.0.1:2379/ledger")
+		return usagef("no target: give a URL with -to, such as etcd://10.0.0.1:2379/ledger")
 	}
 	if err := p.to.Check(); err != nil {
 		return usagef("%v", err)
@@ -55,7 +55,7 @@ func (p *logPush) run(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.done(fmt.Sprintf("%s has a log now, which goes on after commit %d; start ledger-write -dir %s -driver %s", p.to.URL, last, p.log.dir, p.to.URL),
+	return c.done(fmt.Sprintf("%s now has a log, which continues after commit %d; start ledger-write -dir %s -driver %s", p.to.URL, last, p.log.dir, p.to.URL),
 		`{"log":%s,"seq":%d}`, ledger.AppendString(nil, p.to.URL), last)
 }
 
@@ -75,15 +75,15 @@ func (c *call) done(words, format string, values ...any) error {
 var logDetachCommand = command{
 	Words:   "log detach",
 	Args:    "[DIR]",
-	Purpose: "let a copy of a log go on alone, when the log is lost for good",
-	Notes: "A directory that is a copy, of a log in etcd or of another host's, is rejected by ledger-write with -driver file.\n" +
-		"This command takes the mark away. Commits that were acknowledged and have not reached the directory are lost.\n" +
-		"Nothing is fenced: make sure that no daemon writes the original any more, or there will be two histories.",
+	Purpose: "make a copy of a log independent, if the log is lost for good",
+	Notes: "ledger-write with -driver file rejects a directory that is marked as a copy, of a log in etcd or on another host.\n" +
+		"This command removes the mark. Commits that were acknowledged but are not in the directory are lost.\n" +
+		"It does not fence the original: make sure that no daemon writes to it, or there will be two histories.",
 	Examples: [2]string{"log detach data -accept-loss", "log detach /var/lib/ledger/log -accept-loss -o json"},
 	Setup: func(set *flag.FlagSet) action {
 		d := &logDetach{}
 		d.log.declare(set)
-		set.BoolVar(&d.accept, "accept-loss", false, "yes, what has not reached the directory is lost")
+		set.BoolVar(&d.accept, "accept-loss", false, "accept that commits that are not in the directory are lost")
 		return d.run
 	},
 }
@@ -99,7 +99,7 @@ func (d *logDetach) run(c *call) error {
 		return d.log.explain(err)
 	}
 	if of == "" {
-		return cmp.Or(d.log.present(), fmt.Errorf("%s is no copy of another log; nothing is to be done", d.log.dir))
+		return cmp.Or(d.log.present(), fmt.Errorf("%s is not marked as a copy of another log: there is nothing to do", d.log.dir))
 	}
 	w, err := wal.Prepare(d.log.dir, wal.Options{Copy: true, Manual: true})
 	if err != nil {
@@ -107,7 +107,7 @@ func (d *logDetach) run(c *call) error {
 	}
 	defer w.Close()
 	if !d.accept {
-		return usagef("%s reaches commit %d of %s, and commits after it may have been acknowledged: say -accept-loss if they are lost for good", d.log.dir, w.LastSeq(), of)
+		return usagef("%s reaches commit %d of %s, and commits after it may have been acknowledged: give -accept-loss if they are lost for good", d.log.dir, w.LastSeq(), of)
 	}
 	if err := w.Start(); err != nil { // recovers the end by the rules for copies, which allow more
 		return err
@@ -115,6 +115,6 @@ func (d *logDetach) run(c *call) error {
 	if err := wal.UnmarkCopy(d.log.dir, wal.Options{}); err != nil {
 		return err
 	}
-	return c.done(fmt.Sprintf("%s goes on alone after commit %d; it was a copy of %s, which is not fenced: no daemon may write that any more", d.log.dir, w.LastSeq(), of),
+	return c.done(fmt.Sprintf("%s is independent after commit %d; it was a copy of %s, which is not fenced: no daemon may write to it", d.log.dir, w.LastSeq(), of),
 		`{"was_copy_of":%s,"seq":%d}`, ledger.AppendString(nil, of), w.LastSeq())
 }

@@ -90,7 +90,7 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 		return err
 	}
 	if c.csv() && !cmd.List {
-		return usagef("-o csv is of lists, and %s shows none: -o json is for programs", cmd.Words)
+		return usagef("-o csv is for lists, and %s shows none: use -o json", cmd.Words)
 	}
 	c.args = rest
 	if err := c.connecting.load(env); err != nil {

@@ -89,13 +89,13 @@ func (s *span) declare(set *flag.FlagSet, seqOnly bool) {
 func (s *span) settle() error {
 	if s.after.word != "" {
 		if s.from.word != "" {
-			return usagef("-from and -after are two beginnings: use one")
+			return usagef("-from and -after can't be combined")
 		}
 		s.from = s.after.next()
 	}
 	if s.before.word != "" {
 		if s.to.word != "" {
-			return usagef("-to and -before are two ends: use one")
+			return usagef("-to and -before can't be combined")
 		}
 		to := s.before.before()
 		if to == nil {

@@ -73,7 +73,7 @@ func (c *call) class(ref string) (*classData, error) {
 		return nil, err
 	}
 	if d := class.Decimals; d < 0 || d > ledger.MaxDecimals {
-		return nil, notALedgers(answer.URL, "a class has %d decimals", d)
+		return nil, notALedgers(answer.URL, "it has a class with %d decimals", d)
 	}
 	if c.classes == nil {
 		c.classes = map[string]*classData{}
@@ -138,7 +138,7 @@ func (c *call) shortfall(e *client.Refused) string {
 	case d["held"] == nil:
 		return fmt.Sprintf("%s holds %s %s, %s requested", holder, amount("available"), stack, amount("requested"))
 	}
-	return fmt.Sprintf("%s has %s %s available, %s requested; %s more are held", holder, amount("available"), stack, amount("requested"), amount("held"))
+	return fmt.Sprintf("%s has %s %s available, %s requested; %s is held", holder, amount("available"), stack, amount("requested"), amount("held"))
 }
 
 // classSoon returns a class, or nil if it is not read within two seconds, or if
@@ -192,9 +192,9 @@ func (c *call) nextStep(e *client.Refused) string {
 	case is(ledger.WrongContainerKind, "PlaceInGrid"):
 		return "-slot SLOT puts it into a slot"
 	case is(ledger.AlreadyPlaced, "AddFungible"):
-		return "-stack-key N makes a second stack"
+		return "-stack-key N creates a second stack"
 	case is(ledger.AlreadyPlaced, "TransferFungible"):
-		return "leave out -x and -y to add to it"
+		return "omit -x and -y to add to it"
 	case is(ledger.WrongContainerKind, "RemoveFromSlot"):
 		return "-instance INSTANCE takes one out of a grid"
 	case is(ledger.WrongContainerKind, "RemoveFromGrid"):
@@ -232,9 +232,9 @@ func (c *call) sameLedger(dryRun bool) error {
 	}
 	switch {
 	case status == http.StatusOK && write != read:
-		return usagef("-write-url %s and -read-url %s are of different ledgers, whose decimals may differ", c.writeURL, c.readURL)
+		return usagef("-write-url %s and -read-url %s belong to different ledgers", c.writeURL, c.readURL)
 	case status == http.StatusForbidden && dryRun:
-		c.say("without the scope log it can't be checked that -write-url and -read-url are of one ledger, whose decimals these are")
+		c.say("not checked: whether -write-url and -read-url, where the decimals come from, belong to the same ledger; the token lacks the scope log")
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 // maxListLimit is the maximum page length of a read daemon.
 const maxListLimit = 10_000
 
-// errEnough ends a list without an error.
-var errEnough = errors.New("enough was seen")
+// errEnough ends the reading of a list early. It is not reported.
+var errEnough = errors.New("enough was read")
 
 // maxWait is the maximum time that one request may wait for a commit.
 const maxWait = 30 * time.Second
@@ -33,25 +33,25 @@ type readFlags struct {
 
 func (r *readFlags) declare(set *flag.FlagSet) {
 	r.minSeq = anyKey()
-	set.Var(&r.minSeq, "min-seq", "answer only when commit `SEQ` can be read: with the global_seq of a commit, read it back")
-	set.Var(&r.wait, "wait", "longest `TIME` to wait for -min-seq, up to 30s; the daemon's own default is 1s")
+	set.Var(&r.minSeq, "min-seq", "respond only when commit `SEQ` is visible: pass the global_seq of a commit to read it back")
+	set.Var(&r.wait, "wait", "maximum `TIME` to wait for -min-seq, up to 30s (the daemon's default is 1s)")
 }
 
 func (r *readFlags) declarePast(set *flag.FlagSet) {
 	r.at.last = true
-	set.Var(&r.at, "at", "as it was after this `SEQ|TIME`: "+momentUsage)
+	set.Var(&r.at, "at", "state as of this `SEQ|TIME`: "+momentUsage)
 }
 
 func (r *readFlags) query(c *call) (url.Values, error) {
 	q := url.Values{}
 	if r.wait.Duration > maxWait {
-		return nil, usagef("-wait is %v, and must be at most %v", &r.wait, maxWait)
+		return nil, usagef("-wait is %v, but must be at most %v", &r.wait, maxWait)
 	}
 	if r.wait.Duration > 0 && !r.minSeq.given && r.at.word == "" {
-		return nil, usagef("-wait waits for the commit that -min-seq names: give that too")
+		return nil, usagef("-wait needs -min-seq, the commit to wait for")
 	}
 	if r.minSeq.given && r.at.word != "" {
-		return nil, usagef("-at waits for its commit itself: leave out -min-seq")
+		return nil, usagef("-at waits for its commit itself: omit -min-seq")
 	}
 	setQuery(q, "min_seq", &r.minSeq)
 	r.at.ask(q, "at")
@@ -118,9 +118,9 @@ type listFlags struct {
 // declare declares the flags that a list has besides those of every read.
 func (l *listFlags) declare(set *flag.FlagSet) {
 	l.limit = number{least: 1, most: maxListLimit}
-	set.Var(&l.limit, "limit", "at most `N` entries a page, up to 10000; the daemon's own default is 1000")
-	set.StringVar(&l.cursor, "cursor", "", "go on from the page that gave this `CURSOR`")
-	set.BoolVar(&l.all, "all", false, "follow the pages to the end; each is consistent in itself")
+	set.Var(&l.limit, "limit", "at most `N` entries per page, up to 10000 (the daemon's default is 1000)")
+	set.StringVar(&l.cursor, "cursor", "", "continue after the page that returned this `CURSOR`")
+	set.BoolVar(&l.all, "all", false, "read all pages; each is consistent by itself")
 }
 
 func (l *listFlags) showTable(c *call, path string, filters url.Values, fields view) error {
@@ -154,7 +154,7 @@ func (l *listFlags) show(c *call, path string, filters url.Values, t *table, add
 		return cmp.Or(err, c.out.Flush())
 	})
 	if err == nil && next != "" && !c.json() && !l.whole {
-		c.say("there is more: go on with -cursor %s, or use -all", next)
+		c.say("there is more: continue with -cursor %s, or use -all", next)
 	}
 	return l.absent(c, path, err)
 }
@@ -181,7 +181,7 @@ func (c *call) pages(path string, q url.Values, all bool, check, add func(a *ans
 		case err != nil || next == "" || !all:
 			return next, err
 		case next == q.Get("cursor"):
-			return "", fmt.Errorf("the answer of %s gives the cursor that was asked for: the list would never end", a.URL)
+			return "", fmt.Errorf("the response of %s returns the cursor of the request: the list would never end", a.URL)
 		}
 		q.Set("cursor", next)
 	}

@@ -10,7 +10,7 @@ import (
 
 var readCommitsCommand = command{
 	Words:    "read commits",
-	Purpose:  "list the commits in the order they were made, or the newest first",
+	Purpose:  "list the commits, oldest or newest first",
 	List:     true,
 	Examples: [2]string{"read commits -last 20", "read commits -idempotency-key order-17 -o json"},
 	Setup: func(set *flag.FlagSet) action {
@@ -18,7 +18,7 @@ var readCommitsCommand = command{
 		list.readFlags.declare(set)
 		list.declare(set)
 		last := number{least: 1, most: maxListLimit}
-		set.Var(&last, "last", "the newest `N` commits, or of those before -before or up to -to, newest first")
+		set.Var(&last, "last", "the newest `N` commits, or the newest before -before or up to -to, newest first")
 		var within span
 		within.declare(set, true)
 		query := declareFilters(set, []filter{
@@ -37,7 +37,7 @@ var readCommitsCommand = command{
 			}
 			if last.given {
 				if list.paged() {
-					return usagef("-last N is a page of its own: leave out -limit, -cursor and -all")
+					return usagef("-last can't be combined with -limit, -cursor or -all")
 				}
 				q.Set("order", "newest")
 				q.Set("limit", last.String())

@@ -69,7 +69,7 @@ func (r readRow) setup(set *flag.FlagSet) action {
 		within.declare(set, false)
 	}
 	if r.draw != nil {
-		set.BoolVar(&asList, "list", false, "a table of what is there, instead of a drawing; so do -limit, -cursor and -all")
+		set.BoolVar(&asList, "list", false, "show a table instead of a drawing, as -limit, -cursor and -all do")
 	}
 	query := declareFilters(set, r.filters)
 	return func(c *call) error {
@@ -118,7 +118,7 @@ func (c *call) path(path, kind string) (string, error) {
 	return strings.Replace(path, "*", ref, 1), err
 }
 
-const amountsNote = "The table shows quantities with the decimals of their class, JSON the minor units."
+const amountsNote = "The table shows quantities with the decimals of their class, JSON in minor units."
 
 var (
 	stackKeyFilter  = filter{"stack-key", "key", keyValue, "only of this `KEY`"}
@@ -138,18 +138,18 @@ var readRows = []readRow{{
 	fields:   "class_id class key quantity held",
 	filters:  []filter{{"class-id", "class_id", classValue, "only stacks of this `CLASS`"}, stackKeyFilter},
 }, {
-	words: "read holds", arg: "CONTAINER", purpose: "list what is held of a container's stacks", notes: amountsNote, list: true, past: true,
+	words: "read holds", arg: "CONTAINER", purpose: "list the holds on a container's stacks", notes: amountsNote, list: true, past: true,
 	examples: [2]string{"read holds users/42", "read holds 1 -all -o ndjson"},
 	path:     "/v1/read/container/*/holds",
 	fields:   "hold_id class_id class key quantity held_seq expires_at",
 }, {
-	words: "read hold", arg: "HOLD", purpose: "show a hold: of what, how much, until when", notes: amountsNote,
+	words: "read hold", arg: "HOLD", purpose: "show a hold: its stack, quantity and expiry", notes: amountsNote,
 	examples: [2]string{"read hold 17", "read hold 17 -o json"},
 	path:     "/v1/read/hold/*",
 	fields:   "hold_id container_id container? class_id class key quantity held_seq expires_at",
 }, {
 	words: "read class", arg: "CLASS", purpose: "show a class of assets",
-	notes:    "read holders lists the containers that hold a fungible class, read instances the instances of another.",
+	notes:    "read holders lists the containers that hold a fungible class. read instances lists the instances of any other.",
 	examples: [2]string{"read class EUR", "read class 1 -o json"},
 	path:     "/v1/read/class/*",
 	fields:   "class_id code? name fungible decimals registered_seq",
@@ -160,7 +160,7 @@ var readRows = []readRow{{
 	fields:   "class_id code name fungible decimals registered_seq",
 }, {
 	words: "read shapes", arg: "CLASS", purpose: "list the shapes of a class", list: true,
-	notes:    "The key \"any\" is the shape of all keys that have none of their own.",
+	notes:    "The key \"any\" is the shape for all keys without one of their own.",
 	examples: [2]string{"read shapes sword", "read shapes 2 -o json"},
 	path:     "/v1/read/class/*/shapes",
 	fields:   "key width height",
@@ -184,7 +184,7 @@ var readRows = []readRow{{
 	fields:   "instance_id key location minted_seq",
 	filters:  []filter{stackKeyFilter, containerFilter},
 }, {
-	words: "read containers", purpose: "list the containers; -prefix: those whose names begin so", list: true,
+	words: "read containers", purpose: "list the containers, or those with a name prefix", list: true,
 	examples: [2]string{"read containers -kind Grid", "read containers -prefix users/ -all -o csv"},
 	path:     "/v1/read/containers",
 	fields:   "container_id name kind owner",

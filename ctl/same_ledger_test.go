@@ -36,7 +36,7 @@ func TestSameLedger(t *testing.T) {
 		}
 	}
 	if out := coarse.must(exitDone, "", "read", "balances", "shop", "-min-seq", "4"); !strings.Contains(out, "  2 ") {
-		t.Errorf("shop holds\n%s, and 1 was added twice", out)
+		t.Errorf("shop holds\n%s, but 1 was added twice", out)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestSameLedgerWithoutScope(t *testing.T) {
 			t.Fatal(said)
 		}
 	}
-	for client, note := range map[string]string{"usual": "without the scope log", "admin": ""} {
+	for client, note := range map[string]string{"usual": "the token lacks the scope log", "admin": ""} {
 		code, out, words := as(client, "add", "shop", "1.50", "EUR", "-dry-run")
 		if code != exitDone || !strings.Contains(out, "quantity=150") || !strings.Contains(words, note) || note == "" && words != "" {
 			t.Errorf("%s: exit code %d\n%s%s", client, code, out, words)

@@ -120,9 +120,9 @@ func TestVerifyComparesWithReplay(t *testing.T) {
 		digest     uint64
 		good       uint64 // the last valid commit
 	}{
-		{"digest", "state digest", record(create), 1, 1},
-		{"refused by the state", "replay", record(add), 0, 0},
-		{"no record", "record", []byte{1}, 0, 0},
+		{"digest", "replay", record(create), 1, 1},
+		{"rejected by the state", "replay", record(add), 0, 0},
+		{"no record", "replay", []byte{1}, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

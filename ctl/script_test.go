@@ -135,7 +135,7 @@ func (s *script) run(source string) string {
 			continue
 		case "", "#":
 		default:
-			s.t.Fatalf("line %d: what is %q?", i+1, line)
+			s.t.Fatalf("line %d: unknown directive %q", i+1, line)
 		}
 		s.out.WriteString(line + "\n")
 	}

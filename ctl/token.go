@@ -27,16 +27,16 @@ type authFlags struct {
 }
 
 func (a *authFlags) declare(set *flag.FlagSet) {
-	set.StringVar(&a.file, "auth-file", "", "`FILE` of the clients and what they may do, as the daemons' flag names it")
+	set.StringVar(&a.file, "auth-file", "", "`FILE` with the clients and their scopes: that of the daemons' -auth-file")
 }
 
 // need returns an error if the file is not named, or must exist and does not.
 func (a *authFlags) need(exists bool) error {
 	if a.file == "" {
-		return usagef("-auth-file must say which file: the one that the daemons were given")
+		return usagef("-auth-file is required: give the file that the daemons use")
 	}
 	if _, err := os.Stat(a.file); exists && errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("there is no file %s: ledgerctl token new makes it", a.file)
+		return fmt.Errorf("there is no file %s: ledgerctl token new creates it", a.file)
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ var tokenNewCommand = command{
 		set.Var(&a.owners, "owners", "limit the client to containers of these `OWNERS`, separated by commas")
 		set.StringVar(&a.cert, "cert-file", "", "accept the holder of the certificate in this `FILE`, in PEM, instead of a token")
 		set.StringVar(&a.to, "to", "", "write the token to this new `FILE`, mode 0600, instead of printing it")
-		set.BoolVar(&a.again, "again", false, "NAME may have other tokens: to replace one, make a new one, hand it out, revoke the old one by -hash")
+		set.BoolVar(&a.again, "again", false, "add another token to NAME; to rotate, create a new one, hand it out, and revoke the old one by -hash")
 		return a.create
 	},
 }
@@ -81,7 +81,7 @@ func (a *authFlags) create(c *call) error {
 	}
 	if a.cert != "" {
 		if a.to != "" {
-			return usagef("-to is for a token, and -cert-file makes none")
+			return usagef("-to is for a token, but -cert-file creates none")
 		}
 		e.Cert = true
 		if e.Hash, err = certificateHash(a.cert); err != nil {
@@ -123,7 +123,7 @@ func (a *authFlags) issue(c *call, e auth.Entry) error {
 func (a *authFlags) add(c *call, e auth.Entry, handOut func() error) error {
 	err := auth.Add(a.file, e, a.again, handOut)
 	if errors.Is(err, auth.ErrTaken) {
-		return usagef("%s has a credential already: choose another name, or use -again to give it one more", e.Name)
+		return usagef("%s already has a credential: choose another name, or use -again to add one", e.Name)
 	}
 	if err != nil {
 		return fmt.Errorf("%w; no token was added", err)
@@ -152,7 +152,7 @@ var tokenListCommand = command{
 	Words:    "token list",
 	List:     true,
 	Purpose:  "list the clients and their permissions",
-	Notes:    "A token is named by the first digits of its SHA-256: the file has no more of it.",
+	Notes:    "A token is identified by the first digits of its SHA-256; the file does not contain the token.",
 	Examples: [2]string{"token list -auth-file /etc/ledger/auth", "token list -auth-file /etc/ledger/auth -o json"},
 	Setup:    setup((*authFlags).list),
 }
@@ -187,12 +187,12 @@ var tokenRevokeCommand = command{
 	Words:    "token revoke",
 	Args:     "NAME",
 	Purpose:  "revoke a client's credentials",
-	Notes:    "All tokens and certificates of NAME are taken out of the file, or, with -hash, the one of them.",
+	Notes:    "It removes all tokens and certificates of NAME from the file or, with -hash, only one.",
 	Examples: [2]string{"token revoke shop -auth-file /etc/ledger/auth", "token revoke shop -hash 1f0c9a -auth-file /etc/ledger/auth"},
 	Setup: func(set *flag.FlagSet) action {
 		a := &authFlags{}
 		a.declare(set)
-		set.Var(&a.hash, "hash", "only the one whose hash begins with these `DIGITS`, as token list shows them")
+		set.Var(&a.hash, "hash", "only the credential whose hash begins with these `DIGITS`, as token list shows them")
 		return a.revoke
 	},
 }
@@ -203,7 +203,7 @@ func (a *authFlags) revoke(c *call) error {
 	}
 	out, err := auth.Revoke(a.file, c.args[0], strings.ToLower(a.hash.value))
 	if errors.Is(err, auth.ErrNobody) {
-		return fmt.Errorf("%s has no such token or certificate: token list shows which there are", c.args[0])
+		return fmt.Errorf("%s has no such token or certificate: token list shows the existing ones", c.args[0])
 	}
 	if err != nil {
 		return err

@@ -34,12 +34,12 @@ type txFlags struct {
 func (t *txFlags) declare(set *flag.FlagSet) {
 	set.StringVar(&t.file, "f", "", "the same as the word `FILE`")
 	set.Var(&t.ops, "op", "one operation as `WORDS`: 'Name argument=value …'; repeatable")
-	set.StringVar(&t.metadata, "metadata", "", "`JSON` object to keep with the commit")
+	set.StringVar(&t.metadata, "metadata", "", "`JSON` object to store with the commit")
 	declareKey(set, &t.key)
 }
 
 func declareKey(set *flag.FlagSet, key *string) {
-	set.StringVar(key, "key", "", "idempotency `KEY`: run again with the same key, it is committed once")
+	set.StringVar(key, "key", "", "idempotency `KEY`: a command repeated with the same key commits once")
 }
 
 // body returns the transaction's JSON: the bytes of the file, or JSON made from words.
@@ -52,13 +52,13 @@ func (t *txFlags) body(c *call) ([]byte, error) {
 	case t.file != "" && len(t.ops)+len(words) > 0, len(t.ops) > 0 && len(words) > 0:
 		return nil, usagef("-f, -op and operations in words are three ways to give a transaction: use one")
 	case t.file != "" && t.metadata != "":
-		return nil, usagef("-metadata goes with operations in words: with a file, put it into the transaction")
+		return nil, usagef("-metadata is only for operations in words: with a file, put the metadata into the transaction")
 	case t.file != "":
 		return c.readInput(t.file)
 	case len(t.ops)+len(words) > 0:
 		return t.bodyOfWords(words)
 	}
-	return nil, usagef("there is no transaction: give its operations in words, a FILE, or - for standard input")
+	return nil, usagef("no transaction was given: give operations in words, a FILE, or - for standard input")
 }
 
 // nearerOp returns err, or an error that suggests the name of an operation.
@@ -127,7 +127,7 @@ func checkKey(key string) error {
 	}
 	for _, b := range []byte(key) {
 		if b < ' ' || b > '~' {
-			return usagef("-key must be printable ASCII, and is %q", key)
+			return usagef("-key must be printable ASCII, not %q", key)
 		}
 	}
 	if key != strings.TrimSpace(key) {
@@ -178,8 +178,8 @@ func (c *call) openInput(name string) (io.Reader, func() error, error) {
 var preflightCommand = command{
 	Words:   "preflight",
 	Args:    operationArgs,
-	Purpose: "ask whether a transaction would be taken, and change nothing",
-	Notes:   "It is judged against the ledger as it is now; a commit that follows may meet another.",
+	Purpose: "check whether a transaction would be accepted, without changing anything",
+	Notes:   "It is judged against the ledger as it is now, which may change before you commit.",
 	Examples: [2]string{
 		"preflight RemoveFungible container_id=users/42 class_id=EUR key=0 quantity=5",
 		"preflight transaction.json && ledgerctl commit transaction.json",
@@ -198,7 +198,7 @@ func (t *txFlags) preflight(c *call) error {
 const preflightPath = "/v1/commit/preflight"
 
 func declareDryRun(set *flag.FlagSet) *bool {
-	return set.Bool("dry-run", false, "show the operations and whether they would be accepted, and change nothing")
+	return set.Bool("dry-run", false, "show the operations and whether they would be accepted, without changing anything")
 }
 
 func (c *call) preflight(path string, body []byte, key string) error {

@@ -79,7 +79,7 @@ func TestCommandTable(t *testing.T) {
 		cmd := &commands[i]
 		first, _, _ := strings.Cut(cmd.Words, " ")
 		if first != last && groups[first] {
-			t.Errorf("%s: the commands of a group must stand together", cmd.Words)
+			t.Errorf("%s: the commands of a group must be adjacent", cmd.Words)
 		}
 		last, groups[first] = first, true
 		cmd.flagSet().VisitAll(func(f *flag.Flag) {
@@ -96,7 +96,7 @@ func TestCommandTable(t *testing.T) {
 		}
 		for _, example := range cmd.Examples {
 			if !strings.HasPrefix(example, cmd.Words) {
-				t.Errorf("%s: the example %q is not one", cmd.Words, example)
+				t.Errorf("%s: the example %q is not a command", cmd.Words, example)
 			}
 			if found, _, err := resolve(commands, exampleWords(example)); err != nil || found.Words != cmd.Words {
 				t.Errorf("%s: the example %q is of %q: %v", cmd.Words, example, found.Words, err)

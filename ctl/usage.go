@@ -15,7 +15,7 @@ import (
 
 // writeOverview lists the commands whose first word is group, or all for "".
 func writeOverview(w io.Writer, table []command, group string) {
-	title := "ledgerctl commits to an asset ledger, reads it and looks after its log."
+	title := "ledgerctl commits to an asset ledger, reads it and maintains its log."
 	if group != "" {
 		title = "The commands of ledgerctl " + group + ":"
 	}
@@ -37,39 +37,40 @@ func writeOverview(w io.Writer, table []command, group string) {
 		}
 	}
 	t.flush()
-	fmt.Fprint(w, "\nledgerctl COMMAND -h       says more of a command\n")
+	fmt.Fprint(w, "\nledgerctl COMMAND -h       describes a command\n")
 	if group == "" {
 		fmt.Fprint(w, "ledgerctl help connecting  lists the flags of every command: addresses, tokens, output\n"+
-			"ledgerctl help ops         lists the operations; help TransferFungible says more of one\n\n"+exitHelp)
+			"ledgerctl help ops         lists the operations; help TransferFungible describes one\n\n"+exitHelp)
 	}
 }
 
 // sections are the titles in the overview, by the command below them.
 var sections = map[string]string{
-	"create":         "change it, an operation at a time",
+	"create":         "change it, one operation at a time",
 	"commit":         "transactions, and classes",
 	"read container": "read and follow it",
-	"health":         "run it, and look after it",
+	"health":         "run and maintain it",
 	"version":        "about ledgerctl",
 }
 
 func writeConnecting(w io.Writer) {
-	fmt.Fprint(w, "These flags are of every command, and may stand before or after its words.\n")
+	fmt.Fprint(w, "Every command has these flags. They may come before or after its arguments.\n")
 	writeFlags(w, globalFlags(), flag.NewFlagSet("", flag.ContinueOnError))
-	fmt.Fprint(w, "\nEvery flag can be given in the environment too: LEDGER_ and its name in capitals,\nLEDGER_WRITE_URL for -write-url. NO_COLOR, set to anything, turns off the colours of a terminal.\n\n"+
-		"Both addresses must be of one ledger: a verb reads the decimals of an AMOUNT from the read daemon. It refuses to commit\n"+
+	fmt.Fprint(w, "\nEvery flag can also be set in the environment, as LEDGER_ and its name in capitals, such as\nLEDGER_WRITE_URL for -write-url. NO_COLOR, set to any value, turns off colors on a terminal.\n\n"+
+		"Both addresses must belong to one ledger: a verb reads the decimals of an AMOUNT from the read daemon. It does not commit\n"+
 		"if the ids of the two logs differ. It can't tell if one log is a copy of the other, or if the token lacks the scope log.\n"+
-		"Then it commits, and -dry-run says that they were not compared.\n")
+		"In that case it commits, and -dry-run reports that they were not compared.\n")
 }
 
 const exitHelp = `exit codes:
   0  done
   1  failure
   2  wrong usage
-  3  the ledger refused it
-  4  no answer: connection, timeout, or a failure of the daemon
-  5  stale: freshness, or a read, missed its bound
+  3  rejected by the ledger
+  4  no response: connection, timeout, or a failure of the daemon
+  5  stale: freshness or a read missed its limit
   6  the log is damaged
+  130, 143  stopped by a signal: Ctrl-C, or SIGTERM
 `
 
 func (cmd *command) writeHelp(w io.Writer) {
@@ -125,7 +126,7 @@ func writeManPages(table []command, dir string) error {
 	writeOverview(&overview, table, "")
 	overview.WriteString("\nconnecting:\n")
 	writeConnecting(&overview)
-	pages := map[string]string{"ledgerctl": manPage("ledgerctl", "commit to an asset ledger, read it and look after its log", overview.String())}
+	pages := map[string]string{"ledgerctl": manPage("ledgerctl", "commit to an asset ledger, read it and maintain its log", overview.String())}
 	for i := range table {
 		if cmd := &table[i]; !cmd.Hidden {
 			var help strings.Builder

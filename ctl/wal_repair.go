@@ -18,12 +18,12 @@ var walRepairCommand = command{
 	Notes: "Without -accept-loss it changes nothing, lists the commits that would be lost, and exits with 6. With it, nothing\n" +
 		"is deleted: damaged bytes are copied to wal/repair-….bad, and later segments and checkpoints are renamed to ….bad.\n" +
 		"Damaged checkpoints are renamed too, which loses no commit.\n" +
-		"It needs the log for itself: stop ledger-write first. A backup is the better way, if there is one.",
+		"It needs exclusive use of the log: stop ledger-write first. If there is a backup, restore that instead.",
 	Examples: [2]string{"wal repair data", "wal repair data -accept-loss"},
 	Setup: func(set *flag.FlagSet) action {
 		r := &repairing{}
 		r.log.declare(set)
-		set.BoolVar(&r.accept, "accept-loss", false, "drop the commits behind the damage")
+		set.BoolVar(&r.accept, "accept-loss", false, "drop the commits after the damage")
 		return r.run
 	},
 }
@@ -56,7 +56,7 @@ func (r *repairing) run(c *call) error {
 	}
 	sum := "no commit is lost"
 	if plan.Lost > 0 {
-		sum = fmt.Sprintf("%d commits after commit %d are lost, %d of them can still be read, and are listed", plan.Lost, plan.Kept, readable)
+		sum = fmt.Sprintf("%d commits after commit %d are lost; %d of them can still be read and are listed", plan.Lost, plan.Kept, readable)
 	}
 	if !r.accept {
 		return exitf(exitDamaged, "nothing was changed; with -accept-loss %s", sum)

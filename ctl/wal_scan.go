@@ -22,7 +22,7 @@ type logFlags struct{ dir string }
 const defaultDir = "ledger-data"
 
 func (l *logFlags) declare(set *flag.FlagSet) {
-	set.StringVar(&l.dir, "dir", defaultDir, "`DIR` of the log, as given to ledger-write; the same as the word DIR")
+	set.StringVar(&l.dir, "dir", defaultDir, "`DIR` of the log, as given to ledger-write; the same as the argument DIR")
 }
 
 func (l *logFlags) explain(err error) error {
@@ -48,7 +48,7 @@ func readCheckpoint(dir string, seq uint64, id wal.LogID, keys int) (*ledger.Sta
 	defer f.Close()
 	state, info, err := ledger.ReadCheckpoint(f, ledger.Config{IdempotencyKeys: keys})
 	if err == nil && info.Seq != seq {
-		err = fmt.Errorf("it holds the state after commit %d", info.Seq)
+		err = fmt.Errorf("it has the state after commit %d", info.Seq)
 	}
 	if errors.Is(err, ledger.ErrCheckpointWindow) {
 		return nil, wal.Place{}, fmt.Errorf("%s: %w", wal.CheckpointPath(dir, seq), err)
@@ -100,7 +100,7 @@ var walStatCommand = command{
 	Args:     "[DIR]",
 	List:     true,
 	Purpose:  "list the segments of a log",
-	Notes:    "It reads the headers of frames only: ledgerctl wal verify checks the rest.",
+	Notes:    "It reads only the headers of frames. ledgerctl wal verify checks the rest.",
 	Examples: [2]string{"wal stat data", "wal stat data -o json"},
 	Setup:    setup((*logFlags).stat),
 }

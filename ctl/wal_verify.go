@@ -88,7 +88,7 @@ func (v *verification) begin(s *wal.SegmentInfo) error {
 	}
 	if v.places = places; s.Ordinal > 0 {
 		if oldest == nil || oldest.Seq() < s.First {
-			return &wal.CorruptError{File: s.File, Rule: "front of the log missing", Err: errors.New("no checkpoint stands for it")}
+			return &wal.CorruptError{File: s.File, Rule: "front of the log missing", Err: errors.New("no checkpoint replaces it")}
 		}
 		v.state = oldest
 	}

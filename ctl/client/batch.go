@@ -40,7 +40,7 @@ func (p *pipeline) request(ctx context.Context) error {
 	}
 	var whole struct{ Results []json.RawMessage }
 	if err := json.Unmarshal(a.Body, &whole); err != nil || len(whole.Results) != n {
-		return fmt.Errorf("%s answered %d results to %d transactions", a.URL, len(whole.Results), n)
+		return fmt.Errorf("%s returned %d results for %d transactions", a.URL, len(whole.Results), n)
 	}
 	p.opened = true
 	for i, raw := range whole.Results {

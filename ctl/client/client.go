@@ -201,7 +201,7 @@ func (c *Client) readAnswer(resp *http.Response, address, path string) (*Answer,
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, c.most+1))
 	if err == nil && int64(len(body)) > c.most {
-		err = fmt.Errorf("its answer is larger than %d bytes", c.most)
+		err = fmt.Errorf("its response is larger than %d bytes", c.most)
 	}
 	if err != nil {
 		return nil, &NoAnswer{address, err}

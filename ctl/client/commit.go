@@ -84,7 +84,7 @@ func (c *Client) commit(ctx context.Context, path string, tx Tx) (result Result,
 // result reads a commit result.
 func (c *Client) result(text []byte, r *Result) error {
 	if err := json.Unmarshal(text, r); err != nil || r.GlobalSeq < 1 {
-		return &OutcomeUnknown{Err: fmt.Errorf("the answer is not the result of a commit: %.200q", text)}
+		return &OutcomeUnknown{Err: fmt.Errorf("the response is not a commit result: %.200q", text)}
 	}
 	c.saw(r.GlobalSeq)
 	return nil
@@ -114,7 +114,7 @@ func (c *Client) Read(ctx context.Context, path string, query url.Values, v any)
 // server sent it.
 func (a *Answer) decode(v any) error {
 	if !json.Valid(a.Body) {
-		return &Unavailable{fmt.Errorf("the answer of %s is not JSON", a.URL)}
+		return &Unavailable{fmt.Errorf("the response of %s is not JSON", a.URL)}
 	}
 	return decode(a.Body, v)
 }

@@ -31,7 +31,7 @@ func (e *Refused) Error() string {
 	message := strings.TrimSuffix(e.Message, ".")
 	switch {
 	case e.Code == "":
-		return fmt.Sprintf("%s answered %d %s, which is no answer of the ledger's", e.URL, e.Status, http.StatusText(e.Status))
+		return fmt.Sprintf("%s returned %d %s, which is not a response of the ledger", e.URL, e.Status, http.StatusText(e.Status))
 	case e.OperationIndex != nil:
 		return fmt.Sprintf("%s: operation %d: %s", e.Code, *e.OperationIndex, message)
 	}
@@ -72,7 +72,7 @@ type OutcomeUnknown struct {
 
 // Error returns the last failure and the key.
 func (e *OutcomeUnknown) Error() string {
-	return fmt.Sprintf("%v; whether it was committed is unknown: repeat it with the key %q", e.Err, e.Key)
+	return fmt.Sprintf("%v; it is unknown whether it was committed: repeat it with the key %q", e.Err, e.Key)
 }
 
 // Unwrap returns the last failure.
@@ -91,21 +91,21 @@ func (e *NoAnswer) Unwrap() error { return e.Err }
 func (e *NoAnswer) Error() string {
 	switch {
 	case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, os.ErrDeadlineExceeded):
-		return fmt.Sprintf("no answer from %s in time", e.URL)
+		return fmt.Sprintf("no response from %s in time", e.URL)
 	case errors.Is(e.Err, syscall.ECONNREFUSED), errors.Is(e.Err, syscall.ENOENT):
-		return fmt.Sprintf("nothing listens at %s: is the daemon running, and is this its address?", e.URL)
+		return fmt.Sprintf("no daemon is listening at %s: is it running, and is this its address?", e.URL)
 	}
 	cause := e.Err
 	if why := e.distrust(); why != "" {
-		return fmt.Sprintf("no answer from %s: %s", e.URL, why)
+		return fmt.Sprintf("no response from %s: %s", e.URL, why)
 	}
 	if wrapped, ok := errors.AsType[*url.Error](cause); ok {
 		cause = wrapped.Err // without the method and address again
 	}
 	if errors.Is(cause, io.EOF) || errors.Is(cause, io.ErrUnexpectedEOF) {
-		return fmt.Sprintf("no answer from %s: it closed the connection", e.URL)
+		return fmt.Sprintf("no response from %s: it closed the connection", e.URL)
 	}
-	return fmt.Sprintf("no answer from %s: %v", e.URL, cause)
+	return fmt.Sprintf("no response from %s: %v", e.URL, cause)
 }
 
 // NeverSent reports whether the request cannot have reached a daemon.
@@ -119,7 +119,7 @@ func (e *NoAnswer) NeverSent() bool {
 // distrust says why TLS failed, "" if it was not that.
 func (e *NoAnswer) distrust() string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](e.Err); ok {
-		return "its certificate is not signed by anyone trusted here"
+		return "its certificate is not signed by a trusted authority"
 	}
 	host, isHost := errors.AsType[x509.HostnameError](e.Err)
 	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](e.Err)

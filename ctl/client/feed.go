@@ -189,7 +189,7 @@ func (f *feed) events(address string, body io.Reader, silence, late *time.Timer)
 		}
 		switch {
 		case err != nil && limited.N <= 0:
-			return fmt.Errorf("an event of %s is larger than %d bytes", address, f.c.most)
+			return fmt.Errorf("an event from %s is larger than %d bytes", address, f.c.most)
 		case err != nil:
 			return &NoAnswer{address, err}
 		}
@@ -215,7 +215,7 @@ func (f *feed) event(address string, data []byte, more bool) error {
 		GlobalSeq int64 `json:"global_seq"`
 	}
 	if err := json.Unmarshal(data, &commit); err != nil || commit.GlobalSeq <= f.last {
-		return fmt.Errorf("an event of %s is no commit after %d", address, f.last)
+		return fmt.Errorf("an event from %s is not a commit after %d", address, f.last)
 	}
 	if !f.yield(Commit{commit.GlobalSeq, data, more}, nil) {
 		return errStopped

@@ -101,7 +101,7 @@ func TestFeedCursor(t *testing.T) {
 	}
 	for _, err := range c.Feed(t.Context(), FeedOptions{Cursor: cursor}) {
 		if err == nil {
-			t.Error("a cursor without a number is taken")
+			t.Error("a cursor file without a number is accepted")
 		}
 	}
 }

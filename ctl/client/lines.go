@@ -99,8 +99,8 @@ type Outcome struct {
 	Verdict
 }
 
-// errNotJSON is wrapped by the error of a transaction that has no JSON.
-var errNotJSON = errors.New("a transaction has no JSON")
+// errNotJSON is wrapped by the error for a transaction that can't be encoded as JSON.
+var errNotJSON = errors.New("a transaction can't be encoded as JSON")
 
 // CommitAll commits many transactions over one stream, each atomic by itself, and yields their outcomes in order. At most
 // window of them (default 1024) are unanswered at a time. A broken connection is replaced, and unanswered transactions are

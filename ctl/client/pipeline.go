@@ -297,13 +297,13 @@ func (p *pipeline) result(url string, raw []byte, more bool) error {
 	case p.refused && p.sent == 0:
 		return nil // of a line behind a given one, which is not told
 	case p.held == p.sent:
-		return fmt.Errorf("%s answered a line that was not sent: %.200q", url, raw)
+		return fmt.Errorf("%s returned a result for a line that was not sent: %.200q", url, raw)
 	}
 	l := &p.queue[p.held]
 	a := &p.out
 	a.Raw, a.More = raw, more
 	if err := ParseVerdict(raw, &a.Verdict); err != nil {
-		return fmt.Errorf("%s answered what is no result: %.200q", url, raw)
+		return fmt.Errorf("%s returned an invalid result: %.200q", url, raw)
 	}
 	if p.holds(l, a.Err) {
 		l.busy = bytes.Clone(raw)

@@ -33,7 +33,7 @@ func ParseVerdict(raw []byte, v *Verdict) error {
 		return err
 	}
 	if v.Err == nil && v.GlobalSeq < 1 {
-		return errors.New("neither a commit nor an error")
+		return errors.New("it is neither a commit result nor an error")
 	}
 	return nil
 }

@@ -18,8 +18,8 @@ const (
 	resultBytes = 32 << 10         // how much of the results is read at a time
 )
 
-// errNoStream means that the daemon is older than streams.
-var errNoStream = errors.New("the daemon has no streams of commits")
+// errNoStream means that the daemon is of a version without streams.
+var errNoStream = errors.New("the daemon does not support streams of commits")
 
 // A stream is an open stream of commits; see POST /v1/commit/stream in docs/api.md.
 type stream struct {
