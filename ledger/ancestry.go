@@ -1,6 +1,6 @@
 package ledger
 
-// Link-cut trees answer whether an attachment would close a cycle. A question
+// Link-cut trees determine whether an attachment would close a cycle. A query
 // takes amortized time logarithmic in the size of the forest, so that no chain
 // of instances, however long, can stall the ledger. The trees are stored in the
 // instances, beside the parent and the children that reads use. (Sleator and
@@ -77,13 +77,14 @@ func (s *State) expose(ref uint32) {
 	}
 }
 
-// topmost returns the root of the tree that ref is in: ref itself if it is not attached.
+// topmost returns the root of the tree that ref is in: ref itself if it is not
+// attached.
 func (s *State) topmost(ref uint32) uint32 {
 	s.expose(ref)
 	for s.path(ref).left != 0 {
 		ref = s.path(ref).left
 	}
-	s.splay(ref) // pays for the way down
+	s.splay(ref) // the amortized bound requires this after a walk
 	return ref
 }
 
@@ -133,7 +134,8 @@ func (s *State) Approach(id int64) {
 	}
 }
 
-// topmostUnmoved is topmost for checks: it modifies nothing, and is slow.
+// topmostUnmoved is like topmost, but modifies nothing and is slow. It is for
+// checks.
 func (s *State) topmostUnmoved(ref uint32) uint32 {
 	for {
 		for !s.heads(ref) {

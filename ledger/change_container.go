@@ -49,7 +49,8 @@ func (s *State) releaseContainer(ref uint32) {
 	s.containers.release(ref)
 }
 
-// makeContainer creates an empty container with a name, or "". Id and name are not in use.
+// makeContainer creates an empty container with a name, or "". Id and name are
+// not in use.
 func (s *State) makeContainer(made container, name string) {
 	ref, c := s.containers.alloc()
 	made.created, made.updated = s.seq, s.seq
@@ -86,7 +87,7 @@ func (s *State) touch(ref uint32) {
 	s.changeUpdated(c)
 }
 
-// changeUpdated is touch without a way to undo it.
+// changeUpdated is like touch, but can't be undone.
 func (s *State) changeUpdated(c *container) {
 	before := updatedItem(c)
 	c.updated = s.seq

@@ -80,8 +80,8 @@ func (s *State) takeName(table int, owner uint32) {
 	s.undo.dropped = true
 }
 
-// rename replaces the name of a container or class; "" is no name. It returns the
-// previous name.
+// rename replaces the name of a container or class, and returns the previous
+// name. "" means no name.
 func (s *State) rename(table int, owner uint32, text string) (was string) {
 	was = s.nameOf(table, owner)
 	if was == text {
@@ -96,7 +96,7 @@ func (s *State) rename(table int, owner uint32, text string) (was string) {
 	return was
 }
 
-// nameOf returns the name of a container or class, "" if it has none.
+// nameOf returns the name of a container or class, or "" if it has none.
 func (s *State) nameOf(table int, owner uint32) string {
 	if table == containerNames && !s.containers.at(owner).named || table == classCodes && !s.classes.at(owner).coded {
 		return ""
@@ -137,7 +137,8 @@ func (s *State) assignID(table int) int64 {
 	})
 }
 
-// decideID records which id was assigned to what the operation created.
+// decideID records the id that was assigned to the container or class that the
+// operation created.
 func (s *State) decideID(table int, op *Op, id int64) {
 	s.assigned[table] = id + 1
 	op.setAssigned(id)

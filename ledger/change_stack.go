@@ -62,7 +62,8 @@ func (s *State) makeStack(cref, kref uint32, key, quantity int64) uint32 {
 	return ref
 }
 
-// setQuantity changes a stack's quantity. At 0 the stack is removed and its cells are free.
+// setQuantity changes a stack's quantity. At 0 the stack is removed and its
+// cells are free.
 func (s *State) setQuantity(ref uint32, quantity int64) {
 	if quantity == 0 {
 		s.dropStack(ref)
@@ -73,7 +74,8 @@ func (s *State) setQuantity(ref uint32, quantity int64) {
 	s.changeQuantity(r, s.stackIdentity(r), quantity)
 }
 
-// changeQuantity is setQuantity without a way to undo it, for a quantity above 0.
+// changeQuantity is like setQuantity, but the quantity must be above 0, and the
+// change can't be undone.
 func (s *State) changeQuantity(r *stack, identity uint64, quantity int64) {
 	s.digest += stackItem(identity, quantity) - stackItem(identity, r.quantity)
 	r.quantity = quantity

@@ -5,15 +5,16 @@ import (
 	"unsafe"
 )
 
-// Changes collects what replayed commits change, in order. The zero value is
-// empty. Nearly all of it is the quantity of a stack, and takes one cache line here.
+// Changes collects the changes of replayed commits, in order. The zero value is
+// empty. Nearly all changes are of the quantity of a stack. Each of these takes one
+// cache line.
 type Changes struct {
 	list   []StackChange
-	others []Change // those that a StackChange can't tell
+	others []Change // changes that need more fields than a StackChange
 }
 
-// A StackChange is a Change of a stack that is in no Grid and of which nothing
-// is held, with its commit; or it stands for another Change: see Changes.Other.
+// A StackChange is a change of a stack that is not in a Grid and has no holds, with
+// its commit. Or it refers to any other change; see Changes.Other.
 type StackChange struct {
 	Seq               uint64
 	Container         int64
@@ -22,17 +23,17 @@ type StackChange struct {
 	Stacks, Instances uint32
 	Op                int32
 	OpKind            OpKind
-	other             bool // Op is the place in Changes.others
+	other             bool // Op is the index in Changes.others
 }
 
-// changesRoom is how many changes a Changes without room makes room for.
+// changesRoom is the number of changes by which a full Changes grows.
 const changesRoom = 512
 
-// Grow makes room for n changes. What one operation changes is not divided, so
+// Grow makes room for n changes. The changes of one operation stay together, so
 // there may be a few more.
 func (c *Changes) Grow(n int) { c.list = slices.Grow(c.list, n) }
 
-// add returns a new element of the list, with old values.
+// add appends an element to the list and returns it. The caller must set all fields.
 func (c *Changes) add() *StackChange {
 	n := len(c.list)
 	if n == cap(c.list) {
@@ -45,8 +46,8 @@ func (c *Changes) add() *StackChange {
 // List returns all changes, in order.
 func (c *Changes) List() []StackChange { return c.list }
 
-// Other returns the change that an element of List stands for, nil if it is a
-// change itself.
+// Other returns the change that an element of List refers to, or nil if the element
+// is a change itself.
 func (c *Changes) Other(s *StackChange) *Change {
 	if !s.other {
 		return nil
@@ -54,10 +55,10 @@ func (c *Changes) Other(s *StackChange) *Change {
 	return &c.others[s.Op]
 }
 
-// HasOthers reports whether Other finds any.
+// HasOthers reports whether any element of List refers to another change.
 func (c *Changes) HasOthers() bool { return len(c.others) > 0 }
 
-// Bytes is about how much memory the changes take.
+// Bytes returns the approximate memory of the changes, in bytes.
 func (c *Changes) Bytes() int {
 	const short, whole = 64, 352
 	return short*len(c.list) + whole*len(c.others)
@@ -66,8 +67,8 @@ func (c *Changes) Bytes() int {
 // Reset makes c empty, and keeps its memory.
 func (c *Changes) Reset() { c.list, c.others = c.list[:0], c.others[:0] }
 
-// PrefetchChanges loads changes that are read soon into the CPU's cache. It does not
-// wait for them.
+// PrefetchChanges loads changes that will be read soon into the processor's
+// cache. It does not wait for them.
 func PrefetchChanges(list []*StackChange) {
 	prefetchLines(*(*[]unsafe.Pointer)(unsafe.Pointer(&list)))
 }
@@ -82,7 +83,7 @@ func (c *Changes) ahead(at []unsafe.Pointer, n int) []unsafe.Pointer {
 	return at
 }
 
-// Room is the number of changes for which c has memory.
+// Room returns the number of changes for which c has memory.
 func (c *Changes) Room() int { return max(cap(c.list), cap(c.others)) }
 
 func (c *Changes) full() bool { return len(c.list)+2 > cap(c.list) } // a transfer makes two

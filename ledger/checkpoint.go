@@ -17,14 +17,14 @@ import (
 //	trailer  24 bytes; the end of the file
 //
 //	header                                      block
-//	  0  8  magic "ASTLCKP\n"                    0  4  CRC32C of all that follows in the block,
-//	  8  2  version, 1 or 2                              begun with the CRC of the header
+//	  0  8  magic "ASTLCKP\n"                    0  4  CRC32C of the rest of the block, with the
+//	  8  2  version, 1 or 2                              CRC of the header as its initial value
 //	 10  2  zero                                 4  4  length of the items in bytes
 //	 12  4  prev: header CRC of the last frame   8  8  number of the block, from 0
 //	 16 16  id of the log                       16     items; each lies in one block
 //	 32  8  global_seq of the last commit
 //	 40  8  time of the last frame, ns          trailer
-//	 48  8  state digest                         0  4  CRC32C of bytes 4..23, begun likewise
+//	 48  8  state digest                         0  4  CRC32C of bytes 4..23, initial value likewise
 //	 56  8  id of the next instance              4  4  zero
 //	 64  8  number of classes                    8  8  number of blocks
 //	 72  8  number of shapes                    16  4  CRC32C of the CRCs of all blocks
@@ -54,7 +54,7 @@ import (
 //	              number minted, key, metadata; oldest first
 //	8 hold        id, container_id, class_id, key, quantity, held_seq, expires_at (0: never); by id
 //	9 name        of the container before it, or code of the class before it
-//	10 assigned   next id of a container less 2^52, and of a class; the first item,
+//	10 assigned   next id of a container minus 2^52, and of a class; the first item,
 //	              if a name or code was ever given
 //	11 long key   as key, but metadata longer than 256 bytes is replaced by its length and the
 //	              first 16 bytes of its SHA-256; the log holds it. Ordered among the keys
@@ -65,7 +65,7 @@ import (
 // For a registration after the first name or code, the first minted id of its key
 // is the class; before, it is 0.
 //
-// The counts in the header are not trusted: they are compared at the end.
+// The counts in the header are not trusted: they are compared with the items at the end.
 const (
 	checkpointVersion1 = 1
 	checkpointVersion2 = 2
@@ -121,7 +121,7 @@ type CheckpointInfo struct {
 	NextInstance int64
 
 	Classes, Shapes, Containers, Stacks, Instances uint64
-	Keys, Window                                   uint64 // idempotency keys held, and at most held
+	Keys, Window                                   uint64 // number of idempotency keys, and capacity for them
 }
 
 // usable reports whether a state with room for window keys can start from the

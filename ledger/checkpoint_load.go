@@ -5,8 +5,8 @@ import (
 )
 
 // A checkpointLoader builds a state from items. The items are sorted, so trees
-// are built in one pass without searching, and each index once the number of its
-// entries is known. For any items, the result is either a consistent state or a
+// are built in one pass without searching. Each index is built when the number of
+// its entries is known. For any items, the result is either a consistent state or a
 // fault. The digest then shows whether it is the right state.
 type checkpointLoader struct {
 	d     *checkpointReader
@@ -16,8 +16,8 @@ type checkpointLoader struct {
 	classes, shapes, byID, stacks treeBuilder
 	kinds                         [Grid + 1][]uint32 // containers by kind, each by id
 
-	class     uint32 // last one read
-	classID   int64  // of the stack before, in its container
+	class     uint32 // the last class
+	classID   int64  // class of the previous stack of the container
 	classRef  uint32
 	key       int64
 	container uint32
@@ -46,7 +46,7 @@ func newCheckpointLoader(d *checkpointReader, c Config) *checkpointLoader {
 	return l
 }
 
-// item reads one item of that kind.
+// item reads one item of the given kind.
 func (l *checkpointLoader) item(kind byte) {
 	if kind > itemKey && l.d.head.version < checkpointVersion2 {
 		l.d.fault("an item of kind %d in a checkpoint of version %d", kind, l.d.head.version)
@@ -89,7 +89,7 @@ func (l *checkpointLoader) item(kind byte) {
 	}
 }
 
-// enter moves on to a later section, and finishes those before it.
+// enter begins a later section, and finishes the sections before it.
 func (l *checkpointLoader) enter(section byte) {
 	if section < l.phase {
 		l.d.fault("an item of section %d is in section %d", section, l.phase)
@@ -216,7 +216,7 @@ func (l *checkpointLoader) endStacks() {
 	}
 }
 
-// stackClass reads the class of a stack, unless it is that of the stack before.
+// stackClass reads the class of a stack, unless it is the class of the previous one.
 func (l *checkpointLoader) stackClass(same bool) (fresh bool) {
 	d, s := l.d, l.s
 	if same {

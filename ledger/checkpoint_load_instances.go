@@ -129,7 +129,8 @@ func (s *State) ownedContainers() (refs []uint32) {
 	return refs
 }
 
-// digestFromRecords returns the sum of all items of a state just loaded.
+// digestFromRecords returns the digest of a state that was just loaded, computed
+// from all records.
 func (s *State) digestFromRecords() (sum uint64) {
 	for ref := uint32(1); ref < s.containers.next; ref++ {
 		c := s.containers.at(ref)

@@ -18,9 +18,9 @@ type checkpointReader struct {
 	salt     uint32
 	sums     uint32
 	blocks   uint64
-	offset   int64  // of the block in the file
+	offset   int64  // offset of the block in the file
 	buf      []byte // the items of the block
-	pos      int    // in buf
+	pos      int    // position in buf
 	over     bool   // the trailer was read
 	longKeys bool   // long keys were read
 	err      error
@@ -202,12 +202,12 @@ func ReadCheckpointInfo(r io.Reader) (CheckpointInfo, error) {
 
 var errDigest = errors.New("its state does not have the digest of its header")
 
-// sumsTo compares what was read with what the header says.
+// sumsTo compares the state with the header.
 func (d *checkpointReader) sumsTo(s *State) {
 	place := d.head.CheckpointPlace
 	got := s.checkpointInfo(place)
 	got.Keys, got.Window = d.head.Keys, d.head.Window // compared when they were read: the new state may keep fewer
-	got.version = s.checkpointVersion(d.longKeys)     // of what was read: the keys may be written otherwise now
+	got.version = s.checkpointVersion(d.longKeys)     // of the checkpoint: the state may remember its keys in another form
 	if got.Digest != d.head.Digest {
 		d.err = fmt.Errorf("%w: %016x, but the header says %016x", errDigest, got.Digest, d.head.Digest)
 	} else if got != d.head {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// WriteCheckpoint writes the state, which nobody may change meanwhile, though
-// reads may continue. It writes whole blocks, each in one call. The error is w's.
+// WriteCheckpoint writes the state. The state must not change in the meantime, but
+// reads may continue. Each block is written with one call. Errors are those of w.
 func (s *State) WriteCheckpoint(w io.Writer, place CheckpointPlace) error {
 	head := s.checkpointInfo(place)
 	e := checkpointEncoder{s: s, w: w, buf: make([]byte, checkpointBlock, checkpointBlock+maxBlock)}
@@ -38,7 +38,8 @@ func (s *State) checkpointInfo(place CheckpointPlace) CheckpointInfo {
 	return h
 }
 
-// checkpointVersion returns the lowest version that can hold the state, with long keys or without.
+// checkpointVersion returns the lowest version that can hold the state, with
+// long keys or without.
 func (s *State) checkpointVersion(longKeys bool) uint16 {
 	if s.part2 || s.holdTree|s.reversalTree != 0 || longKeys {
 		return checkpointVersion2
@@ -50,14 +51,14 @@ func (s *State) checkpointVersion(longKeys bool) uint16 {
 type checkpointEncoder struct {
 	s      *State
 	w      io.Writer
-	buf    []byte // the block: room for its header, and the items so far
+	buf    []byte // the block: space for its header, then the items so far
 	blocks uint64
 	salt   uint32
 	sums   uint32 // CRC of the blocks' CRCs
-	err    error  // of w, the first
+	err    error  // first error of w
 }
 
-// item begins an item, in a block that it surely fits in.
+// item begins an item. It first writes the block unless any item still fits in it.
 func (e *checkpointEncoder) item(kind byte) {
 	if len(e.buf) > checkpointBlock+maxBlock-maxItem {
 		e.flush()

@@ -5,20 +5,20 @@ import (
 	"math"
 )
 
-// classLists keep the stacks of each class by container and key, and the
-// instances of each class by id, for the reads that list them. They are made when
-// they are first asked for, so that a ledger that nobody asks, and every write
-// daemon, does without them. Making them goes through the records by number, a
-// few at a time: those below next are in the lists, and stay so as they change.
+// classLists holds the stacks of each class, by container and key, and the
+// instances of each class, by id, for the reads that list them. The lists are built
+// when they are first needed, so a write daemon never has them. They are built a few
+// records at a time, in the order of the records' numbers. Records below next are in
+// the lists, and changes keep them there.
 type classLists struct {
 	stacks, instances       []ordered // by class
-	nextStack, nextInstance uint32    // 0: not begun; allListed: all are, also those to come
+	nextStack, nextInstance uint32    // 0: not begun; allListed: the lists are complete, and stay complete
 }
 
 const allListed = math.MaxUint32
 
-// MakeList enters up to n more stacks, or instances, into the lists. It is true
-// when all are in them.
+// MakeList adds up to n more stacks, or instances, to the lists. It reports whether
+// the lists are complete.
 func (s *State) MakeList(fungible bool, n int) (done bool) {
 	l := &s.lists
 	if fungible {
@@ -47,7 +47,7 @@ func makeList(next *uint32, end uint32, n int, enter func(ref uint32)) (done boo
 	return *next == allListed
 }
 
-// Listed reports whether the lists of stacks, or of instances, are made.
+// Listed reports whether the lists of stacks, or of instances, are complete.
 func (s *State) Listed(fungible bool) bool {
 	if fungible {
 		return s.lists.nextStack == allListed

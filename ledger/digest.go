@@ -34,8 +34,8 @@ const (
 	tagReversal
 )
 
-// Digest covers everything that reads can show. It is equal for equal logs, on
-// any machine.
+// Digest returns a digest of everything that reads can show. It is the same for
+// equal logs, on any machine.
 func (s *State) Digest() uint64 {
 	return s.digest + mix4Words(tagLedger, s.seq, uint64(s.nextInstance), 0, 0)
 }
@@ -132,7 +132,8 @@ func (s *State) locationItem(r *instance) uint64 {
 	return mix4Words(tagLocation, uint64(r.id), uint64(r.where), host, spot)
 }
 
-// anchorWord packs anchor, size and rotation: y(16) x(16) height-1(10) width-1(10) turned(1).
+// anchorWord packs anchor, size and rotation: y(16) x(16) height-1(10)
+// width-1(10) turned(1).
 func (r *placement) anchorWord() uint64 {
 	w := uint64(r.y)<<48 | uint64(r.x)<<32 | uint64(r.height-1)<<11 | uint64(r.width-1)<<1
 	if r.turned {
@@ -150,7 +151,8 @@ func (s *State) placementItem(r *placement) uint64 {
 	return mix4Words(tagStackPlacement, c, r.anchorWord(), uint64(s.classes.at(st.class).id), uint64(st.key))
 }
 
-// holdItem returns the items of a hold: its quantity, when it began and when it expires.
+// holdItem returns the items of a hold: its quantity, when it began and when it
+// expires.
 func (s *State) holdItem(h *hold) uint64 {
 	id := uint64(h.id)
 	return mix4Words(tagHold, id, s.stackIdentity(s.stacks.at(h.stack)), uint64(h.quantity), 0) +

@@ -122,7 +122,8 @@ func AppendClass(dst []byte, c ClassInfo) []byte {
 	return append(appendClassFields(dst, c), '}')
 }
 
-// AppendClassInfo appends a class as reads show it: as AppendClass does, and "registered_seq".
+// AppendClassInfo appends a class as reads show it: like AppendClass, with
+// "registered_seq".
 func AppendClassInfo(dst []byte, c ClassInfo) []byte {
 	dst = appendClassFields(dst, c)
 	dst = appendUintField(dst, `,"registered_seq":`, c.RegisteredSeq)

@@ -27,7 +27,7 @@ const (
 	FactMovedStack    FactForm = 6 // A, B: class_id and key of the stack moved in a Grid
 )
 
-// factForms are the forms that an operation's facts may have, as bits.
+// factForms has the possible forms of each operation's facts, as bits.
 var factForms = [NumOpKinds]uint8{
 	RemoveFungible: 1<<FactStood | 1<<FactStays, TransferFungible: 1<<FactStood | 1<<FactStays, SplitStack: 1<<FactStood | 1<<FactStays,
 	MergeStacks: 1 << FactStood, RemoveFromGrid: 1 << FactStood,
@@ -39,7 +39,7 @@ func (f FactForm) hasPlace() bool {
 	return f == FactStood || f == FactMovedInstance || f == FactMovedStack
 }
 
-// numbers returns how many of A and B the form has.
+// numbers returns how many of A and B a fact of the form has.
 func (f FactForm) numbers() int {
 	switch f {
 	case FactInstance, FactMovedInstance:

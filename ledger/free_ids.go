@@ -2,9 +2,9 @@ package ledger
 
 import "math"
 
-// freeIDs finds the lowest unused id from a given one on. It does not walk over
-// the same ids again: it remembers which ids are in use, also when the
-// transaction that asked is rejected.
+// freeIDs finds the lowest unused id from a given one on. It never walks over the
+// same ids twice, because it remembers which ids are in use, even if the
+// transaction that needed an id is rejected.
 //
 //	from ───────── upto          all in use, except for the holes
 type freeIDs struct {
@@ -31,12 +31,12 @@ func (t holesByID) rank(ref uint32) rank    { return rank{major: t.f.holes.at(re
 // searched for again when needed.
 const maxHoles = 1 << 16
 
-// restart drops what is known, and begins at low.
+// restart forgets everything, and begins at low.
 func (f *freeIDs) restart(low int64) {
 	*f = freeIDs{from: low, upto: low}
 }
 
-// next returns the lowest free id from low on. No later call asks below final.
+// next returns the lowest free id from low on. No later call has a low below final.
 func (f *freeIDs) next(final, low int64, inUse func(id int64) bool) int64 {
 	for ref := f.hole(0); ref != 0 && f.holes.at(ref).id < final; ref = f.hole(0) {
 		f.fill(ref)

@@ -21,11 +21,12 @@ type fitter struct {
 	suffixes []uint64 // h rows
 	prefix   []uint64 // one row
 	window   []uint64 // one row
-	rows     int      // rows searched, ever
-	work     int      // words looked at, ever
+	rows     int      // total number of rows searched
+	work     int      // total number of words examined
 }
 
-// sized returns b with n words of any content.
+// sized returns a slice of n words with arbitrary contents. It reuses b if that
+// is large enough.
 func sized(b []uint64, n int) []uint64 {
 	if cap(b) < n {
 		return make([]uint64, n)
@@ -157,7 +158,7 @@ func (f *fitter) startBlock(block []uint64, stride int) {
 }
 
 // clearRun returns the first w consecutive clear bits in a row of width cells. It
-// passes over the words once: a run that began in an earlier word precedes those
+// reads each word once: a run that began in an earlier word precedes those
 // within a word.
 func clearRun(row []uint64, width, w int) (x int, ok bool) {
 	last, rest := len(row)-1, width&63

@@ -1,15 +1,15 @@
 package ledger
 
-// MaxGridWork is the most work in grids that one transaction may take: to search
-// for free places, and to occupy and free cells. The unit is to look at 64 cells
-// of a row, or to change them, once. Like MaxConsolidated it bounds how long one
-// transaction delays all others.
+// MaxGridWork is the maximum work in grids of one transaction: searching for free
+// places, and occupying and freeing cells. The unit is to read or change 64 cells of
+// a row once. Like MaxConsolidated, it limits how long one transaction delays all
+// others.
 const MaxGridWork = 1 << 24
 
 const (
-	workMark    = 8  // for each word that comes or goes: two planes, and to take it back
+	workMark    = 8  // for each word of cells occupied or freed: both planes, and the undo
 	workVisit   = 16 // for each placement that is visited in the tree
-	workUpwards = 4  // for each row on the way to what covers a cell
+	workUpwards = 4  // for each row on the way up to the anchor of a placement
 )
 
 // words returns the number of words of a plane that the area meets.
@@ -21,8 +21,8 @@ func (a area) words() int {
 // workInGrid counts work of the transaction being applied.
 func (s *State) workInGrid(n int) { s.doing.gridWork += n }
 
-// wantLittleGridWork returns the error for a transaction that has taken more work
-// in grids than allowed. A transaction of the log gets none: it was accepted,
+// wantLittleGridWork returns an error if the transaction has taken more work in
+// grids than allowed. Transactions from the log are exempt: they were accepted,
 // perhaps before there was a limit.
 func (s *State) wantLittleGridWork() *Error {
 	if s.replaying {

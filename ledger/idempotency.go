@@ -41,7 +41,8 @@ func SpellingOf(metadata []byte) Spelling {
 	return Spelling(sum[:len(Spelling{})])
 }
 
-// A keyEntry has no pointers, so millions of them cost the garbage collector nothing.
+// A keyEntry has no pointers, so millions of them cost the garbage collector
+// nothing.
 type keyEntry struct {
 	hash        [16]byte
 	keyHash     uint64
@@ -66,7 +67,7 @@ type Remembered struct {
 	FirstMinted int64
 	Minted      int
 	Metadata    []byte // valid until the next change of the state; nil if it is long
-	Long        bool   // the metadata is to be read from the log, unless one of this spelling is at hand
+	Long        bool   // the metadata must be read from the log, unless the request has metadata of this spelling
 	Spelling    Spelling
 }
 
@@ -96,7 +97,7 @@ func (s *State) firstMade(tx *Transaction, out *Outcome) int64 {
 	return out.FirstMinted
 }
 
-// rememberAll is remember with all of the metadata, of any length.
+// rememberAll is like remember, but takes the metadata itself, of any length.
 func (m *keyMemory) rememberAll(e keyEntry, key, metadata []byte) {
 	e.metadataLen = uint16(len(metadata))
 	if !e.long() {

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Invariants checks everything that must hold between the records, slowly and
-// from scratch, and returns an error that names what does not hold. For tests and
+// Invariants checks all relations between the records from scratch, which is
+// slow. The error names those that do not hold. It is for tests and
 // verification.
 func (s *State) Invariants() error {
 	v := verifier{s: s, totals: map[uint32]classCounts{}}
@@ -32,7 +32,7 @@ type verifier struct {
 	digest uint64
 
 	stacks, placed, slotted, attached, live, holdings, shapes int
-	named, coded                                              int // containers and classes that say that they have a name
+	named, coded                                              int // containers and classes that are marked as named
 }
 
 // classCounts are the counts of a class according to the containers.
@@ -240,7 +240,7 @@ func (v *verifier) instances() {
 	}
 }
 
-// climb follows the parents to the root, which the paths must name too.
+// climb follows the parents to the root, and compares it with the root by the paths.
 func (v *verifier) climb(ref uint32) {
 	s := v.s
 	top := ref

@@ -46,7 +46,7 @@ func (v *verifier) grid(cref uint32, c *container) {
 	v.holds(cref, c, inside)
 }
 
-// floors checks what first fit remembers of a grid, of which plane is true.
+// floors checks what first fit remembers of a grid. plane has the actual cells.
 func (v *verifier) floors(c *container, g *grid, plane []uint64) {
 	if f := &v.s.fit; f.of == c.grid && g.bits == nil && !slices.Equal(f.plane, plane) {
 		v.failf("the plane kept for first fit in container %d is not what its placements cover", c.id)

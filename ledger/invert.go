@@ -8,12 +8,12 @@ import (
 // An inverse is what Invert found out about the commit that a transaction
 // reverses.
 type inverse struct {
-	seq    uint64 // of the commit
-	minted int64  // the first instance that it minted
-	ops    []Op   // its operations, with {"minted": n} resolved; nil if it was not found
+	seq    uint64 // global_seq of the commit
+	minted int64  // first instance that the commit minted
+	ops    []Op   // operations of the commit, with {"minted": n} resolved; nil if it was not found
 	guards []guard
 
-	refused *Error // why it can't be taken back, whatever the state is; nil: it can
+	refused *Error // why it can't be reversed, whatever the state is; nil: it can
 }
 
 // A guard is what an inverse operation must find: exactly what the commit left.
@@ -71,13 +71,14 @@ func InverseSize(rec *Record) int64 {
 		size += int64(len(rec.Tx.Ops[i].Name))
 	}
 	for i := range rec.Out.Decisions {
-		size += 2 * int64(len(rec.Out.Decisions[i].Was)) // cut out, and put together again
+		size += 2 * int64(len(rec.Out.Decisions[i].Was)) // split, and joined again
 	}
 	return size
 }
 
-// inverseFixed is what Invert allocates for any record: the inverse itself, the
-// rounding of its three lists to whole pages, and a rejection.
+// inverseFixed is the number of bytes that Invert allocates for any record: the
+// inverse itself, the rounding of its three lists to whole pages, and a
+// rejection.
 const inverseFixed = 3*8<<10 + 2<<10
 
 // An inverter builds the inverse of a commit, from its last operation on.
@@ -203,8 +204,8 @@ func (v *inverter) minted() int64 {
 	return id
 }
 
-// invertStack returns what was taken from a stack: to its former place, if
-// nothing of it was left in a Grid.
+// invertStack returns a quantity to the stack that it was taken from. In a Grid, if
+// nothing was left there, the stack gets its former place.
 func (v *inverter) invertStack(op *Op) {
 	a, place := &op.Args, 0
 	if v.fact == nil {

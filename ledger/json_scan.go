@@ -13,7 +13,7 @@ type jsonScanner struct {
 	data     []byte
 	pos      int
 	maxLevel int         // deepest array or object allowed; the outermost is level 1
-	spaces   int         // bytes of white space passed so far
+	spaces   int         // bytes of whitespace passed so far
 	names    []nameSpan  // field names of the objects that skip is inside of
 	text     []byte      // those of them that had to be unescaped
 	open     []openValue // arrays and objects that skip is inside of

@@ -185,7 +185,7 @@ func FuzzScanner(f *testing.F) {
 			t.Fatalf("compact form %q, want %q (%v)", compact, &want, err)
 		}
 		if len(compact) != len(text)-s.spaces {
-			t.Fatalf("%d bytes of white space counted in %q", s.spaces, text)
+			t.Fatalf("%d bytes of whitespace counted in %q", s.spaces, text)
 		}
 		canonical := canonicalOf(text)
 		if again := canonicalOf(canonical); !bytes.Equal(again, canonical) {

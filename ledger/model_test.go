@@ -194,7 +194,7 @@ func TestAgainstModel(t *testing.T) {
 	all.check(t, whole)
 }
 
-// compareWorlds compares so many operations.
+// compareWorlds compares this many operations.
 func compareWorlds(t *testing.T, seed uint64, operations int, seen *coverage) {
 	r := newTrial(t, seed, knobsFor(seed), seen)
 	for n := 0; seen.operations < operations; n++ {
@@ -203,7 +203,8 @@ func compareWorlds(t *testing.T, seed uint64, operations int, seen *coverage) {
 			r.queries()
 			r.restart()
 		}
-		// Now and then a new ledger, because in an old one everything is registered.
+		// Begins a new ledger now and then, because in an old one everything is
+		// registered.
 		if n%2000 == 1999 {
 			r = newTrial(t, seed+uint64(n)<<32, knobsFor(seed), seen)
 		}
@@ -211,7 +212,7 @@ func compareWorlds(t *testing.T, seed uint64, operations int, seen *coverage) {
 	r.queries()
 }
 
-// check fails for everything that a run never met, and for rejections that the
+// check fails for everything that never occurred in a run, and for rejections that the
 // model does not list.
 func (c *coverage) check(t *testing.T, whole bool) {
 	foreseen := map[refusal]bool{}

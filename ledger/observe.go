@@ -45,13 +45,13 @@ const (
 	ContainerCreated ChangeKind = 6
 	ContainerRemoved ChangeKind = 7
 	ContainerRenamed ChangeKind = 8
-	ContainerTouched ChangeKind = 9 // its updated_seq alone
+	ContainerTouched ChangeKind = 9 // only its updated_seq
 )
 
-// Observe makes the state add every change that a replayed commit makes to a
-// container to into, and call full when that has no room left, before an operation:
-// full makes room, or calls Observe with another one. A nil into ends it; then it
-// costs nothing.
+// Observe makes the state add all changes of containers by replayed commits to
+// into. If there is no room before an operation, the state calls full, which
+// must make room or call Observe with another Changes. A nil into ends the
+// observation, and then replay costs nothing extra.
 func (s *State) Observe(into *Changes, full func()) {
 	s.observed, s.observedFull = into, full
 }
@@ -92,12 +92,12 @@ func (s *State) observeOp(op *Op, from int) {
 		o.finish(&o.changes[i])
 		into.list = append(into.list, StackChange{Seq: s.seq, Container: o.changes[i].Container, Op: int32(n + i), other: true})
 	}
-	into.others = append(into.others, o.changes...) // mostly they stand there already
+	into.others = append(into.others, o.changes...) // usually copies nothing: they were built there
 }
 
-// observeStacks is observeOp for an operation that changes the quantities of
-// stacks, with all that its changes tell at once; false, and nothing is added,
-// if they are in a Grid or something of them is held. There is room for two.
+// observeStacks is a fast form of observeOp for operations that change only
+// quantities of stacks. If a stack is in a Grid or has holds, or if anything else
+// changes, it adds nothing and returns false. It makes room for two changes.
 func (s *State) observeStacks(op *Op, entries []undoEntry) bool {
 	list := s.observed.list
 	if len(list)+2 > cap(list) {
@@ -126,7 +126,7 @@ func (s *State) observeStacks(op *Op, entries []undoEntry) bool {
 		}
 		in := s.containers.at(r.container)
 		list = list[:len(list)+1]
-		c := &list[len(list)-1] // each field by itself: a whole struct would be made beside it and copied
+		c := &list[len(list)-1] // set field by field: a composite literal would be built elsewhere and copied
 		c.Seq, c.Container, c.ClassID, c.Key = s.seq, in.id, s.classes.at(r.class).id, r.key
 		c.Delta, c.Quantity, c.Stacks, c.Instances = delta, quantity, in.stacks, in.instances
 		c.Op, c.OpKind, c.other = s.doing.op, op.Kind, false
@@ -195,13 +195,13 @@ func (o *observation) add(kind ChangeKind, cref uint32) *Change {
 	}
 	o.changes = o.changes[:len(o.changes)+1]
 	c := &o.changes[len(o.changes)-1]
-	*c = Change{} // in place: it is large
+	*c = Change{} // cleared in place, because a Change is large
 	c.Kind, c.Op, c.OpKind, c.inside = kind, o.s.doing.op, o.op.Kind, cref
 	return c
 }
 
-// stack records that a stack's quantity has changed. A stack that was removed
-// already has a change if a hold on it ended.
+// stack records that the quantity of a stack has changed. If a hold on a removed
+// stack ended, the stack has a change already.
 func (o *observation) stack(ref uint32, delta int64) *Change {
 	r := o.s.stacks.at(ref)
 	c := o.add(StackChanged, r.container)
@@ -274,7 +274,7 @@ func (c *Change) place(p *placement) {
 // Rotation returns 0 or 90.
 func (c *Change) Rotation() int64 { return rotationOf(c.Turned) }
 
-// touched adds the containers of which only updated_seq has changed.
+// touched adds a change for each container of which only updated_seq has changed.
 func (o *observation) touched(entries []undoEntry) {
 	for _, e := range entries {
 		if e.kind != undoUpdated {

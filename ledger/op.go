@@ -109,7 +109,7 @@ type ArgType uint8
 const (
 	ArgID        ArgType = iota // integer 1 .. 2^63-1
 	ArgKey                      // integer 0 .. 2^63-1
-	ArgQuantity                 // integer up to 2^63-1; zero and below are refused by the state, not the parser
+	ArgQuantity                 // integer up to 2^63-1; zero and below are rejected by the state, not the parser
 	ArgIndex                    // integer 0 .. 2^63-1: x, y, slot_index
 	ArgRotation                 // 0 or 90
 	ArgSlotCount                // integer 1 .. 65536
@@ -128,8 +128,8 @@ const (
 	ArgNewID               // ArgID; may be left out if the operation has a name or code
 	ArgContainerName       // string, see ValidContainerName
 	ArgClassCode           // string, see ValidClassCode
-	ArgContainerNameOrNull // null takes the name away
-	ArgClassCodeOrNull     // null takes the code away
+	ArgContainerNameOrNull // ArgContainerName, or null to remove the name
+	ArgClassCodeOrNull     // ArgClassCode, or null to remove the code
 	ArgPeriod              // integer 1 .. 315360000: seconds
 	ArgTime                // integer 1 .. 253402300799: seconds since 1970
 )
@@ -190,7 +190,7 @@ const (
 type opSpec struct {
 	name    string
 	args    []Arg
-	request bool // the arguments stand inside "request"
+	request bool // the arguments are inside "request"
 	some    bool // at least one optional argument is needed
 }
 

@@ -27,8 +27,8 @@ func (s *State) consolidateStacks(op *Op) *Error {
 }
 
 // gather drops all stacks of the class from the container, except into, and
-// returns the sum of their quantities. It removes them from the container's tree
-// as one piece, so that both this and taking it back cost little for each stack.
+// returns the sum of their quantities. It removes them from the container's tree as
+// one piece, so that both this and its undo cost little per stack.
 func (s *State) gather(cref, kref, into uint32) (moved int64) {
 	c, k, t := s.containers.at(cref), s.classes.at(kref), stacksByClass{s}
 	first, last := rank{k.id, -1}, rank{k.id, math.MaxInt64}
@@ -66,7 +66,7 @@ func (s *State) gather(cref, kref, into uint32) (moved int64) {
 	return moved
 }
 
-// rejoin takes back treeCut: piece goes back into the tree of its container.
+// rejoin undoes treeCut: it returns piece to the tree of its container.
 func (s *State) rejoin(piece uint32) {
 	r, t := s.stacks.at(piece), stacksByClass{s}
 	root := &s.containers.at(r.container).stackTree
@@ -74,16 +74,17 @@ func (s *State) rejoin(piece uint32) {
 	*root = treeJoin(t, treeJoin(t, low, piece), high)
 }
 
-// MaxConsolidated is how many stacks one transaction may move by
-// ConsolidateStacks, whose cost grows with what is stored: nothing else is judged
-// meanwhile.
+// MaxConsolidated is the maximum number of stacks that one transaction may move by
+// ConsolidateStacks. The cost of this operation grows with the number of stored
+// stacks, and no other transaction is judged in the meantime.
 const MaxConsolidated = 100_000
 
-// wantFewStacks refuses to consolidate more stacks than a transaction may move.
-// What the log holds was accepted, perhaps before there was a limit.
+// wantFewStacks rejects a consolidation of more stacks than a transaction may move.
+// Transactions from the log are exempt: they were accepted, perhaps before there was
+// a limit.
 func (s *State) wantFewStacks(cref, kref uint32) *Error {
 	c, k := s.containers.at(cref), s.classes.at(kref)
-	most := 1 + MaxConsolidated - s.doing.consolidated // with the one that they go into
+	most := 1 + MaxConsolidated - s.doing.consolidated // including the one that they are merged into
 	if s.replaying || min(int64(c.stacks), k.stacks) <= int64(most) {
 		return nil
 	}
@@ -102,7 +103,8 @@ func (s *State) wantFewStacks(cref, kref uint32) *Error {
 		s.called(c), s.classCalled(k), MaxConsolidated).With(Num("container_id", c.id), Num("class_id", k.id), Num("max_stacks", MaxConsolidated))
 }
 
-// consolidationTarget returns the stack of the key given, or else of the lowest key there.
+// consolidationTarget returns the stack with the given key or, without one, with
+// the lowest key in the container.
 func (s *State) consolidationTarget(op *Op, cref, kref uint32) (uint32, *Error) {
 	if op.Given(ConsolidateKey) {
 		return s.wantStack(cref, kref, op.Args[ConsolidateKey])

@@ -33,7 +33,7 @@ func (s *State) createContainer(op *Op) *Error {
 	return nil
 }
 
-// wantNewContainer refuses a container that the sender may not create, or whose
+// wantNewContainer rejects a container that the sender may not create, or whose
 // id or name is taken.
 func (s *State) wantNewContainer(op *Op, owner int64) *Error {
 	id, name := op.Args[CreateContainerID], op.Text(CreateName)

@@ -4,7 +4,7 @@ package ledger
 type spot struct {
 	area
 	turned bool
-	found  bool // by first fit
+	found  bool // found by first fit
 }
 
 // stackSpot returns where a stack goes. In a Standard container it has no place.

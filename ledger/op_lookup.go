@@ -79,7 +79,8 @@ func (s *State) wantClass(op *Op, i int) (uint32, *class, *Error) {
 	return ref, s.classes.at(ref), nil
 }
 
-// classDetail returns the detail that shows the class of argument i as it was asked for.
+// classDetail returns the class of argument i, as the operation names it, for an
+// error.
 func (o *Op) classDetail(i int) Detail {
 	switch {
 	case o.named(i):
@@ -125,7 +126,7 @@ type placeArgs struct {
 	x, y    int64
 	at      bool // x and y were given
 	rotated bool // rotation was given
-	turned  bool // and is 90
+	turned  bool // rotation is 90
 }
 
 func (p placeArgs) given() bool { return p.at || p.rotated }
@@ -148,7 +149,8 @@ func readPlace(op *Op, ix int) (p placeArgs, err *Error) {
 	return p, nil
 }
 
-// wantPlaceFits returns an error for x, y and rotation with a container without cells.
+// wantPlaceFits returns an error for x, y and rotation with a container without
+// cells.
 func (s *State) wantPlaceFits(c *container, p placeArgs) *Error {
 	if c.kind == Grid || !p.given() {
 		return nil

@@ -41,7 +41,8 @@ func (s *State) totalExceeded(k *class, q int64) *Error {
 		With(Num("class_id", k.id), Num("total_quantity", k.total()), Num("quantity", q))
 }
 
-// give adds to the stack target, or creates it (target 0), at a place in a Grid.
+// give adds to the stack target. If target is 0, it creates the stack, in a Grid
+// at the given place.
 func (s *State) give(cref, kref uint32, key, q int64, target uint32, at spot) {
 	if target != 0 {
 		s.setQuantity(target, s.stacks.at(target).quantity+q)
@@ -197,7 +198,7 @@ func (s *State) mergeStacks(op *Op) *Error {
 	return nil
 }
 
-// decideMoved puts a quantity that the ledger determined into the outcome.
+// decideMoved adds a quantity that the ledger determined to the outcome.
 func (s *State) decideMoved(q int64) {
 	s.doing.out.Decisions = append(s.doing.out.Decisions, Decision{Op: s.doing.op, Quantity: q})
 }

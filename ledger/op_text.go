@@ -13,14 +13,14 @@ import (
 var (
 	textArgs   = argSet(ofType(ArgName, ArgContainerName, ArgClassCode, ArgContainerNameOrNull, ArgClassCodeOrNull)) // always a string
 	nameArgs   = argSet(ofType(ArgContainer, ArgClass))                                                              // an integer, or a name that stands for it
-	newIDArg   = argSet(ofType(ArgNewID))                                                                            // the id that the ledger assigns if namingArg is given
-	namingArg  = argSet(ofType(ArgContainerName, ArgClassCode))                                                      // the name or code of what the operation makes
+	newIDArg   = argSet(ofType(ArgNewID))                                                                            // the id, which the ledger assigns if only namingArg is given
+	namingArg  = argSet(ofType(ArgContainerName, ArgClassCode))                                                      // the name or code of a new container or class
 	absentNull = argSet(ofType(ArgOwner, ArgShapeKey))                                                               // null means the same as leaving it out
 	nullable   = argSet(ofType(ArgOwner, ArgShapeKey, ArgContainerNameOrNull, ArgClassCodeOrNull))
 	mintedArgs = argSet(ofType(ArgInstance)) // may be {"minted": n}
 )
 
-// argSet returns, for each kind, the set of its arguments for which is is true.
+// argSet returns, for each kind, the set of arguments for which is returns true.
 func argSet(is func(Arg) bool) [NumOpKinds]uint16 {
 	return perKind(func(k OpKind) (set uint16) {
 		for i, a := range k.Args() {
@@ -111,8 +111,8 @@ func ValidContainerName[T string | []byte](name T) bool {
 // but at most 32 characters.
 func ValidClassCode[T string | []byte](code T) bool { return validReference(code, MaxClassCode) }
 
-// ValidNamePrefix reports whether a container's name may begin with the prefix.
-// The empty string begins every name.
+// ValidNamePrefix reports whether a container's name may begin with the prefix,
+// which may be empty.
 func ValidNamePrefix(prefix string) bool {
 	return prefix == "" || validReference(prefix, MaxContainerName) || len(prefix) < MaxContainerName && validReference(prefix+"a", MaxContainerName)
 }

@@ -2,7 +2,7 @@ package ledger
 
 import "sort"
 
-// ordered keeps the numbers of records in an order that only the caller knows.
+// ordered keeps the numbers of records in an order that the caller defines.
 // It is a list of sorted pages, in order. An entry takes about 6 bytes, where a
 // tree would take 8 and need more comparisons.
 //
@@ -15,7 +15,7 @@ const pageLen = 256
 // before it, 0 if they are equal, above 0 if it comes after.
 type position func(ref uint32) int
 
-// seek returns the place of the first record that does not come before at.
+// seek returns the page and index of the first record that does not come before at.
 func (o *ordered) seek(at position) (page, i int) {
 	page = sort.Search(len(o.pages), func(p int) bool { return at(o.pages[p][len(o.pages[p])-1]) >= 0 })
 	if page < len(o.pages) {
@@ -44,7 +44,7 @@ func (o *ordered) insert(ref uint32, at position) {
 		}
 	}
 	page := o.pages[p]
-	if n := len(page); n == cap(page) { // not by append, which would go beyond pageLen
+	if n := len(page); n == cap(page) { // append might allocate more than pageLen
 		page = append(make([]uint32, 0, min(2*n, pageLen)), page...)
 	}
 	page = append(page, 0)

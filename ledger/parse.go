@@ -18,13 +18,13 @@ type requestParser struct {
 	ops        []Op              // of the whole body; a transaction's are a range of it
 	arena      []byte            // keys and metadata that could not stay in the body
 	texts      []byte            // the strings in the operation being read
-	spans      [MaxArgs]nameSpan // where in texts they are, by argument
+	spans      [MaxArgs]nameSpan // their positions in texts, by argument
 	op         int               // index of the operation being read, or NoOperation
 	conditions bool              // a transaction of conditions alone is accepted
 	mints      int               // MintInstance operations before it in its transaction
-	lastKind   OpKind            // of the operation before, a good guess for the next
+	lastKind   OpKind            // kind of the previous operation, a good guess for the next
 	canon      canonicalizer     // for the request hash
-	hashed     []byte            // what the request hash is taken of
+	hashed     []byte            // input of the request hash
 }
 
 // ParseTransaction reads the body of /v1/commit or /v1/commit/preflight into
@@ -102,7 +102,8 @@ func (p *requestParser) begin(body []byte, lim ParseLimits) bool {
 	return true
 }
 
-// rewind returns to an earlier position, outside of the value that skip was in.
+// rewind returns to an earlier position, which must be outside of the values
+// that skip is inside of.
 func (p *requestParser) rewind(pos int) {
 	p.pos, p.spaces, p.err = pos, 0, nil
 	p.names, p.text, p.open = p.names[:0], p.text[:0], p.open[:0]
@@ -134,7 +135,8 @@ func (p *requestParser) invalid(field, format string, args ...any) bool {
 	return false
 }
 
-// enter skips the bracket that begins an object or array. Errors call it what.
+// enter skips the bracket that begins an object or array. Errors describe it
+// with what.
 func (p *requestParser) enter(bracket byte, level int, field, what string) bool {
 	if p.peek() != bracket {
 		return p.invalid(field, "%s must be %s", field, what)
@@ -157,7 +159,8 @@ func fieldNames(names ...string) (t []fieldName) {
 }
 
 // fields reads the rest of an object whose fields are those of the table, in any
-// order. value reads the value of field i. seen has bit i set if field i was present.
+// order. value reads the value of field i. seen has bit i set if field i was
+// present.
 func (p *requestParser) fields(table []fieldName, value func(i int) bool) (seen uint, ok bool) {
 	guess := 0
 	for begin := true; p.more('}', begin); begin = false {

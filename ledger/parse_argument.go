@@ -23,7 +23,7 @@ func (s *jsonScanner) integer() (v int64, ok bool) {
 	}
 	n := i - start
 	if n == 0 || d[start] == '0' && (n > 1 || negative) {
-		return 0, false // also -0, which is no integer here
+		return 0, false // -0 is not an integer here
 	}
 	if i < len(d) && (d[i] == '.' || d[i]|0x20 == 'e') {
 		return 0, false
@@ -209,7 +209,8 @@ func validName[T string | []byte](name T) bool {
 	return n >= 1 && n <= MaxNameLength && utf8.ValidString(string(name))
 }
 
-// ValidIdempotencyKey reports whether an idempotency key is 1 to 255 bytes of printable ASCII.
+// ValidIdempotencyKey reports whether an idempotency key is 1 to 255 bytes of
+// printable ASCII.
 func ValidIdempotencyKey[T string | []byte](key T) bool {
 	for i := 0; i < len(key); i++ {
 		if key[i] < ' ' || key[i] > '~' {

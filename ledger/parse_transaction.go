@@ -164,7 +164,7 @@ func (p *requestParser) metadata(tx *Transaction, level int) bool {
 	spaces = p.spaces - spaces
 	tx.Metadata = p.data[start:p.pos:p.pos]
 	if len(tx.Metadata)-spaces > MaxMetadata {
-		return p.invalid("metadata", "metadata must be at most %d bytes of JSON without white space, not %d",
+		return p.invalid("metadata", "metadata must be at most %d bytes of JSON without whitespace, not %d",
 			MaxMetadata, len(tx.Metadata)-spaces)
 	}
 	if spaces > 0 {

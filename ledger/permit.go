@@ -8,7 +8,7 @@ import (
 // A Permit is what the sender of a transaction may do. It is checked inside
 // Apply, against the state that each operation meets, so no change can come
 // between the check and the operation. It is not part of the record: replaying a
-// log only asks what was done, not who was allowed to.
+// log only repeats what was done, and checks no permissions.
 //
 // With owners, the sender may use containers of these owners, and everything in
 // them or attached below. A container that does not exist and one of another owner
@@ -24,7 +24,8 @@ type Permit struct {
 
 // moves reports whether an operation neither creates nor destroys anything: no
 // quantity, instance, container, name or class. An operation that is not listed
-// needs the scope commit, so a new one is closed until someone decides.
+// needs the scope commit, so a new operation is forbidden to such senders by
+// default.
 func moves(kind OpKind) bool {
 	switch kind {
 	case TransferFungible, MergeStacks, ConsolidateStacks, SplitStack,
@@ -62,10 +63,10 @@ func (p *Permit) allows(owner int64) bool {
 	return ok
 }
 
-// SetSender sets who sends the transaction and what they may do; nil is everything.
-// The name, of 1 to 255 bytes, is written to the record. The idempotency key must
-// be final; it then belongs to the sender: the same request from another sender is
-// another request.
+// SetSender sets the sender of the transaction and its permissions; nil permits
+// everything. The name, of 1 to 255 bytes, is written to the record. The
+// idempotency key must be final; it then belongs to the sender: the same request
+// from another sender is another request.
 func (tx *Transaction) SetSender(name []byte, p *Permit) {
 	tx.Principal, tx.permit = name, p
 	if len(tx.Key) == 0 || len(name) == 0 {

@@ -128,7 +128,8 @@ func (s *State) Balances(dst []Balance, id int64, f BalanceFilter, after *StackK
 	return dst, last, more, nil
 }
 
-// balancesOfKey jumps from class to class, so that a class with many keys costs no more.
+// balancesOfKey finds the stack of the key in each class directly, without
+// visiting the other keys of the class.
 func (s *State) balancesOfKey(dst []Balance, c *container, f BalanceFilter, from rank, limit int) (out []Balance, last StackKey, more bool) {
 	key := *f.Key
 	for skipped := 0; ; {

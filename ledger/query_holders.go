@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Reads of everything there is of a class.
+// Reads that list the stacks or instances of a class.
 
-// maxSkipped is the maximum number of records that one page reads and leaves out,
-// so that a filter with few matches costs a read little time. A page that reaches
-// it is shorter than its limit, and more is true.
+// maxSkipped is the maximum number of records that one page reads and skips, so that
+// a filter with few matches does not make a read slow. A page that reaches it is
+// shorter than its limit, and more is true.
 const maxSkipped = 10_000
 
 // Holder is a stack of a class.
@@ -63,7 +63,7 @@ func (s *State) Holders(dst []Holder, class int64, key *int64, after HolderKey, 
 // InstanceFilter narrows Instances. Nil and zero fields match all.
 type InstanceFilter struct {
 	Key       *int64
-	Container int64 // directly in it
+	Container int64 // container that they are in directly
 }
 
 // Instances appends up to limit instances of a class with id above after, by id,
@@ -100,7 +100,7 @@ func (s *State) Instances(dst []InstanceInfo, class int64, f InstanceFilter, aft
 	return dst, last, more
 }
 
-// instancesIn is Instances for a container with few instances.
+// instancesIn is like Instances, for a container with few instances.
 func (s *State) instancesIn(dst []InstanceInfo, c *container, kref uint32, f InstanceFilter, after int64, limit int) (out []InstanceInfo, last int64, more bool) {
 	var found []uint32
 	take := func(ref uint32) bool {

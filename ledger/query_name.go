@@ -47,7 +47,7 @@ func (s *State) NamedContainers(dst []ContainerInfo, prefix string, f ContainerF
 		return s.namedPage(dst, prefix, f, 0, after, limit)
 	}
 	start := len(dst)
-	each := min(limit, 4*limit/max(len(owners), 1)+1) // of an owner, so that many owners don't cost many pages
+	each := min(limit, 4*limit/max(len(owners), 1)+1) // maximum per owner, so that many owners don't cost many pages
 	for _, owner := range owners {
 		if f.Owner != 0 && owner != f.Owner {
 			continue
@@ -68,7 +68,7 @@ func mergePages(dst []ContainerInfo, start int, last string, more bool, limit in
 	slices.SortFunc(found, func(a, b ContainerInfo) int { return cmp.Compare(a.Name, b.Name) })
 	if more {
 		n, _ := slices.BinarySearchFunc(found, last, func(c ContainerInfo, last string) int {
-			return cmp.Or(cmp.Compare(c.Name, last), -1) // behind the one named last
+			return cmp.Or(cmp.Compare(c.Name, last), -1) // continue after the name last
 		})
 		found = found[:n]
 	}
@@ -81,7 +81,7 @@ func mergePages(dst []ContainerInfo, start int, last string, more bool, limit in
 	return dst[:start+len(found)], last, more
 }
 
-// namedPage is NamedContainers for one owner, or for all with owner 0.
+// namedPage is like NamedContainers, for one owner, or for all if owner is 0.
 func (s *State) namedPage(dst []ContainerInfo, prefix string, f ContainerFilter, owner int64, after string, limit int) (out []ContainerInfo, last string, more bool) {
 	t := &s.names[containerNames]
 	last = after

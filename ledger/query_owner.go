@@ -27,7 +27,7 @@ func (s *State) MayReadInstance(id int64, owners []int64) *Error {
 	return instanceForbidden("instance_id", id)
 }
 
-// ContainersOf is Containers for several owners, which are sorted: up to limit
+// ContainersOf is like Containers, for several owners, which are sorted: up to limit
 // containers of any of them, of the kind (0: any), with id above after, by id.
 func (s *State) ContainersOf(dst []ContainerInfo, owners []int64, kind ContainerKind, after int64, limit int) (out []ContainerInfo, last int64, more bool) {
 	if len(owners) == 1 {

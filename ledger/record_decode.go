@@ -35,7 +35,7 @@ func (r *Record) Decode(b []byte) error {
 	if d.err == nil && n == 0 {
 		d.fail("a record without operations")
 	}
-	if d.err == nil { // at once: growing step by step leaves five times as much for the collector
+	if d.err == nil { // allocate at once: growth in steps would leave five times as much garbage
 		tx.Ops = slices.Grow(tx.Ops, min(int(n), len(b)-d.pos))
 	}
 	for i := 0; i < int(n) && d.err == nil; i++ {
@@ -63,7 +63,7 @@ type recordDecoder struct {
 	data    []byte
 	pos     int
 	version byte
-	part2   bool // something read needs version 2
+	part2   bool // something in the record needs version 2
 	mints   int  // MintInstance operations so far
 	err     error
 }
@@ -335,7 +335,7 @@ func (d *recordDecoder) assigned(op *Op, i int, id int64) {
 	op.setAssigned(id)
 }
 
-// checkWhole checks what only the whole record can show.
+// checkWhole checks the parts of the record against each other.
 func (d *recordDecoder) checkWhole(r *Record) {
 	if d.part2 != (d.version == recordVersion2) {
 		d.fail("version %d, which does not fit its operations", d.version)

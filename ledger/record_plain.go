@@ -4,8 +4,8 @@ package ledger
 // and no decision. Nearly all operations of a log are plain, so Decode reads them in
 // one loop.
 
-// plainHead is what a record of a commit with one operation, and nothing else, begins
-// with.
+// plainHead begins the record of a commit that has one operation and no optional
+// parts.
 const plainHead = "\x01\x00\x00\x01"
 
 // A plainSpec describes the plain operations of a kind.

@@ -28,7 +28,7 @@ func (s *State) Replay(rec *Record, at int64, batchSeq uint32) error {
 		return &DivergenceError{s.seq + 1, "it is rejected: " + err.Error()}
 	}
 	what := difference(&s.replayed, &rec.Out)
-	if what == "" && !slices.Equal(s.replayed.Facts, rec.Out.Facts) && rec.Tx.version != recordVersion1 { // in version 1 there were none
+	if what == "" && !slices.Equal(s.replayed.Facts, rec.Out.Facts) && rec.Tx.version != recordVersion1 { // version 1 has no facts
 		what = fmt.Sprintf("it finds %+v; the record says %+v", s.replayed.Facts, rec.Out.Facts)
 	}
 	if what != "" {
@@ -40,7 +40,8 @@ func (s *State) Replay(rec *Record, at int64, batchSeq uint32) error {
 	return nil
 }
 
-// difference describes the first difference between two outcomes, "" if there is none.
+// difference describes the first difference between two outcomes, or returns ""
+// if there is none.
 func difference(now, then *Outcome) string {
 	if now.Minted != then.Minted || now.FirstMinted != then.FirstMinted {
 		return fmt.Sprintf("it mints %d instances from %d; the record says %d from %d",

@@ -21,7 +21,8 @@ func (t reversalsByCommit) rank(ref uint32) rank {
 	return rank{major: int64(t.s.reversals.at(ref).of)}
 }
 
-// ReversedBy returns the commit that reversed the commit seq. ok is false if none did.
+// ReversedBy returns the commit that reversed the commit seq. ok is false if
+// none did.
 func (s *State) ReversedBy(seq uint64) (by uint64, ok bool) {
 	ref := treeFind(reversalsByCommit{s}, s.reversalTree, rank{major: int64(seq)})
 	if ref == 0 {
@@ -52,7 +53,7 @@ func (r *reversal) item() uint64 { return mix4Words(tagReversal, r.of, r.by, 0, 
 // sender limited to owners, it first checks that the sender may use everything
 // that the commit concerns.
 func (s *State) beginReversal(tx *Transaction) *Error {
-	of := tx.inverse // nil: an import says so
+	of := tx.inverse // nil: an import names the commit itself
 	if of != nil && of.ops == nil {
 		return of.refused
 	}
@@ -98,7 +99,7 @@ func (s *State) reachesAll(of *inverse) bool {
 				return false
 			}
 		}
-		if !op.Kind.IsCondition() && !s.reachesArgs(op) { // the inverse of a condition is nothing, and touches nothing
+		if !op.Kind.IsCondition() && !s.reachesArgs(op) { // conditions have no inverse
 			return false
 		}
 	}
@@ -159,7 +160,8 @@ func (s *State) wantUnchanged(of *inverse, g *guard, op *Op) *Error {
 		return nil
 	}
 	if g.kind == guardNoGrid {
-		// A container created since then is another one, and nothing was in that.
+		// A container created since then is a different one, in which the commit
+		// left nothing.
 		if ref := s.findContainer(g.a); ref != 0 && s.containers.at(ref).kind == Grid && s.containers.at(ref).created <= of.seq && s.reaches(ref) {
 			return notReversible(of, g.op, "record", "its record was made by an earlier version, and does not say where the stack was.")
 		}
@@ -177,15 +179,16 @@ func (s *State) wantUnchanged(of *inverse, g *guard, op *Op) *Error {
 
 func (s *State) reaches(cref uint32) bool { return s.doing.permit.allows(s.containers.at(cref).owner) }
 
-// meets compares what exists with what the commit left. The errors are those of
-// looking it up.
+// meets reports whether the state has what the commit left. Errors are those of
+// lookups.
 func (s *State) meets(of *inverse, g *guard, op *Op) (bool, *Error) {
 	switch g.kind {
 	case guardCreated:
 		_, c, err := s.wantContainer(op, CreateContainerID)
 		return err == nil && c.created == of.seq, err
 	case guardHold:
-		// The sender may use its container. A hold of the same id elsewhere is another one.
+		// The sender may use the container. A hold with this id elsewhere is a
+		// different one.
 		ref := s.findHold(op.Args[HoldID])
 		return ref != 0 && s.holds.at(ref).seq == of.seq && s.holds.at(ref).quantity == g.a, nil
 	case guardParent:
@@ -220,7 +223,7 @@ func (s *State) placeOf(g *guard, cref uint32) uint32 {
 	return 0
 }
 
-// meetsSlots compares the one slot of RemoveFromSlot, or the two of SwapSlots.
+// meetsSlots is like meets, for the slot of RemoveFromSlot or the two of SwapSlots.
 func (s *State) meetsSlots(g *guard, op *Op) (bool, *Error) {
 	in := func(container, slot int, want int64) (bool, *Error) {
 		cref, c, err := s.wantContainer(op, container)

@@ -22,11 +22,11 @@ type State struct {
 	byID, byOwner, byKind, classTree uint32 // roots
 	holdTree, dueTree, reversalTree  uint32
 
-	part2 bool // a name or code was given once
+	part2 bool // there has been a name or code
 
 	names               [nameTables]nameTable
 	byName, byOwnerName ordered           // labels of containers; the second only of those with an owner
-	assigned            [nameTables]int64 // the ledger assigns ids from here on
+	assigned            [nameTables]int64 // next ids that the ledger assigns
 	free                [nameTables]freeIDs
 
 	lists classLists
@@ -41,11 +41,11 @@ type State struct {
 	observedFull func()
 
 	replayed  Outcome
-	replaying bool // what is applied comes from the log
+	replaying bool // the transaction comes from the log
 
 	ahead ahead // see Prefetch
 
-	// Last, since each is long.
+	// These come last because each is large.
 	containerIndex, classIndex, stackIndex, instanceIndex, holdingIndex, holdIndex index
 }
 
@@ -56,7 +56,7 @@ type doing struct {
 	op          int32
 	firstMinted int64
 	permit      *Permit // nil: everything is allowed
-	limited     bool    // the permit is, by owners
+	limited     bool    // the permit is limited to owners
 
 	consolidated int // stacks that ConsolidateStacks has moved
 	gridWork     int // see MaxGridWork
@@ -64,7 +64,7 @@ type doing struct {
 
 // Config configures a state.
 type Config struct {
-	IdempotencyKeys int // how many keyed commits are remembered; 0: none
+	IdempotencyKeys int // number of keyed commits to remember; 0: none
 }
 
 // NewState returns the empty ledger.
@@ -77,7 +77,7 @@ func NewState(c Config) *State {
 	return s
 }
 
-// Seq returns the global_seq of the last commit applied, 0 at first.
+// Seq returns the global_seq of the last applied commit, or 0 if there is none.
 func (s *State) Seq() uint64 { return s.seq }
 
 // Apply checks and applies tx as commit Seq()+1, and fills out. at is the time of
@@ -97,7 +97,7 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 	d := &s.doing // set field by field: a composite literal would be built elsewhere and copied
 	d.out, d.at, d.firstMinted, d.permit, d.limited, d.consolidated, d.gridWork = out, at, s.nextInstance, tx.permit, tx.permit.Limited(), 0, 0
 	s.loose = s.loose[:0]
-	var guards []guard // of a reversal
+	var guards []guard // set for a reversal
 	if tx.Reverses != 0 {
 		if err := s.beginReversal(tx); err != nil {
 			s.rollback()

@@ -31,10 +31,11 @@ const (
 // A Transaction is what a client submits: operations that are applied atomically.
 // Its byte slices may alias the request body that it was parsed from, or the log.
 type Transaction struct {
-	// The fields that applying most transactions reads come first, on one cache line.
+	// The fields that applying most transactions reads come first, on one cache
+	// line.
 	Ops      []Op
-	Reverses uint64  // global_seq of the commit that it takes back; 0: none
-	permit   *Permit // what the sender may do; nil: all. Not in the record
+	Reverses uint64  // global_seq of the commit that it reverses; 0: none
+	permit   *Permit // what the sender may do; nil: everything. Not in the record
 	Key      []byte  // idempotency key; empty if none was sent
 
 	Metadata  []byte // compact JSON object as sent; empty if none was sent
@@ -52,7 +53,7 @@ type Transaction struct {
 // that does not follow from the operations themselves.
 type Outcome struct {
 	FirstMinted int64 // lowest instance id that the transaction minted; ids are consecutive
-	Minted      int   // how many it minted
+	Minted      int   // number of instances minted
 	Decisions   []Decision
 	Facts       []Fact
 }
@@ -67,7 +68,7 @@ type Decision struct {
 	Quantity int64  // moved
 	ID       int64  // assigned to a container or class; 0: none
 	Renamed  bool   // Was is set
-	Was      string // what the texts given replaced, "" where there was none; a newline between two
+	Was      string // texts that were replaced, separated by newlines; "" where there was none
 }
 
 // Reset empties the outcome for reuse.

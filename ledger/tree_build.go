@@ -30,7 +30,7 @@ func (b *treeBuilder) push(ref uint32) {
 	b.newest = ref
 }
 
-// last returns the node pushed last, 0 in a new tree.
+// last returns the last node pushed, or 0 if there is none.
 func (b *treeBuilder) last() uint32 { return b.newest }
 
 // root returns the tree, and begins another.
@@ -42,7 +42,8 @@ func (b *treeBuilder) root() (root uint32) {
 	return root
 }
 
-// buildTree builds a tree of lists that follow each other in rank.
+// buildTree builds a tree from lists of nodes. All ranks of a list are above
+// those of the lists before it.
 func buildTree(t nodes, lists ...[]uint32) uint32 {
 	b := treeBuilder{t: t}
 	for _, list := range lists {

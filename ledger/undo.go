@@ -13,7 +13,7 @@ type undoList struct {
 	nextInstance int64
 	assigned     [nameTables]int64
 	part2        bool
-	names        []string // of classes, before they changed
+	names        []string // previous names of classes
 }
 
 type undoEntry struct {
@@ -56,7 +56,8 @@ const (
 	undoKinds
 )
 
-// undoKeep is the number of entries whose memory stays allocated between transactions.
+// undoKeep is the number of entries whose memory stays allocated between
+// transactions.
 const undoKeep = 1 << 18
 
 func (u *undoList) push(kind undoKind, ref uint32, old uint64) {

@@ -7,16 +7,16 @@ import (
 )
 
 // A Query names one read of the ledger without filters, as data, so that it can
-// be recorded, repeated and asked of something else than the model.
+// be recorded, repeated, and asked of something other than the model.
 type Query struct {
 	What What
-	ID   int64 // of the container, class or instance; 0 where the read has none
+	ID   int64 // id of the container, class or instance; 0 if the read has none
 }
 
 // What names a read.
 type What string
 
-// The reads; what a list shows is the whole list.
+// The reads. Those of lists return the whole list.
 const (
 	ReadContainer  What = "container"
 	ReadBalances   What = "balances"
@@ -32,8 +32,8 @@ const (
 	ReadHolds      What = "holds"
 )
 
-// A Reply is what a read gave: the value of package ledger that the read
-// shows, or a slice of such values (nil if empty), or a code.
+// A Reply is the result of a read: a value of package ledger, a slice of such
+// values (nil if empty), or an error code.
 type Reply struct {
 	Value any
 	Code  ledger.Code
@@ -84,8 +84,8 @@ func reply[T any](value T, code ledger.Code) Reply {
 	return Reply{Value: value}
 }
 
-// AllQueries lists every read of everything there is, and of an id of each kind
-// that there is not.
+// AllQueries returns every read of everything that exists, and reads of one id
+// of each kind that does not exist.
 func AllQueries(m *Model) []Query {
 	qs := []Query{{ReadClasses, 0}, {ReadContainers, 0}}
 	for _, id := range append(m.ContainerIDs(), absent) {

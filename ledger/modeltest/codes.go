@@ -20,10 +20,10 @@ func codes(groups ...[]ledger.Code) []ledger.Code { return slices.Concat(groups.
 
 func also(list ...ledger.Code) []ledger.Code { return list }
 
-// refusals are the codes with which the state of a ledger can refuse each
-// operation, by the interface document. NotReversible counts for the operation
-// of the commit that was to be taken back. Those of WholeTransaction concern no
-// single operation.
+// refusals has the codes with which the state of a ledger can reject each
+// operation, according to docs/api.md. NotReversible counts for the operation
+// of the commit to be reversed. Those of WholeTransaction concern no single
+// operation.
 var refusals = map[ledger.OpKind][]ledger.Code{
 	WholeTransaction: also(ledger.Forbidden, ledger.CommitNotFound, ledger.AlreadyReversed, ledger.IdempotencyConflict),
 
@@ -67,14 +67,15 @@ var refusals = map[ledger.OpKind][]ledger.Code{
 		ledger.SlotOutOfRange, ledger.RequirementFailed)),
 }
 
-// WholeTransaction is in Refusals for what no single operation caused.
+// WholeTransaction stands for the transaction in Refusals: its codes concern no single operation.
 const WholeTransaction ledger.OpKind = 0
 
-// Refusals returns the codes with which the state refuses an operation.
+// Refusals returns the codes with which the state can reject an operation.
 func Refusals(k ledger.OpKind) []ledger.Code { return refusals[k] }
 
-// StateCodes lists the codes with which the state of a ledger refuses
-// transactions, and the memory of keys requests.
+// StateCodes returns the codes with which the state of a ledger rejects
+// transactions, and those with which the memory of idempotency keys rejects
+// requests.
 func StateCodes() []ledger.Code {
 	var all []ledger.Code
 	for _, list := range refusals {

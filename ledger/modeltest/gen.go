@@ -10,51 +10,53 @@ import (
 	"assetledger/ledger"
 )
 
-// Knobs set what a generator makes. Ids come from small pools, so that
-// everything meets everything; each pool has one id at the top of its range.
+// Knobs configure a generator. Ids come from small pools, so that operations
+// often meet the same records. Each pool has one id at the top of its range.
 type Knobs struct {
 	Containers, Classes, Keys int     // sizes of the pools of ids
 	MaxOps                    int     // operations in the longest transactions; most are shorter
 	MaxSide, MaxSlots         int64   // of new grids and slot containers
-	MaxShape                  int64   // side of most shapes; some are the largest that there may be
-	Wild                      float64 // part of the choices that are made blindly
-	Refused                   float64 // part of the operations that would be refused that are kept
-	Keyed                     float64 // part of the transactions that carry an idempotency key
-	Repeated                  float64 // part that repeats an earlier keyed request, half of them changed
-	Permits                   float64 // part of the transactions whose sender has a name and perhaps may not do all
-	Bulky                     float64 // part of the transactions with metadata near the limit of size
-	Names                     float64 // part of the containers and classes that are made with names, and of the arguments that use them
-	Reversals                 float64 // part of the transactions that take back an earlier commit, or say so as an import does
+	MaxShape                  int64   // side of most shapes; some have the maximum size
+	Wild                      float64 // fraction of the choices that ignore the state
+	Refused                   float64 // fraction of the rejected operations that are kept
+	Keyed                     float64 // fraction of the transactions with an idempotency key
+	Repeated                  float64 // fraction that repeats an earlier request with a key; half of them are changed
+	Permits                   float64 // fraction of the transactions whose sender has a name and may have limited permissions
+	Bulky                     float64 // fraction of the transactions with metadata near the maximum size
+	Names                     float64 // fraction of the containers and classes that are created with names, and of the arguments that use names
+	Reversals                 float64 // fraction of the transactions that reverse an earlier commit, or are imported as its reversal
 }
 
-// DefaultKnobs reach every operation and every refusal within some thousand
-// operations; but Forbidden, for which Permits must be above 0.
+// DefaultKnobs reach every operation and every rejection within a few thousand
+// operations, except Forbidden, for which Permits must be above 0.
 func DefaultKnobs() Knobs {
 	return Knobs{Containers: 14, Classes: 9, Keys: 4, MaxOps: 12, MaxSide: 7, MaxSlots: 5, MaxShape: 4,
 		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1, Bulky: 0.01, Names: 0.3, Reversals: 0.08}
 }
 
-// A Gen makes random transactions that fit the present state of a model. All
-// of them are of the right shape: what is wrong with them, the ledger must see.
+// A Gen makes random transactions that suit the present state of a model. All
+// of them are well-formed, so the ledger itself must detect what is wrong with
+// them.
 type Gen struct {
 	rng   *rand.Rand
 	knobs Knobs
 	model *Model
 	keys  int                  // idempotency keys given out
-	sent  []ledger.Transaction // the last keyed requests
+	sent  []ledger.Transaction // the latest requests with keys
 
 	scratch *run // the transaction being made, applied to a copy of the model
 }
 
-// NewGen makes a generator; equal seeds, knobs and models give equal transactions.
+// NewGen returns a generator. Equal seeds, knobs and models lead to equal
+// transactions.
 func NewGen(seed uint64, m *Model, k Knobs) *Gen {
 	return &Gen{rng: rand.New(rand.NewPCG(seed, 0x6c6564676572)), knobs: k, model: m}
 }
 
-// keptRequests is how many keyed requests may be repeated.
+// keptRequests is the number of latest requests with a key that may be repeated.
 const keptRequests = 64
 
-// Next makes a transaction that shares no memory with any other.
+// Next returns a transaction that shares no memory with any other.
 func (g *Gen) Next() ledger.Transaction {
 	if len(g.sent) > 0 && g.chance(g.knobs.Repeated) {
 		return g.repeat()
@@ -98,7 +100,7 @@ var metadataSamples = []string{
 	`{"deep":{"deep":{"n":-0.5e-7}}}`, `{"big":18446744073709551616}`,
 }
 
-// sameMetadata spells some samples in another way.
+// sameMetadata maps some samples to another spelling of the same value.
 var sameMetadata = map[string]string{
 	``:                        `{}`,
 	`{}`:                      ``,
@@ -106,7 +108,7 @@ var sameMetadata = map[string]string{
 	`{"name":"\u00e9"}`:       `{"name":"é"}`,
 }
 
-// repeat sends an earlier keyed request once more, sometimes changed.
+// repeat returns an earlier request with a key, sometimes changed.
 func (g *Gen) repeat() ledger.Transaction {
 	old := g.sent[g.rng.IntN(len(g.sent))]
 	tx := old
@@ -119,7 +121,7 @@ func (g *Gen) repeat() ledger.Transaction {
 	}
 	way := g.rng.IntN(ways)
 	if tx.Endpoint == ledger.EndpointReverse && (way == 0 || way == 2 || way == 3) {
-		tx.Reverses = g.commit() // mostly another one
+		tx.Reverses = g.commit() // usually a different one
 		way = -1
 	}
 	switch way {
@@ -129,7 +131,7 @@ func (g *Gen) repeat() ledger.Transaction {
 		for next.Kind.IsCondition() {
 			next = g.ops(tx.Permit())[0] // the first of its transaction: it refers to nothing that was minted
 		}
-		tx.Ops = append(tx.Ops[:i], next) // nothing after it: it might refer to what is no longer minted
+		tx.Ops = append(tx.Ops[:i], next) // nothing after it: it might refer to an instance that is no longer minted
 		tx.Endpoint = ledger.EndpointCommit
 	case 1:
 		tx.Metadata = []byte(metadataSamples[g.rng.IntN(len(metadataSamples))])
@@ -150,7 +152,7 @@ func (g *Gen) repeat() ledger.Transaction {
 	return tx
 }
 
-// commit takes a commit to be taken back: often one of the last.
+// commit chooses a commit to reverse, often one of the latest.
 func (g *Gen) commit() uint64 {
 	last := int64(g.model.seq)
 	if g.chance(0.6) {
@@ -159,7 +161,7 @@ func (g *Gen) commit() uint64 {
 	return uint64(1 + g.rng.Int64N(last))
 }
 
-// endpoint takes one of the endpoints that the operations can be sent to.
+// endpoint chooses an endpoint that accepts the operations.
 func (g *Gen) endpoint(ops []ledger.Op) ledger.Endpoint {
 	if len(ops) > 1 || g.chance(0.3) {
 		return ledger.EndpointCommit
@@ -207,7 +209,7 @@ func (g *Gen) ops(permit *ledger.Permit) []ledger.Op {
 		}
 		ops = append(ops, op)
 		if refusal != nil {
-			break // what would follow is never reached
+			break // operations after it are never reached
 		}
 	}
 	if !slices.ContainsFunc(ops, func(op ledger.Op) bool { return !op.Kind.IsCondition() }) {
@@ -227,10 +229,10 @@ func (g *Gen) change() ledger.Op {
 
 func (g *Gen) chance(p float64) bool { return g.rng.Float64() < p }
 
-// wild reports whether the next choice is made blindly.
+// wild reports whether the next choice ignores the state.
 func (g *Gen) wild() bool { return g.chance(g.knobs.Wild) }
 
-// id takes one of a pool of n ids: 1, 2, 3 …, and the highest.
+// id chooses from a pool of n ids: 1, 2, 3 …, and the highest.
 func (g *Gen) id(n int) int64 {
 	if i := g.rng.IntN(n); i > 0 {
 		return int64(i)
@@ -238,7 +240,7 @@ func (g *Gen) id(n int) int64 {
 	return math.MaxInt64
 }
 
-// key takes a key from its pool: 0, 1, 2 …, and the highest.
+// key chooses a key from its pool: 0, 1, 2 …, and the highest.
 func (g *Gen) key() int64 {
 	if i := g.rng.IntN(g.knobs.Keys + 1); i < g.knobs.Keys {
 		return int64(i)
@@ -253,7 +255,7 @@ func pick[T any](g *Gen, list []T) (v T, ok bool) {
 	return list[g.rng.IntN(len(list))], true
 }
 
-// container takes a container of one of the kinds if there is one.
+// container chooses a container of one of the kinds, if there is one.
 func (g *Gen) container(kinds ...ledger.ContainerKind) (int64, *container) {
 	var fit []int64
 	for _, id := range g.scratch.m.ContainerIDs() {
@@ -270,7 +272,7 @@ func (g *Gen) container(kinds ...ledger.ContainerKind) (int64, *container) {
 	return id, g.scratch.m.containers[id]
 }
 
-// classID takes a class of the wanted sort if there is one.
+// classID chooses a fungible class or one of instances, if there is one.
 func (g *Gen) classID(fungible bool) int64 {
 	var fit []int64
 	for _, id := range g.scratch.m.ClassIDs() {
@@ -284,7 +286,7 @@ func (g *Gen) classID(fungible bool) int64 {
 	return g.id(g.knobs.Classes)
 }
 
-// stack takes a stack of c, or makes one up.
+// stack chooses a stack of c, or invents one.
 func (g *Gen) stack(c *container) ledger.StackKey {
 	if c != nil && !g.wild() {
 		if s, ok := pick(g, c.sortedStacks()); ok {
@@ -294,7 +296,8 @@ func (g *Gen) stack(c *container) ledger.StackKey {
 	return ledger.StackKey{ClassID: g.classID(true), Key: g.key()}
 }
 
-// quantity takes an amount of which at most available can be taken.
+// quantity chooses an amount to take, of which available is the maximum that
+// succeeds.
 func (g *Gen) quantity(available int64) int64 {
 	switch g.rng.IntN(24) {
 	case 0:
@@ -321,8 +324,8 @@ func (g *Gen) quantity(available int64) int64 {
 	return 1 + g.rng.Int64N(1000)
 }
 
-// addition takes an amount to add to a class: now and then all that there is
-// room for, or one unit more.
+// addition chooses an amount to add to a class. Now and then it is the maximum
+// for which there is room, or one unit more.
 func (g *Gen) addition(classID int64) int64 {
 	if g.chance(0.04) {
 		room := math.MaxInt64 - g.scratch.m.total(classID).Int64()
@@ -334,7 +337,7 @@ func (g *Gen) addition(classID int64) int64 {
 	return g.quantity(0)
 }
 
-// coordinate takes an index from about 0 .. n-1.
+// coordinate chooses an index from about 0 … n-1.
 func (g *Gen) coordinate(n int64) int64 {
 	switch g.rng.IntN(40) {
 	case 0:

@@ -4,19 +4,19 @@ import (
 	"assetledger/ledger"
 )
 
-// draft is an operation being put together.
+// draft is an operation under construction.
 type draft ledger.Op
 
 func newOp(k ledger.OpKind) *draft { return &draft{Kind: k} }
 
-// add gives argument i.
+// add sets argument i.
 func (d *draft) add(i int, v int64) *draft {
 	d.Has |= 1 << i
 	d.Args[i] = v
 	return d
 }
 
-// with adds values for the first arguments.
+// with sets the first arguments.
 func (d *draft) with(values ...int64) *draft {
 	for i, v := range values {
 		d.add(i, v)
@@ -24,7 +24,7 @@ func (d *draft) with(values ...int64) *draft {
 	return d
 }
 
-// at gives x, y and rotation from argument i on; nothing if t is nil.
+// at sets x, y and rotation, from argument i on, or nothing if t is nil.
 func (d *draft) at(i int, t *thing) *draft {
 	if t == nil {
 		return d
@@ -32,7 +32,7 @@ func (d *draft) at(i int, t *thing) *draft {
 	return d.add(i, t.x).add(i+1, t.y).add(i+2, int64(rotation(t.turned)))
 }
 
-// text gives argument i, a string. Strings are given in the order of the arguments.
+// text sets argument i to a string. Strings must be set in the order of the arguments.
 func (d *draft) text(i int, s string) *draft {
 	if d.Name != "" {
 		d.Name += "\n"
@@ -41,7 +41,7 @@ func (d *draft) text(i int, s string) *draft {
 	return d.add(i, 0)
 }
 
-// textOrNull gives argument i: a string, or null for "".
+// textOrNull sets argument i to a string, or to null for "".
 func (d *draft) textOrNull(i int, s string) *draft {
 	if s == "" {
 		return d.null(i)
@@ -49,7 +49,7 @@ func (d *draft) textOrNull(i int, s string) *draft {
 	return d.text(i, s)
 }
 
-// null gives argument i as null.
+// null sets argument i to null.
 func (d *draft) null(i int) *draft {
 	d.Has |= 1 << i
 	d.Null |= 1 << i
@@ -78,7 +78,7 @@ func Kinds() (kinds []ledger.OpKind) {
 	return kinds
 }
 
-// op makes one operation that often, but not always, fits the scratch state.
+// op returns an operation that often, but not always, suits the scratch state.
 func (g *Gen) op() ledger.Op {
 	sum := 0
 	for _, w := range weights {
@@ -184,7 +184,7 @@ func (g *Gen) makeFungible(d *draft) *draft {
 	return d
 }
 
-// place may give x, y and rotation: x and y together or not at all.
+// place may set x, y and rotation: x and y either both or not at all.
 func (g *Gen) place(d *draft, c *container, x, y, rotation int) *draft {
 	if (c == nil || c.kind != ledger.Grid) && !g.wild() {
 		return d
@@ -231,8 +231,7 @@ func (g *Gen) makeMint(d *draft) *draft {
 	return g.place(d, c, ledger.MintX, ledger.MintY, ledger.MintRotation)
 }
 
-// instance gives argument i: a living instance, one minted before in the
-// transaction, or any.
+// instance sets argument i to a living instance, one minted earlier in the transaction, or any id.
 func (g *Gen) instance(d *draft, i int) *draft {
 	if n := len(g.scratch.minted); n > 0 && g.chance(0.4) {
 		d.Ref |= 1 << i

@@ -7,8 +7,8 @@ import (
 	"assetledger/ledger"
 )
 
-// Pools of strings, small so that they are often taken, with some at the edges
-// of what is allowed.
+// Pools of strings. They are small, so that names are often in use already, and
+// include some at the limits of what is valid.
 var (
 	containerNames = []string{"a", "users/42/wallet", "users/42", "7f3a-11", "shelf:A.3", "users/with+a/rather.long@name_of/more-than/31",
 		"Z" + strings.Repeat("9", ledger.MaxContainerName-1)}
@@ -16,17 +16,18 @@ var (
 	names      = []string{"gold", "Ω", "a \"quoted\" \\ name", "<&>", "\u2028", "𝄞 music", "x"}
 )
 
-// Names lists the names of containers and codes of classes that are ever given.
+// Names returns all names of containers and codes of classes that a generator uses.
 func Names() []string { return append(slices.Clone(containerNames), classCodes...) }
 
 func (g *Gen) text(pool []string) string { return pool[g.rng.IntN(len(pool))] }
 
-// newID gives argument 0 of what makes a container (sort 0) or class (sort 1),
-// and perhaps its name or code, argument naming, and then perhaps no id.
+// newID sets argument 0 of an operation that creates a container (sort 0) or
+// class (sort 1). It may also set argument naming, its name or code, and then
+// may omit the id.
 func (g *Gen) newID(d *draft, sort, pool, naming int) {
 	named := g.chance(g.knobs.Names)
 	if named {
-		d.add(naming, 0) // which one: named says
+		d.add(naming, 0) // named chooses the text
 	}
 	switch {
 	case named && g.chance(0.5): // the ledger assigns one
@@ -37,8 +38,8 @@ func (g *Gen) newID(d *draft, sort, pool, naming int) {
 	}
 }
 
-// named gives an operation its strings: those that it has been given, and names
-// here and there in place of integers.
+// named sets the strings of an operation: those that it was given, and sometimes
+// names in place of integers.
 func (g *Gen) named(d *draft) ledger.Op {
 	var texts []string
 	for i, arg := range d.Kind.Args() {
@@ -72,8 +73,7 @@ func (g *Gen) named(d *draft) ledger.Op {
 	return ledger.Op(*d)
 }
 
-// instead may put a name in place of the integer that is argument i: mostly the
-// one that stands for it.
+// instead may replace argument i, an integer, with a name, usually the right one.
 func (g *Gen) instead(d *draft, i int, name string, pool []string) string {
 	if g.chance(g.knobs.Names * g.knobs.Wild / 2) {
 		name = g.text(pool)
@@ -150,7 +150,7 @@ func (g *Gen) makeCondition(d *draft) *draft {
 	return d
 }
 
-// near takes a number that is mostly v, or next to it; never below 0.
+// near returns v or, less often, a number next to it; never below 0.
 func (g *Gen) near(v int64) int64 {
 	switch g.rng.IntN(8) {
 	case 0:

@@ -6,7 +6,7 @@ import (
 	"assetledger/ledger"
 )
 
-// place is where a thing is asked to go; nil for what was not given.
+// place is where an operation wants to place a thing. A field that was not given is nil.
 type place struct{ x, y, rotation *int64 }
 
 // placeOf reads the arguments at the given positions.
@@ -23,12 +23,12 @@ func placeOf(op *ledger.Op, x, y, rotation int) place {
 
 func (p place) given() bool { return p.x != nil || p.y != nil || p.rotation != nil }
 
-// fits reports whether all that was given is where t stands.
+// fits reports whether every given field is that of t.
 func (p place) fits(t thing) bool {
 	return (p.x == nil || *p.x == t.x) && (p.y == nil || *p.y == t.y) && (p.rotation == nil || (*p.rotation == 90) == t.turned)
 }
 
-// paint draws a grid, cells[y][x], with what covers each cell; nil is free.
+// paint returns what covers each cell of a grid, as cells[y][x]; nil is free.
 func (c *container) paint() [][]*thing {
 	cells := make([][]*thing, c.height)
 	for y := range cells {
@@ -53,7 +53,7 @@ func (c *container) inside(x, y int64, s size) bool {
 	return x >= 0 && y >= 0 && s.w <= c.width && s.h <= c.height && x <= c.width-s.w && y <= c.height-s.h
 }
 
-// free reports whether no cell of a rectangle is covered by another thing than self.
+// free reports whether all cells of a rectangle are free or covered by self.
 func free(cells [][]*thing, x, y int64, s size, self *thing) bool {
 	for cy := y; cy < y+s.h; cy++ {
 		for cx := x; cx < x+s.w; cx++ {
@@ -81,8 +81,8 @@ func (r *run) shape(cl *class, key int64) size {
 	return *cl.anyKey
 }
 
-// findPlace checks the place that was asked for, or looks for the first free
-// one: the whole grid unrotated, then the whole grid turned.
+// findPlace checks the requested place, or searches for the first free one: the
+// whole grid unrotated, then the whole grid rotated.
 func (r *run) findPlace(c *container, cl *class, key int64, p place) thing {
 	shape := r.shape(cl, key)
 	cells := c.paint()
@@ -126,7 +126,7 @@ func (r *run) placeInGrid(op *ledger.Op) {
 	r.takenBack(newOp(ledger.RemoveFromGrid).with(container, id), standsAt(container, t))
 }
 
-// standsAt reports whether the same thing still stands at the same anchor, as it was turned.
+// standsAt reports whether the same thing is still at the same anchor with the same rotation.
 func standsAt(container int64, t thing) func(m *Model) bool {
 	return func(m *Model) bool {
 		c := m.containers[container]

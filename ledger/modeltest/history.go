@@ -12,21 +12,21 @@ import (
 type Commit struct {
 	Seq      uint64
 	BatchSeq uint32
-	Time     int64 // of its batch, Unix nanoseconds
+	Time     int64 // time of its batch, in Unix nanoseconds
 	Record   ledger.Record
 }
 
-// An Ending says how a request ended for the client.
+// An Ending is the outcome of a request for its client.
 type Ending uint8
 
 const (
-	Unknown      Ending = iota // no answer: it may have been committed, or not
-	Acknowledged               // it was committed, with the seq and ids of the answer
+	Unknown      Ending = iota // no response: it may or may not have been committed
+	Acknowledged               // it was committed, with the seq and ids in the response
 	Refused                    // it was not committed
 )
 
-// A Request is one request and what its client saw. To be found in the history,
-// each needs an idempotency key; retries of one request share it.
+// A Request is one request and its outcome. Each needs an idempotency key, by
+// which it is found in the history; its retries have the same key.
 type Request struct {
 	Tx          ledger.Transaction
 	Ending      Ending
@@ -34,35 +34,37 @@ type Request struct {
 	BatchSeq    uint32 // Acknowledged
 	FirstMinted int64  // Acknowledged
 	Minted      int    // Acknowledged
-	// A refusal was judged against a state no older than After and no newer
-	// than Before: after some commit from the one to the other, the ledger must
-	// refuse with Code. Both 0: not checked, as for refusals that are not about
-	// the state, like a conflict of keys.
+	// A rejection was judged against a state no older than After and no newer
+	// than Before. So the ledger must reject the request with Code after at
+	// least one of the commits from After to Before. If both are 0, this is not
+	// checked. That is for rejections that do not depend on the state, such as
+	// a conflict of keys.
 	After, Before uint64
 	Code          ledger.Code // Refused
 }
 
-// A Read is one read and what its client saw.
+// A Read is one read and its result.
 type Read struct {
-	Client string // reads of one client, in order, never go back in time
+	Client string // the states that one client reads, in order, must never go back in time
 	Query  Query
-	Seq    uint64 // the answer's checkpoint_seq
+	Seq    uint64 // checkpoint_seq of the response
 	Reply  Reply
 }
 
-// A History is all that is known about a ledger after it was used.
+// A History is everything known about a ledger after a run.
 type History struct {
-	Commits  []Commit  // of the whole life of the ledger, in order
+	Commits  []Commit  // all commits of the ledger, in order
 	Requests []Request // by all clients, in any order
-	Reads    []Read    // of each client in order
-	// Others says that commits exist which no request here explains.
+	Reads    []Read    // those of each client are in order
+	// Others means that there may be commits that none of the requests caused.
 	Others bool
 }
 
-// Check replays the history against a model and returns all that is wrong in
-// it, joined, or nil: commits that no ledger could have made, acknowledged
-// requests that are lost, doubled or answered otherwise, unknown ones that
-// happened more than once, and reads that do not show the state they name.
+// Check replays the history against a model and returns all faults in it,
+// joined, or nil. Faults are commits that no correct ledger could have made,
+// acknowledged requests that are lost, applied twice or answered differently,
+// requests of unknown outcome that were applied more than once, and reads that
+// do not show the state they name.
 func (h *History) Check() error {
 	var errs []error
 	errs = append(errs, h.checkRequests()...)
@@ -87,7 +89,7 @@ func (h *History) Check() error {
 	asked := h.asked()
 	for i := range h.Commits {
 		if err := h.replay(m, i, asked); err != nil {
-			return errors.Join(append(errs, err)...) // nothing after it can be judged
+			return errors.Join(append(errs, err)...) // later commits can't be checked
 		}
 		visit()
 	}
@@ -100,7 +102,7 @@ func (h *History) Check() error {
 	return errors.Join(errs...)
 }
 
-// asked finds by its key the request that a commit may come from.
+// asked returns the request that may have caused a commit. It finds it by its key.
 func (h *History) asked() map[string]*Request {
 	asked := map[string]*Request{}
 	for i := range h.Requests {
@@ -112,9 +114,9 @@ func (h *History) asked() map[string]*Request {
 	return asked
 }
 
-// replay applies commit i to the model and compares its outcome. Where the
-// request is known it is the request that is applied: the names in it must lead
-// to the integers in the record, and a time from now to the time there.
+// replay applies commit i to the model and compares the outcome. If the request
+// is known, replay applies the request instead: its names must resolve to the
+// integers in the record, and its relative times to the times there.
 func (h *History) replay(m *Model, i int, asked map[string]*Request) error {
 	c := &h.Commits[i]
 	if c.Seq != uint64(i)+1 {
@@ -138,15 +140,15 @@ func (h *History) replay(m *Model, i int, asked map[string]*Request) error {
 	if right, got := show(m.Ops()), show(Meant(c.Record.Tx.Ops)); right != got {
 		return fmt.Errorf("request %q differs from commit %d, which has the operations\n%s, want\n%s", tx.Key, c.Seq, got, right)
 	}
-	out.Facts = c.Record.Out.Facts // the model does not know where things stood
+	out.Facts = c.Record.Out.Facts // the model does not know where things were
 	if show(out) != show(c.Record.Out) {
 		return fmt.Errorf("commit %d decided\n%s, want\n%s", c.Seq, show(c.Record.Out), show(out))
 	}
 	return nil
 }
 
-// checkRelease reports whether the ledger may make the commit by itself: it
-// releases holds that have expired when the commit is made.
+// checkRelease reports whether the ledger may make the commit by itself: it may
+// only release holds that have expired by the time of the commit.
 func (m *Model) checkRelease(c *Commit) error {
 	expired := m.Expired()
 	for _, op := range c.Record.Tx.Ops {
@@ -157,10 +159,10 @@ func (m *Model) checkRelease(c *Commit) error {
 	return nil
 }
 
-// show spells a value with its field names; nil and empty slices look the same.
+// show formats a value with its field names. Nil and empty slices look the same.
 func show(v any) string { return fmt.Sprintf("%+v", v) }
 
-// checkRequests finds each request's commits by its key.
+// checkRequests finds the commits of each request by its key.
 func (h *History) checkRequests() []error {
 	var errs []error
 	byKey := map[string][]*Commit{}
@@ -207,8 +209,8 @@ func (h *History) checkRequests() []error {
 	return errs
 }
 
-// retried reports whether the key of request i was sent in another request, which
-// may be the one that was committed.
+// retried reports whether another request has the key of request i. That one may
+// be the one that was committed.
 func (h *History) retried(i int) bool {
 	for j := range h.Requests {
 		if j != i && string(h.Requests[j].Tx.Key) == string(h.Requests[i].Tx.Key) && h.Requests[j].Ending != Refused {
@@ -251,8 +253,8 @@ func (h *History) checkReadOrder() []error {
 	return errs
 }
 
-// refusalCheck looks, while a model passes through the history, for a state
-// that explains each refusal.
+// refusalCheck searches for a state that explains each rejection, while a model
+// replays the history.
 type refusalCheck struct{ open []Request }
 
 func newRefusalCheck(requests []Request) *refusalCheck {
@@ -265,7 +267,7 @@ func newRefusalCheck(requests []Request) *refusalCheck {
 	return c
 }
 
-// visit drops the refusals that the present state explains.
+// visit removes the rejections that the present state explains.
 func (c *refusalCheck) visit(m *Model) {
 	left := c.open[:0]
 	for _, r := range c.open {

@@ -8,7 +8,7 @@ import (
 	"assetledger/ledger"
 )
 
-// lived returns a valid history of some hundred requests and as many reads.
+// lived returns a valid history of a few hundred requests and as many reads.
 func lived(t *testing.T) *History {
 	t.Helper()
 	knobs := DefaultKnobs()

@@ -8,7 +8,7 @@ import (
 	"assetledger/ledger"
 )
 
-// hold is a quantity of a stack that is set aside.
+// hold is a quantity of a stack that is reserved.
 type hold struct {
 	container int64
 	stack     ledger.StackKey
@@ -17,7 +17,7 @@ type hold struct {
 	expires   int64 // Unix seconds; 0: never
 }
 
-// held recounts what is held of a stack.
+// held returns the sum of the holds of a stack.
 func (m *Model) held(container int64, stack ledger.StackKey) int64 {
 	sum := int64(0)
 	for _, h := range m.holds {
@@ -97,14 +97,14 @@ func (r *run) releaseHold(op *ledger.Op) {
 	r.final()
 }
 
-// notHeld checks that nothing is held of a stack that is to be dissolved.
+// notHeld checks that a stack to be removed has no holds.
 func (r *run) notHeld(container int64, stack ledger.StackKey) {
 	held := r.m.held(container, stack)
 	r.check(held == 0, ledger.StackHeld,
 		detail{"container_id", container}, detail{"class_id", stack.ClassID}, detail{"key", stack.Key}, detail{"held", held})
 }
 
-// Expired lists the holds whose time has passed at Now, the first to end first.
+// Expired returns the holds that have expired at Now, in the order of their expiry.
 func (m *Model) Expired() []int64 {
 	ids := slices.DeleteFunc(slices.Sorted(maps.Keys(m.holds)), func(id int64) bool {
 		h := m.holds[id]
@@ -114,7 +114,7 @@ func (m *Model) Expired() []int64 {
 	return ids
 }
 
-// NextExpiry returns the Unix second at which the next hold ends, 0 if none ever does.
+// NextExpiry returns the Unix second at which the next hold expires, or 0 if none does.
 func (m *Model) NextExpiry() int64 {
 	next := int64(0)
 	for _, h := range m.holds {
@@ -125,7 +125,7 @@ func (m *Model) NextExpiry() int64 {
 	return next
 }
 
-// Hold is what a read of one hold shows.
+// Hold returns what a read of one hold shows.
 func (m *Model) Hold(id int64) (ledger.HoldInfo, ledger.Code) {
 	h := m.holds[id]
 	if h == nil {
@@ -135,7 +135,7 @@ func (m *Model) Hold(id int64) (ledger.HoldInfo, ledger.Code) {
 		Quantity: h.quantity, HeldSeq: h.seq, ExpiresAt: h.expires}, ""
 }
 
-// Holds lists the holds of a container by id.
+// Holds returns the holds of a container, ordered by id.
 func (m *Model) Holds(container, after int64, limit int) ([]ledger.HoldInfo, bool, ledger.Code) {
 	c := m.containers[container]
 	if c == nil {
@@ -154,10 +154,10 @@ func (m *Model) Holds(container, after int64, limit int) ([]ledger.HoldInfo, boo
 	return list, more, ""
 }
 
-// HoldIDs lists the holds by id.
+// HoldIDs returns the ids of all holds, ascending.
 func (m *Model) HoldIDs() []int64 { return slices.Sorted(maps.Keys(m.holds)) }
 
-// MayReadHold reports whether owners reach a hold.
+// MayReadHold reports whether a client limited to owners may read a hold.
 func (m *Model) MayReadHold(id int64, owners []int64) bool {
 	return m.holds[id] != nil && m.MayReadContainer(m.holds[id].container, owners)
 }

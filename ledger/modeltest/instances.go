@@ -2,8 +2,8 @@ package modeltest
 
 import "assetledger/ledger"
 
-// locate looks for an instance in every container, and at what it is attached
-// to. Only the fields of the place are set.
+// locate searches every container for an instance, and finds what it is
+// attached to. It sets only the fields of the place.
 func (m *Model) locate(id int64) ledger.InstanceInfo {
 	for cid, c := range m.containers {
 		for slot, held := range c.slots {
@@ -30,7 +30,7 @@ func rotation(turned bool) int {
 	return 0
 }
 
-// drop takes an instance out of a container, wherever in it it is.
+// drop removes an instance from a container, wherever in the container it is.
 func (c *container) drop(id int64) {
 	for slot, held := range c.slots {
 		if held == id {
@@ -147,12 +147,12 @@ func (r *run) detach(op *ledger.Op) {
 	r.free(id)
 }
 
-// slotInRange checks a slot's index.
+// slotInRange checks the index of a slot.
 func (r *run) slotInRange(c *container, slot int64) {
 	r.check(slot >= 0 && slot < c.slotCount, ledger.SlotOutOfRange, detail{"slot_index", slot})
 }
 
-// freeSlot checks that a slot is there and empty.
+// freeSlot checks that a slot exists and is empty.
 func (r *run) freeSlot(c *container, slot int64) {
 	r.slotInRange(c, slot)
 	r.check(c.slots[slot] == 0, ledger.SlotOccupied, detail{"slot_index", slot})
@@ -173,7 +173,7 @@ func (r *run) placeInSlot(op *ledger.Op) {
 	r.takenBack(newOp(ledger.RemoveFromSlot).with(container, slot), slotHolds(container, slot, id))
 }
 
-// slotHolds reports whether a slot still holds the same instance, 0 for none.
+// slotHolds reports whether a slot still has the given instance, or none for 0.
 func slotHolds(container, slot, id int64) func(m *Model) bool {
 	return func(m *Model) bool {
 		c := m.containers[container]

@@ -8,27 +8,27 @@ import (
 	"assetledger/ledger"
 )
 
-// Remembered is a keyed commit and its first result.
+// Remembered is a commit with an idempotency key, and its first result.
 type Remembered struct {
 	Tx          ledger.Transaction // as first sent
 	Seq         uint64
 	BatchSeq    uint32
 	FirstMinted int64
 	Minted      int
-	Class       int64 // of a registration: what its answer shows
+	Class       int64 // class that the response to a registration shows
 }
 
-// An Answer is what a request gets.
+// An Answer is the response to a request.
 type Answer struct {
-	Seq      uint64 // global_seq of the commit; 0 if it was refused
+	Seq      uint64 // global_seq of the commit; 0 if it was rejected
 	BatchSeq uint32
-	Out      ledger.Outcome // of a replayed answer without decisions
+	Out      ledger.Outcome // without decisions if the response is replayed
 	Replayed bool
 	Refusal  *Refusal
 }
 
-// Submit does what a commit request does: it answers from memory if it
-// remembers the key, and otherwise applies tx and remembers it.
+// Submit does the same as a commit request. If the key is remembered, it returns
+// the first result, and otherwise it applies tx and remembers it.
 func (m *Model) Submit(tx *ledger.Transaction, batchSeq uint32) Answer {
 	if len(tx.Key) > 0 {
 		if old, ok := m.Recall(tx.Key); ok {
@@ -47,8 +47,8 @@ func (m *Model) Submit(tx *ledger.Transaction, batchSeq uint32) Answer {
 	return Answer{Seq: m.seq, BatchSeq: batchSeq, Out: out}
 }
 
-// Remember keeps a keyed commit and forgets the oldest beyond the memory's
-// size. The transaction must not change afterwards.
+// Remember stores a commit with a key, and forgets the oldest one if there are
+// more than the memory's size. The transaction must not change afterwards.
 func (m *Model) Remember(tx *ledger.Transaction, out ledger.Outcome, seq uint64, batchSeq uint32) {
 	if len(tx.Key) == 0 {
 		return
@@ -63,7 +63,7 @@ func (m *Model) Remember(tx *ledger.Transaction, out ledger.Outcome, seq uint64,
 	}
 }
 
-// Recall looks a key up.
+// Recall returns the commit of a key.
 func (m *Model) Recall(key []byte) (Remembered, bool) {
 	for _, r := range m.memory {
 		if bytes.Equal(r.Tx.Key, key) {
@@ -76,7 +76,7 @@ func (m *Model) Recall(key []byte) (Remembered, bool) {
 // Same reports whether two transactions are the same request: the same endpoint,
 // the same operations with the same arguments, where null and absent are the
 // same and a name and its integer are not, and metadata that is equal as JSON
-// values, numbers as spelled; taking back the same commit; from the same sender.
+// values, numbers as spelled; reversing the same commit; from the same sender.
 func Same(a, b *ledger.Transaction) bool {
 	if !sameFrame(a, b) || len(a.Ops) != len(b.Ops) {
 		return false
@@ -89,13 +89,14 @@ func Same(a, b *ledger.Transaction) bool {
 	return true
 }
 
-// sameFrame compares all but the operations.
+// sameFrame compares everything except the operations.
 func sameFrame(a, b *ledger.Transaction) bool {
 	return a.Endpoint == b.Endpoint && a.Reverses == b.Reverses && bytes.Equal(a.Principal, b.Principal) &&
 		reflect.DeepEqual(jsonValue(a.Metadata), jsonValue(b.Metadata))
 }
 
-// plain returns an operation without the nulls that mean the same as nothing.
+// plain returns an operation without the nulls that mean the same as an absent
+// argument.
 func plain(op ledger.Op) ledger.Op {
 	for i, arg := range op.Kind.Args() {
 		if op.Null&(1<<i) != 0 && (arg.Type == ledger.ArgOwner || arg.Type == ledger.ArgShapeKey) {
@@ -106,8 +107,8 @@ func plain(op ledger.Op) ledger.Op {
 	return op
 }
 
-// jsonValue decodes metadata. The ledger shows none as an empty object, so the
-// two are the same.
+// jsonValue decodes metadata. The ledger shows absent metadata as an empty
+// object, so the two are the same.
 func jsonValue(metadata []byte) any {
 	if len(metadata) == 0 {
 		return map[string]any{}

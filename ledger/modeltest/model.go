@@ -8,7 +8,7 @@
 // instance, and adds totals as big integers. It copies the whole ledger before each
 // transaction, so that a rejection can restore it.
 //
-// Programs never import this package; a test sees to it.
+// Programs never import this package; a test checks that.
 package modeltest
 
 import (
@@ -23,18 +23,18 @@ import (
 // A Model is a whole ledger.
 type Model struct {
 	seq          uint64   // global_seq of the last commit
-	nextInstance int64    // the id that the next mint gets
-	nextAssigned [2]int64 // from here on ids are assigned: to containers, to classes
+	nextInstance int64    // the next instance id
+	nextAssigned [2]int64 // the next ids that the ledger assigns to containers and classes
 	containers   map[int64]*container
 	classes      map[int64]*class
 	instances    map[int64]*instance
 	holds        map[int64]*hold
 	commits      []commit          // all of them: commit n is commits[n-1]
-	reversedBy   map[uint64]uint64 // which commit took which back
+	reversedBy   map[uint64]uint64 // the commit that reversed each commit
 	memory       []Remembered      // of idempotency keys, the oldest first
 	memorySize   int
 
-	// Now is the time of the commits to come, in Unix nanoseconds.
+	// Now is the time of the following commits, in Unix nanoseconds.
 	Now int64
 }
 
@@ -66,7 +66,7 @@ type class struct {
 	fungible       bool
 	decimals       int
 	registered     uint64
-	anyKey         *size          // the shape for keys without their own
+	anyKey         *size          // the shape for keys without one of their own
 	byKey          map[int64]size // the shapes for one key
 	added, removed *big.Int
 	minted, burned int64
@@ -74,15 +74,16 @@ type class struct {
 
 type size struct{ w, h int64 }
 
-// instance says what an instance is. Its place is found by looking in every
-// container; only an attachment is kept here.
+// instance describes an instance. Its place is found by searching every
+// container. Only an attachment is stored here.
 type instance struct {
 	class, key int64
 	minted     uint64
 	parent     int64 // 0: not attached
 }
 
-// New makes an empty ledger that remembers the last keys keyed commits.
+// New returns an empty ledger. It remembers the last keys commits that have an
+// idempotency key.
 func New(keys int) *Model {
 	return &Model{nextInstance: 1, nextAssigned: [2]int64{ledger.FirstAssigned, ledger.FirstAssigned}, memorySize: keys,
 		containers: map[int64]*container{}, classes: map[int64]*class{}, instances: map[int64]*instance{},
@@ -92,7 +93,7 @@ func New(keys int) *Model {
 // Seq returns the global_seq of the last commit, 0 at first.
 func (m *Model) Seq() uint64 { return m.seq }
 
-// Copy makes a ledger that shares nothing with m.
+// Copy returns a copy of m that shares nothing with m.
 func (m *Model) Copy() *Model {
 	c := *m
 	c.containers = map[int64]*container{}
@@ -124,12 +125,12 @@ func (m *Model) Copy() *Model {
 	return &c
 }
 
-// A Refusal says why a transaction was not accepted.
+// A Refusal is the reason why a transaction was rejected.
 type Refusal struct {
 	Code    ledger.Code
 	Op      int            // index of the operation at fault
 	Kind    ledger.OpKind  // of the operation at fault, see Refusals
-	Details map[string]any // those that the error must have at least, int64 or string; nil if none
+	Details map[string]any // those that the error must have, int64 or string; it may have more; nil if none
 }
 
 // Error returns all fields in one line.
@@ -137,8 +138,8 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s at operation %d %v", r.Code, r.Op, r.Details)
 }
 
-// Apply checks and applies tx as commit Seq()+1. A refused transaction changes
-// nothing. The transaction must be one that the request parser lets through.
+// Apply checks tx and applies it as commit Seq()+1. A rejected transaction
+// changes nothing. tx must be a transaction that the request parser accepts.
 func (m *Model) Apply(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 	before := m.Copy()
 	out, refusal := m.applyHere(tx)
@@ -148,7 +149,8 @@ func (m *Model) Apply(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 	return out, refusal
 }
 
-// applyHere is Apply without the copy: after a refusal the model is unusable.
+// applyHere is like Apply, but without a copy. After a rejection the model is
+// unusable.
 func (m *Model) applyHere(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 	r := &run{m: m, seq: m.seq + 1, permit: tx.Permit()}
 	ops, refusal := r.begin(tx)
@@ -178,27 +180,27 @@ func (m *Model) applyHere(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 	return out, nil
 }
 
-// Preflight says what Apply would, and changes nothing.
+// Preflight returns what Apply would, and changes nothing.
 func (m *Model) Preflight(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 	return m.Copy().Apply(tx)
 }
 
-// run is one transaction under way.
+// run is one transaction in progress.
 type run struct {
 	m         *Model
-	seq       uint64 // the commit that it will be
-	index     int    // of the current operation
+	seq       uint64 // global_seq if it is accepted
+	index     int    // index of the current operation
 	kind      ledger.OpKind
 	minted    []int64
 	decisions []ledger.Decision
 	permit    *ledger.Permit
-	freed     map[int64]int // instances left nowhere, and by which operation
-	back      *commit       // the commit that it takes back, or nil
-	done      commit        // what it did so far
+	freed     map[int64]int // instances without a location, and the operation that left them so
+	back      *commit       // commit to reverse, or nil
+	done      commit        // its effects so far
 }
 
-// try runs one operation. The operations are lists of checks in the order in
-// which the interface judges, so a check that fails leaves by panic.
+// try runs one operation. An operation is a list of checks, in the order that
+// the API documents. A check that fails panics.
 func (r *run) try(asked *ledger.Op) (refusal *Refusal) {
 	defer func() {
 		switch p := recover().(type) {
@@ -225,7 +227,7 @@ type detail struct {
 	value any // int64 or string
 }
 
-// check refuses the transaction with code unless ok.
+// check rejects the transaction with code unless ok.
 func (r *run) check(ok bool, code ledger.Code, details ...detail) {
 	if ok {
 		return
@@ -279,8 +281,8 @@ var operations = map[ledger.OpKind]func(*run, *ledger.Op){
 	ledger.SplitStack:         (*run).splitStack,
 }
 
-// instance finds the instance that argument i names, by id or as minted before
-// in the same transaction.
+// instance finds the instance that argument i names, by id or as one minted
+// earlier in the same transaction.
 func (r *run) instance(op *ledger.Op, i int) (int64, *instance) {
 	id := op.Args[i]
 	if op.Ref&(1<<i) != 0 {
@@ -292,14 +294,14 @@ func (r *run) instance(op *ledger.Op, i int) (int64, *instance) {
 	return id, found
 }
 
-// touch moves updated_seq of the containers that the operation names or changes.
+// touch advances updated_seq of the containers that the operation names or changes.
 func (r *run) touch(cs ...*container) {
 	for _, c := range cs {
 		c.updated = r.seq
 	}
 }
 
-// moved records what a merge or consolidation moved.
+// moved records the quantity that a merge or consolidation moved.
 func (r *run) moved(quantity int64) {
 	r.decisions = append(r.decisions, ledger.Decision{Op: int32(r.index), Quantity: quantity})
 }

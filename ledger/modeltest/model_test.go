@@ -181,7 +181,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestReversals reverses an operation after another one has come in between.
+// TestReversals reverses an operation after another one has changed the state.
 func TestReversals(t *testing.T) {
 	cases := []struct {
 		name       string

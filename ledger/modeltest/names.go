@@ -6,11 +6,11 @@ import (
 	"assetledger/ledger"
 )
 
-// Names of containers and codes of classes. A name is kept with what has it and
-// found by looking at all of them.
+// Names of containers and codes of classes. A name is stored in its container
+// or class, and found by searching all of them.
 
-// containerID looks up what argument i names, 0 if nothing has the name, and
-// says how the operation named it.
+// containerID returns the id of the container that argument i names, or 0 if
+// nothing has the name, and how the operation named it.
 func (r *run) containerID(op *ledger.Op, i int) (int64, detail) {
 	if op.Ref&(1<<i) == 0 {
 		return op.Args[i], detail{"container_id", op.Args[i]}
@@ -27,7 +27,8 @@ func (m *Model) containerNamed(name string) int64 {
 	return 0
 }
 
-// container finds the container that argument i names, and makes the argument its id.
+// container finds the container that argument i names, and sets the argument to
+// its id.
 func (r *run) container(op *ledger.Op, i int) *container {
 	id, asked := r.containerID(op, i)
 	c := r.m.containers[id]
@@ -38,13 +39,13 @@ func (r *run) container(op *ledger.Op, i int) *container {
 }
 
 // sameContainer reports whether two arguments name one container. A name does so
-// only if the container is there and the sender may use it.
+// only if the container exists and the sender may use it.
 func (r *run) sameContainer(op *ledger.Op, i, j int) bool {
 	a, b := r.known(op, i), r.known(op, j)
 	return a == b && a != 0
 }
 
-// known returns the id that argument i means; 0 for a name that leads nowhere.
+// known returns the id that argument i means, or 0 for an unknown name.
 func (r *run) known(op *ledger.Op, i int) int64 {
 	id, _ := r.containerID(op, i)
 	if op.Ref&(1<<i) != 0 && (id == 0 || !r.ours(r.m.containers[id].owner)) {
@@ -53,7 +54,7 @@ func (r *run) known(op *ledger.Op, i int) int64 {
 	return id
 }
 
-// classID is as containerID, for classes.
+// classID is like containerID, for classes.
 func (r *run) classID(op *ledger.Op, i int) (int64, detail) {
 	if op.Ref&(1<<i) == 0 {
 		return op.Args[i], detail{"class_id", op.Args[i]}
@@ -70,7 +71,7 @@ func (m *Model) classCoded(code string) int64 {
 	return 0
 }
 
-// class finds the class that argument i names, and makes the argument its id.
+// class finds the class that argument i names, and sets the argument to its id.
 func (r *run) class(op *ledger.Op, i int) *class {
 	id, asked := r.classID(op, i)
 	c := r.m.classes[id]
@@ -79,8 +80,9 @@ func (r *run) class(op *ledger.Op, i int) *class {
 	return c
 }
 
-// freeName checks that no container but self has the name; "" is none. Whose it
-// is, a limited sender is told only of their own.
+// freeName checks that no container except self has the name; "" is no name.
+// The error tells a sender limited to owners which container has it only if
+// that is one of theirs.
 func (r *run) freeName(name string, self *container) {
 	id := r.m.containerNamed(name)
 	c := r.m.containers[id]
@@ -91,14 +93,14 @@ func (r *run) freeName(name string, self *container) {
 	r.check(false, ledger.NameTaken, detail{"name", name}, detail{"container_id", id})
 }
 
-// freeCode checks that no class but self has the code; "" is none.
+// freeCode checks that no class except self has the code; "" is no code.
 func (r *run) freeCode(code string, self *class) {
 	id := r.m.classCoded(code)
 	c := r.m.classes[id]
 	r.check(c == nil || c == self, ledger.NameTaken, detail{"code", code}, detail{"class_id", id})
 }
 
-// assign gives the operation's first argument the next id of a sort, 0 for
+// assign sets the operation's first argument to the next id of a sort, 0 for
 // containers and 1 for classes.
 func (r *run) assign(op *ledger.Op, sort int, used func(int64) bool) {
 	id := r.m.nextAssigned[sort]
@@ -147,13 +149,12 @@ func (r *run) renameClass(op *ledger.Op) {
 	r.renamed(was...)
 }
 
-// renamed records what a rename replaced.
+// renamed records the texts that a rename replaced.
 func (r *run) renamed(was ...string) {
 	r.decisions = append(r.decisions, ledger.Decision{Op: int32(r.index), Renamed: true, Was: strings.Join(was, "\n")})
 }
 
-// meant returns an operation as the log holds it: integers in place of the names
-// that stood for them.
+// meant returns an operation as the log stores it, with integers in place of names.
 func meant(op ledger.Op) ledger.Op {
 	asked := op
 	var texts []string
@@ -170,7 +171,7 @@ func meant(op ledger.Op) ledger.Op {
 	return op
 }
 
-// Meant is what the log holds of operations after they were applied.
+// Meant returns applied operations as the log stores them.
 func Meant(ops []ledger.Op) []ledger.Op {
 	list := make([]ledger.Op, len(ops))
 	for i, op := range ops {

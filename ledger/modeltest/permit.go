@@ -6,10 +6,10 @@ import (
 	"assetledger/ledger"
 )
 
-// The rule of owners, said once more: a sender limited to owners touches what
-// is in their containers, directly or through attachments, and what the
-// transaction itself has brought forth or taken out of there; it leaves
-// nothing behind that is in no container.
+// The rule of owners, written independently of package ledger. A sender limited
+// to owners may touch only what is in containers of these owners, directly or
+// through attachments, and what the transaction itself has minted or taken out
+// of them. It must not leave an instance outside of all containers.
 
 // ours reports whether the owner, 0 for none, is one of the sender's.
 func (r *run) ours(owner int64) bool {
@@ -40,7 +40,7 @@ func (r *run) free(id int64) {
 	r.freed[id] = r.index
 }
 
-// finish judges the transaction as a whole, after its operations.
+// finish checks the transaction as a whole, after its operations.
 func (r *run) finish() *Refusal {
 	if !r.permit.Limited() {
 		return nil
@@ -57,7 +57,7 @@ func (r *run) finish() *Refusal {
 	return last
 }
 
-// mayDo refuses what makes or destroys something to those who may only move.
+// mayDo rejects an operation that creates or destroys something if the sender may only transfer.
 func (r *run) mayDo(kind ledger.OpKind) {
 	if r.permit == nil || !r.permit.Transfer {
 		return
@@ -68,18 +68,18 @@ func (r *run) mayDo(kind ledger.OpKind) {
 	}
 }
 
-// mayRegister refuses registrations to those who may not.
+// mayRegister rejects a registration if the sender lacks the permission.
 func (r *run) mayRegister(asked detail) {
 	r.check(r.permit == nil || r.permit.Register, ledger.Forbidden, asked)
 }
 
-// MayReadContainer reports whether owners reach a container.
+// MayReadContainer reports whether a client limited to owners may read a container.
 func (m *Model) MayReadContainer(id int64, owners []int64) bool {
 	c := m.containers[id]
 	return c != nil && slices.Contains(owners, c.owner)
 }
 
-// MayReadInstance reports whether owners reach an instance.
+// MayReadInstance reports whether a client limited to owners may read an instance.
 func (m *Model) MayReadInstance(id int64, owners []int64) bool {
 	if m.instances[id] == nil {
 		return false
@@ -88,7 +88,7 @@ func (m *Model) MayReadInstance(id int64, owners []int64) bool {
 	return r.reaches(id)
 }
 
-// ContainersOf lists the containers of several owners by id.
+// ContainersOf returns the containers of several owners, ordered by id.
 func (m *Model) ContainersOf(owners []int64, kind ledger.ContainerKind, after int64, limit int) ([]ledger.ContainerInfo, bool) {
 	var list []ledger.ContainerInfo
 	for _, id := range m.ContainerIDs() {
@@ -100,7 +100,7 @@ func (m *Model) ContainersOf(owners []int64, kind ledger.ContainerKind, after in
 	return page(list, limit)
 }
 
-// senders are those who send transactions; the first may do all.
+// senders are the senders of transactions. The first may do everything.
 var senders = []struct {
 	name   string
 	permit *ledger.Permit
@@ -115,7 +115,7 @@ var senders = []struct {
 	{"none", &ledger.Permit{Owners: []int64{}}},
 }
 
-// sender takes one of the senders; most transactions come from those who may do all.
+// sender chooses a sender. Most transactions come from the first one.
 func (g *Gen) sender() (name []byte, permit *ledger.Permit) {
 	if g.knobs.Permits == 0 || !g.chance(g.knobs.Permits) {
 		return nil, nil

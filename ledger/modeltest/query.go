@@ -10,9 +10,9 @@ import (
 	"assetledger/ledger"
 )
 
-// The queries answer as the reads of the interface do. A query's Code is empty
-// where it succeeded. Lists give at most limit entries after a position, and
-// say whether there are more.
+// The queries return what the reads of the API show. The Code of a query that
+// succeeded is empty. Lists return at most limit entries after a position, and
+// whether there are more.
 
 func (c *container) sortedStacks() []ledger.StackKey {
 	return slices.SortedFunc(maps.Keys(c.stacks), func(a, b ledger.StackKey) int {
@@ -31,7 +31,7 @@ func (c *container) instancesIn() int {
 	return n
 }
 
-// page cuts a list to limit entries.
+// page truncates a list to limit entries.
 func page[T any](list []T, limit int) ([]T, bool) {
 	if len(list) > limit {
 		return list[:limit], true
@@ -39,7 +39,7 @@ func page[T any](list []T, limit int) ([]T, bool) {
 	return list, false
 }
 
-// Container is what a read of one container shows.
+// Container returns what a read of one container shows.
 func (m *Model) Container(id int64) (ledger.ContainerInfo, ledger.Code) {
 	c := m.containers[id]
 	if c == nil {
@@ -58,7 +58,7 @@ func (m *Model) Container(id int64) (ledger.ContainerInfo, ledger.Code) {
 	return info, ""
 }
 
-// Balances lists the stacks of a container by class, then key.
+// Balances returns the stacks of a container, ordered by class, then key.
 func (m *Model) Balances(id int64, f ledger.BalanceFilter, after *ledger.StackKey, limit int) ([]ledger.Balance, bool, ledger.Code) {
 	c := m.containers[id]
 	if c == nil {
@@ -81,7 +81,7 @@ func (m *Model) Balances(id int64, f ledger.BalanceFilter, after *ledger.StackKe
 	return list, more, ""
 }
 
-// SlotEntries lists the occupied slots of a container.
+// SlotEntries returns the occupied slots of a container.
 func (m *Model) SlotEntries(id int64, after int, limit int) ([]ledger.SlotEntry, bool, ledger.Code) {
 	c := m.containers[id]
 	if c == nil {
@@ -101,7 +101,7 @@ func (m *Model) SlotEntries(id int64, after int, limit int) ([]ledger.SlotEntry,
 	return list, more, ""
 }
 
-// touches reports whether a cell lies in the region; nil is the whole grid.
+// touches reports whether a cell is in the region; nil is the whole grid.
 func touches(region *ledger.Rect, x, y int64) bool {
 	if region == nil {
 		return true
@@ -113,7 +113,7 @@ func touches(region *ledger.Rect, x, y int64) bool {
 	return within(x, region.X, region.Width) && within(y, region.Y, region.Height)
 }
 
-// Placements lists what is in a grid by y, then x, of the anchor.
+// Placements returns what is in a grid, ordered by y, then x, of the anchor.
 func (m *Model) Placements(id int64, region *ledger.Rect, after *ledger.Cell, limit int) ([]ledger.Placement, bool, ledger.Code) {
 	c := m.containers[id]
 	if c == nil {
@@ -153,7 +153,7 @@ func (m *Model) Placements(id int64, region *ledger.Rect, after *ledger.Cell, li
 	return list, more, ""
 }
 
-// Class is what a read of one class shows.
+// Class returns what a read of one class shows.
 func (m *Model) Class(id int64) (ledger.ClassInfo, ledger.Code) {
 	c := m.classes[id]
 	if c == nil {
@@ -162,7 +162,7 @@ func (m *Model) Class(id int64) (ledger.ClassInfo, ledger.Code) {
 	return ledger.ClassInfo{ID: id, Code: c.code, Name: c.name, Fungible: c.fungible, Decimals: c.decimals, RegisteredSeq: c.registered}, ""
 }
 
-// Classes lists the classes by id.
+// Classes returns the classes, ordered by id.
 func (m *Model) Classes(after int64, limit int) ([]ledger.ClassInfo, bool) {
 	var list []ledger.ClassInfo
 	for _, id := range slices.Sorted(maps.Keys(m.classes)) {
@@ -174,7 +174,7 @@ func (m *Model) Classes(after int64, limit int) ([]ledger.ClassInfo, bool) {
 	return page(list, limit)
 }
 
-// Shapes lists the shapes of a class, the one for all keys first.
+// Shapes returns the shapes of a class, the one for all keys first.
 func (m *Model) Shapes(id int64) ([]ledger.ShapeInfo, ledger.Code) {
 	c := m.classes[id]
 	if c == nil {
@@ -190,7 +190,7 @@ func (m *Model) Shapes(id int64) ([]ledger.ShapeInfo, ledger.Code) {
 	return list, ""
 }
 
-// Stats recounts the totals of a class.
+// Stats computes the totals of a class by counting.
 func (m *Model) Stats(id int64) (ledger.ClassStats, ledger.Code) {
 	cl := m.classes[id]
 	if cl == nil {
@@ -239,7 +239,7 @@ func uint128(v *big.Int) ledger.Uint128 {
 	return ledger.Uint128{Hi: hi.Uint64(), Lo: lo.Uint64()}
 }
 
-// Instance is what a read of one instance shows.
+// Instance returns what a read of one instance shows.
 func (m *Model) Instance(id int64) (ledger.InstanceInfo, ledger.Code) {
 	in := m.instances[id]
 	if in == nil {
@@ -255,7 +255,7 @@ func (m *Model) Instance(id int64) (ledger.InstanceInfo, ledger.Code) {
 	return info, ""
 }
 
-// Containers lists the containers by id.
+// Containers returns the containers, ordered by id.
 func (m *Model) Containers(f ledger.ContainerFilter, after int64, limit int) ([]ledger.ContainerInfo, bool) {
 	var list []ledger.ContainerInfo
 	for _, id := range slices.Sorted(maps.Keys(m.containers)) {
@@ -267,8 +267,9 @@ func (m *Model) Containers(f ledger.ContainerFilter, after int64, limit int) ([]
 	return page(list, limit)
 }
 
-// NamedContainers lists the containers whose names begin with prefix and come
-// after the name after, by name; owners nil is all of them.
+// NamedContainers returns the containers whose names begin with prefix and come
+// after the name after, ordered by name. If owners is nil, it returns those of
+// all owners.
 func (m *Model) NamedContainers(prefix string, f ledger.ContainerFilter, owners []int64, after string, limit int) ([]ledger.ContainerInfo, bool) {
 	all, _ := m.Containers(f, 0, len(m.containers))
 	all = slices.DeleteFunc(all, func(c ledger.ContainerInfo) bool {
@@ -294,11 +295,11 @@ func (m *Model) ClassCoded(code string) (int64, ledger.Code) {
 	return 0, ledger.ClassNotFound
 }
 
-// ContainerIDs lists the containers by id.
+// ContainerIDs returns the ids of the containers, ascending.
 func (m *Model) ContainerIDs() []int64 { return slices.Sorted(maps.Keys(m.containers)) }
 
-// ClassIDs lists the registered classes by id.
+// ClassIDs returns the ids of the registered classes, ascending.
 func (m *Model) ClassIDs() []int64 { return slices.Sorted(maps.Keys(m.classes)) }
 
-// InstanceIDs lists the living instances by id.
+// InstanceIDs returns the ids of the living instances, ascending.
 func (m *Model) InstanceIDs() []int64 { return slices.Sorted(maps.Keys(m.instances)) }

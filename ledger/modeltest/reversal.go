@@ -2,33 +2,33 @@ package modeltest
 
 import "assetledger/ledger"
 
-// A commit is what one commit did, kept for taking it back. What its reversal
-// needs is noted while the operations run; the ledger finds it in the record.
+// A commit stores what one commit did, so that it can be reversed. The model
+// notes what a reversal needs while the operations run. The real ledger finds
+// it in the record.
 type commit struct {
-	ops   []ledger.Op // as the log holds them
+	ops   []ledger.Op // as the log stores them
 	steps []step      // of each operation
 	first int64       // instance minted, 0 if none
 }
 
-// step says how to take one operation back: by back, if what the operation left
-// is still the same; not at all if final. A condition has neither.
+// step is how to reverse one operation: by back, if what the operation left is
+// unchanged. If final is set, it can't be reversed. A condition has neither.
 type step struct {
 	back  *ledger.Op
 	same  func(m *Model) bool // nil: always
 	final bool
 }
 
-// takenBack records the inverse of the current operation.
+// takenBack sets the inverse of the current operation.
 func (r *run) takenBack(back *draft, same func(m *Model) bool) {
 	op := ledger.Op(*back)
 	r.done.steps[r.index] = step{back: &op, same: same}
 }
 
-// final records that there is no inverse of the current operation.
+// final records that the current operation has no inverse.
 func (r *run) final() { r.done.steps[r.index] = step{final: true} }
 
-// begin judges what a transaction says about an earlier commit, and gives its
-// operations.
+// begin checks the reference to an earlier commit, if any, and returns the operations to apply.
 func (r *run) begin(tx *ledger.Transaction) ([]ledger.Op, *Refusal) {
 	refuse := func(code ledger.Code, details map[string]any) ([]ledger.Op, *Refusal) {
 		return nil, &Refusal{Code: code, Op: ledger.NoOperation, Kind: WholeTransaction, Details: details}
@@ -38,7 +38,7 @@ func (r *run) begin(tx *ledger.Transaction) ([]ledger.Op, *Refusal) {
 	}
 	reversal := tx.Endpoint == ledger.EndpointReverse && len(tx.Ops) == 0
 	if r.permit != nil && tx.Endpoint == ledger.EndpointCommit {
-		return refuse(ledger.Forbidden, nil) // only an import may say so, which has no limits
+		return refuse(ledger.Forbidden, nil) // only an import may do this, and it has no limits
 	}
 	if tx.Reverses > r.m.seq {
 		return refuse(ledger.CommitNotFound, map[string]any{"global_seq": int64(tx.Reverses)})
@@ -66,13 +66,12 @@ func (r *run) begin(tx *ledger.Transaction) ([]ledger.Op, *Refusal) {
 	return ops, nil
 }
 
-// unchanged checks that the current operation of a reversal meets what the
-// commit left.
+// unchanged checks that the current operation of a reversal finds what the commit left.
 func (r *run) unchanged() {
 	if r.back == nil {
 		return
 	}
-	left := r.index // inverse operations to pass by, from the last operation on
+	left := r.index // number of inverse operations to skip, from the last operation on
 	for i := len(r.back.steps) - 1; i >= 0; i-- {
 		s := r.back.steps[i]
 		if s.back == nil {
@@ -89,12 +88,12 @@ func (r *run) unchanged() {
 	}
 }
 
-// notReversible refuses to take the commit back because of its operation i.
+// notReversible rejects the reversal because of operation i of the commit.
 func (c *commit) notReversible(i int, reason string) *Refusal {
 	return &Refusal{Code: ledger.NotReversible, Op: i, Kind: c.ops[i].Kind, Details: map[string]any{"reason": reason, "op": c.ops[i].Kind.String()}}
 }
 
-// reachesAll reports whether the sender reaches all that a commit changed.
+// reachesAll reports whether the sender may touch everything that a commit changed.
 func (r *run) reachesAll(of *commit) bool {
 	if !r.permit.Limited() {
 		return true
@@ -111,7 +110,7 @@ func (r *run) reachesAll(of *commit) bool {
 			}
 			minted++
 		case ledger.ReleaseHold:
-			return false // whose it was is forgotten
+			return false // its owner is no longer known
 		case ledger.RegisterClass, ledger.RegisterClassShape, ledger.RenameClass:
 			if !r.permit.Register {
 				return false
@@ -137,14 +136,14 @@ func (r *run) reachesAll(of *commit) bool {
 	return true
 }
 
-// ReversedBy returns the commit that took the commit seq back, 0 if none did.
+// ReversedBy returns the commit that reversed commit seq, or 0 if none did.
 func (m *Model) ReversedBy(seq uint64) uint64 { return m.reversedBy[seq] }
 
-// OpsOf returns the operations of commit seq, as the log holds them.
+// OpsOf returns the operations of commit seq, as the log stores them.
 func (m *Model) OpsOf(seq uint64) []ledger.Op { return m.commits[seq-1].ops }
 
-// MayChange reports whether what an operation left may be something else by the
-// time when it is to be taken back, and it can't be taken back then.
+// MayChange reports whether what an operation left can change before its reversal,
+// which then fails.
 func MayChange(k ledger.OpKind) bool {
 	switch k {
 	case ledger.CreateContainer, ledger.HoldFungible, ledger.Attach, ledger.PlaceInSlot, ledger.SwapSlots, ledger.PlaceInGrid, ledger.MoveInGrid:
@@ -153,5 +152,5 @@ func MayChange(k ledger.OpKind) bool {
 	return false
 }
 
-// Ops returns the operations of the last commit, as the log holds them.
+// Ops returns the operations of the last commit, as the log stores them.
 func (m *Model) Ops() []ledger.Op { return m.commits[len(m.commits)-1].ops }

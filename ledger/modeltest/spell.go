@@ -10,8 +10,8 @@ import (
 	"assetledger/ledger"
 )
 
-// Body spells a transaction as the body of its endpoint: of /v1/commit, of a
-// registration, or of a reversal. With rng, the fields come in a random order with random
+// Body returns a transaction as the request body of its endpoint: /v1/commit, a
+// registration, or a reversal. With rng, the fields are in random order, with random
 // whitespace between them.
 func Body(tx *ledger.Transaction, rng *rand.Rand) []byte {
 	var o object
@@ -25,7 +25,7 @@ func Body(tx *ledger.Transaction, rng *rand.Rand) []byte {
 		if tx.Reverses != 0 {
 			o.add("reverses", strconv.FormatUint(tx.Reverses, 10))
 		}
-	case ledger.EndpointReverse: // which commit, the path says
+	case ledger.EndpointReverse: // the path has the commit
 	default:
 		o = arguments(&tx.Ops[0])
 	}
@@ -51,7 +51,7 @@ func spellOp(op *ledger.Op, rng *rand.Rand) string {
 	return o.spell(rng)
 }
 
-// arguments makes the object of the arguments that were given.
+// arguments returns an object with the arguments that were given.
 func arguments(op *ledger.Op) object {
 	var o object
 	for i, arg := range op.Kind.Args() {
@@ -78,7 +78,7 @@ func argument(op *ledger.Op, i int, t ledger.ArgType) string {
 	return strconv.FormatInt(op.Args[i], 10)
 }
 
-// object is a JSON object being put together: each field as it is spelled.
+// object is a JSON object under construction, with each field as JSON text.
 type object []string
 
 func (o *object) add(name, value string) { *o = append(*o, quote(name)+":"+value) }

@@ -7,7 +7,7 @@ import (
 	"assetledger/ledger"
 )
 
-// total recounts a class over all containers.
+// total returns the sum of a class over all containers.
 func (m *Model) total(classID int64) *big.Int {
 	sum := new(big.Int)
 	for _, c := range m.containers {
@@ -20,7 +20,7 @@ func (m *Model) total(classID int64) *big.Int {
 	return sum
 }
 
-// put adds to a stack, making it at the given place if it is not there.
+// put adds to a stack. If the stack does not exist, put creates it at the given place.
 func (r *run) put(c *container, stack ledger.StackKey, quantity int64, at *thing) {
 	if at != nil {
 		c.things = append(c.things, *at)
@@ -28,8 +28,7 @@ func (r *run) put(c *container, stack ledger.StackKey, quantity int64, at *thing
 	c.stacks[stack] += quantity
 }
 
-// take removes from a stack, and the stack itself if nothing is left; then it
-// returns the place that it had in a Grid.
+// take removes from a stack. If nothing is left, it removes the stack and returns the place that it had in a Grid.
 func (r *run) take(c *container, stack ledger.StackKey, quantity int64) *thing {
 	c.stacks[stack] -= quantity
 	if c.stacks[stack] != 0 {
@@ -45,14 +44,13 @@ func (r *run) take(c *container, stack ledger.StackKey, quantity int64) *thing {
 	return nil
 }
 
-// holdsStacks checks that stacks can be in c, and that no place is given where there are none.
+// holdsStacks checks that c can hold stacks, and that a place is given only if c is a Grid.
 func (r *run) holdsStacks(c *container, p place) {
 	r.check(c.kind != ledger.Slots, ledger.WrongContainerKind)
 	r.check(c.kind == ledger.Grid || !p.given(), ledger.WrongContainerKind)
 }
 
-// stackPlace finds the place for a stack that is to grow or to be made: nil if
-// it needs none.
+// stackPlace finds the place for a stack that is to grow or to be created. It returns nil if the stack needs none.
 func (r *run) stackPlace(c *container, cl *class, stack ledger.StackKey, p place) *thing {
 	if c.kind != ledger.Grid {
 		return nil
@@ -101,7 +99,7 @@ func (r *run) enough(c *container, id int64, stack ledger.StackKey, quantity int
 	r.check(quantity <= available, ledger.InsufficientBalance, details...)
 }
 
-// hasStack checks that a stack is there.
+// hasStack checks that a stack exists.
 func (r *run) hasStack(c *container, stack ledger.StackKey) {
 	_, ok := c.stacks[stack]
 	r.check(ok, ledger.StackNotFound, detail{"class_id", stack.ClassID}, detail{"key", stack.Key})
