@@ -30,7 +30,7 @@ func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err e
 	if fsys == nil {
 		fsys = OS{}
 	}
-	to = filepath.Clean(to) // as join does, so that the checked path is the written one
+	to = filepath.Clean(to) // join also cleans paths: check the path that will be written
 	if err := apartFrom(fsys, dir, to); err != nil {
 		return report, err
 	}

@@ -115,7 +115,7 @@ func (s *shell) copies() {
 		case <-s.quit:
 			return
 		case <-s.put:
-			s.w.SyncCopy() // an error of it sticks
+			s.w.SyncCopy() // the writer keeps the error
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (s *shell) wakes() {
 	for {
 		select {
 		case <-s.quit:
-			s.w.end.Wake(endWakeAt) // for the last change of END
+			s.w.end.Wake(endWakeAt) // wakes readers for the last change of END
 			return
 		case <-s.wake:
 			s.w.end.Wake(endWakeAt)

@@ -46,13 +46,13 @@ type BackupReport struct {
 const (
 	endTemp       = "END.tmp"
 	unfinished    = "this backup is not finished: run it again\n" // the END of a new copy
-	backupRetries = 3                                             // when files vanish because a checkpoint or an archive was made
+	backupRetries = 3                                             // attempts if files vanish because a checkpoint or an archive was made
 )
 
-// Backup copies the log of dir, which may be in use, to out. If out does not exist,
-// Backup creates it. Otherwise out must contain an earlier backup of the same log,
-// which is continued. A copy with commits that the log lacks is rejected, and nothing
-// in it is changed.
+// Backup copies the log of dir, which may be in use, to out. If out does not
+// exist, Backup creates it. Otherwise out must contain an earlier backup of the
+// same log, which is continued. A copy with commits that the log lacks is
+// rejected, and nothing in it is changed.
 func Backup(dir, out string, o BackupOptions) (BackupReport, error) {
 	if o.FS == nil {
 		o.FS = OS{}
@@ -158,8 +158,8 @@ func (b *backup) firstOrdinal() uint32 {
 	return b.segments[0].head.Ordinal
 }
 
-// prepare reads both directories, rejects a copy that can't be continued, and marks a
-// new copy as unfinished.
+// prepare reads both directories, rejects a copy that can't be continued, and
+// marks a new copy as unfinished.
 func (b *backup) prepare() error {
 	if err := noShared(b.fs, segmentsPath(b.dir), segmentsPath(b.out), segmentExt); err != nil {
 		return err

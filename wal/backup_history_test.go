@@ -285,8 +285,8 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 }
 
 // TestRestoredIsBackedUpAgain restores a log from its backup, and backs it up into
-// the same backup when it has gone on. A log that was restored from an older backup
-// is rejected.
+// the same backup after it has continued. A log that was restored from an older
+// backup is rejected.
 func TestRestoredIsBackedUpAgain(t *testing.T) {
 	dir, w := longLog(t)
 	at := t.TempDir()
@@ -314,8 +314,9 @@ func TestRestoredIsBackedUpAgain(t *testing.T) {
 	}
 }
 
-// TestArchiveAmongAnotherHistory archives a copy that has gone on by itself into the
-// archive of its original. A segment that both have, with different commits, stays.
+// TestArchiveAmongAnotherHistory archives a copy that has continued by itself into
+// the archive of its original. A segment that both have, with different commits,
+// stays.
 func TestArchiveAmongAnotherHistory(t *testing.T) {
 	dir, w := longLog(t)
 	out, archive := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "archive")

@@ -5,12 +5,13 @@ import (
 	"fmt"
 )
 
-// What a backup reads of the original. It must be whole up to the durable end.
+// The parts of the original that a backup reads. They must be intact up to the
+// durable end.
 
 // findEnd finds the durable end of the original, up to which to copy. If END is
-// missing or garbled, and no writer uses the log, the frames decide, as at the next
-// start. A durable end that a power cut has garbled could end the copy too early, and
-// the copy would look complete.
+// missing or garbled, and no writer uses the log, the frames decide, as at the
+// next start. A durable end that a power cut has garbled could end the copy too
+// early, and the copy would look complete.
 func (b *backup) findEnd() error {
 	live, err := logLocked(b.fs, b.dir) // first, as in Verify
 	if err != nil {
@@ -33,7 +34,7 @@ func (b *backup) findEnd() error {
 	}
 	report, err := Verify(b.dir, VerifyOptions{FS: b.fs})
 	if err == nil && report.Live {
-		err = ErrArchiving // not quite, but a writer has started, so try again too
+		err = ErrArchiving // not an archive run, but a writer has started, so the caller must try again too
 	}
 	b.end = endState{endHeader: endHeader{ID: report.ID}, durable: report.LastSeq, there: true}
 	return err
@@ -55,8 +56,8 @@ func (b *backup) used(src File, s *segmentFile) (int64, error) {
 	return w.at.off, nil
 }
 
-// damage returns the error for a segment of the original in which a walk ended early,
-// before the end that END shows.
+// damage returns the error for a segment of the original in which a walk ended
+// early, before the end that END shows.
 func (b *backup) damage(s *segmentFile, at *cursor, err error) error {
 	if err == errVoid {
 		err = &flaw{rule: "acknowledged frames missing", err: fmt.Errorf("there is no frame here, but END says that the log has commits to %d", b.End)}

@@ -97,5 +97,5 @@
 // frames while the sync of earlier ones runs, so a crash can interrupt a group of
 // them, of at most the size of the largest frame.
 //
-// What Open does after a crash is decided by tables of rules; see rules.go.
+// What Open does after a crash is decided by tables of rules; see recover_rules.go.
 package wal

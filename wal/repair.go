@@ -13,8 +13,9 @@ type RepairOptions struct {
 	FS FS // default is the operating system's
 	// Accept permits the changes. Without it, Repair only reports them.
 	Accept bool
-	// Checkpoint reads the checkpoint at seq and returns its place in the log. A
-	// *CorruptError means that the file is damaged. Any other error, except
+	// Checkpoint reads the checkpoint at seq of the log with the id, and returns its
+	// place in the log. A *CorruptError means that the file is damaged, and a
+	// *MismatchError that it is of another log. Any other error, except
 	// fs.ErrNotExist, ends the run. If Checkpoint is nil, checkpoints are not read.
 	Checkpoint func(seq uint64, id LogID) (Place, error)
 }
@@ -260,7 +261,7 @@ func covered(ckpts []uint64, first, last uint64) bool {
 }
 
 // walk sets last to the end of the valid part, and returns the number of segments
-// in that part. copied tells that the directory is marked as a copy.
+// in that part. copied is set if the directory is marked as a copy.
 func (p *repair) walk(firsts []uint64, copied bool) (n int, err error) {
 	var at cursor
 	d := dirState{end: p.end, copy: copied}

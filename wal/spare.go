@@ -31,9 +31,9 @@ func (s *spareState) announce() {
 // errStopped means that the writer is closing.
 var errStopped = errors.New("wal: stopped")
 
-// fillFile creates a file of the given size, with zeroes on disk. To be slowed
-// down, it calls pause after each MiB except the last. If pause returns false, the
-// work is canceled.
+// fillFile creates a file of the given size, with zeroes on disk. It calls
+// pause after each MiB except the last, so that the caller can slow it down. If
+// pause returns false, the work is canceled.
 func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ File, err error) {
 	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -48,7 +48,7 @@ func fillFile(fsys FS, name string, size int64, cow bool, pause func() bool) (_ 
 			fsys.Remove(name) // frees its space; if it fails, the next attempt removes the file
 		}
 	}()
-	if cow { // the filesystem writes every block to a new place, so zeroes gain nothing
+	if cow { // the filesystem writes every block to a new place, so writing zeroes ahead gains nothing
 		if err := f.Grow(size); err != nil {
 			return nil, err
 		}

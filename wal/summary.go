@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// A Summary is what the names, sizes and locks of a log's files show, without
-// reading the files.
+// A Summary describes a log by the names, sizes and locks of its files. The
+// files are not read.
 type Summary struct {
 	Segments int
 	Bytes    int64  // total size of the segment files; the newest is allocated completely in advance

@@ -23,7 +23,7 @@ type tail struct {
 // A group describes which frames a crash can have interrupted.
 type group struct {
 	any   bool // several frames, since the log is a copy
-	known bool // in the boot in which they were written: the frames that END does not cover
+	known bool // in the boot in which they were written, these are the frames that END does not cover
 }
 
 // group returns which frames of the directory a crash can have interrupted.
@@ -114,8 +114,8 @@ func sealError(s *segmentFile, at *cursor, err error) error {
 	return err
 }
 
-// checkLink checks that a segment continues the previous one, after whose seal the
-// cursor at is.
+// checkLink checks that a segment continues the previous one. at is the cursor after
+// the seal of the previous one.
 func checkLink(path string, h *segmentHeader, id LogID, ordinal uint32, at *cursor) error {
 	bad := func(rule, format string, args ...any) error {
 		return &CorruptError{File: path, Seq: at.next - 1, Rule: rule, Err: fmt.Errorf(format, args...)}
@@ -137,8 +137,9 @@ func checkLink(path string, h *segmentHeader, id LogID, ordinal uint32, at *curs
 func (t *tail) walk(w *walker, durable uint64) error {
 	covered := true
 	err := w.scan(true, func() error {
-		// Each frame proves the earlier ones, except in a group. A seal's last is that
-		// of the previous frame, so END does not show whether the seal was synced.
+		// Each frame proves the earlier ones, except in a group. A seal's last
+		// is that of the previous frame, so END does not show whether the seal
+		// was synced.
 		if covered || !t.group.known {
 			t.doubt, covered = w.at.off, w.h.Kind != kindSeal && w.h.last() <= durable
 		}

@@ -221,7 +221,7 @@ func TestRepairOnlyLooks(t *testing.T) {
 	}
 }
 
-// A readOnly file system refuses to be changed.
+// A readOnly file system rejects every change.
 type readOnly struct{ OS }
 
 func (readOnly) Create(string) (File, error) { return nil, syscall.EROFS }

@@ -332,7 +332,7 @@ func (w *Writer) Close() error {
 	if w.shell != nil {
 		w.shell.stop()
 	}
-	w.SyncCopy() // an error of it sticks
+	w.SyncCopy() // the writer keeps the error
 	err := w.syncEnd()
 	w.dropSpare()
 	w.mu.Lock()

@@ -6,8 +6,8 @@ import "math/rand/v2"
 // one of 0 … n-1. For a sector, the last choice is that it is garbled.
 type Chooser interface{ Choose(n int) int }
 
-// dice are the sources of all choices of a disk: the fates of things in flight, all
-// of which may be tried one by one, and the noise in garbled sectors.
+// dice has the sources of all choices of a disk: for the fates of things in
+// flight, of which a test can try all, and for the noise in garbled sectors.
 type dice struct {
 	fates Chooser
 	noise *rand.Rand

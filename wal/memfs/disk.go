@@ -12,7 +12,7 @@ import (
 	"assetledger/wal"
 )
 
-// A Disk is a filesystem, and the machine that has it mounted.
+// A Disk is a filesystem, and the machine on which it is mounted.
 type Disk struct {
 	// SyncLies makes every sync report success and do nothing, like a disk that
 	// loses what it confirmed. It is for testing tests.
@@ -58,7 +58,7 @@ func (d *Disk) Decide(c Chooser) { d.dice.fates = c }
 // space. Then nothing more can be allocated.
 func (d *Disk) Limit(capacity int64) { d.capacity = capacity }
 
-// Used returns the number of bytes allocated to files, in pages of 4096.
+// Used returns the number of bytes allocated to files. It is a multiple of 4096.
 func (d *Disk) Used() int64 { return d.used }
 
 // Crash crashes the machine. It ends all processes, and loses data that is not

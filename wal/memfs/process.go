@@ -178,7 +178,7 @@ func wrap(op Op, name string, err error) error {
 	return &fs.PathError{Op: string(op), Path: name, Err: err}
 }
 
-// Create implements wal.FS, as do the methods below.
+// Create implements wal.FS. So do the methods below.
 func (p *Process) Create(name string) (f wal.File, err error) {
 	err = p.run(OpCreate, name, func() error {
 		dir, base, err := p.disk.find(name)
