@@ -164,7 +164,7 @@ func (c *Claim) wait(n int64) bool {
 	defer b.shares.waits(c, -1)
 	patience := time.NewTimer(claimPatience)
 	defer patience.Stop()
-	look := time.NewTicker(paceWindow / 10) // no event tells that a client has become slow
+	look := time.NewTicker(paceWindow / 10) // no event reports that a client has become slow
 	defer look.Stop()
 	b.endSlow(n)
 	for {

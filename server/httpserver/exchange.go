@@ -266,8 +266,8 @@ func (x *Exchange) growBody(limit int64) *ledger.Error {
 // twice the default of the largest limit on a body.
 const mostDiscarded = 128 << 20
 
-// refuseRest makes the response be sent at once, without waiting for the rest of
-// the body, and the connection end after it.
+// refuseRest arranges that the response is sent at once, without waiting for the
+// rest of the body, and that the connection ends after it.
 func (x *Exchange) refuseRest() {
 	x.W.Header()["Connection"] = []string{"close"}
 	if x.R.Header["Expect"] != nil {

@@ -168,7 +168,7 @@ func (s *simWriter) syncEnd() {
 	})
 }
 
-// stop ends the writer as a daemon that is asked to stop.
+// stop ends the writer as a daemon ends on request.
 func (s *simWriter) stop() {
 	for s != nil && s.simWorld.writer == s {
 		if s.core.Stop() {

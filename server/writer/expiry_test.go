@@ -24,7 +24,7 @@ func vault(ends ...string) string {
 
 func expiresAt(second int64) string { return fmt.Sprintf(`,"expires_at":%d`, second) }
 
-// newVault returns a bench with holds. Its own clock stands at second 100.
+// newVault returns a bench with holds. Its clock is stopped at second 100.
 func newVault(t *testing.T, l *ramLog, ends ...string) (b *bench, now *int64) {
 	b, now = newBench(t, l), new(int64)
 	*now = 100 * int64(time.Second)

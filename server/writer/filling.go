@@ -42,9 +42,9 @@ func (s *sequencer) await(g *group) {
 }
 
 // confirm asks the log whether this daemon is still the writer. It is called before
-// a group is answered for which nothing is appended later, since no append would
-// tell. The batch in flight does not tell either: it may have been appended before
-// the group was judged.
+// a group is answered for which nothing is appended later, because then no append
+// checks it. The batch in flight proves nothing either: it may have been appended
+// before the group was judged.
 func (s *sequencer) confirm() *ledger.Error {
 	switch err := s.log.Confirm(); {
 	case err == nil:
@@ -95,8 +95,7 @@ func (s *sequencer) fits(size int) *ledger.Error {
 
 // fit makes room for size bytes in the filling batch by handing it over. If
 // necessary, it waits for the syncer. The batch that is handed over does not
-// include the last change of the state. That is right, because its digest doesn't
-// either.
+// include the last change of the state, and neither does its digest.
 func (s *sequencer) fit(size int) *ledger.Error {
 	if err := s.fits(size); err != nil {
 		return err

@@ -242,9 +242,9 @@ func (d *daemon) batch(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// goneTime is how long the sequencer goes on judging a batch request after its
-// client has closed the connection. The client may have closed only its sending
-// side.
+// goneTime is how long the sequencer keeps judging a batch request after
+// its client has closed the connection. The client may have closed only its
+// sending side.
 const goneTime = 10 * time.Second
 
 // alive returns a function that reports whether the response to x can still be

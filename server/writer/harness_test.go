@@ -222,8 +222,8 @@ func (a answer) code() string {
 	return code
 }
 
-// untilQueued waits until so many requests were queued since the daemon started,
-// and all of them have had a turn.
+// untilQueued waits until n requests have been queued since the daemon started, and
+// all of them have had a turn.
 func (w *testWriter) untilQueued(n int) {
 	w.t.Helper()
 	until(w.t, fmt.Sprintf("%d requests are queued", n), func() bool {

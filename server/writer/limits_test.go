@@ -98,7 +98,7 @@ func TestQueueFull(t *testing.T) {
 	close(stop)
 }
 
-// Bodies over the budget are rejected, but never if it is the only one.
+// A body over the budget is rejected, unless it is the only one.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	l := newRAMLog()
@@ -123,8 +123,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// When the log fails, every waiting and every later request is told that the
-// outcome is unknown, and the daemon is asked to end.
+// When the log fails, every waiting request is told that the outcome is unknown,
+// every later one that nothing was changed, and the daemon is asked to end.
 func TestLogFailure(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)

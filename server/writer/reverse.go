@@ -42,8 +42,8 @@ func (d *daemon) preflightReversal(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// operationsText returns the bytes that the JSON of operations takes at most,
-// while its buffer grows by copying.
+// operationsText returns the maximum number of bytes that the JSON of operations
+// takes, including the copies made while its buffer grows.
 func operationsText(ops []ledger.Op) int64 {
 	const each = 768 // twice that of a SplitStack with large integers
 	size := int64(len(ops)) * each

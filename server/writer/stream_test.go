@@ -104,7 +104,7 @@ func TestStreamResults(t *testing.T) {
 	}{
 		{"no body", "", "", nil},
 		{"empty lines", "", "\n\r\n \t \n\n", nil},
-		{"white space alone, without a newline", "", "\n  ", nil},
+		{"whitespace alone, without a newline", "", "\n  ", nil},
 		{"one line", "", transferTx(1, "") + "\n", []string{"2"}},
 		{"no newline at the end", "", transferTx(1, "") + "\n" + transferTx(2, ""), []string{"2", "3"}},
 		{"CR LF", "", transferTx(1, "") + "\r\n\r\n" + transferTx(2, "") + "\r", []string{"2", "3"}},

@@ -239,8 +239,8 @@ func (w *Writer) fenced(head []etcd.KV) error {
 }
 
 // Confirm reads the head and checks that it is this writer's. A transaction may be
-// in progress or begin meanwhile, so the head may be any since the call, or the one
-// that a transaction in progress stores.
+// in progress or begin meanwhile, so the head may be the one at the time of the call, any
+// later one, or the one that a transaction in progress stores.
 func (w *Writer) Confirm() error {
 	if err := w.failed(); err != nil {
 		return err
