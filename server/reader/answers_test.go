@@ -158,7 +158,7 @@ var exampleReads = []string{
 }
 
 // TestAnswers compares every response, byte by byte, with testdata/reads.
-// -update-reads writes those files anew.
+// -update-reads rewrites those files.
 func TestAnswers(t *testing.T) {
 	const golden = "../../testdata/reads/answers.txt"
 	for _, driver := range logDrivers {

@@ -333,7 +333,7 @@ func (r *reading) appendFreshness(dst []byte) []byte {
 func nothing(*reading, *ledger.State) *ledger.Error { return nil }
 
 // finishRead completes a rendered response: freshness, X-Asset-Seq, ETag, and
-// perhaps 304. The values of the headers share one string, to save allocations.
+// perhaps 304. The values of both headers share one string, to save an allocation.
 func (r *reading) finishRead(varies bool) {
 	data := len(r.Out)
 	r.Out = r.appendFreshness(r.Out)

@@ -15,7 +15,7 @@ import (
 //	version 1 | list | first int64 | second int64     (18 bytes, big-endian)
 type cursor struct{ A, B int64 }
 
-// A listKind says which list a cursor belongs to. Clients keep cursors over
+// A listKind says which list a cursor belongs to. Clients keep cursors across
 // restarts and upgrades, so a number must never be changed or reused.
 type listKind byte
 

@@ -148,7 +148,7 @@ func TestRunRead(t *testing.T) {
 }
 
 // TestHistoryCannotBeKept runs a read daemon that can't write its history index. Its
-// health and its metrics tell that, and other reads are served.
+// health and its metrics show that, and other reads are served.
 func TestHistoryCannotBeKept(t *testing.T) {
 	dir := t.TempDir()
 	log := openWriter(t, dir)

@@ -63,8 +63,9 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// appendHistory appends what health says of the history index: how much of a missing
-// one is made, and whether it can't be kept. It appends nothing of a complete one.
+// appendHistory appends the state of the history index to the health report: how much
+// of a missing index has been built, and whether its files can't be kept. If the index
+// is complete and can be kept, it appends nothing.
 func appendHistory(dst []byte, x *history.Index) []byte {
 	var making *history.NotReadyError
 	var said []byte

@@ -49,8 +49,8 @@ func (r *reading) maySee(s *ledger.State) *ledger.Error {
 	return nil
 }
 
-// stillLetIn reports whether the client of a stream is still authorized, as when
-// its token was revoked after the stream began.
+// stillLetIn reports whether the client of a stream is still authorized. Its token may
+// have been revoked after the stream began.
 func (r *reading) stillLetIn() bool {
 	return r.Who == nil || r.daemon.api.Gate.Still(r.Who, auth.Read)
 }

@@ -115,8 +115,8 @@ func end(t *testing.T, l *log) {
 	readers.Wait()
 }
 
-// wait tests that Wait returns at once if the end is already beyond, when the end
-// gets there, and after the timeout.
+// wait tests that Wait returns at once if the end is already beyond the commit,
+// and otherwise when the end passes it or the timeout expires.
 func wait(t *testing.T, l *log) {
 	l.start()
 	l.append(1)

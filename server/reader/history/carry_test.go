@@ -124,8 +124,8 @@ func (c *churn) stepStacks() {
 	c.tell(change)
 }
 
-// view indexes the changes in files that begin at random, with a run after so
-// many entries.
+// view indexes the changes in files that begin at random. In each, the first
+// run of carried entries comes after run entries.
 func (c *churn) view(t *testing.T, run, parts int) *View {
 	defer func(n int) { carryAfter = n }(carryAfter)
 	carryAfter = run

@@ -28,7 +28,7 @@ func (w *world) oneFile(disk *memfs.Disk) (name string, whole []byte) {
 }
 
 // TestDamagedFiles changes each byte of a file. No response may be wrong: the
-// damage is detected, and the file is made again.
+// damage is detected, and the file is rebuilt.
 func TestDamagedFiles(t *testing.T) {
 	w := newWorld(t, 3, 60)
 	disk := newDisk(1)
@@ -122,7 +122,7 @@ func reheaded(whole []byte, change func(head []byte)) []byte {
 }
 
 // TestUnfitFiles checks that valid files of another log or range, and truncated
-// files, are made again. Nothing of them is served.
+// files, are rebuilt. Nothing of them is served.
 func TestUnfitFiles(t *testing.T) {
 	w := newWorld(t, 3, 60)
 	disk := newDisk(1)

@@ -26,7 +26,7 @@
 //
 //	header   64 bytes
 //	  0  8   magic "ALHIST\r\n"
-//	  8  4   version, 3
+//	  8  4   version, 4
 //	 12 16   log id
 //	 28  8   first commit
 //	 36  4   chain of the frame before the first commit; 0 for commit 1

@@ -94,7 +94,7 @@ func TestViewKeepsItsChanges(t *testing.T) {
 			}
 			used[at] = true
 		}
-		if n%20 > 3 { // else all that is in memory is in some view
+		if n%20 > 3 { // otherwise some view would hold everything in memory
 			if err := f.keep(t); err != nil {
 				t.Fatal(err)
 			}

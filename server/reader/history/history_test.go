@@ -143,7 +143,7 @@ func TestFollowing(t *testing.T) {
 			if err := f.keep(t); err != nil {
 				t.Fatal(err)
 			}
-			f.apply(1000) // more than may wait: what is dropped is made again
+			f.apply(1000) // more than may wait: dropped generations are rebuilt
 			if err := f.keep(t); err != nil {
 				t.Fatal(err)
 			}

@@ -48,7 +48,7 @@ type Index struct {
 	// that is being written must not be reused, and there is one next.tmp. It is
 	// acquired before mu, which is never held during an operation of the disk.
 	writing sync.Mutex
-	quit    atomic.Bool // Run must return: no merge may begin or go on
+	quit    atomic.Bool // Run must return: no merge may begin or continue
 
 	open  *generation   // the last of gens; used by the tailer
 	state *ledger.State // used by the tailer
@@ -149,8 +149,7 @@ func (x *Index) Ready() error {
 	return x.notReady()
 }
 
-// Failing reports whether the files can't be kept, because of the disk. Run goes on
-// trying.
+// Failing reports whether the files can't be kept, because of the disk. Run keeps trying.
 func (x *Index) Failing() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -64,9 +64,8 @@ func (x *Index) rest(ctx context.Context, pause time.Duration, failed bool) {
 }
 
 // step does the pending work. pause is the time after which it must be called again
-// if nothing wakes it. After an error it gives up the duty of writing files. So
-// another daemon may have more success, and a directory that was removed is made
-// again.
+// if nothing wakes it. After an error it gives up the duty of writing files, so that
+// another daemon can try, and so that a removed directory is created again.
 func (x *Index) step(ctx context.Context) (pause time.Duration, err error) {
 	defer func() {
 		if err != nil || x.c.Brief {
@@ -103,7 +102,7 @@ func (x *Index) step(ctx context.Context) (pause time.Duration, err error) {
 func (x *Index) find() (missing span, held bool, err error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	stuck := x.discard() // the other files are of use nevertheless
+	stuck := x.discard() // after an error, the other files can still be used
 	missing, err = x.load()
 	if err = errors.Join(err, stuck); err != nil || missing.first == 0 {
 		return missing, false, err

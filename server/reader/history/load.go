@@ -119,10 +119,10 @@ func (x *Index) chain(list []span) (files []*file, err error) {
 	return x.fitting(files)
 }
 
-// tidy removes the files whose commits are all in files. A crash leaves them after a
-// merge. If it fails, they only take space. again is true if this daemon has just
-// become the one that writes the files: another one may have changed them since they
-// were listed.
+// tidy removes the files whose commits are all in files. A crash after a merge leaves
+// such files, and they only take space. again is true if this daemon has just acquired
+// the duty of writing the files, because another daemon may have changed them since
+// they were listed.
 func (x *Index) tidy(list []span, files []*file) (again bool) {
 	for _, s := range list {
 		if len(files) == 0 || s.first < files[0].first || s.last > covered(files) || slices.ContainsFunc(files, func(f *file) bool { return f.span == s }) {
@@ -139,10 +139,10 @@ func (x *Index) tidy(list []span, files []*file) (again bool) {
 	return false
 }
 
-// surpassed reports whether the log has the commits before f, the file with which the
-// index begins. The front of the log was archived when f was made, and was moved back.
-// If this daemon writes the files, f is removed. Otherwise f is still used, unless the
-// changes in memory begin before it.
+// surpassed reports whether the log has commits before f, the first file of the index.
+// That is so if archived segments were moved back after f was written. If this daemon
+// writes the files, surpassed removes f. Otherwise f is still used, unless the changes
+// in memory begin before it.
 func (x *Index) surpassed(f *file) (bool, error) {
 	r, err := x.c.Source.Open()
 	if err != nil {
@@ -169,7 +169,7 @@ func (x *Index) surpassed(f *file) (bool, error) {
 }
 
 // discard removes the files in which views found damage. If another daemon writes the
-// files, they stay: that daemon may have made them again.
+// files, discard leaves them, because that daemon may have rebuilt them already.
 func (x *Index) discard() error {
 	x.mu.Lock()
 	names := x.spoilt
@@ -195,7 +195,7 @@ func (x *Index) discard() error {
 func (x *Index) unusable(s span, err error) error {
 	if !errors.Is(err, errDamaged) && !errors.Is(err, errOther) {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // merged meanwhile by the daemon that writes the files
+			return nil // merged in the meantime by the daemon that writes the files
 		}
 		return err
 	}

@@ -33,7 +33,7 @@ func (s *store) take(n int) *block {
 	return b
 }
 
-// give adds blocks that nobody reads any more to the store.
+// give returns blocks that are no longer read to the store.
 func (s *store) give(blocks []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,8 +28,8 @@ func failReads(n int, lasting bool, hit *int) memfs.Plan {
 }
 
 // ask requests everything that views return of every container, at a few
-// commits. Each response must be right, or it must be the error that the index
-// is being made. It returns the number of those errors.
+// commits. Each response must be right, or the error that the index is being
+// built. It returns the number of those errors.
 func (f *follower) ask(seqs []uint64) (unanswered int) {
 	t := f.world.t
 	t.Helper()
@@ -84,8 +84,8 @@ func (f *follower) ask(seqs []uint64) (unanswered int) {
 // TestUnreadableFiles makes the disk fail the n-th read of the index's files,
 // once or for good, for n from 0 to the last. It does so while the files are
 // opened and while views are read. Each response is right or an error. Once the
-// disk can be read again, every response is right, from files that are made
-// again if necessary.
+// disk can be read again, every response is right, from files that are
+// built again if necessary.
 func TestUnreadableFiles(t *testing.T) {
 	w := newWorld(t, 11, 190)
 	made := newDisk(1)
