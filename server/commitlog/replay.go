@@ -13,7 +13,7 @@ import (
 )
 
 // A ReplayError means that a log whose bytes are intact leads to another state than
-// when it was written. A daemon that went on would serve wrong balances.
+// when it was written. A daemon that continued would serve wrong balances.
 type ReplayError struct {
 	Seq uint64 // last commit of the batch that failed, or the commit that failed
 	Err error

@@ -117,7 +117,7 @@ func (v *served) frame(s *wal.StreamReader) *wal.Frame {
 }
 
 // TestStreamFrom checks that a stream begins with the batch that holds the
-// commit asked for, reports its segment and the end at once, and continues with
+// requested commit, reports its segment and the end at once, and continues with
 // later frames.
 func TestStreamFrom(t *testing.T) {
 	v := serve(t)

@@ -1,7 +1,7 @@
 // Package logstream serves the log in a directory to other machines, from both
 // daemons:
 //
-//	GET /v1/log?from=SEQ         the frames from the batch that holds SEQ on, without an end
+//	GET /v1/log?from=SEQ         the frames, from the batch that holds SEQ; the stream has no end
 //	HEAD /v1/log?from=SEQ        where the log ends; mirrors report their progress with it
 //	GET /v1/checkpoints          the checkpoints
 //	GET /v1/checkpoints/{seq}    one of them, with Range
@@ -128,7 +128,7 @@ func (s *Server) reopen() {
 	}
 }
 
-// everything rejects clients that may not see the whole ledger.
+// everything returns an error for clients that may not see the whole ledger.
 func everything(x *httpserver.Exchange) *ledger.Error {
 	if !x.Who.Limited() {
 		return nil

@@ -81,7 +81,7 @@ type sender struct {
 // run sends frames until ctx is done, the client stops reading, or the log
 // can't be read.
 func (t *sender) run(ctx context.Context, head wal.StreamHead) {
-	t.control.SetReadDeadline(time.Time{}) // the client sends nothing more but its end
+	t.control.SetReadDeadline(time.Time{}) // the client sends nothing more before it closes the connection
 	t.allow()
 	if !t.write(head.Append(nil)) || !t.beat() {
 		return

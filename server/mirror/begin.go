@@ -12,8 +12,8 @@ import (
 )
 
 // Begin prepares dir, which holds no log, for a copy of the source's log. It
-// fetches the source's newest checkpoint and the segment that the checkpoint
-// stands in, up to the checkpoint. The log in dir must then be opened with the
+// fetches the source's newest checkpoint and the segment that contains its
+// commit, up to that commit. The log in dir must then be opened with the
 // returned Origin. If that segment is the log's first, or if there is no
 // checkpoint, the whole log is to be copied and Begin creates nothing yet. A
 // nil Origin means that dir has a log already. After a crash, the next Begin
@@ -58,7 +58,7 @@ func (s *Source) Begin(ctx context.Context, dir string, o wal.Options) (*wal.Ori
 	}
 }
 
-// beginFrom begins with the checkpoints of the daemon in use.
+// beginFrom begins with a checkpoint of the current daemon.
 func (s *Source) beginFrom(ctx context.Context, dir string, o wal.Options) (*wal.Origin, error) {
 	list, err := s.checkpoints(ctx)
 	if err != nil {
@@ -156,8 +156,8 @@ func (s *Source) copySegment(ctx context.Context, begin string, o wal.Options, s
 	return nil
 }
 
-// checkBegun loads the whole checkpoint and compares it with the frame at which
-// it stands.
+// checkBegun loads the whole checkpoint and compares it with the frame that
+// ends at its commit.
 func checkBegun(begin string, o wal.Options, seq uint64) error {
 	r, err := wal.OpenReader(begin, o)
 	if err != nil {

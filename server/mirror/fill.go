@@ -46,7 +46,7 @@ func (e localError) Unwrap() error { return e.error }
 // Fill copies frames to w, which writes the log in dir, until w.LastSeq() is at
 // least upTo. With upTo 0 it copies until ctx is done. When a source fails, it
 // continues with the next one. It stores a frame only if it is the next one of
-// this very log. It returns ctx's error, or an error of the writer, which is
+// the same log. It returns ctx's error, or an error of the writer, which is
 // final.
 func (s *Source) Fill(ctx context.Context, dir string, o wal.Options, w *wal.Writer, upTo uint64) error {
 	p := pauses{}
@@ -112,7 +112,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// fillOnce copies from the daemon in use until it fails or upTo is reached.
+// fillOnce copies from the current daemon until it fails or upTo is reached.
 func (s *Source) fillOnce(ctx context.Context, dir string, o wal.Options, w *wal.Writer, upTo uint64) error {
 	st, err := s.agree(ctx, dir, o, w)
 	if err != nil {
@@ -149,14 +149,13 @@ func (s *Source) fillOnce(ctx context.Context, dir string, o wal.Options, w *wal
 // filled.
 var ErrItself = errors.New("the daemon of -from reads -dir itself: a copy needs a directory of its own")
 
-// errAlike asks for another try. It is the error for a source whose log was
-// opened for writing as often as the directory, so that it may be the directory
-// itself.
+// errAlike means that another try is needed: the source's log was opened for
+// writing as often as the directory, so it may be the directory itself.
 var errAlike = errors.New("its log may be this very directory: checking again")
 
 // alikeLimit is how many times in a row a source may look like the directory.
-// Each try opens the directory for writing once more. The log of another
-// directory does not count that.
+// Each try opens the directory for writing once more, which does not change the
+// log of another directory.
 const alikeLimit = 3
 
 // mark marks the directory as a copy, if it was filled in another way and has
@@ -190,7 +189,7 @@ func (s *Source) explain(st *stream, err error) error {
 	return localError{err}
 }
 
-// agree opens the log of the daemon in use at the directory's last commit. The
+// agree opens the log of the current daemon at the directory's last commit. The
 // frame there must be the same as the last one of the directory.
 func (s *Source) agree(ctx context.Context, dir string, o wal.Options, w *wal.Writer) (*stream, error) {
 	if err := w.SyncCopy(); err != nil { // what follows reads the directory

@@ -9,11 +9,8 @@
 //
 // A mirror is the only writer of its directory, and holds the same lock as a write
 // daemon. The directory is marked as a copy, so that no daemon starts a second
-// history in it. A frame is stored only after its CRCs, its place in the
-// segment and the chain were checked, and only if it follows the last one. Each
-// frame is synced before END includes it, so readers of the directory see
-// nothing that a crash can take back. The digests are compared by the read
-// daemons, which apply the commits.
+// history in it. Each frame is synced before END includes it, so readers of the
+// directory see nothing that a crash can take back.
 package mirror
 
 import (
@@ -70,7 +67,7 @@ func (m *Mirror) noteNews(url string, durable uint64) {
 	m.heard, m.when, m.url, m.why, m.hopeful = max(m.heard, durable), time.Now(), url, nil, true
 }
 
-// noteFailure records why the daemon in use can't be copied from.
+// noteFailure records why nothing can be copied from the current daemon.
 func (m *Mirror) noteFailure(err error, round bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -138,7 +135,7 @@ func (m *Mirror) Run(ctx context.Context) error {
 	return nil
 }
 
-// isDamage reports whether trying again is of no use.
+// isDamage reports whether another try is pointless.
 func isDamage(err error) bool {
 	_, damage := errors.AsType[*wal.CorruptError](err)
 	return damage || errors.Is(err, wal.ErrVersion)

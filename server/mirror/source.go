@@ -45,7 +45,7 @@ type Source struct {
 	pause func(context.Context, time.Duration) error
 
 	mu  sync.Mutex
-	at  int    // index in urls of the daemon in use
+	at  int    // index in urls of the current daemon
 	who string // the header that a mirror reports itself with; "": none
 }
 
@@ -78,7 +78,7 @@ func NewSource(c Config, log *slog.Logger, news func(url string, durable uint64)
 // String returns the URLs separated by commas.
 func (s *Source) String() string { return strings.Join(s.urls, ",") }
 
-// URL returns the URL of the daemon in use.
+// URL returns the URL of the current daemon.
 func (s *Source) URL() string { return s.urls[s.current()] }
 
 func (s *Source) current() int {
@@ -116,7 +116,7 @@ func isRefusal(err error, status int) bool {
 	return ok && r.status == status
 }
 
-// ask sends a request to the daemon in use. The caller closes the body.
+// ask sends a request to the current daemon. The caller closes the body.
 func (s *Source) ask(ctx context.Context, method, path string, header http.Header) (*http.Response, error) {
 	i := s.current()
 	req, err := http.NewRequestWithContext(ctx, method, client.OverHTTP(s.urls[i])+path, nil)
@@ -209,7 +209,7 @@ type checkpoint struct {
 	Bytes int64
 }
 
-// checkpoints lists the checkpoints of the daemon in use, newest first.
+// checkpoints lists the checkpoints of the current daemon, newest first.
 func (s *Source) checkpoints(ctx context.Context) ([]checkpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
@@ -234,7 +234,7 @@ type stream struct {
 	cancel context.CancelFunc
 }
 
-// open requests the log of the daemon in use, from commit from on.
+// open requests the log of the current daemon, from commit from on.
 func (s *Source) open(ctx context.Context, from uint64) (*stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	resp, err := s.ask(ctx, http.MethodGet, logPath(from), s.reporting())
@@ -277,8 +277,8 @@ func (w *watchedBody) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// download writes a checkpoint of the daemon in use to w. When a connection
-// breaks, it continues where it was. It fails after three tries in a row
+// download writes a checkpoint of the current daemon to w. When a connection
+// breaks, it continues where it stopped. It fails after three tries in a row
 // without progress.
 func (s *Source) download(ctx context.Context, c checkpoint, w io.Writer) error {
 	for at, tries := int64(0), 0; at < c.Bytes; {

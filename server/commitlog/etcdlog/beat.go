@@ -13,8 +13,7 @@ import (
 	"assetledger/wal"
 )
 
-// A place is this daemon's hold on the place of the writer: the key
-// <prefix>/active, bound to a lease.
+// A place is this daemon's claim to be the writer: the key <prefix>/active, bound to a lease.
 type place struct {
 	lease   int64
 	value   []byte    // value of the key
@@ -147,12 +146,12 @@ func (w *Writer) renew(ctx context.Context, _ int) {
 	w.place = p
 	w.mu.Unlock()
 	if replaced {
-		w.Confirm() // another daemon may have been the writer meanwhile
+		w.Confirm() // another daemon may have been the writer in the meantime
 	}
 }
 
-// Shaky returns an ErrUnreachable if the lease has not been renewed lately, so that
-// another daemon may be about to take the place, and nil otherwise.
+// Shaky returns an ErrUnreachable if the lease has not been renewed recently,
+// because another daemon may then be about to take over. Otherwise it returns nil.
 func (w *Writer) Shaky() error {
 	if age := w.age(); age > w.lease()/2+w.lease()/3 {
 		return unreachable(fmt.Errorf("the lease of the writer's place was renewed %v ago, and lasts %v", age.Round(time.Millisecond), w.lease()))

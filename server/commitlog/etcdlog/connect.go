@@ -29,7 +29,8 @@ type Connection struct {
 const Scheme = "etcd://"
 
 // ParseURL splits the URL of a log into the addresses of the members and the prefix
-// of its keys. The prefix begins with a slash.
+// of its keys. The prefix begins with a slash. An error omits what is before an @,
+// since that may be a password.
 func ParseURL(text string) (endpoints []string, prefix string, err error) {
 	rest, ok := strings.CutPrefix(text, Scheme)
 	hosts, prefix, slash := strings.Cut(rest, "/")
@@ -64,9 +65,9 @@ func (c *Connection) Check() error {
 	}
 	switch {
 	case (c.Cert == "") != (c.Key == ""):
-		return errors.New("-driver-cert and -driver-key go together: the certificate, and its private key")
+		return errors.New("-driver-cert and -driver-key must be given together: the certificate, and its private key")
 	case c.Cert != "" && c.CA == "":
-		return errors.New("-driver-cert needs -driver-ca: client certificates are a part of TLS")
+		return errors.New("-driver-cert needs -driver-ca: client certificates are part of TLS")
 	}
 	return nil
 }
@@ -141,7 +142,7 @@ func (d *Driver) probe(ctx context.Context) error {
 	})
 	switch {
 	case etcd.Refused(err):
-		return fmt.Errorf("etcd refuses this client: %w: give it a user with -driver-user, or a certificate with -driver-cert and -driver-key", err)
+		return fmt.Errorf("etcd rejects this client: %w: give it a user with -driver-user, or a certificate with -driver-cert and -driver-key", err)
 	case err != nil:
 		return fmt.Errorf("no member of %s responds: %w: check the addresses, that etcd runs, and -driver-ca, which is for clusters with TLS only", d.Where, err)
 	case older(s.Version, leastVersion):
@@ -165,7 +166,7 @@ func (d *Driver) probe(ctx context.Context) error {
 		d.API.Revoke(ctx, id)
 	}
 	if least := time.Duration(granted) * time.Second; least > d.lease() {
-		d.logger().Warn("etcd grants longer leases than asked for, so a take-over takes longer", "asked", d.lease(), "granted", least)
+		d.logger().Warn("etcd grants longer leases than requested, so a takeover takes longer", "asked", d.lease(), "granted", least)
 	}
 	if _, err := (&site{Driver: d}).readHead(ctx); err != nil {
 		return fmt.Errorf("reading %s in etcd: %w: the user needs to read and write all keys below %s/", d.headKey(), err, d.Prefix)

@@ -48,8 +48,8 @@ func (d *Driver) heard() []commitlog.Mirror {
 // maximum number of operations in a transaction of etcd.
 const maxTold = 100
 
-// announce stores in etcd how far this host's copy is durable, which is mine, and the
-// progress of the mirrors that read from it.
+// announce stores in etcd the commit up to which this host's copy is durable, mine,
+// and the progress of the mirrors that read from this host.
 func (s *site) announce(ctx context.Context, mine uint64) error {
 	all := append([]commitlog.Mirror{{Name: s.Name, Seq: mine, Kept: mine, URL: s.URL}}, s.heard()...)
 	var t etcd.Txn
@@ -120,8 +120,8 @@ func (w *Writer) living(all []told) (alive []commitlog.Mirror) {
 	return alive
 }
 
-// merge returns the copies of both lists, ordered by name. Of a copy in both lists,
-// it returns the announcement that is further.
+// merge returns the copies of both lists, ordered by name. For a copy in both
+// lists, it returns the announcement with the higher commit.
 func merge(a, b []commitlog.Mirror) []commitlog.Mirror {
 	all := map[string]commitlog.Mirror{}
 	for _, m := range slices.Concat(a, b) {

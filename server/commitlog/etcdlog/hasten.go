@@ -7,10 +7,9 @@ import (
 
 // etcd looks for expired leases only twice a second. A daemon that stands by asks for
 // the time that the writer's lease has left, and revokes the lease as soon as it has
-// expired. That can't do harm if it is wrong: the fence does not depend on leases.
+// expired. A mistake does no harm: the fence does not depend on leases.
 
-// hastenEvery is the time between two questions while the writer is late in renewing
-// its lease.
+// hastenEvery is the time between two queries while the writer is late in renewing its lease.
 const hastenEvery = 50 * time.Millisecond
 
 // hasten revokes the writer's lease when it has expired, until ctx is done.
@@ -49,8 +48,8 @@ type expiry struct {
 }
 
 // over reports whether a lease has expired. left are its seconds, rounded down, at
-// some moment between asked and heard. Two zeroes that are a second apart say so, for
-// a lease that was renewed in between would have more left.
+// some moment between asked and heard. Two zeroes a second apart prove it, because a
+// lease that was renewed in between would have more left.
 func (e *expiry) over(lease, left int64, asked, heard time.Time) bool {
 	if lease != e.lease || left > 0 {
 		*e = expiry{lease: lease}

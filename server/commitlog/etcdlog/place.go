@@ -77,7 +77,7 @@ func valueOf(r *etcd.TxnResult, key string) []byte {
 }
 
 // claimsAtOnce is the number of times that a daemon claims the place without a
-// pause, while the previous writer goes on appending.
+// pause, while the previous writer keeps appending.
 const claimsAtOnce = 20
 
 // claim takes the place of the writer and makes this daemon the only one that can

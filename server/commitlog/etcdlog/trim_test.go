@@ -63,8 +63,9 @@ func TestTrimWhileFull(t *testing.T) {
 	}
 }
 
-// TestTrimInDoubt checks that an append first settles a deletion of frames whose
-// outcome is unknown, whether the deletion was, will be or never is executed.
+// TestTrimInDoubt checks that an append first resolves a deletion of frames
+// whose outcome is unknown, whether etcd has executed it, executes it later, or
+// never does.
 func TestTrimInDoubt(t *testing.T) {
 	for _, fault := range []etcdfake.Fault{etcdfake.RequestLost, etcdfake.ReplyLost, etcdfake.CarriedLate} {
 		client, store, w := fullWriter(t)

@@ -105,7 +105,7 @@ func StartOn(t testing.TB, program string, hosts []Host, flags ...string) *Clust
 }
 
 // Lose kills the member and deletes its data. Before the member is started again,
-// it must be added to the cluster anew.
+// it must be added to the cluster again.
 func (m *Member) Lose() {
 	m.t.Helper()
 	m.Kill()
@@ -204,7 +204,7 @@ func (m *Member) tail() string {
 	return string(b[max(0, len(b)-2000):])
 }
 
-// ports is where FreeAddress goes on.
+// ports is where the next search of FreeAddress begins.
 var ports atomic.Uint32
 
 func init() { ports.Store(rand.Uint32N(freePorts)) }
