@@ -34,13 +34,13 @@ func (g *globals) declare(set *flag.FlagSet) {
 	set.StringVar(&g.tokenFile, "token-file", "", "`FILE` with the token to send; without it the token is taken from LEDGER_TOKEN")
 }
 
-// How the output is written. Both forms of JSON are for programs.
+// json reports whether the output is JSON, in either form.
 func (g *globals) json() bool   { return g.output.value == "json" || g.ndjson() }
 func (g *globals) ndjson() bool { return g.output.value == "ndjson" }
 func (g *globals) csv() bool    { return g.output.value == "csv" }
 
-// split separates flags, with the values of those in takesValue, from words. After --
-// everything is a word. help reports whether -h was among the flags.
+// split separates the arguments into flags and words. Flags in takesValue include their
+// value. After --, all arguments are words. help reports whether -h was among the flags.
 func split(args []string, takesValue map[string]bool) (flags, words []string, help bool) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
@@ -65,7 +65,8 @@ func split(args []string, takesValue map[string]bool) (flags, words []string, he
 	return flags, words, help
 }
 
-// valueFlags names the flags that take a value, which they do in every command.
+// valueFlags returns the names of the flags that take a value. A flag that takes one
+// does so in every command.
 func valueFlags(table []command) map[string]bool {
 	names := map[string]bool{}
 	for i := range table {
@@ -79,7 +80,7 @@ func valueFlags(table []command) map[string]bool {
 	return names
 }
 
-// flagSet returns the global flags with those of the command, if it is one.
+// flagSet returns the global flags, and the flags of the command if there is one.
 func (cmd *command) flagSet() *flag.FlagSet {
 	set := globalFlags()
 	if cmd.Setup != nil {
@@ -99,8 +100,8 @@ func isSwitch(f *flag.Flag) bool {
 	return ok && b.IsBoolFlag()
 }
 
-// refuseEmpty rejects a flag, or a variable in its place, that is empty: usually an
-// unset shell variable, without which a limit, a key or a filter would be lost.
+// refuseEmpty rejects empty flags and empty environment variables for flags. The usual
+// cause is an unset shell variable. To ignore it could drop a limit, a key or a filter.
 func refuseEmpty(set *flag.FlagSet, env func(string) (string, bool)) (err error) {
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -117,7 +118,7 @@ func refuseEmpty(set *flag.FlagSet, env func(string) (string, bool)) (err error)
 	return err
 }
 
-// once is a text flag of which only one could take effect: a second one is an error.
+// once is a text flag that must not be given twice.
 type once struct {
 	value string
 	given bool
@@ -138,7 +139,7 @@ type textFlag string
 func (t *textFlag) Set(s string) error { *t = textFlag(s); return nil }
 func (t *textFlag) String() string     { return string(*t) }
 
-// number is an integer flag within bounds that knows whether it was given.
+// number is an integer flag with bounds. It records whether it was given.
 type number struct {
 	least, most int64
 	value       int64
@@ -171,7 +172,7 @@ func setQuery(q url.Values, name string, value flag.Value) {
 	}
 }
 
-// choice is a flag with few possible values. Case does not matter.
+// choice is a flag with a few possible values, in any case.
 type choice struct {
 	value string
 	of    []string
@@ -189,7 +190,7 @@ func (c *choice) Set(s string) error {
 
 func (c *choice) String() string { return c.value }
 
-// duration is a flag that holds a length of time, 0 or more.
+// duration is a flag for a length of time, which is not negative.
 type duration struct{ time.Duration }
 
 func (d *duration) Set(s string) error {
@@ -204,7 +205,7 @@ func (d *duration) Set(s string) error {
 	return nil
 }
 
-// baseURL is a flag that holds addresses of a daemon, separated by commas.
+// baseURL is a flag for the addresses of a daemon, separated by commas.
 type baseURL struct{ value *string }
 
 func (b baseURL) Set(s string) error {
@@ -240,19 +241,19 @@ func parseURL(s string) (string, error) {
 	return strings.TrimRight(s, "/"), nil
 }
 
-// A nameable is what a word may refer to by a name or code instead of an id.
+// A nameable is a kind of thing that an argument can identify by name or code as well as by id.
 type nameable struct {
-	what  string // "name", "code", "" for what has an id alone
+	what  string // "name" or "code"; "" if there is only an id
 	valid func(string) bool
 }
 
-// nameables are keyed by the word that help shows. Other words are ids alone.
+// nameables are keyed by the word that help shows. All other words are ids.
 var nameables = map[string]nameable{
 	"CONTAINER": {"name", ledger.ValidContainerName[string]},
 	"CLASS":     {"code", ledger.ValidClassCode[string]},
 }
 
-// checkRef returns an error for a word that is no id, nor a name or code of its kind.
+// checkRef returns an error for a word that is neither an id nor a name or code of its kind.
 func checkRef(kind, word string) error {
 	n := anyID()
 	err := n.Set(word)
@@ -265,7 +266,7 @@ func checkRef(kind, word string) error {
 	return err
 }
 
-// ref returns argument i, an id, name or code of the kind, as a segment of a path.
+// ref returns argument i, an id, name or code of the given kind, as a segment of a path.
 func (c *call) ref(i int, kind string) (string, error) {
 	if err := checkRef(kind, c.args[i]); err != nil {
 		return "", usagef("%s is %q, but %v", kind, c.args[i], err)

@@ -12,7 +12,7 @@ import (
 	"assetledger/server/writer"
 )
 
-// A devLog is a directory, and ledgerctl dev if it is running on it.
+// A devLog is a directory with a log, and the ledgerctl dev that runs on it, if any.
 type devLog struct {
 	t    *testing.T
 	dir  string
@@ -31,7 +31,7 @@ func (d *devLog) start() {
 	}
 }
 
-// commit makes a commit, and waits until dev shows it.
+// commit commits, and waits until dev shows the commit.
 func (d *devLog) commit(args ...string) {
 	d.t.Helper()
 	d.run(exitDone, args...)
@@ -49,7 +49,7 @@ func (d *devLog) run(code int, args ...string) string {
 	return out.String()
 }
 
-// content returns all files of the directory.
+// content returns the contents of all files of the directory.
 func (d *devLog) content() map[string]string {
 	all := map[string]string{}
 	err := filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
@@ -66,15 +66,16 @@ func (d *devLog) content() map[string]string {
 	return all
 }
 
-// A copy that was started and has commits of its own is rejected, and not changed.
+// TestBackupOntoStartedCopy checks that a copy with commits of its own is rejected, and
+// not changed.
 func TestBackupOntoStartedCopy(t *testing.T) {
 	t.Parallel()
 	class, box := []string{"register", "class", "1", "gold"}, []string{"create", "wallet"}
 	for _, c := range []struct {
 		name   string
-		hold   []string                      // a commit before the copy is made, to a daemon that lets no hold expire
-		copied func(t *testing.T, d *devLog) // with dev running on the copy
-		after  [][]string                    // commits to the log after that
+		hold   []string                      // committed before the copy is made, while no hold expires
+		copied func(t *testing.T, d *devLog) // called while dev runs on the copy
+		after  [][]string                    // commits to the original afterwards
 	}{
 		{"as long", nil, func(t *testing.T, d *devLog) {
 			d.commit("create", "copied")
@@ -139,7 +140,8 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 	}
 }
 
-// A copy that was started, and stopped without commits, is continued.
+// TestBackupContinuesStartedCopy checks that a copy that was started and stopped without
+// commits is continued.
 func TestBackupContinuesStartedCopy(t *testing.T) {
 	t.Parallel()
 	log := &devLog{t: t, dir: filepath.Join(t.TempDir(), "main")}

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// progress shows how far a long run has come, on one line of standard error. If
+// progress shows the progress of a long command on one line of standard error. If
 // that is not a terminal, it shows nothing.
 type progress struct {
 	w     io.Writer // nil: silent
 	now   func() time.Time
 	begin time.Time
-	next  time.Time // when the line may change
+	next  time.Time // time of the next update
 	shown bool
 }
 
@@ -38,7 +38,7 @@ func (p *progress) say(format string, args ...any) {
 	}
 }
 
-// clear removes the line, to make room for other output.
+// clear removes the line before other output.
 func (p *progress) clear() {
 	if p.shown {
 		fmt.Fprint(p.w, "\r\x1b[K")
@@ -48,18 +48,18 @@ func (p *progress) clear() {
 
 func (p *progress) elapsed() time.Duration { return p.now().Sub(p.begin).Round(time.Millisecond) }
 
-// A bar is the progress over a file:
+// A bar shows the progress through a file:
 //
 //	[########------------]  41%  1230000 lines  85000/s  12s left
 type bar struct {
 	progress
-	in      io.Seeker // nil: position not known
-	regular bool      // the input is a file, which never makes one wait
-	size    int64     // bytes of the input; 0: not known
+	in      io.Seeker // nil: the position is not known
+	regular bool      // the input is a regular file or memory: a read never waits
+	size    int64     // size of the input in bytes; 0: not known
 }
 
 func newBar(words io.Writer, in io.Reader) *bar {
-	b := &bar{progress: *newProgress(words), regular: true} // a reader in memory makes nobody wait either
+	b := &bar{progress: *newProgress(words), regular: true}
 	f, isFile := in.(*os.File)
 	if !isFile {
 		return b
@@ -103,7 +103,7 @@ func (b *bar) line(position int64, lines, refused int, elapsed time.Duration) st
 	return s.String()
 }
 
-// left estimates the time left when a part of all took this long.
+// left estimates the time for the rest, if a part of all took this long.
 func left(took time.Duration, part, all int64) time.Duration {
 	return time.Duration(float64(took) * float64(all-part) / float64(part)).Round(time.Second)
 }

@@ -31,12 +31,12 @@ func newClient(how *connecting, idle int) *client.Client {
 
 const idle = 4
 
-// An answer is the response of a daemon, whatever its status.
+// An answer is the response of a daemon, with any status.
 type answer struct{ client.Answer }
 
 type request = client.Request
 
-// received returns the outcome of a request, with errors in ledgerctl's words.
+// received converts the result of a request. It adds ledgerctl's flags to errors.
 func received(a *client.Answer, err error) (*answer, error) {
 	if err != nil {
 		return nil, inWords(err)
@@ -44,7 +44,7 @@ func received(a *client.Answer, err error) (*answer, error) {
 	return &answer{*a}, nil
 }
 
-// check returns nil for a 200, and otherwise the error that the response is.
+// check returns nil if the status is 200, and otherwise the error in the response.
 func (a *answer) check() error {
 	if a.Status == http.StatusOK {
 		return nil
@@ -52,7 +52,7 @@ func (a *answer) check() error {
 	return &apiError{*a.Refused()}
 }
 
-// decode reads the response's JSON into v. Fields that v does not have are ignored.
+// decode decodes the response's JSON into v. It ignores fields that v does not have.
 func (a *answer) decode(v any) error {
 	if err := json.Unmarshal(a.Body, v); err != nil {
 		return notALedgers(a.URL, "%v", err)
@@ -62,24 +62,24 @@ func (a *answer) decode(v any) error {
 
 func (a *answer) data(v any) error { return a.decode(&struct{ Data any }{v}) }
 
-// part returns a part of the response, to be decoded like it.
+// part returns a part of the response as an answer, so that decode names the same URL.
 func (a *answer) part(body []byte) *answer { return &answer{client.Answer{Body: body, URL: a.URL}} }
 
-// lacks returns the error for a response without a field that those of a ledger have.
+// lacks returns the error for a response without a field that every ledger sends.
 func (a *answer) lacks(field string) error { return notALedgers(a.URL, "it has no "+field) }
 
 func notALedgers(url, format string, args ...any) error {
 	return fmt.Errorf("the response of %s is not one of the ledger: "+format, append([]any{url}, args...)...)
 }
 
-// askQuietly sends a request once within the time allowed and shows nothing.
+// askQuietly sends a request once, with the timeout, and shows nothing.
 func (c *call) askQuietly(r request) (*answer, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
 	defer cancel()
 	return received(c.api.Do(ctx, r))
 }
 
-// ask is askQuietly, and returns an error for any status but 200.
+// ask is like askQuietly, but returns an error for any status except 200.
 func (c *call) ask(r request) (*answer, error) {
 	a, err := c.askQuietly(r)
 	if err != nil {
@@ -88,12 +88,12 @@ func (c *call) ask(r request) (*answer, error) {
 	return a, c.refusal(a)
 }
 
-// peek reads from the read daemon, and shows nothing.
+// peek sends a query to the read daemon, and shows nothing.
 func (c *call) peek(path string, query url.Values) (*answer, error) {
 	return c.askQuietly(request{Method: http.MethodGet, Base: c.readURL, Path: path, Query: query})
 }
 
-// read reads the data at a path of the read daemon into v, a pointer, and shows nothing.
+// read decodes the data at a path of the read daemon into v, a pointer, and shows nothing.
 func (c *call) read(path string, query url.Values, v any) error {
 	a, err := c.peek(path, query)
 	if err == nil {
@@ -109,8 +109,8 @@ func (c *call) get(base, path string, query url.Values) (*answer, error) {
 	return c.ask(request{Method: http.MethodGet, Base: base, Path: path, Query: query})
 }
 
-// refusal returns the error in a response, if it is one. As JSON it is shown like
-// any response, for programs; the message goes to standard error later.
+// refusal returns the error in a response, or nil. With JSON output it also shows the
+// response, for programs. The caller reports the message on standard error.
 func (c *call) refusal(a *answer) error {
 	err := a.check()
 	if err != nil && c.json() && json.Valid(a.Body) {
@@ -121,14 +121,15 @@ func (c *call) refusal(a *answer) error {
 	return err
 }
 
-// showRaw writes the response unchanged, on one line of its own.
+// showRaw writes the response unchanged, on a line of its own.
 func (c *call) showRaw(a *answer) {
 	c.raw(bytes.TrimRight(a.Body, "\n"))
 	c.out.WriteByte('\n')
 }
 
-// raw writes bytes from other sources: to a file or pipe as they are, to a terminal
-// with escapes, which mean the same inside a JSON string; line breaks and tabs stay.
+// raw writes bytes that come from elsewhere. To a file or pipe it writes them unchanged.
+// For a terminal it escapes control characters other than line breaks and tabs, in a
+// way that does not change the meaning of JSON strings.
 func (c *call) raw(text []byte) {
 	if !c.screen.terminal {
 		c.out.Write(text)
@@ -140,7 +141,7 @@ func (c *call) raw(text []byte) {
 type connecting struct {
 	trust     httpclient.Trust
 	tokenFile string
-	token     string // of the environment, or read from the file
+	token     string // from the environment, or from the file
 }
 
 // envToken is the environment variable for a token. There is no flag for it,
@@ -170,7 +171,7 @@ func addresses(base string) []string { return strings.Split(base, ",") }
 
 type apiError struct{ client.Refused }
 
-// Unwrap returns the client's error, which client.Code looks for.
+// Unwrap returns the client's error, for client.Code.
 func (e *apiError) Unwrap() error { return &e.Refused }
 
 func (e *apiError) Error() string {
@@ -216,7 +217,7 @@ func (e *noAnswer) Error() string {
 	return s
 }
 
-// inWords adds the flags that are concerned to an error of the client.
+// inWords adds the flags that may help to an error of the client.
 func inWords(err error) error {
 	switch err := err.(type) {
 	case *client.NoAnswer:
@@ -229,9 +230,9 @@ func inWords(err error) error {
 	return err
 }
 
-// follow yields every commit after `after`, until ctx is done. It reconnects after a
-// lost connection, for at most the call's time. within, if it is not 0, bounds the
-// time to the next commit: the log is known to have one.
+// follow yields every commit after `after`, until ctx is done. It replaces lost
+// connections, and gives up if that fails for the whole timeout. If the log is known to
+// have further commits, within limits the time until the next one; 0 means no limit.
 func (c *call) follow(ctx context.Context, after int64, within time.Duration) iter.Seq2[client.Commit, error] {
 	return func(yield func(client.Commit, error) bool) {
 		for commit, err := range c.api.Feed(ctx, client.FeedOptions{Base: c.readURL, After: after, Lost: c.lost, Within: within}) {
@@ -241,7 +242,7 @@ func (c *call) follow(ctx context.Context, after int64, within time.Duration) it
 			case err == nil && !yield(commit, nil):
 				return
 			case err == nil && !commit.More:
-				err = c.out.Flush() // what was written, before waiting for more
+				err = c.out.Flush() // show what there is before waiting for more
 			}
 			if err != nil {
 				yield(commit, inWords(err))
@@ -251,7 +252,7 @@ func (c *call) follow(ctx context.Context, after int64, within time.Duration) it
 	}
 }
 
-// lost reports a lost connection of the feed, and gives up after the call's time.
+// lost reports a lost connection of the feed, and returns an error after the timeout.
 func (c *call) lost(err error, since time.Duration, connected bool) error {
 	silent, _ := errors.AsType[*client.NoAnswer](err)
 	err = inWords(err)
@@ -266,7 +267,7 @@ func (c *call) lost(err error, since time.Duration, connected bool) error {
 	return nil
 }
 
-// lastSeq requests the last durable commit.
+// lastSeq asks the read daemon for the last durable commit.
 func (c *call) lastSeq() (int64, error) {
 	a, err := c.get(c.readURL, "/v1/read/freshness", nil)
 	if err != nil {

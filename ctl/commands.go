@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// A command is a row of the table that resolves arguments and makes the help.
+// A command is a row of the table from which arguments are resolved and help is generated.
 type command struct {
 	Words    string    // as typed: "read balances"
-	Args     string    // names of what follows, [optional]… last: "CLASS_ID NAME"
-	Choices  []string  // of the only argument, if it has few; for completion
-	Hidden   bool      // for programs: help does not list it
-	List     bool      // it shows one table, which -o csv writes as CSV
-	Purpose  string    // half a sentence: "show …"
-	Notes    string    // what the flags do not say; may be empty
+	Args     string    // names of the arguments, with [optional] ones last: "CLASS_ID NAME"
+	Choices  []string  // values of the only argument, if they are few; for completion
+	Hidden   bool      // not listed in help, because it is for programs
+	List     bool      // it shows one table, so it has -o csv
+	Purpose  string    // an imperative: "show …"
+	Notes    string    // what the flags' descriptions do not say; may be empty
 	Examples [2]string // without "ledgerctl "
 	Run      action    // for a command without flags
 	// Setup declares the command's flags and returns the action.
@@ -23,7 +23,7 @@ type command struct {
 
 type action func(c *call) error
 
-// setup returns the Setup of a command that runs with an F, which declares its flags.
+// setup returns the Setup of a command with flags of type F. F declares the flags.
 func setup[F any, P interface {
 	*F
 	declare(*flag.FlagSet)
@@ -76,7 +76,7 @@ func (cmd *command) checkArgs(given []string) error {
 	return nil
 }
 
-// wordFlags are the flags that optional arguments set.
+// wordFlags maps optional arguments to the flags that they set.
 var wordFlags = map[string]string{"[DIR]": "dir", "[FILE]": "f"}
 
 // refuseEmptyWord rejects an empty word. The usual cause is an unset shell variable, and
@@ -92,9 +92,9 @@ func refuseEmptyWord(name, word string) error {
 	}
 }
 
-// takeWords sets the flags that some of the words stand for, and returns the
-// other words. flags are those of the command line: setting one of them by a word
-// too is an error. A word takes precedence over the environment.
+// takeWords sets the flags that some of the words stand for, and returns the other
+// words. flags are those of the command line. It is an error to give one of them as a
+// word too. A word takes precedence over the environment.
 func (cmd *command) takeWords(set *flag.FlagSet, words, flags []string) ([]string, error) {
 	names := strings.Fields(cmd.Args)
 	spare := len(words) - cmd.least()

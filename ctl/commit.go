@@ -56,7 +56,7 @@ func (c *call) commitAt(path string, body []byte, key string) error {
 		return mayBeCommitted(fmt.Errorf("the response of %s is not a commit result", a.URL), keyed)
 	}
 	result.Replayed = a.Header.Get("X-Asset-Idempotency") == "hit"
-	signal.Ignore(syscall.SIGPIPE) // a reader that has gone must not hide the outcome
+	signal.Ignore(syscall.SIGPIPE) // report the outcome even if nobody reads standard output any more
 	if c.json() {
 		c.showRaw(a)
 	} else {
@@ -73,7 +73,7 @@ func (c *call) commitAt(path string, body []byte, key string) error {
 
 type commitResult struct {
 	client.Result
-	Class entry `json:"class"` // of a registration
+	Class entry `json:"class"` // set for a registration of a class
 }
 
 func (r *commitResult) show(c *call) {
@@ -112,7 +112,7 @@ func (c *call) addMade(t *table) {
 	}
 }
 
-// operationsOf returns a commit's operations in words, if they can be read.
+// operationsOf returns a commit's operations in words, or nil if they can't be read.
 func (c *call) operationsOf(seq int64) (list []string) {
 	n := strconv.FormatInt(seq, 10)
 	var d commitData
@@ -134,15 +134,15 @@ func (c *call) wordsOfAll(operations []operation) ([]string, error) {
 	return list, nil
 }
 
-// joinInts returns integers separated by spaces, "-" for none.
+// joinInts returns the integers, separated by spaces, or "-" if there are none.
 func joinInts(values []int64) string {
 	return cmp.Or(strings.Trim(fmt.Sprint(values), "[]"), none)
 }
 
 // submit sends a commit. With an idempotency key, in the header or in the body, it
-// retries while there is no response or its status is 500 or more, within the time
-// allowed. The key ensures that the commit takes effect once. Without a key it sends
-// the request once, since one without a response may have taken effect.
+// retries until the timeout if there is no response or its status is 500 or more. The
+// key ensures that the commit takes effect once. Without a key it sends the request
+// only once, because a request without a response may have taken effect.
 func (c *call) submit(r request, keyed bool) (*answer, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
 	defer cancel()
@@ -161,7 +161,7 @@ func (c *call) submit(r request, keyed bool) (*answer, error) {
 	err = c.refusal(a)
 	var refused *apiError
 	if errors.As(err, &refused) && (a.Status == 500 || refused.Code == "" && (a.Status < 400 || a.Status > 500)) {
-		err = mayBeCommitted(err, keyed) // of a defect, or of something in between, which may have passed it on
+		err = mayBeCommitted(err, keyed) // a defect, or a proxy that may have forwarded the request
 	}
 	return a, err
 }

@@ -12,25 +12,25 @@ import (
 	"assetledger/ledger"
 )
 
-// A commitReader reads the commits of a history's entries before they are needed:
-// near ones in one request, and a few requests at a time.
+// A commitReader reads the commits of the entries of a history in advance. Adjacent ones
+// share a request, and several requests are sent at a time.
 type commitReader struct {
 	c      *call
-	own    int64                 // the container of the history
-	wanted []int64               // of the page's entries that are still to come, in their order
-	known  map[int64]*commitData // read last
-	left   int                   // requests that may be sent
-	ended  bool                  // no commits are read: none are left, or the token is limited to owners
+	own    int64                 // container of the history
+	wanted []int64               // commits of the remaining entries of the page, in order
+	known  map[int64]*commitData // commits that were read last
+	left   int                   // number of requests that may still be sent
+	ended  bool                  // no more commits are read: left is 0, or the token is limited to owners
 }
 
 const (
-	nearCommits = 100 // width of the widest range of commits in one request
-	sparsest    = 10  // width of a range for each commit in it that is needed
-	atOnce      = 4   // requests at a time
+	nearCommits = 100 // maximum width of the range of commits of one request
+	sparsest    = 10  // maximum width of a range per needed commit
+	atOnce      = 4   // number of concurrent requests
 )
 
-// expect names the entries of a page, which relate is then called with in order.
-// Without a commitReader neither does anything.
+// expect announces the entries of a page. Then relate must be called with each, in order.
+// With a nil *commitReader, neither does anything.
 func (r *commitReader) expect(a *answer, list []json.RawMessage) error {
 	if r == nil {
 		return nil
@@ -55,9 +55,9 @@ func (r *commitReader) expect(a *answer, list []json.RawMessage) error {
 	return nil
 }
 
-// relate adds to an entry what its commit says besides, as far as it was read: its
-// metadata and principal, the other container of the operation as counterparty_id,
-// reverses and reversed_by.
+// relate adds fields from its commit to an entry, if the commit could be read: metadata
+// and principal, the other container of the operation as counterparty_id, reverses and
+// reversed_by.
 func (r *commitReader) relate(e entry) error {
 	if r == nil || e == nil {
 		return nil
@@ -88,7 +88,7 @@ func (r *commitReader) relate(e entry) error {
 	return nil
 }
 
-// read makes a commit known with the next ones, unless it is, or may not be read.
+// read reads a commit and the next ones into known, unless it is there or can't be read.
 func (r *commitReader) read(seq int64) error {
 	if r.ended || r.known[seq] != nil {
 		return nil
@@ -136,7 +136,7 @@ func (r *commitReader) read(seq int64) error {
 	return nil
 }
 
-// near returns how many of the numbers, from the first on, go into one request.
+// near returns how many of the numbers, starting with the first, fit in one request.
 func near(list []int64) int {
 	n := 1
 	for i, seq := range list {
@@ -151,8 +151,8 @@ func near(list []int64) int {
 	return n
 }
 
-// rangeOf returns the query for the commits from the first number to the last, in
-// this order: if a page ends early, it has the first.
+// rangeOf returns the query for the commits from the first number to the last, in this
+// direction, so that a page that ends early has the first ones.
 func rangeOf(list []int64) url.Values {
 	first, last, order := list[0], list[len(list)-1], "oldest"
 	if first > last {
@@ -165,8 +165,8 @@ func rangeOf(list []int64) url.Values {
 	return q
 }
 
-// containers returns the ids of the containers that an operation names, 0 for those
-// that it doesn't.
+// containers returns the ids in the container arguments of an operation, with 0 for
+// those that it does not have.
 func (o *operation) containers() (ids [4]int64, err error) {
 	var args struct {
 		Container int64 `json:"container_id"`
@@ -180,8 +180,8 @@ func (o *operation) containers() (ids [4]int64, err error) {
 	return [4]int64{args.Container, args.From, args.To, args.Other}, err
 }
 
-// counterparty returns the container that an operation names besides its own, 0 if
-// there is none.
+// counterparty returns the other container that an operation names, or 0 if it names
+// none besides own.
 func (o *operation) counterparty(own int64) (int64, error) {
 	ids, err := o.containers()
 	for _, id := range ids {

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// Commits with near numbers are read in one request, in the order of the entries.
+// TestNearCommits checks that commits with close numbers share a request, in the order of
+// the entries.
 func TestNearCommits(t *testing.T) {
 	for _, c := range []struct {
 		list []int64
@@ -69,8 +70,8 @@ func historyOf(t *testing.T, seqs []int64, status int) (url string, requests *at
 	return s.URL, requests
 }
 
-// A history reads its commits with a bounded number of requests, and is shown without
-// them if the token may not read them.
+// TestHistoryCommits checks that the number of requests for commits is limited, and that a
+// history is shown without them if the token may not read them.
 func TestHistoryCommits(t *testing.T) {
 	t.Parallel()
 	var dense, sparse []int64

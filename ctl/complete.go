@@ -10,10 +10,10 @@ import (
 	"assetledger/ledger"
 )
 
-// Completion. The shells' scripts ask ledgerctl what may follow.
-// They pass the words typed so far, of which the last is to be completed and may be
-// empty. It prints one candidate a line, with a tab and its meaning, or a line
-// ":files" for the shell's own files.
+// Completion. The scripts for the shells call ledgerctl __complete with the words typed
+// so far. The last word is to be completed, and may be empty. The command prints one
+// candidate per line, followed by a tab and its meaning. A line ":files" means that the
+// shell should complete file names.
 
 var completeCommand = command{
 	Words:    "__complete",
@@ -29,7 +29,7 @@ var completeCommand = command{
 	},
 }
 
-// A suggestion is one candidate. A word that ends in = or a space continues.
+// A suggestion is one candidate. A word that ends in = or a space is not complete.
 type suggestion struct{ word, meaning string }
 
 // suggestions returns the values, each with the prefix.
@@ -85,7 +85,7 @@ func complete(table []command, words []string) []suggestion {
 	return matching(next, last)
 }
 
-// joinEquals joins words that bash separates at each =.
+// joinEquals joins words that bash has split at each =.
 func joinEquals(words []string) []string {
 	var list []string
 	for i, word := range words {
@@ -99,8 +99,8 @@ func joinEquals(words []string) []string {
 	return list
 }
 
-// operationWords returns what may follow in an operation: its name, the arguments that
-// it does not have yet, or the values of an argument that has few.
+// operationWords returns what can follow in an operation: a name, the arguments that are
+// not given yet, or the values of an argument that has only a few.
 func operationWords(typed []string, last string) []suggestion {
 	if i := slices.Index(typed, "+"); i >= 0 {
 		return operationWords(typed[i+1:], last)

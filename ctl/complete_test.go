@@ -62,7 +62,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// The script runs in a real bash, and gets the words as bash passes them.
+// TestBashCompletion runs the script in a real bash, which passes it the words.
 func TestBashCompletion(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
@@ -103,8 +103,8 @@ complete -p ledgerctl >/dev/null
 	}
 }
 
-// Each shell accepts its script. TestCompletionAtATerminal tests the other two
-// shells.
+// TestCompletionSyntax checks that each shell accepts the syntax of its script.
+// TestCompletionAtATerminal tests zsh and fish further.
 func TestCompletionSyntax(t *testing.T) {
 	for _, shell := range completionCommand.Choices {
 		t.Run(shell, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestCompletionSyntax(t *testing.T) {
 	}
 }
 
-// Every command has a man page, and groff reports nothing about any.
+// TestManPages checks that every command has a man page, and that groff reports no problem.
 func TestManPages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -29,8 +29,8 @@ func startDaemons(t *testing.T, dir string) *realDaemons {
 	return startDaemonsWith(t, dir, func(*writer.Config) {})
 }
 
-// startDaemonsWith starts them, after configure has changed the write daemon's
-// settings. Both have the same auth file.
+// startDaemonsWith starts the daemons. configure can change the settings of the write
+// daemon, and the read daemon gets the same auth file.
 func startDaemonsWith(t *testing.T, dir string, configure func(*writer.Config)) *realDaemons {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -55,7 +55,7 @@ func startDaemonsWith(t *testing.T, dir string, configure func(*writer.Config)) 
 		r.CloseWithError(fmt.Errorf("the read daemon ended: %v", err))
 		ended <- err
 	}()
-	d.readURL = urlOf(t, readReady) // its log exists by now, so it sees every commit at once
+	d.readURL = urlOf(t, readReady) // the log exists already, so this daemon sees every commit at once
 	running := true
 	d.stop = func() {
 		if !running {

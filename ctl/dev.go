@@ -48,13 +48,13 @@ var devCommand = command{
 
 // dev runs both daemons in this process:
 //
-//	addresses free? → write daemon → read daemon → commits, until a signal
-//	or a daemon's end → both are stopped, and waited for
+//	check the addresses → start the write daemon → start the read daemon
+//	→ show commits until a signal, or until a daemon ends → stop both daemons
 type dev struct {
 	dir, writeListen, readListen string
 	seed                         choice
 	auth, memory                 bool
-	tokens                       []devToken // with auth
+	tokens                       []devToken // set if auth is
 }
 
 func (d *dev) run(c *call) error {
@@ -86,10 +86,10 @@ func (d *dev) run(c *call) error {
 	err := d.serve(c, daemons)
 	cancel()
 	if ended := daemons.wait(); ended != nil {
-		return ended // the cause of the other
+		return ended // the cause of err
 	}
 	if asked.Err() != nil {
-		return nil // what was under way just then had no answer any more
+		return nil // the end interrupted requests: ignore their errors
 	}
 	return err
 }
@@ -98,7 +98,7 @@ func (d *dev) serve(c *call, daemons *inside) error {
 	log := slog.New(slog.NewTextHandler(c.words, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	authFile := ""
 	if d.auth {
-		// This comes before the tokens of a running ledgerctl dev are replaced.
+		// Check the lock before makeTokens replaces the tokens of a running ledgerctl dev.
 		if taken, err := (wal.OS{}).Locked(filepath.Join(d.dir, "LOCK")); err == nil && taken {
 			return d.explain(wal.ErrLocked)
 		}
@@ -117,7 +117,7 @@ func (d *dev) serve(c *call, daemons *inside) error {
 		return d.explain(server.RunWrite(ctx, write))
 	})
 	if c.writeURL == "" {
-		return nil // wait has the reason
+		return nil // wait returns the reason
 	}
 	read := reader.DefaultConfig()
 	read.Access.AuthFile = authFile
@@ -188,7 +188,7 @@ func (d *dev) greet(c *call) error {
 	return nil
 }
 
-// explain adds what to do to the error of a daemon that could not start.
+// explain adds advice to the error of a daemon that could not start.
 func (d *dev) explain(err error) error {
 	switch {
 	case errors.Is(err, wal.ErrLocked):
@@ -199,7 +199,7 @@ func (d *dev) explain(err error) error {
 	return err
 }
 
-// free checks that nothing listens at an address, before anything is created.
+// free returns an error if the address is in use. It is called before anything is created.
 func free(address, flagName string) error {
 	l, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -211,7 +211,7 @@ func free(address, flagName string) error {
 	return l.Close()
 }
 
-// inside are daemons that run in this process. When one ends, all are stopped.
+// inside holds the daemons that run in this process. When one ends, all are stopped.
 type inside struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -219,7 +219,7 @@ type inside struct {
 	running int
 }
 
-// start runs a daemon and returns its URL when it is ready, "" if it ended before.
+// start starts a daemon. When it is ready, start returns its URL, or "" if it has ended.
 func (i *inside) start(run func(ctx context.Context, ready io.Writer) error) (url string) {
 	r, w := io.Pipe()
 	i.running++
@@ -245,7 +245,7 @@ func (i *inside) wait() error {
 	return first
 }
 
-// Example transactions for a new ledger, one a line; see dev -seed.
+// seeds has example transactions for a new ledger, one per line; see dev -seed.
 //
 //go:embed seeds/*.ndjson
 var seeds embed.FS
@@ -274,7 +274,7 @@ func (d *dev) plant(c *call) error {
 type devToken struct{ name, scopes, owners, token string }
 
 // makeTokens writes an auth file with new tokens of three common kinds: for an
-// operator, for a service of yours, and for an end user.
+// operator, for a service, and for an end user.
 func (d *dev) makeTokens() (file string, tokens []devToken, err error) {
 	tokens = []devToken{
 		{name: "admin", scopes: "admin"},

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A running is a ledgerctl that runs until it is interrupted.
+// A running is a ledgerctl process that runs until it is interrupted.
 type running struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -53,7 +53,7 @@ func (r *running) line() string {
 	return r.out.Text()
 }
 
-// interrupt stops it as Ctrl-C does, and returns its exit code.
+// interrupt stops ledgerctl in the same way as Ctrl-C, and returns the exit code.
 func (r *running) interrupt() int {
 	r.cmd.Process.Signal(syscall.SIGINT)
 	for r.out.Scan() {
@@ -126,8 +126,8 @@ func TestDev(t *testing.T) {
 	}
 }
 
-// TestDevSeeds starts a ledger with each example in a temporary folder, with
-// tokens that each do what their text says.
+// TestDevSeeds starts a ledger with each example in a temporary folder, and checks what
+// each token allows.
 func TestDevSeeds(t *testing.T) {
 	for name, want := range map[string]string{"wallet": "wallet/ada", "warehouse": "shelf/1", "inventory": "bag/ada"} {
 		t.Run(name, func(t *testing.T) {

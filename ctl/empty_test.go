@@ -14,7 +14,7 @@ import (
 	"assetledger/server/settings"
 )
 
-// noEnv is an environment without variables.
+// noEnv is an empty environment.
 func noEnv(string) (string, bool) { return "", false }
 
 // runs runs ledgerctl in this process.
@@ -24,14 +24,14 @@ func runs(env func(string) (string, bool), words ...string) (code int, stdout, s
 	return code, out.String(), errs.String()
 }
 
-// Every flag of every command, and every environment variable, is rejected when
-// it has an empty value. A setting must not be silently ignored.
+// TestEmptyValues checks that every flag of every command, and every environment variable,
+// is rejected if its value is empty. A setting must not be silently ignored.
 func TestEmptyValues(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tried := 0
 	for _, cmd := range commands {
 		if cmd.Hidden && cmd.Words != manCommand.Words {
-			continue // it takes a command line, not flags
+			continue // its arguments are a command line, not flags
 		}
 		cmd.flagSet().VisitAll(func(f *flag.Flag) {
 			if isSwitch(f) {
@@ -58,8 +58,8 @@ func TestEmptyValues(t *testing.T) {
 	}
 }
 
-// Every command rejects an empty word that names a place, and touches nothing. In
-// the current directory is a log, which an empty path would lead to.
+// TestEmptyWords checks that every command rejects an empty word for a path, and touches
+// nothing. The current directory has a log, which an empty path would mean.
 func TestEmptyWords(t *testing.T) {
 	tried := map[string]int{}
 	for _, cmd := range commands {
@@ -113,7 +113,7 @@ func filesIn(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// An invalid limit on a token creates no token.
+// TestTokenLimitsFailClosed checks that no token is created if its limits are invalid.
 func TestTokenLimitsFailClosed(t *testing.T) {
 	for _, limit := range [][]string{
 		{"-owners", ""}, {"-owners="}, {"-owners", " "}, {"-owners", ","}, {"-owners", "7,"}, {"-owners", "x"}, {"-owners", "0"},
@@ -140,8 +140,7 @@ func TestTokenLimitsFailClosed(t *testing.T) {
 	}
 }
 
-// The rights of a token are described in one sentence, for one scope and for
-// several.
+// TestTokenWords checks the messages about a token, for one scope and for several.
 func TestTokenWords(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "auth")
 	for scopes, want := range map[string]string{"metrics": "one can now use: metrics; the daemons", "commit,read": "one can now use: commit,read; the daemons"} {
@@ -154,7 +153,7 @@ func TestTokenWords(t *testing.T) {
 	}
 }
 
-// A token that can't be printed is not valid, and nothing is written for it.
+// TestTokenOnFullOutput checks that a token that can't be printed is not added to the file.
 func TestTokenOnFullOutput(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

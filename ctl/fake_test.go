@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// fakeDaemons respond as a script tells them to, and record the requests.
+// fakeDaemons sends the responses that a script defines, and records the requests.
 type fakeDaemons struct {
 	write, read *httptest.Server
 	mu          sync.Mutex
@@ -63,7 +63,7 @@ func (f *fakeDaemons) add(t *testing.T, spec string, lines []string) {
 	f.answers[route] = append(f.answers[route], a)
 }
 
-// take returns the next response for the route. The last one stays until
+// take returns the next response for the route. The last one is repeated until
 // another is added.
 func (f *fakeDaemons) take(route, asked string) (fakeAnswer, bool) {
 	f.mu.Lock()
@@ -96,7 +96,7 @@ func noPath(w http.ResponseWriter) {
 }
 
 func (f *fakeDaemons) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/v1/commit/stream" { // the fake daemons are older than streams, whose bodies don't end
+	if r.URL.Path == "/v1/commit/stream" { // the fake daemons have no streams, whose bodies would not end
 		http.NewResponseController(w).EnableFullDuplex()
 		noPath(w)
 		return

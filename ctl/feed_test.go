@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A connection that is lost for good ends the feed. So does a response that is
-// not a stream, or an event that is not a commit.
+// TestFeedEnds checks that a feed ends when it can't reconnect, at a response that is not
+// a stream, and at an event that is not a commit.
 func TestFeedEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  func(w http.ResponseWriter)

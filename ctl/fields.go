@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// A view names the fields of an object that a table shows, in order. An item
-// view leaves out a field that ends in "?" when the object doesn't have it.
+// A view names the fields of an object that a table shows, in order. If the view is of
+// a single object, a field that ends in "?" is omitted when the object doesn't have it.
 type view string
 
-// wordFields hold text. All other fields are numbers, which are right-aligned.
+// wordFields lists the fields with text. All others are numbers, and are right-aligned.
 var wordFields = map[string]bool{"name": true, "code": true, "class": true, "container": true, "counterparty": true, "kind": true, "fungible": true, "location": true, "expires_at": true,
 	"mark": true, "op": true, "operations": true, "committed_at": true, "what": true, "metadata": true}
 
-// amountFields count minor units of the class in class_id.
+// amountFields lists the fields that count minor units of the class in class_id.
 var amountFields = map[string]bool{"quantity": true, "held": true, "change": true, "held_change": true,
 	"balance": true, "total_quantity": true, "total_held": true, "total_added": true, "total_removed": true}
 
-// An entry is an object of a response, as a view uses it.
+// An entry is an object of a response.
 type entry map[string]json.RawMessage
 
 func (c *call) showItem(a *answer, v view) error {
@@ -64,8 +64,8 @@ func (c *call) listTable(v view) *table {
 	return c.newTable(columns...)
 }
 
-// addEntries adds a row for each entry of the response's list. An entry without a
-// class_id has the class given next to the list, if there is one.
+// addEntries adds a row for each entry of the response's list. If an entry has no
+// class_id, it gets the one next to the list, if there is one.
 func (c *call) addEntries(t *table, a *answer) error {
 	list, err := a.entries()
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *call) addRow(t *table, e entry) (err error) {
 // cell returns a field of an entry, or "-" if the entry does not have it. The field
 // "class" is the code of the class in class_id, or its name if it has no code.
 // "container" and "counterparty" are the names of the containers in container_id
-// and counterparty_id; "what" describes what else a change did.
+// and counterparty_id. "what" describes the other effects of a change.
 func (c *call) cell(e entry, name string) (string, error) {
 	raw := string(e[name])
 	isAmount := amountFields[name] && isInteger(raw)
@@ -143,7 +143,7 @@ func (c *call) cell(e entry, name string) (string, error) {
 		}
 		return c.place(l)
 	case raw == "null" && name == "key":
-		return "any", nil // of a shape
+		return "any", nil // the null key of a shape
 	case raw == "null", raw == "{}" && !c.csv():
 		return none, nil
 	}
@@ -178,7 +178,7 @@ var historyCommand = readRow{
 const commitsNote = "The other container, the reversal and the metadata come from the commits, read up to 100 per request. A token that\n" +
 	"is limited to owners can't read them."
 
-// changed describes what an entry of a history has besides its amounts.
+// changed describes the fields of a history entry other than amounts.
 func (c *call) changed(e entry) (string, error) {
 	var failed error
 	raw := func(name string) string { return string(e[name]) }

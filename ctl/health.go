@@ -16,7 +16,7 @@ var healthCommand = command{
 	Setup:    setup((*which).health),
 }
 
-// which daemons a command asks: without a flag, both.
+// which says which daemons a command asks: both if no flag is given.
 type which struct{ write, read bool }
 
 func (w *which) declare(set *flag.FlagSet) {
@@ -85,7 +85,7 @@ func (w *which) health(c *call) error {
 	return nil
 }
 
-// health asks one daemon and adds its health to the tables.
+// health asks a daemon for its health, and adds it to the tables.
 func (d daemon) health(c *call, overview, readers *table) error {
 	a, err := c.askQuietly(request{Method: http.MethodGet, Base: d.url, Path: "/v1/health"})
 	if err != nil {

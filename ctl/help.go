@@ -19,7 +19,8 @@ var helpCommand = command{
 	Run:      func(c *call) error { return c.showHelp(c.args) },
 }
 
-// showHelp writes the help of a command, a group, a topic, or of all without words.
+// showHelp writes the help of a command, a group or a topic, or the overview if there are
+// no words.
 func (c *call) showHelp(words []string) error {
 	if len(words) == 0 {
 		writeOverview(c.out, c.table, "")
@@ -68,7 +69,7 @@ func (c *call) helpTopic(word string) bool {
 func (c *call) helpOperation(kind ledger.OpKind) {
 	t := c.newTable(text("argument"), text(""), text("value"))
 	for _, arg := range kind.Args() {
-		value, _, _ := strings.Cut(arg.Type.Values(), ": 1 to") // not what a name is made of
+		value, _, _ := strings.Cut(arg.Type.Values(), ": 1 to") // without the characters of a name
 		t.row(arg.Name, need(kind, arg), value)
 	}
 	t.flush()
@@ -78,8 +79,7 @@ func (c *call) helpOperation(kind ledger.OpKind) {
 	}
 }
 
-// commandOf returns the command that makes an operation of the kind alone, "" if
-// there is none.
+// commandOf returns the command for operations of only this kind, or "" if there is none.
 func commandOf(kind ledger.OpKind) string {
 	for _, v := range slices.Concat(verbs, registrations) {
 		if slices.Contains(v.kinds, kind) {
@@ -101,7 +101,7 @@ func need(kind ledger.OpKind, arg ledger.Arg) string {
 	return "required, unless a name is given"
 }
 
-// exampleOf returns an operation with the arguments that it needs, in words.
+// exampleOf returns an operation with its required arguments, in words.
 func exampleOf(kind ledger.OpKind) []string {
 	example := []string{kind.String()}
 	var more []string
@@ -113,16 +113,16 @@ func exampleOf(kind ledger.OpKind) []string {
 			more = append(more, word)
 		}
 	}
-	if _, err := ledger.ParseOpList(example); err != nil { // it needs one of the others
+	if _, err := ledger.ParseOpList(example); err != nil { // it also needs one of the optional ones
 		example = append(example, more[0])
 	}
 	return example
 }
 
-// Values of arguments in examples, by name or by type. Others are 1.
+// Example values of arguments, by name or by type. All others are 1.
 var (
 	namedExamples = map[string]string{"to_container": "shop", "parent_id": "2",
-		"to_key": "1", "to_x": "1", "slot_b": "1", "at_least": "1"} // other than from_key, x, slot_a, and nothing
+		"to_key": "1", "to_x": "1", "slot_b": "1", "at_least": "1"} // must differ from from_key, x and slot_a, and at_least from 0
 	typedExamples = map[ledger.ArgType]string{
 		ledger.ArgContainer: "users/42", ledger.ArgContainerNameOrNull: "users/42",
 		ledger.ArgClass: "EUR", ledger.ArgName: "Euro", ledger.ArgKind: "Standard",

@@ -7,7 +7,7 @@ import (
 	"assetledger/ledger"
 )
 
-// The example of each operation is one that a ledger can accept.
+// TestExamplesOfOperations checks that a ledger can accept the example of each operation.
 func TestExamplesOfOperations(t *testing.T) {
 	for _, kind := range ledger.OpKinds() {
 		example := exampleOf(kind)

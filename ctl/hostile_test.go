@@ -73,7 +73,7 @@ func hostileStatus(status int, body string) http.HandlerFunc {
 	}
 }
 
-// lastIs3 answers a request for freshness as a daemon does, and all others with
+// lastIs3 responds to a request for freshness as a daemon does, and passes all others to
 // other.
 func lastIs3(other http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -109,9 +109,9 @@ var asking = [][]string{
 // local matches the commands that send no requests to a daemon.
 var local = regexp.MustCompile(`^(token|wal|log|backup|dev|version|help|completion|__)`)
 
-// Whatever the response, every command ends in time, with a defined exit code,
-// and sends no control sequences to the terminal. It always states the outcome
-// of a commit.
+// TestHostileServer checks that every command ends in time, with a defined exit code, for
+// any response. It must send no control sequences to the terminal, and must report the
+// outcome of a commit.
 func TestHostileServer(t *testing.T) {
 	t.Parallel()
 	covered := map[string]bool{}
@@ -154,8 +154,8 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
-// A response without the required fields is not a success: it comes from
-// another server.
+// TestAnswersOfOtherServers checks that a response without the required fields is not a
+// success: it comes from another server.
 func TestAnswersOfOtherServers(t *testing.T) {
 	for _, answer := range []string{"empty object", "null", "empty data", "nulls"} {
 		server := httptest.NewServer(hostileAnswers[answer])
@@ -165,7 +165,7 @@ func TestAnswersOfOtherServers(t *testing.T) {
 			{"move", "1", "0,0", "1,1"}, {"health"}} {
 			for _, format := range []string{"table", "json"} {
 				if format == "json" && words[0] == "read" {
-					continue // it is shown unchanged
+					continue // the response is shown unchanged
 				}
 				var out, errs bytes.Buffer
 				args := append(append([]string{}, words...), "-o", format, "-timeout", "100ms", "-write-url", server.URL, "-read-url", server.URL)
@@ -219,8 +219,8 @@ func hostileRun(t *testing.T, dir, base string, words []string, name string, tur
 	}
 }
 
-// If standard output is full, every command fails and says so, and names a
-// commit that was made.
+// TestFullOutput checks that every command fails with a message if standard output is
+// full, and names the commit if it made one.
 func TestFullOutput(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

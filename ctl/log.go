@@ -59,7 +59,7 @@ func (p *logPush) run(c *call) error {
 		`{"log":%s,"seq":%d}`, ledger.AppendString(nil, p.to.URL), last)
 }
 
-// done reports an outcome that can't be had again, even if standard output is full.
+// done reports a result that can't be requested again, even if standard output is full.
 func (c *call) done(words, format string, values ...any) error {
 	if c.json() {
 		fmt.Fprintf(c.out, format+"\n", values...)
@@ -109,7 +109,7 @@ func (d *logDetach) run(c *call) error {
 	if !d.accept {
 		return usagef("%s reaches commit %d of %s, and commits after it may have been acknowledged: give -accept-loss if they are lost for good", d.log.dir, w.LastSeq(), of)
 	}
-	if err := w.Start(); err != nil { // recovers the end by the rules for copies, which allow more
+	if err := w.Start(); err != nil { // recovers the end while the less strict rules for copies still apply
 		return err
 	}
 	if err := wal.UnmarkCopy(d.log.dir, wal.Options{}); err != nil {

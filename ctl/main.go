@@ -24,8 +24,8 @@ import (
 	"assetledger/server/settings"
 )
 
-// Main runs ledgerctl with args, without the program's name, and returns its exit
-// code. env is os.LookupEnv, or a test's own.
+// Main runs ledgerctl and returns its exit code. args does not include the program's
+// name. env is os.LookupEnv, or a function of a test.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) (string, bool)) int {
 	c := &call{ctx: context.Background(), in: stdin, out: bufio.NewWriterSize(stdout, 64<<10), words: stderr, table: commands, screen: newScreen(stdout, env)}
 	err := c.run(args, env)
@@ -41,16 +41,16 @@ type call struct {
 	args   []string      // the words after those of the command
 	in     io.Reader     // standard input
 	out    *bufio.Writer // standard output: data
-	words  io.Writer     // standard error: words
+	words  io.Writer     // standard error: messages
 	screen screen
 	table  []command
 	globals
 	api     *client.Client
-	made    []string              // the operations that a verb made, in words
-	classes map[string]*classData // already asked for, by id or code
-	noClass bool                  // a class could not be read for a refusal
-	names   map[string]string     // of containers, already asked for, by id; "-" if there is none
-	related *commitReader         // says more of the entries of a history; nil for other lists
+	made    []string              // operations of a verb, in words
+	classes map[string]*classData // classes that were read, by id or code
+	noClass bool                  // a class could not be read in time for an error message
+	names   map[string]string     // names of containers that were read, by id; "-" if there is none
+	related *commitReader         // adds fields of commits to entries of a history; nil for other lists
 }
 
 func (c *call) run(args []string, env func(string) (string, bool)) error {
@@ -59,7 +59,7 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 		return c.showHelp(words)
 	}
 	if len(words) == 0 && len(args) == 0 {
-		writeOverview(c.words, c.table, "") // not data: nothing was asked for
+		writeOverview(c.words, c.table, "") // to standard error, because no output was requested
 		return exitf(exitUsage, "")
 	}
 	if len(words) == 0 && len(flags) == 1 && (flags[0] == "-v" || strings.TrimLeft(flags[0], "-") == "version") {

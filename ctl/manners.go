@@ -11,25 +11,25 @@ import (
 	"assetledger/wal"
 )
 
-// Manners: data goes to standard output, messages to standard error. A message is
-// one line: "ledgerctl: " and a sentence that begins in lower case, unless with a
-// code of the API, and says what to do next where that is known. There is no color
-// and no prompt. Text from other sources is shown without its control characters.
+// Rules for output: data goes to standard output, messages to standard error. A message
+// is one line: "ledgerctl: " and a sentence. The sentence begins in lower case, unless
+// it begins with a code of the API, and says what to do next if that is known. Messages
+// have no color. Control characters in text from elsewhere are escaped.
 
 const (
 	exitDone    = 0
 	exitFailure = 1
 	exitUsage   = 2 // wrong usage
-	exitRefused = 3 // the ledger refused it (4xx)
-	exitSilent  = 4 // no answer: connection, timeout, 5xx
-	exitStale   = 5 // freshness, or a read, missed its bound
+	exitRefused = 3 // the ledger rejected it (4xx)
+	exitSilent  = 4 // no response: connection, timeout, 5xx
+	exitStale   = 5 // freshness or a read missed its limit
 	exitDamaged = 6 // the log is damaged
 )
 
-// An exitError ends ledgerctl with a code of its own.
+// An exitError is an error with an exit code.
 type exitError struct {
 	code int
-	msg  string // "" if all is said
+	msg  string // "" if nothing remains to be reported
 }
 
 func (e *exitError) Error() string { return e.msg }
@@ -70,20 +70,20 @@ func tell(stderr io.Writer, err error) int {
 	return exitCode(err)
 }
 
-// say writes a message of one line.
+// say writes a message on one line.
 func say(stderr io.Writer, format string, args ...any) {
 	fmt.Fprintf(stderr, "ledgerctl: %s\n", clean(fmt.Sprintf(format, args...)))
 }
 
-// say writes a message of one line.
+// say writes a message on one line of standard error.
 func (c *call) say(format string, args ...any) { say(c.words, format, args...) }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// clean escapes characters that could control a terminal, or break a line.
+// clean escapes characters that could control a terminal or break the line.
 func clean(s string) string { return escape(s, "") }
 
-// escape escapes unprintable characters, other than those to keep, as JSON does.
+// escape escapes unprintable characters, except those in keep, as in JSON.
 func escape(s, keep string) string {
 	strange := func(r rune) bool { return unprintable(r) && !strings.ContainsRune(keep, r) }
 	if strings.IndexFunc(s, strange) < 0 {

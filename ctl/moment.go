@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// A moment is a flag that holds a commit's number, a time of RFC 3339, or a date.
-// A date stands for that whole day in UTC: its first nanosecond or, if last is set,
-// its last one.
+// A moment is a flag for the number of a commit, a time as in RFC 3339, or a date. A
+// date means the first nanosecond of the day in UTC or, if last is set, the last one.
 type moment struct {
 	last    bool
-	seqOnly bool      // no time is taken
-	seq     number    // given: it is a commit
-	at      time.Time // zero: it is not a time
-	word    string    // as it was given
+	seqOnly bool      // times are rejected
+	seq     number    // the commit, if seq.given
+	at      time.Time // the time; zero if the moment is a commit
+	word    string    // the argument
 }
 
 const momentUsage = "a commit, a time such as 2026-01-31T12:00:00Z, or a date (UTC)"
@@ -40,7 +39,7 @@ func (m *moment) Set(s string) error {
 
 func (m *moment) String() string { return m.word }
 
-// ask sets the parameter prefix_seq or prefix_time of a query, if the flag was given.
+// ask sets the parameter <prefix>_seq or <prefix>_time of a query, if the flag was given.
 func (m *moment) ask(q url.Values, prefix string) {
 	switch {
 	case m.seq.given:
@@ -50,7 +49,7 @@ func (m *moment) ask(q url.Values, prefix string) {
 	}
 }
 
-// before returns the last moment before this one, nil for the beginning of the ledger.
+// before returns the last moment before this one, or nil at the beginning of the ledger.
 func (m *moment) before() *moment {
 	b := *m
 	switch {
@@ -64,11 +63,11 @@ func (m *moment) before() *moment {
 	return &b
 }
 
-// A span is the flags that limit a range of commits. -from and -to are inclusive,
-// -after and -before exclusive.
+// A span holds the flags that limit a range of commits. -from and -to are inclusive,
+// -after and -before are exclusive.
 type span struct{ from, to, after, before moment }
 
-// declare declares the flags of moments or, with seqOnly, of commits alone.
+// declare declares the flags. With seqOnly they take commits only.
 func (s *span) declare(set *flag.FlagSet, seqOnly bool) {
 	s.to.last, s.after.last = true, true
 	value, what := "SEQ|TIME", ": "+momentUsage
@@ -85,7 +84,7 @@ func (s *span) declare(set *flag.FlagSet, seqOnly bool) {
 	add(&s.before, "before", "up to before this `"+value+"`")
 }
 
-// settle turns -after into the next -from, and -before into the -to before it.
+// settle replaces -after and -before by the equivalent -from and -to.
 func (s *span) settle() error {
 	if s.after.word != "" {
 		if s.from.word != "" {
@@ -106,7 +105,8 @@ func (s *span) settle() error {
 	return s.ordered()
 }
 
-// ordered refuses an end before the beginning, unless the span is just empty.
+// ordered returns an error if the end is before the beginning. A span that is empty because
+// of -after or -before is allowed.
 func (s *span) ordered() error {
 	if s.from.word == "" || s.to.word == "" {
 		return nil
@@ -117,7 +117,7 @@ func (s *span) ordered() error {
 	return nil
 }
 
-// isAfter reports whether m is later than n, false of a commit and a time.
+// isAfter reports whether m is later than n. It returns false for a commit and a time.
 func (m *moment) isAfter(n *moment) bool {
 	if m.seq.given && n.seq.given {
 		return m.seq.value > n.seq.value

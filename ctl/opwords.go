@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// words returns an operation as -op takes it: its name, then name=value in the
-// order of its arguments. Those inside "request" are shown without it.
+// words returns an operation in the form of -op: its name, then name=value for each
+// argument, in order. The arguments inside "request" are shown without it.
 func (o *operation) words() (string, error) {
 	return o.wordsAs(func(_ string, value json.RawMessage) string { return argValue(value) })
 }
 
-// wordsAs is words with a different way to show each argument.
+// wordsAs is like words, but calls show for the value of each argument.
 func (o *operation) wordsAs(show func(name string, value json.RawMessage) string) (string, error) {
 	var b strings.Builder
 	b.WriteString(o.Op)
@@ -36,7 +36,7 @@ func argWords(b *strings.Builder, object []byte, show func(name string, value js
 	})
 }
 
-// eachField calls each for the fields of a JSON object, as they are spelled.
+// eachField calls each for the fields of a JSON object, with their values as spelled.
 func eachField(object []byte, each func(name string, value json.RawMessage) error) error {
 	if len(object) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func eachField(object []byte, each func(name string, value json.RawMessage) erro
 	return nil
 }
 
-// argValue returns {"minted":0} as minted:0, and a plain word without its quotes.
+// argValue converts {"minted":0} to minted:0, and removes the quotes of a plain word.
 func argValue(value json.RawMessage) string {
 	var ref struct{ Minted *json.Number }
 	if value[0] == '{' && json.Unmarshal(value, &ref) == nil && ref.Minted != nil {
@@ -84,8 +84,8 @@ func argValue(value json.RawMessage) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
 }
 
-// wordsOf returns an operation of a commit in words. People see the present names of
-// its containers and classes, others the operation as it was committed.
+// wordsOf returns an operation of a commit in words. For people it has the present names
+// of containers and classes. In other formats it is as committed.
 func (c *call) wordsOf(o *operation) (string, error) {
 	if c.csv() || o.gives() {
 		return o.words()
@@ -105,8 +105,8 @@ func (c *call) wordsOf(o *operation) (string, error) {
 	})
 }
 
-// gives reports whether the operation gives or removes a name or code. It is shown
-// with the id, and names that were read before may have changed.
+// gives reports whether the operation sets or removes a name or code. It is then shown
+// with ids, because names that were read before may have changed.
 func (o *operation) gives() bool {
 	switch o.Op {
 	case "CreateContainer", "RemoveContainer", "RenameContainer", "RegisterClass", "RenameClass":

@@ -7,7 +7,7 @@ import (
 	"assetledger/ledger"
 )
 
-// A commit shown in words can be passed to -op again.
+// TestOperationWordsRoundTrip checks that an operation shown in words can be given to -op.
 func TestOperationWordsRoundTrip(t *testing.T) {
 	for _, words := range []string{
 		`CreateContainer container_id=1 kind=Standard owner=null`,
@@ -48,7 +48,7 @@ func TestOperationWordsRoundTrip(t *testing.T) {
 	}
 }
 
-// Quantities lose no digit.
+// FuzzWithDecimals checks that quantities lose no digit.
 func FuzzWithDecimals(f *testing.F) {
 	f.Add(uint64(12345), 2)
 	f.Add(uint64(0), 18)

@@ -17,8 +17,8 @@ import (
 	"assetledger/wal"
 )
 
-// withDecimals returns an integer of minor units with a class's decimals: "12345"
-// and 2 give "123.45". It works on the digits, so it is exact for any length.
+// withDecimals inserts the decimal point into an integer of minor units: "12345" and 2
+// become "123.45". It works on the digits, so it is exact for any length.
 func withDecimals(minor string, decimals int) string {
 	if decimals <= 0 {
 		return minor
@@ -44,7 +44,7 @@ type classData struct {
 	Code     string
 	Name     string
 	Decimals int
-	Fungible *bool // nil of a daemon that doesn't say
+	Fungible *bool // nil if the daemon does not report it
 }
 
 func (d *classData) label() string { return cmp.Or(d.Code, d.Name) }
@@ -56,7 +56,8 @@ func (d *classData) show(minor string) string {
 	return withDecimals(minor, d.Decimals)
 }
 
-// class reads a class by id or code, once in a run: its decimals never change.
+// class returns a class by id or code. It reads each class only once, because the decimals
+// never change.
 func (c *call) class(ref string) (*classData, error) {
 	if d, ok := c.classes[ref]; ok {
 		return d, nil
@@ -84,8 +85,8 @@ func (c *call) class(ref string) (*classData, error) {
 
 func (c *call) classByID(id int64) (*classData, error) { return c.class(strconv.FormatInt(id, 10)) }
 
-// readFresh reads something that may have just been created. If it does not exist,
-// it is read again when the read daemon has reached the end of the log.
+// readFresh reads something that may have just been created. If it is not found, readFresh
+// reads again after the read daemon has reached the end of the log.
 func (c *call) readFresh(path string) (*answer, error) {
 	r := request{Method: http.MethodGet, Base: c.readURL, Path: path}
 	a, err := c.askQuietly(r)
@@ -105,9 +106,9 @@ func (c *call) readFresh(path string) (*answer, error) {
 	return a, c.refusal(a)
 }
 
-// shortfall describes, for an insufficient balance, how much there is and how much
-// was requested, in decimals and the code of the class. It returns "" if the class
-// can't be read, or for any other error.
+// shortfall describes an insufficient balance: how much is available and how much was
+// requested, with decimals and the code of the class. It returns "" if the class can't
+// be read, and for any other error.
 func (c *call) shortfall(e *client.Refused) string {
 	var d entry
 	words := strings.Fields(e.Message)
@@ -117,7 +118,7 @@ func (c *call) shortfall(e *client.Refused) string {
 	var class *classData
 	if id := d["class_id"]; id != nil {
 		class = c.classSoon(string(id))
-	} else if c.made != nil { // of a hold, whose class the verb has read
+	} else if c.made != nil { // a hold: the verb has read its class
 		class = c.onlyClass()
 	}
 	if class == nil {
@@ -141,8 +142,8 @@ func (c *call) shortfall(e *client.Refused) string {
 	return fmt.Sprintf("%s has %s %s available, %s requested; %s is held", holder, amount("available"), stack, amount("requested"), amount("held"))
 }
 
-// classSoon returns a class, or nil if it is not read within two seconds, or if
-// another one was not before. The error is then shown without it.
+// classSoon returns a class, or nil if it can't be read within two seconds. After one
+// failure it always returns nil, so that an error message is not delayed again.
 func (c *call) classSoon(id string) *classData {
 	if c.noClass {
 		return nil
@@ -154,7 +155,8 @@ func (c *call) classSoon(id string) *classData {
 	return class
 }
 
-// onlyClass returns the class that was read in this run, nil if there were several.
+// onlyClass returns the class that was read in this run, or nil if there is none or if there
+// are several.
 func (c *call) onlyClass() (class *classData) {
 	for _, known := range c.classes {
 		if class != nil && class.ClassID != known.ClassID {
@@ -165,8 +167,8 @@ func (c *call) onlyClass() (class *classData) {
 	return class
 }
 
-// toPeople rewrites an error in the user's terms: amounts have decimals, and the
-// only operation of a verb has no number.
+// toPeople rewrites an error for people: amounts have decimals, and the error of a verb
+// has no operation index.
 func (c *call) toPeople(e *client.Refused) {
 	if words := c.shortfall(e); words != "" {
 		e.Message = words
@@ -220,10 +222,10 @@ func (c *call) nextStep(e *client.Refused) string {
 	return ""
 }
 
-// sameLedger returns an error if the read daemon, which gave the decimals of an
-// amount, is of another ledger than the write daemon. The ids of their logs tell. It
-// returns nil if one of them does not show its log. A token needs the scope log for
-// it: for others a dry run says that the two were not compared.
+// sameLedger returns an error if the log of the read daemon has another id than that of
+// the write daemon: the decimals of an amount, which come from the read daemon, may then
+// be wrong. It returns nil if a daemon does not show its log, for which a token needs
+// the scope log. In that case a dry run reports that the two were not compared.
 func (c *call) sameLedger(dryRun bool) error {
 	read, status := c.logID(c.readURL)
 	write := read
@@ -239,12 +241,11 @@ func (c *call) sameLedger(dryRun bool) error {
 	return nil
 }
 
-// logID returns the id of the log that a daemon sends to mirrors, or another status
-// than 200.
+// logID returns the id of a daemon's log, or a status other than 200.
 func (c *call) logID(base string) (id wal.LogID, status int) {
 	ctx, cancel := context.WithTimeout(c.ctx, min(c.timeout.Duration, 2*time.Second))
 	defer cancel()
-	from := json.Number("1") // found without a search
+	from := json.Number("1") // commit 1 is found without a search
 	for range 2 {
 		a, err := c.api.Do(ctx, request{Method: http.MethodGet, Base: base, Path: "/v1/log", Query: url.Values{"from": {from.String()}}, First: wal.StreamHeaderSize})
 		if err != nil {
@@ -263,7 +264,7 @@ func (c *call) logID(base string) (id wal.LogID, status int) {
 		if json.Unmarshal(a.Refused().Details, &archived) != nil || archived.First == "" {
 			return id, status
 		}
-		from = archived.First // the older commits are in an archive
+		from = archived.First // older commits are archived
 	}
 	return id, status
 }

@@ -57,12 +57,12 @@ func (r *readFlags) query(c *call) (url.Values, error) {
 	r.at.ask(q, "at")
 	if r.wait.Duration > 0 {
 		q.Set("wait", r.wait.String())
-		c.timeout.Duration += r.wait.Duration // the wait comes on top of the time for an answer
+		c.timeout.Duration += r.wait.Duration // the timeout for the response begins after the wait
 	}
 	return q, nil
 }
 
-// show reads path and shows the response, unchanged or by render.
+// show reads path and shows the response, unchanged or with render.
 func (r *readFlags) show(c *call, path string, render func(a *answer) error) error {
 	q, err := r.query(c)
 	if err != nil {
@@ -79,8 +79,8 @@ func (r *readFlags) show(c *call, path string, render func(a *answer) error) err
 	return render(a)
 }
 
-// absent explains the rejection of a read of a container that did not exist at -at:
-// its history says when it was created.
+// absent explains the error of a read with -at if the container did not exist then. It
+// reads from the history when the container was created.
 func (r *readFlags) absent(c *call, path string, err error) error {
 	var refused *apiError
 	if r.at.word == "" || !errors.As(err, &refused) || refused.Code != string(ledger.ContainerNotFound) && refused.Code != string(ledger.Forbidden) {
@@ -101,7 +101,7 @@ func (r *readFlags) absent(c *call, path string, err error) error {
 	if then := (moment{seq: number{value: first.Seq, given: r.at.seq.given}, at: first.At}); !then.isAfter(&r.at) {
 		known = "ledgerctl history " + c.args[0] + " says when it was created and removed"
 	}
-	refused.Code = string(ledger.ContainerNotFound) // Forbidden, to a token that is limited to owners
+	refused.Code = string(ledger.ContainerNotFound) // it is Forbidden for a token limited to owners
 	refused.Message = fmt.Sprintf("container %s did not exist at %s: %s", c.args[0], r.at.said(), known)
 	return err
 }
@@ -112,10 +112,10 @@ type listFlags struct {
 	limit  number
 	cursor string
 	all    bool
-	whole  bool // one page is all that is asked for
+	whole  bool // the caller needs only one page
 }
 
-// declare declares the flags that a list has besides those of every read.
+// declare declares the flags of a list, including those of every read.
 func (l *listFlags) declare(set *flag.FlagSet) {
 	l.limit = number{least: 1, most: maxListLimit}
 	set.Var(&l.limit, "limit", "at most `N` entries per page, up to 10000 (the daemon's default is 1000)")
@@ -128,8 +128,8 @@ func (l *listFlags) showTable(c *call, path string, filters url.Values, fields v
 	return l.show(c, path, filters, t, func(a *answer) error { return c.addEntries(t, a) })
 }
 
-// show reads a list: one page, or all of them. filters are further parameters.
-// addRows adds a page's entries to the table. As JSON each page is a line.
+// show reads and shows one page of a list, or all pages. filters are further parameters
+// of the query. addRows adds a page's entries to the table. As JSON, each page is a line.
 func (l *listFlags) show(c *call, path string, filters url.Values, t *table, addRows func(a *answer) error) error {
 	q, err := l.query(c)
 	if err != nil {
@@ -159,8 +159,8 @@ func (l *listFlags) show(c *call, path string, filters url.Values, t *table, add
 	return l.absent(c, path, err)
 }
 
-// pages reads one page of a list, or all from there on, and calls add with each that
-// check accepts. next is the cursor of a further page.
+// pages reads one page of a list, or with all also those after it. It calls add with each
+// page for which check returns nil. next is the cursor of the next page.
 func (c *call) pages(path string, q url.Values, all bool, check, add func(a *answer) error) (next string, err error) {
 	for {
 		a, err := c.peek(path, q)
@@ -187,7 +187,7 @@ func (c *call) pages(path string, q url.Values, all bool, check, add func(a *ans
 	}
 }
 
-// paged reports whether a page was requested, rather than whatever there is.
+// paged reports whether a flag asks for pages.
 func (l *listFlags) paged() bool { return l.limit.given || l.cursor != "" || l.all }
 
 // mostDrawn is the maximum number of things to draw. More are listed.
@@ -206,7 +206,7 @@ func (l *listFlags) draw(c *call, path string, filters url.Values, draw func(*ca
 	})
 }
 
-// showEntries writes the entries of a list alone, one a line.
+// showEntries writes only the entries of a list, one per line.
 func (c *call) showEntries(a *answer) error {
 	entries, err := a.entries()
 	if err != nil {

@@ -48,7 +48,7 @@ var readCommitsCommand = command{
 	},
 }
 
-// timeCell returns a time for a table, to the millisecond, or for CSV as it is.
+// timeCell returns a time in milliseconds for a table, or unchanged for CSV.
 func (c *call) timeCell(exact string) string {
 	if t, err := time.Parse(time.RFC3339Nano, exact); err == nil && !c.csv() {
 		return t.UTC().Format("2006-01-02T15:04:05.000Z")
@@ -56,7 +56,7 @@ func (c *call) timeCell(exact string) string {
 	return exact
 }
 
-// summary returns the only operation, or the first and the number of others.
+// summary returns the first operation, and the number of the others if there are any.
 func (c *call) summary(ops []operation) (string, error) {
 	if len(ops) == 0 {
 		return none, nil

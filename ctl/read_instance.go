@@ -23,7 +23,7 @@ type location struct {
 	ParentID    *int64 `json:"parent_id"`
 }
 
-// place describes where an instance is. People see the container's name.
+// place describes where an instance is, for people with the container's name.
 func (c *call) place(l *location) (string, error) {
 	switch {
 	case l == nil:
@@ -50,8 +50,9 @@ func (c *call) place(l *location) (string, error) {
 // mostNames limits the requests for the names in a long list.
 const mostNames = 1000
 
-// containerName reads the name of a container, "-" if it has none. The name of a
-// container that was removed, may not be read, or exceeds mostNames stays unknown.
+// containerName returns the name of a container, or "-" if it has none. It also returns
+// "-" if the container was removed, if the token may not read it, and after mostNames
+// requests.
 func (c *call) containerName(id string) (string, error) {
 	if name, ok := c.names[id]; ok {
 		return name, nil
@@ -76,7 +77,7 @@ func (c *call) containerName(id string) (string, error) {
 	return c.names[id], nil
 }
 
-// showInstance shows an instance with all of its children, page by page.
+// showInstance shows an instance with all its children, page by page.
 func showInstance(c *call, a *answer) error {
 	var e entry
 	if err := a.data(&e); err != nil {

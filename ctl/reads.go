@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// A readRow is a command that reads one thing, or a list. Its path has a * in place
-// of the argument, if it takes one.
+// A readRow is a command that reads one thing or a list. If it has an argument, path has
+// a * in its place.
 type readRow struct {
 	words, arg, purpose, notes string
 	examples                   [2]string
 	path                       string
 	fields                     view // of the table
-	csv                        view // of CSV, if it has others
+	csv                        view // of CSV, if different
 	list                       bool
-	past                       bool // it can be read as it was
-	span                       bool // it can be bounded by commits or times
-	commits                    bool // its table shows what commits say of its entries
+	past                       bool // has -at
+	span                       bool // has the flags of span
+	commits                    bool // the table shows fields from the commits of its entries
 	filters                    []filter
 	render                     func(c *call, a *answer) error               // shows one thing; nil: show its fields
 	draw                       func(c *call, a *answer, q url.Values) error // draws instead of a table, unless it returns errEnough; may be nil
@@ -109,7 +109,7 @@ func (r readRow) setup(set *flag.FlagSet) action {
 	}
 }
 
-// path inserts the argument of the kind into a path, if it takes one.
+// path inserts the argument, of the given kind, into a path that has a *.
 func (c *call) path(path, kind string) (string, error) {
 	if kind == "" {
 		return path, nil
@@ -125,7 +125,7 @@ var (
 	containerFilter = filter{"container", "container_id", func() flag.Value { return &reference{kind: "CONTAINER"} }, "only those in this `CONTAINER`"}
 )
 
-// readRows are the reads that are described by a row alone.
+// readRows lists the reads that need nothing but a row.
 var readRows = []readRow{{
 	words: "read container", arg: "CONTAINER", purpose: "show a container: kind, owner, size", past: true,
 	examples: [2]string{"read container users/42", "read container 1 -at 12 -o json"},

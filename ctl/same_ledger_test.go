@@ -8,7 +8,8 @@ import (
 	"assetledger/server/writer"
 )
 
-// A verb does not commit to one ledger an amount in the decimals of another.
+// TestSameLedger checks that a verb does not commit to one ledger an amount with the
+// decimals of another.
 func TestSameLedger(t *testing.T) {
 	t.Parallel()
 	coarse, fine := tool{t, startDaemons(t, t.TempDir())}, tool{t, startDaemons(t, t.TempDir())}
@@ -24,7 +25,7 @@ func TestSameLedger(t *testing.T) {
 		{add, exitDone},
 		{append(add, "-read-url", fine.daemons.readURL), exitUsage},
 		{append(add, "-read-url", fine.daemons.readURL, "-dry-run"), exitUsage},
-		{append(add, "-read-url", fine.daemons.readURL, "-minor"), exitDone}, // no decimals are read
+		{append(add, "-read-url", fine.daemons.readURL, "-minor"), exitDone}, // no decimals are needed
 		{append(add, "-read-url", coarse.daemons.writeURL), exitRefused},
 	} {
 		code, out, words := coarse.run("", c.words...)
@@ -40,8 +41,8 @@ func TestSameLedger(t *testing.T) {
 	}
 }
 
-// gated starts daemons with an auth file of these clients, made with the flags, and
-// returns a function that runs ledgerctl as one of them.
+// gated starts daemons with an auth file for the given clients, whose tokens are created
+// with the given flags. It returns a function that runs ledgerctl as one of the clients.
 func gated(t *testing.T, clients map[string][]string) (as func(client string, words ...string) (int, string, string)) {
 	file := filepath.Join(t.TempDir(), "auth")
 	tokens := map[string]string{}
@@ -59,8 +60,8 @@ func gated(t *testing.T, clients map[string][]string) (as func(client string, wo
 	}
 }
 
-// A token without the scope log can't compare the ledgers: the amount is committed,
-// and a dry run says what was not checked.
+// TestSameLedgerWithoutScope checks that without the scope log the amount is committed,
+// although the ledgers can't be compared, and that a dry run reports that.
 func TestSameLedgerWithoutScope(t *testing.T) {
 	t.Parallel()
 	as := gated(t, map[string][]string{"usual": {"-scopes", "commit,read"}, "admin": {"-scopes", "admin"}})
@@ -80,8 +81,9 @@ func TestSameLedgerWithoutScope(t *testing.T) {
 	}
 }
 
-// To a token that is limited to owners, a container that is its own now was another's
-// before it existed. It is told when the container was created, too.
+// TestAbsentToOwner checks that a token limited to owners also learns when one of its
+// containers was created. The read itself is Forbidden, because at that time the
+// container did not belong to the owner.
 func TestAbsentToOwner(t *testing.T) {
 	t.Parallel()
 	as := gated(t, map[string][]string{"all": nil, "one": {"-scopes", "read", "-owners", "7"}})

@@ -39,7 +39,8 @@ func makeLog(t *testing.T, dir string, segmentSize int64, batches [][]ledger.Op)
 	}
 }
 
-// Frames of all sizes, in several segments, can all be read back.
+// TestLogCommandsSeeEveryCommit checks that the commands read frames of all sizes, in
+// several segments.
 func TestLogCommandsSeeEveryCommit(t *testing.T) {
 	dir, next, batches := t.TempDir(), int64(1), [][]ledger.Op(nil)
 	for _, n := range []int{1, 1, 500, 1, 2000, 30, 2000, 2000, 1, 2000, 2000, 2000} {
@@ -78,8 +79,8 @@ func TestLogCommandsSeeEveryCommit(t *testing.T) {
 	}
 }
 
-// A record with an unknown operation was made by a newer version. It is not
-// damage.
+// TestVerifyNamesNewerRecords checks that a record with an unknown operation is reported
+// as made by a newer version, not as damage.
 func TestVerifyNamesNewerRecords(t *testing.T) {
 	dir := t.TempDir()
 	w, err := wal.Open(dir, wal.Options{SegmentSize: 1 << 20})
@@ -101,7 +102,8 @@ func TestVerifyNamesNewerRecords(t *testing.T) {
 	}
 }
 
-// A log with correct checksums may still be wrong, so verify replays it.
+// TestVerifyComparesWithReplay checks that verify replays the log: it can be wrong although
+// all checksums are correct.
 func TestVerifyComparesWithReplay(t *testing.T) {
 	add, err := ledger.ParseOpWords("AddFungible container_id=1 class_id=1 key=0 quantity=5")
 	if err != nil {

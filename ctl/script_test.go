@@ -20,15 +20,15 @@ import (
 // The scripts in testdata run ledgerctl, which is this test binary under
 // another name, and contain its expected output:
 //
-//	# a remark
-//	file NAME … end                     writes a file where the commands run
-//	env NAME=VALUE                      sets a variable for the commands after it
-//	terminal COLUMNSxROWS               standard output of the commands after it is a terminal; 0x0: no longer
-//	answer METHOD PATH STATUS … end     a response of the fake daemons: headers, then the body; the last one stays
-//	daemons                             starts real daemons, on the directory data, in place of the fake ones
-//	stop                                stops them
-//	flip FILE OFFSET                    damages a file by one bit
-//	$ ledgerctl words… [< FILE]         runs it
+//	# a comment
+//	file NAME … end                     writes a file to the current directory of the commands
+//	env NAME=VALUE                      sets a variable for later commands
+//	terminal COLUMNSxROWS               standard output of later commands is a terminal; 0x0: no longer
+//	answer METHOD PATH STATUS … end     a response of the fake daemons: headers, then the body; the last one repeats
+//	daemons                             starts real daemons on the directory data, instead of the fake ones
+//	stop                                stops the real daemons
+//	flip FILE OFFSET                    flips one bit of a file
+//	$ ledgerctl words… [< FILE]         runs ledgerctl
 //	<- METHOD PATH [key=KEY] BODY       a request that the fake daemons received
 //	> line                              standard output
 //	! line                              standard error
@@ -78,7 +78,7 @@ type script struct {
 	env      []string
 	fake     *fakeDaemons
 	daemons  *realDaemons
-	columns  int // of the terminal; 0: there is none
+	columns  int // width of the terminal; 0: no terminal
 	rows     int
 	writeURL string
 	readURL  string
@@ -99,7 +99,7 @@ func (s *script) run(source string) string {
 		verb, rest, _ := strings.Cut(line, " ")
 		switch verb {
 		case "<-", ">", "!", "=":
-			continue // an expectation: it is written anew
+			continue // an expected line: the actual one is written instead
 		case "file", "answer":
 			end := i + 1
 			for end < len(lines) && lines[end] != "end" {
@@ -190,8 +190,8 @@ func (s *script) command(line string) {
 	}
 }
 
-// What differs between runs: times (ledgerctl writes one of its own without zeros at
-// the end), the log's random id, and the CRCs that depend on it.
+// Parts of the output that differ between runs: times, which can lack trailing zeros, the
+// log's random id, and the CRCs that depend on it.
 var (
 	timestamp = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9}Z`)
 	clock     = regexp.MustCompile(`\b\d\d:\d\d:\d\d\.\d{3}Z`)
@@ -199,7 +199,8 @@ var (
 	crc       = regexp.MustCompile(`\b(CRC is|bytes give) [0-9a-f]{8}\b`)
 )
 
-// prefixed writes output line by line, with what differs between runs replaced.
+// prefixed writes output line by line, with a prefix. It replaces the parts that differ
+// between runs.
 func (s *script) prefixed(prefix, output string) {
 	if output == "" {
 		return

@@ -10,17 +10,17 @@ import (
 
 type column struct {
 	name  string
-	right bool // numbers stand at the right
+	right bool // right-aligned, for numbers
 }
 
 func text(name string) column    { return column{name, false} }
 func numeric(name string) column { return column{name, true} }
 
-// A table aligns its rows in columns, two spaces apart. It keeps rows until flush.
-// One that is flushed more than once, such as a long list page by page, writes its
-// header once and never makes a column narrower. Without columns it has no header:
-// names are on the left, values on the right. On a terminal long texts are cut so
-// that a row is a line; elsewhere nothing is cut. In CSV the header has the API's
+// A table aligns its rows in columns, two spaces apart. It keeps rows until flush. It
+// can be flushed repeatedly, such as after each page of a long list: the header is
+// written once, and columns never get narrower. Without columns it has no header, and
+// its rows are names and values. On a terminal, long texts are shortened so that a row
+// fits on a line. Elsewhere nothing is shortened. In CSV, the header has the API's
 // spelling, and a missing value is an empty cell.
 type table struct {
 	w       io.Writer
@@ -51,7 +51,7 @@ func (t *table) row(values ...any) {
 // none is the cell of a missing value.
 const none = "-"
 
-// flush writes the rows that were added since the last flush.
+// flush writes the rows added since the last flush.
 func (t *table) flush() {
 	header := !t.begun && len(t.columns) > 0
 	if header {
@@ -98,10 +98,10 @@ func (t *table) flushCSV() {
 	t.rows = t.rows[:0]
 }
 
-// leastText is the width below which a text is not cut further.
+// leastText is the minimum width of a shortened column.
 const leastText = 8
 
-// fit makes texts narrower, the widest first, until a row fits the screen.
+// fit narrows text columns, the widest first, until a row fits the screen.
 func (t *table) fit() {
 	if t.screen.width == 0 {
 		return
@@ -150,7 +150,7 @@ func (t *table) writeRow(row []string, header bool) {
 	fmt.Fprintln(t.w, text)
 }
 
-// shorten cuts a text to width characters, the last of which is the ellipsis.
+// shorten shortens a text to width characters, the last of which is the ellipsis.
 func shorten(text string, width int, ellipsis string) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text

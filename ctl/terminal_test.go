@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// A pty is a terminal of a given size, whose screen a test reads (pty(7)).
+// A pty is a pseudo-terminal of a given size (pty(7)), from which a test reads the output.
 type pty struct{ master, slave *os.File }
 
 func openPty(t *testing.T, columns, rows int) *pty {
@@ -58,7 +58,7 @@ func (p *pty) run(cmd *exec.Cmd) (string, error) {
 	shown := make(chan string, 1)
 	go func() {
 		var b bytes.Buffer
-		io.Copy(&b, p.master) // until the other side is closed
+		io.Copy(&b, p.master) // returns when the other side is closed
 		shown <- strings.ReplaceAll(b.String(), "\r\n", "\n")
 	}()
 	err := cmd.Run()

@@ -12,7 +12,7 @@ import (
 	"assetledger/server/auth"
 )
 
-// The commands about tokens edit the auth file of the daemons, on their machine.
+// The token commands edit the auth file of the daemons, on the same machine.
 
 const reloadHint = "the daemons notice the change within a second"
 
@@ -30,7 +30,7 @@ func (a *authFlags) declare(set *flag.FlagSet) {
 	set.StringVar(&a.file, "auth-file", "", "`FILE` with the clients and their scopes: that of the daemons' -auth-file")
 }
 
-// need returns an error if the file is not named, or must exist and does not.
+// need returns an error if -auth-file is missing, or if the file must exist and does not.
 func (a *authFlags) need(exists bool) error {
 	if a.file == "" {
 		return usagef("-auth-file is required: give the file that the daemons use")
@@ -92,8 +92,8 @@ func (a *authFlags) create(c *call) error {
 	return a.issue(c, e)
 }
 
-// issue creates the token of an entry, and prints it before it becomes valid: a
-// token that nobody received must not stay in the file.
+// issue creates a token for an entry, and prints it before it adds the entry to the file:
+// a token must not become valid if it could not be printed.
 func (a *authFlags) issue(c *call, e auth.Entry) error {
 	token := auth.NewToken()
 	e.Hash = auth.HashToken(token)
@@ -114,12 +114,13 @@ func (a *authFlags) issue(c *call, e auth.Entry) error {
 		return errors.Join(err, f.Sync(), f.Close())
 	})
 	if err != nil && made {
-		os.Remove(a.to) // a token that is not valid
+		os.Remove(a.to) // its token is not valid
 	}
 	return err
 }
 
-// add makes an entry valid after handOut, if there is one, has succeeded.
+// add adds an entry to the file. It first calls handOut, which may be nil, and adds nothing
+// if that fails.
 func (a *authFlags) add(c *call, e auth.Entry, handOut func() error) error {
 	err := auth.Add(a.file, e, a.again, handOut)
 	if errors.Is(err, auth.ErrTaken) {

@@ -16,7 +16,7 @@ import (
 	"assetledger/ledger"
 )
 
-// maxInput is the maximum size of one request in bytes: the write daemon's default.
+// maxInput is the write daemon's default for the maximum size of a request, in bytes.
 const maxInput = 64 << 20
 
 type opFlags []string
@@ -42,11 +42,11 @@ func declareKey(set *flag.FlagSet, key *string) {
 	set.StringVar(key, "key", "", "idempotency `KEY`: a command repeated with the same key commits once")
 }
 
-// body returns the transaction's JSON: the bytes of the file, or JSON made from words.
+// body returns the transaction as JSON: the contents of the file, or JSON built from words.
 func (t *txFlags) body(c *call) ([]byte, error) {
 	words := c.args
 	if len(words) == 1 && (words[0] == "-" || strings.ContainsAny(words[0], "./")) && (t.file == "" || t.file == words[0]) {
-		t.file, words = words[0], nil // no operation's name has either
+		t.file, words = words[0], nil // names of operations have neither . nor /
 	}
 	switch {
 	case t.file != "" && len(t.ops)+len(words) > 0, len(t.ops) > 0 && len(words) > 0:
@@ -74,7 +74,7 @@ func nearerOp(words string, err error) error {
 	return fmt.Errorf("there is no operation named %q%s", name, cmp.Or(didYouMean(name, names), "; ledgerctl help ops lists them"))
 }
 
-// bodyOfWords returns a transaction made from -op, or from words with + between.
+// bodyOfWords builds a transaction from -op, or from words with + between operations.
 func (t *txFlags) bodyOfWords(words []string) ([]byte, error) {
 	var ops []ledger.Op
 	for _, text := range t.ops {
@@ -104,7 +104,7 @@ func (t *txFlags) bodyOf(ops []ledger.Op) ([]byte, error) {
 	return append(body, '}'), err
 }
 
-// appendMetadata appends the field metadata after a separator, if there is any.
+// appendMetadata appends the separator and the field metadata, if -metadata was given.
 func (t *txFlags) appendMetadata(body []byte, separator string) ([]byte, error) {
 	if t.metadata == "" {
 		return body, nil
@@ -120,7 +120,7 @@ func hasKey(body []byte) bool {
 	return json.Unmarshal(body, &fields) == nil && fields["idempotency_key"] != nil
 }
 
-// checkKey returns an error for a key that no header can carry.
+// checkKey returns an error for a key that can't be sent in a header.
 func checkKey(key string) error {
 	if len(key) > ledger.MaxKeyLength {
 		return usagef("-key has %d bytes, and at most %d are allowed", len(key), ledger.MaxKeyLength)
@@ -145,7 +145,7 @@ func (c *call) readInput(name string) ([]byte, error) {
 	return readWhole(in, name, "")
 }
 
-// readWhole reads an input up to maxInput bytes. instead says what to do with a larger one.
+// readWhole reads an input of at most maxInput bytes. instead is the advice for a larger one.
 func readWhole(in io.Reader, name, instead string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
 	if err != nil {
@@ -213,12 +213,12 @@ func (c *call) preflight(path string, body []byte, key string) error {
 		Valid      bool
 		AtSeq      int64       `json:"at_seq"`
 		Minted     []int64     `json:"minted_instances"`
-		Operations []operation // of a reversal
+		Operations []operation // set for a reversal
 	}
 	if err := a.decode(&verdict); err != nil {
 		return err
 	}
-	if !verdict.Valid { // a refusal has another status
+	if !verdict.Valid { // a rejection has another status
 		return a.lacks("valid")
 	}
 	if c.json() {

@@ -69,9 +69,9 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// The value of a flag is found without knowing the command, so a flag's name
-// must have the same kind in all commands. Help and completion need every field
-// of the table.
+// TestCommandTable checks that a flag takes a value in all commands or in none, because
+// arguments are split before the command is known. It also checks the fields that help
+// and completion need.
 func TestCommandTable(t *testing.T) {
 	switches, groups := map[string]bool{}, map[string]bool{}
 	last := ""
@@ -110,8 +110,8 @@ func exampleWords(example string) []string {
 	return words
 }
 
-// Without arguments ledgerctl prints an overview. Each usual way to ask for the
-// version prints it.
+// TestHelpAndVersionUnasked checks that ledgerctl prints an overview without arguments,
+// and the version and help for each usual way to ask for them.
 func TestHelpAndVersionUnasked(t *testing.T) {
 	code, out, words := runs(noEnv)
 	if code != exitUsage || out != "" || !strings.Contains(words, "usage: ledgerctl COMMAND") || !strings.Contains(words, "  batch ") {

@@ -11,9 +11,9 @@ import (
 	"assetledger/server/version"
 )
 
-// Help is generated from the table of commands alone.
+// All help is generated from the table of commands.
 
-// writeOverview lists the commands whose first word is group, or all for "".
+// writeOverview lists the commands whose first word is group, or all if group is "".
 func writeOverview(w io.Writer, table []command, group string) {
 	title := "ledgerctl commits to an asset ledger, reads it and maintains its log."
 	if group != "" {
@@ -44,7 +44,7 @@ func writeOverview(w io.Writer, table []command, group string) {
 	}
 }
 
-// sections are the titles in the overview, by the command below them.
+// sections has the titles in the overview, by the first command of each section.
 var sections = map[string]string{
 	"create":         "change it, one operation at a time",
 	"commit":         "transactions, and classes",
@@ -82,7 +82,7 @@ func (cmd *command) writeHelp(w io.Writer) {
 	fmt.Fprintf(w, "\nexamples:\n  ledgerctl %s\n  ledgerctl %s\n\nledgerctl help connecting lists the flags of every command, such as -o json.\n", cmd.Examples[0], cmd.Examples[1])
 }
 
-// writeFlags lists the flags of a set that are not in another.
+// writeFlags lists the flags that are in set but not in without.
 func writeFlags(w io.Writer, set, without *flag.FlagSet) {
 	t := newTable(w)
 	set.VisitAll(func(f *flag.Flag) {
@@ -117,7 +117,7 @@ var manCommand = command{
 	Run:      func(c *call) error { return writeManPages(c.table, c.args[0]) },
 }
 
-// writeManPages writes ledgerctl.1 and a page for each command, made of the help.
+// writeManPages writes ledgerctl.1 and a page for each command, generated from the help.
 func writeManPages(table []command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -142,10 +142,10 @@ func writeManPages(table []command, dir string) error {
 	return nil
 }
 
-// manName returns the name of a command's page: ledgerctl-read-balances.
+// manName returns the name of a command's page, such as ledgerctl-read-balances.
 func manName(words string) string { return "ledgerctl-" + strings.ReplaceAll(words, " ", "-") }
 
-// manText escapes plain text, so that nothing in it is a macro.
+// manText escapes plain text, so that none of it is read as a macro.
 func manText(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", `\[u2026]`, "'", `\(aq`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`).Replace(s)
 	if strings.HasPrefix(s, ".") {
@@ -154,13 +154,13 @@ func manText(s string) string {
 	return s
 }
 
-// manPage turns help into a man page: titles into sections, rows of two columns
-// into paragraphs with a tag. See man(7) for the macros.
+// manPage converts help to a man page. Titles become sections, and rows of two columns
+// become tagged paragraphs. See man(7) for the macros.
 func manPage(name, purpose, help string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"\" \"ledgerctl %s\"\n.SH NAME\n%s \\- %s\n.SH DESCRIPTION\n",
 		strings.ToUpper(manText(name)), manText(version.Version), manText(name), manText(purpose))
-	_, help, _ = strings.Cut(help, "\n\n") // its first line is the name and purpose
+	_, help, _ = strings.Cut(help, "\n\n") // skip the first line, the name and purpose
 	for line := range strings.Lines(help) {
 		line = strings.TrimSuffix(line, "\n")
 		text := strings.TrimLeft(line, " ")

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestVerbs runs every verb without and with -dry-run. Both send the same request
-// with its key and metadata; only the former sends it to be committed. Amounts are
-// in decimals unless -minor is given, and no other verb has -minor.
+// TestVerbs runs every verb without and with -dry-run. Both must send the same body, key
+// and metadata, with -dry-run to the preflight. Amounts have decimals unless -minor is
+// given. Only verbs with an amount have -minor.
 func TestVerbs(t *testing.T) {
 	f := newFakeDaemons(t)
 	f.add(t, "GET /v1/read/class/EUR 200", []string{`{"data":{"class_id":1,"code":"EUR","decimals":2}}`})
@@ -40,7 +40,7 @@ func TestVerbs(t *testing.T) {
 	}
 	for _, x := range []struct {
 		words  string
-		amount string // in smallest units; "": it has none
+		amount string // in smallest units; "": there is none
 	}{
 		{"create wallet/7 -owner 7", ""}, {"add wallet/7 100.00 EUR", "10000"}, {"remove wallet/7 1.5 EUR", "150"}, {"transfer wallet/7 shop 25.50 EUR", "2550"},
 		{"hold 17 wallet/7 25.50 EUR", "2550"}, {"settle 17 shop 20", "2000"}, {"release 17", ""}, {"mint sword -in bag/7 -slot 3", ""},

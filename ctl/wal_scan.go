@@ -13,12 +13,12 @@ import (
 	"assetledger/wal"
 )
 
-// The wal commands read a log's directory directly, with or without a running write
-// daemon. They see what is durable and change nothing.
+// wal stat and wal verify read a log's directory directly, with or without a running
+// write daemon. They see only durable commits, and change nothing.
 
 type logFlags struct{ dir string }
 
-// defaultDir is the directory in which ledgerctl dev, and so make run, keeps a log.
+// defaultDir is the default directory of ledgerctl dev, and so of make run.
 const defaultDir = "ledger-data"
 
 func (l *logFlags) declare(set *flag.FlagSet) {
@@ -105,7 +105,7 @@ var walStatCommand = command{
 	Setup:    setup((*logFlags).stat),
 }
 
-// stat shows what was counted, also when the count ends at damage.
+// stat shows the segments. If it stops at damage, it shows those before.
 func (l *logFlags) stat(c *call) error {
 	segments, _, err := wal.Stat(l.dir, nil)
 	err = l.explain(err)

@@ -44,7 +44,7 @@ func (v *verification) run(c *call) error {
 	return v.show(c, &report, v.log.explain(err))
 }
 
-// archiveTries limits how often a walk restarts when segments were archived meanwhile.
+// archiveTries is the maximum number of walks if segments are archived in the meantime.
 const archiveTries = 20
 
 func (v *verification) verify(bar *progress) (report wal.VerifyReport, err error) {
@@ -72,7 +72,7 @@ func (v *verification) walk(bar *progress) (wal.VerifyReport, error) {
 	return report, err
 }
 
-// begin chooses the state to begin with, at the first segment.
+// begin chooses the initial state when the first segment is known.
 func (v *verification) begin(s *wal.SegmentInfo) error {
 	if v.state != nil {
 		return nil
@@ -96,7 +96,8 @@ func (v *verification) begin(s *wal.SegmentInfo) error {
 	return nil
 }
 
-// durableEnd returns the last commit whose checkpoints count: without END, any.
+// durableEnd returns the durable end. Later checkpoints are ignored. Without END, it returns
+// the maximum, so all checkpoints count.
 func durableEnd(dir string) (uint64, error) {
 	r, err := wal.OpenReader(dir, wal.Options{})
 	if errors.Is(err, wal.ErrNoLog) {
@@ -140,7 +141,7 @@ func (v *verification) frame(f *wal.FrameInfo) error {
 		v.places = v.places[1:]
 	}
 	if f.Frame.Last() <= v.state.Seq() {
-		return nil // the state begins later
+		return nil // the initial state includes this frame
 	}
 	err := v.replay.ReplayFrame(&f.Frame)
 	if differs, ok := errors.AsType[*commitlog.ReplayError](err); ok {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Every command that works on a log says so when there is none, and leaves nothing
-// behind, neither there nor in its target.
+// TestNoLogThere checks that every command for a log reports that there is none, and
+// creates nothing, neither in the directory nor in its target.
 func TestNoLogThere(t *testing.T) {
 	root := t.TempDir()
 	path := func(name string) string { return filepath.Join(root, name) }
