@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	mostTxs    = 10_000  // of a batch request
-	batchBytes = 8 << 20 // of one, unless a line is longer
+	mostTxs    = 10_000  // maximum number of transactions in a batch request
+	batchBytes = 8 << 20 // maximum size of its lines in bytes; a longer line is sent alone
 )
 
-// request sends the beginning of the queue as a batch request. To a daemon without streams it first collects what the
-// source has at once.
+// request sends the first lines of the queue as a batch request. If the daemon has no streams, request first collects the
+// lines that the source has without waiting.
 func (p *pipeline) request(ctx context.Context) error {
 	n := p.together()
 	for p.noStream && p.source != nil && p.more && n == len(p.queue) && n < mostTxs && !p.full() && !p.halted() {
@@ -51,8 +51,8 @@ func (p *pipeline) request(ctx context.Context) error {
 	return nil
 }
 
-// together returns how many lines of the queue the next batch request has. If the daemon has streams, these are lines
-// that are too long for one.
+// together returns the number of lines for the next batch request. If the daemon has streams, it counts only lines that are
+// too long for one.
 func (p *pipeline) together() (n int) {
 	size := 0
 	for ; n < min(len(p.queue), mostTxs); n++ {
@@ -65,7 +65,7 @@ func (p *pipeline) together() (n int) {
 	return n
 }
 
-// batch returns the body of a batch request with the next n lines.
+// batch returns the body of a batch request with the first n lines.
 func (p *pipeline) batch(n int) []byte {
 	text := []byte(`{"transactions":[`)
 	for i := range n {

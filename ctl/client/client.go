@@ -17,33 +17,34 @@ import (
 	"time"
 )
 
-// Options says how to reach a ledger. The zero value reaches one on this machine.
+// Options configures a client. The zero value is for a ledger on this machine with the default ports.
 type Options struct {
-	// Write and Read are base URLs of write and read daemons: http://, https:// or unix:/path, several with
-	// commas. A daemon that can't be reached, or is not the writer, is passed over. Default: ports 8080 and 8081.
+	// Write and Read are base URLs of write and read daemons: http://, https:// or unix:/path, separated by commas. The
+	// client skips a daemon that it can't connect to, and a write daemon that is not the writer. Default: ports 8080 and
+	// 8081 of localhost.
 	Write, Read string
 	Token       string        // bearer token; "": none
-	TLS         *tls.Config   // for https; nil: the roots of the system
-	Timeout     time.Duration // for one attempt; default 30 s, none if negative
-	GiveUp      time.Duration // for a call with all its attempts; default 60 s
+	TLS         *tls.Config   // for https; nil: with the system's root certificates
+	Timeout     time.Duration // maximum duration of one attempt; default 30 s; no maximum if negative
+	GiveUp      time.Duration // maximum duration of a call with all its attempts; default 60 s
 	UserAgent   string        // default ledger-client
-	// Transport makes the transport to a base URL. Default: NewTransport.
+	// Transport returns a transport for a base URL. Default: NewTransport.
 	Transport func(base string) (*http.Transport, error)
 }
 
-// A Client reaches one ledger. Any number of goroutines may use it.
+// A Client is a client of one ledger. Any number of goroutines may use it.
 type Client struct {
 	o     Options
-	last  atomic.Int64 // highest global_seq that it has committed
+	last  atomic.Int64 // highest global_seq that this client has committed
 	pause func(context.Context, time.Duration) error
-	most  int64 // bytes of a response, or of an event of the feed
+	most  int64 // maximum size of a response, or of an event of the feed, in bytes
 
 	mu    sync.Mutex
 	pools map[string]*http.Client
-	inUse map[string]int // of the addresses of a base
+	inUse map[string]int // by Write or Read: index of the address in use, modulo their number
 }
 
-// New returns a client. It connects when it is first used.
+// New returns a client. It connects on first use.
 func New(o Options) *Client {
 	o.Write, o.Read = cmp.Or(o.Write, "http://127.0.0.1:8080"), cmp.Or(o.Read, "http://127.0.0.1:8081")
 	o.Timeout, o.GiveUp = cmp.Or(o.Timeout, 30*time.Second), cmp.Or(o.GiveUp, time.Minute)
@@ -54,7 +55,7 @@ func New(o Options) *Client {
 	return &Client{o: o, pause: Pause, most: maxAnswer, pools: map[string]*http.Client{}, inUse: map[string]int{}}
 }
 
-// Close closes the connections that are not in use.
+// Close closes the idle connections.
 func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +67,7 @@ func (c *Client) Close() {
 // LastSeq returns the highest global_seq that this client has committed. Its reads wait for that commit.
 func (c *Client) LastSeq() int64 { return c.last.Load() }
 
-// NewTransport makes the transport to a base URL, which keeps some idle connections.
+// NewTransport returns a transport for a base URL that keeps at most the given number of idle connections.
 func NewTransport(base string, config *tls.Config, idle int) *http.Transport {
 	t := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -75,7 +76,7 @@ func NewTransport(base string, config *tls.Config, idle int) *http.Transport {
 		MaxIdleConnsPerHost:    idle,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
-		DialContext:            (&net.Dialer{Timeout: 5 * time.Second}).DialContext, // a host that is gone answers nothing
+		DialContext:            (&net.Dialer{Timeout: 5 * time.Second}).DialContext, // a host that is down never responds
 	}
 	if path, ok := strings.CutPrefix(base, "unix:"); ok {
 		t.Proxy = nil
@@ -86,7 +87,7 @@ func NewTransport(base string, config *tls.Config, idle int) *http.Transport {
 	return t
 }
 
-// OverHTTP returns a base URL as HTTP writes it.
+// OverHTTP returns the base of the URLs in requests to a base URL, which differs for unix sockets.
 func OverHTTP(base string) string {
 	if strings.HasPrefix(base, "unix:") {
 		return "http://localhost"
@@ -94,30 +95,31 @@ func OverHTTP(base string) string {
 	return strings.TrimRight(base, "/")
 }
 
-// NoRedirect is the CheckRedirect function for clients of the ledger, which redirects nobody.
+// NoRedirect is a CheckRedirect function that follows no redirect. The ledger never redirects.
 func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// maxAnswer bounds a response, in bytes. The largest is that of a full batch whose transactions have the largest metadata.
+// maxAnswer is the maximum size of a response in bytes. The largest is the response to a full batch whose transactions
+// have the largest possible metadata.
 const maxAnswer = 256 << 20
 
-// A Request is one question to a daemon.
+// A Request is a request to a daemon.
 type Request struct {
 	Method, Base, Path string
 	Query              url.Values
 	Body               []byte // JSON
 	Key                string // X-Idempotency-Key, "" for none
-	First              int64  // bytes to read of a 200 without an end; 0: all of it
+	First              int64  // number of bytes to read of a 200 response; 0: all
 }
 
-// An Answer is what a daemon said, whatever its status.
+// An Answer is the response of a daemon, with any status.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	URL    string // without the query
+	URL    string // of the request, without the query
 }
 
-// Err returns nil for a 200, and otherwise a *Refused.
+// Err returns nil if the status is 200, and otherwise a *Refused.
 func (a *Answer) Err() error {
 	if a.Status == http.StatusOK {
 		return nil
@@ -125,7 +127,7 @@ func (a *Answer) Err() error {
 	return a.Refused()
 }
 
-// Refused returns the answer as an error.
+// Refused returns the response as an error.
 func (a *Answer) Refused() *Refused {
 	var body struct{ Error *Refused }
 	if json.Unmarshal(a.Body, &body) != nil || body.Error == nil {
@@ -135,8 +137,8 @@ func (a *Answer) Refused() *Refused {
 	return body.Error
 }
 
-// Do sends a request once, to the first address of its base that can be reached and does not stand by. An error is a
-// *NoAnswer, unless there is no such request.
+// Do sends a request once. It skips addresses of r.Base that it can't connect to, and standbys. If there is no response,
+// the error is a *NoAnswer. Other errors mean that the request is invalid.
 func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	return c.eachAddress(ctx, r.Base, func(address string) (*Answer, error) {
 		full := OverHTTP(address) + r.Path
@@ -209,8 +211,9 @@ func (c *Client) readAnswer(resp *http.Response, address, path string) (*Answer,
 	return &Answer{resp.StatusCode, resp.Header, body, address + path}, nil
 }
 
-// eachAddress calls ask with one address of a base after the other, as long as the request was not sent, or the daemon
-// stands by. It does not repeat elsewhere what may have taken effect: the next attempt finds the next address in use.
+// eachAddress calls ask with one address of a base after another, while the request can't be sent or the daemon is a
+// standby. If the request may have taken effect, eachAddress sends it to no other address, but the next attempt begins
+// with the next address.
 func (c *Client) eachAddress(ctx context.Context, base string, ask func(address string) (*Answer, error)) (a *Answer, err error) {
 	for range strings.Count(base, ",") + 1 {
 		address := c.address(base)
@@ -226,7 +229,7 @@ func (c *Client) eachAddress(ctx context.Context, base string, ask func(address 
 	return a, err
 }
 
-// address returns the address of a base that is in use.
+// address returns the address of a base that is in use at present.
 func (c *Client) address(base string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -234,7 +237,7 @@ func (c *Client) address(base string) string {
 	return list[c.inUse[base]%len(list)]
 }
 
-// turn goes on to the next address of a base, if the one that failed is in use.
+// turn selects the next address of a base, if the address that failed is still in use.
 func (c *Client) turn(base, failed string) {
 	if c.address(base) == failed {
 		c.mu.Lock()

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// TestRead reads pages after one's own commit, and passes over a daemon that does not have it yet.
+// TestRead checks that the client reads all pages as of its own commit or later, and skips a daemon that has not applied it.
 func TestRead(t *testing.T) {
 	commits := newSite(t, func(w http.ResponseWriter) {
 		w.Header().Set("X-Asset-Idempotency", "hit")
@@ -72,7 +72,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestConnections reaches daemons over TLS with roots of one's own, and over a unix socket, with a token.
+// TestConnections checks connections over TLS with given root certificates, and over a unix socket, with a token.
 func TestConnections(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer secret" || r.Proto != "HTTP/1.1" {
@@ -81,8 +81,8 @@ func TestConnections(t *testing.T) {
 		writes(w)
 	})
 	secure := httptest.NewUnstartedServer(handler)
-	secure.EnableHTTP2 = true                           // streams are of HTTP/1.1
-	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of the handshake that fails
+	secure.EnableHTTP2 = true                           // streams need HTTP/1.1
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // one handshake fails on purpose
 	secure.StartTLS()
 	defer secure.Close()
 	roots := x509.NewCertPool()
@@ -111,7 +111,7 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// TestLimits takes no answer and no event that is too large.
+// TestLimits checks that responses and events that are too large are rejected.
 func TestLimits(t *testing.T) {
 	s := newSite(t, writes)
 	c := New(Options{Write: s.URL})

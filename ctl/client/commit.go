@@ -20,13 +20,13 @@ type Operation struct {
 	Args Args   `json:"args"`
 }
 
-// Args are the arguments of an operation by name. Integers of Go arrive exactly.
+// Args are the arguments of an operation by name. Integer types are sent exactly.
 type Args map[string]any
 
-// Op returns one operation: Op("AddFungible", Args{"container_id": "shop", "class_id": "EUR", "key": 0, "quantity": 5}).
+// Op returns an operation: Op("AddFungible", Args{"container_id": "shop", "class_id": "EUR", "key": 0, "quantity": 5}).
 func Op(name string, args Args) Operation { return Operation{name, args} }
 
-// A Tx is a transaction: all of its operations take effect, or none.
+// A Tx is a transaction. Its operations are applied atomically.
 type Tx struct {
 	Operations []Operation `json:"operations,omitempty"`
 	Key        string      `json:"idempotency_key,omitempty"` // "": a random one
@@ -36,17 +36,18 @@ type Tx struct {
 // NewKey returns a random idempotency key.
 func NewKey() string { return rand.Text() }
 
-// Commit commits a transaction. The error is a *Refused or *Unavailable if nothing changed, or *OutcomeUnknown.
+// Commit commits a transaction. The error is a *Refused or *Unavailable if nothing changed, or an *OutcomeUnknown.
 func (c *Client) Commit(ctx context.Context, tx Tx) (Result, error) {
 	return c.commit(ctx, "/v1/commit", tx)
 }
 
-// Reverse reverses a commit by a new one, with the key and metadata of tx.
+// Reverse reverses a commit. The new commit has the key and metadata of tx.
 func (c *Client) Reverse(ctx context.Context, globalSeq int64, tx Tx) (Result, error) {
 	return c.commit(ctx, "/v1/commit/"+strconv.FormatInt(globalSeq, 10)+"/reverse", Tx{Key: tx.Key, Metadata: tx.Metadata})
 }
 
-// Preflight judges operations without applying them. The error is what Commit would return.
+// Preflight checks whether a transaction of these operations would be accepted, and changes nothing. The error is what
+// Commit would return, but an *Unavailable instead of an *OutcomeUnknown.
 func (c *Client) Preflight(ctx context.Context, operations ...Operation) error {
 	body, err := json.Marshal(Tx{Operations: operations})
 	if err != nil {
@@ -81,7 +82,7 @@ func (c *Client) commit(ctx context.Context, path string, tx Tx) (result Result,
 	return result, err
 }
 
-// result reads a commit result.
+// result parses a commit result.
 func (c *Client) result(text []byte, r *Result) error {
 	if err := json.Unmarshal(text, r); err != nil || r.GlobalSeq < 1 {
 		return &OutcomeUnknown{Err: fmt.Errorf("the response is not a commit result: %.200q", text)}
@@ -90,13 +91,14 @@ func (c *Client) result(text []byte, r *Result) error {
 	return nil
 }
 
-// saw notes a commit, for which later reads wait.
+// saw records a commit. Later reads wait until it is visible.
 func (c *Client) saw(globalSeq int64) {
 	for last := c.last.Load(); last < globalSeq && !c.last.CompareAndSwap(last, globalSeq); last = c.last.Load() {
 	}
 }
 
-// Read reads one path into v, a pointer. It reflects all commits of this client. Numbers in an any become json.Number.
+// Read decodes the response of a read path into v, a pointer. The response reflects all commits of this client. Numbers are
+// decoded as json.Number into a variable of type any.
 func (c *Client) Read(ctx context.Context, path string, query url.Values, v any) error {
 	q := url.Values{}
 	maps.Copy(q, query)
@@ -119,14 +121,14 @@ func (a *Answer) decode(v any) error {
 	return decode(a.Body, v)
 }
 
-// decode reads JSON into v, exactly.
+// decode decodes JSON into v, with exact numbers.
 func decode(text []byte, v any) error {
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.UseNumber()
 	return in.Decode(v)
 }
 
-// Items yields the entries of a list, page by page: Items[Balance](ctx, c, "/v1/read/container/7/balances", nil).
+// Items reads a list page by page and yields its entries: Items[Balance](ctx, c, "/v1/read/container/7/balances", nil).
 func Items[T any](ctx context.Context, c *Client, path string, query url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -159,7 +161,7 @@ func Items[T any](ctx context.Context, c *Client, path string, query url.Values)
 	}
 }
 
-// Page returns the list of a response, which is in the object or in its data, and the cursor of the next page.
+// Page returns the list in a response, and the cursor of the next page. The list is a field of the object or of its data.
 func Page(body []byte) (list []json.RawMessage, next string, err error) {
 	var page map[string]json.RawMessage
 	if err := json.Unmarshal(body, &page); err != nil {
@@ -181,7 +183,7 @@ func Page(body []byte) (list []json.RawMessage, next string, err error) {
 	return list, next, err
 }
 
-// call sends a request until a daemon decides it, or GiveUp is over.
+// call sends a request until a daemon accepts or rejects it, for at most GiveUp.
 func (c *Client) call(ctx context.Context, r Request) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.GiveUp)
 	defer cancel()
@@ -199,8 +201,8 @@ func (c *Client) call(ctx context.Context, r Request) (*Answer, error) {
 	return nil, &Unavailable{err}
 }
 
-// Submit sends a request at most n times, as Try does. A commit may have more than one try only if all of its
-// transactions have idempotency keys. unknown reports whether it may have taken effect, if it failed.
+// Submit sends a request at most n times, as Try does. n must be 1 for a commit with a transaction that has no
+// idempotency key. If the request failed, unknown reports whether it may have taken effect.
 func (c *Client) Submit(ctx context.Context, r Request, n int, again func(why error)) (a *Answer, unknown bool, err error) {
 	a, err = c.Try(ctx, n, again, func() (*Answer, error) {
 		a, err := c.attempt(ctx, r)
@@ -210,7 +212,7 @@ func (c *Client) Submit(ctx context.Context, r Request, n int, again func(why er
 	return a, unknown, err
 }
 
-// attempt sends a request once, and passes over a daemon that can't take it now.
+// attempt sends a request once. After a 425 or a status of 500 or more, the next attempt begins with the next address.
 func (c *Client) attempt(ctx context.Context, r Request) (*Answer, error) {
 	if c.o.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -227,12 +229,12 @@ func (c *Client) attempt(ctx context.Context, r Request) (*Answer, error) {
 		c.turn(r.Base, address)
 	}
 	if stale {
-		return nil, &NoAnswer{address, a.Err()} // it comes later
+		return nil, &NoAnswer{address, a.Err()} // try again: the commit becomes visible later
 	}
 	return a, nil
 }
 
-// mayHaveHappened reports whether a commit without a result may have taken effect.
+// mayHaveHappened reports whether a commit may have taken effect, although its result is not known.
 func mayHaveHappened(a *Answer, err error) bool {
 	if silent, ok := errors.AsType[*NoAnswer](err); ok {
 		return !silent.NeverSent()
@@ -243,7 +245,7 @@ func mayHaveHappened(a *Answer, err error) bool {
 	return a.Status != http.StatusOK && !nothingDone(Code(a.Err()))
 }
 
-// nothingDone reports whether a daemon that rejects with this code for now has done nothing.
+// nothingDone reports whether the code of a status 503 means that nothing was changed.
 func nothingDone(code string) bool {
 	return code == "Overloaded" || handsOver(code)
 }

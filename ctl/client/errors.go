@@ -16,11 +16,11 @@ import (
 	"syscall"
 )
 
-// Refused is the error of a request that the ledger rejected. Nothing changed. docs/api.md lists the codes.
+// Refused is the error for a request that the ledger rejected. Nothing changed. docs/api.md lists the codes.
 type Refused struct {
-	Status         int             `json:"-"`    // of HTTP; 0 for one of many results
-	URL            string          `json:"-"`    // that rejected it, without the query; "" for one of many results
-	Code           string          `json:"code"` // "" if the response is not the ledger's
+	Status         int             `json:"-"`    // of the response; 0 for one of many results
+	URL            string          `json:"-"`    // of the request, without the query; "" for one of many results
+	Code           string          `json:"code"` // "" if the response is not from a ledger
 	Message        string          `json:"message"`
 	Details        json.RawMessage `json:"details"`
 	OperationIndex *int            `json:"operation_index,omitempty"`
@@ -38,7 +38,7 @@ func (e *Refused) Error() string {
 	return e.Code + ": " + message
 }
 
-// Code returns the code of the *Refused in err, "" if there is none.
+// Code returns the code of the *Refused in err, or "" if there is none.
 func Code(err error) string {
 	if refused, ok := errors.AsType[*Refused](err); ok {
 		return refused.Code
@@ -46,7 +46,7 @@ func Code(err error) string {
 	return ""
 }
 
-// Unavailable is the error of a call that no daemon accepted in time. Nothing changed.
+// Unavailable is the error for a call that no daemon accepted in time. Nothing changed.
 type Unavailable struct{ Err error }
 
 // Error returns the last failure.
@@ -66,7 +66,7 @@ func decided(r *Refused) error {
 
 // OutcomeUnknown is the error for a commit that may have taken effect. Repeat it with the same key.
 type OutcomeUnknown struct {
-	Key string // idempotency key; in CommitAll that of the first transaction without a result
+	Key string // idempotency key; of CommitAll: that of the first transaction without a result
 	Err error
 }
 
@@ -78,7 +78,7 @@ func (e *OutcomeUnknown) Error() string {
 // Unwrap returns the last failure.
 func (e *OutcomeUnknown) Unwrap() error { return e.Err }
 
-// NoAnswer is the error of one attempt without a response: no connection, a broken one, or not in time.
+// NoAnswer is the error for one attempt without a response: there was no connection, it broke, or a timeout expired.
 type NoAnswer struct {
 	URL string // base URL of the daemon
 	Err error
@@ -87,7 +87,7 @@ type NoAnswer struct {
 // Unwrap returns the cause.
 func (e *NoAnswer) Unwrap() error { return e.Err }
 
-// Error returns the cause in words.
+// Error describes the cause.
 func (e *NoAnswer) Error() string {
 	switch {
 	case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, os.ErrDeadlineExceeded):
@@ -100,7 +100,7 @@ func (e *NoAnswer) Error() string {
 		return fmt.Sprintf("no response from %s: %s", e.URL, why)
 	}
 	if wrapped, ok := errors.AsType[*url.Error](cause); ok {
-		cause = wrapped.Err // without the method and address again
+		cause = wrapped.Err // its text would repeat the address
 	}
 	if errors.Is(cause, io.EOF) || errors.Is(cause, io.ErrUnexpectedEOF) {
 		return fmt.Sprintf("no response from %s: it closed the connection", e.URL)
@@ -116,7 +116,7 @@ func (e *NoAnswer) NeverSent() bool {
 	return errors.Is(e.Err, syscall.ECONNREFUSED) || errors.Is(e.Err, syscall.ENOENT) || e.distrust() != ""
 }
 
-// distrust says why TLS failed, "" if it was not that.
+// distrust returns why TLS failed, or "" if the failure has another cause.
 func (e *NoAnswer) distrust() string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](e.Err); ok {
 		return "its certificate is not signed by a trusted authority"

@@ -14,7 +14,7 @@ import (
 	"assetledger/ctl/client"
 )
 
-// newLedger is a pair of daemons that say the same always. Yours are ledger-write and ledger-read.
+// newLedger starts a stand-in for ledger-write and ledger-read that always sends the same response.
 func newLedger(body string) (daemons *httptest.Server) {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(body, `{"error"`) {

@@ -21,35 +21,37 @@ import (
 // A Commit is one commit of the feed.
 type Commit struct {
 	GlobalSeq int64
-	JSON      json.RawMessage // the whole commit, valid until the next one
-	More      bool            // the next one has begun to arrive
+	JSON      json.RawMessage // the whole commit; valid until the next one is yielded
+	More      bool            // some bytes of the next one have already arrived
 }
 
-// A Cursor keeps the position of a feed. FileCursor is one; yours may be in the database that the feed fills.
+// A Cursor stores the position of a feed. FileCursor stores it in a file. You can also store it in the database that the
+// feed fills.
 type Cursor interface {
 	Load() (globalSeq int64, err error) // 0 at the beginning
 	Save(globalSeq int64) error         // durable when it returns
 }
 
-// FeedOptions says where a feed begins. The zero value begins with the first commit.
+// FeedOptions configures a feed. The zero value begins with the first commit.
 type FeedOptions struct {
 	Base   string        // base URLs; "": those of the client's read daemons
-	After  int64         // begin after this commit, or after the cursor's if that is later
-	Cursor Cursor        // keeps the position; may be nil
-	Within time.Duration // a connection without a commit for this long is lost; 0: silence is no loss
-	// Lost is called when a connection failed, with the time since the first of these failures. connected reports
-	// whether the feed ever was. An error that it returns ends the feed; otherwise it tries again, for ever.
+	After  int64         // begin after this commit, or after that of the cursor if it is later
+	Cursor Cursor        // stores the position; may be nil
+	Within time.Duration // a connection counts as lost after this time without a commit; 0: never
+	// Lost is called after each failed connection. since is the time since the first of the consecutive failures.
+	// connected reports whether the feed has ever been connected. An error that Lost returns ends the feed. Otherwise the
+	// feed tries to connect for ever.
 	Lost func(err error, since time.Duration, connected bool) error
 }
 
 const (
-	feedSilence = 45 * time.Second // without a byte; the daemon sends a comment every 15 s
-	feedLasted  = 15 * time.Second // what a healthy daemon's connection lasts at least
+	feedSilence = 45 * time.Second // maximum time without a byte; the daemon sends a comment every 15 s
+	feedLasted  = 15 * time.Second // connections to a healthy daemon last at least this long
 )
 
-// Feed yields every commit, in order and until ctx is done. A connection that is lost is replaced. A commit counts as
-// processed when the next one is asked for. After a crash, the commit that was being processed is yielded again, so make
-// its effect repeatable by its GlobalSeq.
+// Feed yields every commit, in order, until ctx is done. It replaces lost connections. A commit counts as processed when
+// the caller asks for the next one. After a crash, the feed yields again the commit that was being processed. So process
+// commits idempotently, such as by their GlobalSeq.
 func (c *Client) Feed(ctx context.Context, o FeedOptions) iter.Seq2[Commit, error] {
 	return func(yield func(Commit, error) bool) {
 		if o.Base == "" {
@@ -62,13 +64,13 @@ func (c *Client) Feed(ctx context.Context, o FeedOptions) iter.Seq2[Commit, erro
 	}
 }
 
-// A feed is one use of Feed, as server-sent events (the HTML standard, section 9.2):
+// A feed is one call of Feed. It receives server-sent events (HTML standard, section 9.2):
 //
 //	connect → event, event, … → lost → connect again after the last event → …
 type feed struct {
 	c         *Client
 	o         FeedOptions
-	last      int64 // processed last
+	last      int64 // the last processed commit
 	connected bool
 	moved     bool    // the last connection lasted for feedLasted, or a commit arrived
 	answer    *Answer // rejection of the last connection; nil: it was not rejected
@@ -85,7 +87,7 @@ func (f *feed) run(ctx context.Context) error {
 	}
 	f.last = f.o.After
 	var lostAt time.Time
-	passed := 0 // addresses, one after the other
+	passed := 0 // number of addresses in a row that were skipped
 	for i := 1; ; i++ {
 		f.moved, f.answer = false, nil
 		err := f.connection(ctx)
@@ -119,7 +121,7 @@ func (f *feed) run(ctx context.Context) error {
 	}
 }
 
-// connection is one connection. Its end is a *NoAnswer, as is a daemon that stops.
+// connection receives commits over one connection. If it ends, or a daemon that stops rejects it, the error is a *NoAnswer.
 func (f *feed) connection(ctx context.Context) (err error) {
 	const path = "/v1/read/commits"
 	ctx, cancel := context.WithCancel(ctx)
@@ -167,14 +169,14 @@ func (f *feed) connection(ctx context.Context) (err error) {
 	return f.events(address, resp.Body, silence, late)
 }
 
-// expect has the next commit come within the time allowed.
+// expect restarts the timer for the next commit.
 func (f *feed) expect(late *time.Timer) {
 	if late.Stop(); f.o.Within > 0 {
 		late.Reset(f.o.Within)
 	}
 }
 
-// events yields the commits of a connection.
+// events reads the events of a connection and yields their commits.
 func (f *feed) events(address string, body io.Reader, silence, late *time.Timer) error {
 	limited := &io.LimitedReader{R: body, N: f.c.most}
 	in := bufio.NewReaderSize(limited, 64<<10)
@@ -199,7 +201,7 @@ func (f *feed) events(address string, body io.Reader, silence, late *time.Timer)
 			continue
 		}
 		if len(line) > 0 || len(event) == 0 {
-			continue // a comment, or the id, which is in the data too
+			continue // a comment, or the id, which the data also has
 		}
 		if err := f.event(address, event, in.Buffered() > 0); err != nil {
 			return err
@@ -209,7 +211,7 @@ func (f *feed) events(address string, body io.Reader, silence, late *time.Timer)
 	}
 }
 
-// event yields one commit, and saves the position when it was processed.
+// event yields one commit, and saves the position after the commit was processed.
 func (f *feed) event(address string, data []byte, more bool) error {
 	var commit struct {
 		GlobalSeq int64 `json:"global_seq"`
@@ -227,10 +229,10 @@ func (f *feed) event(address string, data []byte, more bool) error {
 	return nil
 }
 
-// A FileCursor is the name of a file that keeps the position. It is replaced in one step.
+// A FileCursor is the name of a file that stores the position. The file is replaced atomically.
 type FileCursor string
 
-// Load reads the file; no file is the beginning.
+// Load reads the file. It returns 0 if there is none.
 func (f FileCursor) Load() (int64, error) {
 	text, err := os.ReadFile(string(f))
 	if errors.Is(err, os.ErrNotExist) {
@@ -247,13 +249,13 @@ func (f FileCursor) Save(globalSeq int64) error {
 	return ReplaceFile(string(f), strconv.AppendInt(nil, globalSeq, 10))
 }
 
-// ReplaceFile replaces a file with one line in one step, and syncs it and its folder.
+// ReplaceFile atomically replaces the contents of a file with one line, and syncs the file and its folder.
 func ReplaceFile(name string, line []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // if it comes to nothing
+	defer os.Remove(file.Name()) // in case of an error
 	_, err = file.Write(append(line, '\n'))
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err

@@ -19,10 +19,11 @@ func event(w http.ResponseWriter, seq int) {
 	fmt.Fprintf(w, "id: %d\ndata: {\"global_seq\":%d}\n\n", seq, seq)
 }
 
-// newFeed is a client of a daemon whose connections are served one after the other, and what each was asked.
+// newFeed returns a client of a daemon that serves each connection with the next function. asked gets the query and
+// Last-Event-ID of each.
 func newFeed(t *testing.T, connections ...func(http.ResponseWriter)) (c *Client, asked *[]string) {
 	asked = new([]string)
-	var mu sync.Mutex // a connection that was given up may still be served
+	var mu sync.Mutex // an abandoned connection may still be served
 	daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -37,20 +38,21 @@ func newFeed(t *testing.T, connections ...func(http.ResponseWriter)) (c *Client,
 	return c, asked
 }
 
-// A lost connection is made again after the last event, and every commit is seen once.
+// TestFeedGoesOnWhereItWas checks that a lost connection is replaced and continues after the last event, so that every
+// commit is seen once.
 func TestFeedGoesOnWhereItWas(t *testing.T) {
 	c, asked := newFeed(t,
 		func(w http.ResponseWriter) {
 			event(w, 6)
 			event(w, 7)
-			fmt.Fprint(w, "id: 8\ndata: {\"glob") // cut in the middle
+			fmt.Fprint(w, "id: 8\ndata: {\"glob") // the connection breaks within an event
 		},
 		func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
 		func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
 		func(w http.ResponseWriter) { fmt.Fprint(w, ": keep-alive\n\n"); event(w, 8) },
 		func(w http.ResponseWriter) { event(w, 9) })
 	var seen []int64
-	first := 0 // losses after a success
+	first := 0 // number of losses right after a success
 	o := FeedOptions{After: 5, Lost: func(err error, since time.Duration, connected bool) error {
 		if !connected || !errors.As(err, new(*NoAnswer)) {
 			t.Errorf("lost: %v, %v, %v", err, since, connected)
@@ -76,7 +78,8 @@ func TestFeedGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// TestFeedCursor goes on after the last commit that was processed. The one at which the feed was left comes again.
+// TestFeedCursor checks that a feed with a cursor continues after the last processed commit. A commit at which the caller
+// stopped is yielded again.
 func TestFeedCursor(t *testing.T) {
 	cursor := FileCursor(filepath.Join(t.TempDir(), "cursor"))
 	c, asked := newFeed(t, func(w http.ResponseWriter) { event(w, 1); event(w, 2); event(w, 3) }, func(w http.ResponseWriter) { event(w, 3) })
@@ -106,7 +109,8 @@ func TestFeedCursor(t *testing.T) {
 	}
 }
 
-// TestFeedPassesOver goes on to the next address at once where nobody listens, and after a time without commits.
+// TestFeedPassesOver checks that a feed tries the next address at once if there is no connection, and also after a time
+// without commits.
 func TestFeedPassesOver(t *testing.T) {
 	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -131,7 +135,7 @@ func TestFeedPassesOver(t *testing.T) {
 	}
 }
 
-// TestFeedEnds ends when ctx does, and at what is no commit.
+// TestFeedEnds checks that a feed ends when ctx is done, and at an event that is not a commit.
 func TestFeedEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

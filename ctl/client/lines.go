@@ -12,39 +12,39 @@ import (
 
 // A Line is one transaction of CommitLines.
 type Line struct {
-	Number int    // for the caller
+	Number int    // for use by the caller
 	Text   []byte // the transaction as JSON, without line breaks
-	Keyed  bool   // it has an idempotency key, so it may be sent again
-	Given  []byte // its result, if that is known already: the line is not sent, and this is yielded in its place
+	Keyed  bool   // the transaction has an idempotency key, so the line may be sent again
+	Given  []byte // result that is already known; the line is not sent, and this result is yielded; nil: none
 
-	tx    *Tx    // of CommitAll
-	doubt bool   // it may have taken effect
-	busy  []byte // the result with which it is held, to be sent again
+	tx    *Tx    // the transaction, if CommitAll sends it
+	doubt bool   // the line may have taken effect
+	busy  []byte // last result of a held line; see pipeline
 }
 
-// An Answered line has a result.
+// An Answered is a line with its result.
 type Answered struct {
 	Line
 	Verdict
-	Raw  []byte // the result as JSON, valid until the next one
-	More bool   // the next result has arrived
+	Raw  []byte // the result as JSON; valid until the next one is yielded
+	More bool   // the next result has already arrived
 }
 
-// LinesOptions says how CommitLines proceeds.
+// LinesOptions configures CommitLines.
 type LinesOptions struct {
 	Base    string                      // base URLs; "": those of the client's write daemons
-	OnError string                      // that of the interface, "stop" or "continue"; "": continue
-	Window  int                         // maximum of lines without a result; default 1024
-	Tries   int                         // attempts without a result; default MaxTries
-	GiveUp  time.Duration               // for these attempts; default: the client's
-	Again   func(why error, keyed bool) // told why lines are sent again, once until there is a result; may be nil
-	Stop    <-chan struct{}             // when closed, no further line is sent, nor one again, and the results of those sent are the last; may be nil
+	OnError string                      // parameter on_error of the API, "stop" or "continue"; "": continue
+	Window  int                         // maximum number of lines without a result; default 1024
+	Tries   int                         // maximum number of consecutive attempts without a result; default MaxTries
+	GiveUp  time.Duration               // maximum duration of these attempts; default: that of the client
+	Again   func(why error, keyed bool) // called before lines are sent again, but only once until the next result; may be nil
+	Stop    <-chan struct{}             // once closed, CommitLines sends no more lines and ends after the results of those sent; may be nil
 }
 
-// Unanswered is the error of lines without a result.
+// Unanswered is the error if lines have no result.
 type Unanswered struct {
-	Doubtful []Line  // those that may have taken effect, in their order
-	Answer   *Answer // with which a daemon refused the lines; nil: it did not
+	Doubtful []Line  // the lines that may have taken effect, in order
+	Answer   *Answer // response with which a daemon rejected the lines; nil: none did
 	Err      error
 }
 
@@ -54,12 +54,13 @@ func (e *Unanswered) Error() string { return e.Err.Error() }
 // Unwrap returns the last failure.
 func (e *Unanswered) Unwrap() error { return e.Err }
 
-// CommitLines commits lines over one stream, each atomic by itself, and yields their results in order. source yields
-// runs of lines, and whether more come without a wait; it is ranged over in another goroutine, and may wait for new lines. With a
-// daemon that is older than streams, and for lines that are too long for one, the lines go into batch requests.
+// CommitLines commits each line as a transaction of its own, over one stream, and yields the results in order. source
+// yields slices of lines, and whether more lines are available without waiting. CommitLines ranges over source in another
+// goroutine, so it may wait for new lines. Lines that are too long for a stream are sent in batch requests, and so are all
+// lines if the daemon is of a version without streams.
 //
-// A broken stream is replaced. A line is sent again if nothing was done with it, or if it has a key. An error is an
-// *Unanswered and comes last.
+// A broken stream is replaced. A line is sent again if it is known not to have taken effect, or if it has a key. If there
+// is an error, it is an *Unanswered, and is yielded last.
 func (c *Client) CommitLines(ctx context.Context, source iter.Seq2[[]Line, bool], o LinesOptions) iter.Seq2[Answered, error] {
 	return func(yield func(Answered, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -93,7 +94,7 @@ func (c *Client) CommitLines(ctx context.Context, source iter.Seq2[[]Line, bool]
 	}
 }
 
-// An Outcome is that of one transaction of CommitAll.
+// An Outcome is a transaction of CommitAll with its result.
 type Outcome struct {
 	Tx Tx // with its idempotency key
 	Verdict
@@ -102,10 +103,12 @@ type Outcome struct {
 // errNotJSON is wrapped by the error for a transaction that can't be encoded as JSON.
 var errNotJSON = errors.New("a transaction can't be encoded as JSON")
 
-// CommitAll commits many transactions over one stream, each atomic by itself, and yields their outcomes in order. At most
-// window of them (default 1024) are unanswered at a time. A broken connection is replaced, and unanswered transactions are
-// sent again with their keys. An error, which comes last, is a *Refused of the whole stream, *Unavailable or *OutcomeUnknown. txs is
-// ranged over in another goroutine, and may wait for new transactions.
+// CommitAll commits many transactions over one stream, and yields their outcomes in order. Each transaction is applied
+// atomically, independently of the others. At most window of them (default 1024) are without an outcome at a time. CommitAll
+// ranges over txs in another goroutine, so it may wait for new transactions.
+//
+// A broken connection is replaced, and transactions without an outcome are sent again with their keys. If there is an
+// error, it is yielded last: a *Refused if the whole stream was rejected, an *Unavailable or an *OutcomeUnknown.
 func (c *Client) CommitAll(ctx context.Context, txs iter.Seq[Tx], window int) iter.Seq2[Outcome, error] {
 	return func(yield func(Outcome, error) bool) {
 		var bad error // read when the source has ended
@@ -139,7 +142,7 @@ func (c *Client) CommitAll(ctx context.Context, txs iter.Seq[Tx], window int) it
 	}
 }
 
-// called returns an *Unanswered as the error of a call.
+// called converts an *Unanswered to an error of CommitAll.
 func called(err error) error {
 	failed, ok := errors.AsType[*Unanswered](err)
 	if !ok {

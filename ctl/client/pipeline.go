@@ -12,53 +12,53 @@ import (
 )
 
 const (
-	longLine = 1 << 20  // bytes of a line that no stream takes: the daemon's default of -max-body
-	maxAhead = 32 << 20 // bytes of lines without a result beyond which no more are taken
+	longLine = 1 << 20  // longest line for a stream in bytes: the daemon's default of -max-body
+	maxAhead = 32 << 20 // size in bytes of lines without a result from which on no more are taken from the source
 )
 
-// A pipeline is one CommitLines:
+// A pipeline is one call of CommitLines:
 //
 //	source → queue → stream, or batch request → results → yield
-//	a stream breaks → all of the queue again, in the next stream
+//	a stream breaks → the whole queue is sent again, in the next stream
 //
-// The queue begins with lines that are held: a daemon said that nothing was done with them, and they are to be sent again.
-// Then come those that are sent, and then the others.
+// The queue begins with held lines. Their results say that a retry is safe, such as Overloaded, so they wait to be sent
+// again. Then come the lines that were sent and have no result, and then those that were not sent.
 type pipeline struct {
 	c       *Client
 	o       LinesOptions
-	source  <-chan run      // nil at its end
-	sending context.Context // done when nothing more is to be sent
-	more    bool            // the source has further lines, without a wait
-	queue   []Line          // without a result, the oldest first
-	memory  []Line          // of the queue
-	size    int             // bytes of these
-	sent    int             // how many of the queue are sent, or held
-	held    int             // how many of the queue are held
+	source  <-chan run      // nil once it has ended
+	sending context.Context // done once nothing more is to be sent
+	more    bool            // the source has further lines without waiting
+	queue   []Line          // lines without a final result, the oldest first
+	memory  []Line          // the array that queue is a part of
+	size    int             // size of the lines in queue in bytes
+	sent    int             // number of lines in queue that were sent, including the held ones
+	held    int             // number of held lines in queue
 	out     Answered        // the last result
 	yield   func(Answered, error) bool
 
-	opened   bool      // a daemon has answered
-	noStream bool      // it is older than streams
-	refused  bool      // a line was, and OnError is stop
-	said     bool      // why lines are sent again
-	tries    int       // since a result was yielded
-	since    time.Time // when a result was yielded, or the queue was empty
-	address  string    // of the daemon
-	answer   *Answer   // with which it refused the last attempt; nil: it did not
+	opened   bool      // a daemon has accepted a stream or a batch request
+	noStream bool      // the daemon is of a version without streams
+	refused  bool      // a line was rejected, and OnError is stop
+	said     bool      // Again was called since the last result
+	tries    int       // number of attempts since a result was yielded
+	since    time.Time // when a result was last yielded, or the queue was last empty
+	address  string    // address of the daemon
+	answer   *Answer   // response with which the daemon rejected the last attempt; nil: it did not
 }
 
-// A run is lines that came together.
+// A run is what the source yields at once.
 type run struct {
 	lines []Line
-	more  bool // others come without a wait
+	more  bool // further lines are available without waiting
 }
 
 var (
-	errStopped = errors.New("stopped")        // the caller wants no more
-	errHeld    = errors.New("lines are held") // and what was sent after them can be sent again too
+	errStopped = errors.New("stopped")        // the caller ended the iteration, or closed Stop
+	errHeld    = errors.New("lines are held") // and all lines that were sent after them can be sent again
 )
 
-// run makes attempts until all is answered.
+// run makes attempts until every line has a result.
 func (p *pipeline) run(ctx context.Context) error {
 	for {
 		for len(p.queue) == 0 && p.source != nil && !p.halted() {
@@ -90,7 +90,7 @@ func (p *pipeline) run(ctx context.Context) error {
 	}
 }
 
-// receive waits for lines of the source.
+// receive waits for lines from the source.
 func (p *pipeline) receive(ctx context.Context) error {
 	select {
 	case r, open := <-p.source:
@@ -103,7 +103,7 @@ func (p *pipeline) receive(ctx context.Context) error {
 	}
 }
 
-// take takes a run of lines, and those that have arrived after it.
+// take appends a run to the queue, and all others that have already arrived, up to the limits.
 func (p *pipeline) take(r run, open bool) error {
 	if len(p.queue) == 0 {
 		p.since = time.Now()
@@ -127,7 +127,7 @@ func (p *pipeline) take(r run, open bool) error {
 	return p.passGiven()
 }
 
-// push appends to the queue, which moves to the front of its memory if that is half empty.
+// push appends lines to the queue. Without capacity, the queue moves to the front of its memory, or to a larger one.
 func (p *pipeline) push(lines []Line) {
 	if n := len(p.queue) + len(lines); n > cap(p.queue) {
 		if n > len(p.memory)/2 {
@@ -143,7 +143,7 @@ func (p *pipeline) push(lines []Line) {
 
 func (p *pipeline) full() bool { return len(p.queue) >= p.o.Window || p.size >= maxAhead }
 
-// passGiven yields the oldest lines as long as their results are given. Those behind a line that is held are held too.
+// passGiven yields the lines with given results at the front of the queue. Behind a held line, they are held too.
 func (p *pipeline) passGiven() error {
 	for len(p.queue) > 0 && p.held == 0 && p.queue[0].Given != nil {
 		if err := p.tell(known(&p.queue[0])); err != nil {
@@ -156,7 +156,7 @@ func (p *pipeline) passGiven() error {
 	return nil
 }
 
-// attempt sends the queue over one stream, or the beginning of it in a batch request.
+// attempt sends the queue over one stream, or its first lines in a batch request.
 func (p *pipeline) attempt(ctx context.Context) error {
 	p.address = p.c.address(p.o.Base)
 	if p.noStream || len(p.queue[0].Text) > longLine {
@@ -183,7 +183,7 @@ func (p *pipeline) attempt(ctx context.Context) error {
 	return err
 }
 
-// patience returns how long a daemon may be silent.
+// patience returns the maximum time to wait for the next result.
 func (p *pipeline) patience() time.Duration {
 	if p.c.o.Timeout > 0 {
 		return p.c.o.Timeout
@@ -191,7 +191,7 @@ func (p *pipeline) patience() time.Duration {
 	return p.o.GiveUp
 }
 
-// stream sends lines over an open stream until it ends, or a line has to wait for a request of its own.
+// stream sends lines over an open stream until the stream ends, or the next line needs a batch request.
 func (p *pipeline) stream(ctx context.Context, s *stream) (err error) {
 	late := time.NewTimer(p.patience())
 	defer late.Stop()
@@ -201,7 +201,7 @@ func (p *pipeline) stream(ctx context.Context, s *stream) (err error) {
 			p.send(s)
 		}
 		if p.sent == 0 && (len(p.queue) > 0 || p.halted()) {
-			return nil // it is too long, or is not to be sent
+			return nil // the next line is too long, or sending has stopped
 		}
 		source := p.source
 		if p.full() || p.halted() {
@@ -219,7 +219,7 @@ func (p *pipeline) stream(ctx context.Context, s *stream) (err error) {
 			}
 			late.Reset(p.patience())
 			if err = p.results(s, lines); err == nil && s.last != nil {
-				return p.ended(s) // its daemon still reads for a moment
+				return p.ended(s) // the daemon keeps the connection open for a moment
 			}
 		case <-late.C:
 			if len(p.queue) > 0 {
@@ -236,7 +236,7 @@ func (p *pipeline) stream(ctx context.Context, s *stream) (err error) {
 	return err
 }
 
-// send sends what was not sent, up to a line that is too long.
+// send sends the lines that were not sent yet, up to the first that is too long for a stream.
 func (p *pipeline) send(s *stream) {
 	n := 0
 	for i := p.sent; i < len(p.queue); i++ {
@@ -253,11 +253,12 @@ func (p *pipeline) send(s *stream) {
 	}
 }
 
-// ended returns why the stream ended by itself. Unless it was cut, the lines without a result were not carried out.
+// ended handles the end of a stream, and returns why it ended. Unless the connection broke, lines without a result had no
+// effect.
 func (p *pipeline) ended(s *stream) error {
 	err := s.ended()
 	if p.sent == 0 {
-		return nil // the next line finds out
+		return nil // the next attempt reports a lasting problem
 	}
 	if errors.As(err, new(*NoAnswer)) {
 		return err
@@ -274,10 +275,10 @@ func (p *pipeline) ended(s *stream) error {
 	return err
 }
 
-// notTried is the result of a line before which the stream ended, if OnError is stop.
+// notTried is the result of the lines that the daemon did not read, because OnError is stop and an earlier line failed.
 const notTried = `{"error":{"code":"NotAttempted","message":"Not tried, since an earlier transaction failed and -on-error is stop.","details":{}}}` + "\n"
 
-// results handles results, which are those of the oldest lines.
+// results handles the next results, which arrive in the order of the lines.
 func (p *pipeline) results(s *stream, lines []byte) error {
 	for len(lines) > 0 {
 		line, rest, _ := bytes.Cut(lines, []byte{'\n'})
@@ -295,7 +296,7 @@ func (p *pipeline) results(s *stream, lines []byte) error {
 func (p *pipeline) result(url string, raw []byte, more bool) error {
 	switch {
 	case p.refused && p.sent == 0:
-		return nil // of a line behind a given one, which is not told
+		return nil // the line was sent, but comes after a given result, and is not in the queue any more
 	case p.held == p.sent:
 		return fmt.Errorf("%s returned a result for a line that was not sent: %.200q", url, raw)
 	}
@@ -315,15 +316,15 @@ func (p *pipeline) result(url string, raw []byte, more bool) error {
 		return errHeld
 	}
 	if p.held > 0 && !slices.ContainsFunc(p.queue[p.held:p.sent], func(l Line) bool { return !l.Keyed && l.Given == nil }) {
-		return errHeld // and this line is sent again, after them
+		return errHeld // all these lines have keys: this one too is sent again, so that the order is kept
 	}
-	for p.held > 0 { // a line behind them can't be sent again, so they are not either
+	for p.held > 0 { // a later line can't be sent again: to keep the order, the held ones get their last results
 		if err := p.tell(known(&p.queue[0])); err != nil {
 			return err
 		}
 	}
 	if len(p.queue) == 0 {
-		return nil // OnError is stop, and one of them ended it
+		return nil // OnError is stop, and one of the held lines has failed
 	}
 	if err := p.tell(a); err != nil {
 		return err
@@ -331,7 +332,7 @@ func (p *pipeline) result(url string, raw []byte, more bool) error {
 	return p.passGiven()
 }
 
-// holds reports whether a line is to be sent again, since nothing was done with it, or its key makes that safe.
+// holds reports whether a line is to be sent again: it had no effect, or it has a key.
 func (p *pipeline) holds(l *Line, refused *Refused) bool {
 	switch {
 	case refused == nil || p.refused:
@@ -343,17 +344,17 @@ func (p *pipeline) holds(l *Line, refused *Refused) bool {
 	return nothingDone(refused.Code) || refused.Code == "NotAttempted" && p.held > 0
 }
 
-// known returns the result that a line has already: a given one, or the reason why it is held.
+// known returns the result that a line already has: the given one, or that of a held line.
 func known(l *Line) *Answered {
 	a := &Answered{}
 	if a.Raw = l.Given; a.Raw == nil {
 		a.Raw = l.busy
 	}
-	ParseVerdict(a.Raw, &a.Verdict) // a given one may be none
+	ParseVerdict(a.Raw, &a.Verdict) // ignore the error: a given result need not be one of the ledger
 	return a
 }
 
-// tell yields the result of the oldest line.
+// tell yields the result of the oldest line, and removes the line from the queue.
 func (p *pipeline) tell(a *Answered) error {
 	a.Line = p.queue[0]
 	p.queue, p.size = p.queue[1:], p.size-len(a.Text)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestStopBeforeGivenLines ends with the first refusal, whatever the results of lines are that were sent behind one with
-// a given result.
+// TestStopBeforeGivenLines checks that with OnError stop the first rejection is the last result, whatever the results of
+// lines that were sent after a line with a given result.
 func TestStopBeforeGivenLines(t *testing.T) {
 	result := func(code string) string {
 		return `{"error":{"code":"` + code + `","message":"No.","details":{}}}` + "\n"

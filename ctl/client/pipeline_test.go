@@ -18,15 +18,15 @@ import (
 	"time"
 )
 
-// A fakeLedger commits the lines of streams once a key, and breaks connections at random.
+// A fakeLedger commits the lines of streams, each key once, and breaks connections at random.
 type fakeLedger struct {
 	*httptest.Server
 	mu      sync.Mutex
 	random  *rand.Rand
 	seqs    map[string]int
-	doubled int // lines without a key
-	broken  int // connections
-	ended   int // by a last line of the daemon
+	doubled int // number of lines without a key
+	broken  int // number of broken connections
+	ended   int // number of streams that the daemon ended with a last line
 }
 
 func newFakeLedger(t *testing.T, seed uint64) *fakeLedger {
@@ -58,7 +58,7 @@ func (f *fakeLedger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case left < 0 || f.choose(2):
 			f.count(&f.broken)
 			control.Flush()
-			panic(http.ErrAbortHandler) // the line is committed, and nobody is told
+			panic(http.ErrAbortHandler) // the line is committed, but its result is lost
 		}
 		io.WriteString(w, result+"\n")
 		answered++
@@ -102,7 +102,8 @@ func (f *fakeLedger) commit(line []byte) string {
 	return fmt.Sprintf(`{"global_seq":%d,"batch_seq":1,"minted_instances":[],"metadata":{},"replayed":%v}`, seq, known)
 }
 
-// numbered yields n transactions, every seventh without operations; half of them have keys. It counts how many were taken.
+// numbered yields n transactions. Every seventh has no operations, and half of them have keys. taken counts those that were
+// requested.
 func numbered(n int, taken *atomic.Int64) iter.Seq[Tx] {
 	return func(yield func(Tx) bool) {
 		for i := range n {
@@ -120,7 +121,7 @@ func numbered(n int, taken *atomic.Int64) iter.Seq[Tx] {
 	}
 }
 
-// TestCommitAll loses nothing and doubles nothing when streams break.
+// TestCommitAll checks that every transaction is committed exactly once when streams break.
 func TestCommitAll(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -128,7 +129,7 @@ func TestCommitAll(t *testing.T) {
 	c := New(Options{Write: f.URL})
 	defer c.Close()
 	c.pause = func(context.Context, time.Duration) error { return nil }
-	const n, window = 1400, 50 // so many that some connections end in either way, whatever the seed
+	const n, window = 1400, 50 // enough for both kinds of ends of connections with any seed
 	next, committed := 0, 0
 	var taken atomic.Int64
 	for out, err := range c.CommitAll(t.Context(), numbered(n, &taken), window) {
@@ -147,7 +148,7 @@ func TestCommitAll(t *testing.T) {
 			}
 		}
 		next++
-		if ahead := int(taken.Load()) - next; ahead > 2*window+1 { // those unanswered, those ready to be sent, and one
+		if ahead := int(taken.Load()) - next; ahead > 2*window+1 { // those without an outcome, those ready to be sent, and one
 			t.Fatalf("%d transactions were taken from the source before they could be sent", ahead)
 		}
 	}
@@ -159,10 +160,11 @@ func TestCommitAll(t *testing.T) {
 	}
 }
 
-// TestCommitAllHandsOver sends lines with which the old writer did nothing to the new one, in order and with their keys.
+// TestCommitAllHandsOver checks that lines which the old writer did not execute are sent to the new one, in order and with
+// their keys.
 func TestCommitAllHandsOver(t *testing.T) {
 	var mu sync.Mutex
-	keys := map[string][]string{} // by name of the daemon
+	keys := map[string][]string{} // received keys, by name of the daemon
 	daemon := func(name string, commits int) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			control := http.NewResponseController(w)
@@ -210,7 +212,7 @@ func TestCommitAllHandsOver(t *testing.T) {
 	}
 }
 
-// TestCommitAllWaits yields outcomes while the source waits for them.
+// TestCommitAllWaits checks that outcomes are yielded while the source waits for them.
 func TestCommitAllWaits(t *testing.T) {
 	f := newFakeLedger(t, 1)
 	c := New(Options{Write: f.URL})
@@ -240,7 +242,7 @@ func TestCommitAllWaits(t *testing.T) {
 	}
 }
 
-// TestCommitAllEnds ends when the stream is refused, or nobody answers in time, or the caller wants no more.
+// TestCommitAllEnds checks the end after a rejected stream, after a timeout, and when the caller stops iterating.
 func TestCommitAllEnds(t *testing.T) {
 	refusal := `{"error":{"code":"Unauthorized","message":"Authentication required.","details":{}}}`
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -26,8 +26,8 @@ func (l pipeListener) Accept() (net.Conn, error) {
 func (l pipeListener) Close() error   { return nil }
 func (l pipeListener) Addr() net.Addr { return &net.UnixAddr{} }
 
-// TestGiveUpIsKept sends a transaction again for as long as GiveUp says, and no longer, to a daemon that has no room for
-// it for some time, and says so at once.
+// TestGiveUpIsKept checks that a transaction is sent to an overloaded daemon again and again until GiveUp has passed, and no
+// longer.
 func TestGiveUpIsKept(t *testing.T) {
 	lines := func(t *testing.T, c *Client) (err error) {
 		source := func(yield func([]Line, bool) bool) { yield([]Line{{Text: []byte("{}"), Keyed: true}}, false) }
@@ -36,7 +36,7 @@ func TestGiveUpIsKept(t *testing.T) {
 		return err
 	}
 	for name, x := range map[string]struct {
-		streams bool // the daemon has them
+		streams bool // the daemon supports streams
 		commit  func(t *testing.T, c *Client) error
 	}{
 		"in a stream":        {true, lines},
@@ -63,7 +63,7 @@ func TestGiveUpIsKept(t *testing.T) {
 	}
 }
 
-// toBusyDaemon returns a client of a daemon that says that it is overloaded while it is busy.
+// toBusyDaemon returns a client of a daemon that rejects requests as Overloaded while busy returns true.
 func toBusyDaemon(t *testing.T, giveUp time.Duration, streams bool, busy func() bool) *Client {
 	result := func() (string, int) {
 		if busy() {

@@ -6,23 +6,23 @@ import (
 	"errors"
 )
 
-// A Result is what the ledger says of a transaction that it committed.
+// A Result is a commit result.
 type Result struct {
 	GlobalSeq int64           `json:"global_seq"`
 	BatchSeq  int64           `json:"batch_seq"`
 	Minted    []int64         `json:"minted_instances"`
 	Metadata  json.RawMessage `json:"metadata"`
-	Replayed  bool            `json:"replayed"` // this key was committed before
+	Replayed  bool            `json:"replayed"` // the key was committed before, and this is the first result
 }
 
 // A Verdict is the result of one of many transactions.
 type Verdict struct {
 	Result
-	Err *Refused `json:"error"` // nil if it was committed
+	Err *Refused `json:"error"` // nil if the transaction was committed
 }
 
-// ParseVerdict reads a result of a stream or batch, and v may refer to its bytes. Results of commits that minted
-// nothing, which are most, are read several times faster than by encoding/json.
+// ParseVerdict parses a result of a stream or batch. v may refer to the bytes of raw. For commits that minted nothing,
+// which are most, it is several times faster than encoding/json.
 func ParseVerdict(raw []byte, v *Verdict) error {
 	if plainResult(raw, &v.Result) {
 		v.Err = nil
@@ -38,7 +38,8 @@ func ParseVerdict(raw []byte, v *Verdict) error {
 	return nil
 }
 
-// plainResult reads a result in the usual spelling of the ledger. It returns false for any other.
+// plainResult parses a result with the fields and spacing that the ledger writes, if nothing was minted. It returns false
+// for any other.
 func plainResult(raw []byte, r *Result) bool {
 	at := raw
 	number := func(before string) (n int64, ok bool) {

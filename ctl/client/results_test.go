@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// ParseVerdict returns the same for both ways to read a result.
+// TestParseVerdict checks that both parsers of results agree.
 func TestParseVerdict(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"global_seq":12,"batch_seq":3,"minted_instances":[],"metadata":{}}`:                                 "12 3 {} false",

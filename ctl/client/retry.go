@@ -19,8 +19,9 @@ const (
 	mostRetryAfter = 30 * time.Second
 )
 
-// Try calls ask until there is a response that will not be another one later, at most n times, with pauses between. It
-// ends with the last outcome when no pause fits before ctx's deadline. again, which may be nil, learns why, once.
+// Try calls ask up to n times, with pauses, until there is a response that a retry would not change. It returns the last
+// result, also if the next pause would exceed ctx's deadline. Before the first retry it calls again, which may be nil, with
+// the reason.
 func (c *Client) Try(ctx context.Context, n int, again func(why error), ask func() (*Answer, error)) (*Answer, error) {
 	for i := 1; ; i++ {
 		a, err := ask()
@@ -41,7 +42,7 @@ func (c *Client) Try(ctx context.Context, n int, again func(why error), ask func
 	}
 }
 
-// transient returns why the same request may succeed later, nil if it will not.
+// transient returns the failure if the same request may succeed later, and nil otherwise.
 func transient(a *Answer, err error) error {
 	if err == nil {
 		err = a.Err()
@@ -52,15 +53,16 @@ func transient(a *Answer, err error) error {
 	return nil
 }
 
-// passes reports whether a failure may be over later.
+// passes reports whether a failure may be temporary.
 func passes(err error) bool {
 	silent, isSilent := errors.AsType[*NoAnswer](err)
 	refused, isRefused := errors.AsType[*Refused](err)
 	return isSilent && silent.distrust() == "" || isRefused && refused.Status >= http.StatusInternalServerError
 }
 
-// Backoff returns the pause after attempt i, from 1: it doubles up to 2 s, with jitter, and is at least what Retry-After
-// asks for, up to 30 s. The Retry-After of a daemon that hands over is not about the next writer, and is ignored.
+// Backoff returns the pause after attempt i, counted from 1. The first pauses are short. Then they double, up to 2 s. All
+// have jitter. The Retry-After of the response is added, up to 30 s, except that of a daemon that hands over, because
+// another daemon will be ready sooner.
 func Backoff(i int, a *Answer) time.Duration {
 	wait := min(firstPause<<min(max(i-shortPauses, 0), 10), maxPause)
 	wait = wait/2 + rand.N(wait/2)
@@ -72,7 +74,7 @@ func Backoff(i int, a *Answer) time.Duration {
 	return wait
 }
 
-// handsOver reports whether a daemon that rejects with this code stops, or leaves writing to another one.
+// handsOver reports whether a daemon that rejects with this code is stopping or is not the writer.
 func handsOver(code string) bool { return code == "ShuttingDown" || code == "NotTheWriter" }
 
 // Pause waits for d, or until ctx is done.
@@ -87,7 +89,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// retry waits before the next attempt. It returns an error if there must be none.
+// retry waits before the next attempt. It returns an error if there must not be one.
 func (p *pipeline) retry(ctx context.Context, err error) error {
 	keyed, safe := true, true
 	for _, l := range p.queue {
@@ -116,8 +118,8 @@ func (p *pipeline) retry(ctx context.Context, err error) error {
 	return nil
 }
 
-// unanswered returns the error of the lines without a result. It is errStopped if the caller has stopped sending, and nothing
-// is in doubt.
+// unanswered returns the error for the lines without a result. If the caller has stopped sending and no line is in doubt, it
+// is errStopped.
 func (p *pipeline) unanswered(err error) error {
 	failed := &Unanswered{Answer: p.answer, Err: err}
 	for _, l := range p.queue {
@@ -134,7 +136,7 @@ func (p *pipeline) unanswered(err error) error {
 // halted reports whether the caller has stopped sending.
 func (p *pipeline) halted() bool { return context.Cause(p.sending) == errStopped }
 
-// doubt notes that the outcome of what was sent and not answered is unknown.
+// doubt marks the lines that were sent and have no result.
 func (p *pipeline) doubt() {
 	for i := p.held; i < p.sent; i++ {
 		p.queue[i].doubt = p.queue[i].Given == nil

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A brokenWire is a transport without an answer; it counts what it was asked.
+// A brokenWire is a transport whose requests all fail. It counts them.
 type brokenWire struct{ asked int }
 
 func (b *brokenWire) RoundTrip(*http.Request) (*http.Response, error) {
@@ -23,7 +23,7 @@ func (b *brokenWire) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("the wire is broken")
 }
 
-// A fixedDeadline says when it ends and never does.
+// A fixedDeadline is a context with a deadline that never expires.
 type fixedDeadline struct {
 	context.Context
 	at time.Time
@@ -36,7 +36,7 @@ func TestTriesAreBounded(t *testing.T) {
 		name     string
 		tries    int
 		deadline time.Duration
-		stopAt   int // the pause that is interrupted; 0: none
+		stopAt   int // number of the pause that is interrupted; 0: none
 		want     int
 	}{
 		{"without a key", 1, time.Hour, 0, 1},
@@ -98,7 +98,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// A site is a daemon that replies as it is told, and notes the keys that it is asked with.
+// A site is a daemon with a given reply, which records the idempotency keys of requests.
 type site struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -106,7 +106,7 @@ type site struct {
 	keys  []string
 }
 
-// asked is the keys so far.
+// asked returns the keys so far.
 func (s *site) asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,8 +137,8 @@ func standsBy(w http.ResponseWriter) {
 
 func cutsOff(http.ResponseWriter) { panic(http.ErrAbortHandler) }
 
-// deadAddress is one where nothing listens, and nothing else can: it is that of
-// the client of a connection.
+// deadAddress returns an address at which nothing listens. Nothing else can listen
+// there either: it is the local address of a connected client.
 func deadAddress(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -153,8 +153,9 @@ func deadAddress(t *testing.T) string {
 	return "http://" + conn.LocalAddr().String()
 }
 
-// TestAddresses goes from an address to the next where there is no connection, or
-// no writer, with the same key; and stays with the one that answers.
+// TestAddresses checks that a request goes to the next address, with the same key,
+// if there is no connection or no writer, and that the client then stays with the
+// address that responded.
 func TestAddresses(t *testing.T) {
 	standby, writer := newSite(t, standsBy), newSite(t, writes)
 	c := New(Options{})
@@ -171,19 +172,20 @@ func TestAddresses(t *testing.T) {
 	if !slices.Equal(standby.asked(), []string{"k0"}) || !slices.Equal(writer.asked(), []string{"k0", "k1"}) {
 		t.Errorf("the standby and the writer were asked %s and %s", standby.asked(), writer.asked())
 	}
-	// When the roles change, it goes round.
+	// After a change of roles, the client tries the addresses in turn.
 	standby.reply, writer.reply = writes, standsBy
 	if a, err := post("k2"); err != nil || a.URL != standby.URL+"/v1/commit" {
 		t.Errorf("%+v, %v", a, err)
 	}
-	// Nobody writes: that is the answer.
+	// Without a writer, the response is NotTheWriter.
 	standby.reply = standsBy
 	if a, err := post(""); err == nil && a.Status != 503 {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
 
-// TestSubmit repeats at another address what may have taken effect only if it may be repeated, and says so.
+// TestSubmit checks that a request that may have taken effect is sent to another address only if n allows it, and that the
+// doubt is reported.
 func TestSubmit(t *testing.T) {
 	for _, tries := range []int{1, MaxTries} {
 		broken, writer := newSite(t, cutsOff), newSite(t, writes)
@@ -201,7 +203,7 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// TestFailures tells what is known after a call came to nothing.
+// TestFailures checks the kind of error after each kind of failed call.
 func TestFailures(t *testing.T) {
 	status := func(status int, body string) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) { w.WriteHeader(status); fmt.Fprint(w, body) }
@@ -211,7 +213,7 @@ func TestFailures(t *testing.T) {
 	}
 	for _, x := range []struct {
 		name    string
-		replies []func(http.ResponseWriter) // the last one stays
+		replies []func(http.ResponseWriter) // the last one repeats
 		want    string
 	}{
 		{"refused", []func(http.ResponseWriter){status(422, refusal("InsufficientBalance"))}, "*client.Refused"},
@@ -225,7 +227,7 @@ func TestFailures(t *testing.T) {
 		{"no result", []func(http.ResponseWriter){status(200, "{}")}, "*client.OutcomeUnknown"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			n := 0 // replies
+			n := 0 // number of replies
 			s := newSite(t, func(w http.ResponseWriter) { n++; x.replies[min(n, len(x.replies))-1](w) })
 			c := New(Options{Write: s.URL})
 			defer c.Close()

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	keepOpen    = 10 * time.Second // how often an idle stream gets an empty line
-	keepOpening = keepOpen / 40    // how often one does that is not open
-	resultBytes = 32 << 10         // how much of the results is read at a time
+	keepOpen    = 10 * time.Second // interval of empty lines in an open stream
+	keepOpening = keepOpen / 40    // the same, before there is a response
+	resultBytes = 32 << 10         // maximum number of bytes of results to read at once
 )
 
 // errNoStream means that the daemon is of a version without streams.
@@ -23,14 +23,14 @@ var errNoStream = errors.New("the daemon does not support streams of commits")
 
 // A stream is an open stream of commits; see POST /v1/commit/stream in docs/api.md.
 type stream struct {
-	url  string // of the daemon
+	url  string // address of the daemon
 	end  context.CancelFunc
 	body *io.PipeWriter
-	// results has whole lines of results. It is closed when the response has ended.
+	// results receives slices of whole lines. It is closed when the response has ended.
 	results chan []byte
-	whole   bool    // the response ended with its final chunk; read it when results is closed
-	told    int     // results so far
-	last    *Answer // with which the daemon ended it, as an answer to a new one; nil: it did not
+	whole   bool    // the response ended with its final chunk; valid once results is closed
+	told    int     // number of results so far
+	last    *Answer // the line with which the daemon ended the stream, as a response; nil: there is none
 	aborted bool
 
 	mu    sync.Mutex
@@ -38,8 +38,8 @@ type stream struct {
 	wake  chan struct{} // something was queued
 }
 
-// openStream opens a stream to a daemon of base, which ctx bounds, and life the stream. An Answer that is not nil is a
-// refusal. onError is that of the interface; "": continue.
+// openStream opens a stream to a daemon of base. ctx limits the opening, and life the whole stream. If a daemon rejects the
+// stream, refused is its response. onError is the parameter on_error of the API; "" means continue.
 func (c *Client) openStream(ctx, life context.Context, base, onError string) (s *stream, refused *Answer, err error) {
 	refused, err = c.eachAddress(ctx, base, func(address string) (*Answer, error) {
 		s, refused, err = c.openStreamAt(ctx, life, address, onError)
@@ -57,7 +57,7 @@ func (c *Client) openStreamAt(ctx, life context.Context, address, onError string
 	in, out := io.Pipe()
 	life, end := context.WithCancel(life)
 	stop := context.AfterFunc(ctx, end)
-	// A transport whose connection broke waits until the body has ended too.
+	// After its connection broke, a transport still waits for the end of the request body.
 	context.AfterFunc(life, func() { in.CloseWithError(io.ErrClosedPipe) })
 	req, err := http.NewRequestWithContext(life, http.MethodPost, OverHTTP(address)+path+query, in)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *Client) openStreamAt(ctx, life context.Context, address, onError string
 func (s *stream) read(life context.Context, from io.ReadCloser) {
 	defer close(s.results)
 	defer from.Close()
-	var part []byte // of a line
+	var part []byte // beginning of a line
 	for {
 		chunk := make([]byte, len(part)+resultBytes)
 		n, err := from.Read(chunk[copy(chunk, part):])
@@ -114,14 +114,14 @@ func (s *stream) read(life context.Context, from io.ReadCloser) {
 		}
 		if err != nil {
 			s.whole = err == io.EOF && len(part) == 0
-			s.body.CloseWithError(io.ErrClosedPipe) // nobody reads what is still to be sent
+			s.body.CloseWithError(io.ErrClosedPipe) // fail writes: the daemon reads no more
 			return
 		}
 	}
 }
 
-// write writes what is queued, and an empty line now and then: so the daemon does not think the stream silent, and the
-// transport notices a connection that broke before there was a response.
+// write writes the queued lines, and empty lines at intervals. They prevent a timeout of the daemon. Before the response,
+// they also make the transport notice a broken connection.
 func (s *stream) write(life context.Context, open <-chan struct{}) {
 	tick := time.NewTicker(keepOpening)
 	defer tick.Stop()
@@ -152,7 +152,8 @@ func (s *stream) write(life context.Context, open <-chan struct{}) {
 	}
 }
 
-// send has whole lines sent and doesn't wait. The caller must not change them, and bounds what has no result yet.
+// send queues whole lines and doesn't wait. The caller must not change them afterwards. The queue has no limit of its own:
+// the caller limits the lines without a result.
 func (s *stream) send(lines []byte) {
 	s.mu.Lock()
 	s.queue = append(s.queue, lines)
@@ -163,8 +164,8 @@ func (s *stream) send(lines []byte) {
 	}
 }
 
-// isResult reports whether a line is the result of the next line sent, and counts it if it is. Otherwise it is the reason
-// for which the daemon ends the stream.
+// isResult reports whether a line of the response is the result of a line that was sent, and counts the results. Otherwise
+// it is the last line, in which the daemon says why it ends the stream.
 func (s *stream) isResult(line []byte) bool {
 	if !bytes.HasPrefix(line, []byte(`{"error":`)) || !bytes.Contains(line, []byte(`"lines_answered":`)) {
 		s.told++
@@ -189,9 +190,9 @@ func (s *stream) isResult(line []byte) bool {
 	return false
 }
 
-// ended returns why the stream ended, once results is closed or last is set: a *Refused of the daemon, a *NoAnswer if the
-// outcome of lines without a result is unknown, or nil if it ended as it should. Without a *NoAnswer these lines were not
-// carried out.
+// ended returns why the stream ended. It must be called only after results is closed or last is set. The error is a
+// *NoAnswer if the outcome of lines without a result is unknown. Otherwise these lines had no effect, and the error is a
+// *Refused with the daemon's reason, or nil if the stream ended normally.
 func (s *stream) ended() error {
 	switch {
 	case s.last != nil:
@@ -210,7 +211,7 @@ func (s *stream) abort() {
 	s.end()
 }
 
-// close ends the stream, and lets the daemon see its end for up to a second.
+// close ends the stream properly, and waits up to a second for the end of the response.
 func (s *stream) close() {
 	if s.aborted {
 		return

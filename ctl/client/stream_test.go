@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// An idle stream gets an empty line before the daemon could think it silent.
+// TestStreamStaysOpen checks that an idle stream gets an empty line before the daemon's timeout.
 func TestStreamStaysOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, out := io.Pipe()
@@ -30,7 +30,8 @@ func TestStreamStaysOpen(t *testing.T) {
 	})
 }
 
-// A connection that breaks before the response is noticed at once, although a transport waits for the end of the body.
+// TestStreamBreaksAtOpening checks that a connection that breaks before the response is noticed at once, although a
+// transport waits for the end of the request body.
 func TestStreamBreaksAtOpening(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
@@ -47,7 +48,7 @@ func TestStreamBreaksAtOpening(t *testing.T) {
 	}
 }
 
-// Only a line that counts the results before it is the daemon's own.
+// TestStreamOwnLine checks that the daemon's last line is recognized by its correct number of results.
 func TestStreamOwnLine(t *testing.T) {
 	for line, own := range map[string]bool{
 		`{"error":{"code":"ShuttingDown","message":"x","details":{"lines_answered":2}}}`:                 true,
