@@ -20,8 +20,8 @@ import (
 	"assetledger/wal"
 )
 
-// ask runs both daemons on a log, and writes down the digest of each of its
-// states that the log knows, and answers to all that can be asked about.
+// ask runs both daemons on a log. It returns the digests of the states that the log
+// records, and the responses to reads of everything in it.
 func ask(dir string) ([]byte, error) {
 	var out bytes.Buffer
 	err := withDaemons(dir, func(write, read string) error {
@@ -42,7 +42,7 @@ func ask(dir string) ([]byte, error) {
 	return append(digests.Bytes(), out.Bytes()...), err
 }
 
-// withDaemons runs do beside a write and a read daemon, and stops them.
+// withDaemons runs do while a write and a read daemon run, and then stops them.
 func withDaemons(dir string, do func(write, read string) error) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -88,7 +88,7 @@ func start(run func(ready io.Writer) error) (url string, ended <-chan error, err
 	}
 }
 
-// caughtUp waits until the read daemon shows all.
+// caughtUp waits until the read daemon shows all commits.
 func caughtUp(write, read string) error {
 	var health struct {
 		CommitLog struct {
@@ -118,14 +118,14 @@ func get(url string) ([]byte, error) {
 	return io.ReadAll(res.Body)
 }
 
-// A crawl asks for all that a ledger has, and keeps the first error.
+// A crawl reads everything that a ledger has, and keeps the first error.
 type crawl struct {
 	base string
 	out  *bytes.Buffer
 	err  error
 }
 
-// ask writes down a query and its answer, and decodes the answer.
+// ask records a query and its response, and decodes the response.
 func (c *crawl) ask(into any, format string, args ...any) {
 	path := fmt.Sprintf(format, args...)
 	body, err := get(c.base + path)

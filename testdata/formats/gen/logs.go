@@ -16,9 +16,9 @@ import (
 // segment is the size of segments: the smallest, so that logs have several.
 const segment = 64 << 10
 
-// play makes a log of transactions: most of them one by one, the rest in a
-// batch. Some are refused, as in the scenario. With them come checkpoints, one
-// on the way and one of the end.
+// play creates a log of transactions: most of them one by one, the rest in a batch.
+// Some are rejected, as in the scenario. It also creates two checkpoints, one on the
+// way and one at the end.
 func play(dir string, txs []string) error {
 	err := withDaemons(dir, func(write, read string) error {
 		last := max(len(txs)-20, 0)
@@ -36,7 +36,7 @@ func play(dir string, txs []string) error {
 	return err
 }
 
-// archived returns a log whose first segments were taken away.
+// archived creates a log whose first segments are archived.
 func archived(dir string, txs []string) error {
 	if err := play(dir, txs); err != nil {
 		return err
@@ -52,8 +52,8 @@ func archived(dir string, txs []string) error {
 	return err
 }
 
-// torn returns a log whose last write was cut short by a loss of power: half of
-// another frame stands beyond the end.
+// torn creates a log whose last write was cut short by a power failure: half of another
+// frame is beyond the end.
 func torn(dir string, txs []string) error {
 	if err := play(dir, txs); err != nil {
 		return err
@@ -78,7 +78,7 @@ func torn(dir string, txs []string) error {
 	if err != nil {
 		return err
 	}
-	// Without the checkpoint that knows of the commit.
+	// Remove the checkpoint that includes the commit.
 	if err := os.RemoveAll(filepath.Join(dir, "ckpt")); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func torn(dir string, txs []string) error {
 	return os.WriteFile(filepath.Join(dir, "END"), end, 0o600)
 }
 
-// post sends a request and returns the answer; a refusal is no error.
+// post sends a request and returns the response. A rejection is not an error.
 func post(url, body string) ([]byte, error) {
 	res, err := http.Post(url, "application/json", strings.NewReader(body))
 	if err != nil {

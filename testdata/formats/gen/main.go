@@ -1,11 +1,11 @@
-// Gen writes the folder of small logs that every later version must read, with
-// what must be answered from each:
+// Gen writes a folder of small logs that every later version must read, with the
+// expected responses from each:
 //
 //	FOLDER/NAME/log/…         the directory of a log, with checkpoints
 //	FOLDER/NAME/expected.txt  "digest N HEX", then queries and their answers
 //
-// It is run once for each version of a format, by the programs that first write
-// it; the folder then stays as it is for ever:
+// It is run once for each version of a format, with the first programs that write it.
+// After that, the folder never changes:
 //
 //	go run ./testdata/formats/gen testdata/formats/v2
 package main
@@ -19,7 +19,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: gen FOLDER, from the top of the repository; FOLDER must not be there yet")
+		fmt.Fprintln(os.Stderr, "usage: gen FOLDER, from the top of the repository; FOLDER must not exist")
 		os.Exit(2)
 	}
 	if err := generate(os.Args[1]); err != nil {
@@ -34,7 +34,7 @@ func generate(folder string) error {
 		return err
 	}
 	if err := os.Mkdir(folder, 0o755); err != nil {
-		return err // never over one that is there
+		return err // an existing folder is never overwritten
 	}
 	txs := strings.Split(strings.TrimSpace(string(text)), "\n")
 	for _, l := range []struct {
@@ -58,8 +58,8 @@ func generate(folder string) error {
 	return nil
 }
 
-// oneLog makes a log elsewhere, keeps what belongs to its format, and writes
-// down what it answers.
+// oneLog creates a log in a temporary directory, keeps the files that belong to its
+// format, and records the responses from it.
 func oneLog(home string, make func(dir string) error) error {
 	work, err := os.MkdirTemp("", "ledger-formats-")
 	if err != nil {
@@ -80,7 +80,7 @@ func oneLog(home string, make func(dir string) error) error {
 	return os.WriteFile(filepath.Join(home, "expected.txt"), expected, 0o644)
 }
 
-// keep copies the files that make a log: not locks, spares and readers' notes.
+// keep copies the files of a log, without locks, spares and the files of readers.
 func keep(from, to string) error {
 	for _, pattern := range []string{"END", "wal/*.seg", "ckpt/*.ckpt"} {
 		files, err := filepath.Glob(filepath.Join(from, pattern))

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// part2 are requests with names, conditions, holds, splits and reversals, each
-// path and body. LAST is the global_seq of the commit before. The hold made by
-// the last one has expired already: the write daemon releases it.
+// part2 has the path and the body of requests with names, conditions, holds, splits and
+// reversals. LAST is the global_seq of the previous commit. The hold of the last request
+// has expired already, so the write daemon releases it.
 var part2 = [][2]string{
 	{"/v1/register/class", `{"code":"EUR/2","name":"euro","decimals":2,"idempotency_key":"part2-class"}`},
 	{"/v1/register/class", `{"class_id":9000001,"code":"sword/2","name":"sword","fungible":false}`},
@@ -65,7 +65,7 @@ func words(ops ...string) string {
 	return strings.Join(list, ",")
 }
 
-// playPart2 makes the log of the scenario, and continues with the requests above.
+// playPart2 creates the log of the scenario, and continues with the requests above.
 func playPart2(dir string, txs []string) error {
 	if err := play(dir, txs); err != nil {
 		return err

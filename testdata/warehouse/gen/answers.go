@@ -15,7 +15,7 @@ func sortedStacks(c *container) []stackID {
 	})
 }
 
-// answers writes each query and, on the next line, its whole answer.
+// answers writes each query and, on the next line, the whole response.
 func (b *book) answers(w io.Writer) {
 	freshness := fmt.Sprintf(`"freshness":{"checkpoint_seq":%d,"commit_log_seq":%d}`, b.seq, b.seq)
 	data := func(path, format string, args ...any) {

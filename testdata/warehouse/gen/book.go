@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A book is the generator's own ledger, kept in the plainest way.
+// A book is the generator's own ledger, in its simplest form.
 type book struct {
 	lines, refusals bytes.Buffer
 	line            int // lines written so far
@@ -95,7 +95,7 @@ func (b *book) write() {
 	fmt.Fprintf(&b.lines, "{%s}\n", strings.Join(fields, ","))
 }
 
-// accepted ends a transaction that the ledger must take.
+// accepted ends a transaction that the ledger must accept.
 func (b *book) accepted() {
 	b.write()
 	b.seq++
@@ -104,11 +104,11 @@ func (b *book) accepted() {
 	}
 }
 
-// again repeats the last transaction: the ledger answers with its first result.
+// again repeats the last transaction. The ledger must return its first result.
 func (b *book) again() { b.write() }
 
-// refused ends a transaction that the ledger must refuse. The operations of a
-// refused transaction are given by op alone, so the book has not changed.
+// refused ends a transaction that the ledger must reject. The operations of a
+// rejected transaction are given by op alone, so the book has not changed.
 func (b *book) refused(code string, operation int) {
 	b.write()
 	fmt.Fprintf(&b.refusals, "%d %s %d\n", b.line, code, operation)

@@ -1,10 +1,8 @@
-// Gen writes the warehouse scenario: transactions.ndjson, refused.txt and
-// expected.txt, into the directory it is given. It always writes the same
-// bytes.
+// Gen writes the warehouse scenario, transactions.ndjson, refused.txt and expected.txt,
+// to the given directory. It always writes the same bytes.
 //
-// What must be answered afterwards is worked out here by a small ledger of its
-// own, which shares no code with the real one: if the two disagree, one of them
-// is wrong.
+// The expected responses are computed by a small ledger of its own, which shares no
+// code with the real one. If the two disagree, one of them is wrong.
 //
 //	go run ./testdata/warehouse/gen testdata/warehouse
 package main

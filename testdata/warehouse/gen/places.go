@@ -27,7 +27,7 @@ func (c *container) free(x, y, w, h int) bool {
 	return true
 }
 
-// firstFit tries every cell row by row, unturned, and then every cell turned.
+// firstFit tries every cell, row by row, unrotated, and then every cell rotated.
 func (c *container) firstFit(w, h int) (x, y, rotation int) {
 	for _, rotation := range []int{0, 90} {
 		if rotation == 90 {
@@ -94,7 +94,7 @@ func (b *book) burn(id int) {
 	delete(b.instances, id)
 }
 
-// out takes an instance from wherever it is.
+// out takes an instance from its place.
 func (b *book) out(i *instance) (was placement) {
 	if c := b.containers[i.container]; c != nil {
 		for slot, held := range c.inSlot {
@@ -170,7 +170,7 @@ func (b *book) removeFromGrid(id, inst int) {
 	b.out(b.instances[inst])
 }
 
-// move takes what covers (x,y) to (toX,toY), turned to rotation.
+// move moves the thing at (x,y) to (toX,toY), with the given rotation.
 func (b *book) move(id, x, y, toX, toY, rotation int) {
 	b.op(`{"op":"MoveInGrid","args":{"container_id":%d,"x":%d,"y":%d,"to_x":%d,"to_y":%d,"rotation":%d}}`, id, x, y, toX, toY, rotation)
 	c := b.containers[id]

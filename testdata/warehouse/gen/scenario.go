@@ -26,7 +26,7 @@ const (
 	temporary   = 4001
 )
 
-// play writes the scenario, in the order in which a warehouse would live it.
+// play writes the scenario, in the order of events in a real warehouse.
 func play(b *book) {
 	open(b)
 	fill(b)
@@ -100,8 +100,8 @@ func fill(b *book) {
 	b.accepted()
 }
 
-// dice is a small generator of its own, so that the scenario never changes
-// with a library.
+// dice is a random generator of its own, so that a change of the library never changes
+// the scenario.
 type dice uint64
 
 func (d *dice) roll(n int) int {
@@ -109,8 +109,8 @@ func (d *dice) roll(n int) int {
 	return int(uint64(*d) >> 33 % uint64(n))
 }
 
-// trade pays between wallets, with points for the buyer and the same key sent
-// twice now and then.
+// trade makes payments between wallets, with points for the buyer. Now and then it sends
+// a key twice.
 func trade(b *book) {
 	d := dice(b.seq)
 	for i := range 55 {
@@ -180,11 +180,11 @@ func equip(b *book) {
 	b.burn(trucks[5])
 	b.accepted()
 	b.begin("", "")
-	b.mint(battery, 9) // stays nowhere
+	b.mint(battery, 9) // keeps no location
 	b.accepted()
 }
 
-// hang places paintings on the shelf and moves things about.
+// hang places paintings on the shelf and moves things.
 func hang(b *book) {
 	b.begin("paintings", "")
 	large := b.mintInGrid(painting, 1, shelf)
@@ -196,7 +196,7 @@ func hang(b *book) {
 	b.accepted()
 	b.begin("move-large", "")
 	p := b.place(shelf, large)
-	b.move(shelf, p.x+2, p.y+1, 6, 6, 0) // named by another cell than its anchor
+	b.move(shelf, p.x+2, p.y+1, 6, 6, 0) // named by a cell that is not its anchor
 	b.accepted()
 	b.begin("turn-large", "")
 	b.move(shelf, 6, 6, 7, 5, 90) // over some of its own old cells
@@ -231,7 +231,7 @@ func (b *book) place(id, inst int) placement {
 	panic(fmt.Sprintf("the scenario looks for instance %d in grid %d, where it is not", inst, id))
 }
 
-// refusals are mistakes of all kinds, none of which may leave a trace.
+// refusals makes mistakes of all kinds. None of them may change anything.
 func refusals(b *book) {
 	bad := func(code string, operation int, ops ...string) {
 		b.begin(fmt.Sprintf("mistake-%d", b.line), "")
