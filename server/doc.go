@@ -7,13 +7,16 @@
 //	server/reader        the read daemon: follows the log and answers reads
 //	server/httpserver    HTTP for both: access, limits, routes, errors, metrics of requests
 //	server/commitlog     what a commit log is to a daemon; the driver "file"; replay;
-//	                     below it memlog, a driver for tests, and logtest, which tests drivers
+//	                     below it etcdlog, the driver "etcd"; memlog, a driver for tests;
+//	                     and logtest, which tests drivers
+//	server/logstream     serves the log to other machines
+//	server/mirror        fills a directory with the log of another machine
 //	server/sim           both daemons in one goroutine, from one seed
 //	server/systemtest    built programs, their documents, a browser
 //
-// A package imports only what stands below it: server → {writer, reader} →
-// {httpserver, commitlog} → {ledger, wal}. The writer and the reader share
-// nothing but the log.
+// A package imports only packages below it: server → {writer, reader} → mirror →
+// logstream → {httpserver, commitlog} → {ledger, wal}. The writer and the reader
+// share nothing but the log. docs/architecture.md lists all packages.
 //
 // # The life of one commit
 //

@@ -1,10 +1,11 @@
 package server
 
 import (
-	"assetledger/server/reader"
-	"assetledger/server/writer"
 	"context"
 	"os"
+
+	"assetledger/server/reader"
+	"assetledger/server/writer"
 )
 
 // RunWrite runs a write daemon until ctx is done, and then returns nil. It

@@ -48,14 +48,14 @@ func TestUsage(t *testing.T) {
 
 var update = flag.Bool("update", false, "rewrite the descriptions of the flags in docs")
 
-// TestDocs holds the documentation to the flags.
+// TestDocs compares the documentation with the flags.
 func TestDocs(t *testing.T) {
 	c := reader.DefaultConfig()
 	p := program(&c)
 	settingstest.Docs(t, p, "../../docs", *update)
 }
 
-// TestWrongValues: each flag says what is wrong with it, and what would not be.
+// TestWrongValues checks that each flag rejects invalid values with an example of a valid one.
 func TestWrongValues(t *testing.T) {
 	c := reader.DefaultConfig()
 	p := program(&c)

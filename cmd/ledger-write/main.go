@@ -18,7 +18,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return server.Main(program(&c), &c, args, stdout, stderr)
 }
 
-// program makes a flag for every setting.
+// program defines a flag for every setting.
 func program(c *writer.Config) *settings.Program {
 	return server.NewProgram("ledger-write", "accepts commits into the ledger in a directory.", c)
 }

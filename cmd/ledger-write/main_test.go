@@ -94,7 +94,7 @@ func start(t *testing.T, args ...string) *daemon {
 	return d
 }
 
-// status is the status of a commit that makes a container, or 0.
+// status is the status of a commit that creates a container, or 0.
 func (d *daemon) status(id int) int {
 	body := fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}]}`, id)
 	resp, err := http.Post("http://"+d.addr+"/v1/commit", "application/json", strings.NewReader(body))
@@ -131,14 +131,14 @@ func TestProcess(t *testing.T) {
 
 var update = flag.Bool("update", false, "rewrite the descriptions of the flags in docs")
 
-// TestDocs holds the documentation to the flags.
+// TestDocs compares the documentation with the flags.
 func TestDocs(t *testing.T) {
 	c := writer.DefaultConfig()
 	p := program(&c)
 	settingstest.Docs(t, p, "../../docs", *update)
 }
 
-// TestWrongValues: each flag says what is wrong with it, and what would not be.
+// TestWrongValues checks that each flag rejects invalid values with an example of a valid one.
 func TestWrongValues(t *testing.T) {
 	c := writer.DefaultConfig()
 	p := program(&c)

@@ -190,8 +190,8 @@ func holedGrid(l *ledger) error {
 	return l.must("/v1/commit", `{"operations":[`+strings.Join(list, ",")+`]}`)
 }
 
-// searches is a little more than one transaction may search grid 4, so the
-// transaction is rolled back at its end.
+// searches is the number of searches of grid 4 in one transaction. It is a little
+// more than permitted, so the transaction is rolled back at its end.
 const searches = 250
 
 const searchAgain = `{"op":"MoveInGrid","args":{"container_id":4,"x":0,"y":0,"to_x":0,"to_y":1000}},` +

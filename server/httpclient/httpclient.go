@@ -95,7 +95,7 @@ func (t *Trust) Transport(base string, idle int) (*http.Transport, error) {
 	return transport, nil
 }
 
-// dial connects as the transport would by itself, within the same times, but with
+// dial connects as the transport would by itself, with the same timeouts, but with
 // the roots that the file has now: the daemon may run longer than a root is valid.
 func (t *Trust) dial(ctx context.Context, as *http.Transport, network, addr string) (net.Conn, error) {
 	config, err := t.tls()

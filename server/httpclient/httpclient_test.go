@@ -74,8 +74,8 @@ func TestRootsAreReadAgain(t *testing.T) {
 	unknown()
 }
 
-// TestRootsChangeNoTimeout checks that a client waits for a server that does not
-// answer as long with a file of roots as without.
+// TestRootsChangeNoTimeout checks that the timeouts for a silent server are the
+// same with a file of roots as without.
 func TestRootsChangeNoTimeout(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	server.Close()

@@ -29,7 +29,7 @@ type Route struct {
 	Query        []string // the query parameters that it takes
 }
 
-// A Daemon is what a document describes.
+// A Daemon has the parts of a document that differ between the daemons.
 type Daemon struct {
 	title, about string
 	url          string
@@ -48,7 +48,7 @@ type operation struct {
 	headers                 []string // request headers, by the name of their parameter component
 	body                    string   // schema of the request, "" for none
 	bodyType                string   // its media type, "" for JSON
-	answer                  string   // schema of the answer
+	answer                  string   // schema of the response
 	answerType              string   // its media type, "" for JSON
 	answerHeaders           []string // by the name of their header component
 	events                  bool     // may also be a stream of events
@@ -138,7 +138,7 @@ func (op operation) describe(r Route) object {
 		op.errors = slices.Sorted(slices.Values(append(slices.Clone(op.errors), http.StatusUnauthorized, http.StatusForbidden)))
 		described = append(described, member{"security", list{object{}, o("token", list{}), o("certificate", list{})}})
 	} else {
-		described = append(described, member{"security", list{}}) // said to be open, not forgotten
+		described = append(described, member{"security", list{}}) // explicitly open, not forgotten
 	}
 	return append(described, member{"responses", op.responses()})
 }
@@ -157,7 +157,8 @@ func pathSchema(path string) object {
 
 const typeJSON = "application/json"
 
-// closed reports whether a daemon with an auth file requires credentials for it.
+// closed reports whether a daemon with an auth file requires credentials for the
+// operation.
 func (op operation) closed() bool {
 	return op.tag != "Operation" || op.answer == "Metrics" || op.answer == "StatusAnswer"
 }

@@ -31,8 +31,8 @@ func TestDocumentWantsRoutesAndWordsToMatch(t *testing.T) {
 	}
 }
 
-// TestComponentsSuitGenerators: what nothing refers to is left out, and no two
-// components become one name where punctuation and case are dropped.
+// TestComponentsSuitGenerators checks that unreferenced components are omitted,
+// and that no two names are equal without punctuation and case.
 func TestComponentsSuitGenerators(t *testing.T) {
 	for _, d := range []Daemon{Read, Write} {
 		var routes []Route

@@ -11,8 +11,8 @@ import (
 )
 
 // Answer returns the response of h to the raw bytes of a request. It returns
-// nil if they are no request that would reach a handler. The test fails if the
-// response is malformed.
+// nil if they are not a request that would reach a handler. The test fails if
+// the response is malformed.
 func Answer(t *testing.T, h http.Handler, raw string) *httptest.ResponseRecorder {
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
 	if err != nil || r.ContentLength > 1<<20 {

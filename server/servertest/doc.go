@@ -1,2 +1,2 @@
-// Package servertest holds what the tests of several packages of server share.
+// Package servertest has helpers that the tests of several packages of server share.
 package servertest

@@ -7,8 +7,8 @@ import (
 )
 
 // A simClient sends a request until it knows the outcome, always with the same
-// idempotency key. Now and then it sends the request twice at a time, and
-// sometimes again much later.
+// idempotency key. Sometimes it sends the request twice at once, and sometimes
+// again much later.
 type simClient struct {
 	*simWorld
 	id    int

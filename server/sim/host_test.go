@@ -101,14 +101,14 @@ func (h *simHost) finish() {
 	}
 }
 
-// goOn runs the coroutine up to its next pause.
+// goOn resumes the coroutine up to its next pause.
 func (h *simHost) goOn() {
 	if _, paused := h.resume(); !paused {
 		h.resume = nil
 	}
 }
 
-// fault is called before each call of etcd. It lets others run, and draws a
+// fault is called before each call to etcd. It lets others run, and draws a
 // fault.
 func (h *simHost) fault(string) etcdfake.Fault {
 	if !h.yield(struct{}{}) {

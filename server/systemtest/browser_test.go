@@ -105,7 +105,9 @@ func (b *browser) size(width, height int) {
 	b.must("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
-// scheme sets the preferred color scheme: light or dark.
+// scheme sets the preferred color scheme: light or dark. In the short form the
+// user prefers no motion: drawing the page many times while it fades in takes
+// long.
 func (b *browser) scheme(name string) {
 	b.t.Helper()
 	features := []map[string]string{{"name": "prefers-color-scheme", "value": name}}
@@ -152,7 +154,7 @@ func (b *browser) read(out *os.File) {
 }
 
 // faultOf returns the fault that an event reports, "" for none. A rejected
-// request is no fault, because a page may request what does not exist.
+// request is not a fault, because a page may request what does not exist.
 func faultOf(method string, params json.RawMessage) string {
 	var p struct {
 		Type  string

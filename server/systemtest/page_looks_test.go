@@ -103,7 +103,7 @@ func (p *pageTest) pictures(t *testing.T) {
 const axeFile = "LEDGER_TEST_AXE"
 
 // accessible checks each view with axe-core for accessibility problems, in both
-// color schemes.
+// color schemes in the long form.
 func (p *pageTest) accessible(t *testing.T) {
 	if os.Getenv(axeFile) == "" {
 		t.Skipf("NOT TESTED: the page with axe-core; set %s to its axe.min.js (npm pack axe-core)", axeFile)

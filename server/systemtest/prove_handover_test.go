@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// TestProveHandOver stops and kills the writer of a ledger on several machines
+// TestProveHandover stops and kills the writer of a ledger on several machines
 // while ledgerctl batch and all clients commit long streams, each with the
 // addresses of all daemons. Every line must be committed once, and every client
 // must succeed without help.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestProveTakeOver measures how long a ledger on several machines accepts no
+// TestProveTakeover measures how long a ledger on several machines accepts no
 // commits when its writer is killed or asked to stop, without load and under
 // load. Everything that was acknowledged must be there afterwards.
 func TestProveTakeover(t *testing.T) {

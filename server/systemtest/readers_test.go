@@ -46,7 +46,7 @@ func TestSecondWriterHarmsNothing(t *testing.T) {
 }
 
 // TestGrownUnderSleepingReader restores an older backup in place while a read
-// daemon is stopped, and makes as many other commits and more before it
+// daemon is stopped, and makes other commits, as many or more, before it
 // continues. The log's id and epoch are the same, and END has not gone back.
 // The daemon must notice.
 func TestGrownUnderSleepingReader(t *testing.T) {

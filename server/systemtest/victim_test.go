@@ -45,7 +45,8 @@ func newVictim(t *testing.T, more ...string) *victim {
 	return v
 }
 
-// behave commits and reads back until it is stopped.
+// behave commits and reads back until it is stopped, with a short pause after
+// each, so that the attacks have the processors.
 func (v *victim) behave() {
 	defer close(v.ended)
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}

@@ -16,7 +16,7 @@ import (
 
 // TestHealthCountsCopies checks that the writer of a log on several machines is
 // degraded while fewer than two copies on other hosts follow. Read daemons that
-// copy the log over HTTP count, also if they copy it from a daemon that stands
+// copy the log over HTTP count, even if they copy it from a daemon that stands
 // by.
 func TestHealthCountsCopies(t *testing.T) {
 	t.Parallel()

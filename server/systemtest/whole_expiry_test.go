@@ -102,7 +102,7 @@ func TestHoldsExpireThroughKills(t *testing.T) {
 	}
 }
 
-// awaits polls until cond is true.
+// awaits polls until cond is true, for at most a minute.
 func awaits(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(20 * time.Millisecond) {

@@ -47,7 +47,7 @@ func pastOf(t *testing.T, url string, last int) string {
 	return all.String()
 }
 
-// mustGetReady is mustGet, repeated while the history index is being made.
+// mustGetReady is mustGet, repeated while the history index is being built.
 func mustGetReady(t *testing.T, url string, into any) {
 	t.Helper()
 	var a answer

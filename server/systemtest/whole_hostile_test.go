@@ -214,7 +214,8 @@ func (v *victim) pipelines() {
 	}
 }
 
-// compressed sends a decompression bomb: 100 MiB of zeroes in 100 KiB.
+// compressed sends a decompression bomb: 100 MiB of zeroes in 100 KiB, a tenth
+// in the short form.
 func (v *victim) compressed() {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)

@@ -126,7 +126,7 @@ func TestStrangersHoldNothing(t *testing.T) {
 	w.stop(t)
 }
 
-// endless is an endless stream of white space.
+// endless is an endless stream of whitespace.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {

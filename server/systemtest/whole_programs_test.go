@@ -18,7 +18,7 @@ import (
 	"assetledger/server/servertest/longtest"
 )
 
-// TestMain removes what the tests of whole programs have built.
+// TestMain removes what the tests have built.
 func TestMain(m *testing.M) {
 	code := longtest.Main(m)
 	removeClients()

@@ -13,7 +13,8 @@ import (
 )
 
 // talk sends text on a new connection, then nothing more. It returns everything
-// that the daemon sends until it closes the connection.
+// that the daemon sends until it closes the connection. The close may arrive as a
+// reset, since the daemon does not read to the end.
 func talk(t *testing.T, url, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
@@ -31,8 +32,8 @@ func talk(t *testing.T, url, text string) string {
 	return string(said)
 }
 
-// smuggled is a request that a proxy in front of the daemon would not notice,
-// if it sees the end of the request before it elsewhere than the daemon.
+// smuggled is a request that a proxy in front of the daemon would not notice if the
+// two disagreed about where the request before it ends.
 const (
 	smuggledBody = `{"operations":[{"op":"CreateContainer","args":{"container_id":666,"kind":"Standard"}}]}`
 	smuggled     = "POST /v1/commit HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 87\r\n\r\n" + smuggledBody

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// trial is what someone does in the first ten minutes who has read README.md
-// and ledgerctl help, and no other document. README.md has the words of the
+// trial is what a new user does in the first ten minutes with README.md and
+// ledgerctl help, and no other document. README.md has the examples for the
 // clients.
 var trial = []struct{ task, command, want string }{
 	{"create two wallets by name", "ledgerctl register class EUR -name Euro -decimals 2", "class_id"},
