@@ -85,6 +85,7 @@ type Tracked struct {
 	read, write deadline
 	unwatched   atomic.Bool // the next Read returns nothing; see Unwatch
 	gathered    gathered
+	unread      atomic.Bool // a write ended at its deadline; see unread.go
 
 	header headerSize   // of the present header; only reads and notice use it
 	last   headerSize   // of the part in its last read
@@ -269,6 +270,9 @@ func (s *connections) count() int {
 
 // Close closes the connection and makes room for another.
 func (t *Tracked) Close() error {
+	if t.unread.Load() {
+		t.dropUnread()
+	}
 	err := t.writeCloser.Close()
 	t.freeHeader()
 	t.home.mu.Lock()
