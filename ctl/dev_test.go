@@ -48,7 +48,7 @@ func (r *running) line() string {
 	r.t.Helper()
 	if !r.out.Scan() {
 		r.cmd.Wait()
-		r.t.Fatalf("it ended: %s", &r.stderr)
+		r.t.Fatalf("ledgerctl ended: %s", &r.stderr)
 	}
 	return r.out.Text()
 }
@@ -103,7 +103,7 @@ func TestDev(t *testing.T) {
 		t.Errorf("on a directory in use: exit code %d: %s", code, out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "ledger-data", "dev-auth")); err == nil {
-		t.Error("it made tokens although another one is running")
+		t.Error("it created tokens although another ledgerctl dev is running")
 	}
 	taken := strings.TrimPrefix(urls["write"], "http://")
 	code, out = run("dev", "-dir", filepath.Join(dir, "other"), "-read-listen", taken, "-write-listen", "127.0.0.1:0")

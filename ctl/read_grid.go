@@ -15,8 +15,8 @@ import (
 
 var readGridCommand = readRow{
 	words: "read grid", arg: "CONTAINER", purpose: "draw a grid, or list what is in it", list: true, past: true,
-	notes: "With -x, -y, -width and -height it shows only things that touch this rectangle. Width and height are as placed. A\n" +
-		"grid that is too large for the terminal, or holds more than 256 things, is listed.",
+	notes: "With -x, -y, -width and -height it shows only things that overlap this rectangle. The width and height of a thing are\n" +
+		"those after rotation. A grid that is too large for the terminal, or holds more than 256 things, is listed.",
 	examples: [2]string{"read grid 4 -list", "read grid 4 -x 0 -y 0 -width 8 -height 2"},
 	path:     "/v1/read/container/*/grid",
 	fields:   gridFields,
@@ -148,7 +148,7 @@ func (g *gridPicture) draw(out *bufio.Writer, step int) {
 	}
 }
 
-// head writes the numbers of the columns, as far as there is room.
+// head writes the column numbers. If there is not room for all, it skips some.
 func (g *gridPicture) head(out *bufio.Writer, step int) {
 	every := 1
 	for every*step < len(strconv.Itoa(g.x+g.width-1))+1 {

@@ -141,7 +141,7 @@ func certificateHash(path string) (hash [sha256.Size]byte, err error) {
 	for {
 		var block *pem.Block
 		if block, text = pem.Decode(text); block == nil {
-			return hash, usagef("-cert-file %s has no certificate in PEM", path)
+			return hash, usagef("-cert-file %s contains no PEM certificate", path)
 		}
 		if block.Type == "CERTIFICATE" {
 			return sha256.Sum256(block.Bytes), nil

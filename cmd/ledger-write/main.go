@@ -1,5 +1,5 @@
 // Command ledger-write is the write daemon: it accepts commits and
-// registrations over HTTP and keeps them in the commit log of a directory.
+// registrations over HTTP and stores them in the commit log of a directory.
 package main
 
 import (

@@ -20,7 +20,7 @@ import (
 	"assetledger/server/writer"
 )
 
-// The test binary is the daemon when this is set.
+// If this environment variable is set, the test binary runs as the daemon.
 const asDaemon = "TEST_RUN_AS_LEDGER_WRITE"
 
 func TestMain(m *testing.M) {
@@ -67,7 +67,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A daemon is a process of its own.
+// A daemon is a ledger-write process.
 type daemon struct {
 	*exec.Cmd
 	addr   string
@@ -94,7 +94,8 @@ func start(t *testing.T, args ...string) *daemon {
 	return d
 }
 
-// status is the status of a commit that creates a container, or 0.
+// status returns the status of a commit that creates a container, or 0 if there is no
+// response.
 func (d *daemon) status(id int) int {
 	body := fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}]}`, id)
 	resp, err := http.Post("http://"+d.addr+"/v1/commit", "application/json", strings.NewReader(body))

@@ -13,7 +13,7 @@ const (
 )
 
 // request sends the first lines of the queue as a batch request. If the daemon has no streams, request first collects the
-// lines that the source has without waiting.
+// lines that the source can return without waiting.
 func (p *pipeline) request(ctx context.Context) error {
 	n := p.together()
 	for p.noStream && p.source != nil && p.more && n == len(p.queue) && n < mostTxs && !p.full() && !p.halted() {

@@ -15,7 +15,7 @@ type Result struct {
 	Replayed  bool            `json:"replayed"` // the key was committed before, and this is the first result
 }
 
-// A Verdict is the result of one of many transactions.
+// A Verdict is the result of one transaction of a stream or batch.
 type Verdict struct {
 	Result
 	Err *Refused `json:"error"` // nil if the transaction was committed

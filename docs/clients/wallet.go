@@ -8,7 +8,7 @@
 //	GET  /users/ada                                      {"user":"ada","balance":"7.50"}
 //	GET  /users/ada/history                              newest first
 //
-// The id of a deposit or payment is its idempotency key: a client without a response can safely send the same request again.
+// The id of a deposit or payment is its idempotency key: a client that got no response can safely send the same request again.
 package main
 
 import (
@@ -108,14 +108,14 @@ func (w wallets) history(r *http.Request, _ order) (reply, error) {
 	return all, nil
 }
 
-var errNoPath, errBad = errors.New("no such path"), errors.New(`a user has 1 to 64 of A-Z a-z 0-9 . _ -, and an order has an id, and a positive amount such as "12.50"`)
+var errNoPath, errBad = errors.New("no such path"), errors.New(`a user name is 1 to 64 of the characters A-Z a-z 0-9 . _ -; an order has an id and a positive amount such as "12.50"`)
 var isUser, isAmount = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`), regexp.MustCompile(`^(\d{1,16})(?:\.(\d{1,2}))?$`)
 
 func isNone(user string) bool { return !isUser.MatchString(user) }
 
 func path(user string) string { return "/v1/read/container/" + url.PathEscape("wallet/"+user) }
 
-// cents returns the amount of an order in cents. More digits than the currency has are an error.
+// cents returns the amount of an order in cents. An amount with more decimals than the currency has is an error.
 func (o order) cents() (cents int64, err error) {
 	if m := isAmount.FindStringSubmatch(o.Amount); m != nil && o.ID != "" {
 		cents, err = strconv.ParseInt(m[1]+(m[2] + "00")[:2], 10, 64)
@@ -154,7 +154,7 @@ func failure(err error) (status int, words string) {
 	}
 }
 
-// handler answers requests with what answer returns.
+// handler returns an HTTP handler that responds with the result of answer.
 func handler(answer func(*http.Request, order) (reply, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		o, out, err := order{}, reply{}, errBad

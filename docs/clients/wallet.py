@@ -59,7 +59,7 @@ class Wallets:
 
 def wallet(user):
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", user or ""):
-        raise BadRequest("a user has 1 to 64 of A-Z a-z 0-9 . _ -")
+        raise BadRequest("a user name is 1 to 64 of the characters A-Z a-z 0-9 . _ -")
     return "wallet/" + user
 
 

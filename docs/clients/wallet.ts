@@ -70,7 +70,7 @@ function text(body: JsonObject, name: string): string {
 }
 
 function wallet(user: string): string {
-  if (!/^[A-Za-z0-9._-]{1,64}$/.test(user)) throw new BadRequest("a user has 1 to 64 of A-Z a-z 0-9 . _ -");
+  if (!/^[A-Za-z0-9._-]{1,64}$/.test(user)) throw new BadRequest("a user name is 1 to 64 of the characters A-Z a-z 0-9 . _ -");
   return "wallet/" + user;
 }
 
