@@ -1,9 +1,9 @@
 package ledger
 
 // An index finds records by the hash of their key: open addressing with linear
-// probing, in 256 shards so that growing moves few entries at a time. A slot is
-// the low half of the hash above the record's number, so that neither probing
-// past other keys, nor growing, nor removing looks at the records.
+// probing, in 256 shards so that growing moves few entries at a time. A slot holds
+// the low half of the hash and the record's number, so probing past other keys,
+// growing and removing need not read the records.
 //
 //	63            32 31             0
 //	[ hash, low 32 ][ record number ]   0: empty
@@ -22,7 +22,7 @@ const (
 	indexFirstSlots = 8
 )
 
-// A probe is a position in the entries of one hash.
+// A probe is a position among the entries of one hash.
 type probe struct {
 	slots []uint64
 	tag   uint32
@@ -82,8 +82,8 @@ func (sh *indexShard) grow() {
 	}
 }
 
-// fill adds the records 1 .. next-1 to an empty index, after giving it the size
-// that adding them one by one would have.
+// fill adds the records 1 .. next-1 to an empty index. It first gives the index the
+// size that it would reach if the records were added one by one.
 func (x *index) fill(next uint32, hash func(ref uint32) uint64) {
 	var counts [indexShards]int
 	for ref := uint32(1); ref < next; ref++ {

@@ -16,7 +16,7 @@ type Query struct {
 // What names a read.
 type What string
 
-// The reads. Those of lists return the whole list.
+// The reads. A read of a list returns the whole list.
 const (
 	ReadContainer  What = "container"
 	ReadBalances   What = "balances"

@@ -32,7 +32,7 @@ func TestOnlyTestsImport(t *testing.T) {
 		}
 	}
 	if !seen {
-		t.Errorf("go list does not know %s: this test checks nothing", self)
+		t.Errorf("go list did not list %s: this test checks nothing", self)
 	}
 }
 
@@ -286,11 +286,12 @@ func TestIdempotency(t *testing.T) {
 	m.Submit(request("b", 1), 1)
 	m.Submit(request("c", 1), 1)
 	if a := m.Submit(request("a", 1), 9); a.Seq != 5 || a.Replayed {
-		t.Errorf("after the memory of two is full: %+v", a)
+		t.Errorf("after two newer keys, the number that the model remembers: %+v", a)
 	}
 }
 
-// TestSame compares requests as idempotency does.
+// TestSame compares requests in the way that a retry is compared with the first
+// request.
 func TestSame(t *testing.T) {
 	create := op(ledger.CreateContainer, args{"container_id": 1, "kind": 1})
 	nullOwner := create

@@ -9,8 +9,8 @@ import (
 // Names of containers and codes of classes. A name is stored in its container
 // or class, and found by searching all of them.
 
-// containerID returns the id of the container that argument i names, or 0 if
-// nothing has the name, and how the operation named it.
+// containerID returns the id of the container that argument i names, or 0 if no
+// container has the name. It also returns how the operation named it.
 func (r *run) containerID(op *ledger.Op, i int) (int64, detail) {
 	if op.Ref&(1<<i) == 0 {
 		return op.Args[i], detail{"container_id", op.Args[i]}
@@ -38,8 +38,8 @@ func (r *run) container(op *ledger.Op, i int) *container {
 	return c
 }
 
-// sameContainer reports whether two arguments name one container. A name does so
-// only if the container exists and the sender may use it.
+// sameContainer reports whether two arguments name the same container. A name counts
+// only if its container exists and the sender may use it.
 func (r *run) sameContainer(op *ledger.Op, i, j int) bool {
 	a, b := r.known(op, i), r.known(op, j)
 	return a == b && a != 0
@@ -100,8 +100,8 @@ func (r *run) freeCode(code string, self *class) {
 	r.check(c == nil || c == self, ledger.NameTaken, detail{"code", code}, detail{"class_id", id})
 }
 
-// assign sets the operation's first argument to the next id of a sort, 0 for
-// containers and 1 for classes.
+// assign sets the operation's first argument to the next id that the ledger
+// assigns. sort is 0 for containers and 1 for classes.
 func (r *run) assign(op *ledger.Op, sort int, used func(int64) bool) {
 	id := r.m.nextAssigned[sort]
 	for used(id) {
