@@ -53,7 +53,7 @@ const (
 )
 
 const whyHeadless = "the first segments are missing, and no checkpoint covers them: " +
-	"move them back from the archive, or a checkpoint from a backup"
+	"move them back from the archive, or restore a checkpoint from a backup"
 
 // dirRules decide about a directory. The first segment gets its durable name before
 // END is created, so a crash never leaves an END without segments. A power failure
@@ -75,7 +75,7 @@ var dirRules = []rule{
 	{"log missing, END present", badEnd | foreignEnd | hasSegments | hasEnd | halfCopy, hasEnd, refuse,
 		"there are no segments, but END says that there was a log"},
 	{"log missing, checkpoints present", badEnd | foreignEnd | hasSegments | hasEnd | hasCkpt | halfCopy, hasCkpt, refuse,
-		"there are no segments, but checkpoints of a log"},
+		"there are no segments, but there are checkpoints of a log"},
 	{"new log", dirFacts &^ headless, 0, create, ""},
 }
 

@@ -6,8 +6,8 @@ import "math/rand/v2"
 // one of 0 … n-1. For a sector, the last choice is that it is garbled.
 type Chooser interface{ Choose(n int) int }
 
-// dice has the sources of all choices of a disk: for the fates of things in
-// flight, of which a test can try all, and for the noise in garbled sectors.
+// dice makes all choices of a disk: the fates of things in flight, all of which a
+// test can try, and the noise in garbled sectors.
 type dice struct {
 	fates Chooser
 	noise *rand.Rand
@@ -23,7 +23,7 @@ type randomChooser struct{ *rand.Rand }
 
 func (r randomChooser) Choose(n int) int { return r.IntN(n) }
 
-// Random returns a Chooser that chooses at random, by a seed.
+// Random returns a Chooser that chooses at random, from a seed.
 func Random(seed uint64) Chooser { return randomChooser{rand.New(rand.NewPCG(seed, 0x6d656d6673))} }
 
 // Choices is a Chooser that goes through all combinations of choices, like an

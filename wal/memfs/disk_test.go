@@ -51,7 +51,7 @@ func TestSharedPage(t *testing.T) {
 		}
 	}
 	if found[0] || !noise {
-		t.Errorf("what was synced is lost (%v), or nothing is ever garbled (%v)", found[0], noise)
+		t.Errorf("synced bytes were lost: %v, want false; bytes were garbled: %v, want true", found[0], noise)
 	}
 }
 
