@@ -6,13 +6,13 @@
 //	server/writer        the write daemon: judges transactions and makes them durable
 //	server/reader        the read daemon: follows the log and answers reads
 //	server/httpserver    HTTP for both: access, limits, routes, errors, metrics of requests
-//	server/commitlog     what a commit log is to a daemon; the driver "file"; replay;
+//	server/commitlog     what a daemon requires of a log; the driver "file"; replay;
 //	                     below it etcdlog, the driver "etcd"; memlog, a driver for tests;
 //	                     and logtest, which tests drivers
 //	server/logstream     serves the log to other machines
 //	server/mirror        fills a directory with the log of another machine
 //	server/sim           both daemons in one goroutine, from one seed
-//	server/systemtest    built programs, their documents, a browser
+//	server/systemtest    tests of the built programs, of their documents and of the page
 //
 // A package imports only packages below it: server → {writer, reader} → mirror →
 // logstream → {httpserver, commitlog} → {ledger, wal}. The writer and the reader
@@ -44,7 +44,7 @@
 //	tailer      the goroutine that follows the log (reader)
 //	projection  the state that reads see (reader)
 //	reading     one read in progress (reader)
-//	freshness   how far the projection is, and which requests wait for it (reader)
+//	freshness   the last commit of the projection, and the requests that wait for it (reader)
 //	checkpoint  the state in a file, from which a daemon starts (ledger, reader)
 //	replay      applying the log's records to a state (commitlog)
 package server

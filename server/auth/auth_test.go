@@ -55,8 +55,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestTransferScope checks that the scope transfer limits a client without the
-// scope commit, and no other.
+// TestTransferScope checks that the scope transfer limits a client only if it lacks
+// the scope commit.
 func TestTransferScope(t *testing.T) {
 	for scopes, want := range map[string]*ledger.Permit{
 		"transfer":                 {Transfer: true},
@@ -140,7 +140,7 @@ func TestCutShort(t *testing.T) {
 		}
 		err := Edit(path, func(lines []string) ([]string, error) { return lines, nil })
 		if (err == nil) != (good || n == 0) {
-			t.Errorf("cut after %d bytes, and changed: %v", n, err)
+			t.Errorf("cut after %d bytes, then edited: %v", n, err)
 		}
 	}
 }

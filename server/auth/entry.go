@@ -64,7 +64,7 @@ func ParseEntry(line string) (e Entry, err error) {
 
 func (e *Entry) check() error {
 	if e.Owners != nil && e.Scopes.Has(Admin) {
-		return fmt.Errorf("%s has the scope admin, which is everything, and can't be limited to owners", e.Name)
+		return fmt.Errorf("%s has the scope admin, which permits everything and can't be limited to owners", e.Name)
 	}
 	return nil
 }

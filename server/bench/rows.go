@@ -18,7 +18,7 @@ const (
 	accounts    = 10_000
 )
 
-// pressed returns a probe of the requests a second that are answered with 200.
+// pressed returns a probe of how many requests per second are answered with 200.
 // If a process is given, it also measures that process's CPU time per request,
 // which other work on the machine disturbs less.
 func (b *bench) pressed(name string, p *process, l load, connections int) probe {
@@ -44,7 +44,7 @@ func (b *bench) pressed(name string, p *process, l load, connections int) probe 
 }
 
 // processorOf is the suffix for the name of a probe of CPU time per request.
-const processorOf = ": processor time a request"
+const processorOf = ": processor time per request"
 
 const (
 	bareDefault = "bare POST"
@@ -55,7 +55,7 @@ const (
 )
 
 var singlesRow = row{
-	name: "singles", what: "single-operation commits over HTTP, 64 connections, each durable before its answer",
+	name: "singles", what: "single-operation commits over HTTP, 64 connections, each durable before its response",
 	setup: func(b *bench) ([]probe, error) {
 		bare, err := b.bare()
 		if err != nil {
@@ -141,7 +141,7 @@ var latencyRow = row{
 			{name: syncOne, unit: "µs", measure: func() (float64, error) { return syncTime(file, b.slice) }},
 		}, nil
 	},
-	// A sync takes longer on a machine that was idle since the last one, as it is
+	// A sync takes longer if the machine was idle since the last sync, as it is
 	// between two requests. So the second goal compares syncs at the same rhythm.
 	goals: []goal{
 		{what: "commit / (bare + one write and fdatasync)", of: func(v values) float64 {
@@ -220,7 +220,7 @@ var batchRow = row{
 	},
 }
 
-// batched returns a probe of the transfers a second through batch requests. It
+// batched returns a probe of the transfers per second in batch requests. It
 // also measures the daemon's CPU time per transfer.
 func (b *bench) batched(name string, p *process, containers int) probe {
 	l := batches(p.url, containers)
@@ -233,7 +233,7 @@ func (b *bench) batched(name string, p *process, containers int) probe {
 		}
 		each = (p.processor() - before) / float64(max(1, o.ok)*batchSize) * 1e6
 		return o.rate() * batchSize, o.check()
-	}, more: []derived{{name + ": processor time a transfer", "µs", func() float64 { return each }}}}
+	}, more: []derived{{name + ": processor time per transfer", "µs", func() float64 { return each }}}}
 }
 
 // batches returns a few different batch requests among n containers.
@@ -265,7 +265,7 @@ var replayRow = row{
 			return nil, err
 		}
 		if b.before == "" {
-			b.skip("replay by the version before", "no -before names a folder with its programs")
+			b.skip("replay by the version before", "-before, the folder with its programs, is not set")
 			return probes, nil
 		}
 		more, err := b.replays(b.before, older)
@@ -314,7 +314,7 @@ func (b *bench) replays(bin, suffix string) ([]probe, error) {
 			took, err := replayTime(of())
 			each = of().processor() / float64(sent) * 1e9
 			return float64(sent) / took, err
-		}, more: []derived{{name + suffix + ": processor time a commit, the start included", "ns", func() float64 { return each }}}}
+		}, more: []derived{{name + suffix + ": processor time per commit, including the start", "ns", func() float64 { return each }}}}
 	}
 	return []probe{
 		replay(replayWrite, func() error { return p.startWriter() }, func() *process { return p.write }),

@@ -60,7 +60,7 @@ var clusterRow = row{
 }
 
 var clusterSeenRow = row{
-	name: "cluster-seen", what: "a commit over three local members of etcd is readable on the writer's host, and on another",
+	name: "cluster-seen", what: "time until a commit over three local members of etcd is readable on the writer's host and on another",
 	setup: func(b *bench) ([]probe, error) {
 		c, err := b.threeEtcds()
 		if c == nil || err != nil {

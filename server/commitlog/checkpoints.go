@@ -9,12 +9,12 @@ import (
 	"assetledger/wal"
 )
 
-// Restore returns the state of the newest checkpoint that is wholly valid and of
+// Restore returns the state of the newest checkpoint that is valid and belongs to
 // this log, or the empty state if there is none. It positions the log after that
-// state. Checkpoints that can't be used are skipped with a warning. Errors are
-// those of the log. If the log begins after every usable checkpoint, the error is a
-// *wal.CorruptError. It wraps ledger.ErrCheckpointWindow instead if a checkpoint is
-// valid except that it holds fewer idempotency keys than the given number.
+// state. Checkpoints that can't be used are skipped with a warning. Errors come from
+// the log. If the log begins after every usable checkpoint, the error is a
+// *wal.CorruptError. If a checkpoint is valid except that it holds fewer idempotency
+// keys than the given number, the error wraps ledger.ErrCheckpointWindow instead.
 func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledger.State, wal.Place, error) {
 	seqs, err := store.List()
 	if err != nil {

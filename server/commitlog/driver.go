@@ -95,8 +95,8 @@ type Reader interface {
 	SeekAfter(p wal.Place) error
 	// Durable returns the last durable commit.
 	Durable() uint64
-	// Moved returns the time when that commit became durable, in Unix nanoseconds,
-	// or a slightly later one. It returns 0 if the time is unknown.
+	// Moved returns the time when the last durable commit became durable, in Unix
+	// nanoseconds, or a slightly later time. It returns 0 if the time is unknown.
 	Moved() int64
 	// Wait returns when Durable() > after, or after the timeout.
 	Wait(after uint64, timeout time.Duration)

@@ -99,7 +99,7 @@ type Status struct {
 }
 
 var (
-	// ErrCompacted means that the revision was compacted. Read the present values
+	// ErrCompacted means that the revision was compacted. Read the current values
 	// instead.
 	ErrCompacted = errors.New("etcd: the revision was compacted")
 	// ErrNoLease means that the lease has expired.
@@ -131,8 +131,8 @@ const (
 	codeUnauthenticated = 16
 )
 
-// Refused reports whether err means that this attempt was not executed, and would
-// not be if it were sent to another member: the request or the client is at fault.
+// Refused reports whether err means that this attempt was not executed, and that no
+// other member would execute it: the request or the client is at fault.
 func Refused(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

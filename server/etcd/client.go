@@ -188,7 +188,7 @@ func (c *Client) open(ctx context.Context, endpoint, method string, body io.Read
 	}
 	if resp.StatusCode != http.StatusOK {
 		resp.Body.Close()
-		return nil, fmt.Errorf("etcd %s: %s: HTTP status %s: is this the client address of an etcd?", endpoint, method, resp.Status)
+		return nil, fmt.Errorf("etcd %s: %s: HTTP status %s: is this the client address of an etcd member?", endpoint, method, resp.Status)
 	}
 	return resp, nil
 }
@@ -208,7 +208,7 @@ func readMessage(r io.Reader) (message, error) {
 	}
 	n := binary.BigEndian.Uint32(head[1:])
 	if head[0] != 0 || n > maxAnswer {
-		return nil, fmt.Errorf("etcd: a response of %d bytes, flags %#x", n, head[0])
+		return nil, fmt.Errorf("etcd: the response is too large or compressed: %d bytes, flags %#x", n, head[0])
 	}
 	m := make(message, n)
 	if _, err := io.ReadFull(r, m); err != nil {

@@ -53,7 +53,7 @@ func attacks(size scale) []attack {
 		})},
 		{"reads of a large container's past", 32, manyStacks, pastReads},
 		{"many operations in large bodies", 8, nil, repeated("/v1/commit/batch", batch(1800*size.times, ops(160, `{"op":"Detach","args":{"instance_id":1}}`), ""))},
-		{"batches of wrong shapes", 16, nil, repeated("/v1/commit/batch", `{"transactions":[`+ops(10_000, "1")+`]}`)},
+		{"batches of invalid transactions", 16, nil, repeated("/v1/commit/batch", `{"transactions":[`+ops(10_000, "1")+`]}`)},
 		{"batch answers that nobody reads", 24, nil, unread(func(l *ledger) (*daemon, string) { return l.writer, bigAnswers })},
 		{"pages that nobody reads", 100, fill, unread(func(l *ledger) (*daemon, string) {
 			return l.reader, "GET /v1/read/commits?limit=10000 HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -64,7 +64,7 @@ func attacks(size scale) []attack {
 		{"streams of commits that nobody reads", 24, nil, unreadLines(`{"operations":[` + goodOperation + `],"metadata":{"a":"` + strings.Repeat("x", 10_000) + `"}}` + "\n")},
 		{"streams of rejections that nobody reads", 24, nil, unreadLines("1\n")},
 		{"streams of empty lines", 8, nil, unreadLines("\n")},
-		{"streams of lines without end", 24, nil, unreadLines(strings.Repeat(" x", 500))},
+		{"streams of endless lines", 24, nil, unreadLines(strings.Repeat(" x", 500))},
 		{"idle streams", 600, nil, idleStream},
 	}
 }
@@ -115,8 +115,9 @@ func repeated(path, body string) func(*ledger, <-chan struct{}) {
 	}
 }
 
-// unread sends a request and then more, without a pause. It never reads the
-// response. When the daemon closes the connection, it starts again.
+// unread sends a request. Then it sends more over and over without a pause, or, if
+// there is no more, line breaks with pauses. It never reads the response. When the
+// daemon closes the connection, it starts again.
 func unread(request func(*ledger) (*daemon, string), more ...string) func(*ledger, <-chan struct{}) {
 	return func(l *ledger, stop <-chan struct{}) {
 		until(stop, func() {
@@ -230,8 +231,8 @@ func pastReads(l *ledger, stop <-chan struct{}) {
 const openStream = "POST /v1/commit/stream HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 // unreadLines sends a text over and over in a stream of commits, as fast as the
-// daemon reads it, and never reads. When the daemon ends the stream, it starts
-// again.
+// daemon reads it, and never reads the results. When the daemon ends the stream, it
+// starts again.
 func unreadLines(text string) func(*ledger, <-chan struct{}) {
 	if n := 32 << 10 / len(text); n > 1 {
 		text = strings.Repeat(text, n)

@@ -178,8 +178,8 @@ func (l *ledger) watch(stop <-chan struct{}) (highest func() (write, read int64)
 	}
 }
 
-// behave runs the well-behaved client, in a process of its own: in this one it
-// would wait for the attackers' goroutines too.
+// behave runs the well-behaved client in a process of its own. In this process it
+// would compete with the attackers' goroutines.
 func (l *ledger) behave(d time.Duration) (n noticed, err error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -26,7 +26,7 @@ var (
 	only     = flag.String("only", "", "`NAME` of the one attack to run")
 	together = flag.Bool("together", false, "run all attacks at once, and check the bound")
 	defaults = flag.Bool("defaults", false, "leave the settings of the write daemon at their defaults")
-	client   = flag.String("client", "", "be the well-behaved client of the daemon at `ADDRESS`, and print its measurements as JSON")
+	client   = flag.String("client", "", "act as the well-behaved client of the daemon at `ADDRESS`, and print its measurements as JSON")
 )
 
 // A scale is the -max-inflight of the write daemon, and the size of the

@@ -141,7 +141,7 @@ func (t *Trust) tls() (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, settingf("-%sca %s has no certificate in PEM", t.Prefix, t.CA)
+			return nil, settingf("-%sca %s contains no PEM certificate", t.Prefix, t.CA)
 		}
 	}
 	if t.Cert != "" {
@@ -205,8 +205,8 @@ func ReadToken(flag, path string) (string, error) {
 	return token, CheckToken(token, "of "+path)
 }
 
-// CheckToken rejects a token that no header can carry. The error doesn't show
-// it.
+// CheckToken rejects a token that no header can carry. The error does not contain
+// the token.
 func CheckToken(token, where string) error {
 	strange := func(r rune) bool { return r <= ' ' || r > '~' }
 	if len(token) >= maxTokenFile || strings.ContainsFunc(token, strange) {

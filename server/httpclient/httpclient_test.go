@@ -23,7 +23,7 @@ import (
 )
 
 // TestRootsAreReadAgain checks that a client trusts the roots that its file has when
-// it connects, so that a daemon outlives a change of its roots.
+// it connects, so that roots can be replaced without restarting a daemon.
 func TestRootsAreReadAgain(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)

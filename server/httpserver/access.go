@@ -16,7 +16,7 @@ import (
 // Access configures which clients may use a daemon, and how they reach it. The zero
 // value serves every client on this machine in plain text.
 type Access struct {
-	AuthFile   string      // lists the clients and their scopes; "" allows all clients everything
+	AuthFile   string      // lists the clients and their scopes; "" lets every client do everything
 	TLSCert    string      // PEM file with the certificate and its chain; "" for plain text
 	TLSKey     string      // PEM file with the private key of TLSCert
 	ClientCA   string      // PEM file with the root certificates for client certificates; "" to request none
@@ -118,13 +118,13 @@ func OpenEntrance(a Access, listen string, log *slog.Logger) (*Entrance, error) 
 	}
 	if _, unix := socketPath(listen); e.gate != nil && e.certs == nil && !unix {
 		if host, _, _ := net.SplitHostPort(listen); !isLoopback(host) {
-			log.Warn("tokens and everything else cross the network in plain text: use -tls-cert and -tls-key, or a proxy that does", "listen", listen)
+			log.Warn("tokens and everything else cross the network in plain text: use -tls-cert and -tls-key, or a proxy that terminates TLS", "listen", listen)
 		}
 	}
 	return e, nil
 }
 
-// A Door is a listener that knows its URL, as clients write it.
+// A Door is a listener and its URL, as clients write it.
 type Door struct {
 	net.Listener
 	url   string
@@ -182,7 +182,7 @@ func (e *Entrance) open(addr string) (*Door, error) {
 		if e.access.Inherited != nil {
 			addr = "(the inherited socket)"
 		}
-		return nil, usagef("-listen %s is %s, which other machines reach: see -auth-file and -insecure", addr, at)
+		return nil, usagef("-listen %s is %s, which other machines can reach: see -auth-file and -insecure", addr, at)
 	}
 	if e.certs == nil {
 		return &Door{Listener: ln, url: "http://" + at.String()}, nil

@@ -52,7 +52,7 @@ func (c *certificates) load() (*tls.Config, error) {
 	}
 	config.ClientCAs = x509.NewCertPool()
 	if !config.ClientCAs.AppendCertsFromPEM(roots) {
-		return nil, fmt.Errorf("%s has no certificate in PEM", c.files[2])
+		return nil, fmt.Errorf("%s contains no PEM certificate", c.files[2])
 	}
 	// Certificates are optional, because a client may have a token instead.
 	config.ClientAuth = tls.VerifyClientCertIfGiven

@@ -1,6 +1,6 @@
-// Package httpserver is HTTP for both daemons: listeners and TLS, authentication
-// and authorization, limits on connections, time and memory, the table of routes,
-// and one form for every response and error.
+// Package httpserver implements HTTP for both daemons: listeners and TLS,
+// authentication and authorization, limits on connections, time and memory, the
+// table of routes, and the common format of responses and errors.
 //
 // A daemon first opens an Entrance. Then it creates an API from its routes and
 // calls Serve, which returns when the daemon must end. Each request becomes an
@@ -11,7 +11,7 @@
 //
 // The main invariant: every byte, connection and second that a client can consume
 // is limited. The limits are enforced here. A new route is open only to
-// administrators until ScopeOf knows it.
+// administrators until ScopeOf names another scope for it.
 //
-// The package knows neither the log nor what the daemons do.
+// The package depends neither on the log nor on what the daemons do.
 package httpserver

@@ -2,8 +2,8 @@
 // the Prometheus text exposition format, version 0.0.4.
 //
 // A Registry is filled once, at start, and is read-only from then on. Any number of
-// goroutines may use its metrics. Counting is one atomic addition, without locks,
-// maps or allocations.
+// goroutines may use its metrics. Counting takes one or two atomic additions, without
+// locks, maps or allocations.
 package metrics
 
 import (

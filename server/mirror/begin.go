@@ -18,7 +18,7 @@ import (
 // checkpoint, the whole log is to be copied and Begin creates nothing yet. A
 // nil Origin means that dir has a log already. After a crash, the next Begin
 // clears what is left and starts again. The error is wal.ErrLocked if another
-// process has the directory.
+// process has locked the directory.
 func (s *Source) Begin(ctx context.Context, dir string, o wal.Options) (*wal.Origin, error) {
 	if has, err := wal.HasLog(dir, o); err != nil || has {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 	"assetledger/wal"
 )
 
-// A ForeignError reports that a source has another log than the directory, or
-// another history of it. Nothing of it may be copied there.
+// A ForeignError reports that a source has a different log from the directory's, or
+// a different history of the same log. Nothing may be copied from it.
 type ForeignError struct {
 	URL string
 	Err error
@@ -244,7 +244,7 @@ func (s *Source) opened(ctx context.Context, from uint64, w *wal.Writer) (*strea
 }
 
 // behind returns why a source whose log ends before the directory's can't be
-// copied from. It is either late or has another history.
+// copied from. Either the source lags, or it has a different history.
 func (s *Source) behind(ctx context.Context, dir string, o wal.Options, w *wal.Writer, end uint64) error {
 	late := fmt.Errorf("%s ends at commit %d, and this directory at %d: %w", s.URL(), end, w.LastSeq(), errBehind)
 	if end == 0 {

@@ -30,7 +30,7 @@ func late(t testing.TB) *original {
 	return o
 }
 
-// TestBegins fills new directories with the whole log and from a checkpoint.
+// TestBegins fills new directories, with the whole log or from a checkpoint on.
 func TestBegins(t *testing.T) {
 	for name, make := range map[string]func() *original{
 		"empty":            func() *original { return newOriginal(t) },
@@ -64,9 +64,9 @@ func TestBegins(t *testing.T) {
 	}
 }
 
-// TestCrashes ends the process or the machine of a mirror at each of its
-// operations, or makes that operation fail. The mirror then continues, and must
-// end up with the same bytes.
+// TestCrashes kills the process of a mirror or crashes its machine at each file
+// operation, or makes that operation fail. The mirror then continues, and must end
+// up with the same bytes.
 func TestCrashes(t *testing.T) {
 	o := late(t)
 	s := sourceOf(t, o)
@@ -129,7 +129,7 @@ func (w wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A brokenBody ends after left bytes, or flips the byte there.
+// A brokenBody ends after left bytes, or flips a bit of the next byte.
 type brokenBody struct {
 	io.ReadCloser
 	left int
@@ -151,7 +151,7 @@ func (b *brokenBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestWire breaks connections and flips bytes on the way, at many places of the
+// TestWire breaks connections and flips bits in transit, at many places in the
 // stream. The mirror asks again, and stores nothing that is wrong.
 func TestWire(t *testing.T) {
 	o := late(t)
@@ -167,7 +167,7 @@ func TestWire(t *testing.T) {
 			s := sourceOf(t, o)
 			at, hits := n*n*40+n, 0
 			s.clients[0].Transport = wire{s.clients[0].Transport, func(path string, body io.ReadCloser) io.ReadCloser {
-				// Each response breaks later than the one before, until all are intact.
+				// Each response breaks after fewer bytes than the one before. After twelve, all are intact.
 				if hits++; hits > 12 || strings.HasSuffix(path, "/checkpoints") && flip {
 					return body
 				}
@@ -185,7 +185,7 @@ func TestWire(t *testing.T) {
 }
 
 // TestGarbledCheckpoint checks that a mirror does not begin with a checkpoint
-// that arrives changed.
+// that was corrupted in transit.
 func TestGarbledCheckpoint(t *testing.T) {
 	o := late(t)
 	s := sourceOf(t, o)
@@ -349,7 +349,7 @@ func TestReportsWhatIsDurable(t *testing.T) {
 		got = <-reported
 	}
 	if want := fmt.Sprint("eu 0 from ", o.w.LastSeq()+1); got != want {
-		t.Errorf("after it %q, and not %q", got, want)
+		t.Errorf("after the sync it reports %q, want %q", got, want)
 	}
 	cancel()
 	<-ended

@@ -52,7 +52,7 @@ type operation struct {
 	answerType              string   // its media type, "" for JSON
 	answerHeaders           []string // by the name of their header component
 	events                  bool     // may also be a stream of events
-	also                    object   // responses beside 200 and the errors
+	also                    object   // responses besides 200 and the errors
 	errors                  []int    // statuses of errors
 }
 
@@ -236,14 +236,14 @@ var meaning = map[int]string{
 	400: "the request is invalid. Nothing was changed.",
 	401: "the client is not authenticated.",
 	403: "the client is not authorized to do this.",
-	404: "what the path or an operation names does not exist. A read daemon adds the freshness of that finding.",
+	404: "what the path or an operation names does not exist. A read daemon adds the freshness of its response.",
 	405: "the path does not support this method; Allow lists those that it supports.",
 	409: "it already exists, or its place is taken, or the idempotency key belongs to another request.",
 	410: "the commit was moved out of the log.",
 	413: "the body is larger than the daemon accepts.",
 	415: "the body is not application/json in UTF-8.",
 	416: "the range begins after the end.",
-	422: "the present state of the ledger does not allow it. Nothing was changed.",
+	422: "the current state of the ledger does not allow it. Nothing was changed.",
 	424: "not tried, because an earlier transaction of the batch failed. Only inside the results of a batch.",
 	425: "min_seq was not reached in time, or is beyond the end of the log.",
 	500: "a defect in the ledger.",

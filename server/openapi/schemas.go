@@ -67,7 +67,7 @@ func schemas() object {
 func valueSchemas() object {
 	counter := integer(0, most, "")
 	return o(
-		"Id", integer(1, most, "An identifier. Clients choose the ids of containers and classes, the ledger those of instances."),
+		"Id", integer(1, most, "An identifier. Clients choose the ids of containers and classes or let the ledger assign them. The ledger assigns those of instances."),
 		"ContainerName", nameOfAtMost(ledger.MaxContainerName, "A container's name, which can be used in place of its id."),
 		"ClassCode", nameOfAtMost(ledger.MaxClassCode, "A class's code, which can be used in place of its id."),
 		"IdOrName", o("oneOf", list{ref("Id"), ref("ContainerName")}, "description", "A container's id, or its name; in a path percent-encoded as one segment."),
@@ -89,7 +89,7 @@ func valueSchemas() object {
 		"Metadata", o("type", "object", "additionalProperties", true, "description", "Any JSON object up to 16 KiB. It is stored with the commit and returned as it was sent."),
 		"Freshness", described(only("checkpoint_seq", ref("Checkpoint"), "commit_log_seq", ref("Checkpoint")),
 			"checkpoint_seq is the last commit that the response reflects, commit_log_seq the last one that was durable at that time."),
-		"NextCursor", o("type", "string", "description", "Present if there are more: pass it as cursor. It stays valid when the ledger changes."),
+		"NextCursor", o("type", "string", "description", "Present if there are more entries: pass it as cursor. It stays valid when the ledger changes."),
 		"Alive", only("status", o("type", "string", "const", "alive")),
 		"Ready", only("status", o("type", "string", "const", "ready")),
 		"NotReady", only("status", o("type", "string", "const", "not_ready"), "reason", o("type", "string", "description", "Text for people.")),

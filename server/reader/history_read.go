@@ -146,8 +146,8 @@ func (h *pastReading) passes(e *history.Entry, after cursor) bool {
 }
 
 // historyBounds sets the range of commits from which the page takes entries.
-// Errors: CommitArchived (see wantKnown), that of a container that never existed,
-// and those of noHistory and readBack.
+// Errors: CommitArchived (see wantKnown), the error for a container that never
+// existed, and those of noHistory and readBack.
 func (r *reading) historyBounds() (err *ledger.Error) {
 	h, p := &r.past, &r.params
 	if !p.has(paramOrder) {
@@ -257,7 +257,7 @@ func (r *reading) wantsEntry(e *history.Entry) bool {
 }
 
 // appendEntry appends an entry of a container's history. at is the time of its
-// commit in Unix nanoseconds. With payer, the entry shows who paid, if it has that.
+// commit in Unix nanoseconds. If payer is set, the entry shows the payer, if any.
 func appendEntry(dst []byte, e *history.Entry, at int64, payer bool) []byte {
 	dst = httpserver.AppendUint(dst, `{"global_seq":`, e.Seq)
 	dst = append(dst, `,"committed_at":"`...)

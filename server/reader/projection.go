@@ -98,7 +98,7 @@ func (p *projection) approach(instance int64) {
 	p.state.Approach(instance)
 }
 
-// stop makes all further reads fail because of err, for errors that no batch
+// stop makes all further reads fail with err. It is for errors that no batch
 // caused.
 func (p *projection) stop(err error) {
 	p.mu.Lock()

@@ -94,8 +94,8 @@ func (t *tailer) stopsBefore(f *wal.Frame) bool {
 	return true
 }
 
-// restoreUntil is restore for a tailer that stops somewhere. It starts from the
-// newest checkpoint that is not later than that point, and makes no checkpoints.
+// restoreUntil replaces restore for a tailer with an Until. It starts from the newest
+// checkpoint that is not later than the point to stop at, and makes no checkpoints.
 func (t *tailer) restoreUntil(r commitlog.Reader) (id wal.LogID, place wal.Place, err error) {
 	last, at := t.until.seq, t.until.time
 	if t.until.bySeq {
@@ -124,11 +124,11 @@ func (t *tailer) backHint() string {
 
 // rest logs that the tailer stopped, and waits until ctx is done.
 func (t *tailer) rest(ctx context.Context) {
-	t.log.Info("stopped following the log where -until says", "seq", t.proj.fresh.applied.Load())
+	t.log.Info("stopped following the log, as set by -until", "seq", t.proj.fresh.applied.Load())
 	<-ctx.Done()
 }
 
-// unregistered is the Registration of a daemon that stops somewhere. It is not in
+// unregistered is the Registration of a daemon with an Until. Such a daemon is not in
 // the log's list of readers, so nothing waits for it.
 type unregistered struct{}
 

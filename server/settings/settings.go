@@ -1,6 +1,6 @@
 // Package settings configures every program of the ledger in the same way: from a
 // flag, else from the environment variable (LEDGER_ and the flag's name in
-// capitals, with - as _), else with the default.
+// capitals, with _ for -), else from the default.
 package settings
 
 import (

@@ -41,7 +41,7 @@ func (c *simClient) step() {
 	}
 }
 
-// finish is step without new requests.
+// finish does the same as step, but makes no new request.
 func (c *simClient) finish() {
 	if c.busy() {
 		c.step()

@@ -308,7 +308,8 @@ func (h *simHost) stop() {
 	h.kill()
 }
 
-// fill copies what etcd has deleted from the disks of the other hosts.
+// fill copies frames that etcd no longer has. It reads them from the disks of the
+// other hosts.
 func (h *simHost) fill(_ context.Context, w *wal.Writer, _ []string, upTo uint64) error {
 	for _, other := range h.hosts {
 		if other == h {
@@ -346,7 +347,7 @@ func (h *simHost) lose() {
 // A clusterSabotage says what is broken on purpose.
 type clusterSabotage struct {
 	name  string
-	first uint64 // the seed to begin with: one close to a finding keeps the test short
+	first uint64 // the seed to begin with: one shortly before a seed that fails keeps the test short
 	store func(*etcdfake.Store)
 	api   func(etcd.API) etcd.API
 	log   func(*simHost, commitlog.Writer) commitlog.Writer

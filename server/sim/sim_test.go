@@ -18,7 +18,7 @@ var (
 	simSeed  = flag.Uint64("seed", 0, "the first seed of the simulations; 0: by the clock")
 )
 
-// pastSeeds have failed once, and are run forever. Each is named after its
+// pastSeeds failed once, and are run every time. Each is named after its
 // defect. docs/durability.md describes the defect, and names a deterministic
 // test for it, because what a seed draws changes whenever the simulation
 // changes.
@@ -59,7 +59,7 @@ func TestSimulation(t *testing.T) {
 	t.Logf("seeds %d to %d in %v, %.0f a second", first, first+uint64(seeds)-1, took.Round(time.Second), float64(seeds)/took.Seconds())
 	t.Logf("%v", &total)
 	if seeds >= 100 && (total.expired == 0 || total.reversed == 0 || total.lines == 0 || total.stopped == 0) {
-		t.Error("no hold expired, no commit was reversed, or no line of a stream was tried")
+		t.Error("no hold expired, no commit was reversed, no line of a stream was tried, or none was skipped after an error")
 	}
 }
 

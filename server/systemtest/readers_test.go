@@ -13,8 +13,8 @@ import (
 )
 
 // TestSecondWriterHarmsNothing starts second write daemons under load, on a log
-// whose segments rotate all the time, with a read daemon that never stops. From
-// the third one on, LOCK is removed first.
+// whose segments rotate all the time, with a read daemon that never stops. Before
+// the third one, LOCK is removed.
 func TestSecondWriterHarmsNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, filepath.Join(t.TempDir(), "log"), "65536", 6)
@@ -46,9 +46,9 @@ func TestSecondWriterHarmsNothing(t *testing.T) {
 }
 
 // TestGrownUnderSleepingReader restores an older backup in place while a read
-// daemon is stopped, and makes other commits, as many or more, before it
-// continues. The log's id and epoch are the same, and END has not gone back.
-// The daemon must notice.
+// daemon is stopped, and makes other commits, as many or more, before the daemon
+// continues. The log's id and epoch are the same, and END has not gone back. The
+// daemon must notice.
 func TestGrownUnderSleepingReader(t *testing.T) {
 	t.Parallel()
 	const add = `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":%d}}]}`
@@ -78,7 +78,7 @@ func TestGrownUnderSleepingReader(t *testing.T) {
 			code := reader.exit(t)
 			words := reader.words.String()
 			if code != 1 || !strings.Contains(words, "replaced") || strings.Contains(words, "goroutine ") {
-				t.Errorf("exit code %d, want 1, a word about it, and no trace\n%.3000s", code, words)
+				t.Errorf("exit code %d, want 1, a message about it, and no stack trace\n%.3000s", code, words)
 			}
 			t.Logf("gone %v after it woke", time.Since(began).Round(time.Millisecond))
 			again := startProcess(t, "ledger-read", "-dir", dir)
@@ -87,7 +87,7 @@ func TestGrownUnderSleepingReader(t *testing.T) {
 	}
 }
 
-// TestRestoredUnderReader replaces a log that a read daemon serves by an older
+// TestRestoredUnderReader replaces the log that a read daemon serves with an older
 // backup. The daemon must not serve it: it responds with 503, and ends.
 func TestRestoredUnderReader(t *testing.T) {
 	copyOver := func(flags ...string) func(t *testing.T, backup, dir string) {
@@ -160,7 +160,7 @@ func TestRestoredUnderReader(t *testing.T) {
 			code := reader.exit(t)
 			words := reader.words.String()
 			if code != 1 && code != 3 || strings.Contains(words, "goroutine ") {
-				t.Errorf("exit code %d, want 1 or 3, without a trace\n%.3000s", code, words)
+				t.Errorf("exit code %d, want 1 or 3, without a stack trace\n%.3000s", code, words)
 			}
 		})
 	}

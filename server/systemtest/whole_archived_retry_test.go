@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// TestRetryOfAnArchivedCommit repeats requests with idempotency keys and long
-// metadata, whose segment was archived. A retry with the same spelling gets the
-// first result, byte for byte. A retry with another spelling can't get it,
-// because only the log has the first spelling. Its error says that the commit
-// was made, and which one it is. It is not committed again, and gets the result
-// once the segment is back.
+// TestRetryOfAnArchivedCommit repeats requests that have idempotency keys and long
+// metadata, after their segment was archived. A retry with the same spelling gets
+// the first result, byte for byte. A retry with another spelling can't get it,
+// because only the log has the first spelling. Its error says that the commit was
+// made, and which one it is. Nothing is committed again, and such a retry gets the
+// result once the segment is back.
 func TestRetryOfAnArchivedCommit(t *testing.T) {
 	t.Parallel()
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "old")

@@ -7,7 +7,8 @@ import (
 	"assetledger/server/metrics"
 )
 
-// Version of the build: set with -ldflags "-X assetledger/server/version.Version=…".
+// Version is the version of the build. It is set with
+// -ldflags "-X assetledger/server/version.Version=…".
 var Version = "dev"
 
 // commit is set like Version, because go build is often told to leave it out.

@@ -17,7 +17,7 @@ import (
 )
 
 // A pipeListener accepts connections in memory. Their deadlines use the time of
-// the bubble in which they are created.
+// the synctest bubble in which they are created.
 type pipeListener chan net.Conn
 
 func (l pipeListener) Accept() (net.Conn, error) {
@@ -31,7 +31,7 @@ func (l pipeListener) Accept() (net.Conn, error) {
 func (l pipeListener) Close() error   { return nil }
 func (l pipeListener) Addr() net.Addr { return &net.UnixAddr{} }
 
-// inBubble runs a write daemon with fake time, and a stream to it.
+// inBubble runs a write daemon with fake time, and calls test with a connection to it.
 func inBubble(t *testing.T, timeouts httpserver.Timeouts, test func(d *daemon, conn net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := DefaultConfig()

@@ -34,14 +34,14 @@ func (q *quota) tight() bool { return q.percent() >= warnAt }
 
 // Shares of the quota, in percent.
 const (
-	// fullAt is where commits are rejected. It leaves room for the epoch of the
-	// next writer and for trimming.
+	// fullAt is the share at which commits are rejected. It leaves room for the
+	// epoch of the next writer and for trimming.
 	fullAt = 70
-	// warnAt is where health begins to warn.
+	// warnAt is the share at which health begins to warn.
 	warnAt = 50
-	// fileAt is where health warns because of the size of the file. etcd compares
-	// the quota with that size, and not with the space in use, and the file never
-	// shrinks.
+	// fileAt is the share at which health warns because of the size of the file.
+	// etcd compares the quota with that size, and not with the space in use, and the
+	// file never shrinks.
 	fileAt = 90
 )
 
@@ -85,9 +85,9 @@ func (w *Writer) every(beat func(ctx context.Context, n int)) {
 	}
 }
 
-// Beat does the periodic work of a third of the lease; n counts the calls from 0.
-// Only simulations call it: a Writer that is not Manual calls renew and tend in
-// goroutines of their own, so that a slow member does not cost the lease.
+// Beat does the work that is due every third of the lease; n counts the calls from 0.
+// Only simulations and tests call it: a Writer that is not Manual calls renew and tend
+// in goroutines of their own, so that a slow member does not cost it the lease.
 func (w *Writer) Beat(ctx context.Context, n int) {
 	w.renew(ctx, n)
 	w.tend(ctx, n)
@@ -166,8 +166,8 @@ func (w *Writer) age() time.Duration {
 	return w.now().Sub(w.place.renewed)
 }
 
-// measure asks etcd how full it is and how far the copies are, and updates what may
-// be trimmed.
+// measure asks etcd how full it is and how much of the log the copies have, and
+// updates what may be trimmed.
 func (w *Writer) measure(ctx context.Context) {
 	w.mu.Lock()
 	before := w.quota.since

@@ -107,7 +107,7 @@ func (c *Connection) tls() (*tls.Config, error) {
 	}
 	conf := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
 	if !conf.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("-driver-ca: %s has no certificate in PEM", c.CA)
+		return nil, fmt.Errorf("-driver-ca: %s contains no PEM certificate", c.CA)
 	}
 	if c.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)

@@ -47,7 +47,7 @@ func (d *Driver) open(ctx context.Context) (*site, error) {
 	}
 	if last := s.local.LastSeq(); last > h.Seq {
 		err := fmt.Errorf("%s has the log up to commit %d, but etcd only up to %d: etcd has lost a part of the log, or was restored from an old copy; "+
-			"see docs/ops.md on losing etcd before anything is written", d.Dir, last, h.Seq)
+			"before anything is written, see \"Losing etcd for good\" in docs/ops.md", d.Dir, last, h.Seq)
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -91,7 +91,7 @@ func (s *site) begin(ctx context.Context) (*head, error) {
 }
 
 // create stores the first head of a log, unless there is a head. It returns the
-// head that there is then.
+// stored head.
 func (d *Driver) create(ctx context.Context, h head) (*head, error) {
 	r, err := d.txn(ctx, &etcd.Txn{
 		If:   []etcd.Cond{{Key: d.headKey()}},
@@ -243,8 +243,8 @@ func (s *site) compare(h *head) error {
 	return fmt.Errorf("%w: %s and etcd differ at commit %d", wal.ErrForeign, s.Dir, h.Seq)
 }
 
-// Push creates the log in etcd from the log in a directory, which then is the first
-// copy. There must be no log below the prefix, and no writer of the directory. It
+// Push creates the log in etcd from the log in a directory, which becomes the first
+// copy. There must be no log below the prefix, and no writer of the directory. Push
 // returns the last commit.
 func (d *Driver) Push(ctx context.Context) (last uint64, err error) {
 	if err := d.probe(ctx); err != nil {

@@ -87,7 +87,7 @@ func TestFence(t *testing.T) {
 			t.Error(err)
 		}
 	default:
-		t.Error("the first does not know that it has lost its place")
+		t.Error("the first does not report that it has lost its place")
 	}
 	if err := errors.Join(wb.Append(frame(3, 200)), wb.Confirm(), wa.Close(), wb.Close()); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestStandby(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := <-seen; got != seq+1 {
-			t.Fatalf("commit %d was seen, appended was %d", got, seq+1)
+			t.Fatalf("commit %d was seen, want %d", got, seq+1)
 		}
 	}
 	if err := w.Append(frame(20, 10)); err != nil {
@@ -209,8 +209,8 @@ func TestStandbyWithoutWatches(t *testing.T) {
 	}
 }
 
-// TestUnreachable checks that an append without a response is tried again, and
-// takes effect once.
+// TestUnreachable checks that an append without a response is retried, and takes
+// effect once.
 func TestUnreachable(t *testing.T) {
 	client := &etcdfake.Client{Store: etcdfake.NewStore()}
 	d := newDriver(t, client, "/log", "a")
@@ -241,11 +241,11 @@ func TestUnreachable(t *testing.T) {
 		client.Store.Ghost(0)
 	}
 	if err := errors.Join(w.Confirm(), w.Append(frame(2, 10))); err != nil {
-		t.Errorf("after the late ones: %v", err)
+		t.Errorf("after the late requests: %v", err)
 	}
 }
 
-// lateReads is an etcd whose replies to reads arrive after something else was done.
+// lateReads is an etcd that calls meanwhile before each reply to a read arrives.
 type lateReads struct {
 	etcd.API
 	meanwhile func()
@@ -257,8 +257,8 @@ func (l *lateReads) Range(ctx context.Context, key, end string, limit int) (*etc
 	return r, err
 }
 
-// TestConfirmBesideAppends checks that a writer does not take an older head of its
-// own for that of another one, if it has appended since the head was read.
+// TestConfirmBesideAppends checks that a writer does not mistake an older head of its
+// own for another writer's, if it has appended since the head was read.
 func TestConfirmBesideAppends(t *testing.T) {
 	api := &lateReads{&etcdfake.Client{Store: etcdfake.NewStore()}, func() {}}
 	d := newDriver(t, &etcdfake.Client{Store: etcdfake.NewStore()}, "/log", "a")
@@ -356,11 +356,11 @@ func TestTrim(t *testing.T) {
 	grow(100)
 	tell("b", "90")
 	if n := kept(); n != 101 {
-		t.Fatalf("with one copy on another host %d frames are kept of 101", n)
+		t.Fatalf("with one copy on another host, %d of 101 frames are kept", n)
 	}
 	tell("c", "5")
 	if n := kept(); n != 102-5 {
-		t.Errorf("%d frames are kept, the second copy has 5 of 102", n)
+		t.Errorf("%d frames are kept; the second copy has 5 of 102", n)
 	}
 	tell("c", "90")
 	if n := kept(); n < 64 || n > 72 {
@@ -371,6 +371,6 @@ func TestTrim(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := d2.OpenWriter(); err == nil {
-		t.Error("a host without the first frames begins to write")
+		t.Error("a host without the first frames became the writer")
 	}
 }

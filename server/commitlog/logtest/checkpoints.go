@@ -10,7 +10,7 @@ import (
 	"assetledger/wal"
 )
 
-// checkpointDuty tests that one daemon at a time has the duty of making
+// checkpointDuty tests that only one daemon at a time has the duty of making
 // checkpoints.
 func checkpointDuty(t *testing.T, l *log) {
 	l.start()

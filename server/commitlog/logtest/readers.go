@@ -43,8 +43,8 @@ func seek(t *testing.T, l *log) {
 	l.wantNext(r, 6)
 }
 
-// seekAfter tests that Next returns the frame after a place, and that the place
-// must be of the log.
+// seekAfter tests that Next returns the frame after a place, and that SeekAfter
+// rejects a place that is not in the log.
 func seekAfter(t *testing.T, l *log) {
 	l.start()
 	for range 4 {
@@ -80,8 +80,8 @@ func seekAfter(t *testing.T, l *log) {
 	}
 }
 
-// end tests that, while a writer appends, Next never returns wal.ErrEnd while
-// Durable is ahead, and Durable never decreases.
+// end tests two promises while a writer appends: Next never returns wal.ErrEnd
+// when Durable is ahead, and Durable never decreases.
 func end(t *testing.T, l *log) {
 	l.start()
 	var readers sync.WaitGroup
@@ -177,8 +177,8 @@ func closed(t *testing.T, l *log) {
 	l.wantNext(l.reader(), 0) // readers don't need a writer
 }
 
-// registrations tests that the writer sees the registered readers by name, and how
-// far they are.
+// registrations tests that the writer lists the registered readers by name, with the
+// last commit that each has applied.
 func registrations(t *testing.T, l *log) {
 	l.start()
 	want := func(list ...commitlog.ReaderInfo) {
@@ -200,7 +200,7 @@ func registrations(t *testing.T, l *log) {
 	l.must(a.Close())
 	want(commitlog.ReaderInfo{Name: "b", Seq: 7})
 	if a, err = l.Register("a"); err != nil {
-		t.Fatalf("the name is not free again: %v", err)
+		t.Fatalf("the name was not freed: %v", err)
 	}
 	l.must(errors.Join(a.Close(), b.Close()))
 	want()

@@ -32,7 +32,7 @@ var _ etcd.API = (*Client)(nil)
 
 var errLost = errors.New("etcdfake: no reply")
 
-// call executes a call with the current fault.
+// call executes a call, unless the fault that c.Fault returns prevents it.
 func (c *Client) call(ctx context.Context, name string, do, later func()) error {
 	fault := None
 	if c.Fault != nil {
@@ -101,7 +101,7 @@ func (c *Client) KeepAlive(ctx context.Context, id int64) (err error) {
 	return nil
 }
 
-// TimeToLive returns what Store.Left says, or a second.
+// TimeToLive returns the result of Store.Left, or one second if that is nil.
 func (c *Client) TimeToLive(ctx context.Context, id int64) (seconds int64, err error) {
 	err = c.call(ctx, "TimeToLive", func() {
 		if seconds = 1; c.Store.Left != nil {

@@ -30,7 +30,7 @@ type Store struct {
 	Left   func(lease int64) (seconds int64) // until a lease expires; may be nil
 	Full   bool                              // the quota is used up
 	Quota  int64
-	Ignore bool // sabotage for tests of tests: conditions always hold
+	Ignore bool // conditions always hold: a defect that the tests must find
 }
 
 type entry struct {
@@ -139,7 +139,7 @@ func (s *Store) Range(key, end string, limit int) *etcd.RangeResult {
 	return r
 }
 
-// Grant creates a lease, which lasts until Expire or Revoke.
+// Grant creates a lease, which lasts until Revoke.
 func (s *Store) Grant() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

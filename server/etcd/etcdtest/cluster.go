@@ -58,7 +58,7 @@ func Program(t testing.TB) string {
 	}
 	program, err := exec.LookPath(name)
 	if err != nil {
-		t.Skipf("needs etcd, which is absent: install Debian's etcd-server, or name one in %s: %v", Variable, err)
+		t.Skipf("needs etcd: install Debian's etcd-server, or set %s to the path of an etcd program: %v", Variable, err)
 	}
 	return program
 }
@@ -146,7 +146,7 @@ func (c *Cluster) Await(t testing.TB) {
 			return
 		}
 		if ctx.Err() != nil {
-			t.Fatalf("the cluster does not answer: %v; %s", err, c.Members[0].tail())
+			t.Fatalf("the cluster does not respond: %v; %s", err, c.Members[0].tail())
 		}
 		pause(ctx, 50*time.Millisecond)
 	}
@@ -216,7 +216,8 @@ const (
 
 // FreeAddress returns a loopback address at which nothing listens. Its port is
 // below those that the system chooses for connections and for listeners on port
-// 0, so nobody takes it before its user does, or while a daemon is restarted.
+// 0, so no other process takes it before its user does, or while a daemon is
+// restarted.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range freePorts {

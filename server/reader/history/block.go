@@ -71,8 +71,8 @@ func (b *block) of(container int64) []uint32 {
 
 // newestOf returns the places of the changes of a container, newest first, without
 // those of a stack that changed again in the block. A container that changes all
-// the time may have a stack that does not. With this list, few looks find the last
-// change of that stack.
+// the time may have a stack that does not. With this list, a few lookups find the
+// last change of that stack.
 func (b *block) newestOf(container int64, places []uint32) []uint32 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -140,8 +140,8 @@ func (c *chain) newest(key, to uint64, last bool, fn func(entry []byte) step) st
 	return goOn
 }
 
-// oldest calls fn for the entries of a key from commit from on, oldest first, until
-// fn returns false.
+// oldest calls fn for the entries of a key, oldest first, beginning with commit from,
+// until fn returns false.
 func (c *chain) oldest(key, from uint64, fn func(entry []byte) bool) (on bool) {
 	r := newRendering(key)
 	n := sort.Search(len(c.blocks), func(i int) bool { return c.blocks[i].since() >= from })

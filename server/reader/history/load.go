@@ -119,8 +119,8 @@ func (x *Index) chain(list []span) (files []*file, err error) {
 	return x.fitting(files)
 }
 
-// tidy removes the files whose commits are all in files. A crash after a merge leaves
-// such files, and they only take space. again is true if this daemon has just acquired
+// tidy removes the files in list whose commits are all in other files, those in files.
+// A crash after a merge leaves such files. again is true if this daemon has just acquired
 // the duty of writing the files, because another daemon may have changed them since
 // they were listed.
 func (x *Index) tidy(list []span, files []*file) (again bool) {
@@ -140,7 +140,7 @@ func (x *Index) tidy(list []span, files []*file) (again bool) {
 }
 
 // surpassed reports whether the log has commits before f, the first file of the index.
-// That is so if archived segments were moved back after f was written. If this daemon
+// It does if archived segments were moved back after f was written. If this daemon
 // writes the files, surpassed removes f. Otherwise f is still used, unless the changes
 // in memory begin before it.
 func (x *Index) surpassed(f *file) (bool, error) {

@@ -17,9 +17,9 @@ import (
 
 // Main runs the tests of a package. It is for a TestMain.
 //
-// Tests make much garbage beside small heaps, and collecting it took a quarter
-// of their time. So the heap may grow to five times what is in use, up to a
-// limit. Benchmarks run with the usual settings.
+// Tests create a lot of garbage while their live heaps are small, and collecting it
+// took a quarter of their time. So the heap may grow to five times what is in use,
+// up to a limit. Benchmarks run with the usual settings.
 //
 // More tests run at the same time than there are processors, because most of
 // those with t.Parallel wait.
@@ -48,9 +48,9 @@ var (
 	told   sync.Map // what has been logged, so that loops log it once
 )
 
-// Form reports whether a test must run its long form. If it must not, it logs
-// what is not tested, and how to test it. A test that Tests does not match
-// fails, because make long would not run it.
+// Form reports whether a test must run its long form. If not, Form logs what is not
+// tested, and how to test it. A test that Tests does not match fails, because make
+// long would not run it.
 func Form(t testing.TB, untested string) bool {
 	t.Helper()
 	if !listed.MatchString(t.Name()) {
