@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 const (
@@ -38,6 +39,7 @@ type connections struct {
 	closed  chan struct{}
 	once    sync.Once // guards closed
 
+	unread    time.Duration // maximum time that the kernel keeps what a client has not read of a closed connection; 0 for the kernel's own
 	deadlines deadlines
 	headers   atomic.Int64 // bytes that connections hold for headers; see countHeader
 
@@ -85,7 +87,6 @@ type Tracked struct {
 	read, write deadline
 	unwatched   atomic.Bool // the next Read returns nothing; see Unwatch
 	gathered    gathered
-	unread      atomic.Bool // a write ended at its deadline; see unread.go
 
 	header headerSize   // of the present header; only reads and notice use it
 	last   headerSize   // of the part in its last read
@@ -270,8 +271,8 @@ func (s *connections) count() int {
 
 // Close closes the connection and makes room for another.
 func (t *Tracked) Close() error {
-	if t.unread.Load() {
-		t.dropUnread()
+	if t.home.unread > 0 {
+		t.GiveUpAfter(t.home.unread) // the kernel alone may take minutes, and a client that does not read hardly notices the end in that time
 	}
 	err := t.writeCloser.Close()
 	t.freeHeader()

@@ -35,14 +35,14 @@ func (t *Tracked) sendGathered() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.on.Store(false)
-	return g.send(t)
+	return g.send(t.writeCloser)
 }
 
 // Write writes to the client, or gathers.
 func (t *Tracked) Write(p []byte) (int, error) {
 	g := &t.gathered
 	if !g.on.Load() {
-		return t.send(p)
+		return t.writeCloser.Write(p)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -50,18 +50,18 @@ func (t *Tracked) Write(p []byte) (int, error) {
 		g.bytes = append(g.bytes, p...)
 		return len(p), nil
 	}
-	if err := g.send(t); err != nil {
+	if err := g.send(t.writeCloser); err != nil {
 		return 0, err
 	}
-	return t.send(p)
+	return t.writeCloser.Write(p)
 }
 
 // send sends the gathered bytes. The caller holds mu.
-func (g *gathered) send(to *Tracked) error {
+func (g *gathered) send(to writeCloser) error {
 	if len(g.bytes) == 0 {
 		return nil
 	}
-	_, err := to.send(g.bytes)
+	_, err := to.Write(g.bytes)
 	g.bytes = g.bytes[:0]
 	return err
 }

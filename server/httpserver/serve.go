@@ -57,6 +57,7 @@ const lastWords = 200 * time.Millisecond
 func Serve(ctx context.Context, ln *Door, h http.Handler, t Timeouts, ready io.Writer, name string,
 	log *slog.Logger, failed <-chan error, drain func()) error {
 	srv := NewServer(h, t, log)
+	ln.bound.unread = t.Write
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ln) }()
 	fmt.Fprintf(ready, "%s %s ready on %s\n", name, version.Build(), ln.url)

@@ -2,7 +2,10 @@ package httpserver
 
 import (
 	"errors"
+	"fmt"
 	"net"
+	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -37,5 +40,47 @@ func TestGiveUpAfter(t *testing.T) {
 	raw.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ETIMEDOUT) {
 		t.Errorf("the connection continues: %v", err)
+	}
+}
+
+// TestUnreadBytesOfClosedConnection checks that the kernel soon drops what a client
+// has not read when its connection is closed.
+func TestUnreadBytesOfClosedConnection(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newConnections(ln, 10, nil)
+	defer s.Close()
+	s.unread = 300 * time.Millisecond
+	silentClient, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silentClient.Close()
+	silentClient.(*net.TCPConn).SetReadBuffer(4096)
+	c, err := s.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.(*Tracked).writeCloser.(*net.TCPConn).SetWriteBuffer(200_000)
+	if _, err := c.Write(make([]byte, 200_000)); err != nil { // all go to the kernel, and few from there to the client
+		t.Fatal(err)
+	}
+	c.Close()
+	side := fmt.Sprintf("0100007F:%04X 0100007F:%04X ", ln.Addr().(*net.TCPAddr).Port, silentClient.LocalAddr().(*net.TCPAddr).Port)
+	end := time.Now().Add(time.Minute)
+	for range time.Tick(10 * time.Millisecond) {
+		sockets, err := os.ReadFile("/proc/net/tcp")
+		if err != nil {
+			t.Skip(err)
+		}
+		if !strings.Contains(string(sockets), side) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("the kernel still keeps the bytes")
+		}
 	}
 }
