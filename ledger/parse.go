@@ -25,6 +25,7 @@ type requestParser struct {
 	lastKind   OpKind            // kind of the previous operation, a good guess for the next
 	canon      canonicalizer     // for the request hash
 	hashed     []byte            // input of the request hash
+	form       form              // of the previous transactions of a batch or stream
 }
 
 // ParseTransaction reads the body of /v1/commit or /v1/commit/preflight into

@@ -84,7 +84,7 @@ func (p *requestParser) transactions(b *BatchRequest, level int) bool {
 // is JSON at all.
 func (p *requestParser) batchMember(tx *Transaction, level int) *Error {
 	start, ops := p.pos, len(p.ops)
-	if p.transaction(tx, level) {
+	if p.similar(tx, level) {
 		return nil
 	}
 	fault := p.err

@@ -16,7 +16,7 @@ func (b *BatchRequest) ParseLine(line []byte, lim ParseLimits) {
 	tx := &b.Txs[len(b.Txs)-1]
 	if p.begin(line, lim) {
 		p.ops, p.arena = ops, arena // those of earlier lines stay
-		p.transaction(tx, 1)
+		p.similar(tx, 1)
 	}
 	fault := p.finish()
 	if fault != nil {

@@ -63,6 +63,42 @@ func BenchmarkParseBatchKeyed(b *testing.B) {
 	})
 }
 
+// BenchmarkParseLine parses lines of a stream: of one form, without a form, and with two
+// forms that take turns.
+func BenchmarkParseLine(b *testing.B) {
+	keyed := func(i int) string {
+		tx := transferBody(i)
+		return fmt.Sprintf(`%s,"idempotency_key":"6ba7b810-9dad-11d1-80b4-%012d"}`, tx[:len(tx)-1], i)
+	}
+	named := func(i int) string {
+		return fmt.Sprintf(`{"operations":[{"op":"TransferFungible","args":{"from_container":"users/%d","to_container":"users/%d","class_id":"EUR","key":0,"quantity":5}}]}`,
+			1+i*7919%100_000, 1+i*104729%100_000)
+	}
+	turns := func(i int) string { return []func(int) string{transferBody, keyed}[i%2](i) }
+	for _, c := range []struct {
+		name string
+		line func(i int) string
+	}{{"plain", transferBody}, {"keyed", keyed}, {"named", named}, {"turns", turns}} {
+		b.Run(c.name, func(b *testing.B) {
+			lines := make([][]byte, 4096)
+			for i := range lines {
+				lines[i] = []byte(c.line(i))
+			}
+			var req BatchRequest
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if len(req.Txs) == 512 {
+					req.Reset()
+				}
+				req.ParseLine(lines[i%len(lines)], ParseLimits{})
+			}
+			if i := len(req.Errs) - 1; req.Errs[i] != nil {
+				b.Fatal(req.Errs[i])
+			}
+		})
+	}
+}
+
 // The cost of an object of a million fields must not be quadratic.
 func BenchmarkParseManyFields(b *testing.B) {
 	body := []byte(`{"x":{`)
