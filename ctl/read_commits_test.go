@@ -40,7 +40,7 @@ func TestCommitNamesAreAskedOnce(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/read/container/7", "/v1/read/container/8", "/v1/read/class/1"} {
 		if asked[path] != 1 {
-			t.Errorf("%s was asked %d times", path, asked[path])
+			t.Errorf("%s was requested %d times", path, asked[path])
 		}
 	}
 }

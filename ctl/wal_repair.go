@@ -48,7 +48,7 @@ func (r *repairing) run(c *call) error {
 	}
 	c.say("%s", plan.Reason)
 	for _, name := range plan.Foreign {
-		c.say("%s is of another log, or of another history of this log", name)
+		c.say("%s belongs to another log, or to another history of this log", name)
 	}
 	readable, err := r.list(c, &plan)
 	if err != nil {
@@ -75,8 +75,8 @@ func (r *repairing) run(c *call) error {
 	return nil
 }
 
-// checkpoint reads a checkpoint in the same way as wal verify. A checkpoint of a newer
-// version, or with a read error of the disk, does not count as damaged.
+// checkpoint reads a checkpoint in the same way as wal verify. A checkpoint that a newer
+// version made, or that the disk fails to read, does not count as damaged.
 func (r *repairing) checkpoint(seq uint64, id wal.LogID) (wal.Place, error) {
 	_, place, err := readCheckpoint(r.log.dir, seq, id, 0)
 	_, disk := errors.AsType[*fs.PathError](err)

@@ -56,7 +56,7 @@ func (e *Unanswered) Unwrap() error { return e.Err }
 
 // CommitLines commits each line as a transaction of its own, over one stream, and yields the results in order. source
 // yields slices of lines, and whether more lines are available without waiting. CommitLines ranges over source in another
-// goroutine, so it may wait for new lines. Lines that are too long for a stream are sent in batch requests, and so are all
+// goroutine, so source may wait for new lines. Lines that are too long for a stream are sent in batch requests, and so are all
 // lines if the daemon is of a version without streams.
 //
 // A broken stream is replaced. A line is sent again if it is known not to have taken effect, or if it has a key. If there
@@ -105,7 +105,7 @@ var errNotJSON = errors.New("a transaction can't be encoded as JSON")
 
 // CommitAll commits many transactions over one stream, and yields their outcomes in order. Each transaction is applied
 // atomically, independently of the others. At most window of them (default 1024) are without an outcome at a time. CommitAll
-// ranges over txs in another goroutine, so it may wait for new transactions.
+// ranges over txs in another goroutine, so txs may wait for new transactions.
 //
 // A broken connection is replaced, and transactions without an outcome are sent again with their keys. If there is an
 // error, it is yielded last: a *Refused if the whole stream was rejected, an *Unavailable or an *OutcomeUnknown.
