@@ -21,8 +21,8 @@ func mostOperations(body []byte) int {
 }
 
 // makeRoom allocates the operations of a batch at once. Growing in steps would
-// take several times as much, because earlier transactions keep the arrays that
-// their operations are in.
+// take several times as much memory, because earlier transactions keep the arrays
+// that their operations are in.
 func (p *requestParser) makeRoom(body []byte) {
 	if len(body) < 2<<10 {
 		return

@@ -46,7 +46,8 @@ func lived(t *testing.T) *History {
 	return h
 }
 
-// find returns the index of the first request with that ending, from i on.
+// find returns the index of the first request with that ending, beginning at index
+// from.
 func find(t *testing.T, h *History, o Ending, from int) int {
 	t.Helper()
 	for i := from; i < len(h.Requests); i++ {
@@ -58,7 +59,7 @@ func find(t *testing.T, h *History, o Ending, from int) int {
 	return 0
 }
 
-// renumber numbers the commits from i on by their positions.
+// renumber numbers the commits by their positions.
 func renumber(h *History) {
 	for i := range h.Commits {
 		h.Commits[i].Seq = uint64(i) + 1

@@ -82,8 +82,8 @@ type instance struct {
 	parent     int64 // 0: not attached
 }
 
-// New returns an empty ledger. It remembers the last keys commits that have an
-// idempotency key.
+// New returns an empty ledger. It remembers idempotency keys, as many as the argument
+// keys says.
 func New(keys int) *Model {
 	return &Model{nextInstance: 1, nextAssigned: [2]int64{ledger.FirstAssigned, ledger.FirstAssigned}, memorySize: keys,
 		containers: map[int64]*container{}, classes: map[int64]*class{}, instances: map[int64]*instance{},
@@ -161,7 +161,7 @@ func (m *Model) applyHere(tx *ledger.Transaction) (ledger.Outcome, *Refusal) {
 		r.index = i
 		if refusal := r.try(&ops[i]); refusal != nil {
 			if r.back != nil && r.permit.Limited() && refusal.Code == ledger.Forbidden {
-				refusal.Op = ledger.NoOperation // nor what it would have been forbidden
+				refusal.Op = ledger.NoOperation // the error must not tell which operation was forbidden
 				refusal.Details = map[string]any{"global_seq": int64(tx.Reverses)}
 			}
 			return ledger.Outcome{}, refusal
