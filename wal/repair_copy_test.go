@@ -9,9 +9,9 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// A repair of a copy whose last frames are only in the page cache, because their sync
-// failed. What the repair keeps must survive a power cut. In a later boot, the frames
-// were read from disk, and the repair writes none of them again.
+// These tests repair a copy whose last frames are only in the page cache, because their
+// sync failed. What the repair keeps must survive a power cut. After another boot, the
+// frames come from the disk, and the repair writes none of them again.
 
 // failedGroup fills a copy with one durable frame and a group of others, whose sync
 // fails if fail is set. Then it damages the place after them. It returns the last

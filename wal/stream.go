@@ -71,8 +71,8 @@ func (h *StreamHead) Append(dst []byte) []byte {
 	return le.AppendUint32(dst, crc32.Checksum(dst[at:], castagnoli))
 }
 
-// Parse parses and validates the 64 bytes. It returns ErrVersion for those of a
-// newer program.
+// Parse parses and validates the 64 bytes. It returns ErrVersion if a newer program
+// wrote them.
 func (h *StreamHead) Parse(b []byte) error {
 	if len(b) != StreamHeaderSize || string(b[:4]) != streamMagic {
 		return errors.New("wal: this is not a stream of a log: its header differs")
@@ -156,8 +156,8 @@ func NewStreamReader(src io.Reader) (*StreamReader, error) {
 }
 
 // Next returns the next frame, or nil for a heartbeat. The frame is valid until the
-// next call. io.EOF means that the stream ended between two of them. Any other
-// error means that the received bytes must not be used.
+// next call. io.EOF means that the stream ended between two frames or heartbeats. Any
+// other error means that the received bytes must not be used.
 func (s *StreamReader) Next() (*Frame, error) {
 	s.buf = s.buf[:StreamHeaderSize]
 	if _, err := io.ReadFull(s.src, s.buf); err != nil {

@@ -99,7 +99,7 @@ func (d *Disk) settle(n *inode, seen map[*inode]bool) {
 }
 
 // Clone returns a copy of the disk with everything in flight, but without
-// processes. The copy makes its own choices, by c and seed.
+// processes. The copy makes its own choices, from c and seed.
 func (d *Disk) Clone(c Chooser, seed uint64) *Disk {
 	d.observe()
 	e := New(seed)

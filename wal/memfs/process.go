@@ -72,8 +72,8 @@ var ErrKilled = errors.New("memfs: the process was killed")
 
 type killed struct{ p *Process }
 
-// Survives runs a part of a process. It returns false if the process was killed in
-// it. A killed process is left by a panic, so that none of its code runs on.
+// Survives runs a part of a process. It returns false if the process was killed
+// meanwhile. Killing a process panics, so that none of its code continues.
 func Survives(run func()) (alive bool) {
 	defer func() {
 		switch p := recover().(type) {
