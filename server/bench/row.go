@@ -14,7 +14,7 @@ type row struct {
 	name, what string
 	setup      func(b *bench) ([]probe, error)
 	goals      []goal
-	once       bool // measured in one round, because the setup takes long and the result varies little
+	once       bool // measured in one round, because the setup takes a long time and the result varies little
 }
 
 // A probe measures one number.

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// throughStreams returns a probe of the transfers a second through streams. It
-// also measures the daemon's CPU time per transfer.
+// throughStreams returns a probe of the transfers per second in streams. It also
+// measures the daemon's CPU time per transfer.
 func (b *bench) throughStreams(name string, p *process, l streamLoad) probe {
 	var each float64
 	return probe{name: name, unit: "transfers/s", measure: func() (float64, error) {
@@ -38,7 +38,7 @@ func streamName(streams, window int) string {
 }
 
 var streamRow = row{
-	name: "stream", what: "one-transfer commits through streams, against requests of their own and batches",
+	name: "stream", what: "one-transfer commits through streams, against single requests and batches",
 	setup: func(b *bench) ([]probe, error) {
 		p, err := b.newWorld(accounts, 1)
 		if err != nil {

@@ -58,7 +58,7 @@
 // Goroutines. Only one goroutine at a time may call Restore, Replay, Append and
 // Close of a Writer. Any goroutine may call its other methods, even during Append.
 // Close must be called after all of them have returned. Any goroutine may call
-// Durable, Moved, Wait and LogID of a Reader, and one at a time the others. Close
+// Durable, Moved, Wait and LogID of a Reader, but only one at a time the others. Close
 // ends calls of Wait, and may be called concurrently with Durable, Moved and Wait.
 // Any goroutine may use a CheckpointStore, and a Registration except its Close.
 // Frames and records are valid until the next call of the Reader, or during the

@@ -33,8 +33,8 @@ func (l File) OpenWriter() (Writer, error) {
 	return w, nil
 }
 
-// CheckDir returns an error if dir can't be the directory of a log. It is for people
-// who name a wrong one.
+// CheckDir returns an error if dir can't be the directory of a log. It lets programs
+// reject a wrong name with a clear message.
 func CheckDir(dir string) error {
 	if dir == "" {
 		return nil // another driver needs none

@@ -12,8 +12,9 @@ import (
 	"assetledger/wal"
 )
 
-// A ReplayError means that a log whose bytes are intact leads to another state than
-// when it was written. A daemon that continued would serve wrong balances.
+// A ReplayError means that the bytes of a log are intact, but lead to a different
+// state than they did when the log was written. A daemon that continued would serve
+// wrong balances.
 type ReplayError struct {
 	Seq uint64 // last commit of the batch that failed, or the commit that failed
 	Err error
@@ -28,8 +29,8 @@ func (e *ReplayError) Error() string {
 // Unwrap returns the cause.
 func (e *ReplayError) Unwrap() error { return e.Err }
 
-// IsDamage reports whether err means that the log is damaged, or that it leads to
-// another state than when it was written.
+// IsDamage reports whether err means that the log is damaged, or that it leads to a
+// different state than it did when it was written.
 func IsDamage(err error) bool {
 	_, damage := errors.AsType[*wal.CorruptError](err)
 	_, divergence := errors.AsType[*ReplayError](err)
@@ -100,7 +101,7 @@ func (r *Replayer) ReplayFrame(f *wal.Frame) error { return r.ReplayUpTo(f, f.La
 // within a batch.
 func (r *Replayer) ReplayUpTo(f *wal.Frame, last uint64) error {
 	if want := r.state.Seq() + 1; f.First != want {
-		return &ReplayError{f.First, fmt.Errorf("the batch begins here, and commit %d must follow", want)}
+		return &ReplayError{f.First, fmt.Errorf("a batch begins with this commit, but commit %d must be next", want)}
 	}
 	r.first, r.last, r.at, r.decoded = f.First, last, f.Time, 0
 	if err := f.Each(r.record); err != nil && !errors.Is(err, errEnough) {

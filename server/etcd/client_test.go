@@ -120,7 +120,7 @@ func TestMembers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		t.Fatal("no member answers")
+		t.Fatal("no member responds")
 	}
 	ask()
 	cluster.Members[0].Kill()
@@ -138,7 +138,7 @@ func TestPassword(t *testing.T) {
 	cluster := etcdtest.Start(t, 1)
 	ctl, err := exec.LookPath("etcdctl")
 	if err != nil {
-		t.Skip("needs etcdctl, which is absent: install Debian's etcd-client")
+		t.Skip("needs etcdctl: install Debian's etcd-client")
 	}
 	for _, args := range [][]string{{"user", "add", "root:secret"}, {"user", "grant-role", "root", "root"}, {"auth", "enable"}} {
 		cmd := exec.Command(ctl, append([]string{"--endpoints", cluster.Members[0].Endpoint}, args...)...)

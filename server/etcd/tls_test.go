@@ -21,11 +21,11 @@ import (
 )
 
 // TestTLS checks that an etcd that requires client certificates serves only clients
-// that have one, and that a client rejects another server.
+// that have one, and that a client rejects a server whose certificate it can't verify.
 func TestTLS(t *testing.T) {
 	program, err := exec.LookPath("etcd")
 	if err != nil {
-		t.Skip("needs etcd, which is absent: install Debian's etcd-server")
+		t.Skip("needs etcd: install Debian's etcd-server")
 	}
 	dir := t.TempDir()
 	cert, roots := certificate(t, dir)

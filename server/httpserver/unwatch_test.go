@@ -16,7 +16,7 @@ import (
 	"assetledger/server/metrics"
 )
 
-// A readingConn counts its reads that are in progress.
+// A readingConn counts its reads in progress.
 type readingConn struct {
 	pipeConn
 	reading *atomic.Int32
@@ -28,8 +28,8 @@ func (c readingConn) Read(p []byte) (int, error) {
 	return c.pipeConn.Read(p)
 }
 
-// TestUnwatch: while a handler that does not watch its client waits, nothing
-// reads from the connection. The requests that follow are read as always.
+// TestUnwatch checks that nothing reads from the connection while a handler that does
+// not watch its client waits. The requests that follow are read as always.
 func TestUnwatch(t *testing.T) {
 	for name, test := range map[string]struct {
 		unwatch bool
@@ -82,8 +82,8 @@ func TestUnwatch(t *testing.T) {
 	}
 }
 
-// TestUnwatchUntilSent: if a handler does not watch its client, nothing reads from the
-// connection while the response waits for the client.
+// TestUnwatchUntilSent checks that, if a handler does not watch its client, nothing
+// reads from the connection while the response waits for the client.
 func TestUnwatchUntilSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reading atomic.Int32
@@ -99,8 +99,8 @@ func TestUnwatchUntilSent(t *testing.T) {
 	})
 }
 
-// TestUnwatchEndsWithItsRequest: the request that follows in the same packet is
-// watched, so its handler learns that the client has disconnected.
+// TestUnwatchEndsWithItsRequest checks that the request that follows in the same
+// packet is watched, so its handler learns that the client has disconnected.
 func TestUnwatchEndsWithItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reading atomic.Int32

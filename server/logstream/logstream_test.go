@@ -129,7 +129,7 @@ func TestStreamFrom(t *testing.T) {
 	for from := uint64(1); from <= v.w.LastSeq(); from++ {
 		s := v.stream(from)
 		if f, err := s.Next(); f != nil || err != nil || s.Durable != v.w.LastSeq() {
-			t.Fatalf("from %d: a heartbeat with the end comes first, and not %+v, end %d: %v", from, f, s.Durable, err)
+			t.Fatalf("from %d: want a heartbeat with the end first, got %+v, end %d: %v", from, f, s.Durable, err)
 		}
 		f := v.frame(s)
 		if f.First > from || f.Last() < from || f.Segment != s.Segment.First {

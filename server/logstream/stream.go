@@ -114,8 +114,8 @@ func (t *sender) run(ctx context.Context, head wal.StreamHead) {
 	}
 }
 
-// mayGoOn authenticates the client again, because its token may have been
-// revoked.
+// mayGoOn reports whether the stream may continue. It authenticates the client again,
+// because the token may have been revoked.
 func (t *sender) mayGoOn() bool { return t.s.readmit(t.x) == nil && everything(t.x) == nil }
 
 // frame sends a frame. It does not flush while more frames are ready.

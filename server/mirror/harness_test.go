@@ -174,7 +174,7 @@ func fill(ctx context.Context, s *Source, p wal.FS, upTo uint64) error {
 	if err := wal.ClearBegin(mirrorDir, o); err != nil {
 		return errors.Join(err, w.Close())
 	}
-	if upTo == 0 { // Fill takes 0 as no end
+	if upTo == 0 { // with 0, Fill would copy until ctx is done
 		return w.Close()
 	}
 	return errors.Join(s.Fill(ctx, mirrorDir, o, w, upTo), w.Close())
@@ -204,7 +204,7 @@ func (o *original) same(d *memfs.Disk) (first uint64, err error) {
 				return 0, err
 			}
 			if !bytes.Equal(mine, theirs) {
-				return 0, fmt.Errorf("%s/%s has other bytes", part, name)
+				return 0, fmt.Errorf("%s/%s differs from the original", part, name)
 			}
 		}
 	}
@@ -248,7 +248,7 @@ func (o *original) replays(p wal.FS) error {
 		}
 	}
 	if state.Digest() != o.state.Digest() {
-		return errors.New("the mirror leads to another state")
+		return errors.New("the mirror leads to a different state")
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ type refusal struct {
 
 func (r *refusal) Error() string {
 	if r.code == "" {
-		return fmt.Sprintf("%s responded with status %d, which no ledger daemon does", r.url, r.status)
+		return fmt.Sprintf("%s responded with status %d, but not as a ledger daemon does", r.url, r.status)
 	}
 	return fmt.Sprintf("%s responded with %d %s: %s", r.url, r.status, r.code, r.message)
 }
@@ -234,7 +234,7 @@ type stream struct {
 	cancel context.CancelFunc
 }
 
-// open requests the log of the current daemon, from commit from on.
+// open requests the log of the current daemon, beginning with commit from.
 func (s *Source) open(ctx context.Context, from uint64) (*stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	resp, err := s.ask(ctx, http.MethodGet, logPath(from), s.reporting())
@@ -297,8 +297,8 @@ func (s *Source) download(ctx context.Context, c checkpoint, w io.Writer) error 
 	return nil
 }
 
-// part writes the bytes of a checkpoint from offset at on, as many as arrive,
-// and returns their number.
+// part writes the bytes of a checkpoint that arrive, beginning at offset at, and
+// returns their number.
 func (s *Source) part(ctx context.Context, c checkpoint, at int64, w io.Writer) (int64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

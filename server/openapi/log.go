@@ -6,7 +6,7 @@ const typeBytes = "application/octet-stream"
 // have them; prefix makes their ids differ from those of the other daemon.
 func withLog(prefix string, operations map[string]operation) map[string]operation {
 	operations["GET /v1/log"] = operation{id: prefix + "Log", tag: "Log", summary: "The log itself, as an endless stream of bytes",
-		about: "From the batch that holds the commit from on: a header of 64 bytes, then frames as they are on disk, and a heartbeat of 64 bytes each second. " +
+		about: "The log, beginning with the batch that holds the commit `from`: a header of 64 bytes, then frames as they are on disk, and a heartbeat of 64 bytes each second. " +
 			"Only durable frames are sent. HEAD returns where the log ends. ledger-read -from uses it; docs/format.md describes the bytes.",
 		headers: []string{"X-Asset-Mirror"}, answer: "Bytes", answerType: typeBytes, answerHeaders: []string{"X-Asset-Seq"}, errors: []int{400, 410, 425, 500, 503}}
 	operations["GET /v1/checkpoints"] = operation{id: prefix + "Checkpoints", tag: "Log", summary: "The checkpoints of the log, oldest first",

@@ -32,7 +32,7 @@ func TestDocumentWantsRoutesAndWordsToMatch(t *testing.T) {
 }
 
 // TestComponentsSuitGenerators checks that unreferenced components are omitted,
-// and that no two names are equal without punctuation and case.
+// and that no two names differ only in hyphens and case.
 func TestComponentsSuitGenerators(t *testing.T) {
 	for _, d := range []Daemon{Read, Write} {
 		var routes []Route

@@ -46,7 +46,7 @@ var writeOperations = map[string]operation{
 	"GET /v1/openapi.json": {id: "writeOpenAPI", tag: "Operation", summary: "This document", answer: "OpenAPI", answerHeaders: []string{"ETag"}, also: notModified, errors: []int{500}},
 }
 
-// readersAttached and copies describe what healths and the status list.
+// readersAttached and copies describe lists in the responses for health and status.
 var (
 	readersAttached = array(only("name", o("type", "string"), "checkpoint_seq", ref("Checkpoint"), "lag", ref("Count")), "The attached read daemons.")
 	copies          = array(only("name", o("type", "string"), "seq", ref("Checkpoint"), "lag", ref("Count"), "url", o("type", "string")), "")
@@ -75,7 +75,7 @@ func degraded(schema string) object {
 		"content", o("application/json", o("schema", ref(schema)))))
 }
 
-// result returns a commit result with more properties after its own.
+// result returns the schema of a commit result with more properties after its own.
 func result(absent []string, more ...any) object {
 	return optional(absent, append([]any{
 		"global_seq", ref("Seq"),

@@ -123,7 +123,7 @@ func TestDamageEndsReading(t *testing.T) {
 		{"a batch is missing", func(w *ledgerWriter, log *memLog) {
 			w.frame(transactionOf(t, "CreateContainer container_id=2 kind=Standard"))
 			w.commit("CreateContainer container_id=3 kind=Standard")
-		}, true, "replaying commit 3 of the log: the batch begins here, and commit 2 must follow"},
+		}, true, "replaying commit 3 of the log: a batch begins with this commit, but commit 2 must be next"},
 		{"the log says so", func(w *ledgerWriter, log *memLog) {
 			log.change(func() { log.fail = &wal.CorruptError{File: "x.seg", Offset: 512, Seq: 1, Rule: "body CRC"} })
 		}, true, "commit 1"},

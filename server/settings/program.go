@@ -64,7 +64,7 @@ func (p *Program) Begin(args []string, lookup func(string) (string, bool), stdou
 	return exitDone, p.ask.config
 }
 
-// read reads flags and environment.
+// read reads the flags and the environment.
 func (p *Program) read(args []string, lookup func(string) (string, bool)) error {
 	if err := p.parse(args, lookup); err != nil {
 		return err

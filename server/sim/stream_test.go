@@ -18,7 +18,7 @@ type simStream struct {
 	failed  bool          // a line was rejected
 }
 
-// add adds a line. It waits until its block is submitted.
+// add adds a line, which waits until its block is submitted.
 func (s *simStream) add(tx *ledger.Transaction) *simAttempt {
 	if s.core == nil {
 		s.stop = s.rng.IntN(4) == 0
@@ -87,7 +87,7 @@ func (s *simStream) check() {
 			s.failed = true
 		case v.Replayed:
 		case v.Seq <= s.last:
-			s.failf("commit %d is of a later line than commit %d of the same stream", v.Seq, s.last)
+			s.failf("commit %d belongs to a later line than commit %d of the same stream", v.Seq, s.last)
 		default:
 			s.last = v.Seq
 		}

@@ -21,7 +21,7 @@ import (
 func TestProveQuota(t *testing.T) {
 	long := proof(t, false, true)
 	if _, err := exec.LookPath("etcdctl"); err != nil {
-		t.Skipf("needs etcdctl, which is absent: install Debian's etcd-client: %v", err)
+		t.Skipf("needs etcdctl: install Debian's etcd-client: %v", err)
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

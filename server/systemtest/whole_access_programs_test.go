@@ -30,7 +30,7 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 		out, _ := ctl(0, append([]string{"token", "new", name, "-to", path}, args...)...)
 		info, err := os.Stat(path)
 		if err != nil || info.Mode() != 0o600 || info.Size() != 48 || out != "" {
-			t.Fatalf("%v %v: printed was %q", info, err, out)
+			t.Fatalf("%v %v: it printed %q", info, err, out)
 		}
 		return path
 	}
@@ -48,7 +48,7 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 	ctl(1, "token", "new", "second", "-to", admin) // an existing file is never overwritten
 	ctl(2, "token", "new", "admin", "-to", filepath.Join(home, "taken"))
 	if _, err := os.Stat(filepath.Join(home, "taken")); !os.IsNotExist(err) {
-		t.Errorf("a token that lets nobody in was left behind: %v", err)
+		t.Errorf("a token that grants no access was left behind: %v", err)
 	}
 	if out, _ := ctl(0, "token", "list", "-o", "json"); !strings.Contains(out, `{"name":"holder","kind":"cert"`) || !strings.Contains(out, `"owners":[7]`) {
 		t.Errorf("token list: %s", out)

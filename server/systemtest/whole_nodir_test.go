@@ -9,8 +9,8 @@ import (
 )
 
 // TestWrongDirectory checks that a read daemon does not create a missing
-// directory. It reports that it waits for it, and serves the ledger once the
-// write daemon has created it.
+// directory. The daemon reports that it waits for the directory, and serves the
+// ledger once the write daemon has created it.
 func TestWrongDirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "log")

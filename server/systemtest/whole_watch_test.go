@@ -58,7 +58,7 @@ func TestAlertsAreExplained(t *testing.T) {
 			t.Errorf("%s is not tested with and without its problem", a[1])
 		}
 		if !strings.Contains(guide, "| "+a[1]+" |") {
-			t.Errorf("docs/ops.md does not say what to do on %s", a[1])
+			t.Errorf("docs/ops.md does not say what to do about %s", a[1])
 		}
 	}
 	if len(alerts) < 10 {
@@ -75,7 +75,7 @@ func text(t *testing.T, path string) string {
 	return string(b)
 }
 
-// TestMetricsExist checks that the daemons have all metrics that rules and
+// TestMetricsExist checks that the daemons have all metrics that the rules and the
 // dashboard use.
 func TestMetricsExist(t *testing.T) {
 	t.Parallel()
@@ -177,7 +177,7 @@ func TestPrometheus(t *testing.T) {
 			t.Errorf("%+v", target)
 		}
 	}
-	// A reader that is gone is noticed at once, and its alert waits for its time.
+	// A missing reader is noticed at once. Its alerts are pending for some time first.
 	r.stop(t)
 	p.mustBecome(`asset_ledger_write_readers`, "0")
 	p.mustBecome(`count(ALERTS{alertname="LedgerReadDown",alertstate="pending"})`, "1")

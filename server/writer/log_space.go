@@ -9,8 +9,8 @@ import (
 )
 
 // A logRate measures how fast the log grows, from the bytes of the current minute
-// and of the previous one. The rate changes smoothly, and forgets after two
-// minutes. It costs one addition for each batch.
+// and of the previous one. The rate changes smoothly, and bytes count for at most two
+// minutes. Measuring costs a few additions for each batch.
 type logRate struct {
 	mu            sync.Mutex
 	total         uint64

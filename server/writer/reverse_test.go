@@ -35,9 +35,8 @@ func reversals(t *testing.T, l *ramLog) (list []string) {
 	return list
 }
 
-// Two reversals of the same commit are read at the same time. The one that is
-// judged first reverses it. The response to a third one, sent later, names the
-// commit that did.
+// Eight reversals of the same commit are sent at the same time. The one that is
+// judged first reverses it. The responses to the others name the commit that did.
 func TestOneReversalWins(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
@@ -67,7 +66,7 @@ func TestOneReversalWins(t *testing.T) {
 	}
 }
 
-// A commit that is not durable yet may still be lost, and no client knows it.
+// A commit that is not durable yet may still be lost, and no client knows of it.
 // So it can't be reversed.
 func TestNothingReversesWhatIsNotDurable(t *testing.T) {
 	l := newRAMLog()
@@ -119,7 +118,7 @@ func TestReversalOfWhatCannotBeRead(t *testing.T) {
 		l.fault = c.fault
 		again := w.post(200, reversal(2), keyed)
 		if first.body != again.body || again.header.Get(headerHit) != "hit" {
-			t.Errorf("%s: the retry is answered %s, and was first %s", what, again.body, first.body)
+			t.Errorf("%s: the response to the retry is %s, and the first one was %s", what, again.body, first.body)
 		}
 		w.post(409, reversal(3), keyed)
 		if a := w.post(c.status, reversal(3), `{}`); a.code() != string(c.code) || strings.Contains(a.body, "secret") {

@@ -116,7 +116,7 @@ func TestStreamResults(t *testing.T) {
 		{"stop at a rejection", "?on_error=stop", transferTx(1, "") + "\n" + transferTx(1001, "") + "\n" + transferTx(1, "") + "\nnonsense\n",
 			[]string{"2", "InsufficientBalance", "NotAttempted", "NotAttempted"}},
 		{"stop at what is not JSON", "?on_error=stop", "nonsense\n" + transferTx(1, "") + "\n", []string{"MalformedJSON", "NotAttempted"}},
-		{"a line as long as may be", "", long + "\n" + transferTx(1, ""), []string{"2", "3"}},
+		{"a line of the maximum length", "", long + "\n" + transferTx(1, ""), []string{"2", "3"}},
 		{"a line too long", "", transferTx(1, "") + "\n" + long + " \n" + transferTx(1, "") + "\n", []string{"2", "PayloadTooLarge"}},
 		{"the first line too long", "", long + " \n" + transferTx(1, "") + "\n", []string{"PayloadTooLarge"}},
 		{"the last line too long", "", transferTx(1, "") + "\n" + long + " ", []string{"2", "PayloadTooLarge"}},

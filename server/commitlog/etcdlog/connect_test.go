@@ -7,7 +7,7 @@ import (
 	"assetledger/server/commitlog/etcdlog"
 )
 
-// TestURLHidesPassword checks that no error about the URL of a log has the
+// TestURLHidesPassword checks that no error about the URL of a log contains the
 // password that someone wrote into it.
 func TestURLHidesPassword(t *testing.T) {
 	for _, url := range []string{

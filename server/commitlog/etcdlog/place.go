@@ -12,7 +12,7 @@ import (
 	"assetledger/wal"
 )
 
-// An active is the value of the key of the writer's place.
+// An active is the value of the key <prefix>/active. It names the writer.
 type active struct {
 	Name  string `json:"name"`
 	URL   string `json:"url"`

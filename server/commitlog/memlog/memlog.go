@@ -1,5 +1,5 @@
-// Package memlog stores a commit log in memory, for tests. It is a second driver
-// besides "file", and passes the same tests (package logtest).
+// Package memlog stores a commit log in memory, for tests. It is a driver, like "file"
+// and "etcd", and passes the same tests (package logtest).
 package memlog
 
 import (

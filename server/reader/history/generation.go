@@ -63,7 +63,7 @@ func (g *generation) applied(f *wal.Frame, last uint64) {
 	g.bytes += 16
 }
 
-// chain returns the present changes of the generation. In an open generation, the
+// chain returns the current changes of the generation. In an open generation, the
 // last block is not full.
 func (g *generation) chain() chain {
 	n := len(g.blocks) - 1

@@ -18,8 +18,8 @@ const (
 )
 
 // Run maintains the files: it finds the existing ones, builds missing ones, writes
-// closed generations and merges files. It returns when ctx is done, and gives up a
-// merge for that, which may take many seconds.
+// closed generations and merges files. It returns when ctx is done. It then abandons
+// a merge in progress, which could take many seconds.
 //
 //	load → (missing: build → load)… → write, merge → wait to be woken
 func (x *Index) Run(ctx context.Context) {

@@ -14,8 +14,9 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// A guardedFS checks, at each operation on a name, that no reader waits for the disk,
-// and at each change, that no other goroutine may change files or reuse a generation.
+// A guardedFS checks which locks are held. During no operation on a name may mu be
+// held, so that no reader waits for the disk. During each change, writing must be held,
+// so that no other goroutine changes files or reuses a generation.
 type guardedFS struct {
 	wal.FS
 	t testing.TB
@@ -59,8 +60,8 @@ func (g *guardedFS) Lock(name string) (wal.File, error) {
 	return g.FS.Lock(name)
 }
 
-// TestFilesChangeInTurn keeps an index in all ways: files are written, merged, made
-// again after damage and after the tailer was too far ahead, and begun at a
+// TestFilesChangeInTurn maintains an index in every way: files are written, merged,
+// rebuilt after damage and after the tailer was too far ahead, and begun at a
 // checkpoint. All of that happens while writing is held and mu is not.
 func TestFilesChangeInTurn(t *testing.T) {
 	w, disk := newWorld(t, 5, 400), newDisk(1)
@@ -159,8 +160,8 @@ func TestDamageOfAnothersFile(t *testing.T) {
 	}
 }
 
-// TestAnotherMakesIt waits for an index that another daemon makes, and knows how much
-// of it is there.
+// TestAnotherMakesIt checks that a daemon that waits for another one to build the
+// index reports how much of it is built.
 func TestAnotherMakesIt(t *testing.T) {
 	w := newWorld(t, 3, 120)
 	p := newDisk(1).Process()
@@ -233,11 +234,11 @@ func TestLeftFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if here, used := start(1); len(here) <= len(used) {
-		t.Errorf("beside a daemon that writes the files: there are %q, and used are %q", here, used)
+		t.Errorf("beside a daemon that writes the files: the files are %q, and %q are used", here, used)
 	}
 	lock.Close()
 	if here, used := start(1000); !slices.Equal(here, used) {
-		t.Errorf("there are %q, and used are %q", here, used)
+		t.Errorf("the files are %q, and %q are used", here, used)
 	}
 }
 
