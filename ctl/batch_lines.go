@@ -18,8 +18,8 @@ import (
 
 const (
 	maxLine    = 16 << 20 // maximum size of a line in bytes; a request may have 64 MiB
-	runBytes   = 64 << 10 // size in bytes from which on collected lines are passed to the client
-	groupBytes = 8 << 20  // size in bytes of lines from which on their results are shown
+	runBytes   = 64 << 10 // collected lines are passed to the client when they reach this size in bytes
+	groupBytes = 8 << 20  // results are shown when their lines reach this size in bytes
 	linesAhead = 4 * ledger.MaxBatch
 )
 

@@ -17,7 +17,7 @@ import (
 
 // What a run of batch -resume checks of the note of earlier runs, before it sends anything.
 
-// load reads the note of earlier runs, and checks that it is of this ledger.
+// load reads the note of earlier runs, and checks that it belongs to this ledger.
 func (m *resumeMark) load(c *call) error {
 	info, err := os.Stat(m.path)
 	if errors.Is(err, os.ErrNotExist) {

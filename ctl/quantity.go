@@ -222,8 +222,8 @@ func (c *call) nextStep(e *client.Refused) string {
 	return ""
 }
 
-// sameLedger returns an error if the log of the read daemon has another id than that of
-// the write daemon: the decimals of an amount, which come from the read daemon, may then
+// sameLedger returns an error if the logs of the read daemon and of the write daemon have
+// different ids: the decimals of an amount, which come from the read daemon, may then
 // be wrong. It returns nil if a daemon does not show its log, for which a token needs
 // the scope log. In that case a dry run reports that the two were not compared.
 func (c *call) sameLedger(dryRun bool) error {

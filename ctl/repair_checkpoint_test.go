@@ -54,7 +54,7 @@ func TestRepairForeign(t *testing.T) {
 	writeCheckpoints(t, long, 4, 12)
 	makeLog(t, short, 64<<10, containers(t, 1, 5))
 	writeCheckpoints(t, short, 5)
-	const advice, foreign = "wal repair` would lose", "is of another log, or of another history of this log"
+	const advice, foreign = "wal repair` would lose", "belongs to another log, or to another history of this log"
 	put := func(t *testing.T, from, to, pattern string) {
 		files, err := filepath.Glob(filepath.Join(from, pattern))
 		if err != nil || len(files) == 0 {

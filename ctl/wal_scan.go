@@ -38,7 +38,7 @@ func (l *logFlags) explain(err error) error {
 func (l *logFlags) present() error { return l.explain(wal.CheckPresent(l.dir, wal.Options{})) }
 
 // readCheckpoint reads and checks a whole checkpoint. The error is a *wal.CorruptError
-// if it is damaged, a *wal.MismatchError if it is of another log than id, unless that is
+// if it is damaged, a *wal.MismatchError if it does not belong to the log id, unless id is
 // zero, and fs.ErrNotExist if it was removed.
 func readCheckpoint(dir string, seq uint64, id wal.LogID, keys int) (*ledger.State, wal.Place, error) {
 	f, err := wal.OpenCheckpoint(dir, seq, wal.Options{})

@@ -6,7 +6,7 @@
 //	New → Commit, Reverse, Preflight: one transaction
 //	    → CommitAll: many, over one stream
 //	    → Read, Items: reads that reflect the client's own commits
-//	    → Feed: every commit, from a durable cursor on
+//	    → Feed: every commit after a durable cursor
 //	Close
 //
 // Every method takes a context. Timeout limits one attempt, GiveUp limits a call with all its attempts, and the context

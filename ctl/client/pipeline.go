@@ -13,7 +13,7 @@ import (
 
 const (
 	longLine = 1 << 20  // longest line for a stream in bytes: the daemon's default of -max-body
-	maxAhead = 32 << 20 // size in bytes of lines without a result from which on no more are taken from the source
+	maxAhead = 32 << 20 // no more lines are taken from the source while those without a result have this size in bytes
 )
 
 // A pipeline is one call of CommitLines:
@@ -38,7 +38,7 @@ type pipeline struct {
 	yield   func(Answered, error) bool
 
 	opened   bool      // a daemon has accepted a stream or a batch request
-	noStream bool      // the daemon is of a version without streams
+	noStream bool      // the daemon's version has no streams
 	refused  bool      // a line was rejected, and OnError is stop
 	said     bool      // Again was called since the last result
 	tries    int       // number of attempts since a result was yielded

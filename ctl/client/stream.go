@@ -18,7 +18,7 @@ const (
 	resultBytes = 32 << 10         // maximum number of bytes of results to read at once
 )
 
-// errNoStream means that the daemon is of a version without streams.
+// errNoStream means that the daemon's version has no streams.
 var errNoStream = errors.New("the daemon does not support streams of commits")
 
 // A stream is an open stream of commits; see POST /v1/commit/stream in docs/api.md.
