@@ -6,7 +6,7 @@ import (
 )
 
 // Changes collects the changes of replayed commits, in order. The zero value is
-// empty. Nearly all changes are of the quantity of a stack. Each of these takes one
+// empty. Nearly all changes change the quantity of a stack. Each of these takes one
 // cache line.
 type Changes struct {
 	list   []StackChange

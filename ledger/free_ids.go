@@ -36,7 +36,8 @@ func (f *freeIDs) restart(low int64) {
 	*f = freeIDs{from: low, upto: low}
 }
 
-// next returns the lowest free id from low on. No later call has a low below final.
+// next returns the lowest free id that is at least low. No later call has a low below
+// final.
 func (f *freeIDs) next(final, low int64, inUse func(id int64) bool) int64 {
 	for ref := f.hole(0); ref != 0 && f.holes.at(ref).id < final; ref = f.hole(0) {
 		f.fill(ref)
@@ -54,7 +55,7 @@ func (f *freeIDs) next(final, low int64, inUse func(id int64) bool) int64 {
 	return f.upto
 }
 
-// hole returns the first hole from low on, or 0.
+// hole returns the first hole that is at least low, or 0.
 func (f *freeIDs) hole(low int64) uint32 {
 	return treeNext(holesByID{f}, f.root, rank{low - 1, math.MaxInt64})
 }

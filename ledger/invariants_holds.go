@@ -17,7 +17,7 @@ func (v *verifier) heldStacks() {
 		}
 		r := s.stacks.at(h.stack)
 		if s.findStack(r.container, r.class, r.key) != h.stack {
-			v.failf("hold %d is of a stack that is gone", h.id)
+			v.failf("hold %d belongs to a stack that is gone", h.id)
 		}
 		sum := sums[h.stack]
 		sum.quantity += h.quantity
@@ -34,10 +34,10 @@ func (v *verifier) heldStacks() {
 		r := s.stacks.at(ref)
 		want, held := sums[ref]
 		if held != (r.held != 0) || held && *s.heldSums.at(r.held) != want {
-			v.failf("stack %+v does not know its holds, %+v", *r, want)
+			v.failf("stack %+v does not list its holds, %+v", *r, want)
 		}
 		if want.quantity > r.quantity {
-			v.failf("of %d in a stack %d is held", r.quantity, want.quantity)
+			v.failf("%d units of a stack of %d are held", want.quantity, r.quantity)
 		}
 	}
 	links := v.tree("reversals", reversalsByCommit{s}, s.reversalTree)

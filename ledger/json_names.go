@@ -41,8 +41,8 @@ func (s *jsonScanner) pushName() bool {
 	return s.colon()
 }
 
-// popNames drops the names from base on, those of an object that ends, and
-// checks that they differ. An object of n fields costs O(n log n).
+// popNames drops the names that begin at index base, those of an object that ends,
+// and checks that they differ. An object of n fields costs O(n log n).
 func (s *jsonScanner) popNames(base int) bool {
 	names := s.names[base:]
 	s.names = s.names[:base]

@@ -94,8 +94,8 @@ func (o *ordered) fill(refs []uint32) {
 	}
 }
 
-// walk visits the records from at on until visit returns false. Then the result
-// is false too. visit must not change the order.
+// walk visits the records, beginning at at, until visit returns false. Then the
+// result is false too. visit must not change the order.
 func (o *ordered) walk(at position, visit func(ref uint32) bool) bool {
 	p, i := o.seek(at)
 	for ; p < len(o.pages); p, i = p+1, 0 {

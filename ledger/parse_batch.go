@@ -6,7 +6,7 @@ package ledger
 type BatchRequest struct {
 	StopOnError bool          // on_error is "stop"
 	Txs         []Transaction // in the order of the request
-	Errs        []*Error      // Errs[i] != nil: transaction i is of the wrong shape, and Txs[i] is empty
+	Errs        []*Error      // Errs[i] != nil: transaction i is malformed, and Txs[i] is empty
 	parser      requestParser
 }
 

@@ -38,7 +38,7 @@ func TestPrefetchFinds(t *testing.T) {
 			continue
 		}
 		if d.hash != stackHash(d.container, d.class, d.key) {
-			t.Errorf("%+v is of another stack", d)
+			t.Errorf("%+v belongs to another stack", d)
 		}
 		got = append(got, found{s.containers.at(d.container).id, s.classes.at(d.class).id, d.key})
 	}

@@ -27,14 +27,14 @@ type Knobs struct {
 	Reversals                 float64 // fraction of the transactions that reverse an earlier commit, or are imported as its reversal
 }
 
-// DefaultKnobs reach every operation and every rejection within a few thousand
-// operations, except Forbidden, for which Permits must be above 0.
+// DefaultKnobs returns knobs that reach every operation and every rejection within
+// a few thousand operations, except Forbidden, for which Permits must be above 0.
 func DefaultKnobs() Knobs {
 	return Knobs{Containers: 14, Classes: 9, Keys: 4, MaxOps: 12, MaxSide: 7, MaxSlots: 5, MaxShape: 4,
 		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1, Bulky: 0.01, Names: 0.3, Reversals: 0.08}
 }
 
-// A Gen makes random transactions that suit the present state of a model. All
+// A Gen makes random transactions that suit the current state of a model. All
 // of them are well-formed, so the ledger itself must detect what is wrong with
 // them.
 type Gen struct {
@@ -272,7 +272,7 @@ func (g *Gen) container(kinds ...ledger.ContainerKind) (int64, *container) {
 	return id, g.scratch.m.containers[id]
 }
 
-// classID chooses a fungible class or one of instances, if there is one.
+// classID chooses a class of stacks, or one of instances, if there is one.
 func (g *Gen) classID(fungible bool) int64 {
 	var fit []int64
 	for _, id := range g.scratch.m.ClassIDs() {

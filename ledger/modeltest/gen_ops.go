@@ -24,7 +24,8 @@ func (d *draft) with(values ...int64) *draft {
 	return d
 }
 
-// at sets x, y and rotation, from argument i on, or nothing if t is nil.
+// at sets x, y and rotation, the first of which is argument i. If t is nil, it sets
+// nothing.
 func (d *draft) at(i int, t *thing) *draft {
 	if t == nil {
 		return d

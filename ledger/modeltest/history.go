@@ -63,7 +63,7 @@ type History struct {
 // Check replays the history against a model and returns all faults in it,
 // joined, or nil. Faults are commits that no correct ledger could have made,
 // acknowledged requests that are lost, applied twice or answered differently,
-// requests of unknown outcome that were applied more than once, and reads that
+// requests with an unknown outcome that were applied more than once, and reads that
 // do not show the state they name.
 func (h *History) Check() error {
 	var errs []error
@@ -102,7 +102,7 @@ func (h *History) Check() error {
 	return errors.Join(errs...)
 }
 
-// asked returns the request that may have caused a commit. It finds it by its key.
+// asked returns, by key, the requests that may have caused commits.
 func (h *History) asked() map[string]*Request {
 	asked := map[string]*Request{}
 	for i := range h.Requests {
@@ -147,8 +147,8 @@ func (h *History) replay(m *Model, i int, asked map[string]*Request) error {
 	return nil
 }
 
-// checkRelease reports whether the ledger may make the commit by itself: it may
-// only release holds that have expired by the time of the commit.
+// checkRelease returns an error unless the ledger may make the commit by itself:
+// it may only release holds that have expired by the time of the commit.
 func (m *Model) checkRelease(c *Commit) error {
 	expired := m.Expired()
 	for _, op := range c.Record.Tx.Ops {
@@ -267,7 +267,7 @@ func newRefusalCheck(requests []Request) *refusalCheck {
 	return c
 }
 
-// visit removes the rejections that the present state explains.
+// visit removes the rejections that the current state explains.
 func (c *refusalCheck) visit(m *Model) {
 	left := c.open[:0]
 	for _, r := range c.open {
