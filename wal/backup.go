@@ -23,9 +23,8 @@ type BackupOptions struct {
 	// OnProgress is called from time to time with the number of bytes copied and
 	// the total.
 	OnProgress func(done, total int64)
-	// Place returns the position of a checkpoint, of which wal does not know the
-	// content. If it is nil, checkpoints that the copy already has are not compared
-	// with the log.
+	// Place returns the position of a checkpoint, whose content wal can't read. If it
+	// is nil, checkpoints that the copy already has are not compared with the log.
 	Place func(checkpoint io.Reader) (Place, error)
 	// Check is called when the copy is complete. If it returns an error, the copy
 	// is marked as unusable and Backup returns the error.
@@ -186,7 +185,7 @@ func (b *backup) prepare() error {
 	}
 	switch n := len(b.there); {
 	case was.there && was.ID != b.ID || n > 0 && b.there[0].head.ID != b.ID:
-		return fmt.Errorf("wal: %s is a backup of another log than %s; give another directory", b.out, b.dir)
+		return fmt.Errorf("wal: %s is a backup of a different log from %s; give another directory", b.out, b.dir)
 	case was.there && was.durable > b.End:
 		return fmt.Errorf("wal: the backup in %s has commits to %d, and the log ends at %d: they are no longer the same log; give another directory",
 			b.out, was.durable, b.End)

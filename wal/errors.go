@@ -64,7 +64,7 @@ type MismatchError struct {
 }
 
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("the checkpoint at commit %d is of another log, or of another history of this log: %s", e.Seq, e.What)
+	return fmt.Sprintf("the checkpoint at commit %d belongs to another log, or to another history of this log: %s", e.Seq, e.What)
 }
 
 // Mismatch returns a MismatchError for a checkpoint at p, where the log has the frame

@@ -15,7 +15,7 @@ type RepairOptions struct {
 	Accept bool
 	// Checkpoint reads the checkpoint at seq of the log with the id, and returns its
 	// place in the log. A *CorruptError means that the file is damaged, and a
-	// *MismatchError that it is of another log. Any other error, except
+	// *MismatchError that it belongs to another log. Any other error, except
 	// fs.ErrNotExist, ends the run. If Checkpoint is nil, checkpoints are not read.
 	Checkpoint func(seq uint64, id LogID) (Place, error)
 }
@@ -29,7 +29,7 @@ type RepairReport struct {
 	File    string   // the segment that will be the last
 	Offset  int64    // offset at which that segment will end
 	Bytes   int64    // number of bytes that will be zeroed there
-	Foreign []string // files of checkpoints that are of another log, or of another history of this log; they are in Moved too
+	Foreign []string // files of checkpoints that belong to another log, or to another history of this log; they are in Moved too
 	Moved   []string // files that are set aside; after the repair, their new names, which end in .bad
 	Copy    string   // copy of the zeroed bytes; set after the repair
 }

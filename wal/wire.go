@@ -18,8 +18,8 @@ import (
 // The copy is opened with the Origin of the original. The frames announce where
 // segments begin. Seals and headers are determined by the frames before them.
 
-// An Origin describes how a log, or one of its segments, began. Together with the
-// frames from there on, it determines every byte of the segments.
+// An Origin describes how a log, or one of its segments, began. Together with all
+// frames that follow, it determines every byte of the segments.
 type Origin struct {
 	ID          LogID
 	SegmentSize int64 // size of the segment in bytes

@@ -29,7 +29,7 @@ type inode struct {
 	// The file as the disk has it, where that may differ.
 	marks    map[int]*mark // by sector
 	diskSize int64
-	sizes    []int64 // sizes since the last sync, except the present size and diskSize
+	sizes    []int64 // sizes since the last sync, except the current size and diskSize
 
 	shared *page // content of page 0 when it was last observed; nil if it was never mapped for writing
 }
