@@ -222,8 +222,8 @@ done = function(s, latency)
 end
 `
 
-// press drives a load with wrk in one thread. wrk takes the least from the two
-// cores that it shares with the measured process. Without wrk, press calls
+// press drives a load with wrk in one thread. wrk shares two cores with the
+// measured process, and takes the least CPU time from it. Without wrk, press calls
 // drive.
 func (b *bench) press(l load, connections int, d time.Duration) (*outcome, error) {
 	if b.wrk == "" {
@@ -269,8 +269,8 @@ func (b *bench) wrkScript(l load) (string, error) {
 	return path, os.WriteFile(path, []byte(s.String()), 0o644)
 }
 
-// pinToThread locks the goroutine to its thread, so that the wake-ups of one
-// client are comparable.
+// pinToThread runs f in a goroutine that is locked to its thread, so that the
+// wake-ups of one client are comparable.
 func pinToThread(f func()) {
 	done := make(chan struct{})
 	go func() {

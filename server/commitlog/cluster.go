@@ -20,8 +20,8 @@ type Cluster interface {
 }
 
 // CopiesWanted is the number of copies of the log that there should be on other
-// hosts. Commits that fewer copies have are kept in the store of the newest part of
-// the log.
+// hosts. Commits that fewer copies have stay in the store of the newest part of the
+// log.
 const CopiesWanted = 2
 
 // A Member is a daemon of a Cluster that stands by.

@@ -135,7 +135,7 @@ func (d *deadline) expire(now int64, poller func(time.Time) error) int64 {
 	return never
 }
 
-// tell gives the poller the present state: expired, or no deadline.
+// tell gives the poller the current state: expired, or no deadline.
 func (d *deadline) tell(poller func(time.Time) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"assetledger/ledger"
 )
 
-// TestTogether: what a handler writes and flushes within Together arrives whole
-// and in order, and in one piece if it is at most 8 KiB.
+// TestTogether checks that what a handler writes and flushes within Together
+// arrives whole and in order, and in one piece if it is at most 8 KiB.
 func TestTogether(t *testing.T) {
 	for _, size := range []int{0, 1, 100, 4094, 4096, 8000, 9000, 30_000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
@@ -63,8 +63,8 @@ func readPiece(t *testing.T, client net.Conn, buf []byte) []byte {
 	return buf[:n]
 }
 
-// TestTogetherReportsErrors: Together fails if the client is gone, even if what
-// was written was only gathered.
+// TestTogetherReportsErrors checks that Together fails if the client is gone, even
+// if what was written was only gathered.
 func TestTogetherReportsErrors(t *testing.T) {
 	failed := make(chan bool)
 	client := unwatchServer(t, new(atomic.Int32), func(x *Exchange) *ledger.Error {

@@ -39,7 +39,7 @@ func (c *Config) urls() ([]string, error) { return httpclient.ParseURLs("from", 
 // Check returns an error for the first invalid setting.
 func (c *Config) Check() error {
 	if c.From == "" {
-		return c.CheckUnused("-from, the daemons that it is for")
+		return c.CheckUnused("-from, which names the daemons")
 	}
 	urls, err := c.urls()
 	if err != nil {

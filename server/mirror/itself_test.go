@@ -12,7 +12,7 @@ import (
 // TestSourceIsTheDirectoryItself names the directory's own log as the source.
 // The directory must not be marked as a copy, because its write daemon would no
 // longer start. A true copy of that log must be marked, even if it was opened
-// for writing as often.
+// for writing the same number of times.
 func TestSourceIsTheDirectoryItself(t *testing.T) {
 	o := late(t)
 	backup := t.TempDir()

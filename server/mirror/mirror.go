@@ -79,7 +79,7 @@ func (m *Mirror) noteFailure(err error, round bool) {
 	}
 }
 
-// A Status describes how far a mirror is, and its failures.
+// A Status describes the progress of a mirror, and its failures.
 type Status struct {
 	URL     string        // the source that reported last; "": none yet
 	Seq     uint64        // the last durable end that a source reported
@@ -172,7 +172,7 @@ func (m *Mirror) fill(ctx context.Context) error {
 	return m.src.Fill(ctx, m.dir, m.opt, w, 0)
 }
 
-// report tells the source each second how far this mirror is.
+// report tells the source each second how far this mirror has come.
 func (m *Mirror) report(ctx context.Context, w *wal.Writer) {
 	tick := time.NewTicker(lockEvery)
 	defer tick.Stop()

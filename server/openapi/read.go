@@ -4,7 +4,7 @@ const aboutRead = `Answers reads of a ledger of containers, asset classes and ba
 freshness.checkpoint_seq, and shows only durable commits. Pass the global_seq of your commit as min_seq to read your own writes.
 
 Integers go up to 2^63-1, and sums beyond: parse them without loss of precision. Every error has a JSON body, including those for unknown
-paths (404) and methods (405). Lists are paged: next_cursor is present while there is more.`
+paths (404) and methods (405). Lists are paged: next_cursor is present while there are more entries.`
 
 var (
 	seqAndTag  = []string{"X-Asset-Seq", "ETag"}
@@ -63,12 +63,12 @@ var (
 	signed      = integer(-most, most, "")
 )
 
-// past returns a response that may be of the past.
+// past returns the schema of a response that may show a past state.
 func past(data any) object {
 	return optional([]string{"as_of"}, "data", data, "freshness", ref("Freshness"), "as_of", ref("AsOf"))
 }
 
-// about returns a response with data and freshness.
+// about returns the schema of a response with data and freshness.
 func about(data any) object {
 	return only("data", data, "freshness", ref("Freshness"))
 }
@@ -92,7 +92,7 @@ func readSchemas() object {
 		"SlotsAnswer", past(optional(next, "container_id", ref("Id"), "slot_count", integer(1, 65536, ""),
 			"slots", array(only(append([]any{"slot_index", integer(0, 65535, ""), "instance_id", ref("Id")}, what...)...), ""), "next_cursor", ref("NextCursor"))),
 		"Placement", o("oneOf", list{placement("quantity", ref("Quantity")), placement("instance_id", ref("Id"))},
-			"description", "A stack or an instance, at its anchor; width and height as placed."),
+			"description", "A stack or an instance, at its anchor; width and height are those after rotation."),
 		"GridAnswer", past(optional(next, "container_id", ref("Id"), "grid_width", ref("Side"), "grid_height", ref("Side"),
 			"occupied_cells", described(ref("Count"), "Of the whole grid."), "placements", array(ref("Placement"), ""), "next_cursor", ref("NextCursor"))),
 		"ContainersAnswer", about(optional(next, "containers", array(optional([]string{"name"}, container...), ""), "next_cursor", ref("NextCursor"))),

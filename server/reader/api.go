@@ -235,8 +235,8 @@ func (r *reading) notFresh(format string, args ...any) *ledger.Error {
 		With(ledger.Num("checkpoint_seq", int64(r.checkpoint)), ledger.Num("commit_log_seq", int64(r.end)))
 }
 
-// collect calls an endpoint's collect function: on the present state under the
-// lock, or on a state of the past.
+// collect calls an endpoint's collect function, on the current state under the lock
+// or on a past state.
 func (r *reading) collect(by naming, from func(*reading, *ledger.State) *ledger.Error) *ledger.Error {
 	if r.params.given&paramsOfPast == 0 {
 		return r.locked(by, from)

@@ -143,7 +143,7 @@ func (d *daemon) cutOff() string {
 	}
 	switch s := d.tail.mirror.Status(); {
 	case s.Foreign:
-		return "The source of the log has another history than this directory: see the log lines of this daemon."
+		return "The source of the log has a different history from this directory: see the log lines of this daemon."
 	case d.silence > 0 && s.Silence > d.silence:
 		return "Nothing was heard from the source of the log for longer than -max-silence allows."
 	}

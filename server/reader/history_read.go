@@ -42,7 +42,7 @@ var readHistory = endpoint{
 type pastReading struct {
 	view  *history.View
 	there bool // the container exists now
-	// since is the commit that created the present container, and sinceOp the index
+	// since is the commit that created the current container, and sinceOp the index
 	// of the operation in it. They are set if the client may see only that
 	// container's life, and not those of earlier containers with the same id.
 	// Without this limit, since is 0.

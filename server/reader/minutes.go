@@ -45,9 +45,9 @@ var readMinutes = endpoint{
 	},
 }
 
-// lastBefore returns the last commit made before a time in Unix nanoseconds, and at
-// least the base of the index: of commits up to the base, the index does not know
-// the times.
+// lastBefore returns the last commit made before a time in Unix nanoseconds, but at
+// least the base of the index, which does not have the times of commits up to its
+// base.
 func lastBefore(v *history.View, time int64) (uint64, error) {
 	seq, err := v.SeqAt(time - 1)
 	return max(seq, v.Base()), err

@@ -21,7 +21,7 @@ import (
 //	no log yet → open → catch up → (wait → apply)… → stopped
 //
 // It never skips a batch. If a batch can't be read, does not follow the one before,
-// or leads to another state than the write daemon's, the tailer ends, and all
+// or leads to a different state from the write daemon's, the tailer ends, and all
 // further reads fail.
 type tailer struct {
 	source commitlog.Source

@@ -98,7 +98,7 @@ func (r *simReader) open() error {
 func (r *simReader) checkpoint() {
 	made, err := r.core.Checkpoint()
 	if err != nil {
-		r.failf("%s: putting a checkpoint into memory: %v", r.name(), err)
+		r.failf("%s: making a checkpoint: %v", r.name(), err)
 	}
 	if made {
 		r.stats.checkpoints++

@@ -105,7 +105,7 @@ func (w *simWorld) catchUp() {
 
 // modelFrame applies a durable batch to the model.
 func (w *simWorld) modelFrame(f *wal.Frame) error {
-	w.saw("who opened the log", f.Last(), f.Digest)
+	w.saw("the daemon that opened the log", f.Last(), f.Digest)
 	return f.Each(func(seq uint64, record []byte) error {
 		if seq <= w.model.Seq() {
 			return nil

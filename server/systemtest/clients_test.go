@@ -94,8 +94,8 @@ func (w *brokenWire) pass(near *net.TCPConn, to string, limit int64) {
 // clientDrivers prepare the programs that drive the clients, by language.
 // docs/clients has the clients that are single files, and ctl/client is the
 // client for Go. Each function returns the command that runs a program of the
-// folder, empty if the program runs by itself. If a tool is missing, it returns
-// which one.
+// folder, or an empty command if the program is executable itself. If a tool is
+// missing, the function returns which one.
 var clientDrivers = map[string]func(t *testing.T, folder string) (command []string, missing string){
 	"go": func(t *testing.T, folder string) ([]string, string) {
 		for _, program := range []string{"testdata/clients/drive.go", "../../docs/clients/wallet.go"} {
@@ -155,7 +155,7 @@ func prepareClient(t *testing.T, language string) func(name string, args ...stri
 	madeClients.Lock()
 	c := madeClients.clients[language]
 	if c == nil {
-		c = &preparedClient{missing: "what another test needed in vain"}
+		c = &preparedClient{missing: "a tool that another test found missing"}
 		madeClients.clients[language] = c
 	}
 	madeClients.Unlock()
@@ -278,7 +278,7 @@ func checkDriven(t *testing.T, told, read string, n int) {
 	}
 	for key := range seqs {
 		if !acked[key] && key != "setup" && key != "exact" && !strings.HasPrefix(key, "open-") {
-			t.Errorf("%s was committed, and nobody was told", key)
+			t.Errorf("%s was committed, but not acknowledged", key)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func TestPageWords(t *testing.T) {
 	}
 	for name := range rows {
 		if strings.HasPrefix(name, "asset_ledger_read_") && !strings.Contains(name, " ") && !known[name] {
-			t.Errorf("the page does not know %s", name)
+			t.Errorf("the page does not show %s", name)
 		}
 	}
 	alerts := text(t, "../page/assets/status.js")

@@ -10,7 +10,7 @@ import (
 )
 
 // TestPageSignIn checks that the page asks for a token if the daemon requires
-// one. The token may be one that may not see every commit.
+// one, and that it works with a token that may not see every commit.
 func TestPageSignIn(t *testing.T) {
 	t.Parallel()
 	b := startBrowser(t)

@@ -141,7 +141,7 @@ func (r *clusterRig) prove(rounds int, faults []fault) {
 		}
 	}
 	done, open := r.acknowledged()
-	r.t.Logf("%d commits acknowledged, %d requests of unknown outcome, none lost, none duplicated; %d directories have the same bytes", done, open, len(r.machines))
+	r.t.Logf("%d commits acknowledged, %d requests with an unknown outcome, none lost, none duplicated; %d directories have the same bytes", done, open, len(r.machines))
 }
 
 // compare stops the daemons. It then compares all directories with each other

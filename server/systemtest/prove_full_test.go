@@ -49,7 +49,7 @@ func outlivesFullDisk(t *testing.T, at string) {
 		t.Error("the write daemon was started again")
 	}
 	done, open := r.acknowledged()
-	t.Logf("%d commits acknowledged, %d requests of unknown outcome; none lost", done, open)
+	t.Logf("%d commits acknowledged, %d requests with an unknown outcome; none lost", done, open)
 }
 
 // fillUntilRefused fills the disk until both health and commits report it. It

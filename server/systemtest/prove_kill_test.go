@@ -62,6 +62,6 @@ func TestProveKilledDaemons(t *testing.T) {
 		r.close()
 	}
 	t.Logf("%v under load, %d logs, %d rounds; the write daemon was killed %d times, and the read daemon alone %d times; "+
-		"%d commits acknowledged, %d requests of unknown outcome, %d reads checked; none lost, none duplicated, none taken back",
+		"%d commits acknowledged, %d requests with an unknown outcome, %d reads checked; none lost, none duplicated, none taken back",
 		loaded.Round(time.Second), sum.logs, sum.rounds, sum.writes, sum.reads, sum.done, sum.open, sum.polls)
 }

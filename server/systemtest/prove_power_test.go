@@ -31,7 +31,7 @@ func TestProvePowerCut(t *testing.T) {
 		}
 	}
 	done, open := r.acknowledged()
-	t.Logf("%d power cuts; %d commits acknowledged, %d requests of unknown outcome, %d reads; none lost, none undone", rounds, done, open, r.poller.count)
+	t.Logf("%d power cuts; %d commits acknowledged, %d requests with an unknown outcome, %d reads; none lost, none undone", rounds, done, open, r.poller.count)
 }
 
 // cutUnderLoad cuts the power after some time, and mounts the disk again.

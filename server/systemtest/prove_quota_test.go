@@ -73,7 +73,7 @@ func TestProveQuota(t *testing.T) {
 	r.clients = append(r.clients, filler)
 	r.compare()
 	done, open := r.acknowledged()
-	t.Logf("%d commits acknowledged, %d requests of unknown outcome, none lost, none duplicated", done, open)
+	t.Logf("%d commits acknowledged, %d requests with an unknown outcome, none lost, none duplicated", done, open)
 }
 
 // fillEtcd fills etcd as another client, and repairs it as docs/ops.md

@@ -137,5 +137,5 @@ func (r *rig) outlives(d *disk) {
 		r.t.Error(err)
 	}
 	done, open := r.acknowledged()
-	r.t.Logf("%d commits acknowledged, %d requests of unknown outcome; none lost", done, open)
+	r.t.Logf("%d commits acknowledged, %d requests with an unknown outcome; none lost", done, open)
 }

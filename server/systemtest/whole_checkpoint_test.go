@@ -137,7 +137,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 		t.Errorf("verified before:\n%s\nand after the archive:\n%s", verified, again)
 	}
 
-	// An index that is made again begins at a checkpoint. It does not claim that
+	// An index that is rebuilt begins at a checkpoint. It does not claim that
 	// nothing happened in earlier commits.
 	r.stop(t)
 	os.RemoveAll(filepath.Join(dir, "history"))
@@ -153,7 +153,8 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 		mustGet(path, want)
 	}
 
-	// Both daemons start without the archived front, also from a backup of it.
+	// Both daemons start without the archived front, and so does the write daemon on
+	// a backup.
 	fillLog(t, w.url, 61, 5)
 	r.stop(t)
 	w.stop(t)

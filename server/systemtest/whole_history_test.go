@@ -135,7 +135,7 @@ func TestHistoryOfPrograms(t *testing.T) {
 		t.Error("the page does not say where it stops", err, a)
 	}
 	if a, _ := get(http.DefaultClient, w.url+"/v1/health"); strings.Count(a.body, `"name":"read"`) != 1 {
-		t.Errorf("the write daemon knows of the readers %s", a.body)
+		t.Errorf("the write daemon lists the readers %s", a.body)
 	}
 
 	// All files are deleted while no other daemon runs. The daemon that stops makes

@@ -38,7 +38,7 @@ func TestHostileStreams(t *testing.T) {
 			c.isDropped()
 		}
 	})
-	one("lines without end", func(v *victim) {
+	one("an endless line", func(v *victim) {
 		c := v.openStream()
 		go func() {
 			for {

@@ -91,7 +91,7 @@ type Result struct {
 	Minted      int
 	Refusal     *ledger.Error // nil if the commit is durable
 	Unknown     bool          // the log failed; no other field is set
-	Replayed    bool          // the commit is of an earlier request with the same idempotency key
+	Replayed    bool          // an earlier request with the same idempotency key made the commit
 }
 
 // Result returns the outcome of the transaction. done is false until the outcome

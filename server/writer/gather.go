@@ -19,7 +19,7 @@ const (
 	// which other goroutines run before one batch.
 	gatherCommits = 256
 	gatherTime    = time.Millisecond
-	// slowLog is the time for a batch from which on the log counts as slow. The
+	// slowLog is the time that a batch must take for the log to count as slow. The
 	// sequencer then waits for half of the time that the batch took, but at most
 	// patienceMost. Timers are too coarse for shorter waits.
 	slowLog      = time.Millisecond

@@ -73,8 +73,8 @@ func (d *daemon) reversal(x *httpserver.Exchange) (*request, parser, *ledger.Err
 // If the commit can't be read, the sequencer rejects the request, unless it is a
 // retry of a reversal that was applied.
 //
-// A commit that is not durable yet was acknowledged to nobody, so it counts as not
-// found.
+// A commit that is not durable yet was not acknowledged to any client, so it counts
+// as not found.
 func (d *daemon) invert(x *httpserver.Exchange, tx *ledger.Transaction) {
 	seq, end := tx.Reverses, d.end()
 	if seq > end {

@@ -15,8 +15,8 @@ import (
 // There are two kinds of copies of the log on other hosts: complete ones of daemons
 // that stand by, and mirrors that read daemons fill over HTTP. Mirrors don't use
 // etcd, so the daemon that they read from announces them. A mirror may have begun
-// with a checkpoint. With the older of its two checkpoints it can do without the
-// frames before, so it counts as keeping the log only up to that checkpoint.
+// with a checkpoint, without the frames before it. Its copy then depends on its
+// checkpoints: it counts only up to the older of the two.
 
 // A mirror is the announced progress of a copy.
 type mirror struct {

@@ -49,7 +49,7 @@ func TestDamagedFiles(t *testing.T) {
 		met += w.useDamaged(disk, fmt.Sprintf("byte %d changed", at))
 	}
 	if met == 0 {
-		t.Error("no damage was met while serving")
+		t.Error("no damage was found while serving")
 	}
 }
 
@@ -103,7 +103,7 @@ func TestOlderVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		if w.useDamaged(disk, fmt.Sprint("version ", v)) != 0 {
-			t.Errorf("the file of version %d was taken for damaged", v)
+			t.Errorf("the file of version %d was treated as damaged", v)
 		}
 		if now, err := disk.ReadFile(name); err != nil || string(now) != string(old) {
 			t.Errorf("the file of version %d was rebuilt: %v", v, err)

@@ -28,8 +28,8 @@ type file struct {
 // errDamaged means that the content of a file is not what was written.
 var errDamaged = errors.New("the file is damaged")
 
-// errOther means that a file is of another version, or of another log.
-var errOther = errors.New("the file is of another version or another log")
+// errOther means that a file has another version, or belongs to another log.
+var errOther = errors.New("the file has another version, or belongs to another log")
 
 // openFile opens a file and checks everything except its blocks.
 func openFile(fsys wal.FS, dir string, s span, id wal.LogID) (*file, error) {

@@ -18,7 +18,7 @@ const (
 	rowBytes    = 32
 	blockBytes  = 4096
 	version     = 4 // in version 1, the container with the highest id had the key of the batches
-	bareVersion = 2 // the oldest that can still be read: without payers, as version 3, and without runs of carried entries
+	bareVersion = 2 // the oldest that can still be read; like version 3, it has no payers, and it also has no runs of carried entries
 
 	fileExt = ".hist"
 	tmpName = "next.tmp"

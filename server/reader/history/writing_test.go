@@ -243,7 +243,7 @@ func TestLeftFiles(t *testing.T) {
 }
 
 // TestRemovedDirectory removes the directory under a daemon that writes it. The daemon
-// makes it again, with all files, and other daemons use them.
+// creates it again, with all files, and other daemons use them.
 func TestRemovedDirectory(t *testing.T) {
 	w, disk := newWorld(t, 5, 400), newDisk(1)
 	p := disk.Process()
