@@ -24,7 +24,7 @@ const (
 	// guessAfter is the number of containers in a row whose number followed from
 	// their id, after which that of the next one is guessed.
 	guessAfter = 32
-	// steadyAfter is how often in a row the same stack must be found again in a
+	// steadyAfter is how many times in a row the same stack must be found again in a
 	// container before it is guessed.
 	steadyAfter = 2
 )

@@ -18,7 +18,7 @@ type container struct {
 	updated           uint64
 	kind              ContainerKind
 	named             bool   // it has a label, see nameTable
-	steady            uint8  // how often in a row Prefetch found recent again, up to steadyAfter
+	steady            uint8  // how many times in a row Prefetch found recent again, up to steadyAfter
 	recent            uint32 // the stack that Prefetch found in it last; it may be gone
 	stacks, instances uint32 // counts; instances are those directly in it
 

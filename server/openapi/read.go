@@ -168,7 +168,7 @@ func laterReadSchemas(next []string) object {
 			"until_time", o("type", "string", "format", "date-time", "description", "The time of -until-time."),
 			"source", described(only("url", o("type", "string"), "seq", ref("Checkpoint"), "silence_ms", ref("Count")), "With -from: the daemon that the log is copied from, its last known commit, and the time since it was last heard from."),
 			"history", described(optional([]string{"made_seq", "of_seq", "failing"}, "made_seq", ref("Checkpoint"), "of_seq", ref("Checkpoint"),
-				"failing", o("type", "boolean", "description", "true while the history index can't be kept, such as on a full disk.")),
-				"Progress of building a missing history index, and whether it can't be kept; absent when it is complete and can be kept.")),
+				"failing", o("type", "boolean", "description", "true while the history index can't be maintained, such as on a full disk.")),
+				"Progress of building a missing history index, and whether it can't be maintained; absent when it is complete and can be maintained.")),
 	)
 }

@@ -64,8 +64,8 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 }
 
 // appendHistory appends the state of the history index to the health report: how much
-// of a missing index has been built, and whether its files can't be kept. If the index
-// is complete and can be kept, it appends nothing.
+// of a missing index has been built, and whether its files can't be maintained. If the index
+// is complete and can be maintained, it appends nothing.
 func appendHistory(dst []byte, x *history.Index) []byte {
 	var making *history.NotReadyError
 	var said []byte

@@ -50,7 +50,7 @@ func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 		}
 		return 1
 	})
-	g.GaugeFunc(prefix+"history_failing", "1 while the history index can't be kept: its files can't be written or read; else 0.", func() float64 {
+	g.GaugeFunc(prefix+"history_failing", "1 while the history index can't be maintained: its files can't be written or read; else 0.", func() float64 {
 		if d.tail.index.Failing() {
 			return 1
 		}

@@ -149,7 +149,7 @@ func (x *Index) Ready() error {
 	return x.notReady()
 }
 
-// Failing reports whether the files can't be kept, because of the disk. Run keeps trying.
+// Failing reports whether the files can't be maintained, because of the disk. Run keeps trying.
 func (x *Index) Failing() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

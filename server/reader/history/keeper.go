@@ -36,7 +36,7 @@ func (x *Index) Run(ctx context.Context) {
 		wake(x.written)
 		if err != nil && ctx.Err() == nil {
 			x.Meter.Failed.Add(1)
-			x.c.Log.Warn("the history index can't be kept now; trying again", "reason", err)
+			x.c.Log.Warn("the history index can't be maintained now; trying again", "reason", err)
 			pause = afterFailure
 		}
 		x.rest(ctx, pause, err != nil)
