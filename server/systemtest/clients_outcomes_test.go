@@ -75,18 +75,22 @@ var scriptedReplies = map[string]func(http.ResponseWriter){
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, "id: 1\ndata: {\"global_seq\":1}\n\n")
 	},
-	"cut":                 func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
-	"html 200":            replies(200, "<html>sign in</html>"),
-	"html 302":            replies(302, "<html>moved</html>"),
-	"html 404":            replies(404, "<html>not here</html>"),
-	"json 404":            replies(404, `{"message":"no Route matched with those values"}`),
-	"html 500":            replies(500, "<html>broken</html>"),
-	"html 502":            replies(502, "<html>bad gateway</html>"),
-	"html 503":            replies(503, "<html>unavailable</html>"),
-	"html 504":            replies(504, "<html>timeout</html>"),
-	"Internal":            replies(500, `{"error":{"code":"Internal","message":"No.","details":{}}}`),
-	"LogUnavailable":      replies(503, `{"error":{"code":"LogUnavailable","message":"No.","details":{}}}`),
-	"Overloaded":          replies(503, `{"error":{"code":"Overloaded","message":"No.","details":{}}}`),
+	"cut":            func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+	"html 200":       replies(200, "<html>sign in</html>"),
+	"html 302":       replies(302, "<html>moved</html>"),
+	"html 404":       replies(404, "<html>not here</html>"),
+	"json 404":       replies(404, `{"message":"no Route matched with those values"}`),
+	"html 500":       replies(500, "<html>broken</html>"),
+	"html 502":       replies(502, "<html>bad gateway</html>"),
+	"html 503":       replies(503, "<html>unavailable</html>"),
+	"html 504":       replies(504, "<html>timeout</html>"),
+	"Internal":       replies(500, `{"error":{"code":"Internal","message":"No.","details":{}}}`),
+	"LogUnavailable": replies(503, `{"error":{"code":"LogUnavailable","message":"No.","details":{}}}`),
+	"Overloaded":     replies(503, `{"error":{"code":"Overloaded","message":"No.","details":{}}}`),
+	"Overloaded, for a minute": func(w http.ResponseWriter) {
+		w.Header().Set("Retry-After", "60")
+		replies(503, `{"error":{"code":"Overloaded","message":"No.","details":{}}}`)(w)
+	},
 	"NotTheWriter":        replies(503, `{"error":{"code":"NotTheWriter","message":"No.","details":{}}}`),
 	"NotFresh":            replies(425, `{"error":{"code":"NotFresh","message":"No.","details":{}}}`),
 	"InsufficientBalance": replies(422, `{"error":{"code":"InsufficientBalance","message":"No.","details":{},"operation_index":0}}`),
@@ -131,7 +135,7 @@ var outcomeCases = []struct {
 	{"502", []string{"html 502"}, true, 0, "unknown", "unavailable"},
 	{"cut", []string{"cut"}, true, 0, "unknown", "unavailable"},
 	{"log", []string{"LogUnavailable"}, true, 0, "unknown", "unavailable"},
-	{"overloaded", []string{"Overloaded"}, true, 0, "unavailable", "unavailable"},
+	{"overloaded", []string{"Overloaded, for a minute"}, true, 1, "unavailable", "unavailable"},
 	{"standby", []string{"NotTheWriter"}, true, 0, "unavailable", "unavailable"},
 	{"502-then-overloaded", []string{"html 502", "Overloaded"}, true, 0, "unknown", "unavailable"},
 }
@@ -153,7 +157,12 @@ func TestClientsOutcomes(t *testing.T) {
 			var want []string
 			for _, x := range outcomeCases {
 				seconds := "60"
-				if x.giveUp {
+				switch {
+				case x.giveUp && x.tries > 0: // the first reply asks for a pause that is longer
+					seconds = "5"
+				case x.giveUp && x.commit == "unavailable": // not unknown, so the time must not end in the middle of an attempt
+					seconds = "1"
+				case x.giveUp:
 					seconds = "0.3"
 				}
 				args = append(args, x.name, seconds)
