@@ -6,18 +6,21 @@ import (
 	"sync/atomic"
 )
 
-// gatherBytes is the maximum number of bytes that Together gathers.
-const gatherBytes = 8 << 10
+// gatherBytes is the maximum number of bytes that Together gathers: the results of a
+// block of a stream, if they are short.
+const gatherBytes = 48 << 10
 
 // gathered is the written bytes of a connection that wait for the end of Together.
 type gathered struct {
 	on    atomic.Bool
 	mu    sync.Mutex
-	bytes []byte
+	bytes *[]byte // of gatherBuffers; nil if there are none
 }
 
+var gatherBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, gatherBytes)) }}
+
 // Together calls write, which writes to the response and flushes it, and sends what
-// it wrote in one system call if that is at most 8 KiB. net/http alone sends a
+// it wrote in one system call if that is at most 48 KiB. net/http alone sends a
 // chunk of a response in up to three, and the first wakes a client that then finds
 // only a part.
 func (x *Exchange) Together(write func() error) error {
@@ -46,8 +49,7 @@ func (t *Tracked) Write(p []byte) (int, error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.on.Load() && len(g.bytes)+len(p) <= gatherBytes {
-		g.bytes = append(g.bytes, p...)
+	if g.on.Load() && g.add(p) {
 		return len(p), nil
 	}
 	if err := g.send(t.writeCloser); err != nil {
@@ -56,12 +58,29 @@ func (t *Tracked) Write(p []byte) (int, error) {
 	return t.writeCloser.Write(p)
 }
 
+// add gathers p. It returns false if that would be too much. The caller holds mu.
+func (g *gathered) add(p []byte) bool {
+	if g.bytes == nil {
+		g.bytes = gatherBuffers.Get().(*[]byte)
+	}
+	if len(*g.bytes)+len(p) > gatherBytes {
+		return false
+	}
+	*g.bytes = append(*g.bytes, p...)
+	return true
+}
+
 // send sends the gathered bytes. The caller holds mu.
 func (g *gathered) send(to writeCloser) error {
-	if len(g.bytes) == 0 {
+	if g.bytes == nil {
 		return nil
 	}
-	_, err := to.Write(g.bytes)
-	g.bytes = g.bytes[:0]
+	var err error
+	if len(*g.bytes) > 0 {
+		_, err = to.Write(*g.bytes)
+	}
+	*g.bytes = (*g.bytes)[:0]
+	gatherBuffers.Put(g.bytes)
+	g.bytes = nil
 	return err
 }

@@ -14,9 +14,9 @@ import (
 )
 
 // TestTogether checks that what a handler writes and flushes within Together
-// arrives whole and in order, and in one piece if it is at most 8 KiB.
+// arrives whole and in order, and in one piece if it is short.
 func TestTogether(t *testing.T) {
-	for _, size := range []int{0, 1, 100, 4094, 4096, 8000, 9000, 30_000} {
+	for _, size := range []int{0, 1, 100, 4094, 4096, 8000, 9000, 40_000, 49_000, 60_000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			text := strings.Repeat("0123456789", size/10+1)[:size]
 			client := unwatchServer(t, new(atomic.Int32), func(x *Exchange) *ledger.Error {
@@ -50,6 +50,44 @@ func TestTogether(t *testing.T) {
 				t.Errorf("%d bytes arrived, want %d", len(got), len(want))
 			}
 		})
+	}
+}
+
+// writes is a connection that keeps what each call of Write sends.
+type writes struct {
+	writeCloser
+	pieces []string
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.pieces = append(w.pieces, string(p))
+	return len(p), nil
+}
+
+// TestGathering checks that what is written until the end is sent in one call if it
+// is at most 48 KiB, and otherwise in order. No buffer is kept.
+func TestGathering(t *testing.T) {
+	for _, sizes := range [][]int{{}, {1}, {6, 40_000, 2}, {gatherBytes}, {gatherBytes, 1}, {5, gatherBytes, 7}, {6, gatherBytes + 1}} {
+		to := &writes{}
+		c := &Tracked{writeCloser: to}
+		c.gathered.on.Store(true)
+		want := ""
+		for i, size := range sizes {
+			text := strings.Repeat(string(rune('a'+i)), size)
+			want += text
+			if n, err := io.WriteString(c, text); n != size || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		if err := c.sendGathered(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(to.pieces, ""); got != want || want != "" && len(want) <= 48<<10 && len(to.pieces) != 1 {
+			t.Errorf("%v: %d bytes in %d pieces, want %d", sizes, len(got), len(to.pieces), len(want))
+		}
+		if io.WriteString(c, "x"); c.gathered.bytes != nil || to.pieces[len(to.pieces)-1] != "x" {
+			t.Errorf("%v: gathers after the end", sizes)
+		}
 	}
 }
 

@@ -8,9 +8,13 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// streamPiece is the maximum number of bytes of results in one write, unless one
-// result is larger.
-const streamPiece = 32 << 10
+const (
+	// streamPiece is the maximum number of bytes of results in one write, unless one
+	// result is larger. A block of short results fits.
+	streamPiece = 40 << 10
+	// keptPiece is the maximum size of a buffer for results that is reused.
+	keptPiece = 64 << 10
+)
 
 // answer writes the results of the blocks in the order in which they were
 // submitted, until the stream is over and all are written.
@@ -156,7 +160,7 @@ func (s *stream) deliver(flush bool) {
 			s.cut()
 		}
 	}
-	if s.out = s.out[:0]; cap(s.out) > 2*streamPiece {
+	if s.out = s.out[:0]; cap(s.out) > keptPiece {
 		s.out = nil
 	}
 }
