@@ -166,8 +166,8 @@ func TestResumeRejectsMovedLines(t *testing.T) {
 	}
 }
 
-// TestResumeAfterKill checks that a batch that was killed is completed exactly, also if the ledger remembers few keys. A
-// file that was changed since is rejected, as long as it is not known which lines were committed.
+// TestResumeAfterKill checks that a batch that was killed is completed exactly, even if the ledger remembers few keys. A
+// file that has since been changed is rejected, as long as it is not known which lines were committed.
 func TestResumeAfterKill(t *testing.T) {
 	const lines = 5000
 	r := newResuming(t, lines, func(c *writer.Config) { c.IdempotencyKeys = 2*resumeStep + 100 })

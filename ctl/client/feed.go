@@ -40,7 +40,7 @@ type FeedOptions struct {
 	Within time.Duration // a connection counts as lost after this time without a commit; 0: never
 	// Lost is called after each failed connection. since is the time since the first of the consecutive failures.
 	// connected reports whether the feed has ever been connected. An error that Lost returns ends the feed. Otherwise the
-	// feed tries to connect for ever.
+	// feed tries to connect forever.
 	Lost func(err error, since time.Duration, connected bool) error
 }
 
