@@ -7,7 +7,8 @@ import (
 )
 
 // TestAppendTime compares AppendTime with package time: one second of each day
-// of 400 years, as many others up to the year 9999, and both ends of the range.
+// of 400 years, the same number of other seconds up to the year 9999, and both
+// ends of the range.
 func TestAppendTime(t *testing.T) {
 	check := func(second int64) {
 		if got, want := string(appendTime(nil, second)), time.Unix(second, 0).UTC().Format(time.RFC3339); got != want {

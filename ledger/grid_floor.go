@@ -10,7 +10,7 @@ type fitFloor struct{ w, h, y, x, lo, hi uint16 }
 // the oldest.
 const maxFloors = 64
 
-// unsearched returns the first rows from row y on in which free w x h cells may
+// unsearched returns the first rows at or after row y in which free w x h cells may
 // begin: rows first to past-1. If there are none, first is end.
 func (g *grid) unsearched(w, h, y, end int) (first, past int) {
 	for first = -1; first != y; {

@@ -81,7 +81,7 @@ func InverseSize(rec *Record) int64 {
 // rejection.
 const inverseFixed = 3*8<<10 + 2<<10
 
-// An inverter builds the inverse of a commit, from its last operation on.
+// An inverter builds the inverse of a commit, beginning with its last operation.
 type inverter struct {
 	rec      *Record
 	to       *inverse
@@ -134,7 +134,7 @@ func (o *Op) set(i int, v int64) {
 	o.Args[i] = v
 }
 
-// setPlace sets x, y and rotation, from argument i on.
+// setPlace sets x, y and rotation, the first of which is argument i.
 func (o *Op) setPlace(i int, f *Fact) {
 	o.set(i, int64(f.X))
 	o.set(i+1, int64(f.Y))

@@ -94,7 +94,7 @@ func TestPrefetchChangesNothing(t *testing.T) {
 }
 
 // TestApplyAhead checks that random transactions, mostly of one transfer, lead to
-// the same rejections, decisions and state with and without prefetching, also if
+// the same rejections, decisions and state with and without prefetching, even if
 // some of them are undone, and if what was prefetched has changed meanwhile.
 func TestApplyAhead(t *testing.T) {
 	ahead, limited := 0, &Permit{Owners: []int64{1}}
@@ -163,7 +163,7 @@ func TestApplyAhead(t *testing.T) {
 }
 
 // TestGuesses checks that transfers between containers with consecutive ids, mostly of
-// the same stacks, lead to the same state with and without prefetching, also while
+// the same stacks, lead to the same state with and without prefetching, even while
 // containers and stacks take the places of others.
 func TestGuesses(t *testing.T) {
 	const first, last = 1000, 1299

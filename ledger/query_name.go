@@ -35,8 +35,8 @@ func (s *State) ClassCoded(code string) (int64, *Error) {
 }
 
 // NamedContainers appends up to limit containers whose names begin with prefix
-// and come after the name after, by name. more reports whether there may be others,
-// from the name last on. owners, which are sorted, limit the result to containers
+// and come after the name after, by name. more reports whether there may be others
+// after the name last. owners, which are sorted, limit the result to containers
 // of these owners; nil is no limit, and then f.Owner may select one. A page may be
 // shorter than limit although there is more.
 func (s *State) NamedContainers(dst []ContainerInfo, prefix string, f ContainerFilter, owners []int64, after string, limit int) (out []ContainerInfo, last string, more bool) {

@@ -307,8 +307,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestLowestQuantity: the parser stores lower quantities as the lowest int64, so the
-// error does not claim that it was sent.
+// TestLowestQuantity checks that the error does not claim that the lowest int64 was
+// sent, since the parser stores lower quantities as that.
 func TestLowestQuantity(t *testing.T) {
 	err := refuse(t, newWorld(t), "AddFungible container_id=1 class_id=1 key=0 quantity=-9223372036854775808")
 	if err.Code != InvalidQuantity || err.Message != "The quantity is -9223372036854775808 or less; it must be at least 1." {

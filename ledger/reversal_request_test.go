@@ -232,7 +232,7 @@ func TestInverseSize(t *testing.T) {
 	}
 }
 
-// TestReversalMemory checks that a reversal link takes 24 bytes, also if it is
+// TestReversalMemory checks that a reversal link takes 24 bytes, even if it is
 // itself reversed.
 func TestReversalMemory(t *testing.T) {
 	const n = 50_000

@@ -71,7 +71,7 @@ func (r *run) unchanged() {
 	if r.back == nil {
 		return
 	}
-	left := r.index // number of inverse operations to skip, from the last operation on
+	left := r.index // number of inverse operations to skip, beginning with that of the last operation
 	for i := len(r.back.steps) - 1; i >= 0; i-- {
 		s := r.back.steps[i]
 		if s.back == nil {
