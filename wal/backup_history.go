@@ -145,7 +145,7 @@ func (b *backup) ownCheckpoint(r *Reader, seq uint64, o Options) error {
 	defer f.Close()
 	place, err := b.o.Place(f)
 	if err == nil && place.Seq != seq {
-		err = fmt.Errorf("%s is of commit %d", seqName(seq, ckptExt), place.Seq)
+		err = fmt.Errorf("%s holds the state after commit %d", seqName(seq, ckptExt), place.Seq)
 	}
 	if err == nil {
 		err = r.SeekAfter(place)

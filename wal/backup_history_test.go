@@ -151,7 +151,7 @@ func TestBackupOntoOwnHistory(t *testing.T) {
 			if err := os.Rename(CheckpointPath(out, f.Last()), CheckpointPath(out, shared)); err != nil {
 				t.Fatal(err)
 			}
-		}, 3, "is of commit 2"},
+		}, 3, "holds the state after commit 2"},
 		{"without segments", func(t *testing.T, out string) {
 			if err := os.RemoveAll(segmentsPath(out)); err != nil {
 				t.Fatal(err)
@@ -186,7 +186,7 @@ func TestBackupOntoOwnHistory(t *testing.T) {
 	}
 }
 
-// TestBackupOfDamagedLog continues a backup of a log that was damaged since. The error
+// TestBackupOfDamagedLog continues a backup of a log that has since been damaged. The error
 // is about the log, and not about the copy.
 func TestBackupOfDamagedLog(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -250,7 +250,7 @@ func TestBackupOntoTornMirror(t *testing.T) {
 }
 
 // TestBackupOntoStartedCopy continues a copy that was started, and stopped without
-// commits, with a checkpoint that its own read daemon made. Running, it is rejected.
+// commits, with a checkpoint that its own read daemon made. While it is running, it is rejected.
 func TestBackupOntoStartedCopy(t *testing.T) {
 	dir, w := longLog(t)
 	out := filepath.Join(t.TempDir(), "out")

@@ -113,7 +113,7 @@ func (w *Writer) survey() (*finding, error) {
 	}
 	w.id = d.segments[0].head.ID
 	if o := w.o.Origin; o != nil && o.ID != w.id {
-		return nil, fmt.Errorf("%w: %s holds the log %s, and the copy is of %s", ErrForeign, w.dir, w.id, o.ID)
+		return nil, fmt.Errorf("%w: %s holds the log %s, but the copy is to be one of the log %s", ErrForeign, w.dir, w.id, o.ID)
 	}
 	w.last = Frame{First: t.at.next, Time: t.at.time, Digest: t.at.digest}
 	return found, nil

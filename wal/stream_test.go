@@ -10,7 +10,7 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// streamed returns the stream of a log's frames from commit from on, with a
+// streamed returns the stream of a log's frames, beginning with commit from, with a
 // heartbeat after every second frame. It also returns the places where frames
 // and heartbeats begin.
 func streamed(t testing.TB, from uint64) (b []byte, edges []int, frames int) {
