@@ -38,8 +38,8 @@ func streamed(url string, n, streams, window int) streamLoad {
 	return l
 }
 
-// run returns the text of n lines from line at on, fewer at the end of the
-// lines.
+// run returns the text of n lines, beginning with line at, or of fewer at the end
+// of the lines.
 func (l *streamLoad) run(at, n int) (text []byte, lines int) {
 	at %= len(l.ends)
 	n = min(n, len(l.ends)-at)

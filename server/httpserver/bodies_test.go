@@ -10,7 +10,7 @@ import (
 	"assetledger/ledger"
 )
 
-// TestBodiesAreReused: the buffer of a large body is used again after a large
+// TestBodiesAreReused checks that the buffer of a large body is reused after a large
 // response, and after a request that ended without one.
 func TestBodiesAreReused(t *testing.T) {
 	for _, end := range []func(*Exchange){(*Exchange).write, (*Exchange).release} {

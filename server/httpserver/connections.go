@@ -39,7 +39,7 @@ type connections struct {
 	closed  chan struct{}
 	once    sync.Once // guards closed
 
-	unread    time.Duration // maximum time that the kernel keeps what a client has not read of a closed connection; 0 for the kernel's own
+	unread    time.Duration // maximum time that the kernel keeps what a client has not read of a closed connection; 0 for the kernel's default
 	deadlines deadlines
 	headers   atomic.Int64 // bytes that connections hold for headers; see countHeader
 
@@ -88,7 +88,7 @@ type Tracked struct {
 	unwatched   atomic.Bool // the next Read returns nothing; see Unwatch
 	gathered    gathered
 
-	header headerSize   // of the present header; only reads and notice use it
+	header headerSize   // of the current header; only reads and notice use it
 	last   headerSize   // of the part in its last read
 	held   atomic.Int64 // bytes of it that count in home.headers
 	since  atomic.Int64 // when it began to count, as deadlines are stored
@@ -202,7 +202,7 @@ func (s *connections) makeRoom() bool {
 
 // closeLongest closes connections of the client whose connections weigh most,
 // longest first, until those closed weigh enough. weigh gets the time since which a
-// connection is idle, or 0. A connection that weighs nothing stays. closeLongest
+// connection has been idle, or 0. A connection that weighs nothing stays. closeLongest
 // returns false if none was closed. The caller holds mu.
 func (s *connections) closeLongest(enough int64, weigh func(t *Tracked, idle int64) (weight, since int64)) bool {
 	type member struct {

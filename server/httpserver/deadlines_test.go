@@ -29,7 +29,7 @@ func pipe(t *testing.T, s *connections, door *fakeDoor) (ours *Tracked, client n
 	return c.(*Tracked), client
 }
 
-// TestDeadlines: a wait ends when its last deadline passes, and only then.
+// TestDeadlines checks that a wait ends when its last deadline passes, and only then.
 func TestDeadlines(t *testing.T) {
 	const none = time.Duration(-1)
 	for name, test := range map[string]struct {
@@ -108,8 +108,8 @@ func (c pollerConn) SetReadDeadline(t time.Time) error {
 	return c.pipeConn.SetReadDeadline(t)
 }
 
-// TestExpiredBeforeWait: a read that begins after its deadline ends at once, and the
-// poller is not told. Only a read that has begun is ended by the poller.
+// TestExpiredBeforeWait checks that a read that begins after its deadline ends at once,
+// without the poller. Only a read that has begun is ended by the poller.
 func TestExpiredBeforeWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, door, _ := boundOf(t, 10)
@@ -149,8 +149,8 @@ func TestExpiredBeforeWait(t *testing.T) {
 	})
 }
 
-// TestDeadlineTurns: however a deadline and reads alternate, it ends all reads that
-// it must end, and no later one.
+// TestDeadlineTurns checks that, however a deadline and reads alternate, the deadline
+// ends all reads that it must end, and no later one.
 func TestDeadlineTurns(t *testing.T) {
 	s, door, _ := boundOf(t, 10)
 	c, client := pipe(t, s, door)
@@ -180,8 +180,9 @@ func TestDeadlineTurns(t *testing.T) {
 	c.Close()
 }
 
-// TestSweepsAreFew: many deadlines, each a little after the one before, do not cause as
-// many sweeps of all connections, and each is noticed soon after it has passed.
+// TestSweepsAreFew checks that many deadlines, each a little after the one before, do
+// not cause as many sweeps of all connections, and that each is noticed soon after it
+// has passed.
 func TestSweepsAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, door, _ := boundOf(t, 1000)
@@ -215,8 +216,8 @@ type toldConn struct {
 
 func (c *toldConn) SetReadDeadline(t time.Time) error { c.told = t; return nil }
 
-// TestDeadlineBesideSweep: a deadline that is cleared while a sweep finds that it has
-// passed has no effect afterwards.
+// TestDeadlineBesideSweep checks that a deadline that is cleared while a sweep finds
+// that it has passed has no effect afterwards.
 func TestDeadlineBesideSweep(t *testing.T) {
 	s, door, _ := boundOf(t, 1)
 	raw := &toldConn{}

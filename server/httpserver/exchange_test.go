@@ -15,7 +15,7 @@ import (
 	"assetledger/ledger"
 )
 
-// TestWhyIncomplete: a message about a body has no socket addresses.
+// TestWhyIncomplete checks that a message about a body has no socket addresses.
 func TestWhyIncomplete(t *testing.T) {
 	from, to := &net.TCPAddr{Port: 8080}, &net.TCPAddr{Port: 36819}
 	for _, test := range []struct {
@@ -32,7 +32,8 @@ func TestWhyIncomplete(t *testing.T) {
 	}
 }
 
-// TestStalledBody: a client that stops in the middle of a body gets an error that says so.
+// TestStalledBody checks that a client that stops in the middle of a body gets an error
+// that says so.
 func TestStalledBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := unwatchServer(t, new(atomic.Int32), func(x *Exchange) *ledger.Error { return x.ReadBody(100) })

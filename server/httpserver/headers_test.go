@@ -54,9 +54,9 @@ func headersServer(t *testing.T, handle Handler) (s *connections, dialFrom func(
 // line returns a line of a header of the given size, without its end.
 func line(size int) string { return "X-A: " + strings.Repeat("b", size) }
 
-// TestHeadersAreBounded: unfinished headers of many connections take no more than
-// their bound. The longest idle of them lose their connections, and an ordinary
-// request is served meanwhile.
+// TestHeadersAreBounded checks that the unfinished headers of many connections take
+// no more than their bound, that the connections that have been idle longest are
+// dropped for that, and that an ordinary request is served meanwhile.
 func TestHeadersAreBounded(t *testing.T) {
 	for name, head := range map[string]string{
 		"long lines": anyHead + line(largeLine),
@@ -92,8 +92,8 @@ func TestHeadersAreBounded(t *testing.T) {
 	}
 }
 
-// TestHeadersLeaveTheirRoom: a large header stops counting when it ends, however that
-// happens.
+// TestHeadersLeaveTheirRoom checks that a large header stops counting when it ends,
+// however that happens.
 func TestHeadersLeaveTheirRoom(t *testing.T) {
 	large := line(largeLine)
 	for name, test := range map[string]struct {
@@ -151,7 +151,8 @@ func TestHeadersLeaveTheirRoom(t *testing.T) {
 	}
 }
 
-// TestBodiesAreNoHeaders: a body that arrives together with its header does not count.
+// TestBodiesAreNoHeaders checks that a body that arrives together with its header does
+// not count.
 func TestBodiesAreNoHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		done := make(chan bool)
@@ -165,9 +166,9 @@ func TestBodiesAreNoHeaders(t *testing.T) {
 	})
 }
 
-// TestFinishedHeadersMakeRoom: a client that fills the room for headers loses its own
-// connections, whatever their state, longest first. Another client's large header is
-// served.
+// TestFinishedHeadersMakeRoom checks that a client that fills the room for headers
+// loses its own connections, whatever their state, oldest first, and that another
+// client's large header is served.
 func TestFinishedHeadersMakeRoom(t *testing.T) {
 	large := line(largeLine) + "\r\n"
 	for name, send := range map[string]string{
@@ -219,8 +220,9 @@ func TestFinishedHeadersMakeRoom(t *testing.T) {
 	}
 }
 
-// TestSmallHeadersAreFree: a header of less than 4 KiB, lines included, does not count.
-// A small one with many lines does, also when its request is in progress.
+// TestSmallHeadersAreFree checks that a header of less than 4 KiB, lines included, does
+// not count, and that a small one with many lines does, even while its request is in
+// progress.
 func TestSmallHeadersAreFree(t *testing.T) {
 	for size, head := range map[int64]string{
 		0:                                anyHead + line(3000) + "\r\n",

@@ -30,7 +30,7 @@ func late(t testing.TB) *original {
 	return o
 }
 
-// TestBegins fills new directories, with the whole log or from a checkpoint on.
+// TestBegins fills new directories, with the whole log or beginning with a checkpoint.
 func TestBegins(t *testing.T) {
 	for name, make := range map[string]func() *original{
 		"empty":            func() *original { return newOriginal(t) },

@@ -44,8 +44,8 @@ func exampleLedger(w *ledgerWriter) {
 	w.commit("BurnInstance instance_id=4", "MintInstance class_id=2")
 }
 
-// TestBriefReads: brief reads have the same answer whether or not their client is
-// still there, since they do not learn that it has gone.
+// TestBriefReads checks that brief reads have the same answer whether or not their
+// client is still there, since they do not notice that it has gone.
 func TestBriefReads(t *testing.T) {
 	log := newMemLog()
 	exampleLedger(newLedgerWriter(t, log))

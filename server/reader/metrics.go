@@ -28,7 +28,7 @@ func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 	g.CounterFunc(prefix+"budget_dropped_total", "Slow clients that were dropped to make room within -max-inflight.", func() float64 { return float64(d.api.Budget.Ended.Load()) })
 	g.GaugeFunc(prefix+"streams", "Streams of commits that are open.", func() float64 { return float64(d.streams.Opened()) })
 	g.CounterFunc(prefix+"streams_ended_total", "Streams of commits that were ended to make room for new ones.", func() float64 { return float64(d.streams.Ended.Load()) })
-	g.GaugeFunc(prefix+"log_damaged", "1 when the log can't be read or its commits lead to a different state than it records, else 0.", func() float64 {
+	g.GaugeFunc(prefix+"log_damaged", "1 when the log can't be read or its commits lead to a different state from the recorded one, else 0.", func() float64 {
 		if d.proj.isBroken() || d.damaged.Load() {
 			return 1
 		}

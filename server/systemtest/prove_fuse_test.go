@@ -221,8 +221,8 @@ func (d *badDisk) read(path string, off, size int64) ([]byte, error) {
 	return b[:n], nil
 }
 
-// list returns directory entries from number off on, as many as fit into size
-// bytes.
+// list returns directory entries, beginning with number off, as many as fit into
+// size bytes.
 func (d *badDisk) list(path string, off uint64, size int) (out []byte, err error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {

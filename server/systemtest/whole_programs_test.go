@@ -110,7 +110,7 @@ func startCommand(t *testing.T, name, listen string, line ...string) *process {
 	p := &process{name: name, words: new(bytes.Buffer), ended: make(chan error, 1)}
 	p.cmd = exec.Command(line[0], line[1:]...)
 	p.cmd.Stderr = p.words
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // also if the test is killed
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // even if the test is killed
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

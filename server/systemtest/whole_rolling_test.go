@@ -11,7 +11,7 @@ import (
 	"assetledger/server/etcd/etcdtest"
 )
 
-// TestUpgradeWhileInUse does an upgrade and a downgrade as docs/ops.md
+// TestUpgradeWhileInUse performs an upgrade and a downgrade as docs/ops.md
 // describes, while a client commits with idempotency keys and retries what
 // failed. Nothing may be lost or committed twice.
 func TestUpgradeWhileInUse(t *testing.T) {
@@ -74,7 +74,7 @@ func TestUpgradeWhileInUse(t *testing.T) {
 		t.Helper()
 		for _, url := range urls {
 			if a, err := get(http.DefaultClient, url+"/v1/metrics"); err != nil || !strings.Contains(a.body, `asset_ledger_build_info{version="`+version) {
-				t.Errorf("%s is not of the version %s: %v", url, version, err)
+				t.Errorf("%s does not run version %s: %v", url, version, err)
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserv
 }
 
 // take alternates between standing by and writing, until ctx is done or the daemon
-// can't continue. The error may also be that of closing the copy in the end.
+// can't continue. The error may also be that of closing the copy at the end.
 func (d *daemon) take(ctx context.Context, c Config, cl commitlog.Cluster, m commitlog.Member, exit func()) error {
 	for {
 		err := d.turn(ctx, c, m, exit)

@@ -14,7 +14,7 @@ import (
 // halves that take turns: one half waits while the batch of the other is in flight.
 
 const (
-	// gatherCommits is the number of commits from which a batch does not gather more:
+	// gatherCommits is the number of commits at which a batch stops gathering more:
 	// the cost of a sync per commit is then low. gatherTime is the maximum time for
 	// which other goroutines run before one batch.
 	gatherCommits = 256
@@ -98,7 +98,7 @@ func (s *sequencer) linger(most time.Duration) bool {
 	g.timer.Reset(most)
 	for s.intake.empty() && s.intake.refusing() == nil {
 		select {
-		case <-s.intake.wake: // perhaps for a group that had its turn
+		case <-s.intake.wake: // perhaps for a group that has already had its turn
 		case <-g.timer.C:
 			return s.intake.hasSmall()
 		}

@@ -276,7 +276,7 @@ func TestNoSpaceForABatch(t *testing.T) {
 	}
 }
 
-// The time of a batch never decreases, also across a restart. It is the time at
+// The time of a batch never decreases, even across a restart. It is the time at
 // which its first transaction was judged.
 func TestBatchesHaveTheTimeOfTheirFirstJudging(t *testing.T) {
 	l := newRAMLog()

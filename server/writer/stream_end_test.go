@@ -142,7 +142,7 @@ func TestStreamStops(t *testing.T) {
 			w := startWriter(t, l)
 			w.post(200, "/v1/commit", world)
 			entered, proceed := l.gate()
-			s, resp := w.raw() // which reads to the end, also when it can't send any more
+			s, resp := w.raw() // which reads to the end, even when it can't send any more
 			s.chunk(strings.Join([]string{transferTx(1, ""), transferTx(2, ""), transferTx(3000, ""), ""}, "\n"))
 			<-entered
 			w.awaitBlocks(1)

@@ -194,8 +194,8 @@ func (f *file) newest(key, to uint64, fn func(entry []byte) step) (step, error) 
 	return goOn, nil
 }
 
-// oldest calls fn for the entries of a key from commit from on, oldest first, until
-// fn returns false.
+// oldest calls fn for the entries of a key, beginning with commit from, oldest
+// first, until fn returns false.
 func (f *file) oldest(key, from uint64, fn func(entry []byte) bool) (on bool, err error) {
 	if !f.keys.has(key) {
 		return true, nil

@@ -153,7 +153,7 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// TestNoCommitYet checks that an empty log has an empty history, also before the
+// TestNoCommitYet checks that an empty log has an empty history, even before the
 // files were looked for.
 func TestNoCommitYet(t *testing.T) {
 	w := newWorld(t, 9, 1)

@@ -45,7 +45,7 @@ type Index struct {
 	pasts sync.Pool // states that can be reused
 
 	// writing is held while files are written, removed or looked for: a generation
-	// that is being written must not be reused, and there is one next.tmp. It is
+	// that is being written must not be reused, and there is only one next.tmp. It is
 	// acquired before mu, which is never held during an operation of the disk.
 	writing sync.Mutex
 	quit    atomic.Bool // Run must return: no merge may begin or continue

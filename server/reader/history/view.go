@@ -84,7 +84,7 @@ func (v *View) newestIn(key, to uint64, last bool, fn func(part int, entry []byt
 	return nil
 }
 
-// oldest calls fn for the entries of a key from commit from on, oldest first.
+// oldest calls fn for the entries of a key, beginning with commit from, oldest first.
 func (v *View) oldest(key, from uint64, fn func(entry []byte) bool) error {
 	applied := func(entry []byte) bool { return entrySeq(entry) <= v.last && fn(entry) }
 	for _, f := range v.files {
@@ -144,8 +144,8 @@ func (v *View) Newest(to uint64, fn func(*Entry) bool) error {
 	return err
 }
 
-// Oldest calls fn for the changes of the container from commit from on, oldest
-// first, until fn returns false. The entry is valid only during the call.
+// Oldest calls fn for the changes of the container, beginning with commit from,
+// oldest first, until fn returns false. The entry is valid only during the call.
 func (v *View) Oldest(from uint64, fn func(*Entry) bool) error {
 	var bad error
 	err := v.oldest(uint64(v.container), from, v.decoded(&bad, fn))
