@@ -1,103 +1,55 @@
 package systemtest
 
 import (
-	"bufio"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"assetledger/server/servertest/longtest"
 )
 
-// A browser is a headless Chromium with one tab, driven by the DevTools
-// protocol over two pipes. Each JSON message ends with a zero byte. Chromium
-// reads from its descriptor 3 and writes to its descriptor 4.
+// A browser is a tab of its own in the shared Chromium: no other tab sees what
+// it stores.
 type browser struct {
 	t       *testing.T
-	in      *os.File
+	c       *chromium
+	context string // the tab's cookies and storage
 	session string
-
-	mu      sync.Mutex
-	last    int
-	waiting map[int]chan reply
-	faults  []string // console errors, exceptions, and policy violations
-	ended   error
+	faults  []string // console errors, exceptions, and policy violations; c.mu guards them
 }
 
-type reply struct {
-	Result json.RawMessage
-	Error  *struct{ Message string }
-}
-
-// browserPatience is the limit of every wait for the browser.
-const browserPatience = 60 * time.Second
-
+// startBrowser opens a tab for a test.
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
-	skipUnderRace(t)
-	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			program = path
-			break
-		}
-	}
-	if program == "" {
-		t.Skip("NOT TESTED: the page; needs Chromium (Debian: apt-get install chromium)")
-	}
-	theirIn, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, theirOut, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
-		"--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
-	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	theirIn.Close()
-	theirOut.Close()
-	b := &browser{t: t, in: in, waiting: map[int]chan reply{}}
-	go b.read(out)
+	b := &browser{t: t, c: theChromium(t)}
+	var context struct{ BrowserContextID string }
+	b.ask("", "Target.createBrowserContext", nil, &context)
+	b.context = context.BrowserContextID
 	t.Cleanup(func() {
-		b.command("Browser.close", nil)
-		in.Close()
-		timer := time.AfterFunc(10*time.Second, func() { cmd.Process.Kill() })
-		cmd.Wait()
-		timer.Stop()
-		out.Close()
+		b.c.command("", "Target.disposeBrowserContext", map[string]any{"browserContextId": b.context})
+		b.c.mu.Lock()
+		delete(b.c.tabs, b.session)
+		b.c.mu.Unlock()
 	})
-	b.open()
-	return b
-}
-
-// open opens the tab that the test uses.
-func (b *browser) open() {
-	b.t.Helper()
 	var target struct{ TargetID string }
-	b.must("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b.ask("", "Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": b.context}, &target)
 	var attached struct{ SessionID string }
-	b.must("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+	b.ask("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	b.session = attached.SessionID
+	b.c.mu.Lock()
+	b.c.tabs[b.session] = b
+	b.c.mu.Unlock()
 	for _, domain := range []string{"Page", "Runtime", "Log"} {
 		b.must(domain+".enable", nil, nil)
 	}
 	b.must("Emulation.setTimezoneOverride", map[string]any{"timezoneId": "UTC"}, nil)
 	b.must("Emulation.setLocaleOverride", map[string]any{"locale": "en-GB"}, nil)
+	b.must("Emulation.setFocusEmulationEnabled", map[string]any{"enabled": true}, nil) // there are other tabs
 	b.size(1200, 800)
 	b.scheme("light")
+	return b
 }
 
 func (b *browser) size(width, height int) {
@@ -117,109 +69,21 @@ func (b *browser) scheme(name string) {
 	b.must("Emulation.setEmulatedMedia", map[string]any{"features": features}, nil)
 }
 
-// read passes replies to the waiting commands, and records faults in the page.
-func (b *browser) read(out *os.File) {
-	r := bufio.NewReader(out)
-	for {
-		message, err := r.ReadBytes(0)
-		if err != nil {
-			b.mu.Lock()
-			b.ended = errors.New("the browser has gone")
-			for _, w := range b.waiting {
-				close(w)
-			}
-			b.waiting = nil
-			b.mu.Unlock()
-			return
-		}
-		var m struct {
-			ID     int
-			Method string
-			Params json.RawMessage
-			reply
-		}
-		if json.Unmarshal(message[:len(message)-1], &m) != nil {
-			continue
-		}
-		b.mu.Lock()
-		if m.ID != 0 && b.waiting[m.ID] != nil {
-			b.waiting[m.ID] <- m.reply
-			delete(b.waiting, m.ID)
-		}
-		if fault := faultOf(m.Method, m.Params); fault != "" {
-			b.faults = append(b.faults, fault)
-		}
-		b.mu.Unlock()
-	}
-}
-
-// faultOf returns the fault that an event reports, "" for none. A rejected
-// request is not a fault, because a page may request what does not exist.
-func faultOf(method string, params json.RawMessage) string {
-	var p struct {
-		Type  string
-		Entry struct{ Source, Level, Text, URL string }
-	}
-	if json.Unmarshal(params, &p) != nil {
-		return ""
-	}
-	switch {
-	case method == "Runtime.exceptionThrown",
-		method == "Runtime.consoleAPICalled" && (p.Type == "error" || p.Type == "warning" || p.Type == "assert"):
-		return method + " " + string(params)
-	case method == "Log.entryAdded" && p.Entry.Source != "network" && (p.Entry.Level == "error" || p.Entry.Level == "warning"):
-		return p.Entry.Source + ": " + p.Entry.Text + " " + p.Entry.URL
-	}
-	return ""
-}
-
-// command sends a command and waits for its reply.
-func (b *browser) command(method string, params any) (json.RawMessage, error) {
-	b.mu.Lock()
-	if b.ended != nil {
-		b.mu.Unlock()
-		return nil, b.ended
-	}
-	b.last++
-	m := map[string]any{"id": b.last, "method": method}
-	if params != nil {
-		m["params"] = params
-	}
-	if b.session != "" && !strings.HasPrefix(method, "Browser.") {
-		m["sessionId"] = b.session
-	}
-	answer := make(chan reply, 1)
-	b.waiting[b.last] = answer
-	text, err := json.Marshal(m)
-	if err == nil {
-		_, err = b.in.Write(append(text, 0))
-	}
-	b.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case r, ok := <-answer:
-		if !ok {
-			return nil, errors.New("the browser has gone")
-		}
-		if r.Error != nil {
-			return nil, errors.New(r.Error.Message)
-		}
-		return r.Result, nil
-	case <-time.After(browserPatience):
-		return nil, errors.New("no reply in time")
-	}
-}
-
+// must sends a command to the tab, and decodes its reply.
 func (b *browser) must(method string, params, into any) {
 	b.t.Helper()
-	result, err := b.command(method, params)
+	b.ask(b.session, method, params, into)
+}
+
+// ask is must for another session.
+func (b *browser) ask(session, method string, params, into any) {
+	b.t.Helper()
+	result, err := b.c.command(session, method, params)
 	if err == nil && into != nil {
 		err = json.Unmarshal(result, into)
 	}
 	if err != nil {
-		b.t.Fatalf("%s: %v", method, err)
+		b.t.Fatal(err)
 	}
 }
 
@@ -339,8 +203,8 @@ func (b *browser) fill(expression, text string) {
 
 // seen returns the faults in the page so far, and forgets them.
 func (b *browser) seen() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.c.mu.Lock()
+	defer b.c.mu.Unlock()
 	faults := b.faults
 	b.faults = nil
 	return faults

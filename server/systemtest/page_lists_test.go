@@ -105,7 +105,7 @@ func (p *pageTest) csv(t *testing.T) {
 		{"op":"AddFungible","args":{"container_id":9501,"class_id":1,"key":0,"quantity":123456789}}`)
 	p.ledger.data("/v1/read/freshness")
 	dir := t.TempDir()
-	p.must("Browser.setDownloadBehavior", map[string]any{"behavior": "allow", "downloadPath": dir}, nil)
+	p.ask("", "Browser.setDownloadBehavior", map[string]any{"behavior": "allow", "downloadPath": dir, "browserContextId": p.context}, nil)
 	saved := func(hash, name string) [][]string {
 		t.Helper()
 		p.goTo(hash)

@@ -221,7 +221,11 @@ func (p *pageTest) contrast(t *testing.T, view string) {
 	p.eval(`(() => {
 		const c = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
 		c.canvas.width = c.canvas.height = 1;
-		const rgba = (colour) => { c.clearRect(0, 0, 1, 1); c.fillStyle = colour; c.fillRect(0, 0, 1, 1); return [...c.getImageData(0, 0, 1, 1).data]; };
+		const known = new Map(); // drawing takes long, and there are few colours
+		const rgba = (colour) => {
+			if (!known.has(colour)) { c.clearRect(0, 0, 1, 1); c.fillStyle = colour; c.fillRect(0, 0, 1, 1); known.set(colour, [...c.getImageData(0, 0, 1, 1).data]); }
+			return known.get(colour);
+		};
 		const light = (v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
 		const luminance = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
 		const behind = (e) => {

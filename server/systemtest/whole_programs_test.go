@@ -18,9 +18,10 @@ import (
 	"assetledger/server/servertest/longtest"
 )
 
-// TestMain removes what the tests have built.
+// TestMain ends and removes what the tests share.
 func TestMain(m *testing.M) {
 	code := longtest.Main(m)
+	endChromium()
 	removeClients()
 	if programs.dir != "" && os.Getenv(builtPrograms) == "" {
 		os.RemoveAll(programs.dir)
