@@ -193,7 +193,8 @@ func argSuggestions(kind ledger.OpKind, given []string, last string) []suggestio
 	return list
 }
 
-// argValues returns values of arguments that have few, or take more than numbers.
+// argValues returns the values of a type of argument that has only a few, or those that it
+// takes besides numbers.
 func argValues(t ledger.ArgType) []string {
 	switch t {
 	case ledger.ArgKind:

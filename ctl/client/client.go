@@ -229,7 +229,7 @@ func (c *Client) eachAddress(ctx context.Context, base string, ask func(address 
 	return a, err
 }
 
-// address returns the address of a base that is in use at present.
+// address returns the address of a base that is currently in use.
 func (c *Client) address(base string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
