@@ -3,7 +3,7 @@ package ledger
 // Link-cut trees determine whether an attachment would close a cycle. A query
 // takes amortized time logarithmic in the size of the forest, so that no chain
 // of instances, however long, can stall the ledger. The trees are stored in the
-// instances, beside the parent and the children that reads use. (Sleator and
+// instances, next to the parent and the children that reads use. (Sleator and
 // Tarjan, A Data Structure for Dynamic Trees, 1983; Self-Adjusting Binary
 // Search Trees, 1985)
 //

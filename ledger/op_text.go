@@ -69,7 +69,7 @@ func (o *Op) neededArgs() uint16 {
 }
 
 // FirstAssigned is the first id that the ledger assigns, exact in every JSON
-// library. Assigned ids count on from it.
+// library. Assigned ids count up from it.
 const FirstAssigned = 1 << 52
 
 // setAssigned records the id that the ledger assigned to what the operation creates.

@@ -41,7 +41,7 @@ func TestBalancesFilterAndPage(t *testing.T) {
 				page, _, m, err := s.Balances(nil, 1, f, after, limit)
 				noErrors(t, err)
 				if more = m; more && len(page) != limit {
-					t.Fatalf("a page of %d with more behind, limit %d", len(page), limit)
+					t.Fatalf("a page of %d with more to follow, limit %d", len(page), limit)
 				}
 				if got = append(got, page...); more {
 					last := page[len(page)-1]
