@@ -169,8 +169,8 @@ func TestWritesWithinAnotherLog(t *testing.T) {
 }
 
 // TestNewLogWithinAnother checks that no log is made within the directories of
-// another, whether they exist or not, and that one beside them, and one that is there
-// already, may be opened.
+// another, whether they exist or not. A log next to them may be opened, and so may one
+// that already exists within them.
 func TestNewLogWithinAnother(t *testing.T) {
 	dir, _ := longLog(t)
 	if err := os.Symlink(join(dir, segmentDir), dir+"-link"); err != nil {

@@ -8,7 +8,7 @@ import (
 
 // Verification walks a log from its first byte to its end and recomputes every CRC
 // and link. It changes nothing. It works on a stopped log, on one without END, and
-// beside a running writer. In that case it walks up to END as it was at the start.
+// on one with a running writer. In that case it walks up to END as it was at the start.
 
 // A FrameInfo is a frame's header and place.
 type FrameInfo struct {
@@ -87,7 +87,7 @@ type verifier struct {
 	buf    []byte // passed from walker to walker
 }
 
-// errAtEnd ends a walk beside a live writer.
+// errAtEnd ends a walk of a log with a live writer.
 var errAtEnd = errors.New("wal: at the durable end")
 
 func (v *verifier) run() error {
