@@ -10,7 +10,7 @@ import (
 )
 
 // A daemon that serves all clients on this machine also serves its browsers, and
-// thereby pages from other sites. Browsers prevent a page from sending JSON to
+// so pages from other sites. Browsers prevent a page from sending JSON to
 // another origin. But the name of the page's own origin may be changed to resolve
 // to this machine (DNS rebinding). The name reveals that: the browser sends it as
 // Host, and a page can't change it.

@@ -71,7 +71,7 @@ func (d *daemon) measureMirror() {
 	m := d.tail.mirror
 	d.registry.GaugeFunc("asset_ledger_read_source_seq", "Last commit that is durable at the source of the log, as last reported.", func() float64 { return float64(m.Status().Seq) })
 	d.registry.GaugeFunc("asset_ledger_read_source_silence_seconds", "Time since anything was heard from the source of the log, in seconds.", func() float64 { return m.Status().Silence.Seconds() })
-	d.registry.GaugeFunc("asset_ledger_read_source_foreign", "1 if the source has another history of the log than the directory, else 0.", func() float64 {
+	d.registry.GaugeFunc("asset_ledger_read_source_foreign", "1 if the source and the directory have different histories of the log, else 0.", func() float64 {
 		if m.Status().Foreign {
 			return 1
 		}

@@ -12,7 +12,7 @@ import (
 func TestEveryReadRouteHasItsScope(t *testing.T) {
 	for _, r := range new(daemon).routes(true) {
 		if httpserver.ScopeOf(r.Pattern) == auth.Admin {
-			t.Errorf("%s is for admin: does scopeOf not know it?", r.Pattern)
+			t.Errorf("%s requires admin: is it missing in scopeOf?", r.Pattern)
 		}
 	}
 }

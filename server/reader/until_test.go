@@ -27,7 +27,7 @@ func untilBatches(t *testing.T) [][]string {
 }
 
 // untilReads are the reads whose responses must not depend on whether the log ends
-// at the stopping point or goes on.
+// at the stopping point or continues.
 var untilReads = []string{"freshness", "container/1", "container/2", "container/3", "container/1/balances", "container/1/holds", "container/2/slots", "container/3/grid",
 	"container/wallet", "containers", "containers?prefix=", "class/G", "classes", "class/1/shapes", "class/1/stats", "class/1/holders", "class/2/instances", "hold/9",
 	"instance/1", "commit/1", "commit/5", "commit/9", "commits", "commits?order=newest", "commits?before=5", "container/1/history", "container/3/history?order=oldest",

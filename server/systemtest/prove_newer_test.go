@@ -21,7 +21,7 @@ const newerEtcd = "v3.6.16"
 func TestProveNewerEtcd(t *testing.T) {
 	rounds := proof(t, 0, 1)
 	if named := os.Getenv(etcdtest.Variable); named != "" {
-		t.Skipf("needs nothing: %s=%s has all tests use that one", etcdtest.Variable, named)
+		t.Skipf("not needed: with %s=%s, all tests use that etcd", etcdtest.Variable, named)
 	}
 	if rounds == 0 {
 		t.Skipf("needs LEDGER_PROVE=long: it builds etcd %s, which takes minutes. A NEWER ETCD THAN THE MACHINE'S IS NOT TESTED HERE", newerEtcd)

@@ -68,8 +68,8 @@ func newRigOnFullDevice(t *testing.T, seed uint64) *rig {
 	return r
 }
 
-// refused reports whether the log is found to be damaged, by verify and then
-// also by the write daemon.
+// refused reports whether the log is found to be damaged, first by verify and then
+// by the write daemon too.
 func (r *rig) refused() bool {
 	r.t.Helper()
 	code, _, words := runProgram(r.t, "ledgerctl", "wal", "verify", "-dir", r.dir)

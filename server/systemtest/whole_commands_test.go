@@ -62,7 +62,7 @@ var notRun = map[string]string{
 	"make test":     "runs this test",
 	"make long":     "runs this test, too",
 	"go test ./...": "runs this test",
-	"go vet":        "is part of make test, beside this test",
+	"go vet":        "is part of make test, like this test",
 	"make cluster":  "needs etcd",
 	"ledgerctl log push -dir DIR -to etcd://…/ledger": "needs etcd",
 	"ledgerctl log detach -dir DIR -accept-loss":      "needs a directory of a log in etcd",

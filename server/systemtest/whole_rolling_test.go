@@ -61,7 +61,7 @@ func TestUpgradeWhileInUse(t *testing.T) {
 	more := func() {
 		t.Helper()
 		seen := acked.Load()
-		awaits(t, "the client goes on", func() bool {
+		awaits(t, "the client continues", func() bool {
 			select {
 			case <-ended:
 				t.Fatal("the client gave up")

@@ -136,7 +136,7 @@ func TestFollowing(t *testing.T) {
 		}
 		f.compare(r, 0, 500)
 		f.Close()
-		// A daemon that starts at any checkpoint uses the files, and makes the missing
+		// A daemon that starts at any checkpoint uses the files, and builds the missing
 		// ones.
 		for seq := range w.log.checkpoints {
 			f := w.follow(New(w.config(disk.Process())), seq)
@@ -172,8 +172,8 @@ func TestNoCommitYet(t *testing.T) {
 	}
 }
 
-// TestMadeAgain checks that the whole index is made from the log if there are
-// no files.
+// TestMadeAgain checks that the whole index is rebuilt from the log if there
+// are no files.
 func TestMadeAgain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	w := newWorld(t, 9, 400)
@@ -229,8 +229,8 @@ func TestArchivedFront(t *testing.T) {
 	}
 	f.compare(r, base, 300)
 
-	// The front is moved back. A daemon that stops before the base starts beside the
-	// one that still writes the files, and then one that writes them.
+	// The front is moved back. First a daemon that stops before the base is started
+	// while another one still writes the files, and then one that writes them itself.
 	w.log.first = 1
 	early := w.follow(New(w.config(disk.Process())), 0)
 	early.apply(10)
@@ -393,8 +393,8 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// TestStackEntry checks that the fast path for the entry of a change makes the
-// same bytes.
+// TestStackEntry checks that the fast path for the entry of a change produces
+// the same bytes.
 func TestStackEntry(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	number := func() int64 { return r.Int64() >> r.IntN(63) }

@@ -191,7 +191,7 @@ func (x *Index) discard() error {
 }
 
 // unusable handles a file that can't be opened. A damaged file is removed, so that
-// it is built again. Other errors are returned.
+// it is rebuilt. Other errors are returned.
 func (x *Index) unusable(s span, err error) error {
 	if !errors.Is(err, errDamaged) && !errors.Is(err, errOther) {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -85,7 +85,7 @@ func (f *follower) ask(seqs []uint64) (unanswered int) {
 // once or for good, for n from 0 to the last. It does so while the files are
 // opened and while views are read. Each response is right or an error. Once the
 // disk can be read again, every response is right, from files that are
-// built again if necessary.
+// rebuilt if necessary.
 func TestUnreadableFiles(t *testing.T) {
 	w := newWorld(t, 11, 190)
 	made := newDisk(1)
@@ -143,7 +143,7 @@ func TestUnreadableFiles(t *testing.T) {
 			f.Close()
 		}
 	}
-	t.Logf("in %d runs some reads failed, in %d none did, and in %d files were built again", refused, passed, again)
+	t.Logf("in %d runs some reads failed, in %d none did, and in %d files were rebuilt", refused, passed, again)
 	if refused == 0 || passed == 0 || again == 0 {
 		t.Error("some case was not tested")
 	}

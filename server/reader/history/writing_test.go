@@ -121,7 +121,7 @@ func TestFilesChangeInTurn(t *testing.T) {
 }
 
 // TestDamageOfAnothersFile finds damage in a file that another daemon writes. Only that
-// daemon removes the file, because it may have made it again.
+// daemon removes the file, because it may have rebuilt it.
 func TestDamageOfAnothersFile(t *testing.T) {
 	w := newWorld(t, 3, 60)
 	disk := newDisk(1)
