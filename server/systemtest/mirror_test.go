@@ -325,7 +325,7 @@ func TestMirrorOfRestoredSource(t *testing.T) {
 		return a
 	}
 	awaits(t, "health is 503", func() bool { return health().status == 503 })
-	if a, err := get(http.DefaultClient, r.url+"/v1/readyz"); err != nil || !strings.Contains(a.body, "another history") {
+	if a, err := get(http.DefaultClient, r.url+"/v1/readyz"); err != nil || !strings.Contains(a.body, "has a different history") {
 		t.Errorf("%s %v", a.body, err)
 	}
 	if after := arrives(t, r.url, end); after != before {
