@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,9 +70,30 @@ func startDaemonsWith(t *testing.T, dir string, configure func(*writer.Config)) 
 				t.Errorf("a daemon ended with %v", err)
 			}
 		}
+		keepPort(t, d.writeURL)
+		keepPort(t, d.readURL)
 	}
 	t.Cleanup(d.stop)
 	return d
+}
+
+// keepPort keeps others from listening at the address of a daemon that has stopped,
+// so that connections to it are refused until the test ends.
+func keepPort(t *testing.T, url string) {
+	t.Helper()
+	at, err := netip.ParseAddrPort(strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(socket) })
+	syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1) // earlier connections may not be forgotten yet
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}); err != nil {
+		t.Log(err) // somebody was faster
+	}
 }
 
 // urlOf reads the ready line of a daemon, and returns the URL in it.
