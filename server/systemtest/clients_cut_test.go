@@ -174,40 +174,34 @@ func cutFeed(w http.ResponseWriter, r *http.Request) {
 // response, or every sixth in the short form. All clients must repeat the request, with
 // the same key, unless the response is whole.
 func TestClientsCutAnswers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT TESTED with -short: the clients")
-	}
-	for language := range clientDrivers {
-		t.Run(language, func(t *testing.T) {
-			t.Parallel()
-			run := prepareClient(t, language)
-			l, url := startCutLedger(t)
-			step := 1
-			if !longtest.Form(t, "cuts at every byte of a response, instead of every sixth") {
-				step = 6
-			}
-			args, size := []string{"cuts", url, strconv.Itoa(step)}, map[string]int{}
-			for _, x := range cutCases {
-				size[x.name] = l.measure(t, url, x.name+"-whole")
-				args = append(args, x.name, strconv.Itoa(size[x.name]))
-			}
-			cmd := run("drive", args...)
-			var words bytes.Buffer
-			cmd.Stderr = &words
-			late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
-			defer late.Stop()
-			out, err := cmd.Output()
-			if err != nil {
-				t.Fatalf("%v\n%s%s", err, out, words.String())
-			}
-			told := strings.Split(string(out), "\n")
-			for _, x := range cutCases {
-				n := size[x.name]/step + 1
-				l.check(t, x.name, x.want, told[:n], size[x.name], step, x.spare)
-				told = told[n:]
-			}
-		})
-	}
+	t.Parallel()
+	eachClient(t, func(t *testing.T, language string, run clientRun) {
+		l, url := startCutLedger(t)
+		step := 1
+		if !longtest.Form(t, "cuts at every byte of a response, instead of every sixth") {
+			step = 6
+		}
+		args, size := []string{"cuts", url, strconv.Itoa(step)}, map[string]int{}
+		for _, x := range cutCases {
+			size[x.name] = l.measure(t, url, x.name+"-whole")
+			args = append(args, x.name, strconv.Itoa(size[x.name]))
+		}
+		cmd := run("drive", args...)
+		var words bytes.Buffer
+		cmd.Stderr = &words
+		late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+		defer late.Stop()
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v\n%s%s", err, out, words.String())
+		}
+		told := strings.Split(string(out), "\n")
+		for _, x := range cutCases {
+			n := size[x.name]/step + 1
+			l.check(t, x.name, x.want, told[:n], size[x.name], step, x.spare)
+			told = told[n:]
+		}
+	})
 }
 
 // check compares what a client reported for every step-th number of bytes, up to all

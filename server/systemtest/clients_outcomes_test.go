@@ -144,48 +144,42 @@ var outcomeCases = []struct {
 // TestClientsOutcomes has all clients repeat the same requests. They must
 // report the same outcomes.
 func TestClientsOutcomes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT TESTED with -short: the clients")
-	}
-	for language := range clientDrivers {
-		t.Run(language, func(t *testing.T) {
-			t.Parallel()
-			run := prepareClient(t, language)
-			l := &scriptedLedger{asked: map[string]int{}}
-			server := httptest.NewServer(l)
-			defer server.Close()
-			args := []string{"outcomes", server.URL}
-			var want []string
-			for _, x := range outcomeCases {
-				seconds := "60"
-				switch {
-				case x.giveUp && x.tries > 0: // the first reply asks for a pause that is longer
-					seconds = "5"
-				case x.giveUp:
-					seconds = "0.3"
-				}
-				args = append(args, x.name, seconds)
-				want = append(want, "commit "+x.name+" "+x.commit, "preflight "+x.name+" "+x.read, "read "+x.name+" "+x.read)
+	t.Parallel()
+	eachClient(t, func(t *testing.T, language string, run clientRun) {
+		l := &scriptedLedger{asked: map[string]int{}}
+		server := httptest.NewServer(l)
+		defer server.Close()
+		args := []string{"outcomes", server.URL}
+		var want []string
+		for _, x := range outcomeCases {
+			seconds := "60"
+			switch {
+			case x.giveUp && x.tries > 0: // the first reply asks for a pause that is longer
+				seconds = "5"
+			case x.giveUp:
+				seconds = "0.3"
 			}
-			want = append(want, "feed 1", "feed unavailable")
-			told := outcomes(t, run, args)
-			for range 5 { // if the time ends in the middle of an attempt, its outcome is unknown
-				if at := slices.Index(told, "commit standby unknown"); at >= 0 {
-					told[at] = outcomes(t, run, []string{"outcomes", server.URL, "standby", "1"})[0]
-				}
+			args = append(args, x.name, seconds)
+			want = append(want, "commit "+x.name+" "+x.commit, "preflight "+x.name+" "+x.read, "read "+x.name+" "+x.read)
+		}
+		want = append(want, "feed 1", "feed unavailable")
+		told := outcomes(t, run, args)
+		for range 5 { // if the time ends in the middle of an attempt, its outcome is unknown
+			if at := slices.Index(told, "commit standby unknown"); at >= 0 {
+				told[at] = outcomes(t, run, []string{"outcomes", server.URL, "standby", "1"})[0]
 			}
-			if !slices.Equal(told, want) {
-				t.Errorf("(-want +got)\n%s", cmp.Diff(want, told))
-			}
-			for _, x := range outcomeCases {
-				for _, kind := range []string{"commit", "preflight", "read"} {
-					if n := l.asked[kind+" "+x.name]; n != x.tries && x.tries > 0 || n == 0 {
-						t.Errorf("%s %s was sent %d times, want %d", kind, x.name, n, x.tries)
-					}
+		}
+		if !slices.Equal(told, want) {
+			t.Errorf("(-want +got)\n%s", cmp.Diff(want, told))
+		}
+		for _, x := range outcomeCases {
+			for _, kind := range []string{"commit", "preflight", "read"} {
+				if n := l.asked[kind+" "+x.name]; n != x.tries && x.tries > 0 || n == 0 {
+					t.Errorf("%s %s was sent %d times, want %d", kind, x.name, n, x.tries)
 				}
 			}
-		})
-	}
+		}
+	})
 }
 
 // outcomes runs a client, and returns the lines that it prints.

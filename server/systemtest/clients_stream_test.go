@@ -152,46 +152,40 @@ func playStream(w http.ResponseWriter, r *http.Request, script []string) {
 // TestClientsStreams plays streams of commits that end in every way, and feeds.
 // All clients must report the same.
 func TestClientsStreams(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT TESTED with -short: the clients")
-	}
-	for language := range clientDrivers {
-		t.Run(language, func(t *testing.T) {
-			t.Parallel()
-			folder := t.TempDir()
-			run := prepareClient(t, language)
-			l := &streamLedger{asked: map[string]int{}}
-			server := httptest.NewServer(l)
-			defer server.Close()
-			standby := httptest.NewServer(&crowdedStandby{missing: 8, crowd: make(chan struct{})})
-			defer standby.Close()
-			args := []string{"streams", standby.URL, server.URL, filepath.Join(folder, "nowhere", "cursor")}
-			var want []string
-			for _, x := range streamCases {
-				if language == "go" && notGo[x.name] {
-					continue
-				}
-				args = append(args, x.name, x.giveUp)
-				want = append(want, x.name+" "+x.want)
+	t.Parallel()
+	eachClient(t, func(t *testing.T, language string, run clientRun) {
+		folder := t.TempDir()
+		l := &streamLedger{asked: map[string]int{}}
+		server := httptest.NewServer(l)
+		defer server.Close()
+		standby := httptest.NewServer(&crowdedStandby{missing: 8, crowd: make(chan struct{})})
+		defer standby.Close()
+		args := []string{"streams", standby.URL, server.URL, filepath.Join(folder, "nowhere", "cursor")}
+		var want []string
+		for _, x := range streamCases {
+			if language == "go" && notGo[x.name] {
+				continue
 			}
-			cmd := run("drive", args...)
-			var out, words bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &out, &words
-			late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
-			defer late.Stop()
-			if err := cmd.Run(); err != nil {
-				t.Fatalf("%v\n%s%s", err, out.String(), words.String())
+			args = append(args, x.name, x.giveUp)
+			want = append(want, x.name+" "+x.want)
+		}
+		cmd := run("drive", args...)
+		var out, words bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &words
+		late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+		defer late.Stop()
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v\n%s%s", err, out.String(), words.String())
+		}
+		if told := strings.Split(strings.TrimSpace(out.String()), "\n"); !slices.Equal(told, want) {
+			t.Errorf("(-want +got)\n%s", cmp.Diff(want, told))
+		}
+		for _, x := range streamCases {
+			if n := l.asked[x.name]; x.asked > 0 && n != x.asked && !(language == "go" && notGo[x.name]) {
+				t.Errorf("%s: asked %d times, want %d", x.name, n, x.asked)
 			}
-			if told := strings.Split(strings.TrimSpace(out.String()), "\n"); !slices.Equal(told, want) {
-				t.Errorf("(-want +got)\n%s", cmp.Diff(want, told))
-			}
-			for _, x := range streamCases {
-				if n := l.asked[x.name]; x.asked > 0 && n != x.asked && !(language == "go" && notGo[x.name]) {
-					t.Errorf("%s: asked %d times, want %d", x.name, n, x.asked)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // A crowdedStandby is a daemon that is not the writer. It responds when several

@@ -3,6 +3,7 @@ package systemtest
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -147,10 +148,9 @@ type preparedClient struct {
 	command         []string
 }
 
-// prepareClient compiles a client, once for all tests. It returns a function
-// that makes the command that runs a driver or sample of that language. It skips
-// the test if a tool is missing.
-func prepareClient(t *testing.T, language string) func(name string, args ...string) *exec.Cmd {
+// prepareClient compiles a client, once for all tests. It skips the test if a
+// tool is missing.
+func prepareClient(t *testing.T, language string) clientRun {
 	t.Helper()
 	madeClients.Lock()
 	c := madeClients.clients[language]
@@ -173,6 +173,18 @@ func prepareClient(t *testing.T, language string) func(name string, args ...stri
 		words := slices.Concat(c.command, []string{filepath.Join(c.folder, name+script[language])}, args)
 		return exec.Command(words[0], words[1:]...)
 	}
+}
+
+// A clientRun makes the command that runs a driver or sample of a client.
+type clientRun func(name string, args ...string) *exec.Cmd
+
+// eachClient runs a test for the client of each language, all at the same time.
+func eachClient(t *testing.T, test func(t *testing.T, language string, run clientRun)) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("NOT TESTED with -short: the clients")
+	}
+	together(t, slices.Sorted(maps.Keys(clientDrivers)), func(t *testing.T, language string) { test(t, language, prepareClient(t, language)) })
 }
 
 // removeClients removes what prepareClient made.
@@ -201,37 +213,31 @@ func copyInto(t *testing.T, folder string, files ...string) {
 // TestClients makes every client do the same work over connections that break
 // at random places. Nothing may be lost, duplicated or answered differently.
 func TestClients(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT TESTED with -short: the clients")
-	}
-	for language := range clientDrivers {
-		t.Run(language, func(t *testing.T) {
-			t.Parallel()
-			folder := t.TempDir()
-			run := prepareClient(t, language)
-			const n = 100
-			seed := uint64(time.Now().UnixNano())
-			t.Logf("seed %d", seed)
-			dir := t.TempDir()
-			write := startWriteProcess(t, dir)
-			read := startProcess(t, "ledger-read", "-dir", dir, "-name", "r")
-			badWrite, badRead := breakWire(t, write.url, 256<<10, seed), breakWire(t, read.url, 32<<10, seed+1)
-			nobody := "http://127.0.0.1:1"
-			cmd := run("drive", nobody+","+badWrite.url, nobody+","+badRead.url, filepath.Join(folder, "cursor"), strconv.Itoa(n))
-			var out, words bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &out, &words
-			late := time.AfterFunc(3*time.Minute, func() { cmd.Process.Kill() })
-			defer late.Stop()
-			if err := cmd.Run(); err != nil {
-				t.Fatalf("%v\n%s", err, words.String())
-			}
-			t.Logf("%d and %d connections were cut", badWrite.cut.Load(), badRead.cut.Load())
-			if badWrite.cut.Load() < 5 || badRead.cut.Load() < 5 {
-				t.Fatalf("only %d and %d connections were cut", badWrite.cut.Load(), badRead.cut.Load())
-			}
-			checkDriven(t, out.String(), read.url, n)
-		})
-	}
+	t.Parallel()
+	eachClient(t, func(t *testing.T, language string, run clientRun) {
+		folder := t.TempDir()
+		const n = 100
+		seed := uint64(time.Now().UnixNano())
+		t.Logf("seed %d", seed)
+		dir := t.TempDir()
+		write := startWriteProcess(t, dir)
+		read := startProcess(t, "ledger-read", "-dir", dir, "-name", "r")
+		badWrite, badRead := breakWire(t, write.url, 256<<10, seed), breakWire(t, read.url, 32<<10, seed+1)
+		nobody := "http://127.0.0.1:1"
+		cmd := run("drive", nobody+","+badWrite.url, nobody+","+badRead.url, filepath.Join(folder, "cursor"), strconv.Itoa(n))
+		var out, words bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &words
+		late := time.AfterFunc(3*time.Minute, func() { cmd.Process.Kill() })
+		defer late.Stop()
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v\n%s", err, words.String())
+		}
+		t.Logf("%d and %d connections were cut", badWrite.cut.Load(), badRead.cut.Load())
+		if badWrite.cut.Load() < 5 || badRead.cut.Load() < 5 {
+			t.Fatalf("only %d and %d connections were cut", badWrite.cut.Load(), badRead.cut.Load())
+		}
+		checkDriven(t, out.String(), read.url, n)
+	})
 }
 
 // checkDriven compares what a driver reported with what the ledger holds.

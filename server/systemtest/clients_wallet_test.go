@@ -16,48 +16,42 @@ import (
 // its write daemon. The service must report that, and continue once there is a
 // write daemon again.
 func TestWalletServices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT TESTED with -short: the wallet services")
-	}
-	for language := range clientDrivers {
-		t.Run(language, func(t *testing.T) {
-			t.Parallel()
-			run := prepareClient(t, language)
-			dir := t.TempDir()
-			write := startWriteProcess(t, dir)
-			read := startProcess(t, "ledger-read", "-dir", dir, "-name", "r")
-			cmd := run("wallet", "--write", write.url, "--read", read.url, "--listen", "127.0.0.1:0")
-			words := new(bytes.Buffer)
-			cmd.Stderr = words
-			out, err := cmd.StdoutPipe()
-			if err == nil {
-				err = cmd.Start()
+	t.Parallel()
+	eachClient(t, func(t *testing.T, language string, run clientRun) {
+		dir := t.TempDir()
+		write := startWriteProcess(t, dir)
+		read := startProcess(t, "ledger-read", "-dir", dir, "-name", "r")
+		cmd := run("wallet", "--write", write.url, "--read", read.url, "--listen", "127.0.0.1:0")
+		words := new(bytes.Buffer)
+		cmd.Stderr = words
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+		line, err := bufio.NewReader(out).ReadString('\n')
+		late.Stop()
+		_, url, ok := strings.Cut(strings.TrimSpace(line), " on ")
+		if err != nil || !ok {
+			t.Fatalf("it says %q\n%s", line, words)
+		}
+		for _, x := range walletExchanges {
+			if got := askWallet(t, url, x.ask); got != x.want {
+				t.Errorf("%s: %s, want %s", x.ask, got, x.want)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-			late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
-			line, err := bufio.NewReader(out).ReadString('\n')
-			late.Stop()
-			_, url, ok := strings.Cut(strings.TrimSpace(line), " on ")
-			if err != nil || !ok {
-				t.Fatalf("it says %q\n%s", line, words)
-			}
-			for _, x := range walletExchanges {
-				if got := askWallet(t, url, x.ask); got != x.want {
-					t.Errorf("%s: %s, want %s", x.ask, got, x.want)
-				}
-			}
-			write.kill()
-			again := make(chan string, 1)
-			go func() { again <- askWallet(t, url, walletExchanges[4].ask) }()
-			startProcessAt(t, strings.TrimPrefix(write.url, "http://"), "ledger-write", "-dir", dir)
-			if got := <-again; got != walletExchanges[4].want {
-				t.Errorf("after a restart: %s", got)
-			}
-		})
-	}
+		}
+		write.kill()
+		again := make(chan string, 1)
+		go func() { again <- askWallet(t, url, walletExchanges[4].ask) }()
+		startProcessAt(t, strings.TrimPrefix(write.url, "http://"), "ledger-write", "-dir", dir)
+		if got := <-again; got != walletExchanges[4].want {
+			t.Errorf("after a restart: %s", got)
+		}
+	})
 }
 
 var walletExchanges = []struct{ ask, want string }{

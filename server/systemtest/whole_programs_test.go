@@ -29,6 +29,18 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// together runs a subtest for each name, all at the same time. Subtests with
+// t.Parallel would begin only after all other tests of the package have begun,
+// so those that mostly wait would do so at the end, when nothing else runs.
+func together(t *testing.T, names []string, test func(t *testing.T, name string)) {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, name := range names {
+		all.Go(func() { t.Run(name, func(t *testing.T) { test(t, name) }) })
+	}
+	all.Wait()
+}
+
 // builtPrograms is the environment variable with the folder of the programs,
 // for a test that runs itself again.
 const builtPrograms = "LEDGER_TEST_PROGRAMS"

@@ -1,6 +1,7 @@
 package systemtest
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,41 +19,37 @@ import (
 
 // walks are the documents that a reader can follow by typing, each starting
 // with an empty ledger.
-var walks = []struct {
-	path  string
+var walks = map[string]struct {
 	least int      // minimum number of commands in it
 	tools []string // required besides a shell
 }{
-	{"README.md", 10, []string{"curl"}},
-	{"docs/recipes.md", 30, []string{"curl", "jq", "awk", "sed"}},
-	{"docs/tutorial-wallet.md", 20, []string{"curl", "sed"}},
-	{"docs/tutorial-shelf.md", 20, []string{"curl"}},
-	{"docs/tutorial-inventory.md", 20, []string{"curl", "sed"}},
-	{"docs/tutorial-cluster.md", 40, []string{"etcd", "curl", "sed", "seq", "cmp"}},
+	"README.md":                  {10, []string{"curl"}},
+	"docs/recipes.md":            {30, []string{"curl", "jq", "awk", "sed"}},
+	"docs/tutorial-wallet.md":    {20, []string{"curl", "sed"}},
+	"docs/tutorial-shelf.md":     {20, []string{"curl"}},
+	"docs/tutorial-inventory.md": {20, []string{"curl", "sed"}},
+	"docs/tutorial-cluster.md":   {40, []string{"etcd", "curl", "sed", "seq", "cmp"}},
 }
 
 // TestWalks runs the commands of these documents in order, with one shell for
 // each document, and compares their output.
 func TestWalks(t *testing.T) {
 	t.Parallel()
-	for _, doc := range walks {
-		t.Run(doc.path, func(t *testing.T) {
-			t.Parallel()
-			for _, tool := range doc.tools {
-				if _, err := exec.LookPath(tool); err != nil {
-					t.Skipf("%s absent: the walk in %s needs it", tool, doc.path)
-				}
+	together(t, slices.Sorted(maps.Keys(walks)), func(t *testing.T, path string) {
+		for _, tool := range walks[path].tools {
+			if _, err := exec.LookPath(tool); err != nil {
+				t.Skipf("%s absent: the walk in %s needs it", tool, path)
 			}
-			newDocWalk(t).run(t, doc.path, doc.least)
-		})
-	}
+		}
+		newDocWalk(t).run(t, path, walks[path].least)
+	})
 }
 
 // TestWalksAreWhole finds console blocks in documents that are not in walks.
 func TestWalksAreWhole(t *testing.T) {
 	walked := map[string]bool{"docs/ops.md": true} // by TestOpsGuide
-	for _, doc := range walks {
-		walked[doc.path] = true
+	for path := range walks {
+		walked[path] = true
 	}
 	for _, file := range ours(t) {
 		if !strings.HasSuffix(file, ".md") || walked[file] {
