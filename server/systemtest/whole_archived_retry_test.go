@@ -19,10 +19,7 @@ func TestRetryOfAnArchivedCommit(t *testing.T) {
 	t.Parallel()
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "old")
 	w := writeSmall(t, dir)
-	r := readEvery(t, dir, 15)
-	told := fillLog(t, w.url, 1, 60)
-	awaitSeq(t, r.url, 60)
-	r.stop(t)
+	told := fillCheckpointed(t, dir, w)
 	ctl(t, 0, "wal", "archive", "-dir", dir, "-to", to)
 	otherwise := func(i int) string { return strings.Replace(wide(i), `"note":"nn`, `"note" : "n\u006e`, 1) }
 	send := func(path, body string) answer {

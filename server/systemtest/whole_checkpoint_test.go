@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -61,6 +62,21 @@ func fillLog(t *testing.T, url string, from, n int) map[int]string {
 	return told
 }
 
+// fillCheckpointed makes 60 commits. The two checkpoints that remain are those of
+// commits 45 and 60, because a reader makes one when it stops.
+func fillCheckpointed(t *testing.T, dir string, w *process, more ...string) map[int]string {
+	t.Helper()
+	r := readEvery(t, dir, 15, more...)
+	told := fillLog(t, w.url, 1, 45)
+	awaitSeq(t, r.url, 45)
+	r.stop(t)
+	r = readEvery(t, dir, 15, more...)
+	maps.Copy(told, fillLog(t, w.url, 46, 15))
+	awaitSeq(t, r.url, 60)
+	r.stop(t)
+	return told
+}
+
 func wide(i int) string {
 	return fmt.Sprintf(`{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard","owner":7}}],"idempotency_key":"k%d","metadata":{"note":"%s"}}`,
 		i, i, strings.Repeat("n", 15000))
@@ -72,10 +88,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	w := writeSmall(t, dir)
-	r := readEvery(t, dir, 15)
-	told := fillLog(t, w.url, 1, 60)
-	awaitSeq(t, r.url, 60)
-	r.stop(t) // makes one more
+	told := fillCheckpointed(t, dir, w)
 	ckpts := files(t, dir, "ckpt", ".ckpt")
 	if len(ckpts) != 2 || filepath.Base(ckpts[1]) != fmt.Sprintf("%020d.ckpt", 60) {
 		t.Fatalf("checkpoints: %v", ckpts)
@@ -91,7 +104,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 			t.Fatalf("key k%d again: %v %+v, want %s", i, err, a, want)
 		}
 	}
-	r = readEvery(t, dir, 15)
+	r := readEvery(t, dir, 15)
 	mustShow(t, r.url, 60, 60)
 
 	// Archive while both daemons run. The read daemon has read and indexed the
@@ -218,10 +231,7 @@ func TestOtherWindowIsNoDamage(t *testing.T) {
 		return startProcess(t, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(128<<10), "-idempotency-keys", "20")
 	}
 	w := start()
-	r := readEvery(t, dir, 15, "-idempotency-keys", "20")
-	told := fillLog(t, w.url, 1, 60)
-	awaitSeq(t, r.url, 60)
-	r.stop(t)
+	told := fillCheckpointed(t, dir, w, "-idempotency-keys", "20")
 	before := len(files(t, dir, "wal", ".seg"))
 	if _, words := ctl(t, 2, "wal", "archive", "-dir", dir, "-to", to); !strings.Contains(words, "-idempotency-keys") {
 		t.Errorf("archived for 1,000,000 keys: %s", words)
