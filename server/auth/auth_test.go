@@ -80,7 +80,7 @@ func TestParseRefuses(t *testing.T) {
 	ok := line("a", "t", "read")
 	for _, c := range []struct{ text, words string }{
 		{"a", "line 1"},
-		{ok + "\n" + ok, "is in line 1"},
+		{ok + "\n" + ok, "is on line 1"},
 		{ok + "\n" + line("b", "t", "commit"), "line 2"},
 		{line("a b", "t", "read"), "second word"},
 		{line("ä", "t", "read"), "a name is"},

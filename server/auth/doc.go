@@ -9,7 +9,7 @@
 //
 //	NAME    1 to 64 of a-z A-Z 0-9 . _ - ; stored with every commit. Several lines may
 //	        have the same name, so that a token can be replaced without a pause.
-//	HEX     64 lower-case hexadecimal digits; each hash in one line only.
+//	HEX     64 lower-case hexadecimal digits; each hash on one line only.
 //	SCOPES  commit, transfer, register, read, metrics, log, admin (which includes all others), separated by commas.
 //	owners  limits the client to containers of these owners; not with admin.
 //

@@ -86,7 +86,7 @@ func Parse(text string) (*Table, error) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		if at := seen[e.Hash]; at != 0 {
-			return nil, fmt.Errorf("line %d: the same hash is in line %d: a credential has one line", n, at)
+			return nil, fmt.Errorf("line %d: the same hash is on line %d: a credential has only one line", n, at)
 		}
 		seen[e.Hash] = n
 		if len(t.clients) == MaxEntries {
