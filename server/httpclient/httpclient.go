@@ -23,7 +23,7 @@ import (
 	"assetledger/ctl/client"
 )
 
-// A SettingError is an error of a setting, such as a file that can't be used.
+// A SettingError is an error in a setting, such as a file that can't be used.
 // Its message begins with the flag.
 type SettingError struct{ words string }
 
@@ -32,8 +32,8 @@ func (e *SettingError) Error() string { return e.words }
 
 func settingf(format string, args ...any) error { return &SettingError{fmt.Sprintf(format, args...)} }
 
-// AsSetting wraps any error of using a setting as a *SettingError. It returns
-// nil for nil.
+// AsSetting wraps an error from using a setting in a *SettingError. It
+// returns nil for nil.
 func AsSetting(err error) error {
 	if err == nil {
 		return nil
@@ -57,9 +57,9 @@ func (t *Trust) Check() error {
 	return nil
 }
 
-// Fits returns an error if the connection to the base URL would be plain text
-// to another machine, though Trust has certificates. They would be silently
-// ignored.
+// Fits returns an error if the connection to the base URL would be in plain
+// text to another machine although certificates are set, because they would
+// be silently ignored.
 func (t *Trust) Fits(base string) error {
 	if t.CA == "" && t.Cert == "" || !strings.HasPrefix(base, "http:") {
 		return nil
