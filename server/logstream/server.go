@@ -79,8 +79,8 @@ func (s *Server) Routes() []httpserver.Route {
 	}
 }
 
-// ServedBy sets the API that the routes are part of. Streams authenticate with
-// it.
+// ServedBy sets the API that the routes are part of. Streams use it to
+// authenticate their clients again.
 func (s *Server) ServedBy(a *httpserver.API) {
 	s.readmit = func(x *httpserver.Exchange) *ledger.Error { return a.Readmit(x, LogPattern) }
 }
