@@ -38,8 +38,8 @@ func cpuSeconds() float64 {
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
-// statm returns a field of /proc/self/statm, which counts pages, in bytes. It
-// returns 0 on systems without that file.
+// statm returns a field of /proc/self/statm, converted from pages to bytes.
+// It returns 0 on systems without that file.
 func statm(field int) float64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
