@@ -1,10 +1,11 @@
 // Package openapi describes the HTTP interface in OpenAPI 3.1
 // (https://spec.openapis.org/oas/v3.1.0), with one document for each daemon.
 //
-// What the programs know is taken from them, so the documents can't contradict
-// them: the routes and their query parameters from the daemon's table, the
-// operations and their arguments from that of ledger, and the error codes with
-// their statuses. The rest is written by hand in this package:
+// Whatever the programs define is taken from them, so the documents can't
+// contradict them: the routes and their query parameters from the daemon's
+// table, the operations and their arguments from the table of package ledger,
+// and the error codes with their statuses. The rest is written by hand in this
+// package:
 //
 //	routes (server) ─┐
 //	operations ──────┤
@@ -231,7 +232,7 @@ func errorResponses() (all object) {
 	return all
 }
 
-// meaning describes in a sentence what each status of an error means here.
+// meaning explains each error status in one sentence.
 var meaning = map[int]string{
 	400: "the request is invalid. Nothing was changed.",
 	401: "the client is not authenticated.",

@@ -2,9 +2,10 @@ package openapi
 
 import "assetledger/ledger"
 
-// Names of parameter components begin with where the parameter goes. Many
-// generators have a single namespace for all components, in which a parameter
-// owner would clash with the schema Owner.
+// The name of a parameter component begins with the place where the parameter
+// is sent, such as query. Many generators have a single namespace for all
+// components, in which a parameter named owner would clash with the schema
+// Owner.
 const (
 	inQuery  = "query-"
 	inHeader = "header-"
@@ -64,7 +65,7 @@ func parameters() object {
 func headers() object {
 	return o(
 		"X-Asset-Seq", o("description", "For a read, its checkpoint_seq. For a commit, its global_seq; for a batch, the highest in the response, absent without a commit.", "schema", ref("Checkpoint")),
-		"X-Asset-Idempotency", o("description", "hit: this is the first result of the same key and request.", "schema", o("type", "string", "const", "hit")),
+		"X-Asset-Idempotency", o("description", "hit: this is the first result of the same request with the same idempotency key.", "schema", o("type", "string", "const", "hit")),
 		"ETag", o("description", "Changes whenever the data of the response changes.", "schema", o("type", "string")),
 		"Content-Range", o("description", "The range sent, and the total number of bytes.", "schema", o("type", "string")),
 		"Retry-After", o("description", "Seconds to wait before a retry.", "schema", o("type", "integer", "minimum", 0)),

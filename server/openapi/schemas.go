@@ -8,7 +8,7 @@ import (
 
 func ref(name string) object { return o("$ref", "#/components/schemas/"+name) }
 
-// integer returns a 64-bit integer from lowest to highest.
+// integer returns the schema of a 64-bit integer from lowest to highest.
 func integer(lowest, highest int64, about string) object {
 	i := o("type", "integer", "format", "int64", "minimum", lowest, "maximum", highest)
 	if about != "" {
@@ -17,11 +17,11 @@ func integer(lowest, highest int64, about string) object {
 	return i
 }
 
-// only returns an object that has all of these properties, and no others.
+// only returns the schema of an object that has all of these properties, and no others.
 func only(properties ...any) object { return optional(nil, properties...) }
 
-// optional returns an object with these properties and no others. Those in absent
-// may be missing.
+// optional returns the schema of an object with these properties and no others.
+// Those in absent may be missing.
 func optional(absent []string, properties ...any) object {
 	var required list
 	may := map[string]bool{}
@@ -117,7 +117,8 @@ func operationSchemas() object {
 	return append(o("Operation", o("oneOf", kinds, "discriminator", o("propertyName", "op"))), all...)
 }
 
-// arguments returns the object of an operation's arguments, with more that may be missing.
+// arguments returns the schema of an operation's arguments. more are further properties,
+// which may be missing.
 func arguments(kind ledger.OpKind, more ...any) object {
 	var properties []any
 	var absent []string
@@ -182,7 +183,7 @@ func argument(t ledger.ArgType) object {
 	return o()
 }
 
-// reference returns the name of a container, or the code of a class.
+// reference returns the schema of a container's name, or of a class's code.
 func reference(class bool) object {
 	if class {
 		return ref("ClassCode")
@@ -190,7 +191,7 @@ func reference(class bool) object {
 	return ref("ContainerName")
 }
 
-// idOr returns the id of a container or its name, or the id of a class or its code.
+// idOr returns the schema of a container's id or name, or of a class's id or code.
 // Each part has a name, so that generators make a type for it.
 func idOr(class bool) object {
 	if class {
@@ -199,8 +200,8 @@ func idOr(class bool) object {
 	return ref("IdOrName")
 }
 
-// nameOfAtMost returns a name or code of at most that many characters. The pattern
-// avoids lookahead, which RE2 lacks.
+// nameOfAtMost returns the schema of a name or code of at most that many
+// characters. The pattern avoids lookahead, which RE2 lacks.
 func nameOfAtMost(most int, about string) object {
 	return o("type", "string", "minLength", 1, "maxLength", most, "pattern", `^([A-Za-z]|[0-9]+[A-Za-z._:/@+-])[A-Za-z0-9._:/@+-]*$`, "description", about)
 }
