@@ -30,7 +30,7 @@ func Main(m *testing.M) int {
 		debug.SetMemoryLimit(512 << 20)
 	}
 	processors := runtime.GOMAXPROCS(0)
-	if at := flag.Lookup("test.parallel").Value; at.String() == fmt.Sprint(processors) { // nobody asked for another number
+	if at := flag.Lookup("test.parallel").Value; at.String() == fmt.Sprint(processors) { // -parallel was not given
 		at.Set(fmt.Sprint(3 * processors))
 	}
 	return m.Run()
