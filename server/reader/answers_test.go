@@ -44,8 +44,8 @@ func exampleLedger(w *ledgerWriter) {
 	w.commit("BurnInstance instance_id=4", "MintInstance class_id=2")
 }
 
-// TestBriefReads checks that brief reads have the same answer whether or not their
-// client is still there, since they do not notice that it has gone.
+// TestBriefReads checks that brief reads return the same response whether or not
+// their client is still connected, because they never check.
 func TestBriefReads(t *testing.T) {
 	log := newMemLog()
 	exampleLedger(newLedgerWriter(t, log))
@@ -60,7 +60,7 @@ func TestBriefReads(t *testing.T) {
 		got, want := httptest.NewRecorder(), r.do("GET", path)
 		r.api.ServeHTTP(got, httptest.NewRequestWithContext(gone, "GET", path, nil))
 		if got.Code != want.Code || got.Body.String() != want.Body.String() {
-			t.Errorf("%s: %d %s, and for a client that is there %d %s", path, got.Code, got.Body, want.Code, want.Body)
+			t.Errorf("%s: %d %s, and for a connected client %d %s", path, got.Code, got.Body, want.Code, want.Body)
 		}
 	}
 }

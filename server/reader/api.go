@@ -129,8 +129,8 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 	return r.refuse(err)
 }
 
-// gather claims memory for the response and collects it. charged is an error of the
-// budget, and err any other. Most lists are short, so it first requests only as
+// gather claims memory for the response and collects it. charged is an error from
+// the budget, and err any other. Most lists are short, so it first requests only as
 // many elements as fit in a tiny claim. So short responses are served even while
 // long ones that no client reads fill the budget.
 func (r *reading) gather(e *endpoint) (charged, err *ledger.Error) {
@@ -156,9 +156,9 @@ func (r *reading) gather(e *endpoint) (charged, err *ledger.Error) {
 	}
 }
 
-// roomFor makes room in b for n more bytes. It claims the size of b, and other
-// bytes that the reading holds. It returns false if the budget has no room for
-// them.
+// roomFor makes room in b for n more bytes. It claims the size of b plus
+// other, the number of bytes that the reading holds elsewhere. It returns
+// false if the budget has no room for them.
 func (r *reading) roomFor(b []byte, n, other int) ([]byte, bool) {
 	need := len(b) + n
 	if need <= cap(b) && r.chargeNow(cap(b)+other) {

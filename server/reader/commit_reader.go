@@ -36,7 +36,8 @@ func newCommitReader(source commitlog.Source) *commitReader {
 type readCommitFunc func(log *commitlog.PlacedReader, f *wal.Frame, rec *ledger.Record, seq uint64) bool
 
 // each calls fn for the commits from..to, in order. All of them must be durable.
-// The memory of a record belongs to a reader of the log, of which there are few.
+// The memory of a record belongs to a reader of the log, and there are few of
+// these, so fn must not wait.
 func (c *commitReader) each(ctx context.Context, from, to uint64, fn readCommitFunc) error {
 	if from > to {
 		return nil

@@ -167,7 +167,7 @@ func (r *reading) sendPiece() bool {
 // allowPiece sets the deadline for the client to read the next piece.
 func (r *reading) allowPiece() *http.ResponseController {
 	c := http.NewResponseController(r.W)
-	c.SetReadDeadline(time.Time{}) // the client sends nothing more except its end
+	c.SetReadDeadline(time.Time{}) // the client sends nothing more before it closes the connection
 	c.SetWriteDeadline(time.Now().Add(r.daemon.patience()))
 	return c
 }

@@ -116,7 +116,7 @@ func TestFeed(t *testing.T) {
 	one.leave()
 	after.leave()
 	for r.streams.Opened() != 2 {
-		runtime.Gosched() // until the streams that have left are released
+		runtime.Gosched() // until the streams of the disconnected clients are released
 	}
 	r.drain()
 	for _, e := range []*eventStream{all, resumed} {

@@ -135,8 +135,8 @@ func (t *tailer) unheard() time.Duration {
 }
 
 // cutOff returns a message for people if reads may be out of date without limit,
-// because the source of the log is foreign or has been silent for too long.
-// Otherwise it returns "".
+// because the source of the log has a different history or has been silent for
+// too long. Otherwise it returns "".
 func (d *daemon) cutOff() string {
 	if d.tail.mirror == nil {
 		return ""

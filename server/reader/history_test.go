@@ -318,7 +318,7 @@ func TestHistoryPayer(t *testing.T) {
 	}
 }
 
-// limitTo makes the daemon require a token, which is its number, of each owner.
+// limitTo makes the daemon require a token. Each owner's token is the owner's number.
 func (r *testReader) limitTo(t *testing.T, owners ...int) {
 	t.Helper()
 	clients := ""

@@ -56,7 +56,7 @@ func (b *block) sort() {
 	}
 }
 
-// bucket returns the index in starts of a container.
+// bucket returns the index of a container's hash in starts.
 func (b *block) bucket(container int64) int {
 	x, _ := spread(uint64(container))
 	return int(x) & (len(b.starts) - 2)

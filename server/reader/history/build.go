@@ -13,10 +13,10 @@ import (
 	"assetledger/wal"
 )
 
-// build writes the files of commits that no file covers. On a state of its own, it
-// replays the log from the nearest checkpoint before those commits, or from the
-// beginning of the log. If the front of the log is archived and no checkpoint is
-// early enough, the index begins at the oldest checkpoint.
+// build writes files for the commits that no file covers. It replays the log into
+// a state of its own, from the nearest checkpoint before those commits, or from
+// the beginning of the log. If the front of the log is archived and no checkpoint
+// is early enough, the index begins at the oldest checkpoint.
 func (x *Index) build(ctx context.Context, missing span) error {
 	log, err := x.c.Source.Open()
 	if err != nil {

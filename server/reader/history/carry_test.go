@@ -193,7 +193,7 @@ func TestCarried(t *testing.T) {
 			if err1 != nil || err2 != nil || dump(got, 1) != dump(want, 1) {
 				t.Fatalf("seed %d, commit %d: %v, %v\n%s\nwant\n%s", seed, seq, err1, err2, dump(got, 1), dump(want, 1))
 			}
-			plain.x.Reclaim(want) // a new past takes much more memory than it holds
+			plain.x.Reclaim(want) // so that the next state reuses its memory
 			runs.x.Reclaim(got)
 			if seq%4 == 0 {
 				compareEntries(t, c, runs, seq)

@@ -49,7 +49,7 @@ func parseName(name string) (s span, ok bool) {
 	return s, err1 == nil && err2 == nil && s.first > 0 && s.first <= s.last && s.name() == name
 }
 
-// A row has the beginning of a block and its location.
+// A row describes a block: its first entry, its location and its CRC.
 type row struct {
 	key, seq, offset uint64
 	length, crc      uint32

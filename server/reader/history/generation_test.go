@@ -13,8 +13,8 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// TestAwait checks that a tailer that catches up waits for the files, unless they
-// can't be written.
+// TestAwait checks that a tailer that is catching up waits for the files, unless
+// they can't be written.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 8, 400)

@@ -229,8 +229,9 @@ func TestArchivedFront(t *testing.T) {
 	}
 	f.compare(r, base, 300)
 
-	// The front is moved back. First a daemon that stops before the base is started
-	// while another one still writes the files, and then one that writes them itself.
+	// The front is moved back. The old daemon still writes the files while one new
+	// daemon follows the log from its beginning to a commit before the base, and
+	// another starts at the end. Then a new daemon writes the files.
 	w.log.first = 1
 	early := w.follow(New(w.config(disk.Process())), 0)
 	early.apply(10)

@@ -32,7 +32,8 @@ type Config struct {
 }
 
 // An Index is the index of one log. The tailer calls Begin, Applied and Cut while
-// it holds the lock of the projection. View is called under the same lock, shared.
+// it holds the lock of the projection. View is called while that lock is held for
+// reading.
 type Index struct {
 	c    Config
 	dir  string
@@ -46,7 +47,7 @@ type Index struct {
 
 	// writing is held while files are written, removed or looked for: a generation
 	// that is being written must not be reused, and there is only one next.tmp. It is
-	// acquired before mu, which is never held during an operation of the disk.
+	// acquired before mu, which is never held during a disk operation.
 	writing sync.Mutex
 	quit    atomic.Bool // Run must return: no merge may begin or continue
 
@@ -74,7 +75,7 @@ type Meter struct {
 const (
 	// maxWaiting is the maximum number of closed generations that wait to be written.
 	maxWaiting = 8
-	// awaited is the number of them that a tailer that catches up leaves waiting.
+	// awaited is the number of them that a tailer leaves waiting while it catches up.
 	awaited = 2
 )
 
@@ -149,7 +150,7 @@ func (x *Index) Ready() error {
 	return x.notReady()
 }
 
-// Failing reports whether the files can't be maintained, because of the disk. Run keeps trying.
+// Failing reports whether the files can't be maintained because of disk errors. Run keeps trying.
 func (x *Index) Failing() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -114,7 +114,7 @@ func (x *Index) find() (missing span, held bool, err error) {
 }
 
 // hold acquires the duty of writing the files. It returns false if another daemon
-// has it. The caller holds writing, and not mu, so that no reader waits for the
+// has it. The caller holds writing, but not mu, so that no reader waits for the
 // disk.
 func (x *Index) hold() (bool, error) {
 	if x.holds() {
@@ -254,10 +254,10 @@ func (x *Index) create(s span, write func(io.Writer) error) (*file, error) {
 	return openFile(x.fsys, x.dir, s, x.id)
 }
 
-// Await makes a tailer that catches up wait until all but a few of its generations
-// are written to files. Without the wait, generations would be dropped, and the log
-// replayed once more for them. Await does not wait if this daemon is not writing
-// files at present.
+// Await makes a tailer that is catching up wait until all but a few of its
+// generations are written to files. Without the wait, generations would be dropped,
+// and the log would be replayed once more for them. Await does not wait if this
+// daemon is not writing files at present.
 func (x *Index) Await(ctx context.Context) {
 	for ctx.Err() == nil {
 		x.mu.Lock()
@@ -273,5 +273,5 @@ func (x *Index) Await(ctx context.Context) {
 	}
 }
 
-// CaughtUp releases memory that only a tailer that catches up needs.
+// CaughtUp releases memory that a tailer needs only while it catches up.
 func (x *Index) CaughtUp() { x.spare.close() }

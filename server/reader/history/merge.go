@@ -63,9 +63,9 @@ func (x *Index) merge() error {
 	}
 }
 
-// alike returns the files to merge, or none if there are fewer than enough. These
-// are the newest files of which none is much larger than all newer ones, and of
-// these as many as fit in mergedBytes.
+// alike returns the files to merge, or none if there are too few. They are the
+// newest files, each at most twice as large as the largest newer one, and as many
+// of them as fit in mergedBytes.
 func alike(files []*file, enough int) []*file {
 	largest, sum := int64(0), int64(0)
 	n, fit := 0, 0

@@ -14,9 +14,9 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// A guardedFS checks which locks are held. During no operation on a name may mu be
-// held, so that no reader waits for the disk. During each change, writing must be held,
-// so that no other goroutine changes files or reuses a generation.
+// A guardedFS checks which locks are held. mu must not be held during any operation on
+// a name, so that no reader waits for the disk. During each change, writing must be
+// held, so that no other goroutine changes files or reuses a generation.
 type guardedFS struct {
 	wal.FS
 	t testing.TB
@@ -242,8 +242,8 @@ func TestLeftFiles(t *testing.T) {
 	}
 }
 
-// TestRemovedDirectory removes the directory under a daemon that writes it. The daemon
-// creates it again, with all files, and other daemons use them.
+// TestRemovedDirectory removes the directory while a daemon writes files in it. The
+// daemon creates it again, with all files, and other daemons use them.
 func TestRemovedDirectory(t *testing.T) {
 	w, disk := newWorld(t, 5, 400), newDisk(1)
 	p := disk.Process()
@@ -305,7 +305,7 @@ func TestMergeIsGivenUp(t *testing.T) {
 	made := 0
 	p.Plan(func(_ int, op memfs.Op, name string) memfs.Fault {
 		if op == memfs.OpCreate && strings.HasSuffix(name, tmpName) {
-			if made++; made == 2 { // the generation was the first
+			if made++; made == 2 { // the first was for the generation
 				stop()
 				for !f.quit.Load() { // set by another goroutine
 					runtime.Gosched()
