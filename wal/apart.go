@@ -41,8 +41,8 @@ func apart(fsys FS, dir string, targets ...string) error {
 	return nil
 }
 
-// A partError means that a directory is one that the programs keep in the directory
-// of a log, or within it.
+// A partError means that a directory is, or is within, one of the directories that
+// the programs keep in the directory of a log.
 type partError struct{ target, log string }
 
 func (e *partError) Error() string        { return e.target + " is part of the log in " + e.log }
@@ -61,7 +61,7 @@ func NotPartOfLog(dir string, o Options) error {
 	if errors.Is(err, ErrSameDir) {
 		return err
 	}
-	return nil // such as of a parent directory that must not be searched
+	return nil // err may be that of a parent directory that can't be searched
 }
 
 // notWithin returns a *partError if the target, or a directory between it and the

@@ -106,7 +106,7 @@ func (b *backup) run() error {
 	}
 	b.Segments = max(len(b.there), int(b.segments[len(b.segments)-1].head.Ordinal-b.firstOrdinal())+1)
 	steps := []func() error{b.writeEnd, b.checkpoints}
-	if !b.Continued { // not for a copy in use: a checkpoint beyond its END would invalidate it
+	if !b.Continued { // a continued copy already has an END, and a checkpoint beyond it would invalidate the copy
 		steps[0], steps[1] = steps[1], steps[0]
 	}
 	for _, step := range steps {
@@ -212,8 +212,8 @@ func (b *backup) prepare() error {
 	return nil
 }
 
-// has reports whether the copy has a segment completely: it has a later one, or the
-// log has no commit that the copy lacks.
+// has reports whether the copy holds all of a segment: the copy has a later one, or
+// the log has no commit that the copy lacks.
 func (b *backup) has(s *segmentFile) bool {
 	for i := range b.there {
 		if b.there[i].head == s.head {
@@ -294,7 +294,7 @@ func checkCopy(dst File, s *segmentFile, used int64, last bool) error {
 		return err
 	}
 	if head != s.head {
-		return fmt.Errorf("wal: the header of %s was not copied as it is", s.path)
+		return fmt.Errorf("wal: the copy's header differs from that of %s", s.path)
 	}
 	w := newWalker(dst, head, nil)
 	err = w.scan(true, nil)

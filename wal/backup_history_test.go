@@ -22,7 +22,8 @@ func ownFrame(t *testing.T, w *Writer) {
 	}
 }
 
-// started runs do on the log of dir, as a daemon that is started and stopped.
+// started opens the log of dir, calls do, and closes the log, like a daemon that is
+// started and stopped.
 func started(t *testing.T, dir string, do func(w *Writer)) {
 	t.Helper()
 	w := mustOpen(t, dir, small())
@@ -219,8 +220,8 @@ func TestBackupOfDamagedLog(t *testing.T) {
 	}
 }
 
-// TestBackupOntoTornMirror backs up onto the directory of a mirror that was killed. It
-// ends with the header of a batch that the log has, without the batch's whole body.
+// TestBackupOntoTornMirror backs up onto the directory of a mirror that was killed.
+// The mirror's last batch has the same header as in the log, but not its whole body.
 func TestBackupOntoTornMirror(t *testing.T) {
 	dir, w := longLog(t)
 	out, later := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "later")
@@ -249,8 +250,9 @@ func TestBackupOntoTornMirror(t *testing.T) {
 	}
 }
 
-// TestBackupOntoStartedCopy continues a copy that was started, and stopped without
-// commits, with a checkpoint that its own read daemon made. While it is running, it is rejected.
+// TestBackupOntoStartedCopy backs up onto a copy on which a daemon is running, which
+// is rejected. It then continues the copy after the daemon has stopped without making
+// commits. A read daemon of the copy has made a checkpoint.
 func TestBackupOntoStartedCopy(t *testing.T) {
 	dir, w := longLog(t)
 	out := filepath.Join(t.TempDir(), "out")

@@ -40,7 +40,7 @@ func (b *backup) findEnd() error {
 	return err
 }
 
-// used returns the offset at which the last frame that END covers ends.
+// used returns the offset of the end of the last frame that END covers.
 func (b *backup) used(src File, s *segmentFile) (int64, error) {
 	w := newWalker(src, s.head, nil)
 	for w.at.next <= b.End {

@@ -154,7 +154,7 @@ func TestBackupContinues(t *testing.T) {
 	}
 	copied.Close()
 	if _, err := Backup(dir, out, BackupOptions{}); err == nil || !strings.Contains(err.Error(), "no longer the same log") {
-		t.Errorf("onto a copy that continued by itself: %v", err)
+		t.Errorf("onto a copy that continued on its own: %v", err)
 	}
 	o := small()
 	o.Rand = bytes.NewReader([]byte("another log id.."))

@@ -119,9 +119,8 @@ func readBack(fs wal.FS) (last uint64, err error) {
 	}
 }
 
-// recovers opens a log after a crash and uses it. Every acknowledged commit
-// must be there, no commit that was not begun may be, and the log must
-// continue.
+// recovers opens a log after a crash and uses it. Every acknowledged commit must
+// be there, and no commit that was never begun. The log must continue.
 func (r *run) recovers(d *memfs.Disk) error {
 	p := d.Process()
 	w, err := wal.Open(crashDir, options(p, nil))

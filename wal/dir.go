@@ -56,7 +56,7 @@ type endState struct {
 	bad     error // why END is neither valid nor absent
 	doubt   error // why END is valid only if a writer is storing into it
 
-	halfCopy bool // bad is set because Backup marked END so
+	halfCopy bool // bad is set because Backup marked END as that of an unfinished copy
 }
 
 // readEnd reads END without mapping it. It returns only errors of the disk.
@@ -91,8 +91,7 @@ func readEnd(fsys FS, dir string) (e endState, err error) {
 	return e, nil
 }
 
-// settle decides about an END that no writer is storing into: it must be valid
-// without doubt.
+// settle is called if no writer is storing into END. Then a doubtful END is not valid.
 func (e *endState) settle() {
 	if e.there && e.doubt != nil {
 		*e = endState{bad: e.doubt}

@@ -27,7 +27,8 @@ func damaged(t *testing.T, harm func(d *damage)) string {
 	return dir
 }
 
-// A damage is a valid log, and the place where it ends.
+// A damage is a valid log that a test is about to damage, and the place where it
+// ends.
 type damage struct {
 	t    *testing.T
 	dir  string
@@ -72,7 +73,7 @@ func (d *damage) next(change func(f *Frame, prev *uint32)) []byte {
 	return b
 }
 
-// refusals lists every reason for which Open rejects a log, with a damage that
+// refusals lists every reason for which Open rejects a log, with damage that
 // causes it.
 var refusals = []struct {
 	name   string

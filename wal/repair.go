@@ -40,10 +40,10 @@ type RepairReport struct {
 // valid checkpoint would be left. Without o.Accept it changes nothing and reports
 // what would be lost. It deletes nothing: it copies damaged bytes, and renames
 // later segments and bad checkpoints. Readers of a log that was shortened get
-// ErrReplaced. It returns ErrNoLog if there is no log. In that case and without
-// o.Accept it creates no LOCK.
+// ErrReplaced. It returns ErrNoLog if there is no log. In that case, and whenever
+// o.Accept is not set, it creates no LOCK.
 //
-// END is set back last. So an interrupted repair leaves a log that Open rejects,
+// END is moved back last. So an interrupted repair leaves a log that Open rejects,
 // and can be repeated.
 func Repair(dir string, o RepairOptions) (RepairReport, error) {
 	p := repair{o: o, fs: Options{FS: o.FS}.withDefaults().FS, dir: dir}
@@ -69,8 +69,8 @@ func Repair(dir string, o RepairOptions) (RepairReport, error) {
 }
 
 // look surveys the log without locking it, because that may create LOCK. It looks
-// for a writer before and after: to the survey, a frame that is being written is
-// damaged.
+// for a writer before and after, because the survey would report a frame that is
+// being written as damage.
 func (p *repair) look() (RepairReport, error) {
 	if err := p.free(); err != nil {
 		return RepairReport{}, err

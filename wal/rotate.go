@@ -9,10 +9,10 @@ import "fmt"
 //	3  rename next.tmp to its name, sync the directory
 //	4  sync END
 //
-// A crash after 1 leaves a sealed last segment, and Open continues with 2. After
-// the rename, whether it is durable or not, there is either that state or an empty
-// last segment. The spare exists before the seal is written, so a full disk is
-// noticed before anything is changed.
+// A crash after 1 leaves a sealed last segment, and Open continues with 2. A crash
+// after the rename leaves either that state or an empty last segment, depending on
+// whether the rename was durable. The spare exists before the seal is written, so a
+// full disk is noticed before anything is changed.
 //
 // The frames before a cut determine everything that it writes, except the size of
 // the new segment, which its first frame announces. So a copy of the log that is

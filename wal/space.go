@@ -1,7 +1,7 @@
 package wal
 
-// FrameSize returns the number of bytes in a segment that a batch takes whose body
-// has the given length.
+// FrameSize returns the number of bytes that a batch takes in a segment, given the
+// length of its body.
 func FrameSize(body int) int64 { return frameSize(body) }
 
 // SegmentFree returns the number of bytes left for batches in the current segment.

@@ -64,8 +64,8 @@ func (w *watcher) join(r *Reader) bool {
 	if !w.started {
 		w.started = true
 		page := r.end // Close unmaps the page only after the goroutine has ended
-		// Read the end before the first waiter checks it, and not when the
-		// goroutine gets to run, so that a change in between counts.
+		// Read the end here, before the first waiter checks it. If the goroutine
+		// read it when it first runs, it would miss a change in between.
 		seen, _ := load(page.Bytes(), endDurableAt)
 		w.done.Go(func() { w.run(page, seen) })
 	}
