@@ -19,9 +19,9 @@ const (
 	releaseRest  = 64
 )
 
-// expire releases expired holds in a commit of the ledger's own. It returns the
-// time after which it must be called again: 0 for at once, and a negative time if
-// no hold can expire. Between two of its commits, requests get their turns.
+// expire releases expired holds in a commit that the ledger itself makes. It returns
+// the time after which it must be called again: 0 for at once, and a negative time
+// if no hold can expire. Between two such commits, requests get their turns.
 //
 // It uses the time of the log: a hold has expired when the time of the filling
 // batch is at or after the hold's expiry. So the commit that releases a hold is

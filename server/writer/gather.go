@@ -49,9 +49,9 @@ func (s *sequencer) offer() {
 	s.handOver()
 }
 
-// gather reports whether small requests wait, which then join the batch before it
-// is handed over. If there are none, gather lets other goroutines run, which may
-// submit some, and then calls linger.
+// gather reports whether small requests are waiting that can join the batch before
+// it is handed over. It first lets other goroutines run, which may submit some. If
+// there are still none, it may call linger.
 func (s *sequencer) gather() bool {
 	if s.inFlight != nil || s.filling.empty() || s.filling.frame.Count >= gatherCommits {
 		return false
@@ -79,9 +79,9 @@ func (s *sequencer) gather() bool {
 	return false
 }
 
-// waited records the number of commits of a batch that waited. If clients do not send
-// in response to results, but at other times, a batch never has most of the expected
-// commits, and waiting is in vain.
+// waited records the number of commits of a batch that waited. If clients don't wait
+// for results before they send, a batch never gets most of the expected commits, and
+// waiting is in vain.
 func (g *gathering) waited(commits uint32) {
 	if g.vain++; 3*commits >= 2*g.expected {
 		g.vain = 0
@@ -91,8 +91,8 @@ func (g *gathering) waited(commits uint32) {
 	}
 }
 
-// linger waits until a request comes or the time is over, and reports whether a
-// small request waits.
+// linger waits until a request arrives or the time is up, and reports whether a
+// small request is waiting.
 func (s *sequencer) linger(most time.Duration) bool {
 	g := &s.gathering
 	g.timer.Reset(most)

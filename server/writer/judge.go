@@ -28,8 +28,8 @@ func (s *sequencer) commit(r *request, tx *ledger.Transaction, v *verdict) *ledg
 
 // stamp returns the time of the filling batch, at which its transactions are
 // judged, in Unix nanoseconds. It never decreases. A batch gets its time when its
-// first transaction is judged. It keeps that time if fit moves the transaction to a
-// later batch.
+// first transaction is judged. If fit moves a transaction to the next batch, that
+// batch gets the time at which the transaction was judged.
 func (s *sequencer) stamp() int64 {
 	if s.filling.empty() {
 		s.at = max(s.now(), s.at)

@@ -146,7 +146,7 @@ func (s *sequencer) finished() bool {
 		return false
 	}
 	if s.stalled != nil {
-		s.logger.Warn("the last batch is not written, because there is no space or the log can't be reached; its clients were told that the outcome is unknown",
+		s.logger.Warn("the last batch was not written, because there is no space or the log can't be reached; its clients were told that the outcome is unknown",
 			"first_seq", s.inFlight.frame.First)
 		s.sync.giveUp()
 		return true

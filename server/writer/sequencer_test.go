@@ -117,7 +117,7 @@ func TestAnswersWaitForWhatTheyRestOn(t *testing.T) {
 				r, g := b.submit(c.tx)
 				r.preflight = c.preflight
 				b.step()
-				b.wantDone("what rests on a batch that is not durable", g, false)
+				b.wantDone("what depends on a batch that is not durable", g, false)
 				if filling {
 					b.syncOne()
 					b.wantDone("after the sync of the batch before that", g, false)

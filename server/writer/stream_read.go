@@ -13,8 +13,8 @@ const (
 	// manyBlank is a number of bytes of consecutive empty lines that is more than a
 	// client needs to keep a stream open.
 	manyBlank = 4 << 10
-	// breather is how long a stream that sends nothing useful is not read, so that
-	// it does not occupy a core.
+	// breather is the pause before more is read from a stream that sends nothing
+	// useful, so that the stream does not occupy a core.
 	breather = time.Millisecond
 )
 
