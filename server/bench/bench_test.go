@@ -89,7 +89,7 @@ func TestGoalsOfSpeedAreRatios(t *testing.T) {
 	for _, r := range rows() {
 		for _, g := range r.goals {
 			if strings.HasSuffix(g.unit, "/s") {
-				t.Errorf("%s: %q is so many %s: compare it with something measured beside it", r.name, g.what, g.unit)
+				t.Errorf("%s: %q is a rate in %s: compare it with something that is measured beside it", r.name, g.what, g.unit)
 			}
 		}
 	}

@@ -201,8 +201,8 @@ func at(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }
 
-// findWrk looks for wrk, the cheapest load generator, and installs it if it
-// may.
+// findWrk looks for wrk, the cheapest load generator, and installs it if that is
+// allowed (see want).
 func (b *bench) findWrk() {
 	b.want("wrk", "wrk")
 	path, err := exec.LookPath("wrk")

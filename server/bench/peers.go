@@ -18,8 +18,8 @@ import (
 // Peers are other durable systems on the same machine, with their default
 // settings for durability: each acknowledges only what is on disk.
 
-// want checks that a program is there. If it may and can, it installs the
-// program's Debian package.
+// want installs a program's Debian package if the program is missing. It does so
+// only with -install, as root, and if there is an apt-get.
 func (b *bench) want(program, pkg string) {
 	if _, err := exec.LookPath(program); err == nil || !b.install || os.Getuid() != 0 {
 		return

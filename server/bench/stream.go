@@ -125,9 +125,9 @@ type sentRun struct {
 }
 
 // alone is the maximum window for which one goroutine sends and receives, as in
-// redis-benchmark and in the clients of other rows: with few lines in flight,
-// their results arrive together, and so nothing is left to do at the same time.
-// The daemon reads as many lines without waiting until their results are read.
+// redis-benchmark and in the clients of other rows. With few lines in flight, their
+// results arrive together, so there is nothing to do concurrently. The daemon reads
+// that many lines without waiting for the client to read their results.
 const alone = 64
 
 // run sends lines as fast as results permit, and returns when the response has

@@ -14,17 +14,17 @@ const (
 )
 
 // spareBodies are buffers of large bodies that no request uses, the oldest first.
-// Without them, every large body is garbage. If the heap is large, a collection is
-// rare, so each body would take memory that is in no cache, and that the kernel has
-// to provide and clear.
+// Without them, every large body would become garbage. If the heap is large,
+// collections are rare, so each body would take memory that is in no cache, and that
+// the kernel has to provide and clear.
 var spareBodies struct {
 	mu   sync.Mutex
 	size int // of all, in bytes
 	list [][]byte
 }
 
-// takeBody returns an empty buffer of at least size bytes, and less than twice as
-// many.
+// takeBody returns an empty buffer with a capacity of at least size bytes, and less
+// than twice that.
 func takeBody(size int64) []byte {
 	if size < leastSpare || size > keepBody {
 		return make([]byte, 0, size)
@@ -42,8 +42,8 @@ func takeBody(size int64) []byte {
 	return make([]byte, 0, size)
 }
 
-// spareBody makes a buffer available to takeBody, to which nothing may refer any
-// more. The oldest ones make room for it.
+// spareBody makes a buffer available to takeBody. Nothing may refer to the buffer any
+// more. If necessary, the oldest spare buffers are dropped to make room for it.
 func spareBody(b []byte) {
 	Poison(b)
 	if cap(b) < leastSpare || cap(b) > keepBody {

@@ -53,7 +53,7 @@ const (
 	// leastClaim is the maximum size, in bytes, of a claim that may use everything
 	// reserved for small claims. Larger tiny claims leave an eighth of that free, so
 	// a request of one ordinary transaction doesn't wait until slow bodies of up to
-	// 64 KiB are known as slow.
+	// 64 KiB are known to be slow.
 	leastClaim = 4 << 10
 	// claimPatience is the maximum time that a claim waits for room.
 	claimPatience = 2 * time.Second
@@ -85,18 +85,18 @@ func (b *Budget) Crowded() bool { return b != nil && b.Used() > b.max/4 }
 // budget and no limit.
 type Claim struct {
 	budget *Budget
-	of     claimant // what the claim is for; nil for nothing in particular
+	of     claimant // what the claim is for; nil if it has no client
 	Held   int64
 
 	waited bool // Awaits was called, so the fields below may have changed
 
 	// Guarded by budget.mu.
-	client string // name of the client; see whose
-	drop   func() // ends the client's connection; nil unless the claim waits for its client
-	ended  int64  // bytes held when the budget called drop; 0 if it has not
-	since  time.Time
-	moved  int64 // bytes moved since the time since
-	rate   int64 // bytes per second in the previous window; -1 if there was none
+	client string    // name of the client; see whose
+	drop   func()    // ends the client's connection; nil unless the claim waits for its client
+	ended  int64     // bytes held when the budget called drop; 0 if it has not
+	since  time.Time // start of the current window
+	moved  int64     // bytes moved in the current window
+	rate   int64     // bytes per second in the previous window; -1 if there was none
 }
 
 // Claim returns a new, empty claim.

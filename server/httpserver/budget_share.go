@@ -2,7 +2,7 @@ package httpserver
 
 // Shares: a client that holds half of what large claims may hold gets no further
 // large claim while claims of others wait. So a client with many connections can't
-// grab all room whenever some is released. The rule limits neither the size of one
+// grab all the room that is released. The rule limits neither the size of one
 // claim nor the growth of a claim that is already large. Stopping those would help
 // nobody, since they hold the room that others wait for.
 

@@ -55,7 +55,7 @@ func TestBudgetParts(t *testing.T) {
 }
 
 // A commit of a few bytes finds room at once beside as many slow bodies of up to
-// 64 KiB as there is room for, though their clients are not known as slow yet.
+// 64 KiB as there is room for, though their clients are not yet known to be slow.
 func TestBudgetKeepsRoomForTheLeast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)

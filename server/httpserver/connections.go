@@ -37,9 +37,9 @@ type connections struct {
 	waiting atomic.Bool   // Accept waits for room
 	room    chan struct{} // wakes Accept; has at most one token
 	closed  chan struct{}
-	once    sync.Once // guards closed
+	once    sync.Once // guards the closing of closed
 
-	unread    time.Duration // maximum time that the kernel keeps what a client has not read of a closed connection; 0 for the kernel's default
+	unread    time.Duration // maximum time for which the kernel keeps unread bytes of a closed connection; 0 for the kernel's default
 	deadlines deadlines
 	headers   atomic.Int64 // bytes that connections hold for headers; see countHeader
 
@@ -200,10 +200,11 @@ func (s *connections) makeRoom() bool {
 	})
 }
 
-// closeLongest closes connections of the client whose connections weigh most,
-// longest first, until those closed weigh enough. weigh gets the time since which a
-// connection has been idle, or 0. A connection that weighs nothing stays. closeLongest
-// returns false if none was closed. The caller holds mu.
+// closeLongest closes connections of the client whose connections weigh most, until
+// those closed weigh enough. It begins with the connections whose since is earliest.
+// weigh gets the time since which a connection has been idle, or 0. A connection that
+// weighs nothing stays open. closeLongest returns false if none was closed. The caller
+// holds mu.
 func (s *connections) closeLongest(enough int64, weigh func(t *Tracked, idle int64) (weight, since int64)) bool {
 	type member struct {
 		*Tracked
@@ -272,7 +273,7 @@ func (s *connections) count() int {
 // Close closes the connection and makes room for another.
 func (t *Tracked) Close() error {
 	if t.home.unread > 0 {
-		t.GiveUpAfter(t.home.unread) // the kernel alone may take minutes, and a client that does not read hardly notices the end in that time
+		t.GiveUpAfter(t.home.unread) // otherwise the kernel may keep unread bytes for minutes; a client that does not read hardly notices the difference
 	}
 	err := t.writeCloser.Close()
 	t.freeHeader()

@@ -15,9 +15,9 @@ import (
 //
 //	SetReadDeadline → stored ─ timer → expired → the poller ends the wait
 //
-// The poller is given only deadlines that have expired, and those of reads only
-// while a read waits: net/http ends its background read with one for each request,
-// usually before that read has begun.
+// The poller is given only deadlines that have expired, and a read deadline only
+// while a read waits. For each request, net/http sets an expired read deadline to end
+// its background read, usually before that read has begun.
 
 // deadlines manages the deadlines of all connections of a listener.
 type deadlines struct {
@@ -31,7 +31,7 @@ type deadlines struct {
 }
 
 const (
-	expired = 0             // a deadline in the past, or that a sweep found to be
+	expired = 0             // a deadline in the past, or one that a sweep found to have passed
 	never   = math.MaxInt64 // no deadline
 	// sweepEvery is the least time between two sweeps, and so the longest that a
 	// wait exceeds its deadline.
@@ -109,7 +109,7 @@ type deadline struct {
 
 // begin must be called before a wait. It returns false if the deadline has expired,
 // and then there must be no wait. Either begin sees that the deadline has expired,
-// or those who let it expire see the wait, and tell the poller.
+// or the goroutine that makes it expire sees the wait and tells the poller.
 func (d *deadline) begin() bool {
 	d.waits.Add(1)
 	if d.at.Load() != expired {
@@ -139,7 +139,7 @@ func (d *deadline) expire(now int64, poller func(time.Time) error) int64 {
 func (d *deadline) tell(poller func(time.Time) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.told.Store(true) // first: whoever takes the expired deadline back later sees it
+	d.told.Store(true) // first, so that a goroutine that later clears the expired deadline sees it
 	if d.at.Load() == expired {
 		return poller(LongAgo)
 	}

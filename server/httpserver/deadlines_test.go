@@ -228,7 +228,7 @@ func TestDeadlineBesideSweep(t *testing.T) {
 	}
 	var sweeping sync.WaitGroup
 	for range 2000 {
-		c.SetReadDeadline(s.deadlines.start.Add(1)) // passed, but noted
+		c.SetReadDeadline(s.deadlines.start.Add(1)) // has passed, but is stored until a sweep finds it
 		sweeping.Go(s.sweep)
 		c.SetReadDeadline(time.Time{})
 		sweeping.Wait()

@@ -281,7 +281,7 @@ func (x *Exchange) refuseRest() {
 // discardRest sends the response, and then reads and discards the rest of the body.
 // Many clients read the response only after they have sent everything. Closing a
 // connection with unread bytes resets it, and the response may be lost. The time
-// limit for reading a request applies here too. If the client sends still more than
+// limit for reading a request applies here too. If the client sends more than
 // mostDiscarded, net/http is told that the body was too long, and then lingers
 // before it closes the connection.
 func (x *Exchange) discardRest() {

@@ -23,7 +23,7 @@ import (
 type Notifier struct {
 	conn     net.Conn
 	watchdog time.Duration // maximum time between signs of life; 0 if the manager expects none
-	once     sync.Once     // guards closing stopping
+	once     sync.Once     // guards the closing of done
 	done     chan struct{}
 }
 

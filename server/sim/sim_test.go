@@ -14,8 +14,8 @@ import (
 func TestMain(m *testing.M) { os.Exit(longtest.Main(m)) }
 
 var (
-	simSeeds = flag.Int("seeds", 0, "how many simulations to run; 0: 300 in the long form, 100 in the short one")
-	simSeed  = flag.Uint64("seed", 0, "the first seed of the simulations; 0: by the clock")
+	simSeeds = flag.Int("seeds", 0, "number of simulations to run; 0: 300 in the long form, 100 in the short form")
+	simSeed  = flag.Uint64("seed", 0, "first seed of the simulations; 0: taken from the clock")
 )
 
 // pastSeeds failed once, and are run every time. Each is named after its

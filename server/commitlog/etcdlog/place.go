@@ -81,9 +81,9 @@ func valueOf(r *etcd.TxnResult, key string) []byte {
 const claimsAtOnce = 20
 
 // claim takes the place of the writer and makes this daemon the only one that can
-// append, in one transaction. h is a head that was read. After the returned head
-// mine, nothing of an earlier writer is appended. claim returns wal.ErrLocked if
-// another daemon has the place.
+// append, in one transaction. h is a head that was read. No earlier writer can append
+// anything after the returned head, mine. claim returns wal.ErrLocked if another
+// daemon has the place.
 func (s *site) claim(ctx context.Context, h head, lease int64, value []byte) (mine head, err error) {
 	again, nonce := s.tries(ctx), s.nonce()
 	for n := 1; ; n++ {
