@@ -45,7 +45,7 @@ type BackupReport struct {
 const (
 	endTemp       = "END.tmp"
 	unfinished    = "this backup is not finished: run it again\n" // the END of a new copy
-	backupRetries = 3                                             // attempts if files vanish because a checkpoint or an archive was made
+	backupRetries = 3                                             // maximum attempts if files vanish because a checkpoint was made or segments were archived
 )
 
 // Backup copies the log of dir, which may be in use, to out. If out does not

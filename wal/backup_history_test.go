@@ -316,7 +316,7 @@ func TestRestoredIsBackedUpAgain(t *testing.T) {
 	}
 }
 
-// TestArchiveAmongAnotherHistory archives a copy that has continued by itself into
+// TestArchiveAmongAnotherHistory archives a copy that has continued on its own into
 // the archive of its original. A segment that both have, with different commits,
 // stays.
 func TestArchiveAmongAnotherHistory(t *testing.T) {

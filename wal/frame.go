@@ -13,7 +13,7 @@ type Frame struct {
 	Count  uint32
 	Time   int64  // Unix nanoseconds, never decreasing
 	Digest uint64 // state digest after the batch
-	Chain  uint32 // header CRC, which the next frame has as prev; set by Append and by readers
+	Chain  uint32 // header CRC, to which the next frame's prev is equal; set by Append and by readers
 	Body   []byte // for each record a 4-byte length and the record; valid until the next read if the frame was read
 
 	Segment uint64 // first global_seq of the segment that contains the frame; set by Append and by readers

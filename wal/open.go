@@ -189,9 +189,10 @@ func refusal(r *rule, cause error) error {
 	return fmt.Errorf("%s: %w", r.why, cause)
 }
 
-// signLock writes to LOCK who holds the lock, for people, and in which boot it was
-// taken, for the next Open. It comes last. Until END is valid again, the end of the
-// log must not be rewritten: it may be from an earlier boot, and acknowledged.
+// signLock writes to LOCK which process holds it, for people, and in which boot it was
+// taken, for the next Open. It is called last: an Open that finds the current boot in
+// LOCK may rewrite the end of the log. Until END is valid again, that end may be from
+// an earlier boot, and acknowledged.
 func (w *Writer) signLock(boot BootID) error {
 	text := fmt.Sprintf("boot %x pid %d since %s", boot[:], os.Getpid(), time.Unix(0, w.o.Now()).UTC().Format(time.RFC3339))
 	_, err := w.lock.lock.WriteAt(fmt.Appendf(nil, "%-*s\n", lockSize-1, text), 0)

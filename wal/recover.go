@@ -109,7 +109,7 @@ func zeroRange(f File, from, to int64) error {
 	return f.Sync()
 }
 
-// maxBadCopies is the maximum number of copies kept of the same place.
+// maxBadCopies is the maximum number of copies that are kept for the same place.
 const maxBadCopies = 1000
 
 // saveBad durably copies the stray bytes of t to a new file <kind>-<seq>-<n>.bad.

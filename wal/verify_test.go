@@ -162,8 +162,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestRepairWithAnothersEnd repairs a log with the END of a longer one, which proves
-// no loss.
+// TestRepairWithAnothersEnd repairs a log with the END of another, longer log. That
+// END does not prove a loss.
 func TestRepairWithAnothersEnd(t *testing.T) {
 	other := endHeader{ID: LogID{1}}
 	dir := damaged(t, func(d *damage) {
