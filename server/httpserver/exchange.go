@@ -251,7 +251,7 @@ func (x *Exchange) growBody(limit int64) *ledger.Error {
 		size = min(size, promised)
 	}
 	size = max(size, int64(len(x.Body))+512)
-	if err := x.Charge(size); err != nil { // it may wait, so the room comes after it
+	if err := x.Charge(size); err != nil { // it may wait, so the buffer is taken afterwards
 		return err
 	}
 	small := x.Body

@@ -23,7 +23,7 @@ type meters struct {
 
 const metricPrefix = "asset_ledger_write_"
 
-// otherRefusals are the codes with which no transaction is rejected.
+// otherRefusals are the codes of rejections that no transaction can get.
 var otherRefusals = []ledger.Code{ledger.Unauthorized, ledger.NotFound, ledger.MethodNotAllowed, ledger.NotFresh}
 
 func newMeters(g *metrics.Registry) *meters {

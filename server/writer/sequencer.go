@@ -14,9 +14,9 @@ import (
 // the order of their arrival, judges each against the state, and appends the
 // records of accepted ones to the filling batch. While the syncer makes one batch
 // durable, the next one fills. A batch is handed over as soon as the syncer is
-// idle and no more small requests can join it at once (gather). So the sync is
-// the clock. There are timers only for holds that expire, and for clients that may
-// return if the log is slow.
+// idle and no more small requests can join it at once (gather). So the syncs set the
+// pace. There are timers only for holds that expire, and for clients that may return
+// if the log is slow.
 //
 //	intake → judge → filling batch → syncer → durable → group done
 //
