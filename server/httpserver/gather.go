@@ -8,7 +8,7 @@ import (
 
 // gatherBytes is the maximum number of bytes that Together gathers: the results of a
 // block of a stream, if they are short.
-const gatherBytes = 48 << 10
+const gatherBytes = 96 << 10
 
 // gathered is the written bytes of a connection that wait for the end of Together.
 type gathered struct {
@@ -20,7 +20,7 @@ type gathered struct {
 var gatherBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, gatherBytes)) }}
 
 // Together calls write, which writes to the response and flushes it, and sends what
-// it wrote in one system call if that is at most 48 KiB. net/http alone sends a
+// it wrote in one system call if that is at most 96 KiB. net/http alone sends a
 // chunk of a response in up to three, and the first wakes a client that then finds
 // only a part.
 func (x *Exchange) Together(write func() error) error {

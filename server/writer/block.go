@@ -12,13 +12,13 @@ import (
 const (
 	// blockBytes is the maximum size of a block, in bytes, unless one line is
 	// longer.
-	blockBytes = 64 << 10
+	blockBytes = 128 << 10
 	// blockLines is the maximum number of lines in a block. It bounds the memory of
 	// their parsed form, and of their rejections.
-	blockLines = 512
+	blockLines = 1024
 	// blockClaim is the number of bytes that a block claims from the budget, for
 	// its lines, their parsed form, and their verdicts.
-	blockClaim = 768 << 10
+	blockClaim = 1 << 20
 )
 
 // A block is a sequence of lines of a stream that the sequencer receives as one

@@ -32,7 +32,8 @@ type stream struct {
 
 	// Owned by the answering side.
 	out      []byte
-	answered int64 // number of lines
+	piece    *[]byte // pooled buffer that out is in; nil if out is empty
+	answered int64   // number of lines
 
 	sent  chan *block   // submitted blocks, in order; has room for all
 	freed chan struct{} // has a token when a block may have become free
@@ -49,7 +50,7 @@ type stream struct {
 const (
 	streamPattern = "/v1/commit/stream"
 	// streamBlocks is the maximum number of blocks of a stream in flight.
-	streamBlocks = 8
+	streamBlocks = 6
 	// streamClaim is the number of bytes that a stream claims from the budget
 	// besides its blocks, for its buffers and those of net/http.
 	streamClaim = 128 << 10

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"assetledger/ledger"
@@ -11,10 +12,43 @@ import (
 const (
 	// streamPiece is the maximum number of bytes of results in one write, unless one
 	// result is larger. A block of short results fits.
-	streamPiece = 40 << 10
+	streamPiece = 80 << 10
 	// keptPiece is the maximum size of a buffer for results that is reused.
-	keptPiece = 64 << 10
+	keptPiece = 96 << 10
+	// pieceClaim is the number of bytes that a stream claims from the budget while it
+	// has results to send, for them and for what httpserver gathers.
+	pieceClaim = 192 << 10
 )
+
+// pieces are buffers for results. A stream has one only while it has results to send.
+var pieces = sync.Pool{New: func() any { return new(make([]byte, 0, keptPiece)) }}
+
+// takePiece gives the stream a buffer for results.
+func (s *stream) takePiece() {
+	if s.piece != nil {
+		return
+	}
+	s.piece = pieces.Get().(*[]byte)
+	s.out = *s.piece
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.x.Claim.Force(pieceClaim)
+}
+
+// dropPiece returns the buffer, whose results were sent.
+func (s *stream) dropPiece() {
+	if s.piece == nil {
+		return
+	}
+	if httpserver.Poison(s.out[:cap(s.out)]); cap(s.out) <= keptPiece {
+		*s.piece = s.out[:0]
+		pieces.Put(s.piece)
+	}
+	s.out, s.piece = nil, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.x.Claim.Force(-pieceClaim)
+}
 
 // answer writes the results of the blocks in the order in which they were
 // submitted, until the stream is over and all are written.
@@ -54,6 +88,7 @@ func (s *stream) answerBlock(b *block) {
 		why = b.group.err
 	}
 	b.took = time.Since(b.submitted)
+	s.takePiece()
 	failed := why != nil
 	for i := 0; i < len(b.verdicts); {
 		if why == nil {
@@ -116,6 +151,7 @@ func (s *stream) answerLast() {
 			own.Details = append(slices.Clone(own.Details), ledger.Num("lines_answered", s.answered))
 			last = &own
 		}
+		s.takePiece()
 		s.out = append(last.AppendJSON(s.out), '\n')
 	}
 	s.flush()
@@ -160,7 +196,7 @@ func (s *stream) deliver(flush bool) {
 			s.cut()
 		}
 	}
-	if s.out = s.out[:0]; cap(s.out) > keptPiece {
-		s.out = nil
+	if s.out = s.out[:0]; flush {
+		s.dropPiece()
 	}
 }

@@ -318,3 +318,19 @@ func TestStreamKeepsOrder(t *testing.T) {
 	}
 	until(t, "all memory is released", func() bool { return w.budget.Used() == 0 })
 }
+
+// TestIdleStreamHoldsItsClaim checks that a stream returns the memory of its blocks and
+// of its results once they are sent.
+func TestIdleStreamHoldsItsClaim(t *testing.T) {
+	w := startWriter(t, newRAMLog())
+	w.post(200, "/v1/commit", world)
+	s := w.stream("")
+	for range 3 {
+		lines := slices.Repeat([]string{transferTx(1, "")}, 2*blockLines)
+		s.send(lines...)
+		for range lines {
+			s.line()
+		}
+		until(t, "an idle stream holds only its claim", func() bool { return w.budget.Used() == streamClaim })
+	}
+}
