@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,23 +51,12 @@ func TestHostileClients(t *testing.T) {
 	if a, err := post(http.DefaultClient, v.w.url+"/v1/commit/batch", bulk); err != nil || a.status != 200 {
 		t.Fatal(err, a.status)
 	}
+	attacks := map[string]func(v *victim){}
+	one := func(name string, attack func(v *victim)) { attacks[name] = attack }
 	both := func(name string, attack func(v *victim, p *process)) {
 		for _, p := range []*process{v.w, v.r} {
-			t.Run(name+"/"+p.name, func(t *testing.T) {
-				t.Parallel()
-				sub := *v
-				sub.T = t
-				attack(&sub, p)
-			})
+			one(name+"/"+p.name, func(v *victim) { attack(v, p) })
 		}
-	}
-	one := func(name string, attack func(v *victim)) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			sub := *v
-			sub.T = t
-			attack(&sub)
-		})
 	}
 	both("silent", func(v *victim, p *process) {
 		if said := v.dial(p).isDropped(); said != "" {
@@ -138,6 +129,11 @@ func TestHostileClients(t *testing.T) {
 	one("compressed", (*victim).compressed)
 	one("deep and wide JSON", (*victim).deepAndWide)
 	one("idempotency keys", (*victim).floodOfKeys)
+	together(t, slices.Sorted(maps.Keys(attacks)), func(t *testing.T, name string) {
+		sub := *v
+		sub.T = t
+		attacks[name](&sub)
+	})
 }
 
 // neverReading sends large requests and reads nothing, until the daemon drops
