@@ -79,10 +79,10 @@ poison:
 	LEDGER_LONG=1 $(GO) test -tags poison -short -timeout 10m ./server/httpserver ./server/writer ./server/reader ./server/sim
 	$(GO) test -tags purego -run Prefetch ./ledger
 
-# Most tests wait more than they compute, hence -parallel. The package that takes
-# longest comes first, so that the others run beside it.
+# Most tests wait more than they compute, hence -parallel and -p. The package that
+# takes longest comes first, so that the others run beside it, two at a time.
 unit:
-	$(GO) test -timeout 20m -parallel 4 ./server/systemtest ./...
+	$(GO) test -timeout 20m -p 3 -parallel 4 ./server/systemtest ./...
 
 # docs/ops.md lists what is supported on other systems.
 cross:
