@@ -59,7 +59,7 @@ func (b *browser) size(width, height int) {
 
 // scheme sets the preferred color scheme: light or dark. In the short form the
 // user prefers no motion: drawing the page many times while it fades in takes
-// long.
+// a long time.
 func (b *browser) scheme(name string) {
 	b.t.Helper()
 	features := []map[string]string{{"name": "prefers-color-scheme", "value": name}}
@@ -75,7 +75,7 @@ func (b *browser) must(method string, params, into any) {
 	b.ask(b.session, method, params, into)
 }
 
-// ask is must for another session.
+// ask does the same as must, for any session.
 func (b *browser) ask(session, method string, params, into any) {
 	b.t.Helper()
 	result, err := b.c.command(session, method, params)
@@ -112,7 +112,7 @@ func (b *browser) text(expression string) (s string) {
 	return s
 }
 
-// until waits for an expression to become true, and evaluates it at each frame.
+// until waits for an expression to become true. It evaluates the expression every 10 ms.
 func (b *browser) until(expression string) {
 	b.t.Helper()
 	var ok bool

@@ -37,7 +37,7 @@ type reply struct {
 // browserPatience is the limit of every wait for the browser.
 const browserPatience = 60 * time.Second
 
-var errBrowserGone = errors.New("the browser has gone")
+var errBrowserGone = errors.New("the browser is gone")
 
 // sharedChromium runs all tabs, because starting it takes longer than many of
 // the tests. The first test that needs it starts it.
@@ -49,7 +49,8 @@ var sharedChromium struct {
 }
 
 // theChromium returns the browser that all tests share. It skips the test if
-// there is none. The headless shell comes first, because it needs less.
+// there is none. The headless shell is preferred, because it needs fewer
+// resources.
 func theChromium(t *testing.T) *chromium {
 	t.Helper()
 	skipUnderRace(t)
@@ -108,7 +109,7 @@ func startChromium(program string) (*chromium, error) {
 		"--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding",
 		"--user-data-dir="+c.folder, "--remote-debugging-pipe", "about:blank")
 	c.cmd.ExtraFiles = []*os.File{theirIn, theirOut}
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // some systems start it by a script
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // some systems start it through a script
 	if err := c.cmd.Start(); err != nil {
 		os.RemoveAll(c.folder)
 		return nil, err
@@ -157,7 +158,7 @@ func (c *chromium) read(out *os.File) {
 	}
 }
 
-// faultOf returns the fault that an event reports, "" for none. A rejected
+// faultOf returns the fault that an event reports, or "" for none. A rejected
 // request is not a fault, because a page may request what does not exist.
 func faultOf(method string, params json.RawMessage) string {
 	var p struct {

@@ -65,7 +65,7 @@ func (l *scriptedLedger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // feedReplies are the replies to the connections of a feed, one after another.
-// The feed continues until another server responds that there is nothing.
+// The feed continues until it gets a 404 that is not the ledger's.
 var feedReplies = []string{"html 502", "Internal", "html 504", "event", "cut", "html 404"}
 
 // scriptedReplies are possible replies of a daemon, or of a server in between.
@@ -164,7 +164,7 @@ func TestClientsOutcomes(t *testing.T) {
 		}
 		want = append(want, "feed 1", "feed unavailable")
 		told := outcomes(t, run, args)
-		for range 5 { // if the time ends in the middle of an attempt, its outcome is unknown
+		for range 5 { // if time runs out during an attempt, its outcome is unknown
 			if at := slices.Index(told, "commit standby unknown"); at >= 0 {
 				told[at] = outcomes(t, run, []string{"outcomes", server.URL, "standby", "1"})[0]
 			}
@@ -196,7 +196,7 @@ func outcomes(t *testing.T, run func(string, ...string) *exec.Cmd, args []string
 	return strings.Split(strings.TrimSpace(out.String()), "\n")
 }
 
-// TestClientsCodes compares the exceptions of the client for Python with the
+// TestClientsCodes compares the exceptions of the Python client with the
 // codes of the ledger.
 func TestClientsCodes(t *testing.T) {
 	text, err := os.ReadFile("../../docs/clients/ledger.py")

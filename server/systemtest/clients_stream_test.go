@@ -26,9 +26,9 @@ type streamLedger struct {
 	asked map[string]int // requests by token
 }
 
-// streamCases are streams of the transactions with the keys 1 and 2, and what
-// clients report about them. Each connection has a script of its own; the last one is
-// repeated. These are its words:
+// streamCases are streams of the transactions with the keys 1 and 2, and what clients
+// report about them. Each connection has its own script; the last one is repeated. A
+// script has these words:
 //
 //	done        commit the next line
 //	line:CODE   reject the next line
@@ -149,8 +149,8 @@ func playStream(w http.ResponseWriter, r *http.Request, script []string) {
 	io.Copy(io.Discard, r.Body)
 }
 
-// TestClientsStreams plays streams of commits that end in every way, and feeds.
-// All clients must report the same.
+// TestClientsStreams plays feeds, and streams of commits that end in every way.
+// All clients must report the same outcomes.
 func TestClientsStreams(t *testing.T) {
 	t.Parallel()
 	eachClient(t, func(t *testing.T, language string, run clientRun) {
@@ -188,8 +188,9 @@ func TestClientsStreams(t *testing.T) {
 	})
 }
 
-// A crowdedStandby is a daemon that is not the writer. It responds when several
-// requests have arrived, and then to no other.
+// A crowdedStandby is a daemon that is not the writer. It responds to several
+// requests once all of them have arrived, and rejects every later one as a
+// repetition.
 type crowdedStandby struct {
 	mu      sync.Mutex
 	missing int // requests

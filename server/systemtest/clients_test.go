@@ -95,8 +95,8 @@ func (w *brokenWire) pass(near *net.TCPConn, to string, limit int64) {
 // clientDrivers prepare the programs that drive the clients, by language.
 // docs/clients has the clients that are single files, and ctl/client is the
 // client for Go. Each function returns the command that runs a program of the
-// folder, or an empty command if the program is executable itself. If a tool is
-// missing, the function returns which one.
+// folder, or an empty command if the program itself is executable. If a tool is
+// missing, the function returns its name.
 var clientDrivers = map[string]func(t *testing.T, folder string) (command []string, missing string){
 	"go": func(t *testing.T, folder string) ([]string, string) {
 		for _, program := range []string{"testdata/clients/drive.go", "../../docs/clients/wallet.go"} {

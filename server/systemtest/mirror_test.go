@@ -180,7 +180,7 @@ func sameFiles(t *testing.T, original, copied string) (first string) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(mine, theirs) {
-			t.Errorf("%s has other bytes than in %s", name, original)
+			t.Errorf("%s differs from the file in %s", name, original)
 		}
 	}
 	if last, _ := filepath.Glob(filepath.Join(original, "wal", "*.seg")); filepath.Base(last[len(last)-1]) != filepath.Base(names[len(names)-1]) {

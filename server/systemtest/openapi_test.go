@@ -53,8 +53,8 @@ func describedBy(t *testing.T) map[string]*validator {
 	return documents
 }
 
-// operationOf returns the document's operation for a request, nil if there is
-// none.
+// operationOf returns the document's operation for a request, or nil if there
+// is none.
 func (v *validator) operationOf(method, path string) (name string, op object) {
 	for pattern, item := range v.document["paths"].(object) {
 		expression := "^" + regexp.MustCompile(`\{\w+\}`).ReplaceAllString(pattern, "[^/]+") + "$"

@@ -13,7 +13,7 @@ import (
 
 // A validator checks values against the schemas of one document. It supports
 // only the keywords that the documents use and rejects all others, so that no
-// keyword is there without effect.
+// keyword is silently ignored.
 type validator struct{ document object }
 
 // resolve follows a $ref.
@@ -32,7 +32,7 @@ func (v *validator) resolve(t object) (object, error) {
 	return t, nil
 }
 
-// judge returns why value does not match the schema, nil if it does.
+// judge returns why value does not match the schema, or nil if it does.
 func (v *validator) judge(schema object, value any) error {
 	schema, err := v.resolve(schema)
 	if err != nil {

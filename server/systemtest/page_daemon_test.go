@@ -256,7 +256,7 @@ func TestPageRefused(t *testing.T) {
 	b.click(`document.querySelector('.pager .next')`)
 	problem("CommitArchived")
 
-	// A daemon that has stopped in the past does not call itself live.
+	// The page of a daemon that stops at an earlier commit does not say live.
 	until := startProcess(t, "ledger-read", "-dir", dir, "-until", fmt.Sprint(made-1))
 	b.load(until.url + "/#/")
 	b.until(fmt.Sprintf(`document.querySelector('.lead')?.textContent.includes('as it was then, read-only.') && document.querySelector('#pill').textContent === 'as of commit %d'`, made-1))

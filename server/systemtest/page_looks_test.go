@@ -166,7 +166,7 @@ func (p *pageTest) fits(t *testing.T, width int) {
 	}
 }
 
-// longNames shows a name without spaces at which it could be broken.
+// longNames shows long names without spaces, which can't be wrapped at a space.
 func (p *pageTest) longNames(t *testing.T) {
 	p.ledger.commit(`{"op":"RegisterClass","args":{"request":{"class_id":77,"name":"` + strings.Repeat("Unbroken", 14) + `"}}},
 		{"op":"RegisterClassShape","args":{"request":{"class_id":77,"width":2,"height":1}}},
@@ -221,7 +221,7 @@ func (p *pageTest) contrast(t *testing.T, view string) {
 	p.eval(`(() => {
 		const c = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
 		c.canvas.width = c.canvas.height = 1;
-		const known = new Map(); // drawing takes long, and there are few colours
+		const known = new Map(); // drawing takes a long time, and there are few colors
 		const rgba = (colour) => {
 			if (!known.has(colour)) { c.clearRect(0, 0, 1, 1); c.fillStyle = colour; c.fillRect(0, 0, 1, 1); known.set(colour, [...c.getImageData(0, 0, 1, 1).data]); }
 			return known.get(colour);

@@ -85,7 +85,7 @@ func (p *pageTest) history(t *testing.T) {
 	p.goTo("#/container/9400/history")
 	p.until(`document.querySelectorAll('#main tbody tr').length === 100`)
 	seen := p.rows("#main")
-	same(t, "the newest", seen[0][5], "11709359031163290.90") // 130 times what a double can't hold
+	same(t, "the newest", seen[0][5], "11709359031163290.90") // 130 times a quantity that a double can't hold
 	p.follow("#main", "Next page", p.text(`document.querySelector('.pager .next').hash`))
 	seen = append(seen, p.rows("#main")...)
 	same(t, "changes on all pages", len(seen), 131)

@@ -214,7 +214,7 @@ func (r *clusterRig) writer() (m *machine) {
 	return m
 }
 
-// ready returns the machine that accepts commits, nil if there is none.
+// ready returns the machine that accepts commits, or nil if there is none.
 func (r *clusterRig) ready() *machine {
 	at := r.writeAt.now()
 	for _, m := range r.machines {

@@ -20,7 +20,7 @@ import (
 // linux/fuse.h.
 //
 // The serving process must not map files of the disk itself: a page fault would
-// stop a thread of Go at a place where no other goroutine can take over.
+// block a Go thread without letting another goroutine run in its place.
 type badDisk struct {
 	folder string
 	conn   int // descriptor of /dev/fuse
@@ -87,8 +87,9 @@ func (d *badDisk) unmount(t *testing.T, at string) {
 	d.served.Wait()
 }
 
-// fail makes each read fail for which fails returns true. Its arguments are the
-// file's name and the range of bytes. With nil, no read fails.
+// fail makes some reads fail: those for which fails returns true. The arguments
+// of fails are the file's name and the range of bytes. If fails is nil, no read
+// fails.
 func (d *badDisk) fail(fails func(name string, from, to int64) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -109,7 +110,7 @@ func (d *badDisk) serve() {
 		}
 		op, node := order.Uint32(in[4:]), order.Uint64(in[16:])
 		if op == fuseForget || op == fuseBatchForget || op == fuseInterrupt {
-			continue // these get no answer
+			continue // these get no reply
 		}
 		body, err := d.answer(op, node, in[fuseInHeader:n])
 		errno, _ := err.(syscall.Errno)

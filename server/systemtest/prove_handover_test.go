@@ -25,7 +25,7 @@ func TestProveHandover(t *testing.T) {
 		return exec.Command(filepath.Join(buildPrograms(t), "ledgerctl"), "batch", "-", "-o", "ndjson", "-write-url", write)
 	}}
 	for language := range clientDrivers {
-		t.Run(language, func(t *testing.T) { // a missing tool skips it
+		t.Run(language, func(t *testing.T) { // skipped if a tool is missing
 			run := prepareClient(t, language)
 			all[language] = func(write string) *exec.Cmd { return run("drive", "stream", write) }
 		})
@@ -132,7 +132,7 @@ func startLongStream(t *testing.T, name string, cmd *exec.Cmd) *longStream {
 	return s
 }
 
-// send sends lines, as fast as they are taken.
+// send sends lines as fast as the client reads them.
 func (s *longStream) send(to io.WriteCloser) {
 	defer to.Close()
 	out := bufio.NewWriter(to)
@@ -148,7 +148,7 @@ func (s *longStream) send(to io.WriteCloser) {
 		default:
 		}
 		if _, err := fmt.Fprintf(out, format, s.name, s.lines+1); err != nil {
-			return // the end of the client is reported
+			return // the client has ended, and end reports why
 		}
 		s.lines++
 	}

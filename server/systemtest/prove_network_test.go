@@ -23,8 +23,8 @@ func onNetworkOfItsOwn(t *testing.T, programs ...string) bool {
 
 // A network has hosts in namespaces of their own, and a router between them.
 // The test itself runs on the router. The router silently drops packets that
-// are cut off, as a broken network does. Hosts and test can always talk to each
-// other.
+// are cut off, as a broken network does. The hosts and the test can always
+// reach each other.
 type network struct {
 	t    *testing.T
 	cuts []string // rules of the router

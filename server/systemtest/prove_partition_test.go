@@ -68,8 +68,8 @@ func (r split) cutWriter(cut func(writer, etcd []int)) {
 	r.standsBy(m)
 }
 
-// mustNotAnswer checks that a writer that has been replaced without knowing it
-// answers nothing from what it remembers.
+// mustNotAnswer checks that a writer that has been replaced, but has not
+// noticed that, returns no results from memory.
 func (r split) mustNotAnswer(m *machine) {
 	r.t.Helper()
 	for _, path := range []string{"/v1/commit", "/v1/commit/preflight"} {
@@ -115,7 +115,7 @@ func (r split) cutAll() {
 	client := etcd.NewClient(etcd.Config{Endpoints: r.etcd.Endpoints()})
 	defer client.Close()
 	r.net.part([]int{3, 4}, []int{0, 1, 2})
-	r.until("the lease has gone", func() bool {
+	r.until("the lease is gone", func() bool {
 		found, err := client.Range(context.Background(), "/prove/active", "", 0)
 		return err == nil && len(found.KVs) == 0
 	})

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// The tests named TestProve… run built programs for long, or need root and
-// change mounts. They run only if this variable says for how long: `make prove`
-// sets it to long, and .ci/run to short.
+// The tests named TestProve… run built programs for a long time, or need root
+// and change mounts. They run only if this variable selects how long: `make
+// prove` sets it to long, and .ci/run to short.
 const proveVariable = "LEDGER_PROVE"
 
 // proof skips the test unless it was requested, and returns one of two lengths.
@@ -22,7 +22,7 @@ func proof[T any](t *testing.T, short, long T) T {
 	case "long":
 		return long
 	}
-	t.Skipf("needs %s=short or long, which .ci/run and make prove set: it takes long, or changes mounts", proveVariable)
+	t.Skipf("needs %s=short or long, which .ci/run and make prove set: it takes a long time, or changes mounts", proveVariable)
 	panic("not reached")
 }
 

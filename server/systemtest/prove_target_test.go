@@ -34,7 +34,7 @@ func (x *target) clear() {
 	}
 }
 
-// now returns the daemon's URL, "" while it is down.
+// now returns the daemon's URL, or "" while it is down.
 func (x *target) now() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()

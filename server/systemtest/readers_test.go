@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestSecondWriterHarmsNothing starts second write daemons under load, on a log
-// whose segments rotate all the time, with a read daemon that never stops. Before
-// the third one, LOCK is removed.
+// TestSecondWriterHarmsNothing starts additional write daemons under load, on a
+// log whose segments rotate all the time, with a read daemon that never stops.
+// Before the third one, LOCK is removed.
 func TestSecondWriterHarmsNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, filepath.Join(t.TempDir(), "log"), "65536", 6)

@@ -46,7 +46,7 @@ func newVictim(t *testing.T, more ...string) *victim {
 }
 
 // behave commits and reads back until it is stopped, with a short pause after
-// each, so that the attacks have the processors.
+// each, so that the attacks get processor time.
 func (v *victim) behave() {
 	defer close(v.ended)
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}
@@ -97,7 +97,7 @@ func (v *victim) finish() {
 	v.r.stop(v.T)
 }
 
-// statusBytes returns a field of /proc/PID/status that is in kB, in bytes.
+// statusBytes returns a field of /proc/PID/status, converted from kB to bytes.
 func statusBytes(t *testing.T, p *process, field string) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -181,7 +181,7 @@ func postHead(path string, lines ...string) string {
 	return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + strings.Join(append(lines, ""), "\r\n") + "\r\n"
 }
 
-// metric returns the value of a series, 0 if it is absent.
+// metric returns the value of a series, or 0 if it is absent.
 func (v *victim) metric(p *process, series string) float64 {
 	v.Helper()
 	a, err := get(http.DefaultClient, p.url+"/v1/metrics")

@@ -12,7 +12,7 @@ import (
 // be rejected.
 func TestMemoryUnderAttack(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left out of -short: hostile clients of every kind at once take their time")
+		t.Skip("skipped with -short: running hostile clients of every kind at once takes a while")
 	}
 	seconds := "10s"
 	if !longtest.Form(t, "hostile clients for longer than a second") {

@@ -32,9 +32,9 @@ func small(rnd *rand.Rand, n int) string {
 
 // TestKilledWhileTheIndexIsMade kills a read daemon with SIGKILL while it makes
 // the history index in the background, at random commits and while it writes a
-// file. It starts from nothing, or from what the daemon before has left, while
-// commits continue. The next daemon must respond like one on another directory
-// that was never killed.
+// file. It starts from nothing, or from what the previous daemon has left,
+// while commits continue. The next daemon must respond like one on another
+// directory that was never killed.
 func TestKilledWhileTheIndexIsMade(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -106,7 +106,8 @@ func TestKilledWhileTheIndexIsMade(t *testing.T) {
 
 // killWhileMaking kills a read daemon once it has made the index up to a
 // commit, has begun a file, or has completed the index. It returns how far the
-// index was, -1 if it was complete, and whether there was an unfinished file.
+// index was, or -1 if it was complete, and whether there was an unfinished
+// file.
 func killWhileMaking(t *testing.T, r *process, folder string, at int) (seq int, writing bool) {
 	t.Helper()
 	awaits(t, "the index is made", func() bool {

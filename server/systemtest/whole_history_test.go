@@ -74,8 +74,8 @@ func change(rnd *rand.Rand) string {
 
 // TestHistoryOfPrograms reads the past of three containers from built daemons:
 // from files of the index, after the files are deleted, from a backup, with the
-// front of the log archived and moved back, and from a daemon that stops in the
-// past.
+// front of the log archived and moved back, and from a daemon that stops at an
+// earlier commit.
 func TestHistoryOfPrograms(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -145,7 +145,7 @@ func (v *victim) openStream() *hostileStream {
 
 func (c *hostileStream) sendChunk(text string) { c.send(fmt.Sprintf("%x\r\n%s\r\n", len(text), text)) }
 
-// result returns the code of the next result, "" for a commit.
+// result returns the code of the next result, or "" for a commit.
 func (c *hostileStream) result() string {
 	c.t.Helper()
 	line, err := c.results.ReadString('\n')

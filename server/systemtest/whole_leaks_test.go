@@ -64,8 +64,8 @@ func TestPagesOfOthers(t *testing.T) {
 	if status, body, _ := askAs(t, "GET", reads.url+"/v1/read/containers", "evil.example", "", browser...); status != 403 {
 		t.Errorf("reading: %d %s", status, body)
 	}
-	// A web page may send some requests anywhere without a preflight, but not JSON.
-	// And no preflight is answered with permission.
+	// A web page may send some requests anywhere without a CORS preflight, but not
+	// JSON. No response to a CORS preflight request grants permission.
 	if status, body, header := askAs(t, "OPTIONS", open.url+"/v1/commit", "127.0.0.1", "", browser...); status != 405 || header.Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("%d %s %v", status, body, header)
 	}

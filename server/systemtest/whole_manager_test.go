@@ -48,7 +48,7 @@ func TestServiceManager(t *testing.T) {
 			}
 			early <- err
 		}()
-		// The shell takes the number of the process that it becomes.
+		// exec keeps the shell's process id, so LISTEN_PID is that of the daemon.
 		cmd := exec.Command("sh", "-c", `umask 000; LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" "$@"`, filepath.Join(programs, name), "-dir", dir)
 		cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+notify, "WATCHDOG_USEC=20000")
 		cmd.ExtraFiles = []*os.File{file}

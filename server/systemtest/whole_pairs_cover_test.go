@@ -20,7 +20,7 @@ var unrecordable = map[ledger.Code]string{
 	ledger.ShuttingDown:   "needs a daemon that is stopping",
 	ledger.CommitArchived: "needs a log whose beginning was taken away",
 
-	ledger.RangeNotSatisfiable: "needs a checkpoint, which a fresh log has not",
+	ledger.RangeNotSatisfiable: "needs a checkpoint, which a fresh log does not have",
 	ledger.NotTheWriter:        "needs a log on several machines",
 }
 

@@ -274,7 +274,7 @@ func (w *world) waitForReader(t *testing.T) {
 	}
 }
 
-// errorCode returns the code of an error response, "" for others.
+// errorCode returns the code of an error response, or "" for others.
 func errorCode(body string) string {
 	var answer struct {
 		Error struct {

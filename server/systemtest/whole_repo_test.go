@@ -140,11 +140,11 @@ func TestProgramsAreSmallAndStatic(t *testing.T) {
 			t.Fatal(err)
 		}
 		if libraries, err := f.ImportedLibraries(); len(libraries) > 0 {
-			t.Errorf("%s wants libraries: %v %v", name, libraries, err)
+			t.Errorf("%s needs libraries: %v %v", name, libraries, err)
 		}
 		for _, p := range f.Progs {
 			if p.Type == elf.PT_INTERP {
-				t.Errorf("%s wants a dynamic linker", name)
+				t.Errorf("%s needs a dynamic linker", name)
 			}
 		}
 		f.Close()

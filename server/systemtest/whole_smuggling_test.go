@@ -39,9 +39,9 @@ const (
 	smuggled     = "POST /v1/commit HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 87\r\n\r\n" + smuggledBody
 )
 
-// TestSmuggling sends requests whose end two readers may see at different
-// places. They must be rejected or end the connection, and nothing after them
-// may be executed.
+// TestSmuggling sends requests for which two parsers may disagree about where
+// they end. They must be rejected or end the connection, and nothing after
+// them may be executed.
 func TestSmuggling(t *testing.T) {
 	w := newWorld(t, "write")
 	if len(smuggledBody) != 87 {
@@ -51,7 +51,7 @@ func TestSmuggling(t *testing.T) {
 	for _, c := range []struct {
 		about, head, body string
 		status            int
-		code              string // of the ledger's own response, "" for a response of net/http
+		code              string // of the ledger's own response, or "" for a response of net/http
 	}{
 		{"both lengths", "Content-Length: 5\r\n" + chunked, "0\r\n\r\n", 400, "MalformedJSON"},
 		{"both lengths, the other way round", chunked + "Content-Length: 5\r\n", "0\r\n\r\n", 400, "MalformedJSON"},
@@ -132,8 +132,8 @@ func firstAnswer(said string) (status int, body string) {
 	return status, body
 }
 
-// TestStrangeRequestLines checks that each has a clear response, and that only
-// those marked so reach the path that they seem to name.
+// TestStrangeRequestLines checks that each request line gets a clear response,
+// and that only the marked ones reach the path that they seem to name.
 func TestStrangeRequestLines(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "write")
@@ -188,8 +188,8 @@ func TestStrangeRequestLines(t *testing.T) {
 	}
 }
 
-// TestRequestID checks that a request's id is sent back if it is fit to be
-// shown, and that otherwise a new one is made.
+// TestRequestID checks that a request's id is sent back if it is short and
+// safe to print, and that otherwise a new one is made.
 func TestRequestID(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "write")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestUntilOfACopy runs read daemons that stop in the past while they fill
-// their directory from another machine. They stop by commit and by time, before
+// TestUntilOfACopy runs read daemons that fill their directory from another
+// machine and stop following the log. They stop by commit and by time, before
 // and after the end of the log. They must serve the ledger as it was then, and
 // the directory must later serve all of it.
 func TestUntilOfACopy(t *testing.T) {

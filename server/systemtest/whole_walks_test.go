@@ -101,8 +101,8 @@ func newDocWalk(t *testing.T) *docWalk {
 	return walk
 }
 
-// endHandmade ends the process whose id is in a file, if its command line still
-// has its folder.
+// endHandmade ends the process whose id is in a file, if the process still runs
+// in the folder home.
 func endHandmade(home, file string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -115,10 +115,10 @@ func endHandmade(home, file string) {
 	}
 }
 
-// handmade matches the addresses of what a document starts by hand.
+// handmade matches the addresses of programs that a document starts by hand.
 var handmade = regexp.MustCompile(`127\.0\.0\.1:(90|[1-9]\d\d)\d\d\b`)
 
-// assign replaces each address of the document by a free one.
+// assign replaces each address in the document with a free one.
 func (w *docWalk) assign(t *testing.T, text string) {
 	t.Helper()
 	for _, at := range handmade.FindAllString(text, -1) {

@@ -1,8 +1,8 @@
-// Drives ctl/client for TestClients: drive WRITE READ CURSOR N; for
-// TestClientsOutcomes: drive outcomes URL NAME SECONDS NAME SECONDS…; for
-// TestClientsCutAnswers: drive cuts URL STEP NAME BYTES NAME BYTES…; for
-// TestClientsStreams: drive streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
-// TestProveHandover: drive stream WRITE, with a key a line on standard input.
+// Drives ctl/client for TestClients: drive WRITE READ CURSOR N; for TestClientsOutcomes:
+// drive outcomes URL NAME SECONDS NAME SECONDS…; for TestClientsCutAnswers: drive cuts URL
+// STEP NAME BYTES NAME BYTES…; for TestClientsStreams: drive streams STANDBY URL CURSOR
+// NAME SECONDS NAME SECONDS…; and for TestProveHandover: drive stream WRITE, with one key
+// per line on standard input.
 package main
 
 import (

@@ -2,7 +2,7 @@
 TestClientsOutcomes: drive.py outcomes URL NAME SECONDS NAME SECONDS…; for
 TestClientsCutAnswers: drive.py cuts URL STEP NAME BYTES NAME BYTES…; for
 TestClientsStreams: drive.py streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
-TestProveHandover: drive.py stream WRITE, with a key a line on standard input."""
+TestProveHandover: drive.py stream WRITE, with one key per line on standard input."""
 
 import os
 import stat

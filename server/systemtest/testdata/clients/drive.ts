@@ -2,7 +2,7 @@
 // TestClientsOutcomes: drive.ts outcomes URL NAME SECONDS NAME SECONDS…; for
 // TestClientsCutAnswers: drive.ts cuts URL STEP NAME BYTES NAME BYTES…; for
 // TestClientsStreams: drive.ts streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
-// TestProveHandover: drive.ts stream WRITE, with a key a line on standard input.
+// TestProveHandover: drive.ts stream WRITE, with one key per line on standard input.
 
 import fs from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
