@@ -63,7 +63,7 @@ class OutcomeUnknown(LedgerError):
 
 
 class _Later(OSError):
-    """An error response that a retry may get rid of. code is None if the ledger did not send it."""
+    """An error response to a request that may succeed on a retry. code is None if the ledger did not send it."""
 
     def __init__(self, message, code, retry_after):
         super().__init__(message)
@@ -171,7 +171,7 @@ class Ledger:
             query["cursor"] = page["next_cursor"]
 
     def feed(self, after=0, cursor=None):
-        """Yields every commit, in order and for ever, beginning after the commit of that global_seq.
+        """Yields every commit, in order and without end, beginning after the commit with that global_seq.
 
         cursor names a file that keeps the position: a commit counts as processed when the next one is asked for. After
         a crash the commit that was being processed is yielded again, so make your processing idempotent by its global_seq."""

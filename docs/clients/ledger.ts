@@ -153,7 +153,7 @@ export class Ledger {
   }
 
   /**
-   * Yields every commit, in order and for ever, beginning after the commit `after`. A cursor keeps the position: a commit
+   * Yields every commit, in order and without end, beginning after the commit `after`. A cursor keeps the position: a commit
    * counts as processed when the next one is asked for. After a crash the commit that was being processed is yielded
    * again, so make your processing idempotent by its global_seq.
    */
@@ -339,7 +339,7 @@ class Tries {
   }
 }
 
-/** An error response that a retry may get rid of. The code is "" if the ledger did not send it. */
+/** An error response to a request that may succeed on a retry. The code is "" if the ledger did not send it. */
 class Later extends Error {
   constructor(message: string, readonly code: string, readonly retryAfter?: string | null) {
     super(message);
