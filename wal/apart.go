@@ -64,10 +64,9 @@ func NotPartOfLog(dir string, o Options) error {
 	return nil // err may be that of a parent directory that can't be searched
 }
 
-// notWithin returns a *partError if the target, or a directory between it and the
-// root, is one that the programs keep below dir or below the directory of another
-// log. Those directories are cleared at times, and files in wal/ count as parts of
-// its log.
+// notWithin returns a *partError if the target, or a directory above it, is one that
+// the programs keep in dir or in the directory of another log. Those directories are
+// cleared at times, and files in wal/ count as parts of its log.
 func notWithin(fsys FS, dir, target string) error {
 	for at, err := range upFrom(fsys, target) {
 		if err != nil {

@@ -194,9 +194,9 @@ func harmless(op memfs.Op, name string) bool {
 	return op == memfs.OpClose || op == memfs.OpRemove && strings.HasSuffix(name, "next.tmp") || op == memfs.OpLocked
 }
 
-// TestErrorAtEveryStep makes operation n fail, once or with all after it, for n =
-// 0, 1, 2 … until there is no operation n, in everything that a log does. Each
-// error must be reported. The next open, with or without a power cut before it,
+// TestErrorAtEveryStep makes operation n fail, alone or with all after it, for n =
+// 0, 1, 2 … until there is no operation n. It does so for everything that a log does.
+// Each error must be reported. The next open, with or without a power cut before it,
 // must find every acknowledged commit, and the log must continue.
 func TestErrorAtEveryStep(t *testing.T) {
 	every := 1

@@ -225,8 +225,9 @@ func crashOnce(t *testing.T, d *memfs.Disk, r run, n, which int) {
 	}
 }
 
-// TestCrashWhileRecovering ends the process or the machine, and then the
-// machine again at some operation of the recovery, and once more.
+// TestCrashWhileRecovering kills the process four times in a row, each time at a
+// random operation of the recovery or of the work after it. Usually the machine
+// crashes too.
 func TestCrashWhileRecovering(t *testing.T) {
 	rounds := uint64(400 / raceFactor)
 	if *exhaustive {

@@ -213,8 +213,9 @@ func appendInHalves(w *wal.Writer, f *wal.Frame) error {
 	return nil
 }
 
-// TestCopyCrashes ends the process or the machine of a copy at each of its
-// operations. The copy then continues, and must end up with the same bytes.
+// TestCopyCrashes kills the process of a copy, crashes its machine, or makes the
+// operation fail, at each operation of the copy. The copy then continues, and must
+// end up with the same bytes.
 func TestCopyCrashes(t *testing.T) {
 	step := raceFactor
 	if !longtest.Form(t, "nine of ten operations of a copy") {
@@ -231,14 +232,14 @@ func TestCopyCrashes(t *testing.T) {
 }
 
 // copyEnds are the ways in which one operation ends the filling of a copy. In the last
-// one the log is opened again, and what that finds must survive a crash.
+// one, the copy is opened again, and the frames that Open finds must survive a crash.
 var copyEnds = []struct {
 	name string
 	plan func(n int) memfs.Plan
 	then func(*memfs.Disk) error
 }{
 	{"the process ends", memfs.KillAt, func(*memfs.Disk) error { return nil }},
-	{"the machine ends", memfs.KillAt, func(d *memfs.Disk) error { d.Crash(); return nil }},
+	{"the machine crashes", memfs.KillAt, func(d *memfs.Disk) error { d.Crash(); return nil }},
 	{"it fails", func(n int) memfs.Plan { return memfs.FailFrom(n, syscall.EIO, false) }, func(d *memfs.Disk) error {
 		o := options(d.Process(), nil)
 		o.Copy = true
@@ -259,7 +260,7 @@ func copyCrashes(t *testing.T, step int, appendCopy func(*wal.Writer, *wal.Frame
 			to := memfs.New(uint64(n))
 			p := to.Process()
 			p.Plan(end.plan(n))
-			var durable uint64 // as the copy has said
+			var durable uint64 // as reported by the copy
 			put := func(w *wal.Writer, f *wal.Frame) error {
 				err := appendCopy(w, f)
 				durable = w.Durable()
