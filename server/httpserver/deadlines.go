@@ -33,8 +33,8 @@ type deadlines struct {
 const (
 	expired = 0             // a deadline in the past, or one that a sweep found to have passed
 	never   = math.MaxInt64 // no deadline
-	// sweepEvery is the least time between two sweeps, and so the longest that a
-	// wait exceeds its deadline.
+	// sweepEvery is the minimum time between two sweeps, and so the maximum time by
+	// which a wait exceeds its deadline.
 	sweepEvery = int64(50 * time.Millisecond)
 )
 

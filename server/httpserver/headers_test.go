@@ -54,9 +54,9 @@ func headersServer(t *testing.T, handle Handler) (s *connections, dialFrom func(
 // line returns a line of a header of the given size, without its end.
 func line(size int) string { return "X-A: " + strings.Repeat("b", size) }
 
-// TestHeadersAreBounded checks that the unfinished headers of many connections take
-// no more than their bound, that the connections that have been idle longest are
-// dropped for that, and that an ordinary request is served meanwhile.
+// TestHeadersAreBounded checks that the unfinished headers of many connections never
+// exceed their bound, because the connections that have been idle longest are dropped.
+// Meanwhile, an ordinary request is served.
 func TestHeadersAreBounded(t *testing.T) {
 	for name, head := range map[string]string{
 		"long lines": anyHead + line(largeLine),
@@ -206,7 +206,7 @@ func TestFinishedHeadersMakeRoom(t *testing.T) {
 				}
 				for range len(ended) {
 					if i := <-ended; i >= dropped {
-						t.Errorf("of %d that were dropped one is the %dth", dropped, i+1)
+						t.Errorf("%d were dropped, and number %d is one of them", dropped, i+1)
 					}
 				}
 				other := dialFrom("192.0.2.2")
@@ -214,15 +214,15 @@ func TestFinishedHeadersMakeRoom(t *testing.T) {
 				if r, err := http.ReadResponse(bufio.NewReader(other), nil); err != nil || r.StatusCode != 200 {
 					t.Errorf("another client's request: %v, %v", r, err)
 				}
-				time.Sleep(time.Second) // net/http lingers for half of one
+				time.Sleep(time.Second) // net/http lingers for half a second
 			})
 		})
 	}
 }
 
-// TestSmallHeadersAreFree checks that a header of less than 4 KiB, lines included, does
-// not count, and that a small one with many lines does, even while its request is in
-// progress.
+// TestSmallHeadersAreFree checks that a header that takes less than 4 KiB, including
+// the memory for its lines, does not count. A header of few bytes but many lines
+// counts, even while its request is in progress.
 func TestSmallHeadersAreFree(t *testing.T) {
 	for size, head := range map[int64]string{
 		0:                                anyHead + line(3000) + "\r\n",

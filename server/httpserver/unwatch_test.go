@@ -29,7 +29,7 @@ func (c readingConn) Read(p []byte) (int, error) {
 }
 
 // TestUnwatch checks that nothing reads from the connection while a handler that does
-// not watch its client waits. The requests that follow are read as always.
+// not watch its client waits. The requests that follow are read as usual.
 func TestUnwatch(t *testing.T) {
 	for name, test := range map[string]struct {
 		unwatch bool

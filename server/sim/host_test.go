@@ -32,7 +32,7 @@ type simHost struct {
 	resume func() (struct{}, bool) // nil: the daemon is idle
 	leave  func()                  // ends the daemon's work, as a kill would
 	yield  func(struct{}) bool
-	asleep int // turns that the daemon still sleeps
+	asleep int // number of turns for which the daemon still sleeps
 
 	member *etcdlog.Member // not nil: it stands by
 	replay *commitlog.Replayer

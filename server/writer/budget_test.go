@@ -29,7 +29,7 @@ func TestUnreadAnswersAreCounted(t *testing.T) {
 	until(t, "the answer is being written, and the body is released", func() bool {
 		return w.inflight.Load() == 0 && w.budget.Used() > answer && w.budget.Used() < answer*3/2
 	})
-	until(t, "another gets through, which needs more than is left", func() bool {
+	until(t, "another request gets through, although it needs more than is left", func() bool {
 		a, err := w.try("POST", "/v1/commit/batch", body)
 		return err == nil && a.status == 200
 	})

@@ -12,7 +12,7 @@ import (
 func TestEveryWriteRouteHasItsScope(t *testing.T) {
 	for _, r := range new(daemon).routes() {
 		if httpserver.ScopeOf(r.Pattern) == auth.Admin {
-			t.Errorf("%s requires admin: is it missing in scopeOf?", r.Pattern)
+			t.Errorf("%s requires admin: is it missing from ScopeOf?", r.Pattern)
 		}
 	}
 }

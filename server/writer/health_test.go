@@ -73,8 +73,8 @@ func TestHealthListsLiveReaders(t *testing.T) {
 
 var metricsNumbers = regexp.MustCompile(`(?m)^((process|go)_\w+|\w+_seconds_(sum|bucket\{.*\})|asset_ledger_build_info.*) \S+$`)
 
-// Every documented metric exists and counts correctly, and promtool has no
-// complaint.
+// Every documented metric exists and counts correctly, and promtool reports no
+// problem.
 func TestWriteMetrics(t *testing.T) {
 	w := startWriter(t, newRAMLog())
 	w.post(200, "/v1/commit", world)

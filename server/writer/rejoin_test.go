@@ -12,8 +12,7 @@ import (
 	"assetledger/server/commitlog"
 )
 
-// A farCluster can't be joined the first few times. After that, joining ends
-// with last.
+// A farCluster can't be joined the first few times. After that, Join returns last.
 type farCluster struct {
 	commitlog.Cluster
 	failures int
@@ -42,7 +41,7 @@ func TestRejoinWaitsForTheLog(t *testing.T) {
 	}{
 		{"at once", 0, nil, 0, nil},
 		{"after an hour", 7200, nil, time.Hour, nil},
-		{"what no waiting mends", 2, damaged, time.Second, damaged},
+		{"an error that waiting can't resolve", 2, damaged, time.Second, damaged},
 		{"stopped meanwhile", 1 << 30, nil, 2 * time.Hour, context.DeadlineExceeded},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -64,9 +64,9 @@ func (l *trimmed) look() uint64 {
 	return l.LastSeq() - uint64(len(l.store.Range("/log/f/", "/log/f0", 0).KVs)) + 1
 }
 
-// TestTrimsWhatTwoLivingCopiesHave checks that a copy without recent announcements
-// does not count, and that a copy that may have begun with a checkpoint counts only
-// up to the older of its checkpoints.
+// TestTrimsWhatTwoLivingCopiesHave checks which copies count. A copy without recent
+// announcements does not. A copy that may have begun with a checkpoint counts only up
+// to the older of its checkpoints.
 func TestTrimsWhatTwoLivingCopiesHave(t *testing.T) {
 	l := newTrimmed(t, 100)
 	l.tell("b", `{"seq":90,"url":"http://b"}`)
