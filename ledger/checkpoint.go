@@ -154,7 +154,7 @@ func (h *CheckpointInfo) unmarshal(b []byte) error {
 		return fmt.Errorf("the CRC of the header is %08x, its bytes give %08x", want, got)
 	}
 	if h.version = le.Uint16(b[8:]); h.version < checkpointVersion1 || h.version > checkpointVersion2 {
-		return fmt.Errorf("%w: it has version %d, this program knows %d and %d",
+		return fmt.Errorf("%w: it has version %d, this program supports %d and %d",
 			ErrCheckpointVersion, h.version, checkpointVersion1, checkpointVersion2)
 	}
 	if le.Uint16(b[10:]) != 0 || le.Uint32(b[120:]) != 0 {

@@ -144,7 +144,7 @@ func (d *recordDecoder) header(tx *Transaction) byte {
 		d.fail("version %d", d.version)
 	case d.version > recordVersion2:
 		d.pos--
-		d.newer("version %d; this program knows versions %d to %d", d.version, recordVersion1, recordVersion2)
+		d.newer("version %d; this program supports versions %d to %d", d.version, recordVersion1, recordVersion2)
 	}
 	tx.Endpoint = Endpoint(d.byte())
 	if tx.Endpoint > EndpointReverse {

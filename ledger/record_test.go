@@ -203,7 +203,7 @@ func TestRecordRefusals(t *testing.T) {
 		{"version 0", []byte{0, 0, 0, 1, 2, 1, 5}, "at byte 0 of 7: version 0"},
 		{"version 2 without need", []byte{2, 0, 0, 1, 2, 1, 5}, "version 2, which does not fit"},
 		{"version 1 too low", op(byte(RenameContainer), 3, 5, 1, 'a'), "version 1, which does not fit"},
-		{"version 3", []byte{3, 0, 0, 1, 2, 1, 5}, "version 3; this program knows versions 1 to 2"},
+		{"version 3", []byte{3, 0, 0, 1, 2, 1, 5}, "version 3; this program supports versions 1 to 2"},
 		{"version 1 with a hold", op(byte(ReleaseHold), 1, 5), "version 1, which does not fit"},
 		{"version 2 with a hold", []byte{2, 0, 0, 1, byte(ReleaseHold), 1, 5}, ""},
 		{"expires_in", []byte{2, 0, 0, 1, byte(HoldFungible), 0x3f, 5, 1, 1, 0, 9, 60}, "never decided"},
@@ -263,7 +263,7 @@ func TestRecordRefusals(t *testing.T) {
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
-		newer := strings.Contains(tt.want, "unknown") || strings.Contains(tt.want, "this program knows")
+		newer := strings.Contains(tt.want, "unknown") || strings.Contains(tt.want, "this program supports")
 		if errors.Is(err, ErrNewer) != newer {
 			t.Errorf("%s: %v, want an error about a newer version: %t", tt.name, err, newer)
 		}

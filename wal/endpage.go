@@ -77,7 +77,7 @@ func (h *endHeader) Unmarshal(b []byte) (durable uint64, err error) {
 		return 0, fmt.Errorf("END magic is %q, need %q", b[:8], endMagic)
 	}
 	if v := le.Uint32(b[8:]); v != formatVersion {
-		return 0, fmt.Errorf("%w: END version %d, this program knows %d", ErrVersion, v, formatVersion)
+		return 0, fmt.Errorf("%w: END version %d, this program supports %d", ErrVersion, v, formatVersion)
 	}
 	if le.Uint32(b[12:]) != 0 || !allZero(b[60:64]) || !allZero(b[96:128]) || !allZero(b[132:pageSize]) {
 		return 0, errors.New("reserved bytes of END are not zero")

@@ -48,7 +48,7 @@ func (h *segmentHeader) Unmarshal(b []byte) error {
 		return fmt.Errorf("segment header CRC is %08x, its bytes give %08x", want, got)
 	}
 	if v := le.Uint16(b[8:]); v != formatVersion {
-		return fmt.Errorf("%w: segment version %d, this program knows %d", ErrVersion, v, formatVersion)
+		return fmt.Errorf("%w: segment version %d, this program supports %d", ErrVersion, v, formatVersion)
 	}
 	if a := le.Uint32(b[12:]); a != frameAlign {
 		return fmt.Errorf("segment alignment is %d, need %d", a, frameAlign)

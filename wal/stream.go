@@ -81,7 +81,7 @@ func (h *StreamHead) Parse(b []byte) error {
 		return fmt.Errorf("wal: the CRC of the stream header is %08x, its bytes give %08x", le.Uint32(b[60:]), got)
 	}
 	if v := le.Uint16(b[4:]); v != streamVersion || b[6] != 0 || b[7] != 0 {
-		return fmt.Errorf("%w: stream version %d, this program knows %d", ErrVersion, v, streamVersion)
+		return fmt.Errorf("%w: stream version %d, this program supports %d", ErrVersion, v, streamVersion)
 	}
 	h.Epoch = le.Uint64(b[32:])
 	h.Segment = Origin{
