@@ -8,7 +8,7 @@ import (
 	"assetledger/wal"
 )
 
-// A PlacedReader is a Reader that knows its position.
+// A PlacedReader is a Reader that keeps track of its position.
 type PlacedReader struct {
 	Reader
 	At uint64 // first commit of the batch that Next will return; 0 if unknown

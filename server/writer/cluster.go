@@ -136,8 +136,8 @@ func (d *daemon) turn(ctx context.Context, c Config, m commitlog.Member, exit fu
 	return errors.Join(cause, w.Close())
 }
 
-// stopped is a closed Member. It knows no writer, and the end of the log only as
-// this daemon left it.
+// stopped is a closed Member. It reports no writer, and the last end of the log that
+// this daemon has seen.
 type stopped struct {
 	commitlog.Member
 	end uint64

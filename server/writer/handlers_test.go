@@ -7,7 +7,7 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// TestEveryWriteRouteHasItsScope checks that the gate knows every route of the
+// TestEveryWriteRouteHasItsScope checks that ScopeOf lists every route of the
 // daemon.
 func TestEveryWriteRouteHasItsScope(t *testing.T) {
 	for _, r := range new(daemon).routes() {

@@ -95,8 +95,8 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// mirrors adds, to the hosts that the driver knows, those that have recently read
-// the log from this daemon.
+// mirrors adds the hosts that have recently read the log from this daemon to known,
+// those that the driver has reported.
 func (d *daemon) mirrors(known []commitlog.Mirror) []commitlog.Mirror {
 	for _, m := range d.mirrorsHere() {
 		if !slices.ContainsFunc(known, func(k commitlog.Mirror) bool { return k.Name == m.Name }) {
@@ -114,7 +114,7 @@ func (d *daemon) mirrorsHere() (all []commitlog.Mirror) {
 	return all
 }
 
-// appendMirrors appends the copies of the log on other hosts that the writer knows.
+// appendMirrors appends the known copies of the log on other hosts.
 func appendMirrors(dst []byte, mirrors []commitlog.Mirror, end uint64) []byte {
 	dst = append(dst, `,"mirrors":[`...)
 	for i, m := range mirrors {

@@ -36,7 +36,7 @@ func TestRefusedBodies(t *testing.T) {
 		head := "POST " + c.path + " HTTP/1.1\r\nHost: x\r\n" + c.head + "\r\n"
 		for _, first := range []string{head + c.body, head} { // the second request waits for its response before it sends the body
 			if first == head && strings.Contains(head, "chunked") && c.status == 413 {
-				continue // the daemon can't know yet that it is too large
+				continue // the daemon can't tell yet that it is too large
 			}
 			conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
 			if err != nil {

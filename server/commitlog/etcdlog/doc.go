@@ -9,9 +9,9 @@
 //	<prefix>/active         the writer's name and URL, bound to a lease
 //	<prefix>/mirror/<name>  progress of the copy of a daemon that stands by
 //
-// One transaction appends a batch: if the head is the one that this writer knows,
-// put the frame and the next head. Heads never repeat. So there is no gap, no torn
-// end, and no frame beyond the head.
+// One transaction appends a batch: if the head is the one that this writer last read
+// or stored, put the frame and the next head. Heads never repeat. So there is no gap,
+// no torn end, and no frame beyond the head.
 //
 // The main invariant: after a takeover, the previous writer can append nothing
 // more. This is the fence. A daemon becomes the writer by replacing the head, in the
