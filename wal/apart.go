@@ -7,12 +7,13 @@ import (
 	"path/filepath"
 )
 
-// ErrSameDir means that the target directory is the log itself, a part of it, or a
-// part of another log, under whatever name; or that a log is within the directory of
-// its backup, or the other way round. It is returned before anything is written.
-var ErrSameDir = errors.New("wal: the target must be apart from every log")
+// ErrSameDir means that the target directory, whatever its name, is the log itself, a
+// part of it, or a part of another log. It also means that a log is within the
+// directory of its backup, or the other way round. It is returned before anything is
+// written.
+var ErrSameDir = errors.New("wal: the target must be separate from every log")
 
-// apartFrom returns ErrSameDir unless the target and parts are apart from the log
+// apartFrom returns ErrSameDir unless the target and parts are separate from the log
 // in dir, and the target is in no directory of any log.
 func apartFrom(fsys FS, dir, target string, parts ...string) error {
 	if err := apart(fsys, dir, append([]string{target}, parts...)...); err != nil {

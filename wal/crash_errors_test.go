@@ -215,8 +215,8 @@ func TestErrorAtEveryStep(t *testing.T) {
 	}
 }
 
-// failInMode makes the scene's operations fail in one of eight ways, and
-// returns the number of faults. Only every so many-th operation fails.
+// failInMode makes operations of the scene fail, in one of eight modes, and returns
+// the number of faults. If every is above 1, it tries only one in every operations.
 func (s *errorScene) failInMode(t *testing.T, mode, every int) (faults int64) {
 	lasting, cut, full := mode&1 != 0, mode&2 != 0 && !s.noCut, mode>>2
 	cause := []error{syscall.EIO, syscall.ENOSPC}[full]

@@ -74,8 +74,8 @@
 //	 48  8  writer epoch: number of times that the log was opened for writing
 //	 56  4  CRC32C of bytes 0..55
 //	 64  8  the durable end: global_seq of the last durable record
-//	 72  8  time of its last change, ns; 0 if unknown; a measurement for
-//	        readers, on which nothing relies
+//	 72  8  time of its last change, ns; 0 if unknown; only a measurement for
+//	        readers: nothing relies on it
 //	 80 16  complement of the durable end, stored alternately in one of two words
 //	128  4  wake counter, changed with each change of the durable end
 //

@@ -15,7 +15,7 @@ import (
 // A Disk is a filesystem, and the machine on which it is mounted.
 type Disk struct {
 	// SyncLies makes every sync report success and do nothing, like a disk that
-	// loses what it confirmed. It is for testing tests.
+	// loses what it has acknowledged. It serves to test the tests.
 	SyncLies bool
 
 	dice      dice
