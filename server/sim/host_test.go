@@ -94,7 +94,7 @@ func (h *simHost) do(what func()) {
 	h.goOn()
 }
 
-// finish lets the daemon complete what it does.
+// finish lets the daemon complete what it is doing.
 func (h *simHost) finish() {
 	for h.resume != nil {
 		h.goOn()
