@@ -106,8 +106,9 @@ type ReaderState struct {
 }
 
 // ListReaders returns the attached readers of DIR, ordered by name, at most 1000.
-// It removes the files of readers that ended without Close. A killed reader leaves
-// its file, and a name such as that of a pod is never used again.
+// It removes the files of readers that ended without Close. Otherwise the file of a
+// killed reader would stay forever if its name, such as that of a pod, is never used
+// again.
 func ListReaders(dir string, o Options) ([]ReaderState, error) {
 	fsys := o.withDefaults().FS
 	names, err := fsys.List(join(dir, readersDir))

@@ -44,9 +44,9 @@ func TestRegistry(t *testing.T) {
 	g.Close()
 }
 
-// TestManyDeadReaders leaves the files of more dead readers than are listed
-// before a living one, as killed pods do. The living reader is listed, and the
-// files are removed.
+// TestManyDeadReaders registers a living reader whose name comes after those of many
+// dead ones, such as killed pods leave: more than ListReaders returns. The living
+// reader is listed, and the files of the dead ones are removed.
 func TestManyDeadReaders(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, small())
