@@ -31,13 +31,13 @@ type LogConfig struct {
 const driverFile = "file"
 
 func (c *LogConfig) flags(set *flag.FlagSet) {
-	set.StringVar(&c.Name, "driver", c.Name, "where the log is kept: file, in -dir alone, or the `URL` etcd://HOST:PORT,HOST:PORT/PREFIX, of which -dir then is this host's copy; see docs/ops.md")
+	set.StringVar(&c.Name, "driver", c.Name, "where the log is kept: file, in -dir alone, or the `URL` etcd://HOST:PORT,HOST:PORT/PREFIX, and -dir then holds this host's copy; see docs/ops.md")
 	set.StringVar(&c.Etcd.CA, "driver-ca", c.Etcd.CA, "`FILE` with the root certificates of etcd's members, in PEM; without it the connection is not encrypted, for example /etc/ledger/etcd-ca.crt")
 	set.StringVar(&c.Etcd.Cert, "driver-cert", c.Etcd.Cert, "`FILE` with the client certificate for etcd, in PEM, for example /etc/ledger/etcd.crt")
 	set.StringVar(&c.Etcd.Key, "driver-key", c.Etcd.Key, "`FILE` with the private key of -driver-cert, in PEM, for example /etc/ledger/etcd.key")
 	set.StringVar(&c.Etcd.UserFile, "driver-user", c.Etcd.UserFile, "`FILE` whose first line is user:password for etcd, for example /etc/ledger/etcd-user")
 	set.StringVar(&c.Advertise, "advertise", c.Advertise, "`URL` at which clients reach this daemon, for the other daemons of its log; without it, the listen address, for example http://10.0.0.1:8080")
-	set.BoolVar(&c.Standby, "standby", c.Standby, "with etcd: stand by while another daemon writes; -standby=false exits with 4 instead")
+	set.BoolVar(&c.Standby, "standby", c.Standby, "with etcd: stand by while another daemon writes; -standby=false exits with code 4 instead")
 	c.Peers.AccessFlags(set, "the other daemons of the log in etcd, from which an old or empty -dir is filled")
 }
 
@@ -48,9 +48,9 @@ func (c *LogConfig) check() error {
 	if c.Name == driverFile || c.Name == "" {
 		switch {
 		case c.Etcd.CA != "", c.Etcd.Cert != "", c.Etcd.Key != "", c.Etcd.UserFile != "":
-			return fmt.Errorf("-driver-ca, -driver-cert, -driver-key and -driver-user are for -driver %s…", etcdlog.Scheme)
+			return fmt.Errorf("-driver-ca, -driver-cert, -driver-key and -driver-user need -driver %s…", etcdlog.Scheme)
 		}
-		return c.Peers.CheckUnused("-driver " + etcdlog.Scheme + "…, whose other daemons it is for")
+		return c.Peers.CheckUnused("-driver " + etcdlog.Scheme + "…, to whose other daemons it applies")
 	}
 	c.Etcd.URL = c.Name
 	if err := c.Etcd.Check(); err != nil {
@@ -84,8 +84,9 @@ func (c *Config) driver() (commitlog.Driver, error) {
 	d.Dir, d.Opt, d.Log, d.Name = c.Dir, opt, c.Log, etcdlog.DefaultName(d.URL)
 	d.Fill = func(ctx context.Context, w *wal.Writer, urls []string, upTo uint64) error {
 		from := c.LogDriver.Peers
-		// If a trust setting is given, prefer URLs that it fits: the log must not
-		// be read in plain text while another daemon may have it.
+		// If trust settings are given, use only the URLs that they fit, unless they
+		// fit none: the log must not be read in plain text if another daemon may
+		// serve it over TLS.
 		if safe := slices.DeleteFunc(slices.Clone(urls), func(at string) bool { return from.Trust.Fits(at) != nil }); len(safe) > 0 {
 			urls = safe
 		}
