@@ -24,8 +24,8 @@ func archivedLog(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestArchivedLog checks that commands that begin with the first commit begin with
-// the first one that is not archived, and report that.
+// TestArchivedLog checks that commands that normally begin with commit 1 begin with
+// the first commit that is not archived, and report that.
 func TestArchivedLog(t *testing.T) {
 	dir := archivedLog(t)
 	x := tool{t, startDaemons(t, dir)}

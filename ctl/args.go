@@ -101,7 +101,7 @@ func isSwitch(f *flag.Flag) bool {
 }
 
 // refuseEmpty rejects empty flags and empty environment variables for flags. The usual
-// cause is an unset shell variable. To ignore it could drop a limit, a key or a filter.
+// cause is an unset shell variable. Ignoring it could drop a limit, a key or a filter.
 func refuseEmpty(set *flag.FlagSet, env func(string) (string, bool)) (err error) {
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -172,7 +172,7 @@ func setQuery(q url.Values, name string, value flag.Value) {
 	}
 }
 
-// choice is a flag with a few possible values, in any case.
+// choice is a flag with a few possible values, in upper or lower case.
 type choice struct {
 	value string
 	of    []string
@@ -190,7 +190,7 @@ func (c *choice) Set(s string) error {
 
 func (c *choice) String() string { return c.value }
 
-// duration is a flag for a length of time, which is not negative.
+// duration is a flag for a length of time that is not negative.
 type duration struct{ time.Duration }
 
 func (d *duration) Set(s string) error {

@@ -103,7 +103,7 @@ func (b *bar) line(position int64, lines, refused int, elapsed time.Duration) st
 	return s.String()
 }
 
-// left estimates the time for the rest, if a part of all took this long.
+// left estimates the remaining time, given how long a part of the whole took.
 func left(took time.Duration, part, all int64) time.Duration {
 	return time.Duration(float64(took) * float64(all-part) / float64(part)).Round(time.Second)
 }

@@ -42,8 +42,8 @@ var batchCommand = command{
 		"FILE.resume until all lines are committed, and then remove it.\n\n" +
 		"After a crash of ledgerctl or a broken connection, the lines sent last are recognized by their keys. For that, the\n" +
 		"ledger must remember at least 1,000 keys, and more if other clients commit, too: see -idempotency-keys of ledger-write,\n" +
-		"whose default is 1,000,000. If it may have forgotten them, the next run ends without sending a line. A run whose last\n" +
-		"commit's key is forgotten needs the read daemon, and the scope read, to recognize the ledger.",
+		"whose default is 1,000,000. If it may have forgotten them, the next run ends without sending a line. If the key of\n" +
+		"the last commit is forgotten, the next run needs the read daemon, and the scope read, to recognize the ledger.",
 	Examples: [2]string{"batch transactions.ndjson -on-error stop", "batch transactions.ndjson -resume -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
 		b := &batch{onError: choice{of: []string{"continue", "stop"}}}

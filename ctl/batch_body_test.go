@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestBatchBodyIsStrict checks that a file with a body of /v1/commit/batch must be as exact
-// as for the endpoint.
+// TestBatchBodyIsStrict checks that a file with a body of /v1/commit/batch is parsed as
+// strictly as the endpoint parses it.
 func TestBatchBodyIsStrict(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"transactions":[{},{}],"transactions":[{}]}`:              "- is not a batch: it has transactions twice",

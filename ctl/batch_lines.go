@@ -56,7 +56,8 @@ func (b *batch) sendLines(c *call) error {
 }
 
 // lines yields line and the lines after it, in slices of lines that are available
-// together, and whether more are available without waiting. At the end it sets b.ended.
+// together. The bool reports whether more are available without waiting. At the end it
+// sets b.ended.
 func (b *batch) lines(line []byte) iter.Seq2[[]client.Line, bool] {
 	return func(yield func([]client.Line, bool) bool) {
 		var run []client.Line
@@ -102,7 +103,7 @@ func (b *batch) lines(line []byte) iter.Seq2[[]client.Line, bool] {
 
 // line returns a line of the input in the form in which it is sent. It appends its text
 // to the given buffer. A line that is not JSON would make a whole batch request
-// invalid, so line gives it the result of a rejection.
+// invalid, so line does not send it: it sets Given to a rejection.
 func (b *batch) line(text, line []byte, number int, tx *ledger.Transaction) ([]byte, client.Line) {
 	l := client.Line{Number: number}
 	line, fault := ofWords(line)

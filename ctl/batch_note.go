@@ -15,7 +15,7 @@ import (
 	"assetledger/ledger"
 )
 
-// What a run of batch -resume checks of the note of earlier runs, before it sends anything.
+// These functions check the note of earlier runs before a run of batch -resume sends anything.
 
 // load reads the note of earlier runs, and checks that it belongs to this ledger.
 func (m *resumeMark) load(c *call) error {
@@ -57,7 +57,7 @@ func (m *resumeMark) load(c *call) error {
 	return nil
 }
 
-// probe is a transaction that is not a line of any batch, so with the key of a commit it is a conflict.
+// probe is a transaction that is not a line of any batch, so sending it with the key of a commit is a conflict.
 const probe = `{"operations":[{"op":"CreateContainer","args":{"kind":"Standard","name":"batch"}}],"metadata":{"ledgerctl":"Is the key remembered?"},"idempotency_key":%q}`
 
 // check reports whether the ledger has the commit of the note. If the write daemon
@@ -92,7 +92,7 @@ func (m *resumeMark) check(c *call) (known bool, err error) {
 		return false, err
 	}
 	if known, err = c.knows(proof); known && open != nil {
-		err = fmt.Errorf("a run was cut off, which may have committed lines %d to %d, and the ledger no longer remembers the key of commit %d: "+
+		err = fmt.Errorf("an earlier run was cut off and may have committed lines %d to %d, and the ledger no longer remembers the key of commit %d: "+
 			"ledgerctl read commits -from %[3]d shows which were committed; send the others with a new file name", open.After+1, open.To, proof.GlobalSeq)
 	}
 	return known, err

@@ -45,7 +45,7 @@ type resumeMark struct {
 	checked bool       // seen was compared with that of the earlier runs
 
 	mu       sync.Mutex    // guards the fields below
-	answered chan struct{} // receives after a result
+	answered chan struct{} // receives a value after a result
 	note     resumeNote
 	open     openLines
 	at       int    // line of the last result

@@ -324,7 +324,7 @@ func TestResumeBehind(t *testing.T) {
 	r.run(r.lines, exitRefused, "1 of 10", sumTo(10)-4)
 }
 
-// A note whose commit can't be read, because the token lacks the scope or the commit is archived, ends the run before it sends a line.
+// TestResumeMarkUnreadable checks that a note whose commit can't be read, because the token lacks the scope or the commit is archived, ends the run before it sends a line.
 func TestResumeMarkUnreadable(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const note = `{"name":"w","answered":501,"failed":[],"sum":0,"proof":{"global_seq":1,"key":"batch:w:501"}}`

@@ -95,7 +95,7 @@ func (c *call) awaitRead(seq int64) error {
 	return err
 }
 
-// commits returns the last commit of the write daemon.
+// commits returns the number of the last commit, according to the write daemon.
 func (c *call) commits() (int64, error) {
 	a, err := c.askQuietly(request{Method: http.MethodGet, Base: c.writeURL, Path: "/v1/health"})
 	if err != nil {

@@ -69,7 +69,7 @@ func (a *answer) part(body []byte) *answer { return &answer{client.Answer{Body: 
 func (a *answer) lacks(field string) error { return notALedgers(a.URL, "it has no "+field) }
 
 func notALedgers(url, format string, args ...any) error {
-	return fmt.Errorf("the response of %s is not one of the ledger: "+format, append([]any{url}, args...)...)
+	return fmt.Errorf("the response of %s is not from a ledger: "+format, append([]any{url}, args...)...)
 }
 
 // askQuietly sends a request once, with the timeout, and shows nothing.

@@ -88,7 +88,7 @@ func (r *commitReader) relate(e entry) error {
 	return nil
 }
 
-// read reads a commit and the next ones into known, unless it is there or can't be read.
+// read reads a commit and the next ones into known, unless the commit is there already or can't be read.
 func (r *commitReader) read(seq int64) error {
 	if r.ended || r.known[seq] != nil {
 		return nil

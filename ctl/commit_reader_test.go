@@ -32,9 +32,10 @@ func TestNearCommits(t *testing.T) {
 	}
 }
 
-// historyOf serves the history of container 1, which has a transfer in each of the commits
-// seqs, and these commits, as a daemon that does not support the parameter payer. It counts
-// the requests for commits. Their responses have the given status.
+// historyOf serves the history of container 1, with a transfer in each of the commits
+// seqs, and the commits themselves. Like an older daemon, it does not support the
+// parameter payer. It counts the requests for commits, and responds to them with the
+// given status.
 func historyOf(t *testing.T, seqs []int64, status int) (url string, requests *atomic.Int64) {
 	requests = new(atomic.Int64)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -89,7 +89,7 @@ func (d *dev) run(c *call) error {
 		return ended // the cause of err
 	}
 	if asked.Err() != nil {
-		return nil // the end interrupted requests: ignore their errors
+		return nil // stopping interrupted requests: ignore their errors
 	}
 	return err
 }

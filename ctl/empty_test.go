@@ -59,7 +59,7 @@ func TestEmptyValues(t *testing.T) {
 }
 
 // TestEmptyWords checks that every command rejects an empty word for a path, and touches
-// nothing. The current directory has a log, which an empty path would mean.
+// nothing. The current directory has a log, and an empty path would refer to it.
 func TestEmptyWords(t *testing.T) {
 	tried := map[string]int{}
 	for _, cmd := range commands {

@@ -21,8 +21,8 @@ var exportCommand = command{
 	Notes: "Each line is the transaction of one commit, in order, with its key, its metadata and the commit that\n" +
 		"it reverses. Registrations are operations, too. To get an equal ledger, import all lines into an empty one with\n" +
 		"batch -on-error stop: ledgerctl wal verify shows equal digests. If the log has holds that expire, import into a\n" +
-		"ledger-write -expire=false, because their releases are commits, too. The export ends with the commit that was the\n" +
-		"last at its start. Without -from or -after it begins with the first commit that is not archived.",
+		"ledger-write -expire=false, because their releases are commits, too. The export ends with the commit that was\n" +
+		"the last one when it started. Without -from or -after it begins with the first commit that is not archived.",
 	Examples: [2]string{"export > ledger.ndjson", "export -after 1000 -o ndjson | jq -c '.operations[]'"},
 	Setup: func(set *flag.FlagSet) action {
 		e := &export{}

@@ -35,8 +35,8 @@ func (c *call) showFacts(facts ...fact) {
 	t.flush()
 }
 
-// list returns functions for a list. row adds a row to the table, or at once writes a
-// JSON object. end writes the table.
+// list returns functions for a list. row adds a row to the table, or writes a JSON
+// object at once. end writes the table.
 func (c *call) list(columns ...column) (row func(values ...any), end func()) {
 	if t := c.newTable(columns...); !c.json() {
 		return t.row, t.flush

@@ -22,7 +22,7 @@ func TestFeedEnds(t *testing.T) {
 		words   string
 	}{
 		"for good":    {func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }, 0, exitSilent, "gave up after 0s"},
-		"no ledger":   {func(w http.ResponseWriter) { w.WriteHeader(404) }, time.Hour, exitRefused, "not a response of the ledger"},
+		"no ledger":   {func(w http.ResponseWriter) { w.WriteHeader(404) }, time.Hour, exitRefused, "not a response from the ledger"},
 		"not JSON":    {func(w http.ResponseWriter) { fmt.Fprint(w, "data: hello\n\n") }, time.Hour, exitFailure, "is not a commit after 5"},
 		"an old one":  {func(w http.ResponseWriter) { fmt.Fprint(w, "data: {\"global_seq\":5}\n\n") }, time.Hour, exitFailure, "is not a commit after 5"},
 		"two in data": {func(w http.ResponseWriter) { fmt.Fprint(w, "data: {}\ndata: {}\n\n") }, time.Hour, exitFailure, "is not a commit after 5"},

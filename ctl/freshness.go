@@ -122,7 +122,7 @@ func (f *freshnessFlags) run(c *call) error {
 	return nil
 }
 
-// await sends the request until commit f.minSeq is visible or the time is over. Usually
+// await sends the request until commit f.minSeq is visible or the time has passed. Usually
 // the daemon waits. If the commit is not in the log yet, the daemon responds at once, and
 // await sends the request again after a pause.
 func (f *freshnessFlags) await(c *call) (*answer, error) {

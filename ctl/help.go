@@ -69,7 +69,7 @@ func (c *call) helpTopic(word string) bool {
 func (c *call) helpOperation(kind ledger.OpKind) {
 	t := c.newTable(text("argument"), text(""), text("value"))
 	for _, arg := range kind.Args() {
-		value, _, _ := strings.Cut(arg.Type.Values(), ": 1 to") // without the characters of a name
+		value, _, _ := strings.Cut(arg.Type.Values(), ": 1 to") // without the rule for the characters of names
 		t.row(arg.Name, need(kind, arg), value)
 	}
 	t.flush()

@@ -110,8 +110,8 @@ var asking = [][]string{
 var local = regexp.MustCompile(`^(token|wal|log|backup|dev|version|help|completion|__)`)
 
 // TestHostileServer checks that every command ends in time, with a defined exit code, for
-// any response. It must send no control sequences to the terminal, and must report the
-// outcome of a commit.
+// any response. A command must not send control sequences to the terminal, and must
+// report the outcome of a commit.
 func TestHostileServer(t *testing.T) {
 	t.Parallel()
 	covered := map[string]bool{}
@@ -177,8 +177,8 @@ func TestAnswersOfOtherServers(t *testing.T) {
 	}
 }
 
-// hostileRun runs ledgerctl as if on a terminal: with each format, or in the short form
-// with that of a turn.
+// hostileRun runs ledgerctl as if on a terminal: with each format or, in the short form,
+// with one that turn selects.
 func hostileRun(t *testing.T, dir, base string, words []string, name string, turn int) {
 	cmd, _, _ := resolve(commands, words)
 	timeout := "100ms"

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMeant checks the suggestions for unknown words: commands of other tools, words of
-// trade, misspellings, and words in the wrong place. If no known word is similar, there
+// TestMeant checks the suggestions for unknown words: commands of other tools, words
+// of commerce, misspellings, and words in the wrong place. If no known word is similar, there
 // is no suggestion.
 func TestMeant(t *testing.T) {
 	for _, x := range []struct{ words, want string }{

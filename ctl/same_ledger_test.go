@@ -8,7 +8,7 @@ import (
 	"assetledger/server/writer"
 )
 
-// TestSameLedger checks that a verb does not commit to one ledger an amount with the
+// TestSameLedger checks that a verb does not commit an amount to one ledger with the
 // decimals of another.
 func TestSameLedger(t *testing.T) {
 	t.Parallel()
@@ -81,8 +81,8 @@ func TestSameLedgerWithoutScope(t *testing.T) {
 	}
 }
 
-// TestAbsentToOwner checks that a token limited to owners also learns when one of its
-// containers was created. The read itself is Forbidden, because at that time the
+// TestAbsentToOwner checks that the error for a token limited to owners also says when
+// one of its containers was created. The read itself is Forbidden, because at that time the
 // container did not belong to the owner.
 func TestAbsentToOwner(t *testing.T) {
 	t.Parallel()

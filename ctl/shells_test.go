@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// interactiveShells has the arguments and the first input of each shell. It runs on a
-// terminal, without the user's configuration. Ctrl-T shows the current line between << and
+// interactiveShells has the arguments and the first input of each shell. The shell runs
+// on a terminal, without the user's configuration. Ctrl-T shows the current line between << and
 // >>, and clears it.
 var interactiveShells = map[string]struct {
 	args  []string

@@ -150,7 +150,8 @@ func (v *verification) frame(f *wal.FrameInfo) error {
 	return err
 }
 
-// misfit returns the error for the next checkpoint, where the log has got.
+// misfit returns the error for the next checkpoint, which differs from got, the place in
+// the log.
 func (v *verification) misfit(got wal.Place) error {
 	other, _ := errors.AsType[*wal.MismatchError](wal.Mismatch(got, v.places[0]))
 	return foreign(v.log.dir, v.state.Seq(), other)

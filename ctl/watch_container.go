@@ -71,8 +71,8 @@ func (c *call) changesBy(d *commitData, container int64) (*answer, error) {
 	return a, err
 }
 
-// insist reads from the read daemon until it can respond, or the time is over: the history
-// index may still be being built.
+// insist reads from the read daemon until it can respond, or the time has passed: the
+// history index may not be complete yet.
 func (c *call) insist(path string, q url.Values) (*answer, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
 	defer cancel()

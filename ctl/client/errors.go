@@ -31,7 +31,7 @@ func (e *Refused) Error() string {
 	message := strings.TrimSuffix(e.Message, ".")
 	switch {
 	case e.Code == "":
-		return fmt.Sprintf("%s returned %d %s, which is not a response of the ledger", e.URL, e.Status, http.StatusText(e.Status))
+		return fmt.Sprintf("%s returned %d %s, which is not a response from the ledger", e.URL, e.Status, http.StatusText(e.Status))
 	case e.OperationIndex != nil:
 		return fmt.Sprintf("%s: operation %d: %s", e.Code, *e.OperationIndex, message)
 	}
@@ -66,7 +66,7 @@ func decided(r *Refused) error {
 
 // OutcomeUnknown is the error for a commit that may have taken effect. Repeat it with the same key.
 type OutcomeUnknown struct {
-	Key string // idempotency key; of CommitAll: that of the first transaction without a result
+	Key string // idempotency key; for CommitAll, that of the first transaction without a result
 	Err error
 }
 

@@ -13,7 +13,7 @@ import (
 
 const (
 	longLine = 1 << 20  // longest line for a stream in bytes: the daemon's default of -max-body
-	maxAhead = 32 << 20 // no more lines are taken from the source while those without a result have this size in bytes
+	maxAhead = 32 << 20 // size in bytes of the lines without a result at which no more are taken from the source
 )
 
 // A pipeline is one call of CommitLines:
@@ -28,7 +28,7 @@ type pipeline struct {
 	o       LinesOptions
 	source  <-chan run      // nil once it has ended
 	sending context.Context // done once nothing more is to be sent
-	more    bool            // the source has further lines without waiting
+	more    bool            // the source can yield further lines without waiting
 	queue   []Line          // lines without a final result, the oldest first
 	memory  []Line          // the array that queue is a part of
 	size    int             // size of the lines in queue in bytes
@@ -350,7 +350,7 @@ func known(l *Line) *Answered {
 	if a.Raw = l.Given; a.Raw == nil {
 		a.Raw = l.busy
 	}
-	ParseVerdict(a.Raw, &a.Verdict) // ignore the error: a given result need not be one of the ledger
+	ParseVerdict(a.Raw, &a.Verdict) // ignore the error: a given result need not be from the ledger
 	return a
 }
 

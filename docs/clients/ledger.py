@@ -234,7 +234,7 @@ class Ledger:
             base = self._base(kind)
             try:
                 return self._attempt(base, method, path, data)
-            except Unavailable as e:  # not a response of the ledger: a retry would get the same
+            except Unavailable as e:  # not a response from the ledger: a retry would get the same
                 failure, unknown, going = e, True, False
             except _Later as e:
                 failure, unknown = e, unknown or e.code not in NOTHING_DONE
@@ -498,7 +498,7 @@ def _failure(base, response, answer):
     """Returns the exception for an error response."""
     error = (answer or {}).get("error")
     code = error.get("code") if isinstance(error, dict) else None
-    message = "%s: %s" % (code, error.get("message")) if code else "%s returned %d, which is not a response of the ledger" % (base, response.status)
+    message = "%s: %s" % (code, error.get("message")) if code else "%s returned %d, which is not a response from the ledger" % (base, response.status)
     if response.status >= 500 or code == "NotFresh":
         return _Later(message, code, response.getheader("Retry-After"))
     return refusal(response.status, error) if code else Unavailable(message)

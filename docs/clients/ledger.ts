@@ -278,7 +278,7 @@ export class Ledger {
       }
       if (failure instanceof Refused) throw failure;
       unknown ||= !(failure instanceof Later ? NOTHING_DONE.includes(failure.code) : refusedConnection(failure));
-      if (failure instanceof Unavailable) break; // not a response of the ledger: a retry would get the same
+      if (failure instanceof Unavailable) break; // not a response from the ledger: a retry would get the same
       going = await tries.again(base, failure);
     }
     if (key !== undefined && unknown) throw new OutcomeUnknown(last, key);
@@ -524,7 +524,7 @@ function parseAnswer(text: string): JsonObject | null {
 /** Returns the error for an error response. */
 function failureOf(base: string, status: number, retryAfter: string | null | undefined, answer: JsonObject | null): Error {
   const error = (answer?.error ?? {}) as JsonObject, code = String(error.code ?? "");
-  const message = code ? `${code}: ${error.message}` : `${base} returned ${status}, which is not a response of the ledger`;
+  const message = code ? `${code}: ${error.message}` : `${base} returned ${status}, which is not a response from the ledger`;
   if (status >= 500 || code === "NotFresh") return new Later(message, code, retryAfter);
   return code ? new Refused(status, error) : new Unavailable(message);
 }
