@@ -74,7 +74,7 @@ func TestLargeRecordTakesItsMemoryOnce(t *testing.T) {
 	var r Record
 	err = r.Decode(b)
 	runtime.ReadMemStats(&after)
-	took, most := after.TotalAlloc-before.TotalAlloc, 3*uint64(len(tx.Ops))*uint64(unsafe.Sizeof(op)) // the race detector makes it twice its size
+	took, most := after.TotalAlloc-before.TotalAlloc, 3*uint64(len(tx.Ops))*uint64(unsafe.Sizeof(op)) // the race detector doubles the size
 	if err != nil || len(r.Tx.Ops) != len(tx.Ops) || took > most {
 		t.Errorf("%v; %d operations took %d bytes, want at most %d", err, len(r.Tx.Ops), took, most)
 	}

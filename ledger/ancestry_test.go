@@ -112,6 +112,6 @@ func TestFarInstances(t *testing.T) {
 	}
 	s.Approach(n + 1)
 	if s.IsFar(n + 1) {
-		t.Error("an instance that is not there is far")
+		t.Error("an instance that does not exist is far")
 	}
 }

@@ -122,7 +122,7 @@ func BenchmarkBalanceRead(b *testing.B) {
 }
 
 // BenchmarkFirstFit places 10,000 stacks in a 1024 x 1024 grid in one
-// transaction. full is the number of rows that are occupied before.
+// transaction. full is the number of rows that are occupied beforehand.
 func BenchmarkFirstFit(b *testing.B) {
 	for _, size := range []struct {
 		name       string

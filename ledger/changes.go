@@ -14,7 +14,7 @@ type Changes struct {
 }
 
 // A StackChange is a change of a stack that is not in a Grid and has no holds, with
-// its commit. Or it refers to any other change; see Changes.Other.
+// its commit. For any other change it is a reference; see Changes.Other.
 type StackChange struct {
 	Seq               uint64
 	Container         int64

@@ -10,7 +10,7 @@ import (
 )
 
 // A checkpointReader returns the items of a checkpoint, block by block. No byte
-// reaches the state before the CRC of its block was checked. It uses as much
+// reaches the state until the CRC of its block has been checked. It uses as much
 // memory as the largest block. After the first fault, err, it returns zeros.
 type checkpointReader struct {
 	r        io.Reader

@@ -58,7 +58,8 @@ type checkpointEncoder struct {
 	err    error  // first error of w
 }
 
-// item begins an item. It first writes the block unless any item still fits in it.
+// item begins an item. It first writes the block if an item of maximum size might not
+// fit in it.
 func (e *checkpointEncoder) item(kind byte) {
 	if len(e.buf) > checkpointBlock+maxBlock-maxItem {
 		e.flush()

@@ -129,8 +129,8 @@ func TestGridPlaces(t *testing.T) {
 	if info.OccupiedCells != 6 || info.Stacks != 3 {
 		t.Errorf("full grid: %+v", info)
 	}
-	// A quantity of 0 into a full grid is GridFull, because the quantity is checked
-	// last.
+	// Adding a quantity of 0 to a full grid returns GridFull, because the quantity
+	// is checked last.
 	if err := refuse(t, s, "AddFungible container_id=20 class_id=1 key=7 quantity=0"); err.Code != GridFull {
 		t.Error(err)
 	}

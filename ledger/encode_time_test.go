@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestAppendTime compares AppendTime with package time: one second of each day
+// TestAppendTime compares appendTime with package time: one second of each day
 // of 400 years, the same number of other seconds up to the year 9999, and both
 // ends of the range.
 func TestAppendTime(t *testing.T) {

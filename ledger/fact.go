@@ -110,7 +110,7 @@ func (d *recordDecoder) facts(r *Record) {
 	for ; n > 0 && d.err == nil; n-- {
 		f := Fact{Op: int32(d.uvarint(uint64(len(r.Tx.Ops)-1), "index of an operation")), Form: FactForm(d.byte())}
 		if kind := r.Tx.Ops[f.Op].Kind; f.Op <= last || f.Form > FactMovedStack || factForms[kind]&(1<<f.Form) == 0 {
-			d.fail("a fact of form %d about operation %d, %s, is out of order or none that it has", f.Form, f.Op, kind)
+			d.fail("a fact of form %d about operation %d, %s, is out of order, or has a form that the operation can't have", f.Form, f.Op, kind)
 			return
 		}
 		last = f.Op

@@ -97,8 +97,8 @@ func (s *State) firstPlace(c *container, w, h int) (x, y int, ok bool) {
 	return x, y, ok
 }
 
-// firstNear returns the first free place for w x h cells that begins in row y soon
-// after column x. There is none before x.
+// firstNear returns the first free place for w x h cells that begins in row y, at or
+// soon after column x. The caller knows that none begins before x.
 func (f *fitter) firstNear(plane []uint64, width, w, h, x, y int) (at int, ok bool) {
 	stride, first := rowWords(width), x>>6
 	past := min(stride, (x+w-1)>>6+2)

@@ -48,8 +48,8 @@ func (g *grid) column(w, h, y int) int {
 }
 
 // raiseFloor records that no free w x h cells begin above row y, nor in row y
-// before column x. It drops the floors of rectangles at least as large that say
-// no more.
+// before column x. It drops the floors of rectangles at least as large that record
+// no more than that.
 func (g *grid) raiseFloor(w, h, y, x int) {
 	kept := g.floors[:0]
 	for _, f := range g.floors {

@@ -1,7 +1,7 @@
 package ledger
 
 // MaxGridWork is the maximum work in grids of one transaction: searching for free
-// places, and occupying and freeing cells. The unit is to read or change 64 cells of
+// places, and occupying and freeing cells. The unit is reading or changing 64 cells of
 // a row once. Like MaxConsolidated, it limits how long one transaction delays all
 // others.
 const MaxGridWork = 1 << 24
@@ -28,6 +28,6 @@ func (s *State) wantLittleGridWork() *Error {
 	if s.replaying {
 		return nil
 	}
-	return Errorf(InvalidOperation, "The transaction searches grids for longer than a transaction may, which is to examine 64 cells %d times: split it, or give the places (x, y).", MaxGridWork).
+	return Errorf(InvalidOperation, "The transaction exceeds the limit on work in grids, which is to read or change 64 cells %d times: split it, or give the places (x, y).", MaxGridWork).
 		With(Num("max_grid_work", MaxGridWork))
 }

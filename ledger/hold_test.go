@@ -125,8 +125,8 @@ func TestHoldsAreListed(t *testing.T) {
 	}
 }
 
-// expires_in counts from the time of judging, rounded up to a second, and is
-// stored as expires_at.
+// expires_in counts from the time at which the transaction is judged. The result is
+// rounded up to a second and stored as expires_at.
 func TestExpiryIsDecidedOnce(t *testing.T) {
 	for _, c := range []struct{ at, in, want int64 }{
 		{5 * second, 10, 15}, {5*second + 1, 10, 16}, {0, 1, 1}, {MaxTime * second / second, MaxPeriod, 254 + MaxPeriod},

@@ -50,7 +50,7 @@ func (tx *Transaction) Seal() { tx.parser().seal(tx) }
 // seal sets tx.Hash to the first 16 bytes of the SHA-256 of
 //
 //	u8 endpoint | uvarint number of operations | each operation as in a record,
-//	an argument given as null being absent where that means the same, and a
+//	an argument given as null counting as absent where both mean the same, and a
 //	name in place of an integer as a string, its bit set in Ref | metadata in
 //	canonical form | of a transaction that reverses a commit: u8 0, uvarint global_seq
 //

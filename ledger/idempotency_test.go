@@ -66,7 +66,7 @@ func TestMemoryOfKeysIsBounded(t *testing.T) {
 		for i := range n + n/3 {
 			tx := keyed(fmt.Sprintf("%-36d", i), 0)
 			tx.Metadata = bytes.Repeat([]byte{'m'}, c.metadata)
-			if i%1000 != 0 && c.metadata > 1000 { // hashing 16 KiB takes long
+			if i%1000 != 0 && c.metadata > 1000 { // hashing 16 KiB is slow
 				tx.Metadata = tx.Metadata[:1000]
 			}
 			s.Remember(tx, &Outcome{}, uint64(i+1), 1)

@@ -57,7 +57,7 @@ func (v *verifier) tree(name string, t nodes, root uint32) (refs []uint32) {
 		l := t.links(ref)
 		for _, child := range [...]uint32{l.left, l.right} {
 			if child != 0 && t.rank(child).above(t.rank(ref)) {
-				v.failf("%s: %v hangs under %v of lower priority", name, t.rank(child), t.rank(ref))
+				v.failf("%s: %v is below %v, which has a lower priority", name, t.rank(child), t.rank(ref))
 			}
 		}
 		refs = append(refs, ref)
@@ -246,13 +246,13 @@ func (v *verifier) climb(ref uint32) {
 	top := ref
 	for steps := 0; s.instances.at(top).where == Attached; steps++ {
 		if steps > s.instanceIndex.len() {
-			v.failf("instance %d hangs in a cycle", s.instances.at(ref).id)
+			v.failf("instance %d is in a cycle", s.instances.at(ref).id)
 			return
 		}
 		top = s.instances.at(top).host
 	}
 	if found := s.topmostUnmoved(ref); found != top {
-		v.failf("instance %d hangs under %d; the paths say %d", s.instances.at(ref).id, s.instances.at(top).id, s.instances.at(found).id)
+		v.failf("the root above instance %d is %d; the paths say %d", s.instances.at(ref).id, s.instances.at(top).id, s.instances.at(found).id)
 	}
 }
 

@@ -21,7 +21,7 @@ type guard struct {
 	op   int32     // index in the commit
 	kind guardKind // what is compared
 	a, b int64
-	at   Fact // the place, of those in a Grid
+	at   Fact // the place, for guards in a Grid
 }
 
 type guardKind uint8
@@ -37,10 +37,10 @@ const (
 	guardNoGrid             // container a, to which a stack may return, has no places that the record could lack
 )
 
-// Invert makes tx, which reverses the commit seq, contain the operations that
-// undo that commit: the inverse operations in reverse order. rec is the commit's
-// record; tx keeps no reference to its memory. Apply rejects what can't be
-// reversed, like everything else that the state decides.
+// Invert gives tx, which reverses the commit seq, the operations that undo that
+// commit: the inverse operations in reverse order. rec is the commit's record; tx
+// keeps no reference to its memory. If the commit can't be reversed, it is Apply
+// that rejects tx.
 func (tx *Transaction) Invert(rec *Record, seq uint64) {
 	v := inverter{rec: rec, to: &inverse{seq: seq, minted: rec.Out.FirstMinted}}
 	v.resolve()

@@ -157,7 +157,7 @@ func TestDigestSeesEveryArgument(t *testing.T) {
 	}
 	for _, k := range modeltest.Kinds() {
 		switch k {
-		case ledger.RemoveContainer, ledger.RemoveFromGrid, ledger.BurnInstance, ledger.Detach, ledger.ReleaseHold: // another item can rarely be removed too
+		case ledger.RemoveContainer, ledger.RemoveFromGrid, ledger.BurnInstance, ledger.Detach, ledger.ReleaseHold: // there is rarely another item that can be removed
 		default:
 			if seen[k] == 0 && !k.IsCondition() && !testing.Short() {
 				t.Errorf("no changed argument of %v was accepted and seen", k)
@@ -166,7 +166,7 @@ func TestDigestSeesEveryArgument(t *testing.T) {
 	}
 }
 
-// digestSees tries tx, whose operation i was right before it was changed. It
+// digestSees tries tx, in which operation i was changed; right is the original. It
 // returns true if the ledger accepts tx, and the digest differs from the one
 // after the right operation. If the digest is the same, all reads must be the
 // same too.

@@ -194,7 +194,7 @@ func TestAgainstModel(t *testing.T) {
 	all.check(t, whole)
 }
 
-// compareWorlds compares this many operations.
+// compareWorlds compares the given number of operations.
 func compareWorlds(t *testing.T, seed uint64, operations int, seen *coverage) {
 	r := newTrial(t, seed, knobsFor(seed), seen)
 	for n := 0; seen.operations < operations; n++ {
@@ -203,7 +203,7 @@ func compareWorlds(t *testing.T, seed uint64, operations int, seen *coverage) {
 			r.queries()
 			r.restart()
 		}
-		// Begins a new ledger now and then, because in an old one everything is
+		// Begin a new ledger now and then, because in an old one everything is
 		// registered.
 		if n%2000 == 1999 {
 			r = newTrial(t, seed+uint64(n)<<32, knobsFor(seed), seen)

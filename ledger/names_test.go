@@ -72,7 +72,7 @@ func TestAssignedIDs(t *testing.T) {
 	// Assigned ids continue after the last one, even if that one was removed.
 	accept(t, s, "RemoveContainer container_id=b")
 	named("c", first+4)
-	// A rejection takes the id back.
+	// After a rejection, the id is assigned again.
 	refuse(t, s, "CreateContainer kind=Standard name=d; RemoveContainer container_id=99")
 	named("e", first+5)
 	// A replay and a state from a checkpoint assign the same ids.
@@ -84,8 +84,8 @@ func TestAssignedIDs(t *testing.T) {
 	}
 }
 
-// TestFreeIDs compares with a search from the beginning. Most of the searches
-// are undone.
+// TestFreeIDs compares freeIDs with a search from the beginning. Most of the
+// searches are undone.
 func TestFreeIDs(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	f := freeIDs{from: 1, upto: 1}
@@ -127,7 +127,7 @@ func TestFreeIDs(t *testing.T) {
 	}
 }
 
-// TestFreeIDsForget limits what is remembered about ids that are free again.
+// TestFreeIDsForget checks that what is remembered about freed ids is limited.
 func TestFreeIDsForget(t *testing.T) {
 	f := freeIDs{from: 1, upto: 1}
 	live := map[int64]bool{}

@@ -99,7 +99,7 @@ func (s *State) wantFewStacks(cref, kref uint32) *Error {
 	if count <= most {
 		return nil
 	}
-	return Errorf(InvalidOperation, "Container %s holds more stacks of class %s than one transaction may consolidate, which is %d: merge some of them in earlier transactions.",
+	return Errorf(InvalidOperation, "Container %s holds more stacks of class %s than the %d that one transaction may consolidate: merge some of them in earlier transactions.",
 		s.called(c), s.classCalled(k), MaxConsolidated).With(Num("container_id", c.id), Num("class_id", k.id), Num("max_stacks", MaxConsolidated))
 }
 

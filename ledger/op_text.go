@@ -79,7 +79,7 @@ func (o *Op) setAssigned(id int64) {
 	o.Args[bits.TrailingZeros16(newID)] = id
 }
 
-// validWas reports whether was can be what the texts given by a rename replaced.
+// validWas reports whether was can be the texts that a rename replaced.
 func (o *Op) validWas(was string) bool {
 	texts := o.Has & textArgs[o.Kind]
 	if o.Kind != RenameContainer && o.Kind != RenameClass || strings.Count(was, "\n") != bits.OnesCount16(texts)-1 {

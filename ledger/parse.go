@@ -1,6 +1,6 @@
 package ledger
 
-// Parsing a request. The parser goes over the body once, straight into
+// Parsing a request. The parser reads the body once, directly into
 // operations. At the first fault it stops, and only then reads the body again as
 // plain JSON: a body that is not JSON is MalformedJSON, whatever else is wrong
 // with it. So exact errors cost well-formed requests nothing.

@@ -20,8 +20,8 @@ var batchFields = fieldNames("transactions", "on_error")
 
 // ParseBatch reads the body of POST /v1/commit/batch into b, which may be
 // reused; its previous content is lost. A transaction of the wrong shape fails
-// alone, in b.Errs. The returned error is for a body that is not a batch. b must
-// not be used after it.
+// alone, in b.Errs. The returned error is for a body that is not a batch. After
+// it, b must not be used.
 func ParseBatch(body []byte, b *BatchRequest, lim ParseLimits) *Error {
 	b.StopOnError, b.Txs, b.Errs = false, b.Txs[:0], b.Errs[:0]
 	if b.parser.begin(body, lim) {

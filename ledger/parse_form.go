@@ -6,9 +6,9 @@ import (
 )
 
 // A form is what the lines of a stream, or the transactions of a batch, have in
-// common if they differ only in their numbers and idempotency keys. A transaction of
-// the form of an earlier one is read by comparing the fixed text, and reading what is
-// between. Anything else, even one more space, is left to the parser. So a form
+// common if they differ only in their numbers and idempotency keys. If a
+// transaction has the form of an earlier one, its fixed text is compared, and only the
+// rest is read. Anything else, even one more space, is left to the parser. So a form
 // accepts only what the parser accepts, with the same result.
 type form struct {
 	text  []byte     // of the transaction that had the form first
@@ -90,8 +90,8 @@ func (f *form) count(fits bool) {
 	}
 }
 
-// giveUp drops the form. The more forms in a row were of no use, the longer there is
-// none.
+// giveUp drops the form. The more forms in a row were useless, the longer it takes
+// until the next one is tried.
 func (f *form) giveUp() {
 	f.parts = f.parts[:0]
 	f.pause = min(2*f.pause+1, formPause)

@@ -6,13 +6,13 @@ import (
 )
 
 // A Permit is what the sender of a transaction may do. It is checked inside
-// Apply, against the state that each operation meets, so no change can come
+// Apply, against the state that each operation finds, so no change can come
 // between the check and the operation. It is not part of the record: replaying a
 // log only repeats what was done, and checks no permissions.
 //
 // With owners, the sender may use containers of these owners, and everything in
 // them or attached below. A container that does not exist and one of another owner
-// get the same error, so that nobody learns which it is. An instance without a
+// get the same error, which does not reveal which of them it is. An instance without a
 // location has no owner. The sender may use it only within the transaction that
 // minted it or took it out of a container of these owners, and by the end of that
 // transaction it must be placed, attached or burned.

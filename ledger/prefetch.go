@@ -21,8 +21,8 @@ const (
 	// transfer looks up two. They fit well into the processor's first-level
 	// cache.
 	prefetchSides = 64
-	// guessAfter is the number of containers in a row whose number followed from
-	// their id, after which that of the next one is guessed.
+	// guessAfter is how many times in a row the number of a container must follow
+	// from its id before the next number is guessed.
 	guessAfter = 32
 	// steadyAfter is how many times in a row the same stack must be found again in a
 	// container before it is guessed.

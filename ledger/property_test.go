@@ -241,7 +241,7 @@ func TestRandomOperations(t *testing.T) {
 	}
 	for _, kind := range OpKinds() {
 		if counts[kind] < len(seeds) && *seedFlag == 0 && whole {
-			t.Errorf("%d times %s was accepted; the ranges don't fit it", counts[kind], kind)
+			t.Errorf("%s was accepted only %d times: the ranges don't fit it", kind, counts[kind])
 		}
 	}
 }

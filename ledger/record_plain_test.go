@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestPlainDecode checks that the loop for plain operations reads what the general
-// way reads, and fails as that does, for the records of a log with bytes that were
-// changed, added or lost.
+// TestPlainDecode checks that the loop for plain operations has the same results and
+// errors as the general code, for the records of a log with bytes that were changed,
+// added or lost.
 func TestPlainDecode(t *testing.T) {
 	specs := plainSpecs
 	defer func() { plainSpecs = specs }()
@@ -45,7 +45,7 @@ func TestPlainDecode(t *testing.T) {
 			want := general.Decode(b)
 			plainSpecs = specs
 			if fmt.Sprint(err) != fmt.Sprint(want) {
-				t.Fatalf("%x: %v, the general way: %v", b, err, want)
+				t.Fatalf("%x: %v, the general code: %v", b, err, want)
 			}
 			if err != nil {
 				bad++
@@ -53,7 +53,7 @@ func TestPlainDecode(t *testing.T) {
 			}
 			good++
 			if fmt.Sprintf("%+v", plain) != fmt.Sprintf("%+v", general) {
-				t.Fatalf("%x:\n%+v, the general way:\n%+v", b, plain, general)
+				t.Fatalf("%x:\n%+v, the general code:\n%+v", b, plain, general)
 			}
 		}
 	}

@@ -215,7 +215,7 @@ func TestRecordRefusals(t *testing.T) {
 		{"a reversal of version 1", []byte{1, 3, 16, 9, 1, 2, 1, 5}, "does not fit"},
 		{"facts", []byte{2, 0, 32, 1, byte(Detach), 1, 5, 1, 0, 3, 9}, ""},
 		{"no facts", []byte{2, 0, 32, 1, byte(Detach), 1, 5, 0}, "no facts"},
-		{"a fact of another form", []byte{2, 0, 32, 1, byte(Detach), 1, 5, 1, 0, 4, 9, 9}, "none that it has"},
+		{"a fact of another form", []byte{2, 0, 32, 1, byte(Detach), 1, 5, 1, 0, 4, 9, 9}, "a form that the operation can't have"},
 		{"a fact too large", []byte{2, 0, 32, 1, byte(RemoveFromGrid), 3, 5, 5, 1, 0, 1, 0xff, 0x3f, 0}, "more than 1023"},
 		{"more facts than operations", []byte{2, 0, 32, 1, byte(Detach), 1, 5, 2, 0, 3, 9, 0, 3, 9}, "more than 1"},
 		{"flags", head(64, 1, 2, 1, 5), "unknown flags 0x40"},

@@ -6,7 +6,7 @@ import (
 )
 
 // TestRefusals tests each operation's checks in their order. Each row of an
-// operation but its last fails one check, and, where possible, all later ones
+// operation except the last fails one check and, where possible, all later ones
 // too.
 func TestRefusals(t *testing.T) {
 	tests := []struct {

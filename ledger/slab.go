@@ -26,8 +26,8 @@ const (
 )
 
 // at returns the record named ref. The pointer is valid until the record is released.
-// Indexing the chunk would be a cache miss more with many chunks, because Go checks
-// a pointer to a large array by reading its first byte.
+// With many chunks, indexing the chunk would cost one more cache miss, because Go
+// checks a pointer to a large array by reading its first byte.
 func (s *slab[T, P]) at(ref uint32) *T {
 	return (*T)(unsafe.Add(unsafe.Pointer(s.chunks[ref>>chunkBits]), uintptr(ref&(chunkLen-1))*unsafe.Sizeof(*new(T))))
 }

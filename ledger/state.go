@@ -163,7 +163,7 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 // state is then as before, in everything visible and in everything it will do.
 func (s *State) Undo() {
 	if !s.undo.open {
-		panic("ledger: Undo is only for directly after an accepted Apply")
+		panic("ledger: Undo must be called directly after an accepted Apply")
 	}
 	s.rollback()
 }

@@ -169,8 +169,8 @@ func TestReplayAll(t *testing.T) {
 }
 
 // TestReplayAllOfAnotherLog checks that records that a state can't have accepted are
-// rejected, or noticed by the digest, just as they are one by one. The records have
-// another argument, are lost, repeated, or out of order.
+// rejected, or noticed by the digest, just as they are one by one. In the
+// records an argument is changed, or some are lost, repeated, or out of order.
 func TestReplayAllOfAnotherLog(t *testing.T) {
 	refused, logs := 0, 300
 	if !longtest.Form(t, "two thirds of the logs") {
@@ -207,7 +207,8 @@ func TestReplayAllOfAnotherLog(t *testing.T) {
 	}
 }
 
-// TestReplayAllAllocatesNothing checks it for transfers, once there is memory.
+// TestReplayAllAllocatesNothing checks that ReplayAll doesn't allocate for transfers
+// once it has the memory that it reuses.
 func TestReplayAllAllocatesNothing(t *testing.T) {
 	s := stocked(t, 100, 1)
 	recs := make([]Record, 40)

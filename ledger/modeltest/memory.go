@@ -73,10 +73,10 @@ func (m *Model) Recall(key []byte) (Remembered, bool) {
 	return Remembered{}, false
 }
 
-// Same reports whether two transactions are the same request: the same endpoint,
-// the same operations with the same arguments, where null and absent are the
-// same and a name and its integer are not, and metadata that is equal as JSON
-// values, numbers as spelled; reversing the same commit; from the same sender.
+// Same reports whether two transactions are the same request: from the same
+// sender, to the same endpoint, reversing the same commit, with the same operations
+// and equal metadata. Null and an absent argument are the same; a name and its
+// integer are not. Metadata is compared as JSON values, with numbers as spelled.
 func Same(a, b *ledger.Transaction) bool {
 	if !sameFrame(a, b) || len(a.Ops) != len(b.Ops) {
 		return false

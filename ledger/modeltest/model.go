@@ -82,8 +82,8 @@ type instance struct {
 	parent     int64 // 0: not attached
 }
 
-// New returns an empty ledger. It remembers idempotency keys, as many as the argument
-// keys says.
+// New returns an empty ledger. keys is the number of idempotency keys that it
+// remembers.
 func New(keys int) *Model {
 	return &Model{nextInstance: 1, nextAssigned: [2]int64{ledger.FirstAssigned, ledger.FirstAssigned}, memorySize: keys,
 		containers: map[int64]*container{}, classes: map[int64]*class{}, instances: map[int64]*instance{},
