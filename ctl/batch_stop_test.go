@@ -61,7 +61,7 @@ func (f *fullOutput) Write(p []byte) (int, error) {
 
 // TestBatchIsStopped checks that a batch whose output fails, or that gets a signal,
 // sends nothing more, counts the results of lines in flight, and reports how far it
-// came.
+// got.
 func TestBatchIsStopped(t *testing.T) {
 	const (
 		line  = `{"operations":[{"op":"RemoveContainer","args":{"container_id":1}}]}` + "\n"

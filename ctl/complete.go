@@ -141,7 +141,7 @@ func nextWords(table []command, typed []string) []suggestion {
 }
 
 func flagNames(cmd command) []suggestion {
-	list := []suggestion{{"-h", "say what it does"}}
+	list := []suggestion{{"-h", "describe the command"}}
 	cmd.flagSet().VisitAll(func(f *flag.Flag) {
 		_, usage := flag.UnquoteUsage(f)
 		list = append(list, suggestion{"-" + f.Name, usage})

@@ -154,8 +154,8 @@ func deadAddress(t *testing.T) string {
 }
 
 // TestAddresses checks that a request goes to the next address, with the same key,
-// if there is no connection or no writer, and that the client then stays with the
-// address that responded.
+// if there is no connection or no writer. The client must then stay with the address
+// that responded.
 func TestAddresses(t *testing.T) {
 	standby, writer := newSite(t, standsBy), newSite(t, writes)
 	c := New(Options{})
