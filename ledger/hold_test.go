@@ -75,8 +75,8 @@ func TestHoldSettleRelease(t *testing.T) {
 	}
 }
 
-// A stack with holds can be the target of a merge or consolidation, and can be
-// moved.
+// TestHeldStacksAreUsable checks that a stack with holds can be the target of a merge
+// or consolidation, and can be moved.
 func TestHeldStacksAreUsable(t *testing.T) {
 	s := newVault(t)
 	accept(t, s, `AddFungible container_id=3 class_id=1 key=0 quantity=10
@@ -125,8 +125,9 @@ func TestHoldsAreListed(t *testing.T) {
 	}
 }
 
-// expires_in counts from the time at which the transaction is judged. The result is
-// rounded up to a second and stored as expires_at.
+// TestExpiryIsDecidedOnce checks that expires_in counts from the time at which the
+// transaction is judged, and that the result is rounded up to a second and stored as
+// expires_at.
 func TestExpiryIsDecidedOnce(t *testing.T) {
 	for _, c := range []struct{ at, in, want int64 }{
 		{5 * second, 10, 15}, {5*second + 1, 10, 16}, {0, 1, 1}, {MaxTime * second / second, MaxPeriod, 254 + MaxPeriod},

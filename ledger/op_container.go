@@ -46,10 +46,10 @@ func (s *State) wantNewContainer(op *Op, owner int64) *Error {
 	}
 	if p := s.doing.permit; !p.allows(owner) || ref != 0 && !p.allows(s.containers.at(ref).owner) {
 		if op.Has&(1<<CreateContainerID) == 0 {
-			return Errorf(Forbidden, "This token may not create container %q: it is limited to owners, and the container would be of another.", name).
+			return Errorf(Forbidden, "This token may not create container %q: it is limited to owners, and the container would belong to another.", name).
 				With(Text("name", name))
 		}
-		return Errorf(Forbidden, "This token may not create container %d: it is limited to owners, and the container would be of another, or its id is taken.", id).
+		return Errorf(Forbidden, "This token may not create container %d: it is limited to owners, and the container would belong to another, or its id is taken.", id).
 			With(Num("container_id", id))
 	}
 	if ref != 0 {

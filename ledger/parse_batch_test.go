@@ -98,8 +98,8 @@ func compareWithSingle(t *testing.T, body []byte, b *BatchRequest) {
 	}
 }
 
-// The arrays that a batch's transactions share grow while it is parsed.
-// Transactions that were parsed before must stay correct.
+// TestBatchGrowsUnderItsTransactions checks that transactions stay correct when the
+// arrays that they share with later ones of the batch grow.
 func TestBatchGrowsUnderItsTransactions(t *testing.T) {
 	body := batchBody(1000, func(i int) string {
 		switch i % 4 {

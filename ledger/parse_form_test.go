@@ -137,7 +137,8 @@ func TestFormsOfMutatedLines(t *testing.T) {
 	}
 }
 
-// A form depends on the limits: it is not used with others.
+// TestFormsAndLimits checks that a form is not used with other limits than those that
+// it was made with.
 func TestFormsAndLimits(t *testing.T) {
 	condition := []byte(`{"operations":[{"op":"RequireBalance","args":{"container_id":3,"class_id":1,"key":0,"at_most":10}}]}`)
 	for _, lims := range [][2]ParseLimits{{{Conditions: true}, {}}, {{}, {Nesting: 3}}} {
@@ -154,7 +155,8 @@ func TestFormsAndLimits(t *testing.T) {
 	}
 }
 
-// A form that does not fit is given up, and forms that never fit are seldom tried.
+// TestFormsAreGivenUp checks that a form that does not fit is given up, and that forms
+// that never fit are seldom tried.
 func TestFormsAreGivenUp(t *testing.T) {
 	var b BatchRequest
 	parse := func(line string) (learned bool) {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Each line is parsed as ParseTransaction parses it on its own, whatever the
-// lines around it are.
+// TestParseLine checks that each line is parsed as ParseTransaction parses it on its
+// own, whatever the lines around it are.
 func TestParseLine(t *testing.T) {
 	const op = `{"op":"AddFungible","args":{"container_id":%d,"class_id":"EUR","key":0,"quantity":5}}`
 	good := func(n int, more string) string {

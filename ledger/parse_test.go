@@ -202,7 +202,8 @@ func TestErrorsShowLittleOfLongNames(t *testing.T) {
 	}
 }
 
-// A hostile request may need much memory, but later requests must not keep it.
+// TestScratchMemoryIsLetGo checks that the memory that a hostile request needed is
+// released by the next request.
 func TestScratchMemoryIsLetGo(t *testing.T) {
 	body := []byte(`{"metadata":{"x":0`)
 	for i := range keepNames + 1 {

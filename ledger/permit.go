@@ -14,7 +14,7 @@ import (
 // them or attached below. A container that does not exist and one of another owner
 // get the same error, which does not reveal which of them it is. An instance without a
 // location has no owner. The sender may use it only within the transaction that
-// minted it or took it out of a container of these owners, and by the end of that
+// minted it or took it out of a container of these owners. By the end of that
 // transaction it must be placed, attached or burned.
 type Permit struct {
 	Register bool    // it may register classes and shapes

@@ -94,8 +94,8 @@ func TestPrefetchChangesNothing(t *testing.T) {
 }
 
 // TestApplyAhead checks that random transactions, mostly of one transfer, lead to
-// the same rejections, decisions and state with and without prefetching, even if
-// some of them are undone, and if what was prefetched has changed meanwhile.
+// the same rejections, decisions and state with and without prefetching. Some of them
+// are undone, and some of what was prefetched has changed in the meantime.
 func TestApplyAhead(t *testing.T) {
 	ahead, limited := 0, &Permit{Owners: []int64{1}}
 	for seed := range uint64(4) {
@@ -163,8 +163,8 @@ func TestApplyAhead(t *testing.T) {
 }
 
 // TestGuesses checks that transfers between containers with consecutive ids, mostly of
-// the same stacks, lead to the same state with and without prefetching, even while
-// containers and stacks take the places of others.
+// the same stacks, lead to the same state with and without prefetching. Containers and
+// stacks take the places of others in the meantime.
 func TestGuesses(t *testing.T) {
 	const first, last = 1000, 1299
 	r := rand.New(rand.NewPCG(1, 15))

@@ -172,7 +172,7 @@ func part2Decision(rng *rand.Rand, op *Op, i int32) (Decision, bool) {
 	return d, true
 }
 
-// Every truncated or extended record is rejected.
+// TestRecordCutOrExtended checks that every truncated or extended record is rejected.
 func TestRecordCutOrExtended(t *testing.T) {
 	names, records := sampleRecords(t)
 	var got Record

@@ -99,7 +99,8 @@ func BenchmarkParseLine(b *testing.B) {
 	}
 }
 
-// The cost of an object of a million fields must not be quadratic.
+// BenchmarkParseManyFields parses objects of many fields. The cost must not be
+// quadratic.
 func BenchmarkParseManyFields(b *testing.B) {
 	body := []byte(`{"x":{`)
 	for i := range 1_000_000 {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A token limited to owners learns nothing about commits that concern others.
+// TestReverseWithinOwners checks which commits a token limited to owners can reverse.
+// The errors reveal nothing about commits that concern others.
 func TestReverseWithinOwners(t *testing.T) {
 	const hold = "HoldFungible hold_id=5 container_id=1 class_id=1 key=0 quantity=5"
 	for _, c := range []struct {
@@ -54,8 +55,9 @@ func TestReverseWithinOwners(t *testing.T) {
 	}
 }
 
-// Whatever a commit of others did, a token limited to owners always gets the
-// same rejection when reversing it. The rejection names nothing.
+// TestReverseTellsNothingOfOthers checks that a token limited to owners always gets
+// the same rejection when it reverses a commit of others, whatever the commit did.
+// The rejection names nothing.
 func TestReverseTellsNothingOfOthers(t *testing.T) {
 	for _, c := range []struct{ commit, then string }{
 		{"AddFungible container_id=2 class_id=1 key=0 quantity=5", ""},
@@ -90,7 +92,8 @@ func TestReverseTellsNothingOfOthers(t *testing.T) {
 	}
 }
 
-// A transaction of an import states which commit it reverses.
+// TestReversesOfImports checks transactions that state which commit they reverse, as
+// those of an import do.
 func TestReversesOfImports(t *testing.T) {
 	s := newVault(t)
 	accept(t, s, "AddFungible container_id=1 class_id=1 key=5 quantity=1")
@@ -105,7 +108,7 @@ func TestReversesOfImports(t *testing.T) {
 	}
 	forbidden := parse(2)
 	if forbidden.ForbidReverses(); s.Apply(forbidden, 0, &Outcome{}).Code != Forbidden {
-		t.Error("reverses was forbidden")
+		t.Error("reverses was not forbidden")
 	}
 	for n, code := range map[int]Code{3: CommitNotFound, 4: CommitNotFound} {
 		if err := s.Apply(parse(n), 0, &Outcome{}); err == nil || err.Code != code || err.OpIndex != NoOperation {
@@ -158,7 +161,8 @@ func TestParseReversal(t *testing.T) {
 	}
 }
 
-// The bytes of records of version 2 must never change.
+// TestReversalRecordBytes checks the bytes of records of version 2, which must never
+// change.
 func TestReversalRecordBytes(t *testing.T) {
 	s := NewState(Config{})
 	accept(t, s, reversalWorld)

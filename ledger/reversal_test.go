@@ -270,8 +270,8 @@ func TestReverseAfterChanges(t *testing.T) {
 	}
 }
 
-// A record of version 1 has no facts. Operations that need facts can't be
-// reversed, all others can.
+// TestReverseOldRecords checks that of the records of version 1, which have no facts,
+// those with operations that need facts can't be reversed, and all others can.
 func TestReverseOldRecords(t *testing.T) {
 	for _, c := range []struct{ commit, reason string }{
 		{"RemoveFungible container_id=4 class_id=1 key=0 quantity=10", "record"},
@@ -311,7 +311,8 @@ func TestReverseOldRecords(t *testing.T) {
 	}
 }
 
-// A wrong fact in a record counts as a divergence.
+// TestReplayComparesFacts checks that a wrong fact in a record is reported as a
+// divergence.
 func TestReplayComparesFacts(t *testing.T) {
 	s := NewState(Config{})
 	accept(t, s, reversalWorld)

@@ -61,10 +61,10 @@ func (tx *Transaction) isPlainTransfer() bool {
 
 // transferAhead applies a plain transfer to the stacks that Prefetch found for its
 // sides. The commit has begun. It returns false, and has changed nothing, if the
-// transaction is not a plain transfer, if the stacks are different ones, if anything
-// except their quantities and the commit of their containers would change, or if the
-// transfer would be rejected. The results of Prefetch may be out of date, so each
-// record is compared with the arguments.
+// transaction is not a plain transfer or would be rejected, if the stacks are different
+// ones, or if more would change than their quantities and the last commit of their
+// containers. The results of Prefetch may be out of date, so each record is compared
+// with the arguments.
 func (s *State) transferAhead(tx *Transaction, undo bool) bool {
 	if tx.sides == 0 || !tx.isPlainTransfer() {
 		return false

@@ -61,10 +61,11 @@ type History struct {
 }
 
 // Check replays the history against a model and returns all faults in it,
-// joined, or nil. Faults are commits that no correct ledger could have made,
-// acknowledged requests that are lost, applied twice or answered differently,
-// requests with an unknown outcome that were applied more than once, and reads that
-// do not show the state they name.
+// joined, or nil. These are faults:
+//   - a commit that no correct ledger could have made,
+//   - an acknowledged request that was lost, applied twice or answered differently,
+//   - a request with an unknown outcome that was applied more than once,
+//   - a read that does not show the state that it names.
 func (h *History) Check() error {
 	var errs []error
 	errs = append(errs, h.checkRequests()...)
