@@ -14,7 +14,8 @@ type pageTest struct {
 }
 
 // TestPage visits every view of the page through its links, and compares what
-// it shows with the daemon's responses.
+// it shows with the daemon's responses. It takes longest, and tests begin in
+// the order of their files, so the name of this file comes first.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	b := startBrowser(t) // first, because it may skip the test
