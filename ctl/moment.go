@@ -80,8 +80,8 @@ func (s *span) declare(set *flag.FlagSet, seqOnly bool) {
 	}
 	add(&s.from, "from", "from this `"+value+"` on, inclusive"+what)
 	add(&s.to, "to", "up to this `"+value+"`, inclusive")
-	add(&s.after, "after", "from after this `"+value+"` on")
-	add(&s.before, "before", "up to before this `"+value+"`")
+	add(&s.after, "after", "only after this `"+value+"`")
+	add(&s.before, "before", "only before this `"+value+"`")
 }
 
 // settle replaces -after and -before by the equivalent -from and -to.

@@ -10,7 +10,7 @@ import (
 // between the check and the operation. It is not part of the record: replaying a
 // log only repeats what was done, and checks no permissions.
 //
-// With owners, the sender may use containers of these owners, and everything in
+// If it has owners, the sender may use containers of these owners, and everything in
 // them or attached below. A container that does not exist and one of another owner
 // get the same error, which does not reveal which of them it is. An instance without a
 // location has no owner. The sender may use it only within the transaction that
@@ -18,7 +18,7 @@ import (
 // transaction it must be placed, attached or burned.
 type Permit struct {
 	Register bool    // it may register classes and shapes
-	Transfer bool    // it may only move and hold what there is, see moves
+	Transfer bool    // it may only move and hold what already exists; see moves
 	Owners   []int64 // ascending; nil: any container and instance
 }
 
@@ -33,7 +33,7 @@ func moves(kind OpKind) bool {
 		Attach, Detach, PlaceInSlot, RemoveFromSlot, SwapSlots,
 		PlaceInGrid, RemoveFromGrid, MoveInGrid:
 		return true
-	case RegisterClass, RegisterClassShape, RenameClass: // judged by the scope register
+	case RegisterClass, RegisterClassShape, RenameClass: // governed by the scope register
 		return true
 	case RequireBalance, RequireUnchanged, RequireInstance:
 		return true
@@ -66,7 +66,7 @@ func (p *Permit) allows(owner int64) bool {
 // SetSender sets the sender of the transaction and its permissions; nil permits
 // everything. The name, of 1 to 255 bytes, is written to the record. The
 // idempotency key must be final; it then belongs to the sender: the same request
-// from another sender is another request.
+// from another sender counts as a different one.
 func (tx *Transaction) SetSender(name []byte, p *Permit) {
 	tx.Principal, tx.permit = name, p
 	if len(tx.Key) == 0 || len(name) == 0 {
@@ -79,7 +79,7 @@ func (tx *Transaction) SetSender(name []byte, p *Permit) {
 	copy(tx.Hash[:], sum[:])
 }
 
-// Permit returns what the sender may do; nil is everything.
+// Permit returns what the sender may do; nil permits everything.
 func (tx *Transaction) Permit() *Permit { return tx.permit }
 
 // loosened is an instance that the current transaction took out of a place that
@@ -97,7 +97,7 @@ func (s *State) loosen(ref uint32) {
 }
 
 // isLoose reports whether this transaction left the instance without a location.
-// It searches the last ones first, which are the most likely.
+// It searches the most recent ones first, because they are the most likely.
 func (s *State) isLoose(ref uint32) bool {
 	for i := len(s.loose) - 1; i >= 0; i-- {
 		if s.loose[i].ref == ref {

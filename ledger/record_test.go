@@ -184,7 +184,7 @@ func TestRecordCutOrExtended(t *testing.T) {
 			}
 		}
 		if err := got.Decode(append(b, 0)); err == nil {
-			t.Errorf("%s: a byte more is accepted", names[i])
+			t.Errorf("%s: an extra byte is accepted", names[i])
 		}
 	}
 }

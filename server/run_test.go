@@ -11,7 +11,7 @@ import (
 	"assetledger/wal"
 )
 
-// TestUnusableDir checks that both daemons say so if -dir is a file, or if they may not
+// TestUnusableDir checks that both daemons report that -dir is a file, or that they may not
 // use it.
 func TestUnusableDir(t *testing.T) {
 	file, shut := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "shut")
@@ -31,7 +31,7 @@ func TestUnusableDir(t *testing.T) {
 		w, r := writer.DefaultConfig(), reader.DefaultConfig()
 		w.Dir, r.Dir = dir, dir
 		ctx, stop := context.WithCancel(t.Context())
-		stop() // a daemon that starts ends at once
+		stop() // a daemon that does start stops at once
 		for name, err := range map[string]error{"write": RunWrite(ctx, w), "read": RunRead(ctx, r)} {
 			if err == nil || err.Error() != want {
 				t.Errorf("the %s daemon: %v, want %s", name, err, want)
@@ -53,7 +53,7 @@ func TestDirWithinALog(t *testing.T) {
 	w, r := writer.DefaultConfig(), reader.DefaultConfig()
 	w.Dir, r.Dir = at, at
 	ctx, stop := context.WithCancel(t.Context())
-	stop() // a daemon that starts ends at once
+	stop() // a daemon that does start stops at once
 	for name, err := range map[string]error{"write": RunWrite(ctx, w), "read": RunRead(ctx, r)} {
 		if ExitCode(err) != ExitUsage || err == nil || err.Error() != at+" is part of the log in "+dir {
 			t.Errorf("the %s daemon: exit code %d: %v", name, ExitCode(err), err)

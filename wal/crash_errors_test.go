@@ -23,7 +23,7 @@ type errorScene struct {
 	again   func(d *memfs.Disk, r *run, failed error) error     // completes the work on a disk without faults; may be nil
 	check   func(d *memfs.Disk) error                           // at the end; may be nil
 	noCut   bool                                                // a power cut during the scene may do harm
-	long    bool                                                // has many operations: only -exhaustive fails each of them in all ways
+	long    bool                                                // has many operations: only -exhaustive makes each of them fail in every way
 	rereads bool                                                // a failed read is tried once more before it counts
 	act     func(p *memfs.Process, w *wal.Writer, r *run) error // on the failing disk
 }

@@ -37,11 +37,11 @@ type LinesOptions struct {
 	Window  int                         // maximum number of lines without a result; default 1024
 	Tries   int                         // maximum number of consecutive attempts without a result; default MaxTries
 	GiveUp  time.Duration               // maximum duration of these attempts; default: that of the client
-	Again   func(why error, keyed bool) // called before lines are sent again, but only once until the next result; may be nil
+	Again   func(why error, keyed bool) // called before lines are sent again, at most once between two results; may be nil
 	Stop    <-chan struct{}             // once closed, CommitLines sends no more lines and ends after the results of those sent; may be nil
 }
 
-// Unanswered is the error if lines have no result.
+// Unanswered is the error for lines that have no result.
 type Unanswered struct {
 	Doubtful []Line  // the lines that may have taken effect, in order
 	Answer   *Answer // response with which a daemon rejected the lines; nil: none did
@@ -57,10 +57,10 @@ func (e *Unanswered) Unwrap() error { return e.Err }
 // CommitLines commits each line as a transaction of its own, over one stream, and yields the results in order. source
 // yields slices of lines, each with a bool that reports whether more lines are available without waiting. CommitLines ranges
 // over source in another goroutine, so source may wait for new lines. Lines that are too long for a stream are sent in batch requests, and so are all
-// lines if the daemon's version has no streams.
+// lines if the daemon's version does not support streams.
 //
-// A broken stream is replaced. A line is sent again if it is known not to have taken effect, or if it has a key. If there
-// is an error, it is an *Unanswered, and is yielded last.
+// A broken stream is replaced. A line is sent again if it is known not to have taken effect, or if it has an idempotency
+// key. If there is an error, it is an *Unanswered, and is yielded last.
 func (c *Client) CommitLines(ctx context.Context, source iter.Seq2[[]Line, bool], o LinesOptions) iter.Seq2[Answered, error] {
 	return func(yield func(Answered, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -104,11 +104,11 @@ type Outcome struct {
 var errNotJSON = errors.New("a transaction can't be encoded as JSON")
 
 // CommitAll commits many transactions over one stream, and yields their outcomes in order. Each transaction is applied
-// atomically, independently of the others. At most window of them (default 1024) are without an outcome at a time. CommitAll
+// atomically, independently of the others. At most window of them (default 1024) await an outcome at any time. CommitAll
 // ranges over txs in another goroutine, so txs may wait for new transactions.
 //
-// A broken connection is replaced, and transactions without an outcome are sent again with their keys. If there is an
-// error, it is yielded last: a *Refused if the whole stream was rejected, an *Unavailable or an *OutcomeUnknown.
+// A broken connection is replaced, and transactions without an outcome are sent again with their idempotency keys. If
+// there is an error, it is yielded last: a *Refused if the whole stream was rejected, an *Unavailable or an *OutcomeUnknown.
 func (c *Client) CommitAll(ctx context.Context, txs iter.Seq[Tx], window int) iter.Seq2[Outcome, error] {
 	return func(yield func(Outcome, error) bool) {
 		var bad error // read when the source has ended

@@ -12,7 +12,7 @@ type Result struct {
 	BatchSeq  int64           `json:"batch_seq"`
 	Minted    []int64         `json:"minted_instances"`
 	Metadata  json.RawMessage `json:"metadata"`
-	Replayed  bool            `json:"replayed"` // the key was committed before, and this is the first result
+	Replayed  bool            `json:"replayed"` // the idempotency key was used before, and this is its first result
 }
 
 // A Verdict is the result of one transaction of a stream or batch.
@@ -22,7 +22,7 @@ type Verdict struct {
 }
 
 // ParseVerdict parses a result of a stream or batch. v may refer to the bytes of raw. For commits that minted nothing,
-// which are most, it is several times faster than encoding/json.
+// as most do, it is several times faster than encoding/json.
 func ParseVerdict(raw []byte, v *Verdict) error {
 	if plainResult(raw, &v.Result) {
 		v.Err = nil

@@ -68,7 +68,7 @@ func (w wallets) pay(r *http.Request, o order) (reply, error) {
 	return w.move(r, "payment", o, "TransferFungible", client.Args{"from_container": "wallet/" + o.From, "to_container": "wallet/" + o.To}, o.From, o.To)
 }
 
-// move commits an operation on the amount of an order.
+// move commits an operation with the amount of an order.
 func (w wallets) move(r *http.Request, kind string, o order, op string, args client.Args, users ...string) (reply, error) {
 	cents, err := o.cents()
 	if err != nil || slices.ContainsFunc(users, isNone) {
@@ -133,7 +133,7 @@ func show(cents int64) string {
 	return fmt.Sprintf("%d.%02d", cents/100, cents%100)
 }
 
-// failure returns the status and the words for an error.
+// failure returns the status and the message for an error.
 func failure(err error) (status int, words string) {
 	var refused *client.Refused
 	switch code := client.Code(err); {

@@ -66,7 +66,7 @@ func Edit(path string, change func(lines []string) ([]string, error)) error {
 // realPath returns the path of f without symbolic links. If Edit replaced the
 // link instead, a daemon that was given the path of the file itself would keep
 // reading the old content. A second hard link would cause the same problem,
-// and there is no link to follow.
+// but there is no link to follow.
 func realPath(path string, f *os.File) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -28,7 +28,7 @@ UPDATE accounts SET balance = balance + 1 WHERE id = :dst;
 COMMIT;
 `
 
-// A postgresCluster is a running cluster of PostgreSQL, new and empty.
+// A postgresCluster is a new, empty PostgreSQL cluster that is running.
 type postgresCluster struct {
 	b       *bench
 	dir     string
@@ -117,7 +117,7 @@ func (b *bench) postgres(clients ...int) ([]probe, error) {
 }
 
 // transfers returns a probe for each number of clients. It creates the tables,
-// so it may be called only once for a cluster.
+// so it may be called only once per cluster.
 func (pg *postgresCluster) transfers(name string, clients ...int) ([]probe, error) {
 	for statement := range strings.SplitSeq(strings.TrimSpace(postgresSchema), "\n") {
 		if err := pg.psql(statement); err != nil {

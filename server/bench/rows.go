@@ -142,7 +142,7 @@ var latencyRow = row{
 		}, nil
 	},
 	// A sync takes longer if the machine was idle since the last sync, as it is
-	// between two requests. So the second goal compares syncs at the same rhythm.
+	// between two requests. So the second goal compares syncs at the same pace.
 	goals: []goal{
 		{what: "commit / (bare + one write and fdatasync)", of: func(v values) float64 {
 			return v.get(commitOne) / (v.get(bareOne) + v.get(syncOne))
@@ -236,7 +236,7 @@ func (b *bench) batched(name string, p *process, containers int) probe {
 	}, more: []derived{{name + ": processor time per transfer", "µs", func() float64 { return each }}}}
 }
 
-// batches returns a few different batch requests among n containers.
+// batches returns a few different batch requests with transfers among n containers.
 func batches(url string, n int) load {
 	r := rand.New(rand.NewPCG(3, uint64(n)))
 	bodies := make([]string, 8)

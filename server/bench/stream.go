@@ -50,7 +50,7 @@ func (l *streamLoad) run(at, n int) (text []byte, lines int) {
 	return l.lines[from:l.ends[at+n-1]], n
 }
 
-// drive keeps the streams full for a time, and then waits for the remaining
+// drive keeps the streams full for a given time, and then waits for the remaining
 // results.
 func (l *streamLoad) drive(ctx context.Context, d time.Duration) (*outcome, error) {
 	clients := make([]*client, l.streams)
@@ -201,7 +201,7 @@ func (s *sender) send(n int) error {
 }
 
 // receive counts results until the response ends, and calls more with the number
-// of lines that may be sent for them. It keeps the time of every sampled-th result.
+// of lines that may be sent for them. It times one in sampled results.
 func (s *sender) receive(more func(n int) error) error {
 	body := httputil.NewChunkedReader(s.c.in)
 	buf := make([]byte, 64<<10)
@@ -227,7 +227,7 @@ func (s *sender) receive(more func(n int) error) error {
 	}
 }
 
-// sampled is the number of results for each time that is kept.
+// sampled is the sampling interval: receive times one in this many results.
 const sampled = 16
 
 func (s *sender) answered(results int) {

@@ -41,7 +41,7 @@ var errEnough = errors.New("no more commits are wanted")
 // frame and the record are valid only during the call.
 func (r *PlacedReader) Commits(from, to uint64, fn func(f *wal.Frame, rec *ledger.Record, seq uint64) bool) error {
 	r.At = 0
-	if err := r.Seek(from); err != nil { // even if the reader is there already: that segment may have been archived since
+	if err := r.Seek(from); err != nil { // even if the reader is already there: that segment may have been archived since
 		return err
 	}
 	for from <= to {

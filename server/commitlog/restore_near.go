@@ -12,7 +12,7 @@ import (
 // the state of the newest valid checkpoint that is at or before both, and otherwise
 // the empty state. If there is no such checkpoint and the front of the log is
 // archived, it is the state of the oldest valid checkpoint, which is later than
-// wanted. keys is the number of idempotency keys that the state remembers.
+// requested. keys is the number of idempotency keys that the state remembers.
 func RestoreNear(store CheckpointStore, l Reader, keys int, seq uint64, time int64) (*ledger.State, wal.Place, error) {
 	seqs, err := store.List()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	programs = flag.String("programs", "", "`DIR` with ledger-write and ledger-read; without it they are built")
+	programs = flag.String("programs", "", "`DIR` with ledger-write and ledger-read; by default they are built")
 	duration = flag.Duration("for", 10*time.Second, "`TIME` of each attack")
 	only     = flag.String("only", "", "`NAME` of the one attack to run")
 	together = flag.Bool("together", false, "run all attacks at once, and check the bound")

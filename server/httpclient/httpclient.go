@@ -119,8 +119,8 @@ func (t *Trust) dial(ctx context.Context, as *http.Transport, network, addr stri
 	return over, nil
 }
 
-// Client returns a client for one base URL, and that URL as HTTP requests need
-// it. limit is the maximum time of a request. The client follows no redirects.
+// Client returns a client for one base URL, and that URL in the form that
+// HTTP requests need. limit is the maximum time of a request. The client follows no redirects.
 func (t *Trust) Client(base string, limit time.Duration) (*http.Client, string, error) {
 	if err := t.Fits(base); err != nil {
 		return nil, "", err

@@ -4,7 +4,7 @@
 //	no log → begin, with a checkpoint or from the first frame → follow … ⇄ (try again, elsewhere)
 //
 // The main invariant: a frame is stored only if it follows the last one of the same
-// log. Its CRCs, its place in the segment and the chain are checked before. The read
+// log. Its CRCs, its place in the segment and the chain are checked first. The read
 // daemons, which apply the commits, compare the digests.
 //
 // A mirror is the only writer of its directory, and holds the same lock as a write

@@ -75,7 +75,7 @@ func TestCrashes(t *testing.T) {
 	switch {
 	case testing.Short():
 		step = 17
-	case !longtest.Form(t, "four of five operations in each way to fail"):
+	case !longtest.Form(t, "four of five operations in each failure mode"):
 		step = 5
 	}
 	for i, how := range []string{"process", "machine", "error", "errors"} {

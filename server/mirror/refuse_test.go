@@ -38,10 +38,10 @@ func TestRefusesAnotherHistory(t *testing.T) {
 			}
 		})
 	}
-	// A source that has less of the same history is only late.
+	// A source that has less of the same history is only behind.
 	b := fork(t, o, 0, false)
 	if err := refused(t, b, d); !errors.Is(err, errBehind) {
-		t.Errorf("a source that is late: %v", err)
+		t.Errorf("a source that is behind: %v", err)
 	}
 }
 

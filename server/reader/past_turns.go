@@ -19,7 +19,7 @@ const pastPatience = 10 * time.Second
 
 func newPastTurns() pastTurns { return make(pastTurns, max(1, runtime.GOMAXPROCS(0)/2)) }
 
-// A pastTurn is the turn of one read. The first call of more takes it.
+// A pastTurn is the turn of one read. The first call to more takes it.
 type pastTurn struct {
 	turns pastTurns
 	r     *reading

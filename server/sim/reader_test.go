@@ -18,7 +18,7 @@ type simReader struct {
 	*simWorld
 	id, life int
 	p        *memfs.Process
-	log      *wal.Reader // nil: it does not run
+	log      *wal.Reader // nil: it is not running
 	core     *reader.Core
 	early    bool // it was started before the writer had repaired the log after a crash
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // The simulation: a whole ledger in one goroutine, from one seed. Its world has
-// a disk and a machine, a writer, readers and clients. The writer is recovery,
-// replay, the sequencer's core and the log's writer. The readers are the log's
+// a disk and a machine, a writer, readers and clients. The writer consists of recovery,
+// replay, the sequencer's core and the log's writer. The readers consist of the log's
 // reader, the projection and checkpoints. Clients repeat each request with the
 // same idempotency key until they know the outcome.
 //
@@ -81,11 +81,11 @@ type simWorld struct {
 	now      int64
 	sabotage sabotage
 	calm     bool // no more faults
-	doom     int  // if not 0, the writer dies at this many writes or syncs from now
+	doom     int  // if not 0, the writer dies after this many more writes and syncs
 	inside   bool // a reader is running between two operations of the writer
 	virgin   bool // no writer has opened the log since the machine started
 
-	writer  *simWriter // nil: it does not run
+	writer  *simWriter // nil: it is not running
 	readers []*simReader
 	clients []*simClient
 	streams []*simStream

@@ -102,7 +102,7 @@ func (d *disk) cut() {
 	}
 }
 
-// newTmpfs mounts a file system in memory of size bytes.
+// newTmpfs mounts an in-memory file system of size bytes.
 func newTmpfs(t *testing.T, size string) string {
 	t.Helper()
 	at := t.TempDir()

@@ -121,7 +121,7 @@ func (l *logToBreak) withoutCheckpoints(t *testing.T) *process {
 	return reader
 }
 
-// breaksAhead makes the pages fail that the daemon must read next.
+// breaksAhead makes reads fail in the pages that the daemon needs next.
 func (l *logToBreak) breaksAhead(t *testing.T) {
 	d := l.mount(t)
 	reader := l.withoutCheckpoints(t)

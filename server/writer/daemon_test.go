@@ -100,7 +100,7 @@ func TestRestart(t *testing.T) {
 }
 
 // Requests that were accepted before the daemon is asked to stop get their
-// response, and are in the log.
+// responses, and are in the log.
 func TestGracefulStop(t *testing.T) {
 	dir := t.TempDir()
 	w := runWriter(t, dir)
@@ -186,7 +186,7 @@ func TestWriterDoesNotStart(t *testing.T) {
 			}
 			c.SegmentSize = 256 << 10
 		}, false, true, ".seg"},
-		{"a digest that is another", func(c *Config) {
+		{"a wrong digest", func(c *Config) {
 			w, err := wal.Open(c.Dir, wal.Options{})
 			if err != nil {
 				t.Fatal(err)

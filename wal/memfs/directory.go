@@ -12,7 +12,7 @@ type directory struct {
 	pending []change // changes since the last sync, in order
 }
 
-// A change is a change of names, which may or may not reach the disk in a crash.
+// A change adds, removes or renames a name. A crash may or may not keep it.
 type change struct {
 	add, remove string // a rename has both; "" for none
 	node        *inode

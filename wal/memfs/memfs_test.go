@@ -97,7 +97,7 @@ func TestSectorsLandEachAlone(t *testing.T) {
 	}, sectors("/f")), "aaa", "aba", "baa", "bba", "?aa", "?ba", "a?a", "b?a", "??a")
 }
 
-// Each version since the last sync can be on disk, and none from before.
+// Any version since the last sync can be on disk, but none from before it.
 func TestVersionsSinceTheSync(t *testing.T) {
 	want(t, outcomes(t, func(d *Disk, p *Process) {
 		f := put(t, p, "/f", string(block('x', 1)))

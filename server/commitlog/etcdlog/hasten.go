@@ -6,13 +6,13 @@ import (
 )
 
 // etcd looks for expired leases only twice a second. A daemon that stands by asks for
-// the time that the writer's lease has left, and revokes the lease as soon as it has
+// how much time the writer's lease has left, and revokes the lease as soon as it has
 // expired. A mistake does no harm: the fence does not depend on leases.
 
 // hastenEvery is the time between two queries while the writer is late in renewing its lease.
 const hastenEvery = 50 * time.Millisecond
 
-// hasten revokes the writer's lease when it has expired, until ctx is done.
+// hasten revokes the writer's lease each time it has expired, until ctx is done.
 func (m *Member) hasten(ctx context.Context) {
 	var e expiry
 	timer := time.NewTimer(lookEvery)

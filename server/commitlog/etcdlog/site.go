@@ -150,7 +150,7 @@ func (s *site) advance(ctx context.Context, to *head, apply func(*wal.Frame) err
 // errMoved means that the log has grown in the meantime, and the caller must read it again.
 var errMoved = unreachable(errors.New("the log in etcd has grown in the meantime"))
 
-// gone returns the error for a frame that the head includes and that is missing:
+// gone returns the error for a frame that the head includes but that is missing:
 // errMoved if it was trimmed since the head was read, and otherwise a
 // *wal.CorruptError.
 func (s *site) gone(ctx context.Context, to *head, seq uint64) error {

@@ -188,7 +188,7 @@ func (r *reader) Close() error {
 	return nil
 }
 
-// Register makes a read daemon known.
+// Register registers a read daemon.
 func (l *Log) Register(name string) (commitlog.Registration, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package etcdfake is an etcd in memory that fails on request. It is a map with a
+// Package etcdfake is an in-memory etcd that fails on request. It is a map with a
 // revision. Requests and replies are lost, transactions are executed long after
 // their senders have given up, members are unreachable, leases end, watches are
 // late and break off, and the quota is used up. Client.Fault chooses the faults, so

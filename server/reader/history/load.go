@@ -26,7 +26,7 @@ func (x *Index) spans() ([]span, error) {
 	return list, err
 }
 
-// load opens the files that follow each other. It returns the first range of
+// load opens the contiguous files. It returns the first range of
 // commits that are neither in a file nor in memory. If this daemon writes the
 // files, load removes unusable and unneeded ones. The caller holds writing.
 func (x *Index) load() (missing span, err error) {
@@ -78,8 +78,8 @@ func (x *Index) publish(files []*file) {
 	x.Meter.Bytes.Store(uint64(bytes))
 }
 
-// chain opens the files that follow each other, beginning with the first, and match
-// the log.
+// chain opens the contiguous files that match the log, beginning with
+// the first.
 func (x *Index) chain(list []span) (files []*file, err error) {
 	id := x.id
 	known := map[string]*file{}
@@ -119,7 +119,7 @@ func (x *Index) chain(list []span) (files []*file, err error) {
 	return x.fitting(files)
 }
 
-// tidy removes the files in list whose commits are all in other files, those in files.
+// tidy removes the files in list whose commits are all covered by files.
 // A crash after a merge leaves such files. again is true if this daemon has just acquired
 // the duty of writing the files, because another daemon may have changed them since
 // they were listed.
@@ -161,7 +161,7 @@ func (x *Index) surpassed(f *file) (bool, error) {
 		defer x.mu.Unlock()
 		return x.gens[0].first < f.first, nil
 	}
-	x.c.Log.Info("the front of the log is back: the history index is rebuilt from its beginning")
+	x.c.Log.Info("archived segments are back: the history index is rebuilt from the beginning")
 	if err := x.fsys.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}

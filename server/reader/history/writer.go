@@ -49,8 +49,8 @@ func (w *writer) write(b []byte) {
 	w.offset += uint64(len(b))
 }
 
-// add adds an entry, given without its length. If it is time, it adds a run of
-// carried entries first.
+// add adds an entry, given without its length. If a run of carried entries
+// is due, it adds that first.
 func (w *writer) add(key uint64, entry []byte) {
 	if key&lifeMark != 0 {
 		w.put(key, entry)

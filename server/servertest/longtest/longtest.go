@@ -1,5 +1,5 @@
 // Package longtest keeps a plain go test short. It chooses between the two forms
-// of tests that would take long: a plain go test runs the short form, which finds
+// of slow tests: a plain go test runs the short form, which finds
 // the same kinds of faults with fewer cases. make long runs the long form, with
 // Variable set to 1.
 package longtest

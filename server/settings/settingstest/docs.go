@@ -1,4 +1,4 @@
-// Package settingstest compares the documents about the flags of a program with the
+// Package settingstest compares the documentation of a program's flags with the
 // flags. Only tests import it.
 package settingstest
 
