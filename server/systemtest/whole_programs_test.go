@@ -131,7 +131,7 @@ func startCommand(t *testing.T, name, listen string, line ...string) *process {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.kill() })
+	t.Cleanup(func() { p.endedAlone(t); p.kill() })
 	late := time.AfterFunc(time.Minute, func() { p.cmd.Process.Kill() })
 	text, err := bufio.NewReader(out).ReadString('\n')
 	late.Stop()
@@ -141,6 +141,7 @@ func startCommand(t *testing.T, name, listen string, line ...string) *process {
 	}()
 	if err != nil {
 		<-p.ended
+		p.ended = nil
 		t.Fatalf("%s said nothing on standard output: %v\n%s", name, err, p.words)
 	}
 	_, url, ok := strings.Cut(strings.TrimSpace(text), " ready on ")
@@ -154,6 +155,18 @@ func startCommand(t *testing.T, name, listen string, line ...string) *process {
 func startWriteProcess(t *testing.T, dir string) *process {
 	t.Helper()
 	return startProcess(t, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(testSegment))
+}
+
+// endedAlone logs what a process of a failed test said if it has ended already.
+func (p *process) endedAlone(t *testing.T) {
+	select {
+	case err := <-p.ended:
+		p.ended = nil
+		if t.Failed() {
+			t.Logf("%s, process %d, had ended by itself: %v\n%s", p.name, p.cmd.Process.Pid, err, p.words)
+		}
+	default:
+	}
 }
 
 // kill ends the process with SIGKILL, which to the process is the same as a
