@@ -82,7 +82,7 @@ poison:
 # Most tests wait more than they compute, hence -parallel and -p. The package that
 # takes longest comes first, so that the others run beside it, two at a time.
 unit:
-	$(GO) test -timeout 20m -p 3 -parallel 4 ./server/systemtest ./...
+	$(GO) test -timeout 20m -p 3 -parallel 8 ./server/systemtest ./...
 
 # docs/ops.md lists what is supported on other systems.
 cross:

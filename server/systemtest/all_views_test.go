@@ -18,33 +18,64 @@ type pageTest struct {
 // the order of their files, so the name of this file comes first.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	b := startBrowser(t) // first, because it may skip the test
-	l := startPageLedger(t)
-	p := &pageTest{browser: b, ledger: l}
+	p := startPageTest(t)
 	t.Run("empty ledger", p.emptyLedger)
-	l.warehouse()
-	p.load(l.reader.url + "/#/")
-	p.until(`document.querySelector('#value-applied')?.textContent === '200' && document.querySelector('#seq').textContent === '200'`)
-	for _, step := range []struct {
-		name string
-		run  func(*testing.T)
-	}{
+	p.warehouse()
+	p.visit(t, []pageVisit{
 		{"overview", p.overview}, {"daemon", p.daemon}, {"containers", p.containers}, {"balances", p.balances}, {"slots", p.slots}, {"grid", p.grid},
 		{"classes", p.classes}, {"shapes", p.shapes}, {"instance", p.instances}, {"commits", p.commits}, {"refusals", p.refusals},
-		{"keyboard", p.keyboard}, {"axe", p.accessible}, {"pictures", p.pictures},
+		{"keyboard", p.keyboard},
 		{"history", p.history}, {"past", p.past}, {"holders", p.holders}, {"filters", p.filters}, {"csv", p.csv}, {"enter", p.enter}, {"times", p.times}, {"commands", p.commands},
 		{"exact numbers", p.exactNumbers}, {"long names", p.longNames}, {"paging", p.paging}, {"names and holds", p.namesAndHolds}, {"live", p.live}, {"flood", p.flood}, {"daemon gone", p.gone},
-	} {
-		t.Run(step.name, func(t *testing.T) {
+	})
+	t.Run("policy", p.policy) // last, because its violations may be reported twice
+}
+
+// TestPageLooks draws every view, and has axe-core check each. Beside TestPage, it
+// takes about as long.
+func TestPageLooks(t *testing.T) {
+	t.Parallel()
+	p := startPageTest(t)
+	p.warehouse()
+	p.visit(t, []pageVisit{{"axe", p.accessible}, {"pictures", p.pictures}})
+}
+
+// startPageTest opens the page of an empty ledger.
+func startPageTest(t *testing.T) *pageTest {
+	t.Helper()
+	b := startBrowser(t) // first, because it may skip the test
+	return &pageTest{browser: b, ledger: startPageLedger(t)}
+}
+
+// warehouse fills the ledger, and shows it.
+func (p *pageTest) warehouse() {
+	p.t.Helper()
+	p.ledger.warehouse()
+	p.load(p.ledger.reader.url + "/#/")
+	p.until(`document.querySelector('#value-applied')?.textContent === '200' && document.querySelector('#seq').textContent === '200'`)
+}
+
+// A pageVisit is a test of some views.
+type pageVisit struct {
+	name string
+	run  func(*testing.T)
+}
+
+// visit runs the tests one after another, in one tab. The browser must not report
+// anything.
+func (p *pageTest) visit(t *testing.T, visits []pageVisit) {
+	t.Helper()
+	b, l := p.browser, p.ledger
+	for _, v := range visits {
+		t.Run(v.name, func(t *testing.T) {
 			b.t, l.t = t, t
-			step.run(t)
+			v.run(t)
 			if faults := b.seen(); faults != nil {
 				t.Errorf("the console says %q", faults)
 			}
 		})
 		b.t, l.t = t, t
 	}
-	t.Run("policy", p.policy) // last, because its violations may be reported twice
 }
 
 // same compares what is shown with what is expected.
