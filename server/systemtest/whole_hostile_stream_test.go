@@ -101,9 +101,13 @@ func TestHostileStreams(t *testing.T) {
 	})
 	one("more than may be idle", func(v *victim) {
 		refused := 0
+		var all []*rawConn
 		for range 200 { // a quarter of 128 MiB is 256, of which one client has half
 			c := v.dial(v.w)
-			c.send(streamHead)
+			c.send(streamHead) // all before the first has been silent for too long
+			all = append(all, c)
+		}
+		for _, c := range all {
 			res, err := http.ReadResponse(c.in, nil)
 			if err != nil {
 				v.Fatal(err)

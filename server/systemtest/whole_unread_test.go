@@ -18,13 +18,15 @@ func TestUnreadPages(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
 	const each = 6000
-	bulk := `{"transactions":[` + strings.Repeat(`{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":1,"quantity":1}}],"metadata":{"a":"`+
-		strings.Repeat("x", each)+`"}},`, 4999) + `{"operations":[]}]}`
-	a, err := post(http.DefaultClient, v.w.url+"/v1/commit/batch", bulk)
-	if err != nil || a.status != 200 {
-		t.Fatal(err, a.status)
+	one := `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":1,"quantity":1}}],"metadata":{"a":"` + strings.Repeat("x", each) + `"}}`
+	bulk := `{"transactions":[` + strings.Repeat(one+",", 499) + one + `]}`
+	for range 10 { // all at once may take longer than the daemon's timeout on a busy machine
+		if a, err := post(http.DefaultClient, v.w.url+"/v1/commit/batch", bulk); err != nil || a.status != 200 {
+			t.Fatal(err, a.status)
+		}
 	}
-	if a, err = get(http.DefaultClient, v.r.url+"/v1/read/freshness?wait=20s&min_seq=5000"); err != nil || a.status != 200 {
+	a, err := get(http.DefaultClient, v.r.url+"/v1/read/freshness?wait=20s&min_seq=5000")
+	if err != nil || a.status != 200 {
 		t.Fatal(err, a.body)
 	}
 	const clients = 300
@@ -46,9 +48,10 @@ func TestUnreadPages(t *testing.T) {
 	if most > mostReadHeap {
 		t.Errorf("the read daemon had %d bytes resident, more than %d", most, mostReadHeap)
 	}
-	if a, err = get(http.DefaultClient, v.r.url+"/v1/read/commits?limit=10000&after=1"); err != nil || a.status != 200 || !strings.Contains(a.body, `"global_seq":2,`) {
-		t.Errorf("a page is rejected: %v %d", err, a.status)
-	}
+	awaits(v.T, "a page is served", func() bool { // on a busy machine, one may take longer than the daemon's timeout
+		a, err := get(http.DefaultClient, v.r.url+"/v1/read/commits?limit=10000&after=1")
+		return err == nil && a.status == 200 && strings.Contains(a.body, `"global_seq":2,`)
+	})
 	close(v.stop)
 	<-v.ended
 }
