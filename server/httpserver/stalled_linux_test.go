@@ -1,9 +1,13 @@
 package httpserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -51,24 +55,24 @@ func TestUnreadBytesOfClosedConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newConnections(ln, 10, nil)
-	defer s.Close()
-	s.unread = 300 * time.Millisecond
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error)
+	log := slog.New(slog.DiscardHandler)
+	bound := newConnections(ln, 10, log)
+	go func() {
+		served <- Serve(ctx, &Door{Listener: bound, bound: bound}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Connection", "close")
+			w.Write(make([]byte, 200_000)) // most go to the kernel, and few from there to the client
+		}), Timeouts{Write: 2 * time.Second, Shutdown: time.Second}, io.Discard, "test", log, nil, func() {})
+	}()
+	defer func() { stop(); <-served }()
 	silentClient, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer silentClient.Close()
 	silentClient.(*net.TCPConn).SetReadBuffer(4096)
-	c, err := s.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.(*Tracked).writeCloser.(*net.TCPConn).SetWriteBuffer(200_000)
-	if _, err := c.Write(make([]byte, 200_000)); err != nil { // all go to the kernel, and few from there to the client
-		t.Fatal(err)
-	}
-	c.Close()
+	io.WriteString(silentClient, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	side := fmt.Sprintf("0100007F:%04X 0100007F:%04X ", ln.Addr().(*net.TCPAddr).Port, silentClient.LocalAddr().(*net.TCPAddr).Port)
 	end := time.Now().Add(time.Minute)
 	for range time.Tick(10 * time.Millisecond) {
