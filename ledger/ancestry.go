@@ -10,7 +10,8 @@ package ledger
 // The forest is cut into paths that run upward. Each path is a splay tree
 // ordered by depth, with the top of the path leftmost. The up of the splay
 // tree's root is the parent of the top of the path; that parent does not have
-// the root as a child. The shapes depend on history and are never visible.
+// the root as a child. The shapes of the splay trees depend on history and are never
+// visible.
 type pathNode struct{ left, right, up uint32 }
 
 func (s *State) path(ref uint32) *pathNode { return &s.instances.at(ref).path }
@@ -65,7 +66,7 @@ func (s *State) splay(ref uint32) {
 	}
 }
 
-// expose makes a single path of ref and all its ancestors. ref becomes the lower
+// expose makes ref and all its ancestors a single path. ref becomes the lower
 // end of the path and the root of its splay tree.
 func (s *State) expose(ref uint32) {
 	s.splay(ref)

@@ -49,8 +49,8 @@ func (s *State) releaseContainer(ref uint32) {
 	s.containers.release(ref)
 }
 
-// makeContainer creates an empty container with a name, or "". Id and name are
-// not in use.
+// makeContainer creates an empty container; name may be "". Neither the id nor the
+// name is in use.
 func (s *State) makeContainer(made container, name string) {
 	ref, c := s.containers.alloc()
 	made.created, made.updated = s.seq, s.seq
@@ -120,7 +120,7 @@ func (s *State) unlinkClass(ref uint32) {
 	treeRemove(classesByID{s}, &s.classTree, ref)
 }
 
-// makeClass registers a class with a code, or "". Id and code are not in use.
+// makeClass registers a class; code may be "". Neither the id nor the code is in use.
 func (s *State) makeClass(made class, code string) {
 	ref, k := s.classes.alloc()
 	*k = made
@@ -133,7 +133,7 @@ func (s *State) makeClass(made class, code string) {
 	}
 }
 
-// addTotal adds to the class's total a quantity that entered the ledger.
+// addTotal adds a quantity that entered the ledger to the class's total.
 func (s *State) addTotal(kref uint32, quantity int64) {
 	k := s.classes.at(kref)
 	before := addedItem(k)
@@ -142,7 +142,7 @@ func (s *State) addTotal(kref uint32, quantity int64) {
 	s.undo.push(undoAdded, kref, uint64(quantity))
 }
 
-// removeTotal subtracts from the class's total a quantity that left the ledger.
+// removeTotal subtracts a quantity that left the ledger from the class's total.
 func (s *State) removeTotal(kref uint32, quantity int64) {
 	k := s.classes.at(kref)
 	before := removedItem(k)

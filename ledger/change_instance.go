@@ -77,7 +77,7 @@ func (s *State) hold(cref, kref uint32) {
 	s.holdings.at(ref).count++
 }
 
-// unhold undoes one call of hold.
+// unhold undoes one call to hold.
 func (s *State) unhold(cref, kref uint32) {
 	s.containers.at(cref).instances--
 	ref := s.findHolding(cref, kref)

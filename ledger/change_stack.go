@@ -62,8 +62,8 @@ func (s *State) makeStack(cref, kref uint32, key, quantity int64) uint32 {
 	return ref
 }
 
-// setQuantity changes a stack's quantity. At 0 the stack is removed and its
-// cells are free.
+// setQuantity changes a stack's quantity. If it becomes 0, setQuantity removes the
+// stack and frees its cells.
 func (s *State) setQuantity(ref uint32, quantity int64) {
 	if quantity == 0 {
 		s.dropStack(ref)

@@ -6,14 +6,14 @@ import (
 )
 
 // Changes collects the changes of replayed commits, in order. The zero value is
-// empty. Nearly all changes change the quantity of a stack. Each of these takes one
-// cache line.
+// empty. Nearly all of them are to the quantity of a stack, and each of those takes
+// one cache line.
 type Changes struct {
 	list   []StackChange
-	others []Change // changes that need more fields than a StackChange
+	others []Change // changes that need more fields than a StackChange has
 }
 
-// A StackChange is a change of a stack that is not in a Grid and has no holds, with
+// A StackChange is a change to a stack that is not in a Grid and has no holds, with
 // its commit. For any other change it is a reference; see Changes.Other.
 type StackChange struct {
 	Seq               uint64
@@ -29,8 +29,8 @@ type StackChange struct {
 // changesRoom is the number of changes by which a full Changes grows.
 const changesRoom = 512
 
-// Grow makes room for n changes. The changes of one operation stay together, so
-// there may be a few more.
+// Grow makes room for n changes. The changes of one operation stay together, so c may
+// receive a few more.
 func (c *Changes) Grow(n int) { c.list = slices.Grow(c.list, n) }
 
 // add appends an element to the list and returns it. The caller must set all fields.
@@ -58,7 +58,7 @@ func (c *Changes) Other(s *StackChange) *Change {
 // HasOthers reports whether any element of List refers to another change.
 func (c *Changes) HasOthers() bool { return len(c.others) > 0 }
 
-// Bytes returns the approximate memory of the changes, in bytes.
+// Bytes returns the approximate memory use of the changes, in bytes.
 func (c *Changes) Bytes() int {
 	const short, whole = 64, 352
 	return short*len(c.list) + whole*len(c.others)

@@ -21,7 +21,7 @@ import (
 //	  8  2  version, 1 or 2                              CRC of the header as its initial value
 //	 10  2  zero                                 4  4  length of the items in bytes
 //	 12  4  prev: header CRC of the last frame   8  8  number of the block, from 0
-//	 16 16  id of the log                       16     items; each lies in one block
+//	 16 16  id of the log                       16     items; none spans two blocks
 //	 32  8  global_seq of the last commit
 //	 40  8  time of the last frame, ns          trailer
 //	 48  8  state digest                         0  4  CRC32C of bytes 4..23, initial value likewise
@@ -97,12 +97,12 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrCheckpointVersion means that a newer program must be used.
+// ErrCheckpointVersion means that a newer version of the program is required.
 var ErrCheckpointVersion = errors.New("the checkpoint was made by a newer version of this program")
 
 // ErrCheckpointWindow means that the checkpoint is intact, but lacks idempotency
 // keys that the configuration requires.
-var ErrCheckpointWindow = errors.New("the checkpoint remembers fewer idempotency keys than -idempotency-keys asks for")
+var ErrCheckpointWindow = errors.New("the checkpoint holds fewer idempotency keys than -idempotency-keys requires")
 
 // A CheckpointPlace is the position of a checkpoint in a log. Package ledger does
 // not know about logs and only stores these values for its caller.
@@ -125,7 +125,8 @@ type CheckpointInfo struct {
 }
 
 // usable reports whether a state with room for window keys can start from the
-// checkpoint. It can if the checkpoint holds that many, or none was ever forgotten.
+// checkpoint. It can if the checkpoint had room for at least as many keys, or has never
+// forgotten one.
 func (h *CheckpointInfo) usable(window uint64) bool { return h.Window >= window || h.Keys < h.Window }
 
 // marshal returns the 128 bytes of the header.
@@ -151,7 +152,7 @@ func (h *CheckpointInfo) unmarshal(b []byte) error {
 		return fmt.Errorf("it begins with %q instead of %q", b[:8], checkpointMagic)
 	}
 	if got, want := crc32.Checksum(b[:124], castagnoli), le.Uint32(b[124:]); got != want {
-		return fmt.Errorf("the CRC of the header is %08x, its bytes give %08x", want, got)
+		return fmt.Errorf("the CRC of the header is %08x, but its bytes give %08x", want, got)
 	}
 	if h.version = le.Uint16(b[8:]); h.version < checkpointVersion1 || h.version > checkpointVersion2 {
 		return fmt.Errorf("%w: it has version %d, this program supports %d and %d",

@@ -134,7 +134,7 @@ func (l *checkpointLoader) readClass() {
 	k.removed.Hi, k.removed.Lo = d.number(math.MaxUint64), d.number(math.MaxUint64)
 	k.minted, k.burned = d.amount(), d.amount()
 	if d.err == nil && (!validName(name) || l.class != 0 && s.classes.at(l.class).id >= k.id) {
-		d.fault("class %d is named %q and follows another out of order", k.id, name)
+		d.fault("class %d has the invalid name %q, or is out of order", k.id, name)
 	}
 	if d.err != nil {
 		return
@@ -233,7 +233,7 @@ func (l *checkpointLoader) stackClass(same bool) (fresh bool) {
 		l.classID, l.classRef = id, s.findClass(id)
 	}
 	if d.err == nil && (l.classRef == 0 || !s.classes.at(l.classRef).fungible) {
-		d.fault("a stack of class %d, which does not exist or has no stacks", id)
+		d.fault("a stack of class %d, which does not exist or is not fungible", id)
 	}
 	return true
 }
@@ -279,7 +279,7 @@ func (l *checkpointLoader) readPlace(cref, thing uint32, isInstance bool) {
 		return
 	}
 	if p.x+p.width > c.gridWidth || p.y+p.height > c.gridHeight || !s.isFree(c, p.area(), 0) {
-		d.fault("a rectangle %+v that leaves container %d, or covers another", p.area(), c.id)
+		d.fault("a rectangle %+v that extends beyond container %d, or overlaps another", p.area(), c.id)
 		return
 	}
 	ref, r := s.placements.alloc()

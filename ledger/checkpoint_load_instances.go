@@ -15,7 +15,7 @@ func (l *checkpointLoader) readInstance() {
 	r.class, r.key, r.minted = kref, d.amount(), d.between(1, s.seq)
 	where := LocationKind(d.number(uint64(Attached)))
 	if d.err == nil && (r.id <= l.instance || r.id >= s.nextInstance || kref == 0 || s.classes.at(kref).fungible) {
-		d.fault("instance %d is out of order, or of a class that does not exist or has no instances", r.id)
+		d.fault("instance %d is out of order, or its class does not exist or is fungible", r.id)
 	}
 	if d.err != nil {
 		return
@@ -87,7 +87,7 @@ func (l *checkpointLoader) readKey(long bool) {
 		e.metadataLen = uint16(d.between(MaxInlineMetadata+1, MaxMetadata))
 		kept = d.bytes(len(Spelling{}))
 	} else {
-		kept = d.text(MaxMetadata) // version 1 has it long too
+		kept = d.text(MaxMetadata) // in version 1, even if it is long
 	}
 	if d.err == nil && (!ValidIdempotencyKey(key) || e.seq <= l.keySeq) {
 		d.fault("idempotency key %q of commit %d is invalid or out of order", key, e.seq)
@@ -104,13 +104,13 @@ func (l *checkpointLoader) readKey(long bool) {
 	}
 }
 
-// checkClasses compares the counts that classes state with what was loaded.
+// checkClasses compares the totals of each class with what was loaded.
 func (l *checkpointLoader) checkClasses() {
 	for ref := uint32(1); ref < l.s.classes.next; ref++ {
 		k, held := l.s.classes.at(ref), l.held[ref]
 		if held.Hi != 0 || held.Lo > math.MaxInt64 || k.removed.Add(held.Lo) != k.added ||
 			k.minted < k.burned || k.minted-k.burned != l.live[ref] || k.minted >= l.s.nextInstance {
-			l.d.fault("class %d: %v added, %v removed, %d minted and %d burned do not leave %v and %d instances",
+			l.d.fault("class %d: %v added, %v removed, %d minted and %d burned do not leave a quantity of %v and %d instances",
 				k.id, k.added, k.removed, k.minted, k.burned, held, l.live[ref])
 			return
 		}

@@ -13,7 +13,7 @@ import (
 func (l *checkpointLoader) readAssigned() {
 	d, s := l.d, l.s
 	if l.phase != itemClass || l.class != 0 || s.part2 {
-		d.fault("the ids that are assigned next are not the first item")
+		d.fault("the next ids to assign are not the first item")
 	}
 	s.part2 = true
 	for table := range s.assigned {
@@ -37,7 +37,7 @@ func (l *checkpointLoader) readName() {
 	t := &s.names[table]
 	again := t.labels.next > 1 && t.labels.at(t.labels.next-1).owner == owner
 	if d.err == nil && (!valid || owner == 0 || late || again || l.phase > itemContainer || !s.part2) {
-		d.fault("the name %q is invalid, or names nothing", name)
+		d.fault("the name %q is invalid or out of place", name)
 	}
 	if d.err != nil {
 		return

@@ -38,7 +38,7 @@ func (l *checkpointLoader) readHold() {
 		h.stack = s.findStack(cref, kref, key)
 	}
 	if h.stack == 0 || h.id <= l.hold || h.quantity > s.available(s.stacks.at(h.stack)) {
-		d.fault("hold %d is out of order, or its stack does not exist or holds too little", h.id)
+		d.fault("hold %d is out of order, or its stack does not exist or has too little available", h.id)
 		return
 	}
 	ref, r := s.holds.alloc()

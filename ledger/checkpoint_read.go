@@ -84,7 +84,7 @@ func (d *checkpointReader) nextBlock() {
 	}
 	n, number := le.Uint32(b[4:]), le.Uint64(b[8:])
 	if n > maxBlock || number != d.blocks {
-		d.fault("a block of %d bytes that is number %d", n, number)
+		d.fault("its length is %d bytes, and its number is %d", n, number)
 		return
 	}
 	if n == 0 {
@@ -99,7 +99,7 @@ func (d *checkpointReader) nextBlock() {
 		return
 	}
 	if got, want := crc32.Update(blockSum(d.salt, b[4:]), castagnoli, d.buf), le.Uint32(b[:]); got != want {
-		d.fault("the CRC of the block is %08x, its bytes give %08x", want, got)
+		d.fault("the CRC of the block is %08x, but its bytes give %08x", want, got)
 		return
 	}
 	d.sums = crc32.Update(d.sums, castagnoli, b[:4])
@@ -113,9 +113,9 @@ func (d *checkpointReader) trailer(begin []byte) {
 		return
 	}
 	if got, want := blockSum(d.salt, b[4:]), le.Uint32(b); got != want {
-		d.fault("the CRC of the trailer is %08x, its bytes give %08x", want, got)
+		d.fault("the CRC of the trailer is %08x, but its bytes give %08x", want, got)
 	} else if sums := le.Uint32(b[16:]); sums != d.sums || le.Uint32(b[20:]) != 0 {
-		d.fault("the CRC of the blocks' CRCs is %08x, they give %08x", sums, d.sums)
+		d.fault("the CRC of the blocks' CRCs is %08x, but they give %08x", sums, d.sums)
 	}
 	if n, err := io.ReadFull(d.r, make([]byte, 1)); n > 0 || err != io.EOF {
 		d.fault("something follows the trailer: %v", err)
@@ -200,14 +200,14 @@ func ReadCheckpointInfo(r io.Reader) (CheckpointInfo, error) {
 	return d.head, err
 }
 
-var errDigest = errors.New("its state does not have the digest of its header")
+var errDigest = errors.New("the digest of its state does not match its header")
 
 // sumsTo compares the state with the header.
 func (d *checkpointReader) sumsTo(s *State) {
 	place := d.head.CheckpointPlace
 	got := s.checkpointInfo(place)
 	got.Keys, got.Window = d.head.Keys, d.head.Window // compared when they were read: the new state may keep fewer
-	got.version = s.checkpointVersion(d.longKeys)     // of the checkpoint: the state may remember its keys in another form
+	got.version = s.checkpointVersion(d.longKeys)     // the checkpoint's, because the state may store its keys in another form
 	if got.Digest != d.head.Digest {
 		d.err = fmt.Errorf("%w: %016x, but the header says %016x", errDigest, got.Digest, d.head.Digest)
 	} else if got != d.head {

@@ -37,8 +37,8 @@ func loadCheckpoint(t testing.TB, b []byte, window int) *State {
 	return s
 }
 
-// randomLog returns the records of n accepted random transactions after field,
-// some of them with idempotency keys.
+// randomLog returns the records of n accepted transactions: first field, then random
+// ones, some of them with idempotency keys.
 func randomLog(t testing.TB, seed uint64, n int) []*Record {
 	return randomLogOf(t, seed, n, randomStateOp)
 }
@@ -121,7 +121,7 @@ func TestCheckpointsAreEqual(t *testing.T) {
 	}
 }
 
-// TestCheckpointGoesOn loads a checkpoint at every length of a log, and replays
+// TestCheckpointGoesOn loads a checkpoint made after each commit of a log, and replays
 // the rest.
 func TestCheckpointGoesOn(t *testing.T) {
 	log := randomLog(t, 11, 150)
@@ -134,7 +134,7 @@ func TestCheckpointGoesOn(t *testing.T) {
 		s = loadCheckpoint(t, checkpointOf(t, s), 1000)
 		replayAll(t, s, log[n:])
 		if !bytes.Equal(checkpointOf(t, s), want) {
-			t.Fatalf("loaded after commit %d, the rest of the log leads to another state", n)
+			t.Fatalf("loaded after commit %d, the rest of the log leads to a different state", n)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestCheckpointManyBlocks(t *testing.T) {
 	for i := range 80_000 {
 		s.Remember(keyed(fmt.Sprint("key", i), i%(2*MaxInlineMetadata)), &Outcome{}, uint64(i%int(s.seq))+1, 1)
 	}
-	// The sequence numbers of keys that were remembered one by one increase.
+	// In a real ledger, the sequence numbers of the remembered keys increase.
 	for n := s.memory.oldest; n != s.memory.newest; n++ {
 		s.memory.entries.at(s.memory.ref(n)).seq = n - s.memory.oldest + 1
 	}
@@ -210,12 +210,12 @@ func TestCheckpointDamage(t *testing.T) {
 		refused(fmt.Sprintf("bit %d of byte %d flipped", i%8, i), bad)
 		refused(fmt.Sprintf("cut to %d bytes", i), b[:i])
 	}
-	refused("a byte more", append(bytes.Clone(b), 0))
+	refused("an extra byte", append(bytes.Clone(b), 0))
 	refused("twice", append(bytes.Clone(b), b...))
 }
 
-// remade returns a checkpoint whose header fn has changed. Its CRC and
-// everything that depends on it are correct again.
+// remade returns a checkpoint with a header that fn has changed. It corrects all
+// CRCs.
 func remade(t testing.TB, b []byte, fn func(head []byte)) []byte {
 	t.Helper()
 	le := binary.LittleEndian
@@ -250,7 +250,7 @@ func TestCheckpointHeaderLies(t *testing.T) {
 	}
 	_, _, err = ReadCheckpoint(bytes.NewReader(remade(t, b, func(h []byte) { h[48] ^= 1 })), Config{50})
 	if !errors.Is(err, errDigest) {
-		t.Errorf("another digest: %v", err)
+		t.Errorf("a wrong digest: %v", err)
 	}
 	for at := 32; at < 120; at += 8 {
 		if at == 40 || at == 112 { // the caller's time, and the window, which may be larger than needed
@@ -301,7 +301,7 @@ func TestCheckpointWindow(t *testing.T) {
 	}
 }
 
-// FuzzReadCheckpoint puts its own items into checkpoints with correct CRCs.
+// FuzzReadCheckpoint puts fuzzed items into checkpoints with correct CRCs.
 // Whatever they are, the resulting state must satisfy the invariants.
 func FuzzReadCheckpoint(f *testing.F) {
 	for seed := uint64(1); seed < 4; seed++ {
@@ -327,7 +327,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 		b[len(b)-checkpointTrailer+8] = 1
 		b = remade(t, b, func([]byte) {})
 		s, info, err := ReadCheckpoint(bytes.NewReader(b), Config{5})
-		if errors.Is(err, errDigest) { // set the digest that it has
+		if errors.Is(err, errDigest) { // correct the digest in the header
 			d := checkpointReader{r: bytes.NewReader(b)}
 			d.begin()
 			l := newCheckpointLoader(&d, Config{5})
@@ -346,10 +346,10 @@ func FuzzReadCheckpoint(f *testing.F) {
 			t.Fatal(err)
 		}
 		if info.Window != 5 {
-			return // the state has another window, which its bytes show
+			return // the new state's window is different, and so are its bytes
 		}
 		if again := checkpointOf(t, s); !bytes.Equal(again[checkpointHeader+checkpointBlock:len(again)-checkpointTrailer], items) {
-			t.Fatal("the state writes other items than it was made from")
+			t.Fatal("the state writes items that differ from those it was loaded from")
 		}
 	})
 }

@@ -19,7 +19,7 @@ func (w *failingWriter) Write(b []byte) (int, error) {
 
 func TestCheckpointWriteErrors(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left out of -short: it writes a large checkpoint many times")
+		t.Skip("skipped with -short: it writes a large checkpoint many times")
 	}
 	s := stocked(t, 2, 200_000)
 	for n := 0; ; n++ {

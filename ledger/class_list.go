@@ -9,7 +9,7 @@ import (
 // instances of each class, by id, for the reads that list them. The lists are built
 // when they are first needed, so a write daemon never has them. They are built a few
 // records at a time, in the order of the records' numbers. Records below next are in
-// the lists, and every change of one updates the lists.
+// the lists, and every change to one of them updates the lists.
 type classLists struct {
 	stacks, instances       []ordered // by class
 	nextStack, nextInstance uint32    // 0: not begun; allListed: the lists are complete, and stay complete

@@ -138,7 +138,7 @@ func TestClassLists(t *testing.T) {
 			for !s.MakeList(fungible, 1000) {
 			}
 			if !s.Listed(fungible) {
-				t.Error("the list is not made")
+				t.Error("the list is not complete")
 			}
 		}
 		check(t, s)
@@ -202,8 +202,8 @@ func TestSkippedIsBounded(t *testing.T) {
 	}
 }
 
-// TestListMemory checks that lists cost nothing until they are requested, and
-// few bytes per stack after that.
+// TestListMemory checks that lists take no memory until they are requested, and
+// only a few bytes per stack after that.
 func TestListMemory(t *testing.T) {
 	const n = 60_000
 	s := NewState(Config{})
@@ -214,7 +214,7 @@ func TestListMemory(t *testing.T) {
 		noErrors(t, s.Apply(&tx, 0, &Outcome{}))
 	}
 	if s.lists.stacks != nil {
-		t.Error("there are lists already")
+		t.Error("there are lists that nobody requested")
 	}
 	heap := func() int64 {
 		var m runtime.MemStats

@@ -98,7 +98,7 @@ var statusOf = map[Code]int{
 	Internal: 500, Overloaded: 503, ShuttingDown: 503, LogUnavailable: 503, NotTheWriter: 503,
 }
 
-// Status returns the HTTP status that goes with the code: 400 to 503.
+// Status returns the HTTP status for the code: 400 to 503.
 func (c Code) Status() int {
 	if s, ok := statusOf[c]; ok {
 		return s

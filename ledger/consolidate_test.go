@@ -22,7 +22,7 @@ func stacksIn(t testing.TB, n int64) *State {
 }
 
 // TestConsolidationIsBounded moves as many stacks as one transaction may, and
-// then one more, by one operation and by two.
+// then one more, with one operation and with two.
 func TestConsolidationIsBounded(t *testing.T) {
 	consolidate := func(class int64) Op { return op(ConsolidateStacks, 1, class) }
 	s := stacksIn(t, MaxConsolidated+1)
@@ -58,7 +58,7 @@ func TestConsolidationIsBounded(t *testing.T) {
 	}
 	tx := &Transaction{Ops: []Op{op(AddFungible, 1, 2, 1<<40, 1), consolidate(2)}}
 	if err := s.Apply(tx, 0, &Outcome{}); err == nil || err.Code != InvalidOperation {
-		t.Error("after a replay there is no limit:", err)
+		t.Error("after a replay the limit no longer applies:", err)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestConsolidateAmongOthers(t *testing.T) {
 			consolidated := dump(t, s)
 			s.Undo()
 			check(t, s)
-			same(t, "taken back", before, dump(t, s))
+			same(t, "undone", before, dump(t, s))
 			var merges []Op
 			for _, b := range stacks {
 				if b.Key != into {

@@ -101,7 +101,8 @@ func removedItem(k *class) uint64 {
 	return mix4Words(tagClassRemoved, uint64(k.id), k.removed.Hi, k.removed.Lo, 0)
 }
 
-// mintItems returns the items of minted and burned. live is their difference.
+// mintItems returns the items of minted and burned. The number of live instances is
+// their difference.
 func mintItems(k *class) uint64 {
 	id := uint64(k.id)
 	return mix4Words(tagClassMinted, id, uint64(k.minted), 0, 0) + mix4Words(tagClassBurned, id, uint64(k.burned), 0, 0)
@@ -116,8 +117,8 @@ func (s *State) instanceItem(r *instance) uint64 {
 	return mix4Words(tagInstance, uint64(r.id), uint64(s.classes.at(r.class).id), uint64(r.key), r.minted)
 }
 
-// locationItem returns the item of an instance's location. A rectangle has an
-// item of its own too.
+// locationItem returns the item of an instance's location. A rectangle also has an
+// item of its own.
 func (s *State) locationItem(r *instance) uint64 {
 	var host, spot uint64
 	switch r.where {

@@ -45,7 +45,7 @@ func TestContainersAreMadeWithDefaults(t *testing.T) {
 		{ID: math.MaxInt64, Kind: Standard, Owner: math.MaxInt64, CreatedSeq: 1, UpdatedSeq: 1},
 	}, all)
 	if more {
-		t.Error("more containers than four")
+		t.Error("more than four containers")
 	}
 	accept(t, s, "RemoveContainer container_id=2; CreateContainer container_id=2 kind=Standard; RemoveContainer container_id=3")
 	info, err := s.Container(2)
@@ -104,7 +104,7 @@ func TestTotalsReachTheLimitExactly(t *testing.T) {
 	accept(t, s, "TransferFungible from_container=1 to_container=2 class_id=1 key=0 quantity=9223372036854775807")
 	stats, _ := s.Stats(1)
 	if got := stats.TotalAdded.String(); got != "36893488147419103228" || stats.TotalQuantity != math.MaxInt64 {
-		t.Errorf("added %s, in all %d", got, stats.TotalQuantity)
+		t.Errorf("added in total %s, total quantity %d", got, stats.TotalQuantity)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestGridPlaces(t *testing.T) {
 	if err := refuse(t, s, "AddFungible container_id=20 class_id=1 key=7 quantity=0"); err.Code != GridFull {
 		t.Error(err)
 	}
-	// The cells of a stack that reaches 0 are free.
+	// When the quantity of a stack reaches 0, its cells become free.
 	accept(t, s, `RemoveFungible container_id=20 class_id=1 key=2 quantity=4
 		TransferFungible from_container=1 to_container=20 class_id=1 key=5 quantity=50`)
 	// A transfer out of the grid empties the stack.
@@ -192,7 +192,7 @@ func TestInstancesAndTheirPlaces(t *testing.T) {
 	if _, err := s.Instance(9); err == nil || err.Code != InstanceNotFound {
 		t.Errorf("burned: %v", err)
 	}
-	// Instance ids are never used again.
+	// Instance ids are never reused.
 	if out := accept(t, s, "MintInstance class_id=3"); out.FirstMinted != 10 {
 		t.Errorf("minted %+v", out)
 	}

@@ -3,7 +3,7 @@ package ledger
 import "strconv"
 
 // AppendOperations appends the JSON array of operations as they were sent: the
-// fields in the order of the interface's table, absent arguments absent, and
+// fields in the order of the interface's table, without absent arguments, and with
 // null, {"minted":n} and names unchanged. The operations of a record hold the
 // integers that the names stood for, and the ids that the ledger assigned.
 func AppendOperations(dst []byte, ops []Op) []byte {

@@ -246,7 +246,7 @@ func TestAppendOperationsIsReadBack(t *testing.T) {
 		}
 	}
 	if len(seen) != NumOpKinds-1 {
-		t.Errorf("only %d kinds were made", len(seen))
+		t.Errorf("only %d kinds were generated", len(seen))
 	}
 }
 

@@ -16,8 +16,9 @@ func appendTime(dst []byte, second int64) []byte {
 	return append(dst, 'Z')
 }
 
-// civilDate returns the date that is days, at least 0, after 1970-01-01. Its
-// years begin in March, so that a leap day is the last of its year.
+// civilDate returns the date that is days, at least 0, after 1970-01-01. It
+// calculates with years that begin in March, so that a leap day is the last of its
+// year.
 func civilDate(days int64) (year, month, day int64) {
 	const perEra, perCentury, perLeapCycle = 146_097, 36_524, 1_461 // days in 400, 100 and 4 years
 	days += 719_468                                                 // since 0000-03-01

@@ -76,7 +76,7 @@ func (s *State) noteSource(ref uint32, q int64) {
 
 // appendFacts appends the facts of a record: uvarint count, and for each
 // uvarint index of the operation, u8 form, uvarint x and uvarint y*2+turned if
-// the form has a place, and uvarint A and B as far as it has them.
+// the form has a place, and uvarint A and B if the form has them.
 func appendFacts(dst []byte, facts []Fact) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(facts)))
 	for i := range facts {

@@ -6,9 +6,9 @@ import "math/bits"
 // free. For each row y it needs the union of the occupied cells of rows y to
 // y+h-1, and in it a run of w clear bits.
 //
-// The unions of all windows of h rows cost three ORs a row whatever h is: rows
-// are cut in blocks of h; a window is a suffix of one block and a prefix of the
-// next, and both are kept running. (van Herk 1992; Gil and Werman 1993)
+// The unions of all windows of h rows cost three ORs per row, whatever h is. The rows
+// are cut into blocks of h, so a window is a suffix of one block and a prefix of the
+// next, and its union is that of both. (van Herk 1992; Gil and Werman 1993)
 //
 //	rows   0 1 2 | 3 4 5 | 6 7 8      h = 3
 //	window   1 2 | 3                  suffix(1) or prefix(3)
@@ -147,7 +147,8 @@ func (f *fitter) firstFit(plane []uint64, width, w, h, from, past int) (x, y int
 	return 0, 0, false
 }
 
-// startBlock computes the unions of the rows from each row of the block to its end.
+// startBlock computes, for each row of the block, the union of that row and those after
+// it in the block.
 func (f *fitter) startBlock(block []uint64, stride int) {
 	end := len(block)
 	copy(f.suffixes[end-stride:], block[end-stride:])

@@ -8,8 +8,8 @@ import (
 
 // TestFirstPlaceAfterChanges adds, moves and removes items of many shapes in
 // grids with and without a bitmap. One of the grids is recreated now and then,
-// and some changes are undone. Each place found is compared with that of a
-// search of all rows.
+// and some changes are undone. Each place found is compared with the result of
+// searching all rows.
 func TestFirstPlaceAfterChanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	s := NewState(Config{})

@@ -9,7 +9,7 @@ type grid struct {
 	bits            []uint64
 	count, occupied uint32     // placements, and cells that they cover
 	tallest, widest uint16     // no placement is larger; may be too large after some have gone
-	floors          []fitFloor // the latest raised first
+	floors          []fitFloor // most recently raised first
 }
 
 // area is a rectangle of cells within a grid.
@@ -109,7 +109,8 @@ func areaFree(plane []uint64, stride int, a area) bool {
 	return true
 }
 
-// span returns the words of a row that an area meets, with the masks of the first and last.
+// span returns the words of a row that an area overlaps, with the masks of the first
+// and last.
 func span(a area) (first, last int, head, tail uint64) {
 	end := a.x + a.w - 1
 	return a.x >> 6, end >> 6, ^uint64(0) << (a.x & 63), ^uint64(0) >> (63 - end&63)

@@ -78,7 +78,7 @@ func TestClearRunAtEveryPlace(t *testing.T) {
 					t.Fatalf("%d of %d cells, at %d: %d %v", w, width, x, got, ok)
 				}
 				if got, ok := clearRun(row, width, w+1); ok {
-					t.Fatalf("%d of %d cells: found at %d, and only %d are free", w+1, width, got, w)
+					t.Fatalf("%d of %d cells: found at %d, but only %d are free", w+1, width, got, w)
 				}
 			}
 		}
@@ -143,8 +143,8 @@ func TestFullGridIsNotSearchedAgain(t *testing.T) {
 	}
 }
 
-// TestFullGridIsNotSearchedForManySizes alternates between more sizes than a
-// grid remembers searches for.
+// TestFullGridIsNotSearchedForManySizes alternates between sizes of which none
+// contains another, so that each needs a floor of its own.
 func TestFullGridIsNotSearchedForManySizes(t *testing.T) {
 	s := NewState(Config{})
 	text := `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Grid grid_width=1024 grid_height=1024
@@ -187,7 +187,7 @@ func TestGridsWithAndWithoutBitmap(t *testing.T) {
 		if r.IntN(5) == 0 {
 			add = op(RemoveFungible, 1, 1, r.Int64N(60), 1)
 		}
-		s.Apply(&Transaction{Ops: []Op{add}}, 0, &out) // rejected or not
+		s.Apply(&Transaction{Ops: []Op{add}}, 0, &out) // may be rejected
 		check(t, s)
 		c := s.containers.at(s.findContainer(1))
 		modes[s.grids.at(c.grid).bits != nil]++
@@ -251,7 +251,7 @@ func pagesOfPlacements(t *testing.T, s *State, id int64, region *Rect) (all []Pl
 			return all
 		}
 		if len(page) != 3 {
-			t.Fatalf("a page of %d with more behind", len(page))
+			t.Fatalf("a page of %d with more to follow", len(page))
 		}
 		after = &Cell{page[2].X, page[2].Y}
 	}

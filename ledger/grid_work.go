@@ -12,7 +12,7 @@ const (
 	workUpwards = 4  // for each row on the way up to the anchor of a placement
 )
 
-// words returns the number of words of a plane that the area meets.
+// words returns the number of words of a plane that the area overlaps.
 func (a area) words() int {
 	first, last, _, _ := span(a)
 	return a.h * (last - first + 1)

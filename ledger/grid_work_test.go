@@ -14,7 +14,7 @@ func toAndFro(moves int) (ops []Op) {
 }
 
 // TestGridWorkIsBounded moves a large item until one transaction has done too
-// much work. What the log holds is not rejected.
+// much work. The same moves are accepted if they come from a log.
 func TestGridWorkIsBounded(t *testing.T) {
 	s := NewState(Config{})
 	accept(t, s, `RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Grid grid_width=1024 grid_height=1024
@@ -31,14 +31,14 @@ func TestGridWorkIsBounded(t *testing.T) {
 		t.Fatalf("%d moves at most: %v", most, err)
 	}
 	if s.Digest() != before {
-		t.Error("after a rejection the digest differs")
+		t.Error("the digest differs after a rejection")
 	}
 	rec := &Record{Tx: Transaction{Ops: toAndFro(2 * most), version: recordVersion1}}
 	if err := s.Replay(rec, 0, 1); err != nil {
 		t.Error(err)
 	}
 	if err := s.Apply(&Transaction{Ops: toAndFro(2 * most)}, 0, &Outcome{}); err == nil {
-		t.Error("after a replay there is no limit")
+		t.Error("after a replay the limit no longer applies")
 	}
 }
 

@@ -121,7 +121,7 @@ func TestHoldsAreListed(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if s.MayReadHold(10, []int64{7}) != nil || s.MayReadHold(20, []int64{7}) == nil || s.MayReadHold(99, []int64{7}) == nil {
-		t.Error("a token limited to owner 7 may read hold 10, and not 20 and 99")
+		t.Error("a token limited to owner 7 must be able to read hold 10, but not 20 or 99")
 	}
 }
 
@@ -164,11 +164,11 @@ func TestExpiryIsDecidedOnce(t *testing.T) {
 func TestExpire(t *testing.T) {
 	s := newVault(t)
 	if at, ok := s.NextExpiry(); ok {
-		t.Errorf("nothing expires at %d", at)
+		t.Errorf("NextExpiry returns %d, but nothing expires", at)
 	}
 	var tx Transaction
 	if s.Expire(1<<62, MaxOperations, &tx) {
-		t.Error("there is nothing to release")
+		t.Error("Expire releases something, but nothing is held")
 	}
 	for id, at := range []int64{0, 50, 20, 50, 30} {
 		words := fmt.Sprintf("HoldFungible hold_id=%d container_id=1 class_id=1 key=5 quantity=3", id+1)
@@ -256,9 +256,8 @@ func TestHoldsAndOwners(t *testing.T) {
 	}
 }
 
-// TestOneUnitHeld checks that a held quantity that is larger by one unit, or
-// expires a second later, changes the digest for good, though the stacks are
-// the same.
+// TestOneUnitHeld checks that the digest is different if a held quantity is larger by
+// one unit, or expires a second later, and is the same again once the holds have ended.
 func TestOneUnitHeld(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for n := range 200 {
@@ -275,7 +274,7 @@ func TestOneUnitHeld(t *testing.T) {
 			accept(t, s, "ReleaseHold hold_id=1")
 		}
 		if a.Digest() != b.Digest() || a.Digest() != other.Digest() {
-			t.Fatal("when the holds have ended, the digests differ")
+			t.Fatal("the digests differ although the holds have ended")
 		}
 	}
 }

@@ -48,7 +48,7 @@ type keyEntry struct {
 	keyHash     uint64
 	seq         uint64
 	firstMinted int64
-	at          uint64 // of key and metadata, or its spelling, in the stream
+	at          uint64 // position of the key, and its metadata or spelling, in the stream
 	batchSeq    uint32
 	minted      uint32
 	metadataLen uint16
@@ -88,8 +88,8 @@ func (s *State) Remember(tx *Transaction, out *Outcome, seq uint64, batchSeq uin
 }
 
 // firstMade returns the first instance minted. A registration mints none. Once
-// classes can have codes, it returns the class, which the same request may not
-// name by its id. Before that it returns 0, as earlier versions did.
+// classes can have codes, it returns the class, because a retry might not name it by
+// its id. Before that it returns 0, as earlier versions did.
 func (s *State) firstMade(tx *Transaction, out *Outcome) int64 {
 	if (tx.Endpoint == EndpointRegisterClass || tx.Endpoint == EndpointRegisterShape) && s.part2 {
 		return tx.Ops[0].Args[0]

@@ -43,8 +43,8 @@ func (tx *Transaction) SetHeaderKey(values []string) *Error {
 }
 
 // Seal sets tx.Hash from the other fields, if there is a key. The parser and
-// SetHeaderKey call it; transactions built otherwise need it. Metadata must be
-// as a parser leaves it: one compact JSON object, or empty.
+// SetHeaderKey call it; for a transaction built otherwise, the caller must. Metadata
+// must be as a parser leaves it: one compact JSON object, or empty.
 func (tx *Transaction) Seal() { tx.parser().seal(tx) }
 
 // seal sets tx.Hash to the first 16 bytes of the SHA-256 of

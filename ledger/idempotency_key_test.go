@@ -80,7 +80,7 @@ func TestHashIsOfTheRequestNotItsSpelling(t *testing.T) {
 	}
 	for _, tt := range same {
 		if hashOf(t, tt.args, tt.rest) != tt.hash {
-			t.Errorf("%s%s has another hash", tt.args, tt.rest)
+			t.Errorf("%s%s has a different hash", tt.args, tt.rest)
 		}
 	}
 	seen := map[[16]byte]string{base: "", md: "md"}
@@ -99,7 +99,7 @@ func TestHashIsOfTheRequestNotItsSpelling(t *testing.T) {
 	} {
 		hash := hashOf(t, tt.args, tt.rest)
 		if other, ok := seen[hash]; ok {
-			t.Errorf("%s%s has the hash of %s", tt.args, tt.rest, other)
+			t.Errorf("%s%s has the same hash as %s", tt.args, tt.rest, other)
 		}
 		seen[hash] = tt.args + tt.rest
 	}
@@ -107,7 +107,7 @@ func TestHashIsOfTheRequestNotItsSpelling(t *testing.T) {
 	// header or the body.
 	tx, _ := parseOne(`{"operations":[{"op":"CreateContainer","args":{` + args + `}}]}`)
 	if err := tx.SetHeaderKey([]string{"other"}); err != nil || tx.Hash != base {
-		t.Errorf("hash %x by header, %x by body (%v)", tx.Hash, base, err)
+		t.Errorf("hash %x from the header, %x from the body (%v)", tx.Hash, base, err)
 	}
 	// The log stores hashes, so they must not change between versions.
 	if got, want := hex.EncodeToString(md[:]), goldenHash; got != want {

@@ -58,7 +58,7 @@ func TestRemembersTheNewestKeys(t *testing.T) {
 // otherwise 16 bytes.
 func TestMemoryOfKeysIsBounded(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left out of -short: it measures memory")
+		t.Skip("skipped with -short: it measures memory")
 	}
 	const n = 60_000
 	for _, c := range []struct{ metadata, kept int }{{0, 0}, {256, 256}, {257, 16}, {MaxMetadata, 16}} {
@@ -118,10 +118,10 @@ func TestLongMetadataFromAnOldCheckpoint(t *testing.T) {
 		t.Fatalf("versions %d and %d", old.Bytes()[8], want[8])
 	}
 	if !bytes.Equal(checkpointOf(t, loadCheckpoint(t, old.Bytes(), 9)), want) {
-		t.Error("a state from an old checkpoint writes another than one from the log")
+		t.Error("a state from an old checkpoint does not write the same checkpoint as one from the log")
 	}
 	if got := checkpointOf(t, loadCheckpoint(t, want, 2)); got[8] != checkpointVersion2 {
-		t.Error("two long keys, and version", got[8])
+		t.Error("two keys with long metadata, but version", got[8])
 	}
 }
 

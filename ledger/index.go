@@ -12,7 +12,7 @@ type index struct {
 }
 
 type indexShard struct {
-	slots []uint64 // a power of two long
+	slots []uint64 // their number is a power of two
 	n     int      // slots in use
 }
 
@@ -105,7 +105,7 @@ func (x *index) fill(next uint32, hash func(ref uint32) uint64) {
 }
 
 // remove removes a record and reports whether it was there. The following entries
-// move up, so no marks of removed entries are needed.
+// move up, so no tombstones are needed.
 func (x *index) remove(hash uint64, ref uint32) bool {
 	sh := &x.shards[hash>>indexShardShift]
 	if len(sh.slots) == 0 {

@@ -19,7 +19,7 @@ func (s *State) Invariants() error {
 	v.names(classCodes, v.coded)
 	v.indexes()
 	if got := v.digest + mix4Words(tagLedger, s.seq, uint64(s.nextInstance), 0, 0); got != s.Digest() {
-		v.failf("the digest kept is %016x, from scratch %016x", s.Digest(), got)
+		v.failf("the maintained digest is %016x, but computed from scratch it is %016x", s.Digest(), got)
 	}
 	return errors.Join(v.errs...)
 }
@@ -52,7 +52,7 @@ func (v *verifier) failf(format string, args ...any) {
 func (v *verifier) tree(name string, t nodes, root uint32) (refs []uint32) {
 	treeWalk(t, root, lowest, func(ref uint32) bool {
 		if n := len(refs); n > 0 && !t.rank(refs[n-1]).less(t.rank(ref)) {
-			v.failf("%s: %v stands before %v", name, t.rank(refs[n-1]), t.rank(ref))
+			v.failf("%s: %v comes before %v", name, t.rank(refs[n-1]), t.rank(ref))
 		}
 		l := t.links(ref)
 		for _, child := range [...]uint32{l.left, l.right} {
@@ -84,7 +84,7 @@ func (v *verifier) containers() {
 			v.named++
 		}
 		if c.created > c.updated || c.updated > s.seq {
-			v.failf("container %d was created at %d and updated at %d, the ledger is at %d", c.id, c.created, c.updated, s.seq)
+			v.failf("container %d was created at %d and updated at %d, but the ledger is at %d", c.id, c.created, c.updated, s.seq)
 		}
 		v.digest += containerItem(c) + updatedItem(c) + s.containerCountItems(c)
 		v.containerStacks(ref, c)
@@ -109,7 +109,7 @@ func (v *verifier) containerStacks(cref uint32, c *container) {
 	s := v.s
 	refs := v.tree("stacks", stacksByClass{s}, c.stackTree)
 	if len(refs) != int(c.stacks) || c.kind == Slots && len(refs) > 0 {
-		v.failf("container %d counts %d stacks and has %d", c.id, c.stacks, len(refs))
+		v.failf("container %d counts %d stacks, but has %d", c.id, c.stacks, len(refs))
 	}
 	v.stacks += len(refs)
 	last := uint32(0)
@@ -143,12 +143,12 @@ func (v *verifier) holds(cref uint32, c *container, refs []uint32) {
 		counts[s.instances.at(ref).class]++
 	}
 	if len(refs) != int(c.instances) {
-		v.failf("container %d counts %d instances and has %d", c.id, c.instances, len(refs))
+		v.failf("container %d counts %d instances, but has %d", c.id, c.instances, len(refs))
 	}
 	v.holdings += len(counts)
 	for kref, n := range counts {
 		if h := s.findHolding(cref, kref); h == 0 || s.holdings.at(h).count != n {
-			v.failf("container %d holds %d instances of class %d, not as counted", c.id, n, s.classes.at(kref).id)
+			v.failf("container %d holds %d instances of class %d, but counts a different number", c.id, n, s.classes.at(kref).id)
 		}
 		t := v.totals[kref]
 		t.containers++
@@ -162,7 +162,7 @@ func (v *verifier) slots(cref uint32, c *container) {
 	for _, ref := range refs {
 		r := v.s.instances.at(ref)
 		if r.where != InSlot || r.host != cref || r.spot >= c.slotCount {
-			v.failf("instance %d in a slot of container %d says %+v", r.id, c.id, *r)
+			v.failf("instance %d in a slot of container %d has the record %+v", r.id, c.id, *r)
 		}
 	}
 	v.holds(cref, c, refs)
@@ -185,10 +185,10 @@ func (v *verifier) classes() {
 		v.digest += classItem(k) + addedItem(k) + removedItem(k) + mintItems(k) + classCountItems(k)
 		t := v.totals[ref]
 		if k.removed.Add(t.quantity.Lo) != k.added || t.quantity.Hi != 0 || t.quantity.Lo > math.MaxInt64 {
-			v.failf("class %d: %v added less %v removed is not the %v held", k.id, k.added, k.removed, t.quantity)
+			v.failf("class %d: %v added less %v removed is not the %v in its stacks", k.id, k.added, k.removed, t.quantity)
 		}
 		if t.stacks != k.stacks || t.containers != k.containers {
-			v.failf("class %d counts %d stacks in %d containers, and has %d in %d", k.id, k.stacks, k.containers, t.stacks, t.containers)
+			v.failf("class %d counts %d stacks in %d containers, but has %d in %d", k.id, k.stacks, k.containers, t.stacks, t.containers)
 		}
 		if k.minted < k.burned || k.fungible && k.minted != 0 {
 			v.failf("class %d has minted %d and burned %d", k.id, k.minted, k.burned)
@@ -212,7 +212,7 @@ func (v *verifier) instances() {
 		}
 		found++
 		if r.id >= s.nextInstance || r.minted > s.seq {
-			v.failf("instance %d was minted at %d; the ledger is at %d, and the next instance is %d", r.id, r.minted, s.seq, s.nextInstance)
+			v.failf("instance %d was minted at %d, but the ledger is at %d, and the next instance is %d", r.id, r.minted, s.seq, s.nextInstance)
 		}
 		v.digest += s.instanceItem(r) + s.locationItem(r)
 		switch r.where {
@@ -223,20 +223,20 @@ func (v *verifier) instances() {
 		}
 		for _, child := range v.tree("children", childrenByID{s}, r.children) {
 			if c := s.instances.at(child); c.where != Attached || c.host != ref {
-				v.failf("instance %d is listed under %d and says %+v", c.id, r.id, *c)
+				v.failf("instance %d is listed under %d, but has the record %+v", c.id, r.id, *c)
 			}
 			v.attached--
 		}
 		v.climb(ref)
 	}
 	if found != s.instanceIndex.len() || found != v.live {
-		v.failf("%d instances are found, %d in the index, %d live by the classes", found, s.instanceIndex.len(), v.live)
+		v.failf("%d instances are found, %d in the index, %d live according to the classes", found, s.instanceIndex.len(), v.live)
 	}
 	if v.attached != 0 {
 		v.failf("children listed and instances attached differ by %d", v.attached)
 	}
 	if inGrids := v.placed - v.gridStacks(); settled != v.slotted+inGrids {
-		v.failf("%d instances say that they are placed; %d are in slots and %d in grids", settled, v.slotted, inGrids)
+		v.failf("%d instances are marked as placed, but %d are in slots and %d in grids", settled, v.slotted, inGrids)
 	}
 }
 
@@ -252,7 +252,7 @@ func (v *verifier) climb(ref uint32) {
 		top = s.instances.at(top).host
 	}
 	if found := s.topmostUnmoved(ref); found != top {
-		v.failf("the root above instance %d is %d; the paths say %d", s.instances.at(ref).id, s.instances.at(top).id, s.instances.at(found).id)
+		v.failf("the root above instance %d is %d, but its path leads to %d", s.instances.at(ref).id, s.instances.at(top).id, s.instances.at(found).id)
 	}
 }
 
@@ -270,7 +270,7 @@ func (v *verifier) indexes() {
 		v.failf("%d stacks in containers, %d in the index", v.stacks, n)
 	}
 	if n := v.s.holdingIndex.len(); n != v.holdings {
-		v.failf("%d pairs of container and instance class, %d in the index", v.holdings, n)
+		v.failf("%d pairs of a container and a class of instances, %d in the index", v.holdings, n)
 	}
 	v.slabs()
 }

@@ -15,7 +15,7 @@ func (v *verifier) grid(cref uint32, c *container) {
 		p := s.placements.at(ref)
 		a := p.area()
 		if a.x+a.w > int(c.gridWidth) || a.y+a.h > int(c.gridHeight) || a.w < 1 || a.h < 1 || p.container != cref {
-			v.failf("placement %+v leaves container %d", *p, c.id)
+			v.failf("placement %+v extends beyond container %d", *p, c.id)
 			continue
 		}
 		if !areaFree(bits[:n], stride, a) {
@@ -24,23 +24,23 @@ func (v *verifier) grid(cref uint32, c *container) {
 		markPlacement(c, &drawn, a, true)
 		drawn.occupied += uint32(a.w * a.h)
 		if p.height > g.tallest || p.width > g.widest {
-			v.failf("placement %+v is larger than container %d knows", *p, c.id)
+			v.failf("placement %+v is larger than the largest one recorded for container %d", *p, c.id)
 		}
 		v.digest += s.placementItem(p)
 		if p.isInstance {
 			inside = append(inside, p.thing)
 			if r := s.instances.at(p.thing); r.where != InGrid || r.host != cref || r.spot != ref {
-				v.failf("instance %d in a grid says %+v", r.id, *r)
+				v.failf("instance %d in a grid has the record %+v", r.id, *r)
 			}
 		} else if r := s.stacks.at(p.thing); r.container != cref || r.place != ref {
 			v.failf("stack %+v does not have placement %d", *r, ref)
 		}
 	}
 	if g.bits != nil && !slices.Equal(g.bits, bits) {
-		v.failf("the bitmap of container %d is not what its placements cover", c.id)
+		v.failf("the bitmap of container %d does not match its placements", c.id)
 	}
 	if g.occupied != drawn.occupied || int(g.count) != len(refs) || len(refs) != len(inside)+int(c.stacks) {
-		v.failf("container %d counts %d placements on %d cells, and has %d on %d", c.id, g.count, g.occupied, len(refs), drawn.occupied)
+		v.failf("container %d counts %d placements on %d cells, but has %d on %d", c.id, g.count, g.occupied, len(refs), drawn.occupied)
 	}
 	v.floors(c, g, bits[:n])
 	v.holds(cref, c, inside)
@@ -49,7 +49,7 @@ func (v *verifier) grid(cref uint32, c *container) {
 // floors checks what first fit remembers of a grid. plane has the actual cells.
 func (v *verifier) floors(c *container, g *grid, plane []uint64) {
 	if f := &v.s.fit; f.of == c.grid && g.bits == nil && !slices.Equal(f.plane, plane) {
-		v.failf("the plane kept for first fit in container %d is not what its placements cover", c.id)
+		v.failf("the plane kept for first fit in container %d does not match its placements", c.id)
 	}
 	var fresh fitter
 	for _, f := range g.floors {
@@ -57,7 +57,7 @@ func (v *verifier) floors(c *container, g *grid, plane []uint64) {
 		for _, rows := range [][2]uint16{{0, f.lo}, {f.hi, f.y}, {f.y, f.y + 1}} {
 			x, y, ok := fresh.firstFit(plane, int(c.gridWidth), w, h, int(rows[0]), min(int(rows[1]), int(c.gridHeight)-h+1))
 			if ok && (y < int(f.y) || x < int(f.x)) {
-				v.failf("%d x %d cells at (%d,%d) of container %d are free, and first fit would not look there (%+v)", w, h, x, y, c.id, f)
+				v.failf("%d x %d cells at (%d,%d) of container %d are free, but first fit would not look there (%+v)", w, h, x, y, c.id, f)
 			}
 		}
 	}

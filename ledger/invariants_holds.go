@@ -17,7 +17,7 @@ func (v *verifier) heldStacks() {
 		}
 		r := s.stacks.at(h.stack)
 		if s.findStack(r.container, r.class, r.key) != h.stack {
-			v.failf("hold %d belongs to a stack that is gone", h.id)
+			v.failf("hold %d belongs to a stack that no longer exists", h.id)
 		}
 		sum := sums[h.stack]
 		sum.quantity += h.quantity
@@ -34,7 +34,7 @@ func (v *verifier) heldStacks() {
 		r := s.stacks.at(ref)
 		want, held := sums[ref]
 		if held != (r.held != 0) || held && *s.heldSums.at(r.held) != want {
-			v.failf("stack %+v does not list its holds, %+v", *r, want)
+			v.failf("the sum of the holds on stack %+v is not %+v", *r, want)
 		}
 		if want.quantity > r.quantity {
 			v.failf("%d units of a stack of %d are held", want.quantity, r.quantity)
@@ -53,7 +53,7 @@ func (v *verifier) heldStacks() {
 	}
 	treeWalk(classesByID{s}, s.classTree, lowest, func(ref uint32) bool {
 		if k := s.classes.at(ref); k.held != classes[ref] {
-			v.failf("class %d says that %d is held; it is %d", k.id, k.held, classes[ref])
+			v.failf("class %d counts %d as held, but it is %d", k.id, k.held, classes[ref])
 		}
 		return true
 	})

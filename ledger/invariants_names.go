@@ -5,7 +5,7 @@ func (v *verifier) names(table, n int) {
 	s := v.s
 	t := &s.names[table]
 	if t.byText.len() != n || t.byOwner.len() != n {
-		v.failf("%d have a name; %d names are in the index, %d by what they name", n, t.byText.len(), t.byOwner.len())
+		v.failf("%d have a name; %d names are in the index by text, %d in the index by owner", n, t.byText.len(), t.byOwner.len())
 	}
 	if table == classCodes {
 		for _, kref := range v.tree("classes", classesByID{s}, s.classTree) {
@@ -57,7 +57,7 @@ func (v *verifier) order(name string, o *ordered, n int, less func(a, b uint32) 
 		}
 		for _, ref := range page {
 			if count++; last != 0 && !less(last, ref) {
-				v.failf("%s: label %d stands before %d", name, last, ref)
+				v.failf("%s: label %d comes before %d", name, last, ref)
 			}
 			last = ref
 		}

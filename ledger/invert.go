@@ -34,13 +34,12 @@ const (
 	guardParent             // a: the parent
 	guardCreated            // the container that the commit created
 	guardHold               // the hold that the commit made, of quantity a
-	guardNoGrid             // container a, to which a stack may return, has no places that the record could lack
+	guardNoGrid             // container a, to which a stack may return, is not a Grid, whose place the record would lack
 )
 
 // Invert gives tx, which reverses the commit seq, the operations that undo that
 // commit: the inverse operations in reverse order. rec is the commit's record; tx
-// keeps no reference to its memory. If the commit can't be reversed, it is Apply
-// that rejects tx.
+// keeps no reference to its memory. If the commit can't be reversed, Apply rejects tx.
 func (tx *Transaction) Invert(rec *Record, seq uint64) {
 	v := inverter{rec: rec, to: &inverse{seq: seq, minted: rec.Out.FirstMinted}}
 	v.resolve()

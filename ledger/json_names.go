@@ -65,7 +65,7 @@ func (s *jsonScanner) popNames(base int) bool {
 	return true
 }
 
-// repeated records that an object has two fields of one name.
+// repeated records that an object has two fields with the same name.
 func (s *jsonScanner) repeated(name []byte) bool {
 	return s.malformed(s.pos, "the field %q is repeated in one object, before byte %d", clip(name), s.pos)
 }

@@ -71,7 +71,7 @@ func (s *jsonScanner) peekPastSpace() byte {
 }
 
 // more moves to the next field or element of an object or array, past the
-// comma. It returns false after the end of it (close), or on a fault.
+// comma. It returns false when it has passed the end, close, or on a fault.
 func (s *jsonScanner) more(close byte, first bool) bool {
 	c := s.peek()
 	if c == ',' && !first {

@@ -57,7 +57,7 @@ func wellFormed(text []byte, maxLevel int) bool {
 	}
 }
 
-// loneSurrogate reports whether valid JSON has an escape for half a character.
+// loneSurrogate reports whether valid JSON has an escape for half a surrogate pair.
 func loneSurrogate(text []byte) bool {
 	half := func(i int, from, to int64) bool {
 		if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' {

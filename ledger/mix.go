@@ -9,12 +9,12 @@ import (
 
 // The mixing hash of the state multiplies two 64-bit words to 128 bits and folds
 // the halves, as the wyhash family does. It computes the items of the digest.
-// With secret words as its start, it places records in the indexes and gives the
-// trees their priorities. Digests are written to the log: never change the
+// Seeded with secret words, it places records in the indexes and gives the trees
+// their priorities. Digests are written to the log: never change the
 // constants.
 const (
 	mix0 = 0x9e3779b97f4a7c15 // fraction of the golden ratio
-	mix1 = 0xa0761d6478bd642f // random odd words with 32 bits set, or nearly
+	mix1 = 0xa0761d6478bd642f // random odd words, in which about 32 bits are set
 	mix2 = 0xe7037ed1a0b428db
 	mix3 = 0x8ebc6af09c88c6e3
 	mix4 = 0x589965cc75374cc3

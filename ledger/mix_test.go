@@ -45,7 +45,7 @@ func TestChosenIDsSpread(t *testing.T) {
 		}
 	}
 	if len(shards) < 16 {
-		t.Errorf("64 chosen ids lie in %d shards", len(shards))
+		t.Errorf("64 chosen ids lie in only %d shards", len(shards))
 	}
 	keys := map[uint64]bool{}
 	var block [8]byte
@@ -56,7 +56,7 @@ func TestChosenIDsSpread(t *testing.T) {
 		keys[placeBytes(append([]byte{'k', 'e', 'y', ' ', ' ', ' ', ' ', i}, append(block[:], "!"...)...))] = true
 	}
 	if len(keys) < 64 {
-		t.Errorf("64 keys have %d hashes", len(keys))
+		t.Errorf("64 keys have only %d hashes", len(keys))
 	}
 }
 

@@ -55,11 +55,11 @@ func TestOneUnitOff(t *testing.T) {
 			}
 			if i >= at && op.Kind == ledger.HoldFungible {
 				if h, err := s.Hold(op.Args[ledger.HoldID]); err != nil || h.HeldSeq != uint64(at)+1 {
-					break // once the hold has ended, nothing shows that one unit more was held
+					break // once the hold has ended, nothing shows that one more unit was held
 				}
 			}
 			if i >= at && s.Digest() == r.digests[i] {
-				t.Fatalf("commit %d was changed by one unit, and the digest after commit %d is the same", at+1, i+1)
+				t.Fatalf("commit %d was changed by one unit, but the digest after commit %d is the same", at+1, i+1)
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func TestDivergenceIsNoticed(t *testing.T) {
 		var divergence *ledger.DivergenceError
 		switch {
 		case i == 4 && !errors.As(replayed, &divergence):
-			t.Errorf("the replay of a merge of another quantity: %v", replayed)
+			t.Errorf("the replay of a merge that moves a different quantity: %v", replayed)
 		case i == 4 && second.Digest() != before:
 			t.Error("the merge that diverged changed the state")
 		case i < 4 && replayed != nil:
@@ -188,7 +188,7 @@ func (r *trial) digestSees(s *ledger.State, tx ledger.Transaction, i int, right 
 		r.t.Fatal(err)
 	}
 	if d := difference(allReads(s, r.model), got); d != "" {
-		r.t.Errorf("after commit %d, %+v instead of %+v: one digest, but (-right +changed):\n%s", s.Seq()-1, changed, right, d)
+		r.t.Errorf("after commit %d, %+v instead of %+v: the digest is the same, but (-right +changed):\n%s", s.Seq()-1, changed, right, d)
 	}
 	return false
 }

@@ -172,7 +172,7 @@ func code(err *ledger.Error) ledger.Code {
 
 func (r *trial) limit() int { return 1 + r.rng.IntN(6) }
 
-// number returns an id or key that is in use, or nil.
+// number returns an id or key that may be in use, or nil.
 func (r *trial) number() *int64 {
 	n := []int64{0, 1, 2, 3, 4, math.MaxInt64}[r.rng.IntN(6)]
 	if r.rng.IntN(2) == 0 {

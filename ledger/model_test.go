@@ -115,7 +115,7 @@ func (r *trial) committed(sent *ledger.Transaction, batchSeq uint32) {
 
 	b := ledger.AppendRecord(nil, &r.body, &r.out)
 	if err := r.rec.Decode(b); err != nil {
-		r.fatal(sent, "own record does not decode: %v", err)
+		r.fatal(sent, "its record does not decode: %v", err)
 	}
 	if d := difference(ledger.Record{Tx: shown(r.body), Out: r.out}, ledger.Record{Tx: shown(r.rec.Tx), Out: r.rec.Out}); d != "" {
 		r.fatal(sent, "record (-written +read):\n%s", d)
@@ -168,7 +168,7 @@ func TestAgainstModel(t *testing.T) {
 	if testing.Short() {
 		operations /= 10
 	}
-	whole := !testing.Short() && (operations != allOperations || longtest.Form(t, "80 % of the random operations, and that each way to be rejected is met"))
+	whole := !testing.Short() && (operations != allOperations || longtest.Form(t, "80 % of the random operations, and that every kind of rejection occurs"))
 	if !testing.Short() && !whole {
 		operations /= 5
 	}
@@ -204,7 +204,7 @@ func compareWorlds(t *testing.T, seed uint64, operations int, seen *coverage) {
 			r.restart()
 		}
 		// Begin a new ledger now and then, because in an old one everything is
-		// registered.
+		// already registered.
 		if n%2000 == 1999 {
 			r = newTrial(t, seed+uint64(n)<<32, knobsFor(seed), seen)
 		}

@@ -33,7 +33,7 @@ type trial struct {
 	digests []uint64 // the digest after each commit
 }
 
-// coverage counts what a run has met.
+// coverage counts what has occurred in a run.
 type coverage struct {
 	requests, operations, replayed int
 	accepted                       map[ledger.OpKind]int
@@ -52,7 +52,7 @@ func newCoverage() *coverage {
 	return &coverage{accepted: map[ledger.OpKind]int{}, refused: map[refusal]int{}, takenBack: map[ledger.OpKind]int{}}
 }
 
-// add adds what another run has met.
+// add adds the counts of another run.
 func (c *coverage) add(o *coverage) {
 	c.requests, c.operations = c.requests+o.requests, c.operations+o.operations
 	c.replayed, c.expired = c.replayed+o.replayed, c.expired+o.expired
@@ -162,7 +162,7 @@ func (r *trial) passTime() {
 	want = want[:min(len(want), most)]
 	got := r.state.Expire(r.model.Now, most, &r.body)
 	if got != (len(want) > 0) {
-		r.t.Fatalf("seed %d, after commit %d: the ledger lets holds expire: %v, the model %v", r.seed, r.model.Seq(), got, want)
+		r.t.Fatalf("seed %d, after commit %d: holds expire in the ledger: %v, in the model: %v", r.seed, r.model.Seq(), got, want)
 	}
 	if !got {
 		return
@@ -244,6 +244,6 @@ func (r *trial) undoAndRepeat(sent *ledger.Transaction, before uint64) {
 		r.fatal(sent, "accepted, undone, and then rejected: %v", err)
 	}
 	if d := difference(first, r.out); d != "" || r.state.Digest() != after {
-		r.fatal(sent, "done again after undo, digest %016x then %016x, outcome (-first +again):\n%s", after, r.state.Digest(), d)
+		r.fatal(sent, "applied again after undo, digest %016x then %016x, outcome (-first +again):\n%s", after, r.state.Digest(), d)
 	}
 }

@@ -47,8 +47,8 @@ func TestNamesInRequests(t *testing.T) {
 	}
 }
 
-// TestConditionsAlone checks that a commit rejects a transaction of conditions
-// alone, but preflight accepts it.
+// TestConditionsAlone checks that a commit rejects a transaction that has only
+// conditions, but preflight accepts it.
 func TestConditionsAlone(t *testing.T) {
 	const balance = `{"op":"RequireBalance","args":{"container_id":1,"class_id":1,"key":0,"at_least":1}}`
 	for _, tt := range []struct{ ops, want, preflight string }{
@@ -70,7 +70,7 @@ func TestConditionsAlone(t *testing.T) {
 		}
 		var b BatchRequest
 		if err := ParseBatch(fmt.Appendf(nil, `{"transactions":[{"operations":[%s]},%s]}`, tt.ops, body), &b, ParseLimits{}); err != nil {
-			t.Errorf("a batch of it: %v", err)
+			t.Errorf("in a batch: %v", err)
 		}
 		for _, err := range b.Errs {
 			if got := show(err); got != tt.want {
@@ -141,7 +141,7 @@ func TestLogHoldsIntegers(t *testing.T) {
 	}
 	rec.Out.Decisions[0].ID++
 	if err := NewState(Config{}).Replay(&rec, 0, 1); err == nil || !strings.Contains(err.Error(), "decision 0") {
-		t.Errorf("another id assigned: %v", err)
+		t.Errorf("a different id assigned: %v", err)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestRegistrationsAnsweredAgain(t *testing.T) {
 	}
 }
 
-// TestPermitAndNames checks that names reveal nothing of other owners to a
+// TestPermitAndNames checks that names reveal nothing about other owners to a
 // limited client.
 func TestPermitAndNames(t *testing.T) {
 	for _, c := range []struct {

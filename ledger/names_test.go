@@ -72,7 +72,7 @@ func TestAssignedIDs(t *testing.T) {
 	// Assigned ids continue after the last one, even if that one was removed.
 	accept(t, s, "RemoveContainer container_id=b")
 	named("c", first+4)
-	// After a rejection, the id is assigned again.
+	// After a rejection, the same id is assigned next.
 	refuse(t, s, "CreateContainer kind=Standard name=d; RemoveContainer container_id=99")
 	named("e", first+5)
 	// A replay and a state from a checkpoint assign the same ids.
@@ -194,7 +194,7 @@ func TestOrdered(t *testing.T) {
 // TestNameMemory checks that a name takes at most 100 bytes besides its own.
 func TestNameMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("left out of -short: it measures memory")
+		t.Skip("skipped with -short: it measures memory")
 	}
 	const n = 60_000
 	heap := func() int64 {
@@ -301,13 +301,13 @@ func TestCheckpointNamesRefused(t *testing.T) {
 		t.Fatalf("unchanged: %v", err)
 	}
 	for want, change := range map[string]func([]byte) []byte{
-		"occurs twice":             swap("\x09\x02bb", "\x09\x02aa"),
-		"is invalid, or names":     swap("\x09\x02bb", "\x09\x02b!"),
-		"names nothing":            swap("\x09\x02bb", "\x09\x02bb\x09\x02cc"),
-		"not the first item":       swap("\x03\x01", "\x0a\x00\x00\x03\x01"),
-		"unknown kind 63":          swap("\x09\x02bb", "\x3f\x02bb"),
-		errDigest.Error():          swap("\x09\x02bb", "\x09\x02bc"),
-		"does not have the digest": swap("\x09\x02AU", ""),
+		"occurs twice":              swap("\x09\x02bb", "\x09\x02aa"),
+		"is invalid":                swap("\x09\x02bb", "\x09\x02b!"),
+		"out of place":              swap("\x09\x02bb", "\x09\x02bb\x09\x02cc"),
+		"not the first item":        swap("\x03\x01", "\x0a\x00\x00\x03\x01"),
+		"unknown kind 63":           swap("\x09\x02bb", "\x3f\x02bb"),
+		errDigest.Error():           swap("\x09\x02bb", "\x09\x02bc"),
+		"does not match its header": swap("\x09\x02AU", ""),
 	} {
 		if err := load(change); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -340,6 +340,6 @@ func TestNamesLeaveNoTrace(t *testing.T) {
 		}
 	}
 	if plain.Digest() != named.Digest() {
-		t.Errorf("digest %016x without names, %016x when they are gone", plain.Digest(), named.Digest())
+		t.Errorf("digest %016x without names, %016x once they are removed", plain.Digest(), named.Digest())
 	}
 }

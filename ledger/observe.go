@@ -48,8 +48,8 @@ const (
 	ContainerTouched ChangeKind = 9 // only its updated_seq
 )
 
-// Observe makes the state add all changes of containers by replayed commits to
-// into. If there is no room before an operation, the state calls full, which
+// Observe makes the state add to into all changes that replayed commits make to
+// containers. If there is no room before an operation, the state calls full, which
 // must make room or call Observe with another Changes. A nil into ends the
 // observation, and then replay costs nothing extra.
 func (s *State) Observe(into *Changes, full func()) {
@@ -160,7 +160,7 @@ func (o *observation) entry(e undoEntry) {
 		o.stack(e.ref, s.stacks.at(e.ref).quantity)
 	case undoStackDropped:
 		o.dropStack(e.ref)
-	case undoGathered: // nothing of it was held
+	case undoGathered: // none of it was held
 		c := o.stack(e.ref, -s.stacks.at(e.ref).quantity)
 		c.Quantity, c.InGrid = 0, false
 	case undoHoldMade:
@@ -274,7 +274,7 @@ func (c *Change) place(p *placement) {
 // Rotation returns 0 or 90.
 func (c *Change) Rotation() int64 { return rotationOf(c.Turned) }
 
-// touched adds a change for each container of which only updated_seq has changed.
+// touched adds a change for each container in which only updated_seq has changed.
 func (o *observation) touched(entries []undoEntry) {
 	for _, e := range entries {
 		if e.kind != undoUpdated {

@@ -76,8 +76,8 @@ func dumpContainer(t *testing.T, s *State, id int64) string {
 }
 
 // TestPastFromChanges checks that the changes reported to an observer are
-// complete. From them, each container at each commit is as reads showed it
-// then. Each change reports its correct difference.
+// complete. A container that is rebuilt from them as of any commit must be as reads
+// showed it then. The differences that the changes report must be correct.
 func TestPastFromChanges(t *testing.T) {
 	kinds, short, rounds := map[ChangeKind]int{}, 0, 1500
 	if testing.Short() {
@@ -98,11 +98,11 @@ func TestPastFromChanges(t *testing.T) {
 				switch c.Kind {
 				case StackChanged:
 					if quantities[thing] += c.Delta; quantities[thing] != c.Quantity {
-						t.Fatalf("commit %d: %+v, and the changes add up to %d", seq, c, quantities[thing])
+						t.Fatalf("commit %d: %+v, but the changes add up to %d", seq, c, quantities[thing])
 					}
 				case HeldChanged:
 					if held[thing] += c.Delta; held[thing] != c.Held {
-						t.Fatalf("commit %d: %+v, and the changes add up to %d", seq, c, held[thing])
+						t.Fatalf("commit %d: %+v, but the changes add up to %d", seq, c, held[thing])
 					}
 				}
 				if into.Other(&into.List()[i]) == nil {

@@ -93,7 +93,7 @@ func (s *State) firstSpot(c *container, w, h int, want placeArgs) (spot, bool) {
 	return spot{}, false
 }
 
-// wantFree returns an error for a rectangle that leaves the grid or overlaps a
+// wantFree returns an error for a rectangle that extends beyond the grid or overlaps a
 // placement other than except.
 func (s *State) wantFree(c *container, x, y int64, w, h int, except uint32) (area, *Error) {
 	details := func(e *Error) *Error {

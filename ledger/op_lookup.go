@@ -91,7 +91,7 @@ func (o *Op) classDetail(i int) Detail {
 	return Num("class_id", o.Args[i])
 }
 
-// wantStack finds a stack of a container and class that have been found.
+// wantStack finds a stack of a container and class that have been looked up.
 func (s *State) wantStack(cref, kref uint32, key int64) (uint32, *Error) {
 	ref := s.findStack(cref, kref, key)
 	if ref == 0 {
@@ -131,7 +131,7 @@ type placeArgs struct {
 
 func (p placeArgs) given() bool { return p.at || p.rotated }
 
-// readPlace reads x, y and rotation, which are adjacent from argument ix.
+// readPlace reads x, y and rotation, three adjacent arguments of which ix is the first.
 func readPlace(op *Op, ix int) (p placeArgs, err *Error) {
 	given := op.Has &^ op.Null >> ix
 	if given&7 == 0 {

@@ -107,8 +107,8 @@ func ValidContainerName[T string | []byte](name T) bool {
 	return validReference(name, MaxContainerName)
 }
 
-// ValidClassCode reports whether a class may have the code: as a container name,
-// but at most 32 characters.
+// ValidClassCode reports whether a class may have the code. The rule is that for
+// container names, but with at most 32 characters.
 func ValidClassCode[T string | []byte](code T) bool { return validReference(code, MaxClassCode) }
 
 // ValidNamePrefix reports whether a container's name may begin with the prefix,

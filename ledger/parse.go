@@ -8,7 +8,7 @@ package ledger
 // ParseLimits are the limits on a body that an operator can configure.
 type ParseLimits struct {
 	Nesting    int  // levels of JSON, the outermost value being level 1; 0 means DefaultNesting
-	Conditions bool // accept a transaction of conditions alone, as preflight does
+	Conditions bool // accept a transaction that has only conditions, as preflight does
 }
 
 // A requestParser keeps memory between requests, so that parsing allocates
@@ -20,7 +20,7 @@ type requestParser struct {
 	texts      []byte            // the strings in the operation being read
 	spans      [MaxArgs]nameSpan // their positions in texts, by argument
 	op         int               // index of the operation being read, or NoOperation
-	conditions bool              // a transaction of conditions alone is accepted
+	conditions bool              // a transaction that has only conditions is accepted
 	mints      int               // MintInstance operations before it in its transaction
 	lastKind   OpKind            // kind of the previous operation, a good guess for the next
 	canon      canonicalizer     // for the request hash
@@ -149,7 +149,7 @@ func (p *requestParser) enter(bracket byte, level int, field, what string) bool 
 	return true
 }
 
-// A fieldName is a name that an object may have, without and with quotes.
+// A fieldName is the name of a field, without and with quotes.
 type fieldName struct{ name, quoted string }
 
 func fieldNames(names ...string) (t []fieldName) {

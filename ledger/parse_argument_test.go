@@ -159,7 +159,7 @@ func TestMintedNamesOnlyEarlierMints(t *testing.T) {
 	if _, err := parseOne(`{"operations":[` + burn + `,` + mint + `]}`); show(err) != "InvalidRequest instance_id 0" {
 		t.Error(err)
 	}
-	// The count starts again with each transaction of a batch.
+	// The count restarts with each transaction of a batch.
 	var b BatchRequest
 	body := `{"transactions":[{"operations":[` + mint + `,` + burn + `]},{"operations":[` + burn + `]}]}`
 	if err := ParseBatch([]byte(body), &b, ParseLimits{}); err != nil || b.Errs[0] != nil || show(b.Errs[1]) != "InvalidRequest instance_id 0" {

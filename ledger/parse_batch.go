@@ -19,8 +19,8 @@ const (
 var batchFields = fieldNames("transactions", "on_error")
 
 // ParseBatch reads the body of POST /v1/commit/batch into b, which may be
-// reused; its previous content is lost. A transaction of the wrong shape fails
-// alone, in b.Errs. The returned error is for a body that is not a batch. After
+// reused; its previous content is lost. A malformed transaction fails alone; its
+// error is in b.Errs. The returned error is for a body that is not a batch. After
 // it, b must not be used.
 func ParseBatch(body []byte, b *BatchRequest, lim ParseLimits) *Error {
 	b.StopOnError, b.Txs, b.Errs = false, b.Txs[:0], b.Errs[:0]
@@ -79,8 +79,8 @@ func (p *requestParser) transactions(b *BatchRequest, level int) bool {
 	return p.err == nil
 }
 
-// batchMember reads one transaction of a batch. If it has the wrong shape, it is
-// skipped as plain JSON, and the fault is returned. p.err then reports whether it
+// batchMember reads one transaction of a batch. If it is malformed, it is skipped as
+// plain JSON, and the fault is returned. p.err then reports whether it
 // is JSON at all.
 func (p *requestParser) batchMember(tx *Transaction, level int) *Error {
 	start, ops := p.pos, len(p.ops)

@@ -88,7 +88,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// Text that replaces numbers and keys, or is put anywhere.
+// Text that replaces numbers and keys, or is inserted anywhere.
 var formMutations = []string{
 	"0", "00", "01", "-0", "-1", "1.0", "1e3", "1E3", ".5", "65536", "65537", "1024", "1025", "315360001", "999999999999999999", "1000000000000000000",
 	"9223372036854775807", "9223372036854775808", "-9223372036854775809", "18446744073709551617", "100000000000000000000000000000000000001",
@@ -133,11 +133,11 @@ func TestFormsOfMutatedLines(t *testing.T) {
 		}
 	}
 	if had < rounds/4 {
-		t.Errorf("%d lines had the form of the one before", had)
+		t.Errorf("only %d lines had the form of the previous one", had)
 	}
 }
 
-// TestFormsAndLimits checks that a form is not used with other limits than those that
+// TestFormsAndLimits checks that a form is not used with limits other than those that
 // it was made with.
 func TestFormsAndLimits(t *testing.T) {
 	condition := []byte(`{"operations":[{"op":"RequireBalance","args":{"container_id":3,"class_id":1,"key":0,"at_most":10}}]}`)

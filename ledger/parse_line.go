@@ -7,8 +7,8 @@ func (b *BatchRequest) Reset() {
 }
 
 // ParseLine reads one line of a stream of commits like a body of ParseTransaction,
-// and adds it to b. A line that is not a transaction fails alone, in b.Errs. The
-// transactions of b alias their lines, which must not change before Reset.
+// and adds it to b. A line that is not a transaction fails alone; its error is in
+// b.Errs. The transactions of b alias their lines, which must not change before Reset.
 func (b *BatchRequest) ParseLine(line []byte, lim ParseLimits) {
 	p := &b.parser
 	ops, arena := p.ops, p.arena

@@ -15,7 +15,7 @@ var (
 	argumentsOf = perKind(argumentFields)
 )
 
-// perKind returns a table by kind.
+// perKind returns a table that has of(k) for each kind k.
 func perKind[T any](of func(OpKind) T) (t [NumOpKinds]T) {
 	for _, k := range OpKinds() {
 		t[k] = of(k)

@@ -15,7 +15,7 @@ func ParsedSize(body []byte) int64 {
 	return int64(mostOperations(body))*int64(unsafe.Sizeof(Op{})) + names*int64(unsafe.Sizeof(nameSpan{})) + int64(len(body))
 }
 
-// mostOperations returns an upper bound of the number of operations in a body.
+// mostOperations returns an upper bound on the number of operations in a body.
 func mostOperations(body []byte) int {
 	return min(bytes.Count(body, []byte("{"))/2, len(body)/shortestOperation)
 }

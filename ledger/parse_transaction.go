@@ -84,7 +84,7 @@ func (p *requestParser) operations(level int) bool {
 }
 
 // registration reads the body of a registration: the arguments of the one
-// operation, with idempotency_key and metadata beside them.
+// operation, with idempotency_key and metadata next to them.
 func (p *requestParser) registration(tx *Transaction) bool {
 	kind := RegisterClass
 	if tx.Endpoint == EndpointRegisterShape {

@@ -14,7 +14,7 @@ import (
 // Values are JSON values without quotes (kind=Standard, also in lower case,
 // owner=null, fungible=false). A value with spaces has quotes, name="two words",
 // with \" and \\ inside them. instance_id=minted:0 means {"minted":0}, which is
-// not checked against the operations before. A container or class that is not a
+// not checked against the preceding operations. A container or class that is not a
 // number is a name or code. The arguments of the registrations follow the name
 // directly. Errors name the word at fault and the arguments expected.
 func ParseOpWords(words string) (Op, error) {
@@ -93,8 +93,8 @@ func (p *requestParser) word(op *Op, word string) error {
 	return nil
 }
 
-// badSpelling says what is wrong with a number that JSON or the ledger spells in another
-// way. It returns "" for other values.
+// badSpelling says what is wrong with a number that JSON or the ledger spells
+// differently. It returns "" for other values.
 func badSpelling(value string) string {
 	if strings.Trim(value, "-.0123456789eE") != "" {
 		return ""

@@ -57,7 +57,7 @@ func (p *Past) Instance(c *Change) {
 	s.clearUndo()
 }
 
-// Bare returns the container with its counts, and without contents.
+// Bare returns the container with its counts, but without its contents.
 func (p *Past) Bare(updated uint64, stacks, instances int) *State {
 	c := p.s.containers.at(p.cref)
 	c.stacks, c.instances = uint32(stacks), uint32(instances)
@@ -103,7 +103,7 @@ func (s *State) pastContainer(info ContainerInfo) uint32 {
 	return ref
 }
 
-// pastClass returns a class of which only the id is known.
+// pastClass returns a class, of which only the id is known.
 func (s *State) pastClass(id int64) uint32 {
 	if ref := s.findClass(id); ref != 0 {
 		return ref

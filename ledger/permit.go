@@ -117,8 +117,8 @@ func (s *State) mayUse(ref uint32) bool {
 	return s.doing.permit.allows(s.containers.at(r.host).owner)
 }
 
-// wantNoneLoose returns an error if an instance is left where no sender with owners
-// may use it. The operation at fault is the last one that did so.
+// wantNoneLoose returns an error if an instance is left where no sender limited to
+// owners may use it. The operation at fault is the last one that did so.
 func (s *State) wantNoneLoose() *Error {
 	for i := len(s.loose) - 1; i >= 0; i-- {
 		l := s.loose[i]
@@ -155,7 +155,7 @@ func commitForbidden(seq uint64) *Error {
 	return Errorf(Forbidden, "There is no commit %d that this token may reverse.", seq).With(Num("global_seq", int64(seq)))
 }
 
-// wantRegister returns an error for registering and renaming without permission.
+// wantRegister returns an error for registering or renaming without permission.
 func (s *State) wantRegister(op *Op) *Error {
 	if p := s.doing.permit; p == nil || p.Register {
 		return nil

@@ -7,9 +7,9 @@ import (
 )
 
 // limitedWorld has containers 1 (Slots) and 2 (Grid) of owner 7, containers 11
-// and 12 of owner 8, and containers 21 and 22 without an owner. Instances 1 and
-// 2 are in a slot of each, 3 is attached to 1, 4 is attached to 2, and 5 is
-// nowhere.
+// and 12 of owner 8, and containers 21 and 22 without an owner. Instance 1 is in
+// a slot of container 1, and 2 in a slot of container 11. Instance 3 is attached to 1,
+// 4 is attached to 2, and 5 is nowhere.
 func limitedWorld(t testing.TB) *State {
 	s := NewState(Config{IdempotencyKeys: 10})
 	accept(t, s, `
@@ -192,7 +192,7 @@ func TestTotalsStayHidden(t *testing.T) {
 }
 
 // TestForbiddenTellsNothing checks that items of other owners and missing items
-// are rejected with the same words, except for the number.
+// are rejected with the same message, except for the number.
 func TestForbiddenTellsNothing(t *testing.T) {
 	for _, c := range []string{
 		"RemoveContainer container_id=%d|12|99", "AddFungible container_id=%d class_id=1 key=0 quantity=1|12|99",

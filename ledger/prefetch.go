@@ -11,8 +11,8 @@ import "unsafe"
 // index if the guesses are right. What it finds is a hint; nothing depends on it.
 
 const (
-	// prefetchFrom is the number of stacks from which prefetching pays. Fewer are in
-	// the processor's cache anyway, at about 100 bytes each with their index.
+	// prefetchFrom is the number of stacks from which prefetching pays off. Fewer are
+	// in the processor's cache anyway, at about 100 bytes each with their index.
 	prefetchFrom = 1 << 16
 	// prefetchOps is the maximum number of operations of one transaction that are
 	// prefetched together. A transaction with more prefetches while it is applied.
@@ -48,7 +48,7 @@ type ahead struct {
 	// Containers that were created one after another mostly have consecutive ids. Their
 	// numbers are consecutive too.
 	distance int64 // from the number of the container found last to its id
-	same     int   // containers in a row at that distance; 0 after a wrong guess, and after a transfer that searches
+	same     int   // containers in a row at that distance; 0 after a wrong guess, and after a transfer for which Apply searches
 }
 
 // Expect makes the next Prefetch load what the operations of tx will read, as far
@@ -58,7 +58,7 @@ func (s *State) Expect(tx *Transaction) {
 	tx.sides = 0
 	if tx.isPlainTransfer() {
 		first := s.ahead.n
-		if s.expect(tx.Ops); s.ahead.n == first+2 { // otherwise its class is unknown, or there is no room
+		if s.expect(tx.Ops); s.ahead.n == first+2 { // otherwise its class does not exist, or there is no room
 			tx.sides = uint8(first + 1)
 			s.ahead.sides[first].plain, s.ahead.sides[first+1].plain = true, true
 		}
@@ -155,7 +155,7 @@ func (s *State) loadContainers(sides []side) {
 		d := &sides[i]
 		if d.container == 0 {
 			p := s.containerIndex.probe(d.hash)
-			d.container = p.next() // very likely the right one: the rest of its hash is equal
+			d.container = p.next() // very likely the right one: 40 bits of its hash are equal
 			if distance := d.id - int64(d.container); distance == a.distance {
 				a.same++
 			} else {

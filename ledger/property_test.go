@@ -241,7 +241,7 @@ func TestRandomOperations(t *testing.T) {
 	}
 	for _, kind := range OpKinds() {
 		if counts[kind] < len(seeds) && *seedFlag == 0 && whole {
-			t.Errorf("%s was accepted only %d times: the ranges don't fit it", kind, counts[kind])
+			t.Errorf("%s was accepted only %d times: the ranges of its arguments are unsuitable", kind, counts[kind])
 		}
 	}
 }
@@ -268,7 +268,7 @@ func randomRun(t *testing.T, r *rand.Rand, rounds int, counts map[OpKind]int) {
 				continue
 			}
 			if err := s.Apply(tx, 0, &out); err != nil {
-				t.Fatalf("accepted before, and now: %v", err)
+				t.Fatalf("accepted before, but now: %v", err)
 			}
 		}
 		check(t, s)

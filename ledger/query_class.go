@@ -19,7 +19,7 @@ func (s *State) classInfo(ref uint32) ClassInfo {
 }
 
 // Classes appends up to limit classes with id above after, by id. more reports
-// whether there are further ones.
+// whether there are others.
 func (s *State) Classes(dst []ClassInfo, after int64, limit int) (out []ClassInfo, more bool) {
 	treeWalk(classesByID{s}, s.classTree, rank{major: after}, func(ref uint32) bool {
 		if limit <= 0 {

@@ -35,8 +35,8 @@ type ContainerFilter struct {
 }
 
 // Containers appends up to limit containers with id above after, by id. more
-// reports whether there may be others, above last. The cost of a page grows with
-// its length only.
+// reports whether there may be others, above last. The cost of a page grows only
+// with its length.
 func (s *State) Containers(dst []ContainerInfo, f ContainerFilter, after int64, limit int) (out []ContainerInfo, last int64, more bool) {
 	var order nodes = containersByID{s}
 	root, from := s.byID, rank{major: after}
@@ -168,7 +168,7 @@ func (s *State) balance(ref uint32) Balance {
 }
 
 // SlotEntries appends up to limit occupied slots with an index above after (-1:
-// all), by index. more reports whether there are further ones. Errors:
+// all), by index. more reports whether there are others. Errors:
 // ContainerNotFound, WrongContainerKind.
 func (s *State) SlotEntries(dst []SlotEntry, id int64, after int, limit int) (out []SlotEntry, more bool, err *Error) {
 	cref := s.findContainer(id)

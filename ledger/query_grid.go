@@ -5,7 +5,7 @@ type Cell struct{ X, Y int }
 
 // Placements appends up to limit placements by y, then x, after the given
 // anchor (nil: from the first), that overlap region (nil: all). more reports
-// whether there are further ones. Errors: ContainerNotFound, WrongContainerKind.
+// whether there are others. Errors: ContainerNotFound, WrongContainerKind.
 func (s *State) Placements(dst []Placement, id int64, region *Rect, after *Cell, limit int) (out []Placement, more bool, err *Error) {
 	cref := s.findContainer(id)
 	if cref == 0 {

@@ -3,7 +3,7 @@ package ledger
 // Reads of holds, and of the holds that expire next.
 
 // Holds appends up to limit holds of the container with id above after, by id.
-// more reports whether there are further ones. Errors: ContainerNotFound,
+// more reports whether there are others. Errors: ContainerNotFound,
 // WrongContainerKind for Slots.
 func (s *State) Holds(dst []HoldInfo, container, after int64, limit int) (out []HoldInfo, more bool, err *Error) {
 	cref := s.findContainer(container)
@@ -93,8 +93,8 @@ func (s *State) NextExpiry() (at int64, ok bool) {
 }
 
 // Expire makes tx the transaction that releases the holds that have expired at
-// the time now, in Unix nanoseconds: at most that many, by expiry, then id. If
-// there are none, it returns false, and tx must not be used.
+// the time now, in Unix nanoseconds: the first ones by expiry, then id, and no more
+// than most. If there are none, it returns false, and tx must not be used.
 func (s *State) Expire(now int64, most int, tx *Transaction) bool {
 	tx.reset(EndpointCommit)
 	ops := tx.scratch.ops[:0]

@@ -34,9 +34,10 @@ func (s *State) WantKind(class int64, fungible bool) *Error {
 	return nil
 }
 
-// Holders appends up to limit stacks of a fungible class after the place after,
-// by container and key. more reports whether there may be others, after last. key
-// narrows them; nil is all. The lists of stacks must exist, see MakeList.
+// Holders appends up to limit stacks of a fungible class that come after the
+// place after, by container and key. more reports whether there may be others, after
+// last. key narrows them; nil matches all. The lists of stacks must exist, see
+// MakeList.
 func (s *State) Holders(dst []Holder, class int64, key *int64, after HolderKey, limit int) (out []Holder, last HolderKey, more bool) {
 	last = after
 	skipped := 0

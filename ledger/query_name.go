@@ -9,8 +9,9 @@ import (
 // Reads by name.
 
 // ContainerNamed returns the id of the container with the name. owners limit the
-// client to containers of these owners, which are sorted; nil is no limit. Errors:
-// ContainerNotFound; Forbidden for a limited client, also for another owner's.
+// client to containers of these owners, which are sorted; nil means no limit. Errors:
+// ContainerNotFound; for a limited client Forbidden, also for another owner's
+// container.
 func (s *State) ContainerNamed(name string, owners []int64) (int64, *Error) {
 	ref := s.findNamed(containerNames, name)
 	if owners != nil {
@@ -37,7 +38,7 @@ func (s *State) ClassCoded(code string) (int64, *Error) {
 // NamedContainers appends up to limit containers whose names begin with prefix
 // and come after the name after, by name. more reports whether there may be others
 // after the name last. owners, which are sorted, limit the result to containers
-// of these owners; nil is no limit, and then f.Owner may select one. A page may be
+// of these owners; nil means no limit, and then f.Owner may select one. A page may be
 // shorter than limit although there is more.
 func (s *State) NamedContainers(dst []ContainerInfo, prefix string, f ContainerFilter, owners []int64, after string, limit int) (out []ContainerInfo, last string, more bool) {
 	if owners == nil && f.Owner != 0 {

@@ -32,7 +32,7 @@ import (
 // the arguments name of CreateContainer and code of RegisterClass, and the
 // decisions from 4 on. A record that needs none
 // of them has version 1. Names that stood for integers are not in the record.
-// HoldFungible has expires_at in it, never expires_in.
+// HoldFungible has expires_at, never expires_in.
 //
 // A uvarint is unsigned LEB128 (as in encoding/binary), in as few bytes as
 // possible. Every transaction has exactly one record and no other bytes decode
@@ -115,7 +115,7 @@ func AppendRecord(dst []byte, tx *Transaction, out *Outcome) []byte {
 }
 
 // appendRecordOp appends one operation. d is nil if nothing was decided for it.
-// With names, as for the request hash, a name is written as it was given, not as
+// If names is true, as for the request hash, a name is written as it was given, not as
 // the integer that it stands for.
 func appendRecordOp(dst []byte, op *Op, d *Decision, names bool) []byte {
 	kind := byte(op.Kind)

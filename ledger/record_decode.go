@@ -11,8 +11,8 @@ import (
 // ErrNewer is the error of Decode for a record made by a newer version.
 var ErrNewer = errors.New("ledger: made by a newer version of this program; use that version")
 
-// Decode reads a record that AppendRecord made, and nothing else. Every other
-// sequence of bytes is an error that names the offset; the error is ErrNewer if
+// Decode reads a record that AppendRecord made, and nothing else. Any other
+// sequence of bytes gives an error that names the offset; the error is ErrNewer if
 // only a newer version can have written it. r is reused, and its slices alias b.
 // After an error r must not be used.
 func (r *Record) Decode(b []byte) error {
@@ -211,7 +211,7 @@ func (d *recordDecoder) operation(op *Op, i int, r *Record) {
 	op.Has = uint16(d.uvarint(all, "mask of arguments"))
 	missing := requiredArgs[op.Kind] &^ op.Has
 	if missing != 0 && missing&op.neededArgs() != 0 {
-		d.fail("operation %d, %s, has the arguments %#x and needs %#x", i, op.Kind, op.Has, op.neededArgs())
+		d.fail("operation %d, %s, has the arguments %#x, but needs %#x", i, op.Kind, op.Has, op.neededArgs())
 		return
 	}
 	if op.Kind == HoldFungible && op.Has&(1<<HoldExpiresIn) != 0 {
@@ -237,7 +237,7 @@ func (d *recordDecoder) operation(op *Op, i int, r *Record) {
 		dec = d.decision(op, i, r)
 	}
 	if missing != 0 && d.err == nil && (dec == nil || dec.ID == 0) {
-		d.fail("operation %d, %s, has neither an id nor the one that was assigned", i, op.Kind)
+		d.fail("operation %d, %s, has no id, and no decision that assigned one", i, op.Kind)
 	}
 	d.part2 = d.part2 || isPart2(op, dec)
 }

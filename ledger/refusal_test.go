@@ -295,7 +295,7 @@ func TestRefusals(t *testing.T) {
 				!strings.Contains(tt.op, "class_id=2") {
 				again := refuse(t, s, behind+tt.op)
 				if again.OpIndex != 6+last || (again.Code != tt.code) {
-					t.Errorf("behind others: got %v", again)
+					t.Errorf("after other operations: got %v", again)
 				}
 			}
 		})

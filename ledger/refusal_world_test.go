@@ -60,8 +60,8 @@ func TestRefusalOfBadTransactions(t *testing.T) {
 	}
 }
 
-// TestRefusalsSayNames checks that messages have the names of containers and
-// classes, and the ids of those without a name. The details hold ids.
+// TestRefusalsSayNames checks that messages contain the names of containers and
+// classes, or the ids of those without a name. The details contain ids.
 func TestRefusalsSayNames(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		s := NewState(Config{})

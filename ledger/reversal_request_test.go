@@ -193,7 +193,7 @@ func TestReversalRecordBytes(t *testing.T) {
 }
 
 // TestInverseSize compares InverseSize with the memory that an inverse takes:
-// it is an upper limit, and not much too large.
+// it is an upper limit, but not much too large.
 func TestInverseSize(t *testing.T) {
 	s := NewState(Config{})
 	accept(t, s, "RegisterClass class_id=1 name=gold; CreateContainer container_id=1 kind=Standard; AddFungible container_id=1 class_id=1 key=0 quantity=9000")
@@ -204,7 +204,7 @@ func TestInverseSize(t *testing.T) {
 			"renaming": func(i int) Op {
 				return Op{Kind: RenameContainer, Has: 3, Name: fmt.Sprintf("%0*dx", MaxContainerName-1, i), Args: [MaxArgs]int64{1}}
 			},
-			"no way": func(int) Op { return op(ConsolidateStacks, 1, 1) },
+			"irreversible": func(int) Op { return op(ConsolidateStacks, 1, 1) },
 		} {
 			if what == "holding" && n > 9000 {
 				continue
@@ -230,7 +230,7 @@ func TestInverseSize(t *testing.T) {
 				made += int64(n * MaxContainerName) // the names are those of the record, which stays
 			}
 			if made > size || made < (size-inverseFixed)/2 {
-				t.Errorf("%s, %d operations: InverseSize is %d, and %d bytes were made", what, n, size, made)
+				t.Errorf("%s, %d operations: InverseSize is %d, but %d bytes were allocated", what, n, size, made)
 			}
 		}
 	}
@@ -260,6 +260,6 @@ func TestReversalMemory(t *testing.T) {
 		t.Errorf("a reversal takes %.1f bytes", each)
 	}
 	if by, ok := s.ReversedBy(n); !ok || by != n+1 {
-		t.Error("the last link is not there")
+		t.Error("the last link is missing")
 	}
 }

@@ -151,7 +151,7 @@ func TestReverseRandomCommits(t *testing.T) {
 		check(t, loaded)
 		same(t, "from a checkpoint", dump(t, s), dump(t, loaded))
 		if loaded.reversals.live() != s.reversals.live() {
-			t.Error("a checkpoint forgets reversals")
+			t.Error("a checkpoint loses reversals")
 		}
 	}
 	t.Logf("reversed %v, rejected %v", reversed, refused)
@@ -270,8 +270,8 @@ func TestReverseAfterChanges(t *testing.T) {
 	}
 }
 
-// TestReverseOldRecords checks that of the records of version 1, which have no facts,
-// those with operations that need facts can't be reversed, and all others can.
+// TestReverseOldRecords checks that a record of version 1, which has no facts, can be
+// reversed unless one of its operations needs facts.
 func TestReverseOldRecords(t *testing.T) {
 	for _, c := range []struct{ commit, reason string }{
 		{"RemoveFungible container_id=4 class_id=1 key=0 quantity=10", "record"},
@@ -324,6 +324,6 @@ func TestReplayComparesFacts(t *testing.T) {
 	}
 	rec.Out.Facts = nil
 	if err := s.Replay(rec, 0, 1); err == nil {
-		t.Error("a fact is missing, and the record has version 2")
+		t.Error("a record of version 2 was accepted without its fact")
 	}
 }

@@ -81,8 +81,8 @@ func NewState(c Config) *State {
 func (s *State) Seq() uint64 { return s.seq }
 
 // Apply checks and applies tx as commit Seq()+1, and fills out. at is the time of
-// the batch that will hold it, in Unix nanoseconds, at least that of the commit
-// before. On an error, which names the operation at fault, the state is unchanged
+// the batch that will hold it, in Unix nanoseconds, at least that of the previous
+// commit. On an error, which names the operation at fault, the state is unchanged
 // and out is empty.
 func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 	out.Reset()
@@ -160,7 +160,8 @@ func (s *State) Apply(tx *Transaction, at int64, out *Outcome) *Error {
 }
 
 // Undo reverts the last accepted Apply. It must be called directly after it. The
-// state is then as before, in everything visible and in everything it will do.
+// state is then as before, in everything that it shows and in everything that it will
+// do.
 func (s *State) Undo() {
 	if !s.undo.open {
 		panic("ledger: Undo must be called directly after an accepted Apply")

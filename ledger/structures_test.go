@@ -134,7 +134,7 @@ func TestIndexAgainstMap(t *testing.T) {
 		if refs := model[hash]; len(refs) > 0 && r.IntN(2) == 0 {
 			ref := refs[len(refs)-1]
 			if model[hash] = refs[:len(refs)-1]; !x.remove(hash, ref) {
-				t.Fatalf("%x %d is not there to remove", hash, ref)
+				t.Fatalf("%x: %d is missing, so it can't be removed", hash, ref)
 			}
 			n--
 		} else {

@@ -1,7 +1,7 @@
 package ledger
 
-// Endpoint is the request by which a transaction was sent. The numbers are written
-// to the log.
+// Endpoint is the kind of request that a transaction was sent in. The numbers are
+// written to the log.
 type Endpoint uint8
 
 const (
@@ -42,7 +42,7 @@ type Transaction struct {
 	Principal []byte // name of the token that sent it; empty without authentication
 	Endpoint  Endpoint
 	version   byte     // version of the record that it was decoded from; 0: none
-	sides     uint8    // place in State.ahead after those of its two sides; see Expect; 0: none
+	sides     uint8    // 1 + the index in State.ahead of the first of its two sides; see Expect; 0: none
 	Hash      [16]byte // of endpoint, operations, metadata and sender; set only when Key is
 
 	inverse *inverse       // what Invert found, only if Reverses is set

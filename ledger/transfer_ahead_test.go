@@ -70,7 +70,7 @@ func (run *replayRun) note() {
 		c := run.changes.List()[i]
 		whole := Change{}
 		if other := run.changes.Other(&c); other != nil {
-			whole, c.Op = *other, 0 // which is only a place
+			whole, c.Op = *other, 0 // which is only an index
 		}
 		run.notes = append(run.notes, fmt.Sprintf("%+v %+v", c, whole))
 	}
@@ -169,8 +169,8 @@ func TestReplayAll(t *testing.T) {
 }
 
 // TestReplayAllOfAnotherLog checks that records that a state can't have accepted are
-// rejected, or noticed by the digest, just as they are one by one. In the
-// records an argument is changed, or some are lost, repeated, or out of order.
+// rejected, or detected by the digest, just as they are one by one. An argument
+// is changed in the records, or some of them are lost, repeated, or out of order.
 func TestReplayAllOfAnotherLog(t *testing.T) {
 	refused, logs := 0, 300
 	if !longtest.Form(t, "two thirds of the logs") {
@@ -203,7 +203,7 @@ func TestReplayAllOfAnotherLog(t *testing.T) {
 		}
 	}
 	if refused < logs/3 {
-		t.Errorf("only %d logs are rejected: the test shows little", refused)
+		t.Errorf("only %d logs were rejected: the test shows little", refused)
 	}
 }
 

@@ -84,8 +84,8 @@ func reply[T any](value T, code ledger.Code) Reply {
 	return Reply{Value: value}
 }
 
-// AllQueries returns every read of everything that exists, and reads of one id
-// of each kind that does not exist.
+// AllQueries returns every read of everything that exists, and, for each kind, the
+// reads of one id that does not exist.
 func AllQueries(m *Model) []Query {
 	qs := []Query{{ReadClasses, 0}, {ReadContainers, 0}}
 	for _, id := range append(m.ContainerIDs(), absent) {

@@ -296,7 +296,7 @@ func (g *Gen) stack(c *container) ledger.StackKey {
 	return ledger.StackKey{ClassID: g.classID(true), Key: g.key()}
 }
 
-// quantity chooses an amount to take, of which available is the maximum that
+// quantity chooses an amount to take. available is the largest amount for which that
 // succeeds.
 func (g *Gen) quantity(available int64) int64 {
 	switch g.rng.IntN(24) {

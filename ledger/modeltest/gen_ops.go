@@ -71,7 +71,7 @@ var weights = []struct {
 	{ledger.HoldFungible, 12}, {ledger.SettleHold, 8}, {ledger.ReleaseHold, 4}, {ledger.SplitStack, 7},
 }
 
-// Kinds lists the operations that the model knows.
+// Kinds lists the operations that the model implements.
 func Kinds() (kinds []ledger.OpKind) {
 	for _, w := range weights {
 		kinds = append(kinds, w.kind)

@@ -47,7 +47,7 @@ func TestGenReachesEverything(t *testing.T) {
 	}
 	for _, c := range StateCodes() {
 		if codes[c] == 0 {
-			t.Errorf("%s never happened", c)
+			t.Errorf("%s never occurred", c)
 		}
 	}
 	if replayed == 0 {

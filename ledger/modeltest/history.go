@@ -224,7 +224,7 @@ func (h *History) retried(i int) bool {
 // checkCommitted compares an acknowledged request with the commits of its key.
 func (r *Request) checkCommitted(found []*Commit) []error {
 	if len(found) == 0 {
-		return []error{fmt.Errorf("request %q was acknowledged as commit %d and is lost", r.Tx.Key, r.Seq)}
+		return []error{fmt.Errorf("request %q was acknowledged as commit %d, but is lost", r.Tx.Key, r.Seq)}
 	}
 	c := found[0]
 	var errs []error

@@ -165,7 +165,7 @@ func TestHistory(t *testing.T) {
 			case c.want == "" && err != nil:
 				t.Errorf("a valid history is rejected: %v", err)
 			case c.want != "" && err == nil:
-				t.Errorf("not noticed; want an error with %q", c.want)
+				t.Errorf("not detected; want an error with %q", c.want)
 			case c.want != "" && !strings.Contains(err.Error(), c.want):
 				t.Errorf("error without %q: %v", c.want, err)
 			}

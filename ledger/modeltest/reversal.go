@@ -38,7 +38,7 @@ func (r *run) begin(tx *ledger.Transaction) ([]ledger.Op, *Refusal) {
 	}
 	reversal := tx.Endpoint == ledger.EndpointReverse && len(tx.Ops) == 0
 	if r.permit != nil && tx.Endpoint == ledger.EndpointCommit {
-		return refuse(ledger.Forbidden, nil) // only an import may do this, and it has no limits
+		return refuse(ledger.Forbidden, nil) // only an import may do this, and its sender has no limits
 	}
 	if tx.Reverses > r.m.seq {
 		return refuse(ledger.CommitNotFound, map[string]any{"global_seq": int64(tx.Reverses)})
