@@ -150,7 +150,7 @@ func upFrom(fsys FS, path string) iter.Seq2[string, error] {
 }
 
 // above returns the directory that path is in. Going up by ".." follows the
-// directories themselves, and not the names in the path.
+// directories themselves, not the names in the path.
 func above(fsys FS, path string) (string, error) {
 	there, err := fsys.Same(path, path)
 	if there {
@@ -160,7 +160,7 @@ func above(fsys FS, path string) (string, error) {
 }
 
 // historyDir is the directory of the history index, which a read daemon keeps in
-// the log's directory. The index can be rebuilt, so people remove it.
+// the log's directory. The index can be rebuilt, so people may remove it.
 const historyDir = "history"
 
 // logDirs returns the directories of a log.

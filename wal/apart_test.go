@@ -67,8 +67,8 @@ func TestWritesIntoItself(t *testing.T) {
 
 // TestWritesWithinTheLogsDirectories checks that neither an archive nor a
 // backup can go below a directory that programs or people clear. A mirror
-// removes everything in begin/, and people remove history/. Next to them, in
-// dir itself, it may.
+// removes everything in begin/, and people remove history/. An archive
+// may go next to them, in dir itself.
 func TestWritesWithinTheLogsDirectories(t *testing.T) {
 	dir, w := longLog(t)
 	for _, part := range logDirs(dir)[1:] {
@@ -164,11 +164,11 @@ func TestWritesWithinAnotherLog(t *testing.T) {
 		t.Error("a log was changed")
 	}
 	if report, err := Archive(dir, join(other, "archive"), w.LastSeq(), nil); err != nil || len(report.Moved) == 0 {
-		t.Errorf("archive beside it: moved %v, %v", report.Moved, err)
+		t.Errorf("archive next to it: moved %v, %v", report.Moved, err)
 	}
 }
 
-// TestNewLogWithinAnother checks that no log is made within the directories of
+// TestNewLogWithinAnother checks that no log is created within the directories of
 // another, whether they exist or not. A log next to them may be opened, and so may one
 // that already exists within them.
 func TestNewLogWithinAnother(t *testing.T) {

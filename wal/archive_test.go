@@ -44,7 +44,7 @@ func TestArchive(t *testing.T) {
 			}
 			fill(t, w, 10, 2000) // the writer continues
 			if got := readAll(t, old); got != w.LastSeq() {
-				t.Errorf("a reader with a map reached commit %d", got)
+				t.Errorf("a reader that had mapped the segment reached commit %d", got)
 			}
 			fresh := mustReader(t, dir, small())
 			var gone *ArchivedError
@@ -58,7 +58,7 @@ func TestArchive(t *testing.T) {
 				t.Errorf("commit 1, by a reader that was in its segment: %v", err)
 			}
 			if err := fresh.Seek(firsts[1]); err != nil {
-				t.Errorf("the first commit that is there: %v", err)
+				t.Errorf("the first commit that is left: %v", err)
 			}
 			if _, err := Verify(dir, VerifyOptions{}); err != nil {
 				t.Error(err)
@@ -101,7 +101,7 @@ func TestArchiveKeepsWhatReadersNeed(t *testing.T) {
 	}
 	report, err := Archive(dir, to, w.LastSeq(), nil)
 	if err != nil || len(report.Moved) > 0 || report.Held != "slow" || report.Below != 0 {
-		t.Errorf("beside a reader that has applied nothing: %+v, %v", report, err)
+		t.Errorf("with a reader that has applied nothing: %+v, %v", report, err)
 	}
 	r := mustReader(t, dir, small())
 	for applied := uint64(0); applied < firsts[2]-1; { // to the end of the second segment
@@ -114,7 +114,7 @@ func TestArchiveKeepsWhatReadersNeed(t *testing.T) {
 	}
 	report, err = Archive(dir, to, w.LastSeq(), nil)
 	if err != nil || len(report.Moved) != 1 || report.Held != "slow" || report.Below != firsts[2]-1 {
-		t.Errorf("beside a slow reader: %+v, %v", report, err)
+		t.Errorf("with a slow reader: %+v, %v", report, err)
 	}
 	if err := r.checkLast(); err != nil {
 		t.Errorf("the reader at the end of a segment: %v", err)

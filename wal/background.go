@@ -16,12 +16,12 @@ import (
 //   - wakes wakes sleeping readers. It is separate from Append because waking
 //     another process costs about 20 µs. Readers map END read-only, so they can't
 //     count themselves there, and only a system call can tell whether any reader
-//     sleeps.
+//     is sleeping.
 type shell struct {
 	w     *Writer
 	quit  chan struct{}
 	done  sync.WaitGroup
-	spare chan struct{} // a spare is wanted
+	spare chan struct{} // a spare is requested
 	hurry atomic.Bool   // Append waits for the spare
 	wake  chan struct{}
 	put   chan struct{} // PutCopy has written a frame
@@ -46,7 +46,8 @@ func (s *shell) stop() {
 	s.done.Wait()
 }
 
-// notify puts a token into a channel of capacity one, unless the channel has one.
+// notify puts a token into a channel of capacity one, unless the channel already has
+// one.
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

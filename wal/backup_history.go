@@ -32,12 +32,12 @@ func (b *backup) continues(originals []segmentFile, end *endState) error {
 		last = t.last()
 	}
 	if end.there && end.durable > last {
-		return fmt.Errorf("wal: the backup in %s has commits to %d, and its END says %d: it is damaged; back up into another directory",
+		return fmt.Errorf("wal: the backup in %s has commits to %d, but its END says %d: it is damaged; back up into another directory",
 			b.out, last, end.durable)
 	}
 	if t.facts&stray != 0 {
 		return fmt.Errorf("wal: %s has bytes at offset %d, after global_seq %d, that are not a whole batch: "+
-			"a daemon on this copy was cut short while it wrote, or the disk has changed them; back up into another directory", t.seg.path, t.at.off, last)
+			"a daemon on this copy was interrupted while it wrote them, or the disk has corrupted them; back up into another directory", t.seg.path, t.at.off, last)
 	}
 	return b.ownCheckpoints(last)
 }

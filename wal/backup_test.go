@@ -160,7 +160,7 @@ func TestBackupContinues(t *testing.T) {
 	o.Rand = bytes.NewReader([]byte("another log id.."))
 	other := mustOpen(t, filepath.Join(t.TempDir(), "other"), o)
 	fill(t, other, 1, 10)
-	if _, err := Backup(other.dir, out, BackupOptions{}); err == nil || !strings.Contains(err.Error(), "a different log") {
+	if _, err := Backup(other.dir, out, BackupOptions{}); err == nil || !strings.Contains(err.Error(), "a log other than") {
 		t.Errorf("of another log: %v", err)
 	}
 }

@@ -84,7 +84,7 @@ func fillUnsynced(b *testing.B, dir string, n int) {
 	w.Close()
 }
 
-// BenchmarkSeek measures going to a random place in a segment that was read
+// BenchmarkSeek measures seeking to a random place in a segment that was read
 // before.
 func BenchmarkSeek(b *testing.B) {
 	dir := b.TempDir()
@@ -172,7 +172,7 @@ func TestFramesAllocateNothing(t *testing.T) {
 	w := mustOpen(t, dir, Options{Manual: true})
 	f, buf := testFrame(1, 10, 1000), []byte(nil)
 	if n := testing.AllocsPerRun(100, func() { buf, _ = appendFrame(buf[:0], f, 1, 2) }); n != 0 {
-		t.Errorf("making a frame: %v allocations", n)
+		t.Errorf("encoding a frame: %v allocations", n)
 	}
 	const frames = 200
 	for range frames {

@@ -109,8 +109,8 @@ func CheckPresent(dir string, o Options) error {
 	return err
 }
 
-// BeginPath returns the directory in which a copy of DIR's log is begun. It is a
-// log directory with a single segment, and the checkpoint within that segment from
+// BeginPath returns the directory in which the copy that becomes DIR's log is begun. It
+// is a log directory with a single segment, and the checkpoint within that segment from
 // which the copy starts.
 func BeginPath(dir string) string { return join(dir, beginName) }
 

@@ -234,8 +234,8 @@ func backupScene(name string, continued bool) errorScene {
 	}
 }
 
-// halfCopy checks that an interrupted backup has left a complete log of the
-// time before or after, or one that is rejected.
+// halfCopy checks that an interrupted backup has left a complete log, with the end from
+// before or after it, or one that is rejected.
 func halfCopy(d *memfs.Disk, earlier, acked uint64) error {
 	p := d.Process()
 	defer p.Kill()
@@ -244,7 +244,7 @@ func halfCopy(d *memfs.Disk, earlier, acked uint64) error {
 	case err == nil && report.HasEnd && (report.End == acked || earlier > 0 && report.End == earlier):
 		return nil
 	case err == nil:
-		return fmt.Errorf("%w: the copy counts as whole: %+v", errLost, report)
+		return fmt.Errorf("%w: the copy counts as complete: %+v", errLost, report)
 	case earlier > 0:
 		return fmt.Errorf("%w: the earlier copy is damaged: %w", errLost, err)
 	case errors.Is(err, wal.ErrNoLog):

@@ -216,7 +216,7 @@ func TestErrorAtEveryStep(t *testing.T) {
 }
 
 // failInMode makes operations of the scene fail, in one of eight modes, and returns
-// the number of faults. If every is above 1, it tries only one in every operations.
+// the number of faults. It tries one operation of each group of size every.
 func (s *errorScene) failInMode(t *testing.T, mode, every int) (faults int64) {
 	lasting, cut, full := mode&1 != 0, mode&2 != 0 && !s.noCut, mode>>2
 	cause := []error{syscall.EIO, syscall.ENOSPC}[full]

@@ -46,9 +46,10 @@ func (n *tally) judge(d *memfs.Disk, r run) error {
 	}
 }
 
-// TestEveryBitFlip flips each bit of a log of three batches, one at a time.
+// TestEveryBitFlip flips bits of a log of three batches, one at a time: with
+// -exhaustive all of them, otherwise one in each byte.
 func TestEveryBitFlip(t *testing.T) {
-	step := 1 // of the bytes of which one bit is flipped
+	step := 1 // without -exhaustive, one byte in step is tested
 	switch {
 	case raceFactor > 1:
 		step = 17
@@ -93,7 +94,7 @@ func TestEveryBitFlip(t *testing.T) {
 			t.Errorf("%d flips were rejected, of %d in bytes that matter", n.refused, within)
 		}
 		if name != firstSegment && n.refused > 0 {
-			t.Errorf("%s: %d flips are rejected, though the frames prove all", name, n.refused)
+			t.Errorf("%s: %d flips were rejected, although the frames alone show where the log ends", name, n.refused)
 		}
 	}
 }
@@ -276,6 +277,6 @@ func TestSyncThatLies(t *testing.T) {
 		}
 	}
 	if lost < 30 {
-		t.Errorf("only %d of 40 crashes of a lying disk were noticed", lost)
+		t.Errorf("only %d of 40 crashes of a lying disk were detected", lost)
 	}
 }

@@ -64,7 +64,7 @@ func TestRestOfTornFrameBehindSeal(t *testing.T) {
 			return f
 		})
 		if _, err := wal.Open(crashDir, options(p, nil)); err == nil {
-			continue // nothing of it reached the disk
+			continue // none of it reached the disk
 		}
 		p.Kill()
 		p = d.Process()

@@ -128,7 +128,7 @@ func (r *run) recovers(d *memfs.Disk) error {
 		return err
 	}
 	if w.LastSeq() < r.acked || w.LastSeq() > r.begun {
-		return fmt.Errorf("%w: the log ends at %d; acknowledged is %d, begun %d", errLost, w.LastSeq(), r.acked, r.begun)
+		return fmt.Errorf("%w: the log ends at %d; commits to %d were acknowledged, and to %d begun", errLost, w.LastSeq(), r.acked, r.begun)
 	}
 	last, err := readBack(p)
 	if err != nil || last != w.LastSeq() {
@@ -162,7 +162,7 @@ func newLog(t testing.TB, seed uint64) (*memfs.Disk, run) {
 }
 
 // wellRefused returns an error unless err is a rejection that tells people what
-// they need.
+// they need to know.
 func wellRefused(err error) error {
 	var c *wal.CorruptError
 	switch {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestNoDescriptors makes each opening of a file or directory fail once for
-// lack of file descriptors: those that a rotation needs, and those of a reader
-// that follows it. That is temporary: the writer and the reader continue.
+// TestNoDescriptors makes each opening of a file or directory during appends and
+// rotations fail once for lack of file descriptors, in the writer and in a reader that
+// follows it. The failure is temporary: both continue.
 func TestNoDescriptors(t *testing.T) {
 	for n := range 40 {
 		dir := t.TempDir()

@@ -193,7 +193,7 @@ func readSegmentsOnce(fsys FS, dir string) ([]segmentFile, error) {
 			return &CorruptError{File: s.path, Seq: first - 1, Rule: rule, Err: err}
 		}
 		if i > 0 && s.head.ID != list[0].head.ID {
-			return nil, bad(ruleForeign, fmt.Errorf("log id %s, the first segment has %s", s.head.ID, list[0].head.ID))
+			return nil, bad(ruleForeign, fmt.Errorf("log id %s, but the first segment has %s", s.head.ID, list[0].head.ID))
 		}
 		list = append(list, s)
 		if need := list[0].head.Ordinal + uint32(i); s.head.Ordinal != need {
@@ -219,7 +219,7 @@ func checkSegment(fsys FS, path string, first uint64) (h segmentHeader, err erro
 		return &CorruptError{File: path, Seq: first - min(first, 1), Rule: rule, Err: err}
 	}
 	if size < segmentHeaderSize {
-		return h, corrupt(ruleSize, fmt.Errorf("file has %d bytes, need %d and more", size, minSegment))
+		return h, corrupt(ruleSize, fmt.Errorf("file has %d bytes, need at least %d", size, minSegment))
 	}
 	b := make([]byte, segmentHeaderSize)
 	if err := readFull(f, b, 0); err != nil {
@@ -231,9 +231,9 @@ func checkSegment(fsys FS, path string, first uint64) (h segmentHeader, err erro
 	case err != nil:
 		return h, corrupt(ruleHeader, err)
 	case h.First != first:
-		return h, corrupt(ruleHeader, fmt.Errorf("the header says that it begins at global_seq %d, the name %d", h.First, first))
+		return h, corrupt(ruleHeader, fmt.Errorf("the header says that it begins at global_seq %d, but the name says %d", h.First, first))
 	case h.Size != size:
-		return h, corrupt(ruleSize, fmt.Errorf("file has %d bytes, the header says %d", size, h.Size))
+		return h, corrupt(ruleSize, fmt.Errorf("file has %d bytes, but the header says %d", size, h.Size))
 	}
 	return h, nil
 }

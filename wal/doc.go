@@ -13,7 +13,7 @@
 //	DIR/wal/next.tmp           the next segment, being filled with zeroes
 //	DIR/wal/torn-<seq>-<n>.bad bytes of a torn tail, kept when it was zeroed
 //	DIR/ckpt/<seq>.ckpt        checkpoints; opaque to wal
-//	DIR/readers/<name>         last commit that each read daemon has applied; removed after the daemon ended
+//	DIR/readers/<name>         last commit that each read daemon has applied; removed after the daemon has ended
 //	DIR/COPY                   the log is a copy of another; see copy.go
 //	DIR/begin/                 a copy that is being created
 //

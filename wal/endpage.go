@@ -58,11 +58,11 @@ func (h *endHeader) Marshal(durable uint64) []byte {
 func checkEndPage(b []byte) error {
 	want, got := le.Uint32(b[endCRCAt:]), crc32.Checksum(b[:endCRCAt], castagnoli)
 	if want != got {
-		return fmt.Errorf("END CRC is %08x, its bytes give %08x", want, got)
+		return fmt.Errorf("END CRC is %08x, but its bytes give %08x", want, got)
 	}
 	durable := le.Uint64(b[endDurableAt:])
 	if x, y := ^le.Uint64(b[endCheckAt:]), ^le.Uint64(b[endCheckAt+8:]); durable != x && durable != y {
-		return fmt.Errorf("the durable end %d in END fits neither of its check words, %d and %d", durable, x, y)
+		return fmt.Errorf("the durable end %d in END matches neither of its check words, %d and %d", durable, x, y)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ var (
 	// ErrFailed is final and wraps the cause. It is unknown, until the log is
 	// opened again, whether the batch that caused it is durable.
 	ErrFailed = errors.New("wal: a write or sync failed; the log must be reopened")
-	// ErrNoSpace is returned before anything is written. It no longer occurs when
+	// ErrNoSpace is returned before anything is written. It no longer occurs once
 	// there is space again.
 	ErrNoSpace = errors.New("wal: no space for the next segment")
 	// ErrEnd is not a failure. Wait, and call again.
@@ -39,7 +39,7 @@ var (
 	ErrForeign = errors.New("wal: part of another log, or of another history of this log")
 	// ErrUnannounced is returned for a frame that begins a segment but has no flag
 	// that says so. Begin the copy with a backup that includes the segment.
-	ErrUnannounced = errors.New("wal: the segment was cut by an older version of this program")
+	ErrUnannounced = errors.New("wal: the segment was begun by an older version of this program")
 	// ErrNameTaken means that a live reader has the name. Give each read daemon a
 	// name of its own.
 	ErrNameTaken = errors.New("wal: a live reader already has this name")
@@ -79,7 +79,7 @@ func Mismatch(got, p Place) error {
 	words := func(p Place) string {
 		return fmt.Sprintf("chain %08x, time %s and digest %016x", p.Chain, time.Unix(0, p.Time).UTC().Format(time.RFC3339Nano), p.Digest)
 	}
-	return &MismatchError{p.Seq, fmt.Sprintf("the batch that ends there has %s, and the checkpoint has %s", words(got), words(p))}
+	return &MismatchError{p.Seq, fmt.Sprintf("the batch that ends there has %s, but the checkpoint has %s", words(got), words(p))}
 }
 
 // A CorruptError reports where the log is damaged, and the rule that found it.
@@ -103,7 +103,7 @@ func (e *CorruptError) damage() string {
 	return fmt.Sprintf("wal: %s at offset %d, after global_seq %d: damaged (%s)%s", e.File, e.Offset, e.Seq, e.Rule, cause)
 }
 
-// repairError is a *CorruptError in the words of Repair, without the advice to run it.
+// repairError is a *CorruptError as Repair reports it, without the advice to run it.
 type repairError struct{ *CorruptError }
 
 func (e repairError) Error() string { return e.damage() }

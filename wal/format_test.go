@@ -81,7 +81,7 @@ func TestSegmentHeaderRoundTrip(t *testing.T) {
 		b := want.Marshal()
 		b[off] ^= 1
 		if got.Unmarshal(b) == nil {
-			t.Fatalf("a flip at %d is not noticed", off)
+			t.Fatalf("a flip at %d is not detected", off)
 		}
 	}
 	if got.Unmarshal(want.Marshal()[:100]) == nil {
@@ -183,7 +183,7 @@ func TestBeginsOutOfPlace(t *testing.T) {
 	}{
 		{"in its place", segmentHeader{ID: testID, Size: minSegment, First: 9, Ordinal: 2}, minSegment, segmentHeaderSize, true},
 		{"another size", segmentHeader{ID: testID, Size: minSegment, First: 9, Ordinal: 2}, 2 * minSegment, segmentHeaderSize, false},
-		{"behind the start", segmentHeader{ID: testID, Size: minSegment, First: 9, Ordinal: 2}, minSegment, segmentHeaderSize + frameAlign, false},
+		{"after the start", segmentHeader{ID: testID, Size: minSegment, First: 9, Ordinal: 2}, minSegment, segmentHeaderSize + frameAlign, false},
 		{"in the first segment", segmentHeader{ID: testID, Size: minSegment, First: 1}, minSegment, segmentHeaderSize, false},
 	} {
 		b := append(c.head.Marshal(), make([]byte, minSegment-segmentHeaderSize)...)
@@ -224,7 +224,7 @@ func TestEachRecord(t *testing.T) {
 		}
 	}
 	if (&Frame{First: 5, Count: 2, Body: f.Body}).Each(nothing) == nil {
-		t.Error("a record too many is accepted")
+		t.Error("an extra record is accepted")
 	}
 }
 

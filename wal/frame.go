@@ -178,13 +178,13 @@ func (h *frameHeader) Validate(b []byte) error {
 		}
 	case kindSeal:
 		if h.Count != 0 || h.BodyLen != 0 || h.Begins != 0 {
-			return fmt.Errorf("a seal with %d records and %d bytes, that begins a segment of %d", h.Count, h.BodyLen, h.Begins)
+			return fmt.Errorf("a seal with %d records and %d bytes that begins a segment of %d", h.Count, h.BodyLen, h.Begins)
 		}
 	default:
 		return fmt.Errorf("%w: unknown frame kind %d", ErrVersion, h.Kind)
 	}
 	if h.BodyLen > bodyCap {
-		return fmt.Errorf("body of %d bytes, at most %d", h.BodyLen, bodyCap)
+		return fmt.Errorf("body of %d bytes; the maximum is %d", h.BodyLen, bodyCap)
 	}
 	if h.First == 0 || h.First > math.MaxUint64-uint64(h.Count) {
 		return fmt.Errorf("frame of %d records begins at global_seq %d", h.Count, h.First)

@@ -73,7 +73,7 @@ func TestKill(t *testing.T) {
 		}
 		cmd.Wait()
 		if acked == 0 {
-			t.Fatal("the writer did not get to write")
+			t.Fatal("the writer acknowledged nothing")
 		}
 		w := mustOpen(t, dir, Options{SegmentSize: minSegment})
 		if w.LastSeq() < acked || w.LastSeq() < shown {

@@ -24,7 +24,7 @@ func TestMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := r.Moved(); got <= f.Time || got > clock {
-		t.Errorf("the batch of %d was durable at %d, and it is %d", f.Time, got, clock)
+		t.Errorf("the batch of %d was durable at %d, but now it is %d", f.Time, got, clock)
 	}
 	if err := r.Close(); err != nil || r.Moved() != 0 {
 		t.Errorf("after Close: %d, %v", r.Moved(), err)

@@ -105,7 +105,7 @@ func (r *Reader) Moved() int64 {
 }
 
 // Next returns the next durable frame, or ErrEnd if there is none yet. The
-// frame is valid until the next call of any method except Durable and Wait.
+// frame is valid until the next call to any method except Durable and Wait.
 // *CorruptError and ErrReplaced are final for the Reader.
 func (r *Reader) Next() (*Frame, error) {
 	durable, err := r.checkEnd()
@@ -125,7 +125,7 @@ func (r *Reader) Next() (*Frame, error) {
 			continue
 		}
 		if r.w.h.last() > durable {
-			return nil, r.corrupt("END within a frame", fmt.Errorf("END is %d, the frame ends at %d", durable, r.w.h.last()))
+			return nil, r.corrupt("END within a frame", fmt.Errorf("END is %d, but the frame ends at %d", durable, r.w.h.last()))
 		}
 		r.index.note(r.seg.head.First, r.at)
 		r.frame = r.w.frame()
@@ -246,7 +246,7 @@ func (r *Reader) enter(first uint64, check func(h *segmentHeader, path string) e
 		return err
 	}
 	if s.head.ID != r.id {
-		return &CorruptError{File: s.path, Seq: first - 1, Rule: ruleForeign, Err: fmt.Errorf("log id %s, END has %s", s.head.ID, r.id)}
+		return &CorruptError{File: s.path, Seq: first - 1, Rule: ruleForeign, Err: fmt.Errorf("log id %s, but END has %s", s.head.ID, r.id)}
 	}
 	if check != nil {
 		if err := check(&s.head, s.path); err != nil {

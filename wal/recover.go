@@ -64,7 +64,7 @@ func (w *Writer) recoverLog(t *tail, sameBoot bool) error {
 // rewrite writes the bytes of [from,to) again, in place. After a failed sync, pages
 // that are not on disk count as clean, and another sync would do nothing. Writing
 // makes them dirty. Frames begin at sector boundaries, so rewrite does not touch
-// bytes that END covers. Nothing is rewritten that is from an earlier boot: a power
+// bytes that END covers. Nothing from an earlier boot is rewritten: a power
 // failure may damage bytes that are being written, and bytes beyond an outdated END
 // may have been acknowledged.
 func rewrite(f File, from, to int64) error {

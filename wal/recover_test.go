@@ -279,7 +279,7 @@ func TestEveryFlip(t *testing.T) {
 		w, err := Open(dir, small())
 		if err == nil {
 			w.Close()
-			t.Fatalf("a flip at %d is not noticed", off)
+			t.Fatalf("a flip at %d is not detected", off)
 		}
 		var c *CorruptError
 		if !errors.As(err, &c) {

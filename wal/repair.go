@@ -221,7 +221,7 @@ func (p *repair) judge(r *Reader, seq uint64) (why, err error) {
 		return nil, nil
 	}
 	place, err := p.o.Checkpoint(seq, p.id)
-	if errors.Is(err, fs.ErrNotExist) { // a read daemon has written a newer one and removed this
+	if errors.Is(err, fs.ErrNotExist) { // a read daemon has written a newer one and removed this one
 		return nil, nil
 	}
 	if err == nil {

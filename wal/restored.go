@@ -39,7 +39,7 @@ func (r *Reader) checkLast() error {
 	}
 	var h frameHeader
 	if !h.Unmarshal(b, r.w.salt) || h.CRC != r.at.prev {
-		return fmt.Errorf("%w: commit %d was in %s at offset %d, and no longer is", ErrReplaced, r.at.next-1, r.seg.path, r.last)
+		return fmt.Errorf("%w: commit %d was in %s at offset %d, but no longer is", ErrReplaced, r.at.next-1, r.seg.path, r.last)
 	}
 	return nil
 }

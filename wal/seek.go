@@ -17,7 +17,7 @@ func (r *Reader) Seek(seq uint64) error {
 	}
 	seq = max(seq, 1)
 	if seq-1 > durable {
-		return fmt.Errorf("%w: global_seq %d, the log ends at %d", ErrBeyond, seq, durable)
+		return fmt.Errorf("%w: global_seq %d, but the log ends at %d", ErrBeyond, seq, durable)
 	}
 	r.idle = false
 	if durable == 0 {
@@ -135,7 +135,7 @@ func (r *Reader) SeekAfter(p Place) error {
 	if durable, err := r.checkEnd(); err != nil {
 		return err
 	} else if p.Seq > durable {
-		return fmt.Errorf("%w: global_seq %d, the log ends at %d", ErrBeyond, p.Seq, durable)
+		return fmt.Errorf("%w: global_seq %d, but the log ends at %d", ErrBeyond, p.Seq, durable)
 	}
 	if err := r.Seek(p.Seq); err != nil {
 		return err

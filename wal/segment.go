@@ -45,7 +45,7 @@ func (h *segmentHeader) Unmarshal(b []byte) error {
 	}
 	want, got := le.Uint32(b[segmentHeaderSize-4:]), crc32.Checksum(b[:segmentHeaderSize-4], castagnoli)
 	if got != want {
-		return fmt.Errorf("segment header CRC is %08x, its bytes give %08x", want, got)
+		return fmt.Errorf("segment header CRC is %08x, but its bytes give %08x", want, got)
 	}
 	if v := le.Uint16(b[8:]); v != formatVersion {
 		return fmt.Errorf("%w: segment version %d, this program supports %d", ErrVersion, v, formatVersion)

@@ -151,7 +151,7 @@ func (w *Writer) roomy() bool {
 // never returns ErrNoSpace for a batch that has been executed. If Room returns
 // ErrNoSpace, the sequencer rejects requests, and calls Room again for the next
 // one. While a needed spare is being created, Room waits up to 10 s, since the disk
-// is then slow and not full.
+// is then slow rather than full.
 func (w *Writer) Room() error {
 	w.mu.Lock()
 	enough := w.err == nil && (w.sp.file != nil || w.roomy())

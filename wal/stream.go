@@ -78,7 +78,7 @@ func (h *StreamHead) Parse(b []byte) error {
 		return errors.New("wal: this is not a stream of a log: its header differs")
 	}
 	if got := crc32.Checksum(b[:60], castagnoli); got != le.Uint32(b[60:]) {
-		return fmt.Errorf("wal: the CRC of the stream header is %08x, its bytes give %08x", le.Uint32(b[60:]), got)
+		return fmt.Errorf("wal: the CRC of the stream header is %08x, but its bytes give %08x", le.Uint32(b[60:]), got)
 	}
 	if v := le.Uint16(b[4:]); v != streamVersion || b[6] != 0 || b[7] != 0 {
 		return fmt.Errorf("%w: stream version %d, this program supports %d", ErrVersion, v, streamVersion)

@@ -122,13 +122,13 @@ func checkLink(path string, h *segmentHeader, id LogID, ordinal uint32, at *curs
 	}
 	switch {
 	case h.ID != id:
-		return bad(ruleForeign, "log id %s, the previous segment has %s", h.ID, id)
+		return bad(ruleForeign, "log id %s, but the previous segment has %s", h.ID, id)
 	case h.Ordinal != ordinal+1:
 		return bad(ruleGap, "this is segment number %d, need %d", h.Ordinal, ordinal+1)
 	case h.First != at.next:
 		return bad(ruleLink, "it begins at global_seq %d, need %d", h.First, at.next)
 	case h.Prev != at.prev:
-		return bad(ruleLink, "it follows a seal with header CRC %08x, the previous one has %08x", h.Prev, at.prev)
+		return bad(ruleLink, "it follows a seal with header CRC %08x, but the previous one has %08x", h.Prev, at.prev)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 
 // Verification walks a log from its first byte to its end and recomputes every CRC
 // and link. It changes nothing. It works on a stopped log, on one without END, and
-// on one with a running writer. In that case it walks up to END as it was at the start.
+// on one with a running writer, where it walks up to END as it was at the start.
 
 // A FrameInfo is a frame's header and place.
 type FrameInfo struct {

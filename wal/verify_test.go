@@ -27,7 +27,7 @@ func TestVerifyAndStat(t *testing.T) {
 		t.Fatal(err)
 	}
 	if live.Commits != 80 || live.LastSeq != 80 || live.Digest != w.LastDigest() || live.Chain != w.seg.prev || !live.Live || live.End != 80 {
-		t.Fatalf("beside a writer: %+v", live)
+		t.Fatalf("with a writer: %+v", live)
 	}
 	w.Close()
 	var seen, progress []string
@@ -128,7 +128,7 @@ func TestRepair(t *testing.T) {
 			}
 			if hopeless[c.name] {
 				if err == nil {
-					t.Fatal("nothing is left to repair, and it does not say so")
+					t.Fatal("nothing can be repaired, but it does not say so")
 				}
 				return
 			}
@@ -216,7 +216,7 @@ func TestRepairOnlyLooks(t *testing.T) {
 		return err
 	})
 	if report, err := look(fsys); !errors.Is(err, ErrLocked) {
-		t.Errorf("beside a writer that starts: %+v, %v", report, err)
+		t.Errorf("with a writer that starts: %+v, %v", report, err)
 	}
 }
 
@@ -232,8 +232,8 @@ func (readOnly) Open(name string, write bool) (File, error) {
 	return OS{}.Open(name, false)
 }
 
-// Repair leaves nothing in a directory without a log. Checkpoints alone are what is
-// left of one.
+// Repair leaves nothing in a directory without a log. A directory that has only
+// checkpoints had a log.
 func TestRepairWithoutLog(t *testing.T) {
 	log, _ := longLog(t)
 	left := t.TempDir()
@@ -255,7 +255,7 @@ func TestRepairWithoutLog(t *testing.T) {
 			t.Errorf("%s: %v", c.dir, err)
 		}
 		if after, _ := (OS{}).List(c.dir); c.none && !slices.Equal(before, after) {
-			t.Errorf("%s had %q, and has %q", c.dir, before, after)
+			t.Errorf("%s had %q, and now has %q", c.dir, before, after)
 		}
 	}
 }

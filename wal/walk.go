@@ -93,13 +93,13 @@ func (w *walker) link() error {
 	case w.h.First != w.at.next:
 		err = fmt.Errorf("frame begins at global_seq %d, need %d", w.h.First, w.at.next)
 	case w.h.Prev != w.at.prev:
-		err = fmt.Errorf("frame follows one with header CRC %08x, the previous one has %08x", w.h.Prev, w.at.prev)
+		err = fmt.Errorf("frame follows one with header CRC %08x, but the previous one has %08x", w.h.Prev, w.at.prev)
 	case w.h.Time < w.at.time:
 		err = fmt.Errorf("commit time %d is before that of the previous frame, %d", w.h.Time, w.at.time)
 	case w.h.Begins != 0 && (w.at.off != segmentHeaderSize || w.head.Ordinal == 0 || w.h.Begins != w.head.Size):
 		err = fmt.Errorf("the frame says that it begins a segment of %d bytes, but it is in segment number %d, of %d bytes", w.h.Begins, w.head.Ordinal, w.head.Size)
 	case w.h.size() > room:
-		err = fmt.Errorf("frame of %d bytes, the segment has room for %d", w.h.size(), room)
+		err = fmt.Errorf("frame of %d bytes, but the segment has room for %d", w.h.size(), room)
 	default:
 		return nil
 	}
@@ -122,7 +122,7 @@ func (w *walker) load() error {
 	}
 	body := w.body()
 	if got := crc32.Update(w.salt, castagnoli, body); got != w.h.BodyCRC {
-		return &flaw{rule: "frame body", err: fmt.Errorf("body CRC is %08x, its bytes give %08x", w.h.BodyCRC, got)}
+		return &flaw{rule: "frame body", err: fmt.Errorf("body CRC is %08x, but its bytes give %08x", w.h.BodyCRC, got)}
 	}
 	if !allZero(w.buf[frameHeaderSize+len(body):]) {
 		return &flaw{rule: "frame padding", err: errors.New("the padding is not zero")}
@@ -154,7 +154,7 @@ func (w *walker) frame() Frame {
 // scan walks over all valid frames and returns the reason why it stopped. It
 // returns nil after a seal, whose header is then in w.h. Otherwise it returns
 // errVoid, a *flaw or an error of the disk. If bodies is set, it checks the bodies
-// too. each is called with each frame if it is not nil.
+// too. If each is not nil, it is called for each frame.
 func (w *walker) scan(bodies bool, each func() error) error {
 	for {
 		if err := w.peek(); err != nil {

@@ -92,7 +92,7 @@ func ParseFrame(b []byte, id LogID, segment uint64) (f Frame, rest []byte, err e
 	}
 	body := b[frameHeaderSize:n]
 	if got := crc32.Update(salt, castagnoli, body); got != h.BodyCRC {
-		return f, b, fmt.Errorf("wal: body CRC of the frame at global_seq %d is %08x, its bytes give %08x", h.First, h.BodyCRC, got)
+		return f, b, fmt.Errorf("wal: body CRC of the frame at global_seq %d is %08x, but its bytes give %08x", h.First, h.BodyCRC, got)
 	}
 	if err := checkRecords(body, h.Count); err != nil {
 		return f, b, err
@@ -166,7 +166,7 @@ func (w *Writer) PutCopy(f *Frame) error {
 	return nil
 }
 
-// SyncCopy waits until all frames of earlier calls of PutCopy are durable here and
+// SyncCopy waits until all frames of earlier calls to PutCopy are durable here and
 // readers see them. Any goroutine may call it. Any error is final.
 func (w *Writer) SyncCopy() error {
 	w.mu.Lock()

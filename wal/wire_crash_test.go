@@ -10,9 +10,9 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// TestCopyCrashes kills the process of a copy, crashes its machine, or makes the
-// operation fail, at each operation of the copy. The copy then continues, and must
-// end up with the same bytes.
+// TestCopyCrashes kills the process, crashes the machine, or makes the operation fail,
+// at each operation of a copy. The copy then continues, and must end up with the same
+// bytes.
 func TestCopyCrashes(t *testing.T) {
 	step := raceFactor
 	if !longtest.Form(t, "nine of ten operations of a copy") {
@@ -76,7 +76,7 @@ func copyCrashes(t *testing.T, step int, appendCopy func(*wal.Writer, *wal.Frame
 				t.Fatalf("%s at operation %d: %v", end.name, n, err)
 			}
 			if report, err := wal.Verify(copyDir, wal.VerifyOptions{FS: to.Process()}); durable > 0 && (err != nil || report.LastSeq < durable) {
-				t.Fatalf("%s at operation %d: commit %d was durable, and there is %+v, %v", end.name, n, durable, report, err)
+				t.Fatalf("%s at operation %d: commit %d was durable, but there is %+v, %v", end.name, n, durable, report, err)
 			}
 			if err := errors.Join(fillCopy(from, crashDir, to.Process(), copyDir), sameSegments(d, to)); err != nil {
 				t.Fatalf("%s at operation %d: %v", end.name, n, err)

@@ -185,13 +185,13 @@ func (w *Writer) put(f *Frame) error {
 // check rejects frames that a reader would reject.
 func (w *Writer) check(f *Frame, maxBody int) error {
 	if next := w.LastSeq() + 1; f.First != next {
-		return fmt.Errorf("wal: frame begins at global_seq %d, the log continues at %d", f.First, next)
+		return fmt.Errorf("wal: frame begins at global_seq %d, but the log continues at %d", f.First, next)
 	}
 	if last := w.LastTime(); f.Time != 0 && f.Time < last {
-		return fmt.Errorf("wal: frame of time %d, the last one has %d", f.Time, last)
+		return fmt.Errorf("wal: frame has time %d, but the last one has %d", f.Time, last)
 	}
 	if len(f.Body) > maxBody {
-		return fmt.Errorf("wal: body of %d bytes, at most %d", len(f.Body), maxBody)
+		return fmt.Errorf("wal: body of %d bytes; the maximum is %d", len(f.Body), maxBody)
 	}
 	if f.Count == 0 {
 		return errors.New("wal: frame without records")

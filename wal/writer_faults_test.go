@@ -89,7 +89,7 @@ func TestNoSpace(t *testing.T) {
 }
 
 // TestRoomKeepsItsPromise checks that after Room returns nil, two batches of
-// any size fit, even if no spare segment can be made from then on.
+// any size fit, even if no spare segment can be created from then on.
 func TestRoomKeepsItsPromise(t *testing.T) {
 	for first := 100; first < maxBody(minSegment); first += 3001 {
 		o := small()

@@ -131,7 +131,7 @@ func TestTwoWriters(t *testing.T) {
 }
 
 // TestLockRemoved removes the files that tell a second writer about the first,
-// as people do who take LOCK for a leftover of a crash. The two writers must
+// as people do who mistake LOCK for a leftover of a crash. The two writers must
 // never both acknowledge.
 func TestLockRemoved(t *testing.T) {
 	dir := t.TempDir()

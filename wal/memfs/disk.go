@@ -148,7 +148,7 @@ func (n *inode) clone(done map[*inode]*inode) *inode {
 	return c
 }
 
-// observe notices stores into all shared pages.
+// observe detects stores into all shared pages.
 func (d *Disk) observe() {
 	for _, n := range d.sharers {
 		n.observe()

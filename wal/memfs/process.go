@@ -36,7 +36,8 @@ const (
 	OpClose   Op = "close"
 )
 
-// A Fault is what goes wrong with an operation. The zero Fault means nothing.
+// A Fault is what goes wrong with an operation. The zero Fault means that nothing goes
+// wrong.
 type Fault struct {
 	// Err is the error of the operation. A failed write has written an arbitrary
 	// part of its bytes. The package comment describes a failed sync. Other failed
