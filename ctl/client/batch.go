@@ -12,8 +12,8 @@ const (
 	batchBytes = 8 << 20 // maximum size of its lines in bytes; a longer line is sent alone
 )
 
-// request sends the first lines of the queue as a batch request. If the daemon has no streams, request first collects the
-// lines that the source can return without waiting.
+// request sends the first lines of the queue as a batch request. If the daemon does not support streams, request first
+// collects the lines that the source can return without waiting.
 func (p *pipeline) request(ctx context.Context) error {
 	n := p.together()
 	for p.noStream && p.source != nil && p.more && n == len(p.queue) && n < mostTxs && !p.full() && !p.halted() {
@@ -51,8 +51,8 @@ func (p *pipeline) request(ctx context.Context) error {
 	return nil
 }
 
-// together returns the number of lines for the next batch request. If the daemon has streams, it counts only lines that are
-// too long for one.
+// together returns the number of lines for the next batch request. If the daemon supports streams, it counts only lines
+// that are too long for one.
 func (p *pipeline) together() (n int) {
 	size := 0
 	for ; n < min(len(p.queue), mostTxs); n++ {

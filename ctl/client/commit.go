@@ -47,7 +47,7 @@ func (c *Client) Reverse(ctx context.Context, globalSeq int64, tx Tx) (Result, e
 }
 
 // Preflight checks whether a transaction of these operations would be accepted, and changes nothing. The error is what
-// Commit would return, but an *Unavailable instead of an *OutcomeUnknown.
+// Commit would return, except that it is an *Unavailable instead of an *OutcomeUnknown.
 func (c *Client) Preflight(ctx context.Context, operations ...Operation) error {
 	body, err := json.Marshal(Tx{Operations: operations})
 	if err != nil {

@@ -64,7 +64,7 @@ func (c *Client) Feed(ctx context.Context, o FeedOptions) iter.Seq2[Commit, erro
 	}
 }
 
-// A feed is one call of Feed. It receives server-sent events (HTML standard, section 9.2):
+// A feed is one call to Feed. It receives server-sent events (HTML standard, section 9.2):
 //
 //	connect → event, event, … → lost → connect again after the last event → …
 type feed struct {

@@ -56,8 +56,8 @@ func (e *Unanswered) Unwrap() error { return e.Err }
 
 // CommitLines commits each line as a transaction of its own, over one stream, and yields the results in order. source
 // yields slices of lines, each with a bool that reports whether more lines are available without waiting. CommitLines ranges
-// over source in another goroutine, so source may wait for new lines. Lines that are too long for a stream are sent in batch requests, and so are all
-// lines if the daemon's version does not support streams.
+// over source in another goroutine, so source may wait for new lines. Lines that are too long for a stream are sent in
+// batch requests, and so are all lines if the daemon's version does not support streams.
 //
 // A broken stream is replaced. A line is sent again if it is known not to have taken effect, or if it has an idempotency
 // key. If there is an error, it is an *Unanswered, and is yielded last.

@@ -16,7 +16,7 @@ const (
 	maxAhead = 32 << 20 // size in bytes of the lines without a result at which no more are taken from the source
 )
 
-// A pipeline is one call of CommitLines:
+// A pipeline is one call to CommitLines:
 //
 //	source → queue → stream, or batch request → results → yield
 //	a stream breaks → the whole queue is sent again, in the next stream
@@ -28,7 +28,7 @@ type pipeline struct {
 	o       LinesOptions
 	source  <-chan run      // nil once it has ended
 	sending context.Context // done once nothing more is to be sent
-	more    bool            // the source can yield further lines without waiting
+	more    bool            // the source can yield more lines without waiting
 	queue   []Line          // lines without a final result, the oldest first
 	memory  []Line          // the array that queue is a part of
 	size    int             // size of the lines in queue in bytes
@@ -38,7 +38,7 @@ type pipeline struct {
 	yield   func(Answered, error) bool
 
 	opened   bool      // a daemon has accepted a stream or a batch request
-	noStream bool      // the daemon's version has no streams
+	noStream bool      // the daemon's version does not support streams
 	refused  bool      // a line was rejected, and OnError is stop
 	said     bool      // Again was called since the last result
 	tries    int       // number of attempts since a result was yielded
@@ -50,7 +50,7 @@ type pipeline struct {
 // A run is what the source yields at once.
 type run struct {
 	lines []Line
-	more  bool // further lines are available without waiting
+	more  bool // more lines are available without waiting
 }
 
 var (
@@ -143,7 +143,7 @@ func (p *pipeline) push(lines []Line) {
 
 func (p *pipeline) full() bool { return len(p.queue) >= p.o.Window || p.size >= maxAhead }
 
-// passGiven yields the lines with given results at the front of the queue. Behind a held line, they are held too.
+// passGiven yields the lines with given results at the front of the queue. After a held line, they are held too.
 func (p *pipeline) passGiven() error {
 	for len(p.queue) > 0 && p.held == 0 && p.queue[0].Given != nil {
 		if err := p.tell(known(&p.queue[0])); err != nil {

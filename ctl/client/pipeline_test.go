@@ -129,7 +129,7 @@ func TestCommitAll(t *testing.T) {
 	c := New(Options{Write: f.URL})
 	defer c.Close()
 	c.pause = func(context.Context, time.Duration) error { return nil }
-	const n, window = 1400, 50 // enough for both kinds of ends of connections with any seed
+	const n, window = 1400, 50 // enough for connections to end in both ways, whatever the seed
 	next, committed := 0, 0
 	var taken atomic.Int64
 	for out, err := range c.CommitAll(t.Context(), numbered(n, &taken), window) {
@@ -144,7 +144,7 @@ func TestCommitAll(t *testing.T) {
 		} else if !refused {
 			committed++
 			if seq := f.seq(out.Tx.Key); int(out.GlobalSeq) != seq || out.GlobalSeq > c.LastSeq() {
-				t.Errorf("%d: commit %d, and the ledger has %d", next, out.GlobalSeq, seq)
+				t.Errorf("%d: commit %d, but the ledger has %d", next, out.GlobalSeq, seq)
 			}
 		}
 		next++
@@ -160,7 +160,7 @@ func TestCommitAll(t *testing.T) {
 	}
 }
 
-// TestCommitAllHandsOver checks that lines which the old writer did not execute are sent to the new one, in order and with
+// TestCommitAllHandsOver checks that lines that the old writer did not execute are sent to the new one, in order and with
 // their keys.
 func TestCommitAllHandsOver(t *testing.T) {
 	var mu sync.Mutex

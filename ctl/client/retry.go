@@ -12,7 +12,7 @@ import (
 
 // Limits of retries.
 const (
-	MaxTries       = math.MaxInt // only time limits the retries
+	MaxTries       = math.MaxInt // the retries are limited only by time
 	firstPause     = 20 * time.Millisecond
 	shortPauses    = 4 // number of pauses before they grow; a handover usually takes no longer
 	maxPause       = 2 * time.Second
@@ -89,7 +89,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// retry waits before the next attempt. It returns an error if there must not be one.
+// retry waits before the next attempt. It returns an error if there must be no further attempt.
 func (p *pipeline) retry(ctx context.Context, err error) error {
 	keyed, safe := true, true
 	for _, l := range p.queue {

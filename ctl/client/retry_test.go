@@ -194,7 +194,7 @@ func TestSubmit(t *testing.T) {
 		r := Request{Method: "POST", Base: broken.URL + "," + writer.URL, Path: "/v1/commit", Key: "k"}
 		a, unknown, err := c.Submit(t.Context(), r, tries, nil)
 		if !unknown {
-			t.Error("a broken connection leaves no doubt")
+			t.Error("after a broken connection, the outcome is not reported as unknown")
 		}
 		if tries == 1 && (err == nil || len(writer.asked()) != 0) || tries > 1 && (err != nil || a.Status != 200 || len(writer.asked()) != 1) {
 			t.Errorf("at most %d tries: %+v, %v, the second was asked %q", tries, a, err, writer.asked())

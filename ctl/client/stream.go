@@ -18,7 +18,7 @@ const (
 	resultBytes = 32 << 10         // maximum number of bytes of results to read at once
 )
 
-// errNoStream means that the daemon's version has no streams.
+// errNoStream means that the daemon's version does not support streams.
 var errNoStream = errors.New("the daemon does not support streams of commits")
 
 // A stream is an open stream of commits; see POST /v1/commit/stream in docs/api.md.
@@ -120,7 +120,7 @@ func (s *stream) read(life context.Context, from io.ReadCloser) {
 	}
 }
 
-// write writes the queued lines, and empty lines at intervals. They prevent a timeout of the daemon. Before the response,
+// write writes the queued lines, and empty lines at intervals. They prevent a timeout in the daemon. Before the response,
 // they also make the transport notice a broken connection.
 func (s *stream) write(life context.Context, open <-chan struct{}) {
 	tick := time.NewTicker(keepOpening)
