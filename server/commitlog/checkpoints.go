@@ -13,8 +13,8 @@ import (
 // this log, or the empty state if there is none. It positions the log after that
 // state. Checkpoints that can't be used are skipped with a warning. Errors come from
 // the log. If the log begins after every usable checkpoint, the error is a
-// *wal.CorruptError. If a checkpoint is valid except that it holds fewer idempotency
-// keys than the given number, the error wraps ledger.ErrCheckpointWindow instead.
+// *wal.CorruptError. If a checkpoint is valid but holds fewer than keys idempotency
+// keys, the error wraps ledger.ErrCheckpointWindow instead.
 func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledger.State, wal.Place, error) {
 	seqs, err := store.List()
 	if err != nil {
@@ -51,8 +51,8 @@ func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledg
 
 // Load reads one checkpoint, and positions the log after it. keys is the number of
 // idempotency keys that the state must hold. Errors: those of the store, of
-// ledger.ReadCheckpoint and of Reader.SeekAfter, and an error if the checkpoint is
-// of another log or commit.
+// ledger.ReadCheckpoint and of Reader.SeekAfter, and an error if the checkpoint
+// belongs to another log or commit.
 func Load(store CheckpointStore, seq uint64, l Reader, keys int) (*ledger.State, wal.Place, error) {
 	f, err := store.Open(seq)
 	if err != nil {

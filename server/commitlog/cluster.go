@@ -8,7 +8,7 @@ import (
 	"assetledger/wal"
 )
 
-// A Cluster is a Driver for several daemons, of which one writes. The others stand
+// A Cluster is a Driver for several daemons, one of which writes. The others stand
 // by: they follow the log, and one of them takes over when the writer fails.
 type Cluster interface {
 	Driver
@@ -19,9 +19,8 @@ type Cluster interface {
 	Hear(mirrors func() []Mirror)
 }
 
-// CopiesWanted is the number of copies of the log that there should be on other
-// hosts. Commits that fewer copies have stay in the store of the newest part of the
-// log.
+// CopiesWanted is the number of copies of the log that should exist on other hosts.
+// Commits that are in fewer copies stay in the store of the newest part of the log.
 const CopiesWanted = 2
 
 // A Member is a daemon of a Cluster that stands by.
@@ -30,8 +29,8 @@ type Member interface {
 	Restore(keys int, log *slog.Logger) (*ledger.State, error)
 	// Follow calls apply with every durable batch after the restored state. It
 	// returns when this daemon has become the writer and has applied every batch.
-	// The Member has then turned into the returned Writer, and only that one must
-	// be closed. Otherwise the error is that of ctx, that of apply, or the reason
+	// The Member has then turned into the returned Writer, and only the Writer must
+	// be closed. Otherwise Follow returns the error of ctx or apply, or the reason
 	// why the copy is unusable.
 	Follow(ctx context.Context, apply func(*wal.Frame) error) (Writer, error)
 	// Leader returns the URL of the writer, or "" if there is none at the moment.
@@ -56,8 +55,8 @@ type ClusterWriter interface {
 	// Shaky returns the reason why another daemon may be about to take over, or nil
 	// if there is none.
 	Shaky() error
-	// Abandon makes Append and Confirm return at once, although what they wait for
-	// has not happened.
+	// Abandon makes Append and Confirm return at once, even if what they wait for has
+	// not happened.
 	Abandon()
 	Report() ClusterReport
 }

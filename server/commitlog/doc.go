@@ -1,7 +1,7 @@
 // Package commitlog separates the daemons from the log that stores the commits. It
-// has the interfaces that a driver implements, and the driver "file", which stores
-// the log in a directory with package wal. Package memlog has a driver in memory
-// for tests, and package logtest the tests that every driver passes.
+// defines the interfaces that a driver implements, and the driver "file", which
+// stores the log in a directory with package wal. Package memlog has a driver in
+// memory for tests, and package logtest the tests that every driver passes.
 //
 // # The life of a log
 //
@@ -18,11 +18,11 @@
 // # The contract
 //
 // Frames. The sequencer sets First, Count, Time, Digest and Body before Append.
-// Time is set before, because a batch is judged at its Time. The driver stores all
-// five and sets Chain. It rejects a frame that does not follow the last one: First
-// must be LastSeq+1, and Time at least LastTime. Readers return the same five, and
-// the same Chain. Chain identifies the whole log up to the frame. A checkpoint with
-// another Chain belongs to another log.
+// Time is already set when a batch is judged, because that depends on it. The driver
+// stores all five and sets Chain. It rejects a frame that does not follow the last
+// one: First must be LastSeq+1, and Time at least LastTime. Readers return the same
+// five, and the same Chain. Chain identifies the whole log up to the frame. A
+// checkpoint with another Chain belongs to another log.
 //
 // Durability. When Append returns nil, the frame is durable as the driver defines
 // it. A Reader sees it then or a moment later. No Reader returns a frame before
@@ -31,13 +31,13 @@
 //
 // Errors must be compared with errors.Is and errors.As, because drivers wrap them.
 //
-//	wal.ErrLocked        OpenWriter: another writer lives; Claim: another daemon has the duty
-//	wal.ErrNoLog         Open, Register: there is no log yet; ask again
+//	wal.ErrLocked        OpenWriter: another writer is open; Claim: another daemon has the duty
+//	wal.ErrNoLog         Open, Register: there is no log yet; try again
 //	wal.ErrNameTaken     Register: a live read daemon has the name
-//	wal.ErrEnd           Next: no further durable frame; Wait, and ask again
+//	wal.ErrEnd           Next: no further durable frame; call Wait, and try again
 //	wal.ErrNoSpace       Append, Room: nothing was written; the same frame may be tried again
 //	ErrUnreachable       Append: unknown whether it was written; only the very same frame may be tried next
-//	                     Confirm: unknown; ask again
+//	                     Confirm: unknown; try again
 //	ErrFenced            Append, Confirm, Room: another daemon writes; final
 //	wal.ErrBeyond        Seek, SeekAfter: not durable yet
 //	*wal.ArchivedError   Next, Seek, SeekAfter, Commit: the log begins later; no damage
@@ -46,21 +46,21 @@
 //
 // Append also returns errors about the frame itself, before anything is written;
 // they are defects of the caller. All other errors are final for the Writer or
-// Reader. After such an error of Append it is unknown whether the frame is durable,
+// Reader. After such an error from Append, it is unknown whether the frame is durable
 // until the log is opened again. wal.ErrReplaced means that the log was replaced
 // while a Reader had it open, *wal.CorruptError that it is damaged, and
-// wal.ErrVersion that a newer program made it.
+// wal.ErrVersion that a newer program wrote it.
 //
-// One writer. In some logs, a writer can be replaced while its process lives. After
-// another writer has opened such a log, the first can append and confirm nothing
-// more, and its calls return ErrFenced.
+// One writer. In some logs, a writer can be replaced while its process is still
+// running. After another writer has opened such a log, the first can append and
+// confirm nothing more, and its calls return ErrFenced.
 //
 // Goroutines. Only one goroutine at a time may call Restore, Replay, Append and
 // Close of a Writer. Any goroutine may call its other methods, even during Append.
 // Close must be called after all of them have returned. Any goroutine may call
-// Durable, Moved, Wait and LogID of a Reader, but only one at a time the others. Close
-// ends calls of Wait, and may be called concurrently with Durable, Moved and Wait.
-// Any goroutine may use a CheckpointStore, and a Registration except its Close.
-// Frames and records are valid until the next call of the Reader, or during the
-// callback.
+// Durable, Moved, Wait and LogID of a Reader. Only one goroutine at a time may call
+// its other methods. Close ends pending calls of Wait, and may be called concurrently
+// with Durable, Moved and Wait. Any goroutine may use a CheckpointStore, and a
+// Registration except its Close. Frames and records are valid until the next call of
+// the Reader, or during the callback.
 package commitlog

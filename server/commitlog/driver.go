@@ -25,9 +25,9 @@ type Driver interface {
 type Source interface {
 	// Open opens the log for reading. It returns wal.ErrNoLog if there is none yet.
 	Open() (Reader, error)
-	// Register makes a read daemon known to the writer. It returns wal.ErrNameTaken
-	// if another live read daemon has the name, and wal.ErrNoLog if there is no log
-	// yet.
+	// Register adds a read daemon to those that the writer lists. It returns
+	// wal.ErrNameTaken if another live read daemon has the name, and wal.ErrNoLog if
+	// there is no log yet.
 	Register(name string) (Registration, error)
 	// Checkpoints returns the checkpoints of the log, or NoCheckpoints if the
 	// driver keeps none.
@@ -58,8 +58,8 @@ type Writer interface {
 	Append(*wal.Frame) error
 	// Confirm returns nil if no other daemon had become the writer when Confirm was
 	// called. The write daemon calls it before a response for which nothing is
-	// appended, such as a rejection. It returns at once if the log has one writer
-	// for as long as it is open.
+	// appended, such as a rejection. It returns at once if the log can't have another
+	// writer while this one is open.
 	Confirm() error
 	// Room returns nil if there is certainly space for one more batch, besides the
 	// one being appended, if any. Otherwise it returns wal.ErrNoSpace, which may be
@@ -87,8 +87,8 @@ type Reader interface {
 	// Next returns the next batch, or wal.ErrEnd if there is none yet.
 	Next() (*wal.Frame, error)
 	// Seek positions the reader before the batch that holds seq. If seq is the
-	// first commit after the durable end, it positions the reader before the next
-	// batch to come.
+	// first commit after the durable end, it positions the reader before the batch
+	// that will be appended next.
 	Seek(seq uint64) error
 	// SeekAfter positions the reader after p. It checks that the log has a batch
 	// that ends at p.

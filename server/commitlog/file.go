@@ -40,10 +40,10 @@ func CheckDir(dir string) error {
 		return nil // another driver needs none
 	}
 	if at, err := os.Stat(dir); err == nil && !at.IsDir() {
-		return fmt.Errorf("there can be no log in %s: it is a file, not a directory", dir)
+		return fmt.Errorf("can't use %s as a log directory: it is a file", dir)
 	}
 	if _, err := os.Stat(dir + "/."); errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("there can be no log in %s: permission denied", dir)
+		return fmt.Errorf("can't use %s as a log directory: permission denied", dir)
 	}
 	return wal.NotPartOfLog(dir, wal.Options{})
 }

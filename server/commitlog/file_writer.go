@@ -25,7 +25,7 @@ type backReader struct {
 	r  *PlacedReader // keeps its position; nil until the first use
 }
 
-// Commit reads a commit back through the same reader that read daemons use.
+// Commit reads a commit back with the same reader code that read daemons use.
 func (l *FileWriter) Commit(seq uint64, use func(*ledger.Record)) error {
 	l.back.mu.Lock()
 	defer l.back.mu.Unlock()
@@ -68,8 +68,8 @@ func OpenFile(dir string, opt wal.Options) (*FileWriter, error) {
 	return &FileWriter{Writer: w, dir: dir, opt: opt}, nil
 }
 
-// NewFileWriter returns a FileWriter for a wal.Writer that was started, for drivers
-// that keep a copy of their log in a directory.
+// NewFileWriter returns a FileWriter for a wal.Writer that has been started, for
+// drivers that keep a copy of their log in a directory.
 func NewFileWriter(w *wal.Writer, dir string, opt wal.Options) *FileWriter {
 	return &FileWriter{Writer: w, dir: dir, opt: opt}
 }
@@ -109,7 +109,7 @@ func (l *FileWriter) Restore(keys int, log *slog.Logger) (*ledger.State, error) 
 	return state, err
 }
 
-// Replay reads the log back from disk through the same reader that read daemons
+// Replay reads the log back from disk with the same reader code that read daemons
 // use, and then prepares it for appending.
 func (l *FileWriter) Replay(apply func(*wal.Frame) error) error {
 	if err := l.ReadBack(apply); err != nil {
@@ -118,7 +118,7 @@ func (l *FileWriter) Replay(apply func(*wal.Frame) error) error {
 	return l.Start()
 }
 
-// ReadBack is Replay for a wal.Writer that was already started.
+// ReadBack is Replay for a wal.Writer that has already been started.
 func (l *FileWriter) ReadBack(apply func(*wal.Frame) error) error {
 	r, err := l.OpenReader()
 	if err != nil {

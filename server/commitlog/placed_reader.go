@@ -35,7 +35,7 @@ func (r *PlacedReader) Rest() {
 	}
 }
 
-var errEnough = errors.New("no more commits are wanted")
+var errEnough = errors.New("no more commits are needed")
 
 // Commits calls fn for the commits from..to, in order, until fn returns false. The
 // frame and the record are valid only during the call.

@@ -30,7 +30,7 @@ func (e *ReplayError) Error() string {
 func (e *ReplayError) Unwrap() error { return e.Err }
 
 // IsDamage reports whether err means that the log is damaged, or that it leads to a
-// different state from the one at the time when it was written.
+// different state than it did when it was written.
 func IsDamage(err error) bool {
 	_, damage := errors.AsType[*wal.CorruptError](err)
 	_, divergence := errors.AsType[*ReplayError](err)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// API has the calls of etcd that a replicated log uses. Reads are linearizable.
+// API consists of the etcd calls that a replicated log uses. Reads are linearizable.
 type API interface {
 	// Txn executes Then if all conditions of If hold, and otherwise Else,
 	// atomically.
@@ -15,7 +15,7 @@ type API interface {
 	// ordered by key. If limit is not 0, it returns at most that many. An empty end
 	// means only key.
 	Range(ctx context.Context, key, end string, limit int) (*RangeResult, error)
-	// Watch calls changed after each change of a key from key up to, but not
+	// Watch calls changed after each change to a key from key up to, but not
 	// including, end. It begins with revision from, or with the next change if from
 	// is 0. It returns when ctx is done or the watch breaks off. The error is
 	// ErrCompacted if the revision was compacted.
@@ -70,7 +70,7 @@ type TxnResult struct {
 type KV struct {
 	Key      string
 	Value    []byte
-	Revision int64 // revision of the last change of the key
+	Revision int64 // revision of the last change to the key
 	Lease    int64 // lease that the key is bound to; 0 if none
 }
 

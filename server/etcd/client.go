@@ -48,7 +48,7 @@ type Client struct {
 	token string // authentication token; "" if none yet
 }
 
-// NewClient returns a client. The first call connects.
+// NewClient returns a client. It connects at its first call.
 func NewClient(c Config) *Client {
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
@@ -113,7 +113,7 @@ func (c *Client) call(ctx context.Context, method string, m message) (message, e
 }
 
 // staleToken reports whether a new token may help. Tokens expire after a while,
-// when a member is started, and when users or roles change.
+// when a member is restarted, and when users or roles change.
 func staleToken(e *Error) bool {
 	return e.Code == codeUnauthenticated || e.Code == codeInvalid && strings.Contains(e.Message, "auth")
 }

@@ -71,13 +71,13 @@ func TestCalls(t *testing.T) {
 	}
 	must(c.Revoke(ctx, id))
 	if left, err := c.TimeToLive(ctx, id); err != nil || left >= 0 {
-		t.Errorf("an expired lease expires in %d s: %v", left, err)
+		t.Errorf("a revoked lease expires in %d s: %v", left, err)
 	}
 	if err := c.KeepAlive(ctx, id); !errors.Is(err, etcd.ErrNoLease) {
-		t.Errorf("an expired lease: %v", err)
+		t.Errorf("renewing a revoked lease: %v", err)
 	}
 	if found, err = c.Range(ctx, "c", "", 0); err != nil || len(found.KVs) > 0 {
-		t.Errorf("a key whose lease has expired: %v, %v", found, err)
+		t.Errorf("a key whose lease was revoked: %v, %v", found, err)
 	}
 
 	watch, stop := context.WithTimeout(ctx, time.Minute)
@@ -92,7 +92,7 @@ func TestCalls(t *testing.T) {
 	}
 	must(c.Compact(ctx, r.Revision))
 	if err := c.Watch(ctx, "a", "", 1, func(etcd.Event) {}); !errors.Is(err, etcd.ErrCompacted) {
-		t.Errorf("watching from a forgotten revision: %v", err)
+		t.Errorf("watching from a compacted revision: %v", err)
 	}
 	if _, err = c.Txn(ctx, &etcd.Txn{Then: []etcd.Op{{Put: "a"}, {Put: "a"}}}); !etcd.Refused(err) {
 		t.Errorf("an invalid transaction: %v", err)

@@ -1,5 +1,5 @@
-// Package etcd is a client of etcd, with the few calls that a replicated log needs,
-// as gRPC over net/http. API is the interface that the log uses. Client implements
+// Package etcd is an etcd client with only the calls that a replicated log needs. It
+// uses gRPC over net/http. API is the interface that the log uses. Client implements
 // it for a real etcd, and package etcdfake in memory, with faults on request.
 //
 // The main invariant: no call waits forever. Every call except Watch has a timeout,

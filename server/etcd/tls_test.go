@@ -57,9 +57,9 @@ func TestTLS(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for who, conf := range map[string]*tls.Config{
-		"without a certificate": {RootCAs: roots},
-		"that knows another CA": {RootCAs: strangers, Certificates: []tls.Certificate{cert}},
-		"in plain text":         nil,
+		"without a certificate":  {RootCAs: roots},
+		"that trusts another CA": {RootCAs: strangers, Certificates: []tls.Certificate{cert}},
+		"in plain text":          nil,
 	} {
 		if _, err := client(conf).Range(t.Context(), "a", "", 0); err == nil {
 			t.Errorf("a client %s is served", who)

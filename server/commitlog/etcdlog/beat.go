@@ -120,7 +120,7 @@ func (w *Writer) tend(ctx context.Context, n int) {
 // renew renews the lease. If the lease has expired, renew replaces it, unless
 // another daemon has taken the place.
 func (w *Writer) renew(ctx context.Context, _ int) {
-	if err := w.local.Err(); err != nil { // a sync of the copy failed, and there may be no further Append that notices it
+	if err := w.local.Err(); err != nil { // a sync of the copy failed, and there may be no further Append to notice it
 		w.fail(err)
 		return
 	}

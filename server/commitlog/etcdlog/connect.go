@@ -73,7 +73,7 @@ func (c *Connection) Check() error {
 }
 
 // Connect returns a driver for the cluster. It reads the certificate and password
-// files; the first call of the driver connects.
+// files; the driver connects at its first call.
 func (c *Connection) Connect() (*Driver, error) {
 	endpoints, prefix, err := ParseURL(c.URL)
 	if err != nil {
@@ -133,7 +133,7 @@ const (
 	leastQuota   = 1 << 30 // bytes; a smaller quota causes a warning
 )
 
-// probe checks that the cluster can store a log, as far as the cluster can tell.
+// probe checks, as far as that is possible in advance, that the cluster can store a log.
 func (d *Driver) probe(ctx context.Context) error {
 	var s etcd.Status
 	err := d.insist(ctx, func() (err error) {

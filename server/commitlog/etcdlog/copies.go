@@ -16,7 +16,7 @@ import (
 // that stand by, and mirrors that read daemons fill over HTTP. Mirrors don't use
 // etcd, so the daemon that they read from announces them. A mirror may have begun
 // with a checkpoint, without the frames before it. Its copy then depends on its
-// checkpoints: it counts only up to the older of the two.
+// checkpoints: it counts only up to the older of the two that it keeps.
 
 // A mirror is the announced progress of a copy.
 type mirror struct {
@@ -45,7 +45,7 @@ func (d *Driver) heard() []commitlog.Mirror {
 }
 
 // maxTold is the maximum number of copies in one announcement. It is below 128, the
-// maximum number of operations in a transaction of etcd.
+// maximum number of operations in an etcd transaction.
 const maxTold = 100
 
 // announce stores in etcd the commit up to which this host's copy is durable, mine,

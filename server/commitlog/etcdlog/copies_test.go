@@ -65,8 +65,8 @@ func (l *trimmed) look() uint64 {
 }
 
 // TestTrimsWhatTwoLivingCopiesHave checks which copies count. A copy without recent
-// announcements does not. A copy that may have begun with a checkpoint counts only up
-// to the older of its checkpoints.
+// announcements does not count. A copy that may have begun with a checkpoint counts
+// only up to the older of its checkpoints.
 func TestTrimsWhatTwoLivingCopiesHave(t *testing.T) {
 	l := newTrimmed(t, 100)
 	l.tell("b", `{"seq":90,"url":"http://b"}`)

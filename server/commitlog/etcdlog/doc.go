@@ -7,7 +7,7 @@
 //	<prefix>/head           where the log ends, and which writer it belongs to
 //	<prefix>/f/<20 digits>  one frame as it is on disk, named by its first global_seq
 //	<prefix>/active         the writer's name and URL, bound to a lease
-//	<prefix>/mirror/<name>  progress of the copy of a daemon that stands by
+//	<prefix>/mirror/<name>  progress of a copy: that of a standby or a mirror
 //
 // One transaction appends a batch: if the head is the one that this writer last read
 // or stored, put the frame and the next head. Heads never repeat. So there is no gap,

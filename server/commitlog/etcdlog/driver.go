@@ -47,7 +47,7 @@ type Driver struct {
 
 const (
 	// DefaultLease is the time for which the writer's place stays taken after the
-	// writer ended.
+	// last renewal.
 	DefaultLease = 3 * time.Second
 	// DefaultTail is how much of the log, in bytes, a daemon may miss during a
 	// short downtime and still find in etcd.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// etcd looks for expired leases only twice a second. A daemon that stands by asks for
-// how much time the writer's lease has left, and revokes the lease as soon as it has
+// etcd looks for expired leases only twice a second. A daemon that stands by asks how
+// much time the writer's lease has left, and revokes the lease as soon as it has
 // expired. A mistake does no harm: the fence does not depend on leases.
 
 // hastenEvery is the time between two queries while the writer is late in renewing its lease.

@@ -14,8 +14,9 @@ import (
 	"assetledger/wal"
 )
 
-// A Member is a daemon that stands by. Only one goroutine may call its methods,
-// except Leader and Durable.
+// A Member is a daemon that stands by. Only one goroutine at a time may call its
+// methods, except Leader, Durable, Behind, Driver and Readers, which any goroutine
+// may call.
 type Member struct {
 	*site
 	files    *commitlog.FileWriter

@@ -81,9 +81,9 @@ func valueOf(r *etcd.TxnResult, key string) []byte {
 const claimsAtOnce = 20
 
 // claim takes the place of the writer and makes this daemon the only one that can
-// append, in one transaction. h is a head that was read. No earlier writer can append
-// anything after the returned head, mine. claim returns wal.ErrLocked if another
-// daemon has the place.
+// append, in one transaction. h is the head as last read. No earlier writer can
+// append anything after the returned head, mine. claim returns wal.ErrLocked if
+// another daemon has the place.
 func (s *site) claim(ctx context.Context, h head, lease int64, value []byte) (mine head, err error) {
 	again, nonce := s.tries(ctx), s.nonce()
 	for n := 1; ; n++ {
@@ -115,7 +115,7 @@ func (s *site) claim(ctx context.Context, h head, lease int64, value []byte) (mi
 }
 
 // become makes this daemon the writer, and brings this host's copy up to the end of
-// the log. h is a head that was read. If apply is not nil, it is called with each
+// the log. h is the head as last read. If apply is not nil, it is called with each
 // new frame.
 func (s *site) become(ctx context.Context, h head, apply func(*wal.Frame) error) (*Writer, error) {
 	lease, value, err := s.grant(ctx)

@@ -280,7 +280,7 @@ func (d *Driver) Push(ctx context.Context) (last uint64, err error) {
 		return 0, err
 	}
 	if !bytes.Equal(there.encode(), h.encode()) {
-		return 0, fmt.Errorf("%s has a log already, up to commit %d: choose another prefix", d.Where, there.Seq)
+		return 0, fmt.Errorf("%s already has a log, up to commit %d: choose another prefix", d.Where, there.Seq)
 	}
 	return place.Seq, wal.MarkCopy(d.Dir, d.Where, opt)
 }

@@ -49,8 +49,8 @@ func sameFiles(t *testing.T, a, b string) {
 	}
 }
 
-// TestFence checks that after another daemon has taken over, the first appends and
-// confirms nothing more, and that both copies are the same.
+// TestFence checks that after another daemon has taken over, the first can append and
+// confirm nothing more, and that both copies are the same.
 func TestFence(t *testing.T) {
 	store := etcdfake.NewStore()
 	a := newDriver(t, &etcdfake.Client{Store: store}, "/log", "a")

@@ -33,7 +33,7 @@ type Writer struct {
 	mu       sync.Mutex
 	head     head   // current head in etcd
 	next     []byte // head that the transaction would store; nil if there is no transaction
-	dead     error  // error that ended the writer; nil while it works
+	dead     error  // error that ended the writer; nil while it is running
 	trimTo   uint64 // frames before this commit may be deleted
 	appended int64  // bytes appended by this writer
 	tail     tail
@@ -110,7 +110,7 @@ func (w *Writer) Append(f *wal.Frame) error {
 	switch {
 	case w.sent == 0:
 		if len(f.Body) > w.MaxBody() {
-			return fmt.Errorf("etcdlog: body of %d bytes, at most %d", len(f.Body), w.MaxBody())
+			return fmt.Errorf("etcdlog: body of %d bytes; the maximum is %d", len(f.Body), w.MaxBody())
 		}
 		if err := w.prepare(f); err != nil {
 			if w.local.Err() != nil { // the sync of the previous frame failed
@@ -119,8 +119,12 @@ func (w *Writer) Append(f *wal.Frame) error {
 			return err
 		}
 	default:
-		if again, err := w.local.Encode(nil, f); err != nil || !bytes.Equal(again, w.image) {
-			return fmt.Errorf("etcdlog: the frame of commits %d to %d differs from the previous one, whose outcome is still unknown: %w", f.First, f.Last(), err)
+		again, err := w.local.Encode(nil, f)
+		if err == nil && !bytes.Equal(again, w.image) {
+			err = errors.New("it differs")
+		}
+		if err != nil {
+			return fmt.Errorf("etcdlog: the frame of commits %d to %d is not the previous one, whose outcome is still unknown: %w", f.First, f.Last(), err)
 		}
 	}
 	if w.pending() != nil {

@@ -59,7 +59,7 @@ func checkpoints(t *testing.T, l *log) {
 		}
 	}
 	if _, err := store.Open(31); err == nil {
-		t.Error("a checkpoint that failed can be opened")
+		t.Error("a checkpoint whose write failed can be opened")
 	}
 }
 

@@ -62,7 +62,7 @@ func frames(t *testing.T, l *log) {
 		chains[l.all[i].Chain] = true
 	}
 	if len(chains) < len(l.all)-1 {
-		t.Errorf("%d frames have %d chains", len(l.all), len(chains))
+		t.Errorf("%d frames have %d different chains", len(l.all), len(chains))
 	}
 	if late.LogID() != early.LogID() || late.LogID() == (wal.LogID{}) {
 		t.Errorf("log ids %v and %v", early.LogID(), late.LogID())
@@ -77,10 +77,10 @@ func refusedFrames(t *testing.T, l *log) {
 	l.append(1)
 	f := *l.next(1)
 	for name, change := range map[string]func(f *wal.Frame){
-		"too early":         func(f *wal.Frame) { f.First-- },
-		"too late":          func(f *wal.Frame) { f.First++ },
-		"without commits":   func(f *wal.Frame) { f.Count, f.Body = 0, nil },
-		"of an earlier day": func(f *wal.Frame) { f.Time = l.all[1].Time - 1 },
+		"too early":          func(f *wal.Frame) { f.First-- },
+		"too late":           func(f *wal.Frame) { f.First++ },
+		"without commits":    func(f *wal.Frame) { f.Count, f.Body = 0, nil },
+		"of an earlier time": func(f *wal.Frame) { f.Time = l.all[1].Time - 1 },
 	} {
 		bad := f
 		change(&bad)
@@ -168,7 +168,7 @@ func replayThatFails(t *testing.T, l *log) {
 	}
 	l.must(w.Close())
 	if n := l.start(); n != 2 {
-		t.Errorf("%d frames afterwards", n)
+		t.Errorf("%d frames were replayed afterwards, want 2", n)
 	}
 }
 
@@ -191,7 +191,7 @@ func commit(t *testing.T, l *log) {
 		}
 	}
 	for _, seq := range []uint64{16, 17} {
-		if err := l.w.Commit(seq, func(*ledger.Record) { t.Errorf("commit %d is there", seq) }); err == nil {
+		if err := l.w.Commit(seq, func(*ledger.Record) { t.Errorf("commit %d was found", seq) }); err == nil {
 			t.Errorf("commit %d: no error", seq)
 		}
 	}

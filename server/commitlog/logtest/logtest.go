@@ -40,7 +40,7 @@ func Run(t *testing.T, open func(t testing.TB) commitlog.Driver) {
 		{"checkpoint duty", checkpointDuty},
 		{"checkpoints", checkpoints},
 		{"restore", restore},
-		{"restore past a damaged one", restorePastDamage},
+		{"restore past a damaged checkpoint", restorePastDamage},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, &log{T: t, Driver: open(t)}) })
 	}

@@ -193,7 +193,7 @@ func registrations(t *testing.T, l *log) {
 	a, err := l.Register("a")
 	l.must(err)
 	if _, err := l.Register("a"); !errors.Is(err, wal.ErrNameTaken) {
-		t.Errorf("a second one named a: %v", err)
+		t.Errorf("a second registration of a: %v", err)
 	}
 	b.Applied(7)
 	want(commitlog.ReaderInfo{Name: "a"}, commitlog.ReaderInfo{Name: "b", Seq: 7})

@@ -1,8 +1,8 @@
 // Package etcdfake is an in-memory etcd that fails on request. It is a map with a
-// revision. Requests and replies are lost, transactions are executed long after
-// their senders have given up, members are unreachable, leases end, watches are
-// late and break off, and the quota is used up. Client.Fault chooses the faults, so
-// that a run can be repeated.
+// revision. Requests and replies can be lost, transactions executed long after their
+// senders have given up, members unreachable, leases ended, watches late or broken
+// off, and the quota used up. Client.Fault chooses the faults, so that a run can be
+// repeated.
 package etcdfake
 
 import (

@@ -204,7 +204,7 @@ func (m *Member) tail() string {
 	return string(b[max(0, len(b)-2000):])
 }
 
-// ports is where the next search of FreeAddress begins.
+// ports is the offset at which FreeAddress begins its next search.
 var ports atomic.Uint32
 
 func init() { ports.Store(rand.Uint32N(freePorts)) }
