@@ -38,7 +38,7 @@ func TestWriteAnswers(t *testing.T) {
 		{"instances", "POST", "/v1/commit", fmt.Sprintf(mint, ""), nil},
 		{"a rejection names the operation", "POST", "/v1/commit",
 			`{"operations":[{"op":"RemoveContainer","args":{"container_id":1}},{"op":"RemoveContainer","args":{"container_id":9}}]}`, nil},
-		{"too little", "POST", "/v1/commit", transferTx(5000, ""), nil},
+		{"more than the balance", "POST", "/v1/commit", transferTx(5000, ""), nil},
 		{"not JSON", "POST", "/v1/commit", `{"operations":`, nil},
 		{"no transaction", "POST", "/v1/commit", `{"operations":[]}`, nil},
 		{"an unknown operation", "POST", "/v1/commit", `{"operations":[{"op":"Steal","args":{}}]}`, nil},
@@ -56,7 +56,7 @@ func TestWriteAnswers(t *testing.T) {
 		{"a class", "POST", "/v1/register/class", `{"class_id":3,"name":"Silver","decimals":2}`, nil},
 		{"a class with every field", "POST", "/v1/register/class", `{"class_id":4,"name":"Shield","fungible":false,"decimals":0,"metadata":{"by":"x"},"idempotency_key":"c4"}`, nil},
 		{"its replay", "POST", "/v1/register/class", `{"class_id":4,"name":"Shield","fungible":false,"decimals":0,"metadata":{"by":"x"}}`, []string{key + "c4"}},
-		{"its key elsewhere", "POST", "/v1/commit",
+		{"its key at another endpoint", "POST", "/v1/commit",
 			`{"operations":[{"op":"RegisterClass","args":{"request":{"class_id":4,"name":"Shield","fungible":false,"decimals":0}}}],"metadata":{"by":"x"}}`, []string{key + "c4"}},
 		{"a class again", "POST", "/v1/register/class", `{"class_id":3,"name":"Silver"}`, nil},
 		{"a class without a name", "POST", "/v1/register/class", `{"class_id":5}`, nil},
@@ -76,11 +76,11 @@ func TestWriteAnswers(t *testing.T) {
 		{"a batch", "POST", "/v1/commit/batch", batchOf("", transferTx(1, `,"idempotency_key":"b1"`), transferTx(9999, ""), `{"operations":[]}`,
 			transferTx(1, `,"idempotency_key":"b1"`), transferTx(2, `,"idempotency_key":"b1"`), transferTx(3, "")), nil},
 		{"a batch that stops", "POST", "/v1/commit/batch", batchOf(`,"on_error":"stop"`, transferTx(1, ""), transferTx(9999, ""), transferTx(1, ""), transferTx(1, "")), nil},
-		{"a batch that stops at a wrong shape", "POST", "/v1/commit/batch", batchOf(`,"on_error":"stop"`, transferTx(1, ""), `{}`, transferTx(1, "")), nil},
-		{"a batch of which nothing is accepted", "POST", "/v1/commit/batch", batchOf("", transferTx(9999, "")), nil},
+		{"a batch that stops at a malformed transaction", "POST", "/v1/commit/batch", batchOf(`,"on_error":"stop"`, transferTx(1, ""), `{}`, transferTx(1, "")), nil},
+		{"a batch in which everything is rejected", "POST", "/v1/commit/batch", batchOf("", transferTx(9999, "")), nil},
 		{"a batch that was already executed", "POST", "/v1/commit/batch", batchOf("", transferTx(1, `,"idempotency_key":"b1"`)), nil},
 		{"a batch with a key", "POST", "/v1/commit/batch", batchOf("", transferTx(1, "")), []string{key + "b"}},
-		{"no batch", "POST", "/v1/commit/batch", `[]`, nil},
+		{"an array instead of a batch", "POST", "/v1/commit/batch", `[]`, nil},
 		{"an empty batch", "POST", "/v1/commit/batch", batchOf(""), nil},
 		{"a batch that is not JSON", "POST", "/v1/commit/batch", batchOf("", transferTx(1, ""), `{"operations":[}`), nil},
 		{"a batch that is too large", "POST", "/v1/commit/batch", batchOf("", transferTx(1, pad+pad)), nil},
@@ -101,10 +101,10 @@ func TestWriteAnswers(t *testing.T) {
 		{"conditions alone in a preflight", "POST", "/v1/commit/preflight", `{"operations":[{"op":"RequireBalance","args":{"container_id":1,"class_id":1,"key":0,"at_most":1000}}]}`, nil},
 		{"a hold", "POST", "/v1/commit", holdTx(7, 100), nil},
 		{"its id again", "POST", "/v1/commit", holdTx(7, 1), nil},
-		{"what is held", "POST", "/v1/commit", transferTx(900, ""), nil},
+		{"a transfer of what is held", "POST", "/v1/commit", transferTx(900, ""), nil},
 		{"a hold that does not exist", "POST", "/v1/commit", `{"operations":[{"op":"ReleaseHold","args":{"hold_id":8}}]}`, nil},
-		{"more than is held", "POST", "/v1/commit", `{"operations":[{"op":"SettleHold","args":{"hold_id":7,"to_container":2,"quantity":101}}]}`, nil},
-		{"a source that is held", "POST", "/v1/commit", `{"operations":[{"op":"MergeStacks","args":{"container_id":1,"class_id":1,"from_key":0,"to_key":1}}]}`, nil},
+		{"a settlement of more than is held", "POST", "/v1/commit", `{"operations":[{"op":"SettleHold","args":{"hold_id":7,"to_container":2,"quantity":101}}]}`, nil},
+		{"a merge of what is held", "POST", "/v1/commit", `{"operations":[{"op":"MergeStacks","args":{"container_id":1,"class_id":1,"from_key":0,"to_key":1}}]}`, nil},
 		{"a settlement", "POST", "/v1/commit", `{"operations":[{"op":"SettleHold","args":{"hold_id":7,"to_container":2,"quantity":60,"keep":true}}]}`, nil},
 
 		{"a transfer to reverse", "POST", "/v1/commit", transferTx(7, ""), nil},
@@ -119,8 +119,8 @@ func TestWriteAnswers(t *testing.T) {
 		{"a hold that was partly settled", "POST", reversal(20), `{}`, nil},
 		{"a commit that does not exist", "POST", reversal(99), `{}`, nil},
 		{"commit 0", "POST", reversal(0), `{}`, nil},
-		{"no commit", "POST", "/v1/commit/last/reverse", `{}`, nil},
-		{"a query", "POST", reversal(22) + "?dry=1", `{}`, nil},
+		{"a path without a number", "POST", "/v1/commit/last/reverse", `{}`, nil},
+		{"a query string", "POST", reversal(22) + "?dry=1", `{}`, nil},
 		{"operations in a reversal", "POST", reversal(22), `{"operations":[]}`, nil},
 		{"no body", "POST", reversal(22), ``, nil},
 		{"a reversal without a type", "POST", reversal(22), `{}`, []string{"Content-Type: "}},
@@ -158,7 +158,7 @@ func TestWriteAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(b.String(), "\n")); diff != "" {
-		t.Errorf("answers differ from %s; -want +got:\n%s", file, diff)
+		t.Errorf("the responses differ from %s; -want +got:\n%s", file, diff)
 	}
 }
 

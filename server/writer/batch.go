@@ -42,7 +42,7 @@ func (b *batch) add(seq uint64, at int64, record []byte, ops []ledger.Op, digest
 func (b *batch) empty() bool { return b.frame.Count == 0 }
 
 // attach adds g to the groups that are done when the batch is settled. If the batch
-// is settled already, g is done at once.
+// is already settled, g is done at once.
 func (b *batch) attach(g *group) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

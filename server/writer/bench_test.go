@@ -15,7 +15,7 @@ import (
 	"assetledger/wal"
 )
 
-// A nullLog is durable at once and stores nothing.
+// A nullLog reports frames as durable at once and stores nothing.
 type nullLog struct{ *ramLog }
 
 func newNullLog() *nullLog {
@@ -40,7 +40,7 @@ func benchTransfers(n int) string {
 }
 
 // One iteration is one batch request of 8,190 transfers through the sequencer,
-// without HTTP, parsing and disk.
+// without HTTP, parsing or disk.
 func BenchmarkSequencer(b *testing.B) {
 	l := newNullLog()
 	state := ledger.NewState(ledger.Config{IdempotencyKeys: 100})
@@ -134,7 +134,7 @@ func BenchmarkCommitClients(b *testing.B) {
 }
 
 // One iteration is one commit of one transfer through the handler, with both
-// goroutines, but without network and disk.
+// goroutines, but without a network or a disk.
 func BenchmarkCommitHandler(b *testing.B) {
 	w := startWriter(b, newNullLog())
 	w.post(200, "/v1/commit", strings.Replace(world, `"quantity":1000`, `"quantity":1000000000`, 1))

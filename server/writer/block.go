@@ -54,7 +54,7 @@ func (b *block) fill(data []byte, limit int64, lim ledger.ParseLimits) (used int
 	return used, false
 }
 
-// release returns the block to the pool. It drops large buffers if the daemon is
+// release returns the block to the pool, unless its buffer is large or the daemon is
 // crowded.
 func (b *block) release(crowded bool) {
 	b.clear()

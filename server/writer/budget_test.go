@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A response counts in the budget until the client has read it. A response that
+// A response counts against the budget until the client has read it. A response that
 // nobody reads is dropped when others need the memory.
 func TestUnreadAnswersAreCounted(t *testing.T) {
 	t.Parallel()

@@ -31,8 +31,9 @@ func respelled(n int) (first, again []string) {
 	return first, again
 }
 
-// TestBatchesTakeWhatIsCharged measures the memory that batch requests of many
-// kinds take when they are judged and when they are answered.
+// TestBatchesTakeWhatIsCharged checks that batch requests of many kinds take at most
+// the memory that is charged for them, when they are judged and when they are
+// answered.
 func TestBatchesTakeWhatIsCharged(t *testing.T) {
 	const detach = `{"op":"Detach","args":{"instance_id":1}}`
 	many := func(n int, tx string) string { return batchOf("", strings.Repeat(tx+",", n-1)+tx) }
@@ -87,8 +88,8 @@ func TestBatchesTakeWhatIsCharged(t *testing.T) {
 	}
 }
 
-// TestShortBatchesAreCharged keeps a batch of few bytes, which takes much
-// memory, in the queue.
+// TestShortBatchesAreCharged checks that a batch request of few bytes that takes much
+// memory is charged for it while it is in progress.
 func TestShortBatchesAreCharged(t *testing.T) {
 	l := newRAMLog()
 	entered, proceed := l.gate()

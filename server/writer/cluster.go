@@ -14,7 +14,7 @@ import (
 	"assetledger/wal"
 )
 
-// runCluster runs one of several daemons of a log, of which one writes:
+// runCluster runs one of several daemons of a log, one of which writes:
 //
 //	join → listen, report ready → stand by: follow, apply → take over → write → lose the place → stand by …
 //
@@ -136,8 +136,8 @@ func (d *daemon) turn(ctx context.Context, c Config, m commitlog.Member, exit fu
 	return errors.Join(cause, w.Close())
 }
 
-// stopped is a closed Member. It reports no writer, and the last end of the log that
-// this daemon has seen.
+// stopped is a closed Member. It reports no writer, and the end of the log that this
+// daemon last saw.
 type stopped struct {
 	commitlog.Member
 	end uint64
@@ -173,7 +173,7 @@ func (d *daemon) clusterGauges() {
 			return of(r)
 		}
 	}
-	g.GaugeFunc(metricPrefix+"log_tail_bytes", "Bytes that etcd's database has in use; 0 while this daemon stands by.",
+	g.GaugeFunc(metricPrefix+"log_tail_bytes", "Bytes in use in etcd's database; 0 while this daemon stands by.",
 		report(func(r commitlog.ClusterReport) float64 { return float64(r.TailBytes) }))
 	g.GaugeFunc(metricPrefix+"log_quota_used_ratio", "Share of etcd's quota that is in use, from 0 to 1; 0 while this daemon stands by.",
 		report(func(r commitlog.ClusterReport) float64 { return r.QuotaUsed }))

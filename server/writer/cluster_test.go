@@ -107,7 +107,7 @@ func nearConfig(t *testing.T) (Config, *nearMember) {
 	return c, m
 }
 
-// TestEndsWithoutItsListener checks that a daemon ends if it can't serve any more.
+// TestEndsWithoutItsListener checks that a daemon ends if it can no longer serve.
 func TestEndsWithoutItsListener(t *testing.T) {
 	c, _ := nearConfig(t)
 	c.Access.Inherited.Close()

@@ -13,8 +13,8 @@ import (
 	"assetledger/wal"
 )
 
-// Config is the configuration of a write daemon. A field that is 0 means 0 and not
-// a default, so begin with DefaultConfig.
+// Config is the configuration of a write daemon. A field that is 0 means 0, not a
+// default, so start from DefaultConfig.
 type Config struct {
 	Dir             string           // directory of the log; created if missing
 	Driver          commitlog.Driver // driver of the log; nil for the one that LogDriver selects
@@ -32,7 +32,7 @@ type Config struct {
 	Timeouts        httpserver.Timeouts
 	Access          httpserver.Access
 	LogAll          bool                 // log every request
-	Ready           io.Writer            // receives one line when the daemon serves
+	Ready           io.Writer            // receives one line when the daemon is ready
 	Notify          *httpserver.Notifier // the service manager; nil for none
 	Log             *slog.Logger
 }

@@ -9,7 +9,7 @@ import (
 	"assetledger/wal"
 )
 
-// A Core is the write daemon without HTTP and goroutines. Its caller performs every
+// A Core is the write daemon without HTTP or goroutines. Its caller performs every
 // step of the sequencer and of the syncer, in any order, so that a run can be
 // repeated. The simulation uses it.
 type Core struct {
@@ -25,7 +25,7 @@ type Core struct {
 func NewCore(l commitlog.Writer, state *ledger.State, queue int, now func() int64, durable func(*wal.Frame)) *Core {
 	log := slog.New(slog.DiscardHandler)
 	c := &Core{
-		seq:     newSequencer(state, l, queue, newMeters(new(metrics.Registry)), log, func() { panic("a step of a core has no goroutine to crash") }),
+		seq:     newSequencer(state, l, queue, newMeters(new(metrics.Registry)), log, func() { panic("a core has no goroutine that could call exit") }),
 		durable: durable,
 	}
 	c.seq.now, c.seq.check = now, 1 // a turn may end after any transaction

@@ -14,5 +14,5 @@
 // after an error of the log nothing more is judged, and a panic in the sequencer
 // ends the process.
 //
-// A Core is the write daemon without HTTP and goroutines, for simulations.
+// A Core is the write daemon without HTTP or goroutines, for simulations.
 package writer

@@ -153,11 +153,11 @@ func TestExpiryFollowsTheTimeOfTheLog(t *testing.T) {
 // spin.
 func TestNothingExpiresWithoutALog(t *testing.T) {
 	for what, spoil := range map[string]func(*bench){
-		"no room":  func(b *bench) { b.log.set(nil, wal.ErrNoSpace) },
-		"stalled":  func(b *bench) { b.stalled = diskFull },
-		"failed":   func(b *bench) { b.failed = noSpace },
-		"stopping": func(b *bench) { b.intake.refuse(shuttingDown) },
-		"told not": func(b *bench) { b.keepExpired = true },
+		"no room":    func(b *bench) { b.log.set(nil, wal.ErrNoSpace) },
+		"stalled":    func(b *bench) { b.stalled = diskFull },
+		"failed":     func(b *bench) { b.failed = noSpace },
+		"stopping":   func(b *bench) { b.intake.refuse(shuttingDown) },
+		"turned off": func(b *bench) { b.keepExpired = true },
 	} {
 		l := newRAMLog()
 		b, now := newVault(t, l, expiresAt(110))

@@ -42,9 +42,9 @@ func (s *sequencer) await(g *group) {
 }
 
 // confirm asks the log whether this daemon is still the writer. It is called before
-// a group is answered for which nothing is appended later, because then no append
-// checks it. The batch in flight proves nothing either: it may have been appended
-// before the group was judged.
+// answering a group for which nothing will be appended, because no append then checks
+// it. The batch in flight proves nothing either: it may have been appended before the
+// group was judged.
 func (s *sequencer) confirm() *ledger.Error {
 	switch err := s.log.Confirm(); {
 	case err == nil:

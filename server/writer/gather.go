@@ -7,7 +7,7 @@ import (
 
 // Before a batch goes to an idle syncer, small requests that arrive at the same time
 // can join it. A sync takes as much processor time as several requests, so a batch
-// should have all of them.
+// should include all of them.
 //
 // If the log is slow, the sequencer also waits for the next requests of the clients
 // that were just answered. Otherwise clients that wait for each response form two
@@ -36,7 +36,7 @@ type gathering struct {
 	expected uint32        // number of commits of the filling batch once all answered clients have sent their next requests
 	patience time.Duration // maximum time to wait for them; 0 if the batch does not wait
 	vain     int           // number of batches in a row that waited in vain
-	rest     int           // number of batches that don't wait
+	rest     int           // number of further batches that don't wait
 	timer    *time.Timer
 }
 

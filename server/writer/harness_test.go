@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(longtest.Main(m)) }
 
-var updateWrites = flag.Bool("update-writes", false, "rewrite the golden files of writes")
+var updateWrites = flag.Bool("update-writes", false, "rewrite the golden files of the write daemon")
 
 // A ramLog is a log in memory. Tests control its speed and its faults.
 type ramLog struct {
@@ -246,8 +246,8 @@ func until(t testing.TB, what string, cond func() bool) {
 
 var errDisk = errors.New("input/output error")
 
-// world is a transaction that most tests need: it creates two containers and a
-// class, and puts 1,000 of that class in the first container.
+// world is a transaction that most tests need: it creates two containers and two
+// classes, and puts 1,000 of the first class in the first container.
 const world = `{"operations":[
 	{"op":"CreateContainer","args":{"container_id":1,"kind":"Standard","owner":null}},
 	{"op":"CreateContainer","args":{"container_id":2,"kind":"Standard"}},

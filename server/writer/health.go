@@ -95,8 +95,8 @@ func (d *daemon) health(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// mirrors adds the hosts that have recently read the log from this daemon to known,
-// those that the driver has reported.
+// mirrors returns known, the mirrors that the driver has reported, and the hosts that
+// have recently read the log from this daemon.
 func (d *daemon) mirrors(known []commitlog.Mirror) []commitlog.Mirror {
 	for _, m := range d.mirrorsHere() {
 		if !slices.ContainsFunc(known, func(k commitlog.Mirror) bool { return k.Name == m.Name }) {
@@ -132,7 +132,7 @@ func appendMirrors(dst []byte, mirrors []commitlog.Mirror, end uint64) []byte {
 }
 
 // unwell returns the reason why the daemon can't do its duty, which is to accept
-// commits or to stand by, or nil.
+// commits or to stand by. It returns nil if the daemon can.
 func (d *daemon) unwell() error {
 	if m := d.duty.Load().member; m != nil && !d.stopping.Load() {
 		return m.Behind()

@@ -44,8 +44,8 @@ func TestHealthOfReaders(t *testing.T) {
 	}
 }
 
-// Read daemons that are registered with the log and alive are listed, others
-// are not.
+// Health lists the read daemons that are registered with the log and alive, and no
+// others.
 func TestHealthListsLiveReaders(t *testing.T) {
 	dir := t.TempDir()
 	w := runWriter(t, dir)
@@ -126,7 +126,7 @@ func TestWriteMetrics(t *testing.T) {
 	t.Run("promtool", func(t *testing.T) {
 		tool, err := exec.LookPath("promtool")
 		if err != nil {
-			t.Skip("promtool absent")
+			t.Skip("needs promtool")
 		}
 		cmd := exec.Command(tool, "check", "metrics")
 		cmd.Stdin = strings.NewReader(a.body)

@@ -54,8 +54,8 @@ func TestRetryWhileInFlight(t *testing.T) {
 	}
 }
 
-// When the queue is full, requests are rejected at once. The queued ones get
-// their response when the log moves again.
+// When the queue is full, requests are rejected at once. The queued ones get their
+// responses when the log makes progress again.
 func TestQueueFull(t *testing.T) {
 	l := newRAMLog()
 	l.maxBody = 300 // so that the sequencer soon waits for the log
@@ -208,8 +208,8 @@ func TestPanicEndsTheProcess(t *testing.T) {
 	<-ended
 }
 
-// Requests accepted before the daemon stops get their response, also on
-// keep-alive connections. Later requests are rejected.
+// Requests accepted before the daemon stops get their responses, even on keep-alive
+// connections. Later requests are rejected.
 func TestStopping(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)
@@ -221,7 +221,7 @@ func TestStopping(t *testing.T) {
 	defer conn.Close()
 	body := transferTx(1, "")
 	fmt.Fprintf(conn, "POST /v1/commit HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body[:10])
-	until(t, "the request is begun", func() bool { return w.inflight.Load() == 1 })
+	until(t, "the request has begun", func() bool { return w.inflight.Load() == 1 })
 	w.stopping.Store(true)
 	if a := w.post(503, "/v1/commit", transferTx(1, "")); a.code() != "ShuttingDown" || a.header.Get("Retry-After") == "" {
 		t.Error(a)
@@ -233,8 +233,8 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-// Many clients commit at once. Every response has a different commit, and the
-// batches in the log have all of them.
+// Many clients commit at once. Every response names a different commit, and the
+// batches in the log contain all of them.
 func TestManyClients(t *testing.T) {
 	l := newRAMLog()
 	w := startWriter(t, l)

@@ -73,7 +73,7 @@ func (d *daemon) spaceGauges() {
 	}
 	g.GaugeFunc(metricPrefix+"log_disk_free_bytes", "Free space on the filesystem of the log, for a user without privileges, in bytes.", func() float64 { return wal.DiskFree(path) })
 	g.GaugeFunc(metricPrefix+"log_segment_free_bytes", "Free space in the current segment of the log, in bytes.", free)
-	g.GaugeFunc(metricPrefix+"log_next_segment_seconds", "Time until the next segment begins, at the growth of the last minute, in seconds; +Inf while nothing is written.",
+	g.GaugeFunc(metricPrefix+"log_next_segment_seconds", "Time until the next segment begins, at the growth rate of the last minute, in seconds; +Inf while nothing is written.",
 		func() float64 { return secondsLeft(free(), rate.perSecond()) })
 }
 

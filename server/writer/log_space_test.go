@@ -57,8 +57,8 @@ func metric(t *testing.T, w *runningWriter, name string) float64 {
 	return v
 }
 
-// TestSpaceMetrics checks that the log's growth is the space that it took on
-// disk, and that its room is the free space.
+// TestSpaceMetrics checks that the free space in the segment shrinks by as much as
+// the log grows, and that the other metrics of space have plausible values.
 func TestSpaceMetrics(t *testing.T) {
 	w := runWriter(t, t.TempDir())
 	defer w.end()

@@ -10,7 +10,7 @@ import (
 	"assetledger/server/version"
 )
 
-// meters are the write daemon's metrics besides those of requests.
+// meters are the write daemon's metrics, except those of HTTP requests.
 type meters struct {
 	commitDuration *metrics.Histogram
 	syncDuration   *metrics.Histogram
@@ -70,7 +70,7 @@ func (m *meters) rejected(code ledger.Code) {
 	}
 }
 
-// gauges registers the gauges that are computed when they are shown.
+// gauges registers the gauges that are computed when they are read.
 func (d *daemon) gauges() {
 	g := &d.registry
 	g.GaugeFunc(metricPrefix+"ingress_queue_depth", "Requests that wait to be sequenced.", func() float64 { return float64(d.seq().intake.depth()) })
@@ -93,7 +93,7 @@ func (d *daemon) gauges() {
 	if d.cluster {
 		d.clusterGauges()
 	}
-	g.CounterFunc(metricPrefix+"panics_total", "Requests that met a defect in the ledger.", func() float64 { return float64(d.api.Panics.Load()) })
+	g.CounterFunc(metricPrefix+"panics_total", "Requests that failed because of a defect in the ledger.", func() float64 { return float64(d.api.Panics.Load()) })
 	metrics.Process(g, version.Version, version.Commit())
 }
 

@@ -13,19 +13,19 @@ import (
 // done. Requests are pooled, and their transactions alias the body that they were
 // parsed from. So no part of a request may be kept after its release.
 type request struct {
-	ledger.BatchRequest // one transaction, or those of a batch request
+	ledger.BatchRequest // one transaction, or those of a batch request or a block of a stream
 
-	bulk      bool // a batch request
+	bulk      bool // a batch request, or a block of a stream
 	preflight bool // judge the one transaction, and change nothing
 	reversal  bool // its handler reads the commit that the transaction reverses
 	// alive reports whether the client still waits for the response. If it is nil,
-	// the client does. The sequencer calls it between two turns.
+	// the client is assumed to wait. The sequencer calls it between two turns.
 	alive func() bool
 	// lane is the lane in which the request waits for its turns: that of its
 	// stream, or one that it gets on submission. Small requests have none.
 	lane *lane
 
-	next int // number of transactions that are judged
+	next int // number of transactions judged so far
 
 	verdicts []verdict // one for each transaction
 	atSeq    uint64    // for a preflight: the last commit that it was judged against
@@ -88,8 +88,9 @@ func (r *request) judged() {
 	r.verdicts = r.verdicts[:len(r.Txs)]
 }
 
-// release returns the request to its pool. It drops large buffers if the daemon is
-// crowded. It must not be called while the request waits in a group.
+// release returns the request to its pool, unless the daemon is crowded and the
+// request may have large buffers. It must not be called while the request waits in a
+// group.
 func (r *request) release(crowded bool) {
 	r.clear()
 	switch {

@@ -18,9 +18,9 @@ func (d *daemon) reverse(x *httpserver.Exchange) *ledger.Error {
 	return d.oneOf(x, r, parse)
 }
 
-// preflightReversal serves the preflight of a reversal, whose response also has
-// the operations of the new commit: none if there would be none, because the
-// idempotency key is known.
+// preflightReversal serves the preflight of a reversal, whose response also has the
+// operations of the new commit. If the idempotency key is known, there would be no
+// new commit, and the list is empty.
 func (d *daemon) preflightReversal(x *httpserver.Exchange) *ledger.Error {
 	r, parse, err := d.reversal(x)
 	if err != nil {

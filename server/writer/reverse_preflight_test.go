@@ -92,7 +92,7 @@ func TestPreflightOfAReversalThatWasMade(t *testing.T) {
 	}
 }
 
-// The response to a preflight of a reversal counts in the budget before it is
+// The response to a preflight of a reversal counts against the budget before it is
 // made.
 func TestPreflightsOfReversalsAreCounted(t *testing.T) {
 	const operations = 9000

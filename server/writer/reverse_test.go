@@ -140,7 +140,7 @@ func (l *lostLog) Commit(seq uint64, use func(*ledger.Record)) error {
 	return l.ramLog.Commit(seq, use)
 }
 
-// The inverse of a commit counts in the budget as long as its request is in
+// The inverse of a commit counts against the budget as long as its request is in
 // progress. If there is no room for it, nothing is committed.
 func TestReversalsAreCounted(t *testing.T) {
 	l := newRAMLog()

@@ -43,7 +43,7 @@ type sequencer struct {
 	began int64       // start of the current turn
 	work  int         // operations since the clock was last checked
 	check int         // operations between two checks of the clock: turnCheck, or fewer in a simulation
-	hurry atomic.Bool // requests that are not judged yet are rejected, since the time to stop is short
+	hurry atomic.Bool // requests that are not judged yet are rejected, since there is little time left to stop
 
 	small     bool // the filling batch may have small requests
 	gathering gathering

@@ -158,7 +158,7 @@ func TestGrouping(t *testing.T) {
 		t.Fatal("wrong groups")
 	}
 	if got := b.intake.depth(); got != 4 {
-		t.Errorf("%d wait, want 4", got)
+		t.Errorf("%d requests wait, want 4", got)
 	}
 	for range 2 {
 		b.step()
@@ -181,9 +181,8 @@ func TestGrouping(t *testing.T) {
 	}
 }
 
-// A batch request that is larger than a batch of the log is spread over
-// several. Each batch has the digest of the state at its end, and can be
-// replayed.
+// A batch request that is too large for one batch of the log is spread over several.
+// Each batch has the digest of the state at its end, and can be replayed.
 func TestSpreadOverBatches(t *testing.T) {
 	l := newRAMLog()
 	l.maxBody = 400
@@ -236,8 +235,8 @@ func TestTooLargeForTheLog(t *testing.T) {
 }
 
 // While the log has no space for the batch in flight, nothing new is accepted,
-// and waiting requests are told so. After that, everything continues and
-// nothing is lost.
+// and waiting requests are told so. Once there is space again, everything continues
+// and nothing is lost.
 func TestNoSpaceForABatch(t *testing.T) {
 	b := newBench(t, newRAMLog())
 	_, g1 := b.submit(world)

@@ -33,7 +33,7 @@ type stream struct {
 	// Owned by the answering side.
 	out      []byte
 	piece    *[]byte // pooled buffer that out is in; nil if out is empty
-	answered int64   // number of lines
+	answered int64   // number of lines answered
 
 	sent  chan *block   // submitted blocks, in order; has room for all
 	freed chan struct{} // has a token when a block may have become free
@@ -42,7 +42,7 @@ type stream struct {
 	mu       sync.Mutex
 	inFlight int           // submitted blocks that are not answered yet
 	over     bool          // nothing more is submitted
-	last     *ledger.Error // last line of the response, which belongs to no line of the request; nil for none
+	last     *ledger.Error // error in the last line of the response, see answerLast; nil for none
 	whole    bool          // the body ended properly
 	broken   bool          // the client does not read its results
 }

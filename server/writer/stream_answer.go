@@ -140,7 +140,7 @@ func (s *stream) giveBack(b *block) {
 
 // answerLast writes the line that gives the reason why the stream ends. If the
 // reason is a line that was too long, it is the result of that line. Otherwise it
-// belongs to no line, and contains the number of answered lines to say so.
+// belongs to no line, and shows that by containing the number of answered lines.
 func (s *stream) answerLast() {
 	s.mu.Lock()
 	last := s.last
@@ -157,8 +157,7 @@ func (s *stream) answerLast() {
 	s.flush()
 }
 
-// allowWrite sets the deadline for the next write, by which the client must read
-// it.
+// allowWrite sets the deadline by which the client must read the next write.
 func (s *stream) allowWrite() {
 	until := time.Time{}
 	if d := s.d.timeouts.Write; d > 0 {

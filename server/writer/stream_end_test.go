@@ -60,7 +60,7 @@ func (s *rawStream) results(resp *http.Response) []string {
 	s.t.Helper()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
-		s.t.Errorf("the answer does not end as it should: %v after %q", err, b)
+		s.t.Errorf("the response does not end correctly: %v after %q", err, b)
 	}
 	return codes(splitLines(string(b)))
 }
@@ -143,7 +143,7 @@ func TestStreamStops(t *testing.T) {
 			w := startWriter(t, l)
 			w.post(200, "/v1/commit", world)
 			entered, proceed := l.gate()
-			s, resp := w.raw() // which reads to the end, even when it can't send any more
+			s, resp := w.raw() // a client that reads to the end, even if it can no longer send
 			s.chunk(strings.Join([]string{transferTx(1, ""), transferTx(2, ""), transferTx(3000, ""), ""}, "\n"))
 			<-entered
 			w.awaitBlocks(1)
@@ -291,7 +291,7 @@ func TestStreamOfTinyLines(t *testing.T) {
 		if got := codes([]string{s.line()})[0]; got != "InvalidRequest" {
 			t.Fatal(got)
 		}
-		// A claim that grows during a call may be counted as small and as large.
+		// While a claim grows, Used may count both its old and its new size.
 		most = max(most, min(w.budget.Used(), w.budget.Used()))
 	}
 	if limit := int64(streamClaim + streamBlocks*blockClaim + pieceClaim); most > limit {
@@ -337,7 +337,7 @@ func TestStreamOfARevokedToken(t *testing.T) {
 				t.Errorf("%q, want %s", got, c.want)
 			}
 			if strings.Contains(second, `"lines_answered":1`) != c.own {
-				t.Errorf("answers no line: %v, and it is %s", c.own, second)
+				t.Errorf("want lines_answered: %v, got %s", c.own, second)
 			}
 		})
 	}

@@ -91,7 +91,7 @@ func (s *stream) discard() {
 	}
 }
 
-// bodyEnded records that the body ended properly.
+// bodyEnded records whether the body ended properly.
 func (s *stream) bodyEnded(whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

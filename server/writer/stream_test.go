@@ -64,7 +64,7 @@ func (s *testStream) rest() []string {
 	s.t.Helper()
 	b, err := io.ReadAll(s.read)
 	if err != nil {
-		s.t.Errorf("the answer does not end as it should: %v", err)
+		s.t.Errorf("the response does not end correctly: %v", err)
 	}
 	return splitLines(string(b))
 }
@@ -152,7 +152,7 @@ func TestStreamResults(t *testing.T) {
 	}
 }
 
-// A result has the same text as in a batch.
+// A result has the same text as in the response to a batch request.
 func TestStreamResultsAreThoseOfABatch(t *testing.T) {
 	txs := []string{transferTx(1, `,"idempotency_key":"a","metadata":{"b":[1]}`), transferTx(1, `,"idempotency_key":"a","metadata":{"b":[1]}`),
 		transferTx(1001, ""), `{"operations":[{"op":"MintInstance","args":{"class_id":2}},{"op":"MintInstance","args":{"class_id":2}}]}`, `{"operations":5}`}
@@ -239,7 +239,7 @@ func TestStreamIsInteractive(t *testing.T) {
 	}
 	s.body.Close()
 	if got := codes(s.rest()); !slices.Equal(got, []string{"6"}) {
-		t.Errorf("at last %q", got)
+		t.Errorf("at the end %q", got)
 	}
 	until(t, "all memory is released", func() bool { return w.budget.Used() == 0 })
 }

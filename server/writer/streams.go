@@ -16,11 +16,11 @@ import (
 type streams struct {
 	most int // maximum number of open streams
 
-	// working is a semaphore for the work of streams that uses a core, and leaves
-	// one core to other requests. Otherwise the work of all streams would queue
-	// before every other request, because Go runs goroutines in turns. It is used
-	// only while more streams are open than it has places, so a few streams may do
-	// the work of both their sides at the same time.
+	// working is a semaphore for the work of streams that keeps a core busy. It
+	// leaves one core to other requests. Otherwise the work of all streams would
+	// queue ahead of every other request, because Go runs goroutines in turns. It is
+	// used only while more streams are open than it has places, so the two sides of a
+	// stream may work at the same time if only a few streams are open.
 	working chan struct{}
 	count   atomic.Int32 // number of streams in open
 

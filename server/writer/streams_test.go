@@ -25,7 +25,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		{"2.2.2.2:1", true}, {"3.3.3.3:1", true}, {"3.3.3.3:1", true}, {"4.4.4.4:1", true}, {"5.5.5.5:1", false}} {
 		s := from(c.addr)
 		if ok := set.enter(s); ok != c.ok {
-			t.Errorf("stream %d, of %s: %v", i, c.addr, ok)
+			t.Errorf("stream %d, from %s: %v", i, c.addr, ok)
 		}
 		if i == 0 {
 			first = s

@@ -20,7 +20,7 @@ type syncer struct {
 	await  func() syncEvent // receives an event; a simulation does the syncer's work here
 	end    atomic.Uint64    // last durable commit
 	took   time.Duration    // time that the log took for the last batch
-	// failed delivers the log's error when it can't be written any more.
+	// failed delivers the log's error when the log can no longer be written.
 	failed chan error
 	quit   chan struct{} // closed to give up on a stalled batch
 	ended  chan struct{} // closed when the goroutine has ended
@@ -38,7 +38,7 @@ type syncEvent struct {
 // accept later.
 type stall struct {
 	now     *ledger.Error // error for new requests
-	unknown *ledger.Error // error for requests that already wait
+	unknown *ledger.Error // error for requests that are already waiting
 }
 
 // spaceEvery is the interval at which a stalled batch is retried.
@@ -126,7 +126,7 @@ func (s *syncer) conclude(b *batch, err error) {
 }
 
 // stall answers the waiters of the batch with the error that its outcome is
-// unknown, since a full disk may stay full for long.
+// unknown, since a full disk may stay full for a long time.
 func (s *syncer) stall(b *batch, why *stall) {
 	s.events <- syncEvent{stalled: why}
 	b.settle(why.unknown)

@@ -146,7 +146,7 @@ func TestTurnsOfStreams(t *testing.T) {
 	b1 := block(&other, tx, tx)
 	small, _ := b.submit(tx)
 	if got := b.intake.depth(); got != 6 {
-		t.Errorf("%d wait, want 6", got)
+		t.Errorf("%d requests wait, want 6", got)
 	}
 	for !b.intake.empty() {
 		b.step()
@@ -167,6 +167,6 @@ func TestTurnsOfStreams(t *testing.T) {
 		}
 	}
 	if got := b.intake.depth(); got != 0 {
-		t.Errorf("%d wait at the end", got)
+		t.Errorf("%d requests wait at the end", got)
 	}
 }
