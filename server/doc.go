@@ -5,14 +5,14 @@
 //	server               runs either daemon, and turns its error into an exit code
 //	server/writer        the write daemon: judges transactions and makes them durable
 //	server/reader        the read daemon: follows the log and answers reads
-//	server/httpserver    HTTP for both: access, limits, routes, errors, metrics of requests
+//	server/httpserver    HTTP for both: access, limits, routes, errors, request metrics
 //	server/commitlog     what a daemon requires of a log; the driver "file"; replay;
 //	                     below it etcdlog, the driver "etcd"; memlog, a driver for tests;
 //	                     and logtest, which tests drivers
 //	server/logstream     serves the log to other machines
 //	server/mirror        fills a directory with the log of another machine
-//	server/sim           both daemons in one goroutine, from one seed
-//	server/systemtest    tests of the built programs, of their documents and of the page
+//	server/sim           simulates both daemons in one goroutine, from one seed
+//	server/systemtest    tests of the built programs, their documentation and the page
 //
 // A package imports only packages below it: server → {writer, reader} → mirror →
 // logstream → {httpserver, commitlog} → {ledger, wal}. The writer and the reader

@@ -22,8 +22,8 @@ func TestUnusableDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]string{
-		file: "there can be no log in " + file + ": it is a file, not a directory",
-		shut: "there can be no log in " + shut + ": permission denied",
+		file: "can't use " + file + " as a log directory: it is a file",
+		shut: "can't use " + shut + " as a log directory: permission denied",
 	} {
 		if dir == shut && os.Geteuid() == 0 {
 			continue // root may use it
@@ -40,8 +40,8 @@ func TestUnusableDir(t *testing.T) {
 	}
 }
 
-// TestDirWithinALog checks that neither daemon creates or awaits a log in the directories
-// of another log.
+// TestDirWithinALog checks that neither daemon creates or awaits a log inside another
+// log's directory.
 func TestDirWithinALog(t *testing.T) {
 	dir := t.TempDir()
 	l, err := wal.Open(dir, wal.Options{})

@@ -199,7 +199,7 @@ func (x *Exchange) RequireType(media string) *ledger.Error {
 
 // ReadBody reads the whole body into x.Body. It returns an error if the body has
 // more than limit bytes. Memory grows with the bytes that arrive, not with
-// Content-Length, and counts in the budget.
+// Content-Length, and counts against the budget.
 func (x *Exchange) ReadBody(limit int64) *ledger.Error {
 	if x.R.ContentLength > limit {
 		x.refuseRest()

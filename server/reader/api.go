@@ -84,9 +84,9 @@ func (d *daemon) serve(e *endpoint) httpserver.Handler {
 		err := r.answer(e, allowed)
 		large := r.Claim.Held > httpserver.TinyClaim
 		if len(r.Out) <= httpserver.TinyClaim {
-			r.Claim.Force(-r.Claim.Held) // the response fits in the buffers on the way
+			r.Claim.Force(-r.Claim.Held) // the response fits in the buffers on its way to the client
 		}
-		r.Exchange, r.past = nil, pastReading{} // a view keeps generations and files
+		r.Exchange, r.past = nil, pastReading{} // a view would keep generations and files
 		if !large || !d.api.Budget.Crowded() {
 			readings.Put(r)
 		}
@@ -135,7 +135,7 @@ func (r *reading) answer(e *endpoint, allowed param) *ledger.Error {
 // long ones that no client reads fill the budget.
 func (r *reading) gather(e *endpoint) (charged, err *ledger.Error) {
 	limit := r.params.Limit
-	if e.element > 0 && e.list != listHistory && r.params.given&paramsOfPast == 0 { // a read of the past costs too much to collect it twice, and history is collected while it is rendered
+	if e.element > 0 && e.list != listHistory && r.params.given&paramsOfPast == 0 { // a read of the past costs too much to collect twice, and history is collected while it is rendered
 		r.params.Limit = min(limit, int(httpserver.TinyClaim/e.element))
 	}
 	for {

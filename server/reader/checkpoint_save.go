@@ -140,7 +140,7 @@ func (s *saver) take(state *ledger.State) (*image, error) {
 	return m, err
 }
 
-var errHurry = errors.New("the daemon stops, and time is up")
+var errHurry = errors.New("the daemon is stopping, and its time is up")
 
 // write makes the image durable.
 func (s *saver) write(m *image) {

@@ -40,7 +40,7 @@ const maxPageBytes = 8 << 20
 const (
 	// commitRoom is the memory claimed for a commit before its size is known.
 	commitRoom = 32 << 10
-	// tailRoom is more than the number of bytes around the commits of a response.
+	// tailRoom is enough for the bytes of a response around its commits.
 	tailRoom = 512
 )
 
@@ -150,8 +150,9 @@ func (r *reading) appendCommit(dst []byte, f *wal.Frame, rec *ledger.Record, seq
 	return appendCommit(dst, f, seq, rec, r.reversals[i].By)
 }
 
-// readBack translates an error of reading commits into a response. The balances
-// that this daemon serves are unaffected, so it stays up but is no longer healthy.
+// readBack translates an error from reading commits into a response. Damage to the
+// log does not affect the balances that this daemon serves, so it stays up but is no
+// longer healthy.
 func (d *daemon) readBack(err error) *ledger.Error {
 	if err == nil {
 		return nil

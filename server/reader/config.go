@@ -17,8 +17,8 @@ import (
 	"assetledger/wal"
 )
 
-// Config is the configuration of a read daemon. A field that is 0 means 0 and not a
-// default, so begin with DefaultConfig.
+// Config is the configuration of a read daemon. A field that is 0 means 0, not a
+// default, so start from DefaultConfig.
 type Config struct {
 	Dir             string           // directory of the log
 	Source          commitlog.Source // source of the log; nil for the one in Dir
@@ -31,7 +31,7 @@ type Config struct {
 	MaxLag          uint64           // maximum lag behind the log, in commits; health is degraded beyond it; 0 for no limit
 	CheckpointEvery uint64           // commits between two checkpoints; 0 to make none
 	IdempotencyKeys int              // idempotency keys that checkpoints hold for the write daemon; must be the number that the write daemon remembers
-	Poll            time.Duration    // maximum sleep between two looks at the end of the log
+	Poll            time.Duration    // maximum sleep between two checks of the end of the log
 	MaxStreams      int              // maximum number of open streams of commits; 0 for httpserver.DefaultMaxStreams
 	MaxInflight     int64            // maximum bytes that all responses hold until they are written; 0 for defaultReadInflight
 	Timeouts        httpserver.Timeouts
@@ -39,7 +39,7 @@ type Config struct {
 	LogAll          bool                 // log every request
 	Page            bool                 // serve the page for people at /
 	Until           Until                // where to stop following the log
-	Ready           io.Writer            // receives one line when the daemon serves
+	Ready           io.Writer            // receives one line when the daemon is ready
 	Notify          *httpserver.Notifier // the service manager; nil for none
 	Log             *slog.Logger
 }

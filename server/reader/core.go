@@ -8,15 +8,15 @@ import (
 	"assetledger/wal"
 )
 
-// A Core is the read daemon without HTTP and goroutines. Its caller passes it one
+// A Core is the read daemon without HTTP or goroutines. Its caller passes it one
 // batch after another. The simulation uses it.
 type Core struct {
 	proj  *projection
 	saver *saver
 }
 
-// NewCore returns a core that starts from the newest checkpoint in store that fits
-// l. It positions l after that checkpoint.
+// NewCore returns a core that starts from the newest checkpoint in store that belongs
+// to l. It positions l after that checkpoint.
 func NewCore(store commitlog.CheckpointStore, l commitlog.Reader, keys int) (*Core, error) {
 	log := slog.New(slog.DiscardHandler)
 	state, place, err := commitlog.Restore(store, l, keys, log)

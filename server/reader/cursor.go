@@ -33,7 +33,7 @@ const (
 	listHolders    listKind = 10 // container_id, key
 	listInstances  listKind = 11 // instance_id
 	listShapes     listKind = 12 // key, or 1 after the null key
-	listHistory    listKind = 13 // global_seq, and the number of its entries that were passed, with oldestFirst or without
+	listHistory    listKind = 13 // global_seq, and the number of its entries that were passed, with or without oldestFirst
 )
 
 // newestFirst marks cursors of commits in the order newest first.

@@ -81,7 +81,7 @@ func (d *daemon) routes(page bool) []httpserver.Route {
 // Run runs a read daemon until ctx is done, and then returns nil, or until it can't
 // continue:
 //
-//	claim the name → load a checkpoint → catch up with the log → listen, say so → serve → stop in reverse
+//	claim the name → load a checkpoint → catch up with the log → listen, report ready → serve → stop in reverse
 //
 // When it stops, it makes a last checkpoint.
 func Run(ctx context.Context, c Config) error {

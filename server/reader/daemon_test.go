@@ -115,7 +115,7 @@ func TestRunRead(t *testing.T) {
 	if got := r.get(200, "/v1/read/containers"); got != `{"data":{"containers":[]},"freshness":{"checkpoint_seq":0,"commit_log_seq":0}}` {
 		t.Error(got)
 	}
-	if err := os.Mkdir(filepath.Dir(dir), 0o700); err != nil { // a write daemon creates only the last folder of its -dir
+	if err := os.Mkdir(filepath.Dir(dir), 0o700); err != nil { // wal.Open creates only the last directory of the path
 		t.Fatal(err)
 	}
 	log := openWriter(t, dir)
@@ -127,7 +127,7 @@ func TestRunRead(t *testing.T) {
 	}
 	seq := w.commit("CreateContainer container_id=50 kind=Standard")
 	r.get(200, fmt.Sprintf("/v1/read/container/50?min_seq=%d&wait=30s", seq))
-	// The number is published after the commit is visible, so it may be late.
+	// The number is published after the commit is visible, so it may lag behind.
 	for !cmp.Equal(readersOf(t, dir), []wal.ReaderState{{Name: "read", Seq: seq}}) {
 		runtime.Gosched()
 	}

@@ -11,8 +11,8 @@
 //
 // The main invariant: a read sees the state between two batches, never a part of
 // one. Its response says which commit was the last. If a batch can't be read, or
-// leads to a different state from the write daemon's, the daemon answers no more
+// leads to a different state than the write daemon's, the daemon answers no more
 // reads and ends.
 //
-// A Core is the read daemon without HTTP and goroutines, for simulations.
+// A Core is the read daemon without HTTP or goroutines, for simulations.
 package reader

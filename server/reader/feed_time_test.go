@@ -13,8 +13,8 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// A pipes is a listener whose connections are in memory. Their deadlines use
-// the time of the bubble.
+// A pipes is a listener whose connections are in memory. Their deadlines use the time
+// of the synctest bubble.
 type pipes struct {
 	conns chan net.Conn
 	end   func() // closes conns, once
@@ -30,7 +30,7 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { p.end(); return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// listenInBubble is listen in a bubble.
+// listenInBubble does the same as listen, in a synctest bubble.
 func (r *testReader) listenInBubble(t httpserver.Timeouts) *httptest.Server {
 	conns := make(chan net.Conn)
 	r.timeouts = t

@@ -34,7 +34,7 @@ func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 		}
 		return 0
 	})
-	g.CounterFunc(prefix+"panics_total", "Requests that met a defect in the ledger.", func() float64 { return float64(d.api.Panics.Load()) })
+	g.CounterFunc(prefix+"panics_total", "Requests that failed because of a defect in the ledger.", func() float64 { return float64(d.api.Panics.Load()) })
 	m := d.tail.meter
 	count := func(n *atomic.Uint64) func() float64 { return func() float64 { return float64(n.Load()) } }
 	seconds := func(n *atomic.Int64) func() float64 { return func() float64 { return float64(n.Load()) / 1e9 } }

@@ -65,7 +65,7 @@ func TestPastTakesTurns(t *testing.T) {
 	r.get(http.StatusOK, deep)
 }
 
-// TestPastIsCharged checks that memory of such a read counts in the budget. While
+// TestPastIsCharged checks that memory of such a read counts against the budget. While
 // others use up the budget, the read is rejected, and small reads are not.
 func TestPastIsCharged(t *testing.T) {
 	t.Parallel()
