@@ -22,10 +22,9 @@ import (
 func newClient(how *connecting, idle int) *client.Client {
 	return client.New(client.Options{Token: how.token, UserAgent: "ledgerctl", Timeout: -1, Transport: func(base string) (*http.Transport, error) {
 		if err := how.trust.Fits(base); err != nil {
-			return nil, asUsage(err)
+			return nil, err
 		}
-		transport, err := how.trust.Transport(base, idle)
-		return transport, asUsage(err)
+		return how.trust.Transport(base, idle)
 	}})
 }
 
@@ -49,7 +48,7 @@ func (a *answer) check() error {
 	if a.Status == http.StatusOK {
 		return nil
 	}
-	return &apiError{*a.Refused()}
+	return inWords(a.Refused())
 }
 
 // decode decodes the response's JSON into v. It ignores fields that v does not have.
@@ -115,8 +114,8 @@ func (c *call) refusal(a *answer) error {
 	err := a.check()
 	if err != nil && c.json() && json.Valid(a.Body) {
 		c.showRaw(a)
-	} else if refused, ok := err.(*apiError); ok {
-		c.toPeople(&refused.Refused)
+	} else if refused, ok := errors.AsType[*apiError](err); ok {
+		c.toPeople(refused)
 	}
 	return err
 }
@@ -150,84 +149,48 @@ const envToken = "LEDGER_TOKEN"
 
 func (o *connecting) load(env func(string) (string, bool)) (err error) {
 	if err := o.trust.Check(); err != nil {
-		return asUsage(err)
+		return err
 	}
 	if o.tokenFile == "" {
 		o.token, _ = env(envToken)
-		return asUsage(httpclient.CheckToken(o.token, "in "+envToken))
+		return httpclient.CheckToken(o.token, "in "+envToken)
 	}
 	o.token, err = httpclient.ReadToken("token-file", o.tokenFile)
-	return asUsage(err)
-}
-
-func asUsage(err error) error {
-	if bad, ok := errors.AsType[*httpclient.SettingError](err); ok {
-		return usagef("%v", bad)
-	}
 	return err
 }
 
 func addresses(base string) []string { return strings.Split(base, ",") }
 
-type apiError struct{ client.Refused }
-
-// Unwrap returns the client's error, for client.Code.
-func (e *apiError) Unwrap() error { return &e.Refused }
-
-func (e *apiError) Error() string {
-	s := e.Refused.Error()
-	switch e.Code {
-	case "":
-		s += ": check -write-url and -read-url"
-	case "Unauthorized":
-		s += " (a token is taken from -token-file or LEDGER_TOKEN)"
-	case "NotFound", "MethodNotAllowed":
-		s += " (asked at " + e.URL + ": check -write-url and -read-url)"
-	}
-	return s
-}
-
-func (e *apiError) exitCode() int {
-	switch {
-	case e.Status == http.StatusTooEarly:
-		return exitStale
-	case e.Status >= 500:
-		return exitSilent
-	case e.Status >= 400:
-		return exitRefused
-	}
-	return exitFailure
-}
-
-// A noAnswer is a request without a response, or without one in time.
-type noAnswer struct{ *client.NoAnswer }
-
-func (e *noAnswer) Error() string {
-	_, unknown := errors.AsType[x509.UnknownAuthorityError](e.Err)
-	_, alert := errors.AsType[tls.AlertError](e.Err)
-	s := e.NoAnswer.Error()
-	switch {
-	case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, os.ErrDeadlineExceeded):
-		s += ": to wait longer, use -timeout"
-	case unknown:
-		s += ": give the root certificate of its signer with -ca"
-	case alert:
-		s += ": see -cert and -cert-key"
-	}
-	return s
-}
+// An apiError is a rejection by the ledger.
+type apiError = client.Refused
 
 // inWords adds the flags that may help to an error of the client.
 func inWords(err error) error {
-	switch err := err.(type) {
-	case *client.NoAnswer:
-		return &noAnswer{err}
-	case *client.Refused:
-		return &apiError{*err}
-	case *client.Unavailable:
-		return inWords(err.Err)
+	if unavailable, ok := err.(*client.Unavailable); ok {
+		err = unavailable.Err
 	}
-	return err
+	refused, isRefused := errors.AsType[*apiError](err)
+	_, isSilent := errors.AsType[*client.NoAnswer](err)
+	hint := ""
+	switch {
+	case isRefused && refused.Code == "":
+		hint = ": check -write-url and -read-url"
+	case isRefused && refused.Code == "Unauthorized":
+		hint = " (a token is taken from -token-file or LEDGER_TOKEN)"
+	case isRefused && (refused.Code == "NotFound" || refused.Code == "MethodNotAllowed"):
+		hint = " (asked at " + refused.URL + ": check -write-url and -read-url)"
+	case !isSilent:
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		hint = ": to wait longer, use -timeout"
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		hint = ": give the root certificate of its signer with -ca"
+	case errors.As(err, new(tls.AlertError)):
+		hint = ": see -cert and -cert-key"
+	}
+	if hint == "" {
+		return err
+	}
+	return fmt.Errorf("%w%s", err, hint)
 }
 
 // follow yields every commit after `after`, until ctx is done. It replaces lost

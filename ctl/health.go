@@ -99,7 +99,7 @@ func (d daemon) health(c *call, overview, readers *table) error {
 		return err
 	}
 	if h.Status == "" {
-		return &apiError{*a.Refused()}
+		return inWords(a.Refused())
 	}
 	if c.json() {
 		c.showRaw(a)

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 
+	"assetledger/ctl/client"
+	"assetledger/server/httpclient"
 	"assetledger/wal"
 )
 
@@ -43,21 +46,25 @@ func usagef(format string, args ...any) error { return exitf(exitUsage, format, 
 func exitCode(err error) int {
 	var own *exitError
 	var refused *apiError
-	var silent *noAnswer
-	var damaged *wal.CorruptError
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &own):
 		return own.code
-	case errors.As(err, &refused):
-		return refused.exitCode()
-	case errors.As(err, &silent):
-		return exitSilent
-	case errors.As(err, &damaged):
-		return exitDamaged
-	case errors.Is(err, wal.ErrSameDir):
+	case errors.As(err, new(*httpclient.SettingError)), errors.Is(err, wal.ErrSameDir):
 		return exitUsage
+	case errors.As(err, new(*wal.CorruptError)):
+		return exitDamaged
+	case errors.As(err, new(*client.NoAnswer)):
+		return exitSilent
+	case !errors.As(err, &refused):
+		return exitFailure
+	case refused.Status == http.StatusTooEarly:
+		return exitStale
+	case refused.Status >= 500:
+		return exitSilent
+	case refused.Status >= 400:
+		return exitRefused
 	}
 	return exitFailure
 }

@@ -31,7 +31,7 @@ func TestWithDecimals(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
-	status := func(s int) error { return &apiError{Refused: client.Refused{Status: s}} }
+	status := func(s int) error { return &apiError{Status: s} }
 	for _, c := range []struct {
 		err  error
 		want int
@@ -39,7 +39,7 @@ func TestExitCodes(t *testing.T) {
 		{nil, 0}, {errors.New("disk"), 1}, {usagef("wrong"), 2},
 		{status(400), 3}, {status(401), 3}, {status(403), 3}, {status(404), 3}, {status(409), 3}, {status(413), 3}, {status(422), 3}, {status(424), 3},
 		{status(425), 5}, {status(500), 4}, {status(502), 4}, {status(503), 4}, {status(302), 1},
-		{&noAnswer{&client.NoAnswer{Err: context.DeadlineExceeded}}, 4}, {&wal.CorruptError{}, 6},
+		{&client.NoAnswer{Err: context.DeadlineExceeded}, 4}, {&wal.CorruptError{}, 6},
 		{fmt.Errorf("verify: %w", &wal.CorruptError{}), 6}, {exitf(exitStale, "late"), 5},
 	} {
 		if got := exitCode(c.err); got != c.want {
