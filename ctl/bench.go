@@ -1,25 +1,32 @@
 package ctl
 
 import (
-	"bufio"
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"os"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"assetledger/ctl/client"
+	"assetledger/ledger"
 )
 
 var benchCommand = command{
 	Words:   "bench",
+	List:    true,
 	Purpose: "load the running ledger, and show throughput and latency",
 	Notes: "It first creates containers, each with a trillion units of the class ledgerctl/bench. Then it moves single\n" +
 		"units between them, shows the results, and removes the containers. On SIGINT or SIGTERM it stops early, and still removes\n" +
 		"what it has created. A second signal ends it at once. The commits and the class stay in the ledger forever. So it\n" +
-		"asks before it loads a ledger with other commits, unless -yes is given.\n\n" +
+		"loads a ledger with other commits only with -yes.\n\n" +
 		"Kinds of requests: single, one commit; batch, -batch commits in one request; stream, -batch commits at a time\n" +
 		"over one stream per client, where each commit counts; read, the balances of a container.",
 	Examples: [2]string{"bench -clients 4 -mix stream=1 -batch 1000", "bench -mix single=8,batch=1,read=16 -batch 100 -yes -o json"},
@@ -37,7 +44,7 @@ var benchCommand = command{
 		set.Var(&b.batch, "batch", "`N` transactions in a batch request, or at a time in a stream")
 		set.Var(&b.containers, "containers", "`N` containers to move between")
 		set.BoolVar(&b.clean, "clean", true, "remove the containers at the end; =false: they stay")
-		set.BoolVar(&b.yes, "yes", false, "load a ledger with other commits without asking")
+		set.BoolVar(&b.yes, "yes", false, "load a ledger with other commits")
 		return b.run
 	},
 }
@@ -55,6 +62,8 @@ var benchNames = [benchKinds]string{"single", "batch", "stream", "read"}
 
 const longestBench = time.Hour
 
+// A bench uses only containers that it has created itself. Their ids are random, and the
+// run fails if one of them exists already.
 type bench struct {
 	clients, containers, batch number
 	duration                   duration
@@ -62,24 +71,29 @@ type bench struct {
 	clean, yes                 bool
 
 	class, first int64 // ids of the class and of the first container
+	made         int64 // number of containers
+	benchResult
 }
 
 func (b *bench) run(c *call) error {
 	if b.duration.Duration <= 0 || b.duration.Duration > longestBench {
 		return usagef("-duration must be more than 0 and at most %v", longestBench)
 	}
-	if err := b.ask(c); err != nil {
+	commits, err := c.commits()
+	if err != nil {
 		return err
+	}
+	if commits > 0 && !b.yes && !b.began(c) {
+		return usagef("the ledger has %s from elsewhere, and those of bench stay in it forever: give -yes to load it anyway", count(commits, "commit"))
 	}
 	ctx, halt := untilSignal(c.ctx)
 	defer halt(nil)
-	err := b.prepare(ctx, c)
-	if err == nil {
-		result := b.load(ctx, c)
-		b.show(c, result)
-		err = result.failure()
+	if err = b.prepare(ctx, c); err == nil {
+		b.load(ctx, c)
+		b.show(c)
+		err = b.failure()
 	}
-	if !b.clean || b.containers.value == 0 {
+	if !b.clean || b.made == 0 {
 		return err
 	}
 	left := b.remove(c)
@@ -89,54 +103,152 @@ func (b *bench) run(c *call) error {
 	return cmp.Or(err, left)
 }
 
-// ask asks the user before it loads a ledger whose first commit is not one of bench.
-func (b *bench) ask(c *call) error {
-	commits, err := c.commits()
-	if err != nil || b.yes || commits == 0 || b.began(c) {
+const (
+	benchClass = "ledgerctl/bench"        // code of the class
+	benchKey   = "ledgerctl-bench-class-" // prefix of the idempotency key of its registration
+	benchGroup = 1000                     // number of containers that one transaction creates or removes
+)
+
+// began reports whether the ledger's first commit registered the class of bench.
+func (b *bench) began(c *call) bool {
+	var first client.Result
+	return c.read("/v1/read/commit/1", url.Values{"min_seq": {"1"}}, &first) == nil && strings.HasPrefix(keyOf(first.Metadata), benchKey)
+}
+
+// prepare registers the class, unless an earlier run did, and creates the containers until
+// ctx is done. Their ids are from 2^51 to 2^52, because the ledger assigns those from 2^52
+// and people choose small ones.
+func (b *bench) prepare(ctx context.Context, c *call) error {
+	class := fmt.Appendf(nil, `{"code":%q,"name":"ledgerctl bench","idempotency_key":"%s1"}`, benchClass, benchKey)
+	if _, err := c.post("/v1/register/class", class); err != nil && client.Code(err) != string(ledger.NameTaken) {
 		return err
 	}
-	if in, isFile := c.in.(*os.File); !isFile || !isTerminal(in) || !isTerminal(c.words) {
-		return usagef("the ledger has %s from elsewhere, and those of bench stay in it forever: give -yes to load it anyway", count(commits, "commit"))
+	known, err := c.class(benchClass)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(c.words, "The ledger has %s. The commits of bench stay in it forever. Continue? [y/N] ", count(commits, "commit"))
-	answer, _ := bufio.NewReader(c.in).ReadString('\n')
-	if word := strings.ToLower(strings.TrimSpace(answer)); word != "y" && word != "yes" {
-		return exitf(exitFailure, "nothing was done")
+	b.class, b.first = known.ClassID, 1<<51+rand.Int64N(1<<51-b.containers.most)
+	last := int64(0)
+	for b.made < b.containers.value && err == nil && ctx.Err() == nil {
+		var ops []client.Operation
+		n := min(benchGroup, b.containers.value-b.made)
+		for id := b.first + b.made; id < b.first+b.made+n; id++ {
+			ops = append(ops, client.Op("CreateContainer", client.Args{"container_id": id, "kind": "Standard"}),
+				client.Op("AddFungible", client.Args{"container_id": id, "class_id": b.class, "key": 0, "quantity": 1_000_000_000_000}))
+		}
+		if last, err = c.commitOps(ops); err == nil {
+			b.made += n
+		}
 	}
-	return nil
+	if b.made > 0 {
+		c.say("created containers %d to %d", b.first, b.first+b.made-1)
+	}
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+		return err
+	}
+	return c.awaitRead(last)
 }
 
-func (b *bench) show(c *call, r *benchResult) {
-	t := newTable(c.out, text("request"), numeric("answered"), numeric("requests/s"), numeric("transactions/s"),
-		numeric("p50"), numeric("p99"), numeric("p99.9"), numeric("slowest"))
-	var objects []string
-	for kind := range r.kinds {
-		k := &r.kinds[kind]
-		if k.count == 0 {
-			continue
-		}
-		rate := float64(k.count) / r.took.Seconds()
-		each := map[int]float64{single: 1, streamed: 1, batched: float64(b.batch.value)}[kind]
-		p50, p99, p999 := k.at(0.5), k.at(0.99), k.at(0.999)
-		if c.json() {
-			objects = append(objects, fmt.Sprintf(`{"request":%q,"answered":%d,"requests_per_s":%.1f,"transactions_per_s":%.1f,"p50_us":%d,"p99_us":%d,"p999_us":%d,"slowest_us":%d}`,
-				benchNames[kind], k.count, rate, rate*each, p50.Microseconds(), p99.Microseconds(), p999.Microseconds(), k.most.Microseconds()))
-			continue
-		}
-		transactions := none
-		if each > 0 {
-			transactions = fmt.Sprintf("%.0f", rate*each)
-		}
-		t.row(benchNames[kind], k.count, fmt.Sprintf("%.0f", rate), transactions, showTime(p50), showTime(p99), showTime(p999), showTime(k.most))
+// remove empties and removes the containers.
+func (b *bench) remove(c *call) error {
+	last, err := c.commits()
+	if err == nil {
+		err = c.awaitRead(last)
 	}
-	if c.json() {
-		fmt.Fprintf(c.out, `{"seconds":%.3f,"requests":[%s],"failed":%d}`+"\n", r.took.Seconds(), strings.Join(objects, ","), r.failed)
-		return
+	if err != nil {
+		return err
 	}
-	t.flush()
+	holders := fmt.Sprintf("/v1/read/class/%d/holders", b.class)
+	_, err = c.pages(holders, url.Values{"limit": {strconv.Itoa(benchGroup)}}, true, (*answer).check, func(a *answer) (err error) {
+		var page struct {
+			Holders []struct {
+				ID       int64 `json:"container_id"`
+				Quantity int64
+			}
+		}
+		if err := a.data(&page); err != nil {
+			return err
+		}
+		var ops []client.Operation
+		for _, holder := range page.Holders {
+			if holder.ID >= b.first && holder.ID < b.first+b.made {
+				ops = append(ops, client.Op("RemoveFungible", client.Args{"container_id": holder.ID, "class_id": b.class, "key": 0, "quantity": holder.Quantity}),
+					client.Op("RemoveContainer", client.Args{"container_id": holder.ID}))
+			}
+		}
+		if len(ops) > 0 {
+			last, err = c.commitOps(ops)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.say("removed the containers")
+	return c.awaitRead(last) // so that later reads do not show them
 }
 
-func showTime(d time.Duration) string { return fmt.Sprintf("%.3fms", d.Seconds()*1e3) }
+// commitOps commits a transaction, and returns its global_seq.
+func (c *call) commitOps(ops []client.Operation) (int64, error) {
+	body, err := json.Marshal(client.Tx{Operations: ops, Key: client.NewKey()})
+	if err != nil {
+		return 0, err
+	}
+	a, err := c.post("/v1/commit", body)
+	if err != nil {
+		return 0, err
+	}
+	var result client.Result
+	return result.GlobalSeq, a.decode(&result)
+}
+
+// post posts a body with an idempotency key to the write daemon, and retries until the
+// timeout. It returns an error for any status but 200.
+func (c *call) post(path string, body []byte) (*answer, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
+	defer cancel()
+	sent, _, err := c.api.Submit(ctx, request{Method: http.MethodPost, Base: c.writeURL, Path: path, Body: body}, client.MaxTries, c.again(sameKey))
+	a, err := received(sent, err)
+	if err != nil {
+		return nil, err
+	}
+	return a, a.check()
+}
+
+func (c *call) awaitRead(seq int64) error {
+	_, err := c.get(c.readURL, "/v1/read/freshness", url.Values{"min_seq": {strconv.FormatInt(seq, 10)}, "wait": {c.timeout.String()}})
+	return err
+}
+
+// commits returns the number of the last commit, according to the write daemon.
+func (c *call) commits() (int64, error) {
+	a, err := c.askQuietly(request{Method: http.MethodGet, Base: c.writeURL, Path: "/v1/health"})
+	if err != nil {
+		return 0, err
+	}
+	var health struct {
+		CommitLog struct {
+			EndSeq int64 `json:"end_seq"`
+		} `json:"commit_log"`
+	}
+	err = a.decode(&health)
+	return health.CommitLog.EndSeq, err
+}
+
+// show shows a row for each kind of request. Times are in microseconds.
+func (b *bench) show(c *call) {
+	row, end := c.list(text("request"), numeric("answered"), numeric("requests_per_s"), numeric("transactions_per_s"),
+		numeric("p50_us"), numeric("p99_us"), numeric("p999_us"), numeric("slowest_us"))
+	for kind := range b.kinds {
+		if k := &b.kinds[kind]; k.count > 0 {
+			rate := float64(k.count) / b.took.Seconds()
+			each := [benchKinds]float64{single: 1, streamed: 1, batched: float64(b.batch.value)}[kind]
+			row(benchNames[kind], k.count, int64(rate), int64(rate*each),
+				k.at(0.5).Microseconds(), k.at(0.99).Microseconds(), k.at(0.999).Microseconds(), k.most.Microseconds())
+		}
+	}
+	end()
+}
 
 // benchMix is a flag with the weights of the kinds of requests.
 type benchMix struct {

@@ -22,7 +22,7 @@ type benchResult struct {
 	mu     sync.Mutex
 	kinds  [benchKinds]latencies // of requests with status 200
 	failed uint64
-	first  error
+	reason error // the first failure
 }
 
 func (r *benchResult) answered(kind int, took time.Duration, n int) {
@@ -35,14 +35,14 @@ func (r *benchResult) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed++
-	r.first = cmp.Or(r.first, err)
+	r.reason = cmp.Or(r.reason, err)
 }
 
 func (r *benchResult) failure() error {
 	if r.failed == 0 {
 		return nil
 	}
-	return exitf(exitCode(r.first), "%s failed; the first: %v", count(r.failed, "request"), r.first)
+	return exitf(exitCode(r.reason), "%s failed; the first: %v", count(r.failed, "request"), r.reason)
 }
 
 func (r *benchResult) say(of time.Duration) {
@@ -57,24 +57,23 @@ func (r *benchResult) say(of time.Duration) {
 }
 
 // load sends requests until -duration has passed or ctx is done.
-func (b *bench) load(ctx context.Context, c *call) *benchResult {
+func (b *bench) load(ctx context.Context, c *call) {
 	c.api = newClient(&c.connecting, int(b.clients.value))
 	ctx, cancel := context.WithTimeout(ctx, b.duration.Duration)
 	defer cancel()
-	r := &benchResult{shown: newProgress(c.words)}
+	b.shown = newProgress(c.words)
 	var clients sync.WaitGroup
 	for i := range int(b.clients.value) {
-		clients.Go(func() { b.client(ctx, c, i, r) })
+		clients.Go(func() { b.client(ctx, c, i) })
 	}
 	clients.Wait()
-	r.shown.clear()
-	r.took = r.shown.elapsed()
-	return r
+	b.shown.clear()
+	b.took = b.shown.elapsed()
 }
 
 // client sends one request after another. It waits for the last one, which counts.
-func (b *bench) client(ctx context.Context, c *call, index int, r *benchResult) {
-	k := &benchClient{bench: b, c: c, result: r, random: rand.New(rand.NewPCG(uint64(index), uint64(time.Now().UnixNano())))}
+func (b *bench) client(ctx context.Context, c *call, index int) {
+	k := &benchClient{bench: b, c: c, random: rand.New(rand.NewPCG(uint64(index), uint64(time.Now().UnixNano())))}
 	defer k.close()
 	for n := index; ctx.Err() == nil; n++ {
 		send := k.once
@@ -82,22 +81,24 @@ func (b *bench) client(ctx context.Context, c *call, index int, r *benchResult) 
 			send = k.lines
 		}
 		if err := send(b.mix.pick(n)); err != nil {
-			r.fail(err)
+			b.fail(err)
 			client.Pause(ctx, failurePause)
 		}
-		if index == 0 && r.shown.due() {
-			r.say(b.duration.Duration)
+		if index == 0 && b.shown.due() {
+			b.say(b.duration.Duration)
 		}
 	}
 }
 
+// A benchClient has at most one stream of commits, with one group of lines in flight at a time.
 type benchClient struct {
 	*bench
 	c      *call
-	result *benchResult
 	random *rand.Rand
 	body   []byte
-	stream *benchStream // nil if none is open
+	runs   chan []client.Line // to the stream; nil if none is open
+	next   func() (client.Answered, error, bool)
+	stop   func()
 }
 
 // once sends one request.
@@ -114,7 +115,7 @@ func (k *benchClient) once(kind int) error {
 		k.body = append(k.body[:len(k.body)-1], "]}"...)
 	case reading:
 		q.Method, q.Base, k.body = http.MethodGet, k.c.readURL, k.body[:0]
-		q.Path = fmt.Sprintf("/v1/read/container/%d/balances", k.first+k.random.Int64N(k.containers.value))
+		q.Path = fmt.Sprintf("/v1/read/container/%d/balances", k.first+k.random.Int64N(k.made))
 	}
 	q.Body = k.body
 	start := time.Now()
@@ -123,36 +124,29 @@ func (k *benchClient) once(kind int) error {
 		err = a.check()
 	}
 	if err == nil {
-		k.result.answered(kind, time.Since(start), 1)
+		k.answered(kind, time.Since(start), 1)
 	}
 	return err
 }
 
-// A benchStream is a stream of commits that has one group of lines in flight at a time.
-type benchStream struct {
-	runs chan []client.Line
-	next func() (client.Answered, error, bool) // returns the next result
-	stop func()
-}
-
-func (k *benchClient) open() *benchStream {
-	s := &benchStream{runs: make(chan []client.Line, 1)}
-	source := func(yield func([]client.Line, bool) bool) {
-		for run := range s.runs {
+// open opens a stream.
+func (k *benchClient) open() {
+	runs := make(chan []client.Line, 1)
+	o := client.LinesOptions{Base: k.c.writeURL, Window: int(k.batch.value), Tries: 1, GiveUp: k.c.timeout.Duration}
+	k.next, k.stop = iter.Pull2(k.c.api.CommitLines(k.c.ctx, func(yield func([]client.Line, bool) bool) {
+		for run := range runs {
 			if !yield(run, false) {
 				return
 			}
 		}
-	}
-	o := client.LinesOptions{Base: k.c.writeURL, Window: int(k.batch.value), Tries: 1, GiveUp: k.c.timeout.Duration}
-	s.next, s.stop = iter.Pull2(k.c.api.CommitLines(k.c.ctx, source, o))
-	return s
+	}, o))
+	k.runs = runs
 }
 
 // lines sends lines over the client's stream, and waits for their results.
 func (k *benchClient) lines(kind int) error {
-	if k.stream == nil {
-		k.stream = k.open()
+	if k.runs == nil {
+		k.open()
 	}
 	run := make([]client.Line, k.batch.value)
 	k.body = k.body[:0]
@@ -162,10 +156,10 @@ func (k *benchClient) lines(kind int) error {
 		run[i].Text = k.body[from:]
 	}
 	start := time.Now()
-	k.stream.runs <- run
+	k.runs <- run
 	n := 0
 	for range run {
-		r, err, _ := k.stream.next()
+		r, err, _ := k.next()
 		if failed, ok := errors.AsType[*client.Unanswered](err); ok {
 			err = inWords(failed.Err)
 		} else if r.Err != nil {
@@ -176,7 +170,7 @@ func (k *benchClient) lines(kind int) error {
 			return err
 		}
 		if n++; !r.More {
-			k.result.answered(kind, time.Since(start), n)
+			k.answered(kind, time.Since(start), n)
 			n = 0
 		}
 	}
@@ -184,18 +178,18 @@ func (k *benchClient) lines(kind int) error {
 }
 
 func (k *benchClient) close() {
-	if s := k.stream; s != nil {
-		k.stream = nil
-		close(s.runs)
-		s.next() // waits for the end of the stream, unless it failed
-		s.stop()
+	if k.runs != nil {
+		close(k.runs)
+		k.next() // waits for the end of the stream, unless it failed
+		k.stop()
+		k.runs = nil
 	}
 }
 
 const failurePause = 100 * time.Millisecond
 
 func (k *benchClient) appendTransfer(dst []byte) []byte {
-	n := k.containers.value
+	n := k.made
 	from := k.random.Int64N(n)
 	to := (from + 1 + k.random.Int64N(n-1)) % n
 	return fmt.Appendf(dst, `{"operations":[{"op":"TransferFungible","args":{"from_container":%d,"to_container":%d,"class_id":%d,"key":0,"quantity":1}}]}`,
