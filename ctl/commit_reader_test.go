@@ -33,18 +33,13 @@ func TestNearCommits(t *testing.T) {
 }
 
 // historyOf serves the history of container 1, with a transfer in each of the commits
-// seqs, and the commits themselves. Like an older daemon, it does not support the
-// parameter payer. It counts the requests for commits, and responds to them with the
-// given status.
+// seqs, and the commits themselves. It counts the requests for commits, and responds to
+// them with the given status.
 func historyOf(t *testing.T, seqs []int64, status int) (url string, requests *atomic.Int64) {
 	requests = new(atomic.Int64)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch q := r.URL.Query(); r.URL.Path {
 		case "/v1/read/container/1/history":
-			if q.Has("payer") {
-				http.Error(w, `{"error":{"code":"InvalidParameter","message":"There is no query parameter \"payer\" here.","details":{"parameter":"payer"}}}`, http.StatusBadRequest)
-				return
-			}
 			var entries []string
 			for _, seq := range seqs {
 				entries = append(entries, fmt.Sprintf(`{"global_seq":%d,"committed_at":"2026-01-31T12:00:00Z","operation_index":0,"op":"TransferFungible","class_id":1,"key":0,"change":-1,"quantity":5}`, seq))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"strings"
+	"time"
 )
 
 // A view names the fields of an object that a table shows, in order. If the view is of
@@ -22,23 +23,16 @@ var amountFields = map[string]bool{"quantity": true, "held": true, "change": tru
 // An entry is an object of a response.
 type entry map[string]json.RawMessage
 
-func (c *call) showItem(a *answer, v view) error {
-	var e entry
-	if err := a.data(&e); err != nil {
-		return err
+// item returns the data of a response, which must have fields.
+func (a *answer) item() (e entry, err error) {
+	if err = a.data(&e); err == nil && len(e) == 0 {
+		err = a.lacks("data")
 	}
-	if len(e) == 0 {
-		return a.lacks("data")
-	}
-	t := c.newTable()
-	if err := c.addItem(t, e, v); err != nil {
-		return err
-	}
-	t.flush()
-	return nil
+	return e, err
 }
 
-func (c *call) addItem(t *table, e entry, v view) error {
+func (c *call) showItem(e entry, v view) error {
+	t := c.newTable()
 	for _, name := range strings.Fields(string(v)) {
 		name, optional := strings.CutSuffix(name, "?")
 		if optional && e[name] == nil && name != "container" {
@@ -48,11 +42,11 @@ func (c *call) addItem(t *table, e entry, v view) error {
 		if err != nil {
 			return err
 		}
-		if optional && cell == none {
-			continue
+		if !optional || cell != none {
+			t.row(name, cell)
 		}
-		t.row(name, cell)
 	}
+	t.flush()
 	return nil
 }
 
@@ -93,12 +87,17 @@ func (c *call) addEntries(t *table, a *answer) error {
 	return nil
 }
 
-func (c *call) addRow(t *table, e entry) (err error) {
+func (c *call) addRow(t *table, e entry) error {
 	row := make([]any, len(t.columns))
 	for i, column := range t.columns {
-		if row[i], err = c.cell(e, column.name); err != nil {
+		cell, err := c.cell(e, column.name)
+		if err != nil {
 			return err
 		}
+		if at, err := time.Parse(time.RFC3339Nano, cell); err == nil && column.name == "committed_at" && !c.csv() {
+			cell = at.UTC().Format("2006-01-02T15:04:05.000Z") // to the millisecond
+		}
+		row[i] = cell
 	}
 	t.row(row...)
 	return nil
@@ -148,13 +147,14 @@ func (c *call) cell(e entry, name string) (string, error) {
 		return none, nil
 	}
 	var word string
-	if json.Unmarshal(e[name], &word) != nil {
-		return raw, nil
+	var list []int64
+	switch {
+	case json.Unmarshal(e[name], &word) == nil:
+		return word, nil
+	case json.Unmarshal(e[name], &list) == nil:
+		return joinInts(list), nil
 	}
-	if name == "committed_at" {
-		return c.timeCell(word), nil
-	}
-	return word, nil
+	return raw, nil
 }
 
 var historyCommand = readRow{

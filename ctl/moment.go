@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -82,6 +83,21 @@ func (s *span) declare(set *flag.FlagSet, seqOnly bool) {
 	add(&s.to, "to", "up to this `"+value+"`, inclusive")
 	add(&s.after, "after", "only after this `"+value+"`")
 	add(&s.before, "before", "only before this `"+value+"`")
+}
+
+// ask sets the parameters of a query for a list of commits, or for a history.
+func (s *span) ask(q url.Values, ofCommits bool) {
+	if !ofCommits {
+		s.from.ask(q, "from")
+		s.to.ask(q, "to")
+		return
+	}
+	if from := s.from.seq; from.given {
+		q.Set("after", strconv.FormatInt(max(from.value-1, 0), 10))
+	}
+	if to := s.to.seq; to.given {
+		q.Set("before", strconv.FormatInt(max(to.value, to.value+1), 10))
+	}
 }
 
 // settle replaces -after and -before by the equivalent -from and -to.

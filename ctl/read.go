@@ -7,8 +7,8 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,72 +16,184 @@ import (
 	"assetledger/ledger"
 )
 
-// maxListLimit is the maximum page length of a read daemon.
-const maxListLimit = 10_000
+const (
+	maxListLimit = 10_000           // maximum page length of a read daemon
+	maxWait      = 30 * time.Second // maximum time that one request may wait for a commit
+	mostDrawn    = 256              // maximum number of things to draw; more are listed
+)
 
-// errEnough ends the reading of a list early. It is not reported.
-var errEnough = errors.New("enough was read")
-
-// maxWait is the maximum time that one request may wait for a commit.
-const maxWait = 30 * time.Second
-
-type readFlags struct {
-	minSeq number
-	wait   duration
-	at     moment
+// A readRun is one run of a read.
+type readRun struct {
+	*readRow
+	minSeq  number
+	wait    duration
+	at      moment
+	within  span
+	limit   number
+	last    number
+	cursor  string
+	all     bool
+	asList  bool
+	filters []flag.Value // in the order of the row
 }
 
-func (r *readFlags) declare(set *flag.FlagSet) {
-	r.minSeq = anyKey()
+// setup declares the flags of the read.
+func (row *readRow) setup(set *flag.FlagSet) action {
+	r := &readRun{readRow: row, minSeq: anyKey(), at: moment{last: true}, limit: number{least: 1, most: maxListLimit}, last: number{least: 1, most: maxListLimit}}
 	set.Var(&r.minSeq, "min-seq", "respond only when commit `SEQ` is visible: pass the global_seq of a commit to read it back")
 	set.Var(&r.wait, "wait", "maximum `TIME` to wait for -min-seq, up to 30s (the daemon's default is 1s)")
+	if r.past {
+		set.Var(&r.at, "at", "state as of this `SEQ|TIME`: "+momentUsage)
+	}
+	if r.list {
+		set.Var(&r.limit, "limit", "at most `N` entries per page, up to 10000 (the daemon's default is 1000)")
+		set.StringVar(&r.cursor, "cursor", "", "continue after the page that returned this `CURSOR`")
+		set.BoolVar(&r.all, "all", false, "read all pages; each is consistent by itself")
+	}
+	if r.ofCommits {
+		set.Var(&r.last, "last", "the newest `N` commits, or the newest before -before or up to -to, newest first")
+	}
+	if r.span {
+		r.within.declare(set, r.ofCommits)
+	}
+	if r.draw != nil {
+		set.BoolVar(&r.asList, "list", false, "show a table instead of a drawing, as -limit, -cursor and -all do")
+	}
+	for _, f := range r.readRow.filters {
+		value := f.value()
+		set.Var(value, f.flag, f.usage)
+		r.filters = append(r.filters, value)
+	}
+	return r.run
 }
 
-func (r *readFlags) declarePast(set *flag.FlagSet) {
-	r.at.last = true
-	set.Var(&r.at, "at", "state as of this `SEQ|TIME`: "+momentUsage)
+func (r *readRun) run(c *call) error {
+	path, err := c.path(r.path, r.arg)
+	if err != nil {
+		return err
+	}
+	q, err := r.query(c)
+	switch {
+	case err != nil:
+		return err
+	case !r.list:
+		err = r.one(c, path, q)
+	case r.draw != nil && !r.asList && !r.limit.given && r.cursor == "" && !r.all && !c.json() && !c.csv():
+		err = r.drawing(c, path, q)
+	default:
+		err = r.pages(c, path, q)
+	}
+	return r.absent(c, path, err)
 }
 
-func (r *readFlags) query(c *call) (url.Values, error) {
-	q := url.Values{}
-	if r.wait.Duration > maxWait {
+// query returns the parameters that the flags stand for.
+func (r *readRun) query(c *call) (url.Values, error) {
+	switch {
+	case r.wait.Duration > maxWait:
 		return nil, usagef("-wait is %v, but must be at most %v", &r.wait, maxWait)
-	}
-	if r.wait.Duration > 0 && !r.minSeq.given && r.at.word == "" {
+	case r.wait.Duration > 0 && !r.minSeq.given && r.at.word == "":
 		return nil, usagef("-wait needs -min-seq, the commit to wait for")
-	}
-	if r.minSeq.given && r.at.word != "" {
+	case r.minSeq.given && r.at.word != "":
 		return nil, usagef("-at waits for its commit itself: omit -min-seq")
+	case r.last.given && (r.limit.given || r.cursor != "" || r.all):
+		return nil, usagef("-last can't be combined with -limit, -cursor or -all")
+	}
+	if err := r.within.settle(); err != nil {
+		return nil, err
+	}
+	q := url.Values{}
+	for i, f := range r.readRow.filters {
+		setQuery(q, f.param, r.filters[i])
 	}
 	setQuery(q, "min_seq", &r.minSeq)
+	setQuery(q, "limit", &r.limit)
 	r.at.ask(q, "at")
+	r.within.ask(q, r.ofCommits)
 	if r.wait.Duration > 0 {
 		q.Set("wait", r.wait.String())
 		c.timeout.Duration += r.wait.Duration // the timeout for the response begins after the wait
 	}
+	if r.cursor != "" {
+		q.Set("cursor", r.cursor)
+	}
+	if r.last.given {
+		q.Set("order", "newest")
+		q.Set("limit", r.last.String())
+	}
 	return q, nil
 }
 
-// show reads path and shows the response, unchanged or with render.
-func (r *readFlags) show(c *call, path string, render func(a *answer) error) error {
-	q, err := r.query(c)
+// one shows a single thing.
+func (r *readRun) one(c *call, path string, q url.Values) error {
+	a, err := c.get(c.readURL, path, q)
+	switch {
+	case err != nil:
+		return err
+	case c.json():
+		c.showRaw(a)
+		return nil
+	case r.render != nil:
+		return r.render(c, a)
+	}
+	e, err := a.item()
 	if err != nil {
 		return err
 	}
-	a, err := c.get(c.readURL, path, q)
+	return c.showItem(e, r.fields)
+}
+
+// pages shows one page of a list, or all pages. As JSON, each page is a line.
+func (r *readRun) pages(c *call, path string, q url.Values) error {
+	fields := r.fields
+	if c.csv() {
+		fields = cmp.Or(r.csv, fields)
+	}
+	if r.commits {
+		c.related = &commitReader{c: c, left: mostNames}
+		if !c.json() {
+			q.Set("payer", "true")
+		}
+	}
+	t := c.listTable(fields)
+	next, err := c.pages(path, q, r.all, c.refusal, func(a *answer) (err error) {
+		switch {
+		case c.ndjson():
+			err = c.showEntries(a)
+		case c.json():
+			c.showRaw(a)
+		default:
+			if err = c.addEntries(t, a); err == nil {
+				t.flush()
+			}
+		}
+		return cmp.Or(err, c.out.Flush())
+	})
+	if err == nil && next != "" && !c.json() && !r.last.given {
+		c.say("there is more: continue with -cursor %s, or use -all", next)
+	}
+	return err
+}
+
+// drawing draws the things of a list, or lists them if they can't be drawn.
+func (r *readRun) drawing(c *call, path string, q url.Values) error {
+	few := maps.Clone(q)
+	few.Set("limit", strconv.Itoa(mostDrawn))
+	a, err := c.get(c.readURL, path, few)
 	if err != nil {
-		return r.absent(c, path, err)
+		return err
 	}
-	if c.json() {
-		c.showRaw(a)
-		return nil
+	if a.nextCursor() != "" {
+		c.say("more than %d things are too many to draw, so they are listed", mostDrawn)
+	} else if drawn, err := r.draw(c, a, q); drawn || err != nil {
+		return err
 	}
-	return render(a)
+	r.all = true
+	return r.pages(c, path, q)
 }
 
 // absent explains the error of a read with -at if the container did not exist then. It
 // reads from the history when the container was created.
-func (r *readFlags) absent(c *call, path string, err error) error {
+func (r *readRun) absent(c *call, path string, err error) error {
 	var refused *apiError
 	if r.at.word == "" || !errors.As(err, &refused) || refused.Code != string(ledger.ContainerNotFound) && refused.Code != string(ledger.Forbidden) {
 		return err
@@ -106,104 +218,28 @@ func (r *readFlags) absent(c *call, path string, err error) error {
 	return err
 }
 
-// listFlags are the flags of reads that return a list page by page.
-type listFlags struct {
-	readFlags
-	limit  number
-	cursor string
-	all    bool
-	whole  bool // the caller needs only one page
-}
-
-// declare declares the flags of a list, including those of every read.
-func (l *listFlags) declare(set *flag.FlagSet) {
-	l.limit = number{least: 1, most: maxListLimit}
-	set.Var(&l.limit, "limit", "at most `N` entries per page, up to 10000 (the daemon's default is 1000)")
-	set.StringVar(&l.cursor, "cursor", "", "continue after the page that returned this `CURSOR`")
-	set.BoolVar(&l.all, "all", false, "read all pages; each is consistent by itself")
-}
-
-func (l *listFlags) showTable(c *call, path string, filters url.Values, fields view) error {
-	t := c.listTable(fields)
-	return l.show(c, path, filters, t, func(a *answer) error { return c.addEntries(t, a) })
-}
-
-// show reads and shows one page of a list, or all pages. filters are further parameters
-// of the query. addRows adds a page's entries to the table. As JSON, each page is a line.
-func (l *listFlags) show(c *call, path string, filters url.Values, t *table, addRows func(a *answer) error) error {
-	q, err := l.query(c)
-	if err != nil {
-		return err
-	}
-	maps.Copy(q, filters)
-	setQuery(q, "limit", &l.limit)
-	if l.cursor != "" {
-		q.Set("cursor", l.cursor)
-	}
-	next, err := c.pages(path, q, l.all, c.refusal, func(a *answer) (err error) {
-		switch {
-		case c.ndjson():
-			err = c.showEntries(a)
-		case c.json():
-			c.showRaw(a)
-		default:
-			if err = addRows(a); err == nil {
-				t.flush()
-			}
-		}
-		return cmp.Or(err, c.out.Flush())
-	})
-	if err == nil && next != "" && !c.json() && !l.whole {
-		c.say("there is more: continue with -cursor %s, or use -all", next)
-	}
-	return l.absent(c, path, err)
-}
-
 // pages reads one page of a list, or with all also those after it. It calls add with each
 // page for which check returns nil. next is the cursor of the next page.
 func (c *call) pages(path string, q url.Values, all bool, check, add func(a *answer) error) (next string, err error) {
 	for {
 		a, err := c.peek(path, q)
-		if err == nil && a.Status == http.StatusBadRequest && q.Has("payer") { // the daemon may be older than this parameter
-			q.Del("payer")
-			a, err = c.peek(path, q)
-		}
 		if err == nil {
 			err = check(a)
 		}
 		if err == nil {
 			err = add(a)
 		}
-		if next = ""; err == nil {
-			next = a.nextCursor()
+		if err != nil {
+			return "", err
 		}
-		switch {
-		case err != nil || next == "" || !all:
-			return next, err
-		case next == q.Get("cursor"):
+		if next = a.nextCursor(); next == "" || !all {
+			return next, nil
+		}
+		if next == q.Get("cursor") {
 			return "", fmt.Errorf("the response of %s returns the cursor of the request: the list would never end", a.URL)
 		}
 		q.Set("cursor", next)
 	}
-}
-
-// paged reports whether a flag asks for pages.
-func (l *listFlags) paged() bool { return l.limit.given || l.cursor != "" || l.all }
-
-// mostDrawn is the maximum number of things to draw. More are listed.
-const mostDrawn = 256
-
-// draw draws the things of a list, or returns errEnough if there are too many.
-func (l *listFlags) draw(c *call, path string, filters url.Values, draw func(*call, *answer, url.Values) error) error {
-	few := *l
-	few.limit.value, few.limit.given = mostDrawn, true
-	return few.show(c, path, filters, c.newTable(), func(a *answer) error {
-		if a.nextCursor() != "" {
-			c.say("more than %d things are too many to draw, so they are listed", mostDrawn)
-			return errEnough
-		}
-		return draw(c, a, filters)
-	})
 }
 
 // showEntries writes only the entries of a list, one per line.

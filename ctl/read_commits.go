@@ -2,59 +2,16 @@ package ctl
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"strconv"
-	"time"
 )
 
-var readCommitsCommand = command{
-	Words:    "read commits",
-	Purpose:  "list the commits, oldest or newest first",
-	List:     true,
-	Examples: [2]string{"read commits -last 20", "read commits -idempotency-key order-17 -o json"},
-	Setup: func(set *flag.FlagSet) action {
-		list := &listFlags{}
-		list.readFlags.declare(set)
-		list.declare(set)
-		last := number{least: 1, most: maxListLimit}
-		set.Var(&last, "last", "the newest `N` commits, or the newest before -before or up to -to, newest first")
-		var within span
-		within.declare(set, true)
-		query := declareFilters(set, []filter{
-			{"idempotency-key", "idempotency_key", textValue, "the commit of this idempotency `KEY`, while it is remembered"},
-		})
-		return func(c *call) error {
-			if err := within.settle(); err != nil {
-				return err
-			}
-			q := query()
-			if from := within.from.seq; from.given {
-				q.Set("after", strconv.FormatInt(max(from.value-1, 0), 10))
-			}
-			if to := within.to.seq; to.given {
-				q.Set("before", strconv.FormatInt(max(to.value, to.value+1), 10))
-			}
-			if last.given {
-				if list.paged() {
-					return usagef("-last can't be combined with -limit, -cursor or -all")
-				}
-				q.Set("order", "newest")
-				q.Set("limit", last.String())
-				list.whole = true
-			}
-			return list.showTable(c, "/v1/read/commits", q, "global_seq batch_seq committed_at operations")
-		}
-	},
-}
-
-// timeCell returns a time in milliseconds for a table, or unchanged for CSV.
-func (c *call) timeCell(exact string) string {
-	if t, err := time.Parse(time.RFC3339Nano, exact); err == nil && !c.csv() {
-		return t.UTC().Format("2006-01-02T15:04:05.000Z")
-	}
-	return exact
-}
+var readCommitsCommand = readRow{
+	words: "read commits", purpose: "list the commits, oldest or newest first", list: true, span: true, ofCommits: true,
+	examples: [2]string{"read commits -last 20", "read commits -idempotency-key order-17 -o json"},
+	path:     "/v1/read/commits",
+	fields:   "global_seq batch_seq committed_at operations",
+	filters:  []filter{{"idempotency-key", "idempotency_key", textValue, "the commit of this idempotency `KEY`, while it is remembered"}},
+}.command()
 
 // summary returns the first operation, and the number of the others if there are any.
 func (c *call) summary(ops []operation) (string, error) {
@@ -92,37 +49,25 @@ type operation struct {
 
 func showCommit(c *call, a *answer) error {
 	var d commitData
-	if err := a.data(&d); err != nil {
+	e, err := a.item()
+	if err == nil {
+		err = a.data(&d)
+	}
+	if err == nil && d.GlobalSeq < 1 {
+		err = a.lacks("global_seq")
+	}
+	if err != nil {
 		return err
 	}
-	if d.GlobalSeq < 1 {
-		return a.lacks("global_seq")
+	if err := c.showItem(e, "global_seq batch_seq committed_at minted_instances metadata principal? reverses? reversed_by?"); err != nil {
+		return err
 	}
-	t := c.newTable()
-	t.row("global_seq", d.GlobalSeq)
-	t.row("batch_seq", d.BatchSeq)
-	t.row("committed_at", d.CommittedAt)
-	t.row("minted_instances", joinInts(d.Minted))
-	t.row("metadata", string(d.Metadata))
-	if d.Principal != "" {
-		t.row("principal", d.Principal)
-	}
-	if d.Reverses != 0 {
-		t.row("reverses", d.Reverses)
-	}
-	if d.ReversedBy != 0 {
-		t.row("reversed_by", d.ReversedBy)
-	}
-	t.flush()
 	fmt.Fprintln(c.out)
+	words, err := c.wordsOfAll(d.Operations)
 	ops := c.newTable(numeric("n"), text("operation"))
-	for i, op := range d.Operations {
-		words, err := c.wordsOf(&op)
-		if err != nil {
-			return err
-		}
-		ops.row(i, words)
+	for i, op := range words {
+		ops.row(i, op)
 	}
 	ops.flush()
-	return nil
+	return err
 }

@@ -57,7 +57,8 @@ func (g *gridPicture) check() error {
 	return nil
 }
 
-func drawGrid(c *call, a *answer, region url.Values) error {
+// drawGrid draws a grid with a list of its things, unless it is too large for the screen.
+func drawGrid(c *call, a *answer, region url.Values) (bool, error) {
 	var d struct {
 		Width      int `json:"grid_width"`
 		Height     int `json:"grid_height"`
@@ -65,13 +66,13 @@ func drawGrid(c *call, a *answer, region url.Values) error {
 		Placements []placement
 	}
 	if err := a.data(&d); err != nil {
-		return err
+		return false, err
 	}
 	g := &gridPicture{screen: &c.screen, width: d.Width, height: d.Height, things: d.Placements}
 	if err := g.check(); err != nil {
-		return notALedgers(a.URL, "%w", err)
+		return false, notALedgers(a.URL, "%w", err)
 	}
-	if len(region) > 0 {
+	if region.Has("width") {
 		cells := func(name string, most int) int {
 			n, _ := strconv.Atoi(region.Get(name))
 			return min(n, most)
@@ -82,11 +83,11 @@ func drawGrid(c *call, a *answer, region url.Values) error {
 	step := g.fit()
 	if step == 0 {
 		c.say("a grid of %dx%d cells is too large to draw, so it is listed; to draw a part, use -x, -y, -width and -height", g.width, g.height)
-		return errEnough
+		return false, nil
 	}
 	legend := c.listTable("mark " + gridFields)
 	if err := c.addEntries(legend, a); err != nil {
-		return err
+		return false, err
 	}
 	for i := range min(len(g.things), len(legend.rows)) {
 		legend.rows[i][0] = gridMark(i)
@@ -97,7 +98,7 @@ func drawGrid(c *call, a *answer, region url.Values) error {
 		fmt.Fprintln(c.out)
 		legend.flush()
 	}
-	return nil
+	return true, nil
 }
 
 // gridMark returns the mark of thing i of a drawing.

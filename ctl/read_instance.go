@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -77,14 +78,10 @@ func (c *call) containerName(id string) (string, error) {
 	return c.names[id], nil
 }
 
-// showInstance shows an instance with all its children, page by page.
+// showInstance shows an instance with all its children, which it reads page by page.
 func showInstance(c *call, a *answer) error {
-	var e entry
-	if err := a.data(&e); err != nil {
-		return err
-	}
-	t := c.newTable()
-	if err := c.addItem(t, e, "instance_id class_id class key minted_seq location"); err != nil {
+	e, err := a.item()
+	if err != nil {
 		return err
 	}
 	var children []int64
@@ -94,14 +91,14 @@ func showInstance(c *call, a *answer) error {
 		children = append(children, page.Children...)
 		return err
 	}
-	err := add(a)
+	err = add(a)
 	if next := a.nextCursor(); err == nil && next != "" {
 		q := url.Values{"limit": {strconv.Itoa(maxListLimit)}, "cursor": {next}}
 		_, err = c.pages("/v1/read/instance/"+c.args[0], q, true, c.refusal, add)
 	}
-	t.row("children", joinInts(children))
-	if err == nil {
-		t.flush()
+	if err != nil {
+		return err
 	}
-	return err
+	e["children"], _ = json.Marshal(children) // can always be encoded
+	return c.showItem(e, "instance_id class_id class key minted_seq location children")
 }

@@ -1,8 +1,6 @@
 package ctl
 
 import (
-	"cmp"
-	"errors"
 	"flag"
 	"net/url"
 	"strings"
@@ -19,10 +17,11 @@ type readRow struct {
 	list                       bool
 	past                       bool // has -at
 	span                       bool // has the flags of span
+	ofCommits                  bool // it lists commits: its span has only their numbers, and it has -last
 	commits                    bool // the table shows fields from the commits of its entries
 	filters                    []filter
-	render                     func(c *call, a *answer) error               // shows one thing; nil: show its fields
-	draw                       func(c *call, a *answer, q url.Values) error // draws instead of a table, unless it returns errEnough; may be nil
+	render                     func(c *call, a *answer) error                       // shows one thing; nil: show its fields
+	draw                       func(c *call, a *answer, q url.Values) (bool, error) // draws a list, and reports whether it could; nil: show a table
 }
 
 // A filter is a flag that sets a parameter of the query.
@@ -37,76 +36,8 @@ func keyValue() flag.Value   { n := anyKey(); return &n }
 func textValue() flag.Value  { return new(textFlag) }
 func classValue() flag.Value { return &reference{kind: "CLASS"} }
 
-func declareFilters(set *flag.FlagSet, filters []filter) func() url.Values {
-	values := make([]flag.Value, len(filters))
-	for i, f := range filters {
-		values[i] = f.value()
-		set.Var(values[i], f.flag, f.usage)
-	}
-	return func() url.Values {
-		q := url.Values{}
-		for i, f := range filters {
-			setQuery(q, f.param, values[i])
-		}
-		return q
-	}
-}
-
-func (r readRow) command() command {
-	return command{Words: r.words, Args: r.arg, Purpose: r.purpose, Notes: r.notes, Examples: r.examples, List: r.list, Setup: r.setup}
-}
-
-func (r readRow) setup(set *flag.FlagSet) action {
-	f, within, asList := &listFlags{}, &span{}, false
-	f.readFlags.declare(set)
-	if r.past {
-		f.declarePast(set)
-	}
-	if r.list {
-		f.declare(set)
-	}
-	if r.span {
-		within.declare(set, false)
-	}
-	if r.draw != nil {
-		set.BoolVar(&asList, "list", false, "show a table instead of a drawing, as -limit, -cursor and -all do")
-	}
-	query := declareFilters(set, r.filters)
-	return func(c *call) error {
-		path, err := c.path(r.path, r.arg)
-		if err != nil {
-			return err
-		}
-		if err := within.settle(); err != nil {
-			return err
-		}
-		switch {
-		case r.render != nil:
-			return f.readFlags.show(c, path, func(a *answer) error { return r.render(c, a) })
-		case !r.list:
-			return f.readFlags.show(c, path, func(a *answer) error { return c.showItem(a, r.fields) })
-		}
-		q := query()
-		within.from.ask(q, "from")
-		within.to.ask(q, "to")
-		if r.draw != nil && !asList && !c.json() && !c.csv() && !f.paged() {
-			if err := f.draw(c, path, q, r.draw); !errors.Is(err, errEnough) {
-				return err
-			}
-			f.all = true
-		}
-		if r.commits {
-			c.related = &commitReader{c: c, left: mostNames}
-			if !c.json() {
-				q.Set("payer", "true")
-			}
-		}
-		fields := r.fields
-		if c.csv() {
-			fields = cmp.Or(r.csv, fields)
-		}
-		return f.showTable(c, path, q, fields)
-	}
+func (row readRow) command() command {
+	return command{Words: row.words, Args: row.arg, Purpose: row.purpose, Notes: row.notes, Examples: row.examples, List: row.list, Setup: row.setup}
 }
 
 // path inserts the argument, of the given kind, into a path that has a *.
@@ -175,7 +106,7 @@ var readRows = []readRow{{
 	examples: [2]string{"read holders EUR", "read holders 1 -stack-key 0 -all -o csv"},
 	path:     "/v1/read/class/*/holders",
 	fields:   "container_id container key quantity held",
-	csv:      "container_id key quantity held",
+	csv:      "container_id key quantity held", // without a request for each name
 	filters:  []filter{stackKeyFilter},
 }, {
 	words: "read instances", arg: "CLASS", purpose: "list the instances of a class and where they are", list: true,
@@ -196,7 +127,7 @@ var readRows = []readRow{{
 	examples: [2]string{"read slots 3", "read slots 3 -limit 10000 -o json"},
 	path:     "/v1/read/container/*/slots",
 	fields:   "slot_index instance_id class_id class key",
-	csv:      "slot_index instance_id class_id key", // unchanged since before tables had the class
+	csv:      "slot_index instance_id class_id key",
 }}
 
 func readCommands() (list []command) {
