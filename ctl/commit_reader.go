@@ -2,66 +2,30 @@ package ctl
 
 import (
 	"encoding/json"
-	"math"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
-	"sync"
 
 	"assetledger/ledger"
 )
 
-// A commitReader reads the commits of the entries of a history in advance. Adjacent ones
-// share a request, and several requests are sent at a time.
+// A commitReader reads the commits of the entries of a history, which are in order. If an
+// entry's commit is near that of the previous entry, it reads the next ones in the same request.
 type commitReader struct {
-	c      *call
-	own    int64                 // container of the history
-	wanted []int64               // commits of the remaining entries of the page, in order
-	known  map[int64]*commitData // commits that were read last
-	left   int                   // number of requests that may still be sent
-	ended  bool                  // no more commits are read: left is 0, or the token is limited to owners
+	c        *call
+	previous int64                 // commit of the previous entry; 0: none
+	known    map[int64]*commitData // commits that were read last
+	left     int                   // number of requests that may still be sent
+	ended    bool                  // no more commits are read: left is 0, or the token is limited to owners
 }
 
-const (
-	nearCommits = 100 // maximum width of the range of commits of one request
-	sparsest    = 10  // maximum width of a range per needed commit
-	atOnce      = 4   // number of concurrent requests
-)
+// nearCommits is the maximum number of commits of one request.
+const nearCommits = 100
 
-// expect announces the entries of a page. Then relate must be called with each, in order.
-// With a nil *commitReader, neither does anything.
-func (r *commitReader) expect(a *answer, list []json.RawMessage) error {
-	if r == nil {
-		return nil
-	}
-	var container struct {
-		ID int64 `json:"container_id"`
-	}
-	if err := a.data(&container); err != nil {
-		return err
-	}
-	r.own, r.wanted = container.ID, nil
-	for _, raw := range list {
-		var e struct {
-			Seq int64 `json:"global_seq"`
-		}
-		if err := a.part(raw).decode(&e); err != nil {
-			return err
-		}
-		r.wanted = append(r.wanted, e.Seq)
-	}
-	r.wanted = slices.Compact(r.wanted)
-	return nil
-}
-
-// relate adds fields from its commit to an entry, if the commit could be read: metadata
-// and principal, the other container of the operation as counterparty_id, reverses and
-// reversed_by.
-func (r *commitReader) relate(e entry) error {
-	if r == nil || e == nil {
-		return nil
-	}
+// relate adds fields from its commit to an entry of a page, if the commit could be read:
+// metadata and principal, the other container of the operation as counterparty_id, reverses
+// and reversed_by.
+func (r *commitReader) relate(e, page entry) error {
 	if payer := e["payer"]; payer != nil {
 		e["counterparty_id"] = payer
 	}
@@ -76,7 +40,8 @@ func (r *commitReader) relate(e entry) error {
 	}
 	other := int64(0)
 	if i, err := strconv.Atoi(string(e["operation_index"])); err == nil && i >= 0 && i < len(d.Operations) && e["hold_id"] == nil {
-		if other, err = d.Operations[i].counterparty(r.own); err != nil {
+		own, _ := strconv.ParseInt(string(page["container_id"]), 10, 64)
+		if other, err = d.Operations[i].counterparty(own); err != nil {
 			return err
 		}
 	}
@@ -88,81 +53,45 @@ func (r *commitReader) relate(e entry) error {
 	return nil
 }
 
-// read reads a commit and the next ones into known, unless the commit is there already or can't be read.
+// read reads a commit into known, unless it is there already or can't be read.
 func (r *commitReader) read(seq int64) error {
-	if r.ended || r.known[seq] != nil {
+	step := seq - r.previous
+	known := r.previous != 0
+	if r.previous = seq; r.ended || r.known[seq] != nil {
 		return nil
 	}
 	if r.ended = r.left == 0; r.ended {
 		r.c.say("other containers and reversals are not shown from commit %d on: the limit of %s was reached", seq, count(mostNames, "request"))
 		return nil
 	}
-	r.wanted = r.wanted[max(0, slices.Index(r.wanted, seq)):]
-	var queries []url.Values
-	for rest := r.wanted; len(rest) > 0 && len(queries) < min(atOnce, r.left); {
-		n := near(rest)
-		queries = append(queries, rangeOf(rest[:n]))
-		rest = rest[n:]
+	r.left--
+	after, before, order := seq-1, seq+1, "oldest"
+	switch {
+	case known && 0 < step && step < nearCommits:
+		before = seq + nearCommits
+	case known && -nearCommits < step && step < 0:
+		after, order = max(seq-nearCommits, 0), "newest"
 	}
-	r.left -= len(queries)
-	answers, errs := make([]*answer, len(queries)), make([]error, len(queries))
-	var all sync.WaitGroup
-	for i, q := range queries {
-		all.Go(func() { answers[i], errs[i] = r.c.peek("/v1/read/commits", q) })
-	}
-	all.Wait()
-	r.known = map[int64]*commitData{}
-	for i, a := range answers {
-		if errs[i] != nil {
-			return errs[i]
-		}
-		if r.ended = a.Status == http.StatusForbidden; r.ended {
-			return nil
-		}
-		if err := r.c.refusal(a); err != nil {
-			return err
-		}
-		var page struct {
-			Data struct{ Commits []commitData }
-		}
-		if err := a.decode(&page); err != nil {
-			return err
-		}
-		for i := range page.Data.Commits {
-			d := &page.Data.Commits[i]
-			r.known[d.GlobalSeq] = d
-		}
-	}
-	return nil
-}
-
-// near returns how many of the numbers, starting with the first, fit in one request.
-func near(list []int64) int {
-	n := 1
-	for i, seq := range list {
-		wide := max(seq-list[0], list[0]-seq)
-		if wide >= nearCommits {
-			break
-		}
-		if wide <= int64(i)*sparsest {
-			n = i + 1
-		}
-	}
-	return n
-}
-
-// rangeOf returns the query for the commits from the first number to the last, in this
-// direction, so that a page that ends early has the first ones.
-func rangeOf(list []int64) url.Values {
-	first, last, order := list[0], list[len(list)-1], "oldest"
-	if first > last {
-		first, last, order = last, first, "newest"
-	}
-	q := url.Values{"order": {order}}
-	for name, n := range map[string]int64{"after": first - 1, "before": last + 1, "min_seq": last, "limit": last - first + 1} {
+	q := url.Values{"order": {order}, "limit": {strconv.Itoa(nearCommits)}}
+	for name, n := range map[string]int64{"after": after, "before": before, "min_seq": seq} {
 		q.Set(name, strconv.FormatInt(n, 10))
 	}
-	return q
+	a, err := r.c.peek("/v1/read/commits", q)
+	if err != nil {
+		return err
+	}
+	if r.ended = a.Status == http.StatusForbidden; r.ended {
+		return nil
+	}
+	var page struct{ Commits []commitData }
+	if err = r.c.refusal(a); err == nil {
+		err = a.data(&page)
+	}
+	r.known = map[int64]*commitData{}
+	for i := range page.Commits {
+		r.known[page.Commits[i].GlobalSeq] = &page.Commits[i]
+	}
+	return err
 }
 
 // containers returns the ids in the container arguments of an operation, with 0 for
@@ -191,6 +120,3 @@ func (o *operation) counterparty(own int64) (int64, error) {
 	}
 	return 0, err
 }
-
-// allCommits lets a commitReader send any number of requests.
-const allCommits = math.MaxInt

@@ -58,33 +58,32 @@ func (c *call) listTable(v view) *table {
 	return c.newTable(columns...)
 }
 
-// addEntries adds a row for each entry of the response's list. If an entry has no
-// class_id, it gets the one next to the list, if there is one.
+// addEntries adds a row for each entry of the response's list.
 func (c *call) addEntries(t *table, a *answer) error {
+	return c.each(a, func(e entry, _ *answer) error { return c.addRow(t, e) })
+}
+
+// each calls do with each entry of the response's list, and with the entry as it was
+// received. If an entry has no class_id, it gets the one next to the list, if there is one.
+func (c *call) each(a *answer, do func(e entry, raw *answer) error) error {
+	var page entry
 	list, err := a.entries()
-	if err != nil {
-		return err
-	}
-	var whole entry
-	if err := a.data(&whole); err != nil {
-		return err
-	}
-	if err := c.related.expect(a, list); err != nil {
-		return err
+	if err == nil {
+		err = a.data(&page)
 	}
 	for _, raw := range list {
-		e := entry{"class_id": whole["class_id"]}
-		if err := a.part(raw).decode(&e); err != nil {
+		if err != nil {
 			return err
 		}
-		if err := c.related.relate(e); err != nil {
-			return err
+		e := entry{"class_id": page["class_id"]}
+		if err = a.part(raw).decode(&e); err == nil && c.related != nil && e != nil {
+			err = c.related.relate(e, page)
 		}
-		if err := c.addRow(t, e); err != nil {
-			return err
+		if err == nil {
+			err = do(e, a.part(raw))
 		}
 	}
-	return nil
+	return err
 }
 
 func (c *call) addRow(t *table, e entry) error {

@@ -1,9 +1,11 @@
 package ctl
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -46,7 +48,6 @@ type statement struct {
 	t       *table
 	begun   bool   // the opening balance was shown
 	comma   string // separator before the next entry in JSON
-	commits commitReader
 }
 
 // Columns of a statement as a table and as CSV.
@@ -90,7 +91,7 @@ func (s *statement) run(c *call) (err error) {
 	if err := s.open(); err != nil {
 		return err
 	}
-	s.commits = commitReader{c: c, left: allCommits}
+	c.related = &commitReader{c: c, left: math.MaxInt}
 	s.t = c.listTable(statementFields)
 	if c.csv() {
 		s.t = c.listTable(statementCSV)
@@ -179,40 +180,28 @@ func (s *statement) changes() error {
 		q.Set("min_seq", s.to.seq.String())
 	}
 	_, err := s.c.pages(s.path+"/history", q, true, s.c.refusal, func(a *answer) error {
-		list, err := a.entries()
+		err := s.begin(a)
 		if err == nil {
-			err = s.begin(a)
-		}
-		if err == nil {
-			err = s.commits.expect(a, list)
-		}
-		if err != nil {
-			return err
-		}
-		for _, raw := range list {
-			if err := s.change(a.part(raw)); err != nil {
-				return err
-			}
+			err = s.c.each(a, s.change)
 		}
 		if !s.c.json() {
 			s.t.flush()
 		}
-		return s.c.out.Flush()
+		return cmp.Or(err, s.c.out.Flush())
 	})
 	return err
 }
 
 // change shows one entry. It skips entries that don't change the balance, such as those
 // of holds.
-func (s *statement) change(a *answer) error {
-	e := entry{}
+func (s *statement) change(e entry, a *answer) error {
 	var is struct {
 		Seq              int64 `json:"global_seq"`
 		Key              int64
 		Change, Quantity *int64
 		Hold             int64 `json:"hold_id"`
 	}
-	if err := errors.Join(a.decode(&is), a.decode(&e)); err != nil || is.Hold != 0 {
+	if err := a.decode(&is); err != nil || is.Hold != 0 {
 		return err
 	}
 	if is.Change == nil || is.Quantity == nil {
@@ -226,9 +215,6 @@ func (s *statement) change(a *answer) error {
 	}
 	s.balance += *is.Change
 	e["balance"] = strconv.AppendInt(nil, s.balance, 10)
-	if err := s.commits.relate(e); err != nil {
-		return err
-	}
 	if s.c.json() {
 		return s.json(a.Body, e)
 	}
