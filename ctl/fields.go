@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"flag"
+	"os"
 	"strings"
 	"time"
 )
@@ -177,48 +178,37 @@ var historyCommand = readRow{
 const commitsNote = "The other container, the reversal and the metadata come from the commits, read up to 100 per request. A token that\n" +
 	"is limited to owners can't read them."
 
+// effects are the parts of the field what, each for the entries that have its field.
+var effects = []struct{ field, words string }{
+	{"hold_id", " hold $hold_id $held_change, held $held"},
+	{"instance_id", " instance $instance_id"},
+	{"slot_index", " slot $slot_index"},
+	{"x", " cell $x,$y rotation $rotation"},
+	{"name", " name $name"},
+	{"counterparty_id", ", $direction $counterparty"},
+	{"reverses", ", reverses $reverses"},
+	{"reversed_by", ", reversed by $reversed_by"},
+}
+
 // changed describes the fields of a history entry other than amounts.
-func (c *call) changed(e entry) (string, error) {
-	var failed error
-	raw := func(name string) string { return string(e[name]) }
-	cell := func(name string) string {
-		shown, err := c.cell(e, name)
-		failed = cmp.Or(failed, err)
-		return shown
-	}
-	var place, words []string
-	if raw("hold_id") != "" {
-		place = append(place, "hold "+raw("hold_id")+" "+cell("held_change")+", held "+cell("held"))
-	}
-	if raw("instance_id") != "" {
-		place = append(place, "instance "+raw("instance_id"))
-	}
-	switch {
-	case raw("slot_index") != "":
-		place = append(place, "slot "+raw("slot_index"))
-	case raw("x") != "":
-		place = append(place, "cell "+raw("x")+","+raw("y")+" rotation "+raw("rotation"))
-	}
-	if e["name"] != nil {
-		place = append(place, "name "+cell("name"))
-	}
-	if place != nil {
-		words = append(words, strings.Join(place, " "))
-	}
-	if other := raw("counterparty_id"); other != "" {
-		if shown := cell("counterparty"); shown != none {
-			other = shown
+func (c *call) changed(e entry) (words string, err error) {
+	show := func(name string) string {
+		if name == "direction" {
+			if change := string(e["change"]); strings.HasPrefix(change, "-") || change == `"out"` {
+				return "to"
+			}
+			return "from"
 		}
-		direction := "from "
-		if change := raw("change"); strings.HasPrefix(change, "-") || change == `"out"` {
-			direction = "to "
+		cell, failed := c.cell(e, name)
+		if err = cmp.Or(err, failed); name == "counterparty" && cell == none {
+			return string(e["counterparty_id"])
 		}
-		words = append(words, direction+other)
+		return cell
 	}
-	for _, relation := range []string{"reverses", "reversed_by"} {
-		if seq := raw(relation); seq != "" {
-			words = append(words, strings.ReplaceAll(relation, "_", " ")+" "+seq)
+	for _, part := range effects {
+		if len(e[part.field]) > 0 {
+			words += os.Expand(part.words, show)
 		}
 	}
-	return cmp.Or(strings.Join(words, ", "), none), failed
+	return cmp.Or(strings.TrimLeft(words, ", "), none), err
 }

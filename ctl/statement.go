@@ -102,35 +102,35 @@ func (s *statement) run(c *call) (err error) {
 	return s.end()
 }
 
-// onlyClass returns the class of all stacks that are in the container now.
-func (s *statement) onlyClass() (class string, err error) {
-	a, err := s.c.get(s.c.readURL, s.path+"/balances", url.Values{"limit": {strconv.Itoa(maxListLimit)}})
-	if err != nil {
-		return "", err
-	}
-	var page balancesPage
-	if err := a.decode(&page); err != nil {
-		return "", err
-	}
-	for _, b := range page.Balances {
-		id := strconv.FormatInt(b.ClassID, 10)
-		if class != "" && class != id {
-			return "", usagef("%s holds several classes: choose one with -class", s.c.args[0])
-		}
-		class = id
-	}
-	if class == "" {
-		return "", usagef("%s is empty now: choose the class of the statement with -class", s.c.args[0])
-	}
-	return class, nil
+// eachStack calls do with each stack of the container that the query selects.
+func (s *statement) eachStack(q url.Values, check func(*answer) error, do func(class, key, quantity int64) error) error {
+	q.Set("limit", strconv.Itoa(maxListLimit))
+	_, err := s.c.pages(s.path+"/balances", q, true, check, func(a *answer) error {
+		return s.c.each(a, func(_ entry, raw *answer) error {
+			var b struct {
+				ClassID       int64 `json:"class_id"`
+				Key, Quantity int64
+			}
+			return cmp.Or(raw.decode(&b), do(b.ClassID, b.Key, b.Quantity))
+		})
+	})
+	return err
 }
 
-type balancesPage struct {
-	Balances []struct {
-		ClassID  int64 `json:"class_id"`
-		Key      int64
-		Quantity int64
+// onlyClass returns the class of all stacks that are in the container now.
+func (s *statement) onlyClass() (class string, err error) {
+	err = s.eachStack(url.Values{}, s.c.refusal, func(id, _, _ int64) error {
+		text := strconv.FormatInt(id, 10)
+		if class != "" && class != text {
+			return usagef("%s holds several classes: choose one with -class", s.c.args[0])
+		}
+		class = text
+		return nil
+	})
+	if err == nil && class == "" {
+		err = usagef("%s is empty now: choose the class of the statement with -class", s.c.args[0])
 	}
+	return class, err
 }
 
 // filters returns the query parameters that select the stacks.
@@ -148,18 +148,12 @@ func (s *statement) open() error {
 	}
 	q := s.filters()
 	before.ask(q, "at")
-	_, err := s.c.pages(s.path+"/balances", q, true, (*answer).check, func(a *answer) error {
-		var page balancesPage
-		if err := a.decode(&page); err != nil {
-			return err
+	err := s.eachStack(q, (*answer).check, func(class, key, quantity int64) error {
+		if class != s.of.ClassID {
+			return notALedgers(s.c.readURL+s.path, "it has %d of class %d", quantity, class)
 		}
-		for _, b := range page.Balances {
-			if b.ClassID != s.of.ClassID {
-				return notALedgers(a.URL, "it has %d of class %d", b.Quantity, b.ClassID)
-			}
-			s.stacks[b.Key] = b.Quantity
-			s.balance += b.Quantity
-		}
+		s.stacks[key] = quantity
+		s.balance += quantity
 		return nil
 	})
 	var refused *apiError
