@@ -13,19 +13,19 @@ help:
 	@echo 'make build   three static binaries in bin/, and man pages: man -M bin/man ledgerctl'
 	@echo 'make test    formatting, vet and all plain tests, in about three minutes on two cores'
 	@echo 'make long    the long forms of the tests that have one (LEDGER_LONG=1)'
-	@echo 'make check   all else that .ci/run wants: the long forms, demo, cross, the race detector, fuzzing, generated clients, bench, prove'
-	@echo 'make cross   the three programs compile for macOS, FreeBSD and linux/arm64 too'
+	@echo 'make check   everything else that .ci/run requires: the long forms, demo, cross, the race detector, fuzzing, generated clients, bench, prove'
+	@echo 'make cross   the three programs, compiled for macOS, FreeBSD and linux/arm64'
 	@echo 'make demo    the warehouse scenario on fresh daemons, checked; ends by itself'
 	@echo 'make cluster three etcds and two hosts on this machine: the writer is killed, and the other takes over; needs etcd'
 	@echo 'make run     a whole ledger on the default ports with ./ledger-data, until Ctrl-C'
-	@echo 'make bench   the ledger beside bare net/http, PostgreSQL, etcd and Redis; table in bench-out/ (BENCH=-quick: a short look)'
-	@echo 'make microbench  Go benchmarks of every hot piece'
+	@echo 'make bench   the ledger compared with bare net/http, PostgreSQL, etcd and Redis; table in bench-out/ (BENCH=-quick: a quick run)'
+	@echo 'make microbench  Go benchmarks of all hot paths'
 	@echo 'make fuzz    every fuzz target for FUZZTIME seconds (default 5)'
-	@echo 'make prove   killed daemons, power cuts, failing syncs and full disks, the long forms; as root, else most are skipped'
+	@echo 'make prove   killed daemons, power cuts, failing syncs and full disks, the long forms; run as root, otherwise most are skipped'
 	@echo 'make deb     a Debian package in bin/; needs dpkg-deb, and no network'
 	@echo 'make dist    archives with checksums and bills of materials in dist/: programs for Linux, ledgerctl for macOS'
 	@echo 'make image   a container image of the three programs; needs docker'
-	@echo 'make vuln    known vulnerabilities in what the programs use; needs the network'
+	@echo 'make vuln    known vulnerabilities in the dependencies of the programs; needs the network'
 	@echo 'make clean   remove bin/, dist/, demo-data/ and bench-out/'
 
 build:
@@ -36,8 +36,8 @@ build:
 # The plain tests come last, so that their closing lines are the last output.
 test: fmt vet unit
 
-# What .ci/run adds to test. The bench is not to measure anything here: only to
-# see that it still works. prove.short: real processes and, as root, real kernels.
+# What .ci/run adds to test. The bench runs only to show that it still works; its
+# figures mean nothing. prove.short: real processes and, as root, real kernels.
 check: demo cross long race poison fuzz package clients vuln bench.quick prove.short
 
 # Two builds of one commit, the package and what the image holds.
@@ -68,10 +68,10 @@ fuzz:
 	@.ci/fuzz $(FUZZTIME)
 
 # The race detector makes the model ten times slower; -short gives it a tenth of the
-# work, and leaves out built programs and browsers, into which it does not see.
+# work, and skips built programs and browsers, which the detector can't see into.
 race:
 	@if command -v "$$($(GO) env CC)" >/dev/null; then set -x; LEDGER_LONG=1 CGO_ENABLED=1 $(GO) test -race -short -timeout 30m ./...; \
-	else echo 'race detector left out: it needs a C compiler'; fi
+	else echo 'race detector skipped: it needs a C compiler'; fi
 
 # Pooled buffers are overwritten when they are released, so that code that still uses
 # one fails its test. The second run tests the code for processors without assembly.
@@ -80,7 +80,7 @@ poison:
 	$(GO) test -tags purego -run Prefetch ./ledger
 
 # Most tests wait more than they compute, hence -parallel and -p. The package that
-# takes longest comes first, so that the others run beside it, two at a time.
+# takes longest comes first, so that the others run meanwhile, two at a time.
 unit:
 	$(GO) test -timeout 20m -p 3 -parallel 8 ./server/systemtest ./...
 

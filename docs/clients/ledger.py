@@ -149,7 +149,7 @@ class Ledger:
         If the connection breaks, it is opened again, and unanswered transactions are sent again with their keys."""
         source = (tx if isinstance(tx, dict) else _transaction(*tx) for tx in transactions)
         if self._tls or any(base.startswith("https:") for base in self._bases["write"]):
-            return self._in_batches(source, window)  # Python's TLS sockets are for one thread
+            return self._in_batches(source, window)  # only one thread at a time can use a TLS socket in Python
         return _Stream(self, source, window).results()
 
     # Reads
@@ -173,7 +173,7 @@ class Ledger:
     def feed(self, after=0, cursor=None):
         """Yields every commit, in order and without end, beginning after the commit with that global_seq.
 
-        cursor names a file that keeps the position: a commit counts as processed when the next one is asked for. After
+        cursor names a file that keeps the position: a commit counts as processed when the next one is requested. After
         a crash the commit that was being processed is yielded again, so make your processing idempotent by its global_seq."""
         if cursor:
             after = max(after, _load_cursor(cursor))
@@ -191,7 +191,7 @@ class Ledger:
                 failure = e
             tries.again(base, failure)
 
-    # The machinery
+    # Internals
 
     def _post(self, path, body):
         key = body["idempotency_key"]
@@ -315,8 +315,8 @@ class _Tries:
     def again(self, failed, failure):
         """Prepares for the next attempt, and returns False if there is no time for one.
 
-        If the daemon can't be at this address (connection refused, or not the writer), it pauses only after
-        it has tried all addresses."""
+        If the daemon can't be at this address (connection refused, or not the writer), there is a pause only
+        after all addresses have been tried."""
         self.ledger._pass_over(self.kind, failed)
         self.passed += 1
         code, retry_after = getattr(failure, "code", None), getattr(failure, "retry_after", None)
@@ -343,7 +343,7 @@ class _Stream:
         self.ledger, self.window = ledger, window
         self.source = iter(transactions)
         self.unanswered = deque()  # in the order of sending
-        self.doubtful = 0  # how many of them, the oldest, may have taken effect
+        self.doubtful = 0  # number of the oldest of these that may have taken effect
         self.exhausted = False
         self.source_failure = None  # the exception that source raised
 
@@ -466,7 +466,7 @@ def _send(sock, outbox, stop):
                 sock.sendall(b"0\r\n\r\n")
                 return
     except OSError:
-        pass  # the reader of results notices
+        pass  # the thread that reads the results reports it
 
 
 def _transaction(operations, key=None, metadata=None):

@@ -13,7 +13,7 @@
  *     }
  *     console.log(await ledger.read("/v1/read/container/shop/balances")); // reflects the commit above
  *
- * Integers are exact: those beyond 2^53 are bigint, both ways. Retries can't commit anything twice: every commit
+ * Integers are exact: those beyond 2^53 are bigint, in both directions. Retries can't commit anything twice: every commit
  * has an idempotency key (a random one if you give none), and all attempts of one call use the same key. Give your own
  * key, stored with the order it pays for, so that you can also repeat the call after your program has crashed.
  *
@@ -124,7 +124,7 @@ export class Ledger {
 
   /**
    * Commits many transactions, and yields [transaction, result] in order, where result is a CommitResult or a Refused.
-   * Each transaction is atomic. At most window transactions are unanswered at a time. On Node and Deno they travel on
+   * Each transaction is atomic. At most window transactions are unanswered at a time. On Node and Deno they are sent over
    * one stream, elsewhere in batches. If the connection breaks, it is opened again, and unanswered transactions are
    * sent again with their keys.
    */
@@ -154,7 +154,7 @@ export class Ledger {
 
   /**
    * Yields every commit, in order and without end, beginning after the commit `after`. A cursor keeps the position: a commit
-   * counts as processed when the next one is asked for. After a crash the commit that was being processed is yielded
+   * counts as processed when the next one is requested. After a crash the commit that was being processed is yielded
    * again, so make your processing idempotent by its global_seq.
    */
   async *feed(o: { after?: Integer; cursor?: Cursor; signal?: AbortSignal } = {}): AsyncGenerator<Commit> {
@@ -316,7 +316,7 @@ class Tries {
 
   /**
    * Prepares for the next attempt, and returns false if there is no time for one. If the daemon can't be
-   * at this address (connection refused, or not the writer), it pauses only after it has tried all addresses.
+   * at this address (connection refused, or not the writer), there is a pause only after all addresses have been tried.
    */
   async again(failed: string, failure: unknown, signal?: AbortSignal): Promise<boolean> {
     this.ledger.passOver(failed);
@@ -349,7 +349,7 @@ class Later extends Error {
 /** One run of commitAll over streams. */
 class Stream {
   private unanswered: Transaction[] = []; // in the order of sending
-  private doubtful = 0; // how many of them, the oldest, may have taken effect
+  private doubtful = 0; // number of the oldest of these that may have taken effect
   private exhausted = false;
   private sourceFailure: [unknown] | null = null;
 
@@ -389,7 +389,7 @@ class Stream {
     const request = http.request(url, {
       method: "POST", timeout: this.ledger.timeout, headers: { ...this.ledger.headers, "Content-Type": "application/x-ndjson" },
     });
-    request.on("timeout", () => request.destroy(new Error("the daemon is silent")));
+    request.on("timeout", () => request.destroy(new Error("the daemon sends nothing")));
     let broken: unknown = null;
     const response: any = await new Promise((resolve, reject) => {
       request.on("response", resolve);
@@ -461,7 +461,7 @@ class Stream {
 
 /**
  * A cursor in a file, for Node and Deno. A save replaces the file atomically, and is durable when it returns (except on
- * Windows, which can't sync folders: after a power cut the file may have the position before).
+ * Windows, which can't sync folders: after a power cut the file may have the previous position).
  */
 export function fileCursor(path: string): Cursor {
   const fs = () => import("node:fs/promises" as string);

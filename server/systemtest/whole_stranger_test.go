@@ -49,7 +49,7 @@ func (s *sandbox) byStranger(command string) {
 	}
 	out := s.strangely(command)
 	for start, want := range map[string]string{
-		"make help": "make run ", "make demo": "demo: all was as expected", "man": "ledgerctl",
+		"make help": "make run ", "make demo": "demo: everything was as expected", "man": "ledgerctl",
 	} {
 		if strings.HasPrefix(command, start) && !strings.Contains(out, want) {
 			s.t.Errorf("it does not say %q:\n%s", want, out)
