@@ -50,7 +50,7 @@ func TestContainersAreMadeWithDefaults(t *testing.T) {
 	accept(t, s, "RemoveContainer container_id=2; CreateContainer container_id=2 kind=Standard; RemoveContainer container_id=3")
 	info, err := s.Container(2)
 	noErrors(t, err)
-	expect(t, "made again", ContainerInfo{ID: 2, Kind: Standard, CreatedSeq: 2, UpdatedSeq: 2}, info)
+	expect(t, "created again", ContainerInfo{ID: 2, Kind: Standard, CreatedSeq: 2, UpdatedSeq: 2}, info)
 	if _, err := s.Container(3); err == nil || err.Code != ContainerNotFound {
 		t.Errorf("removed: %v", err)
 	}

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A Fact is what an operation found and its reversal needs: where something was
-// in a Grid before, or what it moved. Clients never see it.
+// A Fact records something that an operation found and that its reversal needs: where
+// something was in a Grid before, or what was moved. Clients never see it.
 type Fact struct {
 	Op     int32 // index of the operation
 	Form   FactForm
@@ -21,7 +21,7 @@ type FactForm uint8
 const (
 	FactStood         FactForm = 1 // a stack or instance left a Grid
 	FactStays         FactForm = 2 // something was taken from a stack in a Grid, which stays where it is
-	FactInstance      FactForm = 3 // A: the instance taken out of a slot, or the parent left
+	FactInstance      FactForm = 3 // A: the instance taken out of a slot, or the parent of the instance detached
 	FactSwapped       FactForm = 4 // A, B: the instances that are now in slot_a and slot_b, 0 for none
 	FactMovedInstance FactForm = 5 // A: the instance moved in a Grid
 	FactMovedStack    FactForm = 6 // A, B: class_id and key of the stack moved in a Grid

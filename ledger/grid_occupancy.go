@@ -1,6 +1,6 @@
 package ledger
 
-// A grid record is what a Grid container has in addition to its tree of
+// A grid record holds the data of a Grid container in addition to its tree of
 // placements. Once the grid has enough placements to justify them, bits holds two
 // planes of one bit per cell, each of height rows of whole words. The first has
 // the occupied cells. The second has the occupied cells below the top row of

@@ -66,7 +66,7 @@ func TestFirstFitAgainstEveryCell(t *testing.T) {
 }
 
 // TestClearRunAtEveryPlace searches for the only free run of a row, including
-// across the borders of its words.
+// across the boundaries of its words.
 func TestClearRunAtEveryPlace(t *testing.T) {
 	for _, w := range []int{1, 2, 62, 63, 64, 65, 127, 128} {
 		for width := w; width < 200; width++ {
@@ -86,7 +86,7 @@ func TestClearRunAtEveryPlace(t *testing.T) {
 }
 
 // TestFirstFitWithFloors fills and empties a grid with items of many shapes,
-// and compares each place found with that of a search from the first row.
+// and compares each place found with the result of a search from the first row.
 func TestFirstFitWithFloors(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	s := NewState(Config{})

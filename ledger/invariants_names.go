@@ -1,6 +1,6 @@
 package ledger
 
-// names checks the names of one table, of which there must be n.
+// names checks the names of one table. There must be n of them.
 func (v *verifier) names(table, n int) {
 	s := v.s
 	t := &s.names[table]

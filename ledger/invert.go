@@ -5,8 +5,7 @@ import (
 	"unsafe"
 )
 
-// An inverse is what Invert found out about the commit that a transaction
-// reverses.
+// An inverse is the result of Invert for the commit that a transaction reverses.
 type inverse struct {
 	seq    uint64 // global_seq of the commit
 	minted int64  // first instance that the commit minted
@@ -16,7 +15,8 @@ type inverse struct {
 	refused *Error // why it can't be reversed, whatever the state is; nil: it can
 }
 
-// A guard is what an inverse operation must find: exactly what the commit left.
+// A guard is the condition of an inverse operation: it must find exactly what the
+// commit left.
 type guard struct {
 	op   int32     // index in the commit
 	kind guardKind // what is compared
@@ -33,7 +33,7 @@ const (
 	guardStack              // the stack of class a and key b at the place
 	guardParent             // a: the parent
 	guardCreated            // the container that the commit created
-	guardHold               // the hold that the commit made, of quantity a
+	guardHold               // the hold that the commit created, of quantity a
 	guardNoGrid             // container a, to which a stack may return, is not a Grid, whose place the record would lack
 )
 

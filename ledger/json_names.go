@@ -41,8 +41,8 @@ func (s *jsonScanner) pushName() bool {
 	return s.colon()
 }
 
-// popNames drops the names that begin at index base, those of an object that ends,
-// and checks that they differ. An object of n fields costs O(n log n).
+// popNames is called at the end of an object, whose names begin at index base. It
+// checks that they differ, and drops them. An object of n fields costs O(n log n).
 func (s *jsonScanner) popNames(base int) bool {
 	names := s.names[base:]
 	s.names = s.names[:base]

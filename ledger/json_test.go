@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// wellFormed is what the scanner is compared with: encoding/json for the
-// syntax, and a walk over the tokens for what encoding/json accepts but the
+// wellFormed reports whether the scanner must accept the text. It uses encoding/json
+// for the syntax, and walks over the tokens to find what encoding/json accepts but the
 // scanner must not.
 func wellFormed(text []byte, maxLevel int) bool {
 	if !json.Valid(text) || !utf8.Valid(text) || loneSurrogate(text) {

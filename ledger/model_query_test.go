@@ -40,7 +40,7 @@ func (r *trial) queries() {
 	r.namedPages(nil)
 }
 
-// queriesOfOwners compares what clients limited to owners see.
+// queriesOfOwners compares the reads of clients limited to owners.
 func (r *trial) queriesOfOwners(owners []int64) {
 	r.t.Helper()
 	for _, id := range append(r.model.ContainerIDs(), 77) {

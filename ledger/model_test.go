@@ -64,7 +64,7 @@ func (r *trial) details(sent *ledger.Transaction, refusal *modeltest.Refusal, er
 }
 
 // recalled compares what the ledger remembers of an idempotency key, and
-// whether it takes the request for the same one.
+// whether it considers the request the same.
 func (r *trial) recalled(sent *ledger.Transaction, known ledger.Remembered, want modeltest.Answer) {
 	r.t.Helper()
 	same := known.Endpoint == r.body.Endpoint && known.Hash == r.body.Hash

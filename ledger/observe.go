@@ -2,8 +2,8 @@ package ledger
 
 import "slices"
 
-// A Change is what one operation of a commit changed about one stack, instance
-// or other thing in a container. It holds the values after the operation, so the
+// A Change is a change that one operation of a commit made to one stack, instance or
+// other thing in a container. It holds the values after the operation, so the
 // last change of each thing up to a commit gives the container as of that commit:
 // see Past.
 type Change struct {

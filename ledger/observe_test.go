@@ -13,7 +13,7 @@ type kept struct {
 	Change
 }
 
-// pastOf makes a container's past from all its changes up to seq, oldest first.
+// pastOf builds a container's past from all its changes up to seq, oldest first.
 func pastOf(changes []kept, seq uint64) *State {
 	var info *ContainerInfo
 	stacks, holds, instances := map[StackKey]Change{}, map[int64]Change{}, map[int64]Change{}

@@ -21,7 +21,7 @@ type form struct {
 	wait  int // number of them that are left
 }
 
-// A formPlace is what the parser's verdict depends on besides the text.
+// A formPlace holds everything besides the text that the parser's verdict depends on.
 type formPlace struct {
 	level, maxLevel int
 	conditions      bool

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Permit is what the sender of a transaction may do. It is checked inside
+// A Permit holds the permissions of the sender of a transaction. It is checked inside
 // Apply, against the state that each operation finds, so no change can come
 // between the check and the operation. It is not part of the record: replaying a
 // log only repeats what was done, and checks no permissions.
@@ -131,8 +131,8 @@ func (s *State) wantNoneLoose() *Error {
 	return nil
 }
 
-// containerNameForbidden returns the error for a name that is not that of a
-// container that the sender may use.
+// containerNameForbidden returns the error for a name that no container has that the
+// sender may use.
 func containerNameForbidden(name string) *Error {
 	return Errorf(Forbidden, "There is no container named %q that this token may use.", name).With(Text("name", name))
 }

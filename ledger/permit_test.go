@@ -237,7 +237,7 @@ func TestKeyOfAnotherSender(t *testing.T) {
 		}
 	}
 	if got := fmt.Sprintf("%x", hash("a")); got != "47844f27f04398ddcd5d7078ed452c69" {
-		t.Errorf("the hash of a request with a sender is %s, but existing logs hold another", got)
+		t.Errorf("the hash of a request with a sender is %s, but existing logs hold a different one", got)
 	}
 }
 

@@ -39,7 +39,7 @@ type side struct {
 	plain     bool   // of a plain transfer, for which Apply does not search again
 }
 
-// ahead is what Expect has collected for Prefetch.
+// ahead holds the stacks that Expect has collected for Prefetch.
 type ahead struct {
 	n     int
 	class uint32              // the last one found, see aheadClass

@@ -53,7 +53,7 @@ func (r *reversal) item() uint64 { return mix4Words(tagReversal, r.of, r.by, 0, 
 // sender limited to owners, it first checks that the sender may use everything
 // that the commit concerns.
 func (s *State) beginReversal(tx *Transaction) *Error {
-	of := tx.inverse // nil: an import names the commit itself
+	of := tx.inverse // nil: an import states the commit
 	if of != nil && of.ops == nil {
 		return of.refused
 	}
@@ -140,7 +140,7 @@ func (s *State) hideReversed(tx *Transaction, err *Error) *Error {
 	return err
 }
 
-// ForbidReverses makes Apply reject tx if it states itself which commit it
+// ForbidReverses makes Apply reject tx if its body states which commit it
 // reverses. Only an import may do that, which needs the scope admin.
 func (tx *Transaction) ForbidReverses() {
 	if tx.Reverses != 0 && tx.Endpoint == EndpointCommit {

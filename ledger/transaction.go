@@ -49,8 +49,8 @@ type Transaction struct {
 	scratch *requestParser // memory that parsing reuses; nil until it is needed
 }
 
-// An Outcome is what the ledger decided when it accepted a transaction: everything
-// that does not follow from the operations themselves.
+// An Outcome holds the decisions that the ledger made when it accepted a transaction:
+// everything that does not follow from the operations themselves.
 type Outcome struct {
 	FirstMinted int64 // lowest instance id that the transaction minted; ids are consecutive
 	Minted      int   // number of instances minted

@@ -78,8 +78,7 @@ func (s *State) begin() {
 	s.seq++
 }
 
-// endUndo ends the time in which the last transaction can be undone, and releases
-// what it removed.
+// endUndo makes the last transaction final, and releases the records that it removed.
 func (s *State) endUndo() {
 	if s.undo.dropped {
 		s.releaseDropped()

@@ -188,7 +188,7 @@ func TestBackupOntoOwnHistory(t *testing.T) {
 }
 
 // TestBackupOfDamagedLog continues a backup of a log that has since been damaged. The error
-// is about the log, and not about the copy.
+// is about the log, not about the copy.
 func TestBackupOfDamagedLog(t *testing.T) {
 	for name, c := range map[string]struct {
 		at     int64

@@ -15,7 +15,7 @@ import (
 // Each test here reproduces a defect that was found once. docs/durability.md
 // has a line for each.
 
-// A power cut may corrupt END, which is written at any time. Then the frames
+// A power cut may corrupt END, which may be written at any time. Then the frames
 // must decide where the log ends, and a notice must say so.
 func TestPowerCutGarblesEnd(t *testing.T) {
 	for name, harm := range map[string]func(b []byte){

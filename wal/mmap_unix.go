@@ -52,7 +52,7 @@ func (m *mapping) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// Close unmaps the file. The caller must ensure that no call of ReadAt is running.
+// Close unmaps the file. The caller must ensure that no call to ReadAt is running.
 func (m *mapping) Close() error {
 	b := m.b
 	m.b = nil

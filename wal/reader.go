@@ -294,7 +294,7 @@ func (r *Reader) leave() {
 	}
 }
 
-// Close closes the log and ends all calls of Wait.
+// Close closes the log and ends all calls to Wait.
 func (r *Reader) Close() error {
 	if r.end == nil {
 		return nil

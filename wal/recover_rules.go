@@ -57,7 +57,7 @@ const whyHeadless = "the first segments are missing, and no checkpoint covers th
 
 // dirRules decide about a directory. The first segment gets its durable name before
 // END is created, so a crash never leaves an END without segments. A power failure
-// may garble END itself, because it is written at any time. Then the frames alone
+// may garble END itself, because it may be written at any time. Then the frames alone
 // decide, as if END were missing. That alone loses nothing: a power failure does
 // not touch durable bytes, and the chain of frames reveals damage before the last
 // frame. Only damage to the last frame would go unnoticed.

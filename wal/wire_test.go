@@ -206,7 +206,7 @@ func appendInHalves(w *wal.Writer, f *wal.Frame) error {
 		return err
 	}
 	if r.Durable() != f.Last() {
-		return fmt.Errorf("after SyncCopy readers see the log up to %d, and not to %d", r.Durable(), f.Last())
+		return fmt.Errorf("after SyncCopy readers see the log up to %d, not up to %d", r.Durable(), f.Last())
 	}
 	return nil
 }

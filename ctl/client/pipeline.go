@@ -47,7 +47,7 @@ type pipeline struct {
 	answer   *Answer   // response with which the daemon rejected the last attempt; nil: it did not
 }
 
-// A run is what the source yields at once.
+// A run is a group of lines that the source yields at once.
 type run struct {
 	lines []Line
 	more  bool // more lines are available without waiting

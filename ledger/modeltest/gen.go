@@ -34,7 +34,7 @@ func DefaultKnobs() Knobs {
 		Wild: 0.12, Refused: 0.2, Keyed: 0.3, Repeated: 0.1, Bulky: 0.01, Names: 0.3, Reversals: 0.08}
 }
 
-// A Gen makes random transactions that suit the current state of a model. All
+// A Gen generates random transactions that suit the current state of a model. All
 // of them are well-formed, so the ledger itself must detect what is wrong with
 // them.
 type Gen struct {
@@ -44,7 +44,7 @@ type Gen struct {
 	keys  int                  // idempotency keys given out
 	sent  []ledger.Transaction // the latest requests with keys
 
-	scratch *run // the transaction being made, applied to a copy of the model
+	scratch *run // the transaction being generated, applied to a copy of the model
 }
 
 // NewGen returns a generator. Equal seeds, knobs and models lead to equal
@@ -187,7 +187,7 @@ func respell(op ledger.Op) ledger.Op {
 	return op
 }
 
-// ops makes the operations of one transaction. Each is tried on a copy of the
+// ops generates the operations of one transaction. Each is tried on a copy of the
 // model, so that later ones fit what earlier ones did.
 func (g *Gen) ops(permit *ledger.Permit) []ledger.Op {
 	n := 1
@@ -218,7 +218,7 @@ func (g *Gen) ops(permit *ledger.Permit) []ledger.Op {
 	return ops
 }
 
-// change makes an operation that is not a condition.
+// change generates an operation that is not a condition.
 func (g *Gen) change() ledger.Op {
 	for {
 		if op := g.op(); !op.Kind.IsCondition() {

@@ -20,7 +20,8 @@ func (m *Model) total(classID int64) *big.Int {
 	return sum
 }
 
-// put adds to a stack. If the stack does not exist, put creates it at the given place.
+// put adds a quantity to a stack. If the stack does not exist, put creates it at the
+// given place.
 func (r *run) put(c *container, stack ledger.StackKey, quantity int64, at *thing) {
 	if at != nil {
 		c.things = append(c.things, *at)
@@ -28,7 +29,8 @@ func (r *run) put(c *container, stack ledger.StackKey, quantity int64, at *thing
 	c.stacks[stack] += quantity
 }
 
-// take removes from a stack. If nothing is left, it removes the stack and returns the place that it had in a Grid.
+// take removes a quantity from a stack. If nothing is left, it removes the stack and
+// returns the place that it had in a Grid.
 func (r *run) take(c *container, stack ledger.StackKey, quantity int64) *thing {
 	c.stacks[stack] -= quantity
 	if c.stacks[stack] != 0 {
