@@ -57,5 +57,5 @@ func (c *call) writeObject(facts []fact) {
 		text = append(fmt.Appendf(text, "%q:%s", f.name, value), ',')
 	}
 	text[len(text)-1] = '}'
-	c.out.Write(append(text, '\n'))
+	c.raw(append(text, '\n'))
 }

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"flag"
-	"fmt"
 	"math"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"assetledger/ledger"
@@ -20,8 +20,8 @@ var statementCommand = command{
 	Purpose: "show a balance over a period, with each change",
 	Notes: "It has the balance before -from, each change with its commit and the balance after it, and the balance after\n" +
 		"-to. Without -key the stacks of all keys are summed. Without -to, or with a future time, it ends with the last commit.\n" +
-		"WHAT shows the other container of a transfer, and the commit that it reverses or that reversed it. CSV and JSON have\n" +
-		"them as counterparty_id, counterparty (the name), reverses and reversed_by.\n" + commitsNote + "\n" + amountsNote,
+		"WHAT shows the other container of a transfer, and the commit that it reverses or that reversed it. CSV and JSON, which\n" +
+		"has a line for each row, have them as counterparty_id, counterparty (the name), reverses and reversed_by.\n" + commitsNote + "\n" + amountsNote,
 	Examples: [2]string{"statement users/42 -class EUR -from 2026-01-01 -to 2026-01-31", "statement 1 -class EUR -from 100 -to 200 -o csv"},
 	List:     true,
 	Setup: func(set *flag.FlagSet) action {
@@ -46,14 +46,14 @@ type statement struct {
 	stacks  map[int64]int64 // balance of each stack, by key
 	balance int64           // sum of the stacks: the ledger has no more of a class than an int64 holds
 	t       *table
-	begun   bool   // the opening balance was shown
-	comma   string // separator before the next entry in JSON
+	begun   bool // the opening balance was shown
 }
 
-// Columns of a statement as a table and as CSV.
+// Columns of a statement as a table and as CSV, and its fields as JSON.
 const (
 	statementFields view = "global_seq committed_at op key change balance what metadata"
 	statementCSV    view = "global_seq committed_at op key change balance metadata counterparty_id counterparty reverses reversed_by"
+	statementJSON   view = "global_seq committed_at operation_index op class_id key change quantity balance metadata principal counterparty_id counterparty reverses reversed_by"
 )
 
 func (s *statement) run(c *call) (err error) {
@@ -92,14 +92,20 @@ func (s *statement) run(c *call) (err error) {
 		return err
 	}
 	c.related = &commitReader{c: c, left: math.MaxInt}
-	s.t = c.listTable(statementFields)
-	if c.csv() {
+	switch {
+	case c.csv():
 		s.t = c.listTable(statementCSV)
+	case c.json():
+		s.t = c.newTable() // stays empty
+	default:
+		s.t = c.listTable(statementFields)
 	}
 	if err := s.changes(); err != nil {
 		return err
 	}
-	return s.end()
+	err = s.edge("closing", &s.to)
+	s.t.flush()
+	return err
 }
 
 // eachStack calls do with each stack of the container that the query selects.
@@ -174,13 +180,14 @@ func (s *statement) changes() error {
 		q.Set("min_seq", s.to.seq.String())
 	}
 	_, err := s.c.pages(s.path+"/history", q, true, s.c.refusal, func(a *answer) error {
-		err := s.begin(a)
-		if err == nil {
-			err = s.c.each(a, s.change)
+		if !s.begun {
+			s.begun = true
+			if err := s.edge("opening", &s.from); err != nil {
+				return err
+			}
 		}
-		if !s.c.json() {
-			s.t.flush()
-		}
+		err := s.c.each(a, s.change)
+		s.t.flush()
 		return cmp.Or(err, s.c.out.Flush())
 	})
 	return err
@@ -209,10 +216,7 @@ func (s *statement) change(e entry, a *answer) error {
 	}
 	s.balance += *is.Change
 	e["balance"] = strconv.AppendInt(nil, s.balance, 10)
-	if s.c.json() {
-		return s.json(a.Body, e)
-	}
-	return s.c.addRow(s.t, e)
+	return s.show(e)
 }
 
 // edge shows the opening or closing balance.
@@ -223,68 +227,24 @@ func (s *statement) edge(name string, m *moment) error {
 	} else if m.word != "" {
 		e["committed_at"] = ledger.AppendString(nil, m.at.Format(time.RFC3339Nano))
 	}
-	return s.c.addRow(s.t, e)
+	return s.show(e)
 }
 
-// begin shows the opening balance before the first page.
-func (s *statement) begin(a *answer) error {
-	if s.begun || s.c.ndjson() {
-		return nil
-	}
-	s.begun = true
+// show shows a row of the statement. As JSON, each is a line.
+func (s *statement) show(e entry) error {
 	if !s.c.json() {
-		return s.edge("opening", &s.from)
+		return s.c.addRow(s.t, e)
 	}
-	var container struct {
-		ID int64 `json:"container_id"`
-	}
-	if err := a.data(&container); err != nil {
-		return err
-	}
-	fmt.Fprintf(s.c.out, `{"container_id":%d,"class_id":%d`, container.ID, s.of.ClassID)
-	if s.of.Code != "" {
-		fmt.Fprintf(s.c.out, `,"code":%s`, ledger.AppendString(nil, s.of.Code))
-	}
-	if s.key.given {
-		fmt.Fprintf(s.c.out, `,"key":%d`, s.key.value)
-	}
-	fmt.Fprintf(s.c.out, `,"opening":%d,"entries":[`, s.balance)
-	return nil
-}
-
-// json writes an entry with the balance after it and the fields from its commit.
-func (s *statement) json(raw []byte, e entry) error {
 	name, err := s.c.cell(e, "counterparty")
-	if err != nil {
-		return err
-	}
 	if name != none {
 		e["counterparty"] = ledger.AppendString(nil, name)
 	}
-	s.c.raw(append([]byte(s.comma), raw[:len(raw)-1]...))
-	for _, name := range []string{"balance", "metadata", "principal", "counterparty_id", "counterparty", "reverses", "reversed_by"} {
-		if len(e[name]) > 0 {
-			fmt.Fprintf(s.c.out, `,"%s":`, name)
-			s.c.raw(e[name])
+	var facts []fact
+	for _, field := range strings.Fields(string(statementJSON)) {
+		if value := e[field]; len(value) > 0 {
+			facts = append(facts, fact{field, value})
 		}
 	}
-	s.c.raw([]byte("}"))
-	if s.comma = ","; s.c.ndjson() {
-		s.comma = ""
-		s.c.raw([]byte("\n"))
-	}
-	return nil
-}
-
-// end shows the closing balance.
-func (s *statement) end() (err error) {
-	switch {
-	case s.c.ndjson():
-	case s.c.json():
-		fmt.Fprintf(s.c.out, `],"closing":%d}`+"\n", s.balance)
-	default:
-		err = s.edge("closing", &s.to)
-		s.t.flush()
-	}
+	s.c.writeObject(facts)
 	return err
 }
