@@ -201,7 +201,7 @@ func hostileRun(t *testing.T, dir, base string, words []string, name string, tur
 		}
 		var out, errs bytes.Buffer
 		c := &call{ctx: t.Context(), in: strings.NewReader(""), out: bufio.NewWriter(&out), words: &errs, table: commands,
-			screen: screen{terminal: true, width: 80, utf8: true}}
+			screen: screen{terminal: true, width: 80}}
 		err := c.run(args, noEnv)
 		c.out.Flush()
 		code := tell(&errs, err)

@@ -3,6 +3,7 @@ package ctl
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"net/url"
@@ -121,7 +122,7 @@ func (g *gridPicture) margin() int { return len(strconv.Itoa(g.y+g.height-1)) + 
 // fit returns the number of columns of the screen for each cell, or 0 if the grid is too
 // large.
 func (g *gridPicture) fit() int {
-	room := max(g.screen.drawWidth()-g.margin(), leastRoom)
+	room := max(cmp.Or(g.screen.width, 80)-g.margin(), leastRoom)
 	switch {
 	case g.height > mostRows || g.width > room:
 		return 0
@@ -133,7 +134,7 @@ func (g *gridPicture) fit() int {
 
 // draw draws the grid, with step columns for each cell.
 func (g *gridPicture) draw(out *bufio.Writer, step int) {
-	cells := slices.Repeat([]string{g.screen.dot()}, g.width*g.height)
+	cells := slices.Repeat([]string{"·"}, g.width*g.height)
 	for i, p := range g.things {
 		mark := g.screen.paint(classColour(p.ClassID), gridMark(i))
 		for y := max(p.Y, g.y); y < min(p.Y+p.Height, g.y+g.height); y++ {

@@ -131,7 +131,7 @@ func (t *table) writeRow(row []string, header bool) {
 	var line strings.Builder
 	for i, cell := range row {
 		if utf8.RuneCountInString(cell) > t.widths[i] {
-			cell = shorten(cell, t.widths[i], t.screen.ellipsis())
+			cell = shorten(cell, t.widths[i])
 		}
 		pad := strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(cell))
 		if i > 0 {
@@ -150,10 +150,10 @@ func (t *table) writeRow(row []string, header bool) {
 	fmt.Fprintln(t.w, text)
 }
 
-// shorten shortens a text to width characters, the last of which is the ellipsis.
-func shorten(text string, width int, ellipsis string) string {
+// shorten shortens a text to width characters, the last of which is then an ellipsis.
+func shorten(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
 	}
-	return string([]rune(text)[:max(width-1, 0)]) + ellipsis
+	return string([]rune(text)[:max(width-1, 0)]) + "…"
 }

@@ -128,7 +128,7 @@ func (c *call) commitLine(d *commitData) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%6d  %s  %s", d.GlobalSeq, at.UTC().Format("15:04:05.000Z"), ops)
 	if len(d.Minted) > 0 {
-		fmt.Fprintf(&b, "  minted %s", shorten(joinInts(d.Minted), 30, c.screen.ellipsis()))
+		fmt.Fprintf(&b, "  minted %s", shorten(joinInts(d.Minted), 30))
 	}
 	if key := keyOf(d.Metadata); key != "" {
 		fmt.Fprintf(&b, "  key %s", key)
@@ -138,7 +138,7 @@ func (c *call) commitLine(d *commitData) (string, error) {
 	}
 	line := clean(b.String())
 	if c.screen.width > 0 {
-		line = shorten(line, c.screen.width, c.screen.ellipsis())
+		line = shorten(line, c.screen.width)
 	}
 	return line, nil
 }
