@@ -13,8 +13,8 @@ import (
 	"assetledger/server/servertest"
 )
 
-// FuzzIdentity checks that an Authorization header is the token of one client or of
-// none, and that the text of the response is valid in a header.
+// FuzzIdentity checks that an Authorization header identifies one client or none, and
+// that the challenge in the response is a valid header.
 func FuzzIdentity(f *testing.F) {
 	gate := NewGate("auth", servertest.Tenants(f), slog.New(slog.DiscardHandler))
 	for _, v := range []string{"Bearer s", "bearer s", "Bearer  s", "Basic s", "Bearer a-long-secret", "", "Bearer"} {

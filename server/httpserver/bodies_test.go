@@ -53,7 +53,7 @@ func TestBodyWaitsWithoutMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		emptySpares(t)
 		budget := NewBudget(16 * mib)
-		budget.claim(t, 64*mib) // the only large one takes all
+		budget.claim(t, 64*mib) // a lone claim may exceed the budget
 		const size = 3 * mib
 		spareBody(make([]byte, size+1))
 		x := newExchange(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(make([]byte, size))))

@@ -80,9 +80,9 @@ func (b *Budget) Used() int64 { return b.small.Load() + b.large.Load() }
 // unused buffers are dropped instead of kept for reuse.
 func (b *Budget) Crowded() bool { return b != nil && b.Used() > b.max/4 }
 
-// A Claim is the part of a budget that one request holds. Only one goroutine may
-// use it, although the budget itself may end it at any time. A zero Claim has no
-// budget and no limit.
+// A Claim is the part of a budget that one request holds. Only one goroutine at a
+// time may use it, although the budget itself may end it at any time. A zero Claim
+// has no budget and no limit.
 type Claim struct {
 	budget *Budget
 	of     claimant // what the claim is for; nil if it has no client
@@ -304,7 +304,7 @@ func (c *Claim) Progress(n int) {
 	c.pace(time.Now())
 }
 
-// Ready ends the wait that Awaits declared. Afterwards drop is not called any more.
+// Ready ends the wait that Awaits declared. Afterwards drop is no longer called.
 func (c *Claim) Ready() {
 	if c.budget == nil || c.drop == nil {
 		return

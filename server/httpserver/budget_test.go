@@ -14,7 +14,7 @@ func (b *Budget) claim(t *testing.T, n int64) *Claim {
 	t.Helper()
 	c := &Claim{budget: b}
 	if !c.Grow(n) {
-		t.Fatalf("no room for %d bytes beside %d", n, b.Used())
+		t.Fatalf("no room for %d bytes next to %d", n, b.Used())
 	}
 	return c
 }
@@ -54,7 +54,7 @@ func TestBudgetParts(t *testing.T) {
 	})
 }
 
-// A commit of a few bytes finds room at once beside as many slow bodies of up to
+// A commit of a few bytes finds room at once next to as many slow bodies of up to
 // 64 KiB as there is room for, though their clients are not yet known to be slow.
 func TestBudgetKeepsRoomForTheLeast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -234,7 +234,7 @@ func (s *connections) closeLongest(enough int64, weigh func(t *Tracked, idle int
 			break
 		}
 		if !m.Tracked.idle.CompareAndSwap(m.idle, 0) {
-			continue // its request began or ended since
+			continue // its request has begun or ended since
 		}
 		enough -= m.weight
 		m.writeCloser.Close()

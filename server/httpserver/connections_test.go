@@ -57,7 +57,7 @@ func boundOf(t *testing.T, max int) (s *connections, door *fakeDoor, in func(fro
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Millisecond) // each becomes idle at another time
+		time.Sleep(time.Millisecond) // each becomes idle at a different time
 		return c.(*Tracked), raw
 	}
 }
@@ -141,7 +141,7 @@ func TestFullOfBusyConnections(t *testing.T) {
 		accept()
 		s.Close()
 		if got := <-next; got != nil {
-			t.Error("a connection of a closed listener")
+			t.Error("a closed listener returned a connection")
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A pipeConn is an end of a connection in memory, with the deadlines of its bubble.
+// A pipeConn is one end of an in-memory connection, with the deadlines of its synctest bubble.
 type pipeConn struct{ net.Conn }
 
 func (pipeConn) RemoteAddr() net.Addr { return &net.UnixAddr{} }
@@ -197,18 +197,18 @@ func TestSweepsAreFew(t *testing.T) {
 			all.Go(func() {
 				c.Read(make([]byte, 1))
 				if late := time.Since(start) - after; late < 0 || late > time.Duration(sweepEvery) {
-					t.Errorf("a deadline passed %v late", late)
+					t.Errorf("a deadline was noticed %v late", late)
 				}
 			})
 		}
 		all.Wait()
 		if most := int(500*time.Millisecond/time.Duration(sweepEvery)) + 2; sweeps > most {
-			t.Errorf("%d sweeps, at most %d", sweeps, most)
+			t.Errorf("%d sweeps, want at most %d", sweeps, most)
 		}
 	})
 }
 
-// A toldConn remembers the last read deadline that it was told.
+// A toldConn remembers the last read deadline that it was given.
 type toldConn struct {
 	fakeConn
 	told time.Time

@@ -315,7 +315,7 @@ func (x *Exchange) bodyError(err error, limit int64) *ledger.Error {
 }
 
 // WhyIncomplete returns, for an error message, why the rest of a body can't be read.
-// It leaves out the addresses that errors of the network name.
+// It leaves out the addresses that network errors contain.
 func WhyIncomplete(err error) string {
 	var network *net.OpError
 	switch {

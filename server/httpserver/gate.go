@@ -81,7 +81,7 @@ func ScopeOf(pattern string) auth.Scope {
 	case pattern == "/v1/health", pattern == "/v1/livez", pattern == "/v1/readyz", pattern == "/v1/openapi.json":
 		return auth.Open // probes and the OpenAPI description
 	case !strings.HasPrefix(pattern, "/v1/"):
-		return auth.Open // the page itself contains nothing of the ledger, and that a path is unknown is no secret
+		return auth.Open // the page itself contains no data of the ledger, and it is no secret that a path is unknown
 	}
 	return auth.Admin
 }

@@ -48,7 +48,7 @@ func TestPooledRequestsForget(t *testing.T) {
 func TestForeignPages(t *testing.T) {
 	own, err := os.Hostname()
 	if err != nil || own == "" {
-		t.Skip("NOT TESTED: the guard of names; needs a machine with a hostname")
+		t.Skip("NOT TESTED: the check of host names; needs a machine with a hostname")
 	}
 	for _, c := range []struct {
 		host, header string

@@ -10,7 +10,7 @@ import (
 // block of a stream, if they are short.
 const gatherBytes = 96 << 10
 
-// gathered is the written bytes of a connection that wait for the end of Together.
+// gathered holds bytes written to a connection until Together ends.
 type gathered struct {
 	on    atomic.Bool
 	mu    sync.Mutex
@@ -20,8 +20,8 @@ type gathered struct {
 var gatherBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, gatherBytes)) }}
 
 // Together calls write, which writes to the response and flushes it, and sends what
-// it wrote in one system call if that is at most 96 KiB. net/http alone sends a
-// chunk of a response in up to three, and the first wakes a client that then finds
+// it wrote in one system call if that is at most 96 KiB. net/http alone uses up to
+// three for a chunk of a response, and the first wakes a client, which then finds
 // only a part.
 func (x *Exchange) Together(write func() error) error {
 	c := ConnectionOf(x.R)

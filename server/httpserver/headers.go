@@ -56,7 +56,7 @@ func (s headerSize) counted() int64 {
 
 // errHeaders is the error of reads from a connection whose header has no room.
 // net/http then closes the connection without a response.
-var errHeaders = &net.OpError{Op: "read", Err: errors.New("headers of requests take too much memory")}
+var errHeaders = &net.OpError{Op: "read", Err: errors.New("request headers take too much memory")}
 
 // countHeader counts bytes of a header that is being read. They count until the
 // request ends, because net/http keeps the header until then. Under TLS, countHeader

@@ -22,7 +22,7 @@ const (
 
 func nothing(*Exchange) *ledger.Error { return nil }
 
-// A farPipe is an end of a connection in memory from an address.
+// A farPipe is one end of an in-memory connection from an address.
 type farPipe struct {
 	pipeConn
 	from string
@@ -51,7 +51,7 @@ func headersServer(t *testing.T, handle Handler) (s *connections, dialFrom func(
 	}
 }
 
-// line returns a line of a header of the given size, without its end.
+// line returns a header line of about the given size, without its line ending.
 func line(size int) string { return "X-A: " + strings.Repeat("b", size) }
 
 // TestHeadersAreBounded checks that the unfinished headers of many connections never
@@ -73,7 +73,7 @@ func TestHeadersAreBounded(t *testing.T) {
 					if n := s.headers.Load(); n > maxHeaders || n == 0 {
 						t.Fatalf("%d connections take %d bytes for headers", i+1, n)
 					}
-					time.Sleep(time.Millisecond) // each becomes idle at another time
+					time.Sleep(time.Millisecond) // each becomes idle at a different time
 				}
 				if s.dropped.Load() == 0 || s.count() != 301-int(s.dropped.Load()) {
 					t.Errorf("%d connections are open, %d were dropped", s.count(), s.dropped.Load())
@@ -198,7 +198,7 @@ func TestFinishedHeadersMakeRoom(t *testing.T) {
 					if n := s.headers.Load(); n > maxHeaders {
 						t.Fatalf("%d connections take %d bytes for headers", i+1, n)
 					}
-					time.Sleep(time.Microsecond) // each begins at another time
+					time.Sleep(time.Microsecond) // each begins at a different time
 				}
 				dropped := int(s.dropped.Load())
 				if dropped == 0 || len(ended) != dropped {

@@ -53,9 +53,9 @@ func NewNotifier(lookup func(string) (string, bool)) (*Notifier, error) {
 	return &Notifier{conn: conn, watchdog: watchdogTime(lookup), done: make(chan struct{})}, nil
 }
 
-// watchdogTime returns how long the manager waits for a sign of life of this
-// process. It returns 0 if the manager does not wait, or waits longer than a
-// Duration can hold.
+// watchdogTime returns how long the manager waits for a sign of life from this
+// process. It returns 0 if the manager does not wait, or waits longer than a Duration
+// can hold.
 func watchdogTime(lookup func(string) (string, bool)) time.Duration {
 	if pid, ok := lookup("WATCHDOG_PID"); ok && pid != strconv.Itoa(os.Getpid()) {
 		return 0

@@ -88,7 +88,7 @@ func TestNotifier(t *testing.T) {
 		}
 	}
 	if len(asked) < 3 {
-		t.Errorf("a sign of life was given unasked")
+		t.Errorf("a sign of life was sent without a call to alive")
 	}
 	n.Stopping("over")
 	n.Stopping("twice")

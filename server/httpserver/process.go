@@ -29,13 +29,13 @@ var ErrNoDir = errors.New("-dir is required: the directory of the commit log")
 // MaxKeys is the maximum number of idempotency keys that can be remembered.
 const MaxKeys = 1 << 30
 
-// A Span is the number of a flag, with its valid range.
+// A Span is the value of a numeric flag, with its valid range.
 type Span struct {
 	Flag            string
 	Value, Min, Max int64
 }
 
-// CheckSpans returns an error for the first number that is out of range.
+// CheckSpans returns an error for the first value that is out of range.
 func CheckSpans(spans ...Span) error {
 	for _, n := range spans {
 		if n.Value < n.Min || n.Value > n.Max {
