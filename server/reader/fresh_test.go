@@ -41,7 +41,7 @@ func TestWaitWakesInOrder(t *testing.T) {
 			f.advance(step.seq)
 			synctest.Wait()
 			if f.waiting() != step.left {
-				t.Errorf("at %d, %d wait", step.seq, f.waiting())
+				t.Errorf("at %d, %d requests wait", step.seq, f.waiting())
 			}
 			for seq := range woken {
 				if seq > step.seq {

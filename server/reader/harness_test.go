@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(longtest.Main(m)) }
 
-var updateReads = flag.Bool("update-reads", false, "rewrite the golden files of reads")
+var updateReads = flag.Bool("update-reads", false, "rewrite the golden files of the read daemon")
 
 // testTime is the commit time of the first batch, in Unix nanoseconds. Each later
 // batch is one second later.

@@ -103,8 +103,8 @@ func (d *daemon) readyz(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// unwell returns a message for people that says why reads are not reliable, or ""
-// if they are.
+// unwell returns a message for people that says why reads are not reliable, or "" if
+// they are reliable.
 func (d *daemon) unwell() string {
 	checkpoint := d.proj.fresh.applied.Load()
 	switch lag := max(d.tail.durable(), checkpoint) - checkpoint; {
@@ -134,9 +134,9 @@ func (t *tailer) unheard() time.Duration {
 	return 0
 }
 
-// cutOff returns a message for people if reads may be out of date without limit,
-// because the source of the log has a different history or has been silent for
-// too long. Otherwise it returns "".
+// cutOff returns a message for people if reads may be arbitrarily out of date,
+// because the source of the log has a different history or has been silent for too
+// long. Otherwise it returns "".
 func (d *daemon) cutOff() string {
 	if d.tail.mirror == nil {
 		return ""

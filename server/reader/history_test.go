@@ -100,8 +100,8 @@ func TestHistoryEntries(t *testing.T) {
 }
 
 // TestHistoryWithinOperation checks the order of several changes by one operation:
-// what was taken comes before what was given. With the newest first, it comes
-// after.
+// what was taken comes before what was given. With the newest first, the order is
+// reversed.
 func TestHistoryWithinOperation(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)

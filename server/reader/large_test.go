@@ -52,7 +52,7 @@ func TestPastHoldsNothingWhileItWaits(t *testing.T) {
 		}
 	})
 	if took > 64<<10 {
-		t.Errorf("it held %d bytes when it asked", took)
+		t.Errorf("it allocated %d bytes before its turn", took)
 	}
 	if _, err := v.At(11, func(int64) error { return nil }); err != nil {
 		t.Error(err)

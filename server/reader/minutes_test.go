@@ -9,7 +9,7 @@ import (
 )
 
 // TestMinutes compares the count of each minute with the times of all commits,
-// while the hour moves past them.
+// as the last hour moves past them.
 func TestMinutes(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)

@@ -7,12 +7,12 @@ import (
 	"assetledger/server/httpserver"
 )
 
-// TestEveryReadRouteHasItsScope checks that the gate knows every route of the read
+// TestEveryReadRouteHasItsScope checks that ScopeOf lists every route of the read
 // daemon.
 func TestEveryReadRouteHasItsScope(t *testing.T) {
 	for _, r := range new(daemon).routes(true) {
 		if httpserver.ScopeOf(r.Pattern) == auth.Admin {
-			t.Errorf("%s requires admin: is it missing in scopeOf?", r.Pattern)
+			t.Errorf("%s requires admin: is it missing from ScopeOf?", r.Pattern)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // A param is a query parameter as a bit. A route has a set of the parameters that
-// it takes, and a request a set of those that it gave.
+// it takes, and a request a set of those that it contains.
 type param uint32
 
 const (
@@ -82,7 +82,7 @@ type params struct {
 	FromTime, ToTime    int64 // Unix nanoseconds
 	AtSeq               uint64
 	AtTime              int64  // Unix nanoseconds
-	CursorAt            uint64 // 1 + the cursor's at_seq; 0 if the cursor is not of a read of the past
+	CursorAt            uint64 // 1 + the cursor's at_seq; 0 if the cursor does not come from a read of the past
 	IdempotencyKey      string
 	Wait                time.Duration
 	Limit               int
@@ -108,7 +108,7 @@ func badParam(name, format string, args ...any) *ledger.Error {
 
 // parse parses the query. It returns an error for a parameter that is not allowed,
 // is given twice, or has an invalid value, and for parameters that exclude each
-// other. A cursor must be one of the given list.
+// other. A cursor must belong to the given list.
 func (p *params) parse(rawQuery string, allowed param, list listKind) *ledger.Error {
 	*p = params{Wait: defaultWait, Limit: defaultLimit}
 	for rawQuery != "" {

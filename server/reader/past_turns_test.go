@@ -34,7 +34,7 @@ const (
 )
 
 // TestPastTakesTurns checks that a read of the past that must rebuild a large
-// container waits for its turn, and not longer than its client waits. Reads of
+// container waits for its turn, but no longer than its client does. Reads of
 // small containers, and of a container's own record, need no turn.
 func TestPastTakesTurns(t *testing.T) {
 	r := startReader(t, deepLog(t), func(d *daemon) { d.pasts = make(pastTurns, 1) })
@@ -65,8 +65,8 @@ func TestPastTakesTurns(t *testing.T) {
 	r.get(http.StatusOK, deep)
 }
 
-// TestPastIsCharged checks that memory of such a read counts against the budget. While
-// others use up the budget, the read is rejected, and small reads are not.
+// TestPastIsCharged checks that the memory of such a read counts against the budget.
+// While others use up the budget, the read is rejected, and small reads are not.
 func TestPastIsCharged(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, deepLog(t), func(d *daemon) { d.api.Budget = httpserver.NewBudget(1 << 20) })

@@ -18,9 +18,8 @@ import (
 // however many clients ask.
 const statusAge = time.Second
 
-// A statusWatch collects, for operators, the parts of the ledger outside this
-// daemon: the log in its directory, the read daemons on it, and the write
-// daemons.
+// A statusWatch collects, for operators, what can be seen of the ledger outside this
+// daemon: the log in its directory, the read daemons on it, and the write daemons.
 type statusWatch struct {
 	dir     string
 	name    string // of this daemon

@@ -25,7 +25,7 @@ import (
 // further reads fail.
 type tailer struct {
 	source commitlog.Source
-	name   string // under which this daemon is registered at the log
+	name   string // under which this daemon is registered with the log
 	proj   *projection
 	log    *slog.Logger
 	keys   int    // number of idempotency keys that checkpoints hold

@@ -43,8 +43,8 @@ func TestReaderStartsBeforeTheLog(t *testing.T) {
 	r.get(200, "/v1/read/commit/1")
 }
 
-// brokenBy starts a read daemon on a valid commit and calls damage. It checks reads
-// and health, and returns the error that the tailer ended with.
+// brokenBy starts a read daemon on a log with one valid commit, and calls damage. It
+// checks reads and health, and returns the error that the tailer ended with.
 func brokenBy(t *testing.T, damage func(w *ledgerWriter, log *memLog)) (r *testReader, err error) {
 	t.Helper()
 	log := newMemLog()
@@ -101,7 +101,7 @@ func TestDamageEndsReading(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		damage func(w *ledgerWriter, log *memLog)
-		broken bool // the error counts as damage of the log
+		broken bool // the error counts as damage to the log
 		says   string
 	}{
 		{"a record that is rejected", func(w *ledgerWriter, log *memLog) {
@@ -124,7 +124,7 @@ func TestDamageEndsReading(t *testing.T) {
 			w.frame(transactionOf(t, "CreateContainer container_id=2 kind=Standard"))
 			w.commit("CreateContainer container_id=3 kind=Standard")
 		}, true, "replaying commit 3 of the log: a batch begins with this commit, but commit 2 must be next"},
-		{"the log says so", func(w *ledgerWriter, log *memLog) {
+		{"the log reports damage", func(w *ledgerWriter, log *memLog) {
 			log.change(func() { log.fail = &wal.CorruptError{File: "x.seg", Offset: 512, Seq: 1, Rule: "body CRC"} })
 		}, true, "commit 1"},
 		{"the end goes back", func(w *ledgerWriter, log *memLog) {

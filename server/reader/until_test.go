@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// untilBatches are the transactions of each batch. Every read shows something of
-// them.
+// untilBatches are the transactions of each batch. Every read shows some of their
+// effects.
 func untilBatches(t *testing.T) [][]string {
 	tx := func(words ...string) string { return transactionOf(t, words...) }
 	return [][]string{

@@ -140,8 +140,8 @@ func (w *oneWriter) why(ctx context.Context) string {
 }
 
 // get requests a path and decodes the JSON response into the given value. It
-// returns "" or, if there is no valid response, the reason. A daemon that is not
-// well responds with 503, and that response is valid too.
+// returns "" or, if there is no valid response, the reason. An unhealthy daemon
+// responds with 503, and that response is valid too.
 func (w *oneWriter) get(ctx context.Context, path string, into any) (failed string) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+path, nil)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 
 // In a container with a long history, the last change of a stack may be a million
 // entries ago. To let At find it without reading them all, files and generations
-// carry the last entry of each thing along. From time to time, there is a run of
-// marked copies of these among the container's entries. After a run, At continues
-// with the previous file or generation.
+// carry the last entry of each thing along. At intervals, a run of marked copies of
+// them is inserted among the container's entries. After a run, At continues with the
+// previous file or generation.
 
 // carryAfter is the number of entries before the first run. Tests lower it.
 var carryAfter = 1024

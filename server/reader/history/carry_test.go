@@ -10,8 +10,8 @@ import (
 	"assetledger/wal"
 )
 
-// A churn makes changes of one container: some items come and go all the time,
-// and others stay the same for long.
+// A churn makes changes to one container: some items come and go all the time, and
+// others stay the same for a long time.
 type churn struct {
 	r       *rand.Rand
 	kind    ledger.ContainerKind // Standard, with stacks and holds, or Slots
@@ -36,7 +36,7 @@ func (c *churn) held(stack int64) (sum int64) {
 }
 
 // next returns the commit of the next change. Often that is the commit of the
-// change before.
+// previous change.
 func (c *churn) next() uint64 {
 	if c.seq == 0 || len(c.changes)%5 < 3 {
 		return c.seq + 1
@@ -202,7 +202,7 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// compareEntries compares the history from and up to a commit with the changes.
+// compareEntries compares the history up to a commit, and the rest of it, with the changes.
 func compareEntries(t *testing.T, c *churn, v *View, seq uint64) {
 	t.Helper()
 	at, last := 0, len(c.changes)

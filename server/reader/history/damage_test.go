@@ -122,7 +122,7 @@ func reheaded(whole []byte, change func(head []byte)) []byte {
 }
 
 // TestUnfitFiles checks that valid files of another log or range, and truncated
-// files, are rebuilt. Nothing of them is served.
+// files, are rebuilt. None of their content is served.
 func TestUnfitFiles(t *testing.T) {
 	w := newWorld(t, 3, 60)
 	disk := newDisk(1)

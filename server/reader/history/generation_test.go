@@ -110,7 +110,7 @@ func TestViewKeepsItsChanges(t *testing.T) {
 	}
 	for _, h := range views {
 		if got := all(h.v); !slices.Equal(got, h.want) {
-			t.Fatalf("container %d: %d entries, want %d, or others", h.v.container, len(got), len(h.want))
+			t.Fatalf("container %d: the view's entries changed: now %d, before %d", h.v.container, len(got), len(h.want))
 		}
 	}
 	if again == 0 {

@@ -83,7 +83,7 @@ func (f *follower) compareOrders(v *View, from, to uint64) {
 	}
 	for i := range oldest {
 		if oldest[i] != newest[len(newest)-1-i] {
-			t.Fatalf("container %d, commits %d to %d: entry %d is %+v from the one end and %+v from the other",
+			t.Fatalf("container %d, commits %d to %d: entry %d is %+v from one end and %+v from the other",
 				v.container, from, to, i, oldest[i], newest[len(newest)-1-i])
 		}
 	}
@@ -131,7 +131,7 @@ func TestFollowing(t *testing.T) {
 			merged = merged || f.Meter.Built.Load() > uint64(len(f.files))
 		}
 		if !merged {
-			t.Errorf("%d files, of %d made", len(f.files), f.Meter.Built.Load())
+			t.Errorf("%d files, of %d made: none was merged", len(f.files), f.Meter.Built.Load())
 		}
 		f.compare(r, 0, 500)
 		f.Close()
@@ -303,7 +303,7 @@ func TestTwoDaemons(t *testing.T) {
 }
 
 // TestEntry checks that an entry decodes to what was encoded, and that decoding
-// rejects it truncated anywhere.
+// rejects an entry that is truncated anywhere.
 func TestEntry(t *testing.T) {
 	held := ledger.Change{Kind: ledger.HeldChanged, Op: 3, OpKind: ledger.SettleHold, Container: 7, Stacks: 2, Instances: 1,
 		ClassID: 5, Key: 6, Delta: -9, Quantity: 1 << 62, Held: 4, InGrid: true, X: 1, Y: 2, Width: 3, Height: 4, Turned: true,

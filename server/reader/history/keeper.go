@@ -97,7 +97,7 @@ func (x *Index) step(ctx context.Context) (pause time.Duration, err error) {
 	return x.Flush()
 }
 
-// find loads the files. If some are missing, it notes the progress for health and
+// find loads the files. If some are missing, it records the progress for health and
 // acquires the duty of making them. held is false if another daemon has that duty.
 func (x *Index) find() (missing span, held bool, err error) {
 	x.writing.Lock()

@@ -13,8 +13,8 @@ import (
 // lower it.
 var mergedFiles = 8
 
-// busyShare is the factor by which mergedFiles is larger while generations wait to
-// be written.
+// busyShare is the factor by which mergedFiles is multiplied while generations wait
+// to be written.
 const busyShare = 8
 
 // merge merges the newest files of about the same size as long as there are enough
@@ -138,8 +138,8 @@ func (w *walk) each(key uint64, fn func(group []byte) error) error {
 // errQuit ends a merge when Run must return.
 var errQuit = errors.New("the index is being closed")
 
-// mergeInto writes the entries of files that follow each other. It returns errQuit
-// when quit is set.
+// mergeInto writes the entries of contiguous files. It returns errQuit when quit is
+// set.
 func mergeInto(w *writer, files []*file, quit *atomic.Bool) error {
 	walks := make([]walk, len(files))
 	for i, f := range files {

@@ -14,7 +14,7 @@ type thing struct {
 type past struct {
 	made   *ledger.Past
 	seen   map[thing]struct{}
-	unheld map[thing]int64 // for a stack, the quantity held by holds that are not found yet; missing means 0
+	unheld map[thing]int64 // for a stack, the quantity held by holds that have not been found yet; missing means 0
 
 	v        *View
 	seq      uint64
@@ -24,7 +24,7 @@ type past struct {
 	left     int // number of stacks and instances that are not made yet
 	part     int // part of the previous entry
 	inRun    bool
-	things   int // number of things seen or made since the last call of more
+	things   int // number of things seen or made since the last call to more
 	examined int
 	more     func(bytes int64) error
 	err      error

@@ -74,7 +74,7 @@ func (f *follower) ask(seqs []uint64) (unanswered int) {
 			})
 			slices.Reverse(newest)
 			if ok1, ok2 := told(err1), told(err2); ok1 && ok2 && !slices.Equal(newest, oldest) {
-				t.Fatalf("container %d up to commit %d: %d entries from the one end, %d from the other", id, seq, len(newest), len(oldest))
+				t.Fatalf("container %d up to commit %d: %d entries from one end, %d from the other", id, seq, len(newest), len(oldest))
 			}
 		}
 	}

@@ -143,7 +143,7 @@ func TestDamageOfAnothersFile(t *testing.T) {
 	if err := disk.WriteFile(name, bad); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(disk.RemoveFile(name), disk.WriteFile(name, whole)); err != nil { // a makes it again
+	if err := errors.Join(disk.RemoveFile(name), disk.WriteFile(name, whole)); err != nil { // a rebuilds it
 		t.Fatal(err)
 	}
 	if b.ask([]uint64{b.files[0].last}) == 0 {
@@ -181,7 +181,7 @@ func TestAnotherMakesIt(t *testing.T) {
 	}
 	var making *NotReadyError
 	if made := covered(a.files); made == 0 || !errors.As(b.Ready(), &making) || making.Done != made || making.Of != seqs[0] {
-		t.Errorf("%d of %d commits are made; known: %+v", made, seqs[0], making)
+		t.Errorf("%d of %d commits are indexed; reported: %+v", made, seqs[0], making)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestLeftFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if here, used := start(1); len(here) <= len(used) {
-		t.Errorf("beside a daemon that writes the files: the files are %q, and %q are used", here, used)
+		t.Errorf("while another daemon writes the files: the files are %q, and %q are used", here, used)
 	}
 	lock.Close()
 	if here, used := start(1000); !slices.Equal(here, used) {
