@@ -210,7 +210,7 @@ func TestEdit(t *testing.T) {
 		t.Errorf("%v %v", out, err)
 	}
 	if _, err := Revoke(path, "b", hash[:8]); !errors.Is(err, ErrNobody) {
-		t.Error("a hash of another:", err)
+		t.Error("another client's hash:", err)
 	}
 	if out, err := Revoke(path, "a", ""); err != nil || len(out) != 2 {
 		t.Errorf("%v %v", out, err)

@@ -10,12 +10,12 @@ type Scope uint8
 
 // The scopes. Admin includes everything, even what later versions add.
 const (
-	Commit   Scope = 1 << iota // commit, commit/batch, commit/preflight
+	Commit   Scope = 1 << iota // everything under /v1/commit
 	Register                   // register classes and shapes, also inside a transaction
 	Read                       // everything under /v1/read/
-	Metrics                    // /v1/metrics
+	Metrics                    // /v1/metrics and /v1/status
 	Admin
-	Transfer // commit, limited to operations that neither create nor destroy units
+	Transfer // commit, batch, stream and preflight, with operations that neither create nor destroy units
 	Log      // the log itself and its checkpoints, which amounts to reading everything
 
 	Open Scope = 0 // required scope of routes that are open to every client, even without a token

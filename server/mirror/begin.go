@@ -11,14 +11,13 @@ import (
 	"assetledger/wal"
 )
 
-// Begin prepares dir, which holds no log, for a copy of the source's log. It
-// fetches the source's newest checkpoint and the segment that contains its
-// commit, up to that commit. The log in dir must then be opened with the
-// returned Origin. If that segment is the log's first, or if there is no
-// checkpoint, the whole log is to be copied and Begin creates nothing yet. A
-// nil Origin means that dir has a log already. After a crash, the next Begin
-// clears what is left and starts again. The error is wal.ErrLocked if another
-// process has locked the directory.
+// Begin prepares dir for a copy of the source's log. If dir already has a log, it
+// returns a nil Origin. Otherwise it fetches the source's newest checkpoint and the
+// segment that contains its commit, up to that commit. The log in dir must then be
+// opened with the returned Origin. If that segment is the log's first, or if there is
+// no checkpoint, the whole log is to be copied and Begin creates nothing yet. After a
+// crash, the next Begin clears what is left and starts again. The error is
+// wal.ErrLocked if another process has locked the directory.
 func (s *Source) Begin(ctx context.Context, dir string, o wal.Options) (*wal.Origin, error) {
 	if has, err := wal.HasLog(dir, o); err != nil || has {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"assetledger/server/httpclient"
 )
 
-// A Config holds the daemons that a mirror copies from, and its credentials.
+// A Config names the daemons that a mirror copies from, and holds its credentials.
 type Config struct {
 	From      string // base URLs separated by commas; "": no mirror
 	TokenFile string // file with the bearer token; "": use EnvToken, if set

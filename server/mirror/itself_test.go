@@ -20,7 +20,7 @@ func TestSourceIsTheDirectoryItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.w.Close()
-	o.open() // a second time, so that its epoch is the one of the mirror, which opens the backup once more
+	o.open() // a second time, so that its epoch equals that of the mirror, which opens the backup once more
 	o.append(3, "a")
 	end := o.w.LastSeq()
 	o.w.Close()

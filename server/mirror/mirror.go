@@ -84,7 +84,7 @@ type Status struct {
 	URL     string        // the source that reported last; "": none yet
 	Seq     uint64        // the last durable end that a source reported
 	Silence time.Duration // since the last report, or since the start
-	Foreign bool          // a source has another history
+	Foreign bool          // a source has a different history
 	Err     error         // the last failure; nil while there is none
 	Hopeful bool          // a source has reported, or not all were tried yet
 	Heard   bool          // any source has reported

@@ -204,7 +204,7 @@ func TestGarbledCheckpoint(t *testing.T) {
 	}
 }
 
-// TestNextSource continues with another source when one fails.
+// TestNextSource checks that a mirror continues with another source when one fails.
 func TestNextSource(t *testing.T) {
 	o, dead := late(t), newOriginal(t)
 	gone := func(*http.Request) *ledger.Error { return ledger.Errorf(ledger.ShuttingDown, "It stops.") }

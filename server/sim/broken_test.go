@@ -40,7 +40,7 @@ func appends(t *etcd.Txn) bool {
 	return len(t.Then) > 0 && strings.HasPrefix(t.Then[0].Put, "/l/f/")
 }
 
-// A sureLog confirms its lease without asking etcd.
+// A sureLog confirms that it is the writer without asking etcd.
 type sureLog struct{ commitlog.Writer }
 
 func (sureLog) Confirm() error { return nil }

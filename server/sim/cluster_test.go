@@ -22,8 +22,8 @@ import (
 
 // The simulation of a log on several machines, from one seed. Its etcd loses
 // requests and replies, and executes others long after their sender has given
-// up. It has two or three hosts with a disk each. Their daemons stand by, take
-// over, write, sleep between any two calls, lose their leases while they live,
+// up. There are two or three hosts with a disk each. Their daemons stand by, take
+// over, write, sleep between any two calls, lose their leases while they are running,
 // are killed, and lose their disk. The clients are those of the other
 // simulation.
 //
@@ -336,7 +336,7 @@ var clusterSabotages = []clusterSabotage{
 	{name: "acknowledged before the reply", log: func(h *simHost, l commitlog.Writer) commitlog.Writer {
 		return &lateLog{Writer: l, written: func(*wal.Frame) {}}
 	}},
-	{name: "confirmed without being asked", first: 2190, log: func(h *simHost, l commitlog.Writer) commitlog.Writer { return sureLog{l} }},
+	{name: "confirmed without asking etcd", first: 2190, log: func(h *simHost, l commitlog.Writer) commitlog.Writer { return sureLog{l} }},
 	{name: "trimmed below what the copies have", first: 100, api: func(a etcd.API) etcd.API {
 		return &brokenAPI{API: a, found: func(key string, r *etcd.RangeResult) {
 			if key == "/l/mirror/" {

@@ -19,7 +19,7 @@ import (
 )
 
 // A simHost is a machine with a write daemon. The daemon's work runs in a
-// coroutine that pauses before every call of etcd. During the pause, others run
+// coroutine that pauses before every call to etcd. During the pause, others run
 // for as long as the seed says.
 type simHost struct {
 	*clusterWorld

@@ -13,7 +13,7 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// A simReader is the read daemon without HTTP and goroutines.
+// A simReader is the read daemon without HTTP or goroutines.
 type simReader struct {
 	*simWorld
 	id, life int

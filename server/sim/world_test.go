@@ -228,7 +228,7 @@ func injected(err error) bool {
 	return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, wal.ErrNoSpace)
 }
 
-// crash ends the machine.
+// crash makes the machine lose power.
 func (w *simWorld) crash() {
 	w.writer.leave()
 	for _, r := range w.readers {

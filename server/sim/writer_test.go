@@ -17,7 +17,7 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// A simWriter is the write daemon without HTTP and goroutines. Its methods do
+// A simWriter is the write daemon without HTTP or goroutines. Its methods do
 // nothing on a nil simWriter.
 type simWriter struct {
 	*simWorld
