@@ -8,10 +8,10 @@ package ledger
 // Search Trees, 1985)
 //
 // The forest is cut into paths that run upward. Each path is a splay tree
-// ordered by depth, with the top of the path leftmost. The up of the splay
-// tree's root is the parent of the top of the path; that parent does not have
-// the root as a child. The shapes of the splay trees depend on history and are never
-// visible.
+// ordered by depth, with the top of the path leftmost. In the
+// root of a splay tree, up refers to the parent of the top of the path; that
+// parent does not have the root as a child. The shapes of the splay trees depend on
+// history and are never visible.
 type pathNode struct{ left, right, up uint32 }
 
 func (s *State) path(ref uint32) *pathNode { return &s.instances.at(ref).path }
@@ -135,8 +135,8 @@ func (s *State) Approach(id int64) {
 	}
 }
 
-// topmostUnmoved is like topmost, but modifies nothing and is slow. It is for
-// checks.
+// topmostUnmoved is like topmost, but slow, and modifies nothing. It is for reads and
+// for checks.
 func (s *State) topmostUnmoved(ref uint32) uint32 {
 	for {
 		for !s.heads(ref) {

@@ -6,7 +6,7 @@ import (
 )
 
 // Changes collects the changes of replayed commits, in order. The zero value is
-// empty. Nearly all of them are to the quantity of a stack, and each of those takes
+// empty. Nearly all of them change the quantity of a stack, and each of those takes
 // one cache line.
 type Changes struct {
 	list   []StackChange
@@ -55,7 +55,7 @@ func (c *Changes) Other(s *StackChange) *Change {
 	return &c.others[s.Op]
 }
 
-// HasOthers reports whether any element of List refers to another change.
+// HasOthers reports whether any element of List is a reference; see Other.
 func (c *Changes) HasOthers() bool { return len(c.others) > 0 }
 
 // Bytes returns the approximate memory use of the changes, in bytes.
@@ -73,8 +73,8 @@ func PrefetchChanges(list []*StackChange) {
 	prefetchLines(*(*[]unsafe.Pointer)(unsafe.Pointer(&list)))
 }
 
-// ahead appends the addresses of the next n elements of the list. They were last
-// in the processor's cache long ago, if ever.
+// ahead appends the addresses of the next n elements of the list, which are probably
+// not in the processor's cache.
 func (c *Changes) ahead(at []unsafe.Pointer, n int) []unsafe.Pointer {
 	room := c.list[len(c.list):cap(c.list)]
 	for i := range room[:min(n, len(room))] {

@@ -158,7 +158,7 @@ func setTexts(op *Op, texts map[int]string) {
 	op.Name = strings.Join(list, "\n")
 }
 
-// nameSome replaces some integers by names.
+// nameSome replaces some integers with names.
 func nameSome(rng *rand.Rand, op *Op) {
 	texts := map[int]string{}
 	for i := range op.Kind.Args() {

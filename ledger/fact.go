@@ -21,7 +21,7 @@ type FactForm uint8
 const (
 	FactStood         FactForm = 1 // a stack or instance left a Grid
 	FactStays         FactForm = 2 // something was taken from a stack in a Grid, which stays where it is
-	FactInstance      FactForm = 3 // A: the instance taken out of a slot, or the parent of the instance detached
+	FactInstance      FactForm = 3 // A: the instance taken out of a slot, or the parent of a detached instance
 	FactSwapped       FactForm = 4 // A, B: the instances that are now in slot_a and slot_b, 0 for none
 	FactMovedInstance FactForm = 5 // A: the instance moved in a Grid
 	FactMovedStack    FactForm = 6 // A, B: class_id and key of the stack moved in a Grid

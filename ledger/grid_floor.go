@@ -6,7 +6,7 @@ package ledger
 // row y none begin before column x. It may record less than is true.
 type fitFloor struct{ w, h, y, x, lo, hi uint16 }
 
-// maxFloors is the maximum number of floors of a grid. A new one then replaces
+// maxFloors is the maximum number of floors of a grid. Beyond it, a new floor replaces
 // the oldest.
 const maxFloors = 64
 

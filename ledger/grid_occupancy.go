@@ -8,7 +8,7 @@ package ledger
 type grid struct {
 	bits            []uint64
 	count, occupied uint32     // placements, and cells that they cover
-	tallest, widest uint16     // no placement is larger; may be too large after some have gone
+	tallest, widest uint16     // upper limits for all placements; may be too high after removals
 	floors          []fitFloor // most recently raised first
 }
 

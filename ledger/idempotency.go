@@ -32,7 +32,7 @@ const streamChunk = 1 << 20
 const MaxInlineMetadata = 256
 
 // A Spelling tells apart equal metadata that is spelled differently. It is the
-// first 16 bytes of the SHA-256 of its bytes.
+// first 16 bytes of the SHA-256 of the metadata's bytes.
 type Spelling [16]byte
 
 // SpellingOf returns the spelling of metadata.
@@ -173,7 +173,7 @@ func (m *keyMemory) find(hash uint64, key []byte) uint32 {
 	}
 }
 
-// forgetOldest drops an entry, and the chunks before the next one's bytes.
+// forgetOldest drops the oldest entry, and the chunks that no other entry needs.
 func (m *keyMemory) forgetOldest() {
 	ref := m.ref(m.oldest)
 	e := m.entries.at(ref)

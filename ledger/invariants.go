@@ -240,7 +240,8 @@ func (v *verifier) instances() {
 	}
 }
 
-// climb follows the parents to the root, and compares it with the root by the paths.
+// climb follows the parents to the root, and compares it with the root that the paths
+// lead to.
 func (v *verifier) climb(ref uint32) {
 	s := v.s
 	top := ref

@@ -34,7 +34,7 @@ const (
 	guardParent             // a: the parent
 	guardCreated            // the container that the commit created
 	guardHold               // the hold that the commit created, of quantity a
-	guardNoGrid             // container a, to which a stack may return, is not a Grid, whose place the record would lack
+	guardNoGrid             // container a, to which a stack may return, is not a Grid, so that no place is missing from the record
 )
 
 // Invert gives tx, which reverses the commit seq, the operations that undo that
@@ -127,7 +127,7 @@ func (v *inverter) add(kind OpKind, args ...int64) *Op {
 	return &v.ops[len(v.ops)-1]
 }
 
-// set sets a further argument.
+// set sets another argument.
 func (o *Op) set(i int, v int64) {
 	o.Has |= 1 << i
 	o.Args[i] = v

@@ -15,7 +15,7 @@ type jsonScanner struct {
 	maxLevel int         // deepest array or object allowed; the outermost is level 1
 	spaces   int         // bytes of whitespace passed so far
 	names    []nameSpan  // field names of the objects that skip is inside of
-	text     []byte      // those of them that had to be unescaped
+	text     []byte      // those names that had to be unescaped
 	open     []openValue // arrays and objects that skip is inside of
 	err      *Error      // the first fault
 }
@@ -71,7 +71,8 @@ func (s *jsonScanner) peekPastSpace() byte {
 }
 
 // more moves to the next field or element of an object or array, past the
-// comma. It returns false when it has passed the end, close, or on a fault.
+// comma. It returns false after it has skipped close, the closing bracket, or on a
+// fault.
 func (s *jsonScanner) more(close byte, first bool) bool {
 	c := s.peek()
 	if c == ',' && !first {

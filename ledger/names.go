@@ -5,8 +5,8 @@ import (
 	"cmp"
 )
 
-// A nameTable holds the names of containers, or the codes of classes. Containers
-// and classes without one take no memory in it. A label records the owner of a
+// A nameTable holds the names of containers, or the codes of classes. Containers and
+// classes that have none take no memory in it. A label records the owner of a
 // name and its first bytes; cells hold the rest. Neither has pointers, so
 // millions of names cost the garbage collector nothing.
 //

@@ -48,10 +48,10 @@ const (
 	ContainerTouched ChangeKind = 9 // only its updated_seq
 )
 
-// Observe makes the state add to into all changes that replayed commits make to
-// containers. If there is no room before an operation, the state calls full, which
-// must make room or call Observe with another Changes. A nil into ends the
-// observation, and then replay costs nothing extra.
+// Observe makes into receive all changes that replayed commits make to containers. If
+// there is no room before an operation, the state calls full, which must make room or
+// call Observe with another Changes. A nil into ends the observation, and then replay
+// costs nothing extra.
 func (s *State) Observe(into *Changes, full func()) {
 	s.observed, s.observedFull = into, full
 }
@@ -63,7 +63,7 @@ type observation struct {
 	changes []Change
 }
 
-// observeOp adds what the operation changed. Its undo entries begin at from.
+// observeOp adds the changes of the operation. Its undo entries begin at from.
 func (s *State) observeOp(op *Op, from int) {
 	if s.observed.full() {
 		s.observedFull()

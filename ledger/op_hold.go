@@ -24,8 +24,8 @@ func (s *State) holdFungible(op *Op) *Error {
 	return nil
 }
 
-// decideExpiry replaces expires_in by expires_at in the operation itself. So the
-// record, and the commit that reads show, have the time that was decided.
+// decideExpiry replaces expires_in with expires_at in the operation itself. So the
+// record, and the commit that reads show, contain the time that was decided.
 func (s *State) decideExpiry(op *Op) {
 	if !op.Given(HoldExpiresIn) {
 		return
@@ -119,8 +119,8 @@ func (s *State) releaseHold(op *Op) *Error {
 	return nil
 }
 
-// wantNotHeld returns an error if there are holds on the stack: it can't be removed
-// then.
+// wantNotHeld returns an error if there are holds on the stack, because it then can't
+// be removed.
 func (s *State) wantNotHeld(ref uint32) *Error {
 	r := s.stacks.at(ref)
 	if r.held == 0 {

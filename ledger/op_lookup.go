@@ -149,7 +149,7 @@ func readPlace(op *Op, ix int) (p placeArgs, err *Error) {
 	return p, nil
 }
 
-// wantPlaceFits returns an error for x, y and rotation with a container without
+// wantPlaceFits returns an error if x, y or rotation is given for a container without
 // cells.
 func (s *State) wantPlaceFits(c *container, p placeArgs) *Error {
 	if c.kind == Grid || !p.given() {

@@ -68,8 +68,8 @@ func (o *Op) neededArgs() uint16 {
 	return need
 }
 
-// FirstAssigned is the first id that the ledger assigns, exact in every JSON
-// library. Assigned ids count up from it.
+// FirstAssigned is the first id that the ledger assigns. Assigned ids count up from it.
+// Every JSON library reads them exactly.
 const FirstAssigned = 1 << 52
 
 // setAssigned records the id that the ledger assigned to what the operation creates.

@@ -29,8 +29,8 @@ type requestParser struct {
 }
 
 // ParseTransaction reads the body of /v1/commit or /v1/commit/preflight into
-// tx, which may be reused; its previous content is lost. Its slices then alias
-// body, or memory that tx keeps. They are valid until the body changes or tx is
+// tx, which may be reused; its previous content is lost. The slices of tx then
+// alias body, or memory that tx keeps. They are valid until the body changes or tx is
 // parsed into again. If there may be a header, call SetHeaderKey next; after
 // that, Key and Hash are final.
 //

@@ -14,9 +14,9 @@ type Past struct {
 // PastThing is the approximate memory of one stack, hold or instance, in bytes.
 const PastThing = 192
 
-// NewPast begins with the container as it was after commit seq. It reuses the
-// memory of used, a past that is no longer read, or nil: allocating a state takes
-// longer than building a small container.
+// NewPast begins with the container as it was after commit seq. used is
+// a past that is no longer read, or nil. Its memory is reused, because allocating a
+// state takes longer than building a small container.
 func NewPast(seq uint64, info ContainerInfo, used *State) *Past {
 	s := NewState(Config{})
 	s.seq = seq

@@ -12,7 +12,7 @@ import (
 //
 // If it has owners, the sender may use containers of these owners, and everything in
 // them or attached below. A container that does not exist and one of another owner
-// get the same error, which does not reveal which of them it is. An instance without a
+// get the same error, which does not reveal which case it is. An instance without a
 // location has no owner. The sender may use it only within the transaction that
 // minted it or took it out of a container of these owners. By the end of that
 // transaction it must be placed, attached or burned.
@@ -131,8 +131,8 @@ func (s *State) wantNoneLoose() *Error {
 	return nil
 }
 
-// containerNameForbidden returns the error for a name that no container has that the
-// sender may use.
+// containerNameForbidden returns the error for a name if the sender may use no
+// container of that name.
 func containerNameForbidden(name string) *Error {
 	return Errorf(Forbidden, "There is no container named %q that this token may use.", name).With(Text("name", name))
 }

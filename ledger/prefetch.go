@@ -2,7 +2,7 @@ package ledger
 
 import "unsafe"
 
-// With many stacks each lookup waits for memory, four times for each side of a
+// With many stacks, each lookup waits for memory, four times for each side of a
 // transfer: for a slot of the index of containers, the container, a slot of the
 // index of stacks, and the stack. Prefetch takes these steps for a group of
 // operations together, before the first of them is applied: first all slots,
@@ -12,10 +12,11 @@ import "unsafe"
 
 const (
 	// prefetchFrom is the number of stacks from which prefetching pays off. Fewer are
-	// in the processor's cache anyway, at about 100 bytes each with their index.
+	// in the processor's cache anyway, at about 100 bytes each, including their index.
 	prefetchFrom = 1 << 16
 	// prefetchOps is the maximum number of operations of one transaction that are
-	// prefetched together. A transaction with more prefetches while it is applied.
+	// prefetched together. A transaction with more operations prefetches while
+	// it is applied.
 	prefetchOps = 16
 	// prefetchSides is the maximum number of stacks that a group looks up; a
 	// transfer looks up two. They fit well into the processor's first-level
@@ -99,8 +100,8 @@ func (s *State) aheadClass(op *Op, i int) uint32 {
 	return a.class
 }
 
-// expectSide records a stack of the class. Two arguments of the operation give its
-// container and its key.
+// expectSide records a stack of the class. container and key are the indexes of the
+// arguments that give its container and its key.
 func (s *State) expectSide(op *Op, container int, class uint32, key int) {
 	a := &s.ahead
 	if a.n == len(a.sides) || class == 0 {

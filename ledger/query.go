@@ -35,7 +35,7 @@ type SlotEntry struct {
 
 // Placement is one rectangle of a grid: a stack or an instance.
 type Placement struct {
-	X, Y, Width, Height int // cells; width and height as placed, so turned if Rotation is 90
+	X, Y, Width, Height int // cells; width and height as placed, so swapped if Rotation is 90
 	Rotation            int // 0 or 90
 	ClassID, Key        int64
 	Quantity            int64 // of a stack; 0 for an instance

@@ -42,7 +42,7 @@ func (s *State) Shapes(dst []ShapeInfo, class int64) ([]ShapeInfo, *Error) {
 // Positions in the shapes of a class, besides keys.
 const (
 	BeforeShapes = anyKey - 1
-	AtAnyKey     = anyKey // of the shape for all keys without their own
+	AtAnyKey     = anyKey // of the shape for all keys without one of their own
 )
 
 // ShapePage appends up to limit shapes of a class that come after the key after:

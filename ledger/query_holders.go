@@ -36,8 +36,8 @@ func (s *State) WantKind(class int64, fungible bool) *Error {
 
 // Holders appends up to limit stacks of a fungible class that come after the
 // place after, by container and key. more reports whether there may be others, after
-// last. key narrows them; nil matches all. The lists of stacks must exist, see
-// MakeList.
+// last. If key is not nil, only stacks with that key are returned. The lists of
+// stacks must be complete; see MakeList.
 func (s *State) Holders(dst []Holder, class int64, key *int64, after HolderKey, limit int) (out []Holder, last HolderKey, more bool) {
 	last = after
 	skipped := 0
@@ -69,7 +69,7 @@ type InstanceFilter struct {
 
 // Instances appends up to limit instances of a class with id above after, by id,
 // without children. more reports whether there may be others, above last. The lists
-// of instances must exist, see MakeList.
+// of instances must be complete; see MakeList.
 func (s *State) Instances(dst []InstanceInfo, class int64, f InstanceFilter, after int64, limit int) (out []InstanceInfo, last int64, more bool) {
 	kref := s.findClass(class)
 	cref := uint32(0)

@@ -30,13 +30,12 @@ import (
 //
 // Version 2 has the kinds from 20 on, the flags from 16 on, the endpoint reverse,
 // the arguments name of CreateContainer and code of RegisterClass, and the
-// decisions from 4 on. A record that needs none
-// of them has version 1. Names that stood for integers are not in the record.
-// HoldFungible has expires_at, never expires_in.
+// decisions from 4 on. A record that needs none of them has version 1. Names that stood
+// for integers are not in the record. HoldFungible has expires_at, never expires_in.
 //
 // A uvarint is unsigned LEB128 (as in encoding/binary), in as few bytes as
 // possible. Every transaction has exactly one record and no other bytes decode
-// to it. A change of meaning gets a new version.
+// to it. A change of meaning requires a new version.
 const (
 	recordVersion1 = 1
 	recordVersion2 = 2

@@ -76,7 +76,7 @@ func (d *recordDecoder) fail(format string, args ...any) {
 }
 
 // newer records that the record has something at the position that this program
-// does not know. The checksums of the log are correct, or it would not have been
+// does not support. The checksums of the log are correct, or it would not have been
 // read. So it is not damaged, but made by a newer version.
 func (d *recordDecoder) newer(format string, args ...any) {
 	if d.err == nil {

@@ -19,7 +19,7 @@ type container struct {
 	kind              ContainerKind
 	named             bool   // it has a label, see nameTable
 	steady            uint8  // how many times in a row Prefetch found recent again, up to steadyAfter
-	recent            uint32 // the stack that Prefetch found in it last; it may be gone
+	recent            uint32 // the stack that Prefetch found in it last; it may no longer exist
 	stacks, instances uint32 // counts; instances are those directly in it
 
 	gridWidth, gridHeight uint16

@@ -31,8 +31,8 @@ const (
 // A Transaction is what a client submits: operations that are applied atomically.
 // Its byte slices may alias the request body that it was parsed from, or the log.
 type Transaction struct {
-	// The fields that applying most transactions reads come first, on one cache
-	// line.
+	// The fields that are read when most transactions are applied come first, on one
+	// cache line.
 	Ops      []Op
 	Reverses uint64  // global_seq of the commit that it reverses; 0: none
 	permit   *Permit // what the sender may do; nil: everything. Not in the record

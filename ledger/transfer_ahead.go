@@ -71,7 +71,7 @@ func (s *State) transferAhead(tx *Transaction, undo bool) bool {
 	}
 	op, from, to := &tx.Ops[0], &s.ahead.sides[tx.sides-1], &s.ahead.sides[tx.sides]
 	if from.stack == 0 || to.stack == 0 {
-		s.ahead.same = 0 // Apply reads the indexes now, and perhaps for the next ones too
+		s.ahead.same = 0 // Apply reads the indexes for this transfer, and perhaps for the next ones too
 		return false
 	}
 	fc, tc, k := s.containers.at(from.container), s.containers.at(to.container), s.classes.at(from.class)

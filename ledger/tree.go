@@ -22,7 +22,7 @@ func (r rank) less(o rank) bool {
 	return r.major < o.major || r.major == o.major && r.minor < o.minor
 }
 
-// priority decides how near the root a node is. With equal priorities, the lower
+// priority decides how near to the root a node is. With equal priorities, the lower
 // rank is nearer.
 func (r rank) priority() uint64 { return place2Words(uint64(r.minor), uint64(r.major)) }
 

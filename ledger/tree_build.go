@@ -2,8 +2,8 @@ package ledger
 
 // A treeBuilder builds a tree of nodes that come in the order of their ranks, in
 // time linear in their number. It keeps the right spine of the tree so far: each
-// new node goes below the last one of higher priority, and takes over what was
-// there as its left child. (Cartesian trees; Vuillemin 1980)
+// new node becomes the right child of the last one of higher priority, and takes the
+// previous right child as its left child. (Cartesian trees; Vuillemin 1980)
 type treeBuilder struct {
 	t      nodes
 	spine  []spineNode

@@ -67,7 +67,7 @@ func NotPartOfLog(dir string, o Options) error {
 
 // notWithin returns a *partError if the target, or a directory above it, is one that
 // the programs keep in dir or in the directory of another log. Those directories are
-// cleared at times, and files in wal/ count as parts of its log.
+// cleared at times, and files in wal/ count as parts of that log.
 func notWithin(fsys FS, dir, target string) error {
 	for at, err := range upFrom(fsys, target) {
 		if err != nil {

@@ -159,9 +159,9 @@ func moveSegment(fsys FS, s, next *segmentFile, to string) error {
 }
 
 // putSegment links a segment into the other directory. Where that is not possible,
-// because it is on another filesystem or on one without hard links, putSegment
-// copies the segment. It does not rename, because a power failure may then leave
-// neither name.
+// because the directory is on another filesystem or on one without hard links,
+// putSegment copies the segment. It does not rename, because a power failure may then
+// leave neither name.
 func putSegment(fsys FS, s *segmentFile, to string) error {
 	err := fsys.Link(s.path, join(to, s.head.name()))
 	if no, ok := errors.AsType[syscall.Errno](err); !ok || !slices.Contains(cantLink, no) {

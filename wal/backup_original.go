@@ -8,7 +8,7 @@ import (
 // The parts of the original that a backup reads. They must be intact up to the
 // durable end.
 
-// findEnd finds the durable end of the original, up to which to copy. If END is
+// findEnd finds the durable end of the original, where the copy will end. If END is
 // missing or garbled, and no writer uses the log, the frames decide, as at the
 // next start. A durable end that a power cut has garbled could end the copy too
 // early, and the copy would look complete.

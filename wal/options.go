@@ -15,7 +15,8 @@ type Options struct {
 
 	// Origin makes a new log begin as another log did, or with one of the other
 	// log's segments. The new log is then filled by AppendCopy. If the log exists
-	// already, it must have the id of the other log. The default is a log of its own.
+	// already, it must have the id of the other log. If it is nil, the new log is
+	// independent.
 	Origin *Origin
 	// Copy permits Open to open a directory that MarkCopy has marked.
 	Copy bool

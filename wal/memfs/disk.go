@@ -15,7 +15,7 @@ import (
 // A Disk is a filesystem, and the machine on which it is mounted.
 type Disk struct {
 	// SyncLies makes every sync report success and do nothing, like a disk that
-	// loses what it has acknowledged. It serves to test the tests.
+	// loses what it has acknowledged. It is for testing the tests.
 	SyncLies bool
 
 	dice      dice
@@ -36,7 +36,7 @@ type Stats struct {
 	Faults     int // operations that a Plan made fail
 	Kills      int // killed processes
 	Crashes    int // crashes of the machine
-	InFlight   int // sectors and names that were not synced when a crash came
+	InFlight   int // sectors and names that were not synced when a crash occurred
 }
 
 // New returns a disk with nothing but the root "/". Equal seeds and equal
