@@ -3,6 +3,7 @@ package ctl
 import (
 	"flag"
 	"fmt"
+	"math"
 	"net/url"
 	"strconv"
 	"time"
@@ -50,18 +51,19 @@ func (m *moment) ask(q url.Values, prefix string) {
 	}
 }
 
-// before returns the last moment before this one, or nil at the beginning of the ledger.
-func (m *moment) before() *moment {
-	b := *m
+// isFirst reports whether nothing can be before the moment. It may not have been given.
+func (m *moment) isFirst() bool { return m.word == "" || m.seq.given && m.seq.value <= 1 }
+
+// shifted returns the moment n commits, or n nanoseconds, later.
+func (m *moment) shifted(n int64) moment {
+	s := *m
 	switch {
-	case b.word == "" || b.seq.given && b.seq.value <= 1:
-		return nil
-	case b.seq.given:
-		b.seq.value--
-	default:
-		b.at = b.at.Add(-1)
+	case !s.seq.given:
+		s.at = s.at.Add(time.Duration(n))
+	case n < 0 || s.seq.value < math.MaxInt64:
+		s.seq.value += n
 	}
-	return &b
+	return s
 }
 
 // A span holds the flags that limit a range of commits. -from and -to are inclusive,
@@ -92,11 +94,11 @@ func (s *span) ask(q url.Values, ofCommits bool) {
 		s.to.ask(q, "to")
 		return
 	}
-	if from := s.from.seq; from.given {
-		q.Set("after", strconv.FormatInt(max(from.value-1, 0), 10))
+	if s.from.seq.given {
+		q.Set("after", strconv.FormatInt(max(s.from.seq.value-1, 0), 10))
 	}
-	if to := s.to.seq; to.given {
-		q.Set("before", strconv.FormatInt(max(to.value, to.value+1), 10))
+	if next := s.to.shifted(1); next.seq.given {
+		q.Set("before", next.seq.String())
 	}
 }
 
@@ -106,17 +108,16 @@ func (s *span) settle() error {
 		if s.from.word != "" {
 			return usagef("-from and -after can't be combined")
 		}
-		s.from = s.after.next()
+		s.from = s.after.shifted(1)
 	}
 	if s.before.word != "" {
 		if s.to.word != "" {
 			return usagef("-to and -before can't be combined")
 		}
-		to := s.before.before()
-		if to == nil {
+		if s.before.isFirst() {
 			return usagef("-before is %s, and there is no commit before the first", &s.before)
 		}
-		s.to = *to
+		s.to = s.before.shifted(-1)
 	}
 	return s.ordered()
 }
@@ -127,7 +128,7 @@ func (s *span) ordered() error {
 	if s.from.word == "" || s.to.word == "" {
 		return nil
 	}
-	if next := s.to.next(); s.from.isAfter(&next) {
+	if next := s.to.shifted(1); s.from.isAfter(&next) {
 		return usagef("the end is before the beginning: from %s to %s", s.from.said(), s.to.said())
 	}
 	return nil
@@ -147,15 +148,4 @@ func (m *moment) said() string {
 		return "commit " + m.seq.String()
 	}
 	return m.word
-}
-
-// next returns the first moment after this one.
-func (m *moment) next() moment {
-	n := *m
-	if n.seq.given {
-		n.seq.value = max(n.seq.value, n.seq.value+1)
-	} else {
-		n.at = n.at.Add(1)
-	}
-	return n
 }

@@ -148,11 +148,10 @@ func (s *statement) filters() url.Values {
 
 // open reads the opening balance.
 func (s *statement) open() error {
-	before := s.from.before()
-	if before == nil {
+	if s.from.isFirst() {
 		return nil
 	}
-	q := s.filters()
+	before, q := s.from.shifted(-1), s.filters()
 	before.ask(q, "at")
 	err := s.eachStack(q, (*answer).check, func(class, key, quantity int64) error {
 		if class != s.of.ClassID {
