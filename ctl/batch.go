@@ -97,7 +97,7 @@ func (b *batch) run(c *call) error {
 		return b.halted(context.Cause(b.stopping))
 	}
 	defer b.bar.clear()
-	b.table = c.newTable(numeric(b.column), numeric("global_seq"), numeric("batch_seq"), text("minted"), text("result"))
+	b.table = c.newTable(b.column, "global_seq", "batch_seq", "minted", "result")
 	err := b.sendLines(c)
 	b.bar.clear()
 	if saved := b.mark.end(b.doubt); saved != nil {

@@ -237,8 +237,7 @@ func (c *call) commits() (int64, error) {
 
 // show shows a row for each kind of request. Times are in microseconds.
 func (b *bench) show(c *call) {
-	row, end := c.list(text("request"), numeric("answered"), numeric("requests_per_s"), numeric("transactions_per_s"),
-		numeric("p50_us"), numeric("p99_us"), numeric("p999_us"), numeric("slowest_us"))
+	row, end := c.list("request answered requests_per_s transactions_per_s p50_us p99_us p999_us slowest_us")
 	for kind := range b.kinds {
 		if k := &b.kinds[kind]; k.count > 0 {
 			rate := float64(k.count) / b.took.Seconds()

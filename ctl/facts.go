@@ -37,14 +37,15 @@ func (c *call) showFacts(facts ...fact) {
 
 // list returns functions for a list. row adds a row to the table, or writes a JSON
 // object at once. end writes the table.
-func (c *call) list(columns ...column) (row func(values ...any), end func()) {
-	if t := c.newTable(columns...); !c.json() {
+func (c *call) list(columns view) (row func(values ...any), end func()) {
+	t := c.listTable(columns)
+	if !c.json() {
 		return t.row, t.flush
 	}
 	return func(values ...any) {
 		facts := make([]fact, len(values))
 		for i, v := range values {
-			facts[i] = fact{columns[i].name, v}
+			facts[i] = fact{t.columns[i], v}
 		}
 		c.writeObject(facts)
 	}, func() {}

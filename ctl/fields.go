@@ -13,13 +13,21 @@ import (
 // a single object, a field that ends in "?" is omitted when the object doesn't have it.
 type view string
 
-// wordFields lists the fields with text. All others are numbers, and are right-aligned.
-var wordFields = map[string]bool{"name": true, "code": true, "class": true, "container": true, "counterparty": true, "kind": true, "fungible": true, "location": true, "expires_at": true,
-	"mark": true, "op": true, "operations": true, "committed_at": true, "what": true, "metadata": true}
+// wordFields are the fields with text. All others are numbers, and are right-aligned.
+var wordFields = fieldSet("name code class container counterparty kind fungible location expires_at mark op operations committed_at what metadata " +
+	"daemon status log reader segment sealed last_commit_at idempotency_key readable hash scopes owners request minted result " +
+	"operation command required argument need value")
 
-// amountFields lists the fields that count minor units of the class in class_id.
-var amountFields = map[string]bool{"quantity": true, "held": true, "change": true, "held_change": true,
-	"balance": true, "total_quantity": true, "total_held": true, "total_added": true, "total_removed": true}
+// amountFields are the fields that count minor units of the class in class_id.
+var amountFields = fieldSet("quantity held change held_change balance total_quantity total_held total_added total_removed")
+
+func fieldSet(names string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range strings.Fields(names) {
+		set[name] = true
+	}
+	return set
+}
 
 // An entry is an object of a response.
 type entry map[string]json.RawMessage
@@ -51,13 +59,7 @@ func (c *call) showItem(e entry, v view) error {
 	return nil
 }
 
-func (c *call) listTable(v view) *table {
-	var columns []column
-	for _, name := range strings.Fields(string(v)) {
-		columns = append(columns, column{name, !wordFields[name]})
-	}
-	return c.newTable(columns...)
-}
+func (c *call) listTable(v view) *table { return c.newTable(strings.Fields(string(v))...) }
 
 // addEntries adds a row for each entry of the response's list.
 func (c *call) addEntries(t *table, a *answer) error {
@@ -90,11 +92,11 @@ func (c *call) each(a *answer, do func(e entry, raw *answer) error) error {
 func (c *call) addRow(t *table, e entry) error {
 	row := make([]any, len(t.columns))
 	for i, column := range t.columns {
-		cell, err := c.cell(e, column.name)
+		cell, err := c.cell(e, column)
 		if err != nil {
 			return err
 		}
-		if at, err := time.Parse(time.RFC3339Nano, cell); err == nil && column.name == "committed_at" && !c.csv() {
+		if at, err := time.Parse(time.RFC3339Nano, cell); err == nil && column == "committed_at" && !c.csv() {
 			cell = at.UTC().Format("2006-01-02T15:04:05.000Z") // to the millisecond
 		}
 		row[i] = cell

@@ -62,9 +62,8 @@ type healthData struct {
 }
 
 func (w *which) health(c *call) error {
-	overview := c.newTable(text("daemon"), text("status"),
-		numeric("checkpoint_seq"), numeric("commit_log_seq"), numeric("lag"), text("log"))
-	readers := c.newTable(text("reader"), numeric("checkpoint_seq"), numeric("lag"))
+	overview := c.listTable("daemon status checkpoint_seq commit_log_seq lag log")
+	readers := c.listTable("reader checkpoint_seq lag")
 	var worst error
 	for _, d := range w.daemons(c) {
 		if err := d.health(c, overview, readers); err != nil {

@@ -50,7 +50,7 @@ func (c *call) helpTopic(word string) bool {
 		return true
 	}
 	if word == "ops" {
-		ops := c.newTable(text("operation"), text("command"), text("required arguments"))
+		ops := c.listTable("operation command required")
 		for i, s := range opNames() {
 			ops.row(s.word, cmp.Or(commandOf(ledger.OpKinds()[i]), commitCommand.Words), s.meaning)
 		}
@@ -67,7 +67,7 @@ func (c *call) helpTopic(word string) bool {
 }
 
 func (c *call) helpOperation(kind ledger.OpKind) {
-	t := c.newTable(text("argument"), text(""), text("value"))
+	t := c.listTable("argument need value")
 	for _, arg := range kind.Args() {
 		value, _, _ := strings.Cut(arg.Type.Values(), ": 1 to") // without the rule for the characters of names
 		t.row(arg.Name, need(kind, arg), value)

@@ -64,7 +64,7 @@ func showCommit(c *call, a *answer) error {
 	}
 	fmt.Fprintln(c.out)
 	words, err := c.wordsOfAll(d.Operations)
-	ops := c.newTable(numeric("n"), text("operation"))
+	ops := c.listTable("n operation")
 	for i, op := range words {
 		ops.row(i, op)
 	}

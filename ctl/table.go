@@ -4,17 +4,10 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
-
-type column struct {
-	name  string
-	right bool // right-aligned, for numbers
-}
-
-func text(name string) column    { return column{name, false} }
-func numeric(name string) column { return column{name, true} }
 
 // A table aligns its rows in columns, two spaces apart. It keeps rows until flush. It
 // can be flushed repeatedly, such as after each page of a long list: the header is
@@ -26,15 +19,15 @@ type table struct {
 	w       io.Writer
 	csv     bool
 	screen  screen
-	columns []column
+	columns []string
 	rows    [][]string
 	widths  []int
 	begun   bool
 }
 
-func newTable(w io.Writer, columns ...column) *table { return &table{w: w, columns: columns} }
+func newTable(w io.Writer, columns ...string) *table { return &table{w: w, columns: columns} }
 
-func (c *call) newTable(columns ...column) *table {
+func (c *call) newTable(columns ...string) *table {
 	t := newTable(c.out, columns...)
 	t.screen, t.csv = c.screen, c.csv()
 	return t
@@ -48,6 +41,9 @@ func (t *table) row(values ...any) {
 	t.rows = append(t.rows, cells)
 }
 
+// isNumeric reports whether a column has numbers, which are right-aligned.
+func (t *table) isNumeric(i int) bool { return i < len(t.columns) && !wordFields[t.columns[i]] }
+
 // none is the cell of a missing value.
 const none = "-"
 
@@ -55,13 +51,13 @@ const none = "-"
 func (t *table) flush() {
 	header := !t.begun && len(t.columns) > 0
 	if header {
-		names := make([]string, len(t.columns))
-		for i, c := range t.columns {
-			if names[i] = c.name; !t.csv {
-				names[i] = strings.ToUpper(c.name)
+		names := slices.Clone(t.columns)
+		for i := range names {
+			if !t.csv {
+				names[i] = strings.ToUpper(names[i])
 			}
 		}
-		t.rows = append([][]string{names}, t.rows...)
+		t.rows = slices.Insert(t.rows, 0, names)
 	}
 	t.begun = true
 	if t.csv {
@@ -113,7 +109,7 @@ func (t *table) fit() {
 	for total > t.screen.width {
 		widest := -1
 		for i, w := range t.widths {
-			cuttable := i < len(t.columns) && !t.columns[i].right || len(t.columns) == 0 && i > 0
+			cuttable := !t.isNumeric(i) && (len(t.columns) > 0 || i > 0)
 			if cuttable && w > leastText && (widest < 0 || w > t.widths[widest]) {
 				widest = i
 			}
@@ -137,7 +133,7 @@ func (t *table) writeRow(row []string, header bool) {
 		if i > 0 {
 			line.WriteString("  ")
 		}
-		if i < len(t.columns) && t.columns[i].right {
+		if t.isNumeric(i) {
 			line.WriteString(pad + cell)
 		} else {
 			line.WriteString(cell + pad)

@@ -168,7 +168,7 @@ func (a *authFlags) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	row, end := c.list(text("name"), text("kind"), text("hash"), text("scopes"), text("owners"))
+	row, end := c.list("name kind hash scopes owners")
 	for _, e := range table.Entries() {
 		kind, owners := "token", both{"any", "null"}
 		if e.Cert {

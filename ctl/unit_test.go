@@ -145,7 +145,7 @@ func TestDidYouMean(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
-	table := newTable(&out, numeric("n"), text("name"))
+	table := newTable(&out, "n", "name")
 	table.row("1", "a\x1b[31mb\n")
 	table.flush()
 	table.row("1000", "é")

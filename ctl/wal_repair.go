@@ -89,7 +89,7 @@ func (r *repairing) checkpoint(seq uint64, id wal.LogID) (wal.Place, error) {
 // list shows each lost commit: its global_seq, its idempotency key, and whether its
 // record can still be read. For unreadable ones it shows only the number.
 func (r *repairing) list(c *call, plan *wal.RepairReport) (readable int, err error) {
-	row, end := c.list(numeric("global_seq"), text("idempotency_key"), text("readable"))
+	row, end := c.list("global_seq idempotency_key readable")
 	defer end()
 	next := plan.Kept + 1
 	gap := func(to uint64) {

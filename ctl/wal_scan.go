@@ -112,8 +112,7 @@ func (l *logFlags) stat(c *call) error {
 	if err != nil && exitCode(err) != exitDamaged {
 		return err
 	}
-	row, end := c.list(text("segment"), numeric("first_seq"), numeric("last_seq"), numeric("commits"), numeric("frames"),
-		numeric("used_bytes"), numeric("bytes"), text("sealed"), text("last_commit_at"))
+	row, end := c.list("segment first_seq last_seq commits frames used_bytes bytes sealed last_commit_at")
 	for i := range segments {
 		s := &segments[i]
 		var last any = absent
