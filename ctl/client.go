@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -236,6 +237,9 @@ func (c *call) lastSeq() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	page, err := decodeFreshness(a)
-	return page.Freshness.CommitLogSeq, err
+	e, err := a.freshness()
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(string(e["commit_log_seq"]), 10, 64)
 }

@@ -1,10 +1,10 @@
 package ctl
 
 import (
-	"encoding/json"
-	"errors"
 	"flag"
+	"maps"
 	"net/url"
+	"strconv"
 	"time"
 
 	"assetledger/ctl/client"
@@ -16,11 +16,11 @@ var readFreshnessCommand = readRow{
 	examples: [2]string{"read freshness", "read freshness -min-seq 12 -wait 5s -o json"},
 	path:     "/v1/read/freshness",
 	render: func(c *call, a *answer) error {
-		page, err := decodeFreshness(a)
-		if err == nil {
-			page.show(c)
+		e, err := a.freshness()
+		if err != nil {
+			return err
 		}
-		return err
+		return c.showItem(e, freshnessFields)
 	},
 }.command()
 
@@ -62,42 +62,28 @@ func (f *freshnessFlags) bound(c *call) (err error) {
 	return nil
 }
 
-type freshnessPage struct {
-	Data struct {
-		Lag   int64       `json:"lag"`
-		LagMS json.Number `json:"lag_ms"`
-	}
-	Freshness seqs
-}
-
 // seqs is the freshness object of a response.
 type seqs struct {
 	CheckpointSeq int64 `json:"checkpoint_seq"`
 	CommitLogSeq  int64 `json:"commit_log_seq"`
 }
 
-func decodeFreshness(a *answer) (*freshnessPage, error) {
-	page := &freshnessPage{}
-	var has struct{ Freshness map[string]json.RawMessage }
-	if err := errors.Join(a.decode(&has), a.decode(page)); err != nil {
-		return page, err
+// freshness returns the freshness of a response with its data, the lag, as one object.
+func (a *answer) freshness() (entry, error) {
+	var page struct{ Data, Freshness entry }
+	if err := a.decode(&page); err != nil {
+		return nil, err
 	}
 	for _, field := range []string{"checkpoint_seq", "commit_log_seq"} {
-		if has.Freshness[field] == nil {
-			return page, a.lacks(field)
+		if !isInteger(string(page.Freshness[field])) {
+			return nil, a.lacks(field)
 		}
 	}
-	return page, nil
+	maps.Copy(page.Freshness, page.Data)
+	return page.Freshness, nil
 }
 
-func (p *freshnessPage) show(c *call) {
-	t := c.newTable()
-	t.row("checkpoint_seq", p.Freshness.CheckpointSeq)
-	t.row("commit_log_seq", p.Freshness.CommitLogSeq)
-	t.row("lag", p.Data.Lag)
-	t.row("lag_ms", p.Data.LagMS)
-	t.flush()
-}
+const freshnessFields view = "checkpoint_seq commit_log_seq lag lag_ms"
 
 func (f *freshnessFlags) run(c *call) error {
 	if err := f.bound(c); err != nil {
@@ -107,17 +93,23 @@ func (f *freshnessFlags) run(c *call) error {
 	if err != nil {
 		return err
 	}
-	page, err := decodeFreshness(a)
+	e, err := a.freshness()
 	if err != nil {
 		return err
 	}
 	if c.json() {
 		c.showRaw(a)
-	} else {
-		page.show(c)
+	} else if err := c.showItem(e, freshnessFields); err != nil {
+		return err
 	}
-	if f.maxLag.given && page.Data.Lag > f.maxLag.value {
-		return exitf(exitStale, "the read daemon is %s behind the log, and -max-lag is %d", count(page.Data.Lag, "commit"), f.maxLag.value)
+	lag, err := strconv.ParseInt(string(e["lag"]), 10, 64)
+	switch {
+	case !f.maxLag.given:
+		return nil
+	case err != nil:
+		return a.lacks("lag")
+	case lag > f.maxLag.value:
+		return exitf(exitStale, "the read daemon is %s behind the log, and -max-lag is %d", count(lag, "commit"), f.maxLag.value)
 	}
 	return nil
 }
