@@ -10,7 +10,7 @@
 //	routes (server) ─┐
 //	operations ──────┤
 //	error codes ─────┼→ Document → /v1/openapi.json
-//	words, schemas ──┘
+//	texts, schemas ──┘
 package openapi
 
 import (

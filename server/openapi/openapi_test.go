@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestDocumentWantsRoutesAndWordsToMatch(t *testing.T) {
+func TestDescriptionsMatchTheRoutes(t *testing.T) {
 	d := Daemon{title: "t", about: "a", url: "u", operations: map[string]operation{
 		"GET /v1/a/{id}": {id: "a", tag: "T", summary: "A", answer: "Class", errors: []int{400}},
 	}}
@@ -18,8 +18,8 @@ func TestDocumentWantsRoutesAndWordsToMatch(t *testing.T) {
 		says   string
 	}{
 		{"both", []Route{a}, ""},
-		{"a route without words", []Route{a, {Method: "POST", Path: "/v1/a/{id}"}}, "nothing describes POST /v1/a/{id}"},
-		{"words without a route", nil, "GET /v1/a/{id} is described, but is not a route"},
+		{"a route without a description", []Route{a, {Method: "POST", Path: "/v1/a/{id}"}}, "nothing describes POST /v1/a/{id}"},
+		{"a description without a route", nil, "GET /v1/a/{id} is described, but is not a route"},
 	} {
 		text, err := Document(d, c.routes)
 		switch {

@@ -33,7 +33,7 @@ func parameters() object {
 		query("container_id", idOr(false), "Only instances directly in this container, given by its id or name."),
 		query("owner", ref("Id"), "Only containers of this owner."),
 		query("kind", ref("ContainerKind"), "Only containers of this kind."),
-		query("prefix", o("type", "string", "maxLength", ledger.MaxContainerName, "pattern", `^([A-Za-z0-9][A-Za-z0-9._:/@+-]*)?$`), "Only containers whose name begins with this; the list is then by name."),
+		query("prefix", o("type", "string", "maxLength", ledger.MaxContainerName, "pattern", `^([A-Za-z0-9][A-Za-z0-9._:/@+-]*)?$`), "Only containers whose name begins with this; the list is then ordered by name."),
 		query("x", ref("Count"), "First column of a rectangle."),
 		query("y", ref("Count"), "First row of a rectangle."),
 		query("width", ref("Id"), "Width of a rectangle in cells."),

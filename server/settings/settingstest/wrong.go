@@ -61,6 +61,6 @@ func Wrong(t *testing.T, p *settings.Program, run func(args []string, stdout, st
 		}
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("an invalid setting created the folder of the log: %v", err)
+		t.Errorf("an invalid setting created the directory of the log: %v", err)
 	}
 }
