@@ -24,8 +24,8 @@ func TestMedianLeavesOutWhatIsAbsent(t *testing.T) {
 	}
 }
 
-// TestGoalIsTheMedianOfTheRoundsRatios checks that it is not the ratio of the
-// medians.
+// TestGoalIsTheMedianOfTheRoundsRatios checks that a goal is the median of the ratios
+// of the rounds, and not the ratio of the medians.
 func TestGoalIsTheMedianOfTheRoundsRatios(t *testing.T) {
 	r := result{rounds: []values{{"a": 1, "b": 10}, {"a": 9, "b": 10}, {"a": 40, "b": 50}}}
 	least, most := goal{of: ratio("a", "b"), bound: 0.8}, goal{of: ratio("a", "b"), bound: 0.7, atMost: true}
@@ -89,7 +89,7 @@ func TestGoalsOfSpeedAreRatios(t *testing.T) {
 	for _, r := range rows() {
 		for _, g := range r.goals {
 			if strings.HasSuffix(g.unit, "/s") {
-				t.Errorf("%s: %q is a rate in %s: compare it with something that is measured beside it", r.name, g.what, g.unit)
+				t.Errorf("%s: %q is a rate in %s: compare it with something that is measured alongside", r.name, g.what, g.unit)
 			}
 		}
 	}

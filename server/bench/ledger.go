@@ -31,7 +31,7 @@ func (b *bench) newPair(args ...string) (*pair, error) {
 }
 
 // newWorld returns a pair with containers 1..n and the given number of stacks
-// in each. On a log on several machines it waits until the daemon writes.
+// in each. On a log on several machines it waits until the daemon is the writer.
 func (b *bench) newWorld(containers, stacks int, args ...string) (*pair, error) {
 	p, err := b.newPair(args...)
 	if err != nil {

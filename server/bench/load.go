@@ -222,9 +222,9 @@ done = function(s, latency)
 end
 `
 
-// press drives a load with wrk in one thread. wrk shares two cores with the
-// measured process, and takes the least CPU time from it. Without wrk, press calls
-// drive.
+// press drives a load with wrk in one thread. wrk shares the cores with the measured
+// process, and takes less CPU time from it than other generators. Without wrk, press
+// calls drive.
 func (b *bench) press(l load, connections int, d time.Duration) (*outcome, error) {
 	if b.wrk == "" {
 		return l.drive(b.ctx, connections, d)

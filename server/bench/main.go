@@ -6,7 +6,7 @@
 // Every row compares within one run: its probes take turns, forwards in one
 // round and backwards in the next, and a ratio is the median of the rounds'
 // ratios. Every process listens on the loopback interface, keeps its files in one
-// temporary folder, and is ended by its process id. The bench is not part of the
+// temporary directory, and is ended by its process id. The bench is not part of the
 // three programs; `make bench` runs it.
 package main
 
@@ -34,8 +34,8 @@ type bench struct {
 	history int           // commits of the log for reads of the past
 	install bool
 	dir     string // temporary, removed at the end
-	bin     string // folder of the built programs
-	before  string // folder of the programs of an older version; "": none
+	bin     string // directory of the built programs
+	before  string // directory of the programs of an older version; "": none
 	wrk     string // path of the load generator; "": absent
 	skipped []string
 	started []*process
@@ -62,7 +62,7 @@ func run(args []string) error {
 	b := &bench{picture: &picture{}}
 	quick := flags.Bool("quick", false, "few short rounds and small ledgers: a smoke test, not a measurement")
 	only := flags.String("only", "", "run only the rows whose name matches this regular expression")
-	out := flags.String("out", "bench-out", "folder for the table and the picture")
+	out := flags.String("out", "bench-out", "directory for the table and the picture")
 	list := flags.Bool("list", false, "list the rows and exit")
 	flags.IntVar(&b.rounds, "rounds", 5, "alternating rounds of each row")
 	flags.DurationVar(&b.slice, "slice", 3*time.Second, "how long each probe runs in a round")
@@ -70,8 +70,8 @@ func run(args []string) error {
 	flags.IntVar(&b.commits, "commits", 4_000_000, "commits in the log that is replayed")
 	flags.IntVar(&b.history, "history", 20_000_000, "commits of the log whose past is read")
 	flags.BoolVar(&b.install, "install", true, "install absent peers with apt-get when root")
-	flags.StringVar(&b.before, "before", "", "folder with the programs of an older version, whose replay is measured too")
-	temp := flags.String("dir", os.TempDir(), "parent of the temporary folder, on the disk to measure")
+	flags.StringVar(&b.before, "before", "", "directory with the programs of an older version, whose replay is measured too")
+	temp := flags.String("dir", os.TempDir(), "parent of the temporary directory, on the disk to measure")
 	flags.Parse(args)
 	if *quick {
 		b.rounds, b.slice, b.stacks, b.commits, b.history = 1, 300*time.Millisecond, 100_000, 100_000, 50_000

@@ -18,8 +18,8 @@ import (
 // Peers are other durable systems on the same machine, with their default
 // settings for durability: each acknowledges only what is on disk.
 
-// want installs a program's Debian package if the program is missing. It does so
-// only with -install, as root, and if there is an apt-get.
+// want installs a program's Debian package if the program is missing. It does so only
+// with -install, as root, and if apt-get is available.
 func (b *bench) want(program, pkg string) {
 	if _, err := exec.LookPath(program); err == nil || !b.install || os.Getuid() != 0 {
 		return
@@ -54,7 +54,7 @@ func freePort() (string, error) {
 	return port, err
 }
 
-// until repeats try until it succeeds or the process has ended.
+// until repeats try until it succeeds, for at most 30 seconds. It fails if the process ends.
 func until(p *process, try func() error) error {
 	deadline := time.Now().Add(30 * time.Second)
 	for {

@@ -16,7 +16,7 @@ import (
 	"assetledger/server/etcd"
 )
 
-// An etcdCluster is a running cluster of etcd, new and empty.
+// An etcdCluster is a new, empty etcd cluster that is running.
 type etcdCluster struct {
 	b       *bench
 	members []string // host:port
@@ -107,8 +107,8 @@ func (b *bench) etcd() ([]probe, error) {
 }
 
 // put sends puts through gRPC over one connection, for the time d. Each client
-// sends one after another. The values are as long as the records of commits of
-// one transfer.
+// sends one after another. The values are as long as the record of a commit of one
+// transfer.
 func (c *etcdCluster) put(ctx context.Context, clients int, d time.Duration) (*outcome, error) {
 	api := etcd.NewClient(etcd.Config{Endpoints: c.members})
 	defer api.Close()

@@ -76,7 +76,7 @@ func (b *bench) postgresCluster() (*postgresCluster, error) {
 	return pg, until(server, func() error { return pg.psql("SELECT 1") })
 }
 
-// serve starts a server on a data folder. Clients connect to the first server.
+// serve starts a server on a data directory. Clients connect to the first server.
 func (pg *postgresCluster) serve(data string) (*process, error) {
 	port, err := freePort()
 	if err != nil {

@@ -132,7 +132,7 @@ func (p *process) stop() {
 	}
 }
 
-// stopAll stops all running processes, the latest first.
+// stopAll stops all running processes, the most recent first.
 func (b *bench) stopAll() {
 	for len(b.started) > 0 {
 		last := len(b.started) - 1
@@ -189,7 +189,7 @@ func (b *bench) build() error {
 	cmd := exec.Command("go", "build", "-trimpath", "-o", b.bin+"/", "./cmd/ledger-write", "./cmd/ledger-read", "./cmd/ledgerctl")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if _, err := b.output(cmd); err != nil {
-		return errors.Join(errors.New("run it at the top of the repository, as `make bench` does"), err)
+		return errors.Join(errors.New("run it in the top directory of the repository, as `make bench` does"), err)
 	}
 	return nil
 }

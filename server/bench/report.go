@@ -33,7 +33,7 @@ func (r *report) text() string {
 	}
 	w.Flush()
 	for _, res := range r.results {
-		fmt.Fprintf(&b, "\n%s: %s (load of the machine %s)\n", res.row.name, res.row.what, res.load)
+		fmt.Fprintf(&b, "\n%s: %s (load average %s)\n", res.row.name, res.row.what, res.load)
 		if res.failed != "" {
 			fmt.Fprintf(&b, "  FAILED: %s\n", res.failed)
 		}

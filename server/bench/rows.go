@@ -141,7 +141,7 @@ var latencyRow = row{
 			{name: syncOne, unit: "µs", measure: func() (float64, error) { return syncTime(file, b.slice) }},
 		}, nil
 	},
-	// A sync takes longer if the machine was idle since the last sync, as it is
+	// A sync takes longer if the machine has been idle since the last sync, as it is
 	// between two requests. So the second goal compares syncs at the same pace.
 	goals: []goal{
 		{what: "commit / (bare + one write and fdatasync)", of: func(v values) float64 {
@@ -254,7 +254,7 @@ const (
 	replayWrite = "replay, write daemon"
 	replayRead  = "replay, read daemon"
 	replayLog   = "the same commits in batches, durable"
-	older       = ", the version before"
+	older       = ", older version"
 )
 
 var replayRow = row{
@@ -265,7 +265,7 @@ var replayRow = row{
 			return nil, err
 		}
 		if b.before == "" {
-			b.skip("replay by the version before", "-before, the folder with its programs, is not set")
+			b.skip("replay by an older version", "-before, the directory with its programs, is not set")
 			return probes, nil
 		}
 		more, err := b.replays(b.before, older)
@@ -274,12 +274,12 @@ var replayRow = row{
 	goals: []goal{
 		{what: "write daemon / the same commits in batches", of: ratio(replayWrite, replayLog), bound: 2.2},
 		{what: "read daemon / the same commits in batches", of: ratio(replayRead, replayLog), bound: 2.2},
-		{what: "write daemon / the version before", of: ratio(replayWrite, replayWrite+older), bound: 1.3},
-		{what: "read daemon / the version before", of: ratio(replayRead, replayRead+older), bound: 1.3},
+		{what: "write daemon / the older version", of: ratio(replayWrite, replayWrite+older), bound: 1.3},
+		{what: "read daemon / the older version", of: ratio(replayRead, replayRead+older), bound: 1.3},
 	},
 }
 
-// replays returns probes of both daemons in the folder bin. Each replays the
+// replays returns probes of both daemons in the directory bin. Each replays the
 // same commits, in a log written by its own version: older programs can't read
 // what newer ones write.
 func (b *bench) replays(bin, suffix string) ([]probe, error) {
