@@ -28,8 +28,8 @@ func NewToken() string {
 
 // Edit changes the file at path, and follows symbolic links. change gets the lines
 // and returns the new ones. Edit checks the result as a whole and replaces the file
-// atomically, so a daemon that reads it meanwhile sees either the old file or the
-// new one. Concurrent edits wait for each other. A missing file is created,
+// atomically, so a daemon that reads it in the meantime sees either the old file or
+// the new one. Concurrent edits wait for each other. A missing file is created,
 // readable and writable only by its owner.
 func Edit(path string, change func(lines []string) ([]string, error)) error {
 	f, err := lockFile(path)
@@ -105,7 +105,7 @@ func lockFile(path string) (*os.File, error) {
 		if now, err := os.Stat(path); err == nil && os.SameFile(mine, now) {
 			return f, nil
 		}
-		f.Close() // another edit has replaced the file meanwhile
+		f.Close() // another edit has replaced the file in the meantime
 	}
 }
 

@@ -160,7 +160,7 @@ func (d *daemon) drain() {
 	d.proj.fresh.end(ledger.Errorf(ledger.ShuttingDown, "This read daemon is stopping: ask another, or try again soon."))
 }
 
-// close unmaps the log. Nothing may be reading any more.
+// close unmaps the log. Nothing may still be reading.
 func (d *daemon) close() {
 	d.commits.close()
 	if r := d.tail.reader.Swap(nil); r != nil {

@@ -165,7 +165,7 @@ func (f *freshness) leave(w *waiter) {
 	}
 }
 
-// ended reports whether end was called, so that no request may wait any more.
+// ended reports whether end was called, after which no request may wait.
 func (f *freshness) ended() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -165,8 +165,8 @@ func (c cost) since(o cost) cost {
 }
 
 // BenchmarkFollow applies batches of transfers alternately with and without the
-// history index, and compares the lowest costs. The index writes its files in
-// another goroutine meanwhile. process-ratio includes all goroutines.
+// history index, and compares the lowest costs. Meanwhile, the index writes its files
+// in another goroutine. process-ratio includes all goroutines.
 func BenchmarkFollow(b *testing.B) {
 	for _, of := range []struct{ containers, commits int }{{100_000, 1_000_000}, {1_000_000, 2_000_000}} {
 		b.Run(fmt.Sprintf("%dcontainers", of.containers), func(b *testing.B) {

@@ -18,7 +18,7 @@ func (d *daemon) measures() (visible func(took int64, commits uint64)) {
 	g.GaugeFunc(prefix+"checkpoint_seq", "Last commit that reads show.", applied)
 	g.GaugeFunc(prefix+"commit_log_seq", "Last commit that is durable in the log.", end)
 	g.GaugeFunc(prefix+"lag", "Durable commits that reads do not show yet.", func() float64 {
-		shown := applied() // load this first, so that the lag is never negative when the end advances meanwhile
+		shown := applied() // load this first, so that the lag is never negative if the end advances in the meantime
 		return max(float64(d.tail.durable())-shown, 0)
 	})
 	g.CounterFunc(prefix+"apply_operations_total", "Operations applied to the projection.", func() float64 { return float64(d.proj.ops.Load()) })

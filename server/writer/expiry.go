@@ -8,7 +8,7 @@ import (
 )
 
 // expiryCheck is the maximum time between two checks of the clock while a hold can
-// expire, because the clock may be changed meanwhile.
+// expire, because the clock may be changed in between.
 const expiryCheck = time.Second / 2
 
 // releaseBytes is the maximum size of one ReleaseHold in a record, in bytes: its

@@ -56,7 +56,7 @@ func (s *sequencer) confirm() *ledger.Error {
 	}
 }
 
-// logEnded records that the log can't be written any more, and returns the error
+// logEnded records that the log can no longer be written, and returns the error
 // for requests.
 func (s *sequencer) logEnded(err error) *ledger.Error {
 	s.sync.fail(err)

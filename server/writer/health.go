@@ -41,7 +41,7 @@ func (d *daemon) end() uint64 {
 }
 
 // logStatus returns the status of the log. It lists the readers before it loads the
-// end, which may advance meanwhile, so that no reader is beyond the end.
+// end, which may advance in the meantime, so that no reader is beyond the end.
 func (d *daemon) logStatus() logStatus {
 	readers := d.log().Readers()
 	s := logStatus{end: d.end(), readers: readers}

@@ -163,7 +163,7 @@ func (s *stream) end(last *ledger.Error) {
 	close(s.ended)
 }
 
-// close ensures that nothing uses the request any more. If the stream ended before
+// close ensures that nothing uses the request afterwards. If the stream ended before
 // its body, close gives the client a moment to notice it.
 func (s *stream) close() {
 	p := recover()

@@ -242,9 +242,9 @@ func (w *Writer) fenced(head []etcd.KV) error {
 	return fmt.Errorf("%w: it is %s, since epoch %d", commitlog.ErrFenced, h.Writer, h.Epoch)
 }
 
-// Confirm reads the head and checks that it is this writer's. A transaction may be
-// in progress or begin meanwhile, so the head may be the one at the time of the call, any
-// later one, or the one that a transaction in progress stores.
+// Confirm reads the head and checks that it is this writer's. A transaction may be in
+// progress or begin in the meantime, so the head may be the one at the time of the call,
+// any later one, or the one that a transaction in progress stores.
 func (w *Writer) Confirm() error {
 	if err := w.failed(); err != nil {
 		return err
