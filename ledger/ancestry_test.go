@@ -84,8 +84,8 @@ func BenchmarkAttachUnderLongChain(b *testing.B) {
 }
 
 // TestFarInstances builds a chain from its lower end, so that no search has
-// shortened the way up yet. It then checks many of the instances for the permission
-// to read them.
+// shortened the way up yet. It then checks the permission to read many of the
+// instances.
 func TestFarInstances(t *testing.T) {
 	s := NewState(Config{})
 	accept(t, s, "RegisterClass class_id=1 name=Sword fungible=false; CreateContainer container_id=1 kind=Slots owner=7; MintInstance class_id=1")

@@ -146,7 +146,7 @@ func TestLogHoldsIntegers(t *testing.T) {
 }
 
 // TestRegistrationsAnsweredAgain checks that a remembered result equals the
-// first one, byte for byte, even if the request did not have the id of the
+// first one, byte for byte, even if the request lacked the id of the
 // class.
 func TestRegistrationsAnsweredAgain(t *testing.T) {
 	live, replayed := NewState(Config{IdempotencyKeys: 9}), NewState(Config{IdempotencyKeys: 9})

@@ -240,8 +240,8 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
-// TestContainersFitCacheLines checks that what a transfer reads of a container is on
-// one cache line.
+// TestContainersFitCacheLines checks that the fields of a container that a transfer
+// reads are on one cache line.
 func TestContainersFitCacheLines(t *testing.T) {
 	const line = 64
 	s := stocked(t, 2*chunkLen, 1)

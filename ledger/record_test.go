@@ -135,7 +135,7 @@ func TestRecordRoundTrip(t *testing.T) {
 		}
 		records = append(records, r)
 	}
-	var got Record // reused, so that leftovers are noticed
+	var got Record // reused, so that leftovers are detected
 	for _, want := range records {
 		b := AppendRecord([]byte("before"), &want.Tx, &want.Out)[len("before"):]
 		if err := got.Decode(b); err != nil {

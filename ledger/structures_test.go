@@ -185,7 +185,7 @@ func TestSlabKeepsAddresses(t *testing.T) {
 	}
 }
 
-// TestMixing pins the hash from which the digests in the log are made.
+// TestMixing pins the hash from which the digests in the log are computed.
 func TestMixing(t *testing.T) {
 	for _, c := range []struct {
 		name      string

@@ -96,7 +96,7 @@ func (run *replayRun) replay(recs []Record, batchSeq uint32, together bool) {
 	}
 }
 
-// sameRun compares what two runs show.
+// sameRun compares the visible results of two runs.
 func sameRun(t *testing.T, one, all *replayRun) {
 	t.Helper()
 	one.note()

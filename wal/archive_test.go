@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// An otherDisk is a file system whose directories are on different disks.
+// An otherDisk is a filesystem whose directories are on different disks.
 type otherDisk struct{ FS }
 
 func (o otherDisk) Link(a, b string) error {

@@ -290,7 +290,7 @@ func TestBesideArchive(t *testing.T) {
 			}
 		}, below, w.LastSeq()
 	}
-	// when returns a file system that calls do at the n-th opening of a segment of
+	// when returns a filesystem that calls do at the n-th opening of a segment of
 	// dir.
 	when := func(dir string, n int, do func()) FS {
 		f := &faultFS{FS: OS{}}

@@ -200,7 +200,7 @@ func harmless(op memfs.Op, name string) bool {
 // must find every acknowledged commit, and the log must continue.
 func TestErrorAtEveryStep(t *testing.T) {
 	every := 1
-	if !longtest.Form(t, "five of six operations in each mode of failure") {
+	if !longtest.Form(t, "five of six operations in each failure mode") {
 		every = 6
 	}
 	var faults atomic.Int64

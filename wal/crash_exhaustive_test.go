@@ -179,7 +179,7 @@ func TestEverySubsetOfSectors(t *testing.T) {
 	}
 }
 
-// crashCounts counts crashes, the operations they were at, and the operations
+// crashCounts counts crashes, the operations at which they occurred, and the operations
 // with only a sample of outcomes.
 type crashCounts struct{ all, points, sampled int }
 

@@ -12,8 +12,7 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// Each test here reproduces a defect that was found once. docs/durability.md
-// has a line for each.
+// Each test here reproduces a past defect. docs/durability.md has a line for each.
 
 // A power cut may corrupt END, which may be written at any time. Then the frames
 // must decide where the log ends, and a notice must say so.

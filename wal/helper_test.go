@@ -175,7 +175,7 @@ func wantRule(t testing.TB, err error, rule string) *CorruptError {
 	return c
 }
 
-// A noSync is the operating system's file system with a Sync that does nothing.
+// A noSync is the operating system's filesystem with a Sync that does nothing.
 type noSync struct{ OS }
 
 func (n noSync) Create(name string) (File, error) { return unsynced(n.OS.Create(name)) }

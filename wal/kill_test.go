@@ -36,7 +36,7 @@ func appendForever(dir string) {
 
 // TestKill repeatedly kills a writing process while a reader follows it.
 // Everything that was acknowledged or visible must be there afterwards, and the
-// same reader continues with it.
+// same reader must be able to continue.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	var r *Reader

@@ -220,7 +220,7 @@ func TestRepairOnlyLooks(t *testing.T) {
 	}
 }
 
-// A readOnly file system rejects every change.
+// A readOnly filesystem rejects every change.
 type readOnly struct{ OS }
 
 func (readOnly) Create(string) (File, error) { return nil, syscall.EROFS }
@@ -232,8 +232,8 @@ func (readOnly) Open(name string, write bool) (File, error) {
 	return OS{}.Open(name, false)
 }
 
-// Repair leaves nothing in a directory without a log. A directory that has only
-// checkpoints had a log.
+// Repair leaves nothing in a directory without a log, and returns ErrNoLog unless
+// checkpoints show that there was a log.
 func TestRepairWithoutLog(t *testing.T) {
 	log, _ := longLog(t)
 	left := t.TempDir()
@@ -260,8 +260,8 @@ func TestRepairWithoutLog(t *testing.T) {
 	}
 }
 
-// TestRepairCheckpoints moves aside checkpoints that are damaged or belong to
-// another log. The log itself is valid, and the other checkpoints stay.
+// TestRepairCheckpoints checks that Repair moves aside checkpoints that are damaged or
+// belong to another log. The log itself is valid, and the other checkpoints stay.
 func TestRepairCheckpoints(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -28,7 +28,7 @@ func TestCopyCrashes(t *testing.T) {
 	}
 }
 
-// copyEnds are the ways in which one operation ends the filling of a copy. In the last
+// copyEnds are the ways in which filling a copy can end at one operation. In the last
 // one, the copy is opened again, and the frames that Open finds must survive a crash.
 var copyEnds = []struct {
 	name string

@@ -9,7 +9,7 @@ import (
 	"assetledger/wal"
 )
 
-// A slowFS is a file system on which a sync of frames sends to begun, and then
+// A slowFS is a filesystem on which a sync of frames sends to begun, and then
 // waits for goOn.
 type slowFS struct {
 	wal.OS

@@ -17,7 +17,7 @@ import (
 const copyDir = "/copy"
 
 // original returns a log that was opened four times with different segment
-// sizes. Once its writer was killed during a rotation, before the new segment
+// sizes. One time, its writer was killed during a rotation, before the new segment
 // had a frame.
 func original(t *testing.T) (*memfs.Disk, wal.FS) {
 	d := memfs.New(1)

@@ -9,8 +9,8 @@ import (
 )
 
 // TestCrashAtEveryOperation stops the process at its n-th operation on the file
-// system, for n = 0, 1, 2 … until there is no operation n. Half of the n-th
-// write is written, and nothing happens after it.
+// system, for n = 0, 1, 2 … until there is no operation n. If it is a write,
+// half of it is written. Nothing happens after it.
 func TestCrashAtEveryOperation(t *testing.T) {
 	for n := 0; ; n++ {
 		dir := filepath.Join(t.TempDir(), "log")
