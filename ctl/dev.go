@@ -17,7 +17,6 @@ import (
 	"strings"
 	"syscall"
 
-	"assetledger/ledger"
 	"assetledger/server"
 	"assetledger/server/auth"
 	"assetledger/server/reader"
@@ -157,17 +156,19 @@ func (d *dev) serve(c *call, daemons *inside) error {
 }
 
 func (d *dev) greet(c *call) error {
-	page := ""
-	a, err := c.peek("/", nil)
-	if err == nil && a.Status == http.StatusOK {
+	page, tokens := "", map[string]string{}
+	if a, err := c.peek("/", nil); err == nil && a.Status == http.StatusOK {
 		page = c.readURL + "/"
 	}
 	if c.json() {
-		fmt.Fprintf(c.out, `{"write_url":%q,"read_url":%q,"page_url":%q,"dir":%s`, c.writeURL, c.readURL, page, ledger.AppendString(nil, d.dir))
-		for i, t := range d.tokens {
-			fmt.Fprintf(c.out, `%s%q:%q`, [2]string{`,"tokens":{`, ","}[min(i, 1)], t.name, t.token)
+		facts := []fact{{"write_url", c.writeURL}, {"read_url", c.readURL}, {"page_url", page}, {"dir", d.dir}}
+		for _, one := range d.tokens {
+			tokens[one.name] = one.token
 		}
-		c.out.WriteString(strings.Repeat("}", 1+min(len(d.tokens), 1)) + "\n")
+		if d.auth {
+			facts = append(facts, fact{"tokens", tokens})
+		}
+		c.writeObject(facts)
 		return c.out.Flush()
 	}
 	t := c.newTable()
@@ -181,11 +182,8 @@ func (d *dev) greet(c *call) error {
 		t.row("token", one.token, one.name, one.scopes)
 	}
 	t.flush()
-	if err := c.out.Flush(); err != nil {
-		return err
-	}
 	c.say("commits follow, one per line; Ctrl-C stops both daemons")
-	return nil
+	return c.out.Flush()
 }
 
 // explain adds advice to the error of a daemon that could not start.
@@ -271,32 +269,25 @@ func (d *dev) plant(c *call) error {
 	return nil
 }
 
-type devToken struct{ name, scopes, owners, token string }
+type devToken struct{ name, scopes, token string }
 
 // makeTokens writes an auth file with new tokens of three common kinds: for an
 // operator, for a service, and for an end user.
 func (d *dev) makeTokens() (file string, tokens []devToken, err error) {
-	tokens = []devToken{
-		{name: "admin", scopes: "admin"},
-		{name: "service", scopes: "commit,register,read"},
-		{name: "user-501", scopes: "transfer,read", owners: "501"},
-	}
 	text := []byte("# rewritten by each ledgerctl dev -auth\n")
-	for i := range tokens {
-		t := &tokens[i]
-		t.token = auth.NewToken()
-		e := auth.Entry{Name: t.name, Hash: auth.HashToken(t.token)}
-		if e.Scopes, err = auth.ParseScopes(t.scopes); err == nil && t.owners != "" {
-			e.Owners, err = auth.ParseOwners(t.owners)
-		}
-		if err != nil {
-			return "", nil, err
-		}
+	for _, e := range []auth.Entry{
+		{Name: "admin", Scopes: auth.Admin},
+		{Name: "service", Scopes: auth.Commit | auth.Register | auth.Read},
+		{Name: "user-501", Scopes: auth.Transfer | auth.Read, Owners: []int64{501}},
+	} {
+		token := auth.NewToken()
+		e.Hash = auth.HashToken(token)
 		text = append(append(text, e.String()...), '\n')
-	}
-	if err := os.MkdirAll(d.dir, 0o700); err != nil {
-		return "", nil, err
+		tokens = append(tokens, devToken{e.Name, e.Scopes.String(), token})
 	}
 	file = filepath.Join(d.dir, "dev-auth")
-	return file, tokens, os.WriteFile(file, text, 0o600)
+	if err = os.MkdirAll(d.dir, 0o700); err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	return file, tokens, err
 }

@@ -107,7 +107,7 @@ func (c *call) wordsOf(o *operation) (string, error) {
 
 // gives reports whether the operation sets or removes a name or code. It is then shown
 // with ids, because names that were read before may have changed.
-func (o *operation) gives() bool {
+func (o operation) gives() bool {
 	switch o.Op {
 	case "CreateContainer", "RemoveContainer", "RenameContainer", "RegisterClass", "RenameClass":
 		return true

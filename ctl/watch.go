@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,8 +78,9 @@ func (w *watch) run(c *call) error {
 }
 
 func (w *watch) commit(c *call, commit client.Commit) error {
+	whole := answer{client.Answer{Body: commit.JSON, URL: c.readURL}}
 	var d commitData
-	if err := (&answer{client.Answer{Body: commit.JSON, URL: c.readURL}}).decode(&d); err != nil {
+	if err := whole.decode(&d); err != nil {
 		return err
 	}
 	var changes *answer
@@ -90,20 +92,18 @@ func (w *watch) commit(c *call, commit client.Commit) error {
 	}
 	w.seen++
 	if c.json() {
-		c.raw(commit.JSON)
-		c.out.WriteByte('\n')
-	} else {
-		line, err := c.commitLine(&d)
-		if err != nil {
-			return err
+		c.showRaw(&whole)
+		if changes != nil {
+			c.showRaw(changes)
 		}
-		fmt.Fprintln(c.out, line)
-	}
-	if changes == nil {
 		return nil
 	}
-	if c.json() {
-		c.showRaw(changes)
+	line, err := c.commitLine(&d)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(c.out, line)
+	if changes == nil {
 		return nil
 	}
 	return c.showChanges(changes)
@@ -112,10 +112,8 @@ func (w *watch) commit(c *call, commit client.Commit) error {
 // commitLine describes a commit on one line: number, time, operations, minted
 // instances, idempotency key, and the commit that it reverses.
 func (c *call) commitLine(d *commitData) (string, error) {
-	for i := range d.Operations {
-		if d.Operations[i].gives() {
-			c.names, c.classes = nil, nil
-		}
+	if slices.ContainsFunc(d.Operations, operation.gives) {
+		c.names, c.classes = nil, nil
 	}
 	ops, err := c.summary(d.Operations)
 	if err != nil {

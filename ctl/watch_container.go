@@ -14,20 +14,17 @@ import (
 )
 
 func (c *call) containerID(ref string) (int64, error) {
-	a, err := c.get(c.readURL, "/v1/read/container/"+url.PathEscape(ref), nil)
-	if err != nil {
-		return 0, err
-	}
 	var container struct {
 		ID int64 `json:"container_id"`
 	}
-	if err := a.data(&container); err != nil {
-		return 0, err
+	a, err := c.get(c.readURL, "/v1/read/container/"+url.PathEscape(ref), nil)
+	if err == nil {
+		err = a.data(&container)
 	}
-	if container.ID < 1 {
-		return 0, a.lacks("container_id")
+	if err == nil && container.ID < 1 {
+		err = a.lacks("container_id")
 	}
-	return container.ID, nil
+	return container.ID, err
 }
 
 // mayTouch reports whether an operation names the container, or may change it without
@@ -64,11 +61,10 @@ func (c *call) changesBy(d *commitData, container int64) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := a.entries()
-	if len(list) == 0 {
-		a = nil
+	if list, err := a.entries(); len(list) == 0 {
+		return nil, err
 	}
-	return a, err
+	return a, nil
 }
 
 // insist reads from the read daemon until it can respond, or the time has passed: the
