@@ -102,9 +102,7 @@ func isSwitch(f *flag.Flag) bool {
 
 // refuseEmpty rejects empty flags and empty environment variables for flags. The usual
 // cause is an unset shell variable. Ignoring it could drop a limit, a key or a filter.
-func refuseEmpty(set *flag.FlagSet, env func(string) (string, bool)) (err error) {
-	given := map[string]bool{}
-	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
+func refuseEmpty(set *flag.FlagSet, given map[string]bool, env func(string) (string, bool)) (err error) {
 	set.VisitAll(func(f *flag.Flag) {
 		value, inEnv := env(settings.EnvName(f.Name))
 		switch {
@@ -148,7 +146,6 @@ type number struct {
 
 func anyID() number  { return number{least: 1, most: math.MaxInt64} }
 func anyKey() number { return number{least: 0, most: math.MaxInt64} }
-func side() number   { return number{least: 1, most: ledger.MaxSide} }
 
 func (n *number) Set(s string) error {
 	v, err := strconv.ParseInt(s, 10, 64)
@@ -241,27 +238,17 @@ func parseURL(s string) (string, error) {
 	return strings.TrimRight(s, "/"), nil
 }
 
-// A nameable is a kind of thing that an argument can identify by name or code as well as by id.
-type nameable struct {
-	what  string // "name" or "code"; "" if there is only an id
-	valid func(string) bool
-}
-
-// nameables are keyed by the word that help shows. All other words are ids.
-var nameables = map[string]nameable{
-	"CONTAINER": {"name", ledger.ValidContainerName[string]},
-	"CLASS":     {"code", ledger.ValidClassCode[string]},
-}
-
 // checkRef returns an error for a word that is neither an id nor a name or code of its kind.
 func checkRef(kind, word string) error {
 	n := anyID()
 	err := n.Set(word)
-	if k := nameables[kind]; err != nil && k.valid != nil {
-		if k.valid(word) {
-			return nil
-		}
-		return fmt.Errorf("%w, or a %s", err, k.what)
+	switch {
+	case err == nil, kind == "CONTAINER" && ledger.ValidContainerName(word), kind == "CLASS" && ledger.ValidClassCode(word):
+		return nil
+	case kind == "CONTAINER":
+		return fmt.Errorf("%w, or a name", err)
+	case kind == "CLASS":
+		return fmt.Errorf("%w, or a code", err)
 	}
 	return err
 }

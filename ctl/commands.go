@@ -55,22 +55,18 @@ func (cmd *command) least() int {
 }
 
 func (cmd *command) checkArgs(given []string) error {
-	most := len(strings.Fields(cmd.Args))
-	if strings.HasSuffix(cmd.Args, "…") {
-		most = max(most, len(given))
-	}
-	meant := ""
+	meant, takes := "", ""
 	if len(given) > 0 {
 		meant = didMean(otherWords[cmd.Words+" "+given[0]])
 	}
-	if len(given) < cmd.least() {
-		return usagef("%s needs %s, as in: ledgerctl %s%s", cmd.Words, cmd.Args, cmd.Examples[0], meant)
+	most := len(strings.Fields(cmd.Args))
+	if most > 0 {
+		takes = "takes " + cmd.Args + ", and "
 	}
-	if len(given) > most {
-		takes := ""
-		if most > 0 {
-			takes = "takes " + cmd.Args + ", and "
-		}
+	switch {
+	case len(given) < cmd.least():
+		return usagef("%s needs %s, as in: ledgerctl %s%s", cmd.Words, cmd.Args, cmd.Examples[0], meant)
+	case len(given) > most && !strings.HasSuffix(cmd.Args, "…"):
 		return usagef("%s %sdoes not take %q%s; see ledgerctl %s -h", cmd.Words, takes, given[most], meant, cmd.Words)
 	}
 	return nil
@@ -79,53 +75,33 @@ func (cmd *command) checkArgs(given []string) error {
 // wordFlags maps optional arguments to the flags that they set.
 var wordFlags = map[string]string{"[DIR]": "dir", "[FILE]": "f"}
 
-// refuseEmptyWord rejects an empty word. The usual cause is an unset shell variable, and
-// an empty path would be the current directory. Only words to complete may be empty.
-func refuseEmptyWord(name, word string) error {
-	switch bare := strings.Trim(name, "[]…"); {
-	case word != "" || bare == "WORD":
-		return nil
-	case name[0] == '[':
-		return usagef("%s is empty: give it a value, or omit it", bare)
-	default:
-		return usagef("%s is empty: give it a value", bare)
-	}
-}
-
 // takeWords sets the flags that some of the words stand for, and returns the other
-// words. flags are those of the command line. It is an error to give one of them as a
+// words. given are the flags of the command line. It is an error to give one of them as a
 // word too. A word takes precedence over the environment.
-func (cmd *command) takeWords(set *flag.FlagSet, words, flags []string) ([]string, error) {
-	names := strings.Fields(cmd.Args)
+func (cmd *command) takeWords(set *flag.FlagSet, words []string, given map[string]bool) (rest []string, err error) {
 	spare := len(words) - cmd.least()
-	var rest []string
-	for _, name := range names {
-		if len(words) == 0 || name[0] == '[' && spare == 0 {
+	for _, name := range strings.Fields(cmd.Args) {
+		optional := name[0] == '['
+		if len(words) == 0 || optional && spare == 0 {
 			continue
 		}
-		if err := refuseEmptyWord(name, words[0]); err != nil {
+		word, bare, to := words[0], strings.Trim(name, "[]…"), wordFlags[name]
+		switch {
+		case word == "" && bare != "WORD": // usually an unset shell variable; an empty path would be the current directory
+			err = usagef("%s is empty: give it a value", bare)
+		case to == "":
+			rest = append(rest, word)
+		case given[to]:
+			err = usagef("%s is given twice, as %s and as -%s: use one", bare, word, to)
+		default:
+			err = set.Set(to, word)
+		}
+		if err != nil {
 			return nil, err
 		}
-		to := wordFlags[name]
-		switch {
-		case to == "":
-			rest = append(rest, words[0])
-		case slices.ContainsFunc(flags, func(f string) bool { return isFlag(f, to) }):
-			return nil, usagef("%s is given twice, as %s and as -%s: use one", strings.Trim(name, "[]"), words[0], to)
-		default:
-			if err := set.Set(to, words[0]); err != nil {
-				return nil, usagef("%s is %q: %v", strings.Trim(name, "[]"), words[0], err)
-			}
-		}
-		if name[0] == '[' {
+		if words = words[1:]; optional {
 			spare--
 		}
-		words = words[1:]
 	}
 	return append(rest, words...), nil
-}
-
-func isFlag(word, name string) bool {
-	word, _, _ = strings.Cut(word, "=")
-	return len(word) > 1 && word[0] == '-' && strings.TrimPrefix(word[1:], "-") == name
 }

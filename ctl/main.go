@@ -80,19 +80,20 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 	if err := settings.Parse(set, flags, env); err != nil {
 		return flagError(cmd, set, err)
 	}
-	if err := refuseEmpty(set, env); err != nil {
+	given := map[string]bool{}
+	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if err := refuseEmpty(set, given, env); err != nil {
 		return err
 	}
 	if err := cmd.checkArgs(rest); err != nil {
 		return err
 	}
-	if rest, err = cmd.takeWords(set, rest, flags); err != nil {
+	if c.args, err = cmd.takeWords(set, rest, given); err != nil {
 		return err
 	}
 	if c.csv() && !cmd.List {
 		return usagef("-o csv is for lists, and %s shows none: use -o json", cmd.Words)
 	}
-	c.args = rest
 	if err := c.connecting.load(env); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ var readGridCommand = readRow{
 
 const gridFields = "x y width height rotation class_id class key quantity instance_id"
 
-func sideValue() flag.Value { n := side(); return &n }
+func sideValue() flag.Value { return &number{least: 1, most: ledger.MaxSide} }
 
 type placement struct {
 	X, Y, Width, Height int
