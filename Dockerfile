@@ -1,4 +1,4 @@
-# The image has the three programs and nothing else. Nothing but docker is needed:
+# The image holds the three programs and nothing else. Docker is all you need to build it:
 #
 #   docker build -t asset-ledger .
 #   docker run -u 65532 -v ledger:/data -p 127.0.0.1:8080:8080 asset-ledger /ledger-write -listen 0.0.0.0:8080 -auth-file /data/auth

@@ -16,7 +16,7 @@ help:
 	@echo 'make check   everything else that .ci/run requires: the long forms, demo, cross, the race detector, fuzzing, generated clients, bench, prove'
 	@echo 'make cross   the three programs, compiled for macOS, FreeBSD and linux/arm64'
 	@echo 'make demo    the warehouse scenario on fresh daemons, checked; ends by itself'
-	@echo 'make cluster three etcds and two hosts on this machine: the writer is killed, and the other takes over; needs etcd'
+	@echo 'make cluster three etcds and two hosts simulated on this machine: one writer is killed, and the other takes over; needs etcd'
 	@echo 'make run     a whole ledger on the default ports with ./ledger-data, until Ctrl-C'
 	@echo 'make bench   the ledger compared with bare net/http, PostgreSQL, etcd and Redis; table in bench-out/ (BENCH=-quick: a quick run)'
 	@echo 'make microbench  Go benchmarks of all hot paths'
@@ -40,7 +40,7 @@ test: fmt vet unit
 # figures mean nothing. prove.short: real processes and, as root, real kernels.
 check: demo cross long race poison fuzz package clients vuln bench.quick prove.short
 
-# Two builds of one commit, the package and what the image holds.
+# Two builds of one commit, of the package and of what the image holds, are compared.
 package:
 	LEDGER_PACKAGE=1 $(GO) test -count=1 -timeout 10m -run '^TestReproducible' -v ./server/systemtest
 
