@@ -1,5 +1,5 @@
 // Package page holds the web page that the read daemon serves: plain HTML, CSS
-// and JavaScript modules, embedded, and served as they are written. It reads
+// and JavaScript modules, embedded in the program and served unmodified. It reads
 // the ledger through the same paths as every other client.
 //
 //	/                        index.html, requested each time, answered with 304 if it is unchanged

@@ -18,7 +18,7 @@ const (
 	immutable  = "public, max-age=31536000, immutable" // for all other files: the path contains the version
 )
 
-// pageRoutes returns the routes of the page for people. note returns a text to show
+// pageRoutes returns the routes of the web page. note returns a text to show
 // below its header, or "" for none. Requests for the page pass through the table of
 // routes like all others, and are measured like them.
 func pageRoutes(note func() string) []httpserver.Route {

@@ -58,6 +58,6 @@ func (p *pageTest) overview(t *testing.T) {
 		t.Errorf("its description is %q", lead)
 	}
 	// All 200 commits are in one batch, and so in one minute.
-	same(t, "the last hour", p.text(`document.querySelector('.bars').getAttribute('aria-label')`), "Commits a minute: at most 200 in a minute of the last hour")
+	same(t, "the last hour", p.text(`document.querySelector('.bars').getAttribute('aria-label')`), "Commits a minute: at most 200 in any minute of the last hour")
 	p.basics()
 }

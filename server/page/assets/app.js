@@ -176,7 +176,7 @@ function showLive() {
   pill.dataset.state = late ? 'late' : live.state;
   const words = {
     connecting: ['connecting'],
-    gone: ['no answer'],
+    gone: ['no response'],
     locked: ['signed out'],
     live: [document.querySelector('.note') ? 'as of commit ' : 'live, commit ', h('b', { id: 'seq' }, digits(live.applied ?? 0)), late ? [', ', digits(live.lag), ' behind'] : null],
   }[live.state];

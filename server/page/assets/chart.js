@@ -13,7 +13,7 @@ export function bars(field, label) {
     const at = span - 1 - (now - entry.second);
     if (at >= 0 && at < span) values[at] = entry[field];
   }
-  return barsOf(values, (most) => `${label}: at most ${most} in a second of the last minute`);
+  return barsOf(values, (most) => `${label}: at most ${most} in any second of the last minute`);
 }
 
 /** Bars for values. words returns their description, given the largest value. */

@@ -3,7 +3,7 @@
 import { h } from './dom.js';
 import { signedIn, withQuery } from './api.js';
 
-// Paths, and ledgerctl's words for them.
+// Paths, and the ledgerctl commands for them.
 const words = [
   [/^\/v1\/read\/container\/([^/]+)\/history$/, 'history'],
   [/^\/v1\/read\/container\/([^/]+)\/(balances|slots|grid|holds)$/, 'read $2'],
@@ -13,7 +13,7 @@ const words = [
   [/^\/v1\/health$/, 'health'],
 ];
 
-// Parameters whose flags have another name, and those flags.
+// Parameters whose flags have a different name, and those flags.
 const flags = {
   at_seq: 'at', at_time: 'at', from_seq: 'from', from_time: 'from', to_seq: 'to', to_time: 'to', instance_id: 'instance', container_id: 'container', class_id: 'class',
 };

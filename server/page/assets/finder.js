@@ -10,7 +10,7 @@ const idPattern = /^[1-9]\d{0,18}$/;
 const pause = 150; // ms from a keystroke to the request
 const most = 6;    // names offered of each kind
 
-/** An item that does not exist, or that this token may not see, is no match. An archived commit is one. */
+/** The matches of one read. What does not exist, or may not be seen with this token, is no match. An archived commit is a match. */
 const orNone = (asked, of) => asked.then((a) => of(a.data)).catch((e) => {
   if (e instanceof Refusal && e.status === 410) return [match('commit', e.details.global_seq, 'archived', `#/commit/${e.details.global_seq}`)];
   if (e instanceof Refusal && e.status !== 401) return [];

@@ -5,7 +5,7 @@ import { Spelled, namesOf } from './json.js';
 import { csvButton } from './csv.js';
 export { time } from './time.js';
 
-/** An integer with its digits in groups of three. The gaps are style, so copied text has none. */
+/** A number with its digits in groups of three. The gaps are made by CSS, so copied text has none. */
 export function digits(value) {
   const text = String(value);
   const sign = text.startsWith('-') ? '-' : '';
@@ -46,7 +46,7 @@ export const commitLink = (seq, text) => link('commit', seq, text);
 export const ownerLink = (owner) => (owner === null ? h('span', { class: 'none' }, 'nobody')
   : h('a', { href: `#/containers?owner=${owner}`, class: 'id' }, String(owner)));
 
-/** One of ten colours, always the same for a class. It is always next to the name, so that no information is in the colour alone. */
+/** One of ten colours, always the same for a class. It is always next to the name, so that no information depends on the colour alone. */
 export const colour = (classID) => `c${BigInt(classID) % 10n}`;
 
 /** A class: a swatch and its name, linked. */

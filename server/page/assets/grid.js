@@ -1,6 +1,6 @@
 // A grid drawn to scale. The drawing is one Tab stop. The arrow keys move from
-// placement to placement. The placement under the pointer or with the focus is
-// described in words next to the drawing.
+// placement to placement. Text next to the drawing describes the placement that
+// has the focus or is under the pointer.
 
 import { h, morphChildren } from './dom.js';
 import { quantity, digits, classTag, instanceLink, colour, decimal } from './format.js';
@@ -11,7 +11,7 @@ const mostLines = 128;   // longest side, in cells, for which lines are drawn
 const leastShare = 200;  // a placement is drawn at least as large as this part of the longest side, to be visible
 const fewest = 26;       // side, in cells, from which on the drawing shrinks to fit, and its axes must grow
 
-// Factor by which the axes are larger than in a small grid.
+// How many times as large the axes are as in a small grid.
 const axisScale = (w, gh) => Math.max(1, Math.max(w, gh) / fewest);
 
 /** The drawing, with details and a legend. */
@@ -83,7 +83,7 @@ function cutText(text, width) {
   return h('text', { x: 5, y: 12.5, 'font-size': large }, all.length <= most ? text : `${all.slice(0, Math.max(1, most - 1)).join('')}…`);
 }
 
-// An amount is never truncated, because that would be another amount. It is drawn smaller, or not at all.
+// An amount is never truncated, because it would be read as a different one. It is drawn smaller, or not at all.
 function wholeText(text, width) {
   const size = Math.min(large, width / (text.length * wide * 1.1));
   return size < small ? null : h('text', { x: 5, y: 23.5, class: 'amount', 'font-size': size }, text);

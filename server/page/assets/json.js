@@ -32,7 +32,7 @@ export function parseExact(text) {
     }
     return numeric();
   };
-  const fail = () => { throw new SyntaxError(`The answer is not JSON at character ${at}.`); };
+  const fail = () => { throw new SyntaxError(`The response is not valid JSON at character ${at}.`); };
   const skip = () => { space.lastIndex = at; space.exec(text); at = space.lastIndex; };
   const word = (w, v) => {
     if (!text.startsWith(w, at)) fail();

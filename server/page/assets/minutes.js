@@ -32,5 +32,5 @@ async function read(applied, signal) {
 /** The chart of the counts. */
 export function minuteBars({ counts }) {
   const first = minuteOf(Date.now()) - span + 1;
-  return barsOf(Array.from({ length: span }, (_, i) => counts.get(first + i) ?? 0), (most) => `Commits a minute: at most ${most} in a minute of the last hour`);
+  return barsOf(Array.from({ length: span }, (_, i) => counts.get(first + i) ?? 0), (most) => `Commits a minute: at most ${most} in any minute of the last hour`);
 }

@@ -34,7 +34,7 @@ export const containerTabs = (id, here) => h('nav', { class: 'tabs', 'aria-label
   [['now', '', 'What it holds'], ['history', '/history', 'History']].map(([name, part, words]) =>
     h('a', { href: containerHash(id, part), 'aria-current': name === here ? 'page' : null }, words)));
 
-/** The bar that shows the view's moment, and leads to another one. data and asOf are null if there was nothing then. */
+/** The bar that shows the view's moment, with links to others. data and asOf are undefined if the container did not exist then. */
 export function pastBar(id, ctx, data, asOf) {
   const { at } = ctx.query;
   const to = (moment, words) => h('a', { href: containerHash(id, '', { at: moment }) }, words);

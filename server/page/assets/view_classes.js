@@ -69,17 +69,17 @@ const card = (name, value, words) => h('div', { class: 'card' }, h('div', { clas
 
 const fungibleCards = (c, s) => [
   card('Total', quantity(s.total_quantity, c), [s.total_held ? ['of which ', quantity(s.total_held, c), ' is held, '] : null, 'in ', count(s.stacks, 'stack'), ' of ', count(s.containers, 'container')]),
-  card('Added', quantity(s.total_added, c), 'ever'),
-  card('Removed', quantity(s.total_removed, c), 'ever'),
+  card('Added', quantity(s.total_added, c), 'since the beginning'),
+  card('Removed', quantity(s.total_removed, c), 'since the beginning'),
 ];
 
 const instanceCards = (s) => [
   card('Alive', digits(s.instances_live), [count(s.containers, 'container'), String(s.containers) === '1' ? ' holds some' : ' hold some']),
-  card('Minted', digits(s.instances_minted), 'ever'),
-  card('Burned', digits(s.instances_burned), 'ever'),
+  card('Minted', digits(s.instances_minted), 'since the beginning'),
+  card('Burned', digits(s.instances_burned), 'since the beginning'),
 ];
 
-// All shapes of a class are drawn to one scale.
+// All shapes of a class are drawn to the same scale.
 function shapeList(shapes, c) {
   const unit = Math.max(0.25, Math.min(22, 176 / Math.max(...shapes.flatMap((s) => [s.width, s.height]))));
   return h('ul', { class: 'shapes' }, shapes.map((s) => h('li', { class: 'panel' },

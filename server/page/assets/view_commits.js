@@ -72,7 +72,7 @@ export const commit = {
         ['Committed', time(data.committed_at)],
         ['Exactly', h('span', { class: 'exact' }, data.committed_at)],
         data.principal !== undefined && ['By', h('code', null, data.principal)],
-        data.reverses !== undefined && ['Takes back', 'commit ', commitLink(data.reverses)],
+        data.reverses !== undefined && ['Reverses', 'commit ', commitLink(data.reverses)],
         data.reversed_by !== undefined && ['Reversed by', 'commit ', commitLink(data.reversed_by)],
         ['In its batch', 'number ', digits(data.batch_seq)],
         ['Idempotency key', data.metadata.idempotency_key === undefined ? h('span', { class: 'none' }, 'none') : h('code', null, data.metadata.idempotency_key)],

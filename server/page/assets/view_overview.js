@@ -12,7 +12,7 @@ import { statusOf, readersOf } from './status.js';
 
 const mostCounted = 10_000; // containers
 const mostClasses = 100;    // classes whose totals are read
-const mostShown = 8;        // of those, in the table
+const mostShown = 8;        // of these classes, those in the table
 const mostLatest = 8;       // commits
 const stale = 15_000;       // ms after which the totals are read again
 
@@ -28,7 +28,7 @@ export const overview = {
       [store.totals, store.status] = await Promise.all([totals(signal), statusOf(signal)]);
       [store.readAt, store.readSeq] = [Date.now(), seq];
     }
-    if (store.readSeq !== seq) { // what is shown is older than the last commit, and no other may come
+    if (store.readSeq !== seq) { // what is shown is older than the last commit, and there may never be another
       const timer = setTimeout(refresh, store.readAt + stale + 1000 - Date.now());
       signal.addEventListener('abort', () => clearTimeout(timer));
     }
@@ -37,23 +37,23 @@ export const overview = {
     const { status, totals: { containers, classes, stats } } = store, then = document.querySelector('.note'), late = String(data.lag) !== '0';
     return [
       h('h1', { tabindex: -1 }, 'Overview'),
-      h('p', { class: 'lead' }, 'The ledger at ', h('b', null, location.host), then ? ' as it was then, read-only.' : ', live and read-only: what is committed appears here by itself, and nothing here can change it.',
+      h('p', { class: 'lead' }, 'The ledger at ', h('b', null, location.host), then ? ' as it was then, read-only.' : ", live and read-only: new commits appear here automatically, and this page can't change the ledger.",
         status && h('span', { class: 'aside' }, 'version ', status.read.version)),
       h('div', { class: 'cards' },
-        card('Commits', digits(freshness.checkpoint_seq), [late ? [h('b', { id: 'value-lag' }, digits(data.lag)), ' more in the log, not applied yet'] : then ? 'up to then' : 'all that the log has'], 'applied'),
+        card('Commits', digits(freshness.checkpoint_seq), [late ? [h('b', { id: 'value-lag' }, digits(data.lag)), ' more in the log, not applied yet'] : then ? 'up to then' : 'all commits in the log'], 'applied'),
         card('Containers', [digits(containers.count), containers.more ? '+' : ''], containers.words, 'containers'),
         card('Classes', [digits(classes.length), classes.length === 1000 ? '+' : ''], h('a', { href: '#/classes' }, 'All classes'), 'classes'),
         stats && classes.length <= mostClasses && card('Live instances', digits(stats.reduce((n, s) => n + BigInt(s.instances_live), 0n)), 'of all classes', 'instances'),
         status && card('Log', bytes(status.log.bytes), [count(status.log.segments, 'segment'), ', read by ', h('a', { href: '#/daemon', id: 'readers' }, count(readersOf(status).length, 'daemon'))], 'log')),
       h('div', { class: 'pair', id: 'charts' }, charts()),
       stats && stats.length > 0 && h('section', { 'aria-labelledby': 'largest' },
-        h('h2', { id: 'largest' }, 'Largest classes ', h('span', { class: 'aside' }, 'by the containers that hold some', classes.length > mostClasses ? `, of the first ${mostClasses}` : '')),
+        h('h2', { id: 'largest' }, 'Largest classes ', h('span', { class: 'aside' }, 'by the number of containers that hold some', classes.length > mostClasses ? `, of the first ${mostClasses}` : '')),
         largest(classes, stats)),
       h('section', { 'aria-labelledby': 'latest' },
         h('h2', { id: 'latest' }, 'Latest commits'),
-        !commits ? empty('Not for this token.', 'Commits show what belongs to every owner, and this token is limited to some. ', h('a', { href: '#/containers' }, 'Their containers'))
+        !commits ? empty('Not for this token.', 'Commits show the activity of all owners, and this token is limited to some of them. ', h('a', { href: '#/containers' }, 'Their containers'))
           : commits.list.length ? [commitTable('The latest commits, newest first', commits), h('p', { class: 'more' }, h('a', { href: '#/commits' }, 'All commits'))]
-          : empty('The ledger is empty.', 'Its first commit appears here by itself. ', h('code', null, 'ledgerctl commit -help'), ' says how to make one.')),
+          : empty('The ledger is empty.', 'Its first commit will appear here automatically. ', h('code', null, 'ledgerctl commit -help'), ' explains how to make one.')),
       commands(['/v1/read/freshness'], commits && ['/v1/read/commits', { order: 'newest', limit: mostLatest }], ['/v1/read/classes']),
     ];
   },
