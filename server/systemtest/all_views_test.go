@@ -14,8 +14,8 @@ type pageTest struct {
 }
 
 // TestPage visits every view of the page through its links, and compares what
-// it shows with the daemon's responses. It takes longest, and tests begin in
-// the order of their files, so the name of this file comes first.
+// it shows with the daemon's responses. It takes longest, and tests start in
+// the order of their files' names, so this file has a name that comes first.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	p := startPageTest(t)
@@ -31,8 +31,8 @@ func TestPage(t *testing.T) {
 	t.Run("policy", p.policy) // last, because its violations may be reported twice
 }
 
-// TestPageLooks draws every view, and has axe-core check each. Beside TestPage, it
-// takes about as long.
+// TestPageLooks draws every view, and checks each with axe-core. Running beside
+// TestPage, it takes about as long.
 func TestPageLooks(t *testing.T) {
 	t.Parallel()
 	p := startPageTest(t)
@@ -47,7 +47,7 @@ func startPageTest(t *testing.T) *pageTest {
 	return &pageTest{browser: b, ledger: startPageLedger(t)}
 }
 
-// warehouse fills the ledger, and shows it.
+// warehouse fills the ledger, and opens its page.
 func (p *pageTest) warehouse() {
 	p.t.Helper()
 	p.ledger.warehouse()
@@ -62,7 +62,7 @@ type pageVisit struct {
 }
 
 // visit runs the tests one after another, in one tab. The browser must not report
-// anything.
+// any fault.
 func (p *pageTest) visit(t *testing.T, visits []pageVisit) {
 	t.Helper()
 	b, l := p.browser, p.ledger
@@ -71,7 +71,7 @@ func (p *pageTest) visit(t *testing.T, visits []pageVisit) {
 			b.t, l.t = t, t
 			v.run(t)
 			if faults := b.seen(); faults != nil {
-				t.Errorf("the console says %q", faults)
+				t.Errorf("the console shows %q", faults)
 			}
 		})
 		b.t, l.t = t, t
@@ -101,8 +101,8 @@ func (p *pageTest) facts(within string) (facts map[string]string) {
 	return facts
 }
 
-// follow clicks the link with that text, waits for its view, and checks its
-// basics.
+// follow clicks the link with that text, waits for the view at hash, and checks
+// the basics there.
 func (p *pageTest) follow(within, text, hash string) {
 	p.t.Helper()
 	p.click(linkNamed(within, text))
@@ -124,11 +124,11 @@ func (p *pageTest) basics() {
 		for (const e of all('input, select')) if (!e.labels?.length) wrong.push('no label: ' + e.outerHTML);
 		for (const e of all('a, button')) if (!named(e)) wrong.push('no name: ' + e.outerHTML);
 		for (const e of all('a')) if (!e.getAttribute('href')) wrong.push('no address: ' + e.outerHTML);
-		for (const e of all('svg')) if (!e.closest('[aria-hidden=true]') && !(e.getAttribute('role') && e.getAttribute('aria-label'))) wrong.push('a drawing without words');
+		for (const e of all('svg')) if (!e.closest('[aria-hidden=true]') && !(e.getAttribute('role') && e.getAttribute('aria-label'))) wrong.push('a drawing without a label');
 		for (const e of all('nav, form, section')) if (!e.getAttribute('aria-label') && !document.getElementById(e.getAttribute('aria-labelledby'))) wrong.push('a landmark without a name: ' + e.outerHTML.slice(0, 80));
 		for (const e of all('table')) if (!e.caption || e.querySelector('th:not([scope])')) wrong.push('a table without caption or scopes');
 		const ids = all('[id]').map((e) => e.id), twice = ids.filter((id, i) => ids.indexOf(id) !== i);
-		if (twice.length) wrong.push('ids twice: ' + twice);
+		if (twice.length) wrong.push('duplicate ids: ' + twice);
 		let level = 0;
 		for (const e of all('h1, h2, h3')) { const l = Number(e.nodeName[1]); if (l > level + 1) wrong.push('a heading skips a level: ' + e.textContent); level = l; }
 		if (all('nav.sections [aria-current]').length > 1) wrong.push('two current sections');

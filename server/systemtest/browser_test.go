@@ -57,9 +57,9 @@ func (b *browser) size(width, height int) {
 	b.must("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
-// scheme sets the preferred color scheme: light or dark. In the short form the
-// user prefers no motion: drawing the page many times while it fades in takes
-// a long time.
+// scheme sets the preferred color scheme: light or dark. In the short form, the
+// user also prefers reduced motion, because drawing the page many times while it
+// fades in takes long.
 func (b *browser) scheme(name string) {
 	b.t.Helper()
 	features := []map[string]string{{"name": "prefers-color-scheme", "value": name}}
@@ -201,7 +201,7 @@ func (b *browser) fill(expression, text string) {
 	b.must("Input.insertText", map[string]any{"text": text}, nil)
 }
 
-// seen returns the faults in the page so far, and forgets them.
+// seen returns the faults in the page since the last call.
 func (b *browser) seen() []string {
 	b.c.mu.Lock()
 	defer b.c.mu.Unlock()

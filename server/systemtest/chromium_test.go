@@ -20,7 +20,7 @@ type chromium struct {
 	cmd    *exec.Cmd
 	folder string // its profile
 	in     *os.File
-	gone   chan struct{} // closed when it closes its pipe
+	gone   chan struct{} // closed when Chromium closes its pipe
 
 	mu      sync.Mutex
 	last    int
@@ -34,7 +34,7 @@ type reply struct {
 	Error  *struct{ Message string }
 }
 
-// browserPatience is the limit of every wait for the browser.
+// browserPatience is the maximum duration of a wait for the browser.
 const browserPatience = 60 * time.Second
 
 var errBrowserGone = errors.New("the browser is gone")
@@ -73,7 +73,7 @@ func theChromium(t *testing.T) *chromium {
 	return s.c
 }
 
-// endChromium ends the shared browser, if a test has started it.
+// endChromium stops the shared browser if a test has started it.
 func endChromium() {
 	c := sharedChromium.c
 	if c == nil {

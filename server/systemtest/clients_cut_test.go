@@ -27,7 +27,7 @@ import (
 type cutLedger struct {
 	mu    sync.Mutex
 	asked map[string]int // requests with each token
-	sent  map[string]int // bytes of the responses, as if none were cut
+	sent  map[string]int // bytes of the responses, as if none had been cut
 }
 
 // A cutConn is a connection to a cutLedger.
@@ -171,8 +171,8 @@ func cutFeed(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestClientsCutAnswers closes the connection after every possible number of bytes of a
-// response, or every sixth in the short form. All clients must repeat the request, with
-// the same key, unless the response is whole.
+// response, or every sixth in the short form. All clients must retry the request, with
+// the same key, unless the response is complete.
 func TestClientsCutAnswers(t *testing.T) {
 	t.Parallel()
 	eachClient(t, func(t *testing.T, language string, run clientRun) {
@@ -222,7 +222,7 @@ func (l *cutLedger) check(t *testing.T, name, want string, told []string, size, 
 		}
 	}
 	if wrong > 3 {
-		t.Errorf("%s: %d more", name, wrong-3)
+		t.Errorf("%s: %d more are wrong", name, wrong-3)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 )
 
 // A scriptedLedger answers requests of the same name with one reply after
-// another. It repeats the last reply. The name is the idempotency key of a
+// another, and then repeats the last one. The name is the idempotency key of a
 // commit, the hold of a preflight, or the last element of the path of a read.
 type scriptedLedger struct {
 	mu    sync.Mutex
@@ -141,8 +141,8 @@ var outcomeCases = []struct {
 	{"502-then-overloaded", []string{"html 502", "Overloaded"}, true, 0, "unknown", "unavailable"},
 }
 
-// TestClientsOutcomes has all clients repeat the same requests. They must
-// report the same outcomes.
+// TestClientsOutcomes sends the same requests with all clients. They must retry
+// the same ones, and report the same outcomes.
 func TestClientsOutcomes(t *testing.T) {
 	t.Parallel()
 	eachClient(t, func(t *testing.T, language string, run clientRun) {
@@ -154,7 +154,7 @@ func TestClientsOutcomes(t *testing.T) {
 		for _, x := range outcomeCases {
 			seconds := "60"
 			switch {
-			case x.giveUp && x.tries > 0: // the first reply asks for a pause that is longer
+			case x.giveUp && x.tries > 0: // the first reply asks for a longer pause
 				seconds = "5"
 			case x.giveUp:
 				seconds = "0.3"

@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A streamLedger serves streams of commits, and feeds, by the scripts of
-// streamCases. The bearer token of a request is the name of its case.
+// A streamLedger serves streams of commits, and feeds, as the scripts of
+// streamCases say. The bearer token of a request is the name of its case.
 type streamLedger struct {
 	mu    sync.Mutex
 	asked map[string]int // requests by token
@@ -28,7 +28,7 @@ type streamLedger struct {
 
 // streamCases are streams of the transactions with the keys 1 and 2, and what clients
 // report about them. Each connection has its own script; the last one is repeated. A
-// script has these words:
+// script consists of these words:
 //
 //	done        commit the next line
 //	line:CODE   reject the next line
@@ -73,8 +73,8 @@ var streamCases = []struct {
 	{"feed-stopping", []string{"503:ShuttingDown", "feed"}, "60", 2, "1 2 3"},
 }
 
-// notGo are cases that Go does not have: its iterators can't fail, its client
-// needs no batches, and no test sees what it syncs.
+// notGo are the cases that Go does not have: its iterators can't fail, its client
+// needs no batches, and a test can't observe what it syncs.
 var notGo = map[string]bool{"source": true, "batches": true, "batches-short": true, "cursor": true}
 
 func (l *streamLedger) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -135,7 +135,7 @@ var clientDrivers = map[string]func(t *testing.T, folder string) (command []stri
 	},
 }
 
-// madeClients has the clients that tests have prepared so far, by language.
+// madeClients holds the clients that tests have prepared so far, by language.
 var madeClients = struct {
 	sync.Mutex
 	clients map[string]*preparedClient
@@ -251,11 +251,11 @@ func checkDriven(t *testing.T, told, read string, n int) {
 		switch word[0] {
 		case "ack":
 			if acked[word[1]] = true; fmt.Sprint(seqs[word[1]]) != "["+word[2]+"]" {
-				t.Errorf("%s was acknowledged as commit %s, and the ledger has it as %v", word[1], word[2], seqs[word[1]])
+				t.Errorf("%s was acknowledged as commit %s, but the ledger has it as %v", word[1], word[2], seqs[word[1]])
 			}
 		case "refused":
 			if refused[word[1]] = true; word[2] != "InsufficientBalance" || word[3] != "1000000000" || seqs[word[1]] != nil {
-				t.Errorf("%q, and the ledger has it as %v", line, seqs[word[1]])
+				t.Errorf("%q, but the ledger has it as %v", line, seqs[word[1]])
 			}
 		case "typed":
 			if line != "typed ContainerNotFound 0" {
@@ -276,7 +276,7 @@ func checkDriven(t *testing.T, told, read string, n int) {
 			}
 			saw = seq
 		default:
-			t.Errorf("the driver says %q", line)
+			t.Errorf("the driver printed %q", line)
 		}
 	}
 	if len(acked)+len(refused) != 5*n || len(refused) != 5*n/20 || saw != last || stacks != 2 {

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestWalletServices uses the wallet service of each language, and then stops
-// its write daemon. The service must report that, and continue once there is a
-// write daemon again.
+// TestWalletServices uses the wallet service of each language, and then kills
+// its write daemon. A request that is repeated meanwhile must get its first
+// response once there is a write daemon again.
 func TestWalletServices(t *testing.T) {
 	t.Parallel()
 	eachClient(t, func(t *testing.T, language string, run clientRun) {
@@ -37,7 +37,7 @@ func TestWalletServices(t *testing.T) {
 		late.Stop()
 		_, url, ok := strings.Cut(strings.TrimSpace(line), " on ")
 		if err != nil || !ok {
-			t.Fatalf("it says %q\n%s", line, words)
+			t.Fatalf("it printed %q\n%s", line, words)
 		}
 		for _, x := range walletExchanges {
 			if got := askWallet(t, url, x.ask); got != x.want {

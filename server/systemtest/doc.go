@@ -12,7 +12,9 @@
 //
 //	whole_*     the programs together, and the documents and examples that show them
 //	prove_*     killed daemons, power cuts, failing syncs and full disks (make prove)
+//	clients_*   the clients for Go, Python and TypeScript
+//	mirror*     copies of the log in other directories
 //	page*       the web page, in a headless browser
-//	openapi     recorded requests and responses against the OpenAPI documents
-//	readers     many read daemons on one log
+//	openapi*    recorded requests and responses against the OpenAPI documents
+//	readers     read daemons whose log is replaced, or has a second writer
 package systemtest

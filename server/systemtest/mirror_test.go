@@ -58,7 +58,7 @@ func newBadWire(t *testing.T, url string) *badWire {
 
 func (w *badWire) url() string { return "http://" + w.ln.Addr().String() }
 
-// lead sets the daemon behind the proxy.
+// lead directs the proxy to the daemon at url.
 func (w *badWire) lead(url string) {
 	at := strings.TrimPrefix(url, "http://")
 	w.target.Store(&at)
@@ -119,7 +119,7 @@ func batchOf(n, size int) string {
 	return b.String() + "]}"
 }
 
-// commits commits some batches, and returns the last commit.
+// commits commits some batches, and returns the number of the last commit.
 func commits(t *testing.T, url string, batches int) int64 {
 	t.Helper()
 	for i := range batches {
@@ -252,7 +252,7 @@ func TestMirrors(t *testing.T) {
 	if got := arrives(t, c.url, end); got != want {
 		t.Errorf("c says\n%s\nand the source's read daemon\n%s", got, want)
 	}
-	local.stop(t) // which makes a checkpoint
+	local.stop(t) // which writes a checkpoint
 	a, err := get(http.DefaultClient, w.url+"/v1/health")
 	if err != nil || !strings.Contains(a.body, `"mirrors":[{"name":"b","seq":`) {
 		t.Errorf("the source's health is %s", a.body)
@@ -294,8 +294,8 @@ func TestMirrors(t *testing.T) {
 }
 
 // TestMirrorOfRestoredSource restores the source of a mirror from an older
-// backup. The mirror must reject its new history, say so, and serve what it
-// has.
+// backup. The mirror must reject the source's new history, report that, and
+// continue to serve what it has.
 func TestMirrorOfRestoredSource(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -334,7 +334,7 @@ func TestMirrorOfRestoredSource(t *testing.T) {
 	r.stop(t)
 	old.stop(t)
 	if words := r.words.String(); !strings.Contains(words, "restored from an older backup") || !strings.Contains(words, "there differs from the one here") {
-		t.Errorf("it says %s", words)
+		t.Errorf("it logged %s", words)
 	}
 	sameFiles(t, dir("a"), dir("b"))
 }

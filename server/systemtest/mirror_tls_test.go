@@ -96,7 +96,7 @@ func TestMirrorOverTLS(t *testing.T) {
 	awaitSeq(t, byToken.url, 1)
 
 	shown := pair{filepath.Join(t.TempDir(), "c.crt"), filepath.Join(t.TempDir(), "c.key")}
-	show := func(p pair) { // puts a new certificate in the place of the old one
+	show := func(p pair) { // replaces the client's certificate and key
 		for from, to := range map[string]string{p.cert: shown.cert, p.key: shown.key} {
 			text, err := os.ReadFile(from)
 			if err != nil {
@@ -147,11 +147,11 @@ func TestFillOverTLS(t *testing.T) {
 			return status == 200 && body == "" || body != "" && strings.Contains(got, body)
 		})
 	}
-	await("the first host writes", "/v1/readyz", "", "")
+	await("the first host is the writer", "/v1/readyz", "", "")
 	s.commit(t, a.url, 100)
 	client := s.admit(t, "hosts")
 	b := host(dir+"2", "-from-ca", s.ca.root(), "-from-cert", client.cert, "-from-cert-key", client.key)
-	await("the second has all", "/v1/health", "a", `"lag":0,"url":"`+b.url+`"}]`)
+	await("the second host has everything", "/v1/health", "a", `"lag":0,"url":"`+b.url+`"}]`)
 	b.stop(t)
 	a.stop(t)
 	if first := sameFiles(t, dir, dir+"2"); first != firstSegment {

@@ -46,7 +46,7 @@ func describedBy(t *testing.T) map[string]*validator {
 		req.Header.Set("If-None-Match", answer.Header.Get("ETag"))
 		again, err := http.DefaultClient.Do(req)
 		if err != nil || again.StatusCode != http.StatusNotModified {
-			t.Errorf("%s: asked again by its ETag: %v %v", side, again, err)
+			t.Errorf("%s: requested again with its ETag: %v %v", side, again, err)
 		}
 		readAll(t, again)
 	}
@@ -78,9 +78,9 @@ func (v *validator) content(of any) (object, error) {
 	return media["schema"].(object), nil
 }
 
-// TestOpenAPI compares the daemons' documents with what they do: the form of
-// the documents, the codes and operations of the ledger, and every recorded
-// request with its response.
+// TestOpenAPI compares the daemons' documents with what the daemons do. It checks
+// the form of the documents, the codes and operations of the ledger, and every
+// recorded request with its response.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	documents := describedBy(t)
@@ -162,7 +162,7 @@ func checkCodes(t *testing.T, v *validator) {
 		t.Errorf("%d responses, of which %d have a code", len(all), len(responses))
 	}
 	for code := range listed {
-		t.Errorf("the code %s is listed, and not declared", code)
+		t.Errorf("the code %s is listed, but not declared", code)
 	}
 }
 
@@ -184,7 +184,7 @@ func checkOperations(t *testing.T, v *validator) {
 			}
 		}
 		if len(properties) != len(kind.Args()) {
-			t.Errorf("%s: %d arguments are described, and there are %d", kind, len(properties), len(kind.Args()))
+			t.Errorf("%s: %d arguments are described, but there are %d", kind, len(properties), len(kind.Args()))
 		}
 	}
 }
@@ -211,7 +211,7 @@ func checkPairs(t *testing.T, documents map[string]*validator) {
 			pattern, op := v.operationOf(x.method, path)
 			if op == nil {
 				if x.status != http.StatusNotFound && x.status != http.StatusMethodNotAllowed && x.method != http.MethodHead && x.status < 500 {
-					t.Errorf("%s:%d: %s %s is not described, and answered %d", file, x.line, x.method, path, x.status)
+					t.Errorf("%s:%d: %s %s is not described, but was answered with %d", file, x.line, x.method, path, x.status)
 				}
 				continue
 			}
@@ -241,7 +241,7 @@ func checkPairs(t *testing.T, documents map[string]*validator) {
 		t.Fatal(err)
 	}
 	if answers < 300 || requests < 100 {
-		t.Errorf("only %d answers and %d requests were judged", answers, requests)
+		t.Errorf("only %d responses and %d requests were checked", answers, requests)
 	}
 	for side, v := range documents {
 		for path, item := range v.document["paths"].(object) {
@@ -291,7 +291,7 @@ func checkAnswer(t *testing.T, v *validator, op object, x *exchange, where strin
 	}
 	value["one_more"] = "x"
 	if v.judge(schema, value) == nil {
-		t.Errorf("%s: the schema would let any field pass", where)
+		t.Errorf("%s: the schema would accept any field", where)
 	}
 	delete(value, "one_more")
 	for name, was := range value {

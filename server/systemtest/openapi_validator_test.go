@@ -54,7 +54,7 @@ func (v *validator) keyword(schema object, word string, rule, value any) error {
 		return typed(rule, value)
 	case "enum":
 		if !slices.ContainsFunc(rule.([]any), func(one any) bool { return equal(one, value) }) {
-			return fmt.Errorf("%v is none of %v", value, rule)
+			return fmt.Errorf("%v is not one of %v", value, rule)
 		}
 		return nil
 	case "const":
@@ -73,7 +73,7 @@ func (v *validator) keyword(schema object, word string, rule, value any) error {
 	case "properties", "required", "additionalProperties":
 		return v.member(schema, word, rule, value)
 	}
-	return fmt.Errorf("the keyword %s is not one that this test understands", word)
+	return fmt.Errorf("this test does not support the keyword %s", word)
 }
 
 func typed(rule, value any) error {

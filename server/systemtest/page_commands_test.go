@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// commands runs the command lines that each view shows for its content, through
-// a shell.
+// commands runs the command lines that each view shows for its content, in a
+// shell.
 func (p *pageTest) commands(t *testing.T) {
 	views := []string{"#/container/2001/history?instance=1&to=180", "#/container/3001?at=120", "#/container/tills%2F9", "#/containers?kind=Grid", "#/class/4/holders?key=7", "#/class/5/instances?container=2001", "#/commits?to=150"}
 	for _, v := range pageViews {
@@ -39,7 +39,7 @@ func (p *pageTest) commands(t *testing.T) {
 			}
 			code, out, _ := runProgram(t, args[0], append(args[1:], "-o", "json")...)
 			if code != 0 {
-				t.Errorf("%s: %s ends with %d", hash, line, code)
+				t.Errorf("%s: %s exits with code %d", hash, line, code)
 			}
 			curl := strings.Trim(lines[i-1][strings.LastIndexByte(lines[i-1], ' ')+1:], "'")
 			answer, err := http.Get(curl)

@@ -83,7 +83,7 @@ func TestPageWords(t *testing.T) {
 		w := words(line)
 		known[w[0]] = true
 		if meant := rows[w[0]]; meant != nil && meant[0] != w[1] {
-			t.Errorf("%s is good when %q, and in the guide when %q", w[0], w[1], meant[0])
+			t.Errorf("the normal value of %s is %q, but %q in the guide", w[0], w[1], meant[0])
 		}
 	}
 	for name := range rows {
@@ -98,7 +98,7 @@ func TestPageWords(t *testing.T) {
 	}
 	for _, f := range found {
 		if w, meant := words(f[2]), rows[f[1]]; len(meant) != 2 || len(w) != 2 || meant[0] != w[0] || meant[1] != w[1] {
-			t.Errorf("%s: %q, and in the guide %q", f[1], w, meant)
+			t.Errorf("%s: %q, but %q in the guide", f[1], w, meant)
 		}
 	}
 }
@@ -169,9 +169,9 @@ func (p *pageTest) everyLook(t *testing.T, view string) {
 	}
 }
 
-// TestPageRefused checks that every view explains responses of 410 for archived
-// commits, 503 with Retry-After for what is not ready yet, and 403 for what a
-// token may not see. What becomes ready must appear by itself.
+// TestPageRefused checks that every view explains 410 responses for archived
+// commits, 503 responses with Retry-After for what is not ready yet, and 403
+// responses for what a token may not see. What becomes ready must appear by itself.
 func TestPageRefused(t *testing.T) {
 	t.Parallel()
 	b := startBrowser(t)
@@ -256,7 +256,7 @@ func TestPageRefused(t *testing.T) {
 	b.click(`document.querySelector('.pager .next')`)
 	problem("CommitArchived")
 
-	// The page of a daemon that stops at an earlier commit does not say live.
+	// The page of a daemon that stops at an earlier commit does not call itself live.
 	until := startProcess(t, "ledger-read", "-dir", dir, "-until", fmt.Sprint(made-1))
 	b.load(until.url + "/#/")
 	b.until(fmt.Sprintf(`document.querySelector('.lead')?.textContent.includes('as it was then, read-only.') && document.querySelector('#pill').textContent === 'as of commit %d'`, made-1))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// policy does what the page may not do, to prove that this would be noticed.
+// policy does what the page's policy forbids, to prove that this would be noticed.
 func (p *pageTest) policy(t *testing.T) {
 	for _, forbidden := range []string{
 		`document.body.setAttribute('style', 'color: red')`,
@@ -87,7 +87,7 @@ func TestPageFiles(t *testing.T) {
 		}
 		for _, outside := range []string{"http://", "https://", "//cdn"} {
 			if strings.Contains(strings.ReplaceAll(strings.ReplaceAll(body, "http://www.w3.org/2000/svg", ""), "// ", ""), outside) {
-				t.Errorf("%s names an outside address", path)
+				t.Errorf("%s names an external address", path)
 			}
 		}
 	}

@@ -97,7 +97,7 @@ func (p *pageTest) commits(t *testing.T) {
 		args := op["args"].(object)
 		meant := str(op["op"])
 		if !strings.HasPrefix(ops[i], meant+" ") {
-			t.Errorf("operation %d is shown as %q, and is %q", i, ops[i], meant)
+			t.Errorf("operation %d is shown as %q, want %q", i, ops[i], meant)
 		}
 		for name, value := range args {
 			want := str(value)

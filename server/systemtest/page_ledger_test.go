@@ -126,7 +126,7 @@ func listOf(o object, name string) (list []object) {
 	return list
 }
 
-// str returns the text with which the page shows a value by default.
+// str returns the text that the page shows by default for a value.
 func str(v any) string {
 	if v == nil {
 		return "null"

@@ -31,7 +31,7 @@ func (p *pageTest) holders(t *testing.T) {
 		shown = append(shown, row[0]+" "+row[1]+" "+row[3])
 		same(t, "an instance", shown[i], fmt.Sprintf("#%s %s %s", list[i]["instance_id"], list[i]["key"], list[i]["minted_seq"]))
 		if at, ok := list[i]["location"].(object); ok && !strings.Contains(row[2], str(at["container_id"])) && at["parent_id"] == nil {
-			t.Errorf("instance %s is in %v, and shown as %q", list[i]["instance_id"], at, row[2])
+			t.Errorf("instance %s is in %v, but shown as %q", list[i]["instance_id"], at, row[2])
 		}
 	}
 	same(t, "instances", len(shown), len(list))

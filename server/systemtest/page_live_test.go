@@ -39,7 +39,7 @@ func (p *pageTest) exactNumbers(t *testing.T) {
 	same(t, "the last slot", p.text(`[...document.querySelectorAll('.slot')].at(-1).textContent`), "599empty")
 }
 
-// paging pages through more containers than a page has.
+// paging pages through more containers than one page holds.
 func (p *pageTest) paging(t *testing.T) {
 	var ops []string
 	for i := range 120 {
@@ -112,7 +112,7 @@ func (p *pageTest) flood(t *testing.T) {
 	p.eval(`performance.getEntriesByType('resource').filter((e) => e.name.includes('/v1/read/freshness')).length`, &asked)
 	p.eval(`(performance.now() - window.floodBegan) / 1000 + 2`, &most)
 	if asked > most {
-		t.Errorf("asked for freshness %v times where once a second is %.1f", asked, most)
+		t.Errorf("requested the freshness %v times; once a second is %.1f", asked, most)
 	}
 }
 

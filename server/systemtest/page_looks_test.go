@@ -129,7 +129,7 @@ func (p *pageTest) accessible(t *testing.T) {
 // axeSchemes returns the color schemes in which axe-core checks.
 func axeSchemes(t *testing.T) []string {
 	t.Helper()
-	if longtest.Form(t, "the dark color scheme, and axe-core's own rule of contrast") {
+	if longtest.Form(t, "the dark color scheme, and axe-core's own rule about contrast") {
 		return []string{"light", "dark"}
 	}
 	return []string{"light"}
@@ -148,7 +148,7 @@ func (p *pageTest) axe(t *testing.T, view string) {
 		p.eval(text(t, path)+"; undefined", nil)
 	}
 	var found []string
-	// The rule of contrast takes longest, and p.contrast has it too.
+	// The rule about contrast takes longest, and p.contrast checks the same.
 	p.eval(`axe.run(document, {resultTypes: ['violations'], rules: {'label-content-name-mismatch': {enabled: true}, 'color-contrast': {enabled: `+
 		fmt.Sprint(os.Getenv(longtest.Variable) == "1")+`}}}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes[0].html))`, &found)
 	for _, f := range found {
@@ -213,8 +213,8 @@ func (p *pageTest) longNames(t *testing.T) {
 	}
 }
 
-// contrast finds texts that are hard to read: below 4.5 to 1, or 3 to 1 for
-// large ones (WCAG 2.2, 1.4.3).
+// contrast finds texts that are hard to read: those with a contrast below 4.5 to 1,
+// or 3 to 1 for large ones (WCAG 2.2, 1.4.3).
 func (p *pageTest) contrast(t *testing.T, view string) {
 	t.Helper()
 	var faint []string

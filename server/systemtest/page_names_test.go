@@ -40,8 +40,8 @@ func (p *pageTest) namesAndHolds(t *testing.T) {
 		p.key("Enter")
 		p.shows(by.hash)
 	}
-	// With several results, the arrow keys choose. Without results, it says so.
-	// Escape closes it.
+	// With several results, the arrow keys choose one. If there are none, the box
+	// says so. Escape closes it.
 	p.key("/")
 	p.fill(`document.activeElement`, "1")
 	p.until(`document.querySelectorAll('#found li').length > 2`)

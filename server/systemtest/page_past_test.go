@@ -79,7 +79,7 @@ func (p *pageTest) history(t *testing.T) {
 	p.goTo("#/container/3001/history?key=123456")
 	same(t, "nothing", p.text(`document.querySelector('.empty .title').textContent`), "No change matches.")
 
-	// More changes than a page has.
+	// More changes than one page holds.
 	p.ledger.commit(`{"op":"RegisterClass","args":{"request":{"class_id":9401,"name":"Plenty","decimals":2}}},{"op":"CreateContainer","args":{"container_id":9400,"kind":"Standard","owner":9}}` +
 		strings.Repeat(`,{"op":"AddFungible","args":{"container_id":9400,"class_id":9401,"key":0,"quantity":9007199254740993}}`, 130))
 	p.goTo("#/container/9400/history")

@@ -34,8 +34,8 @@ func TestPageSignIn(t *testing.T) {
 	signIn("token-of-seven")
 	b.until(listed + ` === '17'`)
 	b.until(`document.querySelector('#seq')?.textContent === '1'`)
-	// A token limited to one owner opens every section, but does not show what
-	// other owners did.
+	// With a token limited to one owner, every section opens, but shows nothing
+	// that other owners did.
 	b.goTo("#/")
 	b.until(`document.querySelector('#value-applied')?.textContent === '1' && document.querySelector('.empty .title').textContent === 'Not for this token.'`)
 	b.goTo("#/commits")

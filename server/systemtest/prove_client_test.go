@@ -17,7 +17,7 @@ type client struct {
 	made    int // number of jobs so far
 	classes int // registered by this client
 	jobs    []*job
-	pending *job    // sent, and not settled yet
+	pending *job    // sent, but not settled yet
 	minted  []int64 // instances that it may burn
 	refused *answer // the last response with status 503
 	err     error   // a fault of the daemon
@@ -80,8 +80,8 @@ func (c *client) send(url string, j *job) {
 	}
 }
 
-// again returns, now and then, one of the last settled jobs, to be sent once
-// more. Otherwise it returns nil.
+// again occasionally returns one of the last settled jobs, to be sent once more.
+// Otherwise it returns nil.
 func (c *client) again() *job {
 	if len(c.jobs) == 0 || c.rng.IntN(25) != 0 {
 		return nil

@@ -22,7 +22,7 @@ type machine struct {
 	dir    string
 	listen string
 	inside []string // the command prefix that runs a command on the host
-	write  *process // nil: it does not run
+	write  *process // nil: it is not running
 }
 
 // A clusterRig is a rig whose log is on several machines.
@@ -33,7 +33,7 @@ type clusterRig struct {
 	machines []*machine
 	quick    *http.Client
 	pauses   pauses
-	found    context.CancelFunc // stops the search for the writer
+	found    context.CancelFunc // ends the search for the writer
 	searched chan struct{}
 }
 
@@ -97,7 +97,7 @@ func (r *clusterRig) begin() {
 		_, err = r.began.settle(a)
 	}
 	if err != nil || !r.began.acknowledged() {
-		r.t.Fatalf("setting up: %v %d %s", err, a.status, a.body)
+		r.t.Fatalf("setup: %v %d %s", err, a.status, a.body)
 	}
 }
 
@@ -159,7 +159,7 @@ func (r *clusterRig) compare() {
 	}
 }
 
-// startAll starts the daemons that do not run, and the search for the writer.
+// startAll starts the daemons that are not running, and the search for the writer.
 func (r *clusterRig) startAll() {
 	r.t.Helper()
 	for _, m := range r.machines {
@@ -274,8 +274,8 @@ func (r *clusterRig) until(what string, holds func() bool) {
 	}
 }
 
-// lastWords returns what the daemon has written if it has ended by itself, ""
-// if it runs.
+// lastWords returns what the daemon has logged if it has exited by itself, or ""
+// if it is running.
 func (m *machine) lastWords() string {
 	if m.write == nil {
 		return ""
@@ -283,7 +283,7 @@ func (m *machine) lastWords() string {
 	select {
 	case err := <-m.write.ended:
 		m.write.ended <- err
-		return fmt.Sprintf("\nit has ended: %v\n%s", err, m.write.words)
+		return fmt.Sprintf("\nit has exited: %v\n%s", err, m.write.words)
 	default:
 		return ""
 	}

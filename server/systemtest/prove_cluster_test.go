@@ -20,7 +20,7 @@ import (
 // answered differently, and the directories of all hosts must have the same
 // bytes.
 func TestProveCluster(t *testing.T) {
-	for range proof(t, 1, 6) { // each with a new log, which is quickly copied
+	for range proof(t, 1, 6) { // each with a new log, which can be copied quickly
 		t.Run("cluster", func(t *testing.T) {
 			seed := rand.Uint64()
 			rng := rand.New(rand.NewPCG(seed, 0))
@@ -109,17 +109,17 @@ func (r *clusterRig) stopWriter() {
 	r.start(m)
 }
 
-// loseDirectory deletes the directory of a machine. Its daemon ends by itself,
+// loseDirectory deletes the directory of a machine. Its daemon exits by itself,
 // and fills a new directory when it is started again.
 func (r *clusterRig) loseDirectory(m *machine) {
 	r.t.Helper()
 	r.until("the directory is gone", func() bool { return os.RemoveAll(m.dir) == nil })
 	if code := m.write.exit(r.t); code == 0 {
-		r.t.Errorf("the daemon without its directory ended with exit code 0")
+		r.t.Errorf("the daemon without its directory exited with code 0")
 	}
 	r.another(m)
 	r.start(m)
-	r.endLoad() // a copy is synced frame by frame, so under full load it may not catch up
+	r.endLoad() // under full load, a copy may not catch up
 	r.until("the copy is complete", func() bool {
 		h, err := r.health(m.listen)
 		return err == nil && h.Status == "healthy"
@@ -133,7 +133,7 @@ func (r *clusterRig) standby() *machine {
 	return r.machines[slices.IndexFunc(r.machines, func(m *machine) bool { return m != w })]
 }
 
-// loseMember replaces a member of etcd whose data are lost, as docs/ops.md
+// loseMember replaces a member of etcd whose data is lost, as docs/ops.md
 // describes.
 func (r *clusterRig) loseMember(m *etcdtest.Member) {
 	r.t.Helper()
@@ -147,7 +147,7 @@ func (r *clusterRig) loseMember(m *etcdtest.Member) {
 	m.Start()
 	client := etcd.NewClient(etcd.Config{Endpoints: []string{m.Endpoint}})
 	defer client.Close()
-	r.until("the new member answers", func() bool {
+	r.until("the new member responds", func() bool {
 		_, err := client.Range(context.Background(), "/prove/head", "", 0)
 		return err == nil
 	})

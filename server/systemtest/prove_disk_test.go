@@ -31,8 +31,8 @@ func newDisk(t *testing.T, folder string, size int64) *disk {
 	return makeDisk(t, folder, size, "loop,"+commitInterval)
 }
 
-// newDiskWithoutJournal is newDisk without a journal, so only file data is
-// written to the device.
+// newDiskWithoutJournal is newDisk for a file system without a journal, so only file
+// data is written to the device.
 func newDiskWithoutJournal(t *testing.T, folder string, size int64) *disk {
 	t.Helper()
 	return makeDisk(t, folder, size, "loop", "-O", "^has_journal")
@@ -126,5 +126,5 @@ func fill(t *testing.T, name string) {
 			size /= 2
 		}
 	}
-	f.Sync() // its error is that the disk is full
+	f.Sync() // it fails because the disk is full
 }

@@ -28,7 +28,7 @@ func TestCutSegment(t *testing.T) {
 }
 
 // unreadable stops the read daemon with SIGSTOP, commits, breaks the segment,
-// and continues the daemon.
+// and resumes the daemon.
 func (r *rig) unreadable(breaks func(segment string)) {
 	r.t.Helper()
 	r.start()
@@ -49,7 +49,7 @@ func (r *rig) unreadable(breaks func(segment string)) {
 	r.read = nil
 	words := reader.words.String()
 	if code != 3 || !fileAndOffset.MatchString(words) || strings.Contains(words, "goroutine ") {
-		r.t.Errorf("exit code %d, want 3, with file and offset, and no trace:\n%.4000s", code, words)
+		r.t.Errorf("exit code %d, want 3, with file and offset, and without a stack trace:\n%.4000s", code, words)
 	}
 	lines := strings.Split(strings.TrimSpace(words), "\n")
 	r.t.Log(lines[len(lines)-1])
@@ -58,7 +58,7 @@ func (r *rig) unreadable(breaks func(segment string)) {
 // TestCutEnd truncates the mapped END of a write daemon, so that the kernel
 // sends SIGBUS. Clients that commit must be told that the outcome is unknown,
 // unless health reports the failure first. The daemon must stop with exit code
-// 1 and a message about it, and the next one must have all commits.
+// 1 and a message that names END, and the next daemon must have all commits.
 func TestCutEnd(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "log")
@@ -71,15 +71,15 @@ func TestCutEnd(t *testing.T) {
 	const add = `{"operations":[{"op":"AddFungible","args":{"container_id":1,"class_id":1,"key":0,"quantity":1}}],"idempotency_key":"k"}`
 	a, err := post(http.DefaultClient, w.url+"/v1/commit", add)
 	if err != nil || a.status != 503 || !strings.Contains(a.body, `"LogUnavailable"`) {
-		t.Errorf("a commit is answered %v %d %s", err, a.status, a.body)
+		t.Errorf("the response to a commit is %v %d %s", err, a.status, a.body)
 	}
 	code := w.exit(t)
 	words := w.words.String()
 	if code != 1 || !strings.Contains(words, end) || strings.Contains(words, "goroutine ") {
-		t.Errorf("exit code %d, want 1, with the name of END, and no trace:\n%.4000s", code, words)
+		t.Errorf("exit code %d, want 1, with the name of END, and without a stack trace:\n%.4000s", code, words)
 	}
 	w = startWriteProcess(t, dir)
-	mustCommit(t, w.url, add) // once, whether it was done before or not
+	mustCommit(t, w.url, add) // it takes effect once, even if it did before
 	var balances struct{ Balances []struct{ Quantity int } }
 	r := startProcess(t, "ledger-read", "-dir", dir)
 	mustGet(t, fmt.Sprintf("%s/v1/read/container/1/balances?min_seq=%d&wait=20s", r.url, logEnd(t, w.url)), &balances)

@@ -38,7 +38,7 @@ func outlivesFullDisk(t *testing.T, at string) {
 		}
 		awaitStatus(t, r.write.url+"/v1/health", http.StatusOK)
 		end := logEnd(t, r.write.url)
-		awaits(t, "something is committed, as there is room again", func() bool { return logEnd(t, r.write.url) != end })
+		awaits(t, "something is committed, because there is room again", func() bool { return logEnd(t, r.write.url) != end })
 		r.endLoad()
 		r.verify()
 		if err := r.check(); err != nil {
@@ -46,14 +46,14 @@ func outlivesFullDisk(t *testing.T, at string) {
 		}
 	}
 	if r.write.cmd.Process.Pid != life || r.write.ended == nil {
-		t.Error("the write daemon was started again")
+		t.Error("the write daemon was restarted")
 	}
 	done, open := r.acknowledged()
 	t.Logf("%d commits acknowledged, %d requests with an unknown outcome; none lost", done, open)
 }
 
-// fillUntilRefused fills the disk until both health and commits report it. It
-// fills repeatedly, because ext4 finds some more room after writing.
+// fillUntilRefused fills the disk until both health and commits report that it is
+// full. It fills repeatedly, because ext4 finds some more room after writing.
 func (r *rig) fillUntilRefused(filler string) {
 	r.t.Helper()
 	const body = `{"operations":[{"op":"CreateContainer","args":{"container_id":%d,"kind":"Standard"}}],"idempotency_key":"full-%d"}`
@@ -77,13 +77,13 @@ func (r *rig) fillUntilRefused(filler string) {
 			return
 		}
 	}
-	r.t.Fatalf("a full disk is not reported: the health is %d %s, a commit is answered %d %s", health.status, health.body, a.status, a.body)
+	r.t.Fatalf("a full disk is not reported: the health is %d %s, the response to a commit is %d %s", health.status, health.body, a.status, a.body)
 }
 
 // mustRead checks that the read daemon serves reads.
 func (r *rig) mustRead() {
 	r.t.Helper()
 	if a, err := get(http.DefaultClient, r.read.url+"/v1/read/classes"); err != nil || a.status != 200 {
-		r.t.Errorf("the read daemon answers %v %d %s", err, a.status, a.body)
+		r.t.Errorf("the read daemon responds with %v %d %s", err, a.status, a.body)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// A badDisk shows a folder, read-only, at another place. It can be told that
-// some sectors have failed: reads of those bytes get EIO from the kernel, and
-// so do page faults in processes that have mapped the file. It is a FUSE server
-// with the few operations that this needs. The protocol is that of
+// A badDisk shows a folder, read-only, at another place. It can pretend that some
+// sectors have failed: the kernel then returns EIO for reads of those bytes, and
+// sends SIGBUS for page faults in processes that have mapped the file. It is a FUSE
+// server with the few operations that this needs. The protocol is that of
 // linux/fuse.h.
 //
 // The serving process must not map files of the disk itself: a page fault would
@@ -87,9 +87,8 @@ func (d *badDisk) unmount(t *testing.T, at string) {
 	d.served.Wait()
 }
 
-// fail makes some reads fail: those for which fails returns true. The arguments
-// of fails are the file's name and the range of bytes. If fails is nil, no read
-// fails.
+// fail makes the reads fail for which fails returns true. Its arguments are the
+// file's name and the range of bytes. If fails is nil, no read fails.
 func (d *badDisk) fail(fails func(name string, from, to int64) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 
 // TestProveHandover stops and kills the writer of a ledger on several machines
 // while ledgerctl batch and all clients commit long streams, each with the
-// addresses of all daemons. Every line must be committed once, and every client
-// must succeed without help.
+// addresses of all daemons. Every line must be committed exactly once, and every
+// client must succeed without help.
 func TestProveHandover(t *testing.T) {
 	rounds := proof(t, 1, 6)
 	all := map[string]func(write string) *exec.Cmd{"ledgerctl": func(write string) *exec.Cmd {
@@ -59,7 +59,7 @@ func TestProveHandover(t *testing.T) {
 }
 
 // compareLines compares the directories of all machines with each other, and the
-// log with the global_seq of each line that clients were told.
+// log with the global_seq that clients were told for each line.
 func (r *clusterRig) compareLines(told map[string]uint64) {
 	r.t.Helper()
 	for _, m := range r.machines {
@@ -75,12 +75,12 @@ func (r *clusterRig) compareLines(told map[string]uint64) {
 	for _, c := range commits {
 		key := string(c.Record.Tx.Key)
 		if key != "set-up" && told[key] != c.Seq {
-			r.t.Fatalf("commit %d is the line %q, and its client was told %d", c.Seq, key, told[key])
+			r.t.Fatalf("commit %d is the line %q, but its client was told %d", c.Seq, key, told[key])
 		}
 		delete(told, key)
 	}
 	if len(told) > 0 {
-		r.t.Errorf("%d of %d lines were acknowledged and are lost", len(told), lines)
+		r.t.Errorf("%d of %d lines were acknowledged, but are lost", len(told), lines)
 	}
 	r.t.Logf("%d lines, each committed once", lines)
 }
@@ -94,8 +94,8 @@ func (r *clusterRig) handOver() {
 	r.start(m)
 }
 
-// A longStream is a client that commits one line after another, until it is told
-// to end.
+// A longStream is a client that commits one line after another until it is told
+// to stop.
 type longStream struct {
 	name    string // begins the idempotency keys
 	cmd     *exec.Cmd
@@ -148,7 +148,7 @@ func (s *longStream) send(to io.WriteCloser) {
 		default:
 		}
 		if _, err := fmt.Fprintf(out, format, s.name, s.lines+1); err != nil {
-			return // the client has ended, and end reports why
+			return // the client has exited, and end reports why
 		}
 		s.lines++
 	}

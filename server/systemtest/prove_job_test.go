@@ -53,9 +53,9 @@ func newJob(path string, keyed bool, bodies ...string) (*job, error) {
 	return j, nil
 }
 
-// settleLines records the results of a stream, as many as there are. Each
-// complete line is a promise. It returns false if any result is missing or
-// leaves the outcome open.
+// settleLines records all results of a stream that have arrived. Each complete
+// line is a promise. It returns false if any result is missing or leaves the
+// outcome open.
 func (j *job) settleLines(text string) (settled bool, err error) {
 	lines := strings.SplitAfter(text, "\n")
 	lines = lines[:len(lines)-1] // an incomplete line, or nothing
@@ -91,7 +91,7 @@ func (j *job) settle(a answer) (settled bool, err error) {
 	}
 	var batch struct{ Results []json.RawMessage }
 	if err := json.Unmarshal([]byte(a.body), &batch); err != nil || a.status != 200 || len(batch.Results) != len(j.parts) {
-		return true, fmt.Errorf("a batch of %d was answered %d %s", len(j.parts), a.status, a.body)
+		return true, fmt.Errorf("the response to a batch of %d is %d %s", len(j.parts), a.status, a.body)
 	}
 	settled = true
 	for i, p := range j.parts {
@@ -107,8 +107,8 @@ func (j *job) settle(a answer) (settled bool, err error) {
 	return settled, nil
 }
 
-// settle records the answer to one transaction. If there was an answer before,
-// both must be equal.
+// settle records the result of one transaction. If there was a result before, it
+// must be the same.
 func (p *part) settle(text string) error {
 	var res struct {
 		Seq      uint64  `json:"global_seq"`
@@ -121,14 +121,14 @@ func (p *part) settle(text string) error {
 	}
 	switch {
 	case p.Ending == modeltest.Acknowledged && text != p.answer:
-		return fmt.Errorf("request %q was answered\n%s\nand, asked again,\n%s", p.Tx.Key, p.answer, text)
+		return fmt.Errorf("the response to request %q was\n%s\nand, when it was repeated,\n%s", p.Tx.Key, p.answer, text)
 	case res.Error.Code != "":
 		if p.Ending != modeltest.Acknowledged {
 			p.Ending, p.Code = modeltest.Refused, ledger.Code(res.Error.Code)
 		}
 		return nil
 	case res.Seq == 0:
-		return fmt.Errorf("request %q was answered %s", p.Tx.Key, text)
+		return fmt.Errorf("the response to request %q is %s", p.Tx.Key, text)
 	}
 	p.Ending, p.answer = modeltest.Acknowledged, text
 	p.Seq, p.BatchSeq, p.Minted = res.Seq, res.BatchSeq, len(res.Minted)

@@ -12,7 +12,7 @@ import (
 // onNetworkOfItsOwn is onMachineOfItsOwn for tests that cut networks.
 func onNetworkOfItsOwn(t *testing.T, programs ...string) bool {
 	t.Helper()
-	if !inNamespaces(t, syscall.CLONE_NEWNET, "needs root and iproute2: it makes networks and cuts them", append(programs, "ip")...) {
+	if !inNamespaces(t, syscall.CLONE_NEWNET, "needs root and iproute2: it creates networks and cuts them", append(programs, "ip")...) {
 		return false
 	}
 	if err := syscall.Mount("none", "/run", "tmpfs", 0, ""); err != nil { // where ip keeps the names of namespaces
@@ -22,9 +22,9 @@ func onNetworkOfItsOwn(t *testing.T, programs ...string) bool {
 }
 
 // A network has hosts in namespaces of their own, and a router between them.
-// The test itself runs on the router. The router silently drops packets that
-// are cut off, as a broken network does. The hosts and the test can always
-// reach each other.
+// The test itself runs on the router. The router silently drops packets between
+// hosts that are cut off from each other, as a broken network does. The hosts and
+// the test can always reach each other.
 type network struct {
 	t    *testing.T
 	cuts []string // rules of the router

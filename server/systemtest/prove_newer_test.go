@@ -16,8 +16,8 @@ import (
 const newerEtcd = "v3.6.16"
 
 // TestProveNewerEtcd runs TestProveCluster with an etcd that is newer than the
-// machine's and built from its module. All tests use the etcd in LEDGER_ETCD if
-// that is set.
+// machine's and built from its module. If LEDGER_ETCD is set, all tests use the
+// etcd that it names.
 func TestProveNewerEtcd(t *testing.T) {
 	rounds := proof(t, 0, 1)
 	if named := os.Getenv(etcdtest.Variable); named != "" {

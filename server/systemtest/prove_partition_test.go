@@ -56,7 +56,7 @@ func (r split) sides() (leader int, others []int) {
 }
 
 // cutWriter cuts the writer off from etcd until the other daemon writes, and
-// somewhat longer.
+// for some time after that.
 func (r split) cutWriter(cut func(writer, etcd []int)) {
 	r.t.Helper()
 	m := r.writer()
@@ -115,7 +115,7 @@ func (r split) cutAll() {
 	client := etcd.NewClient(etcd.Config{Endpoints: r.etcd.Endpoints()})
 	defer client.Close()
 	r.net.part([]int{3, 4}, []int{0, 1, 2})
-	r.until("the lease is gone", func() bool {
+	r.until("the lease has expired", func() bool {
 		found, err := client.Range(context.Background(), "/prove/active", "", 0)
 		return err == nil && len(found.KVs) == 0
 	})

@@ -42,9 +42,9 @@ func (r *rig) cutUnderLoad(d *disk, after time.Duration) {
 	r.readAt.clear() // its disk is gone, so its responses no longer count
 	d.cut()
 	if code := r.write.exit(r.t); code != 1 {
-		r.t.Errorf("without a disk the write daemon ended with exit code %d, want 1\n%s", code, r.write.words)
+		r.t.Errorf("without a disk the write daemon exited with code %d, want 1\n%s", code, r.write.words)
 	}
-	r.writeAt.clear() // only now: without a commit the daemon would not notice the failure
+	r.writeAt.clear() // only now, because without a commit the daemon would not notice the failure
 	r.write = nil
 	r.kill(false, true)
 	r.endLoad()

@@ -47,7 +47,7 @@ func TestProveQuota(t *testing.T) {
 	defer client.Close()
 	s, err := client.Status(context.Background())
 	if err != nil || len(s.Alarms) > 0 || s.Size >= quota {
-		t.Errorf("when commits are rejected, etcd is at %d of %d bytes, its alarms are %q, %v", s.Size, quota, s.Alarms, err)
+		t.Errorf("when commits are rejected, etcd uses %d of %d bytes, its alarms are %q, %v", s.Size, quota, s.Alarms, err)
 	}
 	t.Logf("commits are rejected at %d %% of the quota", 100*s.InUse/quota)
 
@@ -69,7 +69,7 @@ func TestProveQuota(t *testing.T) {
 		return err == nil && h.Status == "healthy"
 	})
 	r.endLoad()
-	r.until("what was open is settled", func() bool { return filler.pending == nil || r.fill(filler) })
+	r.until("the open request is settled", func() bool { return filler.pending == nil || r.fill(filler) })
 	r.clients = append(r.clients, filler)
 	r.compare()
 	done, open := r.acknowledged()
@@ -98,7 +98,7 @@ func (r *clusterRig) fillEtcd(filler *client, client *etcd.Client) {
 	r.until("commits are accepted again", func() bool { return r.fill(filler) })
 }
 
-// fill sends most of a mebibyte as one client. It returns false if that is
+// fill sends nearly a mebibyte as one client. It returns false if that is
 // rejected.
 func (r *clusterRig) fill(c *client) bool {
 	r.t.Helper()

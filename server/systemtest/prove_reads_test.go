@@ -11,7 +11,7 @@ import (
 	"assetledger/ledger/modeltest"
 )
 
-// A poller reads from a read daemon all the time, and records the responses.
+// A poller reads from a read daemon constantly, and records the responses.
 type poller struct {
 	from *target
 	rng  *rand.Rand
@@ -76,7 +76,7 @@ func (p *poller) run() {
 	}
 }
 
-// query returns a query for something that changes all the time.
+// query returns a query for something that changes constantly.
 func (p *poller) query() modeltest.Query {
 	switch n := p.rng.IntN(10); {
 	case n < 4:
@@ -111,7 +111,7 @@ func parseRead(q modeltest.Query, a answer) (r modeltest.Read, err error) {
 		}
 	}
 	if err := json.Unmarshal([]byte(a.body), &page); err != nil {
-		return r, fmt.Errorf("%v was answered %d %s: %w", q, a.status, a.body, err)
+		return r, fmt.Errorf("the response to %v is %d %s: %w", q, a.status, a.body, err)
 	}
 	f := page.Freshness
 	if f.Checkpoint > f.Log {
@@ -122,7 +122,7 @@ func parseRead(q modeltest.Query, a answer) (r modeltest.Read, err error) {
 	case a.status == 404 || a.status == 422:
 		r.Reply.Code = page.Error.Code
 	case a.status != 200:
-		return r, fmt.Errorf("%v was answered %d %s", q, a.status, a.body)
+		return r, fmt.Errorf("the response to %v is %d %s", q, a.status, a.body)
 	default:
 		r.Reply.Value, err = shownValue(q, a.body)
 	}
@@ -161,7 +161,7 @@ func shownValue(q modeltest.Query, body string) (any, error) {
 		}
 	}
 	if err := json.Unmarshal([]byte(body), &page); err != nil {
-		return nil, fmt.Errorf("%v was answered %s: %w", q, body, err)
+		return nil, fmt.Errorf("the response to %v is %s: %w", q, body, err)
 	}
 	d := &page.Data
 	switch q.What {

@@ -48,7 +48,7 @@ func newRig(t *testing.T, dir, segment string, seed uint64) *rig {
 	return r
 }
 
-// close stops everything that runs. It may be called twice.
+// close stops everything that is running. It may be called twice.
 func (r *rig) close() {
 	r.endLoad()
 	if r.poller != nil {
@@ -58,7 +58,7 @@ func (r *rig) close() {
 	r.kill(true, true)
 }
 
-// start starts the daemons that do not run.
+// start starts the daemons that are not running.
 func (r *rig) start() {
 	r.t.Helper()
 	if r.write == nil {
@@ -69,7 +69,7 @@ func (r *rig) start() {
 				_, err = r.began.settle(a)
 			}
 			if err != nil || !r.began.acknowledged() {
-				r.t.Fatalf("setting up: %v %d %s", err, a.status, a.body)
+				r.t.Fatalf("setup: %v %d %s", err, a.status, a.body)
 			}
 		}
 		r.writeAt.set(r.write.url)
@@ -102,7 +102,7 @@ func (r *rig) load() {
 	}
 }
 
-// endLoad stops the clients. Each one finishes the request that it waits for.
+// endLoad stops the clients. Each one finishes its request in progress.
 func (r *rig) endLoad() {
 	if r.stop != nil {
 		close(r.stop)
@@ -211,11 +211,11 @@ func checkUnkeyed(commits []modeltest.Commit, sent map[string]*part) (faults []e
 		p := sent[once]
 		switch {
 		case p == nil:
-			faults = append(faults, fmt.Errorf("commit %d was not sent by anybody", c.Seq))
+			faults = append(faults, fmt.Errorf("no client sent commit %d", c.Seq))
 		case found[once] != 0:
 			faults = append(faults, fmt.Errorf("request %s, sent once, is commit %d and commit %d", once, found[once], c.Seq))
 		case p.Ending == modeltest.Refused || p.Ending == modeltest.Acknowledged && (p.Seq != c.Seq || p.BatchSeq != c.BatchSeq):
-			faults = append(faults, fmt.Errorf("request %s was answered %q %s, and is commit %d", once, p.Code, p.answer, c.Seq))
+			faults = append(faults, fmt.Errorf("request %s was answered with %q %s, but is commit %d", once, p.Code, p.answer, c.Seq))
 		case !modeltest.Same(&p.Tx, &c.Record.Tx):
 			faults = append(faults, fmt.Errorf("request %s differs from commit %d", once, c.Seq))
 		}

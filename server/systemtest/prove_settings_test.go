@@ -9,7 +9,7 @@ import (
 )
 
 // The tests named TestProve… run built programs for a long time, or need root
-// and change mounts. They run only if this variable selects how long: `make
+// and change mounts. They run only if this variable says for how long: `make
 // prove` sets it to long, and .ci/run to short.
 const proveVariable = "LEDGER_PROVE"
 
@@ -31,8 +31,8 @@ const insideVariable = "LEDGER_PROVE_INSIDE"
 
 // onMachineOfItsOwn runs the test once more in a process with its own mounts
 // and process ids, and returns true there. Whatever happens to that process,
-// its daemons end, its mounts are unmounted and its loop devices freed. In the
-// first process it returns false after that run, and the test is over.
+// its daemons are stopped, its mounts unmounted and its loop devices freed. In
+// the first process it returns false after that run, and the test is over.
 func onMachineOfItsOwn(t *testing.T, programs ...string) bool {
 	t.Helper()
 	return inNamespaces(t, 0, "needs root: it mounts filesystems on loop devices", append(programs, "mkfs.ext4")...)
@@ -44,7 +44,7 @@ func inNamespaces(t *testing.T, more uintptr, why string, programs ...string) bo
 	t.Helper()
 	proof(t, 0, 0)
 	if os.Getuid() != 0 {
-		t.Skip(why) // the test needs root, and why says for what
+		t.Skip(why) // the test needs root; why gives the reason
 	}
 	for _, name := range append(programs, "mount", "umount") {
 		if _, err := exec.LookPath(name); err != nil {
@@ -66,11 +66,11 @@ func inNamespaces(t *testing.T, more uintptr, why string, programs ...string) bo
 	text := string(out)
 	switch {
 	case cmd.ProcessState == nil:
-		t.Skipf("needs the right to make namespaces for mounts and process ids: %v", err)
+		t.Skipf("needs the right to create namespaces for mounts and process ids: %v", err)
 	case err != nil:
 		t.Fatalf("%v\n%s", err, text)
 	case strings.Contains(text, "--- SKIP"):
-		t.Skipf("needs what the run in the namespaces says:\n%s", text)
+		t.Skipf("skipped in the namespaces:\n%s", text)
 	case !strings.Contains(text, "--- PASS: "+t.Name()):
 		t.Fatalf("it did not run:\n%s", text)
 	}

@@ -12,8 +12,9 @@ import (
 const longSegment = "67108864"
 
 // TestProveFailingSync makes the first sync of the log fail under load, in two
-// ways. All waiting and all later requests must be told that the outcome is
-// unknown, the daemon must exit with 1, and the next one must resolve it.
+// ways. The responses to all waiting and all later requests must say that the
+// outcome is unknown, the daemon must exit with code 1, and the next one must
+// settle the outcome.
 func TestProveFailingSync(t *testing.T) {
 	if !onMachineOfItsOwn(t, "strace", "fallocate") {
 		return
@@ -77,10 +78,10 @@ func (r *rig) refused() bool {
 		return false
 	}
 	if code, _, _ := runProgram(r.t, "ledger-write", "-dir", r.dir, "-listen", "127.0.0.1:0"); code != 3 {
-		r.t.Errorf("on a log that verify rejects, the write daemon ended with %d, want 3", code)
+		r.t.Errorf("on a log that verify rejects, the write daemon exited with code %d, want 3", code)
 	}
 	if code != 6 || !fileAndOffset.MatchString(words) {
-		r.t.Errorf("verify ended with %d, want 6, and file and offset: %s", code, words)
+		r.t.Errorf("verify exited with code %d, want 6, with file and offset: %s", code, words)
 	}
 	r.t.Logf("the device lied, and the log is rejected: %s", words)
 	return true
@@ -101,7 +102,7 @@ func (r *rig) failing(fail func()) {
 	told := 0
 	for _, c := range r.clients {
 		if c.refused == nil {
-			continue // it was between two requests when the daemon ended
+			continue // it was between two requests when the daemon exited
 		}
 		told++
 		if !strings.Contains(c.refused.body, `"LogUnavailable"`) || !strings.Contains(c.refused.body, "It is unknown whether this request took effect: send it again with the same idempotency key") {
@@ -128,7 +129,7 @@ func (r *rig) outlives(d *disk) {
 	r.verify()
 	r.start()
 	if now := logEnd(r.t, r.write.url); now < end {
-		r.t.Errorf("the log ended at commit %d, and, read from the disk, at %d", end, now)
+		r.t.Errorf("the log ended at commit %d, but, read from the disk, at %d", end, now)
 	}
 	r.load() // which repeats the pending jobs
 	time.Sleep(300 * time.Millisecond)

@@ -48,7 +48,7 @@ func TestProveTakeover(t *testing.T) {
 		at := func(share float64) time.Duration {
 			return took[int(share*float64(len(took)-1))].Round(time.Millisecond)
 		}
-		t.Logf("%s, %d times: the first answer of another daemon after %v at least, %v in the middle, %v at 90 %%, %v at most",
+		t.Logf("%s, %d times: the first response of another daemon after at least %v, median %v, 90 %% %v, at most %v",
 			c.name, len(took), at(0), at(0.5), at(0.9), at(1))
 	}
 	r.compare()
@@ -69,7 +69,7 @@ func (r *clusterRig) level() {
 	})
 }
 
-// replaced ends the writer in the given way, and starts its daemon again later.
+// replaced stops the writer in the given way, and starts its daemon again later.
 // It returns the time until another daemon has acknowledged a commit.
 func (r *clusterRig) replaced(end func(*machine)) time.Duration {
 	r.t.Helper()
@@ -98,8 +98,8 @@ func (r *clusterRig) replaced(end func(*machine)) time.Duration {
 	return took
 }
 
-// askUntilAnswered repeats the very first commit at a daemon until it answers,
-// which it does once it is the writer.
+// askUntilAnswered sends the very first commit to a daemon repeatedly until it
+// responds with the result, which it does once it is the writer.
 func askUntilAnswered(ctx context.Context, m *machine, began *job, first chan<- time.Time) {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
 	defer client.CloseIdleConnections()

@@ -48,7 +48,7 @@ func newLogToBreak(t *testing.T) *logToBreak {
 	r.poller.stop()
 	r.poller = nil
 	r.write.stop(t)
-	r.read.stop(t) // it makes a checkpoint
+	r.read.stop(t) // it writes a checkpoint
 	r.write, r.read = nil, nil
 	l := &logToBreak{dir: r.dir, folder: r.dir + ".wal"}
 	report, err := wal.Verify(r.dir, wal.VerifyOptions{OnFrame: func(f *wal.FrameInfo) error {
@@ -132,7 +132,7 @@ func (l *logToBreak) breaksAhead(t *testing.T) {
 	for {
 		a, err := get(http.DefaultClient, reader.url+"/v1/health")
 		if err != nil || a.status == 503 {
-			t.Logf("told after %v: %v %d %s", time.Since(began).Round(time.Millisecond), err, a.status, a.body)
+			t.Logf("reported after %v: %v %d %s", time.Since(began).Round(time.Millisecond), err, a.status, a.body)
 			break
 		}
 		if time.Since(began) > 20*time.Second {
@@ -145,7 +145,7 @@ func (l *logToBreak) breaksAhead(t *testing.T) {
 func (l *logToBreak) mustEndDamaged(t *testing.T, d *badDisk, code int, words string) {
 	t.Helper()
 	if code != 3 || !fileAndOffset.MatchString(words) || !strings.Contains(words, "input/output error") || strings.Contains(words, "goroutine ") {
-		t.Errorf("exit code %d, want 3, with file and offset, and no trace:\n%.4000s", code, words)
+		t.Errorf("exit code %d, want 3, with file and offset, and without a stack trace:\n%.4000s", code, words)
 	}
 	if d.faults.Load() == 0 {
 		t.Error("no read failed")
@@ -154,7 +154,7 @@ func (l *logToBreak) mustEndDamaged(t *testing.T, d *badDisk, code int, words st
 	t.Log(lines[len(lines)-1])
 }
 
-// hiccups makes one read through the map fail. The file itself can still be
+// hiccups makes one read through the mapping fail. The file itself can still be
 // read.
 func (l *logToBreak) hiccups(t *testing.T) {
 	d := l.mount(t)
@@ -186,13 +186,13 @@ func (l *logToBreak) brokenAtStart(t *testing.T) {
 	defer os.Rename(kept+".kept", kept)
 	code, out, words := runProgram(t, "ledger-read", "-dir", l.dir, "-listen", "127.0.0.1:0")
 	if out != "" {
-		t.Errorf("it said %q", out)
+		t.Errorf("it printed %q", out)
 	}
 	l.mustEndDamaged(t, d, code, words)
 }
 
-// breaksBehind checks commits that were applied long ago and can't be read back
-// any more.
+// breaksBehind checks commits that were applied long ago and can no longer be
+// read back.
 func (l *logToBreak) breaksBehind(t *testing.T) {
 	l.readsBack(t, 1, func(name string, _, to int64) bool { return name == l.name && to > 40<<10 })
 }
@@ -205,7 +205,7 @@ func (l *logToBreak) breaksHeader(t *testing.T) {
 // depend on the lost bytes. Reads that depend on them are rejected, and health
 // says so.
 func (l *logToBreak) readsBack(t *testing.T, readable int, fails func(string, int64, int64) bool) {
-	// Without a folder for it, the history index is not made. Making it would read
+	// Without a folder for it, the history index is not built. Building it would read
 	// the old segments.
 	history := filepath.Join(l.dir, "history")
 	os.RemoveAll(history)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestSecondWriterHarmsNothing starts additional write daemons under load, on a
-// log whose segments rotate all the time, with a read daemon that never stops.
+// log whose segments rotate constantly, with a read daemon that never stops.
 // Before the third one, LOCK is removed.
 func TestSecondWriterHarmsNothing(t *testing.T) {
 	t.Parallel()
@@ -46,8 +46,8 @@ func TestSecondWriterHarmsNothing(t *testing.T) {
 }
 
 // TestGrownUnderSleepingReader restores an older backup in place while a read
-// daemon is stopped, and makes other commits, as many or more, before the daemon
-// continues. The log's id and epoch are the same, and END has not gone back. The
+// daemon is suspended, and makes as many other commits, or more, before the daemon
+// resumes. The log's id and epoch are the same, and END has not gone back. The
 // daemon must notice.
 func TestGrownUnderSleepingReader(t *testing.T) {
 	t.Parallel()
@@ -80,7 +80,7 @@ func TestGrownUnderSleepingReader(t *testing.T) {
 			if code != 1 || !strings.Contains(words, "replaced") || strings.Contains(words, "goroutine ") {
 				t.Errorf("exit code %d, want 1, a message about it, and no stack trace\n%.3000s", code, words)
 			}
-			t.Logf("gone %v after it woke", time.Since(began).Round(time.Millisecond))
+			t.Logf("exited %v after it resumed", time.Since(began).Round(time.Millisecond))
 			again := startProcess(t, "ledger-read", "-dir", dir)
 			mustShow(t, again.url, 1, int64(1+commits))
 		})
@@ -88,7 +88,7 @@ func TestGrownUnderSleepingReader(t *testing.T) {
 }
 
 // TestRestoredUnderReader replaces the log that a read daemon serves with an older
-// backup. The daemon must not serve it: it responds with 503, and ends.
+// backup. The daemon must not serve the backup: it responds with 503, and exits.
 func TestRestoredUnderReader(t *testing.T) {
 	copyOver := func(flags ...string) func(t *testing.T, backup, dir string) {
 		return func(t *testing.T, backup, dir string) { run(t, "cp", append(flags, backup+"/.", dir)...) }

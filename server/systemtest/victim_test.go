@@ -23,8 +23,8 @@ type victim struct {
 	w, r  *process
 	stop  chan struct{}
 	ended chan struct{}
-	acked *atomic.Int64 // units whose commits the good client was promised
-	scale int           // of large attacks: 10 in the long form
+	acked *atomic.Int64 // units in the commits that were acknowledged to the good client
+	scale int           // factor for large attacks: 10 in the long form
 }
 
 func newVictim(t *testing.T, more ...string) *victim {
@@ -73,8 +73,8 @@ func (v *victim) behave() {
 	}
 }
 
-// finish checks that the good client's commits are in the attacked daemons, and
-// in a daemon that starts from the log. It also checks the limits of memory.
+// finish checks that the read daemon has all acknowledged commits of the good
+// client, and that neither daemon has used too much memory. It stops both.
 func (v *victim) finish() {
 	close(v.stop)
 	<-v.ended
@@ -88,7 +88,7 @@ func (v *victim) finish() {
 		most int64
 	}{{v.w, mostWriteMemory}, {v.r, mostReadMemory}} {
 		highest := statusBytes(v.T, m.p, "VmHWM")
-		v.Logf("%s: at most %d MiB resident (mapped segments of the log included); %d good commits in that time", m.p.name, highest>>20, v.acked.Load())
+		v.Logf("%s: at most %d MiB resident (mapped segments of the log included); %d good commits meanwhile", m.p.name, highest>>20, v.acked.Load())
 		if highest > m.most {
 			v.Errorf("%s had %d bytes resident, more than %d", m.p.name, highest, m.most)
 		}
@@ -126,7 +126,7 @@ func (v *victim) dial(p *process) *rawConn {
 		v.Fatal(err)
 	}
 	v.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(time.Minute)) // in case the daemon never ends it
+	c.SetDeadline(time.Now().Add(time.Minute)) // in case the daemon never closes it
 	return &rawConn{c.(*net.TCPConn), v.T, bufio.NewReader(c)}
 }
 
@@ -138,12 +138,12 @@ func (c *rawConn) answer() (status int, body string) {
 	c.t.Helper()
 	res, err := http.ReadResponse(c.in, nil)
 	if err != nil {
-		c.t.Fatalf("no answer: %v", err)
+		c.t.Fatalf("no response: %v", err)
 	}
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
-		c.t.Fatalf("half an answer: %v", err)
+		c.t.Fatalf("an incomplete response: %v", err)
 	}
 	return res.StatusCode, string(b)
 }
@@ -154,12 +154,12 @@ func (c *rawConn) isDropped() string {
 	c.t.Helper()
 	said, err := io.ReadAll(c.in)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		c.t.Error("the daemon did not end the connection")
+		c.t.Error("the daemon did not close the connection")
 	}
 	return string(said)
 }
 
-// drip sends the byte slowly until the other end is gone.
+// drip sends the byte every 20 ms until the other end is gone.
 func (c *rawConn) drip(b byte) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -10,7 +10,7 @@ import (
 )
 
 // TestProgramsKnowWhoAsks creates, uses, lists and revokes tokens with
-// ledgerctl, also over TLS with a client certificate, and over Unix sockets.
+// ledgerctl, including over TLS with a client certificate, and over Unix sockets.
 func TestProgramsKnowWhoAsks(t *testing.T) {
 	ca, home := newAuthority(t), t.TempDir()
 	serving, holder := ca.issue(t, "server", time.Time{}), ca.issue(t, "holder", time.Time{})
@@ -76,7 +76,7 @@ func TestProgramsKnowWhoAsks(t *testing.T) {
 		t.Errorf("read commit: %s", out)
 	}
 	ctl(3, append(read, "-token-file", serving.cert)[:len(read)]...)
-	ctl(2, append(read, "-token-file", serving.cert)...) // not a word of printable ASCII
+	ctl(2, append(read, "-token-file", serving.cert)...) // not one word of printable ASCII
 
 	late := token("late", "-scopes", "read")
 	ctl(3, append(read, "-token-file", late)...)

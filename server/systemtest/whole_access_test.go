@@ -73,8 +73,8 @@ func (l logLines) await(t *testing.T, words string) {
 	}
 }
 
-// TestAuthFileIsReadAgain checks SIGHUP: tokens are added and revoked, streams
-// of revoked tokens end, and an invalid file changes nothing.
+// TestAuthFileIsReadAgain checks that after SIGHUP, new tokens are valid, revoked
+// ones are not, streams of revoked tokens end, and an invalid file changes nothing.
 func TestAuthFileIsReadAgain(t *testing.T) {
 	t.Parallel()
 	file, dir := filepath.Join(t.TempDir(), "auth"), t.TempDir()
@@ -131,8 +131,8 @@ func TestAuthFileIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestAuthFileIsNoticed checks that without a signal, new tokens become valid
-// and revoked ones invalid, and a truncated file changes nothing.
+// TestAuthFileIsNoticed checks that even without a signal, new tokens become valid
+// and revoked ones invalid, and that a truncated file changes nothing.
 func TestAuthFileIsNoticed(t *testing.T) {
 	t.Parallel()
 	file, lines := filepath.Join(t.TempDir(), "auth"), make(logLines, 1000)

@@ -11,10 +11,10 @@ import (
 
 // TestRetryOfAnArchivedCommit repeats requests that have idempotency keys and long
 // metadata, after their segment was archived. A retry with the same spelling gets
-// the first result, byte for byte. A retry with another spelling can't get it,
-// because only the log has the first spelling. Its error says that the commit was
-// made, and which one it is. Nothing is committed again, and such a retry gets the
-// result once the segment is back.
+// the first result, byte for byte. A retry with a different spelling can't get it,
+// because only the log has the first spelling. Its error says that the request was
+// committed, and as which commit. Nothing is committed again, and such a retry gets
+// the result once the segment is back.
 func TestRetryOfAnArchivedCommit(t *testing.T) {
 	t.Parallel()
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "old")
@@ -33,7 +33,7 @@ func TestRetryOfAnArchivedCommit(t *testing.T) {
 	same := func(i int, body string) {
 		t.Helper()
 		if a := send("/v1/commit", body); a.status != 200 || !a.hit || a.body != told[i] {
-			t.Errorf("key k%d again: %d %v %.100s, want %.100s", i, a.status, a.hit, a.body, told[i])
+			t.Errorf("key k%d again: %d, a hit: %v, %.100s, want %.100s", i, a.status, a.hit, a.body, told[i])
 		}
 	}
 	archived := func() {
@@ -57,7 +57,7 @@ func TestRetryOfAnArchivedCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, words := ctl(t, 3, "commit", "-write-url", w.url, "-f", file); !strings.Contains(words, "already executed, as commit 1") {
-			t.Errorf("ledgerctl says %s", words)
+			t.Errorf("ledgerctl printed %s", words)
 		}
 		if a, err := get(http.DefaultClient, w.url+"/v1/health"); err != nil || !strings.Contains(a.body, `"end_seq":60,`) {
 			t.Errorf("something was committed: %v %s", err, a.body)

@@ -89,7 +89,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	w.stop(t)
 }
 
-// TestRepairAcceptsLoss damages a log in the middle.
+// TestRepairAcceptsLoss damages a log in the middle, and repairs it.
 func TestRepairAcceptsLoss(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -121,7 +121,7 @@ func TestRepairAcceptsLoss(t *testing.T) {
 	ctl(t, 6, "wal", "verify", "-dir", dir) // nothing was changed
 	did, _ := ctl(t, 0, "wal", "repair", "-dir", dir, "-accept-loss", "-o", "json")
 	if did != plan {
-		t.Errorf("planned:\n%s\nand done:\n%s", plan, did)
+		t.Errorf("planned:\n%s\ndone:\n%s", plan, did)
 	}
 	ctl(t, 0, "wal", "verify", "-dir", dir)
 	w = writeSmall(t, dir)

@@ -7,12 +7,12 @@ import (
 	"assetledger/server/servertest/longtest"
 )
 
-// All kinds of hostile clients attack at once. Neither daemon may use more
-// memory than SECURITY.md states, and no request of a well-behaved client may
-// be rejected.
+// TestMemoryUnderAttack lets all kinds of hostile clients attack at once. Neither
+// daemon may use more memory than SECURITY.md states, and no request of a
+// well-behaved client may be rejected.
 func TestMemoryUnderAttack(t *testing.T) {
 	if testing.Short() {
-		t.Skip("skipped with -short: running hostile clients of every kind at once takes a while")
+		t.Skip("skipped with -short: it runs hostile clients of all kinds at once for some time")
 	}
 	seconds := "10s"
 	if !longtest.Form(t, "hostile clients for longer than a second") {

@@ -20,7 +20,7 @@ import (
 	"assetledger/server/reader"
 )
 
-// readEvery starts a read daemon that makes checkpoints often.
+// readEvery starts a read daemon that writes a checkpoint every so many commits.
 func readEvery(t *testing.T, dir string, every int, more ...string) *process {
 	t.Helper()
 	return startProcess(t, "ledger-read", append([]string{"-dir", dir, "-checkpoint-every", fmt.Sprint(every)}, more...)...)
@@ -41,7 +41,7 @@ func files(t *testing.T, dir, sub, ext string) []string {
 	return list
 }
 
-// ctl runs ledgerctl, which must end with this exit code.
+// ctl runs ledgerctl, which must exit with this code.
 func ctl(t *testing.T, code int, args ...string) (out, words string) {
 	t.Helper()
 	got, out, words := runProgram(t, "ledgerctl", args...)
@@ -63,7 +63,7 @@ func fillLog(t *testing.T, url string, from, n int) map[int]string {
 }
 
 // fillCheckpointed makes 60 commits. The two checkpoints that remain are those of
-// commits 45 and 60, because a reader makes one when it stops.
+// commits 45 and 60, because a reader writes one when it stops.
 func fillCheckpointed(t *testing.T, dir string, w *process, more ...string) map[int]string {
 	t.Helper()
 	r := readEvery(t, dir, 15, more...)
@@ -82,7 +82,7 @@ func wide(i int) string {
 		i, i, strings.Repeat("n", 15000))
 }
 
-// TestCheckpointsStandForTheLog makes checkpoints, starts both daemons from
+// TestCheckpointsStandForTheLog writes checkpoints, starts both daemons from
 // them, archives the segments that they replace, and damages the checkpoints.
 func TestCheckpointsStandForTheLog(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	if moved == 0 || len(files(t, dir, "wal", ".seg")) != before-moved || len(files(t, to, "", ".seg")) != moved {
 		t.Fatalf("archived %d of %d segments:\n%s", moved, before, out)
 	}
-	ctl(t, 0, "wal", "archive", "-dir", dir, "-to", to) // the second time does nothing
+	ctl(t, 0, "wal", "archive", "-dir", dir, "-to", to) // the second run does nothing
 	for _, path := range gone {
 		mustGet(path, 410)
 	}
@@ -147,7 +147,7 @@ func TestCheckpointsStandForTheLog(t *testing.T) {
 	again, _ := ctl(t, 0, "wal", "verify", "-dir", dir)
 	digest := func(s string) string { return s[strings.LastIndex(s, "digest"):] }
 	if digest(again) != digest(verified) {
-		t.Errorf("verified before:\n%s\nand after the archive:\n%s", verified, again)
+		t.Errorf("verified before the archive:\n%s\nand after it:\n%s", verified, again)
 	}
 
 	// An index that is rebuilt begins at a checkpoint. It does not claim that
@@ -257,8 +257,8 @@ func TestOtherWindowIsNoDamage(t *testing.T) {
 	w.stop(t)
 }
 
-// TestFormatDocumentCheckpoint reads the header of a checkpoint by the table in
-// docs/format.md. Metadata longer than 256 bytes makes it version 2.
+// TestFormatDocumentCheckpoint reads the header of a checkpoint as the table in
+// docs/format.md describes it. Metadata longer than 256 bytes makes it version 2.
 func TestFormatDocumentCheckpoint(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/format.md")
@@ -293,8 +293,8 @@ func TestFormatDocumentCheckpoint(t *testing.T) {
 	}
 }
 
-// TestReadersShareTheDuty runs two read daemons that could both make
-// checkpoints. Only one of them does at a time, and the other takes over.
+// TestReadersShareTheDuty runs two read daemons that could both write
+// checkpoints. Only one of them does at a time, and the other can take over.
 func TestReadersShareTheDuty(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -320,7 +320,7 @@ func TestReadersShareTheDuty(t *testing.T) {
 	ctl(t, 0, "wal", "verify", "-dir", dir)
 }
 
-// TestCheckpointsBesideReads reads and commits while checkpoints are made, in
+// TestCheckpointsBesideReads reads and commits while checkpoints are written, in
 // one process, so that the race detector sees everything.
 func TestCheckpointsBesideReads(t *testing.T) {
 	t.Parallel()

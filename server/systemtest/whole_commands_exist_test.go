@@ -20,7 +20,7 @@ func (s *sandbox) everyCommand(string) {
 		n++
 	}
 	if n < 20 {
-		s.t.Errorf("only %d commands were found in\n%s", n, overview)
+		s.t.Errorf("found only %d commands in\n%s", n, overview)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // Documents contain commands in three forms: in console blocks, which walks and
 // TestOpsGuide run from top to bottom; in indented blocks and blocks without a
 // language; and in code spans within a sentence. The commands of the last two
-// forms are all in told, each with the way in which it is run.
+// forms are all in told, each with how it is run.
 //
 // Commands that no test can run are in notRun, and nowhere else.
 var told = []struct {
@@ -69,10 +69,10 @@ var notRun = map[string]string{
 	"ledgerctl wal stat -dir DIR":                     "docs/ops.md has it with ledger-data, and that is run",
 	"make bench":                                      "takes ten minutes and other servers; .ci/run runs the quick form",
 	"make bench BENCH='-only singles -rounds 3'":      "as make bench",
-	"make microbench":                                 "takes minutes, and measures only",
+	"make microbench":                                 "takes minutes, and only measures",
 	"make prove":                                      "takes 40 minutes; .ci/run runs the short form of the same tests",
-	"make deb":                                        "TestReproducible runs it, which .ci/run asks for",
-	"make image":                                      "needs docker; TestReproducible makes and starts what the image holds",
+	"make deb":                                        "TestReproducible runs it, which .ci/run requests",
+	"make image":                                      "needs docker; TestReproducible builds and starts what the image holds",
 	"systemctl enable --now ledger-write ledger-read": "needs root and a running systemd; TestUnits and TestServiceManager check what it starts",
 	"systemctl enable --now ledger-write.socket":      "needs root and a running systemd; TestServiceManager hands a socket over",
 	"systemctl edit ledger-write":                     "needs root, a running systemd and an editor",
@@ -84,7 +84,7 @@ var notRun = map[string]string{
 	"docker compose run --rm token service -scopes commit,register,read -auth-file /data/auth -to /data/service.token": "needs docker; token new is run elsewhere",
 	"docker compose run --rm token prometheus -scopes metrics -auth-file /data/auth -to /data/prometheus.token":        "needs docker; token new is run elsewhere",
 	"docker compose up -d":       "needs docker",
-	"make dist":                  "TestReproducible runs it, which .ci/run asks for",
+	"make dist":                  "TestReproducible runs it, which .ci/run requests",
 	"docker stop -t 15":          "needs docker",
 	"chmod 600":                  "is the mode of a file, not a whole command; TestAuthFileIsReadAgain sets it",
 	"ledger-write -expire=false": "TestHoldsExpireThroughKills starts a daemon with it",
@@ -102,9 +102,9 @@ var notRun = map[string]string{
 	"ledgerctl dev -seed warehouse":                                                                      "as above",
 	"ledgerctl hold 17 wallet/7 20 EUR; ledgerctl settle 17 shop":                                        "needs the wallets of the README's first minute; TestStrangersTrial holds and settles there",
 	"make cross":              "takes minutes; .ci/run runs it",
-	"go run ./server/hostile": "takes minutes; TestMemoryUnderAttack makes the same attacks",
-	"go run ./server/hostile -together -defaults": "takes a minute and a gigabyte; TestMemoryUnderAttack makes the same attacks",
-	"make vuln": "asks a database on the network; .ci/run runs it",
+	"go run ./server/hostile": "takes minutes; TestMemoryUnderAttack runs the same attacks",
+	"go run ./server/hostile -together -defaults": "takes a minute and a gigabyte; TestMemoryUnderAttack runs the same attacks",
+	"make vuln": "queries a database on the network; .ci/run runs it",
 	"ledgerctl wal archive -dir DIR -to DIR2":                                                 "needs a log of several segments and checkpoints; TestCheckpointsStandForTheLog runs it on one",
 	"ledgerctl token new shop -scopes commit,read -auth-file /etc/ledger/auth -to shop.token": "docs/security.md has it with owners, and that is run",
 	"chown ledger: /etc/ledger/auth /etc/ledger/tls.key":                                      "needs root and the user of the package",
@@ -133,7 +133,7 @@ func commandsTold(t *testing.T, file, doc string) (commands []string) {
 		if commandLine.MatchString(line) {
 			commands = append(commands, line)
 		} else {
-			t.Errorf("%s: is %q a command? Then commandWords, else printed should know it", file, line)
+			t.Errorf("%s: is %q a command? If so, add it to commandWords, else to printed", file, line)
 		}
 	}
 	doc = anyFence.ReplaceAllStringFunc(doc, func(block string) string {
@@ -208,7 +208,7 @@ func TestEveryCommandIsRun(t *testing.T) {
 type sandbox struct {
 	*docWalk
 	t, outer *testing.T // of the command; of all commands
-	checkout string     // a fresh copy of the repository; "": not made yet
+	checkout string     // a fresh copy of the repository; "": there is none yet
 }
 
 func newSandbox(t *testing.T) *sandbox {
@@ -247,7 +247,7 @@ func (s *sandbox) shell(command string) *exec.Cmd {
 	return cmd
 }
 
-// ends runs a command that ends by itself and must write something, to a file
+// ends runs a command that exits by itself and must write something, to a file
 // or to its output.
 func (s *sandbox) ends(command string) {
 	out, err := s.shell(command).CombinedOutput()
@@ -258,10 +258,10 @@ func (s *sandbox) ends(command string) {
 	case strings.HasPrefix(command, "openssl"):
 		line := s.command(s.t, "grep billing ledger/auth")
 		if digits := strings.Fields(string(out))[0]; !strings.Contains(line, digits) {
-			s.t.Errorf("openssl says %s, and ledgerctl %s", digits, line)
+			s.t.Errorf("openssl prints %s, but ledgerctl %s", digits, line)
 		}
 	case !quiet && len(out) == 0:
-		s.t.Error("it says nothing")
+		s.t.Error("it printed nothing")
 	}
 }
 
@@ -282,8 +282,8 @@ func (s *sandbox) serves(command string) {
 	}
 }
 
-// follows runs a command that shows what happens to a container, while that
-// container gets commits. It ends once the command has shown one.
+// follows runs a command that shows what happens to a container, while commits
+// change that container. It returns once the command has shown one.
 func (s *sandbox) follows(command string) {
 	const add = `{"op":"AddFungible","args":{"container_id":%s,"class_id":1,"key":0,"quantity":1}}`
 	container := command[strings.LastIndex(command, " ")+1:]
@@ -311,7 +311,7 @@ func (s *sandbox) follows(command string) {
 
 // untilInterrupt starts a command. Once a line of its standard output is the
 // awaited one, it interrupts all of its processes, as Ctrl-C does, and waits
-// for their end.
+// for them to exit.
 func untilInterrupt(t *testing.T, cmd *exec.Cmd, awaited func(line string) bool) (said, words string, err error) {
 	t.Helper()
 	var standardError strings.Builder
@@ -337,7 +337,7 @@ func untilInterrupt(t *testing.T, cmd *exec.Cmd, awaited func(line string) bool)
 	}
 	err = cmd.Wait()
 	if !seen {
-		t.Fatalf("it ended before the expected output: %v\n%s%s", err, said, &standardError)
+		t.Fatalf("it exited before the expected output: %v\n%s%s", err, said, &standardError)
 	}
 	return said, standardError.String(), err
 }

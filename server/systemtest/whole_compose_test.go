@@ -101,7 +101,7 @@ func checkArchives(t *testing.T, folder string) {
 			if one.Type == "file" {
 				programs = append(programs, one.Name)
 			} else if one.Name != "std" {
-				t.Errorf("%s: the programs have %s in them, which is not the standard library", c.kind, one.Name)
+				t.Errorf("%s: the programs contain %s, which is not the standard library", c.kind, one.Name)
 			}
 		}
 		if got := strings.Join(programs, " "); got != c.programs {

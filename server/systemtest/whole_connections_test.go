@@ -26,8 +26,8 @@ func withFewFiles(t *testing.T, files int) (folder string) {
 }
 
 // TestIdleConnectionsOfStrangers opens more connections than the daemons may
-// have open files. Half of them never send anything. They must neither end the
-// daemons nor block a client that opens a connection for each request.
+// have open files. Half of them never send anything. They must neither bring the
+// daemons down nor block a client that opens a connection for each request.
 func TestIdleConnectionsOfStrangers(t *testing.T) {
 	t.Parallel()
 	for _, files := range []int{128, 256} {
@@ -98,7 +98,7 @@ func TestSilentFollowers(t *testing.T) {
 	for range 50 {
 		open()
 	}
-	awaits(t, "all are open", func() bool { return (&victim{T: t}).metric(r, "asset_ledger_read_streams") == 50 })
+	awaits(t, "all streams are open", func() bool { return (&victim{T: t}).metric(r, "asset_ledger_read_streams") == 50 })
 	for range 50 {
 		c, said := open(), make([]byte, 0, 4096)
 		c.SetReadDeadline(time.Now().Add(time.Minute))

@@ -45,7 +45,7 @@ func TestHealthCountsCopies(t *testing.T) {
 	awaitStatus(t, a.url+"/v1/readyz", 200)
 	c.stop()
 	b.stop()
-	later.Store(int64(time.Minute)) // longer than a copy may be silent
+	later.Store(int64(time.Minute)) // longer than the time for which a silent copy counts
 	h = awaitStatus(t, a.url+"/v1/health", 503)
 	if !strings.HasPrefix(h.body, `{"status":"degraded","role":"writer"`) {
 		t.Errorf("alone again: %s", h.body)
@@ -83,6 +83,6 @@ func TestReadsWaitForTheCopy(t *testing.T) {
 	}
 	a, err := get(http.DefaultClient, readers[0].url+"/v1/read/containers?min_seq=101&wait=1ms")
 	if err != nil || a.status != 425 || !strings.Contains(a.body, "was not applied within 1ms") {
-		t.Errorf("a commit that never comes: %d %s, %v", a.status, a.body, err)
+		t.Errorf("a commit that never arrives: %d %s, %v", a.status, a.body, err)
 	}
 }

@@ -37,7 +37,7 @@ func (r readyLine) Write(p []byte) (int, error) {
 // startDaemon runs a daemon and waits until it is ready.
 func startDaemon(t *testing.T, name string, run func(ctx context.Context, ready readyLine, log *slog.Logger) error) *daemon {
 	t.Helper()
-	var words bytes.Buffer // read only after the daemon has ended
+	var words bytes.Buffer // read only after the daemon has stopped
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(readyLine, 1), make(chan error, 1)
 	go func() { ended <- run(ctx, ready, slog.New(slog.NewTextHandler(&words, nil))) }()

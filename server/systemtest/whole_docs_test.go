@@ -48,14 +48,14 @@ func replayDoc(t *testing.T, path string, w *world, atLeast int) {
 		return "```http\n" + formatPairs(list) + "```"
 	})
 	if played < atLeast {
-		t.Errorf("only %d exchanges were found", played)
+		t.Errorf("found only %d exchanges", played)
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	} else if diff := cmp.Diff(strings.Split(string(text), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s does not say what the daemons do (-says +does):\n%s", path, diff)
+		t.Errorf("%s differs from what the daemons do (-document +daemons):\n%s", path, diff)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestReferenceIsWhole(t *testing.T) {
 	}
 	for _, code := range allCodes(t) {
 		if want := strconv.Itoa(code.Status()); told[string(code)] != want {
-			t.Errorf("docs/api.md gives %s the status %q, and it has %s", code, told[string(code)], want)
+			t.Errorf("docs/api.md gives %s the status %q, but it has %s", code, told[string(code)], want)
 		}
 		delete(told, string(code))
 	}

@@ -28,7 +28,7 @@ type readCommit struct {
 
 // released reads the whole log through a read daemon, and returns the commit
 // that ended each hold, and the open holds. It is a fault if a hold ended
-// twice, before its time, or by a commit that is not the ledger's own.
+// twice, too early, or by a commit that is not the ledger's own.
 func released(t *testing.T, reader string, end int64) (ended map[int64]int64, open map[int64]time.Time) {
 	t.Helper()
 	var page struct {
@@ -44,7 +44,7 @@ func released(t *testing.T, reader string, end int64) (ended map[int64]int64, op
 				open[id] = time.Unix(op.Args.ExpiresAt, 0)
 			case "ReleaseHold":
 				if due, is := open[id]; !is || c.CommittedAt.Before(due) || c.Principal != "ledger" {
-					t.Errorf("commit %d of %q releases hold %d at %v, whose end is %v", c.GlobalSeq, c.Principal, id, c.CommittedAt, due)
+					t.Errorf("commit %d of %q releases hold %d at %v, but it expires at %v", c.GlobalSeq, c.Principal, id, c.CommittedAt, due)
 				}
 				delete(open, id)
 				ended[id] = c.GlobalSeq
@@ -55,8 +55,8 @@ func released(t *testing.T, reader string, end int64) (ended map[int64]int64, op
 }
 
 // TestHoldsExpireThroughKills kills the write daemon while holds expire. Each
-// time it starts, it must release what expired in the meantime before it
-// serves; with -expire=false it must not. In the end each hold must have been
+// time it starts, it must release what expired in the meantime before it accepts
+// requests; with -expire=false it must not. In the end, each hold must have been
 // released once, in time.
 func TestHoldsExpireThroughKills(t *testing.T) {
 	t.Parallel()
@@ -92,13 +92,13 @@ func TestHoldsExpireThroughKills(t *testing.T) {
 		w = startWriteProcess(t, dir)
 		ended, left := released(t, r.url, logEnd(t, w.url))
 		if len(ended) != id || len(left) != 0 {
-			t.Fatalf("round %d: of %d holds %d have ended, and these are left: %v", round, id, len(ended), left)
+			t.Fatalf("round %d: of %d holds, %d have ended, and these are left: %v", round, id, len(ended), left)
 		}
 	}
 	w.stop(t)
 	r.stop(t)
 	if code, out, words := runProgram(t, "ledgerctl", "wal", "verify", "-dir", dir); code != 0 {
-		t.Errorf("verify exits with %d: %s%s", code, out, words)
+		t.Errorf("verify exits with code %d: %s%s", code, out, words)
 	}
 }
 

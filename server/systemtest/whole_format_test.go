@@ -55,8 +55,8 @@ func (l layout) num(t *testing.T, b []byte, field string) uint64 {
 	return binary.LittleEndian.Uint64(wide[:])
 }
 
-// TestFormatDocument reads a log of a write daemon by the tables of
-// docs/format.md and nothing else.
+// TestFormatDocument reads the log of a write daemon with only the tables of
+// docs/format.md.
 func TestFormatDocument(t *testing.T) {
 	text, err := os.ReadFile("../../docs/format.md")
 	if err != nil {
@@ -78,7 +78,7 @@ func TestFormatDocument(t *testing.T) {
 	id, salt := checkSegmentHeader(t, head, segment)
 	next := checkFrames(t, layoutOf(t, doc, "Frame"), segment, head.num(t, segment, "first"), uint32(head.num(t, segment, "prev")), salt)
 	if next != commits+1 {
-		t.Errorf("by docs/format.md the log ends before %d, but %d were committed", next, commits)
+		t.Errorf("according to docs/format.md, the log ends before commit %d, but there are %d commits", next, commits)
 	}
 	end, err := os.ReadFile(filepath.Join(dir, "END"))
 	if err != nil {

@@ -30,7 +30,7 @@ func small(rnd *rand.Rand, n int) string {
 	return `{"transactions":[` + b.String()[1:] + `]}`
 }
 
-// TestKilledWhileTheIndexIsMade kills a read daemon with SIGKILL while it makes
+// TestKilledWhileTheIndexIsMade kills a read daemon with SIGKILL while it builds
 // the history index in the background, at random commits and while it writes a
 // file. It starts from nothing, or from what the previous daemon has left,
 // while commits continue. The next daemon must respond like one on another
@@ -62,9 +62,9 @@ func TestKilledWhileTheIndexIsMade(t *testing.T) {
 	start := func() *process { return startProcess(t, "ledger-read", "-dir", dir, "-checkpoint-every", "3000") }
 	r := start()
 	awaitSeq(t, r.url, last)
-	r.stop(t) // it writes a checkpoint, so that the next daemon serves while it makes the index
+	r.stop(t) // it writes a checkpoint, so that the next daemon serves while it builds the index
 	rounds := 16
-	if !longtest.Form(t, "more than 6 kills of a read daemon that makes the index") {
+	if !longtest.Form(t, "more than 6 kills of a read daemon that builds the index") {
 		rounds = 6
 	}
 	midway, writing := 0, 0
@@ -96,21 +96,21 @@ func TestKilledWhileTheIndexIsMade(t *testing.T) {
 		compareSamples(t, rnd, r.url, steady.url, last, fmt.Sprintf("round %d, %s, killed at commit %d of %d", round, left, seq, last))
 		r.stop(t)
 	}
-	t.Logf("%d of %d kills came while the index was made, %d of them while a file was written", midway, rounds, writing)
+	t.Logf("%d of %d kills came while the index was being built, %d of them while a file was being written", midway, rounds, writing)
 	if midway == 0 {
-		t.Error("no kill came while the index was made")
+		t.Error("no kill came while the index was being built")
 	}
 	steady.stop(t)
 	w.stop(t)
 }
 
-// killWhileMaking kills a read daemon once it has made the index up to a
-// commit, has begun a file, or has completed the index. It returns how far the
-// index was, or -1 if it was complete, and whether there was an unfinished
+// killWhileMaking kills a read daemon once it has built the index up to a
+// commit, has begun a file, or has completed the index. It returns the last commit
+// in the index, or -1 if it was complete, and whether there was an unfinished
 // file.
 func killWhileMaking(t *testing.T, r *process, folder string, at int) (seq int, writing bool) {
 	t.Helper()
-	awaits(t, "the index is made", func() bool {
+	awaits(t, "the index is built", func() bool {
 		_, err := os.Stat(filepath.Join(folder, "next.tmp"))
 		var health struct {
 			History *struct {
@@ -146,7 +146,7 @@ func compareSamples(t *testing.T, rnd *rand.Rand, url, truth string, last int, w
 			mustGetReady(t, url+path, &mine)
 			mustGetReady(t, truth+path, &want)
 			if string(mine.Data) != string(want.Data) || string(mine.Balances) != string(want.Balances) {
-				t.Fatalf("%s: %s is\n%.2000s %s\nand from one that was never killed\n%.2000s %s", where, path, mine.Data, mine.Balances, want.Data, want.Balances)
+				t.Fatalf("%s: %s is\n%.2000s %s\nbut from a daemon that was never killed\n%.2000s %s", where, path, mine.Data, mine.Balances, want.Data, want.Balances)
 			}
 		}
 	}

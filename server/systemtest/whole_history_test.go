@@ -51,7 +51,7 @@ func pastOf(t *testing.T, url string, last int) string {
 func mustGetReady(t *testing.T, url string, into any) {
 	t.Helper()
 	var a answer
-	awaits(t, "the history index is there", func() bool {
+	awaits(t, "the history index is built", func() bool {
 		var err error
 		if a, err = get(http.DefaultClient, url); err != nil || a.status != 200 && a.status != 503 {
 			t.Fatalf("GET %s: %v %d %s", url, err, a.status, a.body)
@@ -138,8 +138,8 @@ func TestHistoryOfPrograms(t *testing.T) {
 		t.Errorf("the write daemon lists the readers %s", a.body)
 	}
 
-	// All files are deleted while no other daemon runs. The daemon that stops makes
-	// them again, and leaves the duty to the next.
+	// All files are deleted while no other daemon runs. The daemon that stops at an
+	// earlier commit rebuilds them, and leaves this task to the next one.
 	r.stop(t)
 	until.stop(t)
 	if err := os.RemoveAll(filepath.Join(dir, "history")); err != nil {

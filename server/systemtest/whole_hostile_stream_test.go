@@ -102,7 +102,7 @@ func TestHostileStreams(t *testing.T) {
 	one("more than may be idle", func(v *victim) {
 		refused := 0
 		var all []*rawConn
-		for range 200 { // a quarter of 128 MiB is 256, of which one client has half
+		for range 200 { // idle streams get a quarter of 128 MiB, which is 256 streams, and one client gets half of that
 			c := v.dial(v.w)
 			c.send(streamHead) // all before the first has been silent for too long
 			all = append(all, c)

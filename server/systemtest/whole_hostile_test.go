@@ -20,10 +20,10 @@ import (
 	"assetledger/server/servertest/longtest"
 )
 
-// These tests are clients that attack real daemons, or behave as if they did.
-// During each attack, a well-behaved client continues and must notice nothing.
-// At the end everything that it was promised must be there, and the daemons
-// must never have used more memory than this:
+// These tests act as clients that attack real daemons, or seem to. During each
+// attack, a well-behaved client continues and must notice nothing. At the end,
+// everything that was acknowledged to it must be there, and the daemons must never
+// have used more memory than this:
 const (
 	mostWriteMemory = 512 << 20 // peak resident memory, in bytes
 	mostReadMemory  = 256 << 20
@@ -150,7 +150,7 @@ func (v *victim) neverReading() {
 				_, err = io.WriteString(c, request)
 			}
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				v.Errorf("%s: the daemon did not end the connection", path)
+				v.Errorf("%s: the daemon did not close the connection", path)
 			}
 		})
 	}
@@ -253,9 +253,9 @@ func (v *victim) deepAndWide() {
 		{"a million fields in a transaction", "/v1/commit/batch", `{"transactions":[` + wide + `]}`, 200, "InvalidRequest"},
 		{"a million fields in arguments", "/v1/commit/batch", `{"transactions":[{"operations":[{"op":"CreateContainer","args":` + wide + `}]}]}`, 200, "InvalidRequest"},
 		{"a million fields in metadata", "/v1/commit/batch", `{"transactions":[{"operations":[],"metadata":` + wide + `}]}`, 200, "InvalidRequest"},
-		{"a million times the same field", "/v1/commit/batch", `{` + strings.Repeat(`"transactions":[],`, million) + `"a":0}`, 400, "MalformedJSON"},
+		{"the same field a million times", "/v1/commit/batch", `{` + strings.Repeat(`"transactions":[],`, million) + `"a":0}`, 400, "MalformedJSON"},
 		{"a million transactions", "/v1/commit/batch", `{"transactions":[` + strings.Repeat("{},", million) + `{}]}`, 400, "InvalidRequest"},
-		{"too long a body", "/v1/commit", wide, 413, "PayloadTooLarge"},
+		{"a body that is too long", "/v1/commit", wide, 413, "PayloadTooLarge"},
 		{"half a million brackets", "/v1/commit", strings.Repeat("[", million/2), 400, "MalformedJSON"},
 		{"a number of a million digits", "/v1/commit", `{"operations":[{"op":"RemoveContainer","args":{"container_id":` + strings.Repeat("9", million) + `}}]}`, 400, "InvalidRequest"},
 	} {
@@ -318,7 +318,7 @@ func TestTenThousandIdleConnections(t *testing.T) {
 func idle(t *testing.T, most int, choose func(*victim) *process) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Max < uint64(most)+1000 {
-		t.Skipf("needs a limit of %d open files, and has %d (%v): raise it with ulimit -Hn", most+1000, limit.Max, err)
+		t.Skipf("needs a limit of %d open files, but it is %d (%v): raise it with ulimit -Hn", most+1000, limit.Max, err)
 	}
 	limit.Cur = limit.Max
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -334,7 +334,7 @@ func idle(t *testing.T, most int, choose func(*victim) *process) {
 			conns[i].(*rawConn).send("GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n")
 		}
 	}
-	awaits(v.T, "all are open", func() bool { return v.metric(p, "process_open_fds") >= float64(most) })
+	awaits(v.T, "all connections are open", func() bool { return v.metric(p, "process_open_fds") >= float64(most) })
 	seen := v.acked.Load()
 	awaits(v.T, "the well-behaved client continued", func() bool { return v.acked.Load() > seen+5 })
 	t.Logf("%d connections take %d MiB", most, (statusBytes(t, p, "VmRSS")-before)>>20)

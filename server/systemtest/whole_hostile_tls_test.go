@@ -44,10 +44,10 @@ func TestHostileHandshakes(t *testing.T) {
 					return
 				}
 				defer c.Close()
-				c.SetDeadline(time.Now().Add(time.Minute)) // in case the daemon never ends it
+				c.SetDeadline(time.Now().Add(time.Minute)) // in case the daemon never closes it
 				io.WriteString(c, said)
 				if _, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("%s: the daemon did not end the connection", about)
+					t.Errorf("%s: the daemon did not close the connection", about)
 				}
 			})
 		}
@@ -61,7 +61,7 @@ func TestHostileHandshakes(t *testing.T) {
 		defer c.Close()
 		c.SetDeadline(time.Now().Add(time.Minute))
 		if _, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Error("after the handshake: the daemon did not end the connection")
+			t.Error("after the handshake: the daemon did not close the connection")
 		}
 	})
 	over := make(chan struct{})

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// installing runs in a mount namespace of its own, in which all writes to the
-// root folder go to memory. Each line of its output is a fact to check.
+// installing is a script that runs in a mount namespace of its own, in which all
+// writes to the root folder go to memory. Each line of its output is a fact to check.
 const installing = `set -eu
 mount -t tmpfs none "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
@@ -53,18 +53,18 @@ INSIDE
 func checkInstalling(t *testing.T, deb string) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Log("installing was not tried: needs root")
+		t.Log("installing was not tested: needs root")
 		return
 	}
 	for _, name := range []string{"dpkg", "adduser", "unshare", "setpriv"} {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Logf("installing was not tried: needs %s", name)
+			t.Logf("installing was not tested: needs %s", name)
 			return
 		}
 	}
 	probe := exec.Command("unshare", "-m", "sh", "-c", `mount -t tmpfs none "$0" && mkdir "$0/u" "$0/w" "$0/r" && mount -t overlay none -o "lowerdir=/,upperdir=$0/u,workdir=$0/w" "$0/r"`, t.TempDir())
 	if out, err := probe.CombinedOutput(); err != nil {
-		t.Logf("installing was not tried: needs to mount an overlay on the root folder: %s", out)
+		t.Logf("installing was not tested: needs to mount an overlay on the root folder: %s", out)
 		return
 	}
 	cmd := exec.Command("unshare", "-m", "sh", "-c", installing, "sh", t.TempDir(), deb)
@@ -78,7 +78,7 @@ func checkInstalling(t *testing.T, deb string) {
 	_, build, _ := strings.Cut(string(out), "version: ledger-write ")
 	build, _, _ = strings.Cut(build, "\n")
 	if !strings.HasPrefix(build, "v1.2.3-test") {
-		t.Errorf("installed was the version %q", build)
+		t.Errorf("the installed version is %q", build)
 	}
 	want := `installed: install ok installed
 user: ledger:/var/lib/ledger:/usr/sbin/nologin
@@ -95,7 +95,7 @@ settings after purging: 0
 ledger after purging: END LOCK ckpt readers wal 
 `
 	if string(out) != want {
-		t.Errorf("installing said\n%swant\n%s%s", out, want, words.String())
+		t.Errorf("installing printed\n%swant\n%s%s", out, want, words.String())
 	}
 	if left, _ := filepath.Glob("/etc/ledger/*"); left != nil {
 		t.Log("this machine has settings of its own in /etc/ledger:", left) // they are visible inside

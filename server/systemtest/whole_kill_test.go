@@ -72,7 +72,7 @@ func addOne(client, n int) string {
 }
 
 // TestKilledWriterLosesNothing repeatedly kills the write daemon under load,
-// and looks for every acknowledged commit. A read daemon runs all the time.
+// and looks for every acknowledged commit. A read daemon runs meanwhile.
 func TestKilledWriterLosesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -93,7 +93,7 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 		seen := see.highest.Load()
 		w = startWriteProcess(t, dir)
 		if end := logEnd(t, w.url); end < seen {
-			t.Fatalf("a reader showed commit %d, and the log now ends at %d", seen, end)
+			t.Fatalf("a reader showed commit %d, but the log now ends at %d", seen, end)
 		}
 		askAgain(t, w.url, &told, &next)
 	}
@@ -103,7 +103,7 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 		}
 		mustGet(t, fmt.Sprintf("%s/v1/read/container/%d/balances?min_seq=%d&wait=20s", r.url, i+1, logEnd(t, w.url)), &page)
 		if len(page.Balances) != 1 || page.Balances[0].Quantity != next[i] {
-			t.Errorf("client %d made %d commits, and its balance is %v", i, next[i], page.Balances)
+			t.Errorf("client %d made %d commits, but its balance is %v", i, next[i], page.Balances)
 		}
 	}
 	for _, fault := range see.stop() {
@@ -146,7 +146,7 @@ func underLoad(t *testing.T, w *process, told *[killClients]map[int]string, next
 	select {
 	case <-enough:
 	case <-ended:
-		t.Error("the clients ended before enough was acknowledged")
+		t.Error("the clients stopped before enough commits were acknowledged")
 	}
 	w.kill()
 	<-ended
@@ -163,10 +163,10 @@ func askAgain(t *testing.T, url string, told *[killClients]map[int]string, next 
 				t.Fatal(err)
 			}
 			if !a.hit || a.body != was {
-				t.Fatalf("client %d, commit %d: the answer was\n%s\nand after the restart (hit: %t)\n%s", i, n, was, a.hit, a.body)
+				t.Fatalf("client %d, commit %d: the response was\n%s\nand after the restart (hit: %t)\n%s", i, n, was, a.hit, a.body)
 			}
 		}
-		told[i][next[i]] = mustCommit(t, url, addOne(i, next[i])) // once, whether the killed daemon had committed it or not
+		told[i][next[i]] = mustCommit(t, url, addOne(i, next[i])) // it takes effect once, even if the killed daemon had committed it
 		next[i]++
 	}
 }
@@ -183,7 +183,7 @@ func logEnd(t *testing.T, url string) int64 {
 	return health.Log.End
 }
 
-// A watcher reads a read daemon's freshness all the time.
+// A watcher reads a read daemon's freshness constantly.
 type watcher struct {
 	highest atomic.Int64 // highest visible commit
 	end     chan struct{}
@@ -209,7 +209,7 @@ func watch(url string) *watcher {
 			}
 			a, err := get(http.DefaultClient, url+"/v1/read/freshness")
 			if err != nil || a.status != 200 || json.Unmarshal([]byte(a.body), &page) != nil {
-				faults = append(faults, fmt.Sprintf("the read daemon answered %v %d %s", err, a.status, a.body))
+				faults = append(faults, fmt.Sprintf("the read daemon responded with %v %d %s", err, a.status, a.body))
 				continue
 			}
 			f := page.Freshness
@@ -217,7 +217,7 @@ func watch(url string) *watcher {
 				faults = append(faults, fmt.Sprintf("a read showed commit %d when the log's durable end was %d", f.Checkpoint, f.Log))
 			}
 			if before := w.highest.Load(); f.Checkpoint < before {
-				faults = append(faults, fmt.Sprintf("a read showed commit %d, and a later one only %d", before, f.Checkpoint))
+				faults = append(faults, fmt.Sprintf("a read showed commit %d, but a later one only %d", before, f.Checkpoint))
 			}
 			w.highest.Store(f.Checkpoint)
 		}

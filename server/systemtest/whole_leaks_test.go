@@ -50,7 +50,7 @@ func TestPagesOfOthers(t *testing.T) {
 		status  int
 	}{
 		{open, "evil.example:8080", browser, 403},
-		{open, "evil.example:8080", nil, 200}, // a program
+		{open, "evil.example:8080", nil, 200}, // from a program
 		{open, strings.TrimPrefix(open.url, "http://"), browser, 200},
 		{closed, "evil.example:8080", browser, 401},
 		{closed, "evil.example:8080", append(browser, "Authorization: Bearer a"), 200},

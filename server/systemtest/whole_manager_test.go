@@ -63,7 +63,7 @@ func TestServiceManager(t *testing.T) {
 			for b := make([]byte, 4096); ; {
 				n, err := manager.Read(b)
 				if err != nil {
-					t.Fatalf("%s did not say %s: %v\n%s", name, want, err, words.String())
+					t.Fatalf("%s did not send %s: %v\n%s", name, want, err, words.String())
 				}
 				if strings.Contains(string(b[:n]), want) {
 					return before
@@ -72,7 +72,7 @@ func TestServiceManager(t *testing.T) {
 			}
 		}
 		if before := hear("READY=1"); len(before) == 0 || !strings.Contains(before[0], "EXTEND_TIMEOUT_USEC=") {
-			t.Errorf("%s said %q before it was ready", name, before)
+			t.Errorf("%s sent %q before it was ready", name, before)
 		}
 		if err := <-early; err != nil {
 			t.Errorf("a client that connected before %s was running: %v", name, err)
@@ -141,8 +141,8 @@ func TestSocketActivation(t *testing.T) {
 		t.Cleanup(func() { cmd.Process.Kill() })
 		return cmd, &words
 	}
-	// ready sends requests until a process listens, and then as long as the daemon
-	// needs.
+	// ready sends requests until a process listens, and then waits as long as the
+	// daemon needs.
 	ready := func(network, address string) (answer, error) {
 		client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true,
 			Dial: func(string, string) (net.Conn, error) { return net.Dial(network, address) }}}

@@ -24,7 +24,7 @@ func TestWrongDirectory(t *testing.T) {
 		t.Errorf("a read: %v %d %s", err, a.status, a.body)
 	}
 	if _, err := os.Stat(filepath.Dir(dir)); !os.IsNotExist(err) {
-		t.Errorf("the read daemon made a directory: %v", err)
+		t.Errorf("the read daemon created a directory: %v", err)
 	}
 	w := startWriteProcess(t, dir)
 	mustCommit(t, w.url, goodContainers)

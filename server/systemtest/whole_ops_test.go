@@ -43,7 +43,7 @@ func TestOpsGuide(t *testing.T) {
 			}
 			awaitSeq(t, r.url, commits+1+others)
 			if others > 0 && len(files(t, dir, "ckpt", ".ckpt")) < 2 {
-				r.stop(t) // makes one more checkpoint
+				r.stop(t) // writes one more checkpoint
 				r = readEvery(t, dir, 15)
 			}
 		}
@@ -62,13 +62,13 @@ func TestOpsGuide(t *testing.T) {
 			if strings.Contains(block, "ledger-data.before") { // commits after the backup are lost
 				commits = balance(t, r.url)
 				if before := balance(t, startProcess(t, "ledger-read", "-dir", dir+".before").url); before < commits || commits == 0 {
-					t.Errorf("the backup has %d commits, and the log had %d", commits, before)
+					t.Errorf("the backup has %d commits, but the log had %d", commits, before)
 				}
 			}
 		}
 	}
 	if ran < 10 {
-		t.Errorf("only %d commands were found", ran)
+		t.Errorf("found only %d commands", ran)
 	}
 	if moved := balance(t, startProcess(t, "ledger-read", "-dir", filepath.Join(home, "moved")).url); moved == 0 || moved > commits {
 		t.Errorf("what was moved has %d commits, of %d", moved, commits)
@@ -106,6 +106,6 @@ func TestLogLinesAreExplained(t *testing.T) {
 		}
 	}
 	if found < 10 {
-		t.Errorf("only %d lines were found", found)
+		t.Errorf("found only %d lines", found)
 	}
 }

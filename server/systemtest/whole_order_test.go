@@ -130,8 +130,8 @@ func damage(t *testing.T, dir string) {
 }
 
 // TestRefusedLogIsNotChanged damages a commit that only replay reads, and
-// leaves a torn frame at the end of the log, which a start would move aside.
-// The write daemon must exit with 3 and change no file.
+// leaves a torn frame at the end of the log, which a successful start would move
+// aside. The write daemon must exit with code 3 and change no file.
 func TestRefusedLogIsNotChanged(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -35,8 +35,8 @@ func runMake(t *testing.T, dir, target string) {
 	}
 }
 
-// TestReproducible builds programs and package of one commit in two folders,
-// and compares them.
+// TestReproducible builds the programs and the package of one commit in two
+// folders, and compares them.
 func TestReproducible(t *testing.T) {
 	if os.Getenv("LEDGER_PACKAGE") == "" {
 		t.Skip("needs LEDGER_PACKAGE=1, as .ci/run sets it: it builds everything twice")
@@ -63,8 +63,8 @@ func TestReproducible(t *testing.T) {
 	checkImage(t, a)
 }
 
-// checkPackage checks the contents of the package, and runs it from where it
-// was unpacked.
+// checkPackage unpacks the package, checks its contents, and runs the programs in
+// it.
 func checkPackage(t *testing.T, deb string) {
 	t.Helper()
 	out, err := exec.Command("dpkg-deb", "--contents", deb).CombinedOutput()
@@ -98,7 +98,7 @@ func checkPackage(t *testing.T, deb string) {
 func checkImage(t *testing.T, source string) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Log("the image was not tried: needs root, to change the root folder")
+		t.Log("the image was not tested: needs root, to change the root folder")
 		return
 	}
 	root := t.TempDir()
@@ -110,7 +110,7 @@ func checkImage(t *testing.T, source string) {
 	for _, line := range []string{"FROM scratch", "COPY --from=build /out/ledger-write /out/ledger-read /out/ledgerctl /", "COPY --chown=65532:65532 --chmod=0700 docs/ops/empty /data",
 		"ENV LEDGER_DIR=/data/log", "USER 65532:65532", `CMD ["/ledger-write"]`} {
 		if !strings.Contains(dockerfile, "\n"+line+"\n") {
-			t.Errorf("the Dockerfile has no line %s: this test must follow it", line)
+			t.Errorf("the Dockerfile has no line %s: change this test too", line)
 		}
 	}
 	_, run, ok := strings.Cut(dockerfile, "\nRUN ")
@@ -134,7 +134,7 @@ func checkImage(t *testing.T, source string) {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("proc", proc, "proc", 0, ""); err != nil {
-		t.Logf("the image was not tried: needs to mount /proc: %v", err)
+		t.Logf("the image was not tested: needs to mount /proc: %v", err)
 		return
 	}
 	t.Cleanup(func() { syscall.Unmount(proc, syscall.MNT_DETACH) })
@@ -162,7 +162,7 @@ func checkImage(t *testing.T, source string) {
 	if !ok {
 		w.Process.Kill()
 		w.Wait()
-		t.Fatalf("the write daemon in the image said %q\n%s", line[:n], words.String())
+		t.Fatalf("the write daemon in the image printed %q\n%s", line[:n], words.String())
 	}
 	mustCommit(t, url, goodContainers)
 	if said, err := inside("/ledgerctl", "health", "-write-url", url, "-read-url", url).CombinedOutput(); len(said) == 0 {

@@ -18,7 +18,7 @@ var unrecordable = map[ledger.Code]string{
 	ledger.LogUnavailable: "needs a disk that fails",
 	ledger.Overloaded:     "needs more requests at once than the daemon takes",
 	ledger.ShuttingDown:   "needs a daemon that is stopping",
-	ledger.CommitArchived: "needs a log whose beginning was taken away",
+	ledger.CommitArchived: "needs a log whose beginning is archived",
 
 	ledger.RangeNotSatisfiable: "needs a checkpoint, which a fresh log does not have",
 	ledger.NotTheWriter:        "needs a log on several machines",

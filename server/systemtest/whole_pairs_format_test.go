@@ -166,7 +166,7 @@ func bytesToSend(t *testing.T, x *exchange) string {
 func checkWords(t *testing.T, name string, x *exchange) {
 	t.Helper()
 	if len(x.words) == 0 {
-		t.Errorf("%s:%d: nothing says what this exchange shows", name, x.line)
+		t.Errorf("%s:%d: no comment says what this exchange shows", name, x.line)
 		return
 	}
 	promise, _, ok := strings.Cut(strings.TrimPrefix(x.words[len(x.words)-1], "# "), ":")
@@ -174,9 +174,9 @@ func checkWords(t *testing.T, name string, x *exchange) {
 	if want, err := strconv.Atoi(status); !ok || err != nil {
 		t.Errorf("%s:%d: the line before it must begin with a status: %q", name, x.line, x.words[len(x.words)-1])
 	} else if want != x.status {
-		t.Errorf("%s:%d: %s %s: status %d, and must be %s\n%s", name, x.line, x.method, x.target, x.status, promise, x.body)
+		t.Errorf("%s:%d: %s %s: status %d, want %s\n%s", name, x.line, x.method, x.target, x.status, promise, x.body)
 	}
 	if got := errorCode(x.body); got != code {
-		t.Errorf("%s:%d: %s %s: code %q, and must be %q\n%s", name, x.line, x.method, x.target, got, code, x.body)
+		t.Errorf("%s:%d: %s %s: code %q, want %q\n%s", name, x.line, x.method, x.target, got, code, x.body)
 	}
 }

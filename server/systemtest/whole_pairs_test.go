@@ -21,7 +21,7 @@ import (
 	"assetledger/server/writer"
 )
 
-var update = flag.Bool("update", false, "record the answers of testdata and docs again")
+var update = flag.Bool("update", false, "record the responses in testdata and docs again")
 
 const pairsDir = "../../testdata/pairs"
 
@@ -108,7 +108,7 @@ func (w *world) startWriter(t *testing.T) {
 
 func (w *world) startReader(t *testing.T) {
 	w.read = startReader(t, w.dir, func(c *reader.Config) { c.Access.AuthFile, c.WriteURL = w.authFile, w.write.url })
-	awaits(t, "the history index is there", func() bool {
+	awaits(t, "the history index is built", func() bool {
 		a, err := get(&w.client, w.read.url+"/v1/read/minutes") // without a token, if one is required
 		return err == nil && a.status != 503
 	})
@@ -128,7 +128,7 @@ func (w *world) replayFile(t *testing.T, file string) {
 			t.Fatal(err)
 		}
 	} else if got := formatPairs(list); got != string(text) {
-		t.Errorf("%s is not in its usual form, or an answer has changed (go test ./server/systemtest -run %s -update records it):\n%s", name, t.Name(), cmp.Diff(strings.Split(string(text), "\n"), strings.Split(got, "\n")))
+		t.Errorf("%s is not in its usual form, or a response has changed (go test ./server/systemtest -run %s -update records it):\n%s", name, t.Name(), cmp.Diff(strings.Split(string(text), "\n"), strings.Split(got, "\n")))
 	}
 }
 
@@ -163,7 +163,7 @@ func (w *world) play(t *testing.T, x *exchange) {
 	}
 	req.URL.Opaque = path // unchanged, so that unclean paths can be sent
 	if strings.HasPrefix(path, "//") {
-		req.URL.Opaque = "//" + req.URL.Host + path // otherwise it would be taken for a host
+		req.URL.Opaque = "//" + req.URL.Host + path // otherwise path would be mistaken for a host
 	}
 	if x.method == "POST" {
 		req.Header["Content-Type"] = []string{"application/json"}
@@ -184,11 +184,11 @@ func (w *world) play(t *testing.T, x *exchange) {
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		t.Fatalf("line %d: the answer did not arrive whole: %v", x.line, err)
+		t.Fatalf("line %d: the response is incomplete: %v", x.line, err)
 	}
 	w.keep(x, base, res, body)
 	if res.Header.Get("Content-Type") == "application/json" && x.method != "HEAD" && !json.Valid(body) {
-		t.Errorf("line %d: the answer is not JSON: %q", x.line, body)
+		t.Errorf("line %d: the response is not JSON: %q", x.line, body)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"assetledger/server/servertest/longtest"
 )
 
-// TestMain ends and removes what the tests share.
+// TestMain stops and removes what the tests share.
 func TestMain(m *testing.M) {
 	code := longtest.Main(m)
 	endChromium()
@@ -71,7 +71,7 @@ func buildPrograms(t *testing.T) string {
 }
 
 // skipUnderRace skips a test of other processes with -race -short, because the
-// race detector does not see into them.
+// race detector can't examine them.
 func skipUnderRace(t *testing.T) {
 	t.Helper()
 	if raceDetector && testing.Short() {
@@ -95,7 +95,7 @@ type process struct {
 	name  string
 	cmd   *exec.Cmd
 	url   string
-	words *bytes.Buffer // its standard error; read it only after it has ended
+	words *bytes.Buffer // its standard error; read it only after the process has exited
 	ended chan error
 }
 
@@ -142,7 +142,7 @@ func startCommand(t *testing.T, name, listen string, line ...string) *process {
 	if err != nil {
 		<-p.ended
 		p.ended = nil
-		t.Fatalf("%s said nothing on standard output: %v\n%s", name, err, p.words)
+		t.Fatalf("%s printed nothing on standard output: %v\n%s", name, err, p.words)
 	}
 	_, url, ok := strings.Cut(strings.TrimSpace(text), " ready on ")
 	if !ok || !strings.HasPrefix(url, "http://127.0.0.1:") && !strings.HasPrefix(url, "https://127.0.0.1:") && !strings.HasSuffix(url, listen) {
@@ -157,19 +157,20 @@ func startWriteProcess(t *testing.T, dir string) *process {
 	return startProcess(t, "ledger-write", "-dir", dir, "-segment-size", fmt.Sprint(testSegment))
 }
 
-// endedAlone logs what a process of a failed test said if it has ended already.
+// endedAlone logs the standard error of a process of a failed test if the process
+// has already exited.
 func (p *process) endedAlone(t *testing.T) {
 	select {
 	case err := <-p.ended:
 		p.ended = nil
 		if t.Failed() {
-			t.Logf("%s, process %d, had ended by itself: %v\n%s", p.name, p.cmd.Process.Pid, err, p.words)
+			t.Logf("%s, process %d, had exited by itself: %v\n%s", p.name, p.cmd.Process.Pid, err, p.words)
 		}
 	default:
 	}
 }
 
-// kill ends the process with SIGKILL, which to the process is the same as a
+// kill ends the process with SIGKILL, which to the process is no different from a
 // power cut.
 func (p *process) kill() {
 	if p.ended == nil {
@@ -180,7 +181,7 @@ func (p *process) kill() {
 	p.ended = nil
 }
 
-// exit waits until it ends by itself, and returns its exit code.
+// exit waits until the process exits by itself, and returns its exit code.
 func (p *process) exit(t *testing.T) int {
 	t.Helper()
 	select {
@@ -188,12 +189,12 @@ func (p *process) exit(t *testing.T) int {
 		p.ended = nil
 	case <-time.After(time.Minute):
 		p.kill()
-		t.Fatalf("%s did not end by itself\n%s", p.name, p.words)
+		t.Fatalf("%s did not exit by itself\n%s", p.name, p.words)
 	}
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// stop asks it to stop, and checks that it does so with exit code 0.
+// stop asks the process to stop, and checks that it exits with code 0.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	p.cmd.Process.Signal(syscall.SIGTERM)

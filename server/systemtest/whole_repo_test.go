@@ -28,7 +28,7 @@ func TestProgramsImportTheStandardLibraryOnly(t *testing.T) {
 	packages := strings.Fields(string(out))
 	for _, p := range packages {
 		if !strings.HasPrefix(p, "assetledger/") {
-			t.Errorf("a program imports %s, which is not of the standard library", p)
+			t.Errorf("a program imports %s, which is not in the standard library", p)
 		}
 	}
 	if len(packages) < 6 {
@@ -39,7 +39,7 @@ func TestProgramsImportTheStandardLibraryOnly(t *testing.T) {
 // TestDependenciesPointOneWay checks the imports. ledger and wal import neither
 // each other nor what is built on them. The daemons don't import each other,
 // and what they share imports neither of them: server → {writer, reader} →
-// {httpserver, commitlog} → {ledger, wal}. docs/architecture.md shows it.
+// {httpserver, commitlog} → {ledger, wal}. docs/architecture.md has the full table.
 func TestDependenciesPointOneWay(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
@@ -93,7 +93,7 @@ func TestArchitectureNamesWhatIsThere(t *testing.T) {
 		}
 	}
 	if len(found) < 40 {
-		t.Errorf("only %d paths were found", len(found))
+		t.Errorf("found only %d paths", len(found))
 	}
 }
 
@@ -119,7 +119,7 @@ func TestInvariantsInPackageComments(t *testing.T) {
 		}
 	}
 	if len(rows) < 15 {
-		t.Errorf("only %d invariants were found", len(rows))
+		t.Errorf("found only %d invariants", len(rows))
 	}
 }
 
@@ -159,7 +159,7 @@ func TestGoModRequiresGoCmpAlone(t *testing.T) {
 	}
 	found := regexp.MustCompile(`(?m)^(?:require )?\s*(\S+\.\S+/\S+) v\S+`).FindAllStringSubmatch(string(text), -1)
 	if len(found) != 1 || found[0][1] != "github.com/google/go-cmp" {
-		t.Errorf("go.mod requires %v, and should require go-cmp alone", found)
+		t.Errorf("go.mod requires %v, want only go-cmp", found)
 	}
 	if bytes.Contains(text, []byte("replace ")) {
 		t.Error("go.mod replaces a module")
@@ -195,20 +195,20 @@ func ours(t *testing.T) []string {
 	return files
 }
 
-// TestTopLevel permits no other files or folders at the top level.
+// TestTopLevel checks that only certain files and folders are at the top level.
 func TestTopLevel(t *testing.T) {
 	allowed := map[string]bool{"cmd": true, "ledger": true, "wal": true, "server": true, "ctl": true, "testdata": true, "docs": true,
 		"go.mod": true, "go.sum": true, "Makefile": true, "README.md": true, "CHANGELOG.md": true, "SECURITY.md": true, "Dockerfile": true}
 	for _, file := range ours(t) {
 		first, _, _ := strings.Cut(file, "/")
 		if !allowed[first] && !strings.HasPrefix(first, ".") {
-			t.Errorf("%s does not belong at the top", first)
+			t.Errorf("%s does not belong at the top level", first)
 		}
 	}
 }
 
-// TestFilesAreReadable limits the length of files, and rejects paths that only
-// one machine has.
+// TestFilesAreReadable limits the length of files, and rejects paths that exist on
+// only one machine.
 func TestFilesAreReadable(t *testing.T) {
 	t.Parallel()
 	const most = 500 // lines
@@ -229,7 +229,7 @@ func TestFilesAreReadable(t *testing.T) {
 			continue // not text
 		}
 		if found := machine.Find(text); found != nil {
-			t.Errorf("%s names a place of one machine: %s", file, found)
+			t.Errorf("%s names a path of one machine: %s", file, found)
 		}
 		if found := marks.Find(text); found != nil {
 			t.Errorf("%s has a %s", file, found)

@@ -12,8 +12,8 @@ import (
 )
 
 // TestUpgradeWhileInUse performs an upgrade and a downgrade as docs/ops.md
-// describes, while a client commits with idempotency keys and retries what
-// failed. Nothing may be lost or committed twice.
+// describes, while a client commits with idempotency keys and retries failed
+// requests. Nothing may be lost or committed twice.
 func TestUpgradeWhileInUse(t *testing.T) {
 	t.Parallel()
 	before, after := buildPrograms(t), t.TempDir()

@@ -9,7 +9,7 @@ import (
 )
 
 // TestSecondSignal checks that after the first signal, a daemon waits for a
-// client that has sent nothing yet, and that the second signal ends it at once.
+// client that has sent nothing yet, and that the second signal stops it at once.
 func TestSecondSignal(t *testing.T) {
 	dir := t.TempDir()
 	for _, p := range []*process{startWriteProcess(t, dir), startProcess(t, "ledger-read", "-dir", dir)} {

@@ -14,7 +14,7 @@ import (
 
 // talk sends text on a new connection, then nothing more. It returns everything
 // that the daemon sends until it closes the connection. The close may arrive as a
-// reset, since the daemon does not read to the end.
+// reset, because the daemon does not read to the end.
 func talk(t *testing.T, url, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
@@ -39,9 +39,9 @@ const (
 	smuggled     = "POST /v1/commit HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 87\r\n\r\n" + smuggledBody
 )
 
-// TestSmuggling sends requests for which two parsers may disagree about where
-// they end. They must be rejected or end the connection, and nothing after
-// them may be executed.
+// TestSmuggling sends requests on whose end two parsers may disagree. They must be
+// rejected, or the connection must be closed after them, and nothing that follows
+// may be executed.
 func TestSmuggling(t *testing.T) {
 	w := newWorld(t, "write")
 	if len(smuggledBody) != 87 {
@@ -53,8 +53,8 @@ func TestSmuggling(t *testing.T) {
 		status            int
 		code              string // of the ledger's own response, or "" for a response of net/http
 	}{
-		{"both lengths", "Content-Length: 5\r\n" + chunked, "0\r\n\r\n", 400, "MalformedJSON"},
-		{"both lengths, the other way round", chunked + "Content-Length: 5\r\n", "0\r\n\r\n", 400, "MalformedJSON"},
+		{"both kinds of length", "Content-Length: 5\r\n" + chunked, "0\r\n\r\n", 400, "MalformedJSON"},
+		{"both kinds of length, the other way round", chunked + "Content-Length: 5\r\n", "0\r\n\r\n", 400, "MalformedJSON"},
 		{"capitals", "Content-Length: 5\r\nTransfer-Encoding: CHUNKED\r\n", "0\r\n\r\n", 400, "MalformedJSON"},
 		{"two lengths", "Content-Length: 5\r\nContent-Length: 6\r\n", "{}   ", 400, ""},
 		{"a list of lengths", "Content-Length: 5, 5\r\n", "{}   ", 400, ""},
@@ -100,8 +100,8 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// TestSmugglingReads checks that nothing is answered after a read whose end is
-// in doubt. A proxy could take that for the response to another client.
+// TestSmugglingReads checks that no response follows that of a read whose end is
+// in doubt. A proxy could mistake it for the response to another client.
 func TestSmugglingReads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "write")
@@ -182,14 +182,14 @@ func TestStrangeRequestLines(t *testing.T) {
 				t.Errorf("%.80q: %.300q, want %d %s", c.line, said, c.status, c.code)
 			}
 			if len(said) > 60_000 || strings.Contains(said, "\nX-A:") {
-				t.Errorf("%.80q: an answer of %d bytes", c.line, len(said))
+				t.Errorf("%.80q: a response of %d bytes", c.line, len(said))
 			}
 		}
 	}
 }
 
 // TestRequestID checks that a request's id is sent back if it is short and
-// safe to print, and that otherwise a new one is made.
+// safe to print, and that otherwise a new one is generated.
 func TestRequestID(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "write")

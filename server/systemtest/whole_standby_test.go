@@ -89,7 +89,7 @@ func TestStandby(t *testing.T) {
 	awaitStatus(t, b.url+"/v1/readyz", 200)
 	again, err := post(http.DefaultClient, b.url+"/v1/commit", standbyCommit)
 	if err != nil || again.status != 200 || again.body != first.body || !again.hit {
-		t.Errorf("the first answer was %s, the standby's is %d %s, %v", first.body, again.status, again.body, err)
+		t.Errorf("the first response was %s, the standby's is %d %s, %v", first.body, again.status, again.body, err)
 	}
 	if h := awaitStatus(t, b.url+"/v1/health", 503); !strings.HasPrefix(h.body, `{"status":"degraded","role":"writer"`) {
 		t.Error(h.body)
@@ -106,7 +106,7 @@ func TestLosesItsPlace(t *testing.T) {
 	if first, err := post(http.DefaultClient, a.url+"/v1/commit", standbyCommit); err != nil || first.status != 200 {
 		t.Fatalf("%d %s %v", first.status, first.body, err)
 	}
-	// Another daemon comes and takes over in one step, as if the lease had just
+	// Another daemon starts and takes over in one step, as if the lease had just
 	// expired.
 	driver := &etcdlog.Driver{API: &etcdfake.Client{Store: store}, Prefix: "/l", Dir: t.TempDir() + "/log", Name: "b", URL: "http://b"}
 	var w commitlog.Writer

@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// The transactions of a batch each move many stacks and then fail. They must
-// not prevent the write daemon from stopping: transactions that are not judged
-// in time are rejected, and their errors say so.
+// TestStopDuringCostlyBatch stops the write daemon while it processes a batch
+// whose transactions each move many stacks and then fail. They must not delay the
+// stop: transactions that are not judged in time are rejected, and their errors say
+// so.
 func TestStopDuringCostlyBatch(t *testing.T) {
 	w := startProcess(t, "ledger-write", "-dir", t.TempDir(), "-shutdown-timeout", "4s")
 	mustCommit(t, w.url, goodContainers)
@@ -39,11 +40,11 @@ func TestStopDuringCostlyBatch(t *testing.T) {
 	}
 	select {
 	case <-answered:
-		t.Fatal("the batch is over: this tests nothing")
+		t.Fatal("the batch has already ended, so this tests nothing")
 	default:
 	}
 	w.stop(t)
 	if a := <-answered; a.status != 200 || !strings.Contains(a.body, "InstanceNotFound") || !strings.Contains(a.body, "ShuttingDown") {
-		t.Errorf("the batch was answered %d %.300s", a.status, a.body)
+		t.Errorf("the response to the batch is %d %.300s", a.status, a.body)
 	}
 }

@@ -15,8 +15,8 @@ import (
 // streamLines sends lines in one stream until send returns false, and calls
 // result with each result. It reports whether the response ended correctly.
 //
-// It speaks HTTP by hand: a client of net/http loses the results that it has not
-// read when it can't send any more.
+// It implements HTTP itself, because a client of net/http loses the results that
+// it has not read when it can't send any more.
 func streamLines(url string, send func() (line string, ok bool), result func(line string)) (whole bool, err error) {
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
@@ -108,7 +108,7 @@ func TestKilledStreamsLoseNothing(t *testing.T) {
 				}
 				seq = now
 				if told[i][0] != again+"}" {
-					t.Fatalf("client %d: the result was %s and is %s", i, told[i][0], line)
+					t.Fatalf("client %d: the result was %s and is now %s", i, told[i][0], line)
 				}
 				told[i] = append(told[i][1:], told[i][0])
 			})
@@ -121,8 +121,8 @@ func TestKilledStreamsLoseNothing(t *testing.T) {
 }
 
 // TestStoppedStreams checks that a daemon that is asked to stop answers the
-// lines that it has read, says that it stops, and ends the response. The log
-// must hold exactly those results.
+// lines that it has read, reports that it is stopping, and ends the response. The
+// log must hold exactly those results.
 func TestStoppedStreams(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -140,12 +140,12 @@ func TestStoppedStreams(t *testing.T) {
 		}
 	})
 	if err != nil || !whole || !strings.HasPrefix(last, `{"error":{"code":"ShuttingDown"`) {
-		t.Errorf("%v, ended as it should: %v, last line %s", err, whole, last)
+		t.Errorf("%v, ended correctly: %v, last line %s", err, whole, last)
 	}
 	<-stopping
 	w = startWriteProcess(t, dir)
 	if end := logEnd(t, w.url); end != int64(results)+1 {
-		t.Errorf("%d results, and the log has %d commits after the first", results, end-1)
+		t.Errorf("%d results, but the log has %d commits after the first", results, end-1)
 	}
 	w.stop(t)
 }

@@ -64,9 +64,9 @@ func TestTLS(t *testing.T) {
 		{"a token", ca.client(), "a", 200},
 		{"neither", ca.client(), "", 401},
 		{"a certificate", ca.client(clerk.load(t)), "", 200},
-		{"a certificate nobody knows", ca.client(unknown.load(t)), "", 401},
-		{"a token counts before a certificate", ca.client(clerk.load(t)), "nobody's", 401},
-		{"a token that may not", ca.client(clerk.load(t)), "x", 403},
+		{"an unknown certificate", ca.client(unknown.load(t)), "", 401},
+		{"a token takes precedence over a certificate", ca.client(clerk.load(t)), "nobody's", 401},
+		{"a token without the scope", ca.client(clerk.load(t)), "x", 403},
 	} {
 		if status, body := ask(t, over(c.config), "POST", w.url+"/v1/commit", c.token, commit(i+1)); status != c.status {
 			t.Errorf("%s: %d %s, want %d", c.about, status, body, c.status)
@@ -105,7 +105,7 @@ func TestTLS(t *testing.T) {
 	lines.await(t, "certificates reloaded")
 	second := serial()
 	if second == first {
-		t.Error("the old certificate is still shown after a hangup")
+		t.Error("the old certificate is still in use after SIGHUP")
 	}
 	ca.issue(t, "server", time.Time{})
 	for third := second; third == second; { // the daemon notices it by itself, at a handshake
@@ -115,7 +115,7 @@ func TestTLS(t *testing.T) {
 	hup <- syscall.SIGHUP
 	lines.await(t, "the old ones stay")
 	if got := serial(); got == second || got == first {
-		t.Error("after an invalid file, an older certificate is shown")
+		t.Error("after an invalid file, an older certificate is in use")
 	}
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -128,7 +128,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// force presents a certificate whatever the server asks for.
+// force presents a certificate whatever the server requests.
 func force(config *tls.Config, cert tls.Certificate) *tls.Config {
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
 	return config
@@ -185,7 +185,7 @@ func TestUnixSocket(t *testing.T) {
 	stale.Close()
 	w = start()
 	if status, _ := ask(t, client, "GET", "http://ledger/v1/health", "", ""); status != 200 {
-		t.Error("in the place of a socket that was left behind:", status)
+		t.Error("instead of a socket that was left behind:", status)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -198,11 +198,11 @@ func TestUnixSocket(t *testing.T) {
 		t.Error("a stopping daemon removed a file that is not its socket:", err)
 	}
 	if err := server.RunWrite(t.Context(), taken); err == nil || !strings.Contains(err.Error(), "is not a socket") {
-		t.Error("in the place of a file:", err)
+		t.Error("instead of a file:", err)
 	}
 }
 
-// TestAddresses checks which access settings are rejected at start.
+// TestAddresses checks which access settings are rejected at startup.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -244,7 +244,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%+v: %v", a, err)
 		}
 		if _, err := os.Stat(c.Dir); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%+v: the folder of the log was made: %v", a, err)
+			t.Errorf("%+v: the folder of the log was created: %v", a, err)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func TestStrangersTrial(t *testing.T) {
 		for _, step := range trial {
 			s.finds(t, step.command)
 			if out := s.runs(t, step.command); !strings.Contains(out, step.want) {
-				t.Errorf("%s does not say %q:\n%s", step.command, step.want, out)
+				t.Errorf("%s does not print %q:\n%s", step.command, step.want, out)
 			}
 		}
 		t.Run("Python", s.fromPython)
@@ -66,7 +66,7 @@ func TestStrangersTrial(t *testing.T) {
 	s.finds(t, "ledgerctl dev copy")
 	s.started(t, "ledgerctl dev copy", func(at map[string]string) {
 		if out := s.runs(t, "ledgerctl read balances shop -read-url "+at["read"]); !strings.Contains(out, "20.00") {
-			t.Errorf("the copy has in shop:\n%s", out)
+			t.Errorf("in the copy, the shop holds:\n%s", out)
 		}
 	})
 	t.Logf("%d commands, help of %d of them read, in %v with the build", len(trial)+4, len(s.read), time.Since(begin).Round(time.Second))
@@ -80,7 +80,7 @@ type stranger struct {
 }
 
 // started runs a command that starts daemons. It calls use with their addresses
-// when they are ready, and then presses Ctrl-C.
+// when they are ready, and then stops them as Ctrl-C does.
 func (s *stranger) started(t *testing.T, command string, use func(at map[string]string)) {
 	t.Helper()
 	cmd := exec.Command("bash", "-c", "exec "+command)
@@ -123,7 +123,7 @@ func (s *stranger) finds(t *testing.T, command string) {
 		t.Errorf("ledgerctl help does not name %s", name)
 	}
 	if strings.Contains(s.readme, command) {
-		return // it is there to be copied
+		return // it is in README.md, to be copied
 	}
 	s.read[name] = true
 	own := s.runs(t, "ledgerctl "+name+" -h")

@@ -11,9 +11,9 @@ import (
 // pages of the log that it has mapped.
 const mostReadHeap = 256 << 20
 
-// TestUnreadPages has hundreds of clients request the largest pages and read
-// nothing. The daemon's memory for them must stay below the limit, and other
-// clients must be served.
+// TestUnreadPages lets hundreds of clients request the largest pages and read
+// nothing. The daemon's memory must stay below the limit, and other clients must be
+// served.
 func TestUnreadPages(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)

@@ -40,18 +40,18 @@ func TestUntilOfACopy(t *testing.T) {
 	shows := func(r *process, seq int64, want, until string) {
 		t.Helper()
 		if got := arrives(t, r.url, seq); got != want {
-			t.Errorf("%s shows\n%s\nand not\n%s", until, got, want)
+			t.Errorf("%s shows\n%s\nwant\n%s", until, got, want)
 		}
 		var health struct {
 			Until     int64
 			UntilTime string `json:"until_time"`
 		}
-		awaits(t, until+": health says until when", func() bool { // a time has passed once there is a later batch
+		awaits(t, until+": health reports where it stops", func() bool { // a time has passed once there is a later batch
 			mustGet(t, r.url+"/v1/health", &health)
 			return health.Until != 0
 		})
 		if health.Until != seq || (health.UntilTime != "") != strings.Contains(until, "time") {
-			t.Errorf("%s: health says %+v", until, health)
+			t.Errorf("%s: health reports %+v", until, health)
 		}
 		var fresh struct{ Freshness json.RawMessage }
 		mustGet(t, r.url+"/v1/read/container/1", &fresh)
@@ -74,7 +74,7 @@ func TestUntilOfACopy(t *testing.T) {
 	later := copied("d", "-until", fmt.Sprint(end+3))
 	atEnd := arrives(t, truth.url, end)
 	if got := arrives(t, later.url, end); got != atEnd {
-		t.Errorf("before it stops it shows\n%s\nand not\n%s", got, atEnd)
+		t.Errorf("before it stops, it shows\n%s\nwant\n%s", got, atEnd)
 	}
 	last := commits(t, w.url, 4)
 	var stopped struct{ Balances json.RawMessage }
@@ -90,7 +90,7 @@ func TestUntilOfACopy(t *testing.T) {
 	bySeq.stop(t)
 	whole := copied("b")
 	if got, want := arrives(t, whole.url, last), arrives(t, truth.url, last); got != want {
-		t.Errorf("the copy of a daemon that stopped shows\n%s\nand not\n%s", got, want)
+		t.Errorf("the copy of a daemon that stopped shows\n%s\nwant\n%s", got, want)
 	}
 	truth.stop(t)
 	w.stop(t)
@@ -104,6 +104,6 @@ func TestUntilOfACopy(t *testing.T) {
 	truth.stop(t) // it writes a checkpoint in a later segment
 	code, _, words := runProgram(t, "ledger-read", "-dir", filepath.Join(base, "e"), "-from", w.url, "-name", "e", "-until", "5", "-listen", "127.0.0.1:0")
 	if code != 1 || !strings.Contains(words, "-until") || !strings.Contains(words, "began with a checkpoint of its source") {
-		t.Errorf("-until of what the source's checkpoint has passed: exit code %d, %s", code, words)
+		t.Errorf("-until before the source's checkpoint: exit code %d, %s", code, words)
 	}
 }

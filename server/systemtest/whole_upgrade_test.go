@@ -26,7 +26,7 @@ func TestOldLogs(t *testing.T) {
 	t.Parallel()
 	logs, err := filepath.Glob(filepath.Join(formats, "v*", "*"))
 	if err != nil || len(logs) < 4 {
-		t.Fatalf("only %d logs were found: %v", len(logs), err)
+		t.Fatalf("found only %d logs: %v", len(logs), err)
 	}
 	for _, home := range logs {
 		t.Run(strings.TrimPrefix(home, formats+"/"), func(t *testing.T) {
@@ -122,7 +122,7 @@ func (old *oldLog) checkCheckpoints(t *testing.T) {
 		}
 		digest := fmt.Sprintf("%016x", state.Digest())
 		if want, ok := old.digests[seq]; state.Seq() != seq || info.Seq != seq || ok && digest != want || !ok && seq >= old.begins {
-			t.Errorf("the checkpoint at %d gives the digest %s at %d, want %s", seq, digest, state.Seq(), want)
+			t.Errorf("the checkpoint at %d leads to the digest %s at %d, want %s", seq, digest, state.Seq(), want)
 		}
 	}
 	if len(seqs) == 0 && old.begins > 1 {
@@ -194,7 +194,7 @@ func again(state *ledger.State, f *wal.Frame, seq uint64, b []byte) error {
 		out.Facts = nil
 	}
 	if got := ledger.AppendRecord(nil, &rec.Tx, &out); !bytes.Equal(got, b) {
-		return fmt.Errorf("commit %d is %x, and was %x", seq, got, b)
+		return fmt.Errorf("commit %d is %x, but was %x", seq, got, b)
 	}
 	return nil
 }
@@ -310,10 +310,10 @@ func TestOldLogsCanBeMade(t *testing.T) {
 		name := filepath.Base(path)
 		was, is := readOldLog(t, filepath.Join(formats, path)), readOldLog(t, filepath.Join(folder, name))
 		if len(was.questions) != len(is.questions) || was.ends != is.ends {
-			t.Errorf("%s: %d questions and %d commits, and %d and %d when it was made", name, len(is.questions), is.ends, len(was.questions), was.ends)
+			t.Errorf("%s: %d questions and %d commits, but %d and %d when it was recorded", name, len(is.questions), is.ends, len(was.questions), was.ends)
 		}
 		if is.digests[is.ends] != was.digests[was.ends] {
-			t.Errorf("%s: equal transactions gave the digest %s, and now %s", name, was.digests[was.ends], is.digests[is.ends])
+			t.Errorf("%s: equal transactions gave the digest %s, but now give %s", name, was.digests[was.ends], is.digests[is.ends])
 		}
 		is.checkVerify(t)
 	}

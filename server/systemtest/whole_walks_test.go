@@ -38,7 +38,7 @@ func TestWalks(t *testing.T) {
 	together(t, slices.Sorted(maps.Keys(walks)), func(t *testing.T, path string) {
 		for _, tool := range walks[path].tools {
 			if _, err := exec.LookPath(tool); err != nil {
-				t.Skipf("%s absent: the walk in %s needs it", tool, path)
+				t.Skipf("%s is absent: the walk in %s needs it", tool, path)
 			}
 		}
 		newDocWalk(t).run(t, path, walks[path].least)
@@ -101,8 +101,8 @@ func newDocWalk(t *testing.T) *docWalk {
 	return walk
 }
 
-// endHandmade ends the process whose id is in a file, if the process still runs
-// in the folder home.
+// endHandmade kills the process whose id is in a file, if that process is still
+// running in the folder home.
 func endHandmade(home, file string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -156,14 +156,14 @@ func (w *docWalk) run(t *testing.T, path string, least int) {
 		return out.String()
 	})
 	if ran < least {
-		t.Errorf("only %d commands were found", ran)
+		t.Errorf("found only %d commands", ran)
 	}
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	} else if diff := cmp.Diff(strings.Split(string(text), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s does not say what the programs do (-says +does):\n%s", path, diff)
+		t.Errorf("%s differs from what the programs print (-document +programs):\n%s", path, diff)
 	}
 }
 

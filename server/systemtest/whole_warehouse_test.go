@@ -143,7 +143,7 @@ func checkWarehouse(t *testing.T, url string) {
 	for in.Scan() {
 		path := strings.TrimPrefix(in.Text(), "GET ")
 		if !in.Scan() {
-			t.Fatalf("no answer for %s", path)
+			t.Fatalf("no response to %s", path)
 		}
 		asked++
 		a, err := get(http.DefaultClient, url+path+"?wait=20s&min_seq="+lastSeq(in.Text()))
@@ -155,7 +155,7 @@ func checkWarehouse(t *testing.T, url string) {
 		}
 	}
 	if asked < 50 {
-		t.Errorf("only %d queries were asked", asked)
+		t.Errorf("only %d queries were sent", asked)
 	}
 }
 

@@ -27,7 +27,7 @@ func tool(t *testing.T, name, from string) string {
 	skipUnderRace(t)
 	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Skipf("%s absent: needs Debian's package %s", name, from)
+		t.Skipf("%s is absent: needs Debian's package %s", name, from)
 	}
 	return path
 }
@@ -100,16 +100,16 @@ func TestMetricsExist(t *testing.T) {
 		for _, name := range names {
 			family := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")
 			if !strings.Contains(told, "\n# TYPE "+family+" ") && !strings.Contains(told, "\n# TYPE "+name+" ") {
-				t.Errorf("%s asks for %s, which no daemon has", file, name)
+				t.Errorf("%s uses %s, which no daemon has", file, name)
 			}
 		}
 		if len(names) < 15 {
-			t.Errorf("%s asks for only %d metrics", file, len(names))
+			t.Errorf("%s uses only %d metrics", file, len(names))
 		}
 	}
 }
 
-// TestPrometheus has a real Prometheus scrape both daemons, with the ledger's
+// TestPrometheus lets a real Prometheus scrape both daemons, with the ledger's
 // rules.
 func TestPrometheus(t *testing.T) {
 	t.Parallel()

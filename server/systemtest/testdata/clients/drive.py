@@ -26,7 +26,7 @@ def outcome(doing):
 
 
 def two(ledger, told, case=""):
-    """Commits two transactions over a stream, or in a batch as over https, and adds what came of them to told."""
+    """Commits two transactions over a stream, or in a batch as over https, and adds their outcomes to told."""
     def transactions():
         yield [], "1"
         yield [], "2"
@@ -97,7 +97,7 @@ def streamed(name, give_up):
 
 
 def cut(place):
-    """Makes the request of one case, with the place as the token, and returns what came of it."""
+    """Makes the request of one case, with the place as the token, and returns the outcome."""
     ledger, kind = Ledger(sys.argv[2], sys.argv[2], token=place), place.split("-")[0]
     told = [place]
     try:

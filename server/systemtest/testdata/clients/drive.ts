@@ -33,7 +33,7 @@ if (process.argv[2] === "outcomes") {
   process.exit(0);
 }
 
-/** Commits two transactions over a stream, or in a batch as in browsers, and adds what came of them to told. */
+/** Commits two transactions over a stream, or in a batch as in browsers, and adds their outcomes to told. */
 async function two(ledger: Ledger, told: unknown[], name = ""): Promise<void> {
   const transactions = function* (): Generator<Transaction> {
     for (const key of ["1", "2"]) yield { operations: [], idempotency_key: key };
@@ -98,7 +98,7 @@ async function streamed(standby: string, url: string, cursor: string, name: stri
   return told.join(" ");
 }
 
-/** Makes the request of one case, with the place as the token, and returns what came of it. */
+/** Makes the request of one case, with the place as the token, and returns the outcome. */
 async function cut(url: string, place: string): Promise<string> {
   const ledger = new Ledger({ write: url, read: url, token: place });
   const told: unknown[] = [place];
@@ -143,7 +143,7 @@ if (process.argv[2] === "streams") {
   const [standby, url, cursor, ...cases] = process.argv.slice(3);
   for (let i = 0; i < cases.length; i += 2) console.log(await streamed(standby, url, cursor, cases[i], Number(cases[i + 1]) * 1000));
   stop.abort();
-  const late = setTimeout(() => console.log("the feed goes on after it was aborted"), 10_000);
+  const late = setTimeout(() => console.log("the feed continues after it was aborted"), 10_000);
   await waiting!;
   clearTimeout(late);
   process.exit(0);
