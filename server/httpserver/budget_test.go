@@ -54,7 +54,7 @@ func TestBudgetParts(t *testing.T) {
 	})
 }
 
-// A commit of a few bytes finds room at once next to as many slow bodies of up to
+// A commit of a few bytes finds room at once alongside as many slow bodies of up to
 // 64 KiB as there is room for, though their clients are not yet known to be slow.
 func TestBudgetKeepsRoomForTheLeast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -180,9 +180,9 @@ func TestDeadlineTurns(t *testing.T) {
 	c.Close()
 }
 
-// TestSweepsAreFew checks that many deadlines, each a little after the one before, do
-// not cause as many sweeps of all connections, and that each is noticed soon after it
-// has passed.
+// TestSweepsAreFew checks that many deadlines, each a little after the previous one,
+// do not cause as many sweeps of all connections, and that each is noticed soon after
+// it has passed.
 func TestSweepsAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, door, _ := boundOf(t, 1000)

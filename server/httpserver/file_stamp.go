@@ -8,8 +8,8 @@ import (
 // filesEvery is the interval at which files are checked for changes.
 const filesEvery = time.Second
 
-// A fileStamp identifies a version of a file. It differs after the file was changed
-// or replaced.
+// A fileStamp identifies a version of a file. It differs after the file has been
+// changed or replaced.
 type fileStamp struct {
 	size, modified int64
 	file           os.FileInfo // identifies the file

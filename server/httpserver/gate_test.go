@@ -24,8 +24,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestPooledRequestsForget checks that no request is judged with the permit of
-// another.
+// TestPooledRequestsForget checks that no request is judged by the permit of another
+// one.
 func TestPooledRequestsForget(t *testing.T) {
 	var tx ledger.Transaction
 	tx.SetSender([]byte("a"), &ledger.Permit{Owners: []int64{1}})
@@ -92,7 +92,7 @@ func TestForeignPages(t *testing.T) {
 	}
 }
 
-// Only the scope admin may set which commit a transaction reverses.
+// Only a client with the scope admin may set which commit a transaction reverses.
 func TestReversesNeedsAdmin(t *testing.T) {
 	for scope, code := range map[auth.Scope]ledger.Code{auth.Commit: ledger.Forbidden, auth.Commit | auth.Register: ledger.Forbidden, auth.Admin: ""} {
 		state, out := ledger.NewState(ledger.Config{}), ledger.Outcome{}

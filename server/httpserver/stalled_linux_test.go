@@ -62,7 +62,7 @@ func TestUnreadBytesOfClosedConnection(t *testing.T) {
 	go func() {
 		served <- Serve(ctx, &Door{Listener: bound, bound: bound}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "close")
-			w.Write(make([]byte, 200_000)) // most go to the kernel, and few from there to the client
+			w.Write(make([]byte, 200_000)) // most get as far as the kernel, and few from there to the client
 		}), Timeouts{Write: 2 * time.Second, Shutdown: time.Second}, io.Discard, "test", log, nil, func() {})
 	}()
 	defer func() { stop(); <-served }()

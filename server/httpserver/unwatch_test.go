@@ -33,7 +33,7 @@ func (c readingConn) Read(p []byte) (int, error) {
 func TestUnwatch(t *testing.T) {
 	for name, test := range map[string]struct {
 		unwatch bool
-		writes  []string // each is sent once the previous ones are answered
+		writes  []string // each is sent once the previous ones have been answered
 		reading int32    // reads in progress while a handler waits
 	}{
 		"watched":   {false, []string{"A", "B", "C"}, 1},

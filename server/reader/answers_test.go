@@ -45,7 +45,7 @@ func exampleLedger(w *ledgerWriter) {
 }
 
 // TestBriefReads checks that brief reads return the same response whether or not
-// their client is still connected, because they never check.
+// their client is still connected, because they never check that.
 func TestBriefReads(t *testing.T) {
 	log := newMemLog()
 	exampleLedger(newLedgerWriter(t, log))

@@ -104,8 +104,8 @@ func (c *clockedWriter) Append(f *wal.Frame) error {
 	return err
 }
 
-// TestRunRead runs a daemon through its life: without a writer, with one, after
-// the writer has stopped, and to its own stop.
+// TestRunRead runs a daemon through its life: without a writer, with one, after the
+// writer has stopped, and until it is stopped itself.
 func TestRunRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "not", "yet")
 	r, err := startRead(t, Config{Dir: dir})

@@ -202,7 +202,7 @@ func TestStreamsMakeRoom(t *testing.T) {
 }
 
 // TestFeedMakesRoom checks that streams of clients that read nothing block no
-// other client. A client whose stream is ended can continue where it was.
+// other client. A client whose stream is ended can continue where it left off.
 func TestFeedMakesRoom(t *testing.T) {
 	log := newMemLog()
 	w := newLedgerWriter(t, log)

@@ -49,8 +49,8 @@ func pagingCases(w *ledgerWriter) []listCase {
 	for i := range 30 {
 		cells = append(cells, fmt.Sprintf("%d/%d", 2*i%10, 2*i/10))
 	}
-	// Each case disturbs the pages with entries with odd numbers, some before the
-	// cursor and some after it. If they can be removed, each is removed after the
+	// Each case disturbs the pages by adding entries with odd numbers, some before
+	// the cursor and some after it. If they can be removed, each is removed after the
 	// next page.
 	odd := func(i int) int { return (2*i*17 + 1) % 60 }
 	inAndOut := func(in, out string) func(*ledgerWriter, int) {

@@ -21,7 +21,7 @@ import (
 //	no log yet → open → catch up → (wait → apply)… → stopped
 //
 // It never skips a batch. If a batch can't be read, does not follow the one before,
-// or leads to a different state from the write daemon's, the tailer ends, and all
+// or leads to a different state than the write daemon's, the tailer ends, and all
 // further reads fail.
 type tailer struct {
 	source commitlog.Source
@@ -282,7 +282,7 @@ func (t *tailer) catchUp(ctx context.Context, r commitlog.Reader) error {
 	}
 	t.index.CaughtUp()
 	if t.now().Sub(start) > time.Second {
-		debug.FreeOSMemory() // memory of changes that are in files now
+		debug.FreeOSMemory() // memory of changes that are now in files
 	}
 	select {
 	case <-t.caughtUp:

@@ -8,7 +8,7 @@ import (
 )
 
 // The bytes that requests claim within -max-inflight, besides their bodies. Streams
-// claim by the block; see blockClaim.
+// claim memory block by block; see blockClaim.
 const (
 	// freeBody is the maximum size, in bytes, of a body of one transaction for
 	// which only the body is charged. Its connection takes about as much memory.

@@ -55,13 +55,13 @@ func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserv
 		c.Notify.Stopping("answering accepted requests")
 		d.drain()
 	})
-	stop() // it may have ended because the listener did
+	stop() // Serve may have ended because the listener did
 	<-ended
 	return cmp.Or(err, cause)
 }
 
 // take alternates between standing by and writing, until ctx is done or the daemon
-// can't continue. The error may also be that of closing the copy at the end.
+// can't continue. The error may also come from closing the copy at the end.
 func (d *daemon) take(ctx context.Context, c Config, cl commitlog.Cluster, m commitlog.Member, exit func()) error {
 	for {
 		err := d.turn(ctx, c, m, exit)

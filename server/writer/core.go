@@ -20,7 +20,7 @@ type Core struct {
 
 // NewCore returns a core with a state that is at the end of the log. queue is the
 // maximum number of waiting requests. now returns the time in Unix nanoseconds.
-// durable is called with each batch that became durable; the frame is valid only
+// durable is called with each batch that becomes durable; the frame is valid only
 // during the call.
 func NewCore(l commitlog.Writer, state *ledger.State, queue int, now func() int64, durable func(*wal.Frame)) *Core {
 	log := slog.New(slog.DiscardHandler)

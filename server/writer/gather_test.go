@@ -110,7 +110,7 @@ func (b *bench) gathered() time.Duration {
 // answered.
 func TestLinger(t *testing.T) {
 	for name, test := range map[string]struct {
-		commits uint32          // of the batch before
+		commits uint32          // in the previous batch
 		others  []time.Duration // times at which clients send, besides the first
 		most    time.Duration   // time until the batch is handed over
 		count   uint32          // its commits
@@ -168,8 +168,8 @@ func TestLingerRests(t *testing.T) {
 	})
 }
 
-// TestPatience checks the time that a batch waits, by the time that the log took
-// for the one before.
+// TestPatience checks how long a batch waits, depending on the time that the log took
+// for the previous one.
 func TestPatience(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{
 		200 * time.Microsecond: 0, slowLog - 1: 0, slowLog: slowLog / 2, 5 * time.Second: patienceMost,

@@ -63,7 +63,7 @@ func (c *carrier) run(seq uint64, newest func(fn func(entry []byte) bool)) [][]b
 		inRun = marked
 		at, _ := marks(entry)
 		c.fresh = inRun && entry[at+1]&flagFresh != 0
-		if c.entry.decode(entry, 0) != nil { // a defect, which At finds too
+		if c.entry.decode(entry, 0) != nil { // a defect, which At also finds
 			clear(c.things)
 			return false
 		}

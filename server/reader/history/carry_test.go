@@ -124,7 +124,7 @@ func (c *churn) stepStacks() {
 	c.tell(change)
 }
 
-// view indexes the changes in files that begin at random. In each, the first
+// view indexes the changes in files that begin at random commits. In each, the first
 // run of carried entries comes after run entries.
 func (c *churn) view(t *testing.T, run, parts int) *View {
 	defer func(n int) { carryAfter = n }(carryAfter)
@@ -142,7 +142,7 @@ func (c *churn) view(t *testing.T, run, parts int) *View {
 	return v
 }
 
-// fileOf writes a file with changes of container 1.
+// fileOf writes a file with changes to container 1.
 func fileOf(t *testing.T, s span, changes []Entry) *file {
 	fsys := newDisk(1).Process()
 	err := createFile(fsys, "/log", s, func(out io.Writer) error {

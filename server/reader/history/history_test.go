@@ -106,8 +106,8 @@ func (x *Index) keep(t testing.TB) error {
 	}
 }
 
-// TestFollowing checks that each container at each commit is as it was, while
-// an index follows a log, in memory and in files of all sizes.
+// TestFollowing checks what an index returns for each container at each commit while
+// it follows a log, from memory and from files of all sizes.
 func TestFollowing(t *testing.T) {
 	seeds := uint64(3)
 	if testing.Short() {
@@ -152,8 +152,8 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// TestNoCommitYet checks that an empty log has an empty history, even before the
-// files were looked for.
+// TestNoCommitYet checks that an empty log has an empty history, even before files
+// have been looked for.
 func TestNoCommitYet(t *testing.T) {
 	w := newWorld(t, 9, 1)
 	f := w.follow(New(w.config(newDisk(1).Process())), 0)

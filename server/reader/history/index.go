@@ -75,7 +75,7 @@ type Meter struct {
 const (
 	// maxWaiting is the maximum number of closed generations that wait to be written.
 	maxWaiting = 8
-	// awaited is the number of them that a tailer leaves waiting while it catches up.
+	// awaited is the number of closed generations that a tailer leaves waiting while it catches up.
 	awaited = 2
 )
 

@@ -21,7 +21,7 @@ type past struct {
 	info     *ledger.ContainerInfo
 	entry    Entry
 	updated  uint64
-	left     int // number of stacks and instances that are not made yet
+	left     int // number of stacks and instances that have not been made yet
 	part     int // part of the previous entry
 	inRun    bool
 	things   int // number of things seen or made since the last call to more

@@ -33,7 +33,7 @@ func (s *store) take(n int) *block {
 	return b
 }
 
-// give returns blocks that are no longer read to the store.
+// give puts blocks that nobody reads any longer back into the store.
 func (s *store) give(blocks []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// failReads makes the n-th read of a file fail, counted from 0. With lasting,
+// failReads makes the n-th read of a file fail, counted from 0. If lasting is set,
 // all later reads fail too. It counts the failed reads in hit.
 func failReads(n int, lasting bool, hit *int) memfs.Plan {
 	reads := 0
@@ -27,9 +27,9 @@ func failReads(n int, lasting bool, hit *int) memfs.Plan {
 	}
 }
 
-// ask requests everything that views return of every container, at a few
-// commits. Each response must be right, or the error that the index is being
-// built. It returns the number of those errors.
+// ask requests everything that views return about every container, at a few commits.
+// Each response must be right, or the error that the index is being built. It returns
+// the number of those errors.
 func (f *follower) ask(seqs []uint64) (unanswered int) {
 	t := f.world.t
 	t.Helper()

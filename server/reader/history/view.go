@@ -50,7 +50,7 @@ func (v *View) newest(key, to uint64, fn func(entry []byte) step) error {
 }
 
 // newestIn does the same as newest, and passes fn the number of the file or
-// generation. With last it may skip entries of a stack that has a newer one.
+// generation. If last is set, it may skip entries of a stack that has a newer one.
 func (v *View) newestIn(key, to uint64, last bool, fn func(part int, entry []byte) step) error {
 	to = min(to, v.last)
 	for i := len(v.gens) - 1; i >= 0; i-- {
