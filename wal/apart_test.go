@@ -91,7 +91,7 @@ func TestWritesWithinTheLogsDirectories(t *testing.T) {
 				t.Errorf("%s: the log was changed", to)
 			}
 			if _, err := os.Stat(part + "/new"); err == nil {
-				t.Fatalf("%s: it was created", to)
+				t.Fatalf("%s: the directory was created", to)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func TestWritesWithinTheLogsDirectories(t *testing.T) {
 	}
 }
 
-// TestBackupBesideTheLog checks that a backup can't go below the directory of the log,
+// TestBackupBesideTheLog checks that a backup can neither go below the log's directory
 // nor be restored to a directory above its own.
 func TestBackupBesideTheLog(t *testing.T) {
 	dir, _ := longLog(t)
@@ -169,8 +169,8 @@ func TestWritesWithinAnotherLog(t *testing.T) {
 }
 
 // TestNewLogWithinAnother checks that no log is created within the directories of
-// another, whether they exist or not. A log next to them may be opened, and so may one
-// that already exists within them.
+// another, whether those directories exist or not. A log may be created next to them, and
+// one that already exists within them may be opened.
 func TestNewLogWithinAnother(t *testing.T) {
 	dir, _ := longLog(t)
 	if err := os.Symlink(join(dir, segmentDir), dir+"-link"); err != nil {
@@ -198,15 +198,14 @@ func TestNewLogWithinAnother(t *testing.T) {
 	}
 }
 
-// A directory of the log that does not exist yet belongs to the log all the
-// same.
+// A directory of the log belongs to it even before it exists.
 func TestArchiveIntoHistory(t *testing.T) {
 	dir, w := longLog(t)
 	if _, err := Archive(dir, join(dir, historyDir), w.LastSeq(), nil); !errors.Is(err, ErrSameDir) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(join(dir, historyDir)); err == nil {
-		t.Error("it was created")
+		t.Error("the directory was created")
 	}
 }
 

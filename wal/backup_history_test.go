@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// ownFrame appends a frame that no other log of these tests has.
+// ownFrame appends a frame that no other log in these tests has.
 func ownFrame(t *testing.T, w *Writer) {
 	t.Helper()
 	f := testFrame(w.LastSeq()+1, 2, 2000)
@@ -68,8 +68,8 @@ func placed(t *testing.T, dir string, p Place) {
 	}
 }
 
-// TestBackupOntoOwnHistory backs up onto a copy that is no longer a part of the log.
-// The backup must be rejected before anything in the copy is changed.
+// TestBackupOntoOwnHistory backs up onto a copy that is no longer part of the log's
+// history. The backup must be rejected before anything in the copy is changed.
 func TestBackupOntoOwnHistory(t *testing.T) {
 	const shared = 120 // last commit when the copy was made
 	own := fmt.Sprintf("commits of its own after global_seq %d:", shared)
@@ -316,9 +316,9 @@ func TestRestoredIsBackedUpAgain(t *testing.T) {
 	}
 }
 
-// TestArchiveAmongAnotherHistory archives a copy that has continued on its own into
-// the archive of its original. A segment that both have, with different commits,
-// stays.
+// TestArchiveAmongAnotherHistory tries to archive a copy, which has continued on its own,
+// to the archive of its original. A segment that both have, with different commits, is
+// not moved.
 func TestArchiveAmongAnotherHistory(t *testing.T) {
 	dir, w := longLog(t)
 	out, archive := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "archive")

@@ -165,8 +165,8 @@ func TestBackupContinues(t *testing.T) {
 	}
 }
 
-// TestBackupIsNeverHalf interrupts a backup at each operation on the file
-// system. What is left is either rejected or a complete log.
+// TestBackupIsNeverHalf interrupts a backup at each operation on the
+// filesystem. What is left is either rejected or a complete log.
 func TestBackupIsNeverHalf(t *testing.T) {
 	dir, w := longLog(t)
 	checkpointAt(t, dir, 50)

@@ -42,8 +42,8 @@ func TestDroppedCheckpointsStayAway(t *testing.T) {
 	}
 }
 
-// filesOf returns the files of a directory with the given extension; none if
-// the directory is missing.
+// filesOf returns the files of a directory with the given extension, or none
+// if the directory is missing.
 func filesOf(d *memfs.Disk, dir, ext string) (map[string][]byte, error) {
 	p := d.Process()
 	defer p.Kill()

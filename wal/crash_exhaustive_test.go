@@ -89,9 +89,9 @@ func TestEveryBitFlip(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%s: %d bytes, flips survived %d, rejected %d", name, len(b), n.whole, n.refused)
+		t.Logf("%s: %d bytes, %d flips survived, %d were rejected", name, len(b), n.whole, n.refused)
 		if n.refused < within || name == firstSegment && within < 2000/step {
-			t.Errorf("%d flips were rejected, of %d in bytes that matter", n.refused, within)
+			t.Errorf("%d flips were rejected, but %d were in bytes that matter", n.refused, within)
 		}
 		if name != firstSegment && n.refused > 0 {
 			t.Errorf("%s: %d flips were rejected, although the frames alone show where the log ends", name, n.refused)
@@ -119,7 +119,7 @@ func TestEveryTruncation(t *testing.T) {
 				t.Fatalf("%s cut to %d bytes: %v", name, size, err)
 			}
 		}
-		t.Logf("%s: truncations survived %d, rejected %d", name, n.whole, n.refused)
+		t.Logf("%s: %d truncations survived, %d were rejected", name, n.whole, n.refused)
 		if (name == firstSegment) != (n.whole == 0) || (name != firstSegment) != (n.refused == 0) {
 			t.Errorf("%s: survived %d, rejected %d", name, n.whole, n.refused)
 		}

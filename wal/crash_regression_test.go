@@ -78,7 +78,7 @@ func TestRestOfTornFrameBehindSeal(t *testing.T) {
 			}
 			large := &wal.Frame{First: w.LastSeq() + 1, Count: 1, Body: wal.AppendRecord(nil, make([]byte, 30000))}
 			w.Append(large)
-			t.Fatal("it was appended without a rotation")
+			t.Fatal("the frame was appended without a rotation")
 		})
 		d.Crash()
 		sealed++
@@ -106,7 +106,7 @@ func TestNameOfEndIsSynced(t *testing.T) {
 			return f
 		})
 		if _, err := wal.Open(crashDir, options(p, nil)); err == nil {
-			t.Fatal("the failing sync is not reported")
+			t.Fatal("the failed sync was not reported")
 		}
 		p.Kill()
 		var r run

@@ -17,8 +17,8 @@ const (
 	crashSegment = 64 << 10
 )
 
-// frameFor returns the frame that these tests append after a commit. It is
-// always the same one, so its place alone tells what must be read back.
+// frameFor returns the frame that these tests append as the one that begins with commit
+// first. It is always the same, so first alone tells what must be read back.
 func frameFor(first uint64) *wal.Frame {
 	count := 1 + int(first%3)
 	size := []int{28000, 700, 20, 100, 1300, 900, 29000}[first%7] // the segment rotates before the seventh
@@ -54,8 +54,8 @@ type run struct {
 	begun uint64 // last commit that was passed to Append
 }
 
-// work opens the log, appends frames and closes it, in each round. It returns
-// the first error.
+// work opens the log, appends frames and closes the log, once per round. It returns the
+// first error.
 func (r *run) work(fs wal.FS, rounds, frames int) error {
 	for range rounds {
 		w, err := wal.Open(crashDir, options(fs, nil))
@@ -113,7 +113,7 @@ func readBack(fs wal.FS) (last uint64, err error) {
 		}
 		want := frameFor(last + 1)
 		if f.First != last+1 || f.Count != want.Count || f.Digest != want.Digest || !bytes.Equal(f.Body, want.Body) {
-			return last, fmt.Errorf("frame of commit %d is not what was appended", f.First)
+			return last, fmt.Errorf("the frame of commit %d differs from the appended one", f.First)
 		}
 		last = f.Last()
 	}
@@ -128,11 +128,11 @@ func (r *run) recovers(d *memfs.Disk) error {
 		return err
 	}
 	if w.LastSeq() < r.acked || w.LastSeq() > r.begun {
-		return fmt.Errorf("%w: the log ends at %d; commits to %d were acknowledged, and to %d begun", errLost, w.LastSeq(), r.acked, r.begun)
+		return fmt.Errorf("%w: the log ends at %d; commits up to %d were acknowledged, and up to %d begun", errLost, w.LastSeq(), r.acked, r.begun)
 	}
 	last, err := readBack(p)
 	if err != nil || last != w.LastSeq() {
-		return fmt.Errorf("%w: read back to %d of %d: %w", errLost, last, w.LastSeq(), err)
+		return fmt.Errorf("%w: read back up to %d of %d: %w", errLost, last, w.LastSeq(), err)
 	}
 	next := run{acked: last, begun: last}
 	if err := next.append(w); err != nil {

@@ -171,8 +171,8 @@ func TestFrameHeaderFields(t *testing.T) {
 }
 
 // TestBeginsOutOfPlace checks frames that begin a segment. Such a frame must be
-// at the start of a segment that is not the first one and has the size that the
-// frame states.
+// at the start of a segment other than the first, and that segment must have the size
+// that the frame states.
 func TestBeginsOutOfPlace(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -24,7 +24,7 @@ func TestMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := r.Moved(); got <= f.Time || got > clock {
-		t.Errorf("the batch of %d was durable at %d, but now it is %d", f.Time, got, clock)
+		t.Errorf("a batch with time %d was durable at %d; now it is %d", f.Time, got, clock)
 	}
 	if err := r.Close(); err != nil || r.Moved() != 0 {
 		t.Errorf("after Close: %d, %v", r.Moved(), err)
@@ -32,7 +32,7 @@ func TestMoved(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = Open(dir, o); err != nil { // the word must not count as reserved bytes
+	if _, err = Open(dir, o); err != nil { // END's word for this time must not count as reserved bytes
 		t.Fatal(err)
 	}
 }

@@ -41,7 +41,7 @@ func TestPrepareChangesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := readAll(t, r); got != last || w.LastSeq() != last {
-				t.Errorf("read to %d, the writer would continue after %d, want %d", got, w.LastSeq(), last)
+				t.Errorf("read up to %d, the writer would continue after %d, want %d", got, w.LastSeq(), last)
 			}
 			r.Close()
 			if err := w.Close(); err != nil {

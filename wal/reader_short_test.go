@@ -30,11 +30,11 @@ func TestReaderShortOfFiles(t *testing.T) {
 			f, err = r.Next()
 		}
 		if err != nil || f.First != want {
-			t.Fatalf("in place of %d: %+v %v", want, f, err)
+			t.Fatalf("instead of the frame from %d: %+v %v", want, f, err)
 		}
 		want = f.Last() + 1
 	}
 	if failures < 2 {
-		t.Errorf("%d segments could not be opened", failures)
+		t.Errorf("only %d segments could not be opened", failures)
 	}
 }

@@ -166,7 +166,7 @@ func TestSparseIndexIsBounded(t *testing.T) {
 		t.Errorf("%d places of %d segments (%d)", x.total, len(x.places), len(x.recent))
 	}
 	if _, ok := x.find(1, 1); ok {
-		t.Error("the oldest segment is remembered")
+		t.Error("the index still has the oldest segment")
 	}
 	if c, ok := x.find(200, 203); !ok || c.next != 203 {
 		t.Errorf("got %+v, %v", c, ok)

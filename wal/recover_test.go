@@ -182,7 +182,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("a rejected log was changed:\n%s\n%s", before, after)
 			}
 			if _, err := Verify(dir, VerifyOptions{}); err == nil {
-				t.Error("Verify finds nothing")
+				t.Error("Verify finds no damage")
 			}
 		})
 	}

@@ -86,7 +86,7 @@ func TestRepairOfCopy(t *testing.T) {
 		}
 		to.Crash()
 		if report, err := wal.Verify(copyDir, wal.VerifyOptions{FS: to.Process()}); err != nil || report.LastSeq != last {
-			t.Fatalf("seed %d: the repair kept commits to %d; after a power cut: %+v, %v", seed, last, report, err)
+			t.Fatalf("seed %d: the repair kept commits up to %d; after a power cut: %+v, %v", seed, last, report, err)
 		}
 	}
 }

@@ -188,7 +188,7 @@ func TestCopyBeginsLate(t *testing.T) {
 		want, _ := filesOf(d, crashDir+"/wal", ".seg")
 		got, _ := filesOf(to, copyDir+"/wal", ".seg")
 		if len(got) == 0 || len(got) != len(segments)-int(s.Ordinal) {
-			t.Fatalf("%d segments from number %d on", len(got), s.Ordinal)
+			t.Fatalf("the copy has %d segments, beginning with number %d", len(got), s.Ordinal)
 		}
 		for name, b := range got {
 			if !bytes.Equal(b, want[name]) {

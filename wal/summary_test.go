@@ -46,7 +46,7 @@ func TestSummarize(t *testing.T) {
 	}
 	look(firsts[1], false)
 	if s, err := Summarize(filepath.Join(dir, "missing"), Options{}); err != nil || s != (Summary{}) {
-		t.Errorf("%+v %v of a missing directory", s, err)
+		t.Errorf("%+v, %v for a missing directory", s, err)
 	}
 }
 

@@ -124,11 +124,11 @@ func TestRepair(t *testing.T) {
 			before := snapshot(t, dir)
 			dry, err := Repair(dir, RepairOptions{FS: noSync{}})
 			if after := snapshot(t, dir); after != before {
-				t.Fatal("changed without being accepted")
+				t.Fatal("the log was changed without Accept")
 			}
 			if hopeless[c.name] {
 				if err == nil {
-					t.Fatal("nothing can be repaired, but it does not say so")
+					t.Fatal("nothing can be repaired, but the report does not say so")
 				}
 				return
 			}
@@ -312,7 +312,7 @@ func TestRepairCheckpoints(t *testing.T) {
 				before := snapshot(t, dir)
 				dry, err := Repair(dir, o)
 				if snapshot(t, dir) != before {
-					t.Fatal("changed without being accepted")
+					t.Fatal("the log was changed without Accept")
 				}
 				if c.refuse {
 					if err == nil {

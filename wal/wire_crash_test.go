@@ -76,7 +76,7 @@ func copyCrashes(t *testing.T, step int, appendCopy func(*wal.Writer, *wal.Frame
 				t.Fatalf("%s at operation %d: %v", end.name, n, err)
 			}
 			if report, err := wal.Verify(copyDir, wal.VerifyOptions{FS: to.Process()}); durable > 0 && (err != nil || report.LastSeq < durable) {
-				t.Fatalf("%s at operation %d: commit %d was durable, but there is %+v, %v", end.name, n, durable, report, err)
+				t.Fatalf("%s at operation %d: commit %d was durable, but Verify reports %+v, %v", end.name, n, durable, report, err)
 			}
 			if err := errors.Join(fillCopy(from, crashDir, to.Process(), copyDir), sameSegments(d, to)); err != nil {
 				t.Fatalf("%s at operation %d: %v", end.name, n, err)

@@ -95,7 +95,7 @@ func TestCopySyncsInGroups(t *testing.T) {
 	durable := func(want uint64) {
 		t.Helper()
 		if b.Durable() != want || seen.Durable() != want || b.LastSeq() < want {
-			t.Fatalf("commit %d counts as durable, and %d for readers; the last sync that ended was of %d", b.Durable(), seen.Durable(), want)
+			t.Fatalf("the writer counts commits up to %d as durable, and readers up to %d; the last completed sync covers %d", b.Durable(), seen.Durable(), want)
 		}
 	}
 	first := put()

@@ -49,7 +49,7 @@ func original(t *testing.T) (*memfs.Disk, wal.FS) {
 			}
 		})
 		if killed != (i == 1) {
-			t.Fatalf("killed at the opening %d: %v", i, killed)
+			t.Fatalf("killed at opening %d: %v", i, killed)
 		}
 		p.Kill()
 	}
@@ -98,7 +98,7 @@ func fillCopyBy(appendCopy func(*wal.Writer, *wal.Frame) error, from wal.FS, ori
 		}
 		sent, rest, err := wal.ParseFrame(append(f.AppendWire(nil), "rest"...), origin.ID, w.Segment())
 		if err != nil || string(rest) != "rest" {
-			return fmt.Errorf("commit %d: %q is left: %w", f.First, rest, err)
+			return fmt.Errorf("commit %d: %q is left over: %w", f.First, rest, err)
 		}
 		if err := appendCopy(w, &sent); err != nil {
 			return fmt.Errorf("commit %d: %w", f.First, err)

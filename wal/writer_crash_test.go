@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCrashAtEveryOperation stops the process at its n-th operation on the file
-// system, for n = 0, 1, 2 … until there is no operation n. If it is a write,
+// TestCrashAtEveryOperation stops the process at its n-th operation on the
+// filesystem, for n = 0, 1, 2 … until there is no operation n. If it is a write,
 // half of it is written. Nothing happens after it.
 func TestCrashAtEveryOperation(t *testing.T) {
 	for n := 0; ; n++ {
@@ -102,7 +102,7 @@ func TestErrorAtEveryOperation(t *testing.T) {
 				case err == nil:
 					acked = w.LastSeq()
 				case !errors.Is(err, ErrFailed) || !errors.Is(err, errBroken):
-					t.Fatalf("%s failed, but Append says %v", fired, err)
+					t.Fatalf("%s failed, but Append returned %v", fired, err)
 				}
 			}
 			err = errors.Join(w.Err(), w.Close())
@@ -121,8 +121,8 @@ func TestErrorAtEveryOperation(t *testing.T) {
 	}
 }
 
-// TestHalfMadeLogs opens directories as a crash during the first start leaves
-// them.
+// TestHalfMadeLogs opens directories in states that a crash during the first start can
+// leave.
 func TestHalfMadeLogs(t *testing.T) {
 	for name, make := range map[string]func(dir string){
 		"empty directory": func(string) {},

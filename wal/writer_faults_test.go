@@ -38,13 +38,13 @@ func TestSyncFailureIsFinal(t *testing.T) {
 			t.Errorf("%s: Room %v, Err %v", op, w.Room(), w.Err())
 		}
 		if got := readAll(t, mustReader(t, dir, o)); got != 6 {
-			t.Errorf("%s: a reader sees %d", op, got)
+			t.Errorf("%s: a reader sees commits up to %d", op, got)
 		}
 		w.Close()
 		// The outcome was unknown. Now it is decided, and a torn frame is gone.
 		again := mustOpen(t, dir, small())
 		if got := again.LastSeq(); got != 8 && op == "sync" || got != 6 && op == "write" {
-			t.Errorf("%s: after opening again the last is %d", op, got)
+			t.Errorf("%s: after opening again, the last commit is %d", op, got)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestRoomKeepsItsPromise(t *testing.T) {
 					return nil
 				})
 				if err := w.Append(testFrame(w.LastSeq()+1, 1, size)); room == nil && err != nil {
-					t.Fatalf("body %d, batch %d: Room was nil, but %v", first, j, err)
+					t.Fatalf("body %d, batch %d: Room returned nil, but then Append %v", first, j, err)
 				}
 			}
 			f.setFail(nil)

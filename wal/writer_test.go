@@ -34,7 +34,7 @@ func TestAppendReopenRead(t *testing.T) {
 		t.Fatalf("read up to %d, want %d", got, want)
 	}
 	if names, _ := (OS{}).List(segmentsPath(dir)); strings.Contains(strings.Join(names, " "), spareName) {
-		t.Error("the spare is left after Close")
+		t.Error("Close did not remove the spare")
 	}
 }
 

@@ -32,7 +32,7 @@ func TestSharedPage(t *testing.T) {
 		for v := uint64(2); v <= 4; v++ {
 			word(page, 64).Store(v)
 			if word(other, 64).Load() != v {
-				t.Fatal("not shared")
+				t.Fatal("the other process does not see a store")
 			}
 			p.Locked("/end") // any operation
 		}
@@ -61,11 +61,11 @@ func TestStale(t *testing.T) {
 	put(t, p, "/end", string(make([]byte, pageSize)))
 	page, _ := p.Share("/end", true)
 	if page.Stale() {
-		t.Error("stale")
+		t.Error("the page is stale before the rename")
 	}
 	p.Rename("/end", "/other")
 	if !page.Stale() {
-		t.Error("not stale")
+		t.Error("the page is not stale after the rename")
 	}
 }
 
