@@ -119,9 +119,9 @@ func TestMirrorOverTLS(t *testing.T) {
 	awaitSeq(t, byCert.url, 2)
 }
 
-// TestFillOverTLS has a daemon join a log of which etcd holds only the end. It
-// must fill its directory from a daemon with a private CA, using a client
-// certificate.
+// TestFillOverTLS starts a second daemon on a log of which etcd holds only the end.
+// It must fill its directory from the first one, which has a private CA, using a
+// client certificate.
 func TestFillOverTLS(t *testing.T) {
 	t.Parallel()
 	etcd := "etcd://" + etcdtest.Start(t, 1).Members[0].Endpoint + "/tls"

@@ -78,7 +78,7 @@ func TestGrownUnderSleepingReader(t *testing.T) {
 			code := reader.exit(t)
 			words := reader.words.String()
 			if code != 1 || !strings.Contains(words, "replaced") || strings.Contains(words, "goroutine ") {
-				t.Errorf("exit code %d, want 1, a message about it, and no stack trace\n%.3000s", code, words)
+				t.Errorf("exit code %d, want 1, a message that the log was replaced, and no stack trace\n%.3000s", code, words)
 			}
 			t.Logf("exited %v after it resumed", time.Since(began).Round(time.Millisecond))
 			again := startProcess(t, "ledger-read", "-dir", dir)

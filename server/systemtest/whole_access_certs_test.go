@@ -24,7 +24,7 @@ type authority struct {
 	next int64
 }
 
-// A pair is the paths of a certificate and its private key.
+// A pair holds the paths of a certificate and its private key.
 type pair struct{ cert, key string }
 
 func newAuthority(t *testing.T) *authority {

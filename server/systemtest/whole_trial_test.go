@@ -35,8 +35,8 @@ var trial = []struct{ task, command, want string }{
 
 // TestStrangersTrial does everything in trial in a fresh copy of the repository
 // with an empty home. It starts a ledger, uses it by hand and from two
-// languages, backs it up, and starts the copy. Every word of a command must be
-// in README.md or in the help where people look for it.
+// languages, backs it up, and starts the copy. Every command and its flags must be
+// in README.md or in the help, where people look for them.
 func TestStrangersTrial(t *testing.T) {
 	t.Parallel()
 	tool(t, "make", "make")
