@@ -9,8 +9,7 @@ import (
 // A command is a row of the table from which arguments are resolved and help is generated.
 type command struct {
 	Words    string    // as typed: "read balances"
-	Args     string    // names of the arguments, with [optional] ones last: "CLASS_ID NAME"
-	Choices  []string  // values of the only argument, if they are few; for completion
+	Args     string    // names of the arguments, with [optional] ones last: "CLASS_ID NAME", or the values of the only one: "bash|zsh"
 	Hidden   bool      // not listed in help, because it is for programs
 	List     bool      // it shows one table, so it has -o csv
 	Purpose  string    // an imperative: "show …"

@@ -52,37 +52,41 @@ func wordsIn(list []suggestion) []string {
 var theFiles = []suggestion{{":files", ""}}
 
 func complete(table []command, words []string) []suggestion {
+	words = joinEquals(words)
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	words = joinEquals(words)
-	before, last := words[:len(words)-1], words[len(words)-1]
+	last := len(words) - 1
+	return slices.DeleteFunc(candidates(table, words[:last], words[last]), func(s suggestion) bool {
+		return !strings.HasPrefix(s.word, words[last]) && s != theFiles[0]
+	})
+}
+
+// candidates returns what can follow the words before the last one.
+func candidates(table []command, before []string, last string) []suggestion {
 	takesValue := valueFlags(table)
 	flags, typed, _ := split(before, takesValue)
-	cmd, _, err := resolve(table, typed)
-	if n := len(before); n > 0 && len(flags) > 0 && flags[len(flags)-1] == before[n-1] {
-		name := strings.TrimLeft(before[n-1], "-")
-		if takesValue[name] && len(before[n-1]) > 1 {
-			return matching(flagValues(cmd, name), last)
+	cmd, rest, err := resolve(table, typed)
+	if n := len(flags); n > 0 && flags[n-1] == before[len(before)-1] && len(flags[n-1]) > 1 {
+		if name := strings.TrimLeft(flags[n-1], "-"); takesValue[name] {
+			return flagValues(cmd, name)
 		}
 	}
 	switch {
 	case strings.HasPrefix(last, "-"):
-		return matching(flagNames(cmd), last)
+		return flagNames(cmd)
 	case len(typed) > 0 && typed[0] == "help":
-		return matching(nextWords(table, typed[1:]), last)
-	}
-	if err == nil && cmd.Args == operationArgs {
-		return matching(operationWords(typed[len(strings.Fields(cmd.Words)):], last), last)
-	}
-	if err == nil && (strings.HasPrefix(cmd.Args, "[DIR]") || strings.HasPrefix(cmd.Args, "[FILE]")) {
+		return nextWords(table, typed[1:])
+	case err != nil:
+		return nextWords(table, typed)
+	case cmd.Args == operationArgs:
+		return operationWords(rest, last)
+	case strings.HasPrefix(cmd.Args, "[DIR]"), strings.HasPrefix(cmd.Args, "[FILE]"):
 		return theFiles
+	case len(rest) == 0 && strings.Contains(cmd.Args, "|"):
+		return suggestions("", strings.Split(cmd.Args, "|"))
 	}
-	next := nextWords(table, typed)
-	if err == nil && cmd.Choices != nil && len(typed) == len(strings.Fields(cmd.Words)) {
-		next = append(next, suggestions("", cmd.Choices)...)
-	}
-	return matching(next, last)
+	return nextWords(table, typed)
 }
 
 // joinEquals joins words that bash has split at each =.
@@ -114,12 +118,6 @@ func operationWords(typed []string, last string) []suggestion {
 		}
 	}
 	return nil
-}
-
-func matching(list []suggestion, prefix string) []suggestion {
-	return slices.DeleteFunc(list, func(s suggestion) bool {
-		return !strings.HasPrefix(s.word, prefix) && s != theFiles[0]
-	})
 }
 
 func nextWords(table []command, typed []string) []suggestion {
@@ -217,16 +215,15 @@ func kindNames() []string {
 
 var completionCommand = command{
 	Words:   "completion",
-	Args:    "SHELL",
-	Choices: []string{"bash", "zsh", "fish"},
-	Purpose: "write the completion script for bash, zsh or fish",
+	Args:    "bash|zsh|fish",
+	Purpose: "write the completion script of a shell",
 	Notes: "It completes commands, flags, their values, and the names of operations and of their arguments. bash: put the first example into ~/.bashrc. zsh: source <(ledgerctl completion zsh), after\n" +
 		"compinit, in ~/.zshrc. fish: the second example.",
 	Examples: [2]string{"completion bash > ledgerctl.bash && source ledgerctl.bash", "completion fish > ~/.config/fish/completions/ledgerctl.fish"},
 	Run: func(c *call) error {
 		script, err := completionScripts.ReadFile("shells/ledgerctl." + c.args[0])
 		if err != nil {
-			return usagef("SHELL is %q, but must be bash, zsh or fish", c.args[0])
+			return usagef("there is no completion for %q, only for bash, zsh and fish", c.args[0])
 		}
 		_, err = c.out.Write(script)
 		return err
