@@ -83,7 +83,7 @@ func (r *readRun) run(c *call) error {
 	default:
 		err = r.pages(c, path, q)
 	}
-	return r.absent(c, path, err)
+	return r.absent(c, err)
 }
 
 // query returns the parameters that the flags stand for.
@@ -191,30 +191,16 @@ func (r *readRun) drawing(c *call, path string, q url.Values) error {
 	return r.pages(c, path, q)
 }
 
-// absent explains the error of a read with -at if the container did not exist then. It
-// reads from the history when the container was created.
-func (r *readRun) absent(c *call, path string, err error) error {
+// absent adds to the error of a read with -at how to find out if the container existed then.
+func (r *readRun) absent(c *call, err error) error {
 	var refused *apiError
-	if r.at.word == "" || !errors.As(err, &refused) || refused.Code != string(ledger.ContainerNotFound) && refused.Code != string(ledger.Forbidden) {
+	if r.at.word == "" || !errors.As(err, &refused) {
 		return err
 	}
-	var page struct {
-		Entries []struct {
-			Seq int64     `json:"global_seq"`
-			At  time.Time `json:"committed_at"`
-		}
+	switch ledger.Code(refused.Code) {
+	case ledger.ContainerNotFound, ledger.Forbidden: // Forbidden for a token limited to owners
+		refused.Message = strings.TrimSuffix(refused.Message, ".") + ": ledgerctl history " + c.args[0] + " shows when it existed"
 	}
-	container := strings.Join(strings.Split(path, "/")[:5], "/")
-	if c.read(container+"/history", url.Values{"order": {"oldest"}, "limit": {"1"}}, &page) != nil || len(page.Entries) == 0 {
-		return err
-	}
-	first := page.Entries[0]
-	known := fmt.Sprintf("it was created in commit %d, at %s", first.Seq, first.At.Format(time.RFC3339Nano))
-	if then := (moment{seq: number{value: first.Seq, given: r.at.seq.given}, at: first.At}); !then.isAfter(&r.at) {
-		known = "ledgerctl history " + c.args[0] + " says when it was created and removed"
-	}
-	refused.Code = string(ledger.ContainerNotFound) // it is Forbidden for a token limited to owners
-	refused.Message = fmt.Sprintf("container %s did not exist at %s: %s", c.args[0], r.at.said(), known)
 	return err
 }
 
