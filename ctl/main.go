@@ -27,7 +27,7 @@ import (
 // Main runs ledgerctl and returns its exit code. args does not include the program's
 // name. env is os.LookupEnv, or a function of a test.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) (string, bool)) int {
-	c := &call{ctx: context.Background(), in: stdin, out: bufio.NewWriterSize(stdout, 64<<10), words: stderr, table: commands, screen: newScreen(stdout, env)}
+	c := &call{ctx: context.Background(), in: stdin, out: bufio.NewWriterSize(stdout, 64<<10), words: stderr, table: commands, screen: screenOf(stdout)}
 	err := c.run(args, env)
 	if flushed := c.out.Flush(); err == nil {
 		err = flushed

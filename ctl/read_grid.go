@@ -40,7 +40,7 @@ type placement struct {
 // A gridPicture is a drawing of a grid or of a rectangle of it. Each thing has a mark,
 // which is drawn in all of its cells.
 type gridPicture struct {
-	screen              *screen
+	screen              int // its width in columns; 0: unknown
 	x, y, width, height int // the rectangle to draw, in cells
 	things              []placement
 }
@@ -69,7 +69,7 @@ func drawGrid(c *call, a *answer, region url.Values) (bool, error) {
 	if err := a.data(&d); err != nil {
 		return false, err
 	}
-	g := &gridPicture{screen: &c.screen, width: d.Width, height: d.Height, things: d.Placements}
+	g := &gridPicture{screen: c.screen.width, width: d.Width, height: d.Height, things: d.Placements}
 	if err := g.check(); err != nil {
 		return false, notALedgers(a.URL, "%w", err)
 	}
@@ -122,7 +122,7 @@ func (g *gridPicture) margin() int { return len(strconv.Itoa(g.y+g.height-1)) + 
 // fit returns the number of columns of the screen for each cell, or 0 if the grid is too
 // large.
 func (g *gridPicture) fit() int {
-	room := max(cmp.Or(g.screen.width, 80)-g.margin(), leastRoom)
+	room := max(cmp.Or(g.screen, 80)-g.margin(), leastRoom)
 	switch {
 	case g.height > mostRows || g.width > room:
 		return 0
@@ -136,10 +136,9 @@ func (g *gridPicture) fit() int {
 func (g *gridPicture) draw(out *bufio.Writer, step int) {
 	cells := slices.Repeat([]string{"·"}, g.width*g.height)
 	for i, p := range g.things {
-		mark := g.screen.paint(classColour(p.ClassID), gridMark(i))
 		for y := max(p.Y, g.y); y < min(p.Y+p.Height, g.y+g.height); y++ {
 			for x := max(p.X, g.x); x < min(p.X+p.Width, g.x+g.width); x++ {
-				cells[(y-g.y)*g.width+x-g.x] = mark
+				cells[(y-g.y)*g.width+x-g.x] = gridMark(i)
 			}
 		}
 	}

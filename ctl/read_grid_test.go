@@ -18,8 +18,7 @@ func TestGridFitsItsScreen(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {8, 4}, {16, 16}, {40, 3}, {3, 40}, {100, 20}, {1024, 1}, {1, 1024}, {1024, 1024}} {
 		for _, width := range []int{1, 12, 20, 44, 80, 200} {
 			t.Run(fmt.Sprintf("%dx%d on %d", size[0], size[1], width), func(t *testing.T) {
-				s := &screen{terminal: true, width: width}
-				g := &gridPicture{screen: s, width: size[0], height: size[1]}
+				g := &gridPicture{screen: width, width: size[0], height: size[1]}
 				g.things = []placement{{Width: 1, Height: 1},
 					{X: size[0] / 2, Y: size[1] / 2, Width: (size[0] + 1) / 2, Height: (size[1] + 1) / 2}}
 				if size[0]*size[1] == 1 {

@@ -3,49 +3,27 @@ package ctl
 import (
 	"io"
 	"os"
-	"strconv"
+	"syscall"
+	"unsafe"
 )
 
-// A screen describes what standard output can show. A file or pipe has no width and
-// no colors, so that programs get every byte.
+// A screen describes what standard output can show. A file or pipe has no width, so that
+// programs get every byte.
 type screen struct {
 	terminal bool
-	width    int  // in columns; 0: unlimited, or unknown
-	colour   bool // it is a terminal, and NO_COLOR (no-color.org) is not set
+	width    int // in columns; 0: unlimited, or unknown
 }
 
-func newScreen(w io.Writer, env func(string) (string, bool)) (s screen) {
-	if s.width, s.terminal = terminalWidth(w); s.terminal {
-		plain, _ := env("NO_COLOR")
-		kind, _ := env("TERM")
-		s.colour = plain == "" && kind != "dumb"
-	}
-	return s
-}
-
-// terminalWidth returns the width of w, or 0 if it is unknown.
-func terminalWidth(w io.Writer) (columns int, terminal bool) {
+// screenOf asks the kernel for the width of the terminal behind w (ioctl_tty(2) or tty(4),
+// TIOCGWINSZ).
+func screenOf(w io.Writer) screen {
 	f, ok := w.(*os.File)
 	if !ok {
-		return 0, false
+		return screen{}
 	}
-	return windowWidth(f.Fd())
+	var size struct{ Rows, Columns, XPixels, YPixels uint16 }
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))
+	return screen{terminal: errno == 0, width: int(size.Columns)}
 }
 
-func isTerminal(w io.Writer) bool {
-	_, ok := terminalWidth(w)
-	return ok
-}
-
-// bold is not a color but bold type.
-const bold = 1
-
-// classColour returns an ANSI color that is readable on light and dark backgrounds.
-func classColour(class int64) int { return 31 + int(class%6) }
-
-func (s *screen) paint(colour int, text string) string {
-	if !s.colour || text == "" {
-		return text
-	}
-	return "\x1b[" + strconv.Itoa(colour) + "m" + text + "\x1b[0m"
-}
+func isTerminal(w io.Writer) bool { return screenOf(w).terminal }

@@ -49,8 +49,7 @@ const none = "-"
 
 // flush writes the rows added since the last flush.
 func (t *table) flush() {
-	header := !t.begun && len(t.columns) > 0
-	if header {
+	if !t.begun && len(t.columns) > 0 {
 		names := slices.Clone(t.columns)
 		for i := range names {
 			if !t.csv {
@@ -73,8 +72,8 @@ func (t *table) flush() {
 		}
 	}
 	t.fit()
-	for i, row := range t.rows {
-		t.writeRow(row, header && i == 0)
+	for _, row := range t.rows {
+		t.writeRow(row)
 	}
 	t.rows = t.rows[:0]
 }
@@ -123,7 +122,7 @@ func (t *table) fit() {
 	}
 }
 
-func (t *table) writeRow(row []string, header bool) {
+func (t *table) writeRow(row []string) {
 	var line strings.Builder
 	for i, cell := range row {
 		if utf8.RuneCountInString(cell) > t.widths[i] {
@@ -139,11 +138,7 @@ func (t *table) writeRow(row []string, header bool) {
 			line.WriteString(cell + pad)
 		}
 	}
-	text := strings.TrimRight(line.String(), " ")
-	if header {
-		text = t.screen.paint(bold, text)
-	}
-	fmt.Fprintln(t.w, text)
+	fmt.Fprintln(t.w, strings.TrimRight(line.String(), " "))
 }
 
 // shorten shortens a text to width characters, the last of which is then an ellipsis.

@@ -56,7 +56,7 @@ var sections = map[string]string{
 func writeConnecting(w io.Writer) {
 	fmt.Fprint(w, "Every command has these flags. They may come before or after its arguments.\n")
 	writeFlags(w, globalFlags(), flag.NewFlagSet("", flag.ContinueOnError))
-	fmt.Fprint(w, "\nEvery flag can also be set in the environment, as LEDGER_ and its name in capitals, such as\nLEDGER_WRITE_URL for -write-url. NO_COLOR, set to any value, turns off colors on a terminal.\n\n"+
+	fmt.Fprint(w, "\nEvery flag can also be set in the environment, as LEDGER_ and its name in capitals, such as\nLEDGER_WRITE_URL for -write-url.\n\n"+
 		"Both addresses must belong to one ledger: a verb reads the decimals of an AMOUNT from the read daemon. It does not commit\n"+
 		"if the ids of the two logs differ. It can't tell if one log is a copy of the other, or if the token lacks the scope log.\n"+
 		"In that case it commits, and -dry-run reports that they were not compared.\n")
