@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"assetledger/ctl/client"
 	"assetledger/ledger"
@@ -61,18 +63,20 @@ type batch struct {
 	resume     bool
 
 	in        *lineReader
-	first     []byte // the first line, already read
-	column    string // header of the first column: lines of a file, or transactions of a batch
+	again     io.ReadSeeker // the input, if it can be read once more and a read never waits; nil for a pipe
+	start     int64         // where again begins
+	size      int64         // size of a file in bytes; 0: not known
+	column    string        // header of the first column: lines of a file, or transactions of a batch
 	table     *table
 	text      []byte // reused buffer
-	bar       *bar
-	mark      *resumeMark // nil without -resume
-	group     group
+	shown     *progress
+	mark      *resumeMark             // nil without -resume
 	ended     error                   // why the input ended
 	stopping  context.Context         // done when no more lines are to be sent; its cause says why
 	halt      context.CancelCauseFunc // cancels stopping
+	last      int                     // line or transaction whose result was added last
 	written   int                     // the results of all lines up to this one are written
-	last      int                     // line or transaction whose result was shown last
+	rows      int                     // results since the last flush
 	untried   int
 	refused   int
 	committed int // includes replayed ones
@@ -96,18 +100,14 @@ func (b *batch) run(c *call) error {
 	case <-b.stopping.Done():
 		return b.halted(context.Cause(b.stopping))
 	}
-	defer b.bar.clear()
+	b.shown = newProgress(c.words)
 	b.table = c.newTable(b.column, "global_seq", "batch_seq", "minted", "result")
 	err := b.sendLines(c)
-	b.bar.clear()
-	if saved := b.mark.end(b.doubt); saved != nil {
-		if err != nil {
-			return exitf(exitCode(err), "%v; %v", err, saved)
-		}
-		return saved
-	}
-	if err != nil {
-		return err
+	b.shown.clear()
+	if saved := b.mark.end(b.doubt); saved != nil && err != nil {
+		return exitf(exitCode(err), "%v; %v", err, saved)
+	} else if saved != nil || err != nil {
+		return cmp.Or(saved, err)
 	}
 	if flushed := c.out.Flush(); flushed != nil {
 		return exitf(exitFailure, "%s; the results could not be written: %v", b.done(), flushed)
@@ -125,31 +125,29 @@ func (b *batch) prepare(c *call) error {
 	if err != nil {
 		return err
 	}
-	b.bar = newBar(c.words, in)
-	var again io.ReadSeeker // the lines, to read them once more; nil for a pipe
-	var start int64
-	if b.bar.in != nil {
-		again = in.(*os.File)
-		start, _ = again.Seek(0, io.SeekCurrent) // of a regular file
+	if f, isFile := in.(*os.File); isFile {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			b.again, b.size = f, info.Size()
+			b.start, _ = f.Seek(0, io.SeekCurrent)
+		}
 	}
-	b.in = newLineReader(in, maxLine)
-	b.first, err = firstLine(b.in)
+	b.column, b.in = "line", newLineReader(in, maxLine)
+	first, err := b.in.peek()
 	if err == io.EOF {
 		return usagef("%s is empty", b.file)
 	}
 	if err != nil {
 		return b.unreadable(err)
 	}
-	b.column = "line"
-	if beginsBody(b.first) {
-		b.column = "n"
-		text, err := b.unpack(io.MultiReader(bytes.NewReader(b.first), strings.NewReader("\n"), b.in.in))
+	if beginsBody(first) {
+		text, err := b.unpack(io.MultiReader(bytes.NewReader(first), strings.NewReader("\n"), b.in.in))
 		if err != nil {
 			return err
 		}
-		again, start, b.in, b.first = bytes.NewReader(text), 0, newLineReader(bytes.NewReader(text), maxInput), nil
+		b.column, b.again, b.start, b.size = "n", bytes.NewReader(text), 0, 0
+		b.in = newLineReader(b.again, maxInput)
 	}
-	return b.verify(again, start)
+	return b.verify()
 }
 
 // summary returns the error if lines were rejected. On a terminal it also reports success.
@@ -168,22 +166,9 @@ func (b *batch) summary(c *call) error {
 		return exitf(exitRefused, "%d of %s failed%s", b.refused, count(b.committed+b.refused+b.untried, "transaction"), &note)
 	}
 	if isTerminal(c.words) {
-		c.say("%s committed in %v%s", count(b.committed, "transaction"), b.bar.elapsed(), &note)
+		c.say("%s committed in %v%s", count(b.committed, "transaction"), b.shown.elapsed(), &note)
 	}
 	return nil
-}
-
-// firstLine returns the first line that is not blank, or io.EOF if there is none.
-func firstLine(lines *lineReader) ([]byte, error) {
-	for {
-		line, err := lines.next()
-		if err != nil {
-			return nil, err
-		}
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			return line, nil
-		}
-	}
 }
 
 // beginsBody reports whether the first line begins the body of a batch request, which
@@ -196,52 +181,44 @@ func beginsBody(line []byte) bool {
 	return fields["transactions"] != nil || fields["on_error"] != nil
 }
 
-// unpack returns the transactions of the body of a batch request as lines.
+// unpack returns the transactions of the body of a batch request as lines. Repeated and
+// unknown fields are errors.
 func (b *batch) unpack(in io.Reader) ([]byte, error) {
 	body, err := readWhole(in, b.file, ": give it as one transaction per line")
 	if err != nil {
 		return nil, err
 	}
-	fields, err := bodyFields(body)
+	var text bytes.Buffer
+	seen := map[string]bool{}
+	err = eachField(body, func(name string, value json.RawMessage) error {
+		var transactions []json.RawMessage
+		var mode string
+		switch {
+		case seen[name]:
+			return fmt.Errorf("it has %s twice", name)
+		case name == "transactions":
+			json.Unmarshal(value, &transactions) // after an error there are none
+		case name != "on_error":
+			return fmt.Errorf("it has an unknown field %.100q", name)
+		case b.onError.value != "":
+			return errors.New("it has its own on_error: omit -on-error")
+		case json.Unmarshal(value, &mode) != nil || b.onError.Set(mode) != nil:
+			return fmt.Errorf("its on_error is %.100s, but must be continue or stop", value)
+		}
+		seen[name] = true
+		for _, tx := range transactions {
+			json.Compact(&text, tx)
+			text.WriteByte('\n')
+		}
+		return nil
+	})
+	if err == nil && text.Len() == 0 {
+		err = errors.New("it has no transactions: give an array with at least one")
+	}
 	if err != nil {
 		return nil, usagef("%s is not a batch: %v", b.file, err)
 	}
-	var transactions []json.RawMessage
-	if err := json.Unmarshal(fields["transactions"], &transactions); err != nil || len(transactions) == 0 {
-		return nil, usagef("%s has no transactions: give an array with at least one", b.file)
-	}
-	if text := fields["on_error"]; text != nil {
-		var mode string
-		if b.onError.value != "" {
-			return nil, usagef("the batch has its own on_error: omit -on-error")
-		}
-		if json.Unmarshal(text, &mode) != nil || b.onError.Set(mode) != nil {
-			return nil, usagef("on_error of %s is %.100s, and must be continue or stop", b.file, text)
-		}
-	}
-	var text bytes.Buffer
-	for _, tx := range transactions {
-		json.Compact(&text, tx)
-		text.WriteByte('\n')
-	}
 	return text.Bytes(), nil
-}
-
-// bodyFields returns the fields of the body of a batch request. Repeated and unknown
-// fields are errors.
-func bodyFields(body []byte) (map[string]json.RawMessage, error) {
-	fields := map[string]json.RawMessage{}
-	err := eachField(body, func(name string, value json.RawMessage) error {
-		switch {
-		case name != "transactions" && name != "on_error":
-			return fmt.Errorf("it has an unknown field %.100q", name)
-		case fields[name] != nil:
-			return fmt.Errorf("it has %s twice", name)
-		}
-		fields[name] = value
-		return nil
-	})
-	return fields, err
 }
 
 func (b *batch) unreadable(err error) error {
@@ -265,59 +242,100 @@ func (b *batch) done() string {
 	return fmt.Sprintf("%d committed and %d failed", b.committed, b.refused)
 }
 
-// Advice about lines whose outcome is unknown.
-const (
-	againAll   = "run the same command again; nothing is committed twice"
-	againKeyed = "send again those that have an idempotency_key"
-)
-
-// unanswered adds to an error what is known about the transactions. what names the
-// transactions whose outcome is unknown ("": none), and next says what to do.
-func (b *batch) unanswered(err error, what, next string) error {
-	switch {
-	case what == "" && b.committed+b.refused == 0:
-		return err
-	case what == "":
-		return exitf(exitCode(err), "%v; %s before that", err, b.done())
-	}
-	return exitf(max(exitSilent, exitCode(err)), "%v; %s before, and the outcome of %s is unknown: %s", err, b.done(), what, next)
-}
-
-func (b *batch) add(c *call, n int, r *client.Verdict, raw []byte) {
-	b.last = n
-	if c.ndjson() {
-		b.text = append(append(b.text[:0], `{"`...), b.column...)
-		b.text = strconv.AppendInt(append(b.text, `":`...), int64(n), 10)
-		b.text = append(append(append(b.text, ','), raw[1:]...), '\n')
-		c.raw(b.text)
-	}
-	switch {
-	case r.Err == nil && r.Replayed:
-		b.replayed++
-		fallthrough
+// add counts and shows a result.
+func (b *batch) add(c *call, r *client.Answered) error {
+	b.mark.result(r)
+	b.shown.clear()
+	result := "committed"
+	switch skipped := b.mark.isDone(r.Number); {
 	case r.Err == nil:
 		b.committed++
+		if r.Replayed || skipped {
+			b.replayed++
+			result = "replayed"
+		}
+		if skipped {
+			result = "done by an earlier run"
+		}
 	case r.Err.Code == string(ledger.NotAttempted):
 		b.untried++
 	default:
 		b.refused++
 	}
-	if !c.json() {
-		b.row(c, n, r)
+	switch {
+	case c.json():
+		b.addJSON(c, r)
+	case r.Err != nil:
+		c.toPeople(r.Err)
+		b.table.row(r.Number, none, none, none, r.Err.Error())
+	case r.GlobalSeq == 0:
+		b.table.row(r.Number, none, none, none, result)
+	default:
+		b.table.row(r.Number, r.GlobalSeq, r.BatchSeq, joinInts(r.Minted), result)
+	}
+	b.last = r.Number
+	if b.rows++; b.rows == ledger.MaxBatch || !r.More && (b.again == nil || c.json()) {
+		return b.flush(c)
+	}
+	return nil
+}
+
+// addJSON shows a result as NDJSON, or as an entry of one object like the response of
+// /v1/commit/batch.
+func (b *batch) addJSON(c *call, r *client.Answered) {
+	switch b.text = b.text[:0]; {
+	case c.ndjson():
+		b.text = append(append(b.text, `{"`...), b.column...)
+		b.text = strconv.AppendInt(append(b.text, `":`...), int64(r.Number), 10)
+		b.text = append(append(append(b.text, ','), r.Raw[1:]...), '\n')
+	case b.last == 0:
+		b.text = append(append(b.text, `{"results":[`...), r.Raw...)
+	default:
+		b.text = append(append(b.text, ','), r.Raw...)
+	}
+	c.raw(b.text)
+}
+
+// end shows what remains to be shown of the results.
+func (b *batch) end(c *call) {
+	if c.json() && !c.ndjson() && b.last > 0 {
+		c.raw([]byte("]}\n"))
+	}
+	if err := b.flush(c); err != nil {
+		b.halt(err)
 	}
 }
 
-func (b *batch) row(c *call, n int, r *client.Verdict) {
-	if r.Err != nil {
-		c.toPeople(r.Err)
-		b.table.row(n, "-", "-", "-", r.Err.Error())
-		return
+// flush writes the buffered results.
+func (b *batch) flush(c *call) error {
+	if !c.json() {
+		b.table.flush()
 	}
-	result := "committed"
-	if r.Replayed {
-		result = "replayed"
+	if err := c.out.Flush(); err != nil {
+		return fmt.Errorf("not all results from line %d on could be written: %w", b.written+1, err)
 	}
-	b.table.row(n, r.GlobalSeq, r.BatchSeq, joinInts(r.Minted), result)
+	b.written, b.rows = b.last, 0
+	if b.shown.due() {
+		b.shown.say("%s", b.progress(b.shown.elapsed()))
+	}
+	return nil
+}
+
+// progress describes how far the batch is: 25%, 1000 lines, 1000/s, 3s left.
+func (b *batch) progress(took time.Duration) string {
+	text := count(b.last, "line")
+	if b.refused > 0 {
+		text += fmt.Sprintf(", %d rejected", b.refused)
+	}
+	if took > 0 {
+		text += fmt.Sprintf(", %.0f/s", float64(b.last)/took.Seconds())
+	}
+	if b.size > 0 {
+		at, _ := b.again.Seek(0, io.SeekCurrent)
+		at = min(max(at, 1), b.size) // the file may have grown
+		text = fmt.Sprintf("%d%%, %s, %v left", 100*at/b.size, text, left(took, at, b.size))
+	}
+	return text
 }
 
 // untilSignal returns a context that the first SIGINT or SIGTERM cancels. Its cause is
@@ -325,32 +343,16 @@ func (b *batch) row(c *call, n int, r *client.Verdict) {
 // at the start, such as by nohup or &, stay ignored.
 func untilSignal(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, halt := context.WithCancelCause(ctx)
-	arrived := make(chan os.Signal, 1)
-	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		if !signal.Ignored(s) {
-			signal.Notify(arrived, s)
+			arrived, stop := signal.NotifyContext(ctx, s)
+			context.AfterFunc(arrived, func() {
+				stop()
+				halt(exitf(128+int(s), "stopped by a signal (%v)", s))
+			})
 		}
 	}
-	go func() {
-		defer signal.Stop(arrived)
-		select {
-		case s := <-arrived:
-			halt(exitf(128+int(s.(syscall.Signal)), "stopped by a signal (%v)", s))
-		case <-ctx.Done():
-		}
-	}()
 	return ctx, halt
-}
-
-// flush writes the buffered results. whole says that they include all results up to line last.
-func (b *batch) flush(c *call, last int, whole bool) error {
-	if err := c.out.Flush(); err != nil {
-		return fmt.Errorf("not all results from line %d on could be written: %w", b.written+1, err)
-	}
-	if whole {
-		b.written = last
-	}
-	return nil
 }
 
 const noneExecuted = "no line was executed"

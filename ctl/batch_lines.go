@@ -7,10 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"iter"
 	"math"
+	"slices"
 
 	"assetledger/ctl/client"
 	"assetledger/ledger"
@@ -19,33 +18,29 @@ import (
 const (
 	maxLine    = 16 << 20 // maximum size of a line in bytes; a request may have 64 MiB
 	runBytes   = 64 << 10 // collected lines are passed to the client when they reach this size in bytes
-	groupBytes = 8 << 20  // results are shown when their lines reach this size in bytes
 	linesAhead = 4 * ledger.MaxBatch
 )
 
 // sendLines commits the lines, and shows their results.
 func (b *batch) sendLines(c *call) error {
-	o := client.LinesOptions{Base: c.writeURL, OnError: b.onError.value, Window: linesAhead, GiveUp: c.timeout.Duration}
-	o.Stop = b.stopping.Done()
+	o := client.LinesOptions{Base: c.writeURL, OnError: b.onError.value, Window: linesAhead, GiveUp: c.timeout.Duration, Stop: b.stopping.Done()}
 	o.Again = func(why error, keyed bool) {
-		b.bar.clear()
+		b.shown.clear()
 		saying := sameKey
 		if !keyed {
 			saying = "retrying the lines that were not executed"
 		}
 		c.again(saying)(why)
 	}
-	for r, err := range c.api.CommitLines(c.ctx, b.lines(bytes.Clone(b.first)), o) {
-		if err != nil {
-			return b.failed(c, err)
+	for r, err := range c.api.CommitLines(c.ctx, b.lines, o) {
+		if failed, ok := errors.AsType[*client.Unanswered](err); ok {
+			return b.failed(c, failed)
 		}
-		if err := b.result(c, &r); err != nil {
+		if err := b.add(c, &r); err != nil {
 			b.halt(err) // results of lines in flight are still counted
 		}
 	}
-	if err := b.endGroup(c); err != nil {
-		b.halt(err)
-	}
+	b.end(c)
 	if why := context.Cause(b.stopping); why != nil {
 		return b.halted(why)
 	}
@@ -55,49 +50,61 @@ func (b *batch) sendLines(c *call) error {
 	return nil
 }
 
-// lines yields line and the lines after it, in slices of lines that are available
-// together. The bool reports whether more are available without waiting. At the end it
-// sets b.ended.
-func (b *batch) lines(line []byte) iter.Seq2[[]client.Line, bool] {
-	return func(yield func([]client.Line, bool) bool) {
-		var run []client.Line
-		var text []byte // text of the lines to yield
-		var tx ledger.Transaction
-		for b.ended == nil {
-			if line = bytes.TrimSpace(line); len(line) > 0 {
-				if b.ended = b.mark.reached(b.in.number); b.ended != nil {
-					break
-				}
-				var l client.Line
-				text, l = b.line(text, line, b.in.number, &tx)
-				run = append(run, l)
-				if l.Given != nil && b.onError.value == "stop" && !b.mark.isDone(l.Number) {
-					b.ended = io.EOF
-				}
+// failed returns the error for lines without a result.
+func (b *batch) failed(c *call, why *client.Unanswered) error {
+	b.end(c)
+	err := inWords(why.Err)
+	if why.Answer != nil {
+		err = c.refusal(&answer{*why.Answer})
+	}
+	if cause := context.Cause(b.stopping); cause != nil {
+		err = exitf(max(exitCode(cause), exitCode(err)), "%v; %v", cause, err)
+	}
+	if b.doubt = len(why.Doubtful) > 0; !b.doubt {
+		if b.committed+b.refused == 0 {
+			return err
+		}
+		return exitf(exitCode(err), "%v; %s before that", err, b.done())
+	}
+	next := "run the same command again; nothing is committed twice"
+	if slices.ContainsFunc(why.Doubtful, func(l client.Line) bool { return !l.Keyed }) {
+		next = "send again those that have an idempotency_key"
+	}
+	return exitf(max(exitSilent, exitCode(err)), "%v; %s before, and the outcome of lines %d to %d is unknown: %s; no later line was executed",
+		err, b.done(), why.Doubtful[0].Number, why.Doubtful[len(why.Doubtful)-1].Number, next)
+}
+
+// lines yields the lines of the input, in slices of lines that are available together. The
+// bool reports whether more are available without waiting. At the end it sets b.ended.
+func (b *batch) lines(yield func([]client.Line, bool) bool) {
+	var run []client.Line
+	var text []byte // text of the lines to yield
+	var tx ledger.Transaction
+	for b.ended == nil {
+		line, err := b.in.next()
+		if err == nil || err == io.EOF {
+			err = cmp.Or(b.mark.reached(b.in.number), err)
+		}
+		if b.ended = err; err == nil && len(line) > 0 {
+			var l client.Line
+			text, l = b.line(text, line, b.in.number, &tx)
+			run = append(run, l)
+			if l.Given != nil && b.onError.value == "stop" && !b.mark.isDone(l.Number) {
+				b.ended = io.EOF
 			}
-			ready := b.bar.in != nil || b.in.ready()
-			if len(run) > 0 && (len(text) >= runBytes || b.mark.full(run) || !ready || b.ended != nil) {
-				if err := b.mark.send(b.stopping, run); err != nil {
-					b.halt(err)
-					return
-				}
-				if !yield(run, (ready || b.bar.regular) && b.mark == nil) { // mark.send may wait for results
-					return
-				}
-				run, text = make([]client.Line, 0, len(run)), make([]byte, 0, runBytes)
-			}
-			if b.ended == nil {
-				line, b.ended = b.in.next()
-				if b.ended == io.EOF {
-					b.ended = cmp.Or(b.mark.reached(math.MaxInt), b.ended)
-				}
-			}
+		}
+		ready := b.ended == nil && (b.again != nil || b.in.ready())
+		if len(run) == 0 || ready && len(text) < runBytes && !b.mark.full(run) {
+			continue
 		}
 		if err := b.mark.send(b.stopping, run); err != nil {
 			b.halt(err)
-		} else if len(run) > 0 {
-			yield(run, false)
+			return
 		}
+		if !yield(run, ready && b.mark == nil) { // mark.send may wait for results
+			return
+		}
+		run, text = make([]client.Line, 0, len(run)), make([]byte, 0, runBytes)
 	}
 }
 
@@ -155,104 +162,12 @@ func ofWords(line []byte) ([]byte, error) {
 	return append(ledger.AppendOperations([]byte(`{"operations":`), []ledger.Op{op}), '}'), nil
 }
 
-type group struct {
-	lines   int
-	size    int      // size of the lines in bytes
-	last    int      // number of the last line
-	results [][]byte // set if they are shown as one response
-}
-
-func (b *batch) result(c *call, r *client.Answered) error {
-	b.mark.result(r)
-	skipped := b.mark.isDone(r.Number)
-	alone := r.Given != nil && !skipped
-	if alone {
-		if err := b.endGroup(c); err != nil {
-			return err
-		}
-	}
-	b.bar.clear()
-	g := &b.group
-	g.lines, g.size, g.last = g.lines+1, g.size+len(r.Text), r.Number
-	if skipped {
-		b.skip(c, r.Number)
-	} else {
-		b.add(c, r.Number, &r.Verdict, r.Raw)
-		if c.json() && !c.ndjson() {
-			g.results = append(g.results, bytes.Clone(r.Raw))
-		}
-	}
-	switch {
-	case alone, g.lines == ledger.MaxBatch, g.size >= groupBytes, !r.More && !b.bar.regular:
-		return b.endGroup(c)
-	case !r.More:
-		return b.flush(c, r.Number, c.ndjson())
-	}
-	return nil
-}
-
-// endGroup shows the results of the group.
-func (b *batch) endGroup(c *call) error {
-	g := b.group
-	if g.lines == 0 {
-		return nil
-	}
-	b.group = group{}
-	if len(g.results) > 0 {
-		c.showRaw(&answer{client.Answer{Body: fmt.Appendf(nil, `{"results":[%s]}`, bytes.Join(g.results, []byte(",")))}})
-	}
-	if !c.json() {
-		b.table.flush()
-	}
-	if err := b.flush(c, g.last, true); err != nil {
-		return err
-	}
-	b.bar.at(g.last, b.refused)
-	return nil
-}
-
-// skip shows a line that an earlier run committed.
-func (b *batch) skip(c *call, line int) {
-	b.committed++
-	b.replayed++
-	switch {
-	case c.ndjson():
-		fmt.Fprintf(c.out, `{"line":%d,"skipped":true}`+"\n", line)
-	case !c.json():
-		b.table.row(line, "-", "-", "-", "done by an earlier run")
-	}
-}
-
-func (b *batch) failed(c *call, err error) error {
-	if !c.json() {
-		b.table.flush() // also writes the header if there was no result
-	}
-	if err := b.endGroup(c); err != nil {
-		b.halt(err)
-	}
-	why, _ := errors.AsType[*client.Unanswered](err)
-	if err = inWords(why.Err); why.Answer != nil {
-		err = c.refusal(&answer{*why.Answer})
-	}
-	if cause := context.Cause(b.stopping); cause != nil {
-		err = exitf(max(exitCode(cause), exitCode(err)), "%v; %v", cause, err)
-	}
-	b.doubt = len(why.Doubtful) > 0
-	what, next := "", againAll
-	for _, l := range why.Doubtful {
-		what = fmt.Sprintf("lines %d to %d", why.Doubtful[0].Number, l.Number)
-		if !l.Keyed {
-			next = againKeyed
-		}
-	}
-	return b.unanswered(err, what, next+"; no later line was executed")
-}
-
 type lineReader struct {
 	in     *bufio.Reader
 	most   int // maximum size of a line in bytes
-	number int // number of the line returned last, counted from 1
+	number int // number of the line returned last, counted from 1; MaxInt at the end
 	line   []byte
+	peeked bool // next returns the same line again
 }
 
 func newLineReader(in io.Reader, most int) *lineReader {
@@ -261,26 +176,41 @@ func newLineReader(in io.Reader, most int) *lineReader {
 
 var errLongLine = errors.New("the line is too long")
 
-// next returns the next line with its line break. It is valid until the next call. The
-// error is io.EOF after the last line, and errLongLine for a line that is too long.
+// next returns the next line without the spaces around it. It is valid until the next
+// call. The error is io.EOF after the last line, and errLongLine for a line that is too long.
 func (l *lineReader) next() ([]byte, error) {
+	if l.peeked {
+		l.peeked = false
+		return bytes.TrimSpace(l.line), nil
+	}
 	l.line = l.line[:0]
 	for {
 		part, err := l.in.ReadSlice('\n')
 		l.line = append(l.line, part...)
-		if len(l.line) > l.most {
+		switch {
+		case len(l.line) > l.most:
 			l.number++
 			return nil, errLongLine
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
+		case err == bufio.ErrBufferFull:
 			continue
-		}
-		if err != nil && (err != io.EOF || len(l.line) == 0) {
+		case err == io.EOF && len(l.line) == 0:
+			l.number = math.MaxInt
+			return nil, err
+		case err != nil && err != io.EOF:
 			return nil, err
 		}
 		l.number++
-		return l.line, nil
+		return bytes.TrimSpace(l.line), nil
 	}
+}
+
+// peek returns the first line that is not empty. next returns it again.
+func (l *lineReader) peek() (line []byte, err error) {
+	for err == nil && len(line) == 0 {
+		line, err = l.next()
+	}
+	l.peeked = err == nil
+	return line, err
 }
 
 // ready reports whether the next line is available, so that next does not wait.

@@ -1,7 +1,6 @@
 package ctl
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -142,11 +141,11 @@ var (
 	errChanged = errors.New("the lines have changed")
 )
 
-// verify reads once more the lines that earlier runs sent, and returns an error unless
-// they are the same. It reads them from again, which begins at the offset start.
-func (b *batch) verify(again io.ReadSeeker, start int64) (err error) {
+// verify reads the lines that earlier runs sent, and returns an error unless they are
+// the same. Then it goes back to the beginning of the input.
+func (b *batch) verify() (err error) {
 	m := b.mark
-	if m == nil || again == nil {
+	if m == nil || b.again == nil {
 		return nil
 	}
 	open := m.earlier.open()
@@ -154,10 +153,10 @@ func (b *batch) verify(again io.ReadSeeker, start int64) (err error) {
 	if m.open.To == 0 {
 		return nil
 	}
-	var text []byte
+	var line, text []byte
 	var tx ledger.Transaction
-	for line := b.first; err == nil && b.in.number <= m.open.To; line, err = b.in.next() {
-		if line = bytes.TrimSpace(line); len(line) == 0 {
+	for line, err = b.in.next(); err == nil && b.in.number <= m.open.To; line, err = b.in.next() {
+		if len(line) == 0 {
 			continue
 		}
 		_, l := b.line(text[:0], line, b.in.number, &tx)
@@ -170,10 +169,10 @@ func (b *batch) verify(again io.ReadSeeker, start int64) (err error) {
 			open.Sum -= sum
 		}
 	}
-	if err != nil && err != io.EOF {
-		return b.unreadable(err)
+	if err == nil || err == io.EOF {
+		err = m.reached(math.MaxInt)
 	}
-	if err := m.reached(math.MaxInt); err != nil {
+	if err != nil {
 		return b.unreadable(err)
 	}
 	if open.Sum != 0 {
@@ -181,8 +180,8 @@ func (b *batch) verify(again io.ReadSeeker, start int64) (err error) {
 			"restore them and run the batch again, before you correct what it rejects; %s", open.After+1, open.To, b.file, noneExecuted)
 	}
 	m.seen, m.checked = 0, false // lines compares them once more
-	b.first, b.in = nil, newLineReader(again, b.in.most)
-	_, err = again.Seek(start, io.SeekStart)
+	b.in = newLineReader(b.again, b.in.most)
+	_, err = b.again.Seek(b.start, io.SeekStart)
 	return err
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -57,10 +59,13 @@ func TestBatchSplitsLines(t *testing.T) {
 				}
 				fmt.Fprintf(w, `{"results":[%s]}`, strings.Join(results, ","))
 			}))
-			input := strings.NewReader(strings.Repeat(`{"operations":[]}`+"\n", lines))
+			input := filepath.Join(t.TempDir(), "lines")
+			if err := os.WriteFile(input, bytes.Repeat([]byte(`{"operations":[]}`+"\n"), lines), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			var stdout, stderr bytes.Buffer
-			args := append([]string{"batch", "-f", "-", "-write-url", daemon.URL}, c.args...)
-			code := Main(args, input, &stdout, &stderr, func(string) (string, bool) { return "", false })
+			args := append([]string{"batch", "-f", input, "-write-url", daemon.URL}, c.args...)
+			code := Main(args, nil, &stdout, &stderr, func(string) (string, bool) { return "", false })
 			daemon.Close() // waits for the handler, so that sizes no longer changes
 			if code != c.code || !slices.Equal(sizes, c.sizes) || !strings.Contains(stderr.String(), c.stderr) {
 				t.Errorf("exit code %d, requests %v, words %q", code, sizes, &stderr)
