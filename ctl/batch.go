@@ -115,13 +115,12 @@ func (b *batch) run(c *call) error {
 	return b.summary(c)
 }
 
-// prepare reads the input up to the first line to send. The input stays open until
-// ledgerctl ends.
+// prepare reads the input up to the first line to send.
 func (b *batch) prepare(c *call) error {
 	if err := b.prepareResume(c); err != nil {
 		return err
 	}
-	in, _, err := c.openInput(b.file)
+	in, err := c.openInput(b.file)
 	if err != nil {
 		return err
 	}

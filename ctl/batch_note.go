@@ -67,7 +67,7 @@ func (m *resumeMark) check(c *call) (known bool, err error) {
 	proof, open := m.earlier.Proof, m.earlier.Open
 	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
 	defer cancel()
-	sent, _, err := c.api.Submit(ctx, request{Method: http.MethodPost, Base: c.writeURL, Path: preflightPath, Body: fmt.Appendf(nil, probe, proof.Key)}, client.MaxTries, c.again("retrying"))
+	sent, _, err := c.api.Submit(ctx, request{Method: http.MethodPost, Base: c.writeURL, Path: "/v1/commit/preflight", Body: fmt.Appendf(nil, probe, proof.Key)}, client.MaxTries, c.again("retrying"))
 	a, err := received(sent, err)
 	if err != nil {
 		return false, err

@@ -3,7 +3,6 @@ package ctl
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -31,96 +30,152 @@ var commitCommand = command{
 		"commit -key order-17 TransferFungible from_container=users/42 to_container=shop class_id=EUR key=0 quantity=2550",
 		"commit transaction.json -o json",
 	},
-	Setup: setup((*txFlags).commit),
+	Setup: setup((*txFlags).run),
 }
 
-func (t *txFlags) commit(c *call) error {
+var preflightCommand = command{
+	Words:   "preflight",
+	Args:    operationArgs,
+	Purpose: "check whether a transaction would be accepted, without changing anything",
+	Notes:   "It is judged against the ledger as it is now, which may change before you commit.",
+	Examples: [2]string{
+		"preflight RemoveFungible container_id=users/42 class_id=EUR key=0 quantity=5",
+		"preflight transaction.json && ledgerctl commit transaction.json",
+	},
+	Setup: func(set *flag.FlagSet) action {
+		t := &txFlags{dryRun: true}
+		t.declare(set)
+		return t.run
+	},
+}
+
+var reverseCommand = command{
+	Words:   "reverse",
+	Args:    "GLOBAL_SEQ",
+	Purpose: "reverse a commit by a new commit with the inverse operations",
+	Notes: "GLOBAL_SEQ is the number of the commit: see its result, or statement, history and read commits.\n" +
+		"It is rejected if the commit can no longer be undone, such as a payment that was spent. A settled\n" +
+		"hold can't be reversed either: transfer the amount back. It shows the operations of the new commit, if there is a read\n" +
+		"daemon.",
+	Examples: [2]string{"reverse 17 -dry-run", "reverse 17 -key undo-17 -metadata '{\"why\":\"paid twice\"}'"},
+	Setup: func(set *flag.FlagSet) action {
+		t := &txFlags{}
+		t.declareForVerb(set)
+		return t.reverse
+	},
+}
+
+func (t *txFlags) run(c *call) error {
 	body, err := t.body(c)
 	if err != nil {
 		return err
 	}
-	return c.commitAt("/v1/commit", body, t.key)
+	return t.send(c, "/v1/commit", body)
 }
 
-func (c *call) commitAt(path string, body []byte, key string) error {
-	if err := checkKey(key); err != nil {
-		return err
-	}
-	keyed := key != "" || hasKey(body)
-	a, err := c.submit(request{Method: http.MethodPost, Base: c.writeURL, Path: path, Body: body, Key: key}, keyed)
+func (t *txFlags) reverse(c *call) error {
+	seq, err := c.ref(0, "GLOBAL_SEQ")
 	if err != nil {
 		return err
 	}
+	body, err := t.appendMetadata([]byte("{"), "")
+	if err != nil {
+		return err
+	}
+	return t.send(c, "/v1/commit/"+seq+"/reverse", append(body, '}'))
+}
+
+// send commits a transaction or, in a dry run, checks it.
+func (t *txFlags) send(c *call, path string, body []byte) error {
+	r := request{Method: http.MethodPost, Base: c.writeURL, Path: path, Body: body, Key: t.key}
 	var result commitResult
+	if t.dryRun {
+		r.Path += "/preflight"
+		a, err := c.ask(r)
+		if err == nil {
+			err = a.decode(&result)
+		}
+		if err == nil && !result.Valid { // a rejection has another status
+			err = a.lacks("valid")
+		}
+		if err != nil {
+			return err
+		}
+		return result.show(c, a)
+	}
+	keyed := t.key != "" || hasKey(body)
+	a, err := c.submit(r, keyed)
+	if err != nil {
+		return err
+	}
 	if err := a.decode(&result); err != nil || result.GlobalSeq < 1 {
 		return mayBeCommitted(fmt.Errorf("the response of %s is not a commit result", a.URL), keyed)
 	}
-	result.Replayed = a.Header.Get("X-Asset-Idempotency") == "hit"
 	signal.Ignore(syscall.SIGPIPE) // report the outcome even if nobody reads standard output any more
-	if c.json() {
-		c.showRaw(a)
-	} else {
-		if strings.HasSuffix(path, "/reverse") {
-			c.made = c.operationsOf(result.GlobalSeq)
-		}
-		result.show(c)
+	if strings.HasSuffix(path, "/reverse") && !c.json() {
+		result.Operations = c.operationsOf(result.GlobalSeq)
 	}
-	if err := c.out.Flush(); err != nil {
+	if err := cmp.Or(result.show(c, a), c.out.Flush()); err != nil {
 		return exitf(exitFailure, "the transaction was committed: its global_seq is %d; the result could not be written: %v", result.GlobalSeq, err)
 	}
 	return nil
 }
 
+// A commitResult is the result of a commit or of a preflight.
 type commitResult struct {
 	client.Result
-	Class entry `json:"class"` // set for a registration of a class
+	Class      entry       `json:"class"` // set for a registration of a class
+	Valid      bool        // set for a preflight
+	AtSeq      int64       `json:"at_seq"`
+	Operations []operation // those of a reversal
 }
 
-func (r *commitResult) show(c *call) {
+func (r *commitResult) show(c *call, a *answer) (err error) {
+	if c.json() {
+		c.showRaw(a)
+		return nil
+	}
+	if len(r.Operations) > 0 {
+		if c.made, err = c.wordsOfAll(r.Operations); err != nil && r.Valid {
+			return err
+		}
+	}
 	t := c.newTable()
-	c.addMade(t)
-	t.row("global_seq", r.GlobalSeq)
-	t.row("batch_seq", r.BatchSeq)
-	if code := r.Class["code"]; code != nil {
+	for _, words := range c.made {
+		t.row("operation", words)
+	}
+	if r.Valid {
+		t.row("valid", "yes")
+		t.row("at_seq", r.AtSeq)
+	} else {
+		t.row("global_seq", r.GlobalSeq)
+		t.row("batch_seq", r.BatchSeq)
+	}
+	if r.Class["code"] != nil {
 		t.row("class_id", string(r.Class["class_id"]))
 	}
 	if len(r.Minted) > 0 {
 		t.row("minted_instances", joinInts(r.Minted))
 	}
-	key, metadata, err := partMetadata(r.Metadata)
-	var name string
-	if err != nil || key != nil && json.Unmarshal(key, &name) != nil {
-		name, metadata = "", r.Metadata
+	if key := keyOf(r.Metadata); key != "" {
+		t.row("idempotency_key", key)
 	}
-	if name != "" {
-		t.row("idempotency_key", name)
-	}
-	if metadata != nil {
+	if _, metadata, _ := partMetadata(r.Metadata); metadata != nil {
 		t.row("metadata", string(metadata))
 	}
-	if r.Replayed {
-		t.row("replayed", replayed)
+	if a.Header.Get("X-Asset-Idempotency") == "hit" {
+		t.row("replayed", "yes: this key was committed before")
 	}
 	t.flush()
+	return nil
 }
 
-const replayed = "yes: this key was committed before"
-
-func (c *call) addMade(t *table) {
-	for _, words := range c.made {
-		t.row("operation", words)
-	}
-}
-
-// operationsOf returns a commit's operations in words, or nil if they can't be read.
-func (c *call) operationsOf(seq int64) (list []string) {
+// operationsOf returns a commit's operations, or nil if they can't be read.
+func (c *call) operationsOf(seq int64) []operation {
 	n := strconv.FormatInt(seq, 10)
 	var d commitData
-	if c.read("/v1/read/commit/"+n, url.Values{"min_seq": {n}}, &d) != nil {
-		return nil
-	}
-	list, _ = c.wordsOfAll(d.Operations)
-	return list
+	c.read("/v1/read/commit/"+n, url.Values{"min_seq": {n}}, &d)
+	return d.Operations
 }
 
 func (c *call) wordsOfAll(operations []operation) ([]string, error) {
@@ -178,37 +233,4 @@ func mayBeCommitted(err error, keyed bool) error {
 	}
 	return exitf(exitSilent, "%v; it is unknown whether it was committed: "+
 		"look with ledgerctl read commits; next time use -key, so that you can safely repeat the command", err)
-}
-
-var reverseCommand = command{
-	Words:   "reverse",
-	Args:    "GLOBAL_SEQ",
-	Purpose: "reverse a commit by a new commit with the inverse operations",
-	Notes: "GLOBAL_SEQ is the number of the commit: see its result, or statement, history and read commits.\n" +
-		"It is rejected if the commit can no longer be undone, such as a payment that was spent. A settled\n" +
-		"hold can't be reversed either: transfer the amount back. It shows the operations of the new commit, if there is a read\n" +
-		"daemon.",
-	Examples: [2]string{"reverse 17 -dry-run", "reverse 17 -key undo-17 -metadata '{\"why\":\"paid twice\"}'"},
-	Setup: func(set *flag.FlagSet) action {
-		var tx txFlags
-		dryRun := declareDryRun(set)
-		set.StringVar(&tx.metadata, "metadata", "", "`JSON` object to store with the commit")
-		declareKey(set, &tx.key)
-		return func(c *call) error {
-			seq, err := c.ref(0, "GLOBAL_SEQ")
-			if err != nil {
-				return err
-			}
-			body, err := tx.appendMetadata([]byte("{"), "")
-			if err != nil {
-				return err
-			}
-			body = append(body, '}')
-			path := "/v1/commit/" + seq + "/reverse"
-			if *dryRun {
-				return c.preflight(path+"/preflight", body, tx.key)
-			}
-			return c.commitAt(path, body, tx.key)
-		}
-	},
 }

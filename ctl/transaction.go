@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -29,18 +27,38 @@ type txFlags struct {
 	ops      opFlags
 	key      string
 	metadata string
+	dryRun   bool
 }
 
 func (t *txFlags) declare(set *flag.FlagSet) {
 	set.StringVar(&t.file, "f", "", "the same as the word `FILE`")
 	set.Var(&t.ops, "op", "one operation as `WORDS`: 'Name argument=value …'; repeatable")
-	set.StringVar(&t.metadata, "metadata", "", "`JSON` object to store with the commit")
-	declareKey(set, &t.key)
+	t.declareCommon(set)
 }
 
-func declareKey(set *flag.FlagSet, key *string) {
-	set.StringVar(key, "key", "", "idempotency `KEY`: a command repeated with the same key commits once")
+// declareForVerb declares the flags of a command that makes the operations itself.
+func (t *txFlags) declareForVerb(set *flag.FlagSet) {
+	set.BoolVar(&t.dryRun, "dry-run", false, "show the operations and whether they would be accepted, without changing anything")
+	t.declareCommon(set)
 }
+
+func (t *txFlags) declareCommon(set *flag.FlagSet) {
+	set.StringVar(&t.metadata, "metadata", "", "`JSON` object to store with the commit")
+	set.Var((*keyFlag)(&t.key), "key", "idempotency `KEY`: a command repeated with the same key commits once")
+}
+
+// keyFlag is an idempotency key that can be sent in a header.
+type keyFlag string
+
+func (k *keyFlag) Set(s string) error {
+	if s != "" && !ledger.ValidIdempotencyKey(s) || s != strings.TrimSpace(s) {
+		return fmt.Errorf("it must be 1 to %d bytes of printable ASCII, without a space at either end", ledger.MaxKeyLength)
+	}
+	*k = keyFlag(s)
+	return nil
+}
+
+func (k *keyFlag) String() string { return string(*k) }
 
 // body returns the transaction as JSON: the contents of the file, or JSON built from words.
 func (t *txFlags) body(c *call) ([]byte, error) {
@@ -120,28 +138,11 @@ func hasKey(body []byte) bool {
 	return json.Unmarshal(body, &fields) == nil && fields["idempotency_key"] != nil
 }
 
-// checkKey returns an error for a key that can't be sent in a header.
-func checkKey(key string) error {
-	if len(key) > ledger.MaxKeyLength {
-		return usagef("-key has %d bytes, and at most %d are allowed", len(key), ledger.MaxKeyLength)
-	}
-	for _, b := range []byte(key) {
-		if b < ' ' || b > '~' {
-			return usagef("-key must be printable ASCII, not %q", key)
-		}
-	}
-	if key != strings.TrimSpace(key) {
-		return usagef("-key must not begin or end with a space")
-	}
-	return nil
-}
-
 func (c *call) readInput(name string) ([]byte, error) {
-	in, closeInput, err := c.openInput(name)
+	in, err := c.openInput(name)
 	if err != nil {
 		return nil, err
 	}
-	defer closeInput()
 	return readWhole(in, name, "")
 }
 
@@ -160,86 +161,10 @@ func readWhole(in io.Reader, name, instead string) ([]byte, error) {
 	return data, nil
 }
 
-// openInput opens a file, or standard input for "-".
-func (c *call) openInput(name string) (io.Reader, func() error, error) {
+// openInput opens a file, or standard input for "-". It stays open until ledgerctl ends.
+func (c *call) openInput(name string) (io.Reader, error) {
 	if name == "-" {
-		return c.in, func() error { return nil }, nil
+		return c.in, nil
 	}
-	f, err := os.Open(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("there is no file %s", name)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return f, f.Close, nil
-}
-
-var preflightCommand = command{
-	Words:   "preflight",
-	Args:    operationArgs,
-	Purpose: "check whether a transaction would be accepted, without changing anything",
-	Notes:   "It is judged against the ledger as it is now, which may change before you commit.",
-	Examples: [2]string{
-		"preflight RemoveFungible container_id=users/42 class_id=EUR key=0 quantity=5",
-		"preflight transaction.json && ledgerctl commit transaction.json",
-	},
-	Setup: setup((*txFlags).preflight),
-}
-
-func (t *txFlags) preflight(c *call) error {
-	body, err := t.body(c)
-	if err != nil {
-		return err
-	}
-	return c.preflight(preflightPath, body, t.key)
-}
-
-const preflightPath = "/v1/commit/preflight"
-
-func declareDryRun(set *flag.FlagSet) *bool {
-	return set.Bool("dry-run", false, "show the operations and whether they would be accepted, without changing anything")
-}
-
-func (c *call) preflight(path string, body []byte, key string) error {
-	if err := checkKey(key); err != nil {
-		return err
-	}
-	a, err := c.ask(request{Method: http.MethodPost, Base: c.writeURL, Path: path, Body: body, Key: key})
-	if err != nil {
-		return err
-	}
-	var verdict struct {
-		Valid      bool
-		AtSeq      int64       `json:"at_seq"`
-		Minted     []int64     `json:"minted_instances"`
-		Operations []operation // set for a reversal
-	}
-	if err := a.decode(&verdict); err != nil {
-		return err
-	}
-	if !verdict.Valid { // a rejection has another status
-		return a.lacks("valid")
-	}
-	if c.json() {
-		c.showRaw(a)
-		return nil
-	}
-	if len(verdict.Operations) > 0 {
-		if c.made, err = c.wordsOfAll(verdict.Operations); err != nil {
-			return err
-		}
-	}
-	out := c.newTable()
-	c.addMade(out)
-	out.row("valid", "yes")
-	out.row("at_seq", verdict.AtSeq)
-	if len(verdict.Minted) > 0 {
-		out.row("minted_instances", joinInts(verdict.Minted))
-	}
-	if a.Header.Get("X-Asset-Idempotency") == "hit" {
-		out.row("replayed", replayed)
-	}
-	out.flush()
-	return nil
+	return os.Open(name)
 }

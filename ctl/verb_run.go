@@ -17,11 +17,10 @@ import (
 )
 
 type verbRun struct {
-	verb   *verb
-	flags  map[string]*flag.Flag // by argument of the operation
-	tx     txFlags
-	minor  bool
-	dryRun *bool
+	verb  *verb
+	flags map[string]*flag.Flag // by argument of the operation
+	tx    txFlags
+	minor bool
 }
 
 func (r *verbRun) run(c *call) error {
@@ -33,7 +32,7 @@ func (r *verbRun) run(c *call) error {
 		if given["quantity"], err = c.minorUnits(amount, given); err != nil {
 			return err
 		}
-		if err = c.sameLedger(*r.dryRun); err != nil {
+		if err = c.sameLedger(r.tx.dryRun); err != nil {
 			return err
 		}
 	}
@@ -56,11 +55,8 @@ func (r *verbRun) run(c *call) error {
 		return err
 	}
 	c.made = []string{words}
-	if *r.dryRun {
-		return c.preflight(preflightPath, body, r.tx.key)
-	}
-	if r.verb.path == "" {
-		return c.commitAt("/v1/commit", body, r.tx.key)
+	if r.verb.path == "" || r.tx.dryRun {
+		return r.tx.send(c, "/v1/commit", body)
 	}
 	var args struct{ Request json.RawMessage }
 	if err := json.Unmarshal(made.Operations[0].Args, &args); err != nil {
@@ -69,7 +65,7 @@ func (r *verbRun) run(c *call) error {
 	if body, err = r.tx.appendMetadata(bytes.TrimSuffix(args.Request, []byte("}")), ","); err != nil {
 		return err
 	}
-	return c.commitAt(r.verb.path, append(body, '}'), r.tx.key)
+	return r.tx.send(c, r.verb.path, append(body, '}'))
 }
 
 func (r *verbRun) arguments(words []string) (map[string]string, error) {

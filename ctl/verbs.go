@@ -174,9 +174,7 @@ func (v *verb) setup(set *flag.FlagSet) action {
 	if strings.Contains(v.args, "AMOUNT") {
 		set.BoolVar(&r.minor, "minor", false, "AMOUNT counts the smallest units of the class")
 	}
-	r.dryRun = declareDryRun(set)
-	set.StringVar(&r.tx.metadata, "metadata", "", "`JSON` object to store with the commit")
-	declareKey(set, &r.tx.key)
+	r.tx.declareForVerb(set)
 	return r.run
 }
 
