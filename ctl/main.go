@@ -48,6 +48,7 @@ type call struct {
 	api     *client.Client
 	made    []string              // operations of a verb, in words
 	classes map[string]*classData // classes that were read, by id or code
+	unit    *classData            // class of the amount of a verb
 	noClass bool                  // a class could not be read in time for an error message
 	names   map[string]string     // names of containers that were read, by id; "-" if there is none
 	related *commitReader         // adds fields of commits to entries of a history; nil for other lists

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -115,24 +114,21 @@ func (c *call) shortfall(e *client.Refused) string {
 	if e.Code != string(ledger.InsufficientBalance) || json.Unmarshal(e.Details, &d) != nil || len(words) < 2 {
 		return ""
 	}
-	var class *classData
+	class := c.unit // that of a hold
 	if id := d["class_id"]; id != nil {
 		class = c.classSoon(string(id))
-	} else if c.made != nil { // a hold: the verb has read its class
-		class = c.onlyClass()
 	}
 	if class == nil {
 		return ""
 	}
-	holder := words[1]
+	holder, stack := words[1], class.label()
 	if isInteger(holder) {
 		holder = "container " + holder
 	}
-	amount := func(name string) string { return class.show(string(d[name])) }
-	stack := class.label()
 	if key := string(d["key"]); key != "" && key != "0" {
 		stack += " with key " + key
 	}
+	amount := func(name string) string { return class.show(string(d[name])) }
 	switch {
 	case d["available"] == nil:
 		return fmt.Sprintf("hold %s holds %s %s, %s requested", words[1], amount("held"), stack, amount("requested"))
@@ -155,24 +151,10 @@ func (c *call) classSoon(id string) *classData {
 	return class
 }
 
-// onlyClass returns the class that was read in this run, or nil if there is none or if there
-// are several.
-func (c *call) onlyClass() (class *classData) {
-	for _, known := range c.classes {
-		if class != nil && class.ClassID != known.ClassID {
-			return nil
-		}
-		class = known
-	}
-	return class
-}
-
 // toPeople rewrites an error for people: amounts have decimals, and the error of a verb
 // has no operation index.
 func (c *call) toPeople(e *client.Refused) {
-	if words := c.shortfall(e); words != "" {
-		e.Message = words
-	}
+	e.Message = cmp.Or(c.shortfall(e), e.Message)
 	if c.made != nil {
 		e.OperationIndex = nil
 	}
@@ -181,45 +163,44 @@ func (c *call) toPeople(e *client.Refused) {
 	}
 }
 
+// nextSteps has advice after errors, by code and, for some, operation.
+var nextSteps = map[string]string{
+	"UnregisteredClassShape":              "ledgerctl register shape CLASS WIDTHxHEIGHT registers one",
+	"WrongClassKind MintInstance":         "ledgerctl register class CLASS -fungible=false registers one of instances",
+	"WrongContainerKind PlaceInGrid":      "-slot SLOT puts it into a slot",
+	"AlreadyPlaced AddFungible":           "-stack-key N creates a second stack",
+	"AlreadyPlaced TransferFungible":      "omit -x and -y to add to it",
+	"WrongContainerKind RemoveFromSlot":   "-instance INSTANCE takes one out of a grid",
+	"WrongContainerKind RemoveFromGrid":   "-slot SLOT takes one out of a slot",
+	"WrongContainerKind TransferFungible": betweenSlots,
+	"WrongClassKind TransferFungible":     betweenSlots,
+}
+
+const betweenSlots = "ledgerctl move FROM SLOT SLOT -other-container TO moves an instance between slots"
+
+// nextStep returns advice after an error: that of the table or, if the instance of a verb
+// is elsewhere, the command that takes it from there.
 func (c *call) nextStep(e *client.Refused) string {
-	is := func(code ledger.Code, ops ...string) bool {
-		return e.Code == string(code) && len(c.made) == 1 && slices.ContainsFunc(ops, func(op string) bool { return strings.HasPrefix(c.made[0], op+" ") })
+	op := ""
+	if len(c.made) == 1 {
+		op, _, _ = strings.Cut(c.made[0], " ")
 	}
-	class := c.onlyClass()
+	var at struct {
+		Container json.Number  `json:"container_id"`
+		Instance  json.Number  `json:"instance_id"`
+		Slot      *json.Number `json:"slot_index"`
+	}
+	advice := cmp.Or(nextSteps[e.Code], nextSteps[e.Code+" "+op])
+	placed := e.Code == string(ledger.AlreadyPlaced) || e.Code == string(ledger.AlreadyAttached)
 	switch {
-	case e.Code == string(ledger.UnregisteredClassShape):
-		return "ledgerctl register shape CLASS WIDTHxHEIGHT registers one"
-	case is(ledger.WrongClassKind, "MintInstance"):
-		return "ledgerctl register class CLASS -fungible=false registers one of instances"
-	case is(ledger.WrongContainerKind, "PlaceInGrid"):
-		return "-slot SLOT puts it into a slot"
-	case is(ledger.AlreadyPlaced, "AddFungible"):
-		return "-stack-key N creates a second stack"
-	case is(ledger.AlreadyPlaced, "TransferFungible"):
-		return "omit -x and -y to add to it"
-	case is(ledger.WrongContainerKind, "RemoveFromSlot"):
-		return "-instance INSTANCE takes one out of a grid"
-	case is(ledger.WrongContainerKind, "RemoveFromGrid"):
-		return "-slot SLOT takes one out of a slot"
-	case is(ledger.AlreadyPlaced, "PlaceInSlot", "PlaceInGrid", "Attach"), is(ledger.AlreadyAttached, "PlaceInSlot", "PlaceInGrid", "Attach"):
-		var at struct {
-			Container json.Number  `json:"container_id"`
-			Instance  json.Number  `json:"instance_id"`
-			Slot      *json.Number `json:"slot_index"`
-		}
-		switch {
-		case json.Unmarshal(e.Details, &at) != nil || at.Instance == "":
-			return ""
-		case at.Container == "":
-			return fmt.Sprintf("ledgerctl detach %s", at.Instance)
-		case at.Slot != nil:
-			return fmt.Sprintf("ledgerctl take %s -slot %s", at.Container, *at.Slot)
-		}
-		return fmt.Sprintf("ledgerctl take %s -instance %s", at.Container, at.Instance)
-	case is(ledger.WrongContainerKind, "TransferFungible") && class != nil && class.Fungible != nil && !*class.Fungible, is(ledger.WrongClassKind, "TransferFungible"):
-		return "ledgerctl move FROM SLOT SLOT -other-container TO moves an instance between slots"
+	case advice != "" || op == "" || !placed || json.Unmarshal(e.Details, &at) != nil || at.Instance == "":
+		return advice
+	case at.Container == "":
+		return fmt.Sprintf("ledgerctl detach %s", at.Instance)
+	case at.Slot != nil:
+		return fmt.Sprintf("ledgerctl take %s -slot %s", at.Container, *at.Slot)
 	}
-	return ""
+	return fmt.Sprintf("ledgerctl take %s -instance %s", at.Container, at.Instance)
 }
 
 // sameLedger returns an error if the logs of the read daemon and of the write daemon have

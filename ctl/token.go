@@ -30,13 +30,10 @@ func (a *authFlags) declare(set *flag.FlagSet) {
 	set.StringVar(&a.file, "auth-file", "", "`FILE` with the clients and their scopes: that of the daemons' -auth-file")
 }
 
-// need returns an error if -auth-file is missing, or if the file must exist and does not.
-func (a *authFlags) need(exists bool) error {
+// need returns an error if -auth-file is missing.
+func (a *authFlags) need() error {
 	if a.file == "" {
 		return usagef("-auth-file is required: give the file that the daemons use")
-	}
-	if _, err := os.Stat(a.file); exists && errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("there is no file %s: ledgerctl token new creates it", a.file)
 	}
 	return nil
 }
@@ -62,15 +59,14 @@ var tokenNewCommand = command{
 	},
 }
 
-func (a *authFlags) create(c *call) error {
-	if err := a.need(false); err != nil {
+func (a *authFlags) create(c *call) (err error) {
+	if err := a.need(); err != nil {
 		return err
 	}
 	e := auth.Entry{Name: c.args[0]}
 	if err := auth.CheckName(e.Name); err != nil {
 		return usagef("%v", err)
 	}
-	var err error
 	if e.Scopes, err = auth.ParseScopes(a.scopes.value); err != nil {
 		return usagef("-scopes: %v", err)
 	}
@@ -79,32 +75,29 @@ func (a *authFlags) create(c *call) error {
 			return usagef("-owners: %v", err)
 		}
 	}
-	if a.cert != "" {
-		if a.to != "" {
-			return usagef("-to is for a token, but -cert-file creates none")
-		}
-		e.Cert = true
-		if e.Hash, err = certificateHash(a.cert); err != nil {
-			return err
-		}
-		return a.add(c, e, nil)
+	if a.cert == "" {
+		return a.issue(c, e)
 	}
-	return a.issue(c, e)
+	if a.to != "" {
+		return usagef("-to is for a token, but -cert-file creates none")
+	}
+	e.Cert = true
+	if e.Hash, err = certificateHash(a.cert); err != nil {
+		return err
+	}
+	return a.add(c, e, nil)
 }
 
 // issue creates a token for an entry, and prints it before it adds the entry to the file:
 // a token must not become valid if it could not be printed.
 func (a *authFlags) issue(c *call, e auth.Entry) error {
-	token := auth.NewToken()
+	token, made := auth.NewToken(), false
 	e.Hash = auth.HashToken(token)
-	if a.to == "" {
-		return a.add(c, e, func() error {
+	err := a.add(c, e, func() error {
+		if a.to == "" {
 			fmt.Fprintln(c.out, token)
 			return c.out.Flush()
-		})
-	}
-	made := false
-	err := a.add(c, e, func() error {
+		}
 		f, err := os.OpenFile(a.to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return err
@@ -161,7 +154,7 @@ var tokenListCommand = command{
 const shownHash = 12
 
 func (a *authFlags) list(c *call) error {
-	if err := a.need(true); err != nil {
+	if err := a.need(); err != nil {
 		return err
 	}
 	table, err := auth.Load(a.file)
@@ -199,7 +192,7 @@ var tokenRevokeCommand = command{
 }
 
 func (a *authFlags) revoke(c *call) error {
-	if err := a.need(true); err != nil {
+	if err := a.need(); err != nil {
 		return err
 	}
 	out, err := auth.Revoke(a.file, c.args[0], strings.ToLower(a.hash.value))

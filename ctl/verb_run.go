@@ -245,6 +245,7 @@ func (c *call) minorUnits(amount string, given map[string]string) (string, error
 	if err != nil {
 		return "", fmt.Errorf("%w (class %s is needed for its decimals; %s)", err, ref, inMinor)
 	}
+	c.unit = class
 	whole, fraction, _ := strings.Cut(amount, ".")
 	if len(fraction) > class.Decimals {
 		return "", usagef("%s has %s, and class %s has %d", amount, count(len(fraction), "decimal"), ref, class.Decimals)
