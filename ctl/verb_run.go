@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,10 +30,10 @@ func (r *verbRun) run(c *call) error {
 		return err
 	}
 	if amount, ok := given["quantity"]; ok && !r.minor {
-		if given["quantity"], err = c.minorUnits(amount, given); err != nil {
-			return err
+		if given["quantity"], err = c.minorUnits(amount, given); err == nil {
+			err = c.sameLedger(r.tx.dryRun)
 		}
-		if err = c.sameLedger(r.tx.dryRun); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -47,9 +48,7 @@ func (r *verbRun) run(c *call) error {
 	var made struct {
 		Operations []operation
 	}
-	if err := json.Unmarshal(body, &made); err != nil {
-		return err
-	}
+	json.Unmarshal(body, &made) // what bodyOf has encoded
 	words, err := made.Operations[0].words()
 	if err != nil {
 		return err
@@ -59,15 +58,14 @@ func (r *verbRun) run(c *call) error {
 		return r.tx.send(c, "/v1/commit", body)
 	}
 	var args struct{ Request json.RawMessage }
-	if err := json.Unmarshal(made.Operations[0].Args, &args); err != nil {
-		return err
-	}
+	json.Unmarshal(made.Operations[0].Args, &args)
 	if body, err = r.tx.appendMetadata(bytes.TrimSuffix(args.Request, []byte("}")), ","); err != nil {
 		return err
 	}
 	return r.tx.send(c, r.verb.path, append(body, '}'))
 }
 
+// arguments returns the arguments of the operation that flags and words set.
 func (r *verbRun) arguments(words []string) (map[string]string, error) {
 	given := map[string]string{}
 	for name, f := range r.flags {
@@ -78,22 +76,20 @@ func (r *verbRun) arguments(words []string) (map[string]string, error) {
 	specs := strings.Fields(r.verb.args)
 	for i, word := range words {
 		shown, names, _ := strings.Cut(specs[i], "=")
-		number, other, either := strings.Cut(names, "|")
-		if either && !isInteger(word) {
-			number = other
+		names, other, either := strings.Cut(names, "|")
+		separator, want := "x", "two integers, such as 2x3" // WIDTHxHEIGHT
+		if either {
+			separator, want = ",", "a slot's number or a cell as X,Y"
+			if !isInteger(word) {
+				names = other
+			}
 		}
-		list := strings.Split(number, ",")
-		parts := []string{word}
-		switch {
-		case len(list) > 1 && !either: // WIDTHxHEIGHT
-			parts = strings.Split(word, "x")
-		case len(list) > 1:
-			parts = strings.Split(word, ",")
+		list, parts := strings.Split(names, ","), []string{word}
+		if len(list) > 1 {
+			parts = strings.Split(word, separator)
 		}
-		if len(parts) != len(list) && either {
-			return nil, usagef("%s is %q, but must be a slot's number or a cell as X,Y", shown, word)
-		} else if len(parts) != len(list) || slices.Contains(parts, "") {
-			return nil, usagef("%s is %q, but must be two integers, such as 2x3", shown, word)
+		if len(parts) != len(list) || slices.Contains(parts, "") {
+			return nil, usagef("%s is %q, but must be %s", shown, word, want)
 		}
 		for j, name := range list {
 			if _, twice := given[name]; twice {
@@ -105,17 +101,11 @@ func (r *verbRun) arguments(words []string) (map[string]string, error) {
 	return given, nil
 }
 
-func (r *verbRun) operation(given map[string]string) (ledger.Op, error) {
+// operation returns the operation of the first kind whose required arguments are all given.
+func (r *verbRun) operation(given map[string]string) (op ledger.Op, err error) {
 	r.verb.defaults(given)
-	kind := r.verb.kinds[0]
-	for _, k := range r.verb.kinds {
-		if allRequired(k, given) {
-			kind = k
-			break
-		}
-	}
+	kind := r.verb.kinds[max(0, slices.IndexFunc(r.verb.kinds, func(k ledger.OpKind) bool { return allRequired(k, given) }))]
 	words := []string{kind.String()}
-	var op ledger.Op
 	for _, arg := range kind.Args() {
 		value, ok := given[arg.Name]
 		if !ok {
@@ -131,16 +121,12 @@ func (r *verbRun) operation(given map[string]string) (ledger.Op, error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		return op, usagef("%s is %q, which can't be combined with the other arguments; see ledgerctl %s -h", r.shown(name), given[name], r.verb.word)
 	}
-	op, err := ledger.ParseOpList(words)
-	if err != nil {
+	if op, err = ledger.ParseOpList(words); err != nil {
 		name, why, missing := strings.Cut(err.Error(), " is missing: ")
 		if !missing {
 			return op, usagef("%v", err)
 		}
-		if len(r.verb.kinds) > 1 {
-			why += "; see ledgerctl " + r.verb.word + " -h"
-		}
-		return op, usagef("%s is missing: %s", r.shown(name), why)
+		return op, usagef("%s is missing: %s; see ledgerctl %s -h", r.shown(name), why, r.verb.word)
 	}
 	return op, nil
 }
@@ -224,41 +210,55 @@ func spelled(t ledger.ArgType, value string) string {
 // minorUnits converts an amount to the smallest units of the class, or of the class of the
 // hold.
 func (c *call) minorUnits(amount string, given map[string]string) (string, error) {
-	const inMinor = "with -minor, AMOUNT is in smallest units and no read is needed"
-	if strings.Trim(strings.Replace(amount, ".", "", 1), "0123456789") != "" || strings.Trim(amount, ".") != amount || amount == "" {
+	whole, fraction, point := strings.Cut(amount, ".")
+	if strings.Trim(whole+fraction, "0123456789") != "" || whole == "" || point && fraction == "" {
 		return "", usagef("AMOUNT is %q, but must be a positive number such as 25 or 25.50", amount)
 	}
-	ref, ok := given["class_id"]
-	if !ok {
-		var err error
-		if ref, err = c.classOfHold(given["hold_id"]); err != nil {
-			return "", fmt.Errorf("%w (the class of %s is needed for its decimals; %s)", err, amount, inMinor)
-		}
-	}
-	if err := checkRef("CLASS", ref); err != nil {
-		return "", usagef("CLASS is %q, but %v", ref, err)
-	}
-	class, err := c.class(ref)
+	class, ref, err := c.classOf(given)
 	if client.Code(err) == string(ledger.ClassNotFound) {
 		return "", fmt.Errorf("%w%s", err, c.nearClass(ref))
-	}
-	if err != nil {
-		return "", fmt.Errorf("%w (class %s is needed for its decimals; %s)", err, ref, inMinor)
+	} else if exitCode(err) == exitUsage {
+		return "", err
+	} else if err != nil {
+		return "", fmt.Errorf("%w (the decimals of the class are needed; with -minor, AMOUNT is in smallest units and no read is needed)", err)
 	}
 	c.unit = class
-	whole, fraction, _ := strings.Cut(amount, ".")
 	if len(fraction) > class.Decimals {
 		return "", usagef("%s has %s, and class %s has %d", amount, count(len(fraction), "decimal"), ref, class.Decimals)
 	}
 	digits := strings.TrimLeft(whole+fraction+strings.Repeat("0", class.Decimals-len(fraction)), "0")
-	const most = "9223372036854775807"
-	switch _, err := strconv.ParseInt(digits, 10, 64); {
+	_, err = strconv.ParseInt(digits, 10, 64)
+	switch {
 	case digits == "":
 		return "", usagef("AMOUNT is %q, but must be at least %s", amount, withDecimals("1", class.Decimals))
 	case err != nil:
-		return "", usagef("AMOUNT is %q, but must be at most %s", amount, withDecimals(most, class.Decimals))
+		return "", usagef("AMOUNT is %q, but must be at most %s", amount, withDecimals(strconv.Itoa(math.MaxInt64), class.Decimals))
 	}
 	return digits, nil
+}
+
+// classOf returns the class of an amount: that of the arguments, or that of their hold.
+func (c *call) classOf(given map[string]string) (class *classData, ref string, err error) {
+	ref = given["class_id"]
+	if ref == "" {
+		if err := checkRef("HOLD", given["hold_id"]); err != nil {
+			return nil, ref, usagef("HOLD is %q, but %v", given["hold_id"], err)
+		}
+		var hold entry
+		a, err := c.readFresh("/v1/read/hold/" + given["hold_id"])
+		if err == nil {
+			err = a.data(&hold)
+		}
+		if err != nil {
+			return nil, ref, err
+		}
+		ref = string(hold["class_id"])
+	}
+	if err := checkRef("CLASS", ref); err != nil {
+		return nil, ref, usagef("CLASS is %q, but %v", ref, err)
+	}
+	class, err = c.class(ref)
+	return class, ref, err
 }
 
 func (c *call) nearClass(code string) string {
@@ -269,22 +269,9 @@ func (c *call) nearClass(code string) string {
 	var codes []string
 	for _, class := range page.Classes {
 		if strings.EqualFold(class.Code, code) {
-			return fmt.Sprintf(" (did you mean %q?)", class.Code)
+			return didMean(class.Code)
 		}
 		codes = append(codes, class.Code)
 	}
 	return cmp.Or(didYouMean(code, codes), ": ledgerctl read classes lists them")
-}
-
-func (c *call) classOfHold(id string) (string, error) {
-	if err := checkRef("HOLD", id); err != nil {
-		return "", usagef("HOLD is %q, but %v", id, err)
-	}
-	a, err := c.readFresh("/v1/read/hold/" + id)
-	if err != nil {
-		return "", err
-	}
-	var hold entry
-	err = a.data(&hold)
-	return string(hold["class_id"]), err
 }
