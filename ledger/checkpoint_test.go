@@ -108,7 +108,7 @@ func TestCheckpointsAreEqual(t *testing.T) {
 		for name, s := range map[string]*State{"undone": undone, "revived": revived, "loaded": loadCheckpoint(t, want, window)} {
 			check(t, s)
 			if !bytes.Equal(checkpointOf(t, s), want) {
-				t.Errorf("seed %d: the state %s writes a different checkpoint", seed, name)
+				t.Errorf("seed %d: the %s state writes a different checkpoint", seed, name)
 			}
 			for _, rec := range log {
 				a, ok1 := plain.Recall(rec.Tx.Key)
@@ -261,7 +261,7 @@ func TestCheckpointHeaderLies(t *testing.T) {
 				binary.LittleEndian.PutUint64(h[at:], binary.LittleEndian.Uint64(h[at:])+add)
 			})), Config{50})
 			if err == nil {
-				t.Errorf("word at %d changed by %d: accepted", at, int64(add))
+				t.Errorf("the header was accepted although the word at %d was changed by %d", at, int64(add))
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func pages[E any, P comparable](t *testing.T, limit int, read func(after P) ([]E
 		last := after
 		page, after, more = read(after)
 		if len(page) > limit || more && after == last {
-			t.Fatalf("a page of %d, limit %d, from %v to %v, more %v", len(page), limit, last, after, more)
+			t.Fatalf("a page of %d with limit %d, from %v to %v, more: %v", len(page), limit, last, after, more)
 		}
 		all = append(all, page...)
 	}
@@ -214,7 +214,7 @@ func TestListMemory(t *testing.T) {
 		noErrors(t, s.Apply(&tx, 0, &Outcome{}))
 	}
 	if s.lists.stacks != nil {
-		t.Error("there are lists that nobody requested")
+		t.Error("a list was created before anybody requested one")
 	}
 	heap := func() int64 {
 		var m runtime.MemStats
@@ -225,7 +225,7 @@ func TestListMemory(t *testing.T) {
 	before := heap()
 	s.MakeList(true, math.MaxInt)
 	each := float64(heap()-before) / n
-	t.Logf("%.2f bytes each", each)
+	t.Logf("%.2f bytes per stack", each)
 	if each > 8 {
 		t.Errorf("a stack takes %.1f bytes in the list of its class", each)
 	}

@@ -30,7 +30,7 @@ func TestConsolidationIsBounded(t *testing.T) {
 	mustApply(t, s, consolidate(1))
 	s.Undo()
 	if s.Digest() != before {
-		t.Error("after undo the digest differs")
+		t.Error("the digest differs after Undo")
 	}
 	for _, c := range []struct {
 		name string
@@ -58,7 +58,7 @@ func TestConsolidationIsBounded(t *testing.T) {
 	}
 	tx := &Transaction{Ops: []Op{op(AddFungible, 1, 2, 1<<40, 1), consolidate(2)}}
 	if err := s.Apply(tx, 0, &Outcome{}); err == nil || err.Code != InvalidOperation {
-		t.Error("after a replay the limit no longer applies:", err)
+		t.Error("the limit no longer applies after a replay:", err)
 	}
 }
 

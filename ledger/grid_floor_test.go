@@ -47,7 +47,7 @@ func TestFirstPlaceAfterChanges(t *testing.T) {
 				return fmt.Sprintf("RemoveContainer container_id=3; CreateContainer container_id=3 kind=Grid grid_width=%d grid_height=%d", 1+r.IntN(200), 1+r.IntN(200))
 			}
 			s.occupiedPlane(c)
-			mustApply(t, s, asTx(t, again()).Ops...) // twice: the grid then has its first record again
+			mustApply(t, s, asTx(t, again()).Ops...) // twice, so that the grid has its first record again
 			tx = asTx(t, again())
 		default:
 			tx.Ops = []Op{op(AddFungible, id, 1, key, 1)}
@@ -82,7 +82,7 @@ func TestFirstPlaceAfterChanges(t *testing.T) {
 		}
 	}
 	if found < 1000 || full < 200 || kept < 200 || made < 15 {
-		t.Errorf("%d found, %d did not fit, %d searched in a plane that was kept, %d grids rebuilt", found, full, kept, made)
+		t.Errorf("too few cases: %d found, %d did not fit, %d searched in a plane that was kept, %d grids rebuilt", found, full, kept, made)
 	}
 }
 
@@ -112,6 +112,6 @@ func TestFreedCellsAreSearchedAlone(t *testing.T) {
 		refuse(t, s, "AddFungible container_id=1 class_id=1 key=4 quantity=1")
 	}
 	if rows := s.fit.rows - before; rows > rounds {
-		t.Errorf("%d rows were searched for what does not fit", rows)
+		t.Errorf("%d rows were searched for an item that does not fit", rows)
 	}
 }

@@ -124,7 +124,7 @@ func TestFirstFitWithFloors(t *testing.T) {
 		check(t, s)
 	}
 	if found < 500 || full < 50 {
-		t.Errorf("%d found, %d did not fit", found, full)
+		t.Errorf("too few cases: %d found, %d did not fit", found, full)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestFullGridIsNotSearchedForManySizes(t *testing.T) {
 		}
 	}
 	if most := 1024*(2+sizes) + sizes*rounds*50; s.fit.rows > most {
-		t.Errorf("%d rows were searched, more than %d", s.fit.rows, most)
+		t.Errorf("%d rows were searched, want at most %d", s.fit.rows, most)
 	}
 }
 
@@ -251,7 +251,7 @@ func pagesOfPlacements(t *testing.T, s *State, id int64, region *Rect) (all []Pl
 			return all
 		}
 		if len(page) != 3 {
-			t.Fatalf("a page of %d with more to follow", len(page))
+			t.Fatalf("a page of %d, want 3, since more follow", len(page))
 		}
 		after = &Cell{page[2].X, page[2].Y}
 	}
@@ -264,18 +264,18 @@ func TestEmptyGridsCostLittle(t *testing.T) {
 		AddFungible container_id=1 class_id=1 key=0 quantity=1`)
 	g := s.grids.at(1)
 	if g.bits != nil {
-		t.Error("a bitmap for one placement")
+		t.Error("a grid with one placement has a bitmap")
 	}
 	for key := range int64(1100) {
 		mustApply(t, s, op(AddFungible, 1, 1, key, 1))
 	}
 	if g.bits == nil {
-		t.Error("no bitmap for 1100 placements")
+		t.Error("a grid with 1100 placements has no bitmap")
 	}
 	for key := range int64(1000) {
 		mustApply(t, s, op(RemoveFungible, 1, 1, 1+key, 1))
 	}
 	if check(t, s); g.bits != nil {
-		t.Error("a bitmap for 100 placements")
+		t.Error("a grid with 100 placements still has a bitmap")
 	}
 }

@@ -28,7 +28,7 @@ func TestGridWorkIsBounded(t *testing.T) {
 	s.Undo()
 	err := s.Apply(&Transaction{Ops: toAndFro(MaxOperations)}, 0, &Outcome{})
 	if err == nil || err.Code != InvalidOperation || err.OpIndex > most || err.OpIndex < most/2 || detail(err, "max_grid_work") != fmt.Sprint(MaxGridWork) {
-		t.Fatalf("%d moves at most: %v", most, err)
+		t.Fatalf("want a rejection at move %d at the latest, got %v", most, err)
 	}
 	if s.Digest() != before {
 		t.Error("the digest differs after a rejection")
@@ -38,7 +38,7 @@ func TestGridWorkIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 	if err := s.Apply(&Transaction{Ops: toAndFro(2 * most)}, 0, &Outcome{}); err == nil {
-		t.Error("after a replay the limit no longer applies")
+		t.Error("the limit no longer applies after a replay")
 	}
 }
 

@@ -140,7 +140,7 @@ func TestExpiryIsDecidedOnce(t *testing.T) {
 		var out Outcome
 		noErrors(t, s.Apply(tx, c.at, &out))
 		if h, _ := s.Hold(1); h.ExpiresAt != c.want {
-			t.Errorf("judged at %d: it expires at %d, want %d", c.at, h.ExpiresAt, c.want)
+			t.Errorf("judged at %d: the hold expires at %d, want %d", c.at, h.ExpiresAt, c.want)
 		}
 		var rec Record
 		if err := rec.Decode(AppendRecord(nil, tx, &out)); err != nil || rec.Tx.Hash != hash {
@@ -157,7 +157,7 @@ func TestExpiryIsDecidedOnce(t *testing.T) {
 	}
 	_, err := parseOne(`{"operations":[{"op":"HoldFungible","args":{"hold_id":1,"container_id":1,"class_id":1,"key":5,"quantity":1,"expires_in":1,"expires_at":9}}]}`)
 	if err == nil || err.Code != InvalidRequest || detail(err, "field") != "expires_in" {
-		t.Errorf("both: %v", err)
+		t.Errorf("expires_in together with expires_at: %v", err)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestExpire(t *testing.T) {
 	}
 	var tx Transaction
 	if s.Expire(1<<62, MaxOperations, &tx) {
-		t.Error("Expire releases something, but nothing is held")
+		t.Error("Expire releases something, but there are no holds")
 	}
 	for id, at := range []int64{0, 50, 20, 50, 30} {
 		words := fmt.Sprintf("HoldFungible hold_id=%d container_id=1 class_id=1 key=5 quantity=3", id+1)
@@ -188,7 +188,7 @@ func TestExpire(t *testing.T) {
 				got = append(got, op.Args[HoldID])
 			}
 			if string(tx.Principal) != PrincipalLedger || tx.Permit() != nil {
-				t.Errorf("sent by %q", tx.Principal)
+				t.Errorf("the principal is %q", tx.Principal)
 			}
 			noErrors(t, s.Apply(&tx, c.now, &Outcome{}))
 			check(t, s)
@@ -285,19 +285,19 @@ func TestOneUnitHeld(t *testing.T) {
 func TestCheckpointWithHolds(t *testing.T) {
 	s := newVault(t)
 	if b := checkpointOf(t, s); b[8] != checkpointVersion1 {
-		t.Errorf("version %d without holds", b[8])
+		t.Errorf("a checkpoint without holds has version %d", b[8])
 	}
 	accept(t, s, `HoldFungible hold_id=7 container_id=1 class_id=1 key=5 quantity=60 expires_at=99
 		HoldFungible hold_id=2 container_id=1 class_id=1 key=5 quantity=40`)
 	b := checkpointOf(t, s)
 	if b[8] != checkpointVersion2 {
-		t.Errorf("version %d with holds", b[8])
+		t.Errorf("a checkpoint with holds has version %d", b[8])
 	}
 	loaded := loadCheckpoint(t, b, 10)
 	check(t, loaded)
 	same(t, "loaded", dump(t, s), dump(t, loaded))
 	accept(t, loaded, "SettleHold hold_id=7 to_container=2; ReleaseHold hold_id=2")
 	if b := checkpointOf(t, loaded); b[8] != checkpointVersion1 {
-		t.Errorf("version %d when the holds have ended", b[8])
+		t.Errorf("a checkpoint after the holds have ended has version %d", b[8])
 	}
 }

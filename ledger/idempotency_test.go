@@ -37,7 +37,7 @@ func TestRemembersTheNewestKeys(t *testing.T) {
 				want.Metadata, want.Long, want.Spelling = nil, true, SpellingOf(tx.Metadata)
 			}
 			if ok && !reflect.DeepEqual(want, got) {
-				t.Fatalf("after %d: key %d remembered as commit %d with %d bytes, want %d with %d",
+				t.Fatalf("after %d: key %d is remembered as commit %d with %d bytes, want %d with %d",
 					i, j, got.Seq, len(got.Metadata), want.Seq, len(want.Metadata))
 			}
 		}
@@ -46,7 +46,7 @@ func TestRemembersTheNewestKeys(t *testing.T) {
 		t.Errorf("%d MiB for 100 keys of at most 500 bytes", n)
 	}
 	if n := s.memory.entries.live(); n != limit {
-		t.Errorf("%d entries for %d keys", n, limit)
+		t.Errorf("%d entries, want %d", n, limit)
 	}
 	if n := s.memory.index.len(); n != limit {
 		t.Errorf("%d keys in the index, want %d", n, limit)
@@ -121,7 +121,7 @@ func TestLongMetadataFromAnOldCheckpoint(t *testing.T) {
 		t.Error("a state from an old checkpoint does not write the same checkpoint as one from the log")
 	}
 	if got := checkpointOf(t, loadCheckpoint(t, want, 2)); got[8] != checkpointVersion2 {
-		t.Error("two keys with long metadata, but version", got[8])
+		t.Error("a checkpoint of two keys with long metadata has version", got[8])
 	}
 }
 
@@ -145,12 +145,12 @@ func TestRemembersNothing(t *testing.T) {
 	none := NewState(Config{})
 	none.Remember(keyed("a", 0), &Outcome{}, 1, 1)
 	if _, ok := none.Recall([]byte("a")); ok {
-		t.Error("remembered with a limit of 0")
+		t.Error("a key was remembered although the limit is 0")
 	}
 	s := NewState(Config{IdempotencyKeys: 5})
 	s.Remember(&Transaction{}, &Outcome{}, 1, 1)
 	if _, ok := s.Recall(nil); ok || s.memory.newest != 0 {
-		t.Error("remembered without a key")
+		t.Error("a transaction without a key was remembered")
 	}
 }
 

@@ -133,7 +133,7 @@ func TestRepeatedNamesInLargeObjects(t *testing.T) {
 			}
 			text = append(text, '}')
 			if _, ok := scan(text, 4); ok != (repeat == "") {
-				t.Errorf("%d fields, %q again: accepted is %v", n, repeat, ok)
+				t.Errorf("%d fields, then %q again: accepted is %v", n, repeat, ok)
 			}
 		}
 	}
@@ -185,7 +185,7 @@ func FuzzScanner(f *testing.F) {
 			t.Fatalf("compact form %q, want %q (%v)", compact, &want, err)
 		}
 		if len(compact) != len(text)-s.spaces {
-			t.Fatalf("%d bytes of whitespace counted in %q", s.spaces, text)
+			t.Fatalf("%d bytes of whitespace were counted in %q", s.spaces, text)
 		}
 		canonical := canonicalOf(text)
 		if again := canonicalOf(canonical); !bytes.Equal(again, canonical) {

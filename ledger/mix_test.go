@@ -45,7 +45,7 @@ func TestChosenIDsSpread(t *testing.T) {
 		}
 	}
 	if len(shards) < 16 {
-		t.Errorf("64 chosen ids lie in only %d shards", len(shards))
+		t.Errorf("64 chosen ids are in only %d shards", len(shards))
 	}
 	keys := map[uint64]bool{}
 	var block [8]byte

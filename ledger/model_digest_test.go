@@ -193,7 +193,7 @@ func (r *trial) digestSees(s *ledger.State, tx ledger.Transaction, i int, right 
 	return false
 }
 
-// changeArgument gives argument j another value of its type. It does so only if
+// changeArgument gives argument j a different value of its type. It does so only if
 // the argument is given and is not a reference.
 func changeArgument(op *ledger.Op, j int) bool {
 	if !op.Given(j) || op.Ref&(1<<j) != 0 {

@@ -183,10 +183,10 @@ func TestRegistrationsAnsweredAgain(t *testing.T) {
 		t.Error("the checkpoints of the ledger and of its replay differ")
 	}
 	if want := `"class":{"class_id":4503599627370496,"code":"EUR","name":"Euro","fungible":true,"decimals":2}}`; !strings.HasSuffix(requests[1].first, want) {
-		t.Errorf("%s, want %s at its end", requests[1].first, want)
+		t.Errorf("got %s, want %s at the end", requests[1].first, want)
 	}
 	if want := `"shape":{"class_id":4503599627370496,"key":null,"width":2,"height":1}}`; !strings.HasSuffix(requests[2].first, want) {
-		t.Errorf("%s, want %s at its end", requests[2].first, want)
+		t.Errorf("got %s, want %s at the end", requests[2].first, want)
 	}
 	for name, s := range map[string]*State{"live": live, "replayed": replayed, "loaded": loaded} {
 		for i, r := range requests {
@@ -246,7 +246,7 @@ func TestPermitAndNames(t *testing.T) {
 			}
 			check(t, s)
 			if err != nil && err.Code == Forbidden && strings.Contains(c.ops, "container=foreign") && detail(err, "container_id") == "12" && !strings.Contains(c.ops, "=12") {
-				t.Errorf("it reveals the id: %+v", err)
+				t.Errorf("the error reveals the id: %+v", err)
 			}
 		})
 	}
@@ -255,7 +255,7 @@ func TestPermitAndNames(t *testing.T) {
 	id, err := s.ContainerNamed("mine", []int64{7})
 	noErrors(t, err)
 	if id != 2 {
-		t.Errorf("mine is %d", id)
+		t.Errorf("the name mine is resolved to %d, want 2", id)
 	}
 	var texts []string
 	for _, name := range []string{"foreign", "nobody0"} {

@@ -182,11 +182,11 @@ func TestOrdered(t *testing.T) {
 		}
 		for _, page := range o.pages {
 			if len(page) == 0 || len(page) > pageLen {
-				t.Fatalf("a page of %d", len(page))
+				t.Fatalf("a page of %d entries", len(page))
 			}
 		}
 		if n := len(got); from == 0 && len(o.pages) > 1+n/(pageLen*3/8)+1 {
-			t.Fatalf("%d pages for %d", len(o.pages), n)
+			t.Fatalf("%d pages for %d entries", len(o.pages), n)
 		}
 	}
 }
@@ -218,9 +218,9 @@ func TestNameMemory(t *testing.T) {
 			noErrors(t, s.Apply(&tx, 0, &Outcome{}))
 		}
 		each := float64(heap()-before-int64(bytes)) / n
-		t.Logf("names of %d bytes: %.1f more each", length, each)
+		t.Logf("names of %d bytes: %.1f additional bytes each", length, each)
 		if each > 100 {
-			t.Errorf("names of %d bytes take %.1f bytes more each", length, each)
+			t.Errorf("names of %d bytes take %.1f additional bytes each, want at most 100", length, each)
 		}
 		runtime.KeepAlive(s)
 	}
@@ -261,7 +261,7 @@ func TestNamedContainers(t *testing.T) {
 						var page []ContainerInfo
 						page, after, more = s.NamedContainers(nil, prefix, ContainerFilter{Owner: owner, Kind: kind}, owners, after, limit)
 						if len(page) > limit || more && len(page) == 0 {
-							t.Fatalf("a page of %d, limit %d, more %v", len(page), limit, more)
+							t.Fatalf("a page of %d with limit %d, more: %v", len(page), limit, more)
 						}
 						got = append(got, page...)
 					}

@@ -161,7 +161,7 @@ func TestPastFromChanges(t *testing.T) {
 		}
 	}
 	if short == 0 || short == kinds[StackChanged] {
-		t.Errorf("%d of %d changes of stacks were short", short, kinds[StackChanged])
+		t.Errorf("%d of %d stack changes were short; want both forms", short, kinds[StackChanged])
 	}
 	t.Log(kinds, short)
 }

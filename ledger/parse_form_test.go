@@ -40,8 +40,8 @@ var formlessLines = []string{
 }
 
 // parseTwo parses two lines, with the form of the first one if it has one, and
-// compares both with what the parser alone makes of them. It does so as lines and as
-// a batch. It reports whether the second one had the form.
+// compares both results with those of the parser without forms. It does so as lines
+// and as a batch. It reports whether the second one had the form.
 func parseTwo(t *testing.T, first, second []byte, lim ParseLimits) (had bool) {
 	t.Helper()
 	var lines BatchRequest
@@ -55,7 +55,7 @@ func parseTwo(t *testing.T, first, second []byte, lim ParseLimits) (had bool) {
 			alone = Transaction{}
 		}
 		if !reflect.DeepEqual(err, lines.Errs[i]) || !reflect.DeepEqual(alone, lines.Txs[i]) {
-			t.Fatalf("%s\nafter %s\ngives %+v (%v), alone %+v (%v)", line, first, lines.Txs[i], lines.Errs[i], alone, err)
+			t.Fatalf("%s\nafter %s\ngives %+v (%v), without forms %+v (%v)", line, first, lines.Txs[i], lines.Errs[i], alone, err)
 		}
 	}
 	if n := len(lines.Txs[0].Ops) + len(lines.Txs[1].Ops); n != len(lines.parser.ops) {
@@ -119,7 +119,7 @@ func mutate(r *rand.Rand, line string) []byte {
 	return b
 }
 
-// TestFormsOfMutatedLines checks that a line is parsed as the parser alone parses it,
+// TestFormsOfMutatedLines checks that a line is parsed as it would be without forms,
 // whatever form came before.
 func TestFormsOfMutatedLines(t *testing.T) {
 	const rounds = 1000
@@ -138,7 +138,7 @@ func TestFormsOfMutatedLines(t *testing.T) {
 }
 
 // TestFormsAndLimits checks that a form is not used with limits other than those that
-// it was made with.
+// it was learned with.
 func TestFormsAndLimits(t *testing.T) {
 	condition := []byte(`{"operations":[{"op":"RequireBalance","args":{"container_id":3,"class_id":1,"key":0,"at_most":10}}]}`)
 	for _, lims := range [][2]ParseLimits{{{Conditions: true}, {}}, {{}, {Nesting: 3}}} {
@@ -149,7 +149,7 @@ func TestFormsAndLimits(t *testing.T) {
 			b.ParseLine([]byte(line), lims[1])
 			var alone Transaction
 			if err := ParseTransaction([]byte(line), &alone, lims[1]); !reflect.DeepEqual(err, b.Errs[1]) {
-				t.Errorf("%s with %+v: %v, alone %v", line, lims[1], b.Errs[1], err)
+				t.Errorf("%s with %+v: %v, without forms %v", line, lims[1], b.Errs[1], err)
 			}
 		}
 	}
@@ -174,13 +174,13 @@ func TestFormsAreGivenUp(t *testing.T) {
 		}
 	}
 	if learned == 0 || learned > 40 {
-		t.Errorf("%d forms for 10,000 different lines", learned)
+		t.Errorf("%d forms were learned from 10,000 different lines, want 1 to 40", learned)
 	}
 	for i := range 3 * formPause {
 		parse(formLines[i/formPause%2])
 	}
 	if f := &b.parser.form; f.score != formScore || string(f.text) != formLines[0] {
-		t.Errorf("the form of many lines has the score %d: %s", f.score, f.text)
+		t.Errorf("the form after many lines has score %d: %s", f.score, f.text)
 	}
 }
 

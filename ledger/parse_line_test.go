@@ -59,6 +59,6 @@ func TestParseLine(t *testing.T) {
 		b.Reset()
 		b.ParseLine(plain, ParseLimits{})
 	}); n > 0 {
-		t.Errorf("%v allocations for a line", n)
+		t.Errorf("%v allocations for a line, want none", n)
 	}
 }

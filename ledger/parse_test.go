@@ -212,16 +212,16 @@ func TestScratchMemoryIsLetGo(t *testing.T) {
 	body = append(body, `},"operations":[]}`...)
 	var tx Transaction
 	if err := ParseTransaction(body, &tx, ParseLimits{}); err == nil {
-		t.Fatal("the request is accepted")
+		t.Fatal("the request was accepted")
 	}
 	if cap(tx.scratch.names) <= keepNames {
-		t.Fatalf("room for %d names: the test shows nothing", cap(tx.scratch.names))
+		t.Fatalf("room for only %d names: the test proves nothing", cap(tx.scratch.names))
 	}
 	if err := ParseTransaction([]byte(keyedTransfer), &tx, ParseLimits{}); err != nil {
 		t.Fatal(err)
 	}
 	if p := tx.scratch; cap(p.names) > keepNames || cap(p.text) > keepBytes {
-		t.Errorf("room for %d names and %d bytes is kept", cap(p.names), cap(p.text))
+		t.Errorf("room for %d names and %d bytes was kept", cap(p.names), cap(p.text))
 	}
 }
 

@@ -184,10 +184,10 @@ func TestTotalsStayHidden(t *testing.T) {
 		}
 	}
 	if said[0] != said[2] {
-		t.Errorf("limited: %s\nand %s", said[0], said[2])
+		t.Errorf("the limited client got different responses: %s\nand %s", said[0], said[2])
 	}
 	if said[1] == said[3] || !strings.Contains(said[1], `"total_quantity":21`) {
-		t.Errorf("not limited: %s\nand %s", said[1], said[3])
+		t.Errorf("the unlimited client got %s\nand %s", said[1], said[3])
 	}
 }
 
@@ -229,11 +229,11 @@ func TestKeyOfAnotherSender(t *testing.T) {
 	seen := map[[16]byte]string{}
 	for _, name := range []string{"", "a", "b", "ab", strings.Repeat("n", 255)} {
 		if other, there := seen[hash(name)]; there {
-			t.Errorf("%q and %q are the same sender", name, other)
+			t.Errorf("senders %q and %q have the same hash", name, other)
 		}
 		seen[hash(name)] = name
 		if hash(name) != hash(name) {
-			t.Errorf("%q is not the same sender as itself", name)
+			t.Errorf("the hash of sender %q changes from call to call", name)
 		}
 	}
 	if got := fmt.Sprintf("%x", hash("a")); got != "47844f27f04398ddcd5d7078ed452c69" {

@@ -46,7 +46,7 @@ func TestPrefetchFinds(t *testing.T) {
 		t.Error(d)
 	}
 	if s.Digest() != digest || s.Seq() != seq {
-		t.Error("the state has changed")
+		t.Error("Prefetch changed the state")
 	}
 	if err := s.Invariants(); err != nil {
 		t.Error(err)
@@ -86,7 +86,7 @@ func TestPrefetchChangesNothing(t *testing.T) {
 		}
 	}
 	if refused == 0 || ahead.Seq() < 1000 {
-		t.Errorf("%d commits, %d rejected: the test shows little", ahead.Seq(), refused)
+		t.Errorf("%d commits, %d rejected: the test proves little", ahead.Seq(), refused)
 	}
 	if err := ahead.Invariants(); err != nil {
 		t.Error(err)
@@ -158,7 +158,7 @@ func TestApplyAhead(t *testing.T) {
 		}
 	}
 	if ahead < 3000 {
-		t.Errorf("only %d plain transfers: the test shows little", ahead)
+		t.Errorf("only %d plain transfers: the test proves little", ahead)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestGuesses(t *testing.T) {
 		t.Error(err)
 	}
 	if guessed < 1000 || wrong < 20 {
-		t.Errorf("%d transfers needed no index, and %d groups had a wrong container: the test shows little", guessed, wrong)
+		t.Errorf("%d transfers needed no index, and %d groups had a wrong container: the test proves little", guessed, wrong)
 	}
 }
 

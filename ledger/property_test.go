@@ -268,7 +268,7 @@ func randomRun(t *testing.T, r *rand.Rand, rounds int, counts map[OpKind]int) {
 				continue
 			}
 			if err := s.Apply(tx, 0, &out); err != nil {
-				t.Fatalf("accepted before, but now: %v", err)
+				t.Fatalf("the operations before the rejected one: %v", err)
 			}
 		}
 		check(t, s)

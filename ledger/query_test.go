@@ -41,7 +41,7 @@ func TestBalancesFilterAndPage(t *testing.T) {
 				page, _, m, err := s.Balances(nil, 1, f, after, limit)
 				noErrors(t, err)
 				if more = m; more && len(page) != limit {
-					t.Fatalf("a page of %d with more to follow, limit %d", len(page), limit)
+					t.Fatalf("a page of %d, want %d, since more follow", len(page), limit)
 				}
 				if got = append(got, page...); more {
 					last := page[len(page)-1]
@@ -93,19 +93,19 @@ func TestSlotsClassesAndShapesPage(t *testing.T) {
 	page, more, err := s.SlotEntries(nil, 3, -1, 1)
 	noErrors(t, err)
 	if expect(t, "first slot", []SlotEntry{{1, 1, 3, 0}}, page); !more {
-		t.Error("no more slots")
+		t.Error("the first page of slots claims to be the last")
 	}
 	page, more, err = s.SlotEntries(nil, 3, 1, 1)
 	noErrors(t, err)
 	if expect(t, "second slot", []SlotEntry{{3, 6, 3, 0}}, page); more {
-		t.Error("more slots")
+		t.Error("the last page of slots claims that more follow")
 	}
 	classes, more := s.Classes(nil, 1, 2)
 	if expect(t, "classes", []ClassInfo{
 		{ID: 2, Name: "iron", Fungible: true, RegisteredSeq: 1},
 		{ID: 3, Name: "sword", RegisteredSeq: 1},
 	}, classes); !more {
-		t.Error("no more classes")
+		t.Error("the first page of classes claims to be the last")
 	}
 	shapes, err := s.Shapes(nil, 3)
 	noErrors(t, err)

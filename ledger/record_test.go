@@ -274,7 +274,7 @@ func TestAppendRecordRefusesDecisionsOutOfOrder(t *testing.T) {
 	tx, _ := parseOne(oneTransfer)
 	defer func() {
 		if recover() == nil {
-			t.Error("a decision was lost")
+			t.Error("decisions out of order were accepted")
 		}
 	}()
 	AppendRecord(nil, &tx, &Outcome{Decisions: []Decision{{Op: 0, Quantity: 1}, {Op: 0, Quantity: 2}}})

@@ -56,7 +56,7 @@ func TestRefusalOfBadTransactions(t *testing.T) {
 	}
 	err := refuse(t, s, "MintInstance class_id=3; BurnInstance instance_id=minted:0; BurnInstance instance_id=minted:0")
 	if err.Code != InstanceNotFound || err.OpIndex != 2 || detail(err, "instance_id") != strconv.Itoa(8) {
-		t.Errorf("burned twice: %v %+v", err, err.Details)
+		t.Errorf("an instance burned twice: %v %+v", err, err.Details)
 	}
 }
 

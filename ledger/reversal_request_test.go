@@ -227,7 +227,7 @@ func TestInverseSize(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			made, size := int64(after.TotalAlloc-before.TotalAlloc), InverseSize(&rec)
 			if what == "renaming" {
-				made += int64(n * MaxContainerName) // the names are those of the record, which stays
+				made += int64(n * MaxContainerName) // the inverse keeps the names of the record in memory
 			}
 			if made > size || made < (size-inverseFixed)/2 {
 				t.Errorf("%s, %d operations: InverseSize is %d, but %d bytes were allocated", what, n, size, made)

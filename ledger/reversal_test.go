@@ -140,18 +140,18 @@ func TestReverseRandomCommits(t *testing.T) {
 			}
 			replay(again)
 			if by, ok := s.ReversedBy(seq); !ok || by != s.Seq() {
-				t.Fatalf("commit %d is reversed by %d, %v", seq, by, ok)
+				t.Fatalf("commit %d is reversed by %d (%v), want %d", seq, by, ok, s.Seq())
 			}
 			if _, err := reverse(s, rec, seq, &out, nil); err == nil || err.Code != AlreadyReversed || err.OpIndex != NoOperation ||
 				detail(err, "global_seq") != fmt.Sprint(s.Seq()) {
-				t.Fatalf("reversed again: %v", err)
+				t.Fatalf("reversing it again: %v", err)
 			}
 		}
 		loaded := loadCheckpoint(t, checkpointOf(t, s), 0)
 		check(t, loaded)
 		same(t, "from a checkpoint", dump(t, s), dump(t, loaded))
 		if loaded.reversals.live() != s.reversals.live() {
-			t.Error("a checkpoint loses reversals")
+			t.Error("the checkpoint lost reversals")
 		}
 	}
 	t.Logf("reversed %v, rejected %v", reversed, refused)
@@ -160,7 +160,7 @@ func TestReverseRandomCommits(t *testing.T) {
 	}
 	for _, k := range kinds {
 		if got := reversed[k] + refused[k]; got == 0 && !k.IsCondition() || slices.Contains(irreversible, k) != (refused[k] > 0) {
-			t.Errorf("%s: %d times reversed, %d times rejected", k, reversed[k], refused[k])
+			t.Errorf("%s: reversed %d times, rejected %d times", k, reversed[k], refused[k])
 		}
 	}
 }
@@ -299,7 +299,7 @@ func TestReverseOldRecords(t *testing.T) {
 			t.Fatal(err, b[0])
 		}
 		if err := twin.Replay(&old, 0, 1); err != nil || twin.Digest() != s.Digest() {
-			t.Errorf("%s: an old record replays with %v", c.commit, err)
+			t.Errorf("%s: the replay of an old record: %v", c.commit, err)
 		}
 		_, err := reverse(s, &old, 2, &Outcome{}, nil)
 		if c.reason == "" && err != nil || c.reason != "" && (err == nil || err.Code != NotReversible || detail(err, "reason") != c.reason) {

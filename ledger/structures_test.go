@@ -83,7 +83,7 @@ func TestTreeAgainstSortedSlice(t *testing.T) {
 		}
 	}
 	if f.nodes.live() != len(model) {
-		t.Errorf("%d nodes live, want %d", f.nodes.live(), len(model))
+		t.Errorf("%d live nodes, want %d", f.nodes.live(), len(model))
 	}
 }
 
@@ -144,7 +144,7 @@ func TestIndexAgainstMap(t *testing.T) {
 			n++
 		}
 		if x.remove(hash, 1<<31) {
-			t.Fatal("removed what was never there")
+			t.Fatal("removed an entry that was never added")
 		}
 		var found []uint32
 		for p := x.probe(hash); ; {
@@ -176,7 +176,7 @@ func TestSlabKeepsAddresses(t *testing.T) {
 		s.alloc()
 	}
 	if s.at(ref) != first {
-		t.Error("a record has moved")
+		t.Error("a record was moved")
 	}
 	first.rank.major = 9
 	s.release(ref)

@@ -70,7 +70,7 @@ func (run *replayRun) note() {
 		c := run.changes.List()[i]
 		whole := Change{}
 		if other := run.changes.Other(&c); other != nil {
-			whole, c.Op = *other, 0 // which is only an index
+			whole, c.Op = *other, 0 // c.Op is only an index
 		}
 		run.notes = append(run.notes, fmt.Sprintf("%+v %+v", c, whole))
 	}
@@ -164,7 +164,7 @@ func TestReplayAll(t *testing.T) {
 		}
 	}
 	if plain < 3000 {
-		t.Errorf("only %d plain transfers: the test shows little", plain)
+		t.Errorf("only %d plain transfers: the test proves little", plain)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestReplayAllOfAnotherLog(t *testing.T) {
 		}
 	}
 	if refused < logs/3 {
-		t.Errorf("only %d logs were rejected: the test shows little", refused)
+		t.Errorf("only %d logs were rejected: the test proves little", refused)
 	}
 }
 
