@@ -138,11 +138,11 @@ func (c *call) cell(e entry, name string) (string, error) {
 	case raw == "":
 		return none, nil
 	case name == "location":
-		var l *location
-		if err := json.Unmarshal(e[name], &l); err != nil {
+		var at entry
+		if err := json.Unmarshal(e[name], &at); err != nil {
 			return "", err
 		}
-		return c.place(l)
+		return c.place(at)
 	case raw == "null" && name == "key":
 		return "any", nil // the null key of a shape
 	case raw == "null", raw == "{}" && !c.csv():
@@ -180,7 +180,8 @@ var historyCommand = readRow{
 const commitsNote = "The other container, the reversal and the metadata come from the commits, read up to 100 per request. A token that\n" +
 	"is limited to owners can't read them."
 
-// effects are the parts of the field what, each for the entries that have its field.
+// effects are the parts of the field what, and of a location, each for the entries that
+// have its field.
 var effects = []struct{ field, words string }{
 	{"hold_id", " hold $hold_id $held_change, held $held"},
 	{"instance_id", " instance $instance_id"},

@@ -1,10 +1,12 @@
 package ctl
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 var healthCommand = command{
@@ -44,20 +46,20 @@ func (w *which) daemons(c *call) []daemon {
 
 type healthData struct {
 	Status    string
-	CommitLog *struct {
-		EndSeq        int64 `json:"end_seq"`
+	CommitLog *reached `json:"commit_log"` // of a write daemon
+	Freshness *reached // of a read daemon
+}
+
+// reached says how far a daemon is.
+type reached struct {
+	seqs
+	EndSeq  int64 `json:"end_seq"`
+	Lag     int64
+	Driver  struct{ Name, Path string }
+	Readers []struct {
+		Name          string
 		CheckpointSeq int64 `json:"checkpoint_seq"`
 		Lag           int64
-		Driver        struct{ Name, Path string }
-		Readers       []struct {
-			Name          string
-			CheckpointSeq int64 `json:"checkpoint_seq"`
-			Lag           int64
-		}
-	} `json:"commit_log"`
-	Freshness *struct {
-		seqs
-		Lag int64
 	}
 }
 
@@ -103,16 +105,12 @@ func (d daemon) health(c *call, overview, readers *table) error {
 	if c.json() {
 		c.showRaw(a)
 	}
-	switch {
-	case h.CommitLog != nil:
-		l := h.CommitLog
-		overview.row(d.name, h.Status, l.CheckpointSeq, l.EndSeq, l.Lag, l.Driver.Name+" "+l.Driver.Path)
-		for _, r := range l.Readers {
+	if at := cmp.Or(h.CommitLog, h.Freshness); at != nil {
+		log := strings.TrimSpace(at.Driver.Name + " " + at.Driver.Path)
+		overview.row(d.name, h.Status, at.CheckpointSeq, max(at.CommitLogSeq, at.EndSeq), at.Lag, cmp.Or(log, none))
+		for _, r := range at.Readers {
 			readers.row(r.Name, r.CheckpointSeq, r.Lag)
 		}
-	case h.Freshness != nil:
-		f := h.Freshness
-		overview.row(d.name, h.Status, f.CheckpointSeq, f.CommitLogSeq, f.Lag, "-")
 	}
 	if a.Status != http.StatusOK {
 		return exitf(exitSilent, "it is %s", h.Status)

@@ -3,7 +3,6 @@ package ctl
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,23 +15,15 @@ var readInstanceCommand = readRow{
 	render:   showInstance,
 }.command()
 
-type location struct {
-	ContainerID int64  `json:"container_id"`
-	SlotIndex   *int64 `json:"slot_index"`
-	X, Y        int64
-	Rotation    int64
-	ParentID    *int64 `json:"parent_id"`
-}
-
 // place describes where an instance is, for people with the container's name.
-func (c *call) place(l *location) (string, error) {
+func (c *call) place(at entry) (string, error) {
 	switch {
-	case l == nil:
+	case at == nil:
 		return "nowhere", nil
-	case l.ParentID != nil:
-		return fmt.Sprintf("attached to instance %d", *l.ParentID), nil
+	case at["parent_id"] != nil:
+		return "attached to instance " + string(at["parent_id"]), nil
 	}
-	container := strconv.FormatInt(l.ContainerID, 10)
+	container := string(at["container_id"])
 	if !c.csv() {
 		name, err := c.containerName(container)
 		if err != nil {
@@ -42,10 +33,8 @@ func (c *call) place(l *location) (string, error) {
 			container = name
 		}
 	}
-	if l.SlotIndex != nil {
-		return fmt.Sprintf("container %s slot %d", container, *l.SlotIndex), nil
-	}
-	return fmt.Sprintf("container %s cell %d,%d rotation %d", container, l.X, l.Y, l.Rotation), nil
+	where, err := c.changed(at)
+	return "container " + container + " " + where, err
 }
 
 // mostNames limits the requests for the names in a long list.
