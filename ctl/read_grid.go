@@ -2,7 +2,6 @@ package ctl
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"flag"
 	"fmt"
@@ -32,10 +31,7 @@ const gridFields = "x y width height rotation class_id class key quantity instan
 
 func sideValue() flag.Value { return &number{least: 1, most: ledger.MaxSide} }
 
-type placement struct {
-	X, Y, Width, Height int
-	ClassID             int64 `json:"class_id"`
-}
+type placement struct{ X, Y, Width, Height int }
 
 // A gridPicture is a drawing of a grid or of a rectangle of it. Each thing has a mark,
 // which is drawn in all of its cells.
@@ -45,17 +41,14 @@ type gridPicture struct {
 	things              []placement
 }
 
-// check returns an error for a grid that is impossible in a ledger, and unsafe to draw.
-func (g *gridPicture) check() error {
+// possible reports whether a ledger can have the grid. Any other is unsafe to draw.
+func (g *gridPicture) possible() bool {
 	if g.width < 1 || g.height < 1 || g.width > ledger.MaxSide || g.height > ledger.MaxSide {
-		return fmt.Errorf("it has a grid of %dx%d cells", g.width, g.height)
+		return false
 	}
-	for _, p := range g.things {
-		if p.X < 0 || p.Y < 0 || p.Width < 1 || p.Height < 1 || p.X >= g.width || p.Y >= g.height || p.Width > g.width-p.X || p.Height > g.height-p.Y || p.ClassID < 1 {
-			return fmt.Errorf("it has %dx%d cells of class %d at %d,%d in a grid of %dx%d", p.Width, p.Height, p.ClassID, p.X, p.Y, g.width, g.height)
-		}
-	}
-	return nil
+	return !slices.ContainsFunc(g.things, func(p placement) bool {
+		return p.X < 0 || p.Y < 0 || p.Width < 1 || p.Height < 1 || p.X >= g.width || p.Y >= g.height || p.Width > g.width-p.X || p.Height > g.height-p.Y
+	})
 }
 
 // drawGrid draws a grid with a list of its things, unless it is too large for the screen.
@@ -70,8 +63,8 @@ func drawGrid(c *call, a *answer, region url.Values) (bool, error) {
 		return false, err
 	}
 	g := &gridPicture{screen: c.screen.width, width: d.Width, height: d.Height, things: d.Placements}
-	if err := g.check(); err != nil {
-		return false, notALedgers(a.URL, "%w", err)
+	if !g.possible() {
+		return false, notALedgers(a.URL, "it has things outside of a grid of %dx%d cells", g.width, g.height)
 	}
 	if region.Has("width") {
 		cells := func(name string, most int) int {
@@ -142,22 +135,17 @@ func (g *gridPicture) draw(out *bufio.Writer, step int) {
 			}
 		}
 	}
-	g.head(out, step)
+	every := 1 // number every so many columns, so that there is room for the numbers
+	for every*step < len(strconv.Itoa(g.x+g.width-1))+1 {
+		every++
+	}
+	head := strings.Repeat(" ", g.margin())
+	for x := 0; x < g.width; x += every {
+		head += fmt.Sprintf("%-*d", every*step, g.x+x)
+	}
+	fmt.Fprintln(out, strings.TrimRight(head, " "))
 	gap := strings.Repeat(" ", step-1)
 	for y := range g.height {
 		fmt.Fprintf(out, "%*d %s\n", g.margin()-1, g.y+y, strings.Join(cells[y*g.width:(y+1)*g.width], gap))
 	}
-}
-
-// head writes the column numbers. If there is not room for all, it skips some.
-func (g *gridPicture) head(out *bufio.Writer, step int) {
-	every := 1
-	for every*step < len(strconv.Itoa(g.x+g.width-1))+1 {
-		every++
-	}
-	line := bytes.Repeat([]byte{' '}, g.margin())
-	for i := 0; i < g.width; i += every {
-		line = fmt.Appendf(line, "%-*d", every*step, g.x+i)
-	}
-	out.Write(append(bytes.TrimRight(line, " "), '\n'))
 }
