@@ -54,8 +54,8 @@ func (p *pageTest) daemon(t *testing.T) {
 }
 
 // TestPageWords checks that the page uses the words of the operator's guide for
-// normal values and alerts, and knows every metric of a read daemon in the
-// guide.
+// normal values and alerts, and shows every metric of a read daemon that the guide
+// lists.
 func TestPageWords(t *testing.T) {
 	rows := map[string][]string{} // rows of the guide's tables as text, by first cell
 	link := regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
@@ -104,8 +104,8 @@ func TestPageWords(t *testing.T) {
 }
 
 // TestPageOfDaemonsInTrouble checks that the operators' view notices by itself
-// that the write daemon is degraded, gone and back, even without commits. It
-// shows what is known without the write daemon.
+// that the write daemon is degraded, gone or back, even without commits. While the
+// write daemon is gone, the view shows what is known without it.
 func TestPageOfDaemonsInTrouble(t *testing.T) {
 	t.Parallel()
 	b := startBrowser(t)
@@ -194,7 +194,8 @@ func TestPageRefused(t *testing.T) {
 		runProgram(t, "ledgerctl", "wal", "archive", "-dir", dir, "-to", old)
 		return len(files(t, old, "", ".seg")) > 0
 	})
-	// The proxy delays histories, as a daemon does while its index is being built.
+	// The proxy rejects reads of histories, as a daemon does while its index is being
+	// built.
 	target, _ := url.Parse(r.url)
 	pass := httputil.NewSingleHostReverseProxy(target)
 	building := make(chan struct{})

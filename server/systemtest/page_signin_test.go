@@ -37,7 +37,7 @@ func TestPageSignIn(t *testing.T) {
 	// With a token limited to one owner, every section opens, but shows nothing
 	// that other owners did.
 	b.goTo("#/")
-	b.until(`document.querySelector('#value-applied')?.textContent === '1' && document.querySelector('.empty .title').textContent === 'Not for this token.'`)
+	b.until(`document.querySelector('#value-applied')?.textContent === '1' && document.querySelector('.empty .title').textContent === 'Hidden from this token.'`)
 	b.goTo("#/commits")
 	b.until(`document.querySelector('.problem code')?.textContent === 'Forbidden'`)
 	b.goTo("#/class/3")
@@ -46,7 +46,7 @@ func TestPageSignIn(t *testing.T) {
 	b.until(`document.querySelector('main tbody tr')?.cells[3].textContent === '–'`)
 	// Every view explains in words what the token may not see.
 	for _, v := range []struct{ hash, shows string }{
-		{"#/", "Not for this token."}, {"#/commits", "Forbidden"}, {"#/commit/1", "Forbidden"}, {"#/class/3", "Shapes"}, {"#/class/3/holders", "Forbidden"}, {"#/container/18", "Forbidden"},
+		{"#/", "Hidden from this token."}, {"#/commits", "Forbidden"}, {"#/commit/1", "Forbidden"}, {"#/class/3", "Shapes"}, {"#/class/3/holders", "Forbidden"}, {"#/container/18", "Forbidden"},
 		{"#/container/18/history", "Forbidden"}, {"#/container/17/history", "CreateContainer"}, {"#/container/17?at=1", "The past:"}, {"#/daemon", "are shown to tokens with the scope metrics."},
 	} {
 		b.goTo(v.hash)
@@ -60,7 +60,7 @@ func TestPageSignIn(t *testing.T) {
 	b.until(`document.querySelector('#readers')?.textContent === '1 daemon'`)
 	b.goTo("#/daemon")
 	b.until(`document.querySelector('#value-write')?.textContent === 'healthy'`)
-	if shown := b.text(`document.querySelector('#main').textContent`); strings.Contains(shown, dir) || strings.Contains(shown, w.url) || !strings.Contains(shown, "not for this token") {
+	if shown := b.text(`document.querySelector('#main').textContent`); strings.Contains(shown, dir) || strings.Contains(shown, w.url) || !strings.Contains(shown, "hidden from this token") {
 		t.Errorf("a token limited to owners sees %s", shown)
 	}
 	p.everyLook(t, "limited daemons")

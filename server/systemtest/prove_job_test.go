@@ -21,7 +21,7 @@ type job struct {
 // A part is one transaction of a job, with its outcome.
 type part struct {
 	modeltest.Request
-	answer string // the first answer, without the mark of a replay
+	answer string // the first result, without the mark of a replay
 }
 
 // newJob returns a job of transactions. bodies are request bodies of path.

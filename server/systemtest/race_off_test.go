@@ -2,5 +2,5 @@
 
 package systemtest
 
-// raceDetector is false without the race detector.
+// raceDetector reports whether the race detector is enabled.
 const raceDetector = false

@@ -2,5 +2,5 @@
 
 package systemtest
 
-// raceDetector reports whether the race detector watches this process.
+// raceDetector reports whether the race detector is enabled.
 const raceDetector = true

@@ -179,7 +179,7 @@ func (old *oldLog) checkBytes(t *testing.T) {
 	}
 }
 
-// again executes a record of the log.
+// again executes a record of the log once more, and compares the result.
 func again(state *ledger.State, f *wal.Frame, seq uint64, b []byte) error {
 	var rec ledger.Record
 	if err := rec.Decode(b); err != nil {
@@ -217,8 +217,8 @@ func (old *oldLog) checkAnswers(t *testing.T, d *daemon) {
 	}
 }
 
-// includes reports whether is includes everything in was. Later versions may
-// report more, but must not contradict earlier ones.
+// includes reports whether is, a current response, includes everything in was, an
+// old one. Later versions may report more, but must not contradict earlier ones.
 func includes(is, was any) bool {
 	switch was := was.(type) {
 	case map[string]any:

@@ -179,8 +179,7 @@ func (w *docWalk) command(t *testing.T, command string) string {
 	return anyTime.ReplaceAllString(w.toText.Replace(string(printed)), "2026-01-31T12:00:00.000Z")
 }
 
-// anyTime matches the times in tables. Documents show the same time for all of
-// them.
+// anyTime matches the times in tables. Documents show one and the same time instead.
 var anyTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
 
 // commandsOf returns the lines that begin with "$ ", each with the following

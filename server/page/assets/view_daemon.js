@@ -80,7 +80,7 @@ const part = (id, title, ...content) => h('section', { 'aria-labelledby': id }, 
 
 const state = (status) => h('span', { class: status === 'healthy' ? null : 'less' }, status ?? 'unknown');
 
-const where = (at) => (at ? h('code', null, at) : h('span', { class: 'none' }, 'not for this token'));
+const where = (at) => (at ? h('code', null, at) : h('span', { class: 'none' }, 'hidden from this token'));
 
 /** The worst state of the write daemons; without -write-url, what the lock of the log shows. */
 function writeCard({ write, log }, said) {

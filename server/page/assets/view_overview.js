@@ -51,7 +51,7 @@ export const overview = {
         largest(classes, stats)),
       h('section', { 'aria-labelledby': 'latest' },
         h('h2', { id: 'latest' }, 'Latest commits'),
-        !commits ? empty('Not for this token.', 'Commits show the activity of all owners, and this token is limited to some of them. ', h('a', { href: '#/containers' }, 'Their containers'))
+        !commits ? empty('Hidden from this token.', 'Commits show the activity of all owners, and this token is limited to some of them. ', h('a', { href: '#/containers' }, 'Their containers'))
           : commits.list.length ? [commitTable('The latest commits, newest first', commits), h('p', { class: 'more' }, h('a', { href: '#/commits' }, 'All commits'))]
           : empty('The ledger is empty.', 'Its first commit will appear here automatically. ', h('code', null, 'ledgerctl commit -help'), ' explains how to make one.')),
       commands(['/v1/read/freshness'], commits && ['/v1/read/commits', { order: 'newest', limit: mostLatest }], ['/v1/read/classes']),
