@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"flag"
-	"fmt"
-	"strconv"
 	"strings"
 
 	"assetledger/ledger"
@@ -34,26 +32,27 @@ var otherWords = map[string]string{
 
 // otherFlags maps flags of other tools to those of ledgerctl.
 var otherFlags = map[string]string{
-	"output": "-o", "format": "-o", "json": "-o json", "ojson": "-o json", "csv": "-o csv", "ocsv": "-o csv", "n": "-limit",
+	"output": "-o", "format": "-o", "json": "-o json", "ojson": "-o json", "csv": "-o csv", "ocsv": "-o csv",
 	"token": "-token-file", "url": "-write-url and -read-url", "server": "-write-url and -read-url",
 }
 
 // unknownCommand returns the error for words that name no command, or only a group.
 func unknownCommand(table []command, words []string) error {
+	first := words[0]
 	group := wordsIn(nextWords(table, words[:1]))
-	switch {
-	case len(group) > 0 && len(words) == 1:
-		return usagef("%s needs one of: %s", words[0], strings.Join(group, ", "))
-	case len(group) > 0:
-		near := nearest(words[1], group)
-		for i := range near {
-			near[i] = words[0] + " " + near[i]
-		}
-		given := words[0] + " " + words[1]
-		none := ": " + words[0] + " needs one of " + strings.Join(group, ", ")
-		return usagef("unknown command %q%s; ledgerctl %s -h lists them", given, cmp.Or(didMean(otherWords[given]), didMean(near...), none), words[0])
+	if len(group) == 0 {
+		return usagef("unknown command %q%s; ledgerctl help lists them", first, didMean(meantCommands(table, words)...))
 	}
-	return usagef("unknown command %q%s; ledgerctl help lists them", words[0], didMean(meantCommands(table, words)...))
+	needs := first + " needs one of: " + strings.Join(group, ", ")
+	if len(words) == 1 {
+		return usagef("%s", needs)
+	}
+	given := first + " " + words[1]
+	near := nearest(words[1], group)
+	for i := range near {
+		near[i] = first + " " + near[i]
+	}
+	return usagef("unknown command %q%s; ledgerctl %s -h lists them", given, cmp.Or(didMean(otherWords[given]), didMean(near...), ": "+needs), first)
 }
 
 // meantCommands returns the commands that may be meant, if the first word is unknown.
@@ -98,10 +97,7 @@ func flagError(cmd command, set *flag.FlagSet, err error) error {
 	if name, ok := strings.CutPrefix(err.Error(), undefined); ok {
 		var names []string
 		set.VisitAll(func(f *flag.Flag) { names = append(names, "-"+f.Name) })
-		meant := didYouMean("-"+name, names)
-		if other := otherFlags[name]; name != "n" || set.Lookup("limit") != nil {
-			meant = cmp.Or(didMean(other), meant)
-		}
+		meant := cmp.Or(didMean(otherFlags[name]), didYouMean("-"+name, names))
 		return usagef("%s has no flag -%s%s; ledgerctl %s -h lists them", cmd.Words, name, meant, cmd.Words)
 	}
 	if errors.Is(err, flag.ErrHelp) {
@@ -112,16 +108,10 @@ func flagError(cmd command, set *flag.FlagSet, err error) error {
 
 // didMean returns ` (did you mean "x"?)`, or "" without words.
 func didMean(words ...string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		if quoted[i] = strconv.Quote(w); w == "" {
-			return ""
-		}
-	}
-	if len(words) == 0 {
+	if strings.Join(words, "") == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (did you mean %s?)", strings.Join(quoted, " or "))
+	return ` (did you mean "` + strings.Join(words, `" or "`) + `"?)`
 }
 
 func didYouMean(word string, candidates []string) string {
