@@ -8,19 +8,12 @@ import (
 // Output of ledgerctl itself, rather than of the API, is defined once for people and
 // for programs: as a table, or as JSON with the same names.
 
-// A fact is a named value of a result.
+// A fact is a named value of a result. A list is separated by commas in a table, and nil is a
+// dash.
 type fact struct {
 	name  string
 	value any
 }
-
-// both is a value with different forms for people and for programs.
-type both struct{ words, json string }
-
-func (b both) String() string               { return b.words }
-func (b both) MarshalJSON() ([]byte, error) { return []byte(b.json), nil }
-
-var absent = both{none, "null"}
 
 // showFacts shows the facts of a result.
 func (c *call) showFacts(facts ...fact) {
@@ -30,6 +23,9 @@ func (c *call) showFacts(facts ...fact) {
 	}
 	t := c.newTable()
 	for _, f := range facts {
+		if f.value == true {
+			f.value = "yes"
+		}
 		t.row(f.name, f.value)
 	}
 	t.flush()

@@ -36,6 +36,12 @@ func (c *call) newTable(columns ...string) *table {
 func (t *table) row(values ...any) {
 	cells := make([]string, len(values))
 	for i, value := range values {
+		switch value.(type) {
+		case nil:
+			value = none
+		case []string, []int64:
+			value = strings.ReplaceAll(strings.Trim(fmt.Sprint(value), "[]"), " ", ",")
+		}
 		cells[i] = clean(fmt.Sprint(value))
 	}
 	t.rows = append(t.rows, cells)

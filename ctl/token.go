@@ -163,15 +163,14 @@ func (a *authFlags) list(c *call) error {
 	}
 	row, end := c.list("name kind hash scopes owners")
 	for _, e := range table.Entries() {
-		kind, owners := "token", both{"any", "null"}
+		kind, owners := "token", any(e.Owners)
 		if e.Cert {
 			kind = "cert"
 		}
-		if e.Owners != nil {
-			owners = both{auth.OwnersText(e.Owners), "[" + auth.OwnersText(e.Owners) + "]"}
+		if e.Owners == nil && !c.json() {
+			owners = "any"
 		}
-		scopes := e.Scopes.String()
-		row(e.Name, kind, fmt.Sprintf("%x", e.Hash)[:shownHash], both{scopes, `["` + strings.ReplaceAll(scopes, ",", `","`) + `"]`}, owners)
+		row(e.Name, kind, fmt.Sprintf("%x", e.Hash)[:shownHash], strings.Split(e.Scopes.String(), ","), owners)
 	}
 	end()
 	return nil

@@ -94,7 +94,7 @@ func (r *repairing) list(c *call, plan *wal.RepairReport) (readable int, err err
 	next := plan.Kept + 1
 	gap := func(to uint64) {
 		for ; next < to; next++ {
-			row(next, absent, false)
+			row(next, nil, false)
 		}
 	}
 	err = wal.Salvage(r.log.dir, plan.Kept, wal.Options{}, func(f *wal.Frame) error {
@@ -106,7 +106,7 @@ func (r *repairing) list(c *call, plan *wal.RepairReport) (readable int, err err
 			if err := r.record.Decode(record); err != nil {
 				return nil // it counts as not readable
 			}
-			var key any = absent
+			var key any
 			if len(r.record.Tx.Key) > 0 {
 				key = string(r.record.Tx.Key)
 			}

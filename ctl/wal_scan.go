@@ -115,7 +115,7 @@ func (l *logFlags) stat(c *call) error {
 	row, end := c.list("segment first_seq last_seq commits frames used_bytes bytes sealed last_commit_at")
 	for i := range segments {
 		s := &segments[i]
-		var last any = absent
+		var last any
 		if s.Frames > 0 {
 			last = time.Unix(0, s.LastTime).UTC().Format("2006-01-02T15:04:05.000000000Z")
 		}

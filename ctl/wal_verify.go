@@ -166,9 +166,9 @@ func (v *verification) show(c *call, r *wal.VerifyReport, err error) error {
 		c.showFacts(fact{"valid", false}, fact{"file", damaged.File}, fact{"offset", damaged.Offset},
 			fact{"last_good_seq", damaged.Seq}, fact{"rule", damaged.Rule})
 	case err == nil:
-		facts := []fact{{"valid", both{"yes", "true"}}, {"log_id", r.ID.String()}, {"commits", r.Commits}, {"frames", r.Frames}, {"segments", r.Segments}, {"bytes", r.Bytes}}
+		facts := []fact{{"valid", true}, {"log_id", r.ID.String()}, {"commits", r.Commits}, {"frames", r.Frames}, {"segments", r.Segments}, {"bytes", r.Bytes}}
 		if r.Torn > 0 || c.json() {
-			facts = append(facts, fact{"torn_bytes", both{fmt.Sprint(r.Torn, " (of a batch that was never acknowledged)"), fmt.Sprint(r.Torn)}})
+			facts = append(facts, fact{"torn_bytes", r.Torn}) // of a batch that was never acknowledged
 		}
 		c.showFacts(append(facts, fact{"digest", v.digest()})...)
 	}
