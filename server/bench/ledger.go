@@ -88,9 +88,9 @@ func (p *pair) post(path string, body []byte) error {
 	return err
 }
 
-// world registers class 1 and creates containers 1..n. Each has the given number
-// of stacks of that class: keys from 0, a quantity of a billion each. It sends them
-// in batches.
+// world registers class 1 and creates containers 1..n. Each has the given number of
+// stacks of that class, with keys from 0 and a quantity of a billion each. world
+// sends the operations in batches.
 func (p *pair) world(containers, stacks int) error {
 	if err := p.post("/v1/register/class", []byte(`{"class_id":1,"name":"Gold"}`)); err != nil {
 		return err

@@ -12,8 +12,7 @@ import (
 //
 //	client's ⊃ request ⊃ decoded to durable ⊃ the log's write and sync
 //
-// The first clock is the client's, the others are the write daemon's
-// histograms.
+// The first clock is the client's; the others are the write daemon's histograms.
 type picture struct {
 	rounds [][4]float64 // the means of one round each, in µs, outermost clock first
 }

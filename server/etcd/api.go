@@ -81,7 +81,7 @@ type RangeResult struct {
 	Revision int64
 }
 
-// An Event is a change of a key.
+// An Event is a change to a key.
 type Event struct {
 	KV
 	Deleted bool

@@ -104,7 +104,7 @@ type deadline struct {
 	at    atomic.Int64
 	waits atomic.Int32 // waits in progress, or that are about to begin or end
 	told  atomic.Bool  // the poller may have been told that the deadline has expired
-	mu    sync.Mutex   // serializes calls of the poller
+	mu    sync.Mutex   // serializes calls to the poller
 }
 
 // begin must be called before a wait. It returns false if the deadline has expired,

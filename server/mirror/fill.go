@@ -12,8 +12,8 @@ import (
 	"assetledger/wal"
 )
 
-// A ForeignError reports that a source has a different log from the directory's, or
-// a different history of the same log. Nothing may be copied from it.
+// A ForeignError reports that a source's log is not the directory's, or has a
+// different history. Nothing may be copied from it.
 type ForeignError struct {
 	URL string
 	Err error
@@ -145,12 +145,12 @@ func (s *Source) fillOnce(ctx context.Context, dir string, o wal.Options, w *wal
 	return nil
 }
 
-// ErrItself is the error for a source that reads the very directory to be
+// ErrItself is the error for a source that reads the very directory that is to be
 // filled.
 var ErrItself = errors.New("the daemon of -from reads -dir itself: a copy needs a directory of its own")
 
-// errAlike means that another try is needed: the source's log was opened for
-// writing as often as the directory, so it may be the directory itself.
+// errAlike means that another try is needed: the source's log has been opened for
+// writing as often as the directory's, so it may be the directory itself.
 var errAlike = errors.New("its log may be this very directory: checking again")
 
 // alikeLimit is how many times in a row a source may look like the directory.

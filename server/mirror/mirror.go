@@ -86,7 +86,7 @@ type Status struct {
 	Silence time.Duration // since the last report, or since the start
 	Foreign bool          // a source has a different history
 	Err     error         // the last failure; nil while there is none
-	Hopeful bool          // a source has reported, or not all were tried yet
+	Hopeful bool          // a source has reported, or not all have been tried yet
 	Heard   bool          // any source has reported
 }
 

@@ -167,7 +167,8 @@ func TestWire(t *testing.T) {
 			s := sourceOf(t, o)
 			at, hits := n*n*40+n, 0
 			s.clients[0].Transport = wire{s.clients[0].Transport, func(path string, body io.ReadCloser) io.ReadCloser {
-				// Each response breaks after fewer bytes than the one before. After twelve, all are intact.
+				// Each response breaks after fewer bytes than the previous one. After twelve, all are
+				// intact.
 				if hits++; hits > 12 || strings.HasSuffix(path, "/checkpoints") && flip {
 					return body
 				}

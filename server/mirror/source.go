@@ -46,7 +46,7 @@ type Source struct {
 
 	mu  sync.Mutex
 	at  int    // index in urls of the current daemon
-	who string // the header that a mirror reports itself with; "": none
+	who string // the header with which a mirror reports itself; "": none
 }
 
 // NewSource returns a source for the daemons of c. Its error is a

@@ -36,7 +36,7 @@ var writeOperations = map[string]operation{
 		about: "A commit of one operation RegisterClass.",
 		body:  "ClassRegistration", answer: "ClassResult", headers: []string{"X-Idempotency-Key"}, answerHeaders: commitHeaders, errors: writeErrors},
 	"POST /v1/register/class-shape": {id: "registerClassShape", tag: "Registrations", summary: "Register the shape of a class in grids",
-		about: "A commit of one operation RegisterClassShape. A class needs a shape before anything of it is put in a Grid.",
+		about: "A commit of one operation RegisterClassShape. A class needs a shape before stacks or instances of it can be put in a Grid.",
 		body:  "ShapeRegistration", answer: "ShapeResult", headers: []string{"X-Idempotency-Key"}, answerHeaders: commitHeaders, errors: writeErrors},
 	"GET /v1/health": {id: "writeHealth", tag: "Operation", summary: "The health of the write daemon", answer: "WriteHealth", also: degraded("WriteHealth"), errors: []int{500}},
 	"GET /v1/livez":  probe("writeAlive", "Whether the daemon responds", "Alive"),

@@ -20,8 +20,8 @@ import (
 //
 //	no log yet → open → catch up → (wait → apply)… → stopped
 //
-// It never skips a batch. If a batch can't be read, does not follow the one before,
-// or leads to a different state than the write daemon's, the tailer ends, and all
+// It never skips a batch. If a batch can't be read, does not follow the previous one,
+// or leads to a different state from the write daemon's, the tailer ends, and all
 // further reads fail.
 type tailer struct {
 	source commitlog.Source

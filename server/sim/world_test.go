@@ -23,7 +23,7 @@ import (
 //
 // Each step is drawn from the seed, and so are the faults. A process is killed
 // at its n-th operation on the disk, the machine loses power, operations fail
-// once or for good, the disk is full, the clock jumps. Readers also run between
+// once or for good, the disk is full, or the clock jumps. Readers also run between
 // any two operations of the writer.
 //
 // Whatever happens, the model must allow the history that the clients saw

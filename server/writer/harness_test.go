@@ -44,7 +44,7 @@ type ramLog struct {
 	full   error // the error of Room
 	fenced error // the error of Confirm
 
-	readBack atomic.Int32  // successful calls of Commit
+	readBack atomic.Int32  // successful calls to Commit
 	archived atomic.Uint64 // last commit that Commit does not find
 }
 

@@ -72,7 +72,7 @@ func operationsOf(t *testing.T, l *ramLog, seq uint64) (text string) {
 	return text
 }
 
-// A preflight of a reversal whose idempotency key is known reports that nothing
+// A preflight of a reversal whose idempotency key has been used reports that nothing
 // would be done, even if the commit can no longer be read.
 func TestPreflightOfAReversalThatWasMade(t *testing.T) {
 	l := &lostLog{ramLog: newRAMLog()}

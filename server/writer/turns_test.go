@@ -82,8 +82,8 @@ func TestLargeTransactionsWaitAlone(t *testing.T) {
 	}
 }
 
-// What is not yet judged when the daemon must end, or when its client is gone,
-// is rejected. What was judged stays.
+// What has not been judged when the daemon must end, or when its client is gone, is
+// rejected. What has been judged stays.
 func TestTurnsEnd(t *testing.T) {
 	tx := transferTx(1, "")
 	for _, c := range []struct {

@@ -192,8 +192,8 @@ func (w *Writer) measure(ctx context.Context) {
 }
 
 // compactStep returns the maximum number of bytes appended between two compactions.
-// It must be small: to remove the heads between the frames, etcd rewrites all
-// frames that are not compacted yet, and its file grows by their size.
+// It must be small: to remove the heads between the frames, etcd rewrites all frames
+// that have not been compacted yet, and its file grows by their size.
 func (q *quota) compactStep() int64 {
 	if q.limit == 0 {
 		return DefaultTail
@@ -216,7 +216,7 @@ func (w *Writer) compact(ctx context.Context) {
 	}
 }
 
-// compactor compacts whenever compactStep bytes were appended since the last
+// compactor compacts whenever compactStep bytes have been appended since the last
 // compaction.
 func (w *Writer) compactor() {
 	for {

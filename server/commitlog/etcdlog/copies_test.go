@@ -201,7 +201,7 @@ func TestFailedSyncOfTheCopyIsFinal(t *testing.T) {
 	}
 }
 
-// gaveUp checks that a writer has given up its place for the reason.
+// gaveUp checks that a writer has given up its place for the given reason.
 func gaveUp(t *testing.T, w commitlog.ClusterWriter, reason error) {
 	t.Helper()
 	select {

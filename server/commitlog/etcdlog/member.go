@@ -22,7 +22,7 @@ type Member struct {
 	files    *commitlog.FileWriter
 	who      atomic.Pointer[active] // the writer; nil if there is none
 	end      atomic.Uint64          // last commit that is known to be durable
-	replayed bool                   // apply was called for everything in this host's copy
+	replayed bool                   // apply has been called for everything in this host's copy
 	seen     atomic.Int64           // when the copy last reached the end of the log, in Unix nanoseconds
 	told     uint64                 // last announced commit
 	at       time.Time              // time of the last announcement

@@ -6,7 +6,7 @@ import (
 	"assetledger/server/etcd"
 )
 
-// A tail records how many bytes this writer had appended at some commits.
+// A tail records how many bytes this writer had appended up to some commits.
 type tail []mark
 
 // A mark is the number of bytes appended up to and including a commit.
@@ -18,7 +18,7 @@ type mark struct {
 // tailMarks is the approximate number of marks in a tail.
 const tailMarks = 64
 
-// grow adds a mark if at least step bytes were appended since the last one.
+// grow adds a mark if at least step bytes have been appended since the last one.
 func (t *tail) grow(seq uint64, bytes, step int64) {
 	if last := (*t)[len(*t)-1]; bytes-last.bytes >= max(step, 1) {
 		*t = append(*t, mark{seq, bytes})

@@ -62,14 +62,14 @@ func (b *block) bucket(container int64) int {
 	return int(x) & (len(b.starts) - 2)
 }
 
-// of returns the places of the changes of a container, and of a few others, newest first.
+// of returns the places of the changes to a container, and to a few others, newest first.
 func (b *block) of(container int64) []uint32 {
 	b.sorting.Do(b.sort)
 	i := b.bucket(container)
 	return b.places[b.starts[i]:b.starts[i+1]]
 }
 
-// newestOf returns the places of the changes of a container, newest first, without
+// newestOf returns the places of the changes to a container, newest first, without
 // those of a stack that changed again in the block. A container that changes all
 // the time may have a stack that does not. With this list, a few lookups find the
 // last change of that stack.

@@ -133,7 +133,7 @@ func until(fn func([]byte) bool) func([]byte) step {
 	}
 }
 
-// Newest calls fn for the changes of the container up to and including commit to,
+// Newest calls fn for the changes to the container up to and including commit to,
 // newest first, until fn returns false. The entry is valid only during the call.
 func (v *View) Newest(to uint64, fn func(*Entry) bool) error {
 	var bad error
@@ -144,7 +144,7 @@ func (v *View) Newest(to uint64, fn func(*Entry) bool) error {
 	return err
 }
 
-// Oldest calls fn for the changes of the container, beginning with commit from,
+// Oldest calls fn for the changes to the container, beginning with commit from,
 // oldest first, until fn returns false. The entry is valid only during the call.
 func (v *View) Oldest(from uint64, fn func(*Entry) bool) error {
 	var bad error
