@@ -116,7 +116,7 @@ func (p *pageTest) past(t *testing.T) {
 	if note := p.text(`document.querySelector('.past p').textContent`); !strings.HasPrefix(note, "The past: as it was after commit 100,") {
 		t.Errorf("the past says %q", note)
 	}
-	// Step by step, by time, and before there was anything.
+	// The past step by step, by time, and before the container existed.
 	changed := asInt(p.ledger.data("/v1/read/container/1001?at_seq=100")["updated_seq"])
 	p.follow(".past", "Before its last change", fmt.Sprintf("#/container/1001?at=%d", changed-1))
 	same(t, "balances before", p.rows("#main"), meant(fmt.Sprintf("at_seq=%d", changed-1)))

@@ -92,8 +92,8 @@ func (r *clusterRig) killWriter() {
 	r.start(m)
 }
 
-// freezeWriter stops the writer with SIGSTOP until another one writes. It must
-// then stand by.
+// freezeWriter suspends the writer with SIGSTOP until another one writes. Once
+// resumed, it must stand by.
 func (r *clusterRig) freezeWriter() {
 	m := r.writer()
 	m.write.cmd.Process.Signal(syscall.SIGSTOP)

@@ -20,7 +20,7 @@ import (
 	"assetledger/server/reader"
 )
 
-// readEvery starts a read daemon that writes a checkpoint every so many commits.
+// readEvery starts a read daemon with the given -checkpoint-every.
 func readEvery(t *testing.T, dir string, every int, more ...string) *process {
 	t.Helper()
 	return startProcess(t, "ledger-read", append([]string{"-dir", dir, "-checkpoint-every", fmt.Sprint(every)}, more...)...)
@@ -41,7 +41,7 @@ func files(t *testing.T, dir, sub, ext string) []string {
 	return list
 }
 
-// ctl runs ledgerctl, which must exit with this code.
+// ctl runs ledgerctl, which must exit with the given code.
 func ctl(t *testing.T, code int, args ...string) (out, words string) {
 	t.Helper()
 	got, out, words := runProgram(t, "ledgerctl", args...)

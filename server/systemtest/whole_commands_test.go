@@ -111,8 +111,8 @@ var notRun = map[string]string{
 }
 
 // printed matches lines of such blocks that are not commands of the ledger:
-// output of programs, contents of files, the repair of an etcd, and the compiling
-// of TypeScript, which TestStrangersTrial does.
+// output of programs, contents of files, the repair of an etcd, and the compilation
+// of TypeScript, which TestStrangersTrial runs.
 var printed = regexp.MustCompile(`^((write|read|page) +http:|log +ledger-data|ledger-read ready on |ledger-write: -queue |(shop|grafana|billing|root) +(sha256|cert):|etcdctl |npm |npx tsc |node pay|echo '.*package.json$)`)
 
 var (

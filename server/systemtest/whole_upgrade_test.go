@@ -20,8 +20,8 @@ import (
 
 const formats = "../../testdata/formats"
 
-// TestOldLogs opens every log that an earlier version wrote, and the one that
-// was the newest when this test was written, with the current daemons.
+// TestOldLogs opens every log in testdata/formats with the current daemons. Each was
+// written by the first version that wrote its format.
 func TestOldLogs(t *testing.T) {
 	t.Parallel()
 	logs, err := filepath.Glob(filepath.Join(formats, "v*", "*"))

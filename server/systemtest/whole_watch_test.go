@@ -32,8 +32,8 @@ func tool(t *testing.T, name, from string) string {
 	return path
 }
 
-// TestAlertRules checks the rules, and that each alert fires on its problem and
-// not without it.
+// TestAlertRules checks the rules, and that each alert fires on its problem, and
+// only then.
 func TestAlertRules(t *testing.T) {
 	t.Parallel()
 	promtool := tool(t, "promtool", "prometheus")
