@@ -1,9 +1,9 @@
 package ledger
 
 // A fitFloor records that no free w x h cells, as placed, begin above row y, except
-// perhaps in rows lo to hi-1, near which cells have become free since. So first
-// fit searches only the other rows. Larger rectangles don't fit there either. In
-// row y none begin before column x. It may record less than is true.
+// perhaps in rows lo to hi-1, near which cells have become free since. So first fit
+// searches only those rows, and the rows from y on. In row y none begin before column x.
+// The same holds for larger rectangles. A floor may record less than is true.
 type fitFloor struct{ w, h, y, x, lo, hi uint16 }
 
 // maxFloors is the maximum number of floors of a grid. Beyond it, a new floor replaces

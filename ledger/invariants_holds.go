@@ -53,7 +53,7 @@ func (v *verifier) heldStacks() {
 	}
 	treeWalk(classesByID{s}, s.classTree, lowest, func(ref uint32) bool {
 		if k := s.classes.at(ref); k.held != classes[ref] {
-			v.failf("class %d counts %d as held, but it is %d", k.id, k.held, classes[ref])
+			v.failf("class %d counts %d units as held, but %d are", k.id, k.held, classes[ref])
 		}
 		return true
 	})

@@ -125,7 +125,7 @@ const (
 
 	ArgContainer           // ArgID, or the name of a container that exists when the operation runs
 	ArgClass               // ArgID, or the code of a class that exists when the operation runs
-	ArgNewID               // ArgID; may be left out if the operation has a name or code
+	ArgNewID               // ArgID; may be omitted if the operation has a name or code
 	ArgContainerName       // string, see ValidContainerName
 	ArgClassCode           // string, see ValidClassCode
 	ArgContainerNameOrNull // ArgContainerName, or null to remove the name

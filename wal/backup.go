@@ -187,7 +187,7 @@ func (b *backup) prepare() error {
 	case was.there && was.ID != b.ID || n > 0 && b.there[0].head.ID != b.ID:
 		return fmt.Errorf("wal: %s is a backup of a log other than %s; give another directory", b.out, b.dir)
 	case was.there && was.durable > b.End:
-		return fmt.Errorf("wal: the backup in %s has commits to %d, but the log ends at %d: they are no longer the same log; give another directory",
+		return fmt.Errorf("wal: the backup in %s has commits up to %d, but the log ends at %d: they are no longer the same log; give another directory",
 			b.out, was.durable, b.End)
 	case n > 0 && b.segments[0].head.Ordinal > b.there[n-1].head.Ordinal+1:
 		return b.beginsLater()

@@ -32,7 +32,7 @@ func (b *backup) continues(originals []segmentFile, end *endState) error {
 		last = t.last()
 	}
 	if end.there && end.durable > last {
-		return fmt.Errorf("wal: the backup in %s has commits to %d, but its END says %d: it is damaged; back up into another directory",
+		return fmt.Errorf("wal: the backup in %s has commits up to %d, but its END says %d: it is damaged; back up into another directory",
 			b.out, last, end.durable)
 	}
 	if t.facts&stray != 0 {

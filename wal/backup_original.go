@@ -60,7 +60,7 @@ func (b *backup) used(src File, s *segmentFile) (int64, error) {
 // early, before the end that END shows.
 func (b *backup) damage(s *segmentFile, at *cursor, err error) error {
 	if err == errVoid {
-		err = &flaw{rule: "acknowledged frames missing", err: fmt.Errorf("there is no frame here, but END says that the log has commits to %d", b.End)}
+		err = &flaw{rule: "acknowledged frames missing", err: fmt.Errorf("there is no frame here, but END says that the log has commits up to %d", b.End)}
 	}
 	return sealError(s, at, err)
 }

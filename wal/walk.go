@@ -97,7 +97,7 @@ func (w *walker) link() error {
 	case w.h.Time < w.at.time:
 		err = fmt.Errorf("commit time %d is before that of the previous frame, %d", w.h.Time, w.at.time)
 	case w.h.Begins != 0 && (w.at.off != segmentHeaderSize || w.head.Ordinal == 0 || w.h.Begins != w.head.Size):
-		err = fmt.Errorf("the frame says that it begins a segment of %d bytes, but it is in segment number %d, of %d bytes", w.h.Begins, w.head.Ordinal, w.head.Size)
+		err = fmt.Errorf("the frame states that it begins a segment of %d bytes, but it is in segment number %d, of %d bytes", w.h.Begins, w.head.Ordinal, w.head.Size)
 	case w.h.size() > room:
 		err = fmt.Errorf("frame of %d bytes, but the segment has room for %d", w.h.size(), room)
 	default:

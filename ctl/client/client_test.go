@@ -134,6 +134,6 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	if n != 6 {
-		t.Errorf("%d commits and errors", n)
+		t.Errorf("%d commits and errors, want 6", n)
 	}
 }

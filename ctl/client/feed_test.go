@@ -74,7 +74,7 @@ func TestFeedGoesOnWhereItWas(t *testing.T) {
 		t.Errorf("saw %v, asked %q, want %q", seen, *asked, want)
 	}
 	if first != 2 {
-		t.Errorf("%d of 2 losses", first)
+		t.Errorf("%d losses right after a success, want 2", first)
 	}
 }
 

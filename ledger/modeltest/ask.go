@@ -13,7 +13,7 @@ type Query struct {
 	ID   int64 // id of the container, class or instance; 0 if the read has none
 }
 
-// What names a read.
+// A What is the name of a kind of read.
 type What string
 
 // The reads. A read of a list returns the whole list.

@@ -41,7 +41,7 @@ type Gen struct {
 	rng   *rand.Rand
 	knobs Knobs
 	model *Model
-	keys  int                  // idempotency keys given out
+	keys  int                  // number of idempotency keys used so far
 	sent  []ledger.Transaction // the latest requests with keys
 
 	scratch *run // the transaction being generated, applied to a copy of the model

@@ -57,7 +57,7 @@ func (d *draft) null(i int) *draft {
 	return d
 }
 
-// weights say how often each operation is tried.
+// weights determine how often each operation is tried.
 var weights = []struct {
 	kind   ledger.OpKind
 	weight int

@@ -38,7 +38,7 @@ type Request struct {
 	// than Before. So the ledger must reject the request with Code after at
 	// least one of the commits from After to Before. If both are 0, this is not
 	// checked. That is for rejections that do not depend on the state, such as
-	// a conflict of keys.
+	// a key conflict.
 	After, Before uint64
 	Code          ledger.Code // Refused
 }
@@ -210,8 +210,8 @@ func (h *History) checkRequests() []error {
 	return errs
 }
 
-// retried reports whether another request has the key of request i. That one may
-// be the one that was committed.
+// retried reports whether another request has the key of request i. That other
+// request may be the one that was committed.
 func (h *History) retried(i int) bool {
 	for j := range h.Requests {
 		if j != i && string(h.Requests[j].Tx.Key) == string(h.Requests[i].Tx.Key) && h.Requests[j].Ending != Refused {

@@ -6,7 +6,7 @@ import (
 	"assetledger/ledger"
 )
 
-// The rule of owners, written independently of package ledger. A sender limited
+// The rule about owners, written independently of package ledger. A sender limited
 // to owners may touch only what is in containers of these owners, directly or
 // through attachments, and what the transaction itself has minted or taken out
 // of them. It must not leave an instance outside of all containers.
