@@ -22,22 +22,13 @@ var backupCommand = command{
 		"OUT is rejected, and not changed, while a write daemon uses it, and if it has commits that DIR lacks. A copy that was\n" +
 		"started and stopped without commits can be continued. Note that expiring holds create commits.",
 	Examples: [2]string{"backup /mnt/backup", "backup data /mnt/backup -o json"},
-	Setup: func(set *flag.FlagSet) action {
-		l := &logFlags{}
-		l.declare(set)
-		return func(c *call) error { return (&backing{c: c, dir: l.dir, out: c.args[0]}).run() }
-	},
+	Setup:    setup((*logFlags).backup),
 }
 
-type backing struct {
-	c        *call
-	dir, out string
-	checked  verification
-}
-
-func (b *backing) run() error {
-	bar := newProgress(b.c.words)
-	report, err := wal.Backup(b.dir, b.out, wal.BackupOptions{
+func (l *logFlags) backup(c *call) error {
+	var checked verification
+	bar := newProgress(c.words)
+	report, err := wal.Backup(l.dir, c.args[0], wal.BackupOptions{
 		OnProgress: func(done, total int64) {
 			bar.say("copied %d of %d MiB, %.0f MiB/s", done>>20, total>>20, float64(done>>20)/max(bar.elapsed().Seconds(), 1e-3))
 		},
@@ -46,19 +37,19 @@ func (b *backing) run() error {
 			return commitlog.PlaceOf(&info), err
 		},
 		Check: func() error {
-			b.checked = verification{log: logFlags{b.out}}
-			_, err := b.checked.verify(bar)
+			checked = verification{log: logFlags{c.args[0]}}
+			_, err := checked.verify(bar)
 			return err
 		},
 	})
 	bar.clear()
 	if err != nil {
-		return (&logFlags{b.dir}).explain(err)
+		return l.explain(err)
 	}
-	b.c.showFacts(fact{"log_id", report.ID.String()}, fact{"end_seq", report.End}, fact{"segments", report.Segments},
+	c.showFacts(fact{"log_id", report.ID.String()}, fact{"end_seq", report.End}, fact{"segments", report.Segments},
 		fact{"copied_segments", report.Copied}, fact{"copied_checkpoints", report.Checkpoints}, fact{"copied_bytes", report.Bytes},
-		fact{"continued", report.Continued}, fact{"digest", b.checked.digest()})
-	b.c.say("copied and checked in %v", bar.elapsed())
+		fact{"continued", report.Continued}, fact{"digest", checked.digest()})
+	c.say("copied and checked in %v", bar.elapsed())
 	return nil
 }
 

@@ -143,8 +143,7 @@ func TestVerifyComparesWithReplay(t *testing.T) {
 			if code != exitDamaged || !bytes.Contains(stderr.Bytes(), []byte("("+c.rule+")")) || stdout.Len() != 0 {
 				t.Errorf("exit code %d, %s%s", code, &stdout, &stderr)
 			}
-			v := &verification{log: logFlags{dir: dir}}
-			err = v.run(&call{words: &stderr})
+			err = (&logFlags{dir: dir}).verify(&call{words: &stderr})
 			var damaged *wal.CorruptError
 			if !errors.As(err, &damaged) || damaged.Seq != c.good || damaged.Offset != 4096 || !strings.HasSuffix(damaged.File, ".seg") {
 				t.Errorf("%#v", err)

@@ -2,7 +2,6 @@ package ctl
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 
@@ -20,11 +19,7 @@ var walVerifyCommand = command{
 		"oldest checkpoint. It stops at the first damage, with exit code 6. A log in use is checked up to what\n" +
 		"was durable when the command started.",
 	Examples: [2]string{"wal verify data", "wal verify data -o json"},
-	Setup: func(set *flag.FlagSet) action {
-		v := &verification{}
-		v.log.declare(set)
-		return v.run
-	},
+	Setup:    setup((*logFlags).verify),
 }
 
 // A verification replays a log from its first commit, or from its oldest checkpoint if
@@ -34,14 +29,14 @@ type verification struct {
 	state  *ledger.State
 	replay *commitlog.Replayer
 	places []wal.Place // places of the checkpoints that were not reached yet
-	first  uint64      // first commit of the log
 }
 
-func (v *verification) run(c *call) error {
+func (l *logFlags) verify(c *call) error {
+	v := &verification{log: *l}
 	bar := newProgress(c.words)
 	report, err := v.verify(bar)
 	bar.clear()
-	return v.show(c, &report, v.log.explain(err))
+	return v.show(c, &report, l.explain(err))
 }
 
 // archiveTries is the maximum number of walks if segments are archived in the meantime.
@@ -49,25 +44,20 @@ const archiveTries = 20
 
 func (v *verification) verify(bar *progress) (report wal.VerifyReport, err error) {
 	for range archiveTries {
-		report, err = v.walk(bar)
+		report, err = wal.Verify(v.log.dir, wal.VerifyOptions{
+			OnSegment: v.begin,
+			OnFrame: func(f *wal.FrameInfo) error {
+				bar.say("commit %d is good", f.Frame.Last())
+				return v.frame(f)
+			},
+		})
+		if err == nil {
+			err = v.complete(&report)
+		}
 		if !errors.Is(err, wal.ErrArchiving) {
 			break
 		}
 		*v = verification{log: v.log}
-	}
-	return report, err
-}
-
-func (v *verification) walk(bar *progress) (wal.VerifyReport, error) {
-	report, err := wal.Verify(v.log.dir, wal.VerifyOptions{
-		OnSegment: v.begin,
-		OnFrame: func(f *wal.FrameInfo) error {
-			bar.say("commit %d is good", f.Frame.Last())
-			return v.frame(f)
-		},
-	})
-	if err == nil {
-		err = v.complete(&report)
 	}
 	return report, err
 }
@@ -81,7 +71,7 @@ func (v *verification) begin(s *wal.SegmentInfo) error {
 	if err != nil {
 		return err
 	}
-	v.state, v.first = ledger.NewState(ledger.Config{}), s.First
+	v.state = ledger.NewState(ledger.Config{})
 	places, oldest, err := readCheckpoints(v.log.dir, s.ID, end)
 	if err != nil {
 		return err
@@ -130,9 +120,6 @@ func (v *verification) frame(f *wal.FrameInfo) error {
 	if f.Seal {
 		return nil
 	}
-	broken := func(rule string, err error) error {
-		return &wal.CorruptError{File: f.File, Offset: f.Offset, Seq: v.state.Seq(), Rule: rule, Err: err}
-	}
 	if len(v.places) > 0 && f.Frame.Last() == v.places[0].Seq {
 		f.Frame.Chain = f.CRC
 		if got := f.Frame.Place(); got != v.places[0] {
@@ -145,7 +132,7 @@ func (v *verification) frame(f *wal.FrameInfo) error {
 	}
 	err := v.replay.ReplayFrame(&f.Frame)
 	if differs, ok := errors.AsType[*commitlog.ReplayError](err); ok {
-		return broken("replay", differs.Err)
+		return &wal.CorruptError{File: f.File, Offset: f.Offset, Seq: v.state.Seq(), Rule: "replay", Err: differs.Err}
 	}
 	return err
 }
@@ -160,9 +147,9 @@ func (v *verification) misfit(got wal.Place) error {
 func (v *verification) digest() string { return fmt.Sprintf("%016x", v.state.Digest()) }
 
 func (v *verification) show(c *call, r *wal.VerifyReport, err error) error {
-	var damaged *wal.CorruptError
+	damaged, isDamaged := errors.AsType[*wal.CorruptError](err)
 	switch {
-	case errors.As(err, &damaged) && c.json():
+	case isDamaged && c.json():
 		c.showFacts(fact{"valid", false}, fact{"file", damaged.File}, fact{"offset", damaged.Offset},
 			fact{"last_good_seq", damaged.Seq}, fact{"rule", damaged.Rule})
 	case err == nil:
