@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -65,34 +64,6 @@ func readCheckpoint(dir string, seq uint64, id wal.LogID, keys int) (*ledger.Sta
 // foreign reports a checkpoint of another log as damage.
 func foreign(dir string, after uint64, err *wal.MismatchError) error {
 	return &wal.CorruptError{File: wal.CheckpointPath(dir, err.Seq), Seq: after, Rule: "checkpoint", Err: err}
-}
-
-// readCheckpoints reads all checkpoints of a log up to commit end. It returns the
-// place of each, and the state of the oldest.
-func readCheckpoints(dir string, id wal.LogID, end uint64) (places []wal.Place, oldest *ledger.State, err error) {
-	seqs, err := wal.ListCheckpoints(dir, wal.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, seq := range seqs {
-		if seq > end {
-			break
-		}
-		state, place, err := readCheckpoint(dir, seq, id, 0)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if other, ok := errors.AsType[*wal.MismatchError](err); ok {
-			err = foreign(dir, 0, other)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if places = append(places, place); oldest == nil {
-			oldest = state
-		}
-	}
-	return places, oldest, nil
 }
 
 var walStatCommand = command{

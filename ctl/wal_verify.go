@@ -3,6 +3,7 @@ package ctl
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 
 	"assetledger/ledger"
@@ -62,7 +63,8 @@ func (v *verification) verify(bar *progress) (report wal.VerifyReport, err error
 	return report, err
 }
 
-// begin chooses the initial state when the first segment is known.
+// begin reads all checkpoints up to the durable end, and chooses the initial state, when
+// the first segment is known.
 func (v *verification) begin(s *wal.SegmentInfo) error {
 	if v.state != nil {
 		return nil
@@ -71,16 +73,32 @@ func (v *verification) begin(s *wal.SegmentInfo) error {
 	if err != nil {
 		return err
 	}
-	v.state = ledger.NewState(ledger.Config{})
-	places, oldest, err := readCheckpoints(v.log.dir, s.ID, end)
-	if err != nil {
-		return err
-	}
-	if v.places = places; s.Ordinal > 0 {
-		if oldest == nil || oldest.Seq() < s.First {
-			return &wal.CorruptError{File: s.File, Rule: "front of the log missing", Err: errors.New("no checkpoint replaces it")}
+	seqs, err := wal.ListCheckpoints(v.log.dir, wal.Options{})
+	for _, seq := range seqs {
+		if seq > end {
+			break
 		}
-		v.state = oldest
+		state, place, err := readCheckpoint(v.log.dir, seq, s.ID, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if other, ok := errors.AsType[*wal.MismatchError](err); ok {
+			err = foreign(v.log.dir, 0, other)
+		}
+		if err != nil {
+			return err
+		}
+		if v.places = append(v.places, place); v.state == nil {
+			v.state = state
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case s.Ordinal == 0:
+		v.state = ledger.NewState(ledger.Config{}) // no segment is archived
+	case v.state == nil || v.state.Seq() < s.First:
+		return &wal.CorruptError{File: s.File, Rule: "front of the log missing", Err: errors.New("no checkpoint replaces it")}
 	}
 	v.replay = commitlog.NewReplayer(v.state)
 	return nil
