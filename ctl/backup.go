@@ -63,31 +63,25 @@ var walArchiveCommand = command{
 		"the files back.",
 	Examples: [2]string{"wal archive data -to archive", "wal archive data -to /mnt/archive -o json"},
 	Setup: func(set *flag.FlagSet) action {
-		a := &archiving{}
-		a.log.declare(set)
-		set.StringVar(&a.to, "to", "", "`DIR` to move the segments to; created if missing")
-		set.IntVar(&a.keys, "idempotency-keys", 1_000_000, "the daemons' -idempotency-keys, a `NUMBER`: the checkpoints must hold as many keys")
-		return a.run
+		l := &logFlags{}
+		l.declare(set)
+		to := set.String("to", "", "`DIR` to move the segments to; created if missing")
+		keys := set.Int("idempotency-keys", 1_000_000, "the daemons' -idempotency-keys, a `NUMBER`: the checkpoints must hold as many keys")
+		return func(c *call) error { return l.archive(c, *to, *keys) }
 	},
 }
 
-type archiving struct {
-	log  logFlags
-	to   string
-	keys int
-}
-
-func (a *archiving) run(c *call) error {
-	if a.keys < 0 {
-		return usagef("-idempotency-keys is %d, but must be at least 0", a.keys)
+func (l *logFlags) archive(c *call, to string, keys int) error {
+	if keys < 0 {
+		return usagef("-idempotency-keys is %d, but must be at least 0", keys)
 	}
-	if a.to == "" {
+	if to == "" {
 		return usagef("no target: give a directory with -to")
 	}
-	if err := a.log.present(); err != nil {
+	if err := l.present(); err != nil {
 		return err
 	}
-	seqs, err := wal.ListCheckpoints(a.log.dir, wal.Options{})
+	seqs, err := wal.ListCheckpoints(l.dir, wal.Options{})
 	if err != nil {
 		return err
 	}
@@ -97,16 +91,16 @@ func (a *archiving) run(c *call) error {
 	}
 	seqs = seqs[len(seqs)-2:]
 	for _, seq := range seqs {
-		_, _, err := readCheckpoint(a.log.dir, seq, wal.LogID{}, a.keys)
+		_, _, err := readCheckpoint(l.dir, seq, wal.LogID{}, keys)
 		if errors.Is(err, ledger.ErrCheckpointWindow) {
 			return usagef("nothing was archived: ledger-write -idempotency-keys %d could not start without the segments: %v; "+
-				"give -idempotency-keys if the daemons use another number; otherwise start ledger-read with the same number as ledger-write, and wait for two checkpoints", a.keys, err)
+				"give -idempotency-keys if the daemons use another number; otherwise start ledger-read with the same number as ledger-write, and wait for two checkpoints", keys, err)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	report, err := wal.Archive(a.log.dir, a.to, seqs[0], nil)
+	report, err := wal.Archive(l.dir, to, seqs[0], nil)
 	for _, name := range report.Moved {
 		if c.json() {
 			c.writeObject([]fact{{"moved", name}})
@@ -115,7 +109,7 @@ func (a *archiving) run(c *call) error {
 		}
 	}
 	if err == nil {
-		c.say("moved %d segments that end before commit %d to %s", len(report.Moved), report.Below, a.to)
+		c.say("moved %d segments that end before commit %d to %s", len(report.Moved), report.Below, to)
 	}
 	if err == nil && report.Held != "" {
 		c.say("the segments from commit %d on are kept for the read daemon %s, which has not applied them yet", report.Below, report.Held)

@@ -20,43 +20,38 @@ var logPushCommand = command{
 		"which are filled from this one. Until then, the commits are only on this host.",
 	Examples: [2]string{"log push data -to etcd://10.0.0.1:2379,10.0.0.2:2379/ledger", "log push data -to etcd://10.0.0.1:2379/ledger -driver-user /etc/ledger/etcd-user"},
 	Setup: func(set *flag.FlagSet) action {
-		p := &logPush{}
-		p.log.declare(set)
-		set.StringVar(&p.to.URL, "to", "", "`URL` of the log: etcd://HOST:PORT[,HOST:PORT...]/PREFIX")
-		set.StringVar(&p.to.CA, "driver-ca", "", "`FILE` with the root certificates of etcd's members, in PEM; without it the connection is not encrypted")
-		set.StringVar(&p.to.Cert, "driver-cert", "", "`FILE` with the client certificate for etcd, in PEM")
-		set.StringVar(&p.to.Key, "driver-key", "", "`FILE` with the private key of -driver-cert, in PEM")
-		set.StringVar(&p.to.UserFile, "driver-user", "", "`FILE` whose first line is user:password for etcd")
-		return p.run
+		l, to := &logFlags{}, &etcdlog.Connection{}
+		l.declare(set)
+		set.StringVar(&to.URL, "to", "", "`URL` of the log: etcd://HOST:PORT[,HOST:PORT...]/PREFIX")
+		set.StringVar(&to.CA, "driver-ca", "", "`FILE` with the root certificates of etcd's members, in PEM; without it the connection is not encrypted")
+		set.StringVar(&to.Cert, "driver-cert", "", "`FILE` with the client certificate for etcd, in PEM")
+		set.StringVar(&to.Key, "driver-key", "", "`FILE` with the private key of -driver-cert, in PEM")
+		set.StringVar(&to.UserFile, "driver-user", "", "`FILE` whose first line is user:password for etcd")
+		return func(c *call) error { return l.push(c, to) }
 	},
 }
 
-type logPush struct {
-	log logFlags
-	to  etcdlog.Connection
-}
-
-func (p *logPush) run(c *call) error {
-	if p.to.URL == "" {
+func (l *logFlags) push(c *call, to *etcdlog.Connection) error {
+	if to.URL == "" {
 		return usagef("no target: give a URL with -to, such as etcd://10.0.0.1:2379/ledger")
 	}
-	if err := p.to.Check(); err != nil {
+	if err := to.Check(); err != nil {
 		return usagef("%v", err)
 	}
-	if err := p.log.present(); err != nil {
+	if err := l.present(); err != nil {
 		return err
 	}
-	d, err := p.to.Connect()
+	d, err := to.Connect()
 	if err != nil {
 		return usagef("%v", err)
 	}
-	d.Dir, d.Name = p.log.dir, "push"
+	d.Dir, d.Name = l.dir, "push"
 	last, err := d.Push(context.Background())
 	if err != nil {
 		return err
 	}
-	return c.done(fmt.Sprintf("%s now has a log, which continues after commit %d; start ledger-write -dir %s -driver %s", p.to.URL, last, p.log.dir, p.to.URL),
-		`{"log":%s,"seq":%d}`, ledger.AppendString(nil, p.to.URL), last)
+	return c.done(fmt.Sprintf("%s now has a log, which continues after commit %d; start ledger-write -dir %s -driver %s", to.URL, last, l.dir, to.URL),
+		`{"log":%s,"seq":%d}`, ledger.AppendString(nil, to.URL), last)
 }
 
 // done reports a result that can't be requested again, even if standard output is full.
@@ -81,40 +76,35 @@ var logDetachCommand = command{
 		"It does not fence the original: make sure that no daemon writes to it, or there will be two histories.",
 	Examples: [2]string{"log detach data -accept-loss", "log detach /var/lib/ledger/log -accept-loss -o json"},
 	Setup: func(set *flag.FlagSet) action {
-		d := &logDetach{}
-		d.log.declare(set)
-		set.BoolVar(&d.accept, "accept-loss", false, "accept that commits that are not in the directory are lost")
-		return d.run
+		l := &logFlags{}
+		l.declare(set)
+		accept := set.Bool("accept-loss", false, "accept that commits that are not in the directory are lost")
+		return func(c *call) error { return l.detach(c, *accept) }
 	},
 }
 
-type logDetach struct {
-	log    logFlags
-	accept bool
-}
-
-func (d *logDetach) run(c *call) error {
-	of, err := wal.CopyOf(d.log.dir, wal.Options{})
+func (l *logFlags) detach(c *call, accept bool) error {
+	of, err := wal.CopyOf(l.dir, wal.Options{})
 	if err != nil {
-		return d.log.explain(err)
+		return l.explain(err)
 	}
 	if of == "" {
-		return cmp.Or(d.log.present(), fmt.Errorf("%s is not marked as a copy of another log: there is nothing to do", d.log.dir))
+		return cmp.Or(l.present(), fmt.Errorf("%s is not marked as a copy of another log: there is nothing to do", l.dir))
 	}
-	w, err := wal.Prepare(d.log.dir, wal.Options{Copy: true, Manual: true})
+	w, err := wal.Prepare(l.dir, wal.Options{Copy: true, Manual: true})
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	if !d.accept {
-		return usagef("%s reaches commit %d of %s, and commits after it may have been acknowledged: give -accept-loss if they are lost for good", d.log.dir, w.LastSeq(), of)
+	if !accept {
+		return usagef("%s reaches commit %d of %s, and commits after it may have been acknowledged: give -accept-loss if they are lost for good", l.dir, w.LastSeq(), of)
 	}
 	if err := w.Start(); err != nil { // recovers the end while the less strict rules for copies still apply
 		return err
 	}
-	if err := wal.UnmarkCopy(d.log.dir, wal.Options{}); err != nil {
+	if err := wal.UnmarkCopy(l.dir, wal.Options{}); err != nil {
 		return err
 	}
-	return c.done(fmt.Sprintf("%s is independent after commit %d; it was a copy of %s, which is not fenced: no daemon may write to it", d.log.dir, w.LastSeq(), of),
+	return c.done(fmt.Sprintf("%s is independent after commit %d; it was a copy of %s, which is not fenced: no daemon may write to it", l.dir, w.LastSeq(), of),
 		`{"was_copy_of":%s,"seq":%d}`, ledger.AppendString(nil, of), w.LastSeq())
 }

@@ -21,26 +21,20 @@ var walRepairCommand = command{
 		"It needs exclusive use of the log: stop ledger-write first. If there is a backup, restore that instead.",
 	Examples: [2]string{"wal repair data", "wal repair data -accept-loss"},
 	Setup: func(set *flag.FlagSet) action {
-		r := &repairing{}
-		r.log.declare(set)
-		set.BoolVar(&r.accept, "accept-loss", false, "drop the commits after the damage")
-		return r.run
+		l := &logFlags{}
+		l.declare(set)
+		accept := set.Bool("accept-loss", false, "drop the commits after the damage")
+		return func(c *call) error { return l.repair(c, *accept) }
 	},
 }
 
-type repairing struct {
-	log    logFlags
-	accept bool
-	record ledger.Record
-}
-
-func (r *repairing) run(c *call) error {
-	plan, err := wal.Repair(r.log.dir, wal.RepairOptions{Checkpoint: r.checkpoint})
+func (l *logFlags) repair(c *call, accept bool) error {
+	plan, err := wal.Repair(l.dir, wal.RepairOptions{Checkpoint: l.checkpoint})
 	if errors.Is(err, wal.ErrLocked) {
 		return fmt.Errorf("%w: stop ledger-write first", err)
 	}
 	if err != nil {
-		return r.log.explain(err)
+		return l.explain(err)
 	}
 	if !plan.Needed {
 		c.say("the log needs no repair: ledger-write can start on it")
@@ -50,7 +44,7 @@ func (r *repairing) run(c *call) error {
 	for _, name := range plan.Foreign {
 		c.say("%s belongs to another log, or to another history of this log", name)
 	}
-	readable, err := r.list(c, &plan)
+	readable, err := l.listLost(c, &plan)
 	if err != nil {
 		return err
 	}
@@ -58,18 +52,17 @@ func (r *repairing) run(c *call) error {
 	if plan.Lost > 0 {
 		sum = fmt.Sprintf("%d commits after commit %d are lost; %d of them can still be read and are listed", plan.Lost, plan.Kept, readable)
 	}
-	if !r.accept {
+	if !accept {
 		return exitf(exitDamaged, "nothing was changed; with -accept-loss %s", sum)
 	}
-	done, err := wal.Repair(r.log.dir, wal.RepairOptions{Checkpoint: r.checkpoint, Accept: true})
+	done, err := wal.Repair(l.dir, wal.RepairOptions{Checkpoint: l.checkpoint, Accept: true})
 	if err != nil {
 		return err
 	}
-	for _, name := range done.Moved {
-		c.say("kept %s", name)
-	}
-	if done.Copy != "" {
-		c.say("kept %s", done.Copy)
+	for _, name := range append(done.Moved, done.Copy) {
+		if name != "" {
+			c.say("kept %s", name)
+		}
 	}
 	c.say("the log now ends at commit %d; %s", done.Kept, sum)
 	return nil
@@ -77,38 +70,39 @@ func (r *repairing) run(c *call) error {
 
 // checkpoint reads a checkpoint in the same way as wal verify. A checkpoint that a newer
 // version made, or that the disk fails to read, does not count as damaged.
-func (r *repairing) checkpoint(seq uint64, id wal.LogID) (wal.Place, error) {
-	_, place, err := readCheckpoint(r.log.dir, seq, id, 0)
+func (l *logFlags) checkpoint(seq uint64, id wal.LogID) (wal.Place, error) {
+	_, place, err := readCheckpoint(l.dir, seq, id, 0)
 	_, disk := errors.AsType[*fs.PathError](err)
 	if !errors.Is(err, fs.ErrNotExist) && (disk || errors.Is(err, ledger.ErrCheckpointVersion)) {
-		return place, fmt.Errorf("%s: %v", wal.CheckpointPath(r.log.dir, seq), errors.Unwrap(err))
+		return place, fmt.Errorf("%s: %v", wal.CheckpointPath(l.dir, seq), errors.Unwrap(err))
 	}
 	return place, err
 }
 
-// list shows each lost commit: its global_seq, its idempotency key, and whether its
+// listLost shows each lost commit: its global_seq, its idempotency key, and whether its
 // record can still be read. For unreadable ones it shows only the number.
-func (r *repairing) list(c *call, plan *wal.RepairReport) (readable int, err error) {
+func (l *logFlags) listLost(c *call, plan *wal.RepairReport) (readable int, err error) {
 	row, end := c.list("global_seq idempotency_key readable")
 	defer end()
+	var record ledger.Record
 	next := plan.Kept + 1
 	gap := func(to uint64) {
 		for ; next < to; next++ {
 			row(next, nil, false)
 		}
 	}
-	err = wal.Salvage(r.log.dir, plan.Kept, wal.Options{}, func(f *wal.Frame) error {
-		return f.Each(func(seq uint64, record []byte) error {
+	err = wal.Salvage(l.dir, plan.Kept, wal.Options{}, func(f *wal.Frame) error {
+		return f.Each(func(seq uint64, bytes []byte) error {
 			if seq < next {
 				return nil
 			}
 			gap(seq)
-			if err := r.record.Decode(record); err != nil {
+			if err := record.Decode(bytes); err != nil {
 				return nil // it counts as not readable
 			}
 			var key any
-			if len(r.record.Tx.Key) > 0 {
-				key = string(r.record.Tx.Key)
+			if len(record.Tx.Key) > 0 {
+				key = string(record.Tx.Key)
 			}
 			row(seq, key, true)
 			readable++
