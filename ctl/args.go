@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"assetledger/ledger"
+	"assetledger/server/httpclient"
 	"assetledger/server/settings"
 )
 
@@ -202,41 +203,23 @@ func (d *duration) Set(s string) error {
 	return nil
 }
 
-// baseURL is a flag for the addresses of a daemon, separated by commas.
+// baseURL is a flag for the addresses of a daemon, separated by commas. http:// may be
+// omitted.
 type baseURL struct{ value *string }
 
 func (b baseURL) Set(s string) error {
 	list := addresses(s)
-	if len(list) > maxAddresses {
-		return fmt.Errorf("it has %d addresses; the maximum is %d", len(list), maxAddresses)
-	}
-	for i, text := range list {
-		var err error
-		if list[i], err = parseURL(strings.TrimSpace(text)); err != nil {
-			return err
+	for i, one := range list {
+		if one = strings.TrimSpace(one); !strings.Contains(one, ":/") {
+			list[i] = "http://" + one
 		}
 	}
+	list, err := httpclient.URLs(strings.Join(list, ","))
 	*b.value = strings.Join(list, ",")
-	return nil
+	return err
 }
 
 func (b baseURL) String() string { return *b.value }
-
-const maxAddresses = 16
-
-func parseURL(s string) (string, error) {
-	if strings.HasPrefix(s, "unix:/") {
-		return s, nil
-	}
-	if !strings.Contains(s, "://") {
-		s = "http://" + s
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("it must be an address such as http://127.0.0.1:8080, 127.0.0.1:8080 or unix:/run/ledger/write")
-	}
-	return strings.TrimRight(s, "/"), nil
-}
 
 // checkRef returns an error for a word that is neither an id nor a name or code of its kind.
 func checkRef(kind, word string) error {

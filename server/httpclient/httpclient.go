@@ -164,7 +164,16 @@ const maxURLs = 16
 
 // ParseURLs returns the base URLs in the value of a flag, separated by commas,
 // without trailing slashes.
-func ParseURLs(flag, value string) (list []string, err error) {
+func ParseURLs(flag, value string) ([]string, error) {
+	list, err := URLs(value)
+	if err != nil {
+		return nil, settingf("-%s %v", flag, err)
+	}
+	return list, nil
+}
+
+// URLs is like ParseURLs, but its errors do not name the flag.
+func URLs(value string) (list []string, err error) {
 	for text := range strings.SplitSeq(value, ",") {
 		text = strings.TrimRight(strings.TrimSpace(text), "/")
 		if path, ok := strings.CutPrefix(text, "unix:"); ok && path != "" {
@@ -173,12 +182,12 @@ func ParseURLs(flag, value string) (list []string, err error) {
 		}
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			return nil, settingf("-%s %q: each address must be http://host:port, https://host:port or unix:/path, separated by commas", flag, text)
+			return nil, fmt.Errorf("%q: each address must be http://host:port, https://host:port or unix:/path, separated by commas", text)
 		}
 		list = append(list, text)
 	}
 	if len(list) > maxURLs {
-		return nil, settingf("-%s has %d addresses; the maximum is %d", flag, len(list), maxURLs)
+		return nil, fmt.Errorf("has %d addresses; the maximum is %d", len(list), maxURLs)
 	}
 	return list, nil
 }
