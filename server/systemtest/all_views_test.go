@@ -82,7 +82,7 @@ func (p *pageTest) visit(t *testing.T, visits []pageVisit) {
 func same(t *testing.T, what string, shown, meant any) {
 	t.Helper()
 	if diff := cmp.Diff(meant, shown); diff != "" {
-		t.Errorf("%s: -meant +shown\n%s", what, diff)
+		t.Errorf("%s: -want +shown\n%s", what, diff)
 	}
 }
 

@@ -247,10 +247,10 @@ func TestMirrors(t *testing.T) {
 	local := startProcess(t, "ledger-read", "-dir", dir("a"), "-name", "local", "-checkpoint-every", "300")
 	want := arrives(t, local.url, end)
 	if got := arrives(t, b.url, end); got != want {
-		t.Errorf("b says\n%s\nand the source's read daemon\n%s", got, want)
+		t.Errorf("b shows\n%s\nbut the source's read daemon\n%s", got, want)
 	}
 	if got := arrives(t, c.url, end); got != want {
-		t.Errorf("c says\n%s\nand the source's read daemon\n%s", got, want)
+		t.Errorf("c shows\n%s\nbut the source's read daemon\n%s", got, want)
 	}
 	local.stop(t) // which writes a checkpoint
 	a, err := get(http.DefaultClient, w.url+"/v1/health")
@@ -265,7 +265,7 @@ func TestMirrors(t *testing.T) {
 	end = commits(t, w.url, 6)
 	want = arrives(t, b.url, end)
 	if got := arrives(t, late.url, end); got != want {
-		t.Errorf("the host that began late says\n%s\nand b\n%s", got, want)
+		t.Errorf("the host that began late shows\n%s\nbut b\n%s", got, want)
 	}
 	arrives(t, c.url, end)
 	for _, p := range []*process{late, c, b, w} {

@@ -93,7 +93,7 @@ func (s *sandbox) makeRun() {
 		}
 		return strings.Contains(line, "CreateContainer container_id=")
 	})
-	if exit, _ := err.(*exec.ExitError); exit == nil || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT || strings.Contains(words, "rror") { // that is how make ends
+	if exit, _ := err.(*exec.ExitError); exit == nil || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT || strings.Contains(words, "rror") { // that is how make exits
 		s.t.Errorf("after Ctrl-C: %v\n%s%s", err, said, words)
 	}
 	if out := s.strangely("bin/ledgerctl wal verify -dir ledger-data"); !strings.Contains(out, "commits   1\n") {
