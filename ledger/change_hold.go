@@ -1,7 +1,7 @@
 package ledger
 
 // Changes to holds. Only a stack with holds has a record of their sum, so other
-// stacks need no memory for it. A stack can't be removed before its last hold.
+// stacks need no memory for it. A stack can't be removed while it has holds.
 
 func holdHash(id int64) uint64 { return place2Words(uint64(id), 4) }
 

@@ -22,7 +22,7 @@ type checkpointReader struct {
 	buf      []byte // the items of the block
 	pos      int    // position in buf
 	over     bool   // the trailer was read
-	longKeys bool   // long keys were read
+	longKeys bool   // an itemLongKey was read
 	err      error
 }
 

@@ -38,8 +38,8 @@ func (s *State) checkpointInfo(place CheckpointPlace) CheckpointInfo {
 	return h
 }
 
-// checkpointVersion returns the lowest version that can hold the state, with
-// long keys or without.
+// checkpointVersion returns the lowest version that can hold the state. longKeys
+// reports whether the checkpoint has items of kind itemLongKey.
 func (s *State) checkpointVersion(longKeys bool) uint16 {
 	if s.part2 || s.holdTree|s.reversalTree != 0 || longKeys {
 		return checkpointVersion2
