@@ -31,7 +31,7 @@ const (
 	bareGet     = "bare GET"
 	readUnder   = "balances, 10,000 commits/s being applied"
 	bareUnder   = "bare GET, beside the same commits"
-	appliedRate = "commits applied meanwhile"
+	appliedRate = "commits applied in the meantime"
 )
 
 var readsRow = row{

@@ -62,7 +62,7 @@ func TestRootsAreReadAgain(t *testing.T) {
 	unknown := func() {
 		t.Helper()
 		if _, refused := errors.AsType[*tls.CertificateVerificationError](get()); !refused {
-			t.Error("the server of an unknown authority is trusted")
+			t.Error("a server whose certificate is from an unknown authority is trusted")
 		}
 	}
 	unknown()

@@ -21,7 +21,7 @@ func TestBodiesAreReused(t *testing.T) {
 		x.Body, x.Out = body, make([]byte, 2*TinyClaim)
 		end(x)
 		if x.Body != nil {
-			t.Error("the exchange keeps the body, where nothing counts it")
+			t.Error("the exchange keeps the body, and nothing counts it")
 		}
 		if again := takeBody(890_000); &again[:1][0] != &body[0] {
 			t.Error("the buffer was not used again")

@@ -221,7 +221,7 @@ func TestBudgetShares(t *testing.T) {
 		go func() { got <- other.Grow(40 * mib) }()
 		synctest.Wait()
 		if new("a").GrowNow(5 * mib) {
-			t.Error("a third large claim of a client that has half, while another waits")
+			t.Error("a client that has half got a third large claim while another client waits")
 		}
 		if again := second.Another(); again.GrowNow(5 * mib) {
 			t.Error("another claim for the same client")
@@ -251,7 +251,7 @@ func TestBudgetShares(t *testing.T) {
 		go func() { got <- new("b").Grow(50 * mib) }()
 		synctest.Wait()
 		if !new("c").GrowNow(30 * mib) {
-			t.Error("one large claim is rejected, of a client that has no other")
+			t.Error("the only large claim of a client is rejected")
 		}
 		<-got
 	})

@@ -23,7 +23,7 @@ func Process(r *Registry, version, commit string) {
 	r.GaugeFunc("process_open_fds", "Number of open file descriptors.", openFiles)
 	r.GaugeFunc("process_max_fds", "Maximum number of open file descriptors.", maxFiles)
 	r.GaugeFunc("go_goroutines", "Number of goroutines.", func() float64 { return float64(runtime.NumGoroutine()) })
-	r.GaugeFunc("go_gc_heap_bytes", "Heap in use, in bytes, including garbage that is not collected yet.", func() float64 {
+	r.GaugeFunc("go_gc_heap_bytes", "Heap in use, in bytes, including garbage that has not been collected yet.", func() float64 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return float64(m.HeapAlloc)

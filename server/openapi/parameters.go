@@ -45,7 +45,7 @@ func parameters() object {
 		query("from_seq", ref("Checkpoint"), "Begin at this commit."),
 		query("to_seq", ref("Checkpoint"), "End with this commit."),
 		query("from_time", moment, "Begin with the first commit made at this time or later."),
-		query("to_time", moment, "End with commits made at this time."),
+		query("to_time", moment, "End with the last commit made at this time or earlier."),
 		query("payer", o("type", "boolean"), "Show the payer of a settled hold in the entry of the container that it paid."),
 		query("at_seq", ref("Checkpoint"), "The response as of this commit; 0 is the empty ledger. It waits for the commit as min_seq does, and can't be combined with min_seq or at_time."),
 		query("at_time", moment, "The response as of the last commit made at or before this time."),

@@ -143,7 +143,7 @@ func laterReadSchemas(next []string) object {
 			"location", ref("Location"), "children", array(ref("Id"), "Instances attached to it."), "next_cursor", ref("NextCursor"))),
 		"InstancesAnswer", about(optional(next, "class_id", ref("Id"), "instances", array(only("instance_id", ref("Id"), "class_id", ref("Id"), "key", ref("Key"),
 			"minted_seq", ref("Seq"), "location", ref("Location")), ""), "next_cursor", ref("NextCursor"))),
-		"FreshnessAnswer", about(only("lag", described(ref("Count"), "Durable commits that are not applied yet."),
+		"FreshnessAnswer", about(only("lag", described(ref("Count"), "Durable commits that have not been applied yet."),
 			"lag_ms", described(ref("Count"), "Age of the oldest of them in milliseconds, 0 when there is none."))),
 		"Commit", optional([]string{"reverses", "reversed_by", "principal"}, "global_seq", ref("Seq"), "batch_seq", integer(1, most, ""),
 			"committed_at", committedAt,
@@ -168,7 +168,7 @@ func laterReadSchemas(next []string) object {
 			"until_time", o("type", "string", "format", "date-time", "description", "The time of -until-time."),
 			"source", described(only("url", o("type", "string"), "seq", ref("Checkpoint"), "silence_ms", ref("Count")), "With -from: the daemon that the log is copied from, its last known commit, and the time since it was last heard from."),
 			"history", described(optional([]string{"made_seq", "of_seq", "failing"}, "made_seq", ref("Checkpoint"), "of_seq", ref("Checkpoint"),
-				"failing", o("type", "boolean", "description", "true while the history index can't be maintained, such as on a full disk.")),
+				"failing", o("type", "boolean", "description", "true while the history index can't be maintained, for example because the disk is full.")),
 				"Progress of building a missing history index, and whether it can't be maintained; absent when it is complete and can be maintained.")),
 	)
 }

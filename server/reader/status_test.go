@@ -81,17 +81,17 @@ func TestStatusOfWriteDaemons(t *testing.T) {
 		answers        map[string]string
 		status, reason string
 	}{
-		"healthy":               {map[string]string{"/v1/health": `200 {"status":"healthy",` + commitLog + `}`}, "healthy", ""},
-		"standby":               {map[string]string{"/v1/health": `200 {"status":"healthy","role":"standby",` + commitLog + `}`}, "healthy", ""},
-		"commits rejected":      {map[string]string{"/v1/health": `503 {"status":"degraded",` + commitLog + `}`, "/v1/readyz": `503 {"status":"not_ready","reason":"The disk is full."}`}, "degraded", "The disk is full."},
-		"a reader lags":         {map[string]string{"/v1/health": `503 {"status":"degraded",` + commitLog + `}`, "/v1/readyz": `200 {"status":"ready"}`}, "degraded", "It accepts commits, but"},
-		"a read daemon":         {map[string]string{"/v1/health": `200 {"status":"healthy","freshness":{"checkpoint_seq":1,"commit_log_seq":1,"lag":0}}`}, "unreachable", notTheLedgers},
-		"another program":       {map[string]string{"/v1/health": `200 <html>`}, "unreachable", notTheLedgers},
-		"another status":        {map[string]string{"/v1/health": `200 {"status":"<b>",` + commitLog + `}`}, "unreachable", notTheLedgers},
-		"a negative number":     {map[string]string{"/v1/health": `200 {"status":"healthy","commit_log":{"end_seq":-1}}`}, "unreachable", notTheLedgers},
-		"an error":              {map[string]string{"/v1/health": `500 {"status":"healthy",` + commitLog + `}`}, "unreachable", notTheLedgers},
-		"an answer without end": {map[string]string{"/v1/health": `200 {"status":"healthy",` + commitLog + `}` + strings.Repeat(" ", maxHealth)}, "unreachable", notTheLedgers},
-		"a redirect":            {map[string]string{"/v1/health": "to " + elsewhere + "/v1/health"}, "unreachable", notTheLedgers},
+		"healthy":                {map[string]string{"/v1/health": `200 {"status":"healthy",` + commitLog + `}`}, "healthy", ""},
+		"standby":                {map[string]string{"/v1/health": `200 {"status":"healthy","role":"standby",` + commitLog + `}`}, "healthy", ""},
+		"commits rejected":       {map[string]string{"/v1/health": `503 {"status":"degraded",` + commitLog + `}`, "/v1/readyz": `503 {"status":"not_ready","reason":"The disk is full."}`}, "degraded", "The disk is full."},
+		"a reader lags":          {map[string]string{"/v1/health": `503 {"status":"degraded",` + commitLog + `}`, "/v1/readyz": `200 {"status":"ready"}`}, "degraded", "It accepts commits, but"},
+		"a read daemon":          {map[string]string{"/v1/health": `200 {"status":"healthy","freshness":{"checkpoint_seq":1,"commit_log_seq":1,"lag":0}}`}, "unreachable", notTheLedgers},
+		"another program":        {map[string]string{"/v1/health": `200 <html>`}, "unreachable", notTheLedgers},
+		"another status":         {map[string]string{"/v1/health": `200 {"status":"<b>",` + commitLog + `}`}, "unreachable", notTheLedgers},
+		"a negative number":      {map[string]string{"/v1/health": `200 {"status":"healthy","commit_log":{"end_seq":-1}}`}, "unreachable", notTheLedgers},
+		"an error":               {map[string]string{"/v1/health": `500 {"status":"healthy",` + commitLog + `}`}, "unreachable", notTheLedgers},
+		"a response without end": {map[string]string{"/v1/health": `200 {"status":"healthy",` + commitLog + `}` + strings.Repeat(" ", maxHealth)}, "unreachable", notTheLedgers},
+		"a redirect":             {map[string]string{"/v1/health": "to " + elsewhere + "/v1/health"}, "unreachable", notTheLedgers},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := fakeWriter(t, c.answers)

@@ -39,6 +39,6 @@ func TestParse(t *testing.T) {
 	f := flag.NewFlagSet("x", flag.ContinueOnError)
 	f.Int("segment-size", 1, "")
 	if err := Parse(f, nil, lookup); err == nil || !strings.Contains(err.Error(), "LEDGER_SEGMENT_SIZE") {
-		t.Errorf("a bad variable: %v", err)
+		t.Errorf("an invalid variable: %v", err)
 	}
 }

@@ -302,7 +302,7 @@ func TestCluster(t *testing.T) {
 	}
 	t.Logf("seeds from %d: %+v", first, total)
 	if *clusterSeeds >= 20 && (total.takeovers < *clusterSeeds || total.fenced == 0 || total.ghosts == 0 || total.acked == 0 || total.refused == 0 || total.trimmed == 0) {
-		t.Error("something that should happen did not")
+		t.Error("too few takeovers, or no writer was fenced, no late request executed, no frame trimmed, or nothing acknowledged or rejected")
 	}
 }
 

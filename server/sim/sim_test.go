@@ -109,7 +109,7 @@ func TestSimulationFinds(t *testing.T) {
 		}
 		t.Logf("%s: %d seeds fail: %v", c.name, failed, found)
 		if len(found) == 0 {
-			t.Errorf("%s: %d of %d runs fail, and none says one of %q", c.name, failed, seeds, c.signs)
+			t.Errorf("%s: %d of %d runs fail, and no message contains any of %q", c.name, failed, seeds, c.signs)
 		}
 	}
 }

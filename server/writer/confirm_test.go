@@ -28,7 +28,7 @@ func TestRefusalsAreConfirmed(t *testing.T) {
 				b.inFlight.settle(nil)
 			}
 			if !isDone(first) || first.err != nil {
-				t.Errorf("the commit before: %v", first.err)
+				t.Errorf("the previous commit: %v", first.err)
 			}
 			if !isDone(g) || code(g.err) != ledger.LogUnavailable {
 				t.Errorf("the rejection is sent, though another daemon writes: %v", g.err)

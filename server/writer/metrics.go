@@ -74,7 +74,7 @@ func (m *meters) rejected(code ledger.Code) {
 func (d *daemon) gauges() {
 	g := &d.registry
 	g.GaugeFunc(metricPrefix+"ingress_queue_depth", "Requests that wait to be sequenced.", func() float64 { return float64(d.seq().intake.depth()) })
-	g.GaugeFunc(metricPrefix+"ingress_inflight", "Write requests that are not answered yet.", func() float64 { return float64(d.inflight.Load()) })
+	g.GaugeFunc(metricPrefix+"ingress_inflight", "Write requests that have not been answered yet.", func() float64 { return float64(d.inflight.Load()) })
 	g.CounterFunc(metricPrefix+"budget_waits_total", "Requests that waited for room within -max-inflight.", func() float64 { return float64(d.budget.Waits.Load()) })
 	g.CounterFunc(metricPrefix+"budget_dropped_total", "Slow clients that were dropped to make room within -max-inflight.", func() float64 { return float64(d.budget.Ended.Load()) })
 	g.GaugeFunc(metricPrefix+"ingress_inflight_bytes", "Bytes that write requests hold: bodies, their parsed form, and responses.", func() float64 { return float64(d.budget.Used()) })

@@ -49,7 +49,7 @@ func TestRefusedBodies(t *testing.T) {
 			r, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
 				conn.Close() // otherwise the daemon would wait for the rest
-				t.Fatalf("%s: no answer: %v", c.about, err)
+				t.Fatalf("%s: no response: %v", c.about, err)
 			}
 			body, err := io.ReadAll(r.Body)
 			if err != nil || r.StatusCode != c.status || !r.Close || !bytes.HasPrefix(body, []byte(`{"error":`)) {

@@ -131,7 +131,7 @@ func TestAnswersWaitForWhatTheyRestOn(t *testing.T) {
 				r, g = b.submit(c.tx)
 				r.preflight = c.preflight
 				b.step()
-				b.wantDone("when all is durable: at once", g, true)
+				b.wantDone("when everything is durable: at once", g, true)
 			})
 		}
 	}

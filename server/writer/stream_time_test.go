@@ -112,7 +112,7 @@ func TestStreamUnreadIsCut(t *testing.T) {
 		sendChunk(t, conn, "[]\n")
 		time.Sleep(91 * time.Second)
 		if rest, err := io.ReadAll(lines); err == nil {
-			t.Errorf("the answer ended as if it were whole: %q", rest)
+			t.Errorf("the response ended as if it were whole: %q", rest)
 		}
 	})
 }
@@ -129,7 +129,7 @@ func TestStreamLingers(t *testing.T) {
 			t.Errorf("%v %q", err, b)
 		}
 		if took := time.Since(began); took != lingerTime {
-			t.Errorf("the answer ended after %v", took)
+			t.Errorf("the response ended after %v", took)
 		}
 	})
 }
