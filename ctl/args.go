@@ -73,7 +73,7 @@ func valueFlags(table []command) map[string]bool {
 	for i := range table {
 		set := table[i].flagSet()
 		set.VisitAll(func(f *flag.Flag) {
-			if !isSwitch(f) {
+			if !settings.IsSwitch(f.Value) {
 				names[f.Name] = true
 			}
 		})
@@ -95,43 +95,6 @@ func globalFlags() *flag.FlagSet {
 	new(globals).declare(set)
 	return set
 }
-
-func isSwitch(f *flag.Flag) bool {
-	b, ok := f.Value.(interface{ IsBoolFlag() bool })
-	return ok && b.IsBoolFlag()
-}
-
-// refuseEmpty rejects empty flags and empty environment variables for flags. The usual
-// cause is an unset shell variable. Ignoring it could drop a limit, a key or a filter.
-func refuseEmpty(set *flag.FlagSet, given map[string]bool, env func(string) (string, bool)) (err error) {
-	set.VisitAll(func(f *flag.Flag) {
-		value, inEnv := env(settings.EnvName(f.Name))
-		switch {
-		case err != nil || f.Value.String() != "":
-		case given[f.Name]:
-			err = usagef("-%s is empty: give it a value, or omit it", f.Name)
-		case inEnv && value == "":
-			err = usagef("%s is set and empty: give it a value, or unset it", settings.EnvName(f.Name))
-		}
-	})
-	return err
-}
-
-// once is a text flag that must not be given twice.
-type once struct {
-	value string
-	given bool
-}
-
-func (o *once) Set(s string) error {
-	if o.given {
-		return fmt.Errorf("it is given twice: separate several values with commas")
-	}
-	o.value, o.given = s, true
-	return nil
-}
-
-func (o *once) String() string { return o.value }
 
 type textFlag string
 

@@ -34,7 +34,7 @@ func TestEmptyValues(t *testing.T) {
 			continue // its arguments are a command line, not flags
 		}
 		cmd.flagSet().VisitAll(func(f *flag.Flag) {
-			if isSwitch(f) {
+			if settings.IsSwitch(f.Value) {
 				return
 			}
 			tried++

@@ -83,9 +83,6 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 	}
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	if err := refuseEmpty(set, given, env); err != nil {
-		return err
-	}
 	if err := cmd.checkArgs(rest); err != nil {
 		return err
 	}

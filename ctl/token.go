@@ -18,11 +18,11 @@ const reloadHint = "the daemons notice the change within a second"
 
 type authFlags struct {
 	file   string
-	scopes once
-	owners once
+	scopes string
+	owners string
 	cert   string
 	to     string
-	hash   once
+	hash   string
 	again  bool
 }
 
@@ -49,9 +49,8 @@ var tokenNewCommand = command{
 	Setup: func(set *flag.FlagSet) action {
 		a := &authFlags{}
 		a.declare(set)
-		a.scopes.value = "commit,register,read"
-		set.Var(&a.scopes, "scopes", "`SCOPES`, separated by commas: commit, transfer, register, read, metrics, log, admin")
-		set.Var(&a.owners, "owners", "limit the client to containers of these `OWNERS`, separated by commas")
+		set.StringVar(&a.scopes, "scopes", "commit,register,read", "`SCOPES`, separated by commas: commit, transfer, register, read, metrics, log, admin")
+		set.StringVar(&a.owners, "owners", "", "limit the client to containers of these `OWNERS`, separated by commas")
 		set.StringVar(&a.cert, "cert-file", "", "accept the holder of the certificate in this `FILE`, in PEM, instead of a token")
 		set.StringVar(&a.to, "to", "", "write the token to this new `FILE`, mode 0600, instead of printing it")
 		set.BoolVar(&a.again, "again", false, "add another token to NAME; to rotate, create a new one, hand it out, and revoke the old one by -hash")
@@ -67,11 +66,11 @@ func (a *authFlags) create(c *call) (err error) {
 	if err := auth.CheckName(e.Name); err != nil {
 		return usagef("%v", err)
 	}
-	if e.Scopes, err = auth.ParseScopes(a.scopes.value); err != nil {
+	if e.Scopes, err = auth.ParseScopes(a.scopes); err != nil {
 		return usagef("-scopes: %v", err)
 	}
-	if a.owners.given {
-		if e.Owners, err = auth.ParseOwners(a.owners.value); err != nil {
+	if a.owners != "" {
+		if e.Owners, err = auth.ParseOwners(a.owners); err != nil {
 			return usagef("-owners: %v", err)
 		}
 	}
@@ -185,7 +184,7 @@ var tokenRevokeCommand = command{
 	Setup: func(set *flag.FlagSet) action {
 		a := &authFlags{}
 		a.declare(set)
-		set.Var(&a.hash, "hash", "only the credential whose hash begins with these `DIGITS`, as token list shows them")
+		set.StringVar(&a.hash, "hash", "", "only the credential whose hash begins with these `DIGITS`, as token list shows them")
 		return a.revoke
 	},
 }
@@ -194,7 +193,7 @@ func (a *authFlags) revoke(c *call) error {
 	if err := a.need(); err != nil {
 		return err
 	}
-	out, err := auth.Revoke(a.file, c.args[0], strings.ToLower(a.hash.value))
+	out, err := auth.Revoke(a.file, c.args[0], strings.ToLower(a.hash))
 	if errors.Is(err, auth.ErrNobody) {
 		return fmt.Errorf("%s has no such token or certificate: token list shows the existing ones", c.args[0])
 	}

@@ -21,6 +21,7 @@ type opFlags []string
 
 func (o *opFlags) Set(s string) error { *o = append(*o, s); return nil }
 func (o *opFlags) String() string     { return strings.Join(*o, "; ") }
+func (o *opFlags) Repeatable()        {}
 
 type txFlags struct {
 	file     string

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"assetledger/ctl/client"
+	"assetledger/server/settings"
 	"assetledger/wal"
 )
 
@@ -83,11 +84,11 @@ func TestCommandTable(t *testing.T) {
 		}
 		last, groups[first] = first, true
 		cmd.flagSet().VisitAll(func(f *flag.Flag) {
-			if was, seen := switches[f.Name]; seen && was != isSwitch(f) {
+			if was, seen := switches[f.Name]; seen && was != settings.IsSwitch(f.Value) {
 				t.Errorf("%s: -%s takes a value in one command and none in another", cmd.Words, f.Name)
 			}
-			switches[f.Name] = isSwitch(f)
-			if value, _ := flag.UnquoteUsage(f); !isSwitch(f) && value != strings.ToUpper(value) {
+			switches[f.Name] = settings.IsSwitch(f.Value)
+			if value, _ := flag.UnquoteUsage(f); !settings.IsSwitch(f.Value) && value != strings.ToUpper(value) {
 				t.Errorf("%s: the usage of -%s does not name its value in backquotes", cmd.Words, f.Name)
 			}
 		})

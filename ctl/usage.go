@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"assetledger/server/settings"
 	"assetledger/server/version"
 )
 
@@ -99,7 +100,7 @@ func writeFlags(w io.Writer, set, without *flag.FlagSet) {
 
 func flagUsage(f *flag.Flag) (value, usage string) {
 	value, usage = flag.UnquoteUsage(f)
-	if isSwitch(f) {
+	if settings.IsSwitch(f.Value) {
 		value = ""
 	}
 	if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0s" {

@@ -22,7 +22,7 @@ const exampleMark = ", for example "
 func describe(f *flag.Flag) Setting {
 	value, usage := flag.UnquoteUsage(f)
 	s := Setting{Name: f.Name, Env: EnvName(f.Name), Value: strings.ToUpper(value), Default: f.DefValue}
-	if isSwitch(f.Value) {
+	if IsSwitch(f.Value) {
 		s.Value = ""
 	}
 	s.Usage, s.Example, _ = strings.Cut(usage, exampleMark)

@@ -66,7 +66,7 @@ func (p *Program) Begin(args []string, lookup func(string) (string, bool), stdou
 
 // read reads the flags and the environment.
 func (p *Program) read(args []string, lookup func(string) (string, bool)) error {
-	if err := p.parse(args, lookup); err != nil {
+	if err := Parse(p.Flags, args, lookup); err != nil {
 		return err
 	}
 	if p.Flags.NArg() > 0 {
@@ -76,53 +76,6 @@ func (p *Program) read(args []string, lookup func(string) (string, bool)) error 
 		return fmt.Errorf("-log-format is text or json, not %q", p.format)
 	}
 	return nil
-}
-
-// parse does the same as Parse, but its errors begin with the invalid flag.
-func (p *Program) parse(args []string, lookup func(string) (string, bool)) error {
-	var wrong error
-	p.Flags.VisitAll(func(f *flag.Flag) { f.Value = &watched{Value: f.Value, name: f.Name, wrong: &wrong} })
-	defer p.Flags.VisitAll(func(f *flag.Flag) { f.Value = f.Value.(*watched).Value })
-	err := Parse(p.Flags, args, lookup)
-	if err != nil && wrong != nil {
-		return wrong
-	}
-	return err
-}
-
-// A watched value records which flag can't be set, and why. It rejects an empty
-// value, which usually comes from an unset shell variable, and a second value.
-// Ignoring either would drop a setting that somebody asked for.
-type watched struct {
-	flag.Value
-	name  string
-	wrong *error
-	given bool
-}
-
-func (w *watched) Set(s string) error {
-	var err error
-	switch {
-	case strings.TrimSpace(s) == "":
-		err = errors.New("it is empty; give it a value, or omit it")
-	case w.given:
-		err = errors.New("it is given twice")
-	default:
-		err = w.Value.Set(s)
-	}
-	w.given = true
-	if err != nil && *w.wrong == nil {
-		*w.wrong = fmt.Errorf("-%s (or %s) can't be %q: %v", w.name, EnvName(w.name), s, err)
-	}
-	return err
-}
-
-// IsBoolFlag reports whether the flag may be given without a value.
-func (w *watched) IsBoolFlag() bool { return isSwitch(w.Value) }
-
-func isSwitch(v flag.Value) bool {
-	b, ok := v.(interface{ IsBoolFlag() bool })
-	return ok && b.IsBoolFlag()
 }
 
 // Explain returns the text of err. If it begins with a flag, as errors about a
