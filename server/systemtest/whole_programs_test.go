@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 	code := longtest.Main(m)
 	endChromium()
 	removeClients()
+	os.RemoveAll(built.dir)
 	if programs.dir != "" && os.Getenv(builtPrograms) == "" {
 		os.RemoveAll(programs.dir)
 	}

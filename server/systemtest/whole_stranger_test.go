@@ -1,6 +1,7 @@
 package systemtest
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -8,40 +9,74 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
 
-// copyOfRepository returns a folder with the current files of the repository,
-// without anything built: what a new user has in the first minute.
-func copyOfRepository(t *testing.T) string {
+// built is a copy of the repository in which `make build` has run, for all tests.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// builtRepository returns a folder of the test's own, with the current files of
+// the repository and what `make build` makes of a copy without anything built:
+// what a new user has in the first minute.
+func builtRepository(t *testing.T) string {
 	t.Helper()
-	dir := t.TempDir()
-	for _, file := range ours(t) {
+	files := ours(t)
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "ledger-built-"); built.err == nil {
+			built.err = buildCopy(files, built.dir)
+		}
+	})
+	dir, err := t.TempDir(), built.err
+	if err == nil {
+		err = os.CopyFS(dir, os.DirFS(built.dir))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// buildCopy copies files of the repository to dir and builds them there.
+func buildCopy(files []string, dir string) error {
+	for _, file := range files {
 		from, to := filepath.Join("../..", file), filepath.Join(dir, file)
 		info, err := os.Stat(from)
 		if os.IsNotExist(err) {
 			continue // deleted, but still in git's index
 		}
+		var text []byte
+		if err == nil {
+			text, err = os.ReadFile(from)
+		}
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(to), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(to, text, info.Mode())
+		}
 		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(to, []byte(text(t, from)), info.Mode()); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
-	return dir
+	build := exec.Command("make", "build")
+	build.Dir, build.Env = dir, append(os.Environ(), "MAKEFLAGS=")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("make build: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // byStranger runs a command in a fresh copy of the repository.
 func (s *sandbox) byStranger(command string) {
 	tool(s.t, "make", "make")
 	if s.checkout == "" {
-		s.checkout = copyOfRepository(s.outer)
-		s.strangely("make build")
+		s.checkout = builtRepository(s.outer)
 	}
 	if command == "make run" {
 		s.makeRun()

@@ -41,7 +41,7 @@ func TestStrangersTrial(t *testing.T) {
 	t.Parallel()
 	tool(t, "make", "make")
 	begin := time.Now()
-	s := &stranger{checkout: copyOfRepository(t), read: map[string]bool{}}
+	s := &stranger{checkout: builtRepository(t), read: map[string]bool{}}
 	cache, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output() // whether the build is warm is not tested
 	if err != nil {
 		t.Fatal(err)
