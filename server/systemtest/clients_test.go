@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,7 +101,7 @@ func (w *brokenWire) pass(near *net.TCPConn, to string, limit int64) {
 var clientDrivers = map[string]func(t *testing.T, folder string) (command []string, missing string){
 	"go": func(t *testing.T, folder string) ([]string, string) {
 		for _, program := range []string{"testdata/clients/drive.go", "../../docs/clients/wallet.go"} {
-			if out, err := exec.Command("go", "build", "-o", folder+"/", program).CombinedOutput(); err != nil {
+			if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", folder+"/", program).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 		}
@@ -120,19 +121,40 @@ var clientDrivers = map[string]func(t *testing.T, folder string) (command []stri
 		if err != nil || compiler == "" {
 			return nil, "node, and LEDGER_TEST_TSC: a folder in which npm has installed typescript and @types/node"
 		}
-		copyInto(t, folder, "../../docs/clients/ledger.ts", "../../docs/clients/wallet.ts", "testdata/clients/drive.ts")
-		tsc := exec.Command(filepath.Join(compiler, "node_modules/.bin/tsc"), "--strict", "--target", "es2022", "--module", "nodenext",
-			"--lib", "es2022,dom,dom.iterable", "--rewriteRelativeImportExtensions", "--types", "node", "--skipLibCheck",
-			"--typeRoots", filepath.Join(compiler, "node_modules/@types"), "drive.ts", "wallet.ts")
-		tsc.Dir = folder
-		if err := os.WriteFile(filepath.Join(folder, "package.json"), []byte(`{"type":"module"}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := tsc.CombinedOutput(); err != nil {
-			t.Fatalf("tsc: %v\n%s", err, out)
-		}
+		compileTypeScript(t, compiler, folder)
 		return []string{node}, ""
 	},
+}
+
+// afterInstall matches the commands in docs/clients/README.md after npm install:
+// what comes before the compiler, the compiler, and what runs pay.js.
+var afterInstall = regexp.MustCompile(`\n    npm install [^\n]*\n    ([^\n]*)\n    npx (tsc [^\n]*)\n    (node pay.js)\n`)
+
+// compileTypeScript compiles the client, its sample and its driver, and the example in
+// README.md, all with the command in docs/clients/README.md. The compiler takes longer
+// than most tests, so it runs once.
+func compileTypeScript(t *testing.T, compiler, folder string) {
+	t.Helper()
+	commands := afterInstall.FindStringSubmatch(text(t, "../../docs/clients/README.md"))
+	example := codeBlocks("ts").FindStringSubmatch(text(t, "../../README.md"))
+	if commands == nil || example == nil {
+		t.Fatal("README.md has no example in ts, or docs/clients/README.md does not say how to compile it")
+	}
+	inDocs := filepath.Join(folder, "docs/clients") // from where the example imports it
+	if err := os.MkdirAll(inDocs, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	copyInto(t, folder, "../../docs/clients/ledger.ts", "../../docs/clients/wallet.ts", "testdata/clients/drive.ts")
+	copyInto(t, inDocs, "../../docs/clients/ledger.ts")
+	if err := os.WriteFile(filepath.Join(folder, "pay.ts"), []byte(example[1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	line := commands[1] + ` && "$0/.bin/"` + commands[2] + ` wallet.ts drive.ts --skipLibCheck --typeRoots "$0/@types"`
+	tsc := exec.Command("sh", "-c", line, filepath.Join(compiler, "node_modules"))
+	tsc.Dir = folder
+	if out, err := tsc.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", line, err, out)
+	}
 }
 
 // madeClients holds the clients that tests have prepared so far, by language.
