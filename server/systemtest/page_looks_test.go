@@ -58,7 +58,7 @@ var pageViews = []struct{ name, hash string }{
 	{"overview", "#/"}, {"containers", "#/containers"}, {"balances", "#/container/1001"}, {"slots", "#/container/2001"}, {"grid", "#/container/3001"},
 	{"classes", "#/classes"}, {"class", "#/class/4"}, {"instance", "#/instance/1"}, {"commits", "#/commits"}, {"commit", "#/commit/199"}, {"missing", "#/container/5"},
 	{"history", "#/container/1001/history"}, {"past", "#/container/1001?at=100"},
-	{"holders", "#/class/4/holders"}, {"instances", "#/class/5/instances"}, {"filtered", "#/commits?op=transfer&class=1"}, {"daemon", "#/daemon"},
+	{"holders", "#/class/4/holders"}, {"instances", "#/class/5/instances"}, {"filtered", "#/commits?op=transfer&container=1001"}, {"daemon", "#/daemon"},
 }
 
 // pictures writes screenshots if requested, and checks contrast and overflow in
