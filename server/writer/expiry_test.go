@@ -68,8 +68,8 @@ func wantExpirations(t *testing.T, l *ramLog, want ...string) {
 	}
 }
 
-// A running ledger releases each hold within a second after its end, and never
-// before it, without any request.
+// A running ledger releases each hold within a second of its expiry, never before it,
+// and without any request.
 func TestHoldsExpireInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newRAMLog()

@@ -19,8 +19,8 @@ func (d *daemon) reverse(x *httpserver.Exchange) *ledger.Error {
 }
 
 // preflightReversal serves the preflight of a reversal, whose response also has the
-// operations of the new commit. If the idempotency key is known, there would be no
-// new commit, and the list is empty.
+// operations of the new commit. If the idempotency key has been used, there would be
+// no new commit, and the list is empty.
 func (d *daemon) preflightReversal(x *httpserver.Exchange) *ledger.Error {
 	r, parse, err := d.reversal(x)
 	if err != nil {

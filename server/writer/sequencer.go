@@ -43,7 +43,7 @@ type sequencer struct {
 	began int64       // start of the current turn
 	work  int         // operations since the clock was last checked
 	check int         // operations between two checks of the clock: turnCheck, or fewer in a simulation
-	hurry atomic.Bool // requests that are not judged yet are rejected, since there is little time left to stop
+	hurry atomic.Bool // requests that have not been judged are rejected, since there is little time left to stop
 
 	small     bool // the filling batch may have small requests
 	gathering gathering
@@ -97,7 +97,7 @@ func (s *sequencer) crash(who string) {
 	}
 }
 
-// stop rejects new requests and those that are not judged yet. It returns when the
+// stop rejects new requests and those that have not been judged. It returns when the
 // last batch is durable.
 func (s *sequencer) stop() {
 	s.intake.refuse(shuttingDown)
