@@ -96,8 +96,10 @@ func (c *call) addRow(t *table, e entry) error {
 		if err != nil {
 			return err
 		}
-		if at, err := time.Parse(time.RFC3339Nano, cell); err == nil && column == "committed_at" && !c.csv() {
-			cell = at.UTC().Format("2006-01-02T15:04:05.000Z") // to the millisecond
+		if column == "committed_at" && !c.csv() {
+			if at, err := time.Parse(time.RFC3339Nano, cell); err == nil {
+				cell = at.UTC().Format("2006-01-02T15:04:05.000Z") // to the millisecond
+			}
 		}
 		row[i] = cell
 	}

@@ -43,28 +43,20 @@ func (w *watch) run(c *call) error {
 	if !w.count.given {
 		w.count.value = math.MaxInt64
 	}
-	if err := w.settle(); err != nil {
-		return err
-	}
+	err := w.settle()
 	ctx := server.SignalContext()
-	if ref := w.container.value; ref != "" {
-		var err error
-		if w.id, err = c.containerID(ref); err != nil {
-			return err
-		}
+	if err == nil && w.container.value != "" {
+		w.id, err = c.containerID(w.container.value)
 	}
 	after, last := max(w.from.seq.value-1, 0), int64(math.MaxInt64)
-	if !w.from.seq.given {
-		var err error
-		if after, err = c.lastSeq(); err != nil {
-			return err
-		}
+	if err == nil && !w.from.seq.given {
+		after, err = c.lastSeq()
 	}
 	if w.to.seq.given {
 		last = w.to.seq.value
 	}
-	if after >= last {
-		return nil
+	if err != nil || after >= last {
+		return err
 	}
 	for commit, err := range c.follow(ctx, after, 0) {
 		if err == nil {
