@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"assetledger/server"
 	"assetledger/server/auth"
@@ -200,11 +199,8 @@ func (d *dev) explain(err error) error {
 // free returns an error if the address is in use. It is called before anything is created.
 func free(address, flagName string) error {
 	l, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%s is in use: is a ledger already running? If not, give another address with %s", address, flagName)
-	}
 	if err != nil {
-		return usagef("cannot listen at %s: %v; give another address with %s", address, err, flagName)
+		return fmt.Errorf("%w: is a ledger already running? If not, give another address with %s", err, flagName)
 	}
 	return l.Close()
 }

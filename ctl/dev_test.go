@@ -107,7 +107,7 @@ func TestDev(t *testing.T) {
 	}
 	taken := strings.TrimPrefix(urls["write"], "http://")
 	code, out = run("dev", "-dir", filepath.Join(dir, "other"), "-read-listen", taken, "-write-listen", "127.0.0.1:0")
-	if code != exitFailure || !strings.Contains(out, taken+" is in use") || !strings.Contains(out, "-read-listen") {
+	if code != exitFailure || !strings.Contains(out, taken+": bind: address already in use") || !strings.Contains(out, "-read-listen") {
 		t.Errorf("on an address in use: exit code %d: %s", code, out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "other")); err == nil {

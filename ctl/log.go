@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 
-	"assetledger/ledger"
 	"assetledger/server/commitlog/etcdlog"
 	"assetledger/wal"
 )
@@ -51,13 +50,13 @@ func (l *logFlags) push(c *call, to *etcdlog.Connection) error {
 		return err
 	}
 	return c.done(fmt.Sprintf("%s now has a log, which continues after commit %d; start ledger-write -dir %s -driver %s", to.URL, last, l.dir, to.URL),
-		`{"log":%s,"seq":%d}`, ledger.AppendString(nil, to.URL), last)
+		fact{"log", to.URL}, fact{"seq", last})
 }
 
 // done reports a result that can't be requested again, even if standard output is full.
-func (c *call) done(words, format string, values ...any) error {
+func (c *call) done(words string, facts ...fact) error {
 	if c.json() {
-		fmt.Fprintf(c.out, format+"\n", values...)
+		c.writeObject(facts)
 	} else {
 		fmt.Fprintln(c.out, words)
 	}
@@ -106,5 +105,5 @@ func (l *logFlags) detach(c *call, accept bool) error {
 		return err
 	}
 	return c.done(fmt.Sprintf("%s is independent after commit %d; it was a copy of %s, which is not fenced: no daemon may write to it", l.dir, w.LastSeq(), of),
-		`{"was_copy_of":%s,"seq":%d}`, ledger.AppendString(nil, of), w.LastSeq())
+		fact{"was_copy_of", of}, fact{"seq", w.LastSeq()})
 }

@@ -82,8 +82,6 @@ func (c *call) class(ref string) (*classData, error) {
 	return class, nil
 }
 
-func (c *call) classByID(id int64) (*classData, error) { return c.class(strconv.FormatInt(id, 10)) }
-
 // readFresh reads something that may have just been created. If it is not found, readFresh
 // reads again after the read daemon has reached the end of the log.
 func (c *call) readFresh(path string) (*answer, error) {
