@@ -119,27 +119,12 @@ func (s *span) settle() error {
 		}
 		s.to = s.before.shifted(-1)
 	}
-	return s.ordered()
-}
-
-// ordered returns an error if the end is before the beginning. A span that is empty because
-// of -after or -before is allowed.
-func (s *span) ordered() error {
-	if s.from.word == "" || s.to.word == "" {
-		return nil
-	}
-	if next := s.to.shifted(1); s.from.isAfter(&next) {
-		return usagef("the end is before the beginning: from %s to %s", s.from.said(), s.to.said())
+	// The span may be empty because of -after or -before. A commit and a time are not compared.
+	from, next := &s.from, s.to.shifted(1)
+	if from.seq.given && next.seq.given && from.seq.value > next.seq.value || !from.at.IsZero() && !s.to.at.IsZero() && from.at.After(next.at) {
+		return usagef("the end is before the beginning: from %s to %s", from.said(), s.to.said())
 	}
 	return nil
-}
-
-// isAfter reports whether m is later than n. It returns false for a commit and a time.
-func (m *moment) isAfter(n *moment) bool {
-	if m.seq.given && n.seq.given {
-		return m.seq.value > n.seq.value
-	}
-	return !m.at.IsZero() && !n.at.IsZero() && m.at.After(n.at)
 }
 
 // said returns the moment in the form in which it was given.
