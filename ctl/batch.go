@@ -38,14 +38,11 @@ var batchCommand = command{
 		"committed again. You may correct a rejected line in its place, or leave it empty, and add lines at the end. Don't edit\n" +
 		"committed lines, and don't insert or delete lines before them: then the next run ends with exit code 2, and sends nothing.\n" +
 		"Use a new name for new work.\n\n" +
-		"The command keeps its position in FILE.resume (for standard input NAME.resume, in the current directory): which lines\n" +
-		"are committed, which of the last ones may be, checksums of both, and a commit with its key. The next run compares the\n" +
-		"file with it before it sends a line. From a pipe, it sends rejected lines again before it notices a change. Keep\n" +
-		"FILE.resume until all lines are committed, and then remove it.\n\n" +
-		"After a crash of ledgerctl or a broken connection, the lines sent last are recognized by their keys. For that, the\n" +
-		"ledger must remember at least 1,000 keys, and more if other clients commit, too: see -idempotency-keys of ledger-write,\n" +
-		"whose default is 1,000,000. If it may have forgotten them, the next run ends without sending a line. If the key of\n" +
-		"the last commit is forgotten, the next run needs the read daemon, and the scope read, to recognize the ledger.",
+		"The command keeps its position in FILE.resume (for standard input NAME.resume, in the current directory). The next\n" +
+		"run compares the file with it before it sends a line; from a pipe, it first sends rejected lines again. Keep\n" +
+		"FILE.resume until all lines are committed, and then remove it. After a crash or a broken connection, the lines sent last are\n" +
+		"recognized by their keys: the ledger must remember at least 1,000 of them (-idempotency-keys of ledger-write), and more\n" +
+		"if other clients commit, too. docs/recipes.md has the details.",
 	Examples: [2]string{"batch transactions.ndjson -on-error stop", "batch transactions.ndjson -resume -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
 		b := &batch{onError: choice{of: []string{"continue", "stop"}}}
@@ -105,9 +102,12 @@ func (b *batch) run(c *call) error {
 	err := b.sendLines(c)
 	b.shown.clear()
 	if saved := b.mark.end(b.doubt); saved != nil && err != nil {
-		return exitf(exitCode(err), "%v; %v", err, saved)
-	} else if saved != nil || err != nil {
-		return cmp.Or(saved, err)
+		err = exitf(exitCode(err), "%v; %v", err, saved)
+	} else {
+		err = cmp.Or(err, saved)
+	}
+	if err != nil {
+		return err
 	}
 	if flushed := c.out.Flush(); flushed != nil {
 		return exitf(exitFailure, "%s; the results could not be written: %v", b.done(), flushed)
@@ -136,7 +136,7 @@ func (b *batch) prepare(c *call) error {
 		return usagef("%s is empty", b.file)
 	}
 	if err != nil {
-		return b.unreadable(err)
+		return b.halted(err)
 	}
 	if beginsBody(first) {
 		text, err := b.unpack(io.MultiReader(bytes.NewReader(first), strings.NewReader("\n"), b.in.in))
@@ -218,21 +218,6 @@ func (b *batch) unpack(in io.Reader) ([]byte, error) {
 		return nil, usagef("%s is not a batch: %v", b.file, err)
 	}
 	return text.Bytes(), nil
-}
-
-func (b *batch) unreadable(err error) error {
-	if errors.Is(err, errLongLine) {
-		return usagef("line %d of %s is longer than %d bytes; %s before it", b.in.number, b.file, maxLine, b.done())
-	}
-	if errors.Is(err, errChanged) {
-		n, known := b.mark.earlier.Answered, b.done()
-		if b.last == 0 {
-			known = noneExecuted
-		}
-		return usagef("lines 1 to %d of %s differ from those that earlier runs committed: correct a rejected line in its place, or leave it empty; "+
-			"don't edit committed lines, and don't insert or delete lines before line %d; use a new file name or -name for new work; %s", n, b.file, n+1, known)
-	}
-	return fmt.Errorf("cannot read %s: %w; %s before that", b.file, err, b.done())
 }
 
 func (b *batch) stopped() bool { return b.onError.value == "stop" && b.refused > 0 }
@@ -354,11 +339,9 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelCauseFunc)
 	return ctx, halt
 }
 
-const noneExecuted = "no line was executed"
-
-// halted returns the error for a stopped batch. No line may be in flight.
+// halted returns the error for a batch that ended early. No line may be in flight.
 func (b *batch) halted(why error) error {
-	known := noneExecuted
+	known := "no line was executed"
 	if b.last > 0 {
 		known = fmt.Sprintf("lines 1 to %d have a result: %s; no later line was executed", b.last, b.done())
 	}

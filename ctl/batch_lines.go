@@ -46,7 +46,7 @@ func (b *batch) sendLines(c *call) error {
 		return b.halted(why)
 	}
 	if !b.stopped() && b.ended != io.EOF {
-		return b.unreadable(b.ended)
+		return b.halted(b.ended)
 	}
 	return nil
 }
@@ -62,10 +62,7 @@ func (b *batch) failed(c *call, why *client.Unanswered) error {
 		err = exitf(max(exitCode(cause), exitCode(err)), "%v; %v", cause, err)
 	}
 	if b.doubt = len(why.Doubtful) > 0; !b.doubt {
-		if b.committed+b.refused == 0 {
-			return err
-		}
-		return exitf(exitCode(err), "%v; %s before that", err, b.done())
+		return b.halted(err)
 	}
 	next := "run the same command again; nothing is committed twice"
 	if slices.ContainsFunc(why.Doubtful, func(l client.Line) bool { return !l.Keyed }) {
@@ -175,10 +172,8 @@ func newLineReader(in io.Reader, most int) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(in, runBytes), most: most}
 }
 
-var errLongLine = errors.New("the line is too long")
-
 // next returns the next line without the spaces around it. It is valid until the next
-// call. The error is io.EOF after the last line, and errLongLine for a line that is too long.
+// call. The error is io.EOF after the last line.
 func (l *lineReader) next() ([]byte, error) {
 	if l.peeked {
 		l.peeked = false
@@ -190,8 +185,7 @@ func (l *lineReader) next() ([]byte, error) {
 		l.line = append(l.line, part...)
 		switch {
 		case len(l.line) > l.most:
-			l.number++
-			return nil, errLongLine
+			return nil, usagef("line %d is longer than %d bytes", l.number+1, l.most)
 		case err == bufio.ErrBufferFull:
 			continue
 		case err == io.EOF && len(l.line) == 0:

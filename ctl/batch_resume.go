@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -37,7 +36,8 @@ const resumeStep = 400 // maximum number of lines between two saves of the posit
 // A resumeMark keeps the position of the runs over a file. The methods of a nil
 // *resumeMark do nothing. The goroutine that sends lines also saves the position.
 type resumeMark struct {
-	path    string
+	file    string     // as given
+	path    string     // of the note
 	earlier resumeNote // saved by earlier runs
 	covers  bool       // each line is covered by a note before it is sent; not for a pipe
 	seen    uint64     // hash of the skipped lines
@@ -91,7 +91,7 @@ func (b *batch) prepareResume(c *call) error {
 	if b.file == "-" {
 		path = keyName(b.name) + ".resume"
 	}
-	m := &resumeMark{path: path, note: resumeNote{Name: keyName(name)}}
+	m := &resumeMark{file: b.file, path: path, note: resumeNote{Name: keyName(name)}}
 	m.changed = sync.NewCond(&m.mu)
 	context.AfterFunc(b.stopping, func() {
 		m.mu.Lock()
@@ -132,10 +132,7 @@ func lineSum(number int, text []byte) uint64 {
 	return uint64(number) * uint64(crc32.Checksum(text, castagnoli))
 }
 
-var (
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
-	errChanged = errors.New("the lines have changed")
-)
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // verify reads the lines that earlier runs sent, and returns an error unless they are
 // the same. Then it goes back to the beginning of the input.
@@ -169,11 +166,11 @@ func (b *batch) verify() (err error) {
 		err = m.reached(math.MaxInt)
 	}
 	if err != nil {
-		return b.unreadable(err)
+		return b.halted(err)
 	}
 	if open.Sum != 0 {
-		return usagef("lines %d to %d of %s may have been committed by a run that was cut off, and differ from what it sent: "+
-			"restore them and run the batch again, before you correct what it rejects; %s", open.After+1, open.To, b.file, noneExecuted)
+		return b.halted(usagef("lines %d to %d of %s may have been committed by a run that was cut off, and differ from what it sent: "+
+			"restore them and run the batch again, before you correct what it rejects", open.After+1, open.To, b.file))
 	}
 	m.seen, m.checked = 0, false // lines compares them once more
 	b.in = newLineReader(b.again, b.in.most)
@@ -182,14 +179,15 @@ func (b *batch) verify() (err error) {
 }
 
 // reached must be called before each line is sent. At the first line after those of the
-// earlier runs, it returns errChanged if the lines that they committed have changed.
+// earlier runs, it returns an error if the lines that they committed have changed.
 func (m *resumeMark) reached(line int) error {
 	if m == nil || m.checked || line <= m.earlier.Answered {
 		return nil
 	}
 	m.checked = true
-	if m.seen != m.earlier.Sum {
-		return errChanged
+	if n := m.earlier.Answered; m.seen != m.earlier.Sum {
+		return usagef("lines 1 to %d of %s differ from those that earlier runs committed: correct a rejected line in its place, or leave it empty; "+
+			"don't edit committed lines, and don't insert or delete lines before line %d; use a new file name or -name for new work", n, m.file, n+1)
 	}
 	return nil
 }
