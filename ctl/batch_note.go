@@ -1,7 +1,6 @@
 package ctl
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,15 +25,15 @@ func (m *resumeMark) load(c *call) error {
 	}
 	var note resumeNote
 	err = json.Unmarshal(text, &note)
-	proof := cmp.Or(note.Proof, new(resumeProof))
-	if err != nil || note.Name == "" || note.Answered < 0 || note.Proof != nil && !ledger.ValidIdempotencyKey(proof.Key) || note.Proof == nil && note.Sum != 0 {
+	proof := note.Proof
+	if err != nil || note.Name == "" || note.Answered < 0 || proof.GlobalSeq != 0 && !ledger.ValidIdempotencyKey(proof.Key) || proof.GlobalSeq == 0 && note.Sum != 0 {
 		return fmt.Errorf("nothing was sent, because %s is damaged, or was not written by an earlier run: restore it; if nothing of this batch was committed, remove it", m.path)
 	}
 	if note.Name != m.note.Name {
 		return fmt.Errorf("%s belongs to a batch named %s, but this one is named %s: give -name %s, or remove the file", m.path, note.Name, m.note.Name, note.Name)
 	}
-	m.earlier, m.note.Sum, m.note.Proof = note, note.Sum, note.Proof
-	if note.Proof == nil {
+	m.earlier, m.note.Sum, m.note.Proof = note, note.Sum, proof
+	if proof.GlobalSeq == 0 {
 		return nil
 	}
 	known, err := m.check(c)
@@ -84,8 +83,8 @@ func (m *resumeMark) check(c *call) (known bool, err error) {
 	if err := c.read("/v1/read/commit/"+seq, url.Values{"min_seq": {seq}}, &result); err != nil {
 		return false, err
 	}
-	known = *proof == resumeProof{result.GlobalSeq, keyOf(result.Metadata)}
-	if known && open != nil {
+	known = proof == resumeProof{result.GlobalSeq, keyOf(result.Metadata)}
+	if known && open.To > 0 {
 		err = fmt.Errorf("an earlier run was cut off and may have committed lines %d to %d, and the ledger no longer remembers the key of commit %d: "+
 			"ledgerctl read commits -from %[3]d shows which were committed; send the others with a new file name", open.After+1, open.To, proof.GlobalSeq)
 	}

@@ -58,12 +58,12 @@ type resumeMark struct {
 
 // A resumeNote is the content of NAME.resume.
 type resumeNote struct {
-	Name     string       `json:"name"`
-	Answered int          `json:"answered"` // all lines up to this one have a result
-	Failed   [][2]int     `json:"failed"`   // the lines among them that are not committed, as ranges from first to last
-	Sum      uint64       `json:"sum"`      // hash of the committed ones, to detect changes
-	Proof    *resumeProof `json:"proof"`    // a commit before those of all open lines; nil: no line is known to be committed
-	Open     *openLines   `json:"open,omitempty"`
+	Name     string      `json:"name"`
+	Answered int         `json:"answered"`       // all lines up to this one have a result
+	Failed   [][2]int    `json:"failed"`         // the lines among them that are not committed, as ranges from first to last
+	Sum      uint64      `json:"sum"`            // hash of the committed ones, to detect changes
+	Proof    resumeProof `json:"proof,omitzero"` // a commit before those of all open lines; zero: no line is known to be committed
+	Open     openLines   `json:"open,omitzero"`
 }
 
 // openLines are lines that may have been committed: those of a range that are not
@@ -74,9 +74,6 @@ type openLines struct {
 	To    int    `json:"to"`
 	Sum   uint64 `json:"sum"` // their hash
 }
-
-// open returns the open lines; there may be none.
-func (n *resumeNote) open() openLines { return *cmp.Or(n.Open, new(openLines)) }
 
 func (b *batch) prepareResume(c *call) error {
 	switch {
@@ -141,7 +138,7 @@ func (b *batch) verify() (err error) {
 	if m == nil || b.again == nil {
 		return nil
 	}
-	open := m.earlier.open()
+	open := m.earlier.Open
 	m.covers, m.open.To = true, max(m.earlier.Answered, open.To)
 	if m.open.To == 0 {
 		return nil
@@ -247,7 +244,7 @@ func (m *resumeMark) step() int { return max(resumeStep, len(m.note.Failed)/8) }
 // room returns how many lines may be without a result when the given lines are sent. New
 // lines are not sent before the open lines of earlier runs have results.
 func (m *resumeMark) room(lines []client.Line) int {
-	if open := m.earlier.open(); len(lines) > 0 && lines[0].Number > open.To && m.at <= open.To {
+	if open := m.earlier.Open; len(lines) > 0 && lines[0].Number > open.To && m.at <= open.To {
 		return 0
 	}
 	return m.step()
@@ -260,7 +257,7 @@ func (m *resumeMark) full(lines []client.Line) bool {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(lines) >= m.step() || lines[len(lines)-1].Number == m.earlier.open().To
+	return len(lines) >= m.step() || lines[len(lines)-1].Number == m.earlier.Open.To
 }
 
 // result records the result of a line.
@@ -282,8 +279,8 @@ func (m *resumeMark) result(r *client.Answered) {
 	if r.Err == nil {
 		m.note.Sum += sum
 		m.seq, m.text = r.GlobalSeq, r.Text
-		if open := m.earlier.open(); r.Replayed && r.Number > open.After && r.Number <= open.To {
-			m.note.Proof = &resumeProof{m.seq, keyOf(m.text)}
+		if open := m.earlier.Open; r.Replayed && r.Number > open.After && r.Number <= open.To {
+			m.note.Proof = resumeProof{m.seq, keyOf(m.text)}
 		}
 		return
 	}
@@ -306,7 +303,7 @@ func (m *resumeMark) end(doubt bool) error {
 	if m.ended || !m.saved {
 		return nil // it can't be saved, or nothing was sent
 	}
-	err := m.save(!doubt && m.at >= m.earlier.open().To)
+	err := m.save(!doubt && m.at >= m.earlier.Open.To)
 	m.ended = true
 	return err
 }
@@ -314,8 +311,8 @@ func (m *resumeMark) end(doubt bool) error {
 // save writes the position. all means that the results of all lines that were sent are
 // known. The caller holds m.mu.
 func (m *resumeMark) save(all bool) error {
-	if m.seq > 0 && (m.earlier.Proof == nil || m.at >= m.earlier.open().To) {
-		m.note.Proof = &resumeProof{m.seq, keyOf(m.text)}
+	if m.seq > 0 && (m.earlier.Proof == resumeProof{} || m.at >= m.earlier.Open.To) {
+		m.note.Proof = resumeProof{m.seq, keyOf(m.text)}
 	}
 	note := m.note
 	note.Answered = max(m.at, m.earlier.Answered)
@@ -325,7 +322,7 @@ func (m *resumeMark) save(all bool) error {
 	}
 	if !all {
 		m.open.After = m.at
-		note.Open = &m.open
+		note.Open = m.open
 	}
 	text, err := json.Marshal(note)
 	if err == nil {

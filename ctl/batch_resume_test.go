@@ -239,14 +239,14 @@ func TestResumeNote(t *testing.T) {
 	r.run(r.lines, exitRefused, "", sumTo(10)-4)
 	text := must(os.ReadFile("work.resume"))
 	for want, change := range map[string]func(n *resumeNote){
-		"work.resume is damaged":                         func(n *resumeNote) { n.Proof = nil },
+		"work.resume is damaged":                         func(n *resumeNote) { n.Proof = resumeProof{} },
 		"work.resume is damaged, ":                       func(n *resumeNote) { n.Proof.Key = "" },
 		"work.resume is damaged, or ":                    func(n *resumeNote) { *n = resumeNote{} },
 		"work.resume belongs to a batch named v":         func(n *resumeNote) { n.Name = "v" },
 		"whose commit 12 had the key batch:work:1: ":     func(n *resumeNote) { n.Proof.Key = "batch:work:1" },
 		"whose commit 12 had the key batch:work:11: ":    func(n *resumeNote) { n.Proof.Key = "batch:work:11" },
 		"another ledger, whose commit 13 had the key b":  func(n *resumeNote) { n.Proof.GlobalSeq = 13 },
-		"another ledger, whose commit 13 had the key x:": func(n *resumeNote) { n.Proof = &resumeProof{13, "x"} },
+		"another ledger, whose commit 13 had the key x:": func(n *resumeNote) { n.Proof = resumeProof{13, "x"} },
 	} {
 		var note resumeNote
 		json.Unmarshal(text, &note)
