@@ -10,7 +10,6 @@ import (
 // that is not a terminal, it shows nothing.
 type progress struct {
 	w     io.Writer // nil: silent
-	now   func() time.Time
 	begin time.Time
 	next  time.Time // time of the next update
 	shown bool
@@ -19,7 +18,7 @@ type progress struct {
 const progressEvery = 500 * time.Millisecond
 
 func newProgress(words io.Writer) *progress {
-	p := &progress{now: time.Now, begin: time.Now()}
+	p := &progress{begin: time.Now()}
 	if isTerminal(words) {
 		p.w = words
 	}
@@ -27,12 +26,12 @@ func newProgress(words io.Writer) *progress {
 	return p
 }
 
-func (p *progress) due() bool { return p.w != nil && !p.now().Before(p.next) }
+func (p *progress) due() bool { return p.w != nil && !time.Now().Before(p.next) }
 
 func (p *progress) say(format string, args ...any) {
 	if p.due() {
 		fmt.Fprintf(p.w, "\r"+format+"\x1b[K", args...)
-		p.next, p.shown = p.now().Add(progressEvery), true
+		p.next, p.shown = time.Now().Add(progressEvery), true
 	}
 }
 
@@ -44,7 +43,7 @@ func (p *progress) clear() {
 	}
 }
 
-func (p *progress) elapsed() time.Duration { return p.now().Sub(p.begin).Round(time.Millisecond) }
+func (p *progress) elapsed() time.Duration { return time.Since(p.begin).Round(time.Millisecond) }
 
 // left estimates the remaining time, given how long a part of the whole took.
 func left(took time.Duration, part, all int64) time.Duration {

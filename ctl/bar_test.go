@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -34,16 +35,18 @@ func TestBatchProgress(t *testing.T) {
 // TestProgressIsDrawnAndCleared checks that on a terminal the progress is redrawn at
 // intervals, and cleared before results.
 func TestProgressIsDrawnAndCleared(t *testing.T) {
-	var shown bytes.Buffer
-	now := time.Unix(0, 0)
-	p := &progress{w: &shown, now: func() time.Time { return now }, begin: now, next: now.Add(progressEvery)}
-	for range 4 {
-		p.say("at %v", p.elapsed())
-		now = now.Add(progressEvery / 2)
-	}
-	p.clear()
-	p.clear()
-	if want := "\rat 500ms\x1b[K\r\x1b[K"; shown.String() != want {
-		t.Errorf("got %q\nwant %q", shown.String(), want)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var shown bytes.Buffer
+		begin := time.Now()
+		p := &progress{w: &shown, begin: begin, next: begin.Add(progressEvery)}
+		for range 4 {
+			p.say("at %v", p.elapsed())
+			time.Sleep(progressEvery / 2)
+		}
+		p.clear()
+		p.clear()
+		if want := "\rat 500ms\x1b[K\r\x1b[K"; shown.String() != want {
+			t.Errorf("got %q\nwant %q", shown.String(), want)
+		}
+	})
 }

@@ -91,7 +91,9 @@ func (b *bench) run(c *call) error {
 	if err = b.prepare(ctx, c); err == nil {
 		b.load(ctx, c)
 		b.show(c)
-		err = b.failure()
+		if b.failed > 0 {
+			err = exitf(exitCode(b.reason), "%s failed; the first: %v", count(b.failed, "request"), b.reason)
+		}
 	}
 	if !b.clean || b.made == 0 {
 		return err

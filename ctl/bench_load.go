@@ -38,24 +38,6 @@ func (r *benchResult) fail(err error) {
 	r.reason = cmp.Or(r.reason, err)
 }
 
-func (r *benchResult) failure() error {
-	if r.failed == 0 {
-		return nil
-	}
-	return exitf(exitCode(r.reason), "%s failed; the first: %v", count(r.failed, "request"), r.reason)
-}
-
-func (r *benchResult) say(of time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	n := uint64(0)
-	for i := range r.kinds {
-		n += r.kinds[i].count
-	}
-	at := r.shown.elapsed().Seconds()
-	r.shown.say("%d of %d s, %.0f requests/s", int(at), int(of.Seconds()), float64(n)/at)
-}
-
 // load sends requests until -duration has passed or ctx is done.
 func (b *bench) load(ctx context.Context, c *call) {
 	c.api = newClient(&c.connecting, int(b.clients.value))
@@ -85,7 +67,7 @@ func (b *bench) client(ctx context.Context, c *call, index int) {
 			client.Pause(ctx, failurePause)
 		}
 		if index == 0 && b.shown.due() {
-			b.say(b.duration.Duration)
+			b.shown.say("%d of %d s", int(b.shown.elapsed().Seconds()), int(b.duration.Seconds()))
 		}
 	}
 }

@@ -3,7 +3,6 @@ package ctl
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -207,16 +206,11 @@ func (c *call) submit(r request, keyed bool) (*answer, error) {
 	}
 	sent, unknown, err := c.api.Submit(ctx, r, tries, c.again(sameKey))
 	a, err := received(sent, err)
-	if err != nil && unknown {
+	if err == nil {
+		err = c.refusal(a)
+	}
+	if unknown && err != nil && exitCode(err) != exitRefused {
 		err = mayBeCommitted(err, keyed)
-	}
-	if err != nil {
-		return nil, err
-	}
-	err = c.refusal(a)
-	var refused *apiError
-	if errors.As(err, &refused) && (a.Status == 500 || refused.Code == "" && (a.Status < 400 || a.Status > 500)) {
-		err = mayBeCommitted(err, keyed) // a defect, or a proxy that may have forwarded the request
 	}
 	return a, err
 }

@@ -156,50 +156,39 @@ func (c *call) toPeople(e *client.Refused) {
 	if c.made != nil {
 		e.OperationIndex = nil
 	}
-	if next := c.nextStep(e); next != "" {
+	op := ""
+	if len(c.made) == 1 {
+		op, _, _ = strings.Cut(c.made[0], " ")
+	}
+	if next := cmp.Or(nextSteps[e.Code], nextSteps[e.Code+" "+op]); next != "" {
 		e.Message = strings.TrimSuffix(e.Message, ".") + ": " + next
 	}
 }
 
-// nextSteps has advice after errors, by code and, for some, operation.
+// nextSteps has advice after errors, by code and, for some, the operation of a verb.
 var nextSteps = map[string]string{
 	"UnregisteredClassShape":              "ledgerctl register shape CLASS WIDTHxHEIGHT registers one",
 	"WrongClassKind MintInstance":         "ledgerctl register class CLASS -fungible=false registers one of instances",
 	"WrongContainerKind PlaceInGrid":      "-slot SLOT puts it into a slot",
 	"AlreadyPlaced AddFungible":           "-stack-key N creates a second stack",
 	"AlreadyPlaced TransferFungible":      "omit -x and -y to add to it",
+	"AlreadyPlaced PlaceInSlot":           takeOut,
+	"AlreadyPlaced PlaceInGrid":           takeOut,
+	"AlreadyPlaced Attach":                takeOut,
+	"AlreadyAttached PlaceInSlot":         detach,
+	"AlreadyAttached PlaceInGrid":         detach,
+	"AlreadyAttached Attach":              detach,
 	"WrongContainerKind RemoveFromSlot":   "-instance INSTANCE takes one out of a grid",
 	"WrongContainerKind RemoveFromGrid":   "-slot SLOT takes one out of a slot",
 	"WrongContainerKind TransferFungible": betweenSlots,
 	"WrongClassKind TransferFungible":     betweenSlots,
 }
 
-const betweenSlots = "ledgerctl move FROM SLOT SLOT -other-container TO moves an instance between slots"
-
-// nextStep returns advice after an error: that of the table or, if the instance of a verb
-// is elsewhere, the command that takes it from there.
-func (c *call) nextStep(e *client.Refused) string {
-	op := ""
-	if len(c.made) == 1 {
-		op, _, _ = strings.Cut(c.made[0], " ")
-	}
-	var at struct {
-		Container json.Number  `json:"container_id"`
-		Instance  json.Number  `json:"instance_id"`
-		Slot      *json.Number `json:"slot_index"`
-	}
-	advice := cmp.Or(nextSteps[e.Code], nextSteps[e.Code+" "+op])
-	placed := e.Code == string(ledger.AlreadyPlaced) || e.Code == string(ledger.AlreadyAttached)
-	switch {
-	case advice != "" || op == "" || !placed || json.Unmarshal(e.Details, &at) != nil || at.Instance == "":
-		return advice
-	case at.Container == "":
-		return fmt.Sprintf("ledgerctl detach %s", at.Instance)
-	case at.Slot != nil:
-		return fmt.Sprintf("ledgerctl take %s -slot %s", at.Container, *at.Slot)
-	}
-	return fmt.Sprintf("ledgerctl take %s -instance %s", at.Container, at.Instance)
-}
+const (
+	takeOut      = "ledgerctl take CONTAINER with -slot SLOT or, in a grid, -instance INSTANCE"
+	detach       = "ledgerctl detach INSTANCE"
+	betweenSlots = "ledgerctl move FROM SLOT SLOT -other-container TO moves an instance between slots"
+)
 
 // sameLedger returns an error if the logs of the read daemon and of the write daemon have
 // different ids: the decimals of an amount, which come from the read daemon, may then

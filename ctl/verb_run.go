@@ -144,18 +144,14 @@ func (r *verbRun) shown(argument string) string {
 func isGiven(f *flag.Flag) bool { return f != nil && f.Value.String() != f.DefValue }
 
 func valuesOf(arg ledger.Arg) string {
-	switch arg.Type {
-	case ledger.ArgPeriod:
+	switch {
+	case arg.Type == ledger.ArgPeriod:
 		return "a length of time such as 15m, or a number of seconds up to 315360000"
-	case ledger.ArgTime:
+	case arg.Type == ledger.ArgTime:
 		return "a time such as 2027-01-31T12:00:00Z, or a number of seconds since 1970"
-	case ledger.ArgInstance:
+	case arg.Type == ledger.ArgInstance:
 		return "the number of an instance"
-	}
-	switch arg.Name {
-	case "hold_id":
-		return "a number that you choose, such as 18: " + arg.Type.Values()
-	case "quantity":
+	case arg.Name == "quantity":
 		return "an integer, because with -minor it counts the smallest units"
 	}
 	return arg.Type.Values()
