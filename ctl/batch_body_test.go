@@ -17,8 +17,8 @@ func TestBatchBodyIsStrict(t *testing.T) {
 		`{"transactions":null}`:                                     "- is not a batch: it has no transactions: give an array with at least one",
 		`{"on_error":"stop"}`:                                       "- is not a batch: it has no transactions: give an array with at least one",
 		`{"transactions":[{}],"x":1}`:                               `- is not a batch: it has an unknown field "x"`,
-		`{"transactions":[{}]} {}`:                                  "- is not a batch: there is more after the end of the JSON",
-		`{"transactions":[{}]} }`:                                   "- is not a batch: there is more after the end of the JSON",
+		`{"transactions":[{}]} {}`:                                  "- is not a batch: invalid character",
+		`{"transactions":[{}]} }`:                                   "- is not a batch: invalid character",
 		`{"transactions":[{}]`:                                      "- is not a batch: ",
 	} {
 		var words strings.Builder

@@ -3,73 +3,54 @@ package ctl
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 )
 
 // words returns an operation in the form of -op: its name, then name=value for each
-// argument, in order. The arguments inside "request" are shown without it.
-func (o *operation) words() (string, error) {
-	return o.wordsAs(func(_ string, value json.RawMessage) string { return argValue(value) })
-}
-
-// wordsAs is like words, but calls show for the value of each argument.
-func (o *operation) wordsAs(show func(name string, value json.RawMessage) string) (string, error) {
-	var b strings.Builder
-	b.WriteString(o.Op)
-	if err := argWords(&b, o.Args, show); err != nil {
+// argument, in order. It calls show, such as argValue, for the values. The arguments inside
+// "request" are shown without it.
+func (o operation) words(show func(name string, value json.RawMessage) string) (string, error) {
+	words := o.Op
+	var add func(name string, value json.RawMessage) error
+	add = func(name string, value json.RawMessage) error {
+		if name == "request" {
+			return eachField(value, add)
+		}
+		words += " " + name + "=" + show(name, value)
+		return nil
+	}
+	if err := eachField(o.Args, add); err != nil {
 		return "", fmt.Errorf("cannot show the arguments of %s: %v", o.Op, err)
 	}
-	return b.String(), nil
+	return words, nil
 }
 
-// argWords appends " name=value" for each field of a JSON object.
-func argWords(b *strings.Builder, object []byte, show func(name string, value json.RawMessage) string) error {
-	return eachField(object, func(name string, value json.RawMessage) error {
-		if name == "request" {
-			return argWords(b, value, show)
-		}
-		fmt.Fprintf(b, " %s=%s", name, show(name, value))
-		return nil
-	})
-}
-
-// eachField calls each for the fields of a JSON object, with their values as spelled.
+// eachField calls each for the fields of a JSON object, in order, with their values as
+// spelled. Fields may be repeated. Without an object there are none.
 func eachField(object []byte, each func(name string, value json.RawMessage) error) error {
 	if len(object) == 0 {
 		return nil
 	}
-	in := json.NewDecoder(bytes.NewReader(object))
-	if _, err := in.Token(); err != nil { // the opening brace
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(object, &fields); err != nil {
 		return err
 	}
+	in := json.NewDecoder(bytes.NewReader(object)) // without errors, since the object is valid
+	in.Token()
 	for in.More() {
-		token, err := in.Token()
-		if err != nil {
-			return err
-		}
+		token, _ := in.Token()
 		var value json.RawMessage
-		if err := in.Decode(&value); err != nil {
+		in.Decode(&value)
+		if err := each(token.(string), value); err != nil {
 			return err
 		}
-		name, _ := token.(string)
-		if err := each(name, value); err != nil {
-			return err
-		}
-	}
-	if _, err := in.Token(); err != nil { // the closing brace
-		return err
-	}
-	if _, err := in.Token(); err != io.EOF {
-		return errors.New("there is more after the end of the JSON")
 	}
 	return nil
 }
 
 // argValue converts {"minted":0} to minted:0, and removes the quotes of a plain word.
-func argValue(value json.RawMessage) string {
+func argValue(_ string, value json.RawMessage) string {
 	var ref struct{ Minted *json.Number }
 	if value[0] == '{' && json.Unmarshal(value, &ref) == nil && ref.Minted != nil {
 		return "minted:" + ref.Minted.String()
@@ -88,9 +69,9 @@ func argValue(value json.RawMessage) string {
 // of containers and classes. In other formats it is as committed.
 func (c *call) wordsOf(o *operation) (string, error) {
 	if c.csv() || o.gives() {
-		return o.words()
+		return o.words(argValue)
 	}
-	return o.wordsAs(func(name string, value json.RawMessage) string {
+	return o.words(func(name string, value json.RawMessage) string {
 		switch name {
 		case "container_id", "from_container", "to_container", "other_container_id":
 			if known, err := c.containerName(string(value)); err == nil && known != none {
@@ -101,7 +82,7 @@ func (c *call) wordsOf(o *operation) (string, error) {
 				return known.Code
 			}
 		}
-		return argValue(value)
+		return argValue(name, value)
 	})
 }
 

@@ -41,7 +41,7 @@ func TestOperationWordsRoundTrip(t *testing.T) {
 		if err := json.Unmarshal(ledger.AppendOperations(nil, []ledger.Op{op}), &shown); err != nil {
 			t.Fatal(err)
 		}
-		got, err := shown[0].words()
+		got, err := shown[0].words(argValue)
 		if err != nil || got != words {
 			t.Errorf("got  %s (%v)\nwant %s", got, err, words)
 		}

@@ -49,7 +49,7 @@ func (r *verbRun) run(c *call) error {
 		Operations []operation
 	}
 	json.Unmarshal(body, &made) // what bodyOf has encoded
-	words, err := made.Operations[0].words()
+	words, err := made.Operations[0].words(argValue)
 	if err != nil {
 		return err
 	}
