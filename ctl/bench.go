@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -37,10 +36,9 @@ var benchCommand = command{
 			batch:      number{least: 1, most: 10_000, value: 100, given: true},
 			duration:   duration{10 * time.Second},
 		}
-		b.mix.Set("single=1")
 		set.Var(&b.clients, "clients", "`N` connections, each with one request at a time")
 		set.Var(&b.duration, "duration", "`TIME` to run, at most 1h")
-		set.Var(&b.mix, "mix", "weights of the `KINDS` of requests: single, batch, stream and read")
+		set.StringVar(&b.mix, "mix", "single=1", "weights of the `KINDS` of requests: single, batch, stream and read")
 		set.Var(&b.batch, "batch", "`N` transactions in a batch request, or at a time in a stream")
 		set.Var(&b.containers, "containers", "`N` containers to move between")
 		set.BoolVar(&b.clean, "clean", true, "remove the containers at the end; =false: they stay")
@@ -67,9 +65,10 @@ const longestBench = time.Hour
 type bench struct {
 	clients, containers, batch number
 	duration                   duration
-	mix                        benchMix
+	mix                        string
 	clean, yes                 bool
 
+	order        []int // kinds of requests, each as many times as its weight
 	class, first int64 // ids of the class and of the first container
 	made         int64 // number of containers
 	benchResult
@@ -78,6 +77,9 @@ type bench struct {
 func (b *bench) run(c *call) error {
 	if b.duration.Duration <= 0 || b.duration.Duration > longestBench {
 		return usagef("-duration must be more than 0 and at most %v", longestBench)
+	}
+	if err := b.setOrder(); err != nil {
+		return err
 	}
 	commits, err := c.commits()
 	if err != nil {
@@ -251,31 +253,19 @@ func (b *bench) show(c *call) {
 	end()
 }
 
-// benchMix is a flag with the weights of the kinds of requests.
-type benchMix struct {
-	text  string
-	order []int // each kind as many times as its weight
-}
-
-func (m *benchMix) Set(s string) error {
-	var order []int
-	for part := range strings.SplitSeq(s, ",") {
+// setOrder sets the order of the kinds of requests from -mix.
+func (b *bench) setOrder() error {
+	for part := range strings.SplitSeq(b.mix, ",") {
 		name, value, _ := strings.Cut(part, "=")
 		kind := slices.Index(benchNames[:], name)
 		n, err := strconv.Atoi(value)
 		if err != nil || kind < 0 || n < 0 || n > 1000 {
-			return errors.New("it must be weights from 0 to 1000, such as single=8,batch=1,read=16")
+			return usagef("-mix is %q, but must be weights from 0 to 1000, such as single=8,batch=1,read=16", b.mix)
 		}
-		order = append(order, slices.Repeat([]int{kind}, n)...)
+		b.order = append(b.order, slices.Repeat([]int{kind}, n)...)
 	}
-	if order == nil {
-		return errors.New("one of its weights must be more than 0")
+	if b.order == nil {
+		return usagef("one of the weights of -mix must be more than 0")
 	}
-	*m = benchMix{s, order}
 	return nil
 }
-
-func (m *benchMix) String() string { return m.text }
-
-// pick returns the kind of request number n, counted from 0.
-func (m *benchMix) pick(n int) int { return m.order[n%len(m.order)] }

@@ -25,17 +25,16 @@ type benchResult struct {
 	reason error // the first failure
 }
 
-func (r *benchResult) answered(kind int, took time.Duration, n int) {
+// add counts n requests that took the same time, or one that failed.
+func (r *benchResult) add(kind int, took time.Duration, n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err != nil {
+		r.failed++
+		r.reason = cmp.Or(r.reason, err)
+		return
+	}
 	r.kinds[kind].add(took, n)
-}
-
-func (r *benchResult) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.failed++
-	r.reason = cmp.Or(r.reason, err)
 }
 
 // load sends requests until -duration has passed or ctx is done.
@@ -59,11 +58,12 @@ func (b *bench) client(ctx context.Context, c *call, index int) {
 	defer k.close()
 	for n := index; ctx.Err() == nil; n++ {
 		send := k.once
-		if b.mix.pick(n) == streamed {
+		kind := b.order[n%len(b.order)]
+		if kind == streamed {
 			send = k.lines
 		}
-		if err := send(b.mix.pick(n)); err != nil {
-			b.fail(err)
+		if err := send(kind); err != nil {
+			b.add(kind, 0, 1, err)
 			client.Pause(ctx, failurePause)
 		}
 		if index == 0 && b.shown.due() {
@@ -106,7 +106,7 @@ func (k *benchClient) once(kind int) error {
 		err = a.check()
 	}
 	if err == nil {
-		k.answered(kind, time.Since(start), 1)
+		k.add(kind, time.Since(start), 1, nil)
 	}
 	return err
 }
@@ -152,7 +152,7 @@ func (k *benchClient) lines(kind int) error {
 			return err
 		}
 		if n++; !r.More {
-			k.answered(kind, time.Since(start), n)
+			k.add(kind, time.Since(start), n, nil)
 			n = 0
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,19 +41,12 @@ func TestLatencies(t *testing.T) {
 }
 
 func TestMix(t *testing.T) {
-	var m benchMix
-	if err := m.Set("single=2,read=3"); err != nil {
-		t.Fatal(err)
-	}
-	var got [benchKinds]int
-	for n := range 50 {
-		got[m.pick(n)]++
-	}
-	if got != [benchKinds]int{single: 20, reading: 30} || m.String() != "single=2,read=3" {
-		t.Errorf("%v %s", got, &m)
+	b := bench{mix: "single=2,read=3"}
+	if err := b.setOrder(); err != nil || !slices.Equal(b.order, []int{single, single, reading, reading, reading}) {
+		t.Errorf("%v %v", b.order, err)
 	}
 	for _, bad := range []string{"", "single", "single=-1", "single=0", "writes=1", "single=1,,"} {
-		if m.Set(bad) == nil {
+		if (&bench{mix: bad}).setOrder() == nil {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
