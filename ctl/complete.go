@@ -196,7 +196,7 @@ func argSuggestions(kind ledger.OpKind, given []string, last string) []suggestio
 func argValues(t ledger.ArgType) []string {
 	switch t {
 	case ledger.ArgKind:
-		return kindNames()
+		return kindNames
 	case ledger.ArgRotation:
 		return []string{"0", "90"}
 	case ledger.ArgBool, ledger.ArgFlag:
@@ -209,9 +209,7 @@ func argValues(t ledger.ArgType) []string {
 	return nil
 }
 
-func kindNames() []string {
-	return []string{ledger.Standard.String(), ledger.Slots.String(), ledger.Grid.String()}
-}
+var kindNames = []string{ledger.Standard.String(), ledger.Slots.String(), ledger.Grid.String()}
 
 var completionCommand = command{
 	Words:   "completion",

@@ -120,7 +120,7 @@ var readRows = []readRow{{
 	path:     "/v1/read/containers",
 	fields:   "container_id name kind owner",
 	filters: []filter{{"owner", "owner", idValue, "only containers of this `OWNER`"},
-		{"kind", "kind", func() flag.Value { return &choice{of: kindNames()} }, "only containers of this `KIND`: Standard, Slots or Grid"},
+		{"kind", "kind", func() flag.Value { return &choice{of: kindNames} }, "only containers of this `KIND`: Standard, Slots or Grid"},
 		{"prefix", "prefix", textValue, "only containers whose name begins with this `PREFIX`, by name"}},
 }, {
 	words: "read slots", arg: "CONTAINER", purpose: "list the occupied slots of a container", list: true, past: true,

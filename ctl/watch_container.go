@@ -27,19 +27,17 @@ func (c *call) containerID(ref string) (int64, error) {
 	return container.ID, err
 }
 
-// mayTouch reports whether an operation names the container, or may change it without
-// naming it.
+// elsewhere are the operations that may change a container without naming it.
+var elsewhere = []string{ledger.BurnInstance.String(), ledger.SettleHold.String(), ledger.ReleaseHold.String()}
+
+// mayTouch reports whether an operation may change the container.
 func (d *commitData) mayTouch(container int64) (bool, error) {
 	for _, op := range d.Operations {
 		ids, err := op.containers()
 		if err != nil {
 			return false, fmt.Errorf("the arguments of %s in commit %d are invalid: %v", op.Op, d.GlobalSeq, err)
 		}
-		switch op.Op {
-		case ledger.BurnInstance.String(), ledger.SettleHold.String(), ledger.ReleaseHold.String():
-			return true, nil
-		}
-		if slices.Contains(ids[:], container) {
+		if slices.Contains(ids[:], container) || slices.Contains(elsewhere, op.Op) {
 			return true, nil
 		}
 	}
