@@ -22,26 +22,24 @@ var helpCommand = command{
 // showHelp writes the help of a command, a group or a topic, or the overview if there are
 // no words.
 func (c *call) showHelp(words []string) error {
-	if len(words) == 0 {
-		writeOverview(c.out, c.table, "")
-		return nil
-	}
-	if len(words) == 1 && len(nextWords(c.table, words)) > 0 {
-		writeOverview(c.out, c.table, words[0])
+	if len(words) == 0 || len(words) == 1 && len(nextWords(c.table, words)) > 0 {
+		writeOverview(c.out, c.table, strings.Join(words, ""))
 		return nil
 	}
 	cmd, _, err := resolve(c.table, words)
-	if err != nil && len(words) == 1 && c.helpTopic(words[0]) {
+	switch {
+	case err == nil:
+		cmd.writeHelp(c.out)
+		return nil
+	case len(words) > 1:
+		return err
+	case c.helpTopic(words[0]):
 		return nil
 	}
-	if err != nil {
-		if near := didYouMean(words[0], wordsIn(opNames())); len(words) == 1 && near != "" {
-			return usagef("there is no operation named %q%s; ledgerctl help ops lists them", words[0], near)
-		}
-		return err
+	if near := didYouMean(words[0], wordsIn(opNames())); near != "" {
+		return usagef("there is no operation named %q%s; ledgerctl help ops lists them", words[0], near)
 	}
-	cmd.writeHelp(c.out)
-	return nil
+	return err
 }
 
 func (c *call) helpTopic(word string) bool {
@@ -106,7 +104,7 @@ func exampleOf(kind ledger.OpKind) []string {
 	example := []string{kind.String()}
 	var more []string
 	for _, arg := range kind.Args() {
-		word := arg.Name + "=" + exampleValue(kind, arg)
+		word := arg.Name + "=" + cmp.Or(namedExamples[kind.String()+" "+arg.Name], namedExamples[arg.Name], typedExamples[arg.Type], "1")
 		if arg.Required {
 			example = append(example, word)
 		} else {
@@ -121,7 +119,7 @@ func exampleOf(kind ledger.OpKind) []string {
 
 // Example values of arguments, by name or by type. All others are 1.
 var (
-	namedExamples = map[string]string{"to_container": "shop", "parent_id": "2",
+	namedExamples = map[string]string{"MintInstance class_id": "sword", "to_container": "shop", "parent_id": "2",
 		"to_key": "1", "to_x": "1", "slot_b": "1", "at_least": "1"} // must differ from from_key, x and slot_a, and at_least from 0
 	typedExamples = map[ledger.ArgType]string{
 		ledger.ArgContainer: "users/42", ledger.ArgContainerNameOrNull: "users/42",
@@ -130,22 +128,13 @@ var (
 	}
 )
 
-func exampleValue(kind ledger.OpKind, arg ledger.Arg) string {
-	if kind == ledger.MintInstance && arg.Type == ledger.ArgClass {
-		return "sword"
-	}
-	return cmp.Or(namedExamples[arg.Name], typedExamples[arg.Type], "1")
-}
-
 var versionCommand = command{
 	Words:    "version",
 	Purpose:  "show the version of ledgerctl",
 	Examples: [2]string{"version", "version -o json"},
-	Run:      showVersion,
-}
-
-func showVersion(c *call) error {
-	c.showFacts(fact{"version", version.Version}, fact{"commit", version.Commit()}, fact{"go", runtime.Version()},
-		fact{"platform", runtime.GOOS + "/" + runtime.GOARCH})
-	return nil
+	Run: func(c *call) error {
+		c.showFacts(fact{"version", version.Version}, fact{"commit", version.Commit()}, fact{"go", runtime.Version()},
+			fact{"platform", runtime.GOOS + "/" + runtime.GOARCH})
+		return nil
+	},
 }
