@@ -108,7 +108,7 @@ func (t *txFlags) send(c *call, path string, body []byte) error {
 		}
 		return result.show(c, a)
 	}
-	keyed := t.key != "" || hasKey(body)
+	keyed := t.key != "" || keyOf(body) != ""
 	a, err := c.submit(r, keyed)
 	if err != nil {
 		return err
@@ -324,17 +324,15 @@ func (t *txFlags) bodyOfWords(words []string) ([]byte, error) {
 		}
 		ops = append(ops, op)
 	}
-	for more := len(words) > 0; more; {
-		n := slices.Index(words, "+")
-		more = n >= 0
-		if !more {
-			n = len(words)
+	for i, begin := 0, 0; len(words) > 0 && i <= len(words); i++ {
+		if i < len(words) && words[i] != "+" {
+			continue
 		}
-		op, err := ledger.ParseOpList(words[:n])
+		op, err := ledger.ParseOpList(words[begin:i])
 		if err != nil {
-			return nil, usagef("%v", nearerOp(strings.Join(words[:n], " "), err))
+			return nil, usagef("%v", nearerOp(strings.Join(words[begin:i], " "), err))
 		}
-		ops, words = append(ops, op), words[min(n+1, len(words)):]
+		ops, begin = append(ops, op), i+1
 	}
 	return t.bodyOf(ops)
 }
@@ -353,11 +351,6 @@ func (t *txFlags) appendMetadata(body []byte, separator string) ([]byte, error) 
 		return nil, usagef("-metadata is not JSON: %s", t.metadata)
 	}
 	return append(append(append(body, separator...), `"metadata":`...), t.metadata...), nil
-}
-
-func hasKey(body []byte) bool {
-	var fields map[string]json.RawMessage
-	return json.Unmarshal(body, &fields) == nil && fields["idempotency_key"] != nil
 }
 
 func (c *call) readInput(name string) ([]byte, error) {

@@ -75,16 +75,16 @@ func (e *export) begin(c *call) (int64, error) {
 	if e.from.seq.given {
 		return max(e.from.seq.value-1, 0), nil
 	}
-	_, err := c.get(c.readURL, "/v1/read/commits", url.Values{"limit": {"1"}})
-	var refused *apiError
-	if !errors.As(err, &refused) || refused.Code != "CommitArchived" {
+	a, err := c.peek("/v1/read/commits", url.Values{"limit": {"1"}})
+	if err != nil {
 		return 0, err
 	}
 	var details struct {
 		First int64 `json:"first_seq"`
 	}
-	if err := json.Unmarshal(refused.Details, &details); err != nil || details.First < 1 {
-		return 0, refused
+	refused := a.Refused()
+	if refused.Code != string(ledger.CommitArchived) || json.Unmarshal(refused.Details, &details) != nil || details.First < 1 {
+		return 0, c.refusal(a)
 	}
 	c.say("the log begins at commit %d; those before it were archived, so this is not the whole ledger", details.First)
 	return details.First - 1, nil

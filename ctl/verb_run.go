@@ -133,12 +133,11 @@ func (r *verbRun) operation(given map[string]string) (op ledger.Op, err error) {
 
 // shown returns the flag or word for an argument of the operation.
 func (r *verbRun) shown(argument string) string {
-	word := r.verb.wordOf(argument)
-	if word != "" && !isGiven(r.flags[argument]) {
-		return word
+	word, f := r.verb.wordOf(argument), r.flags[argument]
+	if f != nil && (word == "" || isGiven(f)) {
+		return "-" + f.Name
 	}
-	name, _ := r.verb.flag(argument)
-	return "-" + name
+	return word
 }
 
 func isGiven(f *flag.Flag) bool { return f != nil && f.Value.String() != f.DefValue }

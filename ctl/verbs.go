@@ -122,15 +122,6 @@ var verbFlags = map[string]verbFlag{
 	"decimals":           {"", "`DIGITS` after the point when quantities are shown to people, 0 to 18"},
 }
 
-// flag returns the name and description of the flag for an argument of an operation.
-func (v *verb) flag(argument string) (name, usage string) {
-	known, ok := v.flags[argument]
-	if !ok {
-		known = verbFlags[argument]
-	}
-	return cmp.Or(known.name, strings.ReplaceAll(argument, "_", "-")), known.usage
-}
-
 func verbCommands(verbs []verb) []command {
 	list := make([]command, len(verbs))
 	for i := range verbs {
@@ -178,15 +169,20 @@ func (v *verb) setup(set *flag.FlagSet) action {
 	return r.run
 }
 
+// declare declares the flag for an argument of the operation.
 func (v *verb) declare(set *flag.FlagSet, arg ledger.Arg) *flag.Flag {
-	name, usage := v.flag(arg.Name)
+	known, ok := v.flags[arg.Name]
+	if !ok {
+		known = verbFlags[arg.Name]
+	}
+	name := cmp.Or(known.name, strings.ReplaceAll(arg.Name, "_", "-"))
 	switch arg.Type {
 	case ledger.ArgFlag, ledger.ArgBool:
-		set.Bool(name, arg.Type == ledger.ArgBool, usage)
+		set.Bool(name, arg.Type == ledger.ArgBool, known.usage)
 	case ledger.ArgKind, ledger.ArgRotation:
-		set.Var(&choice{of: argValues(arg.Type)}, name, usage)
+		set.Var(&choice{of: argValues(arg.Type)}, name, known.usage)
 	default:
-		set.Var(new(textFlag), name, usage)
+		set.Var(new(textFlag), name, known.usage)
 	}
 	return set.Lookup(name)
 }
