@@ -101,10 +101,8 @@ func (b *batch) prepareResume(c *call) error {
 
 // keyName returns the form of name in keys: a hash if it is too long or not plain ASCII.
 func keyName(name string) string {
-	plain := len(name) <= 100 && strings.IndexFunc(name, func(r rune) bool {
-		return r <= ' ' || r > '~' || r == '"' || r == '\\' || r == '/'
-	}) < 0
-	if plain {
+	odd := func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' || r == '/' }
+	if len(name) <= 100 && !strings.ContainsFunc(name, odd) {
 		return name
 	}
 	return fmt.Sprintf("sha256-%x", sha256.Sum256([]byte(name)))[:32]

@@ -85,8 +85,7 @@ func (c *call) class(ref string) (*classData, error) {
 // readFresh reads something that may have just been created. If it is not found, readFresh
 // reads again after the read daemon has reached the end of the log.
 func (c *call) readFresh(path string) (*answer, error) {
-	r := request{Method: http.MethodGet, Base: c.readURL, Path: path}
-	a, err := c.askQuietly(r)
+	a, err := c.peek(path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +94,7 @@ func (c *call) readFresh(path string) (*answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.Query = url.Values{"min_seq": {strconv.FormatInt(last, 10)}}
-		if a, err = c.askQuietly(r); err != nil {
-			return nil, err
-		}
+		return c.get(c.readURL, path, url.Values{"min_seq": {strconv.FormatInt(last, 10)}})
 	}
 	return a, c.refusal(a)
 }

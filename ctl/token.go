@@ -74,17 +74,25 @@ func (a *authFlags) create(c *call) (err error) {
 			return usagef("-owners: %v", err)
 		}
 	}
-	if a.cert == "" {
-		return a.issue(c, e)
-	}
-	if a.to != "" {
+	if a.cert != "" && a.to != "" {
 		return usagef("-to is for a token, but -cert-file creates none")
 	}
-	e.Cert = true
-	if e.Hash, err = certificateHash(a.cert); err != nil {
-		return err
+	if a.cert != "" {
+		e.Cert = true
+		if e.Hash, err = certificateHash(a.cert); err == nil {
+			err = auth.Add(a.file, e, a.again, nil)
+		}
+	} else {
+		err = a.issue(c, e)
 	}
-	return a.add(c, e, nil)
+	if errors.Is(err, auth.ErrTaken) {
+		return usagef("%s already has a credential: choose another name, or use -again to add one", e.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("%w; no token was added", err)
+	}
+	c.say("%s can now use: %s; %s", e.Name, e.Scopes, reloadHint)
+	return nil
 }
 
 // issue creates a token for an entry, and prints it before it adds the entry to the file:
@@ -92,7 +100,7 @@ func (a *authFlags) create(c *call) (err error) {
 func (a *authFlags) issue(c *call, e auth.Entry) error {
 	token, made := auth.NewToken(), false
 	e.Hash = auth.HashToken(token)
-	err := a.add(c, e, func() error {
+	err := auth.Add(a.file, e, a.again, func() error {
 		if a.to == "" {
 			fmt.Fprintln(c.out, token)
 			return c.out.Flush()
@@ -109,20 +117,6 @@ func (a *authFlags) issue(c *call, e auth.Entry) error {
 		os.Remove(a.to) // its token is not valid
 	}
 	return err
-}
-
-// add adds an entry to the file. It first calls handOut, which may be nil, and adds nothing
-// if that fails.
-func (a *authFlags) add(c *call, e auth.Entry, handOut func() error) error {
-	err := auth.Add(a.file, e, a.again, handOut)
-	if errors.Is(err, auth.ErrTaken) {
-		return usagef("%s already has a credential: choose another name, or use -again to add one", e.Name)
-	}
-	if err != nil {
-		return fmt.Errorf("%w; no token was added", err)
-	}
-	c.say("%s can now use: %s; %s", e.Name, e.Scopes, reloadHint)
-	return nil
 }
 
 func certificateHash(path string) (hash [sha256.Size]byte, err error) {
