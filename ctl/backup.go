@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -78,11 +79,8 @@ func (l *logFlags) archive(c *call, to string, keys int) error {
 	if to == "" {
 		return usagef("no target: give a directory with -to")
 	}
-	if err := l.present(); err != nil {
-		return err
-	}
 	seqs, err := wal.ListCheckpoints(l.dir, wal.Options{})
-	if err != nil {
+	if err = cmp.Or(l.present(), err); err != nil {
 		return err
 	}
 	if len(seqs) < 2 {

@@ -3,6 +3,7 @@ package ctl
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -59,12 +60,7 @@ func (d *dev) run(c *call) error {
 	if d.memory && d.dir != defaultDir {
 		return usagef("-memory uses its own folder: omit DIR")
 	}
-	for _, l := range []struct{ address, flag string }{{d.writeListen, "-write-listen"}, {d.readListen, "-read-listen"}} {
-		if err := free(l.address, l.flag); err != nil {
-			return err
-		}
-	}
-	if err := wal.NotPartOfLog(d.dir, wal.Options{}); err != nil {
+	if err := cmp.Or(free(d.writeListen, "-write-listen"), free(d.readListen, "-read-listen"), wal.NotPartOfLog(d.dir, wal.Options{})); err != nil {
 		return err
 	}
 	if d.memory {
@@ -136,10 +132,10 @@ func (d *dev) serve(c *call, daemons *inside) error {
 	if err == nil {
 		err = c.awaitRead(after) // so that reads show all earlier commits
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = d.greet(c)
 	}
-	if err := d.greet(c); err != nil {
+	if err != nil {
 		return err
 	}
 	w := &watch{}

@@ -69,26 +69,24 @@ func (s *statement) run(c *call) (err error) {
 	}
 	s.c, s.path, s.stacks = c, "/v1/read/container/"+ref, map[int64]int64{}
 	if s.class.value == "" {
-		if s.class.value, err = s.onlyClass(); err != nil {
-			return err
+		s.class.value, err = s.onlyClass()
+	}
+	if err == nil {
+		s.of, err = c.class(s.class.value)
+	}
+	if err == nil && s.of.Fungible != nil && !*s.of.Fungible {
+		err = usagef("a statement shows quantities, but class %s has instances: see ledgerctl history", s.class.value)
+	}
+	if err == nil && (s.to.word == "" || s.to.at.After(time.Now())) { // fix the end, so that all pages and balances have the same
+		var last int64
+		if last, err = c.lastSeq(); err == nil {
+			err = s.to.Set(strconv.FormatInt(last, 10))
 		}
 	}
-	if s.of, err = c.class(s.class.value); err != nil {
-		return err
+	if err == nil {
+		err = s.open()
 	}
-	if s.of.Fungible != nil && !*s.of.Fungible {
-		return usagef("a statement shows quantities, but class %s has instances: see ledgerctl history", s.class.value)
-	}
-	if s.to.word == "" || s.to.at.After(time.Now()) { // fix the end, so that all pages and balances have the same
-		last, err := c.lastSeq()
-		if err != nil {
-			return err
-		}
-		if err := s.to.Set(strconv.FormatInt(last, 10)); err != nil {
-			return err
-		}
-	}
-	if err := s.open(); err != nil {
+	if err != nil {
 		return err
 	}
 	c.related = &commitReader{c: c, left: math.MaxInt}

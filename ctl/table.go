@@ -57,10 +57,8 @@ const none = "-"
 func (t *table) flush() {
 	if !t.begun && len(t.columns) > 0 {
 		names := slices.Clone(t.columns)
-		for i := range names {
-			if !t.csv {
-				names[i] = strings.ToUpper(names[i])
-			}
+		for i := 0; i < len(names) && !t.csv; i++ {
+			names[i] = strings.ToUpper(names[i])
 		}
 		t.rows = slices.Insert(t.rows, 0, names)
 	}
@@ -86,16 +84,14 @@ func (t *table) flush() {
 
 // flushCSV writes the rows as in RFC 4180, except that lines end in \n.
 func (t *table) flushCSV() {
-	out := csv.NewWriter(t.w)
 	for _, row := range t.rows {
 		for i, cell := range row {
 			if cell == none {
 				row[i] = ""
 			}
 		}
-		out.Write(row)
 	}
-	out.Flush()
+	csv.NewWriter(t.w).WriteAll(t.rows)
 	t.rows = t.rows[:0]
 }
 
