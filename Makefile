@@ -30,7 +30,7 @@ help:
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
-	@rm -rf bin/man && bin/ledgerctl __man bin/man/man1
+	@rm -rf bin/man && mkdir -p bin/man/man1 && bin/ledgerctl __man > bin/man/man1/ledgerctl.1
 	@mkdir -p bin/man/man8 && cp docs/man/*.8 bin/man/man8/
 
 # The plain tests come last, so that their closing lines are the last output.

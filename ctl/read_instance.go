@@ -51,14 +51,12 @@ func (c *call) containerName(id string) (string, error) {
 		return none, nil
 	}
 	a, err := c.peek("/v1/read/container/"+url.PathEscape(id), nil)
+	var container struct{ Name string }
+	if err == nil && a.Status == http.StatusOK {
+		err = a.data(&container)
+	}
 	if err != nil {
 		return "", err
-	}
-	var container struct{ Name string }
-	if a.Status == http.StatusOK {
-		if err := a.data(&container); err != nil {
-			return "", err
-		}
 	}
 	if c.names == nil {
 		c.names = map[string]string{}

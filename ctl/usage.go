@@ -4,8 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"assetledger/server/settings"
@@ -111,15 +109,12 @@ func flagUsage(f *flag.Flag) (value, usage string) {
 
 var manCommand = command{
 	Words:    "__man",
-	Args:     "DIR",
 	Purpose:  "write the man page, for the build",
 	Hidden:   true,
-	Examples: [2]string{"__man man1", "__man man1 -o table"},
+	Examples: [2]string{"__man", "__man -o table"},
 	Run: func(c *call) error {
-		if err := os.MkdirAll(c.args[0], 0o755); err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(c.args[0], "ledgerctl.1"), []byte(manPage(c.table)), 0o644)
+		c.out.WriteString(manPage(c.table))
+		return nil
 	},
 }
 
