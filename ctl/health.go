@@ -28,18 +28,14 @@ func (w *which) declare(set *flag.FlagSet) {
 
 type daemon struct{ name, url string }
 
-func (w *which) daemons(c *call) []daemon {
-	var list []daemon
-	add := func(name, base string) {
-		for _, at := range addresses(base) {
-			list = append(list, daemon{name, at})
+func (w *which) daemons(c *call) (list []daemon) {
+	for _, d := range []daemon{{"write", c.writeURL}, {"read", c.readURL}} {
+		if w.write != w.read && w.write != (d.name == "write") {
+			continue // only the other one is asked
 		}
-	}
-	if w.write || !w.read {
-		add("write", c.writeURL)
-	}
-	if w.read || !w.write {
-		add("read", c.readURL)
+		for _, at := range addresses(d.url) {
+			list = append(list, daemon{d.name, at})
+		}
 	}
 	return list
 }
