@@ -50,9 +50,13 @@ func (c *call) changesBy(d *commitData, container int64) (*answer, error) {
 	if may, err := d.mayTouch(container); err != nil || !may {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
+	defer cancel()
 	seq := strconv.FormatInt(d.GlobalSeq, 10)
-	q := url.Values{"from_seq": {seq}, "to_seq": {seq}, "order": {"oldest"}, "limit": {strconv.Itoa(maxListLimit)}}
-	a, err := c.insist("/v1/read/container/"+strconv.FormatInt(container, 10)+"/history", q)
+	r := request{Method: http.MethodGet, Base: c.readURL, Path: "/v1/read/container/" + strconv.FormatInt(container, 10) + "/history",
+		Query: url.Values{"from_seq": {seq}, "to_seq": {seq}, "order": {"oldest"}, "limit": {strconv.Itoa(maxListLimit)}}}
+	sent, _, err := c.api.Submit(ctx, r, client.MaxTries, c.again("retrying")) // until the history index is complete
+	a, err := received(sent, err)
 	if err == nil {
 		err = a.check()
 	}
@@ -63,15 +67,6 @@ func (c *call) changesBy(d *commitData, container int64) (*answer, error) {
 		return nil, err
 	}
 	return a, nil
-}
-
-// insist reads from the read daemon until it can respond, or the time has passed: the
-// history index may not be complete yet.
-func (c *call) insist(path string, q url.Values) (*answer, error) {
-	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
-	defer cancel()
-	r := request{Method: http.MethodGet, Base: c.readURL, Path: path, Query: q}
-	return received(c.api.Try(ctx, client.MaxTries, c.again("retrying"), func() (*client.Answer, error) { return c.api.Do(ctx, r) }))
 }
 
 // showChanges shows the entries of a history, one per line.
