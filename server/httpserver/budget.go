@@ -97,6 +97,7 @@ type Claim struct {
 	since  time.Time // start of the current window
 	moved  int64     // bytes moved in the current window
 	rate   int64     // bytes per second in the previous window; -1 if there was none
+	paused time.Time // when Ready was called
 }
 
 // Claim returns a new, empty claim.
@@ -292,6 +293,19 @@ func (c *Claim) Awaits(drop func()) {
 	b.slow[c] = struct{}{}
 }
 
+// AwaitsAgain continues the wait that Ready has ended. The client's rate is measured
+// over both, but not over the time between them.
+func (c *Claim) AwaitsAgain(drop func()) {
+	b := c.budget
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c.drop, c.since = drop, c.since.Add(time.Since(c.paused))
+	b.slow[c] = struct{}{}
+}
+
 // Progress records that the client sent or read n bytes.
 func (c *Claim) Progress(n int) {
 	b := c.budget
@@ -312,7 +326,7 @@ func (c *Claim) Ready() {
 	c.budget.mu.Lock()
 	defer c.budget.mu.Unlock()
 	delete(c.budget.slow, c)
-	c.drop = nil
+	c.drop, c.paused = nil, time.Now()
 }
 
 // WasEnded reports whether the budget has ended the claim.

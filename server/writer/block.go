@@ -28,6 +28,7 @@ type block struct {
 	request
 	lines     []byte
 	claim     int64         // bytes claimed from the budget
+	overdrawn bool          // there was no room for the claim
 	group     *group        // nil if the block was rejected
 	refused   *ledger.Error // error if the block was rejected as a whole
 	submitted time.Time
@@ -58,7 +59,7 @@ func (b *block) fill(data []byte, limit int64, lim ledger.ParseLimits) (used int
 // crowded.
 func (b *block) release(crowded bool) {
 	b.clear()
-	b.group, b.refused, b.claim = nil, nil, 0
+	b.group, b.refused, b.claim, b.overdrawn = nil, nil, 0, false
 	httpserver.Poison(b.lines)
 	if !crowded && cap(b.lines) <= blockBytes {
 		blocks.Put(b)

@@ -26,9 +26,11 @@ type stream struct {
 	stopOnError bool
 
 	// Owned by the reading side.
-	in   []byte           // bytes that were read and are not submitted yet
-	more httpserver.Claim // bytes of in beyond streamClaim
-	read chan struct{}    // closed when reading has ended
+	in      []byte           // bytes that were read and are not submitted yet
+	more    httpserver.Claim // bytes of in beyond streamClaim
+	awaited bool             // more has been waiting for the rest of a line
+	owed    int              // number of times that more was overdrawn
+	read    chan struct{}    // closed when reading has ended
 
 	// Owned by the answering side.
 	out      []byte
@@ -45,6 +47,8 @@ type stream struct {
 	last     *ledger.Error // error in the last line of the response, see answerLast; nil for none
 	whole    bool          // the body ended properly
 	broken   bool          // the client does not read its results
+
+	overdrawn int // number of times that the stream has exceeded the budget and has not repaid it
 }
 
 const (
@@ -90,6 +94,7 @@ func (d *daemon) stream(x *httpserver.Exchange) *ledger.Error {
 		}
 		s.discard()
 	}()
+	defer s.repayAll()
 	defer s.close()
 	s.answer()
 	return nil

@@ -131,6 +131,9 @@ func (s *stream) answerBlock(b *block) {
 func (s *stream) giveBack(b *block) {
 	s.inFlight--
 	s.x.Claim.Force(-b.claim)
+	if b.overdrawn {
+		s.repay(1)
+	}
 	b.release(s.d.budget.Crowded())
 	select {
 	case s.freed <- struct{}{}:

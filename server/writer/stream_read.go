@@ -18,6 +18,11 @@ const (
 	breather = time.Millisecond
 )
 
+// unanswered is what an error says about lines that it does not answer.
+const unanswered = "Lines without a response were not executed: send them in a new stream."
+
+var tooSlow = ledger.Errorf(ledger.MalformedJSON, "A long line arrived too slowly while other requests waited for memory. %s", unanswered)
+
 // receive reads the body and submits its lines, until the body or the stream ends.
 // It returns the reason why the stream ends, if the client must know.
 func (s *stream) receive() *ledger.Error {
@@ -41,7 +46,10 @@ func (s *stream) receive() *ledger.Error {
 			return s.unread(err)
 		}
 	}
-	return nil
+	if s.isOver() {
+		return nil
+	}
+	return tooSlow
 }
 
 // allowRead sets the deadline by which the client must send more. It returns false
@@ -57,22 +65,19 @@ func (s *stream) allowRead() bool {
 		until = time.Now().Add(d)
 	}
 	s.control.SetReadDeadline(until)
-	if s.more.Held > 0 {
-		s.more.Awaits(func() { s.control.SetReadDeadline(httpserver.LongAgo) })
-	}
+	s.awaitLine()
 	return true
 }
 
 // unread returns the error for a body whose rest can't be read.
 func (s *stream) unread(err error) *ledger.Error {
-	const then = "Lines without a response were not executed: send them in a new stream."
-	if timeout, ok := err.(interface{ Timeout() bool }); ok && timeout.Timeout() && !s.more.WasEnded() {
-		return ledger.Errorf(ledger.MalformedJSON, "Nothing was received for %v; an empty line keeps a stream open. %s", s.d.timeouts.Read, then)
-	}
 	if s.more.WasEnded() {
-		return ledger.Errorf(ledger.MalformedJSON, "A long line arrived too slowly while other requests waited for memory. %s", then)
+		return tooSlow
 	}
-	return ledger.Errorf(ledger.MalformedJSON, "The body is incomplete: %s. %s", httpserver.WhyIncomplete(err), then)
+	if timeout, ok := err.(interface{ Timeout() bool }); ok && timeout.Timeout() {
+		return ledger.Errorf(ledger.MalformedJSON, "Nothing was received for %v; an empty line keeps a stream open. %s", s.d.timeouts.Read, unanswered)
+	}
+	return ledger.Errorf(ledger.MalformedJSON, "The body is incomplete: %s. %s", httpserver.WhyIncomplete(err), unanswered)
 }
 
 // discard reads and drops the rest of the body, until close ends it.
@@ -98,24 +103,6 @@ func (s *stream) bodyEnded(whole bool) {
 	if s.whole = whole; whole {
 		s.control.SetReadDeadline(time.Time{})
 	}
-}
-
-// makeRoom makes room in the buffer to read more of a long line. It returns false
-// if the stream is over.
-func (s *stream) makeRoom() bool {
-	if len(s.in) < cap(s.in) {
-		return true
-	}
-	size := min(2*cap(s.in), int(s.d.maxBody)+2)
-	for !s.more.Grow(int64(size)) {
-		if s.isOver() || s.more.WasEnded() {
-			return false
-		}
-	}
-	was := s.more.Held - int64(size)
-	s.in = append(make([]byte, 0, size), s.in...)
-	s.more.Force(-was)
-	return true
 }
 
 func (s *stream) isOver() bool {
@@ -149,10 +136,7 @@ func (s *stream) take(end bool) *ledger.Error {
 	if int64(len(s.in)) > s.d.maxBody {
 		return s.tooLong()
 	}
-	if cap(s.in) > blockBytes && len(s.in) < blockBytes {
-		s.in = append(make([]byte, 0, blockBytes), s.in...)
-		s.more.Force(-s.more.Held)
-	}
+	s.dropRoom()
 	return nil
 }
 
@@ -202,33 +186,4 @@ func (s *stream) submit(data []byte) (used int, long, ok bool) {
 	b.group, b.refused = s.d.seq().intake.submit(&b.request)
 	s.sent <- b
 	return used, long, true
-}
-
-// block returns a block that claims size bytes of the budget, or nil if the stream
-// is over. If all blocks are in flight, or there is no memory for one more, it
-// waits for one of them.
-func (s *stream) block(size int64) *block {
-	for {
-		s.mu.Lock()
-		none := s.inFlight == 0
-		got := !s.over && s.inFlight < streamBlocks && s.x.Claim.GrowNow(size)
-		s.mu.Unlock()
-		switch {
-		case got:
-			b := blocks.Get().(*block)
-			b.claim = size
-			return b
-		case s.isOver():
-			return nil
-		case none: // only other requests can make room
-			room := s.x.Claim.Another()
-			room.Grow(size)
-			room.Release()
-		default:
-			select {
-			case <-s.freed:
-			case <-s.ended:
-			}
-		}
-	}
 }

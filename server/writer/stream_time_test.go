@@ -33,17 +33,29 @@ func (l pipeListener) Addr() net.Addr { return &net.UnixAddr{} }
 
 // inBubble runs a write daemon with fake time, and calls test with a connection to it.
 func inBubble(t *testing.T, timeouts httpserver.Timeouts, test func(d *daemon, conn net.Conn)) {
+	inBubbleOf(t, func(c *Config) { c.Timeouts = timeouts }, func(d *daemon, dial func() net.Conn) { test(d, dial()) })
+}
+
+// inBubbleOf does the same with other settings, and any number of connections.
+func inBubbleOf(t *testing.T, configure func(*Config), test func(d *daemon, dial func() net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := DefaultConfig()
-		c.Log, c.Timeouts = silent, timeouts
+		c.Log = silent
+		configure(&c)
 		d := newDaemon(c, newRAMLog(), ledger.NewState(ledger.Config{IdempotencyKeys: 100}), func() { panic("exit") })
 		listener := make(pipeListener)
 		srv := &http.Server{Handler: d.api}
 		go srv.Serve(listener)
-		client, server := net.Pipe()
-		listener <- server
-		test(d, client)
-		client.Close()
+		var clients []net.Conn
+		test(d, func() net.Conn {
+			client, server := net.Pipe()
+			listener <- server
+			clients = append(clients, client)
+			return client
+		})
+		for _, client := range clients {
+			client.Close()
+		}
 		close(listener)
 		d.seq().stop()
 		srv.Close()

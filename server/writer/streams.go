@@ -24,6 +24,9 @@ type streams struct {
 	working chan struct{}
 	count   atomic.Int32 // number of streams in open
 
+	// overdraft is a semaphore for exceeding the budget; see stream.overdraw.
+	overdraft chan struct{}
+
 	mu       sync.Mutex
 	open     map[*stream]string // client of each stream
 	byClient map[string]int
@@ -33,9 +36,10 @@ type streams struct {
 // number of bytes.
 func newStreams(budget int64) *streams {
 	return &streams{
-		most:    int(min(max(budget/4/streamClaim, 2), 1<<20)),
-		working: make(chan struct{}, max(1, runtime.NumCPU()-1)),
-		open:    map[*stream]string{}, byClient: map[string]int{},
+		most:      int(min(max(budget/4/streamClaim, 2), 1<<20)),
+		working:   make(chan struct{}, max(1, runtime.NumCPU()-1)),
+		overdraft: make(chan struct{}, 1),
+		open:      map[*stream]string{}, byClient: map[string]int{},
 	}
 }
 
