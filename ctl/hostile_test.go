@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"assetledger/server/servertest/longtest"
@@ -47,7 +48,9 @@ var hostileAnswers = map[string]http.HandlerFunc{
 	"events without commits": says("text/event-stream", ": hello\n\n"),
 	"endless": func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		for chunk := bytes.Repeat([]byte(": hello\n\n"), 1000); r.Context().Err() == nil; {
+		pace := time.NewTicker(time.Millisecond) // without one, copying takes all processors
+		defer pace.Stop()
+		for chunk := bytes.Repeat([]byte(": hello\n\n"), 1000); r.Context().Err() == nil; <-pace.C {
 			if _, err := w.Write(chunk); err != nil {
 				return
 			}
