@@ -2,6 +2,8 @@ package ctl
 
 import (
 	"bytes"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -49,15 +51,22 @@ func (d *devLog) run(code int, args ...string) string {
 	return out.String()
 }
 
-// content returns the contents of all files of the directory.
-func (d *devLog) content() map[string]string {
-	all := map[string]string{}
+// content returns the CRC of every file of the directory. Segments have 64 MiB, so
+// their contents would take long to allocate.
+func (d *devLog) content() map[string]uint32 {
+	all := map[string]uint32{}
 	err := filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			var b []byte
-			b, err = os.ReadFile(path)
-			all[path] = string(b)
+		if err != nil || e.IsDir() {
+			return err
 		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		sum := crc32.NewIEEE()
+		_, err = io.Copy(sum, f)
+		all[path] = sum.Sum32()
 		return err
 	})
 	if err != nil {
