@@ -85,6 +85,7 @@ func replayAll(t testing.TB, s *State, log []*Record) {
 // TestCheckpointsAreEqual compares states from a log, from a log with many
 // undone transactions in between, and from checkpoints of different ages.
 func TestCheckpointsAreEqual(t *testing.T) {
+	t.Parallel()
 	const window = 200
 	for seed := uint64(1); seed <= 4; seed++ {
 		log := randomLog(t, seed, 900)
@@ -124,6 +125,7 @@ func TestCheckpointsAreEqual(t *testing.T) {
 // TestCheckpointGoesOn loads a checkpoint made after each commit of a log, and replays
 // the rest.
 func TestCheckpointGoesOn(t *testing.T) {
+	t.Parallel()
 	log := randomLog(t, 11, 150)
 	whole := NewState(Config{1000})
 	replayAll(t, whole, log)
@@ -163,6 +165,7 @@ func TestCheckpointGolden2(t *testing.T) {
 }
 
 func TestCheckpointManyBlocks(t *testing.T) {
+	t.Parallel()
 	s := stocked(t, 20, 20_000)
 	s.memory.limit = 60_000
 	for i := range 80_000 {

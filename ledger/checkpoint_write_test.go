@@ -18,6 +18,7 @@ func (w *failingWriter) Write(b []byte) (int, error) {
 }
 
 func TestCheckpointWriteErrors(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("skipped with -short: it writes a large checkpoint many times")
 	}

@@ -24,6 +24,7 @@ func stacksIn(t testing.TB, n int64) *State {
 // TestConsolidationIsBounded moves as many stacks as one transaction may, and
 // then one more, with one operation and with two.
 func TestConsolidationIsBounded(t *testing.T) {
+	t.Parallel()
 	consolidate := func(class int64) Op { return op(ConsolidateStacks, 1, class) }
 	s := stacksIn(t, MaxConsolidated+1)
 	before := s.Digest()

@@ -11,6 +11,7 @@ import (
 // and some changes are undone. Each place found is compared with the result of
 // searching all rows.
 func TestFirstPlaceAfterChanges(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(21, 22))
 	s := NewState(Config{})
 	const shapes = 400

@@ -57,6 +57,7 @@ func TestRemembersTheNewestKeys(t *testing.T) {
 // each key, the key itself, and its metadata if that has at most 256 bytes,
 // otherwise 16 bytes.
 func TestMemoryOfKeysIsBounded(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("skipped with -short: it measures memory")
 	}

@@ -15,6 +15,7 @@ import (
 // on the digests must differ, unless the replay itself fails. For a held
 // quantity, they must differ until the hold has ended.
 func TestOneUnitOff(t *testing.T) {
+	t.Parallel()
 	r := newTrial(t, cmp.Or(ledger.Seed(), 11), modeltest.DefaultKnobs(), newCoverage())
 	for len(r.records) < 600 {
 		r.step()
@@ -127,6 +128,7 @@ func TestDivergenceIsNoticed(t *testing.T) {
 // If the ledger accepts it, either the digest differs or all reads are the
 // same.
 func TestDigestSeesEveryArgument(t *testing.T) {
+	t.Parallel()
 	r := newTrial(t, cmp.Or(ledger.Seed(), 12), modeltest.DefaultKnobs(), newCoverage())
 	commits := 2000
 	if testing.Short() {

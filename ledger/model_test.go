@@ -168,9 +168,9 @@ func TestAgainstModel(t *testing.T) {
 	if testing.Short() {
 		operations /= 10
 	}
-	whole := !testing.Short() && (operations != allOperations || longtest.Form(t, "80 % of the random operations, and that every kind of rejection occurs"))
+	whole := !testing.Short() && (operations != allOperations || longtest.Form(t, "90 % of the random operations, and that every kind of rejection occurs"))
 	if !testing.Short() && !whole {
-		operations /= 5
+		operations /= 10
 	}
 	if seed := ledger.Seed(); seed != 0 {
 		seeds = []uint64{seed}

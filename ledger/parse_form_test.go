@@ -122,6 +122,7 @@ func mutate(r *rand.Rand, line string) []byte {
 // TestFormsOfMutatedLines checks that a line is parsed as it would be without forms,
 // whatever form came before.
 func TestFormsOfMutatedLines(t *testing.T) {
+	t.Parallel()
 	const rounds = 1000
 	r := rand.New(rand.NewPCG(12, 34))
 	had := 0

@@ -97,6 +97,7 @@ func TestPrefetchChangesNothing(t *testing.T) {
 // the same rejections, decisions and state with and without prefetching. Some of them
 // are undone, and some of what was prefetched has changed in the meantime.
 func TestApplyAhead(t *testing.T) {
+	t.Parallel()
 	ahead, limited := 0, &Permit{Owners: []int64{1}}
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 14))

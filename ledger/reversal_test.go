@@ -77,6 +77,7 @@ var irreversible = []OpKind{BurnInstance, ConsolidateStacks, RemoveContainer, Re
 // The ledger must then have the same contents as before, and replaying the
 // records must lead to the same digest.
 func TestReverseRandomCommits(t *testing.T) {
+	t.Parallel()
 	kinds := slices.DeleteFunc(OpKinds(), func(k OpKind) bool { return k == RegisterClassShape })
 	weights := append(part1Weights, AddFungible, AddFungible, MintInstance, TransferFungible, TransferFungible, HoldFungible, SettleHold, SplitStack, MergeStacks, Detach, RemoveFromGrid, RemoveFromSlot)
 	reversed, refused := map[OpKind]int{}, map[OpKind]int{}

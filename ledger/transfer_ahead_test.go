@@ -132,6 +132,7 @@ func decodeAll(t *testing.T, log [][]byte) []Record {
 // TestReplayAll checks that records lead to the same state, keys and observed
 // changes whether they are replayed one by one or in groups.
 func TestReplayAll(t *testing.T) {
+	t.Parallel()
 	plain := 0
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 12))
@@ -172,6 +173,7 @@ func TestReplayAll(t *testing.T) {
 // rejected, or detected by the digest, just as they are one by one. An argument
 // is changed in the records, or some of them are lost, repeated, or out of order.
 func TestReplayAllOfAnotherLog(t *testing.T) {
+	t.Parallel()
 	refused, logs := 0, 300
 	if !longtest.Form(t, "two thirds of the logs") {
 		logs = 100
