@@ -75,7 +75,7 @@ func TestUnreadBytesOfClosedConnection(t *testing.T) {
 	io.WriteString(silentClient, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	side := fmt.Sprintf("0100007F:%04X 0100007F:%04X ", ln.Addr().(*net.TCPAddr).Port, silentClient.LocalAddr().(*net.TCPAddr).Port)
 	end := time.Now().Add(time.Minute)
-	for range time.Tick(10 * time.Millisecond) {
+	for range time.Tick(100 * time.Millisecond) { // the kernel takes milliseconds to list the connections
 		sockets, err := os.ReadFile("/proc/net/tcp")
 		if err != nil {
 			t.Skip(err)
