@@ -15,8 +15,8 @@ func TestMemoryUnderAttack(t *testing.T) {
 		t.Skip("skipped with -short: it runs hostile clients of all kinds at once for some time")
 	}
 	seconds := "10s"
-	if !longtest.Form(t, "hostile clients for longer than a second") {
-		seconds = "1s"
+	if !longtest.Form(t, "hostile clients for longer than half a second") {
+		seconds = "500ms"
 	}
 	out, err := exec.Command("go", "run", "assetledger/server/hostile", "-programs", buildPrograms(t), "-together", "-for", seconds).CombinedOutput()
 	t.Logf("%s", out)
