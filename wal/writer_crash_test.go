@@ -132,7 +132,7 @@ func TestHalfMadeLogs(t *testing.T) {
 			writeTestFile(t, join(segmentsPath(dir), spareName), zeroes[:999])
 		},
 		"END without a byte": func(dir string) { writeTestFile(t, join(dir, endName), nil) },
-		"END half long":      func(dir string) { writeTestFile(t, join(dir, endName), zeroes[:100]) },
+		"half an END":        func(dir string) { writeTestFile(t, join(dir, endName), zeroes[:100]) },
 		"END of zeroes":      func(dir string) { writeTestFile(t, join(dir, endName), zeroes[:4096]) },
 		"a segment, no END":  func(dir string) { mustOpen(t, dir, small()).Close(); os.Remove(join(dir, endName)) },
 		"a segment, zero END": func(dir string) {

@@ -115,9 +115,9 @@ func repeated(path, body string) func(*ledger, <-chan struct{}) {
 	}
 }
 
-// unread sends a request. Then it sends more over and over without a pause, or, if
-// there is no more, line breaks with pauses. It never reads the response. When the
-// daemon closes the connection, it starts again.
+// unread sends a request and never reads the response. Then it sends the text in
+// more repeatedly, without a pause. If more is empty, it sends line breaks, with a
+// pause before each. When the daemon closes the connection, it starts again.
 func unread(request func(*ledger) (*daemon, string), more ...string) func(*ledger, <-chan struct{}) {
 	return func(l *ledger, stop <-chan struct{}) {
 		until(stop, func() {
@@ -140,8 +140,9 @@ func unread(request func(*ledger) (*daemon, string), more ...string) func(*ledge
 	}
 }
 
-// slowBody sends a body without its last byte. If the daemon rejects it, the
-// next one is half as large, because that may still fit the budget.
+// slowBody sends a body without its last byte, and waits until the daemon closes
+// the connection. The next body is half as large, because it may fit the budget even
+// if this one did not.
 func slowBody(l *ledger, stop <-chan struct{}, path string, largest int) {
 	size := largest
 	until(stop, func() {

@@ -219,7 +219,7 @@ func ReadToken(flag, path string) (string, error) {
 func CheckToken(token, where string) error {
 	strange := func(r rune) bool { return r <= ' ' || r > '~' }
 	if len(token) >= maxTokenFile || strings.ContainsFunc(token, strange) {
-		return settingf("the token %s is invalid: it must be one word of printable ASCII", where)
+		return settingf("the token %s is invalid: it must be one word of printable ASCII, shorter than %d bytes", where, maxTokenFile)
 	}
 	return nil
 }

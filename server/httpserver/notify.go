@@ -15,7 +15,7 @@ import (
 // A Notifier reports the state of the daemon to the service manager, with the
 // protocol of sd_notify(3):
 //
-//	starting: STATUS with progress, EXTEND_TIMEOUT_USEC while there is some
+//	starting: STATUS with progress, and EXTEND_TIMEOUT_USEC while it advances
 //	serving:  READY=1, then WATCHDOG=1 while the daemon responds
 //	ending:   STOPPING=1
 //

@@ -118,7 +118,7 @@ func (t *sender) run(ctx context.Context, head wal.StreamHead) {
 // because the token may have been revoked.
 func (t *sender) mayGoOn() bool { return t.s.readmit(t.x) == nil && everything(t.x) == nil }
 
-// frame sends a frame. It does not flush while more frames are ready.
+// frame sends a frame. It flushes after a piece, and when no other frame is ready.
 func (t *sender) frame(f *wal.Frame) bool {
 	wire := f.Wire()
 	if !t.x.Claim.Grow(int64(len(wire)) - t.x.Claim.Held) {

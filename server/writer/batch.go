@@ -19,7 +19,7 @@ type batch struct {
 	mu      sync.Mutex
 	groups  []*group // groups that wait until the batch is settled
 	settled bool
-	err     *ledger.Error // error that kept it from becoming durable
+	err     *ledger.Error // why the outcome is unknown; nil if the batch is durable
 }
 
 // add appends the record of commit seq, and returns its position in the batch,

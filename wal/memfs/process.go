@@ -74,7 +74,8 @@ var ErrKilled = errors.New("memfs: the process was killed")
 type killed struct{ p *Process }
 
 // Survives runs a part of a process. It returns false if the process was killed
-// meanwhile. Killing a process panics, so that none of its code continues.
+// meanwhile. A Fault that kills the process panics, so that no more of its code
+// runs.
 func Survives(run func()) (alive bool) {
 	defer func() {
 		switch p := recover().(type) {
@@ -158,8 +159,9 @@ func (p *Process) begin(op Op, name string, part func()) error {
 	return nil
 }
 
-// run does the same as begin, and adds the operation to errors. If the process is
-// killed during the operation, do may or may not be executed.
+// run counts an operation like begin, and executes do unless the plan makes the
+// operation fail. Its errors name the operation. If the process is killed during the
+// operation, do may or may not be executed.
 func (p *Process) run(op Op, name string, do func() error) error {
 	err := p.begin(op, name, func() {
 		if p.disk.dice.noise.IntN(2) == 0 {

@@ -155,7 +155,8 @@ func (f *file) group(i int, key uint64, buf []byte) (group, block []byte, err er
 	return group, block, err
 }
 
-// after returns the first row that begins after any entry of the key and commit.
+// after returns the index of the first block that begins after commit seq of the
+// key.
 func (f *file) after(key, seq uint64) int {
 	return sort.Search(f.blocks(), func(i int) bool {
 		r := f.row(i)

@@ -17,8 +17,8 @@ const (
 	footerBytes = 96
 	rowBytes    = 32
 	blockBytes  = 4096
-	version     = 4 // in version 1, the container with the highest id had the key of the batches
-	bareVersion = 2 // the oldest that can still be read; like version 3, it has no payers, and it also has no runs of carried entries
+	version     = 4 // version 1 is rejected: its batches and the container with the highest id share a key
+	bareVersion = 2 // the oldest version that can be read; 2 has no runs of carried entries, and neither 2 nor 3 has payers
 
 	fileExt = ".hist"
 	tmpName = "next.tmp"

@@ -109,7 +109,7 @@ type world struct {
 	reversals int
 }
 
-// newWorld returns a log of batches of random transactions.
+// newWorld returns a world whose log has batches of random transactions.
 func newWorld(t testing.TB, seed uint64, commits int) *world {
 	w := &world{t: t, log: &testLog{first: 1, checkpoints: map[uint64][]byte{}}, dumps: map[int64][]string{}, times: []int64{0}}
 	for id := range int64(16) {

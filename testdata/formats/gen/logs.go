@@ -43,7 +43,7 @@ func archived(dir string, txs []string) error {
 	}
 	seqs, err := wal.ListCheckpoints(dir, wal.Options{})
 	if err != nil || len(seqs) < 2 {
-		return fmt.Errorf("checkpoints %v, and two are needed: %w", seqs, err)
+		return fmt.Errorf("checkpoints %v (error: %v), and two are needed", seqs, err)
 	}
 	report, err := wal.Archive(dir, dir+"-archive", seqs[len(seqs)-2], nil)
 	if err == nil && len(report.Moved) == 0 {

@@ -112,7 +112,7 @@ func (b *book) out(i *instance) (was placement) {
 func (b *book) toSlot(i *instance, id, slot int) {
 	c := b.containers[id]
 	if c.inSlot[slot] != 0 || slot >= c.slots {
-		panic(fmt.Sprintf("the scenario uses slot %d of %d twice", slot, id))
+		panic(fmt.Sprintf("the scenario uses slot %d of container %d, which is occupied or does not exist", slot, id))
 	}
 	c.inSlot[slot] = i.id
 	i.at, i.container = fmt.Sprintf(`{"container_id":%d,"slot_index":%d}`, id, slot), id

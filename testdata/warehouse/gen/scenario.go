@@ -100,8 +100,8 @@ func fill(b *book) {
 	b.accepted()
 }
 
-// dice is a random generator of its own, so that a change of the library never changes
-// the scenario.
+// dice is the scenario's own random generator, so that a change in math/rand never
+// changes the scenario.
 type dice uint64
 
 func (d *dice) roll(n int) int {
@@ -110,7 +110,7 @@ func (d *dice) roll(n int) int {
 }
 
 // trade makes payments between wallets, with points for the buyer. Now and then it sends
-// a key twice.
+// a transaction twice, with the same idempotency key.
 func trade(b *book) {
 	d := dice(b.seq)
 	for i := range 55 {
@@ -180,7 +180,7 @@ func equip(b *book) {
 	b.burn(trucks[5])
 	b.accepted()
 	b.begin("", "")
-	b.mint(battery, 9) // keeps no location
+	b.mint(battery, 9) // is never placed anywhere
 	b.accepted()
 }
 
@@ -265,7 +265,7 @@ func refusals(b *book) {
 	bad("WrongClassKind", 0, fmt.Sprintf(`{"op":"MintInstance","args":{"class_id":%d}}`, euro))
 	bad("UnknownOperation", 0, `{"op":"Borrow","args":{}}`)
 	bad("InvalidRequest", 0, `{"op":"RemoveContainer","args":{}}`)
-	b.begin("issue-1", "") // a key that was used for another transaction
+	b.begin("issue-1", "") // an idempotency key that was used for another transaction
 	b.op("%s", pay(1001, 1002, euro, 1))
 	b.refused("IdempotencyConflict", -1)
 }

@@ -1,8 +1,10 @@
-// Drives ctl/client for TestClients: drive WRITE READ CURSOR N; for TestClientsOutcomes:
-// drive outcomes URL NAME SECONDS NAME SECONDS…; for TestClientsCutAnswers: drive cuts URL
-// STEP NAME BYTES NAME BYTES…; for TestClientsStreams: drive streams STANDBY URL CURSOR
-// NAME SECONDS NAME SECONDS…; and for TestProveHandover: drive stream WRITE, with one key
-// per line on standard input.
+// Command drive makes requests through ctl/client, for these tests:
+//
+//	drive WRITE READ CURSOR N                                    TestClients
+//	drive outcomes URL NAME SECONDS NAME SECONDS…                TestClientsOutcomes
+//	drive cuts URL STEP NAME BYTES NAME BYTES…                   TestClientsCutAnswers
+//	drive streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…  TestClientsStreams
+//	drive stream WRITE                                           TestProveHandover; one idempotency key per line on standard input
 package main
 
 import (
@@ -184,7 +186,8 @@ func outcome(err error) string {
 	return err.Error()
 }
 
-// cuts makes a request for each case and number of bytes, up to all of them, and prints the outcomes.
+// cuts makes requests whose responses are cut after every step-th number of bytes, up to all
+// of them, for each case, and prints the outcomes.
 func cuts(base string, step int, cases []string) {
 	var places []string
 	for ; len(cases) > 1; cases = cases[2:] {

@@ -1,8 +1,11 @@
-"""Drives docs/clients/ledger.py for TestClients: drive.py WRITE READ CURSOR N; for
-TestClientsOutcomes: drive.py outcomes URL NAME SECONDS NAME SECONDS…; for
-TestClientsCutAnswers: drive.py cuts URL STEP NAME BYTES NAME BYTES…; for
-TestClientsStreams: drive.py streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
-TestProveHandover: drive.py stream WRITE, with one key per line on standard input."""
+"""Makes requests through docs/clients/ledger.py, for these tests:
+
+    drive.py WRITE READ CURSOR N                                    TestClients
+    drive.py outcomes URL NAME SECONDS NAME SECONDS…                TestClientsOutcomes
+    drive.py cuts URL STEP NAME BYTES NAME BYTES…                   TestClientsCutAnswers
+    drive.py streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…  TestClientsStreams
+    drive.py stream WRITE                                           TestProveHandover; one idempotency key per line on standard input
+"""
 
 import os
 import stat

@@ -1,8 +1,10 @@
-// Drives docs/clients/ledger.ts for TestClients: drive.ts WRITE READ CURSOR N; for
-// TestClientsOutcomes: drive.ts outcomes URL NAME SECONDS NAME SECONDS…; for
-// TestClientsCutAnswers: drive.ts cuts URL STEP NAME BYTES NAME BYTES…; for
-// TestClientsStreams: drive.ts streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…; and for
-// TestProveHandover: drive.ts stream WRITE, with one key per line on standard input.
+// Makes requests through docs/clients/ledger.ts, for these tests:
+//
+//   drive.ts WRITE READ CURSOR N                                    TestClients
+//   drive.ts outcomes URL NAME SECONDS NAME SECONDS…                TestClientsOutcomes
+//   drive.ts cuts URL STEP NAME BYTES NAME BYTES…                   TestClientsCutAnswers
+//   drive.ts streams STANDBY URL CURSOR NAME SECONDS NAME SECONDS…  TestClientsStreams
+//   drive.ts stream WRITE                                           TestProveHandover; one idempotency key per line on standard input
 
 import fs from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
