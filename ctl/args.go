@@ -171,7 +171,7 @@ func (d *duration) Set(s string) error {
 type baseURL struct{ value *string }
 
 func (b baseURL) Set(s string) error {
-	list := addresses(s)
+	list := strings.Split(s, ",")
 	for i, one := range list {
 		if one = strings.TrimSpace(one); !strings.Contains(one, ":/") {
 			list[i] = "http://" + one

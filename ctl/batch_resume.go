@@ -203,14 +203,16 @@ func keyOf(object []byte) string {
 }
 
 // send must be called before lines are sent. It waits while too many are without a
-// result, and saves the position. If it returns an error, the lines must not be sent.
+// result, and saves the position. New lines are not sent before the open lines of earlier
+// runs have results. If send returns an error, the lines must not be sent.
 func (m *resumeMark) send(stopping context.Context, lines []client.Line) error {
 	if m == nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for m.flying > m.room(lines) && stopping.Err() == nil {
+	after := m.earlier.Open.To
+	for stopping.Err() == nil && (m.flying > m.step() || m.flying > 0 && lines[0].Number > after && m.at <= after) {
 		m.changed.Wait()
 	}
 	if m.ended || stopping.Err() != nil {
@@ -238,15 +240,6 @@ func (m *resumeMark) send(stopping context.Context, lines []client.Line) error {
 // step returns the number of lines after which the position is saved. It grows with the
 // size of a note.
 func (m *resumeMark) step() int { return max(resumeStep, len(m.note.Failed)/8) }
-
-// room returns how many lines may be without a result when the given lines are sent. New
-// lines are not sent before the open lines of earlier runs have results.
-func (m *resumeMark) room(lines []client.Line) int {
-	if open := m.earlier.Open; len(lines) > 0 && lines[0].Number > open.To && m.at <= open.To {
-		return 0
-	}
-	return m.step()
-}
 
 // full reports whether no more lines are to be sent together with these.
 func (m *resumeMark) full(lines []client.Line) bool {

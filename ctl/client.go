@@ -160,8 +160,6 @@ func (o *connecting) load(env func(string) (string, bool)) (err error) {
 	return err
 }
 
-func addresses(base string) []string { return strings.Split(base, ",") }
-
 // An apiError is a rejection by the ledger.
 type apiError = client.Refused
 

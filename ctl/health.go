@@ -33,7 +33,7 @@ func (w *which) daemons(c *call) (list []daemon) {
 		if w.write != w.read && w.write != (d.name == "write") {
 			continue // only the other one is asked
 		}
-		for _, at := range addresses(d.url) {
+		for _, at := range strings.Split(d.url, ",") {
 			list = append(list, daemon{d.name, at})
 		}
 	}
