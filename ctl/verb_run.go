@@ -159,23 +159,16 @@ func valuesOf(arg ledger.Arg) string {
 // defaults adds arguments that are optional for the verb, but required by its operation:
 // the key 0, the code as the name, and the kind that the size of a container implies.
 func (v *verb) defaults(given map[string]string) {
+	kind := ledger.Standard
+	if given["slot_count"] != "" {
+		kind = ledger.Slots
+	} else if given["grid_width"] != "" || given["grid_height"] != "" {
+		kind = ledger.Grid
+	}
+	implied := map[string]string{"key": "0", "kind": kind.String(), "name": given["code"]}
 	for _, arg := range v.kinds[0].Args() {
-		if _, ok := given[arg.Name]; ok || !arg.Required {
-			continue
-		}
-		switch {
-		case arg.Name == "key":
-			given[arg.Name] = "0"
-		case arg.Type == ledger.ArgName && given["code"] != "":
-			given[arg.Name] = given["code"]
-		case arg.Type == ledger.ArgKind:
-			kind := ledger.Standard
-			if given["slot_count"] != "" {
-				kind = ledger.Slots
-			} else if given["grid_width"] != "" || given["grid_height"] != "" {
-				kind = ledger.Grid
-			}
-			given[arg.Name] = kind.String()
+		if value := implied[arg.Name]; value != "" && arg.Required && given[arg.Name] == "" {
+			given[arg.Name] = value
 		}
 	}
 }

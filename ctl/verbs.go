@@ -140,16 +140,11 @@ func verbCommands(verbs []verb) []command {
 func (v *verb) wordOf(argument string) string {
 	for _, spec := range strings.Fields(v.args) {
 		word, names, _ := strings.Cut(spec, "=")
-		if slices.Contains(argumentsOf(names), argument) {
+		if slices.Contains(strings.Split(strings.ReplaceAll(names, "|", ","), ","), argument) {
 			return strings.Trim(word, "[]")
 		}
 	}
 	return ""
-}
-
-// argumentsOf returns the arguments of the operation that one word can set.
-func argumentsOf(names string) []string {
-	return strings.FieldsFunc(names, func(r rune) bool { return r == '|' || r == ',' })
 }
 
 // setup declares a flag for each argument of the operation that can be given by flag.
