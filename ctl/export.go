@@ -119,14 +119,11 @@ func partMetadata(object []byte) (key, rest []byte, err error) {
 			key = value
 			return nil
 		}
-		opening := byte(',')
-		if rest == nil {
-			opening = '{'
-		}
-		rest = append(append(ledger.AppendString(append(rest, opening), name), ':'), value...)
+		rest = fmt.Appendf(rest, ",%s:%s", ledger.AppendString(nil, name), value)
 		return nil
 	})
 	if rest != nil {
+		rest[0] = '{'
 		rest = append(rest, '}')
 	}
 	return key, rest, err
@@ -150,8 +147,6 @@ var walDumpCommand = command{
 type dump struct {
 	log logFlags
 	span
-	record ledger.Record
-	line   []byte
 }
 
 func (d *dump) run(c *call) error {
@@ -182,33 +177,28 @@ func (d *dump) run(c *call) error {
 	if err != nil {
 		return err
 	}
-	for done := uint64(0); done < to; {
-		f, err := r.Next()
-		if err != nil {
-			return err
+	var record ledger.Record
+	var line []byte
+	for done := uint64(0); done < to && err == nil; {
+		f, failed := r.Next()
+		if failed != nil {
+			return failed
 		}
-		err = f.Each(func(seq uint64, record []byte) error {
+		done = f.Last()
+		err = f.Each(func(seq uint64, text []byte) error {
 			if seq < from || seq > to {
 				return nil
 			}
-			return d.write(c, f, seq, record)
-		})
-		if err != nil {
+			if err := record.Decode(text); errors.Is(err, ledger.ErrNewer) {
+				return fmt.Errorf("commit %d: %w", seq, err)
+			} else if err != nil {
+				return exitf(exitDamaged, "the record of commit %d cannot be read: %v; ledgerctl wal verify says where it is", seq, err)
+			}
+			line = append(reader.AppendCommit(line[:0], f, seq, &record), '\n')
+			c.raw(line)
+			_, err := c.out.Write(nil) // returns the error of an earlier write, if any
 			return err
-		}
-		done = f.Last()
+		})
 	}
-	return nil
-}
-
-func (d *dump) write(c *call, f *wal.Frame, seq uint64, record []byte) error {
-	if err := d.record.Decode(record); errors.Is(err, ledger.ErrNewer) {
-		return fmt.Errorf("commit %d: %w", seq, err)
-	} else if err != nil {
-		return exitf(exitDamaged, "the record of commit %d cannot be read: %v; ledgerctl wal verify says where it is", seq, err)
-	}
-	d.line = reader.AppendCommit(d.line[:0], f, seq, &d.record)
-	c.raw(append(d.line, '\n'))
-	_, err := c.out.Write(nil) // returns the error of an earlier write, if any
 	return err
 }
