@@ -5,12 +5,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"math"
+	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -193,15 +197,6 @@ type resumeProof struct {
 	Key       string `json:"key"`
 }
 
-// keyOf returns the idempotency key in a transaction or in the metadata of a commit, or "" if there is none.
-func keyOf(object []byte) string {
-	var fields struct {
-		Key string `json:"idempotency_key"`
-	}
-	json.Unmarshal(object, &fields) // an error means that there is no key
-	return fields.Key
-}
-
 // send must be called before lines are sent. It waits while too many are without a
 // result, and saves the position. New lines are not sent before the open lines of earlier
 // runs have results. If send returns an error, the lines must not be sent.
@@ -219,13 +214,13 @@ func (m *resumeMark) send(stopping context.Context, lines []client.Line) error {
 		return cmp.Or(context.Cause(stopping), context.Canceled)
 	}
 	n := 0
-	for i := range lines {
-		if l := &lines[i]; !m.isDone(l.Number) {
-			n++
-			if l.Number > m.open.To { // verify has covered the lines before
-				m.open.To = l.Number
-				m.open.Sum += lineSum(l.Number, l.Text)
-			}
+	for _, l := range lines {
+		if m.isDone(l.Number) {
+			continue
+		}
+		if n++; l.Number > m.open.To { // verify has covered the lines before
+			m.open.To = l.Number
+			m.open.Sum += lineSum(l.Number, l.Text)
 		}
 	}
 	if n > 0 && (m.covers || !m.saved || m.since+m.flying >= m.step()) {
@@ -315,14 +310,88 @@ func (m *resumeMark) save(all bool) error {
 		m.open.After = m.at
 		note.Open = m.open
 	}
-	text, err := json.Marshal(note)
-	if err == nil {
-		err = client.ReplaceFile(m.path, text)
-	}
-	if err != nil {
+	text, _ := json.Marshal(note) // a note can always be encoded
+	if err := client.ReplaceFile(m.path, text); err != nil {
 		m.ended = true
 		return fmt.Errorf("cannot save the position of the batch: %w", err)
 	}
 	m.since, m.saved = 0, true
 	return nil
+}
+
+// load reads the note of earlier runs, and checks that it belongs to this ledger.
+func (m *resumeMark) load(c *call) error {
+	if _, err := os.Stat(m.path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	text, err := c.readInput(m.path)
+	if err != nil {
+		return fmt.Errorf("nothing was sent, because the position of the batch can't be read: %w", err)
+	}
+	var note resumeNote
+	err = json.Unmarshal(text, &note)
+	proof := note.Proof
+	if err != nil || note.Name == "" || note.Answered < 0 || proof.GlobalSeq != 0 && !ledger.ValidIdempotencyKey(proof.Key) || proof.GlobalSeq == 0 && note.Sum != 0 {
+		return fmt.Errorf("nothing was sent, because %s is damaged, or was not written by an earlier run: restore it; if nothing of this batch was committed, remove it", m.path)
+	}
+	if note.Name != m.note.Name {
+		return fmt.Errorf("%s belongs to a batch named %s, but this one is named %s: give -name %s, or remove the file", m.path, note.Name, m.note.Name, note.Name)
+	}
+	m.earlier, m.note.Sum, m.note.Proof = note, note.Sum, proof
+	if proof.GlobalSeq == 0 {
+		return nil
+	}
+	known, err := m.check(c)
+	if err != nil {
+		advice := ""
+		if client.Code(err) == string(ledger.CommitArchived) {
+			advice = "; move its segment back until this batch is complete"
+		}
+		return fmt.Errorf("nothing was sent, because %s can't be checked: %w%s", m.path, err, advice)
+	}
+	if !known {
+		return fmt.Errorf("%s belongs to another ledger, whose commit %d had the key %s: remove it to start over in this one", m.path, proof.GlobalSeq, proof.Key)
+	}
+	return nil
+}
+
+// probe is a transaction that is not a line of any batch, so sending it with the key of a commit is a conflict.
+const probe = `{"operations":[{"op":"CreateContainer","args":{"kind":"Standard","name":"batch"}}],"metadata":{"ledgerctl":"Is the key remembered?"},"idempotency_key":%q}`
+
+// check reports whether the ledger has the commit of the note. If the write daemon
+// remembers its key, it also remembers those of all later commits. Otherwise the commit
+// is read from the read daemon, and open lines can't be recognized.
+func (m *resumeMark) check(c *call) (known bool, err error) {
+	proof, open := m.earlier.Proof, m.earlier.Open
+	var at struct {
+		GlobalSeq int64 `json:"global_seq"`
+		AtSeq     int64 `json:"at_seq"`
+	}
+	var refused *apiError
+	a, err := c.post("/v1/commit/preflight", fmt.Appendf(nil, probe, proof.Key))
+	switch errors.As(err, &refused); {
+	case err == nil:
+		if err = a.decode(&at); err != nil || at.AtSeq < proof.GlobalSeq {
+			return false, err
+		}
+	case refused == nil || refused.Status >= 500:
+		return false, err
+	case refused.Code == string(ledger.IdempotencyConflict):
+		json.Unmarshal(refused.Details, &at) // a token limited to owners does not get the number
+		return at.GlobalSeq == 0 || at.GlobalSeq == proof.GlobalSeq, nil
+	}
+	if err := c.sameLedger(false); err != nil {
+		return false, err
+	}
+	seq := strconv.FormatInt(proof.GlobalSeq, 10)
+	var result client.Result
+	if err := c.read("/v1/read/commit/"+seq, url.Values{"min_seq": {seq}}, &result); err != nil {
+		return false, err
+	}
+	known = proof == resumeProof{result.GlobalSeq, keyOf(result.Metadata)}
+	if known && open.To > 0 {
+		err = fmt.Errorf("an earlier run was cut off and may have committed lines %d to %d, and the ledger no longer remembers the key of commit %d: "+
+			"ledgerctl read commits -from %[3]d shows which were committed; send the others with a new file name", open.After+1, open.To, proof.GlobalSeq)
+	}
+	return known, err
 }

@@ -353,6 +353,15 @@ func (t *txFlags) appendMetadata(body []byte, separator string) ([]byte, error) 
 	return append(append(append(body, separator...), `"metadata":`...), t.metadata...), nil
 }
 
+// keyOf returns the idempotency key in a transaction or in the metadata of a commit, or "" if there is none.
+func keyOf(object []byte) string {
+	var fields struct {
+		Key string `json:"idempotency_key"`
+	}
+	json.Unmarshal(object, &fields) // an error means that there is no key
+	return fields.Key
+}
+
 func (c *call) readInput(name string) ([]byte, error) {
 	in, err := c.openInput(name)
 	if err != nil {
