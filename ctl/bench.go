@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -25,7 +26,7 @@ var benchCommand = command{
 	Notes: "It first creates containers, each with a trillion units of the class ledgerctl/bench. Then it moves single\n" +
 		"units between them, shows the results, and removes the containers. On SIGINT or SIGTERM it stops early, and still removes\n" +
 		"what it has created. A second signal ends it at once. The commits and the class stay in the ledger forever. So it\n" +
-		"loads a ledger with other commits only with -yes.\n\n" +
+		"asks before it loads a ledger with other commits, unless -yes is given.\n\n" +
 		"Kinds of requests: single, one commit; batch, -batch commits in one request; stream, -batch commits at a time\n" +
 		"over one stream per client, where each commit counts; read, the balances of a container.",
 	Examples: [2]string{"bench -clients 4 -mix stream=1 -batch 1000", "bench -mix single=8,batch=1,read=16 -batch 100 -yes -o json"},
@@ -42,7 +43,7 @@ var benchCommand = command{
 		set.Var(&b.batch, "batch", "`N` transactions in a batch request, or at a time in a stream")
 		set.Var(&b.containers, "containers", "`N` containers to move between")
 		set.BoolVar(&b.clean, "clean", true, "remove the containers at the end; =false: they stay")
-		set.BoolVar(&b.yes, "yes", false, "load a ledger with other commits")
+		set.BoolVar(&b.yes, "yes", false, "load a ledger with other commits without asking")
 		return b.run
 	},
 }
@@ -81,16 +82,13 @@ func (b *bench) run(c *call) error {
 	if err := b.setOrder(); err != nil {
 		return err
 	}
-	commits, err := c.commits()
-	if err != nil {
+	if err := b.ask(c); err != nil {
 		return err
-	}
-	if commits > 0 && !b.yes && !b.began(c) {
-		return usagef("the ledger has %s from elsewhere, and those of bench stay in it forever: give -yes to load it anyway", count(commits, "commit"))
 	}
 	ctx, halt := untilSignal(c.ctx)
 	defer halt(nil)
-	if err = b.prepare(ctx, c); err == nil {
+	err := b.prepare(ctx, c)
+	if err == nil {
 		b.load(ctx, c)
 		b.show(c)
 		if b.failed > 0 {
@@ -105,6 +103,23 @@ func (b *bench) run(c *call) error {
 		return exitf(exitCode(err), "%v; the containers are not removed: %v", err, left)
 	}
 	return cmp.Or(err, left)
+}
+
+// ask asks the user before it loads a ledger whose first commit is not one of bench.
+func (b *bench) ask(c *call) error {
+	commits, err := c.commits()
+	if err != nil || b.yes || commits == 0 || b.began(c) {
+		return err
+	}
+	if !isTerminal(c.in) || !isTerminal(c.words) {
+		return usagef("the ledger has %s from elsewhere, and those of bench stay in it forever: give -yes to load it anyway", count(commits, "commit"))
+	}
+	fmt.Fprintf(c.words, "The ledger has %s. The commits of bench stay in it forever. Continue? [y/N] ", count(commits, "commit"))
+	answer, _ := bufio.NewReader(c.in).ReadString('\n')
+	if word := strings.ToLower(strings.TrimSpace(answer)); word != "y" && word != "yes" {
+		return exitf(exitFailure, "nothing was done")
+	}
+	return nil
 }
 
 const (

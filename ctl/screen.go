@@ -1,7 +1,6 @@
 package ctl
 
 import (
-	"io"
 	"os"
 	"syscall"
 	"unsafe"
@@ -14,10 +13,10 @@ type screen struct {
 	width    int // in columns; 0: unlimited, or unknown
 }
 
-// screenOf asks the kernel for the width of the terminal behind w (ioctl_tty(2) or tty(4),
-// TIOCGWINSZ).
-func screenOf(w io.Writer) screen {
-	f, ok := w.(*os.File)
+// screenOf asks the kernel for the width of the terminal behind a stream (ioctl_tty(2) or
+// tty(4), TIOCGWINSZ).
+func screenOf(stream any) screen {
+	f, ok := stream.(*os.File)
 	if !ok {
 		return screen{}
 	}
@@ -26,4 +25,4 @@ func screenOf(w io.Writer) screen {
 	return screen{terminal: errno == 0, width: int(size.Columns)}
 }
 
-func isTerminal(w io.Writer) bool { return screenOf(w).terminal }
+func isTerminal(stream any) bool { return screenOf(stream).terminal }
