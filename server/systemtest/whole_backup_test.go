@@ -81,7 +81,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	load.Wait()
 	other := t.TempDir()
 	x := writeSmall(t, other)
-	if _, words := ctl(t, 1, "backup", other, out); !strings.Contains(words, "a different log") {
+	if _, words := ctl(t, 1, "backup", other, out); !strings.Contains(words, "a log other than") {
 		t.Errorf("backup of another log: %s", words)
 	}
 	x.stop(t)
