@@ -13,8 +13,8 @@ import (
 )
 
 // TestGenReachesEverything runs the generator against the model alone. Each
-// operation must both succeed and fail, and each rejection of the state must
-// occur.
+// operation must both succeed and fail, and each error code that the state can
+// return must occur.
 func TestGenReachesEverything(t *testing.T) {
 	accepted, refused := map[ledger.OpKind]int{}, map[ledger.OpKind]int{}
 	codes := map[ledger.Code]int{}
@@ -75,7 +75,8 @@ func TestGenIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestBody writes transactions as JSON and reads them with encoding/json.
+// TestBody checks that both forms of a transaction's JSON, plain and shuffled,
+// mean the same to encoding/json.
 func TestBody(t *testing.T) {
 	m := New(20)
 	g := NewGen(1, m, DefaultKnobs())
@@ -92,7 +93,7 @@ func TestBody(t *testing.T) {
 			t.Fatalf("%v in %s", err, shuffled)
 		}
 		if d := cmp.Diff(a, b); d != "" {
-			t.Fatalf("the two spellings differ:\n%s", d)
+			t.Fatalf("plain and shuffled JSON differ:\n%s", d)
 		}
 	}
 	tx := ledger.Transaction{Key: []byte("k"), Metadata: []byte(`{"m":1}`), Ops: []ledger.Op{

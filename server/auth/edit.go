@@ -66,7 +66,7 @@ func Edit(path string, change func(lines []string) ([]string, error)) error {
 // realPath returns the path of f without symbolic links. If Edit replaced the
 // link instead, a daemon that was given the path of the file itself would keep
 // reading the old content. A second hard link would cause the same problem,
-// but there is no link to follow.
+// and can't be followed, so realPath rejects it.
 func realPath(path string, f *os.File) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -187,7 +187,7 @@ func Add(path string, e Entry, again bool, handOut func() error) error {
 // ErrTaken is the error that Add returns for a name that already has a credential.
 var ErrTaken = errors.New("the name already has a credential")
 
-// ErrNobody is the error that Revoke returns if no line has the name.
+// ErrNobody is the error that Revoke returns if no line matches.
 var ErrNobody = errors.New("no such credential")
 
 // Revoke removes all lines with a name from the file. If digits is not empty, it

@@ -115,8 +115,8 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// stop ends the process by its id. It kills the process if that doesn't end in
-// time.
+// stop sends SIGTERM to the process, and kills it if it is still running after
+// stopWait.
 func (p *process) stop() {
 	select {
 	case <-p.ended:

@@ -27,7 +27,7 @@ const (
 	pgBusyAsOf      = "PostgreSQL, its balance as of a random entry"
 )
 
-// p99 and p50 return the names of a probe's derived numbers.
+// p99 and p50 return the names of a probe's percentiles.
 func p99(name string) string { return name + ", p99" }
 func p50(name string) string { return name + ", p50" }
 
@@ -128,8 +128,8 @@ func (b *bench) percentiles(name string, p *pair, paths []string) probe {
 	}, more: []derived{{p99(name), "µs", func() float64 { return float64(o.p99.Microseconds()) }}}}
 }
 
-// postgresHistory returns the same probe for a table of entries with an index
-// on (account, id).
+// postgresHistory returns the corresponding probes of PostgreSQL: a table of
+// entries with an index on (account, id).
 func (b *bench) postgresHistory(accounts int) ([]probe, error) {
 	pg, err := b.postgresCluster()
 	if pg == nil || err != nil {

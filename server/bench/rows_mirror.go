@@ -18,9 +18,9 @@ const (
 	sinceReply = ", after the commit's answer"
 )
 
-// mirrorRow commits one transaction at a time. It reads each commit back from a
-// read daemon on the same directory, and from one that copies the log over
-// HTTP.
+// mirrorRow commits one transaction at a time and reads each commit back: in one
+// probe from a read daemon on the same directory, in the other from one that
+// copies the log over HTTP.
 var mirrorRow = row{
 	name: "mirror", what: "a commit is readable on the same host, and on another",
 	setup: func(b *bench) ([]probe, error) {

@@ -150,8 +150,8 @@ func (n *noticed) quantile(q float64) time.Duration {
 func (n *noticed) within(size scale) bool {
 	ok := n.Refused == 0 && len(n.Took) > 0 && n.write <= size.mostWrite() && n.read <= mostRead
 	if !ok {
-		fmt.Fprintf(os.Stderr, "hostile: %d commits rejected, %d and %d bytes of memory; SECURITY.md promises none, and at most %d and %d\n",
-			n.Refused, n.write, n.read, size.mostWrite(), int64(mostRead))
+		fmt.Fprintf(os.Stderr, "hostile: outside the limits of SECURITY.md: commits accepted %d, rejected %d (limit 0); bytes of memory: write daemon %d (limit %d), read daemon %d (limit %d)\n",
+			len(n.Took), n.Refused, n.write, size.mostWrite(), n.read, int64(mostRead))
 	}
 	return ok
 }
@@ -178,8 +178,8 @@ func (l *ledger) watch(stop <-chan struct{}) (highest func() (write, read int64)
 	}
 }
 
-// behave runs the well-behaved client in a process of its own. In this process it
-// would compete with the attackers' goroutines.
+// behave runs the well-behaved client in a process of its own, so that it does not
+// compete with the attackers' goroutines.
 func (l *ledger) behave(d time.Duration) (n noticed, err error) {
 	self, err := os.Executable()
 	if err != nil {

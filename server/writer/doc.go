@@ -9,8 +9,8 @@
 // one goroutine, which owns the state. The syncer has one, which waits for the disk
 // while the sequencer fills the next batch.
 //
-// The main invariant: no response is sent before the state that it was judged
-// against is durable. This includes rejections. The state is ahead of the log. So
+// The main invariant: no response is sent before the state that its request was
+// judged against is durable. This includes rejections. The state is ahead of the log. So
 // after an error of the log nothing more is judged, and a panic in the sequencer
 // ends the process.
 //

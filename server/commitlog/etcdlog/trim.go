@@ -25,9 +25,9 @@ func (t *tail) grow(seq uint64, bytes, step int64) {
 	}
 }
 
-// start returns the commit at which about the last size bytes of the log begin,
-// interpolated between marks, or 0 if fewer bytes were appended. It drops the marks
-// before that.
+// start returns the commit at which the last size bytes of the log begin, or 0 if
+// fewer bytes were appended. The commit is approximate: start interpolates between
+// marks. It drops the marks that are no longer needed.
 func (t *tail) start(size int64) uint64 {
 	all := *t
 	want := all[len(all)-1].bytes - size

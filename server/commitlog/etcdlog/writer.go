@@ -94,8 +94,8 @@ func (w *Writer) failed() error {
 
 // Append makes the frame durable on a majority of etcd's members, and then copies
 // it to this host, where it is durable and visible to readers a moment later. If
-// there is no space for the copy, calling Append again with the same frame
-// continues there.
+// there is no space for the copy, another call with the same frame writes only the
+// copy.
 func (w *Writer) Append(f *wal.Frame) error {
 	if err := w.failed(); err != nil {
 		return err

@@ -23,7 +23,7 @@ type Client struct {
 	// Fault is called before each call, unless it is nil. It may run other daemons
 	// first.
 	Fault func(call string) Fault
-	// Broken ends watches when it is closed, unless it is nil.
+	// Closing Broken ends the watches. It may be nil.
 	Broken <-chan struct{}
 	Cut    bool // no member is reachable
 }

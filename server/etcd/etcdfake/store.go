@@ -197,7 +197,7 @@ func (s *Store) Revision() int64 {
 	return s.revision
 }
 
-// Size returns the approximate number of bytes of the values.
+// Size returns the number of bytes of all keys and values.
 func (s *Store) Size() (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

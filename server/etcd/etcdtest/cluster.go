@@ -216,7 +216,7 @@ const (
 
 // FreeAddress returns a loopback address at which nothing listens. Its port is
 // below those that the system chooses for connections and for listeners on port
-// 0, so no other process takes it before its user does, or while a daemon is
+// 0, so no other process takes it before the caller uses it, or while a daemon is
 // restarted.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
