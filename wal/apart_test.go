@@ -147,6 +147,15 @@ func TestWritesWithinAnotherLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := snapshot(t, dir) + snapshot(t, other)
+	if _, err := Archive(dir, other, w.LastSeq(), nil); !errors.Is(err, ErrSameDir) {
+		t.Errorf("archive to the directory of another log: %v", err)
+	}
+	running := mustOpen(t, other, small())
+	if _, err := Archive(dir, other, w.LastSeq(), nil); !errors.Is(err, ErrSameDir) {
+		t.Errorf("archive to the directory of another log that is in use: %v", err)
+	}
+	running.Close()
+	before = snapshot(t, dir) + snapshot(t, other)
 	for _, part := range []string{segmentDir, ckptDir, readersDir, segmentDir + "/new", beginName + "/new"} {
 		if part == beginName+"/new" {
 			if err := os.Mkdir(join(other, beginName), 0o700); err != nil {
