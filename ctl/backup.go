@@ -16,8 +16,8 @@ var backupCommand = command{
 	Words:   "backup",
 	Args:    "[DIR] OUT",
 	Purpose: "copy a log, even while it is in use, up to its durable end",
-	Notes: "OUT is created. If it holds an earlier backup of the same log, that backup is continued: only new data is copied, and\n" +
-		"the segment in use, if it has new commits. All checksums, the chain and the state of the copy are checked.\n" +
+	Notes: "OUT is created, or must be empty. If it holds an earlier backup of the same log, that backup is continued: only new\n" +
+		"data is copied, and the segment in use, if it has new commits. The copy's checksums, chain and state are checked.\n" +
 		"To start the copy, use ledgerctl dev OUT or ledger-write -dir OUT. On the same machine, use other ports\n" +
 		"(-write-listen, -read-listen). A copy that was started is a ledger of its own: from then on, back up to another OUT.\n" +
 		"OUT is rejected, and not changed, while a write daemon uses it, and if it has commits that DIR lacks. A copy that was\n" +
@@ -66,7 +66,7 @@ var walArchiveCommand = command{
 	Setup: func(set *flag.FlagSet) action {
 		l := &logFlags{}
 		l.declare(set)
-		to := set.String("to", "", "`DIR` to move the segments to; created if missing")
+		to := set.String("to", "", "`DIR` to move the segments to: new, empty, or with earlier segments")
 		keys := set.Int("idempotency-keys", 1_000_000, "the daemons' -idempotency-keys, a `NUMBER`: the checkpoints must hold as many keys")
 		return func(c *call) error { return l.archive(c, *to, *keys) }
 	},

@@ -3,8 +3,10 @@ package wal
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"path/filepath"
+	"slices"
 )
 
 // ErrSameDir means that the target directory, whatever its name, is the log itself, a
@@ -157,6 +159,22 @@ func above(fsys FS, path string) (string, error) {
 		return path + "/..", err
 	}
 	return filepath.Dir(filepath.Clean(path)), err
+}
+
+// noOthers returns an error if a directory has files whose names are not in own: a
+// backup or an archive would be mixed up with them. It ignores what systems keep in any
+// directory: lost+found, and names that begin with a dot.
+func noOthers(fsys FS, dir string, own ...string) error {
+	names, err := fsys.List(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, name := range names {
+		if !slices.Contains(own, name) && name[0] != '.' && name != "lost+found" {
+			return fmt.Errorf("wal: %s contains other files, such as %s; give an empty directory, or one that does not exist yet", dir, name)
+		}
+	}
+	return err
 }
 
 // historyDir is the directory of the history index, which a read daemon keeps in

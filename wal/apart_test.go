@@ -335,3 +335,47 @@ func TestArchiveAmongAnotherLog(t *testing.T) {
 type zeroRandom struct{}
 
 func (zeroRandom) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// TestOtherFilesInTheTarget checks that neither an archive nor a backup goes to a
+// directory with other files, unless it continues an earlier one. A rejected run leaves
+// the target as it was.
+func TestOtherFilesInTheTarget(t *testing.T) {
+	runs := map[string]func(dir, to string) error{
+		"archive": func(dir, to string) error {
+			_, err := Archive(dir, to, 1<<40, nil)
+			return err
+		},
+		"backup": func(dir, to string) error {
+			_, err := Backup(dir, to, BackupOptions{})
+			return err
+		},
+	}
+	put := func(to, name string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(join(to, name)), 0o700), os.WriteFile(join(to, name), []byte("text"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, run := range runs {
+		dir, _ := longLog(t)
+		for _, file := range []string{"a.txt", "wal/foo", "END", "1.seg"} {
+			to := t.TempDir()
+			put(to, file)
+			if err := run(dir, to); err == nil {
+				t.Errorf("%s to a directory with %s succeeds", name, file)
+			}
+			if left, _ := filepath.Glob(to + "/*"); len(left) != 1 {
+				t.Errorf("%s to a directory with %s: %v", name, file, left)
+			}
+		}
+		to := t.TempDir()
+		put(to, "lost+found/x") // of a new filesystem
+		put(to, ".snapshot/x")
+		for range 2 {
+			if err := run(dir, to); err != nil {
+				t.Errorf("%s to an empty disk: %v", name, err)
+			}
+			put(to, "notes.txt")
+		}
+	}
+}

@@ -18,7 +18,8 @@ type ArchiveReport struct {
 }
 
 // Archive moves the segments of dir that end before the commit below to another
-// directory, oldest first. below must be the older of two valid checkpoints: a
+// directory, oldest first. That directory must be empty, or have segments of the same
+// log. below must be the older of two valid checkpoints: a
 // daemon that starts from it needs the segment that contains it, and all later
 // ones. Archive works while daemons run. Commits that an attached reader has not
 // applied yet stay, and so does the segment with the last commit that it applied.
@@ -38,6 +39,13 @@ func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err e
 		return report, err
 	} else if log {
 		return report, fmt.Errorf("%w: %s is the directory of another log", ErrSameDir, to)
+	}
+	if seqs, err := listSeqs(fsys, to, segmentExt); err != nil {
+		return report, err
+	} else if len(seqs) == 0 {
+		if err := noOthers(fsys, to, lockName, spareName); err != nil {
+			return report, err
+		}
 	}
 	if err := fsys.Mkdir(to); err != nil {
 		return report, err

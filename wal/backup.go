@@ -49,8 +49,8 @@ const (
 )
 
 // Backup copies the log of dir, which may be in use, to out. If out does not
-// exist, Backup creates it. Otherwise out must contain an earlier backup of the
-// same log, which is continued. A copy with commits that the log lacks is
+// exist, Backup creates it. Otherwise out must be empty, or contain an earlier backup
+// of the same log, which is continued. A copy with commits that the log lacks is
 // rejected, and nothing in it is changed.
 func Backup(dir, out string, o BackupOptions) (BackupReport, error) {
 	if o.FS == nil {
@@ -90,6 +90,9 @@ func (b *backup) run() error {
 		return err
 	}
 	b.ID, b.End = b.end.ID, b.end.durable
+	if err := b.noOthers(); err != nil {
+		return err
+	}
 	if err := b.fs.Mkdir(b.out); err != nil {
 		return fmt.Errorf("wal: create %s: %w", b.out, err)
 	}
@@ -120,6 +123,22 @@ func (b *backup) run() error {
 		}
 	}
 	return nil
+}
+
+// noOthers returns an error if the target is not a copy of a log, finished or not, and
+// has files that no run of Backup or of a mirror leaves.
+func (b *backup) noOthers() error {
+	was, err := readEnd(b.fs, b.out)
+	if err != nil || was.there || was.halfCopy {
+		return err
+	}
+	if seqs, err := listSeqs(b.fs, segmentsPath(b.out), segmentExt); err != nil || len(seqs) > 0 {
+		return err
+	}
+	if err := noOthers(b.fs, b.out, lockName, endTemp, copyName, segmentDir, ckptDir, readersDir, historyDir, beginName); err != nil {
+		return err
+	}
+	return noOthers(b.fs, segmentsPath(b.out), spareName)
 }
 
 // copySegments copies the segments that the copy lacks, in an order that never
