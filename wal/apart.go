@@ -7,6 +7,7 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
+	"syscall"
 )
 
 // ErrSameDir means that the target directory, whatever its name, is the log itself, a
@@ -16,8 +17,13 @@ import (
 var ErrSameDir = errors.New("wal: the target must be separate from every log")
 
 // apartFrom returns ErrSameDir unless the target and parts are separate from the log
-// in dir, and the target is in no directory of any log.
+// in dir, and the target is in no directory of any log. The target must not be a file.
 func apartFrom(fsys FS, dir, target string, parts ...string) error {
+	if _, err := fsys.List(target); errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("wal: %s is a file, or within one; give a directory", target)
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err := apart(fsys, dir, append([]string{target}, parts...)...); err != nil {
 		return err
 	}

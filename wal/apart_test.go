@@ -379,3 +379,20 @@ func TestOtherFilesInTheTarget(t *testing.T) {
 		}
 	}
 }
+
+// TestTargetIsAFile checks that the error for a file as a target, or a path within one,
+// says so.
+func TestTargetIsAFile(t *testing.T) {
+	dir, w := longLog(t)
+	file := filepath.Join(t.TempDir(), "file")
+	writeTestFile(t, file, []byte("text"))
+	for _, to := range []string{file, join(file, "new")} {
+		_, archived := Archive(dir, to, w.LastSeq(), nil)
+		_, copied := Backup(dir, to, BackupOptions{})
+		for _, err := range []error{archived, copied} {
+			if want := "wal: " + to + " is a file, or within one; give a directory"; err == nil || err.Error() != want {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+	}
+}
