@@ -10,10 +10,11 @@ import (
 )
 
 var healthCommand = command{
-	Words:    "health",
-	List:     true,
-	Purpose:  "show whether the daemons are healthy",
-	Notes:    "The exit code is 4 unless all requested daemons are healthy. CSV lists only the daemons. JSON also lists\nthe write daemon's readers.",
+	Words:   "health",
+	List:    true,
+	Purpose: "show whether the daemons are healthy",
+	Notes: "The exit code is 4 unless all requested daemons are healthy, and 2 if an address is that of the wrong daemon, or the\n" +
+		"daemons belong to different ledgers. CSV lists only the daemons. JSON also lists the write daemon's readers.",
 	Examples: [2]string{"health", "health -read -read-url http://127.0.0.1:8082"},
 	Setup:    setup((*which).health),
 }
@@ -79,6 +80,9 @@ func (w *which) health(c *call) error {
 	if worst != nil {
 		return exitf(exitCode(worst), "")
 	}
+	if w.write == w.read { // both were asked
+		return c.sameLedger(false)
+	}
 	return nil
 }
 
@@ -95,18 +99,23 @@ func (d daemon) health(c *call, overview, readers *table) error {
 	if err := a.decode(&h); err != nil {
 		return err
 	}
-	if h.Status == "" {
+	at, other, otherName := h.CommitLog, h.Freshness, "read"
+	if d.name == "read" {
+		at, other, otherName = other, at, "write"
+	}
+	switch {
+	case h.Status == "", at == nil && other == nil:
 		return inWords(a.Refused())
+	case at == nil:
+		return usagef("-%s-url %s is the address of a %s daemon", d.name, d.url, otherName)
 	}
 	if c.json() {
 		c.showRaw(a)
 	}
-	if at := cmp.Or(h.CommitLog, h.Freshness); at != nil {
-		log := strings.TrimSpace(at.Driver.Name + " " + at.Driver.Path)
-		overview.row(d.name, h.Status, at.CheckpointSeq, max(at.CommitLogSeq, at.EndSeq), at.Lag, cmp.Or(log, none))
-		for _, r := range at.Readers {
-			readers.row(r.Name, r.CheckpointSeq, r.Lag)
-		}
+	log := strings.TrimSpace(at.Driver.Name + " " + at.Driver.Path)
+	overview.row(d.name, h.Status, at.CheckpointSeq, max(at.CommitLogSeq, at.EndSeq), at.Lag, cmp.Or(log, none))
+	for _, r := range at.Readers {
+		readers.row(r.Name, r.CheckpointSeq, r.Lag)
 	}
 	if a.Status != http.StatusOK {
 		return exitf(exitSilent, "it is %s", h.Status)

@@ -1,6 +1,7 @@
 package ctl
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,6 +39,31 @@ func TestSameLedger(t *testing.T) {
 	}
 	if out := coarse.must(exitDone, "", "read", "balances", "shop", "-min-seq", "4"); !strings.Contains(out, "  2 ") {
 		t.Errorf("shop holds\n%s, but 1 was added twice", out)
+	}
+}
+
+// TestWrongDaemons checks that health reports an address of the other kind of daemon, and
+// daemons of different ledgers.
+func TestWrongDaemons(t *testing.T) {
+	t.Parallel()
+	x, other := tool{t, startDaemons(t, t.TempDir())}, tool{t, startDaemons(t, t.TempDir())}
+	for _, y := range []tool{x, other} {
+		y.must(exitDone, "", "create", "shop")
+		y.must(exitDone, "", "health")
+	}
+	write, read := x.daemons.writeURL, x.daemons.readURL
+	swapped := "-%s-url %s is the address of a %s daemon"
+	ledgers := fmt.Sprintf("-write-url %s and -read-url %s belong to different ledgers", write, other.daemons.readURL)
+	for _, c := range []struct {
+		args, want string
+	}{
+		{"health -write-url " + read, fmt.Sprintf(swapped, "write", read, "read")},
+		{"health -read -o json -read-url " + write, fmt.Sprintf(swapped, "read", write, "write")},
+		{"health -read-url " + other.daemons.readURL, ledgers},
+	} {
+		if code, _, words := x.run("", strings.Fields(c.args)...); code != exitUsage || !strings.Contains(words, c.want) {
+			t.Errorf("ledgerctl %s: exit code %d, %q, want %q", c.args, code, words, c.want)
+		}
 	}
 }
 
