@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"assetledger/server/metrics"
 )
 
 var healthCommand = command{
@@ -137,6 +139,9 @@ func (w *which) metrics(c *call) error {
 		a, err := c.get(d.url, "/v1/metrics", nil)
 		if err != nil {
 			return err
+		}
+		if kind := a.Header.Get("Content-Type"); kind != metrics.ContentType {
+			return notALedgers(a.URL, "its Content-Type is %q", kind)
 		}
 		if len(daemons) > 1 {
 			fmt.Fprintf(c.out, "# %s daemon\n", d.name)

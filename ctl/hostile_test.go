@@ -271,3 +271,16 @@ func TestFullOutput(t *testing.T) {
 		}
 	}
 }
+
+// TestPageOfAnotherServer checks that a web page is not accepted as a response, and that
+// the error is reported once.
+func TestPageOfAnotherServer(t *testing.T) {
+	page := httptest.NewServer(says("text/html", "<html></html>"))
+	defer page.Close()
+	for _, command := range []string{"metrics", "metrics -read", "export", "freshness", "freshness -min-seq 1 -wait 1s", "watch"} {
+		code, out, errs := runs(noEnv, append(strings.Fields(command), "-write-url", page.URL, "-read-url", page.URL)...)
+		if code != exitFailure || out != "" || strings.Count(errs, "is not from a ledger") != 1 {
+			t.Errorf("ledgerctl %s: exit code %d, %q %q", command, code, out, errs)
+		}
+	}
+}
