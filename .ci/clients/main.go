@@ -1,5 +1,5 @@
-// A client from oapi-codegen: its arguments are the write URL, the read URL and
-// an id that no other client uses.
+// Command clients tests the clients that oapi-codegen generates. Its arguments are
+// the write URL, the read URL, and a container id that nothing else uses.
 package main
 
 import (
@@ -62,7 +62,7 @@ func run(ctx context.Context, writeURL, readURL string, id int64) error {
 		return err
 	}
 	if refused.JSON409 == nil || refused.JSON409.Error.Code != "ContainerAlreadyExists" {
-		return fmt.Errorf("made twice: %s: %s", refused.Status(), refused.Body)
+		return fmt.Errorf("creating the container again: %s: %s, want 409 ContainerAlreadyExists", refused.Status(), refused.Body)
 	}
 	return nil
 }
