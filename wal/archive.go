@@ -35,7 +35,8 @@ func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err e
 	if err := apartFrom(fsys, dir, to); err != nil {
 		return report, err
 	}
-	if log, err := fsys.Same(join(to, endName), join(to, endName)); err != nil {
+	end := join(to, endName)
+	if log, err := fsys.Same(end, end); err != nil { // the same if it exists
 		return report, err
 	} else if log {
 		return report, fmt.Errorf("%w: %s is the directory of another log", ErrSameDir, to)
