@@ -17,6 +17,7 @@ type Setting struct {
 	Example   string // an example of a value
 }
 
+// exampleMark separates the example from the rest in the usage of a flag.
 const exampleMark = ", for example "
 
 func describe(f *flag.Flag) Setting {
@@ -58,7 +59,7 @@ func (p *Program) help(w io.Writer) {
 func (s Setting) text() string {
 	text := s.Usage
 	if s.Example != s.Default && s.Value != "" {
-		text += exampleMark + s.Example
+		text += "; example: " + s.Example
 	}
 	if s.Default != "" && s.Value != "" {
 		text += " (default " + s.Default + ")"
@@ -94,7 +95,7 @@ func (p *Program) Markdown() string {
 	for _, s := range p.Settings() {
 		usage := s.Usage
 		if s.Example != s.Default && s.Value != "" {
-			usage += ", for example `" + s.Example + "`"
+			usage += "; example: `" + s.Example + "`"
 		}
 		def := "`" + s.Default + "`"
 		if s.Default == "" {
