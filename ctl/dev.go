@@ -138,16 +138,7 @@ func (d *dev) serve(c *call, daemons *inside) error {
 	if err != nil {
 		return err
 	}
-	w := &watch{}
-	for commit, err := range c.follow(daemons.ctx, after, 0) {
-		if err == nil {
-			err = w.commit(c, commit)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return new(watch).follow(daemons.ctx, c, after)
 }
 
 func (d *dev) greet(c *call) error {

@@ -24,11 +24,7 @@ var exportCommand = command{
 		"ledger-write -expire=false, because their releases are commits, too. The export ends with the commit that was\n" +
 		"the last one when it started. Without -from or -after it begins with the first commit that is not archived.",
 	Examples: [2]string{"export > ledger.ndjson", "export -after 1000 -o ndjson | jq -c '.operations[]'"},
-	Setup: func(set *flag.FlagSet) action {
-		e := &export{}
-		e.declare(set, true)
-		return e.run
-	},
+	Setup:    setup((*export).run),
 }
 
 type export struct{ span }
@@ -41,9 +37,7 @@ func (e *export) run(c *call) error {
 	if err != nil {
 		return err
 	}
-	if e.to.seq.given {
-		last = min(last, e.to.seq.value)
-	}
+	last = min(last, e.to.seq.value)
 	first, err := e.begin(c)
 	if err != nil || last <= first {
 		return err
@@ -139,7 +133,7 @@ var walDumpCommand = command{
 	Setup: func(set *flag.FlagSet) action {
 		d := &dump{}
 		d.log.declare(set)
-		d.declare(set, true)
+		d.declare(set)
 		return d.run
 	},
 }
@@ -158,13 +152,7 @@ func (d *dump) run(c *call) error {
 		return d.log.explain(err)
 	}
 	defer r.Close()
-	from, to := uint64(1), r.Durable()
-	if d.from.seq.given {
-		from = max(1, uint64(d.from.seq.value))
-	}
-	if d.to.seq.given {
-		to = min(to, uint64(d.to.seq.value))
-	}
+	from, to := uint64(max(1, d.from.seq.value)), min(r.Durable(), uint64(d.to.seq.value))
 	if from > to {
 		return nil
 	}

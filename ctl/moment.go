@@ -70,21 +70,24 @@ func (m *moment) shifted(n int64) moment {
 // -after and -before are exclusive.
 type span struct{ from, to, after, before moment }
 
-// declare declares the flags. With seqOnly they take commits only.
-func (s *span) declare(set *flag.FlagSet, seqOnly bool) {
+// declare declares flags that take commits only. Without -to, s.to is the last possible commit.
+func (s *span) declare(set *flag.FlagSet) {
+	s.from.seqOnly, s.to.seqOnly, s.after.seqOnly, s.before.seqOnly = true, true, true, true
+	s.to.seq.value = math.MaxInt64
+	s.add(set, "SEQ", "")
+}
+
+// declareTimes declares flags that also take times.
+func (s *span) declareTimes(set *flag.FlagSet) {
 	s.to.last, s.after.last = true, true
-	value, what := "SEQ|TIME", ": "+momentUsage
-	if seqOnly {
-		value, what = "SEQ", ""
-	}
-	add := func(m *moment, name, usage string) {
-		m.seqOnly = seqOnly
-		set.Var(m, name, usage)
-	}
-	add(&s.from, "from", "from this `"+value+"` on, inclusive"+what)
-	add(&s.to, "to", "up to this `"+value+"`, inclusive")
-	add(&s.after, "after", "only after this `"+value+"`")
-	add(&s.before, "before", "only before this `"+value+"`")
+	s.add(set, "SEQ|TIME", ": "+momentUsage)
+}
+
+func (s *span) add(set *flag.FlagSet, value, what string) {
+	set.Var(&s.from, "from", "from this `"+value+"` on, inclusive"+what)
+	set.Var(&s.to, "to", "up to this `"+value+"`, inclusive")
+	set.Var(&s.after, "after", "only after this `"+value+"`")
+	set.Var(&s.before, "before", "only before this `"+value+"`")
 }
 
 // ask sets the parameters of a query for a list of commits, or for a history.
@@ -104,19 +107,18 @@ func (s *span) ask(q url.Values, ofCommits bool) {
 
 // settle replaces -after and -before by the equivalent -from and -to.
 func (s *span) settle() error {
+	switch {
+	case s.from.word != "" && s.after.word != "":
+		return usagef("-from and -after can't be combined")
+	case s.to.word != "" && s.before.word != "":
+		return usagef("-to and -before can't be combined")
+	case s.before.word != "" && s.before.isFirst():
+		return usagef("-before is %s, and there is no commit before the first", &s.before)
+	}
 	if s.after.word != "" {
-		if s.from.word != "" {
-			return usagef("-from and -after can't be combined")
-		}
 		s.from = s.after.shifted(1)
 	}
 	if s.before.word != "" {
-		if s.to.word != "" {
-			return usagef("-to and -before can't be combined")
-		}
-		if s.before.isFirst() {
-			return usagef("-before is %s, and there is no commit before the first", &s.before)
-		}
 		s.to = s.before.shifted(-1)
 	}
 	// The span may be empty because of -after or -before. A commit and a time are not compared.

@@ -31,7 +31,7 @@ type readRun struct {
 	within  span
 	limit   number
 	last    number
-	cursor  string
+	cursor  textFlag
 	all     bool
 	asList  bool
 	filters []flag.Value // in the order of the row
@@ -47,14 +47,14 @@ func (row *readRow) setup(set *flag.FlagSet) action {
 	}
 	if r.list {
 		set.Var(&r.limit, "limit", "at most `N` entries per page, up to 10000 (the daemon's default is 1000)")
-		set.StringVar(&r.cursor, "cursor", "", "continue after the page that returned this `CURSOR`")
+		set.Var(&r.cursor, "cursor", "continue after the page that returned this `CURSOR`")
 		set.BoolVar(&r.all, "all", false, "read all pages; each is consistent by itself")
 	}
 	if r.ofCommits {
 		set.Var(&r.last, "last", "the newest `N` commits, or the newest before -before or up to -to, newest first")
-	}
-	if r.span {
-		r.within.declare(set, r.ofCommits)
+		r.within.declare(set)
+	} else if r.span {
+		r.within.declareTimes(set)
 	}
 	if r.draw != nil {
 		set.BoolVar(&r.asList, "list", false, "show a table instead of a drawing, as -limit, -cursor and -all do")
@@ -107,14 +107,12 @@ func (r *readRun) query(c *call) (url.Values, error) {
 	}
 	setQuery(q, "min_seq", &r.minSeq)
 	setQuery(q, "limit", &r.limit)
+	setQuery(q, "cursor", &r.cursor)
 	r.at.ask(q, "at")
 	r.within.ask(q, r.ofCommits)
 	if r.wait.Duration > 0 {
 		q.Set("wait", r.wait.String())
 		c.timeout.Duration += r.wait.Duration // the timeout for the response begins after the wait
-	}
-	if r.cursor != "" {
-		q.Set("cursor", r.cursor)
 	}
 	if r.last.given {
 		q.Set("order", "newest")

@@ -1,12 +1,13 @@
 package ctl
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 )
 
 var readCommitsCommand = readRow{
-	words: "read commits", purpose: "list the commits, oldest or newest first", list: true, span: true, ofCommits: true,
+	words: "read commits", purpose: "list the commits, oldest or newest first", list: true, ofCommits: true,
 	examples: [2]string{"read commits -last 20", "read commits -idempotency-key order-17 -o json"},
 	path:     "/v1/read/commits",
 	fields:   "global_seq batch_seq committed_at operations",
@@ -39,7 +40,6 @@ type commitData struct {
 	Principal   string
 	Reverses    int64
 	ReversedBy  int64 `json:"reversed_by"`
-	Operations  []operation
 }
 
 type operation struct {
@@ -50,9 +50,7 @@ type operation struct {
 func showCommit(c *call, a *answer) error {
 	var d commitData
 	e, err := a.item()
-	if err == nil {
-		err = a.data(&d)
-	}
+	err = cmp.Or(err, a.data(&d))
 	if err == nil && d.GlobalSeq < 1 {
 		err = a.lacks("global_seq")
 	}

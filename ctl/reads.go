@@ -17,7 +17,7 @@ type readRow struct {
 	list                       bool
 	past                       bool // has -at
 	span                       bool // has the flags of span
-	ofCommits                  bool // it lists commits: its span has only their numbers, and it has -last
+	ofCommits                  bool // it lists commits: it has the flags of span for their numbers, and -last
 	commits                    bool // the table shows fields from the commits of its entries
 	filters                    []filter
 	render                     func(c *call, a *answer) error                       // shows one thing; nil: show its fields

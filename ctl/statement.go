@@ -28,7 +28,7 @@ var statementCommand = command{
 		s := &statement{class: reference{kind: "CLASS"}, key: anyKey()}
 		set.Var(&s.class, "class", "only this `CLASS`; required if the container holds several")
 		set.Var(&s.key, "key", "only the stack with this `KEY`")
-		s.declare(set, false)
+		s.declareTimes(set)
 		return s.run
 	},
 }
@@ -171,8 +171,7 @@ func (s *statement) changes() error {
 	q := s.filters()
 	q.Set("order", "oldest")
 	q.Set("payer", "true")
-	s.from.ask(q, "from")
-	s.to.ask(q, "to")
+	s.span.ask(q, false)
 	if s.to.seq.given {
 		q.Set("min_seq", s.to.seq.String())
 	}

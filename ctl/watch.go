@@ -1,9 +1,9 @@
 package ctl
 
 import (
+	"context"
 	"flag"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -21,9 +21,8 @@ var watchCommand = command{
 		"a commit is an object, as is the response with these entries.",
 	Examples: [2]string{"watch -container 1", "watch -after 0 -count 100 -o ndjson"},
 	Setup: func(set *flag.FlagSet) action {
-		w := &watch{count: anyID()}
-		w.declare(set, true)
-		w.container.kind = "CONTAINER"
+		w := &watch{count: anyID(), container: reference{kind: "CONTAINER"}}
+		w.declare(set)
 		set.Var(&w.container, "container", "only commits that change this `CONTAINER`, each with what it changed")
 		set.Var(&w.count, "count", "end after `N` commits")
 		return w.run
@@ -40,29 +39,28 @@ type watch struct {
 }
 
 func (w *watch) run(c *call) error {
-	if !w.count.given {
-		w.count.value = math.MaxInt64
-	}
 	err := w.settle()
 	ctx := server.SignalContext()
 	if err == nil && w.container.value != "" {
 		w.id, err = c.containerID(w.container.value)
 	}
-	after, last := max(w.from.seq.value-1, 0), int64(math.MaxInt64)
+	after := max(w.from.seq.value-1, 0)
 	if err == nil && !w.from.seq.given {
 		after, err = c.lastSeq()
 	}
-	if w.to.seq.given {
-		last = w.to.seq.value
-	}
-	if err != nil || after >= last {
+	if err != nil || after >= w.to.seq.value {
 		return err
 	}
+	return w.follow(ctx, c, after)
+}
+
+// follow shows the commits after `after`, until the last requested one or until ctx is done.
+func (w *watch) follow(ctx context.Context, c *call, after int64) error {
 	for commit, err := range c.follow(ctx, after, 0) {
 		if err == nil {
 			err = w.commit(c, commit)
 		}
-		if err != nil || w.seen >= w.count.value || commit.GlobalSeq >= last {
+		if err != nil || w.count.given && w.seen >= w.count.value || w.to.seq.given && commit.GlobalSeq >= w.to.seq.value {
 			return err
 		}
 	}
