@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -89,9 +90,5 @@ func (c *call) wordsOf(o *operation) (string, error) {
 // gives reports whether the operation sets or removes a name or code. It is then shown
 // with ids, because names that were read before may have changed.
 func (o operation) gives() bool {
-	switch o.Op {
-	case "CreateContainer", "RemoveContainer", "RenameContainer", "RegisterClass", "RenameClass":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"CreateContainer", "RemoveContainer", "RenameContainer", "RegisterClass", "RenameClass"}, o.Op)
 }

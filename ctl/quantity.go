@@ -17,9 +17,10 @@ import (
 )
 
 // withDecimals inserts the decimal point into an integer of minor units: "12345" and 2
-// become "123.45". It works on the digits, so it is exact for any length.
+// become "123.45". It works on the digits, so it is exact for any length. It returns other
+// text unchanged.
 func withDecimals(minor string, decimals int) string {
-	if decimals <= 0 {
+	if decimals <= 0 || !isInteger(minor) {
 		return minor
 	}
 	sign := ""
@@ -48,12 +49,7 @@ type classData struct {
 
 func (d *classData) label() string { return cmp.Or(d.Code, d.Name) }
 
-func (d *classData) show(minor string) string {
-	if !isInteger(minor) {
-		return minor
-	}
-	return withDecimals(minor, d.Decimals)
-}
+func (d *classData) show(minor string) string { return withDecimals(minor, d.Decimals) }
 
 // class returns a class by id or code. It reads each class only once, because the decimals
 // never change.
@@ -64,16 +60,12 @@ func (c *call) class(ref string) (*classData, error) {
 	if checkRef("CLASS", ref) != nil {
 		return nil, notALedgers(c.readURL, "it has the class %q", ref)
 	}
-	answer, err := c.readFresh("/v1/read/class/" + url.PathEscape(ref))
-	if err != nil {
-		return nil, err
-	}
-	class := &classData{}
-	if err := answer.data(class); err != nil {
+	class, path := &classData{}, "/v1/read/class/"+url.PathEscape(ref)
+	if err := c.readFresh(path, class); err != nil {
 		return nil, err
 	}
 	if d := class.Decimals; d < 0 || d > ledger.MaxDecimals {
-		return nil, notALedgers(answer.URL, "it has a class with %d decimals", d)
+		return nil, notALedgers(c.readURL+path, "it has a class with %d decimals", d)
 	}
 	if c.classes == nil {
 		c.classes = map[string]*classData{}
@@ -82,21 +74,23 @@ func (c *call) class(ref string) (*classData, error) {
 	return class, nil
 }
 
-// readFresh reads something that may have just been created. If it is not found, readFresh
-// reads again after the read daemon has reached the end of the log.
-func (c *call) readFresh(path string) (*answer, error) {
+// readFresh decodes something that may have just been created into v. If it is not found,
+// readFresh reads again after the read daemon has reached the end of the log.
+func (c *call) readFresh(path string, v any) error {
 	a, err := c.peek(path, nil)
-	if err != nil {
-		return nil, err
-	}
-	if a.Status == http.StatusNotFound {
-		last, err := c.lastSeq()
-		if err != nil {
-			return nil, err
+	if err == nil && a.Status == http.StatusNotFound {
+		var last int64
+		if last, err = c.lastSeq(); err == nil {
+			a, err = c.peek(path, url.Values{"min_seq": {strconv.FormatInt(last, 10)}})
 		}
-		return c.get(c.readURL, path, url.Values{"min_seq": {strconv.FormatInt(last, 10)}})
 	}
-	return a, c.refusal(a)
+	if err == nil {
+		err = c.refusal(a)
+	}
+	if err != nil {
+		return err
+	}
+	return a.data(v)
 }
 
 // shortfall describes an insufficient balance: how much is available and how much was
@@ -152,10 +146,7 @@ func (c *call) toPeople(e *client.Refused) {
 	if c.made != nil {
 		e.OperationIndex = nil
 	}
-	op := ""
-	if len(c.made) == 1 {
-		op, _, _ = strings.Cut(c.made[0], " ")
-	}
+	op, _, _ := strings.Cut(strings.Join(c.made, " "), " ")
 	if next := cmp.Or(nextSteps[e.Code], nextSteps[e.Code+" "+op]); next != "" {
 		e.Message = strings.TrimSuffix(e.Message, ".") + ": " + next
 	}

@@ -113,7 +113,7 @@ func (r *verbRun) operation(given map[string]string) (op ledger.Op, err error) {
 		}
 		word := arg.Name + "=" + spelled(arg.Type, value)
 		if !ledger.ValidWord(kind, word) {
-			return op, usagef("%s is %q, but must be %s", r.shown(arg.Name), value, valuesOf(arg))
+			return op, usagef("%s is %q, but must be %s", r.shown(arg.Name), value, cmp.Or(verbValues[arg.Type], arg.Type.Values()))
 		}
 		words = append(words, word)
 		delete(given, arg.Name)
@@ -142,18 +142,12 @@ func (r *verbRun) shown(argument string) string {
 
 func isGiven(f *flag.Flag) bool { return f != nil && f.Value.String() != f.DefValue }
 
-func valuesOf(arg ledger.Arg) string {
-	switch {
-	case arg.Type == ledger.ArgPeriod:
-		return "a length of time such as 15m, or a number of seconds up to 315360000"
-	case arg.Type == ledger.ArgTime:
-		return "a time such as 2027-01-31T12:00:00Z, or a number of seconds since 1970"
-	case arg.Type == ledger.ArgInstance:
-		return "the number of an instance"
-	case arg.Name == "quantity":
-		return "an integer, because with -minor it counts the smallest units"
-	}
-	return arg.Type.Values()
+// verbValues describes the values of types that verbs spell differently than operations.
+var verbValues = map[ledger.ArgType]string{
+	ledger.ArgPeriod:   "a length of time such as 15m, or a number of seconds up to 315360000",
+	ledger.ArgTime:     "a time such as 2027-01-31T12:00:00Z, or a number of seconds since 1970",
+	ledger.ArgInstance: "the number of an instance",
+	ledger.ArgQuantity: "an integer, because with -minor it counts the smallest units",
 }
 
 // defaults adds arguments that are optional for the verb, but required by its operation:
@@ -182,15 +176,11 @@ func allRequired(kind ledger.OpKind, given map[string]string) bool {
 
 // spelled converts a value to the form of operations: durations and times in seconds.
 func spelled(t ledger.ArgType, value string) string {
-	switch t {
-	case ledger.ArgPeriod:
-		if d, err := time.ParseDuration(value); err == nil && d%time.Second == 0 {
-			return strconv.FormatInt(int64(d/time.Second), 10)
-		}
-	case ledger.ArgTime:
-		if at, err := time.Parse(time.RFC3339, value); err == nil {
-			return strconv.FormatInt(at.Unix(), 10)
-		}
+	if d, err := time.ParseDuration(value); t == ledger.ArgPeriod && err == nil && d%time.Second == 0 {
+		return strconv.FormatInt(int64(d/time.Second), 10)
+	}
+	if at, err := time.Parse(time.RFC3339, value); t == ledger.ArgTime && err == nil {
+		return strconv.FormatInt(at.Unix(), 10)
 	}
 	return value
 }
@@ -233,11 +223,7 @@ func (c *call) classOf(given map[string]string) (class *classData, ref string, e
 			return nil, ref, usagef("HOLD is %q, but %v", given["hold_id"], err)
 		}
 		var hold entry
-		a, err := c.readFresh("/v1/read/hold/" + given["hold_id"])
-		if err == nil {
-			err = a.data(&hold)
-		}
-		if err != nil {
+		if err := c.readFresh("/v1/read/hold/"+given["hold_id"], &hold); err != nil {
 			return nil, ref, err
 		}
 		ref = string(hold["class_id"])
