@@ -10,11 +10,9 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -368,12 +366,11 @@ func (m *resumeMark) check(c *call) (known bool, err error) {
 		AtSeq     int64 `json:"at_seq"`
 	}
 	var refused *apiError
-	a, err := c.post("/v1/commit/preflight", fmt.Appendf(nil, probe, proof.Key))
+	err = c.post("/v1/commit/preflight", fmt.Appendf(nil, probe, proof.Key), &at)
 	switch errors.As(err, &refused); {
-	case err == nil:
-		if err = a.decode(&at); err != nil || at.AtSeq < proof.GlobalSeq {
-			return false, err
-		}
+	case err == nil && at.AtSeq < proof.GlobalSeq:
+		return false, nil
+	case err == nil: // the key is not remembered
 	case refused == nil || refused.Status >= 500:
 		return false, err
 	case refused.Code == string(ledger.IdempotencyConflict):
@@ -383,9 +380,8 @@ func (m *resumeMark) check(c *call) (known bool, err error) {
 	if err := c.sameLedger(false); err != nil {
 		return false, err
 	}
-	seq := strconv.FormatInt(proof.GlobalSeq, 10)
 	var result client.Result
-	if err := c.read("/v1/read/commit/"+seq, url.Values{"min_seq": {seq}}, &result); err != nil {
+	if err := c.readCommit(proof.GlobalSeq, &result); err != nil {
 		return false, err
 	}
 	known = proof == resumeProof{result.GlobalSeq, keyOf(result.Metadata)}

@@ -131,7 +131,7 @@ const (
 // began reports whether the ledger's first commit registered the class of bench.
 func (b *bench) began(c *call) bool {
 	var first client.Result
-	return c.read("/v1/read/commit/1", url.Values{"min_seq": {"1"}}, &first) == nil && strings.HasPrefix(keyOf(first.Metadata), benchKey)
+	return c.readCommit(1, &first) == nil && strings.HasPrefix(keyOf(first.Metadata), benchKey)
 }
 
 // prepare registers the class, unless an earlier run did, and creates the containers until
@@ -139,7 +139,7 @@ func (b *bench) began(c *call) bool {
 // and people choose small ones.
 func (b *bench) prepare(ctx context.Context, c *call) error {
 	class := fmt.Appendf(nil, `{"code":%q,"name":"ledgerctl bench","idempotency_key":"%s1"}`, benchClass, benchKey)
-	if _, err := c.post("/v1/register/class", class); err != nil && client.Code(err) != string(ledger.NameTaken) {
+	if err := c.post("/v1/register/class", class, &client.Result{}); err != nil && client.Code(err) != string(ledger.NameTaken) {
 		return err
 	}
 	known, err := c.class(benchClass)
@@ -209,29 +209,23 @@ func (b *bench) remove(c *call) error {
 
 // commitOps commits a transaction, and returns its global_seq.
 func (c *call) commitOps(ops []client.Operation) (int64, error) {
-	body, err := json.Marshal(client.Tx{Operations: ops, Key: client.NewKey()})
-	if err != nil {
-		return 0, err
-	}
-	a, err := c.post("/v1/commit", body)
-	if err != nil {
-		return 0, err
-	}
+	body, _ := json.Marshal(client.Tx{Operations: ops, Key: client.NewKey()}) // can always be encoded
 	var result client.Result
-	return result.GlobalSeq, a.decode(&result)
+	err := c.post("/v1/commit", body, &result)
+	return result.GlobalSeq, err
 }
 
 // post posts a body with an idempotency key to the write daemon, and retries until the
-// timeout. It returns an error for any status but 200.
-func (c *call) post(path string, body []byte) (*answer, error) {
-	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
-	defer cancel()
-	sent, _, err := c.api.Submit(ctx, request{Method: http.MethodPost, Base: c.writeURL, Path: path, Body: body}, client.MaxTries, c.again(sameKey))
-	a, err := received(sent, err)
-	if err != nil {
-		return nil, err
+// timeout. It decodes the response into v, and returns an error for any status but 200.
+func (c *call) post(path string, body []byte, v any) error {
+	a, _, err := c.insist(request{Method: http.MethodPost, Base: c.writeURL, Path: path, Body: body}, client.MaxTries, sameKey)
+	if err == nil {
+		err = a.check()
 	}
-	return a, a.check()
+	if err != nil {
+		return err
+	}
+	return a.decode(v)
 }
 
 func (c *call) awaitRead(seq int64) error {

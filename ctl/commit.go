@@ -118,7 +118,9 @@ func (t *txFlags) send(c *call, path string, body []byte) error {
 	}
 	signal.Ignore(syscall.SIGPIPE) // report the outcome even if nobody reads standard output any more
 	if strings.HasSuffix(path, "/reverse") && !c.json() {
-		result.Operations = c.operationsOf(result.GlobalSeq)
+		var made commitResult
+		c.readCommit(result.GlobalSeq, &made) // an error means that no operations are shown
+		result.Operations = made.Operations
 	}
 	if err := cmp.Or(result.show(c, a), c.out.Flush()); err != nil {
 		return exitf(exitFailure, "the transaction was committed: its global_seq is %d; the result could not be written: %v", result.GlobalSeq, err)
@@ -175,12 +177,10 @@ func (r *commitResult) show(c *call, a *answer) (err error) {
 	return nil
 }
 
-// operationsOf returns a commit's operations, or nil if they can't be read.
-func (c *call) operationsOf(seq int64) []operation {
+// readCommit decodes a commit into v.
+func (c *call) readCommit(seq int64, v any) error {
 	n := strconv.FormatInt(seq, 10)
-	var d commitData
-	c.read("/v1/read/commit/"+n, url.Values{"min_seq": {n}}, &d)
-	return d.Operations
+	return c.read("/v1/read/commit/"+n, url.Values{"min_seq": {n}}, v)
 }
 
 func (c *call) wordsOfAll(operations []operation) ([]string, error) {
@@ -204,14 +204,11 @@ func joinInts(values []int64) string {
 // key ensures that the commit takes effect once. Without a key it sends the request
 // only once, because a request without a response may have taken effect.
 func (c *call) submit(r request, keyed bool) (*answer, error) {
-	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
-	defer cancel()
 	tries := 1
 	if keyed {
 		tries = client.MaxTries
 	}
-	sent, unknown, err := c.api.Submit(ctx, r, tries, c.again(sameKey))
-	a, err := received(sent, err)
+	a, unknown, err := c.insist(r, tries, sameKey)
 	if err == nil {
 		err = c.refusal(a)
 	}
@@ -219,6 +216,16 @@ func (c *call) submit(r request, keyed bool) (*answer, error) {
 		err = mayBeCommitted(err, keyed)
 	}
 	return a, err
+}
+
+// insist sends a request at most n times, until the timeout. If there is no response, unknown
+// reports whether the request may have taken effect. saying is said before it is sent again.
+func (c *call) insist(r request, n int, saying string) (a *answer, unknown bool, err error) {
+	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
+	defer cancel()
+	sent, unknown, err := c.api.Submit(ctx, r, n, c.again(saying))
+	a, err = received(sent, err)
+	return a, unknown, err
 }
 
 const sameKey = "retrying with the same key"
@@ -266,21 +273,14 @@ func (t *txFlags) declareForVerb(set *flag.FlagSet) {
 
 func (t *txFlags) declareCommon(set *flag.FlagSet) {
 	set.StringVar(&t.metadata, "metadata", "", "`JSON` object to store with the commit")
-	set.Var((*keyFlag)(&t.key), "key", "idempotency `KEY`: a command repeated with the same key commits once")
+	set.Func("key", "idempotency `KEY`: a command repeated with the same key commits once", func(s string) error {
+		if !ledger.ValidIdempotencyKey(s) || s != strings.TrimSpace(s) { // it must fit into a header
+			return fmt.Errorf("it must be 1 to %d bytes of printable ASCII, without a space at either end", ledger.MaxKeyLength)
+		}
+		t.key = s
+		return nil
+	})
 }
-
-// keyFlag is an idempotency key that can be sent in a header.
-type keyFlag string
-
-func (k *keyFlag) Set(s string) error {
-	if s != "" && !ledger.ValidIdempotencyKey(s) || s != strings.TrimSpace(s) {
-		return fmt.Errorf("it must be 1 to %d bytes of printable ASCII, without a space at either end", ledger.MaxKeyLength)
-	}
-	*k = keyFlag(s)
-	return nil
-}
-
-func (k *keyFlag) String() string { return string(*k) }
 
 // body returns the transaction as JSON: the contents of the file, or JSON built from words.
 func (t *txFlags) body(c *call) ([]byte, error) {
@@ -324,15 +324,13 @@ func (t *txFlags) bodyOfWords(words []string) ([]byte, error) {
 		}
 		ops = append(ops, op)
 	}
-	for i, begin := 0, 0; len(words) > 0 && i <= len(words); i++ {
-		if i < len(words) && words[i] != "+" {
-			continue
-		}
-		op, err := ledger.ParseOpList(words[begin:i])
+	for rest := append(words, "+"); len(words) > 0 && len(rest) > 0; {
+		end := slices.Index(rest, "+")
+		op, err := ledger.ParseOpList(rest[:end])
 		if err != nil {
-			return nil, usagef("%v", nearerOp(strings.Join(words[begin:i], " "), err))
+			return nil, usagef("%v", nearerOp(strings.Join(rest[:end], " "), err))
 		}
-		ops, begin = append(ops, op), i+1
+		ops, rest = append(ops, op), rest[end+1:]
 	}
 	return t.bodyOf(ops)
 }

@@ -1,7 +1,6 @@
 package ctl
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -17,12 +16,10 @@ func (c *call) containerID(ref string) (int64, error) {
 	var container struct {
 		ID int64 `json:"container_id"`
 	}
-	a, err := c.get(c.readURL, "/v1/read/container/"+url.PathEscape(ref), nil)
-	if err == nil {
-		err = a.data(&container)
-	}
+	path := "/v1/read/container/" + url.PathEscape(ref)
+	err := c.readFresh(path, &container)
 	if err == nil && container.ID < 1 {
-		err = a.lacks("container_id")
+		err = notALedgers(c.readURL+path, "it has no container_id")
 	}
 	return container.ID, err
 }
@@ -50,13 +47,10 @@ func (c *call) changesBy(d *commitData, container int64) (*answer, error) {
 	if may, err := d.mayTouch(container); err != nil || !may {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, c.timeout.Duration)
-	defer cancel()
 	seq := strconv.FormatInt(d.GlobalSeq, 10)
 	r := request{Method: http.MethodGet, Base: c.readURL, Path: "/v1/read/container/" + strconv.FormatInt(container, 10) + "/history",
 		Query: url.Values{"from_seq": {seq}, "to_seq": {seq}, "order": {"oldest"}, "limit": {strconv.Itoa(maxListLimit)}}}
-	sent, _, err := c.api.Submit(ctx, r, client.MaxTries, c.again("retrying")) // until the history index is complete
-	a, err := received(sent, err)
+	a, _, err := c.insist(r, client.MaxTries, "retrying") // until the history index is complete
 	if err == nil {
 		err = a.check()
 	}
