@@ -34,7 +34,8 @@ func ExitCode(err error) int {
 	return ExitFailure
 }
 
-// isSetting reports whether err is about a file that a setting refers to.
+// isSetting reports whether err is an error in a setting for connections to
+// other daemons.
 func isSetting(err error) bool {
 	_, bad := errors.AsType[*httpclient.SettingError](err)
 	return bad

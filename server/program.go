@@ -15,8 +15,8 @@ import (
 type Config interface {
 	// Flags defines a flag for every setting. Its default is the current value.
 	Flags(*flag.FlagSet)
-	// Validate returns an error for the first setting that is out of range. It
-	// begins with the name of the flag.
+	// Validate returns an error for the first setting that is out of range.
+	// Its message begins with the flag.
 	Validate() error
 	// Run runs the daemon until ctx is done.
 	Run(ctx context.Context, p httpserver.Process) error

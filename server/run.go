@@ -9,8 +9,8 @@ import (
 )
 
 // RunWrite runs a write daemon until ctx is done, and then returns nil. It
-// returns an error if the daemon can't continue. A panic while the state
-// changes ends the process.
+// returns an error if the daemon can't continue. A panic in the sequencer
+// or the syncer ends the process.
 func RunWrite(ctx context.Context, c writer.Config) error {
 	return writer.Run(ctx, c, exitFailure)
 }

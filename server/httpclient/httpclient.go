@@ -24,10 +24,10 @@ import (
 )
 
 // A SettingError is an error in a setting, such as a file that can't be used.
-// Its message begins with the flag.
+// Its message names the flag or the file.
 type SettingError struct{ words string }
 
-// Error returns the message, which begins with the flag.
+// Error returns the message.
 func (e *SettingError) Error() string { return e.words }
 
 func settingf(format string, args ...any) error { return &SettingError{fmt.Sprintf(format, args...)} }

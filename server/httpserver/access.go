@@ -33,7 +33,7 @@ type Access struct {
 	Inherited net.Listener
 }
 
-// A UsageError reports an invalid setting. Its message begins with the flag.
+// A UsageError reports an invalid setting. Its message says which one.
 type UsageError struct{ words string }
 
 func (e *UsageError) Error() string { return e.words }

@@ -8,7 +8,7 @@ import (
 )
 
 // PathInteger parses an integer from 1 to 2^63-1 in the path, spelled as in
-// JSON: digits only, without leading zeroes.
+// JSON: digits only, without leading zeros.
 func (x *Exchange) PathInteger(name string) (int64, *ledger.Error) {
 	text := x.R.PathValue(name)
 	v, err := strconv.ParseInt(text, 10, 64)

@@ -215,7 +215,7 @@ func (a *API) Guarded(x *Exchange, handle Handler) (err *ledger.Error) {
 		}
 		a.Panics.Add(1)
 		a.Log.Error("panic in a handler: a defect in the ledger, please report it", "panic", p, "request_id", x.id, "path", x.R.URL.Path, "stack", string(debug.Stack()))
-		err = ledger.Errorf(ledger.Internal, "The ledger failed to answer this request because of a defect in it.")
+		err = ledger.Errorf(ledger.Internal, "This request failed because of a defect in the ledger.")
 	}()
 	return handle(x)
 }

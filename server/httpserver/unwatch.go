@@ -23,9 +23,10 @@ func (t *Tracked) Read(p []byte) (int, error) {
 //
 // From then on net/http reads from the connection in the background, to cancel
 // the request's context when the client disconnects. That takes a system call
-// and a goroutine that waits. After Unwatch, the next read until the response is
-// sent returns nothing instead, which ends the background read. An io.Reader may
-// do that at any time, so if another read gets it, it is only repeated.
+// and a goroutine that waits. After Unwatch, the next read before the response
+// is sent returns nothing instead, which ends the background read. An io.Reader
+// may return nothing at any time, so if the next read is another one, its caller
+// only repeats it.
 func (x *Exchange) Unwatch() {
 	if t := ConnectionOf(x.R); t != nil {
 		t.unwatched.Store(true)

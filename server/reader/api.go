@@ -23,7 +23,7 @@ type endpoint struct {
 	reach   reach    // what clients that are limited to owners see
 	element int64    // maximum bytes of one element of the list, both as collected and as rendered
 	bare    bool     // a read of the past does not need the contents of the container
-	brief   bool     // a read of the present never depends on whether the client is still there
+	brief   bool     // a read of the present is too short to watch for a disconnect of the client
 
 	// collect copies what the response needs from the state, or returns an error.
 	collect func(*reading, *ledger.State) *ledger.Error

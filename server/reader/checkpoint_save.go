@@ -110,7 +110,7 @@ func (s *saver) haveDuty() bool {
 
 func (s *saver) failed(err error) {
 	s.meter.failed.Add(1)
-	s.log.Warn("no checkpoint was made; the log and the older ones stay as they are", "seq", s.place.Seq, "reason", err)
+	s.log.Warn("no checkpoint was made; the log and older checkpoints are unchanged", "seq", s.place.Seq, "reason", err)
 }
 
 // An image is a checkpoint in memory.

@@ -49,7 +49,7 @@ type pastReading struct {
 	since   uint64
 	sinceOp int32
 
-	lowest   uint64 // first commit that is not archived
+	lowest   uint64 // first commit whose entries may be shown: it is not archived, and the index does not begin after it
 	from, to uint64
 	seq      uint64 // commit of the previous entry, in the order of the page
 	passed   int64  // entries of commit seq that were passed, on this page and earlier ones

@@ -66,8 +66,8 @@ func (p *projection) apply(f *wal.Frame, last uint64) error {
 	return nil
 }
 
-// hold applies the batch and stores its sequence number without releasing the lock in
-// between. It turns a panic into an error.
+// hold applies the batch and stores the number of its last commit without releasing
+// the lock in between. It turns a panic into an error.
 func (p *projection) hold(f *wal.Frame, last uint64) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -189,9 +189,9 @@ func (t *tailer) keepIndex(ctx context.Context, id wal.LogID, place wal.Place) (
 	}
 }
 
-// open waits until the log exists, and opens it. If there is no log, the ledger is
-// empty, so the daemon is ready and serves that. open returns nil and no error when
-// ctx is done.
+// open waits until the log exists, and opens it. While there is no log, the daemon
+// is ready and serves an empty ledger; a mirror first waits for its source (see
+// awaited). open returns nil and no error when ctx is done.
 func (t *tailer) open(ctx context.Context) (commitlog.Reader, commitlog.Registration, error) {
 	look := shortestLook
 	var asked chan struct{}

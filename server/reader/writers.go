@@ -134,7 +134,7 @@ func (w *oneWriter) ask(ctx context.Context) writerSeen {
 func (w *oneWriter) why(ctx context.Context) string {
 	var ready struct{ Reason string }
 	if w.get(ctx, "/v1/readyz", &ready) != "" || ready.Reason == "" {
-		return "It accepts commits, but a read daemon is further behind than its -max-lag allows, or etcd has little room left."
+		return "It accepts commits, but a read daemon is further behind than -max-lag allows, the log has fewer than two copies on other hosts, or etcd has little room left."
 	}
 	return ready.Reason
 }

@@ -11,7 +11,8 @@ import (
 // claim memory block by block; see blockClaim.
 const (
 	// freeBody is the maximum size, in bytes, of a body of one transaction for
-	// which only the body is charged. Its connection takes about as much memory.
+	// which only the body is charged. The parsed form of such a body takes about
+	// as much memory as its connection, which is not charged either.
 	freeBody = 4 << 10
 	// refusalSize is the size in bytes of a rejection in the response to a batch
 	// request, without the parts that it repeats from the request.

@@ -16,11 +16,11 @@ import (
 
 // runCluster runs one of several daemons of a log, one of which writes:
 //
-//	join → listen, report ready → stand by: follow, apply → take over → write → lose the place → stand by …
+//	join → listen, report ready → stand by: follow, apply → take over → write → lose the writer's place → stand by …
 //
 // While the daemon stands by, it rejects requests with NotTheWriter. When it stops
-// as the writer, it gives up the place as soon as every accepted request is
-// durable.
+// as the writer, it gives up the writer's place as soon as every accepted request
+// is durable.
 func runCluster(ctx context.Context, c Config, cl commitlog.Cluster, e *httpserver.Entrance, exit func()) error {
 	member, err := cl.Join(ctx)
 	if err != nil {
@@ -104,7 +104,8 @@ func rejoin(ctx context.Context, cl commitlog.Cluster, log *slog.Logger) (commit
 }
 
 // turn stands by until this daemon is the writer, and writes until it no longer is.
-// It then closes the copy and returns commitlog.ErrFenced.
+// It then closes the copy. It returns commitlog.ErrFenced after another daemon
+// became the writer, and nil if ctx was done while this daemon wrote.
 func (d *daemon) turn(ctx context.Context, c Config, m commitlog.Member, exit func()) error {
 	state, err := m.Restore(c.IdempotencyKeys, c.Log)
 	if err != nil {
@@ -136,8 +137,8 @@ func (d *daemon) turn(ctx context.Context, c Config, m commitlog.Member, exit fu
 	return errors.Join(cause, w.Close())
 }
 
-// stopped is a closed Member. It reports no writer, and the end of the log that this
-// daemon last saw.
+// stopped stands in for a Member whose copy is being closed. It reports no writer,
+// and the end of the log that this daemon last saw.
 type stopped struct {
 	commitlog.Member
 	end uint64
@@ -157,7 +158,7 @@ func (d *daemon) standingBy() *ledger.Error {
 	return nil
 }
 
-// clusterGauges registers the gauges of a log on several machines.
+// clusterGauges registers the metrics of a log on several machines.
 func (d *daemon) clusterGauges() {
 	g := &d.registry
 	g.GaugeFunc(metricPrefix+"role", "1 while this daemon writes the log, 0 while it stands by.", func() float64 {

@@ -155,7 +155,7 @@ func (c *Core) append() {
 	b := q.inFlight
 	select {
 	case <-q.sync.in:
-	default: // temporary: the next Sync retries
+	default: // an earlier Sync received the batch, and the log rejected it for the time being
 	}
 	err := q.sync.append(b)
 	if why := stallOf(err); why != nil {

@@ -91,7 +91,7 @@ func (d *daemon) drain() {
 //	lock and recover the log → replay it → release expired holds → listen, report ready → serve → stop in reverse
 //
 // When it stops, it rejects new requests, answers the accepted ones, and closes
-// the log. exit ends the process as a failure; a panic calls it.
+// the log. exit ends the process as a failure; it is called after a panic.
 func Run(ctx context.Context, c Config, exit func()) (err error) {
 	if err := commitlog.CheckDir(c.Dir); err != nil {
 		return err
@@ -141,7 +141,7 @@ func start(ctx context.Context, c Config, l commitlog.Writer, exit func()) (*dae
 	return newDaemon(c, l, state, exit), nil
 }
 
-var errStuck = errors.New("the log did not become durable in time: the outcome of the last requests is unknown")
+var errStuck = errors.New("the last batch did not become durable in time: the outcome of its requests is unknown")
 
 // stopTime is the maximum time for the last sync, after everything else has
 // stopped.

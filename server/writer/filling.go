@@ -42,9 +42,9 @@ func (s *sequencer) await(g *group) {
 }
 
 // confirm asks the log whether this daemon is still the writer. It is called before
-// answering a group for which nothing will be appended, because no append then checks
-// it. The batch in flight proves nothing either: it may have been appended before the
-// group was judged.
+// answering a group for which nothing will be appended, because then no append checks
+// that. The batch in flight proves nothing either: it may have been appended before
+// the group was judged.
 func (s *sequencer) confirm() *ledger.Error {
 	switch err := s.log.Confirm(); {
 	case err == nil:
@@ -93,9 +93,10 @@ func (s *sequencer) fits(size int) *ledger.Error {
 		With(ledger.Num("record_bytes", int64(size-recordPrefix)), ledger.Num("limit_bytes", int64(s.maxBody-recordPrefix)))
 }
 
-// fit makes room for size bytes in the filling batch by handing it over. If
-// necessary, it waits for the syncer. The batch that is handed over does not
-// include the last change of the state, and neither does its digest.
+// fit ensures that the filling batch has room for size bytes. If it is too
+// full, fit hands it over and, if necessary, waits for the syncer first. The
+// batch that is handed over does not include the last change of the state,
+// and neither does its digest.
 func (s *sequencer) fit(size int) *ledger.Error {
 	if err := s.fits(size); err != nil {
 		return err

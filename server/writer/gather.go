@@ -40,7 +40,8 @@ type gathering struct {
 	timer    *time.Timer
 }
 
-// offer hands the filling batch over, unless gather adds to it first.
+// offer hands the filling batch over, unless gather reports that more
+// requests can join it.
 func (s *sequencer) offer() {
 	if s.small && s.gather() {
 		return

@@ -40,9 +40,9 @@ func (d *daemon) writes(media string, handle httpserver.Handler) httpserver.Hand
 
 const typeJSON = "application/json"
 
-// accepts rejects requests while the daemon is stopping, and requests of another
-// media type. Every request that it lets through is answered, even while the daemon
-// is stopping.
+// accepts rejects requests while the daemon stands by or is stopping, and requests
+// of another media type. Every request that it lets through is answered, even while
+// the daemon is stopping.
 func (d *daemon) accepts(media string, handle httpserver.Handler) httpserver.Handler {
 	return func(x *httpserver.Exchange) *ledger.Error {
 		if err := d.ending(); err != nil {
@@ -86,7 +86,7 @@ func (d *daemon) count(r *request) {
 	for i := range r.verdicts {
 		switch v := &r.verdicts[i]; {
 		case r.preflight:
-		case v.err != nil && r.bulk: // single ones are counted with their response
+		case v.err != nil && r.bulk: // writes counts the rejection of a single transaction
 			d.meters.rejected(v.err.Code)
 		case v.err != nil:
 		case v.replayed:
@@ -242,9 +242,9 @@ func (d *daemon) batch(x *httpserver.Exchange) *ledger.Error {
 	return nil
 }
 
-// goneTime is how long the sequencer keeps judging a batch request after
-// its client has closed the connection. The client may have closed only its
-// sending side.
+// goneTime is the time for which the sequencer judges a batch request even
+// if its client has closed the connection. The client may have closed only
+// its sending side.
 const goneTime = 10 * time.Second
 
 // alive returns a function that reports whether the response to x can still be

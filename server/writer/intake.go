@@ -135,7 +135,7 @@ func (q *intake) take() *group {
 	return g
 }
 
-// release ends the turn of a group. It queues the lane again while the lane has a
+// release ends the turn of a group. It queues the lane again if the lane has a
 // group that is not done. A group of small requests that is not done gets a lane of
 // its own.
 func (q *intake) release(g *group, done bool) {

@@ -70,7 +70,7 @@ func (m *meters) rejected(code ledger.Code) {
 	}
 }
 
-// gauges registers the gauges that are computed when they are read.
+// gauges registers the metrics that are computed when they are read.
 func (d *daemon) gauges() {
 	g := &d.registry
 	g.GaugeFunc(metricPrefix+"ingress_queue_depth", "Requests that wait to be sequenced.", func() float64 { return float64(d.seq().intake.depth()) })

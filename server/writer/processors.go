@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// TuneProcessors sets GOMAXPROCS to one more than the number of cores, unless the
+// TuneProcessors sets GOMAXPROCS to one more than its default, unless the
 // environment sets it. The goroutine that waits for the disk counts as running
 // until Go's monitor checks it, up to 10 ms later. Without the additional one, a
 // core would be idle in the meantime.

@@ -45,7 +45,7 @@ func (d *daemon) preflightReversal(x *httpserver.Exchange) *ledger.Error {
 // operationsText returns the maximum number of bytes that the JSON of operations
 // takes, including the copies made while its buffer grows.
 func operationsText(ops []ledger.Op) int64 {
-	const each = 768 // twice that of a SplitStack with large integers
+	const each = 768 // twice the size of a SplitStack with large integers
 	size := int64(len(ops)) * each
 	for i := range ops {
 		size += 2 * int64(len(ops[i].Name))

@@ -189,7 +189,8 @@ func (s *stream) close() {
 	}
 }
 
-// cut ends the stream of a client that does not read its results.
+// cut ends the stream at once: the connection reads and writes nothing
+// more.
 func (s *stream) cut() {
 	s.end(nil)
 	s.mu.Lock()

@@ -141,9 +141,10 @@ func (s *stream) giveBack(b *block) {
 	}
 }
 
-// answerLast writes the line that gives the reason why the stream ends. If the
-// reason is a line that was too long, it is the result of that line. Otherwise it
-// belongs to no line, and shows that by containing the number of answered lines.
+// answerLast writes the last line of the response, if the stream ends for a
+// reason that the client must know. If a line was too long, the last line is the
+// result of that line. Otherwise it belongs to no line, and shows that by
+// containing the number of answered lines.
 func (s *stream) answerLast() {
 	s.mu.Lock()
 	last := s.last

@@ -3,8 +3,8 @@ package writer
 import "assetledger/server/httpserver"
 
 // A stream holds streamClaim bytes of the budget while it is open, blockClaim for
-// each block of short lines, and what a long line takes, for as long as it takes it.
-// If there is no room, the stream reads nothing until there is:
+// each block of short lines, and more while it reads or executes a long line. If
+// there is no room, the stream reads nothing until there is:
 //
 //	long line: buffer (more) ─ grows ─┐
 //	                                  ├─ no room: wait, or overdraw
@@ -131,7 +131,8 @@ func (s *stream) overdraw(c *httpserver.Claim, size int64) bool {
 	return true
 }
 
-// repay records that what n calls of overdraw added is released. The caller holds mu.
+// repay records the release of the bytes that n calls of overdraw added. The caller
+// holds mu.
 func (s *stream) repay(n int) {
 	if n == 0 {
 		return

@@ -61,8 +61,8 @@ func (s *sequencer) yields() bool {
 	return !s.intake.empty()
 }
 
-// operationCost returns the number of operations. A consolidation adds heavy, since
-// it may merge any number of stacks.
+// operationCost returns the number of operations. It adds heavy if there is a
+// consolidation, which may merge any number of stacks.
 func operationCost(ops []ledger.Op, heavy int) int {
 	cost := len(ops)
 	for i := range ops {

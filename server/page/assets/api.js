@@ -47,7 +47,7 @@ export async function get(path, query, signal) {
     throw new Gone('The server that responded is not a read daemon.');
   }
   if (ok) return body;
-  throw new Refusal(status, body?.error ?? { code: status, message: 'The read daemon rejected the request without a reason.' }, retryAfter);
+  throw new Refusal(status, body?.error ?? { code: status, message: 'The read daemon rejected the request without giving a reason.' }, retryAfter);
 }
 
 /** The value of a promise, or null if this token may not see it. */

@@ -8,7 +8,7 @@ import { quantity, digits, classTag, instanceLink, colour, decimal } from './for
 const cell = 32;         // units of the drawing
 const zoom = 1.7;        // pixels per unit, if there is room
 const mostLines = 128;   // longest side, in cells, for which lines are drawn
-const leastShare = 200;  // a placement is drawn at least as large as this part of the longest side, to be visible
+const leastShare = 200;  // a placement is drawn with at least 1/leastShare of the longest side, to be visible
 const fewest = 26;       // side, in cells, from which on the drawing shrinks to fit, and its axes must grow
 
 // How many times as large the axes are as in a small grid.

@@ -29,8 +29,8 @@ type block struct {
 // one. Tests lower it.
 var blockRoom = 4096
 
-// oftenHere is the number of changes from which newestOf is worth its cost. Tests
-// lower it.
+// oftenHere is the number of changes to a container in a block from which
+// newestOf is worth its cost. Tests lower it.
 var oftenHere = 64
 
 // sameHash is the approximate number of changes in a block that have the same hash.

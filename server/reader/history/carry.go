@@ -8,10 +8,10 @@ import (
 )
 
 // In a container with a long history, the last change of a stack may be a million
-// entries ago. To let At find it without reading them all, files and generations
-// carry the last entry of each thing along. At intervals, a run of marked copies of
-// them is inserted among the container's entries. After a run, At continues with the
-// previous file or generation.
+// entries ago. To let At find it without reading them all, a file carries the last
+// entry of each thing along. At intervals, a run of marked copies of these entries
+// is inserted among the container's entries. After a run, At continues with the
+// previous file.
 
 // carryAfter is the number of entries before the first run. Tests lower it.
 var carryAfter = 1024
@@ -24,8 +24,8 @@ const carryShare = 4
 func nextRun(n int) int { return max(carryAfter, carryShare*n) }
 
 // A carrier selects the entries of a run. It carries the last entry of a thing if
-// the thing exists, or existed when the file or generation began. In the second
-// case an older file says that the thing exists, and the copy corrects that.
+// the thing exists, or existed when the file began. In the second case an older
+// file says that the thing exists, and the copy corrects that.
 type carrier struct {
 	entry  Entry
 	fresh  bool // the mark of entry, within a run
@@ -37,7 +37,7 @@ type carrier struct {
 type carried struct {
 	newest int  // index in list of its newest entry
 	there  bool // the thing exists after that entry
-	fresh  bool // the thing did not exist when the file or generation began
+	fresh  bool // the thing did not exist when the file began
 	inRun  bool // fresh comes from the previous run
 	stuck  bool // an entry of another thing may imply that this one exists
 }
@@ -50,8 +50,8 @@ type candidate struct {
 
 // run returns the entries to carry, oldest first, as copies for the place before an
 // entry of commit seq. newest must call its argument with the entries of the
-// container, newest first: all since the file or generation began, or all since the
-// previous run and that run.
+// container, newest first: all since the file began, or all since the previous run
+// and that run.
 func (c *carrier) run(seq uint64, newest func(fn func(entry []byte) bool)) [][]byte {
 	c.things, c.list = map[thing]*carried{}, c.list[:0]
 	inRun := false

@@ -29,10 +29,10 @@
 //	  8  4   version, 4
 //	 12 16   log id
 //	 28  8   first commit
-//	 36  4   chain of the frame before the first commit; 0 for commit 1
+//	 36  4   chain of the frame before the first commit; 0 for commit 1, and in a file that begins with a checkpoint
 //	 40 20   zero
 //	 60  4   CRC32C of the 60 bytes before
-//	blocks   up to 4096 bytes each, or one larger entry
+//	blocks   up to 4096 bytes each
 //	filter   bits of a Bloom filter over the keys
 //	rows     one for each block, 32 bytes: first key 8, seq of its first entry 8,
 //	         offset 8, length 4, CRC32C 4

@@ -205,8 +205,8 @@ type damageError struct {
 func (e *damageError) Error() string { return e.f.name + ": " + e.what.Error() }
 func (e *damageError) Unwrap() error { return e.what }
 
-// damaged handles an error. If it is a *damageError, Run removes the file and builds
-// it again.
+// damaged translates an error for the caller of a view. For a *damageError it
+// returns a *NotReadyError, and Run removes the file and builds it again.
 func (x *Index) damaged(err error) error {
 	var damage *damageError
 	if !errors.As(err, &damage) {

@@ -59,8 +59,8 @@ func (v *View) At(seq uint64, more func(bytes int64) error) (*ledger.State, erro
 }
 
 // collect processes an entry of the container. The first entry says how much there
-// is to find. After a run of carried entries, no older entry of the same file or
-// generation is needed.
+// is to find. After a run of carried entries, no older entry of the same file is
+// needed.
 func (p *past) collect(part int, b []byte) step {
 	carried := isCarried(b)
 	if p.inRun && part == p.part && !carried {
