@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"flag"
+	"net/http"
+	"net/url"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -14,20 +18,12 @@ import (
 type view string
 
 // wordFields are the fields with text. All others are numbers, and are right-aligned.
-var wordFields = fieldSet("name code class container counterparty kind fungible location expires_at mark op operations committed_at what metadata " +
+var wordFields = strings.Fields("name code class container counterparty kind fungible location expires_at mark op operations committed_at what metadata " +
 	"daemon status log reader segment sealed last_commit_at idempotency_key readable hash scopes owners request minted result " +
 	"operation command required argument need value")
 
 // amountFields are the fields that count minor units of the class in class_id.
-var amountFields = fieldSet("quantity held change held_change balance total_quantity total_held total_added total_removed")
-
-func fieldSet(names string) map[string]bool {
-	set := map[string]bool{}
-	for _, name := range strings.Fields(names) {
-		set[name] = true
-	}
-	return set
-}
+var amountFields = strings.Fields("quantity held change held_change balance total_quantity total_held total_added total_removed")
 
 // An entry is an object of a response.
 type entry map[string]json.RawMessage
@@ -44,9 +40,6 @@ func (c *call) showItem(e entry, v view) error {
 	t := c.newTable()
 	for _, name := range strings.Fields(string(v)) {
 		name, optional := strings.CutSuffix(name, "?")
-		if optional && e[name] == nil && name != "container" {
-			continue
-		}
 		cell, err := c.cell(e, name)
 		if err != nil {
 			return err
@@ -113,7 +106,7 @@ func (c *call) addRow(t *table, e entry) error {
 // and counterparty_id. "what" describes the other effects of a change.
 func (c *call) cell(e entry, name string) (string, error) {
 	raw := string(e[name])
-	isAmount := amountFields[name] && isInteger(raw)
+	isAmount := slices.Contains(amountFields, name) && isInteger(raw)
 	if isAmount || name == "class" && len(e["class_id"]) > 0 {
 		class, err := c.class(string(e["class_id"]))
 		switch {
@@ -216,4 +209,86 @@ func (c *call) changed(e entry) (words string, err error) {
 		}
 	}
 	return cmp.Or(strings.TrimLeft(words, ", "), none), err
+}
+
+var readInstanceCommand = readRow{
+	words: "read instance", arg: "INSTANCE", purpose: "show an instance and where it is",
+	examples: [2]string{"read instance 17", "read instance 17 -min-seq 12 -o json"},
+	path:     "/v1/read/instance/*",
+	render:   showInstance,
+}.command()
+
+// place describes where an instance is, for people with the container's name.
+func (c *call) place(at entry) (string, error) {
+	switch {
+	case at == nil:
+		return "nowhere", nil
+	case at["parent_id"] != nil:
+		return "attached to instance " + string(at["parent_id"]), nil
+	}
+	container := string(at["container_id"])
+	if !c.csv() {
+		name, err := c.containerName(container)
+		if err != nil {
+			return "", err
+		}
+		if name != none {
+			container = name
+		}
+	}
+	where, err := c.changed(at)
+	return "container " + container + " " + where, err
+}
+
+// mostNames limits the requests for the names in a long list.
+const mostNames = 1000
+
+// containerName returns the name of a container, or "-" if it has none. It also returns
+// "-" if the container was removed, if the token may not read it, and after mostNames
+// requests.
+func (c *call) containerName(id string) (string, error) {
+	if name, ok := c.names[id]; ok {
+		return name, nil
+	}
+	if len(c.names) >= mostNames {
+		return none, nil
+	}
+	a, err := c.peek("/v1/read/container/"+url.PathEscape(id), nil)
+	var container struct{ Name string }
+	if err == nil && a.Status == http.StatusOK {
+		err = a.data(&container)
+	}
+	if err != nil {
+		return "", err
+	}
+	if c.names == nil {
+		c.names = map[string]string{}
+	}
+	c.names[id] = cmp.Or(container.Name, none)
+	return c.names[id], nil
+}
+
+// showInstance shows an instance with all its children, which it reads page by page.
+func showInstance(c *call, a *answer) error {
+	e, err := a.item()
+	if err != nil {
+		return err
+	}
+	var children []int64
+	add := func(a *answer) error {
+		var page struct{ Children []int64 }
+		err := a.data(&page)
+		children = append(children, page.Children...)
+		return err
+	}
+	err = add(a)
+	if next := a.nextCursor(); err == nil && next != "" {
+		q := url.Values{"limit": {strconv.Itoa(maxListLimit)}, "cursor": {next}}
+		_, err = c.pages("/v1/read/instance/"+c.args[0], q, true, c.refusal, add)
+	}
+	if err != nil {
+		return err
+	}
+	e["children"], _ = json.Marshal(children) // can always be encoded
+	return c.showItem(e, "instance_id class_id class key minted_seq location children")
 }

@@ -2,11 +2,15 @@ package ctl
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // A table aligns its rows in columns, two spaces apart. It keeps rows until flush. It
@@ -28,9 +32,7 @@ type table struct {
 func newTable(w io.Writer, columns ...string) *table { return &table{w: w, columns: columns} }
 
 func (c *call) newTable(columns ...string) *table {
-	t := newTable(c.out, columns...)
-	t.screen, t.csv = c.screen, c.csv()
-	return t
+	return &table{w: c.out, csv: c.csv(), screen: c.screen, columns: columns}
 }
 
 func (t *table) row(values ...any) {
@@ -42,13 +44,17 @@ func (t *table) row(values ...any) {
 		case []string, []int64:
 			value = strings.ReplaceAll(strings.Trim(fmt.Sprint(value), "[]"), " ", ",")
 		}
-		cells[i] = clean(fmt.Sprint(value))
+		if cells[i] = clean(fmt.Sprint(value)); t.csv && cells[i] == none {
+			cells[i] = ""
+		}
 	}
 	t.rows = append(t.rows, cells)
 }
 
 // isNumeric reports whether a column has numbers, which are right-aligned.
-func (t *table) isNumeric(i int) bool { return i < len(t.columns) && !wordFields[t.columns[i]] }
+func (t *table) isNumeric(i int) bool {
+	return i < len(t.columns) && !slices.Contains(wordFields, t.columns[i])
+}
 
 // none is the cell of a missing value.
 const none = "-"
@@ -64,9 +70,15 @@ func (t *table) flush() {
 	}
 	t.begun = true
 	if t.csv {
-		t.flushCSV()
-		return
+		csv.NewWriter(t.w).WriteAll(t.rows) // as in RFC 4180, except that lines end in \n
+	} else {
+		t.align()
 	}
+	t.rows = t.rows[:0]
+}
+
+// align writes the rows in columns.
+func (t *table) align() {
 	for _, row := range t.rows {
 		for i, cell := range row {
 			if i == len(t.widths) {
@@ -77,22 +89,17 @@ func (t *table) flush() {
 	}
 	t.fit()
 	for _, row := range t.rows {
-		t.writeRow(row)
-	}
-	t.rows = t.rows[:0]
-}
-
-// flushCSV writes the rows as in RFC 4180, except that lines end in \n.
-func (t *table) flushCSV() {
-	for _, row := range t.rows {
+		var line strings.Builder
 		for i, cell := range row {
-			if cell == none {
-				row[i] = ""
+			left := shorten(cell, t.widths[i])
+			right := strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(left))
+			if t.isNumeric(i) {
+				left, right = right, left
 			}
+			line.WriteString(left + right + "  ")
 		}
+		fmt.Fprintln(t.w, strings.TrimRight(line.String(), " "))
 	}
-	csv.NewWriter(t.w).WriteAll(t.rows)
-	t.rows = t.rows[:0]
 }
 
 // leastText is the minimum width of a shortened column.
@@ -124,25 +131,6 @@ func (t *table) fit() {
 	}
 }
 
-func (t *table) writeRow(row []string) {
-	var line strings.Builder
-	for i, cell := range row {
-		if utf8.RuneCountInString(cell) > t.widths[i] {
-			cell = shorten(cell, t.widths[i])
-		}
-		pad := strings.Repeat(" ", t.widths[i]-utf8.RuneCountInString(cell))
-		if i > 0 {
-			line.WriteString("  ")
-		}
-		if t.isNumeric(i) {
-			line.WriteString(pad + cell)
-		} else {
-			line.WriteString(cell + pad)
-		}
-	}
-	fmt.Fprintln(t.w, strings.TrimRight(line.String(), " "))
-}
-
 // shorten shortens a text to width characters, the last of which is then an ellipsis.
 func shorten(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
@@ -150,3 +138,76 @@ func shorten(text string, width int) string {
 	}
 	return string([]rune(text)[:max(width-1, 0)]) + "…"
 }
+
+// Output of ledgerctl itself, rather than of the API, is defined once for people and
+// for programs: as a table, or as JSON with the same names.
+
+// A fact is a named value of a result. A list is separated by commas in a table, and nil is a
+// dash.
+type fact struct {
+	name  string
+	value any
+}
+
+// showFacts shows the facts of a result.
+func (c *call) showFacts(facts ...fact) {
+	if c.json() {
+		c.writeObject(facts)
+		return
+	}
+	t := c.newTable()
+	for _, f := range facts {
+		if f.value == true {
+			f.value = "yes"
+		}
+		t.row(f.name, f.value)
+	}
+	t.flush()
+}
+
+// list returns functions for a list. row adds a row to the table, or writes a JSON
+// object at once. end writes the table.
+func (c *call) list(columns view) (row func(values ...any), end func()) {
+	t := c.listTable(columns)
+	if !c.json() {
+		return t.row, t.flush
+	}
+	return func(values ...any) {
+		facts := make([]fact, len(values))
+		for i, v := range values {
+			facts[i] = fact{t.columns[i], v}
+		}
+		c.writeObject(facts)
+	}, func() {}
+}
+
+func (c *call) writeObject(facts []fact) {
+	text := []byte{'{'}
+	for _, f := range facts {
+		value, _ := json.Marshal(f.value) // facts can always be encoded
+		text = append(fmt.Appendf(text, "%q:%s", f.name, value), ',')
+	}
+	text[len(text)-1] = '}'
+	c.raw(append(text, '\n'))
+}
+
+// A screen describes what standard output can show. A file or pipe has no width, so that
+// programs get every byte.
+type screen struct {
+	terminal bool
+	width    int // in columns; 0: unlimited, or unknown
+}
+
+// screenOf asks the kernel for the width of the terminal behind a stream (ioctl_tty(2) or
+// tty(4), TIOCGWINSZ).
+func screenOf(stream any) screen {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return screen{}
+	}
+	var size struct{ Rows, Columns, XPixels, YPixels uint16 }
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))
+	return screen{terminal: errno == 0, width: int(size.Columns)}
+}
+
+func isTerminal(stream any) bool { return screenOf(stream).terminal }
