@@ -26,16 +26,15 @@ type authFlags struct {
 	again  bool
 }
 
-func (a *authFlags) declare(set *flag.FlagSet) {
+// action declares -auth-file, and returns an action that requires it.
+func (a *authFlags) action(set *flag.FlagSet, run action) action {
 	set.StringVar(&a.file, "auth-file", "", "`FILE` with the clients and their scopes: that of the daemons' -auth-file")
-}
-
-// need returns an error if -auth-file is missing.
-func (a *authFlags) need() error {
-	if a.file == "" {
-		return usagef("-auth-file is required: give the file that the daemons use")
+	return func(c *call) error {
+		if a.file == "" {
+			return usagef("-auth-file is required: give the file that the daemons use")
+		}
+		return run(c)
 	}
-	return nil
 }
 
 var tokenNewCommand = command{
@@ -48,20 +47,16 @@ var tokenNewCommand = command{
 	Examples: [2]string{"token new shop -scopes commit,read -owners 7 -auth-file /etc/ledger/auth -to shop.token", "token new grafana -scopes metrics -auth-file /etc/ledger/auth"},
 	Setup: func(set *flag.FlagSet) action {
 		a := &authFlags{}
-		a.declare(set)
 		set.StringVar(&a.scopes, "scopes", "commit,register,read", "`SCOPES`, separated by commas: commit, transfer, register, read, metrics, log, admin")
 		set.StringVar(&a.owners, "owners", "", "limit the client to containers of these `OWNERS`, separated by commas")
 		set.StringVar(&a.cert, "cert-file", "", "accept the holder of the certificate in this `FILE`, in PEM, instead of a token")
 		set.StringVar(&a.to, "to", "", "write the token to this new `FILE`, mode 0600, instead of printing it")
 		set.BoolVar(&a.again, "again", false, "add another token to NAME; to rotate, create a new one, hand it out, and revoke the old one by -hash")
-		return a.create
+		return a.action(set, a.create)
 	},
 }
 
 func (a *authFlags) create(c *call) (err error) {
-	if err := a.need(); err != nil {
-		return err
-	}
 	e := auth.Entry{Name: c.args[0]}
 	if err := auth.CheckName(e.Name); err != nil {
 		return usagef("%v", err)
@@ -141,15 +136,15 @@ var tokenListCommand = command{
 	Purpose:  "list the clients and their permissions",
 	Notes:    "A token is identified by the first digits of its SHA-256; the file does not contain the token.",
 	Examples: [2]string{"token list -auth-file /etc/ledger/auth", "token list -auth-file /etc/ledger/auth -o json"},
-	Setup:    setup((*authFlags).list),
+	Setup: func(set *flag.FlagSet) action {
+		a := &authFlags{}
+		return a.action(set, a.list)
+	},
 }
 
 const shownHash = 12
 
 func (a *authFlags) list(c *call) error {
-	if err := a.need(); err != nil {
-		return err
-	}
 	table, err := auth.Load(a.file)
 	if err != nil {
 		return err
@@ -177,16 +172,12 @@ var tokenRevokeCommand = command{
 	Examples: [2]string{"token revoke shop -auth-file /etc/ledger/auth", "token revoke shop -hash 1f0c9a -auth-file /etc/ledger/auth"},
 	Setup: func(set *flag.FlagSet) action {
 		a := &authFlags{}
-		a.declare(set)
 		set.StringVar(&a.hash, "hash", "", "only the credential whose hash begins with these `DIGITS`, as token list shows them")
-		return a.revoke
+		return a.action(set, a.revoke)
 	},
 }
 
 func (a *authFlags) revoke(c *call) error {
-	if err := a.need(); err != nil {
-		return err
-	}
 	out, err := auth.Revoke(a.file, c.args[0], strings.ToLower(a.hash))
 	if errors.Is(err, auth.ErrNobody) {
 		return fmt.Errorf("%s has no such token or certificate: token list shows the existing ones", c.args[0])
