@@ -3,6 +3,7 @@ package ctl
 import (
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"net/url"
 	"strconv"
@@ -71,8 +72,7 @@ func split(args []string, takesValue map[string]bool) (flags, words []string, he
 func valueFlags(table []command) map[string]bool {
 	names := map[string]bool{}
 	for i := range table {
-		set := table[i].flagSet()
-		set.VisitAll(func(f *flag.Flag) {
+		table[i].flagSet().VisitAll(func(f *flag.Flag) {
 			if !settings.IsSwitch(f.Value) {
 				names[f.Name] = true
 			}
@@ -81,18 +81,21 @@ func valueFlags(table []command) map[string]bool {
 	return names
 }
 
-// flagSet returns the global flags, and the flags of the command if there is one.
-func (cmd *command) flagSet() *flag.FlagSet {
-	set := globalFlags()
-	if cmd.Setup != nil {
-		cmd.Setup(set)
+// flags returns the global flags, which set g, with the flags of the command, and its action.
+func (cmd *command) flags(g *globals) (*flag.FlagSet, action) {
+	set := flag.NewFlagSet("", flag.ContinueOnError)
+	set.SetOutput(io.Discard) // flagError reports errors
+	set.Usage = func() {}
+	g.declare(set)
+	if cmd.Setup == nil {
+		return set, cmd.Run
 	}
-	return set
+	return set, cmd.Setup(set)
 }
 
-func globalFlags() *flag.FlagSet {
-	set := flag.NewFlagSet("", flag.ContinueOnError)
-	new(globals).declare(set)
+// flagSet returns the flags of the command for help.
+func (cmd *command) flagSet() *flag.FlagSet {
+	set, _ := cmd.flags(new(globals))
 	return set
 }
 

@@ -53,12 +53,9 @@ var theFiles = []suggestion{{":files", ""}}
 
 func complete(table []command, words []string) []suggestion {
 	words = joinEquals(words)
-	if len(words) == 0 {
-		words = []string{""}
-	}
-	last := len(words) - 1
-	return slices.DeleteFunc(candidates(table, words[:last], words[last]), func(s suggestion) bool {
-		return !strings.HasPrefix(s.word, words[last]) && s != theFiles[0]
+	before, last := words[:len(words)-1], words[len(words)-1]
+	return slices.DeleteFunc(candidates(table, before, last), func(s suggestion) bool {
+		return !strings.HasPrefix(s.word, last) && s != theFiles[0]
 	})
 }
 
@@ -89,18 +86,11 @@ func candidates(table []command, before []string, last string) []suggestion {
 	return nextWords(table, typed)
 }
 
-// joinEquals joins words that bash has split at each =.
+// joinEquals joins words that bash has split at each =. It uses that no word has a zero byte. Without
+// words it returns an empty one.
 func joinEquals(words []string) []string {
-	var list []string
-	for i, word := range words {
-		n := len(list)
-		if i > 0 && n > 0 && (word == "=" || words[i-1] == "=") {
-			list[n-1] += word
-		} else {
-			list = append(list, word)
-		}
-	}
-	return list
+	equals := strings.NewReplacer("\x00=\x00", "=", "\x00=", "=")
+	return strings.Split(equals.Replace(strings.Join(words, "\x00")), "\x00")
 }
 
 // operationWords returns what can follow in an operation: a name, the arguments that are

@@ -2,7 +2,9 @@ package ctl
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
+	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -27,41 +29,34 @@ func (c *call) showHelp(words []string) error {
 		return nil
 	}
 	cmd, _, err := resolve(c.table, words)
+	kinds := ledger.OpKinds()
+	kind := slices.IndexFunc(kinds, func(k ledger.OpKind) bool { return strings.EqualFold(k.String(), words[0]) })
+	near := didYouMean(words[0], wordsIn(opNames()))
 	switch {
 	case err == nil:
 		cmd.writeHelp(c.out)
-		return nil
 	case len(words) > 1:
 		return err
-	case c.helpTopic(words[0]):
-		return nil
-	}
-	if near := didYouMean(words[0], wordsIn(opNames())); near != "" {
+	case words[0] == "connecting":
+		writeConnecting(c.out)
+	case words[0] == "ops":
+		c.helpOperations(kinds)
+	case kind >= 0:
+		c.helpOperation(kinds[kind])
+	case near != "":
 		return usagef("there is no operation named %q%s; ledgerctl help ops lists them", words[0], near)
+	default:
+		return err
 	}
-	return err
+	return nil
 }
 
-func (c *call) helpTopic(word string) bool {
-	if word == "connecting" {
-		writeConnecting(c.out)
-		return true
+func (c *call) helpOperations(kinds []ledger.OpKind) {
+	t := c.listTable("operation command required")
+	for i, s := range opNames() {
+		t.row(s.word, cmp.Or(commandOf(kinds[i]), commitCommand.Words), s.meaning)
 	}
-	if word == "ops" {
-		ops := c.listTable("operation command required")
-		for i, s := range opNames() {
-			ops.row(s.word, cmp.Or(commandOf(ledger.OpKinds()[i]), commitCommand.Words), s.meaning)
-		}
-		ops.flush()
-		return true
-	}
-	for _, kind := range ledger.OpKinds() {
-		if strings.EqualFold(kind.String(), word) {
-			c.helpOperation(kind)
-			return true
-		}
-	}
-	return false
+	t.flush()
 }
 
 func (c *call) helpOperation(kind ledger.OpKind) {
@@ -137,4 +132,126 @@ var versionCommand = command{
 			fact{"platform", runtime.GOOS + "/" + runtime.GOARCH})
 		return nil
 	},
+}
+
+// All help is generated from the table of commands.
+
+// writeOverview lists the commands whose first word is group, or all if group is "".
+func writeOverview(w io.Writer, table []command, group string) {
+	title := "ledgerctl commits to an asset ledger, reads it and maintains its log."
+	if group != "" {
+		title = "The commands of ledgerctl " + group + ":"
+	}
+	fmt.Fprintf(w, "%s\n\n", title)
+	if group == "" {
+		fmt.Fprint(w, "usage: ledgerctl COMMAND [arguments] [flags]\n\n")
+	}
+	t := newTable(w)
+	for _, cmd := range table {
+		first, _, _ := strings.Cut(cmd.Words, " ")
+		if title := sections[cmd.Words]; group == "" && title != "" {
+			if len(t.rows) > 0 {
+				t.row("")
+			}
+			t.row(title + ":")
+		}
+		if !cmd.Hidden && (group == "" || first == group) {
+			t.row("  "+strings.TrimSpace(cmd.Words+" "+cmd.Args), cmd.Purpose)
+		}
+	}
+	t.flush()
+	fmt.Fprint(w, "\nledgerctl COMMAND -h       describes a command\n")
+	if group == "" {
+		fmt.Fprint(w, "ledgerctl help connecting  lists the flags of every command: addresses, tokens, output\n"+
+			"ledgerctl help ops         lists the operations; help TransferFungible describes one\n\n"+exitHelp)
+	}
+}
+
+// sections has the titles in the overview, by the first command of each section.
+var sections = map[string]string{
+	"create":         "change it, one operation at a time",
+	"commit":         "transactions, and classes",
+	"read container": "read and follow it",
+	"health":         "run and maintain it",
+	"version":        "about ledgerctl",
+}
+
+func writeConnecting(w io.Writer) {
+	fmt.Fprint(w, "Every command has these flags. They may come before or after its arguments.\n")
+	writeFlags(w, new(command).flagSet(), new(flag.FlagSet))
+	fmt.Fprint(w, "\nEvery flag can also be set in the environment, as LEDGER_ and its name in capitals, such as\nLEDGER_WRITE_URL for -write-url.\n\n"+
+		"Both addresses must belong to one ledger: a verb reads the decimals of an AMOUNT from the read daemon. It does not commit\n"+
+		"if the ids of the two logs differ. It can't tell if one log is a copy of the other, or if the token lacks the scope log.\n"+
+		"In that case it commits, and -dry-run reports that they were not compared.\n")
+}
+
+const exitHelp = `exit codes:
+  0  done
+  1  failure
+  2  wrong usage
+  3  rejected by the ledger
+  4  no response: connection, timeout, or a failure of the daemon
+  5  stale: freshness or a read missed its limit
+  6  the log is damaged
+  130, 143  stopped by a signal: Ctrl-C, or SIGTERM
+`
+
+func (cmd *command) writeHelp(w io.Writer) {
+	fmt.Fprintf(w, "ledgerctl %s: %s\n\nusage: ledgerctl %s [flags]\n", cmd.Words, cmd.Purpose, strings.TrimSpace(cmd.Words+" "+cmd.Args))
+	if cmd.Notes != "" {
+		fmt.Fprintf(w, "\n%s\n", cmd.Notes)
+	}
+	writeFlags(w, cmd.flagSet(), new(command).flagSet())
+	fmt.Fprintf(w, "\nexamples:\n  ledgerctl %s\n  ledgerctl %s\n\nledgerctl help connecting lists the flags of every command, such as -o json.\n", cmd.Examples[0], cmd.Examples[1])
+}
+
+// writeFlags lists the flags that are in set but not in without.
+func writeFlags(w io.Writer, set, without *flag.FlagSet) {
+	t := newTable(w)
+	set.VisitAll(func(f *flag.Flag) {
+		if without.Lookup(f.Name) != nil {
+			return
+		}
+		value, usage := flag.UnquoteUsage(f)
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0s" {
+			usage += " (default " + f.DefValue + ")"
+		}
+		t.row("  -"+strings.TrimSpace(f.Name+" "+value), usage)
+	})
+	if len(t.rows) > 0 {
+		fmt.Fprint(w, "\nflags:\n")
+		t.flush()
+	}
+}
+
+var manCommand = command{
+	Words:    "__man",
+	Purpose:  "write the man page, for the build",
+	Hidden:   true,
+	Examples: [2]string{"__man", "__man -o table"},
+	Run: func(c *call) error {
+		c.out.WriteString(manPage(c.table))
+		return nil
+	},
+}
+
+// manPage returns the man page, with the help of all commands unchanged. See man(7) for
+// the macros.
+func manPage(table []command) string {
+	plain := strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", `\[u2026]`, "'", `\(aq`, "^", `\(ha`, "~", `\(ti`, "`", `\(ga`, "\n.", "\n\\&.")
+	var page strings.Builder
+	fmt.Fprintf(&page, ".TH LEDGERCTL 1 \"\" \"ledgerctl %s\"\n.SH NAME\nledgerctl \\- commit to an asset ledger, read it and maintain its log\n", plain.Replace(version.Version))
+	section := func(title string, write func(io.Writer)) {
+		var help strings.Builder
+		write(&help)
+		fmt.Fprintf(&page, ".SH %s\n.nf\n%s.fi\n", strings.ToUpper(title), plain.Replace(help.String()))
+	}
+	section("description", func(w io.Writer) { writeOverview(w, table, "") })
+	section("connecting", writeConnecting)
+	for i := range table {
+		if !table[i].Hidden {
+			section(table[i].Words, table[i].writeHelp)
+		}
+	}
+	return page.String()
 }

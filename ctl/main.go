@@ -70,14 +70,7 @@ func (c *call) run(args []string, env func(string) (string, bool)) error {
 	if err != nil {
 		return err
 	}
-	set := flag.NewFlagSet("ledgerctl "+cmd.Words, flag.ContinueOnError)
-	set.SetOutput(io.Discard)
-	set.Usage = func() {}
-	c.globals.declare(set)
-	run := cmd.Run
-	if cmd.Setup != nil {
-		run = cmd.Setup(set)
-	}
+	set, run := cmd.flags(&c.globals)
 	if err := settings.Parse(set, flags, env); err != nil {
 		return flagError(cmd, set, err)
 	}
