@@ -58,16 +58,14 @@ func exitCode(err error) int {
 		return exitDamaged
 	case errors.As(err, new(*client.NoAnswer)):
 		return exitSilent
-	case !errors.As(err, &refused):
+	case !errors.As(err, &refused) || refused.Status < 400:
 		return exitFailure
 	case refused.Status == http.StatusTooEarly:
 		return exitStale
 	case refused.Status >= 500:
 		return exitSilent
-	case refused.Status >= 400:
-		return exitRefused
 	}
-	return exitFailure
+	return exitRefused
 }
 
 // tell reports err, if there is one, and returns the exit code.
