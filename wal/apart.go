@@ -12,12 +12,13 @@ import (
 
 // ErrSameDir means that the target directory, whatever its name, is the log itself, a
 // part of it, or a part of another log. It also means that a log is within the
-// directory of its backup, or the other way round. It is returned before anything is
-// written.
+// directory of its backup, or the other way round. It is returned before any file of a
+// log is changed or removed.
 var ErrSameDir = errors.New("wal: the target must be separate from every log")
 
 // apartFrom returns ErrSameDir unless the target and parts are separate from the log
-// in dir, and the target is in no directory of any log. The target must not be a file.
+// in dir, and the target is outside the subdirectories that the programs keep in any
+// log's directory. It returns another error if the target is a file.
 func apartFrom(fsys FS, dir, target string, parts ...string) error {
 	if _, err := fsys.List(target); errors.Is(err, syscall.ENOTDIR) {
 		return fmt.Errorf("wal: %s is a file, or within one; give a directory", target)
@@ -74,8 +75,8 @@ func NotPartOfLog(dir string, o Options) error {
 }
 
 // notWithin returns a *partError if the target, or a directory above it, is one that
-// the programs keep in dir or in the directory of another log. Those directories are
-// cleared at times, and files in wal/ count as parts of that log.
+// the programs keep in dir or in the directory of another log. The programs delete
+// files in those directories, and treat files in wal/ as parts of that log.
 func notWithin(fsys FS, dir, target string) error {
 	for at, err := range upFrom(fsys, target) {
 		if err != nil {
@@ -168,8 +169,8 @@ func above(fsys FS, path string) (string, error) {
 }
 
 // noOthers returns an error if a directory has files whose names are not in own: a
-// backup or an archive would be mixed up with them. It ignores what systems keep in any
-// directory: lost+found, and names that begin with a dot.
+// backup or an archive would be mixed up with them. It ignores files that operating
+// systems create: lost+found, and names that begin with a dot.
 func noOthers(fsys FS, dir string, own ...string) error {
 	names, err := fsys.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {

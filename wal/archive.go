@@ -36,7 +36,7 @@ func Archive(dir, to string, below uint64, fsys FS) (report ArchiveReport, err e
 		return report, err
 	}
 	end := join(to, endName)
-	if log, err := fsys.Same(end, end); err != nil { // the same if it exists
+	if log, err := fsys.Same(end, end); err != nil { // true if END exists
 		return report, err
 	} else if log {
 		return report, fmt.Errorf("%w: %s is the directory of another log", ErrSameDir, to)

@@ -11,12 +11,12 @@ import (
 //   - spares creates the spare segment, slowly unless Append waits for it, and
 //     retries once a second while the disk is full;
 //   - copies syncs the frames that PutCopy writes;
-//   - ends syncs END once a second, so that, after a power failure, damage can be
-//     distinguished from the last batches of the log;
+//   - ends syncs END once a second, so that, after a power failure, damage to
+//     durable frames can be distinguished from an unfinished last frame;
 //   - wakes wakes sleeping readers. It is separate from Append because waking
 //     another process costs about 20 µs. Readers map END read-only, so they can't
-//     count themselves there, and only a system call can tell whether any reader
-//     is sleeping.
+//     register there, and only a system call can tell whether any reader is
+//     sleeping.
 type shell struct {
 	w     *Writer
 	quit  chan struct{}

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// A backup is a log directory: a copy, header by header and frame by frame, up to
-// the durable end, with zeroes after it, the checkpoints, and an END. A daemon can
-// start on it as on the original.
+// A backup is a log directory. It has every header and frame of the original up to
+// the durable end, zeroes after that, the checkpoints, and an END. A daemon can start
+// on it as on the original.
 //
 // An unfinished backup never looks complete. Until everything else is durable, the
 // END of a new copy contains a marker that every open rejects. A copy that is
@@ -363,8 +363,8 @@ func (b *backup) writeEnd() error {
 	return b.putEnd(h.Marshal(b.End))
 }
 
-// putEnd replaces the copy's END. No process has that file mapped, because b holds
-// the lock.
+// putEnd replaces the copy's END. No writer has that file mapped, because b holds the
+// lock.
 func (b *backup) putEnd(page []byte) error {
 	if err := b.fs.Remove(join(b.out, endTemp)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -9,8 +9,8 @@ import (
 // durable end.
 
 // findEnd finds the durable end of the original, where the copy will end. If END is
-// missing or garbled, and no writer uses the log, the frames decide, as at the
-// next start. A durable end that a power cut has garbled could end the copy too
+// missing or garbled, and no writer uses the log, the frames decide, as they would at
+// the next start. A durable end that a power cut has garbled could end the copy too
 // early, and the copy would look complete.
 func (b *backup) findEnd() error {
 	live, err := logLocked(b.fs, b.dir) // first, as in Verify

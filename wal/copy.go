@@ -80,7 +80,7 @@ func (o *Options) checkCopy(dir string) error {
 	}
 	of, err := CopyOf(dir, *o)
 	if err == nil && of != "" {
-		err = fmt.Errorf("%w: %s is filled from %s, and must not be written by a daemon of its own; `ledgerctl log detach` makes it an independent log", ErrCopy, dir, of)
+		err = fmt.Errorf("%w: %s is filled from %s, so no write daemon may be started on it; `ledgerctl log detach` makes it an independent log", ErrCopy, dir, of)
 	}
 	return err
 }

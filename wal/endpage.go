@@ -13,7 +13,7 @@ import (
 // A BootID identifies one boot of the machine. It is zero if unknown.
 type BootID [16]byte
 
-// Offsets of the words in END that change, except endCRCAt.
+// Offsets of words in END; see doc.go.
 const (
 	endEpochAt   = 48
 	endDurableAt = 64 // on one cache line with the next word

@@ -31,9 +31,9 @@ var (
 	// ErrBeyond is returned by Seek and SeekAfter for a global_seq that is not
 	// durable yet.
 	ErrBeyond = errors.New("wal: beyond the durable end")
-	// ErrArchiving means that an archive run moved segments or checkpoints while
+	// ErrArchiving means that segments were archived, or checkpoints removed, while
 	// they were being read. Start again.
-	ErrArchiving = errors.New("wal: segments or checkpoints were moved away in the meantime; try again")
+	ErrArchiving = errors.New("wal: segments were archived, or checkpoints removed, in the meantime; try again")
 	// ErrForeign is returned for a frame that is not the next one of this log.
 	// Create the copy again.
 	ErrForeign = errors.New("wal: part of another log, or of another history of this log")
@@ -103,7 +103,8 @@ func (e *CorruptError) damage() string {
 	return fmt.Sprintf("wal: %s at offset %d, after global_seq %d: damaged (%s)%s", e.File, e.Offset, e.Seq, e.Rule, cause)
 }
 
-// repairError is a *CorruptError as Repair reports it, without the advice to run it.
+// repairError is a *CorruptError as Repair reports it: without the advice, which
+// includes running Repair.
 type repairError struct{ *CorruptError }
 
 func (e repairError) Error() string { return e.damage() }

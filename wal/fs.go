@@ -17,8 +17,8 @@ type FS interface {
 	Open(name string, write bool) (File, error)
 	// Rename replaces newname if it exists. It is durable after SyncDir.
 	Rename(oldname, newname string) error
-	// Link gives a file a second name, which must not exist. It fails between some
-	// directories, and on some filesystems.
+	// Link gives a file a second name, which must not exist. It fails if the two
+	// names are on different filesystems, and on filesystems without hard links.
 	Link(oldname, newname string) error
 	Remove(name string) error
 	// Same reports whether two names lead to the same file or directory. It returns

@@ -113,7 +113,7 @@ func (w *Writer) survey() (*finding, error) {
 	}
 	w.id = d.segments[0].head.ID
 	if o := w.o.Origin; o != nil && o.ID != w.id {
-		return nil, fmt.Errorf("%w: %s holds the log %s, but the copy is to be one of the log %s", ErrForeign, w.dir, w.id, o.ID)
+		return nil, fmt.Errorf("%w: %s holds log %s, but must be a copy of log %s", ErrForeign, w.dir, w.id, o.ID)
 	}
 	w.last = Frame{First: t.at.next, Time: t.at.time, Digest: t.at.digest}
 	return found, nil
@@ -171,8 +171,8 @@ func (w *Writer) start() error {
 			return err
 		}
 	}
-	// An old spare, or part of one. After a crash during a cut, only its name may
-	// be left.
+	// Remove an old spare, or part of one. After a crash during a cut, next.tmp may
+	// also be a second name of the new segment.
 	if err := w.fs.Remove(w.path(segmentDir, spareName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -190,9 +190,9 @@ func refusal(r *rule, cause error) error {
 }
 
 // signLock writes to LOCK which process holds it, for people, and in which boot it was
-// taken, for the next Open. It is called last: an Open that finds the current boot in
-// LOCK may rewrite the end of the log. Until END is valid again, that end may be from
-// an earlier boot, and acknowledged.
+// taken, for the next Open. It is called last. An Open that finds the current boot in
+// LOCK may rewrite the last frames of the log. Before END is valid, those may be frames
+// that an earlier boot acknowledged, which must not be rewritten.
 func (w *Writer) signLock(boot BootID) error {
 	text := fmt.Sprintf("boot %x pid %d since %s", boot[:], os.Getpid(), time.Unix(0, w.o.Now()).UTC().Format(time.RFC3339))
 	_, err := w.lock.lock.WriteAt(fmt.Appendf(nil, "%-*s\n", lockSize-1, text), 0)

@@ -14,9 +14,9 @@ type Options struct {
 	Rand        io.Reader    // source of the log id; default is crypto/rand
 
 	// Origin makes a new log begin as another log did, or with one of the other
-	// log's segments. The new log is then filled by AppendCopy. If the log exists
-	// already, it must have the id of the other log. If it is nil, the new log is
-	// independent.
+	// log's segments. The new log is then filled with PutCopy or AppendCopy. If the
+	// log exists already, it must have the id of the other log. If Origin is nil, the
+	// new log is independent.
 	Origin *Origin
 	// Copy permits Open to open a directory that MarkCopy has marked.
 	Copy bool

@@ -26,8 +26,8 @@ func waitWord(w *atomic.Uint32, old uint32, timeout time.Duration) {
 // wakeWord does nothing: waitWord polls.
 func wakeWord(*atomic.Uint32) {}
 
-// Boot returns zero, since the boot is unknown here. Recovery then rewrites the
-// frames that it trusts.
+// Boot returns zero, since the boot is unknown here. Recovery then rewrites the valid
+// frames that may not be synced.
 func (OS) Boot() (BootID, error) { return BootID{}, nil }
 
 func (OS) CopyOnWrite(string) bool { return false }

@@ -104,8 +104,8 @@ func (r *Reader) Moved() int64 {
 	return int64(moved)
 }
 
-// Next returns the next durable frame, or ErrEnd if there is none yet. The
-// frame is valid until the next call to any method except Durable and Wait.
+// Next returns the next durable frame, or ErrEnd if there is none yet. The frame is
+// valid until the next call to any method except Durable, Moved, Wait and LogID.
 // *CorruptError and ErrReplaced are final for the Reader.
 func (r *Reader) Next() (*Frame, error) {
 	durable, err := r.checkEnd()
@@ -282,7 +282,7 @@ func (r *Reader) missing(path string, first uint64) error {
 		return &ArchivedError{Seq: first, First: firsts[0]}
 	}
 	if r.end.Stale() {
-		return fmt.Errorf("%w: %s and END are gone", ErrReplaced, path)
+		return fmt.Errorf("%w: %s is gone, and END is gone or a different file", ErrReplaced, path)
 	}
 	return &CorruptError{File: path, Seq: first - 1, Rule: ruleGap, Err: fmt.Errorf("the file is missing, but END is %d", r.high)}
 }

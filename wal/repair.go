@@ -36,12 +36,12 @@ type RepairReport struct {
 
 // Repair makes a log that Open rejects usable again, by ending it at its last valid
 // frame. This loses acknowledged commits. It also sets damaged checkpoints aside,
-// which loses no commits. It refuses to do that if segments are archived and no
-// valid checkpoint would be left. Without o.Accept it changes nothing and reports
-// what would be lost. It deletes nothing: it copies damaged bytes, and renames
-// later segments and bad checkpoints. Readers of a log that was shortened get
-// ErrReplaced. It returns ErrNoLog if there is no log. In that case, and whenever
-// o.Accept is not set, it creates no LOCK.
+// which loses no commits. It returns an error, and changes nothing, if no segment can
+// be kept, or if segments are archived and no valid checkpoint would be left. Without
+// o.Accept it changes nothing and reports what would be lost. It deletes nothing: it
+// copies damaged bytes, and renames later segments and bad checkpoints. Readers of a
+// log that was shortened get ErrReplaced. It returns ErrNoLog if there is no log. In
+// that case, and whenever o.Accept is not set, it creates no LOCK.
 //
 // END is moved back last. So an interrupted repair leaves a log that Open rejects,
 // and can be repeated.
@@ -110,7 +110,7 @@ func (p *repair) survey() error {
 		damage, ok := errors.AsType[*CorruptError](err)
 		if !ok || damage.Rule == ruleUnreadable {
 			p.Reason = err
-			return err // no log, a newer version, or an unreadable disk: another disk or program may still be able to read the log
+			return err // no log, or one that may still be readable: with a newer program, or from a copy on another disk
 		}
 		p.Reason = repairError{damage}
 	}

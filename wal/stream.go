@@ -75,7 +75,7 @@ func (h *StreamHead) Append(dst []byte) []byte {
 // wrote them.
 func (h *StreamHead) Parse(b []byte) error {
 	if len(b) != StreamHeaderSize || string(b[:4]) != streamMagic {
-		return errors.New("wal: this is not a stream of a log: its header differs")
+		return fmt.Errorf("wal: this is not a log stream: its header does not begin with %q", streamMagic)
 	}
 	if got := crc32.Checksum(b[:60], castagnoli); got != le.Uint32(b[60:]) {
 		return fmt.Errorf("wal: the CRC of the stream header is %08x, but its bytes give %08x", le.Uint32(b[60:]), got)
@@ -129,9 +129,9 @@ func (r *Reader) Forget() {
 	}
 }
 
-// A StreamReader reads a stream. It checks everything that a frame and its segment
-// show by themselves. AppendCopy checks whether the frame follows the previous one.
-// Its memory is bounded by the largest frame.
+// A StreamReader reads a stream. It checks each frame by itself, with ParseFrame.
+// PutCopy checks whether the frame follows the previous one. A StreamReader's memory
+// is bounded by the largest frame.
 type StreamReader struct {
 	StreamHead
 	Durable uint64 // durable end of the sender's log, as last reported

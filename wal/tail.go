@@ -23,7 +23,7 @@ type tail struct {
 // A group describes which frames a crash can have interrupted.
 type group struct {
 	any   bool // several frames, since the log is a copy
-	known bool // in the boot in which they were written, these are the frames that END does not cover
+	known bool // END shows which frames these are, until the machine is restarted: those that it does not cover
 }
 
 // group returns which frames of the directory a crash can have interrupted.
@@ -186,8 +186,8 @@ func (t *tail) survey(w *walker, acknowledged uint64) error {
 			b, off = b[frameAlign:], off+frameAlign
 		}
 	}
-	// The rest of a torn frame can also follow a seal that was written over it, if
-	// the zeroing was synced and that sync failed.
+	// The rest of a torn frame can also follow a seal that was written in its place,
+	// if the sync of the zeroes failed.
 	if t.strayEnd > t.at.off+maxFrame(t.seg.head.Size) {
 		t.facts |= farStray
 	}

@@ -66,8 +66,8 @@ func (f *Frame) AppendWire(dst []byte) []byte { return append(dst, f.wire...) }
 // the next one. The frame aliases b. io.ErrUnexpectedEOF means that b ends within
 // the frame.
 //
-// ParseFrame does not check whether the frame is the next one of the log;
-// AppendCopy does.
+// ParseFrame does not check whether the frame is the next one of the log; PutCopy
+// does.
 func ParseFrame(b []byte, id LogID, segment uint64) (f Frame, rest []byte, err error) {
 	if len(b) < frameHeaderSize {
 		return f, b, io.ErrUnexpectedEOF
@@ -108,9 +108,9 @@ func ParseFrame(b []byte, id LogID, segment uint64) (f Frame, rest []byte, err e
 // must not be called during Append.
 func (w *Writer) Segment() uint64 { return w.seg.head.First }
 
-// Encode does to a frame what Append would do, but writes nothing to the log. It
-// sets Chain and Segment, and appends the wire form to dst, which the frame then
-// aliases. AppendCopy can then write the frame. The frame must have its Time.
+// Encode encodes a frame as Append would, but writes nothing to the log. It sets
+// Chain and Segment, and appends the wire form to dst, which the frame then aliases.
+// PutCopy can then write the frame. f.Time must be set.
 func (w *Writer) Encode(dst []byte, f *Frame) ([]byte, error) {
 	if err := w.Err(); err != nil {
 		return dst, err

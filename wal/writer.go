@@ -13,9 +13,10 @@ import (
 
 // A Writer appends to a log.
 //
-// Only one goroutine at a time may call Append and Close. Any goroutine may call
-// the other methods. The core is synchronous. Unless Options.Manual is set, a thin
-// shell (background.go) creates spares, syncs END and wakes readers.
+// Only one goroutine at a time may call Append, Encode, PutCopy, AppendCopy, Segment
+// and Close. Any goroutine may call the other methods after Start. The core is
+// synchronous. Unless Options.Manual is set, a thin shell (background.go) creates
+// spares, syncs END and wakes readers.
 type Writer struct {
 	dir  string
 	o    Options
@@ -25,7 +26,7 @@ type Writer struct {
 	end  Page     // END, mapped
 
 	epoch   uint64            // epoch of END, as long as this writer is the only one
-	durable *atomic.Uint64    // in END; stored only by Append
+	durable *atomic.Uint64    // in END; stored only by moveEnd
 	moved   *atomic.Uint64    // in END; Unix nanoseconds, stored before durable
 	checks  [2]*atomic.Uint64 // in END; complement of the durable end, stored before it, alternately in one of the two
 	wakes   *atomic.Uint32    // in END; changed after durable
@@ -42,7 +43,7 @@ type Writer struct {
 	safe    uint64    // last durable commit
 	flight  int64     // bytes that PutCopy wrote and no sync has covered
 	syncing bool      // a goroutine syncs frames of PutCopy
-	landed  sync.Cond // signals that it has ended
+	landed  sync.Cond // signals that this sync has ended
 	room    int64     // bytes left for data frames in the segment
 	sp      spareState
 	err     error // the first failure; never reset

@@ -6,8 +6,8 @@ import "math/rand/v2"
 // one of 0 … n-1. For a sector, the last choice is that it is garbled.
 type Chooser interface{ Choose(n int) int }
 
-// dice makes all choices of a disk: the fates of things in flight, all of which a
-// test can try, and the noise in garbled sectors.
+// dice makes all choices of a disk: the fates of things in flight, which a test can
+// enumerate (see Choices), and the noise in garbled sectors, which is always random.
 type dice struct {
 	fates Chooser
 	noise *rand.Rand

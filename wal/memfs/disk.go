@@ -233,8 +233,8 @@ func (d *Disk) ReadFile(name string) ([]byte, error) {
 	return b, nil
 }
 
-// WriteFile creates or replaces a file, durably, as damage or the restore of a
-// backup does. Its directory must exist.
+// WriteFile durably creates or replaces a file, to simulate damage or a restore from a
+// backup. Its directory must exist.
 func (d *Disk) WriteFile(name string, b []byte) error {
 	dir, base, err := d.find(name)
 	if err != nil {
