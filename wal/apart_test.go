@@ -23,7 +23,7 @@ func aliases(t *testing.T, dir string) map[string]string {
 	}
 }
 
-// TestWritesIntoItself checks that neither an archive nor a backup can go into
+// TestWritesIntoItself checks that neither an archive nor a backup is written into
 // the log that it reads. An archive into DIR/wal once took each segment for the
 // copy that an interrupted run had left, and removed it.
 func TestWritesIntoItself(t *testing.T) {
@@ -39,10 +39,10 @@ func TestWritesIntoItself(t *testing.T) {
 	for _, part := range logDirs(dir) {
 		for name, to := range aliases(t, part) {
 			if _, err := Archive(dir, to, 100, nil); !errors.Is(err, ErrSameDir) {
-				t.Errorf("archive to %s by %s: %v", part, name, err)
+				t.Errorf("archive to %s by %s: got %v, want ErrSameDir", part, name, err)
 			}
 			if _, err := Backup(dir, to, BackupOptions{}); !errors.Is(err, ErrSameDir) {
-				t.Errorf("backup to %s by %s: %v", part, name, err)
+				t.Errorf("backup to %s by %s: got %v, want ErrSameDir", part, name, err)
 			}
 		}
 	}
@@ -53,10 +53,10 @@ func TestWritesIntoItself(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := Backup(dir, out, BackupOptions{}); !errors.Is(err, ErrSameDir) {
-				t.Errorf("backup to a directory whose %s leads to the log by %s: %v", part, name, err)
+				t.Errorf("backup to a directory whose %s leads to the log by %s: got %v, want ErrSameDir", part, name, err)
 			}
 			if names, _ := (OS{}).List(out); len(names) != 1 {
-				t.Errorf("the rejected backup wrote %v", names)
+				t.Errorf("after a rejected backup, the target contains %v, want only %s", names, part)
 			}
 		}
 	}
@@ -65,10 +65,10 @@ func TestWritesIntoItself(t *testing.T) {
 	}
 }
 
-// TestWritesWithinTheLogsDirectories checks that neither an archive nor a
-// backup can go below a directory that programs or people clear. A mirror
-// removes everything in begin/, and people remove history/. An archive
-// may go next to them, in dir itself.
+// TestWritesWithinTheLogsDirectories checks that neither an archive nor a backup is
+// written below a directory of the log that programs or people clear. A mirror removes
+// everything in begin/, and people remove history/. An archive may be another directory
+// in dir itself.
 func TestWritesWithinTheLogsDirectories(t *testing.T) {
 	dir, w := longLog(t)
 	for _, part := range logDirs(dir)[1:] {
@@ -82,10 +82,10 @@ func TestWritesWithinTheLogsDirectories(t *testing.T) {
 		for _, to := range []string{part + "/new", part + "/sub", part + "/sub/new", link, link + "/new"} {
 			before := snapshot(t, dir)
 			if _, err := Archive(dir, to, w.LastSeq(), nil); !errors.Is(err, ErrSameDir) {
-				t.Errorf("archive to %s: %v", to, err)
+				t.Errorf("archive to %s: got %v, want ErrSameDir", to, err)
 			}
 			if _, err := Backup(dir, to, BackupOptions{}); !errors.Is(err, ErrSameDir) {
-				t.Errorf("backup to %s: %v", to, err)
+				t.Errorf("backup to %s: got %v, want ErrSameDir", to, err)
 			}
 			if after := snapshot(t, dir); after != before {
 				t.Errorf("%s: the log was changed", to)
@@ -97,13 +97,13 @@ func TestWritesWithinTheLogsDirectories(t *testing.T) {
 	}
 	for _, to := range []string{join(dir, "archive"), dir + "-archive"} {
 		if report, err := Archive(dir, to, w.LastSeq(), nil); err != nil || len(report.Moved) == 0 && to == join(dir, "archive") {
-			t.Errorf("archive to %s: moved %v, %v", to, report.Moved, err)
+			t.Errorf("archive to %s: moved %v, %v; want segments to be moved", to, report.Moved, err)
 		}
 	}
 }
 
-// TestBackupBesideTheLog checks that a backup can neither go below the log's directory
-// nor be restored to a directory above its own.
+// TestBackupBesideTheLog checks that a backup is neither written below the log's
+// directory nor restored to a directory above its own.
 func TestBackupBesideTheLog(t *testing.T) {
 	dir, _ := longLog(t)
 	store := t.TempDir()
@@ -118,10 +118,10 @@ func TestBackupBesideTheLog(t *testing.T) {
 	refused := func(from, to string) {
 		before := snapshot(t, dir) + snapshot(t, store)
 		if _, err := Backup(from, to, BackupOptions{}); !errors.Is(err, ErrSameDir) {
-			t.Errorf("from %s to %s: %v", from, to, err)
+			t.Errorf("backup from %s to %s: got %v, want ErrSameDir", from, to, err)
 		}
 		if after := snapshot(t, dir) + snapshot(t, store); after != before {
-			t.Fatalf("from %s to %s: something was written", from, to)
+			t.Fatalf("backup from %s to %s was rejected, but wrote files", from, to)
 		}
 	}
 	for _, out := range aliases(t, sub) {
@@ -137,9 +137,10 @@ func TestBackupBesideTheLog(t *testing.T) {
 	}
 }
 
-// TestWritesWithinAnotherLog checks the same for the directories of another
-// copy of the log, such as that of a mirror. Segments in its wal/ would count
-// as its own, and would leave a gap after those that it has copied so far.
+// TestWritesWithinAnotherLog checks that neither an archive nor a backup is written
+// into the directories of another copy of the log, such as a mirror. Segments in the
+// mirror's wal/ would count as its own, and would leave a gap after those that it has
+// copied so far.
 func TestWritesWithinAnotherLog(t *testing.T) {
 	dir, w := longLog(t)
 	other := t.TempDir()
@@ -148,11 +149,11 @@ func TestWritesWithinAnotherLog(t *testing.T) {
 	}
 	before := snapshot(t, dir) + snapshot(t, other)
 	if _, err := Archive(dir, other, w.LastSeq(), nil); !errors.Is(err, ErrSameDir) {
-		t.Errorf("archive to the directory of another log: %v", err)
+		t.Errorf("archive to the directory of another log: got %v, want ErrSameDir", err)
 	}
 	running := mustOpen(t, other, small())
 	if _, err := Archive(dir, other, w.LastSeq(), nil); !errors.Is(err, ErrSameDir) {
-		t.Errorf("archive to the directory of another log that is in use: %v", err)
+		t.Errorf("archive to the directory of another log that is in use: got %v, want ErrSameDir", err)
 	}
 	running.Close()
 	before = snapshot(t, dir) + snapshot(t, other)
@@ -163,17 +164,17 @@ func TestWritesWithinAnotherLog(t *testing.T) {
 			}
 		}
 		if _, err := Archive(dir, join(other, part), w.LastSeq(), nil); !errors.Is(err, ErrSameDir) {
-			t.Errorf("archive to %s of another log: %v", part, err)
+			t.Errorf("archive to %s of another log: got %v, want ErrSameDir", part, err)
 		}
 		if _, err := Backup(dir, join(other, part), BackupOptions{}); !errors.Is(err, ErrSameDir) {
-			t.Errorf("backup to %s of another log: %v", part, err)
+			t.Errorf("backup to %s of another log: got %v, want ErrSameDir", part, err)
 		}
 	}
 	if after := snapshot(t, dir) + snapshot(t, other); after != before {
 		t.Error("a log was changed")
 	}
 	if report, err := Archive(dir, join(other, "archive"), w.LastSeq(), nil); err != nil || len(report.Moved) == 0 {
-		t.Errorf("archive next to it: moved %v, %v", report.Moved, err)
+		t.Errorf("archive next to the other log's directories: moved %v, %v; want segments to be moved", report.Moved, err)
 	}
 }
 
@@ -188,11 +189,11 @@ func TestNewLogWithinAnother(t *testing.T) {
 	for _, part := range []string{segmentDir, ckptDir, readersDir, historyDir, beginName, segmentDir + "/new", historyDir + "/new/log"} {
 		err := NotPartOfLog(join(dir, part), Options{})
 		if want := join(dir, part) + " is part of the log in " + dir; !errors.Is(err, ErrSameDir) || err.Error() != want {
-			t.Errorf("%s: %v, want %s", part, err, want)
+			t.Errorf("%s: got %v, want %s", part, err, want)
 		}
 	}
 	if err := NotPartOfLog(dir+"-link", Options{}); !errors.Is(err, ErrSameDir) {
-		t.Errorf("a symbolic link to %s: %v", segmentDir, err)
+		t.Errorf("a symbolic link to %s: got %v, want ErrSameDir", segmentDir, err)
 	}
 	before := join(dir, ckptDir, "before")
 	w, err := Open(before, Options{})
@@ -202,16 +203,16 @@ func TestNewLogWithinAnother(t *testing.T) {
 	w.Close()
 	for _, at := range []string{dir, before, join(dir, "beside"), dir + "-new", "new"} {
 		if err := NotPartOfLog(at, Options{}); err != nil {
-			t.Errorf("%s: %v", at, err)
+			t.Errorf("NotPartOfLog(%s): got %v, want nil", at, err)
 		}
 	}
 }
 
-// A directory of the log belongs to it even before it exists.
+// TestArchiveIntoHistory checks that history/ is part of the log even if it is missing.
 func TestArchiveIntoHistory(t *testing.T) {
 	dir, w := longLog(t)
 	if _, err := Archive(dir, join(dir, historyDir), w.LastSeq(), nil); !errors.Is(err, ErrSameDir) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want ErrSameDir", err)
 	}
 	if _, err := os.Stat(join(dir, historyDir)); err == nil {
 		t.Error("the directory was created")
@@ -244,16 +245,16 @@ func TestLinksAreNoCopies(t *testing.T) {
 				put(segmentsPath(dir), to)
 				report, err := Archive(dir, to, w.LastSeq(), nil)
 				if kind == "symbolic" && (!errors.Is(err, ErrSameDir) || len(report.Moved) > 0) {
-					t.Errorf("archive: moved %v, %v", report.Moved, err)
+					t.Errorf("archive among %s links: moved %v, %v", kind, report.Moved, err)
 				}
 				if kind == "hard" { // as an interrupted run leaves them: the bytes stay
 					for _, name := range report.Moved {
 						if st, err := os.Lstat(join(to, name)); err != nil || !st.Mode().IsRegular() {
-							t.Errorf("archive: %s: %v", name, err)
+							t.Errorf("archive: %s is not a regular file: %v", name, err)
 						}
 					}
 					if err != nil || len(report.Moved) == 0 {
-						t.Errorf("archive: moved %v, %v", report.Moved, err)
+						t.Errorf("archive among %s links: moved %v, %v", kind, report.Moved, err)
 					}
 				} else if after := snapshot(t, dir); after != before {
 					t.Error("archive changed the log")
@@ -271,7 +272,7 @@ func TestLinksAreNoCopies(t *testing.T) {
 						put(join(dir, part), join(out, part))
 					}
 					if _, err := Backup(dir, out, BackupOptions{}); !errors.Is(err, ErrSameDir) || strings.Contains(err.Error(), "\n") {
-						t.Errorf("backup to a directory with links in %s: %v", parts, err)
+						t.Errorf("backup to a directory with links in %s: got %v, want one ErrSameDir", parts, err)
 					}
 				}
 			})
@@ -279,12 +280,13 @@ func TestLinksAreNoCopies(t *testing.T) {
 	}
 }
 
-// TestArchiveIntoBindMount does the same with a bind mount, as root.
+// TestArchiveIntoBindMount checks that an archive into a bind mount of the log's own
+// segments is rejected. Only root can run it.
 func TestArchiveIntoBindMount(t *testing.T) {
 	const inside = "WAL_TEST_BIND"
 	if dir := os.Getenv(inside); dir != "" {
 		if _, err := Archive(dir, dir+"-bound", 1<<40, nil); !errors.Is(err, ErrSameDir) {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want ErrSameDir", err)
 		}
 		return
 	}
@@ -328,7 +330,7 @@ func TestArchiveAmongAnotherLog(t *testing.T) {
 		}
 	}
 	if report, err := Archive(dir, archive, w.LastSeq(), nil); err == nil || len(report.Moved) > 0 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("got %+v, %v; want an error and no moved segment", report, err)
 	}
 }
 
@@ -336,7 +338,7 @@ type zeroRandom struct{}
 
 func (zeroRandom) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// TestOtherFilesInTheTarget checks that neither an archive nor a backup goes to a
+// TestOtherFilesInTheTarget checks that neither an archive nor a backup is written to a
 // directory with other files, unless it continues an earlier one. A rejected run leaves
 // the target as it was.
 func TestOtherFilesInTheTarget(t *testing.T) {
@@ -365,7 +367,7 @@ func TestOtherFilesInTheTarget(t *testing.T) {
 				t.Errorf("%s to a directory with %s succeeds", name, file)
 			}
 			if left, _ := filepath.Glob(to + "/*"); len(left) != 1 {
-				t.Errorf("%s to a directory with %s: %v", name, file, left)
+				t.Errorf("%s to a directory with %s: it now contains %v", name, file, left)
 			}
 		}
 		to := t.TempDir()
@@ -391,7 +393,7 @@ func TestTargetIsAFile(t *testing.T) {
 		_, copied := Backup(dir, to, BackupOptions{})
 		for _, err := range []error{archived, copied} {
 			if want := "wal: " + to + " is a file, or within one; give a directory"; err == nil || err.Error() != want {
-				t.Errorf("%v, want %s", err, want)
+				t.Errorf("got %v, want %s", err, want)
 			}
 		}
 	}

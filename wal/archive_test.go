@@ -36,7 +36,7 @@ func TestArchive(t *testing.T) {
 			report, err := Archive(dir, to, below, fsys)
 			moved := report.Moved
 			if err != nil || len(moved) != 1 {
-				t.Fatalf("moved %v, %v", moved, err)
+				t.Fatalf("moved %v, %v; want one segment", moved, err)
 			}
 			if err := checkSealed(OS{}, &segmentFile{path: join(to, moved[0]), head: mustHead(t, join(to, moved[0]))},
 				&segmentFile{path: join(segmentsPath(dir), segmentName(firsts[1])), head: mustHead(t, join(segmentsPath(dir), segmentName(firsts[1])))}); err != nil {
@@ -44,21 +44,21 @@ func TestArchive(t *testing.T) {
 			}
 			fill(t, w, 10, 2000) // the writer continues
 			if got := readAll(t, old); got != w.LastSeq() {
-				t.Errorf("a reader that had mapped the segment reached commit %d", got)
+				t.Errorf("a reader that had mapped the segment reached commit %d, want %d", got, w.LastSeq())
 			}
 			fresh := mustReader(t, dir, small())
 			var gone *ArchivedError
 			if _, err := fresh.Next(); !errors.As(err, &gone) || gone.First != firsts[1] {
-				t.Errorf("from the start: %v", err)
+				t.Errorf("Next from the start: got %v, want an ArchivedError with First %d", err, firsts[1])
 			}
 			if err := fresh.Seek(1); !errors.As(err, &gone) || gone.Seq != 1 {
-				t.Errorf("commit 1: %v", err)
+				t.Errorf("Seek(1): got %v, want an ArchivedError with Seq 1", err)
 			}
 			if err := inside.Seek(1); !errors.As(err, &gone) || gone.Seq != 1 {
-				t.Errorf("commit 1, by a reader that was in its segment: %v", err)
+				t.Errorf("Seek(1) by a reader in the archived segment: got %v, want an ArchivedError with Seq 1", err)
 			}
 			if err := fresh.Seek(firsts[1]); err != nil {
-				t.Errorf("the first commit that is left: %v", err)
+				t.Errorf("Seek to the first commit that is left: %v", err)
 			}
 			if _, err := Verify(dir, VerifyOptions{}); err != nil {
 				t.Error(err)
@@ -101,7 +101,7 @@ func TestArchiveKeepsWhatReadersNeed(t *testing.T) {
 	}
 	report, err := Archive(dir, to, w.LastSeq(), nil)
 	if err != nil || len(report.Moved) > 0 || report.Held != "slow" || report.Below != 0 {
-		t.Errorf("with a reader that has applied nothing: %+v, %v", report, err)
+		t.Errorf("with a reader that has applied nothing: got %+v, %v; want nothing moved", report, err)
 	}
 	r := mustReader(t, dir, small())
 	for applied := uint64(0); applied < firsts[2]-1; { // to the end of the second segment
@@ -114,18 +114,18 @@ func TestArchiveKeepsWhatReadersNeed(t *testing.T) {
 	}
 	report, err = Archive(dir, to, w.LastSeq(), nil)
 	if err != nil || len(report.Moved) != 1 || report.Held != "slow" || report.Below != firsts[2]-1 {
-		t.Errorf("with a slow reader: %+v, %v", report, err)
+		t.Errorf("with a slow reader: got %+v, %v; want one segment moved, below %d", report, err, firsts[2]-1)
 	}
 	if err := r.checkLast(); err != nil {
-		t.Errorf("the reader at the end of a segment: %v", err)
+		t.Errorf("checkLast of the reader at the end of a segment: %v", err)
 	}
 	if got := readAll(t, r); got != w.LastSeq() {
-		t.Errorf("the reader reached commit %d", got)
+		t.Errorf("the reader reached commit %d, want %d", got, w.LastSeq())
 	}
 	g.Close()
 	report, err = Archive(dir, to, w.LastSeq(), nil)
 	if err != nil || len(report.Moved) != len(firsts)-2 || report.Held != "" {
-		t.Errorf("when the reader is gone: %+v, %v", report, err)
+		t.Errorf("after the reader has closed: got %+v, %v; want %d segments moved", report, err, len(firsts)-2)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestArchiveRefusesDamage(t *testing.T) {
 	dir, w := longLog(t)
 	patch(t, segPath(t, dir, 0), segmentHeaderSize+100, flip, 1)
 	if report, err := Archive(dir, filepath.Join(t.TempDir(), "to"), w.LastSeq(), nil); err == nil || len(report.Moved) > 0 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("archive of a damaged log: got %+v, %v; want an error and nothing moved", report, err)
 	}
 	if _, err := os.Stat(segPath(t, dir, 0)); err != nil {
 		t.Error(err)

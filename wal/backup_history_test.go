@@ -169,7 +169,7 @@ func TestBackupOntoOwnHistory(t *testing.T) {
 			dir, w := longLog(t)
 			out := filepath.Join(t.TempDir(), "out")
 			if r, err := Backup(dir, out, BackupOptions{Place: placeIn}); err != nil || r.End != shared {
-				t.Fatalf("%+v, %v", r, err)
+				t.Fatalf("first backup: got %+v, %v; want End %d", r, err, shared)
 			}
 			c.do(t, out)
 			fill(t, w, c.more, 2000)
@@ -177,7 +177,7 @@ func TestBackupOntoOwnHistory(t *testing.T) {
 			for range 2 { // it stays rejected
 				_, err := Backup(dir, out, BackupOptions{Place: placeIn})
 				if err == nil || !strings.Contains(err.Error(), c.want) {
-					t.Errorf("got %v", err)
+					t.Errorf("got %v, want an error with %q", err, c.want)
 				}
 			}
 			if !maps.Equal(before, files(t, out)) {
@@ -212,7 +212,7 @@ func TestBackupOfDamagedLog(t *testing.T) {
 		before := files(t, out)
 		_, err = Backup(dir, out, BackupOptions{})
 		if damage := wantRule(t, err, c.rule); damage.File != seg || damage.Offset != c.at {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s: got %v, want damage in %s at offset %d", name, err, seg, c.at)
 		}
 		if !maps.Equal(before, files(t, out)) {
 			t.Errorf("%s: the copy was changed", name)
@@ -243,7 +243,7 @@ func TestBackupOntoTornMirror(t *testing.T) {
 	before := files(t, out)
 	_, err = Backup(dir, out, BackupOptions{})
 	if want := fmt.Sprintf("%s has bytes at offset", seg); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprintf("after global_seq %d,", at)) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error with %q, after global_seq %d", err, want, at)
 	}
 	if !maps.Equal(before, files(t, out)) {
 		t.Error("the copy was changed")
@@ -263,7 +263,7 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 	fill(t, w, 3, 2000)
 	before := files(t, out)
 	if _, err := Backup(dir, out, BackupOptions{Place: placeIn}); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), out) {
-		t.Errorf("onto a log in use: %v", err)
+		t.Errorf("onto a log in use: got %v, want ErrLocked with %s", err, out)
 	}
 	if !maps.Equal(before, files(t, out)) {
 		t.Error("the copy was changed")
@@ -279,10 +279,10 @@ func TestBackupOntoStartedCopy(t *testing.T) {
 	}
 	placed(t, out, place)
 	if report, err := Backup(dir, out, BackupOptions{Place: placeIn}); err != nil || !report.Continued || report.End != w.LastSeq() {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("got %+v, %v; want Continued and End %d", report, err, w.LastSeq())
 	}
 	if report, err := Verify(out, VerifyOptions{}); err != nil || report.LastSeq != w.LastSeq() {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("Verify of the copy: got %+v, %v; want LastSeq %d", report, err, w.LastSeq())
 	}
 }
 
@@ -309,7 +309,7 @@ func TestRestoredIsBackedUpAgain(t *testing.T) {
 	}
 	before := files(t, newer)
 	if err := backUp(restored, newer); err == nil || !strings.Contains(err.Error(), "after global_seq 120:") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want an error with \"after global_seq 120:\"", err)
 	}
 	if !maps.Equal(before, files(t, newer)) {
 		t.Error("the newer backup was changed")
@@ -338,7 +338,7 @@ func TestArchiveAmongAnotherHistory(t *testing.T) {
 	report, err := Archive(out, archive, w.LastSeq(), nil)
 	var damaged *CorruptError
 	if err == nil || !strings.Contains(err.Error(), "another history of this log") || errors.As(err, &damaged) {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("got %+v, %v; want an error about another history, and no CorruptError", report, err)
 	}
 	if !maps.Equal(before, files(t, archive)) {
 		t.Error("the archive was changed")

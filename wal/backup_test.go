@@ -37,7 +37,7 @@ func TestCheckpointFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := ClaimCheckpoints(dir, Options{}); !errors.Is(err, ErrLocked) {
-		t.Errorf("claimed twice: %v", err)
+		t.Errorf("second ClaimCheckpoints: got %v, want ErrLocked", err)
 	}
 	for _, seq := range []uint64{10, 20, 30} {
 		checkpointAt(t, dir, seq)
@@ -51,7 +51,7 @@ func TestCheckpointFiles(t *testing.T) {
 			return failed
 		})
 		if !errors.Is(err, failed) {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want %v", err, failed)
 		}
 	}
 	seqs, err := ListCheckpoints(dir, Options{})
@@ -68,7 +68,7 @@ func TestCheckpointFiles(t *testing.T) {
 	}
 	defer f.Close()
 	if b, err := io.ReadAll(f); err != nil || string(b) != "state 30" {
-		t.Errorf("read %q, %v", b, err)
+		t.Errorf("read %q, %v; want \"state 30\"", b, err)
 	}
 	claim.Close()
 	again, err := ClaimCheckpoints(dir, Options{})
@@ -95,15 +95,15 @@ func TestSeekAfter(t *testing.T) {
 	for i, p := range places { // includes the last frame of each segment
 		s := mustReader(t, dir, small())
 		if err := s.SeekAfter(p); err != nil {
-			t.Fatalf("after %d: %v", p.Seq, err)
+			t.Fatalf("SeekAfter(%d): %v", p.Seq, err)
 		}
 		f, err := s.Next()
 		if i == len(places)-1 {
 			if err != ErrEnd {
-				t.Errorf("at the end: %v", err)
+				t.Errorf("Next after the last frame: got %v, want ErrEnd", err)
 			}
 		} else if err != nil || f.First != p.Seq+1 {
-			t.Errorf("after %d: %v %v", p.Seq, f, err)
+			t.Errorf("Next after commit %d: got %v, %v; want the frame of commit %d", p.Seq, f, err, p.Seq+1)
 		}
 		for name, change := range map[string]func(p *Place){
 			"chain": func(p *Place) { p.Chain++ }, "time": func(p *Place) { p.Time++ },
@@ -113,12 +113,12 @@ func TestSeekAfter(t *testing.T) {
 			change(&q)
 			var mismatch *MismatchError
 			if err := s.SeekAfter(q); !errors.As(err, &mismatch) {
-				t.Errorf("another %s at %d: %v", name, p.Seq, err)
+				t.Errorf("SeekAfter with another %s at %d: got %v, want a MismatchError", name, p.Seq, err)
 			}
 		}
 	}
 	if err := r.SeekAfter(Place{Seq: w.LastSeq() + 1}); !errors.Is(err, ErrBeyond) {
-		t.Errorf("beyond the end: %v", err)
+		t.Errorf("SeekAfter beyond the end: got %v, want ErrBeyond", err)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestBackupContinues(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first.End != w.LastSeq() || first.Continued || first.Copied != first.Segments || first.Checkpoints != 1 {
-		t.Errorf("%+v", first)
+		t.Errorf("first backup: got %+v; want End %d, every segment and one checkpoint copied", first, w.LastSeq())
 	}
 	fill(t, w, 40, 2000)
 	second, err := Backup(dir, out, BackupOptions{})
@@ -139,10 +139,10 @@ func TestBackupContinues(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !second.Continued || second.Copied != second.Segments-first.Segments+1 || second.End != w.LastSeq() || second.Checkpoints != 0 {
-		t.Errorf("%+v", second)
+		t.Errorf("second backup: got %+v; want End %d, %d segments and no checkpoint copied", second, w.LastSeq(), second.Segments-first.Segments+1)
 	}
 	if third, err := Backup(dir, out, BackupOptions{}); err != nil || third.Copied != 0 || third.Bytes != 0 || third.Segments != second.Segments {
-		t.Errorf("with nothing new: %+v, %v", third, err)
+		t.Errorf("with nothing new: got %+v, %v; want nothing copied", third, err)
 	}
 	if got := readAll(t, mustReader(t, out, small())); got != w.LastSeq() {
 		t.Errorf("the copy ends at %d, the log at %d", got, w.LastSeq())
@@ -150,18 +150,18 @@ func TestBackupContinues(t *testing.T) {
 	copied := mustOpen(t, out, small())
 	fill(t, copied, 3, 100)
 	if _, err := Backup(dir, out, BackupOptions{}); !errors.Is(err, ErrLocked) {
-		t.Errorf("onto a log in use: %v", err)
+		t.Errorf("onto a log in use: got %v, want ErrLocked", err)
 	}
 	copied.Close()
 	if _, err := Backup(dir, out, BackupOptions{}); err == nil || !strings.Contains(err.Error(), "no longer the same log") {
-		t.Errorf("onto a copy that continued on its own: %v", err)
+		t.Errorf("onto a copy that continued on its own: got %v, want \"no longer the same log\"", err)
 	}
 	o := small()
 	o.Rand = bytes.NewReader([]byte("another log id.."))
 	other := mustOpen(t, filepath.Join(t.TempDir(), "other"), o)
 	fill(t, other, 1, 10)
 	if _, err := Backup(other.dir, out, BackupOptions{}); err == nil || !strings.Contains(err.Error(), "a log other than") {
-		t.Errorf("of another log: %v", err)
+		t.Errorf("backup of another log: got %v, want \"a log other than\"", err)
 	}
 }
 
@@ -194,19 +194,19 @@ func TestBackupIsNeverHalf(t *testing.T) {
 			_, err := Backup(dir, out, BackupOptions{FS: fsys})
 			if err == nil {
 				if n < 20 {
-					t.Errorf("only %d steps", n)
+					t.Errorf("only %d steps, want at least 20", n)
 				}
 				break
 			}
 			if !errors.Is(err, stop) {
-				t.Fatalf("step %d: %v", n, err)
+				t.Fatalf("step %d: got %v, want %v", n, err, stop)
 			}
 			report, err := Verify(out, VerifyOptions{})
 			if continued && err != nil || !continued && err == nil && report.End != w.LastSeq() {
-				t.Fatalf("step %d, continued %v: the rest is %+v, %v", n, continued, report, err)
+				t.Fatalf("step %d, continued %v: Verify of what is left: %+v, %v", n, continued, report, err)
 			}
 			if _, err := Backup(dir, out, BackupOptions{FS: noSync{}}); err != nil {
-				t.Fatalf("step %d: not completed: %v", n, err)
+				t.Fatalf("step %d: the next backup failed: %v", n, err)
 			}
 		}
 	}
@@ -216,7 +216,7 @@ func TestBackupIsNeverHalf(t *testing.T) {
 // has all frames. A copy that is not finished is rejected.
 func TestBackupWithoutEnd(t *testing.T) {
 	for name, change := range map[string]func(end string) error{
-		"its durable end is garbled": func(end string) error {
+		"with a garbled durable end": func(end string) error {
 			patch(t, end, endDurableAt, func(b []byte) { b[0] = 50 }, 1)
 			return nil
 		},
@@ -231,11 +231,11 @@ func TestBackupWithoutEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		if report, err := Backup(dir, out, BackupOptions{}); err != nil || report.End != w.LastSeq() {
-			t.Errorf("%s: %+v, %v", name, report, err)
+			t.Errorf("END %s: got %+v, %v; want End %d", name, report, err, w.LastSeq())
 			continue
 		}
 		if got := readAll(t, mustReader(t, out, small())); got != w.LastSeq() {
-			t.Errorf("%s: the copy ends at %d, the log at %d", name, got, w.LastSeq())
+			t.Errorf("END %s: the copy ends at %d, the log at %d", name, got, w.LastSeq())
 		}
 	}
 	dir, w := longLog(t)
@@ -250,7 +250,7 @@ func TestBackupCheckFails(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	bad := errors.New("bad digest")
 	if _, err := Backup(dir, out, BackupOptions{Check: func() error { return bad }}); !errors.Is(err, bad) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want %v", err, bad)
 	}
 	_, err := Open(out, small())
 	wantRule(t, err, "unfinished backup")
@@ -286,7 +286,7 @@ func TestBesideArchive(t *testing.T) {
 			}
 			done = true
 			if r, err := Archive(dir, to, below, nil); err != nil || len(r.Moved) < 2 {
-				t.Errorf("%+v, %v", r, err)
+				t.Errorf("archive: got %+v, %v; want at least two segments moved", r, err)
 			}
 		}, below, w.LastSeq()
 	}
@@ -309,10 +309,10 @@ func TestBesideArchive(t *testing.T) {
 			dir, archive, first, last := setUp(t)
 			out := filepath.Join(t.TempDir(), "out")
 			if r, err := Backup(dir, out, BackupOptions{FS: when(dir, n+1, archive)}); err != nil || r.End != last {
-				t.Fatalf("archived at opening %d: %+v, %v", n+1, r, err)
+				t.Fatalf("archived at opening %d: got %+v, %v; want End %d", n+1, r, err, last)
 			}
 			if r, err := Verify(out, VerifyOptions{}); err != nil || r.LastSeq != last {
-				t.Fatalf("archived at opening %d: the copy has %+v, %v", n+1, r, err)
+				t.Fatalf("archived at opening %d: Verify of the copy: got %+v, %v; want LastSeq %d", n+1, r, err, last)
 			}
 			r := mustReader(t, out, small())
 			if err := r.Seek(first); err != nil {
@@ -325,7 +325,7 @@ func TestBesideArchive(t *testing.T) {
 			dir, archive, _, last := setUp(t)
 			list, _, err := Stat(dir, when(dir, n+1, archive))
 			if err != nil || list[len(list)-1].Last != last {
-				t.Fatalf("archived at opening %d: %+v, %v", n+1, list, err)
+				t.Fatalf("archived at opening %d: got %+v, %v; want Last %d", n+1, list, err, last)
 			}
 		}
 	})
@@ -333,7 +333,7 @@ func TestBesideArchive(t *testing.T) {
 		dir, archive, _, _ := setUp(t)
 		_, err := Verify(dir, VerifyOptions{OnFrame: func(*FrameInfo) error { archive(); return nil }})
 		if !errors.Is(err, ErrArchiving) {
-			t.Errorf("got %v", err)
+			t.Errorf("got %v, want ErrArchiving", err)
 		}
 	})
 }

@@ -172,7 +172,7 @@ func TestFramesAllocateNothing(t *testing.T) {
 	w := mustOpen(t, dir, Options{Manual: true})
 	f, buf := testFrame(1, 10, 1000), []byte(nil)
 	if n := testing.AllocsPerRun(100, func() { buf, _ = appendFrame(buf[:0], f, 1, 2) }); n != 0 {
-		t.Errorf("encoding a frame: %v allocations", n)
+		t.Errorf("encoding a frame: %v allocations, want 0", n)
 	}
 	const frames = 200
 	for range frames {
@@ -189,6 +189,6 @@ func TestFramesAllocateNothing(t *testing.T) {
 	}
 	next()
 	if n := testing.AllocsPerRun(frames/2, next); n != 0 {
-		t.Errorf("reading a frame: %v allocations", n)
+		t.Errorf("reading a frame: %v allocations, want 0", n)
 	}
 }

@@ -37,7 +37,7 @@ func TestDroppedCheckpointsStayAway(t *testing.T) {
 		}
 		d.Crash()
 		if seqs, err := wal.ListCheckpoints(copyDir, options(d.Process(), nil)); err != nil || len(seqs) > 0 {
-			t.Fatalf("seed %d: checkpoints %d are back, %v", seed, seqs, err)
+			t.Fatalf("seed %d: got checkpoints %d, %v; want none", seed, seqs, err)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func firstOf(t *testing.T, d *memfs.Disk, i int) (first uint64) {
 		}
 	}
 	if len(segments) < 4 {
-		t.Fatalf("only %d segments", len(segments))
+		t.Fatalf("only %d segments, want at least 4", len(segments))
 	}
 	if _, err := fmt.Sscanf(segments[len(segments)-1-i], "%d.seg", &first); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ type unlinkable struct{ wal.FS }
 
 func (unlinkable) Link(string, string) error { return syscall.EXDEV }
 
-// archiveScene moves segments to an archive. Whatever happens, each segment is
+// archiveScene moves segments to an archive. After any failure, each segment is
 // complete in one of the two places, the log can be used, and the next run
 // completes the work.
 func archiveScene(name string, over func(*memfs.Process) wal.FS) errorScene {
@@ -166,7 +166,7 @@ func moveBack(d *memfs.Disk, before map[string][]byte) error {
 		return err
 	}
 	if len(archived) < 2 {
-		return fmt.Errorf("only %d segments were archived", len(archived))
+		return fmt.Errorf("only %d segments were archived, want at least 2", len(archived))
 	}
 	for name, b := range archived {
 		if _, err := d.ReadFile(crashDir + "/wal/" + name); err == nil {
@@ -185,7 +185,7 @@ func moveBack(d *memfs.Disk, before map[string][]byte) error {
 	return err
 }
 
-// backupScene copies a log, or continues an earlier copy. Whatever happens, the
+// backupScene copies a log, or continues an earlier copy. After any failure, the
 // log is unchanged, and an earlier copy stays complete. A new copy is complete
 // or rejected. The next run completes the work.
 func backupScene(name string, continued bool) errorScene {

@@ -22,7 +22,7 @@ type errorScene struct {
 	open    bool                                                // the scene begins with an open writer
 	again   func(d *memfs.Disk, r *run, failed error) error     // completes the work on a disk without faults; may be nil
 	check   func(d *memfs.Disk) error                           // at the end; may be nil
-	noCut   bool                                                // a power cut during the scene may do harm
+	noCut   bool                                                // a power cut during the scene may lose commits, so none is simulated
 	long    bool                                                // has many operations: only -exhaustive makes each of them fail in every way
 	rereads bool                                                // a failed read is tried once more before it counts
 	act     func(p *memfs.Process, w *wal.Writer, r *run) error // on the failing disk
@@ -84,8 +84,8 @@ func readAllBack(p *memfs.Process, _ *wal.Writer, r *run) error {
 	return err
 }
 
-// checkpointBytes returns content that is good enough as a checkpoint for
-// package wal.
+// checkpointBytes returns the content of a checkpoint, which package wal does not
+// interpret.
 func checkpointBytes(seq uint64) []byte { return bytes.Repeat([]byte{byte(seq)}, 3000) }
 
 func writeCheckpoints(p *memfs.Process, _ *wal.Writer, _ *run) error {
@@ -148,7 +148,7 @@ func killedIn(t *testing.T, d *memfs.Disk, r *run, frames int, in memfs.Op) {
 		return memfs.Fault{Kill: op == in && !spare}
 	})
 	if memfs.Survives(func() { r.append(w) }) {
-		t.Fatal("nothing was killed")
+		t.Fatal("the process was not killed")
 	}
 }
 
@@ -194,8 +194,8 @@ func harmless(op memfs.Op, name string) bool {
 	return op == memfs.OpClose || op == memfs.OpRemove && strings.HasSuffix(name, "next.tmp") || op == memfs.OpLocked
 }
 
-// TestErrorAtEveryStep makes operation n fail, alone or with all after it, for n =
-// 0, 1, 2 … until there is no operation n. It does so for everything that a log does.
+// TestErrorAtEveryStep makes operation n fail, alone or with all later ones, for n =
+// 0, 1, 2 … until there is no operation n. It does so in every scene.
 // Each error must be reported. The next open, with or without a power cut before it,
 // must find every acknowledged commit, and the log must continue.
 func TestErrorAtEveryStep(t *testing.T) {
@@ -237,7 +237,7 @@ func (s *errorScene) failInMode(t *testing.T, mode, every int) (faults int64) {
 		faults++
 	}
 	if n < 3 && raceFactor == 1 {
-		t.Errorf("only %d operations", n)
+		t.Errorf("only %d operations, want at least 3", n)
 	}
 	return faults
 }
@@ -276,7 +276,7 @@ func (s *errorScene) failAt(t *testing.T, n int, cause error, lasting, cut bool)
 		}
 		return false
 	case err == nil && !excused:
-		t.Fatalf("%s: not reported", where)
+		t.Fatalf("%s: the failure was not reported", where)
 	case errors.Is(err, errNotSticky) || err != nil && !errors.Is(err, cause):
 		t.Fatalf("%s: %v", where, err)
 	}

@@ -13,7 +13,7 @@ import (
 	"assetledger/wal/memfs"
 )
 
-var exhaustive = flag.Bool("exhaustive", false, "go through every bit and ten times as many crashes")
+var exhaustive = flag.Bool("exhaustive", false, "flip every bit, and try ten times as many crashes")
 
 const firstSegment = crashDir + "/wal/00000000000000000001.seg"
 
@@ -91,7 +91,7 @@ func TestEveryBitFlip(t *testing.T) {
 		}
 		t.Logf("%s: %d bytes, %d flips survived, %d were rejected", name, len(b), n.whole, n.refused)
 		if n.refused < within || name == firstSegment && within < 2000/step {
-			t.Errorf("%d flips were rejected, but %d were in bytes that matter", n.refused, within)
+			t.Errorf("%d flips were rejected, want at least %d, the number in bytes that matter", n.refused, within)
 		}
 		if name != firstSegment && n.refused > 0 {
 			t.Errorf("%s: %d flips were rejected, although the frames alone show where the log ends", name, n.refused)
@@ -121,7 +121,7 @@ func TestEveryTruncation(t *testing.T) {
 		}
 		t.Logf("%s: %d truncations survived, %d were rejected", name, n.whole, n.refused)
 		if (name == firstSegment) != (n.whole == 0) || (name != firstSegment) != (n.refused == 0) {
-			t.Errorf("%s: survived %d, rejected %d", name, n.whole, n.refused)
+			t.Errorf("%s: %d truncations survived, %d were rejected; want all of one kind", name, n.whole, n.refused)
 		}
 	}
 	for _, name := range []string{firstSegment, crashDir + "/END", crashDir + "/LOCK"} {
@@ -141,7 +141,7 @@ const (
 
 // TestEverySubsetOfSectors crashes the machine at each operation of a writer
 // that creates a log, appends, rotates, stops and opens again. For each crash
-// it tries every outcome of the sectors and names in flight, or a sample if
+// it tries every outcome for the sectors and names in flight, or a sample if
 // there are too many.
 func TestEverySubsetOfSectors(t *testing.T) {
 	combinations, samples := combinations, samples
@@ -277,6 +277,6 @@ func TestSyncThatLies(t *testing.T) {
 		}
 	}
 	if lost < 30 {
-		t.Errorf("only %d of 40 crashes of a lying disk were detected", lost)
+		t.Errorf("only %d of 40 crashes of a lying disk were detected, want at least 30", lost)
 	}
 }

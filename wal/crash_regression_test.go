@@ -36,7 +36,7 @@ func TestPowerCutGarblesEnd(t *testing.T) {
 			continue
 		}
 		if w.LastSeq() != r.acked || len(notices) != 1 || !strings.Contains(notices[0], "END was damaged") {
-			t.Errorf("%s: the log ends at %d of %d; %q", name, w.LastSeq(), r.acked, notices)
+			t.Errorf("%s: the log ends at %d, want %d; notices %q, want one that END was damaged", name, w.LastSeq(), r.acked, notices)
 		}
 		w.Close()
 		if err := r.recovers(d); err != nil {
@@ -47,7 +47,7 @@ func TestPowerCutGarblesEnd(t *testing.T) {
 
 // The zeroing of a torn frame may fail to reach the disk, though the next open
 // sees zeroes. If a seal is then written over the frame's beginning, the
-// remains after the seal must not be a reason to reject the log.
+// remains of the frame after the seal must not be a reason to reject the log.
 func TestRestOfTornFrameBehindSeal(t *testing.T) {
 	sealed := 0
 	for seed := range uint64(40) {
@@ -87,7 +87,7 @@ func TestRestOfTornFrameBehindSeal(t *testing.T) {
 		}
 	}
 	if sealed < 20 {
-		t.Errorf("only %d seals were written", sealed)
+		t.Errorf("only %d seals were written, want at least 20", sealed)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestSecondPowerCutHarmsNothing(t *testing.T) {
 		p := d.Process()
 		p.Plan(func(_ int, op memfs.Op, name string) (f memfs.Fault) {
 			if op == memfs.OpWrite && strings.HasSuffix(name, ".seg") {
-				t.Errorf("END garbled %v: recovery writes to %s", gone, name)
+				t.Errorf("END garbled %v: recovery writes to %s, want no write", gone, name)
 			}
 			return f
 		})
@@ -225,6 +225,6 @@ func TestUnreadableHeaderIsDamage(t *testing.T) {
 	}
 	var c *wal.CorruptError
 	if !errors.As(err, &c) || !errors.Is(err, syscall.EIO) || c.Rule != "unreadable" || c.Seq != last || c.Offset != 0 {
-		t.Errorf("after commit %d: %v", last, err)
+		t.Errorf("after commit %d: got %v, want rule \"unreadable\" at offset 0, and EIO", last, err)
 	}
 }

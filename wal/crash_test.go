@@ -10,15 +10,15 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// What these tests share: logs on a disk that can crash.
+// The crash tests share these helpers: logs on a disk that can crash.
 
 const (
 	crashDir     = "/log"
 	crashSegment = 64 << 10
 )
 
-// frameFor returns the frame that these tests append as the one that begins with commit
-// first. It is always the same, so first alone tells what must be read back.
+// frameFor returns the frame that these tests append from commit first on. It depends on
+// first only, so the tests know what must be read back.
 func frameFor(first uint64) *wal.Frame {
 	count := 1 + int(first%3)
 	size := []int{28000, 700, 20, 100, 1300, 900, 29000}[first%7] // the segment rotates before the seventh
@@ -167,9 +167,9 @@ func wellRefused(err error) error {
 	var c *wal.CorruptError
 	switch {
 	case !errors.As(err, &c):
-		return fmt.Errorf("not a rejection: %w", err)
+		return fmt.Errorf("not a CorruptError: %w", err)
 	case c.File == "" || c.Rule == "" || c.Offset < 0 || c.Offset > crashSegment:
-		return fmt.Errorf("a rejection without a place: %+v", c)
+		return fmt.Errorf("a rejection that does not name the place: %+v", c)
 	}
 	return nil
 }

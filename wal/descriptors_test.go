@@ -45,7 +45,7 @@ func TestNoDescriptors(t *testing.T) {
 		}
 		if left >= 0 {
 			if n < 3 {
-				t.Errorf("only %d openings", n)
+				t.Errorf("only %d openings, want at least 3", n)
 			}
 			return
 		}

@@ -40,10 +40,10 @@ func TestEndCutUnderWriter(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := use(w); !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), endName) {
-				t.Errorf("got %v", err)
+				t.Errorf("got %v, want ErrFailed with %s", err, endName)
 			}
 			if err := w.Append(testFrame(w.LastSeq()+1, 2, 100)); err == nil {
-				t.Error("it continues")
+				t.Error("the writer continues after END was truncated")
 			}
 			end := w.LastSeq()
 			w.Close()

@@ -28,7 +28,7 @@ func golden(t *testing.T, name string, b []byte) {
 		t.Fatalf("%v (run with -update)", err)
 	}
 	if got != string(want) {
-		t.Errorf("%s: the bytes on disk changed; got\n%s", name, got)
+		t.Errorf("%s: the bytes on disk changed; got\n%swant\n%s", name, got, want)
 	}
 }
 
@@ -75,13 +75,13 @@ func TestSegmentHeaderRoundTrip(t *testing.T) {
 	want := segmentHeader{ID: testID, Size: 1 << 20, First: 77, Prev: 5, Ordinal: 2, Created: 9}
 	var got segmentHeader
 	if err := got.Unmarshal(want.Marshal()); err != nil || got != want {
-		t.Fatalf("got %+v, %v", got, err)
+		t.Fatalf("got %+v, %v; want %+v", got, err, want)
 	}
 	for off := 0; off < segmentHeaderSize; off++ {
 		b := want.Marshal()
 		b[off] ^= 1
 		if got.Unmarshal(b) == nil {
-			t.Fatalf("a flip at %d is not detected", off)
+			t.Fatalf("a flipped bit in byte %d is not detected", off)
 		}
 	}
 	if got.Unmarshal(want.Marshal()[:100]) == nil {
@@ -118,7 +118,7 @@ func TestSegmentHeaderFields(t *testing.T) {
 		var h segmentHeader
 		err := h.Unmarshal(reseal(b))
 		if err == nil || errors.Is(err, ErrVersion) != c.version {
-			t.Errorf("%s: got %v", c.name, err)
+			t.Errorf("%s: got %v, want an error (ErrVersion: %v)", c.name, err, c.version)
 		}
 	}
 }
@@ -162,10 +162,10 @@ func TestFrameHeaderFields(t *testing.T) {
 			t.Fatalf("%s: the CRC does not match", c.name)
 		}
 		if err := h.Validate(b); err == nil || errors.Is(err, ErrVersion) != c.version {
-			t.Errorf("%s: got %v", c.name, err)
+			t.Errorf("%s: got %v, want an error (ErrVersion: %v)", c.name, err, c.version)
 		}
 		if h.Unmarshal(b, salt+1) {
-			t.Errorf("%s: validates with another salt", c.name)
+			t.Errorf("%s: the CRC matches with another salt", c.name)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestBeginsOutOfPlace(t *testing.T) {
 		err := w.peek()
 		var why *flaw
 		if c.ok && err != nil || !c.ok && (!errors.As(err, &why) || !why.misfit) {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: got %v, want success: %v", c.name, err, c.ok)
 		}
 	}
 }
@@ -209,18 +209,18 @@ func TestEachRecord(t *testing.T) {
 	var got []string
 	err := f.Each(func(seq uint64, rec []byte) error {
 		if seq != 5+uint64(len(got)) {
-			t.Errorf("seq %d", seq)
+			t.Errorf("got seq %d, want %d", seq, 5+uint64(len(got)))
 		}
 		got = append(got, string(rec))
 		return nil
 	})
 	if err != nil || strings.Join(got, ",") != "a,,ccc" || f.Last() != 7 {
-		t.Fatalf("got %q, %v, last %d", got, err, f.Last())
+		t.Fatalf("got %q, %v, last %d; want a, an empty record, ccc, last 7", got, err, f.Last())
 	}
 	nothing := func(uint64, []byte) error { return nil }
 	for n := range f.Body { // every truncation
 		if (&Frame{First: 5, Count: 3, Body: f.Body[:n]}).Each(nothing) == nil {
-			t.Errorf("a body cut at %d is accepted", n)
+			t.Errorf("a body of %d bytes, cut short, is accepted", n)
 		}
 	}
 	if (&Frame{First: 5, Count: 2, Body: f.Body}).Each(nothing) == nil {
@@ -237,7 +237,7 @@ func TestMaxBody(t *testing.T) {
 			t.Errorf("maxBody(%d) = %d, want %d", c.size, got, c.want)
 		}
 		if room := c.size - segmentHeaderSize - sealSize; 2*maxFrame(c.size) > room {
-			t.Errorf("segment of %d does not hold two largest frames", c.size)
+			t.Errorf("a segment of %d bytes does not hold two of the largest frames", c.size)
 		}
 	}
 	for _, bad := range []int64{1, 4096, 65537, 64<<10 + 512, maxSegment + 4096} {
@@ -251,7 +251,7 @@ func TestEndRoundTrip(t *testing.T) {
 	want := endHeader{ID: testID, Boot: BootID{1}, Epoch: 9}
 	var got endHeader
 	if d, err := got.Unmarshal(want.Marshal(12)); err != nil || d != 12 || got != want {
-		t.Fatalf("got %+v %d %v", got, d, err)
+		t.Fatalf("got %+v, durable end %d, %v; want %+v and 12", got, d, err, want)
 	}
 	for name, change := range map[string]func([]byte){
 		"magic": func(b []byte) { b[0]++ }, "reserved": func(b []byte) { b[12]++ },
@@ -260,17 +260,17 @@ func TestEndRoundTrip(t *testing.T) {
 		b := want.Marshal(12)
 		change(b)
 		if _, err := got.Unmarshal(b); err == nil || errors.Is(err, errEndAbsent) {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s: got %v, want an error other than errEndAbsent", name, err)
 		}
 	}
 	b := want.Marshal(12)
 	b[8] = 2
 	if _, err := got.Unmarshal(b); !errors.Is(err, ErrVersion) {
-		t.Errorf("newer: got %v", err)
+		t.Errorf("newer version: got %v, want ErrVersion", err)
 	}
 	for _, n := range []int{0, 100, 4096} {
 		if _, err := got.Unmarshal(make([]byte, n)); !errors.Is(err, errEndAbsent) {
-			t.Errorf("%d zeroes: got %v", n, err)
+			t.Errorf("%d zeroes: got %v, want errEndAbsent", n, err)
 		}
 	}
 }

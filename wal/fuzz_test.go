@@ -58,7 +58,7 @@ func FuzzScan(f *testing.F) {
 			t.Fatalf("unexpected kind of error: %v", err)
 		}
 		if int64(cap(w.buf)) > minSegment {
-			t.Errorf("%d bytes of memory", cap(w.buf))
+			t.Errorf("the walker uses %d bytes of memory, want at most %d", cap(w.buf), minSegment)
 		}
 		if !bytes.Equal(again, seg[segmentHeaderSize:w.at.off]) {
 			t.Error("the frames that were accepted would be written differently")
@@ -66,7 +66,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzFrameHeader puts arbitrary fields under a valid CRC. Fields that are
+// FuzzFrameHeader parses arbitrary fields with a valid CRC. Fields that are
 // accepted must survive a round trip.
 func FuzzFrameHeader(f *testing.F) {
 	f.Add(make([]byte, frameHeaderSize), uint32(0))
@@ -95,10 +95,10 @@ func FuzzFrameHeader(f *testing.F) {
 		again = h
 		again.Marshal(out, salt)
 		if !bytes.Equal(out, b) || again != h {
-			t.Errorf("%x became %x", b, out)
+			t.Errorf("header %x became %x after a round trip", b, out)
 		}
 		if h.size() > frameSize(bodyCap) {
-			t.Errorf("frame of %d bytes", h.size())
+			t.Errorf("a frame of %d bytes is accepted, the maximum is %d", h.size(), frameSize(bodyCap))
 		}
 	})
 }

@@ -93,7 +93,7 @@ func checkFrame(t testing.TB, f *Frame) {
 	size := len(f.Body)/int(f.Count) - recordPrefix
 	want := testFrame(f.First, int(f.Count), size)
 	if f.Digest != want.Digest || !bytes.Equal(f.Body, want.Body) || f.Time == 0 {
-		t.Fatalf("frame %d: got %d records, digest %x, %d bytes", f.First, f.Count, f.Digest, len(f.Body))
+		t.Fatalf("frame %d differs from the one that was appended: %d records, digest %x, %d bytes", f.First, f.Count, f.Digest, len(f.Body))
 	}
 }
 
@@ -113,7 +113,7 @@ func segPath(t testing.TB, dir string, i int) string {
 	t.Helper()
 	firsts, err := listSeqs(OS{}, segmentsPath(dir), segmentExt)
 	if err != nil || i >= len(firsts) {
-		t.Fatalf("no segment %d: %v %v", i, firsts, err)
+		t.Fatalf("no segment %d in %v: %v", i, firsts, err)
 	}
 	return join(segmentsPath(dir), segmentName(firsts[i]))
 }
@@ -138,7 +138,7 @@ func patch(t testing.TB, path string, off int64, change func(b []byte), n int) {
 
 func flip(b []byte) { b[0] ^= 0x10 }
 
-// copyDir copies a log, without sockets and locks.
+// copyDir copies the directory of a log. The copy is not locked.
 func copyDir(t testing.TB, from string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -360,6 +360,6 @@ func within(t testing.TB, c <-chan struct{}, what string) {
 	select {
 	case <-c:
 	case <-time.After(30 * time.Second):
-		t.Fatalf("%s did not happen", what)
+		t.Fatalf("%s did not happen within 30 s", what)
 	}
 }

@@ -62,7 +62,7 @@ func TestKill(t *testing.T) {
 				r = mustReader(t, dir, Options{})
 			}
 			if r.Wait(acked-1, time.Minute); r.Durable() < acked {
-				t.Fatalf("acknowledged %d, END is %d", acked, r.Durable())
+				t.Fatalf("commit %d was acknowledged, but END is %d", acked, r.Durable())
 			}
 			if last := readAll(t, r); last > 0 {
 				shown = last
@@ -77,16 +77,16 @@ func TestKill(t *testing.T) {
 		}
 		w := mustOpen(t, dir, Options{SegmentSize: minSegment})
 		if w.LastSeq() < acked || w.LastSeq() < shown {
-			t.Fatalf("last is %d, acknowledged %d, shown %d", w.LastSeq(), acked, shown)
+			t.Fatalf("the log ends at commit %d, but %d was acknowledged and %d shown", w.LastSeq(), acked, shown)
 		}
 		fill(t, w, 1, 900)
 		want := w.LastSeq()
 		w.Close()
 		if shown = readAll(t, r); shown != want {
-			t.Fatalf("the reader shows %d, want %d", shown, want)
+			t.Fatalf("the reader shows commits up to %d, want %d", shown, want)
 		}
 		if v, err := Verify(dir, VerifyOptions{}); err != nil || v.LastSeq != want {
-			t.Fatalf("%+v, %v", v, err)
+			t.Fatalf("Verify: got %+v, %v; want LastSeq %d", v, err, want)
 		}
 	}
 }

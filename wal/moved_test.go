@@ -17,22 +17,22 @@ func TestMoved(t *testing.T) {
 	}
 	opened := r.Moved()
 	if opened <= 100 || opened > clock {
-		t.Errorf("after opening: %d", opened)
+		t.Errorf("after opening, Moved is %d, want 101 to %d", opened, clock)
 	}
 	f := &Frame{First: 1, Count: 1, Body: AppendRecord(nil, []byte("x"))}
 	if err := w.Append(f); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.Moved(); got <= f.Time || got > clock {
-		t.Errorf("a batch with time %d was durable at %d; now it is %d", f.Time, got, clock)
+		t.Errorf("the batch has time %d, Moved is %d, and the clock is at %d; want them in this order", f.Time, got, clock)
 	}
 	if err := r.Close(); err != nil || r.Moved() != 0 {
-		t.Errorf("after Close: %d, %v", r.Moved(), err)
+		t.Errorf("after Close: Moved is %d, want 0; Close returned %v", r.Moved(), err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = Open(dir, o); err != nil { // END's word for this time must not count as reserved bytes
+	if _, err = Open(dir, o); err != nil { // the time in END must not be rejected as reserved bytes that are not zero
 		t.Fatal(err)
 	}
 }

@@ -34,7 +34,7 @@ func TestPrepareChangesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := w.Append(testFrame(last+1, 1, 1)); !errors.Is(err, errNotStarted) {
-				t.Errorf("append before Start: %v", err)
+				t.Errorf("append before Start: got %v, want errNotStarted", err)
 			}
 			r, err := w.OpenReader()
 			if err != nil {

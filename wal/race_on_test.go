@@ -2,6 +2,6 @@
 
 package wal_test
 
-// raceFactor is roughly how much slower the race detector makes a simulation.
+// raceFactor is roughly the factor by which the race detector slows down a simulation.
 // There is only one goroutine, so fewer runs are enough.
 const raceFactor = 10

@@ -30,11 +30,11 @@ func TestReaderShortOfFiles(t *testing.T) {
 			f, err = r.Next()
 		}
 		if err != nil || f.First != want {
-			t.Fatalf("instead of the frame from %d: %+v %v", want, f, err)
+			t.Fatalf("got %[2]v, %[3]v; want the frame that begins at commit %[1]d", want, f, err)
 		}
 		want = f.Last() + 1
 	}
 	if failures < 2 {
-		t.Errorf("only %d segments could not be opened", failures)
+		t.Errorf("only %d segments could not be opened, want at least 2", failures)
 	}
 }

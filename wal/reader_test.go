@@ -18,15 +18,15 @@ import (
 func TestReaderStartedFirst(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := OpenReader(filepath.Join(dir, "none"), Options{}); err != ErrNoLog {
-		t.Fatalf("no directory: %v", err)
+		t.Fatalf("without a directory: got %v, want ErrNoLog", err)
 	}
 	if _, err := OpenReader(dir, Options{}); err != ErrNoLog {
-		t.Fatalf("no log: %v", err)
+		t.Fatalf("without a log: got %v, want ErrNoLog", err)
 	}
 	w := mustOpen(t, dir, small())
 	r := mustReader(t, dir, Options{})
 	if _, err := r.Next(); err != ErrEnd || r.Durable() != 0 {
-		t.Fatalf("empty log: %v", err)
+		t.Fatalf("empty log: got %v, want ErrEnd and durable end 0", err)
 	}
 	if err := r.Seek(1); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestReaderStartedFirst(t *testing.T) {
 	}
 	fill(t, w, 1, 10)
 	if f, err := r.Next(); err != nil || f.First != 1 || r.Durable() != 2 || r.LogID() != w.LogID() {
-		t.Fatal(f, err)
+		t.Fatalf("got %v, %v; want the frame of commit 1", f, err)
 	}
 }
 
@@ -81,7 +81,7 @@ func follow(r *Reader, to uint64) error {
 		f, err := r.Next()
 		if err == ErrEnd {
 			if time.Now().After(deadline) {
-				return fmt.Errorf("stuck after %d", last)
+				return fmt.Errorf("no frame after commit %d within 60 s", last)
 			}
 			r.Wait(last, time.Second)
 			continue
@@ -90,7 +90,7 @@ func follow(r *Reader, to uint64) error {
 			return err
 		}
 		if f.First != last+1 || f.Last() > r.Durable() || f.Digest != testFrame(f.First, 1, 1).Digest {
-			return fmt.Errorf("frame %d..%d after %d, END %d", f.First, f.Last(), last, r.Durable())
+			return fmt.Errorf("wrong frame %d..%d after commit %d, with END at %d", f.First, f.Last(), last, r.Durable())
 		}
 		last = f.Last()
 	}
@@ -110,7 +110,7 @@ func TestNotDurableIsNotShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.Next(); err != ErrEnd {
-		t.Fatalf("a frame beyond END: %v", err)
+		t.Fatalf("Next before a frame beyond END: got %v, want ErrEnd", err)
 	}
 	w.durable.Store(6)
 	if f, err := r.Next(); err != nil || f.First != 5 {
@@ -137,20 +137,20 @@ func TestSeekEverywhere(t *testing.T) {
 			f, err := r.Next()
 			if seq == last+1 {
 				if err != ErrEnd {
-					t.Fatalf("%s: at the end: %v", name, err)
+					t.Fatalf("%s: Next at the end: got %v, want ErrEnd", name, err)
 				}
 				continue
 			}
 			if err != nil || f.First > seq || f.Last() < seq {
-				t.Fatalf("%s: seek %d: %v %v", name, seq, f, err)
+				t.Fatalf("%s: Next after Seek(%d): got %v, %v; want the frame of that commit", name, seq, f, err)
 			}
 			checkFrame(t, f)
 			if f, err := r.Next(); f != nil && f.First != seq+2-(seq+1)%2 {
-				t.Fatalf("%s: after seek %d comes %d, %v", name, seq, f.First, err)
+				t.Fatalf("%s: the second frame after Seek(%d) begins at %d, %v", name, seq, f.First, err)
 			}
 		}
 		if err := r.Seek(last + 2); !errors.Is(err, ErrBeyond) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Seek beyond the end: got %v, want ErrBeyond", name, err)
 		}
 	}
 }
@@ -163,13 +163,13 @@ func TestSparseIndexIsBounded(t *testing.T) {
 		}
 	}
 	if x.total > indexMax || len(x.places) != len(x.recent) || len(x.places) < 60 {
-		t.Errorf("%d places of %d segments (%d)", x.total, len(x.places), len(x.recent))
+		t.Errorf("the index has %d places, want at most %d; of %d segments, want at least 60, with %d in recent", x.total, indexMax, len(x.places), len(x.recent))
 	}
 	if _, ok := x.find(1, 1); ok {
 		t.Error("the index still has the oldest segment")
 	}
 	if c, ok := x.find(200, 203); !ok || c.next != 203 {
-		t.Errorf("got %+v, %v", c, ok)
+		t.Errorf("find(200, 203): got %+v, %v; want commit 203", c, ok)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestReplaced(t *testing.T) {
 			}
 		}
 		if !errors.Is(err, ErrReplaced) {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s: got %v, want ErrReplaced", name, err)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func TestReaderRefusesDamage(t *testing.T) {
 		}
 		wantRule(t, err, c.rule)
 		if _, again := r.Next(); again == nil {
-			t.Errorf("%s: continues after damage", name)
+			t.Errorf("%s: the reader continues after damage", name)
 		}
 	}
 }
@@ -252,16 +252,16 @@ func TestMapFault(t *testing.T) {
 	defer v.Close()
 	b := make([]byte, 100)
 	if n, err := v.ReadAt(b, 16334); n != 50 || err != io.EOF {
-		t.Errorf("at the end: %d, %v", n, err)
+		t.Errorf("ReadAt across the end: got %d, %v; want 50, EOF", n, err)
 	}
 	if err := os.Truncate(path, 4096); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := v.ReadAt(b, 8192); !errors.Is(err, syscall.EIO) {
-		t.Errorf("beyond the file: %v", err)
+		t.Errorf("ReadAt beyond the truncated file: got %v, want EIO", err)
 	}
 	if _, err := v.ReadAt(b, 100); err != nil {
-		t.Errorf("within the file: %v", err)
+		t.Errorf("ReadAt within the truncated file: %v", err)
 	}
 	if _, err := (OS{}).Map(path, 8192); err == nil {
 		t.Error("a short file is mapped")
@@ -294,25 +294,25 @@ func TestWait(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() { wg.Wait(); close(done) }()
-	within(t, done, "waking of all")
+	within(t, done, "the waking of all waiters")
 	if early.Load() != 0 {
-		t.Errorf("%d returned too early", early.Load())
+		t.Errorf("%d calls of Wait returned too early", early.Load())
 	}
 	last := r.Durable()
 	closed := make(chan struct{})
 	go func() { r.Wait(last, time.Hour); close(closed) }()
 	r.Close()
-	within(t, closed, "end of Wait by Close")
+	within(t, closed, "the end of Wait after Close")
 	if r.Durable() != 0 {
-		t.Error("Durable after Close")
+		t.Error("Durable after Close is not 0")
 	}
 	r.Wait(0, time.Hour) // returns at once
 	if _, err := r.Next(); err != ErrClosed {
-		t.Errorf("Next after Close: %v", err)
+		t.Errorf("Next after Close: got %v, want ErrClosed", err)
 	}
 }
 
-// TestFirstWait advances END after the first waiter has looked, and before the
+// TestFirstWait advances END after the first waiter has read it, and before the
 // goroutine that watches END runs.
 func TestFirstWait(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -320,11 +320,11 @@ func TestFirstWait(t *testing.T) {
 	for range 20 {
 		r := mustReader(t, w.dir, Options{})
 		if !r.wait.join(r) {
-			t.Fatal("closed")
+			t.Fatal("join returned false before Close")
 		}
 		moved := r.wait.channel()
 		fill(t, w, 1, 10)
-		within(t, moved, "wake")
+		within(t, moved, "the wakeup of the first waiter")
 		r.wait.leave()
 		r.Close()
 	}

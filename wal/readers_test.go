@@ -35,7 +35,7 @@ func TestRegistry(t *testing.T) {
 	h.Close()
 	list, err := ListReaders(dir, Options{})
 	if err != nil || fmt.Sprint(list) != "[{read-1 17}]" {
-		t.Fatal(list, err)
+		t.Fatalf("got %v, %v; want [{read-1 17}]", list, err)
 	}
 	if h, err = Register(dir, "read-2", Options{}); err != nil { // the name of a dead reader is free
 		t.Fatal(err)
@@ -67,10 +67,10 @@ func TestManyDeadReaders(t *testing.T) {
 	}
 	list, err := ListReaders(dir, Options{})
 	if err != nil || fmt.Sprint(list) != "[{t 17}]" {
-		t.Error(list, err)
+		t.Errorf("%d readers are listed, %v; want only {t 17}", len(list), err)
 	}
 	if names, err := (OS{}).List(join(dir, readersDir)); err != nil || fmt.Sprint(names) != "[t]" {
-		t.Errorf("%d files are left, %v", len(names), err)
+		t.Errorf("%d files are left, %v; want only t", len(names), err)
 	}
 }
 

@@ -2,7 +2,7 @@ package wal
 
 import "testing"
 
-// TestRulesTotal tries every combination of facts. Exactly one rule of a table
+// TestRulesTotal tries every combination of facts. Exactly one rule of each table
 // must match.
 func TestRulesTotal(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -23,12 +23,12 @@ func TestRulesTotal(t *testing.T) {
 			}
 			if f&farStray != 0 && f&stray == 0 && name == "tail" {
 				if n > 1 {
-					t.Errorf("tail: %d rules hold for the impossible %05b", n, f)
+					t.Errorf("tail: %d rules hold for the impossible %05b, want at most 1", n, f)
 				}
 				continue
 			}
 			if n != 1 {
-				t.Errorf("%s: %d rules hold for %05b", name, n, f)
+				t.Errorf("%s: %d rules hold for %05b, want 1", name, n, f)
 			}
 		}
 		for _, r := range c.table {
@@ -39,7 +39,7 @@ func TestRulesTotal(t *testing.T) {
 				t.Errorf("%s: rule %q needs facts outside of its mask", name, r.name)
 			}
 			if (r.then == refuse) != (r.why != "") {
-				t.Errorf("%s: rule %q: exactly the rejections need a reason", name, r.name)
+				t.Errorf("%s: rule %q: a rejection must have a reason, and no other rule may have one", name, r.name)
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func TestTailRules(t *testing.T) {
 		{tailFacts, "acknowledged frames missing", refuse},
 	} {
 		if r := decide(tailRules, c.f); r.name != c.want || r.then != c.then {
-			t.Errorf("%05b: got %q, want %q", c.f, r.name, c.want)
+			t.Errorf("%05b: got rule %q, want %q", c.f, r.name, c.want)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func damaged(t *testing.T, harm func(d *damage)) string {
 	return dir
 }
 
-// A damage is a valid log that a test is about to damage, and the place where it
+// A damage is a valid log that a test is about to damage, and the place where that log
 // ends.
 type damage struct {
 	t    *testing.T
@@ -152,7 +152,7 @@ func (d *damage) sealAt(i int) int64 {
 		return nil
 	}})
 	if err != nil || at == 0 {
-		d.t.Fatal(at, err)
+		d.t.Fatalf("segment %d: seal at %d, %v; want one", i, at, err)
 	}
 	return at
 }
@@ -179,7 +179,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("the error does not say where and what to do: %v", err)
 			}
 			if after := snapshot(t, dir); after != before {
-				t.Errorf("a rejected log was changed:\n%s\n%s", before, after)
+				t.Errorf("a rejected log was changed: before\n%s\nafter\n%s", before, after)
 			}
 			if _, err := Verify(dir, VerifyOptions{}); err == nil {
 				t.Error("Verify finds no damage")
@@ -241,13 +241,13 @@ func TestTornTail(t *testing.T) {
 		whole, none := set == 1<<sectors-1, set == 0
 		switch {
 		case whole && w.LastSeq() != last+2, !whole && w.LastSeq() != last:
-			t.Errorf("sectors %b: last is %d", set, w.LastSeq())
+			t.Errorf("sectors %b: the log ends at %d, but the complete frame is %d to %d", set, w.LastSeq(), last+1, last+2)
 		case (whole || none) != (len(copies) == 0) || (whole || none) != (notice == ""):
-			t.Errorf("sectors %b: copies %v, notice %q", set, copies, notice)
+			t.Errorf("sectors %b: copies %v, notice %q; want both only for a torn frame", set, copies, notice)
 		}
 		if len(copies) == 1 {
 			if b, _ := os.ReadFile(copies[0]); !bytes.HasPrefix(landed, b) || !allZero(landed[len(b):]) {
-				t.Errorf("sectors %b: the copy is not what was there", set)
+				t.Errorf("sectors %b: the copy differs from the bytes of the torn frame", set)
 			}
 		}
 		fill(t, w, 3, 700)
@@ -262,7 +262,7 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// TestEveryFlip flips each byte of a small log, one at a time. What END covers
+// TestEveryFlip flips a bit in each byte of a small log, one at a time. What END covers
 // is never lost silently.
 func TestEveryFlip(t *testing.T) {
 	dir := t.TempDir()
@@ -283,12 +283,12 @@ func TestEveryFlip(t *testing.T) {
 		}
 		var c *CorruptError
 		if !errors.As(err, &c) {
-			t.Fatalf("a flip at %d gives %v", off, err)
+			t.Fatalf("a flip at %d: got %v, want a CorruptError", off, err)
 		}
 		patch(t, path, off, flip, 1)
 	}
 	if w := mustOpen(t, dir, small()); w.LastSeq() != 6 {
-		t.Fatalf("last is %d", w.LastSeq())
+		t.Fatalf("after all flips were undone, the log ends at %d, want 6", w.LastSeq())
 	}
 }
 
@@ -312,12 +312,13 @@ func TestNewerVersions(t *testing.T) {
 	} {
 		dir := damaged(t, damage)
 		if _, err := Open(dir, small()); !errors.Is(err, ErrVersion) {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s: got %v, want ErrVersion", name, err)
 		}
 	}
 }
 
-// TestDoubtfulFramesAreRewritten checks what Open writes after a crash.
+// TestDoubtfulFramesAreRewritten checks that Open after a crash rewrites frames that
+// END does not cover, unless they are from an earlier boot.
 func TestDoubtfulFramesAreRewritten(t *testing.T) {
 	other := BootID{42}
 	for _, c := range []struct {
@@ -347,7 +348,7 @@ func TestDoubtfulFramesAreRewritten(t *testing.T) {
 			o.FS = f
 			w := mustOpen(t, dir, o)
 			if w.LastSeq() != last {
-				t.Fatalf("last is %d, want %d", w.LastSeq(), last)
+				t.Fatalf("the log ends at %d, want %d", w.LastSeq(), last)
 			}
 			wrote, synced := -1, -1
 			for i, op := range f.log {
@@ -359,13 +360,13 @@ func TestDoubtfulFramesAreRewritten(t *testing.T) {
 				}
 			}
 			if (wrote >= 0) != c.rewrite || synced < wrote {
-				t.Errorf("rewritten at %d, synced at %d: %v", wrote, synced, f.log)
+				t.Errorf("rewritten at operation %d (want a rewrite: %v), synced at %d: %v", wrote, c.rewrite, synced, f.log)
 			}
 			if after, _ := os.ReadFile(segPath(t, dir, 2)); !bytes.Equal(before, after) {
 				t.Error("the rewritten bytes differ")
 			}
 			if got := readAll(t, mustReader(t, dir, small())); got != last {
-				t.Errorf("END is at %d", got)
+				t.Errorf("a reader sees commits up to %d, want %d", got, last)
 			}
 		})
 	}

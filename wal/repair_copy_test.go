@@ -52,7 +52,7 @@ func failedGroup(t *testing.T, to *memfs.Disk, fail bool) (last uint64) {
 	at := int64(0)
 	report, err := wal.Verify(copyDir, wal.VerifyOptions{FS: q, OnFrame: func(f *wal.FrameInfo) error { at = f.Offset + f.Size; return nil }})
 	if err != nil || report.Frames < 3 || fail && report.End != 2 {
-		t.Fatalf("the copy: %+v, %v", report, err)
+		t.Fatalf("Verify of the copy: %+v, %v; want at least 3 frames", report, err)
 	}
 	file, err := q.Open(copySegment, true)
 	if err != nil {
@@ -82,11 +82,11 @@ func TestRepairOfCopy(t *testing.T) {
 		last := failedGroup(t, to, true)
 		report, err := wal.Repair(copyDir, wal.RepairOptions{FS: to.Process(), Accept: true})
 		if err != nil || !report.Needed || report.Kept != last {
-			t.Fatalf("%+v, %v", report, err)
+			t.Fatalf("repair: got %+v, %v; want Needed and Kept %d", report, err, last)
 		}
 		to.Crash()
 		if report, err := wal.Verify(copyDir, wal.VerifyOptions{FS: to.Process()}); err != nil || report.LastSeq != last {
-			t.Fatalf("seed %d: the repair kept commits up to %d; after a power cut: %+v, %v", seed, last, report, err)
+			t.Fatalf("seed %d: the repair kept commits up to %d, but after a power cut Verify returns %+v, %v", seed, last, report, err)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestRepairOfCopyInAnotherBoot(t *testing.T) {
 		})
 		report, err := wal.Repair(copyDir, wal.RepairOptions{FS: p, Accept: true})
 		if err != nil || report.Kept != last || writes != 1 { // zeroes over the damage
-			t.Errorf("seed %d: %d writes, %+v, %v", seed, writes, report, err)
+			t.Errorf("seed %d: %d writes, want 1; got %+v, %v, want Kept %d", seed, writes, report, err, last)
 		}
 	}
 	if stale == 0 {

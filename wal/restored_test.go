@@ -26,7 +26,7 @@ func TestGrownPastReader(t *testing.T) {
 			fill(t, w, 10, 100)
 			r := mustReader(t, dir, small())
 			readAll(t, r)
-			if _, err := r.Next(); err != ErrEnd { // it waits, and checks again
+			if _, err := r.Next(); err != ErrEnd { // the next call checks the last frame
 				t.Fatal(err)
 			}
 			w.Close()
@@ -40,10 +40,10 @@ func TestGrownPastReader(t *testing.T) {
 				}
 			}
 			if f, err := r.Next(); !errors.Is(err, ErrReplaced) {
-				t.Errorf("got %v, %v", f, err)
+				t.Errorf("Next: got %v, %v; want ErrReplaced", f, err)
 			}
 			if f, err := mustReader(t, dir, small()).Next(); err != nil || f.First != 1 {
-				t.Errorf("a new reader: %v, %v", f, err)
+				t.Errorf("Next of a new reader: got %v, %v; want the frame of commit 1", f, err)
 			}
 		})
 	}

@@ -74,7 +74,7 @@ func TestStream(t *testing.T) {
 	b, edges, want := streamed(t, 1)
 	frames, beats, durable, err := readStream(b)
 	if err != io.EOF || frames != want || beats != want/2 || durable == 0 {
-		t.Fatalf("%d frames of %d, %d heartbeats, end %d: %v", frames, want, beats, durable, err)
+		t.Fatalf("read %d frames, want %d; %d heartbeats, durable end %d, %v, want EOF", frames, want, beats, durable, err)
 	}
 	whole := map[int]bool{wal.StreamHeaderSize: true, len(b): true}
 	for _, at := range edges {
@@ -89,13 +89,13 @@ func TestStream(t *testing.T) {
 			continue
 		}
 		if _, _, _, err := readStream(b[:n]); (err == io.EOF) != whole[n] {
-			t.Fatalf("cut after %d bytes: %v", n, err)
+			t.Fatalf("cut after %d bytes: got %v; want EOF only between frames or heartbeats", n, err)
 		}
 		bad := bytes.Clone(b)
 		bad[n] ^= 1 << (n % 8)
 		good, _, _, _ := readStream(b[:at])
 		if frames, _, _, err := readStream(bad); err == io.EOF || frames != good {
-			t.Fatalf("byte %d changed: %d frames of %d before it, %v", n, frames, good, err)
+			t.Fatalf("byte %d changed: read %d frames, want the %d before it; %v", n, frames, good, err)
 		}
 	}
 }
@@ -127,13 +127,13 @@ func TestStreamHead(t *testing.T) {
 		}
 		o := head.Segment
 		if o.ID != s.ID || o.First != s.First || o.Ordinal != uint32(i) || o.Prev != s.Prev || o.SegmentSize != s.Size || o.Created != s.Created || head.Epoch != 4 {
-			t.Errorf("segment %+v has the head %+v", s, head)
+			t.Errorf("the stream header for segment %+v is %+v", s, head)
 		}
 	}
 	b := (&wal.StreamHead{Segment: wal.Origin{SegmentSize: 64 << 10}}).Append(nil)
 	b[4] = 2
 	if err := new(wal.StreamHead).Parse(b); err == nil {
-		t.Error("a head whose CRC does not match was accepted")
+		t.Error("a stream header whose CRC does not match was accepted")
 	}
 }
 
@@ -188,7 +188,7 @@ func TestCopyBeginsLate(t *testing.T) {
 		want, _ := filesOf(d, crashDir+"/wal", ".seg")
 		got, _ := filesOf(to, copyDir+"/wal", ".seg")
 		if len(got) == 0 || len(got) != len(segments)-int(s.Ordinal) {
-			t.Fatalf("the copy has %d segments, beginning with number %d", len(got), s.Ordinal)
+			t.Fatalf("the copy that begins with segment %d has %d segments, want %d", s.Ordinal, len(got), len(segments)-int(s.Ordinal))
 		}
 		for name, b := range got {
 			if !bytes.Equal(b, want[name]) {
@@ -196,7 +196,7 @@ func TestCopyBeginsLate(t *testing.T) {
 			}
 		}
 		if _, err := wal.Open(copyDir, options(p, nil)); err == nil {
-			t.Error("a log without its front and without a checkpoint was opened")
+			t.Error("a log that lacks its first segments and has no checkpoint was opened")
 		}
 	}
 }
@@ -216,10 +216,10 @@ func TestMarkedCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if of, err := wal.CopyOf(copyDir, o); of != "http://a:1" || err != nil {
-		t.Fatalf("%q, %v", of, err)
+		t.Fatalf("CopyOf: got %q, %v; want \"http://a:1\"", of, err)
 	}
 	if _, err := wal.Open(copyDir, o); !errors.Is(err, wal.ErrCopy) {
-		t.Errorf("opened as a log of its own: %v", err)
+		t.Errorf("opened without Options.Copy: got %v, want ErrCopy", err)
 	}
 	o.Copy = true
 	if w, err = wal.Open(copyDir, o); err != nil {
@@ -238,8 +238,8 @@ func TestMarkedCopy(t *testing.T) {
 	w.Close()
 }
 
-// FuzzStream reads arbitrary bytes as a stream. What is accepted has the wire
-// form that was read, and its memory is limited by the bytes read.
+// FuzzStream reads arbitrary bytes as a stream. An accepted frame has the wire
+// form that was read.
 func FuzzStream(f *testing.F) {
 	b, edges, _ := streamed(f, 1)
 	for _, at := range edges {
@@ -255,7 +255,7 @@ func FuzzStream(f *testing.F) {
 		}
 		again := s.StreamHead.Append(nil)
 		if !bytes.Equal(again[8:60], b[8:60]) {
-			t.Fatal("the head of the stream is not what was read")
+			t.Fatal("the parsed stream header differs from the bytes that were read")
 		}
 		for at := wal.StreamHeaderSize; ; {
 			frame, err := s.Next()
@@ -267,7 +267,7 @@ func FuzzStream(f *testing.F) {
 				wire = frame.Wire()
 			}
 			if !bytes.HasPrefix(b[at:], wire) || len(wire) < wal.StreamHeaderSize {
-				t.Fatal("what was accepted is not what was sent")
+				t.Fatal("the wire form of an accepted frame differs from the bytes that were read")
 			}
 			at += len(wire)
 		}

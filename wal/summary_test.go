@@ -27,7 +27,7 @@ func TestSummarize(t *testing.T) {
 			want.Bytes += info.Size()
 		}
 		if got, err := Summarize(dir, Options{}); err != nil || got != want {
-			t.Errorf("%+v %v, want %+v", got, err, want)
+			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 	}
 	look(1, true)
@@ -46,15 +46,15 @@ func TestSummarize(t *testing.T) {
 	}
 	look(firsts[1], false)
 	if s, err := Summarize(filepath.Join(dir, "missing"), Options{}); err != nil || s != (Summary{}) {
-		t.Errorf("%+v, %v for a missing directory", s, err)
+		t.Errorf("for a missing directory: got %+v, %v; want a zero Summary", s, err)
 	}
 }
 
 func TestDiskFree(t *testing.T) {
 	if free := DiskFree(t.TempDir()); !(free > 0) {
-		t.Error(free)
+		t.Errorf("DiskFree is %v, want a positive number", free)
 	}
 	if free := DiskFree("/nowhere/at/all"); !math.IsNaN(free) {
-		t.Error(free)
+		t.Errorf("DiskFree of a missing directory is %v, want NaN", free)
 	}
 }

@@ -19,7 +19,7 @@ func TestVerifyAndStat(t *testing.T) {
 	}
 	w := mustOpen(t, dir, small())
 	if v, err := Verify(dir, VerifyOptions{}); err != nil || v.Frames != 0 || !v.Live || v.ID != w.LogID() {
-		t.Fatalf("empty log: %+v, %v", v, err)
+		t.Fatalf("empty log: got %+v, %v; want no frames, Live and the writer's ID", v, err)
 	}
 	fill(t, w, 40, 2000)
 	live, err := Verify(dir, VerifyOptions{})
@@ -27,7 +27,7 @@ func TestVerifyAndStat(t *testing.T) {
 		t.Fatal(err)
 	}
 	if live.Commits != 80 || live.LastSeq != 80 || live.Digest != w.LastDigest() || live.Chain != w.seg.prev || !live.Live || live.End != 80 {
-		t.Fatalf("with a writer: %+v", live)
+		t.Fatalf("with a writer: got %+v, want 80 commits", live)
 	}
 	w.Close()
 	var seen, progress []string
@@ -36,7 +36,7 @@ func TestVerifyAndStat(t *testing.T) {
 		OnSegment: func(s *SegmentInfo) error { seen = append(seen, fmt.Sprint(s.Ordinal, s.First)); return nil },
 		OnFrame: func(f *FrameInfo) error {
 			if f.Frame.First != next || f.Seal != (f.Frame.Count == 0) || f.Seal != (len(f.Frame.Body) == 0) {
-				t.Errorf("frame %+v, want %d", f, next)
+				t.Errorf("got frame %+v, want one that begins at %d", f, next)
 			}
 			next += uint64(f.Frame.Count)
 			return nil
@@ -47,14 +47,14 @@ func TestVerifyAndStat(t *testing.T) {
 	})
 	live.Live = false
 	if err != nil || v != live {
-		t.Errorf("stopped: %+v, %v\nlive %+v", v, err, live)
+		t.Errorf("of a stopped log: got %+v, %v\nwant %+v", v, err, live)
 	}
 	if got := strings.Join(seen, ",") + " " + strings.Join(progress, ","); got != "0 1,1 29,2 57 1/3,2/3,3/3" {
-		t.Errorf("got %s", got)
+		t.Errorf("got segments and progress %q, want %q", got, "0 1,1 29,2 57 1/3,2/3,3/3")
 	}
 	list, total, err := Stat(dir, nil)
 	if err != nil || len(list) != 3 || total.Commits != 80 {
-		t.Fatal(list, total, err)
+		t.Fatalf("Stat: got %+v, %+v, %v; want 3 segments and 80 commits", list, total, err)
 	}
 	if s := list[0]; !s.Sealed || s.Last != 28 || s.Frames != 14 || s.Commits != 28 || s.FirstTime == 0 || s.LastTime <= s.FirstTime || s.Used != 4096+14*4096+512 {
 		t.Errorf("first segment: %+v", s)
@@ -64,11 +64,11 @@ func TestVerifyAndStat(t *testing.T) {
 	}
 	os.Remove(join(dir, endName))
 	if v, err := Verify(dir, VerifyOptions{}); err != nil || v.HasEnd || v.LastSeq != 80 {
-		t.Errorf("without END: %+v, %v", v, err)
+		t.Errorf("without END: got %+v, %v; want LastSeq 80", v, err)
 	}
 	stop := errors.New("stop")
 	if _, err := Verify(dir, VerifyOptions{OnFrame: func(*FrameInfo) error { return stop }}); err != stop {
-		t.Errorf("callback: %v", err)
+		t.Errorf("error of a callback: got %v, want %v", err, stop)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestVerifyTornTail(t *testing.T) {
 	dir := damaged(t, func(d *damage) { d.put(d.off, []byte{1, 2, 3}) })
 	before := snapshot(t, dir)
 	if v, err := Verify(dir, VerifyOptions{}); err != nil || v.Torn != frameAlign {
-		t.Errorf("%+v, %v", v, err)
+		t.Errorf("got %+v, %v; want Torn %d", v, err, frameAlign)
 	}
 	if snapshot(t, dir) != before {
 		t.Error("Verify changed the log")
@@ -100,7 +100,7 @@ func TestVerifyBesideWriter(t *testing.T) {
 	for last := uint64(0); ; {
 		v, err := Verify(dir, VerifyOptions{})
 		if err != nil || v.LastSeq < last || v.LastSeq != v.End {
-			t.Fatalf("%+v after %d: %v", v, last, err)
+			t.Fatalf("got %+v, %v; want LastSeq equal to End, and at least %d", v, err, last)
 		}
 		last = v.LastSeq
 		select {
@@ -134,15 +134,15 @@ func TestRepair(t *testing.T) {
 			}
 			var damage *CorruptError
 			if err != nil || !dry.Needed || dry.Kept+dry.Lost < last || !errors.As(dry.Reason, &damage) {
-				t.Fatalf("%+v, %v", dry, err)
+				t.Fatalf("without Accept: got %+v, %v; want a repair that keeps or loses %d commits", dry, err, last)
 			}
 			did, err := Repair(dir, RepairOptions{FS: noSync{}, Accept: true})
 			if err != nil || did.Kept != dry.Kept || (did.Copy != "") != (did.Bytes > 0) {
-				t.Fatalf("%+v, %v", did, err)
+				t.Fatalf("with Accept: got %+v, %v; want Kept %d", did, err, dry.Kept)
 			}
 			w := mustOpen(t, dir, small())
 			if w.LastSeq() != did.Kept {
-				t.Fatalf("last is %d, want %d", w.LastSeq(), did.Kept)
+				t.Fatalf("the log ends at %d, want %d", w.LastSeq(), did.Kept)
 			}
 			fill(t, w, 5, 2000)
 			want := w.LastSeq()
@@ -156,13 +156,13 @@ func TestRepair(t *testing.T) {
 				}
 			}
 			if again, err := Repair(dir, RepairOptions{FS: noSync{}, Accept: true}); err != nil || again.Needed {
-				t.Errorf("a good log: %+v, %v", again, err)
+				t.Errorf("after the repair: got %+v, %v; want no further repair", again, err)
 			}
 		})
 	}
 }
 
-// TestRepairWithAnothersEnd repairs a log with the END of another, longer log. That
+// TestRepairWithAnothersEnd repairs a log with the END of another, longer log. This
 // END does not prove a loss.
 func TestRepairWithAnothersEnd(t *testing.T) {
 	other := endHeader{ID: LogID{1}}
@@ -173,7 +173,7 @@ func TestRepairWithAnothersEnd(t *testing.T) {
 	})
 	report, err := Repair(dir, RepairOptions{FS: noSync{}})
 	if err != nil || !report.Needed || report.Kept == 0 || report.Lost != 0 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("got %+v, %v; want Needed and Lost 0", report, err)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestRepairOnlyLooks(t *testing.T) {
 	before := files(t, dir)
 	look := func(fsys FS) (RepairReport, error) { return Repair(dir, RepairOptions{FS: fsys}) }
 	if report, err := look(readOnly{}); err != nil || !report.Needed {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("got %+v, %v; want Needed", report, err)
 	}
 	if !maps.Equal(before, files(t, dir)) {
 		t.Error("the directory was changed")
@@ -216,7 +216,7 @@ func TestRepairOnlyLooks(t *testing.T) {
 		return err
 	})
 	if report, err := look(fsys); !errors.Is(err, ErrLocked) {
-		t.Errorf("with a writer that starts: %+v, %v", report, err)
+		t.Errorf("with a writer that starts: got %+v, %v; want ErrLocked", report, err)
 	}
 }
 
@@ -232,8 +232,8 @@ func (readOnly) Open(name string, write bool) (File, error) {
 	return OS{}.Open(name, false)
 }
 
-// Repair leaves nothing in a directory without a log, and returns ErrNoLog unless
-// checkpoints show that there was a log.
+// TestRepairWithoutLog checks that Repair leaves nothing in a directory without a log,
+// and that it returns ErrNoLog unless checkpoints show that there was a log.
 func TestRepairWithoutLog(t *testing.T) {
 	log, _ := longLog(t)
 	left := t.TempDir()
@@ -252,7 +252,7 @@ func TestRepairWithoutLog(t *testing.T) {
 		before, _ := (OS{}).List(c.dir)
 		_, err := Repair(c.dir, RepairOptions{Accept: true})
 		if err == nil || errors.Is(err, ErrNoLog) != c.none {
-			t.Errorf("%s: %v", c.dir, err)
+			t.Errorf("%s: got %v, want an error (ErrNoLog: %v)", c.dir, err, c.none)
 		}
 		if after, _ := (OS{}).List(c.dir); c.none && !slices.Equal(before, after) {
 			t.Errorf("%s had %q, and now has %q", c.dir, before, after)
@@ -268,7 +268,7 @@ func TestRepairCheckpoints(t *testing.T) {
 		archived bool
 		bad      []uint64 // of 4, 8, 12 and 16, which all end frames, and 9
 		seqs     []uint64
-		refuse   bool
+		refuse   bool // Repair must return an error
 	}{
 		{name: "all good", seqs: []uint64{4, 8}},
 		{name: "one damaged", seqs: []uint64{4, 8, 12}, bad: []uint64{8}},
@@ -316,14 +316,14 @@ func TestRepairCheckpoints(t *testing.T) {
 				}
 				if c.refuse {
 					if err == nil {
-						t.Fatalf("%+v", dry)
+						t.Fatalf("no valid checkpoint is left, but Repair reports %+v", dry)
 					}
 					return
 				}
 				o.Accept = true
 				did, err := Repair(dir, o)
 				if err != nil || dry.Needed != (c.bad != nil) || did.Needed != dry.Needed || did.Lost != 0 || did.Kept != 20 || len(did.Moved) != len(c.bad) {
-					t.Fatalf("%+v, %+v, %v", dry, did, err)
+					t.Fatalf("without Accept: %+v; with Accept: %+v, %v; want %d checkpoints moved", dry, did, err, len(c.bad))
 				}
 				for i, m := range did.Moved {
 					if want := CheckpointPath(dir, c.bad[i]) + []string{".bad", "-1.bad"}[run]; m != want {
@@ -331,7 +331,7 @@ func TestRepairCheckpoints(t *testing.T) {
 					}
 				}
 				if again, err := Repair(dir, o); err != nil || again.Needed {
-					t.Errorf("a good log: %+v, %v", again, err)
+					t.Errorf("after the repair: got %+v, %v; want no further repair", again, err)
 				}
 				for _, seq := range c.bad {
 					if err := os.WriteFile(CheckpointPath(dir, seq), nil, 0o600); err != nil {

@@ -37,7 +37,7 @@ var copyEnds = []struct {
 }{
 	{"the process ends", memfs.KillAt, func(*memfs.Disk) error { return nil }},
 	{"the machine crashes", memfs.KillAt, func(d *memfs.Disk) error { d.Crash(); return nil }},
-	{"it fails", func(n int) memfs.Plan { return memfs.FailFrom(n, syscall.EIO, false) }, func(d *memfs.Disk) error {
+	{"the operation fails", func(n int) memfs.Plan { return memfs.FailFrom(n, syscall.EIO, false) }, func(d *memfs.Disk) error {
 		o := options(d.Process(), nil)
 		o.Copy = true
 		w, err := wal.Open(copyDir, o)
@@ -83,7 +83,7 @@ func copyCrashes(t *testing.T, step int, appendCopy func(*wal.Writer, *wal.Frame
 			}
 		}
 		if n < 150 {
-			t.Errorf("%s: only %d operations", end.name, n)
+			t.Errorf("%s: only %d operations, want at least 150", end.name, n)
 		}
 	}
 }

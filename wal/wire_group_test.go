@@ -113,7 +113,7 @@ func TestCopySyncsInGroups(t *testing.T) {
 	}
 	durable(a.LastSeq())
 	if b.Close() != nil || a.Close() != nil || seen.Close() != nil || r.Close() != nil {
-		t.Fatal("closing failed")
+		t.Fatal("a Close returned an error")
 	}
 	const segment = "wal/00000000000000000001.seg"
 	want, err := os.ReadFile(filepath.Join(original, segment))
@@ -121,6 +121,6 @@ func TestCopySyncsInGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(copied, segment)); err != nil || !bytes.Equal(got, want) {
-		t.Fatalf("the copy differs: %v", err)
+		t.Fatalf("the segment of the copy differs from the original: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"assetledger/wal/memfs"
 )
 
-// A log that is filled from the wire form of another log's frames.
+// These tests fill a log from the wire form of another log's frames.
 
 const copyDir = "/copy"
 
@@ -49,13 +49,13 @@ func original(t *testing.T) (*memfs.Disk, wal.FS) {
 			}
 		})
 		if killed != (i == 1) {
-			t.Fatalf("killed at opening %d: %v", i, killed)
+			t.Fatalf("opening %d: killed is %v, want it only at opening 1", i, killed)
 		}
 		p.Kill()
 	}
 	p := d.Process()
 	if report, err := wal.Verify(crashDir, wal.VerifyOptions{FS: p}); err != nil || report.Segments < 6 || report.LastSeq != acked {
-		t.Fatalf("the original: %+v, %v", report, err)
+		t.Fatalf("Verify of the original: got %+v, %v; want at least 6 segments", report, err)
 	}
 	return d, p
 }
@@ -98,13 +98,13 @@ func fillCopyBy(appendCopy func(*wal.Writer, *wal.Frame) error, from wal.FS, ori
 		}
 		sent, rest, err := wal.ParseFrame(append(f.AppendWire(nil), "rest"...), origin.ID, w.Segment())
 		if err != nil || string(rest) != "rest" {
-			return fmt.Errorf("commit %d: %q is left over: %w", f.First, rest, err)
+			return fmt.Errorf("ParseFrame at commit %d left %q, want \"rest\": %w", f.First, rest, err)
 		}
 		if err := appendCopy(w, &sent); err != nil {
 			return fmt.Errorf("commit %d: %w", f.First, err)
 		}
 		if f.Place() != sent.Place() || f.Segment != sent.Segment {
-			return fmt.Errorf("%+v became %+v", f.Place(), sent.Place())
+			return fmt.Errorf("the place %+v became %+v in the copy", f.Place(), sent.Place())
 		}
 	}
 }
@@ -120,11 +120,11 @@ func sameSegments(original, copied *memfs.Disk) error {
 		return err
 	}
 	if len(a) != len(b) {
-		return fmt.Errorf("%d segments, and %d in the copy", len(a), len(b))
+		return fmt.Errorf("the original has %d segments, the copy %d", len(a), len(b))
 	}
 	for name := range a {
 		if !bytes.Equal(a[name], b[name]) {
-			return fmt.Errorf("segment %s differs: %d and %d bytes", name, len(a[name]), len(b[name]))
+			return fmt.Errorf("segment %s differs: %d bytes in the original, %d in the copy", name, len(a[name]), len(b[name]))
 		}
 	}
 	return nil
@@ -164,7 +164,7 @@ func TestCopyIsTheSameBytes(t *testing.T) {
 		w.Close()
 	}
 	if err := sameSegments(d, to); err != nil {
-		t.Fatalf("what both appended: %v", err)
+		t.Fatalf("after both continued: %v", err)
 	}
 }
 
@@ -181,7 +181,7 @@ func encodeAndCopy(t *testing.T, w *wal.Writer, f *wal.Frame) {
 		t.Fatalf("encoded %+v, parsed %+v, %v", f.Place(), sent.Place(), err)
 	}
 	if last := w.LastSeq(); last != f.First-1 {
-		t.Fatalf("Encode wrote commit %d", last)
+		t.Fatalf("after Encode the log ends at %d, want %d", last, f.First-1)
 	}
 	if err := w.AppendCopy(f); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func appendInHalves(w *wal.Writer, f *wal.Frame) error {
 	return nil
 }
 
-// TestCopyRefuses gives a copy frames that are not its next one. They are not
+// TestCopyRefuses passes frames to a copy that are not its next one. They are not
 // written, and the right frame is accepted afterwards.
 func TestCopyRefuses(t *testing.T) {
 	_, from := original(t)
@@ -246,7 +246,7 @@ func TestCopyRefuses(t *testing.T) {
 		late.First, late.Segment = f.First+1, f.Segment+1
 		for i, bad := range []*wal.Frame{&forged, &other, &bare, &late} {
 			if err := w.AppendCopy(bad); !errors.Is(err, wal.ErrForeign) && !errors.Is(err, wal.ErrUnannounced) {
-				t.Fatalf("frame %d of commit %d: %v", i, f.First, err)
+				t.Fatalf("bad frame %d at commit %d: got %v, want ErrForeign or ErrUnannounced", i, f.First, err)
 			}
 		}
 		after, _ := filesOf(to, copyDir+"/wal", ".seg")
@@ -262,19 +262,19 @@ func TestCopyRefuses(t *testing.T) {
 	w.Close()
 	o.Origin = &wal.Origin{ID: wal.LogID{1}, SegmentSize: 64 << 10}
 	if _, err := wal.Open(copyDir, o); !errors.Is(err, wal.ErrForeign) {
-		t.Errorf("as the copy of another log: %v", err)
+		t.Errorf("opened as the copy of another log: got %v, want ErrForeign", err)
 	}
 }
 
-// A copy of a log whose segments were rotated by an older version must begin
-// with a backup. The error says so.
+// TestCopyOfOldLog checks that a copy of a log with segments from an older version must
+// begin with a backup, and that the error says so.
 func TestCopyOfOldLog(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../testdata/formats/v1/warehouse/log")); err != nil {
 		t.Fatal(err)
 	}
 	if err := fillCopy(wal.OS{}, dir, wal.OS{}, t.TempDir()+"/new"); !errors.Is(err, wal.ErrUnannounced) {
-		t.Fatalf("a new copy: %v", err)
+		t.Fatalf("a new copy: got %v, want ErrUnannounced", err)
 	}
 	backup := t.TempDir() + "/backup"
 	if _, err := wal.Backup(dir, backup, wal.BackupOptions{}); err != nil {
@@ -293,7 +293,7 @@ func TestCopyOfOldLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if report, err := wal.Verify(backup, wal.VerifyOptions{}); err != nil || report.Chain != f.Chain || report.LastSeq != f.Last() {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("Verify of the continued backup: got %+v, %v; want LastSeq %d", report, err, f.Last())
 	}
 }
 
@@ -331,7 +331,7 @@ func FuzzParseFrame(f *testing.F) {
 		}
 		for _, n := range []int{0, 63, 64, len(wire) - 1} {
 			if _, _, err := wal.ParseFrame(wire[:n], l.LogID(), segment); !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Errorf("%d bytes of %d: %v", n, len(wire), err)
+				t.Errorf("the first %d bytes of %d: got %v, want ErrUnexpectedEOF", n, len(wire), err)
 			}
 		}
 	})

@@ -9,8 +9,8 @@ import (
 )
 
 // TestCrashAtEveryOperation stops the process at its n-th operation on the
-// filesystem, for n = 0, 1, 2 … until there is no operation n. If it is a write,
-// half of it is written. Nothing happens after it.
+// filesystem, for n = 0, 1, 2 … until there is no operation n. If that is a write,
+// half of it is written. All later operations fail.
 func TestCrashAtEveryOperation(t *testing.T) {
 	for n := 0; ; n++ {
 		dir := filepath.Join(t.TempDir(), "log")
@@ -30,7 +30,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 			t.Fatalf("crash at operation %d (%s): %v", n, f.log[n], err)
 		}
 		if w.LastSeq() < acked || w.LastSeq() > acked+2 {
-			t.Fatalf("crash at operation %d (%s): last is %d, acknowledged %d", n, f.log[n], w.LastSeq(), acked)
+			t.Fatalf("crash at operation %d (%s): the log ends at %d, but %d was acknowledged", n, f.log[n], w.LastSeq(), acked)
 		}
 		if err := w.Append(testFrame(w.LastSeq()+1, 2, 2000)); err != nil {
 			t.Fatalf("crash at operation %d (%s): %v", n, f.log[n], err)
@@ -45,7 +45,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 		}
 		r.Close()
 		if v, err := Verify(dir, VerifyOptions{}); err != nil || v.LastSeq != want || v.Torn != 0 {
-			t.Fatalf("crash at operation %d: %+v, %v", n, v, err)
+			t.Fatalf("crash at operation %d: Verify: got %+v, %v; want LastSeq %d and no torn tail", n, v, err, want)
 		}
 		if !fired {
 			t.Logf("%d operations", n)
@@ -111,11 +111,11 @@ func TestErrorAtEveryOperation(t *testing.T) {
 			return
 		}
 		if err == nil && !strings.HasPrefix(fired, "remove") {
-			t.Errorf("%s failed without a report", fired)
+			t.Errorf("%s failed, but no error was returned", fired)
 		}
 		w = mustOpen(t, dir, small())
 		if w.LastSeq() < acked || w.LastSeq() > acked+2 {
-			t.Fatalf("%s failed: last is %d, acknowledged %d", fired, w.LastSeq(), acked)
+			t.Fatalf("%s failed: the log ends at %d, but %d was acknowledged", fired, w.LastSeq(), acked)
 		}
 		w.Close()
 	}
@@ -143,7 +143,7 @@ func TestHalfMadeLogs(t *testing.T) {
 		dir := t.TempDir()
 		make(dir)
 		if _, err := OpenReader(dir, Options{}); err != ErrNoLog {
-			t.Errorf("%s: reader gets %v", name, err)
+			t.Errorf("%s: OpenReader: got %v, want ErrNoLog", name, err)
 		}
 		w, err := Open(dir, small())
 		if err != nil {
@@ -152,7 +152,7 @@ func TestHalfMadeLogs(t *testing.T) {
 		}
 		fill(t, w, 2, 10)
 		if got := readAll(t, mustReader(t, dir, Options{})); got != 4 {
-			t.Errorf("%s: read up to %d", name, got)
+			t.Errorf("%s: read up to %d, want 4", name, got)
 		}
 		w.Close()
 	}
@@ -178,7 +178,7 @@ func TestSealedWithoutNext(t *testing.T) {
 	crash(w)
 	w = mustOpen(t, dir, small())
 	if !w.seg.sealed || w.LastSeq() != last {
-		t.Fatalf("sealed %v, last %d, want %d", w.seg.sealed, w.LastSeq(), last)
+		t.Fatalf("sealed is %v, want true; the log ends at %d, want %d", w.seg.sealed, w.LastSeq(), last)
 	}
 	w.Close()
 	w = mustOpen(t, dir, small()) // once more, without a write in between

@@ -11,8 +11,8 @@ import (
 
 var errBroken = syscall.EIO
 
-// TestSyncFailureIsFinal makes one sync of a frame fail. The next one would
-// succeed.
+// TestSyncFailureIsFinal makes one write or sync of a frame fail. The next one would
+// succeed, but the writer must not continue.
 func TestSyncFailureIsFinal(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		dir := t.TempDir()
@@ -31,20 +31,20 @@ func TestSyncFailureIsFinal(t *testing.T) {
 		for i := range 3 {
 			err := w.Append(testFrame(7, 2, 100))
 			if !errors.Is(err, ErrFailed) || !errors.Is(err, errBroken) || w.LastSeq() != 6 {
-				t.Fatalf("%s, try %d: %v, last %d", op, i, err, w.LastSeq())
+				t.Fatalf("%s, attempt %d: got %v, want ErrFailed; the log ends at %d, want 6", op, i, err, w.LastSeq())
 			}
 		}
 		if !errors.Is(w.Room(), ErrFailed) || !errors.Is(w.Err(), ErrFailed) {
-			t.Errorf("%s: Room %v, Err %v", op, w.Room(), w.Err())
+			t.Errorf("%s: Room returns %v, Err %v; want ErrFailed", op, w.Room(), w.Err())
 		}
 		if got := readAll(t, mustReader(t, dir, o)); got != 6 {
-			t.Errorf("%s: a reader sees commits up to %d", op, got)
+			t.Errorf("%s: a reader sees commits up to %d, want 6", op, got)
 		}
 		w.Close()
 		// The outcome was unknown. Now it is decided, and a torn frame is gone.
 		again := mustOpen(t, dir, small())
 		if got := again.LastSeq(); got != 8 && op == "sync" || got != 6 && op == "write" {
-			t.Errorf("%s: after opening again, the last commit is %d", op, got)
+			t.Errorf("%s: after opening again, the last commit is %d; want 8 after a failed sync, 6 after a failed write", op, got)
 		}
 	}
 }
@@ -69,17 +69,17 @@ func TestNoSpace(t *testing.T) {
 	}
 	last, used := w.LastSeq(), w.seg.off
 	if !errors.Is(err, ErrNoSpace) || errors.Is(err, ErrFailed) || last == 0 {
-		t.Fatalf("got %v after %d", err, last)
+		t.Fatalf("append on a full disk: got %v after commit %d, want ErrNoSpace", err, last)
 	}
 	if err := w.Room(); !errors.Is(err, ErrNoSpace) {
-		t.Errorf("Room: %v", err)
+		t.Errorf("Room on a full disk: got %v, want ErrNoSpace", err)
 	}
 	if w.seg.off != used || w.seg.sealed {
-		t.Error("something was written")
+		t.Error("a rejected append has written to the segment")
 	}
 	f.setFail(nil)
 	if err := w.Room(); err != nil {
-		t.Errorf("Room when there is space again: %v", err)
+		t.Errorf("Room after space was freed: %v", err)
 	}
 	fill(t, w, 30, 2000)
 	w.Close()
@@ -121,7 +121,7 @@ func TestRoomKeepsItsPromise(t *testing.T) {
 					return nil
 				})
 				if err := w.Append(testFrame(w.LastSeq()+1, 1, size)); room == nil && err != nil {
-					t.Fatalf("body %d, batch %d: Room returned nil, but then Append %v", first, j, err)
+					t.Fatalf("body of %d bytes, batch %d: Room returned nil, but then Append returned %v", first, j, err)
 				}
 			}
 			f.setFail(nil)
@@ -130,7 +130,8 @@ func TestRoomKeepsItsPromise(t *testing.T) {
 	}
 }
 
-// TestShellResumesAfterFullDisk checks the same with the background goroutines.
+// TestShellResumesAfterFullDisk checks that the background goroutines create a spare
+// once a full disk has space again.
 func TestShellResumesAfterFullDisk(t *testing.T) {
 	f := &faultFS{FS: OS{}}
 	var full atomic.Bool
@@ -152,7 +153,7 @@ func TestShellResumesAfterFullDisk(t *testing.T) {
 	for w.Append(testFrame(w.LastSeq()+1, 2, 2000)) == nil {
 	}
 	if err := w.Room(); !errors.Is(err, ErrNoSpace) {
-		t.Fatalf("Room on a full disk: %v", err)
+		t.Fatalf("Room on a full disk: got %v, want ErrNoSpace", err)
 	}
 	if err := w.Err(); err != nil {
 		t.Fatal(err)
@@ -160,7 +161,7 @@ func TestShellResumesAfterFullDisk(t *testing.T) {
 	full.Store(false)
 	for deadline := time.Now().Add(30 * time.Second); w.Room() != nil; {
 		if time.Now().After(deadline) {
-			t.Fatal("service does not resume")
+			t.Fatal("Room still returns an error 30 s after space was freed")
 		}
 	}
 	fill(t, w, 30, 2000)

@@ -16,10 +16,10 @@ func TestAppendReopenRead(t *testing.T) {
 	for round := range 4 {
 		w := mustOpen(t, dir, small())
 		if w.LastSeq() != want {
-			t.Fatalf("round %d: last is %d, want %d", round, w.LastSeq(), want)
+			t.Fatalf("round %d: the log ends at %d, want %d", round, w.LastSeq(), want)
 		}
 		if want > 0 && (w.LastDigest() != testFrame(want-1, 1, 1).Digest || w.LastTime() == 0) {
-			t.Fatalf("round %d: digest %x, time %d", round, w.LastDigest(), w.LastTime())
+			t.Fatalf("round %d: digest %x, want %x; time %d, want more than 0", round, w.LastDigest(), testFrame(want-1, 1, 1).Digest, w.LastTime())
 		}
 		fill(t, w, 20, 2000) // one rotation per round
 		want = w.LastSeq()
@@ -27,7 +27,7 @@ func TestAppendReopenRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := w.Append(testFrame(want+1, 1, 1)); err != ErrClosed {
-			t.Errorf("Append after Close: %v", err)
+			t.Errorf("Append after Close: got %v, want ErrClosed", err)
 		}
 	}
 	if got := readAll(t, mustReader(t, dir, Options{})); got != want {
@@ -53,7 +53,7 @@ func TestPermissions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := fs.FileMode(fileMode); !d.IsDir() && st.Mode().Perm() != want || d.IsDir() && st.Mode().Perm() != dirMode {
-			t.Errorf("%s: mode %v", path, st.Mode())
+			t.Errorf("%s: got mode %v, want %o for a file, %o for a directory", path, st.Mode(), fileMode, dirMode)
 		}
 		return nil
 	})
@@ -67,16 +67,16 @@ func TestAppendKeepsTheTimeOfAFrame(t *testing.T) {
 		f := testFrame(w.LastSeq()+1, 1, 1)
 		f.Time = at
 		if err := w.Append(f); err != nil || f.Time != at || w.LastTime() != at {
-			t.Fatalf("frame %d: time %d, %v; want %d", i, f.Time, err, at)
+			t.Fatalf("frame %d: got time %d, %v; want %d", i, f.Time, err, at)
 		}
 	}
 	f := testFrame(w.LastSeq()+1, 1, 1)
 	f.Time = 6999
 	if err := w.Append(f); err == nil || errors.Is(err, ErrFailed) {
-		t.Fatalf("a frame older than the last one: %v", err)
+		t.Fatalf("a frame older than the last one: got %v, want an error other than ErrFailed", err)
 	}
 	if err := w.Append(testFrame(w.LastSeq()+1, 1, 1)); err != nil || w.LastTime() != 9000 {
-		t.Fatalf("a frame without a time: %d, %v", w.LastTime(), err)
+		t.Fatalf("a frame without a time: LastTime is %d, %v; want 9000", w.LastTime(), err)
 	}
 }
 
@@ -89,13 +89,13 @@ func TestCommitTimeNeverGoesBack(t *testing.T) {
 	now = 4000
 	f := testFrame(3, 1, 1)
 	if err := w.Append(f); err != nil || f.Time != 5000 {
-		t.Fatalf("time %d, %v", f.Time, err)
+		t.Fatalf("after the clock went back: time %d, %v; want 5000", f.Time, err)
 	}
 	for range 20 { // includes a rotation
 		fill(t, w, 1, 2000)
 	}
 	if w.LastTime() != 5000 || w.seg.head.Ordinal == 0 {
-		t.Fatalf("time %d in segment %d", w.LastTime(), w.seg.head.Ordinal)
+		t.Fatalf("time %d, want 5000, in segment %d, want a later one than 0", w.LastTime(), w.seg.head.Ordinal)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestAppendRefuses(t *testing.T) {
 		"too long":    {First: 3, Count: 1, Body: testBody(3, 1, w.MaxBody()-recordPrefix+1)},
 	} {
 		if err := w.Append(f); err == nil || errors.Is(err, ErrFailed) {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s: got %v, want an error other than ErrFailed", name, err)
 		}
 	}
 	if err := w.Append(testFrame(3, 1, w.MaxBody()-recordPrefix)); err != nil {
@@ -124,7 +124,7 @@ func TestTwoWriters(t *testing.T) {
 	dir := t.TempDir()
 	w := mustOpen(t, dir, small())
 	if _, err := Open(dir, small()); !errors.Is(err, ErrLocked) {
-		t.Fatalf("second writer: %v", err)
+		t.Fatalf("second writer: got %v, want ErrLocked", err)
 	}
 	w.Close()
 	mustOpen(t, dir, small())
@@ -141,13 +141,13 @@ func TestLockRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(dir, small()); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), endName) {
-		t.Errorf("second writer without LOCK: %v", err)
+		t.Errorf("second writer without LOCK: got %v, want ErrLocked", err)
 	}
 	if _, err := Repair(dir, RepairOptions{FS: noSync{}, Accept: true}); !errors.Is(err, ErrLocked) {
-		t.Errorf("repair without LOCK: %v", err)
+		t.Errorf("repair without LOCK: got %v, want ErrLocked", err)
 	}
 	if r, err := Verify(dir, VerifyOptions{}); err != nil || !r.Live {
-		t.Errorf("verify without LOCK: %+v, %v", r, err)
+		t.Errorf("verify without LOCK: got %+v, %v; want Live", r, err)
 	}
 	fill(t, w, 1, 100)
 	for _, name := range []string{lockName, endName} {
@@ -158,10 +158,10 @@ func TestLockRemoved(t *testing.T) {
 	second := mustOpen(t, dir, small())
 	fill(t, second, 1, 100)
 	if err := w.SyncEnd(); !errors.Is(err, ErrFailed) || !errors.Is(err, errOtherWriter) {
-		t.Errorf("the first writer, without LOCK and END: %v", err)
+		t.Errorf("SyncEnd of the first writer, without LOCK and END: got %v, want errOtherWriter", err)
 	}
 	if err := w.Append(testFrame(w.LastSeq()+1, 1, 1)); err == nil {
-		t.Error("the first writer continues")
+		t.Error("the first writer still appends")
 	}
 }
 
@@ -187,13 +187,13 @@ func TestEpochChanges(t *testing.T) {
 		}
 		end := w.LastSeq()
 		if err := w.Append(testFrame(end+1, 1, 1)); !errors.Is(err, ErrFailed) || !errors.Is(err, errOtherWriter) {
-			t.Errorf("%s: %v", when, err)
+			t.Errorf("%s: got %v, want errOtherWriter", when, err)
 		}
 		if durable, _ := load(w.end.Bytes(), endDurableAt); durable != end {
-			t.Errorf("%s: END was moved to %d", when, durable)
+			t.Errorf("%s: END was moved to %d, want %d", when, durable, end)
 		}
 		if !armed && snapshot(t, dir) != before {
-			t.Errorf("%s: something was written", when)
+			t.Errorf("%s: the append has changed the log", when)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 
 func word(p wal.Page, at int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&p.Bytes()[at])) }
 
-// Every process sees the stores into a shared page. They may reach the disk at any
-// time, completely or in part.
+// TestSharedPage checks that every process sees a store into a shared page at once, and
+// that stores may reach the disk at any time, completely or in part.
 func TestSharedPage(t *testing.T) {
 	found := map[uint64]bool{}
 	noise := false
@@ -32,7 +32,7 @@ func TestSharedPage(t *testing.T) {
 		for v := uint64(2); v <= 4; v++ {
 			word(page, 64).Store(v)
 			if word(other, 64).Load() != v {
-				t.Fatal("the other process does not see a store")
+				t.Fatal("the other process reads another value than the one that was stored")
 			}
 			p.Locked("/end") // any operation
 		}
@@ -47,7 +47,7 @@ func TestSharedPage(t *testing.T) {
 	}
 	for v := uint64(1); v <= 4; v++ {
 		if !found[v] {
-			t.Errorf("a crash never leaves %d", v)
+			t.Errorf("no crash left the value %d", v)
 		}
 	}
 	if found[0] || !noise {
@@ -81,7 +81,7 @@ func TestSameSeedSameCrash(t *testing.T) {
 		return names(d) + text(t, d, "/f")
 	}
 	if run() != run() {
-		t.Error("two crashes differ")
+		t.Error("two runs with the same seed have different results")
 	}
 }
 
@@ -97,7 +97,7 @@ func TestCloneIsApart(t *testing.T) {
 		seen[sectors("/f")(e)] = true
 	}
 	if len(seen) != 3 || sectors("/f")(d) != "b" {
-		t.Errorf("%v", seen)
+		t.Errorf("crashes of clones left %v, want three results; the original has %q, want \"b\"", seen, sectors("/f")(d))
 	}
 }
 
@@ -126,7 +126,7 @@ func TestErrors(t *testing.T) {
 		{p.Link("/g", "/h"), fs.ErrNotExist}, {p.Link("/f", "/f"), fs.ErrExist}, {p.Link("/", "/h"), syscall.EPERM},
 	} {
 		if !errors.Is(c.got, c.want) {
-			t.Errorf("case %d: %v", i, c.got)
+			t.Errorf("case %d: got %v, want %v", i, c.got, c.want)
 		}
 	}
 }

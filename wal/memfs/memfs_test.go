@@ -97,7 +97,8 @@ func TestSectorsLandEachAlone(t *testing.T) {
 	}, sectors("/f")), "aaa", "aba", "baa", "bba", "?aa", "?ba", "a?a", "b?a", "??a")
 }
 
-// Any version since the last sync can be on disk, but none from before it.
+// TestVersionsSinceTheSync checks that a crash leaves any version since the last sync,
+// but none from before it.
 func TestVersionsSinceTheSync(t *testing.T) {
 	want(t, outcomes(t, func(d *Disk, p *Process) {
 		f := put(t, p, "/f", string(block('x', 1)))
@@ -126,13 +127,13 @@ func TestSyncedSurvives(t *testing.T) {
 		boot, _ := p.Boot()
 		d.Crash()
 		if got := text(t, d, "/f"); got != "new text" {
-			t.Fatalf("seed %d: %q", seed, got)
+			t.Fatalf("seed %d: the file has %q, want \"new text\"", seed, got)
 		}
 		if _, err := f.WriteAt([]byte("x"), 0); !errors.Is(err, ErrKilled) && !errors.Is(err, syscall.EBADF) {
-			t.Fatalf("a dead process can write: %v", err)
+			t.Fatalf("write by a dead process: got %v, want ErrKilled or EBADF", err)
 		}
 		if now, _ := d.Process().Boot(); now == boot {
-			t.Fatal("the boot id did not change")
+			t.Fatal("the boot id is the same after a crash")
 		}
 	}
 }
@@ -165,7 +166,7 @@ func TestNamesLandEachAlone(t *testing.T) {
 	}), func(d *Disk) string { return names(d) + " " + sectors("/a")(d) }), "a b")
 }
 
-// A sync does not make a name durable.
+// TestSyncIsNotForNames checks that syncing a file does not make its name durable.
 func TestSyncIsNotForNames(t *testing.T) {
 	want(t, outcomes(t, func(d *Disk, p *Process) {
 		f, _ := p.Create("/f")
@@ -174,8 +175,8 @@ func TestSyncIsNotForNames(t *testing.T) {
 	}, sectors("/f")), "absent", "a")
 }
 
-// After a failed sync, the process sees its bytes and the next sync succeeds. The
-// bytes are lost nevertheless, unless they are written again.
+// TestFailedSync checks that, after a failed sync, the process sees its bytes and the
+// next sync succeeds. The bytes may still be lost, unless they are written again.
 func TestFailedSync(t *testing.T) {
 	run := func(again bool) []string {
 		return outcomes(t, func(d *Disk, p *Process) {
@@ -187,7 +188,7 @@ func TestFailedSync(t *testing.T) {
 			}
 			b := make([]byte, sectorSize)
 			if f.ReadAt(b, 0); b[0] != 'b' {
-				t.Fatal("the write is gone from the cache")
+				t.Fatal("after the failed sync, the process no longer reads what it wrote")
 			}
 			if again {
 				f.WriteAt(b, 0)
@@ -208,12 +209,12 @@ func TestShortWrites(t *testing.T) {
 		p.Plan(FailFrom(0, syscall.EIO, false))
 		n, err := f.WriteAt([]byte("abc"), 0)
 		if !errors.Is(err, syscall.EIO) || text(t, d, "/f") != "abc"[:n] {
-			t.Fatalf("%d %v %q", n, err, text(t, d, "/f"))
+			t.Fatalf("wrote %d bytes with error %v, want EIO; the file has %q", n, err, text(t, d, "/f"))
 		}
 		lengths[n] = true
 	}
 	if len(lengths) != 4 {
-		t.Errorf("lengths %v", lengths)
+		t.Errorf("failed writes of 3 bytes wrote %v bytes, want 0, 1, 2 and 3", lengths)
 	}
 }
 
@@ -227,15 +228,16 @@ func TestPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := p.Mkdir("/c"); (err != nil) != lasting {
-			t.Errorf("lasting %v: %v", lasting, err)
+			t.Errorf("operation 2, lasting %v: got %v", lasting, err)
 		}
 		if p.Operations() != 3 || d.Stats().Faults == 0 {
-			t.Error(p.Operations(), d.Stats())
+			t.Errorf("%d operations, want 3; stats %+v, want a fault", p.Operations(), d.Stats())
 		}
 	}
 }
 
-// A killed process loses its locks and its handles, but not its bytes.
+// TestKill checks that a killed process loses its locks and handles, but not the bytes
+// that it wrote.
 func TestKill(t *testing.T) {
 	d := New(1)
 	p := d.Process()
@@ -252,17 +254,17 @@ func TestKill(t *testing.T) {
 		t.Fatal("the process survived")
 	}
 	if !Survives(func() {}) {
-		t.Fatal("no process was killed")
+		t.Fatal("Survives returned false, but no process was killed")
 	}
 	q := d.Process()
 	if locked, err := q.Locked("/lock"); locked || err != nil {
 		t.Fatal(locked, err)
 	}
 	if got := text(t, d, "/lock"); got != "mine" {
-		t.Errorf("%q", got)
+		t.Errorf("the file has %q, want \"mine\"", got)
 	}
 	if now, _ := q.Boot(); now != boot {
-		t.Error("the machine did not stop")
+		t.Error("the boot id changed, but only a process was killed")
 	}
 	if _, err := lock.WriteAt([]byte("x"), 0); err == nil {
 		t.Error("a dead process can write")
@@ -291,11 +293,11 @@ func TestFullDisk(t *testing.T) {
 	}
 	check(t, a.Close())
 	if d.Used() != pageSize {
-		t.Errorf("%d bytes are used", d.Used())
+		t.Errorf("%d bytes are used, want %d", d.Used(), pageSize)
 	}
 	check(t, p.SyncDir("/"))
 	d.Crash()
 	if d.Used() > pageSize {
-		t.Errorf("%d bytes are used after the crash", d.Used())
+		t.Errorf("%d bytes are used after the crash, want at most %d", d.Used(), pageSize)
 	}
 }
