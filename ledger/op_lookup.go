@@ -106,7 +106,7 @@ func (s *State) wantInstance(op *Op, i int) (uint32, *instance, *Error) {
 	name, id := op.Kind.Args()[i].Name, op.Args[i]
 	if op.Ref&(1<<i) != 0 {
 		if minted := s.nextInstance - s.doing.firstMinted; id < 0 || id >= minted {
-			return 0, nil, invalidField(name, "The transaction has minted %d instances before this operation, counted from 0; there is no number %d.",
+			return 0, nil, invalidField(name, "The operations before this one minted %d instances, numbered from 0; there is no number %d.",
 				minted, id).With(Num("minted", id))
 		}
 		id += s.doing.firstMinted

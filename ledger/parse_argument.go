@@ -185,7 +185,7 @@ func (p *requestParser) minted(op *Op, i, level int) bool {
 			return p.invalid("minted", "minted must be %s", nonNegative)
 		}
 		if n >= int64(p.mints) {
-			return p.invalid(name, `%s {"minted":%d} refers to no MintInstance earlier in the transaction; there are %d, counted from 0`,
+			return p.invalid(name, `%s {"minted":%d} refers to no MintInstance earlier in the transaction; they are numbered from 0, and there are %d`,
 				name, n, p.mints)
 		}
 		op.Args[i] = n

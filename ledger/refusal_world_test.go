@@ -77,7 +77,7 @@ func TestRefusalsSayNames(t *testing.T) {
 		}
 		for _, c := range []struct{ op, message string }{
 			{"RemoveFungible container_id=10 class_id=1 key=3 quantity=2", "Container " + purse + " holds 1 of class " + euro + " with key 3, which is less than the 2 requested."},
-			{"RemoveFungible container_id=10 class_id=1 key=0 quantity=8", "Container " + purse + " has 7 available of class " + euro + " with key 0, which is less than the 8 requested; 2 more is held."},
+			{"RemoveFungible container_id=10 class_id=1 key=0 quantity=8", "Container " + purse + " has 7 available of class " + euro + " with key 0, which is less than the 8 requested; a further 2 is held."},
 			{"RemoveFungible container_id=10 class_id=1 key=1 quantity=2", "Container " + purse + " holds no stack of class " + euro + " with key 1."},
 			{"RemoveFungible container_id=10 class_id=2 key=1 quantity=2", "Class " + sword + " is not fungible: it has instances, not stacks."},
 			{"AddFungible container_id=20 class_id=1 key=0 quantity=1", "Container " + rack + " is of kind Slots, which holds no stacks."},

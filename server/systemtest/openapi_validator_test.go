@@ -123,7 +123,8 @@ func (v *validator) combined(word string, schemas []any, value any) error {
 	if word == "allOf" && fitting == len(schemas) || word == "oneOf" && fitting == 1 {
 		return nil
 	}
-	return fmt.Errorf("%s: %d fit: %w", word, fitting, errors.Join(whyNot...))
+	misfit := fmt.Errorf("%s: the value fits %d of %d schemas", word, fitting, len(schemas))
+	return errors.Join(append([]error{misfit}, whyNot...)...)
 }
 
 func ranged(word string, rule, value any) error {
