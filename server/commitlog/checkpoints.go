@@ -21,7 +21,7 @@ func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledg
 	if err != nil {
 		return nil, wal.Place{}, err
 	}
-	var narrow error // why the newest checkpoint that is otherwise valid has too few keys
+	var narrow error // error for the newest checkpoint that is valid, except that it holds too few keys
 	for i := len(seqs) - 1; i >= 0; i-- {
 		state, place, err := Load(store, seqs[i], l, keys)
 		if err == nil {
@@ -51,9 +51,9 @@ func Restore(store CheckpointStore, l Reader, keys int, log *slog.Logger) (*ledg
 }
 
 // Load reads one checkpoint, and positions the log after it. keys is the number of
-// idempotency keys that the state must hold. Errors: those of the store, of
-// ledger.ReadCheckpoint and of Reader.SeekAfter, and an error if the checkpoint
-// belongs to another log or commit.
+// idempotency keys that the state must hold. Load returns the errors of the store, of
+// ledger.ReadCheckpoint and of Reader.SeekAfter, and an error if the checkpoint belongs
+// to another log or commit.
 func Load(store CheckpointStore, seq uint64, l Reader, keys int) (*ledger.State, wal.Place, error) {
 	f, err := store.Open(seq)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package commitlog separates the daemons from the log that stores the commits. It
 // defines the interfaces that a driver implements, and the driver "file", which
-// stores the log in a directory with package wal. Package memlog has a driver in
-// memory for tests, and package logtest the tests that every driver passes.
+// stores the log in a directory with package wal. Package etcdlog has the driver
+// "etcd", and package memlog an in-memory driver for tests. Package logtest has the
+// tests that every driver passes.
 //
 // # The life of a log
 //
@@ -18,11 +19,11 @@
 // # The contract
 //
 // Frames. The sequencer sets First, Count, Time, Digest and Body before Append.
-// Time is already set when a batch is judged, because that depends on it. The driver
-// stores all five and sets Chain. It rejects a frame that does not follow the last
-// one: First must be LastSeq+1, and Time at least LastTime. Readers return the same
-// five, and the same Chain. Chain identifies the whole log up to the frame. A
-// checkpoint with another Chain belongs to another log.
+// Time is set before a batch is judged, because the result can depend on it: holds
+// expire. The driver stores all five and sets Chain. It rejects a frame that does
+// not follow the last one: First must be LastSeq+1, and Time at least LastTime.
+// Readers return the same five, and the same Chain. Chain identifies the whole log
+// up to the frame. A checkpoint with another Chain belongs to another log.
 //
 // Durability. When Append returns nil, the frame is durable as the driver defines
 // it. A Reader sees it then or a moment later. No Reader returns a frame before

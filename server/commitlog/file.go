@@ -48,7 +48,7 @@ func CheckDir(dir string) error {
 	return wal.NotPartOfLog(dir, wal.Options{})
 }
 
-// Open opens the log and maps it into memory.
+// Open opens the log for reading.
 func (l File) Open() (Reader, error) {
 	r, err := wal.OpenReader(l.Dir, l.Opt)
 	if err != nil {

@@ -28,56 +28,56 @@ func TestCalls(t *testing.T) {
 	}
 	s, err := c.Status(ctx)
 	if must(err); s.Version == "" || s.Size == 0 || s.InUse == 0 || s.Quota != 256<<20 || s.Member == 0 || s.Member != s.Leader {
-		t.Errorf("status %+v", s)
+		t.Errorf("Status: got %+v, want a version, sizes, a quota of 256 MiB, and the member as leader", s)
 	}
 
 	id, granted, err := c.Grant(ctx, 60)
 	if must(err); id == 0 || granted != 60 {
-		t.Errorf("lease %d of %d s", id, granted)
+		t.Errorf("Grant: got lease %d of %d s, want one of 60 s", id, granted)
 	}
 	big := bytes.Repeat([]byte{0, 1, 2, 255}, 256<<10)
 	put := &etcd.Txn{If: []etcd.Cond{{Key: "a"}},
 		Then: []etcd.Op{{Put: "a", Value: []byte("1")}, {Put: "b", Value: big}, {Put: "c", Value: []byte("3"), Lease: id}}, Else: []etcd.Op{{Get: "a"}, {Get: "none"}, {Get: "c"}}}
 	r, err := c.Txn(ctx, put)
 	if must(err); !r.Succeeded || r.Revision == 0 || len(r.KVs) > 0 {
-		t.Errorf("first: %+v", r)
+		t.Errorf("first transaction: got %+v, want success", r)
 	}
 	first := r.Revision
 	r, err = c.Txn(ctx, put)
 	if must(err); r.Succeeded || len(r.KVs) != 2 || string(r.KVs[0].Value) != "1" || r.KVs[1].Key != "c" {
-		t.Errorf("again: %+v", r)
+		t.Errorf("the same transaction again: got %+v, want the values of a and c", r)
 	}
 	for _, value := range []string{"0", "1"} {
 		r, err = c.Txn(ctx, &etcd.Txn{If: []etcd.Cond{{Key: "a", Value: []byte(value)}}, Then: []etcd.Op{{Put: "a", Value: []byte("2")}}})
 		if must(err); r.Succeeded != (value == "1") {
-			t.Errorf("compared with %s: %+v", value, r)
+			t.Errorf("transaction if a is %s: got %+v, want success only if a is 1", value, r)
 		}
 	}
 	found, err := c.Range(ctx, "a", "c", 0)
 	if must(err); len(found.KVs) != 2 || string(found.KVs[0].Value) != "2" || !bytes.Equal(found.KVs[1].Value, big) || found.More {
-		t.Errorf("%d keys found", len(found.KVs))
+		t.Errorf("Range from a to c: got %d keys, want a and b", len(found.KVs))
 	}
 	found, err = c.Range(ctx, "a", "z", 2)
 	if must(err); len(found.KVs) != 2 || !found.More {
-		t.Errorf("%d keys found, more: %v", len(found.KVs), found.More)
+		t.Errorf("Range from a to z with limit 2: got %d keys, More %v; want 2, true", len(found.KVs), found.More)
 	}
 
 	must(c.KeepAlive(ctx, id))
 	if left, err := c.TimeToLive(ctx, id); err != nil || left < 30 || left > 60 {
-		t.Errorf("the lease expires in %d s: %v", left, err)
+		t.Errorf("the lease expires in %d s, want 30 to 60: %v", left, err)
 	}
 	if found, err := c.Range(ctx, "c", "", 0); err != nil || len(found.KVs) != 1 || found.KVs[0].Lease != id {
-		t.Errorf("a key of the lease %d: %+v, %v", id, found, err)
+		t.Errorf("a key that is bound to lease %d: got %+v, %v", id, found, err)
 	}
 	must(c.Revoke(ctx, id))
 	if left, err := c.TimeToLive(ctx, id); err != nil || left >= 0 {
-		t.Errorf("a revoked lease expires in %d s: %v", left, err)
+		t.Errorf("a revoked lease expires in %d s, want a negative number: %v", left, err)
 	}
 	if err := c.KeepAlive(ctx, id); !errors.Is(err, etcd.ErrNoLease) {
-		t.Errorf("renewing a revoked lease: %v", err)
+		t.Errorf("renewing a revoked lease: got %v, want ErrNoLease", err)
 	}
 	if found, err = c.Range(ctx, "c", "", 0); err != nil || len(found.KVs) > 0 {
-		t.Errorf("a key whose lease was revoked: %v, %v", found, err)
+		t.Errorf("a key whose lease was revoked: got %v, %v; want none", found, err)
 	}
 
 	watch, stop := context.WithTimeout(ctx, time.Minute)
@@ -88,20 +88,20 @@ func TestCalls(t *testing.T) {
 		}
 	})
 	if len(seen) != 5 || seen[3].Key != "a" || string(seen[3].Value) != "2" || !seen[4].Deleted || seen[4].Key != "c" {
-		t.Errorf("%d changes seen", len(seen))
+		t.Errorf("Watch reported %d changes, want a, b and c put, a changed, c deleted", len(seen))
 	}
 	must(c.Compact(ctx, r.Revision))
 	if err := c.Watch(ctx, "a", "", 1, func(etcd.Event) {}); !errors.Is(err, etcd.ErrCompacted) {
-		t.Errorf("watching from a compacted revision: %v", err)
+		t.Errorf("watching from a compacted revision: got %v, want ErrCompacted", err)
 	}
 	if _, err = c.Txn(ctx, &etcd.Txn{Then: []etcd.Op{{Put: "a"}, {Put: "a"}}}); !etcd.Refused(err) {
-		t.Errorf("an invalid transaction: %v", err)
+		t.Errorf("an invalid transaction: got %v, want a rejection", err)
 	}
 	if _, err = c.Txn(ctx, &etcd.Txn{Then: []etcd.Op{{Delete: "a", End: "c"}}}); err != nil {
 		t.Error(err)
 	}
 	if found, err = c.Range(ctx, "a", "c", 0); err != nil || len(found.KVs) > 0 {
-		t.Errorf("deleted keys: %v, %v", found, err)
+		t.Errorf("deleted keys: got %v, %v; want none", found, err)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestMembers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		t.Fatal("no member responds")
+		t.Fatal("no member responded in 40 calls")
 	}
 	ask()
 	cluster.Members[0].Kill()
@@ -152,7 +152,7 @@ func TestPassword(t *testing.T) {
 		t.Cleanup(c.Close)
 		_, err := c.Range(t.Context(), "a", "", 0)
 		if good != (err == nil) || !good && !etcd.Refused(err) {
-			t.Errorf("password %s: %v", password, err)
+			t.Errorf("password %s: got %v, want success only with the right password", password, err)
 		}
 		if good { // tokens end when the member's process ends
 			cluster.Members[0].Kill()
@@ -167,7 +167,7 @@ func TestPassword(t *testing.T) {
 	c := etcd.NewClient(etcd.Config{Endpoints: cluster.Endpoints()})
 	t.Cleanup(c.Close)
 	if _, err := c.Range(t.Context(), "a", "", 0); !etcd.Refused(err) {
-		t.Errorf("without a user: %v", err)
+		t.Errorf("without a user: got %v, want a rejection", err)
 	}
 }
 
@@ -192,6 +192,6 @@ func TestNoEtcd(t *testing.T) {
 	c := etcd.NewClient(etcd.Config{Endpoints: []string{l.Addr().String()}})
 	t.Cleanup(c.Close)
 	if _, err := c.Range(t.Context(), "a", "", 0); err == nil || etcd.Refused(err) {
-		t.Errorf("no etcd: %v", err)
+		t.Errorf("something other than etcd: got %v, want an error for which Refused returns false", err)
 	}
 }

@@ -54,7 +54,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, err := known.Status(t.Context()); err != nil || s.Quota == 0 {
-		t.Errorf("%+v, %v", s, err)
+		t.Errorf("Status: got %+v, %v; want a quota", s, err)
 	}
 	for who, conf := range map[string]*tls.Config{
 		"without a certificate":  {RootCAs: roots},

@@ -229,8 +229,8 @@ func (w *Writer) compactor() {
 	}
 }
 
-// nudge makes a change without effect. Until its next change, etcd still counts the
-// space freed by the last one as used.
+// nudge stores the key of the writer's place again, unchanged. Until the next change,
+// etcd still counts the space that the last change freed as used.
 func (w *Writer) nudge(ctx context.Context) {
 	w.mu.Lock()
 	p := w.place

@@ -144,7 +144,7 @@ func (d *Driver) probe(ctx context.Context) error {
 	case etcd.Refused(err):
 		return fmt.Errorf("etcd rejects this client: %w: give it a user with -driver-user, or a certificate with -driver-cert and -driver-key", err)
 	case err != nil:
-		return fmt.Errorf("no member of %s responds: %w: check the addresses, that etcd runs, and -driver-ca, which is for clusters with TLS only", d.Where, err)
+		return fmt.Errorf("no member of %s responds: %w: check the addresses, that etcd is running, and -driver-ca, which is for clusters with TLS only", d.Where, err)
 	case older(s.Version, leastVersion):
 		return fmt.Errorf("etcd at %s is version %s; %s or newer is needed", d.Where, s.Version, leastVersion)
 	}

@@ -15,7 +15,7 @@ func TestURLHidesPassword(t *testing.T) {
 		"http://root:secret@10.0.0.1:2379/l", "etcd://root:secret@10.0.0.1:2379/\x01", "etcd://h:1,root:s@cret@10.0.0.1:2379/l",
 	} {
 		if _, _, err := etcdlog.ParseURL(url); err == nil || strings.Contains(err.Error(), "root") || strings.Contains(err.Error(), "cret@") {
-			t.Errorf("%q: %v", url, err)
+			t.Errorf("%q: got %v, want an error without the user and the password", url, err)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (l *trimmed) tell(name, value string) {
 	}
 }
 
-// look makes the writer look at the copies and trim with the next frame. It returns
+// look makes the writer read the announcements and trim with the next frame. It returns
 // the first commit that etcd still has.
 func (l *trimmed) look() uint64 {
 	l.Helper()
@@ -72,25 +72,25 @@ func TestTrimsWhatTwoLivingCopiesHave(t *testing.T) {
 	l.tell("b", `{"seq":90,"url":"http://b"}`)
 	l.tell("c", `{"seq":10,"url":"http://c"}`)
 	if first := l.look(); first != 11 {
-		t.Errorf("with copies up to 90 and 10 etcd has the log from %d on", first)
+		t.Errorf("with copies up to 90 and 10, etcd has the log from %d on, want 11", first)
 	}
 	l.now = l.now.Add(9 * time.Second)
 	l.tell("c", `{"seq":20,"url":"http://c"}`)
 	if first := l.look(); first != 21 || len(l.Report().Mirrors) != 2 {
-		t.Errorf("with copies up to 90 and 20 etcd has the log from %d on; copies: %v", first, l.Report().Mirrors)
+		t.Errorf("with copies up to 90 and 20, etcd has the log from %d on, want 21; copies: %v, want 2", first, l.Report().Mirrors)
 	}
 	l.now = l.now.Add(2 * time.Second)
 	l.tell("c", `{"seq":30,"url":"http://c"}`)
 	if first := l.look(); first != 21 || len(l.Report().Mirrors) != 1 {
-		t.Errorf("b is silent, and etcd has the log from %d on; copies: %v", first, l.Report().Mirrors)
+		t.Errorf("after b has been silent, etcd has the log from %d on, want 21; copies: %v, want only c", first, l.Report().Mirrors)
 	}
 	l.tell("d", `{"seq":35,"kept":25,"url":"http://d"}`)
 	if first := l.look(); first != 26 {
-		t.Errorf("with a copy up to 30 and one with a checkpoint at 25 etcd has the log from %d on", first)
+		t.Errorf("with a copy up to 30 and one with a checkpoint at 25, etcd has the log from %d on, want 26", first)
 	}
 	l.here = []commitlog.Mirror{{Name: "e", Seq: 33, Kept: 28}}
 	if first := l.look(); first != 29 {
-		t.Errorf("a mirror of the writer has a checkpoint at 28, and etcd has the log from %d on", first)
+		t.Errorf("with a mirror of the writer that has a checkpoint at 28, etcd has the log from %d on, want 29", first)
 	}
 	want := []commitlog.Mirror{{Name: "c", Seq: 30, Kept: 30, URL: "http://c"}, {Name: "d", Seq: 35, Kept: 25, URL: "http://d"}, {Name: "e", Seq: 33, Kept: 28}}
 	if diff := cmp.Diff(want, l.Report().Mirrors); diff != "" {
@@ -119,7 +119,7 @@ func TestStandbyTellsOfItsMirrors(t *testing.T) {
 		}
 		l.Beat(t.Context(), 0)
 		if diff := cmp.Diff(want, l.Report().Mirrors); diff != "" {
-			t.Fatalf("after %d s, -want +got:\n%s", 5*i, diff)
+			t.Fatalf("announced copies after %d s, -want +got:\n%s", 5*i, diff)
 		}
 		l.now = l.now.Add(5 * time.Second)
 	}
@@ -139,11 +139,11 @@ func TestStandbyTellsWhatIsDurable(t *testing.T) {
 		}
 		applied := uint64(0)
 		if _, err := m.(*etcdlog.Member).Step(t.Context(), func(f *wal.Frame) error { applied = f.Last(); return nil }); err != nil || applied != 3 {
-			t.Fatalf("it has followed up to commit %d: %v", applied, err)
+			t.Fatalf("the standby has followed up to commit %d, want 3: %v", applied, err)
 		}
 		l.Beat(t.Context(), 0)
 		if diff := cmp.Diff([]commitlog.Mirror{{Name: "b", Seq: want, Kept: want, URL: "http://b"}}, l.Report().Mirrors); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
+			t.Errorf("announced copies, -want +got:\n%s", diff)
 		}
 		if err := m.Close(); err != nil { // Close syncs the copy
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func TestNearFull(t *testing.T) {
 		at = append(at, fmt.Sprint(l.Report().NearFull))
 	}
 	if diff := cmp.Diff([]string{"false", "false", "false", "false", "true", "true"}, at); diff != "" {
-		t.Errorf("after each tenth of the quota:\n%s", diff)
+		t.Errorf("NearFull after each tenth of the quota, -want +got:\n%s", diff)
 	}
 }
 
@@ -186,18 +186,18 @@ func TestFailedSyncOfTheCopyIsFinal(t *testing.T) {
 		return f
 	})
 	if err := w.Append(frame(1, 10)); err != nil {
-		t.Errorf("a frame that etcd has: %v", err)
+		t.Errorf("Append of a frame that etcd has: %v", err)
 	}
 	if err := w.Commit(2, func(*ledger.Record) {}); !errors.Is(err, broken) { // it waits for the sync
-		t.Errorf("Commit: %v", err)
+		t.Errorf("Commit after a failed sync: got %v, want that error", err)
 	}
-	w.Beat(t.Context(), 0) // notices it although nothing is appended
+	w.Beat(t.Context(), 0) // finds the failure although nothing is appended
 	gaveUp(t, w, broken)
 	if err := w.Append(frame(2, 10)); !errors.Is(err, broken) {
-		t.Errorf("the frame after it: %v", err)
+		t.Errorf("Append after a failed sync: got %v, want that error", err)
 	}
 	if err := w.Room(); !errors.Is(err, broken) {
-		t.Errorf("Room: %v", err)
+		t.Errorf("Room after a failed sync: got %v, want that error", err)
 	}
 }
 
@@ -207,7 +207,7 @@ func gaveUp(t *testing.T, w commitlog.ClusterWriter, reason error) {
 	select {
 	case err := <-w.Lost():
 		if !errors.Is(err, reason) {
-			t.Error(err)
+			t.Errorf("the writer has given up its place because of %v, want %v", err, reason)
 		}
 	default:
 		t.Error("the writer has not given up its place")

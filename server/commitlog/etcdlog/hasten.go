@@ -44,7 +44,7 @@ func (m *Member) hasten(ctx context.Context) {
 // An expiry finds out when a lease has expired, although etcd reports whole seconds.
 type expiry struct {
 	lease int64
-	low   time.Time // since when it is known to have less than a second left; zero if it has more
+	low   time.Time // time since which the lease is known to have less than a second left; zero if it has more
 }
 
 // over reports whether a lease has expired. left is the number of seconds until it

@@ -49,7 +49,7 @@ func TestExpiredLeaseIsRevoked(t *testing.T) {
 				defer w.Close()
 				expired := renewals[len(renewals)-1] + lease
 				if late := time.Since(began) - expired; late < 0 || late > 110*time.Millisecond {
-					t.Errorf("the standby took over %v after the end of the lease", late)
+					t.Errorf("the standby took over %v after the end of the lease, want 0 to 110 ms", late)
 				}
 			})
 		})

@@ -126,7 +126,7 @@ func passing(err error) bool {
 	return errors.Is(err, commitlog.ErrUnreachable) || errors.Is(err, wal.ErrNoSpace) || etcd.Refused(err)
 }
 
-// Step does one iteration of Follow. It returns a nil Writer while this daemon
+// Step runs one iteration of Follow. It returns a nil Writer while this daemon
 // stands by.
 func (m *Member) Step(ctx context.Context, apply func(*wal.Frame) error) (*Writer, error) {
 	if !m.replayed {

@@ -63,28 +63,28 @@ func TestFence(t *testing.T) {
 		}
 	}
 	if _, err := b.OpenWriter(); !errors.Is(err, wal.ErrLocked) {
-		t.Fatalf("while the first writes: %v", err)
+		t.Fatalf("OpenWriter while the first writes: got %v, want ErrLocked", err)
 	}
 	for _, id := range store.Leases() {
 		store.Revoke(id)
 	}
 	wb := openWriter(t, b)
 	if wb.LastSeq() != 3 {
-		t.Errorf("the second begins after commit %d", wb.LastSeq())
+		t.Errorf("the second begins after commit %d, want 3", wb.LastSeq())
 	}
 	if err := wa.Confirm(); !errors.Is(err, commitlog.ErrFenced) {
-		t.Errorf("Confirm of the first: %v", err)
+		t.Errorf("Confirm of the first: got %v, want ErrFenced", err)
 	}
 	if err := wa.Append(frame(3, 100)); !errors.Is(err, commitlog.ErrFenced) {
-		t.Errorf("Append of the first: %v", err)
+		t.Errorf("Append of the first: got %v, want ErrFenced", err)
 	}
 	if err := wa.Room(); !errors.Is(err, commitlog.ErrFenced) {
-		t.Errorf("Room of the first: %v", err)
+		t.Errorf("Room of the first: got %v, want ErrFenced", err)
 	}
 	select {
 	case err := <-wa.Lost():
 		if !errors.Is(err, commitlog.ErrFenced) {
-			t.Error(err)
+			t.Errorf("Lost: got %v, want ErrFenced", err)
 		}
 	default:
 		t.Error("the first does not report that it has lost its place")
@@ -116,7 +116,7 @@ func TestLeaseIsReplaced(t *testing.T) {
 	end()
 	w.Beat(t.Context(), 1)
 	if kv := store.Range("/log/active", "", 0).KVs; len(kv) != 1 || !strings.Contains(string(kv[0].Value), `"name":"a"`) {
-		t.Fatalf("the place is %v", kv)
+		t.Fatalf("the key of the writer's place is %v, want one with the name a", kv)
 	}
 	if err := w.Append(frame(0, 10)); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestLeaseIsReplaced(t *testing.T) {
 	openWriter(t, b)
 	w.Beat(t.Context(), 1)
 	if err := w.Append(frame(1, 10)); !errors.Is(err, commitlog.ErrFenced) {
-		t.Errorf("after another daemon took the place: %v", err)
+		t.Errorf("Append after another daemon took the place: got %v, want ErrFenced", err)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestStandby(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m.Leader() != "http://a" {
-		t.Errorf("the writer is at %q", m.Leader())
+		t.Errorf("Leader is %q, want \"http://a\"", m.Leader())
 	}
 	seen, done := make(chan uint64, 100), make(chan commitlog.Writer)
 	go func() {
@@ -168,7 +168,7 @@ func TestStandby(t *testing.T) {
 		t.FailNow()
 	}
 	if last := second.LastSeq(); last != 21 || len(seen) != 1 {
-		t.Errorf("the second begins after commit %d, having seen %d more", last, len(seen))
+		t.Errorf("the second begins after commit %d and has applied %d more frames, want 21 and 1", last, len(seen))
 	}
 	if err := errors.Join(second.Append(frame(21, 10)), second.Close()); err != nil {
 		t.Error(err)
@@ -197,7 +197,7 @@ func TestStandbyWithoutWatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := <-seen; got != seq+1 {
-			t.Fatalf("commit %d was seen", got)
+			t.Fatalf("commit %d was seen, want %d", got, seq+1)
 		}
 	}
 	cancel()
@@ -224,10 +224,10 @@ func TestUnreachable(t *testing.T) {
 	for _, fault := range []etcdfake.Fault{etcdfake.RequestLost, etcdfake.CarriedLate, etcdfake.ReplyLost} {
 		client.Fault = func(string) etcdfake.Fault { return fault }
 		if err := w.Append(f); !errors.Is(err, commitlog.ErrUnreachable) {
-			t.Fatalf("with fault %d: %v", fault, err)
+			t.Fatalf("Append with fault %d: got %v, want ErrUnreachable", fault, err)
 		}
 		if err := w.Confirm(); !errors.Is(err, commitlog.ErrUnreachable) {
-			t.Fatalf("with fault %d: %v", fault, err)
+			t.Fatalf("Confirm with fault %d: got %v, want ErrUnreachable", fault, err)
 		}
 	}
 	if err := w.Append(frame(1, 10)); err == nil {
@@ -235,13 +235,13 @@ func TestUnreachable(t *testing.T) {
 	}
 	client.Fault = nil
 	if err := errors.Join(w.Append(f), w.Append(frame(1, 10))); err != nil || w.LastSeq() != 2 {
-		t.Errorf("afterwards: %v, the log ends at %d", err, w.LastSeq())
+		t.Errorf("after the faults: %v; the log ends at %d, want 2", err, w.LastSeq())
 	}
 	for client.Store.Ghosts() > 0 { // their conditions name heads that were replaced
 		client.Store.Ghost(0)
 	}
 	if err := errors.Join(w.Confirm(), w.Append(frame(2, 10))); err != nil {
-		t.Errorf("after the late requests: %v", err)
+		t.Errorf("after the late requests were executed: %v", err)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestWaitsForTheLease(t *testing.T) {
 	client.Fault = func(string) etcdfake.Fault { return etcdfake.RequestLost }
 	f := frame(0, 10)
 	if err := w.Append(f); !errors.Is(err, commitlog.ErrUnreachable) || tries < 3 || tries > 5 {
-		t.Errorf("after %d seconds: %v", tries, err)
+		t.Errorf("Append gave up after %d seconds, want 3 to 5: %v, want ErrUnreachable", tries, err)
 	}
 	client.Fault = nil
 	w.Beat(t.Context(), 1)
@@ -310,7 +310,7 @@ func TestQuota(t *testing.T) {
 	w := openWriter(t, d)
 	store.Full = true
 	if err := w.Append(frame(0, 10)); !errors.Is(err, wal.ErrNoSpace) {
-		t.Errorf("a full etcd: %v", err)
+		t.Errorf("Append with a full etcd: got %v, want ErrNoSpace", err)
 	}
 	store.Full = false
 	if err := w.Append(frame(0, 10)); err != nil {
@@ -326,7 +326,7 @@ func TestQuota(t *testing.T) {
 		}
 	}
 	if n := store.Size(); n < 65_000 || n > 75_000 || !w.Report().NearFull {
-		t.Errorf("commits are rejected when %d of %d bytes are used", n, store.Quota)
+		t.Errorf("commits are rejected when %d of %d bytes are used, want 65,000 to 75,000", n, store.Quota)
 	}
 }
 
@@ -356,15 +356,15 @@ func TestTrim(t *testing.T) {
 	grow(100)
 	tell("b", "90")
 	if n := kept(); n != 101 {
-		t.Fatalf("with one copy on another host, %d of 101 frames are kept", n)
+		t.Fatalf("with one copy on another host, %d of 101 frames are kept, want all", n)
 	}
 	tell("c", "5")
 	if n := kept(); n != 102-5 {
-		t.Errorf("%d frames are kept; the second copy has 5 of 102", n)
+		t.Errorf("%d frames are kept, want 97: the second copy has 5 of 102", n)
 	}
 	tell("c", "90")
 	if n := kept(); n < 64 || n > 72 {
-		t.Errorf("%d frames are kept, want a tail of 64", n)
+		t.Errorf("%d frames are kept, want a tail of 64 to 72", n)
 	}
 	d2 := newDriver(t, client, "/log", "d")
 	if err := w.Close(); err != nil {

@@ -47,16 +47,16 @@ func TestTrimWhileFull(t *testing.T) {
 	client, store, w := fullWriter(t)
 	w.Beat(t.Context(), 3)
 	if err := w.Room(); !errors.Is(err, wal.ErrNoSpace) {
-		t.Fatalf("without copies on other hosts: %v", err)
+		t.Fatalf("Room without copies on other hosts: got %v, want ErrNoSpace", err)
 	}
 	follow(t, client, w.LastSeq())
 	w.Beat(t.Context(), 6) // deletes
 	w.Beat(t.Context(), 9) // measures again
 	if err := w.Room(); err != nil {
-		t.Errorf("when two copies have everything: %v", err)
+		t.Errorf("Room when two copies have everything: %v", err)
 	}
 	if n := store.Size(); n < 25_000 || n > 30_000 {
-		t.Errorf("%d bytes are kept, want a quarter of the quota, which is less than the usual tail", n)
+		t.Errorf("%d bytes are kept, want 25,000 to 30,000: a quarter of the quota, which is less than the usual tail", n)
 	}
 	if err := errors.Join(w.Append(frame(w.LastSeq(), 10)), w.Confirm()); err != nil {
 		t.Error(err)
@@ -78,7 +78,7 @@ func TestTrimInDoubt(t *testing.T) {
 		}
 		w.Beat(t.Context(), 3)
 		if err := w.Append(frame(w.LastSeq(), 10)); err == nil {
-			t.Fatal("appended, without a reply")
+			t.Fatal("Append succeeded without a reply")
 		}
 		client.Fault = nil
 		if err := errors.Join(w.Confirm(), w.Append(frame(w.LastSeq(), 10)), w.Confirm()); err != nil {
@@ -88,7 +88,7 @@ func TestTrimInDoubt(t *testing.T) {
 			store.Ghost(0)
 		}
 		if err := errors.Join(w.Append(frame(w.LastSeq(), 10)), w.Confirm()); err != nil || store.Size() > 35_000 {
-			t.Errorf("fault %d, after the late transactions: %v, %d bytes are kept", fault, err, store.Size())
+			t.Errorf("fault %d, after the late transactions: %v; %d bytes are kept, want at most 35,000", fault, err, store.Size())
 		}
 	}
 }

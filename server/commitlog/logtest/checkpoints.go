@@ -19,7 +19,7 @@ func checkpointDuty(t *testing.T, l *log) {
 		claim, err := store.Claim()
 		l.must(err)
 		if _, err := l.Checkpoints().Claim(); !errors.Is(err, wal.ErrLocked) {
-			t.Fatalf("a second claim: %v", err)
+			t.Fatalf("a second claim: got %v, want ErrLocked", err)
 		}
 		l.must(claim.Close())
 	}
@@ -45,17 +45,17 @@ func checkpoints(t *testing.T, l *log) {
 		return mine
 	})
 	if !errors.Is(err, mine) {
-		t.Errorf("a write that fails: %v", err)
+		t.Errorf("a write that fails: got %v, want %v", err, mine)
 	}
 	if seqs, err := l.Checkpoints().List(); err != nil || !slices.Equal(seqs, []uint64{4, 30}) {
-		t.Fatalf("checkpoints %v, %v", seqs, err)
+		t.Fatalf("List: got %v, %v; want [4 30]", seqs, err)
 	}
 	for _, seq := range []uint64{4, 30} {
 		r, err := store.Open(seq)
 		l.must(err)
 		b, err := io.ReadAll(r)
 		if l.must(errors.Join(err, r.Close())); string(b) != store.Name(seq) {
-			t.Errorf("checkpoint %d is %q", seq, b)
+			t.Errorf("checkpoint %d is %q, want %q", seq, b, store.Name(seq))
 		}
 	}
 	if _, err := store.Open(31); err == nil {
@@ -81,7 +81,7 @@ func restore(t *testing.T, l *log) {
 	r := l.reader()
 	state, place, err := commitlog.Restore(l.Checkpoints(), r, keys, silent)
 	if l.must(err); state.Seq() != 5 || place != l.all[1].Place() {
-		t.Errorf("a reader begins at %+v", place)
+		t.Errorf("a reader begins at %+v, want %+v", place, l.all[1].Place())
 	}
 	l.wantNext(r, 2)
 }

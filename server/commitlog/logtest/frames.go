@@ -11,20 +11,20 @@ import (
 // noLogYet tests that readers get wal.ErrNoLog before a writer has created the log.
 func noLogYet(t *testing.T, l *log) {
 	if _, err := l.Open(); !errors.Is(err, wal.ErrNoLog) {
-		t.Errorf("Open: %v", err)
+		t.Errorf("Open: got %v, want ErrNoLog", err)
 	}
 	if _, err := l.Register("a"); !errors.Is(err, wal.ErrNoLog) {
-		t.Errorf("Register: %v", err)
+		t.Errorf("Register: got %v, want ErrNoLog", err)
 	}
 	if seqs, err := l.Checkpoints().List(); err != nil || len(seqs) > 0 {
-		t.Errorf("checkpoints %v, %v", seqs, err)
+		t.Errorf("checkpoints: got %v, %v; want none", seqs, err)
 	}
 	if n := l.start(); n != 0 || l.w.LastSeq() != 0 || l.w.LastTime() != 0 || l.w.Room() != nil || l.w.MaxBody() < 1024 {
-		t.Errorf("a new log: %d frames replayed, ends at %d, time %d, room %v, bodies of %d", n, l.w.LastSeq(), l.w.LastTime(), l.w.Room(), l.w.MaxBody())
+		t.Errorf("a new log: %d frames replayed, ends at %d, time %d, want 0; Room %v, want nil; MaxBody %d, want at least 1024", n, l.w.LastSeq(), l.w.LastTime(), l.w.Room(), l.w.MaxBody())
 	}
 	r := l.reader()
 	if _, err := r.Next(); !errors.Is(err, wal.ErrEnd) || r.Durable() != 0 {
-		t.Errorf("an empty log: %v, durable %d", err, r.Durable())
+		t.Errorf("Next in an empty log: got %v, want ErrEnd; durable is %d, want 0", err, r.Durable())
 	}
 	if name, _ := l.w.Driver(); name == "" {
 		t.Error("the driver has no name")
@@ -36,7 +36,7 @@ func oneWriter(t *testing.T, l *log) {
 	for range 3 {
 		l.start()
 		if _, err := l.OpenWriter(); !errors.Is(err, wal.ErrLocked) {
-			t.Fatalf("a second writer: %v", err)
+			t.Fatalf("a second writer: got %v, want ErrLocked", err)
 		}
 		l.append(1)
 		l.must(l.w.Close())
@@ -52,7 +52,7 @@ func frames(t *testing.T, l *log) {
 		l.append(1 + i%3)
 		l.wantNext(early, i)
 		if early.Durable() != l.all[i].Last() || early.Moved() == 0 {
-			t.Fatalf("durable is %d, moved at %d, after commit %d", early.Durable(), early.Moved(), l.all[i].Last())
+			t.Fatalf("Durable is %d, Moved %d, after commit %d", early.Durable(), early.Moved(), l.all[i].Last())
 		}
 	}
 	late := l.reader()
@@ -62,10 +62,10 @@ func frames(t *testing.T, l *log) {
 		chains[l.all[i].Chain] = true
 	}
 	if len(chains) < len(l.all)-1 {
-		t.Errorf("%d frames have %d different chains", len(l.all), len(chains))
+		t.Errorf("%d frames have %d different chains, want at least %d", len(l.all), len(chains), len(l.all)-1)
 	}
 	if late.LogID() != early.LogID() || late.LogID() == (wal.LogID{}) {
-		t.Errorf("log ids %v and %v", early.LogID(), late.LogID())
+		t.Errorf("two readers have the log ids %v and %v, want the same, and not zero", early.LogID(), late.LogID())
 	}
 }
 
@@ -85,7 +85,7 @@ func refusedFrames(t *testing.T, l *log) {
 		bad := f
 		change(&bad)
 		if err := l.w.Append(&bad); err == nil || errors.Is(err, wal.ErrNoSpace) || l.w.LastSeq() != 3 {
-			t.Errorf("a frame %s: %v, the log ends at %d", name, err, l.w.LastSeq())
+			t.Errorf("a frame %s: got %v, want an error; the log ends at %d, want 3", name, err, l.w.LastSeq())
 		}
 	}
 	f.Time = l.all[1].Time // the same time is allowed
@@ -108,7 +108,7 @@ func largestBody(t *testing.T, l *log) {
 	const prefix = 4
 	f.Body = wal.AppendRecord(nil, make([]byte, l.w.MaxBody()-prefix+1))
 	if err := l.w.Append(&f); err == nil || l.w.LastSeq() != 0 {
-		t.Fatalf("a byte too many: %v, the log ends at %d", err, l.w.LastSeq())
+		t.Fatalf("a body with a byte too many: got %v, want an error; the log ends at %d, want 0", err, l.w.LastSeq())
 	}
 	f.Body = wal.AppendRecord(nil, make([]byte, l.w.MaxBody()-prefix))
 	for i := range uint64(4) {
@@ -127,7 +127,7 @@ func largestBody(t *testing.T, l *log) {
 func replay(t *testing.T, l *log) {
 	for round := range 3 {
 		if n := l.start(); n != len(l.all) {
-			t.Fatalf("%d frames were replayed, %d appended", n, len(l.all))
+			t.Fatalf("%d frames were replayed, but %d appended", n, len(l.all))
 		}
 		for i := range 3 + round {
 			l.append(1 + i)
@@ -138,7 +138,7 @@ func replay(t *testing.T, l *log) {
 	l.must(err)
 	defer w.Close()
 	if last := l.all[len(l.all)-1]; w.LastSeq() != last.Last() || w.LastTime() != last.Time {
-		t.Errorf("before Replay the log ends at %d, time %d", w.LastSeq(), w.LastTime())
+		t.Errorf("before Replay the log ends at %d, time %d, want %d and %d", w.LastSeq(), w.LastTime(), last.Last(), last.Time)
 	}
 	i := 0
 	l.must(w.Replay(func(f *wal.Frame) error {
@@ -164,7 +164,7 @@ func replayThatFails(t *testing.T, l *log) {
 		}
 		return nil
 	}); !errors.Is(err, mine) {
-		t.Errorf("Replay: %v", err)
+		t.Errorf("Replay: got %v, want %v", err, mine)
 	}
 	l.must(w.Close())
 	if n := l.start(); n != 2 {
@@ -182,17 +182,17 @@ func commit(t *testing.T, l *log) {
 		found := 0
 		l.must(l.w.Commit(seq, func(rec *ledger.Record) {
 			if id := rec.Tx.Ops[0].Args[0]; id != int64(seq) {
-				t.Errorf("commit %d created container %d", seq, id)
+				t.Errorf("commit %d created container %d, want the same number", seq, id)
 			}
 			found++
 		}))
 		if found != 1 {
-			t.Errorf("commit %d was found %d times", seq, found)
+			t.Errorf("commit %d was found %d times, want once", seq, found)
 		}
 	}
 	for _, seq := range []uint64{16, 17} {
 		if err := l.w.Commit(seq, func(*ledger.Record) { t.Errorf("commit %d was found", seq) }); err == nil {
-			t.Errorf("commit %d: no error", seq)
+			t.Errorf("reading commit %d, which does not exist, returned no error", seq)
 		}
 	}
 	l.append(1)

@@ -33,10 +33,10 @@ func seek(t *testing.T, l *log) {
 	}
 	l.must(r.Seek(19)) // the next commit to come
 	if _, err := r.Next(); !errors.Is(err, wal.ErrEnd) {
-		t.Errorf("at the end: %v", err)
+		t.Errorf("Next at the end: got %v, want ErrEnd", err)
 	}
 	if err := r.Seek(20); !errors.Is(err, wal.ErrBeyond) {
-		t.Errorf("beyond the end: %v", err)
+		t.Errorf("seeking beyond the end: got %v, want ErrBeyond", err)
 	}
 	l.must(r.Seek(19))
 	l.append(1)
@@ -56,7 +56,7 @@ func seekAfter(t *testing.T, l *log) {
 		if i+1 < len(l.all) {
 			l.wantNext(r, i+1)
 		} else if _, err := r.Next(); !errors.Is(err, wal.ErrEnd) {
-			t.Errorf("after the last: %v", err)
+			t.Errorf("Next after the last frame: got %v, want ErrEnd", err)
 		}
 	}
 	l.must(r.SeekAfter(wal.Place{}))
@@ -71,12 +71,12 @@ func seekAfter(t *testing.T, l *log) {
 		bad := good
 		change(&bad)
 		if _, ok := errors.AsType[*wal.MismatchError](r.SeekAfter(bad)); !ok {
-			t.Errorf("another %s: %v", name, r.SeekAfter(bad))
+			t.Errorf("SeekAfter with another %s: got %v, want a MismatchError", name, r.SeekAfter(bad))
 		}
 	}
 	good.Seq = 9
 	if err := r.SeekAfter(good); !errors.Is(err, wal.ErrBeyond) {
-		t.Errorf("beyond the end: %v", err)
+		t.Errorf("seeking beyond the end: got %v, want ErrBeyond", err)
 	}
 }
 
@@ -93,7 +93,7 @@ func end(t *testing.T, l *log) {
 			for last < batches {
 				durable := r.Durable()
 				if durable < last {
-					t.Errorf("durable is %d, but %d was read", durable, last)
+					t.Errorf("Durable is %d, but commit %d was read", durable, last)
 					return
 				}
 				f, err := r.Next()
@@ -101,7 +101,7 @@ func end(t *testing.T, l *log) {
 				case err == nil:
 					last = f.Last()
 				case !errors.Is(err, wal.ErrEnd) || durable > last:
-					t.Errorf("after commit %d, with durable %d: %v", last, durable, err)
+					t.Errorf("Next after commit %d, with Durable %d: got %v", last, durable, err)
 					return
 				default:
 					r.Wait(last, long)
@@ -127,7 +127,7 @@ func wait(t *testing.T, l *log) {
 	for range 5 {
 		waiting.Go(func() {
 			if r.Wait(2, long); r.Durable() < 3 {
-				t.Errorf("Wait returned at commit %d", r.Durable())
+				t.Errorf("Wait(2) returned when Durable was %d, want at least 3", r.Durable())
 			}
 		})
 	}
@@ -164,12 +164,12 @@ func closed(t *testing.T, l *log) {
 	r := l.reader()
 	l.must(r.Close())
 	if _, err := r.Next(); !errors.Is(err, wal.ErrClosed) {
-		t.Errorf("Next: %v", err)
+		t.Errorf("Next: got %v, want ErrClosed", err)
 	}
 	f := l.next(1)
 	l.must(l.w.Close())
 	if err := l.w.Append(f); !errors.Is(err, wal.ErrClosed) {
-		t.Errorf("Append: %v", err)
+		t.Errorf("Append: got %v, want ErrClosed", err)
 	}
 	if l.w.Room() == nil {
 		t.Error("there is room in a closed log")
@@ -193,7 +193,7 @@ func registrations(t *testing.T, l *log) {
 	a, err := l.Register("a")
 	l.must(err)
 	if _, err := l.Register("a"); !errors.Is(err, wal.ErrNameTaken) {
-		t.Errorf("a second registration of a: %v", err)
+		t.Errorf("a second registration of a: got %v, want ErrNameTaken", err)
 	}
 	b.Applied(7)
 	want(commitlog.ReaderInfo{Name: "a"}, commitlog.ReaderInfo{Name: "b", Seq: 7})

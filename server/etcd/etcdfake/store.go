@@ -1,7 +1,7 @@
 // Package etcdfake is an in-memory etcd that fails on request. It is a map with a
 // revision. Requests and replies can be lost, transactions executed long after their
-// senders have given up, members unreachable, leases ended, watches late or broken
-// off, and the quota used up. Client.Fault chooses the faults, so that a run can be
+// senders have given up, members unreachable, leases ended, watches broken off, and
+// the quota used up. Tests and simulations choose the faults, so that a run can be
 // repeated.
 package etcdfake
 
@@ -107,7 +107,7 @@ func (s *Store) remove(key string) {
 	s.history = append(s.history, change{s.revision, etcd.Event{KV: etcd.KV{Key: key, Revision: s.revision}, Deleted: true}})
 }
 
-// wake makes watches look at the history. The caller holds mu.
+// wake makes watches read the history again. The caller holds mu.
 func (s *Store) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})

@@ -181,7 +181,7 @@ func (m *Member) Start() {
 	}
 }
 
-// Kill ends the member without warning, as a power failure would.
+// Kill ends the member with SIGKILL, and waits until it has ended.
 func (m *Member) Kill() {
 	if m.cmd == nil {
 		return
