@@ -89,7 +89,7 @@ func start(t *testing.T, args ...string) *daemon {
 	t.Cleanup(func() { d.Process.Kill() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if _, e := fmt.Sscanf(line, "ledger-write "+version.Build()+" ready on http://%s\n", &d.addr); e != nil {
-		t.Fatalf("first line %q (%v): %v\n%s", line, err, e, &d.stderr)
+		t.Fatalf("the first line is %q (%v), want one with the address: %v\n%s", line, err, e, &d.stderr)
 	}
 	return d
 }
@@ -110,15 +110,15 @@ func TestProcess(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, "-dir", dir, "-log-format", "json")
 	if got := d.status(1); got != 200 {
-		t.Fatalf("status %d\n%s", got, &d.stderr)
+		t.Fatalf("commit: status %d, want 200\n%s", got, &d.stderr)
 	}
 	var out bytes.Buffer
 	if got := run([]string{"-dir", dir}, &out, &out); got != server.ExitLocked {
-		t.Errorf("a second daemon: exit code %d\n%s", got, &out)
+		t.Errorf("a second daemon: exit code %d, want %d\n%s", got, server.ExitLocked, &out)
 	}
 	d.Process.Signal(syscall.SIGTERM)
 	if err := d.Wait(); err != nil || !strings.Contains(d.stderr.String(), `"msg":"stopping on request"`) {
-		t.Errorf("after SIGTERM: %v\n%s", err, &d.stderr)
+		t.Errorf("after SIGTERM: got %v, want no error and the log line \"stopping on request\"\n%s", err, &d.stderr)
 	}
 	d = start(t, "-dir", dir)
 	if got := d.status(1); got != 409 {
@@ -126,7 +126,7 @@ func TestProcess(t *testing.T) {
 	}
 	d.Process.Signal(syscall.SIGINT)
 	if err := d.Wait(); err != nil {
-		t.Errorf("after SIGINT: %v\n%s", err, &d.stderr)
+		t.Errorf("after SIGINT: got %v, want no error\n%s", err, &d.stderr)
 	}
 }
 

@@ -30,13 +30,13 @@ func TestParse(t *testing.T) {
 		got = append(got, e.String())
 		again, err := ParseEntry(e.String())
 		if err != nil || !cmp.Equal(again, e) {
-			t.Errorf("%s: %+v, %v", e.String(), again, err)
+			t.Errorf("ParseEntry(%q): got %+v, %v; want %+v", e.String(), again, err, e)
 		}
 	}
 	want := []string{line("a.b-c_9", "t1", "commit,read"), line("a.b-c_9", "t2", "admin"), line("seven", "t3", "commit,register owners=7,9"),
 		strings.Replace(line("cert", "der", "metrics"), "sha256:", "cert:", 1)}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("entries, -want +got:\n%s", diff)
 	}
 	for _, c := range []struct{ token, name string }{{"t1", "a.b-c_9"}, {"t2", "a.b-c_9"}, {"t3", "seven"}, {"t4", ""}, {"", ""}, {"der", ""}} {
 		got := ""
@@ -48,10 +48,10 @@ func TestParse(t *testing.T) {
 		}
 	}
 	if p := table.Certificate([]byte("der")); p == nil || p.Name != "cert" || table.Certificate([]byte("t1")) != nil {
-		t.Error("certificate:", p)
+		t.Errorf("the client of the certificate is %+v, want cert, and none for a token", p)
 	}
 	if p := table.Token("t3"); !p.Limited() || p.Permit == nil || !p.Permit.Register || table.Token("t2").Permit != nil || table.Token("t1").Permit.Register {
-		t.Error("permits")
+		t.Errorf("the permits of t1 to t3 are %+v, %+v and %+v", table.Token("t1").Permit, table.Token("t2").Permit, p.Permit)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestTransferScope(t *testing.T) {
 		}
 		p := table.Token("t")
 		if diff := cmp.Diff(want, p.Permit); diff != "" {
-			t.Errorf("%s: %s", scopes, diff)
+			t.Errorf("permit of scopes %s, -want +got:\n%s", scopes, diff)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestParseRefuses(t *testing.T) {
 		{line("a", "t", "read owners="+strings.TrimSuffix(strings.Repeat("1,", 3), ",")+manyOwners()), "more than the 64"},
 	} {
 		if _, err := Parse(c.text); err == nil || !strings.Contains(err.Error(), c.words) {
-			t.Errorf("%q: %v, want %q", c.text, err, c.words)
+			t.Errorf("%q: got %v, want an error with %q", c.text, err, c.words)
 		}
 	}
 	var b strings.Builder
@@ -136,11 +136,11 @@ func TestCutShort(t *testing.T) {
 		}
 		good := n > 0 && text[n-1] == '\n'
 		if _, err := Load(path); (err == nil) != good {
-			t.Errorf("cut after %d bytes, %q: %v", n, text[max(n-20, 0):n], err)
+			t.Errorf("cut after %d bytes, %q: Load returned %v, want success: %v", n, text[max(n-20, 0):n], err, good)
 		}
 		err := Edit(path, func(lines []string) ([]string, error) { return lines, nil })
 		if (err == nil) != (good || n == 0) {
-			t.Errorf("cut after %d bytes, then edited: %v", n, err)
+			t.Errorf("cut after %d bytes: Edit returned %v, want success: %v", n, err, good || n == 0)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func FuzzParse(f *testing.F) {
 		}
 		second, err := Parse(again)
 		if err != nil || !cmp.Equal(second.Entries(), table.Entries()) {
-			t.Errorf("%q becomes %q: %v", text, again, err)
+			t.Errorf("the entries of %q differ after a round trip through %q: %v", text, again, err)
 		}
 	})
 }
@@ -180,16 +180,16 @@ func TestEdit(t *testing.T) {
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode() != 0o600 {
-		t.Fatalf("%v %v", info, err)
+		t.Fatalf("the new file is %v, %v; want mode 0600", info, err)
 	}
 	if err := Add(path, entry("a", "2"), false, nil); !errors.Is(err, ErrTaken) {
-		t.Error("a name twice:", err)
+		t.Errorf("adding a name twice: got %v, want ErrTaken", err)
 	}
 	if err := Add(path, entry("a", "1"), true, nil); err == nil {
-		t.Error("a credential twice")
+		t.Error("adding a credential twice succeeded")
 	}
 	if err := Add(path, Entry{Name: "x", Hash: HashToken("9"), Scopes: Admin, Owners: []int64{1}}, false, nil); err == nil {
-		t.Error("an admin with owners")
+		t.Error("adding an admin that is limited to owners succeeded")
 	}
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestEdit(t *testing.T) {
 		t.Errorf("%v %v", out, err)
 	}
 	if _, err := Revoke(path, "b", hash[:8]); !errors.Is(err, ErrNobody) {
-		t.Error("another client's hash:", err)
+		t.Errorf("revoking with another client's hash: got %v, want ErrNobody", err)
 	}
 	if out, err := Revoke(path, "a", ""); err != nil || len(out) != 2 {
 		t.Errorf("%v %v", out, err)
@@ -218,17 +218,18 @@ func TestEdit(t *testing.T) {
 	text, err := os.ReadFile(path)
 	b := entry("b", "4")
 	if want := "# kept\n" + b.String() + "\n"; err != nil || string(text) != want {
-		t.Errorf("%v %q, want %q", err, text, want)
+		t.Errorf("the file is %[2]q (%[1]v), want %[3]q", err, text, want)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o640 {
-		t.Errorf("the mode is now %v (%v)", info.Mode(), err)
+		t.Errorf("the mode is now %v, want 0640 (%v)", info.Mode(), err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("the directory has %v, want only the file", left)
 	}
 }
 
-// Concurrent edits lose nothing, and a reader never sees half of one.
+// TestEditsAtOnce checks that concurrent edits lose nothing, and that a reader never sees
+// half of one.
 func TestEditsAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "auth")
 	if err := Add(path, Entry{Name: "first", Hash: HashToken("first"), Scopes: Read}, false, nil); err != nil {
@@ -242,7 +243,7 @@ func TestEditsAtOnce(t *testing.T) {
 				t.Error(err)
 			}
 			if table, err := Load(path); err != nil || table.Token("first") == nil {
-				t.Error("read meanwhile:", err)
+				t.Errorf("Load during other edits: %v, want a table with first", err)
 			}
 		})
 	}
@@ -255,7 +256,7 @@ func TestEditsAtOnce(t *testing.T) {
 func TestNewToken(t *testing.T) {
 	a, b := NewToken(), NewToken()
 	if a == b || len(a) != 47 || !strings.HasPrefix(a, TokenPrefix) {
-		t.Error(a, b)
+		t.Errorf("got tokens %q and %q, want two different ones of 47 characters", a, b)
 	}
 }
 
@@ -274,15 +275,15 @@ func BenchmarkToken(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if table.Token(token) != nil {
-					b.Fatal("found")
+					b.Fatal("an unknown token was found")
 				}
 			}
 		})
 	}
 }
 
-// Edit changes the file that a symbolic link leads to. It changes nothing if the
-// file has a second hard link, or if the token can't be handed out.
+// TestEditWhatPathLeadsTo checks that Edit changes the file that a symbolic link leads
+// to, and nothing if the file has a second hard link or the token can't be handed out.
 func TestEditWhatPathLeadsTo(t *testing.T) {
 	dir := t.TempDir()
 	path, link, hard := filepath.Join(dir, "real"), filepath.Join(dir, "link"), filepath.Join(dir, "hard")
@@ -300,7 +301,7 @@ func TestEditWhatPathLeadsTo(t *testing.T) {
 	}
 	table, err := Load(path)
 	if info, e := os.Lstat(link); err != nil || e != nil || info.Mode()&os.ModeSymlink == 0 || len(table.Entries()) != 1 || table.Entries()[0].Name != "b" {
-		t.Fatalf("%v %v %v", table, err, info)
+		t.Fatalf("the file has %v, %v, and the link is %v; want only b, behind the same link", table, err, info)
 	}
 	before, _ := os.ReadFile(path)
 	lost := errors.New("no space left")

@@ -8,7 +8,7 @@
 //	NAME cert:HEX   SCOPES owners=7,9      a client certificate, by the SHA-256 of its DER bytes
 //
 //	NAME    1 to 64 of a-z A-Z 0-9 . _ - ; stored with every commit. Several lines may
-//	        have the same name, so that a token can be replaced without a pause.
+//	        have the same name, so that a token can be replaced without downtime.
 //	HEX     64 lower-case hexadecimal digits; each hash on one line only.
 //	SCOPES  commit, transfer, register, read, metrics, log, admin (which includes all others), separated by commas.
 //	owners  limits the client to containers of these owners; not with admin.

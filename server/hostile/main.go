@@ -24,7 +24,7 @@ var (
 	programs = flag.String("programs", "", "`DIR` with ledger-write and ledger-read; by default they are built")
 	duration = flag.Duration("for", 10*time.Second, "`TIME` of each attack")
 	only     = flag.String("only", "", "`NAME` of the one attack to run")
-	together = flag.Bool("together", false, "run all attacks at once, and check the bound")
+	together = flag.Bool("together", false, "run all attacks at once, and check the limits of SECURITY.md")
 	defaults = flag.Bool("defaults", false, "leave the settings of the write daemon at their defaults")
 	client   = flag.String("client", "", "act as the well-behaved client of the daemon at `ADDRESS`, and print its measurements as JSON")
 )

@@ -93,7 +93,7 @@ func (v *served) stream(from uint64) *wal.StreamReader {
 	v.Helper()
 	resp := v.ask("GET", fmt.Sprintf("/v1/log?from=%d", from))
 	if resp.StatusCode != 200 {
-		v.Fatalf("from %d: status %d", from, resp.StatusCode)
+		v.Fatalf("stream from commit %d: status %d, want 200", from, resp.StatusCode)
 	}
 	s, err := wal.NewStreamReader(resp.Body)
 	if err != nil {
@@ -124,26 +124,26 @@ func TestStreamFrom(t *testing.T) {
 	v.append(9, 5000)
 	segments, _, err := wal.Stat(v.dir, nil)
 	if err != nil || len(segments) < 3 {
-		t.Fatalf("%d segments: %v", len(segments), err)
+		t.Fatalf("%d segments, want at least 3: %v", len(segments), err)
 	}
 	for from := uint64(1); from <= v.w.LastSeq(); from++ {
 		s := v.stream(from)
 		if f, err := s.Next(); f != nil || err != nil || s.Durable != v.w.LastSeq() {
-			t.Fatalf("from %d: want a heartbeat with the end first, got %+v, end %d: %v", from, f, s.Durable, err)
+			t.Fatalf("from %d: got %+v, end %d, %v; want a heartbeat with the end first", from, f, s.Durable, err)
 		}
 		f := v.frame(s)
 		if f.First > from || f.Last() < from || f.Segment != s.Segment.First {
-			t.Errorf("from %d: commits %d to %d of segment %d, and the head says %d", from, f.First, f.Last(), f.Segment, s.Segment.First)
+			t.Errorf("from %d: got commits %d to %d of segment %d, but the stream header names segment %d", from, f.First, f.Last(), f.Segment, s.Segment.First)
 		}
 	}
 	s := v.stream(v.w.LastSeq() + 1)
 	v.append(1, 10)
 	if f := v.frame(s); f.Last() != v.w.LastSeq() {
-		t.Errorf("what was appended later: %+v", f)
+		t.Errorf("got the frame %+v, want the one that was appended last, up to commit %d", f, v.w.LastSeq())
 	}
 	resp := v.ask("HEAD", "/v1/log?from=2", HeaderMirror, "shop-eu 7 http://shop:8081")
 	if resp.StatusCode != 200 || resp.Header.Get("X-Asset-Seq") != fmt.Sprint(v.w.LastSeq()) {
-		t.Errorf("HEAD: %d %v", resp.StatusCode, resp.Header)
+		t.Errorf("HEAD: status %d, headers %v; want 200 and X-Asset-Seq %d", resp.StatusCode, resp.Header, v.w.LastSeq())
 	}
 	got := v.Mirrors()
 	for i := range got {
@@ -154,7 +154,7 @@ func TestStreamFrom(t *testing.T) {
 	}
 	for _, bad := range []string{"", "a", "a b", "a/b 1", "a -1", "a 1 u v", "a 1 " + strings.Repeat("u", 513)} {
 		if resp := v.ask("HEAD", "/v1/log?from=2", HeaderMirror, bad); resp.StatusCode != 400 {
-			t.Errorf("a mirror that names itself %q: %d", bad, resp.StatusCode)
+			t.Errorf("a mirror that names itself %q: status %d, want 400", bad, resp.StatusCode)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func TestHeartbeats(t *testing.T) {
 	s := v.stream(4)
 	for range 5 {
 		if f, err := s.Next(); f != nil || err != nil || s.Durable != 3 {
-			t.Fatalf("%+v, end %d: %v", f, s.Durable, err)
+			t.Fatalf("got %+v, end %d, %v; want a heartbeat with the end 3", f, s.Durable, err)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestStreamEnds(t *testing.T) {
 	ends(s)
 }
 
-// TestSlowClient checks that a client that reads nothing is dropped, and frees
+// TestSlowClient checks that a client that reads nothing is disconnected, and frees
 // its part of the budget.
 func TestSlowClient(t *testing.T) {
 	v := serve(t, func(s *Server) { s.patience = 50 * time.Millisecond })
@@ -229,7 +229,7 @@ func TestSlowClient(t *testing.T) {
 	c.Read(make([]byte, 1)) // now the stream is open, or over
 	for deadline := time.Now().Add(time.Minute); v.streams.Opened() > 0; {
 		if time.Now().After(deadline) {
-			t.Fatal("the client was not dropped")
+			t.Fatal("the client was not disconnected within a minute")
 		}
 	}
 	for v.api.Budget.Used() > 0 { // freed a moment later
@@ -251,7 +251,7 @@ func TestCheckpoints(t *testing.T) {
 	}
 	list, err := io.ReadAll(v.ask("GET", "/v1/checkpoints").Body)
 	if want := `{"checkpoints":[{"seq":3,"bytes":1000000},{"seq":6,"bytes":1000000}]}`; err != nil || string(list) != want {
-		t.Errorf("%s, %v", list, err)
+		t.Errorf("got %s, %v; want %s", list, err, want)
 	}
 	for sent, c := range map[string]struct {
 		status   int
@@ -279,11 +279,11 @@ func TestCheckpoints(t *testing.T) {
 		resp := v.ask("GET", "/v1/checkpoints/6", headers...)
 		body, err := io.ReadAll(resp.Body)
 		if err != nil || resp.StatusCode != c.status || resp.Header.Get("Content-Range") != c.says || c.status < 400 && !bytes.Equal(body, image[c.from:c.to]) {
-			t.Errorf("%q: %d %q, %d bytes: %v", sent, resp.StatusCode, resp.Header.Get("Content-Range"), len(body), err)
+			t.Errorf("GET with Range %q: status %d, Content-Range %q, %d bytes, %v; want %d, %q, %d bytes", sent, resp.StatusCode, resp.Header.Get("Content-Range"), len(body), err, c.status, c.says, c.to-c.from)
 		}
 		head := v.ask("HEAD", "/v1/checkpoints/6", headers...)
 		if head.StatusCode != c.status || c.status < 400 && head.ContentLength != int64(c.to-c.from) {
-			t.Errorf("HEAD %q: %d, %d bytes", sent, head.StatusCode, head.ContentLength)
+			t.Errorf("HEAD with Range %q: status %d, %d bytes; want %d, %d bytes", sent, head.StatusCode, head.ContentLength, c.status, c.to-c.from)
 		}
 	}
 }
@@ -304,13 +304,13 @@ func TestRefusals(t *testing.T) {
 	resp := v.ask("GET", "/v1/log?from=1")
 	body, _ := io.ReadAll(resp.Body)
 	if resp.StatusCode != 410 || !strings.Contains(string(body), fmt.Sprintf(`"details":{"global_seq":1,"first_seq":%d}`, below)) {
-		t.Errorf("%d %s", resp.StatusCode, body)
+		t.Errorf("an archived commit: status %d, %s; want 410 and first_seq %d", resp.StatusCode, body, below)
 	}
 	v.file.Dir = t.TempDir()
 	if resp := v.ask("GET", "/v1/log?from=1"); resp.StatusCode != 503 {
-		t.Errorf("no log: %d", resp.StatusCode)
+		t.Errorf("without a log: status %d, want 503", resp.StatusCode)
 	}
 	if _, err := os.Stat(v.file.Dir + "/LOCK"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("something was created: %v", err)
+		t.Errorf("a LOCK was created in a directory without a log: %v", err)
 	}
 }

@@ -78,8 +78,8 @@ type sender struct {
 	beaten  time.Time
 }
 
-// run sends frames until ctx is done, the client stops reading, or the log
-// can't be read.
+// run sends frames until ctx is done, the client stops reading or loses its access, or
+// the log can't be read.
 func (t *sender) run(ctx context.Context, head wal.StreamHead) {
 	t.control.SetReadDeadline(time.Time{}) // the client sends nothing more before it closes the connection
 	t.allow()

@@ -47,7 +47,7 @@ e_sum 1
 e_count 1
 `
 	if diff := cmp.Diff(want, string(r.Text())); diff != "" {
-		t.Error(diff)
+		t.Errorf("text, -want +got:\n%s", diff)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestProcess(t *testing.T) {
 	var r Registry
 	Process(&r, "v0", "abc")
 	if cpuSeconds() < 0 || statm(1) <= 0 || openFiles() < 3 || maxFiles() < 3 {
-		t.Errorf("implausible: cpu %v rss %v fds %v of %v", cpuSeconds(), statm(1), openFiles(), maxFiles())
+		t.Errorf("got CPU seconds %v, resident bytes %v, open files %v, at most %v; want at least 0, 1, 3 and 3", cpuSeconds(), statm(1), openFiles(), maxFiles())
 	}
 }
 

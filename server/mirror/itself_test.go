@@ -63,13 +63,13 @@ func TestSourceIsTheDirectoryItself(t *testing.T) {
 		return r.Durable() >= end
 	}
 	if err := run(backup, filled); err != nil || marked(backup) != o.url {
-		t.Errorf("a backup: %v, marked as a copy of %q", err, marked(backup))
+		t.Errorf("a mirror of a backup: %v; the backup is marked as a copy of %q, want the source", err, marked(backup))
 	}
 	if err := run(o.dir, func() bool { return marked(o.dir) != "" }); !httpserver.IsUsage(err) {
-		t.Errorf("the directory itself: %v", err)
+		t.Errorf("a source that is the directory itself: got %v, want a usage error", err)
 	}
 	if of := marked(o.dir); of != "" {
-		t.Errorf("it is marked as a copy of %s", of)
+		t.Errorf("the directory is marked as a copy of %s, want no mark", of)
 	}
 	o.open() // a write daemon can still start
 }

@@ -105,8 +105,8 @@ func (m *Mirror) Status() Status {
 }
 
 // Run fills the directory until ctx is done. It then returns nil. It returns an
-// error if the log in the directory is damaged, or if a source reads that very
-// directory.
+// error if the log in the directory is damaged or was made by a newer version, or if
+// a source reads that very directory.
 func (m *Mirror) Run(ctx context.Context) error {
 	told := false
 	p := pauses{}

@@ -25,7 +25,7 @@ func late(t testing.TB) *original {
 	o.checkpoint()
 	o.append(4, "a")
 	if o.segments() < 3 {
-		t.Fatal("the log has too few segments")
+		t.Fatal("the log has less than 3 segments")
 	}
 	return o
 }
@@ -47,10 +47,10 @@ func TestBegins(t *testing.T) {
 			}
 			first, err := o.same(d)
 			if err != nil || (first > 1) != (name == "checkpoint" || name == "at the end") {
-				t.Fatalf("it begins at commit %d: %v", first, err)
+				t.Fatalf("the mirror begins at commit %d, %v; want commit 1 only without a checkpoint in a later segment", first, err)
 			}
 			if _, err := wal.Open(mirrorDir, wal.Options{FS: d.Process(), Manual: true}); !errors.Is(err, wal.ErrCopy) {
-				t.Errorf("a write daemon would open it: %v", err)
+				t.Errorf("opening the mirror as a write daemon does: got %v, want ErrCopy", err)
 			}
 			// Later frames follow, and a mirror can itself be copied from.
 			o.append(9, "a")
@@ -58,7 +58,7 @@ func TestBegins(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := o.same(d); err != nil {
-				t.Fatalf("later: %v", err)
+				t.Fatalf("after later frames: %v", err)
 			}
 		})
 	}
@@ -106,11 +106,11 @@ func TestCrashes(t *testing.T) {
 				t.Fatalf("%s at operation %d: %v", how, n, err)
 			}
 			if first, err := o.same(d); err != nil || first == 1 && how != "error" && how != "errors" {
-				t.Fatalf("%s at operation %d: it begins at commit %d: %v", how, n, first, err)
+				t.Fatalf("%s at operation %d: the mirror begins at commit %d: %v", how, n, first, err)
 			}
 		}
 		if n < 150 {
-			t.Errorf("only %d operations", n)
+			t.Errorf("only %d operations, want at least 150", n)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func TestGarbledCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first, err := o.same(d); err != nil || first != 1 {
-		t.Errorf("it begins at commit %d: %v", first, err)
+		t.Errorf("the mirror begins at commit %d, %v; want 1", first, err)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestNextSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := o.same(d); err != nil || failures == 0 || s.URL() != o.url {
-		t.Errorf("%v; %d failures, now at %s", err, failures, s.URL())
+		t.Errorf("got %v; %d failures, want at least 1; the source is now %s, want %s", err, failures, s.URL(), o.url)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestReportsWhatIsDurable(t *testing.T) {
 	go func() { defer close(ended); m.report(ctx, w) }()
 	const before = "eu 0 from 1"
 	if got := <-reported; got != before {
-		t.Errorf("before the sync it reports %q", got)
+		t.Errorf("before the sync the mirror reports %q, want %q", got, before)
 	}
 	if err := w.SyncCopy(); err != nil {
 		t.Fatal(err)
@@ -266,7 +266,7 @@ func TestReportsWhatIsDurable(t *testing.T) {
 		got = <-reported
 	}
 	if want := fmt.Sprint("eu 0 from ", o.w.LastSeq()+1); got != want {
-		t.Errorf("after the sync it reports %q, want %q", got, want)
+		t.Errorf("after the sync the mirror reports %q, want %q", got, want)
 	}
 	cancel()
 	<-ended
@@ -286,22 +286,22 @@ func TestArchived(t *testing.T) {
 	o.append(4, "a")
 	o.checkpoint()
 	if report, err := wal.Archive(o.dir, t.TempDir()+"/archive", older, nil); err != nil || len(report.Moved) < 2 {
-		t.Fatalf("%+v, %v", report, err)
+		t.Fatalf("archive: got %+v, %v; want at least two segments moved", report, err)
 	}
 	err := refused(t, o, old)
 	if !isRefusal(err, http.StatusGone) || !strings.Contains(err.Error(), "archive") {
-		t.Fatalf("an old mirror: %v", err)
+		t.Fatalf("an old mirror: got %v, want a refusal with status 410 that names the archive", err)
 	}
 	d := memfs.New(2)
 	if err := fill(t.Context(), sourceOf(t, o), d.Process(), o.w.LastSeq()); err != nil {
 		t.Fatal(err)
 	}
 	if first, err := o.same(d); err != nil || first == 1 {
-		t.Fatalf("a new mirror begins at %d: %v", first, err)
+		t.Fatalf("a new mirror begins at commit %d, want a later one than 1: %v", first, err)
 	}
 }
 
-// TestStopsAtOnce checks that a waiting mirror ends as soon as it is stopped.
+// TestStopsAtOnce checks that a mirror that waits for frames ends as soon as it is stopped.
 func TestStopsAtOnce(t *testing.T) {
 	o := newOriginal(t)
 	o.append(3, "a")
@@ -314,6 +314,6 @@ func TestStopsAtOnce(t *testing.T) {
 	}
 	d := memfs.New(1)
 	if err := fill(ctx, s, d.Process(), 1000); !errors.Is(err, context.Canceled) {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the mirror ended with %v, want context.Canceled", err)
 	}
 }

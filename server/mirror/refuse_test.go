@@ -31,7 +31,7 @@ func TestRefusesAnotherHistory(t *testing.T) {
 			b := c.source()
 			err := refused(t, b, d)
 			if foreign, ok := errors.AsType[*ForeignError](err); !ok || foreign.URL != b.url || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("%v", err)
+				t.Fatalf("got %v, want a ForeignError with %q", err, c.want)
 			}
 			if _, err := o.same(d); err != nil {
 				t.Fatalf("the directory was changed: %v", err)
@@ -41,7 +41,7 @@ func TestRefusesAnotherHistory(t *testing.T) {
 	// A source that has less of the same history is only behind.
 	b := fork(t, o, 0, false)
 	if err := refused(t, b, d); !errors.Is(err, errBehind) {
-		t.Errorf("a source that is behind: %v", err)
+		t.Errorf("a source that is behind: got %v, want errBehind", err)
 	}
 }
 

@@ -27,18 +27,18 @@ func TestParse(t *testing.T) {
 		err := Parse(f, c.args, lookup)
 		if c.errContains != "" {
 			if err == nil || !strings.Contains(err.Error(), c.errContains) {
-				t.Errorf("%v: error %v", c.args, err)
+				t.Errorf("%v: got %v, want an error with %q", c.args, err, c.errContains)
 			}
 			continue
 		}
 		if err != nil || *dir != c.dir || *size != c.size {
-			t.Errorf("%v: %q %d %v", c.args, *dir, *size, err)
+			t.Errorf("%v: got dir %q, size %d, %v; want %q and %d", c.args, *dir, *size, err, c.dir, c.size)
 		}
 	}
 	env["LEDGER_SEGMENT_SIZE"] = "many"
 	f := flag.NewFlagSet("x", flag.ContinueOnError)
 	f.Int("segment-size", 1, "")
 	if err := Parse(f, nil, lookup); err == nil || !strings.Contains(err.Error(), "LEDGER_SEGMENT_SIZE") {
-		t.Errorf("an invalid variable: %v", err)
+		t.Errorf("an invalid variable: got %v, want an error with LEDGER_SEGMENT_SIZE", err)
 	}
 }

@@ -46,7 +46,7 @@ func rendered(t *testing.T, page string) {
 	cmd.Stderr = &warnings
 	shown, err := cmd.Output()
 	if err != nil || warnings.Len() > 0 || !bytes.Contains(shown, []byte("\nEXIT STATUS")) {
-		t.Errorf("%s: %v\n%s%s", page, err, &warnings, shown)
+		t.Errorf("groff on %s: %v; want no warnings, and a section EXIT STATUS\n%s%s", page, err, &warnings, shown)
 	}
 }
 

@@ -47,7 +47,7 @@ func Wrong(t *testing.T, p *settings.Program, run func(args []string, stdout, st
 			t.Helper()
 			var words bytes.Buffer
 			if exit := run(append(args, others...), io.Discard, &words); exit != 2 || !strings.Contains(words.String(), "-"+s.Name) || !strings.Contains(words.String(), "for example -") {
-				t.Errorf("%q for -%s: exit code %d, and this message: %s", args, s.Name, exit, &words)
+				t.Errorf("%q for -%s: exit code %d, want 2; message %q, want the flag and an example", args, s.Name, exit, &words)
 			}
 		}
 		given := "-" + s.Name + "="
