@@ -80,10 +80,14 @@ func (d *dev) run(c *call) error {
 	err := d.serve(c, daemons)
 	cancel()
 	if ended := daemons.wait(); ended != nil {
-		return ended // the cause of err
-	}
-	if asked.Err() != nil {
+		err = ended // the cause of err
+	} else if asked.Err() != nil {
 		return nil // stopping interrupted requests: ignore their errors
+	}
+	for cause, who := range map[error]string{wal.ErrLocked: "write daemon", wal.ErrNameTaken: "ledgerctl dev"} {
+		if errors.Is(err, cause) {
+			return fmt.Errorf("another %s uses %s: stop it, or use another directory with -dir", who, d.dir)
+		}
 	}
 	return err
 }
@@ -94,7 +98,7 @@ func (d *dev) serve(c *call, daemons *inside) error {
 	if d.auth {
 		// Check the lock before makeTokens replaces the tokens of a running ledgerctl dev.
 		if taken, err := (wal.OS{}).Locked(filepath.Join(d.dir, "LOCK")); err == nil && taken {
-			return d.explain(wal.ErrLocked)
+			return wal.ErrLocked
 		}
 		var err error
 		if authFile, d.tokens, err = d.makeTokens(); err != nil {
@@ -106,20 +110,14 @@ func (d *dev) serve(c *call, daemons *inside) error {
 	write := writer.DefaultConfig()
 	write.Access.AuthFile = authFile
 	write.Dir, write.Listen, write.Log = d.dir, d.writeListen, log
-	c.writeURL = daemons.start(func(ctx context.Context, ready io.Writer) error {
-		write.Ready = ready
-		return d.explain(server.RunWrite(ctx, write))
-	})
+	c.writeURL = daemons.start(&write.Ready, func(ctx context.Context) error { return server.RunWrite(ctx, write) })
 	if c.writeURL == "" {
 		return nil // wait returns the reason
 	}
 	read := reader.DefaultConfig()
 	read.Access.AuthFile = authFile
 	read.Dir, read.Listen, read.Name, read.WriteURL, read.Log = d.dir, d.readListen, "dev", c.writeURL, log
-	c.readURL = daemons.start(func(ctx context.Context, ready io.Writer) error {
-		read.Ready = ready
-		return d.explain(server.RunRead(ctx, read))
-	})
+	c.readURL = daemons.start(&read.Ready, func(ctx context.Context) error { return server.RunRead(ctx, read) })
 	if c.readURL == "" {
 		return nil
 	}
@@ -172,17 +170,6 @@ func (d *dev) greet(c *call) error {
 	return c.out.Flush()
 }
 
-// explain adds advice to the error of a daemon that could not start.
-func (d *dev) explain(err error) error {
-	switch {
-	case errors.Is(err, wal.ErrLocked):
-		return fmt.Errorf("another write daemon uses %s: stop it, or use another directory with -dir", d.dir)
-	case errors.Is(err, wal.ErrNameTaken):
-		return fmt.Errorf("another ledgerctl dev uses %s: stop it, or use another directory with -dir", d.dir)
-	}
-	return err
-}
-
 // free returns an error if the address is in use. It is called before anything is created.
 func free(address, flagName string) error {
 	l, err := net.Listen("tcp", address)
@@ -200,12 +187,14 @@ type inside struct {
 	running int
 }
 
-// start starts a daemon. When it is ready, start returns its URL, or "" if it has ended.
-func (i *inside) start(run func(ctx context.Context, ready io.Writer) error) (url string) {
+// start starts a daemon that writes to *ready when it is ready. Then start returns its URL, or
+// "" if it has ended.
+func (i *inside) start(ready *io.Writer, run func(ctx context.Context) error) (url string) {
 	r, w := io.Pipe()
+	*ready = w
 	i.running++
 	go func() {
-		err := run(i.ctx, w)
+		err := run(i.ctx)
 		i.cancel()
 		w.Close()
 		i.ended <- err
@@ -219,9 +208,7 @@ func (i *inside) start(run func(ctx context.Context, ready io.Writer) error) (ur
 func (i *inside) wait() error {
 	var first error
 	for ; i.running > 0; i.running-- {
-		if err := <-i.ended; first == nil {
-			first = err
-		}
+		first = cmp.Or(first, <-i.ended)
 	}
 	return first
 }
