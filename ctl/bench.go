@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"assetledger/ctl/client"
@@ -72,7 +73,13 @@ type bench struct {
 	order        []int // kinds of requests, each as many times as its weight
 	class, first int64 // ids of the class and of the first container
 	made         int64 // number of containers
-	benchResult
+
+	shown  *progress // updated by the first client
+	took   time.Duration
+	mu     sync.Mutex            // guards the fields below, to which all clients add
+	kinds  [benchKinds]latencies // of requests with status 200
+	failed uint64
+	reason error // the first failure
 }
 
 func (b *bench) run(c *call) error {
@@ -240,9 +247,7 @@ func (c *call) commits() (int64, error) {
 		return 0, err
 	}
 	var health struct {
-		CommitLog struct {
-			EndSeq int64 `json:"end_seq"`
-		} `json:"commit_log"`
+		CommitLog reached `json:"commit_log"`
 	}
 	err = a.decode(&health)
 	return health.CommitLog.EndSeq, err

@@ -15,26 +15,16 @@ import (
 	"assetledger/ctl/client"
 )
 
-// A benchResult is the result of a run. All clients add to it.
-type benchResult struct {
-	shown  *progress // updated by the first client
-	took   time.Duration
-	mu     sync.Mutex
-	kinds  [benchKinds]latencies // of requests with status 200
-	failed uint64
-	reason error // the first failure
-}
-
 // add counts n requests that took the same time, or one that failed.
-func (r *benchResult) add(kind int, took time.Duration, n int, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (b *bench) add(kind int, took time.Duration, n int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if err != nil {
-		r.failed++
-		r.reason = cmp.Or(r.reason, err)
+		b.failed++
+		b.reason = cmp.Or(b.reason, err)
 		return
 	}
-	r.kinds[kind].add(took, n)
+	b.kinds[kind].add(took, n)
 }
 
 // load sends requests until -duration has passed or ctx is done.
@@ -62,8 +52,7 @@ func (b *bench) client(ctx context.Context, c *call, index int) {
 		if kind == streamed {
 			send = k.lines
 		}
-		if err := send(kind); err != nil {
-			b.add(kind, 0, 1, err)
+		if send(kind) != nil {
 			client.Pause(ctx, failurePause)
 		}
 		if index == 0 && b.shown.due() {
@@ -83,7 +72,7 @@ type benchClient struct {
 	stop   func()
 }
 
-// once sends one request.
+// once sends one request, and adds its result.
 func (k *benchClient) once(kind int) error {
 	q := request{Method: http.MethodPost, Base: k.c.writeURL, Path: "/v1/commit"}
 	switch kind {
@@ -105,9 +94,7 @@ func (k *benchClient) once(kind int) error {
 	if err == nil {
 		err = a.check()
 	}
-	if err == nil {
-		k.add(kind, time.Since(start), 1, nil)
-	}
+	k.add(kind, time.Since(start), 1, err)
 	return err
 }
 
@@ -125,7 +112,7 @@ func (k *benchClient) open() {
 	k.runs = runs
 }
 
-// lines sends lines over the client's stream, and waits for their results.
+// lines sends lines over the client's stream, and waits for their results, which it adds.
 func (k *benchClient) lines(kind int) error {
 	if k.runs == nil {
 		k.open()
@@ -148,6 +135,7 @@ func (k *benchClient) lines(kind int) error {
 			err = fmt.Errorf("a line was rejected: %.300s", r.Raw)
 		}
 		if err != nil {
+			k.add(kind, 0, 0, err)
 			k.close()
 			return err
 		}
